@@ -184,7 +184,7 @@ void metrics_of_keeper(const struct timekeeper *k, struct metrics *ret)
 	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
 	__u64 now = timekeeper_cycles(k);
 
-	ret->clocksource = k->signs.clocksource;
+	ret->clocksource = k->disruption.clocksource;
 	ret->status = state->status;
 	ret->epoch = state->epoch;
 	ret->cause = state->cause;

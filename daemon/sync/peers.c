@@ -183,7 +183,7 @@ static int start_network(struct peers *p)
 void peers_restore(struct peers *p, struct platform *real)
 {
 	p->real = real;
-	real->env.last(real->env.ctx, &p->last);
+	publisher_last(&real->publisher, &p->last);
 }
 
 int peers_start(struct peers *p, struct timekeeper *keeper)

@@ -396,8 +396,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("times");
-	Suite *suite = suite_create("times");
+	TCase *tcase = tcase_create("clock_convert");
+	Suite *suite = suite_create("clock_convert");
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);

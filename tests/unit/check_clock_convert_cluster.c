@@ -251,8 +251,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("now_cluster");
-	Suite *suite = suite_create("now_cluster");
+	TCase *tcase = tcase_create("clock_convert_cluster");
+	Suite *suite = suite_create("clock_convert_cluster");
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);

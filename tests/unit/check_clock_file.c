@@ -390,8 +390,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("publish");
-	Suite *suite = suite_create("publish");
+	TCase *tcase = tcase_create("clock_file");
+	Suite *suite = suite_create("clock_file");
 
 	print_seed();
 	seed_with(1);

@@ -220,8 +220,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("state");
-	Suite *suite = suite_create("state");
+	TCase *tcase = tcase_create("clock_params_state");
+	Suite *suite = suite_create("clock_params_state");
 
 	tcase_add_test(tcase, test_rate_check);
 	tcase_add_test(tcase, test_times_check);

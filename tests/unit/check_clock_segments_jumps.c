@@ -127,8 +127,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("jumps");
-	Suite *suite = suite_create("jumps");
+	TCase *tcase = tcase_create("clock_segments_jumps");
+	Suite *suite = suite_create("clock_segments_jumps");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

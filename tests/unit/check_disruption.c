@@ -7,16 +7,15 @@
 #include <sys/stat.h>
 
 #include "daemon/clock/disruption.c"
-#include "daemon/clock/disruption_read.c"
 #include "suite.h"
 #include <tsctrace/tsctrace.h>
 
 static const struct disruption quiet = {
-	.slept_min_ns = 1000000000, .slept_max_ns = 1000000100,
-	.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 7,
+	.suspended_min_ns = 1000000000, .suspended_max_ns = 1000000100,
+	.clocksource = "tsc", .cpus_online = "0-3", .cpus_hash = 7,
 	.has_vmclock = true, .vm_marker = 1, .vm_generation = 2,
-	.set_min_ns = 1700000000000000000, .set_max_ns = 1700000000000000100,
-	.has_module = true, .has_seq = true, .source_seq = 5,
+	.realtime_min_ns = 1700000000000000000, .realtime_max_ns = 1700000000000000100,
+	.has_module = true, .has_source_seq = true, .source_seq = 5,
 };
 
 /* Each sign alone, from the one that weighs most to the one that weighs least */
@@ -24,11 +23,11 @@ static const struct {
 	__u32 cause;
 	const char *said;
 } table[] = {
-	{ TSCT_CAUSE_MIGRATION, "moved or restored: disruption marker 9" },
-	{ TSCT_CAUSE_SUSPEND, "slept for 3.5" },
-	{ TSCT_CAUSE_UNSTABLE, "gave the TSC up, and keeps time by hpet" },
-	{ TSCT_CAUSE_CLOCKSOURCE, "went from tsc to hpet" },
-	{ TSCT_CAUSE_HOTPLUG, "went from 0-3 to 0-2" },
+	{ TSCT_CAUSE_MIGRATION, "migrated or restored: disruption marker 9" },
+	{ TSCT_CAUSE_SUSPEND, "suspended for 3.5" },
+	{ TSCT_CAUSE_UNSTABLE, "no longer trusts the TSC; its clocksource is hpet" },
+	{ TSCT_CAUSE_CLOCKSOURCE, "changed from tsc to hpet" },
+	{ TSCT_CAUSE_HOTPLUG, "changed from 0-3 to 0-2" },
 	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set by -3600.000000 s" },
 };
 #define NR_CAUSES	(sizeof(table) / sizeof(table[0]))
@@ -40,11 +39,11 @@ static void set(struct disruption *s, __u32 cause)
 		s->vm_marker = 9;
 		break;
 	case TSCT_CAUSE_SUSPEND:
-		s->slept_min_ns += 3500000000;
-		s->slept_max_ns += 3500000000;
+		s->suspended_min_ns += 3500000000;
+		s->suspended_max_ns += 3500000000;
 		break;
 	case TSCT_CAUSE_UNSTABLE:
-		s->tsc_gone = true;
+		s->tsc_unavailable = true;
 		strcpy(s->clocksource, "hpet");
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
@@ -52,11 +51,11 @@ static void set(struct disruption *s, __u32 cause)
 		break;
 	case TSCT_CAUSE_HOTPLUG:
 		s->cpus_hash = 8;
-		strcpy(s->cpus, "0-2");
+		strcpy(s->cpus_online, "0-2");
 		break;
 	case TSCT_CAUSE_STEP:
-		s->set_min_ns -= 3600000000000;
-		s->set_max_ns -= 3600000000000;
+		s->realtime_min_ns -= 3600000000000;
+		s->realtime_max_ns -= 3600000000000;
 		break;
 	}
 }
@@ -100,8 +99,8 @@ START_TEST(test_steps)
 
 	for (ns = -3000; ns <= 3000; ns += 100) {
 		now = quiet;
-		now.set_min_ns += ns;
-		now.set_max_ns += ns;
+		now.realtime_min_ns += ns;
+		now.realtime_max_ns += ns;
 		ck_assert_uint_eq(disruption_compare(&quiet, &now),
 				  ns > 1100 || ns < -1100 ? TSCT_CAUSE_STEP :
 				  TSCT_CAUSE_NONE);
@@ -114,10 +113,10 @@ START_TEST(test_none)
 	struct disruption before = quiet, now = quiet;
 
 	/* What was measured with another error */
-	now.slept_min_ns -= 5000;
-	now.slept_max_ns += 5000;
-	now.set_min_ns -= 7000;
-	now.set_max_ns += 5000;
+	now.suspended_min_ns -= 5000;
+	now.suspended_max_ns += 5000;
+	now.realtime_min_ns -= 7000;
+	now.realtime_max_ns += 5000;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
 	/* What came to be known */
@@ -130,7 +129,7 @@ START_TEST(test_none)
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
 	/* The module is no sign. */
 	before = now = quiet;
-	now.has_module = now.has_seq = false;
+	now.has_module = now.has_source_seq = false;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
@@ -139,8 +138,8 @@ START_TEST(test_more)
 {
 	struct disruption now = quiet;
 
-	now.slept_min_ns += 2000;	/* s2idle, for next to nothing */
-	now.slept_max_ns += 2000;
+	now.suspended_min_ns += 2000;	/* s2idle, for next to nothing */
+	now.suspended_max_ns += 2000;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
 	now = quiet;
 	now.vm_generation++;
@@ -149,7 +148,7 @@ START_TEST(test_more)
 	now.source_seq++;		/* there and back */
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
 	/* The TSC is back on the list, after the boot, say. */
-	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_gone = true },
+	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_unavailable = true },
 					&(struct disruption) { 0 }),
 			  TSCT_CAUSE_CLOCKSOURCE);
 }
@@ -186,12 +185,12 @@ START_TEST(test_this_machine)
 	disruption_read(&reader, &first);
 	ck_assert_str_ne(first.clocksource, "");
 	ck_assert_uint_ne(first.cpus_hash, 0);
-	ck_assert(first.cpus[0] == '0');
-	ck_assert(!first.has_vmclock && !first.has_module && !first.has_seq);
-	ck_assert_int_le(first.slept_min_ns, first.slept_max_ns);
-	ck_assert_int_lt(first.slept_max_ns - first.slept_min_ns, 100000000);
-	ck_assert_int_le(first.set_min_ns, first.set_max_ns);
-	ck_assert_int_gt(first.set_min_ns, 1000000000000000000);
+	ck_assert(first.cpus_online[0] == '0');
+	ck_assert(!first.has_vmclock && !first.has_module && !first.has_source_seq);
+	ck_assert_int_le(first.suspended_min_ns, first.suspended_max_ns);
+	ck_assert_int_lt(first.suspended_max_ns - first.suspended_min_ns, 100000000);
+	ck_assert_int_le(first.realtime_min_ns, first.realtime_max_ns);
+	ck_assert_int_gt(first.realtime_min_ns, 1000000000000000000);
 	for (i = 0; i < 1000; i++) {
 		disruption_read(&reader, &now);
 		ck_assert_uint_eq(disruption_compare(&first, &now),
@@ -212,11 +211,11 @@ START_TEST(test_module)
 	given_err = 0;
 	open_reader(&reader, "/nonexistent");
 	disruption_read(&reader, &now);
-	ck_assert(now.has_module && now.has_seq);
+	ck_assert(now.has_module && now.has_source_seq);
 	ck_assert_uint_eq(now.source_seq, 6);
 	given_err = -EOPNOTSUPP;	/* not by the TSC: it is there, though */
 	disruption_read(&reader, &now);
-	ck_assert(now.has_module && !now.has_seq);
+	ck_assert(now.has_module && !now.has_source_seq);
 	disruption_close(&reader);
 }
 END_TEST
@@ -314,8 +313,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("signs");
-	Suite *suite = suite_create("signs");
+	TCase *tcase = tcase_create("disruption");
+	Suite *suite = suite_create("disruption");
 
 	tcase_add_loop_test(tcase, test_each, 0, NR_CAUSES);
 	tcase_add_test(tcase, test_two);

@@ -8,7 +8,6 @@
 #include "seed.h"
 
 #include "daemon/clock/drift_file.c"
-#include "daemon/clock/drift_file_text.c"
 #include "suite.h"
 
 static char logged[8192];
@@ -38,7 +37,7 @@ static char dir[64];
 static struct drift_file persist;
 
 static const struct disruption signs = {
-	.slept_min_ns = 123000100, .slept_max_ns = 123000200,
+	.suspended_min_ns = 123000100, .suspended_max_ns = 123000200,
 	.clocksource = "tsc", .has_vmclock = true, .vm_marker = 5,
 };
 static const struct drift rate = {
@@ -116,35 +115,35 @@ START_TEST(test_conditions)
 	strcpy(elsewhere.boot, "00000000-0000-0000-0000-000000000000");
 	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
 				      &got), -ESTALE);
-	ck_assert(said("from before the machine was booted"));
+	ck_assert(said("written before the last boot"));
 	elsewhere = persist;
 	strcpy(elsewhere.machine, "0123");
 	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
 				      &got), -ESTALE);
-	ck_assert(said("another machine's"));
+	ck_assert(said("written on another machine"));
 	elsewhere = persist;
 	strcat(elsewhere.cpu, " II");
 	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
 				      &got), -ESTALE);
-	ck_assert(said("of another CPU"));
+	ck_assert(said("on another CPU model"));
 	strcpy(other.clocksource, "hpet");
 	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
-	ck_assert(said("the kernel kept time otherwise"));
+	ck_assert(said("the kernel's clocksource is another one now"));
 	other = signs;
-	other.slept_min_ns += 2000000000;
-	other.slept_max_ns += 2000000000;
+	other.suspended_min_ns += 2000000000;
+	other.suspended_max_ns += 2000000000;
 	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
-	ck_assert(said("the machine slept since"));
+	ck_assert(said("the system has been suspended since"));
 	other = signs;
 	other.vm_marker++;
 	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
-	ck_assert(said("the virtual machine was moved since"));
+	ck_assert(said("the virtual machine has been migrated since"));
 	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_MONOTONIC_RAW,
 				      &signs, &got), -ESTALE);
-	ck_assert(said("stamps counted something else"));
+	ck_assert(said("it is the rate of another clock source"));
 	ck_assert_uint_eq(got.rate_mult, 1);
 }
 END_TEST
@@ -162,9 +161,9 @@ static void check_bad(const char *text, size_t len, const char *why)
 /* Cut off anywhere, with anything behind, with any byte changed */
 START_TEST(test_corrupt)
 {
-	static const char no_file[] = "no such file, or was cut off";
+	static const char no_file[] = "malformed or truncated";
 	struct drift got;
-	char text[PERSIST_TEXT_MAX], bad[PERSIST_TEXT_MAX + 64];
+	char text[DRIFT_FILE_TEXT_MAX], bad[DRIFT_FILE_TEXT_MAX + 64];
 	size_t len = drift_file_format(&persist, &signs, &rate, text,
 				    sizeof(text)), i;
 
@@ -202,14 +201,14 @@ START_TEST(test_absurd)
 		{ TSCT_SOURCE_TSC, 1, 5 },
 		{ TSCT_SOURCE_TSC, ~0ULL, 5 },
 	};
-	char text[PERSIST_TEXT_MAX];
+	char text[DRIFT_FILE_TEXT_MAX];
 	size_t i;
 
 	for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
 		size_t len = drift_file_format(&persist, &signs, &absurd[i], text,
 					    sizeof(text));
 
-		check_bad(text, len, "no counter runs at its rate");
+		check_bad(text, len, "out of range for a counter");
 	}
 }
 END_TEST
@@ -217,14 +216,14 @@ END_TEST
 /* Others could make us believe anything. */
 START_TEST(test_foreign)
 {
-	char text[PERSIST_TEXT_MAX];
+	char text[DRIFT_FILE_TEXT_MAX];
 	size_t len = drift_file_format(&persist, &signs, &rate, text,
 				    sizeof(text));
 	struct drift got;
 
 	put(text, len, 0666);
 	ck_assert_int_eq(load(&got), -EACCES);
-	ck_assert(said("others than root and this user may write it"));
+	ck_assert(said("other than root and this one may write it"));
 	unlink(persist.path);
 	ck_assert_int_eq(symlink("/etc/passwd", persist.path), 0);
 	ck_assert_int_lt(load(&got), 0);
@@ -245,19 +244,20 @@ START_TEST(test_bad_disk)
 
 	logged[0] = '\0';
 	drift_file_open(&elsewhere, "/proc/nothing/here");
-	ck_assert(said("/proc/nothing/here: No such file or directory; the "
-		       "counter's rate will not be remembered over restarts; "
-		       "give --state-dir another directory"));
+	ck_assert(said("/proc/nothing/here: cannot create the directory: No "
+		       "such file or directory; the counter's rate will not be "
+		       "saved over restarts; give --state-dir another "
+		       "directory"));
 	ck_assert_int_eq(drift_file_save(&elsewhere, &signs, &rate), -ENOENT);
 	ck_assert_str_eq(logged, "");
 	ck_assert_int_eq(rmdir(dir), 0);
 	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), -ENOENT);
-	ck_assert(said("is not remembered over restarts"));
+	ck_assert(said("saving the counter's rate failed"));
 	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), -ENOENT);
 	ck_assert_str_eq(logged, "");
 	ck_assert_int_eq(mkdir(dir, 0755), 0);
 	save();
-	ck_assert(said("is remembered again"));
+	ck_assert(said("is saved again"));
 }
 END_TEST
 
@@ -272,7 +272,7 @@ START_TEST(test_full_disk)
 	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &ten), 0);
 	ck_assert_int_eq(drift_file_save(&persist, &signs, &better), -ENOSPC);
-	ck_assert(said("No space left on device; the counter's rate is not"));
+	ck_assert(said("saving the counter's rate failed: No space left on device"));
 	ck_assert_int_ne(access(persist.temp, F_OK), 0);
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
@@ -284,13 +284,13 @@ START_TEST(test_identity)
 {
 	char text[16];
 
-	settle(text, sizeof(text), "plain\nnext");
+	copy_printable(text, sizeof(text), "plain\nnext");
 	ck_assert_str_eq(text, "plain");
-	settle(text, sizeof(text), "a\tb\x80\x1b[1m");
+	copy_printable(text, sizeof(text), "a\tb\x80\x1b[1m");
 	ck_assert_str_eq(text, "a?b??[1m");
-	settle(text, sizeof(text), "");
+	copy_printable(text, sizeof(text), "");
 	ck_assert_str_eq(text, "unknown");
-	settle(text, sizeof(text), "0123456789abcdefghij");
+	copy_printable(text, sizeof(text), "0123456789abcdefghij");
 	ck_assert_str_eq(text, "0123456789abcde");
 	ck_assert_str_ne(persist.boot, "unknown");
 }
@@ -298,8 +298,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("persist");
-	Suite *suite = suite_create("persist");
+	TCase *tcase = tcase_create("drift_file");
+	Suite *suite = suite_create("drift_file");
 
 	print_seed();
 	seed_with(1);

@@ -167,8 +167,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("kernel");
-	Suite *suite = suite_create("kernel");
+	TCase *tcase = tcase_create("kernel_events");
+	Suite *suite = suite_create("kernel_events");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_comes_and_goes);

@@ -300,8 +300,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("lives");
-	TCase *tcase = tcase_create("lives");
+	Suite *suite = suite_create("server_channels");
+	TCase *tcase = tcase_create("server_channels");
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);

@@ -180,8 +180,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("past");
-	Suite *suite = suite_create("past");
+	TCase *tcase = tcase_create("servo_past");
+	Suite *suite = suite_create("servo_past");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

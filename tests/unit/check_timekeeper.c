@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's keeper on a simulated machine: its life, and whom it follows. */
-#include "keeper_world.h"
+#include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
-#include "daemon/clock/timekeeper_cluster.c"
 #include "daemon/clock/disruption.c"
 #include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
@@ -17,7 +16,7 @@ START_TEST(test_life)
 	__u64 base;
 
 	start();
-	ck_assert(said("source tsc: for a test"));
+	ck_assert(said("clock source: tsc: for a test"));
 	go_on(1.5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert(said(" Hz +- 0."));
@@ -29,7 +28,7 @@ START_TEST(test_life)
 	ck_assert_uint_eq(file()->real.base_cycles, base);
 	/* The next one goes on in the same epoch... */
 	sim_advance(&sim, 3000000000);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	check_time(file());
 	go_on(2);
@@ -37,10 +36,10 @@ START_TEST(test_life)
 	/* ...but not from a time that is void. */
 	timekeeper_stop(&keeper);
 	sim_advance(&sim, 1001000000000);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_RESTART);
-	ck_assert(said("nothing to go on with from before; epoch 2 begins"));
+	ck_assert(said("the published clock state cannot be continued; epoch 2 begins"));
 }
 END_TEST
 
@@ -51,7 +50,7 @@ START_TEST(test_short_life)
 
 	new_world();
 	for (i = 0; i < 20; i++) {
-		ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+		ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 		if (i % 3)
 			go_on(0.1 * (i % 3));
 		timekeeper_stop(&keeper);
@@ -68,15 +67,15 @@ START_TEST(test_takes_disruption_over)
 	start();
 	go_on(2);
 	sim_step(&sim, 5000000000);
-	world.signs.set_min_ns += 5000000000;
-	world.signs.set_max_ns += 5000000000;
+	world.disruption.realtime_min_ns += 5000000000;
+	world.disruption.realtime_max_ns += 5000000000;
 	sim.ops.sleep_ns = NULL;	/* it would crash calibrating */
 	tsct_rate_disrupt(&keeper.est, TSCT_CAUSE_STEP);
-	keeper.lost = true;
+	keeper.uncalibrated = true;
 	ck_assert_int_eq(timekeeper_publish_params(&keeper), 0);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	sim.ops.sleep_ns = sim_sleep;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_STEP);
 }
@@ -88,10 +87,10 @@ START_TEST(test_step_while_nobody_looked)
 	go_on(2);
 	timekeeper_stop(&keeper);
 	sim_step(&sim, -3600000000000);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_STEP);
-	ck_assert(said("CLOCK_REALTIME was set while nobody looked"));
+	ck_assert(said("CLOCK_REALTIME was set while no daemon was running"));
 }
 END_TEST
 
@@ -156,7 +155,7 @@ START_TEST(test_file_late)
 	go_on(3);
 	check_synchronized(2, TSCT_CAUSE_RESTART);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert(said("held up while publishing; epoch 2 begins"));
+	ck_assert(said("the daemon was held up while publishing; epoch 2 begins"));
 }
 END_TEST
 
@@ -189,7 +188,7 @@ START_TEST(test_module_comes_and_goes)
 	start();
 	go_on(3);
 	load_module(TSCT_SOURCE_TSC);
-	world.signs.has_module = true;
+	world.disruption.has_module = true;
 	go_on(1);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
 	ck_assert_uint_eq(world.looks, 2);	/* it knows the CPUs */
@@ -217,7 +216,7 @@ START_TEST(test_module_disrupted)
 	ck_assert_uint_eq(file()->epoch, 7);
 	ck_assert_uint_ge(world.disrupted, 1);
 	ck_assert_uint_eq(world.forgets, 1);
-	ck_assert(said("the module saw a disruption; epoch 7 begins "
+	ck_assert(said("the module detected a disruption; epoch 7 begins "
 		       "(suspend)"));
 	go_on(2);
 	check_synchronized(7, TSCT_CAUSE_SUSPEND);
@@ -235,7 +234,7 @@ START_TEST(test_both_see)
 	world.module.epoch = 2;
 	world.module.cause = TSCT_CAUSE_HOTPLUG;
 	world.module.status = TSCT_STATUS_DISRUPTED;
-	world.signs.cpus_hash++;
+	world.disruption.cpus_hash++;
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
@@ -254,7 +253,7 @@ START_TEST(test_another_daemon)
 	world.module.real.base_ns += 12345;
 	go_on(2);
 	check_synchronized(6, TSCT_CAUSE_RESTART);
-	ck_assert(said("somebody else published another time"));
+	ck_assert(said("another process published another time"));
 }
 END_TEST
 
@@ -264,13 +263,13 @@ START_TEST(test_source_changes)
 	go_on(3);
 	/* The kernel gives the TSC up. */
 	world.source = TSCT_SOURCE_MONOTONIC_RAW;
-	world.signs.tsc_gone = true;
-	strcpy(world.signs.clocksource, "hpet");
+	world.disruption.tsc_unavailable = true;
+	strcpy(world.disruption.clocksource, "hpet");
 	go_on(1);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_UNSTABLE);
-	ck_assert(said("gave the TSC up, and keeps time by hpet; epoch 2"));
+	ck_assert(said("no longer trusts the TSC; its clocksource is hpet; epoch 2"));
 	/* A module comes that counts TSC after all. */
 	load_module(TSCT_SOURCE_TSC);
 	world.source = TSCT_SOURCE_TSC;
@@ -282,7 +281,7 @@ START_TEST(test_source_changes)
 	load_module(TSCT_SOURCE_MONOTONIC);
 	go_on(1);
 	ck_assert(world.gave_up);
-	ck_assert(said("leaving it alone"));
+	ck_assert(said("no longer publishing to it"));
 	ck_assert_uint_eq(world.module.status, TSCT_STATUS_UNKNOWN);
 	go_on(3);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
@@ -307,7 +306,7 @@ START_TEST(test_remembers)
 	ck_assert_uint_le(world.memory.rate_error_ppt, error);
 	/* The next one has no page to go on with, but the rate. */
 	memset(&world.file, 0, sizeof(world.file));
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	ck_assert_uint_le(file()->rate_error_ppt, first / 4);
 	go_on(2);
 	check_synchronized(1, TSCT_CAUSE_NONE);
@@ -323,7 +322,7 @@ START_TEST(test_remembers_wrongly)
 		.rate_mult = (__u64)((1ULL << 56) / 3.1),
 		.rate_error_ppt = 10,
 	};
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	go_on(2);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
 	check_time(file());
@@ -332,8 +331,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("keeper");
-	Suite *suite = suite_create("keeper");
+	TCase *tcase = tcase_create("timekeeper");
+	Suite *suite = suite_create("timekeeper");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

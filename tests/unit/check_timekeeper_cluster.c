@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's keeper, and the cluster's time that it publishes. */
-#include "keeper_world.h"
+#include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
-#include "daemon/clock/timekeeper_cluster.c"
 #include "daemon/clock/disruption.c"
 #include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
@@ -139,8 +138,8 @@ static void happen(__u32 cause)
 {
 	if (cause == TSCT_CAUSE_STEP) {
 		sim_step(&sim, 3600000000000);
-		world.signs.set_min_ns += 3600000000000;
-		world.signs.set_max_ns += 3600000000000;
+		world.disruption.realtime_min_ns += 3600000000000;
+		world.disruption.realtime_max_ns += 3600000000000;
 	} else if (cause == TSCT_CAUSE_JUMP) {
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 	} else {
@@ -213,7 +212,7 @@ START_TEST(test_successor)
 	epoch = file()->cluster_epoch;
 	check_cluster(epoch);
 	old = cluster;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	ck_assert_uint_eq(file()->cluster.mult, 0);
 	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
@@ -259,8 +258,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("tell");
-	TCase *tcase = tcase_create("tell");
+	Suite *suite = suite_create("timekeeper_cluster");
+	TCase *tcase = tcase_create("timekeeper_cluster");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

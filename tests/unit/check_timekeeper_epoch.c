@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's keeper and everything that disrupts a clock; looks at CPUs. */
-#include "keeper_world.h"
+#include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
-#include "daemon/clock/timekeeper_cluster.c"
 #include "daemon/clock/disruption.c"
 #include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
 static void set_by(__s64 ns)
 {
-	world.signs.set_min_ns += ns;
-	world.signs.set_max_ns += ns;
+	world.disruption.realtime_min_ns += ns;
+	world.disruption.realtime_max_ns += ns;
 }
 
 /* One for each cause: what the machine does, and what it shows. */
 static void happen(__u32 cause)
 {
-	struct disruption *s = &world.signs;
+	struct disruption *s = &world.disruption;
 
 	switch (cause) {
 	case TSCT_CAUSE_STEP:
@@ -29,8 +28,8 @@ static void happen(__u32 cause)
 	case TSCT_CAUSE_SUSPEND:
 		sim.raw_lost_ps += 7000000000000;
 		sim_advance(&sim, 7000000000);
-		s->slept_min_ns += 7000000000;
-		s->slept_max_ns += 7000000000;
+		s->suspended_min_ns += 7000000000;
+		s->suspended_max_ns += 7000000000;
 		set_by(7000000000);	/* as by the kernel */
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
@@ -38,7 +37,7 @@ static void happen(__u32 cause)
 		break;
 	case TSCT_CAUSE_UNSTABLE:
 		strcpy(s->clocksource, "hpet");
-		s->tsc_gone = true;
+		s->tsc_unavailable = true;
 		world.source = TSCT_SOURCE_MONOTONIC_RAW;
 		break;
 	case TSCT_CAUSE_JUMP:		/* shows in nothing but samples */
@@ -52,7 +51,7 @@ static void happen(__u32 cause)
 		break;
 	case TSCT_CAUSE_HOTPLUG:
 		s->cpus_hash++;
-		strcpy(s->cpus, "0-2");
+		strcpy(s->cpus_online, "0-2");
 		break;
 	case TSCT_CAUSE_FAKE:
 		ck_assert_int_eq(timekeeper_disrupt(&keeper, cause, "asked"), 0);
@@ -145,7 +144,7 @@ START_TEST(test_restless)
 	check_synchronized(2, TSCT_CAUSE_STEP);
 	world.restless = 40;
 	go_on(1);
-	ck_assert(said("time is all over the place"));
+	ck_assert(said("clock samples are inconsistent"));
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	go_on(5);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
@@ -203,7 +202,7 @@ START_TEST(test_look_takes_time)
 
 	new_world();
 	world.look_later = true;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	go_on(0.3);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_UNKNOWN);
 	found = look_now();
@@ -230,10 +229,10 @@ START_TEST(test_look_fails)
 {
 	new_world();
 	world.look_later = true;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	go_on(2.5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	ck_assert(said("takes too long; going on without"));
+	ck_assert(said("still running after 2 s"));
 	ck_assert_int_eq(timekeeper_survey_done(&keeper, NULL), 0);
 	happen(TSCT_CAUSE_HOTPLUG);
 	go_on(1);
@@ -315,11 +314,11 @@ START_TEST(test_skew)
 	/* A successor goes on, and measures anew: another table, an epoch */
 	timekeeper_stop(&keeper);
 	check_skewed(true);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	go_on(2);
 	check_skewed(true);
 	check_synchronized(3, TSCT_CAUSE_RESTART);
-	ck_assert(said("counters of CPUs are apart, and were measured anew"));
+	ck_assert(said("the counters of skewed CPUs were measured again"));
 	world.skewed = false;
 	happen(TSCT_CAUSE_SUSPEND);
 	go_on(3);
@@ -330,8 +329,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("disrupt");
-	Suite *suite = suite_create("disrupt");
+	TCase *tcase = tcase_create("timekeeper_epoch");
+	Suite *suite = suite_create("timekeeper_epoch");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

@@ -83,8 +83,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("usercheck");
-	TCase *tests = tcase_create("usercheck");
+	Suite *suite = suite_create("tsc_check");
+	TCase *tests = tcase_create("tsc_check");
 
 	tcase_set_timeout(tests, 30);
 	tcase_add_test(tests, whole);

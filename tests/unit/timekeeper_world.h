@@ -3,8 +3,8 @@
  * A simulated world around the daemon's keeper: counter and clocks, what it
  * publishes to, the signs it sees, its looks at the CPUs, its memory.
  */
-#ifndef TESTS_KEEPER_WORLD_H
-#define TESTS_KEEPER_WORLD_H
+#ifndef TESTS_TIMEKEEPER_WORLD_H
+#define TESTS_TIMEKEEPER_WORLD_H
 
 #include <check.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static struct {
 	unsigned int refusals;		/* ... so many times */
 	__u64 held_ns;			/* a publication takes as long */
 	bool file_late;			/* the module takes it, the file does not */
-	struct disruption signs;
+	struct disruption disruption;
 	unsigned int restless;		/* CLOCK_REALTIME is set at each look */
 	bool look_later, skewed;
 	unsigned int looks, tables;
@@ -63,7 +63,7 @@ static inline bool said(const char *what)
 
 /* ---- env ------------------------------------------------------------------ */
 
-static int world_choose(void *ctx, char *why, size_t size)
+static int world_choose_source(void *ctx, char *why, size_t size)
 {
 	(void)ctx;
 	snprintf(why, size, "%s: for a test", tsct_source_name(world.source));
@@ -78,19 +78,19 @@ static __u64 stamp_raw(void *ctx)
 static const struct tsct_clock_ops *world_clock_ops(void *ctx, int which)
 {
 	(void)ctx;
-	sim.ops.stamp = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
+	sim.ops.cycles = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
 	return &sim.ops;
 }
 
-static void look_for_signs(void *ctx, struct disruption *ret_signs)
+static void world_read_disruption(void *ctx, struct disruption *ret)
 {
 	(void)ctx;
 	if (world.restless) {
 		world.restless--;
-		world.signs.set_min_ns += 5000;
-		world.signs.set_max_ns += 5000;
+		world.disruption.realtime_min_ns += 5000;
+		world.disruption.realtime_max_ns += 5000;
 	}
-	*ret_signs = world.signs;
+	*ret = world.disruption;
 }
 
 static inline __u64 stamp_now(__u32 source)
@@ -122,7 +122,7 @@ static bool is_same(const struct tsct_clock_state *state)
 		state->cluster.base_cycles == world.file.state.cluster.base_cycles;
 }
 
-static int publish_both(void *ctx, const struct tsct_clock_state *state)
+static int world_publish(void *ctx, const struct tsct_clock_state *state)
 {
 	int err;
 
@@ -153,7 +153,7 @@ static int publish_both(void *ctx, const struct tsct_clock_state *state)
 	return 0;
 }
 
-static void world_last(void *ctx, struct tsct_clock_state *ret_state)
+static void world_read_published(void *ctx, struct tsct_clock_state *ret_state)
 {
 	__u32 epoch = world.file.state.epoch;
 
@@ -182,7 +182,7 @@ static inline struct cpu_survey_result look_now(void)
 	return look;
 }
 
-static int world_look(void *ctx, double hz, struct cpu_survey_result *ret_look)
+static int world_survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret_look)
 {
 	(void)ctx;
 	if (keeper.est.state.source == TSCT_SOURCE_TSC)
@@ -192,7 +192,7 @@ static int world_look(void *ctx, double hz, struct cpu_survey_result *ret_look)
 	return world.look_later ? -EINPROGRESS : 0;
 }
 
-static void world_set_cpus(void *ctx)
+static void world_publish_cpus(void *ctx)
 {
 	(void)ctx;
 	world.tables++;
@@ -203,7 +203,7 @@ static void world_set_cpus(void *ctx)
 				  TSCT_STATUS_DISRUPTED);
 }
 
-static int world_recall(void *ctx, __u32 source, struct drift *ret)
+static int world_load_drift(void *ctx, __u32 source, struct drift *ret)
 {
 	(void)ctx;
 	if (!world.memory.rate_mult || world.memory.source != source)
@@ -212,7 +212,7 @@ static int world_recall(void *ctx, __u32 source, struct drift *ret)
 	return 0;
 }
 
-static void world_remember(void *ctx, const struct drift *what)
+static void world_save_drift(void *ctx, const struct drift *what)
 {
 	(void)ctx;
 	ck_assert_uint_ne(what->rate_mult, 0);
@@ -220,25 +220,25 @@ static void world_remember(void *ctx, const struct drift *what)
 	world.saves++;
 }
 
-static void world_forget(void *ctx)
+static void world_forget_drift(void *ctx)
 {
 	(void)ctx;
 	world.memory.rate_mult = 0;
 	world.forgets++;
 }
 
-static const struct timekeeper_ops world_env = {
-	.choose = world_choose,
+static const struct timekeeper_ops world_ops = {
+	.choose_source = world_choose_source,
 	.clock_ops = world_clock_ops,
-	.signs = look_for_signs,
-	.publish = publish_both,
-	.last = world_last,
+	.read_disruption = world_read_disruption,
+	.publish = world_publish,
+	.read_published = world_read_published,
 	.give_up_module = world_give_up_module,
-	.look = world_look,
-	.set_cpus = world_set_cpus,
-	.recall = world_recall,
-	.remember = world_remember,
-	.forget = world_forget,
+	.survey_cpus = world_survey_cpus,
+	.publish_cpus = world_publish_cpus,
+	.load_drift = world_load_drift,
+	.save_drift = world_save_drift,
+	.forget_drift = world_forget_drift,
 };
 
 /* ---- what tests do ---------------------------------------------------------- */
@@ -262,8 +262,8 @@ static inline void new_world(void)
 	memset(&world, 0, sizeof(world));
 	world.source = TSCT_SOURCE_TSC;
 	world.module_source = -1;
-	world.signs = (struct disruption) {
-		.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 42,
+	world.disruption = (struct disruption) {
+		.clocksource = "tsc", .cpus_online = "0-3", .cpus_hash = 42,
 		.has_vmclock = true,
 	};
 	logged[0] = '\0';
@@ -272,7 +272,7 @@ static inline void new_world(void)
 static inline void start(void)
 {
 	new_world();
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_CALIBRATING);
 	ck_assert_uint_eq(file()->epoch, 1);
 }
@@ -307,4 +307,4 @@ static inline void check_synchronized(__u32 epoch, __u32 cause)
 	check_time(file());
 }
 
-#endif /* TESTS_KEEPER_WORLD_H */
+#endif /* TESTS_TIMEKEEPER_WORLD_H */

@@ -481,8 +481,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("own");
-	Suite *suite = suite_create("own");
+	TCase *tcase = tcase_create("clock_inprocess");
+	Suite *suite = suite_create("clock_inprocess");
 
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* it would be used */
 		printf("1..0 # SKIP the module is loaded\n");
