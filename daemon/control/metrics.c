@@ -180,7 +180,7 @@ static void set_line(const struct tsct_clock_state *state, __u64 now,
 
 void metrics_of_keeper(const struct timekeeper *k, struct metrics *ret)
 {
-	const struct tsct_clock_state *state = &k->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(k);
 	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
 	__u64 now = timekeeper_cycles(k);
 

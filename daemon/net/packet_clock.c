@@ -42,7 +42,7 @@ static void look_at_page(struct packet_clock *c)
 	const struct clock_file *file = &c->real->publisher.file;
 
 	c->clock.head.page = file->page;
-	c->clock.head.source = c->keeper->est.state.source;
+	c->clock.head.source = timekeeper_state(c->keeper)->source;
 	c->clock.area.page = file->page;
 	c->clock.area.nr_cpus = file->nr_cpus;
 }

@@ -50,7 +50,7 @@ void exchange_log_add(struct peers *p, unsigned int nr,
 	*noted = (struct noted) {
 		.stamp = packet_clock_now(&p->clock), .source = nr, .x = *x,
 		.remote = p->source[nr].client.remote,
-		.clock_epoch = p->keeper->est.state.epoch,
+		.clock_epoch = timekeeper_state(p->keeper)->epoch,
 		.cluster_epoch = tsct_cluster_epoch(p->cluster),
 	};
 	memcpy(noted->name, p->source[nr].conf.name, sizeof(noted->name));
@@ -123,7 +123,7 @@ static const char *role(const struct conf *conf)
 
 static json_t *show_all(const struct peers *p, __u64 number)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 	const struct history *h = p->history;
 	const __u64 first = h->last < HISTORY ? 1 : h->last - HISTORY + 1;
 	json_t *samples = json_array();

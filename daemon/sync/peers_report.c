@@ -78,7 +78,7 @@ static const char *const result_names[TSCT_CLIENT_NR] = {
 static const char *describe(const struct peers *p, const struct source *s,
 			    const struct tsct_source_state *state)
 {
-	const struct tsct_clock_state *our = &p->keeper->est.state;
+	const struct tsct_clock_state *our = timekeeper_state(p->keeper);
 	const struct tsct_remote *r = &s->client.remote;
 
 	if (state->liar)
@@ -185,7 +185,7 @@ static json_t *show_members(const struct peers *p)
 
 static json_t *show_cluster(const struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 	__u64 now = packet_clock_now(&p->clock);
 
 	return json_pack("{s:s, s:I, s:I, s:o, s:o}",

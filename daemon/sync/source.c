@@ -274,7 +274,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (now_ns < s->due_ns)
 		return;
 	/* Nothing could be told of stamps, and the daemon has other things to do. */
-	if (!timekeeper_has_params(&p->keeper->est.state)) {
+	if (!timekeeper_has_params(timekeeper_state(p->keeper))) {
 		s->due_ns = now_ns + BURST_NS;
 		return;
 	}

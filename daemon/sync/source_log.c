@@ -113,7 +113,7 @@ void sources_log(struct peers *p)
 	for (i = 0; i < p->nr_sources; i++) {
 		struct source *s = &p->source[i];
 
-		s->client.options.mult = p->keeper->est.state.rate_mult;
+		s->client.options.mult = timekeeper_state(p->keeper)->rate_mult;
 		tsct_cluster_source(p->cluster, i, now, &state);
 		tell_doubt(s, &state, now_ns);
 	}

@@ -22,7 +22,7 @@ static bool claims(__u32 status)
 static bool can_go_on(const struct peers *p)
 {
 	const struct tsct_clock_state *last = &p->last;
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 
 	return last->cluster.mult && last->cluster_master == p->node &&
 		last->cluster_timeline && claims(last->cluster_status) &&
@@ -49,7 +49,7 @@ static void go_on(struct peers *p)
  */
 static void begin(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 	struct tsct_remote_params line = {
 		.base = packet_clock_now(&p->clock), .mult = state->rate_mult,
 	};
@@ -66,7 +66,7 @@ static void begin(struct peers *p)
 
 static void see_to_timeline(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 	struct tsct_remote_params line;
 	__u64 master;
 	__u32 epoch;
@@ -99,7 +99,7 @@ static void follow_realtime(struct peers *p)
 	struct tsct_exchange x = { .t1 = now, .t4 = now };
 	__s64 ns;
 
-	if (p->keeper->est.state.status != TSCT_STATUS_SYNCHRONIZED ||
+	if (timekeeper_state(p->keeper)->status != TSCT_STATUS_SYNCHRONIZED ||
 	    !packet_clock_real(&p->clock, now, &ns, &error_ns))
 		return;
 	x.t2 = x.t3 = (__u64)ns;
@@ -115,7 +115,7 @@ static void follow_realtime(struct peers *p)
 
 static void tell(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 	__u64 now = packet_clock_now(&p->clock);
 	__s64 now_ns = tsct_monotonic_ns();
 	char master[64] = "";
@@ -148,7 +148,7 @@ static void tell(struct peers *p)
 
 static void see_to_counter(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 
 	if (state->epoch == p->clock_epoch)
 		return;
