@@ -235,11 +235,10 @@ static int serve(struct platform *platform, struct peers *peers,
 	char path[4096];
 	int err;
 
-	peers_restore(peers, platform);
 	err = timekeeper_start(&timekeeper, &platform->ops);
 	if (err)
 		return err;
-	err = peers_start(peers, &timekeeper);
+	err = peers_start(peers, &timekeeper, platform);
 	if (err)
 		goto stop_timekeeper;
 	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, options->run_dir);

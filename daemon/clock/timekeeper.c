@@ -84,21 +84,22 @@ static void load_drift(struct timekeeper *k, const struct tsct_clock_state *last
  */
 static bool take_over(struct timekeeper *k, int source)
 {
-	struct tsct_clock_state last;
+	const struct tsct_clock_state *last = &k->predecessor;
 
-	k->ops->read_published(k->ops->ctx, &last);
-	timekeeper_join_cluster(k, &last);
-	timekeeper_init_rate(k, source, last.epoch, last.cause);
-	if (resume_published(k, &last))
+	k->ops->read_published(k->ops->ctx, &k->predecessor);
+	timekeeper_join_cluster(k, last);
+	timekeeper_init_rate(k, source, last->epoch, last->cause);
+	if (resume_published(k, last))
 		return true;
-	if (!last.epoch) {
+	if (!last->epoch) {
 		timekeeper_init_rate(k, source, 1, TSCT_CAUSE_NONE);
-	} else if (timekeeper_has_params(&last) || last.source != (__u32)source) {
-		timekeeper_init_rate(k, source, last.epoch + 1, TSCT_CAUSE_RESTART);
+	} else if (timekeeper_has_params(last) || last->source != (__u32)source) {
+		timekeeper_init_rate(k, source, last->epoch + 1,
+				     TSCT_CAUSE_RESTART);
 		timekeeper_log_epoch(k, "the published clock state cannot be "
 				     "continued");
 	}
-	load_drift(k, &last);
+	load_drift(k, last);
 	return false;
 }
 

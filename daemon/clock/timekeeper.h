@@ -96,6 +96,7 @@ struct timekeeper {
 	__s64 publish_latency_ns;	/* recent maximum, decaying */
 	__u64 saved_error_ppt;		/* rate error in the drift file + 1 */
 	__s64 saved_ns;			/* RAW at which that was written */
+	struct tsct_clock_state predecessor;	/* published before the start */
 	struct tsct_cluster *cluster;	/* NULL: no cluster; not owned */
 	__u32 cluster_epoch;		/* latest published by anyone */
 };
@@ -168,6 +169,17 @@ static inline const struct tsct_clock_state *
 timekeeper_state(const struct timekeeper *k)
 {
 	return &k->est.state;
+}
+
+/*
+ * timekeeper_predecessor - the state that was published before the start, by
+ * another daemon or the module, whether or not it was continued; status UNKNOWN,
+ * epoch 0: none. Valid as long as @k.
+ */
+static inline const struct tsct_clock_state *
+timekeeper_predecessor(const struct timekeeper *k)
+{
+	return &k->predecessor;
 }
 
 /* The counter now, in cycles of the source, and a clock in ns */

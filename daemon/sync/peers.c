@@ -180,18 +180,13 @@ static int start_network(struct peers *p)
 	return 0;
 }
 
-void peers_restore(struct peers *p, struct platform *real)
-{
-	p->real = real;
-	publisher_last(&real->publisher, &p->last);
-}
-
-int peers_start(struct peers *p, struct timekeeper *keeper)
+int peers_start(struct peers *p, struct timekeeper *keeper,
+		const struct platform *platform)
 {
 	int err = 0;
 
 	p->keeper = keeper;
-	packet_clock_init(&p->clock, keeper, p->real);
+	packet_clock_init(&p->clock, keeper, platform);
 	if (conf_has_network(p->conf))
 		err = start_network(p);
 	if (!err)

@@ -24,15 +24,13 @@ struct peers;
 
 /*
  * peers_open - read the configuration, say what is wrong with it
- * peers_restore - before the keeper starts: what was published last, and may be
- * gone on with
  * peers_start - do what the configuration says; @keeper runs
  * peers_stop - after the keeper did, which says last what is known here
  * Return 0 or -errno.
  */
 int peers_open(const struct peers_options *options, struct peers **ret_peers);
-void peers_restore(struct peers *peers, struct platform *real);
-int peers_start(struct peers *peers, struct timekeeper *keeper);
+int peers_start(struct peers *peers, struct timekeeper *keeper,
+		const struct platform *platform);
 void peers_stop(struct peers *peers);	/* what was started */
 void peers_close(struct peers *peers);	/* NULL is fine */
 

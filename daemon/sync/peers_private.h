@@ -202,7 +202,6 @@ struct peers {
 	struct peers_options options;
 	struct conf *conf;		/* NULL: there is no file */
 	struct timekeeper *keeper;
-	struct platform *real;
 	struct packet_clock clock;
 	__u64 node, host;
 	struct wanted wanted[PEERS_FDS_MAX];
@@ -220,7 +219,6 @@ struct peers {
 	struct barrier barrier;
 	__u32 nr_sessions;		/* that are over */
 	__u32 timeline_nr;		/* the last one that we began */
-	struct tsct_clock_state last;	/* before we were here */
 	__u32 clock_epoch;		/* the keeper's, as we last saw it */
 	__s64 epoch_ns;			/* when sources were hurried as one began */
 	__u32 told_status, told_epoch;

@@ -18,28 +18,33 @@ static bool claims(__u32 status)
 
 /* ---- master ------------------------------------------------------------- */
 
-/* What was published before us: ours, of this counter, and still true. */
+/*
+ * The timeline that was published before the start can be continued: it is this
+ * node's, of this counter, still valid, and none has begun since.
+ */
 static bool can_go_on(const struct peers *p)
 {
-	const struct tsct_clock_state *last = &p->last;
+	const struct tsct_clock_state *last = timekeeper_predecessor(p->keeper);
 	const struct tsct_clock_state *state = timekeeper_state(p->keeper);
 
-	return last->cluster.mult && last->cluster_master == p->node &&
+	return !p->timeline_nr &&
+		last->cluster.mult && last->cluster_master == p->node &&
 		last->cluster_timeline && claims(last->cluster_status) &&
 		last->source == state->source && last->epoch == state->epoch;
 }
 
 static void go_on(struct peers *p)
 {
-	const struct tsct_clock_params *pair = &p->last.cluster;
+	const struct tsct_clock_state *last = timekeeper_predecessor(p->keeper);
+	const struct tsct_clock_params *pair = &last->cluster;
 	const struct tsct_remote_params line = {
 		.base = pair->base_cycles, .base_ns = pair->base_ns,
 		.mult = pair->mult, .as_of = pair->base_cycles,
 	};
 
 	tsct_cluster_master(p->cluster, p->node, &line,
-			    p->last.cluster_timeline);
-	log_info("master: timeline %u goes on", p->last.cluster_timeline);
+			    last->cluster_timeline);
+	log_info("master: timeline %u goes on", last->cluster_timeline);
 }
 
 /*
@@ -82,7 +87,6 @@ static void see_to_timeline(struct peers *p)
 		begin(p);
 	else
 		return;
-	p->last.cluster_timeline = 0;	/* used up */
 	tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock), &master,
 			      &p->timeline_nr, &depth, &line);
 	p->pressing = true;
