@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon takes for a disruption, and how it finds out. */
+/*
+ * Detection of clock disruptions: comparison of indicators, and reading them.
+ */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,7 @@ static const struct disruption quiet = {
 	.has_module = true, .has_source_seq = true, .source_seq = 5,
 };
 
-/* Each sign alone, from the one that weighs most to the one that weighs least */
+/* Each indicator alone, in the order of precedence */
 static const struct {
 	__u32 cause;
 	const char *said;
@@ -73,7 +75,7 @@ START_TEST(test_each)
 }
 END_TEST
 
-/* Of two, the one that comes first in the table */
+/* Of two disruptions, the one that comes first in the table */
 START_TEST(test_two)
 {
 	struct disruption now;
@@ -91,7 +93,7 @@ START_TEST(test_two)
 }
 END_TEST
 
-/* Both ways; and what might be a measurement's error is none. */
+/* Steps in both directions; what may be the error of a measurement is none. */
 START_TEST(test_steps)
 {
 	struct disruption now;
@@ -112,14 +114,14 @@ START_TEST(test_none)
 {
 	struct disruption before = quiet, now = quiet;
 
-	/* What was measured with another error */
+	/* Measured with another error */
 	now.suspended_min_ns -= 5000;
 	now.suspended_max_ns += 5000;
 	now.realtime_min_ns -= 7000;
 	now.realtime_max_ns += 5000;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* What came to be known */
+	/* Indicators that become known */
 	now = quiet;
 	before.has_vmclock = false;
 	before.vm_marker = 0;
@@ -127,7 +129,7 @@ START_TEST(test_none)
 	before.cpus_hash = 0;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* The module is no sign. */
+	/* The presence of the module is no indicator. */
 	before = now = quiet;
 	now.has_module = now.has_source_seq = false;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
@@ -138,16 +140,16 @@ START_TEST(test_more)
 {
 	struct disruption now = quiet;
 
-	now.suspended_min_ns += 2000;	/* s2idle, for next to nothing */
+	now.suspended_min_ns += 2000;	/* s2idle, for a very short time */
 	now.suspended_max_ns += 2000;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
 	now = quiet;
 	now.vm_generation++;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
 	now = quiet;
-	now.source_seq++;		/* there and back */
+	now.source_seq++;		/* to another clocksource and back */
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
-	/* The TSC is back on the list, after the boot, say. */
+	/* The TSC becomes available again, for instance after the boot. */
 	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_unavailable = true },
 					&(struct disruption) { 0 }),
 			  TSCT_CAUSE_CLOCKSOURCE);
@@ -213,7 +215,8 @@ START_TEST(test_module)
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && now.has_source_seq);
 	ck_assert_uint_eq(now.source_seq, 6);
-	given_err = -EOPNOTSUPP;	/* not by the TSC: it is there, though */
+	given_err = -EOPNOTSUPP;	/* the module is loaded, with another
+					 * source than the TSC */
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && !now.has_source_seq);
 	disruption_close(&reader);
@@ -226,7 +229,7 @@ static void make_vmclock(const void *head, size_t size, size_t length)
 {
 	int fd;
 
-	strcpy(path, "/tmp/check_signs.XXXXXX");
+	strcpy(path, "/tmp/check_disruption.XXXXXX");
 	fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, (off_t)length), 0);
@@ -258,7 +261,7 @@ START_TEST(test_vmclock)
 	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
 	ck_assert_uint_eq(before.vm_marker, 11);
-	ck_assert_uint_eq(before.vm_generation, 0);	/* flags do not say */
+	ck_assert_uint_eq(before.vm_generation, 0);	/* not valid by the flags */
 	head.flags = VMCLOCK_GENERATION;
 	head.marker++;
 	head.seq += 2;
@@ -267,7 +270,10 @@ START_TEST(test_vmclock)
 	ck_assert_uint_eq(now.vm_marker, 12);
 	ck_assert_uint_eq(now.vm_generation, 22);
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
-	/* It is being written, for ever: as it was, and without hanging */
+	/*
+	 * A change of the page that never completes: nothing changes, and
+	 * reading does not hang.
+	 */
 	head.seq++;
 	head.marker++;
 	write_vmclock(&head);
@@ -283,13 +289,13 @@ START_TEST(test_vmclock)
 }
 END_TEST
 
-/* Other files, and such that a look at would be our end */
+/* Other files, and some that would raise a signal if they were read */
 START_TEST(test_no_vmclock)
 {
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
 	struct disruption_reader reader;
 
-	make_vmclock(&head, sizeof(head), sizeof(head));	/* cut off */
+	make_vmclock(&head, sizeof(head), sizeof(head));	/* truncated */
 	open_reader(&reader, path);
 	ck_assert_ptr_null(reader.vmclock);
 	disruption_close(&reader);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines for tests of the latch: state n begins at n * 1000 ticks, and all of
- * them say that a tick is 10 ns. So whatever was published up to now, a stamp
- * is known to mean ten times itself; and each word that tells states apart
- * tells n.
+ * States for tests of the latch: state n begins at n * 1000 cycles, and all
+ * have a rate of 10 ns per cycle. So whichever state is published, cycles
+ * convert to ten times themselves; and each field that differs between states
+ * holds n.
  */
 #ifndef TESTS_LATCH_LINE_H
 #define TESTS_LATCH_LINE_H
@@ -39,7 +39,7 @@ static inline struct tsct_clock_state line_nr(uint64_t n)
 	};
 }
 
-/* Which one is it, all of it? 0: none. */
+/* The number of a state that is complete; 0: it is torn */
 static inline uint64_t state_nr(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state want = line_nr(state->rate_error_ppt);
@@ -54,7 +54,7 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
 }
 
-/* Does the stamp mean what it must, by what is published from state 1 on? */
+/* True if @stamp converts to its time by the states published from 1 on */
 static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
 {
 	struct tsct_clock_time reading;
@@ -62,7 +62,7 @@ static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
 	if (tsct_latch_lookup(page, stamp, &reading) ||
 	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)
 		return false;
-	/* Joined segments are straight, but allow for being rounded. */
+	/* Joined segments are straight, apart from rounding. */
 	return reading.ns == (int64_t)stamp * 10;
 }
 

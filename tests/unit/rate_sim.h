@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated machine and an estimator that keeps its clock, for tests */
+/* A simulated machine, and an estimator that maintains its clock */
 #ifndef TESTS_RATE_SIM_H
 #define TESTS_RATE_SIM_H
 
@@ -14,13 +14,13 @@
 
 #define HZ	2596104055.0
 #define SECOND	1000000000ULL
-#define LEAD	2600000		/* ticks */
+#define LEAD	2600000		/* in cycles */
 
 static struct sim sim;
 static struct tsct_rate_estimator est;
 static struct tsct_sampler sampler;
 
-/* Publishes as a daemon does. Returns whether it is a new line. */
+/* Publishes as a daemon does. Returns whether the line is a new one. */
 static inline bool publish(void)
 {
 	struct tsct_clock_state last = est.state, next;
@@ -65,7 +65,7 @@ static inline int feed(void)
 	return event;
 }
 
-/* Does the line in force hold now? Returns how far off it is, in ns. */
+/* Checks the line in force now. Returns its error in ns. */
 static inline int64_t check_line(void)
 {
 	const struct tsct_clock_params *pair = &est.state.real;
@@ -73,7 +73,7 @@ static inline int64_t check_line(void)
 	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, stamp);
 	uint64_t bound = tsct_clock_params_error_ps(pair, stamp) / 1000 + 1;
 
-	/* Before its beginning it is not asked. */
+	/* Before its beginning it is not used. */
 	if ((int64_t)(stamp - pair->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
@@ -82,7 +82,9 @@ static inline int64_t check_line(void)
 	return llabs(off);
 }
 
-/* One interval, looked at many times, then a sample. Returns the event. */
+/*
+ * One interval with many checks of the line, then a sample. Returns the event.
+ */
 static inline int go_on(uint64_t ns)
 {
 	int64_t begin = sim.now_ps;
