@@ -13,7 +13,7 @@
 /*
  * Longest wait for a predecessor's line to begin. The module accepts no line
  * that begins more than a second ahead; a tenth more allows for its rate being
- * another one than ours.
+ * different.
  */
 #define RESUME_WAIT_MAX_NS 1100000000LL
 

@@ -139,8 +139,8 @@ static void compose_cluster_only(const struct timekeeper *k, __u64 begin_cycles,
 }
 
 /*
- * Both lines are the published ones. Such a state cannot be late: if that is
- * the answer, another state than ours is published.
+ * True if both lines are the published ones. Such a state cannot be late; if
+ * publishing it fails with -ETIME, another process published another state.
  */
 static bool has_published_lines(const struct timekeeper *k,
 				const struct tsct_clock_state *state)
@@ -236,8 +236,9 @@ static void follow_source(struct timekeeper *k,
 }
 
 /*
- * Another state is in force than the one we would continue: enter its epoch,
- * where no time was published in that yet, or else a later one.
+ * Another state is published than the one that this daemon would continue.
+ * Enters the epoch of that state if no time has been published in it yet, else
+ * a later one.
  */
 static void resolve_conflict(struct timekeeper *k, int err)
 {
@@ -355,7 +356,7 @@ int timekeeper_publish_cluster(struct timekeeper *k)
 		note_cluster_published(k, &state);
 		copy_cluster(&state, &k->est.state);
 	}
-	/* Another state is in force than the one this would have continued. */
+	/* The published state is not the one that this would continue. */
 	if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
 		return timekeeper_publish(k);
 	return err == -EPERM ? err : 0;

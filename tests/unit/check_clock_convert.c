@@ -6,11 +6,11 @@
 
 /* ---- cycles to times -------------------------------------------------------- */
 
-#define check_time(clock, stamp, want_ns, want_error, want_status, want_epoch) \
+#define check_time(clock, cycles, want_ns, want_error, want_status, want_epoch) \
 do {									\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t_), 0);	\
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t_), 0);	\
 	ck_assert_int_eq(t_.ns, want_ns);				\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
 	ck_assert_uint_eq(t_.status, want_status);			\
@@ -102,7 +102,7 @@ START_TEST(test_fast_path)
 	struct tsct_clock_time want;
 	unsigned int i, shorts = 0;
 	struct tsct_time t;
-	uint64_t stamp;
+	uint64_t cycles;
 	int64_t ns;
 
 	seed_with((unsigned int)_i);
@@ -114,10 +114,10 @@ START_TEST(test_fast_path)
 	       sizeof(the_page->copy[0]));
 	rewrite_page();
 	for (i = 0; i < 100000; i++) {
-		stamp = zero + 6 * SECOND - any64() % (130 * SECOND);
-		shorts += tsct_clock_fast_ns(clock->page, stamp, &ns);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
-		ck_assert_int_eq(tsct_latch_lookup(clock->page, stamp, &want),
+		cycles = zero + 6 * SECOND - any64() % (130 * SECOND);
+		shorts += tsct_clock_fast_ns(clock->page, cycles, &ns);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
+		ck_assert_int_eq(tsct_latch_lookup(clock->page, cycles, &want),
 				 0);
 		ck_assert_int_eq(t.ns, want.ns);
 		ck_assert_uint_eq(t.error_ns, want.error_ps / 1000 +
@@ -137,13 +137,13 @@ START_TEST(test_time_to_cycles)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t, u;
-	uint64_t stamp, back = 42;
+	uint64_t cycles, back = 42;
 	int i;
 
 	seed_with((unsigned int)_i);
 	for (i = 0; i < 100000; i++) {
-		stamp = zero + SECOND - any64() % (400 * SECOND);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
+		cycles = zero + SECOND - any64() % (400 * SECOND);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
 		if (t.status == TSCT_STATUS_DISRUPTED)
 			continue;
 		ck_assert_int_eq(tsct_clock_time_to_cycles(clock, t.ns, &back), 0);
@@ -162,35 +162,35 @@ END_TEST
 START_TEST(test_time_to_cycles_edges)
 {
 	struct tsct_clock *clock = open_file_clock();
-	uint64_t stamp = 42;
+	uint64_t cycles = 42;
 
 	/* The hour that the step skipped, and the time without a valid line */
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - 200 * SECOND,
-					     &stamp), -ENOENT);
+					     &cycles), -ENOENT);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     120 * SECOND, &stamp), -ENOENT);
+					     120 * SECOND, &cycles), -ENOENT);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 1001 * SECOND,
-					     &stamp), -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MAX, &stamp),
+					     &cycles), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MAX, &cycles),
 			 -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &stamp),
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &cycles),
 			 -ERANGE);
-	ck_assert_uint_eq(stamp, 42);
+	ck_assert_uint_eq(cycles, 42);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 900 * SECOND,
-					     &stamp), 0);
-	ck_assert_uint_eq(stamp, zero + 900 * SECOND);
+					     &cycles), 0);
+	ck_assert_uint_eq(cycles, zero + 900 * SECOND);
 	CHANGE(copy_->dropped = 1);
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     400 * SECOND, &stamp), -ERANGE);
+					     400 * SECOND, &cycles), -ERANGE);
 	/* Disrupted, without a line yet */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &stamp), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &cycles), -ESTALE);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     160 * SECOND, &stamp), 0);
-	ck_assert_uint_eq(stamp, zero - 160 * SECOND);
+					     160 * SECOND, &cycles), 0);
+	ck_assert_uint_eq(cycles, zero - 160 * SECOND);
 	tsct_clock_close(clock);
 }
 END_TEST
@@ -233,7 +233,7 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	struct tsct_clock_state state;
 	int64_t apart, apart_max;
 	struct tsct_time t;
-	uint64_t stamp;
+	uint64_t cycles;
 	int i;
 
 	tsct_recording_free(rec);
@@ -245,11 +245,11 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
 	/* After its end too: that may be the present for now. */
 	for (i = 0; i <= 1200; i++) {
-		stamp = rec->real.base_cycles +
+		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
-		apart = tsct_clock_params_ns(&rec->real, stamp) - t.ns;
-		apart_max = (int64_t)tsct_clock_params_error_ps(&rec->real, stamp) /
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
+		apart = tsct_clock_params_ns(&rec->real, cycles) - t.ns;
+		apart_max = (int64_t)tsct_clock_params_error_ps(&rec->real, cycles) /
 			1000 - (int64_t)t.error_ns;
 		ck_assert_int_le(llabs(apart), apart_max + 1);
 	}

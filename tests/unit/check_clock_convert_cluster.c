@@ -43,25 +43,25 @@ static void add_cluster(void)
 	write_page(AREA_SIZE);
 }
 
-#define check_time(stamp, want_ns, want_error, want_status) do {	\
+#define check_time(cycles, want_ns, want_error, want_status) do {	\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, stamp, &t_), 0); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, cycles, &t_), 0); \
 	ck_assert_int_eq(t_.ns, (want_ns) + zero_ns + AHEAD_NS);	\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
 	ck_assert_uint_eq(t_.status, want_status);			\
 	ck_assert_uint_eq(t_.epoch, 9);					\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, stamp, &ns), 0);	\
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, cycles, &ns), 0);	\
 	ck_assert_int_eq(ns, t_.ns);					\
 } while (0)
 
-#define check_none(stamp, want) do {					\
+#define check_none(cycles, want) do {					\
 	struct tsct_time t_ = { .ns = 42 };				\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, stamp, &t_), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, cycles, &t_), want); \
 	ck_assert_int_eq(t_.ns, 42);					\
 	ns = 42;							\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, stamp, &ns), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, cycles, &ns), want); \
 	ck_assert_int_eq(ns, 42);					\
 } while (0)
 
@@ -230,24 +230,24 @@ START_TEST(test_fast_path)
 	seed_with(1);
 	for (i = 0; i < 2000; i++) {
 		struct tsct_clock_params pair = any_line(any64());
-		uint64_t stamp = pair.base_cycles + any64() % (2 * pair.fast_cycles);
-		bool shorter = stamp - pair.base_cycles < pair.fast_cycles;
+		uint64_t cycles = pair.base_cycles + any64() % (2 * pair.fast_cycles);
+		bool shorter = cycles - pair.base_cycles < pair.fast_cycles;
 
-		CHANGE(s->real = any_line(stamp - 5); s->cluster = pair;
+		CHANGE(s->real = any_line(cycles - 5); s->cluster = pair;
 		       s->source = TSCT_SOURCE_TSC;
 		       s->cluster_status = TSCT_STATUS_HOLDOVER;
 		       s->cluster_epoch = i);
 		the_page->seq = any64();
 		if (the_page->seq & 1)
 			memset(&the_page->copy[0], 0xee, 512);
-		ck_assert_int_eq(tsct_clock_fast_cluster_ns(the_page, stamp, &ns),
+		ck_assert_int_eq(tsct_clock_fast_cluster_ns(the_page, cycles, &ns),
 				 shorter);
 		if (!shorter)
 			continue;
-		ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, stamp));
-		ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(&fake, stamp, &t), 0);
+		ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, cycles));
+		ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(&fake, cycles, &t), 0);
 		ck_assert_int_eq(t.ns, ns);
-		ck_assert_uint_eq(t.error_ns, (tsct_clock_params_error_ps(&pair, stamp) +
+		ck_assert_uint_eq(t.error_ns, (tsct_clock_params_error_ps(&pair, cycles) +
 					       999) / 1000 + 1);
 		ck_assert_uint_eq(t.status, TSCT_STATUS_HOLDOVER);
 		ck_assert_uint_eq(t.epoch, i);

@@ -102,17 +102,17 @@ START_TEST(test_past_stays)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_time then[300], now;
-	uint64_t stamps[300];
+	uint64_t readings[300];
 	unsigned int i;
 
 	for (i = 0; i < 300; i++) {
-		stamps[i] = tsct_clock_cycles(clock);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamps[i],
+		readings[i] = tsct_clock_cycles(clock);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, readings[i],
 						    &then[i]), 0);
 		usleep(10000);
 	}
 	for (i = 0; i < 300; i++) {
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamps[i], &now), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, readings[i], &now), 0);
 		ck_assert_uint_eq(now.epoch, then[i].epoch);
 		ck_assert_int_eq(now.ns, then[i].ns);
 	}
@@ -330,25 +330,25 @@ END_TEST
 #define HZ	2596104055.0
 
 static struct sim sim;
-static struct tsct_clock_inprocess *own;
+static struct tsct_clock_inprocess *inprocess;
 
 static void start_sim(void)
 {
 	sim_init(&sim, HZ);
-	own = tsct_clock_inprocess_open(TSCT_SOURCE_TSC, &sim.ops);
-	ck_assert_ptr_nonnull(own);
+	inprocess = tsct_clock_inprocess_open(TSCT_SOURCE_TSC, &sim.ops);
+	ck_assert_ptr_nonnull(inprocess);
 }
 
 /* The time now, as a conversion gets it */
 static struct tsct_clock_time ask(void)
 {
 	struct tsct_clock_time reading = { .status = TSCT_STATUS_DISRUPTED };
-	uint64_t stamp = sim_counter(&sim);
+	uint64_t cycles = sim_counter(&sim);
 	int64_t true_ns = sim_real(&sim), apart;
 
-	tsct_clock_inprocess_refine(own, stamp);
+	tsct_clock_inprocess_refine(inprocess, cycles);
 	/* The cycles may be from before the line that began with a jump. */
-	if (tsct_latch_lookup(tsct_clock_inprocess_page(own), stamp, &reading))
+	if (tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;
 	if (reading.status != TSCT_STATUS_DISRUPTED)
@@ -363,11 +363,11 @@ static struct tsct_clock_time ask_after(uint64_t ns)
 	return ask();
 }
 
-static struct tsct_clock_time ask_again(uint64_t stamp)
+static struct tsct_clock_time ask_again(uint64_t cycles)
 {
 	struct tsct_clock_time reading = { 0 };
 
-	ck_assert_int_eq(tsct_latch_lookup(tsct_clock_inprocess_page(own), stamp,
+	ck_assert_int_eq(tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles,
 					   &reading), 0);
 	return reading;
 }
@@ -385,7 +385,7 @@ static void disrupt(void (*happens)(void))
 		now = ask_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	then = now;
-	good = tsct_clock_inprocess_page(own)->copy[0].state.real.as_of_cycles;
+	good = tsct_clock_inprocess_page(inprocess)->copy[0].state.real.as_of_cycles;
 	good_ns = ask_again(good).ns;
 	sim_advance(&sim, 200000000);
 	lost = sim_counter(&sim);
@@ -447,7 +447,7 @@ START_TEST(test_disruptions)
 
 	seed_with((unsigned int)_i);
 	disrupt(happenings[_i]);
-	tsct_clock_inprocess_close(own);
+	tsct_clock_inprocess_close(inprocess);
 }
 END_TEST
 
@@ -471,7 +471,7 @@ START_TEST(test_steering)
 	}
 	ck_assert_uint_eq(now.epoch, epoch);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
-	tsct_clock_inprocess_close(own);
+	tsct_clock_inprocess_close(inprocess);
 }
 END_TEST
 

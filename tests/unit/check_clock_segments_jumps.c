@@ -80,9 +80,9 @@ static void disrupt(struct tsct_clock_state *state)
 	state->epoch_cycles = now;
 }
 
-static bool from_future(uint64_t stamp)
+static bool from_future(uint64_t cycles)
 {
-	return (int64_t)(stamp - now) > 1000000000;
+	return (int64_t)(cycles - now) > 1000000000;
 }
 
 static bool try(void)

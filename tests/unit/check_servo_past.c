@@ -22,7 +22,7 @@ struct way {
 static struct tsct_clock_page *page;
 
 static struct {
-	uint64_t stamp;
+	uint64_t cycles;
 	int64_t real;
 } kept[1000];
 static unsigned int nr_kept;
@@ -66,7 +66,7 @@ static void start_bent(const struct way *way)
 
 static void keep(void)
 {
-	kept[nr_kept].stamp = sim_counter(&sim);
+	kept[nr_kept].cycles = sim_counter(&sim);
 	kept[nr_kept++].real = sim_real(&sim);
 }
 
@@ -104,13 +104,13 @@ static void check_kept(void)
 	for (i = 0; i < nr_kept; i++) {
 		uint64_t off;
 
-		if ((int64_t)(kept[i].stamp - est.state.real.as_of_cycles) > 0)
+		if ((int64_t)(kept[i].cycles - est.state.real.as_of_cycles) > 0)
 			continue;
-		ck_assert_int_eq(tsct_latch_lookup(page, kept[i].stamp,
+		ck_assert_int_eq(tsct_latch_lookup(page, kept[i].cycles,
 						   &reading), 0);
 		off = (uint64_t)llabs(kept[i].real - reading.ns);
 		ck_assert_msg(off <= reading.error_ps / 1000 + 1,
-			      "stamp %u of %u: %llu ns off, bound %.3f", i,
+			      "cycles %u of %u: %llu ns off, bound %.3f", i,
 			      nr_kept, (unsigned long long)off,
 			      (double)reading.error_ps / 1e3);
 	}

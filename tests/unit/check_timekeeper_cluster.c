@@ -28,13 +28,13 @@ static enum tsct_cluster_event feed(void)
 	};
 	struct tsct_exchange x = { .local_error = 1, .remote_error = 1 };
 
-	x.t1 = stamp_now(world.source);
+	x.t1 = cycles_now(world.source);
 	sim_advance(&sim, 100000);
 	x.t2 = (__u64)sim_raw(&sim);
 	sim_advance(&sim, 20000);
 	x.t3 = (__u64)sim_raw(&sim);
 	sim_advance(&sim, 100000);
-	x.t4 = stamp_now(world.source);
+	x.t4 = cycles_now(world.source);
 	return tsct_cluster_feed(cluster, 0, &x, &remote);
 }
 
@@ -43,7 +43,7 @@ static void check_cluster(__u32 epoch)
 	struct tsct_clock_time r;
 	int64_t off;
 
-	ck_assert_int_eq(tsct_clock_cluster_lookup(file(), stamp_now(file()->source),
+	ck_assert_int_eq(tsct_clock_cluster_lookup(file(), cycles_now(file()->source),
 					       &r), 0);
 	off = r.ns - truth();
 	ck_assert_msg((uint64_t)llabs(off) <= r.error_ps / 1000 + 2,

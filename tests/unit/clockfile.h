@@ -204,10 +204,10 @@ static inline bool right_now(const struct tsct_clock *clock)
 {
 	int64_t before = now_ns(CLOCK_REALTIME), after;
 	struct tsct_time t;
-	uint64_t stamp = tsct_clock_cycles(clock);
+	uint64_t cycles = tsct_clock_cycles(clock);
 
 	after = now_ns(CLOCK_REALTIME) + 1;
-	if (tsct_clock_cycles_to_time(clock, stamp, &t))
+	if (tsct_clock_cycles_to_time(clock, cycles, &t))
 		return false;
 	if (t.ns + (int64_t)t.error_ns >= before &&
 	    t.ns - (int64_t)t.error_ns <= after)

@@ -54,16 +54,16 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
 }
 
-/* True if @stamp converts to its time by the states published from 1 on */
-static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
+/* True if @cycles converts to its time by the states published from 1 on */
+static inline bool right(const struct tsct_clock_page *page, uint64_t cycles)
 {
 	struct tsct_clock_time reading;
 
-	if (tsct_latch_lookup(page, stamp, &reading) ||
+	if (tsct_latch_lookup(page, cycles, &reading) ||
 	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)
 		return false;
 	/* Joined segments are straight, apart from rounding. */
-	return reading.ns == (int64_t)stamp * 10;
+	return reading.ns == (int64_t)cycles * 10;
 }
 
 #endif /* TESTS_LATCH_LINE_H */

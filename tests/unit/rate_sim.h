@@ -69,12 +69,12 @@ static inline int feed(void)
 static inline int64_t check_line(void)
 {
 	const struct tsct_clock_params *pair = &est.state.real;
-	uint64_t stamp = sim_counter(&sim);
-	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, stamp);
-	uint64_t bound = tsct_clock_params_error_ps(pair, stamp) / 1000 + 1;
+	uint64_t cycles = sim_counter(&sim);
+	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, cycles);
+	uint64_t bound = tsct_clock_params_error_ps(pair, cycles) / 1000 + 1;
 
 	/* Before its beginning it is not used. */
-	if ((int64_t)(stamp - pair->base_cycles) < 0)
+	if ((int64_t)(cycles - pair->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
 		      "%lld ns off, bound %llu ns, at %.3f s", (long long)off,

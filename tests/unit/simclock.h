@@ -70,14 +70,14 @@ static inline void sim_read(struct sim *sim, unsigned int half)
 		sim_advance(sim, any(sim->stall_ns));
 }
 
-static inline __u64 sim_stamp(void *ctx)
+static inline __u64 sim_cycles(void *ctx)
 {
-	uint64_t stamp;
+	uint64_t cycles;
 
 	sim_read(ctx, 0);
-	stamp = sim_counter(ctx);
+	cycles = sim_counter(ctx);
 	sim_read(ctx, 1);
-	return stamp;
+	return cycles;
 }
 
 static inline int64_t sim_raw(const struct sim *sim)
@@ -131,7 +131,7 @@ static inline void sim_init(struct sim *sim, double hz)
 		.stall_every = 300,
 		.stall_ns = 100000,
 		.ops = {
-			.cycles = sim_stamp,
+			.cycles = sim_cycles,
 			.clock_ns = sim_clock,
 			.sleep_ns = sim_sleep,
 			.clocksource = sim_clocksource,

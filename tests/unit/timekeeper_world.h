@@ -76,7 +76,7 @@ static int world_choose_source(void *ctx, char *why, size_t size)
 	return world.source;
 }
 
-static __u64 stamp_raw(void *ctx)
+static __u64 raw_cycles(void *ctx)
 {
 	return (__u64)sim_clock(ctx, CLOCK_MONOTONIC_RAW);
 }
@@ -84,7 +84,7 @@ static __u64 stamp_raw(void *ctx)
 static const struct tsct_clock_ops *world_clock_ops(void *ctx, int which)
 {
 	(void)ctx;
-	sim.ops.cycles = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
+	sim.ops.cycles = which == TSCT_SOURCE_TSC ? sim_cycles : raw_cycles;
 	return &sim.ops;
 }
 
@@ -99,7 +99,7 @@ static void world_read_disruption(void *ctx, struct disruption *ret)
 	*ret = world.disruption;
 }
 
-static inline __u64 stamp_now(__u32 source)
+static inline __u64 cycles_now(__u32 source)
 {
 	return source == TSCT_SOURCE_TSC ? sim_counter(&sim) :
 		(__u64)sim_raw(&sim);
@@ -113,7 +113,7 @@ static int set_module(const struct tsct_clock_state *state)
 	if (world.module.source != state->source)
 		return -ESTALE;
 	err = tsct_segments_check(&world.module, state,
-				  stamp_now(state->source));
+				  cycles_now(state->source));
 	if (err)
 		return err == -EINVAL ? -EXDEV : err;
 	world.module = *state;
@@ -140,7 +140,7 @@ static int world_publish(void *ctx, const struct tsct_clock_state *state)
 		return world.refuse;
 	}
 	err = tsct_segments_check(&world.file.state, state,
-				  stamp_now(state->source));
+				  cycles_now(state->source));
 	if (err)
 		return err == -ETIME ? err : -EXDEV;
 	if (world.module_source >= 0 && !world.gave_up) {
@@ -300,11 +300,11 @@ static inline void go_on(double s)
 /* The published state gives the right time now, within its bound. */
 static inline void check_time(const struct tsct_clock_state *state)
 {
-	__u64 stamp = stamp_now(state->source);
-	int64_t off = tsct_clock_params_ns(&state->real, stamp) - sim_real(&sim);
+	__u64 cycles = cycles_now(state->source);
+	int64_t off = tsct_clock_params_ns(&state->real, cycles) - sim_real(&sim);
 
 	ck_assert_uint_le((uint64_t)llabs(off),
-			  tsct_clock_params_error_ps(&state->real, stamp) / 1000 + 1);
+			  tsct_clock_params_error_ps(&state->real, cycles) / 1000 + 1);
 }
 
 static inline void check_synchronized(__u32 epoch, __u32 cause)
