@@ -69,7 +69,7 @@ static int watch_fd(struct loop *loop, int fd, enum event_source source)
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* ---- ticks ---------------------------------------------------------------- */
+/* ---- ticks -------------------------------------------------------------- */
 
 /*
  * Arms the timer for one tick, counted from now: ticks missed while the process
@@ -139,7 +139,7 @@ static void on_survey(struct loop *loop)
 						      err ? NULL : &result));
 }
 
-/* ---- control --------------------------------------------------------------- */
+/* ---- control ------------------------------------------------------------ */
 
 static __u32 count_segments(const struct loop *loop)
 {
@@ -186,7 +186,7 @@ static bool answer_for_peers(void *ctx, const char *request, FILE *to)
 	return peers_answer(loop->peers, request, to);
 }
 
-/* ---- signals ---------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------ */
 
 static int open_signals(struct loop *loop)
 {
@@ -215,7 +215,7 @@ static void on_signal(struct loop *loop)
 	}
 }
 
-/* ---- the loop ----------------------------------------------------------------- */
+/* ---- the loop ----------------------------------------------------------- */
 
 static void dispatch(struct loop *loop, const struct epoll_event *event)
 {

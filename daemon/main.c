@@ -292,7 +292,7 @@ static int run(const struct options *options)
 	};
 	int lock, err;
 
-	/* A daemon with another run-time directory leaves the default ones alone. */
+	/* With another run-time directory, no default one is written to. */
 	platform_options.state_dir = options->state_dir ? options->state_dir :
 		strcmp(platform_options.run_dir, TSCT_RUN_DIR) ?
 		platform_options.run_dir : DRIFT_FILE_DIR;

@@ -49,7 +49,7 @@ void clock_file_close(struct clock_file *file)
 	file->fd = -1;
 }
 
-/* ---- takeover and creation ------------------------------------------------ */
+/* ---- takeover and creation ---------------------------------------------- */
 
 /* Only this user or root may write it, and its size is that of a new one. */
 static int check_file(const struct clock_file *file, int fd)
@@ -201,7 +201,7 @@ void clock_file_revive(struct clock_file *file)
 	write_cpus(file);
 }
 
-/* ---- publishing ---------------------------------------------------------- */
+/* ---- publishing --------------------------------------------------------- */
 
 /* Copy 1 holds the committed state: this process is the only writer. */
 static const struct tsct_clock_state *published(const struct clock_file *file)

@@ -92,7 +92,7 @@ free_lines:
 	return err;
 }
 
-/* ---- by the module ----------------------------------------------------------- */
+/* ---- by the module ------------------------------------------------------ */
 
 static int check_by_module(const struct module_clock *m, struct tsct_check *check,
 			   struct cpu_survey_result *ret)
@@ -115,7 +115,7 @@ int cpu_survey_ask_module(const struct module_clock *m, double hz,
 	return survey_by(check_by_module, m, hz, ret);
 }
 
-/* ---- from user space ----------------------------------------------------------- */
+/* ---- from user space ---------------------------------------------------- */
 
 /* Owned by the thread until done is set, afterwards by cpu_survey_take(). */
 struct cpu_survey_run {

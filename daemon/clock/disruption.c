@@ -14,7 +14,7 @@
 #include "disruption.h"
 #include "lib/clock/sysfs_read.h"
 
-/* ---- comparing ------------------------------------------------------------- */
+/* ---- comparing ---------------------------------------------------------- */
 
 /*
  * Truncation to whole ns makes the difference of two clocks vary by less than
@@ -86,7 +86,7 @@ void disruption_describe(const struct disruption *before,
 				  before->suspended_min_ns) / 1e9);
 		return;
 	case TSCT_CAUSE_UNSTABLE:
-		snprintf(text, size, "the kernel no longer trusts the TSC; its "
+		snprintf(text, size, "the kernel marked the TSC unstable; its "
 			 "clocksource is %s", now->clocksource);
 		return;
 	case TSCT_CAUSE_CLOCKSOURCE:
@@ -106,7 +106,7 @@ void disruption_describe(const struct disruption *before,
 	snprintf(text, size, "no disruption");
 }
 
-/* ---- reading: clocks against each other ------------------------------------ */
+/* ---- reading: clocks against each other --------------------------------- */
 
 /* Tries to read two clocks in quick succession, and the gap that ends them */
 #define COMPARE_TRIES	8
@@ -140,7 +140,7 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 	}
 }
 
-/* ---- reading: clocksource and CPUs ----------------------------------------- */
+/* ---- reading: clocksource and CPUs -------------------------------------- */
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 #define CPUS_ONLINE	"/sys/devices/system/cpu/online"
@@ -179,7 +179,7 @@ static void read_cpus_online(struct disruption *d)
 	memcpy(d->cpus_online, text, strnlen(text, sizeof(d->cpus_online) - 1));
 }
 
-/* ---- reading: the hypervisor ------------------------------------------------ */
+/* ---- reading: the hypervisor -------------------------------------------- */
 
 /* Beginning of the vmclock page of QEMU and Linux; little endian */
 struct vmclock {
@@ -197,7 +197,7 @@ struct vmclock {
 
 #define VMCLOCK_MAGIC		0x4b4c4356
 #define VMCLOCK_GENERATION	0x100	/* in flags */
-#define VMCLOCK_SIZE_MIN	104	/* without the generation, a later addition */
+#define VMCLOCK_SIZE_MIN	104	/* of pages without generation */
 #define VMCLOCK_TRIES		1000
 
 /* Leaves @d as it is where the page's writer never completes a change. */
@@ -250,7 +250,7 @@ static const void *map_vmclock(const char *path)
 	return NULL;
 }
 
-/* ---- reading: settings of the clock ----------------------------------------- */
+/* ---- reading: settings of the clock ------------------------------------- */
 
 /*
  * Arms a timer that never expires: the kernel cancels it whenever
@@ -276,7 +276,7 @@ static void rearm_set_timer(const struct disruption_reader *reader)
 		arm_set_timer(reader);
 }
 
-/* ---- all of it --------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------- */
 
 int disruption_open(struct disruption_reader *reader, const char *vmclock)
 {

@@ -19,7 +19,7 @@
 struct disruption {
 	/* Interval that contains BOOTTIME - MONOTONIC: the time suspended */
 	__s64 suspended_min_ns, suspended_max_ns;
-	/* Same of REALTIME - MONOTONIC, which setting changes, slewing does not */
+	/* Same of REALTIME - MONOTONIC: changed by setting, not by slewing */
 	__s64 realtime_min_ns, realtime_max_ns;
 	char clocksource[32];	/* the kernel's current one; "": unknown */
 	bool tsc_unavailable;	/* not in the kernel's available_clocksource */
@@ -30,7 +30,7 @@ struct disruption {
 	__u64 vm_generation;	/* the hypervisor's count of restored snapshots */
 	/* The module is loaded. No indicator: see timekeeper_tick() */
 	bool has_module;
-	bool has_source_seq;	/* the module's snapshot was read: the next is valid */
+	bool has_source_seq;	/* source_seq is valid */
 	__u32 source_seq;	/* the kernel's count of clocksource changes */
 };
 
@@ -52,7 +52,7 @@ void disruption_describe(const struct disruption *before,
 			 const struct disruption *now, __u32 cause, char *text,
 			 size_t size);
 
-/* ---- reading ------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 #define VMCLOCK_PATH	"/dev/vmclock0"
 
@@ -60,7 +60,7 @@ struct disruption_reader {
 	struct disruption last;	/* sample read last */
 	int clock_set_fd;	/* readable after CLOCK_REALTIME was set */
 	const void *vmclock;	/* the hypervisor's page; NULL: none */
-	/* As TSCT_IOC_CLOCK_SNAPSHOT; set by the caller, or NULL; -ENOENT: no module */
+	/* As TSCT_IOC_CLOCK_SNAPSHOT; -ENOENT: no module. NULL, or set by caller */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);
 	void *ctx;
 };

@@ -16,7 +16,7 @@
 #define HEADER		"tsctraced rate 1"
 #define MALFORMED	"it is malformed or truncated"
 
-/* ---- this machine's identity ------------------------------------------------ */
+/* ---- this machine's identity -------------------------------------------- */
 
 /* Others could put any rate into a file that they may write. */
 static bool is_foreign(int fd)
@@ -95,7 +95,7 @@ void drift_file_open(struct drift_file *file, const char *dir)
 		    "directory", dir, strerror(errno));
 }
 
-/* ---- the text ---------------------------------------------------------------- */
+/* ---- the text ----------------------------------------------------------- */
 
 /*
  * The lines that must be equal for the rate to be valid. The time suspended is
@@ -235,7 +235,7 @@ int drift_file_parse(const struct drift_file *file, const char *text,
 	return 0;
 }
 
-/* ---- the file ---------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 int drift_file_load(struct drift_file *file, __u32 source,
 		    const struct disruption *now, struct drift *ret)
@@ -325,7 +325,7 @@ void drift_file_forget(struct drift_file *file)
 	int err = unlink(file->path) ? errno : 0;
 	struct stat st;
 
-	/* unlink() reports a read-only file system even where there is no file. */
+	/* On a read-only file system unlink() fails even without a file. */
 	if (err && !lstat(file->path, &st))
 		log_warning("%s: removing the outdated rate failed: %s; remove "
 			    "the file", file->path, strerror(err));

@@ -33,7 +33,7 @@ static int to_errno(int err)
 	return -EIO;
 }
 
-/* ---- the module's family --------------------------------------------------- */
+/* ---- the module's family ------------------------------------------------ */
 
 /*
  * Joining a group twice is harmless, and the kernel removes the membership of
@@ -127,7 +127,7 @@ static void on_family_message(struct kernel_events *kernel,
 			   group);
 }
 
-/* ---- the module's events ---------------------------------------------------- */
+/* ---- the module's events ------------------------------------------------ */
 
 static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 {
@@ -172,7 +172,7 @@ static int on_message(struct nl_msg *message, void *arg)
 	return NL_OK;
 }
 
-/* ---- the socket ----------------------------------------------------------- */
+/* ---- the socket --------------------------------------------------------- */
 
 int kernel_events_open(struct kernel_events *kernel)
 {

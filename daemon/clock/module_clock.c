@@ -163,7 +163,7 @@ int module_clock_set(struct module_clock *m, const char *instead,
 	return err;
 }
 
-/* ---- other requests -------------------------------------------------------- */
+/* ---- other requests ----------------------------------------------------- */
 
 static int module_request(const struct module_clock *m, unsigned long number,
 			  void *arg)

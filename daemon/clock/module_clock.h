@@ -15,8 +15,8 @@
 
 struct module_clock {
 	bool use;			/* false: as if there were no module */
-	int result;			/* of the last publication that was logged */
-	int lock;			/* keeps other daemons away; -1: not held */
+	int result;			/* last one logged; 0: published */
+	int lock;			/* excludes other daemons; -1: none */
 };
 
 /* Opens nothing. @use: false with --no-module */

@@ -68,7 +68,7 @@ static void give_up_module(void *ctx)
 	platform->publisher.module.use = false;
 }
 
-/* ---- surveys of the CPUs ------------------------------------------------------ */
+/* ---- surveys of the CPUs ------------------------------------------------ */
 
 /* Takes ownership of the table in @survey. */
 static void keep_survey(struct platform *platform,
@@ -128,7 +128,7 @@ static void publish_cpus(void *ctx)
 	free(old);
 }
 
-/* ---- the drift file ------------------------------------------------------------ */
+/* ---- the drift file ----------------------------------------------------- */
 
 static int load_drift(void *ctx, __u32 source, struct drift *ret)
 {
@@ -152,7 +152,7 @@ static void forget_drift(void *ctx)
 	drift_file_forget(&platform->drift);
 }
 
-/* ---- open and close ------------------------------------------------------------ */
+/* ---- open and close ----------------------------------------------------- */
 
 static const struct timekeeper_ops platform_ops = {
 	.choose_source = choose_source,

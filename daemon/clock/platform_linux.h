@@ -16,7 +16,7 @@ struct platform {
 	struct disruption_reader disruption;
 	struct drift_file drift;
 	struct tsct_clock_ops clock_ops;
-	struct cpu_survey survey;	/* last result; table NULL: is published */
+	struct cpu_survey survey;	/* last; table NULL: published */
 	struct cpu_survey published;	/* in use by the clock file */
 	struct cpu_survey_run *survey_run;	/* NULL: none in progress */
 	int survey_fd;		/* eventfd; readable: platform_take_survey() */

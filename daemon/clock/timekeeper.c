@@ -35,7 +35,7 @@ int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms)
 	return settled || interval_ms < FAST_MS ? interval_ms : FAST_MS;
 }
 
-/* ---- start ---------------------------------------------------------------- */
+/* ---- start -------------------------------------------------------------- */
 
 /*
  * Continues the predecessor's line, if it is of this source and still valid.
@@ -134,7 +134,7 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 	return timekeeper_publish(k);
 }
 
-/* ---- disruptions reported by others ---------------------------------------- */
+/* ---- disruptions reported by others ------------------------------------- */
 
 int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why)
 {
@@ -160,7 +160,7 @@ int timekeeper_survey_done(struct timekeeper *k,
 	return timekeeper_publish(k);
 }
 
-/* ---- ticks ----------------------------------------------------------------- */
+/* ---- ticks -------------------------------------------------------------- */
 
 /* The sample's width, and the offset of the published clock_params from it */
 static void note_sample(struct timekeeper *k, const struct tsct_sample *sample)

@@ -92,7 +92,7 @@ struct timekeeper {
 	bool survey_again;		/* after the running one */
 	bool survey_unpublished;	/* a table waits for publish_cpus() */
 	bool survey_skewed;		/* ... by that table */
-	__s64 hold_until_ns;		/* RAW: publish no time before; 0: no hold */
+	__s64 hold_until_ns;		/* RAW; no time before; 0: none */
 	__s64 publish_latency_ns;	/* recent maximum, decaying */
 	__u64 saved_error_ppt;		/* rate error in the drift file + 1 */
 	__s64 saved_ns;			/* RAW at which that was written */

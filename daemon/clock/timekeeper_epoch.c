@@ -15,7 +15,7 @@ bool timekeeper_has_params(const struct tsct_clock_state *state)
 	return state->real.mult && tsct_status_has_time(state->status);
 }
 
-/* ---- new epochs ---------------------------------------------------------- */
+/* ---- new epochs --------------------------------------------------------- */
 
 bool timekeeper_keeps_rate(__u32 cause)
 {
@@ -77,7 +77,7 @@ void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
 		timekeeper_begin_epoch(k, "the clock source changed");
 }
 
-/* ---- surveys of the CPUs --------------------------------------------------- */
+/* ---- surveys of the CPUs ------------------------------------------------ */
 
 /*
  * A new table of skews needs a new epoch, because readings of the old one have

@@ -35,7 +35,7 @@
 /* Age at which the drift file is renewed, unless the rate's error halved */
 #define SAVE_NS		600000000000LL
 
-/* ---- the cluster's part of a state ----------------------------------------- */
+/* ---- the cluster's part of a state -------------------------------------- */
 
 /*
  * The cluster's time has epochs of its own: a step of CLOCK_REALTIME does not
@@ -109,7 +109,7 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
 		tsct_cluster_join(cluster, k->cluster_epoch);
 }
 
-/* ---- one publication ------------------------------------------------------- */
+/* ---- one publication ---------------------------------------------------- */
 
 /* Composes a state whose new lines begin at @begin_cycles. */
 typedef void compose_fn(const struct timekeeper *k, __u64 begin_cycles,
@@ -215,7 +215,7 @@ int timekeeper_publish_params(struct timekeeper *k)
 	return err;
 }
 
-/* ---- conflicts with the published state ------------------------------------ */
+/* ---- conflicts with the published state --------------------------------- */
 
 /* The module's counter is another one now: use it too, if that is possible. */
 static void follow_source(struct timekeeper *k,

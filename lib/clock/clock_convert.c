@@ -77,7 +77,7 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 	return max;
 }
 
-/* ---- units ---------------------------------------------------------------- */
+/* ---- units -------------------------------------------------------------- */
 
 static __u64 error_ns_of(__u64 error_ps)
 {
@@ -103,7 +103,7 @@ static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 	return ns >= INT64_MAX / 1000 ? UINT64_MAX : ((__u64)ns + 1) * 1000;
 }
 
-/* ---- the fast path ---------------------------------------------------------- */
+/* ---- the fast path ------------------------------------------------------ */
 
 enum params_kind {
 	PARAMS_REAL,
@@ -150,7 +150,7 @@ static inline bool convert_fast(const struct tsct_clock *clock, __u64 cycles,
 	return READ_ONCE(page->seq) == seq;
 }
 
-/* ---- cycles to CLOCK_REALTIME ------------------------------------------------ */
+/* ---- cycles to CLOCK_REALTIME ------------------------------------------- */
 
 /*
  * Conversion where the counters of CPUs are skewed. The table of skews belongs
@@ -287,7 +287,7 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles
 	return 0;
 }
 
-/* ---- cycles to the cluster's time --------------------------------------------- */
+/* ---- cycles to the cluster's time --------------------------------------- */
 
 /*
  * Conversion where the counters of CPUs are skewed: the line is that of the
@@ -401,7 +401,7 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 	return valid_ns(err, &time, ret_ns);
 }
 
-/* ---- CLOCK_REALTIME to cycles --------------------------------------------------- */
+/* ---- CLOCK_REALTIME to cycles ------------------------------------------- */
 
 /*
  * The part of a clock_segment that the search needs. Segments are read one at a
@@ -552,7 +552,7 @@ int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 	return -EAGAIN;
 }
 
-/* ---- the published state and its segments ---------------------------------------- */
+/* ---- the published state and its segments ------------------------------- */
 
 static __u32 status_at(const struct tsct_clock_state *state, __u64 cycles)
 {

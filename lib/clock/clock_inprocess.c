@@ -63,7 +63,7 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 	return clock->ops->cycles(clock->ops->ctx);
 }
 
-/* ---- publishing -------------------------------------------------------- */
+/* ---- publishing --------------------------------------------------------- */
 
 /*
  * Ends the fast path where a sample is due: conversions after that take the
@@ -120,7 +120,7 @@ static int publish(struct tsct_clock_inprocess *clock,
 	return 0;
 }
 
-/* ---- taking samples ---------------------------------------------------- */
+/* ---- taking samples ----------------------------------------------------- */
 
 /*
  * Starts from two samples of separate calls: the calibration at open failed,
@@ -247,7 +247,7 @@ void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 		tsct_clock_inprocess_sample(clock);
 }
 
-/* ---- open and close ------------------------------------------------------- */
+/* ---- open and close ----------------------------------------------------- */
 
 /*
  * Kernels before 4.14 cannot wipe a page at a fork. If a thread of the parent

@@ -42,7 +42,7 @@ int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns)
 	return tsct_ns_cycles(rate_mult(clock), ns);
 }
 
-/* ---- disruptions between two readings ------------------------------------ */
+/* ---- disruptions between two readings ----------------------------------- */
 
 /* True if the counter neither stops nor changes its rate. */
 static bool keeps_counting(__u32 cause)
@@ -98,7 +98,7 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 	return flags;
 }
 
-/* ---- skewed counters ------------------------------------------------------- */
+/* ---- skewed counters ---------------------------------------------------- */
 
 /*
  * Correction of an interval from a reading on CPU @from to one on @to, in

@@ -26,7 +26,7 @@ struct tsct_clock_full {
 	struct tsct_clock head;		/* first: it is what users hold */
 	enum origin origin;
 	bool forever;			/* the default clock: never closed */
-	struct tsct_clock_area area;	/* head.page's mapping; not ORIGIN_PROCESS */
+	struct tsct_clock_area area;	/* mapping of head.page */
 	struct tsct_clock_inprocess *inprocess;	/* ORIGIN_PROCESS; else NULL */
 	__u64 rate_mult;		/* rate when opened; never 0 */
 	char why[640];			/* tsct_clock_reason() */
@@ -83,7 +83,7 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 /* Largest skew of any CPU, including its error, in cycles */
 __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock);
 
-/* ---- the in-process clock ------------------------------------------------ */
+/* ---- the in-process clock ----------------------------------------------- */
 
 /*
  * tsct_clock_inprocess_open - calibrate, which takes up to 20 ms, and publish

@@ -32,7 +32,7 @@
 #define START_SLEEP_NS	1000000
 #define START_NS	18000000
 
-/* ---- the system's clocks -------------------------------------------------- */
+/* ---- the system's clocks ------------------------------------------------ */
 
 /*
  * RDTSCP waits for all preceding instructions. Plain RDTSC was observed to run
@@ -136,7 +136,7 @@ __u64 tsct_cycles_read(unsigned int source)
 	return tsct_clock_ops_real(source)->cycles(NULL);
 }
 
-/* ---- brackets ---------------------------------------------------------------- */
+/* ---- brackets ----------------------------------------------------------- */
 
 void tsct_sampler_init(struct tsct_sampler *sampler,
 		       const struct tsct_clock_ops *ops)
@@ -307,7 +307,7 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 	ret_sample->span = sampler->span;
 }
 
-/* ---- calibration ---------------------------------------------------------------- */
+/* ---- calibration -------------------------------------------------------- */
 
 /* Resolution of the kernel's clocks, and whether they count the TSC too */
 static void set_clocksource(const struct tsct_sampler *sampler,

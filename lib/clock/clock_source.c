@@ -93,7 +93,7 @@ static int kernel_clock_source(void)
 	return TSCT_SOURCE_REALTIME;
 }
 
-/* ---- the TSC's properties ------------------------------------------------ */
+/* ---- the TSC's properties ----------------------------------------------- */
 
 bool tsct_tsc_readable(void)
 {
@@ -156,7 +156,7 @@ void tsct_source_features(struct tsct_check *check)
 		check->flags |= TSCT_CHECK_UNSTABLE;
 }
 
-/* ---- choice ---------------------------------------------------------------- */
+/* ---- choice ------------------------------------------------------------- */
 
 /*
  * Compares the CPUs only if that decides: for an invariant TSC that the kernel
@@ -208,7 +208,7 @@ int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 	return source;
 }
 
-/* ---- boot id ---------------------------------------------------------------- */
+/* ---- boot id ------------------------------------------------------------ */
 
 static int hex_digit(char c)
 {

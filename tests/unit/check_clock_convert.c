@@ -4,7 +4,7 @@
 #include "seed.h"
 #include "lib/ctf/recording_writer.h"
 
-/* ---- cycles to times -------------------------------------------------------- */
+/* ---- cycles to times ---------------------------------------------------- */
 
 #define check_time(clock, cycles, want_ns, want_error, want_status, want_epoch) \
 do {									\
@@ -131,7 +131,7 @@ START_TEST(test_fast_path)
 }
 END_TEST
 
-/* ---- times to cycles -------------------------------------------------------- */
+/* ---- times to cycles ---------------------------------------------------- */
 
 START_TEST(test_time_to_cycles)
 {
@@ -221,7 +221,7 @@ START_TEST(test_segments)
 }
 END_TEST
 
-/* ---- a recording's clock pairing ------------------------------------------- */
+/* ---- a recording's clock pairing ---------------------------------------- */
 
 /*
  * Within its range the recording's line is the clock's, within the bounds of
@@ -291,7 +291,7 @@ START_TEST(test_pairing)
 }
 END_TEST
 
-/* ---- intervals -------------------------------------------------------------- */
+/* ---- intervals ---------------------------------------------------------- */
 
 #define check_interval(clock, from, to, want_ns, want_error, want_flags)	\
 do {									\
@@ -341,7 +341,7 @@ START_TEST(test_intervals)
 }
 END_TEST
 
-/* ---- skewed counters -------------------------------------------------------- */
+/* ---- skewed counters ---------------------------------------------------- */
 
 static void make_skewed(void)
 {

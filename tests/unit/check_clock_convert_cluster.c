@@ -194,7 +194,7 @@ START_TEST(test_skew)
 }
 END_TEST
 
-/* ---- the fast path ---------------------------------------------------------- */
+/* ---- the fast path ------------------------------------------------------ */
 
 static struct tsct_clock_params any_line(uint64_t base)
 {

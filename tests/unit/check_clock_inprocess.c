@@ -120,7 +120,7 @@ START_TEST(test_past_stays)
 }
 END_TEST
 
-/* ---- threads ----------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------ */
 
 /* Returns NULL if all times were right. Takes no lock. */
 static void *convert_along(void *clock)
@@ -166,7 +166,7 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* ---- forks while a sample is taken ------------------------------------------ */
+/* ---- forks while a sample is taken -------------------------------------- */
 
 static bool stop;
 
@@ -268,7 +268,7 @@ START_TEST(test_signals)
 }
 END_TEST
 
-/* ---- no system calls ----------------------------------------------------- */
+/* ---- no system calls ---------------------------------------------------- */
 
 /*
  * Allows exit, and the calls for sleeping and for sanitizers; any other is
@@ -325,7 +325,7 @@ START_TEST(test_sandbox)
 }
 END_TEST
 
-/* ---- disruptions -------------------------------------------------------------- */
+/* ---- disruptions -------------------------------------------------------- */
 
 #define HZ	2596104055.0
 
@@ -475,7 +475,7 @@ START_TEST(test_steering)
 }
 END_TEST
 
-/* ---- the default clock -------------------------------------------------------- */
+/* ---- the default clock -------------------------------------------------- */
 
 START_TEST(test_default)
 {

@@ -27,7 +27,7 @@ static const struct {
 } table[] = {
 	{ TSCT_CAUSE_MIGRATION, "migrated or restored: disruption marker 9" },
 	{ TSCT_CAUSE_SUSPEND, "suspended for 3.5" },
-	{ TSCT_CAUSE_UNSTABLE, "no longer trusts the TSC; its clocksource is hpet" },
+	{ TSCT_CAUSE_UNSTABLE, "marked the TSC unstable; its clocksource is hpet" },
 	{ TSCT_CAUSE_CLOCKSOURCE, "changed from tsc to hpet" },
 	{ TSCT_CAUSE_HOTPLUG, "changed from 0-3 to 0-2" },
 	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set by -3600.000000 s" },
@@ -156,7 +156,7 @@ START_TEST(test_more)
 }
 END_TEST
 
-/* ---- reading ---------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 static struct tsct_clock_snapshot given;
 static int given_err;

@@ -9,7 +9,7 @@
 #include "daemon/control/metrics.c"
 #include "suite.h"
 
-/* Of the keeper, which is not here: see check_keeper. */
+/* Of the keeper, which is not here: see check_timekeeper. */
 __u64 timekeeper_cycles(const struct timekeeper *k)
 {
 	return k->est.look.cycles;

@@ -12,7 +12,7 @@
 #include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
-/* ---- start and stop ----------------------------------------------------------- */
+/* ---- start and stop ----------------------------------------------------- */
 
 START_TEST(test_life)
 {
@@ -113,7 +113,7 @@ START_TEST(test_pace)
 }
 END_TEST
 
-/* ---- publishing -------------------------------------------------------------- */
+/* ---- publishing --------------------------------------------------------- */
 
 /* A delay longer than the lead: published again, with a longer lead. */
 START_TEST(test_late)
@@ -191,7 +191,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* ---- the module ---------------------------------------------------------------- */
+/* ---- the module --------------------------------------------------------- */
 
 START_TEST(test_module_comes_and_goes)
 {
@@ -273,7 +273,7 @@ START_TEST(test_source_changes)
 {
 	start();
 	go_on(3);
-	/* The kernel no longer trusts the TSC. */
+	/* The kernel marks the TSC unstable. */
 	world.source = TSCT_SOURCE_MONOTONIC_RAW;
 	world.disruption.tsc_unavailable = true;
 	strcpy(world.disruption.clocksource, "hpet");
@@ -281,7 +281,7 @@ START_TEST(test_source_changes)
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_UNSTABLE);
-	ck_assert(was_logged("no longer trusts the TSC; its clocksource is hpet; epoch 2"));
+	ck_assert(was_logged("marked the TSC unstable; its clocksource is hpet; epoch 2"));
 	/* A module is loaded that uses the TSC nevertheless. */
 	load_module(TSCT_SOURCE_TSC);
 	world.source = TSCT_SOURCE_TSC;
@@ -300,7 +300,7 @@ START_TEST(test_source_changes)
 }
 END_TEST
 
-/* ---- the drift file ------------------------------------------------------------ */
+/* ---- the drift file ----------------------------------------------------- */
 
 START_TEST(test_drift)
 {

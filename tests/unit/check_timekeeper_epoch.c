@@ -202,7 +202,7 @@ START_TEST(test_past)
 }
 END_TEST
 
-/* ---- surveys of the CPUs ------------------------------------------------------ */
+/* ---- surveys of the CPUs ------------------------------------------------ */
 
 /*
  * No time is published before the survey has found which counter can be used.

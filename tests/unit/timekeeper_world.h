@@ -67,7 +67,7 @@ static inline bool was_logged(const char *what)
 	return found;
 }
 
-/* ---- struct timekeeper_ops ------------------------------------------------------ */
+/* ---- struct timekeeper_ops ---------------------------------------------- */
 
 static int world_choose_source(void *ctx, char *why, size_t size)
 {
@@ -249,7 +249,7 @@ static const struct timekeeper_ops world_ops = {
 	.forget_drift = world_forget_drift,
 };
 
-/* ---- steps of tests --------------------------------------------------------------- */
+/* ---- steps of tests ----------------------------------------------------- */
 
 static inline const struct tsct_clock_state *file(void)
 {
