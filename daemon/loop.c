@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * ppoll() below is where the daemon waits. A calibration, at the start and after a
- * disruption, sleeps for 15 ms on top; and where the kernel does not keep time by the
- * TSC every CPU is visited before the start, for two seconds at most.
+ * The daemon's event loop. It blocks in ppoll() only, with two exceptions: a
+ * calibration, at the start and after a disruption, sleeps for 15 ms; and if
+ * the kernel's clocksource is not the TSC, the choice of the source at the start
+ * compares all CPUs, for two seconds at most.
  *
- * The sockets of the network are not watched by epoll: that would be called back
- * within each send, between the stamps of the way there, and for requests longer than
- * for answers.
+ * The network's sockets are not in the epoll set: its callback would run inside
+ * each send, between the two transmit timestamps, and take longer for requests
+ * than for answers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,44 +36,48 @@
 
 #define NS_PER_S	1000000000LL
 
-enum who {
-	WHO_TIMER,
-	WHO_CLOCK_SET,
-	WHO_SIGNAL,
-	WHO_SERVER,
-	WHO_CONTROL,
-	WHO_KERNEL,
-	WHO_VISITED,
+/* Descriptors in the epoll set */
+enum event_source {
+	EVENT_TIMER,
+	EVENT_CLOCK_SET,
+	EVENT_SIGNAL,
+	EVENT_SERVER,
+	EVENT_CONTROL,
+	EVENT_MODULE,
+	EVENT_SURVEY,
 };
 
 struct loop {
-	struct timekeeper *keeper;
-	struct platform *real;
+	struct timekeeper *timekeeper;
+	struct platform *platform;
 	struct tsct_server *server;
 	struct control *control;
 	struct peers *peers;
-	struct kernel_events kernel;
+	struct kernel_events module_events;
 	int interval_ms;
 	int epoll, timer, signals;
 	bool stop;
-	int err;			/* of the keeper: the end */
+	int err;			/* of the timekeeper; ends the loop */
 };
 
-static int watch(struct loop *loop, int fd, enum who who)
+static int watch_fd(struct loop *loop, int fd, enum event_source source)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u32 = who };
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
 
 	if (fd < 0)
 		return -errno;
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* ---- ticks ---------------------------------------------------------------- */
+/* ---- ticks -------------------------------------------------------------- */
 
-/* From now on: ticks that were missed (we were stopped, say) are not made up. */
-static int arm(const struct loop *loop)
+/*
+ * Arms the timer for one tick, counted from now: ticks missed while the process
+ * was stopped are not made up for.
+ */
+static int arm_timer(const struct loop *loop)
 {
-	int ms = timekeeper_wait_ms(loop->keeper, loop->interval_ms);
+	int ms = timekeeper_wait_ms(loop->timekeeper, loop->interval_ms);
 	const struct itimerspec once = {
 		.it_value = {
 			.tv_sec = ms / 1000,
@@ -83,36 +88,26 @@ static int arm(const struct loop *loop)
 	return timerfd_settime(loop->timer, 0, &once, NULL) ? -errno : 0;
 }
 
-/* The keeper did something: when it wants to go on, and what to say of it. */
-static void after(struct loop *loop, int err)
+/*
+ * After each action of the timekeeper, whose result was @err: reports the
+ * status to systemd, arms the next tick and informs the peers.
+ */
+static void timekeeper_acted(struct loop *loop, int err)
 {
 	char text[256];
 
 	if (err)
 		loop->err = err;
-	timekeeper_describe(loop->keeper, text, sizeof(text));
+	timekeeper_describe(loop->timekeeper, text, sizeof(text));
 	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
-	arm(loop);
-	peers_tick(loop->peers);
-}
-
-/* What other nodes say may have to be published before the next tick. */
-static void see_to_peers(struct loop *loop)
-{
-	int err;
-
-	if (!peers_urgent(loop->peers))
-		return;
-	err = timekeeper_publish_cluster(loop->keeper);
-	if (err)
-		loop->err = err;
+	arm_timer(loop);
 	peers_tick(loop->peers);
 }
 
 static void tick(struct loop *loop)
 {
 	control_tick(loop->control);
-	after(loop, timekeeper_tick(loop->keeper));
+	timekeeper_acted(loop, timekeeper_tick(loop->timekeeper));
 }
 
 static void on_timer(struct loop *loop)
@@ -123,30 +118,32 @@ static void on_timer(struct loop *loop)
 		tick(loop);
 }
 
-static void on_kernel(struct loop *loop)
+static void on_module_event(struct loop *loop)
 {
-	if (kernel_events_read(&loop->kernel, loop->keeper->est.state.epoch))
+	if (kernel_events_read(&loop->module_events,
+			       timekeeper_state(loop->timekeeper)->epoch))
 		tick(loop);
 }
 
-static void on_visited(struct loop *loop)
+static void on_survey(struct loop *loop)
 {
-	struct cpu_survey_result look;
-	int err = platform_take_survey(loop->real, &look);
+	struct cpu_survey_result result;
+	int err = platform_take_survey(loop->platform, &result);
 
 	if (err == -EAGAIN)
 		return;
 	if (err)
-		log_warning("the CPUs could not be looked at: %s",
-			    strerror(-err));
-	after(loop, timekeeper_survey_done(loop->keeper, err ? NULL : &look));
+		log_warning("survey of the CPUs failed: %s; the previous table "
+			    "of skews stays in use", strerror(-err));
+	timekeeper_acted(loop, timekeeper_survey_done(loop->timekeeper,
+						      err ? NULL : &result));
 }
 
-/* ---- control --------------------------------------------------------------- */
+/* ---- control ------------------------------------------------------------ */
 
 static __u32 count_segments(const struct loop *loop)
 {
-	const struct tsct_clock_page *page = loop->real->publisher.file.page;
+	const struct tsct_clock_page *page = loop->platform->publisher.file.page;
 	struct tsct_clock_copy copy;
 
 	return page && !tsct_latch_read_copy(page, &copy) ? copy.nr_segments :
@@ -158,37 +155,38 @@ static void print_metrics(void *ctx, FILE *to)
 	struct loop *loop = ctx;
 	struct metrics metrics = {
 		.version = tsct_version(),
-		.module = !loop->real->publisher.module.result,
+		.module = !loop->platform->publisher.module.result,
 		.segments = count_segments(loop),
 	};
 
-	metrics_from_timekeeper(loop->keeper, &metrics);
+	metrics_from_timekeeper(loop->timekeeper, &metrics);
 	tsct_server_count(loop->server, &metrics.channels, &metrics.bytes);
 	metrics_print(&metrics, to);
 }
 
-static int disrupt(void *ctx, FILE *to)
+static int fake_disruption(void *ctx, FILE *to)
 {
 	struct loop *loop = ctx;
-	int err = timekeeper_disrupt(loop->keeper, TSCT_CAUSE_FAKE,
-				 "a fake disruption was asked for");
+	int err = timekeeper_disrupt(loop->timekeeper, TSCT_CAUSE_FAKE,
+				     "a fake disruption was requested");
 
 	if (err)
 		fprintf(to, "error: %s\n", strerror(-err));
 	else
-		fprintf(to, "epoch %u began\n", loop->keeper->est.state.epoch);
-	after(loop, err);
+		fprintf(to, "epoch %u began\n",
+			timekeeper_state(loop->timekeeper)->epoch);
+	timekeeper_acted(loop, err);
 	return err;
 }
 
-static bool answer_of_peers(void *ctx, const char *request, FILE *to)
+static bool answer_for_peers(void *ctx, const char *request, FILE *to)
 {
 	struct loop *loop = ctx;
 
 	return peers_answer(loop->peers, request, to);
 }
 
-/* ---- signals ---------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------ */
 
 static int open_signals(struct loop *loop)
 {
@@ -199,7 +197,7 @@ static int open_signals(struct loop *loop)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return watch(loop, loop->signals, WHO_SIGNAL);
+	return watch_fd(loop, loop->signals, EVENT_SIGNAL);
 }
 
 static void on_signal(struct loop *loop)
@@ -211,36 +209,38 @@ static void on_signal(struct loop *loop)
 			peers_reload(loop->peers);
 			continue;
 		}
-		log_info("%s: stopping", strsignal((int)info.ssi_signo));
+		log_info("stopping: received %s",
+			 strsignal((int)info.ssi_signo));
 		loop->stop = true;
 	}
 }
 
-/* ---- the loop ----------------------------------------------------------------- */
+/* ---- the loop ----------------------------------------------------------- */
 
 static void dispatch(struct loop *loop, const struct epoll_event *event)
 {
-	switch (event->data.u32) {
-	case WHO_TIMER:
+	switch ((enum event_source)event->data.u32) {
+	case EVENT_TIMER:
 		on_timer(loop);
 		return;
-	case WHO_CLOCK_SET:
-		tick(loop);		/* which takes it from there */
+	case EVENT_CLOCK_SET:
+		tick(loop);		/* disruption_read() rearms the timer */
 		return;
-	case WHO_SIGNAL:
+	case EVENT_SIGNAL:
 		on_signal(loop);
 		return;
-	case WHO_CONTROL:
+	case EVENT_SERVER:
+		tsct_server_dispatch(loop->server);
+		return;
+	case EVENT_CONTROL:
 		control_dispatch(loop->control);
 		return;
-	case WHO_KERNEL:
-		on_kernel(loop);
+	case EVENT_MODULE:
+		on_module_event(loop);
 		return;
-	case WHO_VISITED:
-		on_visited(loop);
+	case EVENT_SURVEY:
+		on_survey(loop);
 		return;
-	default:
-		tsct_server_dispatch(loop->server);
 	}
 }
 
@@ -253,8 +253,8 @@ static void dispatch_all(struct loop *loop)
 		dispatch(loop, &events[i]);
 }
 
-/* fds[0] is the loop's own, the others are of peers. */
-static int wait_for(struct pollfd *fds, unsigned int nr, __s64 until_ns)
+/* @until_ns: CLOCK_MONOTONIC; INT64_MAX: no timeout. Returns 0 or -errno. */
+static int wait_for_events(struct pollfd *fds, unsigned int nr, __s64 until_ns)
 {
 	bool forever = until_ns == INT64_MAX;
 	__s64 ns = forever ? 0 : until_ns - tsct_monotonic_ns();
@@ -267,9 +267,9 @@ static int wait_for(struct pollfd *fds, unsigned int nr, __s64 until_ns)
 	return ppoll(fds, nr, forever ? NULL : &timeout, NULL) < 0 ? -errno : 0;
 }
 
-static int turn(struct loop *loop)
+static int run_loop(struct loop *loop)
 {
-	struct pollfd fds[1 + PEERS_FDS_MAX];
+	struct pollfd fds[1 + PEERS_FDS_MAX];	/* epoll, and the network's */
 	unsigned int nr;
 	__s64 until_ns;
 	int err;
@@ -278,16 +278,22 @@ static int turn(struct loop *loop)
 		fds[0] = (struct pollfd) { .fd = loop->epoll,
 					   .events = POLLIN };
 		nr = 1 + peers_wants(loop->peers, fds + 1, &until_ns);
-		err = wait_for(fds, nr, until_ns);
+		err = wait_for_events(fds, nr, until_ns);
 		if (err == -EINTR)
 			continue;
 		if (err)
 			return err;
-		/* First: the clock may have been set, or the counter disrupted. */
+		/* First, in case the clock was set or the counter disrupted. */
 		if (fds[0].revents)
 			dispatch_all(loop);
 		peers_dispatch(loop->peers, fds + 1);
-		see_to_peers(loop);
+		/* Answers may require a publication before the next tick. */
+		if (peers_urgent(loop->peers)) {
+			err = timekeeper_publish_cluster(loop->timekeeper);
+			if (err)
+				loop->err = err;
+			peers_tick(loop->peers);
+		}
 	}
 	return loop->err;
 }
@@ -298,33 +304,34 @@ static int open_timer(struct loop *loop)
 
 	loop->timer = timerfd_create(CLOCK_MONOTONIC,
 				     TFD_CLOEXEC | TFD_NONBLOCK);
-	err = watch(loop, loop->timer, WHO_TIMER);
-	return err ? err : arm(loop);
+	err = watch_fd(loop, loop->timer, EVENT_TIMER);
+	return err ? err : arm_timer(loop);
 }
 
 static int open_control(struct loop *loop, const char *run_dir)
 {
-	const struct control_ops ops = { loop, print_metrics, disrupt,
-					 answer_of_peers };
+	const struct control_ops ops = { loop, print_metrics, fake_disruption,
+					 answer_for_peers };
 	int err = control_open(run_dir, &ops, &loop->control);
 
 	if (!err)
-		return watch(loop, control_fd(loop->control), WHO_CONTROL);
-	log_error("%s/" CONTROL_SOCKET ": %s; %s", run_dir, strerror(-err),
-		  err == -EADDRINUSE ? "it is no socket: remove it" :
-		  run_dir_fix(err));
+		return watch_fd(loop, control_fd(loop->control), EVENT_CONTROL);
+	log_error("%s/" CONTROL_SOCKET ": cannot create the socket: %s; %s",
+		  run_dir, strerror(-err), err == -EADDRINUSE ?
+		  "remove it, it is not a socket" : run_dir_fix(err));
 	return err;
 }
 
-/* Without it everything is found out, too, but a tick later. */
-static int open_kernel(struct loop *loop)
+/* Optional: without the events, disruptions are detected a tick later. */
+static int open_module_events(struct loop *loop)
 {
-	int err = kernel_events_open(&loop->kernel);
+	int err = kernel_events_open(&loop->module_events);
 
 	if (!err)
-		return watch(loop, kernel_events_fd(&loop->kernel), WHO_KERNEL);
-	log_info("no messages from the module: generic netlink: %s",
-		 strerror(-err));
+		return watch_fd(loop, kernel_events_fd(&loop->module_events),
+				EVENT_MODULE);
+	log_info("module events: generic netlink not available: %s; "
+		 "disruptions are detected a tick later", strerror(-err));
 	return 0;
 }
 
@@ -333,23 +340,24 @@ static int open_all(struct loop *loop, const char *run_dir)
 	int err = loop->epoll < 0 ? -errno : open_timer(loop);
 
 	if (!err)
-		err = watch(loop, loop->real->signs.clock_set, WHO_CLOCK_SET);
+		err = watch_fd(loop, loop->platform->disruption.clock_set_fd,
+			       EVENT_CLOCK_SET);
 	if (!err)
-		err = watch(loop, loop->real->visited, WHO_VISITED);
+		err = watch_fd(loop, loop->platform->survey_fd, EVENT_SURVEY);
 	if (!err)
 		err = open_signals(loop);
 	if (!err)
-		err = watch(loop, tsct_server_fd(loop->server), WHO_SERVER);
+		err = watch_fd(loop, tsct_server_fd(loop->server), EVENT_SERVER);
 	if (!err)
 		err = open_control(loop, run_dir);
 	if (!err)
-		err = open_kernel(loop);
+		err = open_module_events(loop);
 	return err;
 }
 
 static void close_all(struct loop *loop)
 {
-	kernel_events_close(&loop->kernel);
+	kernel_events_close(&loop->module_events);
 	control_close(loop->control);
 	if (loop->signals >= 0)
 		close(loop->signals);
@@ -359,24 +367,29 @@ static void close_all(struct loop *loop)
 		close(loop->epoll);
 }
 
-int loop_run(struct timekeeper *k, struct platform *real, struct tsct_server *server,
-	     struct peers *peers, const struct loop_options *options)
+int loop_run(struct timekeeper *timekeeper, struct platform *platform,
+	     struct tsct_server *server, struct peers *peers,
+	     const struct loop_options *options)
 {
 	struct loop loop = {
-		.keeper = k, .real = real, .server = server,
-		.peers = peers, .interval_ms = options->interval_ms,
+		.timekeeper = timekeeper, .platform = platform,
+		.server = server, .peers = peers,
+		.interval_ms = options->interval_ms,
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
 		.timer = -1, .signals = -1,
 	};
 	int err = open_all(&loop, options->run_dir);
 
-	/* Turns in a session are half a millisecond: 50 us later is a lot. */
+	/*
+	 * Exchanges of a burst are half a millisecond apart: the default timer
+	 * slack of 50 us is too long.
+	 */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 	} else {
 		sd_notify(0, "READY=1");
-		err = turn(&loop);
+		err = run_loop(&loop);
 		sd_notify(0, "STOPPING=1");
 	}
 	close_all(&loop);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* tsctraced: keeps the clock, and holds channels where there is no module. */
+/*
+ * tsctraced: maintains the host's clock and the cluster's, and holds channels
+ * where the module is not loaded. This file: options, start and stop.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -20,19 +23,19 @@
 #include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
 
-/* What disrupts the clock is to be noticed within 2 s, whatever it is. */
+/* The maximum is such that every disruption is detected within 2 s. */
 #define INTERVAL_MS_MIN	100
 #define INTERVAL_MS_MAX	1000
 
-#define STATE_DIR_MAX	4000
+#define STATE_DIR_MAX	4000	/* bytes of --state-dir */
 
 struct options {
 	const char *run_dir;
 	const char *state_dir;
 	const char *vmclock;
-	const char *config;		/* NULL: nobody named one */
+	const char *config;		/* NULL: not given */
 	int interval_ms;
-	__u64 host_id;			/* 0: the kernel's */
+	__u64 host_id;			/* 0: not given */
 	bool check_config;
 	bool no_network;
 	bool no_module;
@@ -55,44 +58,46 @@ enum {
 
 static const struct argp_option option_table[] = {
 	{ "run-dir", OPT_RUN_DIR, "DIR", 0,
-	  "Where clock file, socket and lock go (default $TSCTRACE_RUN_DIR, "
-	  "else " TSCT_RUN_DIR ")", 0 },
+	  "Directory for clock file, sockets and lock (default "
+	  "$TSCTRACE_RUN_DIR, else " TSCT_RUN_DIR ")", 0 },
 	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
-	  "Where the counter's rate is remembered over restarts (default "
-	  PERSIST_DIR "; of another --run-dir: that one)", 0 },
+	  "Directory for the counter's rate, which is kept over restarts "
+	  "(default " DRIFT_FILE_DIR "; with another --run-dir: that one)", 0 },
 	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
-	  "Where the hypervisor says that it moved this machine (default "
-	  SIGNS_VMCLOCK ")", 0 },
+	  "The hypervisor's vmclock page, which reports migrations of this "
+	  "virtual machine (default " VMCLOCK_PATH ")", 0 },
 	{ "no-module", OPT_NO_MODULE, NULL, 0,
 	  "Do not publish to " TSCT_DEVICE_PATH, 0 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0,
 	  "Time between samples of the clock, 100 to 1000 (default 1000)", 0 },
 	{ "config", OPT_CONFIG, "FILE", 0,
-	  "What to do on the network (default " CONFIG_FILE "; with another "
-	  "--run-dir: nothing)", 0 },
+	  "Configuration of the network (default " CONFIG_FILE "; with another "
+	  "--run-dir: none)", 0 },
 	{ "check-config", OPT_CHECK_CONFIG, NULL, 0,
-	  "Say what is wrong with that file, or \"ok\", and exit", 0 },
+	  "Check the configuration file, print its errors or \"ok\", and exit",
+	  0 },
 	{ "no-network", OPT_NO_NETWORK, NULL, 0,
-	  "Leave the network alone, whatever any file says", 0 },
+	  "Do not use the network, and read no configuration file", 0 },
 	{ "host-id", OPT_HOST_ID, "HEX", 0,
-	  "Be of another host than this: for tests with several daemons on one "
-	  "machine", 0 },
-	{ "verbose", 'v', NULL, 0, "Log every sample", 0 },
+	  "Use this host ID (testing only: several daemons on one machine)",
+	  0 },
+	{ "verbose", 'v', NULL, 0, "Log every sample and the module's events",
+	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-static int take_interval(const char *arg, struct argp_state *state)
+static int parse_interval(const char *arg, struct argp_state *state)
 {
 	char *end;
 	long ms = strtol(arg, &end, 10);
 
 	if (end == arg || *end || ms < INTERVAL_MS_MIN || ms > INTERVAL_MS_MAX)
-		argp_error(state, "--interval-ms %s: give a number from %d to "
+		argp_error(state, "--interval-ms %s: not a number from %d to "
 			   "%d", arg, INTERVAL_MS_MIN, INTERVAL_MS_MAX);
 	return (int)ms;
 }
 
-static __u64 take_host_id(const char *arg, struct argp_state *state)
+static __u64 parse_host_id(const char *arg, struct argp_state *state)
 {
 	char *end;
 	__u64 id;
@@ -100,8 +105,8 @@ static __u64 take_host_id(const char *arg, struct argp_state *state)
 	errno = 0;
 	id = strtoull(arg, &end, 16);
 	if (end == arg || *end || errno || !id)
-		argp_error(state, "--host-id %s: give 1 to 16 hexadecimal "
-			   "digits, not all of them 0", arg);
+		argp_error(state, "--host-id %s: not 1 to 16 hexadecimal "
+			   "digits, or 0", arg);
 	return id;
 }
 
@@ -112,15 +117,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPT_RUN_DIR:
 		if (!*arg)
-			argp_error(state, "--run-dir is empty; name a directory");
+			argp_error(state, "--run-dir is empty; give a directory");
 		options->run_dir = arg;
 		return 0;
 	case OPT_STATE_DIR:
 		if (!*arg)
-			argp_error(state, "--state-dir is empty; name a "
+			argp_error(state, "--state-dir is empty; give a "
 				   "directory");
 		if (strlen(arg) > STATE_DIR_MAX)
-			argp_error(state, "--state-dir is too long; name a "
+			argp_error(state, "--state-dir is too long; give a "
 				   "directory of up to %d characters",
 				   STATE_DIR_MAX);
 		options->state_dir = arg;
@@ -132,18 +137,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		options->no_module = true;
 		return 0;
 	case OPT_INTERVAL:
-		options->interval_ms = take_interval(arg, state);
+		options->interval_ms = parse_interval(arg, state);
 		return 0;
 	case OPT_CONFIG:
 		if (!*arg)
-			argp_error(state, "--config is empty; name a file");
+			argp_error(state, "--config is empty; give a file");
 		options->config = arg;
 		return 0;
 	case OPT_CHECK_CONFIG:
 		options->check_config = true;
 		return 0;
 	case OPT_HOST_ID:
-		options->host_id = take_host_id(arg, state);
+		options->host_id = parse_host_id(arg, state);
 		return 0;
 	case OPT_NO_NETWORK:
 		options->no_network = true;
@@ -159,44 +164,46 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse_option,
-	.doc = "Keeps the clock that tsctrace's stamps are converted by, and "
-		"the cluster's, and holds channels for programs where the "
-		"kernel module does not. Runs in the foreground.",
+	.doc = "Maintains the clock that tsctrace converts counter values "
+		"with, and the cluster's clock, and holds channels for programs "
+		"where the kernel module is not loaded. Runs in the foreground.",
 };
 
-/* The C library looks for it: the one name that must not be hidden. */
+/* Read by the C library, so this name must not be hidden. */
 __attribute__((visibility("default")))
 const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
 /* ---- configuration ------------------------------------------------------ */
 
-static void print_wrong(void *ctx, const char *text)
+static void print_error(void *ctx, const char *text)
 {
 	(void)ctx;
 	puts(text);
 }
 
-/* Beside the verdict */
+/* On standard error: standard output ends with "ok" despite warnings. */
 static void print_warning(void *ctx, const char *text)
 {
 	(void)ctx;
 	fprintf(stderr, "%s\n", text);
 }
 
-/* For people and scripts: all that is wrong, on standard output. */
-/* @named: by the user; a file that nobody named need not be there. */
+/*
+ * Prints all errors, or "ok", on standard output. Returns the exit status.
+ * @named: --config was given; otherwise the file need not exist
+ */
 static int check_config(const char *path, bool named)
 {
-	const struct config_messages messages = { NULL, print_wrong, print_warning };
+	const struct config_messages messages = { NULL, print_error, print_warning };
 	struct config *config;
 	int err = config_load(path, &messages, &config);
 
 	if (err == -ENOENT && !named) {
-		printf("ok: without %s the network is left alone\n", path);
+		printf("ok: %s does not exist, the network is not used\n", path);
 		return 0;
 	}
 	if (err == -ENOENT)
-		printf("%s: %s; name a file by --config\n", path,
+		printf("%s: %s; give an existing file with --config\n", path,
 		       strerror(-err));
 	if (err)
 		return 1;
@@ -205,7 +212,7 @@ static int check_config(const char *path, bool named)
 	return 0;
 }
 
-/* NULL: none is to be read. Who has a directory of his own names his file. */
+/* NULL: read none, as with a run-time directory that is not the default. */
 static const char *config_path(const struct options *options)
 {
 	const char *run_dir = options->run_dir ? options->run_dir :
@@ -220,57 +227,57 @@ static const char *config_path(const struct options *options)
 
 /* ---- start to stop ------------------------------------------------------ */
 
-static int serve(struct platform *real, struct peers *peers,
+static int serve(struct platform *platform, struct peers *peers,
 		 const struct loop_options *options)
 {
 	struct tsct_server *server = NULL;
-	struct timekeeper keeper;
+	struct timekeeper timekeeper;
 	char path[4096];
 	int err;
 
-	peers_restore(peers, real);
-	err = timekeeper_start(&keeper, &real->env);
+	err = timekeeper_start(&timekeeper, &platform->ops);
 	if (err)
 		return err;
-	err = peers_start(peers, &keeper);
+	err = peers_start(peers, &timekeeper, platform);
 	if (err)
-		goto stop_keeper;
+		goto stop_timekeeper;
 	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, options->run_dir);
 	err = tsct_server_start(path, "daemon", &server);
 	if (err)
-		log_error("%s: %s; %s", path, strerror(-err), run_dir_fix(err));
+		log_error("%s: cannot create the socket: %s; %s", path,
+			  strerror(-err), run_dir_fix(err));
 	else
-		err = loop_run(&keeper, real, server, peers, options);
+		err = loop_run(&timekeeper, platform, server, peers, options);
 	tsct_server_stop(server);
-stop_keeper:
-	timekeeper_stop(&keeper);
+stop_timekeeper:
+	timekeeper_stop(&timekeeper);
 	peers_stop(peers);
 	return err;
 }
 
-static int run_real(const struct options *options,
-		    const struct platform_options *world)
+static int run_on_platform(const struct options *options,
+			   const struct platform_options *platform_options)
 {
-	const struct loop_options loop = { world->run_dir,
+	const struct loop_options loop = { platform_options->run_dir,
 					   options->interval_ms };
 	const struct peers_options net = {
 		.config = config_path(options),
 		.must_exist = options->config,
-		.state_dir = world->state_dir,
+		.state_dir = platform_options->state_dir,
 		.host_id = options->host_id,
 	};
+	struct platform platform;
 	struct peers *peers;
-	struct platform real;
 	int err;
 
-	/* First: what is wrong with the file is to be said before anything runs */
+	/* First, so that errors in the file are reported before anything runs. */
 	err = peers_open(&net, &peers);
 	if (err)
 		return err;
-	err = platform_open(&real, world);
+	err = platform_open(&platform, platform_options);
 	if (!err) {
-		err = serve(&real, peers, &loop);
-		platform_close(&real);
+		err = serve(&platform, peers, &loop);
+		platform_close(&platform);
 	}
 	peers_close(peers);
 	return err;
@@ -278,27 +285,27 @@ static int run_real(const struct options *options,
 
 static int run(const struct options *options)
 {
-	struct platform_options world = {
+	struct platform_options platform_options = {
 		.run_dir = options->run_dir ? options->run_dir : tsct_run_dir(),
 		.vmclock = options->vmclock,
 		.use_module = !options->no_module,
 	};
 	int lock, err;
 
-	/* Who serves a directory of his own does not write into another's. */
-	world.state_dir = options->state_dir ? options->state_dir :
-		strcmp(world.run_dir, TSCT_RUN_DIR) ? world.run_dir :
-		PERSIST_DIR;
-	err = run_dir_open(world.run_dir, &world.dir, &lock);
+	/* With another run-time directory, no default one is written to. */
+	platform_options.state_dir = options->state_dir ? options->state_dir :
+		strcmp(platform_options.run_dir, TSCT_RUN_DIR) ?
+		platform_options.run_dir : DRIFT_FILE_DIR;
+	err = run_dir_open(platform_options.run_dir, &platform_options.dir, &lock);
 	if (err)
 		return err;
-	err = run_real(options, &world);
+	err = run_on_platform(options, &platform_options);
 	close(lock);
-	close(world.dir);
+	close(platform_options.dir);
 	return err;
 }
 
-/* Blocked before anything starts, taken by the loop: none is missed. */
+/* Blocked before any thread starts; the loop reads them from a signalfd. */
 static void block_signals(void)
 {
 	sigset_t set;
@@ -314,7 +321,7 @@ static void block_signals(void)
 int main(int argc, char **argv)
 {
 	struct options options = {
-		.vmclock = SIGNS_VMCLOCK,
+		.vmclock = VMCLOCK_PATH,
 		.interval_ms = 1000,
 	};
 

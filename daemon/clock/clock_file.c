@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The clock file: creation, takeover and publication. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,12 +19,13 @@
 #include "lib/provider/store.h"
 
 #define NEW_NAME	".clock.new"
+/* Forward step that readers of a late line may see: see is_seamless() */
 #define SEAM_NS		1000
 
-static int map(struct clock_file *file, int fd)
+static int map_file(struct clock_file *file, int fd)
 {
 	void *page;
-	/* A full file system shows now, and not as SIGBUS later. */
+	/* Reports a full file system now, instead of by SIGBUS later. */
 	int err = -posix_fallocate(fd, 0, (off_t)file->size);
 
 	if (err)
@@ -47,9 +49,9 @@ void clock_file_close(struct clock_file *file)
 	file->fd = -1;
 }
 
-/* ---- taking over, and making --------------------------------------------- */
+/* ---- takeover and creation ---------------------------------------------- */
 
-/* Ours alone to write, and as long as we would make it. */
+/* Only this user or root may write it, and its size is that of a new one. */
 static int check_file(const struct clock_file *file, int fd)
 {
 	struct stat st;
@@ -63,7 +65,7 @@ static int check_file(const struct clock_file *file, int fd)
 	return 0;
 }
 
-/* Is the mapped area one that its readers may go on with? */
+/* 0 if readers may keep using the mapped area, else -errno */
 static int check_area(const struct clock_file *file, const __u8 boot_id[16])
 {
 	const struct tsct_clock_page *page = file->page;
@@ -78,7 +80,7 @@ static int check_area(const struct clock_file *file, const __u8 boot_id[16])
 	return err ? err : tsct_segments_valid(&copy);
 }
 
-static int reuse(struct clock_file *file, const __u8 boot_id[16])
+static int reuse_file(struct clock_file *file, const __u8 boot_id[16])
 {
 	int fd = openat(file->dir, TSCT_CLOCK_FILE,
 			O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -88,7 +90,7 @@ static int reuse(struct clock_file *file, const __u8 boot_id[16])
 		return -errno;
 	err = check_file(file, fd);
 	if (!err)
-		err = map(file, fd);
+		err = map_file(file, fd);
 	if (err) {
 		close(fd);
 		return err;
@@ -102,10 +104,11 @@ static int reuse(struct clock_file *file, const __u8 boot_id[16])
 }
 
 /*
- * Never truncated in place: that would raise SIGBUS in those who have the old
- * one mapped. They keep it, and see it grow old.
+ * Replaces the file instead of truncating it, which would raise SIGBUS in
+ * processes that have it mapped. Those keep the old one, which goes into
+ * holdover.
  */
-static int make(struct clock_file *file, const __u8 boot_id[16])
+static int create_file(struct clock_file *file, const __u8 boot_id[16])
 {
 	int fd, err;
 
@@ -114,7 +117,7 @@ static int make(struct clock_file *file, const __u8 boot_id[16])
 		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return -errno;
-	err = fchmod(fd, 0644) ? -errno : map(file, fd);
+	err = fchmod(fd, 0644) ? -errno : map_file(file, fd);
 	if (err) {
 		close(fd);
 		goto unlink_new;
@@ -131,13 +134,13 @@ unlink_new:
 	return err;
 }
 
-static int reuse_or_make(struct clock_file *file)
+static int reuse_or_create(struct clock_file *file)
 {
 	__u8 boot_id[16];
 	int err = tsct_boot_id(boot_id);
 
-	if (!err && reuse(file, boot_id))
-		err = make(file, boot_id);
+	if (!err && reuse_file(file, boot_id))
+		err = create_file(file, boot_id);
 	return err;
 }
 
@@ -152,7 +155,7 @@ int clock_file_open(struct clock_file *file, int dir, const char *dir_path)
 		.nr_cpus = nr_cpus,
 		.size = TSCT_CLOCK_SIZE(nr_cpus),
 	};
-	return reuse_or_make(file);
+	return reuse_or_create(file);
 }
 
 static void write_cpus(struct clock_file *file)
@@ -184,22 +187,23 @@ void clock_file_revive(struct clock_file *file)
 	if (file->page && !fstat(file->fd, &st) && st.st_nlink)
 		return;
 	clock_file_close(file);
-	err = reuse_or_make(file);
+	err = reuse_or_create(file);
 	if (!err)
-		log_warning("%s/%s: was removed; made it again", file->dir_path,
+		log_warning("%s/%s: was removed; created again", file->dir_path,
 			    TSCT_CLOCK_FILE);
 	else if (err != file->err)
-		log_error("%s/%s: %s; programs find no clock there%s",
-			  file->dir_path, TSCT_CLOCK_FILE, strerror(-err),
-			  err == -ENOENT ? ": the directory was removed, start "
-			  "tsctraced anew" : "");
+		log_error("%s/%s: cannot create the clock file: %s; programs "
+			  "find no clock there%s", file->dir_path,
+			  TSCT_CLOCK_FILE, strerror(-err),
+			  err == -ENOENT ? ": the directory was removed, "
+			  "restart tsctraced" : "");
 	file->err = err;
 	write_cpus(file);
 }
 
-/* ---- publishing ---------------------------------------------------------- */
+/* ---- publishing --------------------------------------------------------- */
 
-/* We are the one writer, and copy 1 is what was committed last. */
+/* Copy 1 holds the committed state: this process is the only writer. */
 static const struct tsct_clock_state *published(const struct clock_file *file)
 {
 	return &file->page->copy[1].state;
@@ -214,8 +218,8 @@ void clock_file_last(const struct clock_file *file,
 		memset(ret_state, 0, sizeof(*ret_state));
 }
 
-static int check(const struct clock_file *file,
-		 const struct tsct_clock_state *state, __s64 margin_ns)
+static int check_state(const struct clock_file *file,
+		       const struct tsct_clock_state *state, __s64 margin_ns)
 {
 	__u64 now = tsct_cycles_read(state->source);
 	int err;
@@ -233,7 +237,7 @@ int clock_file_stage(struct clock_file *file,
 
 	if (!file->page)
 		return 0;
-	err = check(file, state, 0);
+	err = check_state(file, state, 0);
 	if (!err)
 		tsct_latch_stage(file->page, state);
 	return err;
@@ -246,16 +250,16 @@ int clock_file_commit(struct clock_file *file,
 
 	if (!file->page)
 		return 0;
-	err = check(file, state, margin_ns);
+	err = check_state(file, state, margin_ns);
 	if (!err)
 		tsct_latch_commit(file->page);
 	return err;
 }
 
 /*
- * Between the line's beginning and now, readers were told what the old line
- * says. Where the new one says the same, to the nanosecond, or very little more,
- * time neither jumped for them nor will it run backwards.
+ * From the new line's beginning until now, readers converted by the old line.
+ * If the new line now gives the same time, to the ns, or at most SEAM_NS more,
+ * they see neither a jump nor time running backwards.
  */
 static bool is_seamless(const struct clock_file *file,
 			const struct tsct_clock_state *state)

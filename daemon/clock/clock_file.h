@@ -1,51 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock area as a file of the run-time directory, which programs map. */
-#ifndef TSCTRACED_CLOCKFILE_H
-#define TSCTRACED_CLOCKFILE_H
+/*
+ * The clock file: the clock area as a file in the run-time directory, which
+ * programs map. This process is its only writer.
+ */
+#ifndef TSCTRACED_CLOCK_FILE_H
+#define TSCTRACED_CLOCK_FILE_H
 
 #include <tsctrace/abi.h>
 
 struct clock_file {
 	const char *dir_path;
 	int dir;
-	int fd;				/* -1: there is none */
-	struct tsct_clock_page *page;	/* mapped; NULL: there is none */
-	__u64 size;
-	__u32 nr_cpus;
-	const struct tsct_clock_cpu *cpus;	/* as set last; the caller's */
-	__u32 nr_known;
-	int err;			/* of the last try to revive it */
+	int fd;				/* -1: no file */
+	struct tsct_clock_page *page;	/* mapping; NULL: no file */
+	__u64 size;			/* of file and mapping, in bytes */
+	__u32 nr_cpus;			/* entries of its table of CPUs */
+	const struct tsct_clock_cpu *cpus;	/* of the last set_cpus() */
+	__u32 nr_known;			/* entries in cpus */
+	int err;			/* of the last revive(); logged once */
 };
 
 /*
- * clock_file_open - take a predecessor's file over, or make one
- * @dir: run-time directory, ours alone
+ * clock_file_open - take over a predecessor's file, or create one
+ * @dir: run-time directory, locked by this process
  *
- * A file that is this boot's, has the right layout and holds what can be true
- * is repaired, and its readers stay with us. Any other one is replaced.
- * Returns 0 or -errno.
+ * A file of this boot with the right layout and credible figures is repaired,
+ * and its readers keep their mapping. Any other file is replaced. @dir and
+ * @dir_path must remain valid until clock_file_close(). Returns 0 or -errno.
  */
 int clock_file_open(struct clock_file *file, int dir, const char *dir_path);
 void clock_file_close(struct clock_file *file);
 
 /*
- * clock_file_revive - if somebody removed the file, or there was no room for
- * it, make it again, for those who come now
+ * clock_file_revive - create the file again, if it was removed or could not be
+ * created before, for readers that open it from now on. Logs the result.
  */
 void clock_file_revive(struct clock_file *file);
 
-/* What is published in it; nothing: UNKNOWN, epoch 0. */
+/* The published state; status UNKNOWN, epoch 0 if there is none */
 void clock_file_last(const struct clock_file *file,
 		    struct tsct_clock_state *ret_state);
 
 /*
- * clock_file_stage - make everything ready for @state
- * clock_file_commit - publish it, with one store
- * @margin_ns: between a last look at the counter and a new line's beginning,
- *	for that we may be held up just before the store
+ * clock_file_stage - prepare the publication of @state
+ * clock_file_commit - publish the staged state, with one store
+ * @margin_ns: least time from the last check of the counter to the beginning
+ *	of a new line; allows for a delay just before the store
  *
- * Stage may be done over. Return 0; -ETIME: it is too late, the line should
- * have begun; -EXDEV: the state does not go on where the published one is.
+ * Another stage replaces an uncommitted one. Without a file both succeed and
+ * do nothing. Return 0; -ETIME: a new line should have begun already; -EXDEV:
+ * the state does not continue the published one.
  */
 int clock_file_stage(struct clock_file *file,
 		    const struct tsct_clock_state *state);
@@ -53,18 +57,19 @@ int clock_file_commit(struct clock_file *file,
 		     const struct tsct_clock_state *state, __s64 margin_ns);
 
 /*
- * clock_file_commit_late - what clock_file_commit() found to be late, and the
- * module has taken: 0 if it makes no difference to the file's readers, else
- * -ETIME.
+ * clock_file_commit_late - publish a state for which clock_file_commit()
+ * returned -ETIME, and which the module has published, if the file's readers
+ * see no difference. Returns 0 or -ETIME.
  */
 int clock_file_commit_late(struct clock_file *file,
 			  const struct tsct_clock_state *state);
 
 /*
- * Writes the CPUs' skews; those beyond @nr are not known. @cpus stays valid
- * until the next call.
+ * clock_file_set_cpus - write the table of the CPUs' skews
+ * @cpus: by CPU number; must remain valid until the next call
+ * @nr: entries of @cpus; the skews of other CPUs are unknown
  */
 void clock_file_set_cpus(struct clock_file *file,
 			const struct tsct_clock_cpu *cpus, __u32 nr);
 
-#endif /* TSCTRACED_CLOCKFILE_H */
+#endif /* TSCTRACED_CLOCK_FILE_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Surveys of the CPUs by the module's check, and by one from user space. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -13,9 +14,10 @@
 #include "lib/provider/store.h"
 #include "lib/clock/tsc_check.h"
 
-#define NOT_KNOWN	(~0ULL)
+#define SKEW_UNKNOWN	(~0ULL)
 
-static struct tsct_clock_cpu entry_of(const struct tsct_cpu_check *line)
+/* The middle of the measured interval, and half its width, rounded up */
+static struct tsct_clock_cpu clock_cpu_of(const struct tsct_cpu_check *line)
 {
 	__u64 width = (__u64)line->skew_max_cycles - (__u64)line->skew_min_cycles;
 
@@ -26,18 +28,19 @@ static struct tsct_clock_cpu entry_of(const struct tsct_cpu_check *line)
 }
 
 /*
- * Apart is what cannot be in step: an exchange between busy CPUs may leave much
- * possible, and says nothing then.
+ * True if the measured interval excludes every skew within the limit. A wide
+ * interval, as between busy CPUs, proves nothing.
  */
-static bool is_apart(const struct tsct_cpu_check *line, double hz)
+static bool is_skewed(const struct tsct_cpu_check *line, double hz)
 {
-	double limit = hz * CPUS_SKEW_MAX_NS / 1e9;
+	double limit = hz * CPU_SURVEY_SKEW_MAX_NS / 1e9;
 
 	return hz > 0 && ((double)line->skew_min_cycles > limit ||
 			  (double)line->skew_max_cycles < -limit);
 }
 
-bool cpu_survey_table(const struct tsct_check *check, double hz, struct cpu_survey *ret)
+bool cpu_survey_table(const struct tsct_check *check, double hz,
+		      struct cpu_survey *ret)
 {
 	const struct tsct_cpu_check *lines = (void *)(uintptr_t)check->table;
 	__u32 i;
@@ -47,28 +50,28 @@ bool cpu_survey_table(const struct tsct_check *check, double hz, struct cpu_surv
 	if (!ret->table)
 		return false;
 	for (i = 0; i < ret->nr; i++)
-		ret->table[i].error_cycles = NOT_KNOWN;
-	ret->look.skewed = false;
+		ret->table[i].error_cycles = SKEW_UNKNOWN;
+	ret->result.skewed = false;
 	for (i = 0; i < check->nr; i++) {
 		if (lines[i].cpu >= ret->nr ||
 		    !(lines[i].flags & TSCT_CPU_SKEW_KNOWN))
 			continue;
-		ret->table[lines[i].cpu] = entry_of(&lines[i]);
-		ret->look.skewed |= is_apart(&lines[i], hz);
+		ret->table[lines[i].cpu] = clock_cpu_of(&lines[i]);
+		ret->result.skewed |= is_skewed(&lines[i], hz);
 	}
-	ret->look.skewed &= ret->look.source == TSCT_SOURCE_TSC;
+	ret->result.skewed &= ret->result.source == TSCT_SOURCE_TSC;
 	return true;
 }
 
 /*
- * Fills in a check, and what is to be thought of it. Returns 0 or -errno.
- * @m: NULL where it is not asked
+ * Fills in @check, and source and reason of @ret. Returns 0 or -errno.
+ * @m: NULL for a check from user space
  */
 typedef int check_fn(const struct module_clock *m, struct tsct_check *check,
-		     struct cpu_survey_result *ret_look);
+		     struct cpu_survey_result *ret);
 
-static int look_by(check_fn *run, const struct module_clock *m, double hz,
-		   struct cpu_survey *ret)
+static int survey_by(check_fn *run_check, const struct module_clock *m, double hz,
+		     struct cpu_survey *ret)
 {
 	const __u32 room = tsct_cpus_possible();
 	struct tsct_check check = { .nr = room };
@@ -78,7 +81,7 @@ static int look_by(check_fn *run, const struct module_clock *m, double hz,
 	if (!lines)
 		return err;
 	check.table = (uintptr_t)lines;
-	err = run(m, &check, &ret->look);
+	err = run_check(m, &check, &ret->result);
 	if (err)
 		goto free_lines;
 	if (check.nr > room)
@@ -89,28 +92,32 @@ free_lines:
 	return err;
 }
 
-/* ---- the module --------------------------------------------------------- */
+/* ---- by the module ------------------------------------------------------ */
 
-static int ask(const struct module_clock *m, struct tsct_check *check,
-	       struct cpu_survey_result *ret_look)
+static int check_by_module(const struct module_clock *m, struct tsct_check *check,
+			   struct cpu_survey_result *ret)
 {
 	int err = module_clock_check(m, check);
 
-	/* Not by the check: a process may be forbidden what machines can do */
+	/*
+	 * The check's own source is the machine's; this process may be
+	 * forbidden to read the TSC.
+	 */
 	if (!err)
-		ret_look->source = tsct_source_choose(tsct_tsc_check_run, ret_look->why,
-						      sizeof(ret_look->why));
+		ret->source = tsct_source_choose(tsct_tsc_check_run, ret->why,
+						 sizeof(ret->why));
 	return err;
 }
 
-int cpu_survey_ask_module(const struct module_clock *m, double hz, struct cpu_survey *ret)
+int cpu_survey_ask_module(const struct module_clock *m, double hz,
+			  struct cpu_survey *ret)
 {
-	return look_by(ask, m, hz, ret);
+	return survey_by(check_by_module, m, hz, ret);
 }
 
-/* ---- a visit of our own -------------------------------------------------- */
+/* ---- from user space ---------------------------------------------------- */
 
-/* Belongs to the thread until it is done, and to who takes it afterwards. */
+/* Owned by the thread until done is set, afterwards by cpu_survey_take(). */
 struct cpu_survey_run {
 	struct cpu_survey found;
 	double hz;
@@ -120,76 +127,75 @@ struct cpu_survey_run {
 };
 
 /*
- * The verdict of the visit itself, where it is in the TSC's favour. Where it is
- * not, the choice may be made by what the kernel says, or among other clocks.
+ * If the check accepts the TSC, that is the source. If it does not, the TSC may
+ * still be chosen because the kernel uses it; or else another clock.
  */
-static void judge(const struct tsct_check *check, struct cpu_survey_result *look)
-{
-	if (!(check->flags & TSCT_CHECK_USABLE)) {
-		look->source = tsct_source_choose_local(tsct_tsc_check_run, look->why,
-							sizeof(look->why));
-		return;
-	}
-	look->source = TSCT_SOURCE_TSC;
-	snprintf(look->why, sizeof(look->why),
-		 "tsc: %s (the kernel's clocksource: %s)",
-		 tsct_tsc_trust_reason(check->flags, false),
-		 *check->clocksource ? check->clocksource : "not known");
-}
-
-static int visit_all(const struct module_clock *m, struct tsct_check *check,
-		     struct cpu_survey_result *ret_look)
+static int check_by_threads(const struct module_clock *m,
+			    struct tsct_check *check,
+			    struct cpu_survey_result *ret)
 {
 	int err = tsct_tsc_check_run(check);
 
 	(void)m;
-	if (!err)
-		judge(check, ret_look);
-	return err;
+	if (err)
+		return err;
+	if (!(check->flags & TSCT_CHECK_USABLE)) {
+		ret->source = tsct_source_choose_local(tsct_tsc_check_run,
+						       ret->why,
+						       sizeof(ret->why));
+		return 0;
+	}
+	ret->source = TSCT_SOURCE_TSC;
+	snprintf(ret->why, sizeof(ret->why),
+		 "tsc: %s (the kernel's clocksource: %s)",
+		 tsct_tsc_trust_reason(check->flags, false),
+		 *check->clocksource ? check->clocksource : "unknown");
+	return 0;
 }
 
-static void *run(void *arg)
+static void *run_survey(void *arg)
 {
-	struct cpu_survey_run *visit = arg;
+	struct cpu_survey_run *run = arg;
 	const uint64_t one = 1;
-	int event = visit->event;
+	int event = run->event;
 
-	visit->err = look_by(visit_all, NULL, visit->hz, &visit->found);
-	/* Pairs with the acquire in cpu_survey_take(), and is the end of ours. */
-	__atomic_store_n(&visit->done, true, __ATOMIC_RELEASE);
+	run->err = survey_by(check_by_threads, NULL, run->hz, &run->found);
+	/* Pairs with the acquire in cpu_survey_take(), which may free *run. */
+	__atomic_store_n(&run->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-int cpu_survey_run(double hz, int event, struct cpu_survey_run **ret_visit)
+int cpu_survey_run(double hz, int event, struct cpu_survey_run **ret_run)
 {
-	struct cpu_survey_run *visit = calloc(1, sizeof(*visit));
+	struct cpu_survey_run *run = calloc(1, sizeof(*run));
 	pthread_t thread;
 	int err;
 
-	if (!visit)
+	if (!run)
 		return -ENOMEM;
-	visit->hz = hz;
-	visit->event = event;
-	err = -pthread_create(&thread, NULL, run, visit);
+	run->hz = hz;
+	run->event = event;
+	err = -pthread_create(&thread, NULL, run_survey, run);
 	if (err) {
-		free(visit);
+		free(run);
 		return err;
 	}
 	pthread_detach(thread);
-	*ret_visit = visit;
+	*ret_run = run;
 	return 0;
 }
 
-int cpu_survey_take(struct cpu_survey_run *visit, struct cpu_survey *ret)
+int cpu_survey_take(struct cpu_survey_run *run, struct cpu_survey *ret)
 {
 	int err;
 
-	if (!__atomic_load_n(&visit->done, __ATOMIC_ACQUIRE))
+	/* Pairs with the release in run_survey(). */
+	if (!__atomic_load_n(&run->done, __ATOMIC_ACQUIRE))
 		return -EAGAIN;
-	err = visit->err;
-	*ret = visit->found;
-	free(visit);
+	err = run->err;
+	*ret = run->found;
+	free(run);
 	return err;
 }

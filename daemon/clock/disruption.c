@@ -1,98 +1,331 @@
 // SPDX-License-Identifier: MIT
+/* Comparison and reading of the indicators of clock disruptions. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "disruption.h"
+#include "lib/clock/sysfs_read.h"
+
+/* ---- comparing ---------------------------------------------------------- */
 
 /*
- * Two clocks that differ by a constant do so but for what is cut off of their
- * nanoseconds. What is less than that is no step, but what slewing might do.
+ * Truncation to whole ns makes the difference of two clocks vary by less than
+ * this even where it is constant. A change below it is no step, but may be the
+ * effect of slewing.
  */
 #define CONSTANT_NS	1000
 
-static bool slept(const struct disruption *before, const struct disruption *now)
-{
-	return now->slept_min_ns > before->slept_max_ns + CONSTANT_NS;
-}
-
 /*
- * Looked up, rather than counted: the kernel's own count goes up for the offset
- * of TAI, too, and what it cancels timers by comes late after a sleep.
+ * Compares the clocks themselves. The kernel's own count of settings also goes
+ * up when the offset of TAI is set, and its cancelling of timers comes late
+ * after a suspend.
  */
-static bool was_set(const struct disruption *before, const struct disruption *now)
+static bool realtime_was_set(const struct disruption *before,
+			     const struct disruption *now)
 {
-	return now->set_min_ns > before->set_max_ns + CONSTANT_NS ||
-		now->set_max_ns < before->set_min_ns - CONSTANT_NS;
+	return now->realtime_min_ns > before->realtime_max_ns + CONSTANT_NS ||
+		now->realtime_max_ns < before->realtime_min_ns - CONSTANT_NS;
 }
 
-/* Another clock, or the same one after another was in between. */
-static bool source_changed(const struct disruption *before, const struct disruption *now)
+/* Another clocksource, or the same one after another one in between */
+static bool clocksource_changed(const struct disruption *before,
+				const struct disruption *now)
 {
-	if (before->has_seq && now->has_seq &&
+	if (before->has_source_seq && now->has_source_seq &&
 	    before->source_seq != now->source_seq)
 		return true;
-	if (before->tsc_gone && !now->tsc_gone)
+	if (before->tsc_unavailable && !now->tsc_unavailable)
 		return true;
 	return *before->clocksource && *now->clocksource &&
 		strcmp(before->clocksource, now->clocksource);
 }
 
-static bool moved(const struct disruption *before, const struct disruption *now)
+__u32 disruption_compare(const struct disruption *before,
+			 const struct disruption *now)
 {
-	return before->has_vmclock && now->has_vmclock &&
-		(before->vm_marker != now->vm_marker ||
-		 before->vm_generation != now->vm_generation);
-}
-
-__u32 disruption_compare(const struct disruption *before, const struct disruption *now)
-{
-	if (moved(before, now))
+	if (before->has_vmclock && now->has_vmclock &&
+	    (before->vm_marker != now->vm_marker ||
+	     before->vm_generation != now->vm_generation))
 		return TSCT_CAUSE_MIGRATION;
-	if (slept(before, now))
+	if (now->suspended_min_ns > before->suspended_max_ns + CONSTANT_NS)
 		return TSCT_CAUSE_SUSPEND;
-	if (now->tsc_gone && !before->tsc_gone)
+	if (now->tsc_unavailable && !before->tsc_unavailable)
 		return TSCT_CAUSE_UNSTABLE;
-	if (source_changed(before, now))
+	if (clocksource_changed(before, now))
 		return TSCT_CAUSE_CLOCKSOURCE;
 	if (before->cpus_hash && now->cpus_hash &&
 	    before->cpus_hash != now->cpus_hash)
 		return TSCT_CAUSE_HOTPLUG;
-	if (was_set(before, now))
+	if (realtime_was_set(before, now))
 		return TSCT_CAUSE_STEP;
 	return TSCT_CAUSE_NONE;
 }
 
-void disruption_describe(const struct disruption *before, const struct disruption *now,
-		    __u32 cause, char *text, size_t size)
+void disruption_describe(const struct disruption *before,
+			 const struct disruption *now, __u32 cause, char *text,
+			 size_t size)
 {
 	switch (cause) {
 	case TSCT_CAUSE_MIGRATION:
-		snprintf(text, size, "the virtual machine was moved or "
+		snprintf(text, size, "the virtual machine was migrated or "
 			 "restored: disruption marker %llu, generation %llu",
 			 (unsigned long long)now->vm_marker,
 			 (unsigned long long)now->vm_generation);
 		return;
 	case TSCT_CAUSE_SUSPEND:
-		snprintf(text, size, "the machine slept for %.3f s",
-			 (double)(now->slept_min_ns - before->slept_min_ns) /
-			 1e9);
+		snprintf(text, size, "the system was suspended for %.3f s",
+			 (double)(now->suspended_min_ns -
+				  before->suspended_min_ns) / 1e9);
 		return;
 	case TSCT_CAUSE_UNSTABLE:
-		snprintf(text, size, "the kernel gave the TSC up, and keeps "
-			 "time by %s", now->clocksource);
+		snprintf(text, size, "the kernel marked the TSC unstable; its "
+			 "clocksource is %s", now->clocksource);
 		return;
 	case TSCT_CAUSE_CLOCKSOURCE:
-		snprintf(text, size, "the kernel's clocksource went from %s to "
-			 "%s", before->clocksource, now->clocksource);
+		snprintf(text, size, "the kernel's clocksource changed from %s "
+			 "to %s", before->clocksource, now->clocksource);
 		return;
 	case TSCT_CAUSE_HOTPLUG:
-		snprintf(text, size, "CPUs online went from %s to %s",
-			 before->cpus, now->cpus);
+		snprintf(text, size, "the CPUs online changed from %s to %s",
+			 before->cpus_online, now->cpus_online);
 		return;
 	case TSCT_CAUSE_STEP:
 		snprintf(text, size, "CLOCK_REALTIME was set by %+.6f s",
-			 (double)(now->set_min_ns - before->set_min_ns) / 1e9);
+			 (double)(now->realtime_min_ns -
+				  before->realtime_min_ns) / 1e9);
 		return;
 	}
-	snprintf(text, size, "nothing happened");
+	snprintf(text, size, "no disruption");
+}
+
+/* ---- reading: clocks against each other --------------------------------- */
+
+/* Tries to read two clocks in quick succession, and the gap that ends them */
+#define COMPARE_TRIES	8
+#define COMPARE_GOOD_NS	200
+
+static __s64 read_clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+/* Bounds of a clock minus MONOTONIC */
+static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
+			      __s64 *ret_max_ns)
+{
+	__s64 best = INT64_MAX;
+	int i;
+
+	for (i = 0; i < COMPARE_TRIES && best > COMPARE_GOOD_NS; i++) {
+		__s64 before = read_clock_ns(CLOCK_MONOTONIC);
+		__s64 ns = read_clock_ns(clock);
+		__s64 after = read_clock_ns(CLOCK_MONOTONIC);
+
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*ret_min_ns = ns - after;
+		*ret_max_ns = ns - before;
+	}
+}
+
+/* ---- reading: clocksource and CPUs -------------------------------------- */
+
+#define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
+#define CPUS_ONLINE	"/sys/devices/system/cpu/online"
+
+/* FNV-1a, 64 bits */
+#define FNV_OFFSET	14695981039346656037ULL
+#define FNV_PRIME	1099511628211ULL
+
+static void read_clocksource(struct disruption *d)
+{
+	char text[256];
+
+	if (tsct_sysfs_read_line(CLOCKSOURCE "current_clocksource", text,
+				 sizeof(text)) > 0) {
+		memset(d->clocksource, 0, sizeof(d->clocksource));
+		memcpy(d->clocksource, text,
+		       strnlen(text, sizeof(d->clocksource) - 1));
+	}
+	if (tsct_sysfs_read_line(CLOCKSOURCE "available_clocksource", text,
+				 sizeof(text)) > 0)
+		d->tsc_unavailable = !tsct_has_word(text, "tsc");
+}
+
+static void read_cpus_online(struct disruption *d)
+{
+	__u64 hash = FNV_OFFSET;
+	char text[4096];
+	const char *at;
+
+	if (tsct_sysfs_read_line(CPUS_ONLINE, text, sizeof(text)) <= 0)
+		return;
+	for (at = text; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * FNV_PRIME;
+	d->cpus_hash = hash ? hash : 1;
+	memset(d->cpus_online, 0, sizeof(d->cpus_online));
+	memcpy(d->cpus_online, text, strnlen(text, sizeof(d->cpus_online) - 1));
+}
+
+/* ---- reading: the hypervisor -------------------------------------------- */
+
+/* Beginning of the vmclock page of QEMU and Linux; little endian */
+struct vmclock {
+	__u32 magic;
+	__u32 size;
+	__u16 version;
+	__u8 counter;
+	__u8 time_type;
+	__u32 seq;			/* odd while the page is being changed */
+	__u64 marker;
+	__u64 flags;
+	__u64 unused[9];
+	__u64 generation;		/* valid if VMCLOCK_GENERATION is set */
+};
+
+#define VMCLOCK_MAGIC		0x4b4c4356
+#define VMCLOCK_GENERATION	0x100	/* in flags */
+#define VMCLOCK_SIZE_MIN	104	/* of pages without generation */
+#define VMCLOCK_TRIES		1000
+
+/* Leaves @d as it is where the page's writer never completes a change. */
+static void read_vmclock(const struct vmclock *vm, struct disruption *d)
+{
+	__u64 marker, generation;
+	__u32 seq;
+	int i;
+
+	for (i = 0; i < VMCLOCK_TRIES; i++) {
+		seq = __atomic_load_n(&vm->seq, __ATOMIC_ACQUIRE);
+		if (seq & 1)
+			continue;
+		marker = __atomic_load_n(&vm->marker, __ATOMIC_RELAXED);
+		generation = 0;
+		if (vm->size >= sizeof(*vm) &&
+		    __atomic_load_n(&vm->flags, __ATOMIC_RELAXED) &
+		    VMCLOCK_GENERATION)
+			generation = __atomic_load_n(&vm->generation,
+						     __ATOMIC_RELAXED);
+		/* Orders the figures before the second read of seq. */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
+			continue;
+		d->has_vmclock = true;
+		d->vm_marker = marker;
+		d->vm_generation = generation;
+		return;
+	}
+}
+
+/* Maps a device or a file of at least a page: reading must not raise SIGBUS. */
+static const void *map_vmclock(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const struct vmclock *vm;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	vm = fstat(fd, &st) || (!S_ISCHR(st.st_mode) &&
+				st.st_size < TSCT_PAGE_SIZE) ? MAP_FAILED :
+		mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (vm == MAP_FAILED)
+		return NULL;
+	if (vm->magic == VMCLOCK_MAGIC && vm->size >= VMCLOCK_SIZE_MIN)
+		return vm;
+	munmap((void *)vm, TSCT_PAGE_SIZE);
+	return NULL;
+}
+
+/* ---- reading: settings of the clock ------------------------------------- */
+
+/*
+ * Arms a timer that never expires: the kernel cancels it whenever
+ * CLOCK_REALTIME is set, which makes its descriptor readable at once. If the
+ * clock was set in between, arming reports that as an error but arms the timer
+ * nevertheless; the error is ignored, because disruption_read() compares the
+ * clocks next.
+ */
+static void arm_set_timer(const struct disruption_reader *reader)
+{
+	const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / 2 };
+
+	timerfd_settime(reader->clock_set_fd, TFD_TIMER_ABSTIME |
+			TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+static void rearm_set_timer(const struct disruption_reader *reader)
+{
+	uint64_t expired;
+
+	if (read(reader->clock_set_fd, &expired, sizeof(expired)) < 0 &&
+	    errno == ECANCELED)
+		arm_set_timer(reader);
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+int disruption_open(struct disruption_reader *reader, const char *vmclock)
+{
+	int err;
+
+	*reader = (struct disruption_reader) {
+		.clock_set_fd = timerfd_create(CLOCK_REALTIME,
+					       TFD_CLOEXEC | TFD_NONBLOCK),
+	};
+	err = -errno;
+	reader->vmclock = map_vmclock(vmclock);
+	if (reader->clock_set_fd < 0) {
+		disruption_close(reader);
+		return err;
+	}
+	arm_set_timer(reader);
+	return 0;
+}
+
+void disruption_close(struct disruption_reader *reader)
+{
+	if (reader->clock_set_fd >= 0)
+		close(reader->clock_set_fd);
+	if (reader->vmclock)
+		munmap((void *)reader->vmclock, TSCT_PAGE_SIZE);
+	reader->clock_set_fd = -1;
+	reader->vmclock = NULL;
+}
+
+void disruption_read(struct disruption_reader *reader, struct disruption *ret)
+{
+	struct disruption *d = &reader->last;
+	struct tsct_clock_snapshot snapshot;
+	int err;
+
+	rearm_set_timer(reader);
+	read_clock_offset(CLOCK_BOOTTIME, &d->suspended_min_ns,
+			  &d->suspended_max_ns);
+	read_clock_offset(CLOCK_REALTIME, &d->realtime_min_ns,
+			  &d->realtime_max_ns);
+	read_clocksource(d);
+	read_cpus_online(d);
+	err = reader->snapshot ? reader->snapshot(reader->ctx, &snapshot) :
+		-ENOENT;
+	d->has_module = err != -ENOENT;
+	d->has_source_seq = !err;
+	if (!err)
+		d->source_seq = snapshot.source_seq;
+	if (reader->vmclock)
+		read_vmclock(reader->vmclock, d);
+	*ret = *d;
 }

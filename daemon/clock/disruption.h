@@ -1,68 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a machine shows when its time is disrupted. Looked at at every tick, and
- * compared with the look before: reading does I/O, comparing does none.
+ * Detector of clock disruptions: steps of CLOCK_REALTIME, suspend, migration or
+ * restore of the virtual machine, a change of the kernel's clocksource, CPU
+ * hotplug. disruption_read() samples the indicators (I/O);
+ * disruption_compare() classifies what changed between two samples (pure).
  */
-#ifndef TSCTRACED_SIGNS_H
-#define TSCTRACED_SIGNS_H
+#ifndef TSCTRACED_DISRUPTION_H
+#define TSCTRACED_DISRUPTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <tsctrace/abi.h>
 
-/* What could not be found out keeps its value from the look before. */
+/*
+ * The indicators at one time. One that could not be read keeps its value of
+ * the sample before.
+ */
 struct disruption {
-	/*
-	 * BOOTTIME - MONOTONIC, the time slept, lies in there, and REALTIME -
-	 * MONOTONIC, which setting changes, and slewing does not
-	 */
-	__s64 slept_min_ns, slept_max_ns;
-	__s64 set_min_ns, set_max_ns;
-	char clocksource[32];	/* the kernel's; "" not known */
-	bool tsc_gone;		/* the kernel does not offer the TSC as one */
-	char cpus[64];		/* online: "0-3", its beginning */
-	__u64 cpus_hash;	/* of all of it; 0: not known */
-	bool has_vmclock;
-	__u64 vm_marker;	/* the hypervisor's: disruptions, */
-	__u64 vm_generation;	/* snapshots restored */
-	bool has_module;	/* no sign: it may know of some, see has_seq */
-	bool has_seq;		/* the module's snapshot: */
-	__u32 source_seq;	/* the kernel's count of clocksources */
+	/* Interval that contains BOOTTIME - MONOTONIC: the time suspended */
+	__s64 suspended_min_ns, suspended_max_ns;
+	/* Same of REALTIME - MONOTONIC: changed by setting, not by slewing */
+	__s64 realtime_min_ns, realtime_max_ns;
+	char clocksource[32];	/* the kernel's current one; "": unknown */
+	bool tsc_unavailable;	/* not in the kernel's available_clocksource */
+	char cpus_online[64];	/* beginning of the list, such as "0-3" */
+	__u64 cpus_hash;	/* of the whole list; 0: unknown */
+	bool has_vmclock;	/* the next two are valid */
+	__u64 vm_marker;	/* the hypervisor's count of disruptions */
+	__u64 vm_generation;	/* the hypervisor's count of restored snapshots */
+	/* The module is loaded. No indicator: see timekeeper_tick() */
+	bool has_module;
+	bool has_source_seq;	/* source_seq is valid */
+	__u32 source_seq;	/* the kernel's count of clocksource changes */
 };
 
 /*
- * disruption_compare - TSCT_CAUSE_* of what happened in between; NONE: nothing did
+ * disruption_compare - TSCT_CAUSE_* of what happened between two samples;
+ * TSCT_CAUSE_NONE: nothing
  *
- * Of several, the one that leaves least to go on with: a machine that slept had
- * its clock set, too.
+ * Of several disruptions it is the one that invalidates most: a system that
+ * was suspended had its clock set too.
  */
-__u32 disruption_compare(const struct disruption *before, const struct disruption *now);
+__u32 disruption_compare(const struct disruption *before,
+			 const struct disruption *now);
 
-/* The same as a sentence with figures, without a full stop */
-void disruption_describe(const struct disruption *before, const struct disruption *now,
-		    __u32 cause, char *text, size_t size);
+/*
+ * disruption_describe - the same as a sentence with figures, without a full stop
+ * @cause: result of disruption_compare() for the same samples
+ */
+void disruption_describe(const struct disruption *before,
+			 const struct disruption *now, __u32 cause, char *text,
+			 size_t size);
 
-/* ---- reading ----------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
-#define SIGNS_VMCLOCK	"/dev/vmclock0"
+#define VMCLOCK_PATH	"/dev/vmclock0"
 
 struct disruption_reader {
-	struct disruption last;
-	int clock_set;		/* readable when it is worth while to look */
-	const void *vmclock;	/* mapped; NULL: there is none */
-	/* As TSCT_IOC_CLOCK_SNAPSHOT; NULL or -errno: not to be had */
+	struct disruption last;	/* sample read last */
+	int clock_set_fd;	/* readable after CLOCK_REALTIME was set */
+	const void *vmclock;	/* the hypervisor's page; NULL: none */
+	/* As TSCT_IOC_CLOCK_SNAPSHOT; -ENOENT: no module. NULL, or set by caller */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);
 	void *ctx;
 };
 
 /*
- * disruption_open - @vmclock: the hypervisor's page, for mmap
- * Returns 0, or -errno: no timer.
+ * disruption_open - @vmclock: path of the hypervisor's page
+ *
+ * Works without that page. Returns 0 or -errno: no timer.
  */
 int disruption_open(struct disruption_reader *reader, const char *vmclock);
 void disruption_close(struct disruption_reader *reader);
 
-/* Looks at everything: some ten system calls, none of which waits. */
-void disruption_read(struct disruption_reader *reader, struct disruption *ret_signs);
+/* Samples all indicators: some ten system calls, none of which blocks. */
+void disruption_read(struct disruption_reader *reader, struct disruption *ret);
 
-#endif /* TSCTRACED_SIGNS_H */
+#endif /* TSCTRACED_DISRUPTION_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reading, writing and validation of the drift file. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +10,15 @@
 #include <unistd.h>
 
 #include "daemon/config/log.h"
+#include "lib/core/clock_params.h"
 #include "drift_file.h"
 
-/* ---- who we are ---------------------------------------------------------- */
+#define HEADER		"tsctraced rate 1"
+#define MALFORMED	"it is malformed or truncated"
 
-/* Who else may write it may make us believe anything. */
+/* ---- this machine's identity -------------------------------------------- */
+
+/* Others could put any rate into a file that they may write. */
 static bool is_foreign(int fd)
 {
 	struct stat st;
@@ -22,6 +27,7 @@ static bool is_foreign(int fd)
 		(st.st_uid != 0 && st.st_uid != geteuid());
 }
 
+/* @ours: reject links, and files that others may write. Length or -errno */
 static ssize_t read_text(const char *path, bool ours, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
@@ -38,8 +44,8 @@ static ssize_t read_text(const char *path, bool ours, char *text, size_t size)
 	return len;
 }
 
-/* One line of printable text, or "unknown" */
-static void settle(char *text, size_t size, const char *from)
+/* The first line of @from, with '?' for what cannot be printed, or "unknown" */
+static void copy_printable(char *text, size_t size, const char *from)
 {
 	size_t len = strcspn(from, "\n"), i;
 
@@ -57,11 +63,11 @@ static void read_identity(const char *path, char *text, size_t size)
 	char line[256] = "";
 
 	read_text(path, false, line, sizeof(line));
-	settle(text, size, line);
+	copy_printable(text, size, line);
 }
 
-/* The first CPU's model */
-static void read_cpu(char *text, size_t size)
+/* Model name of the first CPU */
+static void read_cpu_model(char *text, size_t size)
 {
 	char info[2048] = "";
 	const char *at;
@@ -69,51 +75,191 @@ static void read_cpu(char *text, size_t size)
 	read_text("/proc/cpuinfo", false, info, sizeof(info));
 	at = strstr(info, "model name");
 	at = at ? strchr(at, ':') : NULL;
-	settle(text, size, at ? at + 1 + strspn(at + 1, " \t") : "");
+	copy_printable(text, size, at ? at + 1 + strspn(at + 1, " \t") : "");
 }
 
-void drift_file_open(struct drift_file *p, const char *dir)
+void drift_file_open(struct drift_file *file, const char *dir)
 {
-	memset(p, 0, sizeof(*p));
-	snprintf(p->path, sizeof(p->path), "%s/" PERSIST_FILE, dir);
-	snprintf(p->temp, sizeof(p->temp), "%s.new", p->path);
-	read_identity("/proc/sys/kernel/random/boot_id", p->boot,
-		      sizeof(p->boot));
-	read_identity("/etc/machine-id", p->machine, sizeof(p->machine));
-	read_cpu(p->cpu, sizeof(p->cpu));
+	memset(file, 0, sizeof(*file));
+	snprintf(file->path, sizeof(file->path), "%s/" DRIFT_FILE_NAME, dir);
+	snprintf(file->temp, sizeof(file->temp), "%s.new", file->path);
+	read_identity("/proc/sys/kernel/random/boot_id", file->boot,
+		      sizeof(file->boot));
+	read_identity("/etc/machine-id", file->machine, sizeof(file->machine));
+	read_cpu_model(file->cpu, sizeof(file->cpu));
 	if (!mkdir(dir, 0755) || errno == EEXIST)
 		return;
-	p->err = -errno;
-	log_warning("%s: %s; the counter's rate will not be remembered over "
-		    "restarts; give --state-dir another directory", dir,
-		    strerror(errno));
+	file->err = -errno;
+	log_warning("%s: cannot create the directory: %s; the counter's rate "
+		    "will not be saved over restarts; give --state-dir another "
+		    "directory", dir, strerror(errno));
 }
 
-/* ---- the file ------------------------------------------------------------ */
+/* ---- the text ----------------------------------------------------------- */
 
-int drift_file_load(struct drift_file *p, __u32 source, const struct disruption *signs,
-		 struct drift *ret)
+/*
+ * The lines that must be equal for the rate to be valid. The time suspended is
+ * rounded to ms, because it cannot be measured exactly.
+ */
+static size_t format_conditions(const struct drift_file *file,
+				const struct disruption *now, __u32 source,
+				char *text, size_t size)
 {
-	char text[PERSIST_TEXT_MAX + 1];
-	ssize_t len = read_text(p->path, true, text, sizeof(text));
-	const char *why = "it is no such file, or was cut off";
+	return (size_t)snprintf(text, size,
+		HEADER "\n"
+		"boot %s\n"
+		"machine %s\n"
+		"cpu %s\n"
+		"clocksource %s\n"
+		"slept-ms %lld\n"
+		"vmclock %d %llu %llu\n"
+		"source %s\n",
+		file->boot, file->machine, file->cpu, now->clocksource,
+		(long long)(now->suspended_min_ns / 2 +
+			    now->suspended_max_ns / 2 + 500000) / 1000000,
+		now->has_vmclock, (unsigned long long)now->vm_marker,
+		(unsigned long long)now->vm_generation,
+		tsct_source_name(source));
+}
+
+size_t drift_file_format(const struct drift_file *file,
+			 const struct disruption *now, const struct drift *drift,
+			 char *text, size_t size)
+{
+	size_t used = format_conditions(file, now, drift->source, text, size);
+
+	if (used >= size)
+		return used;
+	return used + (size_t)snprintf(text + used, size - used,
+		"rate-mult %llu\n"
+		"rate-error-ppt %llu\n"
+		"end\n",
+		(unsigned long long)drift->rate_mult,
+		(unsigned long long)drift->rate_error_ppt);
+}
+
+/* Key of the first line of @wanted that @text does not begin with, or NULL */
+static const char *first_difference(const char *text, const char *wanted,
+				    char *key, size_t size)
+{
+	const char *line = wanted;
+	size_t i;
+
+	for (i = 0; wanted[i] && text[i] == wanted[i]; i++)
+		if (wanted[i] == '\n')
+			line = wanted + i + 1;
+	if (!wanted[i])
+		return NULL;
+	snprintf(key, size, "%.*s", (int)strcspn(line, " \n"), line);
+	return key;
+}
+
+/* Reason for which the condition @key fails; NULL: that is not a condition */
+static const char *failed_condition(const char *key)
+{
+	static const struct {
+		const char *key, *why;
+	} conditions[] = {
+		{ "boot", "it was written before the last boot" },
+		{ "machine", "it was written on another machine" },
+		{ "cpu", "it was written on another CPU model" },
+		{ "clocksource", "the kernel's clocksource is another one now" },
+		{ "slept-ms", "the system has been suspended since" },
+		{ "vmclock", "the virtual machine has been migrated since" },
+		{ "source", "it is the rate of another clock source" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
+		if (!strcmp(key, conditions[i].key))
+			return conditions[i].why;
+	return NULL;
+}
+
+/* A line of @name and digits, without the sign or blanks that strtoull() skips */
+static bool parse_number(const char **at, const char *name, __u64 *ret)
+{
+	size_t len = strlen(name);
+	char *end;
+
+	if (strncmp(*at, name, len) || !isdigit((unsigned char)(*at)[len]))
+		return false;
+	errno = 0;
+	*ret = strtoull(*at + len, &end, 10);
+	if (errno || *end != '\n')
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+static bool is_credible(const struct drift *drift)
+{
+	struct tsct_clock_state state = {
+		.source = drift->source,
+		.rate_mult = drift->rate_mult,
+		.rate_error_ppt = drift->rate_error_ppt,
+	};
+
+	return drift->rate_mult && !tsct_clock_state_check(&state);
+}
+
+int drift_file_parse(const struct drift_file *file, const char *text,
+		     __u32 source, const struct disruption *now,
+		     struct drift *ret, const char **ret_why)
+{
+	struct drift drift = { .source = source };
+	char wanted[DRIFT_FILE_TEXT_MAX], word[32];
+	size_t len = format_conditions(file, now, source, wanted,
+				       sizeof(wanted));
+	const char *at = text + len, *key, *why;
+
+	*ret_why = MALFORMED;
+	if (len >= sizeof(wanted))
+		return -EINVAL;
+	key = first_difference(text, wanted, word, sizeof(word));
+	if (key) {
+		why = failed_condition(key);
+		if (!why)
+			return -EINVAL;
+		*ret_why = why;
+		return -ESTALE;
+	}
+	if (!parse_number(&at, "rate-mult ", &drift.rate_mult) ||
+	    !parse_number(&at, "rate-error-ppt ", &drift.rate_error_ppt) ||
+	    strcmp(at, "end\n"))
+		return -EINVAL;
+	*ret_why = "its rate is out of range for a counter";
+	if (!is_credible(&drift))
+		return -EINVAL;
+	*ret = drift;
+	return 0;
+}
+
+/* ---- the file ----------------------------------------------------------- */
+
+int drift_file_load(struct drift_file *file, __u32 source,
+		    const struct disruption *now, struct drift *ret)
+{
+	char text[DRIFT_FILE_TEXT_MAX + 1];
+	ssize_t len = read_text(file->path, true, text, sizeof(text));
+	const char *why = MALFORMED;
 	int err;
 
 	if (len == -ENOENT)
 		return -ENOENT;
 	if (len < 0)
-		why = len == -EACCES ? "it may not be read, or others than "
-			"root and this user may write it" :
+		why = len == -EACCES ? "it is not readable, or users other than "
+			"root and this one may write it" :
 			strerror((int)-len);
 	err = len < 0 ? (int)len : strlen(text) != (size_t)len ? -EINVAL :
-		drift_file_parse(p, text, source, signs, ret, &why);
+		drift_file_parse(file, text, source, now, ret, &why);
 	if (err == -ESTALE)
-		log_info("%s: not gone by: %s", p->path, why);
+		log_info("%s: saved rate not used: %s", file->path, why);
 	else if (err)
-		log_warning("%s: not gone by: %s", p->path, why);
+		log_warning("%s: saved rate not used: %s", file->path, why);
 	else
-		log_info("%s: going by the rate remembered, known to %.6f ppm",
-			 p->path, (double)ret->rate_error_ppt / 1e6);
+		log_info("%s: using the saved rate, known to %.6f ppm",
+			 file->path, (double)ret->rate_error_ppt / 1e6);
 	return err;
 }
 
@@ -139,47 +285,48 @@ static int write_text(const char *path, const char *text, size_t len)
 }
 
 /*
- * Nothing is flushed to the disk: who comes after a crash of the machine has
- * another boot id, and does not go by the file.
+ * Without fsync: after a crash of the machine the boot id is another one, and
+ * the file is not used.
  */
-static int replace(struct drift_file *p, const struct disruption *signs,
-		   const struct drift *what)
+static int replace_file(struct drift_file *file, const struct disruption *now,
+			const struct drift *drift)
 {
-	char text[PERSIST_TEXT_MAX];
-	size_t len = drift_file_format(p, signs, what, text, sizeof(text));
+	char text[DRIFT_FILE_TEXT_MAX];
+	size_t len = drift_file_format(file, now, drift, text, sizeof(text));
 	int err;
 
 	if (len >= sizeof(text))
 		return -EMSGSIZE;
-	err = write_text(p->temp, text, len);
-	if (!err && rename(p->temp, p->path))
+	err = write_text(file->temp, text, len);
+	if (!err && rename(file->temp, file->path))
 		err = -errno;
 	if (err)
-		unlink(p->temp);
+		unlink(file->temp);
 	return err;
 }
 
-int drift_file_save(struct drift_file *p, const struct disruption *signs,
-		 const struct drift *what)
+int drift_file_save(struct drift_file *file, const struct disruption *now,
+		    const struct drift *drift)
 {
-	int err = replace(p, signs, what);
+	int err = replace_file(file, now, drift);
 
-	if (err && err != p->err)
-		log_warning("%s: %s; the counter's rate is not remembered over "
-			    "restarts", p->path, strerror(-err));
-	else if (!err && p->err)
-		log_info("%s: the counter's rate is remembered again", p->path);
-	p->err = err;
+	if (err && err != file->err)
+		log_warning("%s: saving the counter's rate failed: %s; it will "
+			    "be estimated anew after a restart", file->path,
+			    strerror(-err));
+	else if (!err && file->err)
+		log_info("%s: the counter's rate is saved again", file->path);
+	file->err = err;
 	return err;
 }
 
-void drift_file_forget(struct drift_file *p)
+void drift_file_forget(struct drift_file *file)
 {
-	int err = unlink(p->path) ? errno : 0;
+	int err = unlink(file->path) ? errno : 0;
 	struct stat st;
 
-	/* A read-only file system says so before it looks for the file. */
-	if (err && !lstat(p->path, &st))
-		log_warning("%s: %s; it holds a rate that is not true any "
-			    "longer: remove it", p->path, strerror(err));
+	/* On a read-only file system unlink() fails even without a file. */
+	if (err && !lstat(file->path, &st))
+		log_warning("%s: removing the outdated rate failed: %s; remove "
+			    "the file", file->path, strerror(err));
 }

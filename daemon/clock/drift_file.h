@@ -1,60 +1,73 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counter's rate, remembered over restarts of the daemon, in a small text
- * file. It holds for this boot of this machine only, and as long as nothing
- * happened to the counter: another one is left alone until it is written over.
+ * The drift file: the counter's rate, kept over restarts of the daemon in a
+ * small text file. It is valid for this boot of this machine only, and only
+ * while the counter was not disrupted. An invalid file is ignored until it is
+ * overwritten.
  */
-#ifndef TSCTRACED_PERSIST_H
-#define TSCTRACED_PERSIST_H
+#ifndef TSCTRACED_DRIFT_FILE_H
+#define TSCTRACED_DRIFT_FILE_H
 
 #include <stdbool.h>
 
 #include "timekeeper.h"
 #include "disruption.h"
 
-#define PERSIST_DIR	"/var/lib/tsctrace"
-#define PERSIST_FILE	"rate"
-#define PERSIST_TEXT_MAX	1024
+#define DRIFT_FILE_DIR		"/var/lib/tsctrace"
+#define DRIFT_FILE_NAME		"rate"
+#define DRIFT_FILE_TEXT_MAX	1024
 
 struct drift_file {
 	char path[4096];
 	char temp[4096 + 16];
-	char boot[64], machine[64], cpu[128];
-	int err;		/* of the last write: said once */
+	char boot[64], machine[64], cpu[128];	/* this machine's identity */
+	int err;		/* of the last write, so that it is logged once */
 };
 
-/* drift_file_open - @dir: made if it is not there. What is wrong is said. */
-void drift_file_open(struct drift_file *p, const char *dir);
+/*
+ * drift_file_open - prepare to read and write the file in @dir, which is created
+ * if it does not exist. Cannot fail; what is wrong with @dir is logged.
+ */
+void drift_file_open(struct drift_file *file, const char *dir);
 
 /*
- * drift_file_load - the rate of @source, if it was remembered on this machine,
- * since it was booted, and @signs are as they were
+ * drift_file_load - the rate of @source, if it was saved on this machine since
+ * it was booted, and the indicators @now are those it was saved with
  *
- * Returns 0, or -ENOENT: no file, -ESTALE: another machine's or boot's, or
- * something happened to it since; -EINVAL: not such a file. Says which.
+ * Returns 0; -ENOENT: no file; -ESTALE: of another machine or boot, or from
+ * before a disruption; -EINVAL: malformed; -EACCES: not readable, or writable
+ * for others. All but -ENOENT are logged.
  */
-int drift_file_load(struct drift_file *p, __u32 source, const struct disruption *signs,
-		 struct drift *ret);
+int drift_file_load(struct drift_file *file, __u32 source,
+		    const struct disruption *now, struct drift *ret);
 
 /*
- * drift_file_save - write it, whole or not at all. What fails is said once, and
- * tried again the next time. Returns 0 or -errno.
+ * drift_file_save - write the file, atomically. A failure is logged once.
+ * Returns 0 or -errno.
  */
-int drift_file_save(struct drift_file *p, const struct disruption *signs,
-		 const struct drift *what);
+int drift_file_save(struct drift_file *file, const struct disruption *now,
+		    const struct drift *drift);
 
-/* It does not hold any longer. */
-void drift_file_forget(struct drift_file *p);
+/* Removes the file: the rate has changed. */
+void drift_file_forget(struct drift_file *file);
 
-/* ---- persist_text.c: the text itself --------------------------------------- */
+/*
+ * drift_file_format - the file's text
+ *
+ * Returns its length without the NUL; @size or more: it did not fit.
+ */
+size_t drift_file_format(const struct drift_file *file,
+			 const struct disruption *now, const struct drift *drift,
+			 char *text, size_t size);
 
-/* Bytes written to @text, without the NUL; more than @size: no room */
-size_t drift_file_format(const struct drift_file *p, const struct disruption *signs,
-		      const struct drift *what, char *text, size_t size);
+/*
+ * drift_file_parse - the rate in a file's text
+ * @ret_why: reason for an error, a clause
+ *
+ * Returns 0, -ESTALE or -EINVAL as drift_file_load().
+ */
+int drift_file_parse(const struct drift_file *file, const char *text,
+		     __u32 source, const struct disruption *now,
+		     struct drift *ret, const char **ret_why);
 
-/* As drift_file_load(); @ret_why: what is different, or wrong */
-int drift_file_parse(const struct drift_file *p, const char *text, __u32 source,
-		  const struct disruption *signs, struct drift *ret,
-		  const char **ret_why);
-
-#endif /* TSCTRACED_PERSIST_H */
+#endif /* TSCTRACED_DRIFT_FILE_H */

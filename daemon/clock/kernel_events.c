@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Subscription to the module's generic netlink group, and its messages. */
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <netlink/genl/ctrl.h>
@@ -10,10 +11,10 @@
 #include "kernel_events.h"
 #include "daemon/config/log.h"
 
-/* Messages per call; the socket stays readable where there are more. */
+/* Messages per call; the socket remains readable if there are more. */
 #define MESSAGES_MAX	32
 
-/* libnl's own errors are no errno values. */
+/* libnl has error numbers of its own. */
 static int to_errno(int err)
 {
 	switch (-err) {
@@ -22,7 +23,7 @@ static int to_errno(int err)
 	case NLE_AGAIN:
 		return -EAGAIN;
 	case NLE_NOMEM:
-		return -ENOBUFS;	/* what libnl makes of that */
+		return -ENOBUFS;	/* libnl maps ENOBUFS to NLE_NOMEM */
 	case NLE_PERM:
 	case NLE_NOACCESS:
 		return -EPERM;
@@ -32,25 +33,29 @@ static int to_errno(int err)
 	return -EIO;
 }
 
-/* ---- the family comes and goes ------------------------------------------- */
+/* ---- the module's family ------------------------------------------------ */
 
-/* Joining twice does no harm; what is gone the kernel has left for us. */
-static void join(struct kernel_events *kernel, int family, int group)
+/*
+ * Joining a group twice is harmless, and the kernel removes the membership of
+ * a group that disappears.
+ */
+static void join_group(struct kernel_events *kernel, int family, int group)
 {
 	int err = nl_socket_add_membership(kernel->sock, group);
 
 	if (err) {
-		log_warning("the module's messages cannot be listened to: %s",
+		log_warning("module events: cannot join their netlink group: "
+			    "%s; disruptions are detected a tick later",
 			    nl_geterror(err));
 		return;
 	}
 	if (family != kernel->family)
-		log_debug("listening to the module's messages");
+		log_debug("module events: subscribed");
 	kernel->family = family;
 	kernel->news = true;
 }
 
-/* Is it there already? Asked on another socket, as it waits for the answer. */
+/* Looks the family up, by a socket of its own because that blocks. */
 static void find_family(struct kernel_events *kernel)
 {
 	struct nl_sock *sock = nl_socket_alloc();
@@ -64,13 +69,13 @@ static void find_family(struct kernel_events *kernel)
 			genl_ctrl_resolve_grp(sock, TSCT_GENL_NAME,
 					      TSCT_GENL_GROUP);
 		if (group >= 0)
-			join(kernel, family, group);
+			join_group(kernel, family, group);
 	}
 	nl_socket_free(sock);
 }
 
-/* The group's number, in what the controller says of a family; 0: not there */
-static int group_in(struct nlattr *groups)
+/* Id of the module's group in a family's list of groups; 0: not in it */
+static int find_group(struct nlattr *groups)
 {
 	static struct nla_policy policy[CTRL_ATTR_MCAST_GRP_MAX + 1] = {
 		[CTRL_ATTR_MCAST_GRP_NAME] = { .type = NLA_STRING },
@@ -94,7 +99,8 @@ static int group_in(struct nlattr *groups)
 	return 0;
 }
 
-static void take_family(struct kernel_events *kernel, struct nlmsghdr *header)
+static void on_family_message(struct kernel_events *kernel,
+			      struct nlmsghdr *header)
 {
 	static struct nla_policy policy[CTRL_ATTR_MAX + 1] = {
 		[CTRL_ATTR_FAMILY_ID] = { .type = NLA_U16 },
@@ -110,19 +116,20 @@ static void take_family(struct kernel_events *kernel, struct nlmsghdr *header)
 	    nla_strcmp(attr[CTRL_ATTR_FAMILY_NAME], TSCT_GENL_NAME))
 		return;
 	if (genl->cmd == CTRL_CMD_DELFAMILY) {
-		log_debug("the module's messages have ended");
+		log_debug("module events: the module was removed");
 		kernel->family = 0;
 		kernel->news = true;
 		return;
 	}
-	group = group_in(attr[CTRL_ATTR_MCAST_GROUPS]);
+	group = find_group(attr[CTRL_ATTR_MCAST_GROUPS]);
 	if (group)
-		join(kernel, nla_get_u16(attr[CTRL_ATTR_FAMILY_ID]), group);
+		join_group(kernel, nla_get_u16(attr[CTRL_ATTR_FAMILY_ID]),
+			   group);
 }
 
-/* ---- what the module says ------------------------------------------------- */
+/* ---- the module's events ------------------------------------------------ */
 
-static void take_event(struct kernel_events *kernel, struct nlmsghdr *header)
+static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 {
 	static struct nla_policy policy[TSCT_GENL_ATTR_SOURCE + 1] = {
 		[TSCT_GENL_ATTR_EPOCH] = { .type = NLA_U32 },
@@ -142,11 +149,11 @@ static void take_event(struct kernel_events *kernel, struct nlmsghdr *header)
 	if (epoch == kernel->epoch)
 		return;
 	kernel->news = true;
-	log_debug("the module says: %s, epoch %u", tsct_cause_name(
+	log_debug("module event: disruption (%s), epoch %u", tsct_cause_name(
 		  nla_get_u32(attr[TSCT_GENL_ATTR_CAUSE])), epoch);
 }
 
-/* Nobody but the kernel is listened to. */
+/* Ignores messages of other senders than the kernel. */
 void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
@@ -154,9 +161,9 @@ void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message)
 	if (nlmsg_get_src(message)->nl_pid || !genlmsg_valid_hdr(header, 0))
 		return;
 	if (header->nlmsg_type == GENL_ID_CTRL)
-		take_family(kernel, header);
+		on_family_message(kernel, header);
 	else if (kernel->family && header->nlmsg_type == kernel->family)
-		take_event(kernel, header);
+		on_disruption(kernel, header);
 }
 
 static int on_message(struct nl_msg *message, void *arg)
@@ -165,7 +172,7 @@ static int on_message(struct nl_msg *message, void *arg)
 	return NL_OK;
 }
 
-/* ---- the socket ----------------------------------------------------------- */
+/* ---- the socket --------------------------------------------------------- */
 
 int kernel_events_open(struct kernel_events *kernel)
 {
@@ -187,7 +194,7 @@ int kernel_events_open(struct kernel_events *kernel)
 		err = nl_socket_set_nonblocking(kernel->sock);
 	if (err)
 		goto free_sock;
-	/* After listening for those to come: none is missed in between. */
+	/* After subscribing to new families, so that none is missed. */
 	find_family(kernel);
 	kernel->news = false;
 	return 0;
@@ -209,8 +216,8 @@ int kernel_events_fd(const struct kernel_events *kernel)
 }
 
 /*
- * Where the socket ran over, messages were lost: the family may have come or
- * gone, and the clock is worth a look anyway.
+ * After an overflow of the socket, messages were lost: the family may have
+ * appeared or disappeared, and there may have been a disruption.
  */
 bool kernel_events_read(struct kernel_events *kernel, __u32 epoch)
 {
@@ -221,7 +228,7 @@ bool kernel_events_read(struct kernel_events *kernel, __u32 epoch)
 	for (i = 0; i < MESSAGES_MAX && !err; i++)
 		err = to_errno(nl_recvmsgs_default(kernel->sock));
 	if (err && err != -EAGAIN) {
-		log_debug("messages of the module were lost");
+		log_debug("module events: receive queue overflow, events lost");
 		find_family(kernel);
 		kernel->news = true;
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the module says over generic netlink: that it saw a disruption. It
- * comes and goes, and so does its family; the kernel's controller tells.
+ * Receiver of the module's disruption events on generic netlink. The module's
+ * family appears and disappears with the module; the generic netlink controller
+ * ("nlctrl") notifies of that.
  */
-#ifndef TSCTRACED_KERNEL_H
-#define TSCTRACED_KERNEL_H
+#ifndef TSCTRACED_KERNEL_EVENTS_H
+#define TSCTRACED_KERNEL_EVENTS_H
 
 #include <stdbool.h>
 #include <linux/types.h>
@@ -14,30 +15,32 @@ struct nl_msg;
 
 struct kernel_events {
 	struct nl_sock *sock;
-	int family;		/* the module's; 0: it is not there */
-	__u32 epoch;		/* that is no news */
-	bool news;		/* for who asked kernel_events_read() */
+	int family;		/* the module's family id; 0: not registered */
+	__u32 epoch;		/* published by this daemon: no news */
+	bool news;		/* result of kernel_events_read() */
 };
 
 /*
- * kernel_events_open - listen. Returns 0 or -errno: this kernel has no generic
- * netlink, say; the daemon then finds everything out a tick later.
+ * kernel_events_open - subscribe to the events. Returns 0 or -errno, such as on
+ * a kernel without generic netlink; the daemon then detects every disruption
+ * without the events, up to a tick later.
  */
 int kernel_events_open(struct kernel_events *kernel);
 void kernel_events_close(struct kernel_events *kernel);
 
-/* A descriptor that is readable when there is something to read. */
+/* Descriptor to poll for input; -1: not open */
 int kernel_events_fd(const struct kernel_events *kernel);
 
 /*
- * kernel_events_read - take what is there, without waiting, a bounded amount
- * @epoch: ours; the module tells of those that we publish, too
+ * kernel_events_read - receive pending events without blocking, up to 32
+ * @epoch: the published one; the module also sends events for epochs that this
+ *	daemon began
  *
- * True if it is worth while to look at the clock at once.
+ * True if the clock should be checked now.
  */
 bool kernel_events_read(struct kernel_events *kernel, __u32 epoch);
 
-/* One message; for tests, too. */
+/* Handles one message; public for the unit test. */
 void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message);
 
-#endif /* TSCTRACED_KERNEL_H */
+#endif /* TSCTRACED_KERNEL_EVENTS_H */

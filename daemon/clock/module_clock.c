@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Requests to the kernel module's clock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static int open_device(const struct module_clock *m)
 	return errno == ENXIO || errno == ENODEV ? -ENOENT : -errno;
 }
 
-/* The mapping pins the module, as the descriptor does: gone at once. */
+/* Unmaps at once: a mapping pins the module, as the descriptor does. */
 static int read_state(int fd, struct tsct_clock_state *state)
 {
 	const __u64 size = TSCT_CLOCK_SIZE(1);
@@ -55,7 +56,8 @@ static int read_state(int fd, struct tsct_clock_state *state)
 	return err;
 }
 
-int module_clock_last(const struct module_clock *m, struct tsct_clock_state *ret_state)
+int module_clock_last(const struct module_clock *m,
+		      struct tsct_clock_state *ret_state)
 {
 	int fd = open_device(m);
 	int err;
@@ -68,9 +70,9 @@ int module_clock_last(const struct module_clock *m, struct tsct_clock_state *ret
 }
 
 /*
- * One daemon at a time sets the module's clock, whatever its --run-dir. The
- * device cannot be what they lock: a descriptor of it would pin the module.
- * Who has CAP_SYS_TIME and yet cannot write to /run goes without.
+ * One daemon at a time may set the module's clock, whatever its --run-dir. A
+ * lock on the device itself would pin the module. A daemon that cannot write
+ * to /run, though it has CAP_SYS_TIME, continues without the lock.
  */
 static int lock_module(struct module_clock *m)
 {
@@ -89,9 +91,9 @@ static int lock_module(struct module_clock *m)
 	return 0;
 }
 
-/* The module has the last word; this tells us which word it will be. */
-static int check(const struct tsct_clock_state *last,
-		 const struct tsct_clock_state *state)
+/* The module's own check, done first to tell its reasons apart. */
+static int check_state(const struct tsct_clock_state *last,
+		       const struct tsct_clock_state *state)
 {
 	int err;
 
@@ -101,7 +103,8 @@ static int check(const struct tsct_clock_state *last,
 	return err == -EINVAL ? -EXDEV : err;
 }
 
-static int set(struct module_clock *m, const struct tsct_clock_state *state)
+static int set_state(struct module_clock *m,
+		     const struct tsct_clock_state *state)
 {
 	struct tsct_clock_set request = { .state = *state };
 	struct tsct_clock_state last;
@@ -114,73 +117,75 @@ static int set(struct module_clock *m, const struct tsct_clock_state *state)
 	if (!err)
 		err = lock_module(m);
 	if (!err)
-		err = check(&last, state);
+		err = check_state(&last, state);
 	if (!err && ioctl(fd, TSCT_IOC_CLOCK_SET, &request))
 		err = -errno;
 	close(fd);
 	return err;
 }
 
-/* What says nothing about how the two of us get on. */
-static bool is_passing(int err)
+static void log_result(struct module_clock *m, const char *instead, int err)
 {
-	return err == -ESTALE || err == -ETIME || err == -EXDEV ||
-		err == -EAGAIN;
-}
-
-static void note(struct module_clock *m, const char *instead, int err)
-{
-	if (err == m->result || is_passing(err))
+	switch (err) {
+	case -ESTALE:
+	case -ETIME:
+	case -EXDEV:
+	case -EAGAIN:
+		return;		/* passing: of this state only */
+	}
+	if (err == m->result)
 		return;
 	m->result = err;
 	if (!err)
 		log_info("publishing to %s", TSCT_DEVICE_PATH);
 	else if (err == -ENOENT)
-		log_info("%s is gone; publishing to %s only", TSCT_DEVICE_PATH,
-			 instead);
+		log_info("%s: no longer available; publishing to %s only",
+			 TSCT_DEVICE_PATH, instead);
 	else if (err == -EBUSY)
-		log_error("another tsctraced publishes to %s, so this one does "
+		log_error("%s: another tsctraced publishes to it; publishing "
 			  "to %s only; stop one of them", TSCT_DEVICE_PATH,
 			  instead);
 	else if (err == -EPERM || err == -EACCES)
-		log_error("%s: %s; setting its clock takes CAP_SYS_TIME: run as "
-			  "root, or with --no-module", TSCT_DEVICE_PATH,
-			  strerror(-err));
+		log_error("%s: cannot set the module's clock: %s; run as root "
+			  "(CAP_SYS_TIME is needed), or with --no-module",
+			  TSCT_DEVICE_PATH, strerror(-err));
 	else
-		log_error("%s: the module refuses the clock's state: %s",
+		log_error("%s: the module rejected the clock state: %s",
 			  TSCT_DEVICE_PATH, strerror(-err));
 }
 
 int module_clock_set(struct module_clock *m, const char *instead,
-	       const struct tsct_clock_state *state)
+		     const struct tsct_clock_state *state)
 {
-	int err = set(m, state);
+	int err = set_state(m, state);
 
-	note(m, instead, err);
+	log_result(m, instead, err);
 	return err;
 }
 
-/* ---- questions ----------------------------------------------------------- */
+/* ---- other requests ----------------------------------------------------- */
 
-static int ask(const struct module_clock *m, unsigned long request, void *arg)
+static int module_request(const struct module_clock *m, unsigned long number,
+			  void *arg)
 {
 	int fd = open_device(m);
 	int err;
 
 	if (fd < 0)
 		return fd;
-	err = ioctl(fd, request, arg) ? -errno : 0;
+	err = ioctl(fd, number, arg) ? -errno : 0;
 	close(fd);
 	return err;
 }
 
-int module_clock_snapshot(const struct module_clock *m, struct tsct_clock_snapshot *ret)
+int module_clock_snapshot(const struct module_clock *m,
+			  struct tsct_clock_snapshot *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	return ask(m, TSCT_IOC_CLOCK_SNAPSHOT, ret);
+	return module_request(m, TSCT_IOC_CLOCK_SNAPSHOT, ret);
 }
 
-int module_clock_check(const struct module_clock *m, struct tsct_check *check_arg)
+int module_clock_check(const struct module_clock *m, struct tsct_check *check)
 {
-	return ask(m, TSCT_IOC_CHECK, check_arg);
+	return module_request(m, TSCT_IOC_CHECK, check);
 }

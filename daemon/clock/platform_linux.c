@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The timekeeper's operations on Linux. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,198 +12,210 @@
 #include "lib/clock/tsc_check.h"
 #include "platform_linux.h"
 
-static int choose(void *ctx, char *why, size_t size)
+static int choose_source(void *ctx, char *why, size_t size)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	return real->publisher.module.use ? tsct_source_choose(tsct_tsc_check_run, why, size) :
+	return platform->publisher.module.use ?
+		tsct_source_choose(tsct_tsc_check_run, why, size) :
 		tsct_source_choose_local(tsct_tsc_check_run, why, size);
 }
 
-static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
+static int read_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	return module_clock_snapshot(&real->publisher.module, ret);
+	return module_clock_snapshot(&platform->publisher.module, ret);
 }
 
-/* The kernel's own pair is of the TSC, and of no use with other stamps. */
+/* The module's snapshot holds the TSC, so it is of use with that source only. */
 static const struct tsct_clock_ops *clock_ops(void *ctx, int source)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	real->ops = *tsct_clock_ops_real((unsigned int)source);
-	real->ops.ctx = real;
-	real->ops.snapshot = source == TSCT_SOURCE_TSC ? snapshot : NULL;
-	return &real->ops;
+	platform->clock_ops = *tsct_clock_ops_real((unsigned int)source);
+	platform->clock_ops.ctx = platform;
+	platform->clock_ops.snapshot =
+		source == TSCT_SOURCE_TSC ? read_snapshot : NULL;
+	return &platform->clock_ops;
 }
 
-static void look_for_signs(void *ctx, struct disruption *ret_signs)
+static void read_disruption(void *ctx, struct disruption *ret)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	disruption_read(&real->signs, ret_signs);
+	disruption_read(&platform->disruption, ret);
 }
 
 static int publish(void *ctx, const struct tsct_clock_state *state)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	return publisher_set(&real->publisher, state);
+	return publisher_set(&platform->publisher, state);
 }
 
-static void last(void *ctx, struct tsct_clock_state *ret_state)
+static void read_published(void *ctx, struct tsct_clock_state *ret_state)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	publisher_last(&real->publisher, ret_state);
+	publisher_last(&platform->publisher, ret_state);
 }
 
 static void give_up_module(void *ctx)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	real->publisher.module.use = false;
+	platform->publisher.module.use = false;
 }
 
-/* ---- CPUs ----------------------------------------------------------------- */
+/* ---- surveys of the CPUs ------------------------------------------------ */
 
-static void adopt(struct platform *real, const struct cpu_survey *found)
+/* Takes ownership of the table in @survey. */
+static void keep_survey(struct platform *platform,
+			const struct cpu_survey *survey)
 {
-	free(real->found.table);
-	real->found = *found;
+	free(platform->survey.table);
+	platform->survey = *survey;
 }
 
-static int look(void *ctx, double hz, struct cpu_survey_result *ret_look)
+static int survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret)
 {
-	struct platform *real = ctx;
-	struct cpu_survey found;
+	struct platform *platform = ctx;
+	struct cpu_survey survey;
 	int err;
 
-	if (!cpu_survey_ask_module(&real->publisher.module, hz, &found)) {
-		adopt(real, &found);
-		*ret_look = found.look;
+	if (!cpu_survey_ask_module(&platform->publisher.module, hz, &survey)) {
+		keep_survey(platform, &survey);
+		*ret = survey.result;
 		return 0;
 	}
-	err = cpu_survey_run(hz, real->visited, &real->visit);
+	err = cpu_survey_run(hz, platform->survey_fd, &platform->survey_run);
 	return err ? err : -EINPROGRESS;
 }
 
-int platform_take_survey(struct platform *real, struct cpu_survey_result *ret_look)
+int platform_take_survey(struct platform *platform,
+			 struct cpu_survey_result *ret)
 {
-	struct cpu_survey found;
+	struct cpu_survey survey;
 	uint64_t count;
 	int err;
 
-	if (read(real->visited, &count, sizeof(count)) < 0 || !real->visit)
+	if (read(platform->survey_fd, &count, sizeof(count)) < 0 ||
+	    !platform->survey_run)
 		return -EAGAIN;
-	err = cpu_survey_take(real->visit, &found);
+	err = cpu_survey_take(platform->survey_run, &survey);
 	if (err == -EAGAIN)
 		return err;
-	real->visit = NULL;
+	platform->survey_run = NULL;
 	if (err)
 		return err;
-	adopt(real, &found);
-	*ret_look = found.look;
+	keep_survey(platform, &survey);
+	*ret = survey.result;
 	return 0;
 }
 
-static void set_cpus(void *ctx)
+static void publish_cpus(void *ctx)
 {
-	struct platform *real = ctx;
-	struct tsct_clock_cpu *old = real->shown.table;
+	struct platform *platform = ctx;
+	struct tsct_clock_cpu *old = platform->published.table;
 
-	if (!real->found.table)
-		return;			/* shown already */
-	real->shown = real->found;
-	real->found.table = NULL;
-	clock_file_set_cpus(&real->publisher.file, real->shown.table,
-			   real->shown.nr);
+	if (!platform->survey.table)
+		return;			/* it is published already */
+	platform->published = platform->survey;
+	platform->survey.table = NULL;
+	clock_file_set_cpus(&platform->publisher.file, platform->published.table,
+			    platform->published.nr);
 	free(old);
 }
 
-/* ---- memory ---------------------------------------------------------------- */
+/* ---- the drift file ----------------------------------------------------- */
 
-static int recall(void *ctx, __u32 source, struct drift *ret)
+static int load_drift(void *ctx, __u32 source, struct drift *ret)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	return drift_file_load(&real->persist, source, &real->signs.last, ret);
+	return drift_file_load(&platform->drift, source,
+			       &platform->disruption.last, ret);
 }
 
-static void remember(void *ctx, const struct drift *what)
+static void save_drift(void *ctx, const struct drift *drift)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	drift_file_save(&real->persist, &real->signs.last, what);
+	drift_file_save(&platform->drift, &platform->disruption.last, drift);
 }
 
-static void forget(void *ctx)
+static void forget_drift(void *ctx)
 {
-	struct platform *real = ctx;
+	struct platform *platform = ctx;
 
-	drift_file_forget(&real->persist);
+	drift_file_forget(&platform->drift);
 }
 
-/* ---- open and close ---------------------------------------------------------- */
+/* ---- open and close ----------------------------------------------------- */
 
-static const struct timekeeper_ops functions = {
-	.choose = choose,
+static const struct timekeeper_ops platform_ops = {
+	.choose_source = choose_source,
 	.clock_ops = clock_ops,
-	.signs = look_for_signs,
+	.read_disruption = read_disruption,
 	.publish = publish,
-	.last = last,
+	.read_published = read_published,
 	.give_up_module = give_up_module,
-	.look = look,
-	.set_cpus = set_cpus,
-	.recall = recall,
-	.remember = remember,
-	.forget = forget,
+	.survey_cpus = survey_cpus,
+	.publish_cpus = publish_cpus,
+	.load_drift = load_drift,
+	.save_drift = save_drift,
+	.forget_drift = forget_drift,
 };
 
-int platform_open(struct platform *real, const struct platform_options *options)
+int platform_open(struct platform *platform,
+		  const struct platform_options *options)
 {
 	int err;
 
-	*real = (struct platform) { .env = functions };
-	real->env.ctx = real;
-	real->visited = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = real->visited < 0 ? -errno :
-		disruption_open(&real->signs, options->vmclock);
+	*platform = (struct platform) { .ops = platform_ops };
+	platform->ops.ctx = platform;
+	platform->survey_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = platform->survey_fd < 0 ? -errno :
+		disruption_open(&platform->disruption, options->vmclock);
 	if (err) {
-		log_error("cannot start: %s", strerror(-err));
-		goto close_event;
+		log_error("cannot start: no descriptor for events: %s",
+			  strerror(-err));
+		goto close_survey_fd;
 	}
-	real->signs.snapshot = snapshot;
-	real->signs.ctx = real;
-	err = publisher_open(&real->publisher, options->dir, options->run_dir,
+	platform->disruption.snapshot = read_snapshot;
+	platform->disruption.ctx = platform;
+	err = publisher_open(&platform->publisher, options->dir, options->run_dir,
 			     options->use_module);
 	if (err)
-		goto close_signs;
-	if (real->signs.vmclock)
-		log_info("%s: the hypervisor says when it moves this machine",
-			 options->vmclock);
-	else if (strcmp(options->vmclock, SIGNS_VMCLOCK))
-		log_warning("%s: no page of a hypervisor; going without. "
-			    "Without --vmclock it is " SIGNS_VMCLOCK,
+		goto close_disruption;
+	if (platform->disruption.vmclock)
+		log_info("%s: the hypervisor reports migrations of this virtual "
+			 "machine", options->vmclock);
+	else if (strcmp(options->vmclock, VMCLOCK_PATH))
+		log_warning("%s: not a vmclock page; continuing without one; "
+			    "the default of --vmclock is " VMCLOCK_PATH,
 			    options->vmclock);
-	drift_file_open(&real->persist, options->state_dir);
+	drift_file_open(&platform->drift, options->state_dir);
 	return 0;
-close_signs:
-	disruption_close(&real->signs);
-close_event:
-	if (real->visited >= 0)
-		close(real->visited);
+close_disruption:
+	disruption_close(&platform->disruption);
+close_survey_fd:
+	if (platform->survey_fd >= 0)
+		close(platform->survey_fd);
 	return err;
 }
 
-/* A visit that is under way has our eventfd, which then ends with us. */
-void platform_close(struct platform *real)
+/*
+ * The thread of a survey in progress still uses survey_fd, which is then left
+ * open until the process ends.
+ */
+void platform_close(struct platform *platform)
 {
-	publisher_close(&real->publisher);
-	disruption_close(&real->signs);
-	if (!real->visit)
-		close(real->visited);
-	free(real->found.table);
-	free(real->shown.table);
+	publisher_close(&platform->publisher);
+	disruption_close(&platform->disruption);
+	if (!platform->survey_run)
+		close(platform->survey_fd);
+	free(platform->survey.table);
+	free(platform->published.table);
 }

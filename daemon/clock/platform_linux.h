@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The world as it is, for the keeper. */
-#ifndef TSCTRACED_REAL_H
-#define TSCTRACED_REAL_H
+/* The Linux platform: struct timekeeper_ops on the system the daemon runs on. */
+#ifndef TSCTRACED_PLATFORM_LINUX_H
+#define TSCTRACED_PLATFORM_LINUX_H
 
 #include <stdbool.h>
 
@@ -11,30 +11,39 @@
 #include "publisher.h"
 
 struct platform {
-	struct timekeeper_ops env;
+	struct timekeeper_ops ops;
 	struct publisher publisher;
-	struct disruption_reader signs;
-	struct drift_file persist;
-	struct tsct_clock_ops ops;
-	struct cpu_survey found;		/* by the last look */
-	struct cpu_survey shown;		/* what the clock file has */
-	struct cpu_survey_run *visit;	/* NULL: there is none under way */
-	int visited;			/* eventfd: platform_take_survey() */
+	struct disruption_reader disruption;
+	struct drift_file drift;
+	struct tsct_clock_ops clock_ops;
+	struct cpu_survey survey;	/* last; table NULL: published */
+	struct cpu_survey published;	/* in use by the clock file */
+	struct cpu_survey_run *survey_run;	/* NULL: none in progress */
+	int survey_fd;		/* eventfd; readable: platform_take_survey() */
 };
 
 struct platform_options {
 	const char *run_dir;
-	int dir;			/* that one, opened */
+	int dir;			/* descriptor of run_dir; the caller's */
 	const char *state_dir;
-	const char *vmclock;
+	const char *vmclock;		/* path of the hypervisor's page */
 	bool use_module;
 };
 
-/* Says what is wrong. 0 or -errno. */
-int platform_open(struct platform *real, const struct platform_options *options);
-void platform_close(struct platform *real);
+/*
+ * platform_open - @options: strings and dir must remain valid until
+ * platform_close(); @platform must not move. Returns 0 or -errno, logged.
+ */
+int platform_open(struct platform *platform,
+		  const struct platform_options *options);
+void platform_close(struct platform *platform);
 
-/* A visit to all CPUs may be over. 0 or -errno; -EAGAIN: it is not. */
-int platform_take_survey(struct platform *real, struct cpu_survey_result *ret_look);
+/*
+ * platform_take_survey - result of a survey of the CPUs in progress
+ *
+ * Returns 0, -EAGAIN: none is done, or the -errno of one that failed.
+ */
+int platform_take_survey(struct platform *platform,
+			 struct cpu_survey_result *ret);
 
-#endif /* TSCTRACED_REAL_H */
+#endif /* TSCTRACED_PLATFORM_LINUX_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Publication of a state to the module and to the clock file, in that order. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +8,10 @@
 #include "publisher.h"
 #include "daemon/config/run_dir.h"
 
-/* Where there is still a choice: see clock_file_commit(). */
+/*
+ * Margin before a line's beginning, where the module does not have the state
+ * yet and the file may still reject it: see clock_file_commit().
+ */
 #define MARGIN_NS	200000
 
 int publisher_open(struct publisher *p, int dir, const char *dir_path,
@@ -18,8 +22,8 @@ int publisher_open(struct publisher *p, int dir, const char *dir_path,
 	module_clock_init(&p->module, use_module);
 	err = clock_file_open(&p->file, dir, dir_path);
 	if (err)
-		log_error("%s/%s: %s; %s", dir_path, TSCT_CLOCK_FILE,
-			  strerror(-err), run_dir_fix(err));
+		log_error("%s/%s: cannot create the clock file: %s; %s", dir_path,
+			  TSCT_CLOCK_FILE, strerror(-err), run_dir_fix(err));
 	return err;
 }
 
@@ -49,10 +53,11 @@ void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
 }
 
 /*
- * The module takes a line or leaves it, at one moment, and there is no way back
- * from what it took: so the file is made ready before, and has only a store to
- * go behind. Should we be held up for longer than the line's lead between the
- * two, its readers would have been told another time meanwhile.
+ * The module accepts or rejects a line in one step, and an accepted one cannot
+ * be withdrawn. So the file is staged before, and committing it afterwards is
+ * one store. If the process is held up between the two for longer than the
+ * line's lead, readers of the file have been given times by the old line that
+ * the new one may contradict.
  */
 int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the clock's state goes: to the module, as long as it is loaded, and
- * into the clock file of the run-time directory. Both hold the same line.
+ * Publisher of the clock state: into the clock file of the run-time directory
+ * and, while it is loaded, to the module. Both hold the same lines.
  */
-#ifndef TSCTRACED_PUBLISH_H
-#define TSCTRACED_PUBLISH_H
+#ifndef TSCTRACED_PUBLISHER_H
+#define TSCTRACED_PUBLISHER_H
 
 #include "clock_file.h"
 #include "module_clock.h"
@@ -15,34 +15,36 @@ struct publisher {
 };
 
 /*
- * publisher_open - take the clock file over, or make it
- * @dir: run-time directory, ours alone
+ * publisher_open - take over the clock file, or create it
+ * @dir: run-time directory, locked by this process; it and @dir_path must
+ *	remain valid until publisher_close()
  *
- * Says what is wrong. Returns 0 or -errno.
+ * Returns 0 or -errno, logged.
  */
 int publisher_open(struct publisher *p, int dir, const char *dir_path,
 		   bool use_module);
 void publisher_close(struct publisher *p);
 
 /*
- * What was published last: the file's state, or the module's, where that is in
- * a later epoch or counts something else. Both epochs are the later ones.
+ * publisher_last - the state published last: that of the file, or that of the
+ * module where its epoch is later or its source another one. The epochs of
+ * both clocks are the later ones of the two.
  */
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state);
 
 /*
- * publisher_set - publish
+ * publisher_set - publish a state
  *
- * Returns 0, or, nothing having been published:
- * -ETIME	a new line is to begin in the future, and this one does no more
- * -ESTALE	the module counts other stamps or is in a later epoch, see
+ * Returns 0, or, with nothing published:
+ * -ETIME	a new line must begin in the future, and this one no longer does
+ * -ESTALE	the module uses another source or is in a later epoch; see
  *		publisher_last()
- * -EXDEV	somebody published another line in this epoch
- * -EAGAIN	the machine is about to sleep
- * -EPERM	the module is there, and will not have our state; said once
- * or, the module having it and the file not, so that the two differ from here
- * on: -ETIMEDOUT.
+ * -EXDEV	another line was published in this epoch by another process
+ * -EAGAIN	the system is about to suspend
+ * -EPERM	the module rejects states of this process; logged once
+ * or -ETIMEDOUT: published to the module but not to the file, so that the two
+ * differ until the next publication.
  */
 int publisher_set(struct publisher *p, const struct tsct_clock_state *state);
 
-#endif /* TSCTRACED_PUBLISH_H */
+#endif /* TSCTRACED_PUBLISHER_H */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock keeper: takes samples, estimates, publishes, and starts over where
- * time was disrupted. What it needs of the world comes in by struct timekeeper_ops, so
- * that it runs on simulated time, too.
+ * The timekeeper: samples the clocks, estimates the counter's parameters,
+ * publishes them, and begins a new epoch where the clock was disrupted. All
+ * access to the machine goes through struct timekeeper_ops, so that it runs on
+ * simulated time too. Not thread safe: all calls come from one thread.
  */
-#ifndef TSCTRACED_KEEPER_H
-#define TSCTRACED_KEEPER_H
+#ifndef TSCTRACED_TIMEKEEPER_H
+#define TSCTRACED_TIMEKEEPER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,200 +15,250 @@
 #include "disruption.h"
 #include "lib/sync/cluster.h"
 
-/* What a first publication is taken to take: nothing is in the caches. */
+/* Assumed latency of the first publication, with cold caches */
 #define TIMEKEEPER_FIRST_PUBLISH_NS	5000000
 
-/* No line begins further ahead: where we stop trying to be in time */
-#define TIMEKEEPER_LEAD_MAX_NS 1100000000LL
-
-/* A look at all CPUs: what stamps may count, and whether counters are apart. */
+/* Result of a survey of all CPUs; the table of skews stays with the platform. */
 struct cpu_survey_result {
-	int source;		/* TSCT_SOURCE_* */
-	bool skewed;		/* beyond what can be passed over */
-	char why[256];
+	int source;		/* TSCT_SOURCE_* that this machine can use */
+	bool skewed;		/* counters are too far apart to ignore the CPU */
+	char why[256];		/* reason for the source, without a full stop */
 };
 
-/* What is remembered over restarts: MONOTONIC_RAW's rate. */
+/* Rate of the counter against MONOTONIC_RAW, as kept over restarts */
 struct drift {
-	__u32 source;
-	__u64 rate_mult;
-	__u64 rate_error_ppt;
+	__u32 source;		/* TSCT_SOURCE_* */
+	__u64 rate_mult;	/* 2^-56 ns per cycle */
+	__u64 rate_error_ppt;	/* 10^-12 */
 };
 
+/* The platform under a timekeeper. */
 struct timekeeper_ops {
-	void *ctx;
+	void *ctx;		/* first argument of every function */
 	/* As tsct_source_choose() */
-	int (*choose)(void *ctx, char *why, size_t size);
+	int (*choose_source)(void *ctx, char *why, size_t size);
 	const struct tsct_clock_ops *(*clock_ops)(void *ctx, int source);
 	/* As disruption_read() */
-	void (*signs)(void *ctx, struct disruption *ret_signs);
+	void (*read_disruption)(void *ctx, struct disruption *ret);
 	/* As publisher_set() and publisher_last() */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
-	void (*last)(void *ctx, struct tsct_clock_state *ret_state);
-	/* The module counts other stamps than we do, and cannot be served. */
+	void (*read_published)(void *ctx, struct tsct_clock_state *ret_state);
+	/*
+	 * Stops publishing to the module, whose source this process cannot
+	 * read.
+	 */
 	void (*give_up_module)(void *ctx);
 	/*
-	 * Looks at all CPUs; hz is the TSC's, 0: not known. Returns 0, or
-	 * -EINPROGRESS: timekeeper_survey_done() will be called. What it measures is
-	 * kept until set_cpus() publishes it.
+	 * Surveys all CPUs; @hz: frequency of the TSC, 0: unknown. Returns 0,
+	 * -EINPROGRESS: timekeeper_survey_done() follows, or another -errno.
+	 * The table of skews is kept until publish_cpus() publishes it.
 	 */
-	int (*look)(void *ctx, double hz, struct cpu_survey_result *ret_look);
-	void (*set_cpus)(void *ctx);
-	/* 0 or -errno: nothing that could be gone by; says why */
-	int (*recall)(void *ctx, __u32 source, struct drift *ret);
-	void (*remember)(void *ctx, const struct drift *what);
-	void (*forget)(void *ctx);
+	int (*survey_cpus)(void *ctx, double hz, struct cpu_survey_result *ret);
+	void (*publish_cpus)(void *ctx);
+	/* 0 or -errno: there is no drift file that is valid here; logs why */
+	int (*load_drift)(void *ctx, __u32 source, struct drift *ret);
+	void (*save_drift)(void *ctx, const struct drift *drift);
+	void (*forget_drift)(void *ctx);
 };
 
-/* For metrics */
+/* Counters for the metrics */
 struct timekeeper_stats {
 	__u64 disruptions[TSCT_CAUSE_NR];
-	__u64 samples;
-	__u64 refused;
-	__u64 slews;		/* lines published that slew */
-	__u64 late;		/* publications that had to be made again */
-	double width_ns;	/* of the last sample's bracket of REALTIME, */
-	double offset_ns;	/* and how far the line in force was off it */
+	__u64 samples;		/* accepted */
+	__u64 refused;		/* unusable */
+	__u64 slews;		/* published clock_params that slew */
+	__u64 late;		/* publications after their line's beginning */
+	double width_ns;	/* of the last sample's bracket of REALTIME */
+	double offset_ns;	/* published time minus that sample */
 };
 
+/*
+ * The fields are private to the files timekeeper*.c and to tests, but for
+ * stats, est (estimated rate) and disruption (indicators at the last tick),
+ * which callers may read. timekeeper_state() is the published state.
+ */
 struct timekeeper {
-	const struct timekeeper_ops *env;
+	const struct timekeeper_ops *ops;
 	struct tsct_sampler sampler;
 	struct tsct_rate_estimator est;
-	struct disruption signs;		/* the last look at them */
+	struct disruption disruption;
 	struct timekeeper_stats stats;
-	__u32 status;			/* as last logged */
-	bool lost;			/* disrupted, and not calibrated since */
-	bool told;			/* ... and everybody knows */
+	__u32 logged_status;		/* TSCT_STATUS_* */
+	bool uncalibrated;		/* disrupted, and not calibrated since */
+	bool disruption_published;	/* ... and that is published */
 	bool stopping;
-	bool skewed;			/* by the table that is published */
-	bool looking, look_again;	/* at the CPUs */
-	bool have_cpus, found_skewed;	/* a table to be published */
-	__s64 hold_ns;			/* no line before this; 0: no matter */
-	__s64 slow_ns;			/* publishing takes as long */
-	__u64 saved_error_ppt;		/* of what is remembered */
-	__s64 saved_ns;
-	/*
-	 * What is known of the cluster's time; NULL: nothing. Set by
-	 * timekeeper_use_cluster(), fed by whoever it is of.
-	 */
-	struct tsct_cluster *cluster;
-	__u32 cluster_epoch;		/* the last one that anybody published */
+	bool skewed;			/* by the published table of CPUs */
+	bool survey_running;
+	bool survey_again;		/* after the running one */
+	bool survey_unpublished;	/* a table waits for publish_cpus() */
+	bool survey_skewed;		/* ... by that table */
+	__s64 hold_until_ns;		/* RAW; no time before; 0: none */
+	__s64 publish_latency_ns;	/* recent maximum, decaying */
+	__u64 saved_error_ppt;		/* rate error in the drift file + 1 */
+	__s64 saved_ns;			/* RAW at which that was written */
+	struct tsct_clock_state predecessor;	/* published before the start */
+	struct tsct_cluster *cluster;	/* NULL: no cluster; not owned */
+	__u32 cluster_epoch;		/* latest published by anyone */
 };
 
 /*
- * timekeeper_start - choose a source, calibrate and publish. Takes 20 ms.
- * Returns 0 or -errno, having said why.
+ * timekeeper_start - choose a source, calibrate and publish
+ *
+ * Takes over the published state where that is still valid, so that readers
+ * see no step. Blocks for about 20 ms. Returns 0 or -errno, logged.
  */
-int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *env);
+int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops);
 
 /*
- * timekeeper_tick - look for signs, take a sample, publish
- * Returns 0; -EPERM: publishing is no longer allowed.
+ * timekeeper_tick - check for disruptions, take a sample, publish
+ *
+ * After a disruption it calibrates, which blocks for about 15 ms. Returns 0;
+ * -EPERM: publishing is no longer permitted.
  */
 int timekeeper_tick(struct timekeeper *k);
 
-/* Until the next tick: shorter than @interval_ms while there is much to learn */
+/*
+ * timekeeper_wait_ms - delay until the next tick, in ms: @interval_ms, at most
+ * 100 ms until the clock is synchronized
+ */
 int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms);
 
-/* A disruption that somebody else knows of. Returns as timekeeper_tick(). */
+/*
+ * timekeeper_disrupt - begin an epoch for a disruption that the caller detected
+ * @cause: TSCT_CAUSE_*
+ * @why: for the log, without a full stop
+ *
+ * Returns as timekeeper_tick().
+ */
 int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why);
 
 /*
- * timekeeper_survey_done - what env->look() could not tell at once; NULL: it failed
- * Returns as timekeeper_tick().
+ * timekeeper_survey_done - deliver the result of ops->survey_cpus()
+ * @result: NULL: the survey failed
+ *
+ * Call once after each -EINPROGRESS. Returns as timekeeper_tick().
  */
-int timekeeper_survey_done(struct timekeeper *k, const struct cpu_survey_result *look);
+int timekeeper_survey_done(struct timekeeper *k,
+			   const struct cpu_survey_result *result);
 
 /*
- * timekeeper_use_cluster - from now on publish this one's time, too; NULL: none
- * timekeeper_publish_cluster - it may be new: publish that, and leave CLOCK_REALTIME as
- * it is. What is not told now is with the next tick. Returns as timekeeper_tick().
+ * timekeeper_use_cluster - publish this cluster's time as well from now on
+ * @cluster: NULL: none. Must remain valid until the next call.
  */
 void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster);
+
+/*
+ * timekeeper_publish_cluster - publish a change of the cluster's time now,
+ * without a sample of the clocks
+ *
+ * If it cannot be published now, the next tick does. Returns as
+ * timekeeper_tick().
+ */
 int timekeeper_publish_cluster(struct timekeeper *k);
 
-/* Publishes that nobody keeps the clock from now on. */
+/* Publishes HOLDOVER: nothing maintains the clock from now on. */
 void timekeeper_stop(struct timekeeper *k);
 
-/* The counter now, and a clock's nanoseconds */
+/*
+ * timekeeper_state - the published state, with the cluster's clock_params
+ *
+ * This is the one copy to ask for the time in force. It changes with every
+ * call that publishes; the pointer remains valid as long as @k.
+ */
+static inline const struct tsct_clock_state *
+timekeeper_state(const struct timekeeper *k)
+{
+	return &k->est.state;
+}
+
+/*
+ * timekeeper_predecessor - the state that was published before the start, by
+ * another daemon or the module, whether or not it was continued; status UNKNOWN,
+ * epoch 0: none. Valid as long as @k.
+ */
+static inline const struct tsct_clock_state *
+timekeeper_predecessor(const struct timekeeper *k)
+{
+	return &k->predecessor;
+}
+
+/* The counter now, in cycles of the source, and a clock in ns */
 __u64 timekeeper_cycles(const struct timekeeper *k);
 __s64 timekeeper_clock_ns(const struct timekeeper *k, clockid_t clock);
 
-/* ---- epoch.c: from one epoch into the next ------------------------------ */
-
-/* Does a state know the time? */
+/* True if @state holds valid clock_params of CLOCK_REALTIME. */
 bool timekeeper_has_params(const struct tsct_clock_state *state);
 
-/* What leaves the rate of the counter against RAW as it was */
+/* True if TSCT_CAUSE_* @cause leaves the counter's rate against RAW as it was */
 bool timekeeper_keeps_rate(__u32 cause);
 
-/* An estimator that knows nothing */
-void timekeeper_init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause);
-
-/*
- * timekeeper_begin_epoch - the estimator found itself in a new epoch
- * timekeeper_enter - make it enter that one
- * timekeeper_change_source - the same, and stamps count something else
- *
- * There is no time until timekeeper_publish() has calibrated.
- */
-void timekeeper_begin_epoch(struct timekeeper *k, const char *why);
-void timekeeper_enter(struct timekeeper *k, __u32 cause, __u32 epoch, const char *why);
-void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
-			    __u32 cause, const char *why);
-
-/*
- * timekeeper_survey_cpus - have a look at all CPUs
- * @hold: publish no time before it is done, or took too long
- */
-void timekeeper_survey_cpus(struct timekeeper *k, bool hold);
-void timekeeper_take_survey(struct timekeeper *k, const struct cpu_survey_result *look);
-bool timekeeper_is_held(struct timekeeper *k);
-void timekeeper_publish_cpus(struct timekeeper *k);
-
-/* ---- offer.c: publishing -------------------------------------------------- */
-
-/*
- * timekeeper_publish_params - publish what there is. Results as publisher_set(), but for
- * -ETIME: no line was in time, and what is in force goes on.
- * timekeeper_publish - the same, and whatever has to be done for it before: follow
- * the module, calibrate after a disruption. 0 or -EPERM.
- */
-int timekeeper_publish_params(struct timekeeper *k);
-int timekeeper_publish(struct timekeeper *k);
-
-/* ---- offer_cluster.c: the cluster's part of it ------------------------------ */
-
-/*
- * timekeeper_add_cluster - put it into a state that is about to be published
- * @begin_cycles: where a new line would begin
- * timekeeper_note_cluster - that was published
- * timekeeper_join_cluster - somebody else published that before, in later epochs of
- * the cluster's time maybe
- * timekeeper_drop_cluster - the counter was disrupted
- */
-void timekeeper_add_cluster(const struct timekeeper *k, __u64 begin_cycles,
-			struct tsct_clock_state *state);
-void timekeeper_note_cluster(struct timekeeper *k,
-			 const struct tsct_clock_state *state);
-void timekeeper_join_cluster(struct timekeeper *k, const struct tsct_clock_state *last);
-void timekeeper_drop_cluster(struct timekeeper *k);
-
-/* How far ahead a new line has to begin, and the ticks of that, from now on */
-__s64 timekeeper_lead_ns(const struct timekeeper *k);
-__u64 timekeeper_begin_cycles(const struct timekeeper *k, __s64 lead_ns);
-
-/* Saves the rate, if that is worth while, or @now. */
-void timekeeper_save_drift(struct timekeeper *k, bool now);
-
-/* ---- tell.c -------------------------------------------------------------- */
-
-/* One line for people: status, rate, bound */
+/* One line for users: status, rate, error bound, epoch; no full stop */
 void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
 
-/* Logs what is new about the clock. */
+/* ---- Between the files of the timekeeper -------------------------------- */
+
+/* timekeeper_epoch.c */
+
+/* Resets the estimator: no samples, no rate. */
+void timekeeper_init_rate(struct timekeeper *k, int source, __u32 epoch,
+			  __u32 cause);
+
+/*
+ * timekeeper_begin_epoch - the estimator has entered a new epoch by itself
+ * timekeeper_enter_epoch - make the estimator enter @epoch
+ * timekeeper_change_source - the same, and the counter is another one
+ *
+ * No time is published in the epoch until timekeeper_publish() has calibrated.
+ */
+void timekeeper_begin_epoch(struct timekeeper *k, const char *why);
+void timekeeper_enter_epoch(struct timekeeper *k, __u32 cause, __u32 epoch,
+			    const char *why);
+void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
+			      __u32 cause, const char *why);
+
+/*
+ * timekeeper_survey_cpus - start a survey of all CPUs, or note that another
+ * one is due after the running one
+ * @hold: publish no time until the survey is done, or 2 s have passed
+ */
+void timekeeper_survey_cpus(struct timekeeper *k, bool hold);
+void timekeeper_take_survey(struct timekeeper *k,
+			    const struct cpu_survey_result *result);
+/* True while the survey holds publication back; ends the hold at its timeout */
+bool timekeeper_is_held(struct timekeeper *k);
+/* Publishes the table of the last survey: it applies to conversions from here. */
+void timekeeper_publish_cpus(struct timekeeper *k);
+
+/* timekeeper_publish.c */
+
+/*
+ * timekeeper_publish_params - publish the current estimate
+ *
+ * Returns as publisher_set(); -ETIME: no try was in time, and the published
+ * clock_params remain in force.
+ */
+int timekeeper_publish_params(struct timekeeper *k);
+
+/*
+ * timekeeper_publish - the same, resolving conflicts with the module's state,
+ * and calibrating after a disruption. Returns 0 or -EPERM.
+ */
+int timekeeper_publish(struct timekeeper *k);
+
+/*
+ * timekeeper_join_cluster - continue behind the cluster epoch of @last, which
+ * was published by another process or the module
+ */
+void timekeeper_join_cluster(struct timekeeper *k,
+			     const struct tsct_clock_state *last);
+
+/* Writes the drift file if the rate is worth it, or @now. */
+void timekeeper_save_drift(struct timekeeper *k, bool now);
+
+/* timekeeper_log.c */
+
+/* Logs the status: at info level if it changed, else at debug level. */
 void timekeeper_log_status(struct timekeeper *k);
 void timekeeper_log_epoch(const struct timekeeper *k, const char *why);
 
-#endif /* TSCTRACED_KEEPER_H */
+#endif /* TSCTRACED_TIMEKEEPER_H */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* How the keeper publishes, and what it does where the module is ahead of it. */
+/*
+ * The timekeeper's publications: CLOCK_REALTIME's clock_params, the cluster's,
+ * and the conflicts with what others published.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,36 +11,119 @@
 #include "daemon/config/log.h"
 
 /*
- * How far ahead a new line begins: so far, or several times as long as
- * publishing took lately. What is ahead costs: how the clock is steered until
- * the line begins is not known.
+ * Lead of a new line, from now to its beginning: LEAD_NS, or LEAD_TIMES the
+ * recent latency of publications. A long lead costs accuracy: how the clock
+ * will be steered until the line begins is not known.
  */
 #define LEAD_NS		5000000
 #define LEAD_TIMES	4
-/* The module takes no line that begins more than a second ahead. */
+/* Growth of the lead from one try to the next */
+#define LEAD_GROWTH	4
+/*
+ * Longest lead. The module refuses lines that begin more than a second ahead,
+ * by its own frequency of the counter (kmod/clockpage.c); a tenth less leaves
+ * room for the difference between that and the estimated frequency.
+ */
 #define LEAD_MAX_NS	900000000LL
 
-/* Rounds of one publication: the module may surprise us in each of them */
-#define ROUNDS		6
+/* Tries of one publication: each may find another state of the module. */
+#define PUBLISH_TRIES	6
 
-/* Calibrations while signs show that something is still going on */
+/* Calibrations in a row while disruptions continue */
 #define CALIBRATIONS	3
 
-/* What is remembered is renewed after this, or when it got twice as good. */
+/* Age at which the drift file is renewed, unless the rate's error halved */
 #define SAVE_NS		600000000000LL
 
-__u64 timekeeper_begin_cycles(const struct timekeeper *k, __s64 lead_ns)
-{
-	double hz = tsct_rate_hz(&k->est, NULL);
+/* ---- the cluster's part of a state -------------------------------------- */
 
-	return timekeeper_cycles(k) +
-		(__u64)((double)lead_ns * (hz > 0 ? hz / 1e9 : 1));
+/*
+ * The cluster's time has epochs of its own: a step of CLOCK_REALTIME does not
+ * affect it, a disruption of the counter does.
+ */
+
+static void clear_cluster(struct tsct_clock_state *state, __u32 epoch)
+{
+	memset(&state->cluster, 0, sizeof(state->cluster));
+	memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
+	state->cluster_status = TSCT_STATUS_UNKNOWN;
+	state->cluster_epoch = epoch;
+	state->cluster_master = 0;
+	state->cluster_timeline = 0;
 }
 
-/* The lines in force stay. */
-static void compose_last(const struct timekeeper *k,
-			 struct tsct_clock_state *ret_state)
+static void copy_cluster(const struct tsct_clock_state *from,
+			 struct tsct_clock_state *to)
 {
+	to->cluster = from->cluster;
+	to->cluster_prev = from->cluster_prev;
+	to->cluster_status = from->cluster_status;
+	to->cluster_epoch = from->cluster_epoch;
+	to->cluster_master = from->cluster_master;
+	to->cluster_timeline = from->cluster_timeline;
+}
+
+/*
+ * Fills in the cluster's part. While the published line has yet to begin, no
+ * other line can continue it, so it is published again.
+ */
+static void compose_cluster(const struct timekeeper *k, __u64 begin_cycles,
+			    struct tsct_clock_state *state)
+{
+	const struct tsct_clock_state *old = &k->est.state;
+
+	if (!k->cluster)
+		clear_cluster(state, k->cluster_epoch);
+	else if (old->cluster.mult &&
+		 old->cluster_epoch == tsct_cluster_epoch(k->cluster) &&
+		 (__s64)(old->cluster.base_cycles - timekeeper_cycles(k)) > 0)
+		copy_cluster(old, state);
+	else
+		tsct_cluster_fill(k->cluster, begin_cycles, state);
+}
+
+static void note_cluster_published(struct timekeeper *k,
+				   const struct tsct_clock_state *state)
+{
+	k->cluster_epoch = state->cluster_epoch;
+	if (k->cluster)
+		tsct_cluster_published(k->cluster, &state->cluster);
+}
+
+void timekeeper_join_cluster(struct timekeeper *k,
+			     const struct tsct_clock_state *last)
+{
+	__u32 epoch = last->cluster_epoch + !!last->cluster.mult;
+
+	if ((__s32)(epoch - k->cluster_epoch) > 0)
+		k->cluster_epoch = epoch;
+	if (k->cluster)
+		tsct_cluster_resume_epoch(k->cluster, last->cluster_epoch);
+}
+
+void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
+{
+	k->cluster_epoch += !!k->est.state.cluster.mult;
+	k->cluster = cluster;
+	if (cluster)
+		tsct_cluster_resume_epoch(cluster, k->cluster_epoch);
+}
+
+/* ---- one publication ---------------------------------------------------- */
+
+/* Composes a state whose new lines begin at @begin_cycles. */
+typedef void compose_fn(const struct timekeeper *k, __u64 begin_cycles,
+			struct tsct_clock_state *ret_state);
+
+static void compose_params(const struct timekeeper *k, __u64 begin_cycles,
+			   struct tsct_clock_state *ret_state)
+{
+	if (!k->stopping) {
+		tsct_rate_compose(&k->est, begin_cycles, ret_state);
+		compose_cluster(k, begin_cycles, ret_state);
+		return;
+	}
+	/* The last state keeps the lines in force. */
 	*ret_state = k->est.state;
 	if (timekeeper_has_params(ret_state))
 		ret_state->status = TSCT_STATUS_HOLDOVER;
@@ -45,43 +131,19 @@ static void compose_last(const struct timekeeper *k,
 		ret_state->cluster_status = TSCT_STATUS_HOLDOVER;
 }
 
-static void compose(const struct timekeeper *k, __s64 lead_ns,
-		    struct tsct_clock_state *ret_state)
+static void compose_cluster_only(const struct timekeeper *k, __u64 begin_cycles,
+				 struct tsct_clock_state *ret_state)
 {
-	__u64 begin = timekeeper_begin_cycles(k, lead_ns);
-
-	if (k->stopping) {
-		compose_last(k, ret_state);
-		return;
-	}
-	tsct_rate_compose(&k->est, begin, ret_state);
-	timekeeper_add_cluster(k, begin, ret_state);
+	*ret_state = k->est.state;
+	compose_cluster(k, begin_cycles, ret_state);
 }
 
-static void published(struct timekeeper *k, const struct tsct_clock_state *state)
-{
-	const struct tsct_clock_params *old = &k->est.state.real, *new = &state->real;
-
-	if (new->slew_cycles && new->slew_mult != new->mult &&
-	    new->base_cycles != old->base_cycles)
-		k->stats.slews++;
-	k->told = true;
-	timekeeper_note_cluster(k, state);
-	tsct_rate_published(&k->est, state);
-}
-
-/* The line in force has yet to begin: there is nothing to go on from. */
-static bool is_early(const struct timekeeper *k)
-{
-	const struct tsct_clock_state *state = &k->est.state;
-
-	return !k->lost && !k->stopping && timekeeper_has_params(state) &&
-		(__s64)(state->real.base_cycles - timekeeper_cycles(k)) > 0;
-}
-
-/* Ours, and not new: nobody can say that it comes too late, but for others. */
-static bool is_confirmed(const struct timekeeper *k,
-			 const struct tsct_clock_state *state)
+/*
+ * True if both lines are the published ones. Such a state cannot be late; if
+ * publishing it fails with -ETIME, another process published another state.
+ */
+static bool has_published_lines(const struct timekeeper *k,
+				const struct tsct_clock_state *state)
 {
 	const struct tsct_clock_state *old = &k->est.state;
 
@@ -91,78 +153,100 @@ static bool is_confirmed(const struct timekeeper *k,
 		old->cluster.base_cycles == state->cluster.base_cycles;
 }
 
-static int offer_once(struct timekeeper *k, __s64 lead_ns,
-		      struct tsct_clock_state *ret_state)
+/*
+ * Composes a state and publishes it. Where its lines should have begun by then
+ * (-ETIME), because the process was held up, does so again with a longer lead,
+ * up to LEAD_MAX_NS. Returns as publisher_set().
+ */
+static int publish_ahead(struct timekeeper *k, compose_fn *compose,
+			 struct tsct_clock_state *ret_state)
 {
-	__s64 began = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW), took;
+	__s64 lead_ns = LEAD_TIMES * k->publish_latency_ns, start_ns, took_ns;
+	double cycles_per_ns, hz;
 	int err;
-
-	compose(k, lead_ns, ret_state);
-	err = k->env->publish(k->env->ctx, ret_state);
-	took = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW) - began;
-	k->slow_ns -= k->slow_ns / 8;
-	if (took > k->slow_ns)
-		k->slow_ns = took;
-	if (err == -ETIME && is_confirmed(k, ret_state))
-		err = -EXDEV;
-	k->stats.late += err == -ETIME || err == -ETIMEDOUT;
-	return err;
-}
-
-__s64 timekeeper_lead_ns(const struct timekeeper *k)
-{
-	__s64 lead_ns = LEAD_TIMES * k->slow_ns;
 
 	if (lead_ns < LEAD_NS)
 		lead_ns = LEAD_NS;
-	return lead_ns < LEAD_MAX_NS ? lead_ns : LEAD_MAX_NS;
-}
-
-/* A line that begins too early, as we were held up, is made again. */
-int timekeeper_publish_params(struct timekeeper *k)
-{
-	__s64 lead_ns = timekeeper_lead_ns(k);
-	struct tsct_clock_state state;
-	int err;
-
-	if (is_early(k) || (!k->lost && timekeeper_is_held(k)))
-		return 0;
-	if (!k->lost && k->have_cpus)
-		timekeeper_publish_cpus(k);
+	if (lead_ns > LEAD_MAX_NS)
+		lead_ns = LEAD_MAX_NS;
 	do {
-		err = offer_once(k, lead_ns, &state);
-		lead_ns *= 4;
+		start_ns = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW);
+		hz = tsct_rate_hz(&k->est, NULL);
+		cycles_per_ns = hz > 0 ? hz / 1e9 : 1;
+		compose(k, timekeeper_cycles(k) +
+			(__u64)((double)lead_ns * cycles_per_ns), ret_state);
+		err = k->ops->publish(k->ops->ctx, ret_state);
+		took_ns = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW) - start_ns;
+		k->publish_latency_ns -= k->publish_latency_ns / 8;
+		if (took_ns > k->publish_latency_ns)
+			k->publish_latency_ns = took_ns;
+		if (err == -ETIME && has_published_lines(k, ret_state))
+			err = -EXDEV;
+		k->stats.late += err == -ETIME || err == -ETIMEDOUT;
+		lead_ns *= LEAD_GROWTH;
 	} while (err == -ETIME && lead_ns <= LEAD_MAX_NS);
-	if (!err || err == -ETIMEDOUT)
-		published(k, &state);
 	return err;
 }
 
-/* The module counts something else now: so do we, if we can. */
-static void follow_source(struct timekeeper *k, const struct tsct_clock_state *last,
-			  __u32 epoch)
+int timekeeper_publish_params(struct timekeeper *k)
+{
+	const struct tsct_clock_params *old = &k->est.state.real, *new;
+	struct tsct_clock_state state;
+	int err;
+
+	if (!k->uncalibrated && !k->stopping &&
+	    timekeeper_has_params(&k->est.state) &&
+	    (__s64)(old->base_cycles - timekeeper_cycles(k)) > 0)
+		return 0;	/* nothing can continue a line yet to begin */
+	if (!k->uncalibrated && timekeeper_is_held(k))
+		return 0;
+	if (!k->uncalibrated && k->survey_unpublished)
+		timekeeper_publish_cpus(k);
+	err = publish_ahead(k, compose_params, &state);
+	if (err && err != -ETIMEDOUT)
+		return err;
+	new = &state.real;
+	if (new->slew_cycles && new->slew_mult != new->mult &&
+	    new->base_cycles != old->base_cycles)
+		k->stats.slews++;
+	k->disruption_published = true;
+	note_cluster_published(k, &state);
+	tsct_rate_published(&k->est, &state);
+	return err;
+}
+
+/* ---- conflicts with the published state --------------------------------- */
+
+/* The module's counter is another one now: use it too, if that is possible. */
+static void follow_source(struct timekeeper *k,
+			  const struct tsct_clock_state *last, __u32 epoch)
 {
 	__u32 cause = last->cause ? last->cause : TSCT_CAUSE_CLOCKSOURCE;
 	char why[256];
-	int source = k->env->choose(k->env->ctx, why, sizeof(why));
+	int source = k->ops->choose_source(k->ops->ctx, why, sizeof(why));
 
 	if (source != (int)k->est.state.source) {
 		timekeeper_change_source(k, source, epoch, cause, why);
 		return;
 	}
-	log_error("the module counts other stamps than %s, and we cannot read "
-		  "them; leaving it alone", tsct_source_name((__u32)source));
-	k->env->give_up_module(k->env->ctx);
+	log_error("module: its clock source is not %s, and no other one can be "
+		  "read here; no longer publishing to it",
+		  tsct_source_name((__u32)source));
+	k->ops->give_up_module(k->ops->ctx);
 }
 
-/* What is in force is not what we go on from. */
-static void catch_up(struct timekeeper *k, int err)
+/*
+ * Another state is published than the one that this daemon would continue.
+ * Enters the epoch of that state if no time has been published in it yet, else
+ * a later one.
+ */
+static void resolve_conflict(struct timekeeper *k, int err)
 {
 	struct tsct_clock_state last;
 	__u32 epoch = k->est.state.epoch;
 	bool joins;
 
-	k->env->last(k->env->ctx, &last);
+	k->ops->read_published(k->ops->ctx, &last);
 	timekeeper_join_cluster(k, &last);
 	joins = last.epoch > epoch && !timekeeper_has_params(&last);
 	if (last.epoch > epoch)
@@ -172,84 +256,108 @@ static void catch_up(struct timekeeper *k, int err)
 	if (err == -ESTALE && last.source != k->est.state.source)
 		follow_source(k, &last, epoch);
 	else if (err == -ESTALE && joins)
-		timekeeper_enter(k, last.cause, epoch,
-			     "the module saw a disruption");
+		timekeeper_enter_epoch(k, last.cause, epoch,
+				       "the module detected a disruption");
 	else
-		timekeeper_enter(k, TSCT_CAUSE_RESTART, epoch, err == -ETIMEDOUT ?
-			     "held up while publishing" :
-			     "somebody else published another time");
-	if (k->lost && joins)
+		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,
+				       err == -ETIMEDOUT ?
+				       "the daemon was held up while publishing" :
+				       "another process published another time");
+	if (k->uncalibrated && joins)
 		timekeeper_survey_cpus(k, true);
 }
 
 /*
- * Start over, with nothing but what the estimator still holds true. Until it
- * is done nothing of the new epoch was published, so what happens meanwhile
- * belongs to it. Returns 0 or -errno.
+ * Calibrates after a disruption, with what the estimator still holds. Nothing
+ * of the new epoch is published before it is done, so further disruptions
+ * until then belong to the same epoch. Returns 0 or -errno.
  */
 static int calibrate(struct timekeeper *k)
 {
 	__u32 epoch = k->est.state.epoch, cause = k->est.state.cause;
+	__u32 another = TSCT_CAUSE_NONE;
 	struct disruption before;
-	__u32 sign;
 	int i, event = 0;
 
 	for (i = 0; i < CALIBRATIONS; i++) {
 		event = tsct_sampler_start(&k->sampler, &k->est);
-		before = k->signs;
-		k->env->signs(k->env->ctx, &k->signs);
-		sign = disruption_compare(&before, &k->signs);
-		if (!sign)
+		before = k->disruption;
+		k->ops->read_disruption(k->ops->ctx, &k->disruption);
+		another = disruption_compare(&before, &k->disruption);
+		if (!another)
 			break;
 		if (timekeeper_keeps_rate(cause))
-			cause = sign;
+			cause = another;
 		tsct_rate_disrupt(&k->est, cause);
 		k->est.state.epoch = epoch;
 	}
-	if (event >= 0 && i < CALIBRATIONS) {
-		k->lost = false;
-		return 0;
+	if (event < 0) {
+		log_error("calibration failed: %s; check that the counter runs",
+			  strerror(-event));
+		return event;
 	}
-	log_error("calibration failed: %s; is the counter running?",
-		  event < 0 ? strerror(-event) : "time is all over the place");
-	return event < 0 ? event : -EAGAIN;
+	if (i == CALIBRATIONS) {
+		log_error("calibration failed: clock samples are inconsistent, "
+			  "the clock was disrupted %d times meanwhile; next try "
+			  "at the next tick", CALIBRATIONS);
+		return -EAGAIN;
+	}
+	k->uncalibrated = false;
+	return 0;
 }
 
 void timekeeper_save_drift(struct timekeeper *k, bool now)
 {
 	const struct tsct_clock_state *state = &k->est.state;
-	const struct drift what = {
+	const struct drift drift = {
 		.source = state->source,
 		.rate_mult = state->rate_mult,
 		.rate_error_ppt = state->rate_error_ppt,
 	};
 	__s64 ns = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW);
 
-	if (state->status != TSCT_STATUS_SYNCHRONIZED || !what.rate_mult)
+	if (state->status != TSCT_STATUS_SYNCHRONIZED || !drift.rate_mult)
 		return;
 	if (!now && k->saved_error_ppt && ns - k->saved_ns < SAVE_NS &&
-	    what.rate_error_ppt > k->saved_error_ppt / 2)
+	    drift.rate_error_ppt > k->saved_error_ppt / 2)
 		return;
-	k->env->remember(k->env->ctx, &what);
-	k->saved_error_ppt = what.rate_error_ppt + 1;
+	k->ops->save_drift(k->ops->ctx, &drift);
+	k->saved_error_ppt = drift.rate_error_ppt + 1;
 	k->saved_ns = ns;
 }
 
-/*
- * Everybody hears of a disruption first, and of the new time when there is one.
- */
+/* A disruption is published first, then the new time once it is calibrated. */
 int timekeeper_publish(struct timekeeper *k)
 {
-	int round, err = 0;
+	int i, err = 0;
 
-	for (round = 0; round < ROUNDS; round++) {
+	for (i = 0; i < PUBLISH_TRIES; i++) {
 		err = timekeeper_publish_params(k);
 		if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
-			catch_up(k, err);
-		else if (err || !k->lost || calibrate(k))
+			resolve_conflict(k, err);
+		else if (err || !k->uncalibrated || calibrate(k))
 			break;
 	}
 	timekeeper_log_status(k);
 	timekeeper_save_drift(k, false);
-	return err == -EPERM ? err : 0;	/* else again at the next tick */
+	return err == -EPERM ? err : 0;	/* the next tick tries again */
+}
+
+int timekeeper_publish_cluster(struct timekeeper *k)
+{
+	struct tsct_clock_state state;
+	int err;
+
+	if (!k->cluster || k->uncalibrated || k->stopping || k->hold_until_ns ||
+	    !timekeeper_has_params(&k->est.state))
+		return 0;
+	err = publish_ahead(k, compose_cluster_only, &state);
+	if (!err) {
+		note_cluster_published(k, &state);
+		copy_cluster(&state, &k->est.state);
+	}
+	/* The published state is not the one that this would continue. */
+	if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
+		return timekeeper_publish(k);
+	return err == -EPERM ? err : 0;
 }

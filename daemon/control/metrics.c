@@ -184,11 +184,11 @@ static void set_error(const struct tsct_clock_state *state, __u64 now,
 
 void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 {
-	const struct tsct_clock_state *state = &k->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(k);
 	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
 	__u64 now = timekeeper_cycles(k);
 
-	ret->clocksource = k->signs.clocksource;
+	ret->clocksource = k->disruption.clocksource;
 	ret->status = state->status;
 	ret->epoch = state->epoch;
 	ret->cause = state->cause;

@@ -52,7 +52,7 @@ void exchange_log_add(struct peers *p, unsigned int nr,
 	*logged = (struct logged_exchange) {
 		.cycles = packet_clock_now(&p->clock), .source = nr, .x = *x,
 		.remote = p->source[nr].client.remote,
-		.clock_epoch = p->timekeeper->est.state.epoch,
+		.clock_epoch = timekeeper_state(p->timekeeper)->epoch,
 		.cluster_epoch = tsct_cluster_epoch(p->cluster),
 	};
 	memcpy(logged->name, p->source[nr].config.name, sizeof(logged->name));
@@ -128,7 +128,7 @@ static const char *role(const struct config *config)
 
 static json_t *report_all(const struct peers *p, __u64 number)
 {
-	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	const struct exchange_log *log = p->log;
 	const __u64 first = log->last < LOG_MAX ? 1 : log->last - LOG_MAX + 1;
 	json_t *samples = json_array();

@@ -179,32 +179,13 @@ static int start_network(struct peers *p)
 	return 0;
 }
 
-void peers_restore(struct peers *p, struct platform *platform)
-{
-	struct tsct_clock_state last;
-	const struct tsct_clock_params *params = &last.cluster;
-
-	p->platform = platform;
-	platform->env.last(platform->env.ctx, &last);
-	if (!params->mult || !tsct_status_has_time(last.cluster_status))
-		return;
-	p->previous = (struct previous_timeline) {
-		.number = last.cluster_timeline,
-		.params = {
-			.base = params->base_cycles, .base_ns = params->base_ns,
-			.mult = params->mult, .as_of = params->base_cycles,
-		},
-		.master = last.cluster_master,
-		.source = last.source, .epoch = last.epoch,
-	};
-}
-
-int peers_start(struct peers *p, struct timekeeper *timekeeper)
+int peers_start(struct peers *p, struct timekeeper *timekeeper,
+		const struct platform *platform)
 {
 	int err = 0;
 
 	p->timekeeper = timekeeper;
-	packet_clock_init(&p->clock, timekeeper, p->platform);
+	packet_clock_init(&p->clock, timekeeper, platform);
 	if (config_has_network(p->config))
 		err = start_network(p);
 	if (!err)

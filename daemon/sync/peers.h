@@ -26,8 +26,6 @@ struct peers;
 
 /*
  * peers_open - read the configuration; logs its errors
- * peers_restore - before the timekeeper starts: save the published timeline of
- * the daemon before this one, which may be continued
  * peers_start - apply the configuration; @timekeeper runs
  * peers_stop - undo peers_start(); after the timekeeper stopped, whose last
  * publication includes the cluster's time
@@ -35,8 +33,8 @@ struct peers;
  * Return 0 or -errno.
  */
 int peers_open(const struct peers_options *options, struct peers **ret_peers);
-void peers_restore(struct peers *peers, struct platform *platform);
-int peers_start(struct peers *peers, struct timekeeper *timekeeper);
+int peers_start(struct peers *peers, struct timekeeper *timekeeper,
+		const struct platform *platform);
 void peers_stop(struct peers *peers);
 void peers_close(struct peers *peers);
 

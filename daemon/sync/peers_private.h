@@ -215,20 +215,10 @@ struct watched_fd {
 	unsigned int nr;
 };
 
-/* The cluster's timeline as the daemon before this one published it as the
- * master */
-struct previous_timeline {
-	__u32 number;			/* 0: none, or continued already */
-	struct tsct_remote_params params;
-	__u64 master;
-	__u32 source, epoch;		/* of the counter */
-};
-
 struct peers {
 	struct peers_options options;
 	struct config *config;		/* NULL: no file */
 	struct timekeeper *timekeeper;
-	struct platform *platform;
 	struct packet_clock clock;
 	__u64 node, host;
 	struct watched_fd watched[PEERS_FDS_MAX];
@@ -248,7 +238,6 @@ struct peers {
 	struct barrier barrier;
 	__u32 nr_sessions;		/* that have ended */
 	__u32 timeline_nr;		/* the last one that this node began */
-	struct previous_timeline previous;
 	__u32 clock_epoch;		/* as of the last tick */
 	__s64 epoch_ns;			/* sources were last polled for a new
 					 * one */

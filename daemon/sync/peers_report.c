@@ -79,7 +79,7 @@ static const char *source_status(const struct peers *p,
 				 const struct peer_source *s,
 			    const struct tsct_source_state *state)
 {
-	const struct tsct_clock_state *our = &p->timekeeper->est.state;
+	const struct tsct_clock_state *our = timekeeper_state(p->timekeeper);
 	const struct tsct_remote *r = &s->client.remote;
 
 	if (state->falseticker)
@@ -186,7 +186,7 @@ static json_t *report_members(const struct peers *p)
 
 static json_t *report_cluster(const struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	__u64 now = packet_clock_now(&p->clock);
 
 	return json_pack("{s:s, s:I, s:I, s:o, s:o}",

@@ -250,7 +250,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (now_ns < s->due_ns)
 		return;
 	/* Packet times cannot be converted, and calibration goes first. */
-	if (!timekeeper_has_params(&p->timekeeper->est.state)) {
+	if (!timekeeper_has_params(timekeeper_state(p->timekeeper))) {
 		s->due_ns = now_ns + BURST_NS;
 		return;
 	}

@@ -11,16 +11,33 @@
 
 /* ---- master -------------------------------------------------------------- */
 
-/* The timeline of the daemon before this one is valid: this node's own, of this
- * counter, with no disruption since. */
+/*
+ * The timeline that was published before the start can be continued: it is this
+ * node's, of this counter, still valid, and none has begun since.
+ */
 static bool can_continue(const struct peers *p)
 {
-	const struct previous_timeline *previous = &p->previous;
-	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct tsct_clock_state *last = timekeeper_predecessor(p->timekeeper);
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 
-	return previous->number && previous->master == p->node &&
-		previous->source == state->source &&
-		previous->epoch == state->epoch;
+	return !p->timeline_nr && last->cluster.mult &&
+		last->cluster_master == p->node && last->cluster_timeline &&
+		tsct_status_has_time(last->cluster_status) &&
+		last->source == state->source && last->epoch == state->epoch;
+}
+
+static void continue_timeline(struct peers *p)
+{
+	const struct tsct_clock_state *last = timekeeper_predecessor(p->timekeeper);
+	const struct tsct_clock_params *params = &last->cluster;
+	const struct tsct_remote_params remote = {
+		.base = params->base_cycles, .base_ns = params->base_ns,
+		.mult = params->mult, .as_of = params->base_cycles,
+	};
+
+	tsct_cluster_master(p->cluster, p->node, &remote,
+			    last->cluster_timeline);
+	log_info("master: timeline %u goes on", last->cluster_timeline);
 }
 
 /*
@@ -30,7 +47,7 @@ static bool can_continue(const struct peers *p)
  */
 static void begin_timeline(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	struct tsct_remote_params line = {
 		.base = packet_clock_now(&p->clock), .mult = state->rate_mult,
 	};
@@ -47,7 +64,7 @@ static void begin_timeline(struct peers *p)
 
 static void tick_master(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	struct tsct_remote_params line;
 	__u64 master;
 	__u32 epoch;
@@ -58,16 +75,13 @@ static void tick_master(struct peers *p)
 				&depth, &line)) && master == p->node)
 		return;
 	if (can_continue(p)) {
-		tsct_cluster_master(p->cluster, p->node, &p->previous.params,
-				    p->previous.number);
-		log_info("master: timeline %u goes on", p->previous.number);
+		continue_timeline(p);
 	} else if (state->status == TSCT_STATUS_SYNCHRONIZED &&
 		   state->rate_mult) {
 		begin_timeline(p);
 	} else {
 		return;
 	}
-	p->previous.number = 0;
 	tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock), &master,
 			      &p->timeline_nr, &depth, &line);
 	p->urgent = true;
@@ -84,7 +98,7 @@ static void feed_realtime(struct peers *p)
 	struct tsct_exchange x = { .t1 = now, .t4 = now };
 	__s64 ns;
 
-	if (p->timekeeper->est.state.status != TSCT_STATUS_SYNCHRONIZED ||
+	if (timekeeper_state(p->timekeeper)->status != TSCT_STATUS_SYNCHRONIZED ||
 	    !packet_clock_real(&p->clock, now, &ns, &error_ns))
 		return;
 	x.t2 = x.t3 = (__u64)ns;
@@ -100,7 +114,7 @@ static void feed_realtime(struct peers *p)
 
 static void log_cluster(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	__u64 now = packet_clock_now(&p->clock);
 	__s64 now_ns = tsct_monotonic_ns();
 	char master[64] = "";
@@ -134,7 +148,7 @@ static void log_cluster(struct peers *p)
 
 static void check_counter(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 
 	if (state->epoch == p->clock_epoch)
 		return;

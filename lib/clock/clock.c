@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clocks. Three origins, one page: the module's, the daemon's, or one of our
- * own that nobody else reads.
+ * Clocks: their origin, and readings of the counter. A clock reads the clock
+ * page of the module, or that of the daemon, or else one that this process
+ * maintains for itself.
  */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "clock_private.h"
+#include "lib/client/gettime.h"
 #include "lib/core/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
 #include "tsc_check.h"
 
-/* What is read where there is no memory for a page: it says nothing. */
-static const struct tsct_clock_page nothing __attribute__((aligned(64)));
+/* Interval at which tsct_clock_wait_synced() checks the status */
+#define POLL_NS		10000000
+/* Checks after which it takes a sample of an in-process clock */
+#define SAMPLE_POLLS	10
+
+/* Page of a clock without memory for one of its own: status UNKNOWN */
+static const struct tsct_clock_page empty_page __attribute__((aligned(64)));
 
 __attribute__((format(printf, 2, 3)))
-static void explain(struct tsct_clock_full *clock, const char *format, ...)
+static void add_reason(struct tsct_clock_full *clock, const char *format, ...)
 {
 	char *end = clock->why + strlen(clock->why);
 	size_t room = sizeof(clock->why) - (size_t)(end - clock->why);
@@ -35,8 +43,7 @@ static void explain(struct tsct_clock_full *clock, const char *format, ...)
 	va_end(args);
 }
 
-/* Takes a mapped page, unless its stamps cannot be taken here. */
-static void adopt(struct tsct_clock_full *clock, enum origin origin)
+static void use_mapped_page(struct tsct_clock_full *clock, enum origin origin)
 {
 	struct tsct_check check = { .nr = 0 };
 	struct tsct_clock_head head;
@@ -47,43 +54,43 @@ static void adopt(struct tsct_clock_full *clock, enum origin origin)
 		head.source = TSCT_SOURCE_MONOTONIC_RAW;
 	clock->head.source = head.source;
 	tsct_source_clocksource(&check);
-	explain(clock, "source %s, as %s publishes it (the kernel's"
-		" clocksource: %s)", tsct_source_name(clock->head.source),
-		origin == ORIGIN_MODULE ? "the module" : "tsctraced",
-		*check.clocksource ? check.clocksource : "not known");
+	add_reason(clock, "source %s, as published by %s (the kernel's "
+		   "clocksource: %s)", tsct_source_name(clock->head.source),
+		   origin == ORIGIN_MODULE ? "the module" : "tsctraced",
+		   *check.clocksource ? check.clocksource : "unknown");
 }
 
-static void keep_own(struct tsct_clock_full *clock)
+static void open_inprocess(struct tsct_clock_full *clock)
 {
 	char source_why[256];
 
 	clock->origin = ORIGIN_PROCESS;
 	clock->head.source = (__u32)tsct_source_choose(NULL, source_why,
 						       sizeof(source_why));
-	explain(clock, "source %s", source_why);
-	clock->own = tsct_clock_inprocess_open(clock->head.source,
+	add_reason(clock, "source %s", source_why);
+	clock->inprocess = tsct_clock_inprocess_open(clock->head.source,
 		tsct_clock_ops_real(clock->head.source));
-	clock->head.page = clock->own ? tsct_clock_inprocess_page(clock->own) :
-		&nothing;
-	if (!clock->own)
-		explain(clock, "no memory for a clock");
+	clock->head.page = clock->inprocess ?
+		tsct_clock_inprocess_page(clock->inprocess) : &empty_page;
+	if (!clock->inprocess)
+		add_reason(clock, "in-process clock: out of memory");
 }
 
-static bool find_page(struct tsct_clock_full *clock)
+static bool map_page(struct tsct_clock_full *clock)
 {
 	char why[256];
 
 	if (!tsct_clock_area_map_module(&clock->area, why, sizeof(why))) {
-		adopt(clock, ORIGIN_MODULE);
+		use_mapped_page(clock, ORIGIN_MODULE);
 		return true;
 	}
-	explain(clock, "%s", why);
+	add_reason(clock, "%s", why);
 	if (!tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
-				 sizeof(why))) {
-		adopt(clock, ORIGIN_DAEMON);
+				      sizeof(why))) {
+		use_mapped_page(clock, ORIGIN_DAEMON);
 		return true;
 	}
-	explain(clock, "%s", why);
+	add_reason(clock, "%s", why);
 	return false;
 }
 
@@ -91,9 +98,12 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 {
 	struct tsct_clock_head head;
 
-	if (!find_page(clock))
-		keep_own(clock);
-	/* Right for all sources but the TSC, which nobody reads then */
+	if (!map_page(clock))
+		open_inprocess(clock);
+	/*
+	 * 1 ns per cycle: correct for all sources but the TSC, which is not
+	 * used while the page cannot be read.
+	 */
 	clock->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	if (tsct_clock_head(clock->head.page, &head))
 		return;
@@ -105,8 +115,8 @@ void tsct_clock_fini(struct tsct_clock_full *clock)
 {
 	if (clock->origin != ORIGIN_PROCESS)
 		tsct_clock_area_unmap(&clock->area);
-	else if (clock->own)
-		tsct_clock_inprocess_close(clock->own);
+	else if (clock->inprocess)
+		tsct_clock_inprocess_close(clock->inprocess);
 }
 
 int tsct_clock_open(struct tsct_clock **ret_clock)
@@ -116,7 +126,7 @@ int tsct_clock_open(struct tsct_clock **ret_clock)
 	if (!clock)
 		return -ENOMEM;
 	tsct_clock_init(clock);
-	if (clock->origin == ORIGIN_PROCESS && !clock->own) {
+	if (clock->origin == ORIGIN_PROCESS && !clock->inprocess) {
 		free(clock);
 		return -ENOMEM;
 	}
@@ -165,4 +175,38 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
 		ret_point->cycles = tsct_tsc_read_cpu(&ret_point->cpu);
 	else
 		ret_point->cycles = tsct_cycles_read(clock->source);
+}
+
+static bool is_synced(const struct tsct_clock *clock, uint64_t max_error_ns)
+{
+	struct tsct_time now;
+
+	return !tsct_clock_now(clock, &now) &&
+		now.status == TSCT_STATUS_SYNCHRONIZED &&
+		(!max_error_ns || now.error_ns <= max_error_ns);
+}
+
+int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
+			   uint64_t max_error_ns)
+{
+	__s64 until = tsct_monotonic_ns() + timeout_ms * 1000000LL;
+	struct tsct_clock_inprocess *inprocess =
+		tsct_clock_full(clock)->inprocess;
+	unsigned int polls = 0;
+
+	while (!is_synced(clock, max_error_ns)) {
+		struct timespec pause = { .tv_nsec = POLL_NS };
+		__s64 left = until - tsct_monotonic_ns();
+
+		if (timeout_ms >= 0 && left <= 0)
+			return -ETIMEDOUT;
+		if (timeout_ms >= 0 && left < POLL_NS)
+			pause.tv_nsec = left;
+		if (nanosleep(&pause, NULL))
+			return -errno;
+		/* More often than the once a second of a conversion */
+		if (inprocess && ++polls % SAMPLE_POLLS == 0)
+			tsct_clock_inprocess_sample(inprocess);
+	}
+	return 0;
 }

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
-/* What stamps mean, now and in the past. */
+/*
+ * Conversion of cycles to times and back, for CLOCK_REALTIME and the cluster's
+ * time, now and in the past. The formulas are in section 4 of
+ * tsctrace/abi_clock.h.
+ */
 #include <errno.h>
+#include <string.h>
 
-#include "clock_fast.h"
 #include "clock_private.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 
 #define SKEW_UNKNOWN	(~0ULL)
 
-/* ---- the page, word by word -------------------------------------------- */
+/* ---- the page, field by field ------------------------------------------- */
 
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head)
@@ -20,7 +25,7 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 	int tries;
 
 	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
-		/* Pairs with the writer's release: the copy is whole. */
+		/* Pairs with the writer's release: the copy is complete. */
 		ret_head->seq = smp_load_acquire(&page->seq);
 		state = &page->copy[ret_head->seq & 1].state;
 		ret_head->status = READ_ONCE(state->status);
@@ -43,7 +48,7 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 {
 	const struct tsct_clock_cpu *cpus;
 
-	/* As many as were mapped, whatever the page says by now */
+	/* The mapped size counts, even if the page claims more CPUs by now. */
 	if (cpu >= clock->area.nr_cpus)
 		return -EXDEV;
 	cpus = (const void *)((const char *)clock->area.page +
@@ -60,52 +65,125 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 	__u32 cpu;
 
 	for (cpu = 0; cpu < clock->area.nr_cpus; cpu++) {
-		tsct_u128 off;
+		tsct_u128 bound;
 
 		if (tsct_clock_skew(clock, cpu, &skew, &error))
 			continue;
-		off = skew < 0 ? -(tsct_s128)skew : (tsct_s128)skew;
-		off += error;
-		if (off > max)
-			max = off > UINT64_MAX ? UINT64_MAX : (__u64)off;
+		bound = skew < 0 ? -(tsct_s128)skew : (tsct_s128)skew;
+		bound += error;
+		if (bound > max)
+			max = bound > UINT64_MAX ? UINT64_MAX : (__u64)bound;
 	}
 	return max;
 }
 
-/* ---- convert ----------------------------------------------------------- */
+/* ---- units -------------------------------------------------------------- */
+
+static __u64 error_ns_of(__u64 error_ps)
+{
+	/* Rounded up, and 1 ns for the truncation of the time */
+	return error_ps / 1000 + !!(error_ps % 1000) + 1;
+}
+
+static void to_public(const struct tsct_clock_time *time,
+		      struct tsct_time *ret_time)
+{
+	ret_time->ns = time->ns;
+	ret_time->error_ns = error_ns_of(time->error_ps);
+	ret_time->status = time->status;
+	ret_time->epoch = time->epoch;
+}
+
+/* Upper bound of @cycles in ps; @mult as in clock_params */
+static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
+{
+	__s64 ns = tsct_cycles_ns(mult, cycles > INT64_MAX ? INT64_MAX :
+				  (__s64)cycles);
+
+	return ns >= INT64_MAX / 1000 ? UINT64_MAX : ((__u64)ns + 1) * 1000;
+}
+
+/* ---- the fast path ------------------------------------------------------ */
+
+enum params_kind {
+	PARAMS_REAL,
+	PARAMS_CLUSTER,
+};
 
 /*
- * Counters that are apart: the table belongs to the epoch in force. What is of
- * an earlier one may be off by as much as any CPU is.
+ * The fast path of section 4 of tsctrace/abi_clock.h. Within its range no CPU
+ * has to be known, the clock is not in holdover and, because the in-process
+ * clock ends the range there, no sample is due. Products of two 64-bit values
+ * cannot overflow, whatever the page holds.
  */
-static int lookup_on(const struct tsct_clock_full *clock,
-		     const struct tsct_clock_head *head, __u64 stamp, __u32 cpu,
-		     struct tsct_clock_time *reading)
+static inline bool convert_fast(const struct tsct_clock *clock, __u64 cycles,
+				enum params_kind kind, struct tsct_time *time)
+{
+	const struct tsct_clock_page *page = clock->page;
+	__u64 seq = smp_load_acquire(&page->seq);
+	const struct tsct_clock_state *state = &page->copy[seq & 1].state;
+	const struct tsct_clock_params *params =
+		kind == PARAMS_REAL ? &state->real : &state->cluster;
+	__u64 d = cycles - READ_ONCE(params->base_cycles);
+	__u64 age = cycles - READ_ONCE(params->as_of_cycles);
+	__u64 error_ps = READ_ONCE(params->error_ps);
+	tsct_u128 grown = (tsct_u128)age * READ_ONCE(params->growth);
+
+	if (d >= READ_ONCE(params->fast_cycles))
+		return false;
+	time->ns = (__s64)((__u64)READ_ONCE(params->base_ns) +
+		(__u64)(((tsct_u128)d * READ_ONCE(params->slew_mult)) >>
+			TSCT_CLOCK_SHIFT));
+	grown = error_ps + ((grown + 0xffffffff) >> 32);
+	error_ps = grown > UINT64_MAX ? UINT64_MAX : (__u64)grown;
+	if ((__s64)age <= 0)
+		error_ps = READ_ONCE(params->past_error_ps);
+	time->error_ns = error_ns_of(error_ps);
+	time->status = kind == PARAMS_REAL ? READ_ONCE(state->status) :
+		READ_ONCE(state->cluster_status);
+	time->epoch = kind == PARAMS_REAL ? READ_ONCE(state->epoch) :
+		READ_ONCE(state->cluster_epoch);
+	if (READ_ONCE(state->source) != clock->source)
+		return false;
+	/* Pairs with the writer's fence: else the fields may be torn. */
+	smp_rmb();
+	return READ_ONCE(page->seq) == seq;
+}
+
+/* ---- cycles to CLOCK_REALTIME ------------------------------------------- */
+
+/*
+ * Conversion where the counters of CPUs are skewed. The table of skews belongs
+ * to the current epoch; a reading of an earlier one may be off by the largest
+ * skew of any CPU.
+ */
+static int lookup_skewed(const struct tsct_clock_full *clock,
+			 const struct tsct_clock_head *head, __u64 cycles,
+			 __u32 cpu, struct tsct_clock_time *time)
 {
 	const struct tsct_clock_page *page = clock->head.page;
 	__u64 error = 0;
 	__s64 skew = 0;
-	int err = tsct_latch_lookup(page, stamp, reading);
+	int err = tsct_latch_lookup(page, cycles, time);
 
 	if (err)
 		return err;
-	if (reading->epoch != head->epoch) {
+	if (time->epoch != head->epoch) {
 		error = tsct_clock_skew_max(clock);
-		goto widen;
+	} else {
+		err = tsct_clock_skew(clock, cpu, &skew, &error);
+		if (!err)
+			err = tsct_latch_lookup(page, cycles - (__u64)skew, time);
+		if (err)
+			return err;
 	}
-	err = tsct_clock_skew(clock, cpu, &skew, &error);
-	if (!err)
-		err = tsct_latch_lookup(page, stamp - (__u64)skew, reading);
-	if (err)
-		return err;
-widen:
-	reading->error_ps = tsct_add_saturating(reading->error_ps,
-					tsct_clock_ticks_ps(head->mult, error));
+	time->error_ps = tsct_add_saturating(time->error_ps,
+					     cycles_to_ps(head->mult, error));
 	return 0;
 }
 
-static int lookup(const struct tsct_clock_full *clock, __u64 stamp, __u32 cpu,
-		  struct tsct_clock_time *reading)
+static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
+		  struct tsct_clock_time *time)
 {
 	const struct tsct_clock_page *page = clock->head.page;
 	struct tsct_clock_head head;
@@ -118,45 +196,44 @@ static int lookup(const struct tsct_clock_full *clock, __u64 stamp, __u32 cpu,
 		if (head.source != clock->head.source)
 			return -ESTALE;
 		if (head.flags & TSCT_CLOCK_SKEWED)
-			err = lookup_on(clock, &head, stamp, cpu, reading);
+			err = lookup_skewed(clock, &head, cycles, cpu, time);
 		else
-			err = tsct_latch_lookup(page, stamp, reading);
-		/* Else head and reading may be of different states. */
+			err = tsct_latch_lookup(page, cycles, time);
+		/* Else head and time may come from different states. */
 		if (tsct_clock_same(page, &head))
 			return err;
 	}
 	return -EAGAIN;
 }
 
-int tsct_clock_cycles_to_time_on(const struct tsct_clock *head, uint64_t stamp,
-			  uint32_t cpu, struct tsct_time *ret_time)
+int tsct_clock_cycles_to_time_on(const struct tsct_clock *head, uint64_t cycles,
+				 uint32_t cpu, struct tsct_time *ret_time)
 {
 	const struct tsct_clock_full *clock = tsct_clock_full(head);
-	struct tsct_clock_time reading;
+	struct tsct_clock_time found;
 	struct tsct_time time;
 	int err;
 
-	if (likely(tsct_clock_cycles_to_time_fast(head, stamp, LINE_REAL, &time))) {
+	if (likely(convert_fast(head, cycles, PARAMS_REAL, &time))) {
 		*ret_time = time;
 		return 0;
 	}
-	if (clock->own)
-		tsct_clock_inprocess_refine(clock->own, stamp);
-	err = lookup(clock, stamp, cpu, &reading);
-	if (err)
-		return err;
-	tsct_clock_time_to_public(&reading, ret_time);
-	return 0;
+	if (clock->inprocess)
+		tsct_clock_inprocess_refine(clock->inprocess, cycles);
+	err = lookup(clock, cycles, cpu, &found);
+	if (!err)
+		to_public(&found, ret_time);
+	return err;
 }
 
-int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t stamp,
-		       struct tsct_time *ret_time)
+int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t cycles,
+			      struct tsct_time *ret_time)
 {
-	return tsct_clock_cycles_to_time_on(clock, stamp, TSCT_CPU_ANY, ret_time);
+	return tsct_clock_cycles_to_time_on(clock, cycles, TSCT_CPU_ANY,
+					    ret_time);
 }
 
-static int stamp_and_convert(const struct tsct_clock *clock,
-			     struct tsct_time *time)
+static int convert_now(const struct tsct_clock *clock, struct tsct_time *time)
 {
 	struct tsct_time_point now;
 
@@ -165,23 +242,24 @@ static int stamp_and_convert(const struct tsct_clock *clock,
 }
 
 /*
- * Where our own clock finds out by this very call that it was disrupted, the
- * new epoch begins behind the stamp, and one that is taken now is in it.
+ * The in-process clock may detect a disruption in this very call. The new epoch
+ * then begins after the first reading of the counter, and a second one is in
+ * it.
  */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 {
 	struct tsct_time time = { .status = TSCT_STATUS_UNKNOWN };
-	int err = stamp_and_convert(clock, &time);
+	int err = convert_now(clock, &time);
 
-	if (tsct_clock_full(clock)->own &&
+	if (tsct_clock_full(clock)->inprocess &&
 	    (err || time.status == TSCT_STATUS_DISRUPTED))
-		err = stamp_and_convert(clock, &time);
+		err = convert_now(clock, &time);
 	if (!err)
 		*ret_time = time;
 	return err;
 }
 
-/* ---- behind the short cuts --------------------------------------------- */
+/* The inline functions of tsctrace.h call these outside of the fast path. */
 
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
@@ -195,11 +273,11 @@ int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
-		       int64_t *ret_ns)
+int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
+				 int64_t *ret_ns)
 {
 	struct tsct_time time;
-	int err = tsct_clock_cycles_to_time(clock, stamp, &time);
+	int err = tsct_clock_cycles_to_time(clock, cycles, &time);
 
 	if (err)
 		return err;
@@ -209,15 +287,280 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 	return 0;
 }
 
-/* ---- what is published ------------------------------------------------- */
+/* ---- cycles to the cluster's time --------------------------------------- */
 
-static __u32 status_at(const struct tsct_clock_state *state, __u64 stamp)
+/*
+ * Conversion where the counters of CPUs are skewed: the line is that of the
+ * reference CPU. The previous line, of which the state keeps the end, may have
+ * been made with another table of skews.
+ */
+static int lookup_cluster_skewed(const struct tsct_clock_full *clock,
+				 const struct tsct_clock_state *state,
+				 __u64 cycles, __u32 cpu,
+				 struct tsct_clock_time *time)
 {
-	if ((__s64)(stamp - state->real.void_after_cycles) > 0)
+	__u64 mult = state->cluster.mult, error;
+	__s64 skew;
+	int err;
+
+	if (!mult)
+		return tsct_clock_cluster_lookup(state, cycles, time);
+	err = tsct_clock_skew(clock, cpu, &skew, &error);
+	if (!err)
+		err = tsct_clock_cluster_lookup(state, cycles - (__u64)skew,
+						time);
+	if (!err)
+		time->error_ps = tsct_add_saturating(time->error_ps,
+						     cycles_to_ps(mult, error));
+	return err;
+}
+
+static int lookup_cluster(const struct tsct_clock *clock, __u64 cycles,
+			  __u32 cpu, struct tsct_clock_time *time)
+{
+	struct tsct_clock_state state;
+	struct tsct_clock_head head;
+	int tries, err;
+
+	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
+		if (tsct_clock_head(clock->page, &head) ||
+		    tsct_latch_read(clock->page, &state))
+			return -EAGAIN;
+		if (state.source != clock->source)
+			return -ESTALE;
+		if (state.flags & TSCT_CLOCK_SKEWED)
+			err = lookup_cluster_skewed(tsct_clock_full(clock),
+						    &state, cycles, cpu, time);
+		else
+			err = tsct_clock_cluster_lookup(&state, cycles, time);
+		/* Else the table of skews may be of another state. */
+		if (tsct_clock_same(clock->page, &head))
+			return err;
+	}
+	return -EAGAIN;
+}
+
+int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
+					 uint64_t cycles, uint32_t cpu,
+					 struct tsct_time *ret_time)
+{
+	struct tsct_clock_time found;
+	struct tsct_time time;
+	int err;
+
+	if (likely(convert_fast(clock, cycles, PARAMS_CLUSTER, &time))) {
+		*ret_time = time;
+		return 0;
+	}
+	err = lookup_cluster(clock, cycles, cpu, &found);
+	if (!err)
+		to_public(&found, ret_time);
+	return err;
+}
+
+int tsct_clock_cycles_to_cluster_time(const struct tsct_clock *clock,
+				      uint64_t cycles, struct tsct_time *ret_time)
+{
+	return tsct_clock_cycles_to_cluster_time_on(clock, cycles, TSCT_CPU_ANY,
+						    ret_time);
+}
+
+int tsct_clock_now_cluster(const struct tsct_clock *clock,
+			   struct tsct_time *ret_time)
+{
+	struct tsct_time_point now;
+
+	tsct_clock_time_point(clock, &now);
+	return tsct_clock_cycles_to_cluster_time_on(clock, now.cycles, now.cpu,
+						    ret_time);
+}
+
+static int valid_ns(int err, const struct tsct_time *time, int64_t *ret_ns)
+{
+	if (err)
+		return err;
+	if (!tsct_status_has_time(time->status))
+		return -ESTALE;
+	*ret_ns = time->ns;
+	return 0;
+}
+
+int tsct_clock_now_cluster_slow(const struct tsct_clock *clock, int64_t *ret_ns)
+{
+	struct tsct_time time = { 0 };
+
+	return valid_ns(tsct_clock_now_cluster(clock, &time), &time, ret_ns);
+}
+
+int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
+					 uint64_t cycles, int64_t *ret_ns)
+{
+	struct tsct_time time = { 0 };
+	int err = tsct_clock_cycles_to_cluster_time(clock, cycles, &time);
+
+	return valid_ns(err, &time, ret_ns);
+}
+
+/* ---- CLOCK_REALTIME to cycles ------------------------------------------- */
+
+/*
+ * The part of a clock_segment that the search needs. Segments are read one at a
+ * time where they are, because the stack of a signal handler has no room for
+ * all of them. Values read from a copy that changed meanwhile are discarded
+ * afterwards, so until then any value must be harmless.
+ */
+struct line {
+	__u64 base_cycles;
+	__u64 until_cycles;
+	__u64 mult;
+	__s64 base_ns;
+};
+
+/* From base_ns on: the first cycle of the line whose time is not before @ns */
+static int find_on_line(const struct line *line, __s64 ns, __u64 *ret_cycles)
+{
+	tsct_u128 d;
+
+	/* A segment that ends one cycle before its base is empty. */
+	if (!line->mult || (__s64)(line->until_cycles - line->base_cycles) < 0)
+		return -ENOENT;
+	d = (((tsct_u128)((tsct_s128)ns - line->base_ns) <<
+	      TSCT_CLOCK_SHIFT) + line->mult - 1) / line->mult;
+	if (d > line->until_cycles - line->base_cycles)
+		return -ENOENT;
+	*ret_cycles = line->base_cycles + (__u64)d;
+	return 0;
+}
+
+/* Before all segments: the oldest one is extended backwards. */
+static int find_before_line(const struct line *line, __s64 ns, __u64 *ret_cycles)
+{
+	tsct_u128 d;
+
+	if (!line->mult)
+		return -EAGAIN;
+	d = ((tsct_u128)((tsct_s128)line->base_ns - ns) <<
+	     TSCT_CLOCK_SHIFT) / line->mult;
+	if (d > line->base_cycles)
+		return -ERANGE;
+	*ret_cycles = line->base_cycles - (__u64)d;
+	return 0;
+}
+
+static void read_params(const struct tsct_clock_copy *copy,
+			struct tsct_clock_params *ret)
+{
+	const struct tsct_clock_params *params = &copy->state.real;
+
+	ret->base_cycles = READ_ONCE(params->base_cycles);
+	ret->base_ns = READ_ONCE(params->base_ns);
+	ret->mult = READ_ONCE(params->mult);
+	ret->slew_mult = READ_ONCE(params->slew_mult);
+	ret->slew_cycles = READ_ONCE(params->slew_cycles);
+	ret->void_after_cycles = READ_ONCE(params->void_after_cycles);
+}
+
+static void read_segment(const struct tsct_clock_copy *copy, __u32 i,
+			 struct line *ret)
+{
+	const struct tsct_clock_segment *segment = &copy->segments[i];
+
+	ret->base_cycles = READ_ONCE(segment->base_cycles);
+	ret->until_cycles = READ_ONCE(segment->until_cycles);
+	ret->mult = READ_ONCE(segment->mult);
+	ret->base_ns = READ_ONCE(segment->base_ns);
+}
+
+/* On the current clock_params: the part that slews, and the one after it */
+static int find_on_params(const struct tsct_clock_params *params, __s64 ns,
+			  __u64 *ret_cycles)
+{
+	tsct_u128 target = (tsct_u128)((tsct_s128)ns - params->base_ns);
+	tsct_u128 slewed = ((tsct_u128)params->slew_cycles *
+			    params->slew_mult) >> TSCT_CLOCK_SHIFT;
+	tsct_u128 d;
+
+	/* With equal multipliers the two parts are one. */
+	if (params->slew_mult == params->mult)
+		d = ((target << TSCT_CLOCK_SHIFT) + params->mult - 1) /
+			params->mult;
+	else if (target <= slewed && params->slew_mult)
+		d = ((target << TSCT_CLOCK_SHIFT) + params->slew_mult - 1) /
+			params->slew_mult;
+	else if (target <= slewed)
+		d = 0;
+	else
+		d = params->slew_cycles + (((target - slewed) <<
+			TSCT_CLOCK_SHIFT) + params->mult - 1) / params->mult;
+	if (d > params->void_after_cycles - params->base_cycles)
+		return -ESTALE;
+	*ret_cycles = params->base_cycles + (__u64)d;
+	return 0;
+}
+
+/* Newest line first: of two cycles with the same time, the later one is found. */
+static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
+		       __u64 *ret_cycles)
+{
+	__u32 nr = READ_ONCE(copy->nr_segments), i;
+	struct tsct_clock_params params;
+	struct line line = { 0 };
+	int err;
+
+	read_params(copy, &params);
+	if (params.mult && ns >= params.base_ns)
+		return find_on_params(&params, ns, ret_cycles);
+	line.base_cycles = params.base_cycles;
+	line.base_ns = params.base_ns;
+	line.mult = params.mult;
+	if (nr > TSCT_SEGMENTS_MAX)
+		nr = TSCT_SEGMENTS_MAX;
+	for (i = nr; i-- > 0;) {
+		read_segment(copy, i, &line);
+		if (ns < line.base_ns)
+			continue;
+		err = find_on_line(&line, ns, ret_cycles);
+		/* A time after the last segment, before the next params exist */
+		return err && !params.mult && i == nr - 1 ? -ESTALE : err;
+	}
+	if (READ_ONCE(copy->dropped))
+		return -ERANGE;
+	return find_before_line(&line, ns, ret_cycles);
+}
+
+int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
+			      uint64_t *ret_cycles)
+{
+	const struct tsct_clock_page *page = clock->page;
+	struct tsct_clock_head head;
+	__u64 cycles = 0;
+	int tries, err;
+
+	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
+		if (tsct_clock_head(page, &head) ||
+		    head.status == TSCT_STATUS_UNKNOWN)
+			return -EAGAIN;
+		if (head.source != clock->source)
+			return -ESTALE;
+		err = find_cycles(&page->copy[head.seq & 1], ns, &cycles);
+		if (!tsct_clock_same(page, &head))
+			continue;
+		if (!err)
+			*ret_cycles = cycles;
+		return err;
+	}
+	return -EAGAIN;
+}
+
+/* ---- the published state and its segments ------------------------------- */
+
+static __u32 status_at(const struct tsct_clock_state *state, __u64 cycles)
+{
+	if ((__s64)(cycles - state->real.void_after_cycles) > 0)
 		return TSCT_STATUS_UNKNOWN;
-	/* A state that nobody refreshed cannot know how old it is. */
+	/* A state that is no longer refreshed still has its last status. */
 	if (tsct_status_has_time(state->status) &&
-	    (__s64)(stamp - state->real.holdover_after_cycles) > 0)
+	    (__s64)(cycles - state->real.holdover_after_cycles) > 0)
 		return TSCT_STATUS_HOLDOVER;
 	return state->status;
 }
@@ -229,8 +572,8 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	__u64 now = tsct_clock_cycles(head);
 	struct tsct_clock_state state;
 
-	if (clock->own)
-		tsct_clock_inprocess_refine(clock->own, now);
+	if (clock->inprocess)
+		tsct_clock_inprocess_refine(clock->inprocess, now);
 	if (tsct_latch_read(head->page, &state) ||
 	    state.status == TSCT_STATUS_UNKNOWN)
 		return -EAGAIN;
@@ -238,4 +581,67 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 		state.status = status_at(&state, now);
 	*ret_state = state;
 	return 0;
+}
+
+/*
+ * The current clock_params as segments, up to the last sample. Returns how
+ * many: 0 to 2.
+ */
+static unsigned int current_segments(const struct tsct_clock_state *state,
+				     struct tsct_clock_segment *ret)
+{
+	const struct tsct_clock_params *params = &state->real;
+	struct tsct_clock_segment line = {
+		.base_cycles = params->base_cycles,
+		.until_cycles = params->as_of_cycles,
+		.mult = params->mult,
+		.base_ns = params->base_ns,
+		.error_ps = params->past_error_ps,
+		.epoch = state->epoch,
+		.status = state->status,
+		.cause = state->cause,
+	};
+	unsigned int nr = 0;
+
+	if (!params->mult)
+		return 0;
+	if ((__s64)(line.until_cycles - line.base_cycles) < 0) {
+		line.until_cycles = line.base_cycles;
+		line.error_ps = tsct_clock_params_error_ps(params,
+							   line.base_cycles);
+	}
+	if (params->slew_cycles && params->slew_mult != params->mult) {
+		ret[nr] = line;
+		ret[nr].mult = params->slew_mult;
+		if (line.until_cycles - line.base_cycles <= params->slew_cycles)
+			return 1;
+		line.base_cycles += params->slew_cycles;
+		ret[nr++].until_cycles = line.base_cycles;
+		line.base_ns = tsct_clock_params_ns(params, line.base_cycles);
+	}
+	ret[nr] = line;
+	return nr + 1;
+}
+
+int tsct_clock_segments(const struct tsct_clock *clock,
+			struct tsct_clock_segment *ret_segments, unsigned int nr)
+{
+	struct tsct_clock_segment current[2];
+	struct tsct_clock_copy copy;
+	unsigned int past, total, i;
+
+	if (tsct_latch_read_copy(clock->page, &copy) ||
+	    copy.state.status == TSCT_STATUS_UNKNOWN)
+		return -EAGAIN;
+	past = copy.nr_segments < TSCT_SEGMENTS_MAX ? copy.nr_segments :
+		TSCT_SEGMENTS_MAX;
+	total = past + current_segments(&copy.state, current);
+	for (i = 0; i < nr && i < total; i++) {
+		/* The latest ones, if not all fit */
+		unsigned int at = total > nr ? total - nr + i : i;
+
+		ret_segments[i] = at < past ? copy.segments[at] :
+			current[at - past];
+	}
+	return (int)total;
 }

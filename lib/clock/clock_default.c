@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The process's own clock. In a file of its own: only programs that use it get
- * the constructor out of the archive.
+ * The default clock of a process. In a file of its own, so that only programs
+ * that use it get the constructor out of the archive.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,32 +9,33 @@
 
 #include "clock_private.h"
 
-static struct tsct_clock_full the_clock = { .forever = true };
+static struct tsct_clock_full default_clock = { .forever = true };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static __u32 ready;
 
-static void init(void)
+static void init_default(void)
 {
-	tsct_clock_init(&the_clock);
-	/* Pairs with the acquire below: the clock is whole. */
+	tsct_clock_init(&default_clock);
+	/* Pairs with the acquire below: the clock is complete. */
 	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
 }
 
 /*
- * The first figures take 15 ms where nobody publishes any; a program that is
- * started a thousand times a second and never asks may put that off.
+ * An in-process clock calibrates for 15 ms. TSCTRACE_CALIBRATE=lazy delays that
+ * to the first use, for programs that are started often and rarely use it.
  */
 __attribute__((constructor)) static void init_at_start(void)
 {
 	const char *when = getenv("TSCTRACE_CALIBRATE");
 
 	if (!when || strcmp(when, "lazy"))
-		pthread_once(&once, init);
+		pthread_once(&once, init_default);
 }
 
 struct tsct_clock *tsct_clock_default(void)
 {
+	/* Pairs with the release above. */
 	if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
-		pthread_once(&once, init);
-	return &the_clock.head;
+		pthread_once(&once, init_default);
+	return &default_clock.head;
 }

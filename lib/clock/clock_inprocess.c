@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clock that a process keeps for itself. It has no thread: whoever asks for
- * a time later than the last sample takes the next one, a few microseconds once
- * a second. Whoever finds somebody at it (another thread, or the code that our
- * signal handler interrupted) goes on with what there is.
+ * The in-process clock: the timekeeper of a process for which neither module
+ * nor daemon publishes a time. It has no thread: a conversion more than a
+ * second after the last sample takes the next one, which costs a few
+ * microseconds. If another thread, or the code that a signal handler
+ * interrupted, is taking a sample, the conversion uses the published state.
  *
- * What the estimator knows is kept twice: the next state of it is made beside
- * the one in force, which is whole at any moment. So a child after fork() has a
- * whole one, too, whatever the threads that did not come with it were doing;
- * and it learns of the fork, as the kernel empties the page of `shared`.
+ * The estimator exists twice: the next state is computed in the spare copy
+ * while the current one stays complete. So the child of a fork() has a complete
+ * one too, whatever the parent's other threads were doing. The child detects
+ * the fork because the kernel wipes the page of struct shared.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -19,132 +20,138 @@
 #include "clock_sample.h"
 #include "clock_source.h"
 
-/* A sample is good for as long. */
+/* Age of a sample after which the next one is taken */
 #define REFINE_NS	NS_PER_S
-/* After a disruption, or where a sample failed: try again so soon. */
+/* Delay of the next try after a disruption or a failed sample */
 #define RETRY_NS	10000000
-/* Lines begin so far ahead: more than it takes to publish one. */
+/* Lead of a new line, from now to its beginning: more than publishing takes */
 #define LEAD_NS		20000
-#define LEAD_FACTOR	4		/* where that was not enough */
-#define LEAD_MAX_NS	20e9		/* for debuggers */
-#define LEADS_MAX	11
-/* Samples that may be fed in a row to get over a disruption */
+#define LEAD_FACTOR	4		/* growth from one try to the next */
+#define LEAD_MAX_NS	20e9		/* long, for programs in a debugger */
+#define LEADS_MAX	11		/* tries */
+/* Samples taken in a row to recover from a disruption */
 #define FEEDS_MAX	3
 
-/* Emptied in a child by fork() */
+/* Wiped by the kernel in the child of a fork() */
 struct shared {
-	__u32 held;			/* somebody takes a sample */
-	__u32 known;			/* no fork since this was set */
+	__u32 held;			/* lock: a sample is being taken */
+	__u32 known;			/* 0: there was a fork() */
 };
 
-struct knowledge {
+struct estimate {
 	struct tsct_rate_estimator est;
 	struct tsct_sampler sampler;
-	struct tsct_sample first;	/* of two to start with */
+	struct tsct_sample first;	/* for start_late() */
 	bool started, has_first;
 };
 
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	struct shared spare;
+	struct shared spare;		/* where mmap() failed: not wiped */
 	const struct tsct_clock_ops *ops;
-	/* Set at the start */
-	__u64 refine_ticks, retry_ticks, lead_ticks, lead_max_ticks;
-	__u64 tried_tsc;		/* relaxed: a hint */
-	/* Of who holds `held` */
+	/* Constant after open */
+	__u64 refine_cycles, retry_cycles, lead_cycles, lead_max_cycles;
+	__u64 tried_cycles;		/* end of the last try; relaxed, a hint */
+	/* Under shared->held */
 	__u32 current;
-	struct knowledge known[2];
+	struct estimate estimates[2];
 };
 
-static __u64 read_stamp(const struct tsct_clock_inprocess *own)
+static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 {
-	return own->ops->stamp(own->ops->ctx);
+	return clock->ops->cycles(clock->ops->ctx);
 }
 
-/* ---- publishing -------------------------------------------------------- */
+/* ---- publishing --------------------------------------------------------- */
 
 /*
- * Readers' short cut ends where a sample is due, so that they come to refine().
+ * Ends the fast path where a sample is due: conversions after that take the
+ * slow path, which calls tsct_clock_inprocess_refine().
  */
-static void shorten(const struct tsct_clock_inprocess *own,
-		    struct tsct_clock_state *state)
+static void shorten_fast_path(const struct tsct_clock_inprocess *clock,
+			      struct tsct_clock_state *state)
 {
-	struct tsct_clock_params *pair = &state->real;
-	__s64 limit = (__s64)(pair->as_of_cycles + own->refine_ticks -
-			      pair->base_cycles);
+	struct tsct_clock_params *params = &state->real;
+	__s64 limit = (__s64)(params->as_of_cycles + clock->refine_cycles -
+			      params->base_cycles);
 
 	if (limit < 0)
 		limit = 0;
-	if (pair->fast_cycles > (__u64)limit)
-		pair->fast_cycles = (__u64)limit;
+	if (params->fast_cycles > (__u64)limit)
+		params->fast_cycles = (__u64)limit;
 }
 
 /*
- * A line begins in the future, where the one before it is then, so that nobody
- * sees time jump. Should its beginning have passed when all is ready (we were
- * preempted, or somebody single-steps us), it gets another one, later.
- * Returns 0, -ETIME or what tsct_segments_check() said.
+ * A new line begins in the future, at the time that the current one will have
+ * then, so that time does not jump. If its beginning has passed when it is
+ * ready to be published (this thread was preempted or is being single-stepped),
+ * it is made again with a longer lead. Returns 0, -ETIME or as
+ * tsct_segments_check().
  */
-static int publish(struct tsct_clock_inprocess *own, struct tsct_rate_estimator *est)
+static int publish(struct tsct_clock_inprocess *clock,
+		   struct tsct_rate_estimator *est)
 {
-	__u64 lead = own->lead_ticks, began, took;
+	__u64 lead = clock->lead_cycles, began, took;
 	struct tsct_clock_state last, next;
 	int tries, err = -ETIME;
 
-	if (tsct_latch_read(&own->area, &last))
+	if (tsct_latch_read(&clock->area, &last))
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
-		began = read_stamp(own);
+		began = read_cycles(clock);
 		tsct_rate_compose(est, began + lead, &next);
-		shorten(own, &next);
-		tsct_latch_stage(&own->area, &next);
-		took = read_stamp(own) - began;
+		shorten_fast_path(clock, &next);
+		tsct_latch_stage(&clock->area, &next);
+		took = read_cycles(clock) - began;
 		err = tsct_segments_check(&last, &next, began + took);
 		lead *= LEAD_FACTOR;
 		if (lead < 2 * took)
 			lead = 2 * took;
-		if (lead > own->lead_max_ticks)
-			lead = own->lead_max_ticks;
+		if (lead > clock->lead_max_cycles)
+			lead = clock->lead_max_cycles;
 	}
 	if (err) {
-		tsct_latch_repair(&own->area);
+		tsct_latch_repair(&clock->area);
 		return err;
 	}
-	tsct_latch_commit(&own->area);
+	tsct_latch_commit(&clock->area);
 	tsct_rate_published(est, &next);
 	return 0;
 }
 
-/* ---- taking samples ---------------------------------------------------- */
+/* ---- taking samples ----------------------------------------------------- */
 
-/* Without a start of 15 ms: it failed, and nobody has time for one now. */
-static int start_late(struct knowledge *know)
+/*
+ * Starts from two samples of separate calls: the calibration at open failed,
+ * and a conversion must not block for another one of 15 ms.
+ */
+static int start_late(struct estimate *estimate)
 {
-	struct tsct_sample samples[2] = { know->first };
+	struct tsct_sample samples[2] = { estimate->first };
 	int ret;
 
-	tsct_sampler_take(&know->sampler, &samples[1]);
-	if (!know->has_first) {
-		know->first = samples[1];
-		know->has_first = true;
+	tsct_sampler_take(&estimate->sampler, &samples[1]);
+	if (!estimate->has_first) {
+		estimate->first = samples[1];
+		estimate->has_first = true;
 		return -EAGAIN;
 	}
-	know->has_first = false;
-	ret = tsct_rate_start(&know->est, samples, 2);
-	know->started = ret >= 0;
+	estimate->has_first = false;
+	ret = tsct_rate_start(&estimate->est, samples, 2);
+	estimate->started = ret >= 0;
 	return ret;
 }
 
 /* An event begins a new epoch; another sample has to agree with it. */
-static int feed(struct knowledge *know)
+static int feed(struct estimate *estimate)
 {
 	int feeds, ret = -EAGAIN;
 
-	if (!know->started)
-		return start_late(know);
+	if (!estimate->started)
+		return start_late(estimate);
 	for (feeds = 0; feeds < FEEDS_MAX; feeds++) {
-		ret = tsct_sampler_feed(&know->sampler, &know->est);
+		ret = tsct_sampler_feed(&estimate->sampler, &estimate->est);
 		if (ret == TSCT_RATE_OK || ret < 0)
 			break;
 	}
@@ -152,159 +159,159 @@ static int feed(struct knowledge *know)
 }
 
 /*
- * In the child of a fork: a writer that did not come with it may have left the
- * page half-written, or written and the estimator not told.
+ * In the child of a fork: a thread that exists only in the parent may have left
+ * the page half written, or may have written it without updating the estimator.
  */
-static void take_over(struct tsct_clock_inprocess *own)
+static void recover_after_fork(struct tsct_clock_inprocess *clock)
 {
-	struct tsct_rate_estimator *est = &own->known[own->current].est;
+	struct tsct_rate_estimator *est = &clock->estimates[clock->current].est;
 	struct tsct_clock_state state;
 
-	tsct_latch_repair(&own->area);
-	if (!tsct_latch_read(&own->area, &state) && state.real.mult)
+	tsct_latch_repair(&clock->area);
+	if (!tsct_latch_read(&clock->area, &state) && state.real.mult)
 		tsct_rate_published(est, &state);
 }
 
-static void refine(struct tsct_clock_inprocess *own)
+static void refine(struct tsct_clock_inprocess *clock)
 {
-	struct knowledge *next = &own->known[!own->current];
+	struct estimate *next = &clock->estimates[!clock->current];
 	int err;
 
-	if (!own->shared->known)
-		take_over(own);
-	own->shared->known = 1;
-	*next = own->known[own->current];
+	if (!clock->shared->known)
+		recover_after_fork(clock);
+	clock->shared->known = 1;
+	*next = clock->estimates[clock->current];
 	if (feed(next) < 0) {
-		/* What it remembers for another start is worth keeping. */
+		/* Keeps the first sample for start_late(). */
 		if (!next->started)
-			own->current = !own->current;
+			clock->current = !clock->current;
 		return;
 	}
-	err = publish(own, &next->est);
-	/* A line that does not go on where the last one is: a new epoch, then */
+	err = publish(clock, &next->est);
+	/* The new line does not continue the published one: begin an epoch. */
 	if (err && err != -ETIME)
 		tsct_rate_disrupt(&next->est, TSCT_CAUSE_RESTART);
 	if (err != -ETIME)
-		own->current = !own->current;
+		clock->current = !clock->current;
 }
 
-void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *own)
+void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 {
-	/* Pairs with the release below: all is as the last holder left it. */
-	if (__atomic_exchange_n(&own->shared->held, 1, __ATOMIC_ACQUIRE))
+	/* Pairs with the release below: the last holder's stores are visible. */
+	if (__atomic_exchange_n(&clock->shared->held, 1, __ATOMIC_ACQUIRE))
 		return;
-	refine(own);
-	WRITE_ONCE(own->tried_tsc, read_stamp(own));
-	__atomic_store_n(&own->shared->held, 0, __ATOMIC_RELEASE);
+	refine(clock);
+	WRITE_ONCE(clock->tried_cycles, read_cycles(clock));
+	__atomic_store_n(&clock->shared->held, 0, __ATOMIC_RELEASE);
 }
 
-/* Was there a sample in the second before @stamp, and no disruption since? */
-static bool is_young(const struct tsct_clock_inprocess *own, __u64 stamp)
+/* True if there was a sample in the second before @cycles, and no disruption. */
+static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 {
 	/*
-	 * Not by the latch: the worst that comes of a torn reading is a sample
-	 * too many, or one at the next call.
+	 * Bypasses the latch: a torn read causes an extra sample at worst, or
+	 * delays one to the next call.
 	 */
 	const struct tsct_clock_state *state =
-		&own->area.copy[READ_ONCE(own->area.seq) & 1].state;
-	__u64 age = stamp - READ_ONCE(state->real.as_of_cycles);
+		&clock->area.copy[READ_ONCE(clock->area.seq) & 1].state;
+	__u64 age = cycles - READ_ONCE(state->real.as_of_cycles);
 	__u32 status = READ_ONCE(state->status);
 
-	return age <= own->refine_ticks && status != TSCT_STATUS_DISRUPTED &&
+	return age <= clock->refine_cycles && status != TSCT_STATUS_DISRUPTED &&
 		status != TSCT_STATUS_UNKNOWN;
 }
 
 /*
- * The stamp that somebody asks about is only a hint: it may be one of the past,
- * or of a future that no sample brings nearer. What counts is what the counter
- * says now. Behind its last sample it was set back; that is a disruption.
+ * @cycles is only a hint: it may be in the past, where no sample is needed, or
+ * in the future, where one now would not help. The counter decides. If it is
+ * behind the last sample it was set back, which is a disruption.
  */
-static bool due(const struct tsct_clock_inprocess *own, __u64 stamp)
+static bool is_due(const struct tsct_clock_inprocess *clock, __u64 cycles)
 {
 	__s64 since;
 	__u64 now;
 
-	if (likely(is_young(own, stamp)))
+	if (likely(is_recent(clock, cycles)))
 		return false;
-	now = read_stamp(own);
-	if (is_young(own, now))
+	now = read_cycles(clock);
+	if (is_recent(clock, now))
 		return false;
-	since = (__s64)(now - READ_ONCE(own->tried_tsc));
-	return since < 0 || since > (__s64)own->retry_ticks;
+	since = (__s64)(now - READ_ONCE(clock->tried_cycles));
+	return since < 0 || since > (__s64)clock->retry_cycles;
 }
 
-void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *own, __u64 stamp)
+void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
+				 __u64 cycles)
 {
-	if (unlikely(due(own, stamp)))
-		tsct_clock_inprocess_sample(own);
+	if (unlikely(is_due(clock, cycles)))
+		tsct_clock_inprocess_sample(clock);
 }
 
-/* ---- the beginning and the end ----------------------------------------- */
+/* ---- open and close ----------------------------------------------------- */
 
 /*
- * Kernels before 4.14 cannot empty a page at a fork. If a thread takes a sample
- * just then, the child never takes one, and goes on in holdover.
+ * Kernels before 4.14 cannot wipe a page at a fork. If a thread of the parent
+ * holds the lock at that moment, the child never takes a sample, and its clock
+ * goes into holdover.
  */
-static struct shared *map_shared(struct tsct_clock_inprocess *own)
+static struct shared *map_shared(struct tsct_clock_inprocess *clock)
 {
 	struct shared *shared = mmap(NULL, TSCT_PAGE_SIZE,
 				     PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (shared == MAP_FAILED)
-		return &own->spare;
+		return &clock->spare;
 	madvise(shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
 	return shared;
 }
 
-static void set_ticks(struct tsct_clock_inprocess *own, double ns_per_tick)
+struct tsct_clock_inprocess *
+tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 {
-	double ticks = ns_per_tick > 0 ? 1 / ns_per_tick : 1;
-
-	own->refine_ticks = (__u64)((double)REFINE_NS * ticks);
-	own->retry_ticks = (__u64)(RETRY_NS * ticks);
-	own->lead_ticks = (__u64)(LEAD_NS * ticks) + 1;
-	own->lead_max_ticks = (__u64)(LEAD_MAX_NS * ticks) + 1;
-}
-
-struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
-					   const struct tsct_clock_ops *ops)
-{
-	struct tsct_clock_inprocess *own = mmap(NULL, sizeof(*own),
-					  PROT_READ | PROT_WRITE,
-					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct tsct_clock_inprocess *clock = mmap(NULL, sizeof(*clock),
+						  PROT_READ | PROT_WRITE,
+						  MAP_PRIVATE | MAP_ANONYMOUS,
+						  -1, 0);
+	double cycles_per_ns = 1;
+	struct estimate *estimate;
 	__u8 boot_id[16] = { 0 };
-	struct knowledge *know;
 
-	if (own == MAP_FAILED)
+	if (clock == MAP_FAILED)
 		return NULL;
-	know = &own->known[0];
-	own->ops = ops;
-	own->shared = map_shared(own);
-	own->shared->known = 1;
-	tsct_boot_id(boot_id);	/* for the record: nobody else reads it */
-	tsct_latch_init(&own->area, boot_id, source, 0);
-	tsct_rate_init(&know->est, source, 0, TSCT_CAUSE_NONE);
-	/* A page that is not asked never goes void. */
-	know->est.void_cycles = 1ULL << 61;
-	tsct_sampler_init(&know->sampler, ops);
-	know->started = tsct_sampler_start(&know->sampler, &know->est) >= 0;
-	set_ticks(own, know->sampler.ns_per_tick);
-	own->tried_tsc = read_stamp(own);
-	if (know->started)
-		publish(own, &know->est);
-	return own;
+	estimate = &clock->estimates[0];
+	clock->ops = ops;
+	clock->shared = map_shared(clock);
+	clock->shared->known = 1;
+	tsct_boot_id(boot_id);	/* optional: no other process reads the page */
+	tsct_latch_init(&clock->area, boot_id, source, 0);
+	tsct_rate_init(&estimate->est, source, 0, TSCT_CAUSE_NONE);
+	/* Never void: without conversions there are no samples. */
+	estimate->est.void_cycles = 1ULL << 61;
+	tsct_sampler_init(&estimate->sampler, ops);
+	estimate->started =
+		tsct_sampler_start(&estimate->sampler, &estimate->est) >= 0;
+	if (estimate->sampler.ns_per_cycle > 0)
+		cycles_per_ns = 1 / estimate->sampler.ns_per_cycle;
+	clock->refine_cycles = (__u64)((double)REFINE_NS * cycles_per_ns);
+	clock->retry_cycles = (__u64)(RETRY_NS * cycles_per_ns);
+	clock->lead_cycles = (__u64)(LEAD_NS * cycles_per_ns) + 1;
+	clock->lead_max_cycles = (__u64)(LEAD_MAX_NS * cycles_per_ns) + 1;
+	clock->tried_cycles = read_cycles(clock);
+	if (estimate->started)
+		publish(clock, &estimate->est);
+	return clock;
 }
 
-void tsct_clock_inprocess_close(struct tsct_clock_inprocess *own)
+void tsct_clock_inprocess_close(struct tsct_clock_inprocess *clock)
 {
-	if (own->shared != &own->spare)
-		munmap(own->shared, TSCT_PAGE_SIZE);
-	munmap(own, sizeof(*own));
+	if (clock->shared != &clock->spare)
+		munmap(clock->shared, TSCT_PAGE_SIZE);
+	munmap(clock, sizeof(*clock));
 }
 
 const struct tsct_clock_page *
-tsct_clock_inprocess_page(const struct tsct_clock_inprocess *own)
+tsct_clock_inprocess_page(const struct tsct_clock_inprocess *clock)
 {
-	return &own->area;
+	return &clock->area;
 }

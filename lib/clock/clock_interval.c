@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lengths of time, by the counter and its rate alone. What somebody does to
- * the system clock meanwhile has no part in it.
+ * Intervals between two readings of the counter, by the counter's rate alone.
+ * Steps and slews of CLOCK_REALTIME have no effect on them.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 static __u64 rate_of(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_head *head)
 {
-	/* Stamps of something else by now: lengths of the old ones */
+	/* The source changed since: convert by the old source's rate. */
 	if (head->source != clock->head.source)
 		return clock->rate_mult;
 	if (head->rate_mult)
@@ -32,9 +32,9 @@ static __u64 rate_mult(const struct tsct_clock *head)
 	return rate_of(clock, &now);
 }
 
-int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t ticks)
+int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t cycles)
 {
-	return tsct_cycles_ns(rate_mult(clock), ticks);
+	return tsct_cycles_ns(rate_mult(clock), cycles);
 }
 
 int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns)
@@ -42,24 +42,25 @@ int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns)
 	return tsct_ns_cycles(rate_mult(clock), ns);
 }
 
-/* ---- what happened between two stamps ----------------------------------- */
+/* ---- disruptions between two readings ----------------------------------- */
 
-/* These neither stop the counter nor change its rate. */
-static bool harmless(__u32 cause)
+/* True if the counter neither stops nor changes its rate. */
+static bool keeps_counting(__u32 cause)
 {
 	return cause == TSCT_CAUSE_NONE || cause == TSCT_CAUSE_STEP ||
 		cause == TSCT_CAUSE_FAKE;
 }
 
 /*
- * Did an epoch begin in (from, to] that puts the ticks in doubt? Every line
- * names the cause of its epoch, so that the first one of an epoch tells.
+ * True if an epoch began in (from, to] whose cause affects the counter. The
+ * first segment of an epoch holds its cause, as they all do.
  */
-static bool disturbed(const struct tsct_clock_copy *copy, __u64 from, __u64 to)
+static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
+			      __u64 to)
 {
 	__u32 nr = READ_ONCE(copy->nr_segments), i;
 
-	if (!harmless(READ_ONCE(copy->state.cause)) &&
+	if (!keeps_counting(READ_ONCE(copy->state.cause)) &&
 	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - from) > 0 &&
 	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - to) <= 0)
 		return true;
@@ -70,7 +71,7 @@ static bool disturbed(const struct tsct_clock_copy *copy, __u64 from, __u64 to)
 		__u64 base = READ_ONCE(s->base_cycles);
 
 		if (READ_ONCE(s->epoch) != READ_ONCE(s[-1].epoch) &&
-		    !harmless(READ_ONCE(s->cause)) &&
+		    !keeps_counting(READ_ONCE(s->cause)) &&
 		    (__s64)(base - from) > 0 && (__s64)(base - to) <= 0)
 			return true;
 	}
@@ -84,7 +85,7 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 	struct tsct_clock_time a, b;
 	__u32 flags = 0;
 
-	/* Too old, or too new, to know what happened there */
+	/* Older or newer than all that is known */
 	if (tsct_latch_lookup(page, from, &a) ||
 	    tsct_latch_lookup(page, to, &b))
 		return TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED;
@@ -92,19 +93,20 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 		flags |= TSCT_INTERVAL_EPOCHS;
 	if (a.status == TSCT_STATUS_DISRUPTED ||
 	    b.status == TSCT_STATUS_DISRUPTED ||
-	    disturbed(&page->copy[head->seq & 1], from, to))
+	    counter_disrupted(&page->copy[head->seq & 1], from, to))
 		flags |= TSCT_INTERVAL_DISRUPTED;
 	return flags;
 }
 
-/* ---- counters that are apart -------------------------------------------- */
+/* ---- skewed counters ---------------------------------------------------- */
 
 /*
- * Both stamps as the CPU that the others are compared with would have taken
- * them. Returns ticks to add to the interval, and their error.
+ * Correction of an interval from a reading on CPU @from to one on @to, in
+ * cycles to add, as if both were readings on the reference CPU.
+ * @ret_error: bound of its error, in cycles
  */
-static __s64 correct(const struct tsct_clock_full *clock, __u32 from, __u32 to,
-		     bool skewed, __u64 *ret_error)
+static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,
+			     __u32 to, bool skewed, __u64 *ret_error)
 {
 	__s64 skew_from, skew_to;
 	__u64 error_from, error_to;
@@ -124,40 +126,36 @@ static __s64 correct(const struct tsct_clock_full *clock, __u32 from, __u32 to,
 	return 0;
 }
 
-static __u64 scaled(tsct_u128 value, __u64 factor, __u64 unit)
+/* value * factor / unit, rounded up, saturating; @value is below 2^64 */
+static __u64 scale_up(tsct_u128 value, __u64 factor, __u64 unit)
 {
-	/* Both below 2^64: no overflow; rounded up */
 	tsct_u128 product = value * factor;
 	tsct_u128 ret = product / unit + !!(product % unit);
 
 	return ret > UINT64_MAX ? UINT64_MAX : (__u64)ret;
 }
 
-static __u64 ticks_ns_up(__u64 mult, __u64 ticks)
+/* Upper bound of @cycles in ns, saturating */
+static __u64 cycles_ns_up(__u64 mult, __u64 cycles)
 {
-	tsct_u128 product = (tsct_u128)ticks * mult;
+	tsct_u128 product = (tsct_u128)cycles * mult;
 	tsct_u128 ns = (product >> TSCT_CLOCK_SHIFT) + 1;
 
-	return !ticks ? 0 : ns > UINT64_MAX ? UINT64_MAX : (__u64)ns;
+	return !cycles ? 0 : ns > UINT64_MAX ? UINT64_MAX : (__u64)ns;
 }
 
-static __u64 sum(__u64 a, __u64 b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-static void measure(const struct tsct_clock_full *clock,
-		    const struct tsct_clock_head *head,
-		    const struct tsct_time_point *from,
-		    const struct tsct_time_point *to,
-		    struct tsct_interval *ret)
+static void measure_interval(const struct tsct_clock_full *clock,
+			     const struct tsct_clock_head *head,
+			     const struct tsct_time_point *from,
+			     const struct tsct_time_point *to,
+			     struct tsct_interval *ret)
 {
 	bool skewed = head->flags & TSCT_CLOCK_SKEWED;
 	__u64 mult = rate_of(clock, head), error, length;
-	__s64 ticks = (__s64)(to->cycles - from->cycles);
+	__s64 cycles = (__s64)(to->cycles - from->cycles);
 
 	*ret = (struct tsct_interval) { 0 };
-	if (ticks >= 0)
+	if (cycles >= 0)
 		ret->flags = flags_between(clock->head.page, head, from->cycles,
 					   to->cycles);
 	else
@@ -165,14 +163,16 @@ static void measure(const struct tsct_clock_full *clock,
 					   from->cycles);
 	if (skewed && (from->cpu != to->cpu || from->cpu == TSCT_CPU_ANY))
 		ret->flags |= TSCT_INTERVAL_SKEWED;
-	ticks = (__s64)((__u64)ticks +
-			(__u64)correct(clock, from->cpu, to->cpu, skewed,
-				       &error));
-	ret->ns = tsct_cycles_ns(mult, ticks);
+	cycles = (__s64)((__u64)cycles +
+			 (__u64)skew_correction(clock, from->cpu, to->cpu,
+						skewed, &error));
+	ret->ns = tsct_cycles_ns(mult, cycles);
 	length = ret->ns < 0 ? 0 - (__u64)ret->ns : (__u64)ret->ns;
-	/* One for what is cut off */
-	ret->error_ns = sum(ticks_ns_up(mult, error),
-			    sum(scaled(length, head->rate_error_ppt, PPT), 1));
+	/* The error of the rate, and 1 ns for truncation */
+	ret->error_ns = tsct_add_saturating(
+		scale_up(length, head->rate_error_ppt, PPT), 1);
+	ret->error_ns = tsct_add_saturating(ret->error_ns,
+					    cycles_ns_up(mult, error));
 	if (!head->rate_mult) {
 		ret->flags |= TSCT_INTERVAL_GUESSED;
 		ret->error_ns = UINT64_MAX;
@@ -189,15 +189,15 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 	struct tsct_clock_head head;
 	int tries;
 
-	if (full->own)
-		tsct_clock_inprocess_refine(full->own, to->cycles);
+	if (full->inprocess)
+		tsct_clock_inprocess_refine(full->inprocess, to->cycles);
 	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
 		if (tsct_clock_head(clock->page, &head) ||
 		    head.status == TSCT_STATUS_UNKNOWN)
 			return -EAGAIN;
 		if (head.source != clock->source)
 			return -ESTALE;
-		measure(full, &head, from, to, &interval);
+		measure_interval(full, &head, from, to, &interval);
 		if (!tsct_clock_same(clock->page, &head))
 			continue;
 		*ret_interval = interval;

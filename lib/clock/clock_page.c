@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Checks of a clock area from the module or the daemon, and its mapping. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -29,8 +30,9 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * Root, us, or whom root has appointed: the owner of a directory that stands in
- * one which only root may change. That is how a service has one of its own.
+ * True for root, for this user, and for the owner of @dir if only root can
+ * write to the directory above: so root gave that user a directory of its own,
+ * as for a system service.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {
@@ -45,7 +47,7 @@ static bool is_trusted(uid_t owner, const char *dir)
 		!stat(path, &above) && !above.st_uid && !(above.st_mode & 022);
 }
 
-/* Is an open clock file fit to be mapped, as far as can be told from outside? */
+/* Checks type, size, owner and permissions of an open clock file. */
 static int check_fd(int fd, const char *dir)
 {
 	struct stat st;
@@ -62,8 +64,8 @@ static int check_fd(int fd, const char *dir)
 	return 0;
 }
 
-static int map(int fd, off_t offset, size_t size,
-	       const struct tsct_clock_page **ret_page)
+static int map_page(int fd, off_t offset, size_t size,
+		    const struct tsct_clock_page **ret_page)
 {
 	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, offset);
 
@@ -74,14 +76,14 @@ static int map(int fd, off_t offset, size_t size,
 }
 
 /*
- * The first page says how much there is. What says so may lie, or change its
- * mind: it is read once, and what has been mapped is the measure from then on.
+ * Reads the area's size from its first page. The page may be wrong and may
+ * change: it is read once, and only the mapped size counts afterwards.
  */
 static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
 {
 	const struct tsct_clock_page *page = NULL;
 	__u64 cpus_offset;
-	int err = map(fd, offset, TSCT_PAGE_SIZE, &page);
+	int err = map_page(fd, offset, TSCT_PAGE_SIZE, &page);
 
 	if (err)
 		return err;
@@ -105,14 +107,14 @@ static int check_figures(const struct tsct_clock_page *page)
 	if (!copy)
 		return -ENOMEM;
 	err = tsct_latch_read_copy(page, copy);
-	/* Where it cannot be read, somebody scribbles over it. */
+	/* A copy that cannot be read is being overwritten without an end. */
 	if (err || tsct_segments_valid(copy))
 		err = -EINVAL;
 	free(copy);
 	return err;
 }
 
-/* Does it say something now? The figures of another boot are not looked at. */
+/* Checks that the page, which is of this boot, holds a valid time now. */
 static int check_state(const struct tsct_clock_page *page)
 {
 	struct tsct_clock_state state;
@@ -130,13 +132,13 @@ static int check_state(const struct tsct_clock_page *page)
 }
 
 /*
- * The rest of an area whose size is known.
- * @boot_id: NULL: a module cannot be of another boot.
+ * Maps an area of known size, and checks it.
+ * @boot_id: NULL for the module, which cannot be of another boot
  */
 static int map_area(int fd, off_t offset, const __u8 *boot_id,
 		    struct tsct_clock_area *area)
 {
-	int err = map(fd, offset, area->size, &area->page);
+	int err = map_page(fd, offset, area->size, &area->page);
 
 	if (err)
 		return err;
@@ -149,7 +151,8 @@ static int map_area(int fd, off_t offset, const __u8 *boot_id,
 	return err;
 }
 
-static int explain(int err, const char *what, char *why, size_t size)
+/* Writes the reason for @err to @why. Returns the error for the caller. */
+static int explain(int err, const char *path, char *why, size_t size)
 {
 	const char *text;
 
@@ -159,35 +162,35 @@ static int explain(int err, const char *what, char *why, size_t size)
 	case -ENOENT:
 	case -ENODEV:
 	case -ENXIO:
-		text = "is not there";
+		text = "does not exist";
 		err = -ENOENT;
 		break;
 	case -EAGAIN:
-		text = "holds no time yet; is tsctraced running?";
+		text = "holds no time yet; check that tsctraced is running";
 		break;
 	case -ETIME:
-		text = "holds a time too old to go by; is tsctraced running?";
+		text = "has expired; check that tsctraced is running";
 		err = -EAGAIN;
 		break;
 	case -EOPNOTSUPP:
-		text = "counts TSC, which this process may not read";
+		text = "is based on the TSC, which this process may not read";
 		break;
 	case -ESTALE:
-		text = "is of another boot; is tsctraced running?";
+		text = "is of another boot; check that tsctraced is running";
 		break;
 	case -ELOOP:
-		text = "is a symbolic link; none is followed; remove it, and start"
-			" tsctraced again";
+		text = "is a symbolic link, which is not followed; remove it "
+			"and restart tsctraced";
 		break;
 	case -EINVAL:
-		text = "is no clock page of this version, or holds figures that"
-			" cannot be true";
+		text = "is not a clock page of this version, or its figures are "
+			"not credible";
 		break;
 	default:
 		text = strerror(-err);
 		break;
 	}
-	snprintf(why, size, "%s %s", what, text);
+	snprintf(why, size, "%s %s", path, text);
 	return err;
 }
 
@@ -223,7 +226,7 @@ static int check_length(int fd, const struct tsct_clock_area *area)
 static int map_file(const char *dir, const char *path,
 		    struct tsct_clock_area *ret_area)
 {
-	/* O_NONBLOCK: a FIFO put in its place would have us wait. */
+	/* O_NONBLOCK: opening a FIFO in its place would block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	__u8 boot_id[16];
 	int err;
@@ -233,7 +236,7 @@ static int map_file(const char *dir, const char *path,
 	err = check_fd(fd, dir);
 	if (!err)
 		err = tsct_boot_id(boot_id);
-	/* Before anything behind the first page is touched */
+	/* Before anything after the first page is read */
 	if (!err)
 		err = read_size(fd, 0, ret_area);
 	if (!err)
@@ -253,9 +256,8 @@ int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 	snprintf(path, sizeof(path), "%s/%s", dir, TSCT_CLOCK_FILE);
 	err = map_file(dir, path, ret_area);
 	if (err == -EACCES)
-		snprintf(why, size, "%s may not be read, or others than its "
-			 "owner may write it, or who owns it was not appointed by"
-			 " root", path);
+		snprintf(why, size, "%s is not readable, or users other than its "
+			 "owner may write it, or its owner is not trusted", path);
 	else
 		err = explain(err, path, why, size);
 	return err;

@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding a clock page that can be believed. */
-#ifndef TSCT_CLOCKPAGE_H
-#define TSCT_CLOCKPAGE_H
+/* Mapping of a published clock area, after checks that it can be trusted. */
+#ifndef TSCT_CLOCK_PAGE_H
+#define TSCT_CLOCK_PAGE_H
 
 #include <stddef.h>
 #include <tsctrace/abi.h>
 
-/* Where daemon, library and tools meet: $TSCTRACE_RUN_DIR, else this. */
+/* Run-time directory of daemon, library and tools: see tsct_run_dir() */
 #define TSCT_RUN_DIR		"/run/tsctrace"
 #define TSCT_CLOCK_FILE		"clock"
 #define TSCT_SOCKET_FILE	"tsctraced.sock"
 
-/* An area that was found to be one, mapped read-only */
+/* A checked clock area, mapped read-only */
 struct tsct_clock_area {
 	const struct tsct_clock_page *page;
-	size_t size;			/* bytes that are mapped */
-	__u32 nr_cpus;			/* entries behind cpus_offset */
+	size_t size;			/* mapped bytes */
+	__u32 nr_cpus;			/* entries of its table of CPUs */
 };
 
-/* The directory, from the environment unless that is not to be trusted */
+/*
+ * $TSCTRACE_RUN_DIR, else TSCT_RUN_DIR. Programs that run with more privileges
+ * than their caller ignore the environment.
+ */
 const char *tsct_run_dir(void);
 
 /*
- * tsct_clock_area_map_module, tsct_clock_area_map_file - map a clock area
- * @dir: where the daemon's file is
- * @why: a clause that names what is wrong, on failure
+ * tsct_clock_area_map_module - map the module's clock area
+ * tsct_clock_area_map_file - map the daemon's clock file
+ * @dir: run-time directory of the daemon
+ * @why: on failure, the reason as a clause
  *
- * The file must be a regular one of the right size, of this boot, written by
- * nobody but its owner: root, this user, or who owns @dir, if that stands in a
- * directory that only root may change. The figures must be possible ones.
- * Returns 0, or -errno: -ENOENT: no such provider, -EAGAIN: nothing is
- * published, -ESTALE: another boot's, -EINVAL: no clock area, -EACCES: whoever
- * owns it is not to be trusted.
+ * The file must be a regular one of the right size and this boot. Only its
+ * owner may have write permission: root, this user, or the owner of @dir if
+ * only root can write to the directory above. The figures must be credible.
+ * Returns 0 or -errno: -ENOENT: no such provider; -EAGAIN: no valid time is
+ * published; -ESTALE: of another boot; -EINVAL: not a clock area; -EACCES: not
+ * readable, or its owner is not trusted.
  *
- * Whoever may write the file may also cut it off under our feet, and reading
- * beyond its end is SIGBUS; which is why not everybody's are taken, and why the
- * daemon never truncates one but puts another in its place.
+ * The owner is checked because a writer could also truncate the file, and
+ * reading a mapping beyond the end of its file raises SIGBUS. The daemon
+ * replaces its file and never truncates it.
  */
 int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
 			  size_t size);
@@ -43,4 +47,4 @@ int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 			char *why, size_t size);
 void tsct_clock_area_unmap(const struct tsct_clock_area *area);
 
-#endif /* TSCT_CLOCKPAGE_H */
+#endif /* TSCT_CLOCK_PAGE_H */

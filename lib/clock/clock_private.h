@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind struct tsct_clock; for the files clock*.c. */
+/* The implementation of struct tsct_clock; for the files clock*.c. */
 #ifndef TSCT_CLOCK_PRIVATE_H
 #define TSCT_CLOCK_PRIVATE_H
 
@@ -10,7 +10,7 @@
 
 #define NS_PER_S	1000000000LL
 
-/* How often somebody who keeps overtaking us may do so */
+/* Reads of the page before giving up, if a writer changes it during each */
 #define TSCT_OVERTAKEN_MAX	16
 
 enum origin {
@@ -25,39 +25,45 @@ struct tsct_clock_ops;
 struct tsct_clock_full {
 	struct tsct_clock head;		/* first: it is what users hold */
 	enum origin origin;
-	bool forever;			/* closing it does nothing */
-	struct tsct_clock_area area;	/* the head's page; unmapped at close */
-	struct tsct_clock_inprocess *own;	/* ORIGIN_PROCESS, or NULL */
-	__u64 rate_mult;		/* as it was at first; never 0 */
-	char why[640];
+	bool forever;			/* the default clock: never closed */
+	struct tsct_clock_area area;	/* mapping of head.page */
+	struct tsct_clock_inprocess *inprocess;	/* ORIGIN_PROCESS; else NULL */
+	__u64 rate_mult;		/* rate when opened; never 0 */
+	char why[640];			/* tsct_clock_reason() */
 };
 
-/* The head is the first member. Users hold it const, our own page changes. */
+/*
+ * Users hold the head, which is the first member, as const; the in-process
+ * clock behind it changes nevertheless.
+ */
 static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c)
 {
 	return (struct tsct_clock_full *)(uintptr_t)c;
 }
 
-/* Makes a zeroed one the best clock there is. Never fails. */
+/*
+ * Sets up a zeroed clock with the best origin available. Never fails: without
+ * memory for an in-process clock, the page says that the time is unknown.
+ */
 void tsct_clock_init(struct tsct_clock_full *clock);
 void tsct_clock_fini(struct tsct_clock_full *clock);
 
-/* ---- the page, word by word -------------------------------------------- */
+/* ---- the page, field by field ------------------------------------------- */
 
-/* What of the state decides how stamps are to be converted */
+/* The fields of a state that decide how cycles are converted */
 struct tsct_clock_head {
 	__u64 seq;
 	__u32 status, epoch, source, cause, flags;
-	__u64 as_of_cycles, mult;		/* of the real pair */
-	__u64 rate_mult;		/* 0 where nothing better than mult is */
+	__u64 as_of_cycles, mult;	/* of the clock_params of REALTIME */
+	__u64 rate_mult;		/* 0: no better rate than mult */
 	__u64 rate_error_ppt;
 };
 
-/* Returns 0 or -EAGAIN: somebody writes without an end. */
+/* Returns 0 or -EAGAIN: a writer changed the page during every try. */
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
 
-/* Is the page as it was when @head was read? Pairs with the latch's writer. */
+/* True if the page has not changed since @head was read: see the latch. */
 static inline bool tsct_clock_same(const struct tsct_clock_page *page,
 				   const struct tsct_clock_head *head)
 {
@@ -66,33 +72,44 @@ static inline bool tsct_clock_same(const struct tsct_clock_page *page,
 }
 
 /*
- * tsct_clock_skew - how far the counter of @cpu is ahead of that of the CPU
- * that the others are compared with, and how well that is known, in ticks.
- * -EXDEV: not known at all.
+ * tsct_clock_skew - counter of @cpu minus that of the reference CPU, in cycles
+ * @ret_error: bound of its error
+ *
+ * Returns 0 or -EXDEV: unknown.
  */
 int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 		    __s64 *ret_skew, __u64 *ret_error);
 
-/* The worst of all CPUs', error included */
+/* Largest skew of any CPU, including its error, in cycles */
 __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock);
 
-/* ---- the clock that the process keeps itself ---------------------------- */
-
-/* Calibrates: takes up to 20 ms. NULL: no memory. */
-struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
-					   const struct tsct_clock_ops *ops);
-void tsct_clock_inprocess_close(struct tsct_clock_inprocess *own);
-const struct tsct_clock_page *
-tsct_clock_inprocess_page(const struct tsct_clock_inprocess *own);
-
-/* Takes a sample now, unless somebody is at it. Wait-free, signal safe. */
-void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *own);
+/* ---- the in-process clock ----------------------------------------------- */
 
 /*
- * tsct_clock_inprocess_refine - somebody wants to know about @stamp: if the last
- * sample is too old for that, and nobody else is at it, take the next one.
- * Wait-free, signal safe.
+ * tsct_clock_inprocess_open - calibrate, which takes up to 20 ms, and publish
+ * @ops: for @source; must remain valid until the clock is closed
+ *
+ * NULL: out of memory.
  */
-void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *own, __u64 stamp);
+struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
+					   const struct tsct_clock_ops *ops);
+void tsct_clock_inprocess_close(struct tsct_clock_inprocess *clock);
+
+/* Valid until the clock is closed. */
+const struct tsct_clock_page *
+tsct_clock_inprocess_page(const struct tsct_clock_inprocess *clock);
+
+/*
+ * Takes a sample now, unless another thread or the code that a signal handler
+ * interrupted is taking one. Wait-free, signal safe.
+ */
+void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock);
+
+/*
+ * tsct_clock_inprocess_refine - take a sample if the last one is too old for
+ * a conversion of @cycles. Wait-free, signal safe.
+ */
+void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
+				 __u64 cycles);
 
 #endif /* TSCT_CLOCK_PRIVATE_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Brackets of the system's clocks: their search, and the calibration. */
 #include "lib/core/rate_estimator.h"
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
@@ -7,27 +8,36 @@
 #include <string.h>
 #include <x86intrin.h>
 
-#define TRIES		64
-#define TRIES_MIN	3
-#define GOOD_ENOUGH	16
-#define DITHER		16
-#define SEARCH_NS	1000000		/* no longer than this, if it can be */
-#define SLEWED		1e-3		/* what tries may differ by, relatively: */
-#define UNSURE		4e-4		/* as the rate is not known; slews do the rest */
+/* One search */
+#define TRIES		64		/* at most */
+#define TRIES_MIN	3		/* even beyond SEARCH_NS */
+#define GOOD_ENOUGH	16		/* good tries that end it */
+#define DITHER		16		/* different pauses between tries */
+#define SEARCH_NS	1000000		/* duration */
+/* Width of a good try: initial value and range */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
 #define LIMIT_NS_MAX	1e7
+/*
+ * Largest relative error of the time between two tries by the known rate: that
+ * of the rate itself is below RATE_ERROR, slewing accounts for the rest.
+ */
+#define SPAN_ERROR	1e-3
+#define RATE_ERROR	4e-4
 
+/* The calibration */
 #define START_SAMPLES	16		/* 15 intervals */
-#define START_SAMPLES_MIN 4
+#define START_SAMPLES_MIN 4		/* even beyond START_NS */
 #define START_SLEEP_NS	1000000
 #define START_NS	18000000
 
+/* ---- the system's clocks ------------------------------------------------ */
+
 /*
- * RDTSCP waits until everything before it is done. Plain RDTSC was seen to run
- * backwards from one thread to another.
+ * RDTSCP waits for all preceding instructions. Plain RDTSC was observed to run
+ * backwards between threads.
  */
-static __u64 stamp_tsc(void *ctx)
+static __u64 read_tsc(void *ctx)
 {
 	unsigned int aux;
 
@@ -44,17 +54,17 @@ static __s64 clock_ns(void *ctx, clockid_t clock)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-static __u64 stamp_raw(void *ctx)
+static __u64 read_raw(void *ctx)
 {
 	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC_RAW);
 }
 
-static __u64 stamp_monotonic(void *ctx)
+static __u64 read_monotonic(void *ctx)
 {
 	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC);
 }
 
-static __u64 stamp_realtime(void *ctx)
+static __u64 read_realtime(void *ctx)
 {
 	return (__u64)clock_ns(ctx, CLOCK_REALTIME);
 }
@@ -67,14 +77,14 @@ static void sleep_ns(void *ctx, __u64 ns)
 	};
 
 	(void)ctx;
-	nanosleep(&ts, NULL);	/* cut short by a signal: a shorter interval */
+	nanosleep(&ts, NULL);	/* a signal may make the interval shorter */
 }
 
-/* Names that matter to us; any other one is as good as none. */
+/* The kernel's clocksources whose properties matter here */
 static const struct {
 	const char *name;
-	bool locked;		/* counts what RDTSCP reads */
-	double resolution_ns;		/* its period, where that is not below 1 ns */
+	bool locked;		/* counts the counter that RDTSCP reads */
+	double resolution_ns;		/* resolution, if not below 1 ns */
 } clocksources[] = {
 	{ "tsc", true, 1 },
 	{ "tsc-early", true, 1 },
@@ -103,12 +113,12 @@ static const char *clocksource(void *ctx)
 }
 
 static const struct tsct_clock_ops real_ops[TSCT_SOURCE_NR] = {
-#define OPS(fn)	{ .stamp = fn, .clock_ns = clock_ns, .sleep_ns = sleep_ns, \
+#define OPS(fn)	{ .cycles = fn, .clock_ns = clock_ns, .sleep_ns = sleep_ns, \
 		  .clocksource = clocksource }
-	[TSCT_SOURCE_TSC] = OPS(stamp_tsc),
-	[TSCT_SOURCE_MONOTONIC_RAW] = OPS(stamp_raw),
-	[TSCT_SOURCE_MONOTONIC] = OPS(stamp_monotonic),
-	[TSCT_SOURCE_REALTIME] = OPS(stamp_realtime),
+	[TSCT_SOURCE_TSC] = OPS(read_tsc),
+	[TSCT_SOURCE_MONOTONIC_RAW] = OPS(read_raw),
+	[TSCT_SOURCE_MONOTONIC] = OPS(read_monotonic),
+	[TSCT_SOURCE_REALTIME] = OPS(read_realtime),
 };
 
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source)
@@ -121,9 +131,11 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source)
 __u64 tsct_cycles_read(unsigned int source)
 {
 	if (source == TSCT_SOURCE_TSC)
-		return stamp_tsc(NULL);
-	return tsct_clock_ops_real(source)->stamp(NULL);
+		return read_tsc(NULL);
+	return tsct_clock_ops_real(source)->cycles(NULL);
 }
+
+/* ---- brackets ----------------------------------------------------------- */
 
 void tsct_sampler_init(struct tsct_sampler *sampler,
 		       const struct tsct_clock_ops *ops)
@@ -134,12 +146,13 @@ void tsct_sampler_init(struct tsct_sampler *sampler,
 	};
 }
 
-static void adapt(struct tsct_sampler *sampler, unsigned int good,
-		  double best_ns)
+/* Sets the limit for the next search; @good: good tries in this one */
+static void adapt_limit(struct tsct_sampler *sampler, unsigned int good,
+			double best_ns)
 {
 	double limit = sampler->limit_ns;
 
-	if (sampler->ns_per_tick <= 0)
+	if (sampler->ns_per_cycle <= 0)
 		return;
 	limit = good ? limit * 7 / 8 : limit * 2;
 	if (limit < best_ns * 5 / 4)
@@ -151,18 +164,19 @@ static void adapt(struct tsct_sampler *sampler, unsigned int good,
 	sampler->limit_ns = limit;
 }
 
-static void take(const struct tsct_clock_ops *ops, clockid_t clock,
-		 struct tsct_bracket *ret_bracket)
+static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
+			 struct tsct_bracket *ret_bracket)
 {
-	ret_bracket->before = ops->stamp(ops->ctx);
+	ret_bracket->before = ops->cycles(ops->ctx);
 	ret_bracket->ns = ops->clock_ns(ops->ctx, clock);
-	ret_bracket->after = ops->stamp(ops->ctx);
+	ret_bracket->after = ops->cycles(ops->ctx);
 }
 
 /*
- * Many counters go in steps (of 10 ns, on some machines), and a search is a loop
- * that can fall into step with them: all tries are then cut in the same place,
- * those of the next search in another. Pauses of different length keep it out.
+ * Some counters advance in steps (of 10 ns on some machines), and the loop of a
+ * search can fall into phase with them: all tries are then truncated in the
+ * same way, those of the next search in another. Pauses of varying length
+ * prevent that.
  */
 static void dither(unsigned int try)
 {
@@ -172,10 +186,10 @@ static void dither(unsigned int try)
 		left--;
 }
 
-/* Tries around one clock, and the narrowest of them */
+/* The tries of one search */
 struct tries {
 	struct tsct_bracket all[TRIES];
-	unsigned int nr, best;
+	unsigned int nr, best;		/* best: index of the narrowest */
 };
 
 static void search(struct tsct_sampler *sampler, clockid_t clock,
@@ -186,15 +200,15 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	struct tsct_bracket *now = &tries->all[0];
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
-	take(sampler->ops, clock, now);	/* cold: wide for no reason */
+	take_bracket(sampler->ops, clock, now);	/* wide: the caches are cold */
 	tries->best = 0;
 	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
 		now = &tries->all[tries->nr];
 		dither(tries->nr);
-		take(sampler->ops, clock, now);
+		take_bracket(sampler->ops, clock, now);
 		width = (double)(now->after - now->before) *
-			sampler->ns_per_tick;
-		if (sampler->ns_per_tick > 0 && width <= limit)
+			sampler->ns_per_cycle;
+		if (sampler->ns_per_cycle > 0 && width <= limit)
 			good++;
 		if (tsct_bracket_narrower(now, &tries->all[tries->best]))
 			tries->best = tries->nr;
@@ -203,45 +217,45 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 			break;
 	}
 	now = &tries->all[tries->best];
-	best = (double)(now->after - now->before) * sampler->ns_per_tick;
-	adapt(sampler, good, best);
+	best = (double)(now->after - now->before) * sampler->ns_per_cycle;
+	adapt_limit(sampler, good, best);
 }
 
-static double apart(__u64 a, __u64 b)
+static double difference(__u64 a, __u64 b)
 {
 	return (double)(__s64)(a - b);
 }
 
 /*
- * Each try bounds the clock from both sides, as seen from the narrowest: what
- * is tightest of all is tighter than any one alone. Distances between tries are
- * less than known by as much as the clock may be slewed. Returns the largest
- * one, in ticks, that mattered.
+ * Each try, moved to the time of the narrowest by @rate, bounds the clock from
+ * both sides; their intersection is narrower than any single one. The times
+ * between tries have an error of SPAN_ERROR. Returns the longest of them that
+ * contributed, in cycles.
  */
 static double intersect(const struct tries *tries, double rate,
 			struct tsct_bracket *bracket)
 {
 	const struct tsct_bracket *best = &tries->all[tries->best], *one;
-	double first = 0, last = apart(best->after, best->before);
-	double low, high, ns, slack, low_span = 0, high_span = 0;
+	double first = 0, last = difference(best->after, best->before);
+	double low, high, since, slack, low_span = 0, high_span = 0;
 	unsigned int i;
 
 	for (i = 0; i < tries->nr; i++) {
 		one = &tries->all[i];
-		ns = (double)(one->ns - best->ns) / rate;
-		slack = tsct_magnitude(ns) * SLEWED;
-		low = apart(one->before, best->before) - ns - slack;
-		high = apart(one->after, best->before) - ns + slack;
+		since = (double)(one->ns - best->ns) / rate;
+		slack = tsct_magnitude(since) * SPAN_ERROR;
+		low = difference(one->before, best->before) - since - slack;
+		high = difference(one->after, best->before) - since + slack;
 		if (low > first) {
 			first = low;
-			low_span = tsct_magnitude(ns);
+			low_span = tsct_magnitude(since);
 		}
 		if (high < last) {
 			last = high;
-			high_span = tsct_magnitude(ns);
+			high_span = tsct_magnitude(since);
 		}
 	}
-	/* Nothing is left: it was set meanwhile, or slewed fast. */
+	/* Empty: the clock was set meanwhile, or slewed fast. */
 	if (first > last + 1)
 		return 0;
 	last = tsct_larger(first, last);
@@ -253,8 +267,8 @@ static double intersect(const struct tries *tries, double rate,
 void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 			  struct tsct_bracket *ret_bracket)
 {
-	double rate = clock == CLOCK_REALTIME ? sampler->real_per_tick :
-		sampler->raw_per_tick;
+	double rate = clock == CLOCK_REALTIME ? sampler->real_per_cycle :
+		sampler->raw_per_cycle;
 	struct tries tries;
 
 	search(sampler, clock, &tries);
@@ -292,15 +306,17 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 	ret_sample->span = sampler->span;
 }
 
-/* What the kernel makes its clocks of decides what they can say. */
-static void look_at_kernel(const struct tsct_sampler *sampler,
-			   struct tsct_rate_estimator *est)
+/* ---- calibration -------------------------------------------------------- */
+
+/* Resolution of the kernel's clocks, and whether they count the TSC too */
+static void set_clocksource(const struct tsct_sampler *sampler,
+			    struct tsct_rate_estimator *est)
 {
 	const struct tsct_clock_ops *ops = sampler->ops;
 	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
 	size_t i;
 
-	/* Other sources count what the kernel's clocks are made of. */
+	/* The other sources are clocks of the kernel themselves. */
 	if (est->state.source != TSCT_SOURCE_TSC)
 		return;
 	est->locked = false;
@@ -314,47 +330,50 @@ static void look_at_kernel(const struct tsct_sampler *sampler,
 }
 
 /*
- * How fast the counter is, to within a thousandth, so that tries can be
- * compared. A short one, or one that was kept from running, is wrong by more.
+ * Estimates the counter's rate to a thousandth, so that tries can be combined.
+ * If the two brackets are too wide for that, the rate stays unknown.
  */
-static void guess_rate(struct tsct_sampler *sampler)
+static void estimate_rate(struct tsct_sampler *sampler)
 {
 	const struct tsct_clock_ops *ops = sampler->ops;
 	struct tsct_bracket a, b;
 	double lo, hi;
 
-	sampler->ns_per_tick = 0;
-	sampler->raw_per_tick = 0;
-	sampler->real_per_tick = 0;
+	sampler->ns_per_cycle = 0;
+	sampler->raw_per_cycle = 0;
+	sampler->real_per_cycle = 0;
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &a);
 	ops->sleep_ns(ops->ctx, START_SLEEP_NS / 5);
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &b);
-	if (tsct_bracket_rate(&a, &b, 1, &lo, &hi) && hi < lo * (1 + SLEWED))
-		sampler->ns_per_tick = sampler->raw_per_tick = (lo + hi) / 2;
+	if (tsct_bracket_rate(&a, &b, 1, &lo, &hi) && hi < lo * (1 + SPAN_ERROR))
+		sampler->ns_per_cycle = sampler->raw_per_cycle = (lo + hi) / 2;
 }
 
-/* Known well enough for tries to be compared by it? */
-static double sure(double rate, double lo, double hi)
+/* @rate if it is known well enough to combine tries by it, else 0 */
+static double usable_rate(double rate, double lo, double hi)
 {
-	return hi > 0 && hi - lo < rate * UNSURE ? rate : 0;
+	return hi > 0 && hi - lo < rate * RATE_ERROR ? rate : 0;
 }
 
-/* How fast REALTIME is, is known as long as it does what it did. */
 void tsct_sampler_note_result(struct tsct_sampler *sampler,
-			const struct tsct_rate_estimator *est, int event)
+			      const struct tsct_rate_estimator *est, int event)
 {
+	/* The rate of REALTIME is known only while its steering is unchanged. */
 	bool steady = event == TSCT_RATE_OK &&
 		est->state.status == TSCT_STATUS_SYNCHRONIZED;
 
 	if (event < 0)
 		return;
-	sampler->ns_per_tick = est->raw_rate;
-	sampler->raw_per_tick = sure(est->raw_rate, est->raw.lo, est->raw.hi);
-	sampler->real_per_tick = steady ? sure(est->rate, est->lo, est->hi) : 0;
+	sampler->ns_per_cycle = est->raw_rate;
+	sampler->raw_per_cycle = usable_rate(est->raw_rate, est->raw.lo,
+					     est->raw.hi);
+	sampler->real_per_cycle = steady ?
+		usable_rate(est->rate, est->lo, est->hi) : 0;
 }
 
-static unsigned int take_start(struct tsct_sampler *sampler,
-			       struct tsct_sample samples[START_SAMPLES])
+/* Returns how many samples it took. */
+static unsigned int take_start_samples(struct tsct_sampler *sampler,
+				       struct tsct_sample samples[START_SAMPLES])
 {
 	const struct tsct_clock_ops *ops = sampler->ops;
 	unsigned int nr = 0;
@@ -370,24 +389,26 @@ static unsigned int take_start(struct tsct_sampler *sampler,
 	}
 }
 
-int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate_estimator *est)
+int tsct_sampler_start(struct tsct_sampler *sampler,
+		       struct tsct_rate_estimator *est)
 {
 	struct tsct_sample samples[START_SAMPLES];
 	unsigned int nr;
 	int event;
 
-	look_at_kernel(sampler, est);
-	guess_rate(sampler);
-	/* A short baseline takes the best ends that are to be had. */
+	set_clocksource(sampler, est);
+	estimate_rate(sampler);
+	/* The rate over a short baseline needs the narrowest brackets. */
 	sampler->thorough = true;
-	nr = take_start(sampler, samples);
+	nr = take_start_samples(sampler, samples);
 	sampler->thorough = false;
 	event = tsct_rate_start(est, samples, nr);
 	tsct_sampler_note_result(sampler, est, event);
 	return event;
 }
 
-int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate_estimator *est)
+int tsct_sampler_feed(struct tsct_sampler *sampler,
+		      struct tsct_rate_estimator *est)
 {
 	struct tsct_sample sample;
 	int event;

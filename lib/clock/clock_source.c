@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What stamps count on this machine, and why. */
+/* Choice of the clock source, and the names of sources, states and causes. */
 #include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -58,8 +58,8 @@ const char *tsct_cause_name(unsigned int cause)
 	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
 }
 
-/* Returns the source, or -errno: there is no module to ask. */
-static int ask_module(void)
+/* The module's source, or -errno: it is not loaded. */
+static int module_source(void)
 {
 	struct tsct_info info;
 	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
@@ -74,7 +74,8 @@ static int ask_module(void)
 	return info.source < TSCT_SOURCE_NR ? (int)info.source : -EPROTO;
 }
 
-static int first_clock(void)
+/* The best clock of the kernel that can be read */
+static int kernel_clock_source(void)
 {
 	static const struct {
 		clockid_t clock;
@@ -92,7 +93,7 @@ static int first_clock(void)
 	return TSCT_SOURCE_REALTIME;
 }
 
-/* ---- what CPUID and the kernel say ------------------------------------- */
+/* ---- the TSC's properties ----------------------------------------------- */
 
 bool tsct_tsc_readable(void)
 {
@@ -114,8 +115,8 @@ static __u32 cpuid_flags(void)
 	return flags;
 }
 
-/* The first CPU's word is taken for all of them. */
-static bool nonstop(void)
+/* As reported for the first CPU */
+static bool is_nonstop(void)
 {
 	char text[8192], *line;
 
@@ -144,20 +145,22 @@ void tsct_source_features(struct tsct_check *check)
 	char text[256];
 
 	check->flags = cpuid_flags();
-	if (nonstop())
+	if (is_nonstop())
 		check->flags |= TSCT_CHECK_NONSTOP;
 	tsct_source_clocksource(check);
 	if (!strcmp(check->clocksource, "tsc"))
 		check->flags |= TSCT_CHECK_CLOCKSOURCE;
-	/* The kernel takes a counter off this list when it gives it up. */
+	/* The kernel removes a clocksource that is unstable from this list. */
 	if (tsct_sysfs_read_line(CLOCKSOURCE "available_clocksource", text,
 		      sizeof(text)) > 0 && !tsct_has_word(text, "tsc"))
 		check->flags |= TSCT_CHECK_UNSTABLE;
 }
 
+/* ---- choice ------------------------------------------------------------- */
+
 /*
- * Checks all CPUs only where that decides: an invariant TSC that the kernel
- * neither uses nor has given up.
+ * Compares the CPUs only if that decides: for an invariant TSC that the kernel
+ * neither uses nor has marked unstable.
  */
 static void run_check(struct tsct_check *check, tsct_tsc_check_fn check_cpus)
 {
@@ -171,7 +174,7 @@ static void run_check(struct tsct_check *check, tsct_tsc_check_fn check_cpus)
 
 static const char *clocksource(const struct tsct_check *check)
 {
-	return *check->clocksource ? check->clocksource : "not known";
+	return *check->clocksource ? check->clocksource : "unknown";
 }
 
 int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
@@ -182,7 +185,7 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 
 	run_check(&check, check_cpus);
 	source = check.flags & TSCT_CHECK_USABLE ? TSCT_SOURCE_TSC :
-		first_clock();
+		kernel_clock_source();
 	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
 		 tsct_source_name((unsigned int)source),
 		 tsct_tsc_trust_reason(check.flags, false), clocksource(&check));
@@ -192,20 +195,22 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 {
 	struct tsct_check check = { .nr = 0 };
-	int source = ask_module();
+	int source = module_source();
 
-	/* A process may be forbidden what the machine can do. */
+	/* This process may be forbidden to read the TSC. */
 	if (source < 0 || (source == TSCT_SOURCE_TSC &&
 			   !tsct_tsc_readable()))
 		return tsct_source_choose_local(check_cpus, why, size);
 	tsct_source_clocksource(&check);
-	snprintf(why, size, "%s: the module says so, see trace-ctl check (the"
+	snprintf(why, size, "%s: chosen by the module, see trace-ctl check (the"
 		 " kernel's clocksource: %s)", tsct_source_name(source),
 		 clocksource(&check));
 	return source;
 }
 
-static int hex(char c)
+/* ---- boot id ------------------------------------------------------------ */
+
+static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -214,7 +219,7 @@ static int hex(char c)
 	return -1;
 }
 
-/* "8c8b1c8e-..." as 16 bytes in the order they are written */
+/* "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -228,7 +233,7 @@ int tsct_boot_id(__u8 ret_id[16])
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	for (at = text; len > 0 && nr < 32 && *at; at++) {
-		int digit = hex(*at);
+		int digit = hex_digit(*at);
 
 		if (digit < 0)
 			continue;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reading of small text files in /sys and /proc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* TSC check from user space: one thread that moves from CPU to CPU. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,24 +14,22 @@
 #include "tsc_check.h"
 #include "tsc_skew.h"
 
-/* Time for exchanges, over all CPUs, and its share for one */
+/* Time for the exchanges of all CPUs, and the limits of one CPU's share */
 #define TOTAL_NS	200000000
-#define PAIR_NS_MAX	50000000
-#define PAIR_NS_MIN	200000
-/* For all, where CPUs are so busy that our threads hardly run */
+#define CPU_NS_MAX	50000000
+#define CPU_NS_MIN	200000
+/* Time for all, where the CPUs are so busy that the threads hardly run */
 #define LIMIT_NS	2000000000
 
-/* ---- visiting every CPU ------------------------------------------------ */
-
-struct visit {
-	unsigned int *cpus;		/* where we may run */
+struct cpu_check {
+	unsigned int *cpus;		/* CPU numbers allowed by the affinity */
 	unsigned int nr;
-	struct tsct_cpu_check *table;
-	bool skewed;
-	bool use_tsc;
+	struct tsct_cpu_check *table;	/* by index in cpus */
+	bool skewed;			/* two counters are known to differ */
+	bool use_tsc;			/* RDTSCP may be executed */
 };
 
-static int list_cpus(struct visit *v)
+static int list_cpus(struct cpu_check *c)
 {
 	size_t size = CPU_ALLOC_SIZE(TSCT_CPUS_MAX);
 	cpu_set_t *set = CPU_ALLOC(TSCT_CPUS_MAX);
@@ -39,20 +38,20 @@ static int list_cpus(struct visit *v)
 	if (!set)
 		return -ENOMEM;
 	CPU_ZERO_S(size, set);
-	v->cpus = calloc(TSCT_CPUS_MAX, sizeof(*v->cpus));
-	if (!v->cpus || sched_getaffinity(0, size, set)) {
+	c->cpus = calloc(TSCT_CPUS_MAX, sizeof(*c->cpus));
+	if (!c->cpus || sched_getaffinity(0, size, set)) {
 		CPU_FREE(set);
-		return v->cpus ? -errno : -ENOMEM;
+		return c->cpus ? -errno : -ENOMEM;
 	}
 	for (cpu = 0; cpu < TSCT_CPUS_MAX; cpu++)
 		if (CPU_ISSET_S(cpu, size, set))
-			v->cpus[v->nr++] = cpu;
+			c->cpus[c->nr++] = cpu;
 	CPU_FREE(set);
 	return 0;
 }
 
-/* Fills in one line of the table; we are on its CPU, unless it went away. */
-static void look(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
+/* Moves to @cpu and fills in its line; not online if that is impossible. */
+static void check_cpu(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;
 	__u64 cycles;
@@ -69,101 +68,102 @@ static void look(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
 		line->flags |= TSCT_CPU_AUX_MATCH;
 }
 
-static void compare_all(struct visit *v)
+static void compare_all(struct cpu_check *c)
 {
 	struct tsct_cpu_check *reference = NULL;
-	__s64 budget = TOTAL_NS / v->nr, limit = tsct_monotonic_ns() + LIMIT_NS;
+	__s64 budget = TOTAL_NS / c->nr, limit = tsct_monotonic_ns() + LIMIT_NS;
 	unsigned int i;
 
-	if (budget > PAIR_NS_MAX)
-		budget = PAIR_NS_MAX;
-	if (budget < PAIR_NS_MIN)
-		budget = PAIR_NS_MIN;
-	for (i = 0; i < v->nr && tsct_monotonic_ns() < limit; i++) {
-		if (!(v->table[i].flags & TSCT_CPU_ONLINE))
+	if (budget > CPU_NS_MAX)
+		budget = CPU_NS_MAX;
+	if (budget < CPU_NS_MIN)
+		budget = CPU_NS_MIN;
+	for (i = 0; i < c->nr && tsct_monotonic_ns() < limit; i++) {
+		if (!(c->table[i].flags & TSCT_CPU_ONLINE))
 			continue;
 		if (reference) {
-			if (!tsct_tsc_skew_compare(&v->table[i], budget))
-				v->skewed = true;
+			if (!tsct_tsc_skew_compare(&c->table[i], budget))
+				c->skewed = true;
 			continue;
 		}
-		reference = &v->table[i];
+		reference = &c->table[i];
 		reference->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
 		if (tsct_tsc_skew_pin(reference->cpu))
 			return;
 	}
 }
 
-/* A thread of its own: pinning must not outlive the check. */
-static void *visit_all(void *arg)
+/* Runs in a thread of its own, so that the caller's affinity stays as it is. */
+static void *check_all(void *arg)
 {
-	struct visit *v = arg;
+	struct cpu_check *c = arg;
 	unsigned int i;
 
-	for (i = 0; i < v->nr; i++)
-		look(&v->table[i], v->cpus[i], v->use_tsc);
-	if (v->use_tsc)
-		compare_all(v);
+	for (i = 0; i < c->nr; i++)
+		check_cpu(&c->table[i], c->cpus[i], c->use_tsc);
+	if (c->use_tsc)
+		compare_all(c);
 	return NULL;
 }
 
-static __u32 match_flag(const struct visit *v)
+/* TSCT_CHECK_AUX_MATCH if TSC_AUX holds the CPU number on all CPUs online */
+static __u32 match_flag(const struct cpu_check *c)
 {
 	unsigned int i, online = 0;
 
-	for (i = 0; i < v->nr; i++) {
-		if (!(v->table[i].flags & TSCT_CPU_ONLINE))
+	for (i = 0; i < c->nr; i++) {
+		if (!(c->table[i].flags & TSCT_CPU_ONLINE))
 			continue;
-		if (!(v->table[i].flags & TSCT_CPU_AUX_MATCH))
+		if (!(c->table[i].flags & TSCT_CPU_AUX_MATCH))
 			return 0;
 		online++;
 	}
 	return online ? TSCT_CHECK_AUX_MATCH : 0;
 }
 
-static void report(struct tsct_check *check, const struct visit *v)
+static void fill_in(struct tsct_check *check, const struct cpu_check *c)
 {
 	__u32 room = check->nr;
 
-	check->flags |= match_flag(v);
-	if (tsct_tsc_trusted(check->flags, !v->skewed, false))
+	check->flags |= match_flag(c);
+	if (tsct_tsc_trusted(check->flags, !c->skewed, false))
 		check->flags |= TSCT_CHECK_USABLE;
 	check->source = check->flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
 	check->tsc_khz = 0;
 	check->when_cycles = 0;
-	if (v->use_tsc)
+	if (c->use_tsc)
 		tsct_tsc_skew_aux(&check->when_cycles);
-	check->nr = v->nr;
+	check->nr = c->nr;
 	memset(check->reserved, 0, sizeof(check->reserved));
 	if (room)
-		memcpy((void *)(uintptr_t)check->table, v->table,
-		       (room < v->nr ? room : v->nr) * sizeof(*v->table));
+		memcpy((void *)(uintptr_t)check->table, c->table,
+		       (room < c->nr ? room : c->nr) * sizeof(*c->table));
 }
 
 int tsct_tsc_check_run(struct tsct_check *check)
 {
-	struct visit v = { 0 };
+	struct cpu_check c = { 0 };
 	pthread_t thread;
-	int error;
+	int err;
 
 	tsct_source_features(check);
-	v.use_tsc = check->flags & TSCT_CHECK_RDTSCP;
-	error = list_cpus(&v);
-	if (error)
+	c.use_tsc = check->flags & TSCT_CHECK_RDTSCP;
+	err = list_cpus(&c);
+	if (err)
 		goto free_cpus;
-	v.table = calloc(v.nr, sizeof(*v.table));
-	error = v.table ? 0 : -ENOMEM;
-	if (error)
+	c.table = calloc(c.nr, sizeof(*c.table));
+	err = c.table ? 0 : -ENOMEM;
+	if (err)
 		goto free_cpus;
-	error = -pthread_create(&thread, NULL, visit_all, &v);
-	if (error)
+	err = -pthread_create(&thread, NULL, check_all, &c);
+	if (err)
 		goto free_table;
 	pthread_join(thread, NULL);
-	report(check, &v);
+	fill_in(check, &c);
 free_table:
-	free(v.table);
+	free(c.table);
 free_cpus:
-	free(v.cpus);
-	return error;
+	free(c.cpus);
+	return err;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Exchanges of counter readings between two pinned threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,18 +9,18 @@
 #include "tsc_skew.h"
 
 #define ROUNDS_MAX	2000
-/* How long a busy CPU may take to run our thread at all */
+/* Time for the other CPU to run the responder at all, if it is busy */
 #define START_NS	20000000
 
-/* Two threads, pinned to two CPUs, pass a number to and fro. */
+/* Shared by two threads pinned to two CPUs, which pass a number to and fro */
 struct exchange {
-	/* Written by the thread that asks */
-	_Alignas(64) __u64 ping;	/* number of the question; 0: none */
-	__u64 stop;			/* the pair is done */
-	unsigned int cpu;		/* where to answer; set at the start */
-	/* Written by the thread that answers */
-	_Alignas(64) __u64 pong;	/* number of the answer */
-	__u64 tb;			/* the answer; valid with pong */
+	/* Written by the requester */
+	_Alignas(64) __u64 ping;	/* number of the request; 0: none */
+	__u64 stop;			/* ends the responder */
+	unsigned int cpu;		/* the responder's; set before it runs */
+	/* Written by the responder */
+	_Alignas(64) __u64 pong;	/* number of the request answered */
+	__u64 tb;			/* counter at the answer; valid with pong */
 };
 
 int tsct_tsc_skew_pin(unsigned int cpu)
@@ -37,7 +38,7 @@ int tsct_tsc_skew_pin(unsigned int cpu)
 	return ret;
 }
 
-static __u64 now_tsc(void)
+static __u64 read_counter(void)
 {
 	__u64 cycles;
 
@@ -45,61 +46,62 @@ static __u64 now_tsc(void)
 	return cycles;
 }
 
-static void *answer(void *arg)
+static void *run_responder(void *arg)
 {
 	struct exchange *x = arg;
 	__u64 seen = 0, ping;
 
-	/* Where we cannot be, nobody answers, and the other one gives up. */
+	/* The requester then times out. */
 	if (tsct_tsc_skew_pin(x->cpu))
 		return NULL;
 	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
-		/* Pairs with the release in ask(). */
+		/* Pairs with the release in exchange_once(). */
 		ping = __atomic_load_n(&x->ping, __ATOMIC_ACQUIRE);
 		if (ping == seen) {
 			_mm_pause();
 			continue;
 		}
 		seen = ping;
-		x->tb = now_tsc();
-		/* Pairs with the acquire in ask(): tb comes with it. */
+		x->tb = read_counter();
+		/* Pairs with the acquire in exchange_once(): tb is visible. */
 		__atomic_store_n(&x->pong, ping, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
 
-/* One exchange. Returns 0, or -ETIMEDOUT at the deadline. */
-static int ask(struct exchange *x, __u64 number, __s64 deadline_ns,
-	       struct tsct_skew_interval *skew)
+/* Returns as tsct_skew_interval_add(), or -ETIMEDOUT at the deadline. */
+static int exchange_once(struct exchange *x, __u64 number, __s64 deadline_ns,
+			 struct tsct_skew_interval *skew)
 {
 	__u64 t0, t1;
 	unsigned int spins = 0;
 
-	t0 = now_tsc();
+	t0 = read_counter();
 	__atomic_store_n(&x->ping, number, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&x->pong, __ATOMIC_ACQUIRE) != number) {
 		_mm_pause();
 		if (++spins % 256 == 0 && tsct_monotonic_ns() > deadline_ns)
 			return -ETIMEDOUT;
 	}
-	t1 = now_tsc();
+	t1 = read_counter();
 	return tsct_skew_interval_add(skew, t0, x->tb, t1);
 }
 
-/* Exchanges until time or rounds are up. Returns 0 or what ask() said. */
-static int ask_all(struct exchange *x, __s64 budget_ns, struct tsct_skew_interval *skew)
+/* Exchanges until time or rounds are used up. Returns as exchange_once(). */
+static int exchange_all(struct exchange *x, __s64 budget_ns,
+			struct tsct_skew_interval *skew)
 {
 	struct tsct_skew_interval warm_up;
 	__u64 number = 1;
 	__s64 deadline;
-	int error;
+	int err;
 
 	tsct_skew_interval_init(&warm_up);
-	error = ask(x, number, tsct_monotonic_ns() + START_NS, &warm_up);
+	err = exchange_once(x, number, tsct_monotonic_ns() + START_NS, &warm_up);
 	deadline = tsct_monotonic_ns() + budget_ns;
-	while (!error && number++ < ROUNDS_MAX && tsct_monotonic_ns() < deadline)
-		error = ask(x, number, deadline, skew);
-	return error;
+	while (!err && number++ < ROUNDS_MAX && tsct_monotonic_ns() < deadline)
+		err = exchange_once(x, number, deadline, skew);
+	return err;
 }
 
 bool tsct_tsc_skew_compare(struct tsct_cpu_check *line, __s64 budget_ns)
@@ -107,16 +109,16 @@ bool tsct_tsc_skew_compare(struct tsct_cpu_check *line, __s64 budget_ns)
 	struct exchange x = { .cpu = line->cpu };
 	struct tsct_skew_interval skew;
 	pthread_t thread;
-	int error;
+	int err;
 
 	tsct_skew_interval_init(&skew);
-	if (pthread_create(&thread, NULL, answer, &x))
+	if (pthread_create(&thread, NULL, run_responder, &x))
 		return true;
-	error = ask_all(&x, budget_ns, &skew);
+	err = exchange_all(&x, budget_ns, &skew);
 	__atomic_store_n(&x.stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	/* Bounds that do not meet: a counter jumped. */
-	if (error == -EINVAL)
+	/* The bounds exclude each other: a counter jumped. */
+	if (err == -EINVAL)
 		return false;
 	if (!skew.rounds)
 		return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of two CPUs, compared from user space; for usercheck.c. */
+/* Comparison of the counters of two CPUs from user space; for tsc_check.c. */
 #ifndef TSCT_TSC_SKEW_H
 #define TSCT_TSC_SKEW_H
 
@@ -7,29 +7,33 @@
 #include <tsctrace/abi.h>
 #include <x86intrin.h>
 
-/* TSC_AUX and counter at one moment, in the order of the program. */
-static inline unsigned int tsct_tsc_skew_aux(__u64 *ret_tsc)
+/*
+ * Reads TSC_AUX, which is returned, and the counter in one instruction, ordered
+ * with those before and after it.
+ */
+static inline unsigned int tsct_tsc_skew_aux(__u64 *ret_cycles)
 {
 	unsigned int aux;
 
-	*ret_tsc = __rdtscp(&aux);
+	*ret_cycles = __rdtscp(&aux);
 	_mm_lfence();
 	return aux;
 }
 
 /*
- * Moves the calling thread to a CPU. Returns 0 or -errno: the CPU may have gone
- * offline meanwhile.
+ * Pins the calling thread to a CPU. Returns 0 or -errno, such as when the CPU is
+ * offline.
  */
 int tsct_tsc_skew_pin(unsigned int cpu);
 
 /*
- * tsct_tsc_skew_compare - compare the CPU that we are pinned to with another
- * @line: of the other; gets the bounds, if there are any
+ * tsct_tsc_skew_compare - compare the counter of the CPU that the calling thread
+ * is pinned to with that of another CPU
+ * @line: of the other CPU; its skew is set if it could be measured
  * @budget_ns: time for exchanges
  *
- * False if the counters are known to differ; where nothing can be found out, as
- * the other CPU is gone or busy, the line stays as it is.
+ * False if the counters are known to differ. Nothing is known, and @line stays
+ * unchanged, if the other CPU is offline or busy.
  */
 bool tsct_tsc_skew_compare(struct tsct_cpu_check *line, __s64 budget_ns);
 

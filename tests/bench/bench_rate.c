@@ -35,9 +35,9 @@ static void sleep_until(double when_ns)
 
 static void take(struct tsct_bracket *bracket)
 {
-	bracket->before = ops->stamp(ops->ctx);
+	bracket->before = ops->cycles(ops->ctx);
 	bracket->ns = ops->clock_ns(ops->ctx, CLOCK_MONOTONIC_RAW);
-	bracket->after = ops->stamp(ops->ctx);
+	bracket->after = ops->cycles(ops->ctx);
 }
 
 static struct tsct_bracket edge(void)

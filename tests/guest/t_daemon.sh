@@ -86,7 +86,7 @@ grep -q "pid $pid" /tmp/second || fail "$(cat /tmp/second)"
 tsctraced --run-dir /tmp/other --interval-ms 500 2>/tmp/second &
 second=$!
 wait_for "the second one sees the first" grep -q \
-	'another tsctraced publishes to /dev/tsctrace' /tmp/second
+	'/dev/tsctrace: another tsctraced publishes to it' /tmp/second
 wait_for "it serves its own file" test -s /tmp/other/clock
 kill -TERM $pid
 wait $pid || fail "SIGTERM: exit status $?"
@@ -101,7 +101,7 @@ wait_for "the first one is back" is status synchronized
 
 # The daemon does not prevent rmmod, and detects unloading and loading.
 wait_for "rmmod works" try_rmmod
-wait_for "it misses the module" logged 'is gone'
+wait_for "it misses the module" logged '/dev/tsctrace: no longer available'
 wait_for "its file serves on" is origin daemon
 insmod $ko
 wait_for "the module is found again" is origin module
@@ -123,8 +123,8 @@ for state in 0 1; do
 	echo $state >$online
 	check_epoch "$epoch" hotplug
 done
-[ $source != tsc ] || logged 'the module says: hotplug' ||
-	fail "no disruption from the module"
+[ $source != tsc ] || logged 'module event: disruption (hotplug)' ||
+	fail "the module does not say so"
 
 # A disruption by request.
 epoch=$(key epoch)

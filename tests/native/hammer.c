@@ -55,7 +55,7 @@ static void *hammer(void *arg)
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		note(tally);
 		if (tally->samples)
-			tsct_clock_inprocess_sample(tsct_clock_full(own)->own);
+			tsct_clock_inprocess_sample(tsct_clock_full(own)->inprocess);
 		tsct_clock_time_point(own, &from);
 		tsct_clock_cycles_to_ns(own, from.stamp - 100000000, &ns);
 		tsct_clock_time_to_cycles(own, tsct_clock_now_ns(own), &stamp);
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	int i, bad = 0;
 
 	own = tsct_clock_default();
-	if (!tsct_clock_full(own)->own)
+	if (!tsct_clock_full(own)->inprocess)
 		return 2;
 	for (i = 0; i < THREADS; i++) {
 		tallies[i].samples = i & 1;

@@ -72,9 +72,9 @@ fi
 start -v
 wait_for "the clock file is there" test -s "$file"
 wait_for "the socket is there" test -S "$sock"
-is origin daemon || fail "origin $(key origin)"
+wait_for "the daemon's clock is published" is origin daemon
 wait_for "synchronized" is status synchronized
-logged 'source .*: ' || fail "no source in the log"
+logged 'clock source: ' || fail "no source in the log"
 logged 'synchronized: [0-9]* Hz +- [0-9.]* ppm' || fail "no rate in the log"
 before=$(date +%s%N)
 look
@@ -145,29 +145,29 @@ rate=$work/state/rate
 : >"$work/log"
 start --state-dir "$work/state"
 wait_for "synchronized" is status synchronized
-wait_for "the rate is remembered" test -s "$rate"
+wait_for "the rate is saved" test -s "$rate"
 stop TERM 0
 grep -q "^boot $(cat /proc/sys/kernel/random/boot_id)$" "$rate" || fail "boot"
 [ "$(tail -n 1 "$rate")" = end ] || fail "$(cat "$rate")"
 error=$(seen rate_error_ppb)
 rm "$file"		# the clock file knows the rate, too
 start --state-dir "$work/state"
-wait_for "it goes by the rate" logged 'going by the rate remembered, known to 0'
+wait_for "it uses the rate" logged 'using the saved rate, known to 0'
 wait_for "a clock" is origin daemon
 awk -v e="$(seen rate_error_ppb)" 'BEGIN { exit !(e > 0 && e < 500) }' ||
 	fail "it goes by $(seen rate_error_ppb) ppb, was $error"
 stop KILL 137
-for what in 's/^boot .*/boot 1/:before the machine was booted' \
+for what in 's/^boot .*/boot 1/:before the last boot' \
 		's/^machine .*/machine 1/:another machine' \
-		's/^cpu .*/cpu 1/:another CPU' \
-		's/^rate-mult .*/rate-mult 1/:no counter runs at its rate' \
-		'$d:no such file, or was cut off'; do
+		's/^cpu .*/cpu 1/:another CPU model' \
+		's/^rate-mult .*/rate-mult 1/:out of range for a counter' \
+		'$d:malformed or truncated'; do
 	: >"$work/log"
 	cp "$rate" "$work/rate"
 	sed -i "${what%:*}" "$rate"
 	rm -f "$file"
 	start --state-dir "$work/state"
-	wait_for "it says why not" logged "not gone by: .*${what#*:}"
+	wait_for "it logs why not" logged "saved rate not used: .*${what#*:}"
 	wait_for "synchronized" is status synchronized
 	stop KILL 137
 	cp "$work/rate" "$rate"
@@ -175,7 +175,7 @@ done
 : >"$work/log"
 start --state-dir "$work/log/none"	# a file: nothing can be kept there
 wait_for "synchronized" is status synchronized
-logged 'will not be remembered' || fail "it does not say so"
+logged 'will not be saved over restarts' || fail "it does not log that"
 stop TERM 0
 
 # --- disruptions -------------------------------------------------------------
@@ -188,7 +188,7 @@ stop TERM 0
 : >"$work/log"
 start --vmclock "$work/vmclock"
 wait_for "synchronized" is status synchronized
-logged 'the hypervisor says when it moves' || fail "vmclock is not seen"
+logged 'the hypervisor reports migrations' || fail "vmclock is not seen"
 epoch=$(key epoch)
 printf '\010' | dd of="$work/vmclock" bs=1 seek=16 conv=notrunc status=none
 began=$(date +%s%N)
@@ -199,19 +199,19 @@ recovered=$((($(date +%s%N) - began) / 1000000))
 [ $noticed -lt 10000 ] || fail "noticed after $noticed ms"
 [ $recovered -lt 20000 ] || fail "synchronized after $recovered ms"
 is cause migration || fail "cause $(key cause)"
-logged 'moved or restored: disruption marker 8, .*; epoch .* begins (migration)' ||
+logged 'migrated or restored: disruption marker 8, .*; epoch .* begins (migration)' ||
 	fail "the log does not say so"
 stop TERM 0
 : >"$work/log"
 start --vmclock "$work/none"
 wait_for "synchronized" is status synchronized
-logged "$work/none: no page of a hypervisor; going without" ||
+logged "$work/none: not a vmclock page; continuing without one" ||
 	fail "a page that is not there is not missed"
 # The whole directory gone: it keeps on, and says it once.
 rm -r "$work/run"
-wait_for "the loss is logged" logged 'clock: No such file or directory; programs'
+wait_for "the loss is logged" logged 'clock file: No such file or directory; programs'
 sleep 1
-[ "$(grep -c 'clock: No such file' "$work/log")" = 1 ] || fail "it repeats itself"
+[ "$(grep -c 'clock file: No such file' "$work/log")" = 1 ] || fail "it repeats itself"
 stop TERM 0
 
 # --- bad input ---------------------------------------------------------------
@@ -226,7 +226,7 @@ refused 2 'state-dir is too long' "$daemon" --state-dir "$(printf '%05000d' 0)"
 refused 1 "$work/none/deep: .*; create the parent directory" \
 	"$daemon" --no-module --run-dir "$work/none/deep"
 mkdir -p "$work/taken/control.sock"
-refused 1 "$work/taken/control.sock: .*; it is no socket: remove it" \
+refused 1 "$work/taken/control.sock: .*; remove it, it is not a socket" \
 	"$daemon" --no-module --run-dir "$work/taken"
 refused 1 "$work/log: Not a directory; set --run-dir to a directory" \
 	"$daemon" --no-module --run-dir "$work/log"

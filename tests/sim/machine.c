@@ -387,7 +387,7 @@ void machine_init(struct machine *m, uint64_t seed, double hz, double other_hz,
 	if (!m->reads)
 		abort();
 	m->ops = (struct tsct_clock_ops) {
-		.stamp = read_counter,
+		.cycles = read_counter,
 		.clock_ns = read_clock,
 		.sleep_ns = sleep_ns,
 		.snapshot = snapshot,

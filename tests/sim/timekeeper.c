@@ -69,20 +69,20 @@ static void publish(struct run *run)
 	int err;
 
 	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
-		now = m->ops.stamp(m);
+		now = m->ops.cycles(m);
 		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
 							   m->counter_hz), &next);
 		err = tsct_clock_state_check(&next);
 		if (err)
 			violation(run, "composed state is not valid");
-		now = m->ops.stamp(m);
+		now = m->ops.cycles(m);
 		err = tsct_segments_check(&published(run)->state, &next, now);
 		if (err == -ETIME)
 			continue;
 		if (err)
 			violation(run, "no succession: %d", err);
 		tsct_latch_stage(run->page, &next);
-		now = m->ops.stamp(m);
+		now = m->ops.cycles(m);
 		if (tsct_segments_check(&published(run)->state, &next, now))
 			continue;
 		if (run->verbose)
@@ -121,7 +121,7 @@ void timekeeper_begin_cycles(struct run *run)
 		tsct_rate_restore(&run->est, last.rate_mult, last.rate_error_ppt);
 	if (last.epoch && (!run->plan.resumes ||
 			   (__s64)(last.real.void_after_cycles -
-				   m->ops.stamp(m)) < 0 ||
+				   m->ops.cycles(m)) < 0 ||
 			   tsct_rate_resume(&run->est, &last))) {
 		tsct_rate_init(&run->est, m->source, last.epoch, 0);
 		tsct_rate_disrupt(&run->est, TSCT_CAUSE_RESTART);

@@ -433,7 +433,7 @@ START_TEST(test_intersection)
 	sim.jitter_ns = 40;
 	go_on_for(5);
 	alone = sampler;
-	alone.real_per_tick = 0;
+	alone.real_per_cycle = 0;
 	for (i = 0; i < 1000; i++) {
 		uint64_t middle, now;
 		double off;

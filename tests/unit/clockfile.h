@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A daemon's clock file for tests, without a daemon. Stamps are nanoseconds of
- * MONOTONIC_RAW, so that a second is a second; it is in its fourth epoch, and
- * has a past:
+ * A daemon's clock file for tests, without a daemon. Cycles are nanoseconds of
+ * MONOTONIC_RAW, so that the rate is 1. The state is in epoch 4, and has
+ * segments of the past:
  *
- *	from -300 s	epoch 3, as it is
- *	from -200 s	epoch 3, slewing by 488 ppm for 8 s, then as it is
- *	  after -150 s	nobody looked: disrupted
+ *	from -300 s	epoch 3, straight
+ *	from -200 s	epoch 3, slewing by 488 ppm for 8 s, then straight
+ *	  after -150 s	no samples: disrupted
  *	from -100 s	epoch 4, an hour later: a step
  *	at 0		the last sample
  */
@@ -43,9 +43,9 @@ static union {
 	char bytes[2 * AREA_SIZE];
 } area;
 #define the_page	(&area.page)
-static uint64_t zero;		/* the last sample's stamp */
-static int64_t zero_ns;		/* and its time */
-static bool never_set;		/* no step: epoch 3 goes on */
+static uint64_t zero;		/* cycles of the last sample */
+static int64_t zero_ns;		/* time of the last sample */
+static bool never_set;		/* without the step: epoch 3 continues */
 
 static inline int64_t now_ns(clockid_t clock)
 {
@@ -122,7 +122,7 @@ static inline void make_page(void)
 	confirm_line(&state, 0);
 }
 
-/* Changes both copies of the page by a statement on `s`. */
+/* Applies a statement on `s` to both copies of the page. */
 #define CHANGE(...) do {						\
 	struct tsct_clock_copy *copy_;					\
 	for (copy_ = the_page->copy; copy_ < the_page->copy + 2; copy_++) {	\
@@ -143,7 +143,7 @@ static inline void write_page(size_t size)
 	close(fd);
 }
 
-/* Under the feet of who has it open */
+/* Overwrites the file in place, below its mappings. */
 static inline void rewrite_page(void)
 {
 	int fd = open(path, O_WRONLY);
@@ -153,9 +153,9 @@ static inline void rewrite_page(void)
 }
 
 /*
- * How CLOCK_REALTIME is steered. A time later than the last sample is one of
- * the clock as it was being steered then, so while that changes nobody can say
- * that a reading is wrong.
+ * Steering of CLOCK_REALTIME. A time later than the last sample assumes that
+ * the steering is as it was then; while it changes, a conversion cannot be said
+ * to be wrong.
  */
 static struct timex steering;
 
@@ -199,15 +199,15 @@ static inline void teardown(void)
 	rmdir(dir);
 }
 
-/* Does a fresh stamp's time agree with CLOCK_REALTIME read around it? */
+/* True if cycles read now convert to a CLOCK_REALTIME read around them. */
 static inline bool right_now(const struct tsct_clock *clock)
 {
 	int64_t before = now_ns(CLOCK_REALTIME), after;
 	struct tsct_time t;
-	uint64_t stamp = tsct_clock_cycles(clock);
+	uint64_t cycles = tsct_clock_cycles(clock);
 
 	after = now_ns(CLOCK_REALTIME) + 1;
-	if (tsct_clock_cycles_to_time(clock, stamp, &t))
+	if (tsct_clock_cycles_to_time(clock, cycles, &t))
 		return false;
 	if (t.ns + (int64_t)t.error_ns >= before &&
 	    t.ns - (int64_t)t.error_ns <= after)
@@ -225,7 +225,7 @@ static inline struct tsct_clock *open_file_clock(void)
 	return clock;
 }
 
-/* A stamp near the last sample */
+/* A reading near the last sample */
 static inline struct tsct_time_point point(int64_t at_ns, uint32_t cpu)
 {
 	return (struct tsct_time_point) {

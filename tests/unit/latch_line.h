@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * States for tests of the latch: state n begins at n * 1000 cycles, and in all of
- * them a cycle has 10 ns. So with any of them published, the time of a counter value
- * is ten times the value; and all words that differ between states give n.
+ * States for tests of the latch: state n begins at n * 1000 cycles, and all
+ * have a rate of 10 ns per cycle. So whichever state is published, cycles
+ * convert to ten times themselves; and each field that differs between states
+ * holds n.
  */
 #ifndef TESTS_LATCH_LINE_H
 #define TESTS_LATCH_LINE_H
@@ -38,7 +39,7 @@ static inline struct tsct_clock_state line_nr(uint64_t n)
 	};
 }
 
-/* The number of a state, all of which must match; 0: none */
+/* The number of a state that is complete; 0: it is torn */
 static inline uint64_t state_nr(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state want = line_nr(state->rate_error_ppt);
@@ -53,16 +54,16 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
 }
 
-/* Is the time of @cycles right, with states published from 1 on? */
-static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
+/* True if @cycles converts to its time by the states published from 1 on */
+static inline bool right(const struct tsct_clock_page *page, uint64_t cycles)
 {
 	struct tsct_clock_time reading;
 
-	if (tsct_latch_lookup(page, stamp, &reading) ||
+	if (tsct_latch_lookup(page, cycles, &reading) ||
 	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)
 		return false;
-	/* Exact, also in joined segments: they are straight. */
-	return reading.ns == (int64_t)stamp * 10;
+	/* Joined segments are straight, apart from rounding. */
+	return reading.ns == (int64_t)cycles * 10;
 }
 
 #endif /* TESTS_LATCH_LINE_H */

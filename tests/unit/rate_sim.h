@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated machine and the estimator of its clock, for tests */
+/* A simulated machine, and an estimator that maintains its clock */
 #ifndef TESTS_RATE_SIM_H
 #define TESTS_RATE_SIM_H
 
@@ -14,13 +14,13 @@
 
 #define HZ	2596104055.0
 #define SECOND	1000000000ULL
-#define LEAD	2600000		/* cycles */
+#define LEAD	2600000		/* in cycles */
 
 static struct sim sim;
 static struct tsct_rate_estimator est;
 static struct tsct_sampler sampler;
 
-/* Publishes as a daemon does. Returns true if parameters were replaced. */
+/* Publishes as a daemon does. Returns whether the line is a new one. */
 static inline bool publish(void)
 {
 	struct tsct_clock_state last = est.state, next;
@@ -65,16 +65,16 @@ static inline int feed(void)
 	return event;
 }
 
-/* Checks the bound of the parameters in force now. Returns their error in ns. */
+/* Checks the line in force now. Returns its error in ns. */
 static inline int64_t check_line(void)
 {
-	const struct tsct_clock_params *params = &est.state.real;
-	uint64_t stamp = sim_counter(&sim);
-	int64_t off = sim_real(&sim) - tsct_clock_params_ns(params, stamp);
-	uint64_t bound = tsct_clock_params_error_ps(params, stamp) / 1000 + 1;
+	const struct tsct_clock_params *pair = &est.state.real;
+	uint64_t cycles = sim_counter(&sim);
+	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, cycles);
+	uint64_t bound = tsct_clock_params_error_ps(pair, cycles) / 1000 + 1;
 
-	/* They are not used before their beginning. */
-	if ((int64_t)(stamp - params->base_cycles) < 0)
+	/* Before its beginning it is not used. */
+	if ((int64_t)(cycles - pair->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
 		      "%lld ns off, bound %llu ns, at %.3f s", (long long)off,
@@ -82,7 +82,9 @@ static inline int64_t check_line(void)
 	return llabs(off);
 }
 
-/* One interval, with many checks, then a sample. Returns the event. */
+/*
+ * One interval with many checks of the line, then a sample. Returns the event.
+ */
 static inline int go_on(uint64_t ns)
 {
 	int64_t begin = sim.now_ps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A machine whose time is known exactly: a counter, MONOTONIC_RAW and a
- * REALTIME that can be steered and set. Reading anything takes time, now and
+ * A simulated machine whose time is known exactly: a counter, MONOTONIC_RAW and
+ * a REALTIME that can be steered and set. Each read takes time, and now and
  * then a lot.
  */
 #ifndef TESTS_SIMCLOCK_H
@@ -15,20 +15,25 @@
 #define SIM_REAL	1700000000000000000LL
 
 struct sim {
-	int64_t now_ps;			/* the truth */
-	double hz;			/* of the counter */
+	int64_t now_ps;			/* the true time */
+	double hz;			/* frequency of the counter */
 	uint64_t counter_base;
-	int64_t counter_from_ps;	/* where hz and base hold from */
-	int64_t raw_lost_ps;		/* RAW stood still for as long */
-	int64_t real_ns;		/* REALTIME - the truth, at real_from */
+	int64_t counter_from_ps;	/* since when hz and counter_base
+					 * hold */
+	int64_t raw_lost_ps;		/* time for which RAW stood still */
+	int64_t real_ns;		/* REALTIME - true time, at
+					 * real_from_ps */
 	int64_t real_from_ps;
 	int64_t steer_ppb;		/* of REALTIME since then */
-	unsigned int read_ns;		/* least cost of a read */
-	unsigned int jitter_ns;		/* on top, evenly spread */
-	unsigned int stall_every;	/* one read in so many is slow, 0: none */
+	unsigned int read_ns;		/* shortest duration of a read */
+	unsigned int jitter_ns;		/* added at random, evenly
+					 * distributed */
+	unsigned int stall_every;	/* one read in this many stalls, 0:
+					 * none */
 	unsigned int stall_ns;
 	uint64_t reads;
-	const char *clocksource;	/* as the kernel names it; NULL: no name */
+	const char *clocksource;	/* of the simulated kernel; NULL: no
+					 * name */
 	struct tsct_clock_ops ops;
 };
 
@@ -36,7 +41,7 @@ static inline uint64_t sim_counter(const struct sim *sim)
 {
 	double s = (double)(sim->now_ps - sim->counter_from_ps) / 1e12;
 
-	/* Whole seconds and the rest apart: a double would lose ticks. */
+	/* In whole seconds and a rest: a double of cycles would lose some. */
 	return sim->counter_base + (uint64_t)(int64_t)(s * sim->hz);
 }
 
@@ -54,7 +59,7 @@ static inline void sim_advance(struct sim *sim, uint64_t ns)
 	sim->now_ps += (int64_t)ns * 1000;
 }
 
-/* The clock is read at some moment within the time that it takes. */
+/* The clock is read at some moment within the duration of the read. */
 static inline void sim_read(struct sim *sim, unsigned int half)
 {
 	unsigned int ps = sim->read_ns * 500 + any(sim->jitter_ns * 500 + 1);
@@ -65,14 +70,14 @@ static inline void sim_read(struct sim *sim, unsigned int half)
 		sim_advance(sim, any(sim->stall_ns));
 }
 
-static inline __u64 sim_stamp(void *ctx)
+static inline __u64 sim_cycles(void *ctx)
 {
-	uint64_t stamp;
+	uint64_t cycles;
 
 	sim_read(ctx, 0);
-	stamp = sim_counter(ctx);
+	cycles = sim_counter(ctx);
 	sim_read(ctx, 1);
-	return stamp;
+	return cycles;
 }
 
 static inline int64_t sim_raw(const struct sim *sim)
@@ -101,7 +106,7 @@ static inline const char *sim_clocksource(void *ctx)
 	return ((struct sim *)ctx)->clocksource;
 }
 
-/* The kernel's own pair: not in use unless a test says so */
+/* The kernel's simultaneous reading; not in use unless a test sets it */
 static inline int sim_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
 	struct sim *sim = ctx;
@@ -126,7 +131,7 @@ static inline void sim_init(struct sim *sim, double hz)
 		.stall_every = 300,
 		.stall_ns = 100000,
 		.ops = {
-			.stamp = sim_stamp,
+			.cycles = sim_cycles,
 			.clock_ns = sim_clock,
 			.sleep_ns = sim_sleep,
 			.clocksource = sim_clocksource,
@@ -135,7 +140,7 @@ static inline void sim_init(struct sim *sim, double hz)
 	};
 }
 
-/* REALTIME goes on at another rate, without a step. */
+/* Changes the rate of REALTIME without a step. */
 static inline void sim_steer(struct sim *sim, int64_t ppb)
 {
 	int64_t at = sim_real(sim);
@@ -150,7 +155,7 @@ static inline void sim_step(struct sim *sim, int64_t ns)
 	sim->real_ns += ns;
 }
 
-/* Counter and rate change; the counter goes on from `counter`. */
+/* The counter jumps to @counter, and its frequency to @hz. */
 static inline void sim_recount(struct sim *sim, uint64_t counter, double hz)
 {
 	sim->counter_base = counter;

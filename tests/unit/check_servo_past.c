@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What readers are told of stamps of the past, by a clock that is set by little
- * while its line is still being bent to where it ought to be.
+ * Past times, as readers get them, of a clock that is set by little while its
+ * line is still slewing to where it should be.
  */
 #include "lib/core/latch.h"
 #include "rate_sim.h"
@@ -10,18 +10,19 @@
 #define TURNS	300
 #define LOOKS	3
 
-/* In ms from the sample that the bent line was made from */
+/* Times in ms after the sample that the slewing line was made from */
 struct way {
-	unsigned int seconds;	/* from the first figures to there */
-	unsigned int lead;	/* from a sample to where its line begins */
+	unsigned int seconds;	/* from the calibration to that sample, in s */
+	unsigned int lead;	/* from a sample to the beginning of its line */
 	unsigned int set;
-	unsigned int looks[LOOKS];	/* the last one later than all stamps */
+	unsigned int looks[LOOKS];	/* times of conversions; the last one
+					 * is later than all cycles */
 };
 
 static struct tsct_clock_page *page;
 
 static struct {
-	uint64_t stamp;
+	uint64_t cycles;
 	int64_t real;
 } kept[1000];
 static unsigned int nr_kept;
@@ -38,7 +39,7 @@ static void publish_led(unsigned int lead_ms)
 	tsct_rate_published(&est, &next);
 }
 
-/* First figures that are off, and lines that make up for it */
+/* A calibration that is off, and lines that make up for it */
 static void start_bent(const struct way *way)
 {
 	unsigned int i;
@@ -65,11 +66,11 @@ static void start_bent(const struct way *way)
 
 static void keep(void)
 {
-	kept[nr_kept].stamp = sim_counter(&sim);
+	kept[nr_kept].cycles = sim_counter(&sim);
 	kept[nr_kept++].real = sim_real(&sim);
 }
 
-/* Goes that way. Returns by how much the line is bent, in ppb. */
+/* Runs the schedule. Returns by how much the line slews, in ppb. */
 static double go(const struct way *way, int64_t step)
 {
 	const struct tsct_clock_params *pair = &est.state.real;
@@ -77,7 +78,7 @@ static double go(const struct way *way, int64_t step)
 	double bent = ((double)pair->slew_mult / (double)pair->mult - 1) * 1e9;
 	unsigned int ms, look = 0;
 
-	/* Away from the line: it is below if it is bent upwards. */
+	/* Away from the line: below it if it slews upwards */
 	if (bent < 0)
 		step = -step;
 	for (ms = 5, nr_kept = 0; look < LOOKS; ms += 5) {
@@ -103,13 +104,13 @@ static void check_kept(void)
 	for (i = 0; i < nr_kept; i++) {
 		uint64_t off;
 
-		if ((int64_t)(kept[i].stamp - est.state.real.as_of_cycles) > 0)
+		if ((int64_t)(kept[i].cycles - est.state.real.as_of_cycles) > 0)
 			continue;
-		ck_assert_int_eq(tsct_latch_lookup(page, kept[i].stamp,
+		ck_assert_int_eq(tsct_latch_lookup(page, kept[i].cycles,
 						   &reading), 0);
 		off = (uint64_t)llabs(kept[i].real - reading.ns);
 		ck_assert_msg(off <= reading.error_ps / 1000 + 1,
-			      "stamp %u of %u: %llu ns off, bound %.3f", i,
+			      "cycles %u of %u: %llu ns off, bound %.3f", i,
 			      nr_kept, (unsigned long long)off,
 			      (double)reading.error_ps / 1e3);
 	}
@@ -129,7 +130,7 @@ static void check_way(const struct way *way, double least_bent, int64_t least,
 			least_bent;
 		check_kept();
 	}
-	/* Or nothing was tested */
+	/* Otherwise nothing was tested. */
 	ck_assert_uint_gt(bent, TURNS / 3);
 	free(page);
 }
@@ -142,7 +143,9 @@ START_TEST(test_steady)
 }
 END_TEST
 
-/* Furthest off at first, and nearer by as much as it was bent when looked at */
+/*
+ * Furthest off at first, and nearer by the amount of the slew at the conversion
+ */
 START_TEST(test_set_at_first)
 {
 	static const struct way way = { 1, 1, 5, { 1000, 2000, 3000 } };
@@ -151,7 +154,9 @@ START_TEST(test_set_at_first)
 }
 END_TEST
 
-/* The line is followed long after it was looked at: what was in between? */
+/*
+ * The next line begins long after the conversion; the times in between count.
+ */
 START_TEST(test_set_before_next)
 {
 	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
@@ -169,7 +174,7 @@ START_TEST(test_set_before_knee)
 }
 END_TEST
 
-/* The line is not followed: the one before is told what was seen, all the same. */
+/* No new line: the confirmed one has to cover the sample nevertheless. */
 START_TEST(test_set_and_confirmed)
 {
 	static const struct way way = { 6, 100, 50, { 150, 155, 160 } };
@@ -180,8 +185,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("past");
-	Suite *suite = suite_create("past");
+	TCase *tcase = tcase_create("servo_past");
+	Suite *suite = suite_create("servo_past");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Channels' lives: many of them, kept ones, limits, writers that are killed. */
+/* Channels of the server: many at once, kept ones, limits, killed writers. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 #define MANY	1000
 
-/* Room for as many descriptors as this takes, or the test cannot be made. */
+/* Raises the limit of descriptors to what the test needs, or ends it. */
 static void setup(void)
 {
 	struct rlimit limit;
@@ -74,7 +74,7 @@ static unsigned int count_channels(struct tsct_channel *t, __u64 *ret_events)
 	return nr;
 }
 
-/* All of one user: made, held, written, listed, read. */
+/* All of one user: created, held open, written, listed, read */
 START_TEST(a_thousand)
 {
 	struct tsct_channel **all = calloc(MANY, sizeof(*all));
@@ -103,7 +103,7 @@ START_TEST(a_thousand)
 	}
 	for (i = 1; i < MANY; i++)
 		tsct_channel_close(all[i]);
-	/* a server that serves others is not slow to notice */
+	/* a server with other clients need not notice at once */
 	for (i = 0; i < 500 && count_channels(all[0], &events) > 1; i++)
 		usleep(10000);
 	ck_assert_uint_eq(count_channels(all[0], &events), 1);
@@ -112,7 +112,7 @@ START_TEST(a_thousand)
 }
 END_TEST
 
-/* As many kept ones as may be, then a sentence that says what to do. */
+/* As many kept channels as allowed, then an error that says what to do */
 START_TEST(limit_of_channels)
 {
 	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
@@ -130,7 +130,7 @@ START_TEST(limit_of_channels)
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	ck_assert_uint_ge(count_channels(first, &events), MANY);
-	/* the first is there for who knows its name; and makes room */
+	/* the first can be opened by its name; removing it makes room */
 	ck_assert_int_eq(tsct_channel_remove(first, tsct_channel_info(first)->id), 0);
 	ck_assert_int_eq(tsct_channel_remove(first, 7), 0);
 	t = open_nr(5000, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
@@ -165,7 +165,9 @@ START_TEST(limit_of_bytes)
 }
 END_TEST
 
-/* Emits @nr events and then is killed, or ends, in the midst of it all. */
+/*
+ * Emits @nr events and then is killed, or ends, between any two instructions.
+ */
 static void die_emitting(int nr, __u32 channel_flags)
 {
 	pid_t pid = fork();
@@ -222,7 +224,7 @@ START_TEST(killed_and_held)
 }
 END_TEST
 
-/* Neither kept nor held: gone with its writer. */
+/* Neither kept nor held open: removed with its writer */
 START_TEST(killed_and_alone)
 {
 	struct tsct_channel *t;
@@ -248,7 +250,7 @@ static void scribble(const struct tsct_channel *victim)
 		*(__u64 *)(map + any(h->file_size / 8) * 8) = any64();
 }
 
-/* One channel is scribbled over; the other's events arrive, all of them. */
+/* One channel is overwritten with junk; all events of the other one arrive. */
 START_TEST(scribbled_neighbour)
 {
 	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
@@ -285,7 +287,7 @@ START_TEST(scribbled_neighbour)
 }
 END_TEST
 
-/* No client can take pages away from the others. */
+/* A client cannot remove pages from shared memory. */
 START_TEST(sealed)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
@@ -300,8 +302,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("lives");
-	TCase *tcase = tcase_create("lives");
+	Suite *suite = suite_create("server_channels");
+	TCase *tcase = tcase_create("server_channels");
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);

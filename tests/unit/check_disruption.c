@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon takes for a disruption, and how it finds out. */
+/*
+ * Detection of clock disruptions: comparison of indicators, and reading them.
+ */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,28 +9,27 @@
 #include <sys/stat.h>
 
 #include "daemon/clock/disruption.c"
-#include "daemon/clock/disruption_read.c"
 #include "suite.h"
 #include <tsctrace/tsctrace.h>
 
 static const struct disruption quiet = {
-	.slept_min_ns = 1000000000, .slept_max_ns = 1000000100,
-	.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 7,
+	.suspended_min_ns = 1000000000, .suspended_max_ns = 1000000100,
+	.clocksource = "tsc", .cpus_online = "0-3", .cpus_hash = 7,
 	.has_vmclock = true, .vm_marker = 1, .vm_generation = 2,
-	.set_min_ns = 1700000000000000000, .set_max_ns = 1700000000000000100,
-	.has_module = true, .has_seq = true, .source_seq = 5,
+	.realtime_min_ns = 1700000000000000000, .realtime_max_ns = 1700000000000000100,
+	.has_module = true, .has_source_seq = true, .source_seq = 5,
 };
 
-/* Each sign alone, from the one that weighs most to the one that weighs least */
+/* Each indicator alone, in the order of precedence */
 static const struct {
 	__u32 cause;
 	const char *said;
 } table[] = {
-	{ TSCT_CAUSE_MIGRATION, "moved or restored: disruption marker 9" },
-	{ TSCT_CAUSE_SUSPEND, "slept for 3.5" },
-	{ TSCT_CAUSE_UNSTABLE, "gave the TSC up, and keeps time by hpet" },
-	{ TSCT_CAUSE_CLOCKSOURCE, "went from tsc to hpet" },
-	{ TSCT_CAUSE_HOTPLUG, "went from 0-3 to 0-2" },
+	{ TSCT_CAUSE_MIGRATION, "migrated or restored: disruption marker 9" },
+	{ TSCT_CAUSE_SUSPEND, "suspended for 3.5" },
+	{ TSCT_CAUSE_UNSTABLE, "marked the TSC unstable; its clocksource is hpet" },
+	{ TSCT_CAUSE_CLOCKSOURCE, "changed from tsc to hpet" },
+	{ TSCT_CAUSE_HOTPLUG, "changed from 0-3 to 0-2" },
 	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set by -3600.000000 s" },
 };
 #define NR_CAUSES	(sizeof(table) / sizeof(table[0]))
@@ -40,11 +41,11 @@ static void set(struct disruption *s, __u32 cause)
 		s->vm_marker = 9;
 		break;
 	case TSCT_CAUSE_SUSPEND:
-		s->slept_min_ns += 3500000000;
-		s->slept_max_ns += 3500000000;
+		s->suspended_min_ns += 3500000000;
+		s->suspended_max_ns += 3500000000;
 		break;
 	case TSCT_CAUSE_UNSTABLE:
-		s->tsc_gone = true;
+		s->tsc_unavailable = true;
 		strcpy(s->clocksource, "hpet");
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
@@ -52,11 +53,11 @@ static void set(struct disruption *s, __u32 cause)
 		break;
 	case TSCT_CAUSE_HOTPLUG:
 		s->cpus_hash = 8;
-		strcpy(s->cpus, "0-2");
+		strcpy(s->cpus_online, "0-2");
 		break;
 	case TSCT_CAUSE_STEP:
-		s->set_min_ns -= 3600000000000;
-		s->set_max_ns -= 3600000000000;
+		s->realtime_min_ns -= 3600000000000;
+		s->realtime_max_ns -= 3600000000000;
 		break;
 	}
 }
@@ -74,7 +75,7 @@ START_TEST(test_each)
 }
 END_TEST
 
-/* Of two, the one that comes first in the table */
+/* Of two disruptions, the one that comes first in the table */
 START_TEST(test_two)
 {
 	struct disruption now;
@@ -92,7 +93,7 @@ START_TEST(test_two)
 }
 END_TEST
 
-/* Both ways; and what might be a measurement's error is none. */
+/* Steps in both directions; what may be the error of a measurement is none. */
 START_TEST(test_steps)
 {
 	struct disruption now;
@@ -100,8 +101,8 @@ START_TEST(test_steps)
 
 	for (ns = -3000; ns <= 3000; ns += 100) {
 		now = quiet;
-		now.set_min_ns += ns;
-		now.set_max_ns += ns;
+		now.realtime_min_ns += ns;
+		now.realtime_max_ns += ns;
 		ck_assert_uint_eq(disruption_compare(&quiet, &now),
 				  ns > 1100 || ns < -1100 ? TSCT_CAUSE_STEP :
 				  TSCT_CAUSE_NONE);
@@ -113,14 +114,14 @@ START_TEST(test_none)
 {
 	struct disruption before = quiet, now = quiet;
 
-	/* What was measured with another error */
-	now.slept_min_ns -= 5000;
-	now.slept_max_ns += 5000;
-	now.set_min_ns -= 7000;
-	now.set_max_ns += 5000;
+	/* Measured with another error */
+	now.suspended_min_ns -= 5000;
+	now.suspended_max_ns += 5000;
+	now.realtime_min_ns -= 7000;
+	now.realtime_max_ns += 5000;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* What came to be known */
+	/* Indicators that become known */
 	now = quiet;
 	before.has_vmclock = false;
 	before.vm_marker = 0;
@@ -128,9 +129,9 @@ START_TEST(test_none)
 	before.cpus_hash = 0;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* The module is no sign. */
+	/* The presence of the module is no indicator. */
 	before = now = quiet;
-	now.has_module = now.has_seq = false;
+	now.has_module = now.has_source_seq = false;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
@@ -139,23 +140,23 @@ START_TEST(test_more)
 {
 	struct disruption now = quiet;
 
-	now.slept_min_ns += 2000;	/* s2idle, for next to nothing */
-	now.slept_max_ns += 2000;
+	now.suspended_min_ns += 2000;	/* s2idle, for a very short time */
+	now.suspended_max_ns += 2000;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
 	now = quiet;
 	now.vm_generation++;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
 	now = quiet;
-	now.source_seq++;		/* there and back */
+	now.source_seq++;		/* to another clocksource and back */
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
-	/* The TSC is back on the list, after the boot, say. */
-	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_gone = true },
+	/* The TSC becomes available again, for instance after the boot. */
+	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_unavailable = true },
 					&(struct disruption) { 0 }),
 			  TSCT_CAUSE_CLOCKSOURCE);
 }
 END_TEST
 
-/* ---- reading ---------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 static struct tsct_clock_snapshot given;
 static int given_err;
@@ -186,12 +187,12 @@ START_TEST(test_this_machine)
 	disruption_read(&reader, &first);
 	ck_assert_str_ne(first.clocksource, "");
 	ck_assert_uint_ne(first.cpus_hash, 0);
-	ck_assert(first.cpus[0] == '0');
-	ck_assert(!first.has_vmclock && !first.has_module && !first.has_seq);
-	ck_assert_int_le(first.slept_min_ns, first.slept_max_ns);
-	ck_assert_int_lt(first.slept_max_ns - first.slept_min_ns, 100000000);
-	ck_assert_int_le(first.set_min_ns, first.set_max_ns);
-	ck_assert_int_gt(first.set_min_ns, 1000000000000000000);
+	ck_assert(first.cpus_online[0] == '0');
+	ck_assert(!first.has_vmclock && !first.has_module && !first.has_source_seq);
+	ck_assert_int_le(first.suspended_min_ns, first.suspended_max_ns);
+	ck_assert_int_lt(first.suspended_max_ns - first.suspended_min_ns, 100000000);
+	ck_assert_int_le(first.realtime_min_ns, first.realtime_max_ns);
+	ck_assert_int_gt(first.realtime_min_ns, 1000000000000000000);
 	for (i = 0; i < 1000; i++) {
 		disruption_read(&reader, &now);
 		ck_assert_uint_eq(disruption_compare(&first, &now),
@@ -212,11 +213,12 @@ START_TEST(test_module)
 	given_err = 0;
 	open_reader(&reader, "/nonexistent");
 	disruption_read(&reader, &now);
-	ck_assert(now.has_module && now.has_seq);
+	ck_assert(now.has_module && now.has_source_seq);
 	ck_assert_uint_eq(now.source_seq, 6);
-	given_err = -EOPNOTSUPP;	/* not by the TSC: it is there, though */
+	given_err = -EOPNOTSUPP;	/* the module is loaded, with another
+					 * source than the TSC */
 	disruption_read(&reader, &now);
-	ck_assert(now.has_module && !now.has_seq);
+	ck_assert(now.has_module && !now.has_source_seq);
 	disruption_close(&reader);
 }
 END_TEST
@@ -227,7 +229,7 @@ static void make_vmclock(const void *head, size_t size, size_t length)
 {
 	int fd;
 
-	strcpy(path, "/tmp/check_signs.XXXXXX");
+	strcpy(path, "/tmp/check_disruption.XXXXXX");
 	fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, (off_t)length), 0);
@@ -259,7 +261,7 @@ START_TEST(test_vmclock)
 	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
 	ck_assert_uint_eq(before.vm_marker, 11);
-	ck_assert_uint_eq(before.vm_generation, 0);	/* flags do not say */
+	ck_assert_uint_eq(before.vm_generation, 0);	/* not valid by the flags */
 	head.flags = VMCLOCK_GENERATION;
 	head.marker++;
 	head.seq += 2;
@@ -268,7 +270,10 @@ START_TEST(test_vmclock)
 	ck_assert_uint_eq(now.vm_marker, 12);
 	ck_assert_uint_eq(now.vm_generation, 22);
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
-	/* It is being written, for ever: as it was, and without hanging */
+	/*
+	 * A change of the page that never completes: nothing changes, and
+	 * reading does not hang.
+	 */
 	head.seq++;
 	head.marker++;
 	write_vmclock(&head);
@@ -284,13 +289,13 @@ START_TEST(test_vmclock)
 }
 END_TEST
 
-/* Other files, and such that a look at would be our end */
+/* Other files, and some that would raise a signal if they were read */
 START_TEST(test_no_vmclock)
 {
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
 	struct disruption_reader reader;
 
-	make_vmclock(&head, sizeof(head), sizeof(head));	/* cut off */
+	make_vmclock(&head, sizeof(head), sizeof(head));	/* truncated */
 	open_reader(&reader, path);
 	ck_assert_ptr_null(reader.vmclock);
 	disruption_close(&reader);
@@ -314,8 +319,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("signs");
-	Suite *suite = suite_create("signs");
+	TCase *tcase = tcase_create("disruption");
+	Suite *suite = suite_create("disruption");
 
 	tcase_add_loop_test(tcase, test_each, 0, NR_CAUSES);
 	tcase_add_test(tcase, test_two);

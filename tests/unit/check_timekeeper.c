@@ -1,60 +1,63 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's keeper on a simulated machine: its life, and whom it follows. */
-#include "keeper_world.h"
+/*
+ * The daemon's timekeeper on a simulated machine: start, ticks, stop, and
+ * publication beside a module or another daemon.
+ */
+#include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
-#include "daemon/clock/timekeeper_cluster.c"
 #include "daemon/clock/disruption.c"
 #include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- start and stop ----------------------------------------------------- */
 
 START_TEST(test_life)
 {
 	__u64 base;
 
 	start();
-	ck_assert(said("source tsc: for a test"));
+	ck_assert(was_logged("clock source: tsc: for a test"));
 	go_on(1.5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	ck_assert(said(" Hz +- 0."));
+	ck_assert(was_logged(" Hz +- 0."));
 	go_on(30);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	base = file()->real.base_cycles;
-	timekeeper_stop(&keeper);
+	timekeeper_stop(&timekeeper);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_HOLDOVER);
 	ck_assert_uint_eq(file()->real.base_cycles, base);
-	/* The next one goes on in the same epoch... */
+	/* The successor continues in the same epoch... */
 	sim_advance(&sim, 3000000000);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	check_time(file());
 	go_on(2);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	/* ...but not from a time that is void. */
-	timekeeper_stop(&keeper);
+	timekeeper_stop(&timekeeper);
 	sim_advance(&sim, 1001000000000);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_RESTART);
-	ck_assert(said("nothing to go on with from before; epoch 2 begins"));
+	ck_assert(was_logged("the published clock state cannot be continued; "
+			     "epoch 2 begins"));
 }
 END_TEST
 
-/* Stopped at once, before its first line has begun, say. */
+/* Stopped at once, so before its first line has begun. */
 START_TEST(test_short_life)
 {
 	int i;
 
 	new_world();
 	for (i = 0; i < 20; i++) {
-		ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+		ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 		if (i % 3)
 			go_on(0.1 * (i % 3));
-		timekeeper_stop(&keeper);
+		timekeeper_stop(&timekeeper);
 		ck_assert_uint_eq(file()->status, TSCT_STATUS_HOLDOVER);
 		ck_assert_uint_eq(file()->epoch, 1);
 		check_time(file());
@@ -62,54 +65,57 @@ START_TEST(test_short_life)
 }
 END_TEST
 
-/* A predecessor saw something and did not get over it: no epoch is missing. */
-START_TEST(test_takes_disruption_over)
+/*
+ * The predecessor detected a disruption and did not calibrate: no epoch is
+ * skipped.
+ */
+START_TEST(test_takes_over_disruption)
 {
 	start();
 	go_on(2);
 	sim_step(&sim, 5000000000);
-	world.signs.set_min_ns += 5000000000;
-	world.signs.set_max_ns += 5000000000;
-	sim.ops.sleep_ns = NULL;	/* it would crash calibrating */
-	tsct_rate_disrupt(&keeper.est, TSCT_CAUSE_STEP);
-	keeper.lost = true;
-	ck_assert_int_eq(timekeeper_publish_params(&keeper), 0);
+	world.disruption.realtime_min_ns += 5000000000;
+	world.disruption.realtime_max_ns += 5000000000;
+	sim.ops.sleep_ns = NULL;	/* calibration would crash */
+	tsct_rate_disrupt(&timekeeper.est, TSCT_CAUSE_STEP);
+	timekeeper.uncalibrated = true;
+	ck_assert_int_eq(timekeeper_publish_params(&timekeeper), 0);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	sim.ops.sleep_ns = sim_sleep;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_STEP);
 }
 END_TEST
 
-START_TEST(test_step_while_nobody_looked)
+START_TEST(test_step_while_stopped)
 {
 	start();
 	go_on(2);
-	timekeeper_stop(&keeper);
+	timekeeper_stop(&timekeeper);
 	sim_step(&sim, -3600000000000);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_STEP);
-	ck_assert(said("CLOCK_REALTIME was set while nobody looked"));
+	ck_assert(was_logged("CLOCK_REALTIME was set while no daemon was running"));
 }
 END_TEST
 
 START_TEST(test_pace)
 {
 	start();
-	ck_assert_int_eq(timekeeper_wait_ms(&keeper, 1000), 100);
-	ck_assert_int_eq(timekeeper_wait_ms(&keeper, 50), 50);
+	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 100);
+	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 50), 50);
 	go_on(2);
-	ck_assert_int_eq(timekeeper_wait_ms(&keeper, 1000), 1000);
-	ck_assert_int_eq(timekeeper_disrupt(&keeper, TSCT_CAUSE_FAKE, "x"), 0);
-	ck_assert_int_eq(timekeeper_wait_ms(&keeper, 1000), 100);
+	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 1000);
+	ck_assert_int_eq(timekeeper_disrupt(&timekeeper, TSCT_CAUSE_FAKE, "x"), 0);
+	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 100);
 }
 END_TEST
 
-/* ---- publishing -------------------------------------------------------------- */
+/* ---- publishing --------------------------------------------------------- */
 
-/* Held up for longer than the lead: once more, with a longer one. */
+/* A delay longer than the lead: published again, with a longer lead. */
 START_TEST(test_late)
 {
 	start();
@@ -118,14 +124,14 @@ START_TEST(test_late)
 	world.held_ns = 30000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	ck_assert_uint_gt(keeper.stats.late, 0);
+	ck_assert_uint_gt(timekeeper.stats.late, 0);
 	world.held_ns = 300000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
 END_TEST
 
-/* Never in time: what is in force goes on, confirmed or not. */
+/* Never in time: the line in force stays, confirmed or not. */
 START_TEST(test_too_late)
 {
 	__u64 base;
@@ -138,7 +144,7 @@ START_TEST(test_too_late)
 	sim_steer(&sim, 20000);
 	go_on(3);
 	ck_assert_uint_eq(file()->real.base_cycles, base);
-	ck_assert_uint_gt(keeper.stats.late, 6);
+	ck_assert_uint_gt(timekeeper.stats.late, 6);
 	world.refusals = 0;
 	go_on(3);
 	ck_assert_uint_ne(file()->real.base_cycles, base);
@@ -146,7 +152,10 @@ START_TEST(test_too_late)
 }
 END_TEST
 
-/* The module has it, and the file does not: they part, so an epoch ends. */
+/*
+ * The module has the state and the file does not: they differ, so the epoch
+ * ends.
+ */
 START_TEST(test_file_late)
 {
 	start();
@@ -156,7 +165,7 @@ START_TEST(test_file_late)
 	go_on(3);
 	check_synchronized(2, TSCT_CAUSE_RESTART);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert(said("held up while publishing; epoch 2 begins"));
+	ck_assert(was_logged("the daemon was held up while publishing; epoch 2 begins"));
 }
 END_TEST
 
@@ -167,32 +176,32 @@ START_TEST(test_refused)
 	start();
 	go_on(3);
 	published = world.published;
-	/* The machine is about to sleep: later. */
+	/* The system is about to suspend: published later. */
 	world.refuse = -EAGAIN;
 	world.refusals = 2;
 	go_on(2);
 	go_on(2);
 	ck_assert_uint_gt(world.published, published);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* The right is gone: the end. */
+	/* Permission was withdrawn: the timekeeper ends. */
 	world.refuse = -EPERM;
 	world.refusals = 1;
 	sim_advance(&sim, 1000000000);
-	ck_assert_int_eq(timekeeper_tick(&keeper), -EPERM);
+	ck_assert_int_eq(timekeeper_tick(&timekeeper), -EPERM);
 }
 END_TEST
 
-/* ---- the module ---------------------------------------------------------------- */
+/* ---- the module --------------------------------------------------------- */
 
 START_TEST(test_module_comes_and_goes)
 {
 	start();
 	go_on(3);
 	load_module(TSCT_SOURCE_TSC);
-	world.signs.has_module = true;
+	world.disruption.has_module = true;
 	go_on(1);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert_uint_eq(world.looks, 2);	/* it knows the CPUs */
+	ck_assert_uint_eq(world.surveys, 2);	/* it measures the CPUs */
 	ck_assert_uint_eq(world.tables, 2);
 	world.module_source = -1;
 	go_on(2);
@@ -203,7 +212,7 @@ START_TEST(test_module_comes_and_goes)
 }
 END_TEST
 
-/* The module saw a suspend that did not show in any clock. */
+/* The module detected a suspend that did not show in any clock. */
 START_TEST(test_module_disrupted)
 {
 	start();
@@ -217,7 +226,7 @@ START_TEST(test_module_disrupted)
 	ck_assert_uint_eq(file()->epoch, 7);
 	ck_assert_uint_ge(world.disrupted, 1);
 	ck_assert_uint_eq(world.forgets, 1);
-	ck_assert(said("the module saw a disruption; epoch 7 begins "
+	ck_assert(was_logged("the module detected a disruption; epoch 7 begins "
 		       "(suspend)"));
 	go_on(2);
 	check_synchronized(7, TSCT_CAUSE_SUSPEND);
@@ -225,8 +234,8 @@ START_TEST(test_module_disrupted)
 }
 END_TEST
 
-/* Module and daemon see the same thing, the module first: one epoch. */
-START_TEST(test_both_see)
+/* Module and daemon detect the same disruption, the module first: one epoch. */
+START_TEST(test_both_detect)
 {
 	start();
 	load_module(TSCT_SOURCE_TSC);
@@ -235,13 +244,15 @@ START_TEST(test_both_see)
 	world.module.epoch = 2;
 	world.module.cause = TSCT_CAUSE_HOTPLUG;
 	world.module.status = TSCT_STATUS_DISRUPTED;
-	world.signs.cpus_hash++;
+	world.disruption.cpus_hash++;
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
 END_TEST
 
-/* Another daemon's line: it cannot be gone on from, and not be undone. */
+/*
+ * Another daemon published a line, which can be neither continued nor undone.
+ */
 START_TEST(test_another_daemon)
 {
 	start();
@@ -254,7 +265,7 @@ START_TEST(test_another_daemon)
 	world.module.real.base_ns += 12345;
 	go_on(2);
 	check_synchronized(6, TSCT_CAUSE_RESTART);
-	ck_assert(said("somebody else published another time"));
+	ck_assert(was_logged("another process published another time"));
 }
 END_TEST
 
@@ -262,36 +273,36 @@ START_TEST(test_source_changes)
 {
 	start();
 	go_on(3);
-	/* The kernel gives the TSC up. */
+	/* The kernel marks the TSC unstable. */
 	world.source = TSCT_SOURCE_MONOTONIC_RAW;
-	world.signs.tsc_gone = true;
-	strcpy(world.signs.clocksource, "hpet");
+	world.disruption.tsc_unavailable = true;
+	strcpy(world.disruption.clocksource, "hpet");
 	go_on(1);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_UNSTABLE);
-	ck_assert(said("gave the TSC up, and keeps time by hpet; epoch 2"));
-	/* A module comes that counts TSC after all. */
+	ck_assert(was_logged("marked the TSC unstable; its clocksource is hpet; epoch 2"));
+	/* A module is loaded that uses the TSC nevertheless. */
 	load_module(TSCT_SOURCE_TSC);
 	world.source = TSCT_SOURCE_TSC;
 	go_on(2);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_TSC);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	/* One comes whose stamps we cannot read. */
+	/* A module is loaded whose source cannot be read here. */
 	load_module(TSCT_SOURCE_MONOTONIC);
 	go_on(1);
 	ck_assert(world.gave_up);
-	ck_assert(said("leaving it alone"));
+	ck_assert(was_logged("no longer publishing to it"));
 	ck_assert_uint_eq(world.module.status, TSCT_STATUS_UNKNOWN);
 	go_on(3);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------- */
+/* ---- the drift file ----------------------------------------------------- */
 
-START_TEST(test_remembers)
+START_TEST(test_drift)
 {
 	__u64 error, first;
 
@@ -302,28 +313,28 @@ START_TEST(test_remembers)
 	go_on(1300);			/* as it gets better, and with time */
 	ck_assert_uint_ge(world.saves, 3);
 	ck_assert_uint_le(world.saves, 30);
-	error = world.memory.rate_error_ppt;
-	timekeeper_stop(&keeper);
-	ck_assert_uint_le(world.memory.rate_error_ppt, error);
-	/* The next one has no page to go on with, but the rate. */
+	error = world.drift.rate_error_ppt;
+	timekeeper_stop(&timekeeper);
+	ck_assert_uint_le(world.drift.rate_error_ppt, error);
+	/* The successor finds no page, only the saved rate. */
 	memset(&world.file, 0, sizeof(world.file));
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_le(file()->rate_error_ppt, first / 4);
 	go_on(2);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
 END_TEST
 
-/* What is not true does no harm. */
-START_TEST(test_remembers_wrongly)
+/* A wrong rate does no harm. */
+START_TEST(test_wrong_drift)
 {
 	new_world();
-	world.memory = (struct drift) {
+	world.drift = (struct drift) {
 		.source = TSCT_SOURCE_TSC,
 		.rate_mult = (__u64)((1ULL << 56) / 3.1),
 		.rate_error_ppt = 10,
 	};
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	go_on(2);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
 	check_time(file());
@@ -332,15 +343,15 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("keeper");
-	Suite *suite = suite_create("keeper");
+	TCase *tcase = tcase_create("timekeeper");
+	Suite *suite = suite_create("timekeeper");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_life);
 	tcase_add_test(tcase, test_short_life);
-	tcase_add_test(tcase, test_takes_disruption_over);
-	tcase_add_test(tcase, test_step_while_nobody_looked);
+	tcase_add_test(tcase, test_takes_over_disruption);
+	tcase_add_test(tcase, test_step_while_stopped);
 	tcase_add_test(tcase, test_pace);
 	tcase_add_test(tcase, test_late);
 	tcase_add_test(tcase, test_too_late);
@@ -348,11 +359,11 @@ int main(void)
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_module_comes_and_goes);
 	tcase_add_test(tcase, test_module_disrupted);
-	tcase_add_test(tcase, test_both_see);
+	tcase_add_test(tcase, test_both_detect);
 	tcase_add_test(tcase, test_another_daemon);
 	tcase_add_test(tcase, test_source_changes);
-	tcase_add_test(tcase, test_remembers);
-	tcase_add_test(tcase, test_remembers_wrongly);
+	tcase_add_test(tcase, test_drift);
+	tcase_add_test(tcase, test_wrong_drift);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's clock file: made, taken over whatever happened, published to. */
+/* The daemon's clock file: creation, takeover in any state, and publication. */
 #include <check.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void reopen(void)
 
 static void setup(void)
 {
-	strcpy(dir, "/tmp/check_publish.XXXXXX");
+	strcpy(dir, "/tmp/check_clock_file.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir_fd, 0);
@@ -59,7 +59,7 @@ static ino_t inode(void)
 
 #define MULT	((__u64)((1ULL << TSCT_CLOCK_SHIFT) / 2.5))
 
-/* A line that begins in @ahead ticks, at @ns */
+/* A state whose line begins @ahead cycles from now, at @ns */
 static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
 {
 	__u64 base = tsct_cycles_read(TSCT_SOURCE_TSC) + (__u64)ahead;
@@ -83,7 +83,7 @@ static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
 	return state;
 }
 
-/* As the same one goes on, a second later */
+/* A state that continues @last, a second later */
 static struct tsct_clock_state after(const struct tsct_clock_state *last)
 {
 	struct tsct_clock_state next = line(last->epoch, 2500000000, 0);
@@ -131,7 +131,10 @@ START_TEST(test_life)
 }
 END_TEST
 
-/* A line that goes on from @last at another rate, and was held up meanwhile */
+/*
+ * A staged state that continues @last at another rate, and whose line has begun
+ * when it is committed
+ */
 static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 					  __s64 mult_change)
 {
@@ -153,7 +156,7 @@ START_TEST(test_late)
 	struct tsct_clock_state last = line(1, -1000, 5), next;
 
 	ck_assert_int_eq(publish(&last), 0);
-	/* Nobody can tell. */
+	/* No reader sees a difference. */
 	next = stage_late(&last, 0);
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
 	check_last(&next);
@@ -162,18 +165,21 @@ START_TEST(test_late)
 	next = stage_late(&last, -(__s64)(MULT / 10));
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
 	check_last(&last);
-	/* It would jump. */
+	/* Time would jump. */
 	next = stage_late(&last, MULT / 10);
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
 	check_last(&last);
-	/* A nanosecond more, or two */
+	/* A difference of a nanosecond or two */
 	next = stage_late(&last, MULT / 10000000);
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
 	check_last(&next);
 }
 END_TEST
 
-/* What is too late, or does not go on, is not published. */
+/*
+ * A state that is late, or does not continue the published one, is not
+ * published.
+ */
 START_TEST(test_refused)
 {
 	struct tsct_clock_state first = line(2, -1000, 5), next;
@@ -186,13 +192,13 @@ START_TEST(test_refused)
 	next = line(1, 2500000000, 5);
 	ck_assert_int_eq(publish(&next), -EXDEV);
 	check_last(&first);
-	/* Good when it was staged, and too late for its margin */
+	/* In time when it was staged, and too late for its margin */
 	next = after(&first);
 	ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 	ck_assert_int_eq(clock_file_commit(&clockfile, &next, 2000000000),
 			 -ETIME);
 	check_last(&first);
-	/* Staged over; a confirmation is never late. */
+	/* Another one is staged in its place; a confirmation is never late. */
 	ck_assert_int_eq(publish(&first), 0);
 	check_last(&first);
 	next = line(3, -1000, 5);
@@ -210,8 +216,8 @@ static void scribble(void *at, size_t size)
 }
 
 /*
- * A predecessor that died at any instruction: its readers, who have the file
- * mapped, see what was committed, and its successor goes on with that.
+ * A predecessor that died at any instruction: its readers, which have the file
+ * mapped, see the committed state, and its successor continues with that.
  */
 START_TEST(test_died)
 {
@@ -237,7 +243,7 @@ START_TEST(test_died)
 			scribble(&copy[1], any(sizeof(copy[1])));
 			first = next;
 			break;
-		default:		/* copy 0 is what it says */
+		default:		/* copy 0 is consistent */
 			copy[1] = copy[0];
 			break;
 		}
@@ -247,7 +253,8 @@ START_TEST(test_died)
 		check_last(&first);
 		ck_assert_mem_eq(&copy[0], &copy[1], sizeof(copy[0]));
 		ck_assert_uint_eq(clockfile.page->seq & 1, 0);
-		if (!(i % 50))		/* not to run out of future */
+		if (!(i % 50))		/* before the lines are too far in
+					 * the future */
 			first = line(first.epoch + 1, -1000, 5);
 		else
 			continue;
@@ -256,7 +263,7 @@ START_TEST(test_died)
 }
 END_TEST
 
-/* What cannot be gone on with is replaced, and never written into. */
+/* A file that cannot be continued is replaced, and never written to. */
 static void check_replaced(const char *what)
 {
 	int old = openat(dir_fd, TSCT_CLOCK_FILE, O_RDONLY | O_NOFOLLOW |
@@ -327,7 +334,7 @@ START_TEST(test_replaced)
 	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
 	ck_assert_int_eq(mkfifoat(dir_fd, TSCT_CLOCK_FILE, 0600), 0);
 	check_replaced("a pipe");
-	/* What a predecessor that died making one left behind */
+	/* A leftover of a predecessor that died while creating a file */
 	put(size, 0644);
 	ck_assert_int_eq(renameat(dir_fd, TSCT_CLOCK_FILE, dir_fd, NEW_NAME),
 			 0);
@@ -336,7 +343,9 @@ START_TEST(test_replaced)
 }
 END_TEST
 
-/* Removed while we run: those who come find another one, the table, too. */
+/*
+ * Removed while the daemon runs: new readers find another one, with its table.
+ */
 START_TEST(test_revived)
 {
 	const struct tsct_clock_cpu cpus[] = { { 5, 6 }, { -7, 8 } };
@@ -358,14 +367,14 @@ START_TEST(test_revived)
 			       clockfile.page->cpus_offset);
 	ck_assert_mem_eq(table, cpus, sizeof(cpus[0]) *
 			 (clockfile.nr_cpus > 1 ? 2 : 1));
-	/* Those that are not known any more */
+	/* Skews that are no longer known */
 	clock_file_set_cpus(&clockfile, cpus, 1);
 	if (clockfile.nr_cpus > 1)
 		ck_assert_uint_eq(table[1].error_cycles, ~0ULL);
 }
 END_TEST
 
-/* No room for the file: said, and tried again, but no end. */
+/* No space for the file: tried again, and not fatal */
 START_TEST(test_no_room)
 {
 	const struct rlimit little = { 8192, RLIM_INFINITY };
@@ -377,7 +386,7 @@ START_TEST(test_no_room)
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
 	clock_file_revive(&clockfile);
 	ck_assert_ptr_null(clockfile.page);
-	ck_assert_int_eq(publish(&state), 0);	/* nowhere */
+	ck_assert_int_eq(publish(&state), 0);	/* no file */
 	clock_file_last(&clockfile, &last);
 	ck_assert_uint_eq(last.status, TSCT_STATUS_UNKNOWN);
 	clock_file_set_cpus(&clockfile, NULL, 0);
@@ -390,8 +399,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("publish");
-	Suite *suite = suite_create("publish");
+	TCase *tcase = tcase_create("clock_file");
+	Suite *suite = suite_create("clock_file");
 
 	print_seed();
 	seed_with(1);

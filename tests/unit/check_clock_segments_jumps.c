@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * States that are true one by one, of a writer who jumps to and fro in time and
- * in epochs as far as numbers go: what is remembered remains in order, since a
- * copy that is not is refused by readers, whoever sets the clock then.
+ * Published states that are valid one by one, but jump in time and in epochs as
+ * far as the numbers go: the segments stay in order. Readers would refuse a
+ * copy that is not, for as long as it exists.
  */
 #include <check.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 static struct tsct_clock_copy copy;
 static uint64_t now;
 
-/* Of any size, and not only large ones */
+/* Of any magnitude */
 static uint64_t wild(void)
 {
 	return any(4) ? any64() >> any(64) : 1ULL << any(64);
@@ -71,7 +71,7 @@ static void go_on(struct tsct_clock_state *state)
 	state->closing_error_ps = wild();
 }
 
-/* As the module disrupts: without asking whether it may */
+/* As the module publishes a disruption: without a check */
 static void disrupt(struct tsct_clock_state *state)
 {
 	memset(&state->real, 0, sizeof(state->real));
@@ -80,9 +80,9 @@ static void disrupt(struct tsct_clock_state *state)
 	state->epoch_cycles = now;
 }
 
-static bool from_future(uint64_t stamp)
+static bool from_future(uint64_t cycles)
 {
-	return (int64_t)(stamp - now) > 1000000000;
+	return (int64_t)(cycles - now) > 1000000000;
 }
 
 static bool try(void)
@@ -127,8 +127,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("jumps");
-	Suite *suite = suite_create("jumps");
+	TCase *tcase = tcase_create("clock_segments_jumps");
+	Suite *suite = suite_create("clock_segments_jumps");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A simulated world around the daemon's keeper: counter and clocks, what it
- * publishes to, the signs it sees, its looks at the CPUs, its memory.
+ * A simulated platform around the daemon's timekeeper: counter and clocks,
+ * module and clock file, indicators of disruptions, surveys of the CPUs, and
+ * the drift file.
  */
-#ifndef TESTS_KEEPER_WORLD_H
-#define TESTS_KEEPER_WORLD_H
+#ifndef TESTS_TIMEKEEPER_WORLD_H
+#define TESTS_TIMEKEEPER_WORLD_H
 
 #include <check.h>
 #include <stdarg.h>
@@ -18,25 +19,30 @@
 #include "daemon/config/log.h"
 
 static struct sim sim;
-static struct timekeeper keeper;
+static struct timekeeper timekeeper;
 
 static struct {
-	int source;			/* what stamps may count */
-	int module_source;		/* -1: not loaded */
+	int source;			/* TSCT_SOURCE_* that the platform
+					 * can use */
+	int module_source;		/* source of the module; -1: not
+					 * loaded */
 	bool gave_up;
 	struct tsct_clock_state module;
-	struct tsct_clock_copy file;	/* with its past */
+	struct tsct_clock_copy file;	/* with its segments */
 	unsigned int published, disrupted;
-	int refuse;			/* what publish() says instead, ... */
-	unsigned int refusals;		/* ... so many times */
-	__u64 held_ns;			/* a publication takes as long */
-	bool file_late;			/* the module takes it, the file does not */
-	struct disruption signs;
-	unsigned int restless;		/* CLOCK_REALTIME is set at each look */
-	bool look_later, skewed;
-	unsigned int looks, tables;
-	__u32 table_epoch;		/* in force when the table was written */
-	struct drift memory;	/* rate_mult 0: none */
+	int refuse;			/* error that publish() returns, ... */
+	unsigned int refusals;		/* ... this many times */
+	__u64 held_ns;			/* duration of a publication */
+	bool file_late;			/* the module accepts the state, the
+					 * file does not */
+	struct disruption disruption;
+	unsigned int settings;		/* remaining readings at which
+					 * CLOCK_REALTIME is set */
+	bool survey_later, skewed;
+	unsigned int surveys, tables;
+	__u32 table_epoch;		/* published when the table was
+					 * written */
+	struct drift drift;	/* drift file; rate_mult 0: none */
 	unsigned int saves, forgets;
 } world;
 
@@ -53,7 +59,7 @@ void log_message(int level, const char *format, ...)
 	va_end(args);
 }
 
-static inline bool said(const char *what)
+static inline bool was_logged(const char *what)
 {
 	bool found = strstr(logged, what) != NULL;
 
@@ -61,16 +67,16 @@ static inline bool said(const char *what)
 	return found;
 }
 
-/* ---- env ------------------------------------------------------------------ */
+/* ---- struct timekeeper_ops ---------------------------------------------- */
 
-static int world_choose(void *ctx, char *why, size_t size)
+static int world_choose_source(void *ctx, char *why, size_t size)
 {
 	(void)ctx;
 	snprintf(why, size, "%s: for a test", tsct_source_name(world.source));
 	return world.source;
 }
 
-static __u64 stamp_raw(void *ctx)
+static __u64 raw_cycles(void *ctx)
 {
 	return (__u64)sim_clock(ctx, CLOCK_MONOTONIC_RAW);
 }
@@ -78,28 +84,28 @@ static __u64 stamp_raw(void *ctx)
 static const struct tsct_clock_ops *world_clock_ops(void *ctx, int which)
 {
 	(void)ctx;
-	sim.ops.stamp = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
+	sim.ops.cycles = which == TSCT_SOURCE_TSC ? sim_cycles : raw_cycles;
 	return &sim.ops;
 }
 
-static void look_for_signs(void *ctx, struct disruption *ret_signs)
+static void world_read_disruption(void *ctx, struct disruption *ret)
 {
 	(void)ctx;
-	if (world.restless) {
-		world.restless--;
-		world.signs.set_min_ns += 5000;
-		world.signs.set_max_ns += 5000;
+	if (world.settings) {
+		world.settings--;
+		world.disruption.realtime_min_ns += 5000;
+		world.disruption.realtime_max_ns += 5000;
 	}
-	*ret_signs = world.signs;
+	*ret = world.disruption;
 }
 
-static inline __u64 stamp_now(__u32 source)
+static inline __u64 cycles_now(__u32 source)
 {
 	return source == TSCT_SOURCE_TSC ? sim_counter(&sim) :
 		(__u64)sim_raw(&sim);
 }
 
-/* The rules of the module, and of publisher_set() */
+/* The checks of the module, as publisher_set() returns them */
 static int set_module(const struct tsct_clock_state *state)
 {
 	int err;
@@ -107,14 +113,14 @@ static int set_module(const struct tsct_clock_state *state)
 	if (world.module.source != state->source)
 		return -ESTALE;
 	err = tsct_segments_check(&world.module, state,
-				  stamp_now(state->source));
+				  cycles_now(state->source));
 	if (err)
 		return err == -EINVAL ? -EXDEV : err;
 	world.module = *state;
 	return 0;
 }
 
-/* A confirmation cannot be late. */
+/* A state that confirms the published lines cannot be late. */
 static bool is_same(const struct tsct_clock_state *state)
 {
 	return state->epoch == world.file.state.epoch &&
@@ -122,7 +128,7 @@ static bool is_same(const struct tsct_clock_state *state)
 		state->cluster.base_cycles == world.file.state.cluster.base_cycles;
 }
 
-static int publish_both(void *ctx, const struct tsct_clock_state *state)
+static int world_publish(void *ctx, const struct tsct_clock_state *state)
 {
 	int err;
 
@@ -134,7 +140,7 @@ static int publish_both(void *ctx, const struct tsct_clock_state *state)
 		return world.refuse;
 	}
 	err = tsct_segments_check(&world.file.state, state,
-				  stamp_now(state->source));
+				  cycles_now(state->source));
 	if (err)
 		return err == -ETIME ? err : -EXDEV;
 	if (world.module_source >= 0 && !world.gave_up) {
@@ -153,7 +159,7 @@ static int publish_both(void *ctx, const struct tsct_clock_state *state)
 	return 0;
 }
 
-static void world_last(void *ctx, struct tsct_clock_state *ret_state)
+static void world_read_published(void *ctx, struct tsct_clock_state *ret_state)
 {
 	__u32 epoch = world.file.state.epoch;
 
@@ -173,75 +179,77 @@ static void world_give_up_module(void *ctx)
 	world.gave_up = true;
 }
 
-static inline struct cpu_survey_result look_now(void)
+static inline struct cpu_survey_result survey_now(void)
 {
-	struct cpu_survey_result look = { .source = world.source, .skewed = world.skewed };
+	struct cpu_survey_result result = {
+		.source = world.source, .skewed = world.skewed,
+	};
 
-	snprintf(look.why, sizeof(look.why), "%s: seen",
+	snprintf(result.why, sizeof(result.why), "%s: seen",
 		 tsct_source_name(world.source));
-	return look;
+	return result;
 }
 
-static int world_look(void *ctx, double hz, struct cpu_survey_result *ret_look)
+static int world_survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret)
 {
 	(void)ctx;
-	if (keeper.est.state.source == TSCT_SOURCE_TSC)
+	if (timekeeper.est.state.source == TSCT_SOURCE_TSC)
 		ck_assert(hz > 1e9 && hz < 1e10);
-	world.looks++;
-	*ret_look = look_now();
-	return world.look_later ? -EINPROGRESS : 0;
+	world.surveys++;
+	*ret = survey_now();
+	return world.survey_later ? -EINPROGRESS : 0;
 }
 
-static void world_set_cpus(void *ctx)
+static void world_publish_cpus(void *ctx)
 {
 	(void)ctx;
 	world.tables++;
 	world.table_epoch = world.file.state.epoch;
-	/* Nobody may be converting by the table that goes. */
+	/* The replaced table must not be in use. */
 	if (world.file.state.flags & TSCT_CLOCK_SKEWED)
 		ck_assert_uint_eq(world.file.state.status,
 				  TSCT_STATUS_DISRUPTED);
 }
 
-static int world_recall(void *ctx, __u32 source, struct drift *ret)
+static int world_load_drift(void *ctx, __u32 source, struct drift *ret)
 {
 	(void)ctx;
-	if (!world.memory.rate_mult || world.memory.source != source)
+	if (!world.drift.rate_mult || world.drift.source != source)
 		return -ENOENT;
-	*ret = world.memory;
+	*ret = world.drift;
 	return 0;
 }
 
-static void world_remember(void *ctx, const struct drift *what)
+static void world_save_drift(void *ctx, const struct drift *what)
 {
 	(void)ctx;
 	ck_assert_uint_ne(what->rate_mult, 0);
-	world.memory = *what;
+	world.drift = *what;
 	world.saves++;
 }
 
-static void world_forget(void *ctx)
+static void world_forget_drift(void *ctx)
 {
 	(void)ctx;
-	world.memory.rate_mult = 0;
+	world.drift.rate_mult = 0;
 	world.forgets++;
 }
 
-static const struct timekeeper_ops world_env = {
-	.choose = world_choose,
+static const struct timekeeper_ops world_ops = {
+	.choose_source = world_choose_source,
 	.clock_ops = world_clock_ops,
-	.signs = look_for_signs,
-	.publish = publish_both,
-	.last = world_last,
+	.read_disruption = world_read_disruption,
+	.publish = world_publish,
+	.read_published = world_read_published,
 	.give_up_module = world_give_up_module,
-	.look = world_look,
-	.set_cpus = world_set_cpus,
-	.recall = world_recall,
-	.remember = world_remember,
-	.forget = world_forget,
+	.survey_cpus = world_survey_cpus,
+	.publish_cpus = world_publish_cpus,
+	.load_drift = world_load_drift,
+	.save_drift = world_save_drift,
+	.forget_drift = world_forget_drift,
 };
 
-/* ---- what tests do ---------------------------------------------------------- */
+/* ---- steps of tests ----------------------------------------------------- */
 
 static inline const struct tsct_clock_state *file(void)
 {
@@ -262,8 +270,8 @@ static inline void new_world(void)
 	memset(&world, 0, sizeof(world));
 	world.source = TSCT_SOURCE_TSC;
 	world.module_source = -1;
-	world.signs = (struct disruption) {
-		.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 42,
+	world.disruption = (struct disruption) {
+		.clocksource = "tsc", .cpus_online = "0-3", .cpus_hash = 42,
 		.has_vmclock = true,
 	};
 	logged[0] = '\0';
@@ -272,31 +280,31 @@ static inline void new_world(void)
 static inline void start(void)
 {
 	new_world();
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_CALIBRATING);
 	ck_assert_uint_eq(file()->epoch, 1);
 }
 
-/* At the keeper's own pace, for a time */
+/* Ticks at the timekeeper's own pace, for @s seconds. */
 static inline void go_on(double s)
 {
 	int64_t until = sim.now_ps + (int64_t)(s * 1e12);
 
 	while (sim.now_ps < until) {
-		sim_advance(&sim, (__u64)timekeeper_wait_ms(&keeper, 1000) *
+		sim_advance(&sim, (__u64)timekeeper_wait_ms(&timekeeper, 1000) *
 			    1000000);
-		ck_assert_int_eq(timekeeper_tick(&keeper), 0);
+		ck_assert_int_eq(timekeeper_tick(&timekeeper), 0);
 	}
 }
 
-/* What is published says what time it is, of now and of any past stamp. */
+/* The published state gives the right time now, within its bound. */
 static inline void check_time(const struct tsct_clock_state *state)
 {
-	__u64 stamp = stamp_now(state->source);
-	int64_t off = tsct_clock_params_ns(&state->real, stamp) - sim_real(&sim);
+	__u64 cycles = cycles_now(state->source);
+	int64_t off = tsct_clock_params_ns(&state->real, cycles) - sim_real(&sim);
 
 	ck_assert_uint_le((uint64_t)llabs(off),
-			  tsct_clock_params_error_ps(&state->real, stamp) / 1000 + 1);
+			  tsct_clock_params_error_ps(&state->real, cycles) / 1000 + 1);
 }
 
 static inline void check_synchronized(__u32 epoch, __u32 cause)
@@ -307,4 +315,4 @@ static inline void check_synchronized(__u32 epoch, __u32 cause)
 	check_time(file());
 }
 
-#endif /* TESTS_KEEPER_WORLD_H */
+#endif /* TESTS_TIMEKEEPER_WORLD_H */

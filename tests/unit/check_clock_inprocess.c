@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test-seconds: 20 */
-/* The clock that a process keeps for itself, whoever asks it from wherever. */
+/*
+ * The in-process clock, called from threads, children, signal handlers,
+ * sandboxes.
+ */
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,7 +18,7 @@
 #include "clockfile.h"
 #include "simclock.h"
 
-/* No module here, and no daemon's file: setup() made one. */
+/* Without a module, and without the daemon's file that setup() created */
 static struct tsct_clock *open_own(void)
 {
 	struct tsct_clock *clock;
@@ -43,7 +46,7 @@ START_TEST(test_accuracy)
 		ck_assert(right_now(clock));
 		usleep(10000);
 	}
-	/* It has refined itself. */
+	/* A sample was taken meanwhile. */
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &later), 0);
 	ck_assert_uint_eq(later.status, TSCT_STATUS_SYNCHRONIZED);
 	if (clock->source == TSCT_SOURCE_TSC)
@@ -56,7 +59,7 @@ START_TEST(test_accuracy)
 }
 END_TEST
 
-/* A sample a second, not more, and the short cut between them */
+/* A sample a second, not more, and the fast path between them */
 START_TEST(test_samples)
 {
 	struct tsct_clock *clock = open_own();
@@ -65,7 +68,10 @@ START_TEST(test_samples)
 	struct tsct_clock_state state;
 
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 5000, 0), 0);
-	/* Waiting brought samples sooner; after some it is used to the rest. */
+	/*
+	 * Waiting took samples sooner; this ends the second after the last of
+	 * them.
+	 */
 	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		tsct_clock_now_ns(clock);
@@ -83,29 +89,30 @@ START_TEST(test_samples)
 	}
 	printf("# %u reads, %u of them short, %u samples\n",
 	       (unsigned int)reads, (unsigned int)fast, (unsigned int)samples);
-	ck_assert_uint_ge(samples, 3);		/* the first one is none */
+	ck_assert_uint_ge(samples, 3);		/* the first one is not
+						 * counted */
 	ck_assert_uint_le(samples, 4);
 	ck_assert_uint_gt(fast, reads - reads / 20);
 	tsct_clock_close(clock);
 }
 END_TEST
 
-/* Past stamps keep their time, to the nanosecond, as lines come and go. */
+/* Past cycles keep their time, to the nanosecond, while lines come and go. */
 START_TEST(test_past_stays)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_time then[300], now;
-	uint64_t stamps[300];
+	uint64_t readings[300];
 	unsigned int i;
 
 	for (i = 0; i < 300; i++) {
-		stamps[i] = tsct_clock_cycles(clock);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamps[i],
+		readings[i] = tsct_clock_cycles(clock);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, readings[i],
 						    &then[i]), 0);
 		usleep(10000);
 	}
 	for (i = 0; i < 300; i++) {
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamps[i], &now), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, readings[i], &now), 0);
 		ck_assert_uint_eq(now.epoch, then[i].epoch);
 		ck_assert_int_eq(now.ns, then[i].ns);
 	}
@@ -113,9 +120,9 @@ START_TEST(test_past_stays)
 }
 END_TEST
 
-/* ---- many at once ------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------ */
 
-/* Returns NULL, or not if a time was wrong. No lock of anybody's is taken. */
+/* Returns NULL if all times were right. Takes no lock. */
 static void *convert_along(void *clock)
 {
 	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND, last = 0, ns;
@@ -133,7 +140,7 @@ static void *convert_along(void *clock)
 	return wrong;
 }
 
-/* Many threads, and a child, want the same clock refined at once. */
+/* Many threads, and a child, need a sample of the same clock at once. */
 START_TEST(test_threads)
 {
 	struct tsct_clock *clock = open_own();
@@ -159,19 +166,19 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* ---- forks at the worst moment ------------------------------------------ */
+/* ---- forks while a sample is taken -------------------------------------- */
 
 static bool stop;
 
-/* Samples without a pause: nearly all forks come while one is being taken. */
+/* Samples without a pause: nearly all forks happen during one. */
 static void *sample_all_the_time(void *head)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-		tsct_clock_inprocess_sample(tsct_clock_full(head)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(head)->inprocess);
 	return NULL;
 }
 
-/* The child's own sample: it is younger than what it inherited. */
+/* The child's own sample is later than the inherited ones. */
 static int sample_in_child(struct tsct_clock *clock)
 {
 	struct tsct_clock_state before, after;
@@ -181,7 +188,7 @@ static int sample_in_child(struct tsct_clock *clock)
 		return 1;
 	for (i = 0; i < 100; i++) {
 		usleep(1000);
-		tsct_clock_inprocess_sample(tsct_clock_full(clock)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 		if (tsct_clock_snapshot(clock, &after) ||
 		    after.epoch != before.epoch)
 			return 2;
@@ -225,7 +232,7 @@ static void handler(int unused)
 		handled_wrong++;
 }
 
-/* On a stack that is as small as a handler's may be */
+/* On a stack as small as that of a signal handler may be */
 START_TEST(test_signals)
 {
 	static char stack[64 << 10];
@@ -250,8 +257,8 @@ START_TEST(test_signals)
 	ck_assert_int_eq(timer_settime(timer, 0, &every, NULL), 0);
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		ck_assert(right_now(clock));
-		/* For the handler to fall into */
-		tsct_clock_inprocess_sample(tsct_clock_full(clock)->own);
+		/* For the handler to interrupt */
+		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 	}
 	timer_delete(timer);
 	printf("# %d signals\n", (int)handled);
@@ -261,9 +268,12 @@ START_TEST(test_signals)
 }
 END_TEST
 
-/* ---- no system calls ----------------------------------------------------- */
+/* ---- no system calls ---------------------------------------------------- */
 
-/* Any but these is the end: exit, and what sleeps and sanitizers may want */
+/*
+ * Allows exit, and the calls for sleeping and for sanitizers; any other is
+ * fatal.
+ */
 static void allow_nearly_nothing(void)
 {
 #define ALLOW(nr)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),	\
@@ -284,7 +294,7 @@ static void allow_nearly_nothing(void)
 		_exit(9);
 }
 
-/* Once open, a clock makes no system call: not even to take a sample. */
+/* An open clock makes no system call, not even for a sample. */
 START_TEST(test_sandbox)
 {
 	struct tsct_clock *clock = open_own();
@@ -315,30 +325,30 @@ START_TEST(test_sandbox)
 }
 END_TEST
 
-/* ---- what happens to machines --------------------------------------------- */
+/* ---- disruptions -------------------------------------------------------- */
 
 #define HZ	2596104055.0
 
 static struct sim sim;
-static struct tsct_clock_inprocess *own;
+static struct tsct_clock_inprocess *inprocess;
 
 static void start_sim(void)
 {
 	sim_init(&sim, HZ);
-	own = tsct_clock_inprocess_open(TSCT_SOURCE_TSC, &sim.ops);
-	ck_assert_ptr_nonnull(own);
+	inprocess = tsct_clock_inprocess_open(TSCT_SOURCE_TSC, &sim.ops);
+	ck_assert_ptr_nonnull(inprocess);
 }
 
-/* The time of a fresh stamp, as somebody who asks would get it */
+/* The time now, as a conversion gets it */
 static struct tsct_clock_time ask(void)
 {
 	struct tsct_clock_time reading = { .status = TSCT_STATUS_DISRUPTED };
-	uint64_t stamp = sim_counter(&sim);
+	uint64_t cycles = sim_counter(&sim);
 	int64_t true_ns = sim_real(&sim), apart;
 
-	tsct_clock_inprocess_refine(own, stamp);
-	/* The stamp may be from before the line that a jump made begin. */
-	if (tsct_latch_lookup(tsct_clock_inprocess_page(own), stamp, &reading))
+	tsct_clock_inprocess_refine(inprocess, cycles);
+	/* The cycles may be from before the line that began with a jump. */
+	if (tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;
 	if (reading.status != TSCT_STATUS_DISRUPTED)
@@ -353,16 +363,16 @@ static struct tsct_clock_time ask_after(uint64_t ns)
 	return ask();
 }
 
-static struct tsct_clock_time ask_again(uint64_t stamp)
+static struct tsct_clock_time ask_again(uint64_t cycles)
 {
 	struct tsct_clock_time reading = { 0 };
 
-	ck_assert_int_eq(tsct_latch_lookup(tsct_clock_inprocess_page(own), stamp,
+	ck_assert_int_eq(tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles,
 					   &reading), 0);
 	return reading;
 }
 
-/* All that can happen at once: who asks next gets a time, and it is right. */
+/* After any disruption, the next conversion gets a time, and the right one. */
 static void disrupt(void (*happens)(void))
 {
 	uint64_t good, lost;
@@ -375,13 +385,13 @@ static void disrupt(void (*happens)(void))
 		now = ask_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	then = now;
-	good = tsct_clock_inprocess_page(own)->copy[0].state.real.as_of_cycles;
+	good = tsct_clock_inprocess_page(inprocess)->copy[0].state.real.as_of_cycles;
 	good_ns = ask_again(good).ns;
 	sim_advance(&sim, 200000000);
 	lost = sim_counter(&sim);
 	happens();
 	now = ask_after(1500000000);
-	/* In a sample or two the new epoch has its line. */
+	/* Within two samples the new epoch has its line. */
 	for (i = 0; i < 3 && now.status == TSCT_STATUS_DISRUPTED; i++)
 		now = ask_after(20000000);
 	ck_assert_uint_ne(now.status, TSCT_STATUS_DISRUPTED);
@@ -389,7 +399,7 @@ static void disrupt(void (*happens)(void))
 	for (i = 0; i < 10; i++)
 		now = ask_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
-	/* What was before keeps its time, and nobody vouches for the gap. */
+	/* Earlier cycles keep their time, and the gap has none. */
 	if (sim.counter_from_ps)
 		return;
 	ck_assert_uint_eq(ask_again(good).epoch, then.epoch);
@@ -437,11 +447,11 @@ START_TEST(test_disruptions)
 
 	seed_with((unsigned int)_i);
 	disrupt(happenings[_i]);
-	tsct_clock_inprocess_close(own);
+	tsct_clock_inprocess_close(inprocess);
 }
 END_TEST
 
-/* Steering up to what adjtime() does is no disruption. */
+/* Steering up to the limit of adjtime() is no disruption. */
 START_TEST(test_steering)
 {
 	struct tsct_clock_time now;
@@ -454,18 +464,18 @@ START_TEST(test_steering)
 		now = ask_after(300000000);
 	epoch = now.epoch;
 	for (i = 0; i < 40; i++) {
-		/* Right before a sample, so that nothing is unforeseen */
+		/* Just before a sample, so that the rate is the steered one */
 		sim_advance(&sim, 1100000000);
 		now = ask();
 		sim_steer(&sim, (int64_t)any(20) - 10);
 	}
 	ck_assert_uint_eq(now.epoch, epoch);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
-	tsct_clock_inprocess_close(own);
+	tsct_clock_inprocess_close(inprocess);
 }
 END_TEST
 
-/* ---- the process's own one ----------------------------------------------- */
+/* ---- the default clock -------------------------------------------------- */
 
 START_TEST(test_default)
 {
@@ -474,15 +484,15 @@ START_TEST(test_default)
 	ck_assert_ptr_nonnull(clock);
 	ck_assert_ptr_eq(tsct_clock_default(), clock);
 	ck_assert(right_now(clock));
-	tsct_clock_close(clock);	/* not that one */
+	tsct_clock_close(clock);	/* not the default clock */
 	ck_assert(right_now(clock));
 }
 END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("own");
-	Suite *suite = suite_create("own");
+	TCase *tcase = tcase_create("clock_inprocess");
+	Suite *suite = suite_create("clock_inprocess");
 
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* it would be used */
 		printf("1..0 # SKIP the module is loaded\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs are told of the cluster's time: by the line in force, the piece of
- * the one before, or not at all. Stamps are ns of MONOTONIC_RAW, see clockfile.h;
- * the short cut to it, which is for the TSC, is tried on a page of its own.
+ * Conversions to the cluster's time: by the line in force, by the end of the
+ * previous one, or not at all. Cycles are ns of MONOTONIC_RAW, see clockfile.h;
+ * the fast path, which is for the TSC, is tested on a page of its own.
  */
 #include "clockfile.h"
 #include "seed.h"
@@ -10,8 +10,8 @@
 #define AHEAD_NS	12345678LL	/* of CLOCK_REALTIME */
 
 /*
- * Line from -10 s on, which slewed for 1 s at 1/4096 more; the one before began at
- * -60 s. Sampled at 0, as the other.
+ * A line from -10 s on, which slewed for 1 s at 1/4096 more; the previous one
+ * began at -60 s. The last sample is at 0, as that of CLOCK_REALTIME.
  */
 static void add_cluster(void)
 {
@@ -43,25 +43,25 @@ static void add_cluster(void)
 	write_page(AREA_SIZE);
 }
 
-#define check_time(stamp, want_ns, want_error, want_status) do {	\
+#define check_time(cycles, want_ns, want_error, want_status) do {	\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, stamp, &t_), 0); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, cycles, &t_), 0); \
 	ck_assert_int_eq(t_.ns, (want_ns) + zero_ns + AHEAD_NS);	\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
 	ck_assert_uint_eq(t_.status, want_status);			\
 	ck_assert_uint_eq(t_.epoch, 9);					\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, stamp, &ns), 0);	\
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, cycles, &ns), 0);	\
 	ck_assert_int_eq(ns, t_.ns);					\
 } while (0)
 
-#define check_none(stamp, want) do {					\
+#define check_none(cycles, want) do {					\
 	struct tsct_time t_ = { .ns = 42 };				\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, stamp, &t_), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, cycles, &t_), want); \
 	ck_assert_int_eq(t_.ns, 42);					\
 	ns = 42;							\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, stamp, &ns), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, cycles, &ns), want); \
 	ck_assert_int_eq(ns, 42);					\
 } while (0)
 
@@ -80,13 +80,16 @@ START_TEST(test_times)
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 10 * SECOND, -10 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED);
-	/* The piece before, and what is before that */
+	/* The end of the previous line, and what is before that */
 	check_time(zero - 10 * SECOND - 1, -10 * SECOND - 1, 91,
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 60 * SECOND, -60 * SECOND, 91,
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_none(zero - 60 * SECOND - 1, -ERANGE);
-	/* 5 s without news is holdover, and 1000 s the end. */
+	/*
+	 * After 5 s without a sample the status is holdover, after 1000 s there
+	 * is no time.
+	 */
 	check_time(zero + SECOND, slewed + SECOND, 51 + 2000 + 1,
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero + 7 * SECOND, slewed + 7 * SECOND,
@@ -110,7 +113,7 @@ START_TEST(test_now)
 	ck_assert_int_le(t.ns, ns);
 	ck_assert_int_le(ns, after.ns);
 	ck_assert_int_lt(after.ns - t.ns, 10 * SECOND);
-	/* Who set CLOCK_REALTIME is of no interest. */
+	/* Disruptions of CLOCK_REALTIME have no effect. */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
@@ -120,7 +123,7 @@ START_TEST(test_now)
 }
 END_TEST
 
-/* An error, and never a guess */
+/* An error instead of a guess */
 START_TEST(test_not_known)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -134,7 +137,7 @@ START_TEST(test_not_known)
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
 	check_none(zero, -ESTALE);
-	/* There is a line, and a disruption says not to use it. */
+	/* There is a line, and the status is disrupted. */
 	add_cluster();
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	tsct_clock_close(clock);
@@ -143,7 +146,7 @@ START_TEST(test_not_known)
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, zero, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero, &ns), -ESTALE);
-	/* Stamps count something else from now on. */
+	/* The source changed. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
 	rewrite_page();
 	check_none(zero, -ESTALE);
@@ -151,7 +154,7 @@ START_TEST(test_not_known)
 }
 END_TEST
 
-/* A clock of the process's own belongs to no cluster. */
+/* An in-process clock has no cluster. */
 START_TEST(test_in_process)
 {
 	struct tsct_clock *clock;
@@ -166,7 +169,7 @@ START_TEST(test_in_process)
 }
 END_TEST
 
-/* CPU 1 is 3000 ticks ahead, known to 10; of CPU 2 nothing is known. */
+/* CPU 1 is 3000 cycles ahead, known to 10; the skew of CPU 2 is unknown. */
 START_TEST(test_skew)
 {
 	struct tsct_clock *clock;
@@ -191,7 +194,7 @@ START_TEST(test_skew)
 }
 END_TEST
 
-/* ---- the short cut ---------------------------------------------------------------- */
+/* ---- the fast path ------------------------------------------------------ */
 
 static struct tsct_clock_params any_line(uint64_t base)
 {
@@ -211,8 +214,11 @@ static struct tsct_clock_params any_line(uint64_t base)
 	return pair;
 }
 
-/* It takes the cluster's line, in either copy, and no other; also with all. */
-START_TEST(test_short_cut)
+/*
+ * The fast path uses the cluster's line of either copy, also beside a line of
+ * CLOCK_REALTIME.
+ */
+START_TEST(test_fast_path)
 {
 	struct tsct_clock fake = {
 		.page = the_page, .source = TSCT_SOURCE_TSC,
@@ -224,24 +230,24 @@ START_TEST(test_short_cut)
 	seed_with(1);
 	for (i = 0; i < 2000; i++) {
 		struct tsct_clock_params pair = any_line(any64());
-		uint64_t stamp = pair.base_cycles + any64() % (2 * pair.fast_cycles);
-		bool shorter = stamp - pair.base_cycles < pair.fast_cycles;
+		uint64_t cycles = pair.base_cycles + any64() % (2 * pair.fast_cycles);
+		bool shorter = cycles - pair.base_cycles < pair.fast_cycles;
 
-		CHANGE(s->real = any_line(stamp - 5); s->cluster = pair;
+		CHANGE(s->real = any_line(cycles - 5); s->cluster = pair;
 		       s->source = TSCT_SOURCE_TSC;
 		       s->cluster_status = TSCT_STATUS_HOLDOVER;
 		       s->cluster_epoch = i);
 		the_page->seq = any64();
 		if (the_page->seq & 1)
 			memset(&the_page->copy[0], 0xee, 512);
-		ck_assert_int_eq(tsct_clock_fast_cluster_ns(the_page, stamp, &ns),
+		ck_assert_int_eq(tsct_clock_fast_cluster_ns(the_page, cycles, &ns),
 				 shorter);
 		if (!shorter)
 			continue;
-		ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, stamp));
-		ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(&fake, stamp, &t), 0);
+		ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, cycles));
+		ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(&fake, cycles, &t), 0);
 		ck_assert_int_eq(t.ns, ns);
-		ck_assert_uint_eq(t.error_ns, (tsct_clock_params_error_ps(&pair, stamp) +
+		ck_assert_uint_eq(t.error_ns, (tsct_clock_params_error_ps(&pair, cycles) +
 					       999) / 1000 + 1);
 		ck_assert_uint_eq(t.status, TSCT_STATUS_HOLDOVER);
 		ck_assert_uint_eq(t.epoch, i);
@@ -251,12 +257,12 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("now_cluster");
-	Suite *suite = suite_create("now_cluster");
+	TCase *tcase = tcase_create("clock_convert_cluster");
+	Suite *suite = suite_create("clock_convert_cluster");
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module comes first */
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module has precedence */
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}
@@ -265,6 +271,6 @@ int main(void)
 	tcase_add_test(tcase, test_not_known);
 	tcase_add_test(tcase, test_in_process);
 	tcase_add_test(tcase, test_skew);
-	tcase_add_test(tcase, test_short_cut);
+	tcase_add_test(tcase, test_fast_path);
 	return run_cases(suite, tcase);
 }

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's keeper and everything that disrupts a clock; looks at CPUs. */
-#include "keeper_world.h"
+/*
+ * The daemon's timekeeper with every disruption of a clock, and with surveys of
+ * the CPUs.
+ */
+#include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
-#include "daemon/clock/timekeeper_cluster.c"
 #include "daemon/clock/disruption.c"
 #include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
 static void set_by(__s64 ns)
 {
-	world.signs.set_min_ns += ns;
-	world.signs.set_max_ns += ns;
+	world.disruption.realtime_min_ns += ns;
+	world.disruption.realtime_max_ns += ns;
 }
 
-/* One for each cause: what the machine does, and what it shows. */
-static void happen(__u32 cause)
+/* Makes a disruption of that cause happen, with the indicators that it has. */
+static void make_disruption(__u32 cause)
 {
-	struct disruption *s = &world.signs;
+	struct disruption *s = &world.disruption;
 
 	switch (cause) {
 	case TSCT_CAUSE_STEP:
@@ -29,8 +31,8 @@ static void happen(__u32 cause)
 	case TSCT_CAUSE_SUSPEND:
 		sim.raw_lost_ps += 7000000000000;
 		sim_advance(&sim, 7000000000);
-		s->slept_min_ns += 7000000000;
-		s->slept_max_ns += 7000000000;
+		s->suspended_min_ns += 7000000000;
+		s->suspended_max_ns += 7000000000;
 		set_by(7000000000);	/* as by the kernel */
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
@@ -38,10 +40,10 @@ static void happen(__u32 cause)
 		break;
 	case TSCT_CAUSE_UNSTABLE:
 		strcpy(s->clocksource, "hpet");
-		s->tsc_gone = true;
+		s->tsc_unavailable = true;
 		world.source = TSCT_SOURCE_MONOTONIC_RAW;
 		break;
-	case TSCT_CAUSE_JUMP:		/* shows in nothing but samples */
+	case TSCT_CAUSE_JUMP:		/* no indicator, only samples */
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 		break;
 	case TSCT_CAUSE_MIGRATION:
@@ -52,10 +54,10 @@ static void happen(__u32 cause)
 		break;
 	case TSCT_CAUSE_HOTPLUG:
 		s->cpus_hash++;
-		strcpy(s->cpus, "0-2");
+		strcpy(s->cpus_online, "0-2");
 		break;
 	case TSCT_CAUSE_FAKE:
-		ck_assert_int_eq(timekeeper_disrupt(&keeper, cause, "asked"), 0);
+		ck_assert_int_eq(timekeeper_disrupt(&timekeeper, cause, "asked"), 0);
 		break;
 	}
 }
@@ -68,23 +70,24 @@ START_TEST(test_cause)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* of the keeper itself: check_keeper */
+		return;			/* begun by the timekeeper itself:
+					 * check_timekeeper */
 	start();
 	go_on(10);
-	looks = world.looks;
+	looks = world.surveys;
 	logged[0] = '\0';
 	began = sim.now_ps;
-	happen(cause);
-	/* Noticed within 2 s, and everybody is told before it is got over */
+	make_disruption(cause);
+	/* Detected within 2 s, and published before the calibration */
 	go_on(1.9);
 	ck_assert_uint_eq(file()->epoch, 2);
 	ck_assert_uint_eq(file()->cause, cause);
 	ck_assert_uint_eq(world.disrupted, 1);
-	ck_assert_uint_eq(keeper.stats.disruptions[cause], 1);
+	ck_assert_uint_eq(timekeeper.stats.disruptions[cause], 1);
 	ck_assert(strstr(logged, "epoch 2 begins ("));
 	ck_assert(strstr(logged, tsct_cause_name(cause)));
 	ck_assert_uint_eq(world.forgets, !spares);
-	ck_assert_uint_ge(world.looks, looks + !spares);
+	ck_assert_uint_ge(world.surveys, looks + !spares);
 	/* Synchronized within 3 s of it */
 	while (file()->status != TSCT_STATUS_SYNCHRONIZED) {
 		go_on(0.1);
@@ -93,11 +96,13 @@ START_TEST(test_cause)
 	check_synchronized(2, cause);
 	go_on(10);
 	check_synchronized(2, cause);
-	ck_assert_uint_eq(keeper.stats.disruptions[cause], 1);
+	ck_assert_uint_eq(timekeeper.stats.disruptions[cause], 1);
 }
 END_TEST
 
-/* Within 3 s: from when it was noticed, if it could be at once. */
+/*
+ * Synchronized within 3 s of the detection, if calibration could begin at once.
+ */
 START_TEST(test_recovers_in_time)
 {
 	__u32 cause;
@@ -108,7 +113,7 @@ START_TEST(test_recovers_in_time)
 	for (cause = TSCT_CAUSE_STEP; cause < TSCT_CAUSE_NR; cause++) {
 		if (cause == TSCT_CAUSE_RESTART || cause == TSCT_CAUSE_UNSTABLE)
 			continue;
-		happen(cause);
+		make_disruption(cause);
 		began = sim.now_ps;
 		do
 			go_on(0.1);
@@ -120,32 +125,32 @@ START_TEST(test_recovers_in_time)
 }
 END_TEST
 
-/* All at once is one disruption. */
+/* All at once are one disruption. */
 START_TEST(test_all_at_once)
 {
 	start();
 	go_on(10);
-	happen(TSCT_CAUSE_STEP);
-	happen(TSCT_CAUSE_SUSPEND);
-	happen(TSCT_CAUSE_CLOCKSOURCE);
-	happen(TSCT_CAUSE_HOTPLUG);
-	happen(TSCT_CAUSE_MIGRATION);
+	make_disruption(TSCT_CAUSE_STEP);
+	make_disruption(TSCT_CAUSE_SUSPEND);
+	make_disruption(TSCT_CAUSE_CLOCKSOURCE);
+	make_disruption(TSCT_CAUSE_HOTPLUG);
+	make_disruption(TSCT_CAUSE_MIGRATION);
 	go_on(3);
 	check_synchronized(2, TSCT_CAUSE_MIGRATION);
 }
 END_TEST
 
-/* The clock is set again and again, for as long as the calibration takes. */
+/* The clock is set again and again while the calibration runs. */
 START_TEST(test_restless)
 {
 	start();
 	go_on(5);
-	world.restless = 3;
+	world.settings = 3;
 	go_on(3);
 	check_synchronized(2, TSCT_CAUSE_STEP);
-	world.restless = 40;
+	world.settings = 40;
 	go_on(1);
-	ck_assert(said("time is all over the place"));
+	ck_assert(was_logged("clock samples are inconsistent"));
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	go_on(5);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
@@ -153,7 +158,10 @@ START_TEST(test_restless)
 }
 END_TEST
 
-/* Slews are none: any that a step would not be taken for. */
+/*
+ * Slewing is no disruption, up to the rate at which it would be taken for a
+ * step.
+ */
 START_TEST(test_slew_is_none)
 {
 	start();
@@ -163,11 +171,11 @@ START_TEST(test_slew_is_none)
 	sim_steer(&sim, -100000);
 	go_on(20);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	ck_assert_uint_gt(keeper.stats.slews, 0);
+	ck_assert_uint_gt(timekeeper.stats.slews, 0);
 }
 END_TEST
 
-/* A step, and past stamps: each by the line of its time. */
+/* After a step, earlier cycles convert by the line of their time. */
 START_TEST(test_past)
 {
 	struct tsct_clock_time reading;
@@ -180,7 +188,7 @@ START_TEST(test_past)
 	was = sim_real(&sim) - 1000000000;
 	sim_advance(&sim, 500000000);
 	between = sim_counter(&sim);
-	happen(TSCT_CAUSE_STEP);
+	make_disruption(TSCT_CAUSE_STEP);
 	go_on(5);
 	ck_assert_int_eq(tsct_segments_lookup(&world.file, before, &reading),
 			 0);
@@ -194,93 +202,95 @@ START_TEST(test_past)
 }
 END_TEST
 
-/* ---- CPUs ------------------------------------------------------------------------ */
+/* ---- surveys of the CPUs ------------------------------------------------ */
 
-/* Nothing is told of the time before it is known which counter may be read. */
-START_TEST(test_look_takes_time)
+/*
+ * No time is published before the survey has found which counter can be used.
+ */
+START_TEST(test_survey_takes_time)
 {
 	struct cpu_survey_result found;
 
 	new_world();
-	world.look_later = true;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	world.survey_later = true;
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	go_on(0.3);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_UNKNOWN);
-	found = look_now();
-	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
+	found = survey_now();
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
 	ck_assert_uint_eq(world.tables, 1);
 	ck_assert_uint_eq(world.table_epoch, 0);
 	check_time(file());
 	go_on(1);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* The same after a disruption, which itself is told at once. */
-	happen(TSCT_CAUSE_HOTPLUG);
+	/* The same after a disruption, which itself is published at once */
+	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(0.1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(file()->epoch, 2);
 	go_on(0.8);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
-	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
 END_TEST
 
-/* It never comes back, as somebody keeps a CPU to himself; or it fails. */
-START_TEST(test_look_fails)
+/* A survey never ends, because a CPU is monopolized; or it fails. */
+START_TEST(test_survey_fails)
 {
 	new_world();
-	world.look_later = true;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	world.survey_later = true;
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	go_on(2.5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	ck_assert(said("takes too long; going on without"));
-	ck_assert_int_eq(timekeeper_survey_done(&keeper, NULL), 0);
-	happen(TSCT_CAUSE_HOTPLUG);
+	ck_assert(was_logged("still running after 2 s"));
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, NULL), 0);
+	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
-	ck_assert_int_eq(timekeeper_survey_done(&keeper, NULL), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, NULL), 0);
 	go_on(1);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
 END_TEST
 
-/* Something happens during a look: that look says nothing. */
-START_TEST(test_look_again)
+/* A disruption during a survey makes its result void. */
+START_TEST(test_survey_again)
 {
 	struct cpu_survey_result found;
 
 	start();
 	go_on(3);
-	world.look_later = true;
-	happen(TSCT_CAUSE_HOTPLUG);
+	world.survey_later = true;
+	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(0.2);
-	found = look_now();
-	happen(TSCT_CAUSE_SUSPEND);
+	found = survey_now();
+	make_disruption(TSCT_CAUSE_SUSPEND);
 	go_on(0.2);
 	ck_assert_uint_eq(file()->epoch, 3);
-	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
-	ck_assert_uint_eq(world.looks, 3);
-	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
+	ck_assert_uint_eq(world.surveys, 3);
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
 	go_on(1);
 	check_synchronized(3, TSCT_CAUSE_SUSPEND);
 }
 END_TEST
 
-/* A look finds that stamps have to count something else. */
-START_TEST(test_look_changes_source)
+/* A survey finds that another source has to be used. */
+START_TEST(test_survey_changes_source)
 {
 	struct cpu_survey_result found;
 
 	start();
 	go_on(3);
-	world.look_later = true;
+	world.survey_later = true;
 	world.source = TSCT_SOURCE_MONOTONIC_RAW;
-	happen(TSCT_CAUSE_CLOCKSOURCE);
+	make_disruption(TSCT_CAUSE_CLOCKSOURCE);
 	go_on(0.2);
 	ck_assert_uint_eq(file()->epoch, 2);
-	found = look_now();
-	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
+	found = survey_now();
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
 	go_on(2);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
@@ -299,8 +309,8 @@ static void check_skewed(bool skewed)
 }
 
 /*
- * Counters that are apart: stamps need their CPU, and the table that they are
- * converted by is never changed under an epoch.
+ * Skewed counters: conversions need the CPU, and the table of skews never
+ * changes within an epoch.
  */
 START_TEST(test_skew)
 {
@@ -308,20 +318,23 @@ START_TEST(test_skew)
 	go_on(3);
 	check_skewed(false);
 	world.skewed = true;
-	happen(TSCT_CAUSE_HOTPLUG);
+	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(3);
 	check_skewed(true);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
-	/* A successor goes on, and measures anew: another table, an epoch */
-	timekeeper_stop(&keeper);
+	/*
+	 * A successor continues the epoch, and measures again: another table,
+	 * so a new epoch.
+	 */
+	timekeeper_stop(&timekeeper);
 	check_skewed(true);
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	go_on(2);
 	check_skewed(true);
 	check_synchronized(3, TSCT_CAUSE_RESTART);
-	ck_assert(said("counters of CPUs are apart, and were measured anew"));
+	ck_assert(was_logged("the counters of skewed CPUs were measured again"));
 	world.skewed = false;
-	happen(TSCT_CAUSE_SUSPEND);
+	make_disruption(TSCT_CAUSE_SUSPEND);
 	go_on(3);
 	check_skewed(false);
 	check_synchronized(4, TSCT_CAUSE_SUSPEND);
@@ -330,8 +343,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("disrupt");
-	Suite *suite = suite_create("disrupt");
+	TCase *tcase = tcase_create("timekeeper_epoch");
+	Suite *suite = suite_create("timekeeper_epoch");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
@@ -341,10 +354,10 @@ int main(void)
 	tcase_add_test(tcase, test_restless);
 	tcase_add_test(tcase, test_slew_is_none);
 	tcase_add_test(tcase, test_past);
-	tcase_add_test(tcase, test_look_takes_time);
-	tcase_add_test(tcase, test_look_fails);
-	tcase_add_test(tcase, test_look_again);
-	tcase_add_test(tcase, test_look_changes_source);
+	tcase_add_test(tcase, test_survey_takes_time);
+	tcase_add_test(tcase, test_survey_fails);
+	tcase_add_test(tcase, test_survey_again);
+	tcase_add_test(tcase, test_survey_changes_source);
 	tcase_add_test(tcase, test_skew);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate that is remembered over restarts: good files, bad ones, bad disks. */
+/*
+ * The drift file: valid, stale and malformed ones, and file systems that fail.
+ */
 #include <check.h>
 #include <stdarg.h>
 #include <sys/resource.h>
@@ -8,7 +10,6 @@
 #include "seed.h"
 
 #include "daemon/clock/drift_file.c"
-#include "daemon/clock/drift_file_text.c"
 #include "suite.h"
 
 static char logged[8192];
@@ -24,7 +25,7 @@ void log_message(int level, const char *format, ...)
 	va_end(args);
 }
 
-static bool said(const char *what)
+static bool was_logged(const char *what)
 {
 	bool found = strstr(logged, what) != NULL;
 
@@ -35,10 +36,10 @@ static bool said(const char *what)
 }
 
 static char dir[64];
-static struct drift_file persist;
+static struct drift_file file;
 
-static const struct disruption signs = {
-	.slept_min_ns = 123000100, .slept_max_ns = 123000200,
+static const struct disruption indicators = {
+	.suspended_min_ns = 123000100, .suspended_max_ns = 123000200,
 	.clocksource = "tsc", .has_vmclock = true, .vm_marker = 5,
 };
 static const struct drift rate = {
@@ -48,36 +49,36 @@ static const struct drift rate = {
 
 static void setup(void)
 {
-	strcpy(dir, "/tmp/check_persist.XXXXXX");
+	strcpy(dir, "/tmp/check_drift_file.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	logged[0] = '\0';
-	drift_file_open(&persist, dir);
+	drift_file_open(&file, dir);
 	ck_assert_str_eq(logged, "");
 }
 
 static void teardown(void)
 {
-	unlink(persist.path);
-	unlink(persist.temp);
+	unlink(file.path);
+	unlink(file.temp);
 	rmdir(dir);
 }
 
 static int load(struct drift *ret)
 {
-	return drift_file_load(&persist, TSCT_SOURCE_TSC, &signs, ret);
+	return drift_file_load(&file, TSCT_SOURCE_TSC, &indicators, ret);
 }
 
 static void save(void)
 {
-	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), 0);
+	ck_assert_int_eq(drift_file_save(&file, &indicators, &rate), 0);
 }
 
 static void put(const char *text, size_t len, mode_t mode)
 {
 	int fd;
 
-	unlink(persist.path);
-	fd = open(persist.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	unlink(file.path);
+	fd = open(file.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	ck_assert_int_eq(write(fd, text, len), (ssize_t)len);
 	ck_assert_int_eq(fchmod(fd, mode), 0);
 	close(fd);
@@ -89,62 +90,62 @@ START_TEST(test_there_and_back)
 	struct stat st;
 
 	ck_assert_int_eq(load(&got), -ENOENT);
-	ck_assert_str_eq(logged, "");	/* nothing to say about that */
+	ck_assert_str_eq(logged, "");	/* not logged */
 	save();
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
-	ck_assert(said("known to 0.007579 ppm"));
+	ck_assert(was_logged("known to 0.007579 ppm"));
 	save();
-	ck_assert_int_eq(stat(persist.path, &st), 0);
+	ck_assert_int_eq(stat(file.path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0644);
-	ck_assert_int_ne(access(persist.temp, F_OK), 0);
-	drift_file_forget(&persist);
+	ck_assert_int_ne(access(file.temp, F_OK), 0);
+	drift_file_forget(&file);
 	ck_assert_int_eq(load(&got), -ENOENT);
-	drift_file_forget(&persist);
+	drift_file_forget(&file);
 	ck_assert_str_eq(logged, "");
 }
 END_TEST
 
-/* Each thing that has to be the same, and what is said where it is not */
+/* Each condition for the rate to be valid, and the logged reason */
 START_TEST(test_conditions)
 {
-	struct disruption other = signs;
-	struct drift_file elsewhere = persist;
+	struct disruption other = indicators;
+	struct drift_file elsewhere = file;
 	struct drift got = { .rate_mult = 1 };
 
 	save();
 	strcpy(elsewhere.boot, "00000000-0000-0000-0000-000000000000");
-	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &indicators,
 				      &got), -ESTALE);
-	ck_assert(said("from before the machine was booted"));
-	elsewhere = persist;
+	ck_assert(was_logged("written before the last boot"));
+	elsewhere = file;
 	strcpy(elsewhere.machine, "0123");
-	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &indicators,
 				      &got), -ESTALE);
-	ck_assert(said("another machine's"));
-	elsewhere = persist;
+	ck_assert(was_logged("written on another machine"));
+	elsewhere = file;
 	strcat(elsewhere.cpu, " II");
-	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &indicators,
 				      &got), -ESTALE);
-	ck_assert(said("of another CPU"));
+	ck_assert(was_logged("on another CPU model"));
 	strcpy(other.clocksource, "hpet");
-	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
-	ck_assert(said("the kernel kept time otherwise"));
-	other = signs;
-	other.slept_min_ns += 2000000000;
-	other.slept_max_ns += 2000000000;
-	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+	ck_assert(was_logged("the kernel's clocksource is another one now"));
+	other = indicators;
+	other.suspended_min_ns += 2000000000;
+	other.suspended_max_ns += 2000000000;
+	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
-	ck_assert(said("the machine slept since"));
-	other = signs;
+	ck_assert(was_logged("the system has been suspended since"));
+	other = indicators;
 	other.vm_marker++;
-	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
-	ck_assert(said("the virtual machine was moved since"));
-	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_MONOTONIC_RAW,
-				      &signs, &got), -ESTALE);
-	ck_assert(said("stamps counted something else"));
+	ck_assert(was_logged("the virtual machine has been migrated since"));
+	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_MONOTONIC_RAW,
+				      &indicators, &got), -ESTALE);
+	ck_assert(was_logged("it is the rate of another clock source"));
 	ck_assert_uint_eq(got.rate_mult, 1);
 }
 END_TEST
@@ -155,17 +156,17 @@ static void check_bad(const char *text, size_t len, const char *why)
 
 	put(text, len, 0644);
 	ck_assert_int_eq(load(&got), -EINVAL);
-	ck_assert(said(why));
+	ck_assert(was_logged(why));
 	ck_assert_uint_eq(got.rate_mult, 1);
 }
 
-/* Cut off anywhere, with anything behind, with any byte changed */
+/* Truncated anywhere, followed by anything, with any byte changed */
 START_TEST(test_corrupt)
 {
-	static const char no_file[] = "no such file, or was cut off";
+	static const char no_file[] = "malformed or truncated";
 	struct drift got;
-	char text[PERSIST_TEXT_MAX], bad[PERSIST_TEXT_MAX + 64];
-	size_t len = drift_file_format(&persist, &signs, &rate, text,
+	char text[DRIFT_FILE_TEXT_MAX], bad[DRIFT_FILE_TEXT_MAX + 64];
+	size_t len = drift_file_format(&file, &indicators, &rate, text,
 				    sizeof(text)), i;
 
 	ck_assert_uint_lt(len, sizeof(text));
@@ -182,7 +183,7 @@ START_TEST(test_corrupt)
 		put(bad, len, 0644);
 		got = (struct drift) { 0 };
 		err = load(&got);
-		/* A digit of the rate may have become another one. */
+		/* A digit of the rate may have become another digit. */
 		ck_assert(err < 0 || (got.rate_mult && isdigit(bad[i])));
 	}
 	logged[0] = '\0';
@@ -202,66 +203,67 @@ START_TEST(test_absurd)
 		{ TSCT_SOURCE_TSC, 1, 5 },
 		{ TSCT_SOURCE_TSC, ~0ULL, 5 },
 	};
-	char text[PERSIST_TEXT_MAX];
+	char text[DRIFT_FILE_TEXT_MAX];
 	size_t i;
 
 	for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
-		size_t len = drift_file_format(&persist, &signs, &absurd[i], text,
+		size_t len = drift_file_format(&file, &indicators, &absurd[i], text,
 					    sizeof(text));
 
-		check_bad(text, len, "no counter runs at its rate");
+		check_bad(text, len, "out of range for a counter");
 	}
 }
 END_TEST
 
-/* Others could make us believe anything. */
+/* A file that others may write could hold any rate. */
 START_TEST(test_foreign)
 {
-	char text[PERSIST_TEXT_MAX];
-	size_t len = drift_file_format(&persist, &signs, &rate, text,
+	char text[DRIFT_FILE_TEXT_MAX];
+	size_t len = drift_file_format(&file, &indicators, &rate, text,
 				    sizeof(text));
 	struct drift got;
 
 	put(text, len, 0666);
 	ck_assert_int_eq(load(&got), -EACCES);
-	ck_assert(said("others than root and this user may write it"));
-	unlink(persist.path);
-	ck_assert_int_eq(symlink("/etc/passwd", persist.path), 0);
+	ck_assert(was_logged("other than root and this one may write it"));
+	unlink(file.path);
+	ck_assert_int_eq(symlink("/etc/passwd", file.path), 0);
 	ck_assert_int_lt(load(&got), 0);
-	/* And is replaced, not written through. */
+	/* It is replaced, not written through. */
 	logged[0] = '\0';
 	save();
 	ck_assert_int_eq(load(&got), 0);
-	unlink(persist.path);
-	ck_assert_int_eq(mkfifo(persist.path, 0600), 0);
+	unlink(file.path);
+	ck_assert_int_eq(mkfifo(file.path, 0600), 0);
 	ck_assert_int_eq(load(&got), -EACCES);
 }
 END_TEST
 
-/* Said once, and again when it is over. */
+/* Logged once, and again when it is over. */
 START_TEST(test_bad_disk)
 {
 	struct drift_file elsewhere;
 
 	logged[0] = '\0';
 	drift_file_open(&elsewhere, "/proc/nothing/here");
-	ck_assert(said("/proc/nothing/here: No such file or directory; the "
-		       "counter's rate will not be remembered over restarts; "
-		       "give --state-dir another directory"));
-	ck_assert_int_eq(drift_file_save(&elsewhere, &signs, &rate), -ENOENT);
+	ck_assert(was_logged("/proc/nothing/here: cannot create the directory: No "
+		       "such file or directory; the counter's rate will not be "
+		       "saved over restarts; give --state-dir another "
+		       "directory"));
+	ck_assert_int_eq(drift_file_save(&elsewhere, &indicators, &rate), -ENOENT);
 	ck_assert_str_eq(logged, "");
 	ck_assert_int_eq(rmdir(dir), 0);
-	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), -ENOENT);
-	ck_assert(said("is not remembered over restarts"));
-	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), -ENOENT);
+	ck_assert_int_eq(drift_file_save(&file, &indicators, &rate), -ENOENT);
+	ck_assert(was_logged("saving the counter's rate failed"));
+	ck_assert_int_eq(drift_file_save(&file, &indicators, &rate), -ENOENT);
 	ck_assert_str_eq(logged, "");
 	ck_assert_int_eq(mkdir(dir, 0755), 0);
 	save();
-	ck_assert(said("is remembered again"));
+	ck_assert(was_logged("is saved again"));
 }
 END_TEST
 
-/* What was there stays. */
+/* The previous file stays. */
 START_TEST(test_full_disk)
 {
 	const struct rlimit ten = { 10, RLIM_INFINITY };
@@ -271,35 +273,35 @@ START_TEST(test_full_disk)
 	better.rate_error_ppt = 1;
 	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &ten), 0);
-	ck_assert_int_eq(drift_file_save(&persist, &signs, &better), -ENOSPC);
-	ck_assert(said("No space left on device; the counter's rate is not"));
-	ck_assert_int_ne(access(persist.temp, F_OK), 0);
+	ck_assert_int_eq(drift_file_save(&file, &indicators, &better), -ENOSPC);
+	ck_assert(was_logged("saving the counter's rate failed: No space left on device"));
+	ck_assert_int_ne(access(file.temp, F_OK), 0);
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
 }
 END_TEST
 
-/* Names of machines and CPUs may hold anything. */
+/* Names of machines and CPUs may hold any bytes. */
 START_TEST(test_identity)
 {
 	char text[16];
 
-	settle(text, sizeof(text), "plain\nnext");
+	copy_printable(text, sizeof(text), "plain\nnext");
 	ck_assert_str_eq(text, "plain");
-	settle(text, sizeof(text), "a\tb\x80\x1b[1m");
+	copy_printable(text, sizeof(text), "a\tb\x80\x1b[1m");
 	ck_assert_str_eq(text, "a?b??[1m");
-	settle(text, sizeof(text), "");
+	copy_printable(text, sizeof(text), "");
 	ck_assert_str_eq(text, "unknown");
-	settle(text, sizeof(text), "0123456789abcdefghij");
+	copy_printable(text, sizeof(text), "0123456789abcdefghij");
 	ck_assert_str_eq(text, "0123456789abcde");
-	ck_assert_str_ne(persist.boot, "unknown");
+	ck_assert_str_ne(file.boot, "unknown");
 }
 END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("persist");
-	Suite *suite = suite_create("persist");
+	TCase *tcase = tcase_create("drift_file");
+	Suite *suite = suite_create("drift_file");
 
 	print_seed();
 	seed_with(1);

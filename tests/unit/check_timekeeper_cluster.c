@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's keeper, and the cluster's time that it publishes. */
-#include "keeper_world.h"
+/* The daemon's timekeeper and the cluster's time that it publishes. */
+#include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
-#include "daemon/clock/timekeeper_cluster.c"
 #include "daemon/clock/disruption.c"
 #include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
@@ -14,7 +13,7 @@
 
 static struct tsct_cluster *cluster;
 
-/* The cluster's time is MONOTONIC_RAW and something. */
+/* The cluster's time is MONOTONIC_RAW and a constant. */
 static int64_t truth(void)
 {
 	return BASE_NS + sim_raw(&sim);
@@ -29,13 +28,13 @@ static enum tsct_cluster_event feed(void)
 	};
 	struct tsct_exchange x = { .local_error = 1, .remote_error = 1 };
 
-	x.t1 = stamp_now(world.source);
+	x.t1 = cycles_now(world.source);
 	sim_advance(&sim, 100000);
 	x.t2 = (__u64)sim_raw(&sim);
 	sim_advance(&sim, 20000);
 	x.t3 = (__u64)sim_raw(&sim);
 	sim_advance(&sim, 100000);
-	x.t4 = stamp_now(world.source);
+	x.t4 = cycles_now(world.source);
 	return tsct_cluster_feed(cluster, 0, &x, &remote);
 }
 
@@ -44,7 +43,7 @@ static void check_cluster(__u32 epoch)
 	struct tsct_clock_time r;
 	int64_t off;
 
-	ck_assert_int_eq(tsct_clock_cluster_lookup(file(), stamp_now(file()->source),
+	ck_assert_int_eq(tsct_clock_cluster_lookup(file(), cycles_now(file()->source),
 					       &r), 0);
 	off = r.ns - truth();
 	ck_assert_msg((uint64_t)llabs(off) <= r.error_ps / 1000 + 2,
@@ -58,20 +57,20 @@ static void check_cluster(__u32 epoch)
 static void use_cluster(void)
 {
 	const struct tsct_cluster_options options = {
-		.hz = tsct_rate_hz(&keeper.est, NULL),
+		.hz = tsct_rate_hz(&timekeeper.est, NULL),
 	};
 
 	cluster = tsct_cluster_new(&options, 1);
 	ck_assert_ptr_nonnull(cluster);
-	timekeeper_use_cluster(&keeper, cluster);
+	timekeeper_use_cluster(&timekeeper, cluster);
 }
 
-/* Exchanges each second, told at once */
+/* An exchange each second, published at once */
 static void follow(double s, __u32 epoch)
 {
 	while (s-- > 0) {
 		feed();
-		ck_assert_int_eq(timekeeper_publish_cluster(&keeper), 0);
+		ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), 0);
 		check_cluster(epoch);
 		go_on(1);
 		check_cluster(epoch);
@@ -92,12 +91,12 @@ static void begin(void)
 
 static void end(void)
 {
-	timekeeper_use_cluster(&keeper, NULL);
+	timekeeper_use_cluster(&timekeeper, NULL);
 	tsct_cluster_free(cluster);
 }
 
-/* What is new of the cluster alone leaves the other line as it is. */
-START_TEST(test_tell)
+/* Publishing the cluster's time leaves the line of CLOCK_REALTIME as it is. */
+START_TEST(test_publish)
 {
 	struct tsct_clock_state before;
 	unsigned int published;
@@ -107,7 +106,7 @@ START_TEST(test_tell)
 	published = world.published;
 	before = *file();
 	ck_assert_int_eq(feed(), TSCT_CLUSTER_NEW);
-	ck_assert_int_eq(timekeeper_publish_cluster(&keeper), 0);
+	ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), 0);
 	ck_assert_uint_eq(world.published, published + 1);
 	ck_assert_mem_eq(&before.real, &file()->real, sizeof(before.real));
 	ck_assert_uint_eq(before.status, file()->status);
@@ -119,7 +118,7 @@ START_TEST(test_tell)
 }
 END_TEST
 
-/* Both of them follow, and the module's rules are kept. */
+/* Module and file have the cluster's time, and the module's rules are kept. */
 START_TEST(test_module)
 {
 	__u32 epoch;
@@ -135,21 +134,24 @@ START_TEST(test_module)
 }
 END_TEST
 
-static void happen(__u32 cause)
+static void make_disruption(__u32 cause)
 {
 	if (cause == TSCT_CAUSE_STEP) {
 		sim_step(&sim, 3600000000000);
-		world.signs.set_min_ns += 3600000000000;
-		world.signs.set_max_ns += 3600000000000;
+		world.disruption.realtime_min_ns += 3600000000000;
+		world.disruption.realtime_max_ns += 3600000000000;
 	} else if (cause == TSCT_CAUSE_JUMP) {
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 	} else {
-		ck_assert_int_eq(timekeeper_disrupt(&keeper, cause, "for a test"),
+		ck_assert_int_eq(timekeeper_disrupt(&timekeeper, cause, "for a test"),
 				 0);
 	}
 }
 
-/* Who sets CLOCK_REALTIME does not touch it, what touches the counter does. */
+/*
+ * Setting CLOCK_REALTIME does not affect the cluster's time, a disruption of
+ * the counter does.
+ */
 START_TEST(test_causes)
 {
 	__u32 cause = (__u32)_i, epoch;
@@ -157,7 +159,7 @@ START_TEST(test_causes)
 	begin();
 	epoch = our_epoch();
 	follow(10, epoch);
-	happen(cause);
+	make_disruption(cause);
 	go_on(2);
 	ck_assert_uint_eq(file()->epoch, 2);
 	if (timekeeper_keeps_rate(cause)) {
@@ -175,7 +177,9 @@ START_TEST(test_causes)
 }
 END_TEST
 
-/* The module saw it first: its epoch of the cluster is used up, too. */
+/*
+ * The module detects a disruption first: its epoch of the cluster is skipped.
+ */
 START_TEST(test_module_disrupts)
 {
 	__u32 epoch;
@@ -200,7 +204,7 @@ START_TEST(test_module_disrupts)
 }
 END_TEST
 
-/* Who comes after us knows nothing, and begins an epoch. */
+/* A successor has no exchanges, and begins an epoch. */
 START_TEST(test_successor)
 {
 	struct tsct_cluster *old;
@@ -208,12 +212,12 @@ START_TEST(test_successor)
 
 	begin();
 	follow(10, our_epoch());
-	timekeeper_stop(&keeper);
+	timekeeper_stop(&timekeeper);
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_HOLDOVER);
 	epoch = file()->cluster_epoch;
 	check_cluster(epoch);
 	old = cluster;
-	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	ck_assert_uint_eq(file()->cluster.mult, 0);
 	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
@@ -221,7 +225,7 @@ START_TEST(test_successor)
 	go_on(2);
 	use_cluster();
 	follow(5, our_epoch());
-	/* And if it has no network: not a word more of it */
+	/* Without a network, nothing more of the cluster is published. */
 	end();
 	epoch = file()->cluster_epoch;
 	go_on(2);
@@ -240,7 +244,10 @@ START_TEST(test_late)
 	follow(5, our_epoch());
 	world.refuse = -ETIME;
 	world.refusals = 2;
-	/* A line that serves is left in force: nothing is published for a while. */
+	/*
+	 * A line that is good enough stays in force, so no publication may be
+	 * due.
+	 */
 	for (i = 0; i < 100 && world.refusals; i++)
 		follow(1, our_epoch());
 	ck_assert_uint_eq(world.refusals, 0);
@@ -252,19 +259,19 @@ START_TEST(test_late)
 	world.refuse = -EPERM;
 	world.refusals = 1;
 	feed();
-	ck_assert_int_eq(timekeeper_publish_cluster(&keeper), -EPERM);
+	ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), -EPERM);
 	end();
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("tell");
-	TCase *tcase = tcase_create("tell");
+	Suite *suite = suite_create("timekeeper_cluster");
+	TCase *tcase = tcase_create("timekeeper_cluster");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_tell);
+	tcase_add_test(tcase, test_publish);
 	tcase_add_test(tcase, test_module);
 	tcase_add_loop_test(tcase, test_causes, 1, TSCT_CAUSE_NR);
 	tcase_add_test(tcase, test_module_disrupts);

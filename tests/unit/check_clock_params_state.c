@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What makes a pair, and the state of a clock, credible. */
+/* Checks of clock_params, and of a clock's state, for credibility. */
 #include <check.h>
 #include <stdint.h>
 
@@ -9,7 +9,7 @@
 
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Each line breaks one rule of a good pair. */
+/* Each line breaks one rule of valid clock_params. */
 #define VERDICT(source, verdict, ...) do {				\
 	struct tsct_clock_params pair = sane_params();				\
 	__VA_ARGS__;							\
@@ -18,7 +18,7 @@
 #define REFUSED(...)	VERDICT(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
 #define TAKEN(...)	VERDICT(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
 
-/* All of one rate */
+/* A single rate without slewing */
 static void set_rate(struct tsct_clock_params *pair, uint64_t mult)
 {
 	pair->mult = pair->slew_mult = mult;
@@ -80,7 +80,7 @@ START_TEST(test_times_check)
 	TAKEN(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles);
 	REFUSED(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles - 1);
 	TAKEN(pair.slew_mult++, pair.fast_cycles = 0);
-	/* The short cut does not saturate. */
+	/* The fast path does not saturate. */
 	REFUSED(pair.base_ns = INT64_MAX - 5000000000);
 	TAKEN(pair.base_ns = INT64_MAX - 5000000000, pair.fast_cycles = 0);
 	TAKEN(pair.base_ns = INT64_MIN);
@@ -108,12 +108,13 @@ START_TEST(test_state_check)
 	STATE(0);
 	EMPTY(0, (void)0);
 	EMPTY(0, state.status = TSCT_STATUS_DISRUPTED);
-	EMPTY(-EINVAL, state.status = TSCT_STATUS_CALIBRATING);	/* of what? */
+	/* without clock_params */
+	EMPTY(-EINVAL, state.status = TSCT_STATUS_CALIBRATING);
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_SYNCHRONIZED);
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.status = TSCT_STATUS_CALIBRATING);
 	STATE(0, state.status = TSCT_STATUS_HOLDOVER);
-	/* says nothing, and has a short cut */
+	/* no time, but a fast path */
 	STATE(-EINVAL, state.status = TSCT_STATUS_DISRUPTED);
 	STATE(-EINVAL, state.status = TSCT_STATUS_UNKNOWN);
 	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_cycles = 0);
@@ -125,7 +126,7 @@ START_TEST(test_state_check)
 	STATE(0, state.cause = TSCT_CAUSE_NR - 1);
 	STATE(-EINVAL, state.source = TSCT_SOURCE_NR);
 	EMPTY(-EINVAL, state.source = TSCT_SOURCE_NR);
-	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);	/* 0.38 ns */
+	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);	/* 0.38 ns per cycle */
 	STATE(-EINVAL, state.reserved[0] = 1);
 	STATE(-EINVAL, state.reserved[1] = 1);
 	STATE(-EINVAL, state.reserved1 = 1);
@@ -140,7 +141,7 @@ START_TEST(test_state_check)
 }
 END_TEST
 
-/* With a cluster's line, and the piece before it */
+/* With the cluster's line, and the end of the previous one */
 #define CLUSTER(verdict, ...) \
 	STATE(verdict, add_cluster(&state), __VA_ARGS__)
 
@@ -167,11 +168,11 @@ START_TEST(test_cluster_check)
 		state.cluster_master = UINT64_MAX);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_CALIBRATING);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_HOLDOVER);
-	/* Who sets CLOCK_REALTIME does not touch it. */
+	/* Disruptions of CLOCK_REALTIME have no effect. */
 	CLUSTER(0, state.status = TSCT_STATUS_DISRUPTED,
 		memset(&state.real, 0, sizeof(state.real)));
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_NR);
-	/* says nothing, and has a short cut */
+	/* no time, but a fast path */
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_DISRUPTED);
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_UNKNOWN);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_DISRUPTED,
@@ -180,7 +181,7 @@ START_TEST(test_cluster_check)
 		state.real.fast_cycles = 0);
 	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_cycles = 0,
 		state.cluster.fast_cycles = 0);
-	/* knows the time, and has none */
+	/* a status that has a time, but no line */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)));
 	STATE(-EINVAL, state.cluster_status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.cluster_status = TSCT_STATUS_DISRUPTED);
@@ -198,19 +199,19 @@ START_TEST(test_before_check)
 	CLUSTER(0, state.cluster_prev.error_ps = UINT64_MAX);
 	CLUSTER(-EINVAL, state.cluster_prev.mult = 0);
 	STATE(-EINVAL, state.cluster_prev.error_ps = 1);
-	/* a piece of nothing */
+	/* the previous line of none */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)),
 		state.cluster_status = 0);
-	/* does not lead to where the line begins */
+	/* does not meet the line where that begins */
 	CLUSTER(-EINVAL, state.cluster_prev.base_ns++);
 	CLUSTER(-EINVAL, state.cluster_prev.base_ns--);
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles -= 1000);
 	CLUSTER(-EINVAL, state.cluster_prev.mult += 1ULL << 40);
-	/* begins behind it, or when nothing could */
+	/* begins after the line, or impossibly early */
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles = state.cluster.base_cycles,
 		state.cluster_prev.base_ns = state.cluster.base_ns);
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles += 1ULL << 63);
-	/* leads there, at twice the speed */
+	/* meets the line, at twice its rate */
 	CLUSTER(-EINVAL, state.cluster_prev.mult = 2 * state.cluster.mult,
 		state.cluster_prev.base_cycles = state.cluster.base_cycles - 1000,
 		state.cluster_prev.base_ns = state.cluster.base_ns -
@@ -220,8 +221,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("state");
-	Suite *suite = suite_create("state");
+	TCase *tcase = tcase_create("clock_params_state");
+	Suite *suite = suite_create("clock_params_state");
 
 	tcase_add_test(tcase, test_rate_check);
 	tcase_add_test(tcase, test_times_check);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The CPU-id check from user space, on this machine */
+/* The TSC check from user space, on this machine */
 #include <check.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "lib/clock/tsc_check.h"
 #include "suite.h"
 
-/* One line per CPU that we may run on; exactly one is the reference. */
+/* One line per CPU of the affinity; exactly one is the reference. */
 static void check_table(const struct tsct_check *check,
 			const struct tsct_cpu_check *table, const cpu_set_t *set)
 {
@@ -59,8 +59,9 @@ START_TEST(no_room)
 END_TEST
 
 /*
- * A process that may not read the counter is told so, not killed. The quick
- * part only: the sanitizer's own allocator reads the clock, hence the counter.
+ * A process that may not read the counter gets an error, not a signal. The
+ * quick part only: the sanitizer's own allocator reads the clock, hence the
+ * counter.
  */
 START_TEST(forbidden)
 {
@@ -83,8 +84,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("usercheck");
-	TCase *tests = tcase_create("usercheck");
+	Suite *suite = suite_create("tsc_check");
+	TCase *tests = tcase_create("tsc_check");
 
 	tcase_set_timeout(tests, 30);
 	tcase_add_test(tests, whole);

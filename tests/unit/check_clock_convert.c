@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What stamps mean, how long it was between them, and back from times. */
+/* Conversions of cycles to times and back, and intervals. */
 #include "clockfile.h"
 #include "seed.h"
 #include "lib/ctf/recording_writer.h"
 
-/* ---- what stamps mean -------------------------------------------------- */
+/* ---- cycles to times ---------------------------------------------------- */
 
-#define check_time(clock, stamp, want_ns, want_error, want_status, want_epoch) \
+#define check_time(clock, cycles, want_ns, want_error, want_status, want_epoch) \
 do {									\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t_), 0);	\
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t_), 0);	\
 	ck_assert_int_eq(t_.ns, want_ns);				\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
 	ck_assert_uint_eq(t_.status, want_status);			\
@@ -29,7 +29,10 @@ START_TEST(test_live)
 	check_time(clock, zero, zero_ns, 61, TSCT_STATUS_SYNCHRONIZED, 4);
 	check_time(clock, zero + SECOND, zero_ns + SECOND, 51 + 2000 + 1,
 		   TSCT_STATUS_SYNCHRONIZED, 4);
-	/* 5 s without news is holdover, and 1000 s the end. */
+	/*
+	 * After 5 s without a sample the status is holdover, after 1000 s there
+	 * is no time.
+	 */
 	check_time(clock, zero + 5 * SECOND, zero_ns + 5 * SECOND,
 		   51 + 10000 + 1, TSCT_STATUS_SYNCHRONIZED, 4);
 	check_time(clock, zero + 7 * SECOND, zero_ns + 7 * SECOND,
@@ -51,7 +54,7 @@ START_TEST(test_live)
 }
 END_TEST
 
-/* Each stamp by the line of its time. */
+/* Each by the line of its time */
 START_TEST(test_past)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -62,7 +65,7 @@ START_TEST(test_past)
 		   TSCT_STATUS_SYNCHRONIZED, 4);
 	check_time(clock, zero - 100 * SECOND, zero_ns - 100 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 4);
-	/* Nobody knows what was between the last sample and the step. */
+	/* Between the last sample and the step nothing is known. */
 	check_time(clock, zero - 100 * SECOND - 1,
 		   old_ns - 100 * SECOND - 1, 61, TSCT_STATUS_DISRUPTED, 3);
 	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 120 * SECOND, &ns),
@@ -73,11 +76,14 @@ START_TEST(test_past)
 	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
 		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* The line that was followed, within what was known at its end */
+	/*
+	 * The line that was followed by the slewing one, with the bound at its
+	 * end
+	 */
 	check_time(clock, zero - 299 * SECOND,
 		   old_ns - SLEWED_NS - 299 * SECOND, 71,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* Before all, as if it had always been so: 15 ppm of 100 s */
+	/* Before all segments, by the oldest one: 15 ppm of 100 s */
 	check_time(clock, zero - 400 * SECOND,
 		   old_ns - SLEWED_NS - 400 * SECOND, 71 + 1500001,
 		   TSCT_STATUS_CALIBRATING, 3);
@@ -89,14 +95,14 @@ START_TEST(test_past)
 }
 END_TEST
 
-/* The short cut says what the long way does. */
-START_TEST(test_short_cut)
+/* The fast path gives the same as the slow path. */
+START_TEST(test_fast_path)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_time want;
 	unsigned int i, shorts = 0;
 	struct tsct_time t;
-	uint64_t stamp;
+	uint64_t cycles;
 	int64_t ns;
 
 	seed_with((unsigned int)_i);
@@ -108,10 +114,10 @@ START_TEST(test_short_cut)
 	       sizeof(the_page->copy[0]));
 	rewrite_page();
 	for (i = 0; i < 100000; i++) {
-		stamp = zero + 6 * SECOND - any64() % (130 * SECOND);
-		shorts += tsct_clock_fast_ns(clock->page, stamp, &ns);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
-		ck_assert_int_eq(tsct_latch_lookup(clock->page, stamp, &want),
+		cycles = zero + 6 * SECOND - any64() % (130 * SECOND);
+		shorts += tsct_clock_fast_ns(clock->page, cycles, &ns);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
+		ck_assert_int_eq(tsct_latch_lookup(clock->page, cycles, &want),
 				 0);
 		ck_assert_int_eq(t.ns, want.ns);
 		ck_assert_uint_eq(t.error_ns, want.error_ps / 1000 +
@@ -125,26 +131,26 @@ START_TEST(test_short_cut)
 }
 END_TEST
 
-/* ---- and back ---------------------------------------------------------- */
+/* ---- times to cycles ---------------------------------------------------- */
 
-START_TEST(test_stamp_at)
+START_TEST(test_time_to_cycles)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t, u;
-	uint64_t stamp, back = 42;
+	uint64_t cycles, back = 42;
 	int i;
 
 	seed_with((unsigned int)_i);
 	for (i = 0; i < 100000; i++) {
-		stamp = zero + SECOND - any64() % (400 * SECOND);
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
+		cycles = zero + SECOND - any64() % (400 * SECOND);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
 		if (t.status == TSCT_STATUS_DISRUPTED)
 			continue;
 		ck_assert_int_eq(tsct_clock_time_to_cycles(clock, t.ns, &back), 0);
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back, &u), 0);
 		ck_assert_int_ge(u.ns, t.ns);
 		ck_assert_int_le(u.ns, t.ns + 1);
-		/* The first one of that time */
+		/* The first cycle of that time */
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back - 1, &u), 0);
 		if (u.epoch == t.epoch)
 			ck_assert_int_lt(u.ns, t.ns);
@@ -153,38 +159,38 @@ START_TEST(test_stamp_at)
 }
 END_TEST
 
-START_TEST(test_stamp_at_edges)
+START_TEST(test_time_to_cycles_edges)
 {
 	struct tsct_clock *clock = open_file_clock();
-	uint64_t stamp = 42;
+	uint64_t cycles = 42;
 
-	/* The hour that never was, and the time nobody vouches for */
+	/* The hour that the step skipped, and the time without a valid line */
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - 200 * SECOND,
-					     &stamp), -ENOENT);
+					     &cycles), -ENOENT);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     120 * SECOND, &stamp), -ENOENT);
+					     120 * SECOND, &cycles), -ENOENT);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 1001 * SECOND,
-					     &stamp), -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MAX, &stamp),
+					     &cycles), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MAX, &cycles),
 			 -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &stamp),
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &cycles),
 			 -ERANGE);
-	ck_assert_uint_eq(stamp, 42);
+	ck_assert_uint_eq(cycles, 42);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 900 * SECOND,
-					     &stamp), 0);
-	ck_assert_uint_eq(stamp, zero + 900 * SECOND);
+					     &cycles), 0);
+	ck_assert_uint_eq(cycles, zero + 900 * SECOND);
 	CHANGE(copy_->dropped = 1);
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     400 * SECOND, &stamp), -ERANGE);
-	/* Disrupted, and no line yet */
+					     400 * SECOND, &cycles), -ERANGE);
+	/* Disrupted, without a line yet */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &stamp), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &cycles), -ESTALE);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     160 * SECOND, &stamp), 0);
-	ck_assert_uint_eq(stamp, zero - 160 * SECOND);
+					     160 * SECOND, &cycles), 0);
+	ck_assert_uint_eq(cycles, zero - 160 * SECOND);
 	tsct_clock_close(clock);
 }
 END_TEST
@@ -196,7 +202,7 @@ START_TEST(test_segments)
 	int nr = tsct_clock_segments(clock, lines, TSCT_SEGMENTS_MAX + 2), i;
 	struct tsct_time t;
 
-	/* As it is, slewing, as it is; and the hour later */
+	/* Straight, slewing, straight; and an hour later */
 	ck_assert_int_eq(nr, 4);
 	for (i = 0; i < nr; i++) {
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, lines[i].base_cycles,
@@ -215,19 +221,19 @@ START_TEST(test_segments)
 }
 END_TEST
 
-/* ---- a recording's own line --------------------------------------------- */
+/* ---- a recording's clock pairing ---------------------------------------- */
 
 /*
- * Between its ends the recording's line is the clock's, as far as the bounds of
- * both say.
+ * Within its range the recording's line is the clock's, within the bounds of
+ * both.
  */
-static void check_tie(const struct tsct_clock *clock, struct tsct_recording *rec,
+static void check_pairing(const struct tsct_clock *clock, struct tsct_recording *rec,
 		      int64_t begin, int64_t end)
 {
 	struct tsct_clock_state state;
 	int64_t apart, apart_max;
 	struct tsct_time t;
-	uint64_t stamp;
+	uint64_t cycles;
 	int i;
 
 	tsct_recording_free(rec);
@@ -237,44 +243,47 @@ static void check_tie(const struct tsct_clock *clock, struct tsct_recording *rec
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
-	/* Behind its end, too: that may be one for now. */
+	/* After its end too: that may be the present for now. */
 	for (i = 0; i <= 1200; i++) {
-		stamp = rec->real.base_cycles +
+		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
-		apart = tsct_clock_params_ns(&rec->real, stamp) - t.ns;
-		apart_max = (int64_t)tsct_clock_params_error_ps(&rec->real, stamp) /
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);
+		apart = tsct_clock_params_ns(&rec->real, cycles) - t.ns;
+		apart_max = (int64_t)tsct_clock_params_error_ps(&rec->real, cycles) /
 			1000 - (int64_t)t.error_ns;
 		ck_assert_int_le(llabs(apart), apart_max + 1);
 	}
 }
 
-START_TEST(test_tie)
+START_TEST(test_pairing)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_recording rec = { .complete = 0 };
 
-	check_tie(clock, &rec, -90 * SECOND, -SECOND);
+	check_pairing(clock, &rec, -90 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_cycles, rec.begin);
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	ck_assert_uint_eq(rec.real.past_error_ps, 61000);
-	/* Behind the last sample: 2 us a second */
-	check_tie(clock, &rec, -90 * SECOND, SECOND);
+	/* After the last sample: 2 us a second */
+	check_pairing(clock, &rec, -90 * SECOND, SECOND);
 	ck_assert_uint_eq(rec.real.past_error_ps, 2052000);
-	/* A step in it: what is after it is what can be said. */
-	check_tie(clock, &rec, -250 * SECOND, -SECOND);
+	/* With a step inside: the pairing covers the part after it. */
+	check_pairing(clock, &rec, -250 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_cycles, zero - 100 * SECOND);
-	/* Shorter than the rate can be had from */
-	check_tie(clock, &rec, -SECOND, -SECOND + 5);
+	/* Too short to measure the rate */
+	check_pairing(clock, &rec, -SECOND, -SECOND + 5);
 	ck_assert_uint_eq(rec.real.mult, ONE);
-	check_tie(clock, &rec, -SECOND, -SECOND);
+	check_pairing(clock, &rec, -SECOND, -SECOND);
 	tsct_clock_close(clock);
-	/* 4 ms of slewing on the way: a line cannot bend, its bound can. */
+	/*
+	 * 4 ms of slewing inside: the line is straight, its bound covers the
+	 * slew.
+	 */
 	never_set = true;
 	make_page();
 	write_page(AREA_SIZE);
 	clock = open_file_clock();
-	check_tie(clock, &rec, -250 * SECOND, -150 * SECOND);
+	check_pairing(clock, &rec, -250 * SECOND, -150 * SECOND);
 	ck_assert_uint_gt(rec.real.past_error_ps, 2000000000);
 	ck_assert_uint_lt(rec.real.past_error_ps, 4000000000);
 	tsct_recording_free(&rec);
@@ -282,7 +291,7 @@ START_TEST(test_tie)
 }
 END_TEST
 
-/* ---- lengths ----------------------------------------------------------- */
+/* ---- intervals ---------------------------------------------------------- */
 
 #define check_interval(clock, from, to, want_ns, want_error, want_flags)	\
 do {									\
@@ -306,7 +315,7 @@ START_TEST(test_intervals)
 		       -SECOND, 11, 0);
 	check_interval(clock, point(-SECOND, TSCT_CPU_ANY), point(-SECOND, 0),
 		       0, 1, 0);
-	/* Setting and slewing the clock make no second longer. */
+	/* Setting and slewing the clock do not change an interval. */
 	check_interval(clock, point(-201 * SECOND, 0), point(-151 * SECOND, 0),
 		       50 * SECOND, 501, 0);
 	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
@@ -314,7 +323,7 @@ START_TEST(test_intervals)
 	check_interval(clock, point(-120 * SECOND, 0), point(-SECOND, 0),
 		       119 * SECOND, 1191, TSCT_INTERVAL_EPOCHS |
 		       TSCT_INTERVAL_DISRUPTED);
-	/* Sleeping may have stopped the counter. */
+	/* A suspend may have stopped the counter. */
 	CHANGE(s->cause = TSCT_CAUSE_SUSPEND);
 	rewrite_page();
 	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
@@ -332,7 +341,7 @@ START_TEST(test_intervals)
 }
 END_TEST
 
-/* ---- counters that are apart ------------------------------------------- */
+/* ---- skewed counters ---------------------------------------------------- */
 
 static void make_skewed(void)
 {
@@ -361,13 +370,16 @@ START_TEST(test_skew)
 	ck_assert_uint_le(u.error_ns, t.error_ns + 31);
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 2, &u), 0);
 	ck_assert_int_eq(u.ns, t.ns + 7000);
-	/* Not known, and not there; the latter not to be read beyond the map */
+	/*
+	 * An unknown skew, and a CPU beyond the table, which must not be read
+	 * beyond the mapping
+	 */
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 3, &t), -EXDEV);
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, NR_CPUS, &t),
 			 -EXDEV);
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 1U << 31, &t),
 			 -EXDEV);
-	/* The table is not that of an earlier epoch. */
+	/* The table does not apply to an earlier epoch. */
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero - 160 * SECOND, &t),
 			 0);
 	ck_assert_uint_ge(t.error_ns, 61 + 7005);
@@ -396,23 +408,23 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("times");
-	Suite *suite = suite_create("times");
+	TCase *tcase = tcase_create("clock_convert");
+	Suite *suite = suite_create("clock_convert");
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module comes first */
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module has precedence */
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}
 	tcase_add_test(tcase, test_live);
 	tcase_add_test(tcase, test_past);
-	tcase_add_loop_test(tcase, test_short_cut, 0, 10);
-	tcase_add_loop_test(tcase, test_stamp_at, 0, 3);
-	tcase_add_test(tcase, test_stamp_at_edges);
+	tcase_add_loop_test(tcase, test_fast_path, 0, 10);
+	tcase_add_loop_test(tcase, test_time_to_cycles, 0, 3);
+	tcase_add_test(tcase, test_time_to_cycles_edges);
 	tcase_add_test(tcase, test_segments);
-	tcase_add_test(tcase, test_tie);
+	tcase_add_test(tcase, test_pairing);
 	tcase_add_test(tcase, test_intervals);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_skewed_intervals);

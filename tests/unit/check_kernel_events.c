@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon makes of generic netlink messages. The module's own are seen
- * in the guests; here are those that a kernel, or somebody else, might send.
+ * Handling of generic netlink messages. The module's own are tested in the
+ * guests; here are some that a kernel or another process might send.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static struct nl_msg *message(int type, int cmd)
 	return msg;
 }
 
-/* As it arrives: from the kernel, unless @port says otherwise */
+/* Delivers a message, from the kernel unless @port is another sender. */
 static void arrive(struct nl_msg *msg, __u32 port)
 {
 	struct sockaddr_nl from = { .nl_family = AF_NETLINK, .nl_pid = port };
@@ -98,7 +98,7 @@ START_TEST(test_others)
 	ck_assert(!kernel.family && !kernel.news);
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, NULL), 0);
 	ck_assert(!kernel.family && !kernel.news);
-	/* Not the kernel's */
+	/* From another sender */
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
 			      TSCT_GENL_GROUP), 1234);
 	ck_assert(!kernel.family && !kernel.news);
@@ -119,19 +119,19 @@ START_TEST(test_event)
 {
 	struct nl_msg *msg;
 
-	arrive(event(FAMILY, 7), 0);		/* we know of no family */
+	arrive(event(FAMILY, 7), 0);		/* no family is known */
 	ck_assert(!kernel.news);
 	kernel.family = FAMILY;
 	kernel.epoch = 6;
 	arrive(event(FAMILY, 7), 0);
 	ck_assert(kernel.news);
-	arrive(event(FAMILY, 6), 0);		/* our own */
+	arrive(event(FAMILY, 6), 0);		/* the published epoch */
 	ck_assert(!kernel.news);
 	arrive(event(FAMILY + 1, 7), 0);
 	ck_assert(!kernel.news);
 	arrive(event(FAMILY, 7), 1234);
 	ck_assert(!kernel.news);
-	/* Something that we do not know yet, or the half of it */
+	/* An unknown command, and incomplete messages */
 	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED + 1), 0);
 	ck_assert(!kernel.news);
 	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED), 0);
@@ -150,7 +150,7 @@ START_TEST(test_event)
 }
 END_TEST
 
-/* This kernel, which has generic netlink, and has not got the module */
+/* This kernel, with generic netlink and without the module */
 START_TEST(test_open)
 {
 	struct kernel_events here;
@@ -167,8 +167,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("kernel");
-	Suite *suite = suite_create("kernel");
+	TCase *tcase = tcase_create("kernel_events");
+	Suite *suite = suite_create("kernel_events");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_comes_and_goes);
