@@ -82,6 +82,24 @@ void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu);
 int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		     struct tsct_event *ret_event);
 int tsct_reader_fetch(struct tsct_reader *reader, unsigned int cpu);
+/*
+ * tsct_reader_peek - the next event of a ring, which stays unread. Returns 1 with
+ * *ret_event set, 0: none now, -ENOMEM.
+ * tsct_reader_progress - the reader's own counters of a ring
+ */
+static inline int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
+				   const struct tsct_event **ret_event)
+{
+	*ret_event = &reader->rings[cpu].next;
+	return tsct_reader_fetch(reader, cpu);
+}
+
+static inline const struct tsct_ring_stat *
+tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
+{
+	return &reader->rings[cpu].stat;
+}
+
 __u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu);
 
 /* The ring's own figures, of one moment. */
