@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clock/clock_page.h"
+#include "lib/client/runtime_paths.h"
 #include "state.h"
 
 static void connect_to(struct state_provider *p, const char *path,
