@@ -382,12 +382,12 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	}								\
 									\
 	TSCT_INLINE_ int name##_emit(TSCT_PARAMETERS_(__VA_ARGS__))	\
-	TSCT_EMIT_(name, TSCT_STAMP_ORDERED_, 0, tsct_emitv,	\
+	TSCT_EMIT_(name, TSCT_READ_TSC_ORDERED_, 0, tsct_emitv,	\
 		   __VA_ARGS__)						\
 									\
 	TSCT_INLINE_ int name##_emit_unordered				\
 		(TSCT_PARAMETERS_(__VA_ARGS__))				\
-	TSCT_EMIT_(name, TSCT_STAMP_UNORDERED_, TSCT_REST_UNORDERED,	\
+	TSCT_EMIT_(name, TSCT_READ_TSC_UNORDERED_, TSCT_REST_UNORDERED,	\
 		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
 	/* The semicolon behind the macro ends this. */			\
