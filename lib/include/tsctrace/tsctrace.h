@@ -342,8 +342,8 @@ struct tsct_time_point {
 };
 
 /* struct tsct_interval.flags */
-#define TSCT_INTERVAL_SKEWED	0x1	/* ends are from CPUs whose counters differ
-					 * by an unknown amount */
+#define TSCT_INTERVAL_SKEWED	0x1	/* ends are from CPUs whose counters differ,
+					 * or from unknown ones */
 #define TSCT_INTERVAL_EPOCHS	0x2	/* ends are in different epochs */
 #define TSCT_INTERVAL_DISRUPTED	0x4	/* the clock was disrupted at an end or
 					 * between them: cycles may be missing */
