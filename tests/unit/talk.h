@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of both sides of an exchange share: keys, ids, a line, and clients
- * compared before and after what must not change them. */
+/* Keys, ids and parameters for tests of both sides of an exchange, and a check that
+ * a client is unchanged. */
 #ifndef TESTS_TALK_H
 #define TESTS_TALK_H
 
@@ -44,7 +44,7 @@ static inline struct tsct_remote_params a_line(void)
 	};
 }
 
-/* Counts aside, which say that something came */
+/* Equal but for the counters of received packets */
 static inline void check_same(const struct tsct_client *a,
 			      const struct tsct_client *b)
 {
