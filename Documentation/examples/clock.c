@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What time it is, what time it was, and how long it took: by the counter of
- * the processor, each with a bound.
+ * Present times, past times and durations by the processor's counter, each with its
+ * error bound.
  *
  *	cc clock.c -ltsctrace && ./a.out
  */
@@ -15,28 +15,28 @@
 
 #define POINTS	5
 
-static void print_time(const char *what, const struct tsct_time *t)
+static void print_time(const char *label, const struct tsct_time *t)
 {
 	time_t seconds = t->ns / 1000000000;
 	struct tm tm;
 	char text[32];
 
 	strftime(text, sizeof(text), "%F %T", gmtime_r(&seconds, &tm));
-	printf("%-8s %s.%09" PRId64 " UTC, within %" PRIu64 " ns, %s\n", what,
+	printf("%-8s %s.%09" PRId64 " UTC, within %" PRIu64 " ns, %s\n", label,
 	       text, t->ns % 1000000000, t->error_ns,
 	       tsct_status_name(t->status));
 }
 
-/* What strerror() has for these is about files. */
-static const char *why_not(int err)
+/* strerror() describes these for files. */
+static const char *clock_error(int err)
 {
 	switch (err) {
 	case -EAGAIN:
-		return "the clock was not published yet; try again";
+		return "no clock is published yet; try again";
 	case -ESTALE:
-		return "nobody looked after the clock; is tsctraced running?";
+		return "the clock is no longer maintained; is tsctraced running?";
 	case -EXDEV:
-		return "the counters of the CPUs are apart; see trace-ctl check";
+		return "the counters of the CPUs differ; see trace-ctl check";
 	default:
 		return strerror(-err);
 	}
@@ -61,12 +61,12 @@ int main(void)
 	       tsct_clock_reason(clock));
 	err = tsct_clock_now(clock, &t);
 	if (err) {
-		fprintf(stderr, "no time: %s\n", why_not(err));
+		fprintf(stderr, "no time: %s\n", clock_error(err));
 		return 1;
 	}
 	print_time("now", &t);
 
-	/* Stamps cost next to nothing. What they mean can wait. */
+	/* Reading the counter is cheap. It is converted later. */
 	for (i = 0; i < POINTS; i++) {
 		tsct_clock_time_point(clock, &points[i]);
 		work();
@@ -74,14 +74,14 @@ int main(void)
 	for (i = 0; i < POINTS; i++)
 		if (!tsct_clock_cycles_to_time_on(clock, points[i].cycles,
 					   points[i].cpu, &t))
-			print_time("stamp", &t);
+			print_time("then", &t);
 	for (i = 1; i < POINTS; i++)
 		if (!tsct_clock_interval(clock, &points[i - 1], &points[i],
 					 &took))
 			printf("took     %" PRId64 " ns, within %" PRIu64
 			       " ns%s\n", took.ns, took.error_ns,
-			       took.flags ? ", and that is doubtful" : "");
-	printf("tick     1 ms is %" PRId64 " of them\n",
+			       took.flags ? ", but doubtful" : "");
+	printf("counter  1 ms is %" PRId64 " cycles\n",
 	       tsct_clock_ns_to_delta(clock, 1000000));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often each event is in a recording, and how long after the one before it:
- * reading what trace-ctl recorded or merged.
+ * Counts each event of a recording that trace-ctl recorded or merged, and prints the
+ * mean time from one to the next.
  *
  *	cc events.c -ltsctrace && ./a.out recording
  */
@@ -24,7 +24,7 @@ static void count(const struct tsct_trace *trace,
 	int64_t ns = tsct_trace_ns(trace, event->tick);
 	int i;
 
-	/* Each definition is there once, as long as the recording is open. */
+	/* A definition keeps its address as long as the recording is open. */
 	for (i = 0; i < KINDS_MAX && kinds[i].def; i++)
 		if (kinds[i].def == event->def)
 			break;
@@ -36,7 +36,7 @@ static void count(const struct tsct_trace *trace,
 	kinds[i].last_ns = ns;
 }
 
-static void complain(void *arg, const char *sentence)
+static void report(void *arg, const char *sentence)
 {
 	(void)arg;
 	fprintf(stderr, "%s\n", sentence);
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s RECORDING\n", argv[0]);
 		return 2;
 	}
-	if (tsct_trace_open(argv[1], complain, NULL, &trace, why, sizeof(why))) {
+	if (tsct_trace_open(argv[1], report, NULL, &trace, why, sizeof(why))) {
 		fprintf(stderr, "%s: %s\n", argv[1], why);
 		return 1;
 	}

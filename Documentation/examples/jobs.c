@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the primes below a number: a few workers take jobs (ranges) from a
- * queue. It does the same work and prints the same result whether anybody
- * traces it or not; the lines that trace are marked with "trace:".
+ * Counts the primes below a number: a few workers take jobs (ranges) from a queue.
+ * Work and result are the same with and without tracing; the lines that trace are
+ * marked with "trace:".
  *
  *	jobs [NUMBER [WORKERS]]
  *	trace-ctl record -o out -- jobs 1000000 && trace-ctl dump out
@@ -16,7 +16,7 @@
 #define JOB_SIZE	10000
 #define WORKERS_MAX	64
 
-/* trace: what there is to record; each makes a function, NAME_emit() */
+/* trace: the events; each defines a function NAME_emit() */
 TSCT_EVENT_AS(job_begin, job, TSCT_KIND_BEGIN,
 	      TSCT_U32(worker), TSCT_U64(first));
 TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker), TSCT_U32(primes));

@@ -6,10 +6,9 @@
 #include <stddef.h>
 #include <tsctrace/abi.h>
 
-/* Run-time directory of daemon, library and tools: see tsct_run_dir() */
-#define TSCT_RUN_DIR		"/run/tsctrace"
+#include "lib/client/runtime_paths.h"
+
 #define TSCT_CLOCK_FILE		"clock"
-#define TSCT_SOCKET_FILE	"tsctraced.sock"
 
 /* A checked clock area, mapped read-only */
 struct tsct_clock_area {
@@ -17,12 +16,6 @@ struct tsct_clock_area {
 	size_t size;			/* mapped bytes */
 	__u32 nr_cpus;			/* entries of its table of CPUs */
 };
-
-/*
- * $TSCTRACE_RUN_DIR, else TSCT_RUN_DIR. Programs that run with more privileges
- * than their caller ignore the environment.
- */
-const char *tsct_run_dir(void);
 
 /*
  * tsct_clock_area_map_module - map the module's clock area

@@ -110,7 +110,7 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
  */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
-	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
+	const struct tsct_ring_stat *now = tsct_reader_progress(d->reader, cpu);
 	struct tsct_ring_stat *last = &d->rings[cpu].last;
 
 	causes_of(d, cpu)[TSCT_LOSS_OVERRUN] = 0;
@@ -172,8 +172,11 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
  */
 static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
-	return until != UINT64_MAX && tsct_reader_fetch(d->reader, cpu) == 1 &&
-		d->reader->rings[cpu].next.cycles > until;
+	const struct tsct_event *next;
+
+	return until != UINT64_MAX &&
+		tsct_reader_peek(d->reader, cpu, &next) == 1 &&
+		next->cycles > until;
 }
 
 /*
@@ -236,7 +239,7 @@ __u64 tsct_drain_settled(const struct tsct_drain *d)
 static void count_no_ring(struct tsct_drain *d)
 {
 	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
-	    tsct_lost_no_ring(d->channel));
+	    tsct_channel_lost_no_ring(d->channel));
 }
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
@@ -280,7 +283,7 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
  */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {
-	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
+	const struct tsct_ring_stat *now = tsct_reader_progress(d->reader, cpu);
 
 	d->rings[cpu].last.overrun = now->overrun;
 	figures_of(d, cpu)->published_begin = now->before + now->overrun;
@@ -323,7 +326,7 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 
 	if (!tsct_reader_overwrites(d->reader))
 		return -EINVAL;
-	image = malloc(d->channel->geo.data_size);
+	image = malloc(tsct_channel_info(d->channel)->data_size);
 	if (!image)
 		return -ENOMEM;
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
@@ -354,14 +357,15 @@ static void note_begin(struct tsct_drain *d, __u32 cpu)
  */
 static void drop_old(struct tsct_drain *d, __u32 cpu)
 {
-	struct tsct_ring_reader *ring = &d->reader->rings[cpu];
-	__u64 max = d->channel->geo.data_size / sizeof(struct tsct_record);
+	__u64 most = tsct_channel_info(d->channel)->data_size /
+		sizeof(struct tsct_record);
+	const struct tsct_event *next;
 	struct tsct_event event;
 
 	if (d->rec->snapshot)
 		return;
-	while (max-- && tsct_reader_fetch(d->reader, cpu) == 1 &&
-	       ring->next.cycles < d->rec->begin) {
+	while (most-- && tsct_reader_peek(d->reader, cpu, &next) == 1 &&
+	       next->cycles < d->rec->begin) {
 		tsct_reader_next(d->reader, cpu, &event);
 		begin_behind(d, cpu);
 	}
@@ -394,7 +398,7 @@ int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock
 		tsct_drain_close(d);
 		return err;
 	}
-	d->last_no_ring = tsct_lost_no_ring(d->channel);
+	d->last_no_ring = tsct_channel_lost_no_ring(d->channel);
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
 		note_begin(d, cpu);
 		drop_old(d, cpu);

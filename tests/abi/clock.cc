@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C++ clocks against the C library's: exit status 0 if they agree. What the
- * compiler can know it has to.
+ * Compares the C++ clocks with those of the C library: exit status 0 if they agree.
+ * Properties that are known at compile time are static assertions.
  */
 #include <tsctrace/clock.hpp>
 
@@ -103,7 +103,7 @@ static witness look()
 	return seen;
 }
 
-/* Inside of what was seen around it, give or take the bound */
+/* Within the times read before and after it, plus or minus the error bound */
 static bool agrees(const witness &seen)
 {
 	std::int64_t ns = since_1970(tsctrace::to_system_time(seen.point));
@@ -132,7 +132,7 @@ static void check_points()
 			     }), "points in order");
 }
 
-/* Spans that 64 bits of nanoseconds do not hold, and what is no number */
+/* Spans beyond 64 bits of nanoseconds, and NaN */
 static void check_wide()
 {
 	using ticks = tsc_clock::duration;
@@ -154,7 +154,7 @@ static void check_wide()
 	check(tsctrace::from_system_time(std::chrono::time_point<system_clock,
 		hours>((hours::max)()), found) < 0, "the end of time is none");
 
-	/* So far ahead that nobody can vouch for it */
+	/* Too far in the future for a trusted time */
 	found = tsc_clock::now() + (ticks::max)() / 2;
 	check(tsctrace::to_time(found) > tsctrace::clock::now(),
 	      "a stamp of the far future is one to come");
@@ -233,7 +233,7 @@ static void check_clock()
 		      std::chrono::clock_cast<system_clock>(now)) == now,
 	      "clock_cast");
 #endif
-	/* Whoever works with clocks works with this one. */
+	/* Works with generic code for clocks. */
 	auto until = tsctrace::clock::now() + milliseconds(2);
 	std::this_thread::sleep_until(until);
 	check(tsctrace::clock::now() + microseconds(500) >= until,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Typed events from C++, from two files and a shared object that comes and
- * goes. Runs under trace-ctl record, which is asked what it saw.
+ * Typed events in C++, in two files and a shared object that is loaded and unloaded.
+ * Runs under trace-ctl record; the test checks the recording.
  *
  *	event OBJECT
  */
@@ -33,7 +33,7 @@ struct emitter {
 	}								\
 } while (0)
 
-/* Its events follow those of the program, and go with it. */
+/* Its events are enabled as those of the program, and unregistered with it. */
 static int use_object(const char *path)
 {
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);

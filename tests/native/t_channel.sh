@@ -37,7 +37,7 @@ refused 2 '\-\-blocks is for .create. only' list --blocks 4
 export TSCTRACE_PROVIDER=daemon
 for action in 'create a' 'remove a' list; do
 	# shellcheck disable=SC2086
-	refused 1 'nobody holds channels here (.*tsctraced.sock: not there; start tsctraced.*load the module or start tsctraced' $action
+	refused 1 'nobody holds channels here (.*tsctraced.sock: no such socket; start tsctraced.*load the module or start tsctraced' $action
 done
 TSCTRACE_PROVIDER=none refused 1 "TSCTRACE_PROVIDER is 'none'" list
 run 1 top --once

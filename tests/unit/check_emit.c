@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One writer: what lands in the ring, and what is refused. */
+/* One writer: events in the ring, and events that are rejected. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -31,8 +31,8 @@ static void fill(unsigned char *bytes, unsigned int len, unsigned int first)
 }
 
 /*
- * Where the kernel would look for a section, were we preempted now: nowhere, as
- * a program may unload the plugin that we are in.
+ * rseq_cs of this thread. It must be NULL after an emit: a program may unload the
+ * plugin that contains the section.
  */
 static __u64 section_registered(void)
 {
@@ -71,7 +71,7 @@ START_TEST(every_length)
 }
 END_TEST
 
-/* Records of 1008 bytes: four fill a block but for 32, less than two headers. */
+/* Records of 1008 bytes: four leave 32 bytes of a block, less than two headers. */
 START_TEST(pads_and_full)
 {
 	unsigned char bytes[992];
@@ -83,7 +83,7 @@ START_TEST(pads_and_full)
 			ck_assert_int_eq(tsct_emit(t, id, bytes, 992), 0);
 		}
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 992), -ENOSPC);
-		/* this would end with its block, which none does */
+		/* this one would end with its block, which no record may */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), -ENOSPC);
 		/* but a small one fits behind it */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
@@ -121,7 +121,7 @@ START_TEST(too_big)
 }
 END_TEST
 
-/* The same bytes, cut anywhere; in an array that ends where they end. */
+/* The same bytes, split anywhere, in an array that ends behind them */
 START_TEST(pieces)
 {
 	unsigned char sent[300];
@@ -158,7 +158,7 @@ START_TEST(bad_pieces)
 	struct iovec iov[2] = { { "1234", 4 }, { "", BLOCK } };
 
 	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
-	iov[1].iov_len = ~0UL - 3;	/* together: 0 */
+	iov[1].iov_len = ~0UL - 3;	/* the sum wraps to 0 */
 	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
 	ck_assert_int_eq(tsct_emitv(t, 15, iov, 1), -EINVAL);
 	ck_assert_int_eq(tsct_emitv_unordered(t, 65536, iov, 1),
@@ -171,7 +171,7 @@ END_TEST
 
 /* ---- headers and counts ------------------------------------------------- */
 
-/* What every block says of itself, over more events than the head can count */
+/* The header of every block, over more events than the head can count */
 START_TEST(block_headers)
 {
 	const void *data = tsct_ring_data(t, cpu);
@@ -202,7 +202,7 @@ START_TEST(block_headers)
 }
 END_TEST
 
-/* Positions have 48 bits: what comes behind the last one. */
+/* Positions have 48 bits: across the last one */
 START_TEST(positions_wrap)
 {
 	const __u64 start = 7ULL << 48 | ((1ULL << 48) - BLOCK);
@@ -217,7 +217,7 @@ START_TEST(positions_wrap)
 	};
 	producer->head = TSCT_HEAD_POS(start + TSCT_BLOCK_HEADER) |
 		0xfffeULL << 48;
-	/* what lies above the position is nobody's business */
+	/* the bits above the position are ignored */
 	tsct_ring_consumer(t, cpu)->tail = TSCT_HEAD_POS(start) | 123ULL << 50;
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 1000), 0);
@@ -247,7 +247,7 @@ END_TEST
 
 TSCT_EVENT(typed, TSCT_KIND_INSTANT, TSCT_U64(a), TSCT_U64(b), TSCT_U64(c));
 
-/* Each way in turn */
+/* Each function in turn */
 static void emit_somehow(const char *bytes, unsigned int max)
 {
 	const struct iovec two[] = {
@@ -268,7 +268,7 @@ static void emit_somehow(const char *bytes, unsigned int max)
 	tsct_emit(t, id, bytes, any(any(2) ? 100 : max));
 }
 
-/* Other programs may write into head and tail: what we store stays inside. */
+/* Head and tail may have any content: all stores stay within the ring. */
 START_TEST(hostile_positions)
 {
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -295,7 +295,7 @@ START_TEST(hostile_positions)
 	}
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
 		ck_assert_mem_eq(guard, end, sizeof(guard));
-	/* the previous ring's data ends at our producer page */
+	/* the previous ring's data ends at this ring's producer page */
 	for (i = 0; i < 7; i++)
 		ck_assert_uint_eq(producer->reserved0[i], 0);
 }
@@ -376,7 +376,7 @@ START_TEST(wrong_option)
 }
 END_TEST
 
-/* ---- rseq that does not work ------------------------------------------- */
+/* ---- rseq not usable --------------------------------------------------- */
 
 START_TEST(unknown_cpu)
 {
@@ -389,7 +389,7 @@ START_TEST(unknown_cpu)
 }
 END_TEST
 
-/* The state of our CPU, which clients may only read, as the provider writes. */
+/* Writes the CPU's state, which clients can only read, as the provider does. */
 static void set_state(unsigned char state)
 {
 	const struct tsct_channel_header *h = &t->header;
@@ -401,7 +401,7 @@ static void set_state(unsigned char state)
 	munmap(map, 4096);
 }
 
-/* A CPU that never came up has no pages; later it has, without a new open. */
+/* A CPU that never came up has no pages, and gets them while the channel is open. */
 START_TEST(absent_cpu)
 {
 	struct tsct_ring_stat stat;
@@ -431,7 +431,7 @@ START_TEST(absent_cpu)
 }
 END_TEST
 
-/* A signal handler may emit: no memory, no lock */
+/* A signal handler may emit: no allocation, no lock */
 static void allow_nothing_unsafe(void)
 {
 #define FORBID(nr)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),	\
@@ -452,7 +452,7 @@ static void allow_nothing_unsafe(void)
 		_exit(9);
 }
 
-/* The first event of a process that had none before */
+/* The first event of a process */
 static int emit_first(void)
 {
 	pid_t pid = fork();
@@ -465,7 +465,7 @@ static int emit_first(void)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* Re-executed with rseq switched off in glibc, see main(). */
+/* Re-executed with rseq disabled in glibc, see main() */
 static int without_rseq(const char *path)
 {
 	struct tsct_channel_options options = {
@@ -509,7 +509,7 @@ START_TEST(rseq_off)
 }
 END_TEST
 
-/* RDTSC would kill the process; so it must not be tried. */
+/* RDTSC would raise SIGSEGV, so it must not be executed. */
 START_TEST(tsc_forbidden)
 {
 	struct tsct_channel_options options = { .name = "forbidden" };
@@ -534,7 +534,7 @@ static struct {
 	int calls, result;
 } kernel;
 
-/* What the module would be asked */
+/* The request that the module would receive */
 static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
 {
 	(void)unused;
@@ -556,7 +556,7 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 	ck_assert_mem_eq(kernel.payload, sent, len);
 }
 
-/* Without rseq the module writes: a payload in one iov, or put together. */
+/* Without rseq the module writes: a payload in one buffer, or several joined */
 START_TEST(by_kernel)
 {
 	const struct tsct_provider_ops *ops = t->ops;
@@ -579,10 +579,10 @@ START_TEST(by_kernel)
 	}
 	ck_assert_int_eq(tsct_emit(t, id, sent, BLOCK), -EMSGSIZE);
 	len = kernel.calls;
-	kernel.result = -ENOSPC;	/* the kernel counts it */
+	kernel.result = -ENOSPC;	/* counted by the kernel */
 	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
-	kernel.result = -EIO;		/* nobody else does */
+	kernel.result = -EIO;		/* counted by the library */
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);

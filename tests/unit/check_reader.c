@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader against what any writer could put there, and against writers. */
+/* The reader with any content of the ring, and with concurrent writers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,7 +64,7 @@ static struct tsct_ring_stat stat0(void)
 	return stat;
 }
 
-/* What was published is somewhere, to the unit. */
+/* Every published event is accounted for exactly. */
 static void expect_balance(void)
 {
 	struct tsct_ring_stat s = stat0();
@@ -73,7 +73,7 @@ static void expect_balance(void)
 			  s.broken + s.unread);
 }
 
-/* Puts a header somewhere, sound or not. */
+/* Stores a header anywhere, valid or not. */
 static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 {
 	struct tsct_record record = { .len = len, .id = id, .cycles = cycles };
@@ -101,7 +101,7 @@ START_TEST(empty_and_wrong_cpu)
 }
 END_TEST
 
-/* A head at @pos behind @events events */
+/* Sets the head to @pos, behind @events events. */
 static __u64 head_of(__u64 pos, __u64 events)
 {
 	return TSCT_HEAD_POS(pos) | events << TSCT_POS_BITS;
@@ -118,7 +118,7 @@ static void put_block(__u64 pos, __u64 events)
 	       sizeof(block));
 }
 
-/* What is no record is stepped over to the next block, and counted. */
+/* Invalid data is counted, and skipped to the next block. */
 START_TEST(broken_places)
 {
 	static const struct { unsigned int len, id; } bad[] = {
@@ -146,7 +146,7 @@ START_TEST(broken_places)
 }
 END_TEST
 
-/* A head that cannot be: the reader takes it as its position and goes on. */
+/* An impossible head: the reader adopts it as its position and goes on. */
 START_TEST(broken_heads)
 {
 	static const __u64 heads[] = {
@@ -163,7 +163,7 @@ START_TEST(broken_heads)
 	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
 			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	/* a writer that rounds the head goes on; so do we, at the latest then */
+	/* a writer rounds the head and goes on; the reader does so at the latest then */
 	at = (at + 4096) & ~4095ULL;
 	ring()->head = at;
 	tsct_reader_next(reader, 0, &event);
@@ -175,7 +175,7 @@ START_TEST(broken_heads)
 }
 END_TEST
 
-/* A junk tail of the reader before us, or of anybody: start at the head. */
+/* An invalid tail of the previous reader, or of any process: start at the head. */
 START_TEST(broken_tail)
 {
 	struct tsct_event event;
@@ -204,7 +204,7 @@ static void expect_sane(const struct tsct_event *event)
 	ck_assert_uint_le(event->len, TSCT_PAYLOAD_MAX(4096));
 	ck_assert_uint_ge(event->id, TSCT_ID_FIRST);
 	for (i = 0; i < event->len; i++)
-		sum += bytes[i];	/* the sanitizer looks */
+		sum += bytes[i];	/* checked by the sanitizer */
 }
 
 START_TEST(noise)
@@ -242,7 +242,7 @@ static void scribble(const struct tsct_channel *victim)
 	__u64 at;
 
 	for (;;) {
-		/* all of it, and the first ring's positions above all */
+		/* anywhere, and mostly in the first ring's positions */
 		at = any(h->file_size / 8) * 8;
 		if (any(2))
 			at = any(2) ? h->ring_offset : h->consumer_offset;
@@ -250,7 +250,7 @@ static void scribble(const struct tsct_channel *victim)
 	}
 }
 
-/* Somebody writes to the channel's file, anywhere, while we read. */
+/* A process writes anywhere in the channel's file during reading. */
 START_TEST(scribbled_while_read)
 {
 	struct timeval now, end;
@@ -311,7 +311,7 @@ START_TEST(definitions)
 }
 END_TEST
 
-/* A definition area that anybody may have written: sizes above all. */
+/* A definition area of any content, mostly with wrong sizes */
 START_TEST(lying_definitions)
 {
 	const struct tsct_channel_header *h = &t->header;
@@ -407,13 +407,13 @@ START_TEST(flight_recorder)
 			first = expected;
 		ck_assert_uint_eq(expected, first + records - 1);
 	}
-	/* the last two blocks of four, less what the writer's two might hold */
+	/* the last two blocks of four, without those the writer may be reusing */
 	ck_assert_uint_eq(first + records, 1000);
 	ck_assert_uint_ge(records, 2 * 170);
 	stat = stat0();
 	ck_assert_uint_eq(stat.broken, 0);
 	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
-	/* it was there before, so all that it did not read was overtaken */
+	/* the reader was open before, so all that it did not read was overrun */
 	ck_assert_uint_eq(stat.published, 1000);
 	ck_assert_uint_eq(stat.overrun, first);
 	ck_assert_uint_eq(stat.overruns, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who may make, find and define what, and how much of it. */
+/* The store: permissions and limits of creating, finding and defining. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -87,7 +87,7 @@ START_TEST(attach_rules)
 	tsct_store_release(&store, &anna2, true);
 	tsct_store_release(&store, &root, true);
 	ck_assert_int_eq(attach(&root, "a", 1001, r | w), 0);
-	/* the last holder takes it along */
+	/* freed with the last holder */
 	tsct_store_release(&store, &anna, true);
 	ck_assert_uint_eq(store.nr_channels, 1);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
@@ -97,7 +97,7 @@ START_TEST(attach_rules)
 }
 END_TEST
 
-/* A client that keeps the memfd keeps none of our memory with it. */
+/* A client that keeps the memfd does not keep its memory. */
 START_TEST(memory_comes_back)
 {
 	struct stat stat;
@@ -112,7 +112,7 @@ START_TEST(memory_comes_back)
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_eq(stat.st_blocks, 0);
 	close(kept);
-	/* unless its reader is to outlive us */
+	/* unless a reader may live longer than the server */
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	kept = dup(fd);
 	tsct_store_release(&store, &anna, false);
@@ -137,7 +137,7 @@ static int remove_id(struct tsct_store_peer *peer, __u32 id)
 	return request(peer, TSCT_IOC_CHANNEL_REMOVE, &arg);
 }
 
-/* A kept channel stays with all that is in it until it is removed. */
+/* A kept channel stays with its content until it is removed. */
 START_TEST(kept_channels)
 {
 	struct tsct_channel_info info = { 0 };
@@ -157,7 +157,7 @@ START_TEST(kept_channels)
 	ck_assert_int_eq(create(&anna, "a"), -EEXIST);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
 	ck_assert_uint_eq(anna.channel->nr_defs, 1);
-	/* still charged to its creator */
+	/* still counted for its creator */
 	store.bytes_user_max = bytes;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 	ck_assert_int_eq(create(&ben, "b"), 0);
@@ -172,7 +172,7 @@ START_TEST(kept_channels)
 }
 END_TEST
 
-/* Removed while somebody holds it: the name is free, the rest stays. */
+/* Removed while a client holds it: the name is free, the channel stays. */
 START_TEST(removed_while_held)
 {
 	struct tsct_channel_info info = { 0 };
@@ -192,7 +192,7 @@ START_TEST(removed_while_held)
 }
 END_TEST
 
-/* At the end nobody is left who could remove them. */
+/* At the end, kept channels are freed, too. */
 START_TEST(cleared)
 {
 	struct tsct_channel_remove arg = { .id = 1, .reserved = { 0, 0, 1 } };
@@ -209,7 +209,7 @@ START_TEST(cleared)
 }
 END_TEST
 
-/* What a ring says of itself, sound or not. */
+/* Statistics of a ring with valid and invalid content */
 START_TEST(figures)
 {
 	struct tsct_channel_cpu arg = { .id = 1 };
@@ -250,7 +250,7 @@ START_TEST(figures)
 }
 END_TEST
 
-/* Each ring begins with a header, of CPUs that are off, too. */
+/* Each ring begins with a block header, also those of offline CPUs. */
 START_TEST(rings_are_ready)
 {
 	const struct tsct_channel_header *h;
@@ -372,7 +372,7 @@ START_TEST(unknown_requests)
 }
 END_TEST
 
-/* Whatever is written to the memfd, the server decides by its own copy. */
+/* The server decides by its private copy for any content of the memfd. */
 START_TEST(scribbled_memory)
 {
 	struct tsct_channel_info info = { 0 };
@@ -421,7 +421,7 @@ START_TEST(random_requests)
 			tsct_event_def_parse("e", 0, "a:u8", &arg.def, NULL);
 		for (j = any(3); j > 0; j--)
 			arg.bytes[any(120)] = any(256);
-		/* not too large: this is about sense, not about memory */
+		/* not too large: this tests validity, not memory */
 		arg.create.blocks &= 0xf;
 		request(peers[any(4)], cmds[any(7)], &arg);
 		if (!any(5))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads, signal handlers and forked children write one channel while CPUs
- * are taken from under them, and every single event is accounted for: each
- * emit notes its result in shared memory, and what was read must be exactly
- * what was reported as written, once, whole, in the order of its stamps.
+ * Threads, signal handlers and forked children write one channel while they are
+ * moved between CPUs, and every event is accounted for: each emit stores its result
+ * in shared memory, and the events read must be exactly those reported as written,
+ * once, complete, in the order of their cycles.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ struct payload {
 enum { UNKNOWN, WRITTEN, FULL, ABORTED, ODD };
 
 struct shared {
-	__u32 next[WRITERS];	/* of a writer: tried, or being tried */
+	__u32 next[WRITERS];	/* per writer: events tried, or being tried */
 	__u32 tids[WRITERS];
 	unsigned char result[WRITERS][EVENTS];
 };
@@ -82,7 +82,7 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	if (me)
-		emit_one(me);	/* writer me - 1 is the thread, me its handler */
+		emit_one(me);	/* writer me - 1 is the thread, writer me its handler */
 }
 
 static void tick(timer_t *ret_timer)
@@ -109,7 +109,7 @@ static void *work(void *arg)
 	tick(&timer);
 	for (i = 0; emit_one(w); i++)
 		if (shared->result[w][i] == FULL && i % 4)
-			usleep(50);	/* let some be read, too */
+			usleep(50);	/* let the reader read some */
 	timer_delete(timer);
 	__atomic_store_n(&shared->tids[w], 0, __ATOMIC_RELAXED);
 	return NULL;
@@ -128,7 +128,7 @@ static void work_twice(unsigned int first)
 		pthread_join(threads[i], NULL);
 }
 
-/* Takes the CPU from under the writers, again and again. */
+/* Moves the writers to other CPUs repeatedly. */
 static void *migrate(void *arg)
 {
 	unsigned int nr = sysconf(_SC_NPROCESSORS_ONLN), i = 0;
@@ -148,7 +148,7 @@ static void *migrate(void *arg)
 	return NULL;
 }
 
-/* A libcheck assertion that holds costs system calls: far too slow here. */
+/* A libcheck assertion makes system calls: too slow here. */
 #define REQUIRE(cond)							\
 	do {								\
 		if (!(cond))						\
@@ -201,7 +201,7 @@ static __u64 sum_lost(unsigned int cause)
 	return sum;
 }
 
-/* By what the rings say of themselves */
+/* By the counts of the rings */
 static __u64 published(void)
 {
 	__u64 sum = 0, events;
@@ -333,7 +333,7 @@ START_TEST(exact)
 }
 END_TEST
 
-/* A flight recorder: what is read is sound, and was written, at most once. */
+/* A flight recorder: every event read is valid, was written, and is read once. */
 START_TEST(overwrite)
 {
 	struct tsct_ring_stat stat;
@@ -353,7 +353,7 @@ START_TEST(overwrite)
 	}
 	ck_assert_uint_eq(count(FULL) + count(ODD), 0);
 	ck_assert_uint_gt(nr_read, 0);
-	/* what was missed is known to the event */
+	/* the count of missed events is exact */
 	ck_assert_uint_eq(nr_read + overrun, count(WRITTEN));
 	ck_assert_uint_eq(published(), count(WRITTEN));
 	printf("# %llu read, overtaken %llu times, %llu missed\n", nr_read,
@@ -362,7 +362,7 @@ START_TEST(overwrite)
 }
 END_TEST
 
-/* Of a killed writer one event is in doubt: the one that it was about. */
+/* Of a killed writer one event is uncertain: the one that it was writing. */
 START_TEST(killed)
 {
 	unsigned int turn, w, doubtful = 0;
@@ -402,7 +402,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* The same with a clock instead of the TSC: head read, clock read, section. */
+/* The same with a kernel clock instead of the TSC: head, clock, section */
 START_TEST(other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * tsct_timesync() against a daemon that answers as it was told to: it hangs up, is
- * silent, goes away, and knows nothing of what the one before it said.
+ * tsct_timesync() with a scripted daemon, which closes connections, does not answer,
+ * ends, and restarts without its state.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,10 +20,10 @@
 
 #define MS		1000000LL
 
-/* Answers, one for each request; the last one is for all that follow, too. */
+/* The answers, one for each request; the last one also for all further requests */
 #define HANG_UP		""
-#define SILENCE		NULL		/* it takes the request, and that is all */
-#define LEAVE		"leave"		/* no more requests are taken */
+#define SILENCE		NULL		/* accepts the request without an answer */
+#define LEAVE		"leave"		/* accepts no more requests */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -114,7 +114,7 @@ START_TEST(some_are_missing)
 {
 	BEGIN("waiting 7 a, b (below c)\n");
 	ck_assert_int_eq(call(100), -ETIMEDOUT);
-	ck_assert_str_eq(why, "not all have called: a, b (below c) are missing");
+	ck_assert_str_eq(why, "not all nodes have called: a, b (below c) are missing");
 	ck_assert_int_eq(tsct_timesync(0, NULL, 0), -ETIMEDOUT);
 	end();
 }
@@ -124,12 +124,12 @@ START_TEST(it_is_not_over)
 {
 	BEGIN("session 7\n");
 	ck_assert_int_eq(call(50), -ETIMEDOUT);
-	ck_assert_ptr_nonnull(strstr(why, "the session is not over"));
+	ck_assert_ptr_nonnull(strstr(why, "synchronization is not complete"));
 	end();
 }
 END_TEST
 
-/* No room for us; at first, too */
+/* No room for the connection, also for the first one */
 START_TEST(it_hangs_up)
 {
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
@@ -142,7 +142,7 @@ START_TEST(it_hangs_up)
 }
 END_TEST
 
-/* Restarted: it gives another number, and that is taken. */
+/* Restarted: it answers with another number, which is adopted. */
 START_TEST(another_number)
 {
 	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
@@ -153,12 +153,12 @@ START_TEST(another_number)
 }
 END_TEST
 
-/* ... after all had come: nobody else will call. */
+/* ... after all nodes had called: no other node will call again. */
 START_TEST(cut)
 {
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
 	ck_assert_int_eq(call(-1), -ECONNRESET);
-	ck_assert_ptr_nonnull(strstr(why, "all have called"));
+	ck_assert_ptr_nonnull(strstr(why, "all nodes have called"));
 	end();
 }
 END_TEST
@@ -167,14 +167,14 @@ START_TEST(it_goes_away)
 {
 	BEGIN("waiting 7 a\n", LEAVE);
 	ck_assert_int_eq(call(200), -ETIMEDOUT);
-	ck_assert_ptr_nonnull(strstr(why, "no daemon is there"));
-	/* None when the call begins: that is said at once. */
+	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
+	/* No daemon when the call begins: fails at once. */
 	ck_assert_int_eq(call(-1), -ENOENT);
 	end();
 }
 END_TEST
 
-/* Stopped, say: it takes as long as was said, and not much longer. */
+/* A stopped daemon: takes as long as the timeout, and not much longer. */
 START_TEST(it_is_silent)
 {
 	__s64 from = tsct_monotonic_ns();
@@ -194,7 +194,7 @@ START_TEST(it_refuses)
 	ck_assert_ptr_nonnull(strstr(why, "no network is configured"));
 	ck_assert_int_eq(call(-1), -EPROTO);
 	ck_assert_int_eq(call(-1), -EPROTO);
-	ck_assert_ptr_nonnull(strstr(why, "of another version"));
+	ck_assert_ptr_nonnull(strstr(why, "of one release"));
 	end();
 }
 END_TEST

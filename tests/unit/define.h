@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Event definitions of a recording */
 #ifndef TESTS_DEFINE_H
 #define TESTS_DEFINE_H
 

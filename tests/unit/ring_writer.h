@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A writer in C of any CPU's ring, as the kernel's is, so that tests can make
- * rings of any content, and sanitizers see what it does. One thread per ring.
+ * A writer in C for any CPU's ring, so that tests can make rings of any content, and
+ * sanitizers observe its accesses. One thread per ring.
  */
 #ifndef TESTS_RING_WRITER_H
 #define TESTS_RING_WRITER_H
@@ -23,26 +23,26 @@ static inline void ring_store(struct tsct_channel *w, unsigned int cpu, __u64 po
 	}
 }
 
-/* The pad and the next block's header, not published yet */
+/* Stores the pad and the next block's header without publishing them. */
 static inline void ring_begin(struct tsct_channel *w, unsigned int cpu, __u64 head,
-			      const struct tsct_ring_slot *place, __u64 stamp)
+			      const struct tsct_ring_slot *place, __u64 cycles)
 {
 	__u64 pad = tsct_pad_word(place->pad_len);
 	struct tsct_block last, block;
 
 	tsct_ring_block(&w->geo, tsct_ring_data(w, cpu), head, &last);
-	tsct_block_next(&w->geo, &last, head, stamp, &block);
+	tsct_block_next(&w->geo, &last, head, cycles, &block);
 	ring_store(w, cpu, place->pad_pos, &pad, sizeof(pad));
 	ring_store(w, cpu, place->pos - TSCT_BLOCK_HEADER, &block,
 		   sizeof(block));
 }
 
 static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
-			     __u64 stamp, const void *payload, __u32 len)
+			     __u64 cycles, const void *payload, __u32 len)
 {
 	struct tsct_producer *p = tsct_ring_producer(w, cpu);
 	struct tsct_record record = {
-		.len = sizeof(record) + len, .id = id, .cycles = stamp,
+		.len = sizeof(record) + len, .id = id, .cycles = cycles,
 	};
 	const __u64 head = READ_ONCE(p->head);
 	const struct tsct_ring_slot place = tsct_ring_place(&w->geo, head,
@@ -56,14 +56,14 @@ static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
 		return false;
 	}
 	if (place.pad_len)
-		ring_begin(w, cpu, head, &place, stamp);
+		ring_begin(w, cpu, head, &place, cycles);
 	ring_store(w, cpu, place.pos, &record, sizeof(record));
 	ring_store(w, cpu, place.pos + sizeof(record), payload, len);
 	smp_store_release(&p->head, place.head);
 	return true;
 }
 
-/* An empty ring that has seen @events events and is at a block's beginning. */
+/* Makes an empty ring at the beginning of a block, behind @events events. */
 static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 			    __u64 events)
 {
@@ -74,7 +74,7 @@ static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 	const __u64 pad = tsct_pad_word(8);
 	unsigned int i;
 
-	/* All blocks: those before this one hold nothing */
+	/* All blocks: those before this one are empty */
 	for (i = 0; i < w->geo.data_size / w->geo.block_size; i++) {
 		ring_store(w, cpu, block.pos, &block, sizeof(block));
 		ring_store(w, cpu, block.pos + sizeof(block), &pad,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A memfd server in the test's own process, and channels of it. */
+/* A server in the test's process, and channels of it. */
 #ifndef TESTS_SERVE_H
 #define TESTS_SERVE_H
 
@@ -41,13 +41,14 @@ static inline void serve_stop(void)
 static inline struct tsct_channel *serve_open(const struct tsct_channel_options *options)
 {
 	struct tsct_channel *t;
-	int error = tsct_channel_open_at(serve_path, options, &t);
+	int err = tsct_channel_open_at(serve_path, options, &t);
 
-	ck_assert_msg(!error, "tsct_open_at: %d: %s", error, tsct_channel_error(t));
+	ck_assert_msg(!err, "tsct_channel_open_at: %d: %s", err,
+		      tsct_channel_error(t));
 	return t;
 }
 
-/* How many descriptors this process has open */
+/* Number of open descriptors of this process */
 static inline int open_fds(void)
 {
 	int nr = 0, i;

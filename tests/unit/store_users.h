@@ -24,7 +24,7 @@ static inline void teardown(void)
 	tsct_store_release(&store, &anna, true);
 	tsct_store_release(&store, &anna2, true);
 	tsct_store_release(&store, &ben, true);
-	/* kept ones, where a test made some at random */
+	/* kept channels, if a test has made some at random */
 	tsct_store_clear(&store);
 	ck_assert_uint_eq(store.nr_channels, 0);
 	ck_assert_uint_eq(store.bytes, 0);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lib/client/control_client.h"
-#include "lib/clock/clock_page.h"
 #include "control.h"
 #include "tools/common/view.h"
 

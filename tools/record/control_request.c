@@ -9,7 +9,6 @@
 
 #include "lib/client/control_client.h"
 #include "control_request.h"
-#include "lib/clock/clock_page.h"
 #include "lib/client/gettime.h"
 
 #define ANSWER_MAX	(8 << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Every event that was published is read, or missed and counted: to the unit. */
+/* The reader's account: every published event is read, or counted as missed. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -55,7 +55,7 @@ static void teardown(void)
 	serve_stop();
 }
 
-/* Event number `emitted`, of any size; the number is in it. */
+/* Emits event number `emitted`, of any size, with the number in it. */
 static bool emit_any(void)
 {
 	__u64 payload[64] = { emitted };
@@ -75,7 +75,7 @@ static struct tsct_ring_stat stat_of(struct tsct_reader *r)
 	return stat;
 }
 
-/* The next event's number is how many there were before it. */
+/* The next event's number is the number of events before it. */
 static bool read_one(struct tsct_reader *r)
 {
 	struct tsct_ring_stat stat;
@@ -145,7 +145,7 @@ START_TEST(overrun_exact)
 }
 END_TEST
 
-/* A discard ring loses nothing that was published. */
+/* A discard ring loses no published event. */
 START_TEST(discard_exact)
 {
 	__u64 refused = 0;
@@ -169,7 +169,7 @@ START_TEST(discard_exact)
 }
 END_TEST
 
-/* Consumers one after the other, each stopping anywhere. */
+/* Consumers one after the other, each ending anywhere */
 START_TEST(discard_consumers)
 {
 	__u64 taken = 0, released = 0;
@@ -187,7 +187,7 @@ START_TEST(discard_consumers)
 		}
 		tsct_reader_close(reader);
 		start_reading();
-		/* what was not given back is there again */
+		/* events that were not released are read again */
 		taken = released;
 		ck_assert_uint_eq(stat_of(reader).before, taken);
 		expect_balance(reader);
@@ -198,7 +198,7 @@ START_TEST(discard_consumers)
 }
 END_TEST
 
-/* A record that somebody scribbled over costs what its block holds behind it. */
+/* A corrupt record loses the events behind it in its block. */
 START_TEST(broken_exact)
 {
 	__u64 pos, ours[400], broken = 0;
@@ -216,7 +216,7 @@ START_TEST(broken_exact)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* at the head before it: it, or the pad before it */
+			/* corrupt at the previous head: the record, or a pad */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);
@@ -236,7 +236,7 @@ START_TEST(broken_exact)
 }
 END_TEST
 
-/* Counts that lie change figures, and nothing else. */
+/* False counts change statistics, and nothing else. */
 START_TEST(lying_counts)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
@@ -256,14 +256,14 @@ START_TEST(lying_counts)
 		while (tsct_reader_next(reader, 0, &event) == 1)
 			ck_assert_uint_eq(*(const __u64 *)event.payload, got++);
 		tsct_reader_release(reader, 0);
-		/* never more than there was room for */
+		/* never more than there is room for */
 		ck_assert_uint_le(stat_of(reader).broken, (i + 1) * 64);
 	}
 	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
 }
 END_TEST
 
-/* Positions go through 2^48, counts through 2^16. */
+/* Positions pass 2^48, counts pass 2^16. */
 static void through_the_wraps(__u64 pos, __u64 events)
 {
 	int i, n;
@@ -299,7 +299,7 @@ START_TEST(wraps)
 }
 END_TEST
 
-/* More than 2^16 events between two looks. */
+/* More than 2^16 events between two reads */
 START_TEST(many_unread)
 {
 	int i;
@@ -323,7 +323,7 @@ START_TEST(many_unread)
 }
 END_TEST
 
-/* ---- seek_new ---------------------------------------------------------- */
+/* ---- seek_end ---------------------------------------------------------- */
 
 START_TEST(seeks)
 {
@@ -336,7 +336,7 @@ START_TEST(seeks)
 			emit_any();
 		for (n = any(100); n && read_one(reader); n--)
 			;
-		/* with an event that is held already, too */
+		/* also with an event that is held */
 		if (any(2))
 			tsct_reader_wait(reader, 0);
 		if (any(3))
@@ -387,7 +387,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* A writer at full speed, readers at theirs. */
+/* A writer and readers at full speed */
 static void follow(int nr)
 {
 	struct live live[3] = { { .reader = reader } };
@@ -430,7 +430,7 @@ START_TEST(live_discard)
 }
 END_TEST
 
-/* Readers in processes of their own, each with a handle of its own. */
+/* Readers in separate processes, each with its own handle */
 START_TEST(live_processes)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
@@ -478,7 +478,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("account");
+	Suite *suite = suite_create("reader_account");
 	TCase *tcase;
 
 	print_seed();
@@ -495,7 +495,7 @@ int main(void)
 	tcase_add_loop_test(tcase, overrun_exact, 0, 2);
 	tcase_add_loop_test(tcase, wraps, 0, 3);
 	tcase_add_loop_test(tcase, seeks, 0, 2);
-	/* These are for the thread sanitizer, too: t_tsan_reader.sh */
+	/* Also run under the thread sanitizer: t_tsan_reader.sh */
 	tcase = add_case(suite, "live discard", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, live_discard);

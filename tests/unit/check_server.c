@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The memfd server, and clients that mean it no good. */
+/* The server, with hostile clients. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -28,7 +28,7 @@ static int connect_there(void)
 	return s;
 }
 
-/* A well-behaved client gets what it came for. */
+/* A well-behaved client is still served. */
 static void expect_service(void)
 {
 	struct tsct_channel *t = serve_open(NULL);
@@ -66,7 +66,7 @@ START_TEST(garbage)
 }
 END_TEST
 
-/* Never reads a reply: is dropped when its queue is full, and nobody waits. */
+/* A client that reads no reply is disconnected when its queue is full. */
 START_TEST(never_reads)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
@@ -146,8 +146,8 @@ static int connect_many(unsigned int nr)
 }
 
 /*
- * Opens and closes until that gives `wanted`, or for 5 s: when the server
- * notices that somebody is gone is its own affair, and the machine's.
+ * Opens and closes until the result is `wanted`, for 5 s at most: the server handles
+ * disconnected clients with some delay.
  */
 static int open_until(int wanted, const struct tsct_channel_options *options)
 {
@@ -164,7 +164,7 @@ static int open_until(int wanted, const struct tsct_channel_options *options)
 	}
 }
 
-/* The server runs out of descriptors: it drops who comes, and recovers. */
+/* Without free descriptors the server disconnects new clients, and recovers. */
 START_TEST(descriptors_exhausted)
 {
 	struct rlimit limit;
@@ -175,7 +175,7 @@ START_TEST(descriptors_exhausted)
 	serve_start();
 	expect_service();
 	ck_assert_int_eq(pipe(go), 0);
-	pid = fork();	/* before the limit, which is the server's alone */
+	pid = fork();	/* before the limit, which is for the server only */
 	if (!pid)
 		_exit(read(go[0], &byte, 1) == 1 ? connect_many(100) : 0);
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -191,7 +191,7 @@ START_TEST(descriptors_exhausted)
 }
 END_TEST
 
-/* A client that dies takes its channel along, wherever it was. */
+/* The channel of a client that is killed at any moment is freed. */
 START_TEST(clients_die)
 {
 	struct tsct_channel *t;
@@ -221,7 +221,7 @@ START_TEST(clients_die)
 }
 END_TEST
 
-/* A fork shares the connection, and must not take its parent's replies. */
+/* A forked child shares the connection, and must not receive its parent's replies. */
 START_TEST(children_define)
 {
 	struct tsct_channel *t;
@@ -259,7 +259,7 @@ START_TEST(children_define)
 }
 END_TEST
 
-/* As many connections as there are; says how many were dropped, and stays. */
+/* Opens as many connections as possible. Returns how many were rejected. */
 static void take_all(int report)
 {
 	int fds[2100], s, held = 0, refused = 0, i;
@@ -275,7 +275,7 @@ static void take_all(int report)
 	_exit(0);
 }
 
-/* One user's crowd leaves room for another: root's, here. */
+/* One user's connections leave room for another user: root, here. */
 START_TEST(crowd)
 {
 	int report[2], refused;
@@ -305,9 +305,8 @@ START_TEST(crowd)
 END_TEST
 
 /*
- * A turn is short, whatever is asked for: the caller has other things to do.
- * In CPU time: a turn ends by the clock, so that a busy machine only makes it
- * shorter.
+ * A turn is short for any request. Measured in CPU time: a turn ends by the clock, so
+ * a busy machine only makes it shorter.
  */
 START_TEST(turns_are_short)
 {
@@ -338,7 +337,7 @@ START_TEST(turns_are_short)
 		longest = ms > longest ? ms : longest;
 	}
 	printf("# longest turn %.1f ms of %.1f\n", longest, all);
-	if (all > 32)	/* at least 2 ms for each: one in a turn */
+	if (all > 32)	/* each takes at least 2 ms: one in a turn */
 		ck_assert_double_lt(longest, all / 4);
 	for (i = 0; i < 16; i++)
 		close(s[i]);
@@ -361,7 +360,7 @@ START_TEST(one_server_per_path)
 	ck_assert_uint_eq(st.st_mode & 07777, 0666);
 	expect_service();
 	serve_stop();
-	/* one that is killed leaves its socket; the next replaces it */
+	/* a server that is killed leaves its socket; the next one replaces it */
 	serve_name();
 	pid = fork();
 	if (!pid) {
@@ -385,7 +384,7 @@ START_TEST(one_server_per_path)
 }
 END_TEST
 
-/* A client whose queue is always full of definitions that are dear to find */
+/* A client whose queue is always full of definitions that are slow to find */
 struct flood {
 	struct { struct tsct_request request; struct tsct_event_def def; } define;
 	unsigned int nr;
@@ -421,13 +420,13 @@ static void flood_fill(struct flood *flood)
 
 	while (recv(flood->s, answer, sizeof(answer), MSG_DONTWAIT) > 0)
 		;
-	do	/* all alike up to the last field */
+	do	/* equal up to the last field */
 		last->count = (__u16)(++flood->nr % 1000 + 1);
 	while (send(flood->s, &flood->define, sizeof(flood->define),
 		    MSG_DONTWAIT) > 0);
 }
 
-/* Busy clients do not keep the turn from others. */
+/* Busy clients do not block others. */
 START_TEST(clients_take_turns)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
@@ -464,7 +463,7 @@ START_TEST(clients_take_turns)
 }
 END_TEST
 
-/* Without a thread: the caller's loop drives it. */
+/* Without a thread: the caller's loop dispatches. */
 START_TEST(dispatch)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
@@ -494,7 +493,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("provider");
+	Suite *suite = suite_create("server");
 	TCase *tcase = tcase_create("provider");
 
 	print_seed();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Typed events: what is recorded, what is switched, what comes and goes. */
+/* The event registry: recording, enabling, loading and unloading typed events. */
 #include <errno.h>
 #include <sys/wait.h>
 
@@ -30,7 +30,7 @@ TSCT_EVENT_AS(ev_most, ev_title, TSCT_KIND_INSTANT,
 
 #define NR_EVENTS	7
 
-/* The event that is next, which has this definition, and this payload */
+/* Expects an event with this definition and payload. */
 static struct tsct_event expect(const struct tsct_event_type *type,
 				const void *payload, unsigned int len)
 {
@@ -114,7 +114,7 @@ START_TEST(every_type)
 	unsigned int i;
 
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
-	/* round and round, so that blocks begin at each of them */
+	/* several times around the ring, so that blocks begin at each of them */
 	for (i = 0; i < 300; i++) {
 		emit_and_expect(i % 2);
 		emit_large();
@@ -125,7 +125,7 @@ START_TEST(every_type)
 }
 END_TEST
 
-/* The slow path of each: another clock */
+/* The slow path of each, by another source */
 START_TEST(every_type_slowly)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC);
@@ -161,11 +161,11 @@ START_TEST(losses)
 }
 END_TEST
 
-/* ---- switches ------------------------------------------------------------ */
+/* ---- enabling ------------------------------------------------------------ */
 
 static const struct {
 	const char *patterns;
-	int on;			/* or -errno */
+	int on;			/* number of events, or -errno */
 	bool none, ints, text;
 } switches[] = {
 	{ "*", 7, true, true, true },
@@ -199,7 +199,7 @@ START_TEST(patterns)
 	if (switches[_i].none)
 		expect(&ev_none_event, "", 0);
 	expect_none();
-	/* again, on the same channel: other patterns */
+	/* a second call for the same channel: other patterns */
 	ck_assert_int_eq(tsct_events_enable(t, "ev_none"), 1);
 	ck_assert(ev_none_enabled() && !ev_ints_enabled());
 }
@@ -221,7 +221,7 @@ END_TEST
 
 START_TEST(switched)
 {
-	/* not started: nothing to switch */
+	/* not enabled: no event matches */
 	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
 	ck_assert_int_eq(tsct_events_enable(t, ""), 0);
 	ck_assert_int_eq(tsct_events_set_enabled("ev_none", true), 1);
@@ -265,7 +265,7 @@ START_TEST(bound)
 	expect_none();
 	ck_assert_int_eq(tsct_reader_next(of_own, cpu, &event), 1);
 	ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
-	/* closed: off, and free for the others' channel */
+	/* closed: off, and available for another channel */
 	tsct_reader_close(of_own);
 	tsct_channel_close(own);
 	ck_assert(!ev_ints_enabled() && ev_none_enabled());
@@ -300,7 +300,7 @@ START_TEST(roles)
 }
 END_TEST
 
-/* The area takes so many definitions, and no more. */
+/* The definition area is full. */
 START_TEST(no_room)
 {
 	char name[32];
@@ -321,7 +321,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* ---- threads that switch while others emit -------------------------------- */
+/* ---- enabling while other threads emit ------------------------------------ */
 
 static int stop_switching;
 
@@ -353,7 +353,7 @@ START_TEST(switched_meanwhile)
 			ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
 		tsct_reader_release(reader, cpu);
 	}
-	/* a child finds the registry's lock free, whoever had it */
+	/* in a child the registry's lock is free, whichever thread held it */
 	for (i = 0; i < 50; i++) {
 		pid = fork();
 		if (!pid)
@@ -374,7 +374,7 @@ static void stop(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("events");
+	Suite *suite = suite_create("event_registry");
 	TCase *tcase = tcase_create("events");
 
 	tcase_add_checked_fixture(tcase, setup, stop);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* test-seconds: 14 */
-/* The writer's section: what a signal or a death does at every instruction. */
+/* The writer's section: a signal and a kill at every instruction. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -44,9 +44,8 @@ static void catch_steps(void)
 }
 
 /*
- * Emits with a signal behind each of the first `steps` instructions, and
- * `then` behind the last of them. A signal restarts the section, so while
- * they last it never gets far.
+ * Emits with a signal behind each of the first `steps` instructions, and `then`
+ * behind the last of them. Each signal restarts the section.
  */
 static int emit_stepped(unsigned int steps, __u64 value, void (*then)(void))
 {
@@ -74,16 +73,16 @@ static void emit_inner(void)
 		_exit(9);
 }
 
-/* Values 1 and 2, once each, in the order of their stamps. */
+/* Values 1 and 2, once each, in the order of their cycles. */
 static void expect_both(void)
 {
 	struct tsct_event event;
-	__u64 stamp = 0, seen = 0;
+	__u64 cycles = 0, seen = 0;
 
 	while (seen != 3) {
 		event = next();
-		ck_assert_uint_ge(event.cycles, stamp);
-		stamp = event.cycles;
+		ck_assert_uint_ge(event.cycles, cycles);
+		cycles = event.cycles;
 		ck_assert_uint_eq(seen & *(__u64 *)event.payload, 0);
 		seen |= *(__u64 *)event.payload;
 	}
@@ -103,7 +102,7 @@ START_TEST(stepped_and_nested)
 }
 END_TEST
 
-/* A debugger that steps on and on: given up, counted, nothing half done. */
+/* A debugger that single-steps endlessly: counted as lost, no partial record. */
 START_TEST(stepped_for_ever)
 {
 	catch_steps();
@@ -116,7 +115,7 @@ START_TEST(stepped_for_ever)
 }
 END_TEST
 
-/* ---- stopped at one instruction ---------------------------------------- */
+/* ---- stopping at one instruction --------------------------------------- */
 
 /* struct rseq_cs, one per copy of the section in the program */
 struct descriptor {
@@ -155,9 +154,9 @@ static int by_pieces(const char *bytes, unsigned int len)
 }
 
 /*
- * What the writer that we stop emits, behind so many bytes of a block: one
- * word; words and bytes; so much that a new block begins; in pieces; by the
- * inline section, with room and without
+ * The event of the writer that is stopped, and the fill of its block in bytes: one
+ * word; words and bytes; one that begins a block; several buffers; the inline
+ * section, with and without room
  */
 static const struct {
 	unsigned int before, len;
@@ -199,7 +198,7 @@ static void emit_nothing(void)
 static void trace_me(unsigned int scenario)
 {
 	signal(SIGUSR1, emit_one);
-	/* The first one of a child finds out who it is, on the slow path. */
+	/* The first event of a child reads the thread id, on the slow path. */
 	emit_nothing();
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	raise(SIGSTOP);
@@ -218,9 +217,9 @@ static void set_breakpoint(pid_t pid, __u64 at)
 }
 
 /*
- * Forks a writer that stops before the instruction at `at`, which a hardware
- * breakpoint makes sure of without disturbing the section before. Returns its
- * pid, or 0: it never got there (it is not an instruction, or another path).
+ * Forks a writer that stops before the instruction at `at`, by a hardware breakpoint,
+ * which does not disturb the section before it. Returns its pid, or 0: it did not get
+ * there (`at` is no instruction, or on another path).
  */
 static pid_t stop_writer(__u64 at, unsigned int scenario)
 {
@@ -251,13 +250,13 @@ static void take_all(void)
 	while (tsct_reader_next(reader, cpu, &event))
 		;
 	tsct_reader_release(reader, cpu);
-	/* what was published, by the ring's own count, is what was read */
+	/* as many events were read as the ring counts */
 	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
 	ck_assert_uint_eq(stat.published, stat.read);
 	ck_assert_uint_eq(stat.broken + stat.broken_places, 0);
 }
 
-/* To the start of a block, then as far into it as the scenario says */
+/* Fills up to the start of a block, then as far into it as the scenario needs. */
 static void prepare_ring(unsigned int scenario)
 {
 	const unsigned int before = scenarios[scenario].before;
@@ -269,14 +268,14 @@ static void prepare_ring(unsigned int scenario)
 	take_all();
 	ck_assert_int_eq(tsct_emit(t, id, bytes, 3000), 0);
 	take_all();
-	/* of this one, too, we want to know only that it begins a block */
+	/* of this one, too, only the beginning of a block matters */
 	ck_assert_int_eq(tsct_emit(t, id, bytes, before ? 800 : 1100), 0);
 	while (before && producer->head % BLOCK < before)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 	take_all();
 }
 
-/* Kill the writer there: its record is whole, or it is not there at all. */
+/* Kills the writer there: its record is complete, or absent. */
 static unsigned int kill_there(pid_t pid, unsigned int scenario)
 {
 	struct tsct_event event;
@@ -291,13 +290,13 @@ static unsigned int kill_there(pid_t pid, unsigned int scenario)
 		ck_assert_uint_eq(*(const __u8 *)event.payload, 2);
 	}
 	expect_none();
-	/* and the ring works on for everybody else */
+	/* and the ring still works for other writers */
 	ck_assert_int_eq(tsct_emit(t, id, "next", 5), 0);
 	ck_assert_str_eq(next().payload, "next");
 	return got;
 }
 
-/* Send a signal there: its handler's event and the writer's are both whole. */
+/* Sends a signal there: the handler's event and the writer's are both complete. */
 static void signal_there(pid_t pid)
 {
 	int status;
@@ -309,7 +308,7 @@ static void signal_there(pid_t pid)
 	expect_both();
 }
 
-/* Returns how many instructions of the section there are on the way. */
+/* Returns the number of instructions of the section on the path. */
 static unsigned int stop_within(const struct descriptor *section,
 				unsigned int scenario, bool die,
 				unsigned int *there)
@@ -330,7 +329,7 @@ static unsigned int stop_within(const struct descriptor *section,
 		}
 		take_all();
 		if (!hit)
-			break;	/* not entered at all */
+			break;	/* the section was not entered */
 	}
 	return hit;
 }
@@ -341,7 +340,7 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	unsigned int hit = 0, there = 0, sections = 0, n;
 
 	ck_assert_int_eq(tsct_event_bind(&typed_event, t), 0);
-	/* The first one ever takes the slow path, to learn the ring */
+	/* The first event takes the slow path, to find the ring */
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
 	for (section = sections_begin; section < sections_end; section++) {
 		n = stop_within(section, scenario, die, &there);
@@ -350,7 +349,7 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	}
 	printf("# scenario %u: %u sections, %u instructions\n", scenario,
 	       sections, hit);
-	/* only behind the last one of all is it there */
+	/* it is present only behind the last instruction */
 	if (t->source == TSCT_SOURCE_TSC && scenarios[scenario].before)
 		ck_assert_uint_eq(sections, 3);
 	ck_assert_uint_gt(hit, 30);
@@ -370,7 +369,7 @@ START_TEST(signalled_at_every_instruction)
 }
 END_TEST
 
-/* ---- with another clock ------------------------------------------------ */
+/* ---- another source ---------------------------------------------------- */
 
 START_TEST(other_clock_killed)
 {
@@ -386,7 +385,7 @@ START_TEST(other_clock_signalled)
 }
 END_TEST
 
-/* Each takes seconds: what differs in a scenario is looked at, and no more. */
+/* Each takes seconds: a scenario tests only its differences from the others. */
 static void add_discard(TCase *tcase)
 {
 	tcase_add_test(tcase, stepped_and_nested);
@@ -408,7 +407,7 @@ static void add_overwrite(TCase *tcase)
 
 int main(void)
 {
-	Suite *suite = suite_create("section");
+	Suite *suite = suite_create("rseq_section");
 	TCase *tcase = add_case(suite, "discard", setup, teardown);
 
 	add_discard(tcase);

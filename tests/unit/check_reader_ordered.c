@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* All CPUs in the order of stamps; waiting; other readers' positions. */
+/* Reading all CPUs in order; waiting; positions of other readers. */
 #include <errno.h>
 
 #include "ring_writer.h"
@@ -95,7 +95,7 @@ START_TEST(merges)
 	for (i = 0; i < 100; i++)
 		expect(100 + i, i % 2 ? other : 0, 0);
 	expect_nothing(UINT64_MAX);
-	/* an empty ring comes to life */
+	/* an empty ring gets an event */
 	put(0, 1000);
 	expect(1000, 0, 0);
 	put(other, 1001);
@@ -112,7 +112,7 @@ START_TEST(until)
 	put(0, 20);
 	put(nr_cpus - 1, 30);
 	expect_nothing(9);
-	/* what is held is unread, and not released */
+	/* an event that is held is unread, and not released */
 	ck_assert_uint_eq(stat_of(0).unread, nr_cpus > 1 ? 2 : 3);
 	ck_assert_int_eq(next_any(10, &event), 1);
 	expect_nothing(19);
@@ -139,7 +139,7 @@ START_TEST(late_ones)
 }
 END_TEST
 
-/* What was held for the order is not lost to who asks for one CPU. */
+/* tsct_reader_next() returns the events that are held for the order. */
 START_TEST(mixed_with_next)
 {
 	struct tsct_event event;
@@ -168,7 +168,7 @@ START_TEST(mixed_with_next)
 }
 END_TEST
 
-/* Released by who took it in order: nothing is given back that is held. */
+/* Releasing while reading in order: events that are held are not released. */
 START_TEST(held_is_not_released)
 {
 	struct tsct_event event;
@@ -178,7 +178,7 @@ START_TEST(held_is_not_released)
 	expect(10, 0, 0);
 	expect_nothing(15);
 	tsct_reader_release(reader, 0);
-	/* the next consumer finds what this one held */
+	/* the next consumer reads the events that this one held */
 	tsct_reader_close(reader);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_uint_eq(stat_of(0).before, 1);
@@ -187,7 +187,7 @@ START_TEST(held_is_not_released)
 }
 END_TEST
 
-/* Any rings, any pace: what is there before the first look comes in order. */
+/* Any rings, any rate: events published before the first call come in order. */
 START_TEST(any_merge)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
@@ -199,7 +199,7 @@ START_TEST(any_merge)
 	for (i = 0; i < 500; i++) {
 		for (n = any(100); n; n--, nr++)
 			put(any(nr_cpus), stamp += any(3));
-		/* all of it is stamped before this: strict order */
+		/* all of them are before this: strict order */
 		while (next_any(stamp, &event) == 1) {
 			ck_assert_uint_ge(event.cycles, last);
 			ck_assert_uint_eq(event.flags, 0);
@@ -232,7 +232,7 @@ static __u64 now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* Writes numbers to one ring; how many comes back. */
+/* Writes numbers to one ring. Returns how many. */
 static void *write_ring(void *arg)
 {
 	const __u32 cpu = (uintptr_t)arg;
@@ -246,7 +246,7 @@ static void *write_ring(void *arg)
 	return (void *)nr;
 }
 
-/* Who follows a millisecond behind gets all of it, once, in order. */
+/* A reader 1 ms behind gets all events, once, in order. */
 START_TEST(follows_live)
 {
 	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end;
@@ -286,7 +286,7 @@ START_TEST(follows_live)
 		ck_assert_uint_eq(next[i], (uintptr_t)wrote);
 		ck_assert_uint_eq(stat_of(i).published, next[i]);
 	}
-	/* These threads may be switched out between stamp and publication */
+	/* Threads may be preempted between reading the counter and publishing */
 	ck_assert_uint_le(late, got / 100);
 	ck_assert_uint_gt(got, 100);
 }
@@ -309,7 +309,7 @@ START_TEST(watermark)
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	put(0, 100);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
-	/* what is there may be read, and then it is not there any more */
+	/* events below the watermark may be read, too */
 	ck_assert_int_eq(next_any(UINT64_MAX, &event), 1);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_watermark(reader, 0), 0);
@@ -317,7 +317,7 @@ START_TEST(watermark)
 }
 END_TEST
 
-/* A watermark that a ring cannot hold: half a ring is enough. */
+/* A watermark above the size of the rings: half a ring is enough. */
 START_TEST(watermark_half)
 {
 	int i;
@@ -332,7 +332,7 @@ START_TEST(watermark_half)
 }
 END_TEST
 
-/* A block that was begun and got no record is no event. */
+/* A block that was begun without a record is no event. */
 START_TEST(empty_block)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
@@ -371,7 +371,7 @@ static TCase *add_both(TCase *tcase)
 
 int main(void)
 {
-	Suite *suite = suite_create("any");
+	Suite *suite = suite_create("reader_ordered");
 	TCase *tcase;
 
 	print_seed();
@@ -379,7 +379,7 @@ int main(void)
 	tcase = add_both(add_case(suite, "discard", setup_discard, teardown));
 	tcase_add_test(tcase, held_is_not_released);
 	tcase_add_loop_test(tcase, any_merge, 0, 3);
-	/* This one is for the thread sanitizer, too: t_tsan_reader.sh */
+	/* Also run under the thread sanitizer: t_tsan_reader.sh */
 	tcase = add_case(suite, "live", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, follows_live);
