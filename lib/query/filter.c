@@ -40,13 +40,13 @@ static int parse_number(const char **at, __u32 max, __u32 *ret)
 
 static int add_range(struct tsct_filter_ranges *ranges, __u32 first, __u32 last)
 {
-	struct tsct_range *more;
+	struct tsct_filter_range *more;
 
 	more = realloc(ranges->range, (ranges->nr + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	ranges->range = more;
-	more[ranges->nr++] = (struct tsct_range) { first, last };
+	more[ranges->nr++] = (struct tsct_filter_range) { first, last };
 	return 0;
 }
 

@@ -5,12 +5,12 @@
 
 #include "lib/ctf/trace_reader.h"
 
-struct tsct_range {
+struct tsct_filter_range {
 	__u32 first, last;
 };
 
 struct tsct_filter_ranges {
-	struct tsct_range *range;	/* malloc'ed; none: no restriction */
+	struct tsct_filter_range *range;	/* malloc'ed; none: no restriction */
 	__u32 nr;
 };
 
