@@ -88,7 +88,7 @@ wait "$pid" || got=$?
 [ "$(grep -c 'from now on' "$work/g.err")" = 1 ] || fail "said more than once"
 grep -q '^  tsctraced went away meanwhile' "$work/g.err" || fail "no hint"
 run 3 stat "$work/g"
-says 'stat: tsctraced went away while this was recorded: programs that started'
+says 'stat: tsctraced ended during the recording: programs started'
 run 3 stat --json "$work/g"
 shows '^  "provider_gone": true,'
 run 3 dump "$work/g"

@@ -8,7 +8,7 @@
 
 check_kept() {	# DIR
 	says "$1: \(File too large\|No space left on device\); the recording ends here"
-	says "\(raise 'ulimit -f'\|make room there\), or name another place with -o"
+	says "\(raise 'ulimit -f'\|free some space\), or use another place with -o"
 	says 'exited with status 0'
 	says 'LOST: .*unwritten [1-9]'
 	run 3 dump "$1"
@@ -62,7 +62,7 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 			says 'all events are written, but not the end of the metadata'
 			run 3 dump "$work/small/s"
 			[ "$(wc -l <"$work/out")" -ge 20 ] || fail "$kib KiB: not all"
-			says 'killed, or had no room for its end'
+			says 'its recorder was killed, or its disk was full'
 		fi
 		umount "$work/small"
 	done

@@ -36,7 +36,7 @@ nothing
 refused 1 'record: x/y: there is no directory x; make it' -o x/y -- touch ran
 refused 1 'plain: is not a directory' -o plain -- touch ran
 mkdir full && touch full/file
-refused 1 'full: is not empty; name a new directory' -o full -- touch ran
+refused 1 'output directory full is not empty; use a new one' -o full -- touch ran
 [ "$(ls full)" = file ] || fail "full was touched"
 refused 1 "''" -o '' -- touch ran
 ln -s nowhere dangling

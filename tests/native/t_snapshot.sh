@@ -36,7 +36,7 @@ run 0 snapshot -o "$work/few"
 says 'channel fly: 201 events over [0-9.]* [mu]s; 0 older ones were overwritten'
 [ "$(babeltrace_events "$work/few")" = 201 ] || fail "babeltrace2"
 run 1 snapshot -o "$work/few"
-says 'is not empty; name a new directory'
+says 'output directory .* is not empty; use a new one'
 # It is a copy: they are still there.
 run 0 snapshot -q -o "$work/again"
 [ ! -s "$work/err" ] || fail "-q is not quiet"

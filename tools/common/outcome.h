@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a result goes: under a temporary name beside it, which begins with a
- * dot, until it is whole. A half one never has the name that was asked for.
+ * An output file or directory. It is written under a temporary name in the same
+ * directory (.NAME.XXXXXX) and renamed when it is complete: an incomplete output
+ * never has the requested name.
  */
 #ifndef OUTCOME_H
 #define OUTCOME_H
@@ -10,40 +11,48 @@
 #include <stdio.h>
 
 struct outcome {
-	const char *verb;
-	char *name;		/* what it shall be called */
-	char *temporary;	/* NULL: it is written to directly */
+	const char *verb;	/* command name in messages */
+	char *name;		/* final name */
+	char *temporary;	/* NULL: written to directly */
 	bool directory;
-	FILE *file;		/* if it is none */
+	FILE *file;		/* NULL for a directory */
 };
 
 /*
- * outcome_open - begin
+ * outcome_open - create the temporary file or directory
  * @name: "-": standard output
- * Files are replaced; a directory must not be there, or be empty. Devices and
- * pipes are written to directly. Complains as @verb. 0 or -errno.
+ *
+ * A file will be replaced; a directory must be empty or missing. Devices and
+ * pipes are written to directly. Prints errors. Returns 0 or -errno.
  */
 int outcome_open(struct outcome *o, const char *verb, const char *name,
 		 bool directory);
 
-/* What is whole gets its name. Complains on failure, and drops it. */
+/*
+ * Syncs the output to disk, gives it its final name, and releases @o. On error,
+ * prints it and deletes the output. Returns 0 or -errno.
+ */
 int outcome_commit(struct outcome *o);
 
-/* Nothing remains. */
+/* Deletes the output and releases @o. */
 void outcome_drop(struct outcome *o);
 
-/* What to do about it, for a message */
+/* The advice for an -errno, "; do this", at the end of a message; or "" */
 const char *outcome_fix(int err);
 
 /*
- * outcome_complain - of a result that did not come to be
- * @what: which, or what stood in its way; @why: what is wrong, "": what @err says
+ * outcome_complain - print why an output could not be made
+ * @what: the output or the input at fault
+ * @why: the reason; "": the text of @err, and advice
  */
 void outcome_complain(const char *verb, const char *what, const char *why, int err);
 
 /*
- * outcome_watch - from now on an interrupt is told by outcome_interrupted(), so that
- * nothing half is left. A limit on files is an error like a full disk, not our end.
+ * outcome_watch - catch SIGINT, SIGTERM and SIGHUP from now on
+ * @to_stdout: SIGPIPE ends the process; otherwise write() fails with EPIPE
+ *
+ * outcome_interrupted() then reports them, so that the caller can delete its
+ * incomplete output. SIGXFSZ is ignored: write() fails with EFBIG.
  */
 void outcome_watch(bool to_stdout);
 bool outcome_interrupted(void);

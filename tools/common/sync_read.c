@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Sync samples of a recording, by source and epoch, and the fits of them */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,11 +8,11 @@
 #include "sync_read.h"
 #include "view.h"
 
-#define POINTS	32		/* at which the bound is looked at, less one */
+#define BOUND_INTERVALS	32	/* equal parts of a span; the bound at their ends */
 
 /* ---- reading ---------------------------------------------------------------- */
 
-/* A recorder that was killed left no end: the last sample is the best there is. */
+/* A killed recorder wrote no end: the last sample is the best estimate. */
 static __u64 find_end(const struct tsct_recording *rec,
 		      const struct tsct_sync_sample *samples, unsigned int nr)
 {
@@ -40,8 +41,8 @@ int sync_read_open(const char *verb, const char *dir, struct sync_samples *r)
 	if (!err)
 		return 0;
 	if (err == -E2BIG)
-		fprintf(stderr, "trace-ctl %s: %s: its sync samples are of more"
-			" than %d sources and epochs: no daemon wrote that\n",
+		fprintf(stderr, "trace-ctl %s: %s: sync samples of more than %d"
+			" sources and epochs: the recording is corrupt\n",
 			verb, dir, TSCT_SERIES_MAX);
 	else
 		fprintf(stderr, "trace-ctl %s: %s: %s\n", verb, dir,
@@ -59,7 +60,7 @@ void sync_read_close(struct sync_samples *r)
 
 /* ---- fits ------------------------------------------------------------------- */
 
-/* A later version's that we do not know: ours then. */
+/* A kind unknown to this version is replaced by the default. */
 enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec)
 {
 	int kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
@@ -80,7 +81,7 @@ void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_fro
 
 	*ret_from = r->rec->begin;
 	*ret_to = r->end;
-	/* Another epoch of the same source: each has what it measured. */
+	/* The epochs of one source share the recording: each has its own part. */
 	for (k = 0; k < r->nr_series; k++) {
 		if (k == i || strcmp(s->source, r->series[k].source))
 			continue;
@@ -93,7 +94,7 @@ void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_fro
 		*ret_to = *ret_from;
 }
 
-static int find_bound(const struct sync_samples *r, unsigned int i,
+static int find_max_bound(const struct sync_samples *r, unsigned int i,
 		      enum tsct_fit_kind kind, double *ret_ns)
 {
 	const struct tsct_series *s = &r->series[i];
@@ -105,8 +106,8 @@ static int find_bound(const struct sync_samples *r, unsigned int i,
 
 	sync_read_span(r, i, &from, &to);
 	*ret_ns = 0;
-	for (k = 0; k <= POINTS && !err; k++) {
-		at = from + (to - from) / POINTS * k;
+	for (k = 0; k <= BOUND_INTERVALS && !err; k++) {
+		at = from + (to - from) / BOUND_INTERVALS * k;
 		err = tsct_series_near(s, kind, sync_read_hz(r->rec), at, &fit);
 		if (err)
 			break;
@@ -138,7 +139,7 @@ int sync_read_figures(const struct sync_samples *r, unsigned int i,
 		return ret->err == -ENOMEM ? -ENOMEM : 0;
 	ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
 			  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
-	ret->err = find_bound(r, i, kind, &ret->bound_ns);
+	ret->err = find_max_bound(r, i, kind, &ret->bound_ns);
 	return ret->err == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -146,11 +147,11 @@ const char *sync_read_why(int err)
 {
 	switch (err) {
 	case -ENODATA:
-		return "no exchange is possible";
+		return "no usable exchange";
 	case -ERANGE:
-		return "the counters run at rates that cannot be";
+		return "the rate between the counters is out of range";
 	case -E2BIG:
-		return "too many sessions for that kind";
+		return "too many sessions for this kind of fit";
 	default:
 		return strerror(-err);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording's samples of other nodes' time, and what a fit makes of them. */
+/* A recording's sync samples (exchanges with other nodes), and fits of them */
 #ifndef SYNC_READ_H
 #define SYNC_READ_H
 
@@ -11,40 +11,45 @@ struct sync_samples {
 	unsigned int nr;			/* samples */
 	struct tsct_series *series;
 	unsigned int nr_series;
-	__u64 end;			/* of the recording, as far as it is known */
+	__u64 end;	/* cycles: end of the recording, or of the last sample */
 };
 
 /*
  * sync_read_open - read the samples of the recording in @dir
- * Complains as @verb, also of damage. 0 or -errno; then nothing is to be closed.
+ *
+ * Prints errors and damage as "trace-ctl @verb". Returns 0 or -errno; after an
+ * error there is nothing to close.
  */
 int sync_read_open(const char *verb, const char *dir, struct sync_samples *ret);
-void sync_read_close(struct sync_samples *r);	/* all zero is fine */
+void sync_read_close(struct sync_samples *r);	/* a zeroed struct is fine */
 
-/* The fit that the recording says is to be used */
+/* The kind of fit recorded in the metadata */
 enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec);
 
-/* Of our counter */
+/* Nominal frequency of the recording's counter, in Hz */
 double sync_read_hz(const struct tsct_recording *rec);
 
-/* Series @i is what there is from here to there; see tsct_recorded_sync. */
+/*
+ * The part of the recording, in cycles, for which series @i is used: all of it,
+ * unless its source has several epochs.
+ */
 void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
 		    __u64 *ret_to);
 
-/* What came of a series */
+/* A fit of one series, and its figures */
 struct sync_figures {
-	int err;			/* tsct_fit_make()'s; then there are none */
-	struct tsct_fit fit;		/* best in the middle of its span */
-	unsigned int kept;
-	double bound_ns;		/* the widest in its span, all told */
+	int err;			/* -errno of the fit: the rest is not set */
+	struct tsct_fit fit;		/* made for the middle of the span */
+	unsigned int kept;		/* samples that the fit uses */
+	double bound_ns;		/* largest error bound within the span */
 	double drift_ppm;		/* our rate against cluster time */
 };
 
-/* 0, or -ENOMEM */
+/* Fits series @i; a failed fit is in ret->err. Returns 0 or -ENOMEM. */
 int sync_read_figures(const struct sync_samples *r, unsigned int i,
 		      enum tsct_fit_kind kind, struct sync_figures *ret);
 
-/* A fit's -errno in words */
+/* Text for the -errno of a fit */
 const char *sync_read_why(int err);
 
 #endif /* SYNC_READ_H */
