@@ -4,6 +4,7 @@
 #   make            library, daemon, tools (user space)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      every test; installs what it needs (Debian, Ubuntu)
+#   make check-fast unit tests, the ring's model, quick native tests; no guest
 #   make fuzz       packets and recordings from outside, for SECONDS=1800
 #   make demo       record three machines that talk to each other, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -38,6 +39,9 @@ deps:
 check: deps
 	+$(MAKE) $(all_cpus) all
 	tests/run.sh all
+check-fast: deps
+	+$(MAKE) $(all_cpus) all
+	tests/run.sh fast
 check-unit: deps
 	+$(MAKE) $(all_cpus) all
 	tests/run.sh unit
@@ -94,6 +98,6 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all lib daemon tools examples module deps fuzz check-service check check-unit check-guest \
+.PHONY: all lib daemon tools examples module deps fuzz check-service check check-fast check-unit check-guest \
 	check-browser check-guest-debug check-model check-sim demo bench bench-emit \
 	bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [all | SUITE]...         run test suites and add up what they say
+# run.sh [all | SUITE]...         run test suites and add up their results
 # run.sh guest [KERNEL]...        the guest suite on these kernels only
+# run.sh fast                     unit tests, and the scripts of other suites
+#                                 that have `test-fast: yes` in a comment
 #
 # A suite is a folder beside this file. `unit` is build/tests/unit/check_*
 # (libcheck programs, built here), `guest` is guest/run.sh, any other consists
@@ -158,6 +160,9 @@ number() {	# KEY FILE DEFAULT: what a comment in it says
 
 is_parallel() { grep -q '^# test-parallel: yes$' "$1"; }
 
+# True unless only fast scripts are to run, and this one is not
+is_chosen() { [ -z "$fast" ] || grep -q '^# test-fast: yes$' "$1"; }
+
 limit_of() { number test-timeout "$1" 300; }
 
 # Scripts say in their first line what runs them.
@@ -170,7 +175,7 @@ list_parallel() {	# SUITE
 		case $source in
 		*/check_\*.c | */t_\*.sh) continue ;;
 		*/unit/check_*.c) ;;
-		*.sh) is_parallel "$source" || continue ;;
+		*.sh) is_parallel "$source" && is_chosen "$source" || continue ;;
 		*) continue ;;
 		esac
 		echo "$(number test-seconds "$source" 0) $source"
@@ -184,7 +189,7 @@ run_parallel() {	# SUITE...
 		suite=$(basename "$(dirname "$source")")
 		label=$(basename "$source") limit=$(limit_of "$source")
 		label=$suite/${label%.*}
-		[ "${#running[@]}" -lt "$(nproc)" ] || reap
+		[ "${#running[@]}" -lt "$jobs" ] || reap
 		case $source in
 		*.c) launch "$label" "$out/tests/$label" ;;
 		*) launch "$label" $(script "$source") "$source" ;;
@@ -206,7 +211,7 @@ run_suite() {	# SUITE [KERNEL]...
 			${TEST:+--test "$TEST"} "$@" ;;
 	*)
 		for source in "$here/$suite"/t_*.sh; do
-			! is_parallel "$source" || continue
+			! is_parallel "$source" && is_chosen "$source" || continue
 			limit=$(limit_of "$source")
 			run_one "$suite/$(basename "$source" .sh)" \
 				$(script "$source") "$source"
@@ -221,8 +226,10 @@ list_suites() {	# those that test the machine they run on first, guests last
 }
 
 rm -rf "$logs"
-suites=("$@") kernels=()
+suites=("$@") kernels=() fast='' jobs=$(nproc)
 case ${1:-all} in
+# Some of them mostly wait: one more than there are CPUs
+fast) fast=1 suites=(unit abi model native) jobs=$((jobs + 1)) ;;
 all) mapfile -t suites < <(list_suites) ;;
 guest) suites=(guest) kernels=("${@:2}") ;;
 esac

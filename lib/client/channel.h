@@ -13,6 +13,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/core/ring.h"
+#include "channel_admin.h"
 
 #define TSCT_ERROR_TEXT_SIZE	1024
 
@@ -62,13 +63,6 @@ int tsct_module_open(struct tsct_channel *t);
 /* @server: what should listen there, for the sentence. */
 int tsct_socket_open(struct tsct_channel *t, const char *path, const char *server);
 
-/*
- * tsct_provider_gone - did the process that serves the rings end, or hang up?
- * The rings stay; but who opens the channel from now on gets others. The
- * module cannot go while we hold its device.
- */
-bool tsct_provider_gone(const struct tsct_channel *t);
-
 /* Adds a clause to the sentence of tsct_channel_error(). */
 void tsct_channel_add_error(struct tsct_channel *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -78,10 +72,6 @@ int tsct_channel_bind(struct tsct_channel *t, const struct tsct_channel_options 
 /* The same of a channel that is there, anybody's, by its id. */
 int tsct_channel_bind_id(struct tsct_channel *t, __u32 id, __u32 roles);
 void tsct_channel_unmap(struct tsct_channel *t);
-
-/* If nobody says: see tsct_channel_open() */
-#define TSCT_BLOCK_SIZE_DEFAULT	16384
-#define TSCT_BLOCKS_DEFAULT	64
 
 /*
  * tsct_channel_explain - why the provider said @error, and what to do about it
@@ -97,40 +87,8 @@ const char *tsct_channel_explain(struct tsct_channel *t, int error,
 int tsct_channel_check(const struct tsct_channel_header *header,
 		       __u64 file_size);
 
-/* ---- other channels of a provider: channel_list.c ---------------------- */
-
-/*
- * tsct_channels_next - the channel with the lowest id above info->id
- * @t: has ops; need not be bound to a channel
- * Returns 0, -ENOENT: that was the last, -EPROTO: ids that do not rise.
- */
-int tsct_channels_next(struct tsct_channel *t, struct tsct_channel_info *info);
-
-/* One ring's figures. 0, -ENOENT: no such channel, -EINVAL: no such CPU. */
-int tsct_channel_cpu_stat(struct tsct_channel *t, __u32 id, __u32 cpu,
-			 struct tsct_channel_cpu *ret_figures);
-
-/* No longer kept. 0, -ENOENT, -EACCES, -EINVAL: it is not a kept one. */
-int tsct_channel_remove(struct tsct_channel *t, __u32 id);
-
-/*
- * tsct_channel_open_at - tsct_channel_open() of one socket only, whatever the environment
- * says: for the program that serves it.
- */
-int tsct_channel_open_at(const char *socket_path, const struct tsct_channel_options *options,
-		 struct tsct_channel **ret_t);
-
-/*
- * tsct_channel_open_id - a channel of one provider by its id, as tsct_channel_open() otherwise
- * @socket_path: NULL: the module's
- */
-int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
-		 struct tsct_channel **ret_t);
-
 /* tsct_event_define() of a definition that was checked, or is checked there */
 int tsct_event_define_def(struct tsct_channel *t, struct tsct_event_def *def);
-/* 0, or -EINVAL: tsct_events_enable() would not take these patterns. */
-int tsct_patterns_check(const char *patterns);
 
 /* Where the rseq area lies from the thread pointer; 0: there is none. */
 long tsct_rseq_offset(void);
@@ -161,14 +119,6 @@ static inline struct tsct_consumer *tsct_ring_consumer(const struct tsct_channel
 						       unsigned int cpu)
 {
 	return (void *)(t->consumer_map + (size_t)cpu * TSCT_PAGE_SIZE);
-}
-
-/* The provider's own count, from its page: a figure, nothing rests on it. */
-static inline __u64 tsct_lost_no_ring(const struct tsct_channel *t)
-{
-	const struct tsct_channel_header *live = (void *)t->head_map;
-
-	return __atomic_load_n(&live->lost_no_ring, __ATOMIC_RELAXED);
 }
 
 /* Pages of a CPU that is not READY must not be touched: SIGBUS. */

@@ -207,20 +207,27 @@ int tsct_channel_open_at(const char *path, const struct tsct_channel_options *op
 	return open_handle(path, options, ret_t);
 }
 
-int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
-		 struct tsct_channel **ret_t)
+int tsct_channel_connect(const char *socket_path, const char *server,
+			 struct tsct_channel **ret_channel)
 {
-	struct tsct_channel *t = new_handle();
-	int error;
+	struct tsct_channel *channel = new_handle();
 
-	*ret_t = t ? t : &no_memory;
-	if (!t)
+	*ret_channel = channel ? channel : &no_memory;
+	if (!channel)
 		return -ENOMEM;
-	error = socket_path ? tsct_socket_open(t, socket_path, "its server") :
-		tsct_module_open(t);
-	if (!error)
-		error = tsct_channel_bind_id(t, id, roles);
-	if (error)
-		release(t);
-	return error;
+	return socket_path ? tsct_socket_open(channel, socket_path, server) :
+		tsct_module_open(channel);
+}
+
+int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
+			 struct tsct_channel **ret_channel)
+{
+	int err = tsct_channel_connect(socket_path, "its server", ret_channel);
+
+	if (err)
+		return err;
+	err = tsct_channel_bind_id(*ret_channel, id, roles);
+	if (err)
+		release(*ret_channel);
+	return err;
 }

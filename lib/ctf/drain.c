@@ -234,7 +234,7 @@ __u64 tsct_drain_settled(const struct tsct_drain *d)
 static void count_no_ring(struct tsct_drain *d)
 {
 	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
-	    tsct_lost_no_ring(d->t));
+	    tsct_channel_lost_no_ring(d->t));
 }
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
@@ -391,7 +391,7 @@ int tsct_drain_open(struct tsct_channel *t, const struct tsct_clock *clock,
 		tsct_drain_close(d);
 		return err;
 	}
-	d->last_no_ring = tsct_lost_no_ring(d->t);
+	d->last_no_ring = tsct_channel_lost_no_ring(d->t);
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
 		note_begin(d, cpu);
 		drop_old(d, cpu);

@@ -126,9 +126,9 @@ static void take(const struct tsct_recording *rec,
 		return;
 	}
 	e->there = true;
-	e->global = t->stamp;
-	e->at = time_of(&rec->real, t->stamp, 0);
-	e->bound = NS(bound_of(&rec->nodes[t->node].correction, t->stamp)) +
+	e->global = t->tick;
+	e->at = time_of(&rec->real, t->tick, 0);
+	e->bound = NS(bound_of(&rec->nodes[t->node].correction, t->tick)) +
 		(tsct_s128)rec->real.mult;
 }
 
@@ -140,8 +140,8 @@ static void read_merged(const char *dir)
 	struct tsct_trace_event e;
 	uint64_t nr = 0, last = 0;
 
-	for (; tsct_trace_next(trace, &e) == 1; last = e.stamp, nr++) {
-		if (e.stamp < last)
+	for (; tsct_trace_next(trace, &e) == 1; last = e.tick, nr++) {
+		if (e.tick < last)
 			is_wrong("event %lu comes before its time", number_of(&e));
 		take(rec, &e);
 	}
@@ -292,7 +292,7 @@ static int print_ticks(const char *dir)
 
 	while (tsct_trace_next(trace, &e) == 1)
 		printf("%u %u %lu %llu\n", e.node, e.cpu, number_of(&e),
-		       (unsigned long long)e.stamp);
+		       (unsigned long long)e.tick);
 	tsct_trace_close(trace);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "channels.h"
+#include "lib/core/ring.h"
 
 const char *const channels_from_names[CHANNELS_FROM] = {
 	[CHANNELS_EMBEDDED] = "embedded",
@@ -70,9 +71,10 @@ bool channels_found(const struct channels *all, const char *verb)
 		return true;
 	fprintf(stderr, "trace-ctl %s: nobody holds channels here (", verb);
 	for (from = 0; from < CHANNELS_FROM; from++) {
-		if (!*all->from[from].t.why)
+		if (!*state_provider_error(&all->from[from]))
 			continue;
-		fprintf(stderr, "%s%s", gap, all->from[from].t.why);
+		fprintf(stderr, "%s%s", gap,
+			state_provider_error(&all->from[from]));
 		gap = "; ";
 	}
 	if (only && *only)
@@ -102,27 +104,20 @@ static int add(struct channels *all, enum channels_from from,
 	return 0;
 }
 
-/* Ids must rise, or a wrong provider could keep us here for ever. */
 static int list(struct channels *all, enum channels_from from)
 {
-	struct tsct_channel_info info;
-	__u32 last = 0;
-	int error;
+	struct tsct_channel_info info = { 0 };
+	int error = 0;
 
-	for (;;) {
-		memset(&info, 0, sizeof(info));
-		info.id = last;
-		error = state_provider_ask(&all->from[from],
-					   TSCT_IOC_CHANNEL_NEXT, &info);
+	if (!all->from[from].answers)
+		return 0;
+	while (!error) {
+		error = tsct_channels_next(all->from[from].channel, &info);
 		if (error)
 			return error == -ENOENT || error == -ENODEV ? 0 : error;
-		if (info.id <= last)
-			return -EPROTO;
-		last = info.id;
 		error = add(all, from, &info);
-		if (error)
-			return error;
 	}
+	return error;
 }
 
 int channels_list(struct channels *all, const char *verb)
@@ -169,11 +164,8 @@ __u32 channels_cpus(const struct channels *all, const struct listed *c)
 int channels_ask_cpu(struct channels *all, const struct listed *c, __u32 cpu,
 		     struct tsct_channel_cpu *ret_cpu)
 {
-	memset(ret_cpu, 0, sizeof(*ret_cpu));
-	ret_cpu->id = c->info.id;
-	ret_cpu->cpu = cpu;
-	return state_provider_ask(&all->from[c->from], TSCT_IOC_CHANNEL_CPU,
-				  ret_cpu);
+	return tsct_channel_cpu_stat(all->from[c->from].channel, c->info.id, cpu,
+				     ret_cpu);
 }
 
 /* ---- which one is meant -------------------------------------------------- */

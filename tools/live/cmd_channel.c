@@ -333,7 +333,6 @@ static int show_removed(const struct wanted *w, const struct listed *c)
 
 static int remove_channel(struct channels *all, const struct wanted *w)
 {
-	struct tsct_channel_remove arg = { 0 };
 	const struct listed *c;
 	int error;
 
@@ -351,10 +350,9 @@ static int remove_channel(struct channels *all, const struct wanted *w)
 			w->name, c->info.id);
 		return EXIT_FAILED;
 	}
-	arg.id = c->info.id;
 	error = c->info.flags & TSCT_CHANNEL_KEEP ?
-		state_provider_ask(&all->from[c->from],
-				   TSCT_IOC_CHANNEL_REMOVE, &arg) : -EINVAL;
+		tsct_channel_remove(all->from[c->from].channel, c->info.id) :
+		-EINVAL;
 	return error ? fail_remove(w->name, error) : show_removed(w, c);
 }
 

@@ -77,7 +77,7 @@ static int get(struct check *c, struct state_provider *module)
 					   TSCT_IOC_CHECK, &c->result);
 	} else {
 		c->by = "user space";
-		c->why = module->t.why;
+		c->why = state_provider_error(module);
 		error = tsct_tsc_check_run(&c->result);
 	}
 	if (error) {

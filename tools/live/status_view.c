@@ -19,12 +19,13 @@ static const struct {
 
 static void print_provider(const char *name, const struct state_provider *p)
 {
+	const char *error = state_provider_error(p);
 	char now[16], max[16], user[16];
 	size_t i;
 
 	if (!p->answers) {
 		printf("%-14s no: %s\n", name,
-		       *p->t.why ? p->t.why : "it does not answer");
+		       *error ? error : "it does not answer");
 		return;
 	}
 	printf("%-14s yes, version %s", name, p->info.version);
@@ -100,7 +101,7 @@ static json_t *json_provider(const struct state_provider *p)
 
 	if (!p->answers)
 		return json_pack("{s:b, s:o}", "present", 0, "why",
-				 ctl_json_text(p->t.why));
+				 ctl_json_text(state_provider_error(p)));
 	list = json_array();
 	for (i = 0; i < NR_FEATURES; i++)
 		if (p->info.features & features[i].bit)

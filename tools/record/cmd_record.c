@@ -10,7 +10,6 @@
 
 #include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "lib/client/channel.h"
 
 /* ---- signals ----------------------------------------------------------- */
 

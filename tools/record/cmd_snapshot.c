@@ -141,8 +141,9 @@ static int open_channel(struct record_session *s, const struct channels *all,
 			const struct listed *c)
 {
 	const unsigned int i = s->nr_channels;
-	int err = tsct_channel_open_id(all->from[c->from].t.socket_path, c->info.id,
-			       TSCT_ROLE_READ, &s->channels[i]);
+	const char *path = tsct_channel_socket_path(all->from[c->from].channel);
+	int err = tsct_channel_open_id(path, c->info.id, TSCT_ROLE_READ,
+				       &s->channels[i]);
 
 	if (err) {
 		record_complain("channel %s: %s", c->info.name,

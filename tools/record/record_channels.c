@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
-#include "lib/client/channel.h"
+#include "lib/client/channel_admin.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
 /* Whoever makes such a directory has locked it long before */

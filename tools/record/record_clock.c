@@ -6,7 +6,6 @@
 
 #include "cmd_record.h"
 #include "lib/core/clock_params.h"
-#include "lib/client/channel.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_sample.h"
 

@@ -8,7 +8,6 @@
 
 #include "lib/clock/clock_source.h"
 #include "cmd_record.h"
-#include "lib/client/channel.h"
 #include "lib/clock/clock_sample.h"
 
 /* As a shell would take it back. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
-#include "lib/client/channel.h"
+#include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 
 #define IDLE_US		5000	/* between looks at rings that are quiet */
@@ -65,7 +65,7 @@ static void open_sleeper(struct sleeper *sleeper, const struct record_session *s
 		return;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
-		sleeper->fds[i].fd = s->channels[i]->fd;
+		sleeper->fds[i].fd = tsct_channel_fd(s->channels[i]);
 		sleeper->fds[i].events = POLLIN;
 		if (tsct_channel_provider(s->channels[i]) != TSCT_PROVIDER_MODULE ||
 		    tsct_reader_watermark(tsct_drain_reader(s->drains[i]),

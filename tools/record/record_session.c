@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/core/clock_params.h"
-#include "lib/client/channel.h"
+#include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
 #include "lib/ctf/write_progress.h"
@@ -250,7 +250,7 @@ static void add_never_published(struct record_session *s, unsigned int i)
 				stat.lost[cause] < UINT32_MAX ?
 				stat.lost[cause] : UINT32_MAX;
 	}
-	stream->lost_no_ring = tsct_lost_no_ring(s->channels[i]);
+	stream->lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
 }
 
 static void count_never_published(struct record_session *s)

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Administration of channels, for trace-ctl and tsctraced: connections to one
+ * provider, requests on any of its channels, and open channels seen from outside.
+ * No part of the public API. All functions return 0 or -errno unless stated, and
+ * none of them is async-signal-safe.
+ */
+#ifndef TSCT_CHANNEL_ADMIN_H
+#define TSCT_CHANNEL_ADMIN_H
+
+#include <stdbool.h>
+#include <tsctrace/tsctrace.h>
+
+/* Default geometry of a channel, see struct tsct_channel_options */
+#define TSCT_BLOCK_SIZE_DEFAULT	16384	/* bytes */
+#define TSCT_BLOCKS_DEFAULT	64	/* per CPU */
+
+/* ---- connections ------------------------------------------------------- */
+
+/*
+ * tsct_channel_connect - connect to one provider without opening a channel
+ * @socket_path: socket of the provider; NULL: the module's device
+ * @server: program that should listen on @socket_path, for the error text
+ * @ret_channel: always set, also on failure; close it with tsct_channel_close()
+ *
+ * Returns 0, -ENODEV: the provider is not running, or another -errno;
+ * tsct_channel_error() has the reason.
+ */
+int tsct_channel_connect(const char *socket_path, const char *server,
+			 struct tsct_channel **ret_channel);
+
+/*
+ * tsct_channel_request - send one TSCT_IOC_* request to the provider
+ * @arg: _IOC_SIZE(@cmd) bytes, overwritten with the reply on success
+ *
+ * Requests on one handle are serialized, so any number of threads may call it.
+ * Returns 0, -ENODEV: not connected, or -errno of the provider.
+ */
+int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg);
+
+/* Path of the provider's socket, NULL: the module, or none. Valid as @channel is. */
+const char *tsct_channel_socket_path(const struct tsct_channel *channel);
+
+/*
+ * tsct_channel_fd - the descriptor that connects to the provider, -1: none
+ *
+ * The module's device becomes readable (POLLIN) at the watermark of
+ * tsct_reader_watermark(). A socket never does. The descriptor stays @channel's.
+ */
+int tsct_channel_fd(const struct tsct_channel *channel);
+
+/*
+ * tsct_provider_gone - did the server that holds the rings exit or hang up?
+ *
+ * The rings of an open channel stay usable, but a program that opens the channel
+ * from now on gets new ones. Always false for the module, which cannot be
+ * unloaded while its device is open.
+ */
+bool tsct_provider_gone(const struct tsct_channel *channel);
+
+/* ---- channels of a connected provider ---------------------------------- */
+
+/*
+ * tsct_channels_next - the channel with the lowest id above info->id
+ * @info: id of the previous channel, 0 to begin; set to the channel found
+ *
+ * Lists the channels that this user may see, while channels come and go.
+ * Returns 0, -ENOENT: no more, -EPROTO: the provider's ids do not increase.
+ */
+int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info);
+
+/* Counters of one ring. Returns 0, -ENOENT: no such channel, -EINVAL: no such CPU. */
+int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
+			  struct tsct_channel_cpu *ret_stat);
+
+/*
+ * tsct_channel_remove - remove a channel made with TSCT_CHANNEL_KEEP
+ *
+ * Its memory is freed when the last process that has it open closes it. Returns 0,
+ * -ENOENT: no such channel, -EACCES: another user's, -EINVAL: not a kept one.
+ */
+int tsct_channel_remove(struct tsct_channel *channel, __u32 id);
+
+/* ---- open channels ----------------------------------------------------- */
+
+/*
+ * tsct_channel_open_at - tsct_channel_open() at one socket only, whatever the
+ * environment says: for the program that serves it
+ */
+int tsct_channel_open_at(const char *socket_path,
+			 const struct tsct_channel_options *options,
+			 struct tsct_channel **ret_channel);
+
+/*
+ * tsct_channel_open_id - open an existing channel by its id
+ * @socket_path: socket of the provider; NULL: the module
+ * @roles: TSCT_ROLE_*
+ *
+ * Otherwise as tsct_channel_open().
+ */
+int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
+			 struct tsct_channel **ret_channel);
+
+/*
+ * tsct_channel_lost_no_ring - events that found no ring for their CPU
+ *
+ * Read from the provider's page at each call. @channel is open.
+ */
+__u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel);
+
+/* ---- events ------------------------------------------------------------ */
+
+/* Would tsct_events_enable() accept these patterns? Returns 0 or -EINVAL. */
+int tsct_patterns_check(const char *patterns);
+
+#endif /* TSCT_CHANNEL_ADMIN_H */

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The layout of the sources: which folder includes from which (rooms.table), no
+# cycle, folder sizes, one struct of a name, static names of the module unique, no
+# name that has another term (words.table). The shared library holds nothing but
+# what programs use.
+# test-parallel: yes
+# test-seconds: 4
+set -eu
+cd "$(dirname "$0")/../.."
+O=${O:-build}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+fail=0
+
+python3 tests/abi/rooms.py || fail=1
+
+# Symbols of the objects that belong to daemon and trace-ctl alone
+writer=$(make -s -C lib O="$(realpath "$O")" program-less-objects)
+# shellcheck disable=SC2086
+nm -g --defined-only $writer | awk 'NF == 3 {print $3}' | sort -u >"$tmp/others"
+nm --defined-only "$O/lib/libtsctrace.so" | awk 'NF == 3 {print $3}' | sort -u >"$tmp/so"
+comm -12 "$tmp/others" "$tmp/so" >"$tmp/both"
+sed 's/^/libtsctrace.so holds /' "$tmp/both"
+[ -s "$tmp/others" ] && [ ! -s "$tmp/both" ] || fail=1
+echo "$(wc -l <"$tmp/so") symbols in libtsctrace.so"
+exit $fail
