@@ -36,8 +36,8 @@ if [ "$clocksource" = tsc ]; then
 	[ "$(value usable) $(value source)" = "true tsc" ] || fail "not usable"
 fi
 case $(value usable):$(value verdict) in
-true:"stamps are TSC ticks"*) ;;
-false:"stamps fall back to "*because*) ;;
+true:"time stamps are TSC cycles"*) ;;
+false:"time stamps fall back to "*because*) ;;
 *) fail "usable $(value usable), but verdict: $(value verdict)" ;;
 esac
 

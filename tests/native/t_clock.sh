@@ -37,7 +37,7 @@ utc=$(sed -n 's/.*"time": "\(.*\)Z".*/\1/p' "$work/out")
 	fail "$utc is not $ns"
 
 run 0 clock
-for word in stamp time source status rate age epoch origin; do
+for word in cycles time source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/out" || fail "no $word: $(cat "$work/out")"
 done
 
@@ -58,21 +58,21 @@ refused() {	# PATTERN ARGUMENT...
 	grep -q -- "$pattern" "$work/err" || fail "$*: $(cat "$work/err")"
 }
 for s in 0 -1 nan 1x 100000; do
-	refused "$s: not a time between" --watch=$s
+	refused "'$s' is not a number of seconds from" --watch=$s
 done
 for s in -1 nan 1x 100000; do
-	refused "$s: not a time between" --wait-synced=$s
+	refused "'$s' is not a number of seconds from" --wait-synced=$s
 done
 for bad in 0 -1 x 1.5 '' 99999999999999999999999; do
-	refused 'not a number of nanoseconds' --wait-synced --max-error "$bad"
+	refused 'is not a number of nanoseconds' --wait-synced --max-error "$bad"
 done
-refused 'no arguments' extra
-refused 'no arguments' --wait-synced 5
+refused "unexpected argument 'extra'" extra
+refused "unexpected argument '5'" --wait-synced 5
 refused 'unrecognized' --nonsense
-refused '--max-error is for --wait-synced' --max-error 5
-refused 'give one of them' --watch --wait-synced
-refused 'goes alone' --fake-disruption --json
-refused 'goes alone' --fake-disruption --wait-synced
+refused '--max-error needs --wait-synced' --max-error 5
+refused 'exclude each other' --watch --wait-synced
+refused 'excludes all other options' --fake-disruption --json
+refused 'excludes all other options' --fake-disruption --wait-synced
 
 # --- waiting ------------------------------------------------------------------
 export TSCTRACE_RUN_DIR=$work/run
@@ -85,9 +85,9 @@ began=$(date +%s%N)
 run 1 clock --wait-synced=0
 [ "$(elapsed)" -lt 10000 ] || fail "a look took $(elapsed) ms"
 run 1 clock --wait-synced=0.5
-grep -q 'not synchronized within 0.5 s: no daemon keeps a clock; start tsctr' \
+grep -q 'not synchronized within 0.5 s: no daemon maintains a clock; start tsctr' \
 	"$work/err" || fail "$(cat "$work/err")"
-for word in stamp time source status rate age epoch origin; do
+for word in cycles time source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/err" || fail "no $word: $(cat "$work/err")"
 done
 [ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
@@ -105,13 +105,13 @@ run 0 clock --wait-synced
 [ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
 run 0 clock --wait-synced=30 --max-error 1000000
 run 1 clock --wait-synced=0.2 --max-error 1
-grep -q 'the time is known to [0-9]* ns, not 1 ns' "$work/err" ||
+grep -q 'the error bound is [0-9]* ns, not 1 ns' "$work/err" ||
 	fail "$(cat "$work/err")"
 grep -q '^status  *synchronized' "$work/err" || fail "$(cat "$work/err")"
 
 # --- epochs -------------------------------------------------------------------
 run 0 clock
-grep -q '^epoch  *1, the first one, since 20' "$work/out" || fail "no epoch"
+grep -q '^epoch  *1, the first, since 20' "$work/out" || fail "no epoch"
 asked=$(date +%s%N)
 run 0 clock --fake-disruption
 run 0 clock --wait-synced=30

@@ -52,7 +52,7 @@ start beta
 wait_for "beta has a clock" logged beta 'clock synchronized'
 wait_for "beta hears of it" is beta 'p["sources"][0]["status"]' unsynced
 SECONDS=0
-refused beta '10.77.4.1 does not know the time yet'
+refused beta '10.77.4.1 is not synchronized yet'
 [ $SECONDS -le 10 ] || fail "that took $SECONDS s"
 for i in alpha beta; do slay $i; done
 
@@ -63,7 +63,7 @@ printf 'name beta\nmaster 10.77.4.1 minpoll -3 maxpoll -2\nfit hull\n' \
 for i in alpha beta; do rm "$work/$i/log"; done
 
 # --- somebody is missing -----------------------------------------------------------
-refused none 'control.sock: no daemon is there; start tsctraced'
+refused none 'control.sock: tsctraced is not running; start it'
 for i in beta gamma; do start $i; done
 for i in beta gamma; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
 refused gamma 'no network is configured: see tsctraced.conf'
@@ -146,9 +146,9 @@ run 0 beta record --no-cluster -o "$work/c" -- true
 has "$work/c" "s['sync']" None
 [ ! -e "$work/c/sync_0" ] || fail "samples in spite of --no-cluster"
 run 2 beta record --no-cluster --fit hull -- true
-says 'with --no-cluster there are no sync samples'
+says 'no sync samples with --no-cluster'
 run 2 beta record --sync-timeout 5 -o "$work/no" -- true
-says '--sync-timeout: .* only with --cluster'
+says '--sync-timeout needs --cluster'
 run 2 beta record --cluster --no-cluster -- true
 run 2 beta record --fit parabola -- true
 
@@ -171,7 +171,7 @@ sleep 1
 kill -INT $rec
 wait $rec || fail "interrupted twice: $(cat "$work/err")"
 kill -CONT "$beta"
-says 'session at the end failed: .*interrupted; the recording is whole'
+says 'session at the end failed: .*interrupted; the recording is complete'
 is_sync "$work/i" end=interrupted
 
 # --- the recorder is killed ---------------------------------------------------------------
@@ -200,7 +200,7 @@ run 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
 # shellcheck disable=SC2016
 run 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"
 kill -CONT "$alpha"
-says 'session at the end failed: 10.77.4.1 .*; the recording is whole, and says so'
+says 'session at the end failed: 10.77.4.1 .*; the recording is complete, its metadata has the failure'
 is_sync "$work/e" start=done end=failed
 
 # --- the daemon is killed, and comes back: it counts anew --------------------------------
@@ -213,7 +213,7 @@ wait_for "beta is synchronized again" synced beta
 sleep 1.2
 kill -INT $rec
 wait $rec && fail "the rings' daemon went away: that is a loss"
-says 'tsctraced was restarted 1 times'
+says 'tsctraced restarted 1 time:'
 is_sync "$work/f" restarts=1
 
 # --- a daemon that forgets, and one that talks nonsense ------------------------------------
@@ -245,7 +245,7 @@ END
 is_there() { [ -S "$work/fake/control.sock" ]; }
 wait_for "there is a fake" is_there
 run 0 fake record -o "$work/g" -- sleep 1.5
-says '4990 sync samples were lost: the daemon had forgotten them'
+says '4990 sync samples lost: dropped by the daemon'
 is_sync "$work/g" lost=4990
 babeltrace2 "$work/g" >"$work/text" 2>&1 || fail "babeltrace2 of a gap"
 [ "$(grep -c ' sync_sample: ' "$work/text")" = "$(counted "$work/g")" ] ||
@@ -256,7 +256,7 @@ for i in 1 2 3; do
 	run 0 fake record -o "$work/h$i" -- true
 done
 run 1 fake record --cluster -o "$work/no" -- true
-says 'answer is not understood; is it of another version'
+says 'invalid answer; use tsctraced and trace-ctl of the same version'
 
 # --- damage ------------------------------------------------------------------------------
 size=$(stat -c %s "$work/a/sync_0")

@@ -31,7 +31,7 @@ n=$(wc -l <"$work/out")
 [ "$n" -lt 10000 ] || fail "$n events in a second"
 head -n 1 "$work/out" | grep -vq ' nr=[0-9]$' || fail "old news was recorded"
 run 0 record --blocks 2 -o "$work/sizes" --duration 0.1
-says 'channel default: is there already, with 64 blocks of 16384 bytes, and keeps them'
+says 'channel default: exists; its 64 blocks of 16384 bytes are not changed'
 run 0 stat --json "$work/b"
 begin=$(sed -n 's/^  "begin_ns": \([0-9]*\),/\1/p' "$work/out")
 run 0 dump --json -n 1 "$work/b"
@@ -44,7 +44,7 @@ pid=$!
 started+=("$pid")
 until_in "$work/c.err" 'recording: [1-9]'
 run 1 record -o "$work/d" -- touch "$work/ran"
-says 'channel default: is being recorded already; stop that recording, or name another channel with -c'
+says 'channel default: already being recorded; stop that recording, or use another channel with -c'
 [ ! -e "$work/ran" ] || fail "the program ran"
 [ ! -e "$work/d" ] || fail "a directory was made"
 run 0 record -c second -o "$work/e" -- "$emit" 10
@@ -67,7 +67,7 @@ started+=("$pid")
 until_in "$work/g.err" 'recording: [1-9]'
 kill "$daemon"
 wait "$daemon" || true
-until_in "$work/g.err" 'record: tsctraced went away: programs that start from now on are not recorded; start it and record again'
+until_in "$work/g.err" 'record: tsctraced ended: programs started from now on are not recorded; start it and record again'
 events() {
 	sed -n 's/^recording: \([0-9]*\) .*/\1/p' "$work/g.err" | tail -n 1
 }
@@ -86,7 +86,7 @@ got=0
 wait "$pid" || got=$?
 [ "$got" = 3 ] || fail "without its daemon it gave $got: $(cat "$work/g.err")"
 [ "$(grep -c 'from now on' "$work/g.err")" = 1 ] || fail "said more than once"
-grep -q '^  tsctraced went away meanwhile' "$work/g.err" || fail "no hint"
+grep -q '^  tsctraced ended during the recording' "$work/g.err" || fail "no hint"
 run 3 stat "$work/g"
 says 'stat: tsctraced ended during the recording: programs started'
 run 3 stat --json "$work/g"

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/record.sh"
 
 check_kept() {	# DIR
-	says "$1: \(File too large\|No space left on device\); the recording ends here"
+	says "$1: \(File too large\|No space left on device\); the recording ends here, the events written so far are readable"
 	says "\(raise 'ulimit -f'\|free some space\), or use another place with -o"
 	says 'exited with status 0'
 	says 'LOST: .*unwritten [1-9]'
@@ -59,7 +59,7 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 		fi
 		if [ $status = 1 ] && ! grep -q 'LOST: unwritten' "$work/err" &&
 			[ -e "$work/small/s" ]; then
-			says 'all events are written, but not the end of the metadata'
+			says 'all events are written, but the metadata is incomplete'
 			run 3 dump "$work/small/s"
 			[ "$(wc -l <"$work/out")" -ge 20 ] || fail "$kib KiB: not all"
 			says 'its recorder was killed, or its disk was full'

@@ -25,7 +25,7 @@ start -o "$work/a" -- "$emit" 100000000 1 1000
 until_in "$work/err" 'recording: [1-9]'
 kill -INT "$pid"
 ended 0
-says 'was ended by signal 2'
+says 'was terminated by signal 2'
 [ "$("$ctl" dump "$work/a" | wc -l)" -gt 10 ] || fail "nothing recorded"
 
 # The second ends the recording, though the command will not hear of it.
@@ -38,7 +38,7 @@ sleep 0.5
 kill -0 "$pid" || fail "ended by the first interrupt"
 kill -INT "$pid"
 ended 0
-says 'still runs, and is left alone'
+says 'is still running'
 started+=("$(cat "$work/pid")")
 kill -0 "$(cat "$work/pid")" || fail "the command was not left alone"
 kill -9 "$(cat "$work/pid")"
@@ -49,7 +49,7 @@ start -o "$work/nohup" -- "$emit" 2500 1 1000
 until_in "$work/err" 'recording: [1-9]'
 kill -HUP "$pid"
 ended 0
-says 'was ended by signal 1 '
+says 'was terminated by signal 1 '
 : >"$work/err"
 (trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 2500 1 1000) \
 	>"$work/out" 2>"$work/err" &
@@ -79,12 +79,12 @@ begin=$SECONDS
 start -o "$work/e" --duration 1 -- sleep 100
 ended 0
 [ $((SECONDS - begin)) -lt 20 ] || fail "--duration waited for the command"
-says 'was ended by signal 15'
+says 'was terminated by signal 15'
 
 # What a command leaves running is left alone, and said.
 run 0 record -o "$work/f" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $!'
-says 'processes that it started still run'
-says 'no events: no program wrote to channel default; what still runs may do so later$'
+says 'processes started by the command still run'
+says 'no events: no program wrote to channel default; processes that still run may do so later$'
 kill "$(cat "$work/out")" || fail "it was not left alone"
 
 # Killed: what is on disk can be read, and the end is said to be missing.
@@ -151,7 +151,7 @@ start -o "$work/quit" -- "$emit" 100000000 1 1000
 until_in "$work/err" 'recording: [1-9]'
 kill -QUIT "$pid"
 ended 0
-says 'was ended by signal 3'
+says 'was terminated by signal 3'
 [ -z "$(dirs)" ] || fail "SIGQUIT leaves $(dirs)"
 run 0 stat "$work/quit"
 

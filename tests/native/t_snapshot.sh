@@ -12,16 +12,16 @@ ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	"$build/lib/libtsctrace.a" -lm
 
 run 2 snapshot what
-says 'what: there are no arguments; name channels with -c'
+says "unexpected argument 'what'; use -c for channels"
 run 2 snapshot --blocks 4
 
 start_daemon
 run 1 snapshot -o "$work/x"
-says "there is no flight recorder; make one with 'trace-ctl channel create NAME --policy overwrite'"
+says "no flight recorder found; create one with 'trace-ctl channel create NAME --policy overwrite'"
 run 1 snapshot -c none -o "$work/x"
-says 'snapshot: none: no such channel; '
+says "snapshot: 'none': no such channel; "
 run 1 snapshot -o "$work/no/where"
-says 'snapshot: .*: there is no directory'
+says 'snapshot: .*: directory .* does not exist'
 [ ! -e "$work/x" ] || fail "a directory was made"
 
 # --- empty, then a few --------------------------------------------------------
@@ -33,7 +33,7 @@ babeltrace2 "$work/empty" >"$work/out" 2>&1 || fail "babeltrace2 of nothing"
 [ ! -s "$work/out" ] || fail "events in nothing"
 TSCTRACE_CHANNEL=fly "$emit" 100 2 >/dev/null
 run 0 snapshot -o "$work/few"
-says 'channel fly: 201 events over [0-9.]* [mu]s; 0 older ones were overwritten'
+says 'channel fly: 201 events over [0-9.]* [mu]s, 0 older overwritten'
 [ "$(babeltrace_events "$work/few")" = 201 ] || fail "babeltrace2"
 run 1 snapshot -o "$work/few"
 says 'output directory .* is not empty; use a new one'
@@ -64,7 +64,7 @@ to=$("$ctl" dump --json -n 1 "$work/as-system" | sed -n 's/.*"time_ns": *\([0-9]
 off=$((from > to ? from - to : to - from))
 [ "$off" -lt 100000 ] || fail "the system's time is $off ns off"
 run 2 snapshot --timestamps sundial -o "$work/x"
-says '--timestamps sundial: give tsc, tsc/16, '
+says "--timestamps: invalid value 'sundial'; use tsc, tsc/16, "
 run 2 snapshot --sync-every 3 -o "$work/x"
 run 2 snapshot --fsync often -o "$work/x"
 
@@ -150,13 +150,13 @@ int main(void)
 END
 TSCTRACE_CHANNEL=second "$work/big" || fail "it was not too big"
 run 3 snapshot -c second -o "$work/lost"
-says 'channel second LOST, since it was made: too_big 1$'
+says 'channel second LOST since its creation: too_big 1$'
 run 3 dump "$work/lost"
 # So it is where record writes what a flight recorder holds.
 run 3 record -f -c second --duration 0.1 -o "$work/flown"
 says 'LOST: too_big 1$'
-says '(those never published count since the channel was made'
-says ' recorded + 0 lost; 1 more were never published$'
+says '(events never published are counted since the channel was created'
+says ' recorded + 0 lost; 1 more never published$'
 run 3 stat "$work/flown"
 run 3 record -f --block-size 4096 -o "$work/fresh" -- "$work/big"
 says 'LOST: too_big 1$'
@@ -193,7 +193,7 @@ status=0
 (ulimit -f 200
 exec "$ctl" snapshot -c fly -o "$work/full") >"$work/out" 2>"$work/err" || status=$?
 [ "$status" = 1 ] || fail "a full disk gave $status"
-says 'full: File too large; what was written can be read; raise'
+says 'full: File too large; the events written so far are readable; raise'
 "$ctl" dump "$work/full" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "not readable"
 [ -s "$work/out" ] || fail "nothing was kept"
 
@@ -213,16 +213,16 @@ all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
 "$ctl" dump --raw "$work/flight" >"$work/1"
 "$ctl" dump --raw "$work/meanwhile" | diff -q - "$work/1" || fail "not the same"
 run 2 record -f --blocks 2 -o "$work/x" -- true
-says '4 to 65536 blocks'
+says 'invalid ring size: .* 4 to 65536 blocks'
 export TSCTRACE_PROVIDER=daemon
 run 0 channel create box
 run 1 record -f -c box -o "$work/x" -- true
-says 'channel box: is there already, and is no flight recorder'
+says 'channel box: exists and is not a flight recorder'
 
 # --- the daemon goes ----------------------------------------------------------------
 
 kill -9 "$daemon"
 wait "$daemon" || true
 run 1 snapshot -o "$work/x"
-says 'nobody holds channels here .*start tsctraced'
+says 'no provider of channels .*start tsctraced'
 echo "$written events, 8 snapshots: fine"

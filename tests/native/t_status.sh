@@ -48,7 +48,7 @@ for provider in none bogus; do
 		"$work/out" || fail "no reason for none"
 done
 TSCTRACE_PROVIDER='' status
-grep -q '^programs use   \(none: nobody answers; start\|module$\)' "$work/out" ||
+grep -q '^programs use   \(none: no module and no daemon; start\|module$\)' "$work/out" ||
 	fail "no reason where nobody is"
 
 "$build/daemon/tsctraced" >"$work/daemon.log" 2>&1 &

@@ -16,14 +16,14 @@ refused() {	# PATTERN ARGUMENT...
 	run 2 top "$@"
 	says "$pattern"
 }
-refused 'x: there are no arguments' x
-refused 'delay: 0 is not a number of seconds from 0.1 to 86400' -d 0
-refused 'delay: nan is not' -d nan
-refused 'count: 0 is not a number from 1' -n 0
-refused 'count: -1 is not' -n -1
-refused 'sort: size is none; there are events, bytes, unread, lost, name and id' -s size
+refused "unexpected argument 'x'" x
+refused "delay: '0' is not a number of seconds from 0.1 to 86400" -d 0
+refused "delay: 'nan' is not" -d nan
+refused "count: '0' is not a number from 1" -n 0
+refused "count: '-1' is not" -n -1
+refused "sort: invalid key 'size'; use events, bytes, unread, lost, name or id" -s size
 TSCTRACE_PROVIDER=none run 1 top --once
-says "nobody holds channels here (\$TSCTRACE_PROVIDER is 'none')"
+says "no provider of channels (\$TSCTRACE_PROVIDER is 'none')"
 
 start_daemon
 run 0 top --once -d 0.1
@@ -117,7 +117,7 @@ on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
 }
 
 on_terminal 60 8 '1049h' p 'CPU 0' q -- -d 0.2
-grep -q 'lines more' "$work/screen" || fail "it does not say what has no room"
+grep -q 'more line' "$work/screen" || fail "it does not say what has no room"
 tr '\r' '\n' <"$work/screen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' |
 	awk 'length($0) > 60 { print; exit 1 }' ||
 	fail "lines are longer than the terminal is wide"
@@ -139,7 +139,7 @@ wait "$recorder" "$steady" "$filler" || true
 run 0 channel remove full
 kill "$daemon"
 wait "$daemon" || true
-until_in "$work/lines" 'nobody holds channels: load the module or start tsctraced'
+until_in "$work/lines" 'no provider of channels: load the module or start tsctraced'
 start_daemon
 until_in "$work/lines" '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
 kill -0 "$pid" || fail "it did not stay"

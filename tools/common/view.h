@@ -34,6 +34,12 @@ int view_missing(const char *verb, const struct tsct_trace *trace);
  */
 time_t view_second(__s64 ns, __s64 *ret_rest_ns);
 
+/* The plural ending of a noun: "" for one, else "s" */
+static inline const char *view_plural(__u64 nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 /* Prints untrusted text, with control characters escaped. */
 void view_print_plain(FILE *to, const char *text);
 

@@ -80,7 +80,7 @@ static int check_prerequisites(const struct record_options *o, char **ret_path)
 	if (record_dir_check(o->dir ? o->dir : name))
 		return EXIT_FAILED;
 	if (o->nr_events && kernel_source_ready(why, sizeof(why))) {
-		record_complain("kernel events: %s", why);
+		record_error("kernel events: %s", why);
 		return EXIT_FAILED;
 	}
 	return EXIT_DONE;
@@ -100,12 +100,12 @@ static void print_write_error(const struct record_session *s,
 {
 	/* The events are complete, but readers see a killed recorder's files. */
 	if (!tsct_writer_error(s->writer))
-		record_complain("%s: %s; all events are written, but the metadata"
+		record_error("%s: %s; all events are written, but the metadata"
 				" is incomplete: readers take the recorder for"
 				" killed, and merge needs --salvage; %s", s->dir,
 				strerror(-err), record_dir_fix(err));
 	else
-		record_complain("%s: %s; the recording ends here, the events"
+		record_error("%s: %s; the recording ends here, the events"
 				" written so far are readable; %s%s", s->dir,
 				strerror(-err), record_dir_fix(err),
 				child->running ? "; waiting for the command" : "");
@@ -146,7 +146,7 @@ static int run(struct record_session *s, struct record_child *child,
 	if (command) {
 		err = record_child_hold(child, path, command);
 		if (err) {
-			record_complain("%s: %s", command[0], strerror(-err));
+			record_error("%s: %s", command[0], strerror(-err));
 			return EXIT_FAILED;
 		}
 	}
@@ -158,7 +158,7 @@ static int run(struct record_session *s, struct record_child *child,
 		return finish(s, child, record_loop(s, child));
 	err = record_child_release(child);
 	if (err) {
-		record_complain("%s: %s; %s", command[0], strerror(-err),
+		record_error("%s: %s; %s", command[0], strerror(-err),
 				err == -ENOENT ? "check that its interpreter exists" :
 				"check the file");
 		record_session_undo(s);

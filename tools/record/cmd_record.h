@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "kernel_source.h"
+#include "tools/bpf/kernel_source.h"
 #include "lib/provider/server.h"
 #include "record_sync.h"
 #include "lib/provider/store.h"
@@ -237,7 +237,7 @@ extern const char *record_verb;		/* "record" or "snapshot", for messages */
 
 /* Prints "trace-ctl VERB: ..." and a newline on standard error. */
 __attribute__((format(printf, 1, 2)))
-void record_complain(const char *format, ...);
+void record_error(const char *format, ...);
 
 /* Duration of the recording in seconds */
 double record_figure_seconds(const struct record_session *s);

@@ -67,16 +67,16 @@ char *record_child_find(const char *name)
 		if (path)
 			return path;
 		if (!*name || err == ENOENT)
-			record_complain("%s: command not found; check its spelling and $PATH",
+			record_error("%s: command not found; check its spelling and $PATH",
 					*name ? name : "''");
 		else
-			record_complain("%s: %s; see 'ls -l'", name, strerror(err));
+			record_error("%s: %s; see 'ls -l'", name, strerror(err));
 		return NULL;
 	}
 	err = check_executable(name);
 	if (!err)
 		return strdup(name);
-	record_complain("%s: %s; %s", name, strerror(err),
+	record_error("%s: %s; %s", name, strerror(err),
 			err == EACCES ? "make it executable with 'chmod +x'" :
 			err == EISDIR ? "name a program in it" :
 			"check the path");

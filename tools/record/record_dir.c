@@ -21,7 +21,7 @@ static int check_empty(const char *dir)
 	int nr = 0;
 
 	if (!d) {
-		record_complain("%s: %s", dir, strerror(errno));
+		record_error("%s: %s", dir, strerror(errno));
 		return -errno;
 	}
 	while ((e = readdir(d)))
@@ -29,7 +29,7 @@ static int check_empty(const char *dir)
 	closedir(d);
 	if (!nr)
 		return 0;
-	record_complain("output directory %s is not empty; use a new one with -o",
+	record_error("output directory %s is not empty; use a new one with -o",
 			dir);
 	return -ENOTEMPTY;
 }
@@ -45,10 +45,10 @@ static int check_writable(const char *dir, const char *named)
 	if (!strcmp(dir, ".") && getcwd(here, sizeof(here)))
 		dir = here;
 	if (err == ENOENT)
-		record_complain("%s: directory %s does not exist; create it, or"
+		record_error("%s: directory %s does not exist; create it, or"
 				" use another with -o", named, dir);
 	else
-		record_complain("%s: cannot write to %s: %s; use another directory"
+		record_error("%s: cannot write to %s: %s; use another directory"
 				" with -o", named, dir, strerror(err));
 	return -err;
 }
@@ -72,19 +72,19 @@ int record_dir_check(const char *dir)
 
 	if (stat(dir, &st)) {
 		if (errno == ENOENT && !lstat(dir, &st)) {
-			record_complain("%s: dangling symbolic link; remove it, or"
+			record_error("%s: dangling symbolic link; remove it, or"
 					" use another directory with -o", dir);
 			return -ENOENT;
 		}
 		if (errno == ENOENT && *dir)
 			return check_parent(dir);
 		err = -errno;
-		record_complain("%s: %s; use another directory with -o",
+		record_error("%s: %s; use another directory with -o",
 				*dir ? dir : "''", strerror(-err));
 		return err;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		record_complain("%s: not a directory; use another with -o", dir);
+		record_error("%s: not a directory; use another with -o", dir);
 		return -ENOTDIR;
 	}
 	err = check_empty(dir);

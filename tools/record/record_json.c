@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What record says at the end, as JSON. */
+/* The summary of record as JSON */
 #include <stdio.h>
 #include <sys/wait.h>
 

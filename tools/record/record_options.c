@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* The command line of record */
+/* The command lines of record, and the file options of record and snapshot */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "lib/core/ring.h"
 #include "lib/client/channel_admin.h"
+#include "lib/core/ring.h"
 #include "lib/sync/fit.h"
+#include "tools/common/cmd.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
        KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_TIMEOUT, KEY_UNREAD };
@@ -192,7 +192,7 @@ static int check_name(const char *from, const char *name)
 {
 	if (*name != '.' && tsct_channel_name_valid(name))
 		return 0;
-	record_complain("%s: invalid channel name '%s'; use 1 to %d characters of"
+	record_error("%s: invalid channel name '%s'; use 1 to %d characters of"
 			" A-Z a-z 0-9 _ . -, not beginning with a dot", from,
 			name, TSCT_NAME_MAX - 1);
 	return -EINVAL;
@@ -211,14 +211,14 @@ static int check_channels(const struct record_options *o)
 			return -EINVAL;
 		for (j = 0; j < i; j++)
 			if (!strcmp(o->channels[i], o->channels[j])) {
-				record_complain("-c: %s is given twice; remove"
+				record_error("-c: %s is given twice; remove"
 						" one", o->channels[i]);
 				return -EINVAL;
 			}
 	}
 	if (o->nr_channels <= max)
 		return 0;
-	record_complain("-c: %u channels are too many for one recording; use up to"
+	record_error("-c: %u channels are too many for one recording; use up to"
 			" %u", o->nr_channels, max);
 	return -EINVAL;
 }
@@ -228,7 +228,7 @@ static int check_patterns(const struct record_options *o)
 	const char *env = o->command ? getenv("TSCTRACE_EVENTS") : NULL;
 
 	if (tsct_patterns_check(o->patterns ? o->patterns : env ? env : "")) {
-		record_complain("%s: invalid patterns '%s'; use event names with *"
+		record_error("%s: invalid patterns '%s'; use event names with *"
 				" and ?, separated by commas, a - in front to"
 				" disable: 'job_*,-job_poll'", o->patterns ?
 				"--events" : "$TSCTRACE_EVENTS", o->patterns ?
@@ -238,10 +238,10 @@ static int check_patterns(const struct record_options *o)
 	if (!o->patterns || (o->command && *o->patterns))
 		return 0;
 	if (o->command)
-		record_complain("--events: '' enables no events; name some, or"
+		record_error("--events: '' enables no events; name some, or"
 				" omit --events for all");
 	else
-		record_complain("--events needs a command to run; otherwise start"
+		record_error("--events needs a command to run; otherwise start"
 				" the programs with $TSCTRACE_EVENTS");
 	return -EINVAL;
 }
@@ -254,7 +254,7 @@ static int check_geometry(const struct record_options *o)
 
 	if (!tsct_geometry_check(record_policy(o), size, blocks))
 		return 0;
-	record_complain("invalid ring size: %u blocks of %u bytes; use powers of"
+	record_error("invalid ring size: %u blocks of %u bytes; use powers of"
 			" two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
 			" MiB in all", blocks, size, min);
 	return -EINVAL;
@@ -263,12 +263,12 @@ static int check_geometry(const struct record_options *o)
 static int check_sync(const struct record_options *o)
 {
 	if (o->sync_timeout_s && o->sync_mode != RECORD_SYNC_CLUSTER) {
-		record_complain("--sync-timeout needs --cluster");
+		record_error("--sync-timeout needs --cluster");
 		return -EINVAL;
 	}
 	if (!o->fit || o->sync_mode != RECORD_SYNC_OFF)
 		return 0;
-	record_complain("--fit %s: no sync samples with --no-cluster; remove one of"
+	record_error("--fit %s: no sync samples with --no-cluster; remove one of"
 			" the options", o->fit);
 	return -EINVAL;
 }
@@ -285,3 +285,78 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 {
 	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
 }
+
+#define EVERY_BITS_MAX	20
+
+/* Distinct from the keys of commands, which begin at 256 */
+enum { KEY_TIMESTAMPS = 4096, KEY_SYNC_EVERY, KEY_FSYNC };
+
+static const struct argp_option files_options[] = {
+	{ "timestamps", KEY_TIMESTAMPS, "KIND", 0, "set the time of events in the "
+	  "files: tsc (default): counter cycles; tsc/16, tsc/256: cycles without "
+	  "4 or 8 low bits; interpolated: cycles with extra low bits, distinct "
+	  "for each event; system: nanoseconds of system time; off: only the "
+	  "packet's time", 0 },
+	{ "sync-every", KEY_SYNC_EVERY, "2^N", 0, "begin a packet, with a full "
+	  "time stamp, after 2^N events, N up to 20 (default: after 64 KiB or a "
+	  "second)", 0 },
+	{ "fsync", KEY_FSYNC, "WHEN", 0, "force data to disk: never (default), at "
+	  "the end, or after each packet: never, end or packet", 0 },
+	{ 0 }
+};
+
+/* The index of @arg in @names. @choice: all names, for the message */
+static uint32_t parse_name(struct argp_state *state, const char *option,
+			   const char *arg, const char *const *names, uint32_t nr,
+			   const char *choice)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(arg, names[i]))
+			return i;
+	argp_error(state, "%s: invalid value '%s'; use %s", option, arg, choice);
+	return 0;
+}
+
+/* "2^10", or 1024 */
+static uint64_t parse_every(struct argp_state *state, const char *arg)
+{
+	const bool power = !strncmp(arg, "2^", 2);
+	const char *digits = power ? arg + 2 : arg;
+	const unsigned long max = power ? EVERY_BITS_MAX : 1UL << EVERY_BITS_MAX;
+	unsigned long n;
+	char *end;
+
+	n = strtoul(digits, &end, 10);
+	if (*digits < '0' || *digits > '9' || *end || n > max ||
+	    (!power && (!n || n & (n - 1))))
+		argp_error(state, "--sync-every: '%s' is not a power of two from"
+			   " 2^0 to 2^%u", arg, EVERY_BITS_MAX);
+	return power ? 1ULL << n : n;
+}
+
+static error_t parse_files_option(int key, char *arg, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+
+	switch (key) {
+	case KEY_TIMESTAMPS:
+		o->timestamps = parse_name(state, "--timestamps", arg,
+				tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
+				"tsc, tsc/16, tsc/256, interpolated, system or off");
+		break;
+	case KEY_SYNC_EVERY: o->sync_every = parse_every(state, arg); break;
+	case KEY_FSYNC:
+		o->fsync = parse_name(state, "--fsync", arg, tsct_fsync_names,
+				      TSCT_FSYNC_NR, "never, end or packet");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp record_files_argp = {
+	files_options, parse_files_option, NULL, NULL, NULL, NULL, NULL
+};

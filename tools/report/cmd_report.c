@@ -11,7 +11,8 @@
 #include "tools/common/cmd.h"
 #include "tools/common/filter_options.h"
 #include "tools/common/outcome.h"
-#include "tools/live/peers_view.h"
+#include "tools/common/control.h"
+
 #include "report.h"
 #include "tools/common/sync_read.h"
 
@@ -230,7 +231,7 @@ static int report_exchanges(const struct report_options *o)
 {
 	int ret, damaged = EXIT_DONE;
 	json_t *window = o->recording ? read_recording(o, &damaged) :
-		peers_ask("report", "exchanges");
+		control_call_json("report", "exchanges");
 
 	if (!window)
 		return EXIT_FAILED;
