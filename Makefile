@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-# What a user types. Each folder builds itself; objects go to build/.
+# The targets for users. Each folder builds itself; objects go to build/.
 #
 #   make            library, daemon, tools (user space)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
-#   make check      every test; installs what it needs (Debian, Ubuntu)
+#   make check      every test; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
-#   make fuzz       packets and recordings from outside, for SECONDS=1800
-#   make demo       record three machines that talk to each other, in guests
+#   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
+#   make demo       record three machines and their messages, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
 
-# The folders see paths as they are meant here. MAKEOVERRIDES, or they would
-# take the caller's own text. No $(abspath) for DESTDIR: it splits at blanks.
+# Paths are relative to this folder, so folders below get them as absolute ones.
+# MAKEOVERRIDES, or they would get the caller's text. No $(abspath) for DESTDIR:
+# it splits at blanks.
 ifneq ($(O),)
 override O := $(abspath $(O))
 export O
@@ -30,7 +31,7 @@ examples: lib
 module:
 	+$(MAKE) -C kmod
 
-# On all CPUs, if the user does not say how many
+# On all CPUs, unless the user gave -j
 all_cpus = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 deps:
@@ -72,9 +73,9 @@ check-service: deps
 demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
-# Who may not install what is missing measures what there is.
+# Without the right to install packages, it measures what is installed.
 bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge:
-	tests/deps.sh --bench || echo "going on with what is here" >&2
+	tests/deps.sh --bench || echo "continuing with the installed packages" >&2
 	+$(MAKE) all
 	tests/bench/run.sh $(filter-out bench,$(@:bench-%=%))
 bench-sim: all

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The system calls' names, for whoever builds ctf/syscalls.c. Included
-# behind the first target. One initialiser per x86-64 system call, from the
+# The system calls' names, for ctf/syscalls.c. Include it after the first
+# target. One initialiser per x86-64 system call, from the
 # distribution's own header: [0] = "read",
 $(O)/gen/syscalls.inc:
 	$(say) GEN $(@F)

@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --service] - see to it
-# that all that the build and the tests use is here
+# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --service] - install
+# the packages that the build and the tests use
 #
-# On Debian 12 or newer and on Ubuntu, what is missing is installed with
-# apt-get (as root, or by sudo). Elsewhere the list is printed, with what is
-# missing of it, and the exit status is 1. Quick when nothing is missing.
-# --debug-kernel adds what guest/debug_kernel.sh builds its kernel with, --fuzz
-# what the fuzzer is linked with, --browser what looks at pages of report, --service what
-# makes the service's container, --bench the tracer that is measured beside ours.
+# On Debian 12 or newer and on Ubuntu, missing packages are installed with
+# apt-get (as root, or by sudo). Elsewhere the list is printed, with the missing
+# ones, and the exit status is 1. Quick when nothing is missing.
+# --debug-kernel adds the packages that guest/debug_kernel.sh builds its kernel with,
+# --fuzz those for the fuzzer, --browser a browser for the pages of report, --service
+# those for the service's container, --bench LTTng, which is measured beside tsctrace.
 set -euo pipefail
 
-# package | what it brings that we look for | what for
-# Of packages with a slash between them, the first that is offered is taken.
-# A word with a slash is a file below /usr/include or, if absolute, itself (there
-# may be a * in it);
+# package | a file, library or command of it that shows its presence | reason
+# Of packages with a slash between them, the first available one is installed.
+# A word with a slash is a file below /usr/include or, if absolute, itself (with
+# a * as a wildcard);
 # a word that ends in .pc is a pkg-config name; any other is a command.
 table='
 gcc                  | gcc                 | C compiler
@@ -114,7 +114,7 @@ missing() {
 	done < <(rows)
 }
 
-# ID_LIKE covers what derives from them.
+# ID_LIKE covers derived distributions.
 can_install() {
 	command -v apt-get >/dev/null && [ -r /etc/os-release ] || return 1
 	(
@@ -170,7 +170,7 @@ mapfile -t packages < <(missing)
 [ ${#packages[@]} -gt 0 ] || exit 0
 if ! can_install; then
 	say "this system is neither Debian 12 or newer nor Ubuntu; please install"
-	say "what these packages bring (package | looked for | reason):"
+	say "the contents of these packages (package | looked for | reason):"
 	rows >&2
 	say "missing: ${packages[*]}"
 	exit 1

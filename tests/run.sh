@@ -8,22 +8,21 @@
 #
 # A suite is a folder beside this file. `unit` is build/tests/unit/check_*
 # (libcheck programs, built here), `guest` is guest/run.sh, any other consists
-# of its scripts t_*.sh. A program speaks TAP, or says it all by its exit status:
-# 0 passed, 77 skipped (the reason is its last line), else failed. One that
-# prints less TAP than it planned, exits otherwise than its results say, or
-# outlives its time limit (5 minutes, or `test-timeout: SECONDS` in a comment)
+# of its scripts t_*.sh. A program prints TAP, or its exit status is the result:
+# 0 passed, 77 skipped (its last line is the reason), else failed. A program that
+# prints less TAP than it planned, exits with a status that contradicts its results,
+# or exceeds its time limit (5 minutes, or `test-timeout: SECONDS` in a comment)
 # has failed. Whole outputs stay in build/test-log/, random seeds in its file
-# `seeds`. What failed is said once more at the end, with what the tests said
-# of it. The last line is always "N passed, N failed, N skipped"; the exit
+# `seeds`. The failures are printed once more at the end, with their output.
+# The last line is always "N passed, N failed, N skipped"; the exit
 # status is 0 if something passed and nothing failed. TEST=GLOB picks tests of
 # the guest suite.
 #
-# Programs run one after another, in the order of the suites. Before all others
-# come those of `unit`, and the scripts of any suite that say in a comment
-# `test-parallel: yes`: one on each CPU. So may run what mostly computes: no daemon,
-# no network, nothing that a busy CPU makes fail or that keeps several busy. Of these,
-# what says `test-seconds: N`, about how long it takes, begins first, the longest
-# ahead of all.
+# Programs run one after another, in the order of the suites. First, one on each CPU,
+# run those of `unit` and the scripts of any suite with `test-parallel: yes` in a
+# comment. A script may have it if it mostly computes: no daemon, no network, no
+# failure on a busy CPU, no use of several CPUs. The longest ones run first, by the
+# seconds in their comment `test-seconds: N`.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,14 +34,14 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=print_stacktra
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 passed=0 failed=0 skipped=0
-# Programs that run: by process, which leads a group
+# The running programs, by the process that leads their group
 declare -A running=() began=() limits=()
 declare -A suite_passed=() suite_failed=() suite_skipped=()
 trap 'for pid in "${!running[@]}"; do kill -- "-$pid" 2>/dev/null || true; done' EXIT
 skips='' failures=''
 
-# Counts a log, in which programs may have spoken one after another: "passed
-# failed skipped planned", planned -1 where it is no TAP
+# Counts the TAP of a log, maybe of several programs: "passed failed skipped
+# planned"; planned is -1 if there is no plan
 count_tap() {
 	awk '/^ok / { if ($0 ~ /# *[Ss][Kk][Ii][Pp]/) s++; else p++ }
 	     /^not ok / { f++ }
@@ -56,7 +55,7 @@ note_skips() {	# LABEL LOG
 		s|^1\.\.0.*SKIP:? ?(.*)|  $1: \1|Ip" "$2")$'\n'
 }
 
-# Turns one program's log and exit status into counts p, f, s and a verdict.
+# Sets the counts p, f, s from one program's log and exit status.
 judge() {	# LABEL LOG STATUS
 	local planned why=
 	read -r p f s planned < <(count_tap "$2")
@@ -80,12 +79,12 @@ judge() {	# LABEL LOG STATUS
 	[ -n "$why" ] || return 0
 	f=$((f + 1)) failures+="  $1: $why"$'\n'
 	echo "$1: $why"
-	# One that speaks no TAP says "FAILED" or ends with what is wrong.
+	# Without TAP, the error is a line "FAILED", or the end of the output.
 	[ "$planned" -ge 0 ] || failures+=$({ grep -a -m 1 -A 12 '^FAILED' "$2" ||
 		tail -n 12 "$2"; } | cut -c 1-300 | sed "s|^|  $1: |")$'\n'
 }
 
-# Each failure with the remarks next to it, which some tests make before it
+# Each failure with the comments next to it, which some tests print before it
 # and some after it
 note_failures() {	# LABEL LOG
 	failures+=$(grep -E -B 2 -A 10 '^not ok ' "$2" | grep -E '^(not ok|#|--)' |
@@ -104,16 +103,16 @@ launch() {	# LABEL COMMAND...; sets: pid
 	local log=$logs/$1.log label=$1
 	shift
 	mkdir -p "${log%/*}"
-	: >"$log"	# there before anybody follows it
-	# Into a file, not a pipe: what a program leaves running would keep a
-	# pipe open. `timeout` leads a process group, which goes with it.
+	: >"$log"	# exists before a reader follows it
+	# Into a file, not a pipe: a process that a program leaves behind would
+	# keep a pipe open. `timeout` leads a process group, which ends with it.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	running[$pid]=$label began[$pid]=$SECONDS limits[$pid]=$limit
 }
 
-# One that was killed by a signal while the shell was at something else: `wait -n`
-# does not know it any more, and `wait` does. Sets: ended, status
+# Finds a program that a signal killed while the shell was busy: `wait -n` does
+# not report it any more, and `wait` does. Sets: ended, status
 find_killed() {
 	for ended in "${!running[@]}"; do
 		kill -0 "$ended" 2>/dev/null || break
@@ -122,7 +121,7 @@ find_killed() {
 	wait "$ended" || status=$?
 }
 
-# Waits for one of them to end, and adds up what it said.
+# Waits for one program to end, and adds up its results.
 reap() {
 	local ended='' label suite log status=0 start limit p f s
 	wait -n -p ended "${!running[@]}" || status=$?
@@ -152,7 +151,7 @@ run_one() {	# LABEL COMMAND...
 	reap
 }
 
-number() {	# KEY FILE DEFAULT: what a comment in it says
+number() {	# KEY FILE DEFAULT: the number behind KEY in a comment
 	local found
 	found=$(sed -n "s/.*$1: *\([0-9][0-9]*\).*/\1/p;T;q" "$2")
 	echo "${found:-$3}"
@@ -165,10 +164,10 @@ is_chosen() { [ -z "$fast" ] || grep -q '^# test-fast: yes$' "$1"; }
 
 limit_of() { number test-timeout "$1" 300; }
 
-# Scripts say in their first line what runs them.
+# The interpreter, from the first line of a script
 script() { sed -n '1s/^#!//p' "$1"; }
 
-# Those of a suite that run beside others: "SECONDS SOURCE"
+# The parallel programs of a suite: "SECONDS SOURCE"
 list_parallel() {	# SUITE
 	local source
 	for source in "$here/$1"/{check_*.c,t_*.sh}; do
@@ -182,7 +181,7 @@ list_parallel() {	# SUITE
 	done
 }
 
-# One on each CPU, each alone with itself
+# Runs parallel programs, one on each CPU.
 run_parallel() {	# SUITE...
 	local suite source limit label pid
 	while read -r _ source; do
@@ -200,7 +199,7 @@ run_parallel() {	# SUITE...
 	done
 }
 
-# What has not run in parallel
+# Runs the programs of a suite that do not run in parallel.
 run_suite() {	# SUITE [KERNEL]...
 	local suite=$1 source limit
 	shift

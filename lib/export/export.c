@@ -55,7 +55,7 @@ static int list_nodes(struct tsct_export *x)
 	return 0;
 }
 
-/* How much there is to read, to tell how far it is: none of it need be true. */
+/* Sums file sizes, for the progress display; an estimate. */
 static void add_sizes(struct tsct_export *x)
 {
 	DIR *d = opendir(x->recording);
@@ -129,7 +129,7 @@ void tsct_export_free(struct tsct_export *x)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* A task that is switched to or from, and what it is called */
+/* Takes a thread's name from a sched_switch event. */
 static void learn_name(struct tsct_threads *threads, __u32 node,
 		       const struct tsct_trace_event *e, const char *tid_name,
 		       const char *comm_name)
@@ -253,7 +253,10 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	return err ? err : ret;
 }
 
-/* A FILE does not keep what went wrong: errno was 0 before it was written to. */
+/*
+ * A FILE does not keep its error number: errno was set to 0 before it was
+ * written to.
+ */
 static int file_error(const struct tsct_export *x)
 {
 	if (!x->file || !ferror_unlocked(x->file))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A table: a line for each event, a column for each name of a field. Quoted as
- * RFC 4180 says it; lines end as files here do.
+ * Exports a table: a line for each event, a column for each field name. Quoted
+ * as in RFC 4180, but lines end in \n.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct csv {
 	struct column **columns;
 	__u32 nr_columns, room;
 	__u32 **of;		/* column of each field, by definition */
-	struct tsct_value *row;	/* by column; field NULL: nothing there */
+	struct tsct_value *row;	/* by column; field NULL: empty cell */
 };
 
 struct column {
@@ -110,7 +110,10 @@ static bool is_fixed(const char *name)
 	return false;
 }
 
-/* Names are C identifiers: nothing to quote; a dot makes ours theirs. */
+/*
+ * Field names are C identifiers, so nothing is quoted; a dot marks our own
+ * columns.
+ */
 static void put_header(struct csv *c, FILE *to)
 {
 	const char *name;
@@ -161,7 +164,10 @@ static void free_csv(struct tsct_export *x)
 
 /* ---- rows -------------------------------------------------------------- */
 
-/* Nothing to quote: some readers drop blanks at ends, and an empty text is one. */
+/*
+ * True if the text needs no quotes: some readers strip blanks at the ends, and
+ * an empty text differs from an empty cell.
+ */
 static bool is_plain(const char *text, size_t len)
 {
 	size_t i;

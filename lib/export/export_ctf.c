@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * CTF 1.8 at 1 GHz: a file for each channel and CPU, packet by packet. Only a
- * packet of each is in memory. Files are opened for each packet: a descriptor
- * for every CPU and channel would run into the usual limit.
+ * Exports CTF 1.8 at 1 GHz: a file for each channel and CPU, packet by packet.
+ * Only one packet of each is in memory. Files are opened for each packet: a
+ * descriptor for every CPU and channel would exceed the usual limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +16,15 @@
 
 #define NS_PER_S	1000000000LL
 
-/* A packet is written when it holds this much; an event is below 64 KiB. */
+/*
+ * A packet is written when it holds this many bytes; an event has less than 64
+ * KiB.
+ */
 #define FULL	65536
 
 struct stream {
 	__u32 stream, cpu, node;
-	__u8 *packet;		/* NULL: nothing happened there */
+	__u8 *packet;		/* NULL: no event yet */
 	size_t len;
 	struct tsct_ctf_out_packet head;
 };
@@ -91,8 +94,8 @@ static int flush(const struct tsct_export *x, struct stream *s)
 }
 
 /*
- * The first packet is empty: readers count losses between packets, and so
- * count those before the first event as well.
+ * Begins a packet. The first one of a file is empty: readers count losses
+ * between packets, so they count those before the first event, too.
  */
 static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 		 __u64 discarded)
@@ -107,7 +110,7 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 	s->head = (struct tsct_ctf_out_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = s->node,
-		/* What was lost before the part that is wanted is not its loss. */
+		/* Events lost before the selected part do not count. */
 		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
 	memcpy(s->head.uuid, c->uuid, sizeof(c->uuid));
@@ -156,9 +159,14 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* ---- the whole --------------------------------------------------------- */
+/*
+ * ---- the trace ------------------------------------------------------------
+ */
 
-/* As the recorder said, or as is known where what is wanted ends */
+/*
+ * The recorder's total for the whole recording, or the loss so far if the
+ * selection ends earlier
+ */
 static __u64 lost_in_all(const struct tsct_export *x, const struct stream *s)
 {
 	__u64 lost = tsct_loss_total(&x->rec->streams[s->stream].loss[s->cpu]);
@@ -167,7 +175,7 @@ static __u64 lost_in_all(const struct tsct_export *x, const struct stream *s)
 		s->head.discarded : lost;
 }
 
-/* What no event followed is in a last packet. */
+/* Losses after the last event go into a last packet. */
 static int finish(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;
@@ -239,7 +247,7 @@ static int make_streams(const struct tsct_export *x, struct ctf *c)
 	return 0;
 }
 
-/* As RFC 4122 has random ones: an export is a trace of its own. */
+/* A random UUID by RFC 4122: an export is a trace of its own. */
 static int make_uuid(__u8 uuid[16])
 {
 	if (getrandom(uuid, 16, 0) != 16)
@@ -259,7 +267,7 @@ static int begin(struct tsct_export *x)
 	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0)
 		return -errno;
-	/* Small numbers, which also readers that hold them in doubles keep */
+	/* Small numbers, which readers that use doubles keep exactly */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
 	err = make_uuid(c->uuid);
 	return err ? err : make_streams(x, c);

@@ -21,7 +21,10 @@ struct tsct_ctf_out_event {
 	__u32 tid;
 } __attribute__((packed));
 
-/* The metadata. Times are ns since @offset_s, seconds since the epoch. */
+/*
+ * Writes the metadata. Times are ns since @offset_s, which is seconds since the
+ * Unix epoch.
+ */
 int tsct_ctf_meta(const struct tsct_export *x, const __u8 uuid[16],
 		  __s64 offset_s, FILE *to);
 

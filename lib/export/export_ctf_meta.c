@@ -49,7 +49,10 @@ static void put_range(FILE *to, const char *name, __s64 first, __s64 last)
 		fprintf(to, " ... %" PRId64, (int64_t)last);
 }
 
-/* Readers complain of numbers without a name: all have one. */
+/*
+ * Readers warn about enumeration values without a label, so all numbers have
+ * one.
+ */
 static void put_syscall_enum(__u32 type, FILE *to)
 {
 	const struct tsct_ctf_type *t = &tsct_ctf_types[type];
@@ -93,7 +96,7 @@ static bool has_syscall(const struct tsct_export *x, __u32 type)
 	return false;
 }
 
-/* One per integer type that is shown as a system call somewhere */
+/* One enumeration for each integer type that is shown as a system call */
 static void put_syscalls(const struct tsct_export *x, FILE *to)
 {
 	__u32 type;

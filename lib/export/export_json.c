@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chrome's trace events. Written one by one: only one of them is in memory.
- * A node is shown as a process, as recordings know threads only.
+ * Exports Chrome's trace events. They are written one by one, with only one in
+ * memory. A node is shown as a process, as recordings identify threads only.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,10 +17,10 @@
 #include "lib/query/json_value.h"
 #include "lib/query/value_text.h"
 
-/* What a double, and so many a reader, holds exactly */
+/* The largest integer that a double, and so many a reader, holds exactly */
 #define EXACT_MAX	(1LL << 53)
 
-/* Above all ids of threads: those of CPUs' idle ones, which are 0 */
+/* Above all thread ids: the idle threads of CPUs, whose id is 0 */
 #define IDLE_TID	(1LL << 22)
 
 struct json {
@@ -36,7 +36,10 @@ static json_t *text(const char *from)
 	return tsct_json_text(from, strlen(from));
 }
 
-/* What is drawn of a counter: numbers; the rest of its fields is told beside. */
+/*
+ * True for values drawn as a counter; the event's other fields become
+ * arguments.
+ */
 static bool is_number(const struct tsct_value *v)
 {
 	if (tsct_value_is_integer(v))
@@ -46,7 +49,7 @@ static bool is_number(const struct tsct_value *v)
 
 /* ---- writing ----------------------------------------------------------- */
 
-/* Microseconds, to the ns: more digits than a double has. */
+/* Writes microseconds with ns resolution: more digits than a double has. */
 static void put_time(struct tsct_export *x, __s64 ns)
 {
 	__u64 size;
@@ -58,7 +61,7 @@ static void put_time(struct tsct_export *x, __s64 ns)
 		(uint64_t)(size / 1000), (unsigned int)(size % 1000));
 }
 
-/* As text in own->out; its length, 0 if there is no memory */
+/* Formats as text in own->out. Returns its length, 0 if out of memory. */
 static size_t dump(struct json *own, const json_t *json, size_t flags)
 {
 	size_t len = json_dumpb(json, own->out, own->room, flags);
@@ -74,7 +77,7 @@ static size_t dump(struct json *own, const json_t *json, size_t flags)
 	return json_dumpb(json, own->out, own->room, flags);
 }
 
-/* Frees @json. */
+/* Writes and frees @json. */
 static int put(struct tsct_export *x, const __s64 *ns, json_t *json)
 {
 	struct json *own = x->own;
@@ -127,7 +130,7 @@ static int begin(struct tsct_export *x)
 	return err;
 }
 
-/* When it is there first, and when it is known better. */
+/* Called for a new thread, and again when its name becomes known. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 {
 	char title[TSCT_THREAD_TITLE_MAX];
@@ -143,7 +146,7 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* All fields, or those that are numbers, or those that are not */
+/* Selects all fields, the numeric ones, or the others. */
 enum which { ALL, NUMBERS, OTHERS };
 
 static json_t *fields(const struct tsct_export_event *ev, enum which which)
@@ -187,7 +190,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put(x, &ev->ns, json);
 }
 
-/* Those above what ends are in its way. */
+/* Closes the slices inside of the one that ends, so that they nest. */
 static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
 		   const char *phase, __u32 open)
 {
@@ -212,7 +215,7 @@ static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
-/* An arrow needs slices at its ends, if only for a moment. */
+/* An arrow needs slices at its ends, even of no length. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {
@@ -245,9 +248,9 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	}
 }
 
-/* ---- the rest ---------------------------------------------------------- */
+/* ---- begin and end ---------------------------------------------------- */
 
-/* Some names became known after the threads' last events. */
+/* Writes names that became known after the threads' last events. */
 static int put_late_names(struct tsct_export *x)
 {
 	__u32 i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * OTF2: a location for each thread, slices as regions that are entered and
- * left, counters as metrics, messages as those of MPI, which is what viewers
- * draw arrows of, and all else as regions of no length. Fields are attributes.
+ * Exports OTF2: a location for each thread, slices as regions with enter and
+ * leave, counters as metrics, messages as MPI messages, for which viewers draw
+ * arrows, and everything else as regions of no length. Fields are attributes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,9 @@
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 
-/* So many locations are written while they are read: 64 MiB of libotf2's memory */
+/*
+ * Locations that are written while events are read: 64 MiB of libotf2's memory
+ */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -44,10 +46,10 @@ OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
 
 int tsct_otf2_export_fail(struct tsct_export *x, int err)
 {
-	const int place = tsct_otf2_place(err);
+	const int place = tsct_otf2_error_of_place(err);
 
 	return place ? tsct_export_fail(x, place, "%s", "") :
-		tsct_export_fail(x, err, "%s", tsct_otf2_why());
+		tsct_export_fail(x, err, "%s", tsct_otf2_error_text());
 }
 
 static int fail(struct tsct_export *x, OTF2_ErrorCode code)
@@ -69,7 +71,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Bytes, and numbers of system calls that do not exist */
+	/* Bytes, and numbers without a system call */
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
@@ -93,7 +95,7 @@ static int add_attribute(struct tsct_export *x, __u32 number,
 		if (err)
 			return err;
 	} else {
-		/* All are at the beginning of the union. */
+		/* All members are at the beginning of the union. */
 		memcpy(&value, v->at, v->size);
 	}
 	return fail(x, OTF2_AttributeList_AddAttribute(o->attributes, number,
@@ -108,7 +110,7 @@ static int add_cpu(struct tsct_export *x, const struct tsct_export_event *ev)
 			TSCT_ATTRIBUTE_CPU, ev->e->cpu));
 }
 
-/* What an end of nothing was, which is shown as something else */
+/* Adds the kind of an orphaned begin or end, as it is shown as another one. */
 static int add_kind(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const char *kind = tsct_kind_names[ev->e->def->kind];
@@ -120,7 +122,7 @@ static int add_kind(struct tsct_export *x, const struct tsct_export_event *ev)
 			TSCT_ATTRIBUTE_KIND, ref));
 }
 
-/* For the event that is written next */
+/* Attributes of the next event */
 static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct otf2 *o = x->own;
@@ -158,7 +160,7 @@ static int leave(struct tsct_export *x, struct otf2_location *to,
 	});
 }
 
-/* Those above what ends are in its way. */
+/* Closes the slices inside of the one that ends, so that they nest. */
 static int write_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		       struct otf2_location *to)
 {
@@ -219,12 +221,14 @@ __u64 tsct_otf2_bytes(const struct tsct_trace_event *e)
 	return 0;
 }
 
-/* Between entering and leaving: the arrow, if both its ends are there */
+/* Writes the message between enter and leave, if both its ends are known. */
 static int write_message(struct tsct_export *x,
 			 const struct tsct_export_event *ev,
 			 struct otf2_location *to)
 {
-	/* Of several under way, viewers tell by it which is which. */
+	/*
+	 * Viewers tell messages between the same locations apart by their tag.
+	 */
 	const __u32 tag = ev->message ^ ev->message >> 32;
 	const struct otf2 *o = x->own;
 	struct otf2_peer peer;
@@ -307,8 +311,8 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	int err = 0;
 
 	if (ev->ns < 0)
-		return tsct_export_fail(x, -ERANGE, "an event is from before"
-					" 1970, which this format cannot say");
+		return tsct_export_fail(x, -ERANGE, "an event is before 1970,"
+					" which this format cannot represent");
 	if (!ev->thread->own)
 		err = add_location(x, ev->thread);
 	if (err)
@@ -319,7 +323,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
 }
 
-/* Its turn has come. */
+/* The location gets its writer. */
 static int begin_late(struct tsct_export *x, struct otf2_location *l)
 {
 	struct otf2 *o = x->own;
@@ -329,7 +333,7 @@ static int begin_late(struct tsct_export *x, struct otf2_location *l)
 	return err ? tsct_otf2_export_fail(x, err) : tsct_otf2_replay(x, l);
 }
 
-/* What is open at the end goes on until then. */
+/* Slices that are open at the end last until then. */
 static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
 	const struct tsct_thread *t = l->thread;
@@ -373,8 +377,8 @@ static int number_defs(struct tsct_export *x, struct otf2 *o)
 }
 
 /*
- * Libotf2 fills it with zeros for each location: no more than the longest
- * definition needs, which is that of who takes part in messages.
+ * libotf2 fills a chunk with zeros for each location: no larger than the
+ * longest definition, the group of locations that take part in messages.
  */
 static __u64 definition_chunk(const struct otf2 *o)
 {
@@ -394,8 +398,8 @@ static int begin(struct tsct_export *x)
 		return -ENOMEM;
 	o->first_ns = UINT64_MAX;
 	if (x->begin_ns < 0)
-		return tsct_export_fail(x, -ERANGE, "it begins before 1970,"
-					" which this format cannot say");
+		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
+					" which this format cannot represent");
 	errno = 0;
 	o->strings.spool = tsct_otf2_spool(x);
 	o->attributes = OTF2_AttributeList_New();
@@ -407,13 +411,13 @@ static int begin(struct tsct_export *x)
 		err = tsct_otf2_match(x);
 	if (err)
 		return err;
-	tsct_otf2_listen();
-	err = tsct_otf2_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
+	tsct_otf2_error_capture();
+	err = tsct_otf2_writer_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
 			       &o->writer);
 	return err ? tsct_otf2_export_fail(x, err) : 0;
 }
 
-/* Readers take an archive without a location for a broken one. */
+/* Readers reject an archive without a location. */
 static int add_any_location(struct tsct_export *x)
 {
 	const struct otf2 *o = x->own;
@@ -453,7 +457,7 @@ static int end(struct tsct_export *x)
 	if (!err)
 		err = tsct_otf2_define(x);
 	if (!err) {
-		err = tsct_otf2_finish(o->writer);
+		err = tsct_otf2_writer_finish(o->writer);
 		o->writer = NULL;
 	}
 	if (err == -EINTR)
@@ -468,7 +472,7 @@ static void free_otf2(struct tsct_export *x)
 
 	if (!o)
 		return;
-	tsct_otf2_abandon(o->writer);
+	tsct_otf2_writer_abandon(o->writer);
 	for (i = 0; i < o->nr_locations && o->locations; i++)
 		tsct_otf2_wait_free(&o->locations[i].wait);
 	if (o->waiting)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of an OTF2 export: all that is there once events are written.
- * Readers want strings before whatever names them: so all is gone through
- * twice, once to collect strings, once to write what has them.
+ * Definitions of an OTF2 export, written after all events. Readers need strings
+ * before definitions that use them: so two passes are made, one to collect
+ * strings, one to write the definitions.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #define NS_PER_S	1000000000ULL
 
-/* Where a number of OTF2's kinds is of no importance: the only ones */
+/* Numbers in OTF2's spaces of which we use one or two */
 enum { GROUP_ALL, GROUP_COMM };
 
 struct defining {
@@ -21,9 +21,9 @@ struct defining {
 	struct otf2 *o;
 	OTF2_GlobalDefWriter *to;
 	bool collecting;
-	__u32 *refs;		/* of strings, in the order of their use */
+	__u32 *refs;		/* numbers of strings, in the order of their use */
 	__u32 nr_refs, room, next;
-	int err;		/* the first; nothing is done after it */
+	int err;		/* the first error; nothing is done after it */
 };
 
 static void check(struct defining *d, OTF2_ErrorCode code)
@@ -77,7 +77,7 @@ static void define_clock(struct defining *d)
 			o->first_ns, o->last_ns - o->first_ns, o->first_ns));
 }
 
-/* A node is a process: recordings know threads only. */
+/* A node is a process: recordings identify threads only. */
 static void define_node(struct defining *d, __u32 node)
 {
 	__u32 name = string(d, d->x->nodes[node]), class = string(d, "node");
@@ -205,7 +205,7 @@ static void define_metric(struct defining *d, __u32 number)
 				OTF2_RECORDER_KIND_UNKNOWN));
 }
 
-/* All of them, by number */
+/* All locations, by number */
 static uint64_t *list_locations(struct defining *d)
 {
 	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));
@@ -280,9 +280,12 @@ static void define_strings(struct defining *d)
 	free(text);
 }
 
-/* ---- what is local to locations ---------------------------------------- */
+/* ---- local definitions of locations ------------------------------------ */
 
-/* Times are corrected already: the offset is none, its bound is ours. */
+/*
+ * Times are corrected already: the offset is 0, with the recording's bound as
+ * its deviation.
+ */
 static int define_offsets(struct tsct_export *x, __u64 location)
 {
 	const struct otf2 *o = x->own;
@@ -302,18 +305,20 @@ static int define_offsets(struct tsct_export *x, __u64 location)
 	return tsct_otf2_local_end(o->writer, to);
 }
 
-/* ---- the whole --------------------------------------------------------- */
+/* ---- properties, and both passes --------------------------------------- */
 
 static void set_property(struct defining *d, const char *name, __u64 value)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)value);
-	check(d, OTF2_Archive_SetProperty(tsct_otf2_archive(d->o->writer), name,
+	check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer), name,
 					  text, true));
 }
 
-/* So that whoever merges archives does not take a recording twice */
+/*
+ * Names the recordings, so that a merge of archives refuses the same one twice.
+ */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;
@@ -332,14 +337,14 @@ static void set_inputs(struct defining *d)
 				      number);
 	}
 	if (*list)
-		check(d, OTF2_Archive_SetProperty(tsct_otf2_archive(d->o->writer),
+		check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer),
 						  TSCT_OTF2_INPUTS, list, true));
 	free(list);
 }
 
 static void describe(struct defining *d)
 {
-	OTF2_Archive *archive = tsct_otf2_archive(d->o->writer);
+	OTF2_Archive *archive = tsct_otf2_writer_archive(d->o->writer);
 	struct tsct_export *x = d->x;
 
 	check(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));

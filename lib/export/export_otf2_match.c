@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A send has to name its receiver, which comes later: the recording is read
- * twice. What the first reading finds is in a file, for each end of a message, in
- * the order in which the second one meets them.
+ * A send must name its receiver, which comes later: the recording is read
+ * twice. The first pass writes to a file the peer of each message end, in the
+ * order in which the second pass meets them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "export_otf2.h"
 
-/* Sends that may be under way at one time */
+/* Sends that may wait for their receive at the same time */
 #define UNDER_WAY_MAX	(1U << 18)
 
 static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
@@ -70,7 +70,7 @@ static int look_ahead(struct tsct_export *x)
 	err = tsct_export_walk(x, trace, &threads, note);
 	tsct_trace_close(trace);
 	tsct_threads_free(&threads);
-	/* What this counted, the second reading counts again. */
+	/* The second pass counts these again. */
 	x->orphans = x->cuts = 0;
 	o->nr_expected = o->nr_locations;
 	o->nr_locations = 0;
@@ -93,7 +93,7 @@ int tsct_otf2_match(struct tsct_export *x)
 	o->messages = &messages;
 	err = look_ahead(x);
 	tsct_message_match_free(&messages);
-	/* Who waits in vain at the end may be beyond what was written. */
+	/* Sends without a receive at the end of the file were not written. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events of a location on their way to libotf2. That has a chunk of memory for each
- * location that is being written, and looks through all of them for each one that is
- * begun or ended: some may be written at one time, of all others the events wait in a
- * file, and are written one location after another at the end.
+ * Passes events of a location to libotf2, which has a chunk of memory for each
+ * location being written, and searches all of them for each one that is begun
+ * or ended. So only some are written at a time; the events of all others wait
+ * in a file, and are written one location after another at the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,10 @@
 #include "lib/otf2/otf2_error.h"
 #include "lib/ctf/pread_all.h"
 
-/* As much is in memory of all that wait; of one no less than any event takes */
+/*
+ * Memory for all waiting events; for one location, no less than the largest
+ * event
+ */
 #define WAITING_MAX	(16U << 20)
 #define WAIT_FIRST	256U
 #define WAIT_MIN	1024U
@@ -32,7 +35,7 @@ struct sample {
 	OTF2_MetricValue value;
 } __attribute__((packed));
 
-/* In the file; attributes and samples follow. */
+/* In the file; attributes and values follow. */
 struct waiting {
 	__u64 ns, bytes;
 	__u32 ref, tag;
@@ -116,7 +119,7 @@ static int put_away(struct tsct_export *x, struct otf2_wait *w)
 	return err;
 }
 
-/* The more locations wait, the less of each is in memory. */
+/* The more locations wait, the less memory each has. */
 static __u32 most_of(const struct otf2 *o)
 {
 	const __u32 most = WAITING_MAX / o->nr_locations;
@@ -150,7 +153,7 @@ static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
 	return 0;
 }
 
-/* As libotf2 does, it takes the attributes out of their list. */
+/* As libotf2 does, it empties the list of attributes. */
 static __u8 take_attributes(OTF2_AttributeList *from, struct attribute *to)
 {
 	OTF2_AttributeValue value;
@@ -196,7 +199,10 @@ int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 
 /* ---- out of the file ----------------------------------------------------- */
 
-/* One event of @text, which is as it was put there; *at goes behind it. */
+/*
+ * Replays one event of @text, which is as it was written there; *at advances
+ * past it.
+ */
 static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,
 		      const __u8 **at)
 {

@@ -7,7 +7,7 @@
 #include "export_otf2.h"
 #include "lib/core/utf8.h"
 
-/* What is remembered, to be defined once only */
+/* Strings that are remembered, so that each is defined once */
 #define HASH		65536
 #define BYTES_MAX	(8U << 20)
 
@@ -17,7 +17,7 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 	char name[4096];
 	FILE *file;
 
-	/* Not all file systems can do that. */
+	/* Not all file systems support this. */
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
 		snprintf(name, sizeof(name), "%s/.spool-XXXXXX", x->dir);
 		fd = mkostemp(name, O_CLOEXEC);

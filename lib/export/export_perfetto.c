@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Perfetto's own format: packets of export_perfetto.proto, one after another.
- * A node is shown as a process, as recordings know threads only. Names are
- * sent once, in the packet that needs them first.
+ * Exports Perfetto's own format: a sequence of packets of
+ * export_perfetto.proto. A node is shown as a process, as recordings identify
+ * threads only. Names are written once, in the first packet that needs them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,9 @@ static void set_name(name *n, __u64 iid, const char *text)
 	n->name = (char *)text;
 }
 
-/* Names of the event and its fields, with the first packet that has them */
+/*
+ * Adds the names of the event and its fields to the first packet that has them.
+ */
 static void name_def(struct tsct_export *x, __u32 def,
 		     TsctPerfetto__InternedData *interned, name **event_name)
 {
@@ -50,7 +52,7 @@ static void name_def(struct tsct_export *x, __u32 def,
 	interned->debug_annotation_names = p->field_names;
 }
 
-/* Event @def on the thread, with the notes that were made */
+/* Writes event @def on the thread, with the current annotations. */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     __u32 def, TsctPerfetto__TrackEvent *event)
 {
@@ -97,7 +99,7 @@ static int put_on_thread(struct tsct_export *x,
 	return put_event(x, ev, def, &event);
 }
 
-/* Those above what ends are in its way. */
+/* Closes the slices inside of the one that ends, so that they nest. */
 static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
 		   __u32 open, TsctPerfetto__TrackEvent__Type type)
 {
@@ -158,7 +160,9 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put_event(x, ev, ev->def, &event);
 }
 
-/* A track for each number; all fields as they are go with the first. */
+/*
+ * Writes a track for each number; all fields go with the first as annotations.
+ */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const __u32 numbers = nr_numbers(ev->e);
@@ -185,7 +189,7 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- the format -------------------------------------------------------- */
 
-/* Names of channels, and of what we add to all events */
+/* Writes the names of channels, and of our own annotations. */
 static int put_names(struct tsct_export *x)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
@@ -224,8 +228,8 @@ static int begin(struct tsct_export *x)
 	if (!p->named || !p->counted)
 		return -ENOMEM;
 	if (x->begin_ns < 0)
-		return tsct_export_fail(x, -ERANGE, "it begins before 1970,"
-					" which this format cannot say");
+		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
+					" which this format cannot represent");
 	err = tsct_pf_put_clock(x);
 	if (!err)
 		err = put_names(x);
@@ -251,7 +255,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err ? err : put_on_thread(x, ev, ev->def, type);
 }
 
-/* What is missing is said where a viewer shows it: at the end. */
+/* Losses are shown where a viewer can: at the end. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -283,7 +287,7 @@ static int end(struct tsct_export *x)
 	__u32 i;
 	int err = 0;
 
-	/* Some names became known after the threads' last events. */
+	/* Writes names that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
 			err = tsct_pf_put_thread(x, x->threads.all[i]);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* What export_perfetto*.c share. */
+/* State shared by the files export_perfetto*.c. */
 #ifndef TSCT_EXPORT_PERFETTO_H
 #define TSCT_EXPORT_PERFETTO_H
 
 #include "export.h"
 #include "export_perfetto.pb-c.h"
 
-/* Its flags of packets: what was interned before is void, or needed. */
+/* Perfetto's sequence flags: interned data was cleared, is needed. */
 #define STATE_CLEARED	1
 #define STATE_NEEDED	2
 
-/* Tracks: numbers that cannot meet */
+/* Number ranges of tracks, which do not overlap */
 #define TRACK_THREAD	(1ULL << 60)
 #define TRACK_COUNTER	(2ULL << 60)
 #define TRACK_NODE	(3ULL << 60)
 #define TRACK_LOST	(4ULL << 60)
 
-/* Names of fields: those of all definitions, then ours */
+/* Numbers of field names: those of all definitions, then our own */
 #define FIELD_BITS	5
 _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 
@@ -24,7 +24,7 @@ typedef TsctPerfetto__TracePacket packet;
 typedef TsctPerfetto__DebugAnnotation annotation;
 typedef TsctPerfetto__InternedName name;
 
-/* Its types of events, in fewer words */
+/* Short names for Perfetto's types of track events */
 #define SLICE_BEGIN	TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
 #define SLICE_END	TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END
 #define INSTANT		TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT
@@ -35,7 +35,7 @@ struct perfetto {
 	size_t room;
 	bool *named;		/* by definition */
 	bool *counted;		/* by definition, for each node: has tracks */
-	/* What the packet being made consists of */
+	/* Parts of the current packet */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
 	char *texts[TSCT_FIELDS_MAX + 2];
@@ -49,7 +49,7 @@ static inline __u64 field_name(__u32 def, __u32 field)
 	return ((__u64)def << FIELD_BITS | field) + 1;
 }
 
-/* Ours, which no field can have */
+/* Field numbers of our own, which no definition uses */
 static inline __u64 cpu_name(const struct tsct_export *x)
 {
 	return field_name(x->nr_defs, 0);
@@ -67,7 +67,10 @@ static inline __u64 counter_track(__u32 node, __u32 def, __u32 field)
 
 /* ---- export_perfetto_tracks.c ------------------------------------------- */
 
-/* One packet into x->file; the first of all: what clock times are of */
+/*
+ * Appends one packet to x->file; put_clock writes the first one, which defines
+ * the clock of all times.
+ */
 int tsct_pf_put(struct tsct_export *x, packet *one);
 int tsct_pf_put_clock(struct tsct_export *x);
 
@@ -75,20 +78,23 @@ int tsct_pf_put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
 		      TsctPerfetto__TrackDescriptor *track);
 int tsct_pf_put_node(struct tsct_export *x, __u32 node);
 
-/* When it is there first, and when its name is known better */
+/* Call it for a new thread, and again when its name becomes known. */
 int tsct_pf_put_thread(struct tsct_export *x, struct tsct_thread *thread);
 
-/* @only: the event has no other number than this field. */
+/* @only: the event's only numeric field is this one. */
 int tsct_pf_put_counter_track(struct tsct_export *x,
 			      const struct tsct_export_event *ev, __u32 field,
 			      bool only);
 
-/* Text as UTF-8, malloc'ed */
+/* A copy as UTF-8, malloc'ed */
 char *tsct_pf_clean(const char *text, size_t len);
 
 /* ---- export_perfetto_notes.c -------------------------------------------- */
 
-/* Fields as annotations of the packet being made; and no more of them */
+/*
+ * note_fields adds fields as annotations to the current packet; drop_notes
+ * frees them.
+ */
 int tsct_pf_note_fields(struct tsct_export *x,
 			const struct tsct_export_event *ev);
 void tsct_pf_drop_notes(struct perfetto *p);

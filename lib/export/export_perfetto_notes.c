@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Fields for Perfetto: annotations of an event */
+/* Event fields as Perfetto annotations */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ void tsct_pf_drop_notes(struct perfetto *p)
 		free(p->texts[--p->nr_notes]);
 }
 
-/* The text goes with the note. */
+/* Sets a string value; the annotation owns the text. */
 static int set_text(struct perfetto *p, annotation *note, char *text)
 {
 	p->texts[note - p->notes] = text;
@@ -58,7 +58,7 @@ static int set_integer(struct perfetto *p, annotation *note,
 		note->has_int_value = 1;
 		note->int_value = value;
 	} else if (v->field->format == TSCT_FORMAT_HEX) {
-		note->has_pointer_value = 1;	/* is shown so */
+		note->has_pointer_value = 1;	/* is shown in hexadecimal */
 		note->pointer_value = value;
 	} else {
 		note->has_uint_value = 1;

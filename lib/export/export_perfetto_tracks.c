@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Packets for Perfetto, and the tracks that events are on */
+/* Perfetto packets, and the tracks of events */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define SEQUENCE	1
 
-/* Its clocks: all times are of CLOCK_REALTIME. */
+/* A clock number of Perfetto's: all times are of CLOCK_REALTIME. */
 #define CLOCK_REAL	1
 
 /* ---- packets ----------------------------------------------------------- */
@@ -38,7 +38,7 @@ int tsct_pf_put(struct tsct_export *x, packet *one)
 	return 0;
 }
 
-/* The first packet: nothing was before it, and what clock times are of. */
+/* The first packet: clears the state, and defines the clock. */
 int tsct_pf_put_clock(struct tsct_export *x)
 {
 	TsctPerfetto__ClockSnapshot__Clock real =
@@ -109,7 +109,9 @@ int tsct_pf_put_node(struct tsct_export *x, __u32 node)
 	return err;
 }
 
-/* Idle threads all have the same id: to Perfetto they are no threads. */
+/*
+ * Idle threads all have the same id: Perfetto does not accept them as threads.
+ */
 int tsct_pf_put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	TsctPerfetto__TrackDescriptor track =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Definitions as exporters need them, and which events are wanted. */
+/* Prepares definitions for formats, and selects events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-/* Those of one name */
+/* Pairs the definitions of one name. */
 static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
 		    __u32 nr)
 {
@@ -101,7 +101,7 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind)
 	return false;
 }
 
-/* ---- what is wanted ---------------------------------------------------- */
+/* ---- selection --------------------------------------------------------- */
 
 bool tsct_export_is_selected(const struct tsct_export *x,
 			     const struct tsct_export_event *ev)

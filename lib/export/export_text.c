@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* What `trace-ctl dump --utc` prints */
+/* The output of `trace-ctl dump --utc` */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "export.h"
 #include "lib/query/event_text.h"
 
-#define CHUNK	65536	/* lines are written together */
+#define CHUNK	65536	/* lines are written in chunks of this size */
 
 static int begin(struct tsct_export *x)
 {

@@ -9,7 +9,10 @@
 #include "merge_walk.h"
 #include "merge_private.h"
 
-/* ---- what is said ------------------------------------------------------------- */
+/*
+ * ---- errors and remarks
+ * --------------------------------------------------------
+ */
 
 int merge_fail(struct tsct_merge *m, int err, const char *format, ...)
 {
@@ -43,7 +46,10 @@ void merge_note(struct tsct_merge *m, const char *format, ...)
 
 /* ---- the result's clock --------------------------------------------------------- */
 
-/* Where the counter's next epoch begins, times may be earlier ones. */
+/*
+ * The first global tick. Times may decrease where the counter's next epoch
+ * begins.
+ */
 static __u64 first_global(const struct merge_in *in)
 {
 	__u64 first = merge_global(in, in->begin), at;
@@ -73,7 +79,10 @@ static void find_span(struct tsct_merge *m)
 	}
 }
 
-/* A second of them begins where one of the Unix epoch does. */
+/*
+ * Sets the result's clock so that its seconds begin with those of the Unix
+ * epoch.
+ */
 static void tie(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
@@ -134,7 +143,7 @@ int merge_make_clock(struct tsct_merge *m)
 
 	find_span(m);
 	tie(m);
-	/* Nobody could read it then. */
+	/* The metadata of such a result would be rejected. */
 	if (r->end < r->begin || tsct_clock_params_check(&r->real, r->source))
 		return merge_fail(m, -EINVAL, "their times are too far apart, or"
 				  " too late, for one recording");
@@ -176,7 +185,7 @@ void tsct_merge_free(struct tsct_merge *m)
 
 /* ---- the result --------------------------------------------------------------------- */
 
-/* An event that was put later is off by as much more. */
+/* Adds the largest monotonic fixup to each node's bounds. */
 static void widen(struct tsct_merge *m)
 {
 	struct tsct_recorded_correction *c;
@@ -193,7 +202,7 @@ static void widen(struct tsct_merge *m)
 	}
 }
 
-/* The worst of all nodes is what other readers are told. */
+/* The clock that other readers see has the largest bound of all nodes. */
 static void bound_clock(struct tsct_merge *m)
 {
 	const struct tsct_recorded_correction *c;
@@ -249,7 +258,10 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 	return write_metadata(m, dirfd);
 }
 
-/* ---- what it is ------------------------------------------------------------------------ */
+/*
+ * ---- results
+ * -------------------------------------------------------------------
+ */
 
 const char *tsct_merge_why(const struct tsct_merge *m)
 {

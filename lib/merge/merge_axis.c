@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What all nodes are brought to, and what global ticks are made of it. */
+/* The axis that all nodes are mapped to, and its fraction of global ticks. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -13,7 +13,7 @@ double merge_axis_ns(const struct merge_axis *axis)
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
 
-/* What no counter counts comes of what no node says: any value will do. */
+/* Rounds down. Counters that no node has reported may give any value. */
 __s64 merge_whole(double value)
 {
 	return value > -9e18 && value < 9e18 ? (__s64)value : 0;
@@ -43,14 +43,17 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		    frac_ns / merge_axis_ns(axis));
 }
 
-/* Cluster time of a count, rounded down */
+/* Cluster time of an axis count, rounded down */
 static __s64 time_of(const struct merge_axis *axis, __u64 count)
 {
 	return axis->base_ns +
 		tsct_cycles_ns(axis->mult, (__s64)(count - axis->base));
 }
 
-/* ---- merged ones ------------------------------------------------------------ */
+/*
+ * ---- merged inputs
+ * ------------------------------------------------------------
+ */
 
 static struct merge_axis axis_of(const struct tsct_recorded_timeline *t)
 {
@@ -83,7 +86,10 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 		is_same_axis(&axis, &m->axis);
 }
 
-/* remote + (tick - global) * den / num, and what is left of a count */
+/*
+ * Inverts an axis: remote + (tick - global) * den / num, with the fraction of a
+ * count
+ */
 static void take_back(const struct tsct_axis *frame, __u64 tick,
 		      struct merge_place *place)
 {
@@ -164,7 +170,7 @@ static bool take_masters(struct tsct_merge *m)
 	return false;
 }
 
-/* His line, as he told it to a child of his */
+/* Takes the master's clock params as it sent them to a child. */
 static bool take_told(struct tsct_merge *m)
 {
 	const struct tsct_remote_params *line;
@@ -186,7 +192,10 @@ static bool take_told(struct tsct_merge *m)
 	return false;
 }
 
-/* Nobody knows his counter: ns, from about the time on that somebody told */
+/*
+ * The master's counter is unknown: uses ns of cluster time, from about the
+ * first report on.
+ */
 static void take_ns(struct tsct_merge *m)
 {
 	const struct tsct_series *s;
@@ -205,7 +214,10 @@ static void take_ns(struct tsct_merge *m)
 	}
 }
 
-/* ---- the frame ---------------------------------------------------------------- */
+/*
+ * ---- global ticks
+ * -------------------------------------------------------------
+ */
 
 static __u64 wanted_hz(const struct tsct_merge *m)
 {
@@ -249,8 +261,9 @@ static __s64 real_ns(const struct merge_in *in, __u64 stamp)
 }
 
 /*
- * The run lasts as long as the master's wall clock says, in all he recorded. Of less
- * than a second, whole nanoseconds would make too coarse a rate for others' events.
+ * The run lasts as long as on the master's wall clock, over its whole
+ * recording. For a recording of less than a second, whole nanoseconds would
+ * make too coarse a rate for the events of others.
  */
 static int frame_by_master(struct tsct_merge *m)
 {
@@ -277,7 +290,7 @@ static int frame_by_master(struct tsct_merge *m)
 			      (__u64)real_ns(last, end), 0, wanted_hz(m));
 }
 
-/* Or as cluster time has it */
+/* Uses the rate of cluster time instead. */
 static int frame_by_line(struct tsct_merge *m)
 {
 	const struct merge_axis *axis = &m->axis;
@@ -304,7 +317,7 @@ static int take_merged(struct tsct_merge *m, const struct merge_in *in)
 	return 0;
 }
 
-/* Each node has a frame of its own then; this one is for who asks for its hz. */
+/* Each node has an axis of its own then; this one only provides hz. */
 static int find_own(struct tsct_merge *m)
 {
 	const struct merge_in *in = find_merged(m);

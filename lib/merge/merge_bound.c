@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far the times of a node may be off, over time. The correction is a curve
- * through estimates; at a point its bound is that of an estimate made for this very
- * point, and what the curve is away from it. What the bound does between two points
- * is looked at in their middle, too.
+ * The bound of a node's times over time. The mapping is a curve through
+ * estimates; its bound at a point is that of an estimate made for this very
+ * point, plus the distance of the curve from it. The middle between two points
+ * is checked in the same way.
  */
 #include <math.h>
 
@@ -15,12 +15,18 @@
 
 static __u64 round_up(double ns)
 {
-	/* A whole tick is the earlier one, and lines are off by a tenth of a ns. */
+	/*
+	 * Rounding down to a tick costs one, and the mapping's lines are within
+	 * 0.1 ns.
+	 */
 	ns = ceil(ns + 0.1) + 1;
 	return ns < 9e18 ? (__u64)ns : INT64_MAX;
 }
 
-/* What the clock says of itself, and how far from it the straight line is */
+/*
+ * The clock's own bound, plus the distance of the recording's straight clock
+ * from it
+ */
 static double own_ns(const struct merge_in *in, __u64 local)
 {
 	const struct tsct_clock_params *real = &in->told.rec->real;
@@ -28,7 +34,7 @@ static double own_ns(const struct merge_in *in, __u64 local)
 				     1000000000 / in->frame.hz);
 	const double off = fabs((double)((tsct_s128)now_ns - tsct_clock_params_ns(real, local)));
 
-	/* Each of them was cut to a whole one. */
+	/* Each of them was rounded down. */
 	return (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
 		(off > 1 ? off - 1 : 0);
 }
@@ -66,7 +72,10 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/* ---- all of them -------------------------------------------------------------------- */
+/*
+ * ---- all points
+ * ---------------------------------------------------------------------
+ */
 
 static __u32 count_points(const struct merge_in *in)
 {
@@ -88,8 +97,9 @@ static void widen(struct tsct_recorded_bound *b, double ns)
 }
 
 /*
- * Where the counter began anew, its next epoch's function may put a moment before the
- * last one of the epoch before. No event is: as they go on no earlier, so do these.
+ * Raises points that are before the last one of the epoch before: where the
+ * counter began anew, the next epoch's function may give such times. Events are
+ * raised likewise.
  */
 static void order(struct tsct_recorded_correction *c)
 {
@@ -106,7 +116,7 @@ static void order(struct tsct_recorded_correction *c)
 	}
 }
 
-/* Root mean square of what it is at all points */
+/* Stores the root mean square over all points. */
 static void tell_residual(struct tsct_recorded_correction *c, double sum, __u32 nr)
 {
 	const double ps = nr ? round(sqrt(sum / nr) * 1e3) : 0;
@@ -145,7 +155,7 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
-/* Of the kinds that auto chose, the one of the first; where they differ, auto */
+/* The kind of the first fit that auto chose; auto, if others differ */
 static void name_fit(struct tsct_recorded_correction *c, enum tsct_fit_kind kind,
 		     bool first)
 {
@@ -157,7 +167,10 @@ static void name_fit(struct tsct_recorded_correction *c, enum tsct_fit_kind kind
 		strcpy(c->fit, tsct_fit_name(TSCT_FIT_AUTO));
 }
 
-/* Of long ones each fit took a part: so all were taken, but who was dropped differs. */
+/*
+ * With long recordings, each fit used a part of the samples: the counts are of
+ * all fits, whose dropped samples may differ.
+ */
 static void count_samples(const struct merge_in *in,
 			  struct tsct_recorded_correction *c)
 {
@@ -183,7 +196,10 @@ static void count_samples(const struct merge_in *in,
 	}
 }
 
-/* They were told; a tick of another frame may be cut once more. */
+/*
+ * Copies the bounds of a merged input, with a tick more if its axis is another
+ * one.
+ */
 static void carry(const struct tsct_merge *m, const struct merge_in *in,
 		  const struct tsct_recorded_correction *from,
 		  struct tsct_recorded_correction *c)
@@ -247,7 +263,7 @@ int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 	return err ? fail(m, in, err) : 0;
 }
 
-/* A recording that goes on has more than when its end was looked for. */
+/* Extends the bounds of a recording that grew since its end was searched. */
 int merge_bounds_again(struct tsct_merge *m)
 {
 	struct merge_in *in;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages know something that samples do not: none is received before it was sent.
- * Where a path delays one way by more than the other, a fit is off by half of that, and
- * no sample tells; a message that is faster than that does. So where some would be
- * received too early, by no more than the bounds, nodes are put later or earlier as a
- * whole, within their bounds. Those grow by as much: they were for the fit.
+ * Shifts nodes by their messages. No message is received before it was sent,
+ * which samples do not show: where a path delays one direction more, a fit is
+ * off by half of the difference, and only a message that is faster shows it. So
+ * where messages are received too early, by no more than the bounds, nodes are
+ * shifted later or earlier as a whole, within their bounds. The bounds grow by
+ * the shifts, as they were made for the fit.
  */
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@
 #include "merge_walk.h"
 #include "merge_private.h"
 
-/* By definition, linear and spline are what they are. */
+/* linear and spline are never shifted, by definition. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 {
 	return !m->options.as_fitted && !in->told.rec->merged &&
@@ -30,7 +31,7 @@ static bool may_any(const struct tsct_merge *m)
 	return false;
 }
 
-/* Where it is least: there a node that goes further is wrong, whatever messages say. */
+/* The smallest bound: a larger shift would contradict samples there. */
 static __s64 limit_of(const struct tsct_recorded_correction *c)
 {
 	__u64 least = (1ULL << 60) - 1;
@@ -42,7 +43,10 @@ static __s64 limit_of(const struct tsct_recorded_correction *c)
 	return (__s64)least;
 }
 
-/* ---- who is one node ------------------------------------------------------------- */
+/*
+ * ---- nodes with several recordings
+ * ------------------------------------------------
+ */
 
 static int by_number(const void *a, const void *b, void *nodes)
 {
@@ -55,8 +59,9 @@ static int by_number(const void *a, const void *b, void *nodes)
 }
 
 /*
- * Two recordings of a node have one counter: the first one's place in the result is
- * that of all. @who: of each node, which; @sorted: room for as many
+ * Two recordings of a node have one counter, so they share the first one's
+ * place.
+ * @who: for each node, its first place; @sorted: scratch, as large
  */
 static void find_twins(const struct tsct_recording *r, __u32 *who, __u32 *sorted)
 {
@@ -71,9 +76,12 @@ static void find_twins(const struct tsct_recording *r, __u32 *who, __u32 *sorted
 			who[sorted[i]] = who[sorted[i - 1]];
 }
 
-/* ---- what is asked ---------------------------------------------------------------- */
+/*
+ * ---- limits
+ * -----------------------------------------------------------------------
+ */
 
-/* If one recording of it may not, no other one does. */
+/* If one recording of a node may not be shifted, none of them is. */
 static void set_limits(const struct tsct_merge *m, const __u32 *who,
 		       struct tsct_shift *node)
 {
@@ -109,9 +117,15 @@ static __u32 list_latencies(const struct tsct_message_stats *seen,
 	return nr;
 }
 
-/* ---- putting it there ----------------------------------------------------------- */
+/*
+ * ---- shifting
+ * ---------------------------------------------------------------------
+ */
 
-/* In whole global ticks, all of its segments: what is between its events stays. */
+/*
+ * Shifts all segments of an input by whole global ticks, which keeps its
+ * intervals.
+ */
 static int shift_input(struct tsct_merge *m, struct merge_in *in, __s64 ns)
 {
 	const __s64 ticks = (__s64)((tsct_s128)ns * m->frame.hz / 1000000000);
@@ -173,7 +187,10 @@ static int look(struct tsct_merge *m, const struct tsct_message_stats *seen)
 	return err;
 }
 
-/* Where one is off by more than the bounds, one of those is wrong, or a number is. */
+/*
+ * With a violation beyond the bounds, a bound or a number is wrong: nothing is
+ * shifted.
+ */
 static int follow(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	const char *why = seen->all.beyond ? "some by more than the bounds" :
@@ -214,7 +231,7 @@ static int count(struct tsct_merge *m, struct tsct_message_stats *seen)
 	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
 }
 
-/* What was counted holds where all is fine: bounds, which may grow, do not matter. */
+/* Counts stay valid if nothing is shifted, as they do not depend on bounds. */
 int merge_cause(struct tsct_merge *m)
 {
 	struct tsct_message_stats seen = { 0 };

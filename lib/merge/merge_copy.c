@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events, file by file: read, put at their global ticks, written. Files have nothing
- * to do with each other, so any number of threads take the next one that is left.
+ * Copies events, file by file, at their global ticks. Files are independent, so
+ * any number of threads take the next one.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -13,16 +13,16 @@
 struct work {
 	struct tsct_merge *m;
 	int dirfd;
-	unsigned int next;	/* file, taken by adding to it */
+	unsigned int next;	/* the next file, taken by an atomic increment */
 };
 
 struct copy {
 	struct work *w;
 	struct tsct_merge_reader r;
 	struct tsct_stream_writer pen;
-	const __u32 *ids;	/* the result's, by the input's - FIRST */
-	__u64 pos;		/* packet that was counted */
-	__u64 counted;		/* events */
+	const __u32 *ids;	/* ids in the result, by id in the input - FIRST */
+	__u64 pos;		/* the packet counted last */
+	__u64 counted;		/* events counted */
 };
 
 static void report(void *arg, const char *sentence)
@@ -51,7 +51,10 @@ static void count_done(struct copy *c, __u64 pos)
 	c->counted = events;
 }
 
-/* Another packet of the input: its losses come in between. 0 or -errno */
+/*
+ * At a new packet of the input: ends the output packet, so that losses stay
+ * between the same events. Returns 0 or -errno.
+ */
 static int turn_packet(struct copy *c, __u64 *discarded)
 {
 	const __u64 now = c->r.s.event.discarded;
@@ -60,7 +63,7 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	count_done(c, c->r.s.pos);
 	if (merge_is_stopped(c->w->m))
 		return -EINTR;
-	/* Damage that nobody wants to do without */
+	/* Damage ends the merge, unless it is to be salvaged. */
 	if (c->r.dir.damage && !c->w->m->options.salvage)
 		return -EBADMSG;
 	if (!tsct_stream_writer_started(&c->pen))
@@ -95,7 +98,7 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 	return ret;
 }
 
-/* What its ring said of itself, and what was known to be missing */
+/* Carries over the ring's own counts, and the known losses. */
 static void carry_figures(struct tsct_merge *m, const struct tsct_merge_file *f)
 {
 	const struct tsct_stream_class *from =
@@ -106,7 +109,7 @@ static void carry_figures(struct tsct_merge *m, const struct tsct_merge_file *f)
 	to->ring[f->location] = from->ring[f->in_location];
 }
 
-/* Not what the recorder lost: the disk did take it. */
+/* Adds to a cause other than disk: the recorder did write these events. */
 static void add_missing(__u64 *cause, bool spoiled, __u64 nr)
 {
 	__u64 *sum = &cause[spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];
@@ -115,8 +118,8 @@ static void add_missing(__u64 *cause, bool spoiled, __u64 nr)
 }
 
 /*
- * Events that it held, and that could not be read any more, are lost now: so sums
- * agree. Of a recording that was not ended nobody knows what there should be.
+ * Counts events that were recorded and are unreadable as lost, so that sums
+ * agree. For an incomplete recording their number is not known.
  */
 static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r,
 			  struct tsct_stream_class *to, __u64 events)
@@ -139,7 +142,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 		to->ring[f->location].published_begin;
 }
 
-/* Before the file's end: its last packet says what is lost in all. */
+/* Called before the file's end: its last packet has the total of losses. */
 static __u64 sum_up(struct copy *c)
 {
 	const struct tsct_merge_file *f = c->r.file;
@@ -178,7 +181,7 @@ static int end_file(struct copy *c, __u64 discarded)
 
 	if (lost > discarded)
 		discarded = lost;
-	/* A loss that no event followed gets its packet, too. */
+	/* Losses after the last event get a packet, too. */
 	if (discarded && !tsct_stream_writer_started(&c->pen))
 		err = tsct_stream_writer_start(&c->pen, m->result.begin);
 	if (!err && tsct_stream_writer_started(&c->pen))
@@ -208,7 +211,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	tsct_stream_writer_init(&c->pen, &file, &(struct tsct_stream_writer_options) { .every = 0 });
 	carry_figures(m, f);
 	err = copy_events(c, &discarded);
-	/* What ended it was told where it was seen. */
+	/* The error was reported where it was found. */
 	if (!err && c->r.dir.damage && !m->options.salvage)
 		err = -EBADMSG;
 	if (!err) {
@@ -220,7 +223,10 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	return err;
 }
 
-/* ---- all of them ---------------------------------------------------------------------- */
+/*
+ * ---- all files
+ * ------------------------------------------------------------------------
+ */
 
 static void *copy_files(void *arg)
 {
@@ -240,7 +246,7 @@ static void *copy_files(void *arg)
 	}
 	if (err) {
 		merge_fail(m, err, "%s", strerror(-err));
-		/* The others need not go on. */
+		/* Stop the other threads. */
 		WRITE_ONCE(w->next, m->nr_files);
 		WRITE_ONCE(m->progress.stop, 1);
 	}
@@ -260,7 +266,7 @@ static unsigned int count_jobs(const struct tsct_merge *m)
 	return jobs ? jobs : 1;
 }
 
-/* One that there is no thread for the others do. */
+/* Without a thread, the others do its share. */
 static void run_all(struct work *w, pthread_t *threads, unsigned int jobs)
 {
 	unsigned int i, nr = 0;

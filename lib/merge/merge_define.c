@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the result is, but for its events: nodes and locations of all inputs, one
- * behind the other; channels and event types, each of them once.
+ * Defines the result without its events: nodes and locations of all inputs in
+ * order; channels and event types, each once.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static bool copy_node(struct tsct_recorded_node *to,
 	to->cpus = NULL;
 	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
-	/* It is of ticks that are gone. */
+	/* It holds ticks that the result has not. */
 	memset(&to->sync.line, 0, sizeof(to->sync.line));
 	if (from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model))
 		return false;
@@ -89,7 +89,7 @@ static bool has_file(const struct merge_in *in, __u32 class, __u32 at)
 	return !fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Of most CPUs that there may be, there is nothing. */
+/* Most possible CPUs have no events and no losses. */
 static bool is_there(const struct merge_in *in, __u32 at)
 {
 	const struct tsct_stream_class *s;
@@ -121,7 +121,7 @@ static int choose_locations(struct tsct_merge *m, __u64 *ret_nr)
 			in->location[at] = is_there(in, at) ?
 				(__u32)(*ret_nr)++ : MERGE_NOBODY;
 	}
-	/* None at all is none that can be written down. */
+	/* The metadata needs at least one. */
 	if (!*ret_nr)
 		m->in[0].location[(*ret_nr)++] = 0;
 	return 0;
@@ -170,7 +170,10 @@ static int find_name(const struct tsct_merge *m, const char *name)
 	return -ENOENT;
 }
 
-/* A kernel's channel and a program's may have one name, their files may not. */
+/*
+ * A kernel's and a program's channel may share a name, but their files must
+ * not.
+ */
 static int add_class(struct tsct_merge *m, const struct tsct_stream_class *from)
 {
 	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1];
@@ -187,7 +190,7 @@ static int add_class(struct tsct_merge *m, const struct tsct_stream_class *from)
 	return ret;
 }
 
-/* The name that add_class() made of it */
+/* True if the name was derived from @s by add_class() */
 static bool is_made_of(const struct tsct_stream_class *s,
 		       const struct tsct_stream_class *of)
 {
@@ -197,7 +200,7 @@ static bool is_made_of(const struct tsct_stream_class *s,
 		strspn(s->name + len, "_") == strlen(s->name + len);
 }
 
-/* Under its own name, or, where that is another kind's, under one made of it */
+/* Finds a class under its own name, or under the derived one. */
 static int look_up(const struct tsct_merge *m, const struct tsct_stream_class *of)
 {
 	int at = find_name(m, of->name);
@@ -254,13 +257,13 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 #define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
 #define SLOTS	(1U << 17)
 
-/* Of one class of the result: what is there, by what it is */
+/* The event types of one class of the result */
 struct unifier {
 	struct tsct_unify unify;
 	struct tsct_remap_slot *slot;
-	__u32 *id;		/* of the thing of that number */
+	__u32 *id;		/* by index in the result */
 	__u32 nr;
-	__u32 next;		/* no id below it is free */
+	__u32 next;		/* all ids below it are taken */
 	__u64 seed;
 	const struct tsct_recording *result;
 	__u32 class;
@@ -294,7 +297,10 @@ static __u64 hash_of(__u64 seed, const struct tsct_event_def *def)
 	return hash;
 }
 
-/* Its own where that is free, so that a channel of one input keeps all. 0: none is */
+/*
+ * Keeps the id where it is free, so that a channel of one input keeps all. 0:
+ * none is free
+ */
 static __u32 choose_id(struct unifier *u, __u32 wanted)
 {
 	if (!tsct_recording_def(u->result, u->class, wanted))
@@ -394,7 +400,7 @@ static int unify_all(struct tsct_merge *m)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* Those of one class follow each other. */
+/* Files of one class follow each other. */
 static void add_files(struct tsct_merge *m, unsigned int i)
 {
 	const struct merge_in *in = &m->in[i];

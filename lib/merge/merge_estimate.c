@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where on the axis a tick of an input is. What was measured around a tick gives an
- * estimate and its bound; through estimates at knots run cubic pieces.
+ * Estimates the axis position of an input's tick. Samples around a tick give an
+ * estimate and its bound; cubic pieces run through estimates at knots.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "merge_private.h"
 
-/* One a second, as far as there is room: a last piece is straight. */
+/* One a second, as far as there is room: the last piece is straight. */
 #define KNOTS_MAX	(TSCT_CUBICS_MAX - 1)
 #define KNOT_S		1.0
 
@@ -36,7 +36,7 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 
 /* ---- estimates -------------------------------------------------------------------- */
 
-/* What a node that is among the inputs makes of its own tick, and how well */
+/* The estimate of a node among the inputs for its own tick */
 static int ask_parent(const struct tsct_merge *m, const struct merge_in *parent,
 		      __u64 local, struct merge_place *ret)
 {
@@ -99,12 +99,15 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		err = go_on(m, &m->in[s->parent], ret);
 	else if (s->how == TSCT_MERGE_TOLD)
 		go_on_by_line(m, s->series, &fit, local, ret);
-	/* Of the node's own samples, whatever they lead to */
+	/* The residual of the node's own samples, whatever they lead to */
 	ret->residual_ns = fit.residual * tsct_series_ns(s->series);
 	return err;
 }
 
-/* ---- pieces ------------------------------------------------------------------------- */
+/*
+ * ---- cubic pieces
+ * -----------------------------------------------------------------
+ */
 
 static unsigned int count_knots(const struct merge_in *in, __u64 span)
 {
@@ -122,7 +125,7 @@ static void put_straight(struct tsct_fit *fit, __u64 from,
 	};
 }
 
-/* From one place to another, at the rates that they have */
+/* A piece between two knots with their values and rates */
 static void put_cubic(struct tsct_fit *fit, __u64 from, __u64 to,
 		      const struct merge_place *a, const struct merge_place *b)
 {
@@ -135,7 +138,10 @@ static void put_cubic(struct tsct_fit *fit, __u64 from, __u64 to,
 	piece->c[3] = ((b->rate - a->rate) - 2 * (rise - a->rate)) / (h * h);
 }
 
-/* A short one is straight: two estimates so near each other say little of a rate. */
+/*
+ * A short recording gets a straight line: two estimates so close constrain no
+ * rate.
+ */
 static int run_through(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
 {

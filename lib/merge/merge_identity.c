@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * No event may get in twice, and no clock may be plainly wrong. Recordings that were
- * made on a node one after the other are fine, and so are two at the same time of
- * different channels.
+ * Refuses duplicates and wrong clocks. Several recordings of a node are
+ * accepted if they follow each other, or are of different channels.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,23 +10,26 @@
 #include "lib/core/clock_params.h"
 #include "merge_private.h"
 
-/* Nothing that was recorded together is that far apart. */
+/* Recordings made together are not this far apart. */
 #define APART_NS	(24 * 3600 * 1000000000ULL)
 
-/* A node of an input. That a merged one holds its own nodes twice was settled then. */
+/*
+ * A node of an input. Duplicates within a merged input were handled when it was
+ * made.
+ */
 struct holder {
 	const struct merge_in *in;
 	const struct tsct_recorded_node *node;
 };
 
-/* A channel that a node was recorded of, and when */
+/* A channel of a node, and the time it was recorded */
 struct claim {
 	struct holder by;
 	__u32 stream;
 	__s64 begin, end;
 };
 
-/* Some made them without: that is no identity. */
+/* Older recordings may have no uuid. */
 static bool is_known(const __u8 *uuid)
 {
 	static const __u8 zero[16];
@@ -148,14 +150,14 @@ static int check_uuids(struct tsct_merge *m)
 /* ---- the same node, channel and time ------------------------------------------------ */
 
 /*
- * Who a node is, its daemon's number says; where one of two has none, the boot and the
- * host's name.
+ * A node is identified by its daemon's number; if one of two has none, by the
+ * boot and the host's name.
  */
 struct identity {
 	bool (*is_known)(const struct tsct_recorded_node *node);
 	int (*compare)(const struct tsct_recorded_node *a,
 		       const struct tsct_recorded_node *b);
-	bool has_numbers;	/* counts for two that both have one */
+	bool has_numbers;	/* both nodes have a number */
 };
 
 static bool is_in_cluster(const struct tsct_recorded_node *node)
@@ -192,7 +194,7 @@ static const struct tsct_stream_class *channel_of(const struct claim *c)
 	return &c->by.in->told.rec->streams[c->stream];
 }
 
-/* Is it the same node, and the same channel? */
+/* Compares node and channel. */
 static int compare_what(const struct identity *identity, const struct claim *a,
 			const struct claim *b)
 {
@@ -204,7 +206,10 @@ static int compare_what(const struct identity *identity, const struct claim *a,
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/* One of no length comes before those that begin with it: they do not overlap it. */
+/*
+ * An empty span comes before those that begin with it: it does not overlap
+ * them.
+ */
 static int by_claim(const void *a, const void *b, void *identity)
 {
 	const struct claim *x = a, *y = b;
@@ -217,7 +222,10 @@ static int by_claim(const void *a, const void *b, void *identity)
 	return order ? order : compare_in(x->by.in, y->by.in);
 }
 
-/* Of those that began so far the one that ends last, and the one of another input */
+/*
+ * Of the spans that began so far, the latest end, and the latest end of another
+ * input
+ */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -235,7 +243,7 @@ static void note_claim(struct latest *l, const struct claim *c)
 	}
 }
 
-/* One of another input that has not ended when this one begins, or NULL */
+/* A span of another input that has not ended when this one begins, or NULL */
 static const struct claim *find_twin(const struct latest *l, const struct claim *c)
 {
 	const struct claim *twin = l->any && l->any->by.in != c->by.in ? l->any :
@@ -256,7 +264,10 @@ static int refuse_twin(struct tsct_merge *m, const struct claim *a,
 			  (turn ? b : a)->by.in->told.path, channel_of(a)->name);
 }
 
-/* In the order in which they begin, each against the latest end so far */
+/*
+ * Visits spans in the order of their begins, and compares each with the latest
+ * ends.
+ */
 static int sweep(struct tsct_merge *m, const struct identity *identity,
 		 const struct claim *all, size_t nr)
 {
@@ -279,7 +290,7 @@ static int sweep(struct tsct_merge *m, const struct identity *identity,
 	return 0;
 }
 
-/* A node of a merged one was there from its first bound to its last. */
+/* The span of a node of a merged input is that of its bounds. */
 static void find_span(const struct holder *by, struct claim *c)
 {
 	const struct tsct_recorded_correction *at = &by->node->correction;
@@ -332,7 +343,10 @@ static int check_claims(struct tsct_merge *m)
 	return err;
 }
 
-/* ---- clocks that are plainly wrong ---------------------------------------------- */
+/*
+ * ---- wrong clocks
+ * --------------------------------------------------------------
+ */
 
 static int by_begin(const void *a, const void *b)
 {
@@ -345,7 +359,7 @@ static int by_begin(const void *a, const void *b)
 static int check_gap(struct tsct_merge *m, const struct merge_in *last,
 		     const struct merge_in *next)
 {
-	/* Hostile ones may be more than 2^63 ns apart. */
+	/* Hostile inputs may be more than 2^63 ns apart. */
 	const __u64 apart = (__u64)begin_of(next) - (__u64)end_of(last);
 
 	if (begin_of(next) < end_of(last) || apart <= APART_NS)
@@ -377,8 +391,8 @@ static int check_gaps(struct tsct_merge *m)
 }
 
 /*
- * What was merged may have many nodes: so things are sorted, and neighbours compared,
- * and no two nodes are because there are two.
+ * A merged input may have many nodes: they are sorted and compared with
+ * neighbours, never pair by pair.
  */
 int merge_identify(struct tsct_merge *m)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The inputs, as they lie there. */
+/* Opens the inputs. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,9 @@ struct watcher {
 	struct merge_in *in;
 };
 
-/* Damage to samples: fits have the others, but who does not know is told. */
+/*
+ * Reports damage to samples: fits use the others, but the user should see it.
+ */
 static void report(void *arg, const char *sentence)
 {
 	struct watcher *w = arg;
@@ -40,7 +42,10 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	if (!err)
 		err = tsct_series_make(samples, in->nr_samples, &in->series,
 				       &in->nr_series);
-	/* A recorder that was killed left no end: the last sample is the best. */
+	/*
+	 * A recorder that was killed wrote no end: the last sample is the best
+	 * estimate.
+	 */
 	if (!err && !rec->complete && in->nr_samples &&
 	    samples[in->nr_samples - 1].stamp > in->end)
 		in->end = samples[in->nr_samples - 1].stamp;
@@ -54,7 +59,7 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	return in->told.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
-/* Who made a merged one took what there was: that is said again. */
+/* Repeats the remarks about nodes of a merged input. */
 static void check_nodes(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->told.rec;
@@ -86,7 +91,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	return 0;
 }
 
-/* Of what is damaged it is told when events are copied. */
+/* Damage is reported when events are copied. */
 static int last_event(struct merge_in *in, __u32 class, __u32 at,
 		      const struct tsct_stream_reader_kind *kinds)
 {
@@ -108,8 +113,8 @@ static int last_event(struct merge_in *in, __u32 class, __u32 at,
 }
 
 /*
- * Who did not come to the end did not write when that was. The last event is known:
- * up to there bounds grow, as they would for who reads the recording itself.
+ * Finds the end of an incomplete recording: its last event. Bounds grow up to
+ * there, as they do for a reader of the recording itself.
  */
 static int find_end(struct tsct_merge *m, struct merge_in *in)
 {
@@ -150,13 +155,15 @@ static enum tsct_fit_kind choose_fit(const struct tsct_merge *m,
 {
 	int kind = m->options.fit;
 
-	/* A later version's that we do not know: ours then. */
+	/* A kind of a later version: use our default. */
 	if (kind < 0)
 		kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
 	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
 }
 
-/* Ticks longer than the source's put what came first before the beginning. */
+/*
+ * Ticks longer than the source's place the first events before the beginning.
+ */
 static __u64 first_stamp(const struct tsct_recording *rec)
 {
 	const int bits = tsct_recording_tick_bits(rec);

@@ -23,7 +23,7 @@ void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 	tsct_mapping_cursor_init(&r->corrector, in->segment[0].correct);
 }
 
-/* Where the next epoch of its counter begins, global ticks go on no earlier. */
+/* Keeps global ticks from decreasing where the counter's next epoch begins. */
 static void go_on(struct tsct_merge_reader *r)
 {
 	r->segment++;
@@ -31,7 +31,7 @@ static void go_on(struct tsct_merge_reader *r)
 	r->corrector.line.len = 0;
 }
 
-/* Once for each file: whatever made it may have made many. */
+/* Reports once per file: damage tends to repeat. */
 static void complain(struct tsct_merge_reader *r)
 {
 	char sentence[256];
@@ -62,7 +62,10 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 	return 0;
 }
 
-/* ---- for others -------------------------------------------------------------- */
+/*
+ * ---- public functions
+ * --------------------------------------------------------
+ */
 
 int tsct_merge_reader_open(struct tsct_merge *m,
 			   const struct tsct_merge_file *file,
@@ -71,7 +74,7 @@ int tsct_merge_reader_open(struct tsct_merge *m,
 	*ret = malloc(sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
-	/* Of damage there is told where events are copied. */
+	/* Damage is reported where events are copied. */
 	merge_reader_init(*ret, m, file, NULL, NULL);
 	return 0;
 }

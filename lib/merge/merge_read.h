@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One file of an input, with global ticks: for who copies it, and who only reads. */
+/*
+ * Reads one file of an input with global ticks, for copying and for matching
+ * messages.
+ */
 #ifndef TSCT_MERGE_READ_H
 #define TSCT_MERGE_READ_H
 
@@ -12,17 +15,20 @@ struct tsct_merge_reader {
 	const struct merge_in *in;
 	const struct tsct_merge_file *file;
 	unsigned int segment;
-	bool out;		/* an event could have no global tick */
+	bool out;		/* an event had no global tick */
 };
 
 void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 		       const struct tsct_merge_file *file,
 		       tsct_trace_report *report, void *arg);
 
-/* merge_reader_next() where it is not simple. 1; 0: the event has no global tick. */
+/*
+ * The slow path of merge_reader_next(). Returns 1, or 0 if the event has no
+ * global tick.
+ */
 int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global);
 
-/* 1, 0: no more, -ENOMEM. The event is r->s.event. */
+/* Returns 1 with the event in r->s.event, 0 at the end, or -ENOMEM. */
 static inline int merge_reader_next(struct tsct_merge_reader *r,
 				    __u64 *ret_global)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Each input's ticks to global ones: which of its samples, by whom, and the lines that
- * come of it. A node that asked another one waits until that one is settled.
+ * Maps each input's ticks to the axis: chooses its samples and fits them. A
+ * node that polled another input waits until that one is settled.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -79,7 +79,10 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 			  "its clock's figures cannot be");
 }
 
-/* ---- by its own clock -------------------------------------------------------------- */
+/*
+ * ---- by the node's own clock
+ * --------------------------------------------------------
+ */
 
 static void same(struct tsct_fit *fit, __u64 from)
 {
@@ -95,7 +98,7 @@ static struct tsct_axis unchanged(const struct tsct_recording *rec, __u64 hz)
 	return (struct tsct_axis) { rec->begin, rec->begin, 1, 1, hz };
 }
 
-/* As long as its own clock says, from begin to end */
+/* Lasts as long as by its own clock, from begin to end. */
 static int frame_own(const struct merge_in *in, __u64 hz,
 		     struct tsct_axis *ret)
 {
@@ -165,7 +168,7 @@ static int settle_merged(struct tsct_merge *m, struct merge_in *in)
 	return merge_make_correct(m, in, s);
 }
 
-/* How many of its samples are from while both were recorded */
+/* The number of its samples from while both were recorded */
 static unsigned int count_common(const struct merge_in *in,
 				 const struct tsct_series *s,
 				 const struct merge_in *other)
@@ -178,7 +181,7 @@ static unsigned int count_common(const struct merge_in *in,
 	return nr;
 }
 
-/* The input that is that node's, of several the one with most in common */
+/* The input of that node; of several, the one with most samples in common */
 static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 			 const struct tsct_series *s)
 {
@@ -200,12 +203,15 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 	return best;
 }
 
-/* Of one epoch of its counter: the way with the least bound in its middle, so far */
+/*
+ * For one epoch of the node's counter: the way with the least bound in its
+ * middle
+ */
 struct choice {
 	struct merge_segment best;
 	double error;
 	__u64 at;
-	int err;		/* of what was tried last, in vain */
+	int err;		/* of the last way that failed */
 };
 
 static void try_way(const struct tsct_merge *m, const struct merge_in *in,
@@ -226,7 +232,7 @@ static void try_way(const struct tsct_merge *m, const struct merge_in *in,
 	}
 }
 
-/* -EAGAIN: whom it asked has to be settled before */
+/* Returns -EAGAIN if the other node has to be settled before. */
 static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		      const struct tsct_series *series, bool wait,
 		      struct choice *c)
@@ -238,7 +244,7 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		return 0;
 	}
 	parent = find_parent(m, in, series);
-	/* Whoever goes round in circles does not get there. */
+	/* A circle of nodes never settles. */
 	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
 		return -EAGAIN;
 	if (parent != MERGE_NOBODY && m->in[parent].settled)
@@ -272,7 +278,10 @@ static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/* The node's clock saw it last then: it looks more often than others are asked. */
+/*
+ * The node's clock saw the epoch last then: it is sampled more often than
+ * peers.
+ */
 static __u64 last_seen(const struct tsct_recording *rec, __u32 epoch)
 {
 	const struct tsct_clock_segment *line;
@@ -290,7 +299,7 @@ static __u64 last_seen(const struct tsct_recording *rec, __u32 epoch)
 	return last < next ? last : 0;
 }
 
-/* It was there yet: whatever happened to the counter was after that. */
+/* The end of the epoch: a disruption of the counter came later. */
 static __u64 last_of(const struct tsct_merge *m, const struct merge_in *in,
 		     __u32 epoch)
 {
@@ -307,7 +316,7 @@ static __u64 last_of(const struct tsct_merge *m, const struct merge_in *in,
 	return last;
 }
 
-/* The next epoch of the counter, of those that there are samples of */
+/* The next epoch of the counter that has samples */
 static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 		       bool any, __u32 *epoch)
 {
@@ -328,7 +337,7 @@ static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return found;
 }
 
-/* -EAGAIN: somebody has to be settled before */
+/* Returns -EAGAIN if another node has to be settled before. */
 static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 {
 	__u64 from = in->begin, last;
@@ -341,7 +350,7 @@ static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 		next = epoch;
 		more = next_epoch(m, in, true, &next);
 		last = last_of(m, in, epoch);
-		/* An epoch that was over before has nothing to say. */
+		/* Skip an epoch that ended before the segment begins. */
 		if (!more || last >= from) {
 			if (in->nr_segments == MERGE_SEGMENTS_MAX)
 				return -E2BIG;
@@ -397,9 +406,12 @@ static int settle_one(struct tsct_merge *m, struct merge_in *in, bool wait)
 	return settle_child(m, in, wait);
 }
 
-/* ---- all of them ------------------------------------------------------------------------ */
+/*
+ * ---- all inputs
+ * -------------------------------------------------------------------------
+ */
 
-/* One round; how many were settled in it, or -errno */
+/* Settles what can be settled; returns the number of inputs, or -errno. */
 static int settle_round(struct tsct_merge *m, bool wait)
 {
 	int err, nr = 0;
@@ -421,7 +433,10 @@ static int settle_round(struct tsct_merge *m, bool wait)
 	return nr;
 }
 
-/* The last moment that an event may have; what was cut off does not say. */
+/*
+ * The last tick that an event may have; an incomplete recording does not state
+ * it.
+ */
 static void find_limits(struct merge_in *in)
 {
 	in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
@@ -439,7 +454,7 @@ int merge_settle(struct tsct_merge *m)
 	do {
 		nr = settle_round(m, true);
 	} while (nr > 0);
-	/* Who only has each other goes by what was told. */
+	/* Nodes that only have each other use cluster time as it was sent. */
 	if (!nr)
 		nr = settle_round(m, false);
 	return nr < 0 ? nr : 0;

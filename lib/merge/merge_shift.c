@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "merge_shift.h"
 
-/* Chains of nodes take some rounds; what contradicts itself never ends. */
+/* Chains of nodes need some rounds; contradictions would never end. */
 #define ROUNDS	4096
 
-/* What a pair lacks; 0 or below: nothing. What was enough before stays enough. */
+/* The deficit of a pair; 0 or below: none. A latency of 0 or more stays so. */
 static __s64 lack(const struct tsct_latency *l, const struct tsct_shift *node)
 {
 	__s64 least = TSCT_SHIFT_LEAST_NS;
 
-	/* No shift is that large, one way or the other. */
+	/* No shift is that large, in either direction. */
 	if (l->least_ns > INT64_MAX / 2)
 		return 0;
 	if (l->least_ns < INT64_MIN / 4)
@@ -19,7 +19,10 @@ static __s64 lack(const struct tsct_latency *l, const struct tsct_shift *node)
 	return least - (l->least_ns + node[l->to].ns - node[l->from].ns);
 }
 
-/* Who may go further goes further; rounded up, so that it is an end. */
+/*
+ * A node's share of a deficit, in proportion to its limit; rounded up, so that
+ * it ends.
+ */
 static __s64 share(__s64 lacks, __s64 limit, __s64 other)
 {
 	const tsct_s128 both = (tsct_s128)limit + other;
@@ -33,7 +36,7 @@ static void want(__s64 *most, __s64 ns)
 		*most = ns;
 }
 
-/* Is nothing lacking any more? */
+/* Collects the wanted shifts; true if there is no deficit left. */
 static bool ask_all(const struct tsct_latency *latency, __u32 nr,
 		    struct tsct_shift *node)
 {
@@ -55,7 +58,7 @@ static bool ask_all(const struct tsct_latency *latency, __u32 nr,
 	return done;
 }
 
-/* Did it go anywhere? */
+/* Applies the wanted shift; false if the node did not move. */
 static bool move(struct tsct_shift *n)
 {
 	const __s64 was = n->ns;

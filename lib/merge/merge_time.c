@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whose time the result has. Recordings can be one where all are on the same
- * timeline: one master's, in one epoch of his. Or where none knows of a timeline, and
- * each has a clock that says how far it may be off.
+ * Chooses the time of the result. Recordings have a common time if all are on
+ * the same timeline, that of one master in one epoch; or if none belongs to a
+ * cluster, and each has a clock with a bound.
  */
 #include <inttypes.h>
 
@@ -11,14 +11,17 @@
 
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 {
-	/* Without a master it is servers' time, which they tell by themselves. */
+	/* Without a master it is the time of NTP servers, which all share. */
 	return s->nr && s->master == m->master &&
 		s->timeline == m->timeline && (s->has_line || !m->master);
 }
 
-/* ---- what an input is on ------------------------------------------------------ */
+/*
+ * ---- the timeline of an input
+ * ---------------------------------------------------
+ */
 
-/* Is anything of that series from while it was recorded? */
+/* True if a sample of the series is from while it was recorded */
 static bool is_within(const struct merge_in *in, const struct tsct_series *s)
 {
 	return s->nr && s->x[s->nr - 1].t4 >= in->begin && s->x[0].t1 <= in->end;
@@ -31,7 +34,7 @@ static bool is_series_of(const struct tsct_recorded_sync *sync,
 		s->timeline == sync->timeline && (s->has_line || !sync->master);
 }
 
-/* Another master's, or another epoch of his, while it was recorded */
+/* True if master or epoch changed during the recording */
 static bool has_changed(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
@@ -59,8 +62,8 @@ static bool has_series(const struct merge_in *in)
 }
 
 /*
- * NULL: it is on a timeline. Else why not; "": it does not say that it was to be, as
- * synced-cluster does not: clocks agree, so there is nothing to correct.
+ * NULL: the input is on a timeline. Else the reason; "" if it belongs to no
+ * cluster, or has synced-cluster, so that there is nothing to correct.
  */
 static const char *look(const struct merge_in *in)
 {
@@ -93,17 +96,20 @@ static void timeline_of(const struct merge_in *in, __u64 *ret_master,
 		merge_sync(in)->timeline;
 }
 
-/* ---- all of them ---------------------------------------------------------------- */
+/*
+ * ---- all inputs
+ * ------------------------------------------------------------------
+ */
 
 #define WAY_OUT	"; --force takes each node's own clock"
 
-/* CLOCK_REALTIME is the cluster's time, as its configuration has it. */
+/* True with synced-cluster: CLOCK_REALTIME is the cluster's time. */
 static bool has_agreed(const struct tsct_recorded_sync *sync)
 {
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
 }
 
-/* Of one that has no timeline, beside some that have one */
+/* The reason for an input without a timeline, beside some with one */
 static const char *why_none(const struct merge_in *in)
 {
 	return has_agreed(merge_sync(in)) ?
@@ -111,7 +117,9 @@ static const char *why_none(const struct merge_in *in)
 		"has no sync samples, others have";
 }
 
-/* NULL: all are on one timeline, m->master's. Else the sentence that says why not. */
+/*
+ * NULL: all are on one timeline, m->master's. Else the reason, as a sentence.
+ */
 static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 {
 	__u64 master = 0;
@@ -142,7 +150,7 @@ static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 	return 0;
 }
 
-/* Nobody was to be on a timeline. */
+/* True if no input belongs to a cluster */
 static bool are_all_by_themselves(const struct tsct_merge *m)
 {
 	const char *what;
@@ -156,7 +164,7 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 	return true;
 }
 
-/* All of one boot have one clock. */
+/* True if all are of one boot, so that they have one clock */
 static bool is_one_machine(const struct tsct_merge *m)
 {
 	const __u8 *first = m->in[0].told.rec->nodes[0].boot_id;
@@ -188,7 +196,7 @@ static bool is_shared(const struct tsct_merge *m)
 	return true;
 }
 
-/* The least that own clocks can say: how far from each other two of them may be */
+/* Reports the largest distance of two inputs by their own clocks. */
 static void warn(struct tsct_merge *m)
 {
 	__u64 worst[2] = { 0, 0 }, error, begin;
@@ -245,7 +253,7 @@ static int take_own(struct tsct_merge *m)
 	return 0;
 }
 
-/* What is on either side has samples of its own, if there were any. */
+/* Each epoch has its own samples, if there are any. */
 static int take_cluster(struct tsct_merge *m)
 {
 	const struct merge_in *in;

@@ -21,7 +21,10 @@ const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR] = {
 
 /* ---- the store ------------------------------------------------------------------- */
 
-/* Room for one more of @size bytes each; NULL: no memory, and all as it was. */
+/*
+ * Makes room for one more entry of @size bytes. Returns NULL, with nothing
+ * changed, if out of memory.
+ */
 static void *grow(void *at, size_t nr, size_t *room, size_t size)
 {
 	size_t wanted = *room ? *room : 64;
@@ -143,7 +146,7 @@ static char letter_of(const char *fields, uint32_t i)
 	return fields[(i - fixed) % strlen(fields)];
 }
 
-enum tsct_otf2_space tsct_otf2_refers(const struct tsct_otf2_def *def,
+enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 				      const uint64_t *words, uint32_t i)
 {
 	switch (letter_of(tsct_otf2_kinds[def->kind].fields, i)) {

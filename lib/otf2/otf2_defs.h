@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Global definitions of an OTF2 archive, all in one form: a kind, a number and
- * words (otf2_kinds.h). Those of an input are read into this, mapped, and
- * those of the result written out of it.
+ * Global definitions of an OTF2 archive in one form: a kind, a number and words
+ *. Definitions of an input are read into this form and mapped;
+ * those of the result are written from it.
  */
 #ifndef TSCT_OTF2_DEFS_H
 #define TSCT_OTF2_DEFS_H
@@ -13,8 +13,91 @@
 
 #include <otf2/otf2.h>
 
-#include "otf2_kinds.h"
 #include "otf2_time.h"
+
+/*
+ * The kinds of global definitions of OTF2 3.0, under OTF2's names.
+ *
+ * D(name, space, how, fields)
+ * space: the space of its numbers; NONE: it extends the definition of its first field
+ * how:	VALUE	equal content is the same definition, also in another archive
+ *	PART	like VALUE, and part of its owner's identity
+ *	PAIRED	like VALUE, but equal ones within one archive are distinct
+ *	OWN	always distinct: a process, a communicator
+ *	FIXED	its number is a constant of OTF2
+ * fields: one letter per 64-bit word; those after * repeat
+ *	-	a number
+ *	V	an attribute's value, of the type in the word before
+ *	o	a metric's scope, of the type in the word before
+ *	u	a member of a group, by the group's type
+ *	else	a reference into a space, see below
+ */
+
+#define TSCT_OTF2_KINDS(D)						\
+	D(String,		STRING,		VALUE,	"*-")		\
+	D(Attribute,		ATTRIBUTE,	PAIRED,	"ss-")		\
+	D(SystemTreeNode,	TREE_NODE,	PAIRED,	"sst")		\
+	D(LocationGroup,	LOCATION_GROUP,	OWN,	"s-tg")		\
+	D(Location,		LOCATION,	OWN,	"s--g")		\
+	D(Paradigm,		NONE,		FIXED,	"-s-")		\
+	D(IoParadigm,		IO_PARADIGM,	VALUE,	"ss--*--V")	\
+	D(Region,		REGION,		VALUE,	"sss---s--")	\
+	D(SourceCodeLocation,	SOURCE,		VALUE,	"s-")		\
+	D(Callsite,		CALLSITE,	VALUE,	"s-rr")		\
+	D(Callpath,		CALLPATH,	VALUE,	"kr")		\
+	D(CallingContext,	CONTEXT,	VALUE,	"rSC")		\
+	D(InterruptGenerator,	INTERRUPT,	VALUE,	"s----")	\
+	D(MetricMember,		MEMBER,		VALUE,	"ss-----s")	\
+	D(MetricClass,		METRIC,		VALUE,	"--*M")		\
+	D(Parameter,		PARAMETER,	VALUE,	"s-")		\
+	D(Group,		GROUP,		VALUE,	"s---*u")	\
+	D(MetricInstance,	METRIC,		OWN,	"ml-o")		\
+	D(MetricClassRecorder,	NONE,		VALUE,	"ml")		\
+	D(Comm,			COMM,		OWN,	"sGc-")		\
+	D(InterComm,		COMM,		OWN,	"sGGc-")	\
+	D(RmaWin,		RMA_WIN,	OWN,	"sc-")		\
+	D(CartDimension,	CART_DIMENSION,	VALUE,	"s--")		\
+	D(CartTopology,		CART_TOPOLOGY,	OWN,	"sc*d")		\
+	D(CartCoordinate,	NONE,		VALUE,	"T-*-")		\
+	D(IoRegularFile,	IO_FILE,	VALUE,	"st")		\
+	D(IoDirectory,		IO_FILE,	VALUE,	"st")		\
+	D(IoHandle,		IO_HANDLE,	OWN,	"sfP-ch")	\
+	D(IoPreCreatedHandleState, NONE,	VALUE,	"h--")		\
+	D(SystemTreeNodeDomain,	NONE,		PART,	"t-")		\
+	D(SystemTreeNodeProperty, NONE,		PART,	"ts-V")		\
+	D(LocationGroupProperty, NONE,		VALUE,	"gs-V")		\
+	D(LocationProperty,	NONE,		VALUE,	"ls-V")		\
+	D(ParadigmProperty,	NONE,		FIXED,	"---V")		\
+	D(CallpathParameter,	NONE,		PART,	"kp-V")		\
+	D(CallingContextProperty, NONE,		PART,	"Cs-V")		\
+	D(IoFileProperty,	NONE,		PART,	"fs-V")
+
+/*
+ * S(name, letter, OTF2's name for one of it, the number that means "undefined")
+ */
+#define TSCT_OTF2_SPACES(S)						\
+	S(STRING,	's',	"String",		UINT32_MAX)	\
+	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
+	S(TREE_NODE,	't',	"SystemTreeNode",	UINT32_MAX)	\
+	S(LOCATION_GROUP, 'g',	"LocationGroup",	UINT32_MAX)	\
+	S(LOCATION,	'l',	"Location",		UINT64_MAX)	\
+	S(REGION,	'r',	"Region",		UINT32_MAX)	\
+	S(SOURCE,	'S',	"SourceCodeLocation",	UINT32_MAX)	\
+	S(CALLSITE,	'q',	"Callsite",		UINT32_MAX)	\
+	S(CALLPATH,	'k',	"Callpath",		UINT32_MAX)	\
+	S(CONTEXT,	'C',	"CallingContext",	UINT32_MAX)	\
+	S(INTERRUPT,	'I',	"InterruptGenerator",	UINT32_MAX)	\
+	S(MEMBER,	'M',	"MetricMember",		UINT32_MAX)	\
+	S(METRIC,	'm',	"Metric",		UINT32_MAX)	\
+	S(PARAMETER,	'p',	"Parameter",		UINT32_MAX)	\
+	S(GROUP,	'G',	"Group",		UINT32_MAX)	\
+	S(COMM,		'c',	"Comm",			UINT32_MAX)	\
+	S(RMA_WIN,	'w',	"RmaWin",		UINT32_MAX)	\
+	S(CART_DIMENSION, 'd',	"CartDimension",	UINT32_MAX)	\
+	S(CART_TOPOLOGY, 'T',	"CartTopology",		UINT32_MAX)	\
+	S(IO_PARADIGM,	'P',	"IoParadigm",		UINT8_MAX)	\
+	S(IO_FILE,	'f',	"IoFile",		UINT32_MAX)	\
+	S(IO_HANDLE,	'h',	"IoHandle",		UINT32_MAX)
 
 enum tsct_otf2_kind {
 #define D(name, space, how, fields) TSCT_OTF2_##name,
@@ -54,15 +137,15 @@ extern const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR];
 
 struct tsct_otf2_def {
 	uint8_t kind;
-	uint8_t state;		/* otf2_unify.c's */
+	uint8_t state;		/* used by otf2_unify.c */
 	uint32_t nr;		/* words */
-	size_t at;		/* first of them */
+	size_t at;		/* index of the first of its words */
 	uint64_t self;
-	uint64_t mapped;	/* its number in the result, once it has one */
-	size_t next;		/* in an input: of the same owner, + 1 */
-	size_t parts;		/* likewise: the first that it owns, + 1 */
-	uint32_t extra;		/* in the result: words of parts behind its own */
-	uint32_t input;		/* likewise: the last that it was met in */
+	uint64_t mapped;	/* number in the result, once assigned */
+	size_t next;		/* in an input: next part of the same owner, + 1 */
+	size_t parts;		/* in an input: first part that it owns, + 1 */
+	uint32_t extra;		/* in the result: words of parts after its own */
+	uint32_t input;		/* in the result: last input that has it */
 };
 
 struct tsct_otf2_defs {
@@ -71,33 +154,37 @@ struct tsct_otf2_defs {
 	uint64_t *word;
 	size_t nr_words, word_room;
 	struct tsct_otf2_clock clock;
-	uint32_t clocks;	/* times that it was defined */
-	uint32_t unknown;	/* definitions that libotf2 does not know */
-	volatile uint64_t *beat;	/* counts them, for who looks on; or NULL */
+	uint32_t clocks;	/* number of ClockProperties definitions */
+	uint32_t unknown;	/* definitions that this libotf2 lacks */
+	volatile uint64_t *beat;	/* counts definitions, for a progress
+					 * display; may be NULL */
 	int err;
 };
 
-/* NULL: no memory. Words are copied; @words may be NULL, they are 0 then. */
+/*
+ * Appends a definition. Words are copied; if @words is NULL they are 0. Returns
+ * NULL if out of memory.
+ */
 struct tsct_otf2_def *tsct_otf2_defs_add(struct tsct_otf2_defs *defs,
 					 enum tsct_otf2_kind kind, uint64_t self,
 					 const uint64_t *words, uint32_t nr);
 void tsct_otf2_defs_free(struct tsct_otf2_defs *defs);
 
-/* Into what the word @i refers; NONE: it is a number. */
-enum tsct_otf2_space tsct_otf2_refers(const struct tsct_otf2_def *def,
+/* The space that word @i refers into; NONE if the word is a number. */
+enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 				      const uint64_t *words, uint32_t i);
 
-/* Of references among OTF2's types of attributes; NONE: a number */
+/* The space of an attribute of that type; NONE if it is a number. */
 enum tsct_otf2_space tsct_otf2_type_space(OTF2_Type type);
 
-/* A value as a word: what its type does not use is 0. */
+/* An attribute's value as a word; bits that its type does not use are 0. */
 uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value);
 OTF2_AttributeValue tsct_otf2_word_value(OTF2_Type type, uint64_t word);
 
-/* What libotf2 calls with each definition; @data is struct tsct_otf2_defs *. */
+/* Callbacks for libotf2's reader; their @data is struct tsct_otf2_defs *. */
 OTF2_GlobalDefReaderCallbacks *tsct_otf2_defs_callbacks(void);
 
-/* One definition, but ClockProperties, into the file of definitions */
+/* Writes one definition of any kind except ClockProperties. */
 OTF2_ErrorCode tsct_otf2_def_write(OTF2_GlobalDefWriter *writer,
 				   const struct tsct_otf2_def *def,
 				   const uint64_t *words);
@@ -108,7 +195,7 @@ struct tsct_otf2_id {
 	uint64_t id, value;
 };
 
-/* From numbers to anything, of any values, by a binary search at worst */
+/* Map from numbers to 64-bit values, by binary search. */
 struct tsct_otf2_ids {
 	struct tsct_otf2_id *at;
 	size_t nr, room;
@@ -116,7 +203,10 @@ struct tsct_otf2_ids {
 
 int tsct_otf2_ids_add(struct tsct_otf2_ids *ids, uint64_t id, uint64_t value);
 
-/* Before the first find. Returns the first that is there twice, else NULL. */
+/*
+ * Sorts by number; call it before the first find. Returns the first duplicate,
+ * or NULL.
+ */
 const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids);
 
 static inline struct tsct_otf2_id *

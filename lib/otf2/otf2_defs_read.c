@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Definitions, one by one, as libotf2 hands them out, into words. */
+/* Converts definitions from libotf2's callbacks into words. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,10 @@ static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
 	keep(data, TSCT_OTF2_##kind, self, WORDS(__VA_ARGS__),		\
 	     sizeof(WORDS(__VA_ARGS__)) / sizeof(uint64_t))
 
-/* Where that is not too much to copy: words behind @head, from the heap */
+/*
+ * Copies the head and @nr words after it to the heap; NULL if that is too much
+ * memory.
+ */
 static uint64_t *words_of(const uint64_t *head, size_t nr_head, size_t nr)
 {
 	uint64_t *words = calloc(nr_head + nr + 1, sizeof(*words));
@@ -48,7 +51,10 @@ static OTF2_CallbackCode keep_owned(void *data, enum tsct_otf2_kind kind,
 	return code;
 }
 
-/* ---- those of special forms -------------------------------------------------------- */
+/*
+ * ---- definitions of a special form
+ * --------------------------------------------
+ */
 
 static OTF2_CallbackCode clock_properties(void *data, uint64_t resolution,
 					  uint64_t offset, uint64_t length,
@@ -69,7 +75,7 @@ static OTF2_CallbackCode unknown(void *data)
 	return OTF2_CALLBACK_SUCCESS;
 }
 
-/* The number of bytes, and these in words, the last one filled up with 0 */
+/* The length in bytes, then the bytes in words, the last one padded with 0 */
 static OTF2_CallbackCode string(void *data, OTF2_StringRef self, const char *text)
 {
 	uint64_t len = strlen(text);
@@ -155,7 +161,10 @@ static OTF2_CallbackCode cart_coordinate(void *data,
 	return keep(data, TSCT_OTF2_CartCoordinate, 0, words, 2u + nr);
 }
 
-/* ---- those that are words as they are ------------------------------------------------ */
+/*
+ * ---- definitions whose arguments are words
+ * ------------------------------------
+ */
 
 /* READ(function, kind, self, parameters, words): one callback */
 #define ARGS(...) __VA_ARGS__
@@ -278,7 +287,10 @@ PROPERTY(calling_context_property, CallingContextProperty,
 	 OTF2_CallingContextRef, OTF2_StringRef)
 PROPERTY(io_file_property, IoFileProperty, OTF2_IoFileRef, OTF2_StringRef)
 
-/* ---- all of them --------------------------------------------------------------------- */
+/*
+ * ---- the table of callbacks
+ * ----------------------------------------------------
+ */
 
 #define SET(name, function)						\
 	(code = code ? code :						\

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Definitions out of words, one by one, by libotf2. */
+/* Writes definitions from words with libotf2. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "otf2_defs.h"
 
-/* What a trace of 2012 holds is still written. */
+/* Archives of 2012 have deprecated definitions. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 typedef OTF2_GlobalDefWriter writer;
@@ -43,7 +43,7 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 		properties, types, values);
 }
 
-/* Words behind the first two, as 32 bits each */
+/* Narrows the words after the first two to 32 bits each. */
 static uint32_t narrow(uint32_t *to, def *d, words *w)
 {
 	uint32_t i, nr = d->nr - 2;
@@ -77,7 +77,7 @@ static OTF2_ErrorCode write_cart_coordinate(writer *to, def *d, words *w)
 							coordinates);
 }
 
-/* W(Kind, words): its function takes its number and words, as they are here. */
+/* W(Kind, words): calls the writer of Kind with the number and these words. */
 #define ARGS(...) __VA_ARGS__
 #define W(kind, words)							\
 	case TSCT_OTF2_##kind:						\

@@ -10,7 +10,7 @@
 static char why[512];
 static OTF2_ErrorCode heard;
 
-/* Its messages end as sentences do; ours go on. */
+/* Removes the full stop at the end of libotf2's messages. */
 static void trim(char *text)
 {
 	size_t len = strlen(text);
@@ -43,24 +43,24 @@ static OTF2_ErrorCode listen(void *data, const char *file, uint64_t line,
 	return code;
 }
 
-void tsct_otf2_listen(void)
+void tsct_otf2_error_capture(void)
 {
 	OTF2_Error_RegisterCallback(listen, NULL);
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 }
 
-const char *tsct_otf2_why(void)
+const char *tsct_otf2_error_text(void)
 {
 	return why;
 }
 
-void tsct_otf2_forget(void)
+void tsct_otf2_error_clear(void)
 {
 	why[0] = '\0';
 	heard = OTF2_SUCCESS;
 }
 
-int tsct_otf2_heard(void)
+int tsct_otf2_error_errno(void)
 {
 	return tsct_otf2_errno(heard);
 }
@@ -70,11 +70,11 @@ static bool is_of_place(int err)
 	return err == -ENOSPC || err == -EFBIG || err == -EDQUOT || err == -EROFS;
 }
 
-int tsct_otf2_place(int err)
+int tsct_otf2_error_of_place(int err)
 {
 	if (is_of_place(err))
 		return err;
-	return is_of_place(tsct_otf2_heard()) ? tsct_otf2_heard() : 0;
+	return is_of_place(tsct_otf2_error_errno()) ? tsct_otf2_error_errno() : 0;
 }
 
 int tsct_otf2_errno(OTF2_ErrorCode code)

@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libotf2 complains of, as text. It has one hook for a whole process, so
- * these belong to whoever works with archives, one thread at a time.
+ * libotf2's error messages, as text. libotf2 has one error hook per process, so
+ * only one thread at a time may work with archives.
  */
 #ifndef TSCT_OTF2_ERROR_H
 #define TSCT_OTF2_ERROR_H
 
 #include <otf2/otf2.h>
 
-/* From now on libotf2 prints nothing: what it says is kept here. */
-void tsct_otf2_listen(void);
+/*
+ * Installs the hook: libotf2 prints nothing from now on, and its first error is
+ * kept here.
+ */
+void tsct_otf2_error_capture(void);
 
 /*
- * tsct_otf2_why - what was complained of first since the last forget()
- * The first says most: later ones come from further out. It begins with a
- * file's name in quotes where a system call failed. Empty: nothing was.
+ * tsct_otf2_error_text - the first error since the last forget()
+ *
+ * The first error is the most specific; later ones come from outer calls. It
+ * begins with a file's name in quotes where a system call failed. "" if there
+ * was none.
  */
-const char *tsct_otf2_why(void);
-void tsct_otf2_forget(void);
+const char *tsct_otf2_error_text(void);
+void tsct_otf2_error_clear(void);
 
 /*
- * 0, or the -errno of that complaint. libotf2 (3.0.2) returns success where a
- * file could not be written to its end, but it does complain.
+ * Returns 0 or the -errno of the first error. libotf2 (3.0.2) returns success
+ * where a file could not be completed, but does report an error through the
+ * hook.
  */
-int tsct_otf2_heard(void);
+int tsct_otf2_error_errno(void);
 
 /*
- * Where writing failed for what the place is like (it is full, say), that -errno, which
- * says more than libotf2 does: it names a file that goes away. Else 0.
+ * If writing failed because of the file system (full, for example), that
+ * -errno, which is clearer than libotf2's text: that one names a temporary
+ * file. Else 0.
  */
-int tsct_otf2_place(int err);
+int tsct_otf2_error_of_place(int err);
 
-/* 0, or the -errno that is nearest to it */
+/* The -errno closest to @code; 0 for success */
 int tsct_otf2_errno(OTF2_ErrorCode code);
 
 #endif /* TSCT_OTF2_ERROR_H */

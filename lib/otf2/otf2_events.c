@@ -7,10 +7,10 @@
 #include "otf2_error.h"
 #include "otf2_events.h"
 
-/* What a trace of 2012 holds is still written. */
+/* Archives of 2012 have deprecated events. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* The first reason stays. */
+/* Keeps the first error. */
 __attribute__((format(printf, 3, 4)))
 static void fail(struct tsct_otf2_copy *c, int err, const char *format, ...)
 {
@@ -27,7 +27,10 @@ static void fail(struct tsct_otf2_copy *c, int err, const char *format, ...)
 	va_end(args);
 }
 
-/* ---- what changes in an event ------------------------------------------------------ */
+/*
+ * ---- mapping of an event's fields
+ * ----------------------------------------------
+ */
 
 static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
 		    uint64_t id)
@@ -46,7 +49,7 @@ static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
 
 #define MAP(space, id)	map(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Roots that are none have the highest numbers. */
+/* Roots that mean "none" have the highest numbers. */
 static uint32_t shift(struct tsct_otf2_copy *c, const struct tsct_otf2_ids *by,
 		      uint32_t of, uint32_t rank)
 {
@@ -69,12 +72,14 @@ static uint64_t map_time(struct tsct_otf2_copy *c, uint64_t time)
 	uint64_t new = 0;
 
 	if (tsct_otf2_scale_time(c->scale, old, &new))
-		fail(c, -ERANGE, "time %llu lies outside what the first archive's clock can tell; name the archive first that begins first",
+		fail(c, -ERANGE, "time %llu is outside the range of the first archive's clock; name the archive that begins first as the first",
 		     (unsigned long long)time);
 	return new;
 }
 
-/* Offsets that fall faster than time passes would turn it back. */
+/*
+ * Keeps times from decreasing where clock offsets fall faster than time passes.
+ */
 static void take_time(struct tsct_otf2_copy *c, uint64_t time)
 {
 	c->time = map_time(c, time);
@@ -110,7 +115,7 @@ static void take_attributes(struct tsct_otf2_copy *c,
 							       type, value);
 		}
 		if (code)
-			fail(c, -EBADMSG, "attribute %u: %s", id, tsct_otf2_why());
+			fail(c, -EBADMSG, "attribute %u: %s", id, tsct_otf2_error_text());
 	}
 }
 
@@ -129,7 +134,7 @@ static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
 static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 {
 	if (code)
-		fail(c, tsct_otf2_errno(code), "%s", tsct_otf2_why());
+		fail(c, tsct_otf2_errno(code), "%s", tsct_otf2_error_text());
 	if (c->err)
 		return OTF2_CALLBACK_INTERRUPT;
 	if (!c->nr++)
@@ -142,8 +147,8 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 /* ---- all events -------------------------------------------------------------------- */
 
 /*
- * E(name, what it has, what is written of it), each behind a comma. Numbers that
- * are not mapped are sizes, flags, and numbers that hold within the location or
+ * E(name, parameters, arguments), each preceded by a comma. Numbers that are
+ * not mapped are sizes, flags, and numbers that are local to the location or
  * its communicator.
  */
 #define REGION_		(, OTF2_RegionRef region), (, MAP(REGION, region))
@@ -323,7 +328,10 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 #define ALL_EVENTS(E) \
 	MPI_EVENTS(E) PROGRAM_EVENTS(E) THREAD_EVENTS(E) RMA_EVENTS(E) IO_EVENTS(E)
 
-/* One callback each. A step between, so that what is shared is two arguments. */
+/*
+ * One callback each. The intermediate macro joins the shared parameters into
+ * two arguments.
+ */
 #define ARGS(...) __VA_ARGS__
 #define COPY_(name, parameters, arguments)				\
 	static OTF2_CallbackCode copy_##name(OTF2_LocationRef location_,	\
@@ -375,7 +383,7 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 	(void)list;
 	c->at = at;
 	c->event = "of unknown kind";
-	fail(c, -EBADMSG, "this libotf2 cannot read it; a newer one may");
+	fail(c, -EBADMSG, "not supported by this libotf2; a newer one may support it");
 	return OTF2_CALLBACK_INTERRUPT;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One location's events, from one archive into another. */
+/* Copies the events of one location from one archive into another. */
 #ifndef TSCT_OTF2_EVENTS_H
 #define TSCT_OTF2_EVENTS_H
 
@@ -9,29 +9,31 @@
 #include "otf2_unify.h"
 
 struct tsct_otf2_copy {
-	/* The caller's */
+	/* Set by the caller: */
 	const struct tsct_otf2_maps *maps;
 	const struct tsct_otf2_scale *scale;
 	struct tsct_otf2_offsets offsets;
 	OTF2_EvtWriter *writer;
-	OTF2_AttributeList *attributes;	/* empty */
-	volatile uint64_t *beat;	/* counts events, for who looks on */
+	OTF2_AttributeList *attributes;	/* an empty list */
+	volatile uint64_t *beat;	/* counts events, for a progress display */
 
-	/* How it went */
+	/* Results: */
 	uint64_t nr;
-	uint64_t first, last;		/* times in the result, if there are any */
-	uint64_t held;			/* events kept from going back in time */
+	uint64_t first, last;		/* times in the result, if there are
+					 * events */
+	uint64_t held;			/* events whose time was raised, so that
+					 * times do not decrease */
 	int err;
-	char why[256];			/* behind the file's name */
+	char why[256];			/* error text, to follow the file's name */
 
-	/* Of the event under way */
+	/* The current event: */
 	const char *event;
-	uint64_t at;			/* its number */
+	uint64_t at;			/* its index */
 	uint64_t time;
-	OTF2_AttributeList *list;	/* what is to be written with it */
+	OTF2_AttributeList *list;	/* attributes to be written with it */
 };
 
-/* What libotf2 calls with each event; @data is struct tsct_otf2_copy *. */
+/* Callbacks for libotf2's reader; their @data is struct tsct_otf2_copy *. */
 OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void);
 
 #endif /* TSCT_OTF2_EVENTS_H */

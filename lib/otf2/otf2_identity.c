@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What of an input's definitions is in the result already, and what is new. */
+/* Finds each definition of an input in the result, or adds it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
 	return h;
 }
 
-/* Words by which it is told from others */
+/* The number of words that form a definition's key */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -40,7 +40,7 @@ static void enter(struct tsct_otf2_unified *all, size_t index)
 	all->slot[at & (all->nr_slots - 1)] = index + 1;
 }
 
-/* Room for one more, at most half full */
+/* Makes room for one more, so that the table is at most half full. */
 static int make_room(struct tsct_otf2_unified *all)
 {
 	size_t nr_old = all->nr_slots, i, *old = all->slot;
@@ -61,7 +61,7 @@ static int make_room(struct tsct_otf2_unified *all)
 	return 0;
 }
 
-/* The same thing in the result, NULL: none. */
+/* The equal definition in the result, or NULL */
 static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
 				     enum tsct_otf2_kind kind, uint32_t nr,
 				     uint32_t extra)
@@ -118,18 +118,21 @@ static void map_words(struct tsct_otf2_work *work,
 	if (def->kind == TSCT_OTF2_String)
 		return;
 	for (i = 0; i < def->nr; i++) {
-		space = tsct_otf2_refers(def, words, i);
+		space = tsct_otf2_refers_to(def, words, i);
 		if (space == TSCT_OTF2_NONE ||
 		    words[i] == tsct_otf2_spaces[space].none)
 			continue;
-		/* It is there: the order saw to it. */
+		/*
+		 * It is there: definitions are visited after those they refer
+		 * to.
+		 */
 		found = tsct_otf2_ids_find(&work->maps->space[space], words[i]);
 		to[i] = work->in->def[found->value].mapped;
 	}
 }
 
 struct part {
-	size_t words;		/* of its content: kind, words, what they are */
+	size_t words;		/* fields of its content: kind, words */
 	uint64_t *at;
 };
 
@@ -142,7 +145,10 @@ static int compare_parts(const void *a, const void *b)
 	return order ? order : (x->words > y->words) - (x->words < y->words);
 }
 
-/* Parts, in whatever order they were defined, as one text behind their owner's */
+/*
+ * Appends the parts of an owner to its content, sorted, whatever their order in
+ * the input.
+ */
 static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of,
 		     size_t nr_parts, size_t nr_words)
 {
@@ -171,7 +177,7 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 	return i ? 0 : -ENOMEM;
 }
 
-/* Fills work->content; returns words of parts, or -ENOMEM. */
+/* Fills work->content. Returns the number of words of parts, or -ENOMEM. */
 static int64_t fill_content(struct tsct_otf2_work *work,
 			    const struct tsct_otf2_def *def)
 {
@@ -189,7 +195,10 @@ static int64_t fill_content(struct tsct_otf2_work *work,
 	return (int64_t)extra;
 }
 
-/* ---- new ones ------------------------------------------------------------------------ */
+/*
+ * ---- new definitions
+ * -----------------------------------------------------------
+ */
 
 static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 		      uint64_t *ret_id)
@@ -201,14 +210,14 @@ static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	if (space == TSCT_OTF2_NONE)
 		return 0;
 	if (*next == tsct_otf2_spaces[space].none)
-		return tsct_otf2_refuse(work, "there would be more than %llu definitions of %s, which OTF2 cannot number",
+		return tsct_otf2_refuse(work, "the result would have more than %llu definitions of %s, the limit of OTF2",
 					(unsigned long long)*next,
 					tsct_otf2_spaces[space].name);
 	*ret_id = (*next)++;
 	return 0;
 }
 
-/* An owner's parts, each a definition of the result */
+/* Adds the parts of an owner, each as a definition of the result. */
 static int add_part_defs(struct tsct_otf2_work *work, uint64_t owner,
 			 uint32_t nr, uint32_t extra)
 {
@@ -227,7 +236,9 @@ static int add_part_defs(struct tsct_otf2_work *work, uint64_t owner,
 	return 0;
 }
 
-/* work->content, with its parts, into the result; in the table, or not. */
+/*
+ * Adds work->content with its parts to the result, and to the table if wanted.
+ */
 static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	       uint64_t id, uint32_t nr, uint32_t extra, bool shared)
 {
@@ -285,14 +296,14 @@ static int fix(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	    !memcmp(tsct_otf2_words(&work->all->defs, same), work->content,
 		    def->nr * sizeof(uint64_t)))
 		return 0;
-	return tsct_otf2_refuse(work, "%s %llu is not what it is in an archive named before; --force takes that one's",
+	return tsct_otf2_refuse(work, "%s %llu differs from its definition in an earlier archive; use --force to keep the earlier one",
 				tsct_otf2_kinds[def->kind].name,
 				(unsigned long long)work->content[0]);
 }
 
 /* ---- groups ---------------------------------------------------------------------------- */
 
-/* Locations behind those of the inputs before */
+/* Appends an input's list of locations to those of the inputs before. */
 static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_unified *all = work->all;
@@ -310,9 +321,11 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	def->mapped = all->defs.def[*ranks - 1].self;
 	base = all->defs.def[*ranks - 1].nr;
 	if (base + def->nr - 4 > UINT32_MAX)
-		return tsct_otf2_refuse(work, "Group %llu: together there would be more locations than OTF2 can list",
+		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* A longer one, of which the list takes the words; it is nothing itself. */
+	/*
+	 * A longer list takes over the words; the old definition becomes empty.
+	 */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -349,8 +362,8 @@ static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 }
 
 /*
- * Where all locations are meant: the list grows by others', so there is a
- * group of the ranks that it had. In *@group, its number.
+ * Replaces a reference to the whole list by a group of the input's ranks, since
+ * the list grows with other inputs. Sets *@group to its number.
  */
 static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 {
@@ -389,7 +402,7 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 
 	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
 	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
-		return tsct_otf2_refuse(work, "Group %llu is of unknown type, so what its members are cannot be known",
+		return tsct_otf2_refuse(work, "Group %llu has an unknown type, so the kind of its members is unknown",
 					(unsigned long long)def->self);
 	if (fill_content(work, def) < 0)
 		return -ENOMEM;
@@ -414,9 +427,12 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, true);
 }
 
-/* ---- things of their own ----------------------------------------------------------------- */
+/*
+ * ---- definitions that are always distinct
+ * ------------------------------------
+ */
 
-/* By how much ranks in events change, that are places in the list as a whole */
+/* Notes the shift of ranks in events that are indices into the whole list. */
 static int note_shift(struct tsct_otf2_work *work,
 		      const struct tsct_otf2_def *comm)
 {
@@ -442,7 +458,7 @@ static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	int err = 0;
 
 	for (i = 0; i < nr_groups && !err; i++) {
-		new[i] = UINT64_MAX;	/* as it is mapped */
+		new[i] = UINT64_MAX;	/* being mapped */
 		old[i] = tsct_otf2_words(work->in, def)[1 + i];
 		err = all_ranks(work, old[i], &new[i]);
 	}
@@ -487,7 +503,7 @@ static bool is_taken(struct tsct_otf2_work *work, uint64_t id)
 	return id == UINT64_MAX || tsct_otf2_ids_find(&work->all->taken, id);
 }
 
-/* Files are named by it, so it stays where it is free. */
+/* Keeps the number where it is free: files are named by it. */
 static uint64_t location_number(struct tsct_otf2_work *work, uint64_t id)
 {
 	const struct tsct_otf2_ids *own;

@@ -26,17 +26,17 @@ static int refuse(struct tsct_otf2_input *in, int err, const char *format, ...)
 	return err;
 }
 
-/* By what libotf2 said */
+/* Sets the error from libotf2's. */
 static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		    const char *what)
 {
 	int err = tsct_otf2_errno(code);
 
 	return refuse(in, err ? err : -EBADMSG, "%s: %s", what,
-		      *tsct_otf2_why() ? tsct_otf2_why() : "damaged");
+		      *tsct_otf2_error_text() ? tsct_otf2_error_text() : "damaged");
 }
 
-/* A file beside the anchor, or in the directory beside it */
+/* Sets in->file to a file beside the anchor, or in the archive's directory. */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
 	size_t stem = strlen(in->path) - strlen(SUFFIX);
@@ -67,7 +67,7 @@ static int check_anchor(struct tsct_otf2_input *in)
 	if (len >= PATH_MAX - 64)
 		return refuse(in, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
 	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
-		return refuse(in, -EINVAL, "an OTF2 archive is named by its anchor file, NAME" SUFFIX);
+		return refuse(in, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
 	if (stat(in->path, &st))
 		return refuse(in, -errno, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -88,7 +88,9 @@ static int add_id(struct tsct_otf2_input *in, uint64_t id)
 	return 0;
 }
 
-/* Its own, and those that an earlier merge has left in it */
+/*
+ * Reads its own trace id, and those that an earlier merge has recorded in it.
+ */
 static int read_ids(struct tsct_otf2_input *in)
 {
 	char *list = NULL, *at, *end;
@@ -96,7 +98,7 @@ static int read_ids(struct tsct_otf2_input *in)
 	int err;
 
 	if (OTF2_Reader_GetTraceId(in->reader, &id))
-		return complain(in, OTF2_ERROR_INVALID_DATA, "its trace's number");
+		return complain(in, OTF2_ERROR_INVALID_DATA, "trace id");
 	err = add_id(in, id);
 	if (err || OTF2_Reader_GetProperty(in->reader, TSCT_OTF2_INPUTS, &list))
 		return err;
@@ -144,12 +146,12 @@ int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 	memset(in, 0, sizeof(*in));
 	in->path = path;
 	in->beat = beat;
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	err = check_anchor(in);
 	return err ? err : read_anchor(in);
 }
 
-const char *tsct_otf2_input_extra(struct tsct_otf2_input *in)
+const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in)
 {
 	uint32_t snapshots = 0, thumbnails = 0;
 
@@ -170,7 +172,10 @@ bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 
 /* ---- definitions ----------------------------------------------------------------------- */
 
-/* Whole, and as many as the anchor says: libotf2 reads what is there. */
+/*
+ * Checks that all definitions that the anchor counts are complete: libotf2 does
+ * not.
+ */
 static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 {
 	struct tsct_otf2_extent extent;
@@ -181,7 +186,7 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 	if (err && err != -EBADMSG)
 		return refuse(in, err, "%s", strerror(-err));
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
-		return refuse(in, -EBADMSG, "%llu definitions; the anchor file says %llu",
+		return refuse(in, -EBADMSG, "%llu definitions, but the anchor file has %llu",
 			      (unsigned long long)extent.records,
 			      (unsigned long long)wanted);
 	return err;
@@ -211,7 +216,7 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 	if (defs->err)
 		return refuse(in, defs->err, "%s", strerror(-defs->err));
 	if (!code && nr != in->nr_defs)
-		return refuse(in, -EBADMSG, "damaged: %llu of %llu definitions can be read",
+		return refuse(in, -EBADMSG, "damaged: %llu of %llu definitions are readable",
 			      (unsigned long long)nr,
 			      (unsigned long long)in->nr_defs);
 	return code ? -EBADMSG : 0;
@@ -222,14 +227,14 @@ static int check_clock(struct tsct_otf2_input *in,
 {
 	in->clock = defs->clock;
 	if (defs->unknown)
-		return refuse(in, -ENOTSUP, "%u definitions are of kinds that this libotf2 cannot read; a newer one may",
+		return refuse(in, -ENOTSUP, "%u definitions are not supported by this libotf2; a newer one may support them",
 			      defs->unknown);
 	if (defs->clocks != 1)
 		return refuse(in, -EBADMSG, defs->clocks ?
 			      "its clock is defined more than once" :
-			      "its clock is not defined (ClockProperties), so its times mean nothing");
+			      "its clock is not defined (ClockProperties), so its times have no unit");
 	if (!defs->clock.resolution)
-		return refuse(in, -EBADMSG, "its clock has 0 ticks a second");
+		return refuse(in, -EBADMSG, "its clock has a resolution of 0");
 	return 0;
 }
 
@@ -239,7 +244,7 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 
 	memset(defs, 0, sizeof(*defs));
 	defs->beat = in->beat;
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	name_file(in, ".def");
 	err = check_defs(in, in->nr_defs);
 	if (!err)
@@ -247,7 +252,10 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 	return err ? err : check_clock(in, defs);
 }
 
-/* ---- a location's definitions ------------------------------------------------------------ */
+/*
+ * ---- a location's definitions
+ * -------------------------------------------------
+ */
 
 struct offsets {
 	struct tsct_otf2_input *in;
@@ -264,7 +272,7 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 
 	(void)deviation;
 	if (to->nr && to->at[to->nr - 1].time >= time) {
-		o->err = refuse(o->in, -EBADMSG, "clock offset %u is of time %llu, the one before of %llu",
+		o->err = refuse(o->in, -EBADMSG, "clock offset %u is at time %llu, before the previous one at %llu",
 				to->nr, (unsigned long long)time,
 				(unsigned long long)to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;
@@ -310,9 +318,9 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	int err;
 
 	memset(ret_offsets, 0, sizeof(*ret_offsets));
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	tsct_otf2_input_local(in, location, ".def");
-	/* Not all writers make a file without definitions. */
+	/* Not all writers make a file where there are no definitions. */
 	if (access(in->file, F_OK) && errno == ENOENT)
 		return 0;
 	err = check_defs(in, UINT64_MAX);
@@ -326,9 +334,12 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	return err;
 }
 
-/* ---- what belongs to nobody ----------------------------------------------------------------- */
+/*
+ * ---- event files without a location
+ * --------------------------------------------
+ */
 
-/* "17.evt": 1, and 17 */
+/* Returns 1 and the number for a name such as "17.evt". */
 static int is_events(const char *name, uint64_t *ret_location)
 {
 	char *end;
@@ -340,7 +351,7 @@ static int is_events(const char *name, uint64_t *ret_location)
 	return !errno && !strcmp(end, ".evt");
 }
 
-int tsct_otf2_input_stray(struct tsct_otf2_input *in,
+int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 			  const struct tsct_otf2_ids *locations,
 			  uint64_t *ret_location)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Markers: remarks of people and tools, in a file of their own beside a trace. */
+/*
+ * Markers: annotations by users and tools, in a file of their own beside a
+ * trace.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +14,19 @@
 
 struct marking {
 	struct tsct_otf2_merging *w;
-	uint32_t i;			/* input */
+	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	struct tsct_otf2_ids ids;	/* this input's definitions */
+	struct tsct_otf2_ids ids;	/* numbers of this input's definitions */
 	bool unsorted;
-	uint32_t next;			/* in the result */
-	OTF2_ErrorCode code;		/* of writing */
+	uint32_t next;			/* next number in the result */
+	OTF2_ErrorCode code;		/* of the writer */
 	int err;
 };
 
 static OTF2_CallbackCode fail(struct marking *k, const char *what, uint64_t id)
 {
 	k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -EBADMSG,
-				      "a marker refers to %s %llu, which is not defined",
+				      "a marker refers to undefined %s %llu",
 				      what, (unsigned long long)id);
 	return OTF2_CALLBACK_INTERRUPT;
 }
@@ -79,7 +82,7 @@ static int map_times(struct marking *k, uint64_t *time, uint64_t *duration)
 	    !tsct_otf2_scale_length(scale, *duration, duration))
 		return 0;
 	k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
-				      "a marker lies outside what the first archive's clock can tell");
+				      "a marker is outside the range of the first archive's clock");
 	return k->err;
 }
 
@@ -140,7 +143,7 @@ static int copy_markers(struct marking *k, uint64_t wanted)
 	OTF2_MarkerReader *reader;
 	OTF2_ErrorCode code;
 
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	reader = OTF2_Reader_GetMarkerReader(in->reader);
 	code = reader ? read_markers(k, reader, wanted) :
 		OTF2_ERROR_INVALID_DATA;
@@ -149,7 +152,7 @@ static int copy_markers(struct marking *k, uint64_t wanted)
 						   tsct_otf2_errno(k->code));
 	if (code && !k->err)
 		k->err = tsct_otf2_merge_fail(k->w, in->file, -EBADMSG,
-					      "cannot be read: %s", tsct_otf2_why());
+					      "cannot be read: %s", tsct_otf2_error_text());
 	if (reader)
 		OTF2_Reader_CloseMarkerReader(in->reader, reader);
 	return k->err;
@@ -172,10 +175,10 @@ static int merge_markers(struct marking *k)
 			snprintf(in->why, sizeof(in->why), "%s", strerror(-err));
 		return tsct_otf2_merge_input_fail(k->w, in, err);
 	}
-	/* A result has a file of them only if an input has. */
+	/* The result has a file of markers only if an input has one. */
 	if (!k->writer)
 		k->writer = OTF2_Archive_GetMarkerWriter(
-				tsct_otf2_archive(k->w->writer));
+				tsct_otf2_writer_archive(k->w->writer));
 	if (!k->writer)
 		return tsct_otf2_merge_output_fail(k->w, -EIO);
 	k->ids.nr = 0;
@@ -192,10 +195,10 @@ int tsct_otf2_merge_markers(struct tsct_otf2_merging *w)
 	free(k.ids.at);
 	if (err || !k.writer)
 		return err;
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	err = tsct_otf2_errno(OTF2_Archive_CloseMarkerWriter(
-				tsct_otf2_archive(w->writer), k.writer));
+				tsct_otf2_writer_archive(w->writer), k.writer));
 	if (!err)
-		err = tsct_otf2_heard();
+		err = tsct_otf2_error_errno();
 	return err ? tsct_otf2_merge_output_fail(w, err) : 0;
 }

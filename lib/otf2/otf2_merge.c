@@ -33,7 +33,7 @@ void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(s->notes + len, left, format, args);
 	va_end(args);
-	/* Half a line is none. */
+	/* Adds whole lines only. */
 	if (n < 0 || (size_t)n + 2 > left)
 		s->notes[len] = '\0';
 	else
@@ -48,7 +48,9 @@ int tsct_otf2_merge_input_fail(struct tsct_otf2_merging *w,
 
 /* ---- the inputs ---------------------------------------------------------------------- */
 
-/* Who shows where we are needs to know it before libotf2 does. */
+/*
+ * Announces a file before libotf2 opens it, so that a crash can be attributed.
+ */
 static void at_file(struct tsct_otf2_merging *w, const char *file)
 {
 	snprintf(w->m->status->file, sizeof(w->m->status->file), "%s", file);
@@ -59,9 +61,9 @@ static int say_twice(struct tsct_otf2_merging *w, const struct tsct_otf2_input *
 {
 	if (!strcmp(a->path, b->path))
 		return tsct_otf2_merge_fail(w, b->path, -EEXIST,
-			"is named twice; leave one out, or take it twice by --force");
+			"given twice; remove one or use --force");
 	return tsct_otf2_merge_fail(w, b->path, -EEXIST,
-		"holds the same trace as %s (%016" PRIx64 "); leave one out, or take it twice by --force",
+		"holds the same trace as %s (%016" PRIx64 "); remove one or use --force",
 		a->path, id);
 }
 
@@ -80,15 +82,15 @@ static int check_twice(struct tsct_otf2_merging *w, uint32_t i)
 
 static int check_extra(struct tsct_otf2_merging *w, uint32_t i)
 {
-	const char *extra = tsct_otf2_input_extra(&w->input[i]);
+	const char *extra = tsct_otf2_input_unsupported(&w->input[i]);
 
 	if (!extra)
 		return 0;
 	if (!w->m->force)
 		return tsct_otf2_merge_fail(w, w->m->path[i], -ENOTSUP,
-					    "has %s, which cannot be merged; --force leaves them out",
+					    "has %s, which cannot be merged; use --force to drop them",
 					    extra);
-	tsct_otf2_merge_note(w, "%s: its %s are left out", w->m->path[i], extra);
+	tsct_otf2_merge_note(w, "%s: its %s were dropped", w->m->path[i], extra);
 	w->m->status->input[i].left_out = true;
 	return 0;
 }
@@ -121,7 +123,7 @@ static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
 	uint64_t location;
 	int ret;
 
-	ret = tsct_otf2_input_stray(in, &w->maps[i].space[TSCT_OTF2_SPACE_LOCATION],
+	ret = tsct_otf2_input_orphan(in, &w->maps[i].space[TSCT_OTF2_SPACE_LOCATION],
 				    &location);
 	if (ret < 0)
 		return tsct_otf2_merge_input_fail(w, in, ret);
@@ -130,8 +132,8 @@ static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
 	tsct_otf2_input_local(in, location, ".evt");
 	if (!w->m->force)
 		return tsct_otf2_merge_fail(w, in->file, -EBADMSG,
-					    "belongs to no location that is defined; --force leaves it out");
-	tsct_otf2_merge_note(w, "%s: belongs to no location that is defined, and is left out",
+					    "belongs to no defined location; use --force to drop it");
+	tsct_otf2_merge_note(w, "%s: belongs to no defined location; dropped",
 			     in->file);
 	w->m->status->input[i].left_out = true;
 	return 0;
@@ -172,14 +174,14 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 	bool can = tsct_otf2_can_align(a, b), real;
 
 	real = w->m->align != TSCT_OTF2_ALIGN_TEXT && can;
-	/* The first is on its own clock. */
+	/* The first input keeps its own clock. */
 	if (!i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
 		return tsct_otf2_merge_fail(w, w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
-			-ENOTSUP, "does not say at what time of day it began; without --align real, both begin at the same moment");
+			-ENOTSUP, "has no time of day for its begin; without --align real, both begin at the same moment");
 	if (w->m->align == TSCT_OTF2_ALIGN_AUTO && !can)
-		tsct_otf2_merge_note(w, "%s: does not say at what time of day it began; %s begins at the same moment as %s in the result",
+		tsct_otf2_merge_note(w, "%s: has no time of day for its begin; %s begins at the same moment as %s in the result",
 				     w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
 				     w->m->path[i], w->m->path[0]);
 	w->m->status->input[i].real = real;
@@ -189,7 +191,7 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 
 /*
  * Resolution and offset of the first, the largest length; longer where events
- * lie outside, as clocks that are aligned by the time of day may make them.
+ * lie outside, as happens with clocks that are aligned by the time of day.
  */
 static int make_clock(struct tsct_otf2_merging *w)
 {
@@ -217,7 +219,7 @@ static int make_clock(struct tsct_otf2_merging *w)
 	s->clock.length = end - begin;
 	if (s->clock.real_ns == TSCT_OTF2_NEVER)
 		return 0;
-	/* The moment of the new offset, on a clock of ns since the epoch */
+	/* The time of day of the new offset, in ns since the Unix epoch */
 	tsct_otf2_scale_make(&to_ns, &(struct tsct_otf2_clock) {
 			     .resolution = 1000000000,
 			     .offset = s->clock.real_ns },
@@ -228,13 +230,16 @@ static int make_clock(struct tsct_otf2_merging *w)
 	return 0;
 }
 
-/* ---- about the archive -------------------------------------------------------------------- */
+/*
+ * ---- the archive's properties
+ * --------------------------------------------------
+ */
 
-/* What the inputs say alike, and what one of them says alone */
+/* Copies properties on which the inputs agree, or which one alone has. */
 static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 				    const char *name)
 {
-	OTF2_Archive *to = tsct_otf2_archive(w->writer);
+	OTF2_Archive *to = tsct_otf2_writer_archive(w->writer);
 	char *value = NULL, *there = NULL;
 	OTF2_ErrorCode code;
 
@@ -244,7 +249,7 @@ static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 	if (OTF2_Archive_GetProperty(to, name, &there))
 		code = OTF2_Archive_SetProperty(to, name, value, false);
 	else if (strcmp(there, value))
-		tsct_otf2_merge_note(w, "%s: its property %s is '%s', and before it was '%s', which stays",
+		tsct_otf2_merge_note(w, "%s: its property %s is '%s', but '%s' in an earlier archive, which is kept",
 				     w->m->path[i], name, value, there);
 free:
 	free(value);
@@ -265,7 +270,7 @@ static OTF2_ErrorCode copy_properties(struct tsct_otf2_merging *w, uint32_t i)
 	return code;
 }
 
-/* Whose traces are in it, so that nobody merges one a second time */
+/* Records the traces in it, so that none is merged twice. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
 	char *list = NULL;
@@ -279,7 +284,7 @@ static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 			fprintf(to, "%s%016" PRIx64, i || n ? " " : "",
 				w->input[i].id[n]);
 	if (to && !fclose(to))
-		code = OTF2_Archive_SetProperty(tsct_otf2_archive(w->writer),
+		code = OTF2_Archive_SetProperty(tsct_otf2_writer_archive(w->writer),
 						TSCT_OTF2_INPUTS, list, true);
 	free(list);
 	return code;
@@ -287,7 +292,7 @@ static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 
 static OTF2_ErrorCode describe(struct tsct_otf2_merging *w)
 {
-	OTF2_Archive *to = tsct_otf2_archive(w->writer);
+	OTF2_Archive *to = tsct_otf2_writer_archive(w->writer);
 	OTF2_ErrorCode code;
 	char *text = NULL;
 	uint32_t i;
@@ -299,8 +304,8 @@ static OTF2_ErrorCode describe(struct tsct_otf2_merging *w)
 	if (!OTF2_Reader_GetDescription(w->input[0].reader, &text))
 		OTF2_Archive_SetDescription(to, text);
 	free(text);
-	/* None of these is an error before here. */
-	tsct_otf2_forget();
+	/* Errors before this point are not the output's. */
+	tsct_otf2_error_clear();
 	code = set_inputs(w);
 	for (i = 0; i < w->m->nr && !code; i++)
 		code = copy_properties(w, i);
@@ -311,17 +316,17 @@ static OTF2_ErrorCode describe(struct tsct_otf2_merging *w)
 
 int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
 {
-	const int place = tsct_otf2_place(err);
-	const bool plain = place || err == -ENOMEM || !*tsct_otf2_why();
+	const int place = tsct_otf2_error_of_place(err);
+	const bool plain = place || err == -ENOMEM || !*tsct_otf2_error_text();
 
 	if (place)
 		err = place;
-	/* libotf2 names the file, which goes away. */
+	/* libotf2 would name a temporary file. */
 	return tsct_otf2_merge_fail(w, "", err, "%s", plain ? strerror(-err) :
-				    tsct_otf2_why());
+				    tsct_otf2_error_text());
 }
 
-/* No definition fits into less than the largest of the inputs' chunks. */
+/* A definition may need as much as the largest chunk of the inputs. */
 static int create(struct tsct_otf2_merging *w)
 {
 	uint64_t events = OTF2_CHUNK_SIZE_EVENTS_DEFAULT;
@@ -337,18 +342,18 @@ static int create(struct tsct_otf2_merging *w)
 		if (w->input[i].def_chunk > defs)
 			defs = w->input[i].def_chunk;
 	}
-	/* Lists of locations have grown; 9 bytes a word is the most. */
+	/* Lists of locations have grown; a word takes 9 bytes at most. */
 	for (d = 0; d < w->all.defs.nr; d++)
 		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
 			defs = OTF2_CHUNK_SIZE_MAX;
-	err = tsct_otf2_create(w->m->dir, events, defs, &w->writer);
+	err = tsct_otf2_writer_create(w->m->dir, events, defs, &w->writer);
 	if (err)
 		return tsct_otf2_merge_output_fail(w, err);
 	code = describe(w);
 	return code ? tsct_otf2_merge_output_fail(w, tsct_otf2_errno(code)) : 0;
 }
 
-/* A file for each, though there is nothing in it: readers ask for it. */
+/* Writes a file for each location, even an empty one: readers require it. */
 static int write_locals(struct tsct_otf2_merging *w)
 {
 	OTF2_DefWriter *defs;
@@ -393,7 +398,7 @@ static int finish(struct tsct_otf2_merging *w)
 {
 	int err;
 
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	err = make_clock(w);
 	if (err)
 		return err;
@@ -402,7 +407,7 @@ static int finish(struct tsct_otf2_merging *w)
 	if (!err)
 		err = write_defs(w);
 	if (!err) {
-		err = tsct_otf2_finish(w->writer);
+		err = tsct_otf2_writer_finish(w->writer);
 		w->writer = NULL;
 	}
 	return err ? tsct_otf2_merge_output_fail(w, err) : 0;
@@ -437,14 +442,14 @@ int tsct_otf2_merge(const struct tsct_otf2_merge *m)
 	uint32_t i;
 	int err;
 
-	tsct_otf2_listen();
+	tsct_otf2_error_capture();
 	err = w.input && w.maps && w.scale ? merge(&w) :
 		tsct_otf2_merge_fail(&w, "", -ENOMEM, "%s", strerror(ENOMEM));
 	for (i = 0; w.input && w.maps && i < m->nr; i++) {
 		tsct_otf2_input_close(&w.input[i]);
 		tsct_otf2_maps_free(&w.maps[i]);
 	}
-	tsct_otf2_abandon(w.writer);
+	tsct_otf2_writer_abandon(w.writer);
 	tsct_otf2_unified_free(&w.all);
 	free(w.input);
 	free(w.maps);

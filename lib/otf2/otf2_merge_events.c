@@ -10,7 +10,7 @@
 
 struct reading {
 	struct tsct_otf2_merging *w;
-	uint32_t i;			/* input */
+	uint32_t i;			/* index of the input */
 	struct tsct_otf2_input *in;
 	struct tsct_otf2_merged *figures;
 	OTF2_EvtReaderCallbacks *callbacks;
@@ -22,14 +22,20 @@ static void at_file(struct reading *r)
 	snprintf(r->w->m->status->file, PATH_MAX, "%s", r->in->file);
 }
 
-/* ---- what may be read ------------------------------------------------------------------ */
+/*
+ * ---- the readable part
+ * --------------------------------------------------------
+ */
 
-/* Refuses, unless what there is shall be salvaged; then says it, and counts. */
+/*
+ * Refuses damaged input, unless it is to be salvaged; then notes and counts the
+ * loss.
+ */
 static int lose(struct reading *r, uint64_t missing)
 {
 	if (!r->w->m->salvage)
 		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
-					    "%s; --salvage takes what there is",
+					    "%s; use --salvage to keep the readable part",
 					    r->in->why);
 	tsct_otf2_merge_note(r->w, "%s: %s", r->in->file, r->in->why);
 	r->figures->missing += missing;
@@ -37,7 +43,10 @@ static int lose(struct reading *r, uint64_t missing)
 	return 0;
 }
 
-/* How many events, of how many that there should be. */
+/*
+ * Returns the number of readable events; @wanted is the number by the
+ * definitions.
+ */
 static int look(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 {
 	struct tsct_otf2_input *in = r->in;
@@ -51,11 +60,11 @@ static int look(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 			     sizeof(in->why));
 	*ret_nr = extent.records;
 	missing = wanted > extent.records ? wanted - extent.records : 0;
-	/* A location that never did anything may have no file. */
+	/* A location without events may have no file. */
 	if (err == -ENOENT && !wanted)
 		return 0;
 	if (err && err != -EBADMSG) {
-		snprintf(in->why, sizeof(in->why), "%s; %llu events should be in it",
+		snprintf(in->why, sizeof(in->why), "%s; %llu events were expected",
 			 strerror(-err), (unsigned long long)wanted);
 		return err == -ENOENT ? lose(r, missing) :
 			tsct_otf2_merge_input_fail(r->w, in, err);
@@ -63,7 +72,7 @@ static int look(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 	if (!err && extent.records == wanted)
 		return 0;
 	if (!err)
-		snprintf(in->why, sizeof(in->why), "%llu events, but by its definition the location has %llu",
+		snprintf(in->why, sizeof(in->why), "%llu events, but the definition of the location has %llu",
 			 (unsigned long long)extent.records,
 			 (unsigned long long)wanted);
 	return lose(r, missing);
@@ -79,7 +88,7 @@ static int read_events(struct reading *r, OTF2_EvtReader *reader, uint64_t nr)
 
 	code = OTF2_Reader_RegisterEvtCallbacks(r->in->reader, reader,
 						r->callbacks, copy);
-	/* Its own corrections are by floating point. */
+	/* libotf2's own corrections use floating point; ours replace them. */
 	if (!code)
 		code = OTF2_EvtReader_ApplyClockOffsets(reader, false);
 	if (!code)
@@ -92,9 +101,9 @@ static int read_events(struct reading *r, OTF2_EvtReader *reader, uint64_t nr)
 					    copy->why);
 	if (!code && read == nr && copy->nr == nr)
 		return 0;
-	snprintf(r->in->why, sizeof(r->in->why), "damaged behind event %llu: %s",
-		 (unsigned long long)copy->nr, *tsct_otf2_why() ?
-		 tsct_otf2_why() : "there are no more");
+	snprintf(r->in->why, sizeof(r->in->why), "damaged after event %llu: %s",
+		 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
+		 tsct_otf2_error_text() : "there are no more");
 	return lose(r, nr - copy->nr);
 }
 
@@ -103,12 +112,12 @@ static int open_events(struct reading *r, uint64_t location, uint64_t nr)
 	OTF2_EvtReader *reader;
 	int err;
 
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	reader = OTF2_Reader_GetEvtReader(r->in->reader, location);
 	if (!reader)
 		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
 					    "cannot be read: %s",
-					    tsct_otf2_why());
+					    tsct_otf2_error_text());
 	err = read_events(r, reader, nr);
 	OTF2_Reader_CloseEvtReader(r->in->reader, reader);
 	return err;
@@ -131,7 +140,7 @@ static void add_up(struct reading *r, struct tsct_otf2_location *l)
 		f->last = copy->last;
 	f->events += copy->nr;
 	if (copy->held)
-		tsct_otf2_merge_note(r->w, "%s: its clock offsets turn back time; %llu events have that of the one before",
+		tsct_otf2_merge_note(r->w, "%s: its clock offsets make time decrease; %llu events got the time of the event before",
 				     r->in->file, (unsigned long long)copy->held);
 	f->held += copy->held;
 }
@@ -143,7 +152,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	uint64_t written = 0;
 	int err;
 
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	err = tsct_otf2_location_begin(r->w->writer, l->new, &copy->writer);
 	if (err)
 		return tsct_otf2_merge_output_fail(r->w, err);
@@ -151,12 +160,12 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 		err = open_events(r, l->old, nr);
 	if (err)
 		return err;
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	err = tsct_otf2_location_end(r->w->writer, copy->writer, &written);
 	if (err)
 		return tsct_otf2_merge_output_fail(r->w, err);
 	if (written != copy->nr)
-		return tsct_otf2_merge_fail(r->w, "", -EIO, "%llu events were written of %llu",
+		return tsct_otf2_merge_fail(r->w, "", -EIO, "%llu of %llu events were written",
 					    (unsigned long long)written,
 					    (unsigned long long)copy->nr);
 	add_up(r, l);
@@ -177,7 +186,7 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 		return tsct_otf2_merge_input_fail(r->w, r->in, err);
 	}
 	if (copy->offsets.nr == 1)
-		tsct_otf2_merge_note(r->w, "%s: a single clock offset corrects nothing; OTF2 needs two",
+		tsct_otf2_merge_note(r->w, "%s: a single clock offset has no effect; OTF2 needs two",
 				     r->in->file);
 	tsct_otf2_input_local(r->in, l->old, ".evt");
 	copy->nr = copy->held = 0;
@@ -188,7 +197,10 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 	return err;
 }
 
-/* ---- all of them --------------------------------------------------------------------------- */
+/*
+ * ---- all locations
+ * -------------------------------------------------------------
+ */
 
 static int copy_all(struct reading *r)
 {
@@ -207,7 +219,7 @@ static int copy_all(struct reading *r)
 	if (code)
 		return tsct_otf2_merge_fail(r->w, r->in->path,
 					    tsct_otf2_errno(code),
-					    "cannot be read: %s", tsct_otf2_why());
+					    "cannot be read: %s", tsct_otf2_error_text());
 	for (l = 0; l < maps->nr_locations && !err; l++)
 		err = copy_location(r, &maps->location[l]);
 	return err;
@@ -228,7 +240,7 @@ int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i)
 	int err;
 
 	r.callbacks = tsct_otf2_events_callbacks();
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	err = r.callbacks && r.copy.attributes ? copy_all(&r) :
 		tsct_otf2_merge_fail(w, "", -ENOMEM, "%s", strerror(ENOMEM));
 	w->m->status->locations += w->maps[i].nr_locations;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a merge's definitions and its events have in common. */
+/* State shared by the merging of definitions and of events. */
 #ifndef TSCT_OTF2_MERGE_WORK_H
 #define TSCT_OTF2_MERGE_WORK_H
 
@@ -17,7 +17,7 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_writer *writer;
 };
 
-/* Says it in the status; "" as a file: the result. Returns @err. */
+/* Sets the status's error; file "" is the result. Returns @err. */
 __attribute__((format(printf, 4, 5)))
 int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
 			 const char *format, ...);
@@ -28,10 +28,10 @@ int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err);
 __attribute__((format(printf, 2, 3)))
 void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...);
 
-/* All locations of an input, one after another */
+/* Copies all locations of an input, one after another. */
 int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i);
 
-/* All markers of all inputs */
+/* Copies the markers of all inputs. */
 int tsct_otf2_merge_markers(struct tsct_otf2_merging *w);
 
 #endif /* TSCT_OTF2_MERGE_WORK_H */

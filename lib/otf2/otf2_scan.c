@@ -24,9 +24,9 @@
 struct scan {
 	int fd;
 	bool events;
-	uint8_t *data;		/* the chunk */
+	uint8_t *data;		/* the current chunk */
 	size_t len, at;
-	uint64_t base;		/* its place in the file */
+	uint64_t base;		/* its offset in the file */
 	bool swap;
 	bool ended;
 	uint64_t time;
@@ -54,7 +54,7 @@ static int damaged(struct scan *s, const char *format, ...)
 static int cut_off(struct scan *s)
 {
 	s->at = s->len;
-	return damaged(s, "cut off behind %s %llu",
+	return damaged(s, "truncated after %s %llu",
 		       s->events ? "event" : "definition",
 		       (unsigned long long)s->extent->records);
 }
@@ -67,7 +67,7 @@ static uint64_t get64(const struct scan *s, size_t at)
 	return s->swap ? bswap_64(v) : v;
 }
 
-/* Kinds of 2011, which have no length but that of their one number */
+/* Kinds of 2011, whose length is that of their one number */
 static bool is_packed(uint8_t kind)
 {
 	switch (kind) {
@@ -87,7 +87,7 @@ static bool is_packed(uint8_t kind)
 	}
 }
 
-/* Behind its kind: to the end of the record. */
+/* Skips a record, from after its kind to its end. */
 static int skip_record(struct scan *s, uint8_t kind)
 {
 	uint64_t len;
@@ -99,7 +99,7 @@ static int skip_record(struct scan *s, uint8_t kind)
 		if (len == 0xff)
 			len = 0;
 		if (len > 8)
-			return damaged(s, "a number of %llu bytes",
+			return damaged(s, "invalid number of %llu bytes",
 				       (unsigned long long)len);
 	} else if (len == 0xff) {
 		if (s->len - s->at < 8)
@@ -108,7 +108,7 @@ static int skip_record(struct scan *s, uint8_t kind)
 		s->at += 8;
 	}
 	if (s->len - s->at < len)
-		return len > s->len ? damaged(s, "a record of %llu bytes",
+		return len > s->len ? damaged(s, "invalid record of %llu bytes",
 					      (unsigned long long)len) :
 		       cut_off(s);
 	s->at += len;
@@ -123,7 +123,7 @@ static int take_time(struct scan *s)
 		return cut_off(s);
 	time = get64(s, s->at);
 	if (time < s->time)
-		return damaged(s, "time goes back, from %llu to %llu",
+		return damaged(s, "time decreases from %llu to %llu",
 			       (unsigned long long)s->time,
 			       (unsigned long long)time);
 	s->time = time;
@@ -147,7 +147,7 @@ static int take_record(struct scan *s, uint8_t kind)
 	return 0;
 }
 
-/* The number of the first record has to go on from those before. */
+/* The number of the first record must continue those before. */
 static int take_header(struct scan *s)
 {
 	uint64_t first;
@@ -155,15 +155,15 @@ static int take_header(struct scan *s)
 	if (s->len < HEADER)
 		return cut_off(s);
 	if (s->data[0] != CHUNK_BEGIN)
-		return damaged(s, "no chunk begins here");
+		return damaged(s, "no chunk header");
 	if (s->data[1] != ORDER_LITTLE && s->data[1] != ORDER_BIG)
-		return damaged(s, "0x%02x is no byte order", s->data[1]);
+		return damaged(s, "invalid byte order 0x%02x", s->data[1]);
 	s->swap = s->data[1] !=
 		(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ORDER_LITTLE :
 		 ORDER_BIG);
 	first = get64(s, 2);
 	if (s->events && first != s->extent->records + 1)
-		return damaged(s, "the chunk begins with event %llu, the one before ended with %llu",
+		return damaged(s, "the chunk begins with event %llu, but the previous one ended with %llu",
 			       (unsigned long long)first,
 			       (unsigned long long)s->extent->records);
 	s->at = HEADER;
@@ -188,9 +188,9 @@ static int scan_chunk(struct scan *s)
 			err = take_time(s);
 			continue;
 		}
-		/* libotf2 goes a call deeper with each. */
+		/* libotf2 recurses once for each. */
 		if (attributes && s->events && kind == ATTRIBUTES)
-			return damaged(s, "attributes of no event");
+			return damaged(s, "attributes without an event");
 		attributes = kind == ATTRIBUTES;
 		err = take_record(s, kind);
 	}
@@ -225,7 +225,7 @@ int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
 	int err;
 
 	memset(ret_extent, 0, sizeof(*ret_extent));
-	/* Not to wait for who might write to a pipe */
+	/* Do not wait for a writer if it is a pipe. */
 	s.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (s.fd < 0)
 		return -errno;

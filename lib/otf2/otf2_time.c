@@ -5,8 +5,9 @@
 #define PER_SECOND	1000000000ULL
 
 /*
- * @d x @num / @den as a whole and a rest of @den, the rest never negative.
- * -ERANGE: beyond 126 bits, so no sum of it with another such overflows.
+ * @d x @num / @den as a whole part and a remainder in 1 / @den that is not
+ *	negative.
+ * -ERANGE: above 126 bits, so that a sum of two results cannot overflow.
  */
 static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
 		    tsct_s128 *ret_whole, uint64_t *ret_rest)
@@ -43,7 +44,7 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 	tsct_s128 ticks = 0;
 	uint64_t part = 0;
 
-	/* Below 2^64 x 2^64 / 10^9: never too much */
+	/* Below 2^64 x 2^64 / 10^9: cannot overflow */
 	if (real)
 		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
 	tsct_reduce(&num, &den);
@@ -67,12 +68,12 @@ int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 		return -ERANGE;
 	whole += scale->to;
 	if (rest || scale->part) {
-		/* both below 2^94: rest / den + part / 10^9, and a half */
+		/* both below 2^94: rest / den + part / 10^9, plus one half */
 		sum = (tsct_u128)rest * PER_SECOND +
 			(tsct_u128)scale->part * scale->den;
 		whole += (tsct_s128)((2 * sum + unit) / (2 * unit));
 	}
-	/* The last one is OTF2's "undefined". */
+	/* The last value is OTF2's "undefined". */
 	if (whole < 0 || whole >= (tsct_s128)TSCT_OTF2_NEVER)
 		return -ERANGE;
 	*ret_time = (uint64_t)whole;
@@ -110,7 +111,10 @@ tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time)
 	width = a[1].time - a[0].time;
 	slope = (tsct_s128)a[1].offset - a[0].offset;
 	rise = (uint64_t)(slope < 0 ? -slope : slope);
-	/* The size alone: both sides are below 2^64, but signs are not in it. */
+	/*
+	 * The magnitude alone: both sides are below 2^64, but their signs take
+	 * a bit more.
+	 */
 	product = (tsct_u128)(time < a->time ? a->time - time : time - a->time) *
 		rise;
 	whole = (tsct_s128)(product / width);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* In which order an input's definitions are taken: what is referred to first. */
+/*
+ * Visits an input's definitions in order: references before those that refer to
+ * them.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +21,10 @@ int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
 	return -EBADMSG;
 }
 
-/* ---- who is who in the input ------------------------------------------------------- */
+/*
+ * ---- numbers and owners of the input
+ * -------------------------------------------
+ */
 
 static int number(struct tsct_otf2_work *work)
 {
@@ -50,16 +56,16 @@ static int not_there(struct tsct_otf2_work *work,
 	const struct tsct_otf2_kind_info *kind = &tsct_otf2_kinds[def->kind];
 
 	if (kind->space == TSCT_OTF2_NONE)
-		return tsct_otf2_refuse(work, "a %s refers to %s %llu, which is not defined",
+		return tsct_otf2_refuse(work, "a %s refers to undefined %s %llu",
 					kind->name, tsct_otf2_spaces[space].name,
 					(unsigned long long)id);
-	return tsct_otf2_refuse(work, "%s %llu refers to %s %llu, which is not defined",
+	return tsct_otf2_refuse(work, "%s %llu refers to undefined %s %llu",
 				kind->name, (unsigned long long)def->self,
 				tsct_otf2_spaces[space].name,
 				(unsigned long long)id);
 }
 
-/* What makes up its owner goes with it. */
+/* Links parts to their owner, as they are part of its identity. */
 static int own_parts(struct tsct_otf2_work *work)
 {
 	struct tsct_otf2_def *def, *owner;
@@ -73,7 +79,7 @@ static int own_parts(struct tsct_otf2_work *work)
 		if (tsct_otf2_kinds[def->kind].how != TSCT_OTF2_PART)
 			continue;
 		words = tsct_otf2_words(work->in, def);
-		space = tsct_otf2_refers(def, words, 0);
+		space = tsct_otf2_refers_to(def, words, 0);
 		found = tsct_otf2_ids_find(&work->maps->space[space], words[0]);
 		if (!found)
 			return not_there(work, def, space, words[0]);
@@ -85,7 +91,10 @@ static int own_parts(struct tsct_otf2_work *work)
 	return 0;
 }
 
-/* May anything but a communicator name a group, in definitions or in events? */
+/*
+ * True if anything except a communicator names a group, in definitions or
+ * events.
+ */
 static bool names_group(struct tsct_otf2_work *work,
 			const struct tsct_otf2_def *def)
 {
@@ -104,12 +113,12 @@ static bool names_group(struct tsct_otf2_work *work,
 		return false;
 	}
 	for (i = 0; i < def->nr; i++)
-		if (tsct_otf2_refers(def, words, i) == TSCT_OTF2_SPACE_GROUP)
+		if (tsct_otf2_refers_to(def, words, i) == TSCT_OTF2_SPACE_GROUP)
 			return true;
 	return false;
 }
 
-/* Of each paradigm, one list of locations */
+/* Finds the list of locations of each paradigm. */
 static int find_ranks(struct tsct_otf2_work *work)
 {
 	const struct tsct_otf2_def *def;
@@ -127,7 +136,7 @@ static int find_ranks(struct tsct_otf2_work *work)
 			continue;
 		paradigm = (uint8_t)words[2];
 		if (work->has_ranks[paradigm])
-			return tsct_otf2_refuse(work, "Group %llu is the second list of locations of paradigm %u; there can be one",
+			return tsct_otf2_refuse(work, "Group %llu is a second list of locations of paradigm %u; only one is allowed",
 						(unsigned long long)def->self,
 						paradigm);
 		work->has_ranks[paradigm] = true;
@@ -139,7 +148,10 @@ static int find_ranks(struct tsct_otf2_work *work)
 	return 0;
 }
 
-/* ---- one after another --------------------------------------------------------------- */
+/*
+ * ---- visiting
+ * ------------------------------------------------------------------
+ */
 
 static int push(struct tsct_otf2_work *work, size_t def)
 {
@@ -158,7 +170,9 @@ static int push(struct tsct_otf2_work *work, size_t def)
 	return 0;
 }
 
-/* 1: @ret_def is wanted before; 0: all of this part is there */
+/*
+ * Returns 1 with @ret_def, which must be visited before; 0: all references are.
+ */
 static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 			size_t *ret_def)
 {
@@ -169,7 +183,7 @@ static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step
 	enum tsct_otf2_space space;
 
 	for (; step->i < def->nr; step->i++) {
-		space = tsct_otf2_refers(def, words, step->i);
+		space = tsct_otf2_refers_to(def, words, step->i);
 		if (space == TSCT_OTF2_NONE ||
 		    words[step->i] == tsct_otf2_spaces[space].none)
 			continue;
@@ -181,7 +195,7 @@ static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step
 		if (of->state == TSCT_OTF2_DONE)
 			continue;
 		if (of->state == TSCT_OTF2_OPEN)
-			return tsct_otf2_refuse(work, "%s %llu refers to itself, in a circle",
+			return tsct_otf2_refuse(work, "%s %llu refers to itself, directly or indirectly",
 						tsct_otf2_kinds[of->kind].name,
 						(unsigned long long)of->self);
 		*ret_def = found->value;
@@ -204,12 +218,12 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 		if (ret)
 			return ret;
 		step->part = step->part - 1 == step->def ? def->parts : def->next;
-		step->i = 1;	/* 0 is the owner. */
+		step->i = 1;	/* Word 0 is the owner. */
 	}
 	return 0;
 }
 
-/* No recursion: chains of parents are as long as somebody likes. */
+/* Not recursive: an input may have chains of parents of any length. */
 static int take(struct tsct_otf2_work *work, size_t index)
 {
 	struct tsct_otf2_step *step;
@@ -230,7 +244,7 @@ static int take(struct tsct_otf2_work *work, size_t index)
 	return ret;
 }
 
-/* From places in the input to numbers in the result */
+/* Replaces indices in the input by numbers in the result. */
 static void point_on(struct tsct_otf2_work *work)
 {
 	struct tsct_otf2_ids *ids;
@@ -245,7 +259,7 @@ static void point_on(struct tsct_otf2_work *work)
 	tsct_otf2_ids_sort(&work->maps->win_shift);
 }
 
-/* They have to be before groups of ranks. */
+/* They must come before groups of ranks. */
 static int take_ranks(struct tsct_otf2_work *work)
 {
 	const struct tsct_otf2_def *def;
@@ -312,7 +326,10 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 
 /* ---- the result ------------------------------------------------------------------------ */
 
-/* Lists of locations grow with inputs, so all of these are before them. */
+/*
+ * Lists of locations grow with inputs, so all definitions they refer to come
+ * first.
+ */
 static bool is_early(enum tsct_otf2_kind kind)
 {
 	switch (kind) {
@@ -328,7 +345,7 @@ static bool is_early(enum tsct_otf2_kind kind)
 	}
 }
 
-/* As they came in: what is referred to is before, and numbers rise. */
+/* In the order of arrival: references come first, and numbers rise. */
 static OTF2_ErrorCode write_some(const struct tsct_otf2_unified *all,
 				 OTF2_GlobalDefWriter *writer, bool early)
 {

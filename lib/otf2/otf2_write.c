@@ -15,7 +15,8 @@ struct tsct_otf2_writer {
 	OTF2_Archive *archive;
 	OTF2_GlobalDefWriter *defs;
 	char *dir;
-	void *spare[2];		/* chunks that were freed: definitions', events' */
+	void *spare[2];		/* freed chunks to use again: one for
+				 * definitions, one for events */
 };
 
 uint64_t tsct_otf2_number(const unsigned char uuid[16])
@@ -23,16 +24,16 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 	uint64_t half[2];
 
 	memcpy(half, uuid, sizeof(half));
-	/* Which byte is the first is of no importance to whom it shall be the same. */
+	/* Either byte order would do, if it is always the same. */
 	return be64toh(half[0]) ^ be64toh(half[1]);
 }
 
 /* ---- memory of libotf2's buffers ------------------------------------------------ */
 
 /*
- * One chunk each, written out when it is full: left alone, libotf2 collects
- * 128 MiB per location. It fills each with zeros: where locations are written one
- * after another, memory that is there already makes most of that cheap.
+ * Allocates one chunk, which is written out when full: by default libotf2
+ * collects 128 MiB per location. It fills each chunk with zeros; reusing memory
+ * makes that cheap where locations are written one after another.
  */
 static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location,
 		      void **own, uint64_t size)
@@ -79,7 +80,10 @@ static OTF2_FlushType flush(void *data, OTF2_FileType type,
 }
 
 static const OTF2_MemoryCallbacks memory = { allocate, free_all };
-/* No second one: it would put events of ours between those of the trace. */
+/*
+ * No second function: it would put events of our own between those of the
+ * trace.
+ */
 static const OTF2_FlushCallbacks flushes = { flush, NULL };
 
 /* ---- the archive ----------------------------------------------------------------- */
@@ -108,15 +112,15 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
 	return code;
 }
 
-/* What it returned, and what it did not return */
+/* Converts a returned code, and errors that libotf2 reported otherwise. */
 static int result(OTF2_ErrorCode code)
 {
 	int err = tsct_otf2_errno(code);
 
-	return err ? err : tsct_otf2_heard();
+	return err ? err : tsct_otf2_error_errno();
 }
 
-int tsct_otf2_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
+int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		     struct tsct_otf2_writer **ret_writer)
 {
 	struct tsct_otf2_writer *w = calloc(1, sizeof(*w));
@@ -128,20 +132,20 @@ int tsct_otf2_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		free(w);
 		return -ENOMEM;
 	}
-	tsct_otf2_listen();
+	tsct_otf2_error_capture();
 	code = open_archive(w, event_chunk ? event_chunk :
 			    OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
 			    def_chunk ? def_chunk :
 			    OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT);
 	if (code) {
-		tsct_otf2_abandon(w);
+		tsct_otf2_writer_abandon(w);
 		return result(code);
 	}
 	*ret_writer = w;
 	return 0;
 }
 
-OTF2_Archive *tsct_otf2_archive(struct tsct_otf2_writer *writer)
+OTF2_Archive *tsct_otf2_writer_archive(struct tsct_otf2_writer *writer)
 {
 	return writer->archive;
 }
@@ -158,7 +162,7 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 {
 	OTF2_ErrorCode code;
 
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	code = OTF2_EvtWriter_GetNumberOfEvents(events, ret_nr_events);
 	if (!code)
 		code = OTF2_Archive_CloseEvtWriter(writer->archive, events);
@@ -169,7 +173,7 @@ int tsct_otf2_events_end(struct tsct_otf2_writer *writer)
 {
 	OTF2_ErrorCode code;
 
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	code = OTF2_Archive_CloseEvtFiles(writer->archive);
 	if (!code)
 		code = OTF2_Archive_OpenDefFiles(writer->archive);
@@ -185,7 +189,7 @@ int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
 
 int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs)
 {
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	return result(OTF2_Archive_CloseDefWriter(writer->archive, defs));
 }
 
@@ -195,7 +199,7 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 	OTF2_ErrorCode code;
 	int err;
 
-	tsct_otf2_forget();
+	tsct_otf2_error_clear();
 	code = OTF2_Archive_CloseDefFiles(writer->archive);
 	err = result(code);
 	if (err)
@@ -205,7 +209,7 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 	return writer->defs ? 0 : -EIO;
 }
 
-int tsct_otf2_finish(struct tsct_otf2_writer *writer)
+int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer)
 {
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 	int err;
@@ -217,11 +221,11 @@ int tsct_otf2_finish(struct tsct_otf2_writer *writer)
 	/* Without it the anchor is not written. */
 	if (!err)
 		err = result(OTF2_Archive_Close(writer->archive));
-	tsct_otf2_abandon(writer);
+	tsct_otf2_writer_abandon(writer);
 	return err;
 }
 
-void tsct_otf2_abandon(struct tsct_otf2_writer *writer)
+void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer)
 {
 	if (!writer)
 		return;

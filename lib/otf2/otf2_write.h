@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing an OTF2 archive by libotf2, in the order in which it has to be:
+ * Writes an OTF2 archive with libotf2, in the required order:
  *
- *	tsct_otf2_create()
+ *	tsct_otf2_writer_create()
  *	for each location: location_begin(), OTF2_EvtWriter_*(), location_end()
  *	tsct_otf2_events_end()
  *	for each location: local_begin(), OTF2_DefWriter_*() or nothing, local_end()
  *	tsct_otf2_defs_begin(), OTF2_GlobalDefWriter_*()
- *	tsct_otf2_finish()
+ *	tsct_otf2_writer_finish()
  *
- * Of each location one chunk of events is in memory while it is written, none
- * before and after. Definitions come last, as they say how many events there are.
- * All return 0 or -errno, tsct_otf2_why() says it in words (otf2_error.h), and
- * after a failure only tsct_otf2_abandon() is of use. Nothing here is seen as
- * whole before tsct_otf2_finish(): the anchor file, by which an archive is
- * opened, is written then. One archive at a time.
+ * Only the location being written has a chunk of events in memory. Definitions come
+ * last, as they hold the number of events. All functions return 0 or -errno, with a
+ * text in tsct_otf2_error_text() (otf2_error.h); after a failure only
+ * tsct_otf2_writer_abandon() may be called. Nothing is visible as an archive before
+ * tsct_otf2_writer_finish(), which writes the anchor file. One archive at a time.
  */
 #ifndef TSCT_OTF2_WRITE_H
 #define TSCT_OTF2_WRITE_H
@@ -29,33 +28,38 @@
  */
 #define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
 
-/* The number of a recording, by its uuid; 0: it has none */
+/* The number of a recording, derived from its uuid; 0 if it has none */
 uint64_t tsct_otf2_number(const unsigned char uuid[16]);
 
-/* Of the files in an archive's directory: traces.otf2 is what is opened. */
+/*
+ * Base name of the files in an archive's directory: traces.otf2 is its anchor.
+ */
 #define TSCT_OTF2_NAME "traces"
 
 struct tsct_otf2_writer;
 
 /*
- * tsct_otf2_create - begin an archive in the empty directory @dir
- * @event_chunk, @def_chunk: bytes that no event, no definition is longer than,
- *	0 for what libotf2 proposes; in its limits, 256 KiB to 16 MiB
+ * tsct_otf2_writer_create - begin an archive in the empty directory @dir
+ * @event_chunk, @def_chunk: upper limits of the bytes of an event, of a
+ *	definition; 0 for libotf2's default; must be within 256 KiB to 16 MiB
  */
-int tsct_otf2_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
+int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		     struct tsct_otf2_writer **ret_writer);
 
 /* For OTF2_Archive_SetDescription(), SetProperty(), GetMarkerWriter() */
-OTF2_Archive *tsct_otf2_archive(struct tsct_otf2_writer *writer);
+OTF2_Archive *tsct_otf2_writer_archive(struct tsct_otf2_writer *writer);
 
-/* Times of a location's events must not fall. */
+/* The times of a location's events must not decrease. */
 int tsct_otf2_location_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			     OTF2_EvtWriter **ret_events);
 int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 			   OTF2_EvtWriter *events, uint64_t *ret_nr_events);
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer);
 
-/* Local definitions: clock offsets; readers miss the file of a location that has none */
+/*
+ * Local definitions hold clock offsets. Write a file for each location: readers
+ * require it.
+ */
 int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			  OTF2_DefWriter **ret_defs);
 int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs);
@@ -64,15 +68,15 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs);
 
 /*
- * All is written, or an error; whoever wants it on disk syncs the directory.
- * Frees @writer either way.
+ * Completes the archive. To have it on disk, sync the directory afterwards.
+ * Frees @writer, also on failure.
  */
-int tsct_otf2_finish(struct tsct_otf2_writer *writer);
+int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
 
 /*
- * Files stay as they are, without an anchor; so does libotf2's own memory, as
- * it knows no way to give an archive up. NULL is fine.
+ * Leaves the files without an anchor, and libotf2's own memory allocated, as it
+ * has no way to give up an archive. @writer may be NULL.
  */
-void tsct_otf2_abandon(struct tsct_otf2_writer *writer);
+void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer);
 
 #endif /* TSCT_OTF2_WRITE_H */

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# What objects may call and hold. For t_pure*.sh; sets fail where they do more.
+# The calls and data that objects may have. For t_pure*.sh; sets fail on others.
 fail=0
 
 calls_only() {	# PATTERN OBJECT: of $own, which they may call too

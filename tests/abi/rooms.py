@@ -142,6 +142,32 @@ def check_statics(code):
             fault(f"{sorted(files)[0]}: static {name} says nothing in a backtrace")
 
 
+FLOW_MAX = {"event": 14, "clock": 10, "sync": 10}
+
+
+def check_flows():
+    """design.rst names the files of each flow, in order: they exist, and are few."""
+    flows, flow = {}, None
+    with open("Documentation/design.rst") as lines:
+        for line in lines:
+            match = re.match(r"\.\. flow: (\w+)", line)
+            if match:
+                flow = flows.setdefault(match[1], [])
+            elif flow is not None and re.match(r"[a-z]+/\S+\.[ch]\b", line):
+                flow.append(line.split()[0])
+            elif line.startswith("**") or re.match(r"[A-Z]", line):
+                flow = None
+    for name, most in FLOW_MAX.items():
+        files = flows.get(name, [])
+        if not files:
+            fault(f"design.rst: flow {name} names no file")
+        if len(files) > most:
+            fault(f"design.rst: flow {name} has {len(files)} files, at most {most}")
+        for file in files:
+            if not os.path.exists(file):
+                fault(f"design.rst: flow {name}: {file} does not exist")
+
+
 def check_words(files, code):
     """Names whose term is another one: as a part of a name, or as all of it."""
     part, whole = {}, {}
@@ -180,6 +206,7 @@ def main():
     check_structs({f: t for f, t in code.items()})
     check_statics(code)
     check_words(files, code)
+    check_flows()
     print(f"{len(files)} files, {len(list(table('rooms.table')))} folders, {len(FAULTS)} faults")
     for text in FAULTS:
         print(text)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Documentation/abi.rst is about this abi.h: each structure stands there with its
-# size, each request and constant with its value, and nothing that is not in the
-# header; each request with its errors, too.
+# Documentation/abi.rst agrees with abi.h: it has each structure with its
+# size, each request and constant with its value, each request with its errors, and
+# nothing that is not in the header.
 set -eu
 cd "$(dirname "$0")/../.."
 header=kmod/uapi/tsctrace
@@ -10,7 +10,7 @@ page=Documentation/abi.rst
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# What the header's asserts are about is not its own: stop there.
+# The header's asserts come last and define nothing of its own.
 sed '/layout, asserted/,$d' "$header/abi.h" |
 	cat "$header/abi_channel.h" "$header/abi_clock.h" - >"$tmp/text"
 sed -n 's/^struct \(tsct_[a-z_]*\) {$/\1/p' "$tmp/text" >"$tmp/structs"

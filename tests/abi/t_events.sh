@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Typed events from C and C++, by each compiler, standard and optimization:
-# without a warning, in several files, in objects that come and go; and every
-# event is in the recording, once.
+# without a warning, in several files, in objects that are loaded and unloaded; and
+# every event is in the recording, once.
 # test-parallel: yes
 # test-seconds: 5
 set -eu

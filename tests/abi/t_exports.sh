@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the shared library exports is what the map says, what the headers
-# declare and, with what they define inline, what the man pages describe: each
-# list equals each other.
+# These lists are equal: the symbols that the shared library exports, those of the
+# map, the functions that the headers declare, and, with the inline ones, the man
+# pages.
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}
@@ -14,7 +14,7 @@ nm -D --defined-only "$O/lib/libtsctrace.so" |
 sed -n 's/^\t\(tsct_[a-z0-9_]*\);$/\1/p' lib/libtsctrace.map | sort >"$tmp/map"
 cat lib/include/tsctrace/*.h | tr '\n\t' '  ' |
 	sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' >"$tmp/text"
-# What ends in an underscore belongs to macros: nobody is to call it.
+# Names that end in an underscore belong to macros and are not for callers.
 grep -o 'static inline [^(]*(' "$tmp/text" | grep -o 'tsct_[a-z0-9_]*($' | tr -d '(' |
 	grep -v '_$' | sort -u >"$tmp/inline"
 {

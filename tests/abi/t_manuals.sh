@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every command has a man page that names each of its options, and every page
-# is free of errors in the eyes of the formatter.
+# passes the formatter without an error.
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Documentation/protocol.rst is about this lib/sync: in the drawing of our field each
-# member stands at its offset, with its size, without gaps; each flag has its value;
-# each reason for which a packet is dropped is there.
+# Documentation/protocol.rst agrees with lib/ntp: the drawing of the extension field
+# has each member at its offset, with its size, without gaps; each flag has its value;
+# each reason for dropping a packet is listed.
 set -eu
 cd "$(dirname "$0")/../.."
 page=Documentation/protocol.rst

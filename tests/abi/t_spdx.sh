@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every file says its licence in its first line (second, behind a #!), and the
+# Every file has its licence in its first line (second, behind a #!), and the
 # right one for its folder.
 # test-parallel: yes
 # test-seconds: 4

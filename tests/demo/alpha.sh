@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What is recorded on alpha: a redis server, until both clients are done. It is
-# asked by itself, over loopback, which is not the network.
+# The command recorded on alpha: a redis server, until both clients are done. The
+# script polls it over loopback, which is not the network.
 set -eu
 /tmp/redis-server --save '' --appendonly no --daemonize no --protected-mode no \
 	--logfile /tmp/redis.log &

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What is recorded on beta and gamma: clients of the server at the address given
+# The command recorded on beta and gamma: clients of the server at the address given
 set -eu
 tries=0
 until [ "$(redis-cli -h "$1" ping 2>/dev/null)" = PONG ]; do

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # One of the demo's three nodes; the word demo.node=NAME of the kernel's command
-# line says which. alpha, the master, runs a redis server, beta and gamma talk to
-# it, and all three record that together. All that is to be shown on the host
-# goes to /tmp/demo, and from there out of the guest. "stage:" lines are progress.
+# line names it. alpha, the master, runs a redis server, beta and gamma are its
+# clients, and all three record at the same time. Results for the host go to
+# /tmp/demo, and from there out of the guest. "stage:" lines are progress.
 set -eu
 node=$(sed 's/.*demo\.node=\([a-z]*\).*/\1/' /proc/cmdline)
 hostname "$node"
@@ -16,7 +16,7 @@ wait_for() {	# WHAT COMMAND...: for a minute
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries + 1))
 		[ $tries -lt 300 ] || {
-			echo "$node waited in vain for $what"
+			echo "$node: timed out waiting for $what"
 			cat /tmp/demo/tsctraced.log
 			exit 1
 		}
@@ -70,18 +70,18 @@ cluster_is() {
 }
 wait_for "a clock" clock_is synchronized
 
-# Alpha knows of the others what they tell it, each at a port of its own: one that
-# is connected to while the other is listened to would believe itself heard.
+# Alpha waits for a line of each of the others at a port of its own. With one port,
+# one could connect while alpha listens for the other, and take that for success.
 port_of() { [ "$1" = beta ] && echo 7778 || echo 7779; }
 hear_others() {
 	for peer in beta gamma; do
 		timeout 60 nc -l -p "$(port_of $peer)" >/dev/null ||
-			{ echo "alpha does not hear of $peer"
+			{ echo "alpha: no line from $peer"
 			  cat /tmp/demo/tsctraced.log; exit 1; }
 	done
 }
 tell_alpha() {
-	wait_for "alpha's ear" sh -c "echo $node | nc -w 2 $server $(port_of "$node")"
+	wait_for "alpha to listen" sh -c "echo $node | nc -w 2 $server $(port_of "$node")"
 }
 
 if [ "$node" = alpha ]; then
@@ -92,7 +92,7 @@ else
 	tell_alpha
 fi
 
-# --- everybody records ---------------------------------------------------------------
+# --- all record ----------------------------------------------------------------------
 
 stage "recording"
 [ "$node" != alpha ] || cp -L "$(command -v redis-check-rdb)" /tmp/redis-server
@@ -105,7 +105,7 @@ echo "$status" >"/tmp/demo/$node.status"
 trace-ctl peers >"/tmp/demo/peers" 2>&1 || true
 trace-ctl clock --json >"/tmp/demo/clock.json" 2>&1 || true
 
-# The master's daemon is there until the others need it no more.
+# The master's daemon runs until the others need it no more.
 if [ "$node" = alpha ]; then
 	hear_others
 	sh /tests/single.sh

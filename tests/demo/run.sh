@@ -6,7 +6,7 @@
 # Boots three guests on a network of their own, alpha, beta and gamma, whose
 # clocks differ. Clients on two of them talk to a redis server on the third one,
 # each packet is recorded at both ends, and the three recordings become one.
-# Another recording shows what one machine has to tell: sqlite3 and an
+# Another recording shows one machine: sqlite3 and an
 # instrumented program. KERNEL: as for tests/guest/kernel.sh; default: the newest
 # of its list.
 set -euo pipefail
@@ -24,7 +24,7 @@ die() { end_progress; echo "demo: $*" >&2; exit 1; }
 
 cables=$(mktemp -d)
 boots=()
-# What we started is what boot.sh started for us.
+# The processes of this script are those that boot.sh started.
 cleanup() {
 	local pid child
 	for pid in "${boots[@]}"; do
@@ -53,15 +53,15 @@ progress "getting the guests' kernel ($kernel)"
 dir=$("$guest/kernel.sh" get "$kernel")
 release=$(cat "$dir/release")
 [ -s "$dir/drivers/order" ] ||
-	die "$kernel comes without drivers for a network: take one of Debian's"
+	die "$kernel has no network drivers: use one of Debian's kernels"
 mkdir -p "$demo"
 rm -rf "${demo:?}"/*
 
 progress "building the module for $release"
 make -C "$top/kmod" KDIR="$dir/build" O="$build" >"$demo/module.log" 2>&1 ||
-	{ tail -n 20 "$demo/module.log"; die "the module does not build"; }
+	{ tail -n 20 "$demo/module.log"; die "building the module failed"; }
 make -C "$guest" O="$build" >"$demo/guest.log" 2>&1 ||
-	{ tail -n 20 "$demo/guest.log"; die "the guests' programs do not build"; }
+	{ tail -n 20 "$demo/guest.log"; die "building the guests' programs failed"; }
 
 progress "packing the guests"
 random_key() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
@@ -93,13 +93,13 @@ rm -f "$demo/keys"
 
 # --- boot ---------------------------------------------------------------------
 
-# A node's counter is this machine's TSC less what it was when QEMU started: the
-# emulator can make it begin elsewhere, but not run at another rate. What a kernel
-# believes of that rate is another matter: beta and gamma are told wrong ones, and
-# have nothing to compare them with. Their time of day is wrong, too. (Alpha is told
-# the right one: measured in a guest of a busy machine it may be off by far.)
+# A node's counter is this machine's TSC minus its value when QEMU started: the
+# emulator can make it begin elsewhere, but not run at another rate. The rate that a
+# kernel assumes can differ: beta and gamma are given wrong ones, and
+# have nothing to compare them with. Their time of day is wrong, too. (Alpha is given
+# the right one: measured in a guest of a busy machine it may be far off.)
 khz=$("$ctl" clock --json | awk -F'[:,]' '/"rate_mhz"/ { printf "%d", $2 * 1000 + 0.5 }')
-[ "${khz:-0}" -gt 100000 ] || die "trace-ctl clock does not know the TSC's rate"
+[ "${khz:-0}" -gt 100000 ] || die "trace-ctl clock reports no rate of the TSC"
 believes() {	# PPM
 	echo "tsc_early_khz=$((khz + khz * $1 / 1000000)) hpet=disable pmtmr=0"
 }
@@ -151,7 +151,7 @@ got_through() {	# NODE
 	grep -q '^ok 1 - demo' "$demo/$1.results" && [ -s "$demo/$1.tar.gz" ]
 }
 # QEMU 7.2 may take an address for the flags of an instruction that it interrupted. The
-# kernel then says that it is being single-stepped (a WARNING of exc_debug_kernel), with
+# kernel then reports a single step (a WARNING of exc_debug_kernel), with
 # bits set in EFLAGS that no processor has: 22 and those above.
 failed_to_emulate() {	# NODE
 	grep -q 'WARNING: .*exc_debug_kernel' "$demo/$1.results" &&
@@ -171,7 +171,7 @@ for node in $nodes; do
 	if ! got_through $node; then
 		cat "$demo/$node.results"
 		tail -n 20 "$demo/$node.console" | tr -d '\r'
-		die "$node did not get through (console: $demo/$node.console)"
+		die "$node: boot or recording failed (console: $demo/$node.console)"
 	fi
 	mkdir "$demo/of-$node"
 	tar -xmzf "$demo/$node.tar.gz" -C "$demo/of-$node"
@@ -181,14 +181,14 @@ done
 mv "$demo/of-alpha/recording" "$demo/recording"
 rm -f "$demo/initrd"
 
-# --- what differs -------------------------------------------------------------
+# --- differences --------------------------------------------------------------
 
-told() { sed -n "s/^ *\"$2\": *\"\?\([^\",]*\).*/\1/p" "$demo/of-$1/clock.json" | head -n 1; }
+clock_field() { sed -n "s/^ *\"$2\": *\"\?\([^\",]*\).*/\1/p" "$demo/of-$1/clock.json" | head -n 1; }
 title "Three clocks (tsctraced's, as each recording ended)"
-printf '%-6s %18s %16s  %s\n' node counter "believed MHz" "time of day"
+printf '%-6s %18s %16s  %s\n' node counter "assumed MHz" "time of day"
 for node in $nodes; do
-	printf '%-6s %18s %16.6f  %s\n' "$node" "$(told $node stamp)" \
-		"$(told $node rate_mhz)" "$(told $node time)"
+	printf '%-6s %18s %16.6f  %s\n' "$node" "$(clock_field $node stamp)" \
+		"$(clock_field $node rate_mhz)" "$(told $node time)"
 done
 cat <<'TEXT'
 All counters are this machine's, which began at 0 when a guest was started, and
@@ -210,7 +210,7 @@ done
 title "One recording (trace-ctl merge)"
 "$ctl" merge -o "$demo/merged" "$demo/alpha" "$demo/beta" "$demo/gamma" \
 	2>"$demo/merge.log" ||
-	{ cat "$demo/merge.log"; die "the recordings are not merged"; }
+	{ cat "$demo/merge.log"; die "merging the recordings failed"; }
 sed "s|^trace-ctl merge: ||; s|$demo/||" "$demo/merge.log"
 "$ctl" stat --json "$demo/merged" >"$demo/stat.json"
 # Of all messages together
@@ -223,7 +223,7 @@ beyond=$(of_messages violations_beyond)
 echo "causality violated: $before times before, $((within + beyond)) times after"
 if [ "$(of_messages matched)" -lt 1000 ] || [ "$before" = 0 ] ||
    [ "$beyond" != 0 ]; then
-	die "that is not as it should be, see $demo/stat.json"
+	die "unexpected violations: see $demo/stat.json"
 fi
 title "What is in it (trace-ctl stat)"
 "$ctl" stat "$demo/merged"
@@ -259,23 +259,23 @@ title "The instrumented program's own"
 [ -s "$demo/own" ] || die "no event of the example program"
 cat "$demo/own"
 
-# --- somebody else reads --------------------------------------------------------
+# --- an independent reader ------------------------------------------------------
 
-# babeltrace2 takes it without a word, and counts as we do.
+# babeltrace2 reads it without a warning, and counts the same events.
 read_by_others() {	# RECORDING
 	local theirs ours
 	babeltrace2 "$1" 2>"$demo/babeltrace2.log" | wc -l >"$demo/theirs" ||
-		{ cat "$demo/babeltrace2.log"; die "babeltrace2 cannot read it"; }
+		{ cat "$demo/babeltrace2.log"; die "babeltrace2 failed to read it"; }
 	[ ! -s "$demo/babeltrace2.log" ] ||
-		{ cat "$demo/babeltrace2.log"; die "babeltrace2 has something to say"; }
+		{ cat "$demo/babeltrace2.log"; die "babeltrace2 printed a warning"; }
 	theirs=$(cat "$demo/theirs")
 	# The outermost "events": those of a CPU stand deeper.
 	ours=$("$ctl" stat --json "$1" | sed -n 's/^  "events": \([0-9]*\),*$/\1/p')
-	[ -n "$ours" ] || die "trace-ctl stat --json gives no count of events"
+	[ -n "$ours" ] || die "trace-ctl stat --json: no count of events"
 	echo "${1##*/}: babeltrace2 decodes $theirs events without a warning," \
 		"trace-ctl stat counts $ours"
 }
-title "Read by somebody else (babeltrace2)"
+title "Read by babeltrace2"
 read_by_others "$rec"
 read_by_others "$demo/merged"
 rm -f "$demo/theirs" "$demo/own"

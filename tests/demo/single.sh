@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the demo shows of one machine, on alpha: its counters are checked, and
+# The part of the demo about one machine, on alpha: its counters are checked, and
 # system calls, switches and a program's own events are recorded.
 set -eu
 cd /tmp

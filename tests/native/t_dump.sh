@@ -57,7 +57,7 @@ mkdir "$work/long"
 "$work/made" "$work/long" long
 timeout 60 "$ctl" dump --stamps "$work/long" >"$work/out" 2>"$work/err" || [ $? = 3 ] ||
 	fail "--stamps past 2^51"
-says 'segment 1 of CPU 0 begins: its stamps are after all before, and count from 0 again'
+says 'segment 1 of CPU 0 begins: its stamps follow all earlier ones, and start from 0'
 says 'segment 2 of CPU 1 begins'
 awk '{ print $1, $2, $3, $4 }' "$work/out" >"$work/stamps"
 diff - "$work/stamps" <<END || fail "stamps past 2^51"
@@ -138,7 +138,7 @@ on_terminal A=b | grep -q $'\033\\[1m' || fail "no colours on a terminal"
 run 0 dump -n 20 --color=never "$work/a"
 cmp "$work/out" "$work/plain" || fail "--color=never"
 run 2 dump --color=blue "$work/a"
-says 'color: blue is none of auto, always, never'
+says 'color: invalid value .blue.; use auto, always or never'
 
 # How far off times may be
 run 0 dump -n 20 --error "$work/a"
@@ -212,7 +212,7 @@ says 'n: 99999999999999999999 is not a number from 0 to 9223372036854775807'
 for forms in '--raw --delta' '--delta --utc' '--utc --raw' '--raw --delta --utc'; do
 	# shellcheck disable=SC2086
 	run 2 dump $forms "$work/a"
-	says 'of --utc, --raw, --stamps and --delta only one can be'
+	says '--utc, --raw, --stamps and --delta exclude each other'
 done
 run 0 dump -n 1 --raw --raw "$work/a"
 

@@ -34,11 +34,11 @@ for format in ctf otf2 perfetto json csv; do
 	says '5 events were lost while recording: full 5'
 	check "$format" "$work/a.$format" "$work/truth"
 	case $format in
-	otf2) says '4 messages. other ends are not there' ;&
+	otf2) says '4 messages have only one end' ;&
 	json | perfetto)
 		[ "$arrows" = 40 ] || fail "$format: $arrows messages, not 40"
 		says '20 begins or ends have no counterpart'
-		says '20 times one is shown in two pieces' ;;
+		says '20 slices are split in two' ;;
 	esac
 done
 run 3 export -f text -o "$work/a.txt" "$rec"
@@ -180,17 +180,17 @@ cd "$top"
 # What cannot be
 before=$(ls -A "$work")
 run 2 export "$rec"
-says 'which format'
+says 'no output format; use --format'
 run 2 export -f json
 says 'missing recording'
 run 2 export -f json -o '' "$rec"
-says '--output is empty'
+says '--output: empty name'
 run 2 export -f '' "$rec"
 run 2 export -f xml "$rec"
-says 'xml is none of ctf, otf2'
+says 'invalid format .xml.; use ctf, otf2'
 run 2 export -f json "$rec" "$rec"
 run 2 export -f otf2 -o - "$rec"
-says 'otf2 is a directory'
+says 'otf2 is written to a directory'
 run 2 export -f ctf --relative "$rec"
 run 2 export -f json --from yesterday "$rec"
 says "'yesterday' is not a time"

@@ -100,7 +100,7 @@ for name in "${!recorders[@]}"; do
 	# How far times may be off is known better in the end.
 	sed -i 's/ +- *[0-9]*ns / /' "$work/$name.out" "$work/whole"
 	cmp "$work/$name.out" "$work/whole" || fail "$name: not what is there in the end"
-	! grep -q 'came late' "$work/$name.err" || fail "$name: events came late"
+	! grep -q 'arrived late' "$work/$name.err" || fail "$name: events came late"
 	[ ! -e "$work/$name/.flushed" ] || fail "$name/.flushed was left"
 done
 grep -q ' flood ' "$work/slow.out" || fail "an event that was defined meanwhile"
@@ -138,5 +138,5 @@ cmp "$work/out" "$work/whole" || fail "a complete recording"
 run 3 dump --follow "$work/killed"
 says 'its recorder was killed'
 run 2 dump --follow --sync "$work/slow"
-says 'without --sync'
+says 'cannot be used with --sync'
 echo "$(wc -l <"$work/fast.out") events followed: fine"

@@ -25,7 +25,7 @@ readable() {	# DIR EVENTS: by all readers
 "$ctl" record -q -o "$work/a" -- "$emit" 1000
 "$ctl" record -q -o "$work/b" -- "$emit" 500
 run 0 merge -o "$work/ab" "$work/a" "$work/b/"
-says 'ab: 1502 events of 2 nodes, .*each node.s own clock'
+says 'ab: 1502 events, 2 nodes, .*each node.s own clock'
 readable "$work/ab" 1502
 cat <(lines "$work/a") <(lines "$work/b") >"$work/want"
 lines "$work/ab" >"$work/got"
@@ -91,7 +91,7 @@ readable "$work/o" 1102
 # That its end is missing is known from then on, by all who read it.
 run 3 stat "$work/o"
 says '(node 1): the recording was incomplete when it was merged; the last events may be missing'
-shows '^node .* (1): NOT ENDED when it was merged'
+shows '^node .* (1): NOT COMPLETE when it was merged'
 ! grep -q '^sum' "$work/out" || fail "it knows what was lost"
 run 3 stat --json "$work/o"
 python3 -c 'import json, sys
@@ -186,7 +186,7 @@ for signal in INT TERM HUP; do
 	status=0
 	wait "$shell" || status=$?
 	[ "$status" = 1 ] || fail "$signal gave $status"
-	says 'o: interrupted; there is no result'
+	says 'o: interrupted; no result was written'
 	none_left
 done
 stopped script -qec "${merge_big[*]}" "$work/typed"

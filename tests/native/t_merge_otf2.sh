@@ -47,7 +47,7 @@ END
 [ "$(stat -c %s "$work/c/traces/5.evt")" -gt 262144 ] || fail "one chunk: no test"
 for how in real text; do
 	run 0 merge -q --align $how -o "$work/$how" "$work/a" "$work/b/traces.otf2" "$work/c/"
-	[ ! -s "$work/err" ] || fail "-q says something"
+	[ ! -s "$work/err" ] || fail "-q prints something"
 	check_merge $how $how a b c
 done
 run 0 merge --json -o "$work/auto" "$work/a" "$work/b" "$work/c"
@@ -79,7 +79,7 @@ END
 run 0 merge -q -o "$work/ade" "$work/ad" "$work/e"
 check_merge ade real a d e
 refused "a/traces.otf2: holds the same trace as $work/ade/traces.otf2" "$work/ade" "$work/a"
-refused "is named twice" "$work/a" "$work/a"
+refused "given twice" "$work/a" "$work/a"
 cp -r "$work/a" "$work/x"
 refused "holds the same trace" "$work/a" "$work/x"
 rm -r "$work/x"
@@ -89,12 +89,12 @@ make_archive f 2 <<END
 {"res": 1000000, "offset": 5, "length": 10, "seed": 6,
  "locations": {"f0": {"times": [5, 15]}}}
 END
-refused "f/traces.otf2: does not say at what time of day it began" --align real "$work/a" "$work/f"
+refused "f/traces.otf2: has no time of day for its begin" --align real "$work/a" "$work/f"
 run 0 merge -o "$work/af" "$work/a" "$work/f"
-says "f begins at the same moment\|f/traces.otf2: does not say at what time of day"
+says "f begins at the same moment\|f/traces.otf2: has no time of day"
 check_merge af text a f
 # What cannot be told on the first one's clock
-refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 lies outside" "$work/e" "$work/a"
+refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 is outside" "$work/e" "$work/a"
 rm -rf "$work/o"
 
 # Markers: 13 ticks of b are 4.49 of a, 100 are 34.6; b began 777 ns after a
@@ -115,7 +115,7 @@ rm -r "$work/o"
 # No archive, none that is whole
 refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
-refused 'a.json: an OTF2 archive is named by' "$work/a" "$work/a.json"
+refused 'a.json: not an OTF2 archive' "$work/a" "$work/a.json"
 "$ctl" record -q -o "$work/recording" -- "$emit" 10
 # Recordings beside archives are as if they had been exported before.
 "$ctl" record -q -o "$work/more" -- "$emit" 20
@@ -128,7 +128,7 @@ otf2-print -G "$work/want/traces.otf2" >"$work/printed"
 otf2-print "$work/want/traces.otf2" >>"$work/printed"
 otf2-print -G "$work/o/traces.otf2" >"$work/printed2"
 otf2-print "$work/o/traces.otf2" >>"$work/printed2"
-[ "$(grep -c 'Region: "tick"' "$work/printed2")" = 60 ] || fail "where are the recordings?"
+[ "$(grep -c 'Region: "tick"' "$work/printed2")" = 60 ] || fail "the recordings are missing"
 # But for the archive's number, and the threads' names, which say of which file they are
 cmp <(grep -v 'TSCTRACE::INPUTS' "$work/printed") \
 	<(grep -v 'TSCTRACE::INPUTS' "$work/printed2") || fail "not as if they had been exported"
@@ -161,19 +161,19 @@ copy b		# 2 properties become 2^32 - 1
 printf '\377\377\377\377' | dd of="$work/x/traces.otf2" bs=1 seek=49 conv=notrunc status=none
 refused 'x/traces.otf2: cannot be opened: .*Memory allocation failed' "$work/a" "$work/x"
 copy b && truncate -s -20 "$work/x/traces.def"
-refused 'x/traces.def: byte [0-9]*: cut off behind definition [0-9]*$' "$work/a" "$work/x"
+refused 'x/traces.def: byte [0-9]*: truncated after definition [0-9]*$' "$work/a" "$work/x"
 copy b && rm "$work/x/traces.def"
 refused 'x/traces.def: No such file' "$work/a" "$work/x"
 copy b && mv "$work/x/traces/1.evt" "$work/x/traces/99.evt"
-refused 'x/traces/99.evt: belongs to no location' "$work/a" "$work/x"
-refused 'x/traces/1.evt: No such file or directory; 7[0-9] events should be in it' \
+refused 'x/traces/99.evt: belongs to no defined location' "$work/a" "$work/x"
+refused 'x/traces/1.evt: No such file or directory; 7[0-9] events were expected' \
 	--force "$work/a" "$work/x"
 copy b && cp "$work/x/traces/1.evt" "$work/x/traces/99.evt"
 run 3 merge --force -o "$work/o" "$work/a" "$work/x"
-says 'x/traces/99.evt: belongs to no location that is defined, and is left out'
+says 'x/traces/99.evt: belongs to no defined location; dropped'
 rm -r "$work/o"
 copy b && : >"$work/x/traces.marker"
-refused 'x/traces.marker: byte 0: cut off' "$work/a" "$work/x"
+refused 'x/traces.marker: byte 0: truncated' "$work/a" "$work/x"
 run 2 merge "$work/a"
 run 2 merge -o "$work/o"
 run 2 merge -o "$work/o" --align nonsense "$work/a"
@@ -184,9 +184,9 @@ says 'output directory .*/a is not empty; use a new one with -o'
 copy c
 for size in $(($(stat -c %s "$work/x/traces/5.evt") - 1000)) 262144 30; do
 	truncate -s "$size" "$work/x/traces/5.evt"
-	refused "x/traces/5.evt: byte $size: cut off behind event [0-9]*; --salvage takes" "$work/a" "$work/x"
+	refused "x/traces/5.evt: byte $size: truncated after event [0-9]*; use --salvage to keep" "$work/a" "$work/x"
 	run 3 merge --salvage --json -o "$work/o" "$work/a" "$work/x"
-	says "x/traces/5.evt: byte $size: cut off"
+	says "x/traces/5.evt: byte $size: truncated"
 	python3 - "$work/out" "$size" <<'END' || fail "salvaged at $size"
 import json, sys
 x = json.load(open(sys.argv[1]))["inputs"][1]
@@ -198,9 +198,9 @@ END
 done
 
 copy a && rm "$work/x/traces/0.evt" && mkfifo "$work/x/traces/0.evt"
-refused 'x/traces/0.evt: not a regular file; --salvage' "$work/b" "$work/x"
+refused 'x/traces/0.evt: not a regular file; use --salvage' "$work/b" "$work/x"
 run 3 merge --salvage -q -o "$work/o" "$work/b" "$work/x"
-says '79 events could not be read, and are missing'
+says '79 events were unreadable and are missing'
 rm -r "$work/o"
 
 # Numbers that lead nowhere, or in a circle: Region 1's name, machine's parent
@@ -221,9 +221,9 @@ print(re.search(rb"\x0c\x06\x00\x01(.)\x01\1\xff", data).group(0).hex())
 END
 )
 damage "$work/x/traces.def" "$tree" "${tree%ff}00"
-refused 'x/traces.def: SystemTreeNode 0 refers to itself, in a circle' "$work/b" "$work/x"
+refused 'x/traces.def: SystemTreeNode 0 refers to itself, directly or indirectly' "$work/b" "$work/x"
 damage "$work/x/traces.def" "${tree%ff}00" "${tree:0:6}01f0${tree:10}"
-refused 'x/traces.def: SystemTreeNode 0 refers to String 240, which is not defined' "$work/b" "$work/x"
+refused 'x/traces.def: SystemTreeNode 0 refers to undefined String 240' "$work/b" "$work/x"
 
 # A full disk, an interrupt, a crash, a terminal
 status=0
@@ -243,11 +243,11 @@ if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
 	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part of an export"
 fi
-# Of standard output it is said once.
+# One error line for standard output
 status=0
 "$ctl" export -q -f csv -o - "$work/full" >/dev/full 2>"$work/err" || status=$?
 [ "$status" = 1 ] || fail "export to a full device gave $status"
-[ "$(wc -l <"$work/err")" = 1 ] || fail "it says more than once: $(cat "$work/err")"
+[ "$(wc -l <"$work/err")" = 1 ] || fail "more than one error line: $(cat "$work/err")"
 ${CC:-cc} -O1 -shared -fPIC -D_GNU_SOURCE -o "$work/shim.so" "$here/otf2_shim.c" -ldl
 LD_PRELOAD=$work/shim.so OTF2_SHIM=crash \
 	refused 'b/traces/1.evt: damaged: libotf2 crashed on it (Segmentation fault)' "$work/b"
@@ -269,7 +269,7 @@ for signal in INT TERM; do
 	status=0
 	wait $pid || status=$?
 	[ "$status" = 1 ] || fail "$signal gave $status"
-	says 'o: interrupted; there is no result'
+	says 'o: interrupted; no result was written'
 	none_left
 done
 LD_PRELOAD=$work/shim.so OTF2_SHIM=sleep script -qec \

@@ -102,5 +102,5 @@ run 0 record -q --events 'tset*,-x' -o "$work/slip" -- "$emit" 10
 says "--events: no event matches 'tset\*'"
 ! grep -q "'x'" "$work/err" || fail "what is switched off need not be there"
 run 0 dump --tid 4294967295 "$work/slip"
-says 'dump: --tid: no event that was asked for is of such a thread'
+says 'dump: --tid: no selected event has such a thread'
 echo "$emitted events"

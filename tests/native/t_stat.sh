@@ -22,9 +22,9 @@ kernel     6.1
 recorded   2026-01-01 00:00:10.000000 to 2026-01-01 00:00:20.000000, 10.000000 s
 rings      module
 clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns
-           DISRUPTED meanwhile (a step, a suspend): times on either side do not agree
-files      602 bytes, 54.73 an event, 17.09 of them payload
-ticks      tsc; at most 1 events after the first on one
+           DISRUPTED during the recording (a step, a suspend): times before and after do not compare
+files      602 bytes, 54.73 bytes/event, 17.09 of it payload
+ticks      tsc; at most 1 more events on the tick of another
 
 CPU              events        per s         first          last         lost
 0                     7          0.7     +0.000000     +5.000000            0
@@ -35,7 +35,7 @@ channel          event                    kind           events        per s    
 kernel           sys_enter                instant             4          0.4     +1.000000     +5.000000      27.00      16.00
 kernel           sys_exit                 instant             4          0.4     +0.000000     +4.000000      23.25      16.00
 kernel           sched_switch             instant             3          0.3     +3.000000     +6.000000      27.00      20.00
-1 more are defined, and never happened
+1 more are defined, without events
 
 system call               calls       total ms      mean us       max us
 write                         1       2000.000  2000000.000  2000000.000
@@ -59,7 +59,7 @@ cp -r "$work/a" "$work/cut"
 size=$(($(stat -c %s "$work/cut/kernel_0") - 1))
 truncate -s $size "$work/cut/kernel_0"
 run 3 stat "$work/cut"
-shows '^damaged  *1 of the 11 events recorded cannot be read any more; all other figures are of the 10 that can$'
+shows '^damaged  *1 of the 11 recorded events are unreadable; all other figures are of the readable 10$'
 shows "^files  *$((602 - 1)) bytes, "
 shows '^0  *6 .* 0  unreadable 1$'
 shows '^all  *10 .* 7  unreadable 1$'

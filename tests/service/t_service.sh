@@ -5,7 +5,7 @@
 # a container with a Debian of its own. Not part of `make check`: it takes a
 # minute, and a machine on which containers can be booted. make check-service
 #
-# What it needs is fetched and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace,
+# Its packages are fetched and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace,
 # never installed.
 # test-timeout: 600
 set -euo pipefail
@@ -29,7 +29,7 @@ fail() {
 	exit 1
 }
 
-# --- what boots -------------------------------------------------------------
+# --- the container -----------------------------------------------------------
 
 # The packages of the libraries that our programs are linked to
 libraries() {
@@ -98,7 +98,7 @@ was_restarted() { [ "$(show NRestarts)" -ge 1 ] && is_active; }
 fetch
 boot
 
-# --- it starts, as a user of its own with next to no rights ---------------------
+# --- starts as a user of its own with almost no rights -------------------------
 
 inside systemctl enable --now tsctraced 2>"$work/err" || fail "$(cat "$work/err")"
 is_active || fail "it is not active"
@@ -110,7 +110,7 @@ caps=$(inside sed -n 's/^CapBnd:\t//p' "/proc/$pid/status")
 inside grep -q '^NoNewPrivs:.1' "/proc/$pid/status" || fail "new privileges"
 inside grep -q '^Seccomp:.2' "/proc/$pid/status" || fail "no seccomp filter"
 
-# --- anybody can go by its clock, and have channels ----------------------------
+# --- other users read its clock and create channels ----------------------------
 
 as_nobody trace-ctl clock --wait-synced=20 >"$work/clock" 2>&1 ||
 	fail "$(cat "$work/clock")"
@@ -138,7 +138,7 @@ mkdir -p "$work/root/etc/tsctrace"
 echo "no such thing" >"$work/root/etc/tsctrace/tsctraced.conf"
 pid=$(show MainPID)
 inside systemctl reload tsctraced || fail "reload"
-wait_for 10 "the broken file is not told of" eval \
+wait_for 10 "no error for the broken file" eval \
 	'inside journalctl -u tsctraced --no-pager | grep -q "tsctraced.conf:1"'
 is_active && [ "$(show MainPID)" = "$pid" ] || fail "a broken file ended it"
 ! inside systemctl restart tsctraced 2>/dev/null || fail "started with a broken file"

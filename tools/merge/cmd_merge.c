@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl merge: traces of many nodes as one */
+/* trace-ctl merge: makes one trace from traces of many nodes */
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -13,16 +13,16 @@
 enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "OUT", 0, "the result, a directory that is not there yet or empty; NAME.otf2: an archive, also of recordings alone", 0 },
-	{ "fit", KEY_FIT, "KIND", 0, "recordings: what is made of their sync samples: auto, linear, spline, hull or regression (default: what each says)", 0 },
-	{ "as-fitted", KEY_AS_FITTED, NULL, 0, "recordings: leave nodes where their fits have them, also where messages would be received before they were sent", 0 },
-	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: ticks of the result per second, such as 10G (default: 1G, nanoseconds)", 0 },
-	{ "jobs", 'j', "N", 0, "recordings: so many threads (default: as many as there are processors)", 0 },
-	{ "align", KEY_ALIGN, "HOW", 0, "archives: real: by the time of day at which each trace began; text: all begin at the same moment (default: real where both know it)", 0 },
-	{ "force", KEY_FORCE, NULL, 0, "merge what is refused otherwise: recordings without a common timeline, by each node's own clock; the same twice", 0 },
-	{ "salvage", KEY_SALVAGE, NULL, 0, "take what can be read of what is damaged, or not ended", 0 },
-	{ "json", KEY_JSON, NULL, 0, "say what came out as JSON", 0 },
-	{ "quiet", 'q', NULL, 0, "say nothing but errors and what is missing", 0 },
+	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; NAME.otf2 makes an archive, also from recordings alone", 0 },
+	{ "fit", KEY_FIT, "KIND", 0, "recordings: fit sync samples by KIND: auto, linear, spline, hull or regression (default: by the kind that each recording names)", 0 },
+	{ "as-fitted", KEY_AS_FITTED, NULL, 0, "recordings: do not shift nodes, even if messages are received before they were sent", 0 },
+	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: make HZ ticks per second, such as 10G (default: 1G, nanoseconds)", 0 },
+	{ "jobs", 'j', "N", 0, "recordings: use N threads (default: one per processor)", 0 },
+	{ "align", KEY_ALIGN, "HOW", 0, "archives: align by the time of day at which each trace began (real), or let all begin at the same moment (text; default: real where both archives have it)", 0 },
+	{ "force", KEY_FORCE, NULL, 0, "merge inputs that are refused otherwise: recordings without a common timeline (by each node's own clock), the same one twice", 0 },
+	{ "salvage", KEY_SALVAGE, NULL, 0, "keep the readable part of damaged or incomplete inputs", 0 },
+	{ "json", KEY_JSON, NULL, 0, "print the result as JSON", 0 },
+	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
 };
 
@@ -33,7 +33,7 @@ static void set_align(struct argp_state *state, struct merge *m, const char *arg
 	else if (!strcmp(arg, "text"))
 		m->align = TSCT_OTF2_ALIGN_TEXT;
 	else
-		argp_error(state, "--align: %s is neither real nor text", arg);
+		argp_error(state, "--align: invalid value '%s'; use real or text", arg);
 	m->aligned = true;
 }
 
@@ -41,11 +41,11 @@ static void set_fit(struct argp_state *state, struct merge *m, const char *arg)
 {
 	m->fit = tsct_fit_kind_of(arg);
 	if (m->fit < 0)
-		argp_error(state, "--fit: %s is none of auto, linear, spline,"
+		argp_error(state, "--fit: invalid kind '%s'; use auto, linear, spline,"
 			   " hull, regression", arg);
 }
 
-/* 2596123456, 10G, 2500M */
+/* Accepts 2596123456, 10G, 2500M. */
 static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 {
 	uint64_t unit = 1;
@@ -57,7 +57,7 @@ static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 		unit = *end++ == 'G' ? 1000000000 : 1000000;
 	if (errno || *arg < '0' || *arg > '9' || *end ||
 	    __builtin_mul_overflow(m->hz, unit, &m->hz) || m->hz < 1000000000)
-		argp_error(state, "--resolution: %s is no number of ticks per"
+		argp_error(state, "--resolution: '%s' is not a number of ticks per"
 			   " second, from 1G on", arg);
 }
 
@@ -68,18 +68,18 @@ static void set_jobs(struct argp_state *state, struct merge *m, const char *arg)
 
 	jobs = strtoul(arg, &end, 10);
 	if (*arg < '0' || *arg > '9' || *end || !jobs || jobs > 1024)
-		argp_error(state, "--jobs: %s is no number from 1 to 1024", arg);
+		argp_error(state, "--jobs: '%s' is not a number from 1 to 1024", arg);
 	m->jobs = (unsigned int)jobs;
 }
 
 static void check_all(struct argp_state *state, const struct merge *m)
 {
 	if (!m->nr)
-		argp_error(state, "which traces? name recordings, or OTF2 archives");
+		argp_error(state, "missing inputs; give recordings or OTF2 archives");
 	if (!m->output)
-		argp_error(state, "where to? name a directory with -o");
+		argp_error(state, "missing output directory; use -o DIR");
 	else if (!*m->output)
-		argp_error(state, "--output is empty; name a directory");
+		argp_error(state, "--output: empty name; give a directory");
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -111,12 +111,15 @@ static const struct argp argp = {
 	" clock of the first."
 	"\vA TRACE is a recording's directory, or an archive's file NAME.otf2, or the"
 	" directory that it is in."
-	" The exit status is 0, or 1 if it failed (then there is no OUT), 2 for"
-	" wrong usage, 3 if something of the traces is not in OUT.",
+	" The exit status is 0, or 1 on failure (then there is no OUT), 2 for"
+	" wrong usage, 3 if a part of the traces is not in OUT.",
 	NULL, NULL, NULL
 };
 
-/* Much more than it takes, of which a definition's shortest form is the measure */
+/*
+ * Memory limits for the child, well above its needs, which follow from the
+ * shortest form of a definition
+ */
 #define MEMORY_LEAST		(1ULL << 30)
 #define MEMORY_PER_BYTE		256
 
@@ -130,7 +133,10 @@ static uint64_t memory_for(const struct merge *m)
 	return memory;
 }
 
-/* ---- the work -------------------------------------------------------------------- */
+/*
+ * ---- the merge
+ * --------------------------------------------------------------------
+ */
 
 static int merge_otf2(void *arg)
 {
@@ -147,7 +153,7 @@ static int report(const struct merge *m, const struct tsct_otf2_status *status)
 	if (m->json)
 		ret = merge_show_json(m, status);
 	else if (!m->quiet || partial)
-		merge_show(m, status);
+		merge_otf2_report(m, status);
 	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
 }
 
@@ -159,10 +165,10 @@ static int merge_into(const struct merge *m, struct outcome *to,
 		.align = m->align, .force = m->force, .salvage = m->salvage,
 		.status = status,
 	};
-	int err = merge_guard(merge_otf2, &work, memory_for(m), status, m->quiet);
+	int err = merge_run_child(merge_otf2, &work, memory_for(m), status, m->quiet);
 
 	if (err) {
-		merge_show_error(m, status, err);
+		merge_otf2_report_error(m, status, err);
 		outcome_drop(to);
 		return EXIT_FAILED;
 	}
@@ -179,7 +185,7 @@ int merge_archives(const struct merge *m)
 	for (i = 0; paths && i < m->nr; i++)
 		paths[i] = m->input[i].path;
 	if (!status || !paths)
-		merge_complain("%s", strerror(ENOMEM));
+		merge_print("%s", strerror(ENOMEM));
 	else if (outcome_open(&to, "merge", m->output, true))
 		outcome_drop(&to);
 	else
@@ -207,13 +213,15 @@ static bool is_archive(const char *output)
 	return len > 5 && !strcmp(output + len - 5, ".otf2");
 }
 
-/* An archive, where one is among the inputs, or was asked for */
+/*
+ * True if the result is an archive: one is among the inputs, or was asked for
+ */
 static bool makes_archive(const struct merge *m)
 {
 	return has_kind(m, MERGE_OTF2) || is_archive(m->output);
 }
 
-/* Options that are for what is not there are a mistake. */
+/* Refuses options that do not apply to the inputs. */
 static int check_options(const struct merge *m)
 {
 	const char *wrong = NULL, *what = "OTF2 archives";
@@ -229,7 +237,7 @@ static int check_options(const struct merge *m)
 		wrong = "--jobs";
 	}
 	if (wrong)
-		merge_complain("%s is not for %s", wrong, what);
+		merge_print("%s does not apply to %s", wrong, what);
 	return wrong ? -EINVAL : 0;
 }
 
@@ -269,7 +277,7 @@ int cmd_merge(int argc, char **argv)
 	int i, ret = EXIT_FAILED;
 
 	if (!m.input) {
-		merge_complain("%s", strerror(ENOMEM));
+		merge_print("%s", strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
 	if (!argp_parse(&argp, argc, argv, 0, NULL, &m)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace-ctl merge, in parts: what the inputs are (merge_inputs.c). Of recordings:
- * the work (merge_recordings.c), what is said of it (merge_told.c). Of OTF2
- * archives: the work in a process of its own (merge_guard.c), what is said of it
- * (merge_show.c). Both kinds at once: merge_mixed.c.
+ * The parts of trace-ctl merge: finding the inputs (merge_inputs.c).
+ * Recordings: the merge (merge_recordings.c) and its report (merge_report.c).
+ * OTF2 archives: the merge in a child process (merge_child.c) and its report
+ * (merge_otf2_report.c). Both kinds at once: merge_mixed.c.
  */
 #ifndef CMD_MERGE_H
 #define CMD_MERGE_H
@@ -20,8 +20,9 @@ enum merge_kind {
 };
 
 struct merge_input {
-	const char *given;	/* on the command line */
-	char *path;		/* OTF2: of the anchor; recording: its directory */
+	const char *given;	/* as on the command line */
+	char *path;		/* OTF2: its anchor file; recording: its
+				 * directory */
 	enum merge_kind kind;
 };
 
@@ -29,73 +30,79 @@ struct merge {
 	struct merge_input *input;
 	int nr;
 	const char *output;
-	const char *shown;	/* what is said of it: the name that was given */
+	const char *shown;	/* its name in messages */
 	enum tsct_otf2_align align;
-	bool aligned;		/* that was said */
-	int fit;		/* of recordings: enum tsct_fit_kind, -1: their own */
-	uint64_t hz;		/* 0: as it is by default */
+	bool aligned;		/* --align was given */
+	int fit;		/* of recordings: enum tsct_fit_kind; -1: each
+				 * recording's own */
+	uint64_t hz;		/* 0: the default */
 	unsigned int jobs;
 	bool as_fitted, force, salvage, json, quiet;
 };
 
 __attribute__((format(printf, 1, 2)))
-void merge_complain(const char *format, ...);
+void merge_print(const char *format, ...);
 
 /*
- * Signals that interrupt a merge: heard by whoever waits for them, and never more than
- * that, so that a second one cannot come while what was begun is taken away. Those
- * that the caller of trace-ctl ignores are not among them.
+ * The signals that interrupt a merge. They stay blocked except where merge
+ * waits for them, so that a second one cannot interrupt the removal of an
+ * incomplete result. Signals that the caller of trace-ctl ignores are not
+ * included.
  */
 void merge_signals(sigset_t *ret_set);
 
 /*
- * What is @in->given? Complains and returns -errno if it is nothing that can be
- * merged; in->path is to be freed.
+ * Finds out the kind of in->given. Prints an error and returns -errno if it
+ * cannot be merged. The caller frees in->path.
  */
 int merge_input_find(struct merge_input *in);
 
 /* ---- recordings ---------------------------------------------------------------- */
 
-/* All of it; returns an exit status */
+/* Merges recordings; returns an exit status. */
 int merge_recordings(const struct merge *m);
 
-/* What came out of it; JSON returns an exit status */
-void merge_told(const struct merge *m, const struct tsct_merge *done);
+/* Prints the results; the JSON version returns an exit status. */
+void merge_report(const struct merge *m, const struct tsct_merge *done);
 int merge_told_json(const struct merge *m, const struct tsct_merge *done,
 		    char *const *notes, unsigned int nr_notes);
 
-/* Recordings, and OTF2 archives beside them; an archive. Returns an exit status */
+/*
+ * Merges recordings and OTF2 archives into an archive; returns an exit status.
+ */
 int merge_mixed(const struct merge *m);
 
 /* ---- OTF2 archives ------------------------------------------------------------- */
 
-/* All of it; returns an exit status */
+/* Merges archives; returns an exit status. */
 int merge_archives(const struct merge *m);
 
-/* Bytes of all files of definitions, which memory is wanted for */
+/* Size of all files of definitions, in bytes, to estimate the memory needed */
 uint64_t merge_input_definitions(const struct merge_input *in);
 
 /*
- * merge_guard - run @work(@arg) in a process of its own
- * It gets no more address space than @memory bytes beyond what is taken. Shows
- * progress, by @status, which both see. Returns what @work did; -EINTR: a signal
- * ended it; -EBADMSG, with status->why: it crashed, or does not get on.
+ * merge_run_child - run @work(@arg) in a child process
+ *
+ * The child may use @memory bytes of address space beyond its present size.
+ * Shows progress from @status, which both processes share. Returns the result
+ * of @work; -EINTR if a signal ended it; -EBADMSG, with status->why, if it
+ * crashed or makes no progress.
  */
-int merge_guard(int (*work)(void *arg), void *arg, uint64_t memory,
+int merge_run_child(int (*work)(void *arg), void *arg, uint64_t memory,
 		struct tsct_otf2_status *status, bool quiet);
 
-/* Shared with the child. NULL: no memory */
+/* Memory shared with the child. NULL: out of memory */
 struct tsct_otf2_status *merge_status_new(int nr_inputs);
 void merge_status_free(struct tsct_otf2_status *status, int nr_inputs);
 
-/* The error, what should be known, and what came out */
-void merge_show_error(const struct merge *m, const struct tsct_otf2_status *status,
+/* Prints the error; the remarks and the results. */
+void merge_otf2_report_error(const struct merge *m, const struct tsct_otf2_status *status,
 		      int err);
 void merge_show_notes(const struct merge *m, const struct tsct_otf2_status *status);
-void merge_show(const struct merge *m, const struct tsct_otf2_status *status);
+void merge_otf2_report(const struct merge *m, const struct tsct_otf2_status *status);
 int merge_show_json(const struct merge *m, const struct tsct_otf2_status *status);
 
-/* Something that the inputs had is not in the result. */
+/* True if a part of the inputs is not in the result */
 bool merge_is_partial(const struct merge *m, const struct tsct_otf2_status *status);
 
 #endif /* CMD_MERGE_H */

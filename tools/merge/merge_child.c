@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libotf2 trusts its files more than we do: lengths and counts in them can make
- * it read beyond its memory. So it works in a child, and if that dies there is
- * a message and no result; the parent does nothing but look on.
+ * Runs libotf2 in a child process. libotf2 trusts lengths and counts in its
+ * files, which can make it access invalid memory. If the child crashes, the
+ * parent prints an error and removes the result.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "tools/common/progress.h"
 
 #define LOOK_NS		100000000L
-/* Of computing, without an event, a definition, or a chunk of a file */
+/* Seconds of CPU time without an event, a definition, or a chunk of a file */
 #define STUCK_S		30
 
 static size_t status_size(int nr)
@@ -44,7 +44,7 @@ void merge_status_free(struct tsct_otf2_status *status, int nr_inputs)
 
 /* ---- the child ------------------------------------------------------------------------ */
 
-/* Now taken, in bytes */
+/* Address space in use, bytes */
 static uint64_t taken(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -59,8 +59,8 @@ static uint64_t taken(void)
 }
 
 /*
- * A count in a file of 100 bytes must not take the machine's memory. (Shadows of
- * sanitizers are larger than any limit.)
+ * Keeps a count in a file of 100 bytes from taking the machine's memory. (The
+ * shadow memory of sanitizers exceeds any limit.)
  */
 static void limit_memory(uint64_t memory)
 {
@@ -78,7 +78,9 @@ static void limit_memory(uint64_t memory)
 #endif
 }
 
-/* A full disk is an error, not our end. What libc says of a crash we say. */
+/*
+ * A full disk is an error, not a signal. The parent reports crashes, not libc.
+ */
 static void settle(pid_t parent, uint64_t memory)
 {
 	const struct rlimit none = { 0, 0 };
@@ -99,7 +101,7 @@ static void settle(pid_t parent, uint64_t memory)
 #endif
 }
 
-/* Results are negative numbers of errno, which fit. */
+/* A result is 0 or a negative errno, which fits an exit status. */
 static void run(pid_t parent, int (*work)(void *arg), void *arg,
 		uint64_t memory)
 {
@@ -115,8 +117,8 @@ static void run(pid_t parent, int (*work)(void *arg), void *arg,
 struct watch {
 	pid_t child;
 	struct tsct_otf2_status *status;
-	uint64_t beat;		/* as it was last */
-	time_t cpu_s;		/* the child's, when it was that */
+	uint64_t beat;		/* the last value */
+	time_t cpu_s;		/* the child's CPU time at that value */
 	struct progress progress;
 };
 
@@ -152,7 +154,7 @@ static int stuck(struct watch *w)
 {
 	stop(w, 0);
 	snprintf(w->status->why, sizeof(w->status->why),
-		 "damaged: libotf2 does not get on with it");
+		 "damaged: libotf2 makes no progress with it");
 	return -EBADMSG;
 }
 
@@ -162,10 +164,10 @@ static int over(struct watch *w, int how)
 
 	if (WIFEXITED(how))
 		return -WEXITSTATUS(how);
-	/* Nobody but the kernel, out of memory, sends that. */
+	/* SIGKILL comes from the kernel when memory is short. */
 	if (WTERMSIG(how) == SIGKILL) {
 		s->file[0] = '\0';
-		snprintf(s->why, sizeof(s->why), "killed, maybe for its use of memory");
+		snprintf(s->why, sizeof(s->why), "killed, possibly for its use of memory");
 		return -ENOMEM;
 	}
 	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed on it (%s)",
@@ -173,7 +175,7 @@ static int over(struct watch *w, int how)
 	return -EBADMSG;
 }
 
-static int look_on(struct watch *w, const sigset_t *set)
+static int wait_for_thread(struct watch *w, const sigset_t *set)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	int sig, how;
@@ -197,7 +199,7 @@ static int look_on(struct watch *w, const sigset_t *set)
 	}
 }
 
-int merge_guard(int (*work)(void *arg), void *arg, uint64_t memory,
+int merge_run_child(int (*work)(void *arg), void *arg, uint64_t memory,
 		struct tsct_otf2_status *status, bool quiet)
 {
 	struct watch w = { .status = status };
@@ -213,7 +215,7 @@ int merge_guard(int (*work)(void *arg), void *arg, uint64_t memory,
 	if (!w.child)
 		run(parent, work, arg, memory);
 	progress_begin(&w.progress, quiet);
-	ret = w.child < 0 ? -errno : look_on(&w, &set);
+	ret = w.child < 0 ? -errno : wait_for_thread(&w, &set);
 	progress_clear(&w.progress);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return ret;

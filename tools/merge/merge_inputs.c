@@ -19,7 +19,10 @@ static bool is_anchor(const char *name)
 		!strcmp(name + len - strlen(ANCHOR), ANCHOR);
 }
 
-/* Returns how many there are; the first in @ret_name. -errno */
+/*
+ * Returns the number of anchor files, with the name of the first in @ret_name,
+ * or -errno.
+ */
 static int find_anchors(const char *dir, char **ret_name)
 {
 	DIR *d = opendir(dir);
@@ -56,11 +59,11 @@ static bool has_metadata(const char *dir)
 
 static int refuse(const struct merge_input *in, int err, const char *why)
 {
-	merge_complain("%s: %s", in->given, why);
+	merge_print("%s: %s", in->given, why);
 	return err;
 }
 
-/* "A/" is as good as "A". */
+/* "A/" is the same as "A". */
 static int find_in_dir(struct merge_input *in)
 {
 	size_t len = strlen(in->given);
@@ -83,10 +86,10 @@ static int find_in_dir(struct merge_input *in)
 	if (nr < 0)
 		return refuse(in, nr, strerror(-nr));
 	if (!nr)
-		return refuse(in, -EINVAL, "neither an OTF2 archive, it holds no file NAME" ANCHOR
-			      ", nor a recording, it holds no file metadata");
+		return refuse(in, -EINVAL, "neither an OTF2 archive (no file NAME" ANCHOR
+			      ") nor a recording (no file metadata)");
 	return nr == 1 ? 0 :
-		refuse(in, -EINVAL, "holds several archives; name the file NAME" ANCHOR " of one");
+		refuse(in, -EINVAL, "holds several archives; give the file NAME" ANCHOR " of one");
 }
 
 int merge_input_find(struct merge_input *in)
@@ -99,14 +102,17 @@ int merge_input_find(struct merge_input *in)
 	if (S_ISDIR(st.st_mode))
 		return find_in_dir(in);
 	if (!S_ISREG(st.st_mode) || !is_anchor(in->given))
-		return refuse(in, -EINVAL, "an OTF2 archive is named by its file NAME" ANCHOR
-			      ", or by the directory that this is in");
+		return refuse(in, -EINVAL, "not an OTF2 archive; give its file NAME" ANCHOR
+			      ", or the directory of that file");
 	in->kind = MERGE_OTF2;
 	in->path = strdup(in->given);
 	return in->path ? 0 : refuse(in, -ENOMEM, strerror(ENOMEM));
 }
 
-/* ---- how much there is ------------------------------------------------------------- */
+/*
+ * ---- sizes
+ * ---------------------------------------------------------------------
+ */
 
 static uint64_t size_of(int at, const char *name)
 {
@@ -115,7 +121,7 @@ static uint64_t size_of(int at, const char *name)
 	return fstatat(at, name, &st, 0) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Those of locations, in the directory beside the anchor */
+/* Size of the locations' definitions, in the directory beside the anchor */
 static uint64_t local_definitions(const char *dir)
 {
 	DIR *d = opendir(dir);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recordings beside OTF2 archives, as an archive: it has what both have. Recordings
- * are merged into one, on the time of their cluster, and that becomes an archive which
- * says the time of day; then archives are merged. What comes in between is beside the
- * result, under a name with a dot, and goes with the end.
+ * Merges recordings and OTF2 archives into an archive, which can hold both.
+ * Recordings are merged into one, on the time of their cluster; that is
+ * exported as an archive with the time of day; then archives are merged.
+ * Intermediate results lie beside the result, under a name with a dot, and are
+ * removed at the end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,13 +22,16 @@
 
 struct mixed {
 	const struct merge *m;
-	char *recording, *archive, *anchor;	/* in between */
+	char *recording, *archive, *anchor;	/* intermediate results */
 	struct tsct_export x;
 	struct progress progress;
 	sigset_t set;
 };
 
-/* ---- recordings into one -------------------------------------------------------- */
+/*
+ * ---- recordings into one recording
+ * ----------------------------------------------
+ */
 
 static int merge_ours(const struct mixed *mixed)
 {
@@ -36,7 +40,7 @@ static int merge_ours(const struct mixed *mixed)
 
 	sub.input = calloc(sub.nr, sizeof(*sub.input));
 	if (!sub.input) {
-		merge_complain("%s", strerror(ENOMEM));
+		merge_print("%s", strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
 	for (i = 0, sub.nr = 0; i < mixed->m->nr; i++)
@@ -49,7 +53,10 @@ static int merge_ours(const struct mixed *mixed)
 	return ret;
 }
 
-/* ---- that into an archive --------------------------------------------------------- */
+/*
+ * ---- that recording into an archive
+ * ----------------------------------------------
+ */
 
 static int poll_export(struct tsct_export *x)
 {
@@ -77,10 +84,10 @@ static int write_archive(struct mixed *mixed)
 	if (!err)
 		return EXIT_DONE;
 	if (err == -EINTR)
-		merge_complain("%s: interrupted; there is no result",
+		merge_print("%s: interrupted; no result was written",
 			       mixed->m->shown);
 	else
-		merge_complain("%s: %s%s", mixed->m->shown, *x->why ? x->why :
+		merge_print("%s: %s%s", mixed->m->shown, *x->why ? x->why :
 			       strerror(-err), *x->why ? "" : outcome_fix(err));
 	return EXIT_FAILED;
 }
@@ -102,9 +109,15 @@ static int export_ours(struct mixed *mixed)
 	return ret;
 }
 
-/* ---- archives into one --------------------------------------------------------------- */
+/*
+ * ---- archives into one archive
+ * ---------------------------------------------------
+ */
 
-/* Ours is where the first recording was: the first has the clock. */
+/*
+ * The export takes the place of the first recording: the first archive's clock
+ * is used.
+ */
 static int merge_all(const struct mixed *mixed)
 {
 	struct merge sub = *mixed->m;
@@ -116,7 +129,7 @@ static int merge_all(const struct mixed *mixed)
 
 	sub.input = calloc(sub.nr, sizeof(*sub.input));
 	if (!sub.input) {
-		merge_complain("%s", strerror(ENOMEM));
+		merge_print("%s", strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
 	for (i = 0, sub.nr = 0; i < mixed->m->nr; i++) {
@@ -165,7 +178,7 @@ int merge_mixed(const struct merge *m)
 		if (mixed.recording && mixed.archive && mixed.anchor)
 			ret = run(&mixed);
 		else
-			merge_complain("%s", strerror(ENOMEM));
+			merge_print("%s", strerror(ENOMEM));
 	}
 	outcome_drop(&between);
 	free(mixed.recording);

@@ -13,8 +13,11 @@
 #include "tools/common/outcome.h"
 #include "tools/common/view.h"
 
-/* Names and texts come from files. */
-void merge_complain(const char *format, ...)
+/*
+ * Prints an error or remark. Names and texts come from files, so they are
+ * escaped.
+ */
+void merge_print(const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
@@ -29,7 +32,10 @@ void merge_complain(const char *format, ...)
 	free(text);
 }
 
-/* What is there only meanwhile is called what it was made of. malloc'ed, or NULL */
+/*
+ * @text with the names of intermediate results replaced by those of their
+ *	inputs. malloc'ed, or NULL
+ */
 static char *named(const struct merge *m, const char *text)
 {
 	char *whole = NULL;
@@ -61,23 +67,23 @@ static void complain_named(const struct merge *m, const char *file, const char *
 {
 	char *name = named(m, file), *text = named(m, what);
 
-	merge_complain("%s%s%s", name ? name : file, *file ? ": " : "",
+	merge_print("%s%s%s", name ? name : file, *file ? ": " : "",
 		       text ? text : what);
 	free(name);
 	free(text);
 }
 
-void merge_show_error(const struct merge *m, const struct tsct_otf2_status *s,
+void merge_otf2_report_error(const struct merge *m, const struct tsct_otf2_status *s,
 		      int err)
 {
 	const char *why = *s->why ? s->why : strerror(-err);
 
 	if (err == -EINTR)
-		merge_complain("%s: interrupted; there is no result", m->output);
+		merge_print("%s: interrupted; no result was written", m->output);
 	else if (*s->why && *s->file)
 		complain_named(m, s->file, why);
 	else
-		merge_complain("%s: %s%s", m->output, why, outcome_fix(err));
+		merge_print("%s: %s%s", m->output, why, outcome_fix(err));
 }
 
 void merge_show_notes(const struct merge *m, const struct tsct_otf2_status *s)
@@ -112,28 +118,28 @@ static bool has_recordings(const struct merge *m)
 	return false;
 }
 
-void merge_show(const struct merge *m, const struct tsct_otf2_status *s)
+void merge_otf2_report(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	uint64_t missing = 0;
 	int i;
 
 	for (i = 0; i < m->nr; i++)
 		missing += s->input[i].missing;
-	merge_complain("%s: %" PRIu64 " events of %" PRIu64
+	merge_print("%s: %" PRIu64 " events of %" PRIu64
 		       " locations out of %d archive%s, over %.6f s%s",
 		       m->output, (uint64_t)s->done, s->locations, m->nr,
 		       m->nr == 1 ? "" : "s",
 		       (double)s->clock.length / (double)s->clock.resolution,
-		       has_recordings(m) ? "; of recordings, OTF2 has two for an"
-		       " instant: it is entered and left" : "");
+		       has_recordings(m) ? "; in OTF2, an instant of a recording has"
+		       " two: enter and leave" : "");
 	if (missing)
-		merge_complain("%" PRIu64 " events could not be read, and are missing",
+		merge_print("%" PRIu64 " events were unreadable and are missing",
 			       missing);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-/* JSON's integers are signed here; beyond, as text. */
+/* JSON's integers are signed here; larger values become text. */
 static json_t *number(uint64_t value)
 {
 	return value <= INT64_MAX ? json_integer((json_int_t)value) :
@@ -154,7 +160,10 @@ static json_t *input_json(const struct merge_input *in,
 			  const struct tsct_otf2_merged *f)
 {
 	return json_pack("{so ss so so so so so so sb so so}",
-			 /* Of recordings it is a name that is gone by now. */
+			 /*
+			  * The archive of recordings was an intermediate
+			  * result, removed by now.
+			  */
 			 "path", ctl_json_text(in->kind == MERGE_RECORDING ?
 					       in->given : in->path),
 			 "aligned", f->real ? "real" : "text",

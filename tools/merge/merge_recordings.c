@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recordings: threads do the work, and this one looks on. Whoever interrupts it is
- * heard here, and gets no half result.
+ * Merges recordings: threads do the work, and the main thread waits, shows
+ * progress, and handles interrupts, which leave no incomplete result.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,8 @@
 #include "tools/common/progress.h"
 
 #define LOOK_NS		50000000L
-#define NOTES_MAX	1000	/* of a file that is damaged all over */
+#define NOTES_MAX	1000	/* limit of remarks, for files that are damaged
+				 * all over */
 
 struct work {
 	const struct merge *m;
@@ -27,11 +28,11 @@ struct work {
 	int err;
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
-	unsigned int untold;
+	unsigned int nr_dropped_notes;
 	struct progress progress;
 };
 
-/* Kept until there is no bar on the screen. */
+/* Collects remarks, which are printed after the progress bar. */
 static void note(void *arg, const char *sentence)
 {
 	struct work *w = arg;
@@ -40,10 +41,13 @@ static void note(void *arg, const char *sentence)
 	if (copy)
 		w->notes[w->nr_notes++] = copy;
 	else
-		w->untold++;
+		w->nr_dropped_notes++;
 }
 
-/* ---- looking on ---------------------------------------------------------------- */
+/*
+ * ---- waiting for the threads
+ * ---------------------------------------------------
+ */
 
 static void *plan(void *arg)
 {
@@ -75,8 +79,8 @@ static void show(struct work *w)
 			      (double)p->bytes, READ_ONCE(p->events), "events");
 }
 
-/* SIGUSR1 is our own: the thread is at its end. */
-static int look_on(struct work *w, const sigset_t *set)
+/* SIGUSR1 comes from the thread, at its end. */
+static int wait_for_thread(struct work *w, const sigset_t *set)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	int sig;
@@ -91,7 +95,7 @@ static int look_on(struct work *w, const sigset_t *set)
 	}
 }
 
-/* While it plans there is nothing to undo: the process may end at once. */
+/* While it plans there is nothing to undo: the process may exit at once. */
 static int run(struct work *w, void *(*step)(void *arg))
 {
 	sigset_t set, old;
@@ -103,7 +107,7 @@ static int run(struct work *w, void *(*step)(void *arg))
 	pthread_sigmask(SIG_BLOCK, &set, &old);
 	err = -pthread_create(&thread, NULL, step, w);
 	if (!err) {
-		err = look_on(w, &set);
+		err = wait_for_thread(w, &set);
 		if (err && step == plan)
 			return err;
 		if (err)
@@ -115,31 +119,34 @@ static int run(struct work *w, void *(*step)(void *arg))
 	return err ? err : w->err;
 }
 
-/* ---- what is said ----------------------------------------------------------------- */
+/*
+ * ---- messages
+ * ------------------------------------------------------------------
+ */
 
-static void tell_notes(const struct work *w)
+static void print_notes(const struct work *w)
 {
 	unsigned int i;
 
 	for (i = 0; i < w->nr_notes; i++)
-		merge_complain("%s", w->notes[i]);
-	if (w->untold)
-		merge_complain("%u more such remarks", w->untold);
+		merge_print("%s", w->notes[i]);
+	if (w->nr_dropped_notes)
+		merge_print("%u more remarks of this kind", w->nr_dropped_notes);
 }
 
-/* What the disk said is about the result; all else names an input. */
-static int tell_error(const struct work *w, int err)
+/* An error of the disk concerns the result; all others name an input. */
+static int print_error(const struct work *w, int err)
 {
 	const char *why = w->merge ? tsct_merge_why(w->merge) : "";
 
 	if (err == -EINTR)
-		merge_complain("%s: interrupted; there is no result",
+		merge_print("%s: interrupted; no result was written",
 			       w->m->shown);
 	else if (!*why || !strcmp(why, strerror(-err)))
-		merge_complain("%s: %s%s", w->m->shown, strerror(-err),
+		merge_print("%s: %s%s", w->m->shown, strerror(-err),
 			       outcome_fix(err));
 	else
-		merge_complain("%s", why);
+		merge_print("%s", why);
 	return EXIT_FAILED;
 }
 
@@ -150,15 +157,18 @@ static int report(const struct work *w)
 	int ret = EXIT_DONE;
 
 	if (!m->quiet || partial)
-		tell_notes(w);
+		print_notes(w);
 	if (m->json)
 		ret = merge_told_json(m, w->merge, w->notes, w->nr_notes);
 	else if (!m->quiet || partial)
-		merge_told(m, w->merge);
+		merge_report(m, w->merge);
 	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
 }
 
-/* ---- the work ---------------------------------------------------------------------- */
+/*
+ * ---- the merge
+ * -----------------------------------------------------------------
+ */
 
 static int write_into(struct work *w, struct outcome *to)
 {
@@ -170,7 +180,7 @@ static int write_into(struct work *w, struct outcome *to)
 		close(w->dirfd);
 	if (err) {
 		outcome_drop(to);
-		return tell_error(w, err);
+		return print_error(w, err);
 	}
 	return outcome_commit(to) ? EXIT_FAILED : report(w);
 }
@@ -181,19 +191,19 @@ static int merge_all(struct work *w)
 	int err = run(w, plan);
 
 	if (err) {
-		/* The thread still has it, where it was interrupted. */
+		/* An interrupted thread still uses it. */
 		if (err == -EINTR)
-			merge_complain("%s: interrupted; there is no result",
+			merge_print("%s: interrupted; no result was written",
 				       w->m->shown);
 		else
-			tell_error(w, err);
+			print_error(w, err);
 		return EXIT_FAILED;
 	}
 	if (outcome_open(&to, "merge", w->m->output, true)) {
 		outcome_drop(&to);
 		return EXIT_FAILED;
 	}
-	/* A full disk is an error, not our end. */
+	/* A full disk is an error, not a signal. */
 	signal(SIGXFSZ, SIG_IGN);
 	return write_into(w, &to);
 }
@@ -205,7 +215,7 @@ static void free_paths(char **paths, int nr)
 	free(paths);
 }
 
-/* Its own: a plan that was interrupted outlives the caller's. */
+/* A copy: an interrupted plan outlives the caller's list. */
 static char **list_paths(const struct merge *m)
 {
 	char **paths = calloc(m->nr, sizeof(*paths));
@@ -229,7 +239,7 @@ int merge_recordings(const struct merge *m)
 	int ret;
 
 	if (!paths) {
-		merge_complain("%s", strerror(ENOMEM));
+		merge_print("%s", strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
 	w.m = m;
@@ -239,11 +249,11 @@ int merge_recordings(const struct merge *m)
 		.as_fitted = m->as_fitted,
 		.jobs = m->jobs, .note = note, .arg = &w,
 	};
-	/* Waited for it is heard; one that comes after that is nothing. */
+	/* Ignored from here on; it was only waited for. */
 	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);
-	/* exit() follows: a plan that was interrupted still uses it all. */
+	/* exit() follows: an interrupted plan still uses all of it. */
 	if (ret != EXIT_DONE && ret != EXIT_LOST)
 		return ret;
 	tsct_merge_free(w.merge);

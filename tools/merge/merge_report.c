@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What came out of merging recordings. */
+/* Reports the result of merging recordings. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static double length_s(const struct tsct_recording *r)
 	return (double)(r->end - r->begin) / (double)r->timeline.hz;
 }
 
-static void tell_node(const struct tsct_merge *done, __u32 node)
+static void report_node(const struct tsct_merge *done, __u32 node)
 {
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
@@ -57,28 +57,28 @@ static void tell_node(const struct tsct_merge *done, __u32 node)
 	if (c->has_residual)
 		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
 			 (double)c->residual_ps / 1e6);
-	merge_complain("  %u: %s (%s%s), within %.3f us", node,
+	merge_print("  %u: %s (%s%s), within %.3f us", node,
 		       tsct_recording_node_name(r, node), how, fit,
 		       (double)worst_of(c) / 1e3);
 	if (r->nodes[node].disrupted)
-		merge_complain("     its clock was disrupted meanwhile (a step, a"
+		merge_print("     its clock was disrupted during the recording (a step, a"
 			       " suspend)");
 	if (r->nodes[node].cut_off)
-		merge_complain("     it was not ended: its last events may be missing");
+		merge_print("     it is not complete: its last events may be missing");
 	if (c->shift_ns)
-		merge_complain("     its times were put %.3f us %s, as messages say",
+		merge_print("     its times were shifted %.3f us %s, because of messages",
 			       (double)llabs(c->shift_ns) / 1e3,
 			       c->shift_ns < 0 ? "earlier" : "later");
 	if (c->monotonic_fixups)
-		merge_complain("     %" PRIu64 " events were put later, by up to"
+		merge_print("     %" PRIu64 " events were moved later, by up to"
 			       " %" PRIu64 " ticks, to keep their order",
 			       (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
 }
 
-static void tell_messages(const struct tsct_message_stats *t)
+static void report_messages(const struct tsct_message_stats *t)
 {
 	if (t->on)
-		merge_complain("%" PRIu64 " messages; received before they were"
+		merge_print("%" PRIu64 " messages; received before they were"
 			       " sent: %" PRIu64 " by each node's own clock, %"
 			       PRIu64 " now (%" PRIu64 " of them by more than the"
 			       " bounds)", (uint64_t)t->all.matched,
@@ -87,28 +87,29 @@ static void tell_messages(const struct tsct_message_stats *t)
 			       (uint64_t)t->all.beyond);
 }
 
-void merge_told(const struct merge *m, const struct tsct_merge *done)
+void merge_report(const struct merge *m, const struct tsct_merge *done)
 {
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct sums sums = sum(m, done);
 	__u32 i;
 
-	merge_complain("%s: %" PRIu64 " events of %u nodes, %u CPUs, over %.6f s;"
-		       " times are %s", m->shown, sums.events, r->nr_nodes,
-		       r->nr_locations, length_s(r),
+	merge_print("%s: %" PRIu64 " events, %u node%s, %u CPU%s, over %.6f s;"
+		       " times are %s", m->shown, sums.events,
+		       r->nr_nodes, r->nr_nodes == 1 ? "" : "s",
+		       r->nr_locations, r->nr_locations == 1 ? "" : "s", length_s(r),
 		       tsct_merge_time(done) == TSCT_MERGE_CLUSTER ?
 		       "the cluster's" : "by each node's own clock");
 	for (i = 0; i < r->nr_nodes; i++)
-		tell_node(done, i);
-	tell_messages(&r->messages);
+		report_node(done, i);
+	report_messages(&r->messages);
 	if (sums.missing)
-		merge_complain("%" PRIu64 " events could not be read, and are missing",
+		merge_print("%" PRIu64 " events were unreadable and are missing",
 			       sums.missing);
 }
 
 /* ---- JSON ------------------------------------------------------------------------- */
 
-/* JSON's integers are signed here; beyond, as text. */
+/* JSON's integers are signed here; larger values become text. */
 static json_t *number(uint64_t value)
 {
 	return value <= INT64_MAX ? json_integer((json_int_t)value) :

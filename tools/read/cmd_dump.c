@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl dump: one line for each event, in the order of their stamps */
+/* trace-ctl dump: one line for each event, in the order of time */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "lib/ctf/ticks.h"
 #include "tools/common/view.h"
 
-#define CHUNK	65536		/* lines are written together */
+#define CHUNK	65536		/* lines are written in chunks of this size */
 
 static volatile sig_atomic_t interrupted;
 
@@ -27,14 +27,14 @@ static bool is_coloured(enum dump_colour colour)
 		!(term && !strcmp(term, "dumb"));
 }
 
-/* ---- what is wanted -------------------------------------------------------- */
+/* ---- the selection ------------------------------------------------------ */
 
 static unsigned int which(const struct dump *d)
 {
 	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-/* Is it that samples are not among the events? */
+/* True if the recording has samples, which --sync would show */
 static bool is_sync_missing(const struct dump *d)
 {
 	struct tsct_selection all;
@@ -62,7 +62,7 @@ static int select_events(struct dump *d)
 	fputs("trace-ctl dump: ", stderr);
 	view_print_plain(stderr, why);
 	if (err == -ENOENT && is_sync_missing(d))
-		fputs("; samples of other nodes' time are shown with --sync",
+		fputs("; use --sync to show samples of other nodes' time",
 		      stderr);
 	fputc('\n', stderr);
 	return err;
@@ -91,7 +91,7 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	return err;
 }
 
-/* 1: there may be more, 0: no more is wanted, -ENOMEM */
+/* Returns 1 to continue, 0 if no more events are selected, or -ENOMEM. */
 static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 {
 	__s64 ns;
@@ -107,7 +107,10 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 	return show(d, e, ns) ?: d->shown < d->limit;
 }
 
-/* Also of events that are not shown: which one of its tick does not depend on it. */
+/*
+ * Called for events that are not shown, too: an event's number within its tick
+ * does not depend on the filter.
+ */
 static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 {
 	tsct_unique_stamps_next(&d->unique, e, &d->stamp);
@@ -116,12 +119,15 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 	write_lines(d);
 	fflush(stdout);
 	fprintf(stderr, "trace-ctl dump: segment %" PRIu64 " of CPU %u begins: its"
-		" stamps are after all before, and count from 0 again\n",
+		" stamps follow all earlier ones, and start from 0\n",
 		(uint64_t)d->stamp.segment, e->cpu);
 }
 
-/* A signal ends us while we wait; one that comes before waits until then. */
-static int await_more(struct dump *d)
+/*
+ * Waits with the interrupting signals unblocked; one that came earlier takes
+ * effect here.
+ */
+static int wait_for_more(struct dump *d)
 {
 	sigset_t stop, old;
 	int ret;
@@ -137,21 +143,24 @@ static int await_more(struct dump *d)
 		tsct_trace_wait(d->trace, &old, d->why, sizeof(d->why));
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret == -EINTR && !interrupted)
-		return 1;	/* stopped, and continued */
+		return 1;	/* the process was stopped and continued */
 	if (ret == 1)
 		ret = tsct_selection_learn(&d->selection) ?:
 			tsct_event_text_learn(&d->lines);
 	return ret ? ret : 1;
 }
 
-/* 1: there may be more, 0: there is not, or none is wanted, or -errno */
+/*
+ * Returns 1 if there may be more, 0 at the end or if no more are selected, or
+ * -errno.
+ */
 static int dump_next(struct dump *d)
 {
 	struct tsct_trace_event e;
 	int ret = tsct_trace_next(d->trace, &e);
 
 	if (ret == -EAGAIN)
-		return await_more(d);
+		return wait_for_more(d);
 	if (ret < 1)
 		return ret;
 	d->late += e.tick < d->last;
@@ -190,27 +199,30 @@ static int follow(struct dump *d)
 	return tsct_trace_follow(d->trace, d->dir);
 }
 
-/* A thread that is not there is no error, since none is known beforehand. */
-static void say_none(const struct dump *d)
+/*
+ * An unknown thread id is no error, as a recording does not list its threads in
+ * advance.
+ */
+static void report_no_match(const struct dump *d)
 {
 	if (d->filter.threads.nr)
-		fputs("trace-ctl dump: --tid: no event that was asked for is of"
-		      " such a thread; 'trace-ctl stat -a' lists those it has\n",
+		fputs("trace-ctl dump: --tid: no selected event has such a"
+		      " thread; 'trace-ctl stat -a' lists all threads\n",
 		      stderr);
 	else if (d->filter.nr_events || d->filter.nr_nodes || d->filter.cpus.nr ||
 		 d->filter.from || d->filter.to)
-		fputs("trace-ctl dump: no event is what was asked for\n", stderr);
+		fputs("trace-ctl dump: no event matches the filter\n", stderr);
 }
 
-/* Who follows, and has seen enough: that more is to come is no loss. */
+/* With --follow, events that are still to come are not missing. */
 static int missing(const struct dump *d)
 {
 	fflush(stdout);
 	if (d->late)
-		fprintf(stderr, "trace-ctl dump: %" PRIu64 " events came late, and"
-			" are not in their places\n", (uint64_t)d->late);
+		fprintf(stderr, "trace-ctl dump: %" PRIu64 " events arrived late and"
+			" are out of order\n", (uint64_t)d->late);
 	if (!d->shown && !interrupted)
-		say_none(d);
+		report_no_match(d);
 	if (!d->follow || !d->enough || d->rec->complete)
 		return view_missing("dump", d->trace);
 	return tsct_trace_discarded(d->trace) || tsct_trace_corrupt_count(d->trace) ?
@@ -226,7 +238,7 @@ static int dump_all(struct dump *d)
 	d->lines.selection = &d->selection;
 	d->lines.colour = is_coloured(d->colour);
 	d->lines.unique = &d->stamp;
-	/* No line is to say more than is known. */
+	/* Show the bound where times are not exact. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
 	err = tsct_event_text_init(&d->lines);
 	if (!err && d->stamps)
@@ -243,8 +255,8 @@ static int dump_all(struct dump *d)
 	return EXIT_FAILED;
 }
 
-/* Who reads us has seen enough. We only come here with SIGPIPE blocked. */
-static bool is_unread(void)
+/* True if the reader of our output has closed it. SIGPIPE is blocked here. */
+static bool is_output_closed(void)
 {
 	return ferror(stdout) && errno == EPIPE;
 }
@@ -260,7 +272,7 @@ static int dump_opened(struct dump *d)
 	free(d->json_lines.text);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);
-	return is_unread() ? EXIT_DONE : ret;
+	return is_output_closed() ? EXIT_DONE : ret;
 }
 
 int cmd_dump(int argc, char **argv)
@@ -270,7 +282,7 @@ int cmd_dump(int argc, char **argv)
 
 	if (dump_options_parse(argc, argv, &d))
 		return EXIT_FAILED;
-	signal(SIGPIPE, SIG_DFL);	/* as for any filter: `dump | head` */
+	signal(SIGPIPE, SIG_DFL);	/* end like any filter: `dump | head` */
 	if (!view_open("dump", d.dir, &d.trace)) {
 		ret = dump_opened(&d);
 		tsct_trace_close(d.trace);

@@ -28,13 +28,13 @@ enum { KEY_RELATIVE = 256 };
 
 static const struct argp_option options[] = {
 	{ "format", 'f', "FORMAT", 0, "ctf, otf2, perfetto, json, text or csv "
-	  "(default: what the name behind -o ends with)", 0 },
-	{ "output", 'o', "OUT", 0, "the result, a directory for ctf and otf2, "
+	  "(default: the suffix of OUT)", 0 },
+	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf and otf2, "
 	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
 	  ".pftrace, .json, .txt, .csv)", 0 },
 	{ "relative", KEY_RELATIVE, NULL, 0, "json, csv: times since the "
 	  "recording's beginning", 0 },
-	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
+	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
 };
 
@@ -42,11 +42,11 @@ static void set_format(struct argp_state *state, struct job *j, const char *arg)
 {
 	j->x.format = tsct_export_find(arg);
 	if (!j->x.format)
-		argp_error(state, "--format: %s is none of ctf, otf2, perfetto,"
+		argp_error(state, "--format: invalid format '%s'; use ctf, otf2, perfetto,"
 			   " json, text, csv", *arg ? arg : "''");
 }
 
-/* "x.json" is to be JSON. */
+/* The format of an output name's suffix: json for "x.json" */
 static const struct tsct_export_format *format_of(const char *output)
 {
 	const struct tsct_export_format *const *f;
@@ -68,15 +68,15 @@ static void check_all(struct argp_state *state, struct job *j)
 	if (!j->x.format && j->output)
 		j->x.format = format_of(j->output);
 	if (!j->x.format)
-		argp_error(state, "which format? --format says it");
+		argp_error(state, "no output format; use --format");
 	else if (j->x.relative && !j->x.format->relative)
 		argp_error(state, "--relative: times of %s are absolute",
 			   j->x.format->name);
 	else if (j->output && !*j->output)
-		argp_error(state, "--output is empty; name a file or directory");
+		argp_error(state, "--output: empty name; give a file or directory");
 	else if (j->x.format->directory && j->output &&
 		 !strcmp(j->output, "-"))
-		argp_error(state, "-o -: %s is a directory; name it",
+		argp_error(state, "-o -: %s is written to a directory; give its name",
 			   j->x.format->name);
 }
 
@@ -103,14 +103,16 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 
 static const struct argp argp = {
 	options, parse_option, "DIR",
-	"Write a recording, or a part of it, in the format of other tools: ctf"
+	"Export a recording, or a part of it, to the format of another tool: ctf"
 	" (babeltrace2, Trace Compass), otf2 (Vampir), perfetto, json (Chrome's"
-	" trace events), text or csv. All filters have to agree."
-	"\vThe exit status is 0, or 1 if it failed (then there is no OUT), 2 for"
+	" trace events), text or csv. An event must pass all filters."
+	"\vThe exit status is 0, or 1 on failure (then there is no OUT), 2 for"
 	" wrong usage, 3 if events are missing from DIR.", children, NULL, NULL
 };
 
-/* ---- while it runs ----------------------------------------------------- */
+/*
+ * ---- progress ---------------------------------------------------------------
+ */
 
 static int poll_job(struct tsct_export *x)
 {
@@ -125,7 +127,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the result -------------------------------------------------------- */
 
-static void say(const struct job *j, const char *name)
+static void report_result(const struct job *j, const char *name)
 {
 	const struct tsct_export *x = &j->x;
 
@@ -136,15 +138,15 @@ static void say(const struct job *j, const char *name)
 			" threads\n", name, (uint64_t)x->events, x->threads.nr);
 	if (x->format->nests && x->orphans)
 		fprintf(stderr, "trace-ctl export: %" PRIu64 " begins or ends"
-			" have no counterpart, and are shown as moments\n",
+			" have no counterpart and are shown as instants\n",
 			(uint64_t)x->orphans);
 	if (x->format->nests && x->cuts)
-		fprintf(stderr, "trace-ctl export: slices overlap without being"
-			" nested; %" PRIu64 " times one is shown in two pieces\n",
+		fprintf(stderr, "trace-ctl export: slices overlap without"
+			" nesting; %" PRIu64 " slices are split in two\n",
 			(uint64_t)x->cuts);
 	if (x->unmatched)
-		fprintf(stderr, "trace-ctl export: %" PRIu64 " messages' other"
-			" ends are not there\n", (uint64_t)x->unmatched);
+		fprintf(stderr, "trace-ctl export: %" PRIu64 " messages have"
+			" only one end\n", (uint64_t)x->unmatched);
 }
 
 static int write_it(struct job *j)
@@ -160,14 +162,17 @@ static int write_it(struct job *j)
 	if (!err && outcome_interrupted())
 		err = -EINTR;
 	if (err) {
-		/* What standard output did not take is told at exit, as by all verbs. */
+		/*
+		 * Errors of standard output are reported at exit, as by all
+		 * verbs.
+		 */
 		if (j->to.file != stdout || !ferror(stdout))
 			outcome_complain("export", j->to.name, j->x.why, err);
 		outcome_drop(&j->to);
 	} else {
 		err = outcome_commit(&j->to);
 		if (!err)
-			say(j, name);
+			report_result(j, name);
 	}
 	free(name);
 	return err;
@@ -190,8 +195,8 @@ static int export_to(struct job *j, const char *output)
 	return write_it(j) ? EXIT_FAILED : view_missing("export", j->x.trace);
 }
 
-/* Does the path end with "." or ".."? */
-static bool is_dots(const char *path, size_t len)
+/* True if the path ends with "." or ".." */
+static bool ends_with_dots(const char *path, size_t len)
 {
 	size_t dots = 0;
 
@@ -210,13 +215,16 @@ static size_t trimmed_len(const char *path)
 	return len;
 }
 
-/* Beside the recording, called like it: of "." that is not seen. */
+/*
+ * The recording's name with the format's suffix; for ".", the name of that
+ * directory.
+ */
 static char *default_output(const struct job *j)
 {
 	const char *path = j->x.recording;
 	char *real = NULL, *name;
 
-	if (is_dots(path, trimmed_len(path)))
+	if (ends_with_dots(path, trimmed_len(path)))
 		path = real = realpath(path, NULL);
 	if (!path || asprintf(&name, "%.*s%s", (int)trimmed_len(path), path,
 			      j->x.format->suffix) < 0)

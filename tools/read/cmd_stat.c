@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl stat: what a recording holds, in figures */
+/* trace-ctl stat: figures about a recording */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -19,10 +19,10 @@
 enum { KEY_JSON = 256 };
 
 static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "all lines of all lists, not only the first ones", 0 },
-	{ "top", 'n', "N", 0, "so many lines of each list (default: 10 threads and"
+	{ "all", 'a', NULL, 0, "print all lines of all lists", 0 },
+	{ "top", 'n', "N", 0, "print N lines of each list (default: 10 threads and"
 	  " system calls, 50 events, 64 CPUs)", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print JSON (all of it)", 0 },
+	{ "json", KEY_JSON, NULL, 0, "print JSON, with all lists in full", 0 },
 	{ 0 }
 };
 
@@ -53,8 +53,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	options, parse_option, "DIR",
-	"Say what a recording holds: events by node, CPU, kind and thread, what was"
-	" lost, how good its clock was, the busiest system calls."
+	"Summarize a recording: events by node, CPU, kind and thread, losses, the"
+	" clock and its error bound, the busiest system calls."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
 	" 3 if events are missing from it.", NULL, NULL, NULL
 };
@@ -143,7 +143,7 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
-/* Of many, the table has it. */
+/* With several nodes, the table shows it. */
 static void print_origin(const struct tsct_recorded_node *node)
 {
 	if (*node->command)
@@ -152,7 +152,7 @@ static void print_origin(const struct tsct_recorded_node *node)
 	print_item("kernel", node->kernel);
 }
 
-/* Ticks of a merged one are made: their rate is what it is. */
+/* A merged recording has nominal ticks, so it has no measured rate. */
 static void print_clock(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -168,10 +168,10 @@ static void print_clock(const struct stat_figures *s)
 	view_print_plain(stdout, rec->clock_origin);
 	printf("; times within %" PRIu64 " ns\n", (uint64_t)stat_error_ns(s));
 	if (rec->epoch != rec->epoch_first)
-		puts("           DISRUPTED meanwhile (a step, a suspend): times on either side do not agree");
+		puts("           DISRUPTED during the recording (a step, a suspend): times before and after do not compare");
 }
 
-/* What became of nodes before they were merged */
+/* The state of each node's own recording, before the merge */
 static void print_nodes(const struct tsct_recording *rec)
 {
 	__u32 i;
@@ -182,9 +182,9 @@ static void print_nodes(const struct tsct_recording *rec)
 		printf("%-10s ", "node");
 		view_print_plain(stdout, tsct_recording_node_name(rec, i));
 		printf(" (%u):%s%s%s\n", i, rec->nodes[i].disrupted ?
-		       " its clock was DISRUPTED meanwhile (a step, a suspend)" : "",
+		       " its clock was DISRUPTED during the recording (a step, a suspend)" : "",
 		       rec->nodes[i].disrupted && rec->nodes[i].cut_off ? ";" : "",
-		       rec->nodes[i].cut_off ? " NOT ENDED when it was merged" : "");
+		       rec->nodes[i].cut_off ? " NOT COMPLETE when it was merged" : "");
 	}
 }
 
@@ -223,15 +223,15 @@ static void print_sum(const struct stat_figures *s)
 	putchar('\n');
 }
 
-/* The recorder's own sum is no lie, but what it counted is not all there. */
+/* The recorder's total is right, but some of its events are unreadable. */
 static void print_damage(const struct stat_figures *s)
 {
 	const __u64 unreadable = stat_unreadable(s);
 
 	if (unreadable)
-		printf("%-10s %" PRIu64 " of the %" PRIu64 " events recorded cannot"
-		       " be read any more; all other figures are of the %" PRIu64
-		       " that can\n", "damaged", (uint64_t)unreadable,
+		printf("%-10s %" PRIu64 " of the %" PRIu64 " recorded events are"
+		       " unreadable; all other figures are of the readable %" PRIu64
+		       "\n", "damaged", (uint64_t)unreadable,
 		       (uint64_t)(unreadable + s->events), (uint64_t)s->events);
 }
 
@@ -264,7 +264,7 @@ int cmd_stat(int argc, char **argv)
 	if (!err)
 		err = count(&s);
 	if (!err && stat_sync_read(&s))
-		ret = EXIT_FAILED;	/* which was said */
+		ret = EXIT_FAILED;	/* the error was printed */
 	else if (!err && s.json)
 		ret = stat_print_json(&s);
 	else if (!err)

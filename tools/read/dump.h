@@ -8,7 +8,7 @@
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
 
-/* Lines of JSON; all zero at first */
+/* JSON lines being assembled; zeroed at first */
 struct dump_json {
 	char *text;
 	size_t len, room;
@@ -24,24 +24,25 @@ struct dump {
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	struct tsct_selection selection;
-	struct tsct_event_text lines;	/* also the options of lines */
+	struct tsct_event_text lines;	/* also holds the options for lines */
 	struct dump_json json_lines;
 	struct tsct_unique_stamps unique;
-	struct tsct_unique_stamps_item stamp;	/* of the event that was read last */
+	struct tsct_unique_stamps_item stamp;	/* of the last event read */
 	__u64 shown;
-	__u64 last, late;		/* stamp; events that came after it */
-	bool enough;			/* of what there is, or is to come */
+	__u64 last, late;		/* tick of the last event; number of
+					 * events that came after a later one */
+	bool enough;			/* no more events are selected */
 	char why[256];
 };
 
 /* ---- dump_options.c ------------------------------------------------------ */
 
-/* As argp_parse(); exits where it is wrong usage. */
+/* Parses like argp_parse(); exits on wrong usage. */
 int dump_options_parse(int argc, char **argv, struct dump *d);
 
 /* ---- dump_json.c --------------------------------------------------------- */
 
-/* One more line, behind those in d->json_lines. 0 or -ENOMEM */
+/* Appends a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
 #endif /* DUMP_H */

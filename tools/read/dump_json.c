@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events as JSON. By hand, as a tree of objects for each line would be most of the
- * work; what a value is in JSON is as tsct_json_value() has it.
+ * Events as JSON. Written by hand, as a tree of objects for each line would
+ * take most of the time; values are formatted as by tsct_json_value().
  */
 #include <errno.h>
 #include <jansson.h>
@@ -16,12 +16,14 @@
 #include "lib/query/value_text.h"
 #include "lib/core/utf8.h"
 
-/* A line without payload and names; a member; each byte of text at most */
+/* Upper limits: a line without payload and names; a member; a byte of text */
 #define LINE_ROOM	1024
 #define MEMBER_ROOM	128
 #define TEXT_MOST	6
 
-/* ---- pieces: there is room for all of them --------------------------------- */
+/*
+ * ---- appending; the caller has made room ------------------------------------
+ */
 
 static char *put(char *at, const char *text)
 {
@@ -49,7 +51,7 @@ static char *put_control(char *at, char c)
 	return at;
 }
 
-/* JSON is UTF-8: a byte that is none becomes U+FFFD. */
+/* JSON is UTF-8: a byte that is not becomes U+FFFD. */
 static char *put_text(char *at, const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -87,7 +89,7 @@ static char *put_integer(char *at, const char *before, __s64 value)
 
 /* ---- values ------------------------------------------------------------------ */
 
-/* Reals and whatever else is rare */
+/* Floating point and other rare types */
 static char *put_rare(char *at, const struct tsct_value *v)
 {
 	json_t *json = tsct_json_value(v, 0);
@@ -142,7 +144,9 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	if (!u->known)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
-	/* JSON's integers are signed here: all 64 bits are text. */
+	/*
+	 * JSON's integers are signed here, so all 64 bits are written as text.
+	 */
 	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));

@@ -12,18 +12,18 @@ enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
        KEY_STAMPS, KEY_SYNC };
 
 static const struct argp_option options[] = {
-	{ "utc", KEY_UTC, NULL, 0, "times with date, in UTC (default: time of day, local)", 0 },
-	{ "raw", KEY_RAW, NULL, 0, "stamps as they were recorded, in ticks", 0 },
-	{ "stamps", KEY_STAMPS, NULL, 0, "unique stamps of 64 bits, a tick and which event of it, "
-	  "with their segment; and the seconds since the beginning that they mean, to "
-	  "legacy applications and accurately", 0 },
-	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
-	{ "error", KEY_ERROR, NULL, 0, "how far each time may be off, too", 0 },
-	{ "follow", 'f', NULL, 0, "of a recording that is being made: go on until"
+	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
+	{ "raw", KEY_RAW, NULL, 0, "print ticks as they were recorded", 0 },
+	{ "stamps", KEY_STAMPS, NULL, 0, "print unique stamps of 64 bits (tick and event counter), "
+	  "with their segment, and the seconds since the beginning, by the legacy "
+	  "and by the accurate conversion", 0 },
+	{ "delta", KEY_DELTA, NULL, 0, "print the time since the previous line, in seconds", 0 },
+	{ "error", KEY_ERROR, NULL, 0, "print the error bound of each time", 0 },
+	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
 	  " it is complete", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
-	{ "sync", KEY_SYNC, NULL, 0, "samples of other nodes' time, too", 0 },
-	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
+	{ "sync", KEY_SYNC, NULL, 0, "print samples of other nodes' time, too", 0 },
+	{ "json", KEY_JSON, NULL, 0, "print one JSON object per line", 0 },
 	{ "color", KEY_COLOUR, "WHEN", OPTION_ARG_OPTIONAL, "auto (on a terminal,"
 	  " unless NO_COLOR is set), always, never", 0 },
 	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
@@ -46,8 +46,8 @@ static void set_time(struct argp_state *state, struct dump *d,
 		     enum tsct_event_text_time time)
 {
 	if (d->lines.time != TSCT_EVENT_TEXT_LOCAL && d->lines.time != time)
-		argp_error(state, "of --utc, --raw, --stamps and --delta only one"
-			   " can be");
+		argp_error(state, "--utc, --raw, --stamps and --delta exclude each"
+			   " other; use one");
 	d->lines.time = time;
 }
 
@@ -61,7 +61,7 @@ static enum dump_colour parse_colour(struct argp_state *state, const char *arg)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(arg, names[i]))
 			return i;
-	argp_error(state, "--color: %s is none of auto, always, never",
+	argp_error(state, "--color: invalid value '%s'; use auto, always or never",
 		   *arg ? arg : "''");
 	return DUMP_COLOUR_AUTO;
 }
@@ -86,8 +86,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'f': d->follow = true; break;
 	case ARGP_KEY_END:
 		if (d->follow && d->sync)
-			argp_error(state, "--follow: samples are in order when"
-				   " the recording is complete; without --sync");
+			argp_error(state, "--follow: cannot be used with --sync, as samples"
+				   " are in order only in a complete recording");
 		break;
 	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
 	default:
@@ -100,7 +100,7 @@ static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 
 
 static const struct argp argp = {
 	options, parse_option, "DIR",
-	"Print a recording's events, one on each line, in the order of time."
+	"Print a recording's events, one per line, in the order of time."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
 	" 3 if events are missing from it.", children, NULL, NULL
 };

@@ -9,76 +9,82 @@
 #include "threads.h"
 #include "tools/common/view.h"
 
-/* What the files are like */
+/* Figures of the recording's files */
 struct stat_files {
 	struct stat_file {
 		__u64 tick;	/* of its last event */
-		__u64 same;	/* events that followed another one on it */
+		__u64 same;	/* events on that tick after the first */
 		bool any;
 	} *file;		/* by stream and location */
-	__u64 on_tick;		/* the most of them */
+	__u64 on_tick;		/* the maximum of run_length */
 	__u64 payload;		/* bytes */
 };
 
 struct stat_figures {
 	const char *dir;
 	bool json, all;
-	__u32 top;		/* lines of lists; 0: as each list has it */
+	__u32 top;		/* lines per list; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	__u64 events, first, last;
-	struct tally *by_location;	/* nr_locations */
-	struct tally *by_node;		/* nr_nodes */
+	struct tally *by_location;	/* nr_locations entries */
+	struct tally *by_node;		/* nr_nodes entries */
 	__u64 *lost_by_node;
-	struct tally **by_event;	/* stream, id - FIRST */
+	struct tally **by_event;	/* by stream, and id - FIRST */
 	struct threads threads;
 	struct stat_files files;
-	struct sync_samples sync;	/* where the recording has samples */
+	struct sync_samples sync;	/* if the recording has samples */
 };
 
 /* ---- stat_figures.c ---------------------------------------------------- */
 
-/* A recorder that was killed left no end; the last event is the best there is. */
+/* The end of the recording; without an end in the metadata, the last event. */
 __u64 stat_end_of(const struct stat_figures *s);
 __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks);
 __u64 stat_error_ns(const struct stat_figures *s);
 double stat_rate_hz(const struct stat_figures *s);
 __u64 stat_lost_on(const struct stat_figures *s, __u32 location);
 /*
- * Events that the recorder wrote and that cannot be read: of a location, of all.
- * Not known of a recording that is not complete: 0.
+ * Events that were recorded and are unreadable: of a location, of all. 0 if the
+ * recording is not complete, as the number is not known then.
  */
 __u64 stat_unreadable_on(const struct stat_figures *s, __u32 location);
 __u64 stat_unreadable(const struct stat_figures *s);
-/* Nodes are what their locations are: once those are known. */
+/*
+ * Sums the tallies of nodes from those of their locations; call it after
+ * counting.
+ */
 void stat_sum_nodes(struct stat_figures *s);
 __u64 stat_lost_of(const struct stat_figures *s, __u32 node);
 
-/* How far its times may be off, at worst; UINT64_MAX: nobody knows */
+/* The largest bound of the node's times, ns; UINT64_MAX: unknown */
 __u64 stat_error_of(const struct stat_figures *s, __u32 node);
 
-/* So many in all of the time that was recorded, per second */
+/* Events per second over the whole recording */
 double stat_per_s(const struct stat_figures *s, __u64 events);
 
-/* Definitions, those with most events first */
+/* Definitions, sorted by the number of events */
 struct stat_event {
 	const struct tsct_stream_class *class;
 	const struct tsct_event_def *def;
 	const struct tally *tally;
 };
 
-/* malloc'ed; NULL: no memory */
+/* malloc'ed; NULL: out of memory */
 struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr);
 
-/* Of flight recorders, before they were written: older than all of it. */
+/* Events of flight recorders that were overwritten before the snapshot began */
 __u64 stat_overwritten(const struct stat_figures *s);
 
-/* What the recorder counted: one that was killed, or is older, did not. */
+/*
+ * Gets the recorder's own totals; false if the recording has none, because the
+ * recorder was killed or is an older version.
+ */
 bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum);
 
 /* ---- stat_files.c ------------------------------------------------------ */
 
-int stat_files_init(struct stat_figures *s);	/* 0 or -ENOMEM */
+int stat_files_init(struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
 void stat_files_free(struct stat_figures *s);
 void stat_files_note(struct stat_figures *s, const struct tsct_trace_event *e);
 void stat_files_print(const struct stat_figures *s);
@@ -86,7 +92,7 @@ json_t *stat_files_json(const struct stat_figures *s);
 
 /* ---- stat_tables.c: by node, CPU, event, system call and thread ---------- */
 
-int stat_tables_print(const struct stat_figures *s);	/* 0 or -ENOMEM */
+int stat_tables_print(const struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
 
 /* ---- stat_json.c ------------------------------------------------------- */
 
@@ -94,7 +100,7 @@ int stat_print_json(const struct stat_figures *s);
 
 /* ---- stat_sync.c: samples of other nodes' time ------------------------- */
 
-/* Reads them; complains. 0 or -errno. */
+/* Reads the samples; prints an error. Returns 0 or -errno. */
 int stat_sync_read(struct stat_figures *s);
 void stat_sync_print(const struct stat_figures *s);
 json_t *stat_sync_json(const struct stat_figures *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Figures of a recording, for those who show them. */
+/* Figures computed from the tallies */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a recording's files are like: ticks, packets, bytes. */
+/* Figures of the recording's files: ticks, packets, bytes */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ void stat_files_print(const struct stat_figures *s)
 	const struct tsct_recording *rec = s->rec;
 	const __u64 bytes = tsct_trace_bytes(s->trace);
 
-	printf("%-10s %" PRIu64 " bytes, %.2f an event, %.2f of them payload",
+	printf("%-10s %" PRIu64 " bytes, %.2f bytes/event, %.2f of it payload",
 	       "files", (uint64_t)bytes, per_event(s, bytes),
 	       per_event(s, s->files.payload));
 	if (rec->sync_every)
@@ -50,11 +50,11 @@ void stat_files_print(const struct stat_figures *s)
 		       (uint64_t)rec->sync_every);
 	printf("\n%-10s %s; ", "ticks", tsct_timestamps_names[rec->timestamps]);
 	if (tsct_recording_is_untimed(rec))
-		puts("events have no time but the beginning of their packet");
+		puts("events have no time of their own, only that of their packet's begin");
 	else if (!s->files.on_tick)
-		puts("no event is on the same one as the one before it");
+		puts("all time stamps are distinct");
 	else
-		printf("at most %" PRIu64 " events after the first on one\n",
+		printf("at most %" PRIu64 " more events on the tick of another\n",
 		       (uint64_t)s->files.on_tick);
 }
 

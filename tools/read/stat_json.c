@@ -43,7 +43,7 @@ static json_t *json_tally(const struct stat_figures *s, const struct tally *t)
 			 "payload_bytes", (json_int_t)t->payload);
 }
 
-/* @json, and what the tally says */
+/* Adds the tally's figures to @json; returns it. */
 static json_t *with_tally(json_t *json, const struct stat_figures *s,
 			  const struct tally *t)
 {
@@ -226,7 +226,7 @@ int stat_print_json(const struct stat_figures *s)
 		"files", stat_files_json(s),
 		"messages", messages_json(rec));
 	if (!json) {
-		fputs("trace-ctl stat: out of memory, or the provider's name is no text\n",
+		fputs("trace-ctl stat: out of memory, or the provider's name is not UTF-8\n",
 		      stderr);
 		return EXIT_FAILED;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Samples of other nodes' time, as stat shows them. */
+/* Samples of other nodes' time */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -40,11 +40,11 @@ static void print_node(const struct stat_figures *s)
 	if (lost)
 		printf("           %" PRIu64 " samples were LOST\n", (uint64_t)lost);
 	if (sync->restarts)
-		printf("           tsctraced was restarted %u times meanwhile\n",
+		printf("           tsctraced was restarted %u times during the recording\n",
 		       sync->restarts);
 	if (sync->epoch != sync->epoch_first)
-		puts("           another EPOCH began meanwhile: times on either side"
-		     " do not agree");
+		puts("           another EPOCH began during the recording: times before"
+		     " and after do not compare");
 }
 
 static void print_series(const struct stat_figures *s, unsigned int i)
@@ -133,7 +133,7 @@ json_t *stat_sync_json(const struct stat_figures *s)
 	json_t *sources;
 	unsigned int i;
 
-	/* A merged one's nodes had theirs. */
+	/* The nodes of a merged recording had their own samples. */
 	if (!tsct_recording_has_samples(s->rec))
 		return json_null();
 	sources = json_array();

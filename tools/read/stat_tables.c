@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * By node, CPU, event, system call and thread. Each list has a limit, behind which
- * the others are one line; the sums at their ends are of all.
+ * Tables by node, CPU, event, system call and thread. Each has a limit, beyond
+ * which the rest is one line; the totals include all.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "stat.h"
 
-#define TOP		10	/* system calls, threads */
+#define TOP		10	/* lines for system calls and threads */
 #define TOP_EVENTS	50
 #define TOP_CPUS	64
 #define TOP_NODES	64
@@ -30,7 +30,7 @@ static void print_span_head(void)
 	printf(SPAN_HEAD, "events", "per s", "first", "last");
 }
 
-/* Since the recording began */
+/* Time since the beginning of the recording */
 static void print_moment(const struct stat_figures *s, const struct tally *t,
 			 __u64 stamp)
 {
@@ -59,7 +59,7 @@ static bool is_many(const struct stat_figures *s)
 	return s->rec->nr_nodes > 1;
 }
 
-/* In columns; bytes that are not plain make it wider. */
+/* Pads to a column; escaped bytes may make it wider. */
 static void print_name(const char *name, int width)
 {
 	const int len = (int)strlen(name);
@@ -95,7 +95,7 @@ static void others(char *text, size_t size, __u32 nr)
 
 /* ---- nodes ----------------------------------------------------------------- */
 
-/* Which older merges did not keep */
+/* Older merges did not keep it. */
 static void print_residual(const struct tsct_recorded_correction *c)
 {
 	if (c->has_residual)
@@ -240,7 +240,7 @@ static void print_event(const struct stat_figures *s, const char *channel,
 	       mean(t->payload, t->events));
 }
 
-/* Those that never happened are no line each. */
+/* Definitions without events share a line. */
 static int print_events(const struct stat_figures *s)
 {
 	struct tally rest = { 0 };
@@ -266,7 +266,7 @@ static int print_events(const struct stat_figures *s)
 		print_event(s, "", name, "", &rest);
 	}
 	if (!s->all && seen < nr)
-		printf("%u more are defined, and never happened\n", nr - seen);
+		printf("%u more are defined, without events\n", nr - seen);
 	free(e);
 	return 0;
 }
@@ -324,7 +324,7 @@ static void print_calls(const struct stat_figures *s)
 
 /* ---- threads ------------------------------------------------------------------ */
 
-/* Does anything say who was switched in? */
+/* True if the recording has events that name the thread switched to */
 static bool knows_switches(const struct stat_figures *s)
 {
 	bool any = s->threads.rest.switched;
