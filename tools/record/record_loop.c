@@ -21,9 +21,9 @@
 #define WATCH_NS	100000000LL	/* between checks of the provider */
 
 /*
- * Without a command, a signal or --duration ends the recording. A command
- * receives the first signal, and the recording ends with it; the second signal
- * ends the recording even if the command still runs.
+ * Without a command, a signal or --duration ends the recording. With one, the first
+ * signal is for the command, and the recording ends when the command does; the
+ * second signal ends the recording even if the command still runs.
  */
 static bool is_over(struct record_child *child, __s64 end_ns)
 {

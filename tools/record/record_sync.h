@@ -27,7 +27,7 @@ struct record_sync {
 	__u64 number, last;		/* last sample fetched; the daemon's newest */
 	unsigned int nr_sources;
 	bool busy;			/* a session is in progress */
-	bool more;			/* the daemon has more samples: ask at once */
+	bool more;			/* the daemon has more samples: no pause */
 	__u64 since;			/* cycles: begin of the session */
 	unsigned int in_session;	/* samples since then */
 	struct tsct_sync_sample *held;	/* fetched, not written yet */
