@@ -10,7 +10,7 @@
 
 #include "tools/common/cmd.h"
 #include "tools/common/filter_options.h"
-#include "tools/common/outcome.h"
+#include "tools/common/output_file.h"
 #include "tools/common/control.h"
 
 #include "report.h"
@@ -213,18 +213,18 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 
 static int write_sync(const char *output, const json_t *window)
 {
-	struct outcome to;
+	struct output_file to;
 
-	if (outcome_open(&to, "report", output, false)) {
-		outcome_drop(&to);
+	if (output_file_open(&to, "report", output, false)) {
+		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
 	if (report_sync(to.file, window)) {
 		complain(output, ENOMEM);
-		outcome_drop(&to);
+		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	return outcome_commit(&to) ? EXIT_FAILED : EXIT_DONE;
+	return output_file_commit(&to) ? EXIT_FAILED : EXIT_DONE;
 }
 
 static int report_exchanges(const struct report_options *o)

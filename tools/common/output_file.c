@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "outcome.h"
+#include "output_file.h"
 #include "view.h"
 
-const char *outcome_fix(int err)
+const char *output_error_advice(int err)
 {
 	switch (err) {
 	case -ENOSPC:
@@ -34,10 +34,10 @@ const char *outcome_fix(int err)
 	return "";
 }
 
-static int print_error(const struct outcome *o, int err, const char *what)
+static int print_error(const struct output_file *o, int err, const char *what)
 {
 	fprintf(stderr, "trace-ctl %s: %s: %s%s\n", o->verb, o->name, what,
-		outcome_fix(err));
+		output_error_advice(err));
 	return err;
 }
 
@@ -70,7 +70,7 @@ static bool is_empty(const char *dir)
 }
 
 /* A symbolic link is kept: its target is replaced. */
-static int resolve_link(struct outcome *o)
+static int resolve_link(struct output_file *o)
 {
 	char *real = realpath(o->name, NULL);
 
@@ -84,7 +84,7 @@ static int resolve_link(struct outcome *o)
 /* ---- files ------------------------------------------------------------- */
 
 /* Only the owner may read it (mode 0600 or 0700), as with a recording. */
-static int make_temporary(struct outcome *o)
+static int make_temporary(struct output_file *o)
 {
 	int fd;
 
@@ -121,7 +121,7 @@ static bool is_in_trace(const char *name)
 	return found;
 }
 
-static int open_named(struct outcome *o)
+static int open_named(struct output_file *o)
 {
 	struct stat st;
 	int err;
@@ -165,13 +165,13 @@ static char *trim_slashes(const char *name)
 	return copy;
 }
 
-int outcome_open(struct outcome *o, const char *verb, const char *name,
+int output_file_open(struct output_file *o, const char *verb, const char *name,
 		 bool directory)
 {
 	static char buffer[1 << 18];
 	int err;
 
-	*o = (struct outcome) { .verb = verb, .directory = directory };
+	*o = (struct output_file) { .verb = verb, .directory = directory };
 	o->name = trim_slashes(name);
 	if (!o->name)
 		return -ENOMEM;
@@ -258,7 +258,7 @@ static int remove_one(const char *path, const struct stat *st, int type,
 }
 
 /* Some file systems report ENOSPC only on fsync() or close(). */
-static int close_file(struct outcome *o)
+static int close_file(struct output_file *o)
 {
 	int err = 0;
 
@@ -275,7 +275,7 @@ static int close_file(struct outcome *o)
 	return err;
 }
 
-int outcome_commit(struct outcome *o)
+int output_file_commit(struct output_file *o)
 {
 	int err = close_file(o);
 
@@ -287,11 +287,11 @@ int outcome_commit(struct outcome *o)
 		print_error(o, err, strerror(-err));
 	else
 		free(o->temporary), o->temporary = NULL;
-	outcome_drop(o);
+	output_file_discard(o);
 	return err;
 }
 
-void outcome_drop(struct outcome *o)
+void output_file_discard(struct output_file *o)
 {
 	close_file(o);
 	if (o->temporary)
@@ -301,7 +301,7 @@ void outcome_drop(struct outcome *o)
 	o->temporary = o->name = NULL;
 }
 
-void outcome_complain(const char *verb, const char *what, const char *why, int err)
+void output_error_print(const char *verb, const char *what, const char *why, int err)
 {
 	fprintf(stderr, "trace-ctl %s: %s: ", verb, what);
 	if (err == -EINTR)
@@ -309,7 +309,7 @@ void outcome_complain(const char *verb, const char *what, const char *why, int e
 	else
 		view_print_plain(stderr, *why ? why : strerror(-err));
 	if (!*why)
-		fputs(outcome_fix(err), stderr);
+		fputs(output_error_advice(err), stderr);
 	fputc('\n', stderr);
 }
 
@@ -323,7 +323,7 @@ static void on_interrupt(int nr)
 	interrupted = 1;
 }
 
-void outcome_watch(bool to_stdout)
+void output_catch_signals(bool to_stdout)
 {
 	struct sigaction stop = { .sa_handler = on_interrupt };
 
@@ -334,7 +334,7 @@ void outcome_watch(bool to_stdout)
 	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
 }
 
-bool outcome_interrupted(void)
+bool output_interrupted(void)
 {
 	return interrupted;
 }
