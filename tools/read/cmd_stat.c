@@ -277,7 +277,7 @@ int cmd_stat(int argc, char **argv)
 		ret = view_missing("stat", s.trace);
 	if (!ret && s.sync.trace && tsct_trace_corrupt_count(s.sync.trace))
 		ret = EXIT_LOST;
-	sync_read_close(&s.sync);
+	sync_samples_close(&s.sync);
 	count_free(&s);
 	tsct_trace_close(s.trace);
 	return ret;

@@ -14,7 +14,7 @@
 #include "tools/common/control.h"
 
 #include "report.h"
-#include "tools/common/sync_read.h"
+#include "tools/common/sync_samples.h"
 
 struct wanted {
 	struct report_options o;
@@ -196,7 +196,7 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	struct sync_samples r;
 	json_t *window;
 
-	if (sync_read_open("report", o->recording, &r))
+	if (sync_samples_open("report", o->recording, &r))
 		return NULL;
 	window = report_recording(&r, o->fit);
 	if (!window)
@@ -207,7 +207,7 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 		fprintf(stderr, "trace-ctl report: %s: its recorder was"
 			" killed, or had no room for its end; samples of its last second"
 			" may be missing\n", o->recording);
-	sync_read_close(&r);
+	sync_samples_close(&r);
 	return window;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync_read.h"
+#include "sync_samples.h"
 #include "view.h"
 
 #define BOUND_INTERVALS	32	/* equal parts of a span; the bound at their ends */
@@ -21,7 +21,7 @@ static __u64 find_end(const struct tsct_recording *rec,
 	return samples[nr - 1].stamp;
 }
 
-int sync_read_open(const char *verb, const char *dir, struct sync_samples *r)
+int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 {
 	struct tsct_sync_sample *samples = NULL;
 	int err;
@@ -47,11 +47,11 @@ int sync_read_open(const char *verb, const char *dir, struct sync_samples *r)
 	else
 		fprintf(stderr, "trace-ctl %s: %s: %s\n", verb, dir,
 			strerror(-err));
-	sync_read_close(r);
+	sync_samples_close(r);
 	return err;
 }
 
-void sync_read_close(struct sync_samples *r)
+void sync_samples_close(struct sync_samples *r)
 {
 	tsct_series_free(r->series, r->nr_series);
 	tsct_trace_close(r->trace);
@@ -61,19 +61,19 @@ void sync_read_close(struct sync_samples *r)
 /* ---- fits ------------------------------------------------------------------- */
 
 /* A kind unknown to this version is replaced by the default. */
-enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec)
+enum tsct_fit_kind sync_samples_fit_kind(const struct tsct_recording *rec)
 {
 	int kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
 
 	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
 }
 
-double sync_read_hz(const struct tsct_recording *rec)
+double sync_samples_hz(const struct tsct_recording *rec)
 {
 	return 0x1p56 / (double)rec->real.mult * 1e9;
 }
 
-void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
+void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
 		    __u64 *ret_to)
 {
 	const struct tsct_series *s = &r->series[i];
@@ -104,11 +104,11 @@ static int find_max_bound(const struct sync_samples *r, unsigned int i,
 	double error;
 	int err = 0;
 
-	sync_read_span(r, i, &from, &to);
+	sync_samples_span(r, i, &from, &to);
 	*ret_ns = 0;
 	for (k = 0; k <= BOUND_INTERVALS && !err; k++) {
 		at = from + (to - from) / BOUND_INTERVALS * k;
-		err = tsct_series_near(s, kind, sync_read_hz(r->rec), at, &fit);
+		err = tsct_series_near(s, kind, sync_samples_hz(r->rec), at, &fit);
 		if (err)
 			break;
 		tsct_series_time(s, &fit, at, NULL, &error);
@@ -117,11 +117,11 @@ static int find_max_bound(const struct sync_samples *r, unsigned int i,
 	return err;
 }
 
-int sync_read_figures(const struct sync_samples *r, unsigned int i,
+int sync_samples_figures(const struct sync_samples *r, unsigned int i,
 		      enum tsct_fit_kind kind, struct sync_figures *ret)
 {
 	const struct tsct_series *s = &r->series[i];
-	const double hz = sync_read_hz(r->rec);
+	const double hz = sync_samples_hz(r->rec);
 	bool *keep = calloc(s->nr, sizeof(*keep));
 	__u64 from, to;
 	unsigned int k;
@@ -129,7 +129,7 @@ int sync_read_figures(const struct sync_samples *r, unsigned int i,
 	memset(ret, 0, sizeof(*ret));
 	if (!keep)
 		return -ENOMEM;
-	sync_read_span(r, i, &from, &to);
+	sync_samples_span(r, i, &from, &to);
 	ret->err = tsct_series_fit(s, kind, hz, 0, UINT64_MAX,
 				   from + (to - from) / 2, &ret->fit, keep);
 	for (k = 0; k < s->nr; k++)
@@ -143,7 +143,7 @@ int sync_read_figures(const struct sync_samples *r, unsigned int i,
 	return ret->err == -ENOMEM ? -ENOMEM : 0;
 }
 
-const char *sync_read_why(int err)
+const char *sync_samples_fit_error(int err)
 {
 	switch (err) {
 	case -ENODATA:
