@@ -171,7 +171,7 @@ int control_check(const char *answer, char *text, size_t size)
 static void print_control_error(const char *verb, const char *text)
 {
 	fprintf(stderr, "trace-ctl %s: ", verb);
-	view_print_plain(stderr, text);
+	view_print_escaped(stderr, text);
 	fputc('\n', stderr);
 }
 

@@ -21,7 +21,7 @@ static void print_end(const struct tsct_recording *rec, const char *sign,
 		      __u32 node)
 {
 	printf("  %s ", sign);
-	view_print_plain(stdout, tsct_recording_node_name(rec, node));
+	view_print_escaped(stdout, tsct_recording_node_name(rec, node));
 }
 
 void messages_print(const struct tsct_recording *rec)

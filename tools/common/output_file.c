@@ -307,7 +307,7 @@ void output_error_print(const char *verb, const char *what, const char *why, int
 	if (err == -EINTR)
 		fputs("interrupted", stderr);
 	else
-		view_print_plain(stderr, *why ? why : strerror(-err));
+		view_print_escaped(stderr, *why ? why : strerror(-err));
 	if (!*why)
 		fputs(output_error_advice(err), stderr);
 	fputc('\n', stderr);

@@ -66,7 +66,7 @@ static void print_damaged_file(const char *verb, const struct tsct_recording *re
 	const struct tsct_location *at = &rec->locations[location];
 
 	fprintf(stderr, "trace-ctl %s: ", verb);
-	view_print_plain(stderr, tsct_recording_node_name(rec, at->node));
+	view_print_escaped(stderr, tsct_recording_node_name(rec, at->node));
 	fprintf(stderr, " (node %u): file of channel %s, CPU %u %s before the merge:"
 		" %" PRIu64 " events are missing\n", at->node, s->name, at->cpu,
 		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" :
@@ -126,7 +126,7 @@ static bool print_provider_gone(const char *verb, const struct tsct_recording *r
 		gone = true;
 		fprintf(stderr, "trace-ctl %s: ", verb);
 		if (rec->merged) {
-			view_print_plain(stderr, tsct_recording_node_name(rec, i));
+			view_print_escaped(stderr, tsct_recording_node_name(rec, i));
 			fputs(": ", stderr);
 		}
 		fputs("tsctraced ended during the recording: programs started"
@@ -144,13 +144,13 @@ static void print_incomplete(const char *verb, const struct tsct_recording *rec)
 		if (!rec->nodes[i].cut_off)
 			continue;
 		fprintf(stderr, "trace-ctl %s: ", verb);
-		view_print_plain(stderr, tsct_recording_node_name(rec, i));
+		view_print_escaped(stderr, tsct_recording_node_name(rec, i));
 		fprintf(stderr, " (node %u): the recording was incomplete when it"
 			" was merged; the last events may be missing\n", i);
 	}
 }
 
-int view_missing(const char *verb, const struct tsct_trace *trace)
+int view_print_missing(const char *verb, const struct tsct_trace *trace)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	__u64 discarded = tsct_trace_discarded(trace);
@@ -186,7 +186,7 @@ json_t *view_json_loss(const struct tsct_loss *loss)
 
 /* ---- times ------------------------------------------------------------- */
 
-time_t view_second(__s64 ns, __s64 *ret_rest_ns)
+time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns)
 {
 	time_t second = ns / 1000000000;
 
@@ -200,7 +200,7 @@ time_t view_second(__s64 ns, __s64 *ret_rest_ns)
 
 /* ---- text -------------------------------------------------------------- */
 
-void view_print_plain(FILE *to, const char *text)
+void view_print_escaped(FILE *to, const char *text)
 {
 	tsct_value_print_escaped(to, text, strlen(text), "\\");
 }

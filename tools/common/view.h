@@ -26,13 +26,13 @@ error_t view_parse_recording(int key, char *arg, struct argp_state *state,
  * Prints on standard error the events missing from a recording that was read to
  * its end. Returns EXIT_DONE or EXIT_LOST.
  */
-int view_missing(const char *verb, const struct tsct_trace *trace);
+int view_print_missing(const char *verb, const struct tsct_trace *trace);
 
 /*
  * Splits @ns, since the epoch or before it, into seconds, rounded down, and
  * *ret_rest_ns, 0 to 999999999.
  */
-time_t view_second(__s64 ns, __s64 *ret_rest_ns);
+time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns);
 
 /* The plural ending of a noun: "" for one, else "s" */
 static inline const char *view_plural(__u64 nr)
@@ -41,7 +41,7 @@ static inline const char *view_plural(__u64 nr)
 }
 
 /* Prints untrusted text, with control characters escaped. */
-void view_print_plain(FILE *to, const char *text);
+void view_print_escaped(FILE *to, const char *text);
 
 /* A JSON object of lost events by cause */
 json_t *view_json_loss(const struct tsct_loss *loss);

@@ -122,7 +122,7 @@ const char *clock_problem(const struct clock_reading *r)
 static void format_utc(int64_t ns, char *text, size_t size)
 {
 	__s64 rest;
-	time_t t = view_second(ns, &rest);
+	time_t t = view_split_ns(ns, &rest);
 	char date[40] = "?";
 	struct tm tm;
 

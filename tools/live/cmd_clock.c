@@ -191,7 +191,7 @@ static int fake_disruption(void)
 		return EXIT_FAILED;
 	answer[strcspn(answer, "\n")] = '\0';
 	printf("tsctraced simulates a disruption of the clock: ");
-	view_print_plain(stdout, answer);
+	view_print_escaped(stdout, answer);
 	printf("; it recalibrates the clock\n");
 	free(answer);
 	return EXIT_DONE;

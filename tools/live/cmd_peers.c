@@ -99,11 +99,11 @@ static void print_node(const json_t *peers)
 
 	printf("node     ");
 	if (*name) {
-		view_print_plain(stdout, name);
+		view_print_escaped(stdout, name);
 		printf(", ");
 	}
 	printf("%s, ", ctl_json_string(peers, "node"));
-	view_print_plain(stdout, ctl_json_string(peers, "role"));
+	view_print_escaped(stdout, ctl_json_string(peers, "role"));
 	printf("\ncluster  %s", ctl_json_string(cluster, "status"));
 	if (!isnan(ctl_json_number(cluster, "error_ns")))
 		printf(", +- %s", format_time(ctl_json_number(cluster, "error_ns"),
@@ -142,7 +142,7 @@ static void print_source(const json_t *s)
 	       ctl_json_string(s, "type"));
 	if (*ctl_json_string(s, "why")) {
 		printf("                ");
-		view_print_plain(stdout, ctl_json_string(s, "why"));
+		view_print_escaped(stdout, ctl_json_string(s, "why"));
 		putchar('\n');
 	}
 }

@@ -27,7 +27,7 @@ void merge_print(const char *format, ...)
 		text = NULL;
 	va_end(args);
 	fputs("trace-ctl merge: ", stderr);
-	view_print_plain(stderr, text ? text : strerror(ENOMEM));
+	view_print_escaped(stderr, text ? text : strerror(ENOMEM));
 	fputc('\n', stderr);
 	free(text);
 }

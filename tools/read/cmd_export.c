@@ -192,7 +192,7 @@ static int export_to(struct job *j, const char *output)
 		output_file_discard(&j->to);
 		return EXIT_FAILED;
 	}
-	return write_it(j) ? EXIT_FAILED : view_missing("export", j->x.trace);
+	return write_it(j) ? EXIT_FAILED : view_print_missing("export", j->x.trace);
 }
 
 /* True if the path ends with "." or ".." */

@@ -28,7 +28,7 @@ static void print_node(const struct stat_figures *s)
 	       tsct_sync_role_names[sync->role], (uint64_t)sync->node);
 	if (*sync->name) {
 		fputs(" (", stdout);
-		view_print_plain(stdout, sync->name);
+		view_print_escaped(stdout, sync->name);
 		putchar(')');
 	}
 	printf(", master %016" PRIx64 ", timeline %u, %s\n",

@@ -211,7 +211,7 @@ static int write_page(struct job *j, const struct report_options *o)
 	if (!err)
 		err = put_page(j);
 	return finish(j, err, o->quiet) ? EXIT_FAILED :
-		view_missing("report", j->r.x.trace);
+		view_print_missing("report", j->r.x.trace);
 }
 
 /* ---- all ---------------------------------------------------------------------------- */
