@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Channels that are kept: made, listed and removed; what a program that was
-# killed has left in one can be read; whatever cannot be is said, with the fix.
+# Kept channels: create, list and remove; events of a killed program are readable;
+# error messages with advice.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-# --- odd arguments, and nobody there ----------------------------------------
+# --- invalid arguments, and no daemon ---------------------------------------
 
 refused() {	# STATUS PATTERN ARGUMENT...
 	local status=$1 pattern=$2
@@ -64,7 +64,7 @@ refused 1 'create k: channels for kernel events need the module; load it' create
 refused 1 "channel: 'none': no such channel; .trace-ctl channel list. lists" remove none
 refused 1 "'7': no such channel" remove 7
 
-# Who holds one that is not kept, holds it up.
+# A channel that is not kept, and is in use
 TSCTRACE_CHANNEL=loose "$emit" 1000000 1 1000 >/dev/null &
 loose=$!
 started+=("$loose")
@@ -75,8 +75,8 @@ done
 refused 1 'remove loose: not a kept channel: it is removed when' remove loose
 refused 1 'create loose: a channel of this name exists' create loose
 
-# A program that is killed leaves its last events; one that holds a channel
-# which is removed goes on.
+# The last events of a killed program stay; a program goes on when the channel that
+# it has open is removed.
 TSCTRACE_CHANNEL=fly "$emit" 100000000 2 >/dev/null &
 pid=$!
 TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null &
@@ -103,7 +103,7 @@ run 0 snapshot -c fly -o "$work/last"
 run 0 channel remove box
 shows '^channel box: removed; memory is freed when 1 process closes it$'
 sleep 0.2
-kill -0 "$box" || fail "who held it does not go on"
+kill -0 "$box" || fail "the program that has it open does not go on"
 run 0 channel create box
 run 0 channel remove box
 shows '^channel box: removed$'
@@ -118,7 +118,7 @@ for ((i = 0; i < 600; i++)); do
 done
 shows '^no channels$'
 
-# A kept discard channel: what nobody has read is recorded later.
+# A kept discard channel: unread events can be recorded later.
 run 0 channel create box
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
 run 1 snapshot -c box -o "$work/x"
@@ -130,7 +130,7 @@ run 0 record --unread -c box -o "$work/unread" --duration 0.2
 says 'unread: 10001 events'
 [ "$(babeltrace_events "$work/unread")" = 10001 ] || fail "babeltrace2"
 run 0 channel remove box
-# What did not fit is said by the recording of what did.
+# The recording reports the events for which there was no room.
 run 0 channel create box --block-size 4096 --blocks 2
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out" || true
 read -r _ emitted _ refused _ <"$work/out"
@@ -179,7 +179,7 @@ if [ "$(id -u)" = 0 ]; then
 	[ ! -e "$work/open/x" ] || fail "a directory was made"
 	as_nobody channel create theirs --policy overwrite || fail "create as nobody"
 	TSCTRACE_CHANNEL=theirs "${nobody[@]}" "$emit" 1000 >/dev/null
-	# Root may have its own of that name, and sees theirs.
+	# Root sees the other user's channel, and may have one of the same name.
 	TSCTRACE_CHANNEL=theirs "$emit" 10 >/dev/null
 	run 0 snapshot -c theirs -o "$work/theirs"
 	says '^  channel theirs: 1001 events over '

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl clock: what it calls the time of day is the time of day, within
-# the bound that it gives; --watch goes on until nobody reads; --wait-synced
-# waits for the daemon, and says what it waited for in vain.
+# trace-ctl clock: the time is right within its error bound; --watch goes on until
+# its output is closed; --wait-synced waits for the daemon, and reports the reason
+# of a timeout.
 # test-timeout: 120
 set -euo pipefail
 
@@ -29,9 +29,9 @@ after=$(date +%s%N)
 ns=$(number time_ns <"$work/out") error=$(number error_ns <"$work/out")
 [ $((ns + error)) -ge "$before" ] || fail "$ns +- $error is before $before"
 [ $((ns - error)) -le "$after" ] || fail "$ns +- $error is after $after"
-[ "$error" -lt 1000000000 ] || fail "a bound of $error ns says nothing"
+[ "$error" -lt 1000000000 ] || fail "a bound of $error ns"
 
-# The text says the same as the number.
+# Text and number are the same time.
 utc=$(sed -n 's/.*"time": "\(.*\)Z".*/\1/p' "$work/out")
 [ "$(date -u -d "${utc%.*}" +%s).${utc#*.}" = "${ns%?????????}.${ns: -9}" ] ||
 	fail "$utc is not $ns"
@@ -41,7 +41,7 @@ for word in cycles time source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/out" || fail "no $word: $(cat "$work/out")"
 done
 
-# Stamps rise from line to line, and so do the times.
+# Cycles and times increase from line to line.
 timeout 60 "$ctl" clock --watch=0.05 --json | head -n 5 >"$work/lines" || true
 [ "$(wc -l <"$work/lines")" = 5 ] || fail "--watch: $(cat "$work/lines")"
 for key in stamp time_ns; do
@@ -50,7 +50,7 @@ for key in stamp time_ns; do
 	sort -nuc "$work/numbers" || fail "--watch: $key does not rise"
 done
 
-# One that nobody understands, and such as do not go together, with the reason
+# Invalid options and combinations, with the reason
 refused() {	# PATTERN ARGUMENT...
 	local pattern=$1
 	shift
@@ -92,7 +92,7 @@ for word in cycles time source status rate age epoch origin; do
 done
 [ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
 
-# It begins to wait before there is anybody to wait for.
+# The wait begins before the daemon is started.
 "$ctl" clock --wait-synced=60 --json >"$work/out" 2>"$work/err" &
 waiter=$!
 sleep 0.3
@@ -125,7 +125,7 @@ run 0 clock --json
 grep -q '"cause": "fake"' "$work/out" || fail "no cause"
 began=$(number epoch_began_ns <"$work/out")
 [ "$began" -gt $((asked - 1000000000)) ] && [ "$began" -le "$(date +%s%N)" ] ||
-	fail "asked for at $asked, it began at $began"
+	fail "requested at $asked, it began at $began"
 [ "$(number segments <"$work/out")" -gt 0 ] || fail "no segments in JSON"
 for key in clocksource skewed rate_mhz rate_error_ppb error_growth_ppb age_s \
 		segments_s epoch_age_s epoch_began usable why; do
@@ -137,7 +137,7 @@ pid=
 run 1 clock --wait-synced=0.2
 grep -q 'the clock is holdover' "$work/err" || fail "$(cat "$work/err")"
 
-# What the bound is said to grow by, it grows by: now, and with nobody there.
+# The error bound grows at the rate that is shown, with and without a daemon.
 grows() {
 	local error grown growth age
 	run 0 clock --json
@@ -156,7 +156,7 @@ grows() {
 }
 grows "the daemon just ended"
 sleep 6
-grows "nobody there"
+grows "no daemon"
 [ "$(number error_growth_ppb <"$work/out" | cut -d. -f1)" -ge 1000 ] ||
-	fail "nobody there, and the bound hardly grows"
+	fail "no daemon, and the bound hardly grows"
 echo "$ns +- $error ns"

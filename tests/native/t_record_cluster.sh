@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Recordings of nodes in a cluster: sessions at both ends, samples in between, fits
-# of them, and what is said where something is missing.
+# Recordings of nodes in a cluster: sync sessions at start and end, samples in
+# between, fits of them, and error messages.
 # test-timeout: 90
 set -euo pipefail
 
@@ -9,7 +9,7 @@ set -euo pipefail
 compile samplecheck
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 
-run() {		# STATUS NODE ARGUMENT...: trace-ctl there
+run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
 	local want=$1 got=0
 	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = "$want" ] || fail "$3 on $2 gave $got, not $want: $(cat "$work/err")"
@@ -34,7 +34,7 @@ has() {		# DIR EXPRESSION VALUE
 	got=$(stat_of "$1" "$2")
 	[ "$got" = "$3" ] || fail "$1: $2 is $got, not $3"
 }
-is_sync() {	# DIR NAME=VALUE...: whole, and so is what it says of the cluster
+is_sync() {	# DIR NAME=VALUE...: complete, with these values of "sync"
 	has "$1" "s['complete'] and ' '.join(i + '=' + str(s['sync'][i]) for i in
 		(i.split('=')[0] for i in '${*:2}'.split()))" "${*:2}"
 }
@@ -44,7 +44,7 @@ mkdir "$work/alpha" "$work/beta" "$work/gamma" "$work/none"
 for i in alpha beta gamma; do net $i; done
 join alpha 10.77.4.1/24 beta 10.77.4.2/24
 
-# --- the master has none itself: that is said at once, not after some polls ------------
+# --- an unsynchronized master is reported at once, not after some polls ---------------
 printf 'master 10.77.4.9\nchild beta 10.77.4.2\n' >"$work/alpha/conf"
 printf 'name beta\nmaster 10.77.4.1 minpoll 4\n' >"$work/beta/conf"
 start alpha a1
@@ -62,14 +62,14 @@ printf 'name beta\nmaster 10.77.4.1 minpoll -3 maxpoll -2\nfit hull\n' \
 : >"$work/gamma/conf"
 for i in alpha beta; do rm "$work/$i/log"; done
 
-# --- somebody is missing -----------------------------------------------------------
+# --- a node is missing ---------------------------------------------------------------
 refused none 'control.sock: tsctraced is not running; start it'
 for i in beta gamma; do start $i; done
 for i in beta gamma; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
 refused gamma 'no network is configured: see tsctraced.conf'
 sleep 0.7		# no burst any more
 refused beta 'failed: 10.77.4.1 does not answer'
-# It waits for its daemon, until somebody does not want it to.
+# It waits for the stopped daemon, until a signal comes.
 kill -STOP "$beta"
 TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
 	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
@@ -104,7 +104,7 @@ if command -v babeltrace >/dev/null; then
 	[ "$(babeltrace "$work/a" 2>/dev/null | wc -l)" = "$nr" ] ||
 		fail "babeltrace's count"
 fi
-# Both sessions are there, and nothing is missing in between.
+# Both sessions have their samples, and no number is missing in between.
 python3 - "$work/text" "$work/a/metadata" <<'END' || fail "the samples"
 import re, sys
 meta = open(sys.argv[2]).read()
@@ -152,7 +152,7 @@ says '--sync-timeout needs --cluster'
 run 2 beta record --cluster --no-cluster -- true
 run 2 beta record --fit parabola -- true
 
-# --- interrupted in the midst of it ---------------------------------------------------
+# --- interrupted while recording ------------------------------------------------------
 TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/d" 2>"$work/err" & rec=$! pids+=($!)
 recorded() { [ -e "$work/d/metadata" ]; }
 wait_for "it records" recorded
@@ -182,15 +182,15 @@ kill -KILL $rec
 wait $rec || true
 run 3 beta report sync "$work/k" -o "$work/k.html"
 says 'k: its recorder was killed'
-[ -s "$work/k.html" ] || fail "what there is is not drawn"
+[ -s "$work/k.html" ] || fail "the samples are not drawn"
 
-# A master's recording has no samples: what the metadata says of cluster time is all.
+# A master's recording has no samples, only the cluster time in the metadata.
 TSCTRACE_RUN_DIR=$work/alpha "$ctl" record -c other -o "$work/km" 2>/dev/null & rec=$! pids+=($!)
 known() { grep -q '^	clock_cluster = "base_ns' "$work/km/metadata" 2>/dev/null; }
-wait_for "cluster time is told" known
+wait_for "cluster time is in the metadata" known
 later() { ! grep -q '^	span = "begin=\([0-9]*\) end=\1"' "$work/km/metadata"; }
 wait_for "the metadata is renewed" later
-known || fail "cluster time is not told any more"
+known || fail "no cluster time in the metadata any more"
 kill -KILL $rec
 wait $rec || true
 run 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
@@ -216,7 +216,7 @@ wait $rec && fail "the rings' daemon went away: that is a loss"
 says 'tsctraced restarted 1 time:'
 is_sync "$work/f" restarts=1
 
-# --- a daemon that forgets, and one that talks nonsense ------------------------------------
+# --- a daemon that drops samples, and invalid answers --------------------------------------
 mkdir "$work/fake"
 python3 - "$work/fake/control.sock" <<'END' & pids+=($!)
 import json, os, socket, sys
@@ -265,4 +265,4 @@ got=0
 "$ctl" stat "$work/a" >"$work/out" 2>"$work/err" || got=$?
 [ "$got" = 3 ] || fail "cut off: $got"
 says "stream sync_0: cut off in packet [0-9]* at byte $((size - 100))"
-"$ctl" dump "$work/a" || fail "events are whole"
+"$ctl" dump "$work/a" || fail "events are not damaged"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What record cannot do it says before anything starts: no directory is made,
-# no program is run.
+# Errors that record reports in advance: no directory is created, no program is run.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -98,6 +97,6 @@ fi
 
 run 0 record -e list
 shows '^sched_switch '
-# `user` is what is recorded anyhow.
+# `user` stands for the events that are always recorded.
 run 0 record -e user -o y -- "$emit" 10
 [ "$("$ctl" dump y | wc -l)" = 11 ] || fail "-e user"

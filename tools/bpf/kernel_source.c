@@ -263,7 +263,7 @@ static int fail_step(int error, const char *step, char *why, size_t size)
 /* ---- loading ----------------------------------------------------------- */
 
 static int select_all(const char *const *events, unsigned int nr,
-		   unsigned int *ret_set, char *why, size_t size)
+		      unsigned int *ret_set, char *why, size_t size)
 {
 	unsigned int i, set = 0, one;
 

@@ -309,8 +309,8 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
  * milliseconds because the CPU is a guest's.
  */
 static __always_inline bool is_redelivered(const struct sock *sk,
-				     const struct sk_buff *skb,
-				     const struct packet *p)
+					   const struct sk_buff *skb,
+					   const struct packet *p)
 {
 	__u32 zero = 0;
 	struct handshake *last = bpf_map_lookup_elem(&last_handshake, &zero);

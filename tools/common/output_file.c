@@ -166,7 +166,7 @@ static char *trim_slashes(const char *name)
 }
 
 int output_file_open(struct output_file *o, const char *verb, const char *name,
-		 bool directory)
+		     bool directory)
 {
 	static char buffer[1 << 18];
 	int err;

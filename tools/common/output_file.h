@@ -26,7 +26,7 @@ struct output_file {
  * pipes are written to directly. Prints errors. Returns 0 or -errno.
  */
 int output_file_open(struct output_file *o, const char *verb, const char *name,
-		 bool directory);
+		     bool directory);
 
 /*
  * Syncs the output to disk, gives it its final name, and releases @o. On error,

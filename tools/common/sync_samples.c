@@ -74,7 +74,7 @@ double sync_samples_hz(const struct tsct_recording *rec)
 }
 
 void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
-		    __u64 *ret_to)
+		       __u64 *ret_to)
 {
 	const struct tsct_series *s = &r->series[i];
 	unsigned int k;
@@ -95,7 +95,7 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 }
 
 static int find_max_bound(const struct sync_samples *r, unsigned int i,
-		      enum tsct_fit_kind kind, double *ret_ns)
+			  enum tsct_fit_kind kind, double *ret_ns)
 {
 	const struct tsct_series *s = &r->series[i];
 	struct tsct_fit fit;
@@ -118,7 +118,7 @@ static int find_max_bound(const struct sync_samples *r, unsigned int i,
 }
 
 int sync_samples_figures(const struct sync_samples *r, unsigned int i,
-		      enum tsct_fit_kind kind, struct sync_figures *ret)
+			 enum tsct_fit_kind kind, struct sync_figures *ret)
 {
 	const struct tsct_series *s = &r->series[i];
 	const double hz = sync_samples_hz(r->rec);

@@ -34,7 +34,7 @@ double sync_samples_hz(const struct tsct_recording *rec);
  * unless its source has several epochs.
  */
 void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
-		    __u64 *ret_to);
+		       __u64 *ret_to);
 
 /* A fit of one series, and its figures */
 struct sync_figures {
@@ -47,7 +47,7 @@ struct sync_figures {
 
 /* Fits series @i; a failed fit is in ret->err. Returns 0 or -ENOMEM. */
 int sync_samples_figures(const struct sync_samples *r, unsigned int i,
-		      enum tsct_fit_kind kind, struct sync_figures *ret);
+			 enum tsct_fit_kind kind, struct sync_figures *ret);
 
 /* Text for the -errno of a fit */
 const char *sync_samples_fit_error(int err);

@@ -154,7 +154,7 @@ static const struct argp argp = {
 /* ---- create ------------------------------------------------------------ */
 
 static void print_limits(const struct provider_connection *p,
-			    const struct channel_options *w)
+			 const struct channel_options *w)
 {
 	char now[16], max[16], user[16];
 
@@ -192,7 +192,7 @@ static const char *explain_create(int error)
 }
 
 static int print_create_error(const struct provider_connection *p, const struct channel_options *w,
-		       int error)
+			      int error)
 {
 	if (error == -EDQUOT)
 		print_limits(p, w);
@@ -203,7 +203,7 @@ static int print_create_error(const struct provider_connection *p, const struct 
 }
 
 static int print_created(struct channel_list *all, const struct channel_options *w,
-			const struct listed_channel *c)
+			 const struct listed_channel *c)
 {
 	char size[16], policy[32];
 

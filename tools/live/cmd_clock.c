@@ -219,7 +219,7 @@ static const struct argp_option options[] = {
 };
 
 static double parse_seconds(struct argp_state *state, const char *arg,
-			   double min)
+			    double min)
 {
 	char *end;
 	double s = strtod(arg, &end);

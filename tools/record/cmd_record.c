@@ -112,7 +112,7 @@ static void print_write_error(const struct record_session *s,
 }
 
 static int finish(struct record_session *s, struct record_child *child,
-		    int err)
+		  int err)
 {
 	int err2 = record_session_end(s), ret;
 

@@ -319,7 +319,7 @@ void record_clock_follow(struct record_session *s)
 
 /* Stores the parameters of cluster time that programs use, if there are any. */
 static void store_cluster(struct tsct_recording *rec,
-			 const struct tsct_clock_state *state)
+			  const struct tsct_clock_state *state)
 {
 	if (!rec->nodes[0].sync.on)
 		return;

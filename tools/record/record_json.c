@@ -114,7 +114,7 @@ static json_t *json_files(const struct tsct_recording *rec)
 }
 
 int record_json_print(const struct record_session *s,
-		     const struct record_child *child)
+		      const struct record_child *child)
 {
 	const struct tsct_recording *rec = &s->rec;
 	struct tsct_written w;

@@ -257,8 +257,8 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
 		return;
 	if (tsct_recording_on_tick(rec))
-		fprintf(stderr, "  time stamps: at most %" PRIu64 " event%s after"
-			" the first on one tick\n",
+		fprintf(stderr, "  time stamps: at most %" PRIu64 " more event%s on"
+			" the tick of another\n",
 			(uint64_t)tsct_recording_on_tick(rec),
 			view_plural(tsct_recording_on_tick(rec)));
 	else
@@ -318,7 +318,7 @@ static void print_no_events(const struct record_session *s,
 }
 
 static void print_hints(const struct record_session *s,
-		       const struct record_child *child, __u64 events)
+			const struct record_child *child, __u64 events)
 {
 	bool left_some = child && !child->running && record_child_left_some();
 
@@ -343,7 +343,7 @@ static void print_hints(const struct record_session *s,
 }
 
 static void print_text(const struct record_session *s,
-		      const struct record_child *child)
+		       const struct record_child *child)
 {
 	const struct tsct_recording *rec = &s->rec;
 	struct tsct_written w;

@@ -103,7 +103,7 @@ static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 
 /* Of the samples from before, keeps those that the daemon's own fit uses. */
 static int add_sample(struct record_session *s,
-		       const struct tsct_sync_sample *sample)
+		      const struct tsct_sync_sample *sample)
 {
 	struct record_sync *sync = &s->sync;
 
