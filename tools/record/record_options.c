@@ -300,8 +300,8 @@ static const struct argp_option files_options[] = {
 	{ "sync-every", KEY_SYNC_EVERY, "2^N", 0, "begin a packet, with a full "
 	  "time stamp, after 2^N events, N up to 20 (default: after 64 KiB or a "
 	  "second)", 0 },
-	{ "fsync", KEY_FSYNC, "WHEN", 0, "force data to disk: never (default), at "
-	  "the end, or after each packet: never, end or packet", 0 },
+	{ "fsync", KEY_FSYNC, "WHEN", 0, "force data to disk: never (default); end: "
+	  "when the recording is complete; packet: after each packet", 0 },
 	{ 0 }
 };
 
