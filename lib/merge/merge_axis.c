@@ -228,12 +228,12 @@ static int no_frame(struct tsct_merge *m, int err)
 {
 	if (err == -ERANGE)
 		return merge_fail(m, -EINVAL, "--resolution %" PRIu64
-				  ": there are too many ticks since the Unix"
-				  " epoch, or the number is too odd; name a"
-				  " rounder or a smaller one",
+				  ": too many ticks since the Unix epoch, or too"
+				  " odd a ratio to the master's counter; use a"
+				  " rounder or smaller number",
 				  (uint64_t)wanted_hz(m));
 	return merge_fail(m, -EINVAL, "the wall clock of the master did not run"
-			  " forward; --force takes each node's own clock");
+			  " forward; use --force to take each node's own clock");
 }
 
 int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
@@ -311,8 +311,8 @@ static int take_merged(struct tsct_merge *m, const struct merge_in *in)
 	m->frame = frame_of(&in->told.rec->timeline);
 	if (m->options.hz && m->options.hz != m->frame.hz)
 		return merge_fail(m, -EINVAL, "%s: its ticks are 1/%" PRIu64
-				  " s already; leave out --resolution, or merge"
-				  " what it was made of", in->told.path,
+				  " s already; remove --resolution, or merge the"
+				  " recordings that it was made from", in->told.path,
 				  (uint64_t)m->frame.hz);
 	return 0;
 }

@@ -167,8 +167,7 @@ static int find(struct tsct_merge *m, const struct tsct_message_stats *seen,
 	if (tsct_shift_find(latency, nr, node, nodes))
 		return shift_all(m, who, node);
 	merge_note(m, "messages are received before they were sent, and no node was"
-		   " put later or earlier for that: no way was found that is right"
-		   " for all of them");
+		   " shifted: no shifts were found that suit all messages");
 	return 0;
 }
 
@@ -194,7 +193,7 @@ static int look(struct tsct_merge *m, const struct tsct_message_stats *seen)
 static int follow(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	const char *why = seen->all.beyond ? "some by more than the bounds" :
-		seen->other_pairs ? "between more pairs of nodes than are looked at" :
+		seen->other_pairs ? "between too many pairs of nodes" :
 		NULL;
 
 	if (!seen->all.within)
@@ -202,7 +201,7 @@ static int follow(struct tsct_merge *m, const struct tsct_message_stats *seen)
 	if (!why)
 		return look(m, seen);
 	merge_note(m, "messages are received before they were sent, %s: no node was"
-		   " put later or earlier for that", why);
+		   " shifted", why);
 	return 0;
 }
 

@@ -34,8 +34,8 @@ static void report(void *arg, const char *sentence)
 	if (m->options.salvage)
 		merge_note(m, "%s: %s", path, sentence);
 	else
-		merge_fail(m, -EBADMSG, "%s: %s; --salvage takes what can be"
-			   " read", path, sentence);
+		merge_fail(m, -EBADMSG, "%s: %s; use --salvage to keep the"
+			   " readable part", path, sentence);
 }
 
 /* ---- one file ---------------------------------------------------------------------- */

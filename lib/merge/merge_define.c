@@ -62,7 +62,7 @@ static int make_nodes(struct tsct_merge *m)
 	err = nr > TSCT_NODES_MAX ? -EINVAL :
 		tsct_recording_make(&m->result, (__u32)nr);
 	if (err)
-		return merge_fail(m, err, err == -EINVAL ? "%" PRIu64 " nodes are"
+		return merge_fail(m, err, err == -EINVAL ? "%" PRIu64 " nodes:"
 				  " more than a recording can have (%d)" :
 				  "no memory for %" PRIu64 " nodes (%d at most)",
 				  (uint64_t)nr, TSCT_NODES_MAX);
@@ -139,7 +139,7 @@ static int make_locations(struct tsct_merge *m)
 	if (err)
 		return err;
 	if (nr > TSCT_LOCATIONS_MAX)
-		return merge_fail(m, -EINVAL, "%" PRIu64 " CPUs of all nodes are"
+		return merge_fail(m, -EINVAL, "%" PRIu64 " CPUs of all nodes:"
 				  " more than a recording can have (%d)",
 				  (uint64_t)nr, TSCT_LOCATIONS_MAX);
 	err = tsct_recording_locate(&m->result, (__u32)nr);

@@ -16,9 +16,9 @@ const char *merge_fit_why(int err)
 {
 	switch (err) {
 	case -ENODATA:
-		return "no exchange of them is possible";
+		return "none of them is possible";
 	case -ERANGE:
-		return "by them, the counters run at rates that cannot be";
+		return "they give impossible rates of the counters";
 	case -E2BIG:
 		return "too many sessions for that kind of fit";
 	default:

@@ -101,8 +101,8 @@ static int check_places(struct tsct_merge *m)
 	qsort(all, nr, sizeof(*all), by_place);
 	for (i = 1; i < nr && !err; i++)
 		if (all[i].dev == all[i - 1].dev && all[i].ino == all[i - 1].ino)
-			err = merge_fail(m, -EINVAL, "%s: is named twice; leave"
-					 " one out, or take it twice by --force",
+			err = merge_fail(m, -EINVAL, "%s: given twice; remove"
+					 " one or use --force",
 					 all[i].in->told.path);
 	free(all);
 	return err;
@@ -140,8 +140,8 @@ static int check_uuids(struct tsct_merge *m)
 		if (all[i].in != all[i - 1].in &&
 		    !memcmp(all[i].node->uuid, all[i - 1].node->uuid, 16))
 			err = merge_fail(m, -EINVAL, "%s: holds the same recording"
-					 " as %s; leave one out, or take it twice"
-					 " by --force", all[i].in->told.path,
+					 " as %s; remove one or use"
+					 " --force", all[i].in->told.path,
 					 all[i - 1].in->told.path);
 	free(all);
 	return err;
@@ -258,8 +258,8 @@ static int refuse_twin(struct tsct_merge *m, const struct claim *a,
 	const bool turn = a->by.in > b->by.in;
 
 	return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s, of"
-			  " channel '%s' at the same time: events would be there"
-			  " twice; leave one out, or take both by --force",
+			  " channel '%s' at the same time: events would appear"
+			  " twice; remove one or use --force",
 			  (turn ? a : b)->by.in->told.path,
 			  (turn ? b : a)->by.in->told.path, channel_of(a)->name);
 }
@@ -366,7 +366,7 @@ static int check_gap(struct tsct_merge *m, const struct merge_in *last,
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: begins %" PRIu64 " days after %s ended;"
 			  " one of the two clocks is wrong, or they do not belong"
-			  " together; --force merges them", next->told.path,
+			  " together; use --force to merge them", next->told.path,
 			  (uint64_t)(apart / APART_NS), last->told.path);
 }
 

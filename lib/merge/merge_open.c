@@ -26,8 +26,8 @@ static void report(void *arg, const char *sentence)
 	if (w->m->options.salvage)
 		merge_note(w->m, "%s: %s", w->in->told.path, sentence);
 	else
-		merge_fail(w->m, -EBADMSG, "%s: %s; --salvage takes what can be"
-			   " read", w->in->told.path, sentence);
+		merge_fail(w->m, -EBADMSG, "%s: %s; use --salvage to keep the"
+			   " readable part", w->in->told.path, sentence);
 }
 
 static int read_samples(struct tsct_merge *m, struct merge_in *in)
@@ -68,7 +68,7 @@ static void check_nodes(struct tsct_merge *m, const struct merge_in *in)
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
 			continue;
-		merge_note(m, "%s: node %u, %s, was not ended when it was merged;"
+		merge_note(m, "%s: node %u, %s, was not complete when it was merged;"
 			   " its last events may be missing", in->told.path, i,
 			   tsct_recording_node_name(rec, i));
 		m->partial = true;
@@ -81,11 +81,11 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	if (in->told.rec->complete)
 		return 0;
 	if (!m->options.salvage && !m->options.force)
-		return merge_fail(m, -EINVAL, "%s: was not ended: it is still"
+		return merge_fail(m, -EINVAL, "%s: not complete: it is still"
 				  " being written, or its recorder was killed;"
-				  " end it, or take what is there by --salvage",
+				  " end it, or use --salvage to keep its present part",
 				  in->told.path);
-	merge_note(m, "%s: was not ended; what is there now is taken",
+	merge_note(m, "%s: not complete; its present part is merged",
 		   in->told.path);
 	m->partial = true;
 	return 0;

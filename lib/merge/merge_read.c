@@ -43,7 +43,7 @@ static void complain(struct tsct_merge_reader *r)
 	if (!r->dir.report)
 		return;
 	snprintf(sentence, sizeof(sentence), "stream %s: event at byte %" PRIu64
-		 ": its time is not within the recording's", r->s.name,
+		 ": its time is outside the recording", r->s.name,
 		 (uint64_t)r->s.event.offset);
 	r->dir.report(r->dir.arg, sentence);
 }

@@ -58,9 +58,9 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 {
 	if (err == -ENOMEM || err == -EINTR)
 		return merge_fail(m, err, "%s", strerror(-err));
-	return merge_fail(m, -EINVAL, "%s: its sync samples say no time by --fit"
-			  " %s: %s; name another fit, or take its own clock by"
-			  " --force on inputs without a common timeline",
+	return merge_fail(m, -EINVAL, "%s: its sync samples give no time with --fit"
+			  " %s: %s; use another fit, or --force to take its own"
+			  " clock beside inputs without a common timeline",
 			  in->told.path, tsct_fit_name(in->fit),
 			  merge_fit_why(err));
 }
@@ -73,10 +73,10 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 
 	if (!err)
 		return 0;
-	return merge_fail(m, -EINVAL, "%s: its ticks cannot be global ones: %s",
+	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global ones: %s",
 			  in->told.path, err == -ERANGE ?
-			  "by its samples or its clock time does not run forward, or is not of this age" :
-			  "its clock's figures cannot be");
+			  "by its samples or its clock, time does not run forward, or is out of range" :
+			  "its clock's figures are impossible");
 }
 
 /*
@@ -131,7 +131,7 @@ static int settle_own(struct tsct_merge *m, struct merge_in *in)
 	if (err)
 		return merge_fail(m, -EINVAL, "%s: its clock gives no ticks of"
 				  " 1/%" PRIu64 " s since the Unix epoch;"
-				  " name another --resolution", in->told.path,
+				  " use another --resolution", in->told.path,
 				  (uint64_t)m->frame.hz);
 	in->how = in->told.rec->merged ? TSCT_MERGE_AS_MERGED : TSCT_MERGE_AS_OWN;
 	s->how = in->how;

@@ -75,13 +75,13 @@ static const char *look(const struct merge_in *in)
 	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
 		return "";
 	if (in->told.rec->counter.mult)
-		return "has times of the system, not of the counter that was"
-			" synchronized; record with other --timestamps";
+		return "has times of the system clock, not of the synchronized"
+			" counter; record with other --timestamps";
 	if (has_changed(in))
 		return "the timeline of its cluster ended while it was recorded, and another began";
 	if (sync->role == TSCT_SYNC_MASTER)
 		return sync->line.mult && sync->node == sync->master ? NULL :
-			"is uncalibrated: the master's time was not known yet";
+			"is uncalibrated: the master's time was not yet known";
 	return has_series(in) ? NULL :
 		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
 }
@@ -101,7 +101,7 @@ static void timeline_of(const struct merge_in *in, __u64 *ret_master,
  * ------------------------------------------------------------------
  */
 
-#define WAY_OUT	"; --force takes each node's own clock"
+#define WAY_OUT	"; use --force to take each node's own clock"
 
 /* True with synced-cluster: CLOCK_REALTIME is the cluster's time. */
 static bool has_agreed(const struct tsct_recorded_sync *sync)
@@ -113,7 +113,7 @@ static bool has_agreed(const struct tsct_recorded_sync *sync)
 static const char *why_none(const struct merge_in *in)
 {
 	return has_agreed(merge_sync(in)) ?
-		"goes by CLOCK_REALTIME (synced-cluster), others by sync samples" :
+		"uses CLOCK_REALTIME (synced-cluster), others use sync samples" :
 		"has no sync samples, others have";
 }
 
@@ -215,7 +215,7 @@ static void warn(struct tsct_merge *m)
 			worst[1] = error;
 		}
 	}
-	merge_note(m, "no common timeline: each node's own clock was taken, and"
+	merge_note(m, "no common timeline: each node's own clock is used, and"
 		   " two of them may be %.3f us apart, if CLOCK_REALTIME is the"
 		   " same on all", ((double)worst[0] + (double)worst[1]) / 1e6);
 }
@@ -226,13 +226,13 @@ static int check_own(struct tsct_merge *m, const struct merge_in *in)
 
 	if (merge_was_disrupted(rec))
 		merge_note(m, "%s: its clock was disrupted while it was recorded;"
-			   " what was before has the time of what came after",
+			   " times before the disruption follow the clock after it",
 			   in->told.path);
 	if (tsct_status_has_time(rec->status) || m->options.force)
 		return 0;
-	return merge_fail(m, -EINVAL, "%s: is uncalibrated, its clock did not"
-			  " know the time (%s); record while tsctraced runs, or"
-			  " take it as it is by --force", in->told.path,
+	return merge_fail(m, -EINVAL, "%s: is uncalibrated, its clock had no"
+			  " time (%s); record while tsctraced runs, or use"
+			  " --force", in->told.path,
 			  rec->status == TSCT_STATUS_DISRUPTED ? "disrupted" :
 			  "unknown");
 }
@@ -261,9 +261,9 @@ static int take_cluster(struct tsct_merge *m)
 	for (in = m->in; in < m->in + m->nr; in++)
 		if (merge_was_disrupted(in->told.rec))
 			merge_note(m, "%s: its clock was disrupted while it was"
-				   " recorded (a step, a suspend); what was"
-				   " before goes by the samples from before, if"
-				   " there are any", in->told.path);
+				   " recorded (a step, a suspend); times before it"
+				   " use the samples from before it, if there are"
+				   " any", in->told.path);
 	return 0;
 }
 

@@ -61,8 +61,8 @@ cmp "$work/want" "$work/got" || fail "not the same events at 4 GHz"
 
 # --- what is refused ------------------------------------------------------------------
 cp -r "$work/a" "$work/copy"
-refused 'copy: holds the same recording as .*; leave one out, or take it twice by --force' "$work/a" "$work/copy"
-refused 'a: is named twice; leave one out, or take it twice by --force' "$work/a" "$work/a/"
+refused 'copy: holds the same recording as .*; remove one or use --force' "$work/a" "$work/copy"
+refused 'a: given twice; remove one or use --force' "$work/a" "$work/a/"
 refused 'a: holds the same recording as' "$work/ab" "$work/a"
 refused 'none: No such file or directory' "$work/a" "$work/none"
 cp -r "$work/a" "$work/old"
@@ -84,9 +84,9 @@ started+=("$recorder")
 until_in "$work/d/metadata" 'stream_0 = "name=both'
 TSCTRACE_CHANNEL=both "$emit" 100 >/dev/null 2>&1
 until_on_disk "$work/d" 100
-refused 'd: was not ended: it is still being written, or its recorder was killed; .*--salvage' "$work/a" "$work/d"
+refused 'd: not complete: it is still being written, or its recorder was killed; .*--salvage' "$work/a" "$work/d"
 run 3 merge --salvage -o "$work/o" "$work/a" "$work/d"
-says 'd: was not ended; what is there now is taken'
+says 'd: not complete; its present part is merged'
 readable "$work/o" 1102
 # That its end is missing is known from then on, by all who read it.
 run 3 stat "$work/o"
@@ -103,7 +103,7 @@ says '(node 1): its recording was not ended'
 run 3 report -o "$work/o.html" "$work/o"
 grep -q '(node 1): its recording was not ended' "$work/o.html" || fail "the report does not say it"
 run 3 merge --json -o "$work/oc" "$work/o" "$work/c"
-says 'o: node 1, .*, was not ended when it was merged'
+says 'o: node 1, .*, was not complete when it was merged'
 python3 -c 'import json, sys
 j = json.load(open(sys.argv[1]))
 assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False, True]' "$work/out" ||

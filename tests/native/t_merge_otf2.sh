@@ -137,7 +137,7 @@ rm -r "$work/o"
 run 0 merge -q -o "$work/recordings.otf2" "$work/recording" "$work/more"
 [ "$(otf2-print "$work/recordings.otf2/traces.otf2" | grep -c 'ENTER.*Region: "tick"')" = 30 ] ||
 	fail "recordings alone, as an archive"
-refused "recording: is named twice" "$work/a" "$work/recording" "$work/recording"
+refused "recording: given twice" "$work/a" "$work/recording" "$work/recording"
 # Exports are known by what they were made of, each with its own number though.
 "$ctl" export -q -f otf2 -o "$work/e1.otf2" "$work/recording"
 "$ctl" export -q -f otf2 -o "$work/e2.otf2" "$work/recording"

@@ -31,18 +31,18 @@ mkdir "$work/a" "$work/m"
 "$work/kinds" "$work/a" 20
 "$work/made" "$work/m"
 run 3 report "$work/a.html" "$work/a"
-says '^trace-ctl report: .*a.html: 609 events, 609 of them one by one$'
+says '^trace-ctl report: .*a.html: 609 events, 609 of them drawn individually$'
 says '5 events were lost while recording: full 5'
 check "$work/a.html" "$work/a"
 [ "$events $summed" = '609 0' ] || fail "$events events, $summed of them summed up"
-grep -q 'Each event is there' "$work/a.html" || fail "it does not say that all is there"
+grep -q 'All events shown' "$work/a.html" || fail "no text that all is shown"
 grep -q '<td class="left">full</td><td>5</td>' "$work/a.html" || fail "no losses"
 run 3 report -q -o "$work/m.html" "$work/m"
 check "$work/m.html" "$work/m"
 [ "$events" = 11 ] || fail "$events events"
-grep -q 'holdover' "$work/m.html" || fail "what of the clock?"
-grep -q 'The clock was disrupted meanwhile' "$work/m.html" || fail "no disruption"
-grep -q ' lost 2 events more, of CPUs that had no ring' "$work/m.html" || fail "no ring"
+grep -q 'holdover' "$work/m.html" || fail "no clock status"
+grep -q 'The clock was disrupted during the recording' "$work/m.html" || fail "no disruption"
+grep -q ' lost 2 more events, of CPUs without a ring' "$work/m.html" || fail "no ring"
 
 # --- a real program, whose events went faster than they could be recorded ---------
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
@@ -77,13 +77,13 @@ grep -q '&lt;script&gt;&amp;&quot;x&#39;\\u{a}y' "$work/h.html" || fail "its tit
 mkdir "$work/many"
 "$work/pages" "$work/many" many 4000 400000
 run 0 report "$work/many.html" "$work/many"
-says '400000 events, [0-9]* of them one by one'
+says '400000 events, [0-9]* of them drawn individually'
 check "$work/many.html" "$work/many"
 [ "$events" = 400000 ] && [ "$shown" -le 200000 ] && [ "$shown" -gt 20000 ] ||
 	fail "$shown of $events events"
 [ "$bytes" -lt 21000000 ] || fail "$bytes bytes"
-grep -q 'events are too many to be here one by one' "$work/many.html" ||
-	fail "it does not say that not all is there"
+grep -q 'events are summarized' "$work/many.html" ||
+	fail "no text that events are summarized"
 for max in 1 30000 100000000; do
 	run 0 report -q --max-events $max "$work/max.html" "$work/many"
 	check "$work/max.html" "$work/many"
@@ -92,7 +92,7 @@ done
 [ "$shown" -gt 100000 ] || fail "it could have more than $shown events"
 
 # The rare kind is there, and the long ones of the frequent.
-python3 - "$work/many.html" <<'END' || fail "what is shown one by one"
+python3 - "$work/many.html" <<'END' || fail "the events drawn individually"
 import re, sys
 text = open(sys.argv[1]).read()
 shown = dict(re.findall(r'<tr><th scope="row">(\w+)</th><td class="left">\w+</td>.*?'
@@ -160,20 +160,20 @@ cd "$top"
 # --- what cannot be -----------------------------------------------------------------------
 before=$(ls -A "$work")
 run 2 report
-says 'name a page and a recording'
+says 'missing page and recording'
 run 2 report "$work/x.html"
-says 'which recording'
+says 'missing recording'
 run 2 report "$work/a" "$work/x.html"
 says 'the page comes first'
 run 2 report "$work/x.html" "$work/a" "$work/b"
-says "'trace-ctl merge' makes one of many"
+says "use 'trace-ctl merge' to"
 run 2 report -o "$work/x.html" "$work/a" "$work/b"
 run 2 report -o '' "$work/a"
 run 2 report '' "$work/a"
 run 2 report "$work/x.html" "$work/a" --max-events 0
 run 2 report "$work/x.html" "$work/a" --max-events -1
 run 2 report "$work/x.html" "$work/a" --max-events 1x
-says 'give a number from 1'
+says 'is not a number from 1'
 run 2 report "$work/x.html" "$work/a" --from yesterday
 run 2 report "$work/x.html" "$work/a" --cpu 1-
 run 2 report "$work/x.html" "$work/a" --fit round
@@ -182,7 +182,7 @@ run 1 report "$work/x.html" "$work/a" --from +1 --to +0.5
 run 1 report "$work/x.html" "$work/a" --event nonesuch
 says 'nonesuch: the recording has no such event'
 run 1 report "$work/x.html" "$work/a" --fit hull
-says 'it has no sync samples'
+says 'the recording has no sync samples'
 run 1 report "$work/x.html" "$work/none"
 run 1 report "$work/none/x.html" "$work/a"
 says 'No such file or directory; use another place'

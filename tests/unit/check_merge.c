@@ -242,12 +242,12 @@ START_TEST(test_force)
 
 	write_alone(0);
 	refused("be", "/e: holds the same recording as");
-	refused("ce", "has no sync samples, others have; --force");
+	refused("ce", "has no sync samples, others have; use --force");
 	options.force = true;
 	m = merge_to("ce", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "/e: has no sync samples"));
-	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock was taken"));
+	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
 	tsct_merge_free(m);
 	/* c's own clock is 3 ms off, and its bound does not know. */
 }
@@ -286,7 +286,7 @@ END_TEST
 START_TEST(test_synced_mixed)
 {
 	static const char sentence[] =
-		"/d: goes by CLOCK_REALTIME (synced-cluster), others by sync samples";
+		"/d: uses CLOCK_REALTIME (synced-cluster), others use sync samples";
 	struct node n = nodes[1];
 
 	n.synced = true;
@@ -428,7 +428,7 @@ START_TEST(test_cut_off)
 	n.name = 'd';
 	n.alone = true;
 	write_cut_off(&n, count_at(&n, LENGTH));
-	refused("d", "/d: was not ended");
+	refused("d", "/d: not complete");
 	options.salvage = true;
 	m = merge_to("d", "o");
 	ck_assert(tsct_merge_is_partial(m));
@@ -452,8 +452,8 @@ START_TEST(test_cut_off)
 	options.salvage = false;
 	m = merge_to("o", "p");
 	ck_assert(tsct_merge_is_partial(m));
-	ck_assert(strstr(notes, "/o: node 0, hb, was not ended") ||
-		  strstr(notes, "/o: node 0, hd, was not ended"));
+	ck_assert(strstr(notes, "/o: node 0, hb, was not complete") ||
+		  strstr(notes, "/o: node 0, hd, was not complete"));
 	ck_assert(tsct_merge_result(m)->nodes[0].cut_off);
 	tsct_merge_free(m);
 }

@@ -33,11 +33,11 @@ static struct odd odd(int i)
 	case 2:
 		n.alone = true;
 		n.status = TSCT_STATUS_DISRUPTED;
-		return (struct odd) { "/d: is uncalibrated, its clock did not know the time (disrupted)",
+		return (struct odd) { "/d: is uncalibrated, its clock had no time (disrupted)",
 			"d", true, n };
 	case 3:
 		n.killed = true;
-		return (struct odd) { "/d: was not ended: it is still being written, or its recorder was killed",
+		return (struct odd) { "/d: not complete: it is still being written, or its recorder was killed",
 			"ad", true, n };
 	case 4:
 		n.uuid = 2;
@@ -149,8 +149,8 @@ START_TEST(test_nonsense)
 	n.num *= 5;		/* five times as fast as its clock says */
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
-	refused("ad", "/d: its sync samples say no time by --fit auto: by them, the"
-		" counters run at rates that cannot be");
+	refused("ad", "/d: its sync samples give no time with --fit auto: they give"
+		" impossible rates of the counters");
 }
 END_TEST
 
@@ -371,7 +371,7 @@ START_TEST(test_cut_off)
 
 	cut("b", "default_1", 2000);
 	check_no_write("ab", "/b: stream default_1: cut off in packet 1 at byte 2000;"
-		       " everything before it is shown; --salvage");
+		       " everything before it is shown; use --salvage");
 	options.salvage = true;
 	m = merge_to("ab", "o");
 	ck_assert(tsct_merge_is_partial(m));
@@ -459,7 +459,7 @@ START_TEST(test_not_ended)
 	options.salvage = true;
 	m = merge_to("ad", "o");
 	ck_assert(tsct_merge_is_partial(m));
-	ck_assert_ptr_nonnull(strstr(notes, "/d: was not ended"));
+	ck_assert_ptr_nonnull(strstr(notes, "/d: not complete"));
 	/* What it should have held nobody knows. */
 	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing, 0);
 	check_balance("o", tsct_merge_input(m, 1)->events + 2 * EVENTS, 0,

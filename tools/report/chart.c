@@ -39,7 +39,7 @@ static double round_step(double range)
 
 static double show_number(double value, double step)
 {
-	return fabs(value) < step / 2 ? 0 : value;	/* no -0 */
+	return fabs(value) < step / 2 ? 0 : value;	/* avoids -0 */
 }
 
 static void draw_axes(const struct chart *c)
@@ -47,7 +47,10 @@ static void draw_axes(const struct chart *c)
 	double step = round_step(c->x_max - c->x_min), v;
 	int i;
 
-	/* Counted: beside a large number a small step is none. */
+	/*
+	 * Computed from an integer count: adding small steps to a large number
+	 * would round.
+	 */
 	v = ceil(c->x_min / step) * step;
 	for (i = 0; i < 2 * TICKS && v <= c->x_max; i++, v += step)
 		fprintf(c->to, "<path class='grid' d='M%.1f %dV%d'/>"

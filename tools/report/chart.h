@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A chart as SVG, in a page of HTML: axes with round numbers, marks, lines, bands. */
+/*
+ * A chart as SVG in a page of HTML: axes with round numbers, marks, lines,
+ * bands.
+ */
 #ifndef CHART_H
 #define CHART_H
 
@@ -7,15 +10,18 @@
 
 struct chart {
 	FILE *to;
-	double x_min, x_max, y_min, y_max;	/* what it shows */
+	double x_min, x_max, y_min, y_max;	/* visible ranges */
 	const char *title, *x_title, *y_title;
 };
 
-/* With nothing in it; what is drawn next lies above what was before. */
+/* Begins an empty chart; later elements are drawn on top of earlier ones. */
 void chart_begin(const struct chart *chart);
 void chart_end(const struct chart *chart);
 
-/* @style: a class of the page's style sheet. What lies outside is not drawn. */
+/*
+ * @style: a class of the page's style sheet. Elements outside the ranges are
+ *	not drawn.
+ */
 void chart_mark(const struct chart *chart, double x, double y,
 		const char *style, const char *hint);
 void chart_line(const struct chart *chart, const double *x, const double *y,
@@ -23,7 +29,7 @@ void chart_line(const struct chart *chart, const double *x, const double *y,
 void chart_band(const struct chart *chart, const double *x, const double *low,
 		const double *high, unsigned int nr, const char *style);
 
-/* Widens a range to some more than it is, and to more than nothing. */
+/* Widens a range by a margin, and to more than nothing. */
 void chart_pad(double *min, double *max);
 
 #endif /* CHART_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl report: pages to look at */
+/* trace-ctl report: pages of HTML */
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@ struct wanted {
 	struct report_options o;
 	const char *args[2];
 	int nr_args;
-	bool sync;		/* only that */
+	bool sync;		/* report sync */
 	char *default_output;
 };
 
@@ -29,13 +29,13 @@ struct wanted {
 enum { KEY_FIT = 256, KEY_MAX_EVENTS };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "Where the page goes; '-': standard output"
+	{ "output", 'o', "FILE", 0, "Write the page to FILE; '-': standard output"
 	  " (default: RECORDING.html; of sync: standard output)", 0 },
-	{ "max-events", KEY_MAX_EVENTS, "N", 0, "Show so many one by one, and of the"
-	  " others how many there were when (default: 200000)", 0 },
-	{ "fit", KEY_FIT, "KIND", 0, "Of a recording's sync samples, another fit than"
+	{ "max-events", KEY_MAX_EVENTS, "N", 0, "Draw up to N events individually, and"
+	  " summarize the others (default: 200000)", 0 },
+	{ "fit", KEY_FIT, "KIND", 0, "Fit a recording's sync samples by KIND, not by the one"
 	  " it says: auto, linear, spline, hull, regression", 0 },
-	{ "quiet", 'q', NULL, 0, "Say nothing but errors and losses", 0 },
+	{ "quiet", 'q', NULL, 0, "Print errors and losses only", 0 },
 	{ 0 }
 };
 
@@ -43,11 +43,11 @@ static void set_fit(struct argp_state *state, struct wanted *w, const char *arg)
 {
 	w->o.fit = tsct_fit_kind_of(arg);
 	if (w->o.fit < 0)
-		argp_error(state, "--fit %s: give auto, linear, spline, hull or"
+		argp_error(state, "--fit: invalid kind '%s'; use auto, linear, spline, hull or"
 			   " regression", arg);
 }
 
-/* What a page can have at all, and a browser can hold */
+/* An upper limit for pages and browsers */
 static void set_max(struct argp_state *state, struct wanted *w, const char *arg)
 {
 	unsigned long long value;
@@ -56,7 +56,7 @@ static void set_max(struct argp_state *state, struct wanted *w, const char *arg)
 	errno = 0;
 	value = strtoull(arg, &end, 10);
 	if (errno || *end || end == arg || *arg == '-' || !value || value > UINT_MAX)
-		argp_error(state, "--max-events %s: give a number from 1 to %u", arg,
+		argp_error(state, "--max-events: '%s' is not a number from 1 to %u", arg,
 			   UINT_MAX);
 	w->o.max_events = value;
 }
@@ -82,32 +82,35 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 {
 	w->o.recording = w->args[0];
 	if (w->nr_args > 1)
-		argp_error(state, "%s: one recording at a time", w->args[1]);
+		argp_error(state, "%s: unexpected argument; give one recording", w->args[1]);
 	if (is_filtered(w))
-		argp_error(state, "sync: of a recording's options it has --fit only");
+		argp_error(state, "sync: only --fit and --output apply to it");
 	if (w->o.fit >= 0 && !w->o.recording)
-		argp_error(state, "--fit is for recordings; the daemon's own is set in"
+		argp_error(state, "--fit applies to recordings; the daemon's fit is set in"
 			   " tsctraced.conf");
 	if (!w->o.output)
 		w->o.output = "-";
 }
 
-/* OUT.html RECORDING; -o OUT.html RECORDING; RECORDING, and the page beside it */
+/*
+ * Accepts OUT.html RECORDING; -o OUT.html RECORDING; RECORDING alone, with the
+ * page beside it.
+ */
 static void check_trace(struct argp_state *state, struct wanted *w)
 {
 	const bool named = !w->o.output && w->nr_args == 2;
 	size_t len;
 
 	if (named && is_page(w->args[1]) && !is_page(w->args[0]))
-		argp_error(state, "the page comes first: report %s %s", w->args[1],
+		argp_error(state, "the page comes first; use: report %s %s", w->args[1],
 			   w->args[0]);
 	if (named)
 		w->o.output = w->args[0];
 	else if (w->nr_args == 2)
-		argp_error(state, "%s: one recording at a time", w->args[1]);
+		argp_error(state, "%s: unexpected argument; give one recording", w->args[1]);
 	w->o.recording = w->args[w->nr_args - 1];
 	if (w->nr_args == 1 && !w->o.output && is_page(w->o.recording))
-		argp_error(state, "which recording? report %s RECORDING",
+		argp_error(state, "missing recording; use: report %s RECORDING",
 			   w->o.recording);
 	if (w->o.output)
 		return;
@@ -126,10 +129,10 @@ static void take_argument(struct argp_state *state, struct wanted *w, const char
 		return;
 	}
 	if (!*arg)
-		argp_error(state, "an argument is empty; name a page and a recording");
+		argp_error(state, "empty argument; give a page and a recording");
 	if (w->nr_args == 2)
-		argp_error(state, "%s: one recording at a time; 'trace-ctl merge' makes"
-			   " one of many", arg);
+		argp_error(state, "%s: unexpected argument; use 'trace-ctl merge' to"
+			   " merge recordings", arg);
 	w->args[w->nr_args++] = arg;
 }
 
@@ -143,7 +146,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'o':
 		if (!*arg)
-			argp_error(state, "--output is empty; name a file");
+			argp_error(state, "--output: empty name; give a file");
 		w->o.output = arg;
 		break;
 	case 'q': w->o.quiet = true; break;
@@ -158,7 +161,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		else if (w->nr_args)
 			check_trace(state, w);
 		else
-			argp_error(state, "name a page and a recording: OUT.html"
+			argp_error(state, "missing page and recording: OUT.html"
 				   " RECORDING, or 'sync'");
 		break;
 	default:
@@ -174,11 +177,11 @@ static const struct argp argp = {
 	.parser = parse,
 	.children = children,
 	.args_doc = "OUT.html RECORDING\n[-o OUT.html] RECORDING\nsync [RECORDING]",
-	.doc = "Write a page of HTML, all in one file, that needs no network. Of a"
-	" recording, also a merged one: its timeline, rates, losses, and how sure its"
-	" times are. sync: the exchanges with other nodes that the daemon remembers, or"
-	" that are in a recording, the function made of them, and its bound."
-	"\vThe exit status is 0, or 1 if it failed (then there is no page), 2 for wrong"
+	.doc = "Write a page of HTML, complete in one file, that needs no network. For a"
+	" recording, also a merged one: its timeline, rates, losses, and the error"
+	" bounds of its times. sync: the daemon's last exchanges with other nodes, or"
+	" those of a recording, the function fitted to them, and its bound."
+	"\vThe exit status is 0, or 1 on failure (then there is no page), 2 for wrong"
 	" usage, 3 if events are missing from RECORDING.",
 };
 
@@ -190,7 +193,7 @@ static int complain(const char *path, int err)
 	return EXIT_FAILED;
 }
 
-/* NULL: failed, and said so */
+/* NULL: failed, and the error was printed */
 static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
 	struct sync_samples r;
@@ -205,7 +208,7 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
 		fprintf(stderr, "trace-ctl report: %s: its recorder was"
-			" killed, or had no room for its end; samples of its last second"
+			" killed, or its disk was full; samples of its last second"
 			" may be missing\n", o->recording);
 	sync_samples_close(&r);
 	return window;
@@ -241,7 +244,7 @@ static int report_exchanges(const struct report_options *o)
 	return ret ? ret : damaged;
 }
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- the verb ---------------------------------------------------------- */
 
 int cmd_report(int argc, char **argv)
 {

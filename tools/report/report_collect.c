@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The second reading: events one by one, and sums of all others */
+/* The second pass: collects single events, and sums of all others */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,15 +8,17 @@
 #include "lib/query/value_text.h"
 #include "report_trace.h"
 
-/* As the script knows them */
+/* As in the page's script */
 #define NO_BEGIN	4
 #define NO_END		8
 
 enum { MOMENT_PLAIN, MOMENT_ORPHAN, MOMENT_COUNTER, MOMENT_SEND, MOMENT_RECEIVE };
 
-/* ---- one by one ------------------------------------------------------------ */
+/*
+ * ---- single events --------------------------------------------------------
+ */
 
-/* A page has as many bytes as were planned, whatever came. */
+/* Keeps the page within the planned bytes. */
 static bool has_room(const struct report *r)
 {
 	return r->moments.len + r->spans.len + r->arrows.len < EVENT_BYTES_MAX;
@@ -65,7 +67,7 @@ static void put_moment(struct report *r, const struct tsct_export_event *ev, __u
 	r->shown++;
 }
 
-/* Its row has the number that it is given here. */
+/* The row's number is assigned here. */
 static void put_span(struct report *r, const struct span *span, __u32 row)
 {
 	struct bytes *to = &r->spans;
@@ -106,7 +108,7 @@ static int sum_moment(struct report *r, const struct tsct_export_event *ev, __u3
 	return 0;
 }
 
-/* How much of each bin it covers */
+/* Adds the part of each bin that the span covers. */
 static void cover(const struct report *r, struct strip *s, __u64 from, __u64 to)
 {
 	const __u64 width = report_bin_ns(r);
@@ -129,7 +131,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 			 row, strip_def(r, def), 0);
 	if (!s)
 		return -ENOMEM;
-	/* Each event where it was, and so found again in the sums of rates */
+	/* Counts each event at its time, so that the rates have it too. */
 	s->count[from / report_bin_ns(r)] += span->begin ? 1 : 0;
 	s->count[to / report_bin_ns(r)] += span->end ? 1 : 0;
 	r->summed += span->events;
@@ -159,7 +161,7 @@ static int sum_value(struct report *r, const struct tsct_export_event *ev, __u32
 	return 0;
 }
 
-/* A counter's values besides: what they were at least, at most, at last */
+/* For a counter, also its minimum, maximum and last value */
 static int sum_values(struct report *r, const struct tsct_export_event *ev)
 {
 	struct tsct_value v;
@@ -217,7 +219,7 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	bool taken;
 	int err;
 
-	/* It grew meanwhile; or is read differently now: nothing to rely on. */
+	/* The recording grew, or reads differently now: give up. */
 	if (ev->thread->index >= r->nr_row_of || ev->ns > r->end_ns ||
 	    r->seen[ev->def].index < 0)
 		return tsct_export_fail(x, -EBUSY, "it is being written; wait for its"
@@ -230,7 +232,9 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err || taken ? err : take_moment(r, ev);
 }
 
-/* ---- all --------------------------------------------------------------------- */
+/*
+ * ---- the format ------------------------------------------------------------
+ */
 
 static int begin(struct tsct_export *x)
 {
@@ -243,7 +247,7 @@ static void end(struct tsct_export *x)
 	(void)x;
 }
 
-/* To the front, we are one more format. */
+/* To the export's front end, this is one more format. */
 static const struct tsct_export_format as_format = {
 	.name = "report", .begin = begin, .event = take, .end = begin, .free = end,
 };
@@ -257,8 +261,8 @@ static int number_defs(struct report *r)
 			r->seen[i].index = nr++;
 	if (nr <= KINDS_MAX)
 		return 0;
-	return tsct_export_fail(&r->x, -E2BIG, "it has events of %u kinds, and a page"
-				" %u at most; --event picks some", nr, KINDS_MAX);
+	return tsct_export_fail(&r->x, -E2BIG, "it has %u kinds of events, more than a"
+				" page can have (%u); use --event to select some", nr, KINDS_MAX);
 }
 
 int report_take(struct report *r)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The first reading: how much there is of what, and what fits on a page */
+/* The first pass: counts events, and decides which are shown one by one */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void fold(struct rate *rate)
 			rate->bins[2 * i] + rate->bins[2 * i + 1] : 0;
 }
 
-/* How long it will be is known when it has been read. */
+/* The length of the recording is known only after it was read. */
 static __u32 bin_of(struct report *r, __u64 time)
 {
 	__u32 i;
@@ -44,7 +44,7 @@ static int count_in(struct rate **rate, __u32 bin)
 
 /* ---- events --------------------------------------------------------------- */
 
-/* A quarter of a power of two */
+/* The span's length in quarters of powers of two */
 static __u32 length_of(__u64 ns)
 {
 	int log = ns ? 63 - __builtin_clzll(ns) : 0;
@@ -60,7 +60,10 @@ static __u64 least_of(__u32 length)
 	return log < 2 ? 1ULL << log : (4ULL + length % 4) << (log - 2);
 }
 
-/* What it takes on a page, at most, but where there are years between events */
+/*
+ * An upper limit of an event's bytes on the page, except where events are years
+ * apart
+ */
 static __u64 page_bytes(const struct tsct_trace_event *e)
 {
 	return 20 + (e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
@@ -120,9 +123,12 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 				      r->origin_ns, ev, &taken);
 }
 
-/* ---- what is decided ------------------------------------------------------- */
+/*
+ * ---- decisions
+ * ---------------------------------------------------------------
+ */
 
-static const struct report *deciding;	/* qsort() hands nothing on */
+static const struct report *deciding;	/* for qsort(), which passes no argument */
 
 static int fewer(const void *a, const void *b)
 {
@@ -132,7 +138,7 @@ static int fewer(const void *a, const void *b)
 	return (x->events > y->events) - (x->events < y->events);
 }
 
-/* Rare ones first: they are what is looked for. */
+/* Chooses rare groups first: users search for those. */
 static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes)
 {
 	__u32 *order = calloc(r->nr_groups + 1, sizeof(*order)), i;
@@ -157,7 +163,7 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 	return 0;
 }
 
-/* Of the other spans, the longest that there is room for */
+/* Of the other spans, chooses the longest that there is room for. */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;
@@ -230,9 +236,14 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 	return 0;
 }
 
-/* ---- all ------------------------------------------------------------------- */
+/*
+ * ---- the pass ---------------------------------------------------------------
+ */
 
-/* A BEGIN and its END share a slice; enter and exit of a channel, its enter's group. */
+/*
+ * A BEGIN and its END share a slice; an exit belongs to the group of its
+ * channel's enter.
+ */
 static void make_groups(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -277,7 +288,10 @@ static int prepare(struct report *r)
 	return 0;
 }
 
-/* A recorder that was killed left no end; who filters by time means that. */
+/*
+ * Without an end in the metadata, or with a time filter, uses the last event
+ * seen.
+ */
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -294,7 +308,10 @@ static void set_end(struct report *r)
 	if (r->end_ns <= r->origin_ns)
 		r->end_ns = r->origin_ns + 1;
 	bin_of(r, report_span_ns(r) - 1);
-	/* What is written meanwhile is not counted, and so not taken. */
+	/*
+	 * Events that are written meanwhile were not counted, so they are not
+	 * collected.
+	 */
 	r->x.to_ns = last < INT64_MAX ? last + 1 : last;
 }
 
@@ -330,7 +347,7 @@ int report_look(struct report *r, struct tsct_trace *trace)
 	spans_free(r->tracker);
 	r->tracker = NULL;
 	r->looking = false;
-	r->x.orphans = r->x.cuts = 0;	/* of one reading only */
+	r->x.orphans = r->x.cuts = 0;	/* counted again by the second pass */
 	tsct_threads_free(&threads);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the page's script reads: one element of JSON, four of base64 */
+/* Data for the page's script: one element of JSON, four of base64 */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 #include "lib/query/json_value.h"
 #include "report_trace.h"
 
-#define RATES_EVENTS	12	/* told apart; all others are one */
-#define RATES_NODES	64	/* likewise */
+#define RATES_EVENTS	12	/* events with a curve of their own; the others
+				 * share one */
+#define RATES_NODES	64	/* nodes, likewise */
 #define BOUND_POINTS	64
 #define NODES_DETAILED	512
 
@@ -42,7 +43,7 @@ static json_t *show_point(const struct report *r, __u32 node, __u64 stamp)
 			 (json_int_t)error);
 }
 
-/* Of so many nodes, each has but its widest, at all times. */
+/* With many nodes, each has only its widest bound. */
 static json_t *show_widest(const struct report *r, __u32 node)
 {
 	const __u64 widest = report_widest_ns(r, node);
@@ -51,7 +52,10 @@ static json_t *show_widest(const struct report *r, __u32 node)
 		json_pack("[[i,I]]", 0, (json_int_t)widest);
 }
 
-/* An ordinary recording's bound follows from its clock; a merged one has it. */
+/*
+ * An ordinary recording's bound follows from its clock; a merged one has bounds
+ * per node.
+ */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -136,7 +140,7 @@ static json_t *show_others(const struct report *r, __u32 node)
 			 number(r->other_events[node]));
 }
 
-/* Each at its row's number */
+/* In the order of their rows */
 static json_t *show_threads(const struct report *r)
 {
 	const struct tsct_threads *all = &r->x.threads;
@@ -338,7 +342,9 @@ static json_t *show_rates(const struct report *r)
 			 "total", show_bins(total, nr_bins));
 }
 
-/* ---- all ------------------------------------------------------------------ */
+/*
+ * ---- the whole --------------------------------------------------------------
+ */
 
 static json_t *show_all(const struct report *r)
 {
@@ -355,7 +361,10 @@ static json_t *show_all(const struct report *r)
 		"rates", show_rates(r));
 }
 
-/* All that HTML could take for its own is in strings, where JSON has other names. */
+/*
+ * Escapes HTML's special characters, which occur in strings only, in JSON's
+ * way.
+ */
 static void put_json(FILE *to, const char *json)
 {
 	for (; *json; json++) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where events were lost. A packet says how many its ring lost up to its end: so it
- * was between the last event before it and its own last one.
+ * Places where events were lost. A packet has the number of events that its
+ * ring lost up to its end: so they were lost between the last event before it
+ * and its own last event.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "report_trace.h"
 
-/* More than heads of events take between two of them: a packet's is there. */
+/*
+ * A larger distance between two events means that a packet header lies between
+ * them.
+ */
 #define HEAD_LEAST	48
 
 int report_gaps_begin(struct report *r)
@@ -39,7 +43,7 @@ static int add_gap(struct report *r, const struct tsct_export_event *ev,
 	return 0;
 }
 
-/* Beyond what a page can have, the last one of a file is made longer. */
+/* Beyond the page's limit, extends the last gap of a file. */
 static int note_loss(struct report *r, const struct tsct_export_event *ev,
 		     struct place *p)
 {
@@ -64,7 +68,7 @@ int report_gaps_note(struct report *r, const struct tsct_export_event *ev)
 	const bool packet = !p->begun || e->offset > p->behind + HEAD_LEAST;
 	int err = 0;
 
-	/* What was lost before --from is none of the page's. */
+	/* Losses before --from are not in the page. */
 	if (!p->begun && r->x.filter.from)
 		p->discarded = e->discarded;
 	if (e->discarded > p->discarded)

@@ -9,7 +9,7 @@
 
 /* ---- text ------------------------------------------------------------------ */
 
-/* Of a well-formed character */
+/* The code point of a well-formed character */
 static unsigned int decode(const unsigned char *at, size_t len)
 {
 	unsigned int c = len == 1 ? at[0] : at[0] & (0x7f >> len);
@@ -20,7 +20,7 @@ static unsigned int decode(const unsigned char *at, size_t len)
 	return c;
 }
 
-/* Not seen, or it turns around what is behind it. */
+/* Invisible characters, and those that change the text's direction */
 static bool is_unseen(unsigned int c)
 {
 	static const unsigned int ranges[][2] = {

@@ -12,15 +12,16 @@ struct frame {
 };
 
 struct thread_state {
-	struct frame *open;	/* as the thread's own, see export_threads.h */
+	struct frame *open;	/* indexed like the thread's own, see
+				 * lib/query/threads.h */
 	__u32 nr, room;
-	bool in_call, called;	/* now; ever */
+	bool in_call, called;	/* is in a system call; ever was in one */
 	__s64 call;
 	struct frame enter;
 };
 
 struct cpu_state {
-	bool known, begun;	/* who runs; and since when */
+	bool known, begun;	/* the running thread, and since when */
 	__u32 thread;
 	struct edge begin;
 };
@@ -131,7 +132,7 @@ static struct cpu_state *cpu_of(struct spans *s, __u32 cpu)
 	return &all[cpu];
 }
 
-/* Below all that is open; they need not be nested. */
+/* The lane below all open slices, which need not be nested */
 static __u32 next_lane(const struct thread_state *t)
 {
 	__u32 lane = t->in_call ? t->enter.lane + 1 : 0, i;
@@ -229,7 +230,9 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 	return err;
 }
 
-/* The first of a thread may be of one that was under way. */
+/*
+ * A thread's first exit may belong to a call that was running at the beginning.
+ */
 static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *taken)
 {
 	struct thread_state *t = state_of(s, ev->thread->index);
@@ -303,7 +306,10 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	return err;
 }
 
-/* ---- all -------------------------------------------------------------------- */
+/*
+ * ---- all events
+ * --------------------------------------------------------------
+ */
 
 int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken)

@@ -5,7 +5,8 @@
 
 #include "report_trace.h"
 
-#define STRIPS_MAX	8192	/* then, a row's share one */
+#define STRIPS_MAX	8192	/* limit; beyond it, all definitions of a row
+				 * share one strip */
 
 static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,
 		   const struct strip *key)
@@ -79,7 +80,10 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 		return &all->all[at - 1];
 	if (all->nr < STRIPS_MAX || !def)
 		return add(all, &key);
-	/* Values of different counters cannot be added up: those of a node's last. */
+	/*
+	 * Values of different counters cannot be added; a shared strip has the
+	 * last counter's.
+	 */
 	return report_strip(all, type == STRIP_COUNTER ? STRIP_THREAD : type, row, 0, 0);
 }
 
@@ -118,7 +122,7 @@ static void put_strip(struct bytes *to, const struct strip *s)
 	bytes_varint(to, 0);
 }
 
-/* Too much of it: neighbouring bins become one, at the place of the first. */
+/* Joins neighbouring bins to fit the page. */
 static void coarsen(struct strip *s, __u32 by)
 {
 	__u32 bin, k;

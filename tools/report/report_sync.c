@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl report sync: the exchanges with each source, what was made of them,
- * and how sure that is, as one page of HTML that needs nothing else.
+ * trace-ctl report sync: a page of the exchanges with each source, the fit, and
+ * its bound.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,10 +12,13 @@
 #include "tools/common/json.h"
 #include "report.h"
 
-/* A source's columns of numbers; x in s before the fit's end, the rest in ns */
+/*
+ * Columns of a source's numbers; x is in s before the fit's end, the others in
+ * ns
+ */
 struct series {
 	unsigned int nr, nr_curve;
-	double *x, *offset, *rtt, *left;	/* exchanges; left: residual */
+	double *x, *offset, *rtt, *left;	/* of exchanges; left: residual */
 	bool *kept;
 	double *curve_x, *curve, *low, *high;
 };
@@ -45,7 +48,7 @@ static double element(const json_t *row, unsigned int i)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* The curve between its points, which are even */
+/* The curve between its equidistant points */
 static double curve_at(const struct series *s, double x)
 {
 	double pos, part;
@@ -147,7 +150,10 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/* The bound where it counts: further back it is wider than all else. */
+	/*
+	 * The bound where it matters: further back it would dwarf everything
+	 * else.
+	 */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
 	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
@@ -168,7 +174,7 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 static void draw_residuals(FILE *to, const struct series *s)
 {
 	struct chart chart = {
-		.to = to, .title = "What the fit leaves, by round trip",
+		.to = to, .title = "Residual by round trip",
 		.x_title = "round trip, ns", .y_title = "residual, ns",
 		.x_min = INFINITY, .x_max = -INFINITY, .y_min = INFINITY,
 		.y_max = -INFINITY,
@@ -204,11 +210,11 @@ static void print_fit(FILE *to, const json_t *fit)
 		     "ns");
 	print_figure(to, "Likely error (1 &sigma;)", ctl_json_number(fit, "sd_ns"),
 		     "ns");
-	print_figure(to, "Candidates disagree by",
+	print_figure(to, "Difference of candidates",
 		     ctl_json_number(fit, "doubt_ns"), "ns");
 	print_figure(to, "Residuals, RMS of kept",
 		     ctl_json_number(fit, "residual_ns"), "ns");
-	print_figure(to, "Round trip, least", ctl_json_number(fit, "rtt_min_ns"),
+	print_figure(to, "Round trip, shortest", ctl_json_number(fit, "rtt_min_ns"),
 		     "ns");
 	print_figure(to, "Round trip, median",
 		     ctl_json_number(fit, "rtt_median_ns"), "ns");
@@ -256,18 +262,18 @@ int report_sync_sections(FILE *to, const json_t *window)
 	size_t i;
 	int err = 0;
 
-	fprintf(to, "<p>Offsets are those of the other's counter to this node's, against"
+	fprintf(to, "<p>Offsets are those of the other's counter to this node's, relative to"
 	      " the tangent of the fit %s; <span class='kept'>&#9679;"
 	      "</span> kept, <span class='dropped'>&#9675;</span> dropped. The band"
-	      " is the bound: the truth lies in it, however unlike the ways there"
-	      " and back are.</p>\n", recorded ? "in the middle of the recording" :
+	      " is the bound: it contains the true offset, whatever the delays of"
+	      " the two directions.</p>\n", recorded ? "in the middle of the recording" :
 	      "at its end");
 	for (i = 0; i < json_array_size(sources) && !err; i++)
 		err = print_source(to, json_array_get(sources, i), x_title);
 	if (!json_array_size(sources))
 		fputs(recorded ? "<p>The recording has no sync samples: it is the"
 		      " master's, or of no cluster.</p>\n" :
-		      "<p>This node asks nobody: it is the master, or no source is"
+		      "<p>This node polls no source: it is the master, or no source is"
 		      " configured.</p>\n", to);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a page says in words and tables, which needs no script */
+/* The page's text and tables, which need no script */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "report_trace.h"
 #include "tools/common/view.h"
 
-#define ROWS_SHOWN	400	/* of a table */
+#define ROWS_SHOWN	400	/* rows of a table, at most */
 
 static void put_time(FILE *to, __s64 ns)
 {
@@ -75,7 +75,7 @@ static void put_number(FILE *to, __u64 n)
 	fputs("</td>", to);
 }
 
-/* The widest of a node's bounds, as its times are all over the recording */
+/* The largest of a node's bounds over the recording */
 __u64 report_widest_ns(const struct report *r, __u32 node)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -94,7 +94,10 @@ __u64 report_widest_ns(const struct report *r, __u32 node)
 	return a;
 }
 
-/* ---- head -------------------------------------------------------------------- */
+/*
+ * ---- summary
+ * ------------------------------------------------------------------
+ */
 
 static void begin_card(FILE *to, bool bad)
 {
@@ -137,13 +140,13 @@ static void put_cards(const struct report *r, FILE *to)
 	fputs("</ul>\n", to);
 }
 
-/* Of those that were merged */
+/* Warnings about the nodes of a merged recording */
 static void put_node_warnings(const struct tsct_recording *rec, FILE *to)
 {
 	static const char *const what[] = {
-		": its recording was not ended when it was merged; its last events may"
-		" be missing, and what was lost is not known.",
-		": its clock was disrupted meanwhile (a step, a suspend).",
+		": its recording was not complete when it was merged; its last events may"
+		" be missing, and its losses are unknown.",
+		": its clock was disrupted during the recording (a step, a suspend).",
 	};
 	__u32 i, k;
 
@@ -164,20 +167,20 @@ static void put_warnings(const struct report *r, FILE *to)
 	const __u64 damage = tsct_trace_corrupt_count(r->x.trace);
 
 	if (!rec->complete)
-		fputs("<p class=\"warn\">Its recorder was killed, or had no room for its"
-		      " end: the last events may be missing, and what was lost is not known"
+		fputs("<p class=\"warn\">Its recorder was killed, or its disk was"
+		      " full: the last events may be missing, and the losses are unknown"
 		      ".</p>\n", to);
 	put_node_warnings(rec, to);
 	if (damage)
 		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
-			" places; what can be read is shown.</p>\n", (uint64_t)damage);
+			" places; the readable part is shown.</p>\n", (uint64_t)damage);
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
-		fputs("<p class=\"warn\">It was recorded without times of events: all of a"
-		      " packet have that of the packet, and nothing here says when one was"
-		      ", nor how long it took.</p>\n", to);
+		fputs("<p class=\"warn\">It was recorded without times of events: all events"
+		      " of a packet have the time of the packet, so neither times nor"
+		      " durations mean anything here.</p>\n", to);
 	if (rec->epoch != rec->epoch_first)
-		fputs("<p class=\"warn\">The clock was disrupted meanwhile (a step, a"
-		      " suspend): times on either side do not agree.</p>\n", to);
+		fputs("<p class=\"warn\">The clock was disrupted during the recording (a"
+		      " step, a suspend): times before and after do not compare.</p>\n", to);
 }
 
 void report_tables_head(struct report *r, FILE *to)
@@ -253,18 +256,18 @@ static void put_events(const struct report *r, FILE *to)
 		put_event(r, to, order[i]);
 	fputs("</tbody>\n</table></div>\n", to);
 	if (order && i == ROWS_SHOWN)
-		fprintf(to, "<p class=\"note\">The table ends after %u kinds of events;"
-			" 'trace-ctl stat' has them all.</p>\n", ROWS_SHOWN);
+		fprintf(to, "<p class=\"note\">The table has the first %u kinds of events;"
+			" 'trace-ctl stat' lists all.</p>\n", ROWS_SHOWN);
 	if (r->x.read && !r->x.filter.to)
 		fprintf(to, "<p class=\"note\">In the files an event takes %.1f bytes,"
-			" all told.</p>\n", (double)r->x.all_bytes / r->x.read);
+			" headers included.</p>\n", (double)r->x.all_bytes / r->x.read);
 	fputs("</section>\n", to);
 	free(order);
 }
 
 /* ---- losses ------------------------------------------------------------------- */
 
-/* Where it is known: between which moments, in how many places */
+/* The time range of the losses, and the number of gaps, where known */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
 	__s64 from = 0, until = 0;
@@ -321,7 +324,7 @@ static void put_no_ring(const struct report *r, FILE *to)
 		report_text(to, r->x.rec->streams[i].name);
 		fputs(" lost ", to);
 		report_put_count(to, r->x.rec->streams[i].lost_no_ring);
-		fputs(" events more, of CPUs that had no ring.</p>\n", to);
+		fputs(" more events, of CPUs without a ring.</p>\n", to);
 	}
 }
 
@@ -334,11 +337,11 @@ static void put_losses(const struct report *r, FILE *to)
 	if (!tsct_export_lost(&r->x)) {
 		fprintf(to, "<p>%s</p>\n</section>\n",
 			tsct_recording_is_whole(rec) ?
-			"No event was lost." : "The recording knows of none.");
+			"No event was lost." : "No loss is recorded.");
 		return;
 	}
-	fputs("<p>Of the whole recording, by cause. In the timeline they are hatched, in"
-	      " the row of their CPU, between the events that surround them.</p>\n"
+	fputs("<p>In the whole recording, by cause. In the timeline they are hatched, in"
+	      " the row of their CPU, between the events around them.</p>\n"
 	      "<div class=\"scroll\"><table>\n<thead><tr><th>Node</th><th>CPU</th>"
 	      "<th class=\"left\">Channel</th><th class=\"left\">Cause</th>"
 	      "<th>Events</th><th class=\"left\">When</th></tr></thead>\n<tbody>\n", to);
@@ -347,7 +350,7 @@ static void put_losses(const struct report *r, FILE *to)
 			nr += put_losses_at(r, to, i, k);
 	fputs("</tbody>\n</table></div>\n", to);
 	if (nr >= ROWS_SHOWN)
-		fputs("<p class=\"note\">There are more: 'trace-ctl stat' has them all."
+		fputs("<p class=\"note\">There are more: 'trace-ctl stat' lists all."
 		      "</p>\n", to);
 	put_no_ring(r, to);
 	fputs("</section>\n", to);
@@ -386,7 +389,7 @@ static void put_nodes(const struct report *r, FILE *to)
 
 	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
-	      "<th class=\"left\">Of</th><th class=\"left\">Rings by</th><th>CPUs</th>"
+	      "<th class=\"left\">Command</th><th class=\"left\">Provider</th><th>CPUs</th>"
 	      "<th class=\"left\">Model</th><th>Events</th><th class=\"left\">Clock</th>"
 	      "<th>Bound</th></tr></thead>\n"
 	      "<tbody>\n", to);
@@ -432,7 +435,7 @@ static void put_threads(const struct report *r, FILE *to)
 	for (i = 0; i < all->nr; i++)
 		order[i] = all->all[i];
 	qsort(order, all->nr, sizeof(*order), busier);
-	fprintf(to, "<section>\n<details><summary>The %u busiest threads, as a table"
+	fprintf(to, "<section>\n<details><summary>Table of the %u busiest threads"
 		"</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>Thread</th>"
 		"<th>Id</th><th class=\"left\">Node</th><th>Events</th></tr></thead>\n"
 		"<tbody>\n", all->nr < ROWS_SHOWN ? all->nr : ROWS_SHOWN);

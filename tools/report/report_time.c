@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How good the times are: each node's bound, what it was made of, and messages */
+/* The error of times: each node's bound, its correction, and messages */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,13 +15,13 @@
 #include "tools/common/sync_samples.h"
 
 #define POINTS		64
-#define LINES_MAX	8	/* with a colour of their own */
+#define LINES_MAX	8	/* lines with a colour of their own */
 #define PAIRS_SHOWN	400
 #define SOURCES_MAX	8	/* a drawing of one takes up to 1 MB */
 
 /* ---- bounds over time -------------------------------------------------------- */
 
-/* Their number; those that nobody knows are left out. */
+/* Fills in the points with a known bound; returns their number. */
 static unsigned int bounds_of(const struct report *r, __u32 node, double *x, double *y)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -55,7 +55,7 @@ static void widen(struct chart *chart, const double *x, const double *y, unsigne
 	}
 }
 
-/* In a unit in which it has no more than a few digits */
+/* Chooses a unit in which it has few digits. */
 static double choose_unit(struct chart *chart)
 {
 	static const struct { double ns; const char *title; } units[] = {
@@ -103,7 +103,7 @@ static void draw_bounds(const struct report *r, FILE *to)
 		widen(&chart, x, y, nr);
 	}
 	if (!(chart.x_max >= chart.x_min)) {
-		fputs("<p>No bound of the error of its times is known.</p>\n", to);
+		fputs("<p>The bound of the error of its times is unknown.</p>\n", to);
 		return;
 	}
 	if (!(chart.x_max > chart.x_min))
@@ -129,7 +129,10 @@ static void name_lines(const struct report *r, FILE *to)
 	fputs("</p>\n", to);
 }
 
-/* ---- what merging did --------------------------------------------------------- */
+/*
+ * ---- merged recordings
+ * ----------------------------------------------------------
+ */
 
 static void put_correction(const struct report *r, FILE *to, __u32 node)
 {
@@ -153,7 +156,7 @@ static void put_corrections(const struct report *r, FILE *to)
 
 	fputs("<div class=\"scroll\"><table>\n<thead><tr><th>Node</th>"
 	      "<th class=\"left\">Fit</th><th>Samples kept</th><th>dropped</th>"
-	      "<th>Ticks moved, to stay in order</th><th>by, at most</th></tr></thead>\n"
+	      "<th>Monotonic fixups</th><th>largest, ticks</th></tr></thead>\n"
 	      "<tbody>\n", to);
 	for (i = 0; i < r->x.nr_nodes && i < 1024; i++)
 		put_correction(r, to, i);
@@ -191,14 +194,14 @@ static void put_pairs(const struct report *r, FILE *to)
 	}
 }
 
-/* No message is received before it was sent: where one is, times are wrong. */
+/* A message that was received before it was sent shows wrong times. */
 static void put_messages(const struct report *r, FILE *to)
 {
 	const struct tsct_message_stats *m = &r->x.rec->messages;
 
-	fputs("<h2>Causality</h2>\n<p>No message is received before it was sent. Where"
-	      " the times say so all the same, by no more than both bounds together, they"
-	      " are as good as was promised; beyond that, something is wrong. In the"
+	fputs("<h2>Causality</h2>\n<p>No message is received before it was sent. If"
+	      " its times show that, by no more than the sum of both bounds, they are"
+	      " still within their bounds; beyond that, a bound is wrong. In the"
 	      " timeline such messages are red.</p>\n<div class=\"scroll\"><table>\n"
 	      "<thead><tr><th>From</th><th class=\"left\">To</th><th>Messages</th>"
 	      "<th>Too early by own clocks</th><th>Merged, within bounds</th>"
@@ -210,11 +213,14 @@ static void put_messages(const struct report *r, FILE *to)
 		" the recording.", (uint64_t)m->sends, (uint64_t)m->receives,
 		(uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
 	if (m->other_pairs || m->nr_pairs > PAIRS_SHOWN)
-		fputs(" There are more pairs of nodes than are listed here.", to);
+		fputs(" The table does not list all pairs of nodes.", to);
 	fputs("</p>\n", to);
 }
 
-/* ---- all ------------------------------------------------------------------------ */
+/*
+ * ---- the section
+ * ----------------------------------------------------------------
+ */
 
 static int put_samples(const struct report *r, FILE *to)
 {
@@ -245,8 +251,8 @@ int report_sync_part(struct report *r, FILE *to)
 	const struct tsct_recording *rec = r->x.rec;
 	int err = 0;
 
-	fputs("<section>\n<h2>Time</h2>\n<p>An event's time is known within the bound of"
-	      " its node: the truth lies nowhere else.", to);
+	fputs("<section>\n<h2>Time</h2>\n<p>The true time of an event is within the bound of"
+	      " its node.", to);
 	if (!rec->merged)
 		fprintf(to, " The clock was %s, and ran at %.6f MHz within %u ppb.",
 			tsct_status_name(rec->status), sync_samples_hz(rec) / 1e6,

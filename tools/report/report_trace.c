@@ -15,7 +15,8 @@
 #include "tools/common/view.h"
 
 struct job {
-	struct report r;	/* first: the front's callbacks know that */
+	struct report r;	/* first member: the export's callbacks get a
+				 * pointer to it */
 	struct progress progress;
 	struct output_file to;
 };
@@ -40,31 +41,30 @@ static int complain(const struct job *j, const char *what, int err)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* What is drawn one by one, and what is not: nobody is to take one for the other. */
+/* States which events are drawn one by one, and which as sums. */
 static void put_honest(const struct report *r, FILE *to)
 {
 	if (!r->summed) {
-		fputs("<p class=\"note\">Each event is there.</p>\n", to);
+		fputs("<p class=\"note\">All events shown.</p>\n", to);
 		return;
 	}
 	fputs("<p><b>", to);
 	report_put_count(to, r->summed);
 	fputs(" of ", to);
 	report_put_count(to, r->events);
-	fputs(" events are too many to be here one by one</b>: bars show how many there"
-	      " were, in steps of ", to);
+	fputs(" events are summarized</b>: bars show their number in steps of ", to);
 	report_put_length(to, report_bin_ns(r));
-	fputs("; shades, how much of the time was covered by what they began and ended.",
+	fputs(", shades the share of the time that their spans cover.",
 	      to);
 	if (r->longer_ns < INT64_MAX && r->nr_spans) {
-		fputs(" What took ", to);
+		fputs(" Spans of ", to);
 		report_put_length(to, r->longer_ns);
-		fputs(" or longer is there itself.", to);
+		fputs(" or more are drawn individually.", to);
 	}
 	if (r->nr_row_of > ROWS_MAX)
-		fprintf(to, " Each node's threads beyond the busiest %u share a row,"
-			" which has no more than that.", ROWS_MAX);
-	fputs(" The table of events says what is shown how. To see each, look closer:"
+		fprintf(to, " In each node, the threads after the busiest %u share a row"
+			" with sums only.", ROWS_MAX);
+	fputs(" The table of events shows which are drawn how. To draw all of a part, use"
 	      " <kbd>--from</kbd>, <kbd>--to</kbd>, <kbd>--event</kbd>,"
 	      " <kbd>--max-events</kbd>.</p>\n", to);
 }
@@ -87,34 +87,34 @@ static void put_bar(FILE *to)
 
 static void put_keys(FILE *to)
 {
-	fputs("<details class=\"keys\"><summary>How to move and to read it</summary>\n"
-	      "<p>Wheel: zoom, where the pointer is; drag: move; shift and drag: measure;"
-	      " double click: zoom to what is there; click: all its fields, below; on a"
-	      " node: fold it. The strip above is the whole: drag in it. On touch screens,"
-	      " two fingers zoom.</p>\n"
+	fputs("<details class=\"keys\"><summary>Keys and symbols</summary>\n"
+	      "<p>Wheel: zoom at the pointer; drag: move; shift and drag: measure;"
+	      " double click: zoom to the item; click: show its fields below, or fold a"
+	      " node. The strip above shows the whole recording: drag in it to move. On"
+	      " touch screens, two fingers zoom.</p>\n"
 	      "<p><kbd>w</kbd> <kbd>s</kbd> or <kbd>+</kbd> <kbd>-</kbd> zoom,"
 	      " <kbd>a</kbd> <kbd>d</kbd> or <kbd>&#8592;</kbd> <kbd>&#8594;</kbd> move,"
 	      " <kbd>&#8593;</kbd> <kbd>&#8595;</kbd> scroll, <kbd>0</kbd> all,"
 	      " <kbd>/</kbd> search, <kbd>n</kbd> <kbd>p</kbd> next and previous match,"
 	      " <kbd>Esc</kbd> clears.</p>\n"
-	      "<p>Bars are what has a begin and an end: slices, system calls, and in a"
-	      " CPU's row, who ran there; a thin line above a thread's says when it had a"
-	      " CPU. Dots are moments; triangles are messages, and arrows go from send to"
-	      " receive. Where an end fades, it is not in the recording. Orange is doubt:"
-	      " an event may have been anywhere between its whiskers, and the stripe at"
-	      " the pointer is as wide in each node's rows as its times are unsure."
+	      "<p>Bars have a begin and an end: slices, system calls, and in a"
+	      " CPU's row, the running thread; a thin line above a thread's row shows when"
+	      " it had a CPU. Dots are instants; triangles are messages, and arrows go from"
+	      " send to receive. An end that fades is not in the recording. Orange is the"
+	      " error bound: an event may have been anywhere between its whiskers, and the"
+	      " stripe at the pointer is as wide as the bound of each node."
 	      " Hatched: events were lost.</p>\n</details>\n", to);
 }
 
 static void put_timeline(const struct report *r, FILE *to)
 {
 	fputs("<section>\n<h2>Timeline</h2>\n<noscript><p class=\"warn\">The timeline is"
-	      " drawn by a script, which is not run here.</p></noscript>\n", to);
+	      " drawn by a script, which this browser does not run.</p></noscript>\n", to);
 	put_honest(r, to);
 	put_bar(to);
 	fputs("<div class=\"canvas\"><canvas id=\"timeline\" tabindex=\"0\""
 	      " role=\"application\" aria-label=\"Timeline of all threads, by node; the"
-	      " tables below say in words what is in it\"></canvas>"
+	      " tables below have the same in text\"></canvas>"
 	      "<div id=\"tip\" role=\"tooltip\" hidden=\"hidden\"></div></div>\n<div id=\"details\" aria-live=\"polite\" hidden=\"hidden\"></div>\n"
 	      "<div id=\"legend\" class=\"legend\"></div>\n", to);
 	put_keys(to);
@@ -152,7 +152,10 @@ static int put_page(struct job *j)
 	return !err && output_interrupted() ? -EINTR : err;
 }
 
-/* ---- the two readings -------------------------------------------------------------- */
+/*
+ * ---- the two passes
+ * ----------------------------------------------------------------
+ */
 
 static int look(struct job *j)
 {
@@ -189,7 +192,7 @@ static int finish(struct job *j, int err, bool quiet)
 		ret = EXIT_DONE;
 		if (!quiet && name && strcmp(name, "-"))
 			fprintf(stderr, "trace-ctl report: %s: %" PRIu64 " events, %"
-				PRIu64 " of them one by one\n", name,
+				PRIu64 " of them drawn individually\n", name,
 				(uint64_t)j->r.events, (uint64_t)j->r.shown);
 	}
 	free(name);
@@ -214,7 +217,10 @@ static int write_page(struct job *j, const struct report_options *o)
 		view_print_missing("report", j->r.x.trace);
 }
 
-/* ---- all ---------------------------------------------------------------------------- */
+/*
+ * ---- the verb
+ * -----------------------------------------------------------------------
+ */
 
 static void free_report(struct report *r)
 {
@@ -254,8 +260,8 @@ static int run(struct job *j, const struct report_options *o)
 		return EXIT_FAILED;
 	err = tsct_export_prepare(&j->r.x);
 	if (!err && o->fit >= 0 && !tsct_recording_has_samples(j->r.x.rec))
-		err = tsct_export_fail(&j->r.x, -ENOENT, "--fit: it has no sync samples"
-				       "; of merged recordings, merge has that option");
+		err = tsct_export_fail(&j->r.x, -ENOENT, "--fit: the recording has no sync samples"
+				       "; for merged recordings, use it with merge");
 	ret = err ? complain(j, o->recording, err) : write_page(j, o);
 	tsct_trace_close(j->r.x.trace);
 	return ret;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples of a recording in the form in which the daemon answers "exchanges", for the
- * page that draws both. Offsets are against the tangent of the fit in the middle.
+ * Samples of a recording in the form of the daemon's answer to "exchanges", for
+ * the page that draws both. Offsets are relative to the tangent of the fit in
+ * the middle.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,7 +14,7 @@
 #include "tools/common/sync_samples.h"
 
 #define CURVE_POINTS	64
-#define MARKS_MAX	4096	/* more cannot be told apart, and make a page heavy */
+#define MARKS_MAX	4096	/* more would overlap, and make a page heavy */
 
 struct window {
 	const struct sync_samples *read;
@@ -68,7 +69,7 @@ static json_t *show_point(const struct window *w, enum tsct_fit_kind kind,
 			 error * w->tangent.ns);
 }
 
-/* From the first exchange to the last: each point as well as it can be known */
+/* The fit from the first exchange to the last, made anew for each point */
 static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
 	const __u64 from = w->series->x[0].t1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages, as arrows between rows
 
-// The middle of a thread's ticks; of a closed node, its head
+// The middle of a thread's row; for a folded node, its header
 function anchor(index) {
 	const row = View.byThread.get(index);
 
@@ -35,7 +35,7 @@ function drawArrows() {
 		tellArrows(shown.length);
 }
 
-// More than can be told apart: nearer, each is an arrow.
+// Too many to distinguish; after zooming in, each is an arrow.
 function tellArrows(n) {
 	const label = `${count(n)} messages: zoom in to see arrows`;
 

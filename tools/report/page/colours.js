@@ -17,7 +17,7 @@ const Theme = {
 	},
 };
 
-// Names that occur often come first, so that they differ most.
+// Frequent names get their colours first, so that these differ most.
 function rankNames() {
 	const weight = new Map();
 	const add = (name, n) => weight.set(name, (weight.get(name) || 0) + n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the page carries: names and figures as JSON, events as bytes. Nothing of it
-// ever becomes markup: all of it goes through textContent or a canvas.
+// The data of the page: names and figures as JSON, events as bytes. None of it
+// becomes markup: all of it goes through textContent or a canvas.
 "use strict";
 
 const SPAN_SLICE = 0, SPAN_CALL = 1, SPAN_RUN = 2;
@@ -14,7 +14,7 @@ const T_U64 = 3, T_S64 = 7, T_F32 = 8, T_F64 = 9, T_STRING = 10, T_BYTES = 11;
 const SIZES = [1, 2, 4, 8, 1, 2, 4, 8, 4, 8];
 const FORMAT_HEX = 1, FORMAT_CALL = 2;
 
-// Characters that are not seen, or that turn text around, are shown by number.
+// Invisible characters, and those that change the text direction, appear as numbers.
 const UNSEEN = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f" +
 	"\\u1160\\u17b4\\u17b5\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
 	"\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff9-\\ufffb]", "g");
@@ -62,7 +62,7 @@ class Reader {
 		this.varint();
 		this.skipPayload();
 	}
-	// Not in one step: `at +=` would take what it was before the length.
+	// In two steps: `at +=` would use the value from before the length was read.
 	skipPayload() {
 		const len = this.varint();
 
@@ -105,7 +105,7 @@ function readNumber(view, at, type) {
 	}
 }
 
-// As many bytes as a text has before its NUL; with it, a string takes one more.
+// The bytes of a text before its NUL; a string takes one more.
 function textLength(view, at, limit) {
 	let n = 0;
 
@@ -141,7 +141,7 @@ function showBytes(view, at, len) {
 	return text;
 }
 
-// The size of a field at that place; what it shows is put into *out.
+// The size of a field at that offset; its text is stored in *out.
 function readField(view, at, field, out) {
 	const left = view.byteLength - at;
 	let len;
@@ -279,7 +279,7 @@ function readArrows() {
 	return a;
 }
 
-// Density of what is not there one by one: counts, and how much of a bin is covered
+// Sums of events that are not drawn individually: counts, and the covered part of a bin
 function readStrips() {
 	const r = new Reader(decodeBase64("strips")), strips = [];
 
@@ -329,7 +329,7 @@ function above(array, t, or_same = false) {
 	return low;
 }
 
-// Bound of the error of a node's times there, ns
+// The error bound of a node at that time, ns
 function errorAt(node, t) {
 	const { error } = D.nodes[node];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The timeline: what is too narrow to be seen is drawn as one with its neighbours, so
-// that a frame costs as much as there are pixels, however many events there are.
+// The timeline: items too narrow to be seen are joined with their neighbours, so that
+// the cost of a frame follows the number of pixels, not of events.
 
 const MAP = 44, RULER = 42, WHISKERS = 240, CROWD = 400;
 
@@ -28,7 +28,7 @@ function fill(colour, x, y, w, h) {
 
 const widths = new Map();
 
-// Of a text in the font that is set; measured once
+// The width of a text in the current font; measured once
 function widthOf(string) {
 	const key = ctx.font + string;
 	let width = widths.get(key);
@@ -41,7 +41,7 @@ function widthOf(string) {
 	return width;
 }
 
-// As much of a text as fits
+// The part of a text that fits
 function text(string, x, y, width, colour) {
 	if (width < 14)
 		return;
@@ -62,7 +62,7 @@ function isDim(rank) {
 
 // ---- spans -----------------------------------------------------------------
 
-// Open ends fade: it began before, or went on behind.
+// Open ends fade: the span began before, or continued after, the recording.
 function drawFade(x, y, w, h, left, right) {
 	const part = Math.min(0.4, 14 / w), shade = ctx.createLinearGradient(x, 0, x + w, 0);
 	const full = Theme.css.bg, none = Theme.css.bg + "00";
@@ -107,7 +107,7 @@ function drawSpan(i, left, right, y, h) {
 	}
 }
 
-// As dark as it covers of the time; in the colour of what took longest
+// Darkness is the share of time covered; the colour is that of the longest span
 function drawCrowd(from, to, covered, y, h, rank) {
 	const x = View.x(from), w = Math.max(View.x(to) - x, 1);
 
@@ -117,7 +117,7 @@ function drawCrowd(from, to, covered, y, h, rank) {
 	ctx.globalAlpha = 1;
 }
 
-// Narrower than a pixel or two: as one, with what touches it. Who idles is no crowd.
+// Spans narrower than a pixel or two are joined with those that touch them; idle time is not.
 function drawLane(lane, y, h) {
 	const px = 1 / View.scale, narrow = 1.6 * px;
 	const end = above(lane.from, View.to);
@@ -140,7 +140,7 @@ function drawLane(lane, y, h) {
 			if (r === View.idle)
 				continue;
 			covered += size;
-			// What is searched for is seen even so.
+			// Matches of a search stay visible.
 			const weight = size + (View.matches && !isDim(r) ? D.span : 0);
 
 			if (weight > longest) {
@@ -155,7 +155,7 @@ function drawLane(lane, y, h) {
 	return whiskers;
 }
 
-// ---- how sure it is ----------------------------------------------------------
+// ---- error bounds ------------------------------------------------------------
 
 function drawWhisker(t, error, y, h) {
 	const x = View.x(t), e = error * View.scale;

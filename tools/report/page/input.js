@@ -6,7 +6,7 @@ const canvas = document.getElementById("timeline");
 const tip = document.getElementById("tip");
 let wanted = false;
 
-// At most once for each frame that is shown
+// At most once per frame
 function redraw() {
 	if (wanted)
 		return;
@@ -32,7 +32,7 @@ function setView(from, to) {
 
 let linking = 0;
 
-// The address names what is seen, so that it can be sent to others.
+// The address holds the visible range, so that it can be shared.
 function link() {
 	clearTimeout(linking);
 	linking = setTimeout(() => history.replaceState(null, "",
@@ -217,7 +217,7 @@ function toggle(node) {
 	scrollRows(0);
 }
 
-// What was clicked at stays below the timeline.
+// The details of a clicked item stay below the timeline.
 function choose(hit) {
 	const told = tell(hit), details = document.getElementById("details");
 
@@ -229,7 +229,7 @@ function choose(hit) {
 	redraw();
 }
 
-// A double click shows what it is at, whole.
+// A double click zooms to the item.
 function twice(event) {
 	const hit = pick(...place(event));
 
@@ -286,7 +286,7 @@ function key(event) {
 			canvas.focus();
 		return;
 	}
-	// Arrows and pages move the page, unless the timeline was chosen.
+	// Arrow and page keys scroll the page, unless the timeline has the focus.
 	if (event.key.length > 1 && document.activeElement !== canvas &&
 	    event.key !== "Escape")
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Puts the page together: rates, legend, sizes, themes
+// Sets up the page: rates, legend, sizes, themes
 
 let NAMES, COLOURS, STRONG;
 
@@ -7,7 +7,7 @@ function byId(id) {
 	return document.getElementById(id);
 }
 
-// Numbers instead of names, for what is drawn again and again
+// Colours by number, for items that are drawn often
 function numberNames() {
 	RANKS = rankNames();
 	NAMES = [...RANKS.keys()];
@@ -49,7 +49,7 @@ function makeLayout() {
 function resize() {
 	const box = canvas.parentElement.getBoundingClientRect();
 	const dpr = devicePixelRatio || 1;
-	const most = matchMedia("print").matches ? 480 :	// of a sheet
+	const most = matchMedia("print").matches ? 480 :	// on paper
 		Math.max(260, Math.min(innerHeight * 0.74, 900));
 
 	View.width = Math.floor(box.width);
@@ -95,7 +95,7 @@ function paintLegend() {
 
 // ---- rates ---------------------------------------------------------------------
 
-// What is stacked: names and bins, the most frequent at the bottom
+// The stacked series: names and bins, the most frequent at the bottom
 function stacked() {
 	const by = byId("rates-by").value;
 
@@ -107,7 +107,7 @@ function stacked() {
 		[def < 0 ? "all others" : D.defs[def].name, bins, null]));
 }
 
-// A begin and its end have one name, and are one.
+// A begin and its end have one name, and count as one.
 function addUp(list) {
 	const byName = new Map();
 
@@ -194,7 +194,7 @@ function showRateLegend() {
 	byId("rates-legend").replaceChildren(...items);
 }
 
-// ---- the beginning ---------------------------------------------------------------
+// ---- start -----------------------------------------------------------------------
 
 function listen() {
 	canvas.addEventListener("pointerdown", down);
@@ -233,7 +233,7 @@ function repaint() {
 	resize();
 }
 
-// PAGE#t=FROM,TO: what the address names, in ns since the page's first moment
+// PAGE#t=FROM,TO: the range in the address, in ns since the page's beginning
 function showLinked() {
 	const match = /^#t=(-?\d+),(-?\d+)$/.exec(location.hash);
 

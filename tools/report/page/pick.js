@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What lies under the pointer, and all that is known of it
+// The item under the pointer, and its details
 
 function rowAt(y) {
 	const at = y - View.top + View.scroll;
@@ -8,7 +8,7 @@ function rowAt(y) {
 		View.rows.find(row => at >= row.y && at < row.y + row.height) || null;
 }
 
-// The tick that is nearest, if it is near
+// The nearest event, if it is close enough
 function pickTick(row, x) {
 	const { t, ids } = row.ticks, i = above(t, View.t(x));
 	let best = null, least = 5;
@@ -99,7 +99,7 @@ function pickCounter(row, x) {
 	return bin ? { counterBin: bin, counter: c } : null;
 }
 
-// Along the curve that was drawn
+// Distance to the drawn curve
 function pickArrow(x, y) {
 	for (const i of View.arrows) {
 		if (Math.max(A.to[i], A.from[i]) < View.t(x - 8) ||
@@ -149,7 +149,7 @@ function pick(x, y) {
 	return { row, ...found };
 }
 
-// ---- what is told of it: [title, [[name, value], ...]] ---------------------------
+// ---- details: [title, [[name, value], ...]] --------------------------------------
 
 function tellTime(rows, name, t, node) {
 	const error = errorAt(node, t);
@@ -184,7 +184,7 @@ function tellSpan(i) {
 	if (end)
 		tellEdge(rows, end, "Ends");
 	if (type & NO_BEGIN)
-		rows.push(["", "it was under way at the beginning"]);
+		rows.push(["", "it began before the recording"]);
 	if (type & NO_END)
 		rows.push(["", "its end is not in the recording"]);
 	return { title: spanName(i), rows, t: S.from[i], bound };
@@ -225,7 +225,7 @@ function tellGap([cpu, channel, from, to, n]) {
 
 	tellTime(rows, "After", from, D.cpus[cpu].node);
 	tellTime(rows, "Before", to, D.cpus[cpu].node);
-	rows.push(["", "the recording tells between which events, not when exactly"]);
+	rows.push(["", "lost between these events; the exact time is unknown"]);
 	return { title: "Events were lost here", rows, t: from };
 }
 
@@ -239,7 +239,7 @@ function tellStrip({ bin, parts }, node) {
 	     parts.sort((a, b) => b[1].count - a[1].count).slice(0, 12))
 		rows.push([name(part), count(n) + " events" +
 			   (busy ? `, ${Math.round(busy * 100)} % of the time` : "")]);
-	rows.push(["", "too many to be here one by one: --from and --to show them"]);
+	rows.push(["", "summarized; use --from and --to to draw them individually"]);
 	return { title: "Density", rows, t: bin * D.binWidth };
 }
 

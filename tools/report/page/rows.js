@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What is drawn in which row: nodes, and of each its CPUs, counters and threads
+// The content of each row: nodes, with their CPUs, counters and threads
 
 const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46;
 const LANES_MAX = 64;
 
-// Items by row and lane, each sorted by time as they came
+// Items by row and lane, in the order of time
 function collect(n, key) {
 	const lists = new Map();
 
@@ -29,7 +29,7 @@ function toTicks(ids) {
 	return { ids: Int32Array.from(ids), t: Float64Array.from(ids, i => M.t[i]) };
 }
 
-// Rows' strips, added up: what is not there one by one
+// The sums of a row, over its strips
 function addStrip(sums, strip) {
 	for (const { bin, count: n, busy } of strip.bins) {
 		sums.count[bin] = (sums.count[bin] || 0) + n;
@@ -54,7 +54,7 @@ function isDrawn(field) {
 	return field.type < T_STRING && field.format !== FORMAT_CALL;
 }
 
-// Counters that have a row of their own are not in that of the thread, too.
+// Counters with a row of their own are not drawn in that of the thread.
 function hasOwnRow(i) {
 	return M.kind[i] === MOMENT_COUNTER && D.defs[M.def[i]].fields.some(isDrawn);
 }
@@ -211,7 +211,7 @@ function makeRows() {
 	return nodes.filter(node => node.rows.length || D.nodes.length === 1);
 }
 
-// Where each row is now; the rows, from the top
+// The position of each row; the rows from the top
 function placeRows(nodes) {
 	const rows = [];
 	let y = 0;

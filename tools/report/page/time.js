@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Times and figures as people read them
+// Times and figures as text
 
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
@@ -29,7 +29,7 @@ function absolute(t, digits, date = true) {
 	return (date ? day + " " : "") + time + part;
 }
 
-// "12.3 µs": three digits that count
+// "12.3 µs": three significant digits
 function duration(ns) {
 	if (!isFinite(ns))
 		return "unknown";
@@ -92,7 +92,7 @@ function rate(perSecond) {
 	return Number(perSecond.toPrecision(3)) + "/s";
 }
 
-// A counter's value where there is little room
+// A counter's value in little space
 function compact(value) {
 	const size = Math.abs(value);
 
