@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A channel of a provider: make or find it, check it, map it, define events. */
+/* A channel: creating or attaching, checking, mapping, error texts, definitions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,11 +12,51 @@
 
 #include "lib/core/event_def.h"
 #include "channel.h"
-#include "lib/clock/tsc_check.h"
 #include "gettime.h"
 
-/* Somebody may delete a channel between our look and our attach */
-#define BIND_TRIES		8
+#define BIND_TRIES		8	/* a channel may be removed between two requests */
+#define NEXT_REASON		"; also tried "
+#define NO_ROOM			"no room left within the provider's limits: "
+#define MODULE_PARAMETERS	"/sys/module/tsctrace/parameters/"
+
+/* ---- the public handle ------------------------------------------------- */
+
+static const char *const provider_names[] = {
+	[TSCT_PROVIDER_NONE] = "none",
+	[TSCT_PROVIDER_MODULE] = "module",
+	[TSCT_PROVIDER_DAEMON] = "daemon",
+	[TSCT_PROVIDER_EMBEDDED] = "embedded",
+};
+
+const char *tsct_provider_name(enum tsct_provider provider)
+{
+	if ((unsigned int)provider > TSCT_PROVIDER_EMBEDDED)
+		return "?";
+	return provider_names[provider];
+}
+
+enum tsct_provider tsct_channel_provider(const struct tsct_channel *channel)
+{
+	return channel->provider;
+}
+
+const char *tsct_channel_error(const struct tsct_channel *channel)
+{
+	return channel->error;
+}
+
+const struct tsct_channel_header *
+tsct_channel_info(const struct tsct_channel *channel)
+{
+	return channel->head_map ? &channel->header : NULL;
+}
+
+uint64_t tsct_channel_dropped(const struct tsct_channel *channel)
+{
+	return __atomic_load_n(&channel->dropped, __ATOMIC_RELAXED);
+}
+
+/* ---- checking ---------------------------------------------------------- */
 
 static bool is_page_aligned(__u64 offset)
 {
@@ -39,7 +79,7 @@ static int check_values(const struct tsct_channel_header *h)
 	return h->source < TSCT_SOURCE_NR ? 0 : -EINVAL;
 }
 
-/* Each offset is bounded before it is added to, so nothing can wrap. */
+/* Each offset is bounded before it is added to, so no sum can wrap. */
 int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 {
 	const __u64 cpus = h->nr_cpus, most = 1ULL << 44;
@@ -70,44 +110,47 @@ int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 	return 0;
 }
 
-/* A memfd that can shrink could raise SIGBUS in us: we take none such. */
-static int check_memfd(const struct tsct_channel *t, __u64 *ret_size)
+/* A memfd that can shrink could raise SIGBUS in this process: only sealed ones. */
+static int check_memfd(const struct tsct_channel *channel, __u64 *ret_size)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 	struct stat st;
 
 	*ret_size = 0;
-	if (t->map_fd == t->fd)
+	if (channel->map_fd == channel->fd)
 		return 0;
-	if (t->map_fd < 0 || fstat(t->map_fd, &st) < 0 || !st.st_size ||
-	    (fcntl(t->map_fd, F_GET_SEALS) & seals) != seals)
+	if (channel->map_fd < 0 || fstat(channel->map_fd, &st) < 0 || !st.st_size ||
+	    (fcntl(channel->map_fd, F_GET_SEALS) & seals) != seals)
 		return -EPROTO;
 	*ret_size = st.st_size;
 	return 0;
 }
 
-static int read_header(struct tsct_channel *t)
+static int read_header(struct tsct_channel *channel)
 {
 	__u64 size;
 	void *page;
-	int error;
+	int err;
 
-	error = check_memfd(t, &size);
-	if (error)
-		return error;
-	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, t->map_fd, 0);
+	err = check_memfd(channel, &size);
+	if (err)
+		return err;
+	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED,
+		    channel->map_fd, 0);
 	if (page == MAP_FAILED)
 		return -errno;
-	memcpy(&t->header, page, sizeof(t->header));
+	memcpy(&channel->header, page, sizeof(channel->header));
 	munmap(page, TSCT_PAGE_SIZE);
-	return tsct_channel_check(&t->header, size) ? -EPROTO : 0;
+	return tsct_channel_check(&channel->header, size) ? -EPROTO : 0;
 }
 
-static int map_region(const struct tsct_channel *t, __u64 from, __u64 to,
+/* ---- mapping ----------------------------------------------------------- */
+
+static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 		      bool writable, char **ret_map)
 {
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-	void *map = mmap(NULL, to - from, prot, MAP_SHARED, t->map_fd, from);
+	void *map = mmap(NULL, to - from, prot, MAP_SHARED, channel->map_fd, from);
 
 	if (map == MAP_FAILED)
 		return -errno;
@@ -115,71 +158,240 @@ static int map_region(const struct tsct_channel *t, __u64 from, __u64 to,
 	return 0;
 }
 
-static int map_all(struct tsct_channel *t)
+static int map_all(struct tsct_channel *channel)
 {
-	const struct tsct_channel_header *h = &t->header;
-	int error;
+	const struct tsct_channel_header *h = &channel->header;
+	int err;
 
-	error = map_region(t, 0, h->consumer_offset, false, &t->head_map);
-	if (!error)
-		error = map_region(t, h->consumer_offset, h->ring_offset,
-				   t->roles & TSCT_ROLE_READ, &t->consumer_map);
-	if (!error)
-		error = map_region(t, h->ring_offset, h->file_size,
-				   t->roles & TSCT_ROLE_WRITE, &t->ring_map);
-	return error;
+	err = map_region(channel, 0, h->consumer_offset, false,
+			 &channel->head_map);
+	if (!err)
+		err = map_region(channel, h->consumer_offset, h->ring_offset,
+				 channel->roles & TSCT_ROLE_READ,
+				 &channel->consumer_map);
+	if (!err)
+		err = map_region(channel, h->ring_offset, h->file_size,
+				 channel->roles & TSCT_ROLE_WRITE,
+				 &channel->ring_map);
+	return err;
 }
 
-void tsct_channel_unmap(struct tsct_channel *t)
+void tsct_channel_unmap(struct tsct_channel *channel)
 {
-	const struct tsct_channel_header *h = &t->header;
+	const struct tsct_channel_header *h = &channel->header;
 
-	if (t->head_map)
-		munmap(t->head_map, h->consumer_offset);
-	if (t->consumer_map)
-		munmap(t->consumer_map, h->ring_offset - h->consumer_offset);
-	if (t->ring_map)
-		munmap(t->ring_map, h->file_size - h->ring_offset);
-	t->head_map = t->consumer_map = t->ring_map = NULL;
-	free(t->fast.refs);
-	t->fast.refs = NULL;
+	if (channel->head_map)
+		munmap(channel->head_map, h->consumer_offset);
+	if (channel->consumer_map)
+		munmap(channel->consumer_map, h->ring_offset - h->consumer_offset);
+	if (channel->ring_map)
+		munmap(channel->ring_map, h->file_size - h->ring_offset);
+	channel->head_map = channel->consumer_map = channel->ring_map = NULL;
+	free(channel->fast.refs);
+	channel->fast.refs = NULL;
 }
 
-/* What the critical section needs, from what was checked. */
-static int prepare_emit(struct tsct_channel *t)
+/* Sets up emitting from the checked header. */
+static int prepare_emit(struct tsct_channel *channel)
 {
-	const struct tsct_channel_header *h = &t->header;
+	const struct tsct_channel_header *h = &channel->header;
 
-	t->geo = (struct tsct_geometry) {
+	channel->geo = (struct tsct_geometry) {
 		.data_size = h->data_size,
 		.block_size = h->block_size,
 		.policy = h->policy,
 	};
-	t->source = h->source;
-	if (!(t->roles & TSCT_ROLE_WRITE))
+	channel->source = h->source;
+	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
-	t->fast.refs = calloc(h->nr_cpus, sizeof(*t->fast.refs));
-	if (!t->fast.refs)
+	channel->fast.refs = calloc(h->nr_cpus, sizeof(*channel->fast.refs));
+	if (!channel->fast.refs)
 		return -ENOMEM;
-	t->rseq = tsct_rseq_offset();
-	/* Asked of any source: it decides how clocks are read, too. */
-	if (tsct_tsc_forbidden() && t->source == TSCT_SOURCE_TSC)
-		t->rseq = 0;
-	tsct_emit_enable_fast(t);
+	channel->rseq = tsct_rseq_offset();
+	/* Called for any source: it also decides how the kernel's clocks are read. */
+	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
+		channel->rseq = 0;
+	tsct_emit_enable_fast(channel);
 	return 0;
 }
 
-static int attach(struct tsct_channel *t, const char *name)
+static int map_bound(struct tsct_channel *channel)
+{
+	int err = read_header(channel);
+
+	if (!err)
+		err = map_all(channel);
+	if (!err)
+		err = prepare_emit(channel);
+	if (err)
+		tsct_channel_unmap(channel);
+	return err;
+}
+
+/* ---- error texts ------------------------------------------------------- */
+
+void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
+{
+	const size_t size = sizeof(channel->error);
+	size_t used = strlen(channel->error);
+	va_list args;
+
+	if (used)
+		used += snprintf(channel->error + used, size - used, NEXT_REASON);
+	if (used >= size)
+		return;
+	va_start(args, format);
+	vsnprintf(channel->error + used, size - used, format, args);
+	va_end(args);
+}
+
+/* The option that the provider rejected with -EINVAL */
+static const char *explain_options(const struct tsct_channel_options *options)
+{
+	const __u32 size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
+
+	if (options->policy > TSCT_POLICY_OVERWRITE)
+		return "invalid policy; use TSCT_POLICY_DISCARD or "
+			"TSCT_POLICY_OVERWRITE";
+	if (options->channel_flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP))
+		return "invalid channel_flags; use TSCT_CHANNEL_KERNEL and "
+			"TSCT_CHANNEL_KEEP only";
+	if (tsct_geometry_check(options->policy, size, TSCT_BLOCKS_DEFAULT))
+		return "invalid block_size; use a power of two of 4096 to 65536";
+	if (tsct_geometry_check(options->policy, size,
+				options->blocks ?: TSCT_BLOCKS_DEFAULT))
+		return "invalid blocks; use a power of two, 2 (overwrite: 4) to "
+			"65536, up to 256 MiB together";
+	return "rejected by the provider; use library and provider of one "
+		"release";
+}
+
+static unsigned long long mib(__u64 bytes)
+{
+	return (bytes + (1 << 20) - 1) >> 20;
+}
+
+/* The advice to raise a limit, where a module parameter does that. */
+static const char *advise_raise(const struct tsct_channel *channel,
+				const char *parameter, char *text, size_t size)
+{
+	if (channel->provider != TSCT_PROVIDER_MODULE)
+		return "";
+	snprintf(text, size, ", or raise " MODULE_PARAMETERS "%s", parameter);
+	return text;
+}
+
+/* Approximate size of the file that the channel would have had, bytes */
+static __u64 bytes_needed(const struct tsct_info *info,
+			  const struct tsct_channel_options *options)
+{
+	const __u64 block = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
+	const __u64 data = block * (options->blocks ?: TSCT_BLOCKS_DEFAULT);
+
+	return info->nr_cpus * (data + 2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
+		2 * TSCT_PAGE_SIZE;
+}
+
+static void explain_bytes(char *text, __u64 need, const char *owner, __u64 used,
+			  __u64 most, const char *advice)
+{
+	snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "the channel needs %llu MiB, "
+		 "and %s use %llu of the %llu MiB allowed; use fewer blocks, "
+		 "close or remove channels%s", mib(need), owner, mib(used),
+		 mib(most), advice);
+}
+
+/* Names the limit that was exceeded. The figures are those of now, not of then. */
+static void explain_quota(struct tsct_channel *channel,
+			  const struct tsct_channel_options *options, char *text)
+{
+	struct tsct_channel_info other = { 0 };
+	struct tsct_info info = { 0 };
+	__u64 need, mine = 0;
+	__u32 my_channels = 0;
+	char advice[96];
+
+	while (!tsct_channels_next(channel, &other)) {
+		if (other.uid != geteuid())
+			continue;
+		mine += other.bytes;
+		my_channels++;
+	}
+	if (tsct_channel_request(channel, TSCT_IOC_INFO, &info))
+		info.bytes_max = info.bytes_user_max = ~0ULL;
+	need = bytes_needed(&info, options);
+	if (need > info.bytes_user_max || mine > info.bytes_user_max - need)
+		explain_bytes(text, need, "this user's channels", mine,
+			      info.bytes_user_max,
+			      advise_raise(channel, "bytes_user_max", advice,
+					   sizeof(advice)));
+	else if (need > info.bytes_max || info.bytes > info.bytes_max - need)
+		explain_bytes(text, need, "all channels together", info.bytes,
+			      info.bytes_max,
+			      advise_raise(channel, "bytes_max", advice,
+					   sizeof(advice)));
+	else
+		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of "
+			 "%llu channels, the most allowed; close or remove some%s",
+			 my_channels, (unsigned long long)info.channels,
+			 channel->provider == TSCT_PROVIDER_MODULE ?
+			 advise_raise(channel, "channels_user_max", advice,
+				      sizeof(advice)) :
+			 ", or raise the server's descriptor limit "
+			 "(LimitNOFILE=, ulimit -n)");
+}
+
+/*
+ * The reason why the provider returned @err, and what to do.
+ * @text: TSCT_ERROR_TEXT_SIZE bytes, which the result may be in
+ */
+static const char *explain(struct tsct_channel *channel, int err,
+			   const struct tsct_channel_options *options, char *text)
+{
+	switch (err) {
+	case -ENOENT:
+		return "no such channel; start its writer or trace-ctl record "
+			"first";
+	case -EEXIST:
+		return "exists already; close it or take another name";
+	case -EACCES:
+		return "belongs to another user; run as that user or as root";
+	case -EPERM:
+		return "only root may create a channel that the kernel writes; "
+			"run as root (or with CAP_PERFMON)";
+	case -EBUSY:
+		return "has a reader already; stop that reader first";
+	case -EINVAL:
+		return explain_options(options);
+	case -EOPNOTSUPP:
+		return "not supported by this provider; kernel channels need "
+			"the module";
+	case -EFBIG:
+		return "larger than the provider's file size limit; raise its "
+			"'ulimit -f'";
+	case -EPROTO:
+		return "invalid answer from the provider; use library and "
+			"provider of one release";
+	case -EDQUOT:
+		explain_quota(channel, options, text);
+		return text;
+	}
+	return strerror(-err);
+}
+
+/* ---- binding ----------------------------------------------------------- */
+
+static int attach(struct tsct_channel *channel, const char *name)
 {
 	struct tsct_channel_attach arg = {
-		.uid = TSCT_UID_SELF, .roles = t->roles,
+		.uid = TSCT_UID_SELF, .roles = channel->roles,
 	};
 
 	memcpy(arg.name, name, strlen(name));
-	return t->ops->ctl(t, TSCT_IOC_CHANNEL_ATTACH, &arg);
+	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
-static int create(struct tsct_channel *t, const char *name,
+static int create(struct tsct_channel *channel, const char *name,
 		  const struct tsct_channel_options *options)
 {
 	struct tsct_channel_create arg = {
@@ -187,138 +399,147 @@ static int create(struct tsct_channel *t, const char *name,
 		.flags = options->channel_flags,
 		.block_size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT,
 		.blocks = options->blocks ?: TSCT_BLOCKS_DEFAULT,
-		.roles = t->roles,
+		.roles = channel->roles,
 	};
 
 	memcpy(arg.name, name, strlen(name));
-	return t->ops->ctl(t, TSCT_IOC_CHANNEL_CREATE, &arg);
+	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &arg);
 }
 
-/* Attach or create; the other side may do the same at the same time. */
-static int attach_or_create(struct tsct_channel *t, const char *name,
+/* Other processes may create and remove the same channel at the same time. */
+static int attach_or_create(struct tsct_channel *channel, const char *name,
 			    const struct tsct_channel_options *options)
 {
-	int tries, error = -EAGAIN;
+	int tries, err = -EAGAIN;
 
 	if (options->flags & TSCT_OPEN_CREATE)
-		return create(t, name, options);
+		return create(channel, name, options);
 	if (options->flags & TSCT_OPEN_ATTACH)
-		return attach(t, name);
+		return attach(channel, name);
 	for (tries = 0; tries < BIND_TRIES; tries++) {
-		error = attach(t, name);
-		if (error != -ENOENT)
+		err = attach(channel, name);
+		if (err != -ENOENT)
 			break;
-		error = create(t, name, options);
-		if (error != -EEXIST)
+		err = create(channel, name, options);
+		if (err != -EEXIST)
 			break;
 	}
-	return error;
+	return err;
 }
 
-/* Emitting needs rseq, or a kernel that writes for us. */
-static const char *caveat(const struct tsct_channel *t)
-{
-	if (!(t->roles & TSCT_ROLE_WRITE) || t->rseq ||
-	    t->provider == TSCT_PROVIDER_MODULE)
-		return "";
-	if (tsct_rseq_offset())
-		return ", but its events will be lost, as this process may "
-			"not read the TSC: see PR_SET_TSC in prctl(2)";
-	return ", but its events will be lost, as this process has no rseq: "
-		"needs glibc 2.35 and glibc.pthread.rseq=1";
-}
-
-static const char *channel_name(const struct tsct_channel_options *options)
-{
-	const char *name = options->name;
-
-	if (!name)
-		name = secure_getenv("TSCTRACE_CHANNEL");
-	return name && *name ? name : "default";
-}
-
-static int map_bound(struct tsct_channel *t)
-{
-	int error = read_header(t);
-
-	if (!error)
-		error = map_all(t);
-	if (!error)
-		error = prepare_emit(t);
-	if (error)
-		tsct_channel_unmap(t);
-	return error;
-}
-
-int tsct_channel_bind_id(struct tsct_channel *t, __u32 id, __u32 roles)
+int tsct_channel_bind_id(struct tsct_channel *channel, __u32 id, __u32 roles)
 {
 	const struct tsct_channel_options options = { .roles = roles };
 	struct tsct_channel_attach arg = {
 		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
 	};
-	char why[TSCT_ERROR_TEXT_SIZE];
-	int error;
+	char text[TSCT_ERROR_TEXT_SIZE];
+	int err;
 
-	t->roles = roles;
-	error = t->ops->ctl(t, TSCT_IOC_CHANNEL_ATTACH, &arg);
-	if (!error)
-		error = map_bound(t);
-	if (error)
-		tsct_channel_add_error(t, "%s: channel %u: %s",
-			     tsct_provider_name(t->provider), id,
-			     tsct_channel_explain(t, error, &options, why));
-	return error;
+	channel->roles = roles;
+	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg);
+	if (!err)
+		err = map_bound(channel);
+	if (err)
+		tsct_channel_add_error(channel, "%s: channel %u: %s",
+				       tsct_provider_name(channel->provider), id,
+				       explain(channel, err, &options, text));
+	return err;
 }
 
-int tsct_channel_bind(struct tsct_channel *t, const struct tsct_channel_options *options)
+/* Emitting needs rseq, or the module, which can write events itself. */
+static const char *emit_warning(const struct tsct_channel *channel)
 {
-	const char *name = channel_name(options);
-	char why[TSCT_ERROR_TEXT_SIZE];
-	int error;
+	if (!(channel->roles & TSCT_ROLE_WRITE) || channel->rseq ||
+	    channel->provider == TSCT_PROVIDER_MODULE)
+		return "";
+	if (tsct_rseq_offset())
+		return ", but events of this process are lost: it may not read "
+			"the TSC; see PR_SET_TSC in prctl(2)";
+	return ", but events of this process are lost: it has no rseq; use "
+		"glibc 2.35 or later with glibc.pthread.rseq=1";
+}
 
-	/* Every provider sees it so; only we can say it in words. */
+/*
+ * Replaces the reasons of the providers that were skipped by "using PROVIDER
+ * (reasons)". Each reason is cut at its `;`: the advice behind it is not needed.
+ */
+static void set_success_text(struct tsct_channel *channel, const char *name)
+{
+	static const char *const servers[] = {
+		[TSCT_PROVIDER_MODULE] = "the module tsctrace",
+		[TSCT_PROVIDER_DAEMON] = "tsctraced",
+		[TSCT_PROVIDER_EMBEDDED] = "trace-ctl record",
+	};
+	char skipped[sizeof(channel->error) + 8], *to = skipped;
+	const char *at = channel->error, *next;
+
+	while (*at) {
+		to += sprintf(to, "%s%.*s", to == skipped ? " (" : "; ",
+			      (int)strcspn(at, ";"), at);
+		next = strstr(at, NEXT_REASON);
+		at = next ? next + strlen(NEXT_REASON) : "";
+	}
+	strcpy(to, to == skipped ? "" : ")");
+	snprintf(channel->error, sizeof(channel->error),
+		 "channel %s: using %s%s%s%.640s%s", name, servers[channel->provider],
+		 channel->socket_path ? " at " : "", channel->socket_path ?: "",
+		 skipped, emit_warning(channel));
+}
+
+int tsct_channel_bind(struct tsct_channel *channel,
+		      const struct tsct_channel_options *options)
+{
+	const char *name = options->name;
+	char text[TSCT_ERROR_TEXT_SIZE];
+	int err;
+
+	if (!name)
+		name = secure_getenv("TSCTRACE_CHANNEL");
+	if (!name || !*name)
+		name = "default";
+	/* The provider would return only -EINVAL. */
 	if (!tsct_channel_name_valid(name)) {
-		tsct_channel_add_error(t, "'%.64s' cannot be a channel's name; use 1 to %d "
-			     "of A-Z a-z 0-9 _ . -", name, TSCT_NAME_MAX - 1);
+		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
+				       "name; use 1 to %d of A-Z a-z 0-9 _ . -",
+				       name, TSCT_NAME_MAX - 1);
 		return -EINVAL;
 	}
-	t->roles = options->roles ?: TSCT_ROLE_WRITE;
-	error = attach_or_create(t, name, options);
-	if (!error)
-		error = map_bound(t);
-	if (error) {
-		tsct_channel_add_error(t, "%s: channel %s: %s",
-			     tsct_provider_name(t->provider), name,
-			     tsct_channel_explain(t, error, options, why));
-		return error;
-	}
-	tsct_channel_add_error(t, "channel %s of provider %s%s%s%s", name,
-		     tsct_provider_name(t->provider),
-		     t->socket_path ? " at " : "", t->socket_path ?: "",
-		     caveat(t));
-	return 0;
+	channel->roles = options->roles ?: TSCT_ROLE_WRITE;
+	err = attach_or_create(channel, name, options);
+	if (!err)
+		err = map_bound(channel);
+	if (err)
+		tsct_channel_add_error(channel, "%s: channel %s: %s",
+				       tsct_provider_name(channel->provider), name,
+				       explain(channel, err, options, text));
+	else
+		set_success_text(channel, name);
+	return err;
 }
 
-int tsct_event_define_def(struct tsct_channel *t, struct tsct_event_def *def)
-{
-	int error;
+/* ---- definitions ------------------------------------------------------- */
 
-	if (t->provider == TSCT_PROVIDER_NONE)
+int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def)
+{
+	int err;
+
+	if (channel->provider == TSCT_PROVIDER_NONE)
 		return TSCT_ID_FIRST;
-	error = t->ops->ctl(t, TSCT_IOC_DEFINE, def);
-	if (error)
-		return error;
+	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
+	if (err)
+		return err;
 	return def->id < TSCT_ID_FIRST ? -EPROTO : def->id;
 }
 
-int tsct_event_define(struct tsct_channel *t, const char *name, unsigned int kind,
-		const char *fields)
+int tsct_event_define(struct tsct_channel *channel, const char *name,
+		      unsigned int kind, const char *fields)
 {
 	struct tsct_event_def def;
-	int error;
+	int err;
 
 	if (!name)
 		return -EINVAL;
-	error = tsct_event_def_parse(name, kind, fields ? fields : "", &def, NULL);
-	return error ? error : tsct_event_define_def(t, &def);
+	err = tsct_event_def_parse(name, kind, fields ? fields : "", &def, NULL);
+	return err ? err : tsct_event_define_def(channel, &def);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which provider? The first that works, and a sentence about the others. */
+/* Opening and closing channels: the first provider that works is used. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,59 +8,61 @@
 
 #include <tsctrace/event.h>
 
-#include "lib/clock/clock_page.h"
 #include "channel.h"
+#include "runtime_paths.h"
 
-/* What tsct_channel_open() hands out when there is no memory even for a handle. */
+/* The handle that is returned when there is no memory even for a handle. */
 static struct tsct_channel no_memory = {
 	.fast.fork_mark = &tsct_no_mark,
 	.fd = -1,
 	.map_fd = -1,
-	.why = "out of memory; events are dropped",
+	.error = "out of memory; events are dropped",
 };
 
 static struct tsct_channel *new_handle(void)
 {
-	struct tsct_channel *t = aligned_alloc(64, (sizeof(*t) + 63) & ~63UL);
+	struct tsct_channel *channel =
+		aligned_alloc(64, (sizeof(*channel) + 63) & ~63UL);
 
-	if (!t)
+	if (!channel)
 		return NULL;
-	memset(t, 0, sizeof(*t));
-	t->fd = t->map_fd = -1;
-	tsct_emit_disable_fast(t);
-	pthread_mutex_init(&t->lock, NULL);
-	return t;
+	memset(channel, 0, sizeof(*channel));
+	channel->fd = channel->map_fd = -1;
+	tsct_emit_disable_fast(channel);
+	pthread_mutex_init(&channel->lock, NULL);
+	return channel;
 }
 
-/* Back to a handle of no provider; the sentence and the count stay. */
-static void release(struct tsct_channel *t)
+/* Disconnects from the provider. The error text and the count of drops remain. */
+static void release(struct tsct_channel *channel)
 {
-	tsct_channel_unmap(t);
-	if (t->map_fd >= 0 && t->map_fd != t->fd)
-		close(t->map_fd);
-	if (t->fd >= 0)
-		close(t->fd);
-	free(t->socket_path);
-	t->fd = t->map_fd = -1;
-	t->socket_path = NULL;
-	t->ops = NULL;
-	t->provider = TSCT_PROVIDER_NONE;
-	t->roles = 0;
-	t->rseq = 0;
-	tsct_emit_disable_fast(t);
+	tsct_channel_unmap(channel);
+	if (channel->map_fd >= 0 && channel->map_fd != channel->fd)
+		close(channel->map_fd);
+	if (channel->fd >= 0)
+		close(channel->fd);
+	free(channel->socket_path);
+	channel->fd = channel->map_fd = -1;
+	channel->socket_path = NULL;
+	channel->ops = NULL;
+	channel->provider = TSCT_PROVIDER_NONE;
+	channel->roles = 0;
+	channel->rseq = 0;
+	tsct_emit_disable_fast(channel);
 }
 
-void tsct_channel_close(struct tsct_channel *t)
+void tsct_channel_close(struct tsct_channel *channel)
 {
-	if (!t || t == &no_memory)
+	if (!channel || channel == &no_memory)
 		return;
-	tsct_events_disable(t);
-	release(t);
-	pthread_mutex_destroy(&t->lock);
-	free(t);
+	tsct_events_disable(channel);
+	release(channel);
+	pthread_mutex_destroy(&channel->lock);
+	free(channel);
 }
 
-static int check_options(struct tsct_channel *t, const struct tsct_channel_options *options)
+static int check_options(struct tsct_channel *channel,
+			 const struct tsct_channel_options *options)
 {
 	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
 	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
@@ -72,40 +74,36 @@ static int check_options(struct tsct_channel *t, const struct tsct_channel_optio
 	if (i == 4 && !(options->flags & ~flags) && options->flags != flags &&
 	    !(options->roles & ~roles))
 		return 0;
-	tsct_channel_add_error(t, "unknown or contradicting options; the program's "
-		     "header and library differ, or it has a bug");
+	tsct_channel_add_error(channel, "unknown or contradicting options; use "
+			       "header and library of one release");
 	return -EINVAL;
 }
 
-/* Remember the error that says most: an absent provider says least. */
-static void note(int *worst, int error)
-{
-	if (*worst == 0 || *worst == -ENODEV)
-		*worst = error;
-}
-
 /*
- * Try one provider. Its word about the channel is final (`false`: look no
- * further), save that a channel it does not have may be with the next one.
+ * Tries one connected provider. Returns true if the next one is to be tried: this
+ * one is not running, or has no such channel. *ret_error keeps the first error
+ * other than -ENODEV.
  */
-static bool go_on(struct tsct_channel *t, const struct tsct_channel_options *options,
-		  int opened, int *ret_error)
+static bool try_provider(struct tsct_channel *channel,
+			 const struct tsct_channel_options *options,
+			 int connected, int *ret_error)
 {
-	int error = opened;
+	int err = connected;
 
-	if (!opened)
-		error = tsct_channel_bind(t, options);
-	if (!error) {
+	if (!connected)
+		err = tsct_channel_bind(channel, options);
+	if (!err) {
 		*ret_error = 0;
 		return false;
 	}
-	release(t);
-	note(ret_error, error);
-	return opened || error == -ENOENT;
+	release(channel);
+	if (*ret_error == 0 || *ret_error == -ENODEV)
+		*ret_error = err;
+	return connected || err == -ENOENT;
 }
 
-/* Which providers may be tried: a mask of 1 << TSCT_PROVIDER_*. */
-static int allowed(struct tsct_channel *t, unsigned int *ret_mask)
+/* The providers that may be tried: a mask of 1 << TSCT_PROVIDER_*. */
+static int allowed_providers(struct tsct_channel *channel, unsigned int *ret_mask)
 {
 	const char *only = secure_getenv("TSCTRACE_PROVIDER");
 	unsigned int i;
@@ -119,92 +117,94 @@ static int allowed(struct tsct_channel *t, unsigned int *ret_mask)
 			return 0;
 		}
 	}
-	tsct_channel_add_error(t, "TSCTRACE_PROVIDER=%.64s: unknown; unset it, or set it to "
-		     "module, daemon, embedded or none", only);
+	tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=%.64s: unknown; unset it, "
+			       "or set it to module, daemon, embedded or none",
+			       only);
 	return -EINVAL;
 }
 
 /*
- * Nobody was there: the module and the daemon have each said how to change
- * that, and a program that writes need not wait for either.
+ * Tries all allowed providers. $TSCTRACE_SOCKET comes first: the program that set
+ * it reads from its own rings only.
  */
-static void add_way_out(struct tsct_channel *t, const struct tsct_channel_options *options)
-{
-	size_t used = strlen(t->why);
-
-	if (options->roles && !(options->roles & TSCT_ROLE_WRITE))
-		return;
-	snprintf(t->why + used, sizeof(t->why) - used,
-		 ", or run the program under trace-ctl record");
-}
-
-/*
- * $TSCTRACE_SOCKET comes first: who set it will read there and nowhere else.
- */
-static int search(struct tsct_channel *t, const struct tsct_channel_options *options,
-		  unsigned int mask)
+static int try_providers(struct tsct_channel *channel,
+			 const struct tsct_channel_options *options,
+			 unsigned int mask)
 {
 	const char *embedded = secure_getenv("TSCTRACE_SOCKET");
+	const bool has_embedded = embedded && *embedded;
 	char path[256];
-	int error = 0;
+	size_t used;
+	int err = 0;
 
 	if (mask == 1U << TSCT_PROVIDER_NONE) {
-		tsct_channel_add_error(t, "TSCTRACE_PROVIDER=none; unset it to be traced");
+		tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=none: tracing is "
+				       "off; unset it");
 		return -ENODEV;
 	}
-	if (mask == 1U << TSCT_PROVIDER_EMBEDDED && !(embedded && *embedded))
-		tsct_channel_add_error(t, "TSCTRACE_SOCKET is not set; run the program "
-			     "under trace-ctl record");
-	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && embedded && *embedded &&
-	    !go_on(t, options, tsct_socket_open(t, embedded, "trace-ctl record"),
-		   &error))
-		return error;
+	if (mask == 1U << TSCT_PROVIDER_EMBEDDED && !has_embedded)
+		tsct_channel_add_error(channel, "TSCTRACE_SOCKET: not set; run the "
+				       "program under trace-ctl record");
+	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && has_embedded &&
+	    !try_provider(channel, options, tsct_socket_open(channel, embedded,
+			  "trace-ctl record"), &err))
+		return err;
 	if (mask & 1U << TSCT_PROVIDER_MODULE &&
-	    !go_on(t, options, tsct_module_open(t), &error))
-		return error;
+	    !try_provider(channel, options, tsct_module_open(channel), &err))
+		return err;
 	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, tsct_run_dir());
 	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
-	    !go_on(t, options, tsct_socket_open(t, path, "tsctraced"), &error))
-		return error;
-	if (error == -ENODEV && mask == ~0U && !(embedded && *embedded))
-		add_way_out(t, options);
-	return error ? error : -ENODEV;
+	    !try_provider(channel, options, tsct_socket_open(channel, path,
+			  "tsctraced"), &err))
+		return err;
+	/* A program that writes need not wait for the module or the daemon. */
+	if (err == -ENODEV && mask == ~0U && !has_embedded &&
+	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
+		used = strlen(channel->error);
+		snprintf(channel->error + used, sizeof(channel->error) - used,
+			 ", or run the program under trace-ctl record");
+	}
+	return err ? err : -ENODEV;
 }
 
 static int open_handle(const char *only_socket,
-		       const struct tsct_channel_options *options, struct tsct_channel **ret_t)
+		       const struct tsct_channel_options *options,
+		       struct tsct_channel **ret_channel)
 {
 	static const struct tsct_channel_options defaults;
-	struct tsct_channel *t = new_handle();
+	struct tsct_channel *channel = new_handle();
 	unsigned int mask;
-	int error;
+	int err;
 
-	*ret_t = t ? t : &no_memory;
-	if (!t)
+	*ret_channel = channel ? channel : &no_memory;
+	if (!channel)
 		return -ENOMEM;
 	if (!options)
 		options = &defaults;
-	error = check_options(t, options);
-	if (error)
-		return error;
+	err = check_options(channel, options);
+	if (err)
+		return err;
 	if (only_socket) {
-		go_on(t, options, tsct_socket_open(t, only_socket, "its server"),
-		      &error);
-		return error;
+		try_provider(channel, options,
+			     tsct_socket_open(channel, only_socket, "its server"),
+			     &err);
+		return err;
 	}
-	error = allowed(t, &mask);
-	return error ? error : search(t, options, mask);
+	err = allowed_providers(channel, &mask);
+	return err ? err : try_providers(channel, options, mask);
 }
 
-int tsct_channel_open(const struct tsct_channel_options *options, struct tsct_channel **ret_t)
+int tsct_channel_open(const struct tsct_channel_options *options,
+		      struct tsct_channel **ret_channel)
 {
-	return open_handle(NULL, options, ret_t);
+	return open_handle(NULL, options, ret_channel);
 }
 
-int tsct_channel_open_at(const char *path, const struct tsct_channel_options *options,
-		 struct tsct_channel **ret_t)
+int tsct_channel_open_at(const char *socket_path,
+			 const struct tsct_channel_options *options,
+			 struct tsct_channel **ret_channel)
 {
-	return open_handle(path, options, ret_t);
+	return open_handle(socket_path, options, ret_channel);
 }
 
 int tsct_channel_connect(const char *socket_path, const char *server,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Asking the daemon for something: one line there, everything back. */
+/* The control socket's client: sends one line, reads until the daemon closes. */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -13,13 +13,13 @@
 #include "control_client.h"
 #include "gettime.h"
 
-#define ANSWER_NS	5000000000LL	/* from the first try to the last byte */
+#define ANSWER_NS	5000000000LL	/* from connect() to the last byte */
 #define RETRY_MS	5
-#define ANSWER_MAX	(8 << 20)
+#define ANSWER_MAX	(8 << 20)	/* bytes */
 
 /*
- * The queue of a daemon that is busy is full for a moment, that of one that is
- * stopped for good; nothing tells when there is room.
+ * A busy daemon's queue of connections is full for a moment, a stopped one's for
+ * good. No event reports room in it, so connect() is repeated.
  */
 static int connect_until(int fd, const struct sockaddr_un *addr, __s64 until)
 {
@@ -50,19 +50,19 @@ static int open_socket(const char *path, __s64 until)
 	return err ? err : fd;
 }
 
-static int wait_for(int fd, __s64 until)
+static int wait_readable(int fd, __s64 until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	__s64 left = until - tsct_monotonic_ns();
 
 	if (left <= 0)
-		return -ETIMEDOUT;	/* even if it goes on, byte by byte */
+		return -ETIMEDOUT;	/* also while bytes still arrive */
 	if (poll(&poll_fd, 1, (int)(left / 1000000) + 1) < 0 && errno != EINTR)
 		return -errno;
 	return 0;
 }
 
-/* Until the daemon hangs up. */
+/* Reads until the daemon closes the connection. */
 static int read_all(int fd, __s64 until, char **ret_text, size_t *ret_len)
 {
 	size_t size = 0, used = 0;
@@ -86,7 +86,7 @@ static int read_all(int fd, __s64 until, char **ret_text, size_t *ret_len)
 			used += (size_t)len;
 			continue;
 		}
-		err = errno == EAGAIN || errno == EINTR ? wait_for(fd, until) :
+		err = errno == EAGAIN || errno == EINTR ? wait_readable(fd, until) :
 			-errno;
 		if (err)
 			goto free_text;
@@ -101,14 +101,14 @@ free_text:
 }
 
 int tsct_control_request(const char *path, const char *request, char **ret_answer,
-		     size_t *ret_len)
+			 size_t *ret_len)
 {
 	return tsct_control_request_until(path, request, INT64_MAX, ret_answer,
-				      ret_len);
+					  ret_len);
 }
 
 int tsct_control_request_until(const char *path, const char *request,
-			   __s64 until_ns, char **ret_answer, size_t *ret_len)
+			       __s64 until_ns, char **ret_answer, size_t *ret_len)
 {
 	__s64 until = tsct_monotonic_ns() + ANSWER_NS;
 	char line[64];

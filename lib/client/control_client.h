@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking the daemon, over the control socket of its run-time directory. */
-#ifndef TSCT_ASK_H
-#define TSCT_ASK_H
+/* Requests to the daemon over the control socket of its run-time directory. */
+#ifndef TSCT_CONTROL_CLIENT_H
+#define TSCT_CONTROL_CLIENT_H
 
 #include <linux/types.h>
 #include <stddef.h>
 
-#define TSCT_CONTROL_SOCKET	"control.sock"
+#include "runtime_paths.h"
 
-/* What a daemon's answer begins with that refuses */
+/* Prefix of an answer that refuses the request */
 #define TSCT_CONTROL_ERROR	"error: "
 
 /*
- * tsct_control_request - send one request, get the whole answer
+ * tsct_control_request - send one request and receive the whole answer
  * @path: of the socket
- * @ret_answer: malloc'ed, with a NUL behind it
+ * @request: one line without a newline, at most 62 bytes
+ * @ret_answer: allocated by malloc(), with a NUL behind it
+ * @ret_len: bytes before that NUL
  *
- * Returns 0 or -errno; -ECONNRESET: it hung up without a word. Takes 5 s at most.
+ * Takes 5 s at most. Returns 0; -ETIMEDOUT; -ECONNRESET: closed without an answer;
+ * -EMSGSIZE: more than 8 MiB; or another -errno of the connection. Thread safe, not
+ * signal safe.
  *
- * tsct_control_request_until - and no longer than that, of tsct_monotonic_ns()
+ * tsct_control_request_until - the same, also limited to @until_ns, a time of
+ * tsct_monotonic_ns()
  */
 int tsct_control_request(const char *path, const char *request, char **ret_answer,
-		     size_t *ret_len);
+			 size_t *ret_len);
 int tsct_control_request_until(const char *path, const char *request,
-			   __s64 until_ns, char **ret_answer, size_t *ret_len);
+			       __s64 until_ns, char **ret_answer, size_t *ret_len);
 
-#endif /* TSCT_ASK_H */
+#endif /* TSCT_CONTROL_CLIENT_H */

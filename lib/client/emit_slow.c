@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An event that did not come through the section at once: blocks are begun,
- * rings learned, other clocks read; the kernel is asked for help; and what is
- * lost is counted. All of it is signal safe.
+ * Events that the critical section did not record at its first try: beginning
+ * blocks, finding rings, reading other clocks, asking the kernel for help, counting
+ * losses. All of it is async-signal-safe.
  */
 #include <errno.h>
 #include <sched.h>
@@ -15,35 +15,33 @@
 #include "rseq_section.h"
 
 /*
- * Restarts before we ask the kernel. A thread is preempted every few
- * milliseconds, so dozens in a row mean that somebody single-steps us.
+ * Restarts before the kernel writes the event. A thread is preempted every few
+ * milliseconds, so dozens of restarts in a row mean that it is single-stepped.
  */
 #define TRIES		64
 /*
- * A payload in pieces that the kernel shall write is put together on the
- * stack; a larger one in memory of its own.
+ * The kernel takes a payload in one piece: several buffers are joined on the stack
+ * up to this size, else in memory of their own.
  */
 #define STACK_MAX	2048
 
 /* ---- losses, and the kernel's help --------------------------------------- */
 
-int tsct_emit_drop(struct tsct_channel *t, int error)
+int tsct_emit_drop(struct tsct_channel *channel, int err)
 {
-	__atomic_fetch_add(&t->dropped, 1, __ATOMIC_RELAXED);
-	return error;
+	__atomic_fetch_add(&channel->dropped, 1, __ATOMIC_RELAXED);
+	return err;
 }
 
-/*
- * Lost, and the ring says so: an atomic addition, as we may be preempted, or
- * not even be on that CPU any more.
- */
-int tsct_emit_count_lost(struct tsct_channel *t, __u32 cpu, unsigned int cause, int error)
+/* An atomic addition, as the thread may be preempted or have left that CPU. */
+int tsct_emit_count_lost(struct tsct_channel *channel, __u32 cpu,
+			 unsigned int cause, int err)
 {
-	if (!tsct_ring_ready(t, cpu))
-		return tsct_emit_drop(t, error);
-	__atomic_fetch_add(&tsct_ring_producer(t, cpu)->lost[cause], 1,
+	if (!tsct_ring_ready(channel, cpu))
+		return tsct_emit_drop(channel, err);
+	__atomic_fetch_add(&tsct_ring_producer(channel, cpu)->lost[cause], 1,
 			   __ATOMIC_RELAXED);
-	return error;
+	return err;
 }
 
 static __u32 payload_len(const struct tsct_emit_request *event)
@@ -51,8 +49,9 @@ static __u32 payload_len(const struct tsct_emit_request *event)
 	return (__u16)event->header - sizeof(struct tsct_record);
 }
 
-/* The kernel writes it, and counts it where it is lost. */
-static int write_by_kernel(struct tsct_channel *t, const struct tsct_emit_request *event,
+/* The kernel writes the event, or counts it as lost in the ring. */
+static int write_by_kernel(struct tsct_channel *channel,
+			   const struct tsct_emit_request *event,
 			   const void *payload)
 {
 	struct tsct_write write = {
@@ -60,17 +59,18 @@ static int write_by_kernel(struct tsct_channel *t, const struct tsct_emit_reques
 		.len = payload_len(event),
 		.id = (__u16)(event->header >> 16),
 	};
-	int error = t->ops->ctl(t, TSCT_IOC_WRITE, &write);
+	int err = tsct_channel_request(channel, TSCT_IOC_WRITE, &write);
 
-	if (error && error != -ENOSPC && error != -EMSGSIZE)
-		return tsct_emit_drop(t, error);
-	return error;
+	if (err && err != -ENOSPC && err != -EMSGSIZE)
+		return tsct_emit_drop(channel, err);
+	return err;
 }
 
-static int write_copy(struct tsct_channel *t, const struct tsct_emit_request *event,
-		      char *room)
+/* @joined: room for the whole payload */
+static int write_joined(struct tsct_channel *channel,
+			const struct tsct_emit_request *event, char *joined)
 {
-	char *at = room;
+	char *at = joined;
 	unsigned int i;
 
 	for (i = 0; i < event->nr; i++) {
@@ -78,187 +78,188 @@ static int write_copy(struct tsct_channel *t, const struct tsct_emit_request *ev
 			memcpy(at, event->iov[i].iov_base, event->iov[i].iov_len);
 		at += event->iov[i].iov_len;
 	}
-	return write_by_kernel(t, event, room);
+	return write_by_kernel(channel, event, joined);
 }
 
-/* malloc() must not be called in a signal handler; mmap() can. */
-static int write_large(struct tsct_channel *t, const struct tsct_emit_request *event)
+/* By mmap(): malloc() must not be called in a signal handler. */
+static int write_large(struct tsct_channel *channel,
+		       const struct tsct_emit_request *event)
 {
 	const size_t len = payload_len(event);
-	void *room = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int error;
+	void *joined = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
 
-	if (room == MAP_FAILED)
-		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_ABORTED, -EAGAIN);
-	error = write_copy(t, event, room);
-	munmap(room, len);
-	return error;
+	if (joined == MAP_FAILED)
+		return tsct_emit_count_lost(channel, sched_getcpu(),
+					    TSCT_LOST_ABORTED, -EAGAIN);
+	err = write_joined(channel, event, joined);
+	munmap(joined, len);
+	return err;
 }
 
-int tsct_emit_fallback(struct tsct_channel *t, const struct tsct_emit_request *event)
+int tsct_emit_fallback(struct tsct_channel *channel,
+		       const struct tsct_emit_request *event)
 {
-	char room[STACK_MAX];
+	char joined[STACK_MAX];
 
-	if (t->provider != TSCT_PROVIDER_MODULE)
-		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_ABORTED, -EAGAIN);
+	if (channel->provider != TSCT_PROVIDER_MODULE)
+		return tsct_emit_count_lost(channel, sched_getcpu(),
+					    TSCT_LOST_ABORTED, -EAGAIN);
 	if (event->nr == 1)
-		return write_by_kernel(t, event, event->iov->iov_base);
-	if (payload_len(event) > sizeof(room))
-		return write_large(t, event);
-	return write_copy(t, event, room);
+		return write_by_kernel(channel, event, event->iov->iov_base);
+	if (payload_len(event) > sizeof(joined))
+		return write_large(channel, event);
+	return write_joined(channel, event, joined);
 }
 
-/* ---- what the section leaves to us -------------------------------------- */
+/* ---- rings and blocks --------------------------------------------------- */
 
-static const clockid_t clocks[TSCT_SOURCE_NR] = {
-	[TSCT_SOURCE_MONOTONIC_RAW] = CLOCK_MONOTONIC_RAW,
-	[TSCT_SOURCE_MONOTONIC] = CLOCK_MONOTONIC,
-	[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
-};
-
-static __u64 stamp_of(const struct tsct_channel *t)
+static __u64 read_source(const struct tsct_channel *channel)
 {
+	static const clockid_t clocks[TSCT_SOURCE_NR] = {
+		[TSCT_SOURCE_MONOTONIC_RAW] = CLOCK_MONOTONIC_RAW,
+		[TSCT_SOURCE_MONOTONIC] = CLOCK_MONOTONIC,
+		[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
+	};
 	struct timespec now;
 
-	if (t->source == TSCT_SOURCE_TSC)
+	if (channel->source == TSCT_SOURCE_TSC)
 		return tsct_tsc_read();
-	tsct_gettime(clocks[t->source], &now);
+	tsct_gettime(clocks[channel->source], &now);
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
 /*
- * A CPU came up, or is used for the first time. The tail first: a section on
- * that CPU takes a ring with a producer as complete, and we may be elsewhere.
+ * Stores where the ring of a CPU is, when that is used for the first time. The tail
+ * goes first: a section on that CPU takes a ring with a producer as complete, and
+ * this thread may run on another CPU. Pairs with TSCT_SECTION_RING_.
  */
-static bool learn_ring(struct tsct_channel *t, __u32 cpu)
+static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 {
 	struct tsct_ring_ref *ref;
 
-	if (cpu >= t->fast.nr_cpus || !tsct_ring_ready(t, cpu))
+	if (cpu >= channel->fast.nr_cpus || !tsct_ring_ready(channel, cpu))
 		return false;
-	ref = &t->fast.refs[cpu];
-	__atomic_store_n(&ref->tail, &tsct_ring_consumer(t, cpu)->tail,
+	ref = &channel->fast.refs[cpu];
+	__atomic_store_n(&ref->tail, &tsct_ring_consumer(channel, cpu)->tail,
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&ref->producer, tsct_ring_producer(t, cpu),
+	__atomic_store_n(&ref->producer, tsct_ring_producer(channel, cpu),
 			 __ATOMIC_RELEASE);
 	return true;
 }
 
-/* The ring of the CPU that we are on at the moment, NULL: not known. */
-static struct tsct_ring_ref *look(struct tsct_channel *t, struct section_seen *ret_seen)
+/* Head and cycles of the CPU that the thread is on. Returns NULL: ring not found yet. */
+static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
+					 struct section_seen *ret_seen)
 {
 	struct tsct_producer *producer;
 
 	ret_seen->cpu = sched_getcpu();
-	if (ret_seen->cpu >= t->fast.nr_cpus)
+	if (ret_seen->cpu >= channel->fast.nr_cpus)
 		return NULL;
-	producer = __atomic_load_n(&t->fast.refs[ret_seen->cpu].producer,
+	producer = __atomic_load_n(&channel->fast.refs[ret_seen->cpu].producer,
 				   __ATOMIC_ACQUIRE);
 	if (!producer)
 		return NULL;
 	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
-	/* Behind the head, so that it is not older than the last record. */
-	ret_seen->stamp = stamp_of(t);
-	return &t->fast.refs[ret_seen->cpu];
+	/* Read after the head, so that it is not before the last record's. */
+	ret_seen->cycles = read_source(channel);
+	return &channel->fast.refs[ret_seen->cpu];
 }
 
 /*
- * A clock cannot be read inside a section. So: look at the head, read the
- * clock, and write only if the head has not moved since.
+ * A kernel clock cannot be read within a section. So the clock is read after the
+ * head, and the record is written only if the head has not moved since.
  */
-static int write_by_clock(struct tsct_channel *t, const struct tsct_emit_request *event)
+static int write_by_clock(struct tsct_channel *channel,
+			  const struct tsct_emit_request *event)
 {
 	struct section_seen seen;
 
-	if (!look(t, &seen))
+	if (!sample_ring(channel, &seen))
 		return TSCT_SECTION_NO_RING;
-	return section_write_seen(&t->fast, event->header, event->iov,
+	return section_write_seen(&channel->fast, event->header, event->iov,
 				  event->nr, event->size, &seen);
 }
 
 /*
- * The event does not fit into the ring's block: begin the next one. All of it
- * is computed out here, and stored only if the head has not moved since. That
- * other writers have begun the block meanwhile, or that we are on a CPU whose
- * block has room, is as good.
+ * The event does not fit into the ring's block: begins the next one. The block is
+ * computed outside of a section, and stored only if the head has not moved since. If
+ * another writer began the block meanwhile, or the thread moved to a CPU whose block
+ * has room, the result is STALE, and the event is tried again.
  */
-static int begin_block(struct tsct_channel *t, const struct tsct_emit_request *event)
+static int begin_block(struct tsct_channel *channel,
+		       const struct tsct_emit_request *event)
 {
 	struct section_block next;
 	struct section_seen seen;
-	const struct tsct_ring_ref *ref = look(t, &seen);
+	const struct tsct_ring_ref *ref = sample_ring(channel, &seen);
 	struct tsct_block last;
-	struct tsct_ring_slot place;
+	struct tsct_ring_slot slot;
 	const __u64 *tail;
 
 	if (!ref)
 		return TSCT_SECTION_NO_RING;
-	place = tsct_ring_place(&t->geo, seen.head, event->size);
-	if (!place.pad_len)
+	slot = tsct_ring_place(&channel->geo, seen.head, event->size);
+	if (!slot.pad_len)
 		return TSCT_SECTION_STALE;
-	/* Another thread may be learning the same ring: the same pointers. */
+	/* Atomic: another thread may be storing the same pointer in find_ring(). */
 	tail = __atomic_load_n(&ref->tail, __ATOMIC_RELAXED);
-	if (!tsct_ring_fits(&t->geo, place.pos,
+	if (!tsct_ring_fits(&channel->geo, slot.pos,
 			    __atomic_load_n(tail, __ATOMIC_ACQUIRE)))
 		return TSCT_SECTION_FULL;
-	/* A header that is none makes wrong figures, and nothing else. */
-	tsct_ring_block(&t->geo, tsct_ring_data(t, seen.cpu), seen.head, &last);
-	tsct_block_next(&t->geo, &last, seen.head, seen.stamp, &next.block);
-	next.head = (seen.head & ~TSCT_HEAD_POS(~0ULL)) | place.pos;
-	next.pad = tsct_pad_word(place.pad_len);
-	next.pad_at = place.pad_pos & t->fast.data_mask;
-	next.block_at = (place.pos - TSCT_BLOCK_HEADER) & t->fast.data_mask;
-	return section_begin_block(&t->fast, &seen, &next);
+	/* An invalid header of the last block affects statistics only. */
+	tsct_ring_block(&channel->geo, tsct_ring_data(channel, seen.cpu),
+			seen.head, &last);
+	tsct_block_next(&channel->geo, &last, seen.head, seen.cycles, &next.block);
+	next.head = (seen.head & ~TSCT_HEAD_POS(~0ULL)) | slot.pos;
+	next.pad = tsct_pad_word(slot.pad_len);
+	next.pad_at = slot.pad_pos & channel->fast.data_mask;
+	next.block_at = (slot.pos - TSCT_BLOCK_HEADER) & channel->fast.data_mask;
+	return section_begin_block(&channel->fast, &seen, &next);
 }
 
-static int try_once(struct tsct_channel *t, const struct tsct_emit_request *event)
-{
-	if (t->source != TSCT_SOURCE_TSC)
-		return write_by_clock(t, event);
-	if (event->ordered)
-		return section_writev(&t->fast, event->header,
-					    event->iov, event->nr,
-					    event->size);
-	return section_writev_unordered(&t->fast, event->header,
-					      event->iov, event->nr,
-					      event->size);
-}
+/* ---- trying again ------------------------------------------------------- */
 
-/* One step further. Says how the section ended that it tried at last. */
-static int step(struct tsct_channel *t, const struct tsct_emit_request *event, int result)
+/* One try, after beginning a block if the section before needed that. */
+static int try_once(struct tsct_channel *channel,
+		    const struct tsct_emit_request *event, int result)
 {
 	if (result == TSCT_SECTION_NEXT) {
-		result = begin_block(t, event);
+		result = begin_block(channel, event);
 		if (result == TSCT_SECTION_FULL ||
 		    result == TSCT_SECTION_NO_RING)
 			return result;
 	}
-	return try_once(t, event);
+	if (channel->source != TSCT_SOURCE_TSC)
+		return write_by_clock(channel, event);
+	if (event->ordered)
+		return section_writev(&channel->fast, event->header, event->iov,
+				      event->nr, event->size);
+	return section_writev_unordered(&channel->fast, event->header,
+					event->iov, event->nr, event->size);
 }
 
 /*
- * The section did not come through. By now we may be on another CPU: a loss is
- * then counted there, and a ring learned there.
+ * The thread may be on another CPU by now: a loss is then counted there, and a ring
+ * found there.
  */
-int tsct_emit_slow(struct tsct_channel *t, const struct tsct_emit_request *event,
-		    int result)
+int tsct_emit_slow(struct tsct_channel *channel,
+		   const struct tsct_emit_request *event, int result)
 {
 	int tries;
 
-	if (result == TSCT_SECTION_FULL)
-		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_FULL,
-				      -ENOSPC);
-	for (tries = 0; tries < TRIES; tries++) {
+	for (tries = 0; tries < TRIES && result != TSCT_SECTION_FULL; tries++) {
 		if (result == TSCT_SECTION_NO_RING &&
-		    !learn_ring(t, sched_getcpu()))
+		    !find_ring(channel, sched_getcpu()))
 			break;
-		result = step(t, event, result);
+		result = try_once(channel, event, result);
 		if (result == TSCT_SECTION_DONE)
 			return 0;
-		if (result == TSCT_SECTION_FULL)
-			return tsct_emit_count_lost(t, sched_getcpu(),
-					      TSCT_LOST_FULL, -ENOSPC);
 	}
-	return tsct_emit_fallback(t, event);
+	if (result == TSCT_SECTION_FULL)
+		return tsct_emit_count_lost(channel, sched_getcpu(),
+					    TSCT_LOST_FULL, -ENOSPC);
+	return tsct_emit_fallback(channel, event);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Typed events: who is there, and on which channel. Each object that is loaded
- * brings its own and takes them along again. What an emit reads is one word of
- * its event, so that it sees a channel and the id in it together or not at all.
+ * The registry of typed events: which exist, and on which channel each one is.
+ * Every loaded object registers its own events and unregisters them when it is
+ * unloaded. An emit reads one word of its event, so that it sees a channel and the
+ * id in that channel together, or neither.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,39 +15,39 @@
 #include "channel.h"
 
 /* struct tsct_event_type.flags */
-#define BOUND		0x1	/* on a channel of its own */
+#define BOUND		0x1	/* on a channel of its own, see tsct_event_bind() */
 
 #define ALL		"*"
 #define SEPARATORS	", \t\n"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-/* Under the lock, as is all of an event but its state */
+/* Under the lock, as are all members of an event but its state */
 static struct tsct_event_type *first;
-static struct tsct_channel *started;
-static char *started_patterns;
+static struct tsct_channel *enabled_channel;
+static char *enabled_patterns;
 
-/* ---- a child must not inherit a lock that nobody holds ------------------- */
+/* ---- locking; a child must not inherit a lock that another thread holds --- */
 
-static void lock_all(void)
+static void registry_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void unlock_all(void)
+static void registry_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-static void follow_forks(void)
+static void handle_forks(void)
 {
-	pthread_atfork(lock_all, unlock_all, unlock_all);
+	pthread_atfork(registry_lock, registry_unlock, registry_unlock);
 }
 
-static void enter(void)
+static void registry_enter(void)
 {
-	pthread_once(&fork_once, follow_forks);
-	pthread_mutex_lock(&lock);
+	pthread_once(&fork_once, handle_forks);
+	registry_lock();
 }
 
 /* ---- patterns ------------------------------------------------------------ */
@@ -57,7 +58,7 @@ static bool is_pattern_char(char c)
 		(c >= '0' && c <= '9') || c == '_' || c == '*' || c == '?';
 }
 
-/* One pattern's length, 0: what is there is none. */
+/* Length of the pattern at the beginning, 0: it is not valid */
 static size_t pattern_len(const char *pattern)
 {
 	const size_t len = strcspn(pattern, SEPARATORS);
@@ -69,7 +70,10 @@ static size_t pattern_len(const char *pattern)
 	return len;
 }
 
-/* Linear but for the last `*`: names have 63 characters at most. */
+/*
+ * Backtracks to the last `*` only: at most pattern times name steps, and names
+ * have 63 characters.
+ */
 static bool matches(const char *pattern, size_t len, const char *name)
 {
 	const char *const end = pattern + len;
@@ -114,11 +118,11 @@ int tsct_patterns_check(const char *patterns)
 	return 0;
 }
 
-/* The last pattern that matches decides. They were checked. */
-static bool is_wanted(const char *patterns, const char *name)
+/* The last pattern that matches decides. @patterns: checked */
+static bool is_selected(const char *patterns, const char *name)
 {
 	const char *at = skip_separators(patterns);
-	bool wanted = *at == '-', minus;
+	bool selected = *at == '-', minus;
 	size_t len;
 
 	for (; *at; at = skip_separators(at + len)) {
@@ -126,9 +130,9 @@ static bool is_wanted(const char *patterns, const char *name)
 		at += minus;
 		len = pattern_len(at);
 		if (matches(at, len, name))
-			wanted = !minus;
+			selected = !minus;
 	}
-	return wanted;
+	return selected;
 }
 
 /* ---- one event ------------------------------------------------------------ */
@@ -138,7 +142,7 @@ static void set_state(struct tsct_event_type *event, bool on)
 	const uint64_t state = (uintptr_t)event->channel |
 		(uint64_t)event->id << 48;
 
-	/* Whoever finds the channel finds its memory set up. */
+	/* An emit that reads the state then reads a channel that is set up. */
 	__atomic_store_n(&event->state, on ? state : 0, __ATOMIC_RELEASE);
 }
 
@@ -149,7 +153,8 @@ static void leave_channel(struct tsct_event_type *event)
 	event->flags &= ~BOUND;
 }
 
-static int define(struct tsct_event_type *event, struct tsct_channel *t)
+/* Defines the event in @channel. It is off afterwards. */
+static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 {
 	struct tsct_event_def def = {
 		.size = TSCT_EVENT_DEF_SIZE(event->nr_fields),
@@ -158,7 +163,6 @@ static int define(struct tsct_event_type *event, struct tsct_channel *t)
 	};
 	int id;
 
-	/* The event's id and its channel change together. */
 	set_state(event, false);
 	event->channel = NULL;
 	if (strlen(event->name) >= sizeof(def.name) ||
@@ -167,36 +171,36 @@ static int define(struct tsct_event_type *event, struct tsct_channel *t)
 	strcpy(def.name, event->name);
 	memcpy(def.fields, event->fields,
 	       event->nr_fields * sizeof(def.fields[0]));
-	id = tsct_event_define_def(t, &def);
+	id = tsct_event_define_def(channel, &def);
 	if (id < 0)
 		return id;
-	/* The state has room for it wherever user space has its memory. */
-	if ((uintptr_t)t >> 48)
+	/* The state has 48 bits for it; mmap() gives higher addresses on request only. */
+	if ((uintptr_t)channel >> 48)
 		return -EFAULT;
 	event->id = id;
-	event->channel = t;
+	event->channel = channel;
 	return 0;
 }
 
-static int can_write(const struct tsct_channel *t)
+static int check_writable(const struct tsct_channel *channel)
 {
-	if (t->provider == TSCT_PROVIDER_NONE)
+	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
-	return t->roles & TSCT_ROLE_WRITE ? 0 : -EACCES;
+	return channel->roles & TSCT_ROLE_WRITE ? 0 : -EACCES;
 }
 
-/* Follow what was started. Returns 1: it is on, 0: it is off, or -errno. */
-static int follow(struct tsct_event_type *event)
+/* Applies the enabled patterns. Returns 1: the event is on, 0: off, or -errno. */
+static int apply_patterns(struct tsct_event_type *event)
 {
-	const bool on = is_wanted(started_patterns, event->name);
-	int error = 0;
+	const bool on = is_selected(enabled_patterns, event->name);
+	int err = 0;
 
 	if (event->flags & BOUND)
 		return 0;
-	if (event->channel != started)
-		error = define(event, started);
-	if (error)
-		return error;
+	if (event->channel != enabled_channel)
+		err = define(event, enabled_channel);
+	if (err)
+		return err;
 	set_state(event, on);
 	return on;
 }
@@ -205,20 +209,20 @@ static int follow(struct tsct_event_type *event)
 
 void tsct_event_register(struct tsct_event_type *event)
 {
-	enter();
+	registry_enter();
 	event->prev = NULL;
 	event->next = first;
 	if (first)
 		first->prev = event;
 	first = event;
-	if (started)
-		follow(event);
-	pthread_mutex_unlock(&lock);
+	if (enabled_channel)
+		apply_patterns(event);
+	registry_unlock();
 }
 
 void tsct_event_unregister(struct tsct_event_type *event)
 {
-	enter();
+	registry_enter();
 	leave_channel(event);
 	if (event->next)
 		event->next->prev = event->prev;
@@ -226,30 +230,31 @@ void tsct_event_unregister(struct tsct_event_type *event)
 		event->prev->next = event->next;
 	else
 		first = event->next;
-	pthread_mutex_unlock(&lock);
+	registry_unlock();
 }
 
-static int start(struct tsct_channel *t, char *patterns)
+/* Takes over @patterns unless -EBUSY. */
+static int enable_all(struct tsct_channel *channel, char *patterns)
 {
 	struct tsct_event_type *event;
-	int on = 0, error = 0, result;
+	int on = 0, err = 0, result;
 
-	if (started && started != t)
+	if (enabled_channel && enabled_channel != channel)
 		return -EBUSY;
-	free(started_patterns);
-	started_patterns = patterns;
-	started = t;
+	free(enabled_patterns);
+	enabled_patterns = patterns;
+	enabled_channel = channel;
 	for (event = first; event; event = event->next) {
-		result = follow(event);
+		result = apply_patterns(event);
 		if (result < 0)
-			error = result;
+			err = result;
 		else
 			on += result;
 	}
-	return error ? error : on;
+	return err ? err : on;
 }
 
-int tsct_events_enable(struct tsct_channel *t, const char *patterns)
+int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
 {
 	char *copy;
 	int result;
@@ -261,36 +266,36 @@ int tsct_events_enable(struct tsct_channel *t, const char *patterns)
 	}
 	if (tsct_patterns_check(patterns))
 		return -EINVAL;
-	result = can_write(t);
+	result = check_writable(channel);
 	if (result)
 		return result;
 	copy = strdup(patterns);
 	if (!copy)
 		return -ENOMEM;
-	enter();
-	result = start(t, copy);
-	if (started_patterns != copy)
+	registry_enter();
+	result = enable_all(channel, copy);
+	if (enabled_patterns != copy)
 		free(copy);
-	pthread_mutex_unlock(&lock);
+	registry_unlock();
 	return result;
 }
 
-void tsct_events_disable(struct tsct_channel *t)
+void tsct_events_disable(struct tsct_channel *channel)
 {
 	struct tsct_event_type *event;
 
-	if (!t)
+	if (!channel)
 		return;
-	enter();
+	registry_enter();
 	for (event = first; event; event = event->next)
-		if (event->channel == t)
+		if (event->channel == channel)
 			leave_channel(event);
-	if (started == t) {
-		started = NULL;
-		free(started_patterns);
-		started_patterns = NULL;
+	if (enabled_channel == channel) {
+		enabled_channel = NULL;
+		free(enabled_patterns);
+		enabled_patterns = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	registry_unlock();
 }
 
 int tsct_events_set_enabled(const char *pattern, bool on)
@@ -301,35 +306,35 @@ int tsct_events_set_enabled(const char *pattern, bool on)
 
 	if (!len || pattern[len])
 		return -EINVAL;
-	enter();
+	registry_enter();
 	for (event = first; event; event = event->next) {
 		if (!event->channel || !matches(pattern, len, event->name))
 			continue;
 		set_state(event, on);
 		nr++;
 	}
-	pthread_mutex_unlock(&lock);
+	registry_unlock();
 	return nr;
 }
 
-int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *t)
+int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 {
-	int error = t ? can_write(t) : 0;
+	int err = channel ? check_writable(channel) : 0;
 
-	if (error)
-		return error;
-	enter();
+	if (err)
+		return err;
+	registry_enter();
 	leave_channel(event);
-	if (t) {
-		error = define(event, t);
-		if (!error) {
+	if (channel) {
+		err = define(event, channel);
+		if (!err) {
 			event->flags |= BOUND;
 			set_state(event, true);
 		}
-	} else if (started) {
-		follow(event);
+	} else if (enabled_channel) {
+		apply_patterns(event);
 		set_state(event, false);
 	}
-	pthread_mutex_unlock(&lock);
-	return error;
+	registry_unlock();
+	return err;
 }

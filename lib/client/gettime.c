@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Detection of threads that may not read the TSC. */
 #include <sys/prctl.h>
 
 #include "gettime.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the kernel's clocks, also where the TSC is forbidden. */
+/*
+ * Reads the kernel's clocks, also in threads that may not read the TSC. All
+ * functions are thread safe and async-signal-safe.
+ */
 #ifndef TSCT_GETTIME_H
 #define TSCT_GETTIME_H
 
@@ -10,12 +13,13 @@
 #include <unistd.h>
 
 /*
- * Set for good when a thread turns out to have forbidden itself the TSC (see
- * tsct_tsc_forbidden()): the C library's clock_gettime() reads it, too, where
- * the kernel keeps time by it, and would be that thread's end.
+ * Set for good when tsct_tsc_forbidden() finds a thread that may not read the TSC.
+ * The C library's clock_gettime() reads the TSC, too, if it is the kernel's
+ * clocksource, and would raise SIGSEGV in such a thread.
  */
 extern bool tsct_tsc_is_forbidden;
 
+/* clock_gettime(2), as a system call if the TSC is forbidden. 0, or -1 and errno */
 static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	if (__builtin_expect(__atomic_load_n(&tsct_tsc_is_forbidden,
@@ -24,7 +28,7 @@ static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 	return clock_gettime(clock, ret_time);
 }
 
-/* The time that timeouts are measured by: goes on whatever is set. */
+/* CLOCK_MONOTONIC in ns, for timeouts: setting the system clock does not affect it. */
 static inline __s64 tsct_monotonic_ns(void)
 {
 	struct timespec now;
@@ -34,8 +38,8 @@ static inline __s64 tsct_monotonic_ns(void)
 }
 
 /*
- * Returns true if this thread has forbidden itself to read the TSC
- * (PR_SET_TSC); clocks are then read by system calls from now on.
+ * tsct_tsc_forbidden - may this thread not read the TSC (PR_SET_TSC)? If so, the
+ * process reads clocks by system calls from now on.
  */
 bool tsct_tsc_forbidden(void);
 

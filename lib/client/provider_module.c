@@ -8,52 +8,55 @@
 
 #include "channel.h"
 
-static int ctl(struct tsct_channel *t, unsigned int cmd, void *arg)
+static int module_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
-	return ioctl(t->fd, cmd, arg) < 0 ? -errno : 0;
+	return ioctl(channel->fd, cmd, arg) < 0 ? -errno : 0;
 }
 
-static const struct tsct_provider_ops module_ops = { .ctl = ctl };
+static const struct tsct_provider_ops module_ops = { .ctl = module_ctl };
 
-static int explain(struct tsct_channel *t, int error)
+/* Returns the errno of tsct_channel_open() for @err of the device. */
+static int explain(struct tsct_channel *channel, int err)
 {
-	switch (error) {
+	switch (err) {
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		tsct_channel_add_error(t, "%s: not there; load the module tsctrace",
-			     TSCT_DEVICE_PATH);
+		tsct_channel_add_error(channel, "%s: module not loaded; load the "
+				       "module tsctrace", TSCT_DEVICE_PATH);
 		return -ENODEV;
 	case -EACCES:
 	case -EPERM:
-		tsct_channel_add_error(t, "%s: permission denied; join the group that "
-			     "owns it or run as root", TSCT_DEVICE_PATH);
+		tsct_channel_add_error(channel, "%s: permission denied; join the "
+				       "group that owns it or run as root",
+				       TSCT_DEVICE_PATH);
 		return -EACCES;
 	case -ENOTTY:
-		tsct_channel_add_error(t, "%s: not a tsctrace device; remove it and "
-			     "load the module again", TSCT_DEVICE_PATH);
+		tsct_channel_add_error(channel, "%s: not a tsctrace device; remove "
+				       "it and load the module again",
+				       TSCT_DEVICE_PATH);
 		return -ENODEV;
 	}
-	tsct_channel_add_error(t, "%s: %s", TSCT_DEVICE_PATH, strerror(-error));
-	return error;
+	tsct_channel_add_error(channel, "%s: %s", TSCT_DEVICE_PATH, strerror(-err));
+	return err;
 }
 
-int tsct_module_open(struct tsct_channel *t)
+int tsct_module_open(struct tsct_channel *channel)
 {
 	struct tsct_info info = { 0 };
-	int error;
+	int err;
 
-	t->fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
-	if (t->fd < 0)
-		return explain(t, -errno);
-	error = ctl(t, TSCT_IOC_INFO, &info);
-	if (error) {
-		close(t->fd);
-		t->fd = -1;
-		return explain(t, error);
+	channel->fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+	if (channel->fd < 0)
+		return explain(channel, -errno);
+	err = module_ctl(channel, TSCT_IOC_INFO, &info);
+	if (err) {
+		close(channel->fd);
+		channel->fd = -1;
+		return explain(channel, err);
 	}
-	t->ops = &module_ops;
-	t->provider = TSCT_PROVIDER_MODULE;
-	t->map_fd = t->fd;
+	channel->ops = &module_ops;
+	channel->provider = TSCT_PROVIDER_MODULE;
+	channel->map_fd = channel->fd;
 	return 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The daemon, or the trace-ctl that runs us, as the provider: a request is a
- * message on a SOCK_SEQPACKET socket. tsct_channel_open()'s connection is bound to
- * the channel and keeps it alive. It also carries the later requests, so that
- * they need neither the path nor the rights of the start. Only a forked
- * child, which would mix its replies with its parent's, makes a connection
- * for each.
+ * A server as the provider: tsctraced, or the trace-ctl record that runs this
+ * program. A request is a message on a SOCK_SEQPACKET socket. The connection of
+ * tsct_channel_open() is bound to the channel and keeps it alive. It also carries
+ * later requests, which therefore need neither the path nor the permissions of the
+ * start. Only a forked child makes a connection for each request: on the shared one
+ * its replies would mix with its parent's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,14 +18,13 @@
 
 #include "channel.h"
 
-/* A server that says nothing for so long is as good as dead. */
 #define REPLY_TIMEOUT_S		5
 
 static int connect_to(const char *path, int *ret_fd)
 {
 	const struct timeval timeout = { .tv_sec = REPLY_TIMEOUT_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, error;
+	int fd, err;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
@@ -36,9 +35,9 @@ static int connect_to(const char *path, int *ret_fd)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-		error = -errno;
+		err = -errno;
 		close(fd);
-		return error;
+		return err;
 	}
 	*ret_fd = fd;
 	return 0;
@@ -60,7 +59,8 @@ static int send_request(int fd, unsigned int cmd, const void *arg)
 	return len < 0 ? -errno : 0;
 }
 
-static int take_fd(struct msghdr *msg)
+/* The descriptor that came with a message, -1: none */
+static int received_fd(struct msghdr *msg)
 {
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
 	int fd = -1;
@@ -72,7 +72,7 @@ static int take_fd(struct msghdr *msg)
 	return fd;
 }
 
-/* *ret_result is the server's answer, the return value whether there is one. */
+/* Returns 0 with the server's result in *ret_result, or -errno: no valid reply. */
 static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 			 int *ret_result)
 {
@@ -95,7 +95,7 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	while (len < 0 && errno == EINTR);
 	if (len < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	*ret_fd = take_fd(&msg);
+	*ret_fd = received_fd(&msg);
 	if (!len)
 		return -ECONNRESET;
 	if (len < (ssize_t)sizeof(reply) || reply.result > 0 ||
@@ -106,124 +106,131 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	return 0;
 }
 
+/* One request and its reply. @ret_map_fd: takes a memfd of the reply; may be NULL */
 static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 		    int *ret_result)
 {
-	int map_fd = -1, error;
+	int map_fd = -1, err;
 
-	error = send_request(fd, cmd, arg);
-	if (!error)
-		error = receive_reply(fd, cmd, arg, &map_fd, ret_result);
-	if (!error && !*ret_result && map_fd >= 0 && ret_map_fd)
+	err = send_request(fd, cmd, arg);
+	if (!err)
+		err = receive_reply(fd, cmd, arg, &map_fd, ret_result);
+	if (!err && !*ret_result && map_fd >= 0 && ret_map_fd)
 		*ret_map_fd = map_fd;
 	else if (map_fd >= 0)
 		close(map_fd);
-	return error;
+	return err;
 }
 
-/* A request on a connection of its own, bound to our channel. */
-static int ask_anew(struct tsct_channel *t, unsigned int cmd, void *arg)
+/* A request on a new connection that is bound to the same channel first */
+static int request_by_new_connection(struct tsct_channel *channel,
+				     unsigned int cmd, void *arg)
 {
 	struct tsct_channel_attach attach = {
-		.id = t->header.id, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
+		.id = channel->header.id, .uid = TSCT_UID_SELF,
+		.roles = TSCT_ROLE_WRITE,
 	};
-	int fd, error, result = 0;
+	int fd, err, result = 0;
 
-	error = connect_to(t->socket_path, &fd);
-	if (error)
-		return error;
-	error = exchange(fd, TSCT_IOC_CHANNEL_ATTACH, &attach, NULL, &result);
-	if (!error && !result)
-		error = exchange(fd, cmd, arg, NULL, &result);
+	err = connect_to(channel->socket_path, &fd);
+	if (err)
+		return err;
+	err = exchange(fd, TSCT_IOC_CHANNEL_ATTACH, &attach, NULL, &result);
+	if (!err && !result)
+		err = exchange(fd, cmd, arg, NULL, &result);
 	close(fd);
-	return error ? error : result;
+	return err ? err : result;
 }
 
-static int ctl(struct tsct_channel *t, unsigned int cmd, void *arg)
+static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
-	int error = -EPIPE, result = 0;
+	int err = -EPIPE, result = 0;
 
-	/* A child must not even look at the lock: who held it at the fork? */
-	if (t->pid != getpid())
-		return ask_anew(t, cmd, arg);
-	pthread_mutex_lock(&t->lock);
-	if (!t->broken) {
-		error = exchange(t->fd, cmd, arg, &t->map_fd, &result);
-		t->broken = error != 0;
+	/* A child must not touch the lock: a thread may have held it at the fork. */
+	if (channel->pid != getpid())
+		return request_by_new_connection(channel, cmd, arg);
+	pthread_mutex_lock(&channel->lock);
+	if (!channel->broken) {
+		err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
+		channel->broken = err != 0;
 	}
-	pthread_mutex_unlock(&t->lock);
-	return error ? error : result;
+	pthread_mutex_unlock(&channel->lock);
+	return err ? err : result;
 }
 
-static const struct tsct_provider_ops socket_ops = { .ctl = ctl };
+static const struct tsct_provider_ops socket_ops = { .ctl = socket_ctl };
 
-bool tsct_provider_gone(const struct tsct_channel *t)
+bool tsct_provider_gone(const struct tsct_channel *channel)
 {
-	struct pollfd there = { .fd = t->fd, .events = POLLRDHUP };
+	struct pollfd hangup = { .fd = channel->fd, .events = POLLRDHUP };
 
-	return t->ops == &socket_ops && poll(&there, 1, 0) == 1;
+	return channel->ops == &socket_ops && poll(&hangup, 1, 0) == 1;
 }
 
-static int explain(struct tsct_channel *t, const char *path, const char *server,
-		   int error)
+/* Returns the errno of tsct_channel_open() for @err of the connection. */
+static int explain(struct tsct_channel *channel, const char *path,
+		   const char *server, int err)
 {
-	switch (error) {
+	switch (err) {
 	case -ENOENT:
 	case -ENOTDIR:
-		tsct_channel_add_error(t, "%s: not there; start %s", path, server);
+		tsct_channel_add_error(channel, "%s: no such socket; start %s", path,
+				       server);
 		return -ENODEV;
 	case -ECONNREFUSED:
-		tsct_channel_add_error(t, "%s: nobody listens; start %s again", path,
-			     server);
+		tsct_channel_add_error(channel, "%s: connection refused; start %s "
+				       "again", path, server);
 		return -ENODEV;
 	case -EACCES:
 	case -EPERM:
-		tsct_channel_add_error(t, "%s: permission denied; ask who runs it, or "
-			     "run as that user", path);
+		tsct_channel_add_error(channel, "%s: permission denied; run as the "
+				       "user that runs %s, or as root", path,
+				       server);
 		return -EACCES;
 	case -ENAMETOOLONG:
-		tsct_channel_add_error(t, "%s: path too long for a socket; use a "
-			     "shorter one", path);
-		return error;
+		tsct_channel_add_error(channel, "%s: path too long for a socket; use "
+				       "a shorter one", path);
+		return err;
 	case -ECONNRESET:
-		tsct_channel_add_error(t, "%s: it hung up without an answer; close "
-			     "channels if this user has very many, else restart "
-			     "%s", path, server);
-		return error;
+		tsct_channel_add_error(channel, "%s: connection closed without an "
+				       "answer; close channels if this user has "
+				       "very many, else restart %s", path, server);
+		return err;
 	case -ETIMEDOUT:
-		tsct_channel_add_error(t, "%s: no answer within %d s; restart %s",
-			     path, REPLY_TIMEOUT_S, server);
-		return error;
+		tsct_channel_add_error(channel, "%s: no answer within %d s; restart "
+				       "%s", path, REPLY_TIMEOUT_S, server);
+		return err;
 	}
-	tsct_channel_add_error(t, "%s: %s", path, strerror(-error));
-	return error;
+	tsct_channel_add_error(channel, "%s: %s", path, strerror(-err));
+	return err;
 }
 
-int tsct_socket_open(struct tsct_channel *t, const char *path, const char *server)
+int tsct_socket_open(struct tsct_channel *channel, const char *path,
+		     const char *server)
 {
 	struct tsct_info info = { 0 };
-	int error, result = 0;
+	int err, result = 0;
 
-	t->map_fd = -1;
-	error = connect_to(path, &t->fd);
-	if (error)
-		return explain(t, path, server, error);
-	error = exchange(t->fd, TSCT_IOC_INFO, &info, NULL, &result);
-	if (!error)
-		error = result;
-	if (!error) {
-		t->socket_path = strdup(path);
-		error = t->socket_path ? 0 : -ENOMEM;
+	channel->map_fd = -1;
+	err = connect_to(path, &channel->fd);
+	if (err)
+		return explain(channel, path, server, err);
+	err = exchange(channel->fd, TSCT_IOC_INFO, &info, NULL, &result);
+	if (!err)
+		err = result;
+	if (!err) {
+		channel->socket_path = strdup(path);
+		err = channel->socket_path ? 0 : -ENOMEM;
 	}
-	if (error) {
-		close(t->fd);
-		t->fd = -1;
-		return explain(t, path, server, error);
+	if (err) {
+		close(channel->fd);
+		channel->fd = -1;
+		return explain(channel, path, server, err);
 	}
-	t->ops = &socket_ops;
-	t->pid = getpid();
-	t->provider = strncmp(info.provider, "embedded",
-			      sizeof(info.provider)) ?
+	channel->ops = &socket_ops;
+	channel->pid = getpid();
+	channel->provider = strncmp(info.provider, "embedded",
+				    sizeof(info.provider)) ?
 		TSCT_PROVIDER_DAEMON : TSCT_PROVIDER_EMBEDDED;
 	return 0;
 }

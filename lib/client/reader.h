@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader as its own files see it: reader*.c, record_drain.c. */
+/*
+ * The inside of a channel's reader, for reader*.c, and the functions beyond the
+ * public API that a recorder drains rings with. A reader and all its functions
+ * belong to one thread at a time.
+ */
 #ifndef TSCT_READER_H
 #define TSCT_READER_H
 
@@ -7,97 +11,125 @@
 #include "channel.h"
 
 /*
- * One ring. `pos` and `count` go forward together, record by record; wherever a
- * header or the head tells how many events were published before a place,
- * `count` is held against it (settle() in reader_ring.c), and what is missing
- * goes to stat.overrun or stat.broken. Positions and counts have 64 bits.
+ * The reader's state of one ring. `pos` and `count` advance together, record by
+ * record. A block header and the head each tell how many events were published
+ * before a position: there `count` is compared (reconcile() in reader_ring.c), and
+ * the difference goes to stat.overrun or stat.broken. Positions (bytes) and counts
+ * (events) have 64 bits.
  */
 struct tsct_ring_reader {
-	__u64 pos;		/* behind the last record taken */
-	__u64 released;		/* what the writers know of it */
+	__u64 pos;		/* behind the last record read */
+	__u64 released;		/* the tail that writers see */
 	__u64 count;		/* events published before pos */
-	__u64 sure;		/* the last position where that was confirmed */
-	bool overtaken;		/* since then */
-	bool doubtful;		/* since then: something was broken */
+	__u64 confirmed_pos;	/* the last position where count was compared */
+	bool overtaken;		/* by a writer, since confirmed_pos */
+	bool damaged;		/* invalid data found since confirmed_pos */
 	/*
-	 * Discard policy: a head that was checked. What is below it stays ours, so
-	 * it is looked at again only there: writers have its cache line meanwhile.
+	 * Discard policy: a head that was checked. Everything below it stays the
+	 * reader's, so the head is loaded again only when that is read: meanwhile
+	 * its cache line stays with the writers.
 	 */
 	bool has_head;
 	__u64 head_word, head_pos;
 	bool unreleased;	/* events were returned since the last release */
-	/* A record that was taken, but not returned yet: see fetch() */
+	/* A record that was read but not returned yet, see tsct_reader_peek() */
 	bool has_next;
-	__u64 next_pos;		/* where it lies: not to be released */
+	__u64 next_pos;		/* its position: not to be released */
 	struct tsct_event next;
-	__u64 *copy;		/* its payload; NULL until it is needed */
-	/* A private copy of the whole ring, read in place of it; NULL: none */
+	__u64 *copy;		/* its payload; allocated by the first peek */
+	/* A private copy of the whole ring that is read instead of it, or NULL */
 	const char *image;
-	__u64 image_head;	/* as the producer's would be */
-	/* before, read, overrun, broken, overruns, broken_places; others: 0 */
+	__u64 image_head;	/* head of the image, in the producer's format */
+	/* before, read, overrun, broken, overruns, broken_places; others are 0 */
 	struct tsct_ring_stat stat;
 };
 
 struct tsct_reader {
-	struct tsct_channel *t;
-	struct tsct_ring_reader *rings;
-	__u64 *copy;		/* one record's payload */
-	__u64 watermark;
-	/* next_any: the CPUs that have a `next`, by its stamp */
+	struct tsct_channel *channel;
+	struct tsct_ring_reader *rings;	/* per CPU */
+	__u64 *copy;		/* payload of the record returned last */
+	__u64 watermark;	/* bytes, see tsct_reader_watermark() */
+	/* tsct_reader_next_ordered(): the CPUs that have a `next`, by its cycles */
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	bool *in_order;		/* per CPU; NULL: not begun yet */
-	bool first_gone;	/* the first one was returned */
-	__u32 since_scan;	/* events returned since all CPUs were looked at */
-	__u64 scanned;		/* the `until` of then */
-	__u64 last_any;		/* the highest stamp returned */
+	bool *in_order;		/* per CPU; NULL: never used yet */
+	bool first_returned;	/* the event of the heap's first CPU was returned */
+	__u32 since_scan;	/* events returned since all rings were examined */
+	__u64 scanned_until;	/* @until of that scan, cycles */
+	__u64 last_ordered;	/* highest cycles returned */
 	/* definitions */
 	char *defs;		/* copy of the definition area */
-	__u64 defs_used;
-	bool defs_broken;
+	__u64 defs_used;	/* bytes */
+	bool defs_broken;	/* unparsable: no further ones are read */
 	const struct tsct_event_def **by_id;
 };
 
 static inline bool tsct_reader_overwrites(const struct tsct_reader *reader)
 {
-	return reader->t->geo.policy == TSCT_POLICY_OVERWRITE;
+	return reader->channel->geo.policy == TSCT_POLICY_OVERWRITE;
 }
 
-/* Where a ring's data is read: in place, or in its copy */
+/* Start of a ring's data: the ring itself, or its image */
 static inline const char *tsct_reader_data(const struct tsct_reader *reader,
 					   unsigned int cpu)
 {
 	const char *image = reader->rings[cpu].image;
 
-	return image ? image : tsct_ring_data(reader->t, cpu);
+	return image ? image : tsct_ring_data(reader->channel, cpu);
 }
 
 /*
- * tsct_reader_start - find where to begin in a ring that was never looked at
- * tsct_reader_take - the next record of a ring, into @copy. 1, or 0: none now
- * tsct_reader_fetch - have a `next`, if there is one. 1, 0: none, -ENOMEM
- * tsct_reader_unread - bytes that a consumer has not taken, of any ring
+ * tsct_reader_peek - the next event of a CPU's ring, which stays unread
+ * @cpu: below the channel's nr_cpus
+ *
+ * tsct_reader_next() then returns the same event. *ret_event is valid until that
+ * call. Returns 1 with *ret_event set, 0: none now, -ENOMEM.
  */
-void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu);
-int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
-		     struct tsct_event *ret_event);
-int tsct_reader_fetch(struct tsct_reader *reader, unsigned int cpu);
-__u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu);
-
-/* The ring's own figures, of one moment. */
-void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
-			 struct tsct_ring_count *ret_figures);
+int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
+		     const struct tsct_event **ret_event);
 
 /*
- * tsct_reader_freeze - read a copy in place of a ring (overwrite policy)
- * @image: room for geo.data_size bytes, aligned to 8; until thawed it is ours
+ * tsct_reader_progress - the reader's own counters of a ring
  *
- * Takes what is valid now, up to the head of now, and lets the ring run on.
- * What writers overwrote before it could be copied counts as overrun; where that
- * is more than half, it copies again, a few times. false: the CPU has no ring.
+ * before, read, overrun, broken, overruns and broken_places; unlike
+ * tsct_reader_stat() it reads no shared memory, and the other members are 0. Valid
+ * until the reader is closed; the values change as the reader advances.
+ */
+static inline const struct tsct_ring_stat *
+tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
+{
+	return &reader->rings[cpu].stat;
+}
+
+/*
+ * tsct_reader_freeze - read a private copy instead of a ring (overwrite policy)
+ * @image: room for data_size bytes, aligned to 8; the reader's until thawed
+ *
+ * Copies what is valid, up to the present head; writers continue in the ring.
+ * Events overwritten before they could be copied count as overrun; if these are
+ * more than half, the copy is repeated a few times. Returns false if the CPU has
+ * no ring.
+ *
+ * tsct_reader_thaw - read the ring again; reading continues behind the image
  */
 bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 			char *image);
 void tsct_reader_thaw(struct tsct_reader *reader, unsigned int cpu);
+
+/* ---- reader_ring.c, for reader.c --------------------------------------- */
+
+/* Sets the position where reading of a ring begins. */
+void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu);
+
+/* Reads the next record, its payload into @copy (block_size bytes). 1, 0: none now */
+int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
+		     struct tsct_event *ret_event);
+
+/* Bytes between the reader's position and the head of a ring, of either policy */
+__u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu);
+
+/* Head and counts that the ring states, all of one moment */
+void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
+			      struct tsct_ring_count *ret_figures);
 
 #endif /* TSCT_READER_H */

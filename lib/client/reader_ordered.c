@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * All CPUs in the order of their stamps: one event of each ring is held, and a
- * heap says which is the first.
+ * Reading all CPUs in the order of their cycles: one event of each ring is held,
+ * and a heap finds the first.
  *
- * Rings that were found empty are not looked at again for every event, as most
- * CPUs of a large machine are idle. Who passes `until` says that what is stamped
- * up to it has been published: so a look is good for all events up to there.
- * Who takes whatever there is gets a new look after as many events as there are
- * rings, and what was published meanwhile may turn out late.
+ * Rings that were found empty are not examined again for every event, as most
+ * CPUs of a large machine are idle. A caller that passes @until states that events
+ * up to it have been published: so one scan holds for all events up to there. For
+ * a caller that takes whatever there is, all rings are scanned again after as many
+ * events as there are rings; events published meanwhile may turn out late.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "reader.h"
 
-static int begin(struct tsct_reader *reader)
+static int ordering_begin(struct tsct_reader *reader)
 {
-	const __u32 nr = reader->t->header.nr_cpus;
+	const __u32 nr = reader->channel->header.nr_cpus;
 
 	if (reader->in_order)
 		return 0;
@@ -32,44 +32,41 @@ static int begin(struct tsct_reader *reader)
 	return 0;
 }
 
-static int add(struct tsct_reader *reader, __u32 cpu)
-{
-	struct tsct_order_cursor head = { .rank = cpu, .index = cpu };
-	int found;
-
-	if (reader->in_order[cpu])
-		return 0;
-	found = tsct_reader_fetch(reader, cpu);
-	if (found <= 0)
-		return found;
-	head.stamp = reader->rings[cpu].next.cycles;
-	reader->in_order[cpu] = true;
-	return tsct_order_add(&reader->order, &head);
-}
-
-/* May a ring that was empty have something before @head by now? */
+/* May a ring that was empty hold something before @head by now? */
 static bool must_scan(const struct tsct_reader *reader,
 		      const struct tsct_order_cursor *head, __u64 until)
 {
 	if (!head || until == UINT64_MAX)
 		return !head || reader->since_scan >=
-			reader->t->header.nr_cpus;
-	return head->stamp > reader->scanned;
+			reader->channel->header.nr_cpus;
+	return head->stamp > reader->scanned_until;
 }
 
-static int scan(struct tsct_reader *reader, __u64 until)
+/* Puts every CPU that has an event into the heap. */
+static int scan_rings(struct tsct_reader *reader, __u64 until)
 {
+	struct tsct_order_cursor head;
+	const struct tsct_event *event;
 	__u32 cpu;
-	int error;
+	int found;
 
-	for (cpu = 0; cpu < reader->t->header.nr_cpus; cpu++) {
-		error = add(reader, cpu);
-		if (error < 0)
-			return error;
+	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++) {
+		if (reader->in_order[cpu])
+			continue;
+		found = tsct_reader_peek(reader, cpu, &event);
+		if (found < 0)
+			return found;
+		if (!found)
+			continue;
+		head = (struct tsct_order_cursor) {
+			.stamp = event->cycles, .rank = cpu, .index = cpu,
+		};
+		reader->in_order[cpu] = true;
+		tsct_order_add(&reader->order, &head);
 	}
 	reader->since_scan = 0;
-	/* "Whatever there is" promises nothing about what comes */
-	reader->scanned = until == UINT64_MAX ? 0 : until;
+	/* "Whatever there is" states nothing about events to come */
+	reader->scanned_until = until == UINT64_MAX ? 0 : until;
 	return 0;
 }
 
@@ -79,86 +76,77 @@ static void drop_first(struct tsct_reader *reader)
 	tsct_order_drop(&reader->order);
 }
 
-/* The place of the one that was returned is its ring's next event's. */
-static int refill(struct tsct_reader *reader)
+/* Replaces the event that was returned by its ring's next one. */
+static int refill_first(struct tsct_reader *reader)
 {
-	__u32 cpu;
+	const struct tsct_event *event;
 	int found;
 
-	if (!reader->first_gone)
+	if (!reader->first_returned)
 		return 0;
-	cpu = tsct_order_first(&reader->order)->index;
-	found = tsct_reader_fetch(reader, cpu);
+	found = tsct_reader_peek(reader, tsct_order_first(&reader->order)->index,
+				 &event);
 	if (found < 0)
 		return found;
-	reader->first_gone = false;
+	reader->first_returned = false;
 	if (found)
-		tsct_order_advance(&reader->order,
-				   reader->rings[cpu].next.cycles);
+		tsct_order_advance(&reader->order, event->cycles);
 	else
 		drop_first(reader);
 	return 0;
 }
 
 /*
- * Somebody took the first one by tsct_reader_next(), or skipped it: what is
- * held is not what the heap says.
+ * The heap's first CPU differs from the event that its ring holds if that was read
+ * by tsct_reader_next(), or skipped.
  */
-static bool is_stale(const struct tsct_reader *reader)
+static bool is_stale(const struct tsct_reader *reader,
+		     const struct tsct_order_cursor *first)
 {
-	const struct tsct_order_cursor *first = tsct_order_first(&reader->order);
-	const struct tsct_ring_reader *ring;
+	const struct tsct_ring_reader *ring = &reader->rings[first->index];
 
-	if (!first)
-		return false;
-	ring = &reader->rings[first->index];
 	return !ring->has_next || ring->next.cycles != first->stamp;
 }
 
-static const struct tsct_order_cursor *first(struct tsct_reader *reader, __u64 until)
+static const struct tsct_order_cursor *
+first_until(struct tsct_reader *reader, __u64 until)
 {
 	const struct tsct_order_cursor *head = tsct_order_first(&reader->order);
 
-	while (head && is_stale(reader)) {
+	while (head && is_stale(reader, head)) {
 		drop_first(reader);
-		reader->since_scan = reader->t->header.nr_cpus;
-		reader->scanned = 0;
+		reader->since_scan = reader->channel->header.nr_cpus;
+		reader->scanned_until = 0;
 		head = tsct_order_first(&reader->order);
 	}
 	return head && head->stamp <= until ? head : NULL;
 }
 
-static void hand_out(struct tsct_reader *reader, __u32 cpu,
-		     struct tsct_event *ret_event)
-{
-	tsct_reader_next(reader, cpu, ret_event);
-	if (ret_event->cycles < reader->last_any)
-		ret_event->flags |= TSCT_EVENT_LATE;
-	else
-		reader->last_any = ret_event->cycles;
-	reader->first_gone = true;
-	reader->since_scan++;
-}
-
 int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
-			 struct tsct_event *ret_event)
+			     struct tsct_event *ret_event)
 {
 	const struct tsct_order_cursor *head;
-	int error = begin(reader);
+	int err = ordering_begin(reader);
 
-	if (!error)
-		error = refill(reader);
-	if (error)
-		return error;
-	head = first(reader, until);
+	if (!err)
+		err = refill_first(reader);
+	if (err)
+		return err;
+	head = first_until(reader, until);
 	if (must_scan(reader, head, until)) {
-		error = scan(reader, until);
-		if (error)
-			return error;
-		head = first(reader, until);
+		err = scan_rings(reader, until);
+		if (err)
+			return err;
+		head = first_until(reader, until);
 	}
 	if (!head)
 		return 0;
-	hand_out(reader, head->index, ret_event);
+	tsct_reader_next(reader, head->index, ret_event);
+	if (ret_event->cycles < reader->last_ordered)
+		ret_event->flags |= TSCT_EVENT_LATE;
+	else
+		reader->last_ordered = ret_event->cycles;
+	reader->first_returned = true;
+	reader->since_scan++;
 	return 1;
 }

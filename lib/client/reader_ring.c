@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Walking one ring. What lies there may have been written by anybody who may
- * write the channel: a record is copied, then looked at, and what we return
- * points into the copy. Positions are ours; the tail in shared memory is only
- * ever written, but for the first look.
+ * Reading one ring. Its content may come from any process that can write the
+ * channel: a record is copied, then checked, and events point into the copy. The
+ * position is private; the tail in shared memory is read once, at the beginning,
+ * and only written after that.
  *
- * Counts are figures, ours and the ring's: where they disagree something is
- * counted as missing, and reading goes on as if they agreed.
+ * Counts serve for statistics only: where the reader's and the ring's differ, the
+ * difference is counted as missing events, and reading goes on.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "reader.h"
 
-/* Overtaken so often in a row: the writer is too fast, let the caller go on */
-#define OVERTAKEN_MAX	16
+#define OVERTAKEN_MAX	16	/* times in a row, then return to the caller */
 #define FREEZE_TRIES	8
 
-/* A head: the word as it was loaded, and where that is for us. */
+/* A ring's head: the word as it was loaded, and its position in 64 bits */
 struct head {
 	__u64 word;
 	__u64 pos;
@@ -28,14 +27,14 @@ static struct head load_head(const struct tsct_reader *reader, unsigned int cpu)
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct head head;
 
-	/* Pairs with the writers' publishing store: records lie below it */
+	/* Pairs with the writers' store of the head: records below it are complete */
 	head.word = ring->image ? ring->image_head :
-		smp_load_acquire(&tsct_ring_producer(reader->t, cpu)->head);
+		smp_load_acquire(&tsct_ring_producer(reader->channel, cpu)->head);
 	head.pos = tsct_pos_extend(ring->pos, head.word);
 	return head;
 }
 
-/* Words, each in one load: a writer may be at work on the same ones. */
+/* Each word by one load: a writer may be storing to the same words. */
 static void copy_words(void *to, const void *from, size_t len)
 {
 	const __u64 *source = from;
@@ -49,23 +48,23 @@ static void copy_words(void *to, const void *from, size_t len)
 static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 			 __u64 pos)
 {
-	/* Our copies are done before the writers may use the room again */
-	smp_store_release(&tsct_ring_consumer(reader->t, cpu)->tail, pos);
+	/* Pairs with the writers' loads of the tail: copies end before room is reused */
+	smp_store_release(&tsct_ring_consumer(reader->channel, cpu)->tail, pos);
 	reader->rings[cpu].released = pos;
 }
 
 /* ---- counts ------------------------------------------------------------ */
 
 /*
- * The ring says that @events were published before ring->pos. More than there
- * was room for since it said so last, or fewer than we have seen, is a lie: it
- * is believed from here on, but nothing is counted by it.
+ * According to the ring, @events were published before ring->pos. If that is more
+ * than fit between here and confirmed_pos, or fewer than were read, it is false: it
+ * is adopted, but no event is counted as missing.
  */
-static void settle(struct tsct_ring_reader *ring, __u64 events)
+static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 {
 	const __u64 missed = events - ring->count;
-	const __u64 room = (__s64)(ring->pos - ring->sure) > 0 ?
-		(ring->pos - ring->sure) / sizeof(struct tsct_record) : 0;
+	const __u64 room = (__s64)(ring->pos - ring->confirmed_pos) > 0 ?
+		(ring->pos - ring->confirmed_pos) / sizeof(struct tsct_record) : 0;
 
 	if (missed > room) {
 		ring->stat.broken_places++;
@@ -73,42 +72,136 @@ static void settle(struct tsct_ring_reader *ring, __u64 events)
 		ring->stat.overrun += missed;
 	} else if (missed) {
 		ring->stat.broken += missed;
-		ring->stat.broken_places += !ring->doubtful;
+		ring->stat.broken_places += !ring->damaged;
 	}
 	ring->count = events;
-	ring->sure = ring->pos;
-	ring->overtaken = ring->doubtful = false;
+	ring->confirmed_pos = ring->pos;
+	ring->overtaken = ring->damaged = false;
 }
 
-/* We are at the head: does it say the same? */
-static void settle_at(struct tsct_reader *reader, unsigned int cpu,
-		      struct head head)
+/* Compares the counts at the head, where ring->pos is. */
+static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
+			      struct head head)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	const __u16 apart = TSCT_HEAD_EVENTS(head.word) - ring->count;
-	const struct tsct_geometry *geo = &reader->t->geo;
+	const struct tsct_geometry *geo = &reader->channel->geo;
 	bool known;
 	__u64 events;
 
-	if (!apart && !ring->overtaken && !ring->doubtful)
+	if (!apart && !ring->overtaken && !ring->damaged)
 		return;
-	known = tsct_ring_events(geo, tsct_reader_data(reader, cpu), head.word, &events);
+	known = tsct_ring_events(geo, tsct_reader_data(reader, cpu), head.word,
+				 &events);
 	smp_rmb();
-	/* Nobody came round and began the block anew while we looked at it */
+	/* Writers may have gone round and reused the block while it was read */
 	if (!known || !tsct_ring_holds(geo, head.word,
 				       load_head(reader, cpu).word))
 		events = ring->count + (__u64)(__s64)(__s16)apart;
-	settle(ring, events);
+	reconcile(ring, events);
+}
+
+/* ---- beginning ---------------------------------------------------------- */
+
+/* Counts the records in [from, to), which begins at a record. False: invalid data. */
+static bool count_records(struct tsct_reader *reader, unsigned int cpu,
+			  __u64 from, __u64 to, __u64 *ret_nr)
+{
+	const char *data = tsct_reader_data(reader, cpu);
+	struct tsct_record header;
+	enum tsct_ring_step step;
+	__u64 pos = from, next;
+
+	*ret_nr = 0;
+	while ((__s64)(to - pos) > 0) {
+		step = tsct_ring_next(&reader->channel->geo, data, pos, to, &header,
+				      &next);
+		if (step == TSCT_STEP_BROKEN || step == TSCT_STEP_EMPTY)
+			return false;
+		*ret_nr += step == TSCT_STEP_RECORD;
+		pos = next;
+	}
+	return true;
+}
+
+/*
+ * Events before a discard ring's tail: from the header of its block, unless writers
+ * have reused that block, else from the next count behind the tail, which is in a
+ * block's header or in the head.
+ */
+static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
+			   __u64 tail, const struct tsct_ring_count *now)
+{
+	const struct tsct_geometry *geo = &reader->channel->geo;
+	const char *data = tsct_reader_data(reader, cpu);
+	const __u64 start = tail & ~(__u64)(geo->block_size - 1);
+	const __u64 end = start + geo->block_size;
+	struct tsct_block block;
+	__u64 nr;
+
+	if (tsct_ring_block(geo, data, start, &block) &&
+	    count_records(reader, cpu, start, tail, &nr)) {
+		smp_rmb();
+		if (tsct_ring_block(geo, data, start, &block))
+			return block.events + nr;
+	}
+	if ((__s64)(now->head - end) < 0)
+		return count_records(reader, cpu, tail, now->head, &nr) ?
+			now->events - nr : now->events;
+	return tsct_ring_block(geo, data, end, &block) &&
+		count_records(reader, cpu, tail, end, &nr) ?
+		block.events - nr : now->events;
+}
+
+void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
+			      struct tsct_ring_count *ret_figures)
+{
+	const struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct tsct_ring_count *now = ret_figures;
+
+	if (tsct_ring_count(&reader->channel->geo, tsct_ring_producer(reader->channel, cpu),
+			    tsct_ring_data(reader->channel, cpu), now))
+		return;
+	/* No valid header: the 64-bit values closest to the reader's own */
+	now->head = tsct_pos_extend(ring->pos, now->head);
+	now->oldest = tsct_ring_oldest(&reader->channel->geo, now->head);
+	now->events = ring->count + (__u16)(now->events - ring->count);
+}
+
+/*
+ * Begins where the previous reader stopped (discard policy), or at the oldest valid
+ * event (overwrite policy): events overwritten before that are not missing. The
+ * ring of a CPU that comes up later is empty now and is read from position 0.
+ */
+void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct tsct_ring_count now;
+	__u64 tail;
+
+	if (!tsct_ring_ready(reader->channel, cpu))
+		return;
+	tsct_reader_ring_figures(reader, cpu, &now);
+	if (tsct_reader_overwrites(reader)) {
+		ring->pos = now.oldest;
+		ring->count = now.overwritten;
+	} else {
+		tail = READ_ONCE(tsct_ring_consumer(reader->channel, cpu)->tail);
+		ring->pos = tsct_pos_extend(now.head, tail);
+		ring->count = events_before(reader, cpu, ring->pos, &now);
+	}
+	ring->stat.before = ring->count;
+	ring->released = ring->confirmed_pos = ring->pos;
 }
 
 /* ---- records ----------------------------------------------------------- */
 
 /*
- * The ring's head, if it can be one; else take what it says as our position,
- * as there is nothing to be read between the two.
+ * Loads the ring's head. Returns true if there is something to read below it. An
+ * impossible head becomes the reader's position, as nothing can be read between.
  */
-static bool look(struct tsct_reader *reader, unsigned int cpu,
-		 struct head *ret_head)
+static bool find_head(struct tsct_reader *reader, unsigned int cpu,
+		      struct head *ret_head)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct head head;
@@ -123,31 +216,32 @@ static bool look(struct tsct_reader *reader, unsigned int cpu,
 	distance = head.pos - ring->pos;
 	*ret_head = head;
 	if (!distance) {
-		settle_at(reader, cpu, head);
+		reconcile_at_head(reader, cpu, head);
 		return false;
 	}
 	if (head.pos % TSCT_RECORD_ALIGN == 0 &&
 	    ring->pos % TSCT_RECORD_ALIGN == 0 && distance > 0 &&
 	    (tsct_reader_overwrites(reader) ||
-	     (__u64)distance <= reader->t->geo.data_size)) {
+	     (__u64)distance <= reader->channel->geo.data_size)) {
 		ring->has_head = !tsct_reader_overwrites(reader);
 		ring->head_word = head.word;
 		ring->head_pos = head.pos;
 		return true;
 	}
 	ring->stat.broken_places++;
-	ring->doubtful = true;
+	ring->damaged = true;
 	ring->pos = head.pos;
 	if (!tsct_reader_overwrites(reader))
 		publish_tail(reader, cpu, head.pos);
-	settle_at(reader, cpu, head);
+	reconcile_at_head(reader, cpu, head);
 	return false;
 }
 
 /*
- * Was everything behind ring->pos still the reader's while it was copied? The
- * fence keeps the copy before this load of the head; a writer publishes a head
- * before it writes into the blocks that this head takes from us.
+ * Did a writer reuse the data at ring->pos while it was copied? Then goes on at the
+ * oldest valid position. The fence orders the copy before this load of the head; it
+ * pairs with the writers' order: they publish a head before they store into the
+ * blocks which that head reclaims.
  */
 static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 {
@@ -157,7 +251,7 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 	if (!tsct_reader_overwrites(reader) || ring->image)
 		return false;
 	smp_rmb();
-	oldest = tsct_ring_oldest(&reader->t->geo,
+	oldest = tsct_ring_oldest(&reader->channel->geo,
 				  load_head(reader, cpu).pos);
 	if ((__s64)(oldest - ring->pos) <= 0)
 		return false;
@@ -167,14 +261,14 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 	return true;
 }
 
-/* What lies at ring->pos: a record's payload and a block's header are copied */
+/* Copies what is at ring->pos: a record's payload, or a block's header. */
 static enum tsct_ring_step copy_next(struct tsct_reader *reader,
 				     unsigned int cpu, __u64 head, __u64 *copy,
 				     struct tsct_record *ret_header,
 				     struct tsct_block *ret_block,
 				     __u64 *ret_next)
 {
-	const struct tsct_geometry *geo = &reader->t->geo;
+	const struct tsct_geometry *geo = &reader->channel->geo;
 	const char *data = tsct_reader_data(reader, cpu);
 	const __u64 pos = reader->rings[cpu].pos;
 	enum tsct_ring_step step;
@@ -203,15 +297,15 @@ static void fill_event(unsigned int cpu, const struct tsct_record *header,
 	};
 }
 
-/* Step over what was found; true: it was a record. */
-static bool pass(struct tsct_ring_reader *ring, enum tsct_ring_step step,
-		 const struct tsct_block *block, __u64 next)
+/* Advances behind what was found. Returns true if it was a record. */
+static bool step_over(struct tsct_ring_reader *ring, enum tsct_ring_step step,
+		      const struct tsct_block *block, __u64 next)
 {
 	if (step == TSCT_STEP_BLOCK)
-		settle(ring, block->events);
+		reconcile(ring, block->events);
 	if (step == TSCT_STEP_BROKEN) {
 		ring->stat.broken_places++;
-		ring->doubtful = true;
+		ring->damaged = true;
 	}
 	ring->next_pos = ring->pos;
 	ring->pos = next;
@@ -220,11 +314,11 @@ static bool pass(struct tsct_ring_reader *ring, enum tsct_ring_step step,
 }
 
 /*
- * The next record below a head. 1, or 0: none. Every turn goes forward or counts as
- * overtaken, so it ends.
+ * The next record below @head. Returns 1, or 0: none. Every iteration advances or
+ * counts as overtaken, so the loop ends.
  */
-static int walk(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
-		struct head head, struct tsct_event *ret_event)
+static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
+		       struct head head, struct tsct_event *ret_event)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct tsct_record header;
@@ -242,13 +336,13 @@ static int walk(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 			head = load_head(reader, cpu);
 			continue;
 		}
-		if (!pass(ring, step, &block, next))
+		if (!step_over(ring, step, &block, next))
 			continue;
 		fill_event(cpu, &header, copy, ret_event);
 		return 1;
 	}
 	if (head.pos == ring->pos)
-		settle_at(reader, cpu, head);
+		reconcile_at_head(reader, cpu, head);
 	return 0;
 }
 
@@ -259,33 +353,35 @@ int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 	struct head head;
 	bool known;
 
-	if (!tsct_ring_ready(reader->t, cpu))
+	if (!tsct_ring_ready(reader->channel, cpu))
 		return 0;
 	known = ring->has_head;
-	if (!look(reader, cpu, &head))
+	if (!find_head(reader, cpu, &head))
 		return 0;
 	if (is_overtaken(reader, cpu))
 		head = load_head(reader, cpu);
-	if (walk(reader, cpu, copy, head, ret_event))
+	if (next_record(reader, cpu, copy, head, ret_event))
 		return 1;
-	/* Nothing up to where we knew of, or we got stuck below: what is there now? */
+	/* Nothing below the head known before, or overtaken too often: load it again */
 	if (!known)
 		return 0;
 	ring->has_head = false;
-	return look(reader, cpu, &head) ?
-		walk(reader, cpu, copy, head, ret_event) : 0;
+	return find_head(reader, cpu, &head) ?
+		next_record(reader, cpu, copy, head, ret_event) : 0;
 }
 
-int tsct_reader_fetch(struct tsct_reader *reader, unsigned int cpu)
+int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
+		     const struct tsct_event **ret_event)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 
+	*ret_event = &ring->next;
 	if (ring->has_next)
 		return 1;
-	if (!tsct_ring_ready(reader->t, cpu))
+	if (!tsct_ring_ready(reader->channel, cpu))
 		return 0;
 	if (!ring->copy)
-		ring->copy = malloc(reader->t->geo.block_size);
+		ring->copy = malloc(reader->channel->geo.block_size);
 	if (!ring->copy)
 		return -ENOMEM;
 	ring->has_next = tsct_reader_take(reader, cpu, ring->copy, &ring->next);
@@ -296,9 +392,9 @@ __u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu)
 {
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
 
-	if (!tsct_ring_ready(reader->t, cpu))
+	if (!tsct_ring_ready(reader->channel, cpu))
 		return 0;
-	return tsct_ring_unread(&reader->t->geo,
+	return tsct_ring_unread(&reader->channel->geo,
 				ring->has_next ? ring->next_pos : ring->pos,
 				load_head(reader, cpu).word);
 }
@@ -308,7 +404,7 @@ void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu)
 	struct tsct_ring_reader *ring;
 	__u64 pos;
 
-	if (cpu >= reader->t->header.nr_cpus || tsct_reader_overwrites(reader))
+	if (cpu >= reader->channel->header.nr_cpus || tsct_reader_overwrites(reader))
 		return;
 	ring = &reader->rings[cpu];
 	ring->unreleased = false;
@@ -317,14 +413,14 @@ void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu)
 		publish_tail(reader, cpu, pos);
 }
 
-/* ---- a copy of all of it ----------------------------------------------- */
+/* ---- frozen copies ----------------------------------------------------- */
 
-/* [from, to) lies at the same offsets in the image as in the ring. */
+/* Copies positions [from, to) to the same offsets in the image as in the ring. */
 static void copy_range(struct tsct_reader *reader, unsigned int cpu,
 		       char *image, __u64 from, __u64 to)
 {
-	const __u64 size = reader->t->geo.data_size;
-	const char *data = tsct_ring_data(reader->t, cpu);
+	const __u64 size = reader->channel->geo.data_size;
+	const char *data = tsct_ring_data(reader->channel, cpu);
 	const __u64 at = from & (size - 1), len = to - from;
 	const __u64 first = len < size - at ? len : size - at;
 
@@ -332,14 +428,14 @@ static void copy_range(struct tsct_reader *reader, unsigned int cpu,
 	copy_words(image, data, len - first);
 }
 
-static void skip_broken(struct tsct_ring_reader *ring, __u64 head)
+static void skip_to_head(struct tsct_ring_reader *ring, __u64 head)
 {
 	ring->stat.broken_places++;
-	ring->doubtful = true;
+	ring->damaged = true;
 	ring->pos = head;
 }
 
-/* What is valid now. False: writers took more than half of it meanwhile. */
+/* Copies what is valid. Returns false if writers reused more than half meanwhile. */
 static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 		       char *image, struct tsct_ring_count *ret_now)
 {
@@ -352,14 +448,14 @@ static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 	ret_now->head = tsct_pos_extend(from, ret_now->head);
 	size = ret_now->head - from;
 	if ((__s64)size < 0 || ret_now->head % TSCT_RECORD_ALIGN) {
-		skip_broken(ring, ret_now->head);
+		skip_to_head(ring, ret_now->head);
 		return true;
 	}
-	/* Since we looked where it begins, it went all the way round. */
-	if (size > reader->t->geo.data_size)
+	/* Writers went round the whole ring since its begin was determined. */
+	if (size > reader->channel->geo.data_size)
 		return false;
 	copy_range(reader, cpu, image, from, ret_now->head);
-	/* What is being written over by now is not sound in the copy */
+	/* Data that writers reuse by now is invalid in the copy */
 	is_overtaken(reader, cpu);
 	return (__s64)(ret_now->head - ring->pos) >= (__s64)(size / 2);
 }
@@ -371,22 +467,22 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 	struct tsct_ring_count now;
 	int tries = FREEZE_TRIES;
 
-	if (!tsct_ring_ready(reader->t, cpu))
+	if (!tsct_ring_ready(reader->channel, cpu))
 		return false;
-	/* What is held lies before all that is copied: back to it */
+	/* The event that is held precedes all that is copied: back to it */
 	if (ring->has_next) {
 		ring->has_next = false;
 		ring->pos = ring->next_pos;
 		ring->count--;
 	}
-	/* We may be kept from the CPU in the midst of it. */
+	/* This thread may lose the CPU in the middle of a copy: try again. */
 	while (!copy_valid(reader, cpu, image, &now) && --tries)
 		;
-	if ((__s64)(now.head - ring->pos) > (__s64)reader->t->geo.data_size)
-		skip_broken(ring, now.head);
+	if ((__s64)(now.head - ring->pos) > (__s64)reader->channel->geo.data_size)
+		skip_to_head(ring, now.head);
 	if ((__s64)(now.head - ring->pos) <= 0) {
 		ring->pos = now.head;
-		settle(ring, now.events);
+		reconcile(ring, now.events);
 	}
 	ring->image = image;
 	ring->image_head = TSCT_HEAD_POS(now.head) |
@@ -394,7 +490,6 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 	return true;
 }
 
-/* Whatever follows was written after it. */
 void tsct_reader_thaw(struct tsct_reader *reader, unsigned int cpu)
 {
 	reader->rings[cpu].image = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The critical sections of tsctrace/section.h for payloads whose length the
- * compiler does not know, for stamps that are not the TSC, and for the
- * beginning of a block.
+ * The critical sections of tsctrace/section.h for payloads of variable length, for
+ * sources other than the TSC, and for beginning a block. All are async-signal-safe
+ * and return TSCT_SECTION_*.
  */
-#ifndef TSCT_SECTION_H
-#define TSCT_SECTION_H
+#ifndef TSCT_RSEQ_SECTION_H
+#define TSCT_RSEQ_SECTION_H
 
 #include "channel.h"
 
@@ -13,9 +13,9 @@ _Static_assert(sizeof(struct iovec) == 16, "addq $16");
 _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 
 /*
- * Copies rdx bytes from src behind the header at pos, and leaves both behind
- * them. Words up to a size, as they are likely to have been stored as such a
- * moment ago, which a wider load would have to wait for.
+ * Copies rdx bytes from src behind the header at pos, and advances both. Below 128
+ * bytes word by word: the source was probably stored as words a moment ago, and a
+ * wider load would have to wait for these stores.
  */
 #define SECTION_COPY							\
 	TSCT_DO_("cmpq $8, %%rdx")					\
@@ -70,13 +70,14 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 	TSCT_DO_("incq %[pos]")						\
 	"78:\n\t"
 
-/* One buffer, as long as the header says */
+/* Copies one buffer of the length that is in the header. */
 #define SECTION_PAYLOAD							\
 	TSCT_DO_("movzwl %w[header], %%edx")				\
 	TSCT_DO_("subl $16, %%edx")					\
 	SECTION_COPY
 
-#define SECTION_PIECES							\
+/* Copies the buffers of iov. */
+#define SECTION_IOV							\
 	TSCT_DO_("testq %[nr], %[nr]")					\
 	TSCT_DO_("jz 79f")						\
 	"86:\n\t"							\
@@ -93,10 +94,10 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 /*
  * section_write - write one record, stamped with the TSC
  * @header: the first 8 bytes of its header
- * @src: the payload, as long as the header says
- * @size: of the record, rounded up
+ * @src: the payload, of the length that is in the header
+ * @size: bytes of the record, rounded up to 8
  */
-#define DEFINE_SECTION_WRITE(name, stamp)				\
+#define DEFINE_SECTION_WRITE(name, read_tsc)				\
 static inline __attribute__((always_inline)) int			\
 name(const struct tsct_fast *fast, __u64 header, const void *src,	\
      __u64 size)							\
@@ -104,16 +105,7 @@ name(const struct tsct_fast *fast, __u64 header, const void *src,	\
 	__u64 pos, end, result;						\
 									\
 	__asm__ __volatile__ (						\
-		TSCT_SECTION_DESCRIPTOR_				\
-		TSCT_SECTION_ENTER_					\
-		stamp							\
-		TSCT_SECTION_CPU_					\
-		TSCT_SECTION_RING_					\
-		TSCT_SECTION_PLACE_					\
-		TSCT_SECTION_HEADER_					\
-		SECTION_PAYLOAD						\
-		TSCT_SECTION_PUBLISH_					\
-		TSCT_SECTION_EXITS_					\
+		TSCT_SECTION_RECORD_(read_tsc, SECTION_PAYLOAD)		\
 		: "=&a" (result), [pos] "=&r" (pos),			\
 		  [end] "=&r" (end), [src] "+r" (src)			\
 		: TSCT_SECTION_INPUTS_(fast), [header] "r" (header),	\
@@ -122,11 +114,11 @@ name(const struct tsct_fast *fast, __u64 header, const void *src,	\
 	return (int)result;						\
 }
 
-DEFINE_SECTION_WRITE(section_write, TSCT_STAMP_ORDERED_)
-DEFINE_SECTION_WRITE(section_write_unordered, TSCT_STAMP_UNORDERED_)
+DEFINE_SECTION_WRITE(section_write, TSCT_READ_TSC_ORDERED_)
+DEFINE_SECTION_WRITE(section_write_unordered, TSCT_READ_TSC_UNORDERED_)
 
-/* The same of a payload that is in iov, which together are that long. */
-#define DEFINE_SECTION_WRITEV(name, stamp)			\
+/* section_writev - the same of a payload in @nr buffers of that length in all */
+#define DEFINE_SECTION_WRITEV(name, read_tsc)			\
 static inline int name(const struct tsct_fast *fast, __u64 header,	\
 		       const struct iovec *iov, __u64 nr,	\
 		       __u64 size)					\
@@ -135,16 +127,7 @@ static inline int name(const struct tsct_fast *fast, __u64 header,	\
 	const void *src;						\
 									\
 	__asm__ __volatile__ (						\
-		TSCT_SECTION_DESCRIPTOR_				\
-		TSCT_SECTION_ENTER_					\
-		stamp							\
-		TSCT_SECTION_CPU_					\
-		TSCT_SECTION_RING_					\
-		TSCT_SECTION_PLACE_					\
-		TSCT_SECTION_HEADER_					\
-		SECTION_PIECES						\
-		TSCT_SECTION_PUBLISH_					\
-		TSCT_SECTION_EXITS_					\
+		TSCT_SECTION_RECORD_(read_tsc, SECTION_IOV)		\
 		: "=&a" (result), [pos] "=&r" (pos),			\
 		  [end] "=&r" (end), [src] "=&r" (src),			\
 		  [iov] "+r" (iov), [nr] "+r" (nr)			\
@@ -154,20 +137,19 @@ static inline int name(const struct tsct_fast *fast, __u64 header,	\
 	return (int)result;						\
 }
 
-DEFINE_SECTION_WRITEV(section_writev, TSCT_STAMP_ORDERED_)
-DEFINE_SECTION_WRITEV(section_writev_unordered,
-			    TSCT_STAMP_UNORDERED_)
+DEFINE_SECTION_WRITEV(section_writev, TSCT_READ_TSC_ORDERED_)
+DEFINE_SECTION_WRITEV(section_writev_unordered, TSCT_READ_TSC_UNORDERED_)
 
-/* ---- what was looked at before ------------------------------------------ */
+/* ---- sampled rings ------------------------------------------------------ */
 
-/* A ring as it was before a clock was read. */
+/* A ring's head, and the cycles that were read after it */
 struct section_seen {
 	__u64 head;
-	__u64 stamp;
+	__u64 cycles;
 	__u32 cpu;
 };
 
-/* STALE if since then the thread moved or somebody else wrote. */
+/* STALE if the thread moved since then, or the head did. */
 #define SECTION_SEEN							\
 	TSCT_SECTION_CPU_						\
 	TSCT_DO_("cmpl %[seen_cpu], %%ecx")				\
@@ -180,7 +162,7 @@ struct section_seen {
 #define SECTION_SEEN_INPUTS(seen)					\
 	[seen_cpu] "m" ((seen)->cpu), [seen_head] "m" ((seen)->head)
 
-/* With a stamp that was read before, and is not older than those there. */
+/* section_write_seen - section_writev() with seen->cycles, if the ring is unchanged */
 static inline int section_write_seen(const struct tsct_fast *fast,
 				     __u64 header,
 				     const struct iovec *iov, __u64 nr,
@@ -195,30 +177,30 @@ static inline int section_write_seen(const struct tsct_fast *fast,
 		TSCT_SECTION_ENTER_
 		SECTION_SEEN
 		TSCT_SECTION_PLACE_
-		TSCT_DO_("movq %[seen_stamp], %%rax")
+		TSCT_DO_("movq %[seen_cycles], %%rax")
 		TSCT_SECTION_HEADER_
-		SECTION_PIECES
+		SECTION_IOV
 		TSCT_SECTION_PUBLISH_
 		TSCT_SECTION_EXITS_
 		: "=&a" (result), [pos] "=&r" (pos), [end] "=&r" (end),
 		  [src] "=&r" (src), [iov] "+r" (iov), [nr] "+r" (nr)
 		: TSCT_SECTION_INPUTS_(fast), [header] "r" (header),
 		  [size] "rm" (size), SECTION_SEEN_INPUTS(seen),
-		  [seen_stamp] "m" (seen->stamp)
+		  [seen_cycles] "m" (seen->cycles)
 		: SECTION_CLOBBERS);
 	return (int)result;
 }
 
-/* Where the next block begins: everything was computed from `seen`. */
+/* The next block, computed from a struct section_seen */
 struct section_block {
 	struct tsct_block block;
-	__u64 head;		/* what publishes it */
+	__u64 head;		/* that publishes it */
 	__u64 pad;		/* first word of the pad */
-	__u64 pad_at;		/* offsets in the data */
+	__u64 pad_at;		/* offsets in the data, bytes */
 	__u64 block_at;
 };
 
-/* Stores pad and header, and publishes them. Room was checked. */
+/* Stores pad and header, and publishes them. The caller has checked for room. */
 static inline int section_begin_block(const struct tsct_fast *fast,
 				      const struct section_seen *seen,
 				      const struct section_block *next)
@@ -258,4 +240,4 @@ static inline int section_begin_block(const struct tsct_fast *fast,
 
 _Static_assert(offsetof(struct section_block, block) == 0, "(%[next])");
 
-#endif /* TSCT_SECTION_H */
+#endif /* TSCT_RSEQ_SECTION_H */

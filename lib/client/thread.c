@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which thread we are, and what rseq has for it, without a system call. */
+/* The calling thread's id and rseq area, without a system call per event. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -7,13 +7,13 @@
 
 #include "emit_private.h"
 
-/* glibc 2.35 and newer register an area per thread, and say where it is */
+/* glibc 2.35 and later register an rseq area per thread, at this offset. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
 /*
- * gettid() would cost more than the rest. Initial-exec: no call, no allocation
- * at first use, so that it is safe in a signal handler.
+ * Cached, as gettid() would cost more than the rest of an emit. Initial-exec: no
+ * call and no allocation at the first use, so that it is safe in signal handlers.
  */
 __thread uint32_t tsct_thread_id;
 
@@ -28,14 +28,14 @@ long tsct_rseq_offset(void)
 	return __rseq_offset;
 }
 
-static void forget_tid(void)
+static void clear_fork_mark(void)
 {
 	__atomic_store_n(fork_mark, 0, __ATOMIC_RELAXED);
 }
 
 /*
- * A page that a fork wipes: however the child was made (fork, _Fork, clone),
- * it finds 0 there and asks for its thread id anew.
+ * A page that a fork wipes: however the child was made (fork, _Fork, clone), it
+ * reads 0 there, and calls gettid() anew.
  */
 static void make_fork_mark(void)
 {
@@ -43,16 +43,16 @@ static void make_fork_mark(void)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		return;		/* no_page stays 0: ask every time */
+		return;		/* no_page stays 0: gettid() for every event */
 	fork_mark = page;
 	if (madvise(page, TSCT_PAGE_SIZE, MADV_WIPEONFORK) < 0)
-		pthread_atfork(NULL, NULL, forget_tid);
+		pthread_atfork(NULL, NULL, clear_fork_mark);
 }
 
 /*
- * A forked child has one thread, so what other threads have cached needs no
- * forgetting: they are gone. The id goes first: a signal handler that comes
- * between the two stores does the same again.
+ * A forked child has one thread, so the ids cached in other threads are gone with
+ * them. The id is stored first: a signal handler between the two stores repeats
+ * both.
  */
 __u32 tsct_thread_id_slow(void)
 {

@@ -16,13 +16,6 @@
 #include "clock_source.h"
 #include "tsc_check.h"
 
-const char *tsct_run_dir(void)
-{
-	const char *dir = secure_getenv("TSCTRACE_RUN_DIR");
-
-	return dir && *dir ? dir : TSCT_RUN_DIR;
-}
-
 void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 {
 	munmap((void *)area->page, area->size);

@@ -6,10 +6,9 @@
 #include <stddef.h>
 #include <tsctrace/abi.h>
 
-/* Where daemon, library and tools meet: $TSCTRACE_RUN_DIR, else this. */
-#define TSCT_RUN_DIR		"/run/tsctrace"
+#include "lib/client/runtime_paths.h"
+
 #define TSCT_CLOCK_FILE		"clock"
-#define TSCT_SOCKET_FILE	"tsctraced.sock"
 
 /* An area that was found to be one, mapped read-only */
 struct tsct_clock_area {
@@ -17,9 +16,6 @@ struct tsct_clock_area {
 	size_t size;			/* bytes that are mapped */
 	__u32 nr_cpus;			/* entries behind cpus_offset */
 };
-
-/* The directory, from the environment unless that is not to be trusted */
-const char *tsct_run_dir(void);
 
 /*
  * tsct_clock_area_map_module, tsct_clock_area_map_file - map a clock area

@@ -110,7 +110,7 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
  */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
-	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
+	const struct tsct_ring_stat *now = tsct_reader_progress(d->reader, cpu);
 	struct tsct_ring_stat *last = &d->sources[cpu].last;
 
 	causes_of(d, cpu)[TSCT_LOSS_OVERRUN] = 0;
@@ -171,8 +171,11 @@ static int take(struct tsct_drain *d, const struct tsct_event *event)
  */
 static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
-	return until != UINT64_MAX && tsct_reader_fetch(d->reader, cpu) == 1 &&
-		d->reader->rings[cpu].next.cycles > until;
+	const struct tsct_event *next;
+
+	return until != UINT64_MAX &&
+		tsct_reader_peek(d->reader, cpu, &next) == 1 &&
+		next->cycles > until;
 }
 
 /*
@@ -278,7 +281,7 @@ int tsct_drain_oldest(struct tsct_channel *t, __u64 *ret_stamp)
  */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {
-	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
+	const struct tsct_ring_stat *now = tsct_reader_progress(d->reader, cpu);
 
 	d->sources[cpu].last.overrun = now->overrun;
 	figures_of(d, cpu)->published_begin = now->before + now->overrun;
@@ -321,7 +324,7 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 
 	if (!tsct_reader_overwrites(d->reader))
 		return -EINVAL;
-	image = malloc(d->t->geo.data_size);
+	image = malloc(tsct_channel_info(d->t)->data_size);
 	if (!image)
 		return -ENOMEM;
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
@@ -351,14 +354,15 @@ static void note_begin(struct tsct_drain *d, __u32 cpu)
  */
 static void drop_old(struct tsct_drain *d, __u32 cpu)
 {
-	struct tsct_ring_reader *ring = &d->reader->rings[cpu];
-	__u64 most = d->t->geo.data_size / sizeof(struct tsct_record);
+	__u64 most = tsct_channel_info(d->t)->data_size /
+		sizeof(struct tsct_record);
+	const struct tsct_event *next;
 	struct tsct_event event;
 
 	if (d->rec->snapshot)
 		return;
-	while (most-- && tsct_reader_fetch(d->reader, cpu) == 1 &&
-	       ring->next.cycles < d->rec->begin) {
+	while (most-- && tsct_reader_peek(d->reader, cpu, &next) == 1 &&
+	       next->cycles < d->rec->begin) {
 		tsct_reader_next(d->reader, cpu, &event);
 		begin_behind(d, cpu);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The socket before store.c. Everything a client can do to us is bounded:
- * messages per turn, connections per user, memory per connection. A client
- * that does not take its reply is dropped, as we never wait for anybody.
+ * The socket in front of the store. All that a client can cause is bounded: messages
+ * per turn, connections per user, memory per connection. Sending never blocks: a
+ * client that does not receive its reply is disconnected.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +29,14 @@
 #define CONNECTIONS_MAX		6144
 #define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX + \
 				 DESCRIPTORS_SPARED)
-#define DESCRIPTORS_SPARED	64	/* what is not ours */
+#define DESCRIPTORS_SPARED	64	/* for the rest of the process */
 #define MESSAGES_PER_EVENT	16
-/* Making a large channel takes a while: no second one in the same turn */
+/* Making a large channel takes longer than this: no second one in the same turn */
 #define TURN_MAX_NS		2000000
 
 struct connection {
 	struct connection *next;
-	struct connection **at;		/* what points to us */
+	struct connection **at;		/* the pointer to this one */
 	struct tsct_store_peer peer;
 	int fd;
 };
@@ -50,9 +50,9 @@ struct tsct_server {
 	__s64 turn_end_ns;
 	int epoll;
 	int listener;
-	int lock;			/* held while we live */
-	int spare;			/* closed to accept when out of fds */
-	int wake;			/* eventfd: the thread shall end */
+	int lock;			/* of lock_path, held until the end */
+	int spare;			/* closed to accept when out of descriptors */
+	int wake;			/* eventfd that ends the thread */
 	bool has_thread;
 	bool is_stopping;
 	pthread_t thread;
@@ -60,28 +60,28 @@ struct tsct_server {
 	char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
 };
 
-/* A request, with room for any argument, aligned for it. */
+/* A request, with aligned room for any argument */
 struct message {
 	struct tsct_request request;
 	char arg[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
 };
 
-static int watch(struct tsct_server *server, int fd, void *who)
+static int watch(struct tsct_server *server, int fd, void *key)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = who };
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = key };
 
 	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ?
 		-errno : 0;
 }
 
-static void hang_up(struct tsct_server *server, struct connection *conn)
+static void disconnect(struct tsct_server *server, struct connection *conn)
 {
 	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
 	*conn->at = conn->next;
 	if (conn->next)
 		conn->next->at = conn->at;
 	server->nr_connections--;
-	/* A forked child may hold the same socket: close() alone is no end */
+	/* A forked child may hold the same socket: close() alone does not remove it */
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
 	free(conn);
@@ -98,7 +98,7 @@ static bool is_crowded(const struct tsct_server *server, uid_t uid)
 		server->nr_connections >= server->max_connections;
 }
 
-static void welcome(struct tsct_server *server, int fd)
+static void accept_client(struct tsct_server *server, int fd)
 {
 	struct connection *conn;
 	struct ucred cred;
@@ -128,10 +128,10 @@ close_fd:
 }
 
 /*
- * Out of descriptors: the client would wait in the queue and keep epoll awake
- * for ever. So the spare one goes, the client is taken and dropped.
+ * Out of descriptors: a client in the queue would keep epoll readable for ever. So
+ * the spare one is closed, and the client is accepted and disconnected.
  */
-static void turn_away(struct tsct_server *server)
+static void reject_client(struct tsct_server *server)
 {
 	int fd;
 
@@ -142,7 +142,7 @@ static void turn_away(struct tsct_server *server)
 	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void accept_some(struct tsct_server *server)
+static void accept_clients(struct tsct_server *server)
 {
 	int i, fd;
 
@@ -150,9 +150,9 @@ static void accept_some(struct tsct_server *server)
 		fd = accept4(server->listener, NULL, NULL,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
-			welcome(server, fd);
+			accept_client(server, fd);
 		else if (errno == EMFILE || errno == ENFILE)
-			turn_away(server);
+			reject_client(server);
 		else if (errno != ECONNABORTED && errno != EINTR)
 			return;
 	}
@@ -184,9 +184,9 @@ static int send_reply(int socket, int result, const void *arg, __u32 size,
 		-errno : 0;
 }
 
-/* `len` may be more than the message has room for: then it was cut off. */
-static int answer(struct tsct_server *server, struct connection *conn,
-		  struct message *message, size_t len)
+/* @len: of the message as sent, more than there is room for if it was truncated */
+static int answer_request(struct tsct_server *server, struct connection *conn,
+			  struct message *message, size_t len)
 {
 	const size_t size = len - sizeof(message->request);
 	int fd = -1, result = -EINVAL;
@@ -201,8 +201,8 @@ static int answer(struct tsct_server *server, struct connection *conn,
 			  fd);
 }
 
-/* Descriptors that a client sends along are closed by the kernel: no buffer. */
-static void serve(struct tsct_server *server, struct connection *conn)
+/* Descriptors that a client attaches are closed by the kernel: no control buffer. */
+static void serve_client(struct tsct_server *server, struct connection *conn)
 {
 	struct message message;
 	ssize_t len;
@@ -214,8 +214,8 @@ static void serve(struct tsct_server *server, struct connection *conn)
 			   MSG_DONTWAIT | MSG_TRUNC);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (len <= 0 || answer(server, conn, &message, len)) {
-			hang_up(server, conn);
+		if (len <= 0 || answer_request(server, conn, &message, len)) {
+			disconnect(server, conn);
 			return;
 		}
 		if (tsct_monotonic_ns() > server->turn_end_ns)
@@ -224,8 +224,8 @@ static void serve(struct tsct_server *server, struct connection *conn)
 }
 
 /*
- * One at a time: epoll queues who was served behind all others, so that a few
- * busy clients cannot keep the turn from the rest.
+ * One event at a time: epoll queues a client that was served behind all others, so
+ * that a few busy clients cannot block the rest.
  */
 void tsct_server_dispatch(struct tsct_server *server)
 {
@@ -237,9 +237,9 @@ void tsct_server_dispatch(struct tsct_server *server)
 		if (event.data.ptr == &server->wake)
 			return;
 		if (event.data.ptr == &server->listener)
-			accept_some(server);
+			accept_clients(server);
 		else
-			serve(server, event.data.ptr);
+			serve_client(server, event.data.ptr);
 	}
 }
 
@@ -255,7 +255,7 @@ void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
 	*ret_bytes = server->store.bytes;
 }
 
-static void *run(void *arg)
+static void *server_thread(void *arg)
 {
 	struct tsct_server *server = arg;
 	struct epoll_event event;
@@ -271,23 +271,23 @@ static void *run(void *arg)
 int tsct_server_run(struct tsct_server *server)
 {
 	sigset_t all, before;
-	int error;
+	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = -pthread_create(&server->thread, NULL, run, server);
+	err = -pthread_create(&server->thread, NULL, server_thread, server);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	server->has_thread = !error;
-	return error;
+	server->has_thread = !err;
+	return err;
 }
 
 /*
- * Who holds the lock owns the path. The file may have been removed by its
- * former owner between our open and our lock: then we locked a ghost.
+ * The holder of the lock owns the path. Its former owner may have removed the file
+ * between open() and flock(): then the lock is on a removed file, and is taken again.
  */
 static int take_lock(struct tsct_server *server)
 {
-	struct stat ours, there;
+	struct stat locked, named;
 	int fd;
 
 	for (;;) {
@@ -299,8 +299,8 @@ static int take_lock(struct tsct_server *server)
 			close(fd);
 			return -EADDRINUSE;
 		}
-		if (!fstat(fd, &ours) && !stat(server->lock_path, &there) &&
-		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+		if (!fstat(fd, &locked) && !stat(server->lock_path, &named) &&
+		    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
 			break;
 		close(fd);
 	}
@@ -318,13 +318,13 @@ static int set_path(struct tsct_server *server, const char *path)
 	return 0;
 }
 
-/* With the lock in our hands, a socket that is there is a dead one's. */
-static int listen_there(struct tsct_server *server)
+/* The lock is held, so a socket that exists is that of a server that has ended. */
+static int listen_at_path(struct tsct_server *server)
 {
 	const char *path = server->addr.sun_path;
-	struct stat there;
+	struct stat old;
 
-	if (!lstat(path, &there) && S_ISSOCK(there.st_mode))
+	if (!lstat(path, &old) && S_ISSOCK(old.st_mode))
 		unlink(path);
 	server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
 				  SOCK_NONBLOCK, 0);
@@ -347,14 +347,12 @@ static int open_fds(struct tsct_server *server)
 }
 
 /*
- * A channel is a descriptor of ours, and so is a connection: what we may have
- * of them is shared out, three for connections, two for channels. No user but
- * root may take more than a quarter of either; an embedded server has one user
- * only. The daemon starts no programs, so it may raise its limit without
- * changing theirs.
+ * A channel takes a descriptor, and so does a connection: of those available, three
+ * fifths are for connections, two fifths for channels. No user but root may take more
+ * than a quarter of either; an embedded server has one user only.
  */
-static void share_out(struct tsct_server *server, rlim_t descriptors,
-		      bool is_daemon)
+static void divide_descriptors(struct tsct_server *server, rlim_t descriptors,
+			       bool is_daemon)
 {
 	unsigned long room = descriptors / 2, part = is_daemon ? 4 : 1;
 	struct tsct_store *store = &server->store;
@@ -369,6 +367,7 @@ static void share_out(struct tsct_server *server, rlim_t descriptors,
 	server->max_of_user = server->max_connections / part;
 }
 
+/* The daemon starts no programs that would inherit its raised limit. */
 static void set_limits(struct tsct_server *server, bool is_daemon)
 {
 	struct rlimit limit = { 1024, 1024 };
@@ -380,7 +379,7 @@ static void set_limits(struct tsct_server *server, bool is_daemon)
 		setrlimit(RLIMIT_NOFILE, &limit);
 		getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	share_out(server, limit.rlim_cur, is_daemon);
+	divide_descriptors(server, limit.rlim_cur, is_daemon);
 }
 
 static void close_fd(int fd)
@@ -403,8 +402,7 @@ static void end_thread(struct tsct_server *server)
 	server->has_thread = false;
 }
 
-/* Who hung up and was not looked at yet: each turn takes some of them. */
-#define LAST_TURNS	1000
+#define LAST_TURNS	1000	/* each takes some of the clients that disconnected */
 
 void tsct_server_unread(struct tsct_server *server,
 			struct tsct_store_unread *ret_unread)
@@ -423,10 +421,10 @@ void tsct_server_stop(struct tsct_server *server)
 	if (!server)
 		return;
 	end_thread(server);
-	/* A recorder that outlives us is to find its events. */
+	/* A recorder that lives longer still reads its events: memory is kept. */
 	server->is_stopping = true;
 	while (server->connections)
-		hang_up(server, server->connections);
+		disconnect(server, server->connections);
 	tsct_store_clear(&server->store);
 	if (server->listener >= 0 && server->lock >= 0)
 		unlink(server->addr.sun_path);
@@ -444,25 +442,25 @@ int tsct_server_start(const char *socket_path, const char *kind,
 		      struct tsct_server **ret_server)
 {
 	struct tsct_server *server = calloc(1, sizeof(*server));
-	int error;
+	int err;
 
 	if (!server)
 		return -ENOMEM;
 	server->epoll = server->listener = server->lock = -1;
 	server->spare = server->wake = -1;
-	error = set_path(server, socket_path);
-	if (!error)
-		error = take_lock(server);
-	if (!error)
-		error = open_fds(server);
-	if (!error) {
+	err = set_path(server, socket_path);
+	if (!err)
+		err = take_lock(server);
+	if (!err)
+		err = open_fds(server);
+	if (!err) {
 		tsct_store_init(&server->store, kind);
 		set_limits(server, !strcmp(kind, "daemon"));
-		error = listen_there(server);
+		err = listen_at_path(server);
 	}
-	if (error) {
+	if (err) {
 		tsct_server_stop(server);
-		return error;
+		return err;
 	}
 	*ret_server = server;
 	return 0;

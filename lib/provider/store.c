@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The requests of tsctrace/abi.h on channels in memfds: rights and limits. */
+/* The requests of tsctrace/abi.h on channels in memfds: permissions and limits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,12 +16,11 @@
 #include "store.h"
 
 #define USER_BYTES_MAX		(1ULL << 30)
-#define ROLES		(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
+#define ROLES			(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
 /*
- * A quarter of memory for all, an eighth for a user: never the machine's end.
- * A user's limit is also that of one request, which takes the time to fill so
- * much memory with zeroes.
+ * A quarter of memory for all users, an eighth, at most 1 GiB, for one of them. A
+ * user's limit also bounds one request, which takes the time to zero that memory.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind)
 {
@@ -39,8 +38,8 @@ void tsct_store_init(struct tsct_store *store, const char *kind)
 		USER_BYTES_MAX;
 }
 
-static bool is_mine(const struct tsct_store_peer *peer,
-		    const struct tsct_store_channel *channel)
+static bool may_access(const struct tsct_store_peer *peer,
+		       const struct tsct_store_channel *channel)
 {
 	return !peer->uid || peer->uid == channel->header.uid;
 }
@@ -59,8 +58,8 @@ static int check_roles(__u32 roles)
 	return !roles || roles & ~ROLES ? -EINVAL : 0;
 }
 
-static struct tsct_store_channel *find_name(const struct tsct_store *store,
-					    uid_t uid, const char *name)
+static struct tsct_store_channel *find_by_name(const struct tsct_store *store,
+					       uid_t uid, const char *name)
 {
 	struct tsct_store_channel *channel;
 
@@ -71,8 +70,8 @@ static struct tsct_store_channel *find_name(const struct tsct_store *store,
 	return NULL;
 }
 
-static struct tsct_store_channel *find_id(const struct tsct_store *store,
-					  __u32 id)
+static struct tsct_store_channel *find_by_id(const struct tsct_store *store,
+					     __u32 id)
 {
 	struct tsct_store_channel *channel = store->channels;
 
@@ -111,8 +110,9 @@ static void bind_peer(struct tsct_store_peer *peer,
 	channel->was_read |= !!(roles & TSCT_ROLE_READ);
 }
 
-/* Ids only go up, so that CHANNEL_NEXT can walk while channels come and go. */
-static void append(struct tsct_store *store, struct tsct_store_channel *channel)
+/* Ids only increase, so that CHANNEL_NEXT can list while channels come and go. */
+static void append_channel(struct tsct_store *store,
+			   struct tsct_store_channel *channel)
 {
 	struct tsct_store_channel **at = &store->channels;
 
@@ -131,75 +131,75 @@ static int check_create(const struct tsct_channel_create *arg)
 	    !is_zero(arg->reserved, 4) || arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
-	/* No kernel can write to our memory */
+	/* The kernel cannot write to a memfd of user space */
 	return arg->flags & TSCT_CHANNEL_KERNEL ? -EOPNOTSUPP : 0;
 }
 
-static int create(struct tsct_store *store, struct tsct_store_peer *peer,
-		  struct tsct_channel_create *arg, int *ret_fd)
+static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer,
+			  struct tsct_channel_create *arg, int *ret_fd)
 {
 	struct tsct_store_channel *channel;
-	int error;
+	int err;
 
-	error = check_create(arg);
-	if (error)
-		return error;
+	err = check_create(arg);
+	if (err)
+		return err;
 	if (peer->channel)
 		return -EBUSY;
-	if (find_name(store, peer->uid, arg->name))
+	if (find_by_name(store, peer->uid, arg->name))
 		return -EEXIST;
-	error = check_limits(store, peer->uid,
+	err = check_limits(store, peer->uid,
 			     tsct_store_channel_size(store, arg));
-	if (!error && store->last_id == ~0U)
-		error = -EDQUOT;
-	if (!error)
-		error = tsct_store_channel_make(store, store->last_id + 1,
+	if (!err && store->last_id == ~0U)
+		err = -EDQUOT;
+	if (!err)
+		err = tsct_store_channel_make(store, store->last_id + 1,
 						peer->uid, arg, &channel);
-	if (error)
-		return error;
+	if (err)
+		return err;
 	arg->id = ++store->last_id;
 	channel->kept = !!(arg->flags & TSCT_CHANNEL_KEEP);
-	append(store, channel);
+	append_channel(store, channel);
 	bind_peer(peer, channel, arg->roles);
 	*ret_fd = channel->memfd;
 	return 0;
 }
 
-static int find(const struct tsct_store *store,
-		const struct tsct_store_peer *peer,
-		const struct tsct_channel_attach *arg,
-		struct tsct_store_channel **ret_channel)
+static int find_channel(const struct tsct_store *store,
+			const struct tsct_store_peer *peer,
+			const struct tsct_channel_attach *arg,
+			struct tsct_store_channel **ret_channel)
 {
 	uid_t uid = arg->uid == TSCT_UID_SELF ? peer->uid : arg->uid;
 
 	if (arg->id) {
-		*ret_channel = find_id(store, arg->id);
+		*ret_channel = find_by_id(store, arg->id);
 	} else {
 		if (!tsct_channel_name_valid(arg->name))
 			return -EINVAL;
 		if (peer->uid && uid != peer->uid)
 			return -EACCES;
-		*ret_channel = find_name(store, uid, arg->name);
+		*ret_channel = find_by_name(store, uid, arg->name);
 	}
 	if (!*ret_channel)
 		return -ENOENT;
-	return is_mine(peer, *ret_channel) ? 0 : -EACCES;
+	return may_access(peer, *ret_channel) ? 0 : -EACCES;
 }
 
-static int attach(struct tsct_store *store, struct tsct_store_peer *peer,
-		  struct tsct_channel_attach *arg, int *ret_fd)
+static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
+		       struct tsct_channel_attach *arg, int *ret_fd)
 {
 	struct tsct_store_channel *channel;
-	int error;
+	int err;
 
 	if (check_roles(arg->roles) || arg->reserved0 ||
 	    !is_zero(arg->reserved, 4))
 		return -EINVAL;
 	if (peer->channel)
 		return -EBUSY;
-	error = find(store, peer, arg, &channel);
-	if (error)
-		return error;
+	err = find_channel(store, peer, arg, &channel);
+	if (err)
+		return err;
 	if (arg->roles & TSCT_ROLE_READ && channel->consumers &&
 	    channel->header.policy == TSCT_POLICY_DISCARD)
 		return -EBUSY;
@@ -209,16 +209,16 @@ static int attach(struct tsct_store *store, struct tsct_store_peer *peer,
 	return 0;
 }
 
-static int next(const struct tsct_store *store,
-		const struct tsct_store_peer *peer,
-		struct tsct_channel_info *arg)
+static int next_channel(const struct tsct_store *store,
+			const struct tsct_store_peer *peer,
+			struct tsct_channel_info *arg)
 {
 	const struct tsct_store_channel *channel;
 
 	if (!is_zero(arg->reserved, 3))
 		return -EINVAL;
 	for (channel = store->channels; channel; channel = channel->next)
-		if (channel->header.id > arg->id && is_mine(peer, channel))
+		if (channel->header.id > arg->id && may_access(peer, channel))
 			break;
 	if (!channel)
 		return -ENOENT;
@@ -226,14 +226,15 @@ static int next(const struct tsct_store *store,
 	return 0;
 }
 
-static int cpu(const struct tsct_store *store,
-	       const struct tsct_store_peer *peer, struct tsct_channel_cpu *arg)
+static int cpu_figures(const struct tsct_store *store,
+		       const struct tsct_store_peer *peer,
+		       struct tsct_channel_cpu *arg)
 {
-	const struct tsct_store_channel *channel = find_id(store, arg->id);
+	const struct tsct_store_channel *channel = find_by_id(store, arg->id);
 
 	if (arg->reserved0 || !is_zero(arg->reserved, 4))
 		return -EINVAL;
-	if (!channel || !is_mine(peer, channel))
+	if (!channel || !may_access(peer, channel))
 		return -ENOENT;
 	if (arg->cpu >= channel->header.nr_cpus)
 		return -EINVAL;
@@ -241,7 +242,7 @@ static int cpu(const struct tsct_store *store,
 	return 0;
 }
 
-/* What is no longer counted must not be held by us for anybody: @reclaim. */
+/* Adds a channel that was never read. */
 static void add_unread(const struct tsct_store_channel *channel,
 		       struct tsct_store_unread *unread)
 {
@@ -267,8 +268,12 @@ void tsct_store_unread(const struct tsct_store *store,
 		add_unread(channel, ret_unread);
 }
 
-static void drop(struct tsct_store *store, struct tsct_store_channel *channel,
-		 bool reclaim)
+/*
+ * Frees a channel, which no longer counts for any limit; with @reclaim also the
+ * memory that processes with its memfd still refer to.
+ */
+static void drop_channel(struct tsct_store *store,
+			 struct tsct_store_channel *channel, bool reclaim)
 {
 	struct tsct_store_channel **at;
 
@@ -289,28 +294,28 @@ static int remove_kept(struct tsct_store *store,
 		       const struct tsct_store_peer *peer,
 		       const struct tsct_channel_remove *arg)
 {
-	struct tsct_store_channel *channel = find_id(store, arg->id);
+	struct tsct_store_channel *channel = find_by_id(store, arg->id);
 
 	if (arg->reserved0 || !is_zero(arg->reserved, 3))
 		return -EINVAL;
 	if (!channel)
 		return -ENOENT;
-	if (!is_mine(peer, channel))
+	if (!may_access(peer, channel))
 		return -EACCES;
 	if (!(channel->header.flags & TSCT_CHANNEL_KEEP))
 		return -EINVAL;
-	/* Twice is once too often: it has gone, but for those who hold it. */
+	/* Removed already: it exists only for its holders. */
 	if (channel->nameless)
 		return -ENOENT;
 	channel->kept = 0;
 	channel->nameless = 1;
 	if (!channel->holders)
-		drop(store, channel, true);
+		drop_channel(store, channel, true);
 	return 0;
 }
 
-static int define(const struct tsct_store_peer *peer,
-		  struct tsct_event_def *def)
+static int define_event(const struct tsct_store_peer *peer,
+			struct tsct_event_def *def)
 {
 	if (!peer->channel)
 		return -ENOTCONN;
@@ -319,7 +324,7 @@ static int define(const struct tsct_store_peer *peer,
 	return tsct_store_channel_define(peer->channel, def);
 }
 
-static int info(const struct tsct_store *store, struct tsct_info *ret_info)
+static int store_info(const struct tsct_store *store, struct tsct_info *ret_info)
 {
 	memset(ret_info, 0, sizeof(*ret_info));
 	memcpy(ret_info->provider, store->kind, sizeof(store->kind));
@@ -360,19 +365,19 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		return -EINVAL;
 	switch (cmd) {
 	case TSCT_IOC_INFO:
-		return info(store, arg);
+		return store_info(store, arg);
 	case TSCT_IOC_CHANNEL_CREATE:
-		return create(store, peer, arg, ret_fd);
+		return create_channel(store, peer, arg, ret_fd);
 	case TSCT_IOC_CHANNEL_ATTACH:
-		return attach(store, peer, arg, ret_fd);
+		return attach_peer(store, peer, arg, ret_fd);
 	case TSCT_IOC_CHANNEL_NEXT:
-		return next(store, peer, arg);
+		return next_channel(store, peer, arg);
 	case TSCT_IOC_CHANNEL_REMOVE:
 		return remove_kept(store, peer, arg);
 	case TSCT_IOC_CHANNEL_CPU:
-		return cpu(store, peer, arg);
+		return cpu_figures(store, peer, arg);
 	}
-	return define(peer, arg);
+	return define_event(peer, arg);
 }
 
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
@@ -385,16 +390,16 @@ void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 	peer->channel = NULL;
 	channel->consumers -= !!(peer->roles & TSCT_ROLE_READ);
 	if (!--channel->holders && !channel->kept)
-		drop(store, channel, reclaim);
+		drop_channel(store, channel, reclaim);
 }
 
 void tsct_store_clear(struct tsct_store *store)
 {
-	struct tsct_store_channel *channel, *behind;
+	struct tsct_store_channel *channel, *next;
 
-	for (channel = store->channels; channel; channel = behind) {
-		behind = channel->next;
+	for (channel = store->channels; channel; channel = next) {
+		next = channel->next;
 		if (!channel->holders)
-			drop(store, channel, true);
+			drop_channel(store, channel, true);
 	}
 }

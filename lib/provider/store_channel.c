@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One channel's memory: a sealed memfd, laid out as tsctrace/abi.h says. */
+/* One channel's memory: a sealed memfd with the layout of tsctrace/abi.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -16,18 +16,18 @@
 #define CPU_STATE_OFFSET	256
 #define CPU_DIR			"/sys/devices/system/cpu/"
 
-/* "0-3,8" as the kernel lists CPUs; false where there is no such list. */
-static bool read_list(const char *path, char *list, size_t size)
+/* Reads a CPU list such as "0-3,8". Returns false if there is none. */
+static bool read_cpu_list(const char *path, char *list, size_t size)
 {
 	FILE *file = fopen(path, "re");
-	bool done = file && fgets(list, size, file);
+	bool found = file && fgets(list, size, file);
 
 	if (file)
 		fclose(file);
-	return done;
+	return found;
 }
 
-/* Takes one range off the front of the list; false at the end. */
+/* Removes one range from the front of the list. Returns false at the end. */
 static bool next_range(char **list, unsigned long *first, unsigned long *last)
 {
 	char *end;
@@ -46,7 +46,7 @@ __u32 tsct_cpus_possible(void)
 	unsigned long first, last = 0, highest = 0;
 	char list[4096], *at = list;
 
-	if (!read_list(CPU_DIR "possible", list, sizeof(list)))
+	if (!read_cpu_list(CPU_DIR "possible", list, sizeof(list)))
 		return sysconf(_SC_NPROCESSORS_CONF);
 	while (next_range(&at, &first, &last))
 		if (last > highest)
@@ -54,22 +54,22 @@ __u32 tsct_cpus_possible(void)
 	return highest + 1;
 }
 
-static __u64 align(__u64 value)
+static __u64 page_align(__u64 value)
 {
 	return (value + TSCT_PAGE_SIZE - 1) & ~(__u64)(TSCT_PAGE_SIZE - 1);
 }
 
-static void lay_out(struct tsct_channel_header *h, __u32 nr_cpus,
-		    __u32 block_size, __u32 blocks)
+static void set_layout(struct tsct_channel_header *h, __u32 nr_cpus,
+		       __u32 block_size, __u32 blocks)
 {
 	h->nr_cpus = nr_cpus;
 	h->block_size = block_size;
 	h->blocks = blocks;
 	h->data_size = (__u64)block_size * blocks;
 	h->cpu_state_offset = CPU_STATE_OFFSET;
-	h->defs_offset = align(CPU_STATE_OFFSET + nr_cpus);
+	h->defs_offset = page_align(CPU_STATE_OFFSET + nr_cpus);
 	h->defs_size = TSCT_DEFS_SIZE;
-	h->consumer_offset = align(h->defs_offset + h->defs_size);
+	h->consumer_offset = page_align(h->defs_offset + h->defs_size);
 	h->ring_offset = h->consumer_offset + (__u64)nr_cpus * TSCT_PAGE_SIZE;
 	h->ring_stride = TSCT_PAGE_SIZE + h->data_size;
 	h->file_size = h->ring_offset + nr_cpus * h->ring_stride;
@@ -80,7 +80,7 @@ __u64 tsct_store_channel_size(const struct tsct_store *store,
 {
 	struct tsct_channel_header h;
 
-	lay_out(&h, store->nr_cpus, create->block_size, create->blocks);
+	set_layout(&h, store->nr_cpus, create->block_size, create->blocks);
 	return h.file_size;
 }
 
@@ -95,36 +95,36 @@ static int allocate(int fd, __u64 offset, __u64 len)
 }
 
 /*
- * Everything of CPUs that are online, and of all others what is looked at while
- * they are empty: figures, and the header of the first block.
+ * Allocates the whole ring of each online CPU. Of the others, only the two pages
+ * that readers touch while a ring is empty: counters, and the first block's header.
  */
 static int allocate_all(const struct tsct_store_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
 	unsigned long first, last, cpu;
 	char list[4096], *at = list;
-	int error;
+	int err;
 
-	error = allocate(channel->memfd, 0, h->ring_offset);
-	for (cpu = 0; !error && cpu < h->nr_cpus; cpu++)
-		error = allocate(channel->memfd,
+	err = allocate(channel->memfd, 0, h->ring_offset);
+	for (cpu = 0; !err && cpu < h->nr_cpus; cpu++)
+		err = allocate(channel->memfd,
 				 h->ring_offset + cpu * h->ring_stride,
 				 2 * TSCT_PAGE_SIZE);
-	if (error || !read_list(CPU_DIR "online", list, sizeof(list)))
-		return error;
-	while (!error && next_range(&at, &first, &last) && last < h->nr_cpus &&
+	if (err || !read_cpu_list(CPU_DIR "online", list, sizeof(list)))
+		return err;
+	while (!err && next_range(&at, &first, &last) && last < h->nr_cpus &&
 	       first <= last)
-		error = allocate(channel->memfd,
+		err = allocate(channel->memfd,
 				 h->ring_offset + first * h->ring_stride,
 				 (last - first + 1) * h->ring_stride);
-	return error;
+	return err;
 }
 
 static int map_memfd(struct tsct_store_channel *channel)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	const __u64 size = channel->header.file_size;
-	int error;
+	int err;
 
 	channel->memfd = memfd_create("tsctrace", MFD_CLOEXEC |
 				      MFD_ALLOW_SEALING);
@@ -132,9 +132,9 @@ static int map_memfd(struct tsct_store_channel *channel)
 		return -errno;
 	if (ftruncate(channel->memfd, size) < 0)
 		return -errno;
-	error = allocate_all(channel);
-	if (error)
-		return error;
+	err = allocate_all(channel);
+	if (err)
+		return err;
 	if (fcntl(channel->memfd, F_ADD_SEALS, seals) < 0)
 		return -errno;
 	channel->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -158,7 +158,7 @@ static void fill_header(struct tsct_channel_header *h,
 	h->policy = create->policy;
 	h->flags = create->flags;
 	h->source = store->source;
-	lay_out(h, store->nr_cpus, create->block_size, create->blocks);
+	set_layout(h, store->nr_cpus, create->block_size, create->blocks);
 }
 
 static struct tsct_producer *
@@ -190,7 +190,7 @@ int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 			    struct tsct_store_channel **ret_channel)
 {
 	struct tsct_store_channel *channel = calloc(1, sizeof(*channel));
-	int error = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!channel)
 		return -ENOMEM;
@@ -198,10 +198,10 @@ int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 	fill_header(&channel->header, store, id, uid, create);
 	channel->defs = malloc(TSCT_DEFS_SIZE);
 	if (channel->defs)
-		error = map_memfd(channel);
-	if (error) {
+		err = map_memfd(channel);
+	if (err) {
 		tsct_store_channel_free(channel);
-		return error;
+		return err;
 	}
 	init_rings(channel);
 	memcpy(channel->map, &channel->header, sizeof(channel->header));
@@ -225,10 +225,10 @@ find_equal(const struct tsct_store_channel *channel,
 {
 	const struct tsct_event_def *def;
 	size_t pos = 0;
-	int error;
+	int err;
 
 	while ((def = tsct_event_def_next(channel->defs, channel->header.defs_used,
-				    pos, &pos, &error)))
+				    pos, &pos, &err)))
 		if (tsct_event_def_equal(def, wanted))
 			return def;
 	return NULL;
@@ -251,12 +251,11 @@ int tsct_store_channel_define(struct tsct_store_channel *channel,
 	memcpy(channel->defs + h->defs_used, def, def->size);
 	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
 	h->defs_used += def->size;
-	/* Pairs with the acquire in reader.c: the definition is complete */
+	/* Pairs with the acquire in read_new_defs(), reader.c: complete definitions */
 	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* Figures only: whoever may write the channel may have made them up. */
 void tsct_store_channel_figures(const struct tsct_store_channel *channel,
 				struct tsct_channel_cpu *figures)
 {

@@ -150,6 +150,6 @@ grep -q '^module  *no: /dev/tsctrace: permission denied; ' out ||
 
 rmmod tsctrace
 trace-ctl status >out
-grep -q '^module  *no: /dev/tsctrace: not there; ' out || fail "no module"
+grep -q '^module  *no: /dev/tsctrace: module not loaded; ' out || fail "no module"
 grep -q '^kernel events  *no: .*insmod' out || fail "no insmod"
 echo "boot $TSCT_BOOT: fine"

@@ -155,7 +155,7 @@ missing() {	# NAME AS-TOLD: all the others are told; else $why
 	since=$(now_us)
 	callers 3500 ${all/$1/}
 	for i in ${all/$1/}; do
-		grep -q "^ETIMEDOUT: not all have called: $2 is missing$" \
+		grep -q "^ETIMEDOUT: not all nodes have called: $2 is missing$" \
 			"$work/$i/said" || {
 			why="$i, without $1: $(cat "$work/$i/said")"
 			return 1

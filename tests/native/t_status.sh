@@ -38,7 +38,7 @@ until_status() {	# WHAT PATTERN-IN-JSON
 }
 
 status
-grep -q "^daemon  *no: $work/run/tsctraced.sock: not there; start tsctraced" \
+grep -q "^daemon  *no: $work/run/tsctraced.sock: no such socket; start tsctraced" \
 	"$work/out" || fail "a daemon without a socket"
 grep -q '^embedded  *yes' "$work/out" || fail "embedded"
 grep -q '"channels": \[\]' "$work/json" || fail "channels without a provider"

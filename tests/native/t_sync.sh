@@ -115,7 +115,7 @@ compile timesync
 timesync() { in_dir "$2" "$work/timesync" "$1" || true; }
 told() {	# NAME WORDS
 	timesync 1000 "$1" >"$work/out"
-	grep -q "^ETIMEDOUT: not all have called: $2$" "$work/out"
+	grep -q "^ETIMEDOUT: not all nodes have called: $2$" "$work/out"
 }
 steadily told alpha "beta is missing" || fail "alone: $(cat "$work/out")"
 steadily told beta "alpha, gamma (below beta) are missing" ||
@@ -126,7 +126,7 @@ both_told() {
 	timesync 2500 gamma >"$work/out.gamma"
 	wait $b || fail "timesync"
 	for i in "" .gamma; do
-		grep -q "^ETIMEDOUT: not all have called: alpha is missing$" \
+		grep -q "^ETIMEDOUT: not all nodes have called: alpha is missing$" \
 			"$work/out$i" || return
 	done
 }
@@ -177,11 +177,11 @@ cut_off() {
 	sleep 0.5
 	slay alpha
 	wait $a
-	grep -q "^ETIMEDOUT: $work/alpha/control.sock: no daemon is there" "$work/out"
+	grep -q "^ETIMEDOUT: $work/alpha/control.sock: no daemon; start" "$work/out"
 }
 steadily cut_off || fail "without a daemon: $(cat "$work/out")"
 timesync 5000 alpha >"$work/out"
-grep -q "^ENOENT: $work/alpha/control.sock: no daemon is there" "$work/out" ||
+grep -q "^ENOENT: $work/alpha/control.sock: no daemon; start" "$work/out" ||
 	fail "without a daemon: $(cat "$work/out")"
 start alpha a1
 wait_for "alpha is back" synced alpha

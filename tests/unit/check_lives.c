@@ -157,8 +157,8 @@ START_TEST(limit_of_bytes)
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	t = held[i - 1];
-	ck_assert_msg(strstr(tsct_channel_error(t), "MiB that they may have") &&
-		      strstr(tsct_channel_error(t), "ask for fewer blocks"), "%s",
+	ck_assert_msg(strstr(tsct_channel_error(t), "MiB allowed") &&
+		      strstr(tsct_channel_error(t), "use fewer blocks"), "%s",
 		      tsct_channel_error(t));
 	while (i--)
 		tsct_channel_close(held[i]);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "channels.h"
-#include "lib/clock/clock_page.h"
+#include "lib/client/runtime_paths.h"
 #include "lib/core/ring.h"
 
 /* ---- providers ----------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include "control.h"
 #include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
-#include "lib/clock/clock_page.h"
 #include "view.h"
 
 #define ANSWER_MAX	(8 << 20)	/* bytes */

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libtsctrace: what the time is, in a few nanoseconds
+ * libtsctrace: the time in a few nanoseconds
  *
- * Inline functions, for C and C++: reading the counter, and the short cut from
- * a stamp to a time. Included by <tsctrace/tsctrace.h>, which has the rest:
- * error bounds, statuses, and all that the short cut leaves out.
+ * Inline functions for C and C++: reading the TSC, and the fast conversion from
+ * cycles to time. Included by <tsctrace/tsctrace.h>, which has error bounds, statuses,
+ * and the conversions that the fast one does not cover.
  *
- * Stamps are ticks of the counter, times are CLOCK_REALTIME in nanoseconds
- * since the Unix epoch, or those of the cluster's timeline, which all nodes
- * share. All functions are wait-free, may be called by any
- * number of threads at once, from signal handlers, and in a child after fork().
- * The counter is read by instructions that every x86-64 CPU has, but for
- * tsct_tsc_read_cpu(); whether what it gives can be trusted is another question,
- * which clock->source == TSCT_SOURCE_TSC answers.
+ * Times are CLOCK_REALTIME in nanoseconds since the Unix epoch, or those of the
+ * cluster's timeline, which all nodes share. All functions are wait-free, thread safe
+ * and signal safe, also in a child after fork(). The TSC is read by instructions that
+ * every x86-64 CPU has, except in tsct_tsc_read_cpu(). It can be trusted as a clock
+ * only if clock->source is TSCT_SOURCE_TSC.
  */
 #ifndef TSCTRACE_CLOCK_H
 #define TSCTRACE_CLOCK_H
@@ -27,9 +25,9 @@ extern "C" {
 #endif
 
 /*
- * tsct_tsc_read - the counter, in order: not before all that precedes it in the
- * program has been done, so that no two threads that wait for each other see it
- * run backwards. Faults only where a process has forbidden itself to read it
+ * tsct_tsc_read - an ordered read of the TSC: all earlier instructions of the
+ * program have executed before it, so that threads which wait for each other never
+ * see it run backwards. Raises SIGSEGV in a process that has disabled reading it
  * (PR_SET_TSC).
  */
 static inline uint64_t tsct_tsc_read(void)
@@ -42,9 +40,9 @@ static inline uint64_t tsct_tsc_read(void)
 }
 
 /*
- * tsct_tsc_read_unordered - the same for less: the CPU may read the counter
- * earlier than what precedes it in the program, so stamps of two threads may
- * contradict what these know of each other.
+ * tsct_tsc_read_unordered - the same without waiting: the CPU may read the TSC before
+ * earlier instructions of the program, so the cycles of two threads may contradict
+ * the order in which the threads acted.
  */
 static inline uint64_t tsct_tsc_read_unordered(void)
 {
@@ -55,9 +53,9 @@ static inline uint64_t tsct_tsc_read_unordered(void)
 }
 
 /*
- * tsct_tsc_read_cpu - the counter in order, and the CPU it is of, in one
- * instruction, between which no thread can move. SIGILL on CPUs without RDTSCP:
- * only where clock->source is TSCT_SOURCE_TSC, or CPUID was asked.
+ * tsct_tsc_read_cpu - an ordered read of the TSC and of the CPU's id by one
+ * instruction, so that both are of the same CPU. Raises SIGILL on CPUs without
+ * RDTSCP: call it only if clock->source is TSCT_SOURCE_TSC, or after checking CPUID.
  */
 static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 {
@@ -66,40 +64,42 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 	__asm__ __volatile__("rdtscp"
 			     : "=a" (low), "=d" (high), "=c" (aux)
 			     : : "memory");
-	*ret_cpu = aux & 0xfff;		/* node << 12 | cpu, says Linux */
+	*ret_cpu = aux & 0xfff;		/* Linux sets it to node << 12 | cpu */
 	return (uint64_t)high << 32 | low;
 }
 
 /*
- * What the next two have in common: @even and @odd are one line in both copies.
+ * The fast conversion by the parameters that are at @even and @odd in the two copies
+ * of the state.
  *
- * The latch in short: the acquire pairs with the writer's release of seq, and
- * the fence with the writer's full one behind it, see lib/core/latch.c. Which
- * copy is predicted and not computed: so nothing here waits for seq.
+ * Reads the latch: the load of seq pairs with the writer's release, the fence with
+ * the writer's full one after that, see lib/core/latch.c. The copy is selected by a
+ * predicted jump and not computed, so that no load waits for seq.
  */
 static inline __attribute__((always_inline)) bool
-tsct_clock_fast_line_(const struct tsct_clock_page *page,
-		      const struct tsct_clock_params *even, const struct tsct_clock_params *odd,
-		      uint64_t cycles, int64_t *ret_ns)
+tsct_clock_fast_convert_(const struct tsct_clock_page *page,
+			 const struct tsct_clock_params *even,
+			 const struct tsct_clock_params *odd, uint64_t cycles,
+			 int64_t *ret_ns)
 {
 	__extension__ typedef unsigned __int128 product;
-	const struct tsct_clock_params *pair = even;
+	const struct tsct_clock_params *params = even;
 	uint64_t seq, delta, fast, mult, base_ns;
 
 	seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(seq & 1, 0)) {
-		pair = odd;
-		__asm__("" : "+r" (pair));	/* a jump, please */
+		params = odd;
+		__asm__("" : "+r" (params));	/* forces a jump */
 	}
-	delta = cycles - __atomic_load_n(&pair->base_cycles, __ATOMIC_RELAXED);
-	fast = __atomic_load_n(&pair->fast_cycles, __ATOMIC_RELAXED);
-	mult = __atomic_load_n(&pair->slew_mult, __ATOMIC_RELAXED);
-	base_ns = (uint64_t)__atomic_load_n(&pair->base_ns, __ATOMIC_RELAXED);
+	delta = cycles - __atomic_load_n(&params->base_cycles, __ATOMIC_RELAXED);
+	fast = __atomic_load_n(&params->fast_cycles, __ATOMIC_RELAXED);
+	mult = __atomic_load_n(&params->slew_mult, __ATOMIC_RELAXED);
+	base_ns = (uint64_t)__atomic_load_n(&params->base_ns, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__builtin_expect(__atomic_load_n(&page->seq, __ATOMIC_RELAXED) !=
 			     seq || delta >= fast, 0))
 		return false;
-	/* delta < 2^55: (delta << 8) * mult / 2^64, the upper half alone */
+	/* delta < 2^55, so delta * mult / 2^56 is the upper half of a product */
 	base_ns += (uint64_t)((product)(delta << (64 - TSCT_CLOCK_SHIFT)) *
 			      mult >> 64);
 	*ret_ns = (int64_t)base_ns;
@@ -107,40 +107,41 @@ tsct_clock_fast_line_(const struct tsct_clock_page *page,
 }
 
 /*
- * tsct_clock_fast_ns - the short cut of section 4 of tsctrace/abi_clock.h
+ * tsct_clock_fast_ns - the fast conversion, see section 4 of tsctrace/abi_clock.h
  * tsct_clock_fast_cluster_ns - the same to the cluster's time
- * @cycles: of the source that the page counts
+ * @cycles: of the page's source
  *
- * True: *ret_ns is the time, rounded down, and the clock is calibrating,
- * synchronized or in holdover. False: nothing is known by now, look closer
- * (tsct_clock_cycles_to_time()); that is so for stamps before the line in force, and
- * late ones, and while somebody writes the page. The answer is a defined one
- * whatever the page holds.
+ * Returns true with *ret_ns set to the time, rounded down, if the clock is
+ * calibrating, synchronized or in holdover. Returns false if the fast conversion does
+ * not apply: for cycles before or too long after the parameters in force, and while
+ * the page is being written; then use tsct_clock_cycles_to_time(). The result is
+ * defined for any content of the page.
  */
 static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
 				      uint64_t cycles, int64_t *ret_ns)
 {
-	return tsct_clock_fast_line_(page, &page->copy[0].state.real,
-				     &page->copy[1].state.real, cycles, ret_ns);
+	return tsct_clock_fast_convert_(page, &page->copy[0].state.real,
+					&page->copy[1].state.real, cycles,
+					ret_ns);
 }
 
 static inline bool
 tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t cycles,
 			   int64_t *ret_ns)
 {
-	return tsct_clock_fast_line_(page, &page->copy[0].state.cluster,
-				     &page->copy[1].state.cluster, cycles,
-				     ret_ns);
+	return tsct_clock_fast_convert_(page, &page->copy[0].state.cluster,
+					&page->copy[1].state.cluster, cycles,
+					ret_ns);
 }
 
 /*
- * tsct_clock_cycles_to_ns - what time was it?
+ * tsct_clock_cycles_to_ns - convert cycles to a time
  *
- * 0, or as tsct_clock_cycles_to_time() has it, or -ESTALE for a stamp that a
- * disruption makes doubtful. How sure the time is, that one tells.
+ * Returns as tsct_clock_cycles_to_time(), which also has the error bound; and -ESTALE
+ * for cycles within a disruption.
  */
-static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock, uint64_t cycles,
-				int64_t *ret_ns)
+static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
+					  uint64_t cycles, int64_t *ret_ns)
 {
 	if (__builtin_expect(tsct_clock_fast_ns(clock->page, cycles, ret_ns), 1))
 		return 0;
@@ -148,8 +149,8 @@ static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock, uint64
 }
 
 /*
- * tsct_clock_now_ns - what time is it? Never fails: where the clock cannot
- * vouch for a time, it is that of clock_gettime(CLOCK_REALTIME).
+ * tsct_clock_now_ns - the present time. Never fails: without a trusted time it is
+ * that of clock_gettime(CLOCK_REALTIME).
  */
 static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 {
@@ -163,11 +164,10 @@ static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 }
 
 /*
- * tsct_clock_now_cluster_ns - what time is it on the cluster's timeline?
+ * tsct_clock_now_cluster_ns - the present time on the cluster's timeline
  *
- * Costs what tsct_clock_now_ns() does. But nobody else knows that time: so 0, or
- * as tsct_clock_now_cluster() has it, or -ESTALE after a disruption, and *ret_ns
- * is as it was.
+ * As fast as tsct_clock_now_ns(), but without a fallback: returns as
+ * tsct_clock_now_cluster(), and -ESTALE within a disruption.
  */
 static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 					    int64_t *ret_ns)
@@ -180,9 +180,14 @@ static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 	return tsct_clock_now_cluster_slow(clock, ret_ns);
 }
 
-/* tsct_clock_cycles_to_cluster_ns - the same of a stamp; see tsct_clock_cycles_to_cluster_time() */
-static inline int tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock,
-					uint64_t cycles, int64_t *ret_ns)
+/*
+ * tsct_clock_cycles_to_cluster_ns - convert cycles to the cluster's time
+ *
+ * Returns as tsct_clock_cycles_to_cluster_time(), and -ESTALE within a disruption.
+ */
+static inline int
+tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock, uint64_t cycles,
+				int64_t *ret_ns)
 {
 	if (__builtin_expect(tsct_clock_fast_cluster_ns(clock->page, cycles,
 							ret_ns), 1))

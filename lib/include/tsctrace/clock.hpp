@@ -2,20 +2,18 @@
 /*
  * libtsctrace's clocks for C++11 and later. Header only; links to libtsctrace.
  *
- * tsctrace::tsc_clock counts ticks of the counter. Its time points are what the
- * hardware gives, and are taken in a few nanoseconds; what they mean is worked
- * out when somebody wants to know: to_system_time(), for now as for the past,
- * and duration_cast(), both ways.
+ * tsctrace::tsc_clock counts cycles. Its time points are raw counter values, read in
+ * a few nanoseconds. They are converted when needed: by to_system_time(), present and
+ * past ones, and by duration_cast(), in both directions.
  *
- * tsctrace::clock gives system time in nanoseconds, as std::chrono::system_clock
- * does, for less. It meets the Clock requirements (and TrivialClock).
+ * tsctrace::clock returns system time in nanoseconds like std::chrono::system_clock,
+ * but faster. It meets the Clock requirements (and TrivialClock).
  *
- * tsctrace::cluster_clock gives the time that all nodes of a cluster share, where
- * one is known: there is nothing to fall back on, so that it may fail.
+ * tsctrace::cluster_clock returns the time that all nodes of a cluster share. It has
+ * no fallback and may fail.
  *
- * All are the clock that tsct_clock_default() returns. All functions are
- * wait-free, may be called by any number of threads at once and in signal
- * handlers, as the C functions behind them.
+ * All of them use tsct_clock_default(). All functions are wait-free, thread safe and
+ * async-signal-safe, as the C functions that they call.
  */
 #ifndef TSCTRACE_CLOCK_HPP
 #define TSCTRACE_CLOCK_HPP
@@ -32,12 +30,12 @@ namespace tsctrace {
 
 namespace detail {
 
-/* Found once: it never changes and is never closed. */
+/* Cached: it never changes and is never closed. */
 inline const tsct_clock *the_clock() noexcept
 {
-	static const tsct_clock *const found = tsct_clock_default();
+	static const tsct_clock *const cached = tsct_clock_default();
 
-	return found;
+	return cached;
 }
 
 template <class T>
@@ -48,20 +46,20 @@ struct is_chrono_duration<std::chrono::duration<Rep, Period>>
 
 } /* namespace detail */
 
-/* ---- ticks ------------------------------------------------------------- */
+/* ---- cycles ------------------------------------------------------------ */
 
 class tsc_clock {
 public:
-	/* A number of ticks; how long one is, only duration_cast() knows. */
+	/* A number of cycles; duration_cast() converts it to units of time. */
 	class duration {
 	public:
 		using rep = std::int64_t;
 
-		constexpr duration() noexcept : ticks_(0) {}
-		constexpr explicit duration(rep ticks) noexcept
-			: ticks_(ticks) {}
+		constexpr duration() noexcept : cycles_(0) {}
+		constexpr explicit duration(rep cycles) noexcept
+			: cycles_(cycles) {}
 
-		constexpr rep count() const noexcept { return ticks_; }
+		constexpr rep count() const noexcept { return cycles_; }
 
 		static constexpr duration zero() noexcept
 		{
@@ -79,87 +77,87 @@ public:
 		constexpr duration operator+() const noexcept { return *this; }
 		constexpr duration operator-() const noexcept
 		{
-			return duration(-ticks_);
+			return duration(-cycles_);
 		}
 		duration &operator+=(duration d) noexcept
 		{
-			ticks_ += d.ticks_;
+			cycles_ += d.cycles_;
 			return *this;
 		}
 		duration &operator-=(duration d) noexcept
 		{
-			ticks_ -= d.ticks_;
+			cycles_ -= d.cycles_;
 			return *this;
 		}
 		duration &operator*=(rep n) noexcept
 		{
-			ticks_ *= n;
+			cycles_ *= n;
 			return *this;
 		}
 		duration &operator/=(rep n) noexcept
 		{
-			ticks_ /= n;
+			cycles_ /= n;
 			return *this;
 		}
 
 		friend constexpr duration operator+(duration a,
 						    duration b) noexcept
 		{
-			return duration(a.ticks_ + b.ticks_);
+			return duration(a.cycles_ + b.cycles_);
 		}
 		friend constexpr duration operator-(duration a,
 						    duration b) noexcept
 		{
-			return duration(a.ticks_ - b.ticks_);
+			return duration(a.cycles_ - b.cycles_);
 		}
 		friend constexpr duration operator*(duration a, rep n) noexcept
 		{
-			return duration(a.ticks_ * n);
+			return duration(a.cycles_ * n);
 		}
 		friend constexpr duration operator*(rep n, duration a) noexcept
 		{
-			return duration(n * a.ticks_);
+			return duration(n * a.cycles_);
 		}
 		friend constexpr duration operator/(duration a, rep n) noexcept
 		{
-			return duration(a.ticks_ / n);
+			return duration(a.cycles_ / n);
 		}
 		friend constexpr rep operator/(duration a, duration b) noexcept
 		{
-			return a.ticks_ / b.ticks_;
+			return a.cycles_ / b.cycles_;
 		}
 		friend constexpr bool operator==(duration a, duration b) noexcept
 		{
-			return a.ticks_ == b.ticks_;
+			return a.cycles_ == b.cycles_;
 		}
 		friend constexpr bool operator!=(duration a, duration b) noexcept
 		{
-			return a.ticks_ != b.ticks_;
+			return a.cycles_ != b.cycles_;
 		}
 		friend constexpr bool operator<(duration a, duration b) noexcept
 		{
-			return a.ticks_ < b.ticks_;
+			return a.cycles_ < b.cycles_;
 		}
 		friend constexpr bool operator>(duration a, duration b) noexcept
 		{
-			return a.ticks_ > b.ticks_;
+			return a.cycles_ > b.cycles_;
 		}
 		friend constexpr bool operator<=(duration a, duration b) noexcept
 		{
-			return a.ticks_ <= b.ticks_;
+			return a.cycles_ <= b.cycles_;
 		}
 		friend constexpr bool operator>=(duration a, duration b) noexcept
 		{
-			return a.ticks_ >= b.ticks_;
+			return a.cycles_ >= b.cycles_;
 		}
 
 	private:
-		rep ticks_;
+		rep cycles_;
 	};
 
 	/*
-	 * A cycles, and the CPU that it is of, where that is known: it matters
-	 * where the counters of the CPUs are apart. Compared by the cycles alone.
+	 * Cycles, and the CPU that they were read on, if known: it matters if the
+	 * counters of the CPUs differ. Points compare by their cycles alone.
 	 */
 	class time_point {
 	public:
@@ -264,10 +262,10 @@ public:
 
 	using rep = duration::rep;
 
-	/* Ticks stop with the machine, and may start anew when it wakes. */
+	/* The counter stops in suspend, and may restart at 0 on resume. */
 	static constexpr bool is_steady = false;
 
-	/* An ordered read: RDTSCP, or a kernel clock where that is unfit. */
+	/* An ordered read: RDTSCP, or a kernel clock if the TSC cannot be used. */
 	static time_point now() noexcept
 	{
 		tsct_time_point point;
@@ -277,7 +275,7 @@ public:
 	}
 
 	/*
-	 * The time of a point, with its error bound and status. Results as
+	 * System time of a point, with error bound and status. Returns as
 	 * tsct_clock_cycles_to_time_on().
 	 */
 	static int convert(time_point point, tsct_time &ret_time) noexcept
@@ -287,8 +285,8 @@ public:
 	}
 
 	/*
-	 * How long it was from one point to the other, with error bound and
-	 * flags. Results as tsct_clock_interval().
+	 * The length between two points, with error bound and flags. Returns as
+	 * tsct_clock_interval().
 	 */
 	static int interval(time_point from, time_point to,
 			    tsct_interval &ret_interval) noexcept
@@ -303,10 +301,7 @@ public:
 
 /* ---- nanoseconds ------------------------------------------------------- */
 
-/*
- * System time. Not steady: the system clock may be set, and this one then
- * follows it.
- */
+/* System time. Not steady: it follows the system clock, also when that is set. */
 class clock {
 public:
 	using rep = std::int64_t;
@@ -322,13 +317,13 @@ public:
 			duration(tsct_clock_now_ns(detail::the_clock())));
 	}
 
-	/* The same with error bound and status. Results as tsct_clock_now(). */
+	/* The same with error bound and status. Returns as tsct_clock_now(). */
 	static int now(tsct_time &ret_time) noexcept
 	{
 		return tsct_clock_now(detail::the_clock(), &ret_time);
 	}
 
-	/* What std::chrono::clock_cast wants. The epoch is system_clock's. */
+	/* For std::chrono::clock_cast. The epoch is that of system_clock. */
 	template <class Duration>
 	static std::chrono::time_point<std::chrono::system_clock, Duration>
 	to_sys(const std::chrono::time_point<clock, Duration> &point)
@@ -346,11 +341,11 @@ public:
 	}
 };
 
-/* ---- the cluster's --------------------------------------------------------- */
+/* ---- the cluster's time ------------------------------------------------- */
 
 /*
- * No Clock, as those cannot fail. Its time points are no system time, and no
- * other clock's: what they are off these by nobody says.
+ * Does not meet the Clock requirements: now() may fail. Its time points are not
+ * convertible to those of other clocks: the offset is not known.
  */
 class cluster_clock {
 public:
@@ -359,10 +354,10 @@ public:
 	using duration = std::chrono::duration<rep, period>;
 	using time_point = std::chrono::time_point<cluster_clock>;
 
-	/* It never runs backwards within an epoch: tsct_time has that, too. */
+	/* Monotonic within an epoch, see tsct_time.epoch. */
 	static constexpr bool is_steady = false;
 
-	/* Results as tsct_clock_now_cluster_ns(), tsct_clock_now_cluster() */
+	/* Return as tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
 	static int now(time_point &ret_point) noexcept
 	{
 		std::int64_t ns;
@@ -377,7 +372,7 @@ public:
 		return tsct_clock_now_cluster(detail::the_clock(), &ret_time);
 	}
 
-	/* Of a point of lately; results as tsct_clock_cycles_to_cluster_time_on() */
+	/* A recent point; returns as tsct_clock_cycles_to_cluster_time_on(). */
 	static int convert(tsc_clock::time_point point,
 			   tsct_time &ret_time) noexcept
 	{
@@ -387,11 +382,11 @@ public:
 	}
 };
 
-/* ---- from one to the other --------------------------------------------- */
+/* ---- conversions ------------------------------------------------------- */
 
 namespace detail {
 
-/* A span of the caller's unit may be longer than 64 bits of nanoseconds. */
+/* Saturates: a span in a larger unit may exceed 64 bits of nanoseconds. */
 template <class Rep, class Period>
 std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 {
@@ -403,7 +398,7 @@ std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 		return (limits::max)();
 	if (ns <= static_cast<long double>((limits::min)()))
 		return (limits::min)();
-	if (ns != ns)			/* a NaN; there is no better answer */
+	if (ns != ns)			/* a NaN */
 		return 0;
 	return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
 }
@@ -420,7 +415,7 @@ inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
 
 } /* namespace detail */
 
-/* Ticks to units of time, and back. Rounded towards zero, saturating. */
+/* Cycles to units of time, and back. Rounded towards zero, saturating. */
 template <class To>
 typename std::enable_if<detail::is_chrono_duration<To>::value, To>::type
 duration_cast(tsc_clock::duration d) noexcept
@@ -436,21 +431,22 @@ duration_cast(const std::chrono::duration<Rep, Period> &d) noexcept
 	return To(detail::cast(tsct_clock_ns_to_delta, detail::saturated_ns(d)));
 }
 
-/* tsctrace::clock's time of a point, by the line of its time */
+/* System time of a point, by the parameters in force at that point */
 inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 {
-	const tsct_clock *found = detail::the_clock();
+	const tsct_clock *the_clock = detail::the_clock();
 	clock::time_point present;
 	tsct_time time;
 	std::int64_t ago;
 
-	if (!tsct_clock_cycles_to_time_on(found, point.cycles(), point.cpu(), &time))
+	if (!tsct_clock_cycles_to_time_on(the_clock, point.cycles(), point.cpu(),
+					  &time))
 		return clock::time_point(clock::duration(time.ns));
 	/*
-	 * Nobody can vouch for it: counted back from now, then. Who needs to
-	 * know asks tsc_clock::convert().
+	 * Without a trusted time: extrapolated from now. tsc_clock::convert()
+	 * reports the error instead.
 	 */
-	ago = tsct_clock_delta_to_ns(found, (tsc_clock::now() - point).count());
+	ago = tsct_clock_delta_to_ns(the_clock, (tsc_clock::now() - point).count());
 	present = clock::now();
 	if (ago < 0 && present.time_since_epoch().count() >
 	    (std::numeric_limits<std::int64_t>::max)() + ago)
@@ -479,10 +475,7 @@ to_system_time(clock::time_point point) noexcept
 			point.time_since_epoch()));
 }
 
-/*
- * The point of a system time. Returns 0, or why there is none, as
- * tsct_clock_time_to_cycles().
- */
+/* The point of a system time. Returns as tsct_clock_time_to_cycles(). */
 template <class Duration>
 int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 		     Duration> &time, tsc_clock::time_point &ret_point) noexcept
@@ -497,9 +490,8 @@ int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 }
 
 /*
- * The library-wide clock, by its plain name: for code that does not care what
- * its clock counts, as long as now(), duration_cast and to_system_time() are
- * there.
+ * The library's clock under a generic name, for code that uses only now(),
+ * duration_cast and to_system_time().
  */
 namespace chrono {
 

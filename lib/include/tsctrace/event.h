@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events with types: defined once, emitted by an inline function that the
- * compiler checks. C from gnu99 on, C++ from 11 on; gcc and clang. At file
- * scope, in a source file or in a header that any number of them include:
+ * Typed events: defined once, emitted by an inline function whose arguments the
+ * compiler checks. C from gnu99 on, C++ from 11 on; gcc and clang. At file scope, in
+ * a source file, or in a header that any number of source files include:
  *
  *	#include <tsctrace/event.h>
  *
  *	TSCT_EVENT(job_done, TSCT_KIND_END,
  *		   TSCT_U32(worker), TSCT_F64(load), TSCT_STRING(what));
  *
- * This makes, all of them static:
+ * This defines, all of them static:
  *
  *	int job_done_emit(uint32_t worker, double load, const char *what);
  *	int job_done_emit_unordered(the same);
  *	bool job_done_enabled(void);
  *	struct tsct_event_type job_done_event;
  *
- * An event is off until tsct_events_enable() finds a channel for it: then
- * emitting it costs one load and one branch, and returns 0. It registers itself
- * when the program or shared object that it is in is loaded, and unregisters
- * when that is unloaded.
+ * An event is off until tsct_events_enable() puts it on a channel. While it is off,
+ * emitting takes one load and one branch, and returns 0. It registers itself when the
+ * program or shared object that contains it is loaded, and unregisters when that is
+ * unloaded.
  *
- * _emit and _emit_unordered return what tsct_emit() and tsct_emit_unordered()
- * do, and are as safe: in any thread, in signal handlers, after fork(), but not
- * after vfork(). Strings and bytes must not change meanwhile. They
- * evaluate to plain calls: arguments are converted as C does it. _enabled tells
- * whether it is worth working out arguments.
+ * _emit and _emit_unordered return as tsct_emit() and tsct_emit_unordered(), and are
+ * as safe: in any thread, in signal handlers and after fork(), but not after vfork().
+ * Strings and bytes must not change during the call. Both are functions: arguments
+ * are converted as C does. _enabled returns whether the event is on, to avoid
+ * computing arguments for nothing.
  */
 #ifndef TSCTRACE_EVENT_H
 #define TSCTRACE_EVENT_H
@@ -41,97 +41,97 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* ---- switching events --------------------------------------------------- */
+/* ---- enabling events ---------------------------------------------------- */
 
 /*
- * One event of one translation unit. Only its name is for programs to read;
- * what is behind it belongs to the library.
+ * One event of one translation unit. Programs may read its name; all other members
+ * are private to the library.
  */
 struct tsct_event_type {
-	uint64_t state;		/* 0: off; else channel, and id << 48 */
+	uint64_t state;		/* 0: off; else the channel's address | id << 48 */
 	const char *name;
 	const struct tsct_field *fields;
 	uint8_t kind;		/* TSCT_KIND_* */
 	uint8_t nr_fields;
 	uint16_t id;		/* in `channel` */
 	uint32_t flags;
-	struct tsct_channel *channel;	/* where it is defined, NULL: nowhere */
+	struct tsct_channel *channel;	/* that it is defined in, or NULL */
 	struct tsct_event_type *next;
 	struct tsct_event_type *prev;
 	uint64_t reserved[4];
 };
 
 /*
- * tsct_events_enable - define all events of the program and of its shared
- * objects in a channel, and switch on those that match
- * @patterns: "db_*,-db_lock,tick": the last pattern that matches decides, `-`
- *	switches off, * and ? stand for any characters and any one; commas or
- *	blanks between them. If the first has a `-`, all others are on to begin
- *	with. "": none is on. NULL: $TSCTRACE_EVENTS, and where that is not
- *	there, or empty: all.
+ * tsct_events_enable - define all events of the program and of its shared objects in
+ * a channel, and enable those that match
+ * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for any
+ *	characters, ? for one character; - disables. The last pattern that matches
+ *	an event decides; an event that matches none is off, or on if the first
+ *	pattern has a -. "": none is on. NULL: $TSCTRACE_EVENTS; if that is unset
+ *	or empty: all.
  *
- * Objects that are loaded later follow by the same patterns. One channel at a
- * time; the same one again: new patterns.
+ * The patterns also apply to objects that are loaded later. Events can be enabled on
+ * one channel at a time; a second call for the same channel sets new patterns.
  *
- * Returns how many are on, or -EINVAL: malformed patterns, -EBUSY: they have
- * been started on another channel, -ENODEV, -EACCES: @t has no provider, or no
- * WRITE role, so that all stay off; -ENOMEM. Where the channel would not take
- * definitions, those events stay off, the others are on, and -ENOSPC (or what
- * the provider said) is returned. Thread safe, not signal safe.
+ * Returns the number of events that are on; -EINVAL: malformed patterns; -EBUSY:
+ * enabled on another channel; -ENODEV, -EACCES: @channel has no provider, or no WRITE
+ * role; -ENOMEM; with these, nothing changes. Returns -ENOSPC, or another error of the
+ * provider, if it rejected definitions: those events are off, the others are on.
+ * Thread safe, not signal safe.
  */
-int tsct_events_enable(struct tsct_channel *t, const char *patterns);
+int tsct_events_enable(struct tsct_channel *channel, const char *patterns);
 
 /*
- * tsct_events_disable - switch off all events that are on channel @t
+ * tsct_events_disable - disable all events that are on a channel; NULL is allowed
  *
- * tsct_channel_close() does that, too. An event that another thread is just emitting
- * may come behind it: see to it that nobody emits before the channel is closed.
- * NULL is fine. Thread safe, not signal safe.
+ * tsct_channel_close() does so, too. Another thread may still be emitting an event
+ * when this returns: the program ends such threads before it closes the channel.
+ * Thread safe, not signal safe.
  */
-void tsct_events_disable(struct tsct_channel *t);
+void tsct_events_disable(struct tsct_channel *channel);
 
 /*
- * tsct_events_set_enabled - switch events on or off while they are started
- * @pattern: as one of those above, without `-`
+ * tsct_events_set_enabled - enable or disable events that are on a channel
+ * @pattern: one pattern as above, without -
  *
- * Those that objects bring which are loaded later follow the patterns of
- * tsct_events_enable() only. Returns how many events match and are defined in a
- * channel, or -EINVAL: malformed. Thread safe, not signal safe.
+ * For objects that are loaded later only the patterns of tsct_events_enable() apply.
+ * Returns the number of events that match and are defined in a channel, or -EINVAL:
+ * malformed. Thread safe, not signal safe.
  */
 int tsct_events_set_enabled(const char *pattern, bool on);
 
 /*
- * tsct_event_bind - put one event on a channel of its own, and switch it on
- * @event: &NAME_event; of this translation unit only
- * @t: NULL: it is off, and free for tsct_events_enable() again
+ * tsct_event_bind - put one event on a given channel, and enable it
+ * @event: &NAME_event, of this translation unit only
+ * @channel: NULL: the event is off, and tsct_events_enable() applies to it again
  *
- * From then on tsct_events_enable() leaves it alone. Returns 0, -ENODEV, -EACCES,
+ * tsct_events_enable() does not affect a bound event. Returns 0, -ENODEV, -EACCES,
  * -ENOSPC as above. Thread safe, not signal safe.
  */
-int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *t);
+int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel);
 
-/* ---- what the macros call; not for programs ----------------------------- */
+/* ---- for the macros; not for programs ----------------------------------- */
 
-/* Run when an object is loaded and unloaded. Thread safe. */
+/* Constructor and destructor of an object's event. Thread safe, not signal safe. */
 void tsct_event_register(struct tsct_event_type *event);
 void tsct_event_unregister(struct tsct_event_type *event);
 
-/* This thread's id. 0: not known yet */
+/* The calling thread's id; 0: not known yet */
 extern __thread uint32_t tsct_thread_id
 	__attribute__((tls_model("initial-exec")));
 
-/* Or'ed to the result of an unordered section */
+/* Flag in @result of tsct_emit_rest(): the section was an unordered one */
 #define TSCT_REST_UNORDERED	0x100
 
 /*
- * tsct_emit_rest - the section did not come through, or was not tried
- * @header: first 8 bytes of the record; no thread in it: not tried
- * @payload: all of it
- * @result: TSCT_SECTION_*, perhaps with TSCT_REST_UNORDERED
- * Returns as tsct_emit(). Signal safe.
+ * tsct_emit_rest - emit an event whose critical section failed, or was not run
+ * @header: first 8 bytes of the record; thread id 0: the section was not run
+ * @payload: of the length that is in @header
+ * @result: TSCT_SECTION_*, ORed with TSCT_REST_UNORDERED
+ * Returns as tsct_emit(). Thread safe, signal safe.
  */
-int tsct_emit_rest(struct tsct_channel *t, uint64_t header, const void *payload,
-		   int result);
+int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
+		   const void *payload, int result);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
@@ -162,14 +162,14 @@ int tsct_emit_rest(struct tsct_channel *t, uint64_t header, const void *payload,
 #define TSCT_F32(name)	(F32, name, float, TSCT_TYPE_F32, 0, 0, 4)
 #define TSCT_F64(name)	(F64, name, double, TSCT_TYPE_F64, 0, 0, 8)
 
-/* Up to its NUL; a NULL pointer is recorded as "(null)" */
+/* A string up to its NUL; a NULL pointer is recorded as "(null)" */
 #define TSCT_STRING(name) \
 	(STRING, name, const char *, TSCT_TYPE_STRING, 0, 0, 0)
 
-/* n bytes; n is a constant, and the pointer is not NULL */
+/* n bytes; n is a constant, the pointer must not be NULL */
 #define TSCT_BYTES(name, n)	(BYTES, name, const void *, TSCT_TYPE_BYTES, 0, n, n)
 
-/* Text of at most n characters: cut off there, or padded with NULs */
+/* Text of at most n bytes: truncated there, or padded with NULs */
 #define TSCT_CHARS(name, n)	(CHARS, name, const char *, TSCT_TYPE_CHARS, 0, n, n)
 
 TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
@@ -179,9 +179,9 @@ TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
 #define TSCT_INLINE_	static inline __attribute__((always_inline, unused))
 
 /*
- * One field more in a payload of whole words. With constants all around, this
- * is a shift and an "or"; and words that were stored as such can be loaded as
- * such at once.
+ * Adds a field at offset @at of a payload that is kept in whole words. With constant
+ * arguments this is a shift and an OR; the section then loads words that were stored
+ * as words, which needs no wait for smaller stores.
  */
 TSCT_INLINE_ unsigned int tsct_put_(uint64_t *words, unsigned int at,
 				    uint64_t bits, unsigned int size)
@@ -259,10 +259,10 @@ TSCT_INLINE_ void tsct_iov_string_(struct iovec *iov,
 
 /* ---- emitting ----------------------------------------------------------- */
 
-/* Larger payloads are not stored inline. */
+/* Words of the largest payload that is stored inline */
 #define TSCT_WORDS_MAX_		8
 
-/* The two halves of tsct_event_type.state */
+/* The two parts of tsct_event_type.state */
 TSCT_INLINE_ struct tsct_channel *tsct_state_channel_(uint64_t state)
 {
 	return (struct tsct_channel *)(uintptr_t)(state << 16 >> 16);
@@ -283,8 +283,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	return (16 + len) | (state >> 32 & 0xffff0000U) | (uint64_t)tid << 32;
 }
 
-/* Words, then buffers. The compiler drops what an event does not need. */
-#define TSCT_EMIT_(name_, stamp_, unordered_, emitv_, ...)		\
+/* Both variants, inline words and buffers. The compiler drops the unused one. */
+#define TSCT_EMIT_(name_, read_tsc_, unordered_, emitv_, ...)	\
 {									\
 	enum {								\
 		tsct_len_ = 0 TSCT_EACH_(TSCT_SIZE_, TSCT_SIZE_, __VA_ARGS__), \
@@ -316,7 +316,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 			TSCT_SECTION_WRITE_(tsct_ret_, tsct_fast_,	\
 					    tsct_header_word_, tsct_words_, \
 					    tsct_is_small_ ?		\
-					    (int)tsct_nr_ : 0, stamp_);	\
+					    (int)tsct_nr_ : 0, read_tsc_); \
 		if (__builtin_expect(!tsct_ret_, 1))			\
 			return 0;					\
 		return tsct_emit_rest(tsct_state_channel_(tsct_state_),	\
@@ -337,11 +337,12 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 /*
  * TSCT_EVENT - define an event
  * @name: a C identifier, at most 63 characters
- * @...: TSCT_KIND_*, and up to 32 fields. SEND and RECEIVE: by convention the
- *	first field is an integer that both sides of one message have the same.
+ * @...: TSCT_KIND_*, and up to 32 fields. Of TSCT_KIND_SEND and TSCT_KIND_RECEIVE the
+ *	first field is by convention an integer with the same value on both sides of
+ *	a message.
  *
- * TSCT_EVENT_AS - the same, called @title where it is recorded, and @name where
- * it is emitted. A BEGIN and its END have the same title:
+ * TSCT_EVENT_AS - the same with two names: @title in recordings, @name in the source.
+ * A BEGIN and its END have the same title:
  *
  *	TSCT_EVENT_AS(job_begin, job, TSCT_KIND_BEGIN, TSCT_U32(worker));
  *	TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker));
@@ -382,15 +383,15 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	}								\
 									\
 	TSCT_INLINE_ int name##_emit(TSCT_PARAMETERS_(__VA_ARGS__))	\
-	TSCT_EMIT_(name, TSCT_STAMP_ORDERED_, 0, tsct_emitv,	\
+	TSCT_EMIT_(name, TSCT_READ_TSC_ORDERED_, 0, tsct_emitv,	\
 		   __VA_ARGS__)						\
 									\
 	TSCT_INLINE_ int name##_emit_unordered				\
 		(TSCT_PARAMETERS_(__VA_ARGS__))				\
-	TSCT_EMIT_(name, TSCT_STAMP_UNORDERED_, TSCT_REST_UNORDERED,	\
+	TSCT_EMIT_(name, TSCT_READ_TSC_UNORDERED_, TSCT_REST_UNORDERED,	\
 		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
-	/* The semicolon behind the macro ends this. */			\
+	/* Takes the semicolon behind the macro. */			\
 	TSCT_ASSERT(sizeof(name##_event) != 0)
 
 #endif /* TSCTRACE_EVENT_H */

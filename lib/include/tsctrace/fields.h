@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The preprocessor's part of tsctrace/event.h: kinds of fields, and what is
- * generated for each. Nothing here is to be used by name.
+ * The preprocessor macros of tsctrace/event.h: classes of fields, and the code that
+ * is generated for each. Programs use none of these names.
  */
 #ifndef TSCTRACE_FIELDS_H
 #define TSCTRACE_FIELDS_H
 
 /*
  * A field is a tuple: class, name, C type, TSCT_TYPE_*, TSCT_FORMAT_*, count
- * (as in struct tsct_field), bytes in the payload that are known now.
+ * (as in struct tsct_field), size in the payload if it is constant, else 0.
  */
 #define TSCT_INT_(name, ctype, type, format) \
 	(INT, name, ctype, type, format, 0, sizeof(ctype))
 
-/* How many fields are there behind the kind? 0 to 32 */
+/* Number of fields behind the kind, 0 to 32 */
 #define TSCT_COUNT_(...)						\
 	TSCT_COUNTED_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24,	\
 		      23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, \
@@ -27,7 +27,7 @@
 #define TSCT_JOIN_(a, b)	TSCT_JOINED_(a, b)
 #define TSCT_JOINED_(a, b)	a##b
 
-/* m of the first field, n of each of the others */
+/* Applies m to the first field, n to each of the others */
 #define TSCT_EACH_(m, n, ...) \
 	TSCT_JOIN_(TSCT_JOIN_(TSCT_EACH_, TSCT_COUNT_(__VA_ARGS__)), _) \
 	(m, n, __VA_ARGS__)
@@ -96,7 +96,7 @@
 #define TSCT_EACH_32_(m, n, kind, a, ...) \
 	m a TSCT_EACH_31_(n, n, kind, __VA_ARGS__)
 
-/* What there is instead where there is no field */
+/* Expansions for events without fields */
 #define TSCT_NO_TSCT_PARAMETER_	void
 #define TSCT_NO_TSCT_SIZE_
 #define TSCT_NO_TSCT_STRINGS_
@@ -106,7 +106,7 @@
 #define TSCT_NO_TSCT_ROOM_
 #define TSCT_NO_TSCT_IOV_
 
-/* ---- what is made of a field -------------------------------------------- */
+/* ---- code generated for a field ----------------------------------------- */
 
 /* Parameters; the first one without a comma */
 #define TSCT_PARAMETERS_(...) \
@@ -116,13 +116,13 @@
 #define TSCT_PARAMETER_NEXT_(class, name, ctype, type, format, count, size) \
 	, ctype name
 
-/* How large is the payload, and is all of it that large? */
+/* Constant part of the payload's size, and number of strings */
 #define TSCT_SIZE_(class, name, ctype, type, format, count, size) \
 	+ (unsigned int)(size)
 #define TSCT_STRINGS_(class, name, ctype, type, format, count, size) \
 	+ ((type) == TSCT_TYPE_STRING)
 
-/* struct tsct_field, and what must hold of it */
+/* struct tsct_field, and its compile-time checks */
 #define TSCT_FIELD_(class, name, ctype, type, format, count, size) \
 	{ #name, type, format, count, 0 },
 #define TSCT_FIELD_RULES_(class, name, ctype, type, format, count, size) \
@@ -130,7 +130,7 @@
 	TSCT_ASSERT((count) >= 0 && (count) <= TSCT_PAYLOAD_MAX(TSCT_BLOCK_SIZE_MAX)); \
 	TSCT_ASSERT((type) < TSCT_TYPE_BYTES || (count) > 0);
 
-/* Fields that are put together in words, see tsct_put_() */
+/* Fields stored in words, see tsct_put_() */
 #define TSCT_PUT_(class, name, ctype, type, format, count, size) \
 	TSCT_PUT_##class##_(name, count, size)
 #define TSCT_PUT_INT_(name, count, size) \
@@ -145,7 +145,7 @@
 #define TSCT_PUT_CHARS_(name, count, size) \
 	tsct_at_ = tsct_put_chars_(tsct_words_, tsct_at_, name, size);
 
-/* Room for what has to be padded before it is a buffer */
+/* Local buffers for fields that are padded */
 #define TSCT_ROOM_(class, name, ctype, type, format, count, size) \
 	TSCT_ROOM_##class##_(name, size)
 #define TSCT_ROOM_INT_(name, size)
@@ -155,7 +155,7 @@
 #define TSCT_ROOM_BYTES_(name, size)
 #define TSCT_ROOM_CHARS_(name, size)	char tsct_room_##name[size];
 
-/* Fields as buffers */
+/* Fields stored in buffers */
 #define TSCT_IOV_(class, name, ctype, type, format, count, size) \
 	TSCT_IOV_##class##_(name, size)
 #define TSCT_IOV_INT_(name, size)	tsct_iov_set_(tsct_iov_++, &name, size);

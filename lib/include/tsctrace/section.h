@@ -2,21 +2,21 @@
 /*
  * The critical section in which a program writes a record: a restartable
  * sequence (rseq(2)). The kernel jumps to the abort handler if the thread is
- * preempted, migrated or gets a signal between `start` and `end`, so the code
- * between them has its CPU's ring for itself, and its last instruction, the
- * store of the new head, publishes everything or has never happened.
+ * preempted, migrated or gets a signal between `start` and `end`. So the code
+ * between them has its CPU's ring to itself, and its last instruction, the store
+ * of the new head, either publishes the whole record or does not happen.
  *
- * Nothing before that store is visible to a reader, who never looks beyond
- * the head; x86 keeps stores in order, so that a reader who acquires the new
- * head sees the record. That pairs with the acquire in reader.c.
+ * A reader never reads beyond the head, so nothing before that store is visible to
+ * it. x86 keeps stores in order: a reader that acquires the new head sees the
+ * record. That pairs with the acquire in load_head(), reader_ring.c.
  *
- * All that other programs can write to (head, tail) is taken as hostile: the
+ * Head and tail can be written by other programs and are taken as hostile: the
  * head is read once, rounded to 8 and masked, and the record ends before its
- * block does, so that every store lands in this ring's data whatever it says.
+ * block does, so that every store stays within this ring's data for any value.
  *
- * It is a part of tsctrace/event.h and of the library, and nothing to call.
- * What ends in an underscore may change from one release to the next; struct
- * tsct_fast may not, as programs have it compiled in.
+ * Part of tsctrace/event.h and of the library; programs call nothing here. Names
+ * that end in an underscore may change from one release to the next. The layouts of
+ * struct tsct_fast and struct tsct_ring_ref may not: they are compiled into programs.
  */
 #ifndef TSCTRACE_SECTION_H
 #define TSCTRACE_SECTION_H
@@ -30,8 +30,8 @@
 #include <tsctrace/abi.h>
 
 /*
- * Where the ring of one CPU lies. `producer` is NULL until the CPU is known to
- * be READY, which the slow path finds out; after that it never changes.
+ * The addresses of one CPU's ring. `producer` is NULL until the slow path has found
+ * the CPU READY; after that neither member changes.
  */
 struct tsct_ring_ref {
 	struct tsct_producer *producer;
@@ -39,19 +39,20 @@ struct tsct_ring_ref {
 };
 
 /*
- * What the section reads of an open channel: the first cache line of struct
- * tsct. Nothing in it changes while the channel is open.
+ * The part of an open channel that the section reads: the first cache line of
+ * struct tsct_channel. Nothing in it changes while the channel is open.
  */
 struct tsct_fast {
-	__s64 rseq;		/* rseq area - thread pointer; 0: none */
-	const __u32 *fork_mark;	/* 0 there: tsct_thread_id says nothing */
-	struct tsct_ring_ref *refs;
-	__u64 data_mask;
-	__u64 limit;		/* most bytes between tail and head, << 16 */
+	__s64 rseq;		/* offset of the rseq area from the thread
+				 * pointer, bytes; 0: none */
+	const __u32 *fork_mark;	/* points to 0: tsct_thread_id is not valid */
+	struct tsct_ring_ref *refs;	/* per CPU */
+	__u64 data_mask;	/* bytes of a ring's data - 1 */
+	__u64 limit;		/* maximum of head - tail, bytes << 16 */
 	__u32 nr_cpus;
-	__u32 block_size;
-	__u32 block_mask;
-	__u32 payload_max;
+	__u32 block_size;	/* bytes */
+	__u32 block_mask;	/* block_size - 1 */
+	__u32 payload_max;	/* bytes of one event */
 	__u64 reserved;
 };
 
@@ -63,28 +64,28 @@ TSCT_ASSERT_AT(tsct_fast, nr_cpus, 40);
 TSCT_ASSERT_AT(tsct_fast, payload_max, 52);
 TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 
-/* How a section ended */
+/* Results of a section */
 #define TSCT_SECTION_DONE	0
 #define TSCT_SECTION_ABORTED	1	/* restarted: try again */
 #define TSCT_SECTION_FULL	2	/* no room before the tail */
-#define TSCT_SECTION_NO_RING	3	/* a CPU that is not known to be READY */
-#define TSCT_SECTION_STALE	4	/* the ring moved since it was looked at */
+#define TSCT_SECTION_NO_RING	3	/* the CPU is not known to be READY */
+#define TSCT_SECTION_STALE	4	/* the ring changed since it was sampled */
 #define TSCT_SECTION_NEXT	5	/* does not fit into this block */
 
 #define TSCT_STRING_(x)		#x
 #define TSCT_TEXT_(x)		TSCT_STRING_(x)
 
-/* Offsets in struct rseq, fixed by the kernel's ABI: cpu_id, rseq_cs */
+/* Members of struct rseq, at offsets fixed by the kernel's ABI: cpu_id, rseq_cs */
 #define TSCT_RSEQ_CPU_(reg)	"%%fs:4(" reg ")"
 #define TSCT_RSEQ_CS_(reg)	"%%fs:8(" reg ")"
-/* The kernel checks for this word before an abort handler */
+/* The word in front of an abort handler, which the kernel checks (RSEQ_SIG) */
 #define TSCT_RSEQ_SIGNATURE_	"0x53053053"
 
 #define TSCT_DATA_(at)		TSCT_TEXT_(TSCT_PAGE_SIZE) " + " at
 
 /*
- * Tests put code between any two instructions. It must leave registers, flags
- * and the stack alone, and must be no call: that would leave the section.
+ * Tests insert code between any two instructions. It must preserve registers, flags
+ * and stack, and must not be a call: that would leave the section.
  */
 #ifndef TSCT_SECTION_INJECT
 #define TSCT_SECTION_INJECT	""
@@ -92,8 +93,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_DO_(instruction)	instruction "\n\t" TSCT_SECTION_INJECT
 
 /*
- * One struct rseq_cs: version, flags, start, size, abort. "?": it goes where
- * the function goes if a linker drops it as a duplicate (C++).
+ * One struct rseq_cs: version, flags, start, size, abort. "?": it is in the
+ * function's section group, and is dropped with it as a duplicate (C++).
  */
 #define TSCT_SECTION_DESCRIPTOR_					\
 	".pushsection __rseq_cs, \"aw?\", @progbits\n\t"		\
@@ -103,8 +104,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	".popsection\n\t"
 
 /*
- * From here on the kernel watches us. The CPU is read after that, so it needs
- * no second look: were it to change, we would not get to the end.
+ * Enters the section. The CPU is read after that, so it need not be checked again:
+ * if the thread moves, the section is aborted.
  */
 #define TSCT_SECTION_ENTER_						\
 	"leaq 70b(%%rip), %%rax\n\t"					\
@@ -113,37 +114,38 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_SECTION_INJECT
 
 /*
- * The stamp in rax, where it stays. It comes first, as reading the counter
- * takes longer than all that follows, which goes on meanwhile. Nobody else
- * writes this ring from here to the end, so stamps do not decrease.
+ * The event's cycles in rax, where they stay. They are read first, as reading the
+ * counter takes longest, and all that follows executes meanwhile. No other thread
+ * writes this ring until the end, so cycles do not decrease.
  *
- * Unordered: read whenever the CPU likes, up to some ns early.
+ * Unordered: the CPU may read the counter some ns early.
  */
-#define TSCT_STAMP_UNORDERED_						\
+#define TSCT_READ_TSC_UNORDERED_					\
 	TSCT_DO_("rdtsc")						\
 	TSCT_DO_("shlq $32, %%rdx")					\
 	TSCT_DO_("orq %%rdx, %%rax")
 
 /*
- * After everything that the program did before. RDTSCP would do the same, and
- * takes 2 ns longer where it was measured.
+ * Ordered: after all earlier instructions and loads of the program. RDTSCP would do
+ * the same, and takes 2 ns longer (measured).
  */
-#define TSCT_STAMP_ORDERED_						\
+#define TSCT_READ_TSC_ORDERED_						\
 	TSCT_DO_("lfence")						\
-	TSCT_STAMP_UNORDERED_
+	TSCT_READ_TSC_UNORDERED_
 
 #define TSCT_SECTION_CPU_						\
 	TSCT_DO_("movl " TSCT_RSEQ_CPU_("%[pos]") ", %%ecx")
 
 /*
- * The ring of that CPU in rcx, and where its tail lies in rdx. The ring first:
- * whoever learns a ring stores the tail before it, see learn_ring().
+ * The ring of that CPU in rcx, and the address of its tail in rdx. The ring is
+ * loaded first: that pairs with find_ring(), emit_slow.c, which stores the tail
+ * first.
  */
 #define TSCT_SECTION_RING_						\
-	TSCT_DO_("cmpl %c[nr_cpus](%[t]), %%ecx")			\
+	TSCT_DO_("cmpl %c[nr_cpus](%[fast]), %%ecx")			\
 	TSCT_DO_("jae 83f")						\
 	TSCT_DO_("shlq $4, %%rcx")					\
-	TSCT_DO_("addq %c[refs](%[t]), %%rcx")				\
+	TSCT_DO_("addq %c[refs](%[fast]), %%rcx")				\
 	TSCT_DO_("movq (%%rcx), %[pos]")				\
 	TSCT_DO_("testq %[pos], %[pos]")				\
 	TSCT_DO_("jz 83f")						\
@@ -151,9 +153,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("movq %[pos], %%rcx")
 
 /*
- * pos = where the record goes, as an address less one page; end = the head
- * behind it, with one event more. The position cannot wrap on the way: that
- * happens at the end of a block, which no record reaches.
+ * pos = address of the record less one page; end = the head behind it, with one
+ * event more. The position cannot wrap here: it does at the end of a block, which
+ * no record reaches.
  */
 #define TSCT_SECTION_PLACE_						\
 	TSCT_DO_("movq (%%rcx), %[pos]")				\
@@ -162,24 +164,24 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("subq (%%rdx), %[end]")				\
 	TSCT_DO_("addq %[size], %[end]")				\
 	TSCT_DO_("shlq $16, %[end]")					\
-	TSCT_DO_("cmpq %c[limit](%[t]), %[end]")			\
+	TSCT_DO_("cmpq %c[limit](%[fast]), %[end]")			\
 	TSCT_DO_("ja 82f")						\
-	TSCT_DO_("movl %c[block_mask](%[t]), %%edx")			\
+	TSCT_DO_("movl %c[block_mask](%[fast]), %%edx")			\
 	TSCT_DO_("andl %k[pos], %%edx")					\
 	TSCT_DO_("addq %[size], %%rdx")					\
-	TSCT_DO_("cmpl %c[block_size](%[t]), %%edx")			\
+	TSCT_DO_("cmpl %c[block_size](%[fast]), %%edx")			\
 	TSCT_DO_("jae 85f")						\
 	TSCT_DO_("movabsq $1 << " TSCT_TEXT_(TSCT_POS_BITS) ", %[end]") \
 	TSCT_DO_("addq %[pos], %[end]")					\
 	TSCT_DO_("addq %[size], %[end]")				\
-	TSCT_DO_("andq %c[data_mask](%[t]), %[pos]")			\
+	TSCT_DO_("andq %c[data_mask](%[fast]), %[pos]")			\
 	TSCT_DO_("addq %%rcx, %[pos]")
 
 #define TSCT_SECTION_HEADER_						\
 	TSCT_DO_("movq %[header], " TSCT_DATA_("0") "(%[pos])")		\
 	TSCT_DO_("movq %%rax, " TSCT_DATA_("8") "(%[pos])")
 
-/* A payload of a number of whole words that the compiler knows */
+/* Copies a payload of whole words; their number is a constant. */
 #define TSCT_SECTION_WORDS_						\
 	".set .Ltsct_at, 0\n\t"						\
 	".rept %c[words]\n\t"						\
@@ -189,8 +191,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	".endr\n\t"
 
 /*
- * rseq_cs is cleared by hand: the kernel would do so only at the next
- * preemption, by when a program may have unloaded the plugin that we are in.
+ * Publishes the record and leaves the section. rseq_cs is cleared explicitly: the
+ * kernel would do so only at the next preemption, and by then the program may have
+ * unloaded the plugin that contains this code.
  */
 #define TSCT_SECTION_PUBLISH_						\
 	"79:\n\t"							\
@@ -198,13 +201,13 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	"72:\n\t"							\
 	"xorl %%eax, %%eax\n"						\
 	"80:\n\t"							\
-	"movq %c[rseq](%[t]), %%rdx\n\t"				\
+	"movq %c[rseq](%[fast]), %%rdx\n\t"				\
 	"movq $0, " TSCT_RSEQ_CS_("%%rdx") "\n\t"
 
 /*
- * A text section of its own: one that the compiler uses too could be the very
- * one we are in, and then the exits would lie in the middle of our path. ud1
- * has the signature as its operand, so that disassemblers stay in step.
+ * The exits have a text section of their own: in one that the compiler uses too,
+ * they could lie in the middle of the section's own path. The signature is the
+ * operand of a ud1 instruction, so that disassemblers stay in step.
  */
 #define TSCT_SECTION_EXIT_(label, result)				\
 	label ":\n\t"							\
@@ -224,36 +227,44 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 
 #define TSCT_AT_(member)	[member] "i" (offsetof(struct tsct_fast, member))
 
-/* The rseq area's offset is where the position will be. */
-#define TSCT_SECTION_INPUTS_(fast)					\
-	[t] "r" (fast), "[pos]" ((fast)->rseq), TSCT_AT_(rseq),		\
+/* pos holds the rseq area's offset at first. */
+#define TSCT_SECTION_INPUTS_(fast_)					\
+	[fast] "r" (fast_), "[pos]" ((fast_)->rseq), TSCT_AT_(rseq),	\
 	TSCT_AT_(nr_cpus), TSCT_AT_(refs), TSCT_AT_(block_mask),	\
 	TSCT_AT_(block_size), TSCT_AT_(data_mask), TSCT_AT_(limit)
+
+/*
+ * The whole section that writes one record, stamped with the TSC
+ * @read_tsc: TSCT_READ_TSC_ORDERED_ or TSCT_READ_TSC_UNORDERED_
+ * @copy: copies the payload
+ */
+#define TSCT_SECTION_RECORD_(read_tsc, copy)				\
+	TSCT_SECTION_DESCRIPTOR_					\
+	TSCT_SECTION_ENTER_						\
+	read_tsc							\
+	TSCT_SECTION_CPU_						\
+	TSCT_SECTION_RING_						\
+	TSCT_SECTION_PLACE_						\
+	TSCT_SECTION_HEADER_						\
+	copy								\
+	TSCT_SECTION_PUBLISH_						\
+	TSCT_SECTION_EXITS_
 
 /*
  * Writes a record of `nr` words of payload, a constant.
  * @header: the first 8 bytes of its header
  * @words: the payload, padded with zeros
- * @stamp: TSCT_STAMP_ORDERED_ or _UNORDERED_
+ * @read_tsc: as above
  */
-#define TSCT_SECTION_WRITE_(result, fast, header_, words_, nr, stamp)	\
+#define TSCT_SECTION_WRITE_(result, fast_, header_, words_, nr, read_tsc) \
 	do {								\
 		__u64 tsct_pos_, tsct_end_, tsct_result_;		\
 									\
 		__asm__ __volatile__ (					\
-			TSCT_SECTION_DESCRIPTOR_			\
-			TSCT_SECTION_ENTER_				\
-			stamp						\
-			TSCT_SECTION_CPU_				\
-			TSCT_SECTION_RING_				\
-			TSCT_SECTION_PLACE_				\
-			TSCT_SECTION_HEADER_				\
-			TSCT_SECTION_WORDS_				\
-			TSCT_SECTION_PUBLISH_				\
-			TSCT_SECTION_EXITS_				\
+			TSCT_SECTION_RECORD_(read_tsc, TSCT_SECTION_WORDS_) \
 			: "=&a" (tsct_result_), [pos] "=&r" (tsct_pos_), \
 			  [end] "=&r" (tsct_end_)			\
-			: TSCT_SECTION_INPUTS_(fast),			\
+			: TSCT_SECTION_INPUTS_(fast_),			\
 			  [header] "r" (header_), [src] "r" (words_),	\
 			  [size] "i" (16 + 8 * (nr)), [words] "i" (nr)	\
 			: "rcx", "rdx", "memory", "cc");		\

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stamps that are unique: a clock tick, and which event of that tick it is.
+ * Unique stamps: a clock tick, and the number of the event within that tick.
  *
  *	63                                      13 12           0
  *	+-----------------------------------------+--------------+
  *	|            clock tick: 51 bits          | event counter|
  *	+-----------------------------------------+--------------+
  *
- * The tick counts how often the time source incremented since the run began, the
- * counter is incremented for each stamp on the same tick as the one before. Where
- * the counter overflows, the tick is incremented artificially. So stamps of one
- * location strictly increase, whatever the resolution of its clock.
+ * The tick counts increments of the time source since the run began. The event counter
+ * is incremented for each stamp on the same tick as the one before. If it overflows,
+ * the tick is incremented artificially. So stamps of one location strictly increase,
+ * whatever the resolution of its clock.
  *
- * 2^51 ticks of a nanosecond are 26 days. A run that is longer goes on in another
- * segment, in which ticks begin with 0 again: stamps compare within a segment.
+ * 2^51 ticks of a nanosecond are 26 days. A longer run continues in another segment, in
+ * which ticks begin with 0 again: stamps compare within a segment only.
  *
- * All is pure: no clock is read here. Safe on any input.
+ * All functions are pure: no clock is read. They are thread safe (a struct tsct_stamper
+ * is for one thread at a time), signal safe, and safe on any input.
  */
 #ifndef TSCTRACE_STAMP_H
 #define TSCTRACE_STAMP_H
@@ -35,12 +36,12 @@ extern "C" {
 #define TSCT_STAMP_EVENT_MAX	((1U << TSCT_STAMP_EVENT_BITS) - 1)
 #define TSCT_STAMP_TICK_MAX	((UINT64_C(1) << TSCT_STAMP_TICK_BITS) - 1)
 
-/* A struct, so that the compiler does not take raw counter values for stamps. */
+/* A struct, so that the compiler rejects raw counter values in place of stamps. */
 struct tsct_stamp {
-	uint64_t bits;		/* as drawn above; stamps order as these do */
+	uint64_t bits;		/* the layout above; stamps order by this number */
 };
 
-/* tsct_stamp_make - from the low 51 bits of @tick and the low 13 of @event */
+/* tsct_stamp_make - a stamp of the low 51 bits of @tick and the low 13 of @event */
 static inline struct tsct_stamp tsct_stamp_make(uint64_t tick, uint32_t event)
 {
 	struct tsct_stamp stamp;
@@ -50,35 +51,40 @@ static inline struct tsct_stamp tsct_stamp_make(uint64_t tick, uint32_t event)
 	return stamp;
 }
 
+/* tsct_stamp_tick - the clock tick, 51 bits */
 static inline uint64_t tsct_stamp_tick(struct tsct_stamp stamp)
 {
 	return stamp.bits >> TSCT_STAMP_EVENT_BITS;
 }
 
+/* tsct_stamp_event - the event counter, 13 bits */
 static inline uint32_t tsct_stamp_event(struct tsct_stamp stamp)
 {
 	return (uint32_t)stamp.bits & TSCT_STAMP_EVENT_MAX;
 }
 
-/* ---- making them --------------------------------------------------------- */
+/* ---- generation ---------------------------------------------------------- */
 
-/* One location's: ticks go in in order. What is not said to be read is its own. */
+/*
+ * Generates the stamps of one location, whose ticks are passed in order. Callers may
+ * read the members marked public.
+ */
 struct tsct_stamper {
-	uint64_t origin;	/* the source's tick that is tick 0 */
+	uint64_t origin;	/* the source's tick at which the run began */
 	uint64_t tick;		/* of the last stamp, segments included */
-	uint64_t max_events;	/* to read: the highest number of stamps that
+	uint64_t max_events;	/* public: highest number of stamps that
 				 * followed another one on a tick of the source;
-				 * not 0: its resolution was too low to tell all
-				 * events apart */
-	uint64_t moved;		/* to read: stamps whose tick was incremented
+				 * not 0: its resolution was too low to
+				 * distinguish all events */
+	uint64_t moved;		/* public: stamps whose tick was incremented
 				 * artificially */
 	uint64_t seen;		/* the source's last tick, since origin */
-	uint64_t events;	/* stamps that followed another one on it */
+	uint64_t events;	/* stamps that followed another one on that tick */
 	uint32_t event;		/* counter of the last stamp */
 	uint32_t reserved;
 };
 
-/* tsct_stamper_init - the run begins at @origin, a tick of the source */
+/* tsct_stamper_init - begin a run at @origin, a tick of the source */
 static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 				     uint64_t origin)
 {
@@ -87,13 +93,13 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->max_events = 0;
 	stamper->moved = 0;
 	stamper->seen = 0;
-	/* As if something had been one before the first stamp of tick 0 */
+	/* The first stamp of tick 0 increments both counters to 0 */
 	stamper->events = UINT64_MAX;
 	stamper->event = UINT32_MAX;
 	stamper->reserved = 0;
 }
 
-/* tsct_stamper_segment - the segment of the last stamp; the first is 0 */
+/* tsct_stamper_segment - the segment of the last stamp; the first one is 0 */
 static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
 {
 	return stamper->tick >> TSCT_STAMP_TICK_BITS;
@@ -101,15 +107,15 @@ static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
 
 /*
  * tsct_stamper_next - the stamp of the next event
- * @source_tick: when it happened
+ * @source_tick: the source's tick of the event
  *
- * Returns 0; 1 if another segment than before begins with this stamp: stamps of
- * it compare with none from before, and whoever stores them has to store
- * tsct_stamper_segment(), too; -EINVAL, and nothing changes: the tick is before
- * the last one, or before the origin, or 2^63 or more after it.
+ * Returns 0; 1: a new segment begins with this stamp, so it does not compare with
+ * earlier ones, and tsct_stamper_segment() has to be stored with it; -EINVAL: the tick
+ * is before the last one or the origin, or 2^63 or more after the origin, and nothing
+ * changes.
  *
  * After an overflow the tick is ahead of the source: it stays, and the counter
- * goes on, until the source is past it.
+ * increments, until the source has passed it.
  */
 static inline int tsct_stamper_next(struct tsct_stamper *stamper,
 				    uint64_t source_tick,
@@ -136,13 +142,13 @@ static inline int tsct_stamper_next(struct tsct_stamper *stamper,
 	return tsct_stamper_segment(stamper) != segment;
 }
 
-/* ---- what they mean: seconds --------------------------------------------- */
+/* ---- conversion to seconds ----------------------------------------------- */
 
 /*
- * tsct_stamp_period - the nominal clock period, in seconds
+ * tsct_stamp_period - the nominal clock period in seconds, as in a trace's header
+ * @hz: ticks per second
  *
- * It is that of a stamp as a number, as a trace's header has it: a tick of a
- * clock of @hz divided by 2^13.
+ * The period of a stamp taken as a number: that of a tick divided by 2^13.
  */
 static inline double tsct_stamp_period(double hz)
 {
@@ -150,8 +156,10 @@ static inline double tsct_stamp_period(double hz)
 }
 
 /*
- * tsct_stamp_seconds - accurate: the counter is shifted away, the tick multiplied
- * by the nominal period and 2^13. From the beginning of the segment.
+ * tsct_stamp_seconds - accurate seconds since the beginning of the segment
+ * @period: of tsct_stamp_period(), s
+ *
+ * The tick alone, multiplied by the nominal period and 2^13.
  */
 static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 {
@@ -160,9 +168,10 @@ static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 }
 
 /*
- * tsct_stamp_seconds_legacy - what applications do that know of no counter: the
- * stamp multiplied by the nominal period. If the counter is 0 that is as good, else
- * less than a tick too much.
+ * tsct_stamp_seconds_legacy - seconds as computed by applications that do not know
+ * the event counter: the stamp as a number, multiplied by the nominal period
+ *
+ * As accurate if the counter is 0, else too large by less than a tick.
  */
 static inline double tsct_stamp_seconds_legacy(struct tsct_stamp stamp, double period)
 {
@@ -170,9 +179,9 @@ static inline double tsct_stamp_seconds_legacy(struct tsct_stamp stamp, double p
 }
 
 /*
- * tsct_stamp_at_seconds - the first stamp of the tick that is closest
- * Of what is before the segment, or no number, the first of all; of what is past
- * it the first of its last tick.
+ * tsct_stamp_at_seconds - the first stamp of the tick closest to @seconds
+ * Before the segment, or for a NaN, the first stamp of the segment; after it, the
+ * first stamp of its last tick.
  */
 static inline struct tsct_stamp tsct_stamp_at_seconds(double seconds, double period)
 {
@@ -185,29 +194,29 @@ static inline struct tsct_stamp tsct_stamp_at_seconds(double seconds, double per
 	return tsct_stamp_make((uint64_t)tick, 0);
 }
 
-/* ---- what they mean: nanoseconds, exactly --------------------------------- */
+/* ---- exact conversion to nanoseconds -------------------------------------- */
 
-/* So many ticks take so many ns: {1000000000, hz}, or {mult, 1 << 56} */
+/* A rate: `ticks` ticks take `ns` ns; {1000000000, hz}, or {mult, 1 << 56} */
 struct tsct_stamp_rate {
 	uint64_t ns;
 	uint64_t ticks;
 };
 
 /*
- * tsct_stamp_ns - accurate, since the run began, rounded down
- * @segment: that of the stamp, 0 is the first
- * Saturates at UINT64_MAX; so it does where rate->ticks is 0.
+ * tsct_stamp_ns - accurate ns since the run began, rounded down
+ * @segment: of the stamp; the first one is 0
+ * Saturates at UINT64_MAX, also if rate->ticks is 0.
  */
 uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate);
 
-/* tsct_stamp_ns_legacy - the same of all 64 bits: the counter is a fraction */
+/* tsct_stamp_ns_legacy - the same of all 64 bits: the counter as a fraction of a tick */
 uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate);
 
 /*
  * tsct_stamp_at_ns - the first stamp whose time is @ns or later, and its segment
- * Returns 0; -ERANGE: no run gets that far; -EINVAL: the rate has a 0.
+ * Returns 0; -ERANGE: beyond the last segment; -EINVAL: the rate has a 0.
  */
 int tsct_stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
 		     uint64_t *ret_segment, struct tsct_stamp *ret_stamp);

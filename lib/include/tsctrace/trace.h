@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading recordings, also merged ones: the events of all nodes and CPUs, in the
- * order of time. trace-ctl's verbs read by nothing else.
+ * Reading recordings, also merged ones: the events of all nodes and CPUs in the order
+ * of time. All commands of trace-ctl use this reader.
  *
  *	struct tsct_trace_event event;
  *	struct tsct_trace *trace;
@@ -14,12 +14,13 @@
  *		       event.def->name);
  *	tsct_trace_close(trace);
  *
- * Everything on disk is taken as hostile: what cannot be is reported, skipped, and
- * what lies before and behind it is still read. Memory goes with files and
- * definitions, not with events.
+ * All data on disk is taken as hostile: corrupt data is reported and skipped, and the
+ * data before and behind it is still read. Memory is proportional to the number of
+ * files and definitions, not of events.
  *
- * A trace belongs to one thread at a time; different traces, also of the same
- * recording, to different ones. Nothing here may be called in a signal handler.
+ * A trace is for one thread at a time; different traces, also of the same recording,
+ * may be used by different threads. No function here is async-signal-safe. A "tick" is
+ * the time unit of the recording, see tsct_trace_ns().
  */
 #ifndef TSCTRACE_TRACE_H
 #define TSCTRACE_TRACE_H
@@ -37,15 +38,15 @@ extern "C" {
 struct tsct_trace;
 
 struct tsct_trace_event {
-	__u64 tick;		/* of the recording's clock */
+	__u64 tick;		/* time of the event, see tsct_trace_ns() */
 	__u64 file_tick;	/* the same in the unit of the file, coarser or finer */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
 	__u32 cpu;		/* of that node */
-	__u32 location;		/* of both: a number for each CPU of each node */
-	__u32 tid;		/* thread, as that node counts */
+	__u32 location;		/* a number for each CPU of each node */
+	__u32 tid;		/* thread id on that node */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
 	__u64 offset;		/* in its file, bytes */
-	__u64 discarded;	/* events lost in its ring so far, by its packet */
+	__u64 discarded;	/* events lost in its ring so far, from its packet */
 	__u32 len;		/* of the payload, which fits the definition */
 	const struct tsct_event_def *def;	/* valid until tsct_trace_close() */
 	const __u8 *payload;	/* valid until the next call */
@@ -53,89 +54,103 @@ struct tsct_trace_event {
 
 /*
  * tsct_trace_open - open the recording in the directory @dir
- * @report: is told of damage by tsct_trace_next(), in sentences that name the file and
- *	the place in it; may be NULL
- * @why: on failure, what is wrong with it, without its name
+ * @report: called by tsct_trace_next() for corrupt data, with a text that names the
+ *	file and the offset in it; may be NULL
+ * @arg: passed to @report
+ * @why: on failure, the reason as text, without the name of @dir
  *
- * Returns 0, -ENOMSG: not a tsctrace recording, -EINVAL: its metadata is damaged,
- * or of another version, or the -errno of reading it.
+ * Returns 0; -ENOMSG: not a tsctrace recording; -EINVAL: its metadata is corrupt or of
+ * another version; -ENOMEM; or another -errno of reading it.
  */
 int tsct_trace_open(const char *dir,
 		    void (*report)(void *arg, const char *sentence), void *arg,
 		    struct tsct_trace **ret_trace, char *why, size_t why_size);
-void tsct_trace_close(struct tsct_trace *trace);	/* NULL is fine */
+
+/* NULL is allowed. */
+void tsct_trace_close(struct tsct_trace *trace);
 
 /*
- * tsct_trace_next - the next event of all, by stamp; ties by location
+ * tsct_trace_next - the next event of all, by tick; within a tick by location
  * Returns 1, 0 at the end, -ENOMEM.
  */
 int tsct_trace_next(struct tsct_trace *trace,
 		    struct tsct_trace_event *ret_event);
 
-/* Places that were damaged, so far */
+/* Number of corrupt places found so far */
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 
-/* ---- what it is of ------------------------------------------------------- */
+/* ---- nodes and channels -------------------------------------------------- */
 
 struct tsct_trace_node {
-	const char *name;	/* in its cluster, else of the host */
-	const char *host;
+	const char *name;	/* in its cluster, else the host name */
+	const char *host;	/* host name */
 	const char *kernel;	/* release */
 	const char *command;	/* that was recorded; "": the whole system */
 	const __u8 *boot_id;	/* 16 bytes */
 };
 
+/* Number of nodes */
 __u32 tsct_trace_nodes(const struct tsct_trace *trace);
+/* Number of channels */
 __u32 tsct_trace_channels(const struct tsct_trace *trace);
 
-/* Texts are of the recording, any bytes, valid until it is closed. 0 or -EINVAL */
+/*
+ * tsct_trace_node - a node's description
+ *
+ * The strings come from the recording: any bytes, valid until it is closed. Returns 0
+ * or -EINVAL: no such node.
+ */
 int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 		    struct tsct_trace_node *ret_node);
 
-/* NULL: there is no such channel */
+/* Name of a channel, NULL: no such channel. Any bytes, valid until @trace is closed. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/* Was it made of others? Then stamps are ticks of the time that they have in common. */
+/* Is it a merge of other recordings? Then ticks are those of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
-/* Did the recorder come to its end? Else the last second may be missing. */
+/* Did the recorder finish it? Else the last second may be missing. */
 bool tsct_trace_is_complete(const struct tsct_trace *trace);
 
 /*
- * tsct_trace_lost - events that are known to be missing
- * For certain after tsct_trace_next() returned 0; until then, as far as is known.
+ * tsct_trace_lost - number of events that are known to be missing
+ * Complete after tsct_trace_next() returned 0; before that, the losses found so far.
  */
 __u64 tsct_trace_lost(const struct tsct_trace *trace);
 
 /* ---- times --------------------------------------------------------------- */
 
-/* Stamps at which the recording began and ended */
+/* Ticks at which the recording began and ended */
 void tsct_trace_span(const struct tsct_trace *trace, __u64 *ret_begin,
 		     __u64 *ret_end);
 
-/* ns since the Unix epoch, CLOCK_REALTIME as the recording knows it; see stamps.rst */
-__s64 tsct_trace_ns(const struct tsct_trace *trace, __u64 stamp);
+/* A tick as ns since the Unix epoch, by the recording's CLOCK_REALTIME; see stamps.rst */
+__s64 tsct_trace_ns(const struct tsct_trace *trace, __u64 tick);
 
 /*
- * tsct_trace_error_ns - how far that may be from true time, for events of a node
- * A bound, in ns. UINT64_MAX: there is none, or no such node.
+ * tsct_trace_error_ns - bound on the error of tsct_trace_ns() for events of a node, ns
+ * UINT64_MAX: no bound is known, or no such node.
  */
 __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
-			  __u64 stamp);
+			  __u64 tick);
 
 /* ---- fields -------------------------------------------------------------- */
 
 struct tsct_value {
 	const struct tsct_field *field;	/* name, type, count, format; see abi.h */
 	const __u8 *at;			/* in the event's payload, not aligned */
-	size_t size;
+	size_t size;			/* bytes */
 };
 
-/* The next field, in order; *nr and *pos start at 0. False after the last. */
+/*
+ * tsct_value_next - the next field of an event, in order
+ * @nr, @pos: iterator, both 0 at first
+ * Returns false after the last one.
+ */
 bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,
 		     size_t *pos, struct tsct_value *ret_value);
 
-/* The field of that name; false if the event has none. */
+/* The field of that name. Returns false if the event has none. */
 bool tsct_value_find(const struct tsct_trace_event *event, const char *name,
 		     struct tsct_value *ret_value);
 
@@ -156,19 +171,19 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 		value->field->type == TSCT_TYPE_CHARS;
 }
 
-/* An integer field's value; u64 as its bits. */
+/* Value of an integer field; u64 as its bits */
 __s64 tsct_value_integer(const struct tsct_value *value);
 
-/* Is it an unsigned one, beyond what the above can say? */
+/* Is it a u64 above the maximum of __s64? */
 bool tsct_value_exceeds_s64(const struct tsct_value *value);
 
-/* f32 or f64 */
+/* Value of an f32 or f64 field */
 double tsct_value_double(const struct tsct_value *value);
 
-/* Text: what of its bytes is before a NUL. It need not be UTF-8, nor end with one. */
+/* Bytes of a text before its NUL, if any. The text need not be UTF-8. */
 size_t tsct_value_text_len(const struct tsct_value *value);
 
-/* The system call that an integer field of that format names, or NULL. */
+/* Name of the system call in an integer field of that format, or NULL */
 const char *tsct_value_syscall(const struct tsct_value *value);
 
 #pragma GCC visibility pop

@@ -374,7 +374,7 @@ static void stop(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("events");
+	Suite *suite = suite_create("event_registry");
 	TCase *tcase = tcase_create("events");
 
 	tcase_add_checked_fixture(tcase, setup, stop);

@@ -408,7 +408,7 @@ static void add_overwrite(TCase *tcase)
 
 int main(void)
 {
-	Suite *suite = suite_create("section");
+	Suite *suite = suite_create("rseq_section");
 	TCase *tcase = add_case(suite, "discard", setup, teardown);
 
 	add_discard(tcase);

@@ -494,7 +494,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("provider");
+	Suite *suite = suite_create("server");
 	TCase *tcase = tcase_create("provider");
 
 	print_seed();

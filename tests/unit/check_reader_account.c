@@ -478,7 +478,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("account");
+	Suite *suite = suite_create("reader_account");
 	TCase *tcase;
 
 	print_seed();

@@ -371,7 +371,7 @@ static TCase *add_both(TCase *tcase)
 
 int main(void)
 {
-	Suite *suite = suite_create("any");
+	Suite *suite = suite_create("reader_ordered");
 	TCase *tcase;
 
 	print_seed();
