@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl: the command table, and nothing that a verb does. */
+/* trace-ctl: the table of commands, and checked standard output. */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,21 +13,21 @@
 #include "tools/common/cmd.h"
 
 const struct command commands[] = {
-	{ "status",	cmd_status,	"who holds channels, and what stands in the way" },
-	{ "top",	cmd_top,	"events, losses and fill of all channels, live" },
-	{ "channel",	cmd_channel,	"make, remove and list channels that outlive programs" },
-	{ "check",	cmd_check,	"does RDTSCP name each CPU, do the counters agree?" },
-	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
-	{ "peers",	cmd_peers,	"other nodes: how far off, within what bound" },
-	{ "sync",	cmd_sync,	"have a session with other nodes now" },
-	{ "report",	cmd_report,	"a page of HTML: a recording, or the time by other nodes" },
-	{ "record",	cmd_record,	"record events, while a command runs or until interrupted" },
-	{ "snapshot",	cmd_snapshot,	"copy what flight recorders hold, as a recording" },
-	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },
-	{ "stat",	cmd_stat,	"what a recording holds, in figures" },
-	{ "export",	cmd_export,	"write a recording in other tools' formats" },
-	{ "merge",	cmd_merge,	"traces of many nodes as one" },
-	{ "help",	cmd_help,	"explain a command" },
+	{ "status",	cmd_status,	"show module, daemon, clock and channels, and what is missing" },
+	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
+	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
+	{ "check",	cmd_check,	"check TSC_AUX and the skew between the CPUs' counters" },
+	{ "clock",	cmd_clock,	"show the time, its error bound and the clock's state" },
+	{ "peers",	cmd_peers,	"show other nodes: offset, error bound and reachability" },
+	{ "sync",	cmd_sync,	"synchronize with the peers now" },
+	{ "report",	cmd_report,	"write an HTML page: a recording, or the time of other nodes" },
+	{ "record",	cmd_record,	"record events while a command runs, or until interrupted" },
+	{ "snapshot",	cmd_snapshot,	"copy the events in flight recorders into a recording" },
+	{ "dump",	cmd_dump,	"print the events of a recording in time order" },
+	{ "stat",	cmd_stat,	"print statistics of a recording" },
+	{ "export",	cmd_export,	"convert a recording to another tool's format" },
+	{ "merge",	cmd_merge,	"merge the recordings of several nodes into one" },
+	{ "help",	cmd_help,	"show help for a command" },
 	{ NULL, NULL, NULL }
 };
 
@@ -41,7 +41,7 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static void complain(const char *name)
+static void print_unknown(const char *name)
 {
 	const struct command *near = command_nearest(name);
 
@@ -67,10 +67,10 @@ int command_run(const struct command *command, int argc, char **argv)
 
 /* ---- standard output ---------------------------------------------------- */
 
-/* Why the first write failed that did: a FILE does not keep it. */
+/* errno of the first failed write, which a FILE does not keep; 0: none */
 static int write_error;
 
-/* As fopencookie() wants it: less than @len is a failure. */
+/* The write function for fopencookie(): a return below @len is a failure. */
 static ssize_t write_all(void *cookie, const char *text, size_t len)
 {
 	size_t done = 0;
@@ -91,8 +91,8 @@ static ssize_t write_all(void *cookie, const char *text, size_t len)
 }
 
 /*
- * Output that was lost on its way out (a full disk) is a failure. At exit, as
- * argp ends the program by itself after its help.
+ * Fails if standard output was lost (a full disk); a closed pipe is no failure.
+ * Runs at exit, because argp calls exit() after it prints help.
  */
 static void check_stdout(void)
 {
@@ -104,26 +104,27 @@ static void check_stdout(void)
 	_exit(EXIT_FAILED);
 }
 
-static void watch_stdout(void)
+static void replace_stdout(void)
 {
 	const cookie_io_functions_t io = { .write = write_all };
-	FILE *watched = fopencookie(NULL, "w", io);
+	FILE *checked = fopencookie(NULL, "w", io);
 
-	if (!watched) {
+	if (!checked) {
 		fputs("trace-ctl: out of memory\n", stderr);
 		exit(EXIT_FAILED);
 	}
 	if (isatty(STDOUT_FILENO))
-		setvbuf(watched, NULL, _IOLBF, BUFSIZ);
-	stdout = watched;
+		setvbuf(checked, NULL, _IOLBF, BUFSIZ);
+	stdout = checked;
 	atexit(check_stdout);
 }
 
 /*
- * Who starts us without one of the standard descriptors must not find our words
- * in the next file or socket that we open. Writing to these fails as before.
+ * If one of the descriptors 0 to 2 is closed, the next file or socket opened
+ * would get its number, and our output. Opens /dev/null for reading in its
+ * place, so that writing still fails.
  */
-static void fill_standard(void)
+static void reserve_standard_fds(void)
 {
 	int fd;
 
@@ -138,9 +139,9 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
-	fill_standard();
+	reserve_standard_fds();
 	argp_err_exit_status = EXIT_USAGE;
-	watch_stdout();
+	replace_stdout();
 	if (argc < 2) {
 		cmd_help(1, argv);
 		return EXIT_USAGE;
@@ -153,7 +154,7 @@ int main(int argc, char **argv)
 		argv[1] = "help";
 	command = command_find(argv[1]);
 	if (!command) {
-		complain(argv[1]);
+		print_unknown(argv[1]);
 		return EXIT_USAGE;
 	}
 	return command_run(command, argc - 1, argv + 1);

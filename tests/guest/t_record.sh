@@ -65,8 +65,8 @@ until_recording
 status=0
 trace-ctl record -o c -- true 2>err2 || status=$?
 [ $status = 1 ] || fail "a second recorder gave $status"
-grep -q 'is being recorded already; stop that recording' err2 || fail "$(cat err2)"
-[ ! -e c ] || fail "the second recorder created its directory"
+grep -q 'already being recorded; stop that recording' err2 || fail "$(cat err2)"
+[ ! -e c ] || fail "the second made its directory"
 # A packet is written after a second.
 n=0
 until trace-ctl dump b >out 2>err3 || [ -s out ]; do

@@ -35,7 +35,7 @@ until_events() {	# CHANNEL MORE-THAN
 # --- a program that is killed -----------------------------------------------
 
 run 0 channel create fly --policy overwrite --block-size 4096 --blocks 4
-grep -q 'overwrite,kept, .* by the module$' out || fail "create"
+grep -q 'overwrite,kept, .* in the module$' out || fail "create"
 run 1 channel create fly
 # By its path: the shell has a builtin `jobs`.
 TSCTRACE_CHANNEL=fly /usr/bin/jobs 4000000000 2 >/dev/null 2>&1 &
@@ -106,7 +106,7 @@ if [ "$(id -u)" = 0 ]; then
 	grep -q 'belongs to another user' err || fail "no reason for the unprivileged user"
 	! su -s /bin/sh nobody -c 'trace-ctl channel create k --kernel' >out 2>err ||
 		fail "an unprivileged user created a kernel channel"
-	grep -q 'only root may make a channel that the kernel writes' err || fail "k"
+	grep -q 'only root may create a channel for kernel events' err || fail "k"
 	run 0 channel create k --kernel --policy overwrite
 	run 0 channel remove k
 fi

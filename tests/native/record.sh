@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# What the tests of record, dump and stat share. Sets: top, build, ctl, work
-# (a directory that goes with the test), emit (see emit.c).
+# Common parts of the tests of trace-ctl. Sets: top, build, ctl, work (a directory
+# that is deleted with the test), emit (see emit.c).
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -12,7 +12,7 @@ emit=$work/emit
 started=()
 cleanup() {
 	local pid status=$? last=$BASH_COMMAND
-	# What ended the test where it did not say so itself
+	# The command that failed, unless fail() has printed a message
 	[ "$status" = 0 ] || [ "$last" = 'exit 1' ] ||
 		echo "FAILED: status $status of: $last"
 	for pid in "${started[@]}"; do
@@ -44,17 +44,16 @@ run() {	# WANTED-STATUS ARGUMENT...
 	[ "$got" = "$want" ] || fail "trace-ctl $* gave $got, not $want"
 }
 
-says() {	# PATTERN: standard error has it
+says() {	# PATTERN: fails unless standard error matches it
 	grep -q -- "$1" "$work/err" || fail "it does not say '$1'"
 }
 
-shows() {	# PATTERN: standard output has it
+shows() {	# PATTERN: fails unless standard output matches it
 	grep -q -- "$1" "$work/out" || fail "it does not show '$1'"
 }
 
-# Ends when the pattern is in the file.
-# Who is waited for in the background has to find an empty file: until it opens it,
-# what was there before is there.
+# Waits until a line of the file matches the pattern. Before starting a program in the
+# background that writes the file, empty it: the old contents could match.
 until_in() {	# FILE PATTERN
 	local i
 	for ((i = 0; i < 1000; i++)); do
@@ -64,7 +63,7 @@ until_in() {	# FILE PATTERN
 	fail "never in $1: $2"
 }
 
-# Ends when more than so many events are on disk. A packet is written after a second.
+# Waits until more than EVENTS events are on disk; a packet is written after a second.
 until_on_disk() {	# DIR EVENTS
 	local i n
 	for ((i = 0; i < 300; i++)); do
@@ -75,7 +74,7 @@ until_on_disk() {	# DIR EVENTS
 	fail "$1: $n events on disk, not more than $2"
 }
 
-# Ends when more than so many were written to a channel.
+# Waits until more than EVENTS events have been written to a channel.
 until_written() {	# CHANNEL EVENTS
 	local i n
 	for ((i = 0; i < 300; i++)); do
@@ -86,12 +85,13 @@ until_written() {	# CHANNEL EVENTS
 	fail "channel $1: ${n:-no} events, not more than $2"
 }
 
-nothing_left() {	# DIR: no file but those in $before
+nothing_left() {	# DIR: has no other files than those in $before
 	[ "$(ls -A "$1")" = "$before" ] || fail "left in $1: $(ls -A "$1")"
 }
 
-# Interrupts what makes a file x in $work/room as soon as something is there: it says
-# so, and takes all away. Counts these in $interrupted. It may have been done by then.
+# Runs a command that writes $work/room/x, and sends a signal when the first file
+# appears. The command must report the signal and delete its files, unless it has
+# finished before. Counts the interrupted ones in $interrupted.
 interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
 	local i pid got=0
 	"$ctl" "${@:3}" 2>"$work/err" &
@@ -120,12 +120,12 @@ start_daemon() {	# sets: daemon
 	export TSCTRACE_PROVIDER=daemon
 }
 
-# The first number behind "NAME": in a file of JSON.
+# The first number with the key NAME in a file of JSON.
 number() {	# NAME FILE
 	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | head -n 1 | sed 's/.*: *//'
 }
 
-# babeltrace2's count of events, which has nothing to remark.
+# The number of events by babeltrace2, which must not print warnings.
 babeltrace_events() {	# DIR
 	babeltrace2 "$1" >/dev/null 2>"$work/bt-err" || fail "babeltrace2 $1"
 	[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(head -n 3 "$work/bt-err")"

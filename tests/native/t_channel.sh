@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Channels that are kept: made, listed and removed; what a program that was
-# killed has left in one can be read; whatever cannot be is said, with the fix.
+# Kept channels: create, list and remove; events of a killed program are readable;
+# error messages with advice.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-# --- odd arguments, and nobody there ----------------------------------------
+# --- invalid arguments, and no daemon ---------------------------------------
 
 refused() {	# STATUS PATTERN ARGUMENT...
 	local status=$1 pattern=$2
@@ -15,35 +15,35 @@ refused() {	# STATUS PATTERN ARGUMENT...
 	says "$pattern"
 }
 
-refused 2 "what? 'create', 'remove' or 'list'"
-refused 2 "bla: there are 'create', 'remove' and 'list'" bla
-refused 2 'create: which channel? name it' create
-refused 2 'remove: which channel? name it' remove
-refused 2 'b: one argument too many' create a b
-refused 2 'a: one argument too many' list a
-refused 2 "'a/b' cannot be a channel's name; use 1 to 31" create a/b
-refused 2 "'' cannot be" create ''
-refused 2 "'.a' cannot be a channel's name; .*no dot in front" create .a
-refused 2 'cannot be' create "$(printf '%032d' 0)"
-refused 2 "policy: both is none; there are 'discard' and 'overwrite'" create a --policy both
-refused 2 'blocks: 3 is not a number from 2 to 65536, a power of two' create a --blocks 3
-refused 2 'block-size: 2048 is not a number from 4096' create a --block-size 2048
-refused 2 'blocks: -2 is not' create a --blocks=-2
+refused 2 'missing subcommand: create, remove or list'
+refused 2 "invalid subcommand 'bla'; use create, remove or list" bla
+refused 2 'create: missing channel name' create
+refused 2 'remove: missing channel name' remove
+refused 2 "unexpected argument 'b'" create a b
+refused 2 "unexpected argument 'a'" list a
+refused 2 "invalid channel name 'a/b'; use 1 to 31" create a/b
+refused 2 "invalid channel name ''" create ''
+refused 2 "invalid channel name '.a'; .*not beginning with a dot" create .a
+refused 2 'invalid channel name' create "$(printf '%032d' 0)"
+refused 2 "invalid policy 'both'; use discard or overwrite" create a --policy both
+refused 2 "blocks: '3' is not a power of two from 2 to 65536" create a --blocks 3
+refused 2 "block-size: '2048' is not a power of two from 4096" create a --block-size 2048
+refused 2 "blocks: '-2' is not" create a --blocks=-2
 refused 2 'use at least 4 blocks' create a --policy overwrite --blocks 2
-refused 2 'up to 256 MiB together' create a --blocks 65536
-refused 2 '\-\-policy is for .create. only' remove a --policy discard
-refused 2 '\-\-blocks is for .create. only' list --blocks 4
+refused 2 'up to 256 MiB in all' create a --blocks 65536
+refused 2 '\-\-policy needs the subcommand create' remove a --policy discard
+refused 2 '\-\-blocks needs the subcommand create' list --blocks 4
 
 export TSCTRACE_PROVIDER=daemon
 for action in 'create a' 'remove a' list; do
 	# shellcheck disable=SC2086
-	refused 1 'nobody holds channels here (.*tsctraced.sock: no such socket; start tsctraced.*load the module or start tsctraced' $action
+	refused 1 'no provider of channels (.*tsctraced.sock: .*load the module or start tsctraced' $action
 done
 TSCTRACE_PROVIDER=none refused 1 "TSCTRACE_PROVIDER is 'none'" list
 run 1 top --once
-says 'trace-ctl top: nobody holds channels here'
+says 'trace-ctl top: no provider of channels'
 run 1 snapshot -o "$work/x"
-says 'trace-ctl snapshot: nobody holds channels here'
+says 'trace-ctl snapshot: no provider of channels'
 [ ! -e "$work/x" ] || fail "a directory was made"
 
 # --- made, used, removed ------------------------------------------------------
@@ -54,17 +54,17 @@ shows '^no channels$'
 run 0 channel list --json
 shows '^\[\]$'
 run 0 channel create fly --policy overwrite --blocks 8 --block-size 4096
-shows '^channel fly: id 1, overwrite,kept, 8 blocks of 4096 bytes on each CPU, .* by the daemon$'
+shows '^channel fly: id 1, overwrite,kept, 8 blocks of 4096 bytes on each CPU, .* in the daemon$'
 run 0 channel create --json box
 [ "$(number id "$work/out") $(number blocks "$work/out")" = "2 64" ] || fail "--json"
 [ "$(number holders "$work/out") $(number events "$work/out")" = "0 0" ] || fail "--json"
 shows '^  "kept": true,'
-refused 1 'create fly: you have a channel of that name; take another, or' create fly
-refused 1 'create k: only the module has channels that the kernel writes; load it' create k --kernel
-refused 1 'channel: none: no such channel; .trace-ctl channel list. names' remove none
-refused 1 '7: no such channel' remove 7
+refused 1 'create fly: a channel of this name exists; use another name, or' create fly
+refused 1 'create k: channels for kernel events need the module; load it' create k --kernel
+refused 1 "channel: 'none': no such channel; .trace-ctl channel list. lists" remove none
+refused 1 "'7': no such channel" remove 7
 
-# Who holds one that is not kept, holds it up.
+# A channel that is not kept, and is in use
 TSCTRACE_CHANNEL=loose "$emit" 1000000 1 1000 >/dev/null &
 loose=$!
 started+=("$loose")
@@ -72,11 +72,11 @@ for ((i = 0; i < 600; i++)); do
 	"$ctl" channel list | grep -q ' loose ' && break
 	sleep 0.05
 done
-refused 1 'remove loose: is not kept: it goes by itself' remove loose
-refused 1 'create loose: you have a channel of that name' create loose
+refused 1 'remove loose: not a kept channel: it is removed when' remove loose
+refused 1 'create loose: a channel of this name exists' create loose
 
-# A program that is killed leaves its last events; one that holds a channel
-# which is removed goes on.
+# The last events of a killed program stay; a program goes on when the channel that
+# it has open is removed.
 TSCTRACE_CHANNEL=fly "$emit" 100000000 2 >/dev/null &
 pid=$!
 TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null &
@@ -101,9 +101,9 @@ END
 run 0 snapshot -c fly -o "$work/last"
 [ "$("$ctl" dump "$work/last" | wc -l)" -gt 100 ] || fail "few of its last events"
 run 0 channel remove box
-shows '^channel box: removed; it goes when those who hold it close it (1)$'
+shows '^channel box: removed; memory is freed when 1 process closes it$'
 sleep 0.2
-kill -0 "$box" || fail "who held it does not go on"
+kill -0 "$box" || fail "the program that has it open does not go on"
 run 0 channel create box
 run 0 channel remove box
 shows '^channel box: removed$'
@@ -118,11 +118,11 @@ for ((i = 0; i < 600; i++)); do
 done
 shows '^no channels$'
 
-# A kept discard channel: what nobody has read is recorded later.
+# A kept discard channel: unread events can be recorded later.
 run 0 channel create box
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
 run 1 snapshot -c box -o "$work/x"
-says "box: is no flight recorder: .*'trace-ctl record --unread -c box' records"
+says "box: not a flight recorder: .*'trace-ctl record --unread -c box' to record"
 run 0 record -c box -o "$work/old" --duration 0.2
 says 'old: 0 events'
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
@@ -130,7 +130,7 @@ run 0 record --unread -c box -o "$work/unread" --duration 0.2
 says 'unread: 10001 events'
 [ "$(babeltrace_events "$work/unread")" = 10001 ] || fail "babeltrace2"
 run 0 channel remove box
-# What did not fit is said by the recording of what did.
+# The recording reports the events for which there was no room.
 run 0 channel create box --block-size 4096 --blocks 2
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out" || true
 read -r _ emitted _ refused _ <"$work/out"
@@ -149,7 +149,7 @@ while "$ctl" channel create "l$n" --blocks 8192 >/dev/null 2>"$work/err"; do
 	n=$((n + 1))
 	[ "$n" -lt 1000 ] || fail "memory has no limit"
 done
-says "create l$n: no room left within the limits: $n channels hold .* per user; remove channels, or ask for smaller rings with --blocks"
+says "create l$n: memory limit exceeded: $n channels hold .* per user; remove channels, or make the rings smaller with --blocks"
 [ "$n" -gt 0 ] || fail "not one fits"
 run 1 record -c late --blocks 8192 -o "$work/x" -- touch "$work/ran"
 says 'channel late: .*no room left within the provider'
@@ -171,20 +171,20 @@ if [ "$(id -u)" = 0 ]; then
 	as_nobody channel list || fail "list as nobody"
 	shows '^no channels$'
 	! as_nobody channel remove "$id" || fail "nobody removed it"
-	says "remove $id: it belongs to another user; run as that user or as root"
+	says "remove $id: belongs to another user; run as that user or as root"
 	! as_nobody snapshot -c secret -o "$work/open/x" || fail "nobody copied it"
-	says 'secret: no such channel of yours'
+	says "'secret': no such channel of yours"
 	! as_nobody snapshot -o "$work/open/x" || fail "nobody copied something"
-	says 'there is no flight recorder; make one with'
+	says 'no flight recorder found; create one with'
 	[ ! -e "$work/open/x" ] || fail "a directory was made"
 	as_nobody channel create theirs --policy overwrite || fail "create as nobody"
 	TSCTRACE_CHANNEL=theirs "${nobody[@]}" "$emit" 1000 >/dev/null
-	# Root may have its own of that name, and sees theirs.
+	# Root sees the other user's channel, and may have one of the same name.
 	TSCTRACE_CHANNEL=theirs "$emit" 10 >/dev/null
 	run 0 snapshot -c theirs -o "$work/theirs"
 	says '^  channel theirs: 1001 events over '
 	run 1 channel remove theirs
-	id=$(sed -n 's/.*give its id, \([0-9]*\)$/\1/p' "$work/err")
+	id=$(sed -n 's/.*use its id, \([0-9]*\)$/\1/p' "$work/err")
 	run 0 channel remove "$id"
 	run 0 channel remove secret
 fi

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl check on this machine: one line per CPU that it may use, and a
-# verdict and an exit status that are what the flags and the table say.
+# trace-ctl check on this machine: one line per CPU of the affinity mask, and a
+# result and an exit status that match the flags and the table.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -31,17 +31,17 @@ fi
 clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)
 [ "$(value clocksource)" = "$clocksource" ] || fail "clocksource: $(value clocksource)"
 
-# Where the kernel keeps time by the TSC, so do we.
+# With the kernel's clocksource tsc, time stamps are the TSC, too.
 if [ "$clocksource" = tsc ]; then
 	[ "$(value usable) $(value source)" = "true tsc" ] || fail "not usable"
 fi
 case $(value usable):$(value verdict) in
-true:"stamps are TSC ticks"*) ;;
-false:"stamps fall back to "*because*) ;;
+true:"time stamps are TSC cycles"*) ;;
+false:"time stamps fall back to "*because*) ;;
 *) fail "usable $(value usable), but verdict: $(value verdict)" ;;
 esac
 
-# Only the CPUs of the affinity mask, whoever checks from user space.
+# From user space, only the CPUs of the affinity mask are checked.
 if [ "$(value checked_by)" = "user space" ]; then
 	[ "$(grep -c '^      "cpu":' "$work/json")" = "$(nproc)" ] ||
 		fail "not one entry per CPU"
@@ -67,7 +67,7 @@ run 2 check --nonsense
 run 0 check --help
 run "$want" check --run
 
-# Output that is lost: whoever prints, and whether it ends by itself or not
+# Lost output is an error, in commands and in argp's help, which calls exit().
 for command in check 'check --json' help 'help record' 'check --help' \
 		'record -e list' --version 'status --json'; do
 	status=0

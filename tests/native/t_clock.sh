@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl clock: what it calls the time of day is the time of day, within
-# the bound that it gives; --watch goes on until nobody reads; --wait-synced
-# waits for the daemon, and says what it waited for in vain.
+# trace-ctl clock: the time is right within its error bound; --watch goes on until
+# its output is closed; --wait-synced waits for the daemon, and reports the reason
+# of a timeout.
 # test-timeout: 120
 set -euo pipefail
 
@@ -29,19 +29,19 @@ after=$(date +%s%N)
 ns=$(number time_ns <"$work/out") error=$(number error_ns <"$work/out")
 [ $((ns + error)) -ge "$before" ] || fail "$ns +- $error is before $before"
 [ $((ns - error)) -le "$after" ] || fail "$ns +- $error is after $after"
-[ "$error" -lt 1000000000 ] || fail "a bound of $error ns says nothing"
+[ "$error" -lt 1000000000 ] || fail "a bound of $error ns"
 
-# The text says the same as the number.
+# Text and number are the same time.
 utc=$(sed -n 's/.*"time": "\(.*\)Z".*/\1/p' "$work/out")
 [ "$(date -u -d "${utc%.*}" +%s).${utc#*.}" = "${ns%?????????}.${ns: -9}" ] ||
 	fail "$utc is not $ns"
 
 run 0 clock
-for word in stamp time source status rate age epoch origin; do
+for word in cycles time source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/out" || fail "no $word: $(cat "$work/out")"
 done
 
-# Stamps rise from line to line, and so do the times.
+# Cycles and times increase from line to line.
 timeout 60 "$ctl" clock --watch=0.05 --json | head -n 5 >"$work/lines" || true
 [ "$(wc -l <"$work/lines")" = 5 ] || fail "--watch: $(cat "$work/lines")"
 for key in stamp time_ns; do
@@ -50,7 +50,7 @@ for key in stamp time_ns; do
 	sort -nuc "$work/numbers" || fail "--watch: $key does not rise"
 done
 
-# One that nobody understands, and such as do not go together, with the reason
+# Invalid options and combinations, with the reason
 refused() {	# PATTERN ARGUMENT...
 	local pattern=$1
 	shift
@@ -58,21 +58,21 @@ refused() {	# PATTERN ARGUMENT...
 	grep -q -- "$pattern" "$work/err" || fail "$*: $(cat "$work/err")"
 }
 for s in 0 -1 nan 1x 100000; do
-	refused "$s: not a time between" --watch=$s
+	refused "'$s' is not a number of seconds from" --watch=$s
 done
 for s in -1 nan 1x 100000; do
-	refused "$s: not a time between" --wait-synced=$s
+	refused "'$s' is not a number of seconds from" --wait-synced=$s
 done
 for bad in 0 -1 x 1.5 '' 99999999999999999999999; do
-	refused 'not a number of nanoseconds' --wait-synced --max-error "$bad"
+	refused 'is not a number of nanoseconds' --wait-synced --max-error "$bad"
 done
-refused 'no arguments' extra
-refused 'no arguments' --wait-synced 5
+refused "unexpected argument 'extra'" extra
+refused "unexpected argument '5'" --wait-synced 5
 refused 'unrecognized' --nonsense
-refused '--max-error is for --wait-synced' --max-error 5
-refused 'give one of them' --watch --wait-synced
-refused 'goes alone' --fake-disruption --json
-refused 'goes alone' --fake-disruption --wait-synced
+refused '--max-error needs --wait-synced' --max-error 5
+refused 'exclude each other' --watch --wait-synced
+refused 'excludes all other options' --fake-disruption --json
+refused 'excludes all other options' --fake-disruption --wait-synced
 
 # --- waiting ------------------------------------------------------------------
 export TSCTRACE_RUN_DIR=$work/run
@@ -85,14 +85,14 @@ began=$(date +%s%N)
 run 1 clock --wait-synced=0
 [ "$(elapsed)" -lt 10000 ] || fail "a look took $(elapsed) ms"
 run 1 clock --wait-synced=0.5
-grep -q 'not synchronized within 0.5 s: no daemon keeps a clock; start tsctr' \
+grep -q 'not synchronized within 0.5 s: no daemon maintains a clock; start tsctr' \
 	"$work/err" || fail "$(cat "$work/err")"
-for word in stamp time source status rate age epoch origin; do
+for word in cycles time source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/err" || fail "no $word: $(cat "$work/err")"
 done
 [ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
 
-# It begins to wait before there is anybody to wait for.
+# The wait begins before the daemon is started.
 "$ctl" clock --wait-synced=60 --json >"$work/out" 2>"$work/err" &
 waiter=$!
 sleep 0.3
@@ -105,13 +105,13 @@ run 0 clock --wait-synced
 [ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
 run 0 clock --wait-synced=30 --max-error 1000000
 run 1 clock --wait-synced=0.2 --max-error 1
-grep -q 'the time is known to [0-9]* ns, not 1 ns' "$work/err" ||
+grep -q 'the error bound is [0-9]* ns, not 1 ns' "$work/err" ||
 	fail "$(cat "$work/err")"
 grep -q '^status  *synchronized' "$work/err" || fail "$(cat "$work/err")"
 
 # --- epochs -------------------------------------------------------------------
 run 0 clock
-grep -q '^epoch  *1, the first one, since 20' "$work/out" || fail "no epoch"
+grep -q '^epoch  *1, the first, since 20' "$work/out" || fail "no epoch"
 asked=$(date +%s%N)
 run 0 clock --fake-disruption
 run 0 clock --wait-synced=30
@@ -125,7 +125,7 @@ run 0 clock --json
 grep -q '"cause": "fake"' "$work/out" || fail "no cause"
 began=$(number epoch_began_ns <"$work/out")
 [ "$began" -gt $((asked - 1000000000)) ] && [ "$began" -le "$(date +%s%N)" ] ||
-	fail "asked for at $asked, it began at $began"
+	fail "requested at $asked, it began at $began"
 [ "$(number segments <"$work/out")" -gt 0 ] || fail "no segments in JSON"
 for key in clocksource skewed rate_mhz rate_error_ppb error_growth_ppb age_s \
 		segments_s epoch_age_s epoch_began usable why; do
@@ -137,7 +137,7 @@ pid=
 run 1 clock --wait-synced=0.2
 grep -q 'the clock is holdover' "$work/err" || fail "$(cat "$work/err")"
 
-# What the bound is said to grow by, it grows by: now, and with nobody there.
+# The error bound grows at the rate that is shown, with and without a daemon.
 grows() {
 	local error grown growth age
 	run 0 clock --json
@@ -156,7 +156,7 @@ grows() {
 }
 grows "the daemon just ended"
 sleep 6
-grows "nobody there"
+grows "no daemon"
 [ "$(number error_growth_ppb <"$work/out" | cut -d. -f1)" -ge 1000 ] ||
-	fail "nobody there, and the bound hardly grows"
+	fail "no daemon, and the bound hardly grows"
 echo "$ns +- $error ns"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Clients that run at a thousandth of their speed, or without what they would
-# like to use: strace, valgrind, gdb stepping through each instruction of a
-# sample, a process that forbids itself the TSC. None hangs, and no time is
-# outside its bound. And what the constructor does, or puts off.
+# Programs at a thousandth of their speed, or without the TSC: strace, valgrind, gdb
+# that single-steps a sample, a process that has disabled the TSC (PR_SET_TSC). None
+# hangs, and no time is outside its error bound. Also, whether the library's
+# constructor calibrates the clock.
 # test-timeout: 400
 set -euo pipefail
 
@@ -18,7 +18,7 @@ ${CC:-cc} -O2 -g -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
 	-o "$work/timecheck" "$top/tests/native/timecheck.c" \
 	"$out/lib/libtsctrace.a" -pthread -lm
 
-# What it should do and say, and a command. It has 150 s.
+# Runs a command, for up to 150 s; its output must match the pattern.
 check() {	# NAME PATTERN COMMAND...
 	local name=$1 pattern=$2 status=0
 	shift 2
@@ -33,10 +33,10 @@ check() {	# NAME PATTERN COMMAND...
 	tail -n 3 "$work/log" | sed 's/^/# /'
 }
 
-# Breaks where a sample is due, and does instruction by instruction until it is
-# taken and published, and the time is there. The C library and the vDSO are run
-# through: the latter starts over whenever the kernel's clock ticks, which is for
-# ever at this speed.
+# Breaks where a sample is due, and single-steps until it is taken and published and
+# the time is returned. Functions of the C library and the vDSO run at full speed: at
+# this speed, the vDSO's loop would be restarted by every tick of the kernel's clock,
+# for ever.
 cat >"$work/step.gdb" <<'END'
 set pagination off
 break step_here
@@ -64,12 +64,12 @@ stepping() {
 	gdb -q -batch -nx -x "$work/step.gdb" --args \
 		"$work/timecheck" --read=1500 100 >"$work/gdb"
 	grep -E 'stepped|reads' "$work/gdb"
-	# More than a conversion, which takes hundreds: a sample was taken.
+	# A conversion takes hundreds of instructions; thousands mean a sample.
 	grep -qE 'stepped [0-9]{4,} instructions, done' "$work/gdb"
 	grep -q 'exited normally' "$work/gdb"
 }
 
-# How often it sleeps before main()
+# Checks the number of sleeps before main().
 sleeps() {	# at least, at most
 	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls" \
 		"$work/timecheck" --idle

@@ -76,7 +76,7 @@ fds=$(ls "/proc/$pid/fd" | wc -l)
 
 # --- disruptions are for root ------------------------------------------------
 "$ctl" clock --fake-disruption >"$work/out" || fail "no fake disruption"
-grep -q 'disrupted, as asked: epoch 2 began; it calibrates anew' "$work/out" ||
+grep -q 'simulates a disruption of the clock: epoch 2 began; it recalibrates' "$work/out" ||
 	fail "$(cat "$work/out")"
 metrics
 is 'tsctrace_clock_epoch' 2
@@ -94,7 +94,7 @@ if [ "$(id -u)" = 0 ]; then
 	got=0
 	$nobody "$work/trace-ctl" clock --fake-disruption 2>"$work/err" || got=$?
 	[ $got = 1 ] || fail "anybody may disrupt the clock"
-	grep -q 'refuses: only root may' "$work/err" || fail "$(cat "$work/err")"
+	grep -q 'request rejected: only root may' "$work/err" || fail "$(cat "$work/err")"
 	grep -q 'of user 65534 .* is not root' "$work/log" || fail "not logged"
 fi
 
@@ -102,7 +102,7 @@ fi
 kill -STOP "$pid"
 got=0
 "$ctl" status --metrics 2>"$work/err" || got=$?
-[ $got = 1 ] && grep -q 'is tsctraced stopped' "$work/err" ||
+[ $got = 1 ] && grep -q 'check whether tsctraced is stopped' "$work/err" ||
 	fail "stopped: $(cat "$work/err")"
 kill -CONT "$pid"
 kill "$pid"
@@ -113,7 +113,7 @@ for command in 'status --metrics' 'clock --fake-disruption'; do
 	got=0
 	# shellcheck disable=SC2086
 	"$ctl" $command 2>"$work/err" || got=$?
-	[ $got = 1 ] && grep -q 'no daemon is there; start tsctraced' \
+	[ $got = 1 ] && grep -q 'tsctraced is not running; start it' \
 		"$work/err" || fail "$command: $(cat "$work/err")"
 done
 echo "$fds descriptors after all"

@@ -162,9 +162,9 @@ run 1 dump --from +2 --to +1 "$work/a"
 says 'dump: --from is later than --to$'
 for number in 2026 20260131 1769862600 0; do
 	run 2 dump --from $number "$work/a"
-	says "--from: $number is not a time: .* have 19 digits; write a date as 2026-01-31"
+	says "--from: '$number' is not a time: .* have 19 digits; write a date as 2026-01-31"
 	run 2 export -f json --to $number "$work/a"
-	says "--to: $number is not a time: "
+	says "--to: '$number' is not a time: "
 done
 run 0 dump --from 2026ns "$work/a"
 [ -s "$work/out" ] || fail "--from 2026ns"
@@ -178,13 +178,13 @@ for number in -1 '' 1x 18446744073709551617; do
 	run 2 dump -n "$number" "$work/a"
 	says "-n: ${number:-''} is not a number from 0 to "
 	run 2 dump --tid "$number" "$work/a"
-	says "--tid: ${number:-''} is no list of numbers up to 4294967295"
+	says "--tid: '$number' is not a thread ID list such as 0-3,8 (numbers up to 4294967295)"
 done
 run 2 dump --node '' "$work/a"
-says '--node: the name is empty'
+says '--node: empty name'
 run 2 dump --event '' "$work/a"
 run 2 dump --from yesterday "$work/a"
-says 'from: yesterday is not a time; these are'
+says "from: 'yesterday' is not a time; use"
 run 1 dump "$work/none"
 says 'none: No such file or directory; name the directory'
 run 1 dump "$work"
@@ -205,7 +205,7 @@ says 'cut: metadata: not a regular file; name the directory'
 run 2 dump
 run 2 dump "$work/a" "$work/a"
 run 2 dump --cpu x "$work/a"
-says 'cpu: x is no list of numbers up to [1-9]'
+says "cpu: 'x' is not a CPU list such as 0-3,8 (numbers up to [1-9]"
 run 2 dump -n -1 "$work/a"
 run 2 dump -n 99999999999999999999 "$work/a"
 says 'n: 99999999999999999999 is not a number from 0 to 9223372036854775807'

@@ -182,7 +182,7 @@ before=$(ls -A "$work")
 run 2 export "$rec"
 says 'no output format; use --format'
 run 2 export -f json
-says 'which recording'
+says 'missing recording'
 run 2 export -f json -o '' "$rec"
 says '--output: empty name'
 run 2 export -f '' "$rec"
@@ -193,7 +193,7 @@ run 2 export -f otf2 -o - "$rec"
 says 'otf2 is written to a directory'
 run 2 export -f ctf --relative "$rec"
 run 2 export -f json --from yesterday "$rec"
-says 'yesterday is not a time'
+says "'yesterday' is not a time"
 run 2 export -f json --cpu 1- "$rec"
 run 2 export -f json --thread x "$rec"
 run 1 export -f json --from +1 --to +0.5 "$rec"
@@ -206,11 +206,11 @@ run 1 export -f json --node other "$rec"
 says 'no such node; it has node'
 run 1 export -f json "$work/none"
 run 1 export -f json -o "$work/none/x" "$rec"
-says 'No such file or directory; name another place'
+says 'No such file or directory; use another place'
 run 1 export -f ctf -o "$work/a.ctf" "$rec"
 says 'is not empty'
 run 1 export -f ctf -o "$work/a.json" "$rec"
-says 'is there, and no directory'
+says 'exists and is not a directory'
 run 1 export -f json -o "$work/a.ctf" "$rec"
 says 'is a directory'
 nothing_left "$work"

@@ -71,7 +71,7 @@ ends some "$some_follower" 0
 [ "$(wc -l <"$work/some.out")" = 20 ] || fail "-n with --follow"
 kill -0 "$slow" || fail "-n waited for the end"
 run 3 dump "$work/slow"
-says 'dump: it is still being recorded; events of its last second may be missing'
+says 'dump: the recording is incomplete: it is still being recorded; events of the last second may be missing'
 
 # Nobody who is idle wakes up: the recorder of a program that does nothing says
 # nothing, and neither does who follows it.

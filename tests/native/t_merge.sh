@@ -69,7 +69,7 @@ cp -r "$work/a" "$work/old"
 sed -i 's/tsctrace_format = 3/tsctrace_format = 2/' "$work/old/metadata"
 refused 'old: .*format 2' "$work/old"
 run 1 merge -o "$work/a" "$work/b"
-says 'a: is not empty; name a new directory with -o'
+says 'output directory .*/a is not empty; use a new one with -o'
 for i in '-o o' "$work/a" "-o $work/o --fit parabola $work/a" "-o $work/o --resolution 5 $work/a" \
 	"-o $work/o --resolution 1x $work/a" "-o $work/o -j 0 $work/a" "-o $work/o --align real $work/a" \
 	"-o $work/o --fit linear $work/x.otf2" "-o $work/o -j 2 $work/x.otf2"; do
@@ -90,7 +90,7 @@ says 'd: not complete; its present part is merged'
 readable "$work/o" 1102
 # That its end is missing is known from then on, by all who read it.
 run 3 stat "$work/o"
-says '(node 1): its recording was not ended when it was merged; its last events may be missing'
+says '(node 1): the recording was incomplete when it was merged; the last events may be missing'
 shows '^node .* (1): NOT COMPLETE when it was merged'
 ! grep -q '^sum' "$work/out" || fail "it knows what was lost"
 run 3 stat --json "$work/o"
@@ -132,7 +132,7 @@ says "x: stream ${file##*/}: ends early; $missing events are missing"
 run 3 stat "$work/o"
 shows "1502 published = $((1502 - missing)) recorded + $missing lost"
 # Who reads the result is told which file it was, and that no recorder lost them.
-says "(node 1): its file of channel default, CPU ${file##*_}, was truncated or missing when it was merged: $missing events are missing"
+says "(node 1): file of channel default, CPU ${file##*_} was truncated or missing before the merge: $missing events are missing"
 ! grep -q 'lost while recording\|unwritten' "$work/out" "$work/err" || fail "the recorder is blamed"
 shows "default truncated $missing"
 readable_events=$(babeltrace2 "$work/o" 2>/dev/null | wc -l)
@@ -158,7 +158,7 @@ mkdir "$work/small"
 if mount -t tmpfs -o size=8m tmpfs "$work/small" 2>/dev/null; then
 	trap 'umount "$work/small"; cleanup' EXIT
 	run 1 merge -o "$work/small/o" "$work/big/a" "$work/big/b"
-	says 'small/o: No space left on device; make room there'
+	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part"
 fi
 # Stopped as soon as it writes, so that it is not done by then

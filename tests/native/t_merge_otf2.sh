@@ -178,7 +178,7 @@ run 2 merge "$work/a"
 run 2 merge -o "$work/o"
 run 2 merge -o "$work/o" --align nonsense "$work/a"
 run 1 merge -o "$work/a" "$work/b"
-says 'a: is not empty; name a new directory with -o'
+says 'output directory .*/a is not empty; use a new one with -o'
 
 # Events that are cut off: in the last chunk, and at the end of the first
 copy c
@@ -237,10 +237,10 @@ mkdir "$work/small"
 if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
 	trap 'umount "$work/small"; cleanup' EXIT
 	run 1 merge -o "$work/small/o" "$work/a" "$work/c"
-	says 'small/o: No space left on device; make room there'
+	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part"
 	run 1 export -f otf2 -o "$work/small/o" "$work/full"
-	says 'small/o: No space left on device; make room there'
+	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part of an export"
 fi
 # One error line for standard output

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# With nothing installed and nothing running, a program is recorded: as many
-# events as it emitted are in dump, in stat and in babeltrace2.
+# Recording without module and daemon: dump, stat and babeltrace2 have exactly the
+# events that the program emitted.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -18,7 +18,7 @@ run 0 stat --json "$work/a"
 shows "^  \"events\": $emitted,"
 [ "$(babeltrace_events "$work/a")" = "$emitted" ] || fail "babeltrace2 has others"
 
-# Each thread's events are there once each, in their order; stamps rise.
+# Each event of a thread is there once, in order; time stamps increase.
 "$ctl" dump --raw --event tick "$work/a" | awk '
 	{ sub("thread=", "", $5); sub("nr=", "", $6) }
 	$6 != next_nr[$5]++ { print "thread " $5 ": " $6; exit 1 }
@@ -31,17 +31,17 @@ run 0 stat "$work/a"
 awk '/^CPU/ { on = 1; next } /^all/ { on = 0 } on { print $1, $2 }' \
 	"$work/out" | sort | diff - "$work/cpus" || fail "stat's CPUs differ"
 
-# Times are today's.
+# Times are close to now.
 ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":\([0-9]*\).*/\1/')
 [ $(($(date +%s) - ns / 1000000000)) -lt 100 ] || fail "$ns is not now"
 
-# The command's own output and status stay its own.
+# The output and the exit status of the command are kept.
 run 0 record -q -o "$work/b" -- sh -c 'echo out; echo err >&2; exit 7'
 [ "$(cat "$work/out" "$work/err")" = "out
 err" ] || fail "-q is not quiet"
 run 0 record -o "$work/c" -- sh -c 'exit 7'
 says "^sh exited with status 7"
-says 'no events: no program wrote to channel default; sh is not instrumented, or ran as another user, or wrote to another channel;'
+says 'no events: no program wrote to channel default; sh is not instrumented, ran as another user, or wrote to another channel;'
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$work/silent" -x c - -x none \
 	"$build/lib/libtsctrace.a" -lm <<'END'
@@ -59,7 +59,7 @@ run 0 record -o "$work/none" -- "$emit" 0 0
 ! grep -q 'no events' "$work/err" || fail "there was one"
 run 7 record --pass-status -o "$work/d" -- sh -c 'exit 7'
 run 143 record --pass-status -o "$work/e" -- sh -c 'kill $$'
-says "was ended by signal 15"
+says "was terminated by signal 15"
 run 0 record --json -o "$work/f" -- "$emit" 10
 for want in '"events": 11' '"exit_status": 0' '"provider": "embedded"' \
 		'"full": 0' '"source": "' '"error_ns": [0-9]'; do
@@ -75,31 +75,31 @@ TSCTRACE_CHANNEL=mine run 0 record -o "$work/h" -- "$emit" 10
 [ "$(stat -c %a "$work/a" "$work/a/metadata" | tr '\n' ' ')" = "700 600 " ] ||
 	fail "others may read it"
 
-# The default directory, beside whoever asks.
+# The default directory is in the current one.
 (cd "$work" && mkdir here && cd here && "$ctl" record -q -- true &&
 	ls -d tsctrace-20[0-9][0-9]*-* >/dev/null) || fail "no default directory"
-# What was there when the directory was empty is taken.
+# An existing empty directory is used.
 mkdir "$work/i"
 run 0 record -o "$work/i" -- "$emit" 10
 
 # A recording in a recording.
 run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
 [ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner one"
-# Without a standard error no file of ours takes its place.
+# With standard error closed, the command does not get a file of record in its place.
 # shellcheck disable=SC2016
 "$ctl" record -o "$work/l" -- sh -c 'readlink /proc/$$/fd/2 >"$0"' "$work/fd" 2>&- ||
 	fail "it needs a standard error"
 [ "$(cat "$work/fd")" = /dev/null ] || fail "standard error is $(cat "$work/fd")"
 
-# CPU time and the time that it is a part of begin together.
+# CPU time and the elapsed time for its percentage begin together.
 run 0 record --json -o "$work/m" -- true
 percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
 [ "$percent" -le $((100 * ($(nproc) + 1))) ] || fail "$percent % of a CPU"
-# Nothing of ours is left behind.
+# No files are left behind.
 [ -z "$(ls "$XDG_RUNTIME_DIR")" ] || fail "a socket's directory is left"
-# A name that no event has is a slip of the pen
+# A warning for a pattern that matches no event
 run 0 record -q --events 'tset*,-x' -o "$work/slip" -- "$emit" 10
-says "--events: no event is called 'tset\*', so it switched nothing on"
+says "--events: no event matches 'tset\*'"
 ! grep -q "'x'" "$work/err" || fail "what is switched off need not be there"
 run 0 dump --tid 4294967295 "$work/slip"
 says 'dump: --tid: no selected event has such a thread'

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Several channels in one recording: each gets its turn, however busy another
-# is, and the sums of each are exact. So they are when the recorder is held up
-# (as by a slow disk), the disk is full, or the daemon goes; and what a recorder
-# that was killed had written can be read. What recording itself costs is said,
-# and is little.
+# Several channels in one recording: all are drained however busy one is, and the
+# balance of each is exact; also if the recorder is stopped for a while (as by a
+# slow disk), the disk is full, or the daemon ends. The files of a killed recorder
+# are readable. The recorder's own cost is reported, and low.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -20,16 +19,16 @@ refused() {	# PATTERN ARGUMENT...
 	says "$pattern"
 	[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "it began all the same"
 }
-refused "'b/c' cannot be a channel" -c a -c b/c
-refused 'c: a is named twice' -c a -c b -c a
+refused "invalid channel name 'b/c'" -c a -c b/c
+refused 'c: a is given twice; remove one' -c a -c b -c a
 many=()
 for i in {1..17}; do
 	many+=(-c "c$i")
 done
-refused '17 channels are too many for one recording; up to 16' "${many[@]}"
-refused "events: '' switches nothing on; name events" --events ''
+refused '17 channels are too many for one recording; use up to 16' "${many[@]}"
+refused "events: '' enables no events; name some" --events ''
 run 2 record --events 'a*' -o "$work/x"
-says 'events: is told to the command that is recorded; name one'
+says 'record: --events needs a command to run'
 # shellcheck disable=SC2016
 run 0 record --events 'a*,-b' -o "$work/env" -- \
 	sh -c 'echo "$TSCTRACE_EVENTS $TSCTRACE_CHANNEL"'
@@ -62,7 +61,7 @@ says 'every: 30 events'
 run 0 record "${many[@]:0:32}" -o "$work/most" -- "$emit" 10
 says 'most: 11 events'
 
-# What writers were told, by channel, against what the recording says of each.
+# Compares the writers' counts of each channel with those in the summary.
 check_sums() {	# CHANNEL=FLOOD'S-OUTPUT... (the recording's JSON is in $work/out)
 	python3 - "$work/out" "$@" <<'END' || fail "the sums"
 import json, sys
@@ -108,7 +107,7 @@ events=$(number events "$work/out")
 	sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)" = "$events" ] || fail "babeltrace2"
 "$ctl" stat "$work/a" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat"
 shows "^quiet  *flood  *instant  *$(awk '{ print $4 }' "$work/quiet") "
-# Whether the loud one loses any this time is up to the machine.
+# The loud one may lose events or not, depending on the machine.
 status=0
 timeout 60 "$ctl" record -c quiet -c loud -o "$work/b" -- sh "$work/both" \
 	>"$work/out" 2>"$work/err" || status=$?
@@ -116,11 +115,11 @@ timeout 60 "$ctl" record -c quiet -c loud -o "$work/b" -- sh "$work/both" \
 says '^  channel quiet: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  channel loud: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  [0-9]* published = [0-9]* recorded + 0 lost'
-says '^  recorder: [0-9.]* s of CPU ([0-9.]* % of one), [0-9.]* MB of memory at most$'
+says '^  recorder: [0-9.]* s CPU time ([0-9.]* % of one CPU), [0-9.]* MB peak memory$'
 
 # --- a disk that is slow ----------------------------------------------------
 
-# Held up, the recorder does what one does whose write() does not return.
+# A stopped recorder behaves like one whose write() does not return.
 start_daemon
 run 0 channel create fly --policy overwrite --blocks 16
 : >"$work/err"
@@ -174,7 +173,7 @@ grep -q 'full: File too large; the recording ends here' "$work/err" || fail "$(c
 wait "$one" || fail "the program did not go on"
 "$ctl" dump "$work/full" >"$work/dump" 2>/dev/null || [ $? = 3 ] || fail "dump"
 [ "$(wc -l <"$work/dump")" = "$(number recorded "$work/out")" ] ||
-	fail "what is in the recording is not what it says"
+	fail "dump and the summary disagree"
 grep -q '"exact": true' "$work/out" && ! grep -q '"exact": false' "$work/out" ||
 	fail "the sums"
 
@@ -192,7 +191,7 @@ until_in "$work/err" 'recording: [1-9]'
 until_on_disk "$work/killed" 10000
 kill -9 "$recorder"
 wait "$recorder" || true
-# The next one begins where it is allowed to; the program noticed nothing.
+# The next recording works; the program is not affected.
 : >"$work/err"
 "$ctl" record --json -v -c box -c fly -o "$work/next" >"$work/out" 2>"$work/err" &
 recorder=$!
@@ -200,7 +199,7 @@ started+=("$recorder")
 until_in "$work/err" 'recording: [1-9]'
 kill -9 "$daemon"
 wait "$daemon" || true
-until_in "$work/err" 'tsctraced went away'
+until_in "$work/err" 'tsctraced ended: programs'
 sleep 0.5
 kill "$one" || fail "the program ended with the daemon"
 wait "$one" || fail "without a daemon the program failed"
@@ -218,10 +217,10 @@ babeltrace2 "$work/killed" >/dev/null 2>"$work/bt-err" || fail "babeltrace2"
 
 export TSCTRACE_PROVIDER=embedded
 run 3 record -o "$work/elsewhere" -- env TSCTRACE_CHANNEL=other "$emit" 99
-says '100 events went to channel other, and are not in the recording; name it'
+says '100 events of channel other not recorded; add it with -c'
 run 3 record -q --json -o "$work/three" -- sh -c "$emit 9
 	TSCTRACE_CHANNEL=a $emit 9; TSCTRACE_CHANNEL=b $emit 9"
-says '20 events went to channel a and others, and are not in the recording'
+says '20 events of channel a and others not recorded; add all of them with -c'
 shows '"events_elsewhere": 20,'
 run 0 record -c other -o "$work/named" -- env TSCTRACE_CHANNEL=other "$emit" 99
 

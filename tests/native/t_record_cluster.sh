@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Recordings of nodes in a cluster: sessions at both ends, samples in between, fits
-# of them, and what is said where something is missing.
+# Recordings of nodes in a cluster: sync sessions at start and end, samples in
+# between, fits of them, and error messages.
 # test-timeout: 90
 set -euo pipefail
 
@@ -9,7 +9,7 @@ set -euo pipefail
 compile samplecheck
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 
-run() {		# STATUS NODE ARGUMENT...: trace-ctl there
+run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
 	local want=$1 got=0
 	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = "$want" ] || fail "$3 on $2 gave $got, not $want: $(cat "$work/err")"
@@ -34,7 +34,7 @@ has() {		# DIR EXPRESSION VALUE
 	got=$(stat_of "$1" "$2")
 	[ "$got" = "$3" ] || fail "$1: $2 is $got, not $3"
 }
-is_sync() {	# DIR NAME=VALUE...: whole, and so is what it says of the cluster
+is_sync() {	# DIR NAME=VALUE...: complete, with these values of "sync"
 	has "$1" "s['complete'] and ' '.join(i + '=' + str(s['sync'][i]) for i in
 		(i.split('=')[0] for i in '${*:2}'.split()))" "${*:2}"
 }
@@ -44,7 +44,7 @@ mkdir "$work/alpha" "$work/beta" "$work/gamma" "$work/none"
 for i in alpha beta gamma; do net $i; done
 join alpha 10.77.4.1/24 beta 10.77.4.2/24
 
-# --- the master has none itself: that is said at once, not after some polls ------------
+# --- an unsynchronized master is reported at once, not after some polls ---------------
 printf 'master 10.77.4.9\nchild beta 10.77.4.2\n' >"$work/alpha/conf"
 printf 'name beta\nmaster 10.77.4.1 minpoll 4\n' >"$work/beta/conf"
 start alpha a1
@@ -52,7 +52,7 @@ start beta
 wait_for "beta has a clock" logged beta 'clock synchronized'
 wait_for "beta hears of it" is beta 'p["sources"][0]["status"]' unsynced
 SECONDS=0
-refused beta '10.77.4.1 does not know the time yet'
+refused beta '10.77.4.1 is not synchronized yet'
 [ $SECONDS -le 10 ] || fail "that took $SECONDS s"
 for i in alpha beta; do slay $i; done
 
@@ -62,14 +62,14 @@ printf 'name beta\nmaster 10.77.4.1 minpoll -3 maxpoll -2\nfit hull\n' \
 : >"$work/gamma/conf"
 for i in alpha beta; do rm "$work/$i/log"; done
 
-# --- somebody is missing -----------------------------------------------------------
-refused none 'control.sock: no daemon is there; start tsctraced'
+# --- a node is missing ---------------------------------------------------------------
+refused none 'control.sock: tsctraced is not running; start it'
 for i in beta gamma; do start $i; done
 for i in beta gamma; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
 refused gamma 'no network is configured: see tsctraced.conf'
 sleep 0.7		# no burst any more
 refused beta 'failed: 10.77.4.1 does not answer'
-# It waits for its daemon, until somebody does not want it to.
+# It waits for the stopped daemon, until a signal comes.
 kill -STOP "$beta"
 TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
 	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
@@ -104,7 +104,7 @@ if command -v babeltrace >/dev/null; then
 	[ "$(babeltrace "$work/a" 2>/dev/null | wc -l)" = "$nr" ] ||
 		fail "babeltrace's count"
 fi
-# Both sessions are there, and nothing is missing in between.
+# Both sessions have their samples, and no number is missing in between.
 python3 - "$work/text" "$work/a/metadata" <<'END' || fail "the samples"
 import re, sys
 meta = open(sys.argv[2]).read()
@@ -146,13 +146,13 @@ run 0 beta record --no-cluster -o "$work/c" -- true
 has "$work/c" "s['sync']" None
 [ ! -e "$work/c/sync_0" ] || fail "samples in spite of --no-cluster"
 run 2 beta record --no-cluster --fit hull -- true
-says 'with --no-cluster there are no sync samples'
+says 'no sync samples with --no-cluster'
 run 2 beta record --sync-timeout 5 -o "$work/no" -- true
-says '--sync-timeout: .* only with --cluster'
+says '--sync-timeout needs --cluster'
 run 2 beta record --cluster --no-cluster -- true
 run 2 beta record --fit parabola -- true
 
-# --- interrupted in the midst of it ---------------------------------------------------
+# --- interrupted while recording ------------------------------------------------------
 TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/d" 2>"$work/err" & rec=$! pids+=($!)
 recorded() { [ -e "$work/d/metadata" ]; }
 wait_for "it records" recorded
@@ -171,7 +171,7 @@ sleep 1
 kill -INT $rec
 wait $rec || fail "interrupted twice: $(cat "$work/err")"
 kill -CONT "$beta"
-says 'session at the end failed: .*interrupted; the recording is whole'
+says 'session at the end failed: .*interrupted; the recording is complete'
 is_sync "$work/i" end=interrupted
 
 # --- the recorder is killed ---------------------------------------------------------------
@@ -182,15 +182,15 @@ kill -KILL $rec
 wait $rec || true
 run 3 beta report sync "$work/k" -o "$work/k.html"
 says 'k: its recorder was killed'
-[ -s "$work/k.html" ] || fail "what there is is not drawn"
+[ -s "$work/k.html" ] || fail "the samples are not drawn"
 
-# A master's recording has no samples: what the metadata says of cluster time is all.
+# A master's recording has no samples, only the cluster time in the metadata.
 TSCTRACE_RUN_DIR=$work/alpha "$ctl" record -c other -o "$work/km" 2>/dev/null & rec=$! pids+=($!)
 known() { grep -q '^	clock_cluster = "base_ns' "$work/km/metadata" 2>/dev/null; }
-wait_for "cluster time is told" known
+wait_for "cluster time is in the metadata" known
 later() { ! grep -q '^	span = "begin=\([0-9]*\) end=\1"' "$work/km/metadata"; }
 wait_for "the metadata is renewed" later
-known || fail "cluster time is not told any more"
+known || fail "no cluster time in the metadata any more"
 kill -KILL $rec
 wait $rec || true
 run 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
@@ -200,7 +200,7 @@ run 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
 # shellcheck disable=SC2016
 run 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"
 kill -CONT "$alpha"
-says 'session at the end failed: 10.77.4.1 .*; the recording is whole, and says so'
+says 'session at the end failed: 10.77.4.1 .*; the recording is complete, its metadata has the failure'
 is_sync "$work/e" start=done end=failed
 
 # --- the daemon is killed, and comes back: it counts anew --------------------------------
@@ -213,10 +213,10 @@ wait_for "beta is synchronized again" synced beta
 sleep 1.2
 kill -INT $rec
 wait $rec && fail "the rings' daemon went away: that is a loss"
-says 'tsctraced was restarted 1 times'
+says 'tsctraced restarted 1 time:'
 is_sync "$work/f" restarts=1
 
-# --- a daemon that forgets, and one that talks nonsense ------------------------------------
+# --- a daemon that drops samples, and invalid answers --------------------------------------
 mkdir "$work/fake"
 python3 - "$work/fake/control.sock" <<'END' & pids+=($!)
 import json, os, socket, sys
@@ -245,7 +245,7 @@ END
 is_there() { [ -S "$work/fake/control.sock" ]; }
 wait_for "there is a fake" is_there
 run 0 fake record -o "$work/g" -- sleep 1.5
-says '4990 sync samples were lost: the daemon had forgotten them'
+says '4990 sync samples lost: dropped by the daemon'
 is_sync "$work/g" lost=4990
 babeltrace2 "$work/g" >"$work/text" 2>&1 || fail "babeltrace2 of a gap"
 [ "$(grep -c ' sync_sample: ' "$work/text")" = "$(counted "$work/g")" ] ||
@@ -256,7 +256,7 @@ for i in 1 2 3; do
 	run 0 fake record -o "$work/h$i" -- true
 done
 run 1 fake record --cluster -o "$work/no" -- true
-says 'answer is not understood; is it of another version'
+says 'invalid answer; use tsctraced and trace-ctl of the same version'
 
 # --- damage ------------------------------------------------------------------------------
 size=$(stat -c %s "$work/a/sync_0")
@@ -265,4 +265,4 @@ got=0
 "$ctl" stat "$work/a" >"$work/out" 2>"$work/err" || got=$?
 [ "$got" = 3 ] || fail "cut off: $got"
 says "stream sync_0: cut off in packet [0-9]* at byte $((size - 100))"
-"$ctl" dump "$work/a" || fail "events are whole"
+"$ctl" dump "$work/a" || fail "events are not damaged"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Where the daemon runs, it holds the rings: programs that started before the
-# recording are in it, what they emitted before is not; a second recorder of
-# the same channel is told so; another user's programs stay out.
+# With a daemon as the provider: programs started before the recording are recorded,
+# their earlier events are not; a second recorder of the same channel fails; programs
+# of another user are not recorded.
 # test-timeout: 120
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
@@ -17,7 +17,7 @@ run 0 record -o "$work/a" -- "$emit" 5000 2
 says 'rings: daemon; clock: [a-z_]* by daemon, synchronized'
 [ "$(babeltrace_events "$work/a")" = 10001 ] || fail "babeltrace2"
 
-# Rings of a program that nobody read are full of old news, and lost some.
+# Without a reader, the rings fill up with old events, and new ones are lost.
 "$emit" 300000 1 >"$work/first" &
 wait $!
 "$emit" 100000000 1 500 >/dev/null &
@@ -29,9 +29,9 @@ run 0 dump --event tick "$work/b"
 n=$(wc -l <"$work/out")
 [ "$n" -gt 100 ] || fail "$n events in a second"
 [ "$n" -lt 10000 ] || fail "$n events in a second"
-head -n 1 "$work/out" | grep -vq ' nr=[0-9]$' || fail "old news was recorded"
+head -n 1 "$work/out" | grep -vq ' nr=[0-9]$' || fail "old events were recorded"
 run 0 record --blocks 2 -o "$work/sizes" --duration 0.1
-says 'channel default: is there already, with 64 blocks of 16384 bytes, and keeps them'
+says 'channel default: exists; its 64 blocks of 16384 bytes are not changed'
 run 0 stat --json "$work/b"
 begin=$(sed -n 's/^  "begin_ns": \([0-9]*\),/\1/p' "$work/out")
 run 0 dump --json -n 1 "$work/b"
@@ -44,7 +44,7 @@ pid=$!
 started+=("$pid")
 until_in "$work/c.err" 'recording: [1-9]'
 run 1 record -o "$work/d" -- touch "$work/ran"
-says 'channel default: is being recorded already; stop that recording, or name another channel with -c'
+says 'channel default: already being recorded; stop that recording, or use another channel with -c'
 [ ! -e "$work/ran" ] || fail "the program ran"
 [ ! -e "$work/d" ] || fail "a directory was made"
 run 0 record -c second -o "$work/e" -- "$emit" 10
@@ -60,14 +60,14 @@ if [ "$(id -u)" = 0 ]; then
 		fail "another user's events"
 fi
 
-# The daemon goes: the recording does not, and says who is not in it.
+# If the daemon ends, the recording goes on and reports that programs are missing.
 "$ctl" record -v -o "$work/g" 2>"$work/g.err" &
 pid=$!
 started+=("$pid")
 until_in "$work/g.err" 'recording: [1-9]'
 kill "$daemon"
 wait "$daemon" || true
-until_in "$work/g.err" 'record: tsctraced went away: programs that start from now on are not recorded; start it and record again'
+until_in "$work/g.err" 'record: tsctraced ended: programs started from now on are not recorded; start it and record again'
 events() {
 	sed -n 's/^recording: \([0-9]*\) .*/\1/p' "$work/g.err" | tail -n 1
 }
@@ -76,7 +76,7 @@ for ((i = 0; i < 300; i++)); do
 	[ "$(events)" -le "$before" ] || break
 	sleep 0.1
 done
-[ "$(events)" -gt "$before" ] || fail "who was attached is not recorded on"
+[ "$(events)" -gt "$before" ] || fail "attached programs are no longer recorded"
 "$build/daemon/tsctraced" 2>"$work/daemon2.log" &
 started+=("$!")
 until_in "$work/daemon2.log" 'clock synchronized'
@@ -85,11 +85,11 @@ kill -INT "$pid"
 got=0
 wait "$pid" || got=$?
 [ "$got" = 3 ] || fail "without its daemon it gave $got: $(cat "$work/g.err")"
-[ "$(grep -c 'from now on' "$work/g.err")" = 1 ] || fail "said more than once"
-grep -q '^  tsctraced went away meanwhile' "$work/g.err" || fail "no hint"
+[ "$(grep -c 'from now on' "$work/g.err")" = 1 ] || fail "reported more than once"
+grep -q '^  tsctraced ended during the recording' "$work/g.err" || fail "no hint"
 run 3 stat "$work/g"
-says 'stat: tsctraced went away while this was recorded: programs that started'
+says 'stat: tsctraced ended during the recording: programs started'
 run 3 stat --json "$work/g"
 shows '^  "provider_gone": true,'
 run 3 dump "$work/g"
-! grep -q ' every ' "$work/out" || fail "who came later is recorded"
+! grep -q ' every ' "$work/out" || fail "a later program is recorded"

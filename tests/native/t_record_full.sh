@@ -1,24 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A disk that fills up ends the recording, not the program; what was written
-# before can be read. And rings that are too small: losses are counted, shown,
-# and in the exit status.
+# A full disk ends the recording, not the program, and the events written before are
+# readable. With rings that are too small, losses are counted, shown, and change the
+# exit status.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 check_kept() {	# DIR
-	says "$1: \(File too large\|No space left on device\); the recording ends here"
-	says "\(raise 'ulimit -f'\|make room there\), or name another place with -o"
+	says "$1: \(File too large\|No space left on device\); the recording ends here, the events written so far are readable"
+	says "\(raise 'ulimit -f'\|free some space\), or use another place with -o"
 	says 'exited with status 0'
 	says 'LOST: .*unwritten [1-9]'
 	run 3 dump "$1"
 	[ "$(wc -l <"$work/out")" -gt 100 ] || fail "little was kept"
 	babeltrace2 "$1" -c sink.utils.counter 2>/dev/null |
-		grep -q "^ *$(wc -l <"$work/out") Event" || fail "babeltrace2"
+		grep "^ *$(wc -l <"$work/out") Event" >/dev/null || fail "babeltrace2"
 }
 
 status=0
-# (a limit in KiB that the rings, files in memory, do not meet themselves)
+# (a limit in KiB that the rings, which are files in memory, do not reach)
 (ulimit -f 1000
 exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1) \
 	>"$work/out" 2>"$work/err" || status=$?
@@ -26,7 +26,7 @@ exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1) \
 grep -q '^emitted' "$work/out" || fail "the program did not end by itself"
 check_kept "$work/a"
 
-# Too little even for the rings
+# A limit below the size of the rings
 status=0
 (ulimit -f 64
 exec "$ctl" record -o "$work/d" -- "$emit" 10) \
@@ -41,8 +41,8 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 	run 1 record -o "$work/small/b" -- "$emit" 200000 2
 	check_kept "$work/small/b"
 	umount "$work/small"
-	# Wherever the last byte is that finds room: no other reason is named, no
-	# file is left, and who has all events hears that the metadata lacks its end.
+	# For any amount of free space: no other error is reported, no .flushed file
+	# is left, and if only the metadata is incomplete, the message says so.
 	for kib in 8 12 16 20 24 28 32 64; do
 		mount -t tmpfs -o size=${kib}k tmpfs "$work/small"
 		status=0
@@ -59,17 +59,17 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 		fi
 		if [ $status = 1 ] && ! grep -q 'LOST: unwritten' "$work/err" &&
 			[ -e "$work/small/s" ]; then
-			says 'all events are written, but not the end of the metadata'
+			says 'all events are written, but the metadata is incomplete'
 			run 3 dump "$work/small/s"
 			[ "$(wc -l <"$work/out")" -ge 20 ] || fail "$kib KiB: not all"
-			says 'killed, or had no room for its end'
+			says 'its recorder was killed, or its disk was full'
 		fi
 		umount "$work/small"
 	done
 	trap cleanup EXIT
 fi
 
-# The smallest rings, and a program that does not wait for them
+# The smallest rings, and a program that does not wait for room
 run 3 record --block-size 4096 --blocks 2 -o "$work/c" -- "$emit" 500000 2
 read -r _ emitted _ refused _ <"$work/out"
 [ "$refused" -gt 0 ] || fail "nothing was lost: no test"

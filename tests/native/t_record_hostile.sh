@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Events that cannot be in a recording are counted by cause, and cost nobody
-# else an event.
+# Invalid events are counted by cause, and other events are not lost with them.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -15,7 +14,7 @@ run 3 stat --json "$work/a"
 shows '"malformed": 2'
 shows '"undefined": 1'
 
-# A program that is killed in the midst of it leaves what it emitted.
+# Events of a program that is killed while it emits
 status=0
 # shellcheck disable=SC2016
 "$ctl" record -o "$work/b" -- sh -c '"$1" 100000000 2 20 & sleep 1; kill -9 $!; wait' \
@@ -24,7 +23,7 @@ status=0
 "$ctl" dump --event tick "$work/b" >"$work/out" 2>"$work/err" || true
 [ "$(wc -l <"$work/out")" -gt 1000 ] || fail "too little was recorded"
 ! grep -q 'broken\|malformed\|disorder' "$work/err" || fail "the ring broke"
-# Of what was there none is damaged: each thread's numbers only rise.
+# No event is damaged: each thread's numbers only increase.
 sed 's/.*thread=\([0-9]*\) nr=\([0-9]*\)$/\1 \2/' "$work/out" | awk '
 	$2 <= last[$1] && n[$1]++ { print; exit 1 } { last[$1] = $2 }' ||
 	fail "numbers fall"

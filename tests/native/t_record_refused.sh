@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What record cannot do it says before anything starts: no directory is made,
-# no program is run.
+# Errors that record reports in advance: no directory is created, no program is run.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -26,21 +25,21 @@ refused 1 './none: No such file or directory; check the path' -o x -- ./none
 touch plain && printf '#!/nonexistent\n' >script && chmod +x script
 refused 1 "./plain: Permission denied; make it executable" -o x -- ./plain
 refused 1 "$work: Is a directory; name a program" -o x -- "$work"
-refused 1 './script: .*interpreter' -o x -- ./script
+refused 1 './script: .*check that its interpreter exists' -o x -- ./script
 status=0
 (PATH=$work exec "$ctl" record -o x -- plain) 2>err || status=$?
 [ "$status" = 1 ] || fail "a program that is none in PATH gave $status"
 says 'record: plain: Permission denied'
 nothing
 
-refused 1 'record: x/y: there is no directory x; make it' -o x/y -- touch ran
-refused 1 'plain: is not a directory' -o plain -- touch ran
+refused 1 'record: x/y: directory x does not exist; create it' -o x/y -- touch ran
+refused 1 'plain: not a directory' -o plain -- touch ran
 mkdir full && touch full/file
-refused 1 'full: is not empty; name a new directory' -o full -- touch ran
+refused 1 'output directory full is not empty; use a new one' -o full -- touch ran
 [ "$(ls full)" = file ] || fail "full was touched"
 refused 1 "''" -o '' -- touch ran
 ln -s nowhere dangling
-refused 1 'dangling: is a link to nothing; remove it' -o dangling -- touch ran
+refused 1 'dangling: dangling symbolic link; remove it' -o dangling -- touch ran
 [ -L dangling ] && [ ! -e nowhere ] || fail "dangling was touched"
 if [ "$(id -u)" = 0 ]; then
 	mkdir locked && chmod 755 "$work" locked
@@ -48,7 +47,7 @@ if [ "$(id -u)" = 0 ]; then
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
 		-o locked/x -- touch ran >out 2>err || status=$?
 	[ "$status" = 1 ] || fail "a locked directory gave $status"
-	says 'locked/x: cannot write to locked: Permission denied; name another'
+	says 'locked/x: cannot write to locked: Permission denied; use another'
 	status=0
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
 		-o locked -- touch ran >out 2>err || status=$?
@@ -57,47 +56,47 @@ if [ "$(id -u)" = 0 ]; then
 	(cd locked && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$ctl" record -- touch ran) >out 2>err || status=$?
 	[ "$status" = 1 ] || fail "a locked directory to be in gave $status"
-	says "record: tsctrace-2[-0-9]*: cannot write to $work/locked: Permission denied; name another"
+	says "record: tsctrace-2[-0-9]*: cannot write to $work/locked: Permission denied; use another"
 	nothing
 fi
 
-refused 2 'e nonesuch: no such event; there are:' -e nonesuch -o x -- touch ran
+refused 2 'e nonesuch: no such event; use one of:' -e nonesuch -o x -- touch ran
 says '^user '
 says '^sched_switch '
-refused 2 'is not a number' --blocks=many -o x -- touch ran
-refused 2 'is not a number' --blocks=-1 -o x -- touch ran
-refused 2 'blocks: 0 is not a number from 2 to 65536, a power of two' --blocks=0 -o x -- touch ran
-refused 2 'blocks: 1 is not a number from 2 to' --blocks=1 -o x -- touch ran
-refused 2 'blocks: 65537 is not a number from 2 to' --blocks=65537 -o x -- touch ran
-refused 2 'block-size: 0 is not a number from 4096 to 65536, a power of two' --block-size=0 -o x -- touch ran
-refused 2 'is not a number from 4096' --block-size=99999999999999999999 -o x -- touch ran
-refused 2 'rings of 65 blocks' --blocks=65 -o x -- touch ran
+refused 2 'is not a power of two' --blocks=many -o x -- touch ran
+refused 2 'is not a power of two' --blocks=-1 -o x -- touch ran
+refused 2 "blocks: '0' is not a power of two from 2 to 65536" --blocks=0 -o x -- touch ran
+refused 2 "blocks: '1' is not a power of two from 2 to" --blocks=1 -o x -- touch ran
+refused 2 "blocks: '65537' is not a power of two from 2 to" --blocks=65537 -o x -- touch ran
+refused 2 "block-size: '0' is not a power of two from 4096 to 65536" --block-size=0 -o x -- touch ran
+refused 2 'is not a power of two from 4096' --block-size=99999999999999999999 -o x -- touch ran
+refused 2 'invalid ring size: 65 blocks' --blocks=65 -o x -- touch ran
 refused 2 'of 5000 bytes' --block-size=5000 -o x -- touch ran
-refused 2 'blocks of 65536 bytes cannot be' --block-size=65536 --blocks=65536 -o x -- touch ran
-refused 2 "'a/b' cannot be a channel" -c a/b -o x -- touch ran
-refused 2 "events: 'a;b' are no patterns; use names" --events 'a;b' -o x -- touch ran
+refused 2 'invalid ring size: 65536 blocks of 65536 bytes' --block-size=65536 --blocks=65536 -o x -- touch ran
+refused 2 "invalid channel name 'a/b'" -c a/b -o x -- touch ran
+refused 2 "events: invalid patterns 'a;b'; use event names" --events 'a;b' -o x -- touch ran
 export TSCTRACE_EVENTS=a,-
-refused 2 "TSCTRACE_EVENTS: 'a,-' are no patterns" -o x -- touch ran
+refused 2 "TSCTRACE_EVENTS: invalid patterns 'a,-'" -o x -- touch ran
 unset TSCTRACE_EVENTS
-refused 2 "'.a' cannot be a channel" -c .a -o x -- touch ran
-refused 2 "'' cannot be a channel" -c '' -o x -- touch ran
-refused 2 'duration: 0 is not a number of seconds above 0, up to 1000000000' --duration=0 -o x -- touch ran
-refused 2 'duration: nan is not' --duration=nan -o x -- touch ran
+refused 2 "invalid channel name '.a'" -c .a -o x -- touch ran
+refused 2 "invalid channel name ''" -c '' -o x -- touch ran
+refused 2 "duration: '0' is not a number of seconds above 0, up to 1000000000" --duration=0 -o x -- touch ran
+refused 2 "duration: 'nan' is not" --duration=nan -o x -- touch ran
 refused 2 'unrecognized option' --nonsense -o x -- touch ran
 TSCTRACE_CHANNEL=a/b refused 2 'TSCTRACE_CHANNEL' -o x -- touch ran
 TSCTRACE_PROVIDER=none refused 1 'TSCTRACE_PROVIDER=none' -o x -- touch ran
 TSCTRACE_PROVIDER=daemon refused 1 'start tsctraced' -o x -- touch ran
 TSCTRACE_PROVIDER=nobody refused 1 'TSCTRACE_PROVIDER=nobody' -o x -- touch ran
 if [ ! -e /dev/tsctrace ]; then
-	refused 1 'nobody could reach these rings; start tsctraced, load the module, or name a command' \
+	refused 1 'nothing to record: no command, daemon or module (.*); name a command, start tsctraced or load' \
 		-o x
-	refused 1 'nobody could reach these rings' --duration 1 -o x
-	TSCTRACE_PROVIDER=embedded refused 1 'nobody could reach these rings' -o x
+	refused 1 'nothing to record: no command' --duration 1 -o x
+	TSCTRACE_PROVIDER=embedded refused 1 'nothing to record: no command' -o x
 fi
 [ -e /dev/tsctrace ] || refused 1 'record: kernel events: ' -e sched -o x -- touch ran
 
 run 0 record -e list
 shows '^sched_switch '
-# `user` is what is recorded anyhow.
+# `user` stands for the events that are always recorded.
 run 0 record -e user -o y -- "$emit" 10
 [ "$("$ctl" dump y | wc -l)" = 11 ] || fail "-e user"

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Ctrl-C, once and twice, --duration, and the recorder's sudden death: what
-# was recorded until then can be read.
+# Ctrl-C, once and twice, --duration, and a recorder that is killed: the events
+# recorded until then are readable.
 # test-timeout: 180
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 start() {	# ARGUMENT...: a recorder, in $pid
 	: >"$work/err"
-	# In the background of a script, a shell has Ctrl-C and Ctrl-\ ignored.
+	# A shell ignores SIGINT and SIGQUIT in background jobs of a script.
 	env --default-signal=INT,QUIT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
 	pid=$!
 	started+=("$pid")
@@ -20,15 +20,15 @@ ended() {	# WANTED-STATUS
 	[ "$got" = "$1" ] || fail "the recorder gave $got, not $1"
 }
 
-# One interrupt is the command's, which ends by it.
+# The first interrupt is for the command.
 start -o "$work/a" -- "$emit" 100000000 1 1000
 until_in "$work/err" 'recording: [1-9]'
 kill -INT "$pid"
 ended 0
-says 'was ended by signal 2'
+says 'was terminated by signal 2'
 [ "$("$ctl" dump "$work/a" | wc -l)" -gt 10 ] || fail "nothing recorded"
 
-# The second ends the recording, though the command will not hear of it.
+# The second ends the recording, even if the command ignores it.
 # shellcheck disable=SC2016
 start -o "$work/b" -- sh -c 'trap "" INT; echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
@@ -38,18 +38,18 @@ sleep 0.5
 kill -0 "$pid" || fail "ended by the first interrupt"
 kill -INT "$pid"
 ended 0
-says 'still runs, and is left alone'
+says 'is still running'
 started+=("$(cat "$work/pid")")
 kill -0 "$(cat "$work/pid")" || fail "the command was not left alone"
 kill -9 "$(cat "$work/pid")"
 run 0 stat "$work/b"
 
-# What was ignored before is ignored by the command, and nohup holds.
+# The command inherits ignored signals, and nohup works.
 start -o "$work/nohup" -- "$emit" 2500 1 1000
 until_in "$work/err" 'recording: [1-9]'
 kill -HUP "$pid"
 ended 0
-says 'was ended by signal 1 '
+says 'was terminated by signal 1 '
 : >"$work/err"
 (trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 2500 1 1000) \
 	>"$work/out" 2>"$work/err" &
@@ -61,7 +61,7 @@ ended 0
 says 'exited with status 0'
 says ': 2501 events, '
 
-# Without a command: until told. Somebody must serve the rings.
+# Without a command, a signal ends the recording. This needs a daemon.
 "$build/daemon/tsctraced" 2>"$work/daemon.log" &
 daemon=$!
 started+=("$daemon")
@@ -79,15 +79,15 @@ begin=$SECONDS
 start -o "$work/e" --duration 1 -- sleep 100
 ended 0
 [ $((SECONDS - begin)) -lt 20 ] || fail "--duration waited for the command"
-says 'was ended by signal 15'
+says 'was terminated by signal 15'
 
-# What a command leaves running is left alone, and said.
+# Processes that the command leaves running are reported, and go on.
 run 0 record -o "$work/f" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $!'
-says 'processes that it started still run'
-says 'no events: no program wrote to channel default; what still runs may do so later$'
+says 'processes started by the command still run'
+says 'no events: no program wrote to channel default; processes that still run may do so later$'
 kill "$(cat "$work/out")" || fail "it was not left alone"
 
-# Killed: what is on disk can be read, and the end is said to be missing.
+# Killed: the files are readable, with a warning that the end is missing.
 # shellcheck disable=SC2016
 start -o "$work/g" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
@@ -103,8 +103,8 @@ says 'its recorder was killed'
 	fail "babeltrace2 sees others"
 run 3 stat "$work/g"
 shows '^recorded'
-# After a second it said what it knew by then; later times are worse, and all
-# readers say so.
+# The metadata was rewritten after a second; the error bound of later times grows,
+# in all readers.
 read -r begin end _ <<<"$(sed -n 's/^\tspan = "begin=\([0-9]*\) end=\([0-9]*\)".*/\1 \2/p' \
 	"$work/g/metadata")"
 [ "$end" -gt $((begin + 100000000)) ] || fail "the metadata is from the beginning"
@@ -118,8 +118,8 @@ run 3 export -q -f ctf -o "$work/g.ctf" "$work/g"
 [ "$(sed -n 's/^\tprecision = \([0-9]*\);/\1/p' "$work/g.ctf/metadata")" -ge "$bound" ] ||
 	fail "the export's bound is less than stat's"
 
-# Its socket's directory stayed. The next recorder takes it away, unless its
-# lock is held, or it is new, a link, or something else.
+# The socket's directory was left. The next recorder removes it, unless its lock is
+# held, or it is new, a link, or of another kind.
 dirs() {
 	find "$XDG_RUNTIME_DIR" -mindepth 1 -maxdepth 1 -name 'tsctrace-*' \
 		-printf '%f ' | tr ' ' '\n' | sort | xargs
@@ -144,18 +144,18 @@ if [ "$(id -u)" = 0 ]; then
 	[ -e "$XDG_RUNTIME_DIR/tsctrace-locked" ] || fail "another user's is gone"
 fi
 
-# SIGQUIT ends like the others: nothing is left.
+# SIGQUIT ends a recording like the other signals: no files are left.
 rm -r "$XDG_RUNTIME_DIR"/tsctrace-*
 ulimit -c 0
 start -o "$work/quit" -- "$emit" 100000000 1 1000
 until_in "$work/err" 'recording: [1-9]'
 kill -QUIT "$pid"
 ended 0
-says 'was ended by signal 3'
+says 'was terminated by signal 3'
 [ -z "$(dirs)" ] || fail "SIGQUIT leaves $(dirs)"
 run 0 stat "$work/quit"
 
-# Cut off anywhere: up to there it is shown.
+# A truncated file is read up to the cut.
 file=$(find "$work/g" -name 'default_*' -size +2k | head -n 1)
 size=$(stat -c %s "$file")
 truncate -s $((size - 33)) "$file"

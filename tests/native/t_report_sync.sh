@@ -55,7 +55,7 @@ fails 'No space left' in_dir beta "$ctl" report sync -o /dev/full
 	fails 'too large' in_dir beta "$ctl" report sync -o "$work/cut.html"
 )
 [ ! -e "$work/cut.html" ] || fail "half a page is left"
-fails 'no daemon is there' in_dir gamma "$ctl" report sync
+fails 'tsctraced is not running' in_dir gamma "$ctl" report sync
 fails 'No such file' in_dir beta "$ctl" report sync -o "$work/none/page.html"
 : >"$work/gamma/conf"
 net gamma

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Snapshots of flight recorders: of running programs, without a hole and without
-# holding them up; of one that was killed; several at once; and to a disk that
-# is full. What is copied and what was overwritten before add up, to the event.
+# Snapshots of flight recorders: of running programs, without gaps and without
+# stopping them; of a killed program; several at once; and to a full disk. The events
+# copied and those overwritten before are exactly all events written.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -12,16 +12,16 @@ ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	"$build/lib/libtsctrace.a" -lm
 
 run 2 snapshot what
-says 'what: there are no arguments; name channels with -c'
+says "unexpected argument 'what'; use -c for channels"
 run 2 snapshot --blocks 4
 
 start_daemon
 run 1 snapshot -o "$work/x"
-says "there is no flight recorder; make one with 'trace-ctl channel create NAME --policy overwrite'"
+says "no flight recorder found; create one with 'trace-ctl channel create NAME --policy overwrite'"
 run 1 snapshot -c none -o "$work/x"
-says 'snapshot: none: no such channel; '
+says "snapshot: 'none': no such channel; "
 run 1 snapshot -o "$work/no/where"
-says 'snapshot: .*: there is no directory'
+says 'snapshot: .*: directory .* does not exist'
 [ ! -e "$work/x" ] || fail "a directory was made"
 
 # --- empty, then a few --------------------------------------------------------
@@ -33,17 +33,17 @@ babeltrace2 "$work/empty" >"$work/out" 2>&1 || fail "babeltrace2 of nothing"
 [ ! -s "$work/out" ] || fail "events in nothing"
 TSCTRACE_CHANNEL=fly "$emit" 100 2 >/dev/null
 run 0 snapshot -o "$work/few"
-says 'channel fly: 201 events over [0-9.]* [mu]s; 0 older ones were overwritten'
+says 'channel fly: 201 events over [0-9.]* [mu]s, 0 older overwritten'
 [ "$(babeltrace_events "$work/few")" = 201 ] || fail "babeltrace2"
 run 1 snapshot -o "$work/few"
-says 'is not empty; name a new directory'
-# It is a copy: they are still there.
+says 'output directory .* is not empty; use a new one'
+# The events stay in the rings: a second snapshot has them, too.
 run 0 snapshot -q -o "$work/again"
 [ ! -s "$work/err" ] || fail "-q is not quiet"
 "$ctl" dump --raw "$work/few" >"$work/1"
 "$ctl" dump --raw "$work/again" | diff - "$work/1" || fail "another copy"
 
-# The files are as record makes them, and the events are the same in all kinds.
+# The options for files work as in record, and the events are the same in all kinds.
 for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	dir=$work/as-${kind/\//-}
 	run 0 snapshot -q --timestamps "$kind" --sync-every 2^4 --fsync end -o "$dir"
@@ -58,19 +58,19 @@ for kind in tsc tsc/16 tsc/256 interpolated system off; do
 		fail "$kind: other events"
 	[ "$(babeltrace_events "$dir")" = 201 ] || fail "$kind: babeltrace2"
 done
-# The system's time is when it was, not when it was copied.
+# --timestamps system: the time of the event, not of the copy.
 from=$("$ctl" dump --json -n 1 "$work/few" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
 to=$("$ctl" dump --json -n 1 "$work/as-system" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
 off=$((from > to ? from - to : to - from))
 [ "$off" -lt 100000 ] || fail "the system's time is $off ns off"
 run 2 snapshot --timestamps sundial -o "$work/x"
-says '--timestamps sundial: give tsc, tsc/16, '
+says "--timestamps: invalid value 'sundial'; use tsc, tsc/16, "
 run 2 snapshot --sync-every 3 -o "$work/x"
 run 2 snapshot --fsync often -o "$work/x"
 
 # --- a running one --------------------------------------------------------------
 
-# Each writer stays on its CPU: what counts up in a ring has no holes.
+# Each writer stays on its CPU, so the numbers in a ring have no gaps.
 floods=()
 for cpu in $(taskset -cp $$ | sed 's/.*: //; s/-/ /; s/,/ /g' | cut -d ' ' -f 1-2); do
 	TSCTRACE_CHANNEL=fly taskset -c "$cpu" "$flood" 4 0 1 \
@@ -91,7 +91,7 @@ for i in {1..8}; do
 done
 [ "$(babeltrace_events "$work/run8")" = "$(number events "$work/out")" ] ||
 	fail "babeltrace2"
-# While somebody follows the same channel live
+# While a recorder reads the same channel
 "$ctl" record -c fly -o "$work/live" --duration 1 2>"$work/live-err" &
 live=$!
 run 0 snapshot -c fly -o "$work/beside"
@@ -105,7 +105,7 @@ tried=$(awk '{ n += $2 } END { print n }' "$work"/flood-[0-9]*)
 written=$(awk '{ n += $4 } END { print n }' "$work"/flood-[0-9]*)
 [ "$tried" = "$written" ] || fail "a snapshot made it lose events"
 
-# At rest: copied and older ones are all that there ever were.
+# After the writers have ended: copied and overwritten events are all events.
 run 0 snapshot --json -c fly -o "$work/rest"
 all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
 [ "$all" = $((written + 201)) ] || fail "$all of $((written + 201))"
@@ -123,13 +123,13 @@ run 0 snapshot -o "$work/both"
 says '^  channel fly: [1-9]'
 says '^  channel second: [1-9]'
 run 0 snapshot -c 2 -o "$work/one"
-! grep -q ' fly' "$work/err" || fail "what was not asked for is there"
+! grep -q ' fly' "$work/err" || fail "another channel is included"
 both=$(sed -n 's/^.*both: \([0-9]*\) events.*/\1/p' "$work/err")
 [ -n "$both" ] || both=$("$ctl" dump "$work/both" | wc -l)
 [ "$(babeltrace_events "$work/both")" = "$both" ] || fail "babeltrace2"
 ls "$work/both"/fly_* "$work/both"/second_* >/dev/null || fail "files of each"
 
-# What could not be published is said, and is in the exit status.
+# Events that were never published are reported, and change the exit status.
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$work/big" -x c - -x none \
 	"$build/lib/libtsctrace.a" -lm <<'END'
@@ -150,20 +150,20 @@ int main(void)
 END
 TSCTRACE_CHANNEL=second "$work/big" || fail "it was not too big"
 run 3 snapshot -c second -o "$work/lost"
-says 'channel second LOST, since it was made: too_big 1$'
+says 'channel second LOST since its creation: too_big 1$'
 run 3 dump "$work/lost"
-# So it is where record writes what a flight recorder holds.
+# The same when record writes a flight recorder's events.
 run 3 record -f -c second --duration 0.1 -o "$work/flown"
 says 'LOST: too_big 1$'
-says '(those never published count since the channel was made'
-says ' recorded + 0 lost; 1 more were never published$'
+says '(events never published are counted since the channel was created'
+says ' recorded + 0 lost; 1 more never published$'
 run 3 stat "$work/flown"
 run 3 record -f --block-size 4096 -o "$work/fresh" -- "$work/big"
 says 'LOST: too_big 1$'
 ! grep -q 'since the channel' "$work/err" || fail "it was made with the recording"
 run 0 channel remove second
 
-# A file with a dot in front would be read by nobody.
+# Readers skip hidden files: the leading dot of a channel's name is replaced.
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$work/dot" -x c - -x none \
 	"$build/lib/libtsctrace.a" -lm <<'END'
@@ -193,7 +193,7 @@ status=0
 (ulimit -f 200
 exec "$ctl" snapshot -c fly -o "$work/full") >"$work/out" 2>"$work/err" || status=$?
 [ "$status" = 1 ] || fail "a full disk gave $status"
-says 'full: File too large; what was written can be read; raise'
+says 'full: File too large; the events written so far are readable; raise'
 "$ctl" dump "$work/full" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "not readable"
 [ -s "$work/out" ] || fail "nothing was kept"
 
@@ -213,16 +213,16 @@ all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
 "$ctl" dump --raw "$work/flight" >"$work/1"
 "$ctl" dump --raw "$work/meanwhile" | diff -q - "$work/1" || fail "not the same"
 run 2 record -f --blocks 2 -o "$work/x" -- true
-says '4 to 65536 blocks'
+says 'invalid ring size: .* 4 to 65536 blocks'
 export TSCTRACE_PROVIDER=daemon
 run 0 channel create box
 run 1 record -f -c box -o "$work/x" -- true
-says 'channel box: is there already, and is no flight recorder'
+says 'channel box: exists and is not a flight recorder'
 
 # --- the daemon goes ----------------------------------------------------------------
 
 kill -9 "$daemon"
 wait "$daemon" || true
 run 1 snapshot -o "$work/x"
-says 'nobody holds channels here .*start tsctraced'
+says 'no provider of channels .*start tsctraced'
 echo "$written events, 8 snapshots: fine"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl status without and with a daemon: who is there, which channels
-# there are while a program holds one, and that they go with it.
+# trace-ctl status without and with a daemon: providers, and the channels while a
+# program has one open and after it has ended.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,7 +23,7 @@ mkdir "$TSCTRACE_RUN_DIR"
 
 status() {
 	"$ctl" status --json >"$work/json" 2>"$work/err" || fail "status"
-	[ ! -s "$work/err" ] || fail "it complains"
+	[ ! -s "$work/err" ] || fail "it prints errors"
 	"$ctl" status >"$work/out" || fail "status, as text"
 }
 
@@ -41,22 +41,22 @@ status
 grep -q "^daemon  *no: $work/run/tsctraced.sock: no such socket; start tsctraced" \
 	"$work/out" || fail "a daemon without a socket"
 grep -q '^embedded  *yes' "$work/out" || fail "embedded"
-grep -q '"channels": \[\]' "$work/json" || fail "channels of nobody"
+grep -q '"channels": \[\]' "$work/json" || fail "channels without a provider"
 for provider in none bogus; do
 	TSCTRACE_PROVIDER=$provider status
 	grep -qF "programs use   none: \$TSCTRACE_PROVIDER is '$provider'; unset it" \
 		"$work/out" || fail "no reason for none"
 done
 TSCTRACE_PROVIDER='' status
-grep -q '^programs use   \(none: nobody answers; start\|module$\)' "$work/out" ||
-	fail "no reason where nobody is"
+grep -q '^programs use   \(none: no module and no daemon; start\|module$\)' "$work/out" ||
+	fail "no reason without a provider"
 
 "$build/daemon/tsctraced" >"$work/daemon.log" 2>&1 &
 daemon=$!
 until_status "the daemon answers" '"programs_use": "\(daemon\|module\)"'
 until_status "the clock is fresh" '"status": "synchronized"'
 grep -q '^daemon  *yes, version ' "$work/out" || fail "no daemon"
-grep -q '"origin": "\(daemon\|module\)"' "$work/json" || fail "whose clock?"
+grep -q '"origin": "\(daemon\|module\)"' "$work/json" || fail "origin of the clock"
 
 "$ctl" clock --fake-disruption >/dev/null || fail "no fake disruption"
 until_status "its cause is shown" '"cause": "fake"'

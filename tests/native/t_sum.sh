@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Nothing is lost unnoticed: what programs tried is what the recording holds and
-# what it says it lost, to the event. At a million events a second nothing is
-# lost at all. SECONDS_EACH=60 for the long form. test-timeout: 400
+# No event is lost without being counted: the events that programs tried to emit are
+# exactly those recorded and those counted as lost. At a million events per second none
+# is lost. SECONDS_EACH=60 for the long form. test-timeout: 400
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -12,7 +12,7 @@ ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
 	"$build/lib/libtsctrace.a" -lm
 
-tally() {	# DIR: events in it, and events it says it lost
+tally() {	# DIR: prints the numbers of events recorded and lost
 	"$ctl" stat --json "$1" >"$work/stat" || [ $? = 3 ]
 	awk '/^  "events":/ { events = $2 + 0 }
 	     /^  "lost": / { on = 1; next } on && /^  }/ { on = 0 }
@@ -20,7 +20,7 @@ tally() {	# DIR: events in it, and events it says it lost
 	     END { print events, lost + 0 }' "$work/stat"
 }
 
-# Per writer: events count up, and the holes are as large as what was refused.
+# Numbers of each writer increase, with gaps no larger than the events refused.
 check_holes() {	# DIR REFUSED
 	{ "$ctl" dump --raw --event flood "$1" || [ $? = 3 ]; } | awk -v refused="$2" '
 		{ sub("writer=", "", $5); sub("nr=", "", $6); nr = $6 + 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl top: rates of channels and CPUs, what is lost and by what, as lines,
-# as JSON, and on a terminal, which it leaves as it was.
+# trace-ctl top: rates of channels and CPUs, and losses by cause, as lines, as JSON,
+# and on a terminal, which is restored at the end.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -16,14 +16,14 @@ refused() {	# PATTERN ARGUMENT...
 	run 2 top "$@"
 	says "$pattern"
 }
-refused 'x: there are no arguments' x
-refused 'delay: 0 is not a number of seconds from 0.1 to 86400' -d 0
-refused 'delay: nan is not' -d nan
-refused 'count: 0 is not a number from 1' -n 0
-refused 'count: -1 is not' -n -1
-refused 'sort: size is none; there are events, bytes, unread, lost, name and id' -s size
+refused "unexpected argument 'x'" x
+refused "delay: '0' is not a number of seconds from 0.1 to 86400" -d 0
+refused "delay: 'nan' is not" -d nan
+refused "count: '0' is not a number from 1" -n 0
+refused "count: '-1' is not" -n -1
+refused "sort: invalid key 'size'; use events, bytes, unread, lost, name or id" -s size
 TSCTRACE_PROVIDER=none run 1 top --once
-says "nobody holds channels here (\$TSCTRACE_PROVIDER is 'none')"
+says "no provider of channels (\$TSCTRACE_PROVIDER is 'none')"
 
 start_daemon
 run 0 top --once -d 0.1
@@ -31,10 +31,10 @@ shows '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
 
 # --- figures ----------------------------------------------------------------
 
-# A steady one that somebody reads, one that fills up, and one that is idle.
+# A steady channel with a reader, one that fills up, and an idle one.
 run 0 channel create idle --policy overwrite
 run 0 channel create full --block-size 4096 --blocks 4
-# With room for what comes at once where the machine stands still for a while
+# With room for the burst of events after the machine has stalled
 "$ctl" record -q -c steady --blocks 1024 -o "$work/r" &
 recorder=$!
 started+=("$recorder")
@@ -68,7 +68,7 @@ for line in open(sys.argv[1]):
     assert s["lost_per_s"]["full"] == 0 and s["holders"] == 2, s
     assert abs(sum(c["events_per_s"] for c in s["cpus"]) - s["events_per_s"]) \
         < s["events_per_s"] / 4
-    # It fills a CPU's ring when the scheduler puts a writer there.
+    # A CPU's ring fills up when the scheduler runs a writer on this CPU.
     tried = f["events_per_s"] + f["lost_per_s"]["full"]
     assert f["events_per_s"] < 3000 and 14000 < tried < 26000, f
     assert f["unread_percent"] > 80 and f["lost"]["full"] > 1000, f
@@ -87,7 +87,7 @@ run 0 top --once -d 0.1 -s name
 [ "$(awk 'NR > 2 { print $2 }' "$work/out" | tr '\n' ' ')" = "full idle steady " ] ||
 	fail "not by name"
 
-# status says it as well, by CPU, with each ring's sequence.
+# status shows the losses of CPUs, too, with the sequence numbers of each ring.
 run 0 status
 shows '^ *[0-9]* full .* full [1-9]'
 shows '^       CPU [01]  *event [0-9]*, block [0-9]*, unread .*, lost full [1-9]'
@@ -98,7 +98,7 @@ shows '"block": [1-9]'
 
 # --- as a terminal sees it --------------------------------------------------
 
-# Runs top on a terminal of its own, which it has to leave as it was.
+# Runs top on a terminal of its own, which must be restored at the end.
 on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
 	local size=("$1" "$2") steps=() want
 	shift 2
@@ -110,24 +110,24 @@ on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
 	TERM=xterm python3 "$top/tests/native/terminal.py" "${size[@]}" \
 		"$work/screen" "${steps[@]}" -- "$ctl" top "$@" 2>"$work/err" ||
 		fail "top $*: status $?: $(tail -n 20 "$work/screen" | cat -v)"
-	# The other screen, and back; the cursor goes, and comes back.
+	# Alternate screen on and off, cursor off and on
 	for want in '?1049h' '?25l' '?25h' '?1049l'; do
 		grep -qF "$want" "$work/screen" || fail "top $*: no $want"
 	done
 }
 
 on_terminal 60 8 '1049h' p 'CPU 0' q -- -d 0.2
-grep -q 'lines more' "$work/screen" || fail "it does not say what has no room"
+grep -q 'more line' "$work/screen" || fail "it does not say what has no room"
 tr '\r' '\n' <"$work/screen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' |
 	awk 'length($0) > 60 { print; exit 1 }' ||
 	fail "lines are longer than the terminal is wide"
 on_terminal 100 30 '1049h' '\x03' --
 on_terminal 100 30 'channels' '\x1c' --
 on_terminal 100 30 -- -n 2 -d 0.2
-# Ctrl-Z gives the terminal back; continued, it is taken again.
+# Ctrl-Z restores the terminal; SIGCONT enters the alternate screen again.
 on_terminal 100 30 'channels' '\x1a' '1049l' '' '1049h' q --
 
-# --- what comes and goes meanwhile ------------------------------------------
+# --- channels and daemons that start and end ---------------------------------
 
 "$ctl" top -d 0.2 >"$work/lines" 2>&1 &
 pid=$!
@@ -139,7 +139,7 @@ wait "$recorder" "$steady" "$filler" || true
 run 0 channel remove full
 kill "$daemon"
 wait "$daemon" || true
-until_in "$work/lines" 'nobody holds channels: load the module or start tsctraced'
+until_in "$work/lines" 'no provider of channels: load the module or start tsctraced'
 start_daemon
 until_in "$work/lines" '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
 kill -0 "$pid" || fail "it did not stay"

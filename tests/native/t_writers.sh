@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Ten thousand writers are killed, a thousand threads write at once and fork on
-# the way; then some of that again, and the stress test, with delays between any
-# two instructions of the critical sections.
+# Ten thousand writers that are killed, and a thousand threads that write at once and
+# fork meanwhile; then fewer of both, and the stress test, with delays between any two
+# instructions of the critical sections.
 # test-timeout: 280
 set -euo pipefail
 
@@ -21,7 +21,7 @@ ${CC:-cc} "${flags[@]}" -o "$work/writers" "$top/tests/native/writers.c" \
 timeout 120 "$work/writers" kill "${KILLS:-10000}" "$seed"
 timeout 60 "$work/writers" threads 1024
 
-# The same with delays: the library is built anew around them.
+# The same with delays, which are compiled into the library.
 mapfile -t sources < <(make -s -C "$lib" program-sources)
 stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
 pids=()

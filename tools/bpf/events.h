@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The kernel events' payloads, described once: from each list below come the
- * packed struct that the BPF program fills in and the text that tsct_event_define()
- * is given, so that the two cannot drift apart.
+ * Payloads of the kernel events. Each list below is the source of both the packed
+ * struct that the BPF program fills in and the description for
+ * tsct_event_define(), so that the two always agree.
  *
  * In a list, I(type, name, format) is an integer, C(size, name) is text of a
- * fixed size, padded with NULs, and S(size, name) is text that ends with a NUL,
- * and so does the event.
+ * fixed size, padded with NULs, and S(size, name) is NUL-terminated text, the
+ * last field of its event.
  */
 #ifndef TSCT_BPF_EVENTS_H
 #define TSCT_BPF_EVENTS_H
@@ -42,8 +42,8 @@ typedef __u64 u64;
 	I(s64, ret, "")
 
 /*
- * A message is what one packet carries: the same number is computed of it where
- * it leaves and where it arrives, see net.bpf.c. `remote` is the other end.
+ * A message is the payload of one packet. Sender and receiver compute the same
+ * number `message` for it, see net.bpf.c. `remote` is the address of the peer.
  */
 #define NET_FIELDS(I, C, S) \
 	I(u64, message, "/x") \
@@ -69,7 +69,7 @@ _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
 _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
-/* Every item begins with ", ": the text starts behind the first one. */
+/* Every item begins with ", ": [2] skips the first one. */
 #define TEXT_I(type, name, format)	", " #name ":" #type format
 #define TEXT_C(size, name)		", " #name ":chars[" #size "]"
 #define TEXT_S(size, name)		", " #name ":string"
@@ -77,16 +77,16 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define NET_TEXT			(&(NET_FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
 
 /*
- * sched_switch.prev_state as the kernel's own tracepoint shows it: 0 still
- * runnable, one bit for the state it sleeps in, or:
+ * sched_switch.prev_state as in the kernel's own tracepoint: 0: still runnable;
+ * one bit for the state it sleeps in; or:
  */
-#define PREV_STATE_REPORTED	0x7f	/* the states that are shown */
+#define PREV_STATE_REPORTED	0x7f	/* mask of the states with a bit */
 #define PREV_STATE_IDLE		0x80	/* sleeps and does not count as load */
-#define PREV_STATE_PREEMPTED	0x100	/* runnable, and was pushed aside */
+#define PREV_STATE_PREEMPTED	0x100	/* runnable, preempted */
 
 /*
- * Added to sys_enter.id and sys_exit.id where a 32-bit program made the call:
- * its numbers are those of another table.
+ * Added to sys_enter.id and sys_exit.id of a 32-bit system call: its numbers are
+ * from another table.
  */
 #define SYSCALL_COMPAT		(1LL << 32)
 

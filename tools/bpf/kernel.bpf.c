@@ -3,9 +3,9 @@
  * Kernel events: scheduler switches and system calls, written into a channel
  * of the module by its kfunc.
  *
- * Only what is asked for is loaded. With a root process, its threads and its
- * descendants are followed through fork, and nothing else is recorded. The
- * recorder itself never is: reading the rings would fill them.
+ * Only the programs of selected events are loaded. With a root process, its
+ * threads and descendants are followed through fork, and only they are recorded.
+ * The recorder itself is excluded: its reads would fill the rings.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #include "tracked.h"
 
 /*
- * What we need of the kernel's structs. Offsets are filled in when the program
- * is loaded, from the BTF of the kernel that runs.
+ * Kernel structs, only the members used here. libbpf fills in the offsets when
+ * it loads the program, from the BTF of the running kernel (CO-RE).
  */
 #pragma clang attribute push(__attribute__((preserve_access_index)), \
 			     apply_to = record)
@@ -42,7 +42,7 @@ struct pt_regs {
 #pragma clang attribute pop
 
 #define TS_COMPAT	0x0002	/* thread_info.status: a 32-bit system call */
-#define TASK_IDLE	0x0402	/* uninterruptible, no load */
+#define TASK_IDLE	0x0402	/* uninterruptible, not counted as load */
 #define TASK_RTLOCK_WAIT 0x1000	/* PREEMPT_RT: waits for a sleeping spinlock */
 #define TASK_UNINTERRUPTIBLE 0x0002
 
@@ -52,7 +52,7 @@ struct pt_regs {
 extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym;
 
-/* Set before loading. */
+/* Set before loading */
 const volatile __u32 channel_id;
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
@@ -60,7 +60,7 @@ const volatile __u32 sys_exit_id;
 const volatile __u32 self_tgid;
 const volatile bool whole_system;
 
-/* Processes that the map had no room for. */
+/* Number of processes for which the map had no room */
 __u64 untracked;
 
 static __always_inline bool wanted(__u32 tgid)
@@ -70,7 +70,7 @@ static __always_inline bool wanted(__u32 tgid)
 	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
 }
 
-/* Idle tasks (tgid 0) are recorded only as the other side of a switch. */
+/* Idle tasks (tgid 0) do not count: they appear only beside a wanted task. */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -78,7 +78,7 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return tgid && wanted(tgid);
 }
 
-/* ---- which processes --------------------------------------------------- */
+/* ---- tracked processes ------------------------------------------------- */
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
@@ -88,7 +88,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* A number that is used again: its former owner was never freed. */
+	/* The number is used again; its previous process, the root, was not freed. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -97,8 +97,8 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * Freed, not exited: a process switches away once more after its exit, and is
- * recorded until then. Its leader is the last of its threads to be freed.
+ * On free rather than exit, because a process switches away once more after its
+ * exit. The leader is the last of its threads to be freed.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(follow_free, struct task_struct *task)
@@ -163,8 +163,8 @@ static __always_inline bool compat_call(void)
 }
 
 /*
- * Programs are attached in the order of this file: with exits first, no call
- * of a recording's beginning seems never to end.
+ * Programs are attached in the order of this file. With exits first, each call
+ * that begins in a recording has its end.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
@@ -176,7 +176,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	compat = compat_call();
 	e.id = (int)regs->orig_ax;
-	/* rt_sigreturn restored all registers: its own number is gone. */
+	/* rt_sigreturn has restored all registers and overwritten its number. */
 	if (e.id == -1)
 		e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	if (compat)

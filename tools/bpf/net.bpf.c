@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Messages between machines: TCP segments that carry data, and UDP datagrams,
- * as they leave and as they arrive, for whom they are.
+ * Messages between machines: TCP segments with data and UDP datagrams, when they
+ * are sent and when they are received.
  *
- * A message is known by what its packet has at both ends. TCP: addresses,
- * ports, the number of its first byte, and the sender's timestamp option, by
- * which a segment that is sent again is another message. UDP, which numbers
- * nothing: addresses, ports, length and the first bytes.
+ * A message is identified by contents of its packet that sender and receiver both
+ * see. TCP: addresses, ports, the sequence number of the first byte, and the
+ * timestamp option, which makes a retransmitted segment another message. UDP has
+ * no sequence numbers: addresses, ports, length and the first bytes.
  *
- * We look where a socket hands a packet down to IP, and where it gets one from
- * there: each is seen once, whatever bridges, tunnels and namespaces it goes
- * through, and what is merely forwarded not at all. Packets may be put together
- * to large ones there (TSO, GSO, GRO); these have events for each of their
- * packets, as they are cut up and merged at other places at each end.
+ * The programs attach where a socket passes a packet to IP, and where it receives
+ * one from IP. So each packet is seen once, whatever bridges, tunnels and network
+ * namespaces it passes, and forwarded packets are not seen. A packet there may
+ * consist of several (TSO, GSO, GRO); each of these has its own event, because
+ * sender and receiver combine them differently.
  */
 #include <linux/bpf.h>
 #include <linux/tcp.h>
@@ -27,7 +27,7 @@
 #include "net_packet.h"
 #include "tracked.h"
 
-/* Sockets of processes to record; connections inherit it from who listens. */
+/* Sockets of tracked processes; a connection inherits it from the listener. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -35,7 +35,7 @@ struct {
 	__type(value, __u8);
 } ours SEC(".maps");
 
-/* The last segment that came to a socket which listens, on this CPU */
+/* The last segment received for a listening socket on this CPU */
 struct handshake {
 	u64 skb;
 	u64 flow;
@@ -49,14 +49,14 @@ struct {
 	__type(value, struct handshake);
 } last_handshake SEC(".maps");
 
-/* What follows a TCP header, if it is a timestamp, NOPs before it */
-struct timestamp {
+/* TCP timestamp option, with the two NOPs that usually precede it */
+struct tcp_timestamp {
 	__be32 kind;
 	__be32 value;
 };
 #define TIMESTAMP	0x0101080a
 
-/* ---- which sockets ----------------------------------------------------- */
+/* ---- tracked sockets --------------------------------------------------- */
 
 SEC("fexit/sock_init_data")
 int BPF_PROG(mark_socket, struct socket *unused, struct sock *sk)
@@ -77,15 +77,15 @@ static __always_inline bool wanted(struct sock *sk)
 }
 
 /*
- * By its number, which is the same in each network namespace: a route that is no
- * more has a device, too, which is flagged as one that loops back.
+ * By the interface index, which is the same in each network namespace. The flag
+ * IFF_LOOPBACK is also set for the device of deleted routes.
  */
 static __always_inline bool is_loopback(const struct net_device *dev)
 {
 	return dev && BPF_CORE_READ(dev, ifindex) == LOOPBACK_IFINDEX;
 }
 
-/* ---- what is in a packet ------------------------------------------------- */
+/* ---- packet contents ----------------------------------------------------- */
 
 static __always_inline void set_remote(struct packet *p, const void *address,
 				       bool v6, u16 port)
@@ -113,19 +113,19 @@ struct ends {
 static __always_inline void set_ends(struct packet *p, const struct ends *ends,
 				     bool sent)
 {
-	u64 hash = mix(p->udp ? UDP : TCP, p->stamp);
+	u64 hash = hash64(p->udp ? UDP : TCP, p->tcp_timestamp);
 	u16 from = bpf_ntohs(ends->from_port), to = bpf_ntohs(ends->to_port);
 
-	hash = mix(mix(hash, ends->from[0]), ends->from[1]);
-	hash = mix(mix(hash, ends->to[0]), ends->to[1]);
-	p->flow = mix(hash, (u64)from << 16 | to);
+	hash = hash64(hash64(hash, ends->from[0]), ends->from[1]);
+	hash = hash64(hash64(hash, ends->to[0]), ends->to[1]);
+	p->flow = hash64(hash, (u64)from << 16 | to);
 	__builtin_memcpy(p->event.protocol, p->udp ? "udp" : "tcp", 4);
 	p->event_id = sent ? net_send_id : net_receive_id;
 	p->event.local_port = sent ? from : to;
 	set_remote(p, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
 }
 
-/* The payload begins @headers bytes behind @at, and has @p->bytes. */
+/* The payload of @p->bytes begins @headers bytes after @at. */
 static __always_inline void set_payload(struct packet *p,
 					const struct sk_buff *skb, u64 at,
 					u32 headers)
@@ -149,27 +149,27 @@ static __always_inline void set_payload(struct packet *p,
 }
 
 /*
- * Of the TCP segment at @at. Nobody on the way changes the number, and the
- * timestamp option is where we look or, at both ends alike, is not.
+ * Parses the TCP header at @at. The sequence number does not change on the way.
+ * A timestamp option elsewhere in the header is ignored, at both ends alike.
  */
 static __always_inline bool set_tcp(struct packet *p, const struct sk_buff *skb,
 				    u64 at, struct ends *ends)
 {
-	struct timestamp stamp = {};
+	struct tcp_timestamp option = {};
 	struct tcphdr th;
 	u64 all = (u64)BPF_CORE_READ(skb, data) + BPF_CORE_READ(skb, len) - at;
 
 	if (bpf_probe_read_kernel(&th, sizeof(th), (void *)at) ||
 	    all <= th.doff * 4)
 		return false;
-	if (th.doff * 4 >= sizeof(th) + sizeof(stamp))
-		bpf_probe_read_kernel(&stamp, sizeof(stamp),
+	if (th.doff * 4 >= sizeof(th) + sizeof(option))
+		bpf_probe_read_kernel(&option, sizeof(option),
 				      (void *)(at + sizeof(th)));
 	ends->from_port = th.source;
 	ends->to_port = th.dest;
 	p->sequence = bpf_ntohl(th.seq);
 	p->bytes = all - th.doff * 4;
-	p->stamp = stamp.kind == bpf_htonl(TIMESTAMP) ? stamp.value : 0;
+	p->tcp_timestamp = option.kind == bpf_htonl(TIMESTAMP) ? option.value : 0;
 	set_payload(p, skb, at, th.doff * 4);
 	return true;
 }
@@ -191,7 +191,7 @@ static __always_inline bool set_udp(struct packet *p, const struct sk_buff *skb,
 	return true;
 }
 
-/* Raw sockets, which may have these protocols, get what is for others. */
+/* Raw sockets may have these protocols, but receive other sockets' packets. */
 static __always_inline bool set_received(struct packet *p,
 					 const struct sock *sk,
 					 const struct sk_buff *skb, u64 at,
@@ -206,7 +206,7 @@ static __always_inline bool set_received(struct packet *p,
 	       set_udp(p, skb, at, ends);
 }
 
-/* Addresses as the IP header has them; sets @ends->v6 */
+/* Reads the addresses from the IP header; sets @ends->v6. */
 static __always_inline bool read_addresses(const struct sk_buff *skb,
 					   bool v6, struct ends *ends)
 {
@@ -227,9 +227,9 @@ static __always_inline u64 transport_of(const struct sk_buff *skb)
 		BPF_CORE_READ(skb, transport_header);
 }
 
-/* ---- TCP leaves ---------------------------------------------------------- */
+/* ---- TCP transmit -------------------------------------------------------- */
 
-/* There is no IP header yet, and no route but the one that was cached. */
+/* There is no IP header yet; the route is the socket's cached one. */
 static __always_inline int send_tcp(struct sock *sk, struct sk_buff *skb,
 				    struct ends *ends)
 {
@@ -268,7 +268,7 @@ int BPF_PROG(on_tcp6_send, struct sock *sk, struct sk_buff *skb)
 	return send_tcp(sk, skb, &ends);
 }
 
-/* ---- UDP leaves ---------------------------------------------------------- */
+/* ---- UDP transmit -------------------------------------------------------- */
 
 static __always_inline int send_udp(struct sk_buff *skb, bool v6)
 {
@@ -299,26 +299,27 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
 	return send_udp(skb, true);
 }
 
-/* ---- both arrive ----------------------------------------------------------- */
+/* ---- receive --------------------------------------------------------------- */
 
 /*
- * The segment that ends a handshake is for the socket that listens. If another
- * CPU makes the new socket in that moment, the kernel begins again with the same
- * packet, at once and here, and this time it is for the new one. At once may take
- * milliseconds, where the CPU is a guest's: no other segment comes in between.
+ * Does the kernel deliver the same segment a second time? The segment that ends a
+ * handshake is delivered to the listening socket. If another CPU creates the new
+ * socket at this moment, the kernel delivers the segment again, to the new socket,
+ * on this CPU. No other segment is received in between, even if it takes
+ * milliseconds because the CPU is a guest's.
  */
-static __always_inline bool is_again(const struct sock *sk,
-				     const struct sk_buff *skb,
-				     const struct packet *p)
+static __always_inline bool is_redelivered(const struct sock *sk,
+					   const struct sk_buff *skb,
+					   const struct packet *p)
 {
 	__u32 zero = 0;
 	struct handshake *last = bpf_map_lookup_elem(&last_handshake, &zero);
-	bool listens, again;
+	bool listens, redelivered;
 
 	if (!last)
 		return false;
 	listens = BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_LISTEN;
-	again = !listens && last->skb == (u64)skb && last->flow == p->flow &&
+	redelivered = !listens && last->skb == (u64)skb && last->flow == p->flow &&
 		last->sequence == p->sequence;
 	last->skb = 0;
 	if (listens) {
@@ -326,10 +327,10 @@ static __always_inline bool is_again(const struct sock *sk,
 		last->flow = p->flow;
 		last->sequence = p->sequence;
 	}
-	return again;
+	return redelivered;
 }
 
-/* Where a socket's own filter is asked: of what is for it, and in order. */
+/* Attached to the socket filter, which sees the packets for a socket, in order */
 SEC("fentry/sk_filter_trim_cap")
 int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
 {
@@ -346,7 +347,7 @@ int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
 	set_ends(&p, &ends, false);
 	if (p.udp)
 		return emit_datagrams(&p);
-	return is_again(sk, skb, &p) ? 0 : emit_segments(&p);
+	return is_redelivered(sk, skb, &p) ? 0 : emit_segments(&p);
 }
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

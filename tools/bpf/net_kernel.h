@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What net.bpf.c needs of the kernel's structs. Offsets are filled in when the
- * program is loaded, from the BTF of the kernel that runs.
+ * Kernel structs, only the members used by net.bpf.c. libbpf fills in the offsets
+ * when it loads the program, from the BTF of the running kernel (CO-RE).
  */
 #ifndef TSCT_BPF_NET_KERNEL_H
 #define TSCT_BPF_NET_KERNEL_H
@@ -9,8 +9,8 @@
 #include "events.h"
 
 /*
- * An element of skb_shared_info.frags. Kernels before 6.7 call its members
- * otherwise (bio_vec), but have them in the same places.
+ * An element of skb_shared_info.frags. Kernels before 6.7 have other names for
+ * its members (bio_vec), at the same offsets.
  */
 struct fragment {
 	u64 page;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Packets on their way to become events: what a message is known by, and one
- * event for each of those that were put together.
+ * Events of packets: the number that identifies a message, and one event for each
+ * packet of a large one (GSO, GRO).
  */
 #ifndef TSCT_BPF_NET_PACKET_H
 #define TSCT_BPF_NET_PACKET_H
@@ -13,30 +13,31 @@
 #include "events.h"
 #include "net_kernel.h"
 
-#define HASHED		64	/* bytes of a datagram that count */
+#define HASHED		64	/* first bytes of a datagram that are hashed */
 #define MAX_FRAGMENTS	17
-#define MAX_SEGMENTS	1024	/* 512 KiB in one, of 536 bytes each */
+#define MAX_SEGMENTS	1024	/* 512 KiB in segments of 536 bytes */
 
 extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym;
 
-/* Set before loading. */
+/* Set before loading */
 const volatile __u32 channel_id;
 const volatile __u32 net_send_id;
 const volatile __u32 net_receive_id;
 const volatile bool whole_system;
 
-/* One or more packets of the same connection */
+/* One or more packets of the same connection, in one sk_buff */
 struct packet {
-	u64 flow;		/* hash of all that they have in common */
-	u64 payload;		/* its part behind the headers: where, ... */
-	u32 linear;		/* ... and how much of it */
-	u32 nr_fragments;	/* the rest */
-	u64 fragments;
-	u32 bytes;		/* of all packets */
-	u32 size;		/* of each but the last one */
-	u32 sequence;		/* TCP: the first one's number, */
-	u32 stamp;		/* and its timestamp, or 0 */
+	u64 flow;		/* hash of protocol, TCP timestamp,
+				 * addresses and ports */
+	u64 payload;		/* address of the payload's linear part, */
+	u32 linear;		/* and its bytes */
+	u32 nr_fragments;	/* the rest of the payload */
+	u64 fragments;		/* address of their array */
+	u32 bytes;		/* payload of all packets */
+	u32 size;		/* payload of each packet but the last */
+	u32 sequence;		/* TCP: number of the first byte, */
+	u32 tcp_timestamp;	/* and the timestamp option's value, or 0 */
 	bool udp;
 	u32 event_id;
 	u32 event_size;
@@ -45,15 +46,15 @@ struct packet {
 
 /* ---- hashes -------------------------------------------------------------- */
 
-static __always_inline u64 mix(u64 hash, u64 word)
+static __always_inline u64 hash64(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ hash >> 32;
 }
 
 /*
- * Where the kernel has its array of struct page, and all memory: set by
- * find_memory(), unless they are at their traditional places.
+ * Addresses of the kernel's array of struct page and of its direct map. Set by
+ * find_memory() if the kernel has variables for them, else fixed.
  */
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
@@ -66,7 +67,7 @@ static __always_inline void find_variable(const char *name, int size, __u64 *val
 		bpf_probe_read_kernel(value, sizeof(*value), (void *)address);
 }
 
-/* Run once, before the others are attached */
+/* Run once, before the other programs are attached */
 SEC("syscall")
 int find_memory(void *unused)
 {
@@ -82,8 +83,8 @@ static __always_inline u64 page_address(u64 page)
 	return memory + (page - pages) / bpf_core_type_size(struct page) * 4096;
 }
 
-/* Piece number @i of the payload: the linear part, or a fragment */
-static __always_inline u64 find_piece(const struct packet *p, u32 i, u64 *len)
+/* Address of part @i of the payload: 0: the linear part, else a fragment */
+static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 {
 	struct fragment f;
 
@@ -100,22 +101,25 @@ static __always_inline u64 find_piece(const struct packet *p, u32 i, u64 *len)
 	return page_address(f.page) + f.offset;
 }
 
-struct copy {
+struct payload_copy {
 	struct packet *packet;
-	u64 skip;		/* bytes to come before ours */
-	u64 want;
-	u64 done;
-	/* As large again, for the verifier: it does not see done + len <= want. */
+	u64 skip;		/* bytes of the payload to skip */
+	u64 want;		/* bytes to copy */
+	u64 done;		/* bytes copied */
+	/* Twice the size: the verifier cannot derive done + len <= want. */
 	u64 words[2 * HASHED / 8];
 };
 
-/* Has the verifier look at a value as it is, not at what it was made of */
+/*
+ * Hides the origin of a value from the compiler, so that a bound is checked on
+ * the very register that is used, as the verifier requires.
+ */
 #define opaque(value)	asm volatile("" : "+r"(value))
 
-static long copy_piece(u32 i, struct copy *c)
+static long copy_part(u32 i, struct payload_copy *c)
 {
 	u64 len, at = c->skip, done = c->done;
-	u64 from = find_piece(c->packet, i, &len);
+	u64 from = find_part(c->packet, i, &len);
 
 	if (at >= len) {
 		c->skip = at - len;
@@ -136,18 +140,18 @@ static long copy_piece(u32 i, struct copy *c)
 	return c->done >= c->want;
 }
 
-/* The same wherever the driver, or the sender, put the bytes */
+/* The same hash for any distribution of the bytes over fragments */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
-	struct copy c = { .packet = p, .skip = skip };
+	struct payload_copy c = { .packet = p, .skip = skip };
 	u64 hash = bytes;
 	int i;
 
 	c.want = bytes < HASHED ? bytes : HASHED;
-	bpf_loop(MAX_FRAGMENTS + 1, copy_piece, &c, 0);
+	bpf_loop(MAX_FRAGMENTS + 1, copy_part, &c, 0);
 #pragma unroll
 	for (i = 0; i < HASHED / 8; i++)
-		hash = mix(hash, c.words[i]);
+		hash = hash64(hash, c.words[i]);
 	return hash;
 }
 
@@ -157,7 +161,7 @@ static __always_inline long emit_one(struct packet *p, u32 bytes, u64 id)
 {
 	u64 size = p->event_size;
 
-	p->event.message = mix(p->flow, id);
+	p->event.message = hash64(p->flow, id);
 	p->event.bytes = bytes;
 	opaque(size);
 	if (size > sizeof(p->event))
@@ -166,36 +170,37 @@ static __always_inline long emit_one(struct packet *p, u32 bytes, u64 id)
 	return 0;
 }
 
-static __always_inline u32 bytes_behind(const struct packet *p, u32 skip)
+/* Payload of the packet that begins @skip bytes into the payload of all */
+static __always_inline u32 packet_bytes(const struct packet *p, u32 skip)
 {
 	return p->bytes - skip < p->size ? p->bytes - skip : p->size;
 }
 
-/* bpf_loop() wants something on the stack. */
-struct loop {
+/* The context of a bpf_loop() callback must be on the stack. */
+struct emit_loop {
 	struct packet *packet;
 };
 
-static long emit_segment(u32 i, struct loop *loop)
+static long emit_segment(u32 i, struct emit_loop *loop)
 {
 	struct packet *p = loop->packet;
 	u32 skip = i * p->size;
 
-	return emit_one(p, bytes_behind(p, skip), p->sequence + skip);
+	return emit_one(p, packet_bytes(p, skip), p->sequence + skip);
 }
 
-static long emit_datagram(u32 i, struct loop *loop)
+static long emit_datagram(u32 i, struct emit_loop *loop)
 {
 	struct packet *p = loop->packet;
-	u32 skip = i * p->size, bytes = bytes_behind(p, skip);
+	u32 skip = i * p->size, bytes = packet_bytes(p, skip);
 
 	return emit_one(p, bytes, hash_payload(p, skip, bytes));
 }
 
-/* Global: the verifier looks at them by themselves. */
+/* Global functions, which the verifier checks separately from their callers */
 __noinline int emit_segments(struct packet *p)
 {
-	struct loop loop = { p };
+	struct emit_loop loop = { p };
 
 	if (p && p->size)
 		bpf_loop((p->bytes + p->size - 1) / p->size, emit_segment,
@@ -203,10 +208,10 @@ __noinline int emit_segments(struct packet *p)
 	return 0;
 }
 
-/* There are empty ones, too. */
+/* Includes datagrams without payload. */
 __noinline int emit_datagrams(struct packet *p)
 {
-	struct loop loop = { p };
+	struct emit_loop loop = { p };
 
 	if (p && p->size)
 		bpf_loop(p->bytes ? (p->bytes + p->size - 1) / p->size : 1,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The map that all programs share; who loads them sees to that. */
+/* The map of processes to record, which kernel_source.c shares between programs */
 #ifndef TSCT_BPF_TRACKED_H
 #define TSCT_BPF_TRACKED_H
 
 /*
- * Processes to record: tgid -> start time of its leader, which tells a process
+ * Key: tgid; value: start time of the leader, which distinguishes the process
  * from a later one with the same number.
  */
 struct {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace-ctl's verbs: one cmd_<verb>() in cmd_<verb>.c each, one line in the
- * table of trace-ctl.c. argv[0] is "trace-ctl <verb>", so that argp's own
- * messages name the verb.
+ * The commands of trace-ctl: one cmd_<command>() in cmd_<command>.c each, one
+ * line in the table of trace-ctl.c. argv[0] is "trace-ctl <command>", so that
+ * argp's own messages name the command.
  */
 #ifndef CMD_H
 #define CMD_H
 
 #include <stddef.h>
 
-/* What every verb returns, and trace-ctl exits with. */
+/* Return values of all commands, and the exit status of trace-ctl */
 #define EXIT_DONE	0
 #define EXIT_FAILED	1
 #define EXIT_USAGE	2
@@ -37,16 +37,19 @@ struct command {
 	const char *summary;
 };
 
-/* All verbs, ended by one without a name. */
+/* All commands; the last element has no name. */
 extern const struct command commands[];
 
-/* NULL if there is none of that name. */
+/* Returns the command with this exact name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* The verb whose name is nearest to @name, NULL if none is near. */
+/*
+ * Returns the command with the smallest edit distance to @name, or of which
+ * @name is a prefix; NULL if the distance is more than two.
+ */
 const struct command *command_nearest(const char *name);
 
-/* Runs a verb as `trace-ctl <verb>`; argv[0] is replaced. */
+/* Runs @command as `trace-ctl <command>`: replaces argv[0]. */
 int command_run(const struct command *command, int argc, char **argv);
 
 #endif /* CMD_H */

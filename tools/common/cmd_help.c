@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl help [COMMAND], and what a mistyped command was meant to be */
+/* trace-ctl help [COMMAND], and the search for the nearest command name */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static int min3(int a, int b, int c)
 	return least < c ? least : c;
 }
 
-/* How many letters to insert, drop or change to get from @a to @b. */
-static int distance(const char *a, const char *b)
+/* Levenshtein distance; @b has at most NAME_MAX_LEN characters. */
+static int edit_distance(const char *a, const char *b)
 {
 	int row[NAME_MAX_LEN + 1], n = strlen(b), diagonal, above, j;
 	const char *at;
@@ -42,7 +42,7 @@ const struct command *command_nearest(const char *name)
 	if (!*name || strlen(name) > NAME_MAX_LEN)
 		return NULL;
 	for (c = commands; c->name; c++) {
-		d = distance(name, c->name);
+		d = edit_distance(name, c->name);
 		if (!strncmp(name, c->name, strlen(name)))
 			d = d < 1 ? d : 1;
 		if (d < least && d < (int)strlen(c->name)) {
@@ -62,8 +62,7 @@ static int help_all(void)
 	     "commands:");
 	for (c = commands; c->name; c++)
 		printf("  %-10s %s\n", c->name, c->summary);
-	puts("\n'trace-ctl help COMMAND' explains one; so does"
-	     " 'man trace-ctl-COMMAND'.");
+	puts("\nSee 'trace-ctl help COMMAND' or 'man trace-ctl-COMMAND'.");
 	return EXIT_DONE;
 }
 

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: MIT
+/* Options that select events by time, node, CPU, thread and name */
 #include <errno.h>
+#include <string.h>
 
 #include <tsctrace/tsctrace.h>
 
 #include "cmd.h"
 #include "filter_options.h"
 
-/* Not among those of verbs, which begin at 256 */
+/* Distinct from the keys of commands, which begin at 256 */
 enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT };
 
 static const struct argp_option options[] = {
-	{ NULL, 0, NULL, 0, "Which events; all of these have to agree:", 1 },
-	{ "from", KEY_FROM, "TIME", 0, "events at TIME or later: a date and time, "
-	  "a time of day, since the beginning: +1.5, +20ms, or ns since the epoch "
-	  "(19 digits)", 1 },
-	{ "to", KEY_TO, "TIME", 0, "events before TIME only", 1 },
-	{ "node", KEY_NODE, "NODE", 0, "events of that node only, a name or "
-	  "number; again for more", 1 },
-	{ "cpu", KEY_CPU, "LIST", 0, "events of these CPUs only, as 0-3,8", 1 },
-	{ "tid", KEY_TID, "LIST", 0, "events of the threads with these ids only",
+	{ NULL, 0, NULL, 0, "Event filter; an event must match all options:", 1 },
+	{ "from", KEY_FROM, "TIME", 0, "select events at or after TIME: a date "
+	  "and time, a time of day, an offset from the beginning (+1.5, +20ms), "
+	  "or ns since the epoch (19 digits)", 1 },
+	{ "to", KEY_TO, "TIME", 0, "select events before TIME", 1 },
+	{ "node", KEY_NODE, "NODE", 0, "select events of this node, by name or "
+	  "number; may be repeated", 1 },
+	{ "cpu", KEY_CPU, "LIST", 0, "select events of these CPUs, such as 0-3,8",
 	  1 },
+	{ "tid", KEY_TID, "LIST", 0, "select events of the threads with these "
+	  "IDs", 1 },
 	{ "thread", KEY_TID, NULL, OPTION_ALIAS, NULL, 1 },
-	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "events of such names (and "
-	  "kinds) only; again for more", 1 },
+	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "select events by name (and "
+	  "kind); may be repeated", 1 },
 	{ 0 }
 };
 
@@ -39,30 +42,24 @@ static void add_ranges(struct argp_state *state, const char *option,
 
 	check_memory(state, option, err);
 	if (err)
-		argp_error(state, "%s: %s is no list of numbers up to %u",
-			   option, *arg ? arg : "''", max);
+		argp_error(state, "%s: '%s' is not a %s list such as 0-3,8 (numbers"
+			   " up to %u)", option, arg,
+			   strcmp(option, "--cpu") ? "thread ID" : "CPU", max);
 }
 
 static void add_name(struct argp_state *state, const char *option,
 		     const char *arg, const char ***list, __u32 *nr)
 {
 	if (!*arg)
-		argp_error(state, "%s: the name is empty; 'trace-ctl stat' lists"
-			   " those that there are", option);
+		argp_error(state, "%s: empty name; 'trace-ctl stat' lists the"
+			   " names in a recording", option);
 	check_memory(state, option, tsct_filter_add(list, nr, arg));
 }
 
-/* A year, a date without its dashes, seconds? All would be in 1970. */
-static void complain_of_number(struct argp_state *state, const char *option,
-			       const char *arg)
-{
-	argp_error(state, "%s: %s is not a time: nanoseconds since the epoch have 19"
-		   " digits; write a date as 2026-01-31, seconds since the"
-		   " beginning as +1.5, and if it is nanoseconds, %sns", option,
-		   arg, arg);
-}
-
-/* What it means is known with the recording only; whether it means anything, now */
+/*
+ * Checks the syntax only: some forms depend on the recording. A short number
+ * (-EDOM: a year, a date without dashes, seconds) would be a time in 1970.
+ */
 static const char *check_time(struct argp_state *state, const char *option,
 			      const char *arg)
 {
@@ -70,15 +67,18 @@ static const char *check_time(struct argp_state *state, const char *option,
 	int err = tsct_filter_time(arg, 0, &ns);
 
 	if (err == -EDOM)
-		complain_of_number(state, option, arg);
+		argp_error(state, "%s: '%s' is not a time: nanoseconds since the"
+			   " epoch have 19 digits; write a date as 2026-01-31,"
+			   " seconds from the beginning as +1.5, fewer nanoseconds"
+			   " as %sns", option, arg, arg);
 	else if (err == -ERANGE)
-		argp_error(state, "%s: %s is out of range: times are from 1677 to"
-			   " 2262", option, arg);
+		argp_error(state, "%s: '%s' is out of range; use a time from 1677"
+			   " to 2262", option, arg);
 	else if (err)
-		argp_error(state, "%s: %s is not a time; these are:"
+		argp_error(state, "%s: '%s' is not a time; use"
 			   " 2026-01-31T12:30:00.5Z, '2026-01-31 12:30', 12:30:00,"
-			   " 1769862600500000000 (ns), +1.5 (s), +20ms", option,
-			   *arg ? arg : "''");
+			   " 1769862600500000000 (ns), +1.5 (s) or +20ms", option,
+			   arg);
 	return arg;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --from, --to, --node, --cpu, --tid, --event: the same for all verbs. */
+/* The filter options --from, --to, --node, --cpu, --tid, --event of all commands */
 #ifndef FILTER_OPTIONS_H
 #define FILTER_OPTIONS_H
 
@@ -7,7 +7,7 @@
 
 #include "lib/query/filter.h"
 
-/* To be a child of the verb's parser; its input is a struct tsct_filter. */
+/* An argp child of the command's parser; its input is a struct tsct_filter. */
 extern const struct argp filter_argp;
 
 #endif /* FILTER_OPTIONS_H */

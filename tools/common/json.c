@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+/* JSON output, and access to the members of parsed JSON */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@ json_t *ctl_json_text(const char *text)
 	return tsct_json_text(text, strlen(text));
 }
 
-static int print(const char *verb, json_t *json, size_t flags)
+static int print_json(const char *verb, json_t *json, size_t flags)
 {
 	int bad = !json || json_dumpf(json, stdout, flags | JSON_REAL_PRECISION(15));
 
@@ -26,10 +28,24 @@ static int print(const char *verb, json_t *json, size_t flags)
 
 int ctl_json_print(const char *verb, json_t *json)
 {
-	return print(verb, json, JSON_INDENT(2));
+	return print_json(verb, json, JSON_INDENT(2));
 }
 
 int ctl_json_print_line(const char *verb, json_t *json)
 {
-	return print(verb, json, JSON_COMPACT);
+	return print_json(verb, json, JSON_COMPACT);
+}
+
+double ctl_json_number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+const char *ctl_json_string(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
 }

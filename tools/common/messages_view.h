@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a merged recording says of messages between its nodes, for merge and stat */
+/* Message statistics between the nodes of a merged recording, for merge and stat */
 #ifndef MESSAGES_VIEW_H
 #define MESSAGES_VIEW_H
 
@@ -7,10 +7,10 @@
 
 #include "lib/ctf/recording.h"
 
-/* A table of pairs; nothing where it was not looked for messages */
+/* Prints a table of node pairs; nothing if messages were not matched. */
 void messages_print(const struct tsct_recording *rec);
 
-/* null where it was not looked for messages */
+/* The same as JSON; null if messages were not matched. */
 json_t *messages_json(const struct tsct_recording *rec);
 
 #endif /* MESSAGES_VIEW_H */

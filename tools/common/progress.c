@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* A progress bar on standard error */
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,7 +28,7 @@ void progress_begin(struct progress *p, bool quiet)
 	p->begin_ns = p->last_ns = now_ns();
 }
 
-/* What is left of a line for the bar itself */
+/* Columns left for the bar beside @text columns of text */
 static int bar_width(int text)
 {
 	struct winsize size;
@@ -39,7 +40,7 @@ static int bar_width(int text)
 	return width > WIDTH_MAX ? WIDTH_MAX : width > 0 ? width : 0;
 }
 
-static void left_text(double seconds, char *text, size_t size)
+static void format_time_left(double seconds, char *text, size_t size)
 {
 	unsigned int s = seconds < 360000 ? seconds + 0.5 : 360000;
 
@@ -70,7 +71,7 @@ void progress_show(struct progress *p, double done, uint64_t count,
 	p->shown = true;
 	done = done < 0 ? 0 : done > 1 ? 1 : done;
 	if (done > 0.001)
-		left_text(took / done - took, left, sizeof(left));
+		format_time_left(took / done - took, left, sizeof(left));
 	len = snprintf(text, sizeof(text), "%3.0f %%  %.2f M %s/s  %s",
 		       done * 100, count / took / 1e6, what, left);
 	width = bar_width(len);

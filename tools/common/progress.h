@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A bar on a terminal, for what takes more than a second */
+/* A progress bar on a terminal, for operations of more than a second */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
@@ -7,19 +7,24 @@
 #include <stdint.h>
 
 struct progress {
-	bool on;		/* there is a terminal to show it on */
-	bool shown;
-	uint64_t begin_ns, last_ns;
+	bool on;		/* not quiet, and standard error is a terminal */
+	bool shown;		/* a bar is on the screen */
+	uint64_t begin_ns, last_ns;	/* CLOCK_MONOTONIC: start, last update */
 };
 
-/* Nothing is shown if @quiet, or if standard error is no terminal. */
+/* Starts the time. Shows nothing if @quiet or standard error is no terminal. */
 void progress_begin(struct progress *progress, bool quiet);
 
-/* How much is done, from 0 to 1; how many of what there were so far */
+/*
+ * Updates the bar, at most five times a second.
+ * @done: fraction, 0 to 1
+ * @count: items so far, shown as a rate
+ * @what: name of the items, and text behind it
+ */
 void progress_show(struct progress *progress, double done, uint64_t count,
 		   const char *what);
 
-/* Away with it, before anything else is said. */
+/* Erases the bar; required before other output on standard error. */
 void progress_clear(struct progress *progress);
 
 #endif /* PROGRESS_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Opening recordings, and messages about what is missing from them */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 /* ---- recordings -------------------------------------------------------- */
 
-static void report(void *arg, const char *sentence)
+static void print_damage(void *arg, const char *sentence)
 {
 	fflush(stdout);
 	fprintf(stderr, "trace-ctl %s: %s\n", (const char *)arg, sentence);
@@ -19,7 +20,7 @@ static void report(void *arg, const char *sentence)
 int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 {
 	char why[256];
-	int err = tsct_trace_open(dir, report, (void *)verb, ret_trace, why,
+	int err = tsct_trace_open(dir, print_damage, (void *)verb, ret_trace, why,
 				  sizeof(why));
 
 	if (!err)
@@ -29,7 +30,7 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 		fputs("; name the directory that 'trace-ctl record' made",
 		      stderr);
 	if (err == -EACCES)
-		fputs("; run it as the one who recorded, or as root", stderr);
+		fputs("; run as the owner of the recording or as root", stderr);
 	fputc('\n', stderr);
 	return err;
 }
@@ -40,40 +41,39 @@ error_t view_parse_recording(int key, char *arg, struct argp_state *state,
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (*dir)
-			argp_error(state, "%s: one recording at a time", arg);
+			argp_error(state, "%s: more than one recording given", arg);
 		if (!*arg)
 			argp_error(state, "the recording's name is empty; name its"
 				   " directory");
 		*dir = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which recording? name its directory");
+		argp_error(state, "missing recording; name its directory");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* What files did not have any more when they were merged: no recorder's loss */
+/* Causes from here on are files damaged before a merge, not losses of a recorder. */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
-#define UNREAD_TOLD	16	/* files */
+#define DAMAGED_FILES_SHOWN	16
 
-static void say_unread(const char *verb, const struct tsct_recording *rec,
-		       __u32 stream, __u32 location, int cause)
+static void print_damaged_file(const char *verb, const struct tsct_recording *rec,
+			       __u32 stream, __u32 location, int cause)
 {
 	const struct tsct_stream_class *s = &rec->streams[stream];
 	const struct tsct_location *at = &rec->locations[location];
 
 	fprintf(stderr, "trace-ctl %s: ", verb);
-	view_print_plain(stderr, tsct_recording_node_name(rec, at->node));
-	fprintf(stderr, " (node %u): its file of channel %s, CPU %u, %s when it was"
-		" merged: %" PRIu64 " events are missing\n", at->node, s->name,
-		at->cpu, cause == TSCT_LOSS_TRUNCATED ?
-		"was truncated or missing" : "was damaged",
-		(uint64_t)s->loss[location].cause[cause]);
+	view_print_escaped(stderr, tsct_recording_node_name(rec, at->node));
+	fprintf(stderr, " (node %u): file of channel %s, CPU %u %s before the merge:"
+		" %" PRIu64 " events are missing\n", at->node, s->name, at->cpu,
+		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" :
+		"was damaged", (uint64_t)s->loss[location].cause[cause]);
 }
 
-static void say_all_unread(const char *verb, const struct tsct_recording *rec)
+static void print_damaged_files(const char *verb, const struct tsct_recording *rec)
 {
 	__u32 i, at, nr = 0;
 	int cause;
@@ -82,20 +82,20 @@ static void say_all_unread(const char *verb, const struct tsct_recording *rec)
 		for (at = 0; at < rec->nr_locations; at++)
 			for (cause = LOST_LATER; cause < TSCT_LOSS_NR; cause++)
 				if (rec->streams[i].loss[at].cause[cause] &&
-				    nr++ < UNREAD_TOLD)
-					say_unread(verb, rec, i, at, cause);
-	if (nr > UNREAD_TOLD)
-		fprintf(stderr, "trace-ctl %s: so were %u more files; trace-ctl stat"
-			" --all has them\n", verb, nr - UNREAD_TOLD);
+				    nr++ < DAMAGED_FILES_SHOWN)
+					print_damaged_file(verb, rec, i, at, cause);
+	if (nr > DAMAGED_FILES_SHOWN)
+		fprintf(stderr, "trace-ctl %s: %u more files were damaged; 'trace-ctl"
+			" stat --all' lists them\n", verb, nr - DAMAGED_FILES_SHOWN);
 }
 
-static void say_lost(const char *verb, const struct tsct_recording *rec)
+static void print_lost(const char *verb, const struct tsct_recording *rec)
 {
 	struct tsct_loss loss;
 	__u64 no_ring = 0;
 	__u32 i;
 
-	say_all_unread(verb, rec);
+	print_damaged_files(verb, rec);
 	tsct_recording_loss(rec, &loss);
 	memset(&loss.cause[LOST_LATER], 0,
 	       (TSCT_LOSS_NR - LOST_LATER) * sizeof(loss.cause[0]));
@@ -114,8 +114,8 @@ static void say_lost(const char *verb, const struct tsct_recording *rec)
 	fputc('\n', stderr);
 }
 
-/* Says whose daemon went away meanwhile. */
-static bool say_gone(const char *verb, const struct tsct_recording *rec)
+/* Prints the nodes whose daemon ended during the recording. Returns true if any. */
+static bool print_provider_gone(const char *verb, const struct tsct_recording *rec)
 {
 	bool gone = false;
 	__u32 i;
@@ -126,17 +126,17 @@ static bool say_gone(const char *verb, const struct tsct_recording *rec)
 		gone = true;
 		fprintf(stderr, "trace-ctl %s: ", verb);
 		if (rec->merged) {
-			view_print_plain(stderr, tsct_recording_node_name(rec, i));
+			view_print_escaped(stderr, tsct_recording_node_name(rec, i));
 			fputs(": ", stderr);
 		}
-		fputs("tsctraced went away while this was recorded: programs that"
-		      " started after that are not in it\n", stderr);
+		fputs("tsctraced ended during the recording: programs started"
+		      " after that were not recorded\n", stderr);
 	}
 	return gone;
 }
 
-/* Says whose recorder had not come to its end when it was merged. */
-static void say_cut_off(const char *verb, const struct tsct_recording *rec)
+/* Prints the nodes whose recording was merged before it was complete. */
+static void print_incomplete(const char *verb, const struct tsct_recording *rec)
 {
 	__u32 i;
 
@@ -144,31 +144,31 @@ static void say_cut_off(const char *verb, const struct tsct_recording *rec)
 		if (!rec->nodes[i].cut_off)
 			continue;
 		fprintf(stderr, "trace-ctl %s: ", verb);
-		view_print_plain(stderr, tsct_recording_node_name(rec, i));
-		fprintf(stderr, " (node %u): its recording was not ended when it was"
-			" merged; its last events may be missing\n", i);
+		view_print_escaped(stderr, tsct_recording_node_name(rec, i));
+		fprintf(stderr, " (node %u): the recording was incomplete when it"
+			" was merged; the last events may be missing\n", i);
 	}
 }
 
-int view_missing(const char *verb, const struct tsct_trace *trace)
+int view_print_missing(const char *verb, const struct tsct_trace *trace)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	__u64 discarded = tsct_trace_discarded(trace);
 
 	fflush(stdout);
 	if (!rec->complete) {
-		fprintf(stderr, "trace-ctl %s: %s; events of its last second may"
-			" be missing\n", verb, tsct_trace_is_live(trace) ?
-			"it is still being recorded" :
-			"its recorder was killed, or had no room for its end");
+		fprintf(stderr, "trace-ctl %s: the recording is incomplete: %s;"
+			" events of the last second may be missing\n", verb,
+			tsct_trace_is_live(trace) ? "it is still being recorded" :
+			"its recorder was killed, or its disk was full");
 		if (discarded)
 			fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording\n",
 				verb, (uint64_t)discarded);
 	} else if (tsct_recording_lossy(rec)) {
-		say_lost(verb, rec);
+		print_lost(verb, rec);
 	}
-	say_cut_off(verb, rec);
-	return say_gone(verb, rec) || !tsct_recording_is_whole(rec) || discarded ||
+	print_incomplete(verb, rec);
+	return print_provider_gone(verb, rec) || !tsct_recording_is_whole(rec) || discarded ||
 		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) ?
 		EXIT_LOST : EXIT_DONE;
 }
@@ -186,7 +186,7 @@ json_t *view_json_loss(const struct tsct_loss *loss)
 
 /* ---- times ------------------------------------------------------------- */
 
-time_t view_second(__s64 ns, __s64 *ret_rest_ns)
+time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns)
 {
 	time_t second = ns / 1000000000;
 
@@ -200,7 +200,7 @@ time_t view_second(__s64 ns, __s64 *ret_rest_ns)
 
 /* ---- text -------------------------------------------------------------- */
 
-void view_print_plain(FILE *to, const char *text)
+void view_print_escaped(FILE *to, const char *text)
 {
 	tsct_value_print_escaped(to, text, strlen(text), "\\");
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What dump and stat share: opening a recording, and fields as JSON; and with
- * clock, how a time comes apart.
- */
+/* Common to all commands that read recordings: opening, losses, text, times */
 #ifndef VIEW_H
 #define VIEW_H
 
@@ -16,34 +13,37 @@
 #include "lib/query/value_text.h"
 
 /*
- * Opens the recording in @dir; complains as @verb on failure, and of damage
- * while it is read. 0 or -errno.
+ * Opens the recording in @dir. Prints errors, and damage found while it is
+ * read, as "trace-ctl @verb"; @verb must outlive the trace. Returns 0 or -errno.
  */
 int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace);
 
-/*
- * What a parser of options leaves of the command line: the one recording that is to
- * be named, into *dir.
- */
+/* An argp parser for the one argument of a command, a recording: sets *dir. */
 error_t view_parse_recording(int key, char *arg, struct argp_state *state,
 			     const char **dir);
 
 /*
- * Says on stderr what is missing from a recording that was read to its end.
- * Returns EXIT_DONE or EXIT_LOST.
+ * Prints on standard error the events missing from a recording that was read to
+ * its end. Returns EXIT_DONE or EXIT_LOST.
  */
-int view_missing(const char *verb, const struct tsct_trace *trace);
+int view_print_missing(const char *verb, const struct tsct_trace *trace);
 
 /*
- * The second that @ns, since the epoch or before it, lies in. *ret_rest_ns: how
- * far in, never negative.
+ * Splits @ns, since the epoch or before it, into seconds, rounded down, and
+ * *ret_rest_ns, 0 to 999999999.
  */
-time_t view_second(__s64 ns, __s64 *ret_rest_ns);
+time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns);
 
-/* Text from outside, without bytes that mean to act on a terminal. */
-void view_print_plain(FILE *to, const char *text);
+/* The plural ending of a noun: "" for one, else "s" */
+static inline const char *view_plural(__u64 nr)
+{
+	return nr == 1 ? "" : "s";
+}
 
-/* Lost events by cause, over all streams and CPUs. */
+/* Prints untrusted text, with control characters escaped. */
+void view_print_escaped(FILE *to, const char *text);
+
+/* A JSON object of lost events by cause */
 json_t *view_json_loss(const struct tsct_loss *loss);
 
 #endif /* VIEW_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Channels as rows of a table and as JSON */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "channel_view.h"
 #include "tools/common/json.h"
 
-static const char *const lost_words[TSCT_LOST_NR] = {
+static const char *const lost_names[TSCT_LOST_NR] = {
 	[TSCT_LOST_FULL] = "full",
 	[TSCT_LOST_TOO_BIG] = "too big",
 	[TSCT_LOST_NESTED] = "nested",
@@ -20,7 +21,7 @@ static const char *const lost_keys[TSCT_LOST_NR] = {
 	[TSCT_LOST_ABORTED] = "aborted",
 };
 
-/* ---- words --------------------------------------------------------------- */
+/* ---- fields -------------------------------------------------------------- */
 
 const char *channel_view_bytes(__u64 bytes, char *text, size_t size)
 {
@@ -61,7 +62,7 @@ const char *channel_view_lost(const __u64 *lost, __u64 no_ring, char *text,
 	for (i = 0; i < TSCT_LOST_NR && used < size; i++)
 		if (lost[i])
 			used += snprintf(text + used, size - used, "%s%s %llu",
-					 used ? ", " : "", lost_words[i],
+					 used ? ", " : "", lost_names[i],
 					 (unsigned long long)lost[i]);
 	if (no_ring && used < size)
 		snprintf(text + used, size - used, "%sno ring %llu",
@@ -79,25 +80,25 @@ __u64 channel_view_lost_sum(const __u64 *lost)
 	return sum;
 }
 
-/* ---- the table ----------------------------------------------------------- */
+/* ---- table --------------------------------------------------------------- */
 
-void channel_view_head(FILE *to)
+void channel_view_header(FILE *to)
 {
 	fprintf(to, "%4s %-16s %-8s %-10s %-21s %10s %7s %10s %14s  %s\n", "id",
 		"channel", "provider", "owner", "policy", "memory", "holders",
 		"unread", "events", "lost");
 }
 
-void channel_view_line(FILE *to, const struct listed *c)
+void channel_view_row(FILE *to, const struct listed_channel *c)
 {
 	const struct tsct_channel_info *info = &c->info;
-	char who[64], size[16], unread[16] = "-", lost[160], policy[32];
+	char owner[64], size[16], unread[16] = "-", lost[160], policy[32];
 
 	if (info->policy == TSCT_POLICY_DISCARD)
 		channel_view_bytes(info->unread, unread, sizeof(unread));
 	fprintf(to, "%4u %-16s %-8s %-10s %-21s %10s %7u %10s %14llu  %s\n",
-		info->id, info->name, channels_from_names[c->from],
-		channels_owner(info->uid, who, sizeof(who)),
+		info->id, info->name, channel_provider_names[c->provider],
+		channel_owner_name(info->uid, owner, sizeof(owner)),
 		channel_view_policy(info, policy, sizeof(policy)),
 		channel_view_bytes(info->bytes, size, sizeof(size)),
 		info->holders, unread, (unsigned long long)info->events,
@@ -105,7 +106,7 @@ void channel_view_line(FILE *to, const struct listed *c)
 				  sizeof(lost)));
 }
 
-static void print_cpu(FILE *to, const struct listed *c,
+static void print_cpu(FILE *to, const struct listed_channel *c,
 		      const struct tsct_channel_cpu *cpu)
 {
 	char unread[16], lost[160];
@@ -122,7 +123,7 @@ static void print_cpu(FILE *to, const struct listed *c,
 						     sizeof(lost)));
 }
 
-void channel_view_cpus(FILE *to, struct channels *all, const struct listed *c,
+void channel_view_cpus(FILE *to, struct channel_list *all, const struct listed_channel *c,
 		       bool lossy_only)
 {
 	struct tsct_channel_cpu info;
@@ -130,8 +131,8 @@ void channel_view_cpus(FILE *to, struct channels *all, const struct listed *c,
 
 	if (lossy_only && !channel_view_lost_sum(c->info.lost))
 		return;
-	for (cpu = 0; cpu < channels_cpus(all, c); cpu++)
-		if (!channels_ask_cpu(all, c, cpu, &info) &&
+	for (cpu = 0; cpu < channel_list_nr_cpus(all, c); cpu++)
+		if (!channel_list_read_cpu(all, c, cpu, &info) &&
 		    info.state == TSCT_CPU_READY &&
 		    (!lossy_only || channel_view_lost_sum(info.lost)))
 			print_cpu(to, c, &info);
@@ -150,7 +151,7 @@ json_t *channel_view_lost_json(const __u64 *lost)
 	return json;
 }
 
-static json_t *json_cpu(const struct listed *c,
+static json_t *json_cpu(const struct listed_channel *c,
 			const struct tsct_channel_cpu *cpu)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
@@ -162,20 +163,20 @@ static json_t *json_cpu(const struct listed *c,
 		"lost", channel_view_lost_json(cpu->lost));
 }
 
-static json_t *json_cpus(struct channels *all, const struct listed *c)
+static json_t *json_cpus(struct channel_list *all, const struct listed_channel *c)
 {
 	json_t *cpus = json_array();
 	struct tsct_channel_cpu info;
 	__u32 cpu;
 
-	for (cpu = 0; cpu < channels_cpus(all, c); cpu++)
-		if (!channels_ask_cpu(all, c, cpu, &info) &&
+	for (cpu = 0; cpu < channel_list_nr_cpus(all, c); cpu++)
+		if (!channel_list_read_cpu(all, c, cpu, &info) &&
 		    info.state == TSCT_CPU_READY)
 			json_array_append_new(cpus, json_cpu(c, &info));
 	return cpus;
 }
 
-json_t *channel_view_json(struct channels *all, const struct listed *c)
+json_t *channel_view_json(struct channel_list *all, const struct listed_channel *c)
 {
 	const struct tsct_channel_info *info = &c->info;
 	json_t *lost = channel_view_lost_json(info->lost);
@@ -185,7 +186,7 @@ json_t *channel_view_json(struct channels *all, const struct listed *c)
 	return json_pack("{s:I, s:o, s:s, s:I, s:s, s:b, s:b, s:s, s:I, s:I,"
 			 " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 		"id", (json_int_t)info->id, "name", ctl_json_text(info->name),
-		"provider", channels_from_names[c->from],
+		"provider", channel_provider_names[c->provider],
 		"uid", (json_int_t)info->uid,
 		"policy", policy_name(info->policy),
 		"kernel", !!(info->flags & TSCT_CHANNEL_KERNEL),

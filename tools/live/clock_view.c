@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
+/* Readings of the clock, as text and JSON */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#include "lib/clock/clock_source.h"
 #include "clock_view.h"
+#include "lib/clock/clock_source.h"
+#include "lib/clock/tsc_check.h"
 #include "lib/core/clock_params.h"
 #include "tools/common/json.h"
-#include "lib/clock/tsc_check.h"
 #include "tools/common/view.h"
 
 /* ---- reading ----------------------------------------------------------- */
 
-static double seconds(const struct clock_reading *r, uint64_t since)
+static double seconds_since(const struct clock_reading *r, uint64_t cycles)
 {
-	return (double)(int64_t)(r->stamp - since) / r->mhz / 1e6;
+	return (double)(int64_t)(r->cycles - cycles) / r->mhz / 1e6;
 }
 
-static int64_t system_ns(const struct clock_reading *r)
+/* The reading's time; without a valid one, CLOCK_REALTIME */
+static int64_t current_ns(const struct clock_reading *r)
 {
 	struct timespec ts;
 
@@ -32,8 +34,8 @@ static void read_epoch(struct clock_reading *r)
 	r->epoch_age_s = -1;
 	if (!r->state.epoch_cycles || !r->mhz)
 		return;
-	r->epoch_age_s = seconds(r, r->state.epoch_cycles);
-	r->epoch_ns = system_ns(r) - (int64_t)(r->epoch_age_s * 1e9);
+	r->epoch_age_s = seconds_since(r, r->state.epoch_cycles);
+	r->epoch_ns = current_ns(r) - (int64_t)(r->epoch_age_s * 1e9);
 }
 
 static void read_segments(struct clock_reading *r)
@@ -43,7 +45,8 @@ static void read_segments(struct clock_reading *r)
 				     TSCT_SEGMENTS_MAX + 2);
 
 	r->segments = nr > 0 ? (unsigned int)nr : 0;
-	r->segments_s = nr > 0 && r->mhz ? seconds(r, segments[0].base_cycles) : 0;
+	r->segments_s = nr > 0 && r->mhz ?
+		seconds_since(r, segments[0].base_cycles) : 0;
 }
 
 static void read_rate(struct clock_reading *r)
@@ -51,7 +54,7 @@ static void read_rate(struct clock_reading *r)
 	const struct tsct_clock_state *state = &r->state;
 	const struct tsct_clock_params *real = &state->real;
 	uint64_t mult = state->rate_mult ? state->rate_mult : real->mult;
-	bool held;
+	bool holdover;
 
 	r->mhz = mult ? (double)(1ULL << TSCT_CLOCK_SHIFT) * 1e3 /
 		(double)mult : 0;
@@ -60,11 +63,11 @@ static void read_rate(struct clock_reading *r)
 	r->age_s = 0;
 	if (!real->mult)
 		return;
-	/* Behind that stamp nobody looks after the line any more. */
-	held = (int64_t)(r->stamp - real->holdover_after_cycles) > 0;
-	r->growth_ppb = (double)tsct_growth_ppb(real->mult, held ?
+	/* The parameters were due for an update, but nothing updates them. */
+	holdover = (int64_t)(r->cycles - real->holdover_after_cycles) > 0;
+	r->growth_ppb = (double)tsct_growth_ppb(real->mult, holdover ?
 			real->holdover_growth : real->growth);
-	r->age_s = seconds(r, real->as_of_cycles);
+	r->age_s = seconds_since(r, real->as_of_cycles);
 }
 
 int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
@@ -79,10 +82,11 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 	if (error)
 		return error;
 	tsct_clock_time_point(clock, &point);
-	r->stamp = point.cycles;
+	r->cycles = point.cycles;
 	r->error = tsct_clock_cycles_to_time_on(clock, point.cycles, point.cpu,
 					 &r->time);
-	clock_read_cluster(r, &point);
+	r->cluster_error = tsct_clock_cycles_to_cluster_time_on(clock, point.cycles,
+						point.cpu, &r->cluster);
 	read_rate(r);
 	read_epoch(r);
 	read_segments(r);
@@ -98,25 +102,27 @@ bool clock_usable(const struct clock_reading *r)
 	       r->time.status != TSCT_STATUS_UNKNOWN;
 }
 
-const char *clock_trouble(const struct clock_reading *r)
+const char *clock_problem(const struct clock_reading *r)
 {
 	if (r->error == -EXDEV)
-		return "the counters of the CPUs are apart, and how far is not "
-			"known of this one; see trace-ctl check";
+		return "the CPUs' counters are skewed, and the skew of this CPU is "
+			"unknown; see 'trace-ctl check'";
 	if (r->error == -ESTALE || r->error == -EAGAIN)
-		return "the clock was disrupted, and says nothing about now; "
-			"it takes the daemon a moment to start over";
+		return "the clock was disrupted, no time is available; wait until "
+			"the daemon has recalibrated it";
 	if (r->error)
 		return strerror(-r->error);
-	return "do not use these times: the clock was disrupted";
+	return "the clock was disrupted, these times are not valid; wait until "
+		"the daemon has recalibrated it";
 }
 
 /* ---- text -------------------------------------------------------------- */
 
-void clock_format_utc(int64_t ns, char *text, size_t size)
+/* "2026-08-01T12:34:56.123456789Z" */
+static void format_utc(int64_t ns, char *text, size_t size)
 {
 	__s64 rest;
-	time_t t = view_second(ns, &rest);
+	time_t t = view_split_ns(ns, &rest);
 	char date[40] = "?";
 	struct tm tm;
 
@@ -125,10 +131,10 @@ void clock_format_utc(int64_t ns, char *text, size_t size)
 	snprintf(text, size, "%s.%09lldZ", date, (long long)rest);
 }
 
-/* To the second: nobody knows better when a disruption was. */
-static void format_second(int64_t ns, char *text, size_t size)
+/* To the second, because the time of a disruption is not known better. */
+static void format_utc_second(int64_t ns, char *text, size_t size)
 {
-	clock_format_utc(ns, text, size);
+	format_utc(ns, text, size);
 	strcpy(text + strcspn(text, "."), "Z");
 }
 
@@ -151,11 +157,11 @@ static void print_epoch(FILE *to, const struct clock_reading *r)
 
 	fprintf(to, "epoch     %u, ", r->state.epoch);
 	if (r->state.cause == TSCT_CAUSE_NONE)
-		fprintf(to, "the first one");
+		fprintf(to, "the first");
 	else
 		fprintf(to, "after %s", tsct_cause_name(r->state.cause));
 	if (r->epoch_age_s >= 0) {
-		format_second(r->epoch_ns, when, sizeof(when));
+		format_utc_second(r->epoch_ns, when, sizeof(when));
 		format_age(r->epoch_age_s, age, sizeof(age));
 		fprintf(to, ", since %s (%s)", when, age);
 	}
@@ -166,43 +172,86 @@ static void print_time(FILE *to, const struct clock_reading *r)
 {
 	char utc[64];
 
-	fprintf(to, "stamp     %llu\n", (unsigned long long)r->stamp);
+	fprintf(to, "cycles    %llu\n", (unsigned long long)r->cycles);
 	if (r->error)
 		return;
-	clock_format_utc(r->time.ns, utc, sizeof(utc));
+	format_utc(r->time.ns, utc, sizeof(utc));
 	fprintf(to, "time      %s +- %llu ns\n", utc,
 		(unsigned long long)r->time.error_ns);
 }
 
-/* The status of now is the stamp's, where there is one. */
-static uint32_t status_of(const struct clock_reading *r)
+/* The status of the time, if there is one, is newer than the clock's. */
+static uint32_t time_status(const struct clock_reading *r)
 {
 	return r->error ? r->state.status : r->time.status;
 }
 
+/* Has cluster time ever been published here? */
+static bool has_cluster(const struct clock_reading *r)
+{
+	return r->state.cluster_status != TSCT_STATUS_UNKNOWN ||
+		r->state.cluster.mult;
+}
+
+static uint32_t cluster_status(const struct clock_reading *r)
+{
+	return r->cluster_error ? r->state.cluster_status : r->cluster.status;
+}
+
+/* Cluster time minus CLOCK_REALTIME */
+static int64_t cluster_offset_ns(const struct clock_reading *r)
+{
+	return (int64_t)((uint64_t)r->cluster.ns - (uint64_t)r->time.ns);
+}
+
+static void print_cluster(FILE *to, const struct clock_reading *r)
+{
+	char utc[64];
+
+	if (!has_cluster(r))
+		return;
+	fprintf(to, "cluster   ");
+	if (!r->cluster_error) {
+		format_utc(r->cluster.ns, utc, sizeof(utc));
+		fprintf(to, "%s +- %llu ns, ", utc,
+			(unsigned long long)r->cluster.error_ns);
+	}
+	fprintf(to, "%s, epoch %u", tsct_status_name(cluster_status(r)),
+		r->state.cluster_epoch);
+	if (r->state.cluster_master)
+		fprintf(to, ", master %016llx, timeline %u",
+			(unsigned long long)r->state.cluster_master,
+			r->state.cluster_timeline);
+	else
+		fprintf(to, ", from NTP servers");
+	if (!r->cluster_error && !r->error)
+		fprintf(to, "; offset from CLOCK_REALTIME %+lld ns",
+			(long long)cluster_offset_ns(r));
+	fprintf(to, "\n");
+}
+
 void clock_print_text(FILE *to, const struct clock_reading *r)
 {
-	char reach[32];
+	char age[32];
 
 	print_time(to, r);
 	fprintf(to, "source    %s%s; the kernel's clocksource is %s\n",
 		tsct_source_name(r->state.source),
 		r->state.flags & TSCT_CLOCK_SKEWED ?
-		", by CPU, as their counters are apart" : "",
-		*r->clocksource ? r->clocksource : "not known");
-	fprintf(to, "status    %s\n", tsct_status_name(status_of(r)));
+		", corrected per CPU because the counters are skewed" : "",
+		*r->clocksource ? r->clocksource : "unknown");
+	fprintf(to, "status    %s\n", tsct_status_name(time_status(r)));
 	if (r->mhz > 0)
 		fprintf(to, "rate      %.6f MHz +- %.3f ppb\n", r->mhz,
 			r->error_ppb);
 	if (r->state.real.mult)
-		fprintf(to, "age       %.3f s, the bound grows by %.0f ns/s\n",
+		fprintf(to, "age       %.3f s, error bound grows by %.0f ns/s\n",
 			r->age_s, r->growth_ppb);
 	print_epoch(to, r);
-	clock_print_cluster(to, r);
+	print_cluster(to, r);
 	if (r->segments) {
-		format_age(r->segments_s, reach, sizeof(reach));
-		fprintf(to, "segments  %u, back to %s ago\n", r->segments,
-			reach);
+		format_age(r->segments_s, age, sizeof(age));
+		fprintf(to, "segments  %u, since %s ago\n", r->segments, age);
 	}
 	fprintf(to, "origin    %s (%s)\n", tsct_clock_origin(r->clock),
 		tsct_clock_reason(r->clock));
@@ -219,12 +268,12 @@ void clock_print_row(const struct clock_reading *r)
 	char utc[64] = "-", bound[24] = "-";
 
 	if (!r->error) {
-		clock_format_utc(r->time.ns, utc, sizeof(utc));
+		format_utc(r->time.ns, utc, sizeof(utc));
 		snprintf(bound, sizeof(bound), "%llu",
 			 (unsigned long long)r->time.error_ns);
 	}
 	printf("%-30s %12s %-13s %5u %-11s %12.6f %10.3f %8.3f %s\n", utc,
-	       bound, tsct_status_name(status_of(r)), r->state.epoch,
+	       bound, tsct_status_name(time_status(r)), r->state.epoch,
 	       tsct_cause_name(r->state.cause), r->mhz, r->error_ppb, r->age_s,
 	       tsct_clock_origin(r->clock));
 }
@@ -236,9 +285,35 @@ static void add_time(json_t *json, const char *text_key, const char *ns_key,
 {
 	char utc[64];
 
-	clock_format_utc(ns, utc, sizeof(utc));
+	format_utc(ns, utc, sizeof(utc));
 	json_object_set_new(json, text_key, json_string(utc));
 	json_object_set_new(json, ns_key, json_integer(ns));
+}
+
+/* null if cluster time was never published here */
+static json_t *cluster_json(const struct clock_reading *r)
+{
+	char master[24];
+	json_t *json;
+
+	if (!has_cluster(r))
+		return json_null();
+	snprintf(master, sizeof(master), "%016llx",
+		 (unsigned long long)r->state.cluster_master);
+	json = json_pack("{s:s, s:I, s:s?, s:I}",
+			 "status", tsct_status_name(cluster_status(r)),
+			 "epoch", (json_int_t)r->state.cluster_epoch,
+			 "master", r->state.cluster_master ? master : NULL,
+			 "timeline", (json_int_t)r->state.cluster_timeline);
+	if (!json || r->cluster_error)
+		return json;
+	add_time(json, "time", "time_ns", r->cluster.ns);
+	json_object_set_new(json, "error_ns",
+			    json_integer((json_int_t)r->cluster.error_ns));
+	if (!r->error)
+		json_object_set_new(json, "offset_ns",
+				    json_integer(cluster_offset_ns(r)));
+	return json;
 }
 
 json_t *clock_json(const struct clock_reading *r)
@@ -246,11 +321,11 @@ json_t *clock_json(const struct clock_reading *r)
 	json_t *json = json_pack(
 		"{s:I, s:s, s:o, s:b, s:s, s:b, s:I, s:s, s:f, s:f, s:f, s:f,"
 		" s:I, s:f, s:s, s:o, s:o}",
-		"stamp", (json_int_t)r->stamp,
+		"stamp", (json_int_t)r->cycles,
 		"source", tsct_source_name(r->state.source),
 		"clocksource", ctl_json_text(r->clocksource),
 		"skewed", !!(r->state.flags & TSCT_CLOCK_SKEWED),
-		"status", tsct_status_name(status_of(r)),
+		"status", tsct_status_name(time_status(r)),
 		"usable", clock_usable(r),
 		"epoch", (json_int_t)r->state.epoch,
 		"cause", tsct_cause_name(r->state.cause),
@@ -262,7 +337,7 @@ json_t *clock_json(const struct clock_reading *r)
 		"segments_s", r->segments_s,
 		"origin", tsct_clock_origin(r->clock),
 		"why", ctl_json_text(tsct_clock_reason(r->clock)),
-		"cluster", clock_cluster_json(r));
+		"cluster", cluster_json(r));
 
 	if (!json)
 		return NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl check: can stamps be TSC here, and how do the counters compare? */
+/* trace-ctl check: is the TSC usable, and are the CPUs' counters synchronized? */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,23 +11,23 @@
 #include "lib/clock/clock_source.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
-#include "tools/common/state.h"
+#include "tools/common/channels.h"
 #include "lib/core/tsc_trust.h"
 #include "lib/clock/tsc_check.h"
 
-struct check {
-	bool json;
-	bool run;
-	const char *by;			/* who measured */
+struct check_report {
+	bool json;			/* option */
+	bool run;			/* option: measure now */
+	const char *by;			/* "module" or "user space" */
 	const char *why;		/* why not the module; "" if it did */
 	struct tsct_check result;
 	struct tsct_cpu_check table[TSCT_CPUS_MAX];
-	double ticks_per_ns;		/* 0: not known */
+	double cycles_per_ns;		/* 0: unknown */
 };
 
-/* ---- getting it -------------------------------------------------------- */
+/* ---- measurement ------------------------------------------------------- */
 
-/* Ticks per ns for showing skews: 10 ms give three good digits. */
+/* TSC cycles per ns; 10 ms are enough for three digits, to show skews. */
 static double measure_rate(void)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -43,16 +43,16 @@ static double measure_rate(void)
 		((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
 }
 
-static void set_rate(struct check *c)
+static void set_rate(struct check_report *c)
 {
 	if (c->result.tsc_khz)
-		c->ticks_per_ns = c->result.tsc_khz / 1e6;
+		c->cycles_per_ns = c->result.tsc_khz / 1e6;
 	else if (c->result.flags & TSCT_CHECK_RDTSCP)
-		c->ticks_per_ns = measure_rate();
+		c->cycles_per_ns = measure_rate();
 }
 
-/* The module cannot know the name of another clocksource than the TSC. */
-static void name_clocksource(struct tsct_check *result)
+/* Reads the clocksource from sysfs: the module only knows whether it is the TSC. */
+static void set_clocksource(struct tsct_check *result)
 {
 	struct tsct_check quick = { 0 };
 
@@ -64,7 +64,7 @@ static void name_clocksource(struct tsct_check *result)
 	       sizeof(result->clocksource));
 }
 
-static int get(struct check *c, struct state_provider *module)
+static int run_check(struct check_report *c, struct provider_connection *module)
 {
 	int error;
 
@@ -73,57 +73,58 @@ static int get(struct check *c, struct state_provider *module)
 	if (module->answers) {
 		c->by = "module";
 		c->why = "";
-		error = state_provider_ask(module, c->run ? TSCT_IOC_CHECK_RUN :
+		error = provider_request(module, c->run ? TSCT_IOC_CHECK_RUN :
 					   TSCT_IOC_CHECK, &c->result);
 	} else {
 		c->by = "user space";
-		c->why = state_provider_error(module);
+		c->why = provider_error(module);
 		error = tsct_tsc_check_run(&c->result);
 	}
 	if (error) {
-		fprintf(stderr, "trace-ctl check: the check by the %s failed: "
-			"%s\n", c->by, strerror(-error));
+		fprintf(stderr, "trace-ctl check: check (%s) failed: %s\n",
+			c->by, strerror(-error));
 		return error;
 	}
 	if (c->result.nr > TSCT_CPUS_MAX)
 		c->result.nr = TSCT_CPUS_MAX;
-	name_clocksource(&c->result);
+	set_clocksource(&c->result);
 	set_rate(c);
 	return 0;
 }
 
-/* ---- what it means ----------------------------------------------------- */
+/* ---- conclusion -------------------------------------------------------- */
 
-static bool flag(const struct check *c, __u32 which)
+static bool has_flag(const struct check_report *c, __u32 flag)
 {
-	return c->result.flags & which;
+	return c->result.flags & flag;
 }
 
-static bool good(const struct check *c)
+static bool is_good(const struct check_report *c)
 {
-	return flag(c, TSCT_CHECK_USABLE) && flag(c, TSCT_CHECK_AUX_MATCH);
+	return has_flag(c, TSCT_CHECK_USABLE) &&
+		has_flag(c, TSCT_CHECK_AUX_MATCH);
 }
 
-static void verdict(const struct check *c, char *text, size_t size)
+static void format_conclusion(const struct check_report *c, char *text, size_t size)
 {
-	/* The module asks for more than programs do by themselves. */
+	/* The module's criteria are stricter than those of programs. */
 	const char *reason = tsct_tsc_trust_reason(c->result.flags, !*c->why);
 
-	if (good(c))
-		snprintf(text, size, "stamps are TSC ticks: TSC_AUX names "
-			 "every CPU, and %s", reason);
-	else if (flag(c, TSCT_CHECK_USABLE))
-		snprintf(text, size, "stamps are TSC ticks, as %s, but TSC_AUX "
-			 "does not name the CPU everywhere: what set it?",
-			 reason);
+	if (is_good(c))
+		snprintf(text, size, "time stamps are TSC cycles: TSC_AUX has the "
+			 "CPU number on all CPUs, and %s", reason);
+	else if (has_flag(c, TSCT_CHECK_USABLE))
+		snprintf(text, size, "time stamps are TSC cycles, as %s, but "
+			 "TSC_AUX does not have the CPU number on all CPUs; check "
+			 "which program changes it", reason);
 	else
-		snprintf(text, size, "stamps fall back to %s because %s",
+		snprintf(text, size, "time stamps fall back to %s because %s",
 			 tsct_source_name(c->result.source), reason);
 }
 
-/* ---- showing it -------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------ */
 
-static unsigned int reference(const struct check *c)
+static unsigned int find_reference(const struct check_report *c)
 {
 	unsigned int i;
 
@@ -133,33 +134,33 @@ static unsigned int reference(const struct check *c)
 	return 0;
 }
 
-static void print_skew(const struct check *c, const struct tsct_cpu_check *line)
+static void print_skew(const struct check_report *c, const struct tsct_cpu_check *line)
 {
-	char ticks[48], ns[48] = "-";
+	char cycles[48], ns[48] = "-";
 
 	if (line->flags & TSCT_CPU_REFERENCE) {
 		printf(" %22s\n", "reference");
 		return;
 	}
 	if (!(line->flags & TSCT_CPU_SKEW_KNOWN)) {
-		printf(" %22s\n", "not known");
+		printf(" %22s\n", "unknown");
 		return;
 	}
-	snprintf(ticks, sizeof(ticks), "%lld .. %lld",
+	snprintf(cycles, sizeof(cycles), "%lld .. %lld",
 		 (long long)line->skew_min_cycles, (long long)line->skew_max_cycles);
-	if (c->ticks_per_ns > 0)
+	if (c->cycles_per_ns > 0)
 		snprintf(ns, sizeof(ns), "%.1f .. %.1f",
-			 line->skew_min_cycles / c->ticks_per_ns,
-			 line->skew_max_cycles / c->ticks_per_ns);
-	printf(" %22s %22s %7u\n", ticks, ns, line->rounds);
+			 line->skew_min_cycles / c->cycles_per_ns,
+			 line->skew_max_cycles / c->cycles_per_ns);
+	printf(" %22s %22s %7u\n", cycles, ns, line->rounds);
 }
 
-static void print_line(const struct check *c, const struct tsct_cpu_check *line)
+static void print_cpu(const struct check_report *c, const struct tsct_cpu_check *line)
 {
 	char aux[16];
 
 	printf("%5u ", line->cpu);
-	if (!flag(c, TSCT_CHECK_RDTSCP)) {
+	if (!has_flag(c, TSCT_CHECK_RDTSCP)) {
 		printf("%4u %10s %5s %22s\n", line->node, "-", "-", "-");
 		return;
 	}
@@ -169,40 +170,40 @@ static void print_line(const struct check *c, const struct tsct_cpu_check *line)
 	print_skew(c, line);
 }
 
-static void print_text(const struct check *c)
+static void print_text(const struct check_report *c)
 {
 	char head[40], text[256];
 	unsigned int i, offline = 0;
 
-	snprintf(head, sizeof(head), "skew to CPU %u, ticks", reference(c));
+	snprintf(head, sizeof(head), "skew to CPU %u, cycles", find_reference(c));
 	printf("%5s %4s %10s %5s %22s %22s %7s\n", "CPU", "node", "TSC_AUX",
 	       "match", head, "ns", "rounds");
 	for (i = 0; i < c->result.nr; i++) {
 		if (c->table[i].flags & TSCT_CPU_ONLINE)
-			print_line(c, &c->table[i]);
+			print_cpu(c, &c->table[i]);
 		else
 			offline++;
 	}
 	if (offline)
-		printf("CPUs that are not online: %u\n", offline);
+		printf("CPUs offline: %u\n", offline);
 	printf("\nrdtscp %s, invariant %s, nonstop %s, unstable %s, "
 	       "clocksource %s\n",
-	       flag(c, TSCT_CHECK_RDTSCP) ? "yes" : "NO",
-	       flag(c, TSCT_CHECK_INVARIANT) ? "yes" : "no",
-	       flag(c, TSCT_CHECK_NONSTOP) ? "yes" : "no",
-	       flag(c, TSCT_CHECK_UNSTABLE) ? "YES" : "no",
-	       *c->result.clocksource ? c->result.clocksource : "not known");
+	       has_flag(c, TSCT_CHECK_RDTSCP) ? "yes" : "NO",
+	       has_flag(c, TSCT_CHECK_INVARIANT) ? "yes" : "no",
+	       has_flag(c, TSCT_CHECK_NONSTOP) ? "yes" : "no",
+	       has_flag(c, TSCT_CHECK_UNSTABLE) ? "YES" : "no",
+	       *c->result.clocksource ? c->result.clocksource : "unknown");
 	if (*c->why)
-		printf("checked from user space, on the CPUs that this process "
-		       "may use (%s)\n", c->why);
+		printf("checked from user space, on the CPUs in this process's "
+		       "affinity mask (%s)\n", c->why);
 	else
 		printf("checked by the module\n");
-	verdict(c, text, sizeof(text));
-	printf("verdict: %s\n", text);
+	format_conclusion(c, text, sizeof(text));
+	printf("result: %s\n", text);
 }
 
-static json_t *json_line(const struct check *c,
-			 const struct tsct_cpu_check *line)
+static json_t *json_cpu(const struct check_report *c,
+			const struct tsct_cpu_check *line)
 {
 	bool known = line->flags & TSCT_CPU_SKEW_KNOWN;
 	json_t *json = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b, s:I}",
@@ -220,39 +221,39 @@ static json_t *json_line(const struct check *c,
 			    json_integer(line->skew_min_cycles));
 	json_object_set_new(json, "skew_max_ticks",
 			    json_integer(line->skew_max_cycles));
-	if (c->ticks_per_ns > 0) {
+	if (c->cycles_per_ns > 0) {
 		json_object_set_new(json, "skew_min_ns", json_real(
-			line->skew_min_cycles / c->ticks_per_ns));
+			line->skew_min_cycles / c->cycles_per_ns));
 		json_object_set_new(json, "skew_max_ns", json_real(
-			line->skew_max_cycles / c->ticks_per_ns));
+			line->skew_max_cycles / c->cycles_per_ns));
 	}
 	return json;
 }
 
-static int print_json(const struct check *c)
+static int print_json(const struct check_report *c)
 {
 	json_t *cpus = json_array();
 	char text[256];
 	unsigned int i;
 
-	verdict(c, text, sizeof(text));
+	format_conclusion(c, text, sizeof(text));
 	for (i = 0; i < c->result.nr; i++)
-		json_array_append_new(cpus, json_line(c, &c->table[i]));
+		json_array_append_new(cpus, json_cpu(c, &c->table[i]));
 	return ctl_json_print("check", json_pack(
 		"{s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b,"
 		" s:o, s:s, s:o, s:I, s:s, s:o}",
 		"checked_by", c->by, "why", c->why,
-		"usable", flag(c, TSCT_CHECK_USABLE),
-		"aux_match", flag(c, TSCT_CHECK_AUX_MATCH),
-		"rdtscp", flag(c, TSCT_CHECK_RDTSCP),
-		"invariant", flag(c, TSCT_CHECK_INVARIANT),
-		"nonstop", flag(c, TSCT_CHECK_NONSTOP),
-		"unstable", flag(c, TSCT_CHECK_UNSTABLE),
-		"kernel_uses_tsc", flag(c, TSCT_CHECK_CLOCKSOURCE),
+		"usable", has_flag(c, TSCT_CHECK_USABLE),
+		"aux_match", has_flag(c, TSCT_CHECK_AUX_MATCH),
+		"rdtscp", has_flag(c, TSCT_CHECK_RDTSCP),
+		"invariant", has_flag(c, TSCT_CHECK_INVARIANT),
+		"nonstop", has_flag(c, TSCT_CHECK_NONSTOP),
+		"unstable", has_flag(c, TSCT_CHECK_UNSTABLE),
+		"kernel_uses_tsc", has_flag(c, TSCT_CHECK_CLOCKSOURCE),
 		"clocksource", ctl_json_text(c->result.clocksource),
 		"source", tsct_source_name(c->result.source),
-		"tsc_khz", c->ticks_per_ns > 0 ?
-			json_integer((json_int_t)(c->ticks_per_ns * 1e6 + .5)) :
+		"tsc_khz", c->cycles_per_ns > 0 ?
+			json_integer((json_int_t)(c->cycles_per_ns * 1e6 + .5)) :
 			json_null(),
 		"when_tsc", (json_int_t)c->result.when_cycles,
 		"verdict", text, "cpus", cpus));
@@ -263,15 +264,15 @@ static int print_json(const struct check *c)
 enum { OPTION_JSON = 0x100, OPTION_RUN };
 
 static const struct argp_option options[] = {
-	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 0 },
+	{ "json", OPTION_JSON, NULL, 0, "print JSON", 0 },
 	{ "run", OPTION_RUN, NULL, 0,
-	  "Measure now; without it the module shows what it measured last", 0 },
+	  "measure now (default: show the module's last measurement)", 0 },
 	{ 0 }
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct check *c = state->input;
+	struct check_report *c = state->input;
 
 	switch (key) {
 	case OPTION_JSON:
@@ -281,7 +282,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->run = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: there are no arguments", arg);
+		argp_error(state, "unexpected argument '%s'", arg);
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -289,15 +290,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Check that RDTSCP names each CPU and that the counters agree."
-	"\vExit status: 0: stamps are TSC ticks and TSC_AUX names every CPU; "
-	"1: not so, or the check failed; 2: usage.",
+	.doc = "Check that TSC_AUX has the CPU number on each CPU, and that the "
+	"CPUs' counters are synchronized."
+	"\vExit status: 0: time stamps are TSC cycles and TSC_AUX is right on all "
+	"CPUs; 1: one of these is not so, or the check failed; 2: usage.",
 };
 
 int cmd_check(int argc, char **argv)
 {
-	struct state_provider module;
-	struct check *c = calloc(1, sizeof(*c));
+	struct provider_connection module;
+	struct check_report *c = calloc(1, sizeof(*c));
 	int ret = EXIT_FAILED;
 
 	if (!c) {
@@ -305,16 +307,16 @@ int cmd_check(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	argp_parse(&argp, argc, argv, 0, NULL, c);
-	state_module_open(&module);
-	if (get(c, &module))
+	provider_connect_module(&module);
+	if (run_check(c, &module))
 		goto close_module;
-	ret = good(c) ? EXIT_DONE : EXIT_FAILED;
+	ret = is_good(c) ? EXIT_DONE : EXIT_FAILED;
 	if (!c->json)
 		print_text(c);
 	else if (print_json(c))
 		ret = EXIT_FAILED;
 close_module:
-	state_provider_close(&module);
+	provider_disconnect(&module);
 	free(c);
 	return ret;
 }

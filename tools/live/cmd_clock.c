@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl clock: what time is it by the counter, and how sure are we? */
+/* trace-ctl clock: the time, its error bound and the clock's state */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,21 +8,21 @@
 
 #include "clock_view.h"
 #include "tools/common/cmd.h"
-#include "control.h"
+#include "tools/common/control.h"
 #include "tools/common/json.h"
 #include "lib/client/gettime.h"
 #include "tools/common/view.h"
 
-#define WAIT_S		60	/* unless another timeout is given */
-#define POLL_NS		50000000
+#define WAIT_S		60	/* default timeout of --wait-synced */
+#define POLL_NS		50000000	/* between readings of --wait-synced */
 
-struct options {
+struct clock_options {
 	bool json;
-	double watch_s;		/* 0: once */
-	bool fake;
-	bool wait;
+	double watch_s;		/* 0: print once */
+	bool fake;		/* --fake-disruption */
+	bool wait;		/* --wait-synced, for wait_s */
 	double wait_s;
-	unsigned long long max_error_ns;	/* 0: any */
+	unsigned long long max_error_ns;	/* if has_max_error */
 	bool has_max_error;
 };
 
@@ -36,31 +36,31 @@ static void pause_ns(__s64 ns)
 	nanosleep(&pause, NULL);
 }
 
-static int complain(const char *what)
+static int print_error(const char *text)
 {
-	fprintf(stderr, "trace-ctl clock: %s\n", what);
+	fprintf(stderr, "trace-ctl clock: %s\n", text);
 	return EXIT_FAILED;
 }
 
-static int nothing(const struct tsct_clock *clock)
+static int print_unpublished(const struct tsct_clock *clock)
 {
-	fprintf(stderr, "trace-ctl clock: %s: nothing was published yet; try "
-		"again in a second\n", tsct_clock_origin(clock));
+	fprintf(stderr, "trace-ctl clock: %s: nothing published yet; try again in "
+		"a second\n", tsct_clock_origin(clock));
 	return EXIT_FAILED;
 }
 
-/* ---- once, or again and again -------------------------------------------- */
+/* ---- once and --watch ---------------------------------------------------- */
 
-static int show(const struct options *o)
+static int print_once(const struct clock_options *o)
 {
 	struct tsct_clock *clock;
 	struct clock_reading r;
 	int ret = tsct_clock_open(&clock);
 
 	if (ret)
-		return complain(strerror(-ret));
+		return print_error(strerror(-ret));
 	if (clock_read(clock, &r)) {
-		ret = nothing(clock);
+		ret = print_unpublished(clock);
 		goto close_clock;
 	}
 	if (o->json)
@@ -68,23 +68,23 @@ static int show(const struct options *o)
 	else
 		clock_print_text(stdout, &r);
 	if (!clock_usable(&r))
-		ret = complain(clock_trouble(&r));
+		ret = print_error(clock_problem(&r));
 close_clock:
 	tsct_clock_close(clock);
 	return ret;
 }
 
-/* One line; the clock is opened anew: a daemon may have come or gone. */
-static int watch_once(const struct options *o)
+/* Opens the clock for each line, because a daemon may have started or ended. */
+static int watch_once(const struct clock_options *o)
 {
 	struct tsct_clock *clock;
 	struct clock_reading r;
 	int error = tsct_clock_open(&clock);
 
 	if (error)
-		return complain(strerror(-error));
+		return print_error(strerror(-error));
 	if (clock_read(clock, &r))
-		nothing(clock);
+		print_unpublished(clock);
 	else if (o->json)
 		ctl_json_print_line("clock", clock_json(&r));
 	else
@@ -93,8 +93,8 @@ static int watch_once(const struct options *o)
 	return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* Until somebody stops it, or nobody reads it any more. */
-static int watch(const struct options *o)
+/* Returns if standard output fails, otherwise never. */
+static int watch(const struct clock_options *o)
 {
 	if (!o->json)
 		clock_print_header();
@@ -103,28 +103,21 @@ static int watch(const struct options *o)
 	return EXIT_FAILED;
 }
 
-/* ---- waiting --------------------------------------------------------------- */
+/* ---- --wait-synced --------------------------------------------------------- */
 
-/*
- * A clock that each program calibrates for itself is nothing to wait for: the
- * one who waits gets to know it, and the one who comes next starts over.
- */
-static bool is_kept(const struct tsct_clock *clock)
-{
-	return strcmp(tsct_clock_origin(clock), "in-process");
-}
-
-/* NULL: it is synchronized; else why it is not. */
-static const char *look(const struct options *o, struct clock_reading *r)
+/* Reads the clock into @r. Returns NULL if it is synchronized, else the reason. */
+static const char *check_synced(const struct clock_options *o,
+				struct clock_reading *r)
 {
 	static char why[128];
 
 	if (clock_read(r->clock, r))
-		return "nothing was published yet";
+		return "nothing published yet";
 	if (!clock_usable(r))
-		return clock_trouble(r);
-	if (!is_kept(r->clock))
-		return "no daemon keeps a clock; start tsctraced";
+		return clock_problem(r);
+	/* Only this process would benefit from waiting for an in-process clock. */
+	if (!strcmp(tsct_clock_origin(r->clock), "in-process"))
+		return "no daemon maintains a clock; start tsctraced";
 	if (r->time.status != TSCT_STATUS_SYNCHRONIZED) {
 		snprintf(why, sizeof(why), "the clock is %s",
 			 tsct_status_name(r->time.status));
@@ -132,13 +125,13 @@ static const char *look(const struct options *o, struct clock_reading *r)
 	}
 	if (!o->has_max_error || r->time.error_ns <= o->max_error_ns)
 		return NULL;
-	snprintf(why, sizeof(why), "the time is known to %llu ns, not %llu ns",
+	snprintf(why, sizeof(why), "the error bound is %llu ns, not %llu ns",
 		 (unsigned long long)r->time.error_ns, o->max_error_ns);
 	return why;
 }
 
-static int give_up(const struct options *o, const struct clock_reading *r,
-		   const char *why)
+static int print_timeout(const struct clock_options *o,
+			 const struct clock_reading *r, const char *why)
 {
 	fprintf(stderr, "trace-ctl clock: not synchronized within %g s: %s\n",
 		o->wait_s, why);
@@ -147,8 +140,8 @@ static int give_up(const struct options *o, const struct clock_reading *r,
 	return EXIT_FAILED;
 }
 
-/* Opened anew each time, as by --watch. */
-static int wait_once(const struct options *o, bool last, bool *ret_done)
+/* Opens the clock anew, as --watch does. @last: time is up */
+static int wait_once(const struct clock_options *o, bool last, bool *ret_done)
 {
 	struct clock_reading r = { 0 };
 	struct tsct_clock *clock;
@@ -157,21 +150,21 @@ static int wait_once(const struct options *o, bool last, bool *ret_done)
 
 	*ret_done = true;
 	if (ret)
-		return complain(strerror(-ret));
+		return print_error(strerror(-ret));
 	r.clock = clock;
-	why = look(o, &r);
+	why = check_synced(o, &r);
 	if (!why)
 		ret = o->json ? ctl_json_print("clock", clock_json(&r)) :
 			EXIT_DONE;
 	else if (last)
-		ret = give_up(o, &r, why);
+		ret = print_timeout(o, &r, why);
 	else
 		*ret_done = false;
 	tsct_clock_close(clock);
 	return ret;
 }
 
-static int wait_synced(const struct options *o)
+static int wait_synced(const struct clock_options *o)
 {
 	__s64 until = tsct_monotonic_ns() + (__s64)(o->wait_s * 1e9);
 	bool done = false;
@@ -187,19 +180,19 @@ static int wait_synced(const struct options *o)
 	}
 }
 
-/* ---- disruption on request --------------------------------------------------- */
+/* ---- --fake-disruption ------------------------------------------------------- */
 
-static int fake(void)
+static int fake_disruption(void)
 {
 	char *answer;
 	size_t len;
 
-	if (ctl_control_ask("clock", "fake-disruption", &answer, &len))
+	if (control_call("clock", "fake-disruption", &answer, &len))
 		return EXIT_FAILED;
 	answer[strcspn(answer, "\n")] = '\0';
-	printf("tsctraced took the clock for disrupted, as asked: ");
-	view_print_plain(stdout, answer);
-	printf("; it calibrates anew\n");
+	printf("tsctraced simulates a disruption of the clock: ");
+	view_print_escaped(stdout, answer);
+	printf("; it recalibrates the clock\n");
 	free(answer);
 	return EXIT_DONE;
 }
@@ -210,34 +203,35 @@ enum { OPTION_JSON = 0x100, OPTION_WAIT, OPTION_MAX_ERROR, OPTION_FAKE };
 
 static const struct argp_option options[] = {
 	{ "json", OPTION_JSON, NULL, 0,
-	  "Print JSON; with --watch, one object per line", 0 },
+	  "print JSON; with --watch, one object per line", 0 },
 	{ "watch", 'w', "SEC", OPTION_ARG_OPTIONAL,
-	  "Print a line every SEC seconds (1), until interrupted", 0 },
+	  "print a line every SEC seconds (default: 1), until interrupted", 0 },
 	{ "wait-synced", OPTION_WAIT, "TIMEOUT", OPTION_ARG_OPTIONAL,
-	  "Wait until the clock is synchronized, for TIMEOUT seconds (60) at "
-	  "most, and print nothing", 0 },
+	  "wait up to TIMEOUT seconds (default: 60) until the clock is "
+	  "synchronized, and print nothing", 0 },
 	{ "max-error", OPTION_MAX_ERROR, "NS", 0,
-	  "With --wait-synced: and knows the time to NS nanoseconds", 0 },
+	  "with --wait-synced: wait also for an error bound of up to NS "
+	  "nanoseconds", 0 },
 	{ "fake-disruption", OPTION_FAKE, NULL, 0,
-	  "Have tsctraced behave as if the clock had been disrupted; for tests, "
-	  "and for root", 0 },
+	  "make tsctraced behave as if the clock had been disrupted (for tests; "
+	  "root only)", 0 },
 	{ 0 }
 };
 
-static double take_seconds(struct argp_state *state, const char *arg,
-			   double min)
+static double parse_seconds(struct argp_state *state, const char *arg,
+			    double min)
 {
 	char *end;
 	double s = strtod(arg, &end);
 
 	if (end == arg || *end || !(s >= min) || s > 86400)
-		argp_error(state, "%s: not a time between %g and 86400 seconds",
-			   arg, min);
+		argp_error(state, "'%s' is not a number of seconds from %g to"
+			   " 86400", arg, min);
 	return s;
 }
 
-static void take_max_error(struct argp_state *state, const char *arg,
-			   struct options *o)
+static void parse_max_error(struct argp_state *state, const char *arg,
+			    struct clock_options *o)
 {
 	char *end;
 
@@ -245,24 +239,23 @@ static void take_max_error(struct argp_state *state, const char *arg,
 	o->max_error_ns = strtoull(arg, &end, 10);
 	o->has_max_error = true;
 	if (errno || *arg < '0' || *arg > '9' || *end || !o->max_error_ns)
-		argp_error(state, "%s: not a number of nanoseconds above 0",
-			   arg);
+		argp_error(state, "--max-error: '%s' is not a number of nanoseconds"
+			   " above 0", arg);
 }
 
-static void check(struct argp_state *state, const struct options *o)
+static void check_options(struct argp_state *state, const struct clock_options *o)
 {
 	if (o->has_max_error && !o->wait)
-		argp_error(state, "--max-error is for --wait-synced");
+		argp_error(state, "--max-error needs --wait-synced");
 	if (o->wait && o->watch_s)
-		argp_error(state, "--wait-synced ends, and --watch does not: "
-			   "give one of them");
+		argp_error(state, "--wait-synced and --watch exclude each other");
 	if (o->fake && (o->wait || o->watch_s || o->json))
-		argp_error(state, "--fake-disruption goes alone");
+		argp_error(state, "--fake-disruption excludes all other options");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct clock_options *o = state->input;
 
 	switch (key) {
 	case OPTION_JSON:
@@ -273,20 +266,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_WAIT:
 		o->wait = true;
-		o->wait_s = arg ? take_seconds(state, arg, 0) : WAIT_S;
+		o->wait_s = arg ? parse_seconds(state, arg, 0) : WAIT_S;
 		return 0;
 	case OPTION_MAX_ERROR:
-		take_max_error(state, arg, o);
+		parse_max_error(state, arg, o);
 		return 0;
 	case 'w':
-		o->watch_s = arg ? take_seconds(state, arg, 0.01) : 1;
+		o->watch_s = arg ? parse_seconds(state, arg, 0.01) : 1;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: there are no arguments (--watch=SEC and "
-			   "--wait-synced=TIMEOUT want the =)", arg);
+		argp_error(state, "unexpected argument '%s' (--watch=SEC and"
+			   " --wait-synced=TIMEOUT need the =)", arg);
 		return 0;
 	case ARGP_KEY_END:
-		check(state, o);
+		check_options(state, o);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -295,23 +288,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Show what the counter says about the time of day, and how far "
-	"off it can be."
-	"\vExit status: 0: the time holds within its bound (--wait-synced: and "
-	"is synchronized); 1: the clock says nothing, or was disrupted (not "
-	"synchronized in time); 2: usage.",
+	.doc = "Show the time of day by the counter, its error bound and the "
+	"clock's state."
+	"\vExit status: 0: the time is valid (--wait-synced: and synchronized); "
+	"1: no time, or the clock was disrupted (--wait-synced: timeout); 2: "
+	"usage.",
 };
 
 int cmd_clock(int argc, char **argv)
 {
-	struct options o = { 0 };
+	struct clock_options o = { 0 };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	if (o.fake)
-		return fake();
+		return fake_disruption();
 	if (o.wait)
 		return wait_synced(&o);
 	if (o.watch_s)
 		return watch(&o);
-	return show(&o);
+	return print_once(&o);
 }

@@ -1,54 +1,329 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl peers: other nodes, as the daemon knows them */
+/* trace-ctl peers and trace-ctl sync: other nodes, and a sync session with them */
 #include <argp.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
+#include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
+#include "tools/common/control.h"
 #include "tools/common/json.h"
-#include "peers_view.h"
+#include "tools/common/view.h"
 
-enum { OPTION_JSON = 0x100 };
+#define BUSY_CHECK_NS	20000000L	/* between checks for a session's end */
+#define TIMEOUT_S	30
 
-static const struct argp_option options[] = {
-	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 0 },
-	{ 0 }
+/* ---- command line --------------------------------------------------------- */
+
+struct cluster_options {
+	bool json;
+	long timeout_s;		/* sync only */
 };
+
+enum { OPTION_JSON = 0x100, OPTION_TIMEOUT };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	bool *json = state->input;
+	struct cluster_options *o = state->input;
+	char *end;
 
 	switch (key) {
 	case OPTION_JSON:
-		*json = true;
+		o->json = true;
+		return 0;
+	case OPTION_TIMEOUT:
+		o->timeout_s = strtol(arg, &end, 10);
+		if (end == arg || *end || o->timeout_s < 1 ||
+		    o->timeout_s > 3600)
+			argp_error(state, "--timeout: '%s' is not a number from 1"
+				   " to 3600", arg);
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: there are no arguments", arg);
+		argp_error(state, "unexpected argument '%s'", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp argp = {
-	.options = options,
-	.parser = parse,
-	.doc = "Show the nodes that tsctraced asks for the cluster's time, how "
-	"far off they are and within what bound, and those that ask it.",
+static const struct argp_option sync_options[] = {
+	{ "timeout", OPTION_TIMEOUT, "SECONDS", 0,
+	  "wait up to SECONDS for the end of the session, 1 to 3600 (default: "
+	  "30)", 0 },
+	{ "json", OPTION_JSON, NULL, 0, "print JSON", 0 },
+	{ 0 }
 };
+
+/* All but --timeout */
+static const struct argp_option *const peers_options = sync_options + 1;
+
+/* ---- table --------------------------------------------------------------- */
+
+/* In the unit with one to three digits before the point; "-": NaN */
+static const char *format_time(double ns, char *text, size_t size)
+{
+	double magnitude = fabs(ns);
+
+	if (isnan(ns))
+		snprintf(text, size, "-");
+	else if (magnitude < 1e3)
+		snprintf(text, size, "%.0f ns", ns);
+	else if (magnitude < 1e6)
+		snprintf(text, size, "%.2f us", ns / 1e3);
+	else if (magnitude < 1e9)
+		snprintf(text, size, "%.2f ms", ns / 1e6);
+	else
+		snprintf(text, size, "%.2f s", ns / 1e9);
+	return text;
+}
+
+static const char *format_drift(double ppm, char *text, size_t size)
+{
+	if (isnan(ppm))
+		snprintf(text, size, "-");
+	else
+		snprintf(text, size, "%+.4f", ppm);
+	return text;
+}
+
+static void print_node(const json_t *peers)
+{
+	const json_t *cluster = json_object_get(peers, "cluster");
+	const char *name = ctl_json_string(peers, "name");
+	char error[32];
+
+	printf("node     ");
+	if (*name) {
+		view_print_escaped(stdout, name);
+		printf(", ");
+	}
+	printf("%s, ", ctl_json_string(peers, "node"));
+	view_print_escaped(stdout, ctl_json_string(peers, "role"));
+	printf("\ncluster  %s", ctl_json_string(cluster, "status"));
+	if (!isnan(ctl_json_number(cluster, "error_ns")))
+		printf(", +- %s", format_time(ctl_json_number(cluster, "error_ns"),
+					 error, sizeof(error)));
+	printf(", epoch %.0f", ctl_json_number(cluster, "epoch"));
+	if (*ctl_json_string(cluster, "master"))
+		printf(", master %s, timeline %.0f", ctl_json_string(cluster, "master"),
+		       ctl_json_number(cluster, "timeline"));
+	putchar('\n');
+}
+
+static void print_source(const json_t *s)
+{
+	char offset[32], error[32], least[32], median[32], rate[32], both[80];
+	char counts[48], auth[64];
+
+	format_time(ctl_json_number(s, "offset_ns"), offset, sizeof(offset));
+	format_time(ctl_json_number(s, "error_ns"), error, sizeof(error));
+	if (isnan(ctl_json_number(s, "offset_ns")))
+		snprintf(both, sizeof(both), "-");
+	else
+		snprintf(both, sizeof(both), "%s +- %s", offset, error);
+	snprintf(counts, sizeof(counts), "%.0f/%.0f", ctl_json_number(s, "kept"),
+		 ctl_json_number(s, "dropped"));
+	if (isnan(ctl_json_number(s, "key")))
+		snprintf(auth, sizeof(auth), "-");
+	else
+		snprintf(auth, sizeof(auth), "%.0f %s", ctl_json_number(s, "key"),
+			 ctl_json_string(s, "auth"));
+	printf("%-15s %-8s %-25s %-9s %-9s %-9s  %03o %7s  %-10s %s\n",
+	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both,
+	       format_time(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
+	       format_time(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
+	       format_drift(ctl_json_number(s, "drift_ppm"), rate, sizeof(rate)),
+	       (unsigned int)ctl_json_number(s, "reach"), counts, auth,
+	       ctl_json_string(s, "type"));
+	if (*ctl_json_string(s, "why")) {
+		printf("                ");
+		view_print_escaped(stdout, ctl_json_string(s, "why"));
+		putchar('\n');
+	}
+}
+
+static void print_sources(const json_t *sources)
+{
+	size_t i;
+
+	if (!json_array_size(sources))
+		return;
+	printf("\n%-15s %-8s %-25s %-9s %-9s %-9s  %s %7s  %-10s %s\n",
+	       "SOURCE", "STATUS", "OFFSET", "RTT MIN", "MEDIAN", "DRIFT ppm",
+	       "REACH", "KEPT/DR", "AUTH", "TYPE");
+	for (i = 0; i < json_array_size(sources); i++)
+		print_source(json_array_get(sources, i));
+}
+
+static void print_members(const json_t *members)
+{
+	size_t i;
+
+	if (!json_array_size(members))
+		return;
+	printf("\n%-15s %-16s %-24s %5s  %s\n", "MEMBER", "NODE", "ADDRESS",
+	       "KEY", "LAST REQUEST");
+	for (i = 0; i < json_array_size(members); i++) {
+		const json_t *m = json_array_get(members, i);
+
+		printf("%-15s %-16s %-24s %5.0f  %.1f s ago\n", ctl_json_string(m, "name"),
+		       ctl_json_string(m, "node"), ctl_json_string(m, "address"),
+		       ctl_json_number(m, "key"), ctl_json_number(m, "age_s"));
+	}
+}
+
+/* Requests received, by result; results that did not occur are omitted. */
+static void print_requests(const json_t *requests)
+{
+	const char *name;
+	json_t *count;
+
+	if (!requests)
+		return;
+	printf("\nrequests ");
+	json_object_foreach((json_t *)(uintptr_t)requests, name, count)
+		if (!strcmp(name, "sent") || json_integer_value(count))
+			printf(" %s %lld", name,
+			       (long long)json_integer_value(count));
+	putchar('\n');
+}
+
+static void print_peers(const json_t *peers)
+{
+	print_node(peers);
+	print_sources(json_object_get(peers, "sources"));
+	print_members(json_object_get(peers, "members"));
+	print_requests(json_object_get(peers, "requests"));
+}
+
+/* ---- peers ---------------------------------------------------------------- */
 
 int cmd_peers(int argc, char **argv)
 {
-	bool json = false;
+	const struct argp argp = {
+		.options = peers_options,
+		.parser = parse,
+		.doc = "Show the nodes from which tsctraced gets cluster time, "
+		"with offset and error bound, and the nodes that get it from this "
+		"one.",
+	};
+	struct cluster_options o = { 0 };
 	json_t *peers;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &json);
-	peers = peers_ask("peers", "peers");
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	peers = control_call_json("peers", "peers");
 	if (!peers)
 		return EXIT_FAILED;
-	if (json)
+	if (o.json)
 		return ctl_json_print("peers", peers);
-	peers_print(peers);
+	print_peers(peers);
 	json_decref(peers);
 	return EXIT_DONE;
+}
+
+/* ---- sync ----------------------------------------------------------------- */
+
+static bool is_busy(const json_t *peers)
+{
+	return json_is_true(json_object_get(json_object_get(peers, "session"),
+					    "busy"));
+}
+
+/* Returns the peers after the session. Prints errors. NULL: failed. */
+static json_t *await_session_end(long timeout_s)
+{
+	const struct timespec pause = { .tv_nsec = BUSY_CHECK_NS };
+	__s64 until = tsct_monotonic_ns() + timeout_s * 1000000000LL;
+	json_t *peers;
+
+	for (;;) {
+		nanosleep(&pause, NULL);
+		peers = control_call_json("sync", "peers");
+		if (!peers || !is_busy(peers))
+			return peers;
+		json_decref(peers);
+		if (tsct_monotonic_ns() > until)
+			break;
+	}
+	fprintf(stderr, "trace-ctl sync: not finished after %ld s; see 'trace-ctl"
+		" peers' for nodes that do not answer\n", timeout_s);
+	return NULL;
+}
+
+static double count_answers(const json_t *source)
+{
+	return ctl_json_number(json_object_get(source, "answers"), "taken");
+}
+
+/* Were requests sent to the source since @before, but no valid answers received? */
+static bool is_silent(const json_t *before, const json_t *source)
+{
+	const json_t *then = json_array_get(before, 0);
+	size_t i;
+
+	for (i = 0; then && !json_equal(json_object_get(then, "name"),
+					json_object_get(source, "name")); i++)
+		then = json_array_get(before, i + 1);
+	return then && count_answers(source) <= count_answers(then) &&
+		ctl_json_number(source, "sent") > ctl_json_number(then, "sent");
+}
+
+/* Prints the sources that did not answer. Exit status: none, some or all of them */
+static int check_sources(const json_t *before, const json_t *peers)
+{
+	const json_t *sources = json_object_get(peers, "sources"), *source;
+	const char *name, *why;
+	size_t i, silent = 0;
+
+	json_array_foreach(sources, i, source) {
+		if (!is_silent(json_object_get(before, "sources"), source))
+			continue;
+		silent++;
+		name = ctl_json_string(source, "name");
+		why = ctl_json_string(source, "why");
+		fprintf(stderr, "trace-ctl sync: %s: no answer%s%s\n",
+			*name ? name : "a source", *why ? ": " : "", why);
+	}
+	if (!silent)
+		return EXIT_DONE;
+	return silent < json_array_size(sources) ? EXIT_LOST : EXIT_FAILED;
+}
+
+int cmd_sync(int argc, char **argv)
+{
+	const struct argp argp = {
+		.options = sync_options,
+		.parser = parse,
+		.doc = "Synchronize with the peers now: a master with all its "
+		"children, a child with its sources. Waits for the end of the "
+		"session, and then shows the same as trace-ctl peers.",
+	};
+	struct cluster_options o = { .timeout_s = TIMEOUT_S };
+	json_t *before, *json;
+	int ret = EXIT_FAILED;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	before = control_call_json("sync", "peers");
+	if (!before)
+		return EXIT_FAILED;
+	json = control_call_json("sync", "sync");
+	if (json) {
+		json_decref(json);
+		json = await_session_end(o.timeout_s);
+	}
+	if (json) {
+		ret = check_sources(before, json);
+		if (!o.json)
+			print_peers(json);
+		else if (ctl_json_print("sync", json_incref(json)))
+			ret = EXIT_FAILED;
+	}
+	json_decref(json);
+	json_decref(before);
+	return ret;
 }

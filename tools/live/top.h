@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of trace-ctl top. */
+/* Interfaces between the files of trace-ctl top */
 #ifndef TOP_H
 #define TOP_H
 
@@ -7,74 +7,85 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "channels.h"
+#include "tools/common/channels.h"
 
-/* ---- figures: top_sample.c ---------------------------------------------- */
+/* ---- samples: top_sample.c ---------------------------------------------- */
 
-/* A channel, or one of its CPUs: what it counts, and how fast that grows. */
+/* Counters and rates of a channel or of one of its CPUs */
 struct top_row {
-	struct listed channel;
+	struct listed_channel channel;
 	__s64 cpu;		/* -1: the whole channel */
 	__u64 events, written;
 	__u64 lost[TSCT_LOST_NR];
-	double unread_percent;	/* of the fullest ring; -1: not read, overwrite */
-	bool known;		/* it was there the last time */
+	double unread_percent;	/* of the fullest ring; -1: policy overwrite */
+	bool has_rates;		/* was in the previous sample, too */
 	double events_per_s, bytes_per_s;
 	double lost_per_s[TSCT_LOST_NR];
 };
 
 struct top_sample {
 	__s64 time_ns;		/* CLOCK_MONOTONIC */
-	double seconds;		/* since the one before; 0: there is none */
-	struct top_row *at;	/* a channel, then its CPUs */
+	double seconds;		/* since the previous sample; 0: none */
+	struct top_row *at;	/* each channel, followed by its CPUs */
 	size_t nr;
-	unsigned int answer;	/* providers that do */
+	unsigned int providers;	/* number of providers that answered */
 };
 
 /*
- * Takes one, with CPUs' rows if @cpus. Complains as "top". 0 or -ENOMEM.
- * top_sample_free() in any case.
+ * Reads the counters of all channels, and of their CPUs if @cpus. Prints errors.
+ * Returns 0 or -ENOMEM. top_sample_free() is required in any case.
  */
-int top_sample_take(struct top_sample *sample, bool cpus);
+int top_sample_read(struct top_sample *sample, bool cpus);
 void top_sample_free(struct top_sample *sample);
 
-/* How fast things grew from @before to @now, which are by provider and id. */
+/* Computes the rates in @now. Both are sorted by provider and id. */
 void top_sample_rates(const struct top_sample *before, struct top_sample *now);
 
 enum top_key { TOP_EVENTS, TOP_BYTES, TOP_UNREAD, TOP_LOST, TOP_NAME, TOP_ID,
 	       TOP_KEYS };
 extern const char *const top_keys[TOP_KEYS];
 
-/* The greatest first, names and ids upwards; CPUs stay below their channel. */
+/*
+ * Sorts channels: rates descending, names and ids ascending. CPUs stay behind
+ * their channel. Returns 0 or -ENOMEM.
+ */
 int top_sample_sort(struct top_sample *sample, enum top_key key);
 
 double top_row_lost_per_s(const struct top_row *row);
 
-/* ---- the table: top_view.c ---------------------------------------------- */
+/* ---- table: top_view.c -------------------------------------------------- */
 
-/*
- * The whole table
- * @width, @height: of a terminal; 0: no end
- */
+/* Prints the table. @width, @height: of the terminal; 0: unlimited */
 void top_view_print(FILE *to, const struct top_sample *sample, int width,
 		    int height);
 json_t *top_view_json(const struct top_sample *sample);
 
-/* ---- the terminal: top_term.c ------------------------------------------- */
+/* ---- terminal: top_term.c ----------------------------------------------- */
 
-/* Takes it over, if standard output is one, or leaves it alone. */
+/*
+ * Catches signals. If standard output is a terminal, switches to its alternate
+ * screen and reads keys one by one.
+ */
 void top_term_open(void);
-void top_term_quiet(void);
+
+/* Catches signals, and does not use the terminal. */
+void top_term_open_signals(void);
+
+/* Is the alternate screen in use? */
 bool top_term_is_open(void);
-/* As it was. */
+
+/* Restores the terminal. */
 void top_term_close(void);
+
+/* Columns and rows; 80 and 24 if unknown */
 void top_term_size(int *ret_width, int *ret_height);
-/* From the top left corner; what is left of the last picture goes. */
+
+/* Draws @text from the top left corner, and clears the rest of the screen. */
 void top_term_draw(const char *text);
 
 /*
- * Waits until a moment of CLOCK_MONOTONIC. Returns 0 then, or earlier: 'q'
- * (also for a signal that ends it), another key, or ' ': draw again.
+ * Waits until @until_ns, CLOCK_MONOTONIC: returns 0. Returns earlier with a key;
+ * 'q' also for a signal to end; ' ' if the table has to be drawn again.
  */
 int top_term_wait(__s64 until_ns);
 

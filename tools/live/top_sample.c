@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What all channels count, twice: how fast it grows. */
+/* Samples of all channels' counters, and the rates between two samples */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@ const char *const top_keys[TOP_KEYS] = {
 	"events", "bytes", "unread", "lost", "name", "id",
 };
 
-/* ---- one look ------------------------------------------------------------ */
+/* ---- one sample ---------------------------------------------------------- */
 
-static struct top_row *add(struct top_sample *sample)
+static struct top_row *append_row(struct top_sample *sample)
 {
 	struct top_row *more = sample->at;
 
@@ -28,7 +28,7 @@ static struct top_row *add(struct top_sample *sample)
 	return more;
 }
 
-static double percent(const struct tsct_channel_info *info, __u64 unread)
+static double unread_percent(const struct tsct_channel_info *info, __u64 unread)
 {
 	double size = (double)info->block_size * info->blocks;
 
@@ -38,9 +38,9 @@ static double percent(const struct tsct_channel_info *info, __u64 unread)
 }
 
 static struct top_row *add_channel(struct top_sample *sample,
-				   const struct listed *c)
+				   const struct listed_channel *c)
 {
-	struct top_row *row = add(sample);
+	struct top_row *row = append_row(sample);
 
 	if (!row)
 		return NULL;
@@ -49,14 +49,14 @@ static struct top_row *add_channel(struct top_sample *sample,
 	row->events = c->info.events;
 	row->written = c->info.written;
 	memcpy(row->lost, c->info.lost, sizeof(row->lost));
-	row->unread_percent = percent(&c->info, 0);
+	row->unread_percent = unread_percent(&c->info, 0);
 	return row;
 }
 
-static int add_cpu(struct top_sample *sample, const struct listed *c,
+static int add_cpu(struct top_sample *sample, const struct listed_channel *c,
 		   const struct tsct_channel_cpu *cpu)
 {
-	struct top_row *row = add(sample);
+	struct top_row *row = append_row(sample);
 
 	if (!row)
 		return -ENOMEM;
@@ -65,56 +65,56 @@ static int add_cpu(struct top_sample *sample, const struct listed *c,
 	row->events = cpu->events;
 	row->written = cpu->written;
 	memcpy(row->lost, cpu->lost, sizeof(row->lost));
-	row->unread_percent = percent(&c->info, cpu->unread);
+	row->unread_percent = unread_percent(&c->info, cpu->unread);
 	return 0;
 }
 
 /*
- * A channel is as full as its fullest ring, which CPUs have to be asked for; a
- * channel with nothing unread has none.
+ * The fill of a channel is that of its fullest ring. The rings need not be read
+ * if the channel has nothing unread.
  */
-static int take(struct top_sample *sample, struct channels *all,
-		const struct listed *c, bool cpus)
+static int read_channel(struct top_sample *sample, struct channel_list *all,
+			const struct listed_channel *c, bool cpus)
 {
 	const size_t at = sample->nr;
 	struct tsct_channel_cpu cpu;
-	double fill, most;
+	double fill, max;
 	__u32 i;
 
 	if (!add_channel(sample, c))
 		return -ENOMEM;
 	if (!cpus && !c->info.unread)
 		return 0;
-	most = sample->at[at].unread_percent;
-	for (i = 0; i < channels_cpus(all, c); i++) {
-		if (channels_ask_cpu(all, c, i, &cpu) ||
+	max = sample->at[at].unread_percent;
+	for (i = 0; i < channel_list_nr_cpus(all, c); i++) {
+		if (channel_list_read_cpu(all, c, i, &cpu) ||
 		    cpu.state != TSCT_CPU_READY)
 			continue;
-		fill = percent(&c->info, cpu.unread);
-		most = fill > most ? fill : most;
+		fill = unread_percent(&c->info, cpu.unread);
+		max = fill > max ? fill : max;
 		if (cpus && add_cpu(sample, c, &cpu))
 			return -ENOMEM;
 	}
-	sample->at[at].unread_percent = most;
+	sample->at[at].unread_percent = max;
 	return 0;
 }
 
-int top_sample_take(struct top_sample *sample, bool cpus)
+int top_sample_read(struct top_sample *sample, bool cpus)
 {
-	struct channels all;
-	int error, from;
+	struct channel_list all;
+	int error, provider;
 	size_t i;
 
 	memset(sample, 0, sizeof(*sample));
-	/* Anew each time: a daemon may come, go, and come again. */
-	channels_open(&all, false);
+	/* Connects for each sample, because a daemon may start or end. */
+	channel_list_open(&all, false);
 	sample->time_ns = tsct_monotonic_ns();
-	error = channels_list(&all, "top");
-	for (from = 0; from < CHANNELS_FROM; from++)
-		sample->answer += all.from[from].answers;
+	error = channel_list_read(&all, "top");
+	for (provider = 0; provider < CHANNEL_PROVIDERS; provider++)
+		sample->providers += all.providers[provider].answers;
 	for (i = 0; !error && i < all.nr; i++)
-		error = take(sample, &all, &all.at[i], cpus);
-	channels_close(&all);
+		error = read_channel(sample, &all, &all.at[i], cpus);
+	channel_list_close(&all);
 	return error;
 }
 
@@ -124,18 +124,19 @@ void top_sample_free(struct top_sample *sample)
 	memset(sample, 0, sizeof(*sample));
 }
 
-/* ---- two looks ----------------------------------------------------------- */
+/* ---- rates --------------------------------------------------------------- */
 
-static int compare_place(const struct top_row *a, const struct top_row *b)
+/* By provider, id and CPU */
+static int compare_ids(const struct top_row *a, const struct top_row *b)
 {
-	if (a->channel.from != b->channel.from)
-		return a->channel.from < b->channel.from ? -1 : 1;
+	if (a->channel.provider != b->channel.provider)
+		return a->channel.provider < b->channel.provider ? -1 : 1;
 	if (a->channel.info.id != b->channel.info.id)
 		return a->channel.info.id < b->channel.info.id ? -1 : 1;
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* Counters lie in memory that clients write: one may run backwards. */
+/* 0 if a counter decreased: counters are in memory that programs can write. */
 static double rate(__u64 before, __u64 now, double seconds)
 {
 	return now > before && seconds > 0 ? (now - before) / seconds : 0;
@@ -146,7 +147,7 @@ static void set_rates(const struct top_row *before, struct top_row *now,
 {
 	int i;
 
-	now->known = true;
+	now->has_rates = true;
 	now->events_per_s = rate(before->events, now->events, seconds);
 	now->bytes_per_s = rate(before->written, now->written, seconds);
 	for (i = 0; i < TSCT_LOST_NR; i++)
@@ -161,10 +162,10 @@ void top_sample_rates(const struct top_sample *before, struct top_sample *now)
 	now->seconds = (now->time_ns - before->time_ns) / 1e9;
 	for (i = 0; i < now->nr; i++) {
 		while (j < before->nr &&
-		       compare_place(&before->at[j], &now->at[i]) < 0)
+		       compare_ids(&before->at[j], &now->at[i]) < 0)
 			j++;
 		if (j < before->nr &&
-		    !compare_place(&before->at[j], &now->at[i]))
+		    !compare_ids(&before->at[j], &now->at[i]))
 			set_rates(&before->at[j], &now->at[i], now->seconds);
 	}
 }
@@ -179,9 +180,9 @@ double top_row_lost_per_s(const struct top_row *row)
 	return sum;
 }
 
-/* ---- order --------------------------------------------------------------- */
+/* ---- sorting ------------------------------------------------------------- */
 
-static double value(const struct top_row *row, enum top_key key)
+static double sort_value(const struct top_row *row, enum top_key key)
 {
 	switch (key) {
 	case TOP_EVENTS: return row->events_per_s;
@@ -192,24 +193,24 @@ static double value(const struct top_row *row, enum top_key key)
 	}
 }
 
-/* qsort_r's: rows of whole channels. */
-static int compare(const void *left, const void *right, void *arg)
+/* Compares pointers to rows of channels, for qsort_r(). */
+static int compare_rows(const void *left, const void *right, void *arg)
 {
 	const struct top_row *a = *(const struct top_row *const *)left;
 	const struct top_row *b = *(const struct top_row *const *)right;
 	const enum top_key key = *(const enum top_key *)arg;
-	const double va = value(a, key), vb = value(b, key);
+	const double va = sort_value(a, key), vb = sort_value(b, key);
 	int order = 0;
 
 	if (va != vb)
 		return va > vb ? -1 : 1;
 	if (key == TOP_ID)
-		return compare_place(a, b);
-	/* Among those that are idle, the busiest so far. */
+		return compare_ids(a, b);
+	/* Channels with equal rates (idle ones): by the number of events */
 	if (key != TOP_NAME && a->events != b->events)
 		return a->events > b->events ? -1 : 1;
 	order = strcmp(a->channel.info.name, b->channel.info.name);
-	return order ? order : compare_place(a, b);
+	return order ? order : compare_ids(a, b);
 }
 
 int top_sample_sort(struct top_sample *sample, enum top_key key)
@@ -227,7 +228,7 @@ int top_sample_sort(struct top_sample *sample, enum top_key key)
 	for (i = 0; i < sample->nr; i++)
 		if (sample->at[i].cpu < 0)
 			heads[nr_heads++] = &sample->at[i];
-	qsort_r(heads, nr_heads, sizeof(*heads), compare, &key);
+	qsort_r(heads, nr_heads, sizeof(*heads), compare_rows, &key);
 	for (i = 0; i < nr_heads; i++) {
 		row = heads[i];
 		do

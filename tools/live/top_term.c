@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A terminal, taken over and given back as it was, also where a signal stops or
- * ends us. Its screen is the other one, so that what the user had stays.
+ * The terminal of top: alternate screen, single keys, signals. The terminal is
+ * restored on exit, also if a signal stops or ends the program.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,13 +17,14 @@
 #include "lib/client/gettime.h"
 #include "top.h"
 
-#define TAKE	"\033[?1049h\033[?25l"	/* other screen, no cursor */
-#define GIVE	"\033[?25h\033[?1049l"
+#define ENTER	"\033[?1049h\033[?25l"	/* alternate screen, no cursor */
+#define LEAVE	"\033[?25h\033[?1049l"
 
-static struct termios before;
-static bool taken, keys, has_keys;
+static struct termios original;
+static bool entered;		/* alternate screen in use */
+static bool keys, has_keys;	/* reads keys now; standard input is a terminal */
 static volatile sig_atomic_t ended, stopped, resized;
-static sigset_t waiting;	/* while we sleep, signals come through */
+static sigset_t waiting_mask;	/* signal mask of ppoll() */
 
 static void on_end(int number)
 {
@@ -43,8 +44,8 @@ static void on_resize(int number)
 }
 
 /*
- * All of them come through only where we sleep: none is missed between a look
- * and the sleep.
+ * The signals are blocked except in ppoll(), so that none is missed between the
+ * check of the flags and the sleep.
  */
 static void catch_signals(bool terminal)
 {
@@ -60,7 +61,7 @@ static void catch_signals(bool terminal)
 	sigaddset(&blocked, SIGQUIT);
 	sigaddset(&blocked, SIGTSTP);
 	sigaddset(&blocked, SIGWINCH);
-	sigprocmask(SIG_BLOCK, &blocked, &waiting);
+	sigprocmask(SIG_BLOCK, &blocked, &waiting_mask);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGHUP, &end, NULL);
@@ -70,40 +71,40 @@ static void catch_signals(bool terminal)
 	sigaction(SIGWINCH, &resize, NULL);
 }
 
-static void put(const char *text)
+static void write_now(const char *text)
 {
 	fputs(text, stdout);
 	fflush(stdout);
 }
 
-/* Keys come one by one, and are not shown. In the background they do not. */
-static void take(void)
+/* Reads single keys without echo, unless in the background. */
+static void enter_screen(void)
 {
 	struct termios raw;
 
 	keys = has_keys && tcgetpgrp(STDIN_FILENO) == getpgrp();
 	if (keys) {
-		raw = before;
+		raw = original;
 		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 		raw.c_cc[VMIN] = 0;
 		raw.c_cc[VTIME] = 0;
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 	}
-	put(TAKE);
-	taken = true;
+	write_now(ENTER);
+	entered = true;
 }
 
-static void give(void)
+static void leave_screen(void)
 {
-	if (!taken)
+	if (!entered)
 		return;
-	taken = false;
-	put(GIVE);
+	entered = false;
+	write_now(LEAVE);
 	if (keys && tcgetpgrp(STDIN_FILENO) == getpgrp())
-		tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &original);
 }
 
-/* Signals first: one that ends us must find somebody who gives it back. */
+/* Catches signals first: the default action would not restore the terminal. */
 void top_term_open(void)
 {
 	const char *kind = getenv("TERM");
@@ -113,24 +114,24 @@ void top_term_open(void)
 	catch_signals(terminal);
 	if (!terminal)
 		return;
-	has_keys = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &before);
-	take();
-	atexit(give);
+	has_keys = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &original);
+	enter_screen();
+	atexit(leave_screen);
 }
 
-void top_term_quiet(void)
+void top_term_open_signals(void)
 {
 	catch_signals(false);
 }
 
 bool top_term_is_open(void)
 {
-	return taken;
+	return entered;
 }
 
 void top_term_close(void)
 {
-	give();
+	leave_screen();
 }
 
 void top_term_size(int *ret_width, int *ret_height)
@@ -146,7 +147,7 @@ void top_term_size(int *ret_width, int *ret_height)
 	*ret_height = size.ws_row;
 }
 
-/* Each line wipes what is behind it: clearing first would flicker. */
+/* Clears the rest of each line; clearing the screen first would flicker. */
 void top_term_draw(const char *text)
 {
 	const char *end;
@@ -156,19 +157,19 @@ void top_term_draw(const char *text)
 		end = strchrnul(text, '\n');
 		fprintf(stdout, "%.*s\033[K\r\n", (int)(end - text), text);
 	}
-	put("\033[J");
+	write_now("\033[J");
 }
 
-/* As a shell expects it: give the terminal back, stop, and take it again. */
-static void stop(void)
+/* Ctrl-Z: restores the terminal while the program is stopped. */
+static void stop_process(void)
 {
-	const bool was = taken;
+	const bool was_entered = entered;
 
 	stopped = 0;
-	give();
+	leave_screen();
 	raise(SIGSTOP);
-	if (was)
-		take();
+	if (was_entered)
+		enter_screen();
 }
 
 static int read_key(void)
@@ -177,7 +178,7 @@ static int read_key(void)
 
 	if (read(STDIN_FILENO, &key, 1) == 1)
 		return key == 'Q' ? 'q' : key;
-	keys = false;		/* nobody is there any more */
+	keys = false;		/* end of file */
 	return ' ';
 }
 
@@ -192,7 +193,7 @@ int top_term_wait(__s64 until_ns)
 		if (ended)
 			return 'q';
 		if (stopped) {
-			stop();
+			stop_process();
 			return ' ';
 		}
 		if (resized) {
@@ -205,7 +206,7 @@ int top_term_wait(__s64 until_ns)
 		left.tv_sec = ns / 1000000000;
 		left.tv_nsec = ns % 1000000000;
 		fd.fd = keys ? STDIN_FILENO : -1;
-		n = ppoll(&fd, 1, &left, &waiting);
+		n = ppoll(&fd, 1, &left, &waiting_mask);
 		if (n == 1)
 			return read_key();
 	}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The table of top, and its JSON */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* Names are ASCII: a byte is a column. */
-static void put_line(FILE *to, const char *line, int width)
+/* Prints at most @width columns; names are ASCII: a byte is a column. */
+static void print_line(FILE *to, const char *line, int width)
 {
 	int len = strlen(line);
 
@@ -24,10 +25,10 @@ static void put_line(FILE *to, const char *line, int width)
 	fprintf(to, "%.*s\n", len, line);
 }
 
-/* "123", "45.6k", "7.89M": five columns */
-static const char *short_rate(double rate, bool known, char *text, size_t size)
+/* "123", "45.6k", "7.89M": up to seven columns */
+static const char *format_rate(double rate, bool has_rate, char *text, size_t size)
 {
-	if (!known)
+	if (!has_rate)
 		snprintf(text, size, "-");
 	else if (rate < 9999.5)
 		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f",
@@ -36,7 +37,7 @@ static const char *short_rate(double rate, bool known, char *text, size_t size)
 		snprintf(text, size, "%.1fk", rate / 1e3);
 	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* nobody is so fast: somebody lies */
+	else	/* impossible: corrupt counters */
 		snprintf(text, size, "%.1e", rate);
 	return text;
 }
@@ -55,19 +56,19 @@ static void format_row(const struct top_row *row, char *line, size_t size)
 	} else {
 		snprintf(name, sizeof(name), "  CPU %lld", (long long)row->cpu);
 	}
-	if (row->known)
+	if (row->has_rates)
 		snprintf(bytes, sizeof(bytes), row->bytes_per_s < 999999e6 ?
 			 "%.1f" : "%.1e", row->bytes_per_s / 1e6);
 	if (row->unread_percent >= 0)
 		snprintf(unread, sizeof(unread), "%.0f%%", row->unread_percent);
 	channel_view_lost(row->lost, row->cpu < 0 ? info->lost_no_ring : 0, lost,
 			  sizeof(lost));
-	snprintf(line, size, "%4s %-16s %8s %7s %6s %7s %4s  %-26s %-8s %s", id,
-		 name, short_rate(row->events_per_s, row->known, events,
-				  sizeof(events)), bytes, unread,
-		 short_rate(top_row_lost_per_s(row), row->known, lost_rate,
-			    sizeof(lost_rate)), holders, lost,
-		 row->cpu < 0 ? channels_from_names[row->channel.from] : "",
+	snprintf(line, size, "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s %s", id,
+		 name, format_rate(row->events_per_s, row->has_rates, events,
+				   sizeof(events)), bytes, unread,
+		 format_rate(top_row_lost_per_s(row), row->has_rates, lost_rate,
+			     sizeof(lost_rate)), holders, lost,
+		 row->cpu < 0 ? channel_provider_names[row->channel.provider] : "",
 		 policy);
 }
 
@@ -92,11 +93,11 @@ static void format_sums(const struct top_sample *sample, char *line, size_t size
 	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	snprintf(line, size, "%s  %u channel%s, %s events/s, %.1f MB/s, %s"
 		 " lost/s%s", clock, nr, nr == 1 ? "" : "s",
-		 short_rate(events, true, events_text, sizeof(events_text)),
+		 format_rate(events, true, events_text, sizeof(events_text)),
 		 bytes / 1e6,
-		 short_rate(lost, true, lost_text, sizeof(lost_text)),
-		 sample->answer ? "" : "; nobody holds channels: load the module"
-		 " or start tsctraced");
+		 format_rate(lost, true, lost_text, sizeof(lost_text)),
+		 sample->providers ? "" : "; no provider of channels: load the"
+		 " module or start tsctraced");
 }
 
 void top_view_print(FILE *to, const struct top_sample *sample, int width,
@@ -106,26 +107,27 @@ void top_view_print(FILE *to, const struct top_sample *sample, int width,
 	char line[LINE_MAX];
 
 	format_sums(sample, line, sizeof(line));
-	put_line(to, line, width);
-	snprintf(line, sizeof(line), "%4s %-16s %8s %7s %6s %7s %4s  %-26s %-8s"
+	print_line(to, line, width);
+	snprintf(line, sizeof(line), "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s"
 		 " %s", "id", "channel", "events/s", "MB/s", "unread", "lost/s",
-		 "held", "lost", "provider", "policy");
-	put_line(to, line, width);
+		 "holders", "lost", "provider", "policy");
+	print_line(to, line, width);
 	for (i = 0; i < sample->nr && (!height || i < room); i++) {
 		format_row(&sample->at[i], line, sizeof(line));
-		put_line(to, line, width);
+		print_line(to, line, width);
 	}
 	if (i == sample->nr)
 		return;
-	snprintf(line, sizeof(line), "  ... and %zu lines more", sample->nr - i);
-	put_line(to, line, width);
+	snprintf(line, sizeof(line), "  ... %zu more line%s", sample->nr - i,
+		 sample->nr - i == 1 ? "" : "s");
+	print_line(to, line, width);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
 
 static json_t *json_rate(const struct top_row *row, double rate)
 {
-	return row->known ? json_real(rate) : json_null();
+	return row->has_rates ? json_real(rate) : json_null();
 }
 
 static json_t *json_lost_rates(const struct top_row *row)
@@ -136,9 +138,9 @@ static json_t *json_lost_rates(const struct top_row *row)
 	int i = 0;
 	void *at;
 
-	if (!row->known)
+	if (!row->has_rates)
 		return json_null();
-	/* The same keys, in the same order */
+	/* jansson keeps the order of keys: that of the causes. */
 	json = channel_view_lost_json(row->lost);
 	json_object_foreach_safe(json, at, key, value)
 		json_object_set_new(json, key, json_real(row->lost_per_s[i++]));
@@ -169,7 +171,7 @@ static json_t *json_channel(const struct top_row *row)
 	json_object_set_new(json, "id", json_integer(info->id));
 	json_object_set_new(json, "name", ctl_json_text(info->name));
 	json_object_set_new(json, "provider", json_string(
-				channels_from_names[row->channel.from]));
+				channel_provider_names[row->channel.provider]));
 	json_object_set_new(json, "uid", json_integer(info->uid));
 	json_object_set_new(json, "policy", json_string(
 		info->policy == TSCT_POLICY_OVERWRITE ? "overwrite" : "discard"));
@@ -212,6 +214,6 @@ json_t *top_view_json(const struct top_sample *sample)
 	return json_pack("{s:I, s:f, s:I, s:o}",
 		"time_ns", (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec,
 		"seconds", sample->seconds,
-		"providers", (json_int_t)sample->answer,
+		"providers", (json_int_t)sample->providers,
 		"channels", channels);
 }

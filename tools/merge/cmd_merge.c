@@ -8,7 +8,7 @@
 
 #include "tools/common/cmd.h"
 #include "cmd_merge.h"
-#include "tools/common/outcome.h"
+#include "tools/common/output_file.h"
 
 enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
 
@@ -157,7 +157,7 @@ static int report(const struct merge *m, const struct tsct_otf2_status *status)
 	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
 }
 
-static int merge_into(const struct merge *m, struct outcome *to,
+static int merge_into(const struct merge *m, struct output_file *to,
 		      const char **paths, struct tsct_otf2_status *status)
 {
 	struct tsct_otf2_merge work = {
@@ -169,10 +169,10 @@ static int merge_into(const struct merge *m, struct outcome *to,
 
 	if (err) {
 		merge_otf2_report_error(m, status, err);
-		outcome_drop(to);
+		output_file_discard(to);
 		return EXIT_FAILED;
 	}
-	return outcome_commit(to) ? EXIT_FAILED : report(m, status);
+	return output_file_commit(to) ? EXIT_FAILED : report(m, status);
 }
 
 int merge_archives(const struct merge *m)
@@ -180,14 +180,14 @@ int merge_archives(const struct merge *m)
 	struct tsct_otf2_status *status = merge_status_new(m->nr);
 	const char **paths = calloc(m->nr, sizeof(*paths));
 	int i, ret = EXIT_FAILED;
-	struct outcome to;
+	struct output_file to;
 
 	for (i = 0; paths && i < m->nr; i++)
 		paths[i] = m->input[i].path;
 	if (!status || !paths)
 		merge_print("%s", strerror(ENOMEM));
-	else if (outcome_open(&to, "merge", m->output, true))
-		outcome_drop(&to);
+	else if (output_file_open(&to, "merge", m->output, true))
+		output_file_discard(&to);
 	else
 		ret = merge_into(m, &to, paths, status);
 	free(paths);

@@ -11,7 +11,7 @@
 #include <signal.h>
 
 #include "lib/merge/merge.h"
-#include "tools/common/outcome.h"
+#include "tools/common/output_file.h"
 #include "lib/otf2/otf2_merge.h"
 
 enum merge_kind {

@@ -88,7 +88,7 @@ static int write_archive(struct mixed *mixed)
 			       mixed->m->shown);
 	else
 		merge_print("%s: %s%s", mixed->m->shown, *x->why ? x->why :
-			       strerror(-err), *x->why ? "" : outcome_fix(err));
+			       strerror(-err), *x->why ? "" : output_error_advice(err));
 	return EXIT_FAILED;
 }
 
@@ -164,10 +164,10 @@ static int run(struct mixed *mixed)
 int merge_mixed(const struct merge *m)
 {
 	struct mixed mixed = { .m = m };
-	struct outcome between;
+	struct output_file between;
 	int ret = EXIT_FAILED;
 
-	if (!outcome_open(&between, "merge", m->output, true)) {
+	if (!output_file_open(&between, "merge", m->output, true)) {
 		if (asprintf(&mixed.recording, "%s/recording", between.temporary) < 0)
 			mixed.recording = NULL;
 		if (asprintf(&mixed.archive, "%s/archive", between.temporary) < 0)
@@ -180,7 +180,7 @@ int merge_mixed(const struct merge *m)
 		else
 			merge_print("%s", strerror(ENOMEM));
 	}
-	outcome_drop(&between);
+	output_file_discard(&between);
 	free(mixed.recording);
 	free(mixed.archive);
 	free(mixed.anchor);

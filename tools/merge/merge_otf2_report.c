@@ -10,7 +10,7 @@
 #include "lib/query/json_value.h"
 #include "tools/common/json.h"
 #include "cmd_merge.h"
-#include "tools/common/outcome.h"
+#include "tools/common/output_file.h"
 #include "tools/common/view.h"
 
 /*
@@ -27,7 +27,7 @@ void merge_print(const char *format, ...)
 		text = NULL;
 	va_end(args);
 	fputs("trace-ctl merge: ", stderr);
-	view_print_plain(stderr, text ? text : strerror(ENOMEM));
+	view_print_escaped(stderr, text ? text : strerror(ENOMEM));
 	fputc('\n', stderr);
 	free(text);
 }
@@ -83,7 +83,7 @@ void merge_otf2_report_error(const struct merge *m, const struct tsct_otf2_statu
 	else if (*s->why && *s->file)
 		complain_named(m, s->file, why);
 	else
-		merge_print("%s: %s%s", m->output, why, outcome_fix(err));
+		merge_print("%s: %s%s", m->output, why, output_error_advice(err));
 }
 
 void merge_show_notes(const struct merge *m, const struct tsct_otf2_status *s)

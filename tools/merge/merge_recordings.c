@@ -144,7 +144,7 @@ static int print_error(const struct work *w, int err)
 			       w->m->shown);
 	else if (!*why || !strcmp(why, strerror(-err)))
 		merge_print("%s: %s%s", w->m->shown, strerror(-err),
-			       outcome_fix(err));
+			       output_error_advice(err));
 	else
 		merge_print("%s", why);
 	return EXIT_FAILED;
@@ -170,7 +170,7 @@ static int report(const struct work *w)
  * -----------------------------------------------------------------
  */
 
-static int write_into(struct work *w, struct outcome *to)
+static int write_into(struct work *w, struct output_file *to)
 {
 	int err;
 
@@ -179,15 +179,15 @@ static int write_into(struct work *w, struct outcome *to)
 	if (w->dirfd >= 0)
 		close(w->dirfd);
 	if (err) {
-		outcome_drop(to);
+		output_file_discard(to);
 		return print_error(w, err);
 	}
-	return outcome_commit(to) ? EXIT_FAILED : report(w);
+	return output_file_commit(to) ? EXIT_FAILED : report(w);
 }
 
 static int merge_all(struct work *w)
 {
-	struct outcome to;
+	struct output_file to;
 	int err = run(w, plan);
 
 	if (err) {
@@ -199,8 +199,8 @@ static int merge_all(struct work *w)
 			print_error(w, err);
 		return EXIT_FAILED;
 	}
-	if (outcome_open(&to, "merge", w->m->output, true)) {
-		outcome_drop(&to);
+	if (output_file_open(&to, "merge", w->m->output, true)) {
+		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
 	/* A full disk is an error, not a signal. */

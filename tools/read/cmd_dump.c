@@ -60,7 +60,7 @@ static int select_events(struct dump *d)
 	if (!err)
 		return 0;
 	fputs("trace-ctl dump: ", stderr);
-	view_print_plain(stderr, why);
+	view_print_escaped(stderr, why);
 	if (err == -ENOENT && is_sync_missing(d))
 		fputs("; use --sync to show samples of other nodes' time",
 		      stderr);
@@ -224,7 +224,7 @@ static int missing(const struct dump *d)
 	if (!d->shown && !interrupted)
 		report_no_match(d);
 	if (!d->follow || !d->enough || d->rec->complete)
-		return view_missing("dump", d->trace);
+		return view_print_missing("dump", d->trace);
 	return tsct_trace_discarded(d->trace) || tsct_trace_corrupt_count(d->trace) ?
 		EXIT_LOST : EXIT_DONE;
 }

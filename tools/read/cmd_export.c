@@ -10,7 +10,7 @@
 #include "tools/common/cmd.h"
 #include "lib/export/export.h"
 #include "tools/common/filter_options.h"
-#include "tools/common/outcome.h"
+#include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "tools/common/view.h"
 
@@ -18,7 +18,7 @@ struct job {
 	struct tsct_export x;
 	const char *output;
 	bool quiet;
-	struct outcome to;
+	struct output_file to;
 	struct progress progress;
 };
 
@@ -118,7 +118,7 @@ static int poll_job(struct tsct_export *x)
 {
 	struct job *j = x->arg;
 
-	if (outcome_interrupted())
+	if (output_interrupted())
 		return -EINTR;
 	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1),
 		      x->read, "events");
@@ -159,7 +159,7 @@ static int write_it(struct job *j)
 	progress_begin(&j->progress, j->quiet);
 	err = name ? tsct_export_run(&j->x) : -ENOMEM;
 	progress_clear(&j->progress);
-	if (!err && outcome_interrupted())
+	if (!err && output_interrupted())
 		err = -EINTR;
 	if (err) {
 		/*
@@ -167,10 +167,10 @@ static int write_it(struct job *j)
 		 * verbs.
 		 */
 		if (j->to.file != stdout || !ferror(stdout))
-			outcome_complain("export", j->to.name, j->x.why, err);
-		outcome_drop(&j->to);
+			output_error_print("export", j->to.name, j->x.why, err);
+		output_file_discard(&j->to);
 	} else {
-		err = outcome_commit(&j->to);
+		err = output_file_commit(&j->to);
 		if (!err)
 			report_result(j, name);
 	}
@@ -183,16 +183,16 @@ static int export_to(struct job *j, const char *output)
 	int err = tsct_export_prepare(&j->x);
 
 	if (err) {
-		outcome_complain("export", j->x.recording, j->x.why, err);
+		output_error_print("export", j->x.recording, j->x.why, err);
 		return EXIT_FAILED;
 	}
-	outcome_watch(!strcmp(output, "-"));
-	err = outcome_open(&j->to, "export", output, j->x.format->directory);
+	output_catch_signals(!strcmp(output, "-"));
+	err = output_file_open(&j->to, "export", output, j->x.format->directory);
 	if (err) {
-		outcome_drop(&j->to);
+		output_file_discard(&j->to);
 		return EXIT_FAILED;
 	}
-	return write_it(j) ? EXIT_FAILED : view_missing("export", j->x.trace);
+	return write_it(j) ? EXIT_FAILED : view_print_missing("export", j->x.trace);
 }
 
 /* True if the path ends with "." or ".." */

@@ -127,7 +127,7 @@ static void count_free(struct stat_figures *s)
 static void time_text(__s64 ns, char *text, size_t size)
 {
 	__s64 rest;
-	time_t second = view_second(ns, &rest);
+	time_t second = view_split_ns(ns, &rest);
 	struct tm tm;
 	size_t len;
 
@@ -139,7 +139,7 @@ static void time_text(__s64 ns, char *text, size_t size)
 static void print_item(const char *name, const char *text)
 {
 	printf("%-10s ", name);
-	view_print_plain(stdout, text);
+	view_print_escaped(stdout, text);
 	putchar('\n');
 }
 
@@ -165,7 +165,7 @@ static void print_clock(const struct stat_figures *s)
 	else
 		putchar(',');
 	putchar(' ');
-	view_print_plain(stdout, rec->clock_origin);
+	view_print_escaped(stdout, rec->clock_origin);
 	printf("; times within %" PRIu64 " ns\n", (uint64_t)stat_error_ns(s));
 	if (rec->epoch != rec->epoch_first)
 		puts("           DISRUPTED during the recording (a step, a suspend): times before and after do not compare");
@@ -180,7 +180,7 @@ static void print_nodes(const struct tsct_recording *rec)
 		if (!rec->nodes[i].disrupted && !rec->nodes[i].cut_off)
 			continue;
 		printf("%-10s ", "node");
-		view_print_plain(stdout, tsct_recording_node_name(rec, i));
+		view_print_escaped(stdout, tsct_recording_node_name(rec, i));
 		printf(" (%u):%s%s%s\n", i, rec->nodes[i].disrupted ?
 		       " its clock was DISRUPTED during the recording (a step, a suspend)" : "",
 		       rec->nodes[i].disrupted && rec->nodes[i].cut_off ? ";" : "",
@@ -274,10 +274,10 @@ int cmd_stat(int argc, char **argv)
 		ret = EXIT_FAILED;
 	}
 	if (!ret)
-		ret = view_missing("stat", s.trace);
+		ret = view_print_missing("stat", s.trace);
 	if (!ret && s.sync.trace && tsct_trace_corrupt_count(s.sync.trace))
 		ret = EXIT_LOST;
-	sync_read_close(&s.sync);
+	sync_samples_close(&s.sync);
 	count_free(&s);
 	tsct_trace_close(s.trace);
 	return ret;

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "tools/common/sync_read.h"
+#include "tools/common/sync_samples.h"
 #include "threads.h"
 #include "tools/common/view.h"
 

@@ -14,7 +14,7 @@ int stat_sync_read(struct stat_figures *s)
 {
 	if (!tsct_recording_has_samples(s->rec))
 		return 0;
-	return sync_read_open("stat", s->dir, &s->sync);
+	return sync_samples_open("stat", s->dir, &s->sync);
 }
 
 /* ---- text -------------------------------------------------------------- */
@@ -28,7 +28,7 @@ static void print_node(const struct stat_figures *s)
 	       tsct_sync_role_names[sync->role], (uint64_t)sync->node);
 	if (*sync->name) {
 		fputs(" (", stdout);
-		view_print_plain(stdout, sync->name);
+		view_print_escaped(stdout, sync->name);
 		putchar(')');
 	}
 	printf(", master %016" PRIx64 ", timeline %u, %s\n",
@@ -54,10 +54,10 @@ static void print_series(const struct stat_figures *s, unsigned int i)
 
 	printf("%-16.40s %016" PRIx64 " %8u %8u ", series->source,
 	       (uint64_t)series->node, series->nr, series->nr_sessions);
-	if (sync_read_figures(&s->sync, i, sync_read_kind(s->rec), &f))
+	if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
 		puts("no memory");
 	else if (f.err)
-		printf("no fit: %s\n", sync_read_why(f.err));
+		printf("no fit: %s\n", sync_samples_fit_error(f.err));
 	else
 		printf("%8u %-10s %12.0f %+12.4f\n", f.kept,
 		       tsct_fit_name(f.fit.kind), ceil(f.bound_ns), f.drift_ppm);
@@ -97,13 +97,13 @@ static json_t *json_number(double value)
 
 static json_t *json_fit(const struct stat_figures *s, unsigned int i)
 {
-	const double ns = 1e9 / sync_read_hz(s->rec);
+	const double ns = 1e9 / sync_samples_hz(s->rec);
 	struct sync_figures f;
 
-	if (sync_read_figures(&s->sync, i, sync_read_kind(s->rec), &f))
+	if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
 		return NULL;
 	if (f.err)
-		return json_pack("{ss}", "why", sync_read_why(f.err));
+		return json_pack("{ss}", "why", sync_samples_fit_error(f.err));
 	return json_pack("{ss si so so so so so}",
 		"kind", tsct_fit_name(f.fit.kind), "kept", (int)f.kept,
 		"error_ns", json_number(f.bound_ns),

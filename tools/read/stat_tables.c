@@ -64,7 +64,7 @@ static void print_name(const char *name, int width)
 {
 	const int len = (int)strlen(name);
 
-	view_print_plain(stdout, name);
+	view_print_escaped(stdout, name);
 	printf("%*s", len < width ? width - len : 0, "");
 }
 
@@ -117,12 +117,12 @@ static void print_one_node(const struct stat_figures *s, __u32 i)
 		printf(" %12" PRIu64, (uint64_t)stat_error_of(s, i));
 	print_residual(&node->correction);
 	printf(" %-10s  ", *node->correction.fit ? node->correction.fit : "-");
-	view_print_plain(stdout, node->host);
+	view_print_escaped(stdout, node->host);
 	fputs(", ", stdout);
-	view_print_plain(stdout, node->kernel);
+	view_print_escaped(stdout, node->kernel);
 	if (*node->command) {
 		fputs(", ", stdout);
-		view_print_plain(stdout, node->command);
+		view_print_escaped(stdout, node->command);
 	}
 	putchar('\n');
 }
@@ -352,7 +352,7 @@ static void print_thread(const struct stat_figures *s, const struct thread *t,
 	print_switched(switches, t->switched);
 	if (t->tid && *t->comm)
 		fputs("  ", stdout);
-	view_print_plain(stdout, t->tid ? t->comm : "  (idle)");
+	view_print_escaped(stdout, t->tid ? t->comm : "  (idle)");
 	putchar('\n');
 }
 

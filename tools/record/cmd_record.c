@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl record: rings into a directory, while a command runs */
+/* trace-ctl record: signals, and the sequence of a recording */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void on_stop(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	record_interrupts++;
-	/* A terminal's Ctrl-C reaches the command without us. */
+	/* The terminal itself sends Ctrl-C to the command, too. */
 	if (info->si_code <= 0)
 		record_forward = number;
 }
@@ -30,7 +30,7 @@ static void on_child(int number)
 	record_children = 1;
 }
 
-/* What the signals did before, and do in the command. */
+/* Previous actions, restored in the command */
 static struct {
 	int number;
 	struct sigaction before;
@@ -51,7 +51,7 @@ static void catch_signals(void)
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i].number, caught[i].number == SIGCHLD ?
 			  &child : i < 4 ? &stop : &ignore, &caught[i].before);
-	/* nohup stays nohup */
+	/* keep nohup's setting */
 	if (caught[0].before.sa_handler == SIG_IGN)
 		sigaction(SIGHUP, &ignore, NULL);
 }
@@ -64,8 +64,8 @@ void record_signals_restore(void)
 		sigaction(caught[i].number, &caught[i].before, NULL);
 }
 
-/* All that can be known to go wrong is said before anything is made. */
-static int check_all(const struct record_options *o, char **ret_path)
+/* Reports all errors that can be known before anything is created. */
+static int check_prerequisites(const struct record_options *o, char **ret_path)
 {
 	char why[512], name[64];
 
@@ -80,51 +80,48 @@ static int check_all(const struct record_options *o, char **ret_path)
 	if (record_dir_check(o->dir ? o->dir : name))
 		return EXIT_FAILED;
 	if (o->nr_events && kernel_source_ready(why, sizeof(why))) {
-		record_complain("kernel events: %s", why);
+		record_error("kernel events: %s", why);
 		return EXIT_FAILED;
 	}
 	return EXIT_DONE;
 }
 
-/* ---- the verb ---------------------------------------------------------- */
+/* ---- the sequence ------------------------------------------------------ */
 
-static int pass_status(const struct record_child *child)
+static int child_exit_status(const struct record_child *child)
 {
 	if (WIFSIGNALED(child->status))
 		return 128 + WTERMSIG(child->status);
 	return WEXITSTATUS(child->status);
 }
 
-/* All that happened is in the files, but they look like a dead recorder's. */
-static void complain_unended(const struct record_session *s, int err)
+static void print_write_error(const struct record_session *s,
+			      const struct record_child *child, int err)
 {
-	record_complain("%s: %s; all events are written, but not the end of the"
-			" metadata: it is read like a recording whose recorder was"
-			" killed, and merged with --salvage; %s", s->dir,
-			strerror(-err), record_dir_fix(err));
+	/* The events are complete, but readers see a killed recorder's files. */
+	if (!tsct_writer_error(s->writer))
+		record_error("%s: %s; all events are written, but the metadata"
+				" is incomplete: readers take the recorder for"
+				" killed, and merge needs --salvage; %s", s->dir,
+				strerror(-err), record_dir_fix(err));
+	else
+		record_error("%s: %s; the recording ends here, the events"
+				" written so far are readable; %s%s", s->dir,
+				strerror(-err), record_dir_fix(err),
+				child->running ? "; waiting for the command" : "");
 }
 
-static void complain_ended(const struct record_session *s,
-			   const struct record_child *child, int err)
-{
-	record_complain("%s: %s; the recording ends here, and what was written can be read; %s%s",
-			s->dir, strerror(-err), record_dir_fix(err),
-			child->running ? "; waiting for the command" : "");
-}
-
-static int conclude(struct record_session *s, struct record_child *child,
-		    int err)
+static int finish(struct record_session *s, struct record_child *child,
+		  int err)
 {
 	int err2 = record_session_end(s), ret;
 
 	if (!err)
 		err = err2;
-	if (!s->writer)		/* which was said */
+	if (!s->writer)		/* error already printed */
 		return EXIT_FAILED;
-	if (err && !tsct_writer_error(s->writer))
-		complain_unended(s, err);
-	else if (err)
-		complain_ended(s, child, err);
+	if (err)
+		print_write_error(s, child, err);
 	if (child->running)
 		record_loop_await(child, !err);
 	if (s->server)
@@ -134,7 +131,7 @@ static int conclude(struct record_session *s, struct record_child *child,
 		return EXIT_FAILED;
 	if (s->o->pass_status && child->pid && !child->running &&
 	    ret == EXIT_DONE)
-		return pass_status(child);
+		return child_exit_status(child);
 	return ret;
 }
 
@@ -143,13 +140,13 @@ static int run(struct record_session *s, struct record_child *child,
 {
 	int err;
 
-	/* Before anything is made, and the command is there. */
+	/* Before the directory and the command's process are created */
 	if (record_sync_open(s) || record_sync_start(s))
 		return EXIT_FAILED;
 	if (command) {
 		err = record_child_hold(child, path, command);
 		if (err) {
-			record_complain("%s: %s", command[0], strerror(-err));
+			record_error("%s: %s", command[0], strerror(-err));
 			return EXIT_FAILED;
 		}
 	}
@@ -158,21 +155,21 @@ static int run(struct record_session *s, struct record_child *child,
 		return EXIT_FAILED;
 	}
 	if (!command)
-		return conclude(s, child, record_loop(s, child));
+		return finish(s, child, record_loop(s, child));
 	err = record_child_release(child);
 	if (err) {
-		record_complain("%s: %s; %s", command[0], strerror(-err),
-				err == -ENOENT ? "is its interpreter there?" :
+		record_error("%s: %s; %s", command[0], strerror(-err),
+				err == -ENOENT ? "check that its interpreter exists" :
 				"check the file");
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
-	return conclude(s, child, record_loop(s, child));
+	return finish(s, child, record_loop(s, child));
 }
 
 int cmd_record(int argc, char **argv)
 {
-	struct record_child child = { .gate = -1, .verdict = -1 };
+	struct record_child child = { .gate = -1, .exec_error = -1 };
 	struct record_options o = { 0 };
 	struct record_session session;
 	char *path = NULL;
@@ -183,7 +180,7 @@ int cmd_record(int argc, char **argv)
 	if (!o.events || !o.channels ||
 	    record_options_parse(argc, argv, &o))
 		return EXIT_FAILED;
-	ret = check_all(&o, &path);
+	ret = check_prerequisites(&o, &path);
 	if (!ret) {
 		catch_signals();
 		ret = EXIT_FAILED;

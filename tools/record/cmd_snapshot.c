@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl snapshot: what flight recorders hold now, as a recording */
+/* trace-ctl snapshot: copies the events in flight recorders into a recording */
 #include <argp.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/live/channels.h"
-#include "tools/common/cmd.h"
 #include "cmd_record.h"
+#include "lib/core/clock_params.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "tools/common/view.h"
+#include "tools/common/channels.h"
 
 /* ---- command line ------------------------------------------------------ */
 
 enum { KEY_JSON = 256 };
 
 static const struct argp_option options[] = {
-	{ "channel", 'c', "CHANNEL", 0, "this flight recorder, by name or id;"
-	  " again for more (default: all that one may read)", 0 },
-	{ "output", 'o', "DIR", 0, "the recording, a new or empty directory "
-	  "(default: tsctrace-DATE-TIME)", 0 },
-	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
+	{ "channel", 'c', "CHANNEL", 0, "flight recorder to copy, by name or id;"
+	  " may be repeated (default: all that you may read)", 0 },
+	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
+	  "directory (default: tsctrace-DATE-TIME)", 0 },
+	{ "quiet", 'q', NULL, 0, "print only errors and losses", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard "
 	  "output", 0 },
 	{ 0 }
@@ -37,8 +41,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'q': o->quiet = true; break;
 	case KEY_JSON: o->json = true; break;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: there are no arguments; name channels"
-			   " with -c, and the directory with -o", arg);
+		argp_error(state, "unexpected argument '%s'; use -c for channels"
+			   " and -o for the directory", arg);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -52,32 +56,32 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	options, parse, NULL,
-	"Copy what flight recorders (channels that overwrite their oldest events)"
-	" hold now into a recording. Their writers are neither stopped nor"
-	" slowed, and what is copied stays where it is."
-	"\vThe exit status is 0, or 1 if it failed, 2 for wrong usage, 3 if"
-	" events were lost. That older events were overwritten is what flight"
-	" recorders do, and no loss.", children, NULL, NULL
+	"Copy the events in flight recorders (channels that overwrite their"
+	" oldest events) into a recording. Programs that write to them are"
+	" neither stopped nor slowed, and the events stay in the rings."
+	"\vExit status: 0: success; 1: failure; 2: usage; 3: events were lost."
+	" Older events that were overwritten are not counted as lost.",
+	children, NULL, NULL
 };
 
 /* ---- which channels ---------------------------------------------------- */
 
-static int choose_named(const struct channels *all,
+static int choose_named(const struct channel_list *all,
 			const struct record_options *o, bool *chosen)
 {
-	const struct listed *c;
+	const struct listed_channel *c;
 	unsigned int i;
 
 	for (i = 0; i < o->nr_channels; i++) {
-		c = channels_find(all, "snapshot", o->channels[i]);
+		c = channel_list_find(all, "snapshot", o->channels[i]);
 		if (!c)
 			return -ENOENT;
 		if (c->info.policy != TSCT_POLICY_OVERWRITE) {
-			record_complain("%s: is no flight recorder: when it is"
-					" full it loses new events, and a reader"
-					" takes what it reads; 'trace-ctl record"
-					" --unread -c %s' records what it holds",
-					c->info.name, c->info.name);
+			record_error("%s: not a flight recorder: it discards"
+					" new events when full; use 'trace-ctl"
+					" record --unread -c %s' to record its"
+					" unread events", c->info.name,
+					c->info.name);
 			return -EINVAL;
 		}
 		chosen[c - all->at] = true;
@@ -85,7 +89,7 @@ static int choose_named(const struct channels *all,
 	return 0;
 }
 
-static int choose(const struct channels *all, const struct record_options *o,
+static int choose(const struct channel_list *all, const struct record_options *o,
 		  bool *chosen)
 {
 	unsigned int nr = 0;
@@ -103,24 +107,24 @@ static int choose(const struct channels *all, const struct record_options *o,
 	if (err)
 		return err;
 	if (!nr) {
-		record_complain("there is no flight recorder; make one with"
+		record_error("no flight recorder found; create one with"
 				" 'trace-ctl channel create NAME --policy"
-				" overwrite', or open it so in the program");
+				" overwrite', or with this policy in the program");
 		return -ENOENT;
 	}
 	if (nr <= RECORD_CHANNELS)
 		return 0;
-	record_complain("%u flight recorders are too many for one recording;"
-			" name up to %d with -c", nr, RECORD_CHANNELS);
+	record_error("%u flight recorders are too many for one recording;"
+			" select up to %d with -c", nr, RECORD_CHANNELS);
 	return -E2BIG;
 }
 
 /*
- * Files are called after channels: two users' may have the same name, and files
- * with a dot in front are read by nobody.
+ * A unique stream name: the channel's, unless another user's has the same. A
+ * leading dot is replaced, because readers skip hidden files.
  */
 static void name_stream(struct record_session *s, unsigned int i,
-			const struct listed *c)
+			const struct listed_channel *c)
 {
 	char name[TSCT_NAME_MAX];
 	unsigned int j;
@@ -132,21 +136,21 @@ static void name_stream(struct record_session *s, unsigned int i,
 	for (j = 0; j < i; j++)
 		if (!strcmp(s->names[j], name)) {
 			snprintf(s->names[i], sizeof(s->names[i]), "%.14s-%.5s-%u",
-				 name, channels_from_names[c->from], c->info.id);
+				 name, channel_provider_names[c->provider], c->info.id);
 			return;
 		}
 }
 
-static int open_channel(struct record_session *s, const struct channels *all,
-			const struct listed *c)
+static int open_channel(struct record_session *s, const struct channel_list *all,
+			const struct listed_channel *c)
 {
 	const unsigned int i = s->nr_channels;
-	const char *path = tsct_channel_socket_path(all->from[c->from].channel);
+	const char *path = tsct_channel_socket_path(all->providers[c->provider].channel);
 	int err = tsct_channel_open_id(path, c->info.id, TSCT_ROLE_READ,
 				       &s->channels[i]);
 
 	if (err) {
-		record_complain("channel %s: %s", c->info.name,
+		record_error("channel %s: %s", c->info.name,
 				tsct_channel_error(s->channels[i]));
 		return err;
 	}
@@ -155,7 +159,7 @@ static int open_channel(struct record_session *s, const struct channels *all,
 	return 0;
 }
 
-static int open_chosen(struct record_session *s, const struct channels *all,
+static int open_chosen(struct record_session *s, const struct channel_list *all,
 		       const bool *chosen)
 {
 	size_t i;
@@ -169,13 +173,13 @@ static int open_chosen(struct record_session *s, const struct channels *all,
 
 static int open_channels(struct record_session *s)
 {
-	struct channels all;
+	struct channel_list all;
 	bool *chosen = NULL;
 	int err = -ENODEV;
 
-	channels_open(&all, false);
-	if (channels_found(&all, "snapshot"))
-		err = channels_list(&all, "snapshot");
+	channel_list_open(&all, false);
+	if (channel_list_check(&all, "snapshot"))
+		err = channel_list_read(&all, "snapshot");
 	if (!err) {
 		chosen = calloc(all.nr + 1, sizeof(*chosen));
 		err = chosen ? choose(&all, s->o, chosen) : -ENOMEM;
@@ -183,7 +187,7 @@ static int open_channels(struct record_session *s)
 	if (!err)
 		err = open_chosen(s, &all, chosen);
 	free(chosen);
-	channels_close(&all);
+	channel_list_close(&all);
 	return err;
 }
 
@@ -201,14 +205,176 @@ static int copy(struct record_session *s)
 	if (!err)
 		err = err2;
 	if (err)
-		record_complain("%s: %s; what was written can be read; %s",
+		record_error("%s: %s; the events written so far are readable; %s",
 				s->dir, strerror(-err), record_dir_fix(err));
 	return err;
 }
 
-/* ---- the verb ---------------------------------------------------------- */
+/* ---- result ------------------------------------------------------------ */
 
-static int snapshot(struct record_session *s)
+/* The figures of one channel */
+struct snapshot_channel {
+	__u64 events;
+	__u64 older;		/* overwritten before the snapshot */
+	__u64 first, last;	/* cycles, if events */
+	double seconds;		/* from first to last */
+	struct tsct_loss loss;
+	__u64 lost;		/* of all causes, no ring included */
+};
+
+static void add_cpu(const struct record_session *s, unsigned int i, __u32 cpu,
+		    struct snapshot_channel *part)
+{
+	const struct tsct_stream_class *stream = &s->rec.streams[i];
+	__u64 first, last;
+	int cause;
+
+	part->older += stream->ring[cpu].published_begin;
+	for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+		part->loss.cause[cause] += stream->loss[cpu].cause[cause];
+	if (!tsct_writer_cpu_span(s->writer, i, cpu, &first, &last))
+		return;
+	if (!part->events || first < part->first)
+		part->first = first;
+	if (!part->events || last > part->last)
+		part->last = last;
+	part->events += tsct_writer_cpu_events(s->writer, i, cpu);
+}
+
+static void sum_channel(const struct record_session *s, unsigned int i,
+			struct snapshot_channel *part)
+{
+	__u32 cpu;
+
+	memset(part, 0, sizeof(*part));
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
+		add_cpu(s, i, cpu, part);
+	part->seconds = tsct_cycles_ns(s->rec.real.mult,
+				      part->last - part->first) / 1e9;
+	part->lost = tsct_loss_total(&part->loss) +
+		s->rec.streams[i].lost_no_ring;
+}
+
+/* A small and busy ring covers less than a millisecond. */
+static const char *format_span(double seconds, char *text, size_t size)
+{
+	if (seconds >= 1)
+		snprintf(text, size, "%.3f s", seconds);
+	else if (seconds >= 1e-3)
+		snprintf(text, size, "%.3f ms", seconds * 1e3);
+	else
+		snprintf(text, size, "%.3f us", seconds * 1e6);
+	return text;
+}
+
+static void print_channel(const struct record_session *s, unsigned int i)
+{
+	const char *gap = "";
+	struct snapshot_channel part;
+	char span[32];
+	int cause;
+
+	sum_channel(s, i, &part);
+	if (!s->o->quiet)
+		fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %s, %"
+			PRIu64 " older overwritten\n", s->names[i],
+			(uint64_t)part.events, view_plural(part.events),
+			format_span(part.seconds, span, sizeof(span)),
+			(uint64_t)part.older);
+	if (!part.lost)
+		return;
+	fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
+	for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+		if (part.loss.cause[cause]) {
+			fprintf(stderr, "%s%s %" PRIu64, gap,
+				tsct_loss_names[cause],
+				(uint64_t)part.loss.cause[cause]);
+			gap = ", ";
+		}
+	if (s->rec.streams[i].lost_no_ring)
+		fprintf(stderr, "%sno_ring %" PRIu64, gap,
+			(uint64_t)s->rec.streams[i].lost_no_ring);
+	fputc('\n', stderr);
+}
+
+static void print_text(const struct record_session *s)
+{
+	struct tsct_written w;
+	unsigned int i;
+
+	tsct_writer_written(s->writer, &w);
+	if (!s->o->quiet)
+		fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB\n", s->dir,
+			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
+	for (i = 0; i < s->nr_channels; i++)
+		print_channel(s, i);
+	if (!s->o->quiet)
+		fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %"
+			PRIu64 " ns\n", s->rec.nodes[0].provider,
+			tsct_source_name(s->rec.source), s->rec.clock_origin,
+			tsct_status_name(s->rec.status),
+			(uint64_t)record_session_error_ns(s));
+}
+
+static json_t *json_channel(const struct record_session *s, unsigned int i)
+{
+	json_t *lost = json_object();
+	struct snapshot_channel part;
+	int cause;
+
+	sum_channel(s, i, &part);
+	for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+		json_object_set_new(lost, tsct_loss_names[cause],
+				    json_integer(part.loss.cause[cause]));
+	json_object_set_new(lost, "no_ring", json_integer(
+				s->rec.streams[i].lost_no_ring));
+	return json_pack("{ss sb sI sI sf so}", "name", s->names[i],
+		"kernel", s->rec.streams[i].kernel,
+		"events", (json_int_t)part.events,
+		"overwritten", (json_int_t)part.older,
+		"seconds", part.seconds, "lost", lost);
+}
+
+static int print_json(const struct record_session *s)
+{
+	json_t *channels = json_array();
+	struct tsct_written w;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++)
+		json_array_append_new(channels, json_channel(s, i));
+	tsct_writer_written(s->writer, &w);
+	return ctl_json_print("snapshot", json_pack(
+		"{so sI sI ss so s{ss ss ss sI}}",
+		"directory", ctl_json_text(s->dir),
+		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
+		"provider", s->rec.nodes[0].provider, "channels", channels,
+		"clock", "source", tsct_source_name(s->rec.source),
+		"origin", s->rec.clock_origin,
+		"status", tsct_status_name(s->rec.status),
+		"error_ns", (json_int_t)record_session_error_ns(s)));
+}
+
+/* Returns the exit status. */
+static int print_result(const struct record_session *s)
+{
+	struct tsct_balance b;
+	int ret = EXIT_DONE;
+
+	if (s->o->json)
+		ret = print_json(s);
+	else
+		print_text(s);
+	record_figure_balance(s, &b);
+	if (!b.exact && !b.broken_places)
+		return EXIT_FAILED;
+	return ret || (b.exact && !tsct_recording_lossy(&s->rec)) ? ret :
+		EXIT_LOST;
+}
+
+/* ---- command ----------------------------------------------------------- */
+
+static int run_snapshot(struct record_session *s)
 {
 	if (open_channels(s) || record_session_prepare(s) || record_sync_open(s))
 		return EXIT_FAILED;
@@ -217,12 +383,12 @@ static int snapshot(struct record_session *s)
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
-	return copy(s) ? EXIT_FAILED : snapshot_show(s);
+	return copy(s) ? EXIT_FAILED : print_result(s);
 }
 
 int cmd_snapshot(int argc, char **argv)
 {
-	/* It begins with the oldest event that there is. */
+	/* The recording begins with the oldest event in the rings. */
 	struct record_options o = { .unread = true };
 	struct record_session session;
 	char name[64];
@@ -234,9 +400,9 @@ int cmd_snapshot(int argc, char **argv)
 		return EXIT_FAILED;
 	record_dir_name(name, sizeof(name));
 	if (!record_dir_check(o.dir ? o.dir : name)) {
-		signal(SIGXFSZ, SIG_IGN);	/* write() says it */
+		signal(SIGXFSZ, SIG_IGN);	/* write() fails with EFBIG */
 		record_session_init(&session, &o);
-		ret = snapshot(&session);
+		ret = run_snapshot(&session);
 		record_session_close(&session);
 	}
 	free(o.channels);

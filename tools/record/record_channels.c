@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who holds the rings of a recording: the channels, and a server if need be. */
+/* Opening the channels of a recording, and the embedded server */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,13 @@
 #include "lib/client/channel_admin.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
-/* Whoever makes such a directory has locked it long before */
-#define STALE_S		10
+#define STALE_S		10	/* a live server locks its directory earlier */
 
-/* The lock of a server of ours that is dead; -1: it is none. */
-static int lock_stale(int dir)
+/*
+ * Locks the directory of a server of this user that was killed. Returns the
+ * lock's descriptor, or -1: the server runs, is another user's, or is none.
+ */
+static int lock_stale_dir(int dir)
 {
 	struct stat st;
 	int fd;
@@ -38,7 +40,7 @@ static int lock_stale(int dir)
 	return -1;
 }
 
-static void remove_stale(int parent, const char *name)
+static void remove_stale_dir(int parent, const char *name)
 {
 	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 			 O_CLOEXEC);
@@ -46,7 +48,7 @@ static void remove_stale(int parent, const char *name)
 
 	if (dir < 0)
 		return;
-	lock = lock_stale(dir);
+	lock = lock_stale_dir(dir);
 	if (lock >= 0) {
 		unlinkat(dir, "socket", 0);
 		unlinkat(dir, "socket.lock", 0);
@@ -56,8 +58,8 @@ static void remove_stale(int parent, const char *name)
 	close(dir);
 }
 
-/* A recorder that was killed could not take its directory away. */
-static void sweep(const char *parent)
+/* Removes the directories of recorders that were killed. */
+static void remove_stale_dirs(const char *parent)
 {
 	DIR *d = opendir(parent);
 	struct dirent *e;
@@ -67,22 +69,22 @@ static void sweep(const char *parent)
 	while ((e = readdir(d)))
 		if (strlen(e->d_name) == strlen(SERVER_DIR) &&
 		    !strncmp(e->d_name, SERVER_DIR, strcspn(SERVER_DIR, "X")))
-			remove_stale(dirfd(d), e->d_name);
+			remove_stale_dir(dirfd(d), e->d_name);
 	closedir(d);
 }
 
-/* A directory for our socket that only this user can enter. */
+/* Creates a directory for the socket, mode 0700. */
 static int make_server_dir(struct record_session *s)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
 
 	if (!dir || strlen(dir) > 40 || access(dir, W_OK))
 		dir = "/tmp";
-	sweep(dir);
+	remove_stale_dirs(dir);
 	snprintf(s->server_dir, sizeof(s->server_dir), "%s/" SERVER_DIR, dir);
 	if (mkdtemp(s->server_dir))
 		return 0;
-	record_complain("%s: %s", s->server_dir, strerror(errno));
+	record_error("%s: %s", s->server_dir, strerror(errno));
 	s->server_dir[0] = '\0';
 	return -errno;
 }
@@ -98,11 +100,14 @@ static int start_server(struct record_session *s)
 	if (!err)
 		err = tsct_server_run(s->server);
 	if (err)
-		record_complain("%s: %s", s->socket, strerror(-err));
+		record_error("%s: %s", s->socket, strerror(-err));
 	return err;
 }
 
-/* May record serve the rings itself, given why nobody else did? */
+/*
+ * Is an embedded server permitted, after opening a channel failed with @err? Not
+ * if $TSCTRACE_PROVIDER names another, or a provider answered and refused.
+ */
 static bool may_embed(int err)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");
@@ -113,22 +118,21 @@ static bool may_embed(int err)
 		err != -ENOSPC && err != -ENOMEM;
 }
 
-static int complain_channel(const char *name, const struct tsct_channel *t, int err)
+static int print_channel_error(const char *name, const struct tsct_channel *t, int err)
 {
 	if (err == -EBUSY)
-		record_complain("channel %s: is being recorded already; stop"
-				" that recording, or name another channel with"
-				" -c", name);
+		record_error("channel %s: already being recorded; stop that"
+				" recording, or use another channel with -c",
+				name);
 	else
-		record_complain("channel %s: %s", name, tsct_channel_error(t));
+		record_error("channel %s: %s", name, tsct_channel_error(t));
 	return err;
 }
 
 /*
- * Blocks of a ring, if nobody says: 16 MiB hold what a CPU emits in bursts, and
- * what a program that had to wait for its CPU makes up for at once, until we
- * look. All rings together: 64 MiB, or a 64th of memory, if that is less; but
- * not less than 1 MiB each.
+ * Blocks of a ring without --blocks. 16 MiB hold the burst of events of a program
+ * that was not scheduled for a while, until the next pass. The limit for all rings
+ * is 64 MiB or 1/64 of memory, whichever is less, but at least 1 MiB each.
  */
 static uint32_t choose_blocks(const struct record_session *s)
 {
@@ -138,45 +142,37 @@ static uint32_t choose_blocks(const struct record_session *s)
 		(s->nr_programs + !!o->nr_events);
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 		sysconf(_SC_PAGESIZE);
-	uint64_t most = memory / 64 < 64U << 20 ? memory / 64 : 64U << 20;
+	uint64_t max = memory / 64 < 64U << 20 ? memory / 64 : 64U << 20;
 	uint32_t bytes = 16U << 20;
 
 	if (o->blocks)
 		return o->blocks;
-	while (bytes > 1U << 20 && rings * bytes > most)
+	while (bytes > 1U << 20 && rings * bytes > max)
 		bytes /= 2;
 	return bytes / block_size;
 }
 
-/*
- * Rings of our own are known to the command only. Kernel events come through
- * others, but without them all would wait for nothing.
- */
-static bool can_be_reached(const struct record_session *s)
-{
-	return s->o->command || s->o->nr_events;
-}
-
-/* Nobody else holds rings: then we do, or say why not. */
-static int serve(struct record_session *s, int err)
+/* Starts an embedded server, after opening channel 0 failed with @err. */
+static int embed_server(struct record_session *s, int err)
 {
 	const struct tsct_channel *t = s->channels[0];
 
-	if (!can_be_reached(s)) {
-		record_complain("nobody could reach these rings; start"
-				" tsctraced, load the module, or name a command"
-				" (%s)", tsct_channel_error(t));
+	/* Only the command would know the embedded server's socket. */
+	if (!s->o->command && !s->o->nr_events) {
+		record_error("nothing to record: no command, daemon or module"
+				" (%s); name a command, start tsctraced or load the"
+				" module", tsct_channel_error(t));
 		return err;
 	}
 	if (s->o->verbose)
-		fprintf(stderr, "trace-ctl record: serving the rings: %s\n",
+		fprintf(stderr, "trace-ctl record: using an embedded server: %s\n",
 			tsct_channel_error(t));
 	tsct_channel_close(s->channels[0]);
 	s->channels[0] = NULL;
 	return start_server(s);
 }
 
-/* All are with whoever has the first one: a program finds them in one place. */
+/* Opens program channel @i. All must be in the provider of the first one. */
 static int open_program(struct record_session *s, unsigned int i)
 {
 	struct tsct_channel_options options = {
@@ -192,31 +188,31 @@ static int open_program(struct record_session *s, unsigned int i)
 	if (!s->server)
 		err = tsct_channel_open(&options, t);
 	if (err && !i && may_embed(err)) {
-		err = serve(s, err);
+		err = embed_server(s, err);
 		if (err)
 			return err;
 	}
 	if (s->server)
 		err = tsct_channel_open_at(s->socket, &options, t);
 	if (err)
-		return complain_channel(s->names[i], *t, err);
+		return print_channel_error(s->names[i], *t, err);
 	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE) {
-		record_complain("channel %s: is there already, and is no flight"
-				" recorder: it loses new events; name another"
-				" with -c", s->names[i]);
+		record_error("channel %s: exists and is not a flight recorder"
+				" (it discards new events); use another with -c",
+				s->names[i]);
 		return -EEXIST;
 	}
 	if (!i || tsct_channel_provider(*t) == tsct_channel_provider(s->channels[0]))
 		return 0;
-	record_complain("channel %s: is held by the %s, but %s by the %s; set"
-			" $TSCTRACE_PROVIDER to one of them", s->names[i],
+	record_error("channel %s: provided by the %s, but channel %s by the %s;"
+			" set $TSCTRACE_PROVIDER to one of them", s->names[i],
 			tsct_provider_name(tsct_channel_provider(*t)), s->names[0],
 			tsct_provider_name(tsct_channel_provider(s->channels[0])));
 	return -EXDEV;
 }
 
-/* Who asked for a size is told if the channel was there and has another. */
-static void compare_sizes(const struct record_session *s, unsigned int i)
+/* Warns if an existing channel has another size than requested. */
+static void check_size(const struct record_session *s, unsigned int i)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(s->channels[i]);
 	const struct record_options *o = s->o;
@@ -224,12 +220,12 @@ static void compare_sizes(const struct record_session *s, unsigned int i)
 	if (o->quiet || ((!o->blocks || o->blocks == header->blocks) &&
 			 (!o->block_size || o->block_size == header->block_size)))
 		return;
-	record_complain("channel %s: is there already, with %u blocks of %u"
-			" bytes, and keeps them", s->names[i], header->blocks,
+	record_error("channel %s: exists; its %u blocks of %u bytes are not"
+			" changed", s->names[i], header->blocks,
 			header->block_size);
 }
 
-/* The kernel's events: a channel of our own, which only the module has. */
+/* Creates a channel for kernel events in the module. */
 static int open_kernel(struct record_session *s)
 {
 	char name[TSCT_NAME_MAX];
@@ -256,7 +252,7 @@ static int open_kernel(struct record_session *s)
 		unsetenv("TSCTRACE_PROVIDER");
 	free(keep);
 	if (err)
-		record_complain("kernel events: %s", tsct_channel_error(*t));
+		record_error("kernel events: %s", tsct_channel_error(*t));
 	return err;
 }
 
@@ -269,7 +265,7 @@ int record_channels_open(struct record_session *s)
 		err = open_program(s, i);
 		if (err)
 			return err;
-		compare_sizes(s, i);
+		check_size(s, i);
 	}
 	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)

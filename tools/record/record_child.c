@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command that is recorded: found, held before exec, released, awaited. */
+/* The recorded command: search in $PATH, fork, exec on release, reaping */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,8 +13,8 @@
 
 #include "cmd_record.h"
 
-/* 0, or why @path cannot be executed */
-static int runnable(const char *path)
+/* Returns 0 if @path can be executed, or the errno of the obstacle. */
+static int check_executable(const char *path)
 {
 	struct stat st;
 
@@ -27,7 +27,10 @@ static int runnable(const char *path)
 	return 0;
 }
 
-/* The first in $PATH; *ret_error: what the nearest miss had. */
+/*
+ * The first executable in $PATH, malloc'ed, or NULL. *ret_error: EACCES if one
+ * was found that is not executable, else ENOENT; ENOMEM.
+ */
 static char *search_path(const char *name, int *ret_error)
 {
 	const char *path = getenv("PATH"), *end;
@@ -42,7 +45,7 @@ static char *search_path(const char *name, int *ret_error)
 			*ret_error = ENOMEM;
 			return NULL;
 		}
-		err = runnable(full);
+		err = check_executable(full);
 		if (!err)
 			return full;
 		free(full);
@@ -64,35 +67,35 @@ char *record_child_find(const char *name)
 		if (path)
 			return path;
 		if (!*name || err == ENOENT)
-			record_complain("%s: command not found; check its spelling and $PATH",
+			record_error("%s: command not found; check its spelling and $PATH",
 					*name ? name : "''");
 		else
-			record_complain("%s: %s; see 'ls -l'", name, strerror(err));
+			record_error("%s: %s; see 'ls -l'", name, strerror(err));
 		return NULL;
 	}
-	err = runnable(name);
+	err = check_executable(name);
 	if (!err)
 		return strdup(name);
-	record_complain("%s: %s; %s", name, strerror(err),
+	record_error("%s: %s; %s", name, strerror(err),
 			err == EACCES ? "make it executable with 'chmod +x'" :
 			err == EISDIR ? "name a program in it" :
 			"check the path");
 	return NULL;
 }
 
-/* Between fork and exec: nothing but system calls. */
+/* Runs between fork and exec: system calls only. */
 __attribute__((noreturn))
-static void be_child(int gate, int verdict, const char *path, char **command)
+static void run_child(int gate, int exec_error, const char *path, char **command)
 {
 	int err;
 	char go;
 
 	record_signals_restore();
 	if (read(gate, &go, 1) != 1)
-		_exit(0);	/* the recorder is gone, or thought better of it */
+		_exit(0);	/* the recorder ended, or dropped the child */
 	execvp(path, command);
 	err = errno;
-	if (write(verdict, &err, sizeof(err)) < 0)
+	if (write(exec_error, &err, sizeof(err)) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -100,36 +103,36 @@ static void be_child(int gate, int verdict, const char *path, char **command)
 int record_child_hold(struct record_child *child, const char *path,
 		      char **command)
 {
-	int gate[2], verdict[2], err;
+	int gate[2], exec_error[2], err;
 
 	if (pipe2(gate, O_CLOEXEC))
 		return -errno;
-	if (pipe2(verdict, O_CLOEXEC)) {
+	if (pipe2(exec_error, O_CLOEXEC)) {
 		err = -errno;
 		goto close_gate;
 	}
-	/* Who outlives the command becomes our child: we know that it is there. */
+	/* Descendants that outlive the command become our children: see left_some. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	child->pid = fork();
 	if (child->pid < 0) {
 		err = -errno;
 		child->pid = 0;
-		goto close_verdict;
+		goto close_exec_error;
 	}
 	if (!child->pid) {
 		close(gate[1]);
-		be_child(gate[0], verdict[1], path, command);
+		run_child(gate[0], exec_error[1], path, command);
 	}
 	close(gate[0]);
-	close(verdict[1]);
+	close(exec_error[1]);
 	child->gate = gate[1];
-	child->verdict = verdict[0];
+	child->exec_error = exec_error[0];
 	child->running = true;
 	return 0;
 
-close_verdict:
-	close(verdict[0]);
-	close(verdict[1]);
+close_exec_error:
+	close(exec_error[0]);
+	close(exec_error[1]);
 close_gate:
 	close(gate[0]);
 	close(gate[1]);
@@ -146,10 +149,10 @@ int record_child_release(struct record_child *child)
 	child->gate = -1;
 	if (n == 1)
 		do
-			n = read(child->verdict, &err, sizeof(err));
+			n = read(child->exec_error, &err, sizeof(err));
 		while (n < 0 && errno == EINTR);
-	close(child->verdict);
-	child->verdict = -1;
+	close(child->exec_error);
+	child->exec_error = -1;
 	return n == sizeof(err) ? -err : 0;
 }
 
@@ -170,12 +173,12 @@ void record_child_drop(struct record_child *child)
 {
 	if (child->gate >= 0)
 		close(child->gate);
-	if (child->verdict >= 0)
-		close(child->verdict);
-	/* Held, it ends as its gate closes; released, it is left alone. */
+	if (child->exec_error >= 0)
+		close(child->exec_error);
+	/* A child that waits ends when its gate closes; a released one goes on. */
 	if (child->pid && child->gate >= 0)
 		waitpid(child->pid, NULL, 0);
-	child->gate = child->verdict = -1;
+	child->gate = child->exec_error = -1;
 }
 
 bool record_child_left_some(void)

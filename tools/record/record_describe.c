@@ -1,17 +1,112 @@
 // SPDX-License-Identifier: MIT
-/* What a recording says about itself before it begins. */
+/* A recording's metadata: machine, channels, and the clock's state over time */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
-#include "lib/clock/clock_source.h"
 #include "cmd_record.h"
+#include "lib/client/gettime.h"
 #include "lib/clock/clock_sample.h"
+#include "lib/clock/clock_source.h"
+#include "lib/clock/sysfs_read.h"
+#include "lib/core/clock_params.h"
 
-/* As a shell would take it back. */
-static void put_word(FILE *to, const char *word)
+#define CPUS	"/sys/devices/system/cpu"
+
+static bool read_number(__u32 cpu, const char *name, __u32 *ret)
+{
+	char path[96], text[32], *end;
+	unsigned long n;
+
+	snprintf(path, sizeof(path), CPUS "/cpu%u/%s", cpu, name);
+	if (tsct_sysfs_read_line(path, text, sizeof(text)) <= 0)
+		return false;
+	n = strtoul(text, &end, 10);
+	if (end == text || n > UINT32_MAX)
+		return false;
+	*ret = n;
+	return true;
+}
+
+/* The NUMA node of a CPU: its directory has a link "nodeN". 0 if unknown. */
+static __u32 read_memory_node(__u32 cpu)
+{
+	struct dirent *e;
+	char path[64];
+	__u32 node = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), CPUS "/cpu%u", cpu);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (sscanf(e->d_name, "node%u", &node) == 1)
+			break;
+	if (d)
+		closedir(d);
+	return node;
+}
+
+/* False: no such CPU. One that cannot be taken offline has no file "online". */
+static bool read_cpu(__u32 nr, struct tsct_recorded_cpu *cpu)
+{
+	char path[64];
+	DIR *d;
+
+	snprintf(path, sizeof(path), CPUS "/cpu%u", nr);
+	d = opendir(path);
+	if (!d)
+		return false;
+	closedir(d);
+	*cpu = (struct tsct_recorded_cpu) { .cpu = nr, .online = 1 };
+	read_number(nr, "online", &cpu->online);
+	cpu->online = cpu->online &&
+		read_number(nr, "topology/physical_package_id", &cpu->package) &&
+		read_number(nr, "topology/core_id", &cpu->core);
+	cpu->memory_node = read_memory_node(nr);
+	return true;
+}
+
+static char *read_cpu_model(void)
+{
+	FILE *from = fopen("/proc/cpuinfo", "re");
+	char line[256], *model = NULL, *at;
+
+	while (from && !model && fgets(line, sizeof(line), from)) {
+		if (strncmp(line, "model name", 10))
+			continue;
+		at = strchr(line, ':');
+		line[strcspn(line, "\n")] = '\0';
+		if (at)
+			model = strdup(at + 1 + strspn(at + 1, " "));
+	}
+	if (from)
+		fclose(from);
+	return model;
+}
+
+/* The CPU model and table of up to @nr_cpus CPUs, as far as sysfs has them */
+static int describe_machine(struct tsct_recorded_node *node, __u32 nr_cpus)
+{
+	struct tsct_recorded_cpu cpu;
+	__u32 i;
+	int err = 0;
+
+	node->cpu_model = read_cpu_model();
+	for (i = 0; !err && i < nr_cpus; i++)
+		if (read_cpu(i, &cpu))
+			err = tsct_recording_add_cpu(node, &cpu);
+	return err;
+}
+
+/* ---- node and channels --------------------------------------------------------- */
+
+/* Quoted for a shell if needed */
+static void print_quoted(FILE *to, const char *word)
 {
 	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"0123456789_-+=:,./@%";
@@ -40,7 +135,7 @@ static char *command_line(char **command)
 	for (word = command; word && *word; word++) {
 		if (word != command)
 			putc(' ', to);
-		put_word(to, *word);
+		print_quoted(to, *word);
 	}
 	return fclose(to) ? NULL : text;
 }
@@ -53,12 +148,7 @@ static void make_uuid(__u8 uuid[16])
 	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 }
 
-static const char *providers(const struct record_session *s)
-{
-	return tsct_provider_name(tsct_channel_provider(s->channels[0]));
-}
-
-static bool is_named(const struct record_session *s, const char *name)
+static bool is_program_channel(const struct record_session *s, const char *name)
 {
 	unsigned int i;
 
@@ -68,12 +158,12 @@ static bool is_named(const struct record_session *s, const char *name)
 	return false;
 }
 
-/* No other stream may have it. */
-static const char *kernel_name(const struct record_session *s)
+/* A name for the kernel's stream that no other stream has */
+static const char *choose_kernel_name(const struct record_session *s)
 {
-	if (!is_named(s, "kernel"))
+	if (!is_program_channel(s, "kernel"))
 		return "kernel";
-	return is_named(s, "kernel-events") ? "kernel-events-recorded" :
+	return is_program_channel(s, "kernel-events") ? "kernel-events-recorded" :
 		"kernel-events";
 }
 
@@ -88,22 +178,23 @@ static int describe_node(const struct record_session *s,
 	node->host = strdup(uts.nodename);
 	node->kernel = strdup(uts.release);
 	node->command = command_line(s->o->command);
-	node->provider = strdup(providers(s));
+	node->provider = strdup(tsct_provider_name(
+					tsct_channel_provider(s->channels[0])));
 	return node->host && node->kernel && node->command && node->provider ?
 		0 : -ENOMEM;
 }
 
 static __u32 count_cpus(const struct record_session *s)
 {
-	__u32 nr = 0, here;
+	__u32 max = 0, nr;
 	unsigned int i;
 
 	for (i = 0; i < s->nr_channels; i++) {
-		here = tsct_channel_info(s->channels[i])->nr_cpus;
-		if (here > nr)
-			nr = here;
+		nr = tsct_channel_info(s->channels[i])->nr_cpus;
+		if (nr > max)
+			max = nr;
 	}
-	return nr;
+	return max;
 }
 
 int record_describe(struct record_session *s)
@@ -120,7 +211,7 @@ int record_describe(struct record_session *s)
 	if (!err)
 		err = tsct_recording_locate(rec, count_cpus(s));
 	if (!err)
-		err = record_machine(&rec->nodes[0], rec->nr_locations);
+		err = describe_machine(&rec->nodes[0], rec->nr_locations);
 	if (err)
 		return err;
 	rec->clock_origin = strdup(tsct_clock_origin(s->clock));
@@ -129,7 +220,7 @@ int record_describe(struct record_session *s)
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
 		err = tsct_recording_add_stream(rec, i < s->nr_programs ?
-						s->names[i] : kernel_name(s));
+						s->names[i] : choose_kernel_name(s));
 		if (err < 0)
 			return err;
 		rec->streams[i].policy = header->policy;
@@ -140,4 +231,162 @@ int record_describe(struct record_session *s)
 	rec->sync_every = s->o->sync_every;
 	rec->fsync = s->o->fsync;
 	return 0;
+}
+
+/* ---- clock --------------------------------------------------------------------- */
+
+/* The metadata is rewritten after 1, 2, 4 ... 64 s, then every 64 s. */
+#define RENEW_FIRST_NS	1000000000LL
+#define RENEW_MAX_NS	64000000000LL
+#define RENEW_LATE_NS	2000000000LL	/* margin, if a rewrite is late */
+#define CLOCK_TRIES	20	/* of 50 ms, for a daemon that has just started */
+
+static int await_clock(struct record_session *s, struct tsct_clock_state *state)
+{
+	int i, err = -EAGAIN;
+
+	for (i = 0; err == -EAGAIN && i < CLOCK_TRIES; i++) {
+		if (i)
+			usleep(50000);
+		err = tsct_clock_snapshot(s->clock, state);
+	}
+	return err;
+}
+
+static int check_sources(const struct record_session *s,
+			 const struct tsct_clock_state *state)
+{
+	const struct tsct_channel_header *header;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++) {
+		header = tsct_channel_info(s->channels[i]);
+		if (header->source == state->source)
+			continue;
+		record_error("channel %.31s: its clock source is %s, but the"
+				" clock's is %s; end the programs that use the"
+				" channel, and start again", header->name,
+				tsct_source_name(header->source),
+				tsct_source_name(state->source));
+		return -EXDEV;
+	}
+	return 0;
+}
+
+static __u32 rate_error_ppb(const struct tsct_clock_state *state)
+{
+	__u64 ppb = state->rate_error_ppt / 1000 +
+		!!(state->rate_error_ppt % 1000);
+
+	return ppb < UINT32_MAX ? (__u32)ppb : UINT32_MAX;
+}
+
+int record_clock_open(struct record_session *s)
+{
+	struct tsct_clock_state state;
+	int err = tsct_clock_open(&s->clock);
+
+	if (err) {
+		record_error("clock: %s", strerror(-err));
+		return err;
+	}
+	err = await_clock(s, &state);
+	if (err) {
+		record_error("clock: nothing published yet (%s); start"
+				" tsctraced, or try again when it has calibrated the"
+				" clock", tsct_clock_reason(s->clock));
+		return err;
+	}
+	err = check_sources(s, &state);
+	s->rec.real = state.real;
+	s->rec.status = state.status;
+	s->rec.rate_error_ppb = rate_error_ppb(&state);
+	s->rec.epoch_first = s->rec.epoch = state.epoch;
+	return err;
+}
+
+/* Parameters of a new epoch are not used: times would not stay in order. */
+void record_clock_follow(struct record_session *s)
+{
+	struct tsct_clock_state state;
+
+	if (s->rec.timestamps != TSCT_TIMESTAMPS_SYSTEM || !s->writer ||
+	    tsct_clock_snapshot(s->clock, &state) ||
+	    state.source != s->rec.source || state.epoch != s->rec.epoch_first)
+		return;
+	tsct_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
+}
+
+/* Stores the parameters of cluster time that programs use, if there are any. */
+static void store_cluster(struct tsct_recording *rec,
+			  const struct tsct_clock_state *state)
+{
+	if (!rec->nodes[0].sync.on)
+		return;
+	rec->nodes[0].sync.status = state->cluster_status;
+	rec->nodes[0].sync.epoch = state->cluster_epoch;
+	rec->nodes[0].sync.master = state->cluster_master;
+	rec->nodes[0].sync.timeline = state->cluster_timeline;
+	if (state->cluster.mult &&
+	    !tsct_clock_params_check(&state->cluster, state->source))
+		rec->nodes[0].sync.line = state->cluster;
+}
+
+/* False: nothing published, or the clock has changed its source. */
+static bool read_clock(const struct record_session *s, struct tsct_clock_state *state)
+{
+	return !tsct_clock_snapshot(s->clock, state) &&
+		state->source == s->rec.source;
+}
+
+static void store_clock(struct record_session *s, const struct tsct_clock_state *state)
+{
+	/* If this fails, the previous parameters stay. */
+	tsct_clock_pairing_make(&s->rec, s->clock, state);
+	s->rec.status = state->status;
+	s->rec.rate_error_ppb = rate_error_ppb(state);
+	s->rec.epoch = state->epoch;
+	store_cluster(&s->rec, state);
+}
+
+/* Sets the time of the next rewrite, until when the metadata has to be valid. */
+static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
+{
+	s->renew_ns = now_ns + wait_ns;
+	s->rec.until = s->rec.end + (__u64)tsct_ns_cycles(s->rec.real.mult,
+						wait_ns + RENEW_LATE_NS);
+}
+
+void record_clock_begin(struct record_session *s)
+{
+	struct tsct_clock_state state;
+
+	if (read_clock(s, &state))
+		store_cluster(&s->rec, &state);
+	s->begun_ns = tsct_monotonic_ns();
+	schedule_renewal(s, s->begun_ns, RENEW_FIRST_NS);
+}
+
+void record_clock_renew(struct record_session *s)
+{
+	const __s64 now = tsct_monotonic_ns(), age = now - s->begun_ns;
+	struct tsct_clock_state state;
+
+	if (!read_clock(s, &state) ||
+	    (now < s->renew_ns && state.epoch == s->rec.epoch))
+		return;
+	s->rec.end = tsct_clock_cycles(s->clock);
+	store_clock(s, &state);
+	schedule_renewal(s, now, age < RENEW_MAX_NS ? age : RENEW_MAX_NS);
+	tsct_writer_renew(s->writer);
+}
+
+void record_clock_close(struct record_session *s)
+{
+	struct tsct_clock_state state;
+
+	if (read_clock(s, &state))
+		store_clock(s, &state);
+	else
+		s->rec.status = TSCT_STATUS_UNKNOWN;
 }

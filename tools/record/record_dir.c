@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The directory of a recording. */
+/* The output directory: checks, creation, default name */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static int check_empty(const char *dir)
 	int nr = 0;
 
 	if (!d) {
-		record_complain("%s: %s", dir, strerror(errno));
+		record_error("%s: %s", dir, strerror(errno));
 		return -errno;
 	}
 	while ((e = readdir(d)))
@@ -29,7 +29,8 @@ static int check_empty(const char *dir)
 	closedir(d);
 	if (!nr)
 		return 0;
-	record_complain("%s: is not empty; name a new directory with -o", dir);
+	record_error("output directory %s is not empty; use a new one with -o",
+			dir);
 	return -ENOTEMPTY;
 }
 
@@ -44,11 +45,11 @@ static int check_writable(const char *dir, const char *named)
 	if (!strcmp(dir, ".") && getcwd(here, sizeof(here)))
 		dir = here;
 	if (err == ENOENT)
-		record_complain("%s: there is no directory %s; make it, or name another with -o",
-				named, dir);
+		record_error("%s: directory %s does not exist; create it, or"
+				" use another with -o", named, dir);
 	else
-		record_complain("%s: cannot write to %s: %s; name another directory with -o",
-				named, dir, strerror(err));
+		record_error("%s: cannot write to %s: %s; use another directory"
+				" with -o", named, dir, strerror(err));
 	return -err;
 }
 
@@ -71,20 +72,19 @@ int record_dir_check(const char *dir)
 
 	if (stat(dir, &st)) {
 		if (errno == ENOENT && !lstat(dir, &st)) {
-			record_complain("%s: is a link to nothing; remove it, or name a directory with -o",
-					dir);
+			record_error("%s: dangling symbolic link; remove it, or"
+					" use another directory with -o", dir);
 			return -ENOENT;
 		}
 		if (errno == ENOENT && *dir)
 			return check_parent(dir);
 		err = -errno;
-		record_complain("%s: %s; name another directory with -o",
+		record_error("%s: %s; use another directory with -o",
 				*dir ? dir : "''", strerror(-err));
 		return err;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		record_complain("%s: is not a directory; name another with -o",
-				dir);
+		record_error("%s: not a directory; use another with -o", dir);
 		return -ENOTDIR;
 	}
 	err = check_empty(dir);
@@ -96,18 +96,18 @@ const char *record_dir_fix(int err)
 	switch (err) {
 	case -ENOSPC:
 	case -EDQUOT:
-		return "make room there, or name another place with -o";
+		return "free some space, or use another place with -o";
 	case -EFBIG:
-		return "raise 'ulimit -f', or name another place with -o";
+		return "raise 'ulimit -f', or use another place with -o";
 	}
-	return "name another place with -o";
+	return "use another place with -o";
 }
 
 int record_dir_make(const char *dir, bool *ret_made)
 {
 	int fd, err;
 
-	/* Arguments of everybody's system calls may go there. */
+	/* For the owner only: it may get arguments of all users' system calls. */
 	*ret_made = !mkdir(dir, 0700);
 	if (!*ret_made && errno != EEXIST)
 		return -errno;

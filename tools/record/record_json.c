@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What record says at the end, as JSON. */
+/* The summary of record as JSON */
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -114,7 +114,7 @@ static json_t *json_files(const struct tsct_recording *rec)
 }
 
 int record_json_print(const struct record_session *s,
-		     const struct record_child *child)
+		      const struct record_child *child)
 {
 	const struct tsct_recording *rec = &s->rec;
 	struct tsct_written w;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* While it is recorded: when to look, when to sleep, when it is over. */
+/* The main loop of a recording: draining, sleeping, periodic work, the end */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,19 +10,20 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 
-#define IDLE_US		5000	/* between looks at rings that are quiet */
-#define BUSY_US		1000	/* and at rings that were filled just now */
+#define IDLE_US		5000	/* sleep between passes over idle rings, */
+#define BUSY_US		1000	/* and up to BUSY_NS after the last event */
 #define BUSY_NS		100000000LL
-#define MANY		4096	/* events in a look: no sleep before the next */
-#define FLIGHT_US	50000	/* nothing is taken before the end */
-#define KERNEL_MS	50	/* the module wakes us; we have more to look at */
+#define MANY_EVENTS	4096	/* in a pass: no sleep before the next */
+#define FLIGHT_US	50000	/* a flight recorder drains only at the end */
+#define KERNEL_MS	50	/* poll() limit, for the periodic work */
 #define FLUSH_NS	1000000000LL
-#define PROGRESS_NS	200000000LL	/* on a terminal; else as often as flushed */
-#define WATCH_NS	100000000LL	/* is who serves the rings still there? */
+#define PROGRESS_NS	200000000LL	/* on a terminal; else FLUSH_NS */
+#define WATCH_NS	100000000LL	/* between checks of the provider */
 
 /*
- * With a command: the first signal is the command's affair, which then ends;
- * the second ends the recording, whatever the command does.
+ * Without a command, a signal or --duration ends the recording. With one, the first
+ * signal is for the command, and the recording ends when the command does; the
+ * second signal ends the recording even if the command still runs.
  */
 static bool is_over(struct record_child *child, __s64 end_ns)
 {
@@ -45,69 +46,72 @@ static bool is_over(struct record_child *child, __s64 end_ns)
 
 /* ---- sleeping ---------------------------------------------------------- */
 
-/* Who wakes us: the module looks at its rings itself, a socket's nobody does. */
-struct sleeper {
+/*
+ * The module's device wakes poll() at a watermark; the rings of a server do not,
+ * and have to be polled at intervals.
+ */
+struct ring_waiter {
 	bool by_kernel, flight;
 	struct pollfd fds[RECORD_CHANNELS];
 	unsigned int nr;
-	__s64 busy;		/* when something was taken last */
+	__s64 last_event_ns;	/* CLOCK_MONOTONIC: the last pass with events */
 };
 
-/* A quarter of one ring is early enough; a ring half full ends a sleep, too. */
-static void open_sleeper(struct sleeper *sleeper, const struct record_session *s)
+/* Sets the watermark of the module's rings to a quarter of their size. */
+static void open_waiter(struct ring_waiter *waiter, const struct record_session *s)
 {
 	const struct tsct_channel_header *header;
 	unsigned int i;
 
-	*sleeper = (struct sleeper) { .by_kernel = true, .nr = s->nr_channels,
+	*waiter = (struct ring_waiter) { .by_kernel = true, .nr = s->nr_channels,
 				      .flight = s->o->flight };
-	if (sleeper->flight)
+	if (waiter->flight)
 		return;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
-		sleeper->fds[i].fd = tsct_channel_fd(s->channels[i]);
-		sleeper->fds[i].events = POLLIN;
+		waiter->fds[i].fd = tsct_channel_fd(s->channels[i]);
+		waiter->fds[i].events = POLLIN;
 		if (tsct_channel_provider(s->channels[i]) != TSCT_PROVIDER_MODULE ||
 		    tsct_reader_watermark(tsct_drain_reader(s->drains[i]),
 					  header->data_size / 4))
-			sleeper->by_kernel = false;
+			waiter->by_kernel = false;
 	}
 }
 
-/* A signal ends it; one that comes right before it waits for its end. */
-static void sleep_some(struct sleeper *sleeper, __u64 taken)
+/* A signal ends the sleep; one just before it is noticed after the sleep. */
+static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 {
 	const __s64 now = tsct_monotonic_ns();
 	unsigned int i;
 
 	if (taken)
-		sleeper->busy = now;
-	if (taken >= MANY)
+		waiter->last_event_ns = now;
+	if (taken >= MANY_EVENTS)
 		return;
-	if (sleeper->flight) {
+	if (waiter->flight) {
 		usleep(FLIGHT_US);
 		return;
 	}
-	if (!sleeper->by_kernel) {
-		usleep(now - sleeper->busy < BUSY_NS ? BUSY_US : IDLE_US);
+	if (!waiter->by_kernel) {
+		usleep(now - waiter->last_event_ns < BUSY_NS ? BUSY_US : IDLE_US);
 		return;
 	}
-	if (poll(sleeper->fds, sleeper->nr, KERNEL_MS) <= 0)
+	if (poll(waiter->fds, waiter->nr, KERNEL_MS) <= 0)
 		return;
-	for (i = 0; i < sleeper->nr; i++)
-		if (sleeper->fds[i].revents & ~POLLIN)
-			sleeper->by_kernel = false;
+	for (i = 0; i < waiter->nr; i++)
+		if (waiter->fds[i].revents & ~POLLIN)
+			waiter->by_kernel = false;
 }
 
 /* ---- the loop ---------------------------------------------------------- */
 
-struct beat {
+struct periodic_work {
 	bool tty;
-	__s64 flushed, shown, watched;
+	__s64 flushed, shown, watched;	/* last times, CLOCK_MONOTONIC ns */
 };
 
-/* What is done now and then: passes are many, and system calls are not free. */
-static int beat(struct record_session *s, struct beat *last)
+/* Work at intervals, which would cost too many system calls in each pass */
+static int do_periodic_work(struct record_session *s, struct periodic_work *last)
 {
 	const __s64 now = tsct_monotonic_ns();
 	struct tsct_time time;
@@ -118,11 +122,11 @@ static int beat(struct record_session *s, struct beat *last)
 		record_clock_follow(s);
 		last->watched = now;
 	}
-	record_sync_beat(s, now);
+	record_sync_poll(s, now);
 	if (!s->writer)
 		return 0;
 	if (now - last->flushed >= FLUSH_NS) {
-		/* One of our own looks at the system's clock when it is asked. */
+		/* An in-process clock takes its samples in this call. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		err = tsct_writer_flush(s->writer);
@@ -140,28 +144,29 @@ int record_loop(struct record_session *s, struct record_child *child)
 	const __s64 begin = tsct_monotonic_ns();
 	const __s64 end = s->o->duration_s > 0 ?
 		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
-	struct beat last = { isatty(STDERR_FILENO), begin, begin, begin };
-	struct sleeper sleeper;
+	struct periodic_work last = { isatty(STDERR_FILENO), begin, begin, begin };
+	struct ring_waiter waiter;
 	__u64 taken = 0;
 	int err = 0;
 
-	open_sleeper(&sleeper, s);
+	open_waiter(&waiter, s);
 	while (!err && !is_over(child, end)) {
 		if (!s->o->flight)
 			err = record_session_pass(s, UINT64_MAX, &taken);
 		if (!err)
-			err = beat(s, &last);
+			err = do_periodic_work(s, &last);
 		if (!err)
-			sleep_some(&sleeper, taken);
+			wait_for_events(&waiter, taken);
 	}
 	if (s->writer)
 		record_show_progress(s, true);
 	return err;
 }
 
-void record_loop_await(struct record_child *child, bool told)
+void record_loop_await(struct record_child *child, bool signalled)
 {
-	__s64 end = tsct_monotonic_ns() + (told ? 2000000000LL : INT64_MAX / 2);
+	__s64 end = tsct_monotonic_ns() +
+		(signalled ? 2000000000LL : INT64_MAX / 2);
 
 	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
 		usleep(10000);

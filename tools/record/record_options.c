@@ -1,66 +1,66 @@
 // SPDX-License-Identifier: MIT
-/* What record is told on its command line. */
+/* The command lines of record, and the file options of record and snapshot */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "lib/core/ring.h"
 #include "lib/client/channel_admin.h"
+#include "lib/core/ring.h"
 #include "lib/sync/fit.h"
+#include "tools/common/cmd.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
        KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_TIMEOUT, KEY_UNREAD };
 
 static const struct argp_option options[] = {
-	{ "event", 'e', "EVENT", 0, "record this kernel event or group; again "
-	  "for more; 'list' names them. Programs' own events ('user') are "
-	  "always recorded", 0 },
-	{ "output", 'o', "DIR", 0, "the recording, a new or empty directory "
-	  "(default: tsctrace-DATE-TIME)", 0 },
-	{ "all", 'a', NULL, 0, "kernel events of the whole system, not only of "
-	  "CMD and what it starts", 0 },
-	{ "channel", 'c', "CHANNEL", 0, "channel of programs' events; again for "
-	  "more, the first is what CMD uses by default (default: "
-	  "$TSCTRACE_CHANNEL, or 'default')", 0 },
-	{ "events", KEY_EVENTS, "PATTERNS", 0, "typed events that CMD switches "
-	  "on: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
-	{ "unread", KEY_UNREAD, NULL, 0, "also what the channels hold already "
-	  "and nobody has read", 0 },
-	{ "flight-recorder", 'f', NULL, 0, "keep the newest events in the rings, "
-	  "which overwrite the oldest, and write them when it ends; 'trace-ctl "
-	  "snapshot' copies them meanwhile", 0 },
-	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: "
-	  "4096 to 65536, a power of two (default: 16384)", 0 },
-	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, "
-	  "a power of two (default: rings of up to 16 MiB, 64 MiB together)",
+	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
+	  "repeated; 'list' prints them. Events of programs ('user') are always "
+	  "recorded", 0 },
+	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
+	  "directory (default: tsctrace-DATE-TIME)", 0 },
+	{ "all", 'a', NULL, 0, "record kernel events of the whole system, not "
+	  "only of CMD and its descendants", 0 },
+	{ "channel", 'c', "CHANNEL", 0, "channel to record; may be repeated; CMD "
+	  "uses the first by default (default: $TSCTRACE_CHANNEL, or 'default')",
 	  0 },
-	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds; CMD gets "
-	  "SIGTERM", 0 },
-	{ "cluster", KEY_CLUSTER, NULL, 0, "have a sync session with the other "
-	  "nodes before it begins and after it ends: a child with its master, "
-	  "a master with its children", 0 },
-	{ "no-cluster", KEY_NO_CLUSTER, NULL, 0, "keep no sync samples (default: "
-	  "those that the daemon takes anyway)", 0 },
-	{ "fit", KEY_FIT, "KIND", 0, "what is to be made of the sync samples: "
-	  "auto, linear, spline, hull, regression (default: as tsctraced.conf "
-	  "has it)", 0 },
-	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait at most as long "
-	  "for the end of a session, 1 to 3600 (default 30)", 0 },
-	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if "
-	  "recording itself went well", 0 },
-	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
-	{ "verbose", 'v', NULL, 0, "say more, and show progress even where that "
-	  "is no terminal; twice: also what the files are like", 0 },
+	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
+	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
+	{ "unread", KEY_UNREAD, NULL, 0, "also record unread events that are in "
+	  "the channels already", 0 },
+	{ "flight-recorder", 'f', NULL, 0, "keep the newest events in the rings, "
+	  "overwriting the oldest, and write them at the end; 'trace-ctl "
+	  "snapshot' copies them before that", 0 },
+	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "set the size of a ring's "
+	  "blocks: 4096 to 65536, a power of two (default: 16384)", 0 },
+	{ "blocks", KEY_BLOCKS, "N", 0, "set the number of blocks in each CPU's "
+	  "ring: 2 to 65536, a power of two (default: rings of up to 16 MiB, 64 "
+	  "MiB in all)", 0 },
+	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds, and send "
+	  "SIGTERM to CMD", 0 },
+	{ "cluster", KEY_CLUSTER, NULL, 0, "synchronize with the peers before the "
+	  "start and after the end: a child with its master, a master with its "
+	  "children", 0 },
+	{ "no-cluster", KEY_NO_CLUSTER, NULL, 0, "do not record sync samples "
+	  "(default: record those that the daemon takes)", 0 },
+	{ "fit", KEY_FIT, "KIND", 0, "fit to use for the sync samples: auto, "
+	  "linear, spline, hull or regression (default: as in tsctraced.conf)",
+	  0 },
+	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait up to SECONDS "
+	  "for the end of a sync session, 1 to 3600 (default: 30)", 0 },
+	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if the "
+	  "recording succeeded", 0 },
+	{ "quiet", 'q', NULL, 0, "print only errors and losses", 0 },
+	{ "verbose", 'v', NULL, 0, "print more, and show progress even without a "
+	  "terminal; twice: also show the layout of the files", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard "
 	  "output", 0 },
 	{ 0 }
 };
 
-static uint32_t parse_size(struct argp_state *state, const char *what,
+static uint32_t parse_size(struct argp_state *state, const char *option,
 			   const char *arg, uint32_t min, uint32_t max)
 {
 	char *end;
@@ -68,8 +68,8 @@ static uint32_t parse_size(struct argp_state *state, const char *what,
 
 	if (*arg < '0' || *arg > '9' || *end ||
 	    n < min || n > max)
-		argp_error(state, "%s: %s is not a number from %u to %u, a"
-			   " power of two", what, arg, min, max);
+		argp_error(state, "%s: '%s' is not a power of two from %u to %u",
+			   option, arg, min, max);
 	return n;
 }
 
@@ -79,7 +79,7 @@ static double parse_duration(struct argp_state *state, const char *arg)
 	double s = strtod(arg, &end);
 
 	if (end == arg || *end || !(s > 0) || s > 1e9)
-		argp_error(state, "--duration: %s is not a number of seconds"
+		argp_error(state, "--duration: '%s' is not a number of seconds"
 			   " above 0, up to 1000000000", arg);
 	return s;
 }
@@ -90,7 +90,7 @@ static long parse_timeout(struct argp_state *state, const char *arg)
 	long s = strtol(arg, &end, 10);
 
 	if (end == arg || *end || s < 1 || s > 3600)
-		argp_error(state, "--sync-timeout %s: give a number from 1 to"
+		argp_error(state, "--sync-timeout: '%s' is not a number from 1 to"
 			   " 3600", arg);
 	return s;
 }
@@ -98,16 +98,16 @@ static long parse_timeout(struct argp_state *state, const char *arg)
 static const char *parse_fit(struct argp_state *state, const char *arg)
 {
 	if (tsct_fit_kind_of(arg) < 0)
-		argp_error(state, "--fit %s: give auto, linear, spline, hull or"
-			   " regression", arg);
+		argp_error(state, "--fit: invalid kind '%s'; use auto, linear,"
+			   " spline, hull or regression", arg);
 	return arg;
 }
 
-static void set_mode(struct argp_state *state, struct record_options *o,
-		     enum record_sync_mode mode)
+static void set_sync_mode(struct argp_state *state, struct record_options *o,
+			  enum record_sync_mode mode)
 {
 	if (o->sync_mode != RECORD_SYNC_AUTO && o->sync_mode != mode)
-		argp_error(state, "of --cluster and --no-cluster only one can be");
+		argp_error(state, "--cluster and --no-cluster exclude each other");
 	o->sync_mode = mode;
 }
 
@@ -115,20 +115,20 @@ static void add_event(struct argp_state *state, struct record_options *o,
 		      const char *event)
 {
 	if (!strcmp(event, "list")) {
-		puts("user             programs' own events; always recorded");
+		puts("user             events of programs; always recorded");
 		kernel_source_list(stdout);
 		exit(fflush(stdout) ? EXIT_FAILED : EXIT_DONE);
 	}
 	if (!strcmp(event, "user"))
 		return;
 	if (!kernel_source_known(event)) {
-		fprintf(stderr, "%s: -e %s: no such event; there are:\n"
-			"user             programs' own events; always recorded\n",
+		fprintf(stderr, "%s: -e %s: no such event; use one of:\n"
+			"user             events of programs; always recorded\n",
 			state->name, event);
 		kernel_source_list(stderr);
 		exit(EXIT_USAGE);
 	}
-	/* As many as there are arguments: never more than argc. */
+	/* The array has argc elements. */
 	o->events[o->nr_events++] = event;
 }
 
@@ -157,8 +157,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				       TSCT_BLOCKS_MAX);
 		break;
 	case KEY_DURATION: o->duration_s = parse_duration(state, arg); break;
-	case KEY_CLUSTER: set_mode(state, o, RECORD_SYNC_CLUSTER); break;
-	case KEY_NO_CLUSTER: set_mode(state, o, RECORD_SYNC_OFF); break;
+	case KEY_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_CLUSTER); break;
+	case KEY_NO_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_OFF); break;
 	case KEY_FIT: o->fit = parse_fit(state, arg); break;
 	case KEY_SYNC_TIMEOUT:
 		o->sync_timeout_s = parse_timeout(state, arg);
@@ -181,25 +181,26 @@ static const struct argp_child children[] = {
 
 static const struct argp argp = {
 	options, parse_option, "[-- CMD [ARGUMENT]...]",
-	"Record events, while CMD runs or until interrupted (Ctrl-C)."
-	"\vThe exit status is 0, or 1 if recording failed, 2 for wrong usage,"
-	" 3 if events were lost. CMD's own status is in the summary.",
+	"Record events while CMD runs, or until interrupted (Ctrl-C)."
+	"\vExit status: 0: success; 1: recording failed; 2: usage; 3: events"
+	" were lost. The status of CMD is in the summary.",
 	children, NULL, NULL
 };
 
+/* @from: the option or variable, for messages */
 static int check_name(const char *from, const char *name)
 {
 	if (*name != '.' && tsct_channel_name_valid(name))
 		return 0;
-	record_complain("%s: '%s' cannot be a channel's name; use 1 to %d of"
-			" A-Z a-z 0-9 _ . -, no dot in front", from, name,
-			TSCT_NAME_MAX - 1);
+	record_error("%s: invalid channel name '%s'; use 1 to %d characters of"
+			" A-Z a-z 0-9 _ . -, not beginning with a dot", from,
+			name, TSCT_NAME_MAX - 1);
 	return -EINVAL;
 }
 
 static int check_channels(const struct record_options *o)
 {
-	const unsigned int most = RECORD_CHANNELS - !!o->nr_events;
+	const unsigned int max = RECORD_CHANNELS - !!o->nr_events;
 	const char *name = getenv("TSCTRACE_CHANNEL");
 	unsigned int i, j;
 
@@ -210,68 +211,65 @@ static int check_channels(const struct record_options *o)
 			return -EINVAL;
 		for (j = 0; j < i; j++)
 			if (!strcmp(o->channels[i], o->channels[j])) {
-				record_complain("-c: %s is named twice",
-						o->channels[i]);
+				record_error("-c: %s is given twice; remove"
+						" one", o->channels[i]);
 				return -EINVAL;
 			}
 	}
-	if (o->nr_channels <= most)
+	if (o->nr_channels <= max)
 		return 0;
-	record_complain("-c: %u channels are too many for one recording; up to"
-			" %u can be in one", o->nr_channels, most);
+	record_error("-c: %u channels are too many for one recording; use up to"
+			" %u", o->nr_channels, max);
 	return -EINVAL;
 }
 
 static int check_patterns(const struct record_options *o)
 {
-	const char *told = o->command ? getenv("TSCTRACE_EVENTS") : NULL;
+	const char *env = o->command ? getenv("TSCTRACE_EVENTS") : NULL;
 
-	if (tsct_patterns_check(o->patterns ? o->patterns : told ? told : "")) {
-		record_complain("%s: '%s' are no patterns; use names of events"
-				" with * and ?, - in front for off, commas"
-				" between them: 'job_*,-job_poll'", o->patterns ?
+	if (tsct_patterns_check(o->patterns ? o->patterns : env ? env : "")) {
+		record_error("%s: invalid patterns '%s'; use event names with *"
+				" and ?, separated by commas, a - in front to"
+				" disable: 'job_*,-job_poll'", o->patterns ?
 				"--events" : "$TSCTRACE_EVENTS", o->patterns ?
-				o->patterns : told);
+				o->patterns : env);
 		return -EINVAL;
 	}
 	if (!o->patterns || (o->command && *o->patterns))
 		return 0;
 	if (o->command)
-		record_complain("--events: '' switches nothing on; name events,"
-				" or leave it away for all");
+		record_error("--events: '' enables no events; name some, or"
+				" omit --events for all");
 	else
-		record_complain("--events: is told to the command that is"
-				" recorded; name one, or start the programs with"
-				" $TSCTRACE_EVENTS");
+		record_error("--events needs a command to run; otherwise start"
+				" the programs with $TSCTRACE_EVENTS");
 	return -EINVAL;
 }
 
 static int check_geometry(const struct record_options *o)
 {
 	uint32_t size = o->block_size ? o->block_size : 16384;
-	uint32_t least = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
-	uint32_t blocks = o->blocks ? o->blocks : least;
+	uint32_t min = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
+	uint32_t blocks = o->blocks ? o->blocks : min;
 
 	if (!tsct_geometry_check(record_policy(o), size, blocks))
 		return 0;
-	record_complain("rings of %u blocks of %u bytes cannot be; use powers of"
+	record_error("invalid ring size: %u blocks of %u bytes; use powers of"
 			" two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
-			" MiB together", blocks, size, least);
+			" MiB in all", blocks, size, min);
 	return -EINVAL;
 }
 
 static int check_sync(const struct record_options *o)
 {
 	if (o->sync_timeout_s && o->sync_mode != RECORD_SYNC_CLUSTER) {
-		record_complain("--sync-timeout: there are sessions to wait for"
-				" only with --cluster; add that, or leave it"
-				" away");
+		record_error("--sync-timeout needs --cluster");
 		return -EINVAL;
 	}
 	if (!o->fit || o->sync_mode != RECORD_SYNC_OFF)
 		return 0;
-	record_complain("--fit %s: with --no-cluster there are no sync samples to"
-			" fit; leave one of them away", o->fit);
+	record_error("--fit %s: no sync samples with --no-cluster; remove one of"
+			" the options", o->fit);
 	return -EINVAL;
 }
 
@@ -287,3 +285,78 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 {
 	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
 }
+
+#define EVERY_BITS_MAX	20
+
+/* Distinct from the keys of commands, which begin at 256 */
+enum { KEY_TIMESTAMPS = 4096, KEY_SYNC_EVERY, KEY_FSYNC };
+
+static const struct argp_option files_options[] = {
+	{ "timestamps", KEY_TIMESTAMPS, "KIND", 0, "set the time of events in the "
+	  "files: tsc (default): counter cycles; tsc/16, tsc/256: cycles without "
+	  "4 or 8 low bits; interpolated: cycles with extra low bits, distinct "
+	  "for each event; system: nanoseconds of system time; off: only the "
+	  "packet's time", 0 },
+	{ "sync-every", KEY_SYNC_EVERY, "2^N", 0, "begin a packet, with a full "
+	  "time stamp, after 2^N events, N up to 20 (default: after 64 KiB or a "
+	  "second)", 0 },
+	{ "fsync", KEY_FSYNC, "WHEN", 0, "force data to disk: never (default); end: "
+	  "when the recording is complete; packet: after each packet", 0 },
+	{ 0 }
+};
+
+/* The index of @arg in @names. @choice: all names, for the message */
+static uint32_t parse_name(struct argp_state *state, const char *option,
+			   const char *arg, const char *const *names, uint32_t nr,
+			   const char *choice)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(arg, names[i]))
+			return i;
+	argp_error(state, "%s: invalid value '%s'; use %s", option, arg, choice);
+	return 0;
+}
+
+/* "2^10", or 1024 */
+static uint64_t parse_every(struct argp_state *state, const char *arg)
+{
+	const bool power = !strncmp(arg, "2^", 2);
+	const char *digits = power ? arg + 2 : arg;
+	const unsigned long max = power ? EVERY_BITS_MAX : 1UL << EVERY_BITS_MAX;
+	unsigned long n;
+	char *end;
+
+	n = strtoul(digits, &end, 10);
+	if (*digits < '0' || *digits > '9' || *end || n > max ||
+	    (!power && (!n || n & (n - 1))))
+		argp_error(state, "--sync-every: '%s' is not a power of two from"
+			   " 2^0 to 2^%u", arg, EVERY_BITS_MAX);
+	return power ? 1ULL << n : n;
+}
+
+static error_t parse_files_option(int key, char *arg, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+
+	switch (key) {
+	case KEY_TIMESTAMPS:
+		o->timestamps = parse_name(state, "--timestamps", arg,
+				tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
+				"tsc, tsc/16, tsc/256, interpolated, system or off");
+		break;
+	case KEY_SYNC_EVERY: o->sync_every = parse_every(state, arg); break;
+	case KEY_FSYNC:
+		o->fsync = parse_name(state, "--fsync", arg, tsct_fsync_names,
+				      TSCT_FSYNC_NR, "never, end or packet");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp record_files_argp = {
+	files_options, parse_files_option, NULL, NULL, NULL, NULL, NULL
+};

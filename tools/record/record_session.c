@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One recording from begin to end: provider, channels, clock, files. */
+/* One recording from begin to end: channels, clock, drains, files */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "lib/ctf/write_progress.h"
 #include "lib/clock/clock_sample.h"
 
-/* ---- the session ------------------------------------------------------- */
+/* ---- begin ------------------------------------------------------------- */
 
 static void name_channels(struct record_session *s)
 {
@@ -29,8 +29,7 @@ static void name_channels(struct record_session *s)
 			 s->o->nr_channels ? s->o->channels[i] : first);
 }
 
-/* What the command finds in its environment. */
-static void tell_command(const struct record_session *s)
+static void set_command_environment(const struct record_session *s)
 {
 	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
 	if (s->server)
@@ -66,17 +65,17 @@ int record_session_open(struct record_session *s,
 
 	record_session_init(s, o);
 	name_channels(s);
-	/* An outer recorder's: programs of ours come to us. */
+	/* In a nested recording, it is the outer recorder's. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s);
 	if (!err)
 		err = record_session_prepare(s);
 	if (!err)
-		tell_command(s);
+		set_command_environment(s);
 	return err;
 }
 
-static int open_source(struct record_session *s, pid_t root)
+static int open_kernel_events(struct record_session *s, pid_t root)
 {
 	char why[1024] = "";
 	int err;
@@ -87,7 +86,7 @@ static int open_source(struct record_session *s, pid_t root)
 				 s->o->all ? 0 : root, &s->source, why,
 				 sizeof(why));
 	if (err) {
-		record_complain("kernel events: %s", why);
+		record_error("kernel events: %s", why);
 		if (s->o->verbose)
 			fputs(kernel_source_log(), stderr);
 	}
@@ -102,14 +101,14 @@ static int open_files(struct record_session *s)
 	err = s->dirfd < 0 ? s->dirfd :
 		tsct_writer_open(s->dirfd, &s->rec, &s->writer);
 	if (err)
-		record_complain("%s: %s; %s", s->dir, strerror(-err),
+		record_error("%s: %s; %s", s->dir, strerror(-err),
 				record_dir_fix(err));
 	return err;
 }
 
 /*
- * With --unread the recording begins where the rings do. Stamps that the clock
- * has not reached yet are somebody's scribbling.
+ * With --unread the recording begins with the oldest event in the rings. A time
+ * in the future, which only a faulty program writes, is not used.
  */
 static int find_begin(struct record_session *s)
 {
@@ -135,7 +134,7 @@ static int open_drain(struct record_session *s, unsigned int i)
 				  i, &s->drains[i]);
 
 	if (err)
-		record_complain("channel %s: %s", s->rec.streams[i].name,
+		record_error("channel %s: %s", s->rec.streams[i].name,
 				strerror(-err));
 	return err;
 }
@@ -146,7 +145,7 @@ static int open_drains(struct record_session *s)
 	int err = find_begin(s);
 
 	if (err)
-		record_complain("what the rings hold: %s", strerror(-err));
+		record_error("reading the rings failed: %s", strerror(-err));
 	else
 		err = open_files(s);
 	for (i = 0; !err && i < s->nr_channels; i++)
@@ -162,8 +161,10 @@ int record_session_begin(struct record_session *s, pid_t root)
 	record_clock_begin(s);
 	if (!s->o->flight)
 		err = open_drains(s);
-	return err ? err : open_source(s, root);
+	return err ? err : open_kernel_events(s, root);
 }
+
+/* ---- during the recording ---------------------------------------------- */
 
 int record_session_pass(struct record_session *s, __u64 until,
 			__u64 *ret_taken)
@@ -183,7 +184,7 @@ int record_session_pass(struct record_session *s, __u64 until,
 	return tsct_writer_error(s->writer);
 }
 
-/* Who is attached goes on in the rings we hold; who comes now gets others. */
+/* Programs that have a channel open go on in the rings that we have open, too. */
 void record_session_watch(struct record_session *s)
 {
 	unsigned int i;
@@ -196,29 +197,30 @@ void record_session_watch(struct record_session *s)
 			tsct_writer_touch(s->writer);
 			record_show_progress(s, true);
 		}
-		record_complain("tsctraced went away: programs that start from"
-				" now on are not recorded; start it and record"
-				" again");
+		record_error("tsctraced ended: programs started from now on"
+				" are not recorded; start it and record again");
 	}
 }
 
+/* ---- end --------------------------------------------------------------- */
+
 /*
- * Turns enough to see all that the fullest ring can hold. Who goes on writing
- * with old stamps does not keep us.
+ * Passes sufficient to drain the largest ring when it is full. A limit, because
+ * a program could write events with old times for ever.
  */
-static unsigned int last_turns(const struct record_session *s)
+static unsigned int count_last_passes(const struct record_session *s)
 {
-	__u64 most = 0;
+	__u64 max = 0;
 	unsigned int i;
 
 	for (i = 0; i < s->nr_channels; i++)
-		if (tsct_channel_info(s->channels[i])->data_size > most)
-			most = tsct_channel_info(s->channels[i])->data_size;
-	return most / sizeof(struct tsct_record) / 1024 + 2;
+		if (tsct_channel_info(s->channels[i])->data_size > max)
+			max = tsct_channel_info(s->channels[i])->data_size;
+	return max / sizeof(struct tsct_record) / 1024 + 2;
 }
 
-/* All that the rings hold is written now, and nothing that comes now. */
-static int end_flight(struct record_session *s)
+/* Writes the events in the rings up to rec.end. */
+static int write_flight_recorder(struct record_session *s)
 {
 	unsigned int i;
 	int err;
@@ -232,8 +234,8 @@ static int end_flight(struct record_session *s)
 }
 
 /*
- * What writers could not publish since the channel was made: nobody knows when
- * that was, so a recording that has events from before may miss it.
+ * Events that writers failed to publish since the channel was created. Their
+ * time is unknown, so a recording with events from before counts all of them.
  */
 static void add_never_published(struct record_session *s, unsigned int i)
 {
@@ -264,7 +266,7 @@ static void count_never_published(struct record_session *s)
 
 int record_session_end(struct record_session *s)
 {
-	unsigned int turns = last_turns(s);
+	unsigned int passes = count_last_passes(s);
 	__u64 taken;
 	int err;
 
@@ -277,13 +279,13 @@ int record_session_end(struct record_session *s)
 	kernel_source_close(s->source);
 	s->source = NULL;
 	if (s->o->flight) {
-		err = end_flight(s);
+		err = write_flight_recorder(s);
 		if (!s->writer)
 			return err;
 	}
 	do
 		record_session_pass(s, s->rec.end, &taken);
-	while (taken && --turns);
+	while (taken && --passes);
 	count_never_published(s);
 	record_sync_end(s);
 	record_clock_close(s);

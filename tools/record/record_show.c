@@ -1,17 +1,111 @@
 // SPDX-License-Identifier: MIT
-/* What record says while it runs, and at the end. */
+/* Messages, figures and the summary of record */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/common/cmd.h"
 #include "cmd_record.h"
+#include "lib/client/gettime.h"
+#include "lib/core/clock_params.h"
 #include "lib/query/filter.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "tools/common/view.h"
 
-static __u64 lost_events(const struct record_session *s)
+const char *record_verb = "record";
+
+void record_error(const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "trace-ctl %s: ", record_verb);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+/* ---- figures ----------------------------------------------------------- */
+
+double record_figure_seconds(const struct record_session *s)
+{
+	const struct tsct_recording *rec = &s->rec;
+
+	return tsct_cycles_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
+}
+
+/* Over the time from the start, not from the oldest event */
+double record_figure_mb_per_s(const struct record_session *s, unsigned int i)
+{
+	double ns = tsct_cycles_ns(s->rec.real.mult, s->rec.end - s->started);
+
+	return ns > 0 ? tsct_drain_bytes(s->drains[i]) * 1e3 / ns : 0;
+}
+
+__u64 record_figure_events(const struct record_session *s, unsigned int i)
+{
+	__u64 sum = 0;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
+		sum += tsct_writer_cpu_events(s->writer, i, cpu);
+	return sum;
+}
+
+__u64 record_figure_overwritten(const struct record_session *s, unsigned int i)
+{
+	__u64 sum = 0;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
+		sum += s->rec.streams[i].ring[cpu].published_begin;
+	return sum;
+}
+
+__u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu)
+{
+	__u64 sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < s->rec.nr_streams; i++)
+		sum += tsct_writer_cpu_events(s->writer, i, cpu);
+	return sum;
+}
+
+void record_figure_balance(const struct record_session *s,
+			   struct tsct_balance *ret)
+{
+	tsct_recording_balance(&s->rec, -1, ret);
+	if (!ret->exact)
+		record_error("event counts disagree: %" PRIu64 " published, %"
+				PRIu64 " recorded, %" PRIu64 " known to be lost; %s",
+				(uint64_t)ret->published, (uint64_t)ret->recorded,
+				(uint64_t)ret->lost, ret->broken_places ?
+				"a program corrupted the rings" :
+				"please report this bug");
+}
+
+void record_figure_usage(const struct record_session *s,
+			 struct record_usage *ret)
+{
+	double wall = (tsct_monotonic_ns() - s->opened_ns) / 1e9;
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	ret->cpu_s = r.ru_utime.tv_sec + r.ru_stime.tv_sec +
+		(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+	ret->percent = wall > 0 ? 100 * ret->cpu_s / wall : 0;
+	ret->peak_bytes = r.ru_maxrss * 1024ULL;
+}
+
+/* ---- progress ---------------------------------------------------------- */
+
+static __u64 count_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
 	unsigned int i;
@@ -36,30 +130,30 @@ void record_show_progress(const struct record_session *s, bool last)
 		return;
 	}
 	tsct_writer_written(s->writer, &w);
-	fprintf(stderr, "%srecording: %" PRIu64 " events, %.1f MB, %" PRIu64
-		" lost%s", tty ? "\r" : "", (uint64_t)w.events, w.bytes / 1e6,
-		(uint64_t)lost_events(s), tty ? "\033[K" : "\n");
+	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
+		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
+		view_plural(w.events), w.bytes / 1e6, (uint64_t)count_lost(s),
+		tty ? "\033[K" : "\n");
 	fflush(stderr);
 }
 
-static void child_words(const struct record_child *child, char *text,
-			size_t size)
+/* ---- summary ----------------------------------------------------------- */
+
+static void print_child(const char *name, const struct record_child *child)
 {
 	if (child->running)
-		snprintf(text, size, "still runs, and is left alone");
+		fprintf(stderr, "%s is still running\n", name);
 	else if (WIFSIGNALED(child->status))
-		snprintf(text, size, "was ended by signal %d (%s)",
-			 WTERMSIG(child->status),
-			 strsignal(WTERMSIG(child->status)));
+		fprintf(stderr, "%s was terminated by signal %d (%s)\n", name,
+			WTERMSIG(child->status),
+			strsignal(WTERMSIG(child->status)));
 	else
-		snprintf(text, size, "exited with status %d",
-			 WEXITSTATUS(child->status));
+		fprintf(stderr, "%s exited with status %d\n", name,
+			WEXITSTATUS(child->status));
 }
 
-/* ---- text -------------------------------------------------------------- */
-
 /* "full 12, too_big 1" */
-static void put_causes(const struct tsct_loss *loss, __u64 no_ring)
+static void print_causes(const struct tsct_loss *loss, __u64 no_ring)
 {
 	const char *gap = "";
 	int i;
@@ -84,7 +178,7 @@ static bool has_old(const struct record_session *s)
 	return i < s->nr_channels;
 }
 
-static void show_lost(const struct record_session *s)
+static void print_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
 	__u64 no_ring = 0;
@@ -96,17 +190,17 @@ static void show_lost(const struct record_session *s)
 	for (i = 0; i < s->rec.nr_streams; i++)
 		no_ring += s->rec.streams[i].lost_no_ring;
 	fputs("  LOST: ", stderr);
-	put_causes(&loss, no_ring);
+	print_causes(&loss, no_ring);
 	fputc('\n', stderr);
 	if (has_old(s))
-		fputs("  (those never published count since the channel was"
-		      " made: nobody knows when that was)\n", stderr);
+		fputs("  (events never published are counted since the channel"
+		      " was created: time of the loss is unknown)\n", stderr);
 	if (loss.cause[TSCT_LOSS_FULL])
-		fputs("  (rings were full: larger ones with --blocks lose less)\n",
+		fputs("  (rings were full; make them larger with --blocks)\n",
 		      stderr);
 }
 
-static void show_cpus(const struct record_session *s, unsigned int i)
+static void print_cpus(const struct record_session *s, unsigned int i)
 {
 	const struct tsct_loss *loss;
 	__u64 events;
@@ -117,34 +211,36 @@ static void show_cpus(const struct record_session *s, unsigned int i)
 		loss = &s->rec.streams[i].loss[cpu];
 		if (!events && !tsct_loss_total(loss))
 			continue;
-		fprintf(stderr, "    CPU %-4u %12" PRIu64 " events", cpu,
-			(uint64_t)events);
+		fprintf(stderr, "    CPU %-4u %12" PRIu64 " event%s", cpu,
+			(uint64_t)events, view_plural(events));
 		if (tsct_loss_total(loss)) {
 			fputs(", lost ", stderr);
-			put_causes(loss, 0);
+			print_causes(loss, 0);
 		}
 		fputc('\n', stderr);
 	}
 }
 
-static void show_channels(const struct record_session *s)
+static void print_channels(const struct record_session *s)
 {
 	unsigned int i;
+	__u64 events;
 
 	for (i = 0; i < s->rec.nr_streams; i++) {
-		fprintf(stderr, "  channel %s: %" PRIu64 " events, ",
-			s->rec.streams[i].name, (uint64_t)record_figure_events(s, i));
+		events = record_figure_events(s, i);
+		fprintf(stderr, "  channel %s: %" PRIu64 " event%s, ",
+			s->rec.streams[i].name, (uint64_t)events,
+			view_plural(events));
 		if (s->o->flight)
-			fprintf(stderr, "%" PRIu64 " older ones were overwritten\n",
+			fprintf(stderr, "%" PRIu64 " older overwritten\n",
 				(uint64_t)record_figure_overwritten(s, i));
 		else
 			fprintf(stderr, "%.1f MB/s drained\n", record_figure_mb_per_s(s, i));
-		show_cpus(s, i);
+		print_cpus(s, i);
 	}
 }
 
-/* Only what it says in the metadata: the files were closed. */
-static void show_files(const struct record_session *s, const struct tsct_written *w)
+static void print_files(const struct record_session *s, const struct tsct_written *w)
 {
 	const struct tsct_recording *rec = &s->rec;
 
@@ -152,22 +248,25 @@ static void show_files(const struct record_session *s, const struct tsct_written
 		return;
 	fprintf(stderr, "  files: timestamps %s", tsct_timestamps_names[rec->timestamps]);
 	if (rec->sync_every)
-		fprintf(stderr, ", at most %" PRIu64 " events in a packet",
+		fprintf(stderr, ", at most %" PRIu64 " events per packet",
 			(uint64_t)rec->sync_every);
 	if (w->events)
-		fprintf(stderr, ", %.2f bytes an event",
+		fprintf(stderr, ", %.2f bytes/event",
 			(double)w->bytes / (double)w->events);
 	fprintf(stderr, "; fsync: %s\n", tsct_fsync_names[rec->fsync]);
-	if (rec->timestamps != TSCT_TIMESTAMPS_OFF)
-		fprintf(stderr, "  on one tick: at most %" PRIu64 " events after"
-			" the first%s\n",
+	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
+		return;
+	if (tsct_recording_max_per_tick(rec))
+		fprintf(stderr, "  time stamps: at most %" PRIu64 " more event%s on"
+			" the tick of another\n",
 			(uint64_t)tsct_recording_max_per_tick(rec),
-			tsct_recording_max_per_tick(rec) ? "" :
-			": all can be told apart by their times");
+			view_plural(tsct_recording_max_per_tick(rec)));
+	else
+		fputs("  all time stamps are distinct\n", stderr);
 }
 
-/* Is there more than the rings' own word? Then it is said, however quiet. */
-static void show_balance(const struct record_session *s, bool quiet)
+/* An inexact balance is an error, which is printed even if @quiet. */
+static void print_balance(const struct record_session *s, bool quiet)
 {
 	struct tsct_balance b;
 
@@ -178,101 +277,98 @@ static void show_balance(const struct record_session *s, bool quiet)
 		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.recorded,
 		(uint64_t)b.lost);
 	if (b.refused)
-		fprintf(stderr, "; %" PRIu64 " more were never published",
+		fprintf(stderr, "; %" PRIu64 " more never published",
 			(uint64_t)b.refused);
 	fputc('\n', stderr);
 }
 
-/* Rings of ours are nobody else's to read: what was in them is gone. */
-static void show_unread(const struct record_session *s)
+/* Embedded rings end with the recorder: events in other channels are lost. */
+static void print_unread(const struct record_session *s)
 {
 	if (!s->unread.channels)
 		return;
-	record_complain("%" PRIu64 " events went to channel %s%s, and are not in"
-			" the recording; name %s with -c",
-			(uint64_t)s->unread.events, s->unread.name,
+	record_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
+			" with -c", (uint64_t)s->unread.events,
+			view_plural(s->unread.events), s->unread.name,
 			s->unread.channels > 1 ? " and others" : "",
 			s->unread.channels > 1 ? "all of them" : "it");
 }
 
-/* Why there are none is said only where it is known. */
-static void show_none(const struct record_session *s,
-		      const struct record_child *child, bool left_some)
+/* Prints that there are no events, and the reason as far as it is known. */
+static void print_no_events(const struct record_session *s,
+			    const struct record_child *child, bool left_some)
 {
 	if (s->o->nr_events) {
-		fputs("  no events: nothing that was asked for happened\n",
+		fputs("  no events: none of the selected events occurred\n",
 		      stderr);
 		return;
 	}
 	fprintf(stderr, "  no events: no program wrote to channel %s",
 		s->names[0]);
 	if (left_some || (child && child->running))
-		fputs("; what still runs may do so later", stderr);
+		fputs("; processes that still run may do so later", stderr);
 	else if (tsct_reader_def(tsct_drain_reader(s->drains[0]), TSCT_ID_FIRST))
 		fputs("; events are defined there, but none was emitted",
 		      stderr);
 	else if (child)
-		fprintf(stderr, "; %s is not instrumented, or ran as another"
-			" user, or wrote to another channel; '-e sched -e"
-			" syscalls' records what the kernel sees of it",
-			s->o->command[0]);
+		fprintf(stderr, "; %s is not instrumented, ran as another user,"
+			" or wrote to another channel; record its kernel events"
+			" with '-e sched -e syscalls'", s->o->command[0]);
 	fputc('\n', stderr);
 }
 
-static void show_hints(const struct record_session *s,
-		       const struct record_child *child, __u64 events)
+static void print_hints(const struct record_session *s,
+			const struct record_child *child, __u64 events)
 {
 	bool left_some = child && !child->running && record_child_left_some();
 
 	if (s->untracked)
-		fprintf(stderr, "  %lu processes were not followed: there were"
-			" too many at once\n", s->untracked);
+		fprintf(stderr, "  %lu process%s not followed: too many at once\n",
+			s->untracked, s->untracked == 1 ? "" : "es");
 	if (s->missed)
-		fprintf(stderr, "  kernel events were missed up to %lu times: they"
-			" came while one of the same kind was written\n",
-			s->missed);
+		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
+			" the same kind was being written\n", s->missed,
+			view_plural(s->missed));
 	if (s->rec.nodes[0].provider_gone)
-		fputs("  tsctraced went away meanwhile: programs that started"
-		      " after that are not in it\n", stderr);
+		fputs("  tsctraced ended during the recording: programs started"
+		      " after that were not recorded\n", stderr);
 	if (s->rec.epoch != s->rec.epoch_first)
-		fputs("  the clock was disrupted meanwhile (a step, a suspend):"
-		      " times on either side do not agree\n", stderr);
+		fputs("  the clock was disrupted during the recording (step or"
+		      " suspend): times before and after do not compare\n", stderr);
 	if (left_some)
-		fputs("  processes that it started still run; they are left"
-		      " alone, and recorded no more\n", stderr);
-	if (!events && !lost_events(s) && !s->unread.channels)
-		show_none(s, child, left_some);
+		fputs("  processes started by the command still run; they are no"
+		      " longer recorded\n", stderr);
+	if (!events && !count_lost(s) && !s->unread.channels)
+		print_no_events(s, child, left_some);
 }
 
-static void show_text(const struct record_session *s,
-		      const struct record_child *child)
+static void print_text(const struct record_session *s,
+		       const struct record_child *child)
 {
 	const struct tsct_recording *rec = &s->rec;
 	struct tsct_written w;
 	struct record_usage usage;
-	char words[96];
 
 	tsct_writer_written(s->writer, &w);
-	if (child) {
-		child_words(child, words, sizeof(words));
-		fprintf(stderr, "%s %s\n", s->o->command[0], words);
-	}
-	fprintf(stderr, "%s: %" PRIu64 " events, %.1f MB in %.3f s\n", s->dir,
-		(uint64_t)w.events, w.bytes / 1e6, record_figure_seconds(s));
-	show_channels(s);
-	show_lost(s);
-	show_balance(s, false);
-	show_files(s, &w);
+	if (child)
+		print_child(s->o->command[0], child);
+	fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB in %.3f s\n", s->dir,
+		(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
+		record_figure_seconds(s));
+	print_channels(s);
+	print_lost(s);
+	print_balance(s, false);
+	print_files(s, &w);
 	record_figure_usage(s, &usage);
-	fprintf(stderr, "  recorder: %.2f s of CPU (%.1f %% of one), %.1f MB of"
-		" memory at most\n", usage.cpu_s, usage.percent,
+	fprintf(stderr, "  recorder: %.2f s CPU time (%.1f %% of one CPU), %.1f MB"
+		" peak memory\n", usage.cpu_s, usage.percent,
 		usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %" PRIu64 " ns\n",
 		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
 		"embedded, and the module for kernel events" : rec->nodes[0].provider,
 		tsct_source_name(rec->source), rec->clock_origin,
 		tsct_status_name(rec->status), (uint64_t)record_session_error_ns(s));
-	show_hints(s, child, w.events);
+	print_hints(s, child, w.events);
 }
 
 /* ---- patterns ---------------------------------------------------------- */
@@ -286,7 +382,7 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_MAX; id++) {
 			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 					      id);
-			/* They are given one after the other. */
+			/* Ids are assigned in sequence. */
 			if (!def)
 				break;
 			if (tsct_filter_event(pattern, def->name, ""))
@@ -295,22 +391,19 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 	return false;
 }
 
-/* A slip of the pen switches nothing on, and looks like a program that is idle. */
-static void show_unmatched(const struct record_session *s)
+/* Without this message, a misspelled name would look like an idle program. */
+static void print_unmatched(const struct record_session *s)
 {
 	char *copy = s->o->patterns ? strdup(s->o->patterns) : NULL;
 	char *next = copy, *pattern;
 
 	while (next && (pattern = strsep(&next, ", \t\n")))
 		if (*pattern && *pattern != '-' && !is_defined(s, pattern))
-			record_complain("--events: no event is called '%s', so it"
-					" switched nothing on; without --events,"
-					" 'trace-ctl stat -a' shows what they are"
-					" called", pattern);
+			record_error("--events: no event matches '%s'; record"
+					" without --events, and list the names"
+					" with 'trace-ctl stat -a'", pattern);
 	free(copy);
 }
-
-/* ---- the end ----------------------------------------------------------- */
 
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child)
@@ -322,20 +415,95 @@ int record_show_summary(const struct record_session *s,
 	if (s->o->json)
 		ret = record_json_print(s, child);
 	else if (!s->o->quiet)
-		show_text(s, child);
+		print_text(s, child);
 	else if (lossy)
-		show_lost(s);
+		print_lost(s);
 	if (s->o->json || s->o->quiet)
-		show_balance(s, true);
-	show_unread(s);
-	show_unmatched(s);
+		print_balance(s, true);
+	print_unread(s);
+	print_unmatched(s);
 	record_sync_show(s);
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
-	/* What was missed may have been nobody's that was asked for. */
+	/* Missed kernel events do not count: they may be of other processes. */
 	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
 		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	return ret;
+}
+
+/* ---- sync samples ------------------------------------------------------ */
+
+/* Samples written to disk */
+static __u64 count_samples(const struct record_session *s)
+{
+	return s->rec.streams[s->rec.nr_streams].counts[0].events;
+}
+
+static void print_lost_samples(const struct record_session *s)
+{
+	const __u64 lost = tsct_recording_samples_lost(&s->rec);
+	const __u32 restarts = s->rec.nodes[0].sync.restarts;
+
+	if (lost)
+		record_error("%" PRIu64 " sync sample%s lost: dropped by the daemon"
+				" before they were fetched, or not written to disk;"
+				" fits use the others", (uint64_t)lost,
+				view_plural(lost));
+	if (restarts)
+		record_error("tsctraced restarted %u time%s: its last samples before"
+				" that are missing", restarts, view_plural(restarts));
+}
+
+static void print_session_end(const struct record_session *s)
+{
+	const struct tsct_recorded_session *end = &s->rec.nodes[0].sync.end;
+
+	if (end->state == TSCT_SESSION_FAILED ||
+	    end->state == TSCT_SESSION_INTERRUPTED)
+		record_error("--cluster: the session at the end failed: %s; the"
+				" recording is complete, its metadata has the"
+				" failure", s->sync.error);
+	else if (end->state == TSCT_SESSION_DONE && *s->sync.absent)
+		record_error("--cluster: nodes absent from the session at the"
+				" end: %s", s->sync.absent);
+	else if (*s->sync.error)
+		record_error("the last sync samples may be missing: %s",
+				s->sync.error);
+}
+
+void record_sync_show(const struct record_session *s)
+{
+	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
+
+	if (!rec->on)
+		return;
+	if (!s->o->quiet && !s->o->json)
+		fprintf(stderr, "  sync: %s, %" PRIu64 " sample%s, cluster time %s;"
+			" session at the start: %s, at the end: %s; fit: %s\n",
+			tsct_sync_role_names[rec->role],
+			(uint64_t)count_samples(s), view_plural(count_samples(s)),
+			tsct_status_name(rec->status),
+			tsct_session_names[rec->start.state],
+			tsct_session_names[rec->end.state], rec->fit);
+	print_lost_samples(s);
+	print_session_end(s);
+}
+
+json_t *record_sync_json(const struct record_session *s)
+{
+	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
+
+	if (!rec->on)
+		return json_null();
+	return json_pack("{ss sI sI si ss ss ss ss so}",
+		"role", tsct_sync_role_names[rec->role],
+		"samples", (json_int_t)count_samples(s),
+		"lost", (json_int_t)tsct_recording_samples_lost(&s->rec),
+		"restarts", (int)rec->restarts,
+		"status", tsct_status_name(rec->status),
+		"start", tsct_session_names[rec->start.state],
+		"end", tsct_session_names[rec->end.state], "fit", rec->fit,
+		"why", *s->sync.error ? ctl_json_text(s->sync.error) : json_null());
 }

@@ -1,38 +1,468 @@
 // SPDX-License-Identifier: MIT
-/* When a recording asks for samples and sessions. */
+/* Sync sessions and samples of a recording, fetched from the daemon */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
+#include "tools/common/json.h"
 
-#define FETCH_NS	1000000000LL	/* between questions, */
-#define BUSY_NS		50000000LL	/* and while a session is on */
-#define ANSWER_NS	5000000000LL
-/* Who only wants samples if there are any does not wait for them. */
-#define SOON_NS		1000000000LL
+#define HELD_MAX	65536	/* samples held by a flight recorder until its end */
+#define FETCH_NS	1000000000LL	/* between requests for samples, */
+#define FETCH_BUSY_NS	50000000LL	/* and while a session is in progress */
+#define ANSWER_NS	5000000000LL	/* limit for an answer, */
+#define ANSWER_SHORT_NS	1000000000LL	/* and if samples are optional */
+#define BUSY_CHECK_US	10000	/* between requests at the end of a session */
+#define TIMEOUT_S	30	/* limit for a session, unless --sync-timeout */
+#define PRESENT_S	60	/* a child that polled within it is alive, as in
+			 * lib/sync/schedule.h */
 
-static bool is_cluster(const struct record_session *s)
+/* Sets the error text of the recording, and returns @err. */
+static int set_request_error(struct record_session *s, int err)
+{
+	return control_error(err, s->sync.error, sizeof(s->sync.error));
+}
+
+static int set_error(struct record_session *s, int err, const char *text)
+{
+	snprintf(s->sync.error, sizeof(s->sync.error), "%s", text);
+	return err;
+}
+
+static bool with_sessions(const struct record_session *s)
 {
 	return s->o->sync_mode == RECORD_SYNC_CLUSTER;
 }
 
-/* Without a daemon there is nothing to keep; who asked for it is told. */
-static int do_without(struct record_session *s, int err)
+/* ---- samples ---------------------------------------------------------------- */
+
+static void count_lost(struct record_session *s, __u64 nr)
 {
-	tsct_recording_drop_sync(&s->rec);
-	if (is_cluster(s)) {
-		record_complain("--cluster: %s; nothing was recorded",
-				s->sync.why);
-		return err;
+	s->rec.streams[s->rec.nr_streams].loss[0].cause[TSCT_LOSS_OVERRUN] += nr;
+}
+
+static int hold_sample(struct record_session *s,
+		       const struct tsct_sync_sample *sample)
+{
+	struct record_sync *sync = &s->sync;
+	struct tsct_sync_sample *more;
+
+	if (sync->nr_held == HELD_MAX) {
+		sync->nr_held--;
+		memmove(sync->held, sync->held + 1,
+			sync->nr_held * sizeof(*sync->held));
+		count_lost(s, 1);
+	} else if (sync->nr_held == sync->room) {
+		more = realloc(sync->held, (sync->room + 256) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		sync->held = more;
+		sync->room += 256;
 	}
-	if (s->o->fit)
-		record_complain("--fit %s has no effect: there are no sync samples:"
-				" %s", s->o->fit, s->sync.why);
+	sync->held[sync->nr_held++] = *sample;
 	return 0;
 }
+
+/* Parses one sample, see daemon/sync/exchange_log.h. False: invalid. */
+static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
+{
+	json_int_t n[27];
+	const char *name;
+	size_t i, nr = sizeof(n) / sizeof(n[0]);
+
+	if (json_array_size(row) != nr + 1)
+		return false;
+	for (i = 0; i < nr; i++) {
+		if (!json_is_integer(json_array_get(row, i)))
+			return false;
+		n[i] = json_integer_value(json_array_get(row, i));
+	}
+	name = json_string_value(json_array_get(row, nr));
+	if (!name || strlen(name) >= sizeof(s->source))
+		return false;
+	*s = (struct tsct_sync_sample) {
+		.number = n[0], .stamp = n[1],
+		.x = { .t1 = n[2], .t2 = n[3], .t3 = n[4], .t4 = n[5],
+		       .local_error = n[6], .remote_error = n[7],
+		       .session = n[8], .flags = n[9] },
+		.fitted = n[10], .kept = n[11],
+		.node = n[12], .host = n[13], .master = n[14],
+		.timeline = n[15], .status = n[16], .depth = n[17],
+		.has_line = n[18],
+		.line = { .base = n[19], .base_ns = n[20], .mult = n[21],
+			  .as_of = n[22], .error_ps = n[23], .growth = n[24] },
+		.clock_epoch = n[25], .cluster_epoch = n[26],
+	};
+	strcpy(s->source, name);
+	return true;
+}
+
+/* Of the samples from before, keeps those that the daemon's own fit uses. */
+static int add_sample(struct record_session *s,
+		      const struct tsct_sync_sample *sample)
+{
+	struct record_sync *sync = &s->sync;
+
+	sync->number = sample->number;
+	if (!sync->started && !sample->fitted)
+		return 0;
+	if (sync->started && (__s64)(sample->x.t1 - sync->since) >= 0)
+		sync->in_session++;
+	return hold_sample(s, sample);
+}
+
+static int add_samples(struct record_session *s, json_t *samples)
+{
+	struct tsct_sync_sample sample;
+	size_t i;
+	int err;
+
+	for (i = 0; i < json_array_size(samples); i++) {
+		if (!parse_sample(json_array_get(samples, i), &sample))
+			return -EPROTO;
+		err = add_sample(s, &sample);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Writes the held samples, if the files are open. */
+static void write_samples(struct record_session *s)
+{
+	struct record_sync *sync = &s->sync;
+	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
+	struct tsct_event event = { .id = TSCT_ID_FIRST, .payload = payload };
+	unsigned int i;
+
+	if (!s->writer)
+		return;
+	for (i = 0; i < sync->nr_held; i++) {
+		/*
+		 * Events of a stream must not go back in time, even if the
+		 * counter did; the sample's own cycles are kept in its payload.
+		 */
+		if (sync->last_cycles < sync->held[i].stamp)
+			sync->last_cycles = sync->held[i].stamp;
+		event.cycles = sync->last_cycles;
+		event.len = tsct_sample_encode(&sync->held[i], payload);
+		/* The writer counts samples that it fails to write. */
+		tsct_writer_event(s->writer, s->rec.nr_streams, &event);
+	}
+	sync->nr_held = 0;
+}
+
+/* ---- answers ------------------------------------------------------------------ */
+
+static int parse_role(const char *name)
+{
+	int i;
+
+	for (i = 0; i < TSCT_SYNC_ROLE_NR; i++)
+		if (!strcmp(name, tsct_sync_role_names[i]))
+			return i;
+	return -EPROTO;
+}
+
+/* An answer to "samples NUMBER", without its samples parsed */
+struct samples_answer {
+	json_int_t life, first, last, node, host, master, timeline, epoch;
+	int status, sources, busy;
+	const char *name, *role, *fit;
+	json_t *samples;
+};
+
+static bool parse_answer(json_t *json, struct samples_answer *h)
+{
+	return !json_unpack(json, "{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
+		"life", &h->life, "first", &h->first, "last", &h->last,
+		"name", &h->name, "role", &h->role, "fit", &h->fit,
+		"node", &h->node, "host", &h->host, "master", &h->master,
+		"status", &h->status, "timeline", &h->timeline,
+		"epoch", &h->epoch, "sources", &h->sources,
+		"busy", &h->busy, "samples", &h->samples) &&
+		parse_role(h->role) >= 0 && strlen(h->fit) < TSCT_FIT_NAME_MAX;
+}
+
+/* Stores the daemon's state in the recording's metadata. */
+static int store_state(struct record_session *s, const struct samples_answer *h)
+{
+	struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
+
+	if (!rec->name) {
+		rec->name = strdup(h->name);
+		rec->epoch_first = h->epoch;
+		snprintf(rec->fit, sizeof(rec->fit), "%s",
+			 s->o->fit ? s->o->fit : h->fit);
+	}
+	rec->role = parse_role(h->role);
+	rec->node = h->node;
+	rec->host = h->host;
+	rec->master = h->master;
+	rec->timeline = h->timeline;
+	rec->status = (__u32)h->status < TSCT_STATUS_NR ? h->status : 0;
+	rec->epoch = h->epoch;
+	s->sync.nr_sources = h->sources;
+	s->sync.busy = h->busy;
+	return rec->name ? 0 : -ENOMEM;
+}
+
+static int add_answer(struct record_session *s, json_t *json)
+{
+	struct record_sync *sync = &s->sync;
+	struct samples_answer h;
+	int err;
+
+	if (!parse_answer(json, &h))
+		return -EPROTO;
+	err = store_state(s, &h);
+	if (err)
+		return err;
+	if (sync->life && (__u64)h.life != sync->life) {
+		/* Restarted: its numbers begin anew, unfetched samples are lost. */
+		s->rec.nodes[0].sync.restarts++;
+		sync->number = 0;
+		sync->life = h.life;
+		sync->more = true;
+		return 0;
+	}
+	sync->life = h.life;
+	sync->last = h.last;
+	/* A gap: the daemon dropped samples before they were fetched. */
+	if (sync->started && (__u64)h.first > sync->number + 1)
+		count_lost(s, h.first - sync->number - 1);
+	err = add_samples(s, h.samples);
+	sync->more = json_array_size(h.samples) && sync->number < sync->last;
+	return err;
+}
+
+static json_t *parse_json(struct record_session *s, const char *text, int *ret_err)
+{
+	json_t *json;
+
+	*ret_err = control_check(text, s->sync.error, sizeof(s->sync.error));
+	if (*ret_err)
+		return NULL;
+	json = json_loads(text, 0, NULL);
+	*ret_err = json ? 0 : set_request_error(s, -EPROTO);
+	return json;
+}
+
+static int add_answer_text(struct record_session *s, const char *text)
+{
+	int err;
+	json_t *json = parse_json(s, text, &err);
+
+	if (!json)
+		return err;
+	err = add_answer(s, json);
+	json_decref(json);
+	return err ? set_request_error(s, err) : 0;
+}
+
+/* ---- blocking requests -------------------------------------------------------- */
+
+static void begin_samples_request(struct record_session *s, __s64 limit_ns)
+{
+	char request[64];
+
+	snprintf(request, sizeof(request), "samples %llu",
+		 (unsigned long long)s->sync.number);
+	s->sync.more = false;
+	control_request_begin(&s->sync.request, request, limit_ns);
+}
+
+/* Until the answer is complete, or a signal comes */
+static int await_answer(struct record_session *s)
+{
+	int ret;
+
+	while (!(ret = control_request_step(&s->sync.request))) {
+		if (record_interrupts > s->sync.interrupts)
+			ret = -EINTR;
+		if (ret)
+			break;
+		usleep(500);
+	}
+	return ret < 0 ? set_request_error(s, ret) : 0;
+}
+
+static int request_json(struct record_session *s, const char *request,
+			json_t **ret)
+{
+	int err;
+
+	control_request_begin(&s->sync.request, request, ANSWER_NS);
+	err = await_answer(s);
+	if (!err)
+		*ret = parse_json(s, s->sync.request.answer, &err);
+	control_request_end(&s->sync.request);
+	return err;
+}
+
+/* Fetches all new samples. @limit_ns: for each answer */
+static int fetch_samples(struct record_session *s, __s64 limit_ns)
+{
+	struct record_sync *sync = &s->sync;
+	int err;
+
+	do {
+		begin_samples_request(s, limit_ns);
+		err = await_answer(s);
+		if (!err)
+			err = add_answer_text(s, sync->request.answer);
+		control_request_end(&sync->request);
+	} while (!err && sync->more);
+	write_samples(s);
+	return err;
+}
+
+/* ---- result of a session -------------------------------------------------------- */
+
+static const json_t *find_master(const json_t *sources)
+{
+	size_t i;
+
+	for (i = 0; i < json_array_size(sources); i++)
+		if (!strcmp(ctl_json_string(json_array_get(sources, i), "type"), "master"))
+			return json_array_get(sources, i);
+	return NULL;
+}
+
+/* A child whose session brought no sample: sets the error text by its master's state. */
+static int check_master(struct record_session *s, const json_t *peers)
+{
+	const json_t *source = find_master(json_object_get(peers, "sources"));
+	const char *status = ctl_json_string(source, "status");
+
+	/* NTP servers are not polled faster in a session: it may bring no samples. */
+	if (!source && s->rec.nodes[0].sync.status == TSCT_STATUS_SYNCHRONIZED)
+		return 0;
+	if (!source)
+		return set_error(s, -ENODATA, "no NTP server has answered yet; see"
+				 " 'trace-ctl peers'");
+	snprintf(s->sync.error, sizeof(s->sync.error),
+		 "%s %s%s%s; see 'trace-ctl peers'",
+		 ctl_json_string(source, "name"), !strcmp(status, "unsynced") ?
+		 "is not synchronized yet" : "does not answer",
+		 *ctl_json_string(source, "why") ? ": " : strcmp(status, "unsynced") ?
+		 "; start tsctraced there, and permit requests of this node" : "",
+		 ctl_json_string(source, "why"));
+	return -EHOSTUNREACH;
+}
+
+static void add_absent(struct record_session *s, const char *name)
+{
+	char *text = s->sync.absent;
+	size_t len = strlen(text);
+
+	snprintf(text + len, sizeof(s->sync.absent) - len, "%s%s",
+		 len ? ", " : "", name);
+}
+
+/*
+ * A master's children took part if they polled since the session began, @since_s
+ * ago. The others that are alive are absent.
+ */
+static int check_children(struct record_session *s, const json_t *peers,
+			  double since_s)
+{
+	const json_t *members = json_object_get(peers, "members");
+	unsigned int present = 0;
+	double age;
+	size_t i;
+
+	for (i = 0; i < json_array_size(members); i++) {
+		age = ctl_json_number(json_array_get(members, i), "age_s");
+		if (age <= since_s)
+			present++;
+		else if (age < PRESENT_S)
+			add_absent(s, ctl_json_string(json_array_get(members, i), "name"));
+	}
+	if (present)
+		return 0;
+	if (*s->sync.absent)
+		return set_error(s, -EHOSTUNREACH, "no child took part; see"
+				 " 'trace-ctl peers' for their last requests");
+	return set_error(s, -EHOSTUNREACH, "this node has no master and no children"
+			 " that poll it; set its master in tsctraced.conf, or start"
+			 " tsctraced on its children");
+}
+
+static int check_session(struct record_session *s, __s64 began_ns)
+{
+	const bool is_master = s->rec.nodes[0].sync.role == TSCT_SYNC_MASTER;
+	json_t *peers;
+	int err;
+
+	if (!is_master && s->sync.in_session)
+		return 0;
+	err = request_json(s, "peers", &peers);
+	if (err)
+		return err;
+	err = is_master ?
+		check_children(s, peers, (tsct_monotonic_ns() - began_ns) / 1e9) :
+		check_master(s, peers);
+	json_decref(peers);
+	return err;
+}
+
+/* ---- sessions ------------------------------------------------------------------- */
+
+static int await_session_end(struct record_session *s)
+{
+	const long timeout_s = s->o->sync_timeout_s ? s->o->sync_timeout_s :
+		TIMEOUT_S;
+	const __s64 until = tsct_monotonic_ns() + timeout_s * 1000000000LL;
+	int err;
+
+	for (;;) {
+		err = fetch_samples(s, ANSWER_NS);
+		if (err || !s->sync.busy)
+			return err;
+		if (record_interrupts > s->sync.interrupts)
+			return set_error(s, -EINTR, "interrupted");
+		if (tsct_monotonic_ns() > until)
+			break;
+		usleep(BUSY_CHECK_US);
+	}
+	snprintf(s->sync.error, sizeof(s->sync.error), "not finished after %ld s;"
+		 " see 'trace-ctl peers' for nodes that do not answer, or wait"
+		 " longer with --sync-timeout", timeout_s);
+	return -ETIMEDOUT;
+}
+
+static int run_session(struct record_session *s,
+		       struct tsct_recorded_session *session)
+{
+	const __s64 began_ns = tsct_monotonic_ns();
+	json_t *answer;
+	int err = 0;
+
+	session->begin = s->sync.since = tsct_clock_cycles(s->clock);
+	s->sync.in_session = 0;
+	s->sync.absent[0] = '\0';
+	/* In the role "shared" CLOCK_REALTIME is cluster time: nothing to measure. */
+	if (s->rec.nodes[0].sync.role != TSCT_SYNC_SHARED) {
+		err = request_json(s, "sync", &answer);
+		if (!err) {
+			json_decref(answer);
+			err = await_session_end(s);
+		}
+		if (!err)
+			err = check_session(s, began_ns);
+	}
+	session->end = tsct_clock_cycles(s->clock);
+	session->state = !err ? TSCT_SESSION_DONE : err == -EINTR ?
+		TSCT_SESSION_INTERRUPTED : TSCT_SESSION_FAILED;
+	return err;
+}
+
+/* ---- start ---------------------------------------------------------------------- */
 
 int record_sync_open(struct record_session *s)
 {
@@ -40,16 +470,26 @@ int record_sync_open(struct record_session *s)
 
 	if (s->o->sync_mode == RECORD_SYNC_OFF)
 		return 0;
-	/* What takes no time is not interrupted. */
-	s->sync.interrupts = is_cluster(s) ? 0 : INT_MAX;
+	/* Only sessions take long enough to be interrupted. */
+	s->sync.interrupts = with_sessions(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err) {
-		record_complain("sync samples: %s", strerror(-err));
+		record_error("sync samples: %s", strerror(-err));
 		return err;
 	}
-	err = record_sync_fetch(s, is_cluster(s) ? ANSWER_NS : SOON_NS);
-	if (err)
-		return do_without(s, err);
+	err = fetch_samples(s, with_sessions(s) ? ANSWER_NS : ANSWER_SHORT_NS);
+	if (err) {
+		tsct_recording_drop_sync(&s->rec);
+		if (with_sessions(s)) {
+			record_error("--cluster: %s; nothing was recorded",
+					s->sync.error);
+			return err;
+		}
+		if (s->o->fit)
+			record_error("--fit %s has no effect: no sync samples: %s",
+					s->o->fit, s->sync.error);
+		return 0;
+	}
 	s->sync.started = true;
 	s->sync.due_ns = tsct_monotonic_ns() + FETCH_NS;
 	return 0;
@@ -59,57 +499,47 @@ int record_sync_start(struct record_session *s)
 {
 	int err;
 
-	if (!is_cluster(s))
+	if (!with_sessions(s))
 		return 0;
-	err = record_sync_session(s, &s->rec.nodes[0].sync.start);
+	err = run_session(s, &s->rec.nodes[0].sync.start);
 	if (err)
-		record_complain("--cluster: the session at the start failed: %s;"
-				" nothing was recorded", s->sync.why);
+		record_error("--cluster: the session at the start failed: %s;"
+				" nothing was recorded", s->sync.error);
 	else if (*s->sync.absent)
-		record_complain("--cluster: did not take part in the session at"
-				" the start: %s", s->sync.absent);
+		record_error("--cluster: nodes absent from the session at the"
+				" start: %s", s->sync.absent);
 	return err;
 }
 
-/* ---- meanwhile ---------------------------------------------------------------- */
+/* ---- during the recording ------------------------------------------------------- */
 
-static void ask_next(struct record_session *s)
-{
-	char request[64];
-
-	snprintf(request, sizeof(request), "samples %llu",
-		 (unsigned long long)s->sync.number);
-	s->sync.more = false;
-	asking_begin(&s->sync.asking, request, ANSWER_NS);
-}
-
-/* A daemon that is away, or stopped, has them when it is back; or they are gone. */
-void record_sync_beat(struct record_session *s, __s64 now_ns)
+/* Errors are not reported here: a daemon that is back has the samples, or a gap. */
+void record_sync_poll(struct record_session *s, __s64 now_ns)
 {
 	struct record_sync *sync = &s->sync;
 	int ret;
 
 	if (!s->rec.nodes[0].sync.on)
 		return;
-	if (!asking_is(&sync->asking)) {
+	if (!control_request_pending(&sync->request)) {
 		if (now_ns < sync->due_ns)
 			return;
-		ask_next(s);
+		begin_samples_request(s, ANSWER_NS);
 	}
-	ret = asking_step(&sync->asking);
+	ret = control_request_step(&sync->request);
 	if (!ret)
 		return;
 	if (ret > 0)
-		record_sync_take(s, sync->asking.text);
+		add_answer_text(s, sync->request.answer);
 	else
 		sync->busy = false;
-	asking_end(&sync->asking);
-	record_sync_write(s);
+	control_request_end(&sync->request);
+	write_samples(s);
 	sync->due_ns = sync->more ? now_ns :
-		now_ns + (sync->busy ? BUSY_NS : FETCH_NS);
+		now_ns + (sync->busy ? FETCH_BUSY_NS : FETCH_NS);
 }
 
-/* ---- the end ------------------------------------------------------------------ */
+/* ---- end ------------------------------------------------------------------------ */
 
 void record_sync_end(struct record_session *s)
 {
@@ -118,22 +548,22 @@ void record_sync_end(struct record_session *s)
 
 	if (!rec->on)
 		return;
-	asking_end(&s->sync.asking);
-	s->sync.why[0] = '\0';
+	control_request_end(&s->sync.request);
+	s->sync.error[0] = '\0';
 	s->sync.absent[0] = '\0';
-	if (is_cluster(s)) {
+	if (with_sessions(s)) {
 		s->sync.interrupts = record_interrupts;
-		err = record_sync_session(s, &rec->end);
+		err = run_session(s, &rec->end);
 	} else {
-		err = record_sync_fetch(s, SOON_NS);
+		err = fetch_samples(s, ANSWER_SHORT_NS);
 	}
 	if (!err)
-		s->sync.why[0] = '\0';
-	record_sync_write(s);
+		s->sync.error[0] = '\0';
+	write_samples(s);
 }
 
 void record_sync_close(struct record_session *s)
 {
-	asking_end(&s->sync.asking);
+	control_request_end(&s->sync.request);
 	free(s->sync.held);
 }

@@ -1,84 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording as part of a cluster: sessions at its start and its end, and all the
- * samples that the daemon has of other nodes meanwhile. They are fetched as the
- * recording goes on: the daemon remembers no more than some.
+ * The sync samples of a recording: the exchanges with other nodes that the daemon
+ * measures, and sync sessions before and after the recording. Samples are fetched
+ * while the recording runs, because the daemon keeps a limited number.
  */
 #ifndef RECORD_SYNC_H
 #define RECORD_SYNC_H
 
 #include <jansson.h>
 
-#include "control_request.h"
 #include "lib/ctf/samples.h"
+#include "tools/common/control.h"
 
 enum record_sync_mode {
-	RECORD_SYNC_AUTO,	/* samples, if the daemon has some */
-	RECORD_SYNC_CLUSTER,	/* sessions, too, and not without a daemon */
+	RECORD_SYNC_AUTO,	/* record samples if the daemon has any */
+	RECORD_SYNC_CLUSTER,	/* also sync sessions; fail without a daemon */
 	RECORD_SYNC_OFF,
 };
 
 struct record_sync {
-	struct asking asking;
-	__s64 due_ns;			/* the next question; CLOCK_MONOTONIC */
-	int interrupts;			/* with more signals, waiting ends */
-	bool started;			/* what was there before is taken */
-	__u64 life, number, last;	/* the daemon's, of the last sample taken */
+	struct control_request request;
+	__s64 due_ns;			/* next request; CLOCK_MONOTONIC */
+	int interrupts;			/* waiting ends above this many signals */
+	bool started;			/* samples from before have been fetched */
+	__u64 life;			/* the daemon's instance */
+	__u64 number, last;		/* last sample fetched; the daemon's newest */
 	unsigned int nr_sources;
-	bool busy, more;		/* a session is on; ask again at once */
-	__u64 since;			/* stamp: a session began */
-	unsigned int in_session;	/* samples of it */
-	struct tsct_sync_sample *held;	/* not written yet */
+	bool busy;			/* a session is in progress */
+	bool more;			/* the daemon has more samples: no pause */
+	__u64 since;			/* cycles: begin of the session */
+	unsigned int in_session;	/* samples since then */
+	struct tsct_sync_sample *held;	/* fetched, not written yet */
 	unsigned int nr_held, room;
-	__u64 stamp;			/* of the last one that was written */
-	char why[512];			/* what failed, and the fix */
-	char absent[512];		/* did not take part; "": all did */
+	__u64 last_cycles;		/* of the last sample written */
+	char error[512];		/* what failed, and advice; "": nothing */
+	char absent[512];		/* children that took no part; "": none */
 };
 
 struct record_session;
 
 /*
- * record_sync_open - is there a daemon that has samples? Then there is a stream
- * for them: after channels were described, before the writer is opened.
- * record_sync_start - and the session at the start, where one is wanted
- * Complain where it is a failure. 0 or -errno.
+ * record_sync_open - add a stream for samples if the daemon has any
+ *
+ * Call it when the channels have been described, before the writer is opened.
+ * Prints errors. Returns 0, also without a daemon unless --cluster; or -errno.
  */
 int record_sync_open(struct record_session *s);
+
+/* With --cluster: runs the session at the start. Prints errors. 0 or -errno. */
 int record_sync_start(struct record_session *s);
 
-/* Now and then, while it is recorded. Never waits. */
-void record_sync_beat(struct record_session *s, __s64 now_ns);
+/* Fetches new samples when due; called from the main loop. Never blocks. */
+void record_sync_poll(struct record_session *s, __s64 now_ns);
 
-/* The session at the end, the last samples. What fails is in `why`. */
+/* Fetches the last samples; with --cluster, runs the session at the end. */
 void record_sync_end(struct record_session *s);
 void record_sync_close(struct record_session *s);
 
-/* ---- record_sync_ask.c: what the daemon says ------------------------------ */
-
-/* What was answered, taken. 0 or -errno, with `why`. */
-int record_sync_take(struct record_session *s, const char *text);
-
-/* Asks, and waits: for no longer than that, and until a signal comes. */
-int record_sync_ask(struct record_session *s, const char *request,
-		    __s64 limit_ns, json_t **ret_answer);
-/* All new samples, in the same way. */
-int record_sync_fetch(struct record_session *s, __s64 limit_ns);
-
-/* Why the daemon could not be asked, and the fix, into `why`; returns @err */
-int record_sync_explain(struct record_session *s, int err);
-
-/* What was taken goes into the recording, if its files are open. */
-void record_sync_write(struct record_session *s);
-
-/* ---- record_sync_session.c ------------------------------------------------ */
-
-/* A session now, and its end is waited for. 0 or -errno, with `why`. */
-int record_sync_session(struct record_session *s,
-			struct tsct_recorded_session *ret_session);
-
-/* ---- what the user sees: record_sync_show.c ------------------------------- */
+/* ---- output: record_show.c ----------------------------------------------- */
 
 void record_sync_show(const struct record_session *s);
+
+/* null if the recording has no samples */
 json_t *record_sync_json(const struct record_session *s);
 
 #endif /* RECORD_SYNC_H */

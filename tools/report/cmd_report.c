@@ -10,10 +10,11 @@
 
 #include "tools/common/cmd.h"
 #include "tools/common/filter_options.h"
-#include "tools/common/outcome.h"
-#include "tools/live/peers_view.h"
+#include "tools/common/output_file.h"
+#include "tools/common/control.h"
+
 #include "report.h"
-#include "tools/common/sync_read.h"
+#include "tools/common/sync_samples.h"
 
 struct wanted {
 	struct report_options o;
@@ -198,7 +199,7 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	struct sync_samples r;
 	json_t *window;
 
-	if (sync_read_open("report", o->recording, &r))
+	if (sync_samples_open("report", o->recording, &r))
 		return NULL;
 	window = report_recording(&r, o->fit);
 	if (!window)
@@ -209,31 +210,31 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 		fprintf(stderr, "trace-ctl report: %s: its recorder was"
 			" killed, or its disk was full; samples of its last second"
 			" may be missing\n", o->recording);
-	sync_read_close(&r);
+	sync_samples_close(&r);
 	return window;
 }
 
 static int write_sync(const char *output, const json_t *window)
 {
-	struct outcome to;
+	struct output_file to;
 
-	if (outcome_open(&to, "report", output, false)) {
-		outcome_drop(&to);
+	if (output_file_open(&to, "report", output, false)) {
+		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
 	if (report_sync(to.file, window)) {
 		complain(output, ENOMEM);
-		outcome_drop(&to);
+		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	return outcome_commit(&to) ? EXIT_FAILED : EXIT_DONE;
+	return output_file_commit(&to) ? EXIT_FAILED : EXIT_DONE;
 }
 
 static int report_exchanges(const struct report_options *o)
 {
 	int ret, damaged = EXIT_DONE;
 	json_t *window = o->recording ? read_recording(o, &damaged) :
-		peers_ask("report", "exchanges");
+		control_call_json("report", "exchanges");
 
 	if (!window)
 		return EXIT_FAILED;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "chart.h"
-#include "tools/live/peers_view.h"
+#include "tools/common/json.h"
 #include "report.h"
 
 /*
@@ -204,22 +204,22 @@ static void print_fit(FILE *to, const json_t *fit)
 	fputs("<table>\n<tr><th>Fit</th><td>", to);
 	report_text(to, json_is_string(kind) ? json_string_value(kind) : "?");
 	fputs("</td></tr>\n", to);
-	print_figure(to, "Exchanges kept", peers_number(fit, "kept"), "");
-	print_figure(to, "Exchanges dropped", peers_number(fit, "dropped"), "");
-	print_figure(to, "Bound of the error", peers_number(fit, "error_ns"),
+	print_figure(to, "Exchanges kept", ctl_json_number(fit, "kept"), "");
+	print_figure(to, "Exchanges dropped", ctl_json_number(fit, "dropped"), "");
+	print_figure(to, "Bound of the error", ctl_json_number(fit, "error_ns"),
 		     "ns");
-	print_figure(to, "Likely error (1 &sigma;)", peers_number(fit, "sd_ns"),
+	print_figure(to, "Likely error (1 &sigma;)", ctl_json_number(fit, "sd_ns"),
 		     "ns");
 	print_figure(to, "Difference of candidates",
-		     peers_number(fit, "doubt_ns"), "ns");
+		     ctl_json_number(fit, "doubt_ns"), "ns");
 	print_figure(to, "Residuals, RMS of kept",
-		     peers_number(fit, "residual_ns"), "ns");
-	print_figure(to, "Round trip, shortest", peers_number(fit, "rtt_min_ns"),
+		     ctl_json_number(fit, "residual_ns"), "ns");
+	print_figure(to, "Round trip, shortest", ctl_json_number(fit, "rtt_min_ns"),
 		     "ns");
 	print_figure(to, "Round trip, median",
-		     peers_number(fit, "rtt_median_ns"), "ns");
+		     ctl_json_number(fit, "rtt_median_ns"), "ns");
 	print_figure(to, "Bound of the rate's error",
-		     peers_number(fit, "rate_error_ppb"), "ppb");
+		     ctl_json_number(fit, "rate_error_ppb"), "ppb");
 	fputs("</table>\n", to);
 }
 

@@ -15,7 +15,7 @@
 static void put_time(FILE *to, __s64 ns)
 {
 	__s64 rest;
-	const time_t second = view_second(ns, &rest);
+	const time_t second = view_split_ns(ns, &rest);
 	char text[64] = "";
 	struct tm tm;
 

@@ -12,7 +12,7 @@
 #include "lib/core/clock_params.h"
 #include "report.h"
 #include "report_trace.h"
-#include "tools/common/sync_read.h"
+#include "tools/common/sync_samples.h"
 
 #define POINTS		64
 #define LINES_MAX	8	/* lines with a colour of their own */
@@ -226,7 +226,7 @@ static int put_samples(const struct report *r, FILE *to)
 {
 	struct sync_samples read;
 	json_t *window;
-	int err = sync_read_open("report", r->x.recording, &read);
+	int err = sync_samples_open("report", r->x.recording, &read);
 
 	if (err)
 		return err;
@@ -234,11 +234,11 @@ static int put_samples(const struct report *r, FILE *to)
 		fprintf(to, "<p>There are samples of %u sources and epochs, too many for"
 			" this page: <kbd>trace-ctl report sync</kbd> draws them.</p>\n",
 			read.nr_series);
-		sync_read_close(&read);
+		sync_samples_close(&read);
 		return 0;
 	}
 	window = report_recording(&read, r->fit);
-	sync_read_close(&read);
+	sync_samples_close(&read);
 	if (!window)
 		return -ENOMEM;
 	err = report_sync_sections(to, window);
@@ -255,7 +255,7 @@ int report_sync_part(struct report *r, FILE *to)
 	      " its node.", to);
 	if (!rec->merged)
 		fprintf(to, " The clock was %s, and ran at %.6f MHz within %u ppb.",
-			tsct_status_name(rec->status), sync_read_hz(rec) / 1e6,
+			tsct_status_name(rec->status), sync_samples_hz(rec) / 1e6,
 			rec->rate_error_ppb);
 	fputs("</p>\n", to);
 	if (rec->merged)

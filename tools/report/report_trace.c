@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tools/common/cmd.h"
-#include "tools/common/outcome.h"
+#include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "report.h"
 #include "report_trace.h"
@@ -18,7 +18,7 @@ struct job {
 	struct report r;	/* first member: the export's callbacks get a
 				 * pointer to it */
 	struct progress progress;
-	struct outcome to;
+	struct output_file to;
 };
 
 static int poll_job(struct tsct_export *x)
@@ -26,7 +26,7 @@ static int poll_job(struct tsct_export *x)
 	struct job *j = (struct job *)x;
 	const double part = (double)x->done_bytes / (x->all_bytes + 1);
 
-	if (outcome_interrupted())
+	if (output_interrupted())
 		return -EINTR;
 	progress_show(&j->progress, (j->r.looking ? part : 1 + part) / 2,
 		      j->r.looking ? x->read : j->r.events + x->read, "events");
@@ -35,7 +35,7 @@ static int poll_job(struct tsct_export *x)
 
 static int complain(const struct job *j, const char *what, int err)
 {
-	outcome_complain("report", what, j->r.x.why, err);
+	output_error_print("report", what, j->r.x.why, err);
 	return EXIT_FAILED;
 }
 
@@ -149,7 +149,7 @@ static int put_page(struct job *j)
 	report_end(to, true);
 	if (!err && (fflush(to) || ferror(to)))
 		err = errno ? -errno : -EIO;
-	return !err && outcome_interrupted() ? -EINTR : err;
+	return !err && output_interrupted() ? -EINTR : err;
 }
 
 /*
@@ -187,8 +187,8 @@ static int finish(struct job *j, int err, bool quiet)
 
 	if (err) {
 		complain(j, j->to.name, err);
-		outcome_drop(&j->to);
-	} else if (!outcome_commit(&j->to)) {
+		output_file_discard(&j->to);
+	} else if (!output_file_commit(&j->to)) {
 		ret = EXIT_DONE;
 		if (!quiet && name && strcmp(name, "-"))
 			fprintf(stderr, "trace-ctl report: %s: %" PRIu64 " events, %"
@@ -203,9 +203,9 @@ static int write_page(struct job *j, const struct report_options *o)
 {
 	int err;
 
-	outcome_watch(!strcmp(o->output, "-"));
-	if (outcome_open(&j->to, "report", o->output, false)) {
-		outcome_drop(&j->to);
+	output_catch_signals(!strcmp(o->output, "-"));
+	if (output_file_open(&j->to, "report", o->output, false)) {
+		output_file_discard(&j->to);
 		return EXIT_FAILED;
 	}
 	progress_begin(&j->progress, o->quiet);
@@ -214,7 +214,7 @@ static int write_page(struct job *j, const struct report_options *o)
 	if (!err)
 		err = put_page(j);
 	return finish(j, err, o->quiet) ? EXIT_FAILED :
-		view_missing("report", j->r.x.trace);
+		view_print_missing("report", j->r.x.trace);
 }
 
 /*

@@ -11,7 +11,7 @@
 #include "tools/common/json.h"
 #include "report.h"
 #include "lib/sync/fit.h"
-#include "tools/common/sync_read.h"
+#include "tools/common/sync_samples.h"
 
 #define CURVE_POINTS	64
 #define MARKS_MAX	4096	/* more would overlap, and make a page heavy */
@@ -25,7 +25,7 @@ struct window {
 static double seconds(const struct window *w, __u64 local)
 {
 	return (double)(__s64)(local - w->read->rec->begin) /
-		sync_read_hz(w->read->rec);
+		sync_samples_hz(w->read->rec);
 }
 
 static json_t *show_exchange(const struct window *w,
@@ -60,7 +60,7 @@ static json_t *show_point(const struct window *w, enum tsct_fit_kind kind,
 	struct tsct_fit fit;
 	__u64 remote;
 
-	if (tsct_series_near(w->series, kind, sync_read_hz(w->read->rec), at,
+	if (tsct_series_near(w->series, kind, sync_samples_hz(w->read->rec), at,
 			     &fit))
 		return NULL;
 	remote = tsct_fit_at(&fit, at, &frac, &error);
@@ -126,17 +126,17 @@ static json_t *show_series(const struct sync_samples *r, unsigned int i,
 	struct sync_figures f;
 	json_t *shown;
 
-	if (!keep || sync_read_figures(r, i, kind, &f)) {
+	if (!keep || sync_samples_figures(r, i, kind, &f)) {
 		free(keep);
 		return NULL;
 	}
 	if (f.err) {
 		free(keep);
 		return json_pack("{s:o,s:s}", "name", show_name(s), "why",
-				 sync_read_why(f.err));
+				 sync_samples_fit_error(f.err));
 	}
 	tsct_tangent_make(&f.fit, tsct_series_ns(s), &w.tangent);
-	tsct_series_fit(s, kind, sync_read_hz(r->rec), 0, UINT64_MAX,
+	tsct_series_fit(s, kind, sync_samples_hz(r->rec), 0, UINT64_MAX,
 			f.fit.at, &f.fit, keep);
 	shown = json_pack("{s:o,s:o,s:o,s:o}", "name", show_name(s),
 			  "exchanges", show_exchanges(&w, keep),
@@ -151,7 +151,7 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 	unsigned int i;
 
 	for (i = 0; i < r->nr_series; i++) {
-		source = show_series(r, i, kind < 0 ? sync_read_kind(r->rec) :
+		source = show_series(r, i, kind < 0 ? sync_samples_fit_kind(r->rec) :
 				     (enum tsct_fit_kind)kind);
 		if (!source) {
 			json_decref(sources);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
+/* Sync samples of a recording, by source and epoch, and the fits of them */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync_read.h"
+#include "sync_samples.h"
 #include "view.h"
 
-#define POINTS	32		/* at which the bound is looked at, less one */
+#define BOUND_INTERVALS	32	/* equal parts of a span; the bound at their ends */
 
 /* ---- reading ---------------------------------------------------------------- */
 
-/* A recorder that was killed left no end: the last sample is the best there is. */
+/* A killed recorder wrote no end: the last sample is the best estimate. */
 static __u64 find_end(const struct tsct_recording *rec,
 		      const struct tsct_sync_sample *samples, unsigned int nr)
 {
@@ -20,7 +21,7 @@ static __u64 find_end(const struct tsct_recording *rec,
 	return samples[nr - 1].stamp;
 }
 
-int sync_read_open(const char *verb, const char *dir, struct sync_samples *r)
+int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 {
 	struct tsct_sync_sample *samples = NULL;
 	int err;
@@ -40,17 +41,17 @@ int sync_read_open(const char *verb, const char *dir, struct sync_samples *r)
 	if (!err)
 		return 0;
 	if (err == -E2BIG)
-		fprintf(stderr, "trace-ctl %s: %s: its sync samples are of more"
-			" than %d sources and epochs: no daemon wrote that\n",
+		fprintf(stderr, "trace-ctl %s: %s: sync samples of more than %d"
+			" sources and epochs: the recording is corrupt\n",
 			verb, dir, TSCT_SERIES_MAX);
 	else
 		fprintf(stderr, "trace-ctl %s: %s: %s\n", verb, dir,
 			strerror(-err));
-	sync_read_close(r);
+	sync_samples_close(r);
 	return err;
 }
 
-void sync_read_close(struct sync_samples *r)
+void sync_samples_close(struct sync_samples *r)
 {
 	tsct_series_free(r->series, r->nr_series);
 	tsct_trace_close(r->trace);
@@ -59,28 +60,28 @@ void sync_read_close(struct sync_samples *r)
 
 /* ---- fits ------------------------------------------------------------------- */
 
-/* A later version's that we do not know: ours then. */
-enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec)
+/* A kind unknown to this version is replaced by the default. */
+enum tsct_fit_kind sync_samples_fit_kind(const struct tsct_recording *rec)
 {
 	int kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
 
 	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
 }
 
-double sync_read_hz(const struct tsct_recording *rec)
+double sync_samples_hz(const struct tsct_recording *rec)
 {
 	return 0x1p56 / (double)rec->real.mult * 1e9;
 }
 
-void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
-		    __u64 *ret_to)
+void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
+		       __u64 *ret_to)
 {
 	const struct tsct_series *s = &r->series[i];
 	unsigned int k;
 
 	*ret_from = r->rec->begin;
 	*ret_to = r->end;
-	/* Another epoch of the same source: each has what it measured. */
+	/* The epochs of one source share the recording: each has its own part. */
 	for (k = 0; k < r->nr_series; k++) {
 		if (k == i || strcmp(s->source, r->series[k].source))
 			continue;
@@ -93,8 +94,8 @@ void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_fro
 		*ret_to = *ret_from;
 }
 
-static int find_bound(const struct sync_samples *r, unsigned int i,
-		      enum tsct_fit_kind kind, double *ret_ns)
+static int find_max_bound(const struct sync_samples *r, unsigned int i,
+			  enum tsct_fit_kind kind, double *ret_ns)
 {
 	const struct tsct_series *s = &r->series[i];
 	struct tsct_fit fit;
@@ -103,11 +104,11 @@ static int find_bound(const struct sync_samples *r, unsigned int i,
 	double error;
 	int err = 0;
 
-	sync_read_span(r, i, &from, &to);
+	sync_samples_span(r, i, &from, &to);
 	*ret_ns = 0;
-	for (k = 0; k <= POINTS && !err; k++) {
-		at = from + (to - from) / POINTS * k;
-		err = tsct_series_near(s, kind, sync_read_hz(r->rec), at, &fit);
+	for (k = 0; k <= BOUND_INTERVALS && !err; k++) {
+		at = from + (to - from) / BOUND_INTERVALS * k;
+		err = tsct_series_near(s, kind, sync_samples_hz(r->rec), at, &fit);
 		if (err)
 			break;
 		tsct_series_time(s, &fit, at, NULL, &error);
@@ -116,11 +117,11 @@ static int find_bound(const struct sync_samples *r, unsigned int i,
 	return err;
 }
 
-int sync_read_figures(const struct sync_samples *r, unsigned int i,
-		      enum tsct_fit_kind kind, struct sync_figures *ret)
+int sync_samples_figures(const struct sync_samples *r, unsigned int i,
+			 enum tsct_fit_kind kind, struct sync_figures *ret)
 {
 	const struct tsct_series *s = &r->series[i];
-	const double hz = sync_read_hz(r->rec);
+	const double hz = sync_samples_hz(r->rec);
 	bool *keep = calloc(s->nr, sizeof(*keep));
 	__u64 from, to;
 	unsigned int k;
@@ -128,7 +129,7 @@ int sync_read_figures(const struct sync_samples *r, unsigned int i,
 	memset(ret, 0, sizeof(*ret));
 	if (!keep)
 		return -ENOMEM;
-	sync_read_span(r, i, &from, &to);
+	sync_samples_span(r, i, &from, &to);
 	ret->err = tsct_series_fit(s, kind, hz, 0, UINT64_MAX,
 				   from + (to - from) / 2, &ret->fit, keep);
 	for (k = 0; k < s->nr; k++)
@@ -138,19 +139,19 @@ int sync_read_figures(const struct sync_samples *r, unsigned int i,
 		return ret->err == -ENOMEM ? -ENOMEM : 0;
 	ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
 			  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
-	ret->err = find_bound(r, i, kind, &ret->bound_ns);
+	ret->err = find_max_bound(r, i, kind, &ret->bound_ns);
 	return ret->err == -ENOMEM ? -ENOMEM : 0;
 }
 
-const char *sync_read_why(int err)
+const char *sync_samples_fit_error(int err)
 {
 	switch (err) {
 	case -ENODATA:
-		return "no exchange is possible";
+		return "no usable exchange";
 	case -ERANGE:
-		return "the counters run at rates that cannot be";
+		return "the rate between the counters is out of range";
 	case -E2BIG:
-		return "too many sessions for that kind";
+		return "too many sessions for this kind of fit";
 	default:
 		return strerror(-err);
 	}

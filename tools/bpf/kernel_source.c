@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
+/* Loads and attaches the BPF programs that record kernel events */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,20 +12,20 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "kernel_net.h"
-#include "kernel_source.h"
-#include "tools/bpf/events.h"
 #include "kernel_bpf.skel.h"
+#include "kernel_source.h"
+#include "net_bpf.skel.h"
+#include "tools/bpf/events.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
 
-/* The initial pid namespace has a fixed inode number (the kernel's ABI). */
+/* Inode number of the initial pid namespace, part of the kernel's ABI */
 #define INITIAL_PID_NAMESPACE 0xeffffffcU
 
 struct kernel_source {
 	struct kernel_bpf *bpf;
-	struct net_bpf *net;		/* NULL: not asked for */
+	struct net_bpf *net;		/* NULL: no net events selected */
 };
 
 static const struct kernel_event {
@@ -30,11 +33,11 @@ static const struct kernel_event {
 	const char *group;
 	unsigned int kind;
 	const char *fields;
-	const char *what;
+	const char *description;
 } kernel_events[] = {
 	{ "sched_switch", "sched", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SCHED_SWITCH_FIELDS),
-	  "a CPU goes from one thread to another" },
+	  "a CPU switches from one thread to another" },
 	{ "sys_enter", "syscalls", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SYS_ENTER_FIELDS),
 	  "a system call begins, with its arguments" },
@@ -42,9 +45,9 @@ static const struct kernel_event {
 	  EVENT_TEXT(SYS_EXIT_FIELDS),
 	  "a system call ends, with its result" },
 	{ "net_send", "net", TSCT_KIND_SEND, NET_TEXT,
-	  "a TCP segment with data, or a UDP datagram, leaves" },
+	  "a TCP segment with data or a UDP datagram is sent" },
 	{ "net_receive", "net", TSCT_KIND_RECEIVE, NET_TEXT,
-	  "one arrives" },
+	  "a TCP segment with data or a UDP datagram is received" },
 };
 enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE, NR_EVENTS };
 
@@ -53,10 +56,7 @@ _Static_assert(sizeof(kernel_events) / sizeof(*kernel_events) == NR_EVENTS,
 
 /* ---- libbpf's log ------------------------------------------------------ */
 
-/*
- * The newest text only: a verifier's log says what is wrong in its last lines,
- * and libbpf behind it.
- */
+/* Only the newest text: the verifier's log has the reason in its last lines. */
 static char log_text[4096];
 
 static void append_log(const char *text)
@@ -95,7 +95,7 @@ const char *kernel_source_log(void)
 {
 	const char *line;
 
-	/* A full buffer begins in the middle of a line. */
+	/* A full buffer may begin in the middle of a line. */
 	if (strlen(log_text) < sizeof(log_text) - 1)
 		return log_text;
 	line = strchr(log_text, '\n');
@@ -104,7 +104,7 @@ const char *kernel_source_log(void)
 
 /* ---- names ------------------------------------------------------------- */
 
-/* Events that a name or a group stands for, as a set of bits. */
+/* The events of a name or group, as a set of bits; 0: unknown */
 static unsigned int select_events(const char *name)
 {
 	unsigned int i, set = 0;
@@ -127,14 +127,15 @@ void kernel_source_list(FILE *to)
 
 	for (i = 0; i < NR_EVENTS; i++)
 		fprintf(to, "%-14s %s\n", kernel_events[i].name,
-			kernel_events[i].what);
+			kernel_events[i].description);
 	fprintf(to, "%-14s %s\n", "sched", "sched_switch");
 	fprintf(to, "%-14s %s\n", "syscalls", "sys_enter, sys_exit");
 	fprintf(to, "%-14s %s\n", "net", "net_send, net_receive");
 }
 
-/* ---- what can be wrong ------------------------------------------------- */
+/* ---- prerequisites and errors ------------------------------------------ */
 
+/* Writes an error text, and returns @error. */
 static int __attribute__((format(printf, 4, 5)))
 fail(int error, char *why, size_t size, const char *format, ...)
 {
@@ -160,8 +161,8 @@ int kernel_source_ready(char *why, size_t size)
 			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
 	if (!exists("/sys/module/tsctrace"))
 		return fail(-ENODEV, why, size,
-			    "they need the kernel module, which is not loaded; "
-			    "run insmod tsctrace.ko (or modprobe tsctrace)");
+			    "the kernel module is not loaded; run insmod "
+			    "tsctrace.ko (or modprobe tsctrace)");
 	if (!exists(MODULE_BTF))
 		return fail(-EOPNOTSUPP, why, size,
 			    "the loaded tsctrace.ko was built without BTF, so "
@@ -178,18 +179,16 @@ static int check_channel(struct tsct_channel *channel, char *why, size_t size)
 
 	if (!header || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE)
 		return fail(-ENODEV, why, size,
-			    "they need the kernel module: %s; run insmod "
-			    "tsctrace.ko (or modprobe tsctrace)",
-			    tsct_channel_error(channel));
+			    "no kernel module: %s; run insmod tsctrace.ko (or "
+			    "modprobe tsctrace)", tsct_channel_error(channel));
 	if (!(header->flags & TSCT_CHANNEL_KERNEL))
 		return fail(-EINVAL, why, size,
-			    "channel %.32s is written by programs; kernel "
-			    "events need one made with TSCT_CHANNEL_KERNEL",
-			    header->name);
+			    "channel %.32s is for programs; use one created "
+			    "with TSCT_CHANNEL_KERNEL", header->name);
 	return 0;
 }
 
-/* BPF sees the numbers of the initial pid namespace, we those of our own. */
+/* BPF programs compare pids of the initial pid namespace. */
 static int check_namespace(char *why, size_t size)
 {
 	struct stat st;
@@ -197,13 +196,13 @@ static int check_namespace(char *why, size_t size)
 	if (!stat("/proc/self/ns/pid", &st) &&
 	    st.st_ino != INITIAL_PID_NAMESPACE)
 		return fail(-EOPNOTSUPP, why, size,
-			    "processes cannot be told apart from inside a pid "
+			    "processes cannot be identified from inside a pid "
 			    "namespace; record outside the container");
 	return 0;
 }
 
-/* Lines that only say that what is said before them was an error. */
-static bool idle_talk(const char *line)
+/* Lines of the log that do not contain the reason of an error */
+static bool is_log_noise(const char *line)
 {
 	static const char *const starts[] = {
 		"libbpf: failed to load", "libbpf: prog '", "libbpf: -- ",
@@ -211,7 +210,7 @@ static bool idle_talk(const char *line)
 	};
 	size_t i;
 
-	/* A function to attach to, say */
+	/* E.g. a function to attach to */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;
@@ -221,49 +220,50 @@ static bool idle_talk(const char *line)
 	return !*line;
 }
 
-/* The last line that says what is wrong, for those who do not ask for -v. */
-static const char *last_line(void)
+/* The last line of the log with a reason, for the short error text */
+static const char *last_log_reason(void)
 {
 	static char line[160];
-	const char *at = kernel_source_log(), *telling = at;
+	const char *at = kernel_source_log(), *reason = at;
 
 	while (at) {
-		if (!idle_talk(at))
-			telling = at;
+		if (!is_log_noise(at))
+			reason = at;
 		at = strchr(at, '\n');
 		at = at ? at + 1 : NULL;
 	}
-	snprintf(line, sizeof(line), "%.*s", (int)strcspn(telling, "\n"),
-		 telling);
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(reason, "\n"),
+		 reason);
 	return line;
 }
 
-static int explain(int error, const char *step, char *why, size_t size)
+/* @step: "open", "load", "run" or "attach", which failed with @error */
+static int fail_step(int error, const char *step, char *why, size_t size)
 {
 	if (error == -EPERM) {
 		if (geteuid())
 			return fail(-EPERM, why, size,
-				    "not allowed to %s BPF programs; run as "
+				    "no permission to %s BPF programs; run as "
 				    "root (CAP_BPF, CAP_PERFMON and "
 				    "CAP_SYS_ADMIN)", step);
 		return fail(error, why, size,
-			    "the kernel does not let root %s BPF programs (in a "
-			    "container, or locked down? see "
-			    "/sys/kernel/security/lockdown): %s", step,
-			    last_line());
+			    "the kernel does not permit root to %s BPF programs: "
+			    "%s; check for a container, and "
+			    "/sys/kernel/security/lockdown", step,
+			    last_log_reason());
 	}
 	if (error == -ENOMEM)
 		return fail(error, why, size,
-			    "no memory to %s BPF programs", step);
+			    "cannot %s BPF programs: out of memory", step);
 	return fail(error, why, size,
-		    "cannot %s BPF programs (%s): %s; -v shows more", step,
-		    strerror(-error), last_line());
+		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
+		    step, strerror(-error), last_log_reason());
 }
 
 /* ---- loading ----------------------------------------------------------- */
 
-static int collect(const char *const *events, unsigned int nr,
-		   unsigned int *ret_set, char *why, size_t size)
+static int select_all(const char *const *events, unsigned int nr,
+		      unsigned int *ret_set, char *why, size_t size)
 {
 	unsigned int i, set = 0, one;
 
@@ -271,18 +271,18 @@ static int collect(const char *const *events, unsigned int nr,
 		one = select_events(events[i]);
 		if (!one)
 			return fail(-EINVAL, why, size,
-				    "%s: no such kernel event; -e list names "
+				    "%s: no such kernel event; use -e list for "
 				    "all", events[i]);
 		set |= one;
 	}
 	if (!set)
-		return fail(-EINVAL, why, size, "no kernel event was named");
+		return fail(-EINVAL, why, size, "no kernel event selected");
 	*ret_set = set;
 	return 0;
 }
 
-static int define(struct tsct_channel *channel, unsigned int set, int *ids, char *why,
-		  size_t size)
+static int define_events(struct tsct_channel *channel, unsigned int set, int *ids,
+			 char *why, size_t size)
 {
 	unsigned int i;
 
@@ -294,7 +294,7 @@ static int define(struct tsct_channel *channel, unsigned int set, int *ids, char
 				     kernel_events[i].kind,
 				     kernel_events[i].fields);
 		if (ids[i] < 0)
-			return fail(ids[i], why, size, "%s: cannot define it: %s",
+			return fail(ids[i], why, size, "%s: cannot define event: %s",
 				    kernel_events[i].name, strerror(-ids[i]));
 	}
 	return 0;
@@ -321,10 +321,10 @@ static void configure(struct kernel_bpf *bpf, struct tsct_channel *channel,
 }
 
 /*
- * With no start time the root is not forgotten when it is freed, but when its
- * number goes to another process.
+ * Adds the root process to the map. Without a start time its entry is removed
+ * not when the process is freed, but when its number is used again.
  */
-static int seed(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
+static int track_root(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
 {
 	__u32 tgid = root;
 	__u64 start = 0;
@@ -341,32 +341,84 @@ static int load(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
 	int error = kernel_bpf__load(bpf);
 
 	if (error)
-		return explain(error, "load", why, size);
+		return fail_step(error, "load", why, size);
 	if (root)
-		error = seed(bpf, root, why, size);
+		error = track_root(bpf, root, why, size);
 	if (error)
 		return error;
 	error = kernel_bpf__attach(bpf);
-	return error ? explain(error, "attach", why, size) : 0;
+	return error ? fail_step(error, "attach", why, size) : 0;
+}
+
+/* ---- loading net.bpf.c ------------------------------------------------- */
+
+/* @tracked_fd: the map of processes to follow; -1: whole system */
+static int configure_net(struct net_bpf *bpf, struct tsct_channel *channel,
+			 const int *ids, int tracked_fd)
+{
+	/* A kernel without IPv6 lacks the functions to attach to. */
+	const bool ipv6 = exists("/proc/net/if_inet6");
+	const bool send = ids[NET_SEND];
+
+	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
+	bpf->rodata->net_send_id = ids[NET_SEND];
+	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
+	bpf->rodata->whole_system = tracked_fd < 0;
+	bpf_program__set_autoload(bpf->progs.mark_socket, tracked_fd >= 0);
+	bpf_program__set_autoload(bpf->progs.on_receive, ids[NET_RECEIVE]);
+	bpf_program__set_autoload(bpf->progs.on_tcp4_send, send);
+	bpf_program__set_autoload(bpf->progs.on_udp4_send, send);
+	bpf_program__set_autoload(bpf->progs.on_tcp6_send, send && ipv6);
+	bpf_program__set_autoload(bpf->progs.on_udp6_send, send && ipv6);
+	if (tracked_fd < 0)
+		return bpf_map__set_max_entries(bpf->maps.tracked, 1);
+	return bpf_map__reuse_fd(bpf->maps.tracked, tracked_fd);
+}
+
+/* Runs the program that reads the addresses of pages, which vary by boot. */
+static int find_memory(struct net_bpf *bpf)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	int fd = bpf_program__fd(bpf->progs.find_memory);
+
+	return bpf_prog_test_run_opts(fd, &options) ? -errno : 0;
 }
 
 static int open_net(struct kernel_source *source, struct tsct_channel *channel,
 		    const int *ids, pid_t root, char *why, size_t size)
 {
-	struct kernel_net_config config = {
-		.channel = tsct_channel_info(channel)->id,
-		.send_id = ids[NET_SEND],
-		.receive_id = ids[NET_RECEIVE],
-		.tracked_fd = root ? bpf_map__fd(source->bpf->maps.tracked) : -1,
-	};
-	const char *step;
+	const char *step = "open";
+	struct net_bpf *bpf;
 	int error;
 
-	if (!config.send_id && !config.receive_id)
+	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
-	error = kernel_net_open(&config, &source->net, &step);
-	return error ? explain(error, step, why, size) : 0;
+	bpf = net_bpf__open();
+	if (!bpf)
+		return fail_step(-errno, step, why, size);
+	error = configure_net(bpf, channel, ids, root ?
+			      bpf_map__fd(source->bpf->maps.tracked) : -1);
+	if (!error) {
+		step = "load";
+		error = net_bpf__load(bpf);
+	}
+	if (!error) {
+		step = "run";
+		error = find_memory(bpf);
+	}
+	if (!error) {
+		step = "attach";
+		error = net_bpf__attach(bpf);
+	}
+	if (error) {
+		net_bpf__destroy(bpf);
+		return fail_step(error, step, why, size);
+	}
+	source->net = bpf;
+	return 0;
 }
+
+/* ---- interface --------------------------------------------------------- */
 
 static int open_and_load(struct kernel_source *source, struct tsct_channel *channel,
 			 unsigned int set, const int *ids, pid_t root,
@@ -376,7 +428,7 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 
 	source->bpf = kernel_bpf__open();
 	if (!source->bpf)
-		return explain(-errno, "open", why, size);
+		return fail_step(-errno, "open", why, size);
 	configure(source->bpf, channel, set, ids, !root);
 	error = load(source->bpf, root, why, size);
 	if (!error)
@@ -396,11 +448,11 @@ int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 	unsigned int set = 0;
 
 	log_text[0] = '\0';
-	if ((error = collect(events, nr, &set, why, size)) ||
+	if ((error = select_all(events, nr, &set, why, size)) ||
 	    (error = check_channel(channel, why, size)) ||
 	    (error = kernel_source_ready(why, size)) ||
 	    (error = check_namespace(why, size)) ||
-	    (error = define(channel, set, ids, why, size)))
+	    (error = define_events(channel, set, ids, why, size)))
 		return error;
 	source = calloc(1, sizeof(*source));
 	if (!source)
@@ -442,14 +494,14 @@ static unsigned long count_missed(const struct bpf_object *object)
 unsigned long kernel_source_missed(const struct kernel_source *source)
 {
 	return count_missed(source->bpf->obj) +
-		(source->net ? count_missed(kernel_net_object(source->net)) : 0);
+		(source->net ? count_missed(source->net->obj) : 0);
 }
 
 void kernel_source_close(struct kernel_source *source)
 {
 	if (!source)
 		return;
-	kernel_net_close(source->net);
+	net_bpf__destroy(source->net);
 	kernel_bpf__destroy(source->bpf);
 	free(source);
 }

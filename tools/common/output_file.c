@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Output files and directories, written under a temporary name and renamed */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,42 +13,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "outcome.h"
+#include "output_file.h"
 #include "view.h"
 
-const char *outcome_fix(int err)
+const char *output_error_advice(int err)
 {
 	switch (err) {
 	case -ENOSPC:
 	case -EDQUOT:
-		return "; make room there, or name another place with -o";
+		return "; free some space, or use another place with -o";
 	case -EFBIG:
-		return "; raise 'ulimit -f', or name another place with -o";
+		return "; raise 'ulimit -f', or use another place with -o";
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
 	case -ENOENT:
 	case -ENOTDIR:
-		return "; name another place with -o";
+		return "; use another place with -o";
 	}
 	return "";
 }
 
-static int complain(const struct outcome *o, int err, const char *what)
+static int print_error(const struct output_file *o, int err, const char *what)
 {
 	fprintf(stderr, "trace-ctl %s: %s: %s%s\n", o->verb, o->name, what,
-		outcome_fix(err));
+		output_error_advice(err));
 	return err;
-}
-
-static int refuse(const struct outcome *o, int err)
-{
-	return complain(o, err, strerror(-err));
 }
 
 /* ---- names ------------------------------------------------------------- */
 
-/* DIR/.NAME.XXXXXX */
+/* Returns DIR/.NAME.XXXXXX, malloc'ed, or NULL without memory. */
 static char *temporary_name(const char *name)
 {
 	char *a = strdup(name), *b = strdup(name), *temporary = NULL;
@@ -73,8 +69,8 @@ static bool is_empty(const char *dir)
 	return d && !nr;
 }
 
-/* A link stays one: what it points to is replaced. */
-static int follow(struct outcome *o)
+/* A symbolic link is kept: its target is replaced. */
+static int resolve_link(struct output_file *o)
 {
 	char *real = realpath(o->name, NULL);
 
@@ -87,8 +83,8 @@ static int follow(struct outcome *o)
 
 /* ---- files ------------------------------------------------------------- */
 
-/* Recordings are for their owner only, and so is what is made of them. */
-static int make_temporary(struct outcome *o)
+/* Only the owner may read it (mode 0600 or 0700), as with a recording. */
+static int make_temporary(struct output_file *o)
 {
 	int fd;
 
@@ -111,13 +107,7 @@ static int make_temporary(struct outcome *o)
 	return fd;
 }
 
-static int open_directly(struct outcome *o)
-{
-	o->file = fopen(o->name, "we");
-	return o->file ? 0 : -errno;
-}
-
-/* The first file of a trace has that name: what is beside it belongs to it. */
+/* A directory with a file called metadata is a trace: all its files belong to it. */
 static bool is_in_trace(const char *name)
 {
 	char *copy = strdup(name), path[PATH_MAX];
@@ -131,35 +121,41 @@ static bool is_in_trace(const char *name)
 	return found;
 }
 
-static int open_named(struct outcome *o)
+static int open_named(struct output_file *o)
 {
 	struct stat st;
 	int err;
 
 	if (!*o->name)
 		return -ENOENT;
-	err = follow(o);
+	err = resolve_link(o);
 	if (err)
 		return err;
 	if (is_in_trace(o->name))
-		return complain(o, -EEXIST, "would lie in a recording, among its files; name another place with -o");
+		return print_error(o, -EEXIST, "is inside a recording; use another"
+				   " place with -o");
 	if (stat(o->name, &st))
 		return errno == ENOENT ? make_temporary(o) : -errno;
 	if (o->directory) {
 		if (!S_ISDIR(st.st_mode))
-			return complain(o, -EEXIST, "is there, and no directory; name another with -o");
-		if (!is_empty(o->name))
-			return complain(o, -EEXIST, "is not empty; name a new directory with -o");
+			return print_error(o, -EEXIST, "exists and is not a"
+					   " directory; use another with -o");
+		if (!is_empty(o->name)) {
+			fprintf(stderr, "trace-ctl %s: output directory %s is not"
+				" empty; use a new one with -o\n", o->verb, o->name);
+			return -EEXIST;
+		}
 	} else if (S_ISDIR(st.st_mode)) {
-		return complain(o, -EISDIR, "is a directory; name a file with -o");
+		return print_error(o, -EISDIR, "is a directory; name a file with -o");
 	} else if (!S_ISREG(st.st_mode)) {
-		return open_directly(o);
+		o->file = fopen(o->name, "we");
+		return o->file ? 0 : -errno;
 	}
 	return make_temporary(o);
 }
 
-/* "out.ctf/" is as good as "out.ctf". */
-static char *trimmed(const char *name)
+/* A copy of @name without trailing slashes; NULL without memory. */
+static char *trim_slashes(const char *name)
 {
 	char *copy = strdup(name);
 	size_t len = copy ? strlen(copy) : 0;
@@ -169,41 +165,42 @@ static char *trimmed(const char *name)
 	return copy;
 }
 
-int outcome_open(struct outcome *o, const char *verb, const char *name,
-		 bool directory)
+int output_file_open(struct output_file *o, const char *verb, const char *name,
+		     bool directory)
 {
 	static char buffer[1 << 18];
 	int err;
 
-	*o = (struct outcome) { .verb = verb, .directory = directory };
-	o->name = trimmed(name);
+	*o = (struct output_file) { .verb = verb, .directory = directory };
+	o->name = trim_slashes(name);
 	if (!o->name)
 		return -ENOMEM;
 	if (!strcmp(name, "-")) {
 		if (directory)
-			return complain(o, -EINVAL, "that format is a directory; name one with -o");
+			return print_error(o, -EINVAL, "this format needs a"
+					   " directory; use -o DIR");
 		o->file = stdout;
 	} else {
 		err = open_named(o);
 		if (err)
 			return err == -EEXIST || err == -EISDIR ? err :
-				refuse(o, err);
+				print_error(o, err, strerror(-err));
 	}
 	if (o->file)
 		setvbuf(o->file, buffer, _IOFBF, sizeof(buffer));
 	return 0;
 }
 
-/* ---- the end ----------------------------------------------------------- */
+/* ---- commit ------------------------------------------------------------ */
 
-/* So many files are waited for one by one; of more, for all there are at once. */
+/* Up to this many files are synced with fsync(); above, with one syncfs(). */
 #define SYNC_EACH	256
 
-static unsigned int nr_files;	/* nftw() hands no pointer on */
+static unsigned int nr_files;	/* nftw() passes no context to its callback */
 
-/* All begin to be written before any is waited for. */
-static int start_one(const char *path, const struct stat *st, int type,
-		     struct FTW *ftw)
+/* Starts the write-back of all files before fsync() waits for the first one. */
+static int start_writeback(const char *path, const struct stat *st, int type,
+			   struct FTW *ftw)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -239,7 +236,7 @@ static int sync_all(const char *dir)
 	int fd, err;
 
 	nr_files = 0;
-	err = nftw(dir, start_one, 16, FTW_PHYS);
+	err = nftw(dir, start_writeback, 16, FTW_PHYS);
 	if (err || nr_files <= SYNC_EACH)
 		return err ? err : nftw(dir, sync_one, 16, FTW_PHYS);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -260,8 +257,8 @@ static int remove_one(const char *path, const struct stat *st, int type,
 	return 0;
 }
 
-/* Some file systems say only now that there is no room. */
-static int close_file(struct outcome *o)
+/* Some file systems report ENOSPC only on fsync() or close(). */
+static int close_file(struct output_file *o)
 {
 	int err = 0;
 
@@ -278,7 +275,7 @@ static int close_file(struct outcome *o)
 	return err;
 }
 
-int outcome_commit(struct outcome *o)
+int output_file_commit(struct output_file *o)
 {
 	int err = close_file(o);
 
@@ -287,14 +284,14 @@ int outcome_commit(struct outcome *o)
 	if (!err && o->temporary && rename(o->temporary, o->name))
 		err = -errno;
 	if (err)
-		refuse(o, err);
+		print_error(o, err, strerror(-err));
 	else
 		free(o->temporary), o->temporary = NULL;
-	outcome_drop(o);
+	output_file_discard(o);
 	return err;
 }
 
-void outcome_drop(struct outcome *o)
+void output_file_discard(struct output_file *o)
 {
 	close_file(o);
 	if (o->temporary)
@@ -304,31 +301,31 @@ void outcome_drop(struct outcome *o)
 	o->temporary = o->name = NULL;
 }
 
-void outcome_complain(const char *verb, const char *what, const char *why, int err)
+void output_error_print(const char *verb, const char *what, const char *why, int err)
 {
 	fprintf(stderr, "trace-ctl %s: %s: ", verb, what);
 	if (err == -EINTR)
 		fputs("interrupted", stderr);
 	else
-		view_print_plain(stderr, *why ? why : strerror(-err));
+		view_print_escaped(stderr, *why ? why : strerror(-err));
 	if (!*why)
-		fputs(outcome_fix(err), stderr);
+		fputs(output_error_advice(err), stderr);
 	fputc('\n', stderr);
 }
 
-/* ---- interrupts -------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
 
-static void interrupt(int nr)
+static void on_interrupt(int nr)
 {
 	(void)nr;
 	interrupted = 1;
 }
 
-void outcome_watch(bool to_stdout)
+void output_catch_signals(bool to_stdout)
 {
-	struct sigaction stop = { .sa_handler = interrupt };
+	struct sigaction stop = { .sa_handler = on_interrupt };
 
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
@@ -337,7 +334,7 @@ void outcome_watch(bool to_stdout)
 	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
 }
 
-bool outcome_interrupted(void)
+bool output_interrupted(void)
 {
 	return interrupted;
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernel events: BPF programs that write to a channel of the module */
+#ifndef TSCT_TOOLS_KERNEL_SOURCE_H
+#define TSCT_TOOLS_KERNEL_SOURCE_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include <tsctrace/tsctrace.h>
+
+struct kernel_source;		/* loaded and attached programs */
+
+/* Is @event the name of a kernel event or of a group ("sched", "syscalls", "net")? */
+int kernel_source_known(const char *event);
+
+/* Prints the names of events and groups with descriptions, one per line. */
+void kernel_source_list(FILE *to);
+
+/*
+ * kernel_source_ready - check the kernel and the module for kernel events
+ *
+ * Loads nothing, and does not check the caller's rights. Returns 0 or -errno,
+ * with the reason and the fix in @why.
+ */
+int kernel_source_ready(char *why, size_t why_size);
+
+/*
+ * kernel_source_open - record kernel events
+ * @channel: created with TSCT_CHANNEL_KERNEL; must outlive the source
+ * @events: names of events or groups
+ * @root: record this process and its descendants; 0: the whole system
+ *
+ * Loads and attaches the BPF programs: events are recorded from the return on.
+ * Returns 0 or -errno, with the reason and the fix in @why. Not thread-safe,
+ * because libbpf's log is process-wide.
+ */
+int kernel_source_open(struct tsct_channel *channel, const char *const *events,
+		       unsigned int nr, pid_t root, struct kernel_source **ret,
+		       char *why, size_t why_size);
+
+/* Processes that were not followed, because the map of processes was full */
+unsigned long kernel_source_untracked(const struct kernel_source *source);
+
+/*
+ * Upper limit of the events that were missed: the kernel does not run a BPF
+ * program on a CPU where the same program runs already and was interrupted.
+ */
+unsigned long kernel_source_missed(const struct kernel_source *source);
+
+/* Detaches and unloads the programs. NULL is fine. */
+void kernel_source_close(struct kernel_source *source);
+
+/*
+ * The newest lines of the log of libbpf and the kernel's verifier, for -v; "" if
+ * there are none. Valid until the next kernel_source_open().
+ */
+const char *kernel_source_log(void);
+
+#endif /* TSCT_TOOLS_KERNEL_SOURCE_H */
