@@ -12,7 +12,7 @@
 
 /*
  * The reader's state of one ring. `pos` and `count` advance together, record by
- * record. A block header and the head each tell how many events were published
+ * record. A block header and the head each have the number of events published
  * before a position: there `count` is compared (reconcile() in reader_ring.c), and
  * the difference goes to stat.overrun or stat.broken. Positions (bytes) and counts
  * (events) have 64 bits.

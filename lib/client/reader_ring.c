@@ -17,15 +17,15 @@
 #define FREEZE_TRIES	8
 
 /* A ring's head: the word as it was loaded, and its position in 64 bits */
-struct head {
+struct ring_head {
 	__u64 word;
 	__u64 pos;
 };
 
-static struct head load_head(const struct tsct_reader *reader, unsigned int cpu)
+static struct ring_head load_head(const struct tsct_reader *reader, unsigned int cpu)
 {
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
-	struct head head;
+	struct ring_head head;
 
 	/* Pairs with the writers' store of the head: records below it are complete */
 	head.word = ring->image ? ring->image_head :
@@ -81,7 +81,7 @@ static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 
 /* Compares the counts at the head, where ring->pos is. */
 static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
-			      struct head head)
+			      struct ring_head head)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	const __u16 apart = TSCT_HEAD_EVENTS(head.word) - ring->count;
@@ -201,14 +201,14 @@ void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
  * impossible head becomes the reader's position, as nothing can be read between.
  */
 static bool find_head(struct tsct_reader *reader, unsigned int cpu,
-		      struct head *ret_head)
+		      struct ring_head *ret_head)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
-	struct head head;
+	struct ring_head head;
 	__s64 distance;
 
 	if (ring->has_head && (__s64)(ring->head_pos - ring->pos) > 0) {
-		*ret_head = (struct head) { ring->head_word, ring->head_pos };
+		*ret_head = (struct ring_head) { ring->head_word, ring->head_pos };
 		return true;
 	}
 	ring->has_head = false;
@@ -318,7 +318,7 @@ static bool step_over(struct tsct_ring_reader *ring, enum tsct_ring_step step,
  * counts as overtaken, so the loop ends.
  */
 static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
-		       struct head head, struct tsct_event *ret_event)
+		       struct ring_head head, struct tsct_event *ret_event)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct tsct_record header;
@@ -350,7 +350,7 @@ int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		     struct tsct_event *ret_event)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
-	struct head head;
+	struct ring_head head;
 	bool known;
 
 	if (!tsct_ring_ready(reader->channel, cpu))

@@ -150,14 +150,14 @@ static void check_wide()
 	      tsctrace::duration_cast<ticks>(seconds(-1e30)) == least,
 	      "and the shortest shorter");
 	check(tsctrace::duration_cast<ticks>(seconds(nan)) == ticks::zero(),
-	      "what is no number is none");
+	      "a NaN is zero cycles");
 	check(tsctrace::from_system_time(std::chrono::time_point<system_clock,
-		hours>((hours::max)()), found) < 0, "the end of time is none");
+		hours>((hours::max)()), found) < 0, "a time beyond the range has no point");
 
 	/* Too far in the future for a trusted time */
 	found = tsc_clock::now() + (ticks::max)() / 2;
 	check(tsctrace::to_time(found) > tsctrace::clock::now(),
-	      "a stamp of the far future is one to come");
+	      "a point of the far future is in the future");
 }
 
 static void check_durations()
@@ -174,7 +174,7 @@ static void check_durations()
 	      "a duration in nanoseconds");
 	check(!tsc_clock::interval(from, to, interval) &&
 	      interval.ns - took.count() <= 1 && took.count() - interval.ns <= 1,
-	      "the same by interval()");
+	      "the same duration by interval()");
 	check(tsctrace::duration_cast<milliseconds>(to - from).count() ==
 	      took.count() / 1000000, "in milliseconds");
 	check(tsctrace::duration_cast<nanoseconds>(from - to) == -took,
