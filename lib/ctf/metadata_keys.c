@@ -32,9 +32,8 @@ typedef struct tsct_recorded_node node;
 /* ---- head ------------------------------------------------------------------ */
 
 /* All that follows depends on it: it is set once, and first. */
-static int store_merged(struct tsct_recording *rec, void *object, __u64 merged)
+static int store_merged(struct tsct_recording *rec, __u64 merged)
 {
-	(void)object;
 	if (rec->locations || rec->merged)
 		return -EILSEQ;
 	rec->merged = (__u32)merged;
@@ -51,11 +50,10 @@ static const struct tsct_metadata_key head_keys[] = {
 
 /* ---- merged recordings ------------------------------------------------------- */
 
-static int store_nr_nodes(struct tsct_recording *rec, void *object, __u64 nr)
+static int store_nr_nodes(struct tsct_recording *rec, __u64 nr)
 {
 	struct tsct_recorded_node *all;
 
-	(void)object;
 	if (rec->nr_nodes != 1 || rec->locations)
 		return -EILSEQ;
 	all = realloc(rec->nodes, nr * sizeof(*all));
@@ -67,19 +65,18 @@ static int store_nr_nodes(struct tsct_recording *rec, void *object, __u64 nr)
 	return 0;
 }
 
-static int store_nr_locations(struct tsct_recording *rec, void *object, __u64 nr)
+static int store_nr_locations(struct tsct_recording *rec, __u64 nr)
 {
-	(void)object;
 	return rec->locations ? -EILSEQ : tsct_recording_locate(rec, (__u32)nr);
 }
 
 /* Counters from 10 MHz to 100 GHz, and ticks that are no longer than 1 ns */
-static int check_timeline(struct tsct_recording *rec, void *object)
+static int check_timeline(const struct tsct_recording *rec, void *value)
 {
-	const struct tsct_recorded_timeline *t = &rec->timeline;
+	const struct tsct_recorded_timeline *t = value;
 	const __u64 one_ns = 1ULL << TSCT_CLOCK_SHIFT;
 
-	(void)object;
+	(void)rec;
 	return t->hz >= 1000000000 &&
 		(!t->on || (t->num && t->den && t->mult >= one_ns / 100 &&
 			    t->mult <= one_ns * 100)) ? 0 : -ERANGE;
@@ -121,9 +118,9 @@ static const struct tsct_metadata_item location_items[] = {
 };
 
 /* Ordered by node, then by CPU, so none occurs twice. */
-static int check_location(struct tsct_recording *rec, void *object)
+static int check_location(const struct tsct_recording *rec, void *value)
 {
-	const struct tsct_location *l = object, *last = l - 1;
+	const struct tsct_location *l = value, *last = l - 1;
 
 	if (l->node >= rec->nr_nodes)
 		return -EINVAL;
@@ -170,11 +167,11 @@ static bool sums_possible(const struct tsct_message_pair_stats *p)
 		p->beyond <= p->matched - p->within;
 }
 
-static int check_messages(struct tsct_recording *rec, void *object)
+static int check_messages(const struct tsct_recording *rec, void *value)
 {
-	struct tsct_message_stats *m = &rec->messages;
+	struct tsct_message_stats *m = value;
 
-	(void)object;
+	(void)rec;
 	if (m->on)
 		return -EILSEQ;
 	if (m->unmatched_sends > m->sends || !sums_possible(&m->all) ||
@@ -187,18 +184,17 @@ static int check_messages(struct tsct_recording *rec, void *object)
 	return 0;
 }
 
-static int check_message_pair(struct tsct_recording *rec, void *object)
+static int check_message_pair(const struct tsct_recording *rec, void *value)
 {
-	const struct tsct_message_pair_stats *p = object;
+	const struct tsct_message_pair_stats *p = value;
 
 	return p->from < rec->nr_nodes && p->to < rec->nr_nodes &&
 		sums_possible(p) ? 0 : -ERANGE;
 }
 
-static bool has_messages(const struct tsct_recording *rec, const void *object)
+static bool has_messages(const void *object)
 {
-	(void)object;
-	return rec->messages.on;
+	return ((const recording *)object)->messages.on;
 }
 
 static const struct tsct_metadata_key messages_keys[] = {
@@ -241,9 +237,9 @@ static const struct tsct_metadata_item clock_params_items[] = {
 };
 #undef C
 
-static int check_span(struct tsct_recording *rec, void *object)
+static int check_span(const struct tsct_recording *rec, void *value)
 {
-	(void)object;
+	(void)value;
 	return rec->end < rec->begin ? -ERANGE : 0;
 }
 
@@ -279,10 +275,9 @@ static const struct tsct_metadata_key clock_line_keys[] = {
 	{ "clock_line_", ITEMS(clock_line_items) },
 };
 
-static bool has_counter(const struct tsct_recording *rec, const void *object)
+static bool has_counter(const void *object)
 {
-	(void)object;
-	return rec->counter.mult;
+	return ((const recording *)object)->counter.mult;
 }
 
 static const struct tsct_metadata_key counter_keys[] = {
@@ -340,52 +335,34 @@ static const struct tsct_metadata_item session_items[] = {
 };
 #undef S
 
-/* A merged recording has no stream of samples, whose key would set it. */
-static int check_sync_node(struct tsct_recording *rec, void *object)
+static int check_session(const struct tsct_recording *rec, void *value)
 {
-	struct tsct_recorded_node *n = object;
-
-	(void)rec;
-	n->sync.on = 1;
-	return 0;
-}
-
-static int check_sync_start(struct tsct_recording *rec, void *object)
-{
-	const struct tsct_recorded_session *s = &((node *)object)->sync.start;
+	const struct tsct_recorded_session *s = value;
 
 	(void)rec;
 	return (__s64)(s->end - s->begin) < 0 ? -ERANGE : 0;
 }
 
-static int check_sync_end(struct tsct_recording *rec, void *object)
+static bool has_cluster(const void *object)
 {
-	const struct tsct_recorded_session *s = &((node *)object)->sync.end;
-
-	(void)rec;
-	return (__s64)(s->end - s->begin) < 0 ? -ERANGE : 0;
-}
-
-static bool has_cluster(const struct tsct_recording *rec, const void *object)
-{
-	(void)rec;
 	return ((const node *)object)->sync.line.mult;
 }
 
-static int check_cluster(struct tsct_recording *rec, void *object)
+static int check_cluster(const struct tsct_recording *rec, void *value)
 {
-	return has_cluster(rec, object) ? 0 : -ERANGE;
+	(void)rec;
+	return ((const struct tsct_clock_params *)value)->mult ? 0 : -ERANGE;
 }
 
 static const struct tsct_metadata_key sync_keys[] = {
 	{ "sync_node", TEXT(node, sync.name), .max = TSCT_NODE_NAME_MAX - 1,
-	  .required = true, .check = check_sync_node },
+	  .required = true },
 	{ "sync_fit", TSCT_METADATA_WORD, AT(node, sync.fit), .required = true },
 	{ "sync_state", ITEMS(sync_state_items), AT(node, sync) },
 	{ "sync_start", ITEMS(session_items), AT(node, sync.start),
-	  .check = check_sync_start },
+	  .check = check_session },
 	{ "sync_end", ITEMS(session_items), AT(node, sync.end),
-	  .check = check_sync_end },
+	  .check = check_session },
 	{ "clock_cluster", ITEMS(clock_params_items), AT(node, sync.line),
 	  .present = has_cluster, .check = check_cluster },
 };
@@ -412,16 +389,15 @@ static const struct tsct_metadata_item bound_items[] = {
 	U64(struct tsct_recorded_bound, "ns", error_ns),
 };
 
-static bool has_residual(const struct tsct_recording *rec, const void *object)
+static bool has_residual(const void *object)
 {
-	(void)rec;
 	return ((const node *)object)->correction.has_residual;
 }
 
-static int check_residual(struct tsct_recording *rec, void *object)
+static int check_residual(const struct tsct_recording *rec, void *value)
 {
 	(void)rec;
-	((node *)object)->correction.has_residual = 1;
+	((struct tsct_recorded_correction *)value)->has_residual = 1;
 	return 0;
 }
 
@@ -466,11 +442,10 @@ static const struct tsct_metadata_item ring_items[] = {
 };
 #undef R
 
-static bool has_ring(const struct tsct_recording *rec, const void *object)
+static bool has_ring(const void *object)
 {
 	const struct tsct_ring_figures *ring = object;
 
-	(void)rec;
 	return ring->published_end || ring->broken_places;
 }
 
@@ -478,9 +453,8 @@ static const struct tsct_metadata_key ring_keys[] = {
 	{ "ring_", ITEMS(ring_items), .present = has_ring },
 };
 
-static bool has_loss(const struct tsct_recording *rec, const void *object)
+static bool has_loss(const void *object)
 {
-	(void)rec;
 	return tsct_loss_total(object);
 }
 
@@ -496,10 +470,9 @@ static const struct tsct_metadata_item holds_items[] = {
 };
 #undef H
 
-/* The counts of a file are final only once the recording is complete. */
-static bool has_contents(const struct tsct_recording *rec, const void *object)
+static bool has_contents(const void *object)
 {
-	return rec->complete && ((const struct tsct_file_counts *)object)->packets;
+	return ((const struct tsct_file_counts *)object)->packets;
 }
 
 static const struct tsct_metadata_key holds_keys[] = {

@@ -59,15 +59,15 @@ struct tsct_metadata_key {
 	__u32 nr_items;
 	bool required;		/* of a text or word: else the file is damaged */
 	bool omit_zero;		/* not written where the value is 0, or all items */
-	/* Written where it returns true; NULL: always */
-	bool (*present)(const struct tsct_recording *rec, const void *object);
+	/* Written if it returns true for the group's object; NULL: always */
+	bool (*present)(const void *object);
 	/*
-	 * Stores a number whose field cannot simply be assigned, and checks a value
-	 * that was stored; NULL: nothing to do. 0; -EINVAL: malformed; -ERANGE:
-	 * impossible; -EILSEQ: out of order; -ENOMEM.
+	 * Stores a number whose field cannot simply be assigned, and checks a value that
+	 * was stored. 0; -EINVAL: malformed; -ERANGE: impossible; -EILSEQ: out of order;
+	 * -ENOMEM. NULL: nothing to do.
 	 */
-	int (*store)(struct tsct_recording *rec, void *object, __u64 number);
-	int (*check)(struct tsct_recording *rec, void *object);
+	int (*store)(struct tsct_recording *rec, __u64 number);
+	int (*check)(const struct tsct_recording *rec, void *value);
 };
 
 /*

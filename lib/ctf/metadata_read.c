@@ -8,6 +8,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
+#include "lib/core/ring.h"
 #include "metadata_keys.h"
 #include "samples.h"
 #include "tsdl.h"
@@ -23,25 +24,23 @@ struct env_reader {
 
 /* ---- errors ------------------------------------------------------------------ */
 
-/* An error of the present line; a text of its own only where it says more */
+/* The text of an error of the present line that has none of its own */
 static int line_error(struct env_reader *r, const struct tsct_tsdl_entry *e, int err)
 {
-	switch (err) {
-	case -ENOMEM:
+	static const struct { int err; const char *text; } texts[] = {
+		{ -ERANGE, "impossible value" }, { -EILSEQ, "out of order" },
+		{ -ENOENT, "no such index" }, { -ENOSPC, "too many" },
+		{ -EEXIST, "defined twice" },
+	};
+	const char *text = "malformed";
+	__u32 i;
+
+	if (err == -ENOMEM)
 		return err;
-	case -ERANGE:
-		return tsct_tsdl_error(&r->tsdl, "%s: impossible value", e->key);
-	case -EILSEQ:
-		return tsct_tsdl_error(&r->tsdl, "%s: out of order", e->key);
-	case -ENOENT:
-		return tsct_tsdl_error(&r->tsdl, "%s: no such index", e->key);
-	case -ENOSPC:
-		return tsct_tsdl_error(&r->tsdl, "%s: too many", e->key);
-	case -EEXIST:
-		return tsct_tsdl_error(&r->tsdl, "%s: defined twice", e->key);
-	default:
-		return tsct_tsdl_error(&r->tsdl, "%s: malformed", e->key);
-	}
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].err == err)
+			text = texts[i].text;
+	return tsct_tsdl_error(&r->tsdl, "%s: %s", e->key, text);
 }
 
 static int not_a_recording(struct env_reader *r)
@@ -53,19 +52,18 @@ static int not_a_recording(struct env_reader *r)
 
 /* ---- values ------------------------------------------------------------------- */
 
-static bool is_channel_name(const char *name, size_t len)
+/* A channel's name of @len bytes, whose files are not hidden. 0 or -EINVAL */
+static int read_name(const char *at, size_t len, char *value)
 {
-	size_t i;
+	char name[TSCT_NAME_MAX] = "";
 
-	if (!len || len >= TSCT_NAME_MAX || *name == '.')
-		return false;
-	for (i = 0; i < len; i++)
-		if (!(name[i] >= 'a' && name[i] <= 'z') &&
-		    !(name[i] >= 'A' && name[i] <= 'Z') &&
-		    !(name[i] >= '0' && name[i] <= '9') &&
-		    !strchr("_.-", name[i]))
-			return false;
-	return true;
+	if (len >= sizeof(name) || *at == '.')
+		return -EINVAL;
+	memcpy(name, at, len);
+	if (!tsct_channel_name_valid(name))
+		return -EINVAL;
+	memcpy(value, name, sizeof(name));
+	return 0;
 }
 
 static bool store_number(void *value, enum tsct_metadata_field field, __u64 n)
@@ -90,11 +88,8 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	switch (item->field) {
 	case TSCT_METADATA_CHANNEL_NAME:
 		len = strcspn(*at, " ");
-		if (!is_channel_name(*at, len))
-			return -EINVAL;
-		memcpy(value, *at, len);
 		*at += len;
-		return 0;
+		return read_name(*at - len, len, value);
 	case TSCT_METADATA_S64:
 		if (!tsct_tsdl_parse_s64(at, &s))
 			return -EINVAL;
@@ -167,7 +162,7 @@ static int read_number(struct env_reader *r, const struct tsct_metadata_key *key
 	if (key->type == TSCT_METADATA_INVERTED)
 		store_number(value, TSCT_METADATA_U32, !n);
 	else if (key->store)
-		return key->store(r->rec, object, n);
+		return key->store(r->rec, n);
 	else
 		store_number(value, key->field, n);
 	return 0;
@@ -326,11 +321,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_WORD:
 		return read_word(key, at, value);
 	case TSCT_METADATA_NAME:
-		if (!is_channel_name(at, strlen(at)))
-			return tsct_tsdl_error(&r->tsdl, "%s: not a stream's name",
-					       e->key);
-		strcpy(value, at);
-		return 0;
+		return read_name(at, strlen(at), value);
 	case TSCT_METADATA_CHOICE:
 		return read_choice(r, key, e, value);
 	case TSCT_METADATA_UUID:
@@ -358,10 +349,11 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 		      struct tsct_tsdl_entry *e, const __u32 *indices, void *object)
 {
+	void *value = (char *)object + key->offset;
 	int err;
 
 	if (e->is_string)
-		err = read_quoted(r, key, e, indices, (char *)object + key->offset);
+		err = read_quoted(r, key, e, indices, value);
 	else if (key->type == TSCT_METADATA_FORMAT)
 		err = read_format(r, e->value);
 	else if (key->type == TSCT_METADATA_NUMBER ||
@@ -369,7 +361,7 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 		err = read_number(r, key, e, object);
 	else
 		err = tsct_tsdl_error(&r->tsdl, "%s: a text expected", e->key);
-	return !err && key->check ? key->check(r->rec, object) : err;
+	return !err && key->check ? key->check(r->rec, value) : err;
 }
 
 /* ---- keys ---------------------------------------------------------------------- */
@@ -416,23 +408,6 @@ find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 	return NULL;
 }
 
-/* The stream and the location of a key's indices. 0 or -ENOENT */
-static int check_file(const struct tsct_recording *rec, const __u32 *indices)
-{
-	return indices[0] < rec->nr_streams && indices[1] < rec->nr_locations ? 0 :
-		-ENOENT;
-}
-
-static int find_sync(const struct env_reader *r, const struct tsct_metadata_key *key,
-		     void **ret_object)
-{
-	struct tsct_recorded_node *node = &r->rec->nodes[r->node];
-
-	*ret_object = node;
-	return node->sync.on || (r->rec->merged && !strcmp(key->name, "sync_node")) ?
-		0 : -EILSEQ;
-}
-
 static int find_samples(struct tsct_recording *rec, const struct tsct_metadata_key *key,
 			void **ret_object)
 {
@@ -457,6 +432,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 {
 	struct tsct_recording *rec = r->rec;
 	struct tsct_recorded_node *node = &rec->nodes[r->node];
+	struct tsct_stream_class *s;
 	int err;
 
 	*ret_object = rec;
@@ -467,7 +443,11 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		*ret_object = node;
 		return 0;
 	case TSCT_METADATA_SYNC:
-		return find_sync(r, key, ret_object);
+		*ret_object = node;
+		/* Set by the stream of samples; in a merged recording by sync_node */
+		if (rec->merged && !strcmp(key->name, "sync_node"))
+			node->sync.on = 1;
+		return node->sync.on ? 0 : -EILSEQ;
 	case TSCT_METADATA_SAMPLES:
 		return find_samples(rec, key, ret_object);
 	case TSCT_METADATA_CPU:
@@ -502,17 +482,15 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		return indices[0] < rec->nr_streams && indices[1] >= TSCT_ID_FIRST &&
 			indices[1] <= TSCT_ID_MAX ? 0 : -ENOENT;
 	case TSCT_METADATA_RING:
-		err = check_file(rec, indices);
-		*ret_object = err ? NULL : &rec->streams[indices[0]].ring[indices[1]];
-		return err;
 	case TSCT_METADATA_LOST:
-		err = check_file(rec, indices);
-		*ret_object = err ? NULL : &rec->streams[indices[0]].loss[indices[1]];
-		return err;
 	case TSCT_METADATA_HOLDS:
-		err = check_file(rec, indices);
-		*ret_object = err ? NULL : &rec->streams[indices[0]].counts[indices[1]];
-		return err;
+		if (indices[0] >= rec->nr_streams || indices[1] >= rec->nr_locations)
+			return -ENOENT;
+		s = &rec->streams[indices[0]];
+		*ret_object = group == TSCT_METADATA_RING ? (void *)&s->ring[indices[1]] :
+			group == TSCT_METADATA_LOST ? (void *)&s->loss[indices[1]] :
+			&s->counts[indices[1]];
+		return 0;
 	default:
 		return 0;
 	}

@@ -337,7 +337,7 @@ static void write_group(const struct env_writer *w, enum tsct_metadata_group_id 
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
 		value = (const char *)object + key->offset;
-		if ((key->present && !key->present(w->rec, object)) ||
+		if ((key->present && !key->present(object)) ||
 		    (key->omit_zero && is_zero(key, value)))
 			continue;
 		fprintf(w->to, "\t%s%s%s = ", w->prefix, key->name, w->indices);
@@ -409,7 +409,10 @@ static void write_stream(struct env_writer *w, __u32 stream)
 	for (i = 0; i < w->rec->nr_locations; i++) {
 		write_of_stream(w, TSCT_METADATA_RING, stream, i, &s->ring[i]);
 		write_of_stream(w, TSCT_METADATA_LOST, stream, i, &s->loss[i]);
-		write_of_stream(w, TSCT_METADATA_HOLDS, stream, i, &s->counts[i]);
+		/* Final only once the recording is complete */
+		if (w->rec->complete)
+			write_of_stream(w, TSCT_METADATA_HOLDS, stream, i,
+					&s->counts[i]);
 	}
 }
 

@@ -150,7 +150,7 @@ static const struct {
 	const char *from, *to, *why;
 } metadata[] = {
 	{ "sync_stream = \"sync\"", "sync_stream = \"../sync\"",
-	  "not a stream's name" },
+	  "sync_stream: malformed" },
 	{ "sync_stream = \"sync\"", "sync_strean = \"sync\"", "out of order" },
 	{ "sync_fields = \"number:u64", "sync_fields = \"number:u32",
 	  "another version" },
