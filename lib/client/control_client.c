@@ -17,87 +17,103 @@
 #define RETRY_MS	5
 #define ANSWER_MAX	(8 << 20)	/* bytes */
 
+void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
+			     const char *request, __s64 until_ns)
+{
+	memset(call, 0, sizeof(*call));
+	call->path = path;
+	snprintf(call->request, sizeof(call->request), "%s\n", request);
+	call->fd = -1;
+	call->until_ns = until_ns;
+}
+
+void tsct_control_call_end(struct tsct_control_call *call)
+{
+	if (tsct_control_call_pending(call) && call->fd >= 0)
+		close(call->fd);
+	free(call->answer);
+	memset(call, 0, sizeof(*call));
+}
+
 /*
  * A busy daemon's queue of connections is full for a moment, a stopped one's for
- * good. No event reports room in it, so connect() is repeated.
+ * good. No event reports room in it, so the next step repeats connect(): then
+ * this returns 0, without a descriptor.
  */
-static int connect_until(int fd, const struct sockaddr_un *addr, __s64 until)
-{
-	while (connect(fd, (const struct sockaddr *)addr, sizeof(*addr))) {
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-		if (tsct_monotonic_ns() > until)
-			return -ETIMEDOUT;
-		poll(NULL, 0, RETRY_MS);
-	}
-	return 0;
-}
-
-static int open_socket(const char *path, __s64 until)
+static int send_request(struct tsct_control_call *call)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, err;
+	int err = 0;
 
-	if (strlen(path) >= sizeof(addr.sun_path))
+	if (strlen(call->path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(addr.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
+	strcpy(addr.sun_path, call->path);
+	call->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (call->fd < 0)
 		return -errno;
-	err = connect_until(fd, &addr, until);
-	if (err)
-		close(fd);
-	return err ? err : fd;
+	if (connect(call->fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    send(call->fd, call->request, strlen(call->request), MSG_NOSIGNAL) < 0)
+		err = -errno;
+	if (!err)
+		return 0;
+	close(call->fd);
+	call->fd = -1;
+	return err == -EAGAIN || err == -EINTR ? 0 : err;
 }
 
-static int wait_readable(int fd, __s64 until)
+/* Reads what is there. 1: the daemon closed the connection. */
+static int read_answer(struct tsct_control_call *call)
 {
-	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	__s64 left = until - tsct_monotonic_ns();
-
-	if (left <= 0)
-		return -ETIMEDOUT;	/* also while bytes still arrive */
-	if (poll(&poll_fd, 1, (int)(left / 1000000) + 1) < 0 && errno != EINTR)
-		return -errno;
-	return 0;
-}
-
-/* Reads until the daemon closes the connection. */
-static int read_all(int fd, __s64 until, char **ret_text, size_t *ret_len)
-{
-	size_t size = 0, used = 0;
-	char *text = NULL, *more;
 	ssize_t len;
-	int err;
+	char *more;
 
 	for (;;) {
-		if (used + 4096 > size) {
-			size += 65536;
-			more = size > ANSWER_MAX ? NULL : realloc(text, size);
-			err = size > ANSWER_MAX ? -EMSGSIZE : -ENOMEM;
+		if (call->len + 4096 > call->size) {
+			if (call->size + 65536 > ANSWER_MAX)
+				return -EMSGSIZE;
+			more = realloc(call->answer, call->size + 65536);
 			if (!more)
-				goto free_text;
-			text = more;
+				return -ENOMEM;
+			call->answer = more;
+			call->size += 65536;
 		}
-		len = read(fd, text + used, size - used - 1);
-		if (!len)
-			break;
+		len = read(call->fd, call->answer + call->len,
+			   call->size - call->len - 1);
 		if (len > 0) {
-			used += (size_t)len;
+			call->len += (size_t)len;
 			continue;
 		}
-		err = errno == EAGAIN || errno == EINTR ? wait_readable(fd, until) :
-			-errno;
-		if (err)
-			goto free_text;
+		call->answer[call->len] = '\0';
+		if (!len)
+			return call->len ? 1 : -ECONNRESET;
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	}
-	text[used] = '\0';
-	*ret_text = text;
-	*ret_len = used;
-	return 0;
-free_text:
-	free(text);
-	return err;
+}
+
+int tsct_control_call_step(struct tsct_control_call *call)
+{
+	int ret = 0;
+
+	if (call->fd < 0)
+		ret = send_request(call);
+	if (!ret && call->fd >= 0)
+		ret = read_answer(call);
+	if (!ret && tsct_monotonic_ns() >= call->until_ns)
+		ret = -ETIMEDOUT;
+	return ret;
+}
+
+/* Until the next step can do something: -errno of poll() */
+static int wait_step(const struct tsct_control_call *call)
+{
+	struct pollfd fd = { .fd = call->fd, .events = POLLIN };
+	__s64 left_ms = (call->until_ns - tsct_monotonic_ns()) / 1000000 + 1;
+
+	if (call->fd < 0)
+		left_ms = RETRY_MS;
+	if (left_ms <= 0)
+		return 0;
+	return poll(&fd, 1, (int)left_ms) < 0 && errno != EINTR ? -errno : 0;
 }
 
 int tsct_control_request(const char *path, const char *request, char **ret_answer,
@@ -111,21 +127,22 @@ int tsct_control_request_until(const char *path, const char *request,
 			       __s64 until_ns, char **ret_answer, size_t *ret_len)
 {
 	__s64 until = tsct_monotonic_ns() + ANSWER_NS;
-	char line[64];
-	int fd, err;
+	struct tsct_control_call call;
+	int ret;
 
-	if (until > until_ns)
-		until = until_ns;
-	fd = open_socket(path, until);
-	if (fd < 0)
-		return fd;
-	snprintf(line, sizeof(line), "%s\n", request);
-	err = send(fd, line, strlen(line), MSG_NOSIGNAL) < 0 ? -errno :
-		read_all(fd, until, ret_answer, ret_len);
-	close(fd);
-	if (!err && !*ret_len) {
-		free(*ret_answer);
-		err = -ECONNRESET;
+	tsct_control_call_begin(&call, path, request,
+				until < until_ns ? until : until_ns);
+	while (!(ret = tsct_control_call_step(&call))) {
+		ret = wait_step(&call);
+		if (ret)
+			break;
 	}
-	return err;
+	if (ret > 0) {
+		*ret_answer = call.answer;
+		*ret_len = call.len;
+		call.answer = NULL;
+		ret = 0;
+	}
+	tsct_control_call_end(&call);
+	return ret;
 }

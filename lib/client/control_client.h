@@ -4,6 +4,7 @@
 #define TSCT_CONTROL_CLIENT_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "runtime_paths.h"
@@ -29,5 +30,39 @@ int tsct_control_request(const char *path, const char *request, char **ret_answe
 			 size_t *ret_len);
 int tsct_control_request_until(const char *path, const char *request,
 			       __s64 until_ns, char **ret_answer, size_t *ret_len);
+
+/*
+ * A request that does not block, for a caller that has other work. One thread at a
+ * time; not signal safe.
+ */
+struct tsct_control_call {
+	const char *path;
+	char request[64];	/* with its newline; "": not begun */
+	int fd;			/* -1: not connected yet */
+	__s64 until_ns;		/* CLOCK_MONOTONIC */
+	char *answer;		/* received so far; a NUL behind it once complete */
+	size_t len, size;	/* bytes of @answer: received, allocated */
+};
+
+/*
+ * Prepares a request, without system calls. @path has to stay valid; @request as for
+ * tsct_control_request(). The struct's old contents are not released.
+ */
+void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
+			     const char *request, __s64 until_ns);
+
+/*
+ * Continues a request, without waiting. Returns 1: call->answer is complete; 0: call
+ * again; or -errno as tsct_control_request().
+ */
+int tsct_control_call_step(struct tsct_control_call *call);
+
+/* Closes and frees; a struct of zeros is fine, and is what remains. */
+void tsct_control_call_end(struct tsct_control_call *call);
+
+static inline bool tsct_control_call_pending(const struct tsct_control_call *call)
+{
+	return call->request[0];
+}
 
 #endif /* TSCT_CONTROL_CLIENT_H */

@@ -99,9 +99,9 @@ j = json.load(open(sys.argv[1]))
 assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False]' "$work/out" ||
 	fail "stat --json"
 run 3 dump "$work/o"
-says '(node 1): its recording was not ended'
+says '(node 1): the recording was incomplete when it was merged'
 run 3 report -o "$work/o.html" "$work/o"
-grep -q '(node 1): its recording was not ended' "$work/o.html" || fail "the report does not say it"
+grep -q '(node 1): its recording was not complete' "$work/o.html" || fail "the report does not say it"
 run 3 merge --json -o "$work/oc" "$work/o" "$work/c"
 says 'o: node 1, .*, was not complete when it was merged'
 python3 -c 'import json, sys

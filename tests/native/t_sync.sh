@@ -209,7 +209,7 @@ epoch=$(of beta 'p["cluster"]["epoch"]')
 slay alpha
 wait_for "beta is on its own" is beta "$status" holdover
 ! in_dir beta timeout 20 "$ctl" sync >"$work/out" 2>&1 || fail "a session with nobody"
-grep -q 'did not answer' "$work/out" || fail "nobody is named: $(cat "$work/out")"
+grep -q '10.77.1.1: no answer' "$work/out" || fail "nobody is named: $(cat "$work/out")"
 start alpha a1
 wait_for "beta is synchronized again" synced beta
 logged alpha 'timeline [0-9]* goes on' || fail "another timeline"

@@ -9,6 +9,7 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
+#include "tools/common/control.h"
 #include "tools/common/json.h"
 
 #define HELD_MAX	65536	/* samples held by a flight recorder until its end */
@@ -273,7 +274,8 @@ static void begin_samples_request(struct record_session *s, __s64 limit_ns)
 	snprintf(request, sizeof(request), "samples %llu",
 		 (unsigned long long)s->sync.number);
 	s->sync.more = false;
-	control_request_begin(&s->sync.request, request, limit_ns);
+	tsct_control_call_begin(&s->sync.call, control_path(), request,
+				tsct_monotonic_ns() + limit_ns);
 }
 
 /* Until the answer is complete, or a signal comes */
@@ -281,7 +283,7 @@ static int await_answer(struct record_session *s)
 {
 	int ret;
 
-	while (!(ret = control_request_step(&s->sync.request))) {
+	while (!(ret = tsct_control_call_step(&s->sync.call))) {
 		if (record_interrupts > s->sync.interrupts)
 			ret = -EINTR;
 		if (ret)
@@ -296,11 +298,12 @@ static int request_json(struct record_session *s, const char *request,
 {
 	int err;
 
-	control_request_begin(&s->sync.request, request, ANSWER_NS);
+	tsct_control_call_begin(&s->sync.call, control_path(), request,
+				tsct_monotonic_ns() + ANSWER_NS);
 	err = await_answer(s);
 	if (!err)
-		*ret = parse_json(s, s->sync.request.answer, &err);
-	control_request_end(&s->sync.request);
+		*ret = parse_json(s, s->sync.call.answer, &err);
+	tsct_control_call_end(&s->sync.call);
 	return err;
 }
 
@@ -314,8 +317,8 @@ static int fetch_samples(struct record_session *s, __s64 limit_ns)
 		begin_samples_request(s, limit_ns);
 		err = await_answer(s);
 		if (!err)
-			err = add_answer_text(s, sync->request.answer);
-		control_request_end(&sync->request);
+			err = add_answer_text(s, sync->call.answer);
+		tsct_control_call_end(&sync->call);
 	} while (!err && sync->more);
 	write_samples(s);
 	return err;
@@ -521,19 +524,19 @@ void record_sync_poll(struct record_session *s, __s64 now_ns)
 
 	if (!s->rec.nodes[0].sync.on)
 		return;
-	if (!control_request_pending(&sync->request)) {
+	if (!tsct_control_call_pending(&sync->call)) {
 		if (now_ns < sync->due_ns)
 			return;
 		begin_samples_request(s, ANSWER_NS);
 	}
-	ret = control_request_step(&sync->request);
+	ret = tsct_control_call_step(&sync->call);
 	if (!ret)
 		return;
 	if (ret > 0)
-		add_answer_text(s, sync->request.answer);
+		add_answer_text(s, sync->call.answer);
 	else
 		sync->busy = false;
-	control_request_end(&sync->request);
+	tsct_control_call_end(&sync->call);
 	write_samples(s);
 	sync->due_ns = sync->more ? now_ns :
 		now_ns + (sync->busy ? FETCH_BUSY_NS : FETCH_NS);
@@ -548,7 +551,7 @@ void record_sync_end(struct record_session *s)
 
 	if (!rec->on)
 		return;
-	control_request_end(&s->sync.request);
+	tsct_control_call_end(&s->sync.call);
 	s->sync.error[0] = '\0';
 	s->sync.absent[0] = '\0';
 	if (with_sessions(s)) {
@@ -564,6 +567,6 @@ void record_sync_end(struct record_session *s)
 
 void record_sync_close(struct record_session *s)
 {
-	control_request_end(&s->sync.request);
+	tsct_control_call_end(&s->sync.call);
 	free(s->sync.held);
 }

@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
+#include "lib/client/control_client.h"
 #include "lib/ctf/samples.h"
-#include "tools/common/control.h"
 
 enum record_sync_mode {
 	RECORD_SYNC_AUTO,	/* record samples if the daemon has any */
@@ -19,7 +19,7 @@ enum record_sync_mode {
 };
 
 struct record_sync {
-	struct control_request request;
+	struct tsct_control_call call;
 	__s64 due_ns;			/* next request; CLOCK_MONOTONIC */
 	int interrupts;			/* waiting ends above this many signals */
 	bool started;			/* samples from before have been fetched */
