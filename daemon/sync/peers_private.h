@@ -21,7 +21,7 @@ struct peers;
 /* ---- source.c, source_exchange.c: servers that are polled ---------------- */
 
 /* State of a source as last logged */
-enum source_verdict { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };
+enum source_log_state { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };
 
 struct peer_source {
 	struct config_source config;
@@ -46,9 +46,9 @@ struct peer_source {
 	__s64 own_session_until_ns;	/* its end at the latest */
 	/* State and times of the last log lines */
 	bool reach_logged, is_reachable;
-	enum source_verdict verdict;
-	unsigned int nr_verdicts;	/* lines since verdicts_ns */
-	__s64 verdicts_ns;
+	enum source_log_state logged;
+	unsigned int nr_states;	/* lines since states_ns */
+	__s64 states_ns;
 	__s64 reach_ns;
 	__s64 logged_ns[TSCT_CLIENT_NR];
 };

@@ -276,7 +276,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 /* ---- log lines ----------------------------------------------------------- */
 
 #define LOG_NS		(60 * NS_PER_S)	/* per source and reason */
-#define VERDICTS_MAX	20		/* lines of changed verdicts in that
+#define STATES_MAX	20		/* changes of state logged in that
 					 * time */
 #define REACH_NS	(10 * NS_PER_S)	/* between lines that it is lost */
 
@@ -340,24 +340,24 @@ void source_log_answer(struct peer_source *s, enum tsct_client_result result,
 			    tsct_client_result_text(result));
 }
 
-static void log_verdict(struct peer_source *s,
+static void log_state(struct peer_source *s,
 			const struct tsct_source_state *state, __s64 now_ns)
 {
-	enum source_verdict verdict = state->falseticker ? SOURCE_FALSETICKER :
+	enum source_log_state logged = state->falseticker ? SOURCE_FALSETICKER :
 		!state->known && *state->reason ? SOURCE_REFUSED : SOURCE_USABLE;
 
-	if (verdict == s->verdict || (!verdict && !state->known))
+	if (logged == s->logged || (!logged && !state->known))
 		return;			/* the same, or no estimate at the
 					 * moment */
-	s->verdict = verdict;
-	/* A hostile source can change its verdict with each answer. */
-	if (now_ns - s->verdicts_ns > LOG_NS) {
-		s->verdicts_ns = now_ns;
-		s->nr_verdicts = 0;
+	s->logged = logged;
+	/* A hostile source can change its state with each answer. */
+	if (now_ns - s->states_ns > LOG_NS) {
+		s->states_ns = now_ns;
+		s->nr_states = 0;
 	}
-	if (s->nr_verdicts++ >= VERDICTS_MAX)
+	if (s->nr_states++ >= STATES_MAX)
 		return;
-	if (verdict)
+	if (logged)
 		log_warning("%s: not used: %s", s->config.name, state->reason);
 	else
 		log_info("%s: used again", s->config.name);
@@ -375,6 +375,6 @@ void sources_log(struct peers *p)
 
 		s->client.options.mult = p->timekeeper->est.state.rate_mult;
 		tsct_cluster_source(p->cluster, i, now, &state);
-		log_verdict(s, &state, now_ns);
+		log_state(s, &state, now_ns);
 	}
 }

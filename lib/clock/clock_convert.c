@@ -409,7 +409,7 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
  * all of them. Values read from a copy that changed meanwhile are discarded
  * afterwards, so until then any value must be harmless.
  */
-struct line {
+struct convert_line {
 	__u64 base_cycles;
 	__u64 until_cycles;
 	__u64 mult;
@@ -417,7 +417,7 @@ struct line {
 };
 
 /* From base_ns on: the first cycle of the line whose time is not before @ns */
-static int find_on_line(const struct line *line, __s64 ns, __u64 *ret_cycles)
+static int find_on_line(const struct convert_line *line, __s64 ns, __u64 *ret_cycles)
 {
 	tsct_u128 d;
 
@@ -433,7 +433,7 @@ static int find_on_line(const struct line *line, __s64 ns, __u64 *ret_cycles)
 }
 
 /* Before all segments: the oldest one is extended backwards. */
-static int find_before_line(const struct line *line, __s64 ns, __u64 *ret_cycles)
+static int find_before_line(const struct convert_line *line, __s64 ns, __u64 *ret_cycles)
 {
 	tsct_u128 d;
 
@@ -461,7 +461,7 @@ static void read_params(const struct tsct_clock_copy *copy,
 }
 
 static void read_segment(const struct tsct_clock_copy *copy, __u32 i,
-			 struct line *ret)
+			 struct convert_line *ret)
 {
 	const struct tsct_clock_segment *segment = &copy->segments[i];
 
@@ -504,7 +504,7 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 {
 	__u32 nr = READ_ONCE(copy->nr_segments), i;
 	struct tsct_clock_params params;
-	struct line line = { 0 };
+	struct convert_line line = { 0 };
 	int err;
 
 	read_params(copy, &params);

@@ -38,7 +38,7 @@ struct shared {
 	__u32 known;			/* 0: there was a fork() */
 };
 
-struct estimate {
+struct fitted_rate {
 	struct tsct_rate_estimator est;
 	struct tsct_sampler sampler;
 	struct tsct_sample first;	/* for start_late() */
@@ -55,7 +55,7 @@ struct tsct_clock_inprocess {
 	__u64 tried_cycles;		/* end of the last try; relaxed, a hint */
 	/* Under shared->held */
 	__u32 current;
-	struct estimate estimates[2];
+	struct fitted_rate estimates[2];
 };
 
 static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
@@ -126,7 +126,7 @@ static int publish(struct tsct_clock_inprocess *clock,
  * Starts from two samples of separate calls: the calibration at open failed,
  * and a conversion must not block for another one of 15 ms.
  */
-static int start_late(struct estimate *estimate)
+static int start_late(struct fitted_rate *estimate)
 {
 	struct tsct_sample samples[2] = { estimate->first };
 	int ret;
@@ -144,7 +144,7 @@ static int start_late(struct estimate *estimate)
 }
 
 /* An event begins a new epoch; another sample has to agree with it. */
-static int feed(struct estimate *estimate)
+static int feed(struct fitted_rate *estimate)
 {
 	int feeds, ret = -EAGAIN;
 
@@ -174,7 +174,7 @@ static void recover_after_fork(struct tsct_clock_inprocess *clock)
 
 static void refine(struct tsct_clock_inprocess *clock)
 {
-	struct estimate *next = &clock->estimates[!clock->current];
+	struct fitted_rate *next = &clock->estimates[!clock->current];
 	int err;
 
 	if (!clock->shared->known)
@@ -274,7 +274,7 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 						  MAP_PRIVATE | MAP_ANONYMOUS,
 						  -1, 0);
 	double cycles_per_ns = 1;
-	struct estimate *estimate;
+	struct fitted_rate *estimate;
 	__u8 boot_id[16] = { 0 };
 
 	if (clock == MAP_FAILED)

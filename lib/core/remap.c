@@ -2,8 +2,8 @@
 #include "remap.h"
 
 /* Multipliers: odd, and half of their bits are set */
-#define MIX_A	0x9e3779b97f4a7c15ULL
-#define MIX_B	0xd6e8feb86659fd93ULL
+#define HASH_A	0x9e3779b97f4a7c15ULL
+#define HASH_B	0xd6e8feb86659fd93ULL
 
 /* XOR of both halves of the product: depends on all bits of both numbers */
 static __u64 fold_product(__u64 a, __u64 b)
@@ -13,22 +13,22 @@ static __u64 fold_product(__u64 a, __u64 b)
 	return (__u64)product ^ (__u64)(product >> 64);
 }
 
-static __u64 mix_hash(__u64 seed, __u64 x)
+static __u64 hash64(__u64 seed, __u64 x)
 {
-	return fold_product(fold_product(x ^ seed ^ MIX_A, MIX_B) ^ seed, MIX_A);
+	return fold_product(fold_product(x ^ seed ^ HASH_A, HASH_B) ^ seed, HASH_A);
 }
 
 __u64 tsct_hash(__u64 seed, const void *bytes, size_t len)
 {
 	const __u8 *at = bytes;
-	__u64 hash = mix_hash(seed, len), word;
+	__u64 hash = hash64(seed, len), word;
 	size_t part;
 
 	for (; len; len -= part, at += part) {
 		part = len < sizeof(word) ? len : sizeof(word);
 		word = 0;
 		memcpy(&word, at, part);
-		hash = mix_hash(hash, word);
+		hash = hash64(hash, word);
 	}
 	return hash;
 }
@@ -48,7 +48,7 @@ int tsct_remap_init(struct tsct_remap *map, struct tsct_remap_slot *slot,
 
 static __u64 home_slot(const struct tsct_remap *map, __u64 old)
 {
-	return mix_hash(map->seed, old) & (map->room - 1);
+	return hash64(map->seed, old) & (map->room - 1);
 }
 
 static __u64 next_slot(const struct tsct_remap *map, __u64 at)

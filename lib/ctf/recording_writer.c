@@ -18,7 +18,7 @@
 #define RAISE_NS	1000
 
 /* The file of a stream class and a location */
-struct output_file {
+struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
 	__u64 first, last;	/* cycles of its events; none may be before last */
@@ -33,7 +33,7 @@ struct tsct_writer {
 	struct tsct_recording *rec;
 	struct tsct_written written;
 	struct tsct_tick_encoder encoder;
-	struct output_file *files;	/* stream * nr_locations + location */
+	struct writer_file *files;	/* stream * nr_locations + location */
 	/* By stream class: its definitions so far */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
@@ -55,7 +55,7 @@ static inline bool is_counted(const struct tsct_writer *w, __u32 stream)
 	return stream < w->rec->nr_streams;
 }
 
-static inline struct output_file *file_of(const struct tsct_writer *w, __u32 stream,
+static inline struct writer_file *file_of(const struct tsct_writer *w, __u32 stream,
 			      __u32 location)
 {
 	return &w->files[(size_t)stream * w->rec->nr_locations + location];
@@ -150,7 +150,7 @@ static int end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
 static int start_file(struct tsct_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
-	struct output_file *f = file_of(w, stream, location);
+	struct writer_file *f = file_of(w, stream, location);
 	const struct tsct_location *l = &w->rec->locations[location];
 	const struct tsct_stream_writer_file file = {
 		.dirfd = w->dirfd, .name = f->name, .uuid = w->rec->uuid,
@@ -249,7 +249,7 @@ static int put_untimed(struct tsct_writer *w, __u32 stream,
 static int put_event(struct tsct_writer *w, __u32 stream,
 		     const struct tsct_event *event, __u64 cycles)
 {
-	struct output_file *f = file_of(w, stream, event->cpu);
+	struct writer_file *f = file_of(w, stream, event->cpu);
 	__u64 tick;
 
 	if (w->untimed)
@@ -261,7 +261,7 @@ static int put_event(struct tsct_writer *w, __u32 stream,
 			    event->payload, event->len);
 }
 
-static void count_event(struct tsct_writer *w, __u32 stream, struct output_file *f,
+static void count_event(struct tsct_writer *w, __u32 stream, struct writer_file *f,
 			__u64 cycles)
 {
 	if (tsct_stream_writer_events(&f->stream) == 1)
@@ -274,7 +274,7 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 		      const struct tsct_event *event)
 {
 	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
-	struct output_file *f = file_of(w, stream, event->cpu);
+	struct writer_file *f = file_of(w, stream, event->cpu);
 	const struct tsct_stream_reader_kind *kind;
 	__u64 cycles = event->cycles, min;
 	int ret = 0;
@@ -540,7 +540,7 @@ __u64 tsct_writer_cpu_events(const struct tsct_writer *w, __u32 stream,
 bool tsct_writer_cpu_span(const struct tsct_writer *w, __u32 stream, __u32 cpu,
 			  __u64 *ret_first, __u64 *ret_last)
 {
-	const struct output_file *f = file_of(w, stream, cpu);
+	const struct writer_file *f = file_of(w, stream, cpu);
 
 	if (!tsct_stream_writer_events(&f->stream))
 		return false;

@@ -83,7 +83,7 @@ static void find_span(struct tsct_merge *m)
  * Sets the result's clock so that its seconds begin with those of the Unix
  * epoch.
  */
-static void tie(struct tsct_merge *m)
+static void set_unix_epoch(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
 	const __u64 hz = m->frame.hz, s = r->begin / hz;
@@ -142,7 +142,7 @@ int merge_make_clock(struct tsct_merge *m)
 	struct tsct_recording *r = &m->result;
 
 	find_span(m);
-	tie(m);
+	set_unix_epoch(m);
 	/* The metadata of such a result would be rejected. */
 	if (r->end < r->begin || tsct_clock_params_check(&r->real, r->source))
 		return merge_fail(m, -EINVAL, "their times are too far apart, or"
@@ -286,14 +286,14 @@ const struct tsct_recording *tsct_merge_result(const struct tsct_merge *m)
 const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *m,
 						unsigned int i)
 {
-	return &m->in[i].told;
+	return &m->in[i].info;
 }
 
 enum tsct_merge_how tsct_merge_how(const struct tsct_merge *m, __u32 node)
 {
 	unsigned int i;
 
-	for (i = m->nr - 1; i && m->in[i].told.first_node > node; i--)
+	for (i = m->nr - 1; i && m->in[i].info.first_node > node; i--)
 		;
 	return m->in[i].how;
 }

@@ -89,7 +89,7 @@ enum tsct_merge_how {
 	TSCT_MERGE_AS_CHILD,	/* a fit of its counter to the master's */
 	TSCT_MERGE_VIA,		/* by a fit to a node among the inputs, and on
 				 * as that */
-	TSCT_MERGE_TOLD,	/* by a fit to a node that is not, and its clock
+	TSCT_MERGE_BY_PARAMS,	/* by a fit to a node that is not, and its clock
 				 * params */
 	TSCT_MERGE_AS_MERGED,	/* they were global ones before */
 	TSCT_MERGE_HOW_NR,

@@ -140,7 +140,7 @@ static const struct merge_in *find_merged(const struct tsct_merge *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++)
-		if (m->in[i].told.rec->merged)
+		if (m->in[i].info.rec->merged)
 			return &m->in[i];
 	return NULL;
 }
@@ -149,7 +149,7 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 
-	return !in->told.rec->merged && sync->role == TSCT_SYNC_MASTER &&
+	return !in->info.rec->merged && sync->role == TSCT_SYNC_MASTER &&
 		sync->node == m->master;
 }
 
@@ -171,7 +171,7 @@ static bool take_masters(struct tsct_merge *m)
 }
 
 /* Takes the master's clock params as it sent them to a child. */
-static bool take_told(struct tsct_merge *m)
+static bool take_sent_params(struct tsct_merge *m)
 {
 	const struct tsct_remote_params *line;
 	const struct tsct_series *s;
@@ -257,7 +257,7 @@ int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 
 static __s64 real_ns(const struct merge_in *in, __u64 stamp)
 {
-	return tsct_clock_params_ns(&in->told.rec->real, stamp);
+	return tsct_clock_params_ns(&in->info.rec->real, stamp);
 }
 
 /*
@@ -307,12 +307,12 @@ static int frame_by_line(struct tsct_merge *m)
 
 static int take_merged(struct tsct_merge *m, const struct merge_in *in)
 {
-	m->axis = axis_of(&in->told.rec->timeline);
-	m->frame = frame_of(&in->told.rec->timeline);
+	m->axis = axis_of(&in->info.rec->timeline);
+	m->frame = frame_of(&in->info.rec->timeline);
 	if (m->options.hz && m->options.hz != m->frame.hz)
 		return merge_fail(m, -EINVAL, "%s: its ticks are 1/%" PRIu64
 				  " s already; remove --resolution, or merge the"
-				  " recordings that it was made from", in->told.path,
+				  " recordings that it was made from", in->info.path,
 				  (uint64_t)m->frame.hz);
 	return 0;
 }
@@ -325,7 +325,7 @@ static int find_own(struct tsct_merge *m)
 	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
 	m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
 	if (in && !m->options.hz)
-		m->frame.hz = in->told.rec->timeline.hz;
+		m->frame.hz = in->info.rec->timeline.hz;
 	return 0;
 }
 
@@ -338,7 +338,7 @@ int merge_find_axis(struct tsct_merge *m)
 		return find_own(m);
 	if (merged)
 		return take_merged(m, merged);
-	if (!take_masters(m) && !take_told(m))
+	if (!take_masters(m) && !take_sent_params(m))
 		take_ns(m);
 	err = frame_by_master(m);
 	if (err == -ENOENT)

@@ -29,7 +29,7 @@ static __u64 round_up(double ns)
  */
 static double own_ns(const struct merge_in *in, __u64 local)
 {
-	const struct tsct_clock_params *real = &in->told.rec->real;
+	const struct tsct_clock_params *real = &in->info.rec->real;
 	const __s64 now_ns = (__s64)((tsct_u128)merge_global(in, local) *
 				     1000000000 / in->frame.hz);
 	const double off = fabs((double)((tsct_s128)now_ns - tsct_clock_params_ns(real, local)));
@@ -49,11 +49,11 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 {
 	const struct merge_segment *s = merge_segment_of(in, local);
 	const __s64 shift_ns =
-		m->result.nodes[in->told.first_node].correction.shift_ns;
+		m->result.nodes[in->info.first_node].correction.shift_ns;
 	struct merge_place at, estimate;
 	int err;
 
-	ret->error_ns = (double)tsct_recording_uncertainty(in->told.rec) / in->hz * 1e9 +
+	ret->error_ns = (double)tsct_recording_uncertainty(in->info.rec) / in->hz * 1e9 +
 		fabs((double)shift_ns);
 	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN)
@@ -117,7 +117,7 @@ static void order(struct tsct_recorded_correction *c)
 }
 
 /* Stores the root mean square over all points. */
-static void tell_residual(struct tsct_recorded_correction *c, double sum, __u32 nr)
+static void set_residual(struct tsct_recorded_correction *c, double sum, __u32 nr)
 {
 	const double ps = nr ? round(sqrt(sum / nr) * 1e3) : 0;
 
@@ -150,7 +150,7 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 			fitted++;
 		}
 	}
-	tell_residual(c, sum, fitted);
+	set_residual(c, sum, fitted);
 	order(c);
 	return err;
 }
@@ -205,8 +205,8 @@ static void carry(const struct tsct_merge *m, const struct merge_in *in,
 		  struct tsct_recorded_correction *c)
 {
 	bool same = m->time == TSCT_MERGE_OWN ?
-		in->told.rec->timeline.hz == m->frame.hz :
-		merge_is_same_frame(m, in->told.rec);
+		in->info.rec->timeline.hz == m->frame.hz :
+		merge_is_same_frame(m, in->info.rec);
 	__u32 i;
 
 	*c = *from;
@@ -218,12 +218,12 @@ static void carry(const struct tsct_merge *m, const struct merge_in *in,
 
 static int bound_nodes(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 	struct tsct_recorded_correction *c;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
-		c = &m->result.nodes[in->told.first_node + i].correction;
+		c = &m->result.nodes[in->info.first_node + i].correction;
 		if (rec->merged) {
 			carry(m, in, &rec->nodes[i].correction, c);
 			continue;
@@ -238,7 +238,7 @@ static int bound_nodes(struct tsct_merge *m, struct merge_in *in)
 static int fail(struct tsct_merge *m, const struct merge_in *in, int err)
 {
 	return merge_fail(m, err == -ENOMEM || err == -EINTR ? err : -EINVAL,
-			  "%s: its bound cannot be computed: %s", in->told.path,
+			  "%s: its bound cannot be computed: %s", in->info.path,
 			  merge_fit_why(err));
 }
 
@@ -258,7 +258,7 @@ int merge_bounds(struct tsct_merge *m)
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 {
 	int err = bound_input(m, in,
-			      &m->result.nodes[in->told.first_node].correction);
+			      &m->result.nodes[in->info.first_node].correction);
 
 	return err ? fail(m, in, err) : 0;
 }
@@ -270,7 +270,7 @@ int merge_bounds_again(struct tsct_merge *m)
 	int err = 0;
 
 	for (in = m->in; in < m->in + m->nr && !err; in++) {
-		if (in->told.rec->merged || in->last <= in->end)
+		if (in->info.rec->merged || in->last <= in->end)
 			continue;
 		in->end = in->last;
 		err = merge_bound_anew(m, in);

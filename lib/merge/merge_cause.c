@@ -16,7 +16,7 @@
 /* linear and spline are never shifted, by definition. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 {
-	return !m->options.as_fitted && !in->told.rec->merged &&
+	return !m->options.as_fitted && !in->info.rec->merged &&
 		in->how != TSCT_MERGE_AS_OWN && in->how != TSCT_MERGE_AS_MASTER &&
 		!merge_is_reference(in->fit);
 }
@@ -93,8 +93,8 @@ static void set_limits(const struct tsct_merge *m, const __u32 *who,
 	for (i = 0; i < m->result.nr_nodes; i++)
 		node[i].limit_ns = who[i] == i ? INT64_MAX : 0;
 	for (in = m->in; in < m->in + m->nr; in++) {
-		for (k = 0; k < in->told.rec->nr_nodes; k++) {
-			i = in->told.first_node + k;
+		for (k = 0; k < in->info.rec->nr_nodes; k++) {
+			i = in->info.first_node + k;
 			limit = may_shift(m, in) ?
 				limit_of(&m->result.nodes[i].correction) : 0;
 			of = &node[who[i]];
@@ -136,7 +136,7 @@ static int shift_input(struct tsct_merge *m, struct merge_in *in, __s64 ns)
 	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++)
 		err = merge_make_correct(m, in, s);
 	m->shifted = true;
-	m->result.nodes[in->told.first_node].correction.shift_ns = ns;
+	m->result.nodes[in->info.first_node].correction.shift_ns = ns;
 	return err ? err : merge_bound_anew(m, in);
 }
 
@@ -148,7 +148,7 @@ static int shift_all(struct tsct_merge *m, const __u32 *who,
 	int err = 0;
 
 	for (in = m->in; in < m->in + m->nr && !err; in++) {
-		ns = node[who[in->told.first_node]].ns;
+		ns = node[who[in->info.first_node]].ns;
 		if (ns)
 			err = shift_input(m, in, ns);
 	}
@@ -210,7 +210,7 @@ static bool all_ended(const struct tsct_merge *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++)
-		if (!m->in[i].told.rec->complete)
+		if (!m->in[i].info.rec->complete)
 			return false;
 	return true;
 }

@@ -10,16 +10,16 @@
 #include "merge_read.h"
 #include "lib/ctf/stream_writer.h"
 
-struct work {
+struct copy_work {
 	struct tsct_merge *m;
 	int dirfd;
 	unsigned int next;	/* the next file, taken by an atomic increment */
 };
 
 struct copy {
-	struct work *w;
+	struct copy_work *w;
 	struct tsct_merge_reader r;
-	struct tsct_stream_writer pen;
+	struct tsct_stream_writer out;
 	const __u32 *ids;	/* ids in the result, by id in the input - FIRST */
 	__u64 pos;		/* the packet counted last */
 	__u64 counted;		/* events counted */
@@ -29,7 +29,7 @@ static void report(void *arg, const char *sentence)
 {
 	struct copy *c = arg;
 	struct tsct_merge *m = c->w->m;
-	const char *path = c->r.in->told.path;
+	const char *path = c->r.in->info.path;
 
 	if (m->options.salvage)
 		merge_note(m, "%s: %s", path, sentence);
@@ -66,10 +66,10 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	/* Damage ends the merge, unless it is to be salvaged. */
 	if (c->r.dir.damage && !c->w->m->options.salvage)
 		return -EBADMSG;
-	if (!tsct_stream_writer_started(&c->pen))
-		err = tsct_stream_writer_start(&c->pen, c->w->m->result.begin);
-	if (!err && now != *discarded && c->pen.delta.events)
-		err = tsct_stream_writer_end_packet(&c->pen, *discarded);
+	if (!tsct_stream_writer_started(&c->out))
+		err = tsct_stream_writer_start(&c->out, c->w->m->result.begin);
+	if (!err && now != *discarded && c->out.delta.events)
+		err = tsct_stream_writer_end_packet(&c->out, *discarded);
 	*discarded = now;
 	return err;
 }
@@ -87,11 +87,11 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 			if (err)
 				return err;
 		}
-		ret = tsct_stream_writer_put(&c->pen, c->ids[c->r.s.id - TSCT_ID_FIRST],
+		ret = tsct_stream_writer_put(&c->out, c->ids[c->r.s.id - TSCT_ID_FIRST],
 				   global, e->tid, e->payload, e->len);
 		if (likely(!ret))
 			continue;
-		err = ret > 0 ? tsct_stream_writer_end_packet(&c->pen, *ret_discarded) : ret;
+		err = ret > 0 ? tsct_stream_writer_end_packet(&c->out, *ret_discarded) : ret;
 		if (err)
 			return err;
 	}
@@ -102,7 +102,7 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 static void carry_figures(struct tsct_merge *m, const struct tsct_merge_file *f)
 {
 	const struct tsct_stream_class *from =
-		&m->in[f->input].told.rec->streams[f->in_class];
+		&m->in[f->input].info.rec->streams[f->in_class];
 	struct tsct_stream_class *to = &m->result.streams[f->class];
 
 	to->loss[f->location] = from->loss[f->in_location];
@@ -125,14 +125,14 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 			  struct tsct_stream_class *to, __u64 events)
 {
 	const struct tsct_merge_file *f = r->file;
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 	const __u64 held = rec->streams[f->in_class].counts[f->in_location].events;
 	__u64 *cause = to->loss[f->location].cause, lost = 0;
 	int i;
 
 	if (held > events) {
 		add_missing(cause, r->s.spoiled, held - events);
-		in->told.missing += held - events;
+		in->info.missing += held - events;
 	}
 	if (rec->complete)
 		return;
@@ -153,19 +153,19 @@ static __u64 sum_up(struct copy *c)
 	__u64 lost;
 
 	pthread_mutex_lock(&m->lock);
-	count_missing(in, &c->r, to, tsct_stream_writer_events(&c->pen));
-	in->told.events += tsct_stream_writer_events(&c->pen);
-	in->told.damage += c->r.dir.damage;
-	if (tsct_stream_writer_events(&c->pen) && c->r.s.event.tick > in->last &&
+	count_missing(in, &c->r, to, tsct_stream_writer_events(&c->out));
+	in->info.events += tsct_stream_writer_events(&c->out);
+	in->info.damage += c->r.dir.damage;
+	if (tsct_stream_writer_events(&c->out) && c->r.s.event.tick > in->last &&
 	    c->r.s.event.tick <= in->limit)
 		in->last = c->r.s.event.tick;
 	m->partial |= c->r.dir.damage != 0;
 	correction = &m->result.nodes[f->node].correction;
-	correction->monotonic_fixups += c->r.corrector.monotonic_fixups;
-	if (c->r.corrector.fixup_max > correction->fixup_max)
-		correction->fixup_max = c->r.corrector.fixup_max;
-	if (tsct_stream_writer_started(&c->pen) && tsct_stream_writer_last(&c->pen) > m->result.end)
-		m->result.end = tsct_stream_writer_last(&c->pen);
+	correction->monotonic_fixups += c->r.cursor.monotonic_fixups;
+	if (c->r.cursor.fixup_max > correction->fixup_max)
+		correction->fixup_max = c->r.cursor.fixup_max;
+	if (tsct_stream_writer_started(&c->out) && tsct_stream_writer_last(&c->out) > m->result.end)
+		m->result.end = tsct_stream_writer_last(&c->out);
 	lost = tsct_loss_total(&to->loss[f->location]);
 	pthread_mutex_unlock(&m->lock);
 	return lost;
@@ -182,13 +182,13 @@ static int end_file(struct copy *c, __u64 discarded)
 	if (lost > discarded)
 		discarded = lost;
 	/* Losses after the last event get a packet, too. */
-	if (discarded && !tsct_stream_writer_started(&c->pen))
-		err = tsct_stream_writer_start(&c->pen, m->result.begin);
-	if (!err && tsct_stream_writer_started(&c->pen))
-		err = tsct_stream_writer_finish(&c->pen, discarded);
-	counts->packets = c->pen.packets;
-	counts->events = tsct_stream_writer_events(&c->pen);
-	counts->max_per_tick = c->pen.max_per_tick;
+	if (discarded && !tsct_stream_writer_started(&c->out))
+		err = tsct_stream_writer_start(&c->out, m->result.begin);
+	if (!err && tsct_stream_writer_started(&c->out))
+		err = tsct_stream_writer_finish(&c->out, discarded);
+	counts->packets = c->out.packets;
+	counts->events = tsct_stream_writer_events(&c->out);
+	counts->max_per_tick = c->out.max_per_tick;
 	return err;
 }
 
@@ -208,7 +208,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	c->ids = m->in[f->input].id[f->in_class];
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
-	tsct_stream_writer_init(&c->pen, &file, &(struct tsct_stream_writer_options) { .every = 0 });
+	tsct_stream_writer_init(&c->out, &file, &(struct tsct_stream_writer_options) { .every = 0 });
 	carry_figures(m, f);
 	err = copy_events(c, &discarded);
 	/* The error was reported where it was found. */
@@ -218,7 +218,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		count_done(c, c->r.s.next);
 		err = end_file(c, c->r.s.discarded);
 	}
-	tsct_stream_writer_free(&c->pen);
+	tsct_stream_writer_free(&c->out);
 	tsct_stream_reader_free(&c->r.s);
 	return err;
 }
@@ -230,7 +230,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 
 static void *copy_files(void *arg)
 {
-	struct work *w = arg;
+	struct copy_work *w = arg;
 	struct tsct_merge *m = w->m;
 	struct copy *c = malloc(sizeof(*c));
 	unsigned int i;
@@ -267,7 +267,7 @@ static unsigned int count_jobs(const struct tsct_merge *m)
 }
 
 /* Without a thread, the others do its share. */
-static void run_all(struct work *w, pthread_t *threads, unsigned int jobs)
+static void run_all(struct copy_work *w, pthread_t *threads, unsigned int jobs)
 {
 	unsigned int i, nr = 0;
 
@@ -281,7 +281,7 @@ static void run_all(struct work *w, pthread_t *threads, unsigned int jobs)
 
 int merge_copy(struct tsct_merge *m, int dirfd)
 {
-	struct work w = { .m = m, .dirfd = dirfd };
+	struct copy_work w = { .m = m, .dirfd = dirfd };
 	const unsigned int jobs = count_jobs(m);
 	pthread_t *threads = calloc(jobs, sizeof(*threads));
 

@@ -58,7 +58,7 @@ static int make_nodes(struct tsct_merge *m)
 	int err;
 
 	for (i = 0; i < m->nr; i++)
-		nr += m->in[i].told.rec->nr_nodes;
+		nr += m->in[i].info.rec->nr_nodes;
 	err = nr > TSCT_NODES_MAX ? -EINVAL :
 		tsct_recording_make(&m->result, (__u32)nr);
 	if (err)
@@ -67,8 +67,8 @@ static int make_nodes(struct tsct_merge *m)
 				  "no memory for %" PRIu64 " nodes (%d at most)",
 				  (uint64_t)nr, TSCT_NODES_MAX);
 	for (i = 0, nr = 0; i < m->nr; i++) {
-		rec = m->in[i].told.rec;
-		m->in[i].told.first_node = (__u32)nr;
+		rec = m->in[i].info.rec;
+		m->in[i].info.first_node = (__u32)nr;
 		for (k = 0; k < rec->nr_nodes; k++)
 			if (!copy_node(&m->result.nodes[nr++], &rec->nodes[k],
 				       rec))
@@ -85,7 +85,7 @@ static bool has_file(const struct merge_in *in, __u32 class, __u32 at)
 	char name[TSCT_FILE_NAME_MAX];
 	struct stat st;
 
-	tsct_recording_file(in->told.rec, class, at, name);
+	tsct_recording_file(in->info.rec, class, at, name);
 	return !fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -95,8 +95,8 @@ static bool is_there(const struct merge_in *in, __u32 at)
 	const struct tsct_stream_class *s;
 	__u32 i;
 
-	for (i = 0; i < in->told.rec->nr_streams; i++) {
-		s = &in->told.rec->streams[i];
+	for (i = 0; i < in->info.rec->nr_streams; i++) {
+		s = &in->info.rec->streams[i];
 		if (s->counts[at].packets || s->counts[at].events ||
 		    tsct_loss_total(&s->loss[at]) || s->ring[at].published_end ||
 		    s->ring[at].broken_places || has_file(in, i, at))
@@ -113,11 +113,11 @@ static int choose_locations(struct tsct_merge *m, __u64 *ret_nr)
 
 	for (*ret_nr = 0, i = 0; i < m->nr; i++) {
 		in = &m->in[i];
-		in->location = calloc(in->told.rec->nr_locations,
+		in->location = calloc(in->info.rec->nr_locations,
 				      sizeof(*in->location));
 		if (!in->location)
 			return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
-		for (at = 0; at < in->told.rec->nr_locations; at++)
+		for (at = 0; at < in->info.rec->nr_locations; at++)
 			in->location[at] = is_there(in, at) ?
 				(__u32)(*ret_nr)++ : MERGE_NOBODY;
 	}
@@ -147,12 +147,12 @@ static int make_locations(struct tsct_merge *m)
 		return merge_fail(m, err, "%s", strerror(-err));
 	for (i = 0; i < m->nr; i++) {
 		in = &m->in[i];
-		for (at = 0; at < in->told.rec->nr_locations; at++) {
+		for (at = 0; at < in->info.rec->nr_locations; at++) {
 			if (in->location[at] == MERGE_NOBODY)
 				continue;
 			to = &m->result.locations[in->location[at]];
-			*to = in->told.rec->locations[at];
-			to->node += in->told.first_node;
+			*to = in->info.rec->locations[at];
+			to->node += in->info.first_node;
 		}
 	}
 	return 0;
@@ -216,7 +216,7 @@ static int look_up(const struct tsct_merge *m, const struct tsct_stream_class *o
 
 static int find_class(struct tsct_merge *m, const struct merge_in *in, __u32 class)
 {
-	const struct tsct_stream_class *from = &in->told.rec->streams[class];
+	const struct tsct_stream_class *from = &in->info.rec->streams[class];
 	int ret = look_up(m, from);
 
 	if (ret >= 0)
@@ -226,7 +226,7 @@ static int find_class(struct tsct_merge *m, const struct merge_in *in, __u32 cla
 		return merge_fail(m, ret, ret == -EINVAL ? "%s: with its channel"
 				  " '%s' there are more than %d, or its name is"
 				  " too long" : "%s: no memory for channel '%s' (of"
-				  " %d)", in->told.path, from->name,
+				  " %d)", in->info.path, from->name,
 				  TSCT_STREAMS_MAX);
 	return ret;
 }
@@ -236,7 +236,7 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 	__u32 i, k;
 	int ret;
 
-	for (i = 0; i < in->told.rec->nr_streams; i++) {
+	for (i = 0; i < in->info.rec->nr_streams; i++) {
 		ret = find_class(m, in, i);
 		if (ret < 0)
 			return ret;
@@ -244,10 +244,10 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 		for (k = 0; k < i; k++)
 			if (in->class[k] == in->class[i])
 				return merge_fail(m, -EINVAL, "%s: has channel"
-						  " '%s' twice", in->told.path,
-						  in->told.rec->streams[i].name);
+						  " '%s' twice", in->info.path,
+						  in->info.rec->streams[i].name);
 		m->result.streams[ret].lost_no_ring +=
-			in->told.rec->streams[i].lost_no_ring;
+			in->info.rec->streams[i].lost_no_ring;
 	}
 	return 0;
 }
@@ -321,7 +321,7 @@ static int add_def(struct tsct_merge *m, struct unifier *u,
 	copy.id = choose_id(u, def->id);
 	if (!copy.id)
 		return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' has"
-				  " more than %d kinds of them", in->told.path,
+				  " more than %d kinds of them", in->info.path,
 				  m->result.streams[u->class].name, IDS);
 	u->id[u->nr++] = copy.id;
 	err = tsct_recording_add_def(&m->result, u->class, &copy);
@@ -348,7 +348,7 @@ static int unify_def(struct tsct_merge *m, struct unifier *u,
 static int unify_input(struct tsct_merge *m, struct unifier *u,
 		       struct merge_in *in, __u32 class)
 {
-	const struct tsct_stream_class *s = &in->told.rec->streams[class];
+	const struct tsct_stream_class *s = &in->info.rec->streams[class];
 	__u32 i;
 	int err = 0;
 
@@ -373,7 +373,7 @@ static int unify_class(struct tsct_merge *m, struct unifier *u, __u32 class)
 	u->next = TSCT_ID_FIRST;
 	err = tsct_unify_init(&u->unify, u->slot, SLOTS, u->seed);
 	for (i = 0; i < m->nr; i++)
-		for (k = 0; k < m->in[i].told.rec->nr_streams && !err; k++)
+		for (k = 0; k < m->in[i].info.rec->nr_streams && !err; k++)
 			if (m->in[i].class[k] == class)
 				err = unify_input(m, u, &m->in[i], k);
 	return err;
@@ -406,8 +406,8 @@ static void add_files(struct tsct_merge *m, unsigned int i)
 	const struct merge_in *in = &m->in[i];
 	__u32 class, at;
 
-	for (class = 0; class < in->told.rec->nr_streams; class++) {
-		for (at = 0; at < in->told.rec->nr_locations; at++) {
+	for (class = 0; class < in->info.rec->nr_streams; class++) {
+		for (at = 0; at < in->info.rec->nr_locations; at++) {
 			if (in->location[at] == MERGE_NOBODY)
 				continue;
 			m->file[m->nr_files++] = (struct tsct_merge_file) {

@@ -97,7 +97,7 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 	ret->rate = tsct_fit_rate(&fit, local);
 	if (s->how == TSCT_MERGE_VIA)
 		err = go_on(m, &m->in[s->parent], ret);
-	else if (s->how == TSCT_MERGE_TOLD)
+	else if (s->how == TSCT_MERGE_BY_PARAMS)
 		go_on_by_line(m, s->series, &fit, local, ret);
 	/* The residual of the node's own samples, whatever they lead to */
 	ret->residual_ns = fit.residual * tsct_series_ns(s->series);

@@ -39,12 +39,12 @@ static bool is_known(const __u8 *uuid)
 
 static __s64 begin_of(const struct merge_in *in)
 {
-	return tsct_clock_params_ns(&in->told.rec->real, in->begin);
+	return tsct_clock_params_ns(&in->info.rec->real, in->begin);
 }
 
 static __s64 end_of(const struct merge_in *in)
 {
-	return tsct_clock_params_ns(&in->told.rec->real, in->end);
+	return tsct_clock_params_ns(&in->info.rec->real, in->end);
 }
 
 static int compare_in(const struct merge_in *a, const struct merge_in *b)
@@ -63,21 +63,21 @@ static size_t count_nodes(const struct tsct_merge *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++)
-		nr += m->in[i].told.rec->nr_nodes;
+		nr += m->in[i].info.rec->nr_nodes;
 	return nr;
 }
 
 /* ---- the same directory ---------------------------------------------------------- */
 
-struct place {
+struct input_inode {
 	const struct merge_in *in;
 	dev_t dev;
 	ino_t ino;
 };
 
-static int by_place(const void *a, const void *b)
+static int by_inode(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct input_inode *x = a, *y = b;
 
 	if (x->dev != y->dev)
 		return x->dev < y->dev ? -1 : 1;
@@ -86,9 +86,9 @@ static int by_place(const void *a, const void *b)
 	return compare_in(x->in, y->in);
 }
 
-static int check_places(struct tsct_merge *m)
+static int check_inodes(struct tsct_merge *m)
 {
-	struct place *all = calloc(m->nr + 1, sizeof(*all));
+	struct input_inode *all = calloc(m->nr + 1, sizeof(*all));
 	unsigned int i, nr = 0;
 	struct stat st;
 	int err = 0;
@@ -97,13 +97,13 @@ static int check_places(struct tsct_merge *m)
 		return no_memory(m);
 	for (i = 0; i < m->nr; i++)
 		if (!fstat(m->in[i].dirfd, &st))
-			all[nr++] = (struct place) { &m->in[i], st.st_dev, st.st_ino };
-	qsort(all, nr, sizeof(*all), by_place);
+			all[nr++] = (struct input_inode) { &m->in[i], st.st_dev, st.st_ino };
+	qsort(all, nr, sizeof(*all), by_inode);
 	for (i = 1; i < nr && !err; i++)
 		if (all[i].dev == all[i - 1].dev && all[i].ino == all[i - 1].ino)
 			err = merge_fail(m, -EINVAL, "%s: given twice; remove"
 					 " one or use --force",
-					 all[i].in->told.path);
+					 all[i].in->info.path);
 	free(all);
 	return err;
 }
@@ -129,7 +129,7 @@ static int check_uuids(struct tsct_merge *m)
 	if (!all)
 		return no_memory(m);
 	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].told.rec;
+		rec = m->in[i].info.rec;
 		for (k = 0; k < rec->nr_nodes; k++)
 			if (is_known(rec->nodes[k].uuid))
 				all[nr++] = (struct holder) { &m->in[i],
@@ -141,8 +141,8 @@ static int check_uuids(struct tsct_merge *m)
 		    !memcmp(all[i].node->uuid, all[i - 1].node->uuid, 16))
 			err = merge_fail(m, -EINVAL, "%s: holds the same recording"
 					 " as %s; remove one or use"
-					 " --force", all[i].in->told.path,
-					 all[i - 1].in->told.path);
+					 " --force", all[i].in->info.path,
+					 all[i - 1].in->info.path);
 	free(all);
 	return err;
 }
@@ -191,7 +191,7 @@ static const struct identity identities[] = {
 
 static const struct tsct_stream_class *channel_of(const struct claim *c)
 {
-	return &c->by.in->told.rec->streams[c->stream];
+	return &c->by.in->info.rec->streams[c->stream];
 }
 
 /* Compares node and channel. */
@@ -260,15 +260,15 @@ static int refuse_twin(struct tsct_merge *m, const struct claim *a,
 	return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s, of"
 			  " channel '%s' at the same time: events would appear"
 			  " twice; remove one or use --force",
-			  (turn ? a : b)->by.in->told.path,
-			  (turn ? b : a)->by.in->told.path, channel_of(a)->name);
+			  (turn ? a : b)->by.in->info.path,
+			  (turn ? b : a)->by.in->info.path, channel_of(a)->name);
 }
 
 /*
  * Visits spans in the order of their begins, and compares each with the latest
  * ends.
  */
-static int sweep(struct tsct_merge *m, const struct identity *identity,
+static int compare_inputs(struct tsct_merge *m, const struct identity *identity,
 		 const struct claim *all, size_t nr)
 {
 	struct latest latest[2];	/* of nodes without and with a number */
@@ -294,7 +294,7 @@ static int sweep(struct tsct_merge *m, const struct identity *identity,
 static void find_span(const struct holder *by, struct claim *c)
 {
 	const struct tsct_recorded_correction *at = &by->node->correction;
-	const struct tsct_recording *rec = by->in->told.rec;
+	const struct tsct_recording *rec = by->in->info.rec;
 
 	c->begin = begin_of(by->in);
 	c->end = end_of(by->in);
@@ -314,7 +314,7 @@ static size_t claim_all(const struct tsct_merge *m, const struct identity *ident
 	__u32 k;
 
 	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].told.rec;
+		rec = m->in[i].info.rec;
 		for (k = 0; k < rec->nr_nodes; k++) {
 			if (!identity->is_known(&rec->nodes[k]))
 				continue;
@@ -327,7 +327,7 @@ static size_t claim_all(const struct tsct_merge *m, const struct identity *ident
 	return nr;
 }
 
-static int check_claims(struct tsct_merge *m)
+static int check_identities(struct tsct_merge *m)
 {
 	struct claim *all = calloc(count_nodes(m) + 1,
 				   TSCT_STREAMS_MAX * sizeof(*all));
@@ -337,7 +337,7 @@ static int check_claims(struct tsct_merge *m)
 	for (i = 0; i < 2 && !err; i++) {
 		nr = claim_all(m, &identities[i], all);
 		qsort_r(all, nr, sizeof(*all), by_claim, (void *)&identities[i]);
-		err = sweep(m, &identities[i], all, nr);
+		err = compare_inputs(m, &identities[i], all, nr);
 	}
 	free(all);
 	return err;
@@ -366,8 +366,8 @@ static int check_gap(struct tsct_merge *m, const struct merge_in *last,
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: begins %" PRIu64 " days after %s ended;"
 			  " one of the two clocks is wrong, or they do not belong"
-			  " together; use --force to merge them", next->told.path,
-			  (uint64_t)(apart / APART_NS), last->told.path);
+			  " together; use --force to merge them", next->info.path,
+			  (uint64_t)(apart / APART_NS), last->info.path);
 }
 
 static int check_gaps(struct tsct_merge *m)
@@ -400,10 +400,10 @@ int merge_identify(struct tsct_merge *m)
 
 	if (m->options.force)
 		return 0;
-	err = check_places(m);
+	err = check_inodes(m);
 	if (!err)
 		err = check_uuids(m);
 	if (!err)
-		err = check_claims(m);
+		err = check_identities(m);
 	return err ? err : check_gaps(m);
 }

@@ -22,17 +22,17 @@ static void report(void *arg, const char *sentence)
 {
 	struct watcher *w = arg;
 
-	w->in->told.damage++;
+	w->in->info.damage++;
 	if (w->m->options.salvage)
-		merge_note(w->m, "%s: %s", w->in->told.path, sentence);
+		merge_note(w->m, "%s: %s", w->in->info.path, sentence);
 	else
 		merge_fail(w->m, -EBADMSG, "%s: %s; use --salvage to keep the"
-			   " readable part", w->in->told.path, sentence);
+			   " readable part", w->in->info.path, sentence);
 }
 
 static int read_samples(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 	struct tsct_sync_sample *samples = NULL;
 	int err;
 
@@ -53,23 +53,23 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	if (err == -E2BIG)
 		return merge_fail(m, -EINVAL, "%s: its sync samples are of more"
 				  " than %d sources and epochs: no daemon wrote"
-				  " that", in->told.path, TSCT_SERIES_MAX);
+				  " that", in->info.path, TSCT_SERIES_MAX);
 	if (err)
 		return merge_fail(m, err, "%s", strerror(-err));
-	return in->told.damage && !m->options.salvage ? -EBADMSG : 0;
+	return in->info.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
 /* Repeats the remarks about nodes of a merged input. */
 static void check_nodes(struct tsct_merge *m, const struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
 			continue;
 		merge_note(m, "%s: node %u, %s, was not complete when it was merged;"
-			   " its last events may be missing", in->told.path, i,
+			   " its last events may be missing", in->info.path, i,
 			   tsct_recording_node_name(rec, i));
 		m->partial = true;
 	}
@@ -78,15 +78,15 @@ static void check_nodes(struct tsct_merge *m, const struct merge_in *in)
 static int check_end(struct tsct_merge *m, const struct merge_in *in)
 {
 	check_nodes(m, in);
-	if (in->told.rec->complete)
+	if (in->info.rec->complete)
 		return 0;
 	if (!m->options.salvage && !m->options.force)
 		return merge_fail(m, -EINVAL, "%s: not complete: it is still"
 				  " being written, or its recorder was killed;"
 				  " end it, or use --salvage to keep its present part",
-				  in->told.path);
+				  in->info.path);
 	merge_note(m, "%s: not complete; its present part is merged",
-		   in->told.path);
+		   in->info.path);
 	m->partial = true;
 	return 0;
 }
@@ -96,12 +96,12 @@ static int last_event(struct merge_in *in, __u32 class, __u32 at,
 		      const struct tsct_stream_reader_kind *kinds)
 {
 	struct tsct_stream_reader_dir dir = {
-		.dirfd = in->dirfd, .rec = in->told.rec,
+		.dirfd = in->dirfd, .rec = in->info.rec,
 	};
 	struct tsct_stream_reader s;
 	int ret;
 
-	tsct_stream_reader_init(&s, in->told.rec, kinds, class, at);
+	tsct_stream_reader_init(&s, in->info.rec, kinds, class, at);
 	do {
 		ret = tsct_stream_reader_next(&dir, &s);
 		if (ret > 0 && s.event.tick > in->end &&
@@ -118,7 +118,7 @@ static int last_event(struct merge_in *in, __u32 class, __u32 at,
  */
 static int find_end(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 	struct tsct_stream_reader_kind *kinds;
 	int err = 0;
 	__u32 i, at;
@@ -136,7 +136,7 @@ static int find_end(struct tsct_merge *m, struct merge_in *in)
 
 static void measure(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 	char name[TSCT_FILE_NAME_MAX];
 	struct stat st;
 	__u32 i, at;
@@ -177,20 +177,20 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	char why[512];
 	int err;
 
-	in->told.path = path;
+	in->info.path = path;
 	err = tsct_trace_open(path, report, &w, &in->trace, why, sizeof(why));
 	if (err)
 		return merge_fail(m, err, "%s: %s", path, why);
 	in->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (in->dirfd < 0)
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
-	in->told.rec = tsct_trace_recording(in->trace);
-	in->begin = first_stamp(in->told.rec);
-	in->end = in->told.rec->end;
-	in->hz = 0x1p56 / (double)in->told.rec->real.mult * 1e9;
-	in->fit = choose_fit(m, in->told.rec);
+	in->info.rec = tsct_trace_recording(in->trace);
+	in->begin = first_stamp(in->info.rec);
+	in->end = in->info.rec->end;
+	in->hz = 0x1p56 / (double)in->info.rec->real.mult * 1e9;
+	in->fit = choose_fit(m, in->info.rec);
 	err = check_end(m, in);
-	if (!err && !in->told.rec->complete)
+	if (!err && !in->info.rec->complete)
 		err = find_end(m, in);
 	if (!err)
 		err = read_samples(m, in);

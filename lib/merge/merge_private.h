@@ -47,7 +47,7 @@ struct merge_segment {
 #define MERGE_SEGMENTS_MAX	64
 
 struct merge_in {
-	struct tsct_merge_input told;
+	struct tsct_merge_input info;
 	struct tsct_trace *trace;
 	int dirfd;
 	struct tsct_series *series;
@@ -107,7 +107,7 @@ static inline bool merge_is_stopped(const struct tsct_merge *m)
 
 static inline __u64 merge_cut_off(const struct merge_in *in)
 {
-	const __u64 end = in->told.rec->end;
+	const __u64 end = in->info.rec->end;
 
 	return tsct_add_saturating(end, (__u64)(MERGE_CUT_OFF_S * in->hz));
 }
@@ -122,7 +122,7 @@ static inline bool merge_was_disrupted(const struct tsct_recording *rec)
 static inline const struct tsct_recorded_sync *
 merge_sync(const struct merge_in *in)
 {
-	return &in->told.rec->nodes[0].sync;
+	return &in->info.rec->nodes[0].sync;
 }
 
 /* Does that series have the timeline that all are to have? */
@@ -191,7 +191,7 @@ static inline bool merge_is_reference(enum tsct_fit_kind kind)
 	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
 }
 
-/* Lines, and bounds, by what the segment's pieces are now. 0 or -errno, which is told */
+/* Lines, and bounds, by what the segment's pieces are now. 0, or -errno after a merge_fail() */
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);

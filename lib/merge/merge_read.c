@@ -15,20 +15,20 @@ void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 	r->in = in;
 	r->file = file;
 	r->dir = (struct tsct_stream_reader_dir) {
-		.dirfd = in->dirfd, .rec = in->told.rec, .report = report,
+		.dirfd = in->dirfd, .rec = in->info.rec, .report = report,
 		.arg = arg,
 	};
-	tsct_stream_reader_init(&r->s, in->told.rec, in->kinds[file->in_class],
+	tsct_stream_reader_init(&r->s, in->info.rec, in->kinds[file->in_class],
 			 file->in_class, file->in_location);
-	tsct_mapping_cursor_init(&r->corrector, in->segment[0].correct);
+	tsct_mapping_cursor_init(&r->cursor, in->segment[0].correct);
 }
 
 /* Keeps global ticks from decreasing where the counter's next epoch begins. */
 static void go_on(struct tsct_merge_reader *r)
 {
 	r->segment++;
-	r->corrector.mapping = r->in->segment[r->segment].correct;
-	r->corrector.line.len = 0;
+	r->cursor.mapping = r->in->segment[r->segment].correct;
+	r->cursor.line.len = 0;
 }
 
 /* Reports once per file: damage tends to repeat. */
@@ -55,7 +55,7 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 	while (r->segment + 1 < r->in->nr_segments &&
 	       stamp > r->in->segment[r->segment].end) {
 		go_on(r);
-		if (!tsct_mapping_cursor_next(&r->corrector, stamp, ret_global))
+		if (!tsct_mapping_cursor_next(&r->cursor, stamp, ret_global))
 			return 1;
 	}
 	complain(r);
@@ -97,5 +97,5 @@ void tsct_merge_reader_close(struct tsct_merge_reader *r)
 __s64 tsct_merge_own_ns(const struct tsct_merge *m,
 			const struct tsct_merge_file *file, __u64 stamp)
 {
-	return tsct_clock_params_ns(&m->in[file->input].told.rec->real, stamp);
+	return tsct_clock_params_ns(&m->in[file->input].info.rec->real, stamp);
 }

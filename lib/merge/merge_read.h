@@ -11,7 +11,7 @@
 struct tsct_merge_reader {
 	struct tsct_stream_reader s;
 	struct tsct_stream_reader_dir dir;
-	struct tsct_mapping_cursor corrector;
+	struct tsct_mapping_cursor cursor;
 	const struct merge_in *in;
 	const struct tsct_merge_file *file;
 	unsigned int segment;
@@ -38,7 +38,7 @@ static inline int merge_reader_next(struct tsct_merge_reader *r,
 		ret = tsct_stream_reader_next(&r->dir, &r->s);
 		if (unlikely(ret <= 0))
 			return ret;
-		if (likely(!tsct_mapping_cursor_next(&r->corrector, r->s.event.tick,
+		if (likely(!tsct_mapping_cursor_next(&r->cursor, r->s.event.tick,
 						ret_global)) ||
 		    merge_reader_turn(r, ret_global))
 			return 1;

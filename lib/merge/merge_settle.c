@@ -61,7 +61,7 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 	return merge_fail(m, -EINVAL, "%s: its sync samples give no time with --fit"
 			  " %s: %s; use another fit, or --force to take its own"
 			  " clock beside inputs without a common timeline",
-			  in->told.path, tsct_fit_name(in->fit),
+			  in->info.path, tsct_fit_name(in->fit),
 			  merge_fit_why(err));
 }
 
@@ -74,7 +74,7 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 	if (!err)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global ones: %s",
-			  in->told.path, err == -ERANGE ?
+			  in->info.path, err == -ERANGE ?
 			  "by its samples or its clock, time does not run forward, or is out of range" :
 			  "its clock's figures are impossible");
 }
@@ -102,7 +102,7 @@ static struct tsct_axis unchanged(const struct tsct_recording *rec, __u64 hz)
 static int frame_own(const struct merge_in *in, __u64 hz,
 		     struct tsct_axis *ret)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 	const struct tsct_clock_params *real = &rec->real;
 	__u64 end = in->end;
 
@@ -131,9 +131,9 @@ static int settle_own(struct tsct_merge *m, struct merge_in *in)
 	if (err)
 		return merge_fail(m, -EINVAL, "%s: its clock gives no ticks of"
 				  " 1/%" PRIu64 " s since the Unix epoch;"
-				  " use another --resolution", in->told.path,
+				  " use another --resolution", in->info.path,
 				  (uint64_t)m->frame.hz);
-	in->how = in->told.rec->merged ? TSCT_MERGE_AS_MERGED : TSCT_MERGE_AS_OWN;
+	in->how = in->info.rec->merged ? TSCT_MERGE_AS_MERGED : TSCT_MERGE_AS_OWN;
 	s->how = in->how;
 	same(&s->fit, in->begin);
 	return merge_make_correct(m, in, s);
@@ -159,11 +159,11 @@ static int settle_merged(struct tsct_merge *m, struct merge_in *in)
 	if (!s)
 		return -ENOMEM;
 	in->how = s->how = TSCT_MERGE_AS_MERGED;
-	if (merge_is_same_frame(m, in->told.rec)) {
-		in->frame = unchanged(in->told.rec, m->frame.hz);
+	if (merge_is_same_frame(m, in->info.rec)) {
+		in->frame = unchanged(in->info.rec, m->frame.hz);
 		same(&s->fit, in->begin);
 	} else {
-		merge_axis_back(m, in->told.rec, &s->fit);
+		merge_axis_back(m, in->info.rec, &s->fit);
 	}
 	return merge_make_correct(m, in, s);
 }
@@ -191,7 +191,7 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 
 	for (i = 0; i < m->nr; i++) {
 		other = &m->in[i];
-		if (other == in || other->told.rec->merged || !s->has_line ||
+		if (other == in || other->info.rec->merged || !s->has_line ||
 		    !merge_sync(other)->on || merge_sync(other)->node != s->node)
 			continue;
 		nr = count_common(in, s, other);
@@ -249,7 +249,7 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		return -EAGAIN;
 	if (parent != MERGE_NOBODY && m->in[parent].settled)
 		try_way(m, in, series, TSCT_MERGE_VIA, parent, c);
-	try_way(m, in, series, TSCT_MERGE_TOLD, MERGE_NOBODY, c);
+	try_way(m, in, series, TSCT_MERGE_BY_PARAMS, MERGE_NOBODY, c);
 	return 0;
 }
 
@@ -303,7 +303,7 @@ static __u64 last_seen(const struct tsct_recording *rec, __u32 epoch)
 static __u64 last_of(const struct tsct_merge *m, const struct merge_in *in,
 		     __u32 epoch)
 {
-	__u64 last = last_seen(in->told.rec, epoch);
+	__u64 last = last_seen(in->info.rec, epoch);
 	unsigned int k;
 
 	for (k = 0; k < in->nr_series; k++) {
@@ -399,7 +399,7 @@ static int settle_one(struct tsct_merge *m, struct merge_in *in, bool wait)
 	in->frame = m->frame;
 	if (m->time == TSCT_MERGE_OWN)
 		return settle_own(m, in);
-	if (in->told.rec->merged)
+	if (in->info.rec->merged)
 		return settle_merged(m, in);
 	if (merge_sync(in)->role == TSCT_SYNC_MASTER)
 		return settle_master(m, in);
@@ -440,7 +440,7 @@ static int settle_round(struct tsct_merge *m, bool wait)
 static void find_limits(struct merge_in *in)
 {
 	in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
-	if (!in->told.rec->complete && merge_cut_off(in) > in->limit)
+	if (!in->info.rec->complete && merge_cut_off(in) > in->limit)
 		in->limit = merge_cut_off(in);
 }
 

@@ -69,12 +69,12 @@ static const char *look(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 
-	if (in->told.rec->merged)
-		return in->told.rec->timeline.on ? NULL :
+	if (in->info.rec->merged)
+		return in->info.rec->timeline.on ? NULL :
 			"was merged by each node's own clock";
 	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
 		return "";
-	if (in->told.rec->counter.mult)
+	if (in->info.rec->counter.mult)
 		return "has times of the system clock, not of the synchronized"
 			" counter; record with other --timestamps";
 	if (has_changed(in))
@@ -89,7 +89,7 @@ static const char *look(const struct merge_in *in)
 static void timeline_of(const struct merge_in *in, __u64 *ret_master,
 			__u32 *ret_number)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 
 	*ret_master = rec->merged ? rec->timeline.master : merge_sync(in)->master;
 	*ret_number = rec->merged ? rec->timeline.number :
@@ -130,7 +130,7 @@ static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 	for (i = 0; i < m->nr; i++) {
 		what = look(&m->in[i]);
 		if (what) {
-			snprintf(why, size, "%s: %s", m->in[i].told.path, *what ?
+			snprintf(why, size, "%s: %s", m->in[i].info.path, *what ?
 				 what : why_none(&m->in[i]));
 			return -EINVAL;
 		}
@@ -141,8 +141,8 @@ static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 		} else if (master != m->master || number != m->timeline) {
 			snprintf(why, size, "%s: is on timeline %u of node %016"
 				 PRIx64 ", but %s on timeline %u of node %016"
-				 PRIx64, m->in[i].told.path, number,
-				 (uint64_t)master, m->in[0].told.path,
+				 PRIx64, m->in[i].info.path, number,
+				 (uint64_t)master, m->in[0].info.path,
 				 m->timeline, (uint64_t)m->master);
 			return -EINVAL;
 		}
@@ -158,7 +158,7 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 
 	for (i = 0; i < m->nr; i++) {
 		what = look(&m->in[i]);
-		if (!what || (*what && !m->in[i].told.rec->merged))
+		if (!what || (*what && !m->in[i].info.rec->merged))
 			return false;
 	}
 	return true;
@@ -167,13 +167,13 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 /* True if all are of one boot, so that they have one clock */
 static bool is_one_machine(const struct tsct_merge *m)
 {
-	const __u8 *first = m->in[0].told.rec->nodes[0].boot_id;
+	const __u8 *first = m->in[0].info.rec->nodes[0].boot_id;
 	const struct tsct_recording *rec;
 	unsigned int i;
 	__u32 k;
 
 	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].told.rec;
+		rec = m->in[i].info.rec;
 		for (k = 0; k < rec->nr_nodes; k++)
 			if (memcmp(rec->nodes[k].boot_id, first, 16))
 				return false;
@@ -188,7 +188,7 @@ static bool is_shared(const struct tsct_merge *m)
 	__u32 k;
 
 	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].told.rec;
+		rec = m->in[i].info.rec;
 		for (k = 0; k < rec->nr_nodes; k++)
 			if (!has_agreed(&rec->nodes[k].sync))
 				return false;
@@ -204,7 +204,7 @@ static void warn(struct tsct_merge *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].told.rec;
+		rec = m->in[i].info.rec;
 		error = tsct_clock_params_error_ps(&rec->real, m->in[i].end);
 		begin = tsct_clock_params_error_ps(&rec->real, m->in[i].begin);
 		error = begin > error ? begin : error;
@@ -222,17 +222,17 @@ static void warn(struct tsct_merge *m)
 
 static int check_own(struct tsct_merge *m, const struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_recording *rec = in->info.rec;
 
 	if (merge_was_disrupted(rec))
 		merge_note(m, "%s: its clock was disrupted while it was recorded;"
 			   " times before the disruption follow the clock after it",
-			   in->told.path);
+			   in->info.path);
 	if (tsct_status_has_time(rec->status) || m->options.force)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: is uncalibrated, its clock had no"
 			  " time (%s); record while tsctraced runs, or use"
-			  " --force", in->told.path,
+			  " --force", in->info.path,
 			  rec->status == TSCT_STATUS_DISRUPTED ? "disrupted" :
 			  "unknown");
 }
@@ -259,11 +259,11 @@ static int take_cluster(struct tsct_merge *m)
 	const struct merge_in *in;
 
 	for (in = m->in; in < m->in + m->nr; in++)
-		if (merge_was_disrupted(in->told.rec))
+		if (merge_was_disrupted(in->info.rec))
 			merge_note(m, "%s: its clock was disrupted while it was"
 				   " recorded (a step, a suspend); times before it"
 				   " use the samples from before it, if there are"
-				   " any", in->told.path);
+				   " any", in->info.path);
 	return 0;
 }
 

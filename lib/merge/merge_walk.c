@@ -10,7 +10,7 @@
 #include "lib/query/message_match.h"
 
 /* A file whose class defines ends of messages */
-struct lane {
+struct input_cursor {
 	const struct tsct_merge_file *file;
 	struct tsct_merge_reader *reader;
 	const __u64 *pools;	/* by id, of its class; 0: no end */
@@ -21,7 +21,7 @@ struct walk {
 	struct tsct_merge *merge;
 	const struct tsct_recording *result;
 	struct tsct_message_matcher *matcher;
-	struct lane *lanes;
+	struct input_cursor *cursors;
 	__u32 nr;
 	struct tsct_order order;
 	struct tsct_order_cursor *heads;
@@ -96,10 +96,10 @@ static bool same_class(const struct tsct_merge_file *a,
 	return a->input == b->input && a->in_class == b->in_class;
 }
 
-static int add_lane(struct walk *w, const struct tsct_merge_file *f)
+static int add_cursor(struct walk *w, const struct tsct_merge_file *f)
 {
-	const struct lane *last = w->nr ? &w->lanes[w->nr - 1] : NULL;
-	struct lane *lane = &w->lanes[w->nr];
+	const struct input_cursor *last = w->nr ? &w->cursors[w->nr - 1] : NULL;
+	struct input_cursor *cursor = &w->cursors[w->nr];
 	const __u64 *pools;
 
 	if (last && same_class(last->file, f)) {
@@ -110,29 +110,29 @@ static int add_lane(struct walk *w, const struct tsct_merge_file *f)
 			return -ENOMEM;
 		w->pools[w->nr_pools++] = (__u64 *)pools;
 	}
-	lane->file = f;
-	lane->pools = pools;
+	cursor->file = f;
+	cursor->pools = pools;
 	w->nr++;
 	return 0;
 }
 
-static int find_lanes(struct walk *w)
+static int find_cursors(struct walk *w)
 {
 	const struct tsct_merge_file *files;
 	unsigned int nr, i;
 	int err = 0;
 
 	files = tsct_merge_files(w->merge, &nr);
-	w->lanes = calloc(nr + 1, sizeof(*w->lanes));
+	w->cursors = calloc(nr + 1, sizeof(*w->cursors));
 	w->heads = calloc(nr + 1, sizeof(*w->heads));
 	w->pools = calloc(nr + 1, sizeof(*w->pools));
-	if (!w->lanes || !w->heads || !w->pools)
+	if (!w->cursors || !w->heads || !w->pools)
 		return -ENOMEM;
 	tsct_order_init(&w->order, w->heads, nr);
 	for (i = 0; i < nr && !err; i++)
 		if (!is_sync(w, &files[i]) &&
 		    list_ends(class_of(w, &files[i]), NULL, NULL))
-			err = add_lane(w, &files[i]);
+			err = add_cursor(w, &files[i]);
 	return err;
 }
 
@@ -142,15 +142,15 @@ static int find_pools(struct walk *w)
 	__u32 i, nr = 0;
 
 	for (i = 0; i < w->nr; i++)
-		if (!i || w->lanes[i].pools != w->lanes[i - 1].pools)
-			nr += list_ends(class_of(w, w->lanes[i].file), NULL, NULL);
+		if (!i || w->cursors[i].pools != w->cursors[i - 1].pools)
+			nr += list_ends(class_of(w, w->cursors[i].file), NULL, NULL);
 	named = calloc(nr + 1, sizeof(*named));
 	if (!named)
 		return -ENOMEM;
 	for (i = nr = 0; i < w->nr; i++)
-		if (!i || w->lanes[i].pools != w->lanes[i - 1].pools)
-			nr += list_ends(class_of(w, w->lanes[i].file),
-					(__u64 *)w->lanes[i].pools, named + nr);
+		if (!i || w->cursors[i].pools != w->cursors[i - 1].pools)
+			nr += list_ends(class_of(w, w->cursors[i].file),
+					(__u64 *)w->cursors[i].pools, named + nr);
 	set_pools(named, nr);
 	free(named);
 	return 0;
@@ -168,18 +168,18 @@ static __u64 to_ticks(const struct walk *w, __u64 ns)
 	return ticks > UINT64_MAX ? UINT64_MAX : (__u64)ticks;
 }
 
-static void take(struct walk *w, const struct lane *lane)
+static void take(struct walk *w, const struct input_cursor *cursor)
 {
-	const struct tsct_trace_event *e = lane->head.event;
+	const struct tsct_trace_event *e = cursor->head.event;
 	const bool is_send = e->def->kind == TSCT_KIND_SEND;
 	const struct tsct_message_end end = {
-		.tick = lane->head.global,
-		.error = to_ticks(w, tsct_recording_error_ns(w->result, lane->file->node,
-						      lane->head.global)),
-		.own_ns = tsct_merge_own_ns(w->merge, lane->file, e->tick),
-		.node = lane->file->node,
+		.tick = cursor->head.global,
+		.error = to_ticks(w, tsct_recording_error_ns(w->result, cursor->file->node,
+						      cursor->head.global)),
+		.own_ns = tsct_merge_own_ns(w->merge, cursor->file, e->tick),
+		.node = cursor->file->node,
 	};
-	__u64 key = tsct_message_key(e, lane->pools[e->def->id - TSCT_ID_FIRST]);
+	__u64 key = tsct_message_key(e, cursor->pools[e->def->id - TSCT_ID_FIRST]);
 
 	if (!key)
 		tsct_message_unnumbered(w->matcher, is_send);
@@ -190,7 +190,7 @@ static void take(struct walk *w, const struct lane *lane)
 }
 
 /* To the file's next end of a message. 1, 0: there is none, or -errno */
-static int go_on(struct walk *w, struct lane *lane)
+static int go_on(struct walk *w, struct input_cursor *cursor)
 {
 	struct tsct_merge_progress *progress = tsct_merge_progress(w->merge);
 	int ret;
@@ -198,8 +198,8 @@ static int go_on(struct walk *w, struct lane *lane)
 	do {
 		if (READ_ONCE(progress->stop))
 			return -EINTR;
-		ret = tsct_merge_reader_next(lane->reader, &lane->head);
-	} while (ret == 1 && !tsct_message_is_end(lane->head.event->def));
+		ret = tsct_merge_reader_next(cursor->reader, &cursor->head);
+	} while (ret == 1 && !tsct_message_is_end(cursor->head.event->def));
 	return ret;
 }
 
@@ -210,13 +210,13 @@ static int start(struct walk *w)
 	__u32 i;
 
 	for (i = 0; i < w->nr && ret >= 0; i++) {
-		ret = tsct_merge_reader_open(w->merge, w->lanes[i].file,
-					     &w->lanes[i].reader);
+		ret = tsct_merge_reader_open(w->merge, w->cursors[i].file,
+					     &w->cursors[i].reader);
 		if (!ret)
-			ret = go_on(w, &w->lanes[i]);
+			ret = go_on(w, &w->cursors[i]);
 		if (ret != 1)
 			continue;
-		head.key = w->lanes[i].head.global;
+		head.key = w->cursors[i].head.global;
 		head.index = i;
 		ret = tsct_order_add(&w->order, &head);
 	}
@@ -226,15 +226,15 @@ static int start(struct walk *w)
 static int walk(struct walk *w)
 {
 	const struct tsct_order_cursor *first;
-	struct lane *lane;
+	struct input_cursor *cursor;
 	int ret = start(w);
 
 	while (ret >= 0 && (first = tsct_order_first(&w->order))) {
-		lane = &w->lanes[first->index];
-		take(w, lane);
-		ret = go_on(w, lane);
+		cursor = &w->cursors[first->index];
+		take(w, cursor);
+		ret = go_on(w, cursor);
 		if (ret == 1)
-			tsct_order_advance(&w->order, lane->head.global);
+			tsct_order_advance(&w->order, cursor->head.global);
 		else if (!ret)
 			tsct_order_drop(&w->order);
 	}
@@ -258,12 +258,12 @@ static void free_walk(struct walk *w)
 	__u32 i;
 
 	for (i = 0; i < w->nr; i++)
-		if (w->lanes[i].reader)
-			tsct_merge_reader_close(w->lanes[i].reader);
+		if (w->cursors[i].reader)
+			tsct_merge_reader_close(w->cursors[i].reader);
 	for (i = 0; i < w->nr_pools; i++)
 		free(w->pools[i]);
 	free(w->pools);
-	free(w->lanes);
+	free(w->cursors);
 	free(w->heads);
 	tsct_message_matcher_free(w->matcher);
 }
@@ -288,21 +288,21 @@ static struct tsct_message_pair_stats *find_pair(struct tsct_message_stats *m,
 static void carry(const struct tsct_merge_input *in,
 		  struct tsct_message_stats *ret)
 {
-	const struct tsct_message_stats *told = &in->rec->messages;
+	const struct tsct_message_stats *stats = &in->rec->messages;
 	struct tsct_message_pair_stats *pair;
 	__u32 i;
 
-	for (i = 0; i < told->nr_pairs; i++) {
-		pair = find_pair(ret, told->pairs[i].from + in->first_node,
-				 told->pairs[i].to + in->first_node);
+	for (i = 0; i < stats->nr_pairs; i++) {
+		pair = find_pair(ret, stats->pairs[i].from + in->first_node,
+				 stats->pairs[i].to + in->first_node);
 		if (!pair)
 			continue;
 		ret->all.before -= pair->before;
-		pair->before = told->pairs[i].before;
+		pair->before = stats->pairs[i].before;
 		if (pair->before > pair->matched)
 			pair->before = pair->matched;
 		ret->all.before += pair->before;
-		pair->least_own_ns = told->pairs[i].least_own_ns;
+		pair->least_own_ns = stats->pairs[i].least_own_ns;
 		if (pair->least_own_ns < ret->all.least_own_ns)
 			ret->all.least_own_ns = pair->least_own_ns;
 	}
@@ -329,7 +329,7 @@ int tsct_merge_messages(struct tsct_merge *merge,
 	struct walk w = { .merge = merge, .result = tsct_merge_result(merge) };
 	int err;
 
-	err = find_lanes(&w);
+	err = find_cursors(&w);
 	if (!err && w.nr) {
 		err = find_pools(&w);
 		if (!err)

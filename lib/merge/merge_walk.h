@@ -12,7 +12,7 @@
  *
  * Needs the plan, and does not matter to what is written: before or after it, or in
  * another thread. Only files of classes that define ends are read. Memory goes with
- * how many those are. 0, -EINTR: it was told to stop, or -ENOMEM.
+ * how many those are. 0, -EINTR: it was stopped, or -ENOMEM.
  */
 int tsct_merge_messages(struct tsct_merge *merge,
 			struct tsct_message_stats *ret);

@@ -56,7 +56,7 @@ static void at_file(struct tsct_otf2_merging *w, const char *file)
 	snprintf(w->m->status->file, sizeof(w->m->status->file), "%s", file);
 }
 
-static int say_twice(struct tsct_otf2_merging *w, const struct tsct_otf2_input *a,
+static int fail_duplicate(struct tsct_otf2_merging *w, const struct tsct_otf2_input *a,
 		     const struct tsct_otf2_input *b, uint64_t id)
 {
 	if (!strcmp(a->path, b->path))
@@ -76,7 +76,7 @@ static int check_twice(struct tsct_otf2_merging *w, uint32_t i)
 		for (x = 0; x < a->nr_ids; x++)
 			for (y = 0; y < b->nr_ids; y++)
 				if (a->id[x] && a->id[x] == b->id[y])
-					return say_twice(w, a, b, a->id[x]);
+					return fail_duplicate(w, a, b, a->id[x]);
 	return 0;
 }
 

@@ -31,8 +31,8 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 	for (k = 0; k < nr_streams; k++)
 		ck_assert_int_eq(tsct_recording_add_stream(
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
-	m.in[i].told.rec = rec;
-	m.in[i].told.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
+	m.in[i].info.rec = rec;
+	m.in[i].info.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
 	m.in[i].dirfd = -1;	/* no place: t_merge.sh has those */
 }
 
@@ -166,7 +166,7 @@ static void check_sentence(int err)
 			clash = clash_of(&recs[i], &recs[k]);
 			any_clash |= *clash != 0;
 			snprintf(start, sizeof(start), "%s: %s %s",
-				 m.in[k].told.path, clash, m.in[i].told.path);
+				 m.in[k].info.path, clash, m.in[i].info.path);
 			is_named |= *clash && !strncmp(m.why, start, strlen(start));
 		}
 	}

@@ -64,7 +64,7 @@ int merge_recordings(const struct merge *m);
 
 /* Prints the results; the JSON version returns an exit status. */
 void merge_report(const struct merge *m, const struct tsct_merge *done);
-int merge_told_json(const struct merge *m, const struct tsct_merge *done,
+int merge_report_json(const struct merge *m, const struct tsct_merge *done,
 		    char *const *notes, unsigned int nr_notes);
 
 /*

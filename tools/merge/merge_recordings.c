@@ -20,7 +20,7 @@
 #define NOTES_MAX	1000	/* limit of remarks, for files that are damaged
 				 * all over */
 
-struct work {
+struct merge_job {
 	const struct merge *m;
 	struct tsct_merge_options options;
 	struct tsct_merge *merge;
@@ -35,7 +35,7 @@ struct work {
 /* Collects remarks, which are printed after the progress bar. */
 static void note(void *arg, const char *sentence)
 {
-	struct work *w = arg;
+	struct merge_job *w = arg;
 	char *copy = w->nr_notes < NOTES_MAX ? strdup(sentence) : NULL;
 
 	if (copy)
@@ -51,7 +51,7 @@ static void note(void *arg, const char *sentence)
 
 static void *plan(void *arg)
 {
-	struct work *w = arg;
+	struct merge_job *w = arg;
 
 	w->err = tsct_merge_plan(&w->options, &w->merge);
 	kill(getpid(), SIGUSR1);
@@ -60,14 +60,14 @@ static void *plan(void *arg)
 
 static void *write_all(void *arg)
 {
-	struct work *w = arg;
+	struct merge_job *w = arg;
 
 	w->err = tsct_merge_write(w->merge, w->dirfd);
 	kill(getpid(), SIGUSR1);
 	return NULL;
 }
 
-static void show(struct work *w)
+static void show(struct merge_job *w)
 {
 	struct tsct_merge_progress *p;
 
@@ -80,7 +80,7 @@ static void show(struct work *w)
 }
 
 /* SIGUSR1 comes from the thread, at its end. */
-static int wait_for_thread(struct work *w, const sigset_t *set)
+static int wait_for_thread(struct merge_job *w, const sigset_t *set)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	int sig;
@@ -96,7 +96,7 @@ static int wait_for_thread(struct work *w, const sigset_t *set)
 }
 
 /* While it plans there is nothing to undo: the process may exit at once. */
-static int run(struct work *w, void *(*step)(void *arg))
+static int run(struct merge_job *w, void *(*step)(void *arg))
 {
 	sigset_t set, old;
 	pthread_t thread;
@@ -124,7 +124,7 @@ static int run(struct work *w, void *(*step)(void *arg))
  * ------------------------------------------------------------------
  */
 
-static void print_notes(const struct work *w)
+static void print_notes(const struct merge_job *w)
 {
 	unsigned int i;
 
@@ -135,7 +135,7 @@ static void print_notes(const struct work *w)
 }
 
 /* An error of the disk concerns the result; all others name an input. */
-static int print_error(const struct work *w, int err)
+static int print_error(const struct merge_job *w, int err)
 {
 	const char *why = w->merge ? tsct_merge_why(w->merge) : "";
 
@@ -150,7 +150,7 @@ static int print_error(const struct work *w, int err)
 	return EXIT_FAILED;
 }
 
-static int report(const struct work *w)
+static int report(const struct merge_job *w)
 {
 	const struct merge *m = w->m;
 	bool partial = tsct_merge_is_partial(w->merge);
@@ -159,7 +159,7 @@ static int report(const struct work *w)
 	if (!m->quiet || partial)
 		print_notes(w);
 	if (m->json)
-		ret = merge_told_json(m, w->merge, w->notes, w->nr_notes);
+		ret = merge_report_json(m, w->merge, w->notes, w->nr_notes);
 	else if (!m->quiet || partial)
 		merge_report(m, w->merge);
 	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
@@ -170,7 +170,7 @@ static int report(const struct work *w)
  * -----------------------------------------------------------------
  */
 
-static int write_into(struct work *w, struct output_file *to)
+static int write_into(struct merge_job *w, struct output_file *to)
 {
 	int err;
 
@@ -185,7 +185,7 @@ static int write_into(struct work *w, struct output_file *to)
 	return output_file_commit(to) ? EXIT_FAILED : report(w);
 }
 
-static int merge_all(struct work *w)
+static int merge_all(struct merge_job *w)
 {
 	struct output_file to;
 	int err = run(w, plan);
@@ -233,7 +233,7 @@ static char **list_paths(const struct merge *m)
 
 int merge_recordings(const struct merge *m)
 {
-	static struct work w;
+	static struct merge_job w;
 	char **paths = list_paths(m);
 	unsigned int i;
 	int ret;

@@ -159,7 +159,7 @@ static json_t *texts_json(char *const *text, unsigned int nr)
 	return array;
 }
 
-int merge_told_json(const struct merge *m, const struct tsct_merge *done,
+int merge_report_json(const struct merge *m, const struct tsct_merge *done,
 		    char *const *notes, unsigned int nr_notes)
 {
 	const struct tsct_recording *r = tsct_merge_result(done);

@@ -14,7 +14,7 @@
 #include "tools/common/progress.h"
 #include "tools/common/view.h"
 
-struct job {
+struct export_job {
 	struct tsct_export x;
 	const char *output;
 	bool quiet;
@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static void set_format(struct argp_state *state, struct job *j, const char *arg)
+static void set_format(struct argp_state *state, struct export_job *j, const char *arg)
 {
 	j->x.format = tsct_export_find(arg);
 	if (!j->x.format)
@@ -63,7 +63,7 @@ static const struct tsct_export_format *format_of(const char *output)
 	return NULL;
 }
 
-static void check_all(struct argp_state *state, struct job *j)
+static void check_all(struct argp_state *state, struct export_job *j)
 {
 	if (!j->x.format && j->output)
 		j->x.format = format_of(j->output);
@@ -82,7 +82,7 @@ static void check_all(struct argp_state *state, struct job *j)
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct job *j = state->input;
+	struct export_job *j = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &j->x.filter; break;
@@ -116,7 +116,7 @@ static const struct argp argp = {
 
 static int poll_job(struct tsct_export *x)
 {
-	struct job *j = x->arg;
+	struct export_job *j = x->arg;
 
 	if (output_interrupted())
 		return -EINTR;
@@ -127,7 +127,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the result -------------------------------------------------------- */
 
-static void report_result(const struct job *j, const char *name)
+static void report_result(const struct export_job *j, const char *name)
 {
 	const struct tsct_export *x = &j->x;
 
@@ -149,7 +149,7 @@ static void report_result(const struct job *j, const char *name)
 			" only one end\n", (uint64_t)x->unmatched);
 }
 
-static int write_it(struct job *j)
+static int write_it(struct export_job *j)
 {
 	char *name = strdup(j->to.name);
 	int err;
@@ -178,7 +178,7 @@ static int write_it(struct job *j)
 	return err;
 }
 
-static int export_to(struct job *j, const char *output)
+static int export_to(struct export_job *j, const char *output)
 {
 	int err = tsct_export_prepare(&j->x);
 
@@ -219,7 +219,7 @@ static size_t trimmed_len(const char *path)
  * The recording's name with the format's suffix; for ".", the name of that
  * directory.
  */
-static char *default_output(const struct job *j)
+static char *default_output(const struct export_job *j)
 {
 	const char *path = j->x.recording;
 	char *real = NULL, *name;
@@ -233,7 +233,7 @@ static char *default_output(const struct job *j)
 	return name;
 }
 
-static int run(struct job *j)
+static int run(struct export_job *j)
 {
 	char *output;
 	int ret;
@@ -248,7 +248,7 @@ static int run(struct job *j)
 
 int cmd_export(int argc, char **argv)
 {
-	struct job j = { .x = { .poll = poll_job } };
+	struct export_job j = { .x = { .poll = poll_job } };
 	int ret = EXIT_FAILED;
 
 	j.x.arg = &j;

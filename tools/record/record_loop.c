@@ -107,7 +107,7 @@ static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 
 struct periodic_work {
 	bool tty;
-	__s64 flushed, shown, watched;	/* last times, CLOCK_MONOTONIC ns */
+	__s64 written, shown, watched;	/* last times, CLOCK_MONOTONIC ns */
 };
 
 /* Work at intervals, which would cost too many system calls in each pass */
@@ -125,12 +125,12 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	record_sync_poll(s, now);
 	if (!s->writer)
 		return 0;
-	if (now - last->flushed >= FLUSH_NS) {
+	if (now - last->written >= FLUSH_NS) {
 		/* An in-process clock takes its samples in this call. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		err = tsct_writer_flush(s->writer);
-		last->flushed = now;
+		last->written = now;
 	}
 	if (now - last->shown >= (last->tty ? PROGRESS_NS : FLUSH_NS)) {
 		record_show_progress(s, false);

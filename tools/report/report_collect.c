@@ -75,7 +75,7 @@ static void put_span(struct report *r, const struct span *span, __u32 row)
 	bytes_varint(to, span->type | (span->begin ? 0 : NO_BEGIN) |
 		     (span->no_end ? NO_END : 0));
 	bytes_varint(to, row);
-	bytes_varint(to, span->lane);
+	bytes_varint(to, span->depth);
 	bytes_varint(to, span->to_ns - r->last_span);
 	bytes_varint(to, (__u64)span->to_ns - (__u64)span->from_ns);
 	bytes_zigzag(to, span->type == SPAN_SLICE ? index_of(r, span->name) :

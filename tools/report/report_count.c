@@ -8,7 +8,7 @@
 
 /* ---- rates ---------------------------------------------------------------- */
 
-static void fold(struct rate *rate)
+static void fold(struct event_rate *rate)
 {
 	__u32 i;
 
@@ -32,7 +32,7 @@ static __u32 bin_of(struct report *r, __u64 time)
 	return time >> r->rate_shift;
 }
 
-static int count_in(struct rate **rate, __u32 bin)
+static int count_in(struct event_rate **rate, __u32 bin)
 {
 	if (!*rate)
 		*rate = calloc(1, sizeof(**rate));

@@ -225,7 +225,7 @@ static json_t *show_bins(const __u64 *bins, __u32 nr)
 	return list;
 }
 
-static void add_bins(__u64 *sum, const struct rate *rate)
+static void add_bins(__u64 *sum, const struct event_rate *rate)
 {
 	__u32 i;
 

@@ -6,18 +6,18 @@
 #include "lib/query/value_text.h"
 #include "report_spans.h"
 
-struct frame {
+struct open_slice {
 	struct edge begin;
-	__u32 lane;
+	__u32 depth;
 };
 
 struct thread_state {
-	struct frame *open;	/* indexed like the thread's own, see
+	struct open_slice *open;	/* indexed like the thread's own, see
 				 * lib/query/threads.h */
 	__u32 nr, room;
 	bool in_call, called;	/* is in a system call; ever was in one */
 	__s64 call;
-	struct frame enter;
+	struct open_slice enter;
 };
 
 struct cpu_state {
@@ -132,15 +132,15 @@ static struct cpu_state *cpu_of(struct spans *s, __u32 cpu)
 	return &all[cpu];
 }
 
-/* The lane below all open slices, which need not be nested */
-static __u32 next_lane(const struct thread_state *t)
+/* The depth below all open slices, which need not be nested */
+static __u32 next_depth(const struct thread_state *t)
 {
-	__u32 lane = t->in_call ? t->enter.lane + 1 : 0, i;
+	__u32 depth = t->in_call ? t->enter.depth + 1 : 0, i;
 
 	for (i = 0; i < t->nr; i++)
-		if (t->open[i].lane >= lane)
-			lane = t->open[i].lane + 1;
-	return lane;
+		if (t->open[i].depth >= depth)
+			depth = t->open[i].depth + 1;
+	return depth;
 }
 
 /* ---- slices --------------------------------------------------------------- */
@@ -148,12 +148,12 @@ static __u32 next_lane(const struct thread_state *t)
 static int begin_slice(struct spans *s, const struct tsct_export_event *ev)
 {
 	struct thread_state *t = state_of(s, ev->thread->index);
-	struct frame *open = t ? t->open : NULL;
-	__u32 lane;
+	struct open_slice *open = t ? t->open : NULL;
+	__u32 depth;
 
 	if (!t)
 		return -ENOMEM;
-	lane = next_lane(t);
+	depth = next_depth(t);
 	if (t->nr == t->room) {
 		open = realloc(open, (t->room + 4) * 2 * sizeof(*open));
 		if (!open)
@@ -161,7 +161,7 @@ static int begin_slice(struct spans *s, const struct tsct_export_event *ev)
 		t->open = open;
 		t->room = (t->room + 4) * 2;
 	}
-	open[t->nr].lane = lane;
+	open[t->nr].depth = depth;
 	edge_make(&open[t->nr++].begin, ev);
 	return 0;
 }
@@ -170,7 +170,7 @@ static int end_slice(struct spans *s, const struct tsct_export_event *ev)
 {
 	struct thread_state *t = state_of(s, ev->thread->index);
 	struct edge end;
-	struct frame *f;
+	struct open_slice *f;
 	int err;
 
 	if (!t)
@@ -178,7 +178,7 @@ static int end_slice(struct spans *s, const struct tsct_export_event *ev)
 	f = &t->open[ev->frame];
 	edge_make(&end, ev);
 	err = s->done(s->arg, &(struct span) {
-		.type = SPAN_SLICE, .row = ev->thread->index, .lane = f->lane,
+		.type = SPAN_SLICE, .row = ev->thread->index, .depth = f->depth,
 		.name = f->begin.def, .from_ns = f->begin.ns, .to_ns = ev->ns,
 		.begin = &f->begin, .end = &end, .events = 2,
 	});
@@ -204,7 +204,7 @@ static int end_call(struct spans *s, __u32 thread, __s64 ns, const struct edge *
 
 	t->in_call = false;
 	return s->done(s->arg, &(struct span) {
-		.type = SPAN_CALL, .row = thread, .lane = t->enter.lane,
+		.type = SPAN_CALL, .row = thread, .depth = t->enter.depth,
 		.name = t->call, .from_ns = t->enter.begin.ns, .to_ns = ns,
 		.begin = &t->enter.begin, .end = end, .no_end = !end,
 		.events = end ? 2 : 1,
@@ -223,7 +223,7 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 		return 0;
 	if (t->in_call)		/* its exit was lost */
 		err = end_call(s, ev->thread->index, ev->ns, NULL);
-	t->enter.lane = next_lane(t);
+	t->enter.depth = next_depth(t);
 	edge_make(&t->enter.begin, ev);
 	t->call = number;
 	*taken = t->in_call = t->called = true;
@@ -251,7 +251,7 @@ static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *
 	if (t->in_call)
 		return end_call(s, ev->thread->index, ev->ns, &end);
 	return s->done(s->arg, &(struct span) {
-		.type = SPAN_CALL, .row = ev->thread->index, .lane = next_lane(t),
+		.type = SPAN_CALL, .row = ev->thread->index, .depth = next_depth(t),
 		.name = number, .from_ns = s->origin_ns, .to_ns = ev->ns,
 		.end = &end, .events = 1,
 	});
@@ -339,7 +339,7 @@ static int finish_thread(struct spans *s, __u32 thread, __s64 end_ns)
 
 	for (i = 0; i < t->nr && !err; i++)
 		err = s->done(s->arg, &(struct span) {
-			.type = SPAN_SLICE, .row = thread, .lane = t->open[i].lane,
+			.type = SPAN_SLICE, .row = thread, .depth = t->open[i].depth,
 			.name = t->open[i].begin.def, .no_end = true, .events = 1,
 			.from_ns = t->open[i].begin.ns, .to_ns = end_ns,
 			.begin = &t->open[i].begin,

@@ -26,7 +26,7 @@ struct span {
 	enum span_type type;
 	__u32 row;		/* index of the thread; for a CPU's span, of the
 				 * CPU */
-	__u32 lane;		/* nesting depth, from 0 */
+	__u32 depth;		/* nesting depth, from 0 */
 	__s64 name;		/* number of its event, of the system call, or
 				 * of the thread */
 	__s64 from_ns, to_ns;

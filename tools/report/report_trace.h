@@ -25,14 +25,14 @@
 #define EVENT_BYTES_MAX	(11U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 
-struct rate {
+struct event_rate {
 	__u32 bins[RATE_BINS];
 };
 
 /* What is known of a definition */
 struct seen {
 	__u64 events, bytes;	/* bytes: of payloads */
-	struct rate *rate;
+	struct event_rate *rate;
 	__u32 group;
 	__s32 index;		/* on the page; -1: none */
 };
@@ -51,7 +51,7 @@ struct gap {
 };
 
 /* A file, as far as it was read */
-struct place {
+struct stream_gap {
 	__u64 discarded, behind;	/* behind: where its last event ends, bytes */
 	__s64 last_ns;
 	bool begun, in_gap;
@@ -91,7 +91,7 @@ struct report {
 	struct group *groups;
 	__u32 nr_groups;
 	__u64 *node_events;
-	struct rate **node_rate;
+	struct event_rate **node_rate;
 	__u64 *location_events;
 	unsigned int rate_shift;
 	__u32 *row_of;			/* by thread */
@@ -108,7 +108,7 @@ struct report {
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct tsct_message_matcher *sends, *early;
-	struct place *places;		/* by stream and location */
+	struct stream_gap *places;		/* by stream and location */
 	struct gap *gaps;
 	__u32 nr_gaps, room_gaps;
 	__u64 lost_seen;		/* in gaps */
