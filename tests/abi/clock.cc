@@ -174,10 +174,10 @@ static void check_durations()
 	check(took.count() <= raw + 1 && took.count() >= 50000000,
 	      "a duration in nanoseconds");
 	int err = tsc_clock::interval(from, to, interval);
-	nanoseconds again = tsctrace::duration_cast<nanoseconds>(to - from);
+	nanoseconds after = tsctrace::duration_cast<nanoseconds>(to - from);
 	/* The clock may have refined its rate before or after interval(). */
-	check(!err && interval.ns >= std::min(took, again).count() - 1 &&
-	      interval.ns <= std::max(took, again).count() + 1,
+	check(!err && interval.ns >= std::min(took, after).count() - 1 &&
+	      interval.ns <= std::max(took, after).count() + 1,
 	      "the same duration by interval()");
 	check(tsctrace::duration_cast<milliseconds>(to - from).count() ==
 	      took.count() / 1000000, "in milliseconds");
