@@ -96,7 +96,7 @@ START_TEST(test_told)
 {
 	struct tsct_merge *m = merge_to("ac", "o");
 
-	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_TOLD);
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_BY_PARAMS);
 	ck_assert_uint_gt(tsct_recording_error_ns(tsct_merge_result(m), 1, EPOCH + S),
 			  40000);
 	tsct_merge_free(m);
@@ -113,7 +113,7 @@ START_TEST(test_no_master)
 	tsct_merge_free(m);
 	check_result("o", 3 * EVENTS, 1);
 	m = merge_to("c", "p");
-	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_TOLD);
+	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_BY_PARAMS);
 	tsct_merge_free(m);
 	check_result("p", EVENTS, 1);
 }
@@ -128,8 +128,8 @@ START_TEST(test_circle)
 	b.asks = 0xc;
 	write_node(&b, "d");
 	m = merge_to("adc", "o");
-	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_TOLD);
-	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_TOLD);
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_BY_PARAMS);
+	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_BY_PARAMS);
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 1);
 }
@@ -166,7 +166,7 @@ START_TEST(test_again)
 	m = merge_to("oc", "p");
 	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_AS_MERGED);
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_MERGED);
-	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_TOLD);
+	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_BY_PARAMS);
 	ck_assert(*tsct_merge_result(m)->nodes[1].correction.fit);
 	tsct_merge_free(m);
 	check_result("p", NR_ABC, 1);
