@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files merge_*.c share. */
-#ifndef TSCT_MERGE_WORK_H
-#define TSCT_MERGE_WORK_H
+/* Types and functions shared by the files merge_*.c */
+#ifndef TSCT_MERGE_PRIVATE_H
+#define TSCT_MERGE_PRIVATE_H
 
 #include <pthread.h>
 
@@ -16,8 +16,9 @@
 #define MERGE_NOBODY	(~0U)
 
 /*
- * What all nodes are brought to before the frame makes global ticks of it: the
- * master's counter, or ns of the cluster's time where nobody knows his counter.
+ * The axis that each node's ticks are mapped to, before the frame converts it
+ * to global ticks: the master's counter, or ns of cluster time if the master's
+ * counter is unknown
  */
 struct merge_axis {
 	__u64 base;
@@ -25,22 +26,25 @@ struct merge_axis {
 	__u64 mult;		/* 2^-56 ns per count */
 };
 
-/* A moment on the axis. What may be off it, and per tick, is in counts. */
+/* A point on the axis; errors and rates are in counts of the axis */
 struct merge_place {
 	__u64 count;
 	double frac;		/* in [0, 1) */
-	double rate;		/* counts per tick of who asked */
+	double rate;		/* counts per tick of the node */
 	double error;
-	double residual_ns;	/* of the fit there: not what error comes of */
+	double residual_ns;	/* residual of the fit there; not part of the
+				 * error */
 };
 
-/* The ticks of an input that one function is for: one epoch of its counter */
+/*
+ * The ticks of an input that one mapping is valid for: one epoch of its counter
+ */
 struct merge_segment {
 	__u64 begin, end;	/* local ticks, both included */
-	const struct tsct_series *series;	/* NULL: nothing was measured */
+	const struct tsct_series *series;	/* NULL: no samples */
 	enum tsct_merge_how how;
-	__u32 parent;		/* VIA: the input */
-	struct tsct_fit fit;	/* to the axis; only its pieces are looked at */
+	__u32 parent;		/* VIA: index of the input */
+	struct tsct_fit fit;	/* to the axis; only its pieces are used */
 	struct tsct_mapping *correct;
 };
 
@@ -54,43 +58,49 @@ struct merge_in {
 	unsigned int nr_series;
 	unsigned int nr_samples;
 	enum tsct_fit_kind fit;
-	double hz;		/* of its ticks */
-	__u64 begin, end;	/* of its ticks, as far as they are known */
-	__u64 limit;		/* no event is later */
-	__u64 last;		/* that was copied; behind the end, if it is still written */
+	double hz;		/* ticks per second */
+	__u64 begin, end;	/* first and last tick known */
+	__u64 limit;		/* the last tick that an event may have */
+	__u64 last;		/* tick of the last event copied; after the end,
+				 * if the recording is still being written */
 	enum tsct_merge_how how;
-	bool settled;		/* it has segments */
+	bool settled;		/* its segments are set */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
-	__u32 class[TSCT_STREAMS_MAX];		/* its -> the result's */
-	__u32 *id[TSCT_STREAMS_MAX];		/* by id - FIRST */
+	__u32 class[TSCT_STREAMS_MAX];		/* stream class in the input ->
+						 * in the result */
+	__u32 *id[TSCT_STREAMS_MAX];		/* definition in the input -> in
+						 * the result, by id - FIRST */
 	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX];
-	__u32 *location;			/* its -> the result's, or NOBODY */
+	__u32 *location;			/* location in the input -> in
+						 * the result, or NOBODY */
 };
 
 struct tsct_merge {
 	struct tsct_merge_options options;
 	struct tsct_merge_progress progress;
-	int error;		/* the first one, and what it was */
+	int error;		/* the first error; its text is in why */
 	char why[MERGE_WHY_MAX];
 	struct merge_in *in;
 	unsigned int nr;
 	enum tsct_merge_time time;
-	__u64 master;		/* CLUSTER: whose timeline, and his number of it */
+	__u64 master;		/* CLUSTER: number of the master, and of its
+				 * timeline */
 	__u32 timeline;
 	struct merge_axis axis;
-	struct tsct_axis frame;	/* from the axis */
+	struct tsct_axis frame;	/* axis -> global ticks */
 	struct tsct_recording result;
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
-	bool shifted;		/* nodes were, by what messages say */
-	bool counted;		/* messages were, and will not change */
-	pthread_mutex_t lock;	/* of notes, sums and why */
+	bool shifted;		/* nodes were shifted because of messages */
+	bool counted;		/* messages were counted, and the counts are
+				 * final */
+	pthread_mutex_t lock;	/* protects notes, sums and why */
 };
 
-/* Why not; returns @err. The first one is kept. */
+/* Stores the text of the first error; returns @err. */
 __attribute__((format(printf, 3, 4)))
 int merge_fail(struct tsct_merge *m, int err, const char *format, ...);
 
@@ -102,7 +112,10 @@ static inline bool merge_is_stopped(const struct tsct_merge *m)
 	return READ_ONCE(m->progress.stop);
 }
 
-/* What events behind the end of a recording that was cut off may have: a month */
+/*
+ * Events of a truncated recording may be this much later than its known end: 30
+ * days
+ */
 #define MERGE_CUT_OFF_S	(30 * 86400.0)
 
 static inline __u64 merge_cut_off(const struct merge_in *in)
@@ -112,7 +125,10 @@ static inline __u64 merge_cut_off(const struct merge_in *in)
 	return tsct_add_saturating(end, (__u64)(MERGE_CUT_OFF_S * in->hz));
 }
 
-/* Its own clock; what a merged one says of its nodes is theirs. */
+/*
+ * True if the recording's own clock was disrupted. A merged recording has the
+ * clocks of its nodes, and none of its own.
+ */
 static inline bool merge_was_disrupted(const struct tsct_recording *rec)
 {
 	return !rec->merged && (rec->epoch != rec->epoch_first ||
@@ -125,7 +141,7 @@ merge_sync(const struct merge_in *in)
 	return &in->info.rec->nodes[0].sync;
 }
 
-/* Does that series have the timeline that all are to have? */
+/* True if the series was measured on the timeline that the result will have */
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
 
 /* ---- each a step of the plan, in this order ----------------------------------- */
@@ -141,30 +157,34 @@ int merge_bounds(struct tsct_merge *m);		/* merge_bound.c */
 int merge_make_clock(struct tsct_merge *m);	/* merge.c */
 int merge_cause(struct tsct_merge *m);		/* merge_cause.c */
 int merge_copy(struct tsct_merge *m, int dirfd);	/* merge_copy.c */
-int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c: by what was copied */
+int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c: after the
+						 * events were copied */
 
 /* ---- the axis ------------------------------------------------------------------- */
 
-/* A moment of the cluster's time. The error is left alone. */
+/* The point of a cluster time, ns. ret->error is not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
-double merge_axis_ns(const struct merge_axis *axis);	/* per count */
+double merge_axis_ns(const struct merge_axis *axis);	/* ns per count */
 
-/* A whole number of counts; 0 where there is none that large */
+/* Rounds down to counts; 0 if the value does not fit. */
 __s64 merge_whole(double value);
 
-/* A fraction that may be anything becomes one, and whole counts */
+/* Adds a fraction of any size: its whole counts go to place->count. */
 void merge_add_frac(struct merge_place *place, double frac);
 
 
 /*
- * As tsct_axis_from_params() has it, with ticks of 1/@hz s. -ERANGE: too many, or @hz is so
- * odd that the fraction takes more than 64 bits.
+ * As tsct_axis_from_params(), with ticks of 1/@hz s. -ERANGE: too many ticks,
+ * or a fraction of more than 64 bits.
  */
 int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 		     __u64 mult, __u64 hz);
 
-/* What of a merged recording's ticks becomes of the axis, as a fit of one piece */
+/*
+ * The mapping from a merged recording's ticks to the axis, as a fit of one
+ * piece
+ */
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret_fit);
 bool merge_is_same_frame(const struct tsct_merge *m,
@@ -172,31 +192,42 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 
 /* ---- where a tick of an input is ------------------------------------------------ */
 
-/* By what was measured around it. 0 or what tsct_fit_make() returns */
+/* The estimate from the samples around a local tick. 0 or as tsct_fit_make() */
 int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret);
 
-/* By the segment's pieces. No error */
+/* The point by the segment's pieces, without its error */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
 
-/* Pieces through estimates, or the fit itself. 0 or -errno as above */
+/*
+ * Sets the segment's pieces: through estimates, or those of the fit itself. 0
+ * or -errno as above
+ */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);
 
-/* These are what they are for the whole recording, and meet what was computed by hand. */
+/*
+ * True for fits that are not refined: one function for the whole recording,
+ * which can be compared with results computed by hand
+ */
 static inline bool merge_is_reference(enum tsct_fit_kind kind)
 {
 	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
 }
 
-/* Lines, and bounds, by what the segment's pieces are now. 0, or -errno after a merge_fail() */
+/*
+ * Makes the mapping's lines, and the bounds, from the segment's pieces. 0, or
+ * -errno after a merge_fail()
+ */
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);
 
-/* The first segment whose end is not before it, or the last */
+/*
+ * The first segment that does not end before a local tick, or the last segment
+ */
 static inline const struct merge_segment *
 merge_segment_of(const struct merge_in *in, __u64 local)
 {
@@ -207,9 +238,9 @@ merge_segment_of(const struct merge_in *in, __u64 local)
 	return &in->segment[k];
 }
 
-/* One global tick, for what is not an event */
+/* The global tick of a local tick that is not an event's */
 __u64 merge_global(const struct merge_in *in, __u64 local);
 
 const char *merge_fit_why(int err);
 
-#endif /* TSCT_MERGE_WORK_H */
+#endif /* TSCT_MERGE_PRIVATE_H */

@@ -43,7 +43,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->def->name, y->def->name);
 }
 
-/* What has one name, in any of the inputs, belongs together. */
+/* Ends with the same name share a pool, in all inputs. */
 static void set_pools(struct named *named, __u32 nr)
 {
 	unsigned int kinds;

@@ -57,7 +57,7 @@ gcc -O0 $flags -fstack-usage -c -o "$tmp/large.o" "$tmp/large.c" ||
 	fail 'a large event'
 awk '$2 > 4096 { exit 1 }' "$tmp/large.su" || fail 'stack of a large event'
 
-# What cannot be an event is no program.
+# Invalid events do not compile.
 for wrong in 'e, TSCT_KIND_NR' 'e, 0, TSCT_BYTES(a, 0)' \
 		'e, 0, TSCT_BYTES(a, 70000)' 'e, 0, TSCT_U8(a), TSCT_U8(a)' \
 		"e, 0, TSCT_U8(a_name_of_more_than_thirty_one_characters)"; do

@@ -43,7 +43,7 @@ check_options "$man/tsctraced.8" "$O/daemon/tsctraced"
 for page in "$man"/*.[0-9]; do
 	head -n 1 "$page" | grep -q SPDX || say "$page: no licence line"
 	[ -s "$page" ] || say "$page is empty"
-	# What a link page links to is where it will be installed, not here.
+	# The target of a link page has the path of its installation.
 	target=$(sed -n 's|^\.so man[0-9]/||p' "$page")
 	mandoc -Tlint -W error "${target:+$man/}${target:-$page}" >/dev/null 2>&1 ||
 		say "$page: $(mandoc -Tlint -W error "$page" 2>&1 | head -n 1)"

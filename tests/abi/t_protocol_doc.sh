@@ -66,7 +66,7 @@ grep -vE 'reserved|^(type|length|magic|version)' "$tmp/drawn" |
 	awk '{ print $1, $NF }' | sort >"$tmp/have"
 compare "sizes" "$tmp/have" "$tmp/said" 20
 
-# What is written into it, in numbers
+# The numbers in the document, computed from the headers
 cat >"$tmp/show.c" <<'END'
 #include <stdio.h>
 #include "lib/ntp/extension_field.h"

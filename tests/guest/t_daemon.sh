@@ -62,7 +62,7 @@ wait_for "the new module has the clock" is origin module
 wait_for "synchronized" is status synchronized
 logged 'publishing to /dev/tsctrace' || fail "the log does not have the module"
 
-# Whether the TSC is trusted, once that is final
+# The final result of the TSC checks
 case $TSCT_BOOT in
 default) source=tsc ;;
 *) source=monotonic_raw ;;

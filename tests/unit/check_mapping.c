@@ -111,7 +111,7 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
 }
 
-/* Spline through knots, as in lib/sync/fit_spline.c; straight before them */
+/* Spline through knots, as in lib/sync/fit_reference.c; straight before them */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
 	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;

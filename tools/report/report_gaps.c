@@ -19,12 +19,12 @@ int report_gaps_begin(struct report *r)
 {
 	const struct tsct_recording *rec = r->x.rec;
 
-	r->places = calloc(rec->nr_streams * rec->nr_locations + 1, sizeof(*r->places));
-	return r->places ? 0 : -ENOMEM;
+	r->gap_cursors = calloc(rec->nr_streams * rec->nr_locations + 1, sizeof(*r->gap_cursors));
+	return r->gap_cursors ? 0 : -ENOMEM;
 }
 
 static int add_gap(struct report *r, const struct tsct_export_event *ev,
-		   struct stream_gap *p)
+		   struct gap_cursor *p)
 {
 	struct gap *more = r->gaps;
 
@@ -45,7 +45,7 @@ static int add_gap(struct report *r, const struct tsct_export_event *ev,
 
 /* Beyond the page's limit, extends the last gap of a file. */
 static int note_loss(struct report *r, const struct tsct_export_event *ev,
-		     struct stream_gap *p)
+		     struct gap_cursor *p)
 {
 	const __u64 events = ev->e->discarded - p->discarded;
 	int err = 0;
@@ -64,7 +64,7 @@ static int note_loss(struct report *r, const struct tsct_export_event *ev,
 int report_gaps_note(struct report *r, const struct tsct_export_event *ev)
 {
 	const struct tsct_trace_event *e = ev->e;
-	struct stream_gap *p = &r->places[e->stream * r->x.rec->nr_locations + e->location];
+	struct gap_cursor *p = &r->gap_cursors[e->stream * r->x.rec->nr_locations + e->location];
 	const bool packet = !p->begun || e->offset > p->behind + HEAD_LEAST;
 	int err = 0;
 

@@ -242,7 +242,7 @@ static void free_report(struct report *r)
 	free(r->other_threads);
 	free(r->other_events);
 	free(r->other_row);
-	free(r->places);
+	free(r->gap_cursors);
 	free(r->gaps);
 	bytes_free(&r->moments);
 	bytes_free(&r->spans);

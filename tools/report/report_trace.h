@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording on a page, in two readings. The first one counts, and decides what can
- * be shown event by event; the second one takes those, and sums up all others by row
- * and time. Every event is in one of both: nothing is left out.
+ * The page of a recording, made in two passes. The first pass counts, and
+ * chooses the events that are shown one by one; the second pass writes these,
+ * and sums up all others by row and time. Every event is in one of the two.
  */
 #ifndef REPORT_TRACE_H
 #define REPORT_TRACE_H
@@ -15,13 +15,18 @@
 
 #define RATE_BINS	512
 #define STRIP_BINS	512
-#define LENGTHS		256	/* of spans, by quarters of powers of two */
-#define ROWS_MAX	1500	/* of threads; the others share one for each node */
+#define LENGTHS		256	/* bins of the histogram of span lengths:
+				 * quarters of powers of two */
+#define ROWS_MAX	1500	/* rows of threads; the other threads share one
+				 * row per node */
 #define GAPS_MAX	20000
-#define KINDS_MAX	20000	/* of events */
+#define KINDS_MAX	20000	/* event definitions */
 #define EVENTS_DEFAULT	200000
 
-/* Of all events that are shown one by one, and of sums: a page is 4/3 of both. */
+/*
+ * Limits of the events shown one by one, and of the sums. Base64 makes them 4/3
+ * as large.
+ */
 #define EVENT_BYTES_MAX	(11U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 
@@ -29,19 +34,22 @@ struct event_rate {
 	__u32 bins[RATE_BINS];
 };
 
-/* What is known of a definition */
+/* Counts of an event definition */
 struct seen {
 	__u64 events, bytes;	/* bytes: of payloads */
 	struct event_rate *rate;
 	__u32 group;
-	__s32 index;		/* on the page; -1: none */
+	__s32 index;		/* index on the page; -1: none */
 };
 
-/* Definitions that are shown in one way: a begin and its end, enter and exit */
+/*
+ * Definitions that are shown in the same way: a begin and its end, enter and
+ * exit
+ */
 struct group {
-	__u64 events, bytes;	/* bytes: on a page */
+	__u64 events, bytes;	/* bytes: on the page */
 	__u32 *lengths;		/* of spans; NULL: there are none */
-	bool single;		/* all of it is shown one by one */
+	bool single;		/* all its events are shown one by one */
 };
 
 struct gap {
@@ -50,19 +58,22 @@ struct gap {
 	__u64 events;
 };
 
-/* A file, as far as it was read */
-struct stream_gap {
-	__u64 discarded, behind;	/* behind: where its last event ends, bytes */
+/* State of the search for gaps in one file */
+struct gap_cursor {
+	__u64 discarded, behind;	/* behind: offset of the end of its last
+					 * event */
 	__s64 last_ns;
 	bool begun, in_gap;
 	__u32 gap;
 };
 
-/* Events of a row and a definition that are not shown one by one */
+/* Sums of the events of a row and a definition that are not shown one by one */
 struct strip {
-	__u32 type, row, def, field;	/* def: 0: several, else number + 1 */
+	__u32 type, row, def, field;	/* def: 0: several definitions; else
+					 * number + 1 */
 	__u32 *count;
-	float *busy;		/* of counters: last, and least, greatest */
+	float *busy;		/* of counters: last value; low, high: least and
+				 * greatest */
 	float *low, *high;
 };
 
@@ -75,14 +86,16 @@ struct strips {
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 
 struct report {
-	struct tsct_export x;	/* first: the front's callbacks know that */
+	struct tsct_export x;	/* must be first: callbacks convert a pointer to
+				 * it */
 	__u64 max_events;
-	int fit;		/* of sync samples; -1: as the recording says */
-	bool looking;		/* the first reading */
-	struct tsct_threads *threads;	/* of this reading */
+	int fit;		/* enum tsct_fit_kind for the sync samples; -1:
+				 * the recording's own */
+	bool looking;		/* true in the first pass */
+	struct tsct_threads *threads;	/* of the current pass */
 	struct spans *tracker;
 
-	/* What the first reading finds */
+	/* Results of the first pass: */
 	__u64 events;
 	__s64 origin_ns, end_ns;
 	bool has_origin;
@@ -96,22 +109,22 @@ struct report {
 	unsigned int rate_shift;
 	__u32 *row_of;			/* by thread */
 	__u32 nr_row_of, nr_rows;
-	__u64 *other_threads;		/* by node: those that share a row */
+	__u64 *other_threads;		/* by node: threads that share a row */
 	__u64 *other_events;
 	__u32 *other_row;
-	__s64 longer_ns;		/* spans that are shown at any rate */
+	__s64 longer_ns;		/* longer spans are always shown */
 
-	/* What the second one does */
+	/* State of the second pass: */
 	struct bytes moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
 	__u64 shown, summed;		/* events */
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct tsct_message_matcher *sends, *early;
-	struct stream_gap *places;		/* by stream and location */
+	struct gap_cursor *gap_cursors;		/* by stream and location */
 	struct gap *gaps;
 	__u32 nr_gaps, room_gaps;
-	__u64 lost_seen;		/* in gaps */
+	__u64 lost_seen;		/* lost events found in gaps */
 };
 
 static inline bool report_single(const struct report *r, __u32 def)
@@ -119,7 +132,7 @@ static inline bool report_single(const struct report *r, __u32 def)
 	return r->groups[r->seen[def].group].single;
 }
 
-/* Since the page's first moment, never before it */
+/* ns since the page's first moment, at least 0 */
 static inline __u64 report_time(const struct report *r, __s64 ns)
 {
 	return ns > r->origin_ns ? (__u64)ns - (__u64)r->origin_ns : 0;
@@ -137,16 +150,16 @@ static inline __u64 report_bin_ns(const struct report *r)
 	return report_span_ns(r) / STRIP_BINS + 1;
 }
 
-/* Rows of threads are followed by those that a node's other threads share. */
+/* Rows from ROWS_MAX on are shared by the other threads of a node. */
 static inline bool report_row_is_shared(__u32 row)
 {
 	return row >= ROWS_MAX;
 }
 
-/* report_look.c: the first reading. 0 or -errno */
+/* report_look.c: the first pass. 0 or -errno */
 int report_look(struct report *r, struct tsct_trace *trace);
 
-/* report_take.c: the second. 0 or -errno */
+/* report_take.c: the second pass. 0 or -errno */
 int report_take(struct report *r);
 
 /* report_messages.c */
@@ -154,7 +167,7 @@ int report_messages_begin(struct report *r);
 void report_messages_note(struct report *r, const struct tsct_export_event *ev);
 void report_messages_free(struct report *r);
 
-/* report_gaps.c: where events were lost */
+/* report_gaps.c: gaps where events were lost */
 int report_gaps_begin(struct report *r);
 int report_gaps_note(struct report *r, const struct tsct_export_event *ev);
 
@@ -164,22 +177,23 @@ struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 d
 void report_strips_put(const struct report *r, struct bytes *to);
 void report_strips_free(struct strips *strips);
 
-/* report_data.c: what the script reads */
+/* report_data.c: writes the data for the page's script. */
 int report_data(struct report *r, FILE *to);
 
-/* Bound of the error of a node's times there, ns; UINT64_MAX: not known */
+/* Bound of the error of a node's times at a tick, ns; UINT64_MAX: unknown */
 __u64 report_error_ns(const struct report *r, __u32 node, __u64 stamp);
 
-/* The widest all over the recording */
+/* The largest bound over the recording */
 __u64 report_widest_ns(const struct report *r, __u32 node);
 
-/* report_tables.c: what is there without a script */
+/* report_tables.c: the tables that are readable without a script */
 void report_tables_head(struct report *r, FILE *to);
 void report_tables(struct report *r, FILE *to);
-void report_put_count(FILE *to, __u64 n);	/* with thin spaces */
+void report_put_count(FILE *to, __u64 n);	/* with thin spaces between
+						 * groups of digits */
 void report_put_length(FILE *to, double ns);
 
-/* report_time.c: how good the time is. 0 or -errno */
+/* report_time.c: the part about clocks and their error. 0 or -errno */
 int report_sync_part(struct report *r, FILE *to);
 
 #endif /* REPORT_TRACE_H */
