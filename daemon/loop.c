@@ -57,7 +57,7 @@ struct loop {
 	int interval_ms;
 	int epoll, timer, signals;
 	bool stop;
-	int err;			/* of the timekeeper; ends the loop */
+	int err;			/* error of the timekeeper; ends the loop */
 };
 
 static int watch_fd(struct loop *loop, int fd, enum event_source source)

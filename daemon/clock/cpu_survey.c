@@ -100,8 +100,8 @@ static int check_by_module(const struct module_clock *m, struct tsct_check *chec
 	int err = module_clock_check(m, check);
 
 	/*
-	 * The check's own source is the machine's; this process may be
-	 * forbidden to read the TSC.
+	 * The source of the module's check is the machine's, but this process
+	 * may be forbidden to read the TSC: choose anew.
 	 */
 	if (!err)
 		ret->source = tsct_source_choose(tsct_tsc_check_run, ret->why,

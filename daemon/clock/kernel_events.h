@@ -16,7 +16,8 @@ struct nl_msg;
 struct kernel_events {
 	struct nl_sock *sock;
 	int family;		/* the module's family id; 0: not registered */
-	__u32 epoch;		/* published by this daemon: no news */
+	__u32 epoch;		/* published by this daemon: an event of it is
+				 * no news */
 	bool news;		/* result of kernel_events_read() */
 };
 

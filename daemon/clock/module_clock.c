@@ -131,7 +131,7 @@ static void log_result(struct module_clock *m, const char *instead, int err)
 	case -ETIME:
 	case -EXDEV:
 	case -EAGAIN:
-		return;		/* passing: of this state only */
+		return;		/* temporary: concerns this state only */
 	}
 	if (err == m->result)
 		return;

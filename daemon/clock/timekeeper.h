@@ -87,15 +87,18 @@ struct timekeeper {
 	bool uncalibrated;		/* disrupted, and not calibrated since */
 	bool disruption_published;	/* ... and that is published */
 	bool stopping;
-	bool skewed;			/* by the published table of CPUs */
+	bool skewed;			/* the published table of CPUs states a
+					 * skew: TSCT_CLOCK_SKEWED */
 	bool survey_running;
-	bool survey_again;		/* after the running one */
+	bool survey_again;		/* start one after the running one */
 	bool survey_unpublished;	/* a table waits for publish_cpus() */
-	bool survey_skewed;		/* ... by that table */
-	__s64 hold_until_ns;		/* RAW; no time before; 0: none */
+	bool survey_skewed;		/* ... that states a skew */
+	__s64 hold_until_ns;		/* CLOCK_MONOTONIC_RAW before which no time
+					 * is published; 0: none */
 	__s64 publish_latency_ns;	/* recent maximum, decaying */
 	__u64 saved_error_ppt;		/* rate error in the drift file + 1 */
-	__s64 saved_ns;			/* RAW at which that was written */
+	__s64 saved_ns;			/* CLOCK_MONOTONIC_RAW at which
+					 * saved_error_ppt was written */
 	struct tsct_clock_state predecessor;	/* published before the start */
 	struct tsct_cluster *cluster;	/* NULL: no cluster; not owned */
 	__u32 cluster_epoch;		/* latest published by anyone */
@@ -162,7 +165,7 @@ void timekeeper_stop(struct timekeeper *k);
 /*
  * timekeeper_state - the published state, with the cluster's clock_params
  *
- * This is the one copy to ask for the time in force. It changes with every
+ * The time in force is read from this copy only. It changes with every
  * call that publishes; the pointer remains valid as long as @k.
  */
 static inline const struct tsct_clock_state *
@@ -252,7 +255,10 @@ int timekeeper_publish(struct timekeeper *k);
 void timekeeper_join_cluster(struct timekeeper *k,
 			     const struct tsct_clock_state *last);
 
-/* Writes the drift file if the rate is worth it, or @now. */
+/*
+ * If the clock is synchronized, writes the drift file when @now is set, the last
+ * write is old, or the error of the rate has halved since.
+ */
 void timekeeper_save_drift(struct timekeeper *k, bool now);
 
 /* timekeeper_log.c */

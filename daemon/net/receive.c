@@ -5,7 +5,10 @@
 
 #include "socket_private.h"
 
-/* bytes: a timestamp, and the local address or the error of a transmit time */
+/*
+ * Room for the ancillary data of a packet, bytes: a timestamp, and either the
+ * local address or, with a transmit timestamp, a struct sock_extended_err
+ */
 #define ANCILLARY_MAX	256
 
 /* Ancillary data of a packet */

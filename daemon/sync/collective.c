@@ -154,8 +154,8 @@ void barrier_member_waits(struct peers *p)
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 
-	/* First: or this node would arrive with the last one though its callers
-	 * left. */
+	/* Expire first: else this node would arrive with the last member although
+	 * its own callers have left. */
 	expire(p);
 	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
 		b->member_ns = now_ns;
@@ -206,7 +206,7 @@ static void begin_barrier(struct peers *p, __u32 number)
 		number = has_members(p) ?
 			tsct_schedule_barrier(p->members.schedule) :
 			p->barrier.released + 1;
-	/* Its last answer may still have the number of the one before. */
+	/* The source's last answer may still have the previous number. */
 	else if (!number && s->client.remote.barrier != p->barrier.released)
 		number = s->client.remote.barrier;
 	p->barrier.number = number;

@@ -238,8 +238,8 @@ static int apply_config(struct peers *p, struct config *config)
 	struct config *old = p->config;
 	int err;
 
-	p->nr_watched = 0;		/* whose descriptors may be closed
-					 * now */
+	p->nr_watched = 0;		/* the watched descriptors may be closed
+					 * from here on */
 	service_close(&p->service);
 	if (p->cluster && (!config_has_network(config) || needs_restart(old,
 									config)))

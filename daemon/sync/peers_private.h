@@ -33,8 +33,8 @@ struct peer_source {
 	__s64 burst_ns;			/* the last burst began */
 	bool accepted;			/* its exchanges go to the cluster at
 					 * once */
-	bool is_unsynced;		/* by its last answer: a burst has to
-					 * wait */
+	bool is_unsynced;		/* its last answer was unsynchronized: a
+					 * burst has to wait */
 	unsigned int good;		/* answered polls since the interval
 					 * changed */
 	unsigned int lost;		/* polls not fully answered since the last
@@ -128,8 +128,9 @@ void members_request_poll(struct peers *p);
 /* ---- collective.c -------------------------------------------------------- */
 
 struct barrier {
-	__u32 number;			/* that a local caller waits in; 0: none,
-					 * or not known yet */
+	__u32 number;			/* of the barrier that a local caller
+					 * waits in; 0: none, or not known
+					 * yet */
 	__s64 waited_ns;		/* last request of a local caller */
 	__u32 released;			/* the last one in which all arrived */
 	/* First and last time that a member reported a waiting caller, and the
@@ -165,10 +166,10 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* Time that the kernel needs to send one of many packets: minima, in cycles */
 struct send_pace {
-	__u64 before, least;		/* of the second before, and of this
-					 * one */
-	unsigned int nr;		/* measured in this one, */
-	__s64 since_ns, seen_ns;	/* its begin, and its last
+	__u64 before, least;		/* of the previous period, 1 s or more,
+					 * and of the present one */
+	unsigned int nr;		/* measurements in the present period */
+	__s64 since_ns, seen_ns;	/* its begin, and the time of its last
 					 * measurement */
 };
 
@@ -239,8 +240,8 @@ struct peers {
 	__u32 nr_sessions;		/* that have ended */
 	__u32 timeline_nr;		/* the last one that this node began */
 	__u32 clock_epoch;		/* as of the last tick */
-	__s64 epoch_ns;			/* sources were last polled for a new
-					 * one */
+	__s64 epoch_ns;			/* time of the last poll of all sources
+					 * because of a new cluster epoch */
 	__u32 logged_status, logged_epoch;
 	__u64 logged_master;
 	__s64 logged_ns;

@@ -83,7 +83,7 @@ static const char *source_status(const struct peers *p,
 	const struct tsct_remote *r = &s->client.remote;
 
 	if (state->falseticker)
-		return "liar";
+		return "falseticker";
 	if (!s->client.reach)
 		return s->is_unsynced ? "unsynced" :
 			s->client.counts[TSCT_CLIENT_OK] ? "lost" : "silent";

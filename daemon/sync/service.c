@@ -214,8 +214,8 @@ static void send_answer(struct peers *p, struct net_socket *socket,
 	if (ticket || len != TSCT_NTP_HEADER || !out->is_open) {
 		net_send(socket, packet, reply, len, ticket ? ticket :
 			 NET_NO_COOKIE, &p->clock, NULL);
-		/* Mostly it is there already, and the next request may be of
-		 * the same client. */
+		/* The transmit time is mostly available already, and the next
+		 * request may come from the same client. */
 		if (ticket)
 			read_tx_times(p, socket);
 		return;

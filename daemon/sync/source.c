@@ -25,8 +25,9 @@
 #define REQUESTS_LONG	3		/* no more than TSCT_CLIENT_REQUESTS */
 #define LONG_NS		(2 * NS_PER_S)
 #define LOST_PORT	4		/* unanswered polls: use another port */
-#define LATE_NS		(50 * NS_PER_MS)	/* in a session: it is lost */
-#define SESSION_LOST	5		/* ... as many in a row end the
+#define LATE_NS		(50 * NS_PER_MS)	/* in a session: then a request is
+						 * lost */
+#define SESSION_LOST	5		/* ... so many lost in a row end the
 					 * session */
 #define TX_TIMES	8		/* messages of the error queue at a
 					 * time */
@@ -278,7 +279,8 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 #define LOG_NS		(60 * NS_PER_S)	/* per source and reason */
 #define STATES_MAX	20		/* changes of state logged in that
 					 * time */
-#define REACH_NS	(10 * NS_PER_S)	/* between lines that it is lost */
+#define REACH_NS	(10 * NS_PER_S)	/* between log lines that a source
+					 * does not answer */
 
 static void log_reach(struct peer_source *s, __s64 now_ns)
 {
@@ -314,7 +316,7 @@ void source_log_answer(struct peer_source *s, enum tsct_client_result result,
 	case TSCT_CLIENT_OK:
 		log_reach(s, now_ns);
 		return;
-	/* Anyone may send these, and networks cause them. */
+	/* Not logged: anyone can send such packets, and networks cause them. */
 	case TSCT_CLIENT_MALFORMED:
 	case TSCT_CLIENT_NOT_OURS:
 	case TSCT_CLIENT_DUPLICATE:

@@ -104,7 +104,10 @@ void sources_begin_session(struct peers *p)
 	for (i = 0; i < p->nr_sources; i++) {
 		struct peer_source *s = &p->source[i];
 
-		/* NTP servers belong to others: a burst has to do. */
+		/*
+		 * An NTP server belongs to a third party: it gets a short burst
+		 * of requests, not a session.
+		 */
 		if (s->config.ntp_only) {
 			source_poll_now(s, now_ns);
 			continue;

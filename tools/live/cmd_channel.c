@@ -22,7 +22,8 @@ struct channel_options {
 	const char *action;		/* the subcommand */
 	const char *name;
 	__u32 policy, flags, block_size, blocks;
-	const char *create_only;	/* given option that only create has */
+	const char *create_only;	/* a given option that only create
+					 * accepts; NULL: none */
 	bool json;
 };
 

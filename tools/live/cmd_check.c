@@ -19,7 +19,8 @@ struct check_report {
 	bool json;			/* option */
 	bool run;			/* option: measure now */
 	const char *by;			/* "module" or "user space" */
-	const char *why;		/* why not the module; "" if it did */
+	const char *why;		/* reason why the module did not
+					 * check; "": it did */
 	struct tsct_check result;
 	struct tsct_cpu_check table[TSCT_CPUS_MAX];
 	double cycles_per_ns;		/* 0: unknown */

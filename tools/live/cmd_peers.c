@@ -133,7 +133,7 @@ static void print_source(const json_t *s)
 	else
 		snprintf(auth, sizeof(auth), "%.0f %s", ctl_json_number(s, "key"),
 			 ctl_json_string(s, "auth"));
-	printf("%-15s %-8s %-25s %-9s %-9s %-9s  %03o %7s  %-10s %s\n",
+	printf("%-15s %-11s %-25s %-9s %-9s %-9s  %03o %7s  %-10s %s\n",
 	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both,
 	       format_time(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
 	       format_time(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
@@ -153,7 +153,7 @@ static void print_sources(const json_t *sources)
 
 	if (!json_array_size(sources))
 		return;
-	printf("\n%-15s %-8s %-25s %-9s %-9s %-9s  %s %7s  %-10s %s\n",
+	printf("\n%-15s %-11s %-25s %-9s %-9s %-9s  %s %7s  %-10s %s\n",
 	       "SOURCE", "STATUS", "OFFSET", "RTT MIN", "MEDIAN", "DRIFT ppm",
 	       "REACH", "KEPT/DR", "AUTH", "TYPE");
 	for (i = 0; i < json_array_size(sources); i++)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * liar DIR [LIE VALUE]... - a source that tells the time of the daemon at DIR, or
- * would, but for its lies. On port 123, of this network namespace; to anybody, as a
- * node one hop from DIR's master, and as an NTP server.
+ * liar DIR [LIE VALUE]... - a falseticker: serves the time of the daemon at DIR, with
+ * the given errors. Listens on port 123 of this network namespace and answers every
+ * client, as a node one hop from DIR's master and as an NTP server.
  *
- *   ahead NS	its time is so much ahead
- *   fast PPM	its counter runs faster than its line says
- *   step S	after S seconds its time has been a second ahead all along
- *   past S	every other answer is of S seconds ago
- *   epoch S	every S seconds its timeline has another number
- *   other N	its timeline has another number all along
- *   there NS	requests take as much longer (busy, from when they came)
- *   back NS	and so do answers
- *   error NS	what it says that it knows the time to; else 1000
+ *   ahead NS	its time is NS ahead
+ *   fast PPM	its counter runs PPM faster than its clock params state
+ *   step S	after S seconds, its time steps one second ahead
+ *   past S	every other answer has the counter of S seconds ago
+ *   epoch S	its timeline's epoch grows by 1 every S seconds
+ *   other N	its timeline's epoch is N more than the real one
+ *   there NS	requests take NS longer (busy wait before the receive time)
+ *   back NS	answers take NS longer (busy wait after the transmit time)
+ *   error NS	the error bound that it sends; default 1000
  *
  * SIGTERM ends it.
  */
@@ -41,7 +41,7 @@ static const char *const names[NR_LIES] = {
 static double lies[NR_LIES] = { [ERROR] = 1000 };
 
 static struct tsct_clock_area area;
-static struct tsct_clock_state state;	/* the honest one's */
+static struct tsct_clock_state state;	/* of the daemon at DIR */
 static __u64 begin;
 static unsigned int answers;
 
@@ -50,7 +50,7 @@ static double ticks_per_ns(void)
 	return 0x1p56 / (double)state.rate_mult;
 }
 
-/* Its own counter, of which the honest one's is the truth */
+/* The false counter, for the real counter's @cycles */
 static __u64 counter(__u64 cycles)
 {
 	double off = (double)(__s64)(cycles - begin) * lies[FAST] * 1e-6;
@@ -77,7 +77,7 @@ static __u64 now(void *ctx)
 	return counter(tsct_tsc_read());
 }
 
-/* For NTP clients: by CLOCK_REALTIME */
+/* CLOCK_REALTIME of counter @ticks, for NTP clients */
 static __s64 real_ns(void *ctx, __u64 ticks)
 {
 	(void)ctx;

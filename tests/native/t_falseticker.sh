@@ -1,22 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Sources that lie, and a path that is longer one way, on one bridge:
+# Falsetickers, and a path with asymmetric delay, on one bridge:
 #
-#   m (master), s (a child of m), l (liar.c) --> o has its time from all three
+#   m (master), s (a child of m), l (falseticker.c) --> o, which polls all three
 #
-# Namespaces of one machine share its counter: the truth is zero, and o is compared
-# with it all the while.
+# Network namespaces of one machine share its counter, so the true difference of m and
+# o is zero; synccheck measures it during the test.
 # test-timeout: 120
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
 compile synccheck
-compile liar
+compile falseticker
 mkdir "$work"/{m,s,l,o}
 printf 'name m\nserve\nallow 10.81.0.0/24\nstratum 10\n' >"$work/m/conf"
 printf 'name s\nserve\nallow 10.81.0.0/24\nstratum 10\nmaster 10.81.0.1 %s\n' \
 	'minpoll -4 maxpoll -4' >"$work/s/conf"
-sources() {	# LINE...: of o
+sources() {	# LINE...: the configuration of o; reloads it
 	printf '%s\n' "$@" >"$work/o/conf"
 	[ -z "${o:-}" ] || reload o
 }
@@ -29,13 +29,13 @@ for i in m s l o; do
 	net $i
 	plug $i 10.81.0.$((address++))/24 wire
 done
-lie() {		# [LIE VALUE]...: from now on; none: it is honest
+lie() {		# [LIE VALUE]...: restarts liar with these; without any, it is correct
 	[ -z "${l:-}" ] || slay l
-	in_net l "$work/liar" "$work/m" "$@" 2>>"$work/l/log"
+	in_net l "$work/falseticker" "$work/m" "$@" 2>>"$work/l/log"
 	l=$pid
 }
 source='p["sources"][-1]'
-said() { is o "$source[\"status\"]" "$1"; }	# WHAT of the liar
+said() { is o "$source[\"status\"]" "$1"; }	# STATUS: o's status of the liar
 used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }
 watch() { "$work/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
@@ -54,14 +54,14 @@ start o d4
 wait_for "o is synchronized" synced o
 wait_for "all three are used" used
 watch
-named() {	# STATUS REASON LIE VALUE: by all who are asked, once for each lie
+named() {	# STATUS REASON LIE VALUE: reported in o's log and by trace-ctl peers
 	from=$(wc -l <"$work/o/log")
 	lie "${@:3}"
-	wait_for "who has '${*:3}' is found out" said "$1"
+	wait_for "the source with '${*:3}' is $1" said "$1"
 	wait_for "it is logged" logged_since "not used: $2"
 	in_dir o "$ctl" peers >"$work/out"
 	grep -A1 "^10\.81\.0\.3  *$1 " "$work/out" | grep -q "$2" ||
-		fail "trace-ctl peers does not name it: $(cat "$work/out")"
+		fail "trace-ctl peers does not report it: $(cat "$work/out")"
 	grep -A1 "^10\.81\.0\.3" "$work/out" | sed "s/^/# ${*:3}: /"
 	from=$(wc -l <"$work/o/log")
 	lie
@@ -70,44 +70,44 @@ named() {	# STATUS REASON LIE VALUE: by all who are asked, once for each lie
 }
 logged_since() { tail -n +$((from + 1)) "$work/o/log" | grep -q "10\.81\.0\.3: $1"; }	# PATTERN
 vote='outvoted: .* of what 2 of 3 sources agree on'
-named liar "$vote" ahead 1000000
-named liar "$vote" ahead -300000
-named liar "$vote" fast 200
-named refused 'its time runs [0-9]* ppm fast: no crystal does' fast 10000
-named liar "$vote" step 0.5
+named falseticker "$vote" ahead 1000000
+named falseticker "$vote" ahead -300000
+named falseticker "$vote" fast 200
+named refused 'its time runs [0-9]* ppm fast: more than any crystal is off' fast 10000
+named falseticker "$vote" step 0.5
 lie past 10
 past() { above o "$source[\"answers\"][\"backwards\"]" 20; }
-wait_for "answers from the past are seen" past
+wait_for "answers from the past are counted" past
 logged o '10.81.0.3: the server.s counter is behind its last answer' ||
-	fail "answers from the past are not named"
+	fail "answers from the past are not logged"
 lie epoch 0.1
 sleep 1
 lie other 1
-wait_for "its timeline is another" said elsewhere
-watched "one of three lies"
-# A machine under load may keep answers from it for a while: that is holdover.
+wait_for "its status is elsewhere" said elsewhere
+watched "one of three is a falseticker"
+# On a loaded machine, answers may be late for a while: holdover is allowed.
 grep -Eq 'o: synchronized in epoch ([0-9]+)(, [a-z]+ in epoch \1)*; 0 steps' "$work/watched" ||
-	fail "o did not stay as it was: $(cat "$work/watched")"
+	fail "o did not keep its epoch: $(cat "$work/watched")"
 
 # --- one of three NTP servers ----------------------------------------------------------
 polls='minpoll -3 maxpoll -3'
 lie ahead 50000000
 from=$(wc -l <"$work/o/log")
 sources "ntp 10.81.0.1 $polls" "ntp 10.81.0.2 $polls" "ntp 10.81.0.3 $polls"
-wait_for "the NTP server is outvoted" said liar
+wait_for "the NTP server is outvoted" said falseticker
 wait_for "o is synchronized" synced o
 wait_for "it is logged" logged_since "not used: $vote"
 "$work/synccheck" 1 - "$work/o" >"$work/out" || fail "by NTP: $(cat "$work/out")"
-sed "s|$work/|# one NTP server of three lies: |" "$work/out"
+sed "s|$work/|# one NTP server of three is a falseticker: |" "$work/out"
 
-# --- the only one: whatever it does, nothing happens silently -------------------------------
+# --- the only source is a falseticker: each disruption begins an epoch of o ------------
 polls='minpoll -4 maxpoll -4'
 lie epoch 1
 sources "master 10.81.0.3 $polls"
 wait_for "o follows it" said used
 before=$(epoch)
 later() { [ "$(epoch)" -gt $((before + $1)) ]; }
-wait_for "each of its epochs is one of ours" later 2
+wait_for "each new epoch of the source begins one of o" later 2
 lie
 wait_for "o follows it again" said used
 wait_for "o is synchronized" synced o
@@ -117,28 +117,28 @@ lie step 0.5
 wait_for "a step begins an epoch" later 0
 wait_for "o is synchronized" synced o
 kill "$watcher"
-wait "$watcher" || true	# beyond its bound: it has nobody else to ask
-sed "s|$work/|# the only one steps: |" "$work/watched"
+wait "$watcher" || true	# the error may exceed the bound: o has no other source
+sed "s|$work/|# the only source steps: |" "$work/watched"
 grep -q 'o: synchronized in epoch .*; 0 steps within one' "$work/watched" ||
 	fail "a step within an epoch"
 
-# --- a path that takes longer one way, and what is known of it --------------------------------
-off() {		# AT-LEAST AT-MOST NS, in the median; and within the bound
+# --- asymmetric delay, without and with the option asymmetry ----------------------------
+off() {		# MIN MAX: the median difference, in ns; all are within the bound
 	"$work/synccheck" 1 "$work/m" "$work/o" >"$work/out" || return
 	median=$(sed -n 's/.*off zero by median \([0-9]*\) ns.*/\1/p' "$work/out")
 	[ "$median" -ge "$1" ] && [ "$median" -le "$2" ]
 }
 show() { sed "s|$work/|# $1: |" "$work/out"; }
 lie there 200000
-wait_for "the estimate is off by half of it" off 60000 140000
+wait_for "the estimate is off by half of the asymmetry" off 60000 140000
 show "200 us longer there"
 sources "master 10.81.0.3 $polls asymmetry 200000"
-wait_for "it is taken out" off 0 30000
-show "... and told"
+wait_for "the asymmetry is corrected" off 0 30000
+show "... and configured"
 lie back 200000
 sources "master 10.81.0.3 $polls asymmetry -200000"
-wait_for "it is taken out" off 0 30000
-show "200 us longer back, and told"
+wait_for "the asymmetry is corrected" off 0 30000
+show "200 us longer back, and configured"
 
 for i in m s o; do
 	kill "${!i}"
