@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures side by side: many short runs, taken in turn, so that whatever else
- * the machine does falls on all of them; the median of each is printed.
+ * Compares functions: many short runs of each in turns, so that other load on the
+ * machine affects all of them. Prints the median of each.
  */
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
@@ -36,7 +36,7 @@ static inline int bench_compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Of a copy: the order of runs stays, so that two benches can be paired. */
+/* Sorts a copy: the order of runs is needed to pair two benches. */
 static inline double bench_quantile(const double *values, unsigned int nr,
 				    double quantile)
 {
@@ -74,7 +74,7 @@ static inline void bench_all(struct bench *benches, unsigned int nr)
 		       bench_median(&benches[i]));
 }
 
-/* Stay where we are: a migration in a run would be measured with it. */
+/* Pins the thread to its CPU, as the time of a migration would be measured, too. */
 static inline void bench_pin(void)
 {
 	cpu_set_t set;

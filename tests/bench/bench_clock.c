@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a time costs: from a stamp that is there already, from scratch, and
- * while the clock is republished a thousand times a second; beside the bare
- * counter and the C library's clock.
+ * Cost of a time: converted from given cycles, read from the clock, and read while the
+ * clock is published a thousand times a second; compared with the bare counter and the
+ * C library's clock.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static struct tsct_clock *clk;
 static uint64_t stamps[STAMPS];
 static volatile int64_t sink;
 
-/* Stamps of the last moments, all of the line in force */
+/* Recent cycles, all within the current clock params */
 static void take_stamps(void)
 {
 	unsigned int i;
@@ -61,7 +61,7 @@ static void now_bounded(unsigned int turns)
 	sink = sum;
 }
 
-/* A page that has a line for the cluster, good for some minutes */
+/* A page with clock params of a cluster that are valid for some minutes */
 static struct tsct_clock_page *cluster_page;
 static struct tsct_clock cluster;
 
@@ -160,7 +160,7 @@ static struct bench benches[NR_BENCHES] = {
 	{ .name = "vdso_ns", .run = vdso },
 };
 
-/* Of two runs that were made close to each other */
+/* Median difference between adjacent runs */
 static double minus_counter(unsigned int which)
 {
 	static double apart[BENCH_RUNS];
@@ -176,7 +176,7 @@ static double minus_counter(unsigned int which)
 static struct tsct_clock_page *page;
 static bool stop;
 
-/* The same line, begun anew: a full update, with a segment left behind */
+/* Publishes the same line with a new base: a full update, which adds a segment */
 static void update(void)
 {
 	struct tsct_clock_state state;
@@ -257,7 +257,7 @@ int main(void)
 	printf("# clock: %s (%s)\n", tsct_clock_origin(clk),
 	       tsct_clock_reason(clk));
 	if (clk->source != TSCT_SOURCE_TSC) {
-		fprintf(stderr, "bench_clock: stamps are not TSC here: there is "
+		fprintf(stderr, "bench_clock: the clock's source is not the TSC: "
 			"nothing to measure\n");
 		return 1;
 	}

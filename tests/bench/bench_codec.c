@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the pieces of a merge cost per event, each by itself: the event header
- * written and read, a local tick made a global one, a unique stamp made. Events as
- * they are on a busy CPU: gaps of any width up to 25 us, threads that take turns, a
- * few ids. `even`: all gaps short, one thread; nothing for a branch to guess wrong.
+ * Cost per event of each step of a merge: write and read the event header, convert a
+ * local tick to a global one, make a unique stamp. Events as on a busy CPU: gaps of any
+ * width up to 25 us, threads that alternate, a few ids. `even`: all gaps are short, one
+ * thread, so that branches are predicted.
  */
 #include <tsctrace/stamp.h>
 
@@ -93,8 +93,8 @@ static void stamp(unsigned int turns)
 }
 
 /*
- * A counter of 2.594 GHz whose rate changes by 1 ppm in a millisecond, to 1 GHz: a
- * line every 0.4 ms
+ * The mapping of a counter of 2.594 GHz, whose rate changes by 1 ppm in a millisecond,
+ * to 1 GHz: it has a line every 0.4 ms.
  */
 static struct tsct_mapping correction;
 
@@ -126,7 +126,7 @@ static void correct(unsigned int turns)
 	sink = sum;
 }
 
-/* One after the other, all of them other ones */
+/* Finds the lines of ticks all over the mapping */
 static void find_line(unsigned int turns)
 {
 	uint64_t span = correction.end - correction.begin, sum = 0;
@@ -141,7 +141,7 @@ static void find_line(unsigned int turns)
 	sink = sum;
 }
 
-/* From one file into another one: read, correct, write */
+/* As from one file to another: read, correct, write */
 static void pass_on(unsigned int turns)
 {
 	static __u8 out[sizeof(bytes)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What recording an event of 8 bytes costs the recorder, by one core: out of the
- * ring, checked, into a file in memory. Nobody else writes meanwhile.
+ * Cost of recording an event of 8 bytes, for the recorder on one core: read from the
+ * ring, checked, written to a file in memory. There are no writers meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static void open_recording(void)
 	must(tsct_drain_open(reader, clock_, writer, &rec, 0, &drain), "drain");
 }
 
-/* Memory that nobody had before costs more than all the rest. */
+/* Frees the files' memory for reuse, as new memory costs more than all the rest. */
 static void fill(void)
 {
 	unsigned int cpu;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an event costs its program, beside what nobody can do without (reading
- * the counter), and what anybody could do instead: LTTng-UST, a system call.
- * All of it in short runs that alternate on one CPU; then two threads on two.
+ * Cost of an event for its program, compared with the minimum (a read of the counter)
+ * and with alternatives: LTTng-UST, a system call. Short runs of all alternate on one
+ * CPU; then two threads run on two CPUs.
  *
  *	bench_emit [OTHER]	OTHER: a program as bench_pair.h describes it
  */
@@ -81,7 +81,7 @@ static void emit_call(unsigned int turns)
 		tsct_emit(recorder, TSCT_ID_FIRST, &value, sizeof(value));
 }
 
-/* Takes everything at once, so that the ring is never full. */
+/* Empties the ring at once, so that it is never full. */
 static void drain(void)
 {
 	unsigned int cpu = sched_getcpu();
@@ -161,7 +161,7 @@ static double timed(void (*run)(unsigned int turns))
 {
 	double start;
 
-	run(100);		/* somebody else's code was in the caches */
+	run(100);		/* loads the code into the caches */
 	start = bench_now_ns();
 	run(BENCH_TURNS);
 	return (bench_now_ns() - start) / BENCH_TURNS;
@@ -181,7 +181,7 @@ static void run_all(void)
 		       bench_median(&benches[i]));
 }
 
-/* The median of ratios of runs that were made next to each other */
+/* Median of the ratios of adjacent runs */
 static double ratio(const double *ours, const double *theirs)
 {
 	static double ratios[BENCH_RUNS];
@@ -236,7 +236,7 @@ static struct {
 
 static unsigned int arrived;
 
-/* Both are here; then `turn` more of them. Spins: a wakeup takes too long. */
+/* Barrier of both threads. Spins, as a wakeup takes too long. */
 static void meet(unsigned int *meetings)
 {
 	*meetings += 2;
@@ -254,7 +254,7 @@ static void pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* The first alone, while the other one waits; the other; both. */
+/* The first thread alone, then the other one alone, then both */
 static void *run_phases(void *arg)
 {
 	const unsigned int me = (uintptr_t)arg;
@@ -276,7 +276,7 @@ static void *run_phases(void *arg)
 	return NULL;
 }
 
-/* Of both threads, in the order of their runs */
+/* Prints the mean of both threads, and the larger ratio to a thread alone. */
 static void print_phase(const char *name, unsigned int i)
 {
 	double ns = 0, most = 0, one;
@@ -334,13 +334,13 @@ static struct tsct_channel *open_channel(const char *path, const char *name,
 static void bind(struct tsct_event_type *event, struct tsct_channel *t)
 {
 	if (tsct_event_bind(event, t)) {
-		fprintf(stderr, "bench_emit: %s cannot be switched on\n",
+		fprintf(stderr, "bench_emit: %s cannot be enabled\n",
 			event->name);
 		exit(1);
 	}
 }
 
-/* A figure for events that were lost would be a lie. */
+/* Lost events make a result invalid. */
 static void check_losses(struct tsct_channel *t, const char *name)
 {
 	unsigned int cpu, i;
@@ -350,8 +350,8 @@ static void check_losses(struct tsct_channel *t, const char *name)
 		for (i = 0; tsct_ring_ready(t, cpu) && i < TSCT_LOST_NR; i++)
 			lost += tsct_ring_producer(t, cpu)->lost[i];
 	if (lost) {
-		fprintf(stderr, "bench_emit: %s lost %lu events, so its figure "
-			"means nothing\n", name, lost);
+		fprintf(stderr, "bench_emit: %s lost %lu events: its result is "
+			"not valid\n", name, lost);
 		exit(1);
 	}
 }
@@ -365,8 +365,8 @@ static void open_channels(const char *path)
 	bind(&bytes_256_event, recorder);
 	bind(&queued_event, queue);
 	if (tsct_channel_info(recorder)->source != TSCT_SOURCE_TSC) {
-		fputs("bench_emit: stamps are not TSC here: there is nothing "
-		      "to measure\n", stderr);
+		fputs("bench_emit: the channel's source is not the TSC: "
+		      "nothing to measure\n", stderr);
 		exit(1);
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a stream file costs per event of 8 bytes, by one core: packets made (and
- * given to /dev/null, or to a file in memory), and read. And what stands in front of
- * each on average. Events as in bench_codec.
+ * Cost of a stream file per event of 8 bytes, on one core: packets written (to
+ * /dev/null, or to a file in memory), and read. Also the mean number of bytes per event
+ * besides its payload. Events are as in bench_codec.
  */
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The same events through LTTng-UST, in a process of its own that bench_emit
- * gives its turns, see bench_pair.h. run.sh makes the session.
+ * Emits the same events through LTTng-UST, in a separate process that bench_emit runs
+ * in turns (bench_pair.h). run.sh creates the session.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -51,7 +51,7 @@ int main(void)
 		return 1;
 	while (read(0, &turn, 1) == 1) {
 		for (i = 0; i < BENCH_PAIR_NR; i++) {
-			runs[i](100);	/* our code was in the caches */
+			runs[i](100);	/* loads the code into the caches */
 			start = bench_now_ns();
 			runs[i](BENCH_TURNS);
 			ns[i] = (bench_now_ns() - start) / BENCH_TURNS;

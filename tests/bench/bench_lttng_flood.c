@@ -13,7 +13,7 @@
 #include "bench.h"
 
 #define THREADS	2
-#define BURST	10000	/* events between looks at the clock */
+#define BURST	10000	/* events between reads of the clock */
 
 static double end_ns;
 

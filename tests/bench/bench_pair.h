@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Another program's runs between our own: it is a child on the same CPU, and
- * waits for its turn at a pipe. It writes one byte, 1: it is ready; then, for
- * each byte that it reads, BENCH_PAIR_NR doubles: ns per turn with payloads of
- * 8, 64 and 256 bytes.
+ * Runs another program in turns with our benches: a child process on the same CPU,
+ * which waits for its turn at a pipe. It writes one byte, 1, when it is ready; then, for
+ * each byte that it reads, BENCH_PAIR_NR doubles: ns per turn with payloads of 8, 64 and
+ * 256 bytes.
  */
 #ifndef TESTS_BENCH_PAIR_H
 #define TESTS_BENCH_PAIR_H
@@ -18,7 +18,7 @@
 #include "bench.h"
 
 #define BENCH_PAIR_NR	3
-#define BENCH_PAIR_MS	20000	/* it is not that slow: it hangs */
+#define BENCH_PAIR_MS	20000	/* longest wait for an answer */
 
 struct bench_pair {
 	pid_t pid;		/* 0: there is none */
@@ -76,7 +76,7 @@ static inline void bench_pair_start(struct bench_pair *pair,
 		bench_pair_stop(pair);
 }
 
-/* Its turn. Where it fails, there is no pair any more. */
+/* Runs the program once; stops it if that fails. */
 static inline void bench_pair_run(struct bench_pair *pair, unsigned int run)
 {
 	double ns[BENCH_PAIR_NR];

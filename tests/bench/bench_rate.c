@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far off the counter's rate is after so long a calibration, beside the
- * plain method: the median of 15 intervals of 1 ms with one bracket at each
- * end. The truth is the rate between the first moment and the last, over all of
- * the run: a minute and more, from the narrowest of thousands of brackets.
+ * Error of the counter's rate after calibrations of several lengths, compared with the
+ * plain method: the median of 15 intervals of 1 ms with one bracket at each end. The
+ * truth is the rate over the whole run, of more than a minute, from the narrowest of
+ * thousands of brackets at its begin and at its end.
  */
 #include <math.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static void run_short(void)
 	}
 }
 
-/* Many at once, each fed every second as the daemon does it */
+/* Runs many calibrations at once, each fed every second as in the daemon. */
 static void run_long(void)
 {
 	static struct calibration all[LONG_RUNS];
@@ -164,8 +164,8 @@ int main(void)
 	char why[256];
 
 	if (tsct_source_choose(tsct_tsc_check_run, why, sizeof(why)) != TSCT_SOURCE_TSC) {
-		fprintf(stderr, "bench_rate: stamps are not TSC here (%s): there "
-			"is nothing to measure\n", why);
+		fprintf(stderr, "bench_rate: the clock's source is not the TSC (%s): "
+			"nothing to measure\n", why);
 		return 1;
 	}
 	ops = tsct_clock_ops_real(TSCT_SOURCE_TSC);

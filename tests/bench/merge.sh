@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# merge.sh: what it takes to merge two recordings of 10 M events each
+# merge.sh - time and memory of a merge of two recordings of 10 M events each
 #
-# Prints "name value unit" lines, what is wanted beside. One core, files in memory
-# (/dev/shm, or $TMPDIR), the median of as many runs as $RUNS says. babeltrace2 reads
-# the same files on the same core; LTTng's files are of its own events, which have 8
-# bytes, too. The recordings are made once, and kept in build/.
+# Prints "name value unit" lines, and targets. Uses one core and files in memory
+# (/dev/shm, or $TMPDIR); a result is the median of $RUNS runs. babeltrace2 reads the
+# same files on the same core; LTTng's files contain its own events, with 8 bytes each,
+# too. The recordings are generated once, and stay in build/.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +29,7 @@ trap clean_up EXIT
 
 core=${CORE:-$(taskset -pc $$ | sed 's/.*[:,-] *//')}
 
-make_recordings() {	# anew where the program that makes them is another one
+make_recordings() {	# again if their generator is newer
 	if [ ! "$made/made" -nt "$world" ]; then
 		rm -rf "$made"
 		mkdir -p "$made"
@@ -96,7 +96,7 @@ bytes_in() {	# DIR FILE-PATTERN
 	find "$1" -type f -name "$2" -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# Also with the thread, which our events have.
+# With CONTEXT vtid, events contain the thread, as ours do.
 lttng_overhead() {	# NAME [CONTEXT]
 	local dir=$work/lttng n
 	rm -rf "$dir"

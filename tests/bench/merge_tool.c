@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * merge_tool run CORE COMMAND...	runs it on that CPU alone, and prints how many
- *	seconds it took, how many of its CPU's, and the most memory it had, in KiB
- * merge_tool decode CORE DIR...	reads all events of recordings, file by file, and
- *	prints how many, and the seconds
- * merge_tool order CORE DIR...	the same, each recording's in one order
+ * merge_tool run CORE COMMAND...	runs COMMAND on that CPU only; prints its duration
+ *	and CPU time in seconds, and its peak memory in KiB
+ * merge_tool decode CORE DIR...	reads all events of recordings, file by file;
+ *	prints their number, and the duration in seconds
+ * merge_tool order CORE DIR...	the same, with each recording read in order of time
  */
 #include <fcntl.h>
 #include <stdint.h>

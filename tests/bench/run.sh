@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | file | record | merge]... all, or these groups
+# run.sh [emit | clock | codec | file | record | merge]... - all benchmarks, or these
 #
-# Measures, and prints "name value unit" lines. What a user would take instead
-# is measured beside it in the same run, where it is installed. Never passes or
-# fails anything: figures from a busy machine are only good for their ratios.
+# Prints "name value unit" lines. Alternatives that are installed are measured in the
+# same run. There is no pass or fail: on a busy machine only the ratios are meaningful.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -63,8 +62,8 @@ bench_codec() {
 	"$out/bench/bench_codec"
 }
 
-# What comes through while two writers do nothing but emit, and the recorder
-# competes with them for the CPUs. Rings have the same size in both.
+# Events recorded while two writers emit without a pause, and the recorder competes with
+# them for the CPUs. Rings have the same size in both.
 record_figures() {	# PREFIX EVENTS BYTES TRIED PAYLOAD-BYTES
 	awk -v p="$1" -v events="$2" -v bytes="$3" -v tried="$4" -v s="$seconds" \
 		-v payload="$5" \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The name is libFuzzer's. */
+/* libFuzzer defines the name of the function. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 

@@ -117,7 +117,7 @@ static void *copy_of(const void *block, size_t size)
 	return memcpy(copy, block, size);
 }
 
-/* So many that the table is full: each new one evicts another. */
+/* Fills the client table, so that each new client evicts another. */
 static void meet_strangers(void)
 {
 	const struct tsct_ntp_packet packet = {
@@ -140,7 +140,7 @@ static void meet_strangers(void)
 	}
 }
 
-/* Once: this state is restored before each input. */
+/* Called once: this state is restored before each input. */
 static void make_world(void)
 {
 	static const struct tsct_ratelimit_options limits = {
@@ -216,7 +216,7 @@ static void put(struct datagram *d, size_t at, __u64 value)
 		d->bytes[at + (size_t)i] = (__u8)(value >> (56 - 8 * i));
 }
 
-/* Offset of the MAC, or of where to put one: after all that can be parsed */
+/* Replaces the MAC, or appends one after all that can be parsed. */
 static void put_mac(struct datagram *d, __u32 key)
 {
 	struct tsct_ntp_packet packet;
@@ -231,7 +231,7 @@ static void put_mac(struct datagram *d, __u32 key)
 		d->len = len;
 }
 
-/* Not by tsct_mac_check(), which is under test */
+/* Key of a valid MAC, else 0; not by tsct_mac_check(), which is under test */
 static __u32 key_of(const struct datagram *d)
 {
 	__u8 made[ROOM];
@@ -384,7 +384,7 @@ static void check_answer(const struct datagram *d, const __u8 *reply, size_t len
 	world.received = got.receive;
 }
 
-/* All but its counts is unchanged. */
+/* True if nothing but the counts of the responder changed. */
 static bool same_responder(void)
 {
 	const __u64 *counts = tsct_responder_counts(world.responder);
@@ -442,8 +442,8 @@ static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
 	return answer(d, &member, 0x101, reply, len);
 }
 
-/* As a client does: the request repeats tx of the answer before. Returns that
- * of the answer. */
+/* Sends a request as a client does, with tx of the previous answer. Returns the
+ * extension field of the answer. */
 static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {
@@ -467,8 +467,7 @@ static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 
 /*
  * Between two requests of a member any other is received: the second answer
- * still has the transmit time of the first. A key that belongs to another is no
- * key.
+ * still has the transmit time of the first. A key of another node is not valid.
  */
 static void stranger_comes(const struct datagram *d, unsigned int after)
 {
@@ -495,13 +494,13 @@ static void to_strangers(const struct datagram *d, unsigned int after)
 	struct tsct_extension ext;
 	size_t len;
 
-	/* In any state before: after two requests it is verified. */
+	/* In any state, the member is verified after two requests. */
 	member_asks(nonce, &first);
 	member_asks(nonce + 1, &later);
 	stranger_comes(d, after);
 	ext = member_asks(nonce + 2, &later);
 	HOLDS(ext.flags & TSCT_EXT_TX_KERNEL && ext.prev_nonce == nonce + 1);
-	/* A recording of it, sent again, has no effect. */
+	/* A replayed request has no effect. */
 	was_asked = world.asked;
 	member_sends(after & 4 ? &first : &later, reply, &len);
 	HOLDS(world.asked == was_asked);
@@ -509,7 +508,7 @@ static void to_strangers(const struct datagram *d, unsigned int after)
 
 /* ---- inputs ---------------------------------------------------------------------- */
 
-/* From memory of its size: a read beyond is detected. */
+/* Passes a copy in memory of its size, so that a read beyond it is detected. */
 static void deliver(const struct datagram *d, unsigned int to,
 		    unsigned int after)
 {
@@ -553,7 +552,7 @@ static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 	deliver(&forged, to, after);
 }
 
-/* Returns the number of bytes used of @at; 0: that was all. */
+/* Returns the number of bytes used of @at; 0: end of the input. */
 static size_t step(const __u8 *at, size_t size)
 {
 	unsigned int to = size ? at[0] & TO : 0;

@@ -49,7 +49,7 @@ struct section {
 #define PACKET_FIXED	21	/* bytes of a PACKET before its events */
 #define BOXES_MAX	3
 
-/* Number of sections; none extends beyond the input. */
+/* Returns the number of sections; none extends beyond the input. */
 static inline unsigned int read_sections(const __u8 *in, size_t size,
 					 struct section s[SECTIONS_MAX])
 {

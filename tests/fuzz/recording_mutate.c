@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Custom mutator of libFuzzer that keeps the structure of an input (recording_box.h):
+ * Custom mutator of libFuzzer that preserves an input's structure (recording_box.h):
  * changes lines of the environment and their values, packets, files and whole recordings,
  * and crosses two inputs. All other changes are left to libFuzzer.
  */
@@ -30,7 +30,7 @@ static unsigned int any(size_t below)
 	return (unsigned int)((size_t)rand_r(&dice) % below);
 }
 
-static __u8 input[INPUT_ROOM];	/* the input being changed, which has the sections */
+static __u8 input[INPUT_ROOM];	/* the input being changed; sections point into it */
 
 /* ---- a section's bytes -------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static void give(struct section *s)
 	s->len = (__u16)work.len;
 }
 
-/* @len bytes at @at become those at @with */
+/* Replaces @len bytes at @at by those at @with. */
 static void splice(size_t at, size_t len, const void *with, size_t with_len)
 {
 	if (work.len - len + with_len > ROOM)
@@ -211,7 +211,7 @@ static void change_one(struct section *s)
 		change_freely(s);
 }
 
-/* Text is a small part of an input, but the most complex one. */
+/* Prefers text: a small part of an input, but the most complex one */
 static unsigned int change(struct section *s, unsigned int nr)
 {
 	struct section *one = any(2) ? NULL : any_of(s, nr, SECTION_TEXT);
@@ -257,7 +257,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 
 /* ---- two inputs ----------------------------------------------------------------- */
 
-/* Some sections of @s become some of @other. */
+/* Replaces sections of @s by sections of @other, or appends these. */
 static unsigned int cross_sections(struct section *s, unsigned int nr,
 				   const struct section *other, unsigned int more)
 {
@@ -318,7 +318,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 
 	more = read_sections(b, b_size, other);
 	dice = seed;
-	/* Rare, as changes of a single input are cheaper */
+	/* In one of 3 calls, as changes of a single input are cheaper */
 	if (!nr || !more || any(3))
 		return 0;
 	nr = cross(s, nr, other, more);

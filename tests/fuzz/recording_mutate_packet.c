@@ -7,7 +7,7 @@
 
 /* ---- numbers in heads ------------------------------------------------------------ */
 
-/* @size bytes at @at */
+/* Changes a number of @size bytes at @at of @work. */
 static void change_field(size_t at, size_t size)
 {
 	__u64 number = 0;
@@ -35,7 +35,7 @@ static void change_head(void)
 	}
 }
 
-/* A valid event header after that tick; the payload is random */
+/* Makes a valid event header after a random tick, and a payload. Returns their size. */
 static size_t make_event(__u8 *to)
 {
 	struct tsct_delta delta;
@@ -137,7 +137,7 @@ static int hex(__u8 c)
 	return is_digit(c) ? c - '0' : (c - 'a' + 10) & 15;
 }
 
-/* The UUID of the recording, from its environment */
+/* Copies the recording's UUID from its environment. */
 static void find_uuid(const struct section *s, __u8 uuid[16])
 {
 	static const char key[] = "trace_uuid = \"";
@@ -170,7 +170,7 @@ static __u64 at_8(const __u8 *at)
 	return number;
 }
 
-/* The header as make_files() makes it after the packets before */
+/* Fills in the header that make_files() generates after the preceding packets. */
 static void fill_head(const struct section *s, const struct section *last,
 		      struct tsct_packet *head)
 {

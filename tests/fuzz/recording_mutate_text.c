@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes of lines in the environment of metadata: deleted, duplicated, moved, exchanged
- * with those of another, and of the numbers, words and texts in them. All in @work.
+ * Changes lines in the environment of metadata: deletes, duplicates, moves and replaces
+ * lines, and changes the numbers, words and texts in them. All in @work.
  */
 
 /* ---- search --------------------------------------------------------------------- */
@@ -15,7 +15,7 @@ static bool is_digit(__u8 c)
 	return c >= '0' && c <= '9';
 }
 
-/* A number begins there. */
+/* True if a number begins at @at. */
 static bool is_number(const struct bytes *b, size_t at)
 {
 	return is_digit(b->at[at]) && (!at || !is_digit(b->at[at - 1]));
@@ -31,7 +31,7 @@ static struct span line_at(const struct bytes *b, size_t at)
 	return line;
 }
 
-/* A random one; all are equally likely, whatever their length. */
+/* Returns a random line; all are equally likely, independent of their length. */
 static struct span any_line(const struct bytes *b)
 {
 	unsigned int lines = 0, nr;
@@ -175,7 +175,7 @@ static const char *const odd_texts[] = {
 	 "yesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyes"),
 };
 
-/* Replaces @to by @with of @from, which may be the text that is changed. */
+/* Replaces @to in @work by @with of @from, which may be @work itself. */
 static void put_span(struct span to, const struct bytes *from, struct span with)
 {
 	static __u8 kept[ROOM];
@@ -323,7 +323,7 @@ static void cross_text(struct section *s, const struct section *from)
 			to = same_key(&work, &other, line);
 		} else {
 			to = (struct span){ .at = any_line(&work).at };
-			/* and all lines up to it */
+			/* and all lines after it */
 			if (!any(3))
 				line.len = other.len - line.at;
 		}

@@ -3,9 +3,9 @@
 #
 # run.sh PROGRAM FOLDER CORPUS SECONDS JOBS [OPTION]... - replay a corpus, then fuzz
 #
-# In FOLDER: what is new goes to found/, an input that fails to crash-*, what each
-# job says to fuzz-*.log. Exits with 1 where anything failed. (libFuzzer's own way of
-# running jobs passes over inputs of the corpus that crash.)
+# Writes new inputs to FOLDER/found/, failing inputs to FOLDER/crash-*, and the output of
+# each job to FOLDER/fuzz-*.log. Exit status 1 if anything failed. (libFuzzer's own jobs
+# ignore inputs of the corpus that crash.)
 set -euo pipefail
 
 program=$1 folder=$2 corpus=$3 seconds=$4 jobs=$5

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * What has to hold.
+ * The invariants
  *
- * Whenever a reader returns an event: it is the one that was published as that
- * number, whole. In every state: what lies between tail (or the oldest block
- * that is the readers') and head, in memory as it is, are whole events, none
- * left out, up to the last one that head counts; so whoever looks after
- * everybody died finds all of it. In every state in which the writers have come
- * to rest: each attempt was written or refused, once, as its writer was told;
- * lost[] counts the refused ones; and each reader, left alone, comes to head,
- * having read or counted as missed every single event.
+ * When a reader returns an event: it is the one published with that number, whole.
+ *
+ * In every state: memory between tail (or the oldest block that readers may read) and
+ * head contains whole events, without gaps, up to the last one that head counts. So a
+ * reader that begins after all writers died finds all of them.
+ *
+ * In every state in which the writers are at rest: each attempt was written or refused,
+ * once, as was reported to its writer; lost[] counts the refused ones; and each reader
+ * that runs alone reaches head, and has read every event or counted it as missed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static __u64 walk_start(const struct state *state, __u64 head)
 	return (__s64)(oldest - scenario->start) < 0 ? scenario->start : oldest;
 }
 
-/* Looks at each record in turn; *nr: of the next event. Returns how many. */
+/* Walks over the records. @nr: number of the first event. Returns how many there are. */
 static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 			 bool compares)
 {
@@ -92,7 +93,7 @@ static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 		if (violation)
 			break;
 		if (step == TSCT_STEP_RECORD && compares)
-			compare(&state->truth, "whoever looks", nr,
+			compare(&state->truth, "the check of memory", nr,
 				&state->words[data_word(pos)]);
 		if (step == TSCT_STEP_BLOCK && compares &&
 		    (!tsct_ring_block(&ring_geo, state->words, pos, &block) ||
@@ -114,13 +115,13 @@ static void check_ring(struct state *state)
 	unsigned int nr;
 
 	if (tsct_pos_distance(start, head) > ring_geo.data_size) {
-		violate("head is more than the ring in front of tail");
+		violate("head is more than the ring's size after tail");
 		return;
 	}
 	run_look(state);
 	nr = walk(state, start, head, 0, false);
 	if (nr > counted)
-		violate("%u events lie there, but head counts %u", nr, counted);
+		violate("the ring contains %u events, but head counts %u", nr, counted);
 	if (!violation)
 		walk(state, start, head, counted - nr, true);
 }
@@ -150,11 +151,11 @@ static void check_writer(const struct state *state, unsigned int nr)
 
 	for (i = 0; i < state->truth.nr; i++)
 		published += state->truth.events[i].actor == nr;
-	/* Killed before it could be told */
+	/* It may have been killed after the publication, before the report. */
 	if (actor->dead && actor->vars.event < scenario->actors[nr].events)
 		most++;
 	if (published < actor->vars.told || published > most)
-		violate("%s was told that %u events are written; %u are",
+		violate("%s: %u events were reported as written; %u are",
 			actor_name(nr), actor->vars.told, published);
 }
 
@@ -182,7 +183,7 @@ static void check_writers(const struct state *state)
 		violate("head does not count %u events", state->truth.nr);
 }
 
-/* Lets a reader run alone to the end of what there is. */
+/* Runs a reader alone until it has read everything. */
 static void finish_reader(struct state *state, unsigned int nr)
 {
 	struct actor *reader = &state->actors[nr];
@@ -191,7 +192,7 @@ static void finish_reader(struct state *state, unsigned int nr)
 	do {
 		before = reader->vars;
 		do {
-			/* It waits where its own buffer is full. */
+			/* It waits if its CPU's buffer is full. */
 			if (!run_step(state, nr, false))
 				memory_drain(state, reader->cpu, 0);
 		} while (reader->steps && !violation);
@@ -214,7 +215,7 @@ static void check_reader(const struct state *state, unsigned int nr)
 	if (tsct_pos_distance(vars->pos, copy.words[W_HEAD]))
 		violate("%s stops at %llu, before head", actor_name(nr), vars->pos);
 	else if (first + vars->read + vars->missed != end)
-		violate("%s: %llu before it, %u read and %u missed are not %llu",
+		violate("%s: %llu events before it, %u read and %u missed; not %llu",
 			actor_name(nr), first, vars->read, vars->missed, end);
 	else if (is_discard && vars->missed)
 		violate("%s missed events in discard mode", actor_name(nr));
@@ -238,5 +239,5 @@ void check_state(const struct state *state)
 void check_stuck(const struct state *state)
 {
 	if (!is_at_rest(state))
-		violate("nobody can go on, and not all are done");
+		violate("no move is possible, but the writers are not at rest");
 }

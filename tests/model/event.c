@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What events look like, and how writers put things into the ring */
+/* Contents of events, and stores of events, pads and headers into the ring */
 #include <string.h>
 
 #include "model.h"
 
-/* With and without payload: pads of different lengths, and blocks just full. */
+/* Two sizes, so that pads have different lengths and some blocks are exactly full */
 static __u32 payload_of(unsigned int actor, unsigned int event)
 {
 	return (event + 2 * actor) % 5 == 4 ? 0 : 8;
@@ -15,7 +15,7 @@ __u32 event_size(unsigned int actor, unsigned int event)
 	return tsct_record_size(payload_of(actor, event));
 }
 
-/* Every word tells of which event it is. */
+/* Each word identifies its event. */
 __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,
 		 __u64 stamp)
 {
@@ -67,7 +67,7 @@ void store_header(__u64 pos, const struct tsct_block *block)
 		store(data_word(pos + 8 * i), words[i]);
 }
 
-/* The header behind that of head's block, which is read from the ring. */
+/* The header of the next block; that of head's block is read from the ring. */
 struct tsct_block next_header(__u64 head, __u64 stamp)
 {
 	struct tsct_block last, next;

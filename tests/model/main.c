@@ -2,18 +2,18 @@
 /*
  * model                       every scenario, then every mutant
  * model SCENARIO...           these scenarios
- * model --mutant NAME         this one, with the way to what it breaks
- * model --list                what there is
+ * model --mutant NAME         this mutant, with the path to its violation
+ * model --list                list scenarios and mutants
  *
- *   --depth N    bounds: 1 is the default; each more is one event more per
- *                writer, and twice to a hundred times the states
- *   --max N      gives up on a scenario with more states (a failure)
- *   --buffer N   stores that a CPU can hold back
- *   --all        every order, without the short cut of moves.c
- *   --show       mutants print the way to what they break
+ *   --depth N    size of the bounds (1); each step adds one event per writer, and
+ *                multiplies the number of states by 2 to 100
+ *   --max N      give up on a scenario with more states (a failure)
+ *   --buffer N   stores that a CPU's buffer has room for
+ *   --all        every order, without the optimization of moves.c
+ *   --show       print the path to each mutant's violation
  *
- * Prints TAP. Exit status: 0 nothing violated and every mutant caught, 1 not
- * so, 2 usage.
+ * Prints TAP. Exit status: 0 no violation and every mutant caught, 1 otherwise, 2 usage
+ * error.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static void run_scenario(const struct scenario *s)
 	report(result.complete, "scenario", s->name, &result, start);
 }
 
-/* What the search prints is about the way; TAP takes it as it comes. */
+/* Discards standard output, on which the search prints the path to a violation. */
 static void quiet(bool be_quiet)
 {
 	static int saved = -1;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * x86-TSO: what a CPU stores waits in its buffer, and reaches memory one by
- * one, in order, at any time. The CPU itself sees its own stores at once.
- * Words from W_BUSY on are used by CPU 0 alone, which could not tell the
- * difference: they do without.
+ * x86-TSO: a CPU's stores enter its buffer, and reach memory one by one, in order, at
+ * any time. The CPU itself reads its own stores at once. Words from W_BUSY on are used
+ * by CPU 0 only, for which a buffer makes no difference: they bypass it.
  */
 #include <string.h>
 
@@ -74,7 +73,7 @@ void memory_init(struct state *state)
 
 	memcpy(&state->words[data_word(scenario->start)], &block, sizeof(block));
 	state->words[W_HEAD] = head;
-	/* As the provider makes it; its upper bits mean nothing. */
+	/* As the provider initializes it; its upper bits have no meaning. */
 	state->words[W_TAIL] = scenario->start;
 	state->words[W_KHEAD] = head;
 }

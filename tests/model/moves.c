@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * What may happen next
+ * The possible moves in a state
  *
- * The short cut: what a CPU does to itself (a load of what only it writes, a
- * store into its own buffer) and what the others do meanwhile, a buffer's
- * draining included, come to the same in any order. So while all that the
- * writers on CPU 0 can do next is of that kind, nothing else is tried first: it
- * is tried afterwards. They come to an end, or to an instruction that asks
- * somebody else (a load of tail, a locked one, a full buffer), and then every
- * move is tried. What is checked depends on memory, not on buffers, so nothing
- * is missed; --all does without.
+ * Optimization: an instruction that affects only its own CPU (a load of a word that only
+ * this CPU writes, a store into its own buffer) and moves of the others, including the
+ * draining of a buffer, have the same result in any order. So while all writers on CPU 0
+ * are at such instructions, only their moves are tried, and the others later. The
+ * writers reach their end, or an instruction that depends on other CPUs (a load of tail,
+ * a locked instruction, a store with a full buffer); then every move is tried. The
+ * checks read memory, not buffers, so no violation is missed. --all disables this.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@ bool is_writer(const struct actor *actor)
 	return actor->kind == USER || actor->kind == KERNEL;
 }
 
-/* May it run, as far as the others on its CPU are concerned? */
+/* False if another actor on its CPU prevents it from running. */
 static bool has_cpu(const struct state *state, unsigned int nr)
 {
 	const struct actor *actor = &state->actors[nr], *other;
@@ -33,12 +32,12 @@ static bool has_cpu(const struct state *state, unsigned int nr)
 		other = &state->actors[i];
 		if (i == nr || other->cpu != actor->cpu || !other->steps)
 			continue;
-		/* Interrupts run to their end, and so does what is alone. */
+		/* Interrupts run to their end, and so do actors with `alone` set. */
 		if (other->level > actor->level)
 			return false;
 		if (other->level == actor->level && other->alone)
 			return false;
-		/* Interrupts are off, but for NMIs. */
+		/* Interrupts are off, except NMIs. */
 		if (other->level < actor->level && other->alone &&
 		    actor->level < 2)
 			return false;
@@ -75,7 +74,7 @@ static void add_moves_of(const struct state *state, unsigned int i,
 		add(moves, nr, ABORT, i, 0);
 }
 
-/* Only what the writers do to themselves, if that is all they can do next. */
+/* The writers' moves, if no writer's next instruction depends on other CPUs; else 0 */
 static unsigned int own_moves(const struct state *state, struct move *moves)
 {
 	const struct actor *actor;
@@ -113,7 +112,7 @@ unsigned int moves_of(const struct state *state, struct move *moves)
 	return nr;
 }
 
-/* Whoever was in a section on this CPU finds itself in the abort handler. */
+/* Other actors in a section on this CPU continue in the abort handler. */
 static void restart_others(struct state *state, unsigned int nr)
 {
 	struct actor *other;
@@ -144,7 +143,7 @@ static void kill_actor(struct state *state, unsigned int nr)
 	memset(actor->log, 0, sizeof(actor->log));
 }
 
-/* False: not now; the state is spoilt. */
+/* False: not possible now; @state is not valid any more. */
 bool move_apply(struct state *state, struct move move)
 {
 	switch (move.kind) {
@@ -184,7 +183,7 @@ static void init_actor(struct actor *actor, unsigned int nr)
 		actor->vars = (struct vars) { .phase = PHASE_START };
 }
 
-/* What went on before: actor 0 alone, every store in memory at once. */
+/* Events before the search: actor 0 alone, every store reaches memory at once. */
 static void prefill(struct state *state)
 {
 	const bool saved = verbose;

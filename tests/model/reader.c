@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The two readers, as lib/client/reader.c does it. They keep full positions and full
- * counts. One operation takes one record, one pad or one header.
+ * The two readers, as in lib/client/reader_ring.c. Their positions and counts are not
+ * truncated. One operation reads one record, one pad or one header.
  */
 #include "model.h"
 
@@ -10,7 +10,7 @@ static __u64 load_head(const struct vars *vars)
 	return tsct_pos_extend(vars->pos, TSCT_HEAD_POS(load(W_HEAD)));
 }
 
-/* What there is at the reader's position, copied. */
+/* Copy of the record, pad or header at the reader's position */
 struct found {
 	enum tsct_ring_step step;
 	__u64 words[3];
@@ -42,20 +42,20 @@ static void copy(const struct vars *vars, __u64 head, struct found *found)
 }
 
 /*
- * A header tells how many events were before it. Whoever was not overtaken
- * knows that already; who was learns from it what was missed.
+ * A header contains the number of events before it. For a reader that was not overtaken
+ * this is its own count; for one that was, the difference is what it missed.
  */
 static void take_block(struct vars *vars, const struct found *found)
 {
 	const __u64 events = found->block.events;
 
 	if (!found->is_block)
-		violate("a header that is none, at %llu", vars->pos);
+		violate("the header at %llu is not valid", vars->pos);
 	else if (found->block.pos != vars->pos)
-		violate("the header at %llu says it lies at %llu", vars->pos,
+		violate("the header at %llu has the position %llu", vars->pos,
 			found->block.pos);
 	else if (vars->behind ? events < vars->count : events != vars->count)
-		violate("a header says %llu events were before it, not %llu",
+		violate("a header counts %llu events before it, not %llu",
 			events, vars->count);
 	else if (found->block.cycles != found->block.events -
 		 scenario->events_before)
@@ -67,7 +67,7 @@ static void take_block(struct vars *vars, const struct found *found)
 	vars->count = events;
 }
 
-/* What was copied is the reader's: goes on behind it. */
+/* Checks a valid copy, and moves the reader behind it. */
 static void take(struct vars *vars, const struct found *found)
 {
 	switch (found->step) {
@@ -81,7 +81,7 @@ static void take(struct vars *vars, const struct found *found)
 		break;
 	case TSCT_STEP_BROKEN:
 	case TSCT_STEP_EMPTY:
-		violate("something broken at %llu", vars->pos);
+		violate("no valid record at %llu", vars->pos);
 		break;
 	case TSCT_STEP_PAD:
 		break;
@@ -101,7 +101,7 @@ void discard_program(struct vars *vars)
 	if (head == vars->pos)
 		return;
 	if (tsct_pos_distance(vars->pos, head) > ring_geo.data_size)
-		violate("the ring holds more than it can");
+		violate("head is more than the ring's size after the reader");
 	copy(vars, head, &found);
 	take(vars, &found);
 }
@@ -114,7 +114,7 @@ void discard_release(struct vars *vars)
 
 /* ---- overwrite ----------------------------------------------------------- */
 
-/* Goes on at the oldest block that is the reader's, if it was overtaken. */
+/* If the reader was overtaken: moves it to the oldest block that it may read. */
 static bool is_overtaken(struct vars *vars, __u64 head)
 {
 	__u64 oldest = tsct_ring_oldest(&ring_geo, head);
@@ -128,7 +128,7 @@ static bool is_overtaken(struct vars *vars, __u64 head)
 	return true;
 }
 
-/* Is a copy, made since this head was loaded, good? */
+/* Validates a copy: the reader must not have been overtaken meanwhile. */
 static bool is_good(struct vars *vars, enum tsct_ring_step step)
 {
 	if (mutated(NO_VALIDATION) && step == TSCT_STEP_RECORD)
@@ -139,8 +139,8 @@ static bool is_good(struct vars *vars, enum tsct_ring_step step)
 }
 
 /*
- * One that begins later than the ring did asks the ring how far it is. What was
- * overwritten before is not its to miss.
+ * A reader that begins later than the ring reads its counts first. Events that were
+ * overwritten before do not count as missed.
  */
 static void begin_late(struct vars *vars)
 {
@@ -148,12 +148,12 @@ static void begin_late(struct vars *vars)
 	struct tsct_ring_count count;
 
 	if (!tsct_ring_count(&ring_geo, producer, now()->words, &count))
-		violate("the ring says nothing of itself");
+		violate("the counts of the ring cannot be read");
 	vars->pos = count.oldest;
 	vars->count = vars->released = count.overwritten;
 	vars->phase = PHASE_READ;
 	if (count.events > now()->truth.nr)
-		violate("the ring says %llu events were published", count.events);
+		violate("the ring counts %llu published events", count.events);
 }
 
 void overwrite_program(struct vars *vars)

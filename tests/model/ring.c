@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The library's own lib/core/ring.c, its loads made instructions of the model */
+/* The library's own lib/core/ring.c, with loads that are instructions of the model */
 #include <string.h>
 
 #include "../../lib/core/port.h"
@@ -10,7 +10,7 @@ static __u64 load_at(const __u64 *at)
 	return load(at - now()->words);
 }
 
-/* x86 keeps loads in order: fences between them are for the compiler. */
+/* x86 does not reorder loads: barriers between them only restrict the compiler. */
 #undef READ_ONCE
 #undef smp_load_acquire
 #define READ_ONCE(word)		load_at(&(word))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One step of one actor. Its program is run from the beginning of the operation
- * each time: instructions that it has done before give what they gave then, one
- * more is carried out, and at the one after that the program is left.
+ * Executes one step of one actor. Its program is run from the beginning of the operation
+ * each time: instructions of earlier steps return the same values as then, one more is
+ * executed, and at the one after that the program is left.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -15,11 +15,11 @@ static struct {
 	unsigned int nr;
 	unsigned int steps;	/* instructions seen in this run */
 	unsigned int loads;
-	bool enters;		/* a section, with the next instruction */
+	bool enters;		/* the next instruction begins a section */
 	bool in_section, alone;
 	bool asks;
 	bool blocked;
-	bool looking;		/* checks: no instructions */
+	bool looking;		/* for checks: load() is no instruction */
 	jmp_buf out;
 } run;
 
@@ -54,8 +54,8 @@ void alone_end(void)
 }
 
 /*
- * Is this instruction the one to carry out? False: it has been. @asks: does it
- * depend on what other CPUs do?
+ * True if this instruction is to be executed now; false: an earlier step did. @asks: it
+ * depends on other CPUs.
  */
 static bool is_due(bool asks)
 {
@@ -63,7 +63,7 @@ static bool is_due(bool asks)
 		run.steps++;
 		return false;
 	}
-	/* One was carried out, or there is a wait: that is all for now. */
+	/* One was executed: this step is complete. */
 	if (run.steps++ > run.actor->steps) {
 		run.asks = asks;
 		longjmp(run.out, 1);
@@ -124,9 +124,8 @@ void locked_inc(unsigned int where)
 }
 
 /*
- * Time is what has happened: it goes on by one with every event. No slower
- * clock is possible, so a stamp that is not that of its event was read before
- * another one was published.
+ * The counter is the number of published events. No clock can be slower, so a stamp that
+ * is not the number of its event was read before another event was published.
  */
 __u64 read_counter(void)
 {
@@ -208,14 +207,14 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 	run.blocked = run.looking = false;
 	vars = actor->vars;
 	if (setjmp(run.out)) {
-		/* Left at its next instruction, or waiting. */
+		/* It was left at its next instruction, or waits. */
 		if (run.blocked)
 			return false;
 		actor->in_section = run.in_section;
 		actor->alone = run.alone;
 		actor->asks = run.asks;
 		if (++actor->steps == MAX_STEPS)
-			violate("%s never comes to an end", actor_name(nr));
+			violate("%s: an operation does not end", actor_name(nr));
 		return true;
 	}
 	call_program(&vars, release);

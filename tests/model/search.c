@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * All states that can be reached, breadth first, so that what leads to a
- * violation is as short as can be. States wait packed; one that was met is
- * known by 128 bits of hash, so that two of them are taken for one with a
- * probability below 1e-20 where there are a billion.
+ * Searches all reachable states breadth first, so that the path to a violation is the
+ * shortest one. States in the queue are packed; visited states are identified by a hash
+ * of 128 bits: with a billion states, the probability that two have the same hash is
+ * below 1e-20.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,20 +22,20 @@ struct hash {
 	__u64 a, b;
 };
 
-/* How a state was reached, by its number */
+/* The move that first reached a state, by number of the state */
 struct origin {
 	__u32 parent;
 	struct move move;
 };
 
-struct level {			/* states that wait */
+struct level {			/* queue of packed states */
 	char *bytes;
 	size_t used, room;
 	unsigned int nr;
 };
 
 static struct {
-	struct hash *table;	/* of those met; all zero: free */
+	struct hash *table;	/* of visited states; all zero: free */
 	size_t room, used;
 	struct origin *origins;
 	size_t origins_room;
@@ -117,7 +117,7 @@ static void unpack(const char *from, struct state *state)
 		}
 }
 
-/* ---- states met -------------------------------------------------------------- */
+/* ---- visited states -------------------------------------------------------------- */
 
 static __u64 mix(__u64 hash, __u64 word)
 {
@@ -163,7 +163,7 @@ static void double_table(void)
 	free(old);
 }
 
-/* True the first time. */
+/* True if the state was not visited before. */
 static bool meet(struct hash hash)
 {
 	struct hash *slot;
@@ -202,7 +202,7 @@ static void enqueue(const struct packed *packed, __u32 parent, struct move move)
 	};
 }
 
-/* ---- the way there ------------------------------------------------------------ */
+/* ---- path to a violation ------------------------------------------------------ */
 
 static void print_way(__u32 nr, const struct move *last)
 {
@@ -216,7 +216,7 @@ static void print_way(__u32 nr, const struct move *last)
 		moves[n++] = *last;
 	for (; nr; nr = search_.origins[nr].parent)
 		moves[n++] = search_.origins[nr].move;
-	printf("  violated: %s\n  the shortest way there, %u steps:\n",
+	printf("  violated: %s\n  the shortest path there, %u steps:\n",
 	       violation, n);
 	violation = NULL;
 	state_init(&state);
@@ -229,7 +229,7 @@ static void print_way(__u32 nr, const struct move *last)
 	free(moves);
 }
 
-/* Follows one move; true if it led anywhere else. */
+/* Applies one move; true if it changed the state. */
 static bool follow(const struct state *from, struct hash hash, __u32 nr,
 		   struct move move)
 {

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The ring's protocol, in every order that its instructions can come in: nothing
-# violated in any scenario, and every mistake that is made on purpose found.
-# DEPTH (1) makes it larger: an event more per writer, and more stores that wait.
-# What two threads do grows by far the most; have some GiB of memory for that.
+# Checks the ring's protocol in every order of its instructions: no violation in any
+# scenario, and a violation in every mutant. DEPTH (1) sets the bounds: each step adds an
+# event per writer, and a buffered store per CPU. Scenarios with two threads grow by far
+# the most, and need some GiB of memory then.
+# test-fast: yes
 # test-parallel: yes
 # test-seconds: 45
 # test-timeout: 7200

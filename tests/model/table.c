@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What is searched, and the mistakes that have to be found */
+/* The scenarios, and the mutants that have to be caught */
 #include <string.h>
 
 #include "model.h"
 
-/* Positions are about to wrap, counts too: by the second block. */
+/* Initial values with which positions and counts wrap by the second block */
 #define WRAP_POS(block_size)	((3ULL << TSCT_POS_BITS) - (block_size))
 #define WRAP_EVENTS		0x2ffffULL
 
@@ -40,7 +40,7 @@ const struct scenario scenarios[] = {
 		},
 	}, {
 		.name = "user-aborts-alone",
-		.about = "the same where nobody else can write",
+		.about = "the same without a kernel that writes",
 		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
 		.buffer = 4, .kills = 1, .aborts = 4,
 		.actors = {
@@ -88,7 +88,7 @@ const struct scenario scenarios[] = {
 		},
 	}, {
 		.name = "user-overwrite-two",
-		.about = "two threads, so that aborted stores lie about",
+		.about = "two threads; stores of aborted sections stay in memory",
 		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
 		.start = WRAP_POS(128), .events_before = WRAP_EVENTS - 1,
 		.prefill = 4, .buffer = 2, .kernel_provider = true,
@@ -120,7 +120,7 @@ const struct scenario scenarios[] = {
 		},
 	}, {
 		.name = "kernel-full",
-		.about = "the kernel's short cut within a block, full rings",
+		.about = "the kernel's fast path within a block, full rings",
 		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
 		.start = WRAP_POS(128), .events_before = WRAP_EVENTS,
 		.prefill = 6, .buffer = 2,
@@ -150,13 +150,13 @@ const struct mutant mutants[] = {
 	{ STAMP_OUTSIDE, "stamp-outside", "user-shared",
 	  "the counter is read before the section begins" },
 	{ NO_RESTART, "no-restart", "user-discard",
-	  "a section goes on after another thread ran" },
+	  "a section continues after another thread ran" },
 	{ COUNT_LATER, "count-later", "user-discard",
 	  "position and count are published by two stores" },
 	{ NO_TAIL, "no-tail", "user-full",
-	  "a discard writer does not look at tail" },
+	  "a discard writer does not check tail" },
 	{ NO_TAIL_BLOCK, "no-tail-block", "user-aborts",
-	  "nor does it where it begins a block" },
+	  "a discard writer does not check tail where it begins a block" },
 	{ NO_HEADER, "no-header", "user-discard",
 	  "a block begins without its header" },
 	{ NO_PAD, "no-pad", "user-discard",
@@ -164,7 +164,7 @@ const struct mutant mutants[] = {
 	{ HEADER_LATE, "header-late", "user-discard",
 	  "a new block is published before its header is stored" },
 	{ BLOCK_BLINDLY, "block-blindly", "user-kills",
-	  "a block is begun whatever head is by then" },
+	  "a block is begun without a second check of head" },
 	{ BLOCK_COUNTS, "block-counts", "user-discard",
 	  "beginning a block counts as an event" },
 	{ BLOCK_MISCOUNTS, "block-miscounts", "user-overwrite",
@@ -176,27 +176,27 @@ const struct mutant mutants[] = {
 	{ FILL_BLOCK, "fill-block", "user-full",
 	  "records may fill their block" },
 	{ NMI_IGNORES_BUSY, "nmi-ignores-busy", "kernel-discard",
-	  "an NMI writes whatever it came on top of" },
+	  "an NMI writes even if it interrupted a writer" },
 	{ BUSY_LATE, "busy-late", "kernel-discard",
-	  "busy is set after head was looked at" },
+	  "busy is set after head was read" },
 	{ NOT_BUSY_EARLY, "not-busy-early", "kernel-discard",
 	  "busy is cleared before head is published" },
 	{ INTERRUPTS_ON, "interrupts-on", "kernel-discard",
 	  "a task writes with interrupts on" },
 	{ STALE_ROOM, "stale-room", "kernel-full",
-	  "the kernel's short cut goes to the end of the block" },
+	  "the kernel's fast path ignores tail up to the end of the block" },
 	{ RELEASE_FIRST, "release-first", "user-aborts",
-	  "a reader gives room back, then copies" },
+	  "a reader stores tail before it copies" },
 	{ READ_BEYOND, "read-beyond", "user-discard",
 	  "a reader reads one record beyond head" },
 	{ NO_VALIDATION, "no-validation", "user-overwrite",
-	  "a copy is not looked at again after it was made" },
+	  "a copy of a record is not validated" },
 	{ NO_VALIDATION_BLOCK, "no-validation-block", "user-overwrite",
-	  "nor is that of a header" },
+	  "a copy of a header is not validated" },
 	{ ONE_BLOCK_MORE, "one-block-more", "user-overwrite",
 	  "the block being begun is trusted" },
 	{ MISSED_NOT_COUNTED, "missed-not-counted", "user-overwrite",
-	  "a reader that was overtaken goes on as if nothing was" },
+	  "a reader that was overtaken does not count what it missed" },
 	{ ANY_ORDER, "any-order", "user-discard",
 	  "a machine whose stores reach memory in any order" },
 };

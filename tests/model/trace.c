@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* States and moves, for people */
+/* Prints states and moves. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -40,7 +40,7 @@ const char *word_name(unsigned int where)
 	return text;
 }
 
-/* A record's first word, where it looks like one; else the number. */
+/* Decodes a word that can be the first of a record; else prints the number. */
 const char *word_text(unsigned int where, __u64 value)
 {
 	static char text[64];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A task, an interrupt or an NMI that writes a kernel channel, as kmod/ring.c
- * does: interrupts off, `busy` for NMIs, a copy of head of the kernel's own, and
- * how far the next records may go without another look at tail.
+ * A task, an interrupt or an NMI that writes to a kernel channel, as kmod/ring.c does:
+ * interrupts are off, `busy` excludes NMIs, and the kernel has its own copy of head and
+ * a number of bytes that it may write without reading tail again.
  */
 #include "model.h"
 
@@ -21,8 +21,9 @@ static void clear_busy(void)
 }
 
 /*
- * To the 8 bytes at the end of the block that stay free, and to what the reader
- * has left free, by a tail that can only be behind the true one.
+ * Bytes that may be written without reading tail again: up to the last 8 bytes of the
+ * block, which stay free, and up to the free room. The tail loaded here can only be
+ * older than the current one, so the room is never too large.
  */
 static __u32 look_ahead(__u64 head)
 {
@@ -44,7 +45,7 @@ static void finish(__u64 head, __u64 stamp)
 	publish(head, stamp);
 }
 
-/* By the rules, whatever there is; false: no room. */
+/* The general case, with a new block where needed; false: no room. */
 static bool write_by_rules(__u64 head, const struct tsct_ring_slot *place)
 {
 	struct tsct_block block;

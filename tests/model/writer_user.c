@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread that writes from restartable sections, as lib/client/rseq_section.h and
- * lib/client/emit_slow.c do. What can be restarted at any time keeps nothing: so each
- * phase is an operation of its own, and a restart is a new beginning.
+ * A thread that writes in restartable sections, as lib/client/rseq_section.h and
+ * lib/client/emit_slow.c do. A section has no state that survives a restart: so each
+ * phase is an operation of its own, and a restart begins a new one.
  */
 #include "model.h"
 
@@ -56,7 +56,7 @@ static void store_and_publish(const struct tsct_ring_slot *place, __u64 stamp)
 		store(W_HEAD, place->head);
 }
 
-/* The section that is nearly always enough: the record fits into its block. */
+/* The common case: the record fits into the current block. */
 static void write_fast(struct vars *vars)
 {
 	struct tsct_ring_slot place;
@@ -99,8 +99,8 @@ static void publish_block(__u64 pos, __u64 head, const struct tsct_block *block)
 }
 
 /*
- * Begins the next block. All that is computed rests on a head that is looked at
- * outside of any section, and holds if it is still the head within one.
+ * Begins the next block. Everything is computed from a head that was loaded outside of
+ * the section, and is valid if the head is still the same within it.
  */
 static void begin_block(struct vars *vars)
 {
@@ -112,8 +112,8 @@ static void begin_block(struct vars *vars)
 
 	vars->phase = PHASE_FAST;
 	if (!place.pad_len)
-		return;		/* somebody else did */
-	/* Outside, too: tail only goes forward, so room that is there stays. */
+		return;		/* another thread did */
+	/* Outside of the section, too: tail only increases, so free room stays free. */
 	if (!mutated(NO_TAIL_BLOCK) && !fits(pos + TSCT_BLOCK_HEADER)) {
 		lose(vars, TSCT_LOST_FULL);
 		return;
@@ -140,8 +140,8 @@ static void count_loss(struct vars *vars)
 }
 
 /*
- * TSCT_IOC_WRITE: the kernel writes for us, a new block and the record by one
- * publication, and nothing else runs on this CPU meanwhile.
+ * TSCT_IOC_WRITE: the kernel writes the event for the thread; a new block and the record
+ * are published together, and nothing else runs on this CPU meanwhile.
  */
 static void ask_kernel(struct vars *vars)
 {
@@ -189,7 +189,7 @@ void user_program(struct vars *vars)
 	}
 }
 
-/* The abort handler: all over again, but not for ever. */
+/* The abort handler: retries the event; after TRIES aborts it gives up. */
 void user_aborted(struct actor *actor)
 {
 	struct vars *vars = &actor->vars;

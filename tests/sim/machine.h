@@ -60,7 +60,7 @@ struct realtime_read {
 	uint64_t cycles;
 	uint64_t cyc;
 	uint32_t diverged;
-	fixed ideal;		/* there */
+	fixed ideal;		/* clock.ideal at the read */
 	struct kclock clock;
 };
 #define READS_MAX	8192	/* power of two */

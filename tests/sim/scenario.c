@@ -91,7 +91,7 @@ static void small_steps(struct run *run, struct random *random)
 	add_event(run, random_time(run, random), EVENT_STEP, step_ns(random, 1, 5e5));
 }
 
-/* From one rate to another and back, steeper than an NTP daemon */
+/* A change of rate and back, larger than an NTP daemon's */
 static void slew(struct run *run, struct random *random, double low,
 		 double high, bool new_epoch)
 {
@@ -304,7 +304,7 @@ static void in_process_set(struct run *run, struct random *random)
 	step(run, random, false);
 }
 
-/* More epochs than the clock page holds */
+/* More epochs than the clock page has room for */
 static void many_epochs(struct run *run, struct random *random)
 {
 	int64_t at = 2 * PS_PER_S;
@@ -320,7 +320,7 @@ static void many_epochs(struct run *run, struct random *random)
 	run->plan.length_ps = at + 5 * PS_PER_S;
 }
 
-/* More segments than the clock page holds */
+/* More segments than the clock page has room for */
 static void long_run(struct run *run, struct random *random)
 {
 	run->plan.length_ps = (int64_t)random_log_uniform(random, 1e15, 4e15);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clock on simulated machines whose time is known exactly: a reading
- * outside its bound is a violation.
+ * Checks the clock on simulated machines whose time is known exactly: a reading outside
+ * its bound is a violation.
  *
  *   sim --list
  *   sim [--scenario N|NAME] [--seed S] [--seeds COUNT] [--part I/N] [-v]

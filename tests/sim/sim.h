@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One run: a machine; a timekeeper made of the library's sampler, estimator,
- * latch and segments; readers that check every time they get.
+ * latch and segments; readers that check every time that they read.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -14,7 +14,7 @@ enum owner {
 	OWNER_PROCESS,		/* samples when a program reads the clock */
 };
 
-/* The run, except the machine's events */
+/* Parameters of a run, except the machine's events */
 struct plan {
 	enum owner owner;
 	int64_t length_ps;
@@ -116,7 +116,7 @@ void check_pending(struct run *run);
 void violation(struct run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tally_add(struct tally *to, const struct tally *from);
-/* NULL: of both kinds */
+/* Median of both histograms together; NULL: leaves one out */
 double tally_median(const uint64_t *live, const uint64_t *past);
 
 #endif /* TESTS_SIM_SIM_H */

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The clock on simulated machines, every scenario: no reading outside its bound, and
-# bounds that are not too large. A part of what run.sh does: SEED is the first seed (1,
-# so that the same code has the same result), SEEDS how many. Seeds that once found a
-# fault always run.
+# bounds that are not too large. Runs run.sh with fewer seeds: SEED is the first one (1,
+# so that the same code has the same result), SEEDS their number (1000). Seeds that once
+# found a fault always run.
 # test-timeout: 900
 set -euo pipefail
 

@@ -49,8 +49,8 @@ static void log_publication(const struct run *run,
 		true_rate = (double)(last->ideal - ref->ideal) * 0x1p-64 /
 			(double)(last->cycles - ref->cycles);
 	printf("%14.9f s: status %u epoch %u cause %u, %s line, "
-	       "look +-%.3f ns, error %.3f ns, past %.3f ns; "
-	       "rate %.12f in [%.12f, %.12f], really %.12f, "
+	       "sample +-%.3f ns, error %.3f ns, past %.3f ns; "
+	       "rate %.12f in [%.12f, %.12f], true rate %.12f, "
 	       "surprise %.3f ppb\n",
 	       (double)run->m.now_ps / 1e12, state->status, state->epoch,
 	       state->cause, same ? "same" : "new", est->offset.half_ns,
@@ -80,7 +80,7 @@ static void publish(struct run *run)
 		if (err == -ETIME)
 			continue;
 		if (err)
-			violation(run, "no succession: %d", err);
+			violation(run, "the composed state cannot follow: %d", err);
 		tsct_latch_stage(run->page, &next);
 		now = m->ops.cycles(m);
 		if (tsct_segments_check(&published(run)->state, &next, now))
@@ -91,7 +91,7 @@ static void publish(struct run *run)
 		tsct_latch_commit(run->page);
 		tsct_rate_published(&run->est, &next);
 		if (tsct_segments_valid(published(run)))
-			violation(run, "what is published is not valid");
+			violation(run, "the published state is not valid");
 		if (next.real.mult)
 			set_timeline(run);
 		return;

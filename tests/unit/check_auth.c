@@ -62,7 +62,7 @@ static struct tsct_keys *keys_of(const char *text)
 	"f69f2445df4f9b17ad2b417be66c3710"
 
 /*
- * A header that counts: 23 (version 4) or 1b (3), 01, 02, ... 2f. CMACs by
+ * A header of consecutive bytes: 23 (version 4) or 1b (3), 01, 02, ... 2f. CMACs by
  *   openssl mac -cipher AES-128-CBC -macopt hexkey:... -in FILE CMAC
  * and the others by python3's hashlib.new(type, key + header).hexdigest(), of
  * which the first 20 bytes in version 4.
@@ -102,7 +102,7 @@ static const struct {
 	  "77930f2527b77fc128a9b6bccbe26971caa4b87538c892c2eff6c75a36dacb1e" },
 };
 
-/* "23": the header that counts */
+/* "23" or "1b": the header of consecutive bytes */
 static size_t packet_of(const char *text, __u8 *bytes)
 {
 	size_t i;
@@ -167,7 +167,7 @@ static const char *const of_chronyd[] = {
 	"240800e600000000000000007f7f0101eeabe236728165e80123456789abcdf7"
 	"eeabe23d2bf68f2deeabe23d2bfad8fc00000008e3c13cc66aa75cb87994afc6"
 	"9b2552f1",
-	/* and requests of it */
+	/* Requests of chronyd */
 	"2300002000000000000000000000000000000000000000000000000000000000"
 	"00000000000000007697ed53ca7e5eb10000000173bb14be08aa8d42b86a5d79"
 	"a50ae214",
@@ -180,7 +180,7 @@ static const char *const of_chronyd[] = {
 	"71054dad452cc2311dc8eaff88a07af26e0fa000",
 };
 
-/* And of ntpd of ntpsec 1.2.2 */
+/* The same of ntpd of ntpsec 1.2.2 */
 static const char ntpsec_keys[] =
 	"1 AES128 HEX:" AES128_KEY "\n"
 	"3 SHA256 HEX:33333333333333333333333333333333"
@@ -203,7 +203,7 @@ static const char *const of_ntpsec[] = {
 	"45ba15f3",
 };
 
-/* Accepted as it is, rejected with any bit of it changed */
+/* Accepted unchanged, rejected with any bit changed */
 static void check_captured(const struct tsct_keys *keys, const char *text)
 {
 	struct tsct_ntp_packet packet;
@@ -290,7 +290,7 @@ START_TEST(every_mac_length)
 }
 END_TEST
 
-/* Like a wrong digest of the length of a part of the right one */
+/* A part of the right digest is rejected like a wrong one. */
 START_TEST(shorter_digests)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
@@ -361,7 +361,7 @@ END_TEST
 
 /* ---- key files ---------------------------------------------------------------- */
 
-#define SECRET	"Geheimnis"	/* must be in no message */
+#define SECRET	"Geheimnis"	/* no message may contain it */
 
 static const struct {
 	const char *text;
@@ -608,12 +608,12 @@ START_TEST(wiped)
 	ck_assert_int_eq(read_text(text, strlen(text), &keys, (char[64]){ 0 },
 				   64), -EINVAL);
 	ck_assert_uint_eq(freed_with_it, 0);
-	/* This test would detect a key. */
+	/* Freed memory that contains a key is detected. */
 	copy = malloc(64);
 	ck_assert_ptr_nonnull(copy);
 	memset(copy, 0, 64);
 	memcpy((char *)copy + 9, mark, sizeof(mark));
-	__asm__ volatile("" : : "r"(copy) : "memory");	/* really written */
+	__asm__ volatile("" : : "r"(copy) : "memory");	/* keeps the stores */
 	free(copy);
 	ck_assert_uint_eq(freed_with_it, 1);
 }

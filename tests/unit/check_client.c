@@ -43,7 +43,7 @@ START_TEST(exchanges)
 				  TSCT_EXCHANGE_T4_KERNEL);
 		t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	}
-	/* Without the kernel's time: as announced */
+	/* Without the kernel's transmit time, the announced one counts. */
 	ask();
 	p = answer();
 	taken(&p);
@@ -74,7 +74,7 @@ START_TEST(requests_tell_nothing)
 	begin(0, 5);
 	memset(&ext, 0xff, sizeof(ext));
 	ask_with(&ext);
-	/* Of the answer's length */
+	/* Requests are as long as answers. */
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER + TSCT_EXT_SIZE + 20);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
 	ck_assert_uint_eq(w.request.ext.flags,
@@ -113,7 +113,7 @@ START_TEST(origins)
 	int i;
 
 	begin(0, 0);
-	/* To no request */
+	/* Answers to no request */
 	p = answer();
 	dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p.origin = 4711;
@@ -144,7 +144,7 @@ START_TEST(origins)
 	dropped(&old[11], TSCT_CLIENT_REPLAY);
 	dropped(&old[10], TSCT_CLIENT_REPLAY);
 	dropped(&old[5], TSCT_CLIENT_REPLAY);
-	/* Before all requests that are kept */
+	/* To a request that is no longer stored */
 	dropped(&old[0], TSCT_CLIENT_FOREIGN);
 	p = answer();
 	taken(&p);
@@ -189,7 +189,7 @@ START_TEST(macs)
 	p = answer();
 	w.server_key = 0;
 	dropped(&p, TSCT_CLIENT_NO_MAC);
-	w.server_key = 6;	/* a right one, of another key */
+	w.server_key = 6;	/* a valid MAC of another key */
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 7;
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
@@ -333,7 +333,7 @@ START_TEST(impossible)
 }
 END_TEST
 
-/* The server had it for 100 us and some, as long as the round trip. */
+/* The server cannot process a request for longer than the round trip, some 100 us. */
 START_TEST(too_soon)
 {
 	struct tsct_ntp_packet p;
@@ -348,7 +348,7 @@ START_TEST(too_soon)
 	p.ext.tx = p.ext.rx + 310000;	/* a path without delay: just
 					 * possible */
 	taken(&p);
-	/* And the transmit time in the next answer */
+	/* The same for the transmit time in the next answer */
 	ask();
 	p = answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
@@ -362,7 +362,7 @@ START_TEST(too_soon)
 	p.ext.prev_tx = pending()->x.t3;
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
-	/* The local rate is not known. */
+	/* Without the local rate, nothing is compared. */
 	begin(0, 0);
 	w.client.options.mult = 0;
 	ask();
@@ -415,8 +415,8 @@ START_TEST(backwards)
 	ck_assert_uint_eq(w.nr, 0);
 	p.ext.rx_error = 1;
 	taken(&p);
-	/* Another counter may have any value; what was queued is of the one
-	 * before. */
+	/* Another counter may have any value; queued exchanges are of the
+	 * previous one. */
 	for (i = 0; i < 4; i++) {
 		ask();
 		p = answer();
@@ -490,7 +490,7 @@ START_TEST(ourselves)
 	p = answer();
 	p.refid = 0x7f000001;
 	dropped(&p, TSCT_CLIENT_LOOP);
-	p.stratum = 1;		/* there it names the type of clock */
+	p.stratum = 1;		/* of stratum 1, refid is the type of clock */
 	taken(&p);
 	finish();
 }

@@ -30,7 +30,7 @@ START_TEST(kernel_stamps)
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* Later than the answer allows; of the request before; a second one */
+	/* Later than the answer allows; of the previous request; a second one */
 	ask();
 	p = answer();
 	taken(&p);
@@ -104,7 +104,7 @@ START_TEST(two_together)
 			 stamp(w.now - 26000 + 100, 7, true));
 	sent(stamp(w.now + 200, 8, true));
 	taken(&first);
-	ck_assert_uint_eq(w.nr, 1);	/* the exchange of the poll before */
+	ck_assert_uint_eq(w.nr, 1);	/* the previous poll's */
 	ck_assert(tsct_client_waits(&w.client));
 	w.t4.cycles += second_took;
 	taken(&second);
@@ -130,7 +130,7 @@ START_TEST(two_together)
 }
 END_TEST
 
-/* The first of two is not compared with one of another poll, or counter. */
+/* The first of two exchanges is not compared with one of another poll, or counter. */
 START_TEST(first_alone)
 {
 	struct tsct_ntp_packet p;
@@ -146,14 +146,14 @@ START_TEST(first_alone)
 		taken(&p);
 		ck_assert_uint_eq(w.nr, 0);
 		if (i > 0) {
-			/* Now it awaits the second, */
+			/* The second exchange waits for the next answer. */
 			p = answer();
 			taken(&p);
 			ck_assert_uint_eq(w.nr, 0);
 		}
 		ask();
 		p = answer();
-		p.ext.epoch += i == 2;	/* which is dropped here. */
+		p.ext.epoch += i == 2;	/* i == 2: another counter, drops it */
 		taken(&p);
 		ck_assert_uint_eq(w.nr, i < 2);
 		if (i == 0)
@@ -218,13 +218,14 @@ START_TEST(overtaken)
 	dropped(&first, TSCT_CLIENT_REPLAY);
 	dropped(&second, TSCT_CLIENT_DUPLICATE);
 	/*
-	 * It was made before the second's, so it is late, and no clock was set.
+	 * This answer was sent before the second one: it is late, and the
+	 * clock was not set back.
 	 */
 	third.ext.tx = second.ext.tx - 1;
 	third.ext.rx = third.ext.tx - 1;
 	dropped(&third, TSCT_CLIENT_REPLAY);
 	ck_assert(tsct_client_waits(&w.client));
-	/* The next poll's does not overlap. */
+	/* An answer of the next poll cannot be older. */
 	ask();
 	first = answer();
 	first.ext.rx = second.ext.tx - 1;
@@ -249,7 +250,7 @@ START_TEST(no_more_than_so_many)
 	dropped(&p[0], TSCT_CLIENT_REPLAY);
 	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
 		taken(&p[i]);
-	/* The first request of a poll gives up all before. */
+	/* The first request of a poll gives up all earlier ones. */
 	ask();
 	p[0] = answer();
 	ask_behind();
@@ -373,15 +374,15 @@ START_TEST(interleaves)
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 		t1 = w.now, t2 = w.there;
 	}
-	/* One is lost; one in basic mode; the exchange that waited never had
-	 * its t3. */
+	/* An answer is lost, the next is in basic mode: the waiting exchange
+	 * never gets its t3. */
 	ask();
 	ask();
 	p = answer();
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	t2 = w.there;
-	/* Basic mode again: the exchange before is used as it is. */
+	/* Basic mode again: the previous exchange is used with the announced t3. */
 	ask();
 	p = answer();
 	taken(&p);
@@ -400,7 +401,7 @@ START_TEST(interleaves)
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p = interleaved(t2 + 11000);
 	taken(&p);
-	/* Only the next answer has the t3 of that one. */
+	/* The exchange is incomplete: only the next answer would have its t3. */
 	ck_assert(!flush(&x));
 	ask();
 	ck_assert_uint_eq(w.request.origin, 0);
@@ -412,7 +413,7 @@ END_TEST
 
 #define NEVER	0xffffffff
 
-/* Time at which it is followed */
+/* Gives the client a poll request; returns the time of the poll, us. */
 static __u64 hint(__u32 server_key, __u64 node, __u64 now_us)
 {
 	__u64 at_us = 0;
@@ -442,7 +443,7 @@ START_TEST(hints)
 	ck_assert_uint_eq(hint(0, MASTER, 1), NEVER);
 	ck_assert_uint_eq(hint(6, MASTER, 1), NEVER);
 	ck_assert_uint_eq(hint(5, MASTER, 1), 1);
-	/* Those in quick succession are deferred, however many they are. */
+	/* Poll requests in quick succession are deferred, however many there are. */
 	ck_assert_uint_eq(hint(5, MASTER, 1), 100001);
 	ck_assert_uint_eq(hint(5, MASTER, 50000), 100001);
 	ck_assert_uint_eq(hint(6, MASTER, 50000), NEVER);
@@ -484,8 +485,8 @@ static void scribble(__u8 *bytes, size_t *len)
 			bytes[i] = (__u8)any(256);
 }
 
-/* With a key, any altered answer is dropped and changes nothing; without one,
- * any that lacks what only the server has received. */
+/* With a key, any altered answer is dropped and changes nothing; without a key, any
+ * answer without the values that only the server has received. */
 START_TEST(anything)
 {
 	static const __u32 flags[] = {
@@ -507,7 +508,7 @@ START_TEST(anything)
 			p = answer();
 			memset(whole, 0, sizeof(whole));
 			whole_len = to_bytes(&p, whole);
-			/* The client has some of its possible state. */
+			/* Varies the client's state. */
 			if (any(2))
 				taken(&p);
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which clock page is believed, and what is made of it. */
+/* Clock files and pages: validation, and reading while they change. */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -8,7 +8,7 @@
 #include "clockfile.h"
 #include "seed.h"
 
-/* ---- which files ------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------- */
 
 static int try_file(char *why)
 {
@@ -92,13 +92,13 @@ START_TEST(test_foreign_file)
 {
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
 	refused(-EACCES);
-	/* Its owner's directory stands where everybody may put one. */
+	/* The directory has the same owner, but anyone may create one in /tmp. */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	refused(-EACCES);
 }
 END_TEST
 
-/* A service's directory, which root has made for it in one of its own */
+/* A service's directory, which root created in a directory of root's */
 START_TEST(test_appointed)
 {
 	char top[] = "/tmp/check_clock.XXXXXX", why[256];
@@ -111,7 +111,7 @@ START_TEST(test_appointed)
 	snprintf(path, sizeof(path), "%s/" TSCT_CLOCK_FILE, dir);
 	write_page(AREA_SIZE);
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
-	refused(-EACCES);		/* who is that? */
+	refused(-EACCES);		/* not the directory's owner */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	ck_assert_int_eq(try_file(why), 0);
 	ck_assert_int_eq(chmod(dir, 0775), 0);
@@ -130,7 +130,7 @@ START_TEST(test_appointed)
 }
 END_TEST
 
-/* Another version's, another boot's, and what nobody wrote on purpose */
+/* Pages of another version or another boot, and garbage */
 START_TEST(test_bad_pages)
 {
 	the_page->magic++;
@@ -193,7 +193,7 @@ START_TEST(test_absurd_figures)
 	page_refused(-EINVAL);
 	CHANGE(memset(copy_, 0, sizeof(*copy_)));
 	page_refused(-EAGAIN);
-	/* True once, and long ago */
+	/* Expired */
 	CHANGE(s->real.fast_cycles = 0;
 	       s->real.as_of_cycles = s->real.holdover_after_cycles =
 	       s->real.void_after_cycles = s->real.base_cycles);
@@ -217,7 +217,7 @@ START_TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now + 9 * SECOND, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(t.epoch, 5);
-	/* Nobody vouches for it, but for the system clock itself. */
+	/* Without a trusted time, tsct_clock_now_ns() returns CLOCK_REALTIME. */
 	before = now_ns(CLOCK_REALTIME);
 	ns = tsct_clock_now_ns(clock);
 	ck_assert_int_ge(ns, before);
@@ -228,7 +228,7 @@ START_TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	make_page();
-	/* Stamps taken so far count what the page does not count any more. */
+	/* Cycles read so far are of a source that the page no longer uses. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC; s->real.fast_cycles = 0);
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now, &t), -ESTALE);
@@ -275,11 +275,11 @@ START_TEST(test_wait)
 }
 END_TEST
 
-/* ---- scribblers -------------------------------------------------------- */
+/* ---- garbage in the page ------------------------------------------------- */
 
 static bool stop;
 
-/* Everything but its length may change under a reader's feet. */
+/* Overwrites random words of the page, until @stop, while others read it. */
 static void *scribble(void *mapped)
 {
 	uint64_t *words = mapped;
@@ -344,7 +344,7 @@ START_TEST(test_scribbler)
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	printf("# %u turns against a scribbler, the longest took %.1f ms\n",
+	printf("# %u turns on a changing page, the longest took %.1f ms\n",
 	       turns, (double)worst / 1e6);
 	ck_assert_uint_gt(turns, 100);
 	ck_assert_int_lt(worst, SECOND);
@@ -361,7 +361,7 @@ static void try_random(void)
 		tsct_clock_area_unmap(&mapped);
 }
 
-/* As above, but nobody writes meanwhile: any page at all */
+/* Pages with random words, which do not change while they are read */
 START_TEST(test_random_pages)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -418,13 +418,13 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_good_file);
 	tcase_add_test(tcase, test_bad_files);
-	if (!geteuid()) {	/* only root can give files away */
+	if (!geteuid()) {	/* only root can change owners */
 		tcase_add_test(tcase, test_foreign_file);
 		tcase_add_test(tcase, test_appointed);
 	}
 	tcase_add_test(tcase, test_bad_pages);
 	tcase_add_test(tcase, test_absurd_figures);
-	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* the module comes first */
+	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* the module has precedence */
 		tcase_add_test(tcase, test_page_changes);
 		tcase_add_test(tcase, test_wait);
 		tcase_add_test(tcase, test_scribbler);

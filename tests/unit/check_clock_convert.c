@@ -54,7 +54,7 @@ START_TEST(test_live)
 }
 END_TEST
 
-/* Each by the line of its time */
+/* Past cycles are converted by the line that was valid then. */
 START_TEST(test_past)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -77,8 +77,7 @@ START_TEST(test_past)
 		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
 	/*
-	 * The line that was followed by the slewing one, with the bound at its
-	 * end
+	 * By the line before the slewing one, with the bound at its end
 	 */
 	check_time(clock, zero - 299 * SECOND,
 		   old_ns - SLEWED_NS - 299 * SECOND, 71,

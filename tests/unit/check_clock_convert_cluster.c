@@ -80,7 +80,7 @@ START_TEST(test_times)
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 10 * SECOND, -10 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED);
-	/* The end of the previous line, and what is before that */
+	/* The end of the previous line, and the time before that */
 	check_time(zero - 10 * SECOND - 1, -10 * SECOND - 1, 91,
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 60 * SECOND, -60 * SECOND, 91,

@@ -69,8 +69,8 @@ START_TEST(test_samples)
 
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 5000, 0), 0);
 	/*
-	 * Waiting took samples sooner; this ends the second after the last of
-	 * them.
+	 * tsct_clock_wait_synced() takes more than a sample per second; after
+	 * 2.5 s samples are a second apart.
 	 */
 	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
 	while (now_ns(CLOCK_MONOTONIC) < until) {
@@ -347,7 +347,7 @@ static struct tsct_clock_time ask(void)
 	int64_t true_ns = sim_real(&sim), apart;
 
 	tsct_clock_inprocess_refine(inprocess, cycles);
-	/* The cycles may be from before the line that began with a jump. */
+	/* The cycles may be older than the line, if that began with a jump. */
 	if (tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;
@@ -494,7 +494,7 @@ int main(void)
 	TCase *tcase = tcase_create("clock_inprocess");
 	Suite *suite = suite_create("clock_inprocess");
 
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* it would be used */
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* and would be used */
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed point against a reference that multiplies and divides big numbers digit by
- * digit.
+ * Fixed-point conversions, compared with a reference that multiplies and divides big
+ * numbers digit by digit.
  */
 #include <check.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parameters of the past. A log keeps all that were published. Each lookup in the
+ * Parameters of the past. A log has all that were published. Each lookup in the
  * bounded memory is compared with it: it must be within the error that it states, in
- * the same epoch, and of a status that promises no more than the log's.
+ * the same epoch, and of a status no better than the log's.
  */
 #include <check.h>
 #include <stdint.h>
@@ -267,7 +267,7 @@ static uint64_t any_stamp(void)
 	case 1:
 		stamp = r.log[any(r.nr)].until + any(3) - 1;
 		break;
-	case 2:		/* of late */
+	case 2:		/* recent */
 		stamp = r.now - any(1U << 31);
 		break;
 	default:
@@ -319,7 +319,7 @@ START_TEST(test_random_histories)
 
 	for (run = 0; run < RUNS; run++) {
 		begin_run(run);
-		disruptions = run % 4 ? run : 0;	/* in a thousand */
+		disruptions = run % 4 ? run : 0;	/* per 1000 steps */
 		for (step = 0; step < STEPS; step++) {
 			pass_time();
 			if (any(1000) < disruptions)
@@ -628,7 +628,7 @@ START_TEST(test_cluster_succession)
 	s = good;
 	s.cluster_prev.base_cycles--, s.cluster_prev.base_ns--;
 	NEXT(10999, -EINVAL);
-	/* ... and must not change. */
+	/* cluster_prev must not change. */
 	last = s = good;
 	NEXT(20000, 0);
 	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Published states that are valid one by one, but jump in time and in epochs as
- * far as the numbers go: the segments stay in order. Readers would refuse a
- * copy that is not, for as long as it exists.
+ * far as 64 bits allow: the segments stay in order. Readers reject a copy whose
+ * segments are not.
  */
 #include <check.h>
 #include <stdint.h>

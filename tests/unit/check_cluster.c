@@ -258,7 +258,7 @@ START_TEST(test_route_change)
 }
 END_TEST
 
-/* The time steps by little: it is followed by slewing. */
+/* A small step of the source's time is followed by slewing. */
 START_TEST(test_small_step)
 {
 	double t;
@@ -267,7 +267,7 @@ START_TEST(test_small_step)
 	t = poll_until(2, 100, 1, &lan);
 	line.base_ns += 2000000;
 	master.false_ns = 2e6;
-	/* Until it is confirmed it may be a single wrong exchange. */
+	/* Until the step is confirmed, it may be a single wrong exchange. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -281,9 +281,8 @@ START_TEST(test_small_step)
 END_TEST
 
 /*
- * The source's counter moves by less than half a round trip, which no exchange
- * contradicts. But no exchange is that much off without a longer round trip
- * either.
+ * The source's counter jumps by less than half a round trip, which no exchange
+ * contradicts. But an exchange with such an error would have a longer round trip.
  */
 START_TEST(test_tiny_step)
 {
@@ -334,7 +333,7 @@ START_TEST(test_counter_jumps)
 
 	begin(8);
 	t = poll_until(2, 100, 1, &lan);
-	/* Its parameters move along: the cluster time is theirs. */
+	/* Cluster time jumps, too: the source's parameters convert its counter to it. */
 	master.jump_ticks = 3e9;
 	for (i = 0; i < 5; i++, t += 1) {
 		exchange(&child, 0, &master, &lan, t);
@@ -346,7 +345,7 @@ START_TEST(test_counter_jumps)
 }
 END_TEST
 
-/* One packet time that is far off, or an hour of rare ones */
+/* Single packet times that are far off */
 START_TEST(test_single_errors)
 {
 	double t;
@@ -445,7 +444,7 @@ START_TEST(test_holdover)
 			 node_ticks(&child, t), &r), 0);
 	printf("# 3200 s alone: worst %.0f ns, bound %.0f ns\n", child.worst_ns,
 	       (double)r.error_ps * 1e-3);
-	/* Back before the end of holdover: the same epoch, no jump */
+	/* The network is back before the end of holdover: the same epoch, no jump */
 	back = poll_until(t, 3600, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 1);
 	for (t = back; t < 7400; t += 1) {

@@ -173,7 +173,7 @@ END_TEST
 
 /* ---- invalid bytes ---------------------------------------------------------- */
 
-/* Nothing is read behind them, ticks do not decrease, an error changes nothing. */
+/* No reads beyond the bytes; ticks do not decrease; an error changes nothing. */
 START_TEST(test_hostile)
 {
 	struct tsct_delta delta, before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Published while recording = in the recording + lost by cause, exactly */
+/* Events published = events recorded + events lost, by cause: exactly */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	ck_assert_uint_eq(ret_balance->published, ret_balance->recorded +
 			  ret_balance->lost);
 	check_readable();
-	/* and a reader of the recording can check the same */
+	/* The metadata have the same balance. */
 	len = load_file(dirfd_, "metadata", (__u8 *)text, sizeof(text) - 1);
 	text[len] = '\0';
 	ck_assert_int_eq(tsct_meta_parse(text, len, &again, why, sizeof(why)),
@@ -32,7 +32,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	tsct_recording_free(&again);
 }
 
-/* A number of babeltrace2, with commas between thousands */
+/* Parses a number of babeltrace2, with commas between thousands. */
 static __u64 read_number(const char *at)
 {
 	__u64 number = 0;
@@ -152,7 +152,7 @@ START_TEST(overruns)
 }
 END_TEST
 
-/* The end is between events that are in the ring. */
+/* The recording ends between two events that are in the ring. */
 START_TEST(ends_by_stamp)
 {
 	struct tsct_balance balance;
@@ -182,7 +182,7 @@ START_TEST(ends_by_stamp)
 }
 END_TEST
 
-/* Places in the ring without a valid record */
+/* Some records are overwritten with zeros. */
 START_TEST(scribbles)
 {
 	struct tsct_balance balance;
@@ -295,7 +295,7 @@ START_TEST(snapshot)
 	published = attempts;
 	begin_snapshot();
 	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
-	/* later events are not in it */
+	/* The snapshot does not contain later events. */
 	for (n = any(5000); n; n--)
 		write_one(ev, 8);
 	finish_balanced(&balance);
@@ -317,7 +317,7 @@ static void *write_on(void *arg)
 	return arg;
 }
 
-/* With a writer at full speed it ends, with consecutive numbers. */
+/* A snapshot ends although a writer is at full speed; its events are consecutive. */
 START_TEST(snapshot_live)
 {
 	struct tsct_trace_event event;
@@ -373,7 +373,7 @@ static pid_t scribble_on(void)
 	return pid;
 }
 
-/* Recording of any contents ends, and can be read. */
+/* Recording a ring of random contents ends, and the recording can be read. */
 START_TEST(scribbled)
 {
 	pid_t pid;
@@ -398,7 +398,7 @@ START_TEST(scribbled)
 		ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* any earlier time may have been forged */
+	/* The begin may be a random time, read from the ring. */
 	if (rec.begin > rec.end)
 		rec.begin = rec.end;
 	ck_assert_int_eq(tsct_writer_finish(out), 0);

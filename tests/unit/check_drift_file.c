@@ -90,7 +90,7 @@ START_TEST(test_there_and_back)
 	struct stat st;
 
 	ck_assert_int_eq(load(&got), -ENOENT);
-	ck_assert_str_eq(logged, "");	/* not logged */
+	ck_assert_str_eq(logged, "");	/* no file is no error */
 	save();
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
@@ -239,7 +239,7 @@ START_TEST(test_foreign)
 }
 END_TEST
 
-/* Logged once, and again when it is over. */
+/* A failure is logged once; the first success after it, too. */
 START_TEST(test_bad_disk)
 {
 	struct drift_file elsewhere;
@@ -263,7 +263,7 @@ START_TEST(test_bad_disk)
 }
 END_TEST
 
-/* The previous file stays. */
+/* If the disk is full, the previous file stays. */
 START_TEST(test_full_disk)
 {
 	const struct rlimit ten = { 10, RLIM_INFINITY };

@@ -83,9 +83,9 @@ START_TEST(pads_and_full)
 			ck_assert_int_eq(tsct_emit(t, id, bytes, 992), 0);
 		}
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 992), -ENOSPC);
-		/* this one would end with its block, which no record may */
+		/* This record would end with its block, which is not allowed. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), -ENOSPC);
-		/* but a small one fits behind it */
+		/* A smaller one fits. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), -ENOSPC);
 		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 3 * round + 3);
@@ -526,7 +526,7 @@ START_TEST(tsc_forbidden)
 }
 END_TEST
 
-/* ---- the kernel's help --------------------------------------------------- */
+/* ---- writes by the module ------------------------------------------------- */
 
 static struct {
 	struct tsct_write write;

@@ -2,9 +2,9 @@
 /*
  * Client and responder, over a network that drops, duplicates, delays and
  * reorders datagrams, with an attacker that sends recorded datagrams again, or
- * parts of them. The truth is known here: of every exchange that comes out, the
- * request was sent before it was received, and the answer likewise, within the
- * stated errors; in order, and each of them once.
+ * parts of them. True times are known. Checks that the request and the answer of
+ * every complete exchange were sent before they were received, within the stated
+ * errors, and that exchanges are in order, each of them once.
  */
 #include "suite.h"
 #include "lib/ntp/responder.h"
@@ -22,7 +22,7 @@ struct event {
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
 	struct tsct_packet_time stamp;
-	__u32 number;		/* of a request, or the ticket of an answer */
+	__u32 number;		/* number of the request, or ticket of the answer */
 };
 
 static struct world {
@@ -33,8 +33,8 @@ static struct world {
 	struct tsct_timeline timeline;
 	struct tsct_address from;
 	bool plain;
-	unsigned int trains;	/* most requests after the first of a poll */
-	unsigned int lossy;	/* percent, of each fault */
+	unsigned int trains;	/* maximum number of further requests of a poll */
+	unsigned int lossy;	/* probability of each fault, percent */
 	__s64 now;
 	__s64 start_here, start_there;	/* counters at time 0 */
 	struct event events[EVENTS], seen[SEEN];
@@ -123,7 +123,8 @@ static void transmit(enum kind kind, const __u8 *bytes, size_t len)
 }
 
 /*
- * A recorded datagram, whole or in part; the answer to a request as a request
+ * Sends a recorded datagram again: unchanged, changed or truncated, sometimes to the
+ * other side.
  */
 static void attack(void)
 {
@@ -162,10 +163,10 @@ static void check(const struct tsct_exchange *x)
 	double slack = x->local_error / 2.6 + x->remote_error /
 		(w.plain ? 1 : 3.1) + 2;
 
-	ck_assert_msg(out >= -slack, "sent %f ns after it came", -out);
-	ck_assert_msg(back >= -slack, "answer sent %f ns after it came", -back);
+	ck_assert_msg(out >= -slack, "request received %f ns before it was sent", -out);
+	ck_assert_msg(back >= -slack, "answer received %f ns before it was sent", -back);
 	ck_assert_msg(!w.delivered || (__s64)(x->t1 - w.last_t1) > 0,
-		      "once, and in order");
+		      "an exchange came twice, or out of order");
 	w.last_t1 = x->t1;
 	w.delivered++;
 	w.t1_kernel += !!(x->flags & TSCT_EXCHANGE_T1_KERNEL);
@@ -292,7 +293,7 @@ static void run(unsigned int polls)
 
 	while (polls--) {
 		ask(false);
-		/* The others overtake it, or its answer arrives first. */
+		/* The other requests overtake it, or its answer arrives first. */
 		for (behind = any(w.trains + 1); behind; behind--) {
 			pass(any(40000));
 			ask(true);
@@ -371,7 +372,7 @@ static void begin_turn(int turn, unsigned int lossy)
 	w.trains = w.plain ? 0 : (unsigned int)turn / 6 % 3;
 }
 
-/* No attack succeeded, and none was suspected without one. */
+/* No attack succeeded, and no valid answer was dropped as impossible. */
 static void check_unsuspicious(void)
 {
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
@@ -420,7 +421,7 @@ START_TEST(bad_network)
 }
 END_TEST
 
-/* Each poll gives an exchange, whatever is overtaken and so late. */
+/* Each poll gives an exchange, even if datagrams are overtaken. */
 START_TEST(trains)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
@@ -428,7 +429,7 @@ START_TEST(trains)
 	check_unsuspicious();
 	ck_assert_uint_gt(w.client.sent, 2900);
 	ck_assert_uint_ge(w.delivered + 1, 2000);
-	if (w.trains > 1)	/* of three, the first two give one */
+	if (w.trains > 1)	/* the first two of three give one, too */
 		ck_assert_uint_gt(w.delivered, 2200);
 	else
 		ck_assert_uint_le(w.delivered, 2000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is pure about exports: times, sets, threads, slices, messages. */
+/* Functions of exports without I/O: times, sets, threads, slices, messages, text */
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 
 static void before(void)
 {
-	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);	/* without a table of zones */
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);	/* needs no zoneinfo files */
 	tzset();
 }
 
@@ -25,7 +25,7 @@ static void after(void)
 
 #define S	1000000000LL
 
-/* 2026-11-21 12:27:50.5 UTC, in Berlin 13:27:50.5 */
+/* 2026-11-21 12:27:50.5 UTC, 13:27:50.5 in TZ */
 #define BEGIN	(1795264070LL * S + S / 2)
 
 static const struct {
@@ -81,7 +81,7 @@ static const struct {
 	{ "2026-11-21T13:27", 1795264020LL * S, 0 },
 	{ "2026-11-21", 1795215600LL * S, 0 },
 	{ "2026-11-21Z", 1795219200LL * S, 0 },
-	{ "2026-07-01T00:00:00", 1782856800LL * S, 0 },	/* summer */
+	{ "2026-07-01T00:00:00", 1782856800LL * S, 0 },	/* summer time */
 	{ "1969-12-31T23:59:59.25Z", -750000000LL, 0 },
 	{ "2026-02-30", 0, -EINVAL },
 	{ "2026-04-31T00:00:00Z", 0, -EINVAL },
@@ -94,9 +94,9 @@ static const struct {
 	{ "2026-11-21T12:27:50ZZ", 0, -EINVAL },
 	{ "2026-11-21X12:27:50", 0, -EINVAL },
 	{ "9999-01-01T00:00:00Z", 0, -ERANGE },
-	{ "13:27:50", BEGIN - S / 2, 0 },	/* in the second it begins in */
+	{ "13:27:50", BEGIN - S / 2, 0 },	/* the second of BEGIN */
 	{ "13:27:50.75", BEGIN + S / 4, 0 },
-	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 },	/* tomorrow's */
+	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 },	/* before it: the next day */
 	{ "14:00", 1795266000LL * S, 0 },
 	{ "13:27:50Z", 0, -EINVAL },
 	{ "1:27:50", 0, -EINVAL },
@@ -176,7 +176,7 @@ START_TEST(many_threads)
 		ck_assert_ptr_nonnull(one);
 		ck_assert_uint_eq(one->index, i);
 	}
-	for (i = 1; i < 20000; i++)	/* the CPU is of no matter */
+	for (i = 1; i < 20000; i++)	/* any CPU: the same thread */
 		ck_assert_uint_eq(tsct_threads_get(&t, i % 3, i * 7919,
 						   9)->index, i);
 	idle = tsct_threads_get(&t, 0, 0, 1);
@@ -222,12 +222,12 @@ START_TEST(slices)
 	__u32 i;
 
 	ck_assert_int_eq(tsct_thread_find(&t, 1), -1);
-	for (i = 0; i < 4; i++)		/* 0 1 2 1 */
+	for (i = 0; i < 4; i++)		/* then open: 0 1 2 1 */
 		ck_assert_int_eq(tsct_thread_open(&t, i < 3 ? i : 1), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 3);
 	ck_assert_int_eq(tsct_thread_find(&t, 0), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 3), -1);
-	tsct_thread_close(&t, 0);	/* 1 2 1 */
+	tsct_thread_close(&t, 0);	/* then open: 1 2 1 */
 	ck_assert_uint_eq(t.nr_open, 3);
 	tsct_thread_close(&t, 2);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 0);
@@ -298,7 +298,7 @@ START_TEST(first_come)
 }
 END_TEST
 
-/* Against a plain list, with more messages open than there is room for */
+/* Compared with a plain list, with more open messages than room for them */
 START_TEST(as_a_list)
 {
 	struct { __u64 key; bool waits; } list[4000] = { 0 };

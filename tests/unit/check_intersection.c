@@ -48,7 +48,7 @@ START_TEST(test_by_hand)
 END_TEST
 
 /*
- * The middle one is part of both pairs: neither of the others is proved wrong.
+ * The middle interval overlaps both others: neither of these is proved wrong.
  */
 START_TEST(test_chain)
 {

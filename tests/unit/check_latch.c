@@ -86,7 +86,7 @@ START_TEST(test_cpus)
 	ck_assert_uint_eq(cpu_entry(3)->error_cycles, UINT64_MAX);
 	tsct_latch_set_cpu(&area.page, 5, 1, 1);
 	tsct_latch_set_cpu(&area.page, UINT32_MAX, 1, 1);
-	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);	/* as the rest of the page */
+	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);	/* 0, like the rest of the page */
 	ck_assert_uint_eq(area.bytes[TSCT_CLOCK_SIZE(CPUS)], 0xff);
 }
 END_TEST
@@ -136,7 +136,7 @@ static void read_once(struct reader *r, uint64_t *last)
 	r->torn += !nr;
 	r->backwards += nr < *last;
 	*last = nr;
-	/* Any value up to the beginning of the newest parameters, and a little behind */
+	/* Any cycles until a STRIDE after the begin of the newest parameters */
 	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
 	r->wrong += !right(&shared, stamp);
 	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {

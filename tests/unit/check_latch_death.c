@@ -193,7 +193,7 @@ START_TEST(test_stage_again)
 	watched = false;
 	check_whole(new_nr);
 	ck_assert_uint_eq(page.copy[0].state.real.base_cycles, new_nr * STRIDE);
-	/* and may be abandoned */
+	/* A staged state may also be abandoned. */
 	state = line_nr(new_nr + 1);
 	tsct_latch_stage(&page, &state);
 	tsct_latch_repair(&page);

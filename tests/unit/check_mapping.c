@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines in place of cubics: against exact fractions, against 113 bits of mantissa
- * where a line is furthest off, and properties of all lines.
+ * Mappings, which approximate cubics by lines: compared with exact fractions, and with
+ * 113 bits of mantissa where a line is furthest off; properties of all lines.
  */
 #include <check.h>
 #include <float.h>
@@ -36,7 +36,7 @@ static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis
 	return tsct_mapping_build(ret, &same, 1, axis, begin, end);
 }
 
-/* The exact value of a line minus a global tick */
+/* Exact value of a line at @local, minus @global and @frac / 2^64 ticks */
 static double less(const struct tsct_mapping_line *line, __u64 local, __u64 global,
 		   __u64 frac)
 {
@@ -97,7 +97,7 @@ static double any_double(double from, double to)
 	return from + (to - from) * ((double)any(1 << 20) / (1 << 20));
 }
 
-/* Slopes by harmonic means; no curvature at the ends */
+/* Slopes at knots: harmonic means; no curvature at the ends */
 static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 		      double *slope, double *rise)
 {
@@ -188,8 +188,8 @@ static real value(const struct tsct_cubic *piece, __u64 local)
 }
 
 /*
- * The fit minus a tick. Rounding of its coefficients leaves small gaps between its
- * pieces: computed as if each was rotated to end where the next one begins.
+ * The fit at @local, minus @global, in ticks. Rounding of coefficients leaves small
+ * gaps between pieces: each piece is tilted here, to end where the next one begins.
  */
 static double fit_less(__u64 local, __u64 global)
 {
@@ -211,7 +211,7 @@ static double fit_less(__u64 local, __u64 global)
 	return (double)(d + (real)(__s64)(world.axis.global - global));
 }
 
-/* Largest distance of a line from the fit: near its middle, or at its ends */
+/* Largest distance of a line from the fit, in ticks, at its ends and quarters */
 static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
@@ -238,7 +238,7 @@ static void check_next(const struct tsct_mapping_line *line, const struct tsct_m
 	must(next->frac == (__u64)frac);
 }
 
-/* Some hundred successive lines, from anywhere; *worst: their largest distance */
+/* Checks @nr successive lines from @local on; *worst: largest distance, ticks */
 static void follow(__u64 local, unsigned int nr, double *worst)
 {
 	struct tsct_mapping_line line, next;
@@ -260,9 +260,9 @@ static void follow(__u64 local, unsigned int nr, double *worst)
 }
 
 /*
- * Maximum number of lines. A line of h ticks is off by f'' h^2 / 8 ticks, and may be
- * by 1/16 ns: this limits its length, a power of two. One more for each piece, one
- * for 2^40.
+ * Maximum number of lines. A line of h ticks is off by f'' h^2 / 8 ticks, of which 1/16
+ * ns is allowed: this limits its length, a power of two. Each piece, and each 2^40
+ * ticks, may need one more line.
  */
 static double most_lines(void)
 {
@@ -288,7 +288,7 @@ static const struct scene {
 	unsigned int sessions;
 	double seconds, ppm;
 } scenes[] = {
-	/* Rates that change by so many ppm from one session to the next */
+	/* ppm: largest change of rate from one session to the next */
 	{ "a minute, 3 sessions, 1 ppm", 3, 60, 1 },
 	{ "a minute, 250 sessions, 100 ppm", 250, 60, 100 },
 	{ "an hour, 20 sessions, 1 ppm", 20, 3600, 1 },
@@ -410,7 +410,7 @@ START_TEST(test_bend_by_hand)
 }
 END_TEST
 
-/* The run takes exactly as long as by the wall clock. */
+/* A recording has exactly the duration that the wall clock measured. */
 START_TEST(test_run)
 {
 	struct tsct_axis axis;
@@ -435,7 +435,7 @@ START_TEST(test_run)
 }
 END_TEST
 
-/* As the clock itself converts, except where a nanosecond begins just then */
+/* The result is that of the clock's own conversion, or 1 ns later. */
 START_TEST(test_pair)
 {
 	struct tsct_axis axis;
@@ -483,7 +483,7 @@ static void exchange_all(void)
 	}
 }
 
-/* Each kind of fit, against tsct_fit_at(), which rounds, too */
+/* Each kind of fit, compared with tsct_fit_at(), which rounds, too */
 START_TEST(test_fit)
 {
 	static const enum tsct_fit_kind kinds[] = {
@@ -523,7 +523,7 @@ END_TEST
 
 /* ---- cursors -------------------------------------------------------------------- */
 
-/* By the formula, independently of the order in which lines are looked up */
+/* A cursor, compared with lookups of each tick on its own, plus fixups */
 static void run_location(unsigned int gap_bits)
 {
 	struct tsct_mapping_cursor cursor;
@@ -551,7 +551,7 @@ static void run_location(unsigned int gap_bits)
 	}
 	must(cursor.monotonic_fixups == monotonic_fixups);
 	must(!monotonic_fixups == !cursor.fixup_max);
-	/* 0 where lines alone are injective, and local ticks are never equal */
+	/* An injective mapping needs no fixups. */
 	must(!monotonic_fixups || !tsct_mapping_is_injective(&mapping));
 }
 
@@ -606,7 +606,7 @@ START_TEST(test_bumps)
 	}
 	ck_assert_uint_eq(cursor.monotonic_fixups, 7);
 	ck_assert_uint_eq(cursor.fixup_max, 7 - 7 / 4);
-	/* Equal local ticks stay equal, also where they were put later. */
+	/* Equal local ticks stay equal, also after a fixup. */
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 7, &global), 0);
 	ck_assert_uint_eq(global, 7);
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);
@@ -645,11 +645,11 @@ START_TEST(test_bad_numbers)
 	ck_assert_int_eq(make_c(0, 1, 1e300, -1e300), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1e-300, 0, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, 5e-324, 5e-324), 0);
-	/* Rises in all, but falls in between; then: hardly rises at its beginning */
+	/* Falls in the middle; then: its slope is too small at the beginning */
 	ck_assert_int_eq(make_c(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
 	ck_assert_int_eq(make_c(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, -0x1p-22, 0), 0);
-	/* Before the origin of global ticks */
+	/* Below global tick 0 */
 	ck_assert_int_eq(make_c(-1, 1, 0, 0), -ERANGE);
 }
 END_TEST
@@ -676,7 +676,7 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
 	piece[2].from = 50;
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), -EINVAL);
-	/* Each behind the one before, but 2^63 ticks or more in all */
+	/* Pieces are in order, but span 2^63 ticks or more. */
 	piece[2].from = (1ULL << 63) + 99;
 	ck_assert_int_eq(make(piece, 3, &plain, 50, 1000), -ERANGE);
 }
@@ -715,7 +715,7 @@ START_TEST(test_bad_axes)
 			 -ERANGE);
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
 					0, 2594123457), -ERANGE);
-	/* There is room once common factors are cancelled. */
+	/* The fraction fits after common factors are cancelled. */
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 1ULL << 62, 0,
 					(1ULL << 62) + 1, 0, 4 * GIGA), 0);
 	ck_assert_uint_eq(axis.num, (1ULL << 62) + 1);
@@ -725,7 +725,7 @@ START_TEST(test_bad_axes)
 }
 END_TEST
 
-/* Input of any bits: an error, or lines that rise and meet */
+/* Input of random bits: an error, or lines that rise and are connected */
 START_TEST(test_any_bits)
 {
 	struct tsct_cubic piece[3];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Merging recordings: whose time they get, by which way, and how well. */
+/* Merging recordings: the time axis, each node's path to it, and error bounds. */
 #include "merge_world.h"
 
-/* 2 CPUs, 2 CPUs, 1 CPU */
+/* Events of a (2 CPUs), b (2 CPUs) and c (1 CPU) */
 #define NR_ABC	(5 * EVENTS)
 
 START_TEST(test_tree)
@@ -21,14 +21,14 @@ START_TEST(test_tree)
 	ck_assert_uint_eq(r->nr_nodes, 3);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_merge_how(m, i), how[i]);
-		if (i && _i == TSCT_FIT_AUTO)	/* what it came to */
+		if (i && _i == TSCT_FIT_AUTO)	/* the kind that auto chose */
 			ck_assert(!strcmp(r->nodes[i].correction.fit, "hull") ||
 				  !strcmp(r->nodes[i].correction.fit, "regression"));
 		else
 			ck_assert_str_eq(r->nodes[i].correction.fit,
 					 i ? tsct_fit_name(_i) : "");
 	}
-	/* Who goes by another one is no better than that one is. */
+	/* A node synchronized through another has a larger error than that one. */
 	ck_assert_uint_lt(tsct_recording_error_ns(r, 0, r->begin), 4);
 	ck_assert_uint_lt(tsct_recording_error_ns(r, 1, EPOCH + 2 * S), 80000);
 	ck_assert_uint_gt(tsct_recording_error_ns(r, 2, EPOCH + 2 * S),
@@ -45,7 +45,7 @@ correction_of(const struct tsct_trace *trace, __u32 node)
 	return &tsct_trace_recording(trace)->nodes[node].correction;
 }
 
-/* Without the lines of a key, as what did not know it had written it */
+/* Removes a key from the metadata, as if an older version had written them. */
 static void drop_key(const char *name, const char *key)
 {
 	char command[256];
@@ -56,8 +56,8 @@ static void drop_key(const char *name, const char *key)
 }
 
 /*
- * Each way takes up to 5 us longer than the other one: half of that is what samples are
- * off, which is 1.02 us, root mean square. It is the same for all who look at it later.
+ * The delays of both directions differ by up to 5 us, and a sample is off by half of the
+ * difference: 1.02 us, root mean square. Merging again keeps the stored residual.
  */
 START_TEST(test_residual)
 {
@@ -91,7 +91,10 @@ START_TEST(test_residual)
 }
 END_TEST
 
-/* The one in between was not recorded: its line does, and says how well. */
+/*
+ * c is synchronized through b, which was not recorded: b's clock params in c's samples
+ * are used, with their error.
+ */
 START_TEST(test_told)
 {
 	struct tsct_merge *m = merge_to("ac", "o");
@@ -104,7 +107,7 @@ START_TEST(test_told)
 }
 END_TEST
 
-/* Without the master: cluster time is his line, or ns where nobody knows his counter. */
+/* Without the master, cluster time is its line, or ns if its counter is unknown. */
 START_TEST(test_no_master)
 {
 	struct tsct_merge *m = merge_to("bc", "o");
@@ -119,7 +122,7 @@ START_TEST(test_no_master)
 }
 END_TEST
 
-/* Two who ask each other, and nobody else: what one told is the way. */
+/* d and c poll only each other: the clock params in their samples are used. */
 START_TEST(test_circle)
 {
 	struct node b = nodes[1];
@@ -135,7 +138,7 @@ START_TEST(test_circle)
 }
 END_TEST
 
-/* The order of inputs does not matter to any tick; nor does how many at once. */
+/* Ticks depend neither on the order of inputs nor on the number of jobs. */
 START_TEST(test_same_ticks)
 {
 	__u64 sum;
@@ -147,7 +150,7 @@ START_TEST(test_same_ticks)
 	options.jobs = 1;
 	tsct_merge_free(merge_to("bca", "q"));
 	ck_assert_uint_eq(check_result("q", NR_ABC, 1), sum);
-	/* What was merged before is as if it had not been. */
+	/* Merging in several steps gives the same ticks. */
 	tsct_merge_free(merge_to("ab", "r"));
 	tsct_merge_free(merge_to("a", "s"));
 	tsct_merge_free(merge_to("sb", "t"));
@@ -157,7 +160,10 @@ START_TEST(test_same_ticks)
 }
 END_TEST
 
-/* A merge and a child: the master is in there. Two merges with other frames. */
+/*
+ * A merged recording, which contains the master, with a child's; and two merged
+ * recordings with different axes
+ */
 START_TEST(test_again)
 {
 	struct tsct_merge *m;
@@ -187,7 +193,7 @@ START_TEST(test_resolution)
 
 	options.hz = 10 * S;
 	m = merge_to("abc", "o");
-	/* Ticks are finer than any counter's here: none has to be put later. */
+	/* Global ticks are finer than all counters: there are no fixups. */
 	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.monotonic_fixups, 0);
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 10);
@@ -218,7 +224,7 @@ START_TEST(test_own)
 {
 	struct tsct_merge *m;
 
-	write_alone(4000);	/* 5 us are allowed */
+	write_alone(4000);	/* within the bound, 5 us */
 	m = merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "two of them may be 10.000 us apart"));
@@ -226,7 +232,7 @@ START_TEST(test_own)
 	check_result("o", 4 * EVENTS, 1);
 	tsct_merge_free(merge_to("o", "p"));
 	check_result("p", 4 * EVENTS, 1);
-	/* Of one machine there is one clock: no remark */
+	/* A single node has one clock: no note */
 	tsct_merge_free(merge_to("d", "q"));
 	ck_assert_str_eq(notes, "");
 	options.hz = 3 * S;
@@ -235,7 +241,7 @@ START_TEST(test_own)
 }
 END_TEST
 
-/* Who has no timeline, and who has one */
+/* A node without sync samples, beside one that has them */
 START_TEST(test_force)
 {
 	struct tsct_merge *m;
@@ -249,13 +255,13 @@ START_TEST(test_force)
 	ck_assert_ptr_nonnull(strstr(notes, "/e: has no sync samples"));
 	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
 	tsct_merge_free(m);
-	/* c's own clock is 3 ms off, and its bound does not know. */
+	/* Events are not checked: c's own clock is 3 ms off, beyond its bound. */
 }
 END_TEST
 
 /*
- * synced-cluster: CLOCK_REALTIME is the same on all, counters are not. So each goes by
- * its own line, and nobody is told that this is only as good as CLOCK_REALTIME.
+ * synced-cluster: CLOCK_REALTIME is the same on all nodes, counters differ. Each node's
+ * own clock is used, without a note that the result is only as good as CLOCK_REALTIME.
  */
 START_TEST(test_synced_cluster)
 {
@@ -267,7 +273,7 @@ START_TEST(test_synced_cluster)
 		n = nodes[i];
 		n.synced = true;
 		n.uuid = n.boot = 20 + i;
-		n.own_off_ns = i ? 4000 : -4000;	/* 5 us are allowed */
+		n.own_off_ns = i ? 4000 : -4000;	/* within the bound, 5 us */
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 	m = merge_to("de", "o");
@@ -276,13 +282,16 @@ START_TEST(test_synced_cluster)
 	ck_assert_str_eq(notes, "");
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
-	/* So is what was merged of such. */
+	/* The same for the merged recording */
 	taken("o", "");
 	ck_assert_str_eq(notes, "");
 }
 END_TEST
 
-/* Beside one that measured it has no timeline; nor do those agree that were forced. */
+/*
+ * synced-cluster and sync samples merge only with --force; a note has the error of clocks
+ * that were forced together.
+ */
 START_TEST(test_synced_mixed)
 {
 	static const char sentence[] =
@@ -308,7 +317,7 @@ END_TEST
 
 /* ---- epochs ------------------------------------------------------------------------------ */
 
-/* In the middle the counter begins anew, as after a suspend, a second later. */
+/* The counter jumps by 1 s in the middle, and a new epoch begins, as after a suspend. */
 START_TEST(test_two_epochs)
 {
 	struct node n = nodes[1], later = nodes[1];
@@ -350,8 +359,8 @@ static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 
 }
 
 /*
- * The same, but nobody was asked while it was recorded, up to then: what the node's
- * clock saw says how far the samples from before hold.
+ * The same, but the recording has no samples before the jump except older ones from
+ * before its begin: the node's clock segments state until when these are valid.
  */
 START_TEST(test_epoch_without_samples)
 {
@@ -416,7 +425,7 @@ static void write_cut_off(const struct node *n, __u64 last)
 	end_node(&rec, writer, fd, true);
 }
 
-/* Its bounds go on as its own do, behind the end that it knew of. */
+/* After the end in its metadata, the error still grows, and is not below the input's. */
 START_TEST(test_cut_off)
 {
 	struct node n = nodes[1];
@@ -461,7 +470,7 @@ END_TEST
 
 /* ---- ends of ranges ---------------------------------------------------------------------- */
 
-/* A run of no length at all, of microseconds, and events before all samples */
+/* Recordings of 1 us, 100 ms and 1.1 s; events before all samples */
 START_TEST(test_short)
 {
 	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };

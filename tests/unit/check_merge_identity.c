@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which inputs hold the same events: by sorting, against comparing every node of each
- * with every node of each other one, and how that grows.
+ * Detection of inputs that contain the same events: the result, compared with a search
+ * of all pairs of nodes; and the growth of its run time.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].info.rec = rec;
 	m.in[i].info.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
-	m.in[i].dirfd = -1;	/* no place: t_merge.sh has those */
+	m.in[i].dirfd = -1;	/* no directory: t_merge.sh tests those */
 }
 
 static void begin(void)
@@ -70,7 +70,7 @@ static void bound(struct tsct_recorded_node *node, __u64 from, __u64 to)
 	node->correction.bounds[1].tick = to;
 }
 
-/* ---- against all pairs --------------------------------------------------------------- */
+/* ---- compared with all pairs --------------------------------------------------- */
 
 static void make_node(struct tsct_recorded_node *node)
 {
@@ -134,7 +134,7 @@ static bool share_channel(const struct tsct_recording *a,
 	return false;
 }
 
-/* "": none; else what is wrong with two of their nodes */
+/* The expected message about two of their nodes; "": none */
 static const char *clash_of(const struct tsct_recording *a,
 			    const struct tsct_recording *b)
 {
@@ -153,7 +153,7 @@ static const char *clash_of(const struct tsct_recording *a,
 	return clash;
 }
 
-/* The inputs that a sentence names are such a pair, if there is any at all. */
+/* There is an error if there is such a pair, and the message names one. */
 static void check_sentence(int err)
 {
 	unsigned int i, k;
@@ -186,13 +186,13 @@ START_TEST(test_all_pairs)
 		refused += err != 0;
 		drop_inputs();
 	}
-	/* Or it says little */
+	/* Both results are frequent, or the test would prove little. */
 	ck_assert_uint_gt(refused, round / 5);
 	ck_assert_uint_lt(refused, round / 5 * 4);
 }
 END_TEST
 
-/* ---- how it grows ---------------------------------------------------------------------- */
+/* ---- run time -------------------------------------------------------------------- */
 
 static double cpu_s(void)
 {
@@ -202,7 +202,10 @@ static double cpu_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Two of many nodes each, all different; or one node's, one after the other */
+/*
+ * Two inputs of @nr nodes each: all different, or one node's recordings, one after the
+ * other
+ */
 static void make_large(__u32 nr, bool is_one)
 {
 	__u32 i, k, name;
@@ -240,7 +243,10 @@ static double time_large(__u32 nr, bool is_one)
 	return before;
 }
 
-/* Eight times as many take some 16 times as long (caches), where all pairs take 90. */
+/*
+ * 8 times as many nodes take some 16 times as long (caches); a search of all pairs takes
+ * 90 times as long.
+ */
 START_TEST(test_many)
 {
 	double few = 1e9, many = 1e9, s;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* test-seconds: 13 */
-/* What can be merged and what cannot, what becomes of definitions, and of damage. */
+/* Planning a merge: recordings that are refused, definitions, and corrupt inputs. */
 #include "merge_world.h"
 
 #define NR_ABC	(5 * EVENTS)
 
-/* ---- who is refused, and why ------------------------------------------------------ */
+/* ---- recordings that are refused --------------------------------------------------- */
 
 struct odd {
-	const char *why;	/* of a recording 'd' ... */
-	const char *names;	/* ... among these */
-	bool force;		/* does that help? */
+	const char *why;	/* message about recording 'd' */
+	const char *names;	/* all inputs */
+	bool force;		/* accepted with --force */
 	struct node node;
 };
 
-/* Beside a, b and c; what is said here is what is odd about it. */
+/* Recording 'd': b with another identity, and one property changed */
 static struct odd odd(int i)
 {
 	struct node n = nodes[1];
@@ -71,24 +71,24 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* The one is said to be where the other is; which it is does not matter. */
+/* Recordings of one node: another channel, or another time; an unknown kind of fit */
 START_TEST(test_fine)
 {
 	struct node n = nodes[1];
 
 	n.uuid = 9;
-	n.channel = "other";	/* the same node, at the same time */
+	n.channel = "other";	/* b's node, at the same time */
 	write_node(&n, "d");
 	tsct_merge_free(merge_to("abd", "o"));
 	check_result("o", 6 * EVENTS, 1);
-	n.channel = "default";	/* and after it */
+	n.channel = "default";	/* the same channel, later */
 	n.begin = LENGTH;
 	n.end = 2 * LENGTH;
 	n.uuid = 10;
 	write_node(&n, "e");
 	tsct_merge_free(merge_to("abe", "p"));
 	check_result("p", 6 * EVENTS, 1);
-	n.fit = "later";	/* a kind that only later versions know */
+	n.fit = "later";	/* of a later version */
 	n.uuid = 11;
 	write_node(&n, "f");
 	tsct_merge_free(merge_to("af", "q"));
@@ -106,7 +106,7 @@ START_TEST(test_not_there)
 }
 END_TEST
 
-/* The timeline ended in its midst, and another began. */
+/* The timeline changed in the middle of the recording. */
 START_TEST(test_changed)
 {
 	struct node n = nodes[1];
@@ -134,7 +134,7 @@ START_TEST(test_changed)
 }
 END_TEST
 
-/* Samples that lead nowhere: all at one moment of the other's */
+/* Sync samples with an impossible rate */
 START_TEST(test_nonsense)
 {
 	struct node n = nodes[1];
@@ -146,7 +146,7 @@ START_TEST(test_nonsense)
 	describe(&rec, &n);
 	join_cluster(&rec, &n);
 	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
-	n.num *= 5;		/* five times as fast as its clock says */
+	n.num *= 5;		/* five times the rate of its own clock */
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
 	refused("ad", "/d: its sync samples give no time with --fit auto: they give"
@@ -156,7 +156,7 @@ END_TEST
 
 /* ---- definitions ---------------------------------------------------------------------- */
 
-/* Two channels, whose kinds of events overlap */
+/* A recording in one of two variants, whose event definitions overlap */
 static void write_defs(const struct node *of, const char *name, bool other)
 {
 	struct tsct_recording rec;
@@ -216,7 +216,7 @@ START_TEST(test_definitions)
 	tsct_merge_free(merge_to("de", "o"));
 	trace = open_result("o");
 	r = tsct_trace_recording(trace);
-	/* "kernel" of a program and of the kernel are two. */
+	/* A program's channel "kernel" and the kernel's are two channels. */
 	ck_assert_uint_eq(r->nr_streams, 4);
 	ck_assert_str_eq(r->streams[0].name, "default");
 	ck_assert_str_eq(r->streams[1].name, "mine");
@@ -228,7 +228,7 @@ START_TEST(test_definitions)
 	ck_assert_uint_eq(defs, 7);
 	ck_assert_str_eq(tsct_recording_def(r, 0, 16)->name, "alpha");
 	ck_assert_str_eq(tsct_recording_def(r, 0, 65535)->name, "last");
-	/* What was lost is where it was. */
+	/* Losses stay with their CPU. */
 	ck_assert_uint_eq(r->streams[0].loss[0].cause[TSCT_LOSS_FULL], 3);
 	ck_assert_uint_eq(r->streams[0].loss[1].cause[TSCT_LOSS_FULL], 3);
 	ck_assert_uint_eq(r->streams[0].lost_no_ring, 4);
@@ -253,7 +253,7 @@ START_TEST(test_definitions)
 }
 END_TEST
 
-/* A name that looks as if it were made of another one */
+/* "x_" is also the name that a second channel "x" would get. */
 START_TEST(test_names)
 {
 	struct node n[2] = { nodes[0], nodes[1] };
@@ -274,7 +274,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* Every id is taken by the first one; the second has another kind of event. */
+/* The first recording uses every id; the second has another event. */
 START_TEST(test_too_many)
 {
 	struct tsct_recording rec;
@@ -386,7 +386,7 @@ START_TEST(test_cut_off)
 }
 END_TEST
 
-/* Of b, beside a */
+/* Merges a and b; returns the number of b's missing events. */
 static __u64 merge_missing(const char *to)
 {
 	struct tsct_merge *m = merge_to("ab", to);
@@ -397,7 +397,10 @@ static __u64 merge_missing(const char *to)
 	return missing;
 }
 
-/* An event that cannot be, in the midst: that is no early end, and may hide one. */
+/*
+ * An invalid event in the middle of a packet: the missing events count as damaged, and
+ * the stream does not count as ending early.
+ */
 START_TEST(test_damaged)
 {
 	char name[256];
@@ -420,7 +423,7 @@ START_TEST(test_damaged)
 }
 END_TEST
 
-/* A file that is not there at all, and samples that are cut off */
+/* A missing stream file; a truncated sample stream */
 START_TEST(test_gone)
 {
 	char name[256];
@@ -439,7 +442,7 @@ START_TEST(test_gone)
 	cut("c", "sync_0", 3000);
 	refused("abc", "/c: stream sync_0: cut off in packet");
 	options.salvage = true;
-	/* That is no lost event: the others do, and the bound says how well. */
+	/* No event is lost: the other samples suffice, and the bound is theirs. */
 	m = merge_to("ac", "p");
 	ck_assert(!tsct_merge_is_partial(m));
 	ck_assert_ptr_nonnull(strstr(notes, "/c: stream sync_0: cut off"));
@@ -460,7 +463,7 @@ START_TEST(test_not_ended)
 	m = merge_to("ad", "o");
 	ck_assert(tsct_merge_is_partial(m));
 	ck_assert_ptr_nonnull(strstr(notes, "/d: not complete"));
-	/* What it should have held nobody knows. */
+	/* The number of events that it should contain is unknown. */
 	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing, 0);
 	check_balance("o", tsct_merge_input(m, 1)->events + 2 * EVENTS, 0,
 		      TSCT_LOSS_TRUNCATED);
@@ -468,7 +471,7 @@ START_TEST(test_not_ended)
 }
 END_TEST
 
-/* Inputs of which one is damaged: an error or not, but what comes out can be read. */
+/* Merges inputs of which one is corrupt: an error, or a result that can be read */
 static void try_damaged(const char *names)
 {
 	struct tsct_trace_event e;
@@ -548,7 +551,7 @@ START_TEST(test_stop)
 }
 END_TEST
 
-/* ---- for who only reads -------------------------------------------------------------------- */
+/* ---- the reader --------------------------------------------------------------- */
 
 START_TEST(test_reader)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Nodes put later or earlier by what messages say: by hand, and many random ones. */
+/* Shifts of nodes by the latencies of messages: cases by hand, and random ones */
 #include <check.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ START_TEST(all_is_well)
 }
 END_TEST
 
-/* The one that may move does, just as far as needed. */
+/* The node that is not fixed is shifted, by no more than needed. */
 START_TEST(one_of_two)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -300 }, { 1, 0, 900 } };
@@ -57,7 +57,7 @@ START_TEST(one_of_two)
 }
 END_TEST
 
-/* Who may be off by three times as much goes three times as far. */
+/* A node with three times the limit is shifted three times as far. */
 START_TEST(both)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -390 } };
@@ -87,7 +87,7 @@ START_TEST(in_vain)
 }
 END_TEST
 
-/* Others are put right beside two of which nobody may move. */
+/* A contradiction between two fixed nodes does not prevent the shift of a third one. */
 START_TEST(fixed_ones)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -50 }, { 1, 2, -70 } };
@@ -112,14 +112,14 @@ START_TEST(largest_numbers)
 }
 END_TEST
 
-/* ---- many ---------------------------------------------------------------------- */
+/* ---- random ones ---------------------------------------------------------------- */
 
 static __u64 roll(__u64 n)
 {
 	return any64() % n;
 }
 
-/* Nodes that are off by no more than they say, and messages that take some time */
+/* Nodes that are off by no more than their limits, and latencies of at least LEAST */
 static __u32 make(struct tsct_latency *latency, __s64 *limits, __u32 nodes)
 {
 	__s64 off[NODES_MAX];
@@ -156,7 +156,7 @@ START_TEST(found_where_there_is_one)
 		ck_assert_int_ge(node[i].ns, -limits[i]);
 		found[i] = node[i].ns;
 	}
-	/* In another order */
+	/* The same, with the latencies in another order */
 	for (i = 0; i < nr / 2; i++) {
 		const struct tsct_latency one = latency[i];
 

@@ -108,8 +108,8 @@ START_TEST(nothing_at_all)
 END_TEST
 
 /*
- * Node 2's clock is 50 ahead of node 0's, so its messages seem to come from the future.
- * On the merged axis all took 30 or 40.
+ * Node 2's clock is 50 ahead of node 0's, so its messages seem to be received before
+ * they were sent. On the merged axis, all latencies are 30 or 40.
  */
 START_TEST(in_order)
 {
@@ -138,7 +138,7 @@ START_TEST(in_order)
 }
 END_TEST
 
-/* Received 8, 9 and 10 before it was sent; bounds of 4 and 5 */
+/* Messages that were received 8, 9 and 10 before they were sent; bounds of 4 and 5 */
 START_TEST(before_it_was_sent)
 {
 	const struct tsct_message_stats *r;
@@ -184,7 +184,7 @@ START_TEST(queue)
 }
 END_TEST
 
-/* A missing first send must not make violations of the others. */
+/* A missing first send must not turn the other messages into violations. */
 START_TEST(number_again)
 {
 	const struct tsct_message_stats *r;
@@ -225,11 +225,11 @@ START_TEST(window)
 	received(1, 100, 0, 0, 1);
 	sent(1, 100 + WINDOW, 0, 0, 0);		/* just in time */
 	received(2, 100, 0, 0, 1);
-	sent(2, 101 + WINDOW, 0, 0, 0);		/* too late: both are alone */
+	sent(2, 101 + WINDOW, 0, 0, 0);		/* too late: both are unmatched */
 	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the send of the first receive */
 	received(3, 100 + 2 * WINDOW, 0, 0, 1);
 	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
-	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* does not */
+	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* too late to take a send */
 	r = finish_stats();
 	expect_unmatched(r, 1, 3);
 	expect_sums(&r->all, 2, 0, 0, 1);

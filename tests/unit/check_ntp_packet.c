@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * NTP packets: no byte is read beyond the datagram, and no length in it is
- * trusted; a packet that is built is parsed as it was; timestamps lose nothing.
+ * NTP packets: the parser reads no byte beyond the datagram and trusts no length in
+ * it, parsing a built packet restores its fields, and conversions of timestamps are
+ * exact to a ns.
  */
 #include <check.h>
 
@@ -15,7 +16,7 @@
 
 /* ---- timestamps ---------------------------------------------------------- */
 
-/* By hand: (ns / 1e9 + 2208988800) * 2^32, mod 2^64 */
+/* Calculated by hand: (ns / 1e9 + 2208988800) * 2^32, mod 2^64 */
 static const struct {
 	__s64 ns;
 	tsct_ntp_timestamp stamp;
@@ -47,14 +48,14 @@ START_TEST(known_stamps)
 }
 END_TEST
 
-/* |a - b| of numbers of 128 bits that are near each other */
+/* |a - b| of 128-bit numbers; the result fits 64 bits */
 static __u64 apart(tsct_s128 a, tsct_s128 b)
 {
 	return (__u64)(a > b ? a - b : b - a);
 }
 
-/* Half a unit is 0.12 ns. A time there and back is unchanged, for any estimate
- * of the time within 68 years. */
+/* A time that is converted to a timestamp and back is unchanged, with any estimate
+ * of the time within 68 years: half a unit of a timestamp is 0.12 ns. */
 START_TEST(any_stamp)
 {
 	int i;
@@ -79,7 +80,7 @@ START_TEST(any_stamp)
 }
 END_TEST
 
-/* Any timestamp becomes the nearest ns. */
+/* Any timestamp is converted to the nearest ns. */
 START_TEST(any_ns)
 {
 	int i;
@@ -99,7 +100,8 @@ START_TEST(any_ns)
 }
 END_TEST
 
-/* Around the wrap in 2036 either side is converted from either side. */
+/* Around the wrap in 2036, times of either era are converted with an estimate in
+ * either era. */
 START_TEST(era_wrap)
 {
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
@@ -120,7 +122,8 @@ START_TEST(era_wrap)
 				tsct_ntp_from_ns(after), before), after);
 		}
 	}
-	/* 2^31 s off by a second, both ways: the other era's */
+	/* An estimate that is off by 2^31 + 1 s, in either direction, gives a time of the
+	 * other era. */
 	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
 		wrap + ((1LL << 31) + 1) * S), wrap + (1LL << 32) * S);
 	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
@@ -148,8 +151,8 @@ START_TEST(stamps_saturate)
 }
 END_TEST
 
-/* 16.16, a bound: never less than its input, and above it by less than a unit
- * (15259 ns) */
+/* The 16.16 format rounds a bound up: never less than its input, and above it by
+ * less than a unit (15259 ns) */
 START_TEST(short_format)
 {
 	int i;
@@ -375,7 +378,8 @@ START_TEST(round_trips)
 }
 END_TEST
 
-/* An invalid line and reserved words are neither sent nor read. */
+/* An invalid line (TSCT_EXT_LINE not set) and reserved words are neither sent nor
+ * parsed. */
 START_TEST(nothing_leaks)
 {
 	struct tsct_ntp_packet sent = { .version = 4, .mode = 3,
@@ -399,7 +403,7 @@ END_TEST
 
 /* ---- false lengths ------------------------------------------------------- */
 
-/* The result for @rest bytes after the last field. @zero: all 0 */
+/* Returns whether @rest bytes after the last field are valid. @zero: they are all 0 */
 static bool good_rest(size_t rest, bool zero)
 {
 	return !rest || rest == 20 || rest == 24 || (rest == 4 && zero);
@@ -419,8 +423,8 @@ static void check_parse(const __u8 *bytes, size_t len, bool good,
 	     "%zu bytes: %u, %u", len, packet->mac_at, packet->mac_len);
 }
 
-/* Header, our field, a MAC of 20 bytes: truncated at each byte, and with more
- * after it */
+/* A header, our field and a MAC of 20 bytes, truncated at each byte, and with bytes
+ * appended */
 START_TEST(every_length)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
@@ -457,8 +461,8 @@ START_TEST(every_length_of_version_3)
 }
 END_TEST
 
-/* The first field has any length; after it are zeros, which no field begins
- * with. @ours: it has our type and magic */
+/* Tests every length in the first field. Zeros follow, with which no field begins.
+ * @ours: the field has our type and magic */
 static void lie(bool ours, size_t total)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
@@ -527,11 +531,11 @@ START_TEST(among_others)
 	memset(bytes + at, 0, 24);
 	check_parse(bytes, at + 24, true, &p);
 	ck_assert(p.has_ext && p.has_mac && p.mac_at == at && p.mac_len == 20);
-	/* 16 to 24 bytes at the end are not a field: RFC 7822 */
+	/* The last 16 to 24 bytes of a packet are not a field (RFC 7822). */
 	check_parse(bytes, put_field(bytes, at, 0x0104, 16), false, &p);
 	check_parse(bytes, put_field(bytes, at, 0x0104, 24), true, &p);
 	ck_assert(p.has_mac && p.key_id == 0x01040018);
-	/* Two of them */
+	/* Our field twice */
 	check_parse(bytes, put_ours(bytes, at), false, &p);
 }
 END_TEST
@@ -545,7 +549,7 @@ START_TEST(other_versions_of_ours)
 	bytes[48 + TSCT_EXT_AT_VERSION + 1] = 2;
 	check_parse(bytes, 208, true, &p);
 	ck_assert(!p.has_ext && p.ext_version == 2);
-	bytes[51] = 172;	/* and longer */
+	bytes[51] = 172;	/* a longer field */
 	memset(bytes + 208, 0, 12);
 	check_parse(bytes, 220, true, &p);
 	ck_assert(!p.has_ext && p.ext_version == 2);
@@ -557,7 +561,8 @@ START_TEST(other_versions_of_ours)
 }
 END_TEST
 
-/* Any bytes in it become printable; only with our field, and once. */
+/* Unprintable bytes in the field of missing nodes become '?'. The field is valid once
+ * per packet, and only beside our field. */
 START_TEST(who_is_missing)
 {
 	struct tsct_ntp_packet sent = golden, p;
@@ -585,7 +590,7 @@ START_TEST(who_is_missing)
 	check_parse(bytes, at + TSCT_MISSING_SIZE, false, &p);
 	field[3] = 124;
 	check_parse(bytes, at - 4, false, &p);
-	/* Not ours; and without our field */
+	/* A field with another magic, or without our field beside it, is ignored. */
 	field[3] = 128;
 	field[4] = 0;
 	check_parse(bytes, at, true, &p);
@@ -637,7 +642,7 @@ START_TEST(versions_and_modes)
 }
 END_TEST
 
-/* Every error has a text; NULL is fine. */
+/* Every error has a text; the pointer for the text may be NULL. */
 START_TEST(reasons)
 {
 	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
@@ -666,7 +671,7 @@ END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-/* Random bytes, or a packet of ours with some of them changed */
+/* Random bytes, or a packet of ours with some bytes changed */
 static size_t any_bytes(__u8 *bytes)
 {
 	struct tsct_ntp_packet packet;
@@ -688,8 +693,8 @@ static size_t any_bytes(__u8 *bytes)
 	return len;
 }
 
-/* A packet that is accepted gives the same bytes when built again, except those
- * that are not read. */
+/* A parsed packet that is built again has the same header, and the same fields when
+ * it is parsed again. */
 static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
 {
 	struct tsct_ntp_packet again;
@@ -721,7 +726,7 @@ START_TEST(random_bytes)
 		fields += p.has_ext;
 		macs += p.has_mac;
 	}
-	/* Else the test would cover little. */
+	/* Enough packets were accepted for the test to be useful. */
 	ck_assert_uint_gt(taken, 4000);
 	ck_assert_uint_gt(fields, 1000);
 	ck_assert_uint_gt(macs, 1000);

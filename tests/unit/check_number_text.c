@@ -39,7 +39,7 @@ static void check_one(__u64 value)
 	ck_assert(!memcmp(got, want, strlen(want)));
 }
 
-/* Around the numbers with one digit more, in both bases */
+/* Numbers around those at which one more digit is needed, in both bases */
 START_TEST(edges)
 {
 	__u64 ten = 1;

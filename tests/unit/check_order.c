@@ -48,7 +48,7 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 	}
 }
 
-/* Reference: search all streams. Ranks rise with indices. */
+/* Reference: a linear search of all streams. Ranks increase with the index. */
 static unsigned int earliest(const struct stream *s, unsigned int nr)
 {
 	unsigned int i, best = nr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OTF2 archives, as far as it can be told without libotf2: times, and lengths. */
+/* OTF2 archives without libotf2: conversion of times, and lengths of files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,10 +72,10 @@ END_TEST
 
 #define CHUNK	256
 
-static int fd;			/* in memory: there are thousands of files */
+static int fd;			/* a memfd, for speed: thousands of files are written */
 static char path[64];
 static uint8_t data[4 * CHUNK];
-static size_t len, ends[256];	/* behind each event */
+static size_t len, ends[256];	/* end of each event, in bytes */
 static unsigned int nr;
 
 static void put(uint8_t byte)
@@ -97,7 +97,8 @@ static void begin_chunk(void)
 	put64(0);
 }
 
-/* Every form: with a length, with a long one, a packed number, with attributes */
+/* Four forms: a packed number, an undefined packed number, an event with attributes,
+ * an event with a long length */
 static void put_event(unsigned int n)
 {
 	put(5);
@@ -131,7 +132,7 @@ static void make_file(void)
 	begin_chunk();
 	for (n = 0; n < 40; n++) {
 		if (len % CHUNK + 40 > CHUNK) {
-			len += CHUNK - len % CHUNK;	/* zeros: the end */
+			len += CHUNK - len % CHUNK;	/* zeros fill the chunk */
 			begin_chunk();
 		}
 		put_event(n);
@@ -181,7 +182,7 @@ START_TEST(a_file_cut_off_anywhere_is_known_to_be)
 }
 END_TEST
 
-/* Whatever a bit does: there are never more events, nor does it end badly. */
+/* A flipped bit gives success or -EBADMSG, and never more events than fit the file. */
 START_TEST(a_flipped_bit_makes_no_events)
 {
 	struct tsct_otf2_extent extent;

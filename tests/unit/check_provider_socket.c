@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Hostile provider servers */
+/* The client of a provider socket, with hostile servers */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,9 +17,9 @@ struct hostile_reply {
 	const char *name;
 	int expected;
 	int result;		/* of the reply */
-	int size;		/* of the message, -1: the right one */
+	int size;		/* of the message in bytes, -1: correct */
 #define SILENT	-2
-	int memfd;		/* sent along */
+	int memfd;		/* kind of descriptor sent along */
 };
 
 enum { NO_FD, NO_MEMFD, TINY, UNSEALED, EMPTY, NOISE };
@@ -119,8 +119,8 @@ START_TEST(lying_server)
 	before = open_fds();
 	pthread_create(&thread, NULL, serve_hostile, (void *)&replies[_i]);
 	/*
-	 * Bound, but not listening yet: a client that found no server is closed
-	 * too.
+	 * Retries while the server's socket is missing, or bound but not listening.
+	 * A channel that found no server has to be closed, too.
 	 */
 	do {
 		tsct_channel_close(t);
@@ -140,7 +140,7 @@ START_TEST(lying_server)
 }
 END_TEST
 
-/* With an accepted header, every region is inside the file. */
+/* With an accepted header, every region lies inside the file. */
 static void expect_inside(const struct tsct_channel_header *h)
 {
 	const unsigned __int128 cpus = h->nr_cpus;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The estimator against exact truth: its bounds must hold, each time. */
+/* The rate estimator against the exact time: its bounds hold after every sample. */
 #include "rate_sim.h"
 
 START_TEST(test_steady)
@@ -26,7 +26,8 @@ START_TEST(test_steady)
 				ck_assert_double_le(hz_error_ppm(), 0.003);
 		}
 		ck_assert_uint_eq(est.state.epoch, 5);
-		/* Wander of another oscillator, and two brackets in a second */
+		/* Growth covers the wander of another oscillator, and the widths
+		 * of two brackets that are a second apart. */
 		ck_assert_double_le(growth_ppb(), 150);
 		ck_assert_uint_le(est.state.rate_error_ppt, 42000);
 		ck_assert_uint_le(est.state.real.error_ps, 40000);
@@ -49,12 +50,12 @@ START_TEST(test_locked)
 	sim.clocksource = "hpet";
 	ck_assert_int_eq(calibrate(), 0);
 	ck_assert(!est.locked);
-	/* The period of the clock is part of the bound. */
+	/* The bound includes the period of the clock. */
 	ck_assert_uint_ge(est.state.real.error_ps, 50000);
 }
 END_TEST
 
-/* Slow and fast counters, one that is nearly the clock, one below 10 MHz */
+/* Slow and fast counters, one at nearly the clock's rate, one below 10 MHz */
 START_TEST(test_other_rates)
 {
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
@@ -74,7 +75,8 @@ START_TEST(test_other_rates)
 }
 END_TEST
 
-/* Days: the window is thinned, the oldest bracket is kept, nothing overflows. */
+/* Over days the window is thinned, the oldest bracket is kept, and nothing
+ * overflows. */
 START_TEST(test_long_run)
 {
 	unsigned int i;
@@ -91,8 +93,8 @@ START_TEST(test_long_run)
 END_TEST
 
 /*
- * NTP steers: the rate changes, and changes again. That shows at the next sample;
- * from then on the bound holds again.
+ * NTP changes the clock's rate repeatedly. The next sample detects a change; from
+ * then on the bound holds again.
  */
 START_TEST(test_steered)
 {
@@ -117,7 +119,7 @@ START_TEST(test_steered)
 }
 END_TEST
 
-/* A step ends the epoch; a calibration, or two samples, begin the next. */
+/* A step ends the epoch; a calibration or the next two samples begin a new one. */
 static void after_step(bool calibrates, unsigned int epoch)
 {
 	ck_assert_int_eq(feed(), TSCT_RATE_STEPPED);
@@ -161,7 +163,8 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* Faster than any slew but chrony's: a step, and then a rate */
+/* A slew faster than any but chrony's is detected as a step; the new rate is then
+ * measured. */
 START_TEST(test_fast_slew)
 {
 	static const int ppb[] = { 100000000, -100000000, 2000000, -2000000 };
@@ -184,7 +187,8 @@ START_TEST(test_fast_slew)
 }
 END_TEST
 
-/* A step that may be slewing: slewed to, and covered by the bound */
+/* A step small enough to be a slew: the time is slewed to it, and the bound covers
+ * it. */
 START_TEST(test_small_step)
 {
 	int64_t off = 200000, now;
@@ -197,7 +201,7 @@ START_TEST(test_small_step)
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	ck_assert_uint_ge(est.state.real.error_ps / 1000, 199000);
-	/* Until the next sample, it may be a change of the rate. */
+	/* Until the next sample, a change of the rate is possible. */
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	for (i = 0; i < 5; i++) {
@@ -211,7 +215,7 @@ START_TEST(test_small_step)
 }
 END_TEST
 
-/* The counter or RAW jumps: a new epoch, then it recovers. */
+/* The counter or RAW jumped: a new epoch begins, and the estimator recovers. */
 static void after_jump(double hz)
 {
 	unsigned int epoch = est.state.epoch;
@@ -237,7 +241,7 @@ START_TEST(test_jump)
 	sim.raw_lost_ps = 30000000000000;
 	sim_advance(&sim, 31 * SECOND);
 	after_jump(HZ);
-	/* Began anew, as after S3 */
+	/* The counter restarted near 0, as after S3. */
 	sim_advance(&sim, SECOND / 2);
 	sim_recount(&sim, 1000, HZ);
 	sim_advance(&sim, SECOND / 2);
@@ -246,18 +250,18 @@ START_TEST(test_jump)
 	sim_recount(&sim, 1ULL << 50, HZ * 1.00005);
 	sim_advance(&sim, SECOND);
 	after_jump(HZ * 1.00005);
-	/* Jumped by one second's worth */
+	/* The counter jumped forward by the cycles of one second. */
 	sim_recount(&sim, sim_counter(&sim) + 2600000000, sim.hz);
 	sim_advance(&sim, SECOND);
 	after_jump(sim.hz);
-	/* Twice as fast: the rate by which tries are compared is wrong, too. */
+	/* The counter runs twice as fast: tries are compared by a wrong rate. */
 	sim_recount(&sim, sim_counter(&sim), sim.hz * 2);
 	sim_advance(&sim, SECOND);
 	after_jump(sim.hz);
 }
 END_TEST
 
-/* Counter and RAW both stood still, REALTIME did not. */
+/* Counter and RAW stopped, REALTIME did not. */
 START_TEST(test_suspend)
 {
 	seed_with(36);
@@ -269,7 +273,8 @@ START_TEST(test_suspend)
 }
 END_TEST
 
-/* Disruptions detected elsewhere discard what they invalidate, no more. */
+/* Disruptions that are detected elsewhere discard only the data that they
+ * invalidate. */
 START_TEST(test_disrupt)
 {
 	static const __u32 keep[] = { TSCT_CAUSE_STEP, TSCT_CAUSE_FAKE };
@@ -295,7 +300,7 @@ START_TEST(test_disrupt)
 }
 END_TEST
 
-/* Reads that take long, or are interrupted most of the time */
+/* Reads of the clock that take long, or are mostly interrupted */
 START_TEST(test_noise)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
@@ -344,7 +349,7 @@ START_TEST(test_poor_sample)
 		ck_assert_uint_eq(last.real.as_of_cycles, est.state.real.as_of_cycles);
 		ck_assert_uint_le(est.state.real.error_ps, 100000);
 	}
-	/* But a wide one is accepted before the clock would go into holdover. */
+	/* A wide bracket is accepted before the clock would go into holdover. */
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 	ck_assert_uint_ne(last.real.as_of_cycles, est.state.real.as_of_cycles);
@@ -357,7 +362,7 @@ START_TEST(test_poor_sample)
 }
 END_TEST
 
-/* The kernel's own pair of readings: no width at all */
+/* The kernel's simultaneous readings of counter and clock: brackets of width 0 */
 START_TEST(test_snapshot)
 {
 	unsigned int i;
@@ -376,7 +381,7 @@ START_TEST(test_snapshot)
 }
 END_TEST
 
-/* A second for every read: no bracket is good, but the search ends. */
+/* With a second for every read no bracket is narrow, but the search ends. */
 START_TEST(test_debugger)
 {
 	seed_with(50);
@@ -401,16 +406,16 @@ START_TEST(test_sampler_adapts)
 
 	seed_with(51);
 	start();
-	/* No limit yet: the maximum number of tries */
+	/* The sampler has no limit yet, and makes the maximum number of tries. */
 	ck_assert_uint_le(sim.reads, (16 + 1) * 2 * 65 * 3);
 	sim.stall_every = 0;
 	for (i = 0; i < 50; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
-	/* The limit fits: some good tries are enough. */
+	/* The limit is adapted: a few narrow tries are enough. */
 	ck_assert_uint_le(sim.reads, 3 * 60);
-	sim.read_ns = 3000;		/* another machine */
+	sim.read_ns = 3000;		/* reads take longer */
 	for (i = 0; i < 20; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
@@ -453,7 +458,7 @@ START_TEST(test_intersection)
 }
 END_TEST
 
-/* A daemon stops, another one continues: no step, and the bound is kept. */
+/* A successor of a stopped daemon continues without a step, and the bound holds. */
 START_TEST(test_resume)
 {
 	struct tsct_clock_state last;
@@ -473,11 +478,11 @@ START_TEST(test_resume)
 	ck_assert_int_eq(tsct_clock_params_ns(&est.state.real, stamp),
 			 tsct_clock_params_ns(&last.real, stamp));
 	ck_assert_uint_eq(est.state.epoch, 5);
-	/* At once, without half a second of own samples */
+	/* Synchronized at once, without half a second of own samples */
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
 	check_line();
 	go_on_for(5);
-	/* Set meanwhile: a new epoch */
+	/* A clock that was set meanwhile begins a new epoch. */
 	last = est.state;
 	sim_step(&sim, -50000000);
 	tsct_rate_init(&est, TSCT_SOURCE_TSC, 0, 0);
@@ -537,13 +542,13 @@ START_TEST(test_recall)
 	ck_assert_double_le(hz_error_ppm(), 0.005);
 	ck_assert_double_le(bound, 2 * (double)error / 1e3 + 1);
 	check_rate_bound();
-	/* Of another machine */
+	/* The rate of another machine */
 	start_with(HZ * 1.001);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, error), 0);
 	ck_assert_int_eq(calibrate(), 0);
 	check_rate_bound();
 	ck_assert_double_le(hz_error_ppm(), 2);
-	/* Of no counter */
+	/* A rate of 0 is rejected. */
 	ck_assert_int_eq(tsct_rate_restore(&est, 0, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, ~0ULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, ~0ULL), -EINVAL);
@@ -567,7 +572,7 @@ START_TEST(test_refuses)
 	tsct_sampler_take(&sampler, &samples[0]);
 	samples[1] = samples[0];
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 1), -EINVAL);
-	/* The same sample twice: time stood still, and there is no rate. */
+	/* Two equal samples have no rate. */
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), TSCT_RATE_JUMPED);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
@@ -590,7 +595,7 @@ static void check_set_at_start(unsigned int at, int64_t step)
 		sim_advance(&sim, 1000000);
 	}
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 16), TSCT_RATE_OK);
-	/* Not faster than allowed */
+	/* The estimated rate is within the allowed slew. */
 	ck_assert_double_le(fabs(est.rate * HZ / 1e9 - 1), 0.13);
 	publish();
 	sim_advance(&sim, SECOND);
@@ -625,7 +630,7 @@ static struct tsct_bracket bracket(uint64_t before, int64_t ns, uint64_t after)
 
 START_TEST(test_median)
 {
-	/* One of six is late by 500 ns; another one is, too, and is wide. */
+	/* Two of the six brackets are late by 500 ns; one of these is also wide. */
 	struct tsct_rate_window window = {
 		.nr = 6,
 		.hist = {
@@ -641,7 +646,7 @@ START_TEST(test_median)
 	ck_assert_double_eq(tsct_rate_window_median(&window), 1);
 	window.nr = 1;
 	ck_assert_double_eq(tsct_rate_window_median(&window), 0);
-	/* Full, and of all widths: no more rates than there is room for */
+	/* Windows of any size and many widths: the rates fit the buffer. */
 	for (window.nr = 2; window.nr <= TSCT_RATE_WINDOW_MAX; window.nr++) {
 		for (i = 0; i < window.nr; i++)
 			window.hist[i] = bracket(i * 10000, i * 20000,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Access rules: prefixes as text, the longest match, compared with a linear
- * search. Rate limit: buckets, the leak, and that a flood from unknown clients
- * takes nothing from others.
+ * ACL: prefixes as text, and the longest match, compared with a linear search.
+ * Rate limit: buckets, the random answers above the limit, and a flood from unknown
+ * clients, which takes no tokens from trusted ones.
  */
 #include "seed.h"
 #include "suite.h"
@@ -136,7 +136,7 @@ START_TEST(longest_prefix)
 	ck_assert(!allows("10.1.2.3"));
 	ck_assert(allows("10.1.2.4"));
 	ck_assert(!allows("a00::1"));
-	/* The same, as IPv6 addresses */
+	/* IPv4-mapped IPv6 addresses match IPv4 rules. */
 	ck_assert(allows("::ffff:10.0.0.1"));
 	ck_assert(!allows("::10.0.0.1"));
 	rule("::ffff:10.1.2.3/128", true);
@@ -159,7 +159,7 @@ START_TEST(longest_prefix)
 	ck_assert(!allows("255.255.255.255"));
 	ck_assert(allows("10.0.0.1"));
 	ck_assert(allows("fe80::1"));
-	rule("::/0", false);	/* is "all" */
+	rule("::/0", false);	/* the same prefix as "all" */
 	ck_assert(!allows("fe80::1"));
 	ck_assert(allows("fd12::1"));
 }
@@ -182,7 +182,7 @@ START_TEST(too_many_rules)
 }
 END_TEST
 
-/* The decision by the rules, bit by bit */
+/* Reference: compares each rule bit by bit. */
 struct plain_rule {
 	__u8 ip[16];
 	unsigned int bits;
@@ -210,7 +210,7 @@ static bool plainly(const struct plain_rule *r, unsigned int nr,
 	return best && best->allow;
 }
 
-/* Few different bytes, so that prefixes nest and addresses hit them */
+/* Few different bytes, so that prefixes nest and match addresses */
 static void any_ip(__u8 ip[16])
 {
 	static const __u8 some[] = { 0, 0xff, 0x80, 1 };
@@ -283,7 +283,7 @@ START_TEST(children)
 	child("10.0.0.3", 3);
 	child("10.0.0.1", 1);
 	child("10.0.0.2", 0);
-	child("10.0.0.1", 4);	/* two at one address */
+	child("10.0.0.1", 4);	/* a second child at that address */
 	child(NULL, 9);
 	child("fe80::1", 6);
 	child("fe80::2%2", 7);
@@ -309,7 +309,7 @@ START_TEST(children)
 	ck_assert_int_eq(key("fe80::1%5", 6), 1);
 	ck_assert_int_eq(key("fe80::2%2", 7), 1);
 	ck_assert_int_eq(key("fe80::2%3", 7), -EKEYREJECTED);
-	/* The same key, of a child without an address */
+	/* A child without an address has the same key. */
 	child(NULL, 3);
 	ck_assert_int_eq(key("10.0.0.4", 3), 0);
 }
@@ -321,7 +321,7 @@ START_TEST(many_children)
 	int i;
 
 	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
-		/* In random order */
+		/* not in the order of addresses */
 		snprintf(text, sizeof(text), "10.0.%d.%d",
 			 i * 389 % 1024 / 256, i * 389 % 256);
 		child(text, (__u32)(1 + i * 389 % 1024));
@@ -360,14 +360,14 @@ START_TEST(buckets)
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1000, 9), 1);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 3500, 9), 2);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 4000, 9), 1);
-		/* It never holds more than five. */
+		/* A bucket has at most five tokens. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, ~0ULL, 9), 5);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, 100, 1), 1);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, ~0ULL, 9), 5);
-		/* Time that runs backwards, and then forward again */
+		/* Time runs backwards, and then forward again. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 500, 9), 0);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1500, 9), 1);
-		/* One per address, and per interface */
+		/* Each address, and each interface, has its own bucket. */
 		ck_assert_uint_eq(take("10.0.0.2", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%1", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%2", trusted, 1500, 9), 5);
@@ -379,8 +379,8 @@ START_TEST(buckets)
 }
 END_TEST
 
-/* A client whose tokens a forger uses up is answered once in a while,
- * unpredictably. */
+/* If an attacker with a forged address uses up a client's tokens, one of 2^leak
+ * requests is answered, at random. */
 START_TEST(leaks)
 {
 	unsigned int n, i, runs = 0, longest = 0, leak;
@@ -410,8 +410,8 @@ START_TEST(leaks)
 }
 END_TEST
 
-/* From a million addresses: as many answers as there are buckets; a trusted
- * member is not affected. */
+/* Requests from a million addresses get no more answers than all buckets have tokens;
+ * a trusted member is not affected. */
 START_TEST(flood)
 {
 	struct tsct_address a = address("10.0.0.0");
@@ -425,15 +425,13 @@ START_TEST(flood)
 	}
 	ck_assert_uint_le(n, TSCT_RATELIMIT_BUCKETS * 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 1000, 9), 2);
-	/* Also not from the member's own address */
+	/* Untrusted requests from the member's own address do not affect it either. */
 	ck_assert_uint_le(take("192.0.2.1", false, 1000, 1000), 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 2000000, 9), 2);
 }
 END_TEST
 
-/*
- * Members are answered at the rate of sessions, whatever the limit of others.
- */
+/* Members are answered at the rate of sessions; the limit of others does not apply. */
 START_TEST(members_may_more)
 {
 	struct tsct_ratelimit_options options = { .interval_us = 8000000 };
@@ -452,15 +450,15 @@ START_TEST(members_may_more)
 }
 END_TEST
 
-/* As the responder does */
+/* Checks ACL and rate limit as the responder does. Returns the number of answers. */
 static unsigned int ask(const char *from, __u64 now_us)
 {
 	return allows(from) ? take(from, key(from, 0) > 0, now_us, 1) : 0;
 }
 
 /*
- * A session of eight nodes without keys, each with a turn every 500 us: a
- * configured child has all the tokens it needs, one that is merely allowed
+ * A session of eight nodes without keys, each with a turn every 500 us: a configured
+ * child gets all the tokens it needs, a node that is only allowed by the ACL gets
  * those of an unknown client.
  */
 START_TEST(session_without_keys)
@@ -496,8 +494,7 @@ START_TEST(many_members)
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		ck_assert_uint_eq(take(text, true, 1, 2), 1);
 	}
-	/* With sets of 8 there is room for half of the entries, except for bad
-	 * luck. */
+	/* The sets of 8 are half full on average, so that few of them overflow. */
 	for (i = 0; i < 1000; i++) {
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		n += take(text, true, 1, 1);

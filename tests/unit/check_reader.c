@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader with any content of the ring, and with concurrent writers. */
+/* The reader with any content of the ring, and with concurrent writers */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -101,7 +101,7 @@ START_TEST(empty_and_wrong_cpu)
 }
 END_TEST
 
-/* Sets the head to @pos, behind @events events. */
+/* Returns a head at position @pos, after @events events. */
 static __u64 head_of(__u64 pos, __u64 events)
 {
 	return TSCT_HEAD_POS(pos) | events << TSCT_POS_BITS;
@@ -118,7 +118,7 @@ static void put_block(__u64 pos, __u64 events)
 	       sizeof(block));
 }
 
-/* Invalid data is counted, and skipped to the next block. */
+/* Invalid data is counted, and the reader skips to the next block. */
 START_TEST(broken_places)
 {
 	static const struct { unsigned int len, id; } bad[] = {
@@ -146,7 +146,7 @@ START_TEST(broken_places)
 }
 END_TEST
 
-/* An impossible head: the reader adopts it as its position and goes on. */
+/* The reader adopts an impossible head as its position and continues. */
 START_TEST(broken_heads)
 {
 	static const __u64 heads[] = {
@@ -163,7 +163,7 @@ START_TEST(broken_heads)
 	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
 			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	/* a writer rounds the head and goes on; the reader does so at the latest then */
+	/* a writer rounds the head and continues; then the reader does, too */
 	at = (at + 4096) & ~4095ULL;
 	ring()->head = at;
 	tsct_reader_next(reader, 0, &event);
@@ -175,7 +175,7 @@ START_TEST(broken_heads)
 }
 END_TEST
 
-/* An invalid tail of the previous reader, or of any process: start at the head. */
+/* With an invalid tail, which any process can store, a reader starts at the head. */
 START_TEST(broken_tail)
 {
 	struct tsct_event event;
@@ -242,7 +242,7 @@ static void scribble(const struct tsct_channel *victim)
 	__u64 at;
 
 	for (;;) {
-		/* anywhere, and mostly in the first ring's positions */
+		/* anywhere in the file, or the head or tail of the first ring */
 		at = any(h->file_size / 8) * 8;
 		if (any(2))
 			at = any(2) ? h->ring_offset : h->consumer_offset;
@@ -250,7 +250,7 @@ static void scribble(const struct tsct_channel *victim)
 	}
 }
 
-/* A process writes anywhere in the channel's file during reading. */
+/* A process writes anywhere in the channel's file while the reader reads. */
 START_TEST(scribbled_while_read)
 {
 	struct timeval now, end;
@@ -311,7 +311,7 @@ START_TEST(definitions)
 }
 END_TEST
 
-/* A definition area of any content, mostly with wrong sizes */
+/* A definition area with random content, mostly with wrong sizes */
 START_TEST(lying_definitions)
 {
 	const struct tsct_channel_header *h = &t->header;
@@ -407,17 +407,17 @@ START_TEST(flight_recorder)
 			first = expected;
 		ck_assert_uint_eq(expected, first + records - 1);
 	}
-	/* the last two blocks of four, without those the writer may be reusing */
+	/* at least two of the four blocks: the writer may be reusing the others */
 	ck_assert_uint_eq(first + records, 1000);
 	ck_assert_uint_ge(records, 2 * 170);
 	stat = stat0();
 	ck_assert_uint_eq(stat.broken, 0);
 	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
-	/* the reader was open before, so all that it did not read was overrun */
+	/* the reader was open before, so all events that it did not read were overrun */
 	ck_assert_uint_eq(stat.published, 1000);
 	ck_assert_uint_eq(stat.overrun, first);
 	ck_assert_uint_eq(stat.overruns, 1);
-	/* overtaken while attached: counted, and at the right place */
+	/* an overrun between two reads is counted, and before the right event */
 	for (value = 0; value < 1000; value++)
 		tsct_emit(writer, 16, &value, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's account: every published event is read, or counted as missed. */
+/* Statistics of the reader: every published event is read, or counted as missed. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -75,7 +75,7 @@ static struct tsct_ring_stat stat_of(struct tsct_reader *r)
 	return stat;
 }
 
-/* The next event's number is the number of events before it. */
+/* Reads an event; its number is the number of all events before it. */
 static bool read_one(struct tsct_reader *r)
 {
 	struct tsct_ring_stat stat;
@@ -109,7 +109,7 @@ static void expect_all(struct tsct_reader *r)
 	ck_assert_uint_eq(s.broken, 0);
 }
 
-/* Any number of events, any number of reads, by a few readers at once. */
+/* Random numbers of events and of reads, by up to three readers at once */
 START_TEST(overrun_exact)
 {
 	struct tsct_reader *readers[3] = { reader };
@@ -169,7 +169,7 @@ START_TEST(discard_exact)
 }
 END_TEST
 
-/* Consumers one after the other, each ending anywhere */
+/* Consumers one after the other; each closes at a random event. */
 START_TEST(discard_consumers)
 {
 	__u64 taken = 0, released = 0;
@@ -198,7 +198,7 @@ START_TEST(discard_consumers)
 }
 END_TEST
 
-/* A corrupt record loses the events behind it in its block. */
+/* After a corrupt record, the rest of the events in its block are lost. */
 START_TEST(broken_exact)
 {
 	__u64 pos, ours[400], broken = 0;
@@ -216,7 +216,7 @@ START_TEST(broken_exact)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* corrupt at the previous head: the record, or a pad */
+			/* a previous head is the position of a record or of a pad */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);
@@ -236,7 +236,7 @@ START_TEST(broken_exact)
 }
 END_TEST
 
-/* False counts change statistics, and nothing else. */
+/* False event counts affect only statistics. */
 START_TEST(lying_counts)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
@@ -256,14 +256,14 @@ START_TEST(lying_counts)
 		while (tsct_reader_next(reader, 0, &event) == 1)
 			ck_assert_uint_eq(*(const __u64 *)event.payload, got++);
 		tsct_reader_release(reader, 0);
-		/* never more than there is room for */
+		/* no more events than fit the bytes written so far */
 		ck_assert_uint_le(stat_of(reader).broken, (i + 1) * 64);
 	}
 	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
 }
 END_TEST
 
-/* Positions pass 2^48, counts pass 2^16. */
+/* Positions wrap at 2^48, counts at 2^16. */
 static void through_the_wraps(__u64 pos, __u64 events)
 {
 	int i, n;
@@ -336,7 +336,7 @@ START_TEST(seeks)
 			emit_any();
 		for (n = any(100); n && read_one(reader); n--)
 			;
-		/* also with an event that is held */
+		/* tsct_reader_wait() makes the reader hold an event */
 		if (any(2))
 			tsct_reader_wait(reader, 0);
 		if (any(3))
@@ -387,7 +387,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* A writer and readers at full speed */
+/* A writer and @nr readers run at full speed. */
 static void follow(int nr)
 {
 	struct live live[3] = { { .reader = reader } };
@@ -459,7 +459,7 @@ START_TEST(live_processes)
 }
 END_TEST
 
-/* One consumer: one handle, one reader on it. */
+/* A discard channel has one consumer: one handle, with one reader. */
 START_TEST(one_consumer)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };

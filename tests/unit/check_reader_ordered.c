@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading all CPUs in order; waiting; positions of other readers. */
+/* The reader returns the events of all CPUs in order, and waits for events. */
 #include <errno.h>
 
 #include "ring_writer.h"
@@ -86,7 +86,7 @@ static struct tsct_ring_stat stat_of(__u32 cpu)
 
 START_TEST(merges)
 {
-	const __u32 other = nr_cpus - 1;	/* the same on one CPU */
+	const __u32 other = nr_cpus - 1;	/* CPU 0 if it is the only one */
 	__u64 i;
 
 	expect_nothing(UINT64_MAX);
@@ -95,7 +95,7 @@ START_TEST(merges)
 	for (i = 0; i < 100; i++)
 		expect(100 + i, i % 2 ? other : 0, 0);
 	expect_nothing(UINT64_MAX);
-	/* an empty ring gets an event */
+	/* an event is written to an empty ring */
 	put(0, 1000);
 	expect(1000, 0, 0);
 	put(other, 1001);
@@ -187,7 +187,7 @@ START_TEST(held_is_not_released)
 }
 END_TEST
 
-/* Any rings, any rate: events published before the first call come in order. */
+/* With random rings and rates, events published before the call come in order. */
 START_TEST(any_merge)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
@@ -199,7 +199,7 @@ START_TEST(any_merge)
 	for (i = 0; i < 500; i++) {
 		for (n = any(100); n; n--, nr++)
 			put(any(nr_cpus), stamp += any(3));
-		/* all of them are before this: strict order */
+		/* all events are before @stamp, so the order is strict */
 		while (next_any(stamp, &event) == 1) {
 			ck_assert_uint_ge(event.cycles, last);
 			ck_assert_uint_eq(event.flags, 0);
@@ -303,7 +303,7 @@ START_TEST(watermark)
 	put(0, 1);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 30), 0);
-	/* 24 bytes each, in all rings together */
+	/* The watermark counts the bytes of all rings; an event has 24. */
 	for (i = 1; i < 41; i++)
 		put(i % nr_cpus, 1 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
@@ -317,7 +317,7 @@ START_TEST(watermark)
 }
 END_TEST
 
-/* A watermark above the size of the rings: half a ring is enough. */
+/* With a watermark above the size of the rings, half a ring is enough. */
 START_TEST(watermark_half)
 {
 	int i;
@@ -332,7 +332,7 @@ START_TEST(watermark_half)
 }
 END_TEST
 
-/* A block that was begun without a record is no event. */
+/* A block without a record is not an event. */
 START_TEST(empty_block)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);

@@ -85,7 +85,7 @@ static void no_report(void *arg, const char *sentence)
 	ck_abort_msg("%s", sentence);
 }
 
-/* The event was written, and not read before. */
+/* Returns whether the event was written, and not read before. */
 static bool take(const struct tsct_trace_event *e)
 {
 	unsigned int i;
@@ -123,7 +123,8 @@ static unsigned int read_all(bool compare)
 	return nr;
 }
 
-/* Number of events that babeltrace2 prints; it must print nothing else. */
+/* Returns the number of events that babeltrace2 reads. @quiet: it must print no
+ * messages. */
 static unsigned int babeltrace(bool quiet)
 {
 	char command[512];
@@ -139,16 +140,16 @@ static unsigned int babeltrace(bool quiet)
 	while (fgets(command, sizeof(command), from))
 		if (strstr(command, " Event message"))
 			nr = atoi(command);
-	ck_assert_msg(pclose(from) == 0, "babeltrace2 failed (is it there?)");
+	ck_assert_msg(pclose(from) == 0, "babeltrace2 failed (is it installed?)");
 	snprintf(command, sizeof(command), "%s.err", dir_name);
 	ck_assert_int_eq(stat(command, &st), 0);
 	if (quiet)
-		ck_assert_msg(st.st_size == 0, "babeltrace2 said something");
+		ck_assert_msg(st.st_size == 0, "babeltrace2 printed messages to stderr");
 	unlink(command);
 	return nr;
 }
 
-/* n written = n read = n that another reader reads */
+/* Our reader and babeltrace2 read as many events as were written. */
 START_TEST(record_round_trip)
 {
 	unsigned int nr;
@@ -236,7 +237,7 @@ START_TEST(record_meta_round_trip)
 }
 END_TEST
 
-/* Host names of any bytes */
+/* Host names with any bytes */
 START_TEST(record_hostile_names)
 {
 	char name[64];
@@ -279,13 +280,13 @@ START_TEST(record_clock)
 	at = rec.real.as_of_cycles;
 	apart = tsct_ctf_clock_ns(&clock, at) - tsct_clock_params_ns(&rec.real, at);
 	ck_assert_int_le(llabs(apart), 1);
-	/* After 10 s half a Hz of rounding is at most 2 ns, within the bound. */
+	/* Rounding by half a Hz is at most 2 ns after 10 s, within the bound. */
 	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
 	tsct_recording_free(&rec);
 }
 END_TEST
 
-/* Clocks of nanoseconds have 1 GHz if that is accurate enough. */
+/* A clock in ns is written with 1 GHz if that is accurate enough. */
 START_TEST(record_clock_ns)
 {
 	struct tsct_ctf_clock clock;
@@ -295,7 +296,7 @@ START_TEST(record_clock_ns)
 	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_eq(clock.freq, 1000000000);
-	/* 40 ppm would be a millisecond after 26 s */
+	/* 40 ppm are a millisecond after 26 s, which is too inaccurate. */
 	rec.real.mult += (1ULL << TSCT_CLOCK_SHIFT) / 25000;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ne(clock.freq, 1000000000);
@@ -381,7 +382,7 @@ START_TEST(record_raised)
 }
 END_TEST
 
-/* The largest record of a ring, between others */
+/* The largest record of a ring, between smaller ones */
 START_TEST(record_largest)
 {
 	__u8 payload[65512];
@@ -425,7 +426,7 @@ START_TEST(record_defines_first)
 }
 END_TEST
 
-/* On a full disk, earlier packets stay whole and the rest is counted. */
+/* On a full disk, earlier packets stay complete, and all other events are counted. */
 static void fill_disk(void)
 {
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
@@ -437,7 +438,7 @@ static void fill_disk(void)
 	while (!err && nr_sent < EVENTS_MAX - 1)
 		err = send_one(stamp += 100);
 	send_one(stamp + 1);
-	/* Assertions only now: libcheck writes each of them to a file. */
+	/* No assertion before this line: libcheck writes each of them to a file. */
 	err2 = finish(writer);
 	setrlimit(RLIMIT_FSIZE, &unlimited);
 	ck_assert_int_ne(err, 0);
@@ -489,7 +490,7 @@ START_TEST(record_disk_full)
 }
 END_TEST
 
-/* Losses after the last event are in packets of their own. */
+/* Losses after the last event are written in packets without events. */
 START_TEST(record_discarded)
 {
 	struct tsct_trace_event e;
@@ -502,7 +503,7 @@ START_TEST(record_discarded)
 	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 41;
 	rec.streams[1].loss[2].cause[TSCT_LOSS_NESTED] = 1;
 	ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	/* not finished, as by a killed recorder */
+	/* The recording is not finished, as after the kill of its recorder. */
 	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
 					 sizeof(why)), 0);
 	ck_assert_int_eq(tsct_trace_recording(trace)->complete, 0);
@@ -525,8 +526,9 @@ START_TEST(record_discarded)
 END_TEST
 
 /*
- * A killed recorder: its last metadata is valid, and the recording ends with its files.
- * `precision`, the only bound of other readers, holds until the next update was due.
+ * After the kill of a recorder its last metadata is valid, and the recording ends
+ * with the last event in its files. `precision`, the only bound of other readers,
+ * holds until the time at which the next update was due.
  */
 START_TEST(record_killed)
 {
@@ -570,7 +572,7 @@ START_TEST(record_killed)
 }
 END_TEST
 
-/* A damaged packet does not make the recording longer than possible. */
+/* A damaged end time of a packet does not extend the recording. */
 START_TEST(record_killed_damaged)
 {
 	struct tsct_packet head;
@@ -597,7 +599,7 @@ START_TEST(record_killed_damaged)
 }
 END_TEST
 
-/* An error of the disk is returned, at whichever byte it occurs. */
+/* A write error is returned, at any byte of the metadata. */
 START_TEST(record_full_says_so)
 {
 	static char buffer[1 << 16];

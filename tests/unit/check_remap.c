@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids of definitions: against linear search */
+/* Mapping of ids of definitions, compared with a linear search */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define ROOM	256
 #define THINGS	1000
 
-/* libcheck also logs each assertion that holds: too slow here. */
+/* libcheck also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 static struct tsct_remap_slot slot[ROOM], more[4 * ROOM];
@@ -38,7 +38,7 @@ START_TEST(test_put_and_get)
 }
 END_TEST
 
-/* Full at three quarters, and all entries are still found. */
+/* A table is full at three quarters, and all its entries are found. */
 START_TEST(test_full)
 {
 	struct tsct_remap map, larger;
@@ -48,7 +48,7 @@ START_TEST(test_full)
 	seed_with((unsigned int)_i);
 	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM, any64()), 0);
 	while (nr < ROOM) {
-		/* Neighbours, and multiples of large powers of two */
+		/* Consecutive ids, and multiples of a large power of two */
 		old[nr] = any(2) ? (__u64)nr : (__u64)nr << 56 | 1ULL << 50;
 		if (tsct_remap_put(&map, old[nr], nr * 3))
 			break;
@@ -70,7 +70,7 @@ START_TEST(test_full)
 }
 END_TEST
 
-/* The smallest tables: the search for a missing id ends. */
+/* In the smallest tables, too, the search for a missing id ends. */
 START_TEST(test_small)
 {
 	struct tsct_remap map;
@@ -103,7 +103,7 @@ static __u64 hash_of(const char *name, __u64 start)
 	return tsct_hash(start, name, strlen(name));
 }
 
-/* Two inputs with own ids, and some names in common: as by search */
+/* Equal names get equal ids, as a linear search finds them. */
 START_TEST(test_unify)
 {
 	struct tsct_remap_slot *room = calloc(2048, sizeof(*room));
@@ -128,13 +128,13 @@ START_TEST(test_unify)
 		nr += k == nr;
 	}
 	ck_assert_uint_eq(unify.next, nr);
-	/* Of known ones, one comparison each time, and hardly any other */
+	/* A known name needs one comparison, an unknown one hardly ever one. */
 	ck_assert_uint_lt(asked, 3000);
 	free(room);
 }
 END_TEST
 
-/* All have the same hash: slow, and right. */
+/* Names with equal hashes get different ids. */
 START_TEST(test_same_hash)
 {
 	struct tsct_unify unify, larger;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The responder: its answers by client, that an answer is never longer than its
- * request and has no byte that was not set, and the table of clients. */
+/* The responder: its answers per client, and its client table. An answer is never
+ * longer than its request, and has no uninitialized byte. */
 #include "responder_world.h"
 
 /* ---- answers ------------------------------------------------------------- */
@@ -68,9 +68,8 @@ START_TEST(field)
 }
 END_TEST
 
-/*
- * Names of missing nodes go to clients that request them and reserve the room.
- */
+/* The responder sends the names of missing nodes to clients that request them and
+ * reserve the room. */
 START_TEST(missing)
 {
 	struct tsct_ntp_packet p = request(true);
@@ -86,7 +85,7 @@ START_TEST(missing)
 			  TSCT_MISSING_SIZE);
 	ck_assert(w.reply.has_missing);
 	ck_assert_str_eq(w.reply.missing, "x, y");
-	/* The same once more: no effect */
+	/* The repeated request has no effect. */
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert(w.reply.has_missing && !*w.reply.missing);
 }
@@ -172,9 +171,8 @@ START_TEST(keys)
 	ck_assert_int_eq(give("10.0.0.5", &p, 6), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_int_eq(give("10.0.0.7", &p, 5), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_uint_eq(w.asked, 1);
-	/*
-	 * A child without a key, and one with a key that no address is bound to
-	 */
+	/* A child without a key, and a client with a key that is bound to no
+	 * address */
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.6", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 2);
@@ -189,7 +187,7 @@ START_TEST(keys)
 	p.has_ext = false;
 	ck_assert_int_eq(give("10.0.0.7", &p, 7), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + 4 + 32);
-	/* Each bit */
+	/* A request with any bit flipped is not answered. */
 	at = address("10.0.0.5");
 	p = request(true);
 	len = tsct_mac_append(w.keys, 5, bytes, tsct_ntp_build(&p, bytes));
@@ -203,7 +201,7 @@ START_TEST(keys)
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_BAD_MAC);
 	put32(bytes + len - 20, 99);
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_UNKNOWN_KEY);
-	/* A crypto-NAK is no key. */
+	/* Key id 0, a crypto-NAK, is not a key. */
 	put32(bytes + len - 20, 0);
 	ck_assert_int_eq(give_bytes(&at, bytes, len - 16),
 			 TSCT_ANSWER_UNKNOWN_KEY);
@@ -211,7 +209,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* ---- transmit time of the answer before ---------------------------------- */
+/* ---- transmit time of the previous answer -------------------------------- */
 
 START_TEST(next_answer_tells)
 {
@@ -223,17 +221,15 @@ START_TEST(next_answer_tells)
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_ne(w.ticket, 0);
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
-	sent(ticket, tx + 40, 9, false);	/* a program's: may be too
-						 * late */
-	sent(ticket, tx - 10, 9, true);		/* before it was made */
+	sent(ticket, tx + 40, 9, false);	/* user-space time: may be late */
+	sent(ticket, tx - 10, 9, true);		/* before the answer's tx */
 	sent(ticket ^ 1024, tx + 40, 9, true);
 	sent(ticket ^ 1, tx + 40, 9, true);
 	sent(0, tx + 40, 9, true);
 	sent(ticket, tx + 50, 9, true);
-	sent(ticket, tx + 60, 9, true);		/* once is enough */
-	/*
-	 * Another node at the address; the same node elsewhere: another client
-	 */
+	sent(ticket, tx + 60, 9, true);		/* not the first one */
+	/* Another node at this address, and the same node at another address, are
+	 * other clients. */
 	q = request(true);
 	q.ext.node = CHILD + 1;
 	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
@@ -247,14 +243,14 @@ START_TEST(next_answer_tells)
 	ck_assert_uint_eq(w.reply.ext.prev_tx, tx + 50);
 	ck_assert_uint_eq(w.reply.ext.rx_error, 9);
 	ck_assert(w.reply.ext.flags & TSCT_EXT_TX_KERNEL);
-	/* The transmit time of the answer before comes late and is ignored. */
+	/* A late transmit time of the previous answer is ignored. */
 	sent(ticket, tx + 70, 9, true);
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_eq(w.reply.ext.prev_tx, 0);
 	ck_assert(!(w.reply.ext.flags & TSCT_EXT_TX_KERNEL));
-	/* The local counter was disrupted */
+	/* A disruption of the local counter discards transmit times. */
 	sent(w.ticket, w.now + 50, 9, true);
 	tsct_responder_disrupt(w.responder);
 	p = request(true);
@@ -275,10 +271,10 @@ START_TEST(interleaves)
 	tx = w.now + 50;
 	sent(w.ticket, tx, 0, true);
 	q = p;
-	q.origin = rx;		/* from elsewhere */
+	q.origin = rx;		/* sent from another address */
 	ck_assert_int_eq(give("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
-	/* In basic mode, though with that origin */
+	/* Requests in basic mode, with that origin */
 	q.receive = q.transmit;
 	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
@@ -294,7 +290,7 @@ START_TEST(interleaves)
 			  tsct_ntp_from_ns(NEAR_NS + (__s64)tx));
 	ck_assert_uint_ne(w.reply.receive, rx);
 	sent(w.ticket, w.now + 50, 0, true);
-	/* Again: it is sent once. */
+	/* A transmit time is sent only once. */
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 }
@@ -330,7 +326,7 @@ START_TEST(strangers_push_out_strangers)
 		snprintf(text, sizeof(text), "10.2.%d.%d", i / 256, i % 256);
 		remember(text, 0);
 	}
-	/* The newest of them fill the rest. */
+	/* The newest 824 unknown clients fill the rest of the table. */
 	for (kept = 0, j = i - 824; j < i; j++) {
 		snprintf(text, sizeof(text), "10.2.%d.%d", j / 256, j % 256);
 		kept += remembered(text, 0) != 0;
@@ -340,8 +336,8 @@ START_TEST(strangers_push_out_strangers)
 		snprintf(text, sizeof(text), "10.1.0.%d", i);
 		ck_assert_uint_ne(remembered(text, 5), 0);
 	}
-	/* Members evict unknown clients, then the oldest members; then there is
-	 * no room for unknown clients. */
+	/* Members evict unknown clients, then the oldest members. Unknown clients
+	 * evict no members. */
 	for (i = 0; i < 1034; i++) {
 		snprintf(text, sizeof(text), "10.3.%d.%d", i / 256, i % 256);
 		remember(text, 5);
@@ -358,7 +354,7 @@ START_TEST(strangers_push_out_strangers)
 }
 END_TEST
 
-/* A ticket is of one answer, whichever client has the entry now. */
+/* A ticket belongs to one answer, also after another client got the entry. */
 START_TEST(old_tickets)
 {
 	__u32 first, i;
@@ -410,7 +406,7 @@ START_TEST(anything)
 			len = any(TSCT_NTP_MAX + 1);
 		asked_before = w.asked;
 		answer = give_bytes(&from, bytes, len);
-		/* From a child with a key, only unaltered requests */
+		/* Altered requests of a child with a key are not answered. */
 		if (_i % 2 && memcmp(bytes, other, sizeof(other))) {
 			ck_assert_int_ne(answer, TSCT_ANSWER_SENT);
 			ck_assert_uint_eq(w.asked, asked_before);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The responder: requests that it received before, or that repeat no tx of its
- * answers; and the conditions under which these are accepted. */
+/* The responder with replayed requests, and with requests that do not repeat the tx
+ * of one of its answers; and the conditions under which it accepts the latter. */
 #include "responder_world.h"
 
-/* The same request twice: the same answer twice, and one effect. An earlier one
- * gets the time only. */
+/* A repeated request gets the same answer again, without a second effect. A replay of
+ * an earlier request gets the time only. */
 START_TEST(requests_again)
 {
 	struct tsct_ntp_packet p[3], q;
@@ -44,7 +44,8 @@ START_TEST(requests_again)
 }
 END_TEST
 
-/* No client sends a nonce of 0: it gets the time, and is not recorded. */
+/* A request with nonce 0, which no client of ours sends, gets the time and is not
+ * stored. */
 START_TEST(no_nonce)
 {
 	struct tsct_ntp_packet p;
@@ -67,8 +68,8 @@ START_TEST(no_nonce)
 }
 END_TEST
 
-/* All requests of a child, with a right MAC, sent again by an attacker: it gets
- * the time, and no other effect, and the child is not disturbed. */
+/* An attacker replays requests of a child, with their valid MAC. It gets the time;
+ * the requests have no other effect, and do not disturb the child. */
 START_TEST(recordings)
 {
 	struct tsct_ntp_packet p[60], q;
@@ -103,7 +104,7 @@ START_TEST(recordings)
 }
 END_TEST
 
-/* A client that lost its state sends two requests, and is accepted. */
+/* A client that lost its state is accepted at its second request. */
 START_TEST(restarted)
 {
 	struct tsct_ntp_packet p, first, second;
@@ -115,7 +116,7 @@ START_TEST(restarted)
 	for (i = 0; i < 20; i++) {
 		p = request(true);
 		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-		first = request(true);	/* from before a restart, perhaps */
+		first = request(true);	/* with a tx of no answer */
 		first.ext.tx = 1;
 		ticket = w.ticket;
 		tx = w.now;
@@ -143,7 +144,7 @@ START_TEST(restarted)
 	second = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 21);
-	/* The kernel's time is of another answer than that to the first. */
+	/* The kernel's transmit time does not belong to the answer to @first. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	for (i = 0; i < 20; i++) {
 		p = request(true);
@@ -155,7 +156,7 @@ START_TEST(restarted)
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
 	}
-	/* As many answers in a row as are recorded were lost. */
+	/* Requests are accepted after as many lost answers as the table stores. */
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
@@ -168,8 +169,8 @@ START_TEST(restarted)
 }
 END_TEST
 
-/* The requests of a first poll are sent before any is answered, and repeat the
- * same tx. */
+/* A client sends all requests of its first poll before the first answer, so that
+ * they repeat the same tx. */
 START_TEST(first_together)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;
@@ -177,7 +178,7 @@ START_TEST(first_together)
 
 	for (i = 0; i < TSCT_CLIENT_REQUESTS; i++) {
 		p[i] = request(true);
-		p[i].ext.tx = 77;	/* of the server before a restart */
+		p[i].ext.tx = 77;	/* of the server before its restart */
 		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, i + 1);
@@ -186,14 +187,15 @@ START_TEST(first_together)
 				  i ? p[i - 1].ext.nonce : 0);
 		sent(w.ticket, w.now + 5, 0, true);
 	}
-	/* More than can be outstanding are not; nor is one that is repeated. */
+	/* Neither more requests than can be outstanding nor a repeated one have an
+	 * effect. */
 	q = request(true);
 	q.ext.tx = 77;
 	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_int_eq(give_again("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
 	ck_assert_uint_eq(w.asked, TSCT_CLIENT_REQUESTS);
-	/* Later than those with a newer tx, it is a recording. */
+	/* After a request with a newer tx, one with an old tx is a replay. */
 	p[0] = request(true);
 	p[0].ext.tx = w.reply.ext.tx;
 	q = request(true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Placing of records, and reading of untrusted ones */
+/* Placement of records in a ring, and reading of untrusted records */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ START_TEST(test_sizes)
 	ck_assert_uint_eq(tsct_record_size(1), 24);
 	ck_assert_uint_eq(tsct_record_size(8), 24);
 	ck_assert_uint_eq(tsct_record_size(9), 32);
-	/* A block less its header, 8 bytes at its end and the record's header */
+	/* A block without its header, 8 bytes at its end and the record's header */
 	ck_assert_uint_eq(tsct_payload_max(&geo), 4096 - 32 - 8 - 16);
 	ck_assert_uint_eq(tsct_record_size(4040), 4096 - 32 - 8);
 	geo = geometry(65536, 4, TSCT_POLICY_DISCARD);
@@ -61,7 +61,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* 48 bits that wrap; higher bits are ignored. */
+/* Positions have 48 bits and wrap; higher bits are ignored. */
 START_TEST(test_positions)
 {
 	static const uint64_t heads[] = {
@@ -81,7 +81,7 @@ START_TEST(test_positions)
 				  b & MASK48);
 		ck_assert_uint_le(tsct_pos_distance(a, b), MASK48);
 	}
-	/* Right for all positions less than 2^47 bytes before or behind. */
+	/* tsct_pos_extend() is right for positions less than 2^47 bytes away. */
 	for (i = 0; i < nr; i++)
 		for (j = 0; j < 47; j++) {
 			near = heads[i] + (3ULL << 50);
@@ -103,10 +103,10 @@ START_TEST(test_place)
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 	ck_assert_uint_eq(p.head, (1ULL << 48) + 56);
-	p = tsct_ring_place(&geo, 4096 - 32, 24);	/* 8 bytes stay free */
+	p = tsct_ring_place(&geo, 4096 - 32, 24);	/* 8 bytes remain free */
 	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
-	p = tsct_ring_place(&geo, 4096 - 24, 24);	/* none would stay free */
+	p = tsct_ring_place(&geo, 4096 - 24, 24);	/* none would remain free */
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_pos, 4096 - 24);
 	ck_assert_uint_eq(p.pad_len, 24);
@@ -114,7 +114,7 @@ START_TEST(test_place)
 	p = tsct_ring_place(&geo, 4096 - 8, 16);
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_len, 8);
-	p = tsct_ring_place(&geo, 32, 4056);		/* the largest */
+	p = tsct_ring_place(&geo, 32, 4056);		/* the largest record */
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 	ck_assert_uint_eq(p.head & 4095, 4088);
@@ -127,7 +127,7 @@ START_TEST(test_place)
 }
 END_TEST
 
-/* Position and count in one word, where either of them wraps */
+/* Position and count are in one word; either of them wraps. */
 START_TEST(test_place_wraps)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
@@ -221,13 +221,13 @@ START_TEST(test_oldest)
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 4088), 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 100 * 4096), 98 * 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, far + 32), far - 2 * 4096);
-	/* a full position that no valid ring has */
+	/* a 64-bit position that no valid ring has */
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, UINT64_MAX),
 			  UINT64_MAX - 3 * 4096 + 1);
 }
 END_TEST
 
-/* Held: all that is not in the place of one of the next two blocks. */
+/* A ring holds all positions that the next two blocks will not overwrite. */
 START_TEST(test_holds)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -260,7 +260,7 @@ START_TEST(test_unread)
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 4088, 4128), 40);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, MASK48 - 7, 40), 48);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 77ULL << 48, 99ULL << 48 | 56), 24);
-	/* junk */
+	/* invalid tails and heads */
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 56, 32), 16384);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 8), 8);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, UINT64_MAX), 16384);
@@ -286,7 +286,7 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
-	/* The same record one ring later, and with a head that has a count */
+	/* The same record one ring size later, and with a head that has a count */
 	look(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 8192 + 56);
@@ -295,7 +295,7 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.next, 56);
 	look(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56);
 	ck_assert_uint_eq(l.next, (5ULL << 48) + 56);
-	/* beyond the head */
+	/* The record ends beyond the head. */
 	look(&geo, data, 32, 48);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 48);
@@ -319,11 +319,11 @@ START_TEST(test_next_block)
 	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
 	ck_assert(tsct_ring_block(&geo, data, 32, &block));
 	ck_assert(!block.pos && !block.events && !block.cycles);
-	/* not all of it published */
+	/* Only a part of the block header is published. */
 	look(&geo, data, 0, 24);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 24);
-	/* nothing but a header at a block's beginning ... */
+	/* Any other record at the beginning of a block is invalid. */
 	put(data, 4096, 24, 16, 1, 1);
 	look(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -335,7 +335,7 @@ START_TEST(test_next_block)
 	look(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert(!tsct_ring_block(&geo, data, 5000, &block));
-	/* ... and none elsewhere */
+	/* A block header is invalid elsewhere. */
 	put(data, 32, 32, TSCT_ID_BLOCK, 0, 1);
 	look(&geo, data, 32, 4096);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -372,7 +372,7 @@ START_TEST(test_block)
 	ck_assert_uint_eq(events, 0x130001);
 	ck_assert(!tsct_ring_events(&geo, data, 4096 + 32, &events));
 
-	/* The next header; positions wrap into their upper 16 bits. */
+	/* The header of the next block; its position has 64 bits. */
 	tsct_ring_block(&geo, data, 16384, &block);
 	tsct_block_next(&geo, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
 	ck_assert_uint_eq(next.pos, 16384 + 4096);
@@ -395,7 +395,7 @@ START_TEST(test_next_pad)
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
 
-	/* With any len, a pad reaches to the block's end. */
+	/* A pad with any len extends to the end of its block. */
 	put(data, 4080, 0, TSCT_ID_PAD, 0, 0);
 	look(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
@@ -409,11 +409,11 @@ START_TEST(test_next_pad)
 	look(&geo, data, 8184, 8192 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 8192);
-	/* ... and of all positions */
+	/* A pad in the last 8 bytes of all positions */
 	look(&geo, data, MASK48 - 7, 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, MASK48 + 1);
-	/* A pad that was never completed by a header behind it */
+	/* A pad without a block header after it */
 	look(&geo, data, 4080, 4088);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4088);
@@ -430,11 +430,11 @@ START_TEST(test_next_broken)
 	static const struct {
 		uint16_t len, id;
 	} bad[] = {
-		{ 24, 0 }, { 24, 2 }, { 24, 15 },	/* no such ids */
-		{ 0, 16 }, { 15, 16 },			/* shorter than itself */
-		{ 4097, 16 }, { 65535, 16 },		/* over the block */
-		{ 4064, 16 },				/* to its very end */
-		{ 4057, 16 },				/* over the largest */
+		{ 24, 0 }, { 24, 2 }, { 24, 15 },	/* invalid ids */
+		{ 0, 16 }, { 15, 16 },			/* shorter than a header */
+		{ 4097, 16 }, { 65535, 16 },		/* larger than a block */
+		{ 4064, 16 },				/* ends with the block */
+		{ 4057, 16 },				/* above the largest length */
 	};
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -446,23 +446,23 @@ START_TEST(test_next_broken)
 	put(data, 32, 4056, 16, 0, 0);
 	look(&geo, data, 32, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	/* A position where no record can begin allows no larger one. */
+	/* At an invalid position, too, a record above the largest length is invalid. */
 	put(data, 8, 4057, 16, 0, 0);
 	look(&geo, data, 8, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	/* Over the end of the block, though not of the data */
+	/* A record that ends beyond its block, but within the data */
 	put(data, 4072, 32, 16, 0, 0);
 	look(&geo, data, 4072, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4096);
-	/* A position that a hostile head has made odd */
+	/* An odd position, as a hostile head causes */
 	look(&geo, data, 8189, 8189 + 16);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8192);
 	look(&geo, data, 8189, 8190);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8190);
-	/* Less than a header's word before the head */
+	/* The head is less than the word of a header ahead. */
 	look(&geo, data, 32, 37);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 37);
@@ -471,8 +471,8 @@ START_TEST(test_next_broken)
 END_TEST
 
 /*
- * Random junk, random positions: steps always advance and end at the head. The
- * sanitizer detects accesses outside of the data.
+ * With random data and positions, steps always advance, and end at the head. The
+ * sanitizer detects accesses outside the data.
  */
 START_TEST(test_next_junk)
 {

@@ -13,7 +13,7 @@ struct ring {
 	struct tsct_geometry geo;
 	struct tsct_producer producer;
 	char *data;
-	uint64_t tail;		/* full */
+	uint64_t tail;		/* 64-bit position */
 	uint64_t written, seen, lost, blocks;
 };
 
@@ -119,15 +119,15 @@ START_TEST(test_round_trip)
 	seed_with(3);
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0, 0);
 	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0, 65535);
-	/* positions wrap, and the head's count */
+	/* The positions and the head's count wrap. */
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD),
 		   (8ULL << 48) - 65536, 0x1234ffffff00ULL);
 }
 END_TEST
 
 /*
- * Every size of record at every offset in a block, so that all ways of filling it,
- * to the last byte or not, occur.
+ * Records of many sizes at every offset in a block: a block is filled completely, or
+ * with any rest.
  */
 START_TEST(test_exact_fills)
 {
@@ -137,7 +137,7 @@ START_TEST(test_exact_fills)
 	for (offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
-		if (offset == 40)	/* no record is as small as that */
+		if (offset == 40)	/* no record has 8 bytes */
 			r.producer.head += 8, r.tail += 40;
 		else if (offset > 40)
 			ck_assert(write_one(&r, offset - 32 - 16));
@@ -146,7 +146,7 @@ START_TEST(test_exact_fills)
 		for (size = 16; size <= 4056; size += 8) {
 			struct ring copy = r;
 
-			/* all that end near the block's end, and small ones */
+			/* small records, and those that end near the end of the block */
 			if (size > 64 && (offset + size < 4096 - 64 ||
 					  offset + size > 4096 + 64))
 				continue;
@@ -165,7 +165,7 @@ START_TEST(test_exact_fills)
 }
 END_TEST
 
-/* A flight recorder: overwritten events, and those that a new reader finds. */
+/* Flight recorder: the overwritten events, and those that a new reader finds */
 static void overwrite(uint64_t start, uint64_t events)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -203,7 +203,7 @@ START_TEST(test_overwrite)
 }
 END_TEST
 
-/* A writer that begins a block with each event. */
+/* Stops the writer that begins a block with each event. */
 static int blocks_end;
 
 static void *begin_blocks(void *arg)
@@ -228,7 +228,7 @@ static void *begin_blocks(void *arg)
 	return NULL;
 }
 
-/* The oldest block is overwritten before it is read, the head's is not. */
+/* The oldest block is overwritten while it is read, the head's block is not. */
 START_TEST(test_count_hurried)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);
@@ -255,7 +255,7 @@ START_TEST(test_count_hurried)
 }
 END_TEST
 
-/* Invalid statistics are reported as such, without a hang. */
+/* Invalid statistics are reported as invalid, and counting ends. */
 START_TEST(test_count_junk)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* test-seconds: 14 */
-/* The writer's section: a signal and a kill at every instruction. */
+/* The writer's restartable section, with a signal or a kill at every instruction */
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -12,14 +12,14 @@
 
 #include "one_ring.h"
 
-/* ---- a signal behind every instruction --------------------------------- */
+/* ---- a signal after every instruction ---------------------------------- */
 
 #define TRAP_FLAG	0x100
 
 static volatile unsigned int steps_left, steps_done;
 static void (*volatile at_step)(void);
 
-/* Runs behind each instruction while the trap flag is set. */
+/* The handler of SIGTRAP, after each instruction while the trap flag is set */
 static void step(int sig, siginfo_t *info, void *context)
 {
 	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
@@ -44,8 +44,8 @@ static void catch_steps(void)
 }
 
 /*
- * Emits with a signal behind each of the first `steps` instructions, and `then`
- * behind the last of them. Each signal restarts the section.
+ * Emits with a signal after each of the first `steps` instructions, and calls `then`
+ * after the last of them. Each signal restarts the section.
  */
 static int emit_stepped(unsigned int steps, __u64 value, void (*then)(void))
 {
@@ -73,7 +73,7 @@ static void emit_inner(void)
 		_exit(9);
 }
 
-/* Values 1 and 2, once each, in the order of their cycles. */
+/* Reads values 1 and 2, once each, in the order of their cycles. */
 static void expect_both(void)
 {
 	struct tsct_event event;
@@ -102,7 +102,8 @@ START_TEST(stepped_and_nested)
 }
 END_TEST
 
-/* A debugger that single-steps endlessly: counted as lost, no partial record. */
+/* An event under an endless single-step is counted as lost, without a partial
+ * record. */
 START_TEST(stepped_for_ever)
 {
 	catch_steps();
@@ -154,9 +155,9 @@ static int by_pieces(const char *bytes, unsigned int len)
 }
 
 /*
- * The event of the writer that is stopped, and the fill of its block in bytes: one
- * word; words and bytes; one that begins a block; several buffers; the inline
- * section, with and without room
+ * The event of the stopped writer, and the bytes in its block before it: one word;
+ * words and bytes; an event that begins a block; several buffers; the inline section,
+ * with and without room
  */
 static const struct {
 	unsigned int before, len;
@@ -218,8 +219,8 @@ static void set_breakpoint(pid_t pid, __u64 at)
 
 /*
  * Forks a writer that stops before the instruction at `at`, by a hardware breakpoint,
- * which does not disturb the section before it. Returns its pid, or 0: it did not get
- * there (`at` is no instruction, or on another path).
+ * which does not disturb the section before it. Returns its pid, or 0 if it did not
+ * reach `at` (no instruction, or on another path).
  */
 static pid_t stop_writer(__u64 at, unsigned int scenario)
 {
@@ -250,13 +251,13 @@ static void take_all(void)
 	while (tsct_reader_next(reader, cpu, &event))
 		;
 	tsct_reader_release(reader, cpu);
-	/* as many events were read as the ring counts */
+	/* The ring counts as many events as were read. */
 	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
 	ck_assert_uint_eq(stat.published, stat.read);
 	ck_assert_uint_eq(stat.broken + stat.broken_places, 0);
 }
 
-/* Fills up to the start of a block, then as far into it as the scenario needs. */
+/* Fills the ring up to the position in a block that the scenario needs. */
 static void prepare_ring(unsigned int scenario)
 {
 	const unsigned int before = scenarios[scenario].before;
@@ -268,14 +269,14 @@ static void prepare_ring(unsigned int scenario)
 	take_all();
 	ck_assert_int_eq(tsct_emit(t, id, bytes, 3000), 0);
 	take_all();
-	/* of this one, too, only the beginning of a block matters */
+	/* only its position in the block matters */
 	ck_assert_int_eq(tsct_emit(t, id, bytes, before ? 800 : 1100), 0);
 	while (before && producer->head % BLOCK < before)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 	take_all();
 }
 
-/* Kills the writer there: its record is complete, or absent. */
+/* Kills the stopped writer: its record is complete or absent. */
 static unsigned int kill_there(pid_t pid, unsigned int scenario)
 {
 	struct tsct_event event;
@@ -290,13 +291,14 @@ static unsigned int kill_there(pid_t pid, unsigned int scenario)
 		ck_assert_uint_eq(*(const __u8 *)event.payload, 2);
 	}
 	expect_none();
-	/* and the ring still works for other writers */
+	/* Other writers can still use the ring. */
 	ck_assert_int_eq(tsct_emit(t, id, "next", 5), 0);
 	ck_assert_str_eq(next().payload, "next");
 	return got;
 }
 
-/* Sends a signal there: the handler's event and the writer's are both complete. */
+/* Sends the stopped writer a signal: the events of the handler and of the writer are
+ * both complete. */
 static void signal_there(pid_t pid)
 {
 	int status;
@@ -340,7 +342,7 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	unsigned int hit = 0, there = 0, sections = 0, n;
 
 	ck_assert_int_eq(tsct_event_bind(&typed_event, t), 0);
-	/* The first event takes the slow path, to find the ring */
+	/* The first event takes the slow path, which finds the ring. */
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
 	for (section = sections_begin; section < sections_end; section++) {
 		n = stop_within(section, scenario, die, &there);
@@ -349,7 +351,7 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	}
 	printf("# scenario %u: %u sections, %u instructions\n", scenario,
 	       sections, hit);
-	/* it is present only behind the last instruction */
+	/* A killed writer's event is present only after the last instruction. */
 	if (t->source == TSCT_SOURCE_TSC && scenarios[scenario].before)
 		ck_assert_uint_eq(sections, 3);
 	ck_assert_uint_gt(hit, 30);
@@ -385,7 +387,7 @@ START_TEST(other_clock_signalled)
 }
 END_TEST
 
-/* Each takes seconds: a scenario tests only its differences from the others. */
+/* A scenario takes seconds, so it is run only in the tests in which it differs. */
 static void add_discard(TCase *tcase)
 {
 	tcase_add_test(tcase, stepped_and_nested);

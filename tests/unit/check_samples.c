@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sync samples: written, read back, series and fits of them */
+/* Sync samples: writing, reading, and series and fits of them */
 #include "samples_world.h"
 
 START_TEST(samples_come_back)
@@ -27,7 +27,7 @@ START_TEST(samples_come_back)
 }
 END_TEST
 
-/* Samples are not among the events, and no sum counts them. */
+/* Samples are not returned as events by default, and no sum includes them. */
 START_TEST(samples_are_no_events)
 {
 	struct tsct_trace_event e;
@@ -91,7 +91,7 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 		ck_assert_double_le(off, error);
 		ck_assert_double_ge(off, -error);
 		ck_assert_double_le(error, 60000);
-		/* The reference: a second at the beginning, at our rate */
+		/* Reference: the time is 1 s at the beginning, and runs at our rate. */
 		ns = tsct_series_time(s, &fit, local, NULL, &error_ns);
 		off = (double)(ns - 1000000000) - (double)(__s64)
 			(truth(local) - truth(rec.begin)) / HZ * 1e9;
@@ -117,7 +117,7 @@ START_TEST(series_fit)
 	ck_assert_uint_eq(series->nr_kept, 85);
 	for (k = 0; k < TSCT_FIT_NR; k++)
 		check_fit(series, k);
-	/* A part of a series, and which exchanges were used */
+	/* The fit of a part of a series, with the exchanges that it used */
 	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_LINEAR, HZ,
 					 series->x[10].t1, series->x[49].t1, 0,
 					 &fit, keep), 0);
@@ -134,8 +134,7 @@ START_TEST(series_fit)
 END_TEST
 
 /*
- * One series per counter: epochs, nodes and addresses; in order, without
- * duplicates
+ * Each epoch, node and address has its own series, in order and without duplicates.
  */
 START_TEST(series_come_apart)
 {

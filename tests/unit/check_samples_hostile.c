@@ -4,7 +4,7 @@
 
 static __u8 bad[ROOM];
 
-/* Uses all samples that were read, for the sanitizers. */
+/* Computes with all samples that were read, for the sanitizers. */
 static void use_samples(void)
 {
 	static struct tsct_fit fit;
@@ -110,7 +110,7 @@ START_TEST(samples_impossible)
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	read_small(NULL);
-	/* After an empty packet, the header of the next one, and a sample */
+	/* The position is after an empty packet, a packet header and a sample. */
 	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
 		 " skipped", 2 * 80 + 8 + (size_t)tsct_sample_encode(
 		 &s, bad), impossible[_i].what);
@@ -121,7 +121,8 @@ START_TEST(samples_impossible)
 }
 END_TEST
 
-/* Each from another source, which would make grouping take too long */
+/* Each sample has another source; above TSCT_SERIES_MAX sources, grouping would take
+ * too long. */
 START_TEST(samples_of_everybody)
 {
 	static struct tsct_sync_sample s[TSCT_SERIES_MAX + 1];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions and barriers of a master: every member has its share, in turn,
- * whichever is late, silent, too early or gone; and missing members are listed.
+ * Sessions and barriers of a master: every member gets its share of turns, also if
+ * others are late, silent, too early or gone; and missing members are listed.
  */
 #include <stdlib.h>
 
@@ -68,11 +68,11 @@ START_TEST(no_session)
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
-	/* A session that was never begun */
+	/* A join to a session that was never begun */
 	join(1, 77, 20);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
-	/* Not a member */
+	/* A request of a node that is not a member */
 	ck_assert_uint_eq(tsct_schedule_begin(r, 30), 1);
 	ask(2, 0, 0, 0, 30);
 	ck_assert_uint_eq(reply.session, 0);
@@ -81,8 +81,8 @@ START_TEST(no_session)
 END_TEST
 
 /*
- * All take turns, cyclically; the session ends with the last message of the
- * last member.
+ * Members take turns cyclically; the session ends with the last message of the last
+ * member.
  */
 START_TEST(in_turn)
 {
@@ -104,7 +104,7 @@ START_TEST(in_turn)
 	for (cycle = 1; cycle <= 10; cycle++) {
 		for (i = 1; i < 6; i++) {
 			now = turn[i] + 30;
-			/* A slot after the member before */
+			/* at least a slot after the previous member */
 			ck_assert_uint_ge(turn[i], last + 499);
 			last = turn[i];
 			ck_assert_uint_eq(tsct_schedule_open(r, now), s);
@@ -124,7 +124,7 @@ START_TEST(in_turn)
 END_TEST
 
 /*
- * A member that is too early gets no turn for it, and takes none from others.
+ * A member that sends too early gets no additional turn, and takes none from others.
  */
 START_TEST(eager)
 {
@@ -140,7 +140,7 @@ START_TEST(eager)
 	ask(2, 0, 0, 0, 1001);
 	turn = 1001 + reply.turn_us;
 	ck_assert_uint_eq(turn, 1500);
-	/* In turn first; then immediately, again and again */
+	/* It sends in turn once, and then 100 times too early. */
 	join(1, s, 1010);
 	now = 1010 + reply.turn_us;
 	ck_assert_uint_eq(now, 2000);
@@ -156,7 +156,7 @@ START_TEST(eager)
 	ck_assert_uint_eq(1749 + reply.turn_us, 2000);
 	join(1, s, 1750);
 	ck_assert_uint_eq(1750 + reply.turn_us, 3000);
-	/* A request without JOIN is no message. */
+	/* A request without JOIN does not count as a message of the session. */
 	ask(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 	join(1, s, 3000);
@@ -165,7 +165,8 @@ START_TEST(eager)
 END_TEST
 
 /*
- * One of three falls silent: the others continue, at least as fast as before.
+ * One of three members stops sending: the others continue, at least as fast as
+ * before.
  */
 START_TEST(silent)
 {
@@ -192,10 +193,10 @@ START_TEST(silent)
 	}
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_le(now, 10 * 1500 + 40 * 1000 + 500);
-	/* It stays open for the silent one until the maximum duration. */
+	/* The session stays open for the silent member up to its maximum duration. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 999999), s);
 	ck_assert_uint_eq(tsct_schedule_open(r, 1000000), 0);
-	/* Back again: the rest of its share */
+	/* The member returns, and gets the rest of its share. */
 	before = now + 100000;
 	join(2, s, before);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
@@ -214,7 +215,7 @@ START_TEST(late)
 
 	make(4, 10000, 500, 0);
 	s = tsct_schedule_begin(r, 0);
-	/* There were no members: it waits for any. */
+	/* A session without members waits for any. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 9999), s);
 	member(1, NULL, 3000);
 	ask(1, 0, 0, 0, 3000);
@@ -283,7 +284,7 @@ START_TEST(members)
 	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 3000), -E2BIG);
 	ck_assert_int_eq(tsct_schedule_expect(r, "much loved"), -E2BIG);
 	/*
-	 * Members that were silent for a minute are replaced, the longest
+	 * Members that sent nothing for a minute are replaced, the longest silent
 	 * first.
 	 */
 	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 60000002), 0);
@@ -323,7 +324,7 @@ START_TEST(barriers)
 	tsct_schedule_arrive(r, 1, 200);
 	missing(1, 1, "0000000000000abc");
 	ck_assert(!tsct_schedule_released(r, 1));
-	/* Its callers stop waiting, the master's too; and both wait again. */
+	/* Member 2 and the master stop waiting, and wait again. */
 	ask(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
 	tsct_schedule_withdraw(r);
@@ -334,7 +335,7 @@ START_TEST(barriers)
 	tsct_schedule_arrive(r, 1, 400);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 400);
 	ck_assert_uint_eq(tsct_schedule_open(r, 400), 0);
-	/* The last one arrives: a session begins */
+	/* The last member arrives, and a session begins. */
 	ask(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.session, 1);
@@ -347,7 +348,7 @@ START_TEST(barriers)
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 	missing(1, 0, "");
 	missing(2, 3, "the master, 0000000000000abc, two");
-	/* However often that answer gets lost */
+	/* A repeated arrival, after a lost answer, gets the same answer. */
 	for (i = 0; i < 5; i++) {
 		ask(2, TSCT_EXT_ARRIVED, 0, 1, 600);
 		ck_assert_uint_eq(reply.barrier, 1);
@@ -392,21 +393,21 @@ START_TEST(expected)
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 10);
 	missing(1, 1, "b");
 	/*
-	 * After a long silence a barrier still waits for it; its arrival
-	 * expired.
+	 * The arrival of a member that sent nothing for a minute expires, and the
+	 * barrier waits for it again.
 	 */
 	ask(9, 0, 0, 0, 100000000);
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* Restarted with another id: the arrival before does not count. */
+	/* A member restarted with another id; its earlier arrival does not count. */
 	member(12, "a", 100000000);
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 2, "a, b");
 	ask(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* It was a member before its name was known. */
+	/* A member whose name becomes known later */
 	member(13, NULL, 100000000);
 	member(13, "b", 100000000);
 	ask(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
@@ -415,7 +416,7 @@ START_TEST(expected)
 }
 END_TEST
 
-/* Blockers below a member, listed while it sends requests */
+/* Nodes below a member that block the barrier are listed while it sends requests. */
 START_TEST(below)
 {
 	char names[24];
@@ -425,14 +426,14 @@ START_TEST(below)
 	tsct_schedule_arrive(r, 1, 0);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
-	tsct_schedule_set_blockers(r, 2, "z");	/* it has arrived: none */
+	tsct_schedule_set_blockers(r, 2, "z");	/* not listed: it has arrived */
 	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	ask(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
-	missing(1, 1, "one");		/* it fell silent */
+	missing(1, 1, "one");		/* it sent nothing for 2 s */
 	ask(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
 	tsct_schedule_set_blockers(r, 1, "");
@@ -461,7 +462,7 @@ START_TEST(dismissed)
 	tsct_schedule_dismiss(r, "b");
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
-	/* Without expected members, barriers wait for all present ones. */
+	/* Without configured members, barriers wait for all present ones. */
 	tsct_schedule_dismiss(r, "a");
 	member(3, "c", 40);
 	missing(2, 2, "the master, c");
@@ -545,8 +546,8 @@ START_TEST(anything)
 END_TEST
 
 /*
- * Twenty members over a network; some fall silent, some join late: each that
- * stays has all of its messages before the time is up.
+ * Twenty members on a network; some stop sending, some join late. Each member that
+ * stays sends all its messages before the session's maximum duration.
  */
 START_TEST(many)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The server, with hostile clients. */
+/* The provider server, with hostile clients */
 #include <errno.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -175,7 +175,7 @@ START_TEST(descriptors_exhausted)
 	serve_start();
 	expect_service();
 	ck_assert_int_eq(pipe(go), 0);
-	pid = fork();	/* before the limit, which is for the server only */
+	pid = fork();	/* before the limit, which applies to the server only */
 	if (!pid)
 		_exit(read(go[0], &byte, 1) == 1 ? connect_many(100) : 0);
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -191,7 +191,7 @@ START_TEST(descriptors_exhausted)
 }
 END_TEST
 
-/* The channel of a client that is killed at any moment is freed. */
+/* The channel of a client is freed when the client is killed, at any moment. */
 START_TEST(clients_die)
 {
 	struct tsct_channel *t;
@@ -275,7 +275,7 @@ static void take_all(int report)
 	_exit(0);
 }
 
-/* One user's connections leave room for another user: root, here. */
+/* The connections of one user leave room for another user, here root. */
 START_TEST(crowd)
 {
 	int report[2], refused;
@@ -305,8 +305,8 @@ START_TEST(crowd)
 END_TEST
 
 /*
- * A turn is short for any request. Measured in CPU time: a turn ends by the clock, so
- * a busy machine only makes it shorter.
+ * A turn is short for any request. It is measured in CPU time: a turn ends by the
+ * clock, so on a busy machine it has less CPU time.
  */
 START_TEST(turns_are_short)
 {
@@ -337,7 +337,7 @@ START_TEST(turns_are_short)
 		longest = ms > longest ? ms : longest;
 	}
 	printf("# longest turn %.1f ms of %.1f\n", longest, all);
-	if (all > 32)	/* each takes at least 2 ms: one in a turn */
+	if (all > 32)	/* each request takes at least 2 ms, so a turn serves one */
 		ck_assert_double_lt(longest, all / 4);
 	for (i = 0; i < 16; i++)
 		close(s[i]);
@@ -360,7 +360,7 @@ START_TEST(one_server_per_path)
 	ck_assert_uint_eq(st.st_mode & 07777, 0666);
 	expect_service();
 	serve_stop();
-	/* a server that is killed leaves its socket; the next one replaces it */
+	/* A killed server leaves its socket file; the next server replaces it. */
 	serve_name();
 	pid = fork();
 	if (!pid) {
@@ -384,7 +384,7 @@ START_TEST(one_server_per_path)
 }
 END_TEST
 
-/* A client whose queue is always full of definitions that are slow to find */
+/* A client with a queue that is always full of definitions that are slow to find */
 struct flood {
 	struct { struct tsct_request request; struct tsct_event_def def; } define;
 	unsigned int nr;
@@ -420,7 +420,7 @@ static void flood_fill(struct flood *flood)
 
 	while (recv(flood->s, answer, sizeof(answer), MSG_DONTWAIT) > 0)
 		;
-	do	/* equal up to the last field */
+	do	/* definitions are equal up to the last field */
 		last->count = (__u16)(++flood->nr % 1000 + 1);
 	while (send(flood->s, &flood->define, sizeof(flood->define),
 		    MSG_DONTWAIT) > 0);
@@ -463,7 +463,7 @@ START_TEST(clients_take_turns)
 }
 END_TEST
 
-/* Without a thread: the caller's loop dispatches. */
+/* Without a thread, the caller's loop dispatches. */
 START_TEST(dispatch)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {

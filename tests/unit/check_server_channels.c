@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Channels of the server: many at once, kept ones, limits, killed writers. */
+/* Channels of the server: many at once, kept channels, limits, killed writers */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 #define MANY	1000
 
-/* Raises the limit of descriptors to what the test needs, or ends it. */
+/* Raises the limit of descriptors as far as the test needs, or ends the test. */
 static void setup(void)
 {
 	struct rlimit limit;
@@ -74,7 +74,7 @@ static unsigned int count_channels(struct tsct_channel *t, __u64 *ret_events)
 	return nr;
 }
 
-/* All of one user: created, held open, written, listed, read */
+/* One user creates, opens, writes, lists and reads a thousand channels. */
 START_TEST(a_thousand)
 {
 	struct tsct_channel **all = calloc(MANY, sizeof(*all));
@@ -103,7 +103,7 @@ START_TEST(a_thousand)
 	}
 	for (i = 1; i < MANY; i++)
 		tsct_channel_close(all[i]);
-	/* a server with other clients need not notice at once */
+	/* A server with other clients may detect closed connections late. */
 	for (i = 0; i < 500 && count_channels(all[0], &events) > 1; i++)
 		usleep(10000);
 	ck_assert_uint_eq(count_channels(all[0], &events), 1);
@@ -112,7 +112,7 @@ START_TEST(a_thousand)
 }
 END_TEST
 
-/* As many kept channels as allowed, then an error that says what to do */
+/* Above the limit of kept channels, the error text contains the action to take. */
 START_TEST(limit_of_channels)
 {
 	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
@@ -130,7 +130,7 @@ START_TEST(limit_of_channels)
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	ck_assert_uint_ge(count_channels(first, &events), MANY);
-	/* the first can be opened by its name; removing it makes room */
+	/* The first channel can be opened by its name; its removal makes room. */
 	ck_assert_int_eq(tsct_channel_remove(first, tsct_channel_info(first)->id), 0);
 	ck_assert_int_eq(tsct_channel_remove(first, 7), 0);
 	t = open_nr(5000, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
@@ -165,9 +165,7 @@ START_TEST(limit_of_bytes)
 }
 END_TEST
 
-/*
- * Emits @nr events and then is killed, or ends, between any two instructions.
- */
+/* Emits @nr events in a child, which then kills itself. */
 static void die_emitting(int nr, __u32 channel_flags)
 {
 	pid_t pid = fork();
@@ -224,7 +222,7 @@ START_TEST(killed_and_held)
 }
 END_TEST
 
-/* Neither kept nor held open: removed with its writer */
+/* A channel that is neither kept nor open elsewhere is removed with its writer. */
 START_TEST(killed_and_alone)
 {
 	struct tsct_channel *t;
@@ -250,7 +248,7 @@ static void scribble(const struct tsct_channel *victim)
 		*(__u64 *)(map + any(h->file_size / 8) * 8) = any64();
 }
 
-/* One channel is overwritten with junk; all events of the other one arrive. */
+/* One channel is overwritten with random data; all events of the other are read. */
 START_TEST(scribbled_neighbour)
 {
 	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters composed from estimates: when they are replaced, and by which */
+/* The servo: replacement of clock params, and the values of the new ones */
 #include "rate_sim.h"
 
-/* Are time and rate the same? Ignores bounds. */
+/* Returns whether time and rate are the same, without bounds. */
 static bool same_line(const struct tsct_clock_params *a, const struct tsct_clock_params *b)
 {
 	return a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
@@ -45,7 +45,7 @@ START_TEST(test_confirms)
 		ck_assert_double_eq_tol((double)(params->void_after_cycles -
 				params->as_of_cycles) / HZ, 1000, 0.1);
 	}
-	/* One replacement per 16 s by age; slews come in twos. */
+	/* One replacement per 16 s by age; each slew causes two. */
 	ck_assert_uint_le(lines, 80);
 	ck_assert_uint_ge(lines, 12);
 }
@@ -71,7 +71,7 @@ START_TEST(test_begins_anywhere)
 		tsct_rate_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
 		if (same_line(&est.state.real, &next.real)) {
-			/* Slews already, and needs no new parameters. */
+			/* The params slew already and need no replacement. */
 			ck_assert(slewing(&est.state.real));
 			kept++;
 			continue;
@@ -112,7 +112,7 @@ START_TEST(test_slews)
 		ck_assert_double_le(fabs(slew_ppm(params)), 500.1);
 		ck_assert_double_eq_tol((double)params->slew_cycles / HZ, 1.25, 0.01);
 		ck_assert_uint_le(params->fast_cycles, params->slew_cycles);
-		/* The bound of the old parameters covers what was found later. */
+		/* The bound of the old params covers the offset found later. */
 		ck_assert_uint_ge(est.state.closing_error_ps / 1000,
 				  (uint64_t)llabs(offs[i]));
 		ck_assert_uint_gt(est.state.closing_error_ps,
@@ -136,7 +136,7 @@ START_TEST(test_slew_ends)
 	sim_advance(&sim, SECOND);
 	feed();
 	ck_assert(slewing(params));
-	/* The steering ended, and the parameters must follow. */
+	/* The slew ended, and new parameters follow. */
 	go_on_for(2);
 	for (i = 0; i < 100; i++) {
 		sim_advance(&sim, 4 * SECOND);
@@ -174,7 +174,7 @@ START_TEST(test_fast)
 }
 END_TEST
 
-/* An epoch without parameters: all else is valid. */
+/* In an epoch without parameters all other fields are valid. */
 START_TEST(test_disrupted)
 {
 	struct tsct_clock_state next;
@@ -202,7 +202,7 @@ START_TEST(test_disrupted)
 }
 END_TEST
 
-/* Times that the caller sets */
+/* The caller sets the times of holdover and expiry. */
 START_TEST(test_lifetimes)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -228,7 +228,7 @@ START_TEST(test_length)
 
 	seed_with(7);
 	start();
-	/* Without a sample in them, parameters are not replaced. */
+	/* Parameters are not replaced before they have a sample. */
 	do
 		go_on_for(1);
 	while ((int64_t)(est.offset.cycles - est.state.real.base_cycles) < 0);

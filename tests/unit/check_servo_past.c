@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Past times, as readers get them, of a clock that is set by little while its
- * line is still slewing to where it should be.
+ * Past times, as readers get them, of a clock that is set by a small step while its
+ * params still slew. They must be within their bounds.
  */
 #include "lib/core/latch.h"
 #include "rate_sim.h"
@@ -10,10 +10,10 @@
 #define TURNS	300
 #define LOOKS	3
 
-/* Times in ms after the sample that the slewing line was made from */
+/* Times in ms after the sample from which the slewing params were made */
 struct way {
 	unsigned int seconds;	/* from the calibration to that sample, in s */
-	unsigned int lead;	/* from a sample to the beginning of its line */
+	unsigned int lead;	/* from a sample to the start of its params */
 	unsigned int set;
 	unsigned int looks[LOOKS];	/* times of conversions; the last one
 					 * is later than all cycles */
@@ -39,7 +39,7 @@ static void publish_led(unsigned int lead_ms)
 	tsct_rate_published(&est, &next);
 }
 
-/* A calibration that is off, and lines that make up for it */
+/* Starts with an inaccurate calibration; the next params slew. */
 static void start_bent(const struct way *way)
 {
 	unsigned int i;
@@ -70,7 +70,7 @@ static void keep(void)
 	kept[nr_kept++].real = sim_real(&sim);
 }
 
-/* Runs the schedule. Returns by how much the line slews, in ppb. */
+/* Runs the schedule. Returns the rate of the slew in ppb. */
 static double go(const struct way *way, int64_t step)
 {
 	const struct tsct_clock_params *pair = &est.state.real;
@@ -78,7 +78,7 @@ static double go(const struct way *way, int64_t step)
 	double bent = ((double)pair->slew_mult / (double)pair->mult - 1) * 1e9;
 	unsigned int ms, look = 0;
 
-	/* Away from the line: below it if it slews upwards */
+	/* Step away from the params' time: down if it slews up */
 	if (bent < 0)
 		step = -step;
 	for (ms = 5, nr_kept = 0; look < LOOKS; ms += 5) {
@@ -130,7 +130,7 @@ static void check_way(const struct way *way, double least_bent, int64_t least,
 			least_bent;
 		check_kept();
 	}
-	/* Otherwise nothing was tested. */
+	/* Enough params had a slew for the test to be useful. */
 	ck_assert_uint_gt(bent, TURNS / 3);
 	free(page);
 }
@@ -144,7 +144,8 @@ START_TEST(test_steady)
 END_TEST
 
 /*
- * Furthest off at first, and nearer by the amount of the slew at the conversion
+ * The clock is set at the start of the slew, when the error is largest; at the
+ * conversion it is smaller by the amount of the slew.
  */
 START_TEST(test_set_at_first)
 {
@@ -155,7 +156,7 @@ START_TEST(test_set_at_first)
 END_TEST
 
 /*
- * The next line begins long after the conversion; the times in between count.
+ * The next params begin long after the sample; the bound holds in between.
  */
 START_TEST(test_set_before_next)
 {
@@ -165,7 +166,7 @@ START_TEST(test_set_before_next)
 }
 END_TEST
 
-/* The same, and the slew ends in between */
+/* The same, with the end of the slew in between */
 START_TEST(test_set_before_knee)
 {
 	static const struct way way = { 1, 400, 1400, { 1300, 2300, 3300 } };
@@ -174,7 +175,7 @@ START_TEST(test_set_before_knee)
 }
 END_TEST
 
-/* No new line: the confirmed one has to cover the sample nevertheless. */
+/* Without new params, the bound of the confirmed params must cover the sample. */
 START_TEST(test_set_and_confirmed)
 {
 	static const struct way way = { 6, 100, 50, { 150, 155, 160 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several sources, some of them falsetickers, and implausible ones */
+/* Several sources, some of them falsetickers or implausible */
 #include "cluster_world.h"
 #include "suite.h"
 
@@ -38,7 +38,7 @@ static void end(void)
 		free_node(&server[i]);
 }
 
-/* One exchange each; the falsetickers are the last servers. */
+/* One exchange with each server */
 static void one_round(double t)
 {
 	unsigned int i;
@@ -63,7 +63,7 @@ static struct tsct_source_state ask(unsigned int source, double t)
 	return s;
 }
 
-static unsigned int count_liars(unsigned int from, unsigned int to, double t)
+static unsigned int count_falsetickers(unsigned int from, unsigned int to, double t)
 {
 	unsigned int named = 0;
 
@@ -77,16 +77,13 @@ static unsigned int count_liars(unsigned int from, unsigned int to, double t)
 	return named;
 }
 
-/*
- * ---- falsetickers
- * ----------------------------------------------------------------
- */
+/* ---- falsetickers -------------------------------------------------------- */
 
 enum fault {
-	SAME,			/* all by the same offset */
-	OWN,			/* each by another offset */
-	LATER,			/* only from some time on */
-	CREEP,			/* increasingly */
+	SAME,			/* the same offset for all */
+	OWN,			/* another offset for each */
+	LATER,			/* an offset from some time on */
+	CREEP,			/* an increasing offset */
 	NR_FAULTS,
 };
 
@@ -115,15 +112,15 @@ static void try_falsetickers(unsigned int servers, enum fault how)
 			server[i].false_ns = fault_ns(how, i, t);
 		one_round(t);
 	}
-	ck_assert_uint_eq(count_liars(0, falsetickers, t), falsetickers);
-	ck_assert_uint_eq(count_liars(falsetickers, servers, t), 0);
+	ck_assert_uint_eq(count_falsetickers(0, falsetickers, t), falsetickers);
+	ck_assert_uint_eq(count_falsetickers(falsetickers, servers, t), 0);
 	ck_assert_uint_gt(child.readings, 500);
 	if (how == LATER)
 		ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	end();
 }
 
-START_TEST(test_liars)
+START_TEST(test_falsetickers)
 {
 	unsigned int servers = 3 + (unsigned int)_i / NR_FAULTS;
 
@@ -148,8 +145,8 @@ START_TEST(test_why)
 END_TEST
 
 /*
- * An error within the other sources' bounds is not detected, but covered by the
- * bound.
+ * An error within the bounds of the other sources is not detected; the bound covers
+ * it.
  */
 START_TEST(test_small_lies)
 {
@@ -166,8 +163,8 @@ START_TEST(test_small_lies)
 END_TEST
 
 /*
- * Two sources that contradict each other: neither is a falseticker, and nothing
- * jumps.
+ * Of two sources that contradict each other neither is a falseticker, and the time
+ * does not jump.
  */
 START_TEST(test_two)
 {
@@ -181,7 +178,7 @@ START_TEST(test_two)
 		server[1].false_ns = ask(1, t).used ? 0 : 1e9;
 		one_round(t);
 	}
-	ck_assert_uint_eq(count_liars(0, 2, t), 0);
+	ck_assert_uint_eq(count_falsetickers(0, 2, t), 0);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	end();
 }
@@ -222,8 +219,8 @@ START_TEST(test_one_goes)
 END_TEST
 
 /*
- * The master restarts. The servers follow one after another: one epoch, not
- * three.
+ * The master restarts, and the servers follow one after another. The child begins
+ * one epoch, not three.
  */
 START_TEST(test_new_timeline)
 {
@@ -251,7 +248,7 @@ START_TEST(test_new_timeline)
 }
 END_TEST
 
-/* A server has a timeline of its own, against two on the old one. */
+/* One server reports another timeline than the other two, and is not selected. */
 START_TEST(test_made_up_timeline)
 {
 	struct tsct_remote remote;
@@ -283,8 +280,8 @@ END_TEST
 /* ---- NTP servers --------------------------------------------------------- */
 
 /*
- * An NTP server: its counter is its clock, in ns, @off_ns ahead of the truth,
- * with error bound @error_ns
+ * Exchange with an NTP server. Its counter is its clock, in ns, @off_ns ahead of the
+ * true time, with error bound @error_ns.
  */
 static void ask_ntp(unsigned int source, double t, double off_ns,
 		    uint64_t error_ns)
@@ -308,7 +305,7 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 }
 
 /*
- * Three NTP servers, one of them a second off: the time is that of the others.
+ * Of three NTP servers one is off by a second: the time is that of the others.
  */
 START_TEST(test_ntp)
 {
@@ -324,7 +321,7 @@ START_TEST(test_ntp)
 		ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 				 node_ticks(&child, t + 0.5), &r), 0);
 		off = (double)(r.ns - BEGIN_NS) - (t + 0.5) * 1e9;
-		if (t > 3)		/* undetectable before */
+		if (t > 3)		/* the falseticker is not detectable before */
 			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
 	}
 	ck_assert(fabs(off) < 60e3);
@@ -378,10 +375,7 @@ START_TEST(test_one_percent)
 }
 END_TEST
 
-/*
- * ---- random input
- * ----------------------------------------------------------------
- */
+/* ---- random input -------------------------------------------------------- */
 
 static uint64_t wild(void)
 {
@@ -415,8 +409,8 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 }
 
 /*
- * With any input, the module accepts what is published, as a continuation of
- * the state before: publish() checks that.
+ * With any input, the module accepts each published state as a continuation of the
+ * previous one: publish() checks it.
  */
 START_TEST(test_anything)
 {
@@ -461,7 +455,7 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, test_liars, 0, 5 * NR_FAULTS);
+	tcase_add_loop_test(tcase, test_falsetickers, 0, 5 * NR_FAULTS);
 	tcase_add_test(tcase, test_why);
 	tcase_add_test(tcase, test_small_lies);
 	tcase_add_test(tcase, test_two);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unique stamps: against exact integers, and properties of all */
+/* Unique stamps, compared with exact integers, and properties of all stamps */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "seed.h"
 #include "suite.h"
 
-/* Stamps as plain numbers, for comparisons */
+/* Stamps as integers, for comparisons */
 static uint64_t stamp_make(uint64_t tick, uint32_t event)
 {
 	return tsct_stamp_make(tick, event).bits;
@@ -75,7 +75,7 @@ static int stamper_next(struct tsct_stamper *stamper, uint64_t source_tick,
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define SEGMENT		(UINT64_C(1) << TSCT_STAMP_TICK_BITS)
 
-/* libcheck also logs each assertion that holds: too slow here. */
+/* libcheck also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 START_TEST(test_parts)
@@ -125,7 +125,7 @@ START_TEST(test_golden_runs)
 }
 END_TEST
 
-/* 8192 fit on a tick; the next one, and those of the next tick, follow. */
+/* A tick has 8192 stamps; later events get the stamps of the next tick. */
 START_TEST(test_overflow)
 {
 	struct tsct_stamper stamper;
@@ -140,7 +140,7 @@ START_TEST(test_overflow)
 			last = stamp;
 		}
 	}
-	/* None was skipped: 4 ticks, and 400 events of the fifth */
+	/* No stamp was skipped: 4 full ticks, and 400 events of the fifth. */
 	ck_assert_uint_eq(last, stamp_make(4, 399));
 	ck_assert_uint_eq(stamper.max_events, 8291);
 	ck_assert_uint_eq(stamper.moved, 100 + 200 + 300 + 400);
@@ -199,7 +199,7 @@ START_TEST(test_backwards)
 }
 END_TEST
 
-/* At 2^51, by the source and by an overflow: each wrap is reported. */
+/* Wraps at 2^51, by the source and by an overflow of the events, are reported. */
 START_TEST(test_segments)
 {
 	struct tsct_stamper stamper;
@@ -273,7 +273,7 @@ START_TEST(test_bad_rates)
 }
 END_TEST
 
-/* Round trips, to the first stamp that is not before the time */
+/* A time is converted to the first stamp that is not before it, and back. */
 START_TEST(test_both_ways)
 {
 	struct tsct_stamp_rate rate;
@@ -296,7 +296,7 @@ START_TEST(test_both_ways)
 }
 END_TEST
 
-/* The counter is dropped, or counts as a fraction of a tick. */
+/* The event number is dropped, or converted to a fraction of a tick. */
 START_TEST(test_seconds)
 {
 	double period = tsct_stamp_period(1e9), accurate, legacy;
@@ -314,7 +314,7 @@ START_TEST(test_seconds)
 		stamp = any64() >> any(64);
 		accurate = stamp_seconds(stamp, period);
 		legacy = stamp_seconds_legacy(stamp, period);
-		/* The counter's share, and the precision that a double loses */
+		/* They differ by the event number's fraction, up to rounding. */
 		must(fabs(legacy - accurate - stamp_event(stamp) *
 			  period) <= 4 * legacy * 0x1p-53);
 		if (!stamp_event(stamp))
@@ -340,7 +340,7 @@ START_TEST(test_seconds_beyond)
 }
 END_TEST
 
-/* Stamps are unique and rising with any source, as specified. */
+/* Stamps are unique and increase with any source. */
 START_TEST(test_property)
 {
 	struct tsct_stamper stamper;

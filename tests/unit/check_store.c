@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The store: permissions and limits of creating, finding and defining. */
+/* The store of channels: permissions and limits */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -87,7 +87,7 @@ START_TEST(attach_rules)
 	tsct_store_release(&store, &anna2, true);
 	tsct_store_release(&store, &root, true);
 	ck_assert_int_eq(attach(&root, "a", 1001, r | w), 0);
-	/* freed with the last holder */
+	/* A channel is freed with its last holder. */
 	tsct_store_release(&store, &anna, true);
 	ck_assert_uint_eq(store.nr_channels, 1);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
@@ -97,7 +97,7 @@ START_TEST(attach_rules)
 }
 END_TEST
 
-/* A client that keeps the memfd does not keep its memory. */
+/* The memory is freed even if a client keeps the memfd open. */
 START_TEST(memory_comes_back)
 {
 	struct stat stat;
@@ -112,7 +112,7 @@ START_TEST(memory_comes_back)
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_eq(stat.st_blocks, 0);
 	close(kept);
-	/* unless a reader may live longer than the server */
+	/* The memory is not freed if a reader may still use it after the server's end. */
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	kept = dup(fd);
 	tsct_store_release(&store, &anna, false);
@@ -157,7 +157,7 @@ START_TEST(kept_channels)
 	ck_assert_int_eq(create(&anna, "a"), -EEXIST);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
 	ck_assert_uint_eq(anna.channel->nr_defs, 1);
-	/* still counted for its creator */
+	/* It counts towards its creator's limit. */
 	store.bytes_user_max = bytes;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 	ck_assert_int_eq(create(&ben, "b"), 0);
@@ -172,7 +172,7 @@ START_TEST(kept_channels)
 }
 END_TEST
 
-/* Removed while a client holds it: the name is free, the channel stays. */
+/* After the removal of an open channel its name is free; the channel remains. */
 START_TEST(removed_while_held)
 {
 	struct tsct_channel_info info = { 0 };
@@ -192,7 +192,7 @@ START_TEST(removed_while_held)
 }
 END_TEST
 
-/* At the end, kept channels are freed, too. */
+/* tsct_store_clear() frees kept channels. */
 START_TEST(cleared)
 {
 	struct tsct_channel_remove arg = { .id = 1, .reserved = { 0, 0, 1 } };
@@ -421,7 +421,7 @@ START_TEST(random_requests)
 			tsct_event_def_parse("e", 0, "a:u8", &arg.def, NULL);
 		for (j = any(3); j > 0; j--)
 			arg.bytes[any(120)] = any(256);
-		/* not too large: this tests validity, not memory */
+		/* few blocks: this tests validity, not memory */
 		arg.create.blocks &= 0xf;
 		request(peers[any(4)], cmds[any(7)], &arg);
 		if (!any(5))

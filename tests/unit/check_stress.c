@@ -16,8 +16,8 @@
 #include "serve.h"
 #include "suite.h"
 
-#define WRITERS		32	/* even: a thread, odd: its signal handler */
-#define EVENTS		60000	/* of each */
+#define WRITERS		32	/* even: threads, odd: their signal handlers */
+#define EVENTS		60000	/* per writer */
 #define LEN_MAX		200
 
 struct payload {
@@ -39,7 +39,7 @@ static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
 static int id;
-static __thread unsigned int me;	/* writer of this thread, + 1 */
+static __thread unsigned int me;	/* writer of this thread + 1, 0: none */
 
 static unsigned int length_of(__u32 writer, __u32 seq)
 {
@@ -82,7 +82,7 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	if (me)
-		emit_one(me);	/* writer me - 1 is the thread, writer me its handler */
+		emit_one(me);	/* writer me - 1: the thread, writer me: its handler */
 }
 
 static void tick(timer_t *ret_timer)
@@ -109,13 +109,13 @@ static void *work(void *arg)
 	tick(&timer);
 	for (i = 0; emit_one(w); i++)
 		if (shared->result[w][i] == FULL && i % 4)
-			usleep(50);	/* let the reader read some */
+			usleep(50);	/* lets the reader make room */
 	timer_delete(timer);
 	__atomic_store_n(&shared->tids[w], 0, __ATOMIC_RELAXED);
 	return NULL;
 }
 
-/* Two threads, as writers first..first+3. */
+/* Runs two threads, as writers first to first + 3. */
 static void work_twice(unsigned int first)
 {
 	pthread_t threads[2];
@@ -148,7 +148,7 @@ static void *migrate(void *arg)
 	return NULL;
 }
 
-/* A libcheck assertion makes system calls: too slow here. */
+/* libcheck makes system calls in each assertion, which is too slow here. */
 #define REQUIRE(cond)							\
 	do {								\
 		if (!(cond))						\
@@ -201,7 +201,7 @@ static __u64 sum_lost(unsigned int cause)
 	return sum;
 }
 
-/* By the counts of the rings */
+/* Returns the number of published events by the counts of the rings. */
 static __u64 published(void)
 {
 	__u64 sum = 0, events;
@@ -305,7 +305,7 @@ static void run_all(void)
 		drain();
 }
 
-/* read + lost == tried, to the event */
+/* Exactly: read + lost == tried */
 START_TEST(exact)
 {
 	__u32 w, i, tried = 0;
@@ -333,7 +333,7 @@ START_TEST(exact)
 }
 END_TEST
 
-/* A flight recorder: every event read is valid, was written, and is read once. */
+/* Flight recorder: every event that is read is valid, was written, and is read once. */
 START_TEST(overwrite)
 {
 	struct tsct_ring_stat stat;
@@ -362,7 +362,7 @@ START_TEST(overwrite)
 }
 END_TEST
 
-/* Of a killed writer one event is uncertain: the one that it was writing. */
+/* One event of a killed writer is uncertain: the event that it was writing. */
 START_TEST(killed)
 {
 	unsigned int turn, w, doubtful = 0;
@@ -402,7 +402,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* The same with a kernel clock instead of the TSC: head, clock, section */
+/* The same with a kernel clock: head and clock are read before the section. */
 START_TEST(other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ticks of all kinds in files: events are read as written, at the precision of the
- * ticks; and when data is flushed to the disk.
+ * Recordings with all kinds of ticks: events are read as written, at the precision of
+ * the ticks. Also tests the calls of fsync().
  */
 #include "recordings.h"
 
@@ -63,7 +63,7 @@ static void send_one(__u64 stamp, __u32 id)
 	ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
 }
 
-/* Next tick: the same, near, of the next width, far */
+/* Returns the distance to the next tick: 0, small, of the next width, or large. */
 static __u64 step(void)
 {
 	switch (any(4)) {
@@ -102,7 +102,7 @@ static struct tsct_trace *open_it(tsct_trace_report *report)
 	return trace;
 }
 
-/* The next event of this CPU; files are in order. */
+/* Returns the next written event of this CPU; files are in order. */
 static const struct sent *next_of(__u32 cpu, unsigned int *at)
 {
 	while (at[cpu] < nr_sent && sent[at[cpu]].cpu != cpu)
@@ -111,7 +111,7 @@ static const struct sent *next_of(__u32 cpu, unsigned int *at)
 	return &sent[at[cpu]++];
 }
 
-/* A time at the precision of ticks, computed differently than in ticks.c */
+/* Checks a time at the precision of ticks, without the functions of ticks.c. */
 static void check_time(const struct tsct_recording *read, __u64 stamp,
 		       const struct tsct_trace_event *e)
 {
@@ -230,7 +230,7 @@ END_TEST
 
 /* ---- other readers ------------------------------------------------------- */
 
-/* babeltrace2 reads all events, without messages. */
+/* Returns the number of events that @reader prints; it must print nothing else. */
 static unsigned int count_lines(const char *reader)
 {
 	char command[256], line[65536];
@@ -244,7 +244,7 @@ static unsigned int count_lines(const char *reader)
 		ck_assert_msg(strstr(line, "plain: ") != NULL, "%s", line);
 		nr++;
 	}
-	ck_assert_msg(!pclose(from), "%s failed (is it there?)", reader);
+	ck_assert_msg(!pclose(from), "%s failed (is it installed?)", reader);
 	return nr;
 }
 
@@ -267,7 +267,7 @@ START_TEST(ticks_babeltrace)
 }
 END_TEST
 
-/* Times of babeltrace2 are ours within the precision. */
+/* Times of babeltrace2 equal ours within the precision. */
 START_TEST(ticks_clock)
 {
 	const int bits = tsct_timestamps_bits(_i);
@@ -308,7 +308,7 @@ static void count_reports(void *arg, const char *sentence)
 	reports++;
 }
 
-/* The events read are the first ones. Returns how many. */
+/* Reads events, which must be the first ones written. Returns their number. */
 static unsigned int read_prefix(void)
 {
 	struct tsct_trace *trace = open_it(count_reports);
@@ -349,7 +349,7 @@ END_TEST
 
 /* ---- system time --------------------------------------------------------- */
 
-/* Lines follow one another; time stands still while one is behind. */
+/* After new clock params that are behind, recorded time does not decrease. */
 START_TEST(system_follows)
 {
 	struct tsct_clock_params line;
@@ -384,7 +384,7 @@ START_TEST(system_follows)
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);
-	/* The largest error of all lines */
+	/* The error includes the largest one of all clock params. */
 	ck_assert_uint_ge(tsct_recording_error_ns(read, 0, read->end),
 			  rec.real.past_error_ps / 1000);
 	tsct_trace_close(trace);
@@ -392,7 +392,7 @@ START_TEST(system_follows)
 }
 END_TEST
 
-/* Values of the counter are converted to the same times. */
+/* Counter values of samples are converted to the times of events. */
 START_TEST(system_samples)
 {
 	struct tsct_sync_sample s = {
@@ -522,7 +522,7 @@ START_TEST(fsync_policy)
 	send_many(320);
 	ck_assert_int_eq(tsct_writer_flush(writer), 0);
 	if (_i == TSCT_FSYNC_PACKET)
-		/* Metadata and directory; each packet, and the entry of a new file */
+		/* Metadata, directory, each packet, and the entry of each new file */
 		ck_assert_uint_ge(fsyncs, 2 + 20 + CPUS);
 	else
 		ck_assert_uint_eq(fsyncs, meta);

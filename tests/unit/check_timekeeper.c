@@ -29,14 +29,14 @@ START_TEST(test_life)
 	timekeeper_stop(&timekeeper);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_HOLDOVER);
 	ck_assert_uint_eq(file()->real.base_cycles, base);
-	/* The successor continues in the same epoch... */
+	/* A successor continues the epoch. */
 	sim_advance(&sim, 3000000000);
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	check_time(file());
 	go_on(2);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* ...but not from a time that is void. */
+	/* A successor does not continue an epoch whose time expired. */
 	timekeeper_stop(&timekeeper);
 	sim_advance(&sim, 1001000000000);
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
@@ -47,7 +47,7 @@ START_TEST(test_life)
 }
 END_TEST
 
-/* Stopped at once, so before its first line has begun. */
+/* The timekeeper is stopped at once, before its first clock params begin. */
 START_TEST(test_short_life)
 {
 	int i;
@@ -66,8 +66,8 @@ START_TEST(test_short_life)
 END_TEST
 
 /*
- * The predecessor detected a disruption and did not calibrate: no epoch is
- * skipped.
+ * The predecessor detected a disruption and did not calibrate. The successor
+ * calibrates and skips no epoch.
  */
 START_TEST(test_takes_over_disruption)
 {
@@ -115,12 +115,12 @@ END_TEST
 
 /* ---- publishing --------------------------------------------------------- */
 
-/* A delay longer than the lead: published again, with a longer lead. */
+/* After a delay longer than the lead, the state is published with a longer lead. */
 START_TEST(test_late)
 {
 	start();
 	go_on(20);
-	sim_steer(&sim, 40000);		/* so that a new line is needed */
+	sim_steer(&sim, 40000);		/* so that new clock params are needed */
 	world.held_ns = 30000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
@@ -131,7 +131,7 @@ START_TEST(test_late)
 }
 END_TEST
 
-/* Never in time: the line in force stays, confirmed or not. */
+/* If no publication is in time, the clock params in force remain. */
 START_TEST(test_too_late)
 {
 	__u64 base;
@@ -153,8 +153,7 @@ START_TEST(test_too_late)
 END_TEST
 
 /*
- * The module has the state and the file does not: they differ, so the epoch
- * ends.
+ * Only the module accepted a state: module and file differ, so the epoch ends.
  */
 START_TEST(test_file_late)
 {
@@ -176,14 +175,14 @@ START_TEST(test_refused)
 	start();
 	go_on(3);
 	published = world.published;
-	/* The system is about to suspend: published later. */
+	/* The system is about to suspend, and the state is published later. */
 	world.refuse = -EAGAIN;
 	world.refusals = 2;
 	go_on(2);
 	go_on(2);
 	ck_assert_uint_gt(world.published, published);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* Permission was withdrawn: the timekeeper ends. */
+	/* Permission was withdrawn, and the timekeeper ends. */
 	world.refuse = -EPERM;
 	world.refusals = 1;
 	sim_advance(&sim, 1000000000);
@@ -201,7 +200,7 @@ START_TEST(test_module_comes_and_goes)
 	world.disruption.has_module = true;
 	go_on(1);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert_uint_eq(world.surveys, 2);	/* it measures the CPUs */
+	ck_assert_uint_eq(world.surveys, 2);	/* CPUs were surveyed again */
 	ck_assert_uint_eq(world.tables, 2);
 	world.module_source = -1;
 	go_on(2);
@@ -212,7 +211,7 @@ START_TEST(test_module_comes_and_goes)
 }
 END_TEST
 
-/* The module detected a suspend that did not show in any clock. */
+/* The module detected a suspend that changed no clock. */
 START_TEST(test_module_disrupted)
 {
 	start();
@@ -234,7 +233,7 @@ START_TEST(test_module_disrupted)
 }
 END_TEST
 
-/* Module and daemon detect the same disruption, the module first: one epoch. */
+/* Module and daemon detect the same disruption, the module first. One epoch begins. */
 START_TEST(test_both_detect)
 {
 	start();
@@ -251,7 +250,7 @@ START_TEST(test_both_detect)
 END_TEST
 
 /*
- * Another daemon published a line, which can be neither continued nor undone.
+ * Another daemon published clock params, which can be neither continued nor undone.
  */
 START_TEST(test_another_daemon)
 {
@@ -310,13 +309,14 @@ START_TEST(test_drift)
 	first = file()->rate_error_ppt;
 	go_on(2);
 	ck_assert_uint_ge(world.saves, 1);
-	go_on(1300);			/* as it gets better, and with time */
+	/* The rate is saved when it improves, and periodically. */
+	go_on(1300);
 	ck_assert_uint_ge(world.saves, 3);
 	ck_assert_uint_le(world.saves, 30);
 	error = world.drift.rate_error_ppt;
 	timekeeper_stop(&timekeeper);
 	ck_assert_uint_le(world.drift.rate_error_ppt, error);
-	/* The successor finds no page, only the saved rate. */
+	/* The successor finds no clock area, only the saved rate. */
 	memset(&world.file, 0, sizeof(world.file));
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_le(file()->rate_error_ppt, first / 4);
@@ -325,7 +325,7 @@ START_TEST(test_drift)
 }
 END_TEST
 
-/* A wrong rate does no harm. */
+/* A wrong saved rate is corrected. */
 START_TEST(test_wrong_drift)
 {
 	new_world();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's timekeeper and the cluster's time that it publishes. */
+/* The daemon's timekeeper, and the cluster's time that it publishes */
 #include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
@@ -13,7 +13,7 @@
 
 static struct tsct_cluster *cluster;
 
-/* The cluster's time is MONOTONIC_RAW and a constant. */
+/* The cluster's time is MONOTONIC_RAW plus a constant. */
 static int64_t truth(void)
 {
 	return BASE_NS + sim_raw(&sim);
@@ -65,7 +65,7 @@ static void use_cluster(void)
 	timekeeper_use_cluster(&timekeeper, cluster);
 }
 
-/* An exchange each second, published at once */
+/* One exchange per second; its result is published at once. */
 static void follow(double s, __u32 epoch)
 {
 	while (s-- > 0) {
@@ -95,7 +95,7 @@ static void end(void)
 	tsct_cluster_free(cluster);
 }
 
-/* Publishing the cluster's time leaves the line of CLOCK_REALTIME as it is. */
+/* A publication of the cluster's time does not change the params of CLOCK_REALTIME. */
 START_TEST(test_publish)
 {
 	struct tsct_clock_state before;
@@ -118,7 +118,7 @@ START_TEST(test_publish)
 }
 END_TEST
 
-/* Module and file have the cluster's time, and the module's rules are kept. */
+/* Module and file get the cluster's time; the module accepts each state. */
 START_TEST(test_module)
 {
 	__u32 epoch;
@@ -149,8 +149,8 @@ static void make_disruption(__u32 cause)
 }
 
 /*
- * Setting CLOCK_REALTIME does not affect the cluster's time, a disruption of
- * the counter does.
+ * Setting CLOCK_REALTIME does not affect the cluster's time; a disruption of the
+ * counter does.
  */
 START_TEST(test_causes)
 {
@@ -178,7 +178,7 @@ START_TEST(test_causes)
 END_TEST
 
 /*
- * The module detects a disruption first: its epoch of the cluster is skipped.
+ * The module detects a disruption first: the cluster epoch that it begins is skipped.
  */
 START_TEST(test_module_disrupts)
 {
@@ -204,7 +204,7 @@ START_TEST(test_module_disrupts)
 }
 END_TEST
 
-/* A successor has no exchanges, and begins an epoch. */
+/* A successor has no exchanges, and begins a cluster epoch. */
 START_TEST(test_successor)
 {
 	struct tsct_cluster *old;
@@ -225,7 +225,7 @@ START_TEST(test_successor)
 	go_on(2);
 	use_cluster();
 	follow(5, our_epoch());
-	/* Without a network, nothing more of the cluster is published. */
+	/* Without a network, the cluster's time is not published. */
 	end();
 	epoch = file()->cluster_epoch;
 	go_on(2);
@@ -235,7 +235,7 @@ START_TEST(test_successor)
 }
 END_TEST
 
-/* Publishing takes long, or fails for a while. */
+/* Publications fail for a while, or take long. */
 START_TEST(test_late)
 {
 	int i;
@@ -245,8 +245,8 @@ START_TEST(test_late)
 	world.refuse = -ETIME;
 	world.refusals = 2;
 	/*
-	 * A line that is good enough stays in force, so no publication may be
-	 * due.
+	 * Accurate clock params stay in force, so a second may pass without a
+	 * publication.
 	 */
 	for (i = 0; i < 100 && world.refusals; i++)
 		follow(1, our_epoch());

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's timekeeper with every disruption of a clock, and with surveys of
- * the CPUs.
+ * The daemon's timekeeper with every cause of a disruption, and with CPU surveys
  */
 #include "timekeeper_world.h"
 
@@ -18,7 +17,7 @@ static void set_by(__s64 ns)
 	world.disruption.realtime_max_ns += ns;
 }
 
-/* Makes a disruption of that cause happen, with the indicators that it has. */
+/* Simulates a disruption of that cause, with the indicators that it has. */
 static void make_disruption(__u32 cause)
 {
 	struct disruption *s = &world.disruption;
@@ -33,7 +32,7 @@ static void make_disruption(__u32 cause)
 		sim_advance(&sim, 7000000000);
 		s->suspended_min_ns += 7000000000;
 		s->suspended_max_ns += 7000000000;
-		set_by(7000000000);	/* as by the kernel */
+		set_by(7000000000);	/* as the kernel does */
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
 		strcpy(s->clocksource, "hpet");
@@ -70,15 +69,14 @@ START_TEST(test_cause)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* begun by the timekeeper itself:
-					 * check_timekeeper */
+		return;			/* tested in check_timekeeper */
 	start();
 	go_on(10);
 	looks = world.surveys;
 	logged[0] = '\0';
 	began = sim.now_ps;
 	make_disruption(cause);
-	/* Detected within 2 s, and published before the calibration */
+	/* The disruption is detected within 2 s, and published before the calibration. */
 	go_on(1.9);
 	ck_assert_uint_eq(file()->epoch, 2);
 	ck_assert_uint_eq(file()->cause, cause);
@@ -88,7 +86,7 @@ START_TEST(test_cause)
 	ck_assert(strstr(logged, tsct_cause_name(cause)));
 	ck_assert_uint_eq(world.forgets, !spares);
 	ck_assert_uint_ge(world.surveys, looks + !spares);
-	/* Synchronized within 3 s of it */
+	/* The clock is synchronized within 12 s, of which a suspend takes 7 s. */
 	while (file()->status != TSCT_STATUS_SYNCHRONIZED) {
 		go_on(0.1);
 		ck_assert_int_le(sim.now_ps - began, 12000000000000);
@@ -101,7 +99,8 @@ START_TEST(test_cause)
 END_TEST
 
 /*
- * Synchronized within 3 s of the detection, if calibration could begin at once.
+ * The clock is synchronized within 3 s of a disruption if calibration can begin at
+ * once.
  */
 START_TEST(test_recovers_in_time)
 {
@@ -125,7 +124,7 @@ START_TEST(test_recovers_in_time)
 }
 END_TEST
 
-/* All at once are one disruption. */
+/* Simultaneous disruptions begin one epoch. */
 START_TEST(test_all_at_once)
 {
 	start();
@@ -159,8 +158,7 @@ START_TEST(test_restless)
 END_TEST
 
 /*
- * Slewing is no disruption, up to the rate at which it would be taken for a
- * step.
+ * A slew is not a disruption, up to the rate from which it is taken for a step.
  */
 START_TEST(test_slew_is_none)
 {
@@ -175,7 +173,7 @@ START_TEST(test_slew_is_none)
 }
 END_TEST
 
-/* After a step, earlier cycles convert by the line of their time. */
+/* After a step, earlier cycles are converted by the clock params of their time. */
 START_TEST(test_past)
 {
 	struct tsct_clock_time reading;
@@ -202,7 +200,7 @@ START_TEST(test_past)
 }
 END_TEST
 
-/* ---- surveys of the CPUs ------------------------------------------------ */
+/* ---- CPU surveys -------------------------------------------------------- */
 
 /*
  * No time is published before the survey has found which counter can be used.
@@ -223,7 +221,7 @@ START_TEST(test_survey_takes_time)
 	check_time(file());
 	go_on(1);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* The same after a disruption, which itself is published at once */
+	/* The same applies after a disruption; the disruption is published at once. */
 	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(0.1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
@@ -235,7 +233,7 @@ START_TEST(test_survey_takes_time)
 }
 END_TEST
 
-/* A survey never ends, because a CPU is monopolized; or it fails. */
+/* A survey does not end, because a CPU is monopolized, or fails. */
 START_TEST(test_survey_fails)
 {
 	new_world();
@@ -254,7 +252,7 @@ START_TEST(test_survey_fails)
 }
 END_TEST
 
-/* A disruption during a survey makes its result void. */
+/* A disruption during a survey invalidates its result. */
 START_TEST(test_survey_again)
 {
 	struct cpu_survey_result found;
@@ -277,7 +275,7 @@ START_TEST(test_survey_again)
 }
 END_TEST
 
-/* A survey finds that another source has to be used. */
+/* The result of a survey is that another source has to be used. */
 START_TEST(test_survey_changes_source)
 {
 	struct cpu_survey_result found;
@@ -309,8 +307,8 @@ static void check_skewed(bool skewed)
 }
 
 /*
- * Skewed counters: conversions need the CPU, and the table of skews never
- * changes within an epoch.
+ * With skewed counters, conversions need the CPU, and the table of skews does not
+ * change within an epoch.
  */
 START_TEST(test_skew)
 {
@@ -323,8 +321,8 @@ START_TEST(test_skew)
 	check_skewed(true);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 	/*
-	 * A successor continues the epoch, and measures again: another table,
-	 * so a new epoch.
+	 * A successor continues the epoch and measures the skews again. The table
+	 * changes, so a new epoch begins.
 	 */
 	timekeeper_stop(&timekeeper);
 	check_skewed(true);

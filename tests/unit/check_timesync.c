@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * tsct_timesync() with a scripted daemon, which closes connections, does not answer,
- * ends, and restarts without its state.
+ * tsct_timesync() with a simulated daemon, which closes connections, does not answer,
+ * ends, and restarts without its state
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,10 +20,10 @@
 
 #define MS		1000000LL
 
-/* The answers, one for each request; the last one also for all further requests */
+/* Answers, one per request; the last one also for all later requests */
 #define HANG_UP		""
-#define SILENCE		NULL		/* accepts the request without an answer */
-#define LEAVE		"leave"		/* accepts no more requests */
+#define SILENCE		NULL		/* reads the request, sends no answer */
+#define LEAVE		"leave"		/* the daemon ends */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -129,7 +129,7 @@ START_TEST(it_is_not_over)
 }
 END_TEST
 
-/* No room for the connection, also for the first one */
+/* The daemon closes connections without an answer, also the first one. */
 START_TEST(it_hangs_up)
 {
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
@@ -142,7 +142,7 @@ START_TEST(it_hangs_up)
 }
 END_TEST
 
-/* Restarted: it answers with another number, which is adopted. */
+/* A restarted daemon answers with another number, which the call adopts. */
 START_TEST(another_number)
 {
 	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
@@ -153,7 +153,7 @@ START_TEST(another_number)
 }
 END_TEST
 
-/* ... after all nodes had called: no other node will call again. */
+/* The daemon restarts after all nodes had called: no other node will call again. */
 START_TEST(cut)
 {
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
@@ -168,13 +168,13 @@ START_TEST(it_goes_away)
 	BEGIN("waiting 7 a\n", LEAVE);
 	ck_assert_int_eq(call(200), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
-	/* No daemon when the call begins: fails at once. */
+	/* Without a daemon at the start, the call fails at once. */
 	ck_assert_int_eq(call(-1), -ENOENT);
 	end();
 }
 END_TEST
 
-/* A stopped daemon: takes as long as the timeout, and not much longer. */
+/* With a stopped daemon, the call ends soon after its timeout. */
 START_TEST(it_is_silent)
 {
 	__s64 from = tsct_monotonic_ns();

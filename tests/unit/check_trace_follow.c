@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Reads live recordings: events are in order, and returned once that is certain. */
+/* The trace reader on live recordings: an event is returned when its order is certain. */
 #include "drains.h"
 #include "lib/ctf/write_progress.h"
 
 #define CPUS	3
-#define NEW	18	/* an event defined later */
+#define NEW	18	/* id of an event that is defined later */
 
 static struct tsct_trace *trace;
 static struct tsct_event event;
@@ -123,7 +123,7 @@ START_TEST(settled_only)
 }
 END_TEST
 
-/* Definitions come with new metadata; events returned before stay valid. */
+/* New metadata adds definitions; events returned before remain valid. */
 START_TEST(new_definition)
 {
 	struct tsct_trace_event first, e;
@@ -152,9 +152,9 @@ START_TEST(new_definition)
 }
 END_TEST
 
-/* ---- ends -------------------------------------------------------------------- */
+/* ---- end of a recording ------------------------------------------------------ */
 
-/* The remaining events are returned, then the end. */
+/* After the end of its recorder, the remaining events are returned, then the end. */
 START_TEST(dead_recorder)
 {
 	begin_writing();
@@ -173,7 +173,7 @@ START_TEST(dead_recorder)
 	gives(0, 100);
 	gives_none(0);
 	ck_assert(!tsct_trace_recording(trace)->complete);
-	/* A later reader gets the same. */
+	/* A reader that opens the recording later gets the same events. */
 	tsct_trace_close(trace);
 	open_trace(true);
 	gives_none(-EAGAIN);
@@ -185,7 +185,7 @@ START_TEST(dead_recorder)
 }
 END_TEST
 
-/* A partial packet is no damage: it is being written or will be truncated. */
+/* A partial packet is not damage: it is being written, or will be truncated. */
 START_TEST(half_a_packet)
 {
 	static __u8 file[1 << 20];
@@ -292,7 +292,7 @@ static void check_whole(void)
 	ck_assert_uint_eq(reports, 0);
 }
 
-/* CPUs run ahead of each other; no event is returned before its order is certain. */
+/* CPUs write ahead of each other; an event is returned when its order is certain. */
 START_TEST(as_it_will_be)
 {
 	__u64 at[CPUS] = { 0 }, settled, told = 0;
@@ -348,13 +348,13 @@ START_TEST(rings_settle)
 	ck_assert_int_eq(emit(1), 0);
 	pass(UINT64_MAX);
 	now = tsct_clock_cycles(clock_);
-	/* All rings are empty: now minus the time until an event is published */
+	/* Rings are empty: settled is now less the longest time of a publication. */
 	ck_assert_uint_lt(tsct_drain_settled(drain), before);
 	usleep(150000);
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* It is published if it advanced and there are events before it. */
+	/* The settled time is written if it advanced and there are events before it. */
 	tsct_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_write_progress_read(dirfd_, &tick), TSCT_WRITE_PROGRESS_LIVE);

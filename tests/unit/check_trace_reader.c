@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads recordings that are cut off, damaged or hostile: all before the damage is read. */
+/* The trace reader reads all events before a cut, damage or hostile data. */
 #include "recordings.h"
 
 #define ROOM	(1U << 20)
@@ -47,7 +47,7 @@ static void drop_small(void)
 	drop_dir(dirfd_);
 }
 
-/* Results of reading */
+/* Results of the last read_small() */
 static unsigned int events, reports;
 static __u64 bytes;
 static char reported[256], last_reported[256];	/* first and last report */
@@ -90,11 +90,11 @@ static void read_small(void)
 		events++;
 		sum += sum_of(&e);
 		if (e.tick < last || tsct_event_def_check_payload(e.def, e.payload, e.len))
-			ck_abort_msg("an event that cannot be came out");
+			ck_abort_msg("the reader returned an impossible event");
 		last = e.tick;
 	}
 	if ((reports > 0) != (tsct_trace_corrupt_count(trace) > 0))
-		ck_abort_msg("damage and reports differ");
+		ck_abort_msg("tsct_trace_corrupt_count() and reports differ");
 	bytes = tsct_trace_bytes(trace);
 	tsct_trace_close(trace);
 }
@@ -122,7 +122,7 @@ static void check_missing(const char *how, unsigned int nr)
 	ck_assert_str_eq(last_reported, want);
 }
 
-/* A file cut anywhere gives the events before the cut; its place and the loss are reported. */
+/* A cut at any byte: events before it are read; its place and the loss are reported. */
 START_TEST(trace_cut_anywhere)
 {
 	unsigned int total, before = 0, at;
@@ -145,7 +145,7 @@ START_TEST(trace_cut_anywhere)
 				      "empty or missing; ",
 				      total - events);
 		if (at < nr_packets || len == file_len) {
-			/* a cut between packets shows in the counts only */
+			/* only the counts show a cut between packets */
 			ck_assert_uint_eq(reports, len != file_len);
 			continue;
 		}
@@ -176,7 +176,7 @@ START_TEST(trace_cut_message)
 }
 END_TEST
 
-/* Padding after the last packet's content counts as its size as far as it is there. */
+/* Padding after the last packet's content counts as far as it is in the file. */
 START_TEST(trace_padding)
 {
 	__u8 *size;
@@ -220,7 +220,7 @@ START_TEST(trace_file_gone)
 }
 END_TEST
 
-/* One damaged packet costs its own events only. */
+/* A damaged packet loses only its own events. */
 START_TEST(trace_damaged_packet)
 {
 	seed_with(15);
@@ -278,7 +278,7 @@ static void store_text(size_t len)
 	store_file(dirfd_, "default_0", bad, packets[1].at + len);
 }
 
-/* Larger than any writer writes: readers have no room for it. */
+/* Readers have no room for payloads larger than any that a writer writes. */
 START_TEST(trace_large_payload)
 {
 	seed_with(18);
@@ -353,13 +353,13 @@ START_TEST(trace_fuzz_metadata)
 		store_file(dirfd_, "metadata", bad, len);
 		read_small();
 		if (opened && !why[0])
-			ck_abort_msg("failed without saying why");
+			ck_abort_msg("the open failed without an error text");
 	}
 	drop_small();
 }
 END_TEST
 
-/* Metadata cut anywhere is reported as cut off, with the place. */
+/* Metadata that is cut at any byte is reported as cut off, with the place. */
 START_TEST(trace_cut_metadata)
 {
 	char want[64];
@@ -433,7 +433,7 @@ static const struct {
 	  "sync_node: too long" },
 };
 
-/* Every false value is reported, with its line. */
+/* Every invalid value is reported, with its line. */
 START_TEST(trace_hostile_metadata)
 {
 	char *text, *at;
@@ -478,7 +478,7 @@ START_TEST(trace_not_one)
 	ck_assert_str_eq(why, "metadata: not a regular file");
 	drop_small();
 
-	/* a FIFO or a directory instead of a stream file does not block */
+	/* opening a FIFO or a directory instead of a stream file does not block */
 	make_small(3);
 	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
 	ck_assert_int_eq(mkfifoat(dirfd_, "default_0", 0600), 0);

@@ -11,7 +11,7 @@
 #include "lib/clock/tsc_check.h"
 #include "suite.h"
 
-/* One line per CPU of the affinity; exactly one is the reference. */
+/* The table has one line per CPU of the affinity; one CPU is the reference. */
 static void check_table(const struct tsct_check *check,
 			const struct tsct_cpu_check *table, const cpu_set_t *set)
 {
@@ -59,9 +59,9 @@ START_TEST(no_room)
 END_TEST
 
 /*
- * A process that may not read the counter gets an error, not a signal. The
- * quick part only: the sanitizer's own allocator reads the clock, hence the
- * counter.
+ * A process that may not read the counter gets an error, not a signal. Only
+ * tsct_source_features() is tested: the sanitizer's allocator reads the clock, and
+ * so the counter.
  */
 START_TEST(forbidden)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Trust in the TSC, and bounds of the distance between two counters against truth */
+/* Trust in the TSC, and bounds on the skew of two counters, compared with the truth */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 START_TEST(kernel_vouches)
 {
-	/* The kernel's clocksource is enough, but not without the instruction. */
+	/* The kernel's clocksource is sufficient, but only with RDTSCP. */
 	ck_assert(tsct_tsc_trusted(R | C, false, false));
 	ck_assert(!tsct_tsc_trusted(C | I | N | A, true, false));
 	/* The module requires TSC_AUX, too. */
@@ -38,7 +38,7 @@ START_TEST(stands_alone)
 }
 END_TEST
 
-/* All combinations: what is required, and that more flags never harm */
+/* All combinations of flags: some are required, and more flags never reduce trust. */
 START_TEST(all)
 {
 	bool in_step = _i & 1, strict = _i & 2, usable;
@@ -115,7 +115,7 @@ START_TEST(test_narrows)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2090, 2100), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
-	/* A wide one adds nothing. */
+	/* A wide interval does not improve the bounds. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 3000, 3500, 4000), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
@@ -137,15 +137,15 @@ START_TEST(test_refuses)
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
 	before = skew;
-	/* t1 before t0 */
+	/* the third value is before the first */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1100, 1050, 1000), -EINVAL);
 	same(&skew, &before);
-	/* B jumped forward, then back */
+	/* the other counter jumped forward, then back */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 9000, 2100), -EINVAL);
 	same(&skew, &before);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 10, 2100), -EINVAL);
 	same(&skew, &before);
-	/* distances that no signed number holds */
+	/* distances above the largest signed number */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
 	same(&skew, &before);
@@ -156,7 +156,7 @@ START_TEST(test_touching)
 {
 	struct tsct_skew_interval skew;
 
-	/* Intervals that share one point meet. */
+	/* Intervals that share one point overlap. */
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1100, 1100), 0);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2000, 2100), 0);
@@ -165,7 +165,7 @@ START_TEST(test_touching)
 }
 END_TEST
 
-/* Any skew, any delays: the truth lies within the bounds, which shrink. */
+/* With any skew and delays, the true skew lies within the bounds, which shrink. */
 START_TEST(test_truth_inside)
 {
 	int run, round;

@@ -13,7 +13,7 @@ static struct world {
 	size_t sent_len;
 	struct tsct_ntp_packet request;
 	struct tsct_packet_time t4;
-	__u64 now, there;		/* counters here and there */
+	__u64 now, there;		/* counters of client and server */
 	struct tsct_exchange x[2];
 	unsigned int nr;
 } w;
@@ -180,8 +180,8 @@ static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
 	return give_bytes(bytes, to_bytes(p, bytes));
 }
 
-/* It is dropped, for that reason, and changes nothing: the right answer still
- * counts. */
+/* The answer is dropped for reason @why and changes nothing: the right answer is
+ * still accepted. */
 static inline void dropped(const struct tsct_ntp_packet *p,
 		    enum tsct_client_result why)
 {

@@ -153,9 +153,8 @@ static inline void rewrite_page(void)
 }
 
 /*
- * Steering of CLOCK_REALTIME. A time later than the last sample assumes that
- * the steering is as it was then; while it changes, a conversion cannot be said
- * to be wrong.
+ * Steering of CLOCK_REALTIME. Conversions to times after the last sample assume
+ * that the steering has not changed since; if it has, the test cannot check them.
  */
 static struct timex steering;
 

@@ -85,7 +85,7 @@ struct node {
 	uint32_t last_epoch;
 	unsigned int readings, missing, events[3];
 	double worst_ns, square_ns;
-	/* Error of the parameters that it sends: a falseticker */
+	/* Error of the parameters that it sends, ns; not 0: a falseticker */
 	double false_ns;
 };
 

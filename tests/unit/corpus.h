@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a fuzzer has found (tests/fuzz), once more: each input of $CORPUS as it is,
- * and CHANGED times one with some bytes changed. What does not hold aborts. Who
- * includes this has LLVMFuzzerTestOneInput(), and says INPUT_SIZE and CHANGED.
+ * Replays the inputs that a fuzzer has found (tests/fuzz): each file of CORPUS as it is,
+ * and CHANGED random ones with some bytes changed. A failed check aborts. The includer
+ * defines LLVMFuzzerTestOneInput(), INPUT_SIZE and CHANGED.
  */
 #ifndef TESTS_CORPUS_H
 #define TESTS_CORPUS_H
@@ -51,7 +51,7 @@ static void read_corpus(void)
 		if (strstr(entry->d_name, ".bin"))
 			read_input(entry->d_name);
 	closedir(folder);
-	/* An empty folder is no proof. */
+	/* An empty directory would prove nothing. */
 	ck_assert_uint_ge(nr, 50);
 }
 
@@ -73,7 +73,7 @@ START_TEST(corpus)
 }
 END_TEST
 
-/* Some bytes, or its length; or another's end */
+/* Changes some bits or the length, or takes the end of another input. */
 static size_t change(const uint8_t *bytes, size_t size, uint8_t *changed)
 {
 	unsigned int other = any(nr), i;
@@ -107,7 +107,7 @@ START_TEST(changed_corpus)
 }
 END_TEST
 
-/* What main() returns */
+/* Returns the exit status of main(). */
 static int run_corpus(const char *name)
 {
 	Suite *suite = suite_create(name);

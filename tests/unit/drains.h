@@ -8,7 +8,7 @@
 #include "recordings.h"
 #include "serve.h"
 
-#define CPU	0	/* whose ring has all events */
+#define CPU	0	/* the CPU that has all events */
 
 static struct tsct_channel *t, *writer;
 static struct tsct_clock *clock_;

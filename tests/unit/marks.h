@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Included first of all in unit tests, by the compiler's -include. With every
- * assertion that holds, libcheck tells the parent process the place, which is
- * then said of a test that dies or hangs: a system call, for millions of them.
- * Of a test that makes many, every thousandth is close enough. One that fails
- * still tells its own place.
+ * Included first in all unit tests, by the compiler's -include. For each assertion
+ * that holds, libcheck sends its file and line to the parent process, which reports
+ * the last one if the test dies or hangs. That is a system call for each of millions
+ * of assertions; after the first 1000 of a thread, every thousandth is close enough.
+ * An assertion that fails still reports its own line.
  */
 #ifndef TSCT_TESTS_UNIT_MARKS_H
 #define TSCT_TESTS_UNIT_MARKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes whose counters are integers of true time, so that the global tick of every
- * event is known; what they recorded, and what comes of merging that.
+ * Nodes whose counters are integer functions of true time, so that the global tick of
+ * every event is known; their recordings; and checks of merged recordings.
  */
 #ifndef TESTS_MERGE_WORLD_H
 #define TESTS_MERGE_WORLD_H
@@ -35,19 +35,19 @@
 struct node {
 	char name;
 	__u64 id, base, num, den;
-	__u64 asks;		/* node that it asks; 0: it is the master */
+	__u64 asks;		/* id of the node that it polls; 0: it is the master */
 	__u32 timeline, clock_epoch;
-	__u64 begin, end;	/* of the recording, true time */
-	__s64 own_off_ns;	/* of its own clock */
+	__u64 begin, end;	/* of the recording, true time, ns */
+	__s64 own_off_ns;	/* offset of its own clock from true time */
 	__u32 status;
 	__u8 uuid, boot;
-	bool killed;		/* the recorder was */
-	bool alone;		/* it knows of no cluster */
+	bool killed;		/* the recorder was killed */
+	bool alone;		/* not in a cluster */
 	bool no_samples;
 	const char *fit;
 	const char *channel;
 	__u32 nr_cpus;
-	bool synced;		/* all clocks agree, says its configuration */
+	bool synced;		/* configured as synced-cluster */
 };
 
 static const struct node nodes[] = {
@@ -180,7 +180,7 @@ static inline void join_cluster(struct tsct_recording *rec, const struct node *n
 		sync->line = pair_of(n, 0);
 }
 
-/* Ways take 20 us, and up to 5 more each. */
+/* Each direction takes 20 to 25 us. */
 static inline void write_sample(struct tsct_recording *rec,
 				struct tsct_writer *writer,
 				const struct node *n, __u64 t, __u32 session)
@@ -226,7 +226,7 @@ static inline void write_samples(struct tsct_recording *rec,
 
 #define EVENTS	500	/* on each CPU */
 
-/* "now": true time, since the begin of all */
+/* Events "now"; their payload is the true time, ns */
 static inline void write_events(struct tsct_writer *writer, const struct node *n,
 				__u32 id)
 {
@@ -293,7 +293,7 @@ static void take_note(void *arg, const char *sentence)
 	strcat(notes, "\n");
 }
 
-/* Of inputs named by letters */
+/* Plans a merge of the inputs; each has a name of one letter. */
 static inline int plan(const char *names, struct tsct_merge **ret)
 {
 	size_t i;
@@ -319,7 +319,7 @@ static inline void reset_options(void)
 	options.jobs = 2;
 }
 
-/* As most tests want it: all nodes recorded, nothing merged yet */
+/* For most tests: a recording of each node, nothing merged yet */
 static inline void begin_world(void)
 {
 	seed_with(0);
@@ -328,7 +328,7 @@ static inline void begin_world(void)
 	write_all();
 }
 
-/* The merge is to be freed. */
+/* Returns the merge; the caller frees it. */
 static inline struct tsct_merge *merge_to(const char *names, const char *to)
 {
 	struct tsct_merge *m;
@@ -382,7 +382,10 @@ static inline struct tsct_trace *open_result(const char *name)
 	return trace;
 }
 
-/* Off its true tick by no more than its node says; returns the sum of all ticks. */
+/*
+ * Checks that each event is within the node's bound of its true tick. Returns the sum of
+ * all ticks.
+ */
 static inline __u64 check_result(const char *name, __u64 nr, __u64 ticks_per_ns)
 {
 	struct tsct_trace *trace = open_result(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by tests of packets: bytes in hex, copies without room after them */
+/* Helpers for tests of packets: bytes in hex, and copies with no byte after them */
 #ifndef TESTS_PACKETS_H
 #define TESTS_PACKETS_H
 
@@ -22,7 +22,7 @@ static inline unsigned int nibble(char c)
 	return c <= '9' ? (unsigned int)c - '0' : (unsigned int)c - 'a' + 10;
 }
 
-/* Lower case. Returns the number of bytes. */
+/* Converts lower-case hex digits to bytes. Returns the number of bytes. */
 static inline size_t from_hex(const char *text, __u8 *bytes)
 {
 	size_t i, n = strlen(text) / 2;
@@ -42,7 +42,7 @@ static inline void check_hex(const __u8 *bytes, size_t len, const char *text)
 }
 
 /*
- * Parsed from memory of its size, so that the sanitizer detects a read beyond
+ * Parses a copy of exactly its size, so that the sanitizer detects a read beyond it.
  */
 static inline int parse_exactly(const void *bytes, size_t len,
 				struct tsct_ntp_packet *packet,

@@ -20,7 +20,7 @@ static struct sim sim;
 static struct tsct_rate_estimator est;
 static struct tsct_sampler sampler;
 
-/* Publishes as a daemon does. Returns whether the line is a new one. */
+/* Publishes as the daemon does. Returns whether the clock params are new. */
 static inline bool publish(void)
 {
 	struct tsct_clock_state last = est.state, next;
@@ -65,7 +65,7 @@ static inline int feed(void)
 	return event;
 }
 
-/* Checks the line in force now. Returns its error in ns. */
+/* Checks the clock params in force. Returns their error in ns. */
 static inline int64_t check_line(void)
 {
 	const struct tsct_clock_params *pair = &est.state.real;
@@ -73,7 +73,7 @@ static inline int64_t check_line(void)
 	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, cycles);
 	uint64_t bound = tsct_clock_params_error_ps(pair, cycles) / 1000 + 1;
 
-	/* Before its beginning it is not used. */
+	/* Clock params are not used before their start. */
 	if ((int64_t)(cycles - pair->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
@@ -83,7 +83,8 @@ static inline int64_t check_line(void)
 }
 
 /*
- * One interval with many checks of the line, then a sample. Returns the event.
+ * Advances by @ns with 20 checks of the clock params, then takes a sample. Returns
+ * its result.
  */
 static inline int go_on(uint64_t ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings for tests: made up, written by the library, and read back. All random
- * values depend on the seed, which each test sets.
+ * Synthetic recordings for tests, written and read by the library. All random values
+ * depend on the seed, which each test sets.
  */
 #ifndef RECORDINGS_H
 #define RECORDINGS_H
@@ -31,7 +31,7 @@ static inline int make_dir(void)
 	const char *tmp = getenv("TMPDIR");
 	int fd;
 
-	/* In memory if possible, as thousands of files are rewritten */
+	/* In memory if possible: thousands of files are rewritten. */
 	if (!tmp)
 		tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 	snprintf(dir_name, sizeof(dir_name), "%.40s/tsct-XXXXXX", tmp);
@@ -109,7 +109,7 @@ static inline void make_recording(struct tsct_recording *rec, __u32 nr_cpus)
 	       "id:s64/syscall,arg0:u64/x");
 }
 
-/* A random payload of the definition. Returns its length. */
+/* Makes a random payload of the definition. Returns its length. */
 static inline __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 {
 	const struct tsct_field *f;

@@ -47,7 +47,7 @@ static inline void asked(void *ctx, const struct tsct_responder_request *ask)
 		strcpy(ask->missing, !strcmp(ask->below, "x") ? "x, y" : "?");
 }
 
-/* tx of the last answer to a client, by address and key */
+/* tx of the last answer to each client, by key and address */
 static __u64 heard[8][1 << 20];
 
 static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
@@ -128,7 +128,7 @@ static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 	return answer;
 }
 
-/* Unchanged, even if it is a recording */
+/* Sends @p unchanged, as a replay does. */
 static inline enum tsct_answer give_again(const char *from,
 				   const struct tsct_ntp_packet *p,
 				   __u32 key_id)
@@ -144,7 +144,7 @@ static inline enum tsct_answer give_again(const char *from,
 	return give_bytes(&at, bytes, len);
 }
 
-/* From a client that received the last answer */
+/* Sends @p from a client that received the last answer: sets its tx. */
 static inline enum tsct_answer give(const char *from, struct tsct_ntp_packet *p,
 			     __u32 key_id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring's memory, written and read record by record. */
+/* Writes and reads a ring's memory record by record. */
 #ifndef TESTS_RING_WALK_H
 #define TESTS_RING_WALK_H
 

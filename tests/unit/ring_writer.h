@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A writer in C for any CPU's ring, so that tests can make rings of any content, and
- * sanitizers observe its accesses. One thread per ring.
+ * A writer in C for the ring of any CPU, so that tests can make rings with any
+ * content, and sanitizers see its accesses. One thread per ring.
  */
 #ifndef TESTS_RING_WRITER_H
 #define TESTS_RING_WRITER_H
@@ -63,7 +63,7 @@ static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
 	return true;
 }
 
-/* Makes an empty ring at the beginning of a block, behind @events events. */
+/* Makes an empty ring at the beginning of a block, after @events events. */
 static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 			    __u64 events)
 {
@@ -74,7 +74,7 @@ static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 	const __u64 pad = tsct_pad_word(8);
 	unsigned int i;
 
-	/* All blocks: those before this one are empty */
+	/* Every block before this one is empty, too. */
 	for (i = 0; i < w->geo.data_size / w->geo.block_size; i++) {
 		ring_store(w, cpu, block.pos, &block, sizeof(block));
 		ring_store(w, cpu, block.pos + sizeof(block), &pad,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Recordings with sync samples: makes one and reads it back.
- */
+/* Makes a recording with sync samples, and reads it. */
 #ifndef TESTS_SAMPLES_WORLD_H
 #define TESTS_SAMPLES_WORLD_H
 

@@ -36,7 +36,7 @@ static inline void seed_with(unsigned int iteration)
 	seed_random.state = seed_of(iteration);
 }
 
-/* In [0, below) */
+/* Returns a random number in [0, below). */
 static inline unsigned int any(unsigned int below)
 {
 	return (unsigned int)random_below(&seed_random, below);

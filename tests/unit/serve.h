@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A server in the test's process, and channels of it. */
+/* A server in the process of the test, and its channels */
 #ifndef TESTS_SERVE_H
 #define TESTS_SERVE_H
 
@@ -31,7 +31,7 @@ static inline void serve_start(void)
 	ck_assert_int_eq(tsct_server_run(serve_server), 0);
 }
 
-/* Nothing may be left in the directory. */
+/* Stops the server. No file may be left in its directory. */
 static inline void serve_stop(void)
 {
 	tsct_server_stop(serve_server);
@@ -48,7 +48,7 @@ static inline struct tsct_channel *serve_open(const struct tsct_channel_options 
 	return t;
 }
 
-/* Number of open descriptors of this process */
+/* Returns the number of open descriptors of this process. */
 static inline int open_fds(void)
 {
 	int nr = 0, i;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A simulated machine whose time is known exactly: a counter, MONOTONIC_RAW and
- * a REALTIME that can be steered and set. Each read takes time, and now and
- * then a lot.
+ * A simulated machine with exactly known time: a counter, MONOTONIC_RAW, and a
+ * REALTIME that can be steered and set. Each read takes time; some reads stall.
  */
 #ifndef TESTS_SIMCLOCK_H
 #define TESTS_SIMCLOCK_H
@@ -18,16 +17,14 @@ struct sim {
 	int64_t now_ps;			/* the true time */
 	double hz;			/* frequency of the counter */
 	uint64_t counter_base;
-	int64_t counter_from_ps;	/* since when hz and counter_base
-					 * hold */
+	int64_t counter_from_ps;	/* true time from which hz applies */
 	int64_t raw_lost_ps;		/* time for which RAW stood still */
 	int64_t real_ns;		/* REALTIME - true time, at
 					 * real_from_ps */
 	int64_t real_from_ps;
-	int64_t steer_ppb;		/* of REALTIME since then */
+	int64_t steer_ppb;		/* of REALTIME, since real_from_ps */
 	unsigned int read_ns;		/* shortest duration of a read */
-	unsigned int jitter_ns;		/* added at random, evenly
-					 * distributed */
+	unsigned int jitter_ns;		/* random addition, uniform */
 	unsigned int stall_every;	/* one read in this many stalls, 0:
 					 * none */
 	unsigned int stall_ns;
@@ -41,7 +38,7 @@ static inline uint64_t sim_counter(const struct sim *sim)
 {
 	double s = (double)(sim->now_ps - sim->counter_from_ps) / 1e12;
 
-	/* In whole seconds and a rest: a double of cycles would lose some. */
+	/* The cycles since counter_from_ps are few enough for a double. */
 	return sim->counter_base + (uint64_t)(int64_t)(s * sim->hz);
 }
 
@@ -59,7 +56,7 @@ static inline void sim_advance(struct sim *sim, uint64_t ns)
 	sim->now_ps += (int64_t)ns * 1000;
 }
 
-/* The clock is read at some moment within the duration of the read. */
+/* Half of the duration of a read; the clock is read between the two halves. */
 static inline void sim_read(struct sim *sim, unsigned int half)
 {
 	unsigned int ps = sim->read_ns * 500 + any(sim->jitter_ns * 500 + 1);
@@ -106,7 +103,7 @@ static inline const char *sim_clocksource(void *ctx)
 	return ((struct sim *)ctx)->clocksource;
 }
 
-/* The kernel's simultaneous reading; not in use unless a test sets it */
+/* The kernel's simultaneous reading; used only if a test sets it */
 static inline int sim_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
 	struct sim *sim = ctx;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What all suites have in common. */
+/* Helpers of all suites */
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
 #include <check.h>
 
-/* A case with a fixture around each test; a minute for each */
+/* Adds a test case with a fixture around each test, and a timeout of 60 s per test. */
 static inline TCase *add_case(Suite *suite, const char *name,
 			      void (*before)(void), void (*after)(void))
 {
@@ -17,7 +17,7 @@ static inline TCase *add_case(Suite *suite, const char *name,
 	return tcase;
 }
 
-/* What main() returns */
+/* Runs the suite. Returns the exit status of main(). */
 static inline int run_suite(Suite *suite)
 {
 	SRunner *runner = srunner_create(suite);

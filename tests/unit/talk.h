@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by tests of client and responder: keys, ids, clock parameters, and the
- * comparison of clients before and after */
+/* Helpers for tests of client and responder: keys, ids, clock params, and a
+ * comparison of the states of a client */
 #ifndef TESTS_TALK_H
 #define TESTS_TALK_H
 
@@ -44,7 +44,7 @@ static inline struct tsct_remote_params a_line(void)
 	};
 }
 
-/* Except counts, which count every datagram */
+/* Compares all fields except counts, which count every datagram. */
 static inline void check_same(const struct tsct_client *a,
 			      const struct tsct_client *b)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A simulated platform around the daemon's timekeeper: counter and clocks,
- * module and clock file, indicators of disruptions, surveys of the CPUs, and
- * the drift file.
+ * A simulated platform for the daemon's timekeeper: counter and clocks, module and
+ * clock file, indicators of disruptions, CPU surveys, and the drift file
  */
 #ifndef TESTS_TIMEKEEPER_WORLD_H
 #define TESTS_TIMEKEEPER_WORLD_H
@@ -30,7 +29,7 @@ static struct {
 	struct tsct_clock_state module;
 	struct tsct_clock_copy file;	/* with its segments */
 	unsigned int published, disrupted;
-	int refuse;			/* error that publish() returns, ... */
+	int refuse;			/* error that publish() returns ... */
 	unsigned int refusals;		/* ... this many times */
 	__u64 held_ns;			/* duration of a publication */
 	bool file_late;			/* the module accepts the state, the
@@ -105,7 +104,7 @@ static inline __u64 cycles_now(__u32 source)
 		(__u64)sim_raw(&sim);
 }
 
-/* The checks of the module, as publisher_set() returns them */
+/* Checks a state as the module does. Returns the error as publisher_set() does. */
 static int set_module(const struct tsct_clock_state *state)
 {
 	int err;
@@ -120,7 +119,7 @@ static int set_module(const struct tsct_clock_state *state)
 	return 0;
 }
 
-/* A state that confirms the published lines cannot be late. */
+/* Returns whether the state confirms the published clock params: it cannot be late. */
 static bool is_same(const struct tsct_clock_state *state)
 {
 	return state->epoch == world.file.state.epoch &&
@@ -205,7 +204,7 @@ static void world_publish_cpus(void *ctx)
 	(void)ctx;
 	world.tables++;
 	world.table_epoch = world.file.state.epoch;
-	/* The replaced table must not be in use. */
+	/* The table that is replaced must not be in use. */
 	if (world.file.state.flags & TSCT_CLOCK_SKEWED)
 		ck_assert_uint_eq(world.file.state.status,
 				  TSCT_STATUS_DISRUPTED);
@@ -285,7 +284,7 @@ static inline void start(void)
 	ck_assert_uint_eq(file()->epoch, 1);
 }
 
-/* Ticks at the timekeeper's own pace, for @s seconds. */
+/* Runs the timekeeper's ticks at its own intervals for @s seconds. */
 static inline void go_on(double s)
 {
 	int64_t until = sim.now_ps + (int64_t)(s * 1e12);
@@ -297,7 +296,7 @@ static inline void go_on(double s)
 	}
 }
 
-/* The published state gives the right time now, within its bound. */
+/* Checks that the published state gives the true time within its bound. */
 static inline void check_time(const struct tsct_clock_state *state)
 {
 	__u64 cycles = cycles_now(state->source);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""figures.py DIR ROUNDS SECONDS - what run.sh measured, as lines"""
+"""figures.py DIR ROUNDS SECONDS - prints the results of run.sh"""
 import json
 import pathlib
 import re
@@ -15,7 +15,7 @@ def quantile(values, part):
 
 
 def rows(path, first, last=None):
-    """Lines of a chrony log that are no headings, by number of line."""
+    """Lines first to last of a chrony log, without headings."""
     lines = path.read_text().splitlines()[first:last]
     return [line.split() for line in lines if line[:1].isdigit()]
 

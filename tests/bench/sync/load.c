@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * load ADDRESS PORT SECONDS [RATE] - NTP requests, as fast as one CPU can, or RATE a
- * second; prints how many were sent and answered
+ * load ADDRESS PORT SECONDS [RATE] - sends NTP requests as fast as one CPU can, or RATE
+ * per second; prints the numbers of requests and answers
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ static void prepare(void)
 	}
 }
 
-/* A transmit stamp that no other request has */
+/* Gives each request a unique transmit timestamp. */
 static void number(uint64_t nr)
 {
 	int i;
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	end = begin + atof(argv[3]);
 	for (now = begin; now < end; now = now_s()) {
 		answered += collect(fd);
-		/* No more on their way than a socket has room for */
+		/* Limits the requests in flight to what a socket has room for. */
 		if (rate > 0 ? (double)sent > (now - begin) * rate :
 		    sent - answered > 512 && now - begin < 0.5) {
 			usleep(50);

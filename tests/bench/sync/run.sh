@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [ROUNDS [SECONDS]] - chronyd and tsctraced at the job that both do
+# run.sh [ROUNDS [SECONDS]] - compares chronyd and tsctraced at the same task
 #
-# A server and a client of each, in network namespaces with a cable between them,
-# polling 16 times a second, in turns: ROUNDS (3) of SECONDS (25) each. Both sides
-# share one counter and one clock, so the truth is zero, and whatever either says
-# is its error. Prints "name value unit" lines; medians of the rounds.
+# A server and a client of each, in two connected network namespaces, poll 16 times a
+# second, in turns: ROUNDS (3) of SECONDS (25) each. Both sides share one counter and one
+# clock, so the true offset is zero, and each measured offset is an error. Prints "name
+# value unit" lines; medians of the rounds.
 #
-#   *_sample_*		of single exchanges: chronyd's log of measurements, the
-#			exchanges that tsctraced remembers
-#   *_estimate_*	what is made of them: chronyd's log of statistics at each
-#			sample; the published time at a thousand moments a second
-#   *_cpu		CPU time of client and server together, per poll: tsctraced
-#			sends two requests at each, one right behind the other
+#   *_sample_*		errors of single exchanges: from chronyd's log of measurements,
+#			and from tsctraced's list of exchanges
+#   *_estimate_*	errors of the estimates: from chronyd's log of statistics at each
+#			sample, and from the published time, read 1000 times a second
+#   *_cpu		CPU time of client and server together, per poll: tsctraced sends
+#			two requests per poll, one right after the other
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

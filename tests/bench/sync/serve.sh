@@ -1,21 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# serve.sh [ROUNDS [SECONDS]] - requests, more than can be answered, and from strangers
+# serve.sh [ROUNDS [SECONDS]] - throughput of a server, and floods of requests
 #
-# Prints "name value unit" lines; medians of ROUNDS (3). On two CPUs: who asks is on
-# CPU 1, who answers on CPU 0.
+# Prints "name value unit" lines; medians of ROUNDS (3). Needs two CPUs: clients run on
+# CPU 1, servers on CPU 0.
 #
-#   *_answers, *_answer_cpu	requests that a server answers to one generator, no limit
-#			set, and the CPU time that each takes it: chronyd and tsctraced in
-#			turns, 3 s each, under SCHED_RR so that nobody else gets in between
-#   quiet_*, flood_*	what a child with a key, that asks its master four times a second,
-#			is off: truth is zero, as all share one counter. SECONDS (60)
-#			quiet; then as long of 100,000 requests a second at the master,
-#			allowed, from random addresses, each a fourth plain, with a field,
-#			with a false MAC, and noise; then at master and child (flood2_*)
-#   *_lost		of the child's requests those that were not answered
-#   *_growth		of the master's memory, from the first second of floods to the end
+#   *_answers, *_answer_cpu	answers per second of a server to one generator, without a
+#			rate limit, and CPU time per answer: chronyd and tsctraced in
+#			turns, 3 s each, under SCHED_RR so that no other process runs
+#   quiet_*, flood_*	error of a child with a key that polls its master four times a
+#			second: the truth is zero, as all share one counter. SECONDS (60)
+#			without a flood; then the same time with 100,000 requests a second
+#			to the master, allowed, from random addresses, a fourth each
+#			plain, with an extension field, with a false MAC, and noise; then
+#			to both master and child (flood2_*)
+#   *_lost		requests of the child that were not answered
+#   *_growth		growth of the master's memory after a first flood of one second
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +26,7 @@ chronyd=$("$top/tests/native/ntp.sh" chrony)
 compile synccheck
 compile strangers
 ${CC:-cc} -O2 -o "$work/load" "$here/load.c"
-[ "$(nproc)" -gt 1 ] || { echo "serve.sh: this wants two CPUs" >&2; exit 1; }
+[ "$(nproc)" -gt 1 ] || { echo "serve.sh: needs two CPUs" >&2; exit 1; }
 
 printf '# %s\n' "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" \
 	"$(nproc) CPUs, load $(cut -d' ' -f1-3 /proc/loadavg), $(uname -r)"
@@ -33,7 +34,7 @@ printf '# %s\n' "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 cpu_ns() { cut -d' ' -f1 "/proc/$1/schedstat"; }
 stop() { kill "$@"; wait "$@" 2>/dev/null || true; }
 
-# --- how many a server can serve -------------------------------------------------------
+# --- throughput of a server ------------------------------------------------------------
 net server
 net client
 join server 10.78.1.1/24 client 10.78.1.2/24
@@ -96,7 +97,7 @@ look() {	# NAME ADDRESS...
 	read -r sent lost < <(requests)
 	flood "$seconds" "${@:2}"
 	taskset -c 1 "$work/synccheck" "$seconds" "$work/master" "$work/child" \
-		>"$work/look" || fail "the timelines part: $(cat "$work/look")"
+		>"$work/look" || fail "the timelines diverge: $(cat "$work/look")"
 	read -r sent_now lost_now < <(requests)
 	[ ${#floods[@]} -eq 0 ] || wait "${floods[@]}"
 	{
@@ -111,7 +112,7 @@ look() {	# NAME ADDRESS...
 floods=()
 flood 1 10.77.2.1 10.77.3.1
 wait "${floods[@]}"
-sleep 10				# what is young goes on getting better
+sleep 10				# estimates still improve at first
 rss=$(rss)
 for ((round = 0; round < rounds; round++)); do
 	look quiet
