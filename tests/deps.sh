@@ -5,18 +5,18 @@
 # the packages that the build and the tests use
 #
 # On Debian 12 or newer and on Ubuntu, missing packages are installed with
-# apt-get (as root, or by sudo). Elsewhere the list is printed, with the missing
-# ones, and the exit status is 1. Quick when nothing is missing.
-# --debug-kernel adds the packages that guest/debug_kernel.sh builds its kernel with,
-# --fuzz those for the fuzzer, --browser a browser for the pages of report, --service
-# those for the service's container, --bench LTTng, which is measured beside tsctrace.
+# apt-get (as root, or with sudo). Elsewhere the list and the missing packages are
+# printed, and the exit status is 1. Fast if nothing is missing.
+# --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
+# for the fuzzer, --browser a browser for the pages of report, --service those for the
+# container of the service test, --bench LTTng for comparison.
 set -euo pipefail
 
-# package | a file, library or command of it that shows its presence | reason
+# package | how its presence is detected | reason
 # Of packages with a slash between them, the first available one is installed.
-# A word with a slash is a file below /usr/include or, if absolute, itself (with
-# a * as a wildcard);
-# a word that ends in .pc is a pkg-config name; any other is a command.
+# Detection: a word that ends with a slash is a file below /usr/include, an absolute
+# path is a file (* is a wildcard), NAME.pc is a pkg-config name, any other word a
+# command.
 table='
 gcc                  | gcc                 | C compiler
 g++                  | g++                 | the public headers compile as C++
@@ -25,8 +25,8 @@ libc6-dev            | stdlib.h/           | libc headers and the static libc of
 pkg-config           | pkg-config          | flags of the libraries below
 libjansson-dev       | jansson.pc          | --json of trace-ctl
 libsystemd-dev       | libsystemd.pc       | journal and readiness of the daemon
-libnl-genl-3-dev     | libnl-genl-3.0.pc   | the daemon hears of disruptions from the module
-libnl-route-3-dev    | libnl-route-3.0.pc  | the daemon hears of changes of the network
+libnl-genl-3-dev     | libnl-genl-3.0.pc   | reports of disruptions by the module
+libnl-route-3-dev    | libnl-route-3.0.pc  | link monitor of the daemon
 nettle-dev           | nettle.pc           | MACs of packets between nodes
 libbpf-dev           | libbpf.pc           | BPF event sources
 libelf-dev           | libelf.pc           | libbpf needs it
@@ -50,8 +50,8 @@ gzip                 | gzip                | the same
 xz-utils             | xz                  | unpacks kernel images
 zstd                 | zstd                | unpacks kernel images
 util-linux           | flock               | one download of a kernel at a time
-procps               | pgrep               | which process a test is to stop
-python3              | python3             | looks into what --json prints
+procps               | pgrep               | finds the process that a test stops
+python3              | python3             | checks the output of --json
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings
 babeltrace           | babeltrace          | reads our exports
@@ -76,7 +76,7 @@ zlib1g-dev           | zlib.h/             | resolve_btfids
 libssl-dev           | openssl/ssl.h/      | tools of the kernel
 '
 
-# Older releases have it in the other package.
+# libFuzzer is in the second package in older releases.
 for_fuzz='
 libclang-rt-dev/libclang-common-14-dev | /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-x86_64.a | libFuzzer
 '

@@ -34,14 +34,14 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=print_stacktra
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 passed=0 failed=0 skipped=0
-# The running programs, by the process that leads their group
+# The running programs, by the pid of their process group leader
 declare -A running=() began=() limits=()
 declare -A suite_passed=() suite_failed=() suite_skipped=()
 trap 'for pid in "${!running[@]}"; do kill -- "-$pid" 2>/dev/null || true; done' EXIT
 skips='' failures=''
 
-# Counts the TAP of a log, maybe of several programs: "passed failed skipped
-# planned"; planned is -1 if there is no plan
+# Counts the TAP results in a log, which may be of several programs. Prints "passed
+# failed skipped planned"; planned is -1 if there is no plan.
 count_tap() {
 	awk '/^ok / { if ($0 ~ /# *[Ss][Kk][Ii][Pp]/) s++; else p++ }
 	     /^not ok / { f++ }
@@ -71,10 +71,10 @@ judge() {	# LABEL LOG STATUS
 	fi
 	case $3 in
 	0) ;;
-	77) [ "$s" -gt 0 ] || why="exit status 77, and no skip" ;;
+	77) [ "$s" -gt 0 ] || why="exit status 77 without a skipped test" ;;
 	*) [ "$f" -gt 0 ] || why="exit status $3" ;;
 	esac
-	[ "$3" -ne 0 ] || [ "$f" -eq 0 ] || why="failures, but exit status 0"
+	[ "$3" -ne 0 ] || [ "$f" -eq 0 ] || why="exit status 0 in spite of failures"
 	[ $((SECONDS - start)) -lt "$limit" ] || why="killed after $limit s"
 	[ -n "$why" ] || return 0
 	f=$((f + 1)) failures+="  $1: $why"$'\n'
@@ -84,8 +84,8 @@ judge() {	# LABEL LOG STATUS
 		tail -n 12 "$2"; } | cut -c 1-300 | sed "s|^|  $1: |")$'\n'
 }
 
-# Each failure with the comments next to it, which some tests print before it
-# and some after it
+# Adds each failure with its comments, which some tests print before the failure and
+# some after it.
 note_failures() {	# LABEL LOG
 	failures+=$(grep -E -B 2 -A 10 '^not ok ' "$2" | grep -E '^(not ok|#|--)' |
 		cut -c 1-300 | head -n 40 | sed "s|^|  $1: |")$'\n' || true
@@ -104,15 +104,15 @@ launch() {	# LABEL COMMAND...; sets: pid
 	shift
 	mkdir -p "${log%/*}"
 	: >"$log"	# exists before a reader follows it
-	# Into a file, not a pipe: a process that a program leaves behind would
-	# keep a pipe open. `timeout` leads a process group, which ends with it.
+	# The output goes to a file, as a process that a program leaves behind would
+	# keep a pipe open. `timeout` leads a process group, which is killed after it.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	running[$pid]=$label began[$pid]=$SECONDS limits[$pid]=$limit
 }
 
-# Finds a program that a signal killed while the shell was busy: `wait -n` does
-# not report it any more, and `wait` does. Sets: ended, status
+# Finds a program that a signal killed while the shell was busy: `wait -n` does not
+# report it later, but `wait` does. Sets: ended, status
 find_killed() {
 	for ended in "${!running[@]}"; do
 		kill -0 "$ended" 2>/dev/null || break
@@ -151,7 +151,7 @@ run_one() {	# LABEL COMMAND...
 	reap
 }
 
-number() {	# KEY FILE DEFAULT: the number behind KEY in a comment
+number() {	# KEY FILE DEFAULT: prints the number after KEY in a comment
 	local found
 	found=$(sed -n "s/.*$1: *\([0-9][0-9]*\).*/\1/p;T;q" "$2")
 	echo "${found:-$3}"
@@ -159,15 +159,15 @@ number() {	# KEY FILE DEFAULT: the number behind KEY in a comment
 
 is_parallel() { grep -q '^# test-parallel: yes$' "$1"; }
 
-# True unless only fast scripts are to run, and this one is not
+# True if the script is to run: all are, or only those that are fast.
 is_chosen() { [ -z "$fast" ] || grep -q '^# test-fast: yes$' "$1"; }
 
 limit_of() { number test-timeout "$1" 300; }
 
-# The interpreter, from the first line of a script
+# Prints the interpreter in the first line of a script.
 script() { sed -n '1s/^#!//p' "$1"; }
 
-# The parallel programs of a suite: "SECONDS SOURCE"
+# Prints "SECONDS SOURCE" for each parallel program of a suite.
 list_parallel() {	# SUITE
 	local source
 	for source in "$here/$1"/{check_*.c,t_*.sh}; do
@@ -218,7 +218,7 @@ run_suite() {	# SUITE [KERNEL]...
 	esac
 }
 
-list_suites() {	# those that test the machine they run on first, guests last
+list_suites() {	# unit first, guest last
 	find "$here" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' |
 		awk '/^(bench|demo|fuzz|service|world)$/ {next} {print ($0 == "unit" ? 0 : $0 == "guest" ? 2 : 1), $0}' |
 		sort | cut -d' ' -f2
@@ -227,7 +227,7 @@ list_suites() {	# those that test the machine they run on first, guests last
 rm -rf "$logs"
 suites=("$@") kernels=() fast='' jobs=$(nproc)
 case ${1:-all} in
-# Some of them mostly wait: one more than there are CPUs
+# Some fast tests mostly wait: runs one more than there are CPUs
 fast) fast=1 suites=(unit abi model native) jobs=$((jobs + 1)) ;;
 all) mapfile -t suites < <(list_suites) ;;
 guest) suites=(guest) kernels=("${@:2}") ;;

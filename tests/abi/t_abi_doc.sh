@@ -3,6 +3,7 @@
 # Documentation/abi.rst agrees with abi.h: it has each structure with its
 # size, each request and constant with its value, each request with its errors, and
 # nothing that is not in the header.
+# test-fast: yes
 set -eu
 cd "$(dirname "$0")/../.."
 header=kmod/uapi/tsctrace

@@ -3,6 +3,7 @@
 # Typed events from C and C++, by each compiler, standard and optimization:
 # without a warning, in several files, in objects that are loaded and unloaded; and
 # every event is in the recording, once.
+# test-fast: yes
 # test-parallel: yes
 # test-seconds: 5
 set -eu

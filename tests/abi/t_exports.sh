@@ -3,6 +3,7 @@
 # These lists are equal: the symbols that the shared library exports, those of the
 # map, the functions that the headers declare, and, with the inline ones, the man
 # pages.
+# test-fast: yes
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every command has a man page that names each of its options, and every page
 # passes the formatter without an error.
+# test-fast: yes
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

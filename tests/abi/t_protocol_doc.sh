@@ -3,6 +3,7 @@
 # Documentation/protocol.rst agrees with lib/ntp: in the drawing of the extension field
 # each member has its offset and size, without gaps; each flag has its value; each
 # reason for which a packet is dropped is listed.
+# test-fast: yes
 set -eu
 cd "$(dirname "$0")/../.."
 page=Documentation/protocol.rst

@@ -4,6 +4,7 @@
 # floating point is used, arithmetic from libm; nothing that reads a clock,
 # allocates, prints or enters the kernel. Its headers and sources name no
 # global that can be written.
+# test-fast: yes
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/abi/pure.sh

@@ -4,6 +4,7 @@
 # other, lib/core, libc's functions for memory and text, libm and nettle; the reader
 # of key files (auth.c) also the stream that it is given. They read no clock, draw no random
 # numbers, open, send and print nothing, and have no writable data.
+# test-fast: yes
 # test-parallel: yes
 # test-seconds: 3
 set -eu

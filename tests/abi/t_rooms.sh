@@ -4,6 +4,7 @@
 # cycle, folder sizes, one struct of a name, static names of the module unique, no
 # name that has another term (words.table). The shared library holds nothing but
 # what programs use.
+# test-fast: yes
 # test-parallel: yes
 # test-seconds: 4
 set -eu

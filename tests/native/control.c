@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * control SOCKET [SEED] - do to the daemon's control socket what it must not
- * mind; after each kind, and in the middle of the worst, it has to answer.
+ * control SOCKET [SEED] - misuses the daemon's control socket: invalid requests,
+ * huge lines, slow and silent clients. The daemon must answer a valid request
+ * after each of them, and while many clients are connected.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,7 +47,7 @@ static int reach(void)
 	return fd;
 }
 
-/* For how long this machine stood still: that is nobody's time. */
+/* Seconds in which this machine ran nothing; they do not count for time limits. */
 static volatile double stalled_s;
 
 static void *watch(void *unused)
@@ -62,14 +63,14 @@ static void *watch(void *unused)
 	return unused;
 }
 
-/* Seconds, but for those; just woken up, we wait for who counts them. */
+/* Seconds without stalled_s. After a stall, lets watch() count it first. */
 static double busy(void)
 {
 	usleep(50000);
 	return now() - stalled_s;
 }
 
-/* Is there something, before @until, as busy() has it? */
+/* True: @fd is readable before the time @until of busy(). */
 static bool comes(int fd, double until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -81,7 +82,7 @@ static bool comes(int fd, double until)
 	return false;
 }
 
-/* Until it hangs up, for so long at most. Bytes; -1: it does not. */
+/* Reads until end of file, for up to @s seconds. Returns bytes stored; -1: timeout. */
 static long drain(int fd, char *text, size_t size, double s)
 {
 	double until = now() - stalled_s + s;
@@ -112,7 +113,7 @@ static void expect(const char *after, double limit_s)
 	int fd = reach();
 
 	if (write(fd, "metrics\n", 8) != 8)
-		die("cannot ask for metrics");
+		die("cannot request metrics");
 	if (drain(fd, text, sizeof(text), limit_s) < 100 ||
 	    strncmp(text, "# HELP ", 7))
 		die(after);
@@ -120,7 +121,7 @@ static void expect(const char *after, double limit_s)
 	printf("%s: answers in %.1f ms\n", after, (now() - began) * 1e3);
 }
 
-/* A request that is none gets an error, or is hung up on. */
+/* An invalid request gets an error line, or the connection is closed. */
 static void refused(const void *request, size_t len)
 {
 	char text[256] = "";
@@ -131,9 +132,9 @@ static void refused(const void *request, size_t len)
 	shutdown(fd, SHUT_WR);
 	got = drain(fd, text, sizeof(text), 4);
 	if (got < 0)
-		die("it does not hang up");
+		die("invalid request: connection not closed");
 	if (got > 0 && strncmp(text, "error: ", 7))
-		die("it answers what is no request");
+		die("invalid request: answered without an error");
 	close(fd);
 }
 
@@ -159,7 +160,7 @@ static void garbage(void)
 	expect("garbage", 1);
 }
 
-/* A line of 16 MiB: it must not wait for its end, nor keep it. */
+/* A line of 16 MiB: the daemon must neither wait for its end nor store it. */
 static void huge(void)
 {
 	static char junk[1 << 20];
@@ -171,14 +172,14 @@ static void huge(void)
 		if (send(fd, junk, sizeof(junk), MSG_NOSIGNAL) < 0)
 			break;
 	if (i == 16)
-		die("it took 16 MiB of one line");
+		die("a huge line: all 16 MiB were read");
 	if (drain(fd, text, sizeof(text), 3) < 0)
-		die("it does not hang up on a huge line");
+		die("a huge line: connection not closed");
 	close(fd);
 	expect("a huge line", 1);
 }
 
-/* A byte now and then: its time is limited as a whole. */
+/* One byte every 100 ms: the time limit is for the whole request. */
 static void drip(void)
 {
 	double began = now(), before = stalled_s;
@@ -192,12 +193,16 @@ static void drip(void)
 			usleep(100000);
 	close(fd);
 	if (busy() - began + before > 5)
-		die("it waits for who drips");
-	printf("dripping: hung up on after %.1f s\n", now() - began);
-	expect("dripping", 1);
+		die("a slow client: connection not closed");
+	printf("a slow client: connection closed after %.1f s\n", now() - began);
+	expect("a slow client", 1);
 }
 
-/* Many who say nothing, or ask and do not listen; or are gone already. */
+/*
+ * Many clients that send nothing (empty @request), or send a request and do not
+ * read the answer. @stay: wait for the daemon to close the connections; else the
+ * clients close them at once.
+ */
 static void many(const char *request, bool stay)
 {
 	static int fds[MANY];
@@ -212,16 +217,16 @@ static void many(const char *request, bool stay)
 		if (!stay)
 			close(fds[i]);
 	}
-	expect(*request ? "many who do not listen" : "many who say nothing",
+	expect(*request ? "many clients that do not read" : "many silent clients",
 	       2);
 	began = now();
 	for (i = 0; stay && i < MANY; i++) {
 		if (drain(fds[i], NULL, 0, 5) < 0)
-			die("it does not hang up on them");
+			die("many clients: a connection was not closed");
 		close(fds[i]);
 	}
 	if (stay)
-		printf("all were hung up on after %.1f s\n", now() - began);
+		printf("all connections closed after %.1f s\n", now() - began);
 }
 
 int main(int argc, char **argv)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * emit COUNT [THREADS [PAUSE_US [bad]]]: a program for the recorder's tests.
- * Each thread emits COUNT events that name the thread and count up; one event
- * of every field type goes first. Prints what it emitted and what was refused.
- * `bad`: then three events that cannot be recorded.
+ * Emits one event with a field of every type; then each thread emits COUNT events
+ * with the thread's index and a number that counts up. Prints the numbers of
+ * emitted and refused events. `bad`: emits three events at the end that cannot be
+ * recorded.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static void *emit(void *arg)
 	return NULL;
 }
 
-/* The text ends the terminal's mind, if dump lets it through. */
+/* The text is an escape sequence, which dump must not pass to a terminal. */
 static void emit_every(void)
 {
 	struct every e = {
@@ -69,7 +70,7 @@ static void emit_every(void)
 		__atomic_fetch_add(&refused, 1, __ATOMIC_RELAXED);
 }
 
-/* One that nobody defined, two that are not what was defined. */
+/* One event with an undefined id, two with payloads that do not match the definition */
 static void emit_bad(void)
 {
 	int id = tsct_event_define(trace, "words", TSCT_KIND_INSTANT, "a:string");

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """exportcheck.py FORMAT EXPORT TRUTH [PROTO]
 
-Compares an export with what `trace-ctl dump --json` printed (TRUTH), event by
-event, in the reader's own words: python's json and csv, libbabeltrace2, libotf2,
-protoc. Prints the number of events; exits with 1 at the first difference.
+Compares an export, event by event, with the output of `trace-ctl dump --json` (TRUTH).
+Readers: python's json and csv, libbabeltrace2, libotf2, protoc. Prints the numbers of
+events and of messages; exits with 1 at the first difference.
 """
 import csv
 import decimal
@@ -35,7 +35,7 @@ def load(path):
 
 
 def number(value):
-    """dump's spelling of what JSON does not know"""
+    """The number of a value that dump may print as text: NaN, or over 53 bits"""
     if isinstance(value, str):
         try:
             return int(value)
@@ -62,7 +62,7 @@ def fields(what, got, want):
     for name, value in want.items():
         mine = got[name]
         if type(mine) is not type(value) or not near(mine, value):
-            # strings of dump may be numbers
+            # dump prints some numbers as text
             if near(number_or_text(mine), number_or_text(value)):
                 continue
             fail(what, name, "is", repr(mine), "and should be", repr(value))
@@ -77,10 +77,10 @@ def number_or_text(value):
         return value
 
 
-# ---- the viewer's rules: what becomes of slices --------------------------------
+# ---- rules of viewers for slices -----------------------------------------------
 
 class Slices:
-    """An own account of what is to be drawn: nests, cuts, orphans."""
+    """Computes the expected slices: nested, split in two, or without a counterpart."""
 
     def __init__(self):
         self.open = {}
@@ -89,7 +89,7 @@ class Slices:
         return (e["tid"], e["cpu"] if not e["tid"] else 0)
 
     def acts(self, e):
-        """[(what, event name or None)] in order; None stands for e itself"""
+        """Returns [(act, event name or None)] in order; None: the event is e itself."""
         stack = self.open.setdefault(self.thread(e), [])
         name = (e["channel"], e["event"])
         if e["kind"] == "begin":
@@ -154,7 +154,7 @@ def check_json(path, truth):
              e["kind"] if act == "orphan" else None)
         for value in args.values():
             if isinstance(value, int) and abs(value) > 1 << 53:
-                fail(what, value, "is more than doubles hold")
+                fail(what, value, "is not exact as a double")
         args = {k: float(v) if isinstance(v, decimal.Decimal) else v
                 for k, v in args.items()}
         fields(what, args, e["fields"])
@@ -192,7 +192,7 @@ def check_csv(path, truth):
                 fail(what, name, "is", repr(text), "and should be", repr(value))
         beyond = [n for n, v in r.items() if v and n not in fixed and
                   n not in e["fields"] and n[6:] not in e["fields"]]
-        same(what + ": beyond it", beyond, [])
+        same(what + ": other columns", beyond, [])
     return len(rows), 0
 
 
@@ -248,7 +248,7 @@ def check_ctf(path, truth):
             if isinstance(ours[name], str) and isinstance(value, str):
                 a = ours[name].encode("utf-8", "surrogateescape")
                 b = value.encode("utf-8", "surrogateescape")
-                # what is no UTF-8 is U+FFFD in JSON, and as it is in CTF
+                # invalid UTF-8 is U+FFFD in JSON, and unchanged in CTF
                 if a.decode("utf-8", "replace").replace("\ufffd", "") == \
                         b.decode("utf-8", "replace").replace("\ufffd", ""):
                     ours[name] = value
@@ -333,7 +333,7 @@ def check_otf2(path, truth):
                 if not isinstance(events[at], ev.Leave) or events[at].time != ns:
                     fail(what, "does not end at once")
                 at += 1
-        # what is open at the end is left there
+        # regions that are open at the end are left at the last time
         rest = events[at:]
         same("otf2: left open", [e.region.name for e in rest],
              [n for _, n in reversed(slices.open.get(key, []))])
@@ -438,12 +438,12 @@ def check_perfetto(path, truth, proto):
         same(what, mine.pop("tsctrace.kind", None),
              e["kind"] if act == "orphan" else None)
         fields(what, mine, e["fields"])
-    same("perfetto: packets beyond", len(got), at)
+    same("perfetto: events", len(got), at)
     if 100 in titles:
         same("perfetto: name", titles[100], "renamed")
     arrows = sum(ends == ["s", "f"] for ends in flows.values())
     if any(ends not in (["s", "f"], ["s"], ["f"]) for ends in flows.values()):
-        fail("perfetto: flows are confused")
+        fail("perfetto: a flow is not a start, an end, or both in order")
     return len(truth), arrows
 
 

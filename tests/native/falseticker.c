@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * liar DIR [LIE VALUE]... - a falseticker: serves the time of the daemon at DIR, with
+ * falseticker DIR [LIE VALUE]... - a falseticker: serves the time of the daemon at DIR, with
  * the given errors. Listens on port 123 of this network namespace and answers every
  * client, as a node one hop from DIR's master and as an NTP server.
  *
@@ -169,7 +169,7 @@ static int open_socket(void)
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	if (fd < 0 || bind(fd, (void *)&at, sizeof(at))) {
-		perror("liar");
+		perror("falseticker");
 		exit(1);
 	}
 	return fd;
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc < 2 || read_lies(argv + 2)) {
-		fprintf(stderr, "usage: liar DIR [LIE VALUE]...\n");
+		fprintf(stderr, "usage: falseticker DIR [LIE VALUE]...\n");
 		return 2;
 	}
 	if (tsct_clock_area_map_file(argv[1], &area, why, sizeof(why)) ||

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * flood SECONDS RATE [THREADS]: as many events as a program can emit, or RATE
- * per second in all (0: as many as it can), in bursts of a millisecond. SIGTERM
- * ends it before its time.
+ * flood SECONDS RATE [THREADS]: emits RATE events per second in all threads together,
+ * in bursts of 1 ms; with RATE 0, as many as possible. SIGTERM ends it early.
  *
- * Each thread counts what it tried and what it was told, and its events count
- * up, refused ones included: so what is missing in a recording can be told to
- * the event, by its place. Prints "tried N written N refused N".
+ * Each thread counts its calls and their results. Its events are numbered, refused
+ * ones included, so the missing events of a recording are known by number. Prints
+ * "tried N written N refused N".
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +18,7 @@
 
 #define THREADS_MAX	1024
 #define BURST_NS	1000000
-#define BURST_FREE	10000	/* events between looks at the clock */
+#define BURST_FREE	10000	/* events between clock reads, with RATE 0 */
 
 struct payload {
 	uint32_t writer;

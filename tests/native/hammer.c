@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads that do all that can be done with the process's clock at once, half
- * of them taking samples without a pause, so that lines follow one another as
- * fast as they can: no data race, and no thread sees time run backwards.
+ * Threads that use all functions of the in-process clock concurrently. Half of them
+ * also take samples without a pause, so that clock params change as often as
+ * possible: there must be no data race, and no thread may see time run backwards.
  *
  *	hammer SECONDS
  */
@@ -57,7 +57,7 @@ static void *hammer(void *arg)
 		if (tally->samples)
 			tsct_clock_inprocess_sample(tsct_clock_full(own)->inprocess);
 		tsct_clock_time_point(own, &from);
-		tsct_clock_cycles_to_ns(own, from.stamp - 100000000, &ns);
+		tsct_clock_cycles_to_ns(own, from.cycles - 100000000, &ns);
 		tsct_clock_time_to_cycles(own, tsct_clock_now_ns(own), &stamp);
 		tsct_clock_snapshot(own, &state);
 		tsct_clock_segments(own, lines, 4);

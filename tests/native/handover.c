@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two threads pass a token to and fro. Who has it reads the counter and the
- * time, and must see neither before what the other one saw: the clock's default
- * read is ordered, and lines that follow each other meet.
+ * Two threads pass a token to and fro. The thread that has it reads the counter and
+ * the time; neither may be less than the other thread's last reading: the clock's
+ * default read is ordered, and successive clock params are continuous.
  *
  *   handover READS [unordered]
  *
- * With `unordered` it only counts how often the plain read, which nobody gets
- * unasked, runs backwards.
+ * With `unordered`, it only counts how often the unordered read of the counter,
+ * which is never the default, goes backwards.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +20,7 @@
 #define SPINS	2000
 
 struct token {
-	_Alignas(64) uint64_t turn;	/* release: what is below is seen */
+	_Alignas(64) uint64_t turn;	/* written with release, after the others */
 	uint64_t stamp;
 	int64_t ns;
 	uint32_t epoch;
@@ -87,7 +87,7 @@ static void *run(void *arg)
 		await(turn);
 		stamp = read_stamp();
 		if (tsct_clock_cycles_to_ns(clk, stamp, &ns)) {
-			fprintf(stderr, "the clock says nothing\n");
+			fprintf(stderr, "cycles cannot be converted to a time\n");
 			exit(1);
 		}
 		note(tally, stamp, ns);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Included before everything else by -include: a delay now and then between any
- * two instructions of the writers' critical sections. Which ones, and how long,
- * is drawn anew each time. For programs that are linked at a fixed address
- * (-no-pie).
+ * For gcc's -include: delays of random length at random places between the
+ * instructions of the writers' critical sections. For programs that are linked at
+ * a fixed address (-no-pie).
  */
 #ifndef TESTS_INJECT_H
 #define TESTS_INJECT_H
 
-/* Instructions left until the next delay; what is drawn from */
+/* Instructions until the next delay; state of the random numbers */
 __attribute__((weak)) __thread unsigned int inject_left = 1;
 __attribute__((weak)) __thread unsigned int inject_seed = 1;
 /*
- * What the section had in its registers. Not on the stack: who is restarted in
- * here goes on without cleaning up. That a signal handler on the way writes
- * here, too, does not matter, as it restarts us.
+ * The section's registers, saved. Not on the stack: a section that is restarted in
+ * this code does not restore the stack pointer. A signal handler may overwrite
+ * these, as a signal restarts the section.
  */
 __attribute__((weak)) __thread unsigned long inject_rax;
 __attribute__((weak)) __thread unsigned int inject_flags;

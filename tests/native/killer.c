@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starts the daemon and kills it, again and again, while four threads read its
- * clock through one and the same handle.
+ * Starts and kills the daemon repeatedly while four threads read its clock through
+ * the same handle.
  *
  *   killer TSCTRACED RUN-DIR KILLS SEED
  *
- * Each reading lies between two of CLOCK_REALTIME, within its bound; no reader
- * waits for anybody, nor turns in circles; and every twentieth daemon is given
- * the time to be synchronized again, which it must be within three seconds.
+ * Each time read must lie between two readings of CLOCK_REALTIME, within its error
+ * bound. No reader may block or spin. Every 20th daemon is killed only once it is
+ * synchronized, which must take no longer than 3 s.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 #define READERS		4
 #define BATCH		1000
-#define BATCH_CPU_NS	100000000LL	/* a hundred times what it takes */
+#define BATCH_CPU_NS	100000000LL	/* 100 times the usual CPU time of a batch */
 #define STILL_NS	10000000000LL
 #define SYNC_NS		3000000000LL
 
@@ -93,12 +93,12 @@ static void *read_on(void *arg)
 			fail("%d reads took %lld ns of CPU time", BATCH,
 			     (long long)cpu);
 		__atomic_fetch_add(&r->reads, BATCH, __ATOMIC_RELAXED);
-		usleep(1000);	/* leave the daemon something of the CPUs */
+		usleep(1000);	/* leaves CPU time to the daemon */
 	}
 	return NULL;
 }
 
-/* Everybody must have got on since the last time. */
+/* Every STILL_NS: each reader must have read since the last check. */
 static void check_alive(void)
 {
 	static uint64_t seen[READERS];
@@ -111,7 +111,7 @@ static void check_alive(void)
 	for (i = 0; i < READERS && since; i++)
 		if (__atomic_load_n(&readers[i].reads, __ATOMIC_RELAXED) ==
 		    seen[i])
-			fail("reader %u stands still", i);
+			fail("reader %u made no progress in 10 s", i);
 	for (i = 0; i < READERS; i++)
 		seen[i] = __atomic_load_n(&readers[i].reads, __ATOMIC_RELAXED);
 	since = now;
@@ -133,7 +133,7 @@ static pid_t start(const char *daemon, const char *run_dir)
 	_exit(127);
 }
 
-/* Has somebody published since @since, and is it fit for use? */
+/* True: the clock was published after @since (cycles) and is synchronized. */
 static bool synchronized_since(uint64_t since)
 {
 	struct tsct_clock_state state;
@@ -172,7 +172,7 @@ static void first_time(const char *daemon, const char *run_dir)
 	do {
 		usleep(20000);
 		if (now_ns(CLOCK_MONOTONIC) - from > 3 * SYNC_NS)
-			fail("there is no clock; see %s", log_path);
+			fail("no daemon's clock after 9 s; see %s", log_path);
 		tsct_clock_close(clk);
 		if (tsct_clock_open(&clk))
 			fail("out of memory");

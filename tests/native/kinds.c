@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * kinds DIR [ROUNDS]: writes a recording there that has all that exporters meet:
- * slices that nest, overlap, have no end or no beginning; counters of all
- * types; messages, some of which never arrive; names and texts that need
- * quoting; losses. Two channels, three CPUs, a counter at 2.596 GHz.
+ * kinds DIR [ROUNDS]: writes a recording to DIR with all cases that exporters must
+ * handle: slices that nest, overlap, have no end or no beginning; counters of all
+ * types; messages, some of which never arrive; names and texts that need quoting;
+ * losses. It has two channels, three CPUs, and a counter of 2.596 GHz.
  */
 #include <fcntl.h>
 #include <float.h>
@@ -134,7 +134,7 @@ static void put_load(__u64 big, __s64 small, double ratio, float part)
 	put(0, 1, 101, LOAD, &e, sizeof(e));
 }
 
-/* Threads 100, 101, 102; idle ones; names that come late. */
+/* Slices of threads 100, 101 and 102, and of the idle threads of two CPUs */
 static void put_slices(__u32 i)
 {
 	put_u32(0, 100, OUTER, i);
@@ -142,11 +142,11 @@ static void put_slices(__u32 i)
 	put_u32(1, 101, INNER, i);
 	put_u32(0, 100, INNER_END, i);
 	put_u32(0, 100, OUTER_END, i);
-	/* They overlap. */
+	/* Slices that overlap */
 	put_u32(1, 101, OUTER, i);
 	put_u32(1, 101, INNER_END, i);
 	put_u32(1, 101, OUTER_END, i);
-	put_u32(2, 102, INNER_END, i);	/* nothing began */
+	put_u32(2, 102, INNER_END, i);	/* an end without a begin */
 	put_u32(0, 0, OUTER, i);	/* idle, on two CPUs */
 	put_u32(1, 0, OUTER, i);
 	put_u32(0, 0, OUTER_END, i);
@@ -161,14 +161,14 @@ static void put_messages(__u32 i)
 	struct { __u32 seq, from; } got = { i, 100 };
 
 	put(0, 0, 100, PUT, &sent, sizeof(sent));
-	put_u32(0, 100, ASK, i);	/* the same number, another message */
+	put_u32(0, 100, ASK, i);	/* same number, but another event */
 	put(0, 1, 101, GOT, &got, sizeof(got));
 	put_u32(2, 102, ANSWER, i);
 	sent.seq = got.seq = i + 1000000;
 	if (i % 10 == 3)
 		put(0, 0, 100, PUT, &sent, sizeof(sent));	/* lost */
 	if (i % 10 == 4)
-		put(0, 1, 101, GOT, &got, sizeof(got));	/* from nowhere */
+		put(0, 1, 101, GOT, &got, sizeof(got));	/* never sent */
 }
 
 static void put_rest(__u32 i)

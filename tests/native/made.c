@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * made DIR [many | long]: writes a recording of kernel events with known figures there. One
- * tick is one nanosecond; stamp 0 is the first moment of 2026. many: a merged one, of
- * three nodes. long: one that goes on for 2^52 ns and more.
+ * made DIR [many | long]: writes a recording of kernel events with known values to
+ * DIR. One tick is 1 ns; cycles 0 is 2026-01-01 00:00:00 UTC. many: a merged
+ * recording of three nodes. long: a recording that is longer than 2^52 ns.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void make_one(void)
 
 static void write_one(void)
 {
-	/* 3: under way at the beginning; 4: still at the end */
+	/* Thread 3 is in a call at the beginning, thread 4 at the end. */
 	call(0, 10 * S, 3, 17, 3);
 	call(0, 11 * S, 1, 16, 0);
 	call(0, 11 * S + 1 * MS, 1, 17, 0);
@@ -104,7 +104,7 @@ static void correct(struct tsct_recorded_node *node, const char *fit,
 	c->bounds[0] = (struct tsct_recorded_bound) { 10 * S, error_ns };
 }
 
-/* The last node has a CPU, of which nothing is there; nobody knows its times. */
+/* The last node has a CPU without events, and no correction. */
 static void make_many(void)
 {
 	static const struct tsct_location locations[] = {
@@ -121,14 +121,14 @@ static void make_many(void)
 	describe_node(&rec.nodes[2], "three");
 	correct(&rec.nodes[0], "auto", 100);
 	correct(&rec.nodes[1], "spline", 7000);
-	/* The first one is as older merges wrote it: nobody said. */
+	/* Node 0 has no residual, as in recordings of older versions. */
 	rec.nodes[1].correction.residual_ps = 40260;
 	rec.nodes[1].correction.has_residual = 1;
 	describe();
 	rec.streams[0].loss[2].cause[TSCT_LOSS_FULL] = 5;
 }
 
-/* The writer counts locations, which are CPUs where there is one node. */
+/* The first argument of call() is a location; with one node, it is the CPU. */
 static void write_many(void)
 {
 	call(0, 11 * S, 7, 16, 0);
@@ -138,7 +138,7 @@ static void write_many(void)
 	call(2, 15 * S, 7, 17, 2);
 }
 
-/* Two on one tick, before unique stamps begin anew, and after */
+/* Two events on one tick, before and after unique stamps start from 0 again */
 static void write_long(void)
 {
 	call(0, 11 * S, 1, 16, 0);

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# What the tests of merge share, beside record.sh. Sets: here.
+# Common parts of the tests of trace-ctl merge, in addition to record.sh. Sets: here.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "${BASH_SOURCE[0]}")/record.sh"
 
 here=$top/tests/native
 
-none_left() {	# no result, nor a part of one
+none_left() {	# there is no result, nor a part of one
 	[ ! -e "$work/o" ] || fail "there is a result"
-	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a part is left"
+	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a partial result"
 }
 
 refused() {	# PATTERN ARGUMENT...
@@ -17,8 +17,8 @@ refused() {	# PATTERN ARGUMENT...
 	none_left
 }
 
-# An OTF2 archive. Debian's own interpreter has the bindings.
-make_archive() {	# NAME K, what it is made of on standard input
+# Makes an OTF2 archive. Only Debian's interpreter has the bindings.
+make_archive() {	# NAME K; standard input: the JSON for otf2_make.py
 	cat >"$work/$1.json"
 	/usr/bin/python3 "$here/otf2_make.py" "$work/$1" "$2" "$work/$1.json" ||
 		fail "otf2_make.py $1"

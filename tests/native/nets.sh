@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# For scripts with daemons in network namespaces of their own: source this, make
-# with net NAME and join, start with in_net; all of it goes at the exit.
+# Network namespaces for tests: net creates one, join connects two, in_net starts a
+# program in one. nets_down kills the programs and deletes the namespaces.
 # shellcheck shell=bash
 
 net_id=t$$
 nets=() pids=()
-[ "$(id -u)" -eq 0 ] || { echo "network namespaces are for root"; exit 77; }
-command -v ip >/dev/null || { echo "there is no ip: install iproute2"; exit 1; }
+[ "$(id -u)" -eq 0 ] || { echo "network namespaces need root"; exit 77; }
+command -v ip >/dev/null || { echo "ip not found: install iproute2"; exit 1; }
 ip netns add "$net_id" ||
-	{ echo "no network namespaces on this machine"; exit 77; }
+	{ echo "this machine has no network namespaces"; exit 77; }
 ip netns del "$net_id"
 
-# Not ip netns exec, nor ip -n: they remount /, which has to be a mount for that.
+# ip netns exec and ip -n remount /, which fails if / is not a mount point.
 within() {	# NAMESPACE COMMAND...
 	nsenter --net="/run/netns/$1" "${@:2}"
 }
@@ -20,7 +20,7 @@ net() {		# NAME
 	nets+=("$net_id$1")
 	within "$net_id$1" ip link set lo up
 }
-join() {	# NAME ADDRESS NAME ADDRESS: a cable between the two
+join() {	# NAME ADDRESS NAME ADDRESS: connects two by a veth pair
 	local a=$net_id$1 b=$net_id$3
 	within "$a" ip link add "v$3" type veth peer name "v$1" netns "$b"
 	within "$a" ip addr add "$2" dev "v$3" $([[ $2 != *:* ]] || echo nodad)
@@ -28,19 +28,19 @@ join() {	# NAME ADDRESS NAME ADDRESS: a cable between the two
 	within "$a" ip link set "v$3" up
 	within "$b" ip link set "v$1" up
 }
-bridge() {	# NAME: a network of its own, for plug
+bridge() {	# NAME: a namespace with a bridge, for plug
 	net "$1"
 	within "$net_id$1" ip link add br0 type bridge
 	within "$net_id$1" ip link set br0 up
 }
-plug() {	# NAME ADDRESS BRIDGE: as eth0; the other end is called after it
+plug() {	# NAME ADDRESS BRIDGE: by a veth pair, eth0 in NAME and NAME in BRIDGE
 	within "$net_id$3" ip link add name "$1" type veth peer name eth0 \
 		netns "$net_id$1"
 	within "$net_id$3" ip link set dev "$1" master br0 up
 	within "$net_id$1" ip addr add "$2" dev eth0
 	within "$net_id$1" ip link set eth0 up
 }
-in_net() {	# NAME COMMAND...: in the background; its pid is in $pid
+in_net() {	# NAME COMMAND...: in the background; sets: pid
 	local where=$net_id$1
 	shift
 	nsenter --net="/run/netns/$where" "$@" &

@@ -3,18 +3,17 @@
 #
 # ntp.sh chrony | ntpsec - print the NTP daemon of that Debian package
 #
-# It is fetched and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace/ntp, with
-# the libraries it needs that are not here, and never installed: an installed one
-# would take over this machine's clock. What is printed may be run as it is.
+# The package is downloaded and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace/ntp,
+# with missing libraries, but never installed: an installed daemon would take over this
+# machine's clock. Prints the path of a command that runs the daemon from there.
 #
-# Exit status: 0 done, 1 failed, 2 usage, 3 this machine's package sources do not
-# offer it.
+# Exit status: 0 done, 1 failed, 2 usage, 3 not in this machine's package sources
 set -euo pipefail
 
 case ${1:-} in
 chrony) program=usr/sbin/chronyd ;;
 ntpsec) program=usr/sbin/ntpd ;;
-*) echo "ntp.sh: say chrony or ntpsec" >&2; exit 2 ;;
+*) echo "usage: ntp.sh chrony | ntpsec" >&2; exit 2 ;;
 esac
 package=$1
 cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/ntp
@@ -25,7 +24,7 @@ trap '[ -z "$temp" ] || rm -rf "$temp"' EXIT
 
 offered() { [[ $(apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[^\(]* ]]; }
 
-fetch() {	# PACKAGE...: their files go to $temp/new
+fetch() {	# PACKAGE...: unpacks their files to $temp/new
 	local deb
 	rm -f "$temp"/*.deb
 	(cd "$temp" && apt-get -q -o APT::Sandbox::User=root download "$@") \
@@ -41,7 +40,7 @@ update_lists() {
 	apt-get -qq update >&2
 }
 
-# Libraries that it misses, by the packages that it depends on. 0: none is left
+# True if libraries of the program are missing.
 missing() {
 	LD_LIBRARY_PATH=$temp/new/usr/lib/x86_64-linux-gnu:$temp/new/lib/x86_64-linux-gnu \
 		ldd "$temp/new/$program" | grep -q 'not found'
@@ -53,7 +52,7 @@ dependencies() {
 	sed -n 's/^ *Depends: \(lib[^ ]*\)$/\1/p'
 }
 
-# The program finds its libraries wherever the cache is.
+# Writes the script `run`, which starts the program with its libraries in the cache.
 wrap() {
 	cat >"$1/run" <<-END
 	#!/bin/sh
@@ -63,7 +62,7 @@ wrap() {
 	chmod 755 "$1/run"
 }
 
-command -v apt-get >/dev/null || die "no apt-get here to fetch $package with" 3
+command -v apt-get >/dev/null || die "$package: apt-get not found" 3
 mkdir -p "$cache"
 exec 9>"$cache/.lock"
 flock 9
@@ -74,14 +73,14 @@ if [ ! -x "$cache/$package/run" ]; then
 	offered "$package" ||
 		die "the package sources of this machine do not offer $package" 3
 	say "fetching $package"
-	# Old lists name files that the archive no longer has: start over.
+	# Outdated lists name files that the archive no longer has: update them.
 	fetch "$package" || { update_lists && fetch "$package"; } ||
 		die "cannot download $package: $(tail -n 1 "$temp/apt.log")"
 	if missing; then
 		mapfile -t libraries < <(dependencies)
 		fetch "${libraries[@]}" ||
 			die "cannot download what $package needs"
-		! missing || die "$package misses libraries here"
+		! missing || die "$package: libraries are missing"
 	fi
 	wrap "$temp/new" "$cache/$package"
 	rm -rf "${cache:?}/$package"

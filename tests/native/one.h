@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For programs that make one recording; see kinds.c. */
+/* Common parts of programs that write one recording; see kinds.c. */
 #ifndef TESTS_ONE_H
 #define TESTS_ONE_H
 

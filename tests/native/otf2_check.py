@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""otf2_check.py RESULT HOW DIR... - is the merge of DIRs what it should be?
+"""otf2_check.py RESULT HOW DIR... - compare a merged OTF2 archive with its inputs.
 
-DIR.json: what the archive in DIR was made of, as otf2_make.py has it. HOW: real
-or text. Times by the formula in fractions; definitions by what they
-say in the end, however they are numbered; events one by one, in order, with all
-that they refer to.
+DIR.json: the specification of the archive in DIR, see otf2_make.py. HOW: real or
+text. Times must be those of the formula, calculated with fractions. Definitions are
+compared by content with references resolved, independent of their numbers; events one
+by one, in order, with all definitions that they refer to.
 """
 import json
 import sys
@@ -18,13 +18,12 @@ from otf2 import GroupType
 from otf2.attribute_value import AttributeValue
 from otf2.definitions import Group, InterComm, _Definition
 
-# python3-otf2 3.0.2 has it inherit the fields of Comm beside its own, and cannot
-# read it: a name, two groups, a Comm, flags.
+# In python3-otf2 3.0.2, InterComm inherits the fields of Comm in addition to its own,
+# and cannot be read. Its fields are a name, two groups, a Comm, flags.
 _fields = InterComm._fields
 InterComm._fields = _fields[:1] + _fields[4:6] + _fields[2:4]
 
-# Things of their own, and what is said of them: as many in the result as in all
-# inputs
+# Kinds of definitions that are never unified: the result has as many as all inputs
 OWN = {"Location", "LocationGroup", "Comm", "InterComm", "RmaWin", "CartTopology",
        "IoHandle", "MetricInstance", "LocationProperty", "LocationGroupProperty",
        "CartCoordinate", "IoPreCreatedHandleState"}
@@ -39,9 +38,9 @@ KNOWN = {}
 
 
 def content(x):
-    """All that it says, to the end of its references"""
+    """The content of a definition, with references resolved recursively"""
     if isinstance(x, _Definition):
-        if id(x) not in KNOWN:      # it is kept there, so no other gets its id
+        if id(x) not in KNOWN:      # keeps a reference, so ids stay unique
             KNOWN[id(x)] = (x, content_of(x))
         return KNOWN[id(x)][1]
     return content_of(x)
@@ -51,7 +50,8 @@ def content_of(x):
     if isinstance(x, AttributeValue):
         return (str(x.type_id), content(x.value))
     if isinstance(x, _Definition):
-        # A list of locations grows: where it is meant as it was, it is a group.
+        # A merge extends lists of locations. A reference to an input's own list becomes
+        # a reference to a group.
         fields = tuple(content(GroupType.COMM_GROUP if is_list(x) and f.name == "group_type"
                                else getattr(x, f.private_name)) for f in x._fields)
         properties = sorted((str(key), repr(content(value)))
@@ -67,7 +67,7 @@ def content_of(x):
 
 
 class Trace:
-    """A whole archive, as python3-otf2 reads it"""
+    """The contents of an archive, read by python3-otf2"""
 
     def __init__(self, where):
         self.by_kind, self.lists, self.events = {}, [], {}
@@ -86,7 +86,7 @@ class Trace:
                      getattr(event, "stop_time", None)))
 
     def rank(self, event, value):
-        """Whom it means"""
+        """The name of the location that a rank stands for"""
         comm = getattr(event, "win", None)
         comm = comm.comm if comm else None
         for name in ("communicator", "thread_team", "thread_contingent"):
@@ -110,7 +110,7 @@ class Trace:
 
 
 def wanted_time(specs, i, how, location, time):
-    """Exactly, then to the nearest tick, up in the middle"""
+    """The exact time, rounded to the nearest tick, half up"""
     a, b = specs[0], specs[i]
     old = Fraction(time)
     offsets = location.get("offsets", ())
@@ -154,7 +154,7 @@ def check_events(result, specs, inputs, how):
 
 
 def is_prefix(result, group):
-    """All locations of a merge that was merged again"""
+    """True for the list of all locations of an input that was a merge itself"""
     names = [member[1][0] for member in group[1][4]]
     return "GroupType.COMM_GROUP" in group[1] and \
         names == [repr(rank) for rank in result.ranks[:len(names)]]

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """otf2_fuzz.py TRACE-CTL FOLDER SEED SECONDS ARCHIVE...
 
-Damages archives at random, one more each time, for so many seconds, and merges them.
-Whatever libotf2 does then: there is a result (0; 3 with a remark), or a sentence that
-names what is wrong, and nothing left (1). Prints how often which; exits with 1 where
-it is otherwise, and leaves that archive in FOLDER/x.
+For SECONDS, damages copies of random archives and merges them. Even if libotf2
+crashes or hangs, merge must write a result (exit status 0; 3 with a warning), or report
+an error and leave no files (1). Prints how often each occurred. Otherwise exits with 1
+and leaves the archive in FOLDER/x.
 """
 import collections
 import os
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-LIMIT_S = 8  # after that it is told to stop, as by Ctrl-C
+LIMIT_S = 8  # after that, merge is terminated
 LEAST = 20
 
 
@@ -42,7 +42,7 @@ def damage_bytes(dice, data):
 
 
 def damage(dice, folder):
-    """Most often in definitions and events: what is before them is checked first."""
+    """Damages random files of an archive, sometimes removes one."""
     files = sorted(os.path.join(at, name) for at, _, names in os.walk(folder)
                    for name in names)
     for _ in range(dice.choice([1, 1, 2, 5])):
@@ -78,10 +78,10 @@ def wrong(status, err, folder):
         return f"exit status {status}"
     if status and not (lines and all(line.startswith("trace-ctl merge: ")
                                      for line in lines)):
-        return f"it says {err!r}"
+        return f"unexpected error text {err!r}"
     if status == 1 and left:
-        return f"left are {left}"
-    return None if status == 1 or left == ["o"] else f"there are {left}"
+        return f"files are left: {left}"
+    return None if status == 1 or left == ["o"] else f"unexpected files: {left}"
 
 
 def main():

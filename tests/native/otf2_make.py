@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""otf2_make.py DIR K SPEC - an OTF2 archive by libotf2's Python bindings.
+"""otf2_make.py DIR K SPEC - write an OTF2 archive with libotf2's Python bindings.
 
-With every kind of definition and every kind of event that they can write;
-K makes other numbers and names of its own, beside what all have in common.
-SPEC: a file of JSON, {"res", "offset", "length", "real", "locations": {NAME:
-{"times": [], "offsets": [[time, offset], ...], "mapped"}}, "seed"}; the last time
-is repeated until all kinds of events have been there; mapped: with a table of
+It has every kind of definition and every kind of event that they can write. Archives
+with different K share some definitions, with other numbers, and have others of their
+own. SPEC: a JSON file, {"res", "offset", "length", "real", "locations": {NAME:
+{"times": [], "offsets": [[time, offset], ...], "mapped"}}, "seed"}. The last time
+is repeated until there is an event of each kind. mapped: with a mapping table of
 regions.
 """
 import inspect
@@ -42,7 +42,7 @@ class Archive:
         _otf2.Archive_SetProperty(self.handle, f"TEST::OWN{k}", str(k), False)
 
     def ref(self, i):
-        """Sparse, and others in each archive"""
+        """The number of definition i: sparse, and different for each K"""
         return i * (self.k + 2) + 5 * self.k
 
     def s(self, text):
@@ -62,7 +62,7 @@ class Archive:
         setattr(value, of, n)
         return value
 
-    # Alike in all archives, but for their numbers
+    # The same in all archives, except for the numbers
     def define_common(self):
         r, s, add = self.ref, self.s, self.add
         for i, t in enumerate((Type.STRING, Type.REGION, Type.LOCATION, Type.DOUBLE,
@@ -100,7 +100,7 @@ class Archive:
     def define_own(self):
         r, s, own, add = self.ref, self.s, self.own, self.add
         add("SystemTreeNode", r(2), own("board"), s("board"), r(0))
-        # The same name as the common one, another property: another thing
+        # The same name as the common node, but another property: a different node
         add("SystemTreeNode", r(3), s("host"), s("node"), r(0))
         add("SystemTreeNodeProperty", r(3), s("cpus"), Type.UINT32,
             self.value("uint32", 100 + self.k))
@@ -145,7 +145,7 @@ class Archive:
         return location["times"] + location["times"][-1:] * more
 
     def argument(self, kind, name, time):
-        """By what the bindings call it"""
+        """A value for a parameter of the bindings, by its name"""
         pick, r = self.random.choice, self.ref
         if name == "metricValues":
             return [MetricValue(unsigned_int=self.random.getrandbits(64)),
@@ -218,7 +218,7 @@ class Archive:
         _otf2.Archive_OpenDefFiles(self.handle)
         for i, location in enumerate(self.spec["locations"].values()):
             writer = _otf2.Archive_GetDefWriter(self.handle, self.location(i))
-            if location.get("mapped"):      # regions in events are others then
+            if location.get("mapped"):      # events then have local region numbers
                 table = list(range(self.ref(3) + 1))
                 for j in range(3):
                     table[self.ref(j)] = self.ref((j + 1) % 3)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loaded before libotf2: OTF2_SHIM=crash makes it crash where events are read,
- * sleep takes two seconds for it.
+ * A preloaded wrapper of libotf2's function that reads events: with OTF2_SHIM=crash it
+ * crashes, with OTF2_SHIM=sleep it takes two seconds.
  */
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * pages DIR hostile: a recording whose names and texts are made to be taken for HTML,
- * for script, or to turn lines around; with fields of all sizes, and payloads that a
- * page cuts off.
- * pages DIR many THREADS EVENTS: one with more of both than a page shows one by one:
- * slices, of which every 1000th is long, a counter, messages, and few marks.
+ * pages DIR hostile: writes a recording with names and texts that look like HTML or
+ * script or reverse the direction of text, with fields of all sizes, and with payloads
+ * that a page truncates.
+ * pages DIR many THREADS EVENTS: writes a recording with more threads and events than a
+ * page shows individually: slices, of which every 1000th is long, a counter, messages,
+ * and few marks.
  */
 #include <fcntl.h>
 #include <stdio.h>

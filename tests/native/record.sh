@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # Common parts of the tests of trace-ctl. Sets: top, build, ctl, work (a directory
-# that is deleted with the test), emit (see emit.c).
+# that is deleted at exit), emit (see emit.c).
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -41,15 +41,15 @@ run() {	# WANTED-STATUS ARGUMENT...
 	local want=$1 got=0
 	shift
 	timeout 120 "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "trace-ctl $* gave $got, not $want"
+	[ "$got" = "$want" ] || fail "trace-ctl $*: exit status $got, not $want"
 }
 
 says() {	# PATTERN: fails unless standard error matches it
-	grep -q -- "$1" "$work/err" || fail "it does not say '$1'"
+	grep -q -- "$1" "$work/err" || fail "no line of standard error matches '$1'"
 }
 
 shows() {	# PATTERN: fails unless standard output matches it
-	grep -q -- "$1" "$work/out" || fail "it does not show '$1'"
+	grep -q -- "$1" "$work/out" || fail "no line of standard output matches '$1'"
 }
 
 # Waits until a line of the file matches the pattern. Before starting a program in the
@@ -60,7 +60,7 @@ until_in() {	# FILE PATTERN
 		! grep -q -- "$2" "$1" 2>/dev/null || return 0
 		sleep 0.05
 	done
-	fail "never in $1: $2"
+	fail "timeout: no line of $1 matches: $2"
 }
 
 # Waits until more than EVENTS events are on disk; a packet is written after a second.
@@ -71,7 +71,7 @@ until_on_disk() {	# DIR EVENTS
 		[ "$n" -le "$2" ] || return 0
 		sleep 0.1
 	done
-	fail "$1: $n events on disk, not more than $2"
+	fail "timeout: $1: $n events on disk, not more than $2"
 }
 
 # Waits until more than EVENTS events have been written to a channel.
@@ -82,10 +82,10 @@ until_written() {	# CHANNEL EVENTS
 		[ "${n:-0}" -le "$2" ] || return 0
 		sleep 0.1
 	done
-	fail "channel $1: ${n:-no} events, not more than $2"
+	fail "timeout: channel $1: ${n:-no} events, not more than $2"
 }
 
-nothing_left() {	# DIR: has no other files than those in $before
+nothing_left() {	# DIR: fails if it has other files than those in $before
 	[ "$(ls -A "$1")" = "$before" ] || fail "left in $1: $(ls -A "$1")"
 }
 
@@ -102,7 +102,7 @@ interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
 	done
 	kill -"$1" "$pid" 2>/dev/null || true
 	wait "$pid" || got=$?
-	[ "$got" = 1 ] || [ "$got" = "$2" ] || fail "interrupted: $got"
+	[ "$got" = 1 ] || [ "$got" = "$2" ] || fail "interrupted: exit status $got"
 	if [ "$got" = 1 ]; then
 		says '/x[.a-z]*: interrupted'
 		nothing_left "$work/room"
@@ -120,12 +120,12 @@ start_daemon() {	# sets: daemon
 	export TSCTRACE_PROVIDER=daemon
 }
 
-# The first number with the key NAME in a file of JSON.
+# Prints the first number with the key NAME in a JSON file.
 number() {	# NAME FILE
 	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | head -n 1 | sed 's/.*: *//'
 }
 
-# The number of events by babeltrace2, which must not print warnings.
+# Prints the number of events by babeltrace2, which must not print warnings.
 babeltrace_events() {	# DIR
 	babeltrace2 "$1" >/dev/null 2>"$work/bt-err" || fail "babeltrace2 $1"
 	[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(head -n 3 "$work/bt-err")"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""reportcheck.py PAGE [TRUTH]: a page of `trace-ctl report`, read without a browser.
+"""reportcheck.py PAGE [TRUTH]: checks a page of `trace-ctl report` without a browser.
 
-That it is well-formed, fetches nothing, and lets nothing run but the script whose hash
-it names; that each event of TRUTH (what `dump --json` prints) is in it one by one or in
-a sum; and that times and payloads of those that are there are the truth's, to the ns.
+The page must be well-formed, load no resource, and allow no script but its own, by
+hash. Each event of TRUTH (the output of `dump --json`) must be in it, individually or in
+a sum; individual events must have the time, to the ns, and the payload of TRUTH.
 Prints: events, shown, summed, bytes.
 """
 import base64
@@ -120,7 +120,7 @@ def check_text(text):
                     0x2060 <= code <= 0x206f or code == 0xfeff), hex(code)
 
 
-# [(ns, CPU, thread, definition, payload's length, payload)], by what the page says
+# [(ns, CPU, thread, definition, payload's length, payload)] of the page
 def events_of(d, page):
     found, cut, origin = [], d["cut"], int(d["origin"])
     r, t = Bytes(page.texts.get("moments", "")), 0

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """reportpage.py PAGE [PNG [WIDTH HEIGHT]]: opens a page of `trace-ctl report` in
-Chromium, uses it as people do, and looks at what is drawn.
+Chromium, uses keyboard and mouse, and checks the drawing.
 
-The browser has no network, and is told what to do through a pipe. Whatever the page
-says on the console that is no plain log, and every request but that for the page
-itself, is an error. OPTIONS in the environment: DARK=1, KEEP=#t=FROM,TO.
+The browser has no network, and is controlled by a pipe. Console messages other than
+plain logs are errors, as are requests other than for the page itself. Options in the
+environment: DARK=1, KEEP=#t=FROM,TO.
 """
 import base64
 import json
@@ -28,7 +28,7 @@ class Browser:
             sys.exit("no chromium")
 
         def wire():
-            # It reads 3 and writes 4, which may be what we hold.
+            # Chromium reads fd 3 and writes fd 4: move the pipes off these numbers.
             a, b = os.dup(ours[0]), os.dup(theirs_in[1])
             a, b = os.dup(a), os.dup(b)
             os.dup2(a, 3)
@@ -112,7 +112,7 @@ class Browser:
                 bad.append(json.dumps(params["exceptionDetails"])[:600])
             elif method == "Log.entryAdded" and params["entry"]["level"] in (
                     "error", "warning") and "willReadFrequently" not in \
-                    params["entry"]["text"]:     # that is our own looking at pixels
+                    params["entry"]["text"]:     # caused by PIXELS below
                 bad.append(json.dumps(params["entry"])[:600])
             elif method == "Runtime.consoleAPICalled" and params["type"] not in (
                     "log", "info", "debug"):
@@ -131,7 +131,7 @@ class Browser:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
-# How many colours there are in a canvas, and how much of it is not background
+# The number of colours in a canvas, and the part of it that is not background
 PIXELS = """(() => {
     const c = document.getElementById(%r);
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
@@ -144,7 +144,7 @@ PIXELS = """(() => {
     return { colours: seen.size, drawn: 1 - most / (d.length / 4) };
 })()"""
 
-# Where the first thing is that has a name, in the page
+# The page coordinates of the first drawn item of a kind
 FIND = """(() => {
     const box = canvas.getBoundingClientRect();
     for (let y = View.top; y < View.height; y += 4)
@@ -173,7 +173,7 @@ def look(browser):
              pixels["drawn"] > 0.001)
 
 
-# Every event is shown or summed up, and what is shown is all there.
+# Each event is either shown or summed up, and all shown events are in the data.
 def count(browser):
     sums = browser.value("""({
         events: D.events, shown: D.shown, summed: D.summed,
@@ -220,7 +220,7 @@ def use(browser):
 
 
 def point(browser, kind):
-    if kind == "arrow":      # drawn where they can be told apart
+    if kind == "arrow":      # drawn only if zoomed in
         browser.value("A.n && setView(Math.min(A.from[0], A.to[0]) - 1000, "
                       "Math.max(A.from[0], A.to[0]) + 1000)")
         browser.settle()
@@ -259,7 +259,7 @@ def find(browser):
     browser.key("Escape")
 
 
-# ms of a frame, drawn again and again at all zooms
+# Time per frame in ms at many zoom levels: median and 95th percentile
 def frame(browser):
     return browser.value("""(() => {
         const times = [];

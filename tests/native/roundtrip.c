@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * roundtrip DIR SEED [EVENTS [NODE]]: a random recording in DIR, of all that there is
- * in recordings, and what is in it on standard output, one JSON object on each line:
- * what it is, its definitions, and its events, each with the bytes of its payload, in
- * the order in which `dump` must show them. Only the seed makes one another. With a
- * node's name it has no sync samples: these are nonsense, and no merge takes them.
- * Nor is it one whose events have no time of their own.
+ * roundtrip DIR SEED [EVENTS [NODE]]: writes a random recording with all features to DIR,
+ * and prints its contents, one JSON value per line: a header, the definitions, and the
+ * events with the bytes of their payloads, in the order in which `dump` must show them.
+ * The same arguments give the same recording. With a node's name, the recording is for
+ * merging: it has no sync samples, as random ones cannot be merged, and its events have
+ * time stamps of their own.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,24 +22,24 @@
 #define DEFS_MAX	24
 #define PAYLOAD_ROOM	66000
 
-/* One event as it was written, with its place among all */
+/* An event as written */
 struct shown {
-	__u64 tick;		/* that the file must have */
+	__u64 tick;		/* expected in the file */
 	__u32 stream, cpu, tid, id;
-	size_t nr;		/* the how many-th that was written */
+	size_t nr;		/* index in order of writing */
 	__u32 len;
 	__u8 *payload;
 };
 
 static struct tsct_recording rec;
 static struct tsct_writer *writer;
-static __u64 state;		/* of the dice */
+static __u64 state;		/* of the random numbers */
 static const char *node;
 static struct shown *shown;
 static size_t nr_shown;
-static __u64 *last;		/* stamp, by stream and CPU */
-static __u64 *last_tick;	/* INTERPOLATED: of the file */
-static __u64 lost;		/* on purpose */
+static __u64 *last;		/* cycles, by stream and CPU */
+static __u64 *last_tick;	/* INTERPOLATED: file tick, by stream and CPU */
+static __u64 lost;		/* invalid events, written on purpose */
 static __u32 ids[TSCT_STREAMS_MAX][DEFS_MAX], nr_ids[TSCT_STREAMS_MAX];
 
 static __u64 roll(void)
@@ -58,7 +58,7 @@ static __u32 any(__u32 below)
 
 /* ---- definitions ---------------------------------------------------------- */
 
-/* Words of TSDL, what readers have themselves, and what looks like these */
+/* Keywords of TSDL, names that readers use themselves, and similar names */
 static const char *const words[] = {
 	"x", "_x", "__x", "_x_1", "_x_2", "x_1", "_", "__", "_1", "a", "b", "c",
 	"event", "string", "struct", "stream", "clock", "env", "trace", "align",
@@ -89,10 +89,10 @@ static size_t add_field(char *to, size_t room, const char *name)
 	return snprintf(to, room, "%s:%s", name, spelled);
 }
 
-/* Names that are there twice make no definition: the next try has others. */
+/* A definition with a duplicate field name is invalid: another one is tried. */
 static void make_def(struct tsct_event_def *def)
 {
-	/* Few words: they are much alike */
+	/* The first ten words are similar to each other. */
 	const __u32 few = any(4) ? sizeof(words) / sizeof(words[0]) : 10;
 	char spec[4096], name[TSCT_EVENT_NAME_MAX];
 	__u32 nr, i;
@@ -125,12 +125,12 @@ static void define_some(__u32 stream)
 		if (sparse && !i && !any(4))
 			def.id = TSCT_ID_MAX;
 		if (tsct_recording_add_def(&rec, stream, &def))
-			continue;	/* another one has that id */
+			continue;	/* the id is in use */
 		ids[stream][nr_ids[stream]++] = def.id;
 	}
 }
 
-/* ---- what it is ------------------------------------------------------------ */
+/* ---- the recording --------------------------------------------------------- */
 
 static void calibrate(void)
 {
@@ -176,7 +176,7 @@ static void add_streams(void)
 			abort();
 		define_some(i);
 	}
-	/* Samples have the counter's time, whatever the others have. */
+	/* Samples always have the counter's time. */
 	if (!any(2) && !node && rec.timestamps != TSCT_TIMESTAMPS_SYSTEM) {
 		tsct_recording_add_samples(&rec);
 		rec.nodes[0].sync.name = strdup("beta \"7\"");
@@ -212,7 +212,7 @@ static void describe(void)
 
 /* ---- events ----------------------------------------------------------------- */
 
-/* Letters, bytes of any value but 0, UTF-8, what escapes are made of */
+/* Letters, bytes of any value but 0, UTF-8, characters of escape sequences */
 static __u8 any_char(void)
 {
 	static const __u8 odd[] = "\"\\\n\t\r\a\b\033'{}=,%\177\200\377\303\251 ";
@@ -268,7 +268,7 @@ static __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 	return at;
 }
 
-/* Mostly near the one before, on the same tick, or just beyond what a byte holds */
+/* Cycles to the next event: mostly few or 0, sometimes near the limits of time fields */
 static __u64 any_gap(void)
 {
 	switch (any(40)) {
@@ -282,7 +282,7 @@ static __u64 any_gap(void)
 	}
 }
 
-/* Not by ticks.h, which is what is tested */
+/* Calculated without ticks.h, which is under test */
 static __u64 tick_of(__u32 stream, const struct tsct_event *e)
 {
 	__u64 *at = &last_tick[stream * rec.nr_locations + e->cpu];
@@ -307,7 +307,7 @@ static void note(__u32 stream, const struct tsct_event *e)
 	nr_shown++;
 }
 
-/* One that cannot be is lost, and nothing else with it. */
+/* Makes an event invalid: it must be lost, and no other event with it. */
 static void spoil(struct tsct_event *e, __u64 after)
 {
 	if (any(2) && after > rec.begin + 10000000)
@@ -362,7 +362,7 @@ static void write_events(__u32 nr)
 	}
 }
 
-/* ---- what is told ------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------ */
 
 static int in_order(const void *a, const void *b)
 {

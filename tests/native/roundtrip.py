@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 """roundtrip.py TRACE-CTL DIR TRUTH
 
-A recording by roundtrip.c, as everybody reads it: `trace-ctl dump`, as text and as
-JSON, libbabeltrace2 through python3-bt2, the babeltrace2 and babeltrace commands.
-All must have the events of TRUTH, to the tick and to the bit of each field, dump in
-that very order, others in the order of each file; none may remark anything but that
-events were lost, each of them once. Prints how many there are; exits with 1 at the
-first difference.
+Reads a recording by roundtrip.c with `trace-ctl dump`, as text and as JSON, with
+libbabeltrace2 through python3-bt2, and with the commands babeltrace2 and babeltrace.
+All must have the events of TRUTH, with the same ticks and all bits of each field: dump
+in the order of TRUTH, the others in the order of each file. Lost events must be
+reported, each once, and nothing else. Prints the number of events; exits with 1 at
+the first difference.
 
-Where several files have events within the same nanosecond, babeltrace2 has an order of
-its own between them: so over all files only times are compared.
+If several files have events within the same nanosecond, the order of babeltrace2 is
+unspecified. So across files only times are compared.
 """
 import collections
 import json
@@ -69,7 +69,7 @@ class Truth:
                 yield d["fields"]
 
     def stamp(self, e):
-        """As dump has it: of the source, whatever the files have"""
+        """The stamp in dump: a tick of the source, not of the file"""
         bits = self.head["bits"]
         return e.tick >> bits if bits > 0 else e.tick << -bits
 
@@ -80,7 +80,7 @@ class Truth:
 
 
 def bits_of(value):
-    """A float, so that what is equal compares equal: only they are str here"""
+    """A float as text, so that NaNs are equal. Other values are never str here."""
     return "nan" if math.isnan(value) else value.hex()
 
 
@@ -125,7 +125,7 @@ def text_value(kind, how, spelled):
     spelled = spelled.decode()
     if kind == "bytes":
         return tuple(bytes.fromhex(spelled))
-    if kind[0] == "f":  # nine digits of an f32 are it, when rounded to one
+    if kind[0] == "f":  # nine digits identify an f32
         return bits_of(struct.unpack(LAYOUT[kind], struct.pack(
             LAYOUT[kind], float(spelled)))[0])
     call = re.fullmatch(r"\w+\((\d+)\)", spelled)
@@ -139,7 +139,7 @@ def check_text(truth, out):
     lines = out.split(b"\n")
     same("lines of dump", len(lines) - 1, len(truth.events))
     for line, want in zip(lines, truth.events):
-        m = LINE.fullmatch(line + b"\n") or fail("dump says", line)
+        m = LINE.fullmatch(line + b"\n") or fail("dump: unexpected line", line)
         same("a line of dump", (int(m[1]), int(m[2]), int(m[3]),
                                 m[4].decode(), (m[5] or b"instant").decode()),
              (truth.stamp(want), want.cpu, want.tid, want.name, want.kind))
@@ -158,7 +158,7 @@ def check_text(truth, out):
 
 
 def json_value(value, want):
-    """What JSON says, where it says it exactly; else what is wanted"""
+    """The value in the JSON if JSON can represent it exactly, else the wanted one"""
     if isinstance(want, bytes):
         try:
             want.decode()
@@ -213,7 +213,7 @@ def check_dump(truth, ctl, path):
 
 def bt2_value(field):
     if isinstance(field, bt2._StringFieldConst):
-        # Of an empty one, 2.0.4 gives what the one before was; its length is right.
+        # For an empty string, 2.0.4 returns the previous one, with the right length.
         return str(field).encode("utf-8", "surrogateescape")[:len(field)]
     if isinstance(field, bt2._ArrayFieldConst):
         return tuple(int(one) for one in field)
@@ -223,7 +223,7 @@ def bt2_value(field):
 
 
 def bt2_name(at, names):
-    """Of "_x" beside "x", see lib/ctf/metadata_write.c"""
+    """The name of a field "_x" beside "x", see lib/ctf/metadata_write.c"""
     name, suffix = names[at], at
     if name[0] != "_" or name[1:] not in names:
         return name
@@ -243,7 +243,7 @@ UNTIMED_NS = 100000000
 
 
 def check_untimed(truth, ctl, path):
-    """Events have the time of their packet, which is not long before theirs"""
+    """Checks events that have the time of their packet, at most UNTIMED_NS earlier."""
     _, out, _ = run(ctl, "dump", "--sync", "--json", path)
     wanted, got, late = collections.defaultdict(list), collections.defaultdict(list), 0
     for e in truth.events:
@@ -270,7 +270,7 @@ def check_untimed(truth, ctl, path):
 
 
 def read_bt2(truth, path):
-    """Events by class, node and CPU"""
+    """Returns the events by class, node and CPU."""
     files, lost, last, tids = collections.defaultdict(list), 0, None, {}
     for m in bt2.TraceCollectionMessageIterator(path):
         if type(m) is bt2._DiscardedEventsMessageConst:
@@ -320,7 +320,7 @@ HEAD = re.compile(r"timestamp = (\d+), .*?trace:hostname = .*?, name = (\w+), "
 
 
 def pretty(truth, kind, how, value):
-    if value == b"":  # as above: whatever it likes
+    if value == b"":  # any text, see bt2_value()
         return EMPTY
     if isinstance(value, tuple):
         return "[ " + ", ".join(f"[{i}] = 0x{v:X}" for i, v in enumerate(value)) + " ]"
@@ -348,11 +348,11 @@ def pretty_fields(truth, e, fields):
 
 
 def check_remarks(err):
-    """Nothing but of what is known to be lost"""
+    """Only lost events may be reported."""
     for line in err.splitlines():
         if not re.match(r"WARNING: Tracer discarded \d+ events? between \[|"
                         r"\[warning\] Tracer discarded \d+ events ", line):
-            fail("a reader remarks", line)
+            fail("a reader warns", line)
 
 
 def check_pretty(truth, path):
@@ -361,7 +361,7 @@ def check_pretty(truth, path):
     check_remarks(err)
     got = collections.defaultdict(list)
     for line in re.findall(r"[^\n]*\n", out.decode("latin-1")):
-        m = HEAD.fullmatch(line) or fail("babeltrace2 says", line)
+        m = HEAD.fullmatch(line) or fail("babeltrace2: unexpected line", line)
         got[int(m[1]), m[2], int(m[3])].append(re.sub(r"= -?nan", "= None", m[5]))
     same("lines of babeltrace2", sum(map(len, got.values())), len(truth.events))
     for e in truth.events:

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """roundtrip_merged.py TRACE-CTL DIR TRUTH...
 
-Recordings by roundtrip.c that were merged: of the nodes n0, n1 ... in this order. As
-`trace-ctl dump` reads it, it has the events of all TRUTHs: each file's in their order,
-field by field, at ticks that increase wherever they did, files by ticks, nodes, CPUs
-and channels. libbabeltrace2 and the babeltraces have the same, at the same ticks, and
-remark nothing but that events were lost. Prints how many there are.
+Checks a merge of recordings by roundtrip.c, of the nodes n0, n1 ... in this order.
+`trace-ctl dump` must show the events of all TRUTHs with the same fields: per file in
+their order, with ticks that increase where those of TRUTH do; across files by tick,
+node, CPU and channel. libbabeltrace2, babeltrace2 and babeltrace must have the same
+events at the same ticks, and report nothing but lost events. Prints the number of
+events.
 """
 import collections
 import json
@@ -18,7 +19,7 @@ from roundtrip import fail, same
 
 
 class Merged:
-    """What roundtrip's readers have to know of the whole"""
+    """The data of the merge that the functions of roundtrip.py need"""
 
     def __init__(self, path, truth_paths):
         with open(f"{path}/metadata", encoding="ascii") as f:
@@ -43,7 +44,7 @@ class Merged:
 
 
 def check_dump(merged, ctl, path):
-    """The ticks that it has, by file"""
+    """Checks dump; returns its ticks by file."""
     status, out, err = roundtrip.run(ctl, "dump", "--json", path)
     same("dump's status", (status, err.count("\n")), (3, 1) if merged.head["lost"] else (0, 0))
     at, ticks, last = collections.Counter(), collections.defaultdict(list), (-1,)

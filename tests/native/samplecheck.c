@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * samplecheck DIR - are a recording's sync samples good for any fit?
+ * samplecheck DIR - checks all kinds of fits over a recording's sync samples
  *
- * Nodes of one machine share a counter: whatever the fit, the other's counter at a
- * stamp is that stamp, within the bound, from the beginning of the recording to its
- * end; and cluster time, all told, is what the master's line makes of it. Prints what
- * was found for each kind. Exit status 1: it is not so, or there are no samples.
+ * Nodes of one machine share a counter, so every fit must map a node's cycles to the same
+ * cycles, within its bound, from the beginning of the recording to its end. Prints the
+ * largest error and bound of each kind. Exit status 1: an error is beyond its bound, a
+ * bound is 1 ms or more, or there are no samples.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -50,7 +50,7 @@ static void check(const struct tsct_recording *rec,
 	}
 	printf("%s %s: %u exchanges, off by %.0f ns, bound %.0f ns\n", s->source,
 	       tsct_fit_name(kind), s->nr, worst / hz * 1e9, bound / hz * 1e9);
-	/* A cable of a millisecond would not be one. */
+	/* A bound of 1 ms or more would prove nothing. */
 	if (!(bound < hz / 1e3))
 		bad = 1;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A writer of the clock area is executed one instruction at a time. Wherever it
- * stands, it might as well have been killed there: what it leaves must be
- * readable by everybody, whole, either what was published before or what was
- * being published; and a successor must be able to repair it and go on.
+ * Executes a writer of the clock area one instruction at a time, as it could be
+ * killed after any of them. After each one, readers must find a consistent state,
+ * either the previous publication or the new one; and a successor must be able to
+ * repair the area and publish.
  *
  *   stepper UPDATES
  */
@@ -21,7 +21,7 @@
 #include "lib/core/clock_params.h"
 
 #define CPUS		4
-#define FIRST		(TSCT_SEGMENTS_MAX + 10)	/* some are merged */
+#define FIRST		(TSCT_SEGMENTS_MAX + 10)	/* > max: segments are merged */
 #define SIZE		TSCT_CLOCK_SIZE(CPUS)
 #define BEGIN_TSC	1000000000ULL
 #define STEP_TSC	100000000ULL
@@ -37,7 +37,7 @@ static unsigned long steps, old_seen, new_seen;
 	exit(1);							\
 } while (0)
 
-/* Each a new line of the same epoch: the longest way through the code */
+/* New params in the same epoch: the longest path through the code */
 static void make_state(const struct tsct_clock_state *last, unsigned int nr,
 		       struct tsct_clock_state *state)
 {
@@ -67,7 +67,7 @@ static void make_state(const struct tsct_clock_state *last, unsigned int nr,
 	state->closing_error_ps = 60000 + nr;
 }
 
-/* The child: publishes, stopping in between. */
+/* The child process: publishes, and stops itself before each publication. */
 static void publish(unsigned int updates)
 {
 	struct tsct_clock_state last, next;
@@ -85,7 +85,10 @@ static void publish(unsigned int updates)
 	_exit(0);
 }
 
-/* Which of the two is it? Anything else is torn. */
+/*
+ * Checks the state that readers find: publication @nr or the one before, not a mix
+ * of both. Returns its number.
+ */
 static unsigned int whole(const struct tsct_clock_page *p, const char *when,
 			  unsigned int nr)
 {
@@ -97,7 +100,7 @@ static unsigned int whole(const struct tsct_clock_page *p, const char *when,
 	if (err)
 		fail("%s: cannot be read: %s", when, strerror(-err));
 	if (tsct_segments_valid(&copy))
-		fail("%s: makes no sense", when);
+		fail("%s: invalid segments", when);
 	which = (unsigned int)((copy.state.real.base_cycles - BEGIN_TSC) /
 			       STEP_TSC);
 	if (which != nr && which + 1 != nr)
@@ -107,14 +110,14 @@ static unsigned int whole(const struct tsct_clock_page *p, const char *when,
 		fail("%s: torn", when);
 	err = tsct_latch_lookup(p, copy.state.real.base_cycles + 5, &reading);
 	if (err || reading.epoch != 1)
-		fail("%s: the line in force: %d", when, err);
+		fail("%s: lookup of the current params: %d", when, err);
 	err = tsct_latch_lookup(p, BEGIN_TSC + STEP_TSC / 3, &reading);
 	if (err || reading.ns < 1700000000000000000)
-		fail("%s: the first line: %d", when, err);
+		fail("%s: lookup of the first segment: %d", when, err);
 	return which;
 }
 
-/* A copy: the writer that is being stepped goes on with the area itself. */
+/* Repairs a copy: the stepped writer continues with the area itself. */
 static void succeed(unsigned int nr)
 {
 	static _Alignas(TSCT_PAGE_SIZE) char room[SIZE];
@@ -124,15 +127,15 @@ static void succeed(unsigned int nr)
 	memcpy(room, page, SIZE);
 	tsct_latch_repair(copy);
 	if (copy->seq & 1)
-		fail("repaired, and seq is odd");
+		fail("seq is odd after the repair");
 	if (memcmp(&copy->copy[0], &copy->copy[1], sizeof(copy->copy[0])))
-		fail("repaired, and the copies differ");
+		fail("the copies differ after the repair");
 	whole(copy, "repaired", nr);
 	tsct_latch_read(copy, &last);
 	make_state(&last, nr + 1, &next);
 	tsct_latch_write(copy, &next);
 	if (whole(copy, "gone on with", nr + 1) != nr + 1)
-		fail("what the successor published is not there");
+		fail("the successor's publication is missing");
 }
 
 static void look(unsigned int nr)
@@ -153,7 +156,7 @@ static int await(pid_t pid)
 	return status;
 }
 
-/* Through one publication, up to the next SIGSTOP */
+/* Steps through one publication, up to the next SIGSTOP. */
 static void step_through(pid_t pid, unsigned int nr)
 {
 	int status;
@@ -171,7 +174,7 @@ static void step_through(pid_t pid, unsigned int nr)
 	}
 }
 
-/* As many lines as make the segments run over */
+/* Publishes until the table of segments has overflowed. */
 static void fill_page(void)
 {
 	struct tsct_clock_state last, next;

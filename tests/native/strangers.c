@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * strangers ADDRESS PORT SECONDS RATE [KEY [SOURCE]] - who has no business here
+ * strangers ADDRESS PORT SECONDS RATE [KEY [SOURCE]] - flood an NTP server with requests
  *
- * RATE requests a second (0: as many as go) to an NTP server, from sources at random, a
- * quarter each: plain NTP; with a field as nodes send it; with a MAC that says it is made
- * with KEY and is not; and bytes at random. From SOURCE alone, if it is given. Prints how
- * many were sent, in how many seconds. For root.
+ * Sends RATE requests per second (0: as many as possible) from random source addresses,
+ * or from SOURCE. A quarter each: plain NTP; with an extension field as nodes send it;
+ * with an invalid MAC that names KEY; random bytes. Prints the number of requests sent
+ * and the duration. Needs root.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -98,7 +98,7 @@ static size_t make(unsigned char *at, unsigned int kind)
 	return HEADER + FIELD + MAC;
 }
 
-/* 11.0.0.0/8: nobody has one of these here. */
+/* Source addresses are in 11.0.0.0/8, which no test uses. */
 static void prepare(struct packet *p, struct iovec *v, unsigned int kind)
 {
 	size_t len = make(p->bytes, kind);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# For scripts with daemons on one timeline, in network namespaces: source this. It
-# brings nets.sh, a folder $work that goes at the exit, and the programs; a node
-# NAME is what has its configuration and its log in $work/NAME.
+# Common parts of the tests with synchronized daemons in network namespaces. Sources
+# nets.sh. Sets: top, out, daemon, ctl, work (a directory that is deleted at exit).
+# The configuration and the log of a node NAME are in $work/NAME.
 # shellcheck shell=bash disable=SC2034
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -15,14 +15,14 @@ fail() {
 	show_logs
 	exit 1
 }
-# Without what is new of the machine's own clock, several lines a second at first
+# Omits log lines about the machine's own clock: at first several per second.
 show_logs() {
 	local i
 	for i in "$work"/*/log; do
 		sed "/: clock /d; s|^|# ${i#"$work/"}: |" "$i" | tail -n 15
 	done
 }
-# A test program, with the library; of SOURCE..., where it needs more than its own
+# Builds the test program NAME.c with the library and additional SOURCE files.
 compile() {	# NAME [SOURCE...]
 	${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I"$top/kmod/uapi" \
 		-I"$top/lib/include" -I"$top" -o "$work/$1" \
@@ -30,7 +30,8 @@ compile() {	# NAME [SOURCE...]
 }
 
 # --- nodes ---------------------------------------------------------------------
-# $NAME is its pid. HOST-ID: or they would know that they share a counter.
+# Starts a daemon; sets $NAME to its pid. Nodes need different HOST-IDs: otherwise
+# they detect that they share a counter.
 start() {	# NAME [HOST-ID] [OPTION...]
 	in_net "$1" "$daemon" -v --no-module --run-dir "$work/$1" \
 		--config "$work/$1/conf" ${2:+--host-id "$2"} "${@:3}" \
@@ -44,19 +45,20 @@ slay() {	# NAME
 reload() { kill -HUP "${!1}"; }	# NAME
 in_dir() { TSCTRACE_RUN_DIR=$work/$1 "${@:2}"; }	# NAME COMMAND...
 
-# --- what is to be true ----------------------------------------------------------
-wait_for() {	# WHAT COMMAND...: for a minute
+# --- conditions ------------------------------------------------------------------
+# Waits up to a minute until COMMAND succeeds.
+wait_for() {	# CONDITION COMMAND...
 	local what=$1 until=$((SECONDS + 60))
 	shift
 	while [ $SECONDS -le $until ]; do
 		! "$@" || return 0
 		sleep 0.1
 	done
-	fail "waited in vain until $what"
+	fail "timeout: not true after a minute: $what"
 }
-# Of what daemons do not say if nobody asks for half a second, as where all programs
-# are kept from running for so long: COMMAND has to be true unless the machine stood
-# still meanwhile. Then it has another chance.
+# COMMAND must succeed, but is repeated if the machine stalled meanwhile, up to 10 times:
+# a daemon forgets a caller that sends no request for half a second, and a stall of all
+# programs can delay the requests by that much.
 steadily() {	# COMMAND...
 	local chances=10 held watch
 	while [ $((chances--)) -gt 0 ]; do
@@ -69,7 +71,7 @@ steadily() {	# COMMAND...
 		wait "$watch" 2>/dev/null || true
 		[ -z "$held" ] || return 0
 		[ -s "$work/stalls" ] || return 1
-		echo "# again, as all stood still for $(paste -sd, "$work/stalls") ms"
+		echo "# repeated: the machine stalled for $(paste -sd, "$work/stalls") ms"
 		sleep 2
 	done
 	return 1
@@ -84,12 +86,12 @@ see_stalls() {
 		from=$to
 	done
 }
-# By then, it does not die of an interrupt, nor miss it.
+# True if the process has installed its SIGINT handler.
 catches() {	# PID
 	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]
 }
 logged() { grep -q -- "$2" "$work/$1/log"; }	# NAME PATTERN
-# A value of `trace-ctl peers` of a node, as python reads it
+# Prints a Python expression of p, the JSON of the node's `trace-ctl peers`.
 of() {		# NAME EXPRESSION of p
 	in_dir "$1" "$ctl" peers --json 2>/dev/null | python3 -c 'import json, sys
 try: p = json.load(sys.stdin)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * synccheck SECONDS DIR|- DIR... - do daemons of one machine agree on the cluster's
- * time, within their bounds? "-": of each with CLOCK_REALTIME, as it has that.
+ * synccheck SECONDS DIR|- DIR... - compare the cluster time of daemons of one machine
  *
- * They share one counter, so the same stamp has to have the same time everywhere:
- * what differs from the first DIR is error. Prints a line for each of the others.
- * Exit status 1: an error is beyond the bounds of the two, or there is no time.
+ * The daemons share one counter, so the same cycles must give the same time everywhere:
+ * a difference from the first DIR is an error. With "-", each daemon's cluster time is
+ * compared with its own estimate of CLOCK_REALTIME. Prints a line for each other DIR.
+ * Exit status 1: an error is beyond the sum of both bounds, or a time is missing.
  *
- * synccheck --watch SECONDS DIR DIR... - and it may be lost for a while, but not
- * silently: within an epoch it goes on, without a jump and at no other rate than
- * slewing takes. Prints what each went through, too. SIGTERM ends it earlier.
+ * synccheck --watch SECONDS DIR DIR... - the same, but a time may be missing for a
+ * while. Within an epoch the time must not step, nor deviate in rate by more than a
+ * slew. Prints the sequence of states and epochs, too. SIGTERM ends it earlier.
  */
 #include <math.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ struct node {
 	double bound_min, bound_max;
 	unsigned int nr, beyond, unknown;
 	unsigned int status;
-	/* As it was at the last reading, and what has been new since the first */
+	/* The last reading, and the changes since the first one */
 	__u32 epoch;
 	__s64 ns, truth_ns;
 	unsigned int steps;
@@ -48,7 +48,7 @@ struct node {
 	unsigned int nr_events;
 };
 
-#define SLEW_MAX	1e-3		/* twice what slewing takes */
+#define SLEW_MAX	1e-3		/* twice the rate of a slew */
 #define ROUNDED_NS	5
 
 static struct node nodes[NODES_MAX];
@@ -97,7 +97,7 @@ static void note_event(struct node *node, __u32 epoch)
 	node->nr_events++;
 }
 
-/* Since the last reading of the same epoch, with the truth beside it */
+/* Compares the time that passed since the last reading of the epoch with the truth. */
 static void look_for_step(struct node *node, __u32 epoch, __s64 ns,
 			  __s64 truth_ns)
 {
@@ -131,7 +131,7 @@ static void compare(struct node *node, __u64 stamp, __s64 truth_ns,
 	}
 	look_for_step(node, epoch, ns, truth_ns);
 	error = (double)(ns - truth_ns);
-	/* Two roundings */
+	/* + 2: both times are rounded to ns. */
 	if (fabs(error) > bound + truth_bound + 2)
 		node->beyond++;
 	if (!node->nr || bound < node->bound_min)
@@ -211,7 +211,7 @@ static int report(struct node *node)
 		       fabs(node->error[node->nr - 1]), node->bound_min,
 		       node->bound_max);
 	else
-		printf(" nobody knows what\n");
+		printf(" unknown\n");
 	if (watches)
 		print_events(node);
 	return !node->nr || node->beyond || node->steps ||

@@ -3,6 +3,7 @@
 # Kept channels: create, list and remove; events of a killed program are readable;
 # error messages with advice.
 # shellcheck source=tests/native/record.sh
+# test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 # --- invalid arguments, and no daemon ---------------------------------------
@@ -46,7 +47,7 @@ run 1 snapshot -o "$work/x"
 says 'trace-ctl snapshot: no provider of channels'
 [ ! -e "$work/x" ] || fail "a directory was made"
 
-# --- made, used, removed ------------------------------------------------------
+# --- create, use and remove ---------------------------------------------------
 
 start_daemon
 run 0 channel list
@@ -75,8 +76,8 @@ done
 refused 1 'remove loose: not a kept channel: it is removed when' remove loose
 refused 1 'create loose: a channel of this name exists' create loose
 
-# The last events of a killed program stay; a program goes on when the channel that
-# it has open is removed.
+# The last events of a killed program are kept; a program whose open channel is removed
+# continues to run.
 TSCTRACE_CHANNEL=fly "$emit" 100000000 2 >/dev/null &
 pid=$!
 TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null &
@@ -99,11 +100,11 @@ assert all(0 < c["overwritten"] < c["events"] for c in fly["cpus"] if c["events"
 assert not any(fly["lost"].values())
 END
 run 0 snapshot -c fly -o "$work/last"
-[ "$("$ctl" dump "$work/last" | wc -l)" -gt 100 ] || fail "few of its last events"
+[ "$("$ctl" dump "$work/last" | wc -l)" -gt 100 ] || fail "too few of the last events"
 run 0 channel remove box
 shows '^channel box: removed; memory is freed when 1 process closes it$'
 sleep 0.2
-kill -0 "$box" || fail "the program that has it open does not go on"
+kill -0 "$box" || fail "the program that has it open ended"
 run 0 channel create box
 run 0 channel remove box
 shows '^channel box: removed$'
@@ -150,10 +151,10 @@ while "$ctl" channel create "l$n" --blocks 8192 >/dev/null 2>"$work/err"; do
 	[ "$n" -lt 1000 ] || fail "memory has no limit"
 done
 says "create l$n: memory limit exceeded: $n channels hold .* per user; remove channels, or make the rings smaller with --blocks"
-[ "$n" -gt 0 ] || fail "not one fits"
+[ "$n" -gt 0 ] || fail "no channel fits within the limit"
 run 1 record -c late --blocks 8192 -o "$work/x" -- touch "$work/ran"
 says 'channel late: .*no room left within the provider'
-[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "it began all the same"
+[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "the recording began without a channel"
 while [ "$n" -gt 0 ]; do
 	n=$((n - 1))
 	run 0 channel remove "l$n"
@@ -179,7 +180,7 @@ if [ "$(id -u)" = 0 ]; then
 	[ ! -e "$work/open/x" ] || fail "a directory was made"
 	as_nobody channel create theirs --policy overwrite || fail "create as nobody"
 	TSCTRACE_CHANNEL=theirs "${nobody[@]}" "$emit" 1000 >/dev/null
-	# Root sees the other user's channel, and may have one of the same name.
+	# Root sees the other user's channel, and can have one of the same name.
 	TSCTRACE_CHANNEL=theirs "$emit" 10 >/dev/null
 	run 0 snapshot -c theirs -o "$work/theirs"
 	says '^  channel theirs: 1001 events over '

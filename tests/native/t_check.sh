@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl check on this machine: one line per CPU of the affinity mask, and a
 # result and an exit status that match the flags and the table.
+# test-fast: yes
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$*"; exit 1; }
 
-# The value of a key of the top level of $work/json
+# Prints the value of a top-level key in $work/json.
 value() { sed -n "s/^  \"$1\": \"\\{0,1\\}\\(.*[^\",]\\)\"\\{0,1\\},\\{0,1\\}\$/\\1/p" "$work/json"; }
 
 run() {	# WANTED ARGUMENT...
@@ -27,7 +28,7 @@ want=1
 if [ "$(value usable)" = true ] && [ "$(value aux_match)" = true ]; then
 	want=0
 fi
-[ "$status" = "$want" ] || fail "exit status $status does not fit the table"
+[ "$status" = "$want" ] || fail "exit status $status does not match the table"
 clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)
 [ "$(value clocksource)" = "$clocksource" ] || fail "clocksource: $(value clocksource)"
 
@@ -60,7 +61,7 @@ true:[1-9]*[0-9][0-9][0-9][0-9][0-9]|false:null) ;;
 *) fail "tsc_khz is $(value tsc_khz)" ;;
 esac
 grep -q '"skew_min_ticks"' "$work/json" || [ "$(value rdtscp)" = false ] ||
-	fail "no skew at all"
+	fail "no skew_min_ticks in the JSON"
 
 run 2 check extra
 run 2 check --nonsense

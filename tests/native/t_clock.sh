@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl clock: the time is right within its error bound; --watch goes on until
-# its output is closed; --wait-synced waits for the daemon, and reports the reason
-# of a timeout.
+# trace-ctl clock: the true time is within the error bound; --watch prints until its
+# output is closed; --wait-synced waits for the daemon and reports the reason of a
+# timeout.
 # test-timeout: 120
 set -euo pipefail
 
@@ -13,7 +13,7 @@ work=$(mktemp -d) pid=
 trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
 fail() { echo "$*"; exit 1; }
 
-# The value of a number's key in the JSON on stdin
+# Prints the number with the key NAME in the JSON on standard input.
 number() { sed -n "s/.*\"$1\": *\\(-\\{0,1\\}[0-9.e+-]*\\).*/\\1/p"; }
 
 run() {	# WANTED ARGUMENT...
@@ -31,7 +31,7 @@ ns=$(number time_ns <"$work/out") error=$(number error_ns <"$work/out")
 [ $((ns - error)) -le "$after" ] || fail "$ns +- $error is after $after"
 [ "$error" -lt 1000000000 ] || fail "a bound of $error ns"
 
-# Text and number are the same time.
+# "time" and "time_ns" are the same time.
 utc=$(sed -n 's/.*"time": "\(.*\)Z".*/\1/p' "$work/out")
 [ "$(date -u -d "${utc%.*}" +%s).${utc#*.}" = "${ns%?????????}.${ns: -9}" ] ||
 	fail "$utc is not $ns"
@@ -83,14 +83,14 @@ fi
 elapsed() { echo $((($(date +%s%N) - began) / 1000000)); }
 began=$(date +%s%N)
 run 1 clock --wait-synced=0
-[ "$(elapsed)" -lt 10000 ] || fail "a look took $(elapsed) ms"
+[ "$(elapsed)" -lt 10000 ] || fail "--wait-synced=0 took $(elapsed) ms"
 run 1 clock --wait-synced=0.5
 grep -q 'not synchronized within 0.5 s: no daemon maintains a clock; start tsctr' \
 	"$work/err" || fail "$(cat "$work/err")"
 for word in cycles time source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/err" || fail "no $word: $(cat "$work/err")"
 done
-[ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
+[ ! -s "$work/out" ] || fail "unexpected output: $(cat "$work/out")"
 
 # The wait begins before the daemon is started.
 "$ctl" clock --wait-synced=60 --json >"$work/out" 2>"$work/err" &
@@ -98,11 +98,11 @@ waiter=$!
 sleep 0.3
 "$daemon" --no-module 2>"$work/log" &
 pid=$!
-wait $waiter || fail "waited in vain: $(cat "$work/err" "$work/log")"
+wait $waiter || fail "not synchronized in 60 s: $(cat "$work/err" "$work/log")"
 grep -q '"status": "synchronized"' "$work/out" || fail "$(cat "$work/out")"
 grep -q '"origin": "daemon"' "$work/out" || fail "$(cat "$work/out")"
 run 0 clock --wait-synced
-[ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
+[ ! -s "$work/out" ] || fail "unexpected output: $(cat "$work/out")"
 run 0 clock --wait-synced=30 --max-error 1000000
 run 1 clock --wait-synced=0.2 --max-error 1
 grep -q 'the error bound is [0-9]* ns, not 1 ns' "$work/err" ||
@@ -137,7 +137,7 @@ pid=
 run 1 clock --wait-synced=0.2
 grep -q 'the clock is holdover' "$work/err" || fail "$(cat "$work/err")"
 
-# The error bound grows at the rate that is shown, with and without a daemon.
+# The error bound grows at the rate error_growth_ppb, with and without a daemon.
 grows() {
 	local error grown growth age
 	run 0 clock --json

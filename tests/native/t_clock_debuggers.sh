@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Programs at a thousandth of their speed, or without the TSC: strace, valgrind, gdb
-# that single-steps a sample, a process that has disabled the TSC (PR_SET_TSC). None
-# hangs, and no time is outside its error bound. Also, whether the library's
-# constructor calibrates the clock.
+# Slow programs (under strace and valgrind; gdb single-steps a sample), and a program
+# without the TSC (PR_SET_TSC): none hangs, and no time is outside its error bound. Also
+# checks that the library's constructor calibrates the clock, unless
+# TSCTRACE_CALIBRATE=lazy.
 # test-timeout: 400
 set -euo pipefail
 
@@ -33,10 +33,9 @@ check() {	# NAME PATTERN COMMAND...
 	tail -n 3 "$work/log" | sed 's/^/# /'
 }
 
-# Breaks where a sample is due, and single-steps until it is taken and published and
-# the time is returned. Functions of the C library and the vDSO run at full speed: at
-# this speed, the vDSO's loop would be restarted by every tick of the kernel's clock,
-# for ever.
+# Breaks where a sample is due, then single-steps until it is published and the time is
+# returned. Functions of the C library and the vDSO run at full speed: single-stepped,
+# the vDSO's read loop would never end, as each tick of the kernel restarts it.
 cat >"$work/step.gdb" <<'END'
 set pagination off
 break step_here
@@ -70,7 +69,7 @@ stepping() {
 }
 
 # Checks the number of sleeps before main().
-sleeps() {	# at least, at most
+sleeps() {	# MIN MAX
 	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls" \
 		"$work/timecheck" --idle
 	set -- "$1" "$2" "$(grep -c nanosleep "$work/calls" || true)"

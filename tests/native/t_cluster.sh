@@ -6,8 +6,8 @@
 #                +-- t --+-- g
 #                        +-- h	shares a host with t (synced-host)
 #
-# Namespaces of one machine share its counter: the truth is zero, and every reading
-# of every node is compared with it. No figure is judged but by its own bound.
+# Network namespaces of one machine share its counter, so the true difference of two
+# nodes is zero. A node's time passes if it is within its own error bound of that.
 # test-timeout: 240
 set -euo pipefail
 
@@ -31,7 +31,7 @@ dirs=()
 for i in $all; do dirs+=("$work/$i"); done
 check() { "$work/synccheck" 1 "${dirs[@]}" >"$work/out" ||
 	fail "off by more than the bound: $(cat "$work/out")"; remark <"$work/out"; }
-each() {	# COMMAND...: true of all children?
+each() {	# COMMAND...: succeeds if COMMAND CHILD... does for all children
 	local i
 	for i in $children; do "$1" "$i" "${@:2}" || return; done
 }
@@ -96,7 +96,7 @@ wait_for "the master's children took part in its session" took_part
 before=$(taken g)
 in_dir g timeout 60 "$ctl" sync --json >"$work/out" ||
 	fail "no session of a child: $(cat "$work/out")"
-[ "$(taken g)" -ge $((before + 40)) ] || fail "a child's session was none"
+[ "$(taken g)" -ge $((before + 40)) ] || fail "a child's session: fewer than 40 exchanges"
 check
 ok "sessions, of the master and of a child"
 
@@ -123,7 +123,7 @@ done
 ok "eight recordings at once, with a session at both ends"
 
 # --- collectives -----------------------------------------------------------------------
-callers() {	# MS NAME...: each calls tsct_timesync(); answers are in $work/NAME/said
+callers() {	# MS NAME...: each calls tsct_timesync(); results are in $work/NAME/said
 	local ms=$1 i waits=()
 	shift
 	for i in "$@"; do
@@ -131,7 +131,7 @@ callers() {	# MS NAME...: each calls tsct_timesync(); answers are in $work/NAME/
 	done
 	for i in "${waits[@]}"; do wait "$i" || true; done
 }
-apart() {	# MS FROM-US NAME...: when they returned
+apart() {	# MS FROM-US NAME...: succeeds if they returned within MS of each other
 	local ms=$1 from=$2 i
 	for i in "${@:3}"; do sed -n 's/^at //p' "$work/$i/said"; done |
 		sort -n | awk -v from="$from" -v most="$ms" '
@@ -150,7 +150,8 @@ apart 5000 "$since" $all || fail "they returned at very different times"
 check
 ok "tsct_timesync() from all eight"
 
-missing() {	# NAME AS-TOLD: all the others are told; else $why
+# All nodes but NAME call tsct_timesync(), which must report NAME as AS-REPORTED.
+missing() {	# NAME AS-REPORTED; sets: why, the reason of a failure
 	local i since
 	since=$(now_us)
 	callers 3500 ${all/$1/}
@@ -162,25 +163,25 @@ missing() {	# NAME AS-TOLD: all the others are told; else $why
 		}
 	done
 	head -n 1 "$work/a/said" | remark
-	why="they gave up at very different times"
+	why="they timed out at very different times"
 	apart 5000 "$since" ${all/$1/}
 }
 steadily missing d d || fail "$why"
-sleep 2		# until nobody is taken for a caller any more
+sleep 2		# until no node counts as a caller any more
 steadily missing g 'g (below t)' || fail "$why"
 ok "tsct_timesync() with one missing: all are told who"
 
-# --- the master is killed, and a part of the network cut off, while somebody watches --
+# --- synccheck measures while the master is killed and a link is down -------------------
 watch() {	# DIR...
 	wait_for "all are synchronized" each synced
 	"$work/synccheck" --watch 90 "$@" >"$work/watched" & watcher=$!
 }
 watched() {
 	kill "$watcher"
-	wait "$watcher" || fail "what was watched: $(cat "$work/watched")"
+	wait "$watcher" || fail "synccheck --watch: $(cat "$work/watched")"
 	remark <"$work/watched"
 }
-goes_through() {	# NAME STATUS...: without another epoch
+goes_through() {	# NAME: was in holdover, and synchronized again in the same epoch
 	grep -q "^$work/$1: synchronized in epoch \([0-9]*\), holdover in epoch \1,.* \
 synchronized in epoch \1; 0 steps" "$work/watched" || fail "$1 was not as expected: \
 $(grep "/$1:.*epoch" "$work/watched")"
@@ -188,7 +189,7 @@ $(grep "/$1:.*epoch" "$work/watched")"
 own() { is "$1" "$status" holdover; }
 watch "${dirs[@]}"
 slay m
-wait_for "all are on their own" each own
+wait_for "all children are in holdover" each own
 start_node m
 wait_for "all are synchronized again" each synced
 logged m 'timeline [0-9]* goes on' || fail "the master began another timeline"
@@ -199,15 +200,15 @@ ok "a killed master is noticed, and goes on with its timeline"
 watch "${dirs[@]}"
 within "${net_id}wire" ip link set dev t down
 below() { own t && own g && own h; }
-wait_for "those behind the link are on their own" below
-synced a || fail "a is cut off, too"
+wait_for "the nodes behind the link are in holdover" below
+synced a || fail "a is in holdover, too"
 within "${net_id}wire" ip link set dev t up
 wait_for "all are synchronized again" each synced
 watched
 for i in t g h; do goes_through $i; done
 ok "a part of the tree is cut off, and comes back"
 
-# --- a master that knows nothing any more ---------------------------------------------
+# --- a master that starts without its saved state ---------------------------------------
 epochs() { for i in $children; do of $i "$epoch"; done; }
 before=$(epochs)
 slay m

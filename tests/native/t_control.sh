@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The daemon's control socket: metrics for everybody, disruptions for root, and
-# clients that it must not mind, while it keeps the clock as before.
+# The daemon's control socket: metrics for all users, fake disruptions for root only;
+# misuse by clients (control.c) does not disturb the clock.
 # test-timeout: 120
 set -euo pipefail
 
@@ -15,14 +15,14 @@ fail() { echo "$*"; tail -n 20 "$work/log" "$work/metrics" 2>/dev/null; exit 1; 
 seed=${SEED:-$(date +%s)}
 echo "seed $seed"
 
-# --no-module: on a machine that has it, its own clock is not for tests.
+# --no-module: do not disturb the clock of a machine that has the module loaded.
 "$daemon" --no-module --interval-ms 200 2>"$work/log" &
 pid=$!
 for i in $(seq 600); do
 	[ ! -S "$work/run/control.sock" ] || break
 	sleep 0.1
 done
-[ "$(stat -c %a "$work/run/control.sock")" = 666 ] || fail "no socket for all"
+[ "$(stat -c %a "$work/run/control.sock")" = 666 ] || fail "the socket's mode is not 666"
 
 metrics() { "$ctl" status --metrics >"$work/metrics" || fail "no metrics"; }
 value() {	# NAME{LABELS}
@@ -39,7 +39,7 @@ for i in $(seq 300); do
 	[ "$(value 'tsctrace_clock_status{status="synchronized"}')" != 1 ] || break
 	sleep 0.2
 done
-# Every line is a comment of the two kinds or a sample of the metric they name.
+# Every line is a HELP or TYPE comment, or a sample of the metric that they name.
 awk '
 /^# HELP tsctrace_[a-z_]+ [^ ]/ { name = $3; if (seen[name]++) bad = 1; next }
 /^# TYPE tsctrace_[a-z_]+ (gauge|counter)$/ { if ($3 != name) bad = 1; next }
@@ -63,10 +63,10 @@ below tsctrace_clock_rate_error_ratio 1e-5
 grep -q '^tsctrace_build_info{version="[0-9.]*",source="[a-z_]*",clocksource="[^"]*"} 1$' \
 	"$work/metrics" || fail "no build_info"
 
-# --- abuse -------------------------------------------------------------------
+# --- misuse ------------------------------------------------------------------
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -Wall -pthread -o "$work/control" \
 	"$top/tests/native/control.c"
-timeout 100 "$work/control" "$work/run/control.sock" "$seed" || fail "abuse"
+timeout 100 "$work/control" "$work/run/control.sock" "$seed" || fail "after misuse"
 metrics
 is 'tsctrace_clock_status{status="synchronized"}' 1
 is 'tsctrace_clock_epoch' 1
@@ -84,21 +84,22 @@ is 'tsctrace_clock_epoch_cause{cause="fake"}' 1
 is 'tsctrace_clock_disruptions_total{cause="fake"}' 1
 is 'tsctrace_clock_disruptions_total{cause="step"}' 0
 grep -q "process [0-9]* of user $(id -u) requested a fake disruption" \
-	"$work/log" || fail "it is not logged"
+	"$work/log" || fail "the fake disruption is not logged"
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work"
-	cp "$ctl" "$work/trace-ctl"	# the build may be out of reach
+	cp "$ctl" "$work/trace-ctl"	# the user may have no access to the build
 	nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
 	$nobody "$work/trace-ctl" status --metrics | grep -q '^# HELP' ||
-		fail "no metrics for others"
+		fail "no metrics for other users"
 	got=0
 	$nobody "$work/trace-ctl" clock --fake-disruption 2>"$work/err" || got=$?
-	[ $got = 1 ] || fail "anybody may disrupt the clock"
+	[ $got = 1 ] || fail "other users may disrupt the clock"
 	grep -q 'request rejected: only root may' "$work/err" || fail "$(cat "$work/err")"
-	grep -q 'of user 65534 .* is not root' "$work/log" || fail "not logged"
+	grep -q 'of user 65534 .* is not root' "$work/log" ||
+		fail "the rejection is not logged"
 fi
 
-# --- nobody there, or nobody who answers -------------------------------------
+# --- the daemon is stopped, or not running -----------------------------------
 kill -STOP "$pid"
 got=0
 "$ctl" status --metrics 2>"$work/err" || got=$?

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# tsctraced without a module: publishes a clock that holds, refuses to be two,
-# starts over where it is disrupted, stops cleanly, and leaves nothing behind
-# that its successor cannot use.
+# tsctraced without a module: it publishes a clock within its error bound, rejects a
+# second instance, begins an epoch after a disruption, and stops cleanly; a successor
+# can use the files that it leaves behind.
 # test-timeout: 120
 set -euo pipefail
 
@@ -15,7 +15,7 @@ export TSCTRACE_RUN_DIR=$work/run
 file=$TSCTRACE_RUN_DIR/clock sock=$TSCTRACE_RUN_DIR/tsctraced.sock
 fail() { echo "$*"; tail -n 20 "$work/log" 2>/dev/null; exit 1; }
 
-# --no-module: on a machine that has it, its own clock is not for tests.
+# --no-module: do not disturb the clock of a machine that has the module loaded.
 start() {
 	"$daemon" --no-module --interval-ms 200 "$@" 2>>"$work/log" &
 	pid=$!
@@ -27,9 +27,9 @@ stop() {	# SIGNAL WANTED
 	pid=
 	[ "$got" = "$2" ] || fail "SIG$1: exit status $got, not $2"
 }
-# The clock as it is now; the module's clock is not looked for.
+# Reads the clock into $work/json.
 look() { "$ctl" clock --json >"$work/json" || fail "trace-ctl clock failed"; }
-# A key of what the last look saw
+# The value of a key in $work/json
 seen() { sed -n "s/.*\"$1\": *\"\\{0,1\\}\\([^\",]*\\).*/\\1/p" "$work/json"; }
 key() { look; seen "$1"; }
 wait_for() {	# WHAT COMMAND...
@@ -47,10 +47,9 @@ is_above() { [ "$(key "$1")" -gt "$2" ]; }
 # The clock area: its pages, and one entry per possible CPU
 cpus=$(sed 's/.*[-,]//' /sys/devices/system/cpu/possible)
 size=$(((20480 + (cpus + 1) * 16 + 4095) / 4096 * 4096))
-# As many bytes of junk, the same for the same seed
 seed=$((${SEED:-$(date +%s)}))
 echo "seed $seed"
-junk() {	# BYTES
+junk() {	# BYTES: prints as many random bytes, the same for the same seed
 	# shellcheck disable=SC2059
 	printf "$(awk -v seed=$((seed + $1)) -v n="$1" 'BEGIN { srand(seed)
 		while (n--) printf "\\%03o", int(rand() * 256) }')"
@@ -86,9 +85,9 @@ bound=$error
 [ "$(stat -c %a "$file")" = 644 ] || fail "mode $(stat -c %a "$file")"
 [ "$(stat -c %s "$file")" = $size ] || fail "size $(stat -c %s "$file")"
 
-# --- there is but one --------------------------------------------------------
+# --- a second instance is rejected -------------------------------------------
 refused 1 "pid $pid" "$daemon" --no-module
-kill -0 "$pid" || fail "the first one died of it"
+kill -0 "$pid" || fail "the second instance ended the first"
 
 # --- signals -----------------------------------------------------------------
 kill -HUP "$pid"
@@ -115,9 +114,9 @@ wait_for "synchronized" is status synchronized
 is epoch "$epoch" || fail "epoch $(key epoch) after $epoch, without a step"
 stop KILL 137
 is origin daemon || fail "killed, and the clock is from $(key origin)"
-wait_for "the clock of a killed daemon is on its own" is status holdover
+wait_for "the clock of a killed daemon is in holdover" is status holdover
 [ -S "$sock" ] || fail "a killed daemon removed its socket?"
-# As if it had died between the two copies: seq odd, copy 0 half written.
+# As after a kill between writing the two copies: seq is odd, copy 0 is half written.
 printf '\001' | dd of="$file" bs=1 seek=32 conv=notrunc status=none
 junk 100 | dd of="$file" bs=1 seek=4196 conv=notrunc status=none
 start
@@ -125,22 +124,22 @@ wait_for "synchronized" is status synchronized
 [ "$(stat -c %i "$file")" = "$inode" ] || fail "a repairable file was replaced"
 is epoch "$epoch" || fail "epoch $(key epoch) after a repair"
 stop INT 0
-# Not to be repaired, or of another layout: replaced, and never truncated under
-# its readers
+# A file that cannot be repaired, or has another layout, is replaced; it is not
+# truncated, as readers may have mapped it.
 for bytes in 5000 4096 0 $size; do
 	junk $bytes >"$file"
 	inode=$(stat -c %i "$file")
-	exec 3<"$file"		# or the number may be given again
+	exec 3<"$file"		# keeps the inode number from being reused
 	start
 	wait_for "a new clock file" is status synchronized
 	[ "$(stat -c %s "$file")" = $size ] || fail "size $(stat -c %s "$file")"
-	[ "$(stat -c %i "$file")" != "$inode" ] || fail "the junk was written into"
+	[ "$(stat -c %i "$file")" != "$inode" ] || fail "the damaged file was written to"
 	[ "$(stat -L -c %s /proc/self/fd/3)" = $bytes ] || fail "it was truncated"
 	exec 3<&-
 	stop TERM 0
 done
 
-# --- memory ------------------------------------------------------------------
+# --- drift file --------------------------------------------------------------
 rate=$work/state/rate
 : >"$work/log"
 start --state-dir "$work/state"
@@ -150,12 +149,12 @@ stop TERM 0
 grep -q "^boot $(cat /proc/sys/kernel/random/boot_id)$" "$rate" || fail "boot"
 [ "$(tail -n 1 "$rate")" = end ] || fail "$(cat "$rate")"
 error=$(seen rate_error_ppb)
-rm "$file"		# the clock file knows the rate, too
+rm "$file"		# the clock file has the rate, too
 start --state-dir "$work/state"
 wait_for "it uses the rate" logged 'using the saved rate, known to 0'
 wait_for "a clock" is origin daemon
 awk -v e="$(seen rate_error_ppb)" 'BEGIN { exit !(e > 0 && e < 500) }' ||
-	fail "it goes by $(seen rate_error_ppb) ppb, was $error"
+	fail "rate error $(seen rate_error_ppb) ppb, was $error ppb"
 stop KILL 137
 for what in 's/^boot .*/boot 1/:before the last boot' \
 		's/^machine .*/machine 1/:another machine' \
@@ -167,20 +166,20 @@ for what in 's/^boot .*/boot 1/:before the last boot' \
 	sed -i "${what%:*}" "$rate"
 	rm -f "$file"
 	start --state-dir "$work/state"
-	wait_for "it logs why not" logged "saved rate not used: .*${what#*:}"
+	wait_for "the unused rate is logged" logged "saved rate not used: .*${what#*:}"
 	wait_for "synchronized" is status synchronized
 	stop KILL 137
 	cp "$work/rate" "$rate"
 done
 : >"$work/log"
-start --state-dir "$work/log/none"	# a file: nothing can be kept there
+start --state-dir "$work/log/none"	# log is a file: no directory can be made
 wait_for "synchronized" is status synchronized
 logged 'will not be saved over restarts' || fail "it does not log that"
 stop TERM 0
 
 # --- disruptions -------------------------------------------------------------
-# What a hypervisor shows: magic, size, version, seq, marker. The rest needs a
-# machine that may be disrupted: see the guests.
+# A hypervisor's vmclock page: magic, size, version, seq, disruption marker. The tests
+# in virtual machines (tests/guest) check other disruptions.
 {
 	printf 'VCLK\000\020\000\000\001\000\001\000\002\000\000\000\007'
 	head -c 4079 /dev/zero
@@ -188,30 +187,31 @@ stop TERM 0
 : >"$work/log"
 start --vmclock "$work/vmclock"
 wait_for "synchronized" is status synchronized
-logged 'the hypervisor reports migrations' || fail "vmclock is not seen"
+logged 'the hypervisor reports migrations' || fail "vmclock is not logged"
 epoch=$(key epoch)
 printf '\010' | dd of="$work/vmclock" bs=1 seek=16 conv=notrunc status=none
 began=$(date +%s%N)
-wait_for "the move is noticed" is_above epoch "$epoch"
+wait_for "the migration begins an epoch" is_above epoch "$epoch"
 noticed=$((($(date +%s%N) - began) / 1000000))
-wait_for "synchronized after the move" is status synchronized
+wait_for "synchronized after the migration" is status synchronized
 recovered=$((($(date +%s%N) - began) / 1000000))
 [ $noticed -lt 10000 ] || fail "noticed after $noticed ms"
 [ $recovered -lt 20000 ] || fail "synchronized after $recovered ms"
 is cause migration || fail "cause $(key cause)"
 logged 'migrated or restored: disruption marker 8, .*; epoch .* begins (migration)' ||
-	fail "the log does not say so"
+	fail "the migration is not logged"
 stop TERM 0
 : >"$work/log"
 start --vmclock "$work/none"
 wait_for "synchronized" is status synchronized
 logged "$work/none: not a vmclock page; continuing without one" ||
-	fail "a page that is not there is not missed"
-# The whole directory gone: it keeps on, and says it once.
+	fail "a missing vmclock page is not logged"
+# If the run directory is removed, the daemon goes on and logs this once.
 rm -r "$work/run"
 wait_for "the loss is logged" logged 'clock file: No such file or directory; programs'
 sleep 1
-[ "$(grep -c 'clock file: No such file' "$work/log")" = 1 ] || fail "it repeats itself"
+[ "$(grep -c 'clock file: No such file' "$work/log")" = 1 ] ||
+	fail "the loss is logged more than once"
 stop TERM 0
 
 # --- bad input ---------------------------------------------------------------
@@ -230,12 +230,12 @@ refused 1 "$work/taken/control.sock: .*; remove it, it is not a socket" \
 	"$daemon" --no-module --run-dir "$work/taken"
 refused 1 "$work/log: Not a directory; set --run-dir to a directory" \
 	"$daemon" --no-module --run-dir "$work/log"
-# The longest that there can be, and one more
+# The longest possible path, and one character more
 long=$(printf '%0200d' 0)
 long=$work/${long:0:$((92 - ${#work} - 1))}
 refused 1 "${long}x: too long .* up to 92 char" "$daemon" --no-module \
 	--run-dir "${long}x"
-[ ! -e "${long}x" ] || fail "it made a directory that it has no use for"
+[ ! -e "${long}x" ] || fail "a directory was made for a path that is too long"
 start --run-dir "$long"
 wait_for "the socket with the longest path is there" test -S \
 	"$long/tsctraced.sock"
@@ -246,10 +246,10 @@ refused 1 'other users can write' "$daemon" --no-module --run-dir "$work/open"
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 755 "$work/root"
 	chmod 755 "$work"
-	cp "$daemon" "$work/tsctraced"	# the build may be out of reach
+	cp "$daemon" "$work/tsctraced"	# the user may have no access to the build
 	refused 1 'run tsctraced as root' setpriv --reuid 65534 --regid 65534 \
 		--clear-groups "$work/tsctraced" --no-module \
 		--run-dir "$work/root"
 fi
-echo "a move was noticed after $noticed ms, got over after $recovered ms"
+echo "migration: new epoch after $noticed ms, synchronized after $recovered ms"
 echo "$ns +- $bound in [$before, $after]"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A thousand daemons are killed while threads read their clocks, four each.
+# Starts and kills KILLS (1000) daemons while threads read their clocks (killer.c).
 # test-timeout: 400
 set -euo pipefail
 
@@ -15,7 +15,7 @@ echo "seed $seed"
 ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$work/killer" "$top/tests/native/killer.c" \
 	"$out/lib/libtsctrace.a" -lm
-# Most of the time they wait for daemons: several at once, each with its own.
+# killer mostly waits for its daemon, so several run in parallel, each with its own.
 kills=${KILLS:-1000} parts=3 status=0
 for ((i = 0; i < parts; i++)); do
 	"$work/killer" "$out/daemon/tsctraced" "$work/run$i" \

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# dump: every type of field, every form of time, what it selects, and that
-# what programs wrote cannot act on a terminal.
+# dump: every field type, every form of time, selections; control characters in events
+# do not reach a terminal.
 # shellcheck source=tests/native/record.sh
+# test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 run 0 record -q -o "$work/a" -- "$emit" 3000 2
@@ -36,7 +37,7 @@ run 0 dump --delta "$work/a"
 head -n 1 "$work/out" | grep -q '^+0\.000000000 ' || fail "the first delta"
 ! grep -vqE '^\+[0-9]+\.[0-9]{9} ' "$work/out" || fail "deltas"
 
-# Unique stamps: 51 bits of tick, 13 of which event; what they mean in seconds
+# Unique stamps: 51 bits of tick, 13 of event number; also in seconds
 run 0 dump --stamps "$work/a"
 [ "$(grep -cE '^0: +[0-9]+ +[0-9]+\.[0-9]{9} +[0-9]+\.[0-9]{9} \[' "$work/out")" = \
 	"$(wc -l <"$work/out")" ] || fail "--stamps"
@@ -49,7 +50,8 @@ for line in sys.stdin:
     assert u["segment"] == 0 and u["event"] < 8192, line
     assert u["accurate_ns"] <= u["legacy_ns"] <= u["accurate_ns"] + 1, line
 ' <"$work/out" || fail "--json --stamps"
-# ... of a made-up recording: past 2^51 ticks they begin anew, which is told
+# ... of a generated recording: after 2^51 ticks, a segment with stamps from 0 begins,
+# which dump reports.
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
 	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
 	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
@@ -93,7 +95,7 @@ run 0 dump --event 'ev*/inst*' "$work/a"
 run 0 dump --cpu "0-$(($(nproc --all) - 1))" "$work/a"
 [ "$(wc -l <"$work/out")" = "$all" ] || fail "--cpu with all"
 
-# Threads, times, nodes: what a look at all lines says they are
+# Selections by thread, time and node against the output without a selection
 run 0 dump --json "$work/a"
 cp "$work/out" "$work/json"
 tid=$(sed -n '2s/.*"tid":\([0-9]*\).*/\1/p' "$work/json")
@@ -111,8 +113,7 @@ run 0 dump --node 0 "$work/a"
 run 0 dump --node "$(uname -n)" "$work/a"
 [ "$(wc -l <"$work/out")" = "$all" ] || fail "--node NAME"
 
-# Columns: thread and event of all lines begin at the same place, and no line
-# ends with a blank.
+# Thread and event are in the same columns in all lines; no line ends with a blank.
 run 0 dump --event tick "$work/a"
 [ "$(sed 's/^\([^]]*\] *[0-9]* \).*/\1/; s/./x/g' "$work/out" | sort -u | wc -l)" = 1 ] ||
 	fail "columns"
@@ -120,15 +121,14 @@ run 0 dump "$work/a"
 ! grep -q ' $' "$work/out" || fail "blanks at an end"
 grep -q '\] *[0-9]* tick  *[a-z]*=' "$work/out" || fail "tick is not widened"
 
-# Colours: only where they are asked for, or are for a terminal; and nothing
-# but colours.
+# Colours are printed only on request or to a terminal; the text is the same.
 run 0 dump -n 20 "$work/a"
 ! grep -q $'\033' "$work/out" || fail "colours in a file"
 cp "$work/out" "$work/plain"
 NO_COLOR=1 run 0 dump -n 20 --color=always "$work/a"
 [ "$(grep -c $'\033\\[1mtick' "$work/out")" -ge 19 ] || fail "--color=always"
 sed 's/\x1b\[[0-9]*m//g' "$work/out" | cmp - "$work/plain" ||
-	fail "more than colours"
+	fail "--color=always changes more than colours"
 on_terminal() {	# VARIABLE=VALUE...
 	env TERM=xterm "$@" script -qec "'$ctl' dump -n 1 '$work/a'" /dev/null </dev/null
 }
@@ -140,7 +140,7 @@ cmp "$work/out" "$work/plain" || fail "--color=never"
 run 2 dump --color=blue "$work/a"
 says 'color: invalid value .blue.; use auto, always or never'
 
-# How far off times may be
+# The error bound of times
 run 0 dump -n 20 --error "$work/a"
 [ "$(grep -cE '^[0-9:.]+ \+- *[0-9]+ns \[' "$work/out")" = 20 ] || fail "--error"
 ns=$(sed -n '1s/.*+- *\([0-9]*\)ns.*/\1/p' "$work/out")
@@ -216,9 +216,9 @@ for forms in '--raw --delta' '--delta --utc' '--utc --raw' '--raw --delta --utc'
 done
 run 0 dump -n 1 --raw --raw "$work/a"
 
-# Whoever reads may stop reading; a full disk is said.
+# A closed pipe is no error; a full disk is reported.
 "$ctl" dump "$work/a" 2>"$work/err" | head -n 1 >/dev/null || true
-[ ! -s "$work/err" ] || fail "it complains of a closed pipe"
+[ ! -s "$work/err" ] || fail "an error message for a closed pipe"
 status=0
 "$ctl" dump "$work/a" >/dev/full 2>"$work/err" || status=$?
 [ "$status" = 1 ] || fail "/dev/full gave $status"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# export: each format, as readers that others wrote see it, against dump; what
-# is filtered; and that nothing half is ever left.
+# export: each format, read by independent readers, against dump; filters; no partial
+# output remains after an error.
 # test-parallel: yes
 # test-seconds: 5
 # shellcheck source=tests/native/record.sh
@@ -15,7 +15,7 @@ mkdir "$work/a"
 "$kinds" "$work/a" 20
 rec=$work/a
 
-# Compares what was exported with what dump prints; sets $arrows.
+# Compares an export with the output of dump; sets $arrows, the number of messages.
 check() {	# FORMAT EXPORT TRUTH
 	local out proto=()
 	[ "$1" != perfetto ] || proto=("$top/lib/export/export_perfetto.proto")
@@ -25,7 +25,7 @@ check() {	# FORMAT EXPORT TRUTH
 	[ "${out% *}" = "$(wc -l <"$3")" ] || fail "$1: $out"
 }
 
-# All that there is, in all formats. 5 events were lost.
+# The whole recording in all formats; 5 events were lost.
 run 3 dump --json "$rec"
 cp "$work/out" "$work/truth"
 for format in ctf otf2 perfetto json csv; do
@@ -45,15 +45,15 @@ run 3 export -f text -o "$work/a.txt" "$rec"
 run 3 dump --utc "$rec"
 cmp "$work/out" "$work/a.txt" || fail "text is not what dump prints"
 
-# It would see one nanosecond, one letter, one thread.
+# exportcheck.py finds a difference of one nanosecond, one letter, one thread ID.
 for wrong in s/1763678962123458426/1763678962123458427/ s/,plain,/,plaid,/ \
 	s/,1,101,/,1,102,/; do
 	sed "$wrong" "$work/a.csv" >"$work/wrong.csv"
 	! /usr/bin/python3 "$top/tests/native/exportcheck.py" csv "$work/wrong.csv" \
-		"$work/truth" >/dev/null || fail "the check does not see $wrong"
+		"$work/truth" >/dev/null || fail "exportcheck.py does not find $wrong"
 done
 
-# Both babeltraces have nothing to remark but what was lost.
+# Both versions of babeltrace warn only of the lost events.
 babeltrace2 "$work/a.ctf" >/dev/null 2>"$work/err"
 [ "$(grep -vc 'discarded 5 events' "$work/err")" = 0 ] || fail "babeltrace2"
 babeltrace "$work/a.ctf" >"$work/out" 2>"$work/err"
@@ -69,19 +69,19 @@ otf2-print -C "$work/a.otf2/traces.otf2" >"$work/out"
 [ "$(grep -c '^CLOCK_OFFSET.*Offset: +0, StdDev: 1251$' "$work/out")" = 12 ] ||
 	fail "clock offsets"
 
-# A real recording: everything the program emitted, whatever its threads did
+# A recording of a real program
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
 run 0 dump --json "$work/b"
 cp "$work/out" "$work/b.truth"
 for format in ctf otf2 perfetto json csv; do
 	run 0 export -q -f "$format" -o "$work/b.$format" "$work/b"
-	[ ! -s "$work/err" ] || fail "it is not quiet"
+	[ ! -s "$work/err" ] || fail "-q prints something"
 	check "$format" "$work/b.$format" "$work/b.truth"
 done
 [ "$(babeltrace_events "$work/b.ctf")" = 4001 ] || fail "babeltrace2: events"
 
-# Losses: as many, where they were, as another reader finds in the recording
-lost_in() {	# DIR: count, and places
+# babeltrace2 finds the same losses in the export and in the recording.
+lost_in() {	# DIR: prints the number of lost events, and of places
 	babeltrace2 "$1" 2>&1 >/dev/null | sed -n 's/.*discarded \([0-9]*\) .*/\1/p' |
 		awk '{ sum += $1 } END { print sum, NR }'
 }
@@ -92,7 +92,7 @@ lost=$(lost_in "$work/lossy.ctf")
 [ "$lost" = "$(lost_in "$work/lossy")" ] ||
 	fail "lost: $lost in the export, $(lost_in "$work/lossy") before"
 
-# Filters, each against a selection of the whole; csv shows what is there.
+# Each filter, in csv, against a selection from the whole
 selected() {	# PYTHON-CONDITION OPTION...
 	local condition=$1
 	shift
@@ -106,7 +106,7 @@ for line in open(sys.argv[1], errors="surrogateescape"):
 	[ -s "$work/part" ] || fail "nothing is selected by $condition"
 	check csv "$work/part.csv" "$work/part"
 }
-first=1763678962123457949	# of the first event
+first=1763678962123457949	# time of the first event
 begin=1763678962123457088
 selected 'e["cpu"] != 1' --cpu 0,2
 selected 'e["cpu"] != 1' --cpu 0 --cpu 2-99
@@ -142,42 +142,42 @@ shows '"ts":0.861,"ph":"i"'
 run 3 export -f csv --relative -o - --to +1us "$rec"
 shows '^861,'
 
-# Nothing in it: readers still open it.
+# An export without events is readable.
 for format in ctf otf2 perfetto json csv text; do
 	run 3 export -f $format -o "$work/empty.$format" --to +0 "$rec"
 done
 otf2-print -Werror "$work/empty.otf2/traces.otf2" >/dev/null
 /usr/bin/python3 -m json.tool "$work/empty.json" >/dev/null
 
-# Where it goes
+# Output file and default name
 cd "$work"
 run 3 export -f json a/
 [ -f a.json ] || fail "the default name"
 run 3 export -o of-csv.csv "$rec"
-head -n 1 of-csv.csv | grep -q ^time_ns, || fail "the format by the name"
+head -n 1 of-csv.csv | grep -q ^time_ns, || fail "the format by the file name"
 echo old >old.txt && ln -s old.txt link.txt
 run 3 export -q -o link.txt "$rec"
 [ -L link.txt ] || fail "a link was replaced"
-cmp -s old.txt a.txt || fail "through a link"
+cmp -s old.txt a.txt || fail "output through a link"
 mkdir empty && run 3 export -f ctf -o empty/ "$rec"
 [ -s empty/metadata ] || fail "into an empty directory"
 [ "$(stat -c %a a.json empty)" = "600
 700" ] || fail "others may read it"
 run 3 export -f text -o /dev/null "$rec"
 [ -c /dev/null ] || fail "/dev/null was replaced"
-# A recording called "." has no name that one would see.
+# For a recording given as ".", the default name is that of the directory.
 rm a.json
 (cd a && run 3 export -q -f json .)
 [ -f a.json ] || fail "the default name of ."
 (mkdir -p a.sub && cd a.sub && run 3 export -q -f csv ../a/.)
 [ -f a.csv ] && [ -z "$(ls -A a.sub)" ] || fail "the default name of a/."
 "$ctl" export -f csv -o - "$rec" 2>err | head -n 1 >/dev/null || true
-[ ! -s err ] || fail "it complains of a closed pipe"
+[ ! -s err ] || fail "an error message for a closed pipe"
 run 1 dump a.ctf
 says 'written by another tracer'
 cd "$top"
 
-# What cannot be
+# Invalid arguments, and places that cannot be written to
 before=$(ls -A "$work")
 run 2 export "$rec"
 says 'no output format; use --format'
@@ -215,7 +215,7 @@ run 1 export -f json -o "$work/a.ctf" "$rec"
 says 'is a directory'
 nothing_left "$work"
 
-# No room, and an interrupt: nothing that looks whole, nothing at all.
+# After a full disk or an interrupt, no output remains.
 mkdir "$work/big"
 "$kinds" "$work/big" 6000
 mkdir "$work/room"
@@ -232,8 +232,8 @@ for format in ctf otf2 perfetto json csv text; do
 done
 [ "$interrupted" -gt 3 ] || fail "interrupted only $interrupted of 6"
 
-# More threads than OTF2's writers at a time: those that had to wait are as they are
-# where there is no other, and messages of all of them are there.
+# More threads than OTF2 writers that are open at a time: a thread that had to wait has
+# the same file as if exported alone, and messages of all threads are exported.
 ${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
 	-I"$top" -o "$work/pages" "$top/tests/native/pages.c" \
 	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
@@ -245,7 +245,8 @@ says '300000 events of 290 threads'
 for nr in 0 255 256 270 289; do
 	run 0 export -q -f otf2 -o "$work/one-$nr.otf2" "${few[@]}" \
 		--thread $((1000 + nr * 7 % 290)) "$work/threads"
-	[ "$(wc -c <"$work/one-$nr.otf2/traces/0.evt")" -gt 20000 ] || fail "no thread $nr"
+	[ "$(wc -c <"$work/one-$nr.otf2/traces/0.evt")" -gt 20000 ] ||
+		fail "thread $nr: too few events"
 	cmp "$work/one-$nr.otf2/traces/0.evt" "$work/all.otf2/traces/$nr.evt" ||
 		fail "thread $nr is not the same among others"
 done
@@ -262,7 +263,7 @@ grep -qx '50000 [1-9][0-9]* 50000' "$work/out" || fail "messages: $(cat "$work/o
 says "room/x: File too large; raise 'ulimit -f'"
 before='' nothing_left "$work/room"
 
-# Damage: what can be read is exported, and that something is missing is told.
+# Of a damaged recording, the readable part is exported, and the damage is reported.
 cp -r "$rec" "$work/cut"
 truncate -s -100 "$work/cut/default_0"
 run 3 dump --json "$work/cut"

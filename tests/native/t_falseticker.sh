@@ -29,13 +29,13 @@ for i in m s l o; do
 	net $i
 	plug $i 10.81.0.$((address++))/24 wire
 done
-lie() {		# [LIE VALUE]...: restarts liar with these; without any, it is correct
+lie() {		# [LIE VALUE]...: restarts falseticker with these; without any, it is correct
 	[ -z "${l:-}" ] || slay l
 	in_net l "$work/falseticker" "$work/m" "$@" 2>>"$work/l/log"
 	l=$pid
 }
 source='p["sources"][-1]'
-said() { is o "$source[\"status\"]" "$1"; }	# STATUS: o's status of the liar
+said() { is o "$source[\"status\"]" "$1"; }	# STATUS: o's status of the falseticker
 used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }
 watch() { "$work/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }

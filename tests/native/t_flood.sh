@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Strangers, as many as go, and what becomes of those who belong to us:
+# A flood of requests from unknown clients does not disturb a child:
 #
 #   master -- 10.77.1.0/24 -- child
 #   crowd -- 10.77.2.0/24 -- master
 #
-# The child has a key, and goes on as if nothing were.
+# The child has a key. It stays synchronized and loses at most two requests.
 # test-timeout: 60
 set -euo pipefail
 . "$(dirname "$0")/sync.sh"
@@ -18,7 +18,7 @@ net child
 net crowd
 join master 10.77.1.1/24 child 10.77.1.2/24
 join crowd 10.77.2.9/24 master 10.77.2.1/24
-# Or no answer to any of them could be sent
+# A route for the answers to the random source addresses
 within "${net_id}master" ip route add default via 10.77.2.9
 mkdir "$work/master" "$work/child"
 (umask 077; echo "11 AES128 HEX:000102030405060708090a0b0c0d0e0f" >"$work/keys")
@@ -29,42 +29,44 @@ printf '%s\n' "keyfile $work/keys" "master 10.77.1.1 key 11 minpoll -3 maxpoll -
 start master a1
 start child b2
 wait_for "the child is synchronized" synced child
-wait_for "its poll is what it stays at" above child "$source"'["kept"]' 8
+wait_for "the child has kept more than 8 exchanges" above child "$source"'["kept"]' 8
 
 rss() { awk '/^VmRSS/ { print $2 }' "/proc/$master/status"; }
-# At one moment: "SENT UNANSWERED"
+# Prints "SENT UNANSWERED", the child's requests, from one query.
 requests() {
 	of child "'%d %d' % (lambda s: (s['sent'], s['sent'] - s['answers']['taken']))(p['sources'][0])"
 }
 flood() { within "${net_id}crowd" "$work/strangers" 10.77.2.1 123 "$1" 0 11; }
 
-flood 0.5 >"$work/out"			# tables are touched
+flood 0.5 >"$work/out"			# allocates the master's tables, before rss
 rss=$(rss)
 read -r sent lost < <(requests)
 flood 3.5 >"$work/flooded" & flood=$!
 "$work/synccheck" 3 "$work/master" "$work/child" >"$work/checked" & check=$!
 begin=$(date +%s%N)
-in_dir master timeout 30 "$ctl" peers >"$work/out" || fail "the control socket is dead"
+in_dir master timeout 30 "$ctl" peers >"$work/out" ||
+	fail "the control socket does not answer"
 ms=$((($(date +%s%N) - begin) / 1000000))
-# Ten times nobody reads for longer than a buffer lasts, whatever this machine can do.
+# Stop the master ten times, for longer than its socket's buffer lasts on any machine.
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	kill -STOP "$master"
 	sleep 0.1
 	kill -CONT "$master"
 	sleep 0.05
 done
-wait $check || fail "the timelines part: $(cat "$work/checked")"
+wait $check || fail "the child's time is off: $(cat "$work/checked")"
 asked_on() { above child "$source"'["sent"]' $((sent + 19)); }
-wait_for "the child has asked often" asked_on
+wait_for "the child has sent 20 requests" asked_on
 read -r sent_now lost_now < <(requests)
 sent=$((sent_now - sent)) lost=$((lost_now - lost)) rss=$(($(rss) - rss))
 wait $flood || fail "no flood: $(cat "$work/flooded")"
 echo "$(tail -n 1 "$work/flooded"); of the child's $sent requests $lost were lost;" \
 	"peers after $ms ms; the master grew by $rss kB"
 cat "$work/checked"
-[ "$(awk 'END { print ($1 > 20000) }' "$work/flooded")" -eq 1 ] || fail "that is no flood"
+[ "$(awk 'END { print ($1 > 20000) }' "$work/flooded")" -eq 1 ] ||
+	fail "no more than 20000 requests: no test"
 [ "$ms" -lt 10000 ] || fail "the control socket answered after $ms ms"
-[ "$sent" -ge 20 ] || fail "the child asked $sent times only"
+[ "$sent" -ge 20 ] || fail "the child sent only $sent requests"
 [ "$lost" -le 2 ] || fail "$lost of $sent requests of the child were lost"
 [ "$rss" -le 256 ] || fail "the master grew by $rss kB"
 synced child || fail "the child is no longer synchronized"

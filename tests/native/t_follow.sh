@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# dump --follow: live, in order, all of it, and no longer than the recorder lives.
+# dump --follow: shows all events of a live recording, in order, and ends with the
+# recorder.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -9,8 +10,7 @@ ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
 	"$build/lib/libtsctrace.a" -lm
 
-# The files of a recording that is being made are there.
-until_made() {	# DIR
+until_made() {	# DIR: waits until a recording's metadata exists
 	local i
 	for ((i = 0; i < 600; i++)); do
 		[ ! -e "$1/metadata" ] || return 0
@@ -19,7 +19,7 @@ until_made() {	# DIR
 	fail "no $1/metadata"
 }
 
-follow() {	# NAME ARGUMENT...; its process: $follower
+follow() {	# NAME ARGUMENT...; sets: follower, the process
 	local name=$1
 	shift
 	"$ctl" dump --follow "$@" >"$work/$name.out" 2>"$work/$name.err" &
@@ -35,8 +35,8 @@ ends() {	# NAME PROCESS STATUS
 	fail "the follower of $1 gave $got, not $3"
 }
 
-# A program, then another one with events that the first has not; both slow, with
-# threads on all CPUs, and a flood of events that come as fast as they can.
+# slow: two slow programs in sequence, the second with another event definition.
+# fast: a flood of events. killed: a program without events.
 "$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 90 3 20000; '$flood' 1 500 2" \
 	>/dev/null 2>&1 &
 slow=$!
@@ -46,7 +46,7 @@ fast=$!
 killed=$!
 declare -A recorders=([slow]=$slow [fast]=$fast) followers
 started+=("$slow" "$fast" "$killed")
-# Ticks that are not the counter's
+# Recordings whose ticks are not the counter's
 for ticks in system off tsc/256; do
 	"$ctl" record -q --timestamps "$ticks" --sync-every 64 -o "$work/${ticks/\//-}" \
 		-- "$emit" 2000 3 500 >/dev/null 2>&1 &
@@ -64,17 +64,16 @@ some_follower=$follower
 follow later --event later_than_this "$work/slow"
 later_follower=$follower
 
-# Events are shown while it is recorded.
+# Events are shown while the recorder runs.
 until_in "$work/slow.out" ' tick '
-kill -0 "$slow" || fail "it was complete before anything was shown"
+kill -0 "$slow" || fail "the recording ended before an event was shown"
 ends some "$some_follower" 0
 [ "$(wc -l <"$work/some.out")" = 20 ] || fail "-n with --follow"
 kill -0 "$slow" || fail "-n waited for the end"
 run 3 dump "$work/slow"
 says 'dump: the recording is incomplete: it is still being recorded; events of the last second may be missing'
 
-# Nobody who is idle wakes up: the recorder of a program that does nothing says
-# nothing, and neither does who follows it.
+# No wakeups without events: neither the recorder nor the follower polls.
 follow killed "$work/killed"
 sleep 0.5
 switches() {
@@ -85,30 +84,30 @@ sleep 2.2
 now=$(switches)
 [ $((now - before)) -le 3 ] || fail "idle, it woke up $((now - before)) times"
 
-# A recorder that is killed: that is the end.
+# The follower ends when the recorder is killed.
 kill -9 "$killed"
 ends killed "$follower" 3
 grep -q 'its recorder was killed' "$work/killed.err" ||
-	fail "it does not say that the recorder was killed"
+	fail "the kill of the recorder is not reported"
 
-# What was shown is what is there in the end, line by line.
+# The output of --follow is that of dump on the complete recording.
 for name in "${!recorders[@]}"; do
 	ok=0
 	wait "${recorders[$name]}" || ok=$?
 	wait "${followers[$name]}" || [ $? = "$ok" ] || fail "the follower of $name"
 	"$ctl" dump --raw "$work/$name" >"$work/whole" 2>/dev/null || [ $? = 3 ]
-	# How far times may be off is known better in the end.
+	# The error bound may be smaller at the end.
 	sed -i 's/ +- *[0-9]*ns / /' "$work/$name.out" "$work/whole"
-	cmp "$work/$name.out" "$work/whole" || fail "$name: not what is there in the end"
+	cmp "$work/$name.out" "$work/whole" || fail "$name: differs from dump's output"
 	! grep -q 'arrived late' "$work/$name.err" || fail "$name: events came late"
 	[ ! -e "$work/$name/.flushed" ] || fail "$name/.flushed was left"
 done
-grep -q ' flood ' "$work/slow.out" || fail "an event that was defined meanwhile"
+grep -q ' flood ' "$work/slow.out" || fail "no events that were defined later"
 [ "$(wc -l <"$work/fast.out")" -gt 100000 ] || fail "few events of many"
 wait "$later_follower" || [ $? = 3 ] || fail "an event that is never defined"
-[ ! -s "$work/later.out" ] || fail "it is shown all the same"
+[ ! -s "$work/later.out" ] || fail "events are shown that were not selected"
 
-# Ctrl-C ends it, and not the recorder: what is there so far was shown.
+# Ctrl-C ends the follower, not the recorder; the last line is complete.
 "$ctl" record -q -o "$work/c" -- "$emit" 1000000 1 2000 >/dev/null 2>&1 &
 recorder=$!
 started+=("$recorder")
@@ -120,17 +119,17 @@ ends c "$follower" 0
 tail -n 1 "$work/c.out" | grep -q '}}$' || fail "half a line"
 kill -0 "$recorder" || fail "the recorder ended, too"
 
-# Another recording in its place is none of ours.
+# The follower ends when another recording replaces the one that it reads.
 follow c "$work/c"
 until_in "$work/c.out" ' tick '
 cp "$work/slow/metadata" "$work/c/other"
 mv "$work/c/other" "$work/c/metadata"
 ends c "$follower" 1
 grep -q 'c: replaced by another recording' "$work/c.err" ||
-	fail "it goes on with another recording"
+	fail "the replaced recording is not reported"
 kill -9 "$recorder"
 
-# There is nothing to wait for in what is complete, or will never be.
+# --follow does not wait on a recording that is complete, or whose recorder was killed.
 run 0 dump --raw "$work/slow"
 cp "$work/out" "$work/whole"
 run 0 dump --raw --follow "$work/slow"

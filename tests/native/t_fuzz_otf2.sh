@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# OTF2 archives with random damage (otf2_fuzz.py): libotf2 may crash on them, merge
-# does not. SEED=N takes those, LONG=N goes on for so many seconds.
+# merge does not crash on randomly damaged OTF2 archives (otf2_fuzz.py), though libotf2
+# may. SEED=N sets the random seed, LONG=N the duration in seconds.
 # test-parallel: yes
 # test-seconds: 7
 # shellcheck source=tests/native/merge.sh

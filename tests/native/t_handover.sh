@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Time never runs backwards from one thread to another: READS (25 million) by a
-# clock of the program's own, as many by a daemon's that publishes ten times a
-# second, fewer with the sanitizers looking on.
+# Time never runs backwards from one thread to another: READS (25 million) reads of an
+# in-process clock, as many of a daemon's clock, which is published every 100 ms, and
+# fewer with sanitizers.
 # test-timeout: 600
 set -euo pipefail
 

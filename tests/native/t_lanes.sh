@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Which of a server's two sockets the kernel puts a packet into: that of children, or
-# that of all others. The daemon stands still, so that packets stay where they are.
+# A server has two sockets for each address family: one for packets of configured
+# children, one for all others. Each packet must arrive in the right one. The daemon is
+# stopped (SIGSTOP), so that packets stay queued.
 # test-timeout: 60
 set -euo pipefail
 . "$(dirname "$0")/sync.sh"
@@ -29,9 +30,10 @@ open() { [ "$(sockets | wc -l)" -eq 4 ]; }
 wait_for "there are two sockets of each kind" open
 kill -STOP "$server"
 
-waiting() {	# PATTERN: what is in each of the two
+waiting() {	# ADDRESS: prints the bytes queued in each of the two sockets
 	sockets | awk -v at="$1" 'index($4, at) == 1 { print $2 }' | paste -sd' '
 }
+# Sends a packet of BYTES, with a MAC of key KEY and a digest of DIGEST bytes.
 give() {	# FROM TO BYTES [KEY DIGEST]
 	within "${net_id}client" python3 - "$@" <<-'EOF'
 	import socket, sys
@@ -44,19 +46,19 @@ give() {	# FROM TO BYTES [KEY DIGEST]
 	s.sendto(packet, (to, 123))
 	EOF
 }
-goes() {	# strangers | children, and as give
+goes() {	# strangers|children ARGUMENT-OF-give...: the packet is in that socket
 	local at=[::] before now a b c d where
 	[[ $3 == *:* ]] || at=0.0.0.0
 	before=$(waiting "$at")
 	give "${@:2}"
 	now=$(waiting "$at")
 	read -r a b c d <<<"$before $now"
-	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none, or both: $before, $now"
+	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none or both: $before, $now"
 	where=$((d > b))
-	# The first of all is a stranger's.
+	# The first packet of each family is a stranger's: it defines their socket.
 	[ -n "${strangers[$at]:-}" ] || strangers[$at]=$where
 	[ "$1" = "$([ "$where" -eq "${strangers[$at]}" ] && echo strangers || echo children)" ] ||
-		fail "${*:2}: not where $1 are"
+		fail "${*:2}: not in the socket of $1"
 }
 declare -A strangers
 for i in "10.77.1.2 10.77.1.1" "fd77::2 fd77::1"; do
@@ -74,8 +76,8 @@ goes children fd77::3 fd77::1 208
 goes strangers 10.77.1.2 10.77.1.1 48
 kill -CONT "$server"
 empty() { [ -z "$(sockets | awk '$2')" ]; }
-wait_for "all is read" empty
-# A second daemon does not join in by the same way.
+wait_for "all packets are read" empty
+# A second daemon cannot bind to the same port (SO_REUSEPORT).
 ! within "${net_id}server" "$daemon" --no-module --run-dir "$work/other" \
 	--config "$work/server/conf" 2>"$work/out" || fail "two daemons share a port"
 grep -q "port 123: Address already in use" "$work/out" || fail "$(cat "$work/out")"

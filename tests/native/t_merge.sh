@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# merge of recordings: what was recorded here is in the result, for every reader;
-# what cannot be merged; recordings that are being written, cut off, damaged; a full
-# disk, an interrupt, a terminal.
+# merge of recordings: all readers find all events in the result; inputs that are
+# refused; incomplete, truncated and damaged recordings; a full disk, interrupts,
+# progress on a terminal.
 # test-timeout: 180
 # shellcheck source=tests/native/merge.sh
 . "$(dirname "$0")/merge.sh"
 
-# Time, CPU and all behind that: without the column of nodes that only merged ones have
+# Prints dump's lines without the column of nodes, which only merged recordings have.
 lines() {	# DIR
 	"$ctl" dump "$1" | sed 's/^\([0-9:.]*\) *[^[ ]* *\[/\1 [/; s/  */ /g'
 }
-readable() {	# DIR EVENTS: by all readers
+readable() {	# DIR EVENTS: all readers find as many events
 	[ "$("$ctl" dump "$1" | wc -l)" = "$2" ] || fail "dump of $1"
 	[ "$(babeltrace_events "$1")" = "$2" ] || fail "babeltrace2's count of $1"
 	if command -v babeltrace >/dev/null; then
@@ -21,7 +21,7 @@ readable() {	# DIR EVENTS: by all readers
 	fi
 }
 
-# --- one after the other, on one node -----------------------------------------------
+# --- recordings of one node, made one after the other -------------------------------
 "$ctl" record -q -o "$work/a" -- "$emit" 1000
 "$ctl" record -q -o "$work/b" -- "$emit" 500
 run 0 merge -o "$work/ab" "$work/a" "$work/b/"
@@ -32,12 +32,12 @@ lines "$work/ab" >"$work/got"
 cmp "$work/want" "$work/got" || fail "not the same events"
 run 0 stat "$work/ab"
 shows '1502 published = 1502 recorded + 0 lost'
-# Events of both kinds are there once: they were defined twice.
+# Both recordings define the two events; the result defines each once.
 [ "$(grep -c '^	event_0_' "$work/ab/metadata")" = 2 ] || fail "definitions"
-# Again, and with another
+# A merge of the result and another recording
 "$ctl" record -q -o "$work/c" -- "$emit" 10
 run 0 merge -q --json -o "$work/abc" "$work/ab" "$work/c"
-[ ! -s "$work/err" ] || fail "-q says something"
+[ ! -s "$work/err" ] || fail "-q prints something"
 python3 - "$work/out" <<'END' || fail "--json"
 import json, sys
 j = json.load(open(sys.argv[1]))
@@ -51,15 +51,15 @@ for format in json perfetto otf2 ctf text csv; do
 	"$ctl" export -q -f $format -o "$work/x.$format" "$work/abc" || fail "export -f $format"
 done
 otf2-print "$work/x.otf2/traces.otf2" >/dev/null 2>"$work/err" || fail "otf2-print"
-[ ! -s "$work/err" ] || fail "otf2-print remarks"
-# Finer ticks, which some readers compute in floating point
+[ ! -s "$work/err" ] || fail "otf2-print prints warnings"
+# Ticks of 4 GHz, which some readers convert in floating point
 run 0 merge -q --resolution 4G -o "$work/fine" "$work/a" "$work/b"
 readable "$work/fine" 1502
 lines "$work/fine" >"$work/got"
 cmp "$work/want" "$work/got" || fail "not the same events at 4 GHz"
 [ "$(stat -c %a "$work/fine")" = 700 ] || fail "others may read it"
 
-# --- what is refused ------------------------------------------------------------------
+# --- refused inputs and options ---------------------------------------------------------
 cp -r "$work/a" "$work/copy"
 refused 'copy: holds the same recording as .*; remove one or use --force' "$work/a" "$work/copy"
 refused 'a: given twice; remove one or use --force' "$work/a" "$work/a/"
@@ -77,7 +77,7 @@ for i in '-o o' "$work/a" "-o $work/o --fit parabola $work/a" "-o $work/o --reso
 	run 2 merge $i
 	none_left
 done
-# Still being written
+# A recording that is still being written
 start_daemon
 "$ctl" record -q -c both -o "$work/d" & recorder=$!
 started+=("$recorder")
@@ -88,11 +88,11 @@ refused 'd: not complete: it is still being written, or its recorder was killed;
 run 3 merge --salvage -o "$work/o" "$work/a" "$work/d"
 says 'd: not complete; its present part is merged'
 readable "$work/o" 1102
-# That its end is missing is known from then on, by all who read it.
+# From then on, all commands report that the recording of this node is incomplete.
 run 3 stat "$work/o"
 says '(node 1): the recording was incomplete when it was merged; the last events may be missing'
 shows '^node .* (1): NOT COMPLETE when it was merged'
-! grep -q '^sum' "$work/out" || fail "it knows what was lost"
+! grep -q '^sum' "$work/out" || fail "stat prints a sum, but losses are unknown"
 run 3 stat --json "$work/o"
 python3 -c 'import json, sys
 j = json.load(open(sys.argv[1]))
@@ -101,7 +101,8 @@ assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False
 run 3 dump "$work/o"
 says '(node 1): the recording was incomplete when it was merged'
 run 3 report -o "$work/o.html" "$work/o"
-grep -q '(node 1): its recording was not complete' "$work/o.html" || fail "the report does not say it"
+grep -q '(node 1): its recording was not complete' "$work/o.html" ||
+	fail "the report does not show that it is incomplete"
 run 3 merge --json -o "$work/oc" "$work/o" "$work/c"
 says 'o: node 1, .*, was not complete when it was merged'
 python3 -c 'import json, sys
@@ -127,19 +128,20 @@ missing=$(python3 -c 'import json, sys
 j = json.load(open(sys.argv[1]))
 assert j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"], j
 assert j["events"] + j["missing"] == 1502
-print(j["missing"])' "$work/out") || fail "what is missing"
+print(j["missing"])' "$work/out") || fail "the number of missing events"
 says "x: stream ${file##*/}: ends early; $missing events are missing"
 run 3 stat "$work/o"
 shows "1502 published = $((1502 - missing)) recorded + $missing lost"
-# Who reads the result is told which file it was, and that no recorder lost them.
+# stat names the truncated file, and does not count its events as lost while recording.
 says "(node 1): file of channel default, CPU ${file##*_} was truncated or missing before the merge: $missing events are missing"
-! grep -q 'lost while recording\|unwritten' "$work/out" "$work/err" || fail "the recorder is blamed"
+! grep -q 'lost while recording\|unwritten' "$work/out" "$work/err" ||
+	fail "stat reports losses while recording"
 shows "default truncated $missing"
 readable_events=$(babeltrace2 "$work/o" 2>/dev/null | wc -l)
 [ "$readable_events" = $((1502 - missing)) ] || fail "babeltrace2 reads $readable_events"
 rm -r "$work/o"
 
-# --- a full disk, an interrupt, a terminal: that takes a while ---------------------------
+# --- a full disk, interrupts, a terminal, with a long merge -----------------------------
 for i in world world_sim world_write world_exact world_big; do
 	sources+=("$here/$i.c")
 done
@@ -159,10 +161,10 @@ if mount -t tmpfs -o size=8m tmpfs "$work/small" 2>/dev/null; then
 	trap 'umount "$work/small"; cleanup' EXIT
 	run 1 merge -o "$work/small/o" "$work/big/a" "$work/big/b"
 	says 'small/o: No space left on device; free some space'
-	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part"
+	[ -z "$(ls -A "$work/small")" ] || fail "a partial result on the full disk"
 fi
-# Stopped as soon as it writes, so that it is not done by then
-stopped() {	# COMMAND...: $pid of the stopped merge
+# Runs a merge and stops it (SIGSTOP) at its first output, before it can end.
+stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 	local i
 	"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
 	for ((i = 0; i < 5000; i++)); do
@@ -172,14 +174,14 @@ stopped() {	# COMMAND...: $pid of the stopped merge
 		fi
 		sleep 0.002
 	done
-	fail "it does not begin"
+	fail "merge writes nothing"
 }
 merge_big=("$ctl" merge -j 1 -o "$work/o" "$work/big/a" "$work/big/b")
 for signal in INT TERM HUP; do
 	stopped env --default-signal=INT "${merge_big[@]}"
 	kill -$signal "$pid"
 	kill -CONT "$pid"
-	# More of them, while what was written is taken away
+	# More signals while it deletes its output
 	for ((i = 0; i < 20; i++)); do
 		kill -INT "$pid" 2>/dev/null || break
 	done

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Recordings of daemons that synchronized with each other, merged: a master, a child,
-# and a child of that. All are on this machine, so what one of them recorded at a tick
-# of the counter has to have the time that the master's recording gives to that tick.
+# merge of recordings of synchronized nodes: a master, its child, and a child of that.
+# All run on this machine and share its counter: an event's merged time must be the
+# master's time of the event's cycles, within the node's error bound.
 # test-timeout: 120
 set -euo pipefail
 
@@ -29,7 +29,7 @@ wait_for "alpha has a clock" logged alpha 'clock synchronized'
 for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
 
 for i in alpha beta gamma; do
-	# Not the same names: each daemon has its own channels.
+	# Each node has its own run directory, and so its own channels.
 	TSCTRACE_RUN_DIR=$work/$i "$ctl" record -q -o "$work/r.$i" -- \
 		sh -c "sleep 1; $emit 300; sleep 1" >/dev/null 2>"$work/$i/err" & pids+=($!)
 	recorders+=($!)
@@ -40,16 +40,16 @@ merge() {	# NAME ARGUMENT...: its JSON is $work/NAME.json
 	"$ctl" merge --json -o "$work/$1" "${@:2}" >"$work/$1.json" 2>"$work/err" ||
 		fail "merge $*: $(cat "$work/err")"
 }
-# NAME HOW...: each node's way, and all times
-check() {
+# Checks how each node was mapped (a pattern per node), and all times.
+check() {	# NAME HOW...
 	"$ctl" dump --stamps "$work/$1" >/dev/null || fail "dump of $1"
-	python3 - "$ctl" "$work" "$1" "${@:2}" <<'END' || fail "$1 is not what it is to be"
+	python3 - "$ctl" "$work" "$1" "${@:2}" <<'END' || fail "$1: unexpected result"
 import json, re, subprocess, sys
 ctl, work, name, *how = sys.argv[1:]
 j = json.load(open(f"{work}/{name}.json"))
 assert j["time"] == "cluster" and j["complete"], j
 assert all(re.fullmatch(h, n["how"]) for n, h in zip(j["nodes"], how)), j["nodes"]
-# Who was fitted says how far its samples are off that; the metadata has it, too.
+# A node with a fit has a residual, in the JSON and in the metadata.
 for n, node in enumerate(j["nodes"]):
     assert (node["residual_ns"] is None) == (not node["fit"]), node
     if node["fit"]:
@@ -79,7 +79,7 @@ merged = ticks(f"{work}/{name}")
 worst = 0
 for n, node in enumerate(j["nodes"]):
     local = ticks(f"{work}/r.{node['name']}")[0] if node["name"] != "" else None
-    # In the order of ticks, CPU by CPU
+    # By CPU, then by tick
     a = sorted(local, key=lambda x: x)
     b = sorted(merged[n], key=lambda x: x)
     assert len(a) == len(b) > 300, (len(a), len(b))
@@ -94,7 +94,8 @@ print(f"# {name}: off by {worst} ns at most; bounds",
 END
 }
 merge abc "$work/r.alpha" "$work/r.beta" "$work/r.gamma"
-# What beta told may be as good as what its recording says.
+# merge maps gamma by beta's recording or by the clock params that beta sent; either
+# may have the smaller bound.
 check abc master child 'via|told'
 merge ac "$work/r.alpha" "$work/r.gamma"
 check ac master told

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# merge of OTF2 archives that another writer made (libotf2's Python bindings):
-# times, definitions and events against exact arithmetic; archives that are
-# damaged, cut off, twice the same; a full disk, an interrupt, a crash.
+# merge of OTF2 archives written by libotf2's Python bindings: times, definitions and
+# events against exact arithmetic; damaged, truncated and duplicate archives; a full
+# disk, interrupts, a crash.
 # test-parallel: yes
 # test-seconds: 7
 # shellcheck source=tests/native/merge.sh
@@ -12,19 +12,19 @@ check_merge() {	# RESULT real|text NAME...
 	local names=("${@:3}")
 	otf2-print "$work/$1/traces.otf2" >"$work/printed" 2>"$work/err" ||
 		fail "otf2-print $1"
-	[ ! -s "$work/err" ] || fail "otf2-print remarks"
+	[ ! -s "$work/err" ] || fail "otf2-print prints warnings"
 	(cd "$work" && /usr/bin/python3 "$here/otf2_check.py" "$1" "$2" "${names[@]}") \
 		>"$work/out" 2>"$work/err" || fail "otf2_check.py $*"
 	cat "$work/out"
 }
 
-copy() {	# NAME: $work/x, to be damaged
+copy() {	# NAME: copies an archive to $work/x, to be damaged
 	rm -rf "$work/x"
 	cp -r "$work/$1" "$work/x"
 }
 
-# Above 2^53, three resolutions, times before the offset, clock offsets, several
-# chunks; events on one tick, a location without events
+# Times above 2^53, three resolutions, times before the offset, clock offsets, several
+# chunks, events on one tick, a location without events
 make_archive a 0 <<END
 {"res": 1000000000, "offset": 9007199254741001, "length": 5000000,
  "real": 1700000000000000000, "seed": 1, "locations": {
@@ -60,11 +60,12 @@ assert j["locations"] == 7 and j["clock"]["resolution"] == 10**9
 read = sum(i["definitions"] for i in j["inputs"])
 assert 0 < j["definitions"] < read - 60, (j["definitions"], read)
 END
-cmp -s "$work/auto/traces/0.evt" "$work/real/traces/0.evt" || fail "the default is not real"
+cmp -s "$work/auto/traces/0.evt" "$work/real/traces/0.evt" ||
+	fail "the default is not --align real"
 run 0 merge -o "$work/alone" "$work/b"
 check_merge alone real b
 
-# A merge of a merge; twice the same; without the time of day
+# A merge of a merged archive; duplicate inputs; an archive without the time of day
 make_archive d 1 <<END
 {"res": 3000000000, "offset": 18446744073709000001, "length": 551000,
  "real": 1700000001000000001, "seed": 4,
@@ -93,11 +94,11 @@ refused "f/traces.otf2: has no time of day for its begin" --align real "$work/a"
 run 0 merge -o "$work/af" "$work/a" "$work/f"
 says "f begins at the same moment\|f/traces.otf2: has no time of day"
 check_merge af text a f
-# What cannot be told on the first one's clock
+# A time that the first archive's clock cannot represent
 refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 is outside" "$work/e" "$work/a"
 rm -rf "$work/o"
 
-# Markers: 13 ticks of b are 4.49 of a, 100 are 34.6; b began 777 ns after a
+# Markers: 13 ticks of b are 4.49 ticks of a, 100 are 34.6; b began 777 ns after a.
 copy b
 otf2-marker --add-def things odd HIGH "$work/x/traces.otf2"
 otf2-marker --add-def things even NONE "$work/x/traces.otf2"
@@ -112,12 +113,12 @@ location=$(otf2-print -G "$work/o/traces.otf2" | sed -n 's/^LOCATION  *\([0-9]*\
 shows "Time: 9007199254741782, Duration 35, Scope: LOCATION:$location, Text: \"here\""
 rm -r "$work/o"
 
-# No archive, none that is whole
+# Paths without an archive, incomplete archives
 refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
 refused 'a.json: not an OTF2 archive' "$work/a" "$work/a.json"
 "$ctl" record -q -o "$work/recording" -- "$emit" 10
-# Recordings beside archives are as if they had been exported before.
+# Recordings among archives are merged as if they had been exported to OTF2 before.
 "$ctl" record -q -o "$work/more" -- "$emit" 20
 run 0 merge -q -o "$work/both" "$work/recording" "$work/more"
 "$ctl" export -q -f otf2 -o "$work/both.otf2" "$work/both"
@@ -129,16 +130,16 @@ otf2-print "$work/want/traces.otf2" >>"$work/printed"
 otf2-print -G "$work/o/traces.otf2" >"$work/printed2"
 otf2-print "$work/o/traces.otf2" >>"$work/printed2"
 [ "$(grep -c 'Region: "tick"' "$work/printed2")" = 60 ] || fail "the recordings are missing"
-# But for the archive's number, and the threads' names, which say of which file they are
+# The property INPUTS differs: it has the number of the exported archive.
 cmp <(grep -v 'TSCTRACE::INPUTS' "$work/printed") \
 	<(grep -v 'TSCTRACE::INPUTS' "$work/printed2") || fail "not as if they had been exported"
-[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "what came in between is left"
+[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "an intermediate result is left"
 rm -r "$work/o"
 run 0 merge -q -o "$work/recordings.otf2" "$work/recording" "$work/more"
 [ "$(otf2-print "$work/recordings.otf2/traces.otf2" | grep -c 'ENTER.*Region: "tick"')" = 30 ] ||
 	fail "recordings alone, as an archive"
 refused "recording: given twice" "$work/a" "$work/recording" "$work/recording"
-# Exports are known by what they were made of, each with its own number though.
+# Exports of the same recording are duplicates, though each has its own archive number.
 "$ctl" export -q -f otf2 -o "$work/e1.otf2" "$work/recording"
 "$ctl" export -q -f otf2 -o "$work/e2.otf2" "$work/recording"
 refused "e2.otf2/traces.otf2: holds the same trace as $work/e1.otf2/traces.otf2" "$work/e1.otf2" "$work/e2.otf2"
@@ -180,7 +181,7 @@ run 2 merge -o "$work/o" --align nonsense "$work/a"
 run 1 merge -o "$work/a" "$work/b"
 says 'output directory .*/a is not empty; use a new one with -o'
 
-# Events that are cut off: in the last chunk, and at the end of the first
+# Truncated events: in the last chunk, at the end of the first, and near its beginning
 copy c
 for size in $(($(stat -c %s "$work/x/traces/5.evt") - 1000)) 262144 30; do
 	truncate -s "$size" "$work/x/traces/5.evt"
@@ -203,8 +204,9 @@ run 3 merge --salvage -q -o "$work/o" "$work/b" "$work/x"
 says '79 events were unreadable and are missing'
 rm -r "$work/o"
 
-# Numbers that lead nowhere, or in a circle: Region 1's name, machine's parent
-damage() {	# FILE OLD NEW, in bytes
+# A definition that refers to itself (the parent of the machine's node), or to an
+# undefined one (its name)
+damage() {	# FILE OLD NEW, in hexadecimal bytes
 	/usr/bin/python3 - "$@" <<'END' || fail "nothing to damage"
 import sys
 path, old, new = sys.argv[1], *(bytes.fromhex(x) for x in sys.argv[2:])
@@ -238,10 +240,10 @@ if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
 	trap 'umount "$work/small"; cleanup' EXIT
 	run 1 merge -o "$work/small/o" "$work/a" "$work/c"
 	says 'small/o: No space left on device; free some space'
-	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part"
+	[ -z "$(ls -A "$work/small")" ] || fail "a partial result on the full disk"
 	run 1 export -f otf2 -o "$work/small/o" "$work/full"
 	says 'small/o: No space left on device; free some space'
-	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part of an export"
+	[ -z "$(ls -A "$work/small")" ] || fail "a partial export on the full disk"
 fi
 # One error line for standard output
 status=0
@@ -262,7 +264,7 @@ for signal in INT TERM; do
 	done
 	[ ! -e "$work/o" ] || fail "it did not sleep"
 	kill -$signal $pid
-	# More of them, while what was written is taken away
+	# More signals while it deletes its output
 	for ((i = 0; i < 20; i++)); do
 		kill -INT $pid 2>/dev/null || break
 	done

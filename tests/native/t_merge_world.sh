@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# merge of recordings whose truth is known (world.c): every event within its bound,
-# in the order of truth where bounds do not overlap, no message before it was sent;
-# with all fits, in steps, at another resolution. And global times that follow from
-# exact fractions (world_exact.py). Other worlds each time, but for SEED=N.
+# merge of simulated recordings with known true times (world.c): every event is within
+# its error bound, events are in true order where bounds do not overlap, and no message
+# is received before it was sent; with all fits, in two merges, and at another
+# resolution. Global times are also compared with exact fractions (world_exact.py).
+# The random seed is the time, or SEED=N.
 # test-parallel: yes
 # test-seconds: 6
 # shellcheck source=tests/native/record.sh
@@ -28,12 +29,11 @@ make_world() {	# SEED [KIND]: $work/w
 	"$work/world" "$work/w" "$1" auto "${2:-plain}"
 }
 
-# Against the truth, and what merge says of messages against that. babeltrace2 reads
-# the same number of events.
+# Compares times with the truth, and merge's message counts with those of worldcheck.
 check_world() {	# MERGED REPORT(json) [steps]
 	"$work/worldcheck" "$work/$1" "$work/w/truth" "$work/w/a" >"$work/found" ||
 		fail "seed $seed, $1: $(cat "$work/found")"
-	python3 - "$work/found" "$2" "${3:-}" <<'END' || fail "what is said"
+	python3 - "$work/found" "$2" "${3:-}" <<'END' || fail "merge's report differs"
 import json, sys
 found = dict((l.split()[0], int(l.split()[1])) for l in open(sys.argv[1]))
 told = json.load(open(sys.argv[2]))
@@ -43,7 +43,7 @@ for name in ("matched", "unmatched_sends", "unmatched_receives"):
     assert m[name] == found[name], (name, m[name], found[name])
 assert m["violations_within"] == found["after"], (m, found)
 assert m["violations_beyond"] == 0
-# Some fits are what they are by definition, and what was merged before stays.
+# Fits linear and spline are not shifted; nor are nodes of an earlier merge.
 if told["nodes"][1]["fit"] not in ("linear", "spline") and sys.argv[3] != "steps":
     assert m["violations_within"] == 0, m
 assert m["violations_before"] > 1000, "there is nothing to correct"
@@ -64,12 +64,12 @@ done
 [ "$(babeltrace_events "$work/mauto")" = "$(sed -n 's/^events //p' "$work/found")" ] ||
 	fail "babeltrace2 finds another number of events"
 
-# Where a path delays one way by more than a message takes, the fit is off by that, and
-# messages know: in this world it is so.
+# In this world, a path's delay is asymmetric by more than a message's delay: the fit
+# is wrong by that, and messages show it.
 make_world 13
 run 0 merge --json --as-fitted -o "$work/mfit" "$work/w/a" "$work/w/b" "$work/w/c"
 check_fitted() {
-	python3 - "$work/out" "$1" "$2" <<'END' || fail "how nodes are shifted"
+	python3 - "$work/out" "$1" "$2" <<'END' || fail "the shifts of nodes"
 import json, sys
 told = json.load(open(sys.argv[1]))
 shifts = [abs(n["shift_ns"]) for n in told["nodes"]]
@@ -87,7 +87,7 @@ check_fitted 0 1
 check_world mcause "$work/out"
 awk '/^error_[12] / { worst[FILENAME] += $2 }
 	END { exit !(worst[ARGV[2]] < worst[ARGV[1]]) }' "$work/as-fitted" "$work/found" ||
-	fail "it is not nearer to the truth"
+	fail "shifts do not reduce the error"
 run 0 stat --json "$work/mcause"
 shows '"shift_ns": -\?[1-9][0-9][0-9][0-9]'
 run 0 merge -o "$work/mtwice" "$work/mcause"
@@ -97,7 +97,7 @@ says 'its times were shifted [0-9.]* us \(later\|earlier\), because of messages'
 make_world 13 twins
 run 0 merge --json -o "$work/m" "$work/w/a" "$work/w/b" "$work/w/c" "$work/w/d"
 "$work/worldcheck" ticks "$work/m" >"$work/m.ticks"
-python3 - "$work/out" "$work/m.ticks" <<'END' || fail "twins are torn apart"
+python3 - "$work/out" "$work/m.ticks" <<'END' || fail "shifts of the twins differ"
 import json, sys
 shift = [n["shift_ns"] for n in json.load(open(sys.argv[1]))["nodes"]]
 assert abs(shift[1]) > 1000 and shift[1] == shift[3], shift
@@ -111,8 +111,8 @@ worst = max(abs(at[1, event] - at[3, event]) for event in both)
 assert worst < 100, worst
 END
 
-# A message that says what cannot be, where samples say so: they were only taken at the
-# beginning, so at the end the bound is wide.
+# A forged message contradicts the samples. These were taken only at the beginning, so
+# the bound at the end is wide.
 make_world 14 forged
 run 0 merge --json -o "$work/m" "$work/w/a" "$work/w/b" "$work/w/c"
 "$work/worldcheck" "$work/m" "$work/w/truth" "$work/w/a" >"$work/found" ||
@@ -125,7 +125,7 @@ assert [n["shift_ns"] for n in told["nodes"]] == [0, 0, 0], told["nodes"]
 assert "no shifts were found" in told["notes"][0], told["notes"]
 END
 
-# The order of inputs, and who does it: the same times
+# The order of inputs and the number of threads do not change times.
 make_world $((seed + 4))
 run 0 merge -q -j 1 -o "$work/m1" "$work/w/a" "$work/w/b" "$work/w/c"
 run 0 merge -q -j 3 -o "$work/m2" "$work/w/c" "$work/w/a" "$work/w/b"
@@ -134,22 +134,22 @@ for m in m1 m2; do
 done
 cmp -s "$work/m1.ticks" "$work/m2.ticks" || fail "the order of inputs changes times"
 
-# In steps; then what was merged has its own clock in the second
+# In two merges: a and b, then the result and c
 run 0 merge -q -o "$work/m3" "$work/w/a" "$work/w/b"
 run 0 merge --json -o "$work/m4" "$work/m3" "$work/w/c"
 check_world m4 "$work/out" steps
 run 0 merge --json --resolution 10G -o "$work/m5" "$work/w/a" "$work/w/b" "$work/w/c"
 check_world m5 "$work/out"
 
-# What is not true is found: another world's truth, another node's clock
+# worldcheck fails with another world's truth, or another node's clock.
 mkdir "$work/other"
 "$work/world" "$work/other" $((seed + 9))
 ! "$work/worldcheck" "$work/m1" "$work/w/truth" "$work/w/b" >/dev/null ||
-	fail "it does not matter whose clock it is"
+	fail "worldcheck accepts another node's clock"
 ! "$work/worldcheck" "$work/m1" "$work/other/truth" "$work/w/a" >/dev/null ||
-	fail "it does not matter what was true"
+	fail "worldcheck accepts another world's truth"
 
-# --- exactly ----------------------------------------------------------------------
+# --- exact times -------------------------------------------------------------------
 for fit in linear spline; do
 	rm -rf "$work/e"
 	mkdir "$work/e"
@@ -157,6 +157,6 @@ for fit in linear spline; do
 	run 0 merge -q -o "$work/e/m" "$work/e/a" "$work/e/b"
 	"$work/worldcheck" ticks "$work/e/m" |
 		python3 "$here/world_exact.py" check $fit >"$work/out" 2>"$work/err" ||
-		fail "$fit is not what it is to be"
+		fail "$fit: times differ from the exact ones"
 	sed "s/^/# $fit: /" "$work/out"
 done

@@ -3,6 +3,7 @@
 # Recording without module and daemon: dump, stat and babeltrace2 have exactly the
 # events that the program emitted.
 # shellcheck source=tests/native/record.sh
+# test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 run 0 record -o "$work/a" -- "$emit" 20000 4
@@ -16,26 +17,26 @@ says "rings: embedded; clock: "
 [ "$(wc -l <"$work/dump")" = "$emitted" ] || fail "dump has other events"
 run 0 stat --json "$work/a"
 shows "^  \"events\": $emitted,"
-[ "$(babeltrace_events "$work/a")" = "$emitted" ] || fail "babeltrace2 has others"
+[ "$(babeltrace_events "$work/a")" = "$emitted" ] || fail "babeltrace2 has other events"
 
-# Each event of a thread is there once, in order; time stamps increase.
+# Each event of a thread occurs once, in order; time stamps do not decrease.
 "$ctl" dump --raw --event tick "$work/a" | awk '
 	{ sub("thread=", "", $5); sub("nr=", "", $6) }
 	$6 != next_nr[$5]++ { print "thread " $5 ": " $6; exit 1 }
 	length($1) < length(last) || (length($1) == length(last) && $1 < last) {
 		print "stamp " $1 " after " last; exit 1 }
-	{ last = $1 }' || fail "order"
+	{ last = $1 }' || fail "order of events"
 "$ctl" dump --raw "$work/a" | awk '{ n[$2]++ }
 	END { for (c in n) print substr(c, 2, 3) + 0, n[c] }' | sort >"$work/cpus"
 run 0 stat "$work/a"
 awk '/^CPU/ { on = 1; next } /^all/ { on = 0 } on { print $1, $2 }' \
 	"$work/out" | sort | diff - "$work/cpus" || fail "stat's CPUs differ"
 
-# Times are close to now.
+# Times are the present time.
 ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":\([0-9]*\).*/\1/')
-[ $(($(date +%s) - ns / 1000000000)) -lt 100 ] || fail "$ns is not now"
+[ $(($(date +%s) - ns / 1000000000)) -lt 100 ] || fail "$ns ns is not the present time"
 
-# The output and the exit status of the command are kept.
+# record passes through the output of the command, and reports its exit status.
 run 0 record -q -o "$work/b" -- sh -c 'echo out; echo err >&2; exit 7'
 [ "$(cat "$work/out" "$work/err")" = "out
 err" ] || fail "-q is not quiet"
@@ -56,7 +57,7 @@ END
 run 0 record -o "$work/silent-trace" -- "$work/silent"
 says 'no events: no program wrote to channel default; events are defined there, but none was emitted$'
 run 0 record -o "$work/none" -- "$emit" 0 0
-! grep -q 'no events' "$work/err" || fail "there was one"
+! grep -q 'no events' "$work/err" || fail "'no events' is reported, but there is one"
 run 7 record --pass-status -o "$work/d" -- sh -c 'exit 7'
 run 143 record --pass-status -o "$work/e" -- sh -c 'kill $$'
 says "was terminated by signal 15"
@@ -73,7 +74,7 @@ TSCTRACE_CHANNEL=mine run 0 record -o "$work/h" -- "$emit" 10
 [ -n "$(ls "$work/h"/mine_*)" ] || fail "no file of the channel"
 
 [ "$(stat -c %a "$work/a" "$work/a/metadata" | tr '\n' ' ')" = "700 600 " ] ||
-	fail "others may read it"
+	fail "the recording is readable by other users"
 
 # The default directory is in the current one.
 (cd "$work" && mkdir here && cd here && "$ctl" record -q -- true &&
@@ -82,16 +83,16 @@ TSCTRACE_CHANNEL=mine run 0 record -o "$work/h" -- "$emit" 10
 mkdir "$work/i"
 run 0 record -o "$work/i" -- "$emit" 10
 
-# A recording in a recording.
+# record can run record.
 run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
-[ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner one"
+[ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner recording has other events"
 # With standard error closed, the command does not get a file of record in its place.
 # shellcheck disable=SC2016
 "$ctl" record -o "$work/l" -- sh -c 'readlink /proc/$$/fd/2 >"$0"' "$work/fd" 2>&- ||
-	fail "it needs a standard error"
+	fail "record fails without a standard error"
 [ "$(cat "$work/fd")" = /dev/null ] || fail "standard error is $(cat "$work/fd")"
 
-# CPU time and the elapsed time for its percentage begin together.
+# The percentage is CPU time by elapsed time, both from the same beginning.
 run 0 record --json -o "$work/m" -- true
 percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
 [ "$percent" -le $((100 * ($(nproc) + 1))) ] || fail "$percent % of a CPU"
@@ -100,7 +101,7 @@ percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
 # A warning for a pattern that matches no event
 run 0 record -q --events 'tset*,-x' -o "$work/slip" -- "$emit" 10
 says "--events: no event matches 'tset\*'"
-! grep -q "'x'" "$work/err" || fail "what is switched off need not be there"
+! grep -q "'x'" "$work/err" || fail "a warning for a pattern that disables events"
 run 0 dump --tid 4294967295 "$work/slip"
 says 'dump: --tid: no selected event has such a thread'
 echo "$emitted events"

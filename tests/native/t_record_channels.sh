@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Several channels in one recording: all are drained however busy one is, and the
-# balance of each is exact; also if the recorder is stopped for a while (as by a
-# slow disk), the disk is full, or the daemon ends. The files of a killed recorder
-# are readable. The recorder's own cost is reported, and low.
+# Several channels in one recording: all are drained even if one is very busy, and the
+# balance of each is exact, also if the recorder is stopped for a while (as by a slow
+# disk), the disk is full, or the daemon ends. The files of a killed recorder are
+# readable. The recorder's CPU time is reported, and low.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -17,7 +17,7 @@ refused() {	# PATTERN ARGUMENT...
 	shift
 	run 2 record "$@" -o "$work/x" -- touch "$work/ran"
 	says "$pattern"
-	[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "it began all the same"
+	[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "the recording began in spite of the error"
 }
 refused "invalid channel name 'b/c'" -c a -c b/c
 refused 'c: a is given twice; remove one' -c a -c b -c a
@@ -63,7 +63,7 @@ says 'most: 11 events'
 
 # Compares the writers' counts of each channel with those in the summary.
 check_sums() {	# CHANNEL=FLOOD'S-OUTPUT... (the recording's JSON is in $work/out)
-	python3 - "$work/out" "$@" <<'END' || fail "the sums"
+	python3 - "$work/out" "$@" <<'END' || fail "the balance"
 import json, sys
 rec = json.load(open(sys.argv[1]))
 by = {c["name"]: c for c in rec["channels"]}
@@ -88,7 +88,7 @@ assert rec["recorder"]["peak_bytes"] < 100 << 20
 END
 }
 
-# --- a loud one and a quiet one ---------------------------------------------
+# --- a busy channel and a quiet one -----------------------------------------
 
 cat >"$work/both" <<END
 TSCTRACE_CHANNEL=loud "$flood" 1 0 1 >"$work/loud" &
@@ -100,14 +100,14 @@ timeout 60 "$ctl" record --json -c quiet -c loud -o "$work/a" -- sh "$work/both"
 	>"$work/out" 2>"$work/err" || status=$?
 check_sums quiet="$work/quiet" loud="$work/loud"
 lost=$(awk '{ print $6 }' "$work/quiet")
-[ "$lost" = 0 ] || fail "the quiet one lost $lost"
+[ "$lost" = 0 ] || fail "the quiet channel lost $lost events"
 [ "$status" = "$(awk '{ print $6 ? 3 : 0 }' "$work/loud")" ] || fail "status $status"
 events=$(number events "$work/out")
 [ "$(babeltrace2 "$work/a" -c sink.utils.counter 2>/dev/null |
 	sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)" = "$events" ] || fail "babeltrace2"
 "$ctl" stat "$work/a" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat"
 shows "^quiet  *flood  *instant  *$(awk '{ print $4 }' "$work/quiet") "
-# The loud one may lose events or not, depending on the machine.
+# The busy channel may lose events or not, depending on the machine.
 status=0
 timeout 60 "$ctl" record -c quiet -c loud -o "$work/b" -- sh "$work/both" \
 	>"$work/out" 2>"$work/err" || status=$?
@@ -117,7 +117,7 @@ says '^  channel loud: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  [0-9]* published = [0-9]* recorded + 0 lost'
 says '^  recorder: [0-9.]* s CPU time ([0-9.]* % of one CPU), [0-9.]* MB peak memory$'
 
-# --- a disk that is slow ----------------------------------------------------
+# --- a slow disk ------------------------------------------------------------
 
 # A stopped recorder behaves like one whose write() does not return.
 start_daemon
@@ -145,15 +145,15 @@ kill -CONT "$recorder"
 kill -INT "$recorder"
 status=0
 wait "$recorder" || status=$?
-[ "$status" = 3 ] || fail "being held up gave $status"
+[ "$status" = 3 ] || fail "stopped recorder: exit status $status"
 check_sums box="$work/box" fly="$work/fly"
-[ "$(awk '{ print $6 }' "$work/box")" -gt 0 ] || fail "nothing was refused: no test"
-grep -q '"overrun": [1-9]' "$work/out" || fail "nothing was overrun: no test"
+[ "$(awk '{ print $6 }' "$work/box")" -gt 0 ] || fail "no event was refused: the test is void"
+grep -q '"overrun": [1-9]' "$work/out" || fail "no event was overrun: the test is void"
 events=$(number events "$work/out")
 "$ctl" dump "$work/slow" >"$work/dump" 2>/dev/null || [ $? = 3 ] || fail "dump"
 [ "$(wc -l <"$work/dump")" = "$events" ] || fail "dump has other events"
 
-# --- a disk that is full ----------------------------------------------------
+# --- a full disk ------------------------------------------------------------
 
 : >"$work/err"
 (ulimit -f 600
@@ -167,17 +167,17 @@ one=$!
 started+=("$one")
 status=0
 wait "$recorder" || status=$?
-[ "$status" = 1 ] || fail "a full disk gave $status"
+[ "$status" = 1 ] || fail "full disk: exit status $status"
 kill "$one"
 grep -q 'full: File too large; the recording ends here' "$work/err" || fail "$(cat "$work/err")"
-wait "$one" || fail "the program did not go on"
+wait "$one" || fail "the program failed when the recording ended"
 "$ctl" dump "$work/full" >"$work/dump" 2>/dev/null || [ $? = 3 ] || fail "dump"
 [ "$(wc -l <"$work/dump")" = "$(number recorded "$work/out")" ] ||
 	fail "dump and the summary disagree"
 grep -q '"exact": true' "$work/out" && ! grep -q '"exact": false' "$work/out" ||
-	fail "the sums"
+	fail "the balance"
 
-# --- a recorder that is killed, a daemon that is ----------------------------
+# --- a killed recorder, a killed daemon -------------------------------------
 
 : >"$work/err"
 "$ctl" record -v -c box -c fly -o "$work/killed" 2>"$work/err" &
@@ -202,18 +202,18 @@ wait "$daemon" || true
 until_in "$work/err" 'tsctraced ended: programs'
 sleep 0.5
 kill "$one" || fail "the program ended with the daemon"
-wait "$one" || fail "without a daemon the program failed"
+wait "$one" || fail "the program failed without a daemon"
 kill -INT "$recorder"
 status=0
 wait "$recorder" || status=$?
-[ "$status" = 3 ] || fail "without its daemon it gave $status"
-! grep -q '"exact": false' "$work/out" || fail "the sums without a daemon"
+[ "$status" = 3 ] || fail "recorder without its daemon: exit status $status"
+! grep -q '"exact": false' "$work/out" || fail "the balance without a daemon"
 run 3 dump "$work/killed"
-[ "$(wc -l <"$work/out")" -gt 10000 ] || fail "little was on disk"
+[ "$(wc -l <"$work/out")" -gt 10000 ] || fail "too few events on disk"
 babeltrace2 "$work/killed" >/dev/null 2>"$work/bt-err" || fail "babeltrace2"
 [ ! -s "$work/bt-err" ] || fail "babeltrace2: $(cat "$work/bt-err")"
 
-# --- channels that nobody asked for -------------------------------------------
+# --- channels that are not to be recorded -------------------------------------
 
 export TSCTRACE_PROVIDER=embedded
 run 3 record -o "$work/elsewhere" -- env TSCTRACE_CHANNEL=other "$emit" 99
@@ -224,10 +224,10 @@ says '20 events of channel a and others not recorded; add all of them with -c'
 shows '"events_elsewhere": 20,'
 run 0 record -c other -o "$work/named" -- env TSCTRACE_CHANNEL=other "$emit" 99
 
-# --- what it costs ----------------------------------------------------------
+# --- CPU time of the recorder -----------------------------------------------
 
 unset TSCTRACE_PROVIDER
 run 0 record --json -c a -c b -c c -o "$work/idle" -- sleep 2
 awk -v p="$(number cpu_percent "$work/out")" 'BEGIN { exit !(p < 3) }' ||
-	fail "idle, it takes $(number cpu_percent "$work/out") % of a CPU"
-echo "idle $(number cpu_percent "$work/out") % of a CPU, with 3 channels"
+	fail "the idle recorder takes $(number cpu_percent "$work/out") % of a CPU"
+echo "idle: $(number cpu_percent "$work/out") % of a CPU, with 3 channels"

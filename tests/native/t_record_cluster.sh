@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Recordings of nodes in a cluster: sync sessions at start and end, samples in
-# between, fits of them, and error messages.
+# between, fits over the samples, and error messages.
 # test-timeout: 90
 set -euo pipefail
 
@@ -12,10 +12,10 @@ unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
 	local want=$1 got=0
 	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "$3 on $2 gave $got, not $want: $(cat "$work/err")"
+	[ "$got" = "$want" ] || fail "$3 on $2: exit status $got, not $want: $(cat "$work/err")"
 }
-says() { grep -q -- "$1" "$work/err" || fail "does not say $1: $(cat "$work/err")"; }
-# Nothing is recorded, and the command is not started.
+says() { grep -q -- "$1" "$work/err" || fail "no error that matches '$1': $(cat "$work/err")"; }
+# record must fail: no recording is left, and the command is not started.
 refused() {	# NODE WORDS
 	run 1 "$1" record --cluster -o "$work/no" -- touch "$work/touched"
 	says "--cluster: .*$2"
@@ -23,7 +23,7 @@ refused() {	# NODE WORDS
 	[ ! -e "$work/no" ] || fail "$1: a recording is left"
 	[ ! -e "$work/touched" ] || fail "$1: the command was started"
 }
-# Of `stat --json`
+# Prints a Python expression of s, the output of `stat --json`.
 stat_of() {	# DIR EXPRESSION of s
 	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
 s = json.load(sys.stdin)
@@ -50,7 +50,7 @@ printf 'name beta\nmaster 10.77.4.1 minpoll 4\n' >"$work/beta/conf"
 start alpha a1
 start beta
 wait_for "beta has a clock" logged beta 'clock synchronized'
-wait_for "beta hears of it" is beta 'p["sources"][0]["status"]' unsynced
+wait_for "its master is unsynced" is beta 'p["sources"][0]["status"]' unsynced
 SECONDS=0
 refused beta '10.77.4.1 is not synchronized yet'
 [ $SECONDS -le 10 ] || fail "that took $SECONDS s"
@@ -67,24 +67,24 @@ refused none 'control.sock: tsctraced is not running; start it'
 for i in beta gamma; do start $i; done
 for i in beta gamma; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
 refused gamma 'no network is configured: see tsctraced.conf'
-sleep 0.7		# no burst any more
+sleep 0.7		# until the burst has ended
 refused beta 'failed: 10.77.4.1 does not answer'
-# It waits for the stopped daemon, until a signal comes.
+# record waits for the stopped daemon until it gets a signal.
 kill -STOP "$beta"
 TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
 	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
-wait_for "it takes signals" catches $rec
+wait_for "record handles signals" catches $rec
 sleep 0.3
 kill -INT $rec
-wait $rec && fail "interrupted, and all is well"
+wait $rec && fail "exit status 0 after an interrupt"
 kill -CONT "$beta"
 says '--cluster: .*interrupted; nothing was recorded'
-[ ! -e "$work/no" ] && [ ! -e "$work/touched" ] || fail "something is left"
+[ ! -e "$work/no" ] && [ ! -e "$work/touched" ] || fail "a recording is left, or the command ran"
 start alpha a1
 wait_for "alpha has a clock" logged alpha 'clock synchronized'
 wait_for "beta is synchronized" synced beta
 
-# --- a child's, and meanwhile its master's -------------------------------------------
+# --- recordings of a child and of its master at the same time ------------------------
 in_dir alpha "$ctl" record --cluster -q -o "$work/m" -- sleep 1.2 & rec=$! pids+=($!)
 run 0 beta record --cluster -o "$work/a" -- sleep 2
 says 'session at the start: done, at the end: done; fit: hull'
@@ -99,12 +99,12 @@ has "$work/a" "s['events'] == 0 and s['sync']['sources'][0]['sessions'] >= 3 and
 "$work/samplecheck" "$work/a" || fail "fits do not agree with the truth"
 babeltrace2 "$work/a" >"$work/text" 2>"$work/err" || fail "babeltrace2"
 [ ! -s "$work/err" ] || fail "babeltrace2: $(cat "$work/err")"
-[ "$(grep -c ' sync_sample: ' "$work/text")" = "$nr" ] || fail "babeltrace2's count"
+[ "$(grep -c ' sync_sample: ' "$work/text")" = "$nr" ] || fail "babeltrace2 counts other samples"
 if command -v babeltrace >/dev/null; then
 	[ "$(babeltrace "$work/a" 2>/dev/null | wc -l)" = "$nr" ] ||
-		fail "babeltrace's count"
+		fail "babeltrace counts other samples"
 fi
-# Both sessions have their samples, and no number is missing in between.
+# Both sessions have samples, and the numbers of all samples are consecutive.
 python3 - "$work/text" "$work/a/metadata" <<'END' || fail "the samples"
 import re, sys
 meta = open(sys.argv[2]).read()
@@ -120,7 +120,7 @@ numbers = []
 for a, b in (start, last):
     of = [r for r in rows if r["session"] and a <= r["t1"] and r["t4"] <= b]
     assert len(of) >= 90, len(of)
-    # The master's own may come in between.
+    # The master's recording may request further sessions.
     numbers.append({r["session"] for r in of})
 assert not numbers[0] & numbers[1], numbers
 between = [r for r in rows if begin <= r["t1"] <= end and not r["session"]]
@@ -138,7 +138,7 @@ has "$work/m" "s['sync']['node'] == s['sync']['master']" True
 [ "$(stat_of "$work/m" "s['sync']['master']")" = \
 	"$(stat_of "$work/a" "s['sync']['master']")" ] || fail "another master"
 
-# --- without sessions, and without anything ------------------------------------------
+# --- without sessions, and without sync samples --------------------------------------
 run 0 beta record --fit spline -o "$work/b" -- sleep 0.1
 is_sync "$work/b" start=none end=none fit=spline
 "$work/samplecheck" "$work/b" || fail "fits without sessions"
@@ -161,7 +161,7 @@ kill -INT $rec
 wait $rec || fail "interrupted: $(cat "$work/err")"
 is_sync "$work/d" end=done
 
-# --- interrupted again, while it waits for its end ---------------------------------------
+# --- interrupted again, while it waits for the session at the end ----------------------
 TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/i" 2>"$work/err" & rec=$! pids+=($!)
 recorded() { [ -e "$work/i/metadata" ]; }
 wait_for "it records" recorded
@@ -189,21 +189,21 @@ TSCTRACE_RUN_DIR=$work/alpha "$ctl" record -c other -o "$work/km" 2>/dev/null & 
 known() { grep -q '^	clock_cluster = "base_ns' "$work/km/metadata" 2>/dev/null; }
 wait_for "cluster time is in the metadata" known
 later() { ! grep -q '^	span = "begin=\([0-9]*\) end=\1"' "$work/km/metadata"; }
-wait_for "the metadata is renewed" later
-known || fail "no cluster time in the metadata any more"
+wait_for "the metadata is rewritten" later
+known || fail "the rewritten metadata has no cluster time"
 kill -KILL $rec
 wait $rec || true
 run 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
-! grep -q 'uncalibrated' "$work/err" || fail "a killed master: $(cat "$work/err")"
+! grep -q 'uncalibrated' "$work/err" || fail "recording of a killed recorder on the master: $(cat "$work/err")"
 
-# --- the master goes away, and the end fails -------------------------------------------
+# --- the master stops, and the session at the end fails --------------------------------
 # shellcheck disable=SC2016
 run 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"
 kill -CONT "$alpha"
 says 'session at the end failed: 10.77.4.1 .*; the recording is complete, its metadata has the failure'
 is_sync "$work/e" start=done end=failed
 
-# --- the daemon is killed, and comes back: it counts anew --------------------------------
+# --- the daemon is killed and restarted: its sample numbers start over -----------------
 TSCTRACE_RUN_DIR=$work/beta "$ctl" record -c other -o "$work/f" 2>"$work/err" & rec=$! pids+=($!)
 recorded() { [ -e "$work/f/metadata" ]; }
 wait_for "it records" recorded
@@ -212,7 +212,7 @@ start beta
 wait_for "beta is synchronized again" synced beta
 sleep 1.2
 kill -INT $rec
-wait $rec && fail "the rings' daemon went away: that is a loss"
+wait $rec && fail "exit status 0, but the provider of the rings ended"
 says 'tsctraced restarted 1 time:'
 is_sync "$work/f" restarts=1
 
@@ -243,15 +243,15 @@ while True:
     c.close()
 END
 is_there() { [ -S "$work/fake/control.sock" ]; }
-wait_for "there is a fake" is_there
+wait_for "the fake daemon listens" is_there
 run 0 fake record -o "$work/g" -- sleep 1.5
 says '4990 sync samples lost: dropped by the daemon'
 is_sync "$work/g" lost=4990
 babeltrace2 "$work/g" >"$work/text" 2>&1 || fail "babeltrace2 of a gap"
 [ "$(grep -c ' sync_sample: ' "$work/text")" = "$(counted "$work/g")" ] ||
-	fail "babeltrace2's count of what is left"
+	fail "babeltrace2 counts other samples beside the gap"
 grep -q 'discarded 4990 events' "$work/text" ||
-	fail "babeltrace2 does not see the gap: $(tail -n 3 "$work/text")"
+	fail "babeltrace2 does not report the gap: $(tail -n 3 "$work/text")"
 for i in 1 2 3; do
 	run 0 fake record -o "$work/h$i" -- true
 done
@@ -263,6 +263,6 @@ size=$(stat -c %s "$work/a/sync_0")
 truncate -s $((size - 100)) "$work/a/sync_0"
 got=0
 "$ctl" stat "$work/a" >"$work/out" 2>"$work/err" || got=$?
-[ "$got" = 3 ] || fail "cut off: $got"
+[ "$got" = 3 ] || fail "truncated samples: exit status $got"
 says "stream sync_0: cut off in packet [0-9]* at byte $((size - 100))"
-"$ctl" dump "$work/a" || fail "events are not damaged"
+"$ctl" dump "$work/a" || fail "dump reports damage, but all events are intact"

@@ -27,8 +27,8 @@ run 0 record -o "$work/b" --duration 1
 says 'rings: daemon'
 run 0 dump --event tick "$work/b"
 n=$(wc -l <"$work/out")
-[ "$n" -gt 100 ] || fail "$n events in a second"
-[ "$n" -lt 10000 ] || fail "$n events in a second"
+[ "$n" -gt 100 ] || fail "too few events in a second: $n"
+[ "$n" -lt 10000 ] || fail "too many events in a second: $n"
 head -n 1 "$work/out" | grep -vq ' nr=[0-9]$' || fail "old events were recorded"
 run 0 record --blocks 2 -o "$work/sizes" --duration 0.1
 says 'channel default: exists; its 64 blocks of 16384 bytes are not changed'
@@ -38,7 +38,7 @@ run 0 dump --json -n 1 "$work/b"
 first=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/out")
 [ "$first" -ge "$begin" ] || fail "an event from before the beginning"
 
-# The same channel twice
+# A second recorder of the same channel fails.
 "$ctl" record -v -o "$work/c" 2>"$work/c.err" &
 pid=$!
 started+=("$pid")
@@ -49,7 +49,7 @@ says 'channel default: already being recorded; stop that recording, or use anoth
 [ ! -e "$work/d" ] || fail "a directory was made"
 run 0 record -c second -o "$work/e" -- "$emit" 10
 kill -INT "$pid"
-wait "$pid" || fail "the first recorder"
+wait "$pid" || fail "exit status of the first recorder"
 run 0 record -o "$work/d" -- "$emit" 10
 
 if [ "$(id -u)" = 0 ]; then
@@ -57,10 +57,10 @@ if [ "$(id -u)" = 0 ]; then
 	run 0 record -o "$work/f" -- setpriv --reuid=65534 --regid=65534 \
 		--clear-groups "$emit" 10
 	[ -z "$("$ctl" dump --event every "$work/f" 2>/dev/null)" ] ||
-		fail "another user's events"
+		fail "events of another user are recorded"
 fi
 
-# If the daemon ends, the recording goes on and reports that programs are missing.
+# If the daemon ends, the recording continues, and reports that programs are missing.
 "$ctl" record -v -o "$work/g" 2>"$work/g.err" &
 pid=$!
 started+=("$pid")
@@ -84,9 +84,9 @@ until_in "$work/daemon2.log" 'clock synchronized'
 kill -INT "$pid"
 got=0
 wait "$pid" || got=$?
-[ "$got" = 3 ] || fail "without its daemon it gave $got: $(cat "$work/g.err")"
+[ "$got" = 3 ] || fail "recorder without its daemon: exit status $got: $(cat "$work/g.err")"
 [ "$(grep -c 'from now on' "$work/g.err")" = 1 ] || fail "reported more than once"
-grep -q '^  tsctraced ended during the recording' "$work/g.err" || fail "no hint"
+grep -q '^  tsctraced ended during the recording' "$work/g.err" || fail "the end of the daemon is not reported"
 run 3 stat "$work/g"
 says 'stat: tsctraced ended during the recording: programs started'
 run 3 stat --json "$work/g"

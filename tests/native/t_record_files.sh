@@ -3,6 +3,7 @@
 # Options for files: each kind of timestamps is readable by trace-ctl and by both
 # versions of babeltrace without warnings; packets have the requested size.
 # shellcheck source=tests/native/record.sh
+# test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 events=20001
@@ -47,11 +48,11 @@ run 0 record --json --timestamps tsc/256 -o "$work/j" -- "$emit" 10000 2
 [ "$(number most_on_tick "$work/out")" -gt 0 ] || fail "--json: most_on_tick"
 shows '"timestamps": "tsc/256"'
 
-# The metadata has the machine and the clock.
-grep -q '^	cpu_0 = "online=[01]' "$work/b/metadata" || fail "no table of CPUs"
-grep -q '^	clock_line_0 = "base_ns=' "$work/b/metadata" || fail "no lines of the clock"
+# The metadata describes the machine and the clock.
+grep -q '^	cpu_0 = "online=[01]' "$work/b/metadata" || fail "no CPU in the metadata"
+grep -q '^	clock_line_0 = "base_ns=' "$work/b/metadata" || fail "no clock params in the metadata"
 
-bad() {	# OPTION VALUE PATTERN-OF-ADVICE
+bad() {	# OPTION VALUE PATTERN: must fail, with an error that matches
 	run 2 record "$1" "$2" -o "$work/c" -- true
 	says "$1: .*'$2'.* $3"
 	[ ! -e "$work/c" ] || fail "$1 $2 made a directory"

@@ -12,26 +12,26 @@ check_kept() {	# DIR
 	says 'exited with status 0'
 	says 'LOST: .*unwritten [1-9]'
 	run 3 dump "$1"
-	[ "$(wc -l <"$work/out")" -gt 100 ] || fail "little was kept"
+	[ "$(wc -l <"$work/out")" -gt 100 ] || fail "too few events in the recording"
 	babeltrace2 "$1" -c sink.utils.counter 2>/dev/null |
 		grep "^ *$(wc -l <"$work/out") Event" >/dev/null || fail "babeltrace2"
 }
 
 status=0
-# (a limit in KiB that the rings, which are files in memory, do not reach)
+# The limit in KiB is above the size of the rings, which are files in memory.
 (ulimit -f 1000
 exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1) \
 	>"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "a file limit gave $status"
-grep -q '^emitted' "$work/out" || fail "the program did not end by itself"
+[ "$status" = 1 ] || fail "file size limit: exit status $status"
+grep -q '^emitted' "$work/out" || fail "the program did not run to its end"
 check_kept "$work/a"
 
-# A limit below the size of the rings
+# The limit is below the size of the rings.
 status=0
 (ulimit -f 64
 exec "$ctl" record -o "$work/d" -- "$emit" 10) \
 	>"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "no room for rings gave $status"
+[ "$status" = 1 ] || fail "no space for rings: exit status $status"
 says "raise its 'ulimit -f'"
 [ ! -e "$work/d" ] || fail "a directory was made"
 
@@ -42,7 +42,7 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 	check_kept "$work/small/b"
 	umount "$work/small"
 	# For any amount of free space: no other error is reported, no .flushed file
-	# is left, and if only the metadata is incomplete, the message says so.
+	# is left, and incomplete metadata without lost events is reported.
 	for kib in 8 12 16 20 24 28 32 64; do
 		mount -t tmpfs -o size=${kib}k tmpfs "$work/small"
 		status=0
@@ -50,8 +50,8 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 			>"$work/out" 2>"$work/err" || status=$?
 		! grep -q 'Input/output' "$work/err" || fail "$kib KiB: EIO"
 		[ ! -e "$work/small/s/.flushed" ] || fail "$kib KiB: .flushed"
-		[ $kib != 64 ] || [ $status = 0 ] || fail "64 KiB gave $status"
-		[ $kib != 8 ] || [ $status = 1 ] || fail "8 KiB gave $status"
+		[ $kib != 64 ] || [ $status = 0 ] || fail "64 KiB: exit status $status"
+		[ $kib != 8 ] || [ $status = 1 ] || fail "8 KiB: exit status $status"
 		if [ $status = 0 ]; then
 			run 0 dump "$work/small/s"
 		else
@@ -61,7 +61,7 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 			[ -e "$work/small/s" ]; then
 			says 'all events are written, but the metadata is incomplete'
 			run 3 dump "$work/small/s"
-			[ "$(wc -l <"$work/out")" -ge 20 ] || fail "$kib KiB: not all"
+			[ "$(wc -l <"$work/out")" -ge 20 ] || fail "$kib KiB: events are missing"
 			says 'its recorder was killed, or its disk was full'
 		fi
 		umount "$work/small"
@@ -69,17 +69,17 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 	trap cleanup EXIT
 fi
 
-# The smallest rings, and a program that does not wait for room
+# The smallest rings, and a program that does not wait for space
 run 3 record --block-size 4096 --blocks 2 -o "$work/c" -- "$emit" 500000 2
 read -r _ emitted _ refused _ <"$work/out"
-[ "$refused" -gt 0 ] || fail "nothing was lost: no test"
+[ "$refused" -gt 0 ] || fail "no event was lost: the test is void"
 says ": $emitted events, "
 says "LOST: full $refused\$"
 run 3 stat "$work/c"
 shows "^all  *$emitted "
 says "$refused events were lost while recording: full $refused"
 run 3 dump -n 1 "$work/c"
-# babeltrace2 counts the same losses
+# babeltrace2 counts the same losses.
 babeltrace2 "$work/c" -c sink.utils.counter >"$work/out" 2>&1
 shows "^ *$emitted Event messages\$"
 babeltrace2 "$work/c" 2>&1 >/dev/null |

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Invalid events are counted by cause, and other events are not lost with them.
+# Invalid events are counted by cause, and cause no loss of other events.
 # shellcheck source=tests/native/record.sh
+# test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 run 3 record -o "$work/a" -- "$emit" 1000 2 0 bad
@@ -14,16 +15,16 @@ run 3 stat --json "$work/a"
 shows '"malformed": 2'
 shows '"undefined": 1'
 
-# Events of a program that is killed while it emits
+# A program is killed while it emits.
 status=0
 # shellcheck disable=SC2016
 "$ctl" record -o "$work/b" -- sh -c '"$1" 100000000 2 20 & sleep 1; kill -9 $!; wait' \
 	sh "$emit" >"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 0 ] || [ "$status" = 3 ] || fail "it gave $status"
+[ "$status" = 0 ] || [ "$status" = 3 ] || fail "exit status $status"
 "$ctl" dump --event tick "$work/b" >"$work/out" 2>"$work/err" || true
-[ "$(wc -l <"$work/out")" -gt 1000 ] || fail "too little was recorded"
-! grep -q 'broken\|malformed\|disorder' "$work/err" || fail "the ring broke"
-# No event is damaged: each thread's numbers only increase.
+[ "$(wc -l <"$work/out")" -gt 1000 ] || fail "too few events recorded"
+! grep -q 'broken\|malformed\|disorder' "$work/err" || fail "the ring is corrupt"
+# No event is corrupt: each thread's numbers increase.
 sed 's/.*thread=\([0-9]*\) nr=\([0-9]*\)$/\1 \2/' "$work/out" | awk '
 	$2 <= last[$1] && n[$1]++ { print; exit 1 } { last[$1] = $2 }' ||
-	fail "numbers fall"
+	fail "numbers decrease"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Errors that record reports in advance: no directory is created, no program is run.
+# Errors that record reports before it starts: no directory is created, no program run.
 # shellcheck source=tests/native/record.sh
+# test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 cd "$work"
@@ -28,7 +29,7 @@ refused 1 "$work: Is a directory; name a program" -o x -- "$work"
 refused 1 './script: .*check that its interpreter exists' -o x -- ./script
 status=0
 (PATH=$work exec "$ctl" record -o x -- plain) 2>err || status=$?
-[ "$status" = 1 ] || fail "a program that is none in PATH gave $status"
+[ "$status" = 1 ] || fail "a file without x permission in PATH: exit status $status"
 says 'record: plain: Permission denied'
 nothing
 
@@ -36,17 +37,17 @@ refused 1 'record: x/y: directory x does not exist; create it' -o x/y -- touch r
 refused 1 'plain: not a directory' -o plain -- touch ran
 mkdir full && touch full/file
 refused 1 'output directory full is not empty; use a new one' -o full -- touch ran
-[ "$(ls full)" = file ] || fail "full was touched"
+[ "$(ls full)" = file ] || fail "the directory full was changed"
 refused 1 "''" -o '' -- touch ran
 ln -s nowhere dangling
 refused 1 'dangling: dangling symbolic link; remove it' -o dangling -- touch ran
-[ -L dangling ] && [ ! -e nowhere ] || fail "dangling was touched"
+[ -L dangling ] && [ ! -e nowhere ] || fail "the link dangling was changed"
 if [ "$(id -u)" = 0 ]; then
 	mkdir locked && chmod 755 "$work" locked
 	status=0
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
 		-o locked/x -- touch ran >out 2>err || status=$?
-	[ "$status" = 1 ] || fail "a locked directory gave $status"
+	[ "$status" = 1 ] || fail "read-only directory: exit status $status"
 	says 'locked/x: cannot write to locked: Permission denied; use another'
 	status=0
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
@@ -55,7 +56,7 @@ if [ "$(id -u)" = 0 ]; then
 	status=0
 	(cd locked && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$ctl" record -- touch ran) >out 2>err || status=$?
-	[ "$status" = 1 ] || fail "a locked directory to be in gave $status"
+	[ "$status" = 1 ] || fail "read-only current directory: exit status $status"
 	says "record: tsctrace-2[-0-9]*: cannot write to $work/locked: Permission denied; use another"
 	nothing
 fi
@@ -99,4 +100,4 @@ run 0 record -e list
 shows '^sched_switch '
 # `user` stands for the events that are always recorded.
 run 0 record -e user -o y -- "$emit" 10
-[ "$("$ctl" dump y | wc -l)" = 11 ] || fail "-e user"
+[ "$("$ctl" dump y | wc -l)" = 11 ] || fail "-e user: other events"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Ctrl-C, once and twice, --duration, and a recorder that is killed: the events
-# recorded until then are readable.
+# Ctrl-C, once and twice, --duration, and a killed recorder: the events recorded until
+# then are readable.
 # test-timeout: 180
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-start() {	# ARGUMENT...: a recorder, in $pid
+start() {	# ARGUMENT...: starts a recorder; sets: pid
 	: >"$work/err"
 	# A shell ignores SIGINT and SIGQUIT in background jobs of a script.
 	env --default-signal=INT,QUIT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
@@ -17,10 +17,10 @@ start() {	# ARGUMENT...: a recorder, in $pid
 ended() {	# WANTED-STATUS
 	local got=0
 	wait "$pid" || got=$?
-	[ "$got" = "$1" ] || fail "the recorder gave $got, not $1"
+	[ "$got" = "$1" ] || fail "recorder: exit status $got, not $1"
 }
 
-# The first interrupt is for the command.
+# The first interrupt is passed to the command.
 start -o "$work/a" -- "$emit" 100000000 1 1000
 until_in "$work/err" 'recording: [1-9]'
 kill -INT "$pid"
@@ -28,7 +28,7 @@ ended 0
 says 'was terminated by signal 2'
 [ "$("$ctl" dump "$work/a" | wc -l)" -gt 10 ] || fail "nothing recorded"
 
-# The second ends the recording, even if the command ignores it.
+# The second interrupt ends the recording, even if the command ignores it.
 # shellcheck disable=SC2016
 start -o "$work/b" -- sh -c 'trap "" INT; echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
@@ -40,7 +40,7 @@ kill -INT "$pid"
 ended 0
 says 'is still running'
 started+=("$(cat "$work/pid")")
-kill -0 "$(cat "$work/pid")" || fail "the command was not left alone"
+kill -0 "$(cat "$work/pid")" || fail "the command was killed"
 kill -9 "$(cat "$work/pid")"
 run 0 stat "$work/b"
 
@@ -74,20 +74,20 @@ start -o "$work/d" --duration 0.5
 ended 0
 says 'no events: no program wrote to channel default$'
 kill "$daemon"
-wait "$daemon" || fail "the daemon"
+wait "$daemon" || fail "exit status of the daemon"
 begin=$SECONDS
 start -o "$work/e" --duration 1 -- sleep 100
 ended 0
 [ $((SECONDS - begin)) -lt 20 ] || fail "--duration waited for the command"
 says 'was terminated by signal 15'
 
-# Processes that the command leaves running are reported, and go on.
+# Processes that the command leaves running are reported, and not stopped.
 run 0 record -o "$work/f" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $!'
 says 'processes started by the command still run'
 says 'no events: no program wrote to channel default; processes that still run may do so later$'
-kill "$(cat "$work/out")" || fail "it was not left alone"
+kill "$(cat "$work/out")" || fail "a process of the command was killed"
 
-# Killed: the files are readable, with a warning that the end is missing.
+# After a kill, the files are readable, with a warning that the end is missing.
 # shellcheck disable=SC2016
 start -o "$work/g" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
@@ -97,18 +97,18 @@ kill -KILL "$pid"
 wait "$pid" || true
 kill -9 "$(cat "$work/pid")"
 run 3 dump "$work/g"
-[ "$(wc -l <"$work/out")" -gt 10 ] || fail "too little was on disk"
+[ "$(wc -l <"$work/out")" -gt 10 ] || fail "too few events on disk"
 says 'its recorder was killed'
 [ "$(babeltrace_events "$work/g")" = "$(wc -l <"$work/out")" ] ||
-	fail "babeltrace2 sees others"
+	fail "babeltrace2 reads other events"
 run 3 stat "$work/g"
 shows '^recorded'
 # The metadata was rewritten after a second; the error bound of later times grows,
 # in all readers.
 read -r begin end _ <<<"$(sed -n 's/^\tspan = "begin=\([0-9]*\) end=\([0-9]*\)".*/\1 \2/p' \
 	"$work/g/metadata")"
-[ "$end" -gt $((begin + 100000000)) ] || fail "the metadata is from the beginning"
-grep -q "^	clock_real = .* as_of_tsc=$end " "$work/g/metadata" || fail "clock_real"
+[ "$end" -gt $((begin + 100000000)) ] || fail "the metadata was not rewritten"
+grep -q "^	clock_real = .* as_of_tsc=$end " "$work/g/metadata" || fail "clock_real is not as of the end"
 run 3 stat --json "$work/g"
 bound=$(number error_ns "$work/out")
 run 3 dump --error "$work/g"
@@ -136,12 +136,12 @@ touch -d '1 minute ago' "$work/elsewhere" "$XDG_RUNTIME_DIR"/tsctrace-{locked,no
 	run 0 record -q -o "$work/h" -- "$emit" 10
 ) 9>"$XDG_RUNTIME_DIR/tsctrace-locked/socket.lock"
 [ "$(dirs)" = "tsctrace-linked tsctrace-locked tsctrace-newone tsctrace-nolock" ] ||
-	fail "of $dead and others are left: $(dirs)"
-[ -e "$work/elsewhere/socket.lock" ] || fail "it followed a link"
+	fail "wrong directories removed: $dead must go; left: $(dirs)"
+[ -e "$work/elsewhere/socket.lock" ] || fail "a link was followed"
 if [ "$(id -u)" = 0 ]; then
 	chown 65534 "$XDG_RUNTIME_DIR/tsctrace-locked"
 	run 0 record -q -o "$work/i" -- "$emit" 10
-	[ -e "$XDG_RUNTIME_DIR/tsctrace-locked" ] || fail "another user's is gone"
+	[ -e "$XDG_RUNTIME_DIR/tsctrace-locked" ] || fail "a directory of another user was removed"
 fi
 
 # SIGQUIT ends a recording like the other signals: no files are left.
@@ -161,4 +161,4 @@ size=$(stat -c %s "$file")
 truncate -s $((size - 33)) "$file"
 run 3 dump "$work/g"
 says "stream default_[0-9]*: cut off in packet [0-9]* at byte $((size - 33)); everything before it is shown"
-[ "$(wc -l <"$work/out")" -gt 10 ] || fail "what is before the cut is missing"
+[ "$(wc -l <"$work/out")" -gt 10 ] || fail "events before the cut are missing"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl report: the page of a recording, as another program reads it: each event is
-# there, one by one or in a sum, with its time to the ns; nothing of a recording becomes
-# markup; its size is bounded; and nothing half is ever left. With BROWSER=1 (`make
-# check-browser`) as Chromium sees it, too: it runs without a complaint, asks for nothing,
-# and what it draws can be pointed at.
+# trace-ctl report: reportcheck.py compares the page with the recording. Each event is in
+# it, drawn individually or summed up, with its time to the ns; no text of a recording
+# becomes markup; its size is bounded; no incomplete file is left. With BROWSER=1 (`make
+# check-browser`), Chromium opens the pages too: no error, no network request, and drawn
+# items can be picked with the pointer.
 # test-parallel: yes
 # test-seconds: 16
 # test-timeout: 600
@@ -18,7 +18,7 @@ for program in kinds made pages; do
 		"$here/$program.c" "$build"/lib/libtsct{export,sync,provider,race}.a -lm
 done
 
-# A page against what dump prints; sets: events shown summed bytes
+# Compares a page with the output of dump. Sets: events, shown, summed, bytes
 check() {	# PAGE DIR [OPTION...]
 	local out
 	"$ctl" dump --json "${@:3}" "$2" >"$work/truth" 2>/dev/null || true
@@ -26,7 +26,7 @@ check() {	# PAGE DIR [OPTION...]
 	read -r events shown summed bytes <<<"$out"
 }
 
-# --- all that there is ----------------------------------------------------------
+# --- all kinds of content -------------------------------------------------------
 mkdir "$work/a" "$work/m"
 "$work/kinds" "$work/a" 20
 "$work/made" "$work/m"
@@ -44,12 +44,12 @@ grep -q 'holdover' "$work/m.html" || fail "no clock status"
 grep -q 'The clock was disrupted during the recording' "$work/m.html" || fail "no disruption"
 grep -q ' lost 2 more events, of CPUs without a ring' "$work/m.html" || fail "no ring"
 
-# --- a real program, whose events went faster than they could be recorded ---------
+# --- recordings of a program, without and with lost events ------------------------
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
 run 0 report -q "$work/b.html" "$work/b"
 check "$work/b.html" "$work/b"
 [ "$events" = 4001 ] || fail "$events events of 4001"
-grep -q 'No event was lost' "$work/b.html" || fail "something was lost?"
+grep -q 'No event was lost' "$work/b.html" || fail "the page reports lost events"
 run 3 record -q --blocks 2 --block-size 4096 -o "$work/lossy" -- "$emit" 50000 2
 run 3 report -q "$work/lossy.html" "$work/lossy"
 check "$work/lossy.html" "$work/lossy"
@@ -62,7 +62,7 @@ assert 0 < seen <= lost, (seen, lost)
 assert all(0 <= gap[2] <= gap[3] <= d["span"] for gap in d["gaps"])
 END
 
-# --- texts that want to be more -----------------------------------------------------
+# --- texts that look like markup ----------------------------------------------------
 mkdir "$work/hostile"
 "$work/pages" "$work/hostile" hostile
 (cd "$work" && cp -r hostile '<script>&"x'"'"'
@@ -70,10 +70,10 @@ y' && run 0 report -q h.html '<script>&"x'"'"'
 y')
 check "$work/h.html" "$work/hostile"
 [ "$events" = 21 ] || fail "$events events"
-! grep -q '<img\|<script>document\|taken.>' "$work/h.html" || fail "markup"
-grep -q '&lt;script&gt;&amp;&quot;x&#39;\\u{a}y' "$work/h.html" || fail "its title"
+! grep -q '<img\|<script>document\|taken.>' "$work/h.html" || fail "a text of the recording became markup"
+grep -q '&lt;script&gt;&amp;&quot;x&#39;\\u{a}y' "$work/h.html" || fail "the title is not escaped"
 
-# --- more than a page has ------------------------------------------------------------
+# --- more events than a page draws individually --------------------------------------
 mkdir "$work/many"
 "$work/pages" "$work/many" many 4000 400000
 run 0 report "$work/many.html" "$work/many"
@@ -89,9 +89,9 @@ for max in 1 30000 100000000; do
 	check "$work/max.html" "$work/many"
 	[ "$shown" -le $max ] && [ "$bytes" -lt 21000000 ] || fail "$max: $shown, $bytes"
 done
-[ "$shown" -gt 100000 ] || fail "it could have more than $shown events"
+[ "$shown" -gt 100000 ] || fail "only $shown events, with no limit"
 
-# The rare kind is there, and the long ones of the frequent.
+# Events of the rare kind are drawn individually, the frequent kind as a density.
 python3 - "$work/many.html" <<'END' || fail "the events drawn individually"
 import re, sys
 text = open(sys.argv[1]).read()
@@ -100,7 +100,7 @@ shown = dict(re.findall(r'<tr><th scope="row">(\w+)</th><td class="left">\w+</td
 assert shown["mark"] == "each" and shown["tick"] == "density", shown
 END
 
-# --- many nodes, as one: their names, bounds, and messages between them -------------
+# --- a merged recording: names, bounds and messages of its nodes --------------------
 ${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -I"$top" -I"$top" -o "$work/world" "$here"/world.c \
 	"$here"/world_{sim,write,exact,big}.c "$top"/tests/world/{crystal,network}.c \
@@ -111,7 +111,7 @@ run 0 merge -q -o "$work/merged" "$work/w/a" "$work/w/b" "$work/w/c"
 run 0 report -q "$work/merged.html" "$work/merged"
 check "$work/merged.html" "$work/merged"
 [ "$summed" = 0 ] && [ "$events" -gt 70000 ] || fail "$events events, $summed summed up"
-python3 - "$work/merged.html" <<'END' || fail "what it says of nodes and messages"
+python3 - "$work/merged.html" <<'END' || fail "nodes or messages of the merged page"
 import json, re, sys
 text = open(sys.argv[1]).read()
 d = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))
@@ -140,12 +140,12 @@ for part in '--from +20us --to +50us' '--event outer' '--cpu 1' '--thread 100' \
 	check "$work/part.html" "$work/a" $part
 done
 
-# --- where it goes ----------------------------------------------------------------------
+# --- output file ------------------------------------------------------------------------
 cd "$work"
 rm a.html
 run 3 report a/
 check a.html a
-[ "$(stat -c %a a.html)" = 600 ] || fail "others may read it"
+[ "$(stat -c %a a.html)" = 600 ] || fail "the page is readable by other users"
 run 3 report -o - a
 cp out o.html
 check o.html a
@@ -154,10 +154,10 @@ run 3 report -q link.html a
 [ -L link.html ] || fail "a link was replaced"
 check old.html a
 "$ctl" report -q -o - a 2>err | head -n 1 >/dev/null || true
-! grep -v 'events were lost' err || fail "it complains of a closed pipe"
+! grep -v 'events were lost' err || fail "an error is reported for a closed pipe"
 cd "$top"
 
-# --- what cannot be -----------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------
 before=$(ls -A "$work")
 run 2 report
 says 'missing page and recording'
@@ -190,7 +190,7 @@ run 1 report "$work/b" "$work/a"
 says 'is a directory'
 nothing_left "$work"
 
-# --- no room, and an interrupt ---------------------------------------------------------------
+# --- no space left, and interrupts ---------------------------------------------------
 mkdir "$work/room"
 before='' interrupted=0
 run 1 report -o /dev/full "$work/many"
@@ -207,13 +207,13 @@ for signal in INT TERM HUP; do
 done
 [ "$interrupted" -gt 1 ] || fail "interrupted only $interrupted of 3"
 
-# --- damage: what can be read is shown, and that something is missing is told ------------------
+# --- a damaged recording: the readable part is shown, the damage is reported ---------
 cp -r "$work/a" "$work/cut"
 truncate -s -100 "$work/cut/default_0"
 run 3 report -q "$work/cut.html" "$work/cut"
 says 'cut off in packet'
 check "$work/cut.html" "$work/cut"
-grep -q 'The recording is damaged in' "$work/cut.html" || fail "damage is not told"
+grep -q 'The recording is damaged in' "$work/cut.html" || fail "the damage is not reported"
 
 # --- a browser ----------------------------------------------------------------------------------
 if [ -z "${BROWSER:-}" ]; then

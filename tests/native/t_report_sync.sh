@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl report sync: a page that is well-formed, of a child, of a master; and
-# what it says where there is nothing to draw.
+# trace-ctl report sync: the pages of a child and of a master are well-formed, and
+# errors are reported.
 # test-timeout: 60
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
-fails() {	# WORDS COMMAND...: status 1, and says so
+fails() {	# PATTERN COMMAND...: exit status 1, error matches PATTERN
 	local got=0
 	"${@:2}" >"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = 1 ] || fail "$2 ... $got, not 1"
-	grep -q -- "$1" "$work/err" || fail "does not say $1: $(cat "$work/err")"
+	grep -q -- "$1" "$work/err" || fail "no error that matches '$1': $(cat "$work/err")"
 }
 
 mkdir "$work/alpha" "$work/beta" "$work/gamma"
@@ -25,7 +25,7 @@ wait_for "some exchanges" above beta 'p["sources"][0]["kept"]' 29
 
 in_dir beta "$ctl" report sync -o "$work/page.html" || fail "no page"
 in_dir alpha "$ctl" report sync >"$work/master.html" || fail "no page of a master"
-grep -q 'it is the master' "$work/master.html" || fail "a master asks somebody"
+grep -q 'it is the master' "$work/master.html" || fail "a source is shown for the master"
 python3 - "$work/page.html" "$work/master.html" <<'END' || fail "not well-formed"
 import sys, xml.dom.minidom
 for path in sys.argv[1:]:
@@ -46,7 +46,7 @@ assert len(page.getElementsByTagName("svg")) == 2
 assert "NaN" not in page.toxml() and "inf" not in page.toxml().lower().replace("info", "")
 END
 
-# --- what goes wrong ------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------
 fails 'No space left' in_dir beta "$ctl" report sync -o /dev/full
 [ -c /dev/full ] || fail "it removed a device"
 (
@@ -54,7 +54,7 @@ fails 'No space left' in_dir beta "$ctl" report sync -o /dev/full
 	trap '' XFSZ
 	fails 'too large' in_dir beta "$ctl" report sync -o "$work/cut.html"
 )
-[ ! -e "$work/cut.html" ] || fail "half a page is left"
+[ ! -e "$work/cut.html" ] || fail "an incomplete page is left"
 fails 'tsctraced is not running' in_dir gamma "$ctl" report sync
 fails 'No such file' in_dir beta "$ctl" report sync -o "$work/none/page.html"
 : >"$work/gamma/conf"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Random recordings are read by all readers as they were written, and merged ones as
-# their parts: see roundtrip.py and roundtrip_merged.py.
-# SEED=N takes that one only; EVENTS=N makes them larger or smaller.
+# All readers read random recordings as they were written, and merged recordings like
+# their inputs: see roundtrip.py and roundtrip_merged.py.
+# SEED=N: runs only this seed. EVENTS=N: events per recording.
 # test-parallel: yes
 # test-seconds: 6
 # shellcheck source=tests/native/record.sh
@@ -17,13 +17,13 @@ round_trip() {	# SEED [EVENTS]
 	rm -rf "$work/a"
 	mkdir "$work/a"
 	"$make" "$work/a" "$@" >"$work/truth" || fail "seed $1: it was not written"
-	# Debian's own interpreter: it has the bindings.
+	# Debian's interpreter has the bindings of libbabeltrace2.
 	/usr/bin/python3 "$top/tests/native/roundtrip.py" "$ctl" "$work/a" \
 		"$work/truth" >"$work/out" 2>"$work/err" || fail "seed $1"
 	echo "# seed $1: $(cat "$work/out") events"
 }
 
-# Of three that were merged, each by its own clock
+# Merges three recordings, each by its own clock, and reads the result.
 merged_trip() {	# SEED EVENTS
 	local i
 	rm -rf "$work"/n? "$work/m"
@@ -44,7 +44,7 @@ if [ -n "${SEED:-}" ]; then
 	merged_trip "$SEED" "${EVENTS:-500}"
 	exit
 fi
-# Fields' names that need a second suffix, on 8 and on 64 CPUs, and of finer ticks
+# Seeds with field names that need a second suffix, 8 and 64 CPUs, and fine ticks
 for seed in 17 74 78; do
 	round_trip "$seed" 500
 done

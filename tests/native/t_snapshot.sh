@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Snapshots of flight recorders: of running programs, without gaps and without
-# stopping them; of a killed program; several at once; and to a full disk. The events
-# copied and those overwritten before are exactly all events written.
+# stopping them; of a killed program; of several at once; and to a full disk. Events
+# copied + events overwritten before = events written.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -41,9 +41,9 @@ says 'output directory .* is not empty; use a new one'
 run 0 snapshot -q -o "$work/again"
 [ ! -s "$work/err" ] || fail "-q is not quiet"
 "$ctl" dump --raw "$work/few" >"$work/1"
-"$ctl" dump --raw "$work/again" | diff - "$work/1" || fail "another copy"
+"$ctl" dump --raw "$work/again" | diff - "$work/1" || fail "the second snapshot differs"
 
-# The options for files work as in record, and the events are the same in all kinds.
+# The options for files work as in record; all kinds of timestamps have the same events.
 for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	dir=$work/as-${kind/\//-}
 	run 0 snapshot -q --timestamps "$kind" --sync-every 2^4 --fsync end -o "$dir"
@@ -62,13 +62,13 @@ done
 from=$("$ctl" dump --json -n 1 "$work/few" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
 to=$("$ctl" dump --json -n 1 "$work/as-system" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
 off=$((from > to ? from - to : to - from))
-[ "$off" -lt 100000 ] || fail "the system's time is $off ns off"
+[ "$off" -lt 100000 ] || fail "--timestamps system differs by $off ns"
 run 2 snapshot --timestamps sundial -o "$work/x"
 says "--timestamps: invalid value 'sundial'; use tsc, tsc/16, "
 run 2 snapshot --sync-every 3 -o "$work/x"
 run 2 snapshot --fsync often -o "$work/x"
 
-# --- a running one --------------------------------------------------------------
+# --- of running programs --------------------------------------------------------
 
 # Each writer stays on its CPU, so the numbers in a ring have no gaps.
 floods=()
@@ -82,35 +82,35 @@ until_written fly 100000
 for i in {1..8}; do
 	run 0 snapshot --json -o "$work/run$i"
 	[ "$(number events "$work/out")" -gt 1000 ] || fail "few events"
-	[ "$(number overwritten "$work/out")" -gt 1000 ] || fail "nothing is older"
+	[ "$(number overwritten "$work/out")" -gt 1000 ] || fail "few overwritten events"
 	"$ctl" dump --raw --event flood "$work/run$i" | awk '
 		{ sub("nr=", "", $6)
 		  if ($2 in next_nr && $6 != next_nr[$2]) {
 			print "CPU " $2 ": " $6 " for " next_nr[$2]; exit 1 }
-		  next_nr[$2] = $6 + 1 }' || fail "a hole in snapshot $i"
+		  next_nr[$2] = $6 + 1 }' || fail "a gap in snapshot $i"
 done
 [ "$(babeltrace_events "$work/run8")" = "$(number events "$work/out")" ] ||
 	fail "babeltrace2"
-# While a recorder reads the same channel
+# A snapshot while a recorder reads the same channel
 "$ctl" record -c fly -o "$work/live" --duration 1 2>"$work/live-err" &
 live=$!
 run 0 snapshot -c fly -o "$work/beside"
-wait "$live" || [ $? = 3 ] || fail "the recorder beside it"
+wait "$live" || [ $? = 3 ] || fail "exit status of the concurrent recorder"
 grep -q ' published = [0-9]* recorded + [0-9]* lost' "$work/live-err" ||
-	fail "the recorder beside it: $(cat "$work/live-err")"
+	fail "no balance of the concurrent recorder: $(cat "$work/live-err")"
 for pid in "${floods[@]}"; do
 	wait "$pid" || fail "flood"
 done
 tried=$(awk '{ n += $2 } END { print n }' "$work"/flood-[0-9]*)
 written=$(awk '{ n += $4 } END { print n }' "$work"/flood-[0-9]*)
-[ "$tried" = "$written" ] || fail "a snapshot made it lose events"
+[ "$tried" = "$written" ] || fail "writers lost events during snapshots"
 
-# After the writers have ended: copied and overwritten events are all events.
+# After the writers have ended: copied + overwritten = written.
 run 0 snapshot --json -c fly -o "$work/rest"
 all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
-[ "$all" = $((written + 201)) ] || fail "$all of $((written + 201))"
+[ "$all" = $((written + 201)) ] || fail "$all of $((written + 201)) events"
 
-# --- killed, several, by id -----------------------------------------------------
+# --- a killed program, several channels, a channel by its id --------------------
 
 run 0 channel create second --policy overwrite --block-size 4096 --blocks 4
 TSCTRACE_CHANNEL=second "$flood" 100 100000 2 >/dev/null &
@@ -127,7 +127,7 @@ run 0 snapshot -c 2 -o "$work/one"
 both=$(sed -n 's/^.*both: \([0-9]*\) events.*/\1/p' "$work/err")
 [ -n "$both" ] || both=$("$ctl" dump "$work/both" | wc -l)
 [ "$(babeltrace_events "$work/both")" = "$both" ] || fail "babeltrace2"
-ls "$work/both"/fly_* "$work/both"/second_* >/dev/null || fail "files of each"
+ls "$work/both"/fly_* "$work/both"/second_* >/dev/null || fail "a channel has no file"
 
 # Events that were never published are reported, and change the exit status.
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
@@ -148,7 +148,7 @@ int main(void)
 	return tsct_emit(t, id, text, sizeof(text)) != -90;
 }
 END
-TSCTRACE_CHANNEL=second "$work/big" || fail "it was not too big"
+TSCTRACE_CHANNEL=second "$work/big" || fail "the event is not too big"
 run 3 snapshot -c second -o "$work/lost"
 says 'channel second LOST since its creation: too_big 1$'
 run 3 dump "$work/lost"
@@ -160,7 +160,7 @@ says ' recorded + 0 lost; 1 more never published$'
 run 3 stat "$work/flown"
 run 3 record -f --block-size 4096 -o "$work/fresh" -- "$work/big"
 says 'LOST: too_big 1$'
-! grep -q 'since the channel' "$work/err" || fail "it was made with the recording"
+! grep -q 'since the channel' "$work/err" || fail "the channel is new: no losses are older than the recording"
 run 0 channel remove second
 
 # Readers skip hidden files: the leading dot of a channel's name is replaced.
@@ -187,17 +187,17 @@ shows '^_dot  *tick  *instant  *1 '
 [ "$(babeltrace_events "$work/dots")" = 1 ] || fail "babeltrace2 of a dot"
 run 0 channel remove .dot
 
-# --- a disk that is full ----------------------------------------------------------
+# --- a full disk ------------------------------------------------------------------
 
 status=0
 (ulimit -f 200
 exec "$ctl" snapshot -c fly -o "$work/full") >"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "a full disk gave $status"
+[ "$status" = 1 ] || fail "full disk: exit status $status"
 says 'full: File too large; the events written so far are readable; raise'
 "$ctl" dump "$work/full" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "not readable"
-[ -s "$work/out" ] || fail "nothing was kept"
+[ -s "$work/out" ] || fail "the recording has no events"
 
-# --- a recorder that is a flight recorder -----------------------------------------
+# --- record -f: a recording of a flight recorder ----------------------------------
 
 unset TSCTRACE_PROVIDER
 cat >"$work/flying" <<END
@@ -206,12 +206,12 @@ cat >"$work/flying" <<END
 END
 TSCTRACE_PROVIDER=embedded run 0 record --json -f --blocks 16 -o "$work/flight" -- \
 	sh "$work/flying"
-! grep -q snapshot: "$work/out" || fail "no snapshot meanwhile"
+! grep -q snapshot: "$work/out" || fail "a snapshot during the recording fails"
 all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
-[ "$all" = "$(awk '{ print $4 }' "$work/flood-out")" ] || fail "$all in flight"
+[ "$all" = "$(awk '{ print $4 }' "$work/flood-out")" ] || fail "$all events copied or overwritten"
 [ "$(number overwritten "$work/out")" -gt 1000 ] || fail "nothing was overwritten"
 "$ctl" dump --raw "$work/flight" >"$work/1"
-"$ctl" dump --raw "$work/meanwhile" | diff -q - "$work/1" || fail "not the same"
+"$ctl" dump --raw "$work/meanwhile" | diff -q - "$work/1" || fail "the snapshot and the recording differ"
 run 2 record -f --blocks 2 -o "$work/x" -- true
 says 'invalid ring size: .* 4 to 65536 blocks'
 export TSCTRACE_PROVIDER=daemon
@@ -219,7 +219,7 @@ run 0 channel create box
 run 1 record -f -c box -o "$work/x" -- true
 says 'channel box: exists and is not a flight recorder'
 
-# --- the daemon goes ----------------------------------------------------------------
+# --- the daemon is killed -----------------------------------------------------------
 
 kill -9 "$daemon"
 wait "$daemon" || true

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# stat's arithmetic: a made-up recording whose system calls, switches, losses
-# and times are known is told as what it is.
+# Figures of stat for a generated recording with known system calls, switches, losses
+# and times.
+# test-fast: yes
 # test-parallel: yes
 # test-seconds: 1
 # shellcheck source=tests/native/record.sh
@@ -52,9 +53,9 @@ thread           events        per s         first          last  switched in  n
 11                    0          0.0             -             -            1  one
 END
 TZ=UTC run 3 stat "$work/a"
-diff "$work/want" "$work/out" || fail "text"
+diff "$work/want" "$work/out" || fail "stat prints other text"
 
-# What cannot be read is in no figure but those that say so.
+# Unreadable events are in no figure other than "unreadable".
 cp -r "$work/a" "$work/cut"
 size=$(($(stat -c %s "$work/cut/kernel_0") - 1))
 truncate -s $size "$work/cut/kernel_0"
@@ -93,13 +94,13 @@ assert [(t["tid"], t["name"], t["switched_in"]) + told(t) for t in s["threads"]]
 assert [(e["event"], e["payload_bytes"]) + told(e) for e in s["by_event"]] == [
     ("sys_enter", 64, 4, .4, 1, 5), ("sys_exit", 64, 4, .4, 0, 4),
     ("sched_switch", 60, 3, .3, 3, 6), ("never", 0, 0, 0, None, None)], s["by_event"]
-# What is not an event is packets' heads: an empty packet and one with events each
+# All other bytes are packet headers: an empty packet and one with events, per file
 for by in "cpus", "by_event", "threads", "nodes":
     assert sum(t["bytes"] for t in s[by]) == s["files"]["bytes"] - 2 * 2 * 80, by
     assert sum(t["payload_bytes"] for t in s[by]) == s["files"]["payload_bytes"], by
 END
 
-# Lists end after so many lines, and then say how much else there is.
+# --top limits the lines of each list; a last line sums up the others.
 run 3 stat --top 2 "$work/a"
 for line in 'kernel  *sys_enter  *instant  *4 ' ' 1 other  *3  *0\.3 ' \
 		'^1  *4 ' '^0  *3 ' '^5 others  *4  *0\.4  *+0\.000000  *+5\.000000  *3$' \
@@ -122,7 +123,7 @@ run 2 stat --top 0 "$work/a"
 says 'top: 0 is not a number from 1 to 2147483647'
 run 2 stat --top x "$work/a"
 
-# Many nodes: threads and CPUs are each node's own, and nothing is lost on the way.
+# Many nodes: threads and CPUs of different nodes are separate, and all are listed.
 mkdir "$work/many"
 "$work/made" "$work/many" many
 run 3 stat --json "$work/many"
@@ -136,7 +137,7 @@ threads = [(t["node"], t["tid"], t["events"]) for t in s["threads"]]
 assert threads == [(0, 7, 3), (1, 7, 2)], threads
 assert [(c["node"], c["cpu"], c["events"]) for c in s["cpus"]] == \
     [(0, 0, 2), (0, 1, 1), (1, 0, 2)], s["cpus"]
-# A call that one node began is not ended by the other's thread of the same id.
+# A thread with the same id on another node does not end a system call.
 assert s["system_calls"] == [], s["system_calls"]
 END
 run 3 stat "$work/many"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# No event is lost without being counted: the events that programs tried to emit are
-# exactly those recorded and those counted as lost. At a million events per second none
-# is lost. SECONDS_EACH=60 for the long form. test-timeout: 400
+# All losses are counted: events that programs tried to emit = recorded + counted as
+# lost. At a million events per second none is lost. SECONDS_EACH=60 for a long run.
+# test-timeout: 400
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
@@ -20,7 +20,7 @@ tally() {	# DIR: prints the numbers of events recorded and lost
 	     END { print events, lost + 0 }' "$work/stat"
 }
 
-# Numbers of each writer increase, with gaps no larger than the events refused.
+# Numbers of each writer increase; at most as many are missing as events were refused.
 check_holes() {	# DIR REFUSED
 	{ "$ctl" dump --raw --event flood "$1" || [ $? = 3 ]; } | awk -v refused="$2" '
 		{ sub("writer=", "", $5); sub("nr=", "", $6); nr = $6 + 0
@@ -29,10 +29,10 @@ check_holes() {	# DIR REFUSED
 		  missing += nr - next_nr[$5]; next_nr[$5] = nr + 1 }
 		END { if (missing > refused) {
 			print missing " missing, " refused " refused"; exit 1 } }' ||
-		fail "holes in the recording"
+		fail "gaps in the recording"
 }
 
-one() {	# RATE -> tried, written, refused, events, lost, status
+one() {	# RATE; sets: tried, written, refused, events, lost, status
 	status=0
 	rm -rf "$work/trace"
 	"$ctl" record -o "$work/trace" -- "$flood" "$seconds" "$1" 2 \
@@ -42,9 +42,9 @@ one() {	# RATE -> tried, written, refused, events, lost, status
 	read -r events lost < <(tally "$work/trace")
 	echo "rate $1: tried $tried written $written refused $refused," \
 		"recorded $events lost $lost, exit $status"
-	[ "$tried" -gt 0 ] || fail "nothing was tried"
+	[ "$tried" -gt 0 ] || fail "flood emitted no event"
 	[ "$tried" -eq $((events + lost)) ] ||
-		fail "$tried tried, $events + $lost in the recording"
+		fail "$tried tried, not $events recorded + $lost lost"
 	[ "$refused" -eq "$lost" ] || fail "$refused refused, $lost lost"
 }
 

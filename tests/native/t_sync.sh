@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Daemons on one timeline, in network namespaces:
+# Daemons in network namespaces synchronize to one master:
 #
 #   alpha (master) -- 10.77.1.0/24 -- beta -- fd77::/64 -- gamma
 #
-# Namespaces of one machine share its counter: the truth is zero.
+# Namespaces of one machine share its counter, so the true offset is zero.
 # test-timeout: 180
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
 compile synccheck
-check() { "$work/synccheck" "$@" || fail "the timelines part"; }
+check() { "$work/synccheck" "$@" || fail "cluster times differ by more than their bounds"; }
 status='p["cluster"]["status"]' source='p["sources"][0]'
 
 mkdir "$work/alpha" "$work/beta" "$work/gamma"
@@ -35,7 +35,7 @@ beta_conf() {	# KEYFILE
 beta_conf "$work/keys"
 echo "master fd77::2 minpoll -3 maxpoll -2" >"$work/gamma/conf"
 
-# --- the configuration is looked at first --------------------------------------
+# --- the configuration is checked first ----------------------------------------
 for i in alpha beta gamma; do
 	"$daemon" --check-config --config "$work/$i/conf" >"$work/out" ||
 		fail "$i: $(cat "$work/out")"
@@ -43,11 +43,11 @@ for i in alpha beta gamma; do
 done
 printf 'serve\nallow 10.0.0.0/8\nmster 1.2.3.4\n' >"$work/broken"
 ! "$daemon" --check-config --config "$work/broken" >"$work/out" ||
-	fail "a broken file is ok"
+	fail "--check-config accepts an invalid file"
 grep -q "^$work/broken:3: 'mster': unknown directive" "$work/out" ||
 	fail "$(cat "$work/out")"
 ! "$daemon" --no-module --run-dir "$work/none" --config "$work/broken" \
-	2>"$work/out" || fail "it started with a broken file"
+	2>"$work/out" || fail "the daemon starts with an invalid file"
 grep -q ":3: 'mster'" "$work/out" || fail "$(cat "$work/out")"
 
 # --- two hops ------------------------------------------------------------------
@@ -58,14 +58,14 @@ start alpha a1
 start beta b2
 start gamma c3
 wait_for "gamma is synchronized" synced gamma
-synced alpha || fail "gamma is, and alpha is not"
+synced alpha || fail "gamma is synchronized, alpha is not"
 master=$(of alpha 'p["node"]')
-is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
-is gamma "$source"'["depth"]' 1 || fail "beta says it is the master"
+is gamma 'p["cluster"]["master"]' "$master" || fail "gamma has another master"
+is gamma "$source"'["depth"]' 1 || fail "beta reports itself as the master"
 wait_for "some exchanges" above gamma "$source"'["kept"]' 8
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 is beta "$source"'["auth"]' AES128 || fail "no key is used"
-is alpha 'p["members"][0]["name"]' beta || fail "alpha does not know beta"
+is alpha 'p["members"][0]["name"]' beta || fail "beta is not a member of alpha"
 
 # --- a changed network --------------------------------------------------------------
 changes() { grep -c 'network changed: polling all' "$work/gamma/log"; }
@@ -82,11 +82,11 @@ grep -q "beta .* 10.77.1.2" "$work/out" || fail "$(cat "$work/out")"
 wait_for "beta took part" above beta "$source"'["kept"]' $((kept + 80))
 in_dir gamma timeout 60 "$ctl" sync --json >"$work/out" ||
 	fail "no session of a child: $(cat "$work/out")"
-above gamma "$source"'["kept"]' 80 || fail "its session was none"
+above gamma "$source"'["kept"]' 80 || fail "the session of gamma took too few exchanges"
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
-# --- a session goes on when the configuration is read again, for who is still in it -
-reread() {	# NR: as often, alpha has read its configuration
+# --- a session continues with the remaining children after a reload -----------------
+reread() {	# NR: alpha has reloaded its configuration at least NR times
 	[ "$(grep -c 'SIGHUP: .*: reloaded' "$work/alpha/log")" -ge "$1" ]
 }
 cp "$work/alpha/conf" "$work/alpha.conf"
@@ -104,13 +104,13 @@ wait_for "alpha has read it again" reread 2
 answers=$(of beta "$taken")
 wait_for "beta goes on" above beta "$taken" $((answers + 50))
 is alpha '(p["session"]["busy"], p["session"]["last"])' "(True, $session)" ||
-	fail "the session was cut: $(of alpha 'p["session"]')"
+	fail "the session ended early: $(of alpha 'p["session"]')"
 wait $b || fail "the session failed: $(cat "$work/out")"
 cp "$work/alpha.conf" "$work/alpha/conf"
 reload alpha
 wait_for "alpha has read it once more" reread 3
 
-# --- a collective: who is missing is named, and with all of them it is released -
+# --- a collective reports missing nodes, and is released when all have called ---
 compile timesync
 timesync() { in_dir "$2" "$work/timesync" "$1" || true; }
 told() {	# NAME WORDS
@@ -132,7 +132,7 @@ both_told() {
 }
 steadily both_told || fail "beta and gamma: $(cat "$work/out" "$work/out.gamma")"
 wait_for "alpha names itself" logged alpha 'collective [0-9]* waits for alpha'
-sleep 1		# until all know that nobody waits any more
+sleep 1		# until every daemon knows that no call is waiting
 timesync 30000 alpha >"$work/out.alpha" & a=$!
 timesync 30000 beta >"$work/out.beta" & b=$!
 sleep 1
@@ -146,7 +146,7 @@ all_done() {
 }
 all_done
 
-# --- ... though the daemon is restarted meanwhile, and others fill its table -----
+# --- the same while the daemon restarts and other clients fill its table ---------
 timesync 30000 beta >"$work/out.beta" & b=$!
 timesync 30000 gamma >"$work/out.gamma" & c=$!
 python3 - "$work/gamma/control.sock" <<-'END' & flood=$!
@@ -187,13 +187,13 @@ start alpha a1
 wait_for "alpha is back" synced alpha
 wait_for "gamma is synchronized again" synced gamma
 
-# --- SIGHUP: a broken file, another key, the right one --------------------------
+# --- SIGHUP: an invalid file, another key, the right one ------------------------
 printf 'master nowhere\n' >"$work/beta/conf"
 reload beta
 wait_for "it is refused" logged beta 'previous configuration stays'
 logged beta "conf:1: master: 'nowhere': give an IPv4 or IPv6" ||
-	fail "it is not said what is wrong"
-synced beta || fail "a broken file did something"
+	fail "the error is not in the log"
+synced beta || fail "an invalid file had an effect"
 beta_conf "$work/badkeys"
 sed -i 's/key 11/key 12/' "$work/beta/conf"
 reload beta
@@ -204,20 +204,20 @@ beta_conf "$work/keys"
 reload beta
 wait_for "beta is synchronized again" synced beta
 
-# --- the master is killed, and comes back ------------------------------------------
+# --- the master is killed and restarted --------------------------------------------
 epoch=$(of beta 'p["cluster"]["epoch"]')
 slay alpha
 wait_for "beta is on its own" is beta "$status" holdover
-! in_dir beta timeout 20 "$ctl" sync >"$work/out" 2>&1 || fail "a session with nobody"
-grep -q '10.77.1.1: no answer' "$work/out" || fail "nobody is named: $(cat "$work/out")"
+! in_dir beta timeout 20 "$ctl" sync >"$work/out" 2>&1 || fail "a session without a master succeeds"
+grep -q '10.77.1.1: no answer' "$work/out" || fail "the silent node is not named: $(cat "$work/out")"
 start alpha a1
 wait_for "beta is synchronized again" synced beta
-logged alpha 'timeline [0-9]* goes on' || fail "another timeline"
-is beta 'p["cluster"]["epoch"]' "$epoch" || fail "another epoch"
+logged alpha 'timeline [0-9]* goes on' || fail "alpha does not continue its timeline"
+is beta 'p["cluster"]["epoch"]' "$epoch" || fail "the epoch has changed"
 wait_for "gamma is synchronized again" synced gamma
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
-# --- roles change: gamma on its own, without a network, and back ------------------------
+# --- roles change: gamma as a master, without a network, as a child ---------------------
 cp "$work/gamma/conf" "$work/child"
 printf 'serve\nallow ::/0\n' >"$work/gamma/conf"
 reload gamma
@@ -231,9 +231,9 @@ grep -q 'no network is configured: see tsctraced.conf' "$work/out" ||
 cp "$work/child" "$work/gamma/conf"
 reload gamma
 wait_for "gamma follows again" synced gamma
-is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
+is gamma 'p["cluster"]["master"]' "$master" || fail "gamma has another master"
 
-# --- its own address goes, and another one comes ----------------------------------
+# --- a child's own address changes ------------------------------------------------
 on() { within "${net_id}$1" ip addr "$2" "$3" dev "$4"; }
 taken() { of gamma "$source"'["answers"]["taken"]'; }
 more() { above gamma "$source"'["answers"]["taken"]' $((answers + 5)); }
@@ -242,8 +242,8 @@ on gamma add 10.77.2.3/24 vbeta
 echo "master 10.77.2.2 minpoll -3 maxpoll -2" >"$work/gamma/conf"
 reload gamma
 answers=0
-wait_for "gamma asks by IPv4" more
-# In the midst of it, with an odd number of requests unanswered, say
+wait_for "gamma polls by IPv4" more
+# Requests are unanswered when the address changes.
 kill -STOP "$beta"
 sleep 0.1
 on gamma del 10.77.2.3/24 vbeta
@@ -251,13 +251,13 @@ kill -CONT "$beta"
 sleep 1
 on gamma add 10.77.2.4/24 vbeta
 answers=$(taken)
-wait_for "gamma asks from its new address" more
+wait_for "gamma polls from its new address" more
 
-# --- whoever asks for sessions: NTP servers are not flooded -------------------------
+# --- requests for sessions do not flood NTP servers ---------------------------------
 echo "ntp fd77::2" >"$work/gamma/conf"
 reload gamma
 asks_ntp() { is gamma "$source"'["type"]' ntp; }
-wait_for "gamma asks an NTP server" asks_ntp
+wait_for "gamma polls an NTP server" asks_ntp
 python3 - "$work/gamma/control.sock" <<-'END'
 	import socket, sys, time
 	for _ in range(100):

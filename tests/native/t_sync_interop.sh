@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The real ones: chronyd and ntpsec's ntpd as our servers, chronyd as our client,
-# with AES128 keys and without, in network namespaces; none of them touches this
+# Interoperability: chronyd and ntpsec's ntpd as servers of tsctraced, chronyd as its
+# client, with AES128 keys and without, in network namespaces. No daemon changes this
 # machine's clock.
 #
 #   chrony (server) -- 10.78.1.0/24 --+
@@ -13,11 +13,11 @@ set -euo pipefail
 for i in chrony ntpsec; do
 	got=0
 	path=$("$top/tests/native/ntp.sh" $i) || got=$?
-	[ $got -ne 3 ] || { echo "no package $i is offered here"; exit 77; }
-	[ $got -eq 0 ] || { echo "$i: cannot be fetched"; exit 1; }
+	[ $got -ne 3 ] || { echo "package $i is not available"; exit 77; }
+	[ $got -eq 0 ] || { echo "$i: download failed"; exit 1; }
 	eval "$i=$path"
 done
-# The n-th source of ours has kept as many exchanges.
+# True if source N of our daemon has kept at least COUNT exchanges.
 kept() { above ours "p['sources'][$1]['kept']" $(($2 - 1)); }	# N COUNT
 
 mkdir "$work"/{ours,chrony,ntpd,client,wrong}
@@ -84,14 +84,14 @@ wait_for "chronyd's time is taken" kept 0 8
 wait_for "ntpd's time is taken" kept 1 8
 in_dir ours "$ctl" peers
 compile synccheck
-# They serve the clock of this machine: that is what it has to be.
+# Both serve this machine's clock, so the cluster time must be equal to it.
 "$work/synccheck" 1 - "$work/ours" || fail "off by more than the bound"
 
 # --- as our client ---------------------------------------------------------------
 wait_for "chronyd takes our time" logged client 'Selected source 10.78.3.1'
 samples() { [ "$(grep -c '10.78.3.1' "$work/client/measurements.log")" -ge 12 ]; }
 wait_for "some samples" samples
-# Column 12: offset in seconds. In this machine the truth is zero.
+# Column 12: offset in seconds. The true offset is zero, as all share one clock.
 grep '10.78.3.1' "$work/client/measurements.log" |
 	awk '{ print $12 < 0 ? -$12 : $12 }' | sort -g | awk '
 	{ o[n++] = $1 * 1e9 }
@@ -107,7 +107,7 @@ grep -q 'System clock wrong by -\?0.000[0-9]* seconds (ignored)' "$work/out" ||
 # --- wrong keys --------------------------------------------------------------------
 ! within "${net_id}client" setpriv --bounding-set=-sys_time timeout 4 \
 	"$chrony" -Q -f "$work/wrong/conf" >"$work/out" 2>&1 ||
-	fail "a wrong key is right: $(cat "$work/out")"
+	fail "a wrong key is accepted: $(cat "$work/out")"
 wait_for "the wrong key is named" logged ours \
 	'request from 10.78.3.2 by key 7: wrong MAC'
 sed -i "s|^keyfile.*|keyfile $work/badkeys|; /10.78.2/d" "$work/ours/conf"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Collectives one after another, as fast as they go: a master with two children, whose
-# sessions are hardly any. Nobody may be released more often than all have called.
+# Collectives one after another, without a pause: a master with two children and
+# sessions of at most 1 ms. No call may be released more often than all nodes have called.
 # test-timeout: 90
 set -euo pipefail
 
@@ -22,11 +22,11 @@ for i in alpha beta gamma; do net $i; done
 join alpha 10.77.6.1/24 beta 10.77.6.2/24
 join alpha 10.77.7.1/24 gamma 10.77.7.2/24
 
-# --- nothing was ever heard of the master -----------------------------------------
+# --- the master has never answered ------------------------------------------------
 for i in beta gamma; do start $i; done
 wait_for "beta has a clock" logged beta 'clock synchronized'
 ! in_dir beta "$work/timesync" 1000 >"$work/out" ||
-	fail "a collective of one who has not heard of his master"
+	fail "a collective succeeds without a master"
 grep -q '^ETIMEDOUT: .*10.77.6.1, which does not answer' "$work/out" ||
 	fail "without a master: $(cat "$work/out")"
 for i in -1 +1 -18446744073709551615 4294967296 1e3 ' 1' ''; do
@@ -37,12 +37,12 @@ for i in -1 +1 -18446744073709551615 4294967296 1e3 ' 1' ''; do
 		s.sendall(sys.argv[2].encode() + b"\n")
 		sys.exit(not s.recv(4096).startswith(b"error: timesync "))
 	END
-		fail "timesync $i is taken for a number"
+		fail "timesync '$i' is accepted"
 done
 start alpha
 for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
 
-# --- some call more often than others ---------------------------------------------
+# --- some nodes call more often than others ---------------------------------------
 calls() {	# NAME TIMES FILE: in the background
 	in_dir "$1" "$work/timesync" 3000 "$2" >"$work/$3" & waits+=($!)
 }
@@ -63,17 +63,17 @@ unequal() {
 	done
 }
 steadily unequal || fail "$(head "$work/a" "$work/b" "$work/c")"
-sleep 1.5	# until nobody is taken for a caller any more
+sleep 1.5	# until the daemons have forgotten these callers
 
-# --- two of each node: one of them is always a bit late ------------------------------
+# --- two callers on each node: one of them is always a little late -------------------
 waits=()
 for i in alpha beta gamma; do
 	for j in 1 2; do calls $i 12 $i$j; done
 done
 for i in "${waits[@]}"; do wait "$i" || true; done
 for i in "$work"/{alpha,beta,gamma}1; do
-	# Who was missed in one by the other goes on alone, and waits for ever.
+	# A caller that missed a collective would wait for ever for the others.
 	! grep -H ECONNRESET "$i" "${i%1}2" ||
-		fail "who was late in one is told that a daemon was restarted"
+		fail "a late caller gets ECONNRESET, as after a restart of a daemon"
 	grep -q '^after 12' "$i" "${i%1}2" || fail "$(cat "$i" "${i%1}2")"
 done

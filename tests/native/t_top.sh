@@ -29,12 +29,12 @@ start_daemon
 run 0 top --once -d 0.1
 shows '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
 
-# --- figures ----------------------------------------------------------------
+# --- rates and losses -------------------------------------------------------
 
-# A steady channel with a reader, one that fills up, and an idle one.
+# A steady channel with a reader, a channel that fills up, and an idle one
 run 0 channel create idle --policy overwrite
 run 0 channel create full --block-size 4096 --blocks 4
-# With room for the burst of events after the machine has stalled
+# 1024 blocks have room for the burst of events after a stall of the machine.
 "$ctl" record -q -c steady --blocks 1024 -o "$work/r" &
 recorder=$!
 started+=("$recorder")
@@ -63,7 +63,7 @@ for line in open(sys.argv[1]):
     assert sorted(by) == ["full", "idle", "steady"], sorted(by)
     s, f, i = by["steady"], by["full"], by["idle"]
     assert 70000 < s["events_per_s"] < 130000, s
-    # 16 bytes of header and 12 of payload, rounded up; and blocks' headers
+    # 16 bytes of header and 12 of payload, rounded up; plus block headers
     assert 31 < s["bytes_per_s"] / s["events_per_s"] < 34, s
     assert s["lost_per_s"]["full"] == 0 and s["holders"] == 2, s
     assert abs(sum(c["events_per_s"] for c in s["cpus"]) - s["events_per_s"]) \
@@ -80,12 +80,12 @@ END
 run 0 top -p --once -d 0.3 -s lost
 awk 'NR == 2 { head = $1 " " $2 " " $3 }
 	NR == 3 { first = $2 } END { exit !(head == "id channel events/s" &&
-	first == "full") }' "$work/out" || fail "not the one that loses first"
+	first == "full") }' "$work/out" || fail "the channel with losses is not the first"
 shows "^ *[0-9]* full  *[0-9.k]*  *0.0  *\([89][0-9]%\|100%\)  *[0-9].*  full [0-9]* "
 shows '^       CPU 0 '
 run 0 top --once -d 0.1 -s name
 [ "$(awk 'NR > 2 { print $2 }' "$work/out" | tr '\n' ' ')" = "full idle steady " ] ||
-	fail "not by name"
+	fail "channels are not sorted by name"
 
 # status shows the losses of CPUs, too, with the sequence numbers of each ring.
 run 0 status
@@ -96,9 +96,9 @@ run 0 status -p
 run 0 status --json
 shows '"block": [1-9]'
 
-# --- as a terminal sees it --------------------------------------------------
+# --- on a terminal ----------------------------------------------------------
 
-# Runs top on a terminal of its own, which must be restored at the end.
+# Runs top on a new terminal, which must be restored at the end.
 on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
 	local size=("$1" "$2") steps=() want
 	shift 2
@@ -110,14 +110,14 @@ on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
 	TERM=xterm python3 "$top/tests/native/terminal.py" "${size[@]}" \
 		"$work/screen" "${steps[@]}" -- "$ctl" top "$@" 2>"$work/err" ||
 		fail "top $*: status $?: $(tail -n 20 "$work/screen" | cat -v)"
-	# Alternate screen on and off, cursor off and on
+	# Alternate screen on, cursor off, cursor on, alternate screen off
 	for want in '?1049h' '?25l' '?25h' '?1049l'; do
 		grep -qF "$want" "$work/screen" || fail "top $*: no $want"
 	done
 }
 
 on_terminal 60 8 '1049h' p 'CPU 0' q -- -d 0.2
-grep -q 'more line' "$work/screen" || fail "it does not say what has no room"
+grep -q 'more line' "$work/screen" || fail "no line that more lines do not fit"
 tr '\r' '\n' <"$work/screen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' |
 	awk 'length($0) > 60 { print; exit 1 }' ||
 	fail "lines are longer than the terminal is wide"
@@ -142,7 +142,7 @@ wait "$daemon" || true
 until_in "$work/lines" 'no provider of channels: load the module or start tsctraced'
 start_daemon
 until_in "$work/lines" '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
-kill -0 "$pid" || fail "it did not stay"
+kill -0 "$pid" || fail "top ended with the daemon"
 kill -INT "$pid"
-wait "$pid" || fail "it was not ended well"
+wait "$pid" || fail "exit status of top after SIGINT"
 echo "top: fine"

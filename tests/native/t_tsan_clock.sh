@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The clock that a process keeps for itself, hammered by threads that read it in
-# every way and refresh it without a pause: as it is, and under the thread
-# sanitizer. -Wno-tsan: it does not model fences, which is no loss, as every
-# racing access is atomic.
+# Stress test of the in-process clock: threads read it by all functions and refresh it
+# without a pause, with and without the thread sanitizer. -Wno-tsan: the sanitizer does
+# not model fences, which is no loss, as every racing access is atomic.
 # test-timeout: 120
 set -euo pipefail
 

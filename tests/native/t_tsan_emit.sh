@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Writers, the reader and the memfd server under the thread sanitizer. It does
-# not see into the critical section's assembly; all around it, it does.
+# Writers, the reader and the memfd server under the thread sanitizer. It does not
+# instrument the assembly of the critical sections, but all code around it.
 # test-timeout: 200
 set -euo pipefail
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The latch's unit test under the thread sanitizer: no data race by the C11
-# model, whatever x86 forgives. -Wno-tsan: it does not model fences, which is
-# no loss, as every racing access is atomic.
+# The latch's unit test under the thread sanitizer: no data race by the C11 model, also
+# where x86 orders more. -Wno-tsan: the sanitizer does not model fences, which is no
+# loss, as every racing access is atomic.
 # test-timeout: 120
 set -euo pipefail
 

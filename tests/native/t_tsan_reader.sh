@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Readers under the thread sanitizer, against writers in C, which it sees:
+# Readers under the thread sanitizer, with writers in C, which it can instrument:
 # several readers of one ring, and all CPUs in order.
 # test-timeout: 200
 set -euo pipefail

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Ten thousand writers that are killed, and a thousand threads that write at once and
-# fork meanwhile; then fewer of both, and the stress test, with delays between any two
-# instructions of the critical sections.
+# Ten thousand killed writers, and a thousand concurrent threads that also fork; then
+# fewer of both, and the stress test, with delays between the instructions of the
+# critical sections.
 # test-timeout: 280
 set -euo pipefail
 
@@ -17,11 +17,11 @@ flags=(-O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi"
 	-I"$lib/include" -I"$top")
 
 ${CC:-cc} "${flags[@]}" -o "$work/writers" "$top/tests/native/writers.c" \
-	"$out/lib/libtsctrace.a" -lm
+	"$out"/lib/libtsct{provider,race}.a -lm
 timeout 120 "$work/writers" kill "${KILLS:-10000}" "$seed"
 timeout 60 "$work/writers" threads 1024
 
-# The same with delays, which are compiled into the library.
+# The same with delays, in a library that is built with them.
 mapfile -t sources < <(make -s -C "$lib" program-sources)
 stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
 pids=()
@@ -34,7 +34,7 @@ for name in writers:native/writers.c check:unit/check_stress.c; do
 done
 for pid in "${pids[@]}"; do wait "$pid"; done
 objdump -d "$work/slow_writers" | grep -c 'pause' |
-	{ read -r n; [ "$n" -gt 200 ] || { echo "$n delays only"; exit 1; }; }
+	{ read -r n; [ "$n" -gt 200 ] || { echo "only $n delays"; exit 1; }; }
 timeout 60 "$work/slow_writers" kill 1000 "$seed"
 timeout 60 "$work/slow_writers" threads 1024
 CK_VERBOSITY=normal timeout 120 "$work/slow_check"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Runs a program on a terminal of its own, types, and looks at what it leaves.
+"""Runs a program on a new terminal, types, and checks the terminal settings.
 
 terminal.py COLUMNS ROWS TRANSCRIPT [TEXT KEYS]... -- PROGRAM ARGUMENT...
 
-Types KEYS (as a Python string's inside: \\x03 is Ctrl-C) when TEXT has come behind
-the one before; TRANSCRIPT gets what the program printed. A program that stops
-itself is continued. Whenever it is stopped or has ended, the terminal has to be
-set as it was. Exit status: the program's, or 128 + a signal's number.
+Types KEYS (with the escapes of a Python string: \\x03 is Ctrl-C) when TEXT has been
+printed, after the previous TEXT. TRANSCRIPT gets the output of the program. A stopped
+program is continued. When it has stopped or ended, the terminal settings must be the
+original ones. Exit status: the program's, or 128 + a signal's number.
 """
 import fcntl
 import os
@@ -27,7 +27,7 @@ def die(why):
 
 class Terminal:
     def __init__(self, columns, rows, transcript, program):
-        # The other end stays open: what is typed and how it is set outlive it.
+        # The slave stays open here: input and settings persist when the program ends.
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ,
                     struct.pack("HHHH", rows, columns, 0, 0))
@@ -43,7 +43,7 @@ class Terminal:
             os.execvp(program[0], program)
 
     def login(self):
-        """In the child: this is its terminal."""
+        """In the child process: makes the slave its controlling terminal."""
         os.setsid()
         fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
         for number in range(3):
@@ -59,10 +59,10 @@ class Terminal:
 
     def check(self, when):
         if termios.tcgetattr(self.slave) != self.before:
-            die("it leaves the terminal changed when " + when)
+            die("terminal settings are changed when " + when)
 
     def ended(self):
-        """Its status, or None while it runs."""
+        """The exit status, or None while the program runs."""
         pid, status = os.waitpid(self.child, os.WNOHANG | os.WUNTRACED)
         if not pid:
             return None
@@ -87,9 +87,10 @@ class Terminal:
                 break
             if time.monotonic() > self.until:
                 os.kill(self.child, signal.SIGKILL)
-                die("it did not end" if not script else "never came: %r" % script[0][0])
+                die("timeout: the program did not end" if not script else
+                    "timeout: never printed: %r" % script[0][0])
         if script:
-            die("it ended with %d, and never printed %r" % (status, script[0][0]))
+            die("the program ended with %d, and never printed %r" % (status, script[0][0]))
         return status if status >= 0 else 128 - status
 
 

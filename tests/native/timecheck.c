@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a clock of the process's own, and the system's around it, for a while:
- * is every time within its bound, now and when asked again later?
+ * Compares an in-process clock with the system clock, read before and after it: each
+ * time must be within its bound, also if the same cycles are converted again later.
  *
  *	timecheck [--no-tsc] [--read=N] SECONDS
  *	timecheck --idle	links the default clock, and does not use it
  *
- * --no-tsc: forbids itself the TSC first. --read=N: no more than so many reads.
- * Exit status 0 if all times were good. step_here() is for debuggers.
+ * --no-tsc: disables the TSC for this process first. --read=N: at most N reads.
+ * Exit status 0 if all times were within their bounds. step_here() is for debuggers.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static struct witness kept[KEPT];
 static unsigned int reads, bad;
 static uint64_t worst_error_ns;
 
-/* Not by the C library: that one may need the TSC. */
+/* A system call: the C library may read the TSC. */
 static int64_t real_ns(void)
 {
 	struct timespec now;
@@ -101,7 +101,7 @@ static struct timex steering(void)
 	return now;
 }
 
-/* A time yet to come is as the system clock was steered: that must not change */
+/* Bounds of future times hold only while the kernel does not change its clock's rate. */
 static int judge(const struct timex *a, const struct timex *b)
 {
 	if (!bad)
@@ -109,7 +109,7 @@ static int judge(const struct timex *a, const struct timex *b)
 	if (a->freq == b->freq && a->tick == b->tick && !a->offset &&
 	    !b->offset)
 		return 1;
-	printf("the system clock was steered otherwise meanwhile\n");
+	printf("the rate of the system clock changed meanwhile\n");
 	return 0;
 }
 

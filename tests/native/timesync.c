@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * timesync MS [TIMES] - tsct_timesync(), what it said, after how many that were well,
- * and when: in us of CLOCK_MONOTONIC
+ * timesync MS [TIMES] - call tsct_timesync() up to TIMES times, until one fails
+ *
+ * Prints "done" or the error, the number of successful calls, and CLOCK_MONOTONIC in us.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * world DIR SEED [FIT [KIND]]: DIR/a, DIR/b and DIR/c of one simulated world,
  * and
  * 	DIR/truth: EVENT NODE CPU KIND NUMBER CYCLES MASTER FRAC, a line per event
- * world DIR exact FIT: recordings whose merged times are calculated by hand
+ * world DIR exact FIT: recordings for world_exact.py, which calculates merged times
  * world DIR big EVENTS [messages]: two recordings of this many events, for
  * benchmarks
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings of simulated nodes: the true time of each event is known exactly,
- * as counters are integers (tests/world/crystal.h). Node 0 is the master; the
- * others exchanged packets with it in sessions, over a simulated network.
+ * Recordings of simulated nodes. The true time of each event is known exactly, as
+ * counters are integers (tests/world/crystal.h). Node 0 is the master; the others
+ * exchange packets with it in sessions, over a simulated network.
  */
 #ifndef TESTS_NATIVE_WORLD_H
 #define TESTS_NATIVE_WORLD_H
@@ -42,8 +42,8 @@ struct world_node {
 	double own_rate_error;	/* relative error of that clock's rate */
 	struct network_path request, answer;
 	int64_t begin_ps, end_ps;	/* of its recording */
-	uint64_t begin, end, middle;	/* its counter there, and in the
-					 * middle */
+	uint64_t begin, end, middle;	/* its counter at begin, end and
+					 * middle of the recording */
 };
 
 /* Variants */

@@ -2,9 +2,9 @@
 /*
  * Two large recordings for benchmarks: events of 8 bytes on two CPUs, with gaps
  * of up to 25 us, by threads that take turns. The second node's counter is a
- * linear function of the first one's; network delays are random. Optionally
- * every event is the end of a message, which the first node sends and the
- * second one receives, after it or before.
+ * linear function of the first one's; network delays are random. Optionally every
+ * event is a send (first node) or a receive (second node) of a message; receives are
+ * after or before their sends.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void write_exchanges(struct tsct_writer *writer,
 		}
 }
 
-/* xorshift: generating must not take longer than what is measured. */
+/* xorshift is fast: the generator must not take longer than the measured program. */
 static uint64_t xorshift(uint64_t *state)
 {
 	*state ^= *state << 13;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recordings as specified on standard input by world_exact.py:
+ * Writes recordings as specified on standard input by world_exact.py:
  *
  * 	node BEGIN END			of a (the master), then of b
  * 	event NODE CPU TICK NUMBER

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Two nodes whose global times can be had with pencil and paper.
+"""Recordings of two nodes with global times that are calculated exactly.
 
-world_exact.py make linear|spline		what world_exact.c makes recordings of
-world_exact.py check linear|spline < TICKS	what came out (worldcheck ticks), against it
+world_exact.py make linear|spline		prints the input of world_exact.c
+world_exact.py check linear|spline < TICKS	checks the output of `worldcheck ticks`
 
-The master's counter runs at 2 GHz, exactly; the other one's at some 3 GHz. All
-fractions are exact; a global tick is 1 ns, and an event's is the one it falls in.
-Where a tick of the other node's is shorter than that, different ones get different
-ones: the later one is put later.
+The master's counter runs at exactly 2 GHz, the other node's at about 3 GHz. All
+fractions are exact. A global tick is 1 ns; an event's global tick is its time, rounded
+down. Different ticks of the other node must get different global ticks, although they
+are shorter: the later one is raised.
 """
 import sys
 from fractions import Fraction as F
@@ -16,17 +16,17 @@ from math import floor
 from random import Random
 
 BEGIN_NS = 1795264075 * 10 ** 9		# when the master's recording begins
-A, B = 7 * 10 ** 12, 10 ** 15		# both counters, then
+A, B = 7 * 10 ** 12, 10 ** 15		# both counters at that time
 G = 10 ** 9
 
 
 def ask(session, middle, remote, there, took):
-    """Symmetric about its middle: that is at the remote's count, which is whole"""
+    """An exchange, symmetric about its middle; there the remote counter is an integer"""
     return (session, middle - took // 2, remote - there, remote + there, middle + took // 2)
 
 
 def linear_asks(r):
-    """20 of them about a line of 667/1000; the longest two far off, and without effect"""
+    """20 exchanges near a line of slope 667/1000; the longest two are outliers"""
     out = []
     for i in range(20):
         middle = B + 3 * G + i * 2 * G + 1000 * r.randrange(10 ** 5)
@@ -39,7 +39,7 @@ def linear_asks(r):
 
 
 def spline_asks(r):
-    """4 sessions, 100 s apart; the rate is another one by a ppm each time. The longest of ten is ignored"""
+    """4 sessions, 100 s apart, at different rates; one of ten exchanges is an outlier"""
     out, base, remote = [], B + 3 * G, A + 2 * G
     for session, ppm in enumerate([0, 1, -1, 0], 1):
         rate = F(667, 1000) * (1 + F(ppm, 10 ** 6))
@@ -54,7 +54,7 @@ def spline_asks(r):
 
 
 def middles(asks):
-    """Of those that count: without the tenth with the longest round trips, of equal ones the later"""
+    """Middles, without the tenth with the longest round trips (the later if equal)"""
     worst = sorted(range(len(asks)), key=lambda i: (asks[i][4] - asks[i][1], i), reverse=True)[:len(asks) // 10]
     return [(F(x[1] + x[4], 2), F(x[2] + x[3], 2)) for i, x in enumerate(asks) if i not in worst]
 
@@ -95,7 +95,7 @@ def spline(asks):
 
 
 def world(fit):
-    """asks, events (node, cpu, tick), the ends of both recordings"""
+    """Exchanges, events (node, cpu, tick), begin and end of both recordings"""
     r = Random(20 if fit == "linear" else 30)
     asks = linear_asks(r) if fit == "linear" else spline_asks(r)
     last = asks[-1][4] - B + 3 * G
@@ -103,11 +103,11 @@ def world(fit):
     at = lambda: r.randrange(G // 1000, last - G // 1000)
     events = [(0, cpu, A + at() * 667 // 1000) for cpu in (0, 1) for _ in range(200)]
     events += [(1, cpu, B + at()) for cpu in (0, 1) for _ in range(2000)]
-    # Next to each other: less than a nanosecond apart, and on one tick
+    # Adjacent events: less than a nanosecond apart, some on the same tick
     for _ in range(100):
         t, cpu = B + at(), r.randrange(2)
         events += [(1, cpu, t + k) for k in (0, 0, 1, 2, 3, 3, 4, 7)]
-    # At the sessions, where one piece ends and another begins
+    # Events at the exchanges of sessions, where one cubic ends and the next begins
     events += [(1, 0, x[1] + k) for x in asks for k in (-1, 0, 1, 30000)]
     return asks, sorted(events, key=lambda e: (e[2], e[0], e[1])), ends
 
@@ -125,8 +125,8 @@ def make(fit):
 def check(fit):
     asks, events, _ = world(fit)
     to_master = {"linear": linear, "spline": spline}[fit](asks)
-    # What a fit's doubles do not have, and lines instead of cubics: 0.1 ns, they are
-    # said to be. That near to a tick's edge it may be the one beside it.
+    # Errors of doubles, and of straight pieces instead of cubics: documented as 0.1 ns.
+    # An event that is so near to a tick's edge may get the neighbouring tick.
     near, found, last, bumps = F(1, 10) if fit == "spline" else F(1, 1000), {}, {}, 0
     for line in sys.stdin:
         node, cpu, number, tick = map(int, line.split())
@@ -149,7 +149,7 @@ def check(fit):
             assert got[2] == want, (number, node, cpu, tick, got[2] - want, float(exact - floor(exact)))
         last[node, cpu] = tick, got[2]
     assert bumps > 50 and beside < len(events) // 50, (bumps, beside)
-    print(f"{len(events)} events are where they are to be, {bumps} of them later; {beside} on the tick beside that")
+    print(f"{len(events)} events at the expected tick, {bumps} of them raised; {beside} on a neighbouring tick")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The simulated world: events, and the counters at these */
+/* The simulated world: events, and the counters at their times */
 #include <math.h>
 #include <stdlib.h>
 
@@ -88,7 +88,7 @@ static void add_work(struct world *w, uint32_t node)
 	unsigned int i;
 
 	for (i = 0; i < WORKS; i++) {
-		/* Some are very close, even on the same tick. */
+		/* Some events are very close, even on the same tick. */
 		ps += random_chance(&w->random, 0.25) ?
 			llrint(random_uniform(&w->random, 0, 2000)) :
 			llrint((double)(n->end_ps - n->begin_ps) / WORKS *
@@ -99,7 +99,7 @@ static void add_work(struct world *w, uint32_t node)
 	}
 }
 
-/* Some messages are duplicated, some lost. */
+/* Adds a message; some are duplicated, some lost. */
 static void add_message(struct world *w, uint64_t number)
 {
 	const uint32_t from = (uint32_t)(random_u64(&w->random) % WORLD_NODES);
@@ -117,7 +117,7 @@ static void add_message(struct world *w, uint64_t number)
 		add_event(w, ps + 40 * PS_PER_US, to, WORLD_RECEIVE, number);
 }
 
-/* A message that claims to be received 3 ms before it was sent */
+/* Adds a message that is recorded as received 3 ms before it was sent. */
 static void add_forged_message(struct world *w)
 {
 	const int64_t ps = 18 * PS_PER_S;
@@ -150,7 +150,7 @@ static void make_node(struct world *w, uint32_t node)
 		.begin_ps = llrint(random_uniform(d, 0.1, 0.9) * PS_PER_S),
 		.end_ps = llrint((WORLD_S - random_uniform(d, 0.1, 0.9)) * PS_PER_S),
 	};
-	/* Begin, middle and end of the recording */
+	/* Samples of the counter at begin, middle and end of the recording */
 	for (at = n->begin_ps; at <= n->end_ps;
 	     at += (n->end_ps - n->begin_ps) / 2)
 		add_event(w, at, node, WORLD_SAMPLE, ~0ULL);

@@ -159,10 +159,7 @@ void world_close(struct tsct_writer *writer, struct tsct_recording *rec)
 	tsct_recording_free(rec);
 }
 
-/*
- * ---- a simulated world
- * ---------------------------------------------------------
- */
+/* ---- a simulated world --------------------------------------------------- */
 
 static void define(struct tsct_recording *rec, __u32 id, const char *name,
 		   __u32 kind, const char *fields)
@@ -176,7 +173,7 @@ static void define(struct tsct_recording *rec, __u32 id, const char *name,
 		abort();
 }
 
-/* The node's own clock is off, and runs at another rate than its counter. */
+/* The node's own clock has an offset, and an error of its rate. */
 static void describe(const struct world *w, uint32_t node, const char *fit,
 		     struct tsct_recording *rec)
 {

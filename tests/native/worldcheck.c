@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * worldcheck MERGED TRUTH MASTER: compares a merged recording of a world
- * (world.c) with the truth. MASTER is the recording whose clock the result has.
- * Prints "NAME VALUE" lines; exit status 1, with a message: they differ.
+ * (world.c) with the truth. MASTER is the recording of the node whose clock is used.
+ * Prints "NAME VALUE" lines, and each difference; exit status 1 if there is one.
  * worldcheck ticks MERGED: prints "NODE CPU NUMBER TICK" of all events.
  *
  * The true time of an event has to be within the node's bound and one tick of
@@ -88,7 +88,7 @@ static void read_truth(const char *path, const char *master)
 	tsct_trace_close(trace);
 }
 
-/* Between two points, the larger bound holds. */
+/* Between two points of the correction, the larger of their bounds applies. */
 static uint64_t bound_of(const struct tsct_recorded_correction *c,
 			 uint64_t tick)
 {
@@ -124,7 +124,7 @@ static void check_event(const struct tsct_recording *rec,
 
 	if (i >= nr_events || e->found || e->kind != t->def->id - (__u32)TSCT_ID_FIRST ||
 	    e->node != t->node || e->cpu != t->cpu) {
-		fail_check("an event that never was: %lu", i);
+		fail_check("unknown event %lu", i);
 		return;
 	}
 	e->found = true;
@@ -144,7 +144,7 @@ static void read_merged(const char *dir)
 
 	for (; tsct_trace_next(trace, &e) == 1; last = e.tick, nr++) {
 		if (e.tick < last)
-			fail_check("event %lu comes before its time", number_of(&e));
+			fail_check("event %lu: ticks decrease", number_of(&e));
 		check_event(rec, &e);
 	}
 	if (tsct_trace_corrupt_count(trace))
@@ -153,10 +153,7 @@ static void read_merged(const char *dir)
 	tsct_trace_close(trace);
 }
 
-/*
- * ---- requirements
- * ---------------------------------------------------------------
- */
+/* ---- requirements --------------------------------------------------------- */
 
 static void check_bounds(void)
 {
@@ -187,7 +184,7 @@ static void check_bounds(void)
 			       ns_of(worst[i]), i, ns_of(widest[i]));
 }
 
-/* Events are numbered in true order, also per location. */
+/* Events are numbered in the order of true time, which each location must keep. */
 static void check_strict(void)
 {
 	const struct event *last[16][16] = { 0 }, *e, *l;
@@ -200,7 +197,7 @@ static void check_strict(void)
 			fail_check("events %zu and %zu are on one tick",
 				 l - events, e - events);
 		if (l && e->global < l->global)
-			fail_check("events %zu and %zu change places",
+			fail_check("events %zu and %zu are in reverse order",
 				 l - events, e - events);
 		last[e->node % 16][e->cpu % 16] = e;
 	}
@@ -222,7 +219,7 @@ static int by_begin(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-/* An event that is after another by more than both bounds really is. */
+/* Events that are apart by more than both bounds must be in their true order. */
 static void check_order(void)
 {
 	struct event **ends = calloc(2 * nr_events, sizeof(*ends));
@@ -241,7 +238,7 @@ static void check_order(void)
 			if (ends[k]->truth > latest)
 				latest = ends[k]->truth;
 		if (begins[i]->truth < latest)
-			fail_check("event %zu is put behind one that it came before",
+			fail_check("event %zu is placed after a later one",
 				 begins[i] - events);
 	}
 	free(ends);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writers that are killed, and writers by the thousand, on one channel:
+ * Many writers on one channel:
  *
- *	writers kill COUNT [SEED]	processes, each killed at some instant
- *	writers threads COUNT		threads at once, which fork on the way
+ *	writers kill COUNT [SEED]	processes, each killed at a random instant
+ *	writers threads COUNT		concurrent threads, which also fork
  *
- * Every writer numbers its events, and notes in shared memory how far it is.
- * What is read must be that: each event once, whole, in order, and none
- * besides; and the rings' own counts must say the same to the unit.
+ * Every writer numbers its events and counts them in shared memory. The reader must get
+ * exactly these events: each once, intact, in order, and no others. The counts of the
+ * rings must be equal to those of the writers.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,8 +25,8 @@
 #include "lib/client/channel.h"
 #include "lib/provider/server.h"
 
-#define AT_ONCE		4	/* of those to be killed */
-#define EVENTS_MAX	4096	/* of a writer */
+#define AT_ONCE		4	/* concurrent processes in kill mode */
+#define EVENTS_MAX	4096	/* per writer */
 #define THREADS_MAX	4096
 #define EVENTS_THREAD	64
 #define TEXT_MAX	160
@@ -41,11 +41,11 @@ struct head {
 	__u32 writer, seq;
 };
 
-/* What a writer says of itself. Only it writes here. */
+/* Counts of a writer, written only by itself */
 struct note {
-	__u32 done;		/* events that it knows to be there */
-	__u32 full;		/* tries that found no room */
-	__u32 failed;		/* tries that ended otherwise */
+	__u32 done;		/* events known to be emitted */
+	__u32 full;		/* failed for want of space */
+	__u32 failed;		/* failed for another reason */
 };
 
 static struct note *notes;
@@ -53,7 +53,7 @@ static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static int plain;
 
-/* What was read, per writer */
+/* Events read, per writer */
 static unsigned char (*seen)[EVENTS_MAX];
 static __u32 *nr_seen;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
@@ -75,7 +75,7 @@ static void make_text(__u32 writer, __u32 seq, char *ret_text)
 	memset(ret_text, 'a' + (writer + seq) % 26, len);
 }
 
-/* Each way to emit in turn */
+/* Emits by each function in turn. */
 static int emit(__u32 writer, __u32 seq)
 {
 	struct {
@@ -126,12 +126,12 @@ static void check_text(const struct tsct_event *event, const struct head *head)
 	make_text(head->writer, head->seq, text);
 	if (head->seq % 5 == 0 || head->seq % 5 == 3) {
 		if (len)
-			fail("a small event has %zu bytes more", len);
+			fail("a small event has %zu extra bytes", len);
 	} else if (head->seq % 5 == 1) {
 		if (len != 40 || memcmp(got, text, 40))
-			fail("a medium event is torn");
+			fail("a medium event is corrupt");
 	} else if (len != strlen(text) + 1 || memcmp(got, text, len)) {
-		fail("a text is torn");
+		fail("a text is corrupt");
 	}
 }
 
@@ -150,7 +150,7 @@ static void check_event(const struct tsct_event *event)
 	nr_seen[head.writer]++;
 	nr_read++;
 	if (head.seq % 5 == 3)
-		return;		/* its stamp is not ordered */
+		return;		/* emitted unordered */
 	if (event->cycles < last_stamp[event->cpu])
 		fail("CPU %u: stamps decrease", event->cpu);
 	last_stamp[event->cpu] = event->cycles;
@@ -168,7 +168,7 @@ static void drain(void)
 	}
 }
 
-/* A writer's events are those up to where it was, and there is no gap. */
+/* A killed writer may have emitted one event more than it counted. */
 static unsigned int check_writer(__u32 writer)
 {
 	const __u32 done = notes[writer].done, nr = nr_seen[writer];
@@ -184,7 +184,7 @@ static unsigned int check_writer(__u32 writer)
 	return nr - done;
 }
 
-/* The rings' own figures. Returns what was lost for want of room. */
+/* Checks the rings' counts. Returns the number lost for want of space. */
 static __u64 check_rings(void)
 {
 	struct tsct_ring_stat stat;
@@ -227,7 +227,7 @@ static __u32 done_by(unsigned int writer)
 	return __atomic_load_n(&notes[writer].done, __ATOMIC_ACQUIRE);
 }
 
-/* Some before they began, most at full speed, few when they were done */
+/* Kills some writers before their first event, most while they emit. */
 static void kill_some(pid_t *pids)
 {
 	unsigned int i, spin, first;
@@ -277,9 +277,9 @@ static void kill_writers(unsigned int count)
 	}
 	lost = check_rings();
 	if (lost < full || lost > full + killed)
-		fail("%llu lost, writers know of %llu", lost, full);
+		fail("%llu lost, writers counted %llu", lost, full);
 	if (idle == killed)
-		fail("no writer ever wrote anything");
+		fail("no writer has written an event");
 	printf("%u killed, %u of them before their first event: %llu events, "
 	       "each read once, %llu lost; %u were there before their writer "
 	       "knew\n", killed, idle, nr_read, lost, doubtful);
@@ -289,7 +289,7 @@ static void kill_writers(unsigned int count)
 
 static pthread_barrier_t barrier;
 
-/* Thread and child: events of a writer each */
+/* The thread and its child process are a writer each. */
 static void *run_thread(void *arg)
 {
 	const __u32 writer = (__u32)(uintptr_t)arg;
@@ -348,7 +348,7 @@ static void run_threads(unsigned int count)
 		wrote += notes[i].done != 0;
 	}
 	if (check_rings() != full)
-		fail("writers know of %llu lost", full);
+		fail("writers counted %llu lost", full);
 	printf("%u threads and %u children: %llu events, each read once, %llu "
 	       "lost\n", count, wrote - count, nr_read, full);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An adversary. Off the path: unsolicited answers made of guessed fields. On
- * the path, without the key: replays of answers, later, unchanged or modified;
- * modified packets. And floods of requests from strangers.
+ * An adversary. Off the path, it sends unsolicited answers with guessed fields. On the
+ * path, without the key, it replays answers later, unchanged or modified, and modifies
+ * packets. It also floods a server with requests from random addresses.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,14 +39,12 @@ void attack_answer_checked(struct world *world, const struct packet *packet,
 	adversary->replayed++;
 	wire_send(world, random_chance(&world->random, 0.5) ? &soon_path : &late_path,
 		  &again);
-	/*
-	 * The fields after the header, time stamps and MAC, differ in one bit.
-	 */
+	/* The same answer, with one flipped bit */
 	flip_bit(world, &again);
 	wire_send(world, &soon_path, &again);
 }
 
-/* Acts on the path on every packet, requests too. */
+/* Corrupts random packets on the path, also requests. */
 void attack_packet(struct world *world, struct packet *packet)
 {
 	struct adversary *adversary = world->adversary;
@@ -61,10 +59,7 @@ void attack_packet(struct world *world, struct packet *packet)
 	adversary->corrupted++;
 }
 
-/*
- * The last answer, with other random fields: what an adversary off the path can
- * send
- */
+/* Sends the last answer with other random fields, as an adversary off the path can. */
 static void spoof(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;
@@ -83,7 +78,7 @@ static void spoof(struct world *world, struct event *event)
 	wire_send(world, &soon_path, &forged);
 }
 
-/* Source addresses are random, some of them those of members. */
+/* Sends a request from a random source address, or from that of a member. */
 static void flood(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;

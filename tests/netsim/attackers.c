@@ -107,7 +107,7 @@ void play_falseticker_restarts(struct run *run)
 	expect(run, has_time(run, CHILD_OF_FOUR), "the time is available");
 	child = &run->world.nodes[CHILD_OF_FOUR];
 	expect(run, run->world.timelines[child->published[0].timeline].node == 0,
-	       "it is still the master's timeline");
+	       "the child follows the master's timeline");
 }
 
 /* ---- attackers --------------------------------------------------------- */
@@ -187,7 +187,7 @@ void play_flood(struct run *run)
 	};
 	play_attack(run, &adversary, key_text);
 	expect(run, memory_used() < MEMORY_MOST,
-	       "memory does not grow with strangers");
+	       "memory does not grow with the number of clients");
 }
 
 void play_wrong_key(struct run *run)

@@ -55,7 +55,7 @@ void build_nodes(struct run *run, unsigned int nr)
 	run->world.verbose = verbose;
 }
 
-/* Its counter is true time, its clock is off and reports that. */
+/* The counter is true time; the clock is off by off_us, and reports that. */
 void build_ntp(struct run *run, uint32_t index, double off_us)
 {
 	struct node_options options = {
@@ -90,9 +90,7 @@ static void build_node(struct run *run, uint32_t index,
 	options->timestamping = scenario->timestamping;
 	options->fit = scenario->fit;
 	options->asymmetry_us = scenario->asymmetry_us;
-	/*
-	 * Six standard deviations of what is simulated, if the default is less
-	 */
+	/* Six standard deviations of the simulated wander, if the default is less */
 	if (wander * 6e9 > TSCT_FIT_WANDER_PPB)
 		options->wander_ppb = wander * 6e9;
 	options->crystal.temp = scenario->temp;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Faults with one child or a few. Always required: no reading outside its
- * bound, no step within an epoch; and the expectations of each scenario.
+ * Faults with one or a few children. Always required: no reading outside its bound,
+ * no step within an epoch. Each scenario has further expectations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,13 +40,13 @@ static void master_gone(struct run *run, uint64_t count)
 	node_kill(&run->world, 0);
 	world_run(&run->world, length_s(run, 0.6));
 	expect(run, has_time(run, CHILD), "the time is available without master");
-	expect(run, epoch_of(run, CHILD) == epoch, "in the same epoch");
+	expect(run, epoch_of(run, CHILD) == epoch, "the epoch continues");
 	node_be_master(&run->world, 0, count);
 	world_run(&run->world, length_s(run, 0.6) + 10 * run_poll_s(run));
 	expect(run, has_time(run, CHILD), "the time is available again");
 	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "and still is available");
+	expect(run, has_time(run, CHILD), "the time is still available at the end");
 }
 
 static void play_master_restarts(struct run *run)
@@ -92,7 +92,7 @@ static void play_child_sleeps(struct run *run)
 	world_run(&run->world, length_s(run, 0.5));
 	epoch = epoch_of(run, CHILD);
 	node_suspended(&run->world, CHILD, 1ULL << 62);
-	expect(run, !has_time(run, CHILD), "it has no time");
+	expect(run, !has_time(run, CHILD), "the child has no time after a suspend");
 	world_run(&run->world, length_s(run, 0.5) + 10 * run_poll_s(run));
 	expect(run, has_time(run, CHILD), "the time is available again");
 	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * All fits under the same conditions, against exact truth, beside published
+ * Compares all fits under the same conditions with the exact truth and with published
  * figures of other estimators.
  *
  *   fits [--list] [--row N]... [--fit NAME]... [--trials COUNT] [--seed S]
  *        [--check] [-v]
  *
- * Per row: RMS and largest error at the window's end, RMS in the whole window,
- * us; mean of the fit's own figures at the end (standard deviation, bound); how
- * many readings (20 in the window, its end, 1, 16 and 64 s later) were within
- * their bound; -v lists the others. --check: exit status 1 if there are others,
- * if auto is above a row's limit, or if it is not among the best often enough:
- * see is_best().
+ * Prints per row: RMS and largest error at the window's end, RMS in the whole window,
+ * us; mean of the fit's own figures at the end (standard deviation, bound); the number
+ * of readings (20 in the window, at its end, 1, 16 and 64 s later) within their bound;
+ * -v lists the others. --check: exit status 1 if a reading is outside its bound, if auto
+ * is above a row's limit, or if it is not among the best often enough: see is_best().
  */
 #include <math.h>
 #include <stdio.h>
@@ -131,7 +130,7 @@ static void compare_with_best(const struct row *row,
 	       ours, rms / ours, b ? "" : " ABOVE");
 }
 
-/* No reading of any fit outside its bound, and auto within the row's limit */
+/* Checks that no reading of any fit is outside its bound, and auto within the limit. */
 static void check_row(const struct options *options, unsigned int i,
 		      const struct result *result, struct summary *summary)
 {
@@ -184,7 +183,7 @@ static void run_row(const struct options *options, unsigned int i,
 	fflush(stdout);
 }
 
-/* With few trials, the order of the fits is chance. */
+/* True if auto is among the best. With few trials, their order is random: always true. */
 static bool is_best(const struct options *options,
 		    const struct summary *summary)
 {

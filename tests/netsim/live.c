@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One child of a master, for a long time: errors of its readings. Beside them,
- * published figures of chrony 4.3 and ptp4l 3.1.1 for the same conditions:
- * 40000 s of simulation, the first tenth dropped, true error of the clock.
+ * Errors of the readings of one child of a master over a long time, for comparison with
+ * published figures of chrony 4.3 and ptp4l 3.1.1 under the same conditions: 40000 s of
+ * simulation, the first tenth dropped, true error of the clock.
  */
 #include "scenario.h"
 
@@ -20,8 +20,8 @@ static void play_live(struct run *run)
 	.published_of = who, .published = rms, .published_max = most
 
 /*
- * As long as those. Limits are documented promises, or measured values with a
- * margin.
+ * Durations are those of the published figures. Limits are documented bounds, or
+ * measured values with a margin.
  */
 const struct scenario live_scenarios[] = {
 	LIVE("50 us + exp 20 us, poll 1 s", PUBLISHED(CHRONY, 2.07, 22),

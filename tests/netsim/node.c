@@ -66,7 +66,7 @@ struct tsct_packet_time node_served_time(struct world *world, struct node *node,
 	return time;
 }
 
-/* CLOCK_REALTIME when its counter was at @ticks, with the node's fault */
+/* The node's CLOCK_REALTIME when its counter was at @ticks, with its fault */
 static __s64 served_real(void *ctx, __u64 ticks)
 {
 	struct served *served = ctx;
@@ -302,7 +302,7 @@ void node_suspended(struct world *world, uint32_t index, uint64_t count)
 	node_publish(world, node);
 }
 
-/* ---- what it shows ------------------------------------------------------- */
+/* ---- published parameters ------------------------------------------------ */
 
 static bool is_valid(const struct published *published)
 {
@@ -384,7 +384,7 @@ static int timeline_of(struct world *world, const struct node *node,
 	return -1;
 }
 
-/* The same function of the counter; bounds and status may differ. */
+/* True for the same function of the counter; bounds and status may differ. */
 static bool is_same_line(const struct published *published,
 			 const struct published *new)
 {
@@ -396,7 +396,7 @@ static bool is_same_line(const struct published *published,
 		a->slew_cycles == b->slew_cycles;
 }
 
-/* Like a daemon: parameters that had to stay for some time may be outdated. */
+/* Publishes every second, like a daemon: older parameters may be outdated. */
 static void publish_again(struct world *world, struct event *event)
 {
 	struct node *node = &world->nodes[event->node];

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whole nodes in a simulated network, against exact truth.
+ * Compares whole nodes in a simulated network with the exact truth.
  *
  *   nodes [--list] [--group live|faults|tree]... [--scenario N]... [--seed S]
  *         [--seeds COUNT] [--quick] [--check] [-v]
  *
- * Per scenario: RMS and largest error of readings, mean bound, how many
- * readings were within theirs, us; beside them, figures of other programs. A
- * violated bound, a step, time that runs backwards, or a failed expectation is
- * printed with the seed that repeats it, and makes the exit status 1. --check:
- * so does an RMS above its limit. --quick: shorter and smaller.
+ * Prints per scenario: RMS and largest error of readings, mean bound, us; the number of
+ * readings within their bounds; figures of other programs. A violated bound, a step, time
+ * that runs backwards, or a failed expectation is printed with the seed that repeats it,
+ * and the exit status is 1; with --check also for an RMS above its limit. --quick:
+ * shorter and smaller scenarios.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void print_run(const struct run *run, unsigned int number,
 	fflush(stdout);
 }
 
-/* Short runs have a larger limit: their RMS varies more. */
+/* True if the RMS is above its limit, which is larger for short runs: they vary more. */
 static bool is_above(const struct run *run)
 {
 	double limit = run->scenario->limit_us * (run->quick ? QUICK_MARGIN : 1);
@@ -94,7 +94,7 @@ static bool is_above(const struct run *run)
 	return true;
 }
 
-/* True: no violation, no failed expectation. */
+/* Returns true if there is no violation and no failed expectation. */
 static bool run_scenario(const struct options *options,
 			 const struct scenario *scenario, unsigned int number,
 			 uint64_t seed)

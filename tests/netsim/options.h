@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Command line options of both programs */
+/* Command line options of fits and nodes */
 #ifndef TESTS_NETSIM_OPTIONS_H
 #define TESTS_NETSIM_OPTIONS_H
 
@@ -9,8 +9,8 @@
 #define NUMBERS_MAX	128
 
 /*
- * All programs have --list --seed S --check -v, and --NUMBERED N, any number of
- * times: these are run, or all, if there are none.
+ * Both programs have --list, --seed S, --check, -v, and --NUMBERED N, any number of
+ * times: selects N to run. Without it, all are run.
  */
 struct options_common {
 	const char *program, *usage;
@@ -22,7 +22,7 @@ struct options_common {
 	bool check, verbose;
 };
 
-/* A program's own options; the last one has no name */
+/* Further options of a program; the last one has no name */
 struct own_option {
 	const char *name;
 	bool has_value;
@@ -34,7 +34,7 @@ void options_parse(struct options_common *common, int argc, char **argv,
 /* Prints @why and the usage, exits with 2. */
 void options_usage(const struct options_common *common, const char *why)
 	__attribute__((noreturn));
-/* The number that is the whole of @text */
+/* Returns the number in @text; exits if it is not only a number. */
 uint64_t options_number(const struct options_common *common, const char *text);
 
 static inline bool options_selected(const struct options_common *common,

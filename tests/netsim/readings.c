@@ -28,8 +28,8 @@ void tally_add(struct tally *to, const struct tally *from)
 }
 
 /*
- * A reading minus the timeline's time, ns, at the time when our counter reached
- * its present count: a little before now.
+ * A reading minus the timeline's time, ns, at the time when our counter reached its
+ * present count, which is slightly before now.
  */
 static double error_ns(struct world *world, const struct node *node, int64_t ns,
 		       const struct timeline *timeline)
@@ -67,7 +67,7 @@ static void add_reading(struct world *world, const struct node *node,
 		world_violation(world, node, "%.4f us off, bound %.4f us",
 			       off_us, bound_us);
 	}
-	/* Bounds have to hold before tally_from_s too. */
+	/* Before tally_from_s, only readings outside their bounds count. */
 	if (world_s(world) < world->tally_from_s)
 		one = (struct tally) { .beyond = one.beyond, .over = one.over };
 	tally_add(&world->tally, &one);

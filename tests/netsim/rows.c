@@ -4,11 +4,10 @@
  * 100 exchanges a second apart, frequency wander 1e-9 per root of a second, RMS
  * of the offset's error at the window's end over 200 trials, in us.
  *
- * published[]: those figures. Where a condition is not fully specified
- * (distribution of congestion, Pareto scale), it is chosen so that the columns
- * that fits.c computes again ("here") come out as published. Delays are equal
- * in both directions unless the row is about that. Limits are 1.5 times what
- * auto had when they were set.
+ * published[]: these figures. If a condition is not fully specified (distribution of
+ * congestion, Pareto scale), it is chosen so that the columns which fits.c computes
+ * ("here") reproduce the published figures. Delays are equal in both directions unless
+ * a row's name says otherwise. Limits are 1.5 times the RMS of auto when they were set.
  */
 #include "rows.h"
 

@@ -5,9 +5,9 @@
 #
 # Prints the errors of estimators and whole nodes in simulated networks, beside
 # published figures of other programs: a table of fits (COUNT trials of each row,
-# 200), one child for a long time, faults, 10000 nodes. --quick: a smaller part of
-# it. Runs as many processes as there are CPUs. Fails on any reading outside its
-# bound, and on other violations: see the heads of fits.c and nodes.c.
+# default 200), one child for a long time, faults, 10000 nodes. --quick: shorter and
+# smaller scenarios. Runs as many processes as there are CPUs. Fails on any reading
+# outside its bound, and on other violations: see the heads of fits.c and nodes.c.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,7 +36,7 @@ stop() {
 }
 trap stop EXIT
 
-# One process per scenario, as many at a time as there are CPUs. The last ones, with
+# One process per scenario, at most one per CPU at a time. The last scenarios, with
 # very many nodes, take longest and begin first.
 begin() {	# NUMBER: of a scenario; 0: the fits
 	if [ "$1" -eq 0 ]; then

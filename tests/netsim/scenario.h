@@ -29,8 +29,8 @@ struct scenario {
 	unsigned int polls_quick;	/* 0: 600 */
 	struct timestamping timestamping;
 	enum tsct_fit_kind fit;
-	double limit_us;	/* RMS, no more; 0: any */
-	/* Other program: RMS, largest error, us */
+	double limit_us;	/* largest allowed RMS; 0: any */
+	/* Figures of another program: its name, RMS and largest error in us */
 	const char *published_of;
 	double published, published_max;
 };
@@ -54,7 +54,7 @@ void build_nodes(struct run *run, unsigned int nr);
 void build_master(struct run *run, const struct tsct_keys *keys);
 void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 		 bool serves, const struct tsct_keys *keys);
-/* A node that shares counter and host with an existing one */
+/* Builds a node that shares counter and host with an existing one. */
 void build_on_host(struct run *run, uint32_t index, uint32_t same_host);
 void build_source(struct run *run, uint32_t index, unsigned int source,
 		  uint32_t server, __u32 key_id, __u32 flags);

@@ -28,10 +28,10 @@ static void expect_session(struct run *run, unsigned int members)
 		all += !source->session && source->exchanges >= MESSAGES;
 		source->exchanges = 0;
 	}
-	expect(run, all == members, "each had its exchanges, and it is over");
+	expect(run, all == members, "the session is over, with all exchanges");
 }
 
-/* Three sessions, and rare polls */
+/* Three sessions, and polls at long intervals */
 void play_sessions(struct run *run)
 {
 	unsigned int i;
@@ -56,10 +56,10 @@ void play_sessions(struct run *run)
 
 /* ---- after a session ---------------------------------------------------- */
 
-#define POLLS_BESIDE		20	/* polls before a session, and after it */
-#define POLLS_APART		120	/* from one to the next */
-#define SESSIONS		8	/* of them; the first one is not
-					 * measured */
+#define POLLS_BESIDE		20	/* polls that count before and after a session */
+#define POLLS_APART		120	/* polls between two sessions */
+#define SESSIONS		8	/* number of sessions; the first one is
+					 * not measured */
 #define RMS_RATIO_MAX	1.2	/* RMS of a few hundred readings */
 #define RMS_RATIO_UNEVEN_MAX	2	/* 2.7 if each exchange of a session had
 					 * full weight */
@@ -102,10 +102,10 @@ static void play_after(struct run *run, double no_worse)
 	snprintf(run->note, sizeof(run->note), "RMS %.3f us before, %.3f us "
 		 "after", tally_rms(&before), tally_rms(&after));
 	expect(run, tally_rms(&after) <= no_worse * tally_rms(&before),
-	       "it is no worse than before");
+	       "the RMS after a session is similar to that before");
 }
 
-/* Readings right after a session are as good as those before it. */
+/* Readings after a session must be as good as those before it. */
 void play_after_session(struct run *run)
 {
 	play_after(run, RMS_RATIO_MAX);
@@ -123,11 +123,11 @@ void play_uneven_session(struct run *run)
 /* ---- one host ----------------------------------------------------------- */
 
 #define PARTNER		1
-#define PROGRAMS	5	/* behind it */
-#define HOST_RMS_RATIO_MAX		1.1	/* RMS of the others against the
-						 * partner's: they have the same
-						 * information, ... */
-#define HOST_RMS_EXTRA_US	0.05	/* ... but later */
+#define PROGRAMS	5	/* others on its host */
+#define HOST_RMS_RATIO_MAX		1.1	/* RMS of the others: at most the
+						 * partner's times this ... */
+#define HOST_RMS_EXTRA_US	0.05	/* ... plus this, as their
+					 * information is older */
 
 /*
  * Only the partner exchanges packets with the master; the others use its
@@ -186,7 +186,7 @@ static void set_schedule(struct run *run, __u32 first)
 	master->schedule = tsct_schedule_new(&options);
 }
 
-/* All have sent a request and are members. */
+/* Runs until all nodes have sent a request and are members. */
 static void begin_members(struct run *run)
 {
 	unsigned int i;
@@ -244,7 +244,7 @@ static void expect_released(struct run *run, unsigned int all)
 	       "all are released, once each");
 }
 
-/* Alternately a member and the master are last to arrive. */
+/* A member and the master are last to arrive in turn. */
 void play_barriers(struct run *run)
 {
 	unsigned int k;
@@ -283,7 +283,7 @@ void play_barrier_missing(struct run *run)
 	expect(run, tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule), names,
 				       sizeof(names)) == 1,
 	       "one is missing");
-	expect(run, !strcmp(names, name), "it is listed");
+	expect(run, !strcmp(names, name), "the missing member is listed");
 	wire_enter_barrier(&run->world, MEMBERS);
 	expect_released(run, MEMBERS);
 }

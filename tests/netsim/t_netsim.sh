@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Estimators and whole nodes in simulated networks: no reading outside its bound, no
-# step, no failed expectation, no error above its limit. A small part of what run.sh
-# does. SEED: the first seed (1), SEEDS: how many.
+# step, no failed expectation, no error above its limit. A small part of run.sh.
+# SEED: the first seed (default 1). SEEDS: number of seeds.
 # test-timeout: 300
 set -euo pipefail
 
@@ -16,7 +16,7 @@ trap 'rm -rf "$dir"' EXIT
 make -C "$here" --no-print-directory O="$out"
 echo "# seed $seed, and $seeds from there on"
 
-# Each prints "passed TEST" or "FAILED TEST" for each of its tests
+# Each program prints "passed TEST" or "FAILED TEST" for each of its tests.
 run() {	# NAME COMMAND...
 	local name=$1
 	shift

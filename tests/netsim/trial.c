@@ -21,7 +21,7 @@ struct trial {
 	bool verbose;
 };
 
-/* ---- regressions that figures were published for ------------------------- */
+/* ---- regressions with published figures ---------------------------------- */
 
 struct point {
 	double x, y, rtt;	/* from the last exchange on */
@@ -134,7 +134,7 @@ static void note_truth(struct trial *trial, int64_t ps)
 		trial->truths[trial->nr_truths++] = network_truth(&trial->link, ps);
 }
 
-/* Begin of an exchange: at regular intervals, or in sessions */
+/* Time of an exchange: at regular intervals, or in sessions */
 static int64_t begin_of(const struct trial *trial, unsigned int i)
 {
 	const struct row *row = trial->row;
@@ -151,7 +151,7 @@ static int64_t later_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Notes the truth in the window, at its end, and some time after it. */
+/* Records the true time in the window, at its end, and some time after it. */
 static void exchange_all(struct trial *trial)
 {
 	static const double after_s[] = { 1, 16, 64 };
@@ -241,10 +241,7 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 	struct tsct_fit_options options = {
 		.kind = kind,
 		.hz = trial->link.local.params.hz,
-		/*
-		 * Six standard deviations of what is simulated, if the default
-		 * is less
-		 */
+		/* Six standard deviations of the wander, if the default is less */
 		.wander_ppb = wander * 6 > TSCT_FIT_WANDER_PPB ? wander * 6 : 0,
 		.at = trial->truths[trial->end].local,
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All fits of the same exchanges, against the truth */
+/* Compares all fits of the same exchanges with the truth. */
 #ifndef TESTS_NETSIM_TRIAL_H
 #define TESTS_NETSIM_TRIAL_H
 
@@ -11,8 +11,8 @@
 /* Results of one fit over trials, us */
 struct score {
 	double squares, max;	/* of the error at the window's end */
-	double within;		/* mean of squares in the whole window,
-				 * summed */
+	double within;		/* sum over trials of the mean square in
+				 * the whole window */
 	double sds;		/* sum of squares of the fit's own standard
 				 * deviation */
 	double bounds;		/* sum */
@@ -30,7 +30,7 @@ struct result {
 
 double score_rms(const struct score *score);
 
-/* @mask: of fits, by 1 << kind */
+/* @mask: kinds of fits, bits 1 << kind */
 void trial_run(const struct row *row, uint64_t seed, unsigned int mask,
 	       bool verbose, struct result *result);
 

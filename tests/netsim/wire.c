@@ -63,10 +63,10 @@ static void fill_timeline(struct world *world, struct node *node,
 		timeline->line.base_ns += llrint(node->fault.params_s * 1e9);
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
-#define RETRY_US	100000	/* in a session, until the request is
-				 * repeated */
+#define RETRY_US	100000	/* in a session: time until a request
+				 * is repeated */
 
 /* The kernel sends a packet and takes the transmit time stamp. */
 static void transmit(struct world *world, struct event *event)
@@ -179,9 +179,7 @@ void wire_enter_barrier(struct world *world, uint32_t index)
 	poll_barrier(world, &event);
 }
 
-/*
- * Another number than the reported one is from another run of the master.
- */
+/* A barrier number other than the reported one is from another run of the master. */
 static void follow_barrier(struct source *source)
 {
 	const struct tsct_remote *remote = &source->client.remote;
@@ -298,7 +296,7 @@ static void receive_answer_later(struct world *world, struct event *event)
 	free(event->packet);
 }
 
-/* ---- answering ----------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------- */
 
 static void transmit_answer(struct world *world, struct event *event)
 {

@@ -48,11 +48,11 @@ struct queue {
 	uint64_t turns;
 };
 
-/* Wrong answers of a server, from at_s on */
+/* Errors in a server's answers, from at_s on */
 struct server_fault {
 	double at_s;
-	double step_s;		/* offset of all its time stamps, s, ... */
-	double fast;		/* ... and growth of it, s per s */
+	double step_s;		/* offset of all its time stamps, s */
+	double fast;		/* growth of that offset, s per s */
 	double params_s;	/* offset of its clock parameters, s */
 };
 
@@ -61,20 +61,20 @@ struct source {
 	struct network_path request, answer;
 	double poll_s;
 	__u32 flags, key_id;	/* of the client */
-	uint32_t session;	/* that it takes part in; 0: none */
+	uint32_t session;	/* number of the current session; 0: none */
 	unsigned int exchanges;	/* in sessions */
-	bool synced_host;	/* same host: exchanges measure nothing */
-	bool waits;		/* in this barrier, and polls it: */
-	__u32 barrier;
-	unsigned int released;	/* number of barriers */
+	bool synced_host;	/* same host: exchanges are not measurements */
+	bool waits;		/* in a barrier, which is polled */
+	__u32 barrier;		/* number of that barrier */
+	unsigned int released;	/* barriers released so far */
 	struct tsct_client client;
 };
 
-/* Content of the clock page, from the base of its parameters on */
+/* Contents of the clock page; valid from params.base_cycles on */
 struct published {
 	struct tsct_clock_params params;
 	uint32_t status, epoch;
-	int timeline;		/* that it claims to follow; -1: none */
+	int timeline;		/* the one that the node follows; -1: none */
 };
 
 struct node {
@@ -83,7 +83,7 @@ struct node {
 	struct timestamping timestamping;
 	struct tsct_address address;
 	struct tsct_cluster *cluster;
-	struct tsct_responder *responder;	/* NULL: it is no server */
+	struct tsct_responder *responder;	/* NULL: not a server */
 	struct tsct_ratelimit *ratelimit;
 	struct tsct_schedule *schedule;	/* NULL: no sessions */
 	void *served;		/* context of the responder's ops */
@@ -110,7 +110,7 @@ struct timeline {
 	tsct_u128 shift;	/* sum of the jumps, 64.64 */
 	struct tsct_remote_params params;
 	uint32_t epoch;
-	bool is_real;		/* true time, of all NTP servers: no master */
+	bool is_real;		/* true time, served by NTP servers; no master */
 };
 
 /* Errors of readings, us */
@@ -168,7 +168,7 @@ struct node_options {
 	bool serves;
 	const struct tsct_keys *keys;
 	__u32 limit_us;		/* interval of tokens (ratelimit.h) */
-	const struct node *same_host;	/* NULL, or whose counter it shares */
+	const struct node *same_host;	/* NULL, or a node with the same counter */
 };
 
 void node_init(struct world *world, uint32_t index,
@@ -178,7 +178,7 @@ void node_source(struct world *world, uint32_t index, unsigned int source,
 		 const struct source *what);
 /* Begins a timeline; the counter continues at @count, if that is not 0. */
 void node_be_master(struct world *world, uint32_t index, uint64_t count);
-/* Its counter jumped to @count, and the node noticed. */
+/* The node's counter jumped to @count, and the node has detected it. */
 void node_suspended(struct world *world, uint32_t index, uint64_t count);
 uint64_t node_count(struct world *world, struct node *node);
 struct tsct_packet_time node_packet_time(struct world *world, struct node *node,
@@ -194,8 +194,8 @@ const struct published *node_published(const struct node *node,
 void node_kill(struct world *world, uint32_t index);
 
 /*
- * Makes a node an NTP server, whose clock is off by off_us and whose root
- * dispersion says so. Its counter is true time, ns.
+ * Makes a node an NTP server. Its clock is off by off_us, which its root dispersion
+ * covers. Its counter is true time, ns.
  */
 void node_be_ntp(struct world *world, uint32_t index, double off_us);
 #define NODE_REAL_NS	1800000000000000000LL	/* CLOCK_REALTIME at time 0 */
@@ -205,11 +205,9 @@ uint32_t node_session(struct world *world, uint32_t index);
 /* wire.c: packets */
 void wire_poll(struct world *world, struct event *event);
 void wire_arrive(struct world *world, struct event *event);
-/*
- * Callers on the node wait in a barrier: it reports that until it is released.
- */
+/* Callers on the node wait in a barrier; the node reports that until its release. */
 void wire_enter_barrier(struct world *world, uint32_t index);
-/* Node @from requests a poll of node @to, as a session begins. */
+/* Node @from sends a poll request to node @to, as at the begin of a session. */
 void wire_request_poll(struct world *world, uint32_t from, uint32_t to);
 void wire_send(struct world *world, struct network_path *path,
 	       const struct packet *packet);
@@ -230,15 +228,15 @@ struct adversary {
 	double replay;		/* chance that an answer is sent again later */
 	double spoof_s;		/* mean interval of forged answers */
 	double corrupt;		/* chance that a packet is changed on its way */
-	double flood_s;		/* mean interval of requests to node 0, ... */
-	double flood_from_s, flood_to_s;	/* ... in that time */
+	double flood_s;		/* mean interval of requests to node 0 */
+	double flood_from_s, flood_to_s;	/* begin and end of these requests */
 	struct packet seen;	/* the last answer to the victim */
 	uint64_t replayed, spoofed, corrupted, flooded;
 	uint64_t accepted;	/* forged answers */
 };
 
 void attack_begin(struct world *world, struct adversary *adversary);
-/* Maybe changes a packet that was sent. */
+/* Changes a packet on its way, with the probability adversary->corrupt. */
 void attack_packet(struct world *world, struct packet *packet);
 /* An answer arrived and was accepted, or not. */
 void attack_answer_checked(struct world *world, const struct packet *packet,

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tsctraced as a service: installed, started, watched and hardened by systemd, in
-# a container with a Debian of its own. Not part of `make check`: it takes a
-# minute, and a machine on which containers can be booted. make check-service
+# tsctraced as a service: installed, started, watched and hardened by systemd, in a
+# container with its own Debian. Run by `make check-service`, not by `make check`: it
+# takes a minute, and needs a machine that can boot containers.
 #
-# Its packages are fetched and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace,
+# Its packages are downloaded and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace,
 # never installed.
 # test-timeout: 600
 set -euo pipefail
@@ -31,7 +31,7 @@ fail() {
 
 # --- the container -----------------------------------------------------------
 
-# The packages of the libraries that our programs are linked to
+# Prints the packages of the libraries that our programs are linked with.
 libraries() {
 	ldd "$out/daemon/tsctraced" "$out/tools/trace-ctl" |
 		sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | xargs -n 1 realpath |
@@ -79,12 +79,12 @@ boot() {
 	done
 	grep -qs 'running\|degraded' "$work/state" ||
 		fail "the container does not boot"
-	# A boot id of its own, which a service that has a /proc of its own
-	# does not see: not so on a machine.
+	# nspawn mounts a different boot id, which a service with a private /proc does
+	# not see. A real machine has only one boot id.
 	inside umount /proc/sys/kernel/random/boot_id 2>/dev/null || true
 }
 
-wait_for() {	# SECONDS WHAT COMMAND...
+wait_for() {	# SECONDS MESSAGE COMMAND...: MESSAGE is for a timeout
 	local until=$((SECONDS + $1)) what=$2
 	shift 2
 	until "$@"; do
@@ -98,16 +98,16 @@ was_restarted() { [ "$(show NRestarts)" -ge 1 ] && is_active; }
 fetch
 boot
 
-# --- starts as a user of its own with almost no rights -------------------------
+# --- runs as user tsctrace with minimal privileges ------------------------------
 
 inside systemctl enable --now tsctraced 2>"$work/err" || fail "$(cat "$work/err")"
-is_active || fail "it is not active"
+is_active || fail "the service is not active"
 pid=$(show MainPID)
 [ "$(inside stat -c %U "/proc/$pid")" = tsctrace ] ||
-	fail "it does not run as tsctrace"
+	fail "the daemon does not run as user tsctrace"
 caps=$(inside sed -n 's/^CapBnd:\t//p' "/proc/$pid/status")
 [ "$((0x$caps & ~(1 << 10 | 1 << 25)))" = 0 ] || fail "capabilities: $caps"
-inside grep -q '^NoNewPrivs:.1' "/proc/$pid/status" || fail "new privileges"
+inside grep -q '^NoNewPrivs:.1' "/proc/$pid/status" || fail "NoNewPrivs is not set"
 inside grep -q '^Seccomp:.2' "/proc/$pid/status" || fail "no seccomp filter"
 
 # --- other users read its clock and create channels ----------------------------
@@ -123,32 +123,32 @@ epoch=$(sed -n 's/.*"epoch": \([0-9]*\).*/\1/p' "$work/clock" | head -n 1)
 # --- the watchdog -----------------------------------------------------------------
 
 inside sh -c "kill -STOP $pid"
-wait_for 30 "a daemon that stands still is not replaced" was_restarted
+wait_for 30 "a stopped daemon is not restarted" was_restarted
 inside journalctl -u tsctraced --no-pager | grep -qi 'watchdog timeout' ||
-	fail "it was not the watchdog"
-[ "$(show MainPID)" != "$pid" ] || fail "still the same one"
+	fail "the watchdog did not restart the daemon"
+[ "$(show MainPID)" != "$pid" ] || fail "the pid has not changed"
 as_nobody trace-ctl clock --wait-synced=20 --json >"$work/clock" ||
-	fail "no clock afterwards"
+	fail "no clock after the restart"
 again=$(sed -n 's/.*"epoch": \([0-9]*\).*/\1/p' "$work/clock" | head -n 1)
-[ "$again" = "$epoch" ] || fail "epoch $epoch became $again: it did not go on"
+[ "$again" = "$epoch" ] || fail "the clock did not continue: epoch $epoch became $again"
 
-# --- its configuration ---------------------------------------------------------------
+# --- configuration -------------------------------------------------------------------
 
 mkdir -p "$work/root/etc/tsctrace"
 echo "no such thing" >"$work/root/etc/tsctrace/tsctraced.conf"
 pid=$(show MainPID)
-inside systemctl reload tsctraced || fail "reload"
-wait_for 10 "no error for the broken file" eval \
+inside systemctl reload tsctraced || fail "systemctl reload fails"
+wait_for 10 "no error for an invalid file" eval \
 	'inside journalctl -u tsctraced --no-pager | grep -q "tsctraced.conf:1"'
-is_active && [ "$(show MainPID)" = "$pid" ] || fail "a broken file ended it"
-! inside systemctl restart tsctraced 2>/dev/null || fail "started with a broken file"
+is_active && [ "$(show MainPID)" = "$pid" ] || fail "a reload of an invalid file ended the daemon"
+! inside systemctl restart tsctraced 2>/dev/null || fail "the daemon starts with an invalid file"
 printf "serve\nallow 127.0.0.1\n" >"$work/root/etc/tsctrace/tsctraced.conf"
 inside systemctl reset-failed tsctraced
-inside systemctl start tsctraced || fail "it does not start with port 123"
-inside grep -q ':007B ' /proc/net/udp6 /proc/net/udp || fail "nobody at port 123"
-inside systemctl stop tsctraced || fail "stop"
+inside systemctl start tsctraced || fail "the daemon does not start with a server at port 123"
+inside grep -q ':007B ' /proc/net/udp6 /proc/net/udp || fail "no socket at port 123"
+inside systemctl stop tsctraced || fail "systemctl stop fails"
 [ -s "$work/root/run/tsctrace/clock" ] || inside test -s /run/tsctrace/clock ||
-	fail "the clock went with the daemon"
+	fail "the clock area was removed with the daemon"
 systemd-analyze security --offline=true "$out/daemon/tsctraced.service" 2>/dev/null |
 	tail -n 1 || true
 echo "ok"
