@@ -14,7 +14,7 @@ struct vm_area_struct;
 /* An open file of the device. It is bound to a channel at most once, for good. */
 struct tsct_file {
 	struct mutex bind_lock;		/* serializes requests that bind */
-	struct tsct_kchannel *channel;	/* stored by release, after roles */
+	struct tsct_kchannel *channel;	/* stored with release order, after roles */
 	u32 roles;
 	struct tsct_watcher watcher;	/* in use if roles include READ */
 };

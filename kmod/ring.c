@@ -69,7 +69,10 @@ static void ring_begin_block(struct tsct_ring *ring,
 	       sizeof(next));
 }
 
-/* For any head that the slot was computed from, it lies inside the ring's data. */
+/*
+ * Writes a record to its slot, which lies inside the ring's data for any head
+ * that it was computed from.
+ */
 static void ring_store_record(struct tsct_ring *ring,
 			      const struct tsct_ring_slot *slot, u64 cycles,
 			      u32 tid, u32 id, const void *payload, u32 len)

@@ -65,7 +65,7 @@ static int scan_rings(struct tsct_reader *reader, __u64 until)
 		tsct_order_add(&reader->order, &head);
 	}
 	reader->since_scan = 0;
-	/* "Whatever there is" states nothing about events to come */
+	/* UINT64_MAX, "all events present", is no bound for later events. */
 	reader->scanned_until = until == UINT64_MAX ? 0 : until;
 	return 0;
 }

@@ -20,7 +20,7 @@
 
 /* Interval at which tsct_clock_wait_synced() checks the status */
 #define POLL_NS		10000000
-/* Checks after which it takes a sample of an in-process clock */
+/* Number of these checks between two samples of an in-process clock */
 #define SAMPLE_POLLS	10
 
 /* Page of a clock without memory for one of its own: status UNKNOWN */
@@ -204,7 +204,7 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 			pause.tv_nsec = left;
 		if (nanosleep(&pause, NULL))
 			return -errno;
-		/* More often than the once a second of a conversion */
+		/* Sample more often than conversions, which do so once a second */
 		if (inprocess && ++polls % SAMPLE_POLLS == 0)
 			tsct_clock_inprocess_sample(inprocess);
 	}

@@ -286,7 +286,10 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	tsct_boot_id(boot_id);	/* optional: no other process reads the page */
 	tsct_latch_init(&clock->area, boot_id, source, 0);
 	tsct_rate_init(&estimate->est, source, 0, TSCT_CAUSE_NONE);
-	/* Never void: without conversions there are no samples. */
+	/*
+	 * The parameters never expire: samples are taken only in conversions,
+	 * which may be far apart.
+	 */
 	estimate->est.void_cycles = 1ULL << 61;
 	tsct_sampler_init(&estimate->sampler, ops);
 	estimate->started =

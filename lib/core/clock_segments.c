@@ -658,7 +658,7 @@ static bool is_segment_possible(const struct tsct_clock_segment *segment)
 {
 	__s64 length = (__s64)(segment->until_cycles - segment->base_cycles);
 
-	/* -1: a segment that holds nowhere */
+	/* -1: an empty segment, which is valid nowhere */
 	return length >= -1 && length <= 1LL << 62 &&
 		segment->status < TSCT_STATUS_NR &&
 		segment->cause < TSCT_CAUSE_NR && !segment->reserved0 &&

@@ -503,7 +503,8 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 {
 	*cursor = (struct tsct_mapping_cursor) {
 		.mapping = mapping,
-		/* Every tick comes after it, and every global one is allowed. */
+		/* All ticks of the mapping are after last_local, and last_global
+		 * + 1 is 0, so any global tick is allowed. */
 		.last_local = mapping->begin - 1,
 		.last_global = ~0ULL,
 	};

@@ -168,8 +168,9 @@ struct tsct_mapping_cursor {
 	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
 	__u64 last_local, last_global;
-	__u64 monotonic_fixups;	/* events that the maximum put later than lines */
-	__u64 fixup_max;	/* by so many global ticks, at most */
+	__u64 monotonic_fixups;	/* events put later than their line gives, so
+					 * that ticks are monotonic */
+	__u64 fixup_max;	/* the largest such shift, global ticks */
 };
 
 void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,

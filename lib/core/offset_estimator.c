@@ -122,7 +122,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 			continue;
 		if (spread && hi - lo > spread / 2)
 			continue;
-		/* A bracket too near counts only until an older one is found. */
+		/* Bounds since a bracket that is too recent are provisional: those
+		 * since the next older one replace them. */
 		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
 		est->hi = hi;
@@ -169,11 +170,11 @@ static double drift_before(const struct tsct_rate_estimator *est)
 }
 
 /*
- * How much larger than the offset @off at a sample the offset of parameters may
- * have been between it and the next (or former) one, when their slew added
- * @slewed ns meanwhile. REALTIME may have been set at any moment: up to there it
- * ran on as from the one sample, from there on as towards the other, wherever
- * in their slew the parameters were.
+ * Largest amount, ns, by which the magnitude of the parameters' offset may have
+ * exceeded that of @off, their offset at a sample, between it and the next (or
+ * former) one, when their slew added @slewed ns meanwhile. REALTIME may have
+ * been set at any moment: up to there it ran on as from the one sample, from
+ * there on as towards the other, wherever in their slew the parameters were.
  */
 static double excursion(double off, double slewed)
 {
@@ -384,7 +385,8 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 		tsct_larger(0, unseen) * tsct_rate_uncertainty(est, est->rate);
 
 	error = tsct_larger(error, est->past_ns);
-	/* 1 more: with a slew they become two segments, each of them rounded. */
+	/* 1 ns more: with a slew, the parameters become two segments, and each is
+	 * rounded. */
 	return tsct_ps_up(error + rounding_ns(est) + 1);
 }
 

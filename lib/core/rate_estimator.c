@@ -231,7 +231,7 @@ static void resume_params(struct tsct_rate_estimator *est,
 		TSCT_PPB;
 	__u64 at = params->as_of_cycles;
 
-	/* They hold nowhere before their base. */
+	/* Parameters are not valid before their base. */
 	if ((__s64)(at - params->base_cycles) < 0)
 		at = params->base_cycles;
 	est->rate = rate;

@@ -92,7 +92,8 @@ struct tsct_rate_window {
 	unsigned int nr;
 	double lo, hi;		/* ns per cycle; 0, 0: unknown */
 	double rate;		/* the most likely one; 0: unknown */
-	double spread;		/* hi - lo of the two brackets that gave it */
+	double spread;		/* hi - lo by the two brackets that gave
+				 * `rate`, ns per cycle */
 	double resolution_ns;	/* of the clock; 0: 1 ns */
 };
 

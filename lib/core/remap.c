@@ -95,7 +95,10 @@ int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id)
 	return 0;
 }
 
-/* Adds an entry without looking for @old: hashes of a tsct_unify may be equal. */
+/*
+ * Adds an entry without a search for @old: a tsct_unify may have several entries
+ * with the same hash.
+ */
 static int append_slot(struct tsct_remap *map, __u64 old, __u64 id)
 {
 	__u64 at = home_slot(map, old);

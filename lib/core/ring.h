@@ -20,8 +20,10 @@ struct tsct_geometry {
 struct tsct_ring_slot {
 	__u64 pos;		/* of the record */
 	__u64 head;		/* the head that publishes it */
-	__u64 pad_pos;		/* where pad_len != 0: a pad, and behind it the */
-	__u32 pad_len;		/* header of a new block, right before pos */
+	__u64 pad_pos;		/* of the pad; valid if pad_len != 0 */
+	__u32 pad_len;		/* bytes up to the end of the block; 0: no pad.
+				 * Behind the pad is the header of a new block,
+				 * right before pos */
 	__u32 size;		/* of the record, rounded up */
 };
 

@@ -118,7 +118,7 @@ bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 void tsct_servo_set_slew(struct tsct_clock_params *params, double cycles,
 			 double rate);
 
-/* How the error of parameters grows, and how long they hold */
+/* Growth of the error of parameters, and length of their validity */
 struct tsct_servo_bounds {
 	__u64 from;		/* counter value from which the bound holds */
 	__u64 growth;		/* 2^-32 ps per cycle */

@@ -22,9 +22,9 @@ enum tsct_loss_cause {
 	TSCT_LOSS_MALFORMED,	/* payload does not fit its definition */
 	TSCT_LOSS_DISORDER,	/* earlier than its predecessor, or in the future */
 	TSCT_LOSS_UNWRITTEN,	/* writing it to disk failed */
-	/* It was recorded, but at the merge of recordings its file */
-	TSCT_LOSS_TRUNCATED,	/* ended early, or was missing */
-	TSCT_LOSS_DAMAGED,	/* was unreadable in places */
+	/* Recorded, but the merge of recordings could not read the event: */
+	TSCT_LOSS_TRUNCATED,	/* its file ended early, or was missing */
+	TSCT_LOSS_DAMAGED,	/* its file was unreadable in places */
 	TSCT_LOSS_NR,
 };
 
@@ -129,9 +129,9 @@ struct tsct_recorded_bound {
 
 #define TSCT_RECORDED_BOUNDS_MAX	64
 
-/* How the ticks of a node were mapped to those of the merged recording */
+/* The mapping of a node's ticks to those of the merged recording */
 struct tsct_recorded_correction {
-	char fit[TSCT_FIT_NAME_MAX];	/* "": by its own clock */
+	char fit[TSCT_FIT_NAME_MAX];	/* name; "": none, the node's own clock */
 	__u64 kept, dropped;		/* samples used, and rejected as outliers */
 	__u64 monotonic_fixups, fixup_max;	/* see tsct_mapping_cursor_next() */
 	/*
@@ -168,7 +168,8 @@ struct tsct_recorded_node {
 	char *provider;
 	__u32 provider_gone;	/* flag: the provider exited before the end */
 	__u32 cut_off;		/* flag, merged: its recording was incomplete */
-	__u32 disrupted;	/* flag, merged: its clock was, during the recording */
+	__u32 disrupted;	/* flag, merged: its clock was disrupted
+				 * during its recording */
 	char *cpu_model;	/* NULL: unknown */
 	struct tsct_recorded_cpu *cpus;	/* by number; may be none */
 	__u32 nr_cpus;
@@ -192,7 +193,7 @@ struct tsct_recorded_timeline {
 	/* Cluster time by the master's counter, or by ns where that is unknown */
 	__s64 base_ns;
 	__u64 base, mult;
-	__u64 remote, global, num, den;	/* ticks by it: struct tsct_axis */
+	__u64 remote, global, num, den;	/* mapping to ticks: struct tsct_axis */
 	__u64 hz;		/* of the ticks */
 };
 
@@ -233,7 +234,7 @@ enum tsct_timestamps {
 	TSCT_TIMESTAMPS_NR,
 };
 
-/* When files are flushed to the disk */
+/* The times at which files are flushed to the disk */
 enum tsct_fsync {
 	TSCT_FSYNC_NEVER,	/* left to the kernel */
 	TSCT_FSYNC_END,		/* when the recording is complete */
@@ -246,7 +247,7 @@ struct tsct_recording {
 	char *clock_origin;		/* provider of the clock, by name */
 	__u32 complete;			/* flag: the recorder finished it */
 	__u32 snapshot;			/* flag: a copy of overwrite channels */
-	__u32 merged;			/* flag: made of others, with ticks of an axis */
+	__u32 merged;			/* flag: merged from recordings; ticks are of an axis */
 	struct tsct_recorded_timeline timeline;	/* merged */
 	struct tsct_message_stats messages;	/* merged */
 	__u32 source;			/* TSCT_SOURCE_* */

@@ -21,7 +21,8 @@
 struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
-	__u64 first, last;	/* cycles of its events; none may be before last */
+	__u64 first, last;	/* cycles of its events; the next one may
+				 * not be before last */
 	char name[TSCT_FILE_NAME_MAX];
 };
 

@@ -15,7 +15,7 @@
 
 struct tsct_export;
 
-/* How a viewer draws an event */
+/* The way in which a viewer draws an event */
 enum tsct_export_act {
 	TSCT_ACT_INSTANT,
 	TSCT_ACT_OPEN,		/* a slice begins */

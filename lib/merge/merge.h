@@ -87,11 +87,12 @@ enum tsct_merge_how {
 	TSCT_MERGE_AS_OWN,	/* by its own clock */
 	TSCT_MERGE_AS_MASTER,	/* its counter is the timeline */
 	TSCT_MERGE_AS_CHILD,	/* a fit of its counter to the master's */
-	TSCT_MERGE_VIA,		/* by a fit to a node among the inputs, and on
-				 * as that */
-	TSCT_MERGE_BY_PARAMS,	/* by a fit to a node that is not, and its clock
-				 * params */
-	TSCT_MERGE_AS_MERGED,	/* they were global ones before */
+	TSCT_MERGE_VIA,		/* by a fit to a node among the inputs, and then
+				 * as that node's ticks */
+	TSCT_MERGE_BY_PARAMS,	/* by a fit to a node that is not an input, and
+				 * that node's clock params */
+	TSCT_MERGE_AS_MERGED,	/* global ticks of an input that is a merged
+				 * recording */
 	TSCT_MERGE_HOW_NR,
 };
 

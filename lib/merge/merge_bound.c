@@ -34,7 +34,7 @@ static double own_ns(const struct merge_in *in, __u64 local)
 				     1000000000 / in->frame.hz);
 	const double off = fabs((double)((tsct_s128)now_ns - tsct_clock_params_ns(real, local)));
 
-	/* Each of them was rounded down. */
+	/* Both times were rounded down to ns: up to 1 ns of `off` is rounding. */
 	return (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
 		(off > 1 ? off - 1 : 0);
 }
@@ -138,7 +138,7 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	for (k = 0; k < nr; k++)
 		c->bounds[k] = (struct tsct_recorded_bound) {
 			.tick = merge_global(in, point(in, k, nr - 1)) };
-	/* Every other one is the middle of two. */
+	/* Odd k: halfway between two points, the error there is for both. */
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;

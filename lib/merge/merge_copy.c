@@ -109,7 +109,10 @@ static void carry_figures(struct tsct_merge *m, const struct tsct_merge_file *f)
 	to->ring[f->location] = from->ring[f->in_location];
 }
 
-/* Adds to a cause other than disk: the recorder did write these events. */
+/*
+ * Adds @nr events to the cause DAMAGED (@spoiled) or TRUNCATED; not to UNWRITTEN,
+ * as the recorder did write them.
+ */
 static void add_missing(__u64 *cause, bool spoiled, __u64 nr)
 {
 	__u64 *sum = &cause[spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];

@@ -35,7 +35,7 @@ static bool copy_node(struct tsct_recorded_node *to,
 	to->cpus = NULL;
 	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
-	/* It holds ticks that the result has not. */
+	/* Its values are ticks of the input, which the result does not have. */
 	memset(&to->sync.line, 0, sizeof(to->sync.line));
 	if (from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model))
 		return false;
@@ -320,8 +320,9 @@ static int add_def(struct tsct_merge *m, struct unifier *u,
 	memcpy(&copy, def, def->size);
 	copy.id = choose_id(u, def->id);
 	if (!copy.id)
-		return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' has"
-				  " more than %d kinds of them", in->info.path,
+		return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' would"
+				  " have more than %d event definitions;"
+				  " merge fewer recordings", in->info.path,
 				  m->result.streams[u->class].name, IDS);
 	u->id[u->nr++] = copy.id;
 	err = tsct_recording_add_def(&m->result, u->class, &copy);

@@ -16,9 +16,9 @@ const char *merge_fit_why(int err)
 {
 	switch (err) {
 	case -ENODATA:
-		return "none of them is possible";
+		return "no sample is possible";
 	case -ERANGE:
-		return "they give impossible rates of the counters";
+		return "the samples give impossible rates of the counters";
 	case -E2BIG:
 		return "too many sessions for that kind of fit";
 	default:

@@ -257,9 +257,9 @@ static int refuse_twin(struct tsct_merge *m, const struct claim *a,
 {
 	const bool turn = a->by.in > b->by.in;
 
-	return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s, of"
-			  " channel '%s' at the same time: events would appear"
-			  " twice; remove one or use --force",
+	return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and at the"
+			  " same time, and both have channel '%s': events would"
+			  " appear twice; remove one or use --force",
 			  (turn ? a : b)->by.in->info.path,
 			  (turn ? b : a)->by.in->info.path, channel_of(a)->name);
 }

@@ -98,7 +98,10 @@ static struct tsct_axis unchanged(const struct tsct_recording *rec, __u64 hz)
 	return (struct tsct_axis) { rec->begin, rec->begin, 1, 1, hz };
 }
 
-/* Lasts as long as by its own clock, from begin to end. */
+/*
+ * Sets the frame in which the recording, from begin to end, lasts as long as by
+ * its own clock.
+ */
 static int frame_own(const struct merge_in *in, __u64 hz,
 		     struct tsct_axis *ret)
 {
@@ -168,7 +171,7 @@ static int settle_merged(struct tsct_merge *m, struct merge_in *in)
 	return merge_make_correct(m, in, s);
 }
 
-/* The number of its samples from while both were recorded */
+/* Number of samples of @s that were taken while both nodes were recorded */
 static unsigned int count_common(const struct merge_in *in,
 				 const struct tsct_series *s,
 				 const struct merge_in *other)
@@ -244,7 +247,7 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		return 0;
 	}
 	parent = find_parent(m, in, series);
-	/* A circle of nodes never settles. */
+	/* In a circle of nodes, each would wait: see merge_settle(). */
 	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
 		return -EAGAIN;
 	if (parent != MERGE_NOBODY && m->in[parent].settled)

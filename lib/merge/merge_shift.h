@@ -26,7 +26,8 @@ struct tsct_latency {
 struct tsct_shift {
 	__s64 limit_ns;		/* limit of the shift in either direction; 0:
 				 * fixed */
-	__s64 ns;		/* result: later by this; below 0: earlier */
+	__s64 ns;		/* result: shift to later times; below 0: to
+				 * earlier ones */
 	__s64 later, earlier;	/* wanted in this round */
 };
 

@@ -11,7 +11,7 @@
 
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 {
-	/* Without a master it is the time of NTP servers, which all share. */
+	/* Without a master, it is on the time of NTP servers: all nodes share it. */
 	return s->nr && s->master == m->master &&
 		s->timeline == m->timeline && (s->has_line || !m->master);
 }
@@ -21,7 +21,7 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
  * ---------------------------------------------------
  */
 
-/* True if a sample of the series is from while it was recorded */
+/* True if the span of the series' samples overlaps the recording */
 static bool is_within(const struct merge_in *in, const struct tsct_series *s)
 {
 	return s->nr && s->x[s->nr - 1].t4 >= in->begin && s->x[0].t1 <= in->end;
@@ -215,9 +215,9 @@ static void warn(struct tsct_merge *m)
 			worst[1] = error;
 		}
 	}
-	merge_note(m, "no common timeline: each node's own clock is used, and"
-		   " two of them may be %.3f us apart, if CLOCK_REALTIME is the"
-		   " same on all", ((double)worst[0] + (double)worst[1]) / 1e6);
+	merge_note(m, "no common timeline: each node's own clock is used; the"
+		   " times of two nodes may differ by %.3f us, if"
+		   " CLOCK_REALTIME is the same on all", ((double)worst[0] + (double)worst[1]) / 1e6);
 }
 
 static int check_own(struct tsct_merge *m, const struct merge_in *in)

@@ -464,7 +464,7 @@ const char *tsct_client_result_text(enum tsct_client_result result)
 	[TSCT_CLIENT_FOREIGN] =
 		"answers no request of this node: forged, or very late",
 	[TSCT_CLIENT_REPLAY] =
-		"answers an earlier request: late, or recorded and sent again",
+		"answers an earlier request: late, or replayed",
 	[TSCT_CLIENT_EXTRA_MAC] =
 		"unexpected MAC: no key is configured for this server; configure "
 		"the key, or none on both sides",

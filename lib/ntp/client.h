@@ -89,7 +89,8 @@ enum tsct_client_result {
 	TSCT_CLIENT_CRYPTO_NAK,	/* the server rejected our MAC */
 	TSCT_CLIENT_NO_FIELD,	/* from an NTP server in place of a node */
 	TSCT_CLIENT_TOO_SOON,	/* t4 - t1 < t3 - t2 */
-	TSCT_CLIENT_BACKWARDS,	/* its counter is behind its last answer */
+	TSCT_CLIENT_BACKWARDS,	/* the server's counter is behind its last
+				 * answer */
 	TSCT_CLIENT_LOOP,	/* the server's time comes from this node */
 	TSCT_CLIENT_NR
 };
@@ -125,7 +126,7 @@ enum tsct_queued_state {
 struct tsct_queued_exchange {
 	enum tsct_queued_state state;
 	struct tsct_exchange x;
-	bool has_t3;		/* else only the next answer has it */
+	bool has_t3;		/* x.t3 is known; else the next answer has it */
 	bool follows;		/* as of its request */
 	__u32 number;		/* of its request */
 	__u64 nonce;		/* of its request; of an NTP server: the answer's
@@ -165,11 +166,12 @@ struct tsct_client {
 	 */
 	struct tsct_queued_exchange queue[TSCT_CLIENT_QUEUE];
 	unsigned int nr_queued;
-	bool known;		/* of the server's present counter: */
-	__u64 last;		/* newest value of it in an answer, */
-	__u32 last_error;	/* the bound of that, */
-	__u32 last_sent;	/* and number of the last request made before
-				 * that */
+	bool known;		/* the next three fields are valid, and of the
+				 * server's present counter */
+	__u64 last;		/* its newest value in an answer */
+	__u32 last_error;	/* error bound of last, counts */
+	__u32 last_sent;	/* number of the last request made before that
+				 * answer was received */
 	__u8 backwards;		/* TSCT_CLIENT_BACKWARDS: polls in a row */
 	__u32 backwards_sent;	/* number of the last request made before the last
 				 * of them */

@@ -46,7 +46,7 @@ struct tsct_remote_params {
 	__u64 base;		/* of its counter */
 	__s64 base_ns;		/* cluster time at base */
 	__u64 mult;		/* 2^-56 ns per count */
-	__u64 as_of;		/* of its counter: time of error_ps */
+	__u64 as_of;		/* counter value for which error_ps holds */
 	__u64 error_ps;		/* bound at as_of; 0: it defines the timeline */
 	__u64 growth;		/* growth of the bound, 2^-32 ps per count after
 				 * as_of */

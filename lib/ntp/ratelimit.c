@@ -257,7 +257,7 @@ bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 	bucket = trusted ? of_member(ratelimit, from) :
 		&ratelimit->buckets[hash(ratelimit, from) %
 				    TSCT_RATELIMIT_BUCKETS];
-	/* Time that went backwards fills nothing. */
+	/* If the time went backwards, the bucket is not refilled. */
 	if (now_us > bucket->last_us) {
 		bucket->level_us += now_us - bucket->last_us;
 		if (bucket->level_us > limit->full_us ||

@@ -35,9 +35,10 @@ struct tsct_timeline {
 };
 
 /*
- * A request with our field, of an authenticated member or, where no keys are
- * used, of an allowed client; never one that was received before. The callback
- * may set session, turn_us, barrier and their flags in the answer.
+ * A request with our field, as passed to member_request(). It was sent by an
+ * authenticated member or, where no keys are used, by an allowed client.
+ * Requests that were or may have been received before are not passed. The
+ * callback may set session, turn_us, barrier and their flags in *reply.
  */
 struct tsct_responder_request {
 	const struct tsct_address *from;
@@ -62,7 +63,7 @@ struct tsct_responder_ops {
 	__s64 (*real_ns)(void *ctx, __u64 cycles);
 	/* Time for the rate limit; NULL: real_ns() of the request */
 	__u64 (*now_us)(void *ctx);
-	/* A request to answer beside the time; NULL: none of them is */
+	/* Handles a member's request beside the time; NULL: not handled */
 	void (*member_request)(void *ctx,
 			       const struct tsct_responder_request *request);
 };
@@ -76,8 +77,9 @@ enum tsct_answer {
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,
 	TSCT_ANSWER_NO_MAC,		/* the address must use a key */
-	TSCT_ANSWER_WRONG_KEY,		/* not the configured one, or that of
-					 * others */
+	TSCT_ANSWER_WRONG_KEY,		/* another key than the address is
+					 * configured with, or a key that is
+					 * configured for other addresses */
 	TSCT_ANSWER_TOO_LONG,		/* the answer would be longer */
 	TSCT_ANSWER_NR
 };

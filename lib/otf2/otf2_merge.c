@@ -190,8 +190,9 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 }
 
 /*
- * Resolution and offset of the first, the largest length; longer where events
- * lie outside, as happens with clocks that are aligned by the time of day.
+ * The clock of the result: it has the resolution and offset of the first
+ * input's clock, and lasts to the latest end of all clocks. It is extended to
+ * events outside, which occur with clocks that are aligned by the time of day.
  */
 static int make_clock(struct tsct_otf2_merging *w)
 {

@@ -103,7 +103,7 @@ static int read_events(struct reading *r, OTF2_EvtReader *reader, uint64_t nr)
 		return 0;
 	snprintf(r->in->why, sizeof(r->in->why), "damaged after event %llu: %s",
 		 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
-		 tsct_otf2_error_text() : "there are no more");
+		 tsct_otf2_error_text() : "the file has no more events");
 	return lose(r, nr - copy->nr);
 }
 

@@ -38,8 +38,8 @@ bool tsct_otf2_can_align(const struct tsct_otf2_clock *a,
 			 const struct tsct_otf2_clock *b);
 
 /*
- * @real: align by the time of day, which both must have; else the offsets are
- *	the same moment.
+ * @real: align by the time of day, which both must have; else both offsets are
+ *	taken as the same moment.
  */
 void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 			  const struct tsct_otf2_clock *a,

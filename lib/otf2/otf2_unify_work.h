@@ -21,7 +21,8 @@ struct tsct_otf2_work {
 	bool force;
 	bool has_ranks[UINT8_MAX + 1];	/* the input lists locations */
 	uint64_t base[UINT8_MAX + 1];	/* shift of its ranks */
-	bool names_groups;		/* by anything except a communicator */
+	bool names_groups;		/* anything except a communicator names a
+					 * group */
 	struct tsct_otf2_ids own;	/* numbers of its locations */
 	struct tsct_otf2_step *stack;
 	size_t depth, room;

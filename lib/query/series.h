@@ -21,7 +21,8 @@ struct tsct_series {
 	unsigned int nr;
 	struct tsct_exchange *x;	/* in order of t1, which are distinct */
 	bool *kept;			/* used by the daemon's fit */
-	struct tsct_remote_params *line;	/* that the other node sent with it */
+	struct tsct_remote_params *line;	/* per exchange: the clock params
+						 * that the other node sent */
 	unsigned int nr_kept;
 	unsigned int nr_sessions;	/* sessions of these exchanges */
 };

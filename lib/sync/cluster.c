@@ -225,7 +225,7 @@ static __u64 as_growth(double ns_per_cycle)
 	return tsct_round_up(ns_per_cycle * 0x1p32 * 1e3);
 }
 
-/* The same, no more than the time itself */
+/* As as_growth(), but at most the clock's own rate: 1e9 ppb */
 static __u64 params_growth(double ns_per_cycle, __u64 mult)
 {
 	__u64 growth = as_growth(ns_per_cycle);

@@ -7,7 +7,7 @@
 
 struct tsct_cluster {
 	struct tsct_cluster_options options;
-	struct tsct_sync_source *sources;	/* nr of them; owned */
+	struct tsct_sync_source *sources;	/* array of nr entries; owned */
 	unsigned int nr;
 	int used;			/* selected source; -1: none */
 	double extra_ns;		/* added to its bound by the selection */
@@ -16,7 +16,8 @@ struct tsct_cluster {
 	__u64 master;			/* of the timeline, ... */
 	__u32 timeline;			/* ... the master's epoch number, ... */
 	bool at_timeline;		/* ... and whether both are valid */
-	bool is_master;			/* this node is, with this timeline: */
+	bool is_master;			/* this node is the master; its
+					 * timeline: */
 	struct tsct_remote_params line;
 	__u16 depth;			/* hops to the master */
 

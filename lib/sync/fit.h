@@ -109,7 +109,7 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 		  double *ret_error);
 
-/* Rate of the fit there, remote counts per cycle of ours */
+/* Rate of the fit at @local, remote counts per cycle of ours */
 double tsct_fit_rate(const struct tsct_fit *fit, __u64 local);
 
 /* Kind of a name (auto, linear, spline, hull, regression), or -EINVAL */

@@ -61,8 +61,9 @@
 #define WITNESS_SDS		4.0
 
 /*
- * True: the hull is further from Theil-Sen than this can be biased, which is by
- * half the median excess if all queueing is on one direction.
+ * True: the distance of the hull from Theil-Sen exceeds what the bias of
+ * Theil-Sen explains. If all queueing is in one direction, that bias is half the
+ * median excess of the round trips over the least one.
  */
 static bool hull_is_contradicted(const struct tsct_plane *plane,
 				 const struct tsct_fit_candidate *hull,
@@ -74,7 +75,10 @@ static bool hull_is_contradicted(const struct tsct_plane *plane,
 		excess / 2 + WITNESS_SDS * hypot(hull->sd, witness->sd);
 }
 
-/* How much less certain a statistic of @nr values is than one of PLENTY */
+/*
+ * Uncertainty of a statistic of @nr values, less that of one of PLENTY values,
+ * in standard deviations of one value; at least 0
+ */
 static double scarcity_of(unsigned int nr)
 {
 	return fmax(1 / sqrt(nr) - 1 / sqrt(PLENTY), 0);

@@ -184,10 +184,10 @@ static int fit_hull(const struct tsct_plane *plane,
 /* ---- the window of exchanges --------------------------------------------- */
 
 /*
- * The more exchanges, the better is the edge known. The longer they took, the
- * more has the rate wandered meanwhile, which bends the function. How far that
- * moves the line at `at` depends on where the exchanges are: it is calculated
- * as if the line were a regression.
+ * More exchanges determine the edge better, but they take longer, and the rate
+ * wanders meanwhile, which bends the true function. The resulting error of the
+ * line at `at` depends on where the exchanges are; it is calculated as if the
+ * line were a regression.
  */
 
 /* The @size exchanges that are nearest to `at` */
@@ -299,8 +299,8 @@ static double bend_at(const struct tsct_plane *plane,
 }
 
 /*
- * How far beyond its exchanges the fit is used, s: to `at`; if the last
- * exchange is there, for half the longest interval between two exchanges.
+ * The time beyond its exchanges for which the fit is used, s: up to `at`; if the
+ * last exchange is there, half the longest interval between two exchanges.
  */
 static double used_beyond(const struct tsct_plane *plane)
 {

@@ -22,7 +22,8 @@ struct tsct_point {
 	double rtt;		/* up - low, at the same u: round trip, counts */
 	double slack;		/* error of up and of low, counts */
 	unsigned int index;	/* of the exchange */
-	unsigned int session_size;	/* points of its session; 1: no session */
+	unsigned int session_size;	/* number of points in its session; 1:
+					 * no session */
 	bool used;		/* for the estimate */
 	bool sound;		/* for the bound */
 	bool rejected;		/* for neither: implausible */
@@ -45,7 +46,7 @@ struct tsct_plane {
 	double min_rtt;		/* shortest plausible round trip, counts */
 	unsigned int nr;
 	struct tsct_point *point;	/* nr of them, in order of t1 */
-	struct tsct_point *points;	/* the allocation that they are in */
+	struct tsct_point *points;	/* the allocation that contains them */
 	double *scratch;	/* room for 2 nr + 2 */
 	struct tsct_corner *corner;	/* room for 2 nr */
 };

@@ -101,7 +101,7 @@ static void update_state(struct kalman *f, double y, double var)
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
 	f->yr -= gain * f->yr;
-	/* As yy - gain yy, but never negative by rounding */
+	/* Equals yy - gain * yy, but rounding cannot make it negative. */
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;

@@ -15,8 +15,9 @@ struct tsct_correctness_interval {
 };
 
 struct tsct_intersection_result {
-	unsigned int agree;	/* most intervals with a point in common */
-	bool majority;		/* these are more than half of all */
+	unsigned int agree;	/* largest number of intervals that have a point
+				 * in common */
+	bool majority;		/* agree is more than half of all */
 	/*
 	 * Range of the truth if at most (nr - 1) / 2 intervals are wrong: the
 	 * hull of all points in at least the others. Empty (lo > hi) without a

@@ -35,7 +35,7 @@ struct tsct_schedule {
 				 * ... */
 	__u32 barrier;		/* ... and the one at which members gather */
 	bool master_arrived;
-	bool joined;		/* the session, by any member */
+	bool joined;		/* a member has joined the session */
 	unsigned int nr_counted;
 	unsigned int nr, nr_expected;
 	/*
@@ -181,7 +181,7 @@ int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name)
 	return 0;
 }
 
-/* It has restarted, or has another name: clears its state. */
+/* Clears the state of a member that has restarted, or has another name. */
 static void reset_member(struct tsct_schedule *schedule,
 			 struct schedule_member *member)
 {

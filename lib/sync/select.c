@@ -185,7 +185,7 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 	}
 }
 
-/* How far the true time may be outside the source's own bound, ns */
+/* Largest distance of the true time beyond the source's own bound, ns */
 static double excess_ns(const struct tsct_correctness_interval *interval,
 			const struct tsct_intersection_result *result)
 {

@@ -25,7 +25,7 @@
  * taken to have changed. A single one may be anything.
  */
 #define CONTRADICTIONS_MAX	3
-/* The same for offsets within the bound that no delay explains */
+/* Likewise for offsets that are within the bound, but that no delay explains */
 #define UNEXPLAINED_MAX	5
 /* Such an offset is more than this many standard deviations of the fit, ... */
 #define UNEXPLAINED_SD	4
@@ -448,7 +448,7 @@ static bool is_possible(const struct tsct_sync_source *source,
 	return !source->nr || (__s64)(x->t1 - newest(source)->t1) > 0;
 }
 
-/* NULL, or why a source with this state is of no use */
+/* NULL, or the reason why a source in this state cannot be used */
 static const char *refusal(const struct tsct_remote *remote)
 {
 	if (remote->has_line ? !tsct_status_has_time(remote->status) :

@@ -20,7 +20,7 @@
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
 /*
- * How fast the rate of an NTP server's disciplined clock may change against a
+ * Largest change of the rate of an NTP server's disciplined clock against a
  * crystal, ppb per second; the default of fit.wander_ppb for such sources.
  */
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100
@@ -68,7 +68,7 @@ struct tsct_sync_source {
 				 * the sign is that of the offsets */
 	double extra_error_ns;	/* added to the bound while these are pending */
 	char reason[160];	/* text: why there is no estimate; or "" */
-	bool falseticker;	/* by the selection, for this reason: */
+	bool falseticker;	/* set by the selection, for the reason: */
 	char falseticker_reason[160];
 };
 

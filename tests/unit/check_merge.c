@@ -227,7 +227,7 @@ START_TEST(test_own)
 	write_alone(4000);	/* within the bound, 5 us */
 	m = merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
-	ck_assert_ptr_nonnull(strstr(notes, "two of them may be 10.000 us apart"));
+	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
 	tsct_merge_free(merge_to("o", "p"));
@@ -305,13 +305,13 @@ START_TEST(test_synced_mixed)
 	refused("da", sentence);
 	options.force = true;
 	taken("ad", sentence);
-	ck_assert_ptr_nonnull(strstr(notes, "two of them may be 10.000 us apart"));
+	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
 	n = nodes[1];
 	n.timeline = 10;
 	n.uuid = n.boot = n.id = 21;
 	write_node(&n, "e");
 	taken("ae", "/e: is on timeline 10");
-	ck_assert_ptr_nonnull(strstr(notes, "two of them may be 10.000 us apart"));
+	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
 }
 END_TEST
 

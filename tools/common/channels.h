@@ -34,7 +34,10 @@ struct provider_connection {
 void provider_connect_module(struct provider_connection *p);
 void provider_disconnect(struct provider_connection *p);
 
-/* Why the provider does not answer; "": unknown. Valid while @p is open. */
+/*
+ * The reason why the provider does not answer; "": unknown. Valid while @p is
+ * open.
+ */
 const char *provider_error(const struct provider_connection *p);
 
 /*

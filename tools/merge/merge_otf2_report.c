@@ -131,7 +131,7 @@ void merge_otf2_report(const struct merge *m, const struct tsct_otf2_status *s)
 		       m->nr == 1 ? "" : "s",
 		       (double)s->clock.length / (double)s->clock.resolution,
 		       has_recordings(m) ? "; in OTF2, an instant of a recording has"
-		       " two: enter and leave" : "");
+		       " two events: enter and leave" : "");
 	if (missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing",
 			       missing);

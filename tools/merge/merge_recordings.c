@@ -191,7 +191,8 @@ static int merge_all(struct merge_job *w)
 	int err = run(w, plan);
 
 	if (err) {
-		/* An interrupted thread still uses it. */
+		/* The interrupted thread still uses w->merge: do not print its
+		 * error text. */
 		if (err == -EINTR)
 			merge_print("%s: interrupted; no result was written",
 				       w->m->shown);
@@ -249,11 +250,12 @@ int merge_recordings(const struct merge *m)
 		.as_fitted = m->as_fitted,
 		.jobs = m->jobs, .note = note, .arg = &w,
 	};
-	/* Ignored from here on; it was only waited for. */
+	/* run() blocks and awaits SIGUSR1; elsewhere it must not end the program. */
 	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);
-	/* exit() follows: an interrupted plan still uses all of it. */
+	/* Nothing is freed: the thread of an interrupted plan still uses it, and
+	 * exit() follows. */
 	if (ret != EXIT_DONE && ret != EXIT_LOST)
 		return ret;
 	tsct_merge_free(w.merge);

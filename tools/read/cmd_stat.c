@@ -143,7 +143,7 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
-/* With several nodes, the table shows it. */
+/* Prints the origin of a single node; of several nodes, the table shows it. */
 static void print_origin(const struct tsct_recorded_node *node)
 {
 	if (*node->command)

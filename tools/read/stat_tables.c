@@ -95,7 +95,7 @@ static void others(char *text, size_t size, __u32 nr)
 
 /* ---- nodes ----------------------------------------------------------------- */
 
-/* Older merges did not keep it. */
+/* Prints "-" without a residual: older merges did not store it. */
 static void print_residual(const struct tsct_recorded_correction *c)
 {
 	if (c->has_residual)

@@ -17,7 +17,8 @@
 #define FLIGHT_US	50000	/* a flight recorder drains only at the end */
 #define KERNEL_MS	50	/* poll() limit, for the periodic work */
 #define FLUSH_NS	1000000000LL
-#define PROGRESS_NS	200000000LL	/* on a terminal; else FLUSH_NS */
+#define PROGRESS_NS	200000000LL	/* interval of the progress line on a
+					 * terminal; elsewhere FLUSH_NS */
 #define WATCH_NS	100000000LL	/* between checks of the provider */
 
 /*

@@ -34,7 +34,10 @@ void report_messages_free(struct report *r)
 	tsct_message_matcher_free(r->early);
 }
 
-/* To the end that came last; the other one is told by @sent. */
+/*
+ * Writes the arrow of a message. @ns, @row, @def: of the end that was read last;
+ * @sent: the other end; @backwards: the end that was read last is the send.
+ */
 static void put_arrow(struct report *r, const struct tsct_message_end *sent, __s64 ns,
 		      __u32 row, __u64 def, bool backwards)
 {

@@ -144,7 +144,7 @@ static void put_correction(const struct report *r, FILE *to, __u32 node)
 	report_text(to, r->x.nodes[node]);
 	fputs("</th><td class=\"left\">", to);
 	report_text(to, *c->fit ? c->fit : master ? "none: it is the master" :
-		    "none: its own clock");
+		    "none: the node's own clock is used");
 	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
 		"</td><td>%" PRIu64 "</td></tr>\n", (uint64_t)c->kept,
 		(uint64_t)c->dropped, (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
