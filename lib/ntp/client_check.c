@@ -19,8 +19,7 @@
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
 #define RATE_DIFFERENCE	(1.0 / 1024)		/* bound for any two counters */
 
-/* ---- matching a request
- * ---------------------------------------------------- */
+/* ---- matching a request -------------------------------------------------- */
 
 static bool is_answer(const struct tsct_client *client,
 		      const struct tsct_ntp_packet *packet)
@@ -90,8 +89,7 @@ static bool is_kiss(const struct tsct_ntp_packet *packet)
 		 packet->refid == RSTR);
 }
 
-/* ---- contents
- * --------------------------------------------------------------- */
+/* ---- contents ------------------------------------------------------------ */
 
 static __u32 precision_ns(__s8 precision)
 {
@@ -211,8 +209,7 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
 }
 
-/* ---- plausibility
- * ----------------------------------------------------------- */
+/* ---- plausibility -------------------------------------------------------- */
 
 static bool too_soon(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult)
