@@ -159,9 +159,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/*
- * ---- the trace ------------------------------------------------------------
- */
+/* ---- the trace ------------------------------------------------------------ */
 
 /*
  * The recorder's total for the whole recording, or the loss so far if the

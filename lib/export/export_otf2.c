@@ -12,9 +12,7 @@
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 
-/*
- * Locations that are written while events are read: 64 MiB of libotf2's memory
- */
+/* Locations that are written while events are read: 64 MiB of libotf2's memory */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -226,9 +224,7 @@ static int write_message(struct tsct_export *x,
 			 const struct tsct_export_event *ev,
 			 struct otf2_location *to)
 {
-	/*
-	 * Viewers tell messages between the same locations apart by their tag.
-	 */
+	/* Viewers tell messages between the same locations apart by their tag. */
 	const __u32 tag = ev->message ^ ev->message >> 32;
 	const struct otf2 *o = x->own;
 	struct otf2_peer peer;

@@ -61,9 +61,7 @@ struct otf2_op {
 	const OTF2_MetricValue *values;
 };
 
-/*
- * Events of a location that waits for a writer: in the file, the last ones here
- */
+/* Events of a location that waits for a writer: in the file, the last ones here */
 struct otf2_wait {
 	struct otf2_extent {
 		__u64 at;

@@ -316,9 +316,7 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 					  text, true));
 }
 
-/*
- * Names the recordings, so that a merge of archives refuses the same one twice.
- */
+/* Names the recordings, so that a merge of archives refuses the same one twice. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;

@@ -29,9 +29,7 @@ static void set_name(name *n, __u64 iid, const char *text)
 	n->name = (char *)text;
 }
 
-/*
- * Adds the names of the event and its fields to the first packet that has them.
- */
+/* Adds the names of the event and its fields to the first packet that has them. */
 static void name_def(struct tsct_export *x, __u32 def,
 		     TsctPerfetto__InternedData *interned, name **event_name)
 {
@@ -160,9 +158,7 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put_event(x, ev, ev->def, &event);
 }
 
-/*
- * Writes a track for each number; all fields go with the first as annotations.
- */
+/* Writes a track for each number; all fields go with the first as annotations. */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const __u32 numbers = nr_numbers(ev->e);

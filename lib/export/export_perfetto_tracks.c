@@ -109,9 +109,7 @@ int tsct_pf_put_node(struct tsct_export *x, __u32 node)
 	return err;
 }
 
-/*
- * Idle threads all have the same id: Perfetto does not accept them as threads.
- */
+/* Idle threads all have the same id: Perfetto does not accept them as threads. */
 int tsct_pf_put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	TsctPerfetto__TrackDescriptor track =

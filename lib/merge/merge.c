@@ -9,10 +9,7 @@
 #include "merge_walk.h"
 #include "merge_private.h"
 
-/*
- * ---- errors and remarks
- * --------------------------------------------------------
- */
+/* ---- errors and remarks -------------------------------------------------- */
 
 int merge_fail(struct tsct_merge *m, int err, const char *format, ...)
 {
@@ -258,10 +255,7 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 	return write_metadata(m, dirfd);
 }
 
-/*
- * ---- results
- * -------------------------------------------------------------------
- */
+/* ---- results ------------------------------------------------------------- */
 
 const char *tsct_merge_why(const struct tsct_merge *m)
 {

@@ -70,10 +70,7 @@ void tsct_merge_free(struct tsct_merge *merge);	/* @merge may be NULL. */
 
 struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *merge);
 
-/*
- * ---- results of the plan
- * -----------------------------------------------------
- */
+/* ---- results of the plan ------------------------------------------------- */
 
 /* The time of the result */
 enum tsct_merge_time {

@@ -50,10 +50,7 @@ static __s64 time_of(const struct merge_axis *axis, __u64 count)
 		tsct_cycles_ns(axis->mult, (__s64)(count - axis->base));
 }
 
-/*
- * ---- merged inputs
- * ------------------------------------------------------------
- */
+/* ---- merged inputs ------------------------------------------------------- */
 
 static struct merge_axis axis_of(const struct tsct_recorded_timeline *t)
 {
@@ -214,10 +211,7 @@ static void take_ns(struct tsct_merge *m)
 	}
 }
 
-/*
- * ---- global ticks
- * -------------------------------------------------------------
- */
+/* ---- global ticks -------------------------------------------------------- */
 
 static __u64 wanted_hz(const struct tsct_merge *m)
 {

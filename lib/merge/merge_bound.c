@@ -72,10 +72,7 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/*
- * ---- all points
- * ---------------------------------------------------------------------
- */
+/* ---- all points ---------------------------------------------------------- */
 
 static __u32 count_points(const struct merge_in *in)
 {

@@ -43,10 +43,7 @@ static __s64 limit_of(const struct tsct_recorded_correction *c)
 	return (__s64)least;
 }
 
-/*
- * ---- nodes with several recordings
- * ------------------------------------------------
- */
+/* ---- nodes with several recordings --------------------------------------- */
 
 static int by_number(const void *a, const void *b, void *nodes)
 {
@@ -76,10 +73,7 @@ static void find_twins(const struct tsct_recording *r, __u32 *who, __u32 *sorted
 			who[sorted[i]] = who[sorted[i - 1]];
 }
 
-/*
- * ---- limits
- * -----------------------------------------------------------------------
- */
+/* ---- limits -------------------------------------------------------------- */
 
 /* If one recording of a node may not be shifted, none of them is. */
 static void set_limits(const struct tsct_merge *m, const __u32 *who,
@@ -117,10 +111,7 @@ static __u32 list_latencies(const struct tsct_message_stats *seen,
 	return nr;
 }
 
-/*
- * ---- shifting
- * ---------------------------------------------------------------------
- */
+/* ---- shifting ------------------------------------------------------------ */
 
 /*
  * Shifts all segments of an input by whole global ticks, which keeps its

@@ -226,10 +226,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	return err;
 }
 
-/*
- * ---- all files
- * ------------------------------------------------------------------------
- */
+/* ---- all files ----------------------------------------------------------- */
 
 static void *copy_files(void *arg)
 {

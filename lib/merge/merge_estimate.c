@@ -104,10 +104,7 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
-/*
- * ---- cubic pieces
- * -----------------------------------------------------------------
- */
+/* ---- cubic pieces -------------------------------------------------------- */
 
 static unsigned int count_knots(const struct merge_in *in, __u64 span)
 {

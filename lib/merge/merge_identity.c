@@ -343,10 +343,7 @@ static int check_identities(struct tsct_merge *m)
 	return err;
 }
 
-/*
- * ---- wrong clocks
- * --------------------------------------------------------------
- */
+/* ---- wrong clocks -------------------------------------------------------- */
 
 static int by_begin(const void *a, const void *b)
 {

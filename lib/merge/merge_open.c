@@ -15,9 +15,7 @@ struct watcher {
 	struct merge_in *in;
 };
 
-/*
- * Reports damage to samples: fits use the others, but the user should see it.
- */
+/* Reports damage to samples: fits use the others, but the user should see it. */
 static void report(void *arg, const char *sentence)
 {
 	struct watcher *w = arg;
@@ -161,9 +159,7 @@ static enum tsct_fit_kind choose_fit(const struct tsct_merge *m,
 	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
 }
 
-/*
- * Ticks longer than the source's place the first events before the beginning.
- */
+/* Ticks longer than the source's place the first events before the beginning. */
 static __u64 first_stamp(const struct tsct_recording *rec)
 {
 	const int bits = tsct_recording_tick_bits(rec);

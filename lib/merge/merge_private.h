@@ -36,9 +36,7 @@ struct merge_place {
 				 * error */
 };
 
-/*
- * The ticks of an input that one mapping is valid for: one epoch of its counter
- */
+/* The ticks of an input that one mapping is valid for: one epoch of its counter */
 struct merge_segment {
 	__u64 begin, end;	/* local ticks, both included */
 	const struct tsct_series *series;	/* NULL: no samples */
@@ -225,9 +223,7 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);
 
-/*
- * The first segment that does not end before a local tick, or the last segment
- */
+/* The first segment that does not end before a local tick, or the last segment */
 static inline const struct merge_segment *
 merge_segment_of(const struct merge_in *in, __u64 local)
 {

@@ -62,10 +62,7 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 	return 0;
 }
 
-/*
- * ---- public functions
- * --------------------------------------------------------
- */
+/* ---- public functions ---------------------------------------------------- */
 
 int tsct_merge_reader_open(struct tsct_merge *m,
 			   const struct tsct_merge_file *file,

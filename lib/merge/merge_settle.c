@@ -79,10 +79,7 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 			  "its clock's figures are impossible");
 }
 
-/*
- * ---- by the node's own clock
- * --------------------------------------------------------
- */
+/* ---- by the node's own clock --------------------------------------------- */
 
 static void same(struct tsct_fit *fit, __u64 from)
 {
@@ -409,10 +406,7 @@ static int settle_one(struct tsct_merge *m, struct merge_in *in, bool wait)
 	return settle_child(m, in, wait);
 }
 
-/*
- * ---- all inputs
- * -------------------------------------------------------------------------
- */
+/* ---- all inputs ---------------------------------------------------------- */
 
 /* Settles what can be settled; returns the number of inputs, or -errno. */
 static int settle_round(struct tsct_merge *m, bool wait)

@@ -16,10 +16,7 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 		s->timeline == m->timeline && (s->has_line || !m->master);
 }
 
-/*
- * ---- the timeline of an input
- * ---------------------------------------------------
- */
+/* ---- the timeline of an input -------------------------------------------- */
 
 /* True if the span of the series' samples overlaps the recording */
 static bool is_within(const struct merge_in *in, const struct tsct_series *s)
@@ -96,10 +93,7 @@ static void timeline_of(const struct merge_in *in, __u64 *ret_master,
 		merge_sync(in)->timeline;
 }
 
-/*
- * ---- all inputs
- * ------------------------------------------------------------------
- */
+/* ---- all inputs ---------------------------------------------------------- */
 
 #define WAY_OUT	"; use --force to take each node's own clock"
 
@@ -117,9 +111,7 @@ static const char *why_none(const struct merge_in *in)
 		"has no sync samples, others have";
 }
 
-/*
- * NULL: all are on one timeline, m->master's. Else the reason, as a sentence.
- */
+/* NULL: all are on one timeline, m->master's. Else the reason, as a sentence. */
 static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 {
 	__u64 master = 0;

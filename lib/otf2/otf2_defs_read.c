@@ -51,10 +51,7 @@ static OTF2_CallbackCode keep_owned(void *data, enum tsct_otf2_kind kind,
 	return code;
 }
 
-/*
- * ---- definitions of a special form
- * --------------------------------------------
- */
+/* ---- definitions of a special form --------------------------------------- */
 
 static OTF2_CallbackCode clock_properties(void *data, uint64_t resolution,
 					  uint64_t offset, uint64_t length,
@@ -161,10 +158,7 @@ static OTF2_CallbackCode cart_coordinate(void *data,
 	return keep(data, TSCT_OTF2_CartCoordinate, 0, words, 2u + nr);
 }
 
-/*
- * ---- definitions whose arguments are words
- * ------------------------------------
- */
+/* ---- definitions whose arguments are words ------------------------------- */
 
 /* READ(function, kind, self, parameters, words): one callback */
 #define ARGS(...) __VA_ARGS__
@@ -287,10 +281,7 @@ PROPERTY(calling_context_property, CallingContextProperty,
 	 OTF2_CallingContextRef, OTF2_StringRef)
 PROPERTY(io_file_property, IoFileProperty, OTF2_IoFileRef, OTF2_StringRef)
 
-/*
- * ---- the table of callbacks
- * ----------------------------------------------------
- */
+/* ---- the table of callbacks ---------------------------------------------- */
 
 #define SET(name, function)						\
 	(code = code ? code :						\

@@ -27,10 +27,7 @@ static void fail(struct tsct_otf2_copy *c, int err, const char *format, ...)
 	va_end(args);
 }
 
-/*
- * ---- mapping of an event's fields
- * ----------------------------------------------
- */
+/* ---- mapping of an event's fields ---------------------------------------- */
 
 static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
 		    uint64_t id)
@@ -77,9 +74,7 @@ static uint64_t map_time(struct tsct_otf2_copy *c, uint64_t time)
 	return new;
 }
 
-/*
- * Keeps times from decreasing where clock offsets fall faster than time passes.
- */
+/* Keeps times from decreasing where clock offsets fall faster than time passes. */
 static void take_time(struct tsct_otf2_copy *c, uint64_t time)
 {
 	c->time = map_time(c, time);

@@ -195,10 +195,7 @@ static int64_t fill_content(struct tsct_otf2_work *work,
 	return (int64_t)extra;
 }
 
-/*
- * ---- new definitions
- * -----------------------------------------------------------
- */
+/* ---- new definitions ----------------------------------------------------- */
 
 static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 		      uint64_t *ret_id)
@@ -236,9 +233,7 @@ static int add_part_defs(struct tsct_otf2_work *work, uint64_t owner,
 	return 0;
 }
 
-/*
- * Adds work->content with its parts to the result, and to the table if wanted.
- */
+/* Adds work->content with its parts to the result, and to the table if wanted. */
 static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	       uint64_t id, uint32_t nr, uint32_t extra, bool shared)
 {
@@ -323,9 +318,7 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/*
-	 * A longer list takes over the words; the old definition becomes empty.
-	 */
+	/* A longer list takes over the words; the old definition becomes empty. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -427,10 +420,7 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, true);
 }
 
-/*
- * ---- definitions that are always distinct
- * ------------------------------------
- */
+/* ---- definitions that are always distinct -------------------------------- */
 
 /* Notes the shift of ranks in events that are indices into the whole list. */
 static int note_shift(struct tsct_otf2_work *work,

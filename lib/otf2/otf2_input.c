@@ -88,9 +88,7 @@ static int add_id(struct tsct_otf2_input *in, uint64_t id)
 	return 0;
 }
 
-/*
- * Reads its own trace id, and those that an earlier merge has recorded in it.
- */
+/* Reads its own trace id, and those that an earlier merge has recorded in it. */
 static int read_ids(struct tsct_otf2_input *in)
 {
 	char *list = NULL, *at, *end;
@@ -252,10 +250,7 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 	return err ? err : check_clock(in, defs);
 }
 
-/*
- * ---- a location's definitions
- * -------------------------------------------------
- */
+/* ---- a location's definitions -------------------------------------------- */
 
 struct offsets {
 	struct tsct_otf2_input *in;
@@ -334,10 +329,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	return err;
 }
 
-/*
- * ---- event files without a location
- * --------------------------------------------
- */
+/* ---- event files without a location -------------------------------------- */
 
 /* Returns 1 and the number for a name such as "17.evt". */
 static int is_events(const char *name, uint64_t *ret_location)

@@ -48,9 +48,7 @@ int tsct_otf2_merge_input_fail(struct tsct_otf2_merging *w,
 
 /* ---- the inputs ---------------------------------------------------------------------- */
 
-/*
- * Announces a file before libotf2 opens it, so that a crash can be attributed.
- */
+/* Announces a file before libotf2 opens it, so that a crash can be attributed. */
 static void at_file(struct tsct_otf2_merging *w, const char *file)
 {
 	snprintf(w->m->status->file, sizeof(w->m->status->file), "%s", file);
@@ -231,10 +229,7 @@ static int make_clock(struct tsct_otf2_merging *w)
 	return 0;
 }
 
-/*
- * ---- the archive's properties
- * --------------------------------------------------
- */
+/* ---- the archive's properties -------------------------------------------- */
 
 /* Copies properties on which the inputs agree, or which one alone has. */
 static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,

@@ -22,10 +22,7 @@ static void at_file(struct reading *r)
 	snprintf(r->w->m->status->file, PATH_MAX, "%s", r->in->file);
 }
 
-/*
- * ---- the readable part
- * --------------------------------------------------------
- */
+/* ---- the readable part --------------------------------------------------- */
 
 /*
  * Refuses damaged input, unless it is to be salvaged; then notes and counts the
@@ -197,10 +194,7 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 	return err;
 }
 
-/*
- * ---- all locations
- * -------------------------------------------------------------
- */
+/* ---- all locations ------------------------------------------------------- */
 
 static int copy_all(struct reading *r)
 {

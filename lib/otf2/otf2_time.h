@@ -76,9 +76,7 @@ struct tsct_otf2_offsets {
 	uint32_t now;		/* segment of the last lookup; times rise */
 };
 
-/*
- * The number of ticks to add to @time, rounded to the nearest, half a tick up
- */
+/* The number of ticks to add to @time, rounded to the nearest, half a tick up */
 tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time);
 
 #endif /* TSCT_OTF2_TIME_H */

@@ -21,10 +21,7 @@ int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
 	return -EBADMSG;
 }
 
-/*
- * ---- numbers and owners of the input
- * -------------------------------------------
- */
+/* ---- numbers and owners of the input ------------------------------------- */
 
 static int number(struct tsct_otf2_work *work)
 {
@@ -148,10 +145,7 @@ static int find_ranks(struct tsct_otf2_work *work)
 	return 0;
 }
 
-/*
- * ---- visiting
- * ------------------------------------------------------------------
- */
+/* ---- visiting ------------------------------------------------------------ */
 
 static int push(struct tsct_otf2_work *work, size_t def)
 {
@@ -170,9 +164,7 @@ static int push(struct tsct_otf2_work *work, size_t def)
 	return 0;
 }
 
-/*
- * Returns 1 with @ret_def, which must be visited before; 0: all references are.
- */
+/* Returns 1 with @ret_def, which must be visited before; 0: all references are. */
 static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 			size_t *ret_def)
 {

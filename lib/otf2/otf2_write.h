@@ -31,9 +31,7 @@
 /* The number of a recording, derived from its uuid; 0 if it has none */
 uint64_t tsct_otf2_number(const unsigned char uuid[16]);
 
-/*
- * Base name of the files in an archive's directory: traces.otf2 is its anchor.
- */
+/* Base name of the files in an archive's directory: traces.otf2 is its anchor. */
 #define TSCT_OTF2_NAME "traces"
 
 struct tsct_otf2_writer;

@@ -7,9 +7,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/core/servo.h"
 
-/*
- * An offset within the bounds may slew for this many TSCT_CLUSTER_SLEW_MAX_NS.
- */
+/* An offset within the bounds may slew for this many TSCT_CLUSTER_SLEW_MAX_NS. */
 #define WITHIN_BOUND_FACTOR	6
 
 /* With fewer exchanges in the fit, the status is CALIBRATING. */
@@ -502,9 +500,7 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 		memset(params, 0, sizeof(*params));
 		state->cluster_status = TSCT_STATUS_UNKNOWN;
 	}
-	/*
-	 * Unknown time ends the epoch: the next parameters have no predecessor.
-	 */
+	/* Unknown time ends the epoch: the next parameters have no predecessor. */
 	state->cluster_epoch = cluster->epoch + (old->mult && !params->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;

@@ -39,9 +39,7 @@
 /* ... and from this excess on it has its full weight. */
 #define EXCESS_REGRESSION_FULL	0.025
 
-/*
- * The hull's standard deviation is too small by e^(SD_PER_EXCESS * excess), ...
- */
+/* The hull's standard deviation is too small by e^(SD_PER_EXCESS * excess), ... */
 #define SD_PER_EXCESS		45.0
 /* ... and by 1 + this, per unit of scarcity in its window. */
 #define SD_PER_SCARCITY		8.0
@@ -117,9 +115,7 @@ static double weight_of_hull(const struct tsct_plane *plane,
 	return a / (a + b);
 }
 
-/*
- * Extreme but permitted packet times may give NaN or infinity: use Theil-Sen.
- */
+/* Extreme but permitted packet times may give NaN or infinity: use Theil-Sen. */
 static void replace_if_not_finite(struct tsct_fit_candidate *candidate,
 				  const struct tsct_fit_candidate *witness)
 {

@@ -107,9 +107,7 @@ static double gap(const struct bound_hulls *hulls, double q)
 	return highest(hulls, q) - lowest(hulls, q);
 }
 
-/*
- * Slope of the widest gap: bisects by which of the two corners is further right
- */
+/* Slope of the widest gap: bisects by which of the two corners is further right */
 static double widest_gap(const struct bound_hulls *hulls,
 			 struct tsct_fit_range q)
 {
@@ -276,9 +274,7 @@ static unsigned int most_contradicting(struct tsct_plane *plane,
 	return found;
 }
 
-/*
- * Drops single exchanges that contradict the rest; false: there are too many.
- */
+/* Drops single exchanges that contradict the rest; false: there are too many. */
 static bool drop_contradicting(struct tsct_plane *plane)
 {
 	unsigned int left = plane->nr / 20 + 1, candidate;

@@ -20,9 +20,7 @@
 
 #include <math.h>
 
-/*
- * Fewer exchanges have no edge: the estimate is the line of the largest margin.
- */
+/* Fewer exchanges have no edge: the estimate is the line of the largest margin. */
 #define EDGE_NR_MIN	8
 /*
  * The density behind the edge is measured on the shortest 1 / NEAR_FRACTION of
@@ -158,9 +156,7 @@ static double widest_gap(struct hull *hull)
 	return (q + fmin(up, low)) / 2;
 }
 
-/*
- * Line of the largest margin between the used points; -ENODATA: there are none
- */
+/* Line of the largest margin between the used points; -ENODATA: there are none */
 static int fit_hull(const struct tsct_plane *plane,
 		    const struct tsct_window *window, struct hull *ret)
 {
@@ -313,9 +309,7 @@ static double used_beyond(const struct tsct_plane *plane)
 	return p[plane->nr - 1].u <= 0 ? fmax(beyond, gap / 2) : fmax(beyond, 0);
 }
 
-/*
- * Factor by which extrapolation beyond the window makes the edge less certain
- */
+/* Factor by which extrapolation beyond the window makes the edge less certain */
 static double lever(const struct tsct_plane *plane,
 		    const struct tsct_window *window, double beyond)
 {

@@ -5,9 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/*
- * A rate as an integer of at most 53 bits, of which *ret_shift are a fraction
- */
+/* A rate as an integer of at most 53 bits, of which *ret_shift are a fraction */
 static __s64 mantissa_of(double rate, int *ret_shift)
 {
 	int exponent;

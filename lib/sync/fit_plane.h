@@ -99,9 +99,7 @@ double tsct_lowest_plausible(double *values, unsigned int nr,
 			     double resolution);
 /* Of the round trips of used points; q in [0, 1] */
 double tsct_plane_rtt_quantile(const struct tsct_plane *plane, double q);
-/*
- * The same of the used ones among points [from, to), q = 0.5; 0: there are none
- */
+/* The same of the used ones among points [from, to), q = 0.5; 0: there are none */
 double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
 			     unsigned int to);
 void tsct_point_reject(struct tsct_point *point);
@@ -134,17 +132,13 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
  */
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 			struct tsct_fit_candidate *ret);
-/*
- * Adds a corner to a lower hull of @nr; its u is not less than the last one's.
- */
+/* Adds a corner to a lower hull of @nr; its u is not less than the last one's. */
 unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
 			    const struct tsct_corner *next);
 /* Slope of the edge from corner k to the next one */
 double tsct_hull_slope(const struct tsct_corner *hull, unsigned int k);
 
-/*
- * fit_robust.c: Theil-Sen, of the half of a window with the shorter round trips
- */
+/* fit_robust.c: Theil-Sen, of the half of a window with the shorter round trips */
 void tsct_theil_sen(const struct tsct_plane *plane,
 		    const struct tsct_window *window,
 		    struct tsct_fit_candidate *ret);

@@ -7,9 +7,7 @@
 
 #include <math.h>
 
-/*
- * True: exchange a is dropped before b, as it is longer, or as long and later.
- */
+/* True: exchange a is dropped before b, as it is longer, or as long and later. */
 static bool is_dropped_before(const struct tsct_exchange *x, unsigned int a,
 			      unsigned int b)
 {

@@ -76,9 +76,7 @@ static void predict_to(struct kalman *f, double wander, double u)
 	f->u = u;
 }
 
-/*
- * Scores the prediction's error @off of a middle that counts as @counts of one.
- */
+/* Scores the prediction's error @off of a middle that counts as @counts of one. */
 static void add_likelihood(struct kalman *f, double off, double var,
 			   double counts)
 {

@@ -212,9 +212,7 @@ static void select_source(const struct tsct_cluster *cluster,
 
 		if (interval->falseticker)
 			continue;
-		/*
-		 * Without a majority no source is better than the current one.
-		 */
+		/* Without a majority no source is better than the current one. */
 		if ((int)candidates->source[i] == cluster->used)
 			bound *= majority ? SWITCH_RATIO : 0;
 		if (ret->used >= 0 && bound >= best)

@@ -260,9 +260,7 @@ static void update_estimate(struct tsct_sync_source *source,
 			 tsct_magnitude(off) / 1000, off > 0 ? "fast" : "slow");
 		return;
 	}
-	/*
-	 * Leaves room for 64-bit multiplication; comparisons also reject NaN.
-	 */
+	/* Leaves room for 64-bit multiplication; comparisons also reject NaN. */
 	if (est->ns < 0 || est->ns > 1LL << 62 ||
 	    !(est->error_ns < 1e18 && est->growth < est->rate)) {
 		snprintf(source->reason, sizeof(source->reason),

@@ -234,9 +234,7 @@ static void play_ntp_false(struct run *run)
 
 /* For scenarios with many nodes */
 #define FEW	.polls = 1000, .polls_quick = 300
-/*
- * The falseticker is in every position: selection must not depend on the order.
- */
+/* The falseticker is in every position: selection must not depend on the order. */
 #define FALSETICKER(title, function, which) \
 	SCENARIO(title, function, .polls = 1000, .polls_quick = 150, \
 		 .falseticker = which)

@@ -288,9 +288,7 @@ void play_barrier_missing(struct run *run)
 	expect_released(run, MEMBERS);
 }
 
-/*
- * After a restart of the master, members report their arrival again.
- */
+/* After a restart of the master, members report their arrival again. */
 void play_barrier_restart(struct run *run)
 {
 	begin_members(run);

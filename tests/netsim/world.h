@@ -214,9 +214,7 @@ void wire_send(struct world *world, struct network_path *path,
 
 /* readings.c: readings, and their errors */
 void reading_take(struct world *world, uint32_t index);
-/*
- * Reads nodes [first, first + count) every @every_s on average, until the end.
- */
+/* Reads nodes [first, first + count) every @every_s on average, until the end. */
 void reading_every(struct world *world, uint32_t first, unsigned int count,
 		   double every_s);
 double tally_rms(const struct tally *tally);

@@ -240,9 +240,7 @@ void check_all_past(struct run *run)
 		check_past(run, &run->past[i]);
 }
 
-/*
- * ---- disruptions are noticed, and recovered from ---------------------------
- */
+/* ---- disruptions are noticed, and recovered from --------------------------- */
 
 #define NOTICED_WITHIN_PS	(2 * PS_PER_S)
 #define SYNCHRONIZED_WITHIN_PS	(3 * PS_PER_S)

@@ -233,9 +233,7 @@ void machine_advance(struct machine *m, int64_t ps)
 	kclock_advance(&m->clock, whole_cycles(m));
 }
 
-/*
- * ---- reading the clocks ---------------------------------------------------
- */
+/* ---- reading the clocks --------------------------------------------------- */
 
 static void stall(struct machine *m)
 {

@@ -115,9 +115,7 @@ void kclock_advance(struct kclock *clock, uint64_t cyc);
 uint64_t machine_counter(const struct machine *m);
 /* Cycles of the clocksource, 64.64 */
 tsct_u128 machine_cycles(const struct machine *m);
-/*
- * REALTIME at a cycle count, exactly; and now, at the resolution of the counter
- */
+/* REALTIME at a cycle count, exactly; and now, at the resolution of the counter */
 fixed kclock_real(struct kclock clock, tsct_u128 cycles);
 fixed machine_real_of(const struct machine *m, const struct kclock *clock);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The client: the checks of answers, and that a dropped answer changes nothing.
- */
+/* The client: the checks of answers, and that a dropped answer changes nothing. */
 #include "client_world.h"
 #include "suite.h"
 #include "lib/ntp/byteorder.h"
@@ -436,9 +434,7 @@ START_TEST(backwards)
 }
 END_TEST
 
-/*
- * An NTP server whose clock was set back by an hour is accepted the third time.
- */
+/* An NTP server whose clock was set back by an hour is accepted the third time. */
 START_TEST(set_back)
 {
 	struct tsct_ntp_packet p;

@@ -76,9 +76,7 @@ START_TEST(test_past)
 	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
 		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/*
-	 * By the line before the slewing one, with the bound at its end
-	 */
+	/* By the line before the slewing one, with the bound at its end */
 	check_time(clock, zero - 299 * SECOND,
 		   old_ns - SLEWED_NS - 299 * SECOND, 71,
 		   TSCT_STATUS_SYNCHRONIZED, 3);

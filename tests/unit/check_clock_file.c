@@ -343,9 +343,7 @@ START_TEST(test_replaced)
 }
 END_TEST
 
-/*
- * Removed while the daemon runs: new readers find another one, with its table.
- */
+/* Removed while the daemon runs: new readers find another one, with its table. */
 START_TEST(test_revived)
 {
 	const struct tsct_clock_cpu cpus[] = { { 5, 6 }, { -7, 8 } };

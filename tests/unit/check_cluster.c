@@ -232,10 +232,7 @@ START_TEST(test_too_deep)
 }
 END_TEST
 
-/*
- * ---- events
- * ---------------------------------------------------------------------
- */
+/* ---- events -------------------------------------------------------------- */
 
 /*
  * Requests are routed over a path that is 1 ms longer. It looks as if the time

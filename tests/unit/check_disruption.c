@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Detection of clock disruptions: comparison of indicators, and reading them.
- */
+/* Detection of clock disruptions: comparison of indicators, and reading them. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The drift file: valid, stale and malformed ones, and file systems that fail.
- */
+/* The drift file: valid, stale and malformed ones, and file systems that fail. */
 #include <check.h>
 #include <stdarg.h>
 #include <sys/resource.h>

@@ -182,9 +182,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/*
- * Impossible exchanges are dropped; if there are no others, that is an error.
- */
+/* Impossible exchanges are dropped; if there are no others, that is an error. */
 START_TEST(test_impossible)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };

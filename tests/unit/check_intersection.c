@@ -47,9 +47,7 @@ START_TEST(test_by_hand)
 }
 END_TEST
 
-/*
- * The middle interval overlaps both others: neither of these is proved wrong.
- */
+/* The middle interval overlaps both others: neither of these is proved wrong. */
 START_TEST(test_chain)
 {
 	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },

@@ -133,9 +133,7 @@ START_TEST(series_fit)
 }
 END_TEST
 
-/*
- * Each epoch, node and address has its own series, in order and without duplicates.
- */
+/* Each epoch, node and address has its own series, in order and without duplicates. */
 START_TEST(series_come_apart)
 {
 	struct tsct_sync_sample s[60];

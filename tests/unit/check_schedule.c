@@ -123,9 +123,7 @@ START_TEST(in_turn)
 }
 END_TEST
 
-/*
- * A member that sends too early gets no additional turn, and takes none from others.
- */
+/* A member that sends too early gets no additional turn, and takes none from others. */
 START_TEST(eager)
 {
 	__u64 turn, now;

@@ -155,9 +155,7 @@ START_TEST(test_set_at_first)
 }
 END_TEST
 
-/*
- * The next params begin long after the sample; the bound holds in between.
- */
+/* The next params begin long after the sample; the bound holds in between. */
 START_TEST(test_set_before_next)
 {
 	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };

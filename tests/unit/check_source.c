@@ -8,9 +8,7 @@
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
-/*
- * A master, servers on its timeline, and a child with all of these as sources
- */
+/* A master, servers on its timeline, and a child with all of these as sources */
 static struct node master, server[SOURCES_MAX], child;
 static struct tsct_remote_params line;
 static unsigned int nr;
@@ -304,9 +302,7 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 	child.events[tsct_cluster_feed(child.cluster, source, &x, &remote)]++;
 }
 
-/*
- * Of three NTP servers one is off by a second: the time is that of the others.
- */
+/* Of three NTP servers one is off by a second: the time is that of the others. */
 START_TEST(test_ntp)
 {
 	struct tsct_clock_time r;

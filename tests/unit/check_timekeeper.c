@@ -152,9 +152,7 @@ START_TEST(test_too_late)
 }
 END_TEST
 
-/*
- * Only the module accepted a state: module and file differ, so the epoch ends.
- */
+/* Only the module accepted a state: module and file differ, so the epoch ends. */
 START_TEST(test_file_late)
 {
 	start();
@@ -249,9 +247,7 @@ START_TEST(test_both_detect)
 }
 END_TEST
 
-/*
- * Another daemon published clock params, which can be neither continued nor undone.
- */
+/* Another daemon published clock params, which can be neither continued nor undone. */
 START_TEST(test_another_daemon)
 {
 	start();

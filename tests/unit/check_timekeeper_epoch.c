@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The daemon's timekeeper with every cause of a disruption, and with CPU surveys
- */
+/* The daemon's timekeeper with every cause of a disruption, and with CPU surveys */
 #include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper_epoch.c"
@@ -157,9 +155,7 @@ START_TEST(test_restless)
 }
 END_TEST
 
-/*
- * A slew is not a disruption, up to the rate from which it is taken for a step.
- */
+/* A slew is not a disruption, up to the rate from which it is taken for a step. */
 START_TEST(test_slew_is_none)
 {
 	start();
@@ -202,9 +198,7 @@ END_TEST
 
 /* ---- CPU surveys -------------------------------------------------------- */
 
-/*
- * No time is published before the survey has found which counter can be used.
- */
+/* No time is published before the survey has found which counter can be used. */
 START_TEST(test_survey_takes_time)
 {
 	struct cpu_survey_result found;

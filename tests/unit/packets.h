@@ -41,9 +41,7 @@ static inline void check_hex(const __u8 *bytes, size_t len, const char *text)
 	ck_assert_mem_eq(bytes, want, len);
 }
 
-/*
- * Parses a copy of exactly its size, so that the sanitizer detects a read beyond it.
- */
+/* Parses a copy of exactly its size, so that the sanitizer detects a read beyond it. */
 static inline int parse_exactly(const void *bytes, size_t len,
 				struct tsct_ntp_packet *packet,
 				const char **why)

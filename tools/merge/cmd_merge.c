@@ -133,10 +133,7 @@ static uint64_t memory_for(const struct merge *m)
 	return memory;
 }
 
-/*
- * ---- the merge
- * --------------------------------------------------------------------
- */
+/* ---- the merge ----------------------------------------------------------- */
 
 static int merge_otf2(void *arg)
 {
@@ -213,9 +210,7 @@ static bool is_archive(const char *output)
 	return len > 5 && !strcmp(output + len - 5, ".otf2");
 }
 
-/*
- * True if the result is an archive: one is among the inputs, or was asked for
- */
+/* True if the result is an archive: one is among the inputs, or was asked for */
 static bool makes_archive(const struct merge *m)
 {
 	return has_kind(m, MERGE_OTF2) || is_archive(m->output);

@@ -67,9 +67,7 @@ void merge_report(const struct merge *m, const struct tsct_merge *done);
 int merge_report_json(const struct merge *m, const struct tsct_merge *done,
 		    char *const *notes, unsigned int nr_notes);
 
-/*
- * Merges recordings and OTF2 archives into an archive; returns an exit status.
- */
+/* Merges recordings and OTF2 archives into an archive; returns an exit status. */
 int merge_mixed(const struct merge *m);
 
 /* ---- OTF2 archives ------------------------------------------------------------- */

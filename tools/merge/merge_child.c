@@ -78,9 +78,7 @@ static void limit_memory(uint64_t memory)
 #endif
 }
 
-/*
- * A full disk is an error, not a signal. The parent reports crashes, not libc.
- */
+/* A full disk is an error, not a signal. The parent reports crashes, not libc. */
 static void settle(pid_t parent, uint64_t memory)
 {
 	const struct rlimit none = { 0, 0 };

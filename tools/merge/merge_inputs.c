@@ -109,10 +109,7 @@ int merge_input_find(struct merge_input *in)
 	return in->path ? 0 : refuse(in, -ENOMEM, strerror(ENOMEM));
 }
 
-/*
- * ---- sizes
- * ---------------------------------------------------------------------
- */
+/* ---- sizes --------------------------------------------------------------- */
 
 static uint64_t size_of(int at, const char *name)
 {

@@ -28,10 +28,7 @@ struct mixed {
 	sigset_t set;
 };
 
-/*
- * ---- recordings into one recording
- * ----------------------------------------------
- */
+/* ---- recordings into one recording --------------------------------------- */
 
 static int merge_ours(const struct mixed *mixed)
 {
@@ -53,10 +50,7 @@ static int merge_ours(const struct mixed *mixed)
 	return ret;
 }
 
-/*
- * ---- that recording into an archive
- * ----------------------------------------------
- */
+/* ---- that recording into an archive -------------------------------------- */
 
 static int poll_export(struct tsct_export *x)
 {
@@ -109,10 +103,7 @@ static int export_ours(struct mixed *mixed)
 	return ret;
 }
 
-/*
- * ---- archives into one archive
- * ---------------------------------------------------
- */
+/* ---- archives into one archive ------------------------------------------- */
 
 /*
  * The export takes the place of the first recording: the first archive's clock

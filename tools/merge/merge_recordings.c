@@ -44,10 +44,7 @@ static void note(void *arg, const char *sentence)
 		w->nr_dropped_notes++;
 }
 
-/*
- * ---- waiting for the threads
- * ---------------------------------------------------
- */
+/* ---- waiting for the threads --------------------------------------------- */
 
 static void *plan(void *arg)
 {
@@ -119,10 +116,7 @@ static int run(struct merge_job *w, void *(*step)(void *arg))
 	return err ? err : w->err;
 }
 
-/*
- * ---- messages
- * ------------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------ */
 
 static void print_notes(const struct merge_job *w)
 {
@@ -165,10 +159,7 @@ static int report(const struct merge_job *w)
 	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
 }
 
-/*
- * ---- the merge
- * -----------------------------------------------------------------
- */
+/* ---- the merge ----------------------------------------------------------- */
 
 static int write_into(struct merge_job *w, struct output_file *to)
 {

@@ -110,9 +110,7 @@ static const struct argp argp = {
 	" wrong usage, 3 if events are missing from DIR.", children, NULL, NULL
 };
 
-/*
- * ---- progress ---------------------------------------------------------------
- */
+/* ---- progress --------------------------------------------------------------- */
 
 static int poll_job(struct tsct_export *x)
 {

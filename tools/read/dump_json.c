@@ -21,9 +21,7 @@
 #define MEMBER_ROOM	128
 #define TEXT_MOST	6
 
-/*
- * ---- appending; the caller has made room ------------------------------------
- */
+/* ---- appending; the caller has made room ------------------------------------ */
 
 static char *put(char *at, const char *text)
 {
@@ -144,9 +142,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	if (!u->known)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
-	/*
-	 * JSON's integers are signed here, so all 64 bits are written as text.
-	 */
+	/* JSON's integers are signed here, so all 64 bits are written as text. */
 	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));

@@ -15,9 +15,7 @@ struct bytes {
 
 void bytes_put(struct bytes *bytes, const void *from, size_t len);
 
-/*
- * 7 bits in each byte, the low ones first; the top bit means that more follow
- */
+/* 7 bits in each byte, the low ones first; the top bit means that more follow */
 void bytes_varint(struct bytes *bytes, __u64 value);
 
 /* Writes 0, -1, 1, -2, ... as 0, 1, 2, 3, ... */

@@ -14,9 +14,7 @@
 
 enum { MOMENT_PLAIN, MOMENT_ORPHAN, MOMENT_COUNTER, MOMENT_SEND, MOMENT_RECEIVE };
 
-/*
- * ---- single events --------------------------------------------------------
- */
+/* ---- single events -------------------------------------------------------- */
 
 /* Keeps the page within the planned bytes. */
 static bool has_room(const struct report *r)
@@ -232,9 +230,7 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err || taken ? err : take_moment(r, ev);
 }
 
-/*
- * ---- the format ------------------------------------------------------------
- */
+/* ---- the format ------------------------------------------------------------ */
 
 static int begin(struct tsct_export *x)
 {

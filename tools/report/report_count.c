@@ -123,10 +123,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 				      r->origin_ns, ev, &taken);
 }
 
-/*
- * ---- decisions
- * ---------------------------------------------------------------
- */
+/* ---- decisions ----------------------------------------------------------- */
 
 static const struct report *deciding;	/* for qsort(), which passes no argument */
 
@@ -236,9 +233,7 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 	return 0;
 }
 
-/*
- * ---- the pass ---------------------------------------------------------------
- */
+/* ---- the pass --------------------------------------------------------------- */
 
 /*
  * A BEGIN and its END share a slice; an exit belongs to the group of its

@@ -342,9 +342,7 @@ static json_t *show_rates(const struct report *r)
 			 "total", show_bins(total, nr_bins));
 }
 
-/*
- * ---- the whole --------------------------------------------------------------
- */
+/* ---- the whole -------------------------------------------------------------- */
 
 static json_t *show_all(const struct report *r)
 {

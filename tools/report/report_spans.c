@@ -230,9 +230,7 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 	return err;
 }
 
-/*
- * A thread's first exit may belong to a call that was running at the beginning.
- */
+/* A thread's first exit may belong to a call that was running at the beginning. */
 static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *taken)
 {
 	struct thread_state *t = state_of(s, ev->thread->index);
@@ -306,10 +304,7 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	return err;
 }
 
-/*
- * ---- all events
- * --------------------------------------------------------------
- */
+/* ---- all events ---------------------------------------------------------- */
 
 int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken)

@@ -94,10 +94,7 @@ __u64 report_widest_ns(const struct report *r, __u32 node)
 	return a;
 }
 
-/*
- * ---- summary
- * ------------------------------------------------------------------
- */
+/* ---- summary ------------------------------------------------------------- */
 
 static void begin_card(FILE *to, bool bad)
 {

@@ -129,10 +129,7 @@ static void name_lines(const struct report *r, FILE *to)
 	fputs("</p>\n", to);
 }
 
-/*
- * ---- merged recordings
- * ----------------------------------------------------------
- */
+/* ---- merged recordings --------------------------------------------------- */
 
 static void put_correction(const struct report *r, FILE *to, __u32 node)
 {
@@ -217,10 +214,7 @@ static void put_messages(const struct report *r, FILE *to)
 	fputs("</p>\n", to);
 }
 
-/*
- * ---- the section
- * ----------------------------------------------------------------
- */
+/* ---- the section --------------------------------------------------------- */
 
 static int put_samples(const struct report *r, FILE *to)
 {

@@ -152,10 +152,7 @@ static int put_page(struct job *j)
 	return !err && output_interrupted() ? -EINTR : err;
 }
 
-/*
- * ---- the two passes
- * ----------------------------------------------------------------
- */
+/* ---- the two passes ------------------------------------------------------ */
 
 static int look(struct job *j)
 {
@@ -217,10 +214,7 @@ static int write_page(struct job *j, const struct report_options *o)
 		view_print_missing("report", j->r.x.trace);
 }
 
-/*
- * ---- the verb
- * -----------------------------------------------------------------------
- */
+/* ---- the verb ------------------------------------------------------------ */
 
 static void free_report(struct report *r)
 {
