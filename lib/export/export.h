@@ -51,7 +51,6 @@ struct tsct_export_event {
 struct tsct_export_format {
 	const char *name;
 	const char *suffix;	/* of output files and directories */
-	const char *summary;
 	bool directory;
 	bool relative;		/* can write times relative to the beginning */
 	bool nests;		/* gets x->orphans and x->cuts */

@@ -278,6 +278,5 @@ static int end(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_csv = {
 	.name = "csv", .suffix = ".csv", .relative = true,
-	.summary = "a table with a column for each field",
 	.begin = begin, .event = event, .end = end, .free = free_csv,
 };

@@ -288,6 +288,5 @@ static void free_ctf(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_ctf = {
 	.name = "ctf", .suffix = ".ctf", .directory = true,
-	.summary = "CTF 1.8 at 1 GHz, for babeltrace2 and Trace Compass",
 	.begin = begin, .event = event, .end = end, .free = free_ctf,
 };

@@ -301,6 +301,5 @@ static void free_json(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_json = {
 	.name = "json", .suffix = ".json", .nests = true, .relative = true,
-	.summary = "Chrome's trace events, for Perfetto and speedscope",
 	.begin = begin, .event = event, .end = end, .free = free_json,
 };

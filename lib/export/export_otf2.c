@@ -485,6 +485,5 @@ static void free_otf2(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_otf2 = {
 	.name = "otf2", .suffix = ".otf2", .nests = true, .directory = true,
-	.summary = "an OTF2 archive, for Vampir and Score-P's tools",
 	.begin = begin, .event = event, .end = end, .free = free_otf2,
 };

@@ -307,6 +307,5 @@ static void free_perfetto(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_perfetto = {
 	.name = "perfetto", .suffix = ".pftrace", .nests = true,
-	.summary = "Perfetto's own, for ui.perfetto.dev",
 	.begin = begin, .event = event, .end = end, .free = free_perfetto,
 };

@@ -55,6 +55,5 @@ static void free_text(struct tsct_export *x)
 
 const struct tsct_export_format tsct_export_text = {
 	.name = "text", .suffix = ".txt",
-	.summary = "a line for each event, as 'trace-ctl dump --utc' prints it",
 	.begin = begin, .event = event, .end = end, .free = free_text,
 };

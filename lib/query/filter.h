@@ -104,10 +104,4 @@ static inline bool tsct_selection_has(const struct tsct_selection *sel,
 		 tsct_filter_in(&sel->filter->threads, e->tid));
 }
 
-/* tsct_selection_is_timed - the selection also depends on times */
-static inline bool tsct_selection_is_timed(const struct tsct_selection *sel)
-{
-	return sel->from_ns != INT64_MIN || sel->to_ns != INT64_MAX;
-}
-
 #endif /* TSCT_FILTER_H */

@@ -8,9 +8,6 @@
 
 #include "lib/core/port.h"
 
-/* Characters of the longest number */
-#define TSCT_DIGITS_MAX	24
-
 extern const char tsct_digits_two[];		/* "00" to "99" */
 extern const __u64 tsct_digits_ten[20];		/* 10^n */
 
