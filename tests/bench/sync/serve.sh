@@ -11,7 +11,7 @@
 #			turns, 3 s each, under SCHED_RR so that no other process runs
 #   quiet_*, flood_*	error of a child with a key that polls its master four times a
 #			second: the truth is zero, as all share one counter. SECONDS (60)
-#			without a flood; then the same time with 100,000 requests a second
+#			without a flood; then the same time with 105,000 requests a second
 #			to the master, allowed, from random addresses, a fourth each
 #			plain, with an extension field, with a false MAC, and noise; then
 #			to both master and child (flood2_*)
