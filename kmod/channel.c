@@ -400,7 +400,7 @@ int tsct_channel_remove(u32 id)
 	err = channel ? channel_check_owner(channel) : -ENOENT;
 	if (!err && !(channel->flags & TSCT_CHANNEL_KEEP))
 		err = -EINVAL;
-	/* Removed before; only its holders keep it. */
+	/* It was removed before, and exists only until its last holder is gone. */
 	if (!err && channel->removed)
 		err = -ENOENT;
 	if (!err) {

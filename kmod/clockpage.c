@@ -34,11 +34,11 @@
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clockpage_lock);	/* all below; writers of the area */
+static DEFINE_MUTEX(clockpage_lock);	/* protects all below, and writes to the area */
 static struct tsct_clock_page *clockpage_area;
 static bool clockpage_has_boot_id;
 static bool clockpage_suspended;	/* from before suspend to after resume */
-/* By the last CPU check */
+/* Results of the last CPU check */
 static u32 clockpage_source;		/* TSCT_SOURCE_* */
 static bool clockpage_skewed;
 
@@ -311,7 +311,8 @@ void tsct_clockpage_resume_noirq(void)
 	clockpage_unlock_and_notify(true);
 }
 
-/* Nothing was published since resume_noirq: its epoch is still in force. */
+/* clockpage_suspended kept the daemon from publishing since resume_noirq, so the epoch
+ * that began there is still in force. */
 void tsct_clockpage_resumed(void)
 {
 	mutex_lock(&clockpage_lock);

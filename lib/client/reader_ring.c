@@ -469,7 +469,7 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!tsct_ring_ready(reader->channel, cpu))
 		return false;
-	/* The event that is held precedes all that is copied: back to it */
+	/* The next event was read ahead: move back, so that the image contains it. */
 	if (ring->has_next) {
 		ring->has_next = false;
 		ring->pos = ring->next_pos;

@@ -39,7 +39,8 @@ static int explain(struct collective *c, int err, const char *format, ...)
 	return err;
 }
 
-/* An answer: a state, a number, and the missing nodes if it is "waiting". */
+/* An answer has a state, the collective's number, and the names of the missing nodes if
+ * the state is "waiting". Returns 0 or -errno. */
 static int parse_answer(struct collective *c, char *answer)
 {
 	const size_t error_len = strlen(TSCT_CONTROL_ERROR);

@@ -24,7 +24,7 @@
 #define REFINE_NS	NS_PER_S
 /* Delay of the next try after a disruption or a failed sample */
 #define RETRY_NS	10000000
-/* Lead of a new line, from now to its beginning: more than publishing takes */
+/* Lead of new params, from now to their beginning: more than publishing takes */
 #define LEAD_NS		20000
 #define LEAD_FACTOR	4		/* growth from one try to the next */
 #define LEAD_MAX_NS	20e9		/* long, for programs in a debugger */
@@ -83,10 +83,10 @@ static void shorten_fast_path(const struct tsct_clock_inprocess *clock,
 }
 
 /*
- * A new line begins in the future, at the time that the current one will have
- * then, so that time does not jump. If its beginning has passed when it is
+ * New params begin in the future, at the time that the current ones will give
+ * then, so that time does not jump. If that beginning has passed when they are
  * ready to be published (this thread was preempted or is being single-stepped),
- * it is made again with a longer lead. Returns 0, -ETIME or as
+ * they are made again with a longer lead. Returns 0, -ETIME or as
  * tsct_segments_check().
  */
 static int publish(struct tsct_clock_inprocess *clock,
@@ -188,7 +188,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 		return;
 	}
 	err = publish(clock, &next->est);
-	/* The new line does not continue the published one: begin an epoch. */
+	/* The new params do not continue the published ones: begin an epoch. */
 	if (err && err != -ETIME)
 		tsct_rate_disrupt(&next->est, TSCT_CAUSE_RESTART);
 	if (err != -ETIME)

@@ -261,8 +261,8 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 /* ---- parameters ----------------------------------------------------------- */
 
 /*
- * Lost to rounding: the time of a reading to ns, its counter value to cycles,
- * and the kernel's clock is not straight.
+ * Bound of a sample's rounding error, ns: its time is rounded to ns, its counter
+ * value to cycles, and the kernel's clock is not straight.
  */
 static double rounding_ns(const struct tsct_rate_estimator *est)
 {

@@ -98,9 +98,9 @@ static bool has_similar_name(const struct tsct_event_def *def, const char *name)
 
 /*
  * All names get a leading underscore, which readers drop, so that they may be keywords of
- * TSDL. babeltrace2 2.0 confuses "_x" with "x" in one event, so the former gets its index
- * as a suffix, or the first number after it, in steps of TSCT_FIELDS_MAX, that makes the
- * name unique.
+ * TSDL. babeltrace2 2.0 confuses "_x" with "x" in one event. So if the event has both,
+ * "_x" gets a suffix: the field's index, increased by TSCT_FIELDS_MAX until the name is
+ * unique.
  */
 static void name_field(const struct tsct_event_def *def, __u32 at,
 		       char *to, size_t room)
@@ -249,7 +249,7 @@ static void write_sample_counts(const struct env_writer *w,
 	write_items(w->to, key, &counts);
 }
 
-/* Types that are written between quotes, and need no escapes */
+/* Writes a value of a type that is quoted and needs no escapes. */
 static void write_quoted(const struct env_writer *w,
 			 const struct tsct_metadata_key *key, const void *value)
 {
@@ -476,7 +476,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/* Bit mask of these types */
+/* Bit mask of the integer types of all fields that are shown as system calls */
 static __u32 syscall_types(const struct tsct_recording *rec)
 {
 	const struct tsct_event_def *def;
@@ -534,7 +534,8 @@ static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 			put_syscall_names(to, &tsct_ctf_types[type]);
 }
 
-/* As core/delta.h writes it. CTF readers need a field with the name `id`. */
+/* Declares the event header that core/delta.h writes. CTF readers need a field with the
+ * name `id`. */
 static void put_header(FILE *to)
 {
 	unsigned int wide, bits;
@@ -568,7 +569,8 @@ static void put_stream(FILE *to, __u32 stream)
 	fputs("};\n\n", to);
 }
 
-/* Twice each: with the thread ID, where it differs from the last event's, and without */
+/* Declares each event twice: with the thread ID, for events where it differs from the
+ * last event's, and without. */
 static void put_events(FILE *to, const struct tsct_recording *rec,
 		       __u32 stream)
 {

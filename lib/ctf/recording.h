@@ -145,7 +145,8 @@ struct tsct_recorded_correction {
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
-/* Of hosts and nodes, with the NUL. Limited, as every line of `dump` may have one. */
+/* Size of a host's or node's name, with the NUL. Limited, as every line of `dump` may
+ * have one. */
 #define TSCT_NODE_NAME_MAX	256
 
 /* A CPU of a machine, from sysfs */
@@ -190,7 +191,8 @@ struct tsct_recorded_timeline {
 	__u32 on;
 	__u32 number;		/* the master's number of its epoch */
 	__u64 master;		/* node ID; 0: time of NTP servers */
-	/* Cluster time by the master's counter, or by ns where that is unknown */
+	/* Cluster time as a function of the master's counter, or of ns if that counter
+	 * is unknown */
 	__s64 base_ns;
 	__u64 base, mult;
 	__u64 remote, global, num, den;	/* mapping to ticks: struct tsct_axis */
@@ -205,7 +207,8 @@ struct tsct_message_pair_stats {
 	__u64 before;		/* by the nodes' own clocks */
 	__u64 within;		/* corrected, by at most the sum of both bounds */
 	__u64 beyond;		/* corrected, by more than that */
-	/* Smallest receive minus send: uncorrected, corrected. 0 if none is matched */
+	/* Smallest latency (receive minus send), ns: by the nodes' own clocks, and
+	 * corrected. Negative: received before it was sent. 0 if none is matched. */
 	__s64 least_own_ns, least_ns;
 };
 
@@ -266,7 +269,8 @@ struct tsct_recording {
 	 */
 	__u64 until;
 	struct tsct_clock_params real;
-	/* With ticks of system time: of the counter, in which samples are. mult 0: none */
+	/* If ticks are system time: params of the counter whose cycles the sync samples
+	 * contain; mult 0: none */
 	struct tsct_clock_params counter;
 	__u32 counter_source;
 	/* History of the clock during the recording, by cycles of the counter */
@@ -483,7 +487,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		    char *err_text, size_t err_size);
 
-/* Names in the metadata */
+/* Names of enum values in the metadata, by value */
 extern const char *const tsct_kind_names[TSCT_KIND_NR];
 extern const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR];
 extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];

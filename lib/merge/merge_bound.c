@@ -113,7 +113,7 @@ static void order(struct tsct_recorded_correction *c)
 	}
 }
 
-/* Stores the root mean square over all points. */
+/* Stores the root mean square of @nr residuals; @sum: of their squares, ns^2. */
 static void set_residual(struct tsct_recorded_correction *c, double sum, __u32 nr)
 {
 	const double ps = nr ? round(sqrt(sum / nr) * 1e3) : 0;

@@ -24,7 +24,7 @@ struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
 	__u16 depth;
-	bool has_line;		/* else the cluster's time is not known */
+	bool has_line;		/* line is valid: the cluster's time is known */
 	struct tsct_remote_params line;
 	/* For NTP: CLOCK_REALTIME by the clock page */
 	__u8 leap, stratum;	/* stratum above 15 is sent as 0: unknown */
@@ -47,9 +47,10 @@ struct tsct_responder_request {
 				 * clients: ratelimit.h */
 	struct tsct_extension request, *reply;
 	/*
-	 * Names of those missing below the sender, and room for
-	 * TSCT_MISSING_TEXT + 1 bytes with the names of all; NULL: not
-	 * requested
+	 * below: names of the nodes that the sender reports as missing in its
+	 * subtree. missing: room for TSCT_MISSING_TEXT + 1 bytes, to be filled
+	 * with the names of all missing nodes. NULL: the request has no such
+	 * field.
 	 */
 	const char *below;
 	char *missing;
@@ -63,7 +64,7 @@ struct tsct_responder_ops {
 	__s64 (*real_ns)(void *ctx, __u64 cycles);
 	/* Time for the rate limit; NULL: real_ns() of the request */
 	__u64 (*now_us)(void *ctx);
-	/* Handles a member's request beside the time; NULL: not handled */
+	/* Handles the rest of a member's request, besides the time; NULL: ignored */
 	void (*member_request)(void *ctx,
 			       const struct tsct_responder_request *request);
 };
@@ -72,7 +73,7 @@ enum tsct_answer {
 	TSCT_ANSWER_SENT,
 	TSCT_ANSWER_MALFORMED,
 	TSCT_ANSWER_NOT_REQUEST,	/* another mode or version */
-	TSCT_ANSWER_DENIED,		/* by the rules, ratelimit.h */
+	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers it */
 	TSCT_ANSWER_LIMITED,
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,

@@ -70,7 +70,7 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 
 /*
- * tsct_message_finish - no more ends
+ * tsct_message_finish - finish the matching, after the last end of a message
  * @ret: @ret->pairs, sorted by nodes, is the caller's to free. Call it once.
  */
 void tsct_message_finish(struct tsct_message_matcher *m,

@@ -28,8 +28,8 @@
  */
 #define NEAR_FRACTION	4
 /*
- * An exchange is an outlier, not part of the edge, if without it the gap is
- * wider by this many mean distances of delays.
+ * An exchange is dropped as an outlier if that widens the gap by more than this
+ * many mean distances between the delays behind the edge.
  */
 #define OUTLIER_GAPS	8.0
 /*

@@ -32,7 +32,7 @@
  */
 struct tsct_source_params {
 	__u64 at;		/* reference point, cycles of our counter */
-	__s64 ns;		/* cluster time there, whole ns ... */
+	__s64 ns;		/* cluster time at `at`, whole ns ... */
 	double frac_ns;		/* ... and the fraction, in [0, 1) */
 	double rate;		/* ns per cycle */
 	double sd_ns;		/* standard deviation at the reference point */

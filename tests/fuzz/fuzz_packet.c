@@ -442,8 +442,8 @@ static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
 	return answer(d, &member, 0x101, reply, len);
 }
 
-/* Sends a request as a client does, with tx of the previous answer. Returns the
- * extension field of the answer. */
+/* Sends a request as a client does: it repeats the tx field of the previous answer.
+ * Returns the extension field of the new answer. */
 static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {

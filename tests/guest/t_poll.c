@@ -69,7 +69,7 @@ static void try_discard(void)
 	t_check(wait_for(fd, 100) == 0);
 	for (i = 0; i < 4; i++) {
 		try_wake(fd, &m, i & 1);
-		/* until it is consumed */
+		/* Readable until the data is consumed */
 		t_check(wait_for(fd, 0) == POLLIN);
 		t_check(wait_for(fd, 1000) == POLLIN);
 		consume_all(&m);
@@ -117,7 +117,7 @@ static void try_epoll(uint32_t mode)
 		consume_all(&m);
 		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);
 	}
-	/* Closed while the rings are polled */
+	/* The descriptor is closed while the module polls the rings for epoll. */
 	pid = publish_later(fd, &m, true);
 	dev_unmap(&m);
 	close(fd);

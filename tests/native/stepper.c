@@ -156,7 +156,7 @@ static int await(pid_t pid)
 	return status;
 }
 
-/* Steps through one publication, up to the next SIGSTOP. */
+/* Single-steps the child through one publication, until it stops itself again. */
 static void step_through(pid_t pid, unsigned int nr)
 {
 	int status;

@@ -22,7 +22,7 @@ START_TEST(kernel_stamps)
 	ck_assert_uint_eq(x.t1, w.now + 5000);
 	ck_assert_uint_eq(x.local_error, 30);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* After the answer */
+	/* The transmit timestamp comes after the answer. */
 	ask();
 	p = answer();
 	taken(&p);
@@ -30,7 +30,8 @@ START_TEST(kernel_stamps)
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* Later than the answer allows; of the previous request; a second one */
+	/* Ignored transmit timestamps: later than the answer allows; of the previous
+	 * request; a second one */
 	ask();
 	p = answer();
 	taken(&p);
@@ -104,7 +105,7 @@ START_TEST(two_together)
 			 stamp(w.now - 26000 + 100, 7, true));
 	sent(stamp(w.now + 200, 8, true));
 	taken(&first);
-	ck_assert_uint_eq(w.nr, 1);	/* the previous poll's */
+	ck_assert_uint_eq(w.nr, 1);	/* that of the previous poll */
 	ck_assert(tsct_client_waits(&w.client));
 	w.t4.cycles += second_took;
 	taken(&second);
@@ -518,7 +519,8 @@ START_TEST(anything)
 		was = w.client;
 		result = give_bytes(bytes, len);
 		if (!w.server_key) {
-			/* Fields that no check covers */
+			/* Not all fields are checked without a MAC: an altered answer
+			 * may be accepted, or reported as a clock that was set back. */
 			if (w.client.nr_outstanding == was.nr_outstanding &&
 			    result != TSCT_CLIENT_BACKWARDS)
 				check_same(&w.client, &was);

@@ -22,7 +22,7 @@ static const __u64 mult_ideal = 27714742766003200ULL;	/* 1/2.6 ns */
 
 struct line {
 	struct tsct_clock_params params;
-	uint64_t until;		/* the last sample */
+	uint64_t until;		/* the last sample, or where the next line begins */
 	uint64_t error_ps;
 	uint32_t epoch, status;
 };
@@ -436,10 +436,11 @@ START_TEST(test_life_of_a_line)
 	READS(15001, 5501, 10, HOLDOVER, 0);
 	READS(19000, 9500, 10, HOLDOVER, 0);
 	LOOKUP(19001, -ESTALE);
-	/* 1000 ns before: 15 ppm are 15 ps, rounded up */
+	/* 1000 ns before the first params: their error of 20 ps grows by
+	 * 15 ps (15 ppm of 1000 ns), rounded up. */
 	READS(9000, -500, 36, CALIBRATING, 0);
 
-	/* continues, and the next sample is within the old parameters */
+	/* New params continue the old ones; their sample is in the old ones' range. */
 	s = simple(12000, 2500);
 	s.real.as_of_cycles = 11000;
 	s.closing_error_ps = 25;

@@ -171,7 +171,7 @@ END_TEST
 
 /* ---- headers and counts ------------------------------------------------- */
 
-/* The header of every block, over more events than the head can count */
+/* Checks every block's header, over more events than the head can count (16 bits). */
 START_TEST(block_headers)
 {
 	const void *data = tsct_ring_data(t, cpu);
@@ -202,7 +202,7 @@ START_TEST(block_headers)
 }
 END_TEST
 
-/* Positions have 48 bits: across the last one */
+/* Emits across position 2^48, where positions in the head wrap to 0. */
 START_TEST(positions_wrap)
 {
 	const __u64 start = 7ULL << 48 | ((1ULL << 48) - BLOCK);
@@ -247,7 +247,7 @@ END_TEST
 
 TSCT_EVENT(typed, TSCT_KIND_INSTANT, TSCT_U64(a), TSCT_U64(b), TSCT_U64(c));
 
-/* Each function in turn */
+/* Emits an event by one of the emit functions, chosen at random. */
 static void emit_somehow(const char *bytes, unsigned int max)
 {
 	const struct iovec two[] = {
@@ -452,7 +452,7 @@ static void allow_nothing_unsafe(void)
 		_exit(9);
 }
 
-/* The first event of a process */
+/* Emits the first event of a new process. Returns its wait status, or -1. */
 static int emit_first(void)
 {
 	pid_t pid = fork();
@@ -534,7 +534,7 @@ static struct {
 	int calls, result;
 } kernel;
 
-/* The request that the module would receive */
+/* Records the request that the module would receive. */
 static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
 {
 	(void)unused;

@@ -21,7 +21,7 @@ START_TEST(test_tree)
 	ck_assert_uint_eq(r->nr_nodes, 3);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_merge_how(m, i), how[i]);
-		if (i && _i == TSCT_FIT_AUTO)	/* the kind that auto chose */
+		if (i && _i == TSCT_FIT_AUTO)	/* its result names the chosen kind */
 			ck_assert(!strcmp(r->nodes[i].correction.fit, "hull") ||
 				  !strcmp(r->nodes[i].correction.fit, "regression"));
 		else
@@ -45,7 +45,7 @@ correction_of(const struct tsct_trace *trace, __u32 node)
 	return &tsct_trace_recording(trace)->nodes[node].correction;
 }
 
-/* Removes a key from the metadata, as if an older version had written them. */
+/* Removes a key from the metadata, as if an older version had written the recording. */
 static void drop_key(const char *name, const char *key)
 {
 	char command[256];
@@ -107,7 +107,8 @@ START_TEST(test_told)
 }
 END_TEST
 
-/* Without the master, cluster time is its line, or ns if its counter is unknown. */
+/* Without the master's recording, the axis is made from its clock params, or is in ns
+ * if its counter is unknown. */
 START_TEST(test_no_master)
 {
 	struct tsct_merge *m = merge_to("bc", "o");

@@ -33,7 +33,7 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].info.rec = rec;
 	m.in[i].info.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
-	m.in[i].dirfd = -1;	/* no directory: t_merge.sh tests those */
+	m.in[i].dirfd = -1;	/* no inode: t_merge.sh tests equal ones */
 }
 
 static void begin(void)
@@ -134,7 +134,7 @@ static bool share_channel(const struct tsct_recording *a,
 	return false;
 }
 
-/* The expected message about two of their nodes; "": none */
+/* Returns the expected message about a node of @a and one of @b; "": none. */
 static const char *clash_of(const struct tsct_recording *a,
 			    const struct tsct_recording *b)
 {

@@ -94,7 +94,7 @@ static const char *name_end(const char *at)
 	return at;
 }
 
-/* {name="value",...}, with \\ \" and \n in values */
+/* Checks {name="value",...}, if there, with \\ \" and \n in values. Returns its end. */
 static const char *labels_end(const char *at)
 {
 	if (*at != '{')
@@ -123,7 +123,7 @@ static const char *line_end(const char *at)
 	return at + 1;
 }
 
-/* "# WORD name rest": returns the rest */
+/* Checks a line "# WORD name rest", whose beginning is @word. Returns the rest. */
 static const char *comment(const char *at, const char *word, char name[64])
 {
 	const char *end;
@@ -136,7 +136,7 @@ static const char *comment(const char *at, const char *word, char name[64])
 	return end + 1;
 }
 
-/* HELP, TYPE and samples of one metric. Returns the next one's. */
+/* Checks HELP, TYPE and samples of one metric. Returns where the next one begins. */
 static const char *metric(const char *at)
 {
 	char name[64], again[64], *end;

@@ -19,7 +19,7 @@ struct hostile_reply {
 	int result;		/* of the reply */
 	int size;		/* of the message in bytes, -1: correct */
 #define SILENT	-2
-	int memfd;		/* kind of descriptor sent along */
+	int memfd;		/* passed descriptor: NO_FD ... NOISE */
 };
 
 enum { NO_FD, NO_MEMFD, TINY, UNSEALED, EMPTY, NOISE };

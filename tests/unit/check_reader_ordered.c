@@ -317,7 +317,7 @@ START_TEST(watermark)
 }
 END_TEST
 
-/* With a watermark above the size of the rings, half a ring is enough. */
+/* With a watermark above the size of the rings, half a ring wakes the reader. */
 START_TEST(watermark_half)
 {
 	int i;

@@ -31,7 +31,7 @@
 
 /* ---- nodes --------------------------------------------------------------------- */
 
-/* Its counter at true time t (ns): base + t * num / den */
+/* A node. Its counter at true time t (ns) is base + t * num / den. */
 struct node {
 	char name;
 	__u64 id, base, num, den;
@@ -180,7 +180,7 @@ static inline void join_cluster(struct tsct_recording *rec, const struct node *n
 		sync->line = pair_of(n, 0);
 }
 
-/* Each direction takes 20 to 25 us. */
+/* Writes a sync sample of an exchange in which each direction takes 20 to 25 us. */
 static inline void write_sample(struct tsct_recording *rec,
 				struct tsct_writer *writer,
 				const struct node *n, __u64 t, __u32 session)
@@ -226,7 +226,7 @@ static inline void write_samples(struct tsct_recording *rec,
 
 #define EVENTS	500	/* on each CPU */
 
-/* Events "now"; their payload is the true time, ns */
+/* Writes events @id on all CPUs; their payload is the true time, ns. */
 static inline void write_events(struct tsct_writer *writer, const struct node *n,
 				__u32 id)
 {
@@ -319,7 +319,7 @@ static inline void reset_options(void)
 	options.jobs = 2;
 }
 
-/* For most tests: a recording of each node, nothing merged yet */
+/* Setup of most tests: writes a recording of each node, and merges nothing. */
 static inline void begin_world(void)
 {
 	seed_with(0);

@@ -347,7 +347,8 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	c = channel_list_find(all, "channel", w->name);
 	if (!c)
 		return EXIT_FAILED;
-	/* By its name, root may have meant a channel of its own, now gone. */
+	/* Another user's channel with that name: root may have meant one of its own,
+	 * which is gone by now. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
 		fprintf(stderr, "trace-ctl channel: remove %s: belongs to another"
 			" user; to remove it, use its id, %u\n", w->name,

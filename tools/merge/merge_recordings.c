@@ -92,7 +92,10 @@ static int wait_for_thread(struct merge_job *w, const sigset_t *set)
 	}
 }
 
-/* While it plans there is nothing to undo: the process may exit at once. */
+/*
+ * Runs @step in a thread and waits for it. On an interrupt, an unfinished plan() is
+ * left running: it has written nothing, so the process may exit at once.
+ */
 static int run(struct merge_job *w, void *(*step)(void *arg))
 {
 	sigset_t set, old;

@@ -175,7 +175,8 @@ void record_session_init(struct record_session *s,
 /* Opens the clock and fills in s->rec, once the channels are open. */
 int record_session_prepare(struct record_session *s);
 
-/* init, channels and prepare. Prints errors. Returns 0 or -errno. */
+/* Initializes the session, opens its channels and prepares it, by the functions above.
+ * Prints errors. Returns 0 or -errno. */
 int record_session_open(struct record_session *s,
 			const struct record_options *o);
 

@@ -332,7 +332,7 @@ static void store_cluster(struct tsct_recording *rec,
 		rec->nodes[0].sync.line = state->cluster;
 }
 
-/* False: nothing published, or the clock has changed its source. */
+/* Reads the clock. False: it has published nothing, or has another source now. */
 static bool read_clock(const struct record_session *s, struct tsct_clock_state *state)
 {
 	return !tsct_clock_snapshot(s->clock, state) &&

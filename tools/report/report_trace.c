@@ -41,7 +41,7 @@ static int complain(const struct job *j, const char *what, int err)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* States which events are drawn one by one, and which as sums. */
+/* States how many events are summarized, and which are drawn individually. */
 static void put_honest(const struct report *r, FILE *to)
 {
 	if (!r->summed) {

@@ -70,7 +70,7 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_SECTION_FULL	2	/* no room before the tail */
 #define TSCT_SECTION_NO_RING	3	/* the CPU is not known to be READY */
 #define TSCT_SECTION_STALE	4	/* the ring changed since it was sampled */
-#define TSCT_SECTION_NEXT	5	/* does not fit into this block */
+#define TSCT_SECTION_NEXT	5	/* the record does not fit into this block */
 
 #define TSCT_STRING_(x)		#x
 #define TSCT_TEXT_(x)		TSCT_STRING_(x)

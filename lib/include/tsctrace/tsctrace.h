@@ -180,8 +180,8 @@ int tsct_emitv_unordered(struct tsct_channel *channel, unsigned int id,
 struct tsct_reader;
 
 /* struct tsct_event.flags */
-#define TSCT_EVENT_LATE		0x1	/* before an event that
-					 * tsct_reader_next_ordered() has returned */
+#define TSCT_EVENT_LATE		0x1	/* earlier than an event that
+					 * tsct_reader_next_ordered() returned before */
 
 /* One event, as read. `payload` is valid until the next call on the reader. */
 struct tsct_event {
