@@ -248,8 +248,8 @@ int drift_file_load(struct drift_file *file, __u32 source,
 	if (len == -ENOENT)
 		return -ENOENT;
 	if (len < 0)
-		why = len == -EACCES ? "it is not readable, or users other than "
-			"root and this one may write it" :
+		why = len == -EACCES ? "it cannot be read, or users other than "
+			"root and this process's user may write it" :
 			strerror((int)-len);
 	err = len < 0 ? (int)len : strlen(text) != (size_t)len ? -EINVAL :
 		drift_file_parse(file, text, source, now, ret, &why);

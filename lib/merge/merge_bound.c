@@ -235,7 +235,7 @@ static int bound_nodes(struct tsct_merge *m, struct merge_in *in)
 static int fail(struct tsct_merge *m, const struct merge_in *in, int err)
 {
 	return merge_fail(m, err == -ENOMEM || err == -EINTR ? err : -EINVAL,
-			  "%s: its bound cannot be computed: %s", in->info.path,
+			  "%s: the error bound of its times cannot be computed: %s", in->info.path,
 			  merge_fit_why(err));
 }
 

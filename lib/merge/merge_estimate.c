@@ -16,7 +16,7 @@ const char *merge_fit_why(int err)
 {
 	switch (err) {
 	case -ENODATA:
-		return "no sample is possible";
+		return "no usable sync sample";
 	case -ERANGE:
 		return "the samples give impossible rates of the counters";
 	case -E2BIG:
