@@ -223,7 +223,7 @@ START_TEST(test_foreign)
 
 	put(text, len, 0666);
 	ck_assert_int_eq(load(&got), -EACCES);
-	ck_assert(was_logged("other than root and this one may write it"));
+	ck_assert(was_logged("other than root and this process's user may write it"));
 	unlink(file.path);
 	ck_assert_int_eq(symlink("/etc/passwd", file.path), 0);
 	ck_assert_int_lt(load(&got), 0);
