@@ -119,8 +119,8 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 /*
  * watch.c
  *
- * What poll() on one descriptor with the READ role waits for. Exists from when
- * the descriptor is bound to a channel until it is closed. Head sums are those
+ * The condition that poll() waits for on one descriptor with the READ role.
+ * Exists from the descriptor's binding to a channel until its close. Head sums are those
  * of channel_head_sum().
  */
 struct tsct_watcher {

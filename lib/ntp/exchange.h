@@ -7,7 +7,7 @@
  *                \                        /
  *   there          t2 ----------------> t3            the other's counter
  *
- * Whatever the network does, t1 came before t2, and t3 before t4. So for the
+ * With any behaviour of the network, t1 is before t2, and t3 before t4. So for the
  * rising function f() from our counter to the other's:
  *
  *   f(t1) <= t2   and   f(t4) >= t3
