@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
+#include "tools/common/output_file.h"
 
 static int check_empty(const char *dir)
 {
@@ -93,14 +94,9 @@ int record_dir_check(const char *dir)
 
 const char *record_dir_fix(int err)
 {
-	switch (err) {
-	case -ENOSPC:
-	case -EDQUOT:
-		return "free some space, or use another place with -o";
-	case -EFBIG:
-		return "raise 'ulimit -f', or use another place with -o";
-	}
-	return "use another place with -o";
+	const char *advice = output_error_advice(err);
+
+	return *advice ? advice + strlen("; ") : "use another place with -o";
 }
 
 int record_dir_make(const char *dir, bool *ret_made)
