@@ -1,37 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The drift file: valid, stale and malformed ones, and file systems that fail. */
 #include <check.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <signal.h>
 
 #include "seed.h"
 
 #include "daemon/clock/drift_file.c"
+#include "logged.h"
 #include "suite.h"
-
-static char logged[8192];
-
-void log_message(int level, const char *format, ...)
-{
-	size_t len = strlen(logged);
-	va_list args;
-
-	(void)level;
-	va_start(args, format);
-	vsnprintf(logged + len, sizeof(logged) - len, format, args);
-	va_end(args);
-}
-
-static bool was_logged(const char *what)
-{
-	bool found = strstr(logged, what) != NULL;
-
-	if (!found)
-		fprintf(stderr, "said: %s\n", logged);
-	logged[0] = '\0';
-	return found;
-}
 
 static char dir[64];
 static struct drift_file file;

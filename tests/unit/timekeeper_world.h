@@ -7,8 +7,8 @@
 #define TESTS_TIMEKEEPER_WORLD_H
 
 #include <check.h>
-#include <stdarg.h>
 
+#include "logged.h"
 #include "simclock.h"
 
 #include "lib/core/clock_params.h"
@@ -44,27 +44,6 @@ static struct {
 	struct drift drift;	/* drift file; rate_mult 0: none */
 	unsigned int saves, forgets;
 } world;
-
-static char logged[16384];
-
-void log_message(int level, const char *format, ...)
-{
-	size_t len = strlen(logged);
-	va_list args;
-
-	(void)level;
-	va_start(args, format);
-	vsnprintf(logged + len, sizeof(logged) - len, format, args);
-	va_end(args);
-}
-
-static inline bool was_logged(const char *what)
-{
-	bool found = strstr(logged, what) != NULL;
-
-	logged[0] = '\0';
-	return found;
-}
 
 /* ---- struct timekeeper_ops ---------------------------------------------- */
 
