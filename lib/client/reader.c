@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A channel's reader: opening, single rings, counters, definitions, waiting. */
+/* A channel's reader: opening, counters, definitions, waiting */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -13,21 +13,9 @@
 
 /* ---- opening ----------------------------------------------------------- */
 
-static int allocate(struct tsct_reader *reader)
-{
-	const struct tsct_channel_header *h = &reader->channel->header;
-
-	reader->rings = calloc(h->nr_cpus, sizeof(*reader->rings));
-	reader->copy = malloc(h->block_size);
-	reader->defs = malloc(h->defs_size ?: 1);
-	/* 512 KiB of which few pages are ever touched: the others cost nothing */
-	reader->by_id = calloc(TSCT_ID_MAX + 1, sizeof(*reader->by_id));
-	return reader->rings && reader->copy && reader->defs &&
-		reader->by_id ? 0 : -ENOMEM;
-}
-
 int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_reader)
 {
+	const struct tsct_channel_header *h = &channel->header;
 	struct tsct_reader *reader;
 	unsigned int cpu;
 
@@ -44,11 +32,20 @@ int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_read
 		tsct_reader_close(reader);
 		return -EBUSY;
 	}
-	if (allocate(reader)) {
+	reader->rings = calloc(h->nr_cpus, sizeof(*reader->rings));
+	reader->heap = calloc(h->nr_cpus, sizeof(*reader->heap));
+	reader->in_order = calloc(h->nr_cpus, sizeof(*reader->in_order));
+	reader->copy = malloc(h->block_size);
+	reader->defs = malloc(h->defs_size ?: 1);
+	/* 512 KiB, most pages of which are never touched and so use no memory */
+	reader->by_id = calloc(TSCT_ID_MAX + 1, sizeof(*reader->by_id));
+	if (!reader->rings || !reader->heap || !reader->in_order || !reader->copy ||
+	    !reader->defs || !reader->by_id) {
 		tsct_reader_close(reader);
 		return -ENOMEM;
 	}
-	for (cpu = 0; cpu < channel->header.nr_cpus; cpu++)
+	tsct_order_init(&reader->order, reader->heap, h->nr_cpus);
+	for (cpu = 0; cpu < h->nr_cpus; cpu++)
 		tsct_reader_start(reader, cpu);
 	*ret_reader = reader;
 	return 0;
@@ -72,53 +69,7 @@ void tsct_reader_close(struct tsct_reader *reader)
 	free(reader);
 }
 
-/* ---- one ring ---------------------------------------------------------- */
-
-int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
-		     struct tsct_event *ret_event)
-{
-	struct tsct_ring_reader *ring;
-	int found = 1;
-
-	if (cpu >= reader->channel->header.nr_cpus)
-		return -EINVAL;
-	ring = &reader->rings[cpu];
-	if (ring->has_next)
-		*ret_event = ring->next;
-	else
-		found = tsct_reader_take(reader, cpu, reader->copy, ret_event);
-	if (!found)
-		return 0;
-	ring->has_next = false;
-	ring->unreleased = true;
-	ring->stat.read++;
-	return 1;
-}
-
-static void seek_end(struct tsct_reader *reader, unsigned int cpu)
-{
-	struct tsct_ring_reader *ring = &reader->rings[cpu];
-	struct tsct_ring_count now;
-
-	tsct_reader_ring_figures(reader, cpu, &now);
-	if (ring->has_next)
-		ring->stat.before++;
-	ring->has_next = ring->has_head = false;
-	ring->stat.before += now.events - ring->count;
-	ring->pos = ring->confirmed_pos = now.head;
-	ring->count = now.events;
-	ring->overtaken = ring->damaged = false;
-	tsct_reader_release(reader, cpu);
-}
-
-void tsct_reader_seek_end(struct tsct_reader *reader)
-{
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++)
-		if (tsct_ring_ready(reader->channel, cpu))
-			seek_end(reader, cpu);
-}
+/* ---- counters ---------------------------------------------------------- */
 
 int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 		     struct tsct_ring_stat *ret_stat)
@@ -151,18 +102,24 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
  * copy. Only bytes below defs_used are complete. A definition that does not parse
  * ends the reading of definitions for good.
  */
-static void read_new_defs(struct tsct_reader *reader)
+const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
+					     unsigned int id)
 {
 	const struct tsct_channel *channel = reader->channel;
 	const struct tsct_channel_header *shared = (void *)channel->head_map;
-	/* Pairs with the provider's release store of defs_used after a definition */
-	__u64 used = smp_load_acquire(&shared->defs_used);
 	const struct tsct_event_def *def;
 	size_t pos = reader->defs_used;
+	__u64 used;
 	int err;
 
-	if (reader->defs_broken || used <= pos || used > channel->header.defs_size)
-		return;
+	if (id > TSCT_ID_MAX)
+		return NULL;
+	if (reader->by_id[id] || reader->defs_broken)
+		return reader->by_id[id];
+	/* Pairs with the provider's release store of defs_used after a definition */
+	used = smp_load_acquire(&shared->defs_used);
+	if (used <= pos || used > channel->header.defs_size)
+		return NULL;
 	memcpy(reader->defs + pos,
 	       channel->head_map + channel->header.defs_offset + pos, used - pos);
 	while ((def = tsct_event_def_next(reader->defs, used, pos, &pos, &err)))
@@ -170,15 +127,6 @@ static void read_new_defs(struct tsct_reader *reader)
 			reader->by_id[def->id] = def;
 	reader->defs_used = pos;
 	reader->defs_broken = err != 0;
-}
-
-const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
-					     unsigned int id)
-{
-	if (id > TSCT_ID_MAX)
-		return NULL;
-	if (!reader->by_id[id])
-		read_new_defs(reader);
 	return reader->by_id[id];
 }
 
@@ -198,33 +146,30 @@ int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes)
 	return err;
 }
 
-static bool is_watermark_reached(struct tsct_reader *reader)
+/*
+ * Returns true if a ring has an event and the watermark is reached. Without memory
+ * for a peek it returns true, too: the caller's read then fails.
+ */
+static bool is_ready(struct tsct_reader *reader)
 {
 	const __u64 half = reader->channel->geo.data_size / 2;
-	unsigned int cpu;
+	const __u32 nr = reader->channel->header.nr_cpus;
+	const struct tsct_event *event;
+	bool found = false;
 	__u64 sum = 0, bytes;
+	unsigned int cpu;
 
-	if (reader->watermark <= 1)
-		return true;
-	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++) {
+	for (cpu = 0; !found && cpu < nr; cpu++)
+		found = tsct_reader_peek(reader, cpu, &event) != 0;
+	if (!found || reader->watermark <= 1)
+		return found;
+	for (cpu = 0; cpu < nr; cpu++) {
 		bytes = tsct_reader_unread(reader, cpu);
 		if (bytes >= half)
 			return true;
 		sum += bytes;
 	}
 	return sum >= reader->watermark;
-}
-
-/* Without memory for a peek the answer is yes: the caller's read then fails. */
-static bool has_event(struct tsct_reader *reader)
-{
-	const struct tsct_event *event;
-	bool found = false;
-	unsigned int cpu;
-
-	for (cpu = 0; !found && cpu < reader->channel->header.nr_cpus; cpu++)
-		found = tsct_reader_peek(reader, cpu, &event) != 0;
-	return found;
 }
 
 /*
@@ -248,40 +193,30 @@ static bool can_poll(struct tsct_reader *reader)
 	return true;
 }
 
-/*
- * Returns 0 or -EINTR. *may_poll is cleared if the kernel reported data where
- * this reader finds none (a ring with false counts): that prevents a busy loop.
- */
-static int sleep_some(struct tsct_reader *reader, __s64 left_ms, bool *may_poll)
-{
-	struct pollfd pollfd = { .fd = reader->channel->fd, .events = POLLIN };
-	bool by_kernel = *may_poll && can_poll(reader);
-	int ms = left_ms < 0 || left_ms > 60000 ? 60000 : left_ms, nr;
-
-	if (!by_kernel && ms > CHECK_MS)
-		ms = CHECK_MS;
-	nr = poll(&pollfd, by_kernel, ms);
-	*may_poll = nr == 0 || !by_kernel;
-	return nr < 0 && errno == EINTR ? -EINTR : 0;
-}
-
 int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms)
 {
 	const __s64 end_ms = tsct_monotonic_ns() / 1000000 + timeout_ms;
-	bool may_poll = true;
+	struct pollfd pollfd = { .fd = reader->channel->fd, .events = POLLIN };
+	bool may_poll = true, by_kernel;
 	__s64 left_ms = -1;
-	int err;
+	int ms, nr;
 
-	for (;;) {
-		if (has_event(reader) && is_watermark_reached(reader))
-			return 1;
+	while (!is_ready(reader)) {
 		if (timeout_ms >= 0) {
 			left_ms = end_ms - tsct_monotonic_ns() / 1000000;
 			if (left_ms <= 0)
 				return 0;
 		}
-		err = sleep_some(reader, left_ms, &may_poll);
-		if (err)
-			return err;
+		by_kernel = may_poll && can_poll(reader);
+		ms = left_ms < 0 || left_ms > 60000 ? 60000 : left_ms;
+		if (!by_kernel && ms > CHECK_MS)
+			ms = CHECK_MS;
+		nr = poll(&pollfd, by_kernel, ms);
+		if (nr < 0 && errno == EINTR)
+			return -EINTR;
+		/* The kernel reported data where this reader finds none (a ring with
+		 * false counts): do not poll next time, to prevent a busy loop. */
+		may_poll = nr == 0 || !by_kernel;
 	}
+	return 1;
 }

@@ -52,10 +52,10 @@ struct tsct_reader {
 	/* tsct_reader_next_ordered(): the CPUs that have a `next`, by its cycles */
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	bool *in_order;		/* per CPU; NULL: never used yet */
+	bool *in_order;		/* per CPU: its next event is in the heap */
 	bool first_returned;	/* the event of the heap's first CPU was returned */
 	__u32 since_scan;	/* events returned since all rings were examined */
-	__u64 scanned_until;	/* @until of that scan, cycles */
+	__u64 scanned_until;	/* cycles: the limit of the last scan of all rings */
 	__u64 last_ordered;	/* highest cycles returned */
 	/* definitions */
 	char *defs;		/* copy of the definition area */
@@ -67,15 +67,6 @@ struct tsct_reader {
 static inline bool tsct_reader_overwrites(const struct tsct_reader *reader)
 {
 	return reader->channel->geo.policy == TSCT_POLICY_OVERWRITE;
-}
-
-/* Start of a ring's data: the ring itself, or its image */
-static inline const char *tsct_reader_data(const struct tsct_reader *reader,
-					   unsigned int cpu)
-{
-	const char *image = reader->rings[cpu].image;
-
-	return image ? image : tsct_ring_data(reader->channel, cpu);
 }
 
 /*
@@ -120,10 +111,6 @@ void tsct_reader_thaw(struct tsct_reader *reader, unsigned int cpu);
 
 /* Sets the position where reading of a ring begins. */
 void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu);
-
-/* Reads the next record, its payload into @copy (block_size bytes). 1, 0: none now */
-int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
-		     struct tsct_event *ret_event);
 
 /* Bytes between the reader's position and the head of a ring, of either policy */
 __u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu);

@@ -9,40 +9,9 @@
  * a caller that takes whatever there is, all rings are scanned again after as many
  * events as there are rings; events published meanwhile may turn out late.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "reader.h"
 
-static int ordering_begin(struct tsct_reader *reader)
-{
-	const __u32 nr = reader->channel->header.nr_cpus;
-
-	if (reader->in_order)
-		return 0;
-	if (!reader->heap)
-		reader->heap = calloc(nr, sizeof(*reader->heap));
-	if (!reader->heap)
-		return -ENOMEM;
-	reader->in_order = calloc(nr, sizeof(*reader->in_order));
-	if (!reader->in_order)
-		return -ENOMEM;
-	tsct_order_init(&reader->order, reader->heap, nr);
-	reader->since_scan = nr;
-	return 0;
-}
-
-/* May a ring that was empty hold something before @head by now? */
-static bool must_scan(const struct tsct_reader *reader,
-		      const struct tsct_order_cursor *head, __u64 until)
-{
-	if (!head || until == UINT64_MAX)
-		return !head || reader->since_scan >=
-			reader->channel->header.nr_cpus;
-	return head->key > reader->scanned_until;
-}
-
-/* Puts every CPU that has an event into the heap. */
+/* Puts every CPU that has an event into the heap. Returns 0 or -ENOMEM. */
 static int scan_rings(struct tsct_reader *reader, __u64 until)
 {
 	struct tsct_order_cursor head;
@@ -76,16 +45,13 @@ static void drop_first(struct tsct_reader *reader)
 	tsct_order_drop(&reader->order);
 }
 
-/* Replaces the event that was returned by its ring's next one. */
+/* Replaces the event that was returned by its ring's next one. 0 or -ENOMEM */
 static int refill_first(struct tsct_reader *reader)
 {
 	const struct tsct_event *event;
-	int found;
+	int found = tsct_reader_peek(reader, tsct_order_first(&reader->order)->index,
+				     &event);
 
-	if (!reader->first_returned)
-		return 0;
-	found = tsct_reader_peek(reader, tsct_order_first(&reader->order)->index,
-				 &event);
 	if (found < 0)
 		return found;
 	reader->first_returned = false;
@@ -97,43 +63,44 @@ static int refill_first(struct tsct_reader *reader)
 }
 
 /*
- * The heap's first CPU differs from the event that its ring holds if that was read
- * by tsct_reader_next(), or skipped.
+ * The first cursor, if it is not after @until. Drops cursors whose event was taken by
+ * tsct_reader_next() or tsct_reader_seek_end() meanwhile.
  */
-static bool is_stale(const struct tsct_reader *reader,
-		     const struct tsct_order_cursor *first)
-{
-	const struct tsct_ring_reader *ring = &reader->rings[first->index];
-
-	return !ring->has_next || ring->next.cycles != first->key;
-}
-
 static const struct tsct_order_cursor *
 first_until(struct tsct_reader *reader, __u64 until)
 {
-	const struct tsct_order_cursor *head = tsct_order_first(&reader->order);
+	const struct tsct_order_cursor *head;
+	const struct tsct_ring_reader *ring;
 
-	while (head && is_stale(reader, head)) {
+	while ((head = tsct_order_first(&reader->order))) {
+		ring = &reader->rings[head->index];
+		if (ring->has_next && ring->next.cycles == head->key)
+			return head->key <= until ? head : NULL;
 		drop_first(reader);
 		reader->since_scan = reader->channel->header.nr_cpus;
 		reader->scanned_until = 0;
-		head = tsct_order_first(&reader->order);
 	}
-	return head && head->key <= until ? head : NULL;
+	return NULL;
 }
 
 int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
 			     struct tsct_event *ret_event)
 {
 	const struct tsct_order_cursor *head;
-	int err = ordering_begin(reader);
+	int err = reader->first_returned ? refill_first(reader) : 0;
+	bool must_scan;
 
-	if (!err)
-		err = refill_first(reader);
 	if (err)
 		return err;
 	head = first_until(reader, until);
-	if (must_scan(reader, head, until)) {
+	/* A ring that was empty may hold an event before @head by now. */
+	if (!head)
+		must_scan = true;
+	else if (until == UINT64_MAX)
+		must_scan = reader->since_scan >= reader->channel->header.nr_cpus;
+	else
+		must_scan = head->key > reader->scanned_until;
+	if (must_scan) {
 		err = scan_rings(reader, until);
 		if (err)
 			return err;

@@ -34,6 +34,14 @@ static struct ring_head load_head(const struct tsct_reader *reader, unsigned int
 	return head;
 }
 
+/* Start of a ring's data: the ring itself, or its image */
+static const char *reader_data(const struct tsct_reader *reader, unsigned int cpu)
+{
+	const char *image = reader->rings[cpu].image;
+
+	return image ? image : tsct_ring_data(reader->channel, cpu);
+}
+
 /* Each word by one load: a writer may be storing to the same words. */
 static void copy_words(void *to, const void *from, size_t len)
 {
@@ -91,7 +99,7 @@ static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!apart && !ring->overtaken && !ring->damaged)
 		return;
-	known = tsct_ring_events(geo, tsct_reader_data(reader, cpu), head.word,
+	known = tsct_ring_events(geo, reader_data(reader, cpu), head.word,
 				 &events);
 	smp_rmb();
 	/* Writers may have gone round and reused the block while it was read */
@@ -107,7 +115,7 @@ static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
 static bool count_records(struct tsct_reader *reader, unsigned int cpu,
 			  __u64 from, __u64 to, __u64 *ret_nr)
 {
-	const char *data = tsct_reader_data(reader, cpu);
+	const char *data = reader_data(reader, cpu);
 	struct tsct_record header;
 	enum tsct_ring_step step;
 	__u64 pos = from, next;
@@ -133,7 +141,7 @@ static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 			   __u64 tail, const struct tsct_ring_count *now)
 {
 	const struct tsct_geometry *geo = &reader->channel->geo;
-	const char *data = tsct_reader_data(reader, cpu);
+	const char *data = reader_data(reader, cpu);
 	const __u64 start = tail & ~(__u64)(geo->block_size - 1);
 	const __u64 end = start + geo->block_size;
 	struct tsct_block block;
@@ -196,6 +204,14 @@ void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
 
 /* ---- records ----------------------------------------------------------- */
 
+/* Continues at @to: the data before it is invalid. */
+static void skip_damage(struct tsct_ring_reader *ring, __u64 to)
+{
+	ring->stat.broken_places++;
+	ring->damaged = true;
+	ring->pos = to;
+}
+
 /*
  * Loads the ring's head. Returns true if there is something to read below it. An
  * impossible head becomes the reader's position, as nothing can be read between.
@@ -215,12 +231,8 @@ static bool find_head(struct tsct_reader *reader, unsigned int cpu,
 	head = load_head(reader, cpu);
 	distance = head.pos - ring->pos;
 	*ret_head = head;
-	if (!distance) {
-		reconcile_at_head(reader, cpu, head);
-		return false;
-	}
-	if (head.pos % TSCT_RECORD_ALIGN == 0 &&
-	    ring->pos % TSCT_RECORD_ALIGN == 0 && distance > 0 &&
+	if (distance > 0 && head.pos % TSCT_RECORD_ALIGN == 0 &&
+	    ring->pos % TSCT_RECORD_ALIGN == 0 &&
 	    (tsct_reader_overwrites(reader) ||
 	     (__u64)distance <= reader->channel->geo.data_size)) {
 		ring->has_head = !tsct_reader_overwrites(reader);
@@ -228,20 +240,20 @@ static bool find_head(struct tsct_reader *reader, unsigned int cpu,
 		ring->head_pos = head.pos;
 		return true;
 	}
-	ring->stat.broken_places++;
-	ring->damaged = true;
-	ring->pos = head.pos;
-	if (!tsct_reader_overwrites(reader))
-		publish_tail(reader, cpu, head.pos);
+	if (distance) {
+		skip_damage(ring, head.pos);
+		if (!tsct_reader_overwrites(reader))
+			publish_tail(reader, cpu, head.pos);
+	}
 	reconcile_at_head(reader, cpu, head);
 	return false;
 }
 
 /*
- * Did a writer reuse the data at ring->pos while it was copied? Then goes on at the
- * oldest valid position. The fence orders the copy before this load of the head; it
- * pairs with the writers' order: they publish a head before they store into the
- * blocks which that head reclaims.
+ * Returns true if a writer reused the data at ring->pos while it was copied; the
+ * reader then continues at the oldest valid position. The fence orders the copy
+ * before this load of the head. It pairs with the writers' order: they publish a head
+ * before they store into the blocks which that head reclaims.
  */
 static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 {
@@ -261,58 +273,6 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 	return true;
 }
 
-/* Copies what is at ring->pos: a record's payload, or a block's header. */
-static enum tsct_ring_step copy_next(struct tsct_reader *reader,
-				     unsigned int cpu, __u64 head, __u64 *copy,
-				     struct tsct_record *ret_header,
-				     struct tsct_block *ret_block,
-				     __u64 *ret_next)
-{
-	const struct tsct_geometry *geo = &reader->channel->geo;
-	const char *data = tsct_reader_data(reader, cpu);
-	const __u64 pos = reader->rings[cpu].pos;
-	enum tsct_ring_step step;
-
-	step = tsct_ring_next(geo, data, pos, head, ret_header, ret_next);
-	if (step == TSCT_STEP_RECORD)
-		copy_words(copy, data + (pos & (geo->data_size - 1)) +
-			   sizeof(*ret_header),
-			   ret_header->len - sizeof(*ret_header));
-	else if (step == TSCT_STEP_BLOCK &&
-		 !tsct_ring_block(geo, data, pos, ret_block))
-		step = TSCT_STEP_BROKEN;
-	return step;
-}
-
-static void fill_event(unsigned int cpu, const struct tsct_record *header,
-		       const __u64 *copy, struct tsct_event *ret_event)
-{
-	*ret_event = (struct tsct_event) {
-		.cycles = header->cycles,
-		.cpu = cpu,
-		.tid = header->tid,
-		.id = header->id,
-		.len = header->len - sizeof(*header),
-		.payload = copy,
-	};
-}
-
-/* Advances behind what was found. Returns true if it was a record. */
-static bool step_over(struct tsct_ring_reader *ring, enum tsct_ring_step step,
-		      const struct tsct_block *block, __u64 next)
-{
-	if (step == TSCT_STEP_BLOCK)
-		reconcile(ring, block->events);
-	if (step == TSCT_STEP_BROKEN) {
-		ring->stat.broken_places++;
-		ring->damaged = true;
-	}
-	ring->next_pos = ring->pos;
-	ring->pos = next;
-	ring->count += step == TSCT_STEP_RECORD;
-	return step == TSCT_STEP_RECORD;
-}
-
 /*
  * The next record below @head. Returns 1, or 0: none. Every iteration advances or
  * counts as overtaken, so the loop ends.
@@ -321,6 +281,8 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 		       struct ring_head head, struct tsct_event *ret_event)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	const struct tsct_geometry *geo = &reader->channel->geo;
+	const char *data = reader_data(reader, cpu);
 	struct tsct_record header;
 	enum tsct_ring_step step;
 	struct tsct_block block;
@@ -328,17 +290,36 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	__u64 next;
 
 	while ((__s64)(head.pos - ring->pos) > 0) {
-		step = copy_next(reader, cpu, head.pos, copy, &header, &block,
-				 &next);
+		step = tsct_ring_next(geo, data, ring->pos, head.pos, &header, &next);
+		if (step == TSCT_STEP_RECORD)
+			copy_words(copy, data + (ring->pos & (geo->data_size - 1)) +
+				   sizeof(header), header.len - sizeof(header));
+		else if (step == TSCT_STEP_BLOCK &&
+			 !tsct_ring_block(geo, data, ring->pos, &block))
+			step = TSCT_STEP_BROKEN;
 		if (is_overtaken(reader, cpu)) {
 			if (++overtaken > OVERTAKEN_MAX)
 				return 0;
 			head = load_head(reader, cpu);
 			continue;
 		}
-		if (!step_over(ring, step, &block, next))
+		if (step == TSCT_STEP_BLOCK)
+			reconcile(ring, block.events);
+		ring->next_pos = ring->pos;
+		if (step == TSCT_STEP_BROKEN)
+			skip_damage(ring, next);
+		ring->pos = next;
+		if (step != TSCT_STEP_RECORD)
 			continue;
-		fill_event(cpu, &header, copy, ret_event);
+		ring->count++;
+		*ret_event = (struct tsct_event) {
+			.cycles = header.cycles,
+			.cpu = cpu,
+			.tid = header.tid,
+			.id = header.id,
+			.len = header.len - sizeof(header),
+			.payload = copy,
+		};
 		return 1;
 	}
 	if (head.pos == ring->pos)
@@ -346,8 +327,9 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	return 0;
 }
 
-int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
-		     struct tsct_event *ret_event)
+/* Reads the next record, its payload into @copy (block_size bytes). 1, 0: none now */
+static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
+		       struct tsct_event *ret_event)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct ring_head head;
@@ -370,6 +352,24 @@ int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		next_record(reader, cpu, copy, head, ret_event) : 0;
 }
 
+int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
+		     struct tsct_event *ret_event)
+{
+	struct tsct_ring_reader *ring;
+
+	if (cpu >= reader->channel->header.nr_cpus)
+		return -EINVAL;
+	ring = &reader->rings[cpu];
+	if (ring->has_next)
+		*ret_event = ring->next;
+	else if (!take_record(reader, cpu, reader->copy, ret_event))
+		return 0;
+	ring->has_next = false;
+	ring->unreleased = true;
+	ring->stat.read++;
+	return 1;
+}
+
 int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
 		     const struct tsct_event **ret_event)
 {
@@ -384,7 +384,7 @@ int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
 		ring->copy = malloc(reader->channel->geo.block_size);
 	if (!ring->copy)
 		return -ENOMEM;
-	ring->has_next = tsct_reader_take(reader, cpu, ring->copy, &ring->next);
+	ring->has_next = take_record(reader, cpu, ring->copy, &ring->next);
 	return ring->has_next;
 }
 
@@ -413,48 +413,54 @@ void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu)
 		publish_tail(reader, cpu, pos);
 }
 
+void tsct_reader_seek_end(struct tsct_reader *reader)
+{
+	struct tsct_ring_reader *ring = reader->rings;
+	struct tsct_ring_count now;
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++, ring++) {
+		if (!tsct_ring_ready(reader->channel, cpu))
+			continue;
+		tsct_reader_ring_figures(reader, cpu, &now);
+		ring->stat.before += now.events - ring->count + ring->has_next;
+		ring->has_next = ring->has_head = false;
+		ring->pos = ring->confirmed_pos = now.head;
+		ring->count = now.events;
+		ring->overtaken = ring->damaged = false;
+		tsct_reader_release(reader, cpu);
+	}
+}
+
 /* ---- frozen copies ----------------------------------------------------- */
 
-/* Copies positions [from, to) to the same offsets in the image as in the ring. */
-static void copy_range(struct tsct_reader *reader, unsigned int cpu,
-		       char *image, __u64 from, __u64 to)
-{
-	const __u64 size = reader->channel->geo.data_size;
-	const char *data = tsct_ring_data(reader->channel, cpu);
-	const __u64 at = from & (size - 1), len = to - from;
-	const __u64 first = len < size - at ? len : size - at;
-
-	copy_words(image + at, data + at, first);
-	copy_words(image, data, len - first);
-}
-
-static void skip_to_head(struct tsct_ring_reader *ring, __u64 head)
-{
-	ring->stat.broken_places++;
-	ring->damaged = true;
-	ring->pos = head;
-}
-
-/* Copies what is valid. Returns false if writers reused more than half meanwhile. */
+/*
+ * Copies the ring's valid data to the same offsets in the image. Returns false if
+ * writers reused more than half meanwhile.
+ */
 static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 		       char *image, struct tsct_ring_count *ret_now)
 {
+	const __u64 ring_size = reader->channel->geo.data_size;
+	const char *data = tsct_ring_data(reader->channel, cpu);
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
-	__u64 from, size;
+	__u64 at, size, first;
 
 	is_overtaken(reader, cpu);
 	tsct_reader_ring_figures(reader, cpu, ret_now);
-	from = ring->pos;
-	ret_now->head = tsct_pos_extend(from, ret_now->head);
-	size = ret_now->head - from;
+	ret_now->head = tsct_pos_extend(ring->pos, ret_now->head);
+	size = ret_now->head - ring->pos;
 	if ((__s64)size < 0 || ret_now->head % TSCT_RECORD_ALIGN) {
-		skip_to_head(ring, ret_now->head);
+		skip_damage(ring, ret_now->head);
 		return true;
 	}
 	/* Writers went round the whole ring since its begin was determined. */
-	if (size > reader->channel->geo.data_size)
+	if (size > ring_size)
 		return false;
-	copy_range(reader, cpu, image, from, ret_now->head);
+	at = ring->pos & (ring_size - 1);
+	first = size < ring_size - at ? size : ring_size - at;
+	copy_words(image + at, data + at, first);
+	copy_words(image, data, size - first);
 	/* Data that writers reuse by now is invalid in the copy */
 	is_overtaken(reader, cpu);
 	return (__s64)(ret_now->head - ring->pos) >= (__s64)(size / 2);
@@ -479,7 +485,7 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 	while (!copy_valid(reader, cpu, image, &now) && --tries)
 		;
 	if ((__s64)(now.head - ring->pos) > (__s64)reader->channel->geo.data_size)
-		skip_to_head(ring, now.head);
+		skip_damage(ring, now.head);
 	if ((__s64)(now.head - ring->pos) <= 0) {
 		ring->pos = now.head;
 		reconcile(ring, now.events);
