@@ -21,9 +21,9 @@
 
 /* State of one ring */
 struct drain_ring {
-	struct tsct_ring_stat last;	/* figures that are counted already */
+	struct tsct_ring_stat last;	/* the reader's counters that are counted already */
 	bool begun;			/* an event of the recording was taken */
-	bool done;			/* the next event is after `until` */
+	bool done;			/* the next event is after the recording's end */
 	__u64 settled;			/* cycles; no later event is before it */
 };
 
@@ -31,7 +31,7 @@ struct tsct_drain {
 	struct tsct_reader *reader;
 	const struct tsct_channel *channel;
 	const struct tsct_clock *clock;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	struct tsct_recording *rec;
 	__u32 stream;
 	__u32 nr_cpus;
@@ -54,8 +54,7 @@ struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain)
 
 /* ---- figures ----------------------------------------------------------- */
 
-static struct tsct_ring_figures *figures_of(const struct tsct_drain *d,
-					    __u32 cpu)
+static struct tsct_ring_figures *figures_of(const struct tsct_drain *d, __u32 cpu)
 {
 	return &d->rec->streams[d->stream].ring[cpu];
 }
@@ -125,7 +124,10 @@ static void begin_behind(struct tsct_drain *d, __u32 cpu)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* The event is in the future. Reads the clock only if it is after the last reading. */
+/*
+ * Returns true if an event is in the future. Reads the clock only if the event is after
+ * the last reading.
+ */
 static bool is_ahead(struct tsct_drain *d, __u64 cycles)
 {
 	if (cycles <= d->now)
@@ -134,22 +136,11 @@ static bool is_ahead(struct tsct_drain *d, __u64 cycles)
 	return cycles > d->now && cycles - d->now > d->ahead;
 }
 
-/* Adds the definition of an ID to the recording when it is first seen. */
-static void add_def(struct tsct_drain *d, __u32 id)
-{
-	const struct tsct_event_def *def;
-
-	if (tsct_recording_def(d->rec, d->stream, id))
-		return;
-	def = tsct_reader_def(d->reader, id);
-	if (def && !tsct_recording_add_def(d->rec, d->stream, def))
-		tsct_writer_touch(d->writer);
-}
-
 /* Writes or counts one event. 0 or -errno */
 static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 {
 	struct drain_ring *ring = &d->rings[event->cpu];
+	const struct tsct_event_def *def;
 
 	if (event->cycles < d->rec->begin && !ring->begun) {
 		begin_behind(d, event->cpu);
@@ -162,13 +153,18 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 		causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
 		return 0;
 	}
-	add_def(d, event->id);
-	return tsct_writer_event(d->writer, d->stream, event);
+	/* The first event of an ID: adds its definition to the recording. */
+	if (unlikely(!tsct_recording_def(d->rec, d->stream, event->id))) {
+		def = tsct_reader_def(d->reader, event->id);
+		if (def && !tsct_recording_add_def(d->rec, d->stream, def))
+			tsct_recording_writer_touch(d->writer);
+	}
+	return tsct_recording_writer_event(d->writer, d->stream, event);
 }
 
 /*
- * The next event is after @until, so the recording ends before it. It stays in the ring
- * for the channel's next reader.
+ * Returns true if the next event is after @until, so that the recording ends before it.
+ * That event stays in the ring for the channel's next reader.
  */
 static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
@@ -213,8 +209,7 @@ static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
 			break;
 		(*taken)++;
 		last = event.cycles;
-		if (take_event(d, &event))
-			err = tsct_writer_error(d->writer);
+		err = take_event(d, &event) ?: err;
 		if (n % RELEASE == RELEASE - 1)
 			tsct_reader_release(d->reader, cpu);
 	}
@@ -259,6 +254,25 @@ int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 	return err;
 }
 
+int tsct_drains_pass(struct tsct_drain *const *drains, unsigned int nr, __u64 until,
+		     __u64 *ret_taken)
+{
+	struct tsct_recording_writer *writer = drains[0]->writer;
+	__u64 taken, settled = UINT64_MAX, first;
+	unsigned int i;
+
+	*ret_taken = 0;
+	for (i = 0; i < nr; i++) {
+		tsct_drain_pass(drains[i], until, &taken);
+		*ret_taken += taken;
+		first = tsct_drain_settled(drains[i]);
+		if (first < settled)
+			settled = first;
+	}
+	tsct_recording_writer_settle(writer, settled);
+	return tsct_recording_writer_error(writer);
+}
+
 /* ---- snapshots --------------------------------------------------------- */
 
 int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
@@ -289,7 +303,7 @@ static void begin_here(struct tsct_drain *d, __u32 cpu)
 	figures_of(d, cpu)->published_begin = now->before + now->overrun;
 }
 
-/* Reads a copy of a ring up to the head that it had. */
+/* Copies a ring to memory, and reads the copy. 0 or -errno */
 static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
 	struct drain_ring *ring = &d->rings[cpu];
@@ -307,8 +321,7 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 		if (first)
 			begin_here(d, cpu);
 		first = false;
-		if (take_event(d, &event))
-			err = tsct_writer_error(d->writer);
+		err = take_event(d, &event) ?: err;
 	}
 	if (first)
 		begin_here(d, cpu);
@@ -340,31 +353,26 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 
 /* ---- the drain --------------------------------------------------------- */
 
-/* Sets the begin of the figures of a ring. */
-static void note_begin(struct tsct_drain *d, __u32 cpu)
+/*
+ * Sets the begin of a ring's figures, and drops its events from before the recording at
+ * once: if they were overwritten later, they would be counted as lost. A snapshot keeps
+ * them. Bounded by the number of records that fit in a ring, as programs can write its
+ * counts, and events while it is read.
+ */
+static void begin_ring(struct tsct_drain *d, __u32 cpu)
 {
+	__u64 max = tsct_channel_info(d->channel)->data_size /
+		sizeof(struct tsct_record);
 	struct tsct_ring_stat *now = &d->rings[cpu].last;
+	const struct tsct_event *next;
+	struct tsct_event event;
 
 	tsct_reader_stat(d->reader, cpu, now);
 	figures_of(d, cpu)->published_begin = now->before;
 	figures_of(d, cpu)->published_end = now->before;
-}
-
-/*
- * Drops events from before the recording at once: if they were overwritten later, they
- * would be counted as lost. A snapshot keeps them. Bounded by the number of records that
- * fit in a ring, whatever its counts claim and its writers do.
- */
-static void drop_old(struct tsct_drain *d, __u32 cpu)
-{
-	__u64 most = tsct_channel_info(d->channel)->data_size /
-		sizeof(struct tsct_record);
-	const struct tsct_event *next;
-	struct tsct_event event;
-
 	if (d->rec->snapshot)
 		return;
-	while (most-- && tsct_reader_peek(d->reader, cpu, &next) == 1 &&
+	while (max-- && tsct_reader_peek(d->reader, cpu, &next) == 1 &&
 	       next->cycles < d->rec->begin) {
 		tsct_reader_next(d->reader, cpu, &event);
 		begin_behind(d, cpu);
@@ -373,7 +381,7 @@ static void drop_old(struct tsct_drain *d, __u32 cpu)
 }
 
 int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
-		    struct tsct_writer *writer, struct tsct_recording *rec,
+		    struct tsct_recording_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain)
 {
 	struct tsct_drain *d = calloc(1, sizeof(*d));
@@ -399,10 +407,8 @@ int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock
 		return err;
 	}
 	d->last_no_ring = tsct_channel_lost_no_ring(d->channel);
-	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
-		note_begin(d, cpu);
-		drop_old(d, cpu);
-	}
+	for (cpu = 0; cpu < d->nr_cpus; cpu++)
+		begin_ring(d, cpu);
 	*ret_drain = d;
 	return 0;
 }

@@ -496,4 +496,22 @@ extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 const char *tsct_syscall_name(__s64 number);
 unsigned int tsct_syscall_limit(void);	/* all numbers are below it */
 
+/* ---- progress of a live recording --------------------------------------------- */
+
+/*
+ * The files of many CPUs are written one by one, so they do not show whether an earlier
+ * event is still to come. The recorder publishes this in a hidden file, which CTF readers
+ * skip. The file exists as long as the recorder runs, which holds a lock on it: without a
+ * lock the recorder was killed. The recorder writes to it after each flush, so a reader
+ * that watches it with inotify wakes up then, and when a killed recorder's descriptor is
+ * closed.
+ */
+#define TSCT_PROGRESS_FILE	".flushed"
+
+/* Contents of the file. A value read while it is written fails the comparison. */
+struct tsct_progress_record {
+	__u64 tick;	/* all events before this tick are in whole packets */
+	__u64 inverse;	/* ~tick */
+};
+
 #endif /* TSCT_RECORDING_H */

@@ -2,6 +2,7 @@
 /* Writes a recording's directory: metadata, stream files, and how far they are. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "lib/core/clock_params.h"
@@ -10,7 +11,6 @@
 #include "stream_reader.h"
 #include "stream_writer.h"
 #include "ticks.h"
-#include "write_progress.h"
 
 #define META		"metadata"
 #define META_TMP	".metadata.tmp"	/* readers skip hidden files */
@@ -21,12 +21,11 @@
 struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
-	__u64 first, last;	/* cycles of its events; the next one may
-				 * not be before last */
+	__u64 first, last;	/* cycles of the file's first and last event */
 	char name[TSCT_FILE_NAME_MAX];
 };
 
-struct tsct_writer {
+struct tsct_recording_writer {
 	int dirfd;
 	int error;		/* first -errno of writing */
 	bool touched;		/* the metadata is out of date */
@@ -40,46 +39,51 @@ struct tsct_writer {
 	__u32 *nr_kinds;
 	__u64 raise;		/* cycles; an event late by less gets its predecessor's */
 	__u64 span;		/* cycles; longest packet of untimed events */
-	int progress;		/* of write_progress.h; negative: none */
+	int progress;		/* descriptor of the progress file; negative: none */
 	__u64 settled;		/* cycles; no later event will be before it */
-	__u64 published;	/* the value of settled that was published last */
+	__u64 published;	/* value of settled in the progress file */
 };
 
-static inline size_t nr_files(const struct tsct_writer *w)
+static inline size_t nr_files(const struct tsct_recording_writer *w)
 {
 	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_locations;
 }
 
 /* Sync samples are not counted as events. */
-static inline bool is_counted(const struct tsct_writer *w, __u32 stream)
+static inline bool is_counted(const struct tsct_recording_writer *w, __u32 stream)
 {
 	return stream < w->rec->nr_streams;
 }
 
-static inline struct writer_file *file_of(const struct tsct_writer *w, __u32 stream,
-			      __u32 location)
+static inline struct writer_file *file_of(const struct tsct_recording_writer *w,
+					  __u32 stream, __u32 location)
 {
 	return &w->files[(size_t)stream * w->rec->nr_locations + location];
 }
 
-static inline struct tsct_loss *loss_of(const struct tsct_writer *w, __u32 stream,
-				 __u32 location)
+static inline struct tsct_loss *loss_of(const struct tsct_recording_writer *w,
+					__u32 stream, __u32 location)
 {
 	return &w->rec->streams[stream].loss[location];
 }
 
 /* ---- metadata ---------------------------------------------------------- */
 
-static int fill_metadata(const struct tsct_writer *w, int fd)
+static int write_metadata(struct tsct_recording_writer *w)
 {
-	FILE *to = fdopen(fd, "w");
 	struct tsct_tick_figures figures;
-	int err;
+	FILE *to;
+	int fd, err;
 
+	fd = openat(w->dirfd, META_TMP,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	to = fdopen(fd, "w");
 	if (!to) {
 		err = -errno;
 		close(fd);
-		return err;
+		goto unlink_file;
 	}
 	tsct_tick_encoder_describe(&w->encoder, w->rec, &figures);
 	err = tsct_meta_write(&figures.rec, to);
@@ -89,32 +93,24 @@ static int fill_metadata(const struct tsct_writer *w, int fd)
 		err = tsct_fsync(fd);
 	if (fclose(to) && !err)
 		err = -errno;
-	return err;
-}
-
-static int write_metadata(struct tsct_writer *w)
-{
-	int fd, err;
-
-	fd = openat(w->dirfd, META_TMP,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	err = fill_metadata(w, fd);
 	if (!err && renameat(w->dirfd, META_TMP, w->dirfd, META))
 		err = -errno;
 	if (!err && w->rec->fsync)
 		err = tsct_fsync(w->dirfd);
-	if (err)
-		unlinkat(w->dirfd, META_TMP, 0);
-	else
+	if (!err) {
 		w->touched = false;
+		return 0;
+	}
+unlink_file:
+	unlinkat(w->dirfd, META_TMP, 0);
 	return err;
 }
 
 /* ---- packets ----------------------------------------------------------- */
 
-static void give_up(struct tsct_writer *w, __u32 stream, __u32 location, int err)
+/* Counts the events of a file that are not on disk as lost. */
+static void drop_unwritten(struct tsct_recording_writer *w, __u32 stream,
+			   __u32 location, int err)
 {
 	struct tsct_stream_writer *sw = &file_of(w, stream, location)->stream;
 	const __u64 lost = tsct_stream_writer_unwritten(sw);
@@ -128,7 +124,7 @@ static void give_up(struct tsct_writer *w, __u32 stream, __u32 location, int err
 }
 
 /* Ends a packet by @end, a function of the stream writer. 0 or -errno */
-static int end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
+static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      int (*end)(struct tsct_stream_writer *sw, __u64 discarded))
 {
 	__u64 discarded = tsct_loss_total(loss_of(w, stream, location));
@@ -143,12 +139,12 @@ static int end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
 		err = end(sw, discarded);
 	w->written.bytes += sw->size - size;
 	if (err)
-		give_up(w, stream, location, err);
+		drop_unwritten(w, stream, location, err);
 	return err;
 }
 
 /* Before the first event of a file. 0 or -errno */
-static int start_file(struct tsct_writer *w, __u32 stream, __u32 location,
+static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
 	struct writer_file *f = file_of(w, stream, location);
@@ -165,14 +161,15 @@ static int start_file(struct tsct_writer *w, __u32 stream, __u32 location,
 	tsct_stream_writer_init(&f->stream, &file, &options);
 	tsct_tick_resolution_init(&f->resolution, w->encoder.bits);
 	f->last = begin;
-	return tsct_stream_writer_start(&f->stream, tsct_tick_encoder_moment(&w->encoder, begin));
+	return tsct_stream_writer_start(&f->stream,
+					tsct_tick_encoder_moment(&w->encoder, begin));
 }
 
-/* ---- definitions ------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------ */
 
 /* Looks up a definition that is new since the last call. NULL: undefined */
-static const struct tsct_stream_reader_kind *add_kind(struct tsct_writer *w, __u32 stream,
-					    __u32 id)
+static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writer *w,
+						      __u32 stream, __u32 id)
 {
 	const struct tsct_event_def *def = tsct_recording_def(w->rec, stream, id);
 	const __u32 at = id - TSCT_ID_FIRST;
@@ -195,7 +192,7 @@ static const struct tsct_stream_reader_kind *add_kind(struct tsct_writer *w, __u
 }
 
 static inline const struct tsct_stream_reader_kind *
-kind_of(struct tsct_writer *w, __u32 stream, __u32 id)
+kind_of(struct tsct_recording_writer *w, __u32 stream, __u32 id)
 {
 	const __u32 at = id - TSCT_ID_FIRST;
 
@@ -204,33 +201,14 @@ kind_of(struct tsct_writer *w, __u32 stream, __u32 id)
 	return add_kind(w, stream, id);
 }
 
-/* ---- events ------------------------------------------------------------ */
-
-/* Counts an event as lost. */
 static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
 {
 	loss->cause[cause]++;
 	return 0;
 }
 
-static bool is_malformed(const struct tsct_stream_reader_kind *kind,
-			 const struct tsct_event *event)
-{
-	if (likely(kind->size == (__s32)event->len))
-		return false;
-	return event->len > TSCT_CTF_PAYLOAD_MAX ||
-		tsct_event_def_check_payload(kind->def, event->payload, event->len);
-}
-
-/* Begin of a file in cycles; sync samples may be older than the recording. */
-static __u64 begin_of(const struct tsct_writer *w, __u32 stream, __u64 cycles)
-{
-	return is_counted(w, stream) || cycles > w->rec->begin ?
-		w->rec->begin : cycles;
-}
-
 /* Untimed events all have the tick of their packet, which must not last too long. */
-static int put_untimed(struct tsct_writer *w, __u32 stream,
+static int put_untimed(struct tsct_recording_writer *w, __u32 stream,
 		       const struct tsct_event *event, __u64 cycles)
 {
 	struct tsct_stream_writer *sw = &file_of(w, stream, event->cpu)->stream;
@@ -242,12 +220,13 @@ static int put_untimed(struct tsct_writer *w, __u32 stream,
 			return err;
 	}
 	err = tsct_stream_writer_put(sw, event->id, sw->delta.events ? sw->begin : cycles,
-			   event->tid, event->payload, event->len);
+				     event->tid, event->payload, event->len);
 	tsct_stream_writer_extend(sw, cycles);
 	return err;
 }
 
-static int put_event(struct tsct_writer *w, __u32 stream,
+/* Returns as tsct_stream_writer_put(). */
+static int put_event(struct tsct_recording_writer *w, __u32 stream,
 		     const struct tsct_event *event, __u64 cycles)
 {
 	struct writer_file *f = file_of(w, stream, event->cpu);
@@ -255,24 +234,17 @@ static int put_event(struct tsct_writer *w, __u32 stream,
 
 	if (w->untimed)
 		return put_untimed(w, stream, event, cycles);
-	if (tsct_tick_encoder_event(&w->encoder, &f->resolution, tsct_stream_writer_last(&f->stream),
-			      cycles, &tick))
+	if (unlikely(w->encoder.timestamps == TSCT_TIMESTAMPS_SYSTEM))
+		tick = tsct_tick_encoder_system(&w->encoder, cycles,
+						tsct_stream_writer_last(&f->stream));
+	else if (unlikely(tsct_tick_resolution_tick(&f->resolution, cycles, &tick)))
 		return -EINVAL;
 	return tsct_stream_writer_put(&f->stream, event->id, tick, event->tid,
-			    event->payload, event->len);
+				      event->payload, event->len);
 }
 
-static void count_event(struct tsct_writer *w, __u32 stream, struct writer_file *f,
-			__u64 cycles)
-{
-	if (tsct_stream_writer_events(&f->stream) == 1)
-		f->first = cycles;
-	f->last = cycles;
-	w->written.events += is_counted(w, stream);
-}
-
-int tsct_writer_event(struct tsct_writer *w, __u32 stream,
-		      const struct tsct_event *event)
+int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
+				const struct tsct_event *event)
 {
 	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
 	struct writer_file *f = file_of(w, stream, event->cpu);
@@ -287,10 +259,15 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 	kind = kind_of(w, stream, event->id);
 	if (unlikely(!kind))
 		return count_loss(loss, TSCT_LOSS_UNDEFINED);
-	if (unlikely(is_malformed(kind, event)))
+	if (unlikely(kind->size != (__s32)event->len) &&
+	    (event->len > TSCT_CTF_PAYLOAD_MAX ||
+	     tsct_event_def_check_payload(kind->def, event->payload, event->len)))
 		return count_loss(loss, TSCT_LOSS_MALFORMED);
-	min = tsct_stream_writer_started(&f->stream) ? f->last :
-		begin_of(w, stream, cycles);
+	if (likely(tsct_stream_writer_started(&f->stream)))
+		min = f->last;
+	else	/* Sync samples may be older than the recording. */
+		min = is_counted(w, stream) || cycles > w->rec->begin ?
+			w->rec->begin : cycles;
 	if (unlikely(cycles < min)) {
 		if (min - cycles >= w->raise)
 			return count_loss(loss, TSCT_LOSS_DISORDER);
@@ -303,66 +280,82 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 		return w->error = ret;
 	}
 	ret = put_event(w, stream, event, cycles);
-	if (unlikely(ret < 0))
-		return w->error ? count_loss(loss, TSCT_LOSS_UNWRITTEN), w->error :
-			count_loss(loss, TSCT_LOSS_DISORDER);
-	count_event(w, stream, f, cycles);
-	return ret ? end_packet(w, stream, event->cpu,
-					    tsct_stream_writer_end_packet) : 0;
-}
-
-/* ---- flushing ---------------------------------------------------------- */
-
-/* A loss after the last event gets a packet of its own. */
-static int flush_file(struct tsct_writer *w, __u32 stream, __u32 location)
-{
-	struct tsct_stream_writer *sw = &file_of(w, stream, location)->stream;
-	int err = 0;
-
-	if (!tsct_stream_writer_started(sw)) {
-		if (!tsct_loss_total(loss_of(w, stream, location)))
-			return 0;
-		err = start_file(w, stream, location, w->rec->begin);
+	if (unlikely(ret < 0)) {
+		loss->cause[w->error ? TSCT_LOSS_UNWRITTEN : TSCT_LOSS_DISORDER]++;
+		return w->error;
 	}
-	return err ? err : end_packet(w, stream, location,
-						  tsct_stream_writer_flush);
+	if (unlikely(tsct_stream_writer_events(&f->stream) == 1))
+		f->first = cycles;
+	f->last = cycles;
+	w->written.events += is_counted(w, stream);
+	return ret ? end_packet(w, stream, event->cpu,
+				tsct_stream_writer_end_packet) : 0;
 }
 
-void tsct_writer_settle(struct tsct_writer *w, __u64 cycles)
+/* ---- progress file ------------------------------------------------------ */
+
+/* Returns a descriptor, or -errno: the recording cannot be followed. */
+static int open_progress(int dirfd)
+{
+	int fd = openat(dirfd, TSCT_PROGRESS_FILE,
+			O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	/* Without a lock this recorder would seem to have been killed. */
+	err = -errno;
+	close(fd);
+	unlinkat(dirfd, TSCT_PROGRESS_FILE, 0);
+	return err;
+}
+
+/* Publishes the progress if it includes an event, so that no reader wakes up in vain. */
+static void publish_progress(struct tsct_recording_writer *w)
+{
+	struct tsct_progress_record record;
+	__u64 latest = 0;		/* cycles of the latest event */
+	ssize_t n;
+	size_t i;
+
+	for (i = 0; i < nr_files(w); i++)
+		if (w->files[i].last > latest)
+			latest = w->files[i].last;
+	if (w->progress < 0 || w->settled <= w->published || latest < w->published)
+		return;
+	record.tick = tsct_tick_encoder_settle(&w->encoder, w->settled);
+	record.inverse = ~record.tick;
+	/* Other errors are ignored, as the next flush publishes again. */
+	do
+		n = pwrite(w->progress, &record, sizeof(record), 0);
+	while (n < 0 && errno == EINTR);
+	w->published = w->settled;
+}
+
+void tsct_recording_writer_settle(struct tsct_recording_writer *w, __u64 cycles)
 {
 	if (cycles > w->settled && cycles != UINT64_MAX)
 		w->settled = cycles;
 }
 
-/* Cycles of the latest event */
-static __u64 latest(const struct tsct_writer *w)
-{
-	__u64 last = 0;
-	size_t i;
-
-	for (i = 0; i < nr_files(w); i++)
-		if (w->files[i].last > last)
-			last = w->files[i].last;
-	return last;
-}
-
-/* Publishes the progress if it includes an event, so that no reader wakes up in vain. */
-static void publish_progress(struct tsct_writer *w)
-{
-	if (w->progress < 0 || w->settled <= w->published || latest(w) < w->published)
-		return;
-	tsct_write_progress_publish(w->progress, tsct_tick_encoder_settle(&w->encoder, w->settled));
-	w->published = w->settled;
-}
-
-int tsct_writer_flush(struct tsct_writer *w)
+int tsct_recording_writer_flush(struct tsct_recording_writer *w)
 {
 	__u32 stream, at;
 	int err;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (at = 0; at < w->rec->nr_locations && !w->error; at++) {
-			err = flush_file(w, stream, at);
+			err = 0;
+			/* A loss after the last event gets a packet of its own. */
+			if (!tsct_stream_writer_started(&file_of(w, stream, at)->stream)) {
+				if (!tsct_loss_total(loss_of(w, stream, at)))
+					continue;
+				err = start_file(w, stream, at, w->rec->begin);
+			}
+			if (!err)
+				err = end_packet(w, stream, at, tsct_stream_writer_flush);
 			if (err && !w->error)
 				w->error = err;
 		}
@@ -375,21 +368,12 @@ int tsct_writer_flush(struct tsct_writer *w)
 
 /* ---- the writer -------------------------------------------------------- */
 
-static int allocate(struct tsct_writer *w)
+int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
+			       struct tsct_recording_writer **ret_writer)
 {
-	const size_t classes = tsct_recording_classes(w->rec) + 1;
-
-	w->files = calloc(nr_files(w) + 1, sizeof(*w->files));
-	w->kinds = calloc(classes, sizeof(*w->kinds));
-	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
-	return w->files && w->kinds && w->nr_kinds ? 0 : -ENOMEM;
-}
-
-int tsct_writer_open(int dirfd, struct tsct_recording *rec,
-		     struct tsct_writer **ret_writer)
-{
-	struct tsct_writer *w = calloc(1, sizeof(*w));
-	int err;
+	const size_t classes = tsct_recording_classes(rec) + 1;
+	struct tsct_recording_writer *w = calloc(1, sizeof(*w));
+	int err = -ENOMEM;
 
 	if (!w)
 		return -ENOMEM;
@@ -400,102 +384,85 @@ int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 	w->untimed = tsct_recording_is_untimed(rec);
 	w->span = tsct_recording_uncertainty(rec);
 	tsct_tick_encoder_init(&w->encoder, rec);
-	err = allocate(w);
-	if (!err) {
+	w->files = calloc(nr_files(w) + 1, sizeof(*w->files));
+	w->kinds = calloc(classes, sizeof(*w->kinds));
+	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
+	if (w->files && w->kinds && w->nr_kinds) {
 		/* Before the metadata, which says that the recording is incomplete */
-		w->progress = tsct_write_progress_open(dirfd);
+		w->progress = open_progress(dirfd);
 		err = write_metadata(w);
 	}
 	if (err)
-		tsct_writer_close(w);
+		tsct_recording_writer_close(w);
 	else
 		*ret_writer = w;
 	return err;
 }
 
-void tsct_writer_touch(struct tsct_writer *w)
+void tsct_recording_writer_touch(struct tsct_recording_writer *w)
 {
 	w->touched = true;
 }
 
-void tsct_writer_renew(struct tsct_writer *w)
+void tsct_recording_writer_renew(struct tsct_recording_writer *w)
 {
 	/* On failure the previous metadata stays, and is still valid. */
 	if (!w->error)
 		write_metadata(w);
 }
 
-void tsct_writer_follow(struct tsct_writer *w, const struct tsct_clock_params *line,
-			__u64 at)
+void tsct_recording_writer_follow(struct tsct_recording_writer *w,
+				  const struct tsct_clock_params *params, __u64 at)
 {
-	tsct_tick_encoder_follow(&w->encoder, line, at);
+	tsct_tick_encoder_follow(&w->encoder, params, at);
 }
 
-/* Readers detect a truncated file by these counts. */
-static void set_counts(struct tsct_writer *w)
+/* Writes the rest of all files. Their counts are for readers, to detect truncation. */
+static int finish_files(struct tsct_recording_writer *w)
 {
+	int err = tsct_recording_writer_flush(w), err2;
 	const struct tsct_stream_writer *sw;
 	struct tsct_file_counts *counts;
 	__u32 stream, at;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (at = 0; at < w->rec->nr_locations; at++) {
-			counts = &w->rec->streams[stream].counts[at];
 			sw = &file_of(w, stream, at)->stream;
+			if (tsct_stream_writer_started(sw) && err) {
+				drop_unwritten(w, stream, at, err);
+			} else if (tsct_stream_writer_started(sw)) {
+				err2 = end_packet(w, stream, at, tsct_stream_writer_finish);
+				err = err ? err : err2;
+			}
+			counts = &w->rec->streams[stream].counts[at];
 			counts->packets = sw->packets;
 			counts->events = tsct_stream_writer_events(sw);
 			counts->max_per_tick = w->untimed ? 0 : sw->max_per_tick;
 		}
-}
-
-static int finish_files(struct tsct_writer *w)
-{
-	const __u32 locations = w->rec->nr_locations;
-	int err = tsct_writer_flush(w), err2;
-	size_t i;
-
-	for (i = 0; i < nr_files(w); i++) {
-		if (!tsct_stream_writer_started(&w->files[i].stream))
-			continue;
-		if (err) {
-			give_up(w, i / locations, i % locations, err);
-			continue;
-		}
-		err2 = end_packet(w, i / locations,
-					      i % locations,
-					      tsct_stream_writer_finish);
-		err = err ? err : err2;
-	}
 	return err;
-}
-
-static void end_progress(struct tsct_writer *w)
-{
-	if (w->progress < 0)
-		return;
-	tsct_write_progress_remove(w->dirfd);
-	close(w->progress);
-	w->progress = -1;
 }
 
 /*
  * The metadata counts what a full disk did not take, if there is room for it. If not,
  * removing the progress file may make enough room, so the metadata is written again.
  */
-int tsct_writer_finish(struct tsct_writer *w)
+int tsct_recording_writer_finish(struct tsct_recording_writer *w)
 {
 	int err = finish_files(w), err2;
 
-	set_counts(w);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);
-	end_progress(w);
+	if (w->progress >= 0) {
+		unlinkat(w->dirfd, TSCT_PROGRESS_FILE, 0);
+		close(w->progress);
+		w->progress = -1;
+	}
 	if (err2)
 		err2 = write_metadata(w);
 	return err ? err : err2;
 }
 
-void tsct_writer_close(struct tsct_writer *w)
+void tsct_recording_writer_close(struct tsct_recording_writer *w)
 {
 	size_t i;
 
@@ -513,12 +480,12 @@ void tsct_writer_close(struct tsct_writer *w)
 	free(w);
 }
 
-int tsct_writer_error(const struct tsct_writer *w)
+int tsct_recording_writer_error(const struct tsct_recording_writer *w)
 {
 	return w->error;
 }
 
-__u64 tsct_writer_error_ns(const struct tsct_writer *w)
+__u64 tsct_recording_writer_error_ns(const struct tsct_recording_writer *w)
 {
 	struct tsct_tick_figures figures;
 
@@ -526,20 +493,21 @@ __u64 tsct_writer_error_ns(const struct tsct_writer *w)
 	return tsct_recording_worst_ns(&figures.rec, figures.rec.end);
 }
 
-void tsct_writer_written(const struct tsct_writer *w,
-			 struct tsct_written *ret_written)
+void tsct_recording_writer_written(const struct tsct_recording_writer *w,
+				   struct tsct_written *ret_written)
 {
 	*ret_written = w->written;
 }
 
-__u64 tsct_writer_cpu_events(const struct tsct_writer *w, __u32 stream,
-			     __u32 cpu)
+__u64 tsct_recording_writer_cpu_events(const struct tsct_recording_writer *w,
+				       __u32 stream, __u32 cpu)
 {
 	return tsct_stream_writer_events(&file_of(w, stream, cpu)->stream);
 }
 
-bool tsct_writer_cpu_span(const struct tsct_writer *w, __u32 stream, __u32 cpu,
-			  __u64 *ret_first, __u64 *ret_last)
+bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *w,
+				    __u32 stream, __u32 cpu,
+				    __u64 *ret_first, __u64 *ret_last)
 {
 	const struct writer_file *f = file_of(w, stream, cpu);
 

@@ -16,38 +16,38 @@
 
 #include "recording.h"
 
-struct tsct_writer;
+struct tsct_recording_writer;
 
 /*
- * tsct_writer_open - begin to write @rec into the directory @dirfd, with its metadata
+ * tsct_recording_writer_open - begin to write @rec into the directory @dirfd, with its metadata
  * @rec: the caller's, with all its streams; outlives the writer. The writer adds to its
  *	losses; the caller may change its clock and its end.
  * 0 or -errno
  */
-int tsct_writer_open(int dirfd, struct tsct_recording *rec,
-		     struct tsct_writer **ret_writer);
+int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
+		     struct tsct_recording_writer **ret_writer);
 
 /*
- * tsct_writer_follow - use @line for CLOCK_REALTIME from counter value @at on
+ * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on
  * For recordings with TSCT_TIMESTAMPS_SYSTEM, which begin with rec->real; no effect on
  * others.
  */
-void tsct_writer_follow(struct tsct_writer *writer, const struct tsct_clock_params *line,
-			__u64 at);
+void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
+				  const struct tsct_clock_params *params, __u64 at);
 
 /* Marks the metadata as out of date: it is written before the next packet. */
-void tsct_writer_touch(struct tsct_writer *writer);
+void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 
 /*
- * tsct_writer_renew - write the metadata now, after a change of rec->end, rec->until and
+ * tsct_recording_writer_renew - write the metadata now, after a change of rec->end, rec->until and
  * the clock
  * So a killed recorder leaves a recent calibration. Errors are ignored, because the
  * previous metadata is still valid.
  */
-void tsct_writer_renew(struct tsct_writer *writer);
+void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
 
 /*
- * tsct_writer_event - append an event
+ * tsct_recording_writer_event - append an event
  * @stream: index of its stream class
  *
  * An event that is undefined, malformed or out of order is counted as lost. One less than
@@ -55,34 +55,34 @@ void tsct_writer_renew(struct tsct_writer *writer);
  * counter cause this. 0, or the -errno of writing; this and all later events are then
  * counted as unwritten.
  */
-int tsct_writer_event(struct tsct_writer *writer, __u32 stream,
+int tsct_recording_writer_event(struct tsct_recording_writer *writer, __u32 stream,
 		      const struct tsct_event *event);
 
 /*
- * tsct_writer_settle - no later event is expected before counter value @cycles
+ * tsct_recording_writer_settle - no later event is expected before counter value @cycles
  * The next flush publishes it to readers of the live recording, as the limit up to which
  * events are in order; an earlier event would be late. UINT64_MAX is ignored.
  */
-void tsct_writer_settle(struct tsct_writer *writer, __u64 cycles);
+void tsct_recording_writer_settle(struct tsct_recording_writer *writer, __u64 cycles);
 
 /* Writes all collected events, and the metadata if it is out of date. 0 or -errno */
-int tsct_writer_flush(struct tsct_writer *writer);
+int tsct_recording_writer_flush(struct tsct_recording_writer *writer);
 
 /*
- * tsct_writer_finish - flush, and mark the recording complete
- * No events may follow. 0, or the first -errno of writing. If tsct_writer_error() is 0
+ * tsct_recording_writer_finish - flush, and mark the recording complete
+ * No events may follow. 0, or the first -errno of writing. If tsct_recording_writer_error() is 0
  * all the same, all events are in the files and only the metadata is incomplete.
  */
-int tsct_writer_finish(struct tsct_writer *writer);
+int tsct_recording_writer_finish(struct tsct_recording_writer *writer);
 
-/* NULL is allowed. Without tsct_writer_finish() the recording stays incomplete. */
-void tsct_writer_close(struct tsct_writer *writer);
+/* NULL is allowed. Without tsct_recording_writer_finish() the recording stays incomplete. */
+void tsct_recording_writer_close(struct tsct_recording_writer *writer);
 
 /* The first -errno of writing; 0: none */
-int tsct_writer_error(const struct tsct_writer *writer);
+int tsct_recording_writer_error(const struct tsct_recording_writer *writer);
 
 /* Error bound of the recording's times, in ns, as in its metadata */
-__u64 tsct_writer_error_ns(const struct tsct_writer *writer);
+__u64 tsct_recording_writer_error_ns(const struct tsct_recording_writer *writer);
 
 /* Amount written so far */
 struct tsct_written {
@@ -90,21 +90,21 @@ struct tsct_written {
 	__u64 bytes;		/* on disk */
 };
 
-void tsct_writer_written(const struct tsct_writer *writer,
+void tsct_recording_writer_written(const struct tsct_recording_writer *writer,
 			 struct tsct_written *ret_written);
 
 /* Number of events of a CPU in a stream class, written or collected */
-__u64 tsct_writer_cpu_events(const struct tsct_writer *writer, __u32 stream,
+__u64 tsct_recording_writer_cpu_events(const struct tsct_recording_writer *writer, __u32 stream,
 			     __u32 cpu);
 
 /* Counter values of the first and the last event of a CPU; false: it has none. */
-bool tsct_writer_cpu_span(const struct tsct_writer *writer, __u32 stream,
+bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, __u32 stream,
 			  __u32 cpu, __u64 *ret_first, __u64 *ret_last);
 
 /* ---- the clock --------------------------------------------------------- */
 
 /*
- * tsct_clock_pairing_make - set rec->real to one line for the whole recording
+ * tsct_clock_pairing_make - set rec->real to one straight line for the whole recording
  * @state: of the clock, just read
  *
  * From rec->begin, or the begin of the clock's last epoch if that is later, to rec->end.
@@ -130,7 +130,7 @@ struct tsct_drain;
  * are kept up to date, so they balance after each flush of the writer. 0 or -errno
  */
 int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
-		    struct tsct_writer *writer, struct tsct_recording *rec,
+		    struct tsct_recording_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain);
 void tsct_drain_close(struct tsct_drain *drain);
 
@@ -142,6 +142,13 @@ void tsct_drain_close(struct tsct_drain *drain);
  * 0, or the -errno of writing; the events are taken from the rings all the same.
  */
 int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
+
+/*
+ * tsct_drains_pass - tsct_drain_pass() for all drains of a recording
+ * Afterwards it sets how far the recording is complete: tsct_recording_writer_settle().
+ */
+int tsct_drains_pass(struct tsct_drain *const *drains, unsigned int nr, __u64 until,
+		     __u64 *ret_taken);
 
 /*
  * tsct_drain_oldest - counter value of the oldest event in a channel's rings

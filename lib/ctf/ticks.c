@@ -2,8 +2,6 @@
 #include "lib/core/clock_params.h"
 #include "ticks.h"
 
-#define ONE	(1ULL << TSCT_CLOCK_SHIFT)	/* mult of 1 ns per tick */
-
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {
 	[TSCT_TIMESTAMPS_TSC_16] = -4,
 	[TSCT_TIMESTAMPS_TSC_256] = -8,
@@ -32,53 +30,53 @@ __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec)
 	return uncertainty ? (__u64)tsct_cycles_ns(rec->real.mult, (__s64)uncertainty) + 1 : 0;
 }
 
-/* ---- system time -------------------------------------------------------- */
+/* ---- encoding ----------------------------------------------------------- */
 
-static __u64 system_ns(const struct tsct_clock_params *line, __u64 cycles)
+static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 {
-	__s64 ns = tsct_clock_params_ns(line, cycles);
+	__s64 ns = tsct_clock_params_ns(params, cycles);
 
 	return ns > 0 ? ns : 0;
 }
 
 static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 {
-	const struct tsct_clock_params *line = &encoder->line;
-	__u64 error_ps = tsct_clock_params_error_ps(line, cycles);
+	const struct tsct_clock_params *params = &encoder->params;
+	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
 	/* Events that are still in the rings happened before. */
-	if (error_ps < line->past_error_ps)
-		error_ps = line->past_error_ps;
+	if (error_ps < params->past_error_ps)
+		error_ps = params->past_error_ps;
 	if (error_ps > encoder->error_ps)
 		encoder->error_ps = error_ps;
 }
 
 void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
-		      const struct tsct_recording *rec)
+			    const struct tsct_recording *rec)
 {
 	memset(encoder, 0, sizeof(*encoder));
 	encoder->timestamps = rec->timestamps;
 	encoder->bits = tsct_recording_tick_bits(rec);
-	encoder->line = rec->real;
+	encoder->params = rec->real;
 	encoder->begin = tsct_tick_encoder_moment(encoder, rec->begin);
 	note_error(encoder, rec->begin);
 }
 
-/* The error of a line is largest at either end of its use. */
+/* The error of clock params is largest at either end of their use. */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
-			const struct tsct_clock_params *line, __u64 at)
+			      const struct tsct_clock_params *params, __u64 at)
 {
-	if (encoder->timestamps != TSCT_TIMESTAMPS_SYSTEM || !line->mult)
+	if (encoder->timestamps != TSCT_TIMESTAMPS_SYSTEM || !params->mult)
 		return;
 	note_error(encoder, at);
-	encoder->line = *line;
+	encoder->params = *params;
 	note_error(encoder, at);
 }
 
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
 	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM)
-		return system_ns(&encoder->line, cycles);
+		return system_ns(&encoder->params, cycles);
 	return encoder->bits < 0 ? cycles >> -encoder->bits :
 		cycles << encoder->bits;
 }
@@ -92,10 +90,10 @@ __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles)
 	return encoder->floor;
 }
 
-/* Ticks stand still while a new line is behind the one before. */
-static __u64 system_tick(struct tsct_tick_encoder *encoder, __u64 last, __u64 cycles)
+__u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
+			       __u64 last)
 {
-	__u64 ns = system_ns(&encoder->line, cycles);
+	__u64 ns = system_ns(&encoder->params, cycles);
 
 	if (last < encoder->floor)
 		last = encoder->floor;
@@ -106,75 +104,56 @@ static __u64 system_tick(struct tsct_tick_encoder *encoder, __u64 last, __u64 cy
 	return last;
 }
 
-int tsct_tick_encoder_event(struct tsct_tick_encoder *encoder, struct tsct_tick_resolution *resolution,
-		      __u64 last, __u64 cycles, __u64 *ret_tick)
-{
-	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM) {
-		*ret_tick = system_tick(encoder, last, cycles);
-		return 0;
-	}
-	if (encoder->bits <= 0) {
-		*ret_tick = cycles >> -encoder->bits;
-		return 0;
-	}
-	return tsct_tick_resolution_tick(resolution, cycles, ret_tick);
-}
+/* ---- the description of a recording in nanoseconds of system time --------- */
 
-static __u64 span_ns(const struct tsct_clock_params *line, __u64 ticks)
+static __u64 span_ns(const struct tsct_clock_params *params, __u64 cycles)
 {
-	__s64 ns = tsct_cycles_ns(line->mult, ticks > 1ULL << 61 ? 1LL << 61 :
-				 (__s64)ticks);
+	__s64 ns = tsct_cycles_ns(params->mult, cycles > 1ULL << 61 ? 1LL << 61 :
+				  (__s64)cycles);
 
 	return ns > 1LL << 61 ? 1LL << 61 : ns;
 }
 
 /* Converts a quantity per cycle to one per ns. */
-static __u64 by_ns(const struct tsct_clock_params *line, __u64 by_tick)
+static __u64 by_ns(const struct tsct_clock_params *params, __u64 by_cycle)
 {
-	tsct_u128 value = ((tsct_u128)by_tick << TSCT_CLOCK_SHIFT) / line->mult;
+	tsct_u128 value = ((tsct_u128)by_cycle << TSCT_CLOCK_SHIFT) / params->mult;
 
 	return value > UINT64_MAX ? UINT64_MAX : (__u64)value;
 }
 
-/* Converts a line by cycles to one by ns of CLOCK_REALTIME, which @known gives. */
+/* Converts params by cycles to params by ns of CLOCK_REALTIME, which @known gives. */
 static struct tsct_clock_params convert_params(const struct tsct_clock_params *known,
-				const struct tsct_clock_params *line)
+					       const struct tsct_clock_params *params)
 {
 	struct tsct_clock_params to = { .mult = 0 };
 
-	if (!line->mult)
+	if (!params->mult)
 		return to;
 	to = (struct tsct_clock_params) {
-		.base_cycles = system_ns(known, line->base_cycles),
-		.base_ns = line->base_ns,
-		.mult = by_ns(known, line->mult),
-		.slew_mult = by_ns(known, line->slew_mult),
-		.slew_cycles = span_ns(known, line->slew_cycles),
-		.as_of_cycles = system_ns(known, line->as_of_cycles),
-		.holdover_after_cycles = system_ns(known, line->holdover_after_cycles),
-		.void_after_cycles = system_ns(known, line->void_after_cycles),
-		.error_ps = tsct_add_saturating(line->error_ps, 1000),
-		.past_error_ps = tsct_add_saturating(line->past_error_ps, 1000),
-		.growth = by_ns(known, line->growth),
-		.holdover_growth = by_ns(known, line->holdover_growth),
+		.base_cycles = system_ns(known, params->base_cycles),
+		.base_ns = params->base_ns,
+		.mult = by_ns(known, params->mult),
+		.slew_mult = by_ns(known, params->slew_mult),
+		.slew_cycles = span_ns(known, params->slew_cycles),
+		.as_of_cycles = system_ns(known, params->as_of_cycles),
+		.holdover_after_cycles = system_ns(known, params->holdover_after_cycles),
+		.void_after_cycles = system_ns(known, params->void_after_cycles),
+		.error_ps = tsct_add_saturating(params->error_ps, 1000),
+		.past_error_ps = tsct_add_saturating(params->past_error_ps, 1000),
+		.growth = by_ns(known, params->growth),
+		.holdover_growth = by_ns(known, params->holdover_growth),
 	};
 	return tsct_clock_params_check(&to, TSCT_SOURCE_REALTIME) ?
 		(struct tsct_clock_params) { .mult = 0 } : to;
 }
 
-static void convert_session(const struct tsct_clock_params *known,
-			    struct tsct_recorded_session *session)
-{
-	session->begin = system_ns(known, session->begin);
-	session->end = system_ns(known, session->end);
-}
-
-/* 1 ns per tick, with the largest error bound of all lines */
+/* 1 ns per tick, with the largest error bound of all params */
 static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder,
-				 const struct tsct_recording *rec,
-				 const struct tsct_recording *figures)
+					 const struct tsct_recording *rec,
+					 const struct tsct_recording *figures)
 {
-	__u64 error_ps = tsct_clock_params_error_ps(&encoder->line, rec->end);
+	__u64 error_ps = tsct_clock_params_error_ps(&encoder->params, rec->end);
 	const struct tsct_clock_params *known = &rec->real;
 
 	if (error_ps < encoder->error_ps)
@@ -183,8 +162,8 @@ static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder
 	return (struct tsct_clock_params) {
 		.base_cycles = figures->begin,
 		.base_ns = figures->begin,
-		.mult = ONE,
-		.slew_mult = ONE,
+		.mult = 1ULL << TSCT_CLOCK_SHIFT,
+		.slew_mult = 1ULL << TSCT_CLOCK_SHIFT,
 		.as_of_cycles = figures->end,
 		.error_ps = error_ps,
 		.past_error_ps = error_ps,
@@ -197,37 +176,34 @@ static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder
 	};
 }
 
-static void describe_system(const struct tsct_tick_encoder *encoder,
-			    const struct tsct_recording *rec,
-			    struct tsct_tick_figures *figures)
+void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
+				const struct tsct_recording *rec,
+				struct tsct_tick_figures *ret_figures)
 {
 	const struct tsct_clock_params *known = &rec->real;
-	struct tsct_recorded_sync *sync = &figures->node.sync;
+	struct tsct_recorded_sync *sync = &ret_figures->node.sync;
+	struct tsct_recording *to = &ret_figures->rec;
 
-	figures->node = rec->nodes[0];
-	figures->rec.nodes = &figures->node;
-	convert_session(known, &sync->start);
-	convert_session(known, &sync->end);
+	*to = *rec;
+	if (encoder->timestamps != TSCT_TIMESTAMPS_SYSTEM || !known->mult ||
+	    !rec->nr_nodes)
+		return;
+	ret_figures->node = rec->nodes[0];
+	to->nodes = &ret_figures->node;
+	sync->start.begin = system_ns(known, sync->start.begin);
+	sync->start.end = system_ns(known, sync->start.end);
+	sync->end.begin = system_ns(known, sync->end.begin);
+	sync->end.end = system_ns(known, sync->end.end);
 	sync->line = convert_params(known, &sync->line);
-	figures->rec.source = TSCT_SOURCE_REALTIME;
-	figures->rec.counter = *known;
-	figures->rec.counter_source = rec->source;
-	figures->rec.begin = encoder->begin;
-	figures->rec.end = system_ns(&encoder->line, rec->end);
-	if (figures->rec.end < figures->rec.begin)
-		figures->rec.end = figures->rec.begin;
-	figures->rec.until = system_ns(&encoder->line, rec->until);
-	figures->rec.real = identity(encoder, rec, &figures->rec);
-}
-
-void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
-			  const struct tsct_recording *rec,
-			  struct tsct_tick_figures *ret_figures)
-{
-	ret_figures->rec = *rec;
-	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM && rec->real.mult &&
-	    rec->nr_nodes)
-		describe_system(encoder, rec, ret_figures);
+	to->source = TSCT_SOURCE_REALTIME;
+	to->counter = *known;
+	to->counter_source = rec->source;
+	to->begin = encoder->begin;
+	to->end = system_ns(&encoder->params, rec->end);
+	if (to->end < to->begin)
+		to->end = to->begin;
+	to->until = system_ns(&encoder->params, rec->until);
+	to->real = identity(encoder, rec, to);
 }
 
 /*
@@ -249,12 +225,6 @@ static __u64 scale_hz(const struct tsct_recording *rec, tsct_u128 num, __u64 den
 	const tsct_u128 divisor = (tsct_u128)den << (bits < 0 ? -bits : 0);
 
 	return ((num << (bits > 0 ? bits : 0)) + divisor / 2) / divisor;
-}
-
-static __u64 rate_hz(const struct tsct_recording *rec)
-{
-	return scale_hz(rec, (tsct_u128)NS_PER_S << TSCT_CLOCK_SHIFT,
-			rec->real.mult);
 }
 
 static __u64 tick_of(const struct tsct_recording *rec, __u64 cycles)
@@ -320,18 +290,7 @@ __s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick)
 	return ns < INT64_MIN ? INT64_MIN : (__s64)ns;
 }
 
-/* Error bound of a CTF reader's time at a moment, in ns */
-static __u64 error_at(const struct tsct_recording *rec,
-		      const struct tsct_ctf_clock *clock, __u64 cycles)
-{
-	tsct_s128 apart = (tsct_s128)
-		tsct_ctf_clock_ns(clock, tick_of(rec, cycles)) -
-		tsct_clock_params_ns(&rec->real, round_to_tick(rec, cycles));
-
-	return tsct_clock_params_error_ps(&rec->real, cycles) / 1000 + 1 +
-		(__u64)(apart < 0 ? -apart : apart);
-}
-
+/* Sets the precision to the largest error of a CTF reader's time. */
 static void set_precision(const struct tsct_recording *rec,
 			  struct tsct_ctf_clock *clock)
 {
@@ -341,12 +300,16 @@ static void set_precision(const struct tsct_recording *rec,
 	const __u64 at[] = { rec->begin, rec->end, last, best_moment(rec),
 			     real->base_cycles, real->base_cycles + real->slew_cycles };
 	__u64 worst = 0, error;
+	tsct_s128 apart;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		if (at[i] < rec->begin || at[i] > last)
 			continue;
-		error = error_at(rec, clock, at[i]);
+		apart = (tsct_s128)tsct_ctf_clock_ns(clock, tick_of(rec, at[i])) -
+			tsct_clock_params_ns(real, round_to_tick(rec, at[i]));
+		error = tsct_clock_params_error_ps(real, at[i]) / 1000 + 1 +
+			(__u64)(apart < 0 ? -apart : apart);
 		if (error > worst)
 			worst = error;
 	}
@@ -362,7 +325,8 @@ int tsct_ctf_clock(const struct tsct_recording *rec,
 	if (!rec->real.mult || rec->end < rec->begin ||
 	    tsct_clock_params_check(&rec->real, rec->source))
 		return -EINVAL;
-	set_offset(rec, rate_hz(rec), ret_clock);
+	set_offset(rec, scale_hz(rec, (tsct_u128)NS_PER_S << TSCT_CLOCK_SHIFT,
+				 rec->real.mult), ret_clock);
 	set_precision(rec, ret_clock);
 	if (rec->source == TSCT_SOURCE_TSC)
 		return 0;

@@ -6,7 +6,6 @@
 #ifndef TSCT_TICKS_H
 #define TSCT_TICKS_H
 
-#include "lib/core/delta.h"
 #include "recording.h"
 
 /* Longest packet of events without times of their own */
@@ -40,39 +39,37 @@ struct tsct_tick_encoder {
 	__u32 timestamps;
 	int bits;
 	/* For TSCT_TIMESTAMPS_SYSTEM */
-	struct tsct_clock_params line;	/* in force: CLOCK_REALTIME by cycles */
+	struct tsct_clock_params params;	/* in force: CLOCK_REALTIME by cycles */
 	__u64 begin;		/* tick of the recording's begin */
-	__u64 error_ps;		/* largest error bound of all lines */
+	__u64 error_ps;		/* largest error bound of all params so far */
 	__u64 stopped_ns;	/* longest time for which ticks stood still */
-	__u64 floor;		/* no later event's tick may be before it */
+	__u64 floor;		/* lowest tick that a later event may have */
 };
 
 /* tsct_tick_encoder_init - by rec->timestamps and rec->real */
 void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
-		      const struct tsct_recording *rec);
+			    const struct tsct_recording *rec);
 
 /*
- * tsct_tick_encoder_follow - use @line for CLOCK_REALTIME from counter value @at on
+ * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on
  * For TSCT_TIMESTAMPS_SYSTEM; else no effect.
  */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
-			const struct tsct_clock_params *line, __u64 at);
+			      const struct tsct_clock_params *params, __u64 at);
 
 /* tsct_tick_encoder_moment - the tick of a counter value that is not an event's */
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles);
 
-/* tsct_tick_encoder_settle - the same; later ticks of events will not be before it */
+/* tsct_tick_encoder_settle - a moment's tick; later ticks of events are not before it */
 __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
 
 /*
- * tsct_tick_encoder_event - the tick of the next event of a file
- * @resolution: of that file
- * @last: tick of the event before
+ * tsct_tick_encoder_system - the tick of a file's next event, with TSCT_TIMESTAMPS_SYSTEM
  * @cycles: must not decrease within a file
- * 0; -ERANGE: the tick does not fit 64 bits
+ * @last: tick of the event before; ticks stand still while new params are behind it
  */
-int tsct_tick_encoder_event(struct tsct_tick_encoder *encoder, struct tsct_tick_resolution *resolution,
-		      __u64 last, __u64 cycles, __u64 *ret_tick);
+__u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
+			       __u64 last);
 
 /* Description of a recording in ticks of its files; shares its memory, so is not freed */
 struct tsct_tick_figures {
@@ -82,8 +79,8 @@ struct tsct_tick_figures {
 
 /* tsct_tick_encoder_describe - convert the description of @rec for the metadata */
 void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
-			  const struct tsct_recording *rec,
-			  struct tsct_tick_figures *ret_figures);
+				const struct tsct_recording *rec,
+				struct tsct_tick_figures *ret_figures);
 
 /* ---- the clock of other CTF readers --------------------------------------- */
 

@@ -4,7 +4,7 @@
  * files, complete or live.
  *
  * The recorder of a live recording publishes a tick before which all events are in the
- * files (write_progress.h). Events before it are returned in order; later ones stay in
+ * files (struct tsct_progress_record). Events before it are returned in order; later ones stay in
  * the files until it has advanced. Correctness rests on the order of reading: that tick
  * first, then the metadata, then the files. No packet is appended before the metadata
  * that defines its events, so a packet that begins before that tick has no unknown ones.
@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +26,6 @@
 #include "lib/core/order.h"
 #include "stream_reader.h"
 #include "trace_reader.h"
-#include "write_progress.h"
 
 #define META_BYTES_MAX	(64U << 20)
 
@@ -347,6 +347,27 @@ void tsct_trace_refuse(struct tsct_trace *t, const struct tsct_trace_event *e,
 
 /* ---- live recordings --------------------------------------------------------- */
 
+enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
+{
+	enum tsct_progress_state state = TSCT_PROGRESS_LIVE;
+	struct tsct_progress_record record;
+	int fd;
+
+	*ret_tick = 0;
+	fd = openat(dirfd, TSCT_PROGRESS_FILE,
+		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0)
+		return TSCT_PROGRESS_NONE;
+	/* Before reading the tick: a dead recorder publishes no newer one. */
+	if (!flock(fd, LOCK_SH | LOCK_NB))
+		state = TSCT_PROGRESS_DEAD;
+	if (pread(fd, &record, sizeof(record), 0) == sizeof(record) &&
+	    record.tick == ~record.inverse)
+		*ret_tick = record.tick;
+	close(fd);
+	return state;
+}
+
 /* Definitions may have been added; everything else stays as it was. */
 static bool is_same_class(const struct tsct_stream_class *old,
 			  const struct tsct_stream_class *fresh)
@@ -456,15 +477,15 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
  */
 static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 {
-	enum tsct_write_progress_state state;
+	enum tsct_progress_state state;
 	__u64 tick;
 	int ret, err;
 
-	state = tsct_write_progress_read(t->file.dirfd, &tick);
+	state = tsct_trace_progress(t->file.dirfd, &tick);
 	ret = update_metadata(t, err_text, err_size);
 	if (ret < 0)
 		return ret;
-	if (state != TSCT_WRITE_PROGRESS_LIVE || t->rec.complete)
+	if (state != TSCT_PROGRESS_LIVE || t->rec.complete)
 		t->file.live = NULL;	/* nothing will be appended */
 	else if (tick <= t->follow->live.until)
 		return ret ? ret : -EAGAIN;
@@ -505,8 +526,8 @@ bool tsct_trace_is_live(const struct tsct_trace *t)
 {
 	__u64 tick;
 
-	return !t->rec.complete && tsct_write_progress_read(t->file.dirfd, &tick) ==
-		TSCT_WRITE_PROGRESS_LIVE;
+	return !t->rec.complete && tsct_trace_progress(t->file.dirfd, &tick) ==
+		TSCT_PROGRESS_LIVE;
 }
 
 static int watch_directory(struct tsct_trace_follower *follow, const char *dir)
@@ -517,7 +538,7 @@ static int watch_directory(struct tsct_trace_follower *follow, const char *dir)
 	follow->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (follow->notify < 0)
 		return -errno;
-	if (asprintf(&name, "%s/" TSCT_WRITE_PROGRESS_FILE, dir) < 0)
+	if (asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
 		return -ENOMEM;
 	/* Modified after each flush; closed when the recorder is killed */
 	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)

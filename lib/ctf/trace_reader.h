@@ -38,6 +38,18 @@ __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
 /* ---- live recordings ------------------------------------------------------- */
 
+enum tsct_progress_state {
+	TSCT_PROGRESS_LIVE,	/* the recorder is running */
+	TSCT_PROGRESS_DEAD,	/* the recorder was killed */
+	TSCT_PROGRESS_NONE,	/* no file; the metadata says whether it is complete */
+};
+
+/*
+ * tsct_trace_progress - read the progress file of a recording
+ * @ret_tick: the tick published last; 0: none
+ */
+enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick);
+
 /* A recorder is writing it now. */
 bool tsct_trace_is_live(const struct tsct_trace *trace);
 

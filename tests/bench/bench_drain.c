@@ -18,7 +18,7 @@ static struct tsct_server *server;
 static struct tsct_channel *reader, *emitter;
 static struct tsct_clock *clock_;
 static struct tsct_recording rec;
-static struct tsct_writer *writer;
+static struct tsct_recording_writer *writer;
 static struct tsct_drain *drain;
 static int dirfd_, event;
 
@@ -62,7 +62,7 @@ static void open_recording(void)
 	rec.source = state.source;
 	rec.real = state.real;
 	rec.begin = rec.end = tsct_clock_cycles(clock_);
-	must(tsct_writer_open(dirfd_, &rec, &writer), "files");
+	must(tsct_recording_writer_open(dirfd_, &rec, &writer), "files");
 	must(tsct_drain_open(reader, clock_, writer, &rec, 0, &drain), "drain");
 }
 
@@ -102,9 +102,9 @@ static void close_all(void)
 	unsigned int cpu;
 	char name[32];
 
-	must(tsct_writer_finish(writer), "files");
+	must(tsct_recording_writer_finish(writer), "files");
 	tsct_drain_close(drain);
-	tsct_writer_close(writer);
+	tsct_recording_writer_close(writer);
 	tsct_clock_close(clock_);
 	for (cpu = 0; cpu < rec.nr_locations; cpu++) {
 		snprintf(name, sizeof(name), "bench_%u", cpu);

@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 		return 2;
 	describe();
 	define_all();
-	if (tsct_writer_open(fd, &rec, &writer))
+	if (tsct_recording_writer_open(fd, &rec, &writer))
 		return 1;
 	put_switch(0, 0, 100, "first \"name\"");
 	for (i = 0; i < rounds; i++) {
@@ -211,9 +211,9 @@ int main(int argc, char **argv)
 	put_u32(2, 103, INNER, 0);
 	if (rec.end < now)
 		rec.end = now + 1;
-	if (tsct_writer_finish(writer))
+	if (tsct_recording_writer_finish(writer))
 		return 1;
-	tsct_writer_close(writer);
+	tsct_recording_writer_close(writer);
 	tsct_recording_free(&rec);
 	return 0;
 }

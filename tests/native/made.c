@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 		make_one();
 	if (is_long)
 		lengthen();
-	if (tsct_writer_open(fd, &rec, &writer))
+	if (tsct_recording_writer_open(fd, &rec, &writer))
 		return 1;
 	if (many)
 		write_many();
@@ -178,9 +178,9 @@ int main(int argc, char **argv)
 		write_long();
 	else
 		write_one();
-	if (tsct_writer_finish(writer))
+	if (tsct_recording_writer_finish(writer))
 		return 1;
-	tsct_writer_close(writer);
+	tsct_recording_writer_close(writer);
 	tsct_recording_free(&rec);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "lib/ctf/recording_writer.h"
 
 static struct tsct_recording rec;
-static struct tsct_writer *writer;
+static struct tsct_recording_writer *writer;
 
 static void define(__u32 stream, __u32 id, const char *name, __u32 kind,
 		   const char *fields)
@@ -31,7 +31,7 @@ static void put_at(__u64 stamp, __u32 stream, __u32 cpu, __u32 tid, __u32 id,
 		.payload = payload,
 	};
 
-	if (tsct_writer_event(writer, stream, &event))
+	if (tsct_recording_writer_event(writer, stream, &event))
 		abort();
 }
 

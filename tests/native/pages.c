@@ -141,16 +141,16 @@ int main(int argc, char **argv)
 		define_many();
 	else
 		write_hostile();
-	if (tsct_writer_open(fd, &rec, &writer))
+	if (tsct_recording_writer_open(fd, &rec, &writer))
 		return 1;
 	if (many)
 		put_many(strtoul(argv[3], NULL, 10), strtoul(argv[4], NULL, 10));
 	else
 		put_hostile();
 	rec.end = now + 1;
-	if (tsct_writer_finish(writer))
+	if (tsct_recording_writer_finish(writer))
 		return 1;
-	tsct_writer_close(writer);
+	tsct_recording_writer_close(writer);
 	tsct_recording_free(&rec);
 	return 0;
 }

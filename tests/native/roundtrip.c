@@ -32,7 +32,7 @@ struct shown {
 };
 
 static struct tsct_recording rec;
-static struct tsct_writer *writer;
+static struct tsct_recording_writer *writer;
 static __u64 state;		/* of the random numbers */
 static const char *node;
 static struct shown *shown;
@@ -342,7 +342,7 @@ static void emit(__u64 now)
 		note(stream, &e);
 	if (e.cycles > *at)
 		*at = e.cycles;
-	if (tsct_writer_event(writer, stream, &e))
+	if (tsct_recording_writer_event(writer, stream, &e))
 		abort();
 }
 
@@ -357,7 +357,7 @@ static void write_events(__u32 nr)
 		now += any_gap();
 		rec.end = now + 1;
 		emit(now);
-		if (!any(often) && tsct_writer_flush(writer))
+		if (!any(often) && tsct_recording_writer_flush(writer))
 			abort();
 	}
 }
@@ -430,12 +430,12 @@ int main(int argc, char **argv)
 	state = strtoull(argv[2], NULL, 10);
 	node = argc > 4 ? argv[4] : NULL;
 	describe();
-	if (tsct_writer_open(fd, &rec, &writer))
+	if (tsct_recording_writer_open(fd, &rec, &writer))
 		return 1;
 	write_events(argc > 3 ? strtoul(argv[3], NULL, 10) : 1 + any(2500));
-	if (tsct_writer_finish(writer))
+	if (tsct_recording_writer_finish(writer))
 		return 1;
-	tsct_writer_close(writer);
+	tsct_recording_writer_close(writer);
 	tell_streams();
 	tell_events();
 	tsct_recording_free(&rec);

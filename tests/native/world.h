@@ -79,14 +79,14 @@ void world_set_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 		    const char *fit);
 void world_set_clock(struct tsct_recording *rec, uint64_t begin, uint64_t end,
 		     int64_t begin_ns, double hz);
-void world_write_sample(struct tsct_writer *writer,
+void world_write_sample(struct tsct_recording_writer *writer,
 			const struct tsct_recording *rec, uint64_t seed,
 			const struct exchange *exchange, uint64_t number,
 			const struct tsct_recording *master);
-struct tsct_writer *world_open(const char *dir, const char *name,
+struct tsct_recording_writer *world_open(const char *dir, const char *name,
 			       struct tsct_recording *rec);
-void world_close(struct tsct_writer *writer, struct tsct_recording *rec);
-void world_write_event(struct tsct_writer *writer, uint32_t stream,
+void world_close(struct tsct_recording_writer *writer, struct tsct_recording *rec);
+void world_write_event(struct tsct_recording_writer *writer, uint32_t stream,
 		       uint32_t cpu, uint64_t tick, uint32_t tid, uint32_t id,
 		       const void *payload, uint32_t len);
 void world_write(const struct world *world, const char *dir, const char *fit);

@@ -24,7 +24,7 @@ static uint64_t master_at(uint64_t begin, uint64_t ticks)
 	return begin + (uint64_t)((double)ticks * (hz[0] / hz[1]) * 1.00001);
 }
 
-static void write_exchanges(struct tsct_writer *writer,
+static void write_exchanges(struct tsct_recording_writer *writer,
 			    const struct tsct_recording *rec,
 			    const struct tsct_recording *master)
 {
@@ -66,7 +66,7 @@ static uint64_t random_gap(uint64_t *state)
 }
 
 /* @writer NULL: writes nothing. Returns the last counter value. */
-static uint64_t write_events(struct tsct_writer *writer, uint32_t node,
+static uint64_t write_events(struct tsct_recording_writer *writer, uint32_t node,
 			     uint64_t begin, uint64_t events)
 {
 	uint64_t tick, last = 0, state, i, number;
@@ -111,7 +111,7 @@ static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events,
 void world_big(const char *dir, uint64_t events, bool messages)
 {
 	struct tsct_recording rec[NODES];
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	uint32_t i;
 
 	for (i = 0; i < NODES; i++)

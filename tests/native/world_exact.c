@@ -18,7 +18,7 @@
 #define NODES	2
 
 static struct tsct_recording rec[NODES];
-static struct tsct_writer *writer[NODES];
+static struct tsct_recording_writer *writer[NODES];
 static uint64_t nr_exchanges;
 
 static void read_nodes(const char *dir, const char *fit)

@@ -91,7 +91,7 @@ void world_set_clock(struct tsct_recording *rec, uint64_t begin, uint64_t end,
 	rec->rate_error_ppb = 2000;
 }
 
-void world_write_event(struct tsct_writer *writer, uint32_t stream,
+void world_write_event(struct tsct_recording_writer *writer, uint32_t stream,
 		       uint32_t cpu, uint64_t tick, uint32_t tid, uint32_t id,
 		       const void *payload, uint32_t len)
 {
@@ -100,11 +100,11 @@ void world_write_event(struct tsct_writer *writer, uint32_t stream,
 		.payload = payload,
 	};
 
-	if (tsct_writer_event(writer, stream, &event))
+	if (tsct_recording_writer_event(writer, stream, &event))
 		abort();
 }
 
-void world_write_sample(struct tsct_writer *writer,
+void world_write_sample(struct tsct_recording_writer *writer,
 			const struct tsct_recording *rec, uint64_t seed,
 			const struct exchange *exchange, uint64_t number,
 			const struct tsct_recording *master)
@@ -135,10 +135,10 @@ void world_write_sample(struct tsct_writer *writer,
 		  tsct_sample_encode(&s, payload));
 }
 
-struct tsct_writer *world_open(const char *dir, const char *name,
+struct tsct_recording_writer *world_open(const char *dir, const char *name,
 			       struct tsct_recording *rec)
 {
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	char path[4096];
 	int fd;
 
@@ -146,16 +146,16 @@ struct tsct_writer *world_open(const char *dir, const char *name,
 	if (mkdir(path, 0777))
 		abort();
 	fd = open(path, O_RDONLY | O_DIRECTORY);
-	if (fd < 0 || tsct_writer_open(fd, rec, &writer))
+	if (fd < 0 || tsct_recording_writer_open(fd, rec, &writer))
 		abort();
 	return writer;	/* which owns fd */
 }
 
-void world_close(struct tsct_writer *writer, struct tsct_recording *rec)
+void world_close(struct tsct_recording_writer *writer, struct tsct_recording *rec)
 {
-	if (tsct_writer_finish(writer))
+	if (tsct_recording_writer_finish(writer))
 		abort();
-	tsct_writer_close(writer);
+	tsct_recording_writer_close(writer);
 	tsct_recording_free(rec);
 }
 
@@ -191,7 +191,7 @@ static void describe(const struct world *w, uint32_t node, const char *fit,
 
 static void write_samples(const struct world *w, uint32_t node,
 			  const struct tsct_recording *master,
-			  struct tsct_writer *writer,
+			  struct tsct_recording_writer *writer,
 			  const struct tsct_recording *rec)
 {
 	uint64_t number = 0;
@@ -208,7 +208,7 @@ static void write_node(const struct world *w, const char *dir, uint32_t node,
 		       const char *name, const char *fit)
 {
 	struct tsct_recording rec, master;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	const struct world_event *m;
 	const bool twin = !strcmp(name, "d");
 	uint64_t payload[2];

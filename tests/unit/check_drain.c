@@ -110,7 +110,7 @@ START_TEST(drain_hostile_counters)
 	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
 	pass(UINT64_MAX);
 	/* and the result can be written and read back */
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }
 END_TEST
@@ -129,7 +129,7 @@ START_TEST(drain_much)
 	}
 	ck_assert_uint_eq(events(), n);
 	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 1000);
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }
 END_TEST

@@ -16,7 +16,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	tsct_drain_close(drain);
 	drain = NULL;
 	rec.end = tsct_clock_cycles(clock_);
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	tsct_recording_balance(r, -1, ret_balance);
 	ck_assert(ret_balance->exact);
 	ck_assert_uint_eq(ret_balance->published, ret_balance->recorded +
@@ -113,7 +113,7 @@ START_TEST(discards)
 		if (any(3))
 			pass(UINT64_MAX);
 		if (!any(20))
-			tsct_writer_flush(out);
+			tsct_recording_writer_flush(out);
 	}
 	while (pass(UINT64_MAX))
 		;
@@ -401,7 +401,7 @@ START_TEST(scribbled)
 	/* The begin may be a random time, read from the ring. */
 	if (rec.begin > rec.end)
 		rec.begin = rec.end;
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }
 END_TEST

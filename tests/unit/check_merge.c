@@ -323,7 +323,7 @@ START_TEST(test_two_epochs)
 {
 	struct node n = nodes[1], later = nodes[1];
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	struct tsct_merge *m;
 	int fd = make_dir("d");
 
@@ -335,7 +335,7 @@ START_TEST(test_two_epochs)
 	rec.end = count_at(&later, LENGTH);
 	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
 	join_cluster(&rec, &n);
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	write_samples(&rec, writer, &n);
 	write_samples(&rec, writer, &later);
 	n.nr_cpus = later.nr_cpus = 1;
@@ -367,7 +367,7 @@ START_TEST(test_epoch_without_samples)
 {
 	struct node n = nodes[1], later = nodes[1];
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	struct tsct_merge *m;
 	int fd = make_dir("d");
 
@@ -381,7 +381,7 @@ START_TEST(test_epoch_without_samples)
 	add_line(&rec, count_at(&later, LENGTH / 2), count_at(&later, LENGTH), 2);
 	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
 	join_cluster(&rec, &n);
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	n.end = LENGTH / 16;
 	write_samples(&rec, writer, &n);
 	later.begin = LENGTH / 2;
@@ -410,7 +410,7 @@ END_TEST
 static void write_cut_off(const struct node *n, __u64 last)
 {
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	int fd = make_dir((char[]) { n->name, 0 });
 
 	describe(&rec, n);
@@ -421,7 +421,7 @@ static void write_cut_off(const struct node *n, __u64 last)
 	rec.real.holdover_growth = 2 * rec.real.growth;
 	rec.real.void_after_cycles = last + S;
 	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	write_events(writer, n, 16);
 	end_node(&rec, writer, fd, true);
 }

@@ -111,7 +111,7 @@ START_TEST(test_changed)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	int fd = make_dir("d");
 
 	n.uuid = n.boot = 9;
@@ -120,7 +120,7 @@ START_TEST(test_changed)
 	join_cluster(&rec, &n);
 	rec.nodes[0].sync.epoch = 1;
 	rec.nodes[0].sync.timeline = 10;
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	n.end = LENGTH / 2;
 	write_samples(&rec, writer, &n);
 	n.begin = LENGTH / 2;
@@ -139,13 +139,13 @@ START_TEST(test_nonsense)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	int fd = make_dir("d");
 
 	n.uuid = n.boot = 9;
 	describe(&rec, &n);
 	join_cluster(&rec, &n);
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	n.num *= 5;		/* five times the rate of its own clock */
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
@@ -160,7 +160,7 @@ END_TEST
 static void write_defs(const struct node *of, const char *name, bool other)
 {
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	int fd = make_dir(name);
 	__u64 t = of->begin;
 	struct tsct_event event = { .cycles = of->begin };
@@ -179,7 +179,7 @@ static void write_defs(const struct node *of, const char *name, bool other)
 	define(&rec, 2, 16, other ? "m" : "k", TSCT_KIND_INSTANT, "t:u64");
 	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 3;
 	rec.streams[0].lost_no_ring = 2;
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	write_samples(&rec, writer, of);
 	event.payload = &t;
 	event.len = sizeof(t);
@@ -188,10 +188,10 @@ static void write_defs(const struct node *of, const char *name, bool other)
 
 		event.cycles = count_at(of, t);
 		event.id = id[t / MS % 5];
-		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 		event.id = 16;
-		ck_assert_int_eq(tsct_writer_event(writer, 1, &event), 0);
-		ck_assert_int_eq(tsct_writer_event(writer, 2, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(writer, 1, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(writer, 2, &event), 0);
 	}
 	end_node(&rec, writer, fd, false);
 }
@@ -278,7 +278,7 @@ END_TEST
 START_TEST(test_too_many)
 {
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	struct node n = nodes[0];
 	char name[32];
 	__u32 id;
@@ -291,7 +291,7 @@ START_TEST(test_too_many)
 		snprintf(name, sizeof(name), "e%u", id);
 		define(&rec, 0, id, name, TSCT_KIND_INSTANT, "");
 	}
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	end_node(&rec, writer, fd, false);
 	refused("db", "/b: with its events, channel 'default' would have more than 65520");
 	tsct_merge_free(merge_to("d", "o"));

@@ -24,7 +24,7 @@ static struct sent *sent;
 static unsigned int nr_sent;
 
 static struct tsct_recording rec;
-static struct tsct_writer *writer;
+static struct tsct_recording_writer *writer;
 static int dirfd_;
 
 static void begin(void)
@@ -33,7 +33,7 @@ static void begin(void)
 	make_recording(&rec, CPUS);
 	sent = calloc(EVENTS_MAX, sizeof(*sent));
 	nr_sent = 0;
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 }
 
 static void end(void)
@@ -64,7 +64,7 @@ static int send_one(__u64 stamp)
 		.cycles = stamp, .cpu = s->cpu, .tid = s->tid, .id = s->id,
 		.len = s->len, .payload = s->payload,
 	};
-	return tsct_writer_event(writer, s->stream, &event);
+	return tsct_recording_writer_event(writer, s->stream, &event);
 }
 
 static void send_many(unsigned int nr)
@@ -75,7 +75,7 @@ static void send_many(unsigned int nr)
 		stamp += any(3) ? any(1000000) : 0;
 		ck_assert_int_eq(send_one(stamp), 0);
 		if (!any(200))
-			ck_assert_int_eq(tsct_writer_flush(writer), 0);
+			ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	}
 }
 
@@ -251,7 +251,7 @@ START_TEST(record_hostile_names)
 	name[63] = '\0';
 	free(rec.nodes[0].host);
 	rec.nodes[0].host = strdup(name);
-	tsct_writer_touch(writer);
+	tsct_recording_writer_touch(writer);
 	send_many(5);
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(true), 5);
@@ -313,7 +313,7 @@ static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 		.cycles = stamp, .id = id, .len = len, .payload = payload,
 	};
 
-	return tsct_writer_event(writer, 0, &event);
+	return tsct_recording_writer_event(writer, 0, &event);
 }
 
 /* Invalid events are counted by cause and do not affect others. */
@@ -392,7 +392,7 @@ START_TEST(record_largest)
 	payload[sizeof(payload) - 1] = '\0';
 	begin();
 	define(&rec, 0, 50, "large", TSCT_KIND_INSTANT, "text:string");
-	tsct_writer_touch(writer);
+	tsct_recording_writer_touch(writer);
 	for (i = 0; i < 10; i++) {
 		ck_assert_int_eq(send_raw(16, rec.begin + i, "", 0), 0);
 		ck_assert_int_eq(send_raw(50, rec.begin + i, payload,
@@ -415,10 +415,10 @@ START_TEST(record_defines_first)
 	for (i = 0; i < 20; i++) {
 		snprintf(name, sizeof(name), "late_%d", i);
 		define(&rec, 0, 100 + i, name, TSCT_KIND_INSTANT, "");
-		tsct_writer_touch(writer);
+		tsct_recording_writer_touch(writer);
 		ck_assert_int_eq(send_raw(100 + i, rec.begin + i, "", 0), 0);
 		ck_assert_uint_eq(read_all(false), i);
-		ck_assert_int_eq(tsct_writer_flush(writer), 0);
+		ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 		ck_assert_uint_eq(read_all(false), i + 1);
 	}
 	ck_assert_int_eq(finish(writer), 0);
@@ -480,7 +480,7 @@ START_TEST(record_disk_full)
 	close(dirfd_);
 	dirfd_ = open(dir_name, O_RDONLY | O_DIRECTORY);
 	rec.complete = 0;
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	fill_disk();
 	close(dirfd_);
 	snprintf(command, sizeof(command), "%s", dir_name);
@@ -499,10 +499,10 @@ START_TEST(record_discarded)
 
 	begin();
 	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
-	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 41;
 	rec.streams[1].loss[2].cause[TSCT_LOSS_NESTED] = 1;
-	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	/* The recording is not finished, as after the kill of its recorder. */
 	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
 					 sizeof(why)), 0);
@@ -542,15 +542,15 @@ START_TEST(record_killed)
 	begin();
 	rec.end = rec.begin;
 	rec.timestamps = _i;
-	tsct_writer_close(writer);
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	tsct_recording_writer_close(writer);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	rec.real.as_of_cycles = rec.end = rec.begin + 1000;
 	rec.real.holdover_after_cycles = rec.end;
 	rec.until = rec.end + 26000000000ULL;
-	tsct_writer_renew(writer);
+	tsct_recording_writer_renew(writer);
 	send_many(5000);
-	ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	tsct_writer_close(writer);
+	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
+	tsct_recording_writer_close(writer);
 	last = sent[nr_sent - 1].stamp;
 	ck_assert_uint_lt(last, rec.until);
 	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
@@ -582,8 +582,8 @@ START_TEST(record_killed_damaged)
 
 	begin();
 	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
-	ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	tsct_writer_close(writer);
+	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
+	tsct_recording_writer_close(writer);
 	fd = openat(dirfd_, "default_0", O_RDWR);
 	ck_assert_int_eq(pread(fd, &head, sizeof(head), sizeof(head)),
 			 sizeof(head));

@@ -95,13 +95,13 @@ static const struct {
 START_TEST(samples_impossible)
 {
 	struct tsct_sync_sample s;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	char wanted[256];
 	unsigned int i;
 
 	seed_with(0);
 	begin_recording();
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	for (i = 0; i < 3; i++) {
 		make_sample(i, 0, &s);
 		if (i == 1)

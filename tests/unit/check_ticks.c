@@ -22,7 +22,7 @@ struct sent {
 static struct sent sent[EVENTS];
 static unsigned int nr_sent;
 static struct tsct_recording rec;
-static struct tsct_writer *writer;
+static struct tsct_recording_writer *writer;
 static int dirfd_;
 
 static void begin(__u32 timestamps, __u64 every)
@@ -32,7 +32,7 @@ static void begin(__u32 timestamps, __u64 every)
 	rec.timestamps = timestamps;
 	rec.sync_every = every;
 	nr_sent = 0;
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 }
 
 static void end(void)
@@ -60,7 +60,7 @@ static void send_one(__u64 stamp, __u32 id)
 		.cycles = stamp, .cpu = s->cpu, .tid = s->tid, .id = id,
 		.len = s->len, .payload = s->payload,
 	};
-	ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 }
 
 /* Returns the distance to the next tick: 0, small, of the next width, or large. */
@@ -366,7 +366,7 @@ START_TEST(system_follows)
 		stamp = rec.begin + i * 1000000ULL;
 		if (i % 500 == 499) {
 			line.base_ns -= 700;
-			tsct_writer_follow(writer, &line, stamp);
+			tsct_recording_writer_follow(writer, &line, stamp);
 		}
 		send_one(stamp, 16);
 	}
@@ -414,11 +414,11 @@ START_TEST(system_samples)
 		TSCT_SESSION_DONE, rec.begin, rec.begin + 2596123456,
 	};
 	rec.nodes[0].sync.line = rec.real;
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	s.x.t1 = rec.begin + 1000;
 	s.x.t4 = event.cycles = rec.begin + 2596123456;
 	event.len = tsct_sample_encode(&s, payload);
-	ck_assert_int_eq(tsct_writer_event(writer, rec.nr_streams, &event), 0);
+	ck_assert_int_eq(tsct_recording_writer_event(writer, rec.nr_streams, &event), 0);
 	end();
 	trace = open_it(no_report);
 	ck_assert_int_eq(tsct_samples_read(trace, &read, &nr), 0);
@@ -464,13 +464,13 @@ START_TEST(unique_segments)
 	rec.end = rec.begin + (1ULL << 54);
 	rec.real.void_after_cycles = rec.real.base_cycles + (1ULL << 60);
 	nr_sent = 0;
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct tsct_event event = {
 			.cycles = rec.begin + want[i].after, .id = 16,
 		};
 
-		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 	}
 	end();
 	trace = open_it(no_report);
@@ -517,10 +517,10 @@ START_TEST(fsync_policy)
 	rec.fsync = _i;
 	rec.sync_every = 16;
 	nr_sent = fsyncs = 0;
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	meta = fsyncs;
 	send_many(320);
-	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	if (_i == TSCT_FSYNC_PACKET)
 		/* Metadata, directory, each packet, and the entry of each new file */
 		ck_assert_uint_ge(fsyncs, 2 + 20 + CPUS);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The trace reader on live recordings: an event is returned when its order is certain. */
 #include "drains.h"
-#include "lib/ctf/write_progress.h"
 
 #define CPUS	3
 #define NEW	18	/* id of an event that is defined later */
@@ -23,7 +22,7 @@ static void begin_writing(void)
 {
 	dirfd_ = make_dir();
 	make_recording(&rec, CPUS);
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &out), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &out), 0);
 	event = (struct tsct_event) { .tid = 7, .id = 16, .payload = payload };
 	reports = 0;
 }
@@ -39,7 +38,7 @@ static void open_trace(bool follow)
 static void end_all(void)
 {
 	tsct_trace_close(trace);
-	tsct_writer_close(out);
+	tsct_recording_writer_close(out);
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
 	trace = NULL;
@@ -51,13 +50,13 @@ static void put(__u32 cpu, __u64 after)
 	event.cpu = cpu;
 	event.cycles = rec.begin + after;
 	event.len = make_payload(tsct_recording_def(&rec, 0, event.id), payload);
-	ck_assert_int_eq(tsct_writer_event(out, 0, &event), 0);
+	ck_assert_int_eq(tsct_recording_writer_event(out, 0, &event), 0);
 }
 
 static void flush_at(__u64 after)
 {
-	tsct_writer_settle(out, rec.begin + after);
-	ck_assert_int_eq(tsct_writer_flush(out), 0);
+	tsct_recording_writer_settle(out, rec.begin + after);
+	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 }
 
 static int await(void)
@@ -98,7 +97,7 @@ START_TEST(settled_only)
 	put(0, 100);
 	put(0, 200);
 	put(1, 150);
-	ck_assert_int_eq(tsct_writer_flush(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 	gives_none(-EAGAIN);		/* earlier events are possible */
 	flush_at(200);
 	await();
@@ -112,13 +111,13 @@ START_TEST(settled_only)
 	gives(0, 200);
 	gives(1, 250);
 	gives_none(-EAGAIN);
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	ck_assert_int_eq(await(), 1);
 	gives(2, 300);
 	gives_none(0);
 	ck_assert(tsct_trace_recording(trace)->complete);
 	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 0);
-	ck_assert_int_eq(faccessat(dirfd_, TSCT_WRITE_PROGRESS_FILE, F_OK, 0), -1);
+	ck_assert_int_eq(faccessat(dirfd_, TSCT_PROGRESS_FILE, F_OK, 0), -1);
 	end_all();
 }
 END_TEST
@@ -135,7 +134,7 @@ START_TEST(new_definition)
 	await();
 	ck_assert_int_eq(tsct_trace_next(trace, &first), 1);
 	define(&rec, 0, NEW, "new", TSCT_KIND_SEND, "n:u64");
-	tsct_writer_touch(out);
+	tsct_recording_writer_touch(out);
 	event.id = NEW;
 	put(1, 200);
 	flush_at(250);
@@ -166,7 +165,7 @@ START_TEST(dead_recorder)
 	gives(1, 50);
 	gives_none(-EAGAIN);
 	ck_assert(tsct_trace_is_live(trace));
-	tsct_writer_close(out);
+	tsct_recording_writer_close(out);
 	out = NULL;
 	await();
 	ck_assert(!tsct_trace_is_live(trace));
@@ -241,7 +240,7 @@ START_TEST(junk_behind)
 	await();
 	gives(1, 160);
 	gives_none(-EAGAIN);
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	await();
 	gives_none(0);
 	ck_assert_uint_ge(reports, 1);
@@ -308,7 +307,7 @@ START_TEST(as_it_will_be)
 		event.id = n > MANY / 2 && !any(3) ? NEW : 16;
 		if (n == MANY / 2) {
 			define(&rec, 0, NEW, "new", TSCT_KIND_SEND, "n:string");
-			tsct_writer_touch(out);
+			tsct_recording_writer_touch(out);
 		}
 		put(cpu, at[cpu]);
 		if (any(40))
@@ -323,7 +322,7 @@ START_TEST(as_it_will_be)
 		take_all(rec.begin + settled);
 	}
 	ck_assert_uint_gt(nr_followed, MANY / 2);
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	await();
 	take_all(UINT64_MAX);
 	ck_assert_uint_eq(nr_followed, MANY);
@@ -355,15 +354,15 @@ START_TEST(rings_settle)
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
 	/* The settled time is written if it advanced and there are events before it. */
-	tsct_writer_settle(out, tsct_drain_settled(drain));
-	ck_assert_int_eq(tsct_writer_flush(out), 0);
-	ck_assert_int_eq(tsct_write_progress_read(dirfd_, &tick), TSCT_WRITE_PROGRESS_LIVE);
+	tsct_recording_writer_settle(out, tsct_drain_settled(drain));
+	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
+	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_LIVE);
 	ck_assert_uint_eq(tick, tsct_drain_settled(drain));
 	pass(tsct_clock_cycles(clock_));
 	ck_assert_int_eq(emit(2), 0);
 	pass(now);
-	ck_assert_int_eq(tsct_writer_finish(out), 0);
-	ck_assert_int_eq(tsct_write_progress_read(dirfd_, &tick), TSCT_WRITE_PROGRESS_NONE);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_NONE);
 	teardown();
 }
 END_TEST

@@ -18,13 +18,13 @@ static size_t file_len;
 static unsigned int make_small(unsigned int nr)
 {
 	struct tsct_event event = { .cpu = 0, .tid = 7 };
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	__u8 payload[512];
 	unsigned int i;
 
 	dirfd_ = make_dir();
 	make_recording(&rec, 1);
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	event.payload = payload;
 	event.cycles = rec.begin;
 	for (i = 0; i < nr; i++) {
@@ -32,9 +32,9 @@ static unsigned int make_small(unsigned int nr)
 		event.cycles += any(1000);
 		event.len = make_payload(tsct_recording_def(&rec, 0, event.id),
 					 payload);
-		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 		if (i % 5 == 4)
-			ck_assert_int_eq(tsct_writer_flush(writer), 0);
+			ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	file_len = load_file(dirfd_, "default_0", file, ROOM);

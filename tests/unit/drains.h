@@ -13,7 +13,7 @@
 static struct tsct_channel *t, *writer;
 static struct tsct_clock *clock_;
 static struct tsct_recording rec;
-static struct tsct_writer *out;
+static struct tsct_recording_writer *out;
 static struct tsct_drain *drain;
 static int dirfd_, ev;
 
@@ -63,7 +63,7 @@ static inline void begin_at(__u64 stamp, __u32 is_snapshot)
 	rec.real = state.real;
 	rec.begin = rec.end = stamp;
 	rec.snapshot = is_snapshot;
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &out), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &out), 0);
 	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
 }
 
@@ -76,7 +76,7 @@ static inline void begin(void)
 static inline void teardown(void)
 {
 	tsct_drain_close(drain);
-	tsct_writer_close(out);
+	tsct_recording_writer_close(out);
 	tsct_clock_close(clock_);
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
@@ -118,7 +118,7 @@ static inline __u64 lost(enum tsct_loss_cause cause)
 
 static inline __u64 events(void)
 {
-	return tsct_writer_cpu_events(out, 0, CPU);
+	return tsct_recording_writer_cpu_events(out, 0, CPU);
 }
 
 static inline void check_readable(void)

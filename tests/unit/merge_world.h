@@ -182,7 +182,7 @@ static inline void join_cluster(struct tsct_recording *rec, const struct node *n
 
 /* Writes a sync sample of an exchange in which each direction takes 20 to 25 us. */
 static inline void write_sample(struct tsct_recording *rec,
-				struct tsct_writer *writer,
+				struct tsct_recording_writer *writer,
 				const struct node *n, __u64 t, __u32 session)
 {
 	const struct node *other = node_of(n->asks);
@@ -210,11 +210,11 @@ static inline void write_sample(struct tsct_recording *rec,
 	t += 21000 + any(5000);
 	s.x.t4 = count_at(n, t);
 	event.len = tsct_sample_encode(&s, payload);
-	ck_assert_int_eq(tsct_writer_event(writer, rec->nr_streams, &event), 0);
+	ck_assert_int_eq(tsct_recording_writer_event(writer, rec->nr_streams, &event), 0);
 }
 
 static inline void write_samples(struct tsct_recording *rec,
-				 struct tsct_writer *writer, const struct node *n)
+				 struct tsct_recording_writer *writer, const struct node *n)
 {
 	__u64 t;
 
@@ -227,7 +227,7 @@ static inline void write_samples(struct tsct_recording *rec,
 #define EVENTS	500	/* on each CPU */
 
 /* Writes events @id on all CPUs; their payload is the true time, ns. */
-static inline void write_events(struct tsct_writer *writer, const struct node *n,
+static inline void write_events(struct tsct_recording_writer *writer, const struct node *n,
 				__u32 id)
 {
 	__u64 t;
@@ -240,17 +240,17 @@ static inline void write_events(struct tsct_writer *writer, const struct node *n
 			event.cpu = cpu;
 			event.tid = 100 + i / 7;
 			event.cycles = count_at(n, t);
-			ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+			ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 		}
 	}
 }
 
-static inline void end_node(struct tsct_recording *rec, struct tsct_writer *writer,
+static inline void end_node(struct tsct_recording *rec, struct tsct_recording_writer *writer,
 			    int fd, bool killed)
 {
-	ck_assert_int_eq(killed ? tsct_writer_flush(writer) :
-			 tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
+	ck_assert_int_eq(killed ? tsct_recording_writer_flush(writer) :
+			 tsct_recording_writer_finish(writer), 0);
+	tsct_recording_writer_close(writer);
 	tsct_recording_free(rec);
 	close(fd);
 }
@@ -258,13 +258,13 @@ static inline void end_node(struct tsct_recording *rec, struct tsct_writer *writ
 static inline void write_node(const struct node *n, const char *name)
 {
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	int fd = make_dir(name);
 
 	describe(&rec, n);
 	define(&rec, 0, 16 + n->uuid, "now", TSCT_KIND_INSTANT, "t:u64");
 	join_cluster(&rec, n);
-	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	write_samples(&rec, writer, n);
 	write_events(writer, n, 16 + n->uuid);
 	end_node(&rec, writer, fd, n->killed);

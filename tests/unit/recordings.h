@@ -128,11 +128,11 @@ static inline __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 	return at - to;
 }
 
-static inline int finish(struct tsct_writer *writer)
+static inline int finish(struct tsct_recording_writer *writer)
 {
-	int err = tsct_writer_finish(writer);
+	int err = tsct_recording_writer_finish(writer);
 
-	tsct_writer_close(writer);
+	tsct_recording_writer_close(writer);
 	return err;
 }
 

@@ -43,7 +43,7 @@ static inline void make_sample(unsigned int i, unsigned int session,
 	strcpy(s->source, "10.0.0.1");
 }
 
-static inline int write_sample(struct tsct_writer *writer,
+static inline int write_sample(struct tsct_recording_writer *writer,
 			const struct tsct_sync_sample *s)
 {
 	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
@@ -52,7 +52,7 @@ static inline int write_sample(struct tsct_writer *writer,
 		.len = tsct_sample_encode(s, payload),
 	};
 
-	return tsct_writer_event(writer, rec.nr_streams, &event);
+	return tsct_recording_writer_event(writer, rec.nr_streams, &event);
 }
 
 static inline void begin_recording(void)
@@ -77,16 +77,16 @@ static inline void begin_recording(void)
 static inline void make_small(unsigned int nr)
 {
 	struct tsct_sync_sample s;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	unsigned int i;
 
 	begin_recording();
-	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	for (i = 0; i < nr; i++) {
 		make_sample(i, i < nr / 4 ? 5 : i >= nr - nr / 4 ? 6 : 0, &s);
 		ck_assert_int_eq(write_sample(writer, &s), 0);
 		if (i % 8 == 7)
-			ck_assert_int_eq(tsct_writer_flush(writer), 0);
+			ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	file_len = load_file(dirfd_, "sync_0", file, ROOM);

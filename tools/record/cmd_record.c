@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl record: signals, and the sequence of a recording */
+/* trace-ctl record: signals, the main loop, and the sequence of a recording */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,25 @@
 
 #include "tools/common/cmd.h"
 #include "cmd_record.h"
+#include "lib/client/channel_admin.h"
+#include "lib/client/gettime.h"
+
+#define IDLE_US		5000	/* sleep between passes over idle rings */
+#define BUSY_US		1000	/* the same, up to BUSY_NS after the last event */
+#define BUSY_NS		100000000LL
+#define MANY_EVENTS	4096	/* in a pass: no sleep before the next */
+#define FLIGHT_US	50000	/* a flight recorder drains only at the end */
+#define KERNEL_MS	50	/* poll() limit, for the periodic work */
+#define FLUSH_NS	1000000000LL
+#define PROGRESS_NS	200000000LL	/* interval of the progress line on a
+					 * terminal; elsewhere FLUSH_NS */
+#define WATCH_NS	100000000LL	/* between checks of the provider */
 
 /* ---- signals ----------------------------------------------------------- */
 
-volatile sig_atomic_t record_interrupts, record_forward, record_children;
+volatile sig_atomic_t record_interrupts;
+/* The signal to forward to the command, 0: none; SIGCHLD came */
+static volatile sig_atomic_t to_forward, child_ended;
 
 static void on_stop(int number, siginfo_t *info, void *context)
 {
@@ -21,16 +37,16 @@ static void on_stop(int number, siginfo_t *info, void *context)
 	record_interrupts++;
 	/* The terminal itself sends Ctrl-C to the command, too. */
 	if (info->si_code <= 0)
-		record_forward = number;
+		to_forward = number;
 }
 
 static void on_child(int number)
 {
 	(void)number;
-	record_children = 1;
+	child_ended = 1;
 }
 
-/* Previous actions, restored in the command */
+/* The signals that are caught, and their previous actions, for the command */
 static struct {
 	int number;
 	struct sigaction before;
@@ -64,7 +80,161 @@ void record_signals_restore(void)
 		sigaction(caught[i].number, &caught[i].before, NULL);
 }
 
-/* Reports all errors that can be known before anything is created. */
+static void forward_signal(const struct record_child *child)
+{
+	if (to_forward && child->running) {
+		kill(child->pid, to_forward);
+		to_forward = 0;
+	}
+}
+
+/* ---- main loop --------------------------------------------------------- */
+
+/*
+ * Without a command, a signal or --duration ends the recording. With one, the first
+ * signal is for the command, and the recording ends when the command does; the
+ * second signal ends the recording even if the command still runs.
+ */
+static bool is_over(struct record_child *child, __s64 end_ns)
+{
+	bool timeout = tsct_monotonic_ns() >= end_ns;
+
+	if (child_ended) {
+		child_ended = 0;
+		record_child_reap(child);
+	}
+	if (!child->pid)
+		return record_interrupts || timeout;
+	forward_signal(child);
+	if (timeout && child->running)
+		kill(child->pid, SIGTERM);
+	return !child->running || record_interrupts > 1 || timeout;
+}
+
+/*
+ * The module's device wakes poll() at a watermark; the rings of a server do not,
+ * and have to be polled at intervals.
+ */
+struct ring_waiter {
+	bool by_kernel;
+	struct pollfd fds[RECORD_CHANNELS];
+	unsigned int nr;
+	__s64 last_event_ns;	/* CLOCK_MONOTONIC: the last pass with events */
+};
+
+/* A signal ends the sleep; one just before it is noticed after the sleep. */
+static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
+{
+	const __s64 now = tsct_monotonic_ns();
+	unsigned int i;
+
+	if (taken)
+		waiter->last_event_ns = now;
+	if (taken >= MANY_EVENTS)
+		return;
+	if (!waiter->by_kernel) {
+		usleep(now - waiter->last_event_ns < BUSY_NS ? BUSY_US : IDLE_US);
+		return;
+	}
+	if (poll(waiter->fds, waiter->nr, KERNEL_MS) <= 0)
+		return;
+	for (i = 0; i < waiter->nr; i++)
+		if (waiter->fds[i].revents & ~POLLIN)
+			waiter->by_kernel = false;
+}
+
+struct periodic_work {
+	bool tty;
+	__s64 written, shown, watched;	/* last times, CLOCK_MONOTONIC ns */
+};
+
+/* Work at intervals, which would cost too many system calls in each pass */
+static int do_periodic_work(struct record_session *s, struct periodic_work *last)
+{
+	const __s64 now = tsct_monotonic_ns();
+	struct tsct_time time;
+	int err = 0;
+
+	if (now - last->watched >= WATCH_NS) {
+		record_session_watch(s);
+		record_clock_follow(s);
+		last->watched = now;
+	}
+	record_sync_poll(s, now);
+	if (!s->writer)
+		return 0;
+	if (now - last->written >= FLUSH_NS) {
+		/* An in-process clock takes its samples in this call. */
+		tsct_clock_now(s->clock, &time);
+		record_clock_renew(s);
+		err = tsct_recording_writer_flush(s->writer);
+		last->written = now;
+	}
+	if (now - last->shown >= (last->tty ? PROGRESS_NS : FLUSH_NS)) {
+		record_show_progress(s, false);
+		last->shown = now;
+	}
+	return err;
+}
+
+/* Drains the rings until the recording ends. Returns 0 or a write error. */
+static int run_loop(struct record_session *s, struct record_child *child)
+{
+	const __s64 begin = tsct_monotonic_ns();
+	const __s64 end = s->o->duration_s > 0 ?
+		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
+	struct periodic_work last = { isatty(STDERR_FILENO), begin, begin, begin };
+	struct ring_waiter waiter = { .by_kernel = true, .nr = s->nr_channels };
+	const struct tsct_channel *channel;
+	__u64 taken = 0;
+	unsigned int i;
+	int err = 0;
+
+	/* Sets the watermark of the module's rings to a quarter of their size. */
+	for (i = 0; !s->o->flight && i < s->nr_channels; i++) {
+		channel = s->channels[i];
+		waiter.fds[i].fd = tsct_channel_fd(channel);
+		waiter.fds[i].events = POLLIN;
+		if (tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE ||
+		    tsct_reader_watermark(tsct_drain_reader(s->drains[i]),
+					  tsct_channel_info(channel)->data_size / 4))
+			waiter.by_kernel = false;
+	}
+	while (!err && !is_over(child, end)) {
+		if (!s->o->flight)
+			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
+					       &taken);
+		if (!err)
+			err = do_periodic_work(s, &last);
+		if (!err && s->o->flight)
+			usleep(FLIGHT_US);
+		else if (!err)
+			wait_for_events(&waiter, taken);
+	}
+	if (s->writer)
+		record_show_progress(s, true);
+	return err;
+}
+
+/*
+ * Waits until the command ends or a second signal comes; for at most 2 s if
+ * @signalled (the command received a signal to end).
+ */
+static void await_child(struct record_child *child, bool signalled)
+{
+	__s64 end = tsct_monotonic_ns() +
+		(signalled ? 2000000000LL : INT64_MAX / 2);
+
+	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
+		usleep(10000);
+		forward_signal(child);
+		record_child_reap(child);
+	}
+}
+
+/* ---- the sequence ------------------------------------------------------ */
+
+/* Reports all errors that can be found before anything is created. */
 static int check_prerequisites(const struct record_options *o, char **ret_path)
 {
 	char why[512], name[64];
@@ -86,31 +256,6 @@ static int check_prerequisites(const struct record_options *o, char **ret_path)
 	return EXIT_DONE;
 }
 
-/* ---- the sequence ------------------------------------------------------ */
-
-static int child_exit_status(const struct record_child *child)
-{
-	if (WIFSIGNALED(child->status))
-		return 128 + WTERMSIG(child->status);
-	return WEXITSTATUS(child->status);
-}
-
-static void print_write_error(const struct record_session *s,
-			      const struct record_child *child, int err)
-{
-	/* The events are complete, but readers see a killed recorder's files. */
-	if (!tsct_writer_error(s->writer))
-		record_error("%s: %s; all events are written, but the metadata"
-				" is incomplete: readers take the recorder for"
-				" killed, and merge needs --salvage; %s", s->dir,
-				strerror(-err), record_dir_fix(err));
-	else
-		record_error("%s: %s; the recording ends here, the events"
-				" written so far are readable; %s%s", s->dir,
-				strerror(-err), record_dir_fix(err),
-				child->running ? "; waiting for the command" : "");
-}
-
 static int finish(struct record_session *s, struct record_child *child,
 		  int err)
 {
@@ -120,19 +265,28 @@ static int finish(struct record_session *s, struct record_child *child,
 		err = err2;
 	if (!s->writer)		/* error already printed */
 		return EXIT_FAILED;
-	if (err)
-		print_write_error(s, child, err);
+	/* The events are complete, but readers see a killed recorder's files. */
+	if (err && !tsct_recording_writer_error(s->writer))
+		record_error("%s: %s; all events are written, but the metadata"
+			     " is incomplete: readers take the recorder for"
+			     " killed, and merge needs --salvage; %s", s->dir,
+			     strerror(-err), record_dir_fix(err));
+	else if (err)
+		record_error("%s: %s; the recording ends here, the events"
+			     " written so far are readable; %s%s", s->dir,
+			     strerror(-err), record_dir_fix(err),
+			     child->running ? "; waiting for the command" : "");
 	if (child->running)
-		record_loop_await(child, !err);
+		await_child(child, !err);
 	if (s->server)
 		tsct_server_unread(s->server, &s->unread);
 	ret = record_show_summary(s, child->pid ? child : NULL);
 	if (err)
 		return EXIT_FAILED;
-	if (s->o->pass_status && child->pid && !child->running &&
-	    ret == EXIT_DONE)
-		return child_exit_status(child);
-	return ret;
+	if (!s->o->pass_status || !child->pid || child->running || ret != EXIT_DONE)
+		return ret;
+	return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) :
+		WEXITSTATUS(child->status);
 }
 
 static int run(struct record_session *s, struct record_child *child,
@@ -155,7 +309,7 @@ static int run(struct record_session *s, struct record_child *child,
 		return EXIT_FAILED;
 	}
 	if (!command)
-		return finish(s, child, record_loop(s, child));
+		return finish(s, child, run_loop(s, child));
 	err = record_child_release(child);
 	if (err) {
 		record_error("%s: %s; %s", command[0], strerror(-err),
@@ -164,7 +318,7 @@ static int run(struct record_session *s, struct record_child *child,
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
-	return finish(s, child, record_loop(s, child));
+	return finish(s, child, run_loop(s, child));
 }
 
 int cmd_record(int argc, char **argv)

@@ -59,25 +59,8 @@ static inline uint32_t record_policy(const struct record_options *o)
 	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
 }
 
-/*
- * Set by signal handlers: the number of stop signals; the one to forward to the
- * command, 0: none; SIGCHLD came.
- */
-extern volatile sig_atomic_t record_interrupts, record_forward, record_children;
-
-/* ---- main loop: record_loop.c ------------------------------------------ */
-
-struct record_session;
-struct record_child;
-
-/* Drains the rings until the recording ends. Returns 0 or a write error. */
-int record_loop(struct record_session *s, struct record_child *child);
-
-/*
- * Waits until the command ends or a second signal comes; for at most 2 s if
- * @signalled (the command received a signal to end).
- */
-void record_loop_await(struct record_child *child, bool signalled);
+/* Number of signals to stop that came so far */
+extern volatile sig_atomic_t record_interrupts;
 
 /* ---- the command: record_child.c --------------------------------------- */
 
@@ -159,7 +142,7 @@ struct record_session {
 	int dirfd;			/* -1: not open */
 	bool made_dir;
 	struct tsct_recording rec;
-	struct tsct_writer *writer;
+	struct tsct_recording_writer *writer;
 	struct record_sync sync;
 };
 
@@ -186,13 +169,6 @@ int record_session_open(struct record_session *s,
  */
 int record_session_begin(struct record_session *s, pid_t root);
 
-/*
- * Drains all rings once, of events up to @until, in cycles. *ret_taken: number
- * of events. Returns 0 or a write error.
- */
-int record_session_pass(struct record_session *s, __u64 until,
-			__u64 *ret_taken);
-
 /* Prints, once, that the provider of the rings has ended. */
 void record_session_watch(struct record_session *s);
 
@@ -204,9 +180,6 @@ void record_session_undo(struct record_session *s);
 
 /* Releases everything, in any state. */
 void record_session_close(struct record_session *s);
-
-/* The largest error bound of the clock in this recording */
-__u64 record_session_error_ns(const struct record_session *s);
 
 /* ---- metadata: record_describe.c --------------------------------------- */
 

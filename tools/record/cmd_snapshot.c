@@ -232,13 +232,13 @@ static void add_cpu(const struct record_session *s, unsigned int i, __u32 cpu,
 	part->older += stream->ring[cpu].published_begin;
 	for (cause = 0; cause < TSCT_LOSS_NR; cause++)
 		part->loss.cause[cause] += stream->loss[cpu].cause[cause];
-	if (!tsct_writer_cpu_span(s->writer, i, cpu, &first, &last))
+	if (!tsct_recording_writer_cpu_span(s->writer, i, cpu, &first, &last))
 		return;
 	if (!part->events || first < part->first)
 		part->first = first;
 	if (!part->events || last > part->last)
 		part->last = last;
-	part->events += tsct_writer_cpu_events(s->writer, i, cpu);
+	part->events += tsct_recording_writer_cpu_events(s->writer, i, cpu);
 }
 
 static void sum_channel(const struct record_session *s, unsigned int i,
@@ -302,7 +302,7 @@ static void print_text(const struct record_session *s)
 	struct tsct_written w;
 	unsigned int i;
 
-	tsct_writer_written(s->writer, &w);
+	tsct_recording_writer_written(s->writer, &w);
 	if (!s->o->quiet)
 		fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB\n", s->dir,
 			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
@@ -313,7 +313,7 @@ static void print_text(const struct record_session *s)
 			PRIu64 " ns\n", s->rec.nodes[0].provider,
 			tsct_source_name(s->rec.source), s->rec.clock_origin,
 			tsct_status_name(s->rec.status),
-			(uint64_t)record_session_error_ns(s));
+			(uint64_t)tsct_recording_writer_error_ns(s->writer));
 }
 
 static json_t *json_channel(const struct record_session *s, unsigned int i)
@@ -343,7 +343,7 @@ static int print_json(const struct record_session *s)
 
 	for (i = 0; i < s->nr_channels; i++)
 		json_array_append_new(channels, json_channel(s, i));
-	tsct_writer_written(s->writer, &w);
+	tsct_recording_writer_written(s->writer, &w);
 	return ctl_json_print("snapshot", json_pack(
 		"{so sI sI ss so s{ss ss ss sI}}",
 		"directory", ctl_json_text(s->dir),
@@ -352,7 +352,7 @@ static int print_json(const struct record_session *s)
 		"clock", "source", tsct_source_name(s->rec.source),
 		"origin", s->rec.clock_origin,
 		"status", tsct_status_name(s->rec.status),
-		"error_ns", (json_int_t)record_session_error_ns(s)));
+		"error_ns", (json_int_t)tsct_recording_writer_error_ns(s->writer)));
 }
 
 /* Returns the exit status. */

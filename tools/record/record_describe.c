@@ -314,7 +314,7 @@ void record_clock_follow(struct record_session *s)
 	    tsct_clock_snapshot(s->clock, &state) ||
 	    state.source != s->rec.source || state.epoch != s->rec.epoch_first)
 		return;
-	tsct_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
+	tsct_recording_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
 }
 
 /* Stores the parameters of cluster time that programs use, if there are any. */
@@ -378,7 +378,7 @@ void record_clock_renew(struct record_session *s)
 	s->rec.end = tsct_clock_cycles(s->clock);
 	store_clock(s, &state);
 	schedule_renewal(s, now, age < RENEW_MAX_NS ? age : RENEW_MAX_NS);
-	tsct_writer_renew(s->writer);
+	tsct_recording_writer_renew(s->writer);
 }
 
 void record_clock_close(struct record_session *s)

@@ -43,7 +43,7 @@ static json_t *json_channel_cpus(const struct record_session *s, unsigned int i)
 	__u32 cpu;
 
 	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		events = tsct_writer_cpu_events(s->writer, i, cpu);
+		events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
 		loss = &s->rec.streams[i].loss[cpu];
 		if (events || tsct_loss_total(loss))
 			json_array_append_new(cpus, json_pack("{sI sI so}",
@@ -120,7 +120,7 @@ int record_json_print(const struct record_session *s,
 	struct tsct_written w;
 	struct record_usage usage;
 
-	tsct_writer_written(s->writer, &w);
+	tsct_recording_writer_written(s->writer, &w);
 	record_figure_usage(s, &usage);
 	return ctl_json_print("record", json_pack(
 		"{so so sI sI sf so so so so sI sI sI so s{sf sf sI} ss sb s{ss ss ss sI sb} so}",
@@ -141,7 +141,7 @@ int record_json_print(const struct record_session *s,
 		"clock", "source", tsct_source_name(rec->source),
 		"origin", rec->clock_origin,
 		"status", tsct_status_name(rec->status),
-		"error_ns", (json_int_t)record_session_error_ns(s),
+		"error_ns", (json_int_t)tsct_recording_writer_error_ns(s->writer),
 		"disrupted", rec->epoch != rec->epoch_first,
 		"files", json_files(rec)));
 }

@@ -11,32 +11,9 @@
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/ctf/write_progress.h"
 #include "lib/clock/clock_sample.h"
 
 /* ---- begin ------------------------------------------------------------- */
-
-static void name_channels(struct record_session *s)
-{
-	const char *first = getenv("TSCTRACE_CHANNEL");
-	unsigned int i;
-
-	s->nr_programs = s->o->nr_channels ? s->o->nr_channels : 1;
-	if (!first || !*first)
-		first = "default";
-	for (i = 0; i < s->nr_programs; i++)
-		snprintf(s->names[i], sizeof(s->names[i]), "%s",
-			 s->o->nr_channels ? s->o->channels[i] : first);
-}
-
-static void set_command_environment(const struct record_session *s)
-{
-	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
-	if (s->server)
-		setenv("TSCTRACE_SOCKET", s->socket, 1);
-	if (s->o->patterns)
-		setenv("TSCTRACE_EVENTS", s->o->patterns, 1);
-}
 
 void record_session_init(struct record_session *s,
 			 const struct record_options *o)
@@ -61,49 +38,31 @@ int record_session_prepare(struct record_session *s)
 int record_session_open(struct record_session *s,
 			const struct record_options *o)
 {
+	const char *first = getenv("TSCTRACE_CHANNEL");
+	unsigned int i;
 	int err;
 
 	record_session_init(s, o);
-	name_channels(s);
+	s->nr_programs = o->nr_channels ? o->nr_channels : 1;
+	if (!first || !*first)
+		first = "default";
+	for (i = 0; i < s->nr_programs; i++)
+		snprintf(s->names[i], sizeof(s->names[i]), "%s",
+			 o->nr_channels ? o->channels[i] : first);
 	/* In a nested recording, it is the outer recorder's. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s);
 	if (!err)
 		err = record_session_prepare(s);
-	if (!err)
-		set_command_environment(s);
-	return err;
-}
-
-static int open_kernel_events(struct record_session *s, pid_t root)
-{
-	char why[1024] = "";
-	int err;
-
-	if (s->nr_channels == s->nr_programs)
-		return 0;
-	err = kernel_source_open(s->channels[s->nr_programs], s->o->events, s->o->nr_events,
-				 s->o->all ? 0 : root, &s->source, why,
-				 sizeof(why));
-	if (err) {
-		record_error("kernel events: %s", why);
-		if (s->o->verbose)
-			fputs(kernel_source_log(), stderr);
-	}
-	return err;
-}
-
-static int open_files(struct record_session *s)
-{
-	int err;
-
-	s->dirfd = record_dir_make(s->dir, &s->made_dir);
-	err = s->dirfd < 0 ? s->dirfd :
-		tsct_writer_open(s->dirfd, &s->rec, &s->writer);
 	if (err)
-		record_error("%s: %s; %s", s->dir, strerror(-err),
-				record_dir_fix(err));
-	return err;
+		return err;
+	/* The environment of the command */
+	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
+	if (s->server)
+		setenv("TSCTRACE_SOCKET", s->socket, 1);
+	if (o->patterns)
+		setenv("TSCTRACE_EVENTS", o->patterns, 1);
+	return 0;
 }
 
 /*
@@ -119,8 +78,10 @@ static int find_begin(struct record_session *s)
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
-		if (err)
+		if (err) {
+			record_error("reading the rings failed: %s", strerror(-err));
 			return err;
+		}
 		s->has_old[i] = oldest < s->started;
 		if (oldest < s->rec.begin)
 			s->rec.begin = oldest;
@@ -128,63 +89,58 @@ static int find_begin(struct record_session *s)
 	return 0;
 }
 
-static int open_drain(struct record_session *s, unsigned int i)
-{
-	int err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
-				  i, &s->drains[i]);
-
-	if (err)
-		record_error("channel %s: %s", s->rec.streams[i].name,
-				strerror(-err));
-	return err;
-}
-
+/* Opens the files, and a drain for each channel. Prints errors. */
 static int open_drains(struct record_session *s)
 {
 	unsigned int i;
 	int err = find_begin(s);
 
 	if (err)
-		record_error("reading the rings failed: %s", strerror(-err));
-	else
-		err = open_files(s);
-	for (i = 0; !err && i < s->nr_channels; i++)
-		err = open_drain(s, i);
+		return err;
+	s->dirfd = record_dir_make(s->dir, &s->made_dir);
+	err = s->dirfd < 0 ? s->dirfd :
+		tsct_recording_writer_open(s->dirfd, &s->rec, &s->writer);
+	if (err)
+		record_error("%s: %s; %s", s->dir, strerror(-err),
+			     record_dir_fix(err));
+	for (i = 0; !err && i < s->nr_channels; i++) {
+		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
+				      i, &s->drains[i]);
+		if (err)
+			record_error("channel %s: %s", s->rec.streams[i].name,
+				     strerror(-err));
+	}
 	return err;
 }
 
 int record_session_begin(struct record_session *s, pid_t root)
 {
+	char why[1024] = "";
 	int err = 0;
 
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
 	record_clock_begin(s);
 	if (!s->o->flight)
 		err = open_drains(s);
-	return err ? err : open_kernel_events(s, root);
+	if (err || s->nr_channels == s->nr_programs)
+		return err;
+	err = kernel_source_open(s->channels[s->nr_programs], s->o->events,
+				 s->o->nr_events, s->o->all ? 0 : root, &s->source,
+				 why, sizeof(why));
+	if (err) {
+		record_error("kernel events: %s", why);
+		if (s->o->verbose)
+			fputs(kernel_source_log(), stderr);
+	}
+	return err;
 }
 
 /* ---- during the recording ---------------------------------------------- */
 
-int record_session_pass(struct record_session *s, __u64 until,
-			__u64 *ret_taken)
-{
-	__u64 taken, settled = UINT64_MAX, first;
-	unsigned int i;
-
-	*ret_taken = 0;
-	for (i = 0; i < s->nr_channels; i++) {
-		tsct_drain_pass(s->drains[i], until, &taken);
-		*ret_taken += taken;
-		first = tsct_drain_settled(s->drains[i]);
-		if (first < settled)
-			settled = first;
-	}
-	tsct_writer_settle(s->writer, settled);
-	return tsct_writer_error(s->writer);
-}
-
-/* Programs that have a channel open go on in the rings that we have open, too. */
+/*
+ * After the provider ended, programs that have a channel open still write to its rings,
+ * which this process has mapped.
+ */
 void record_session_watch(struct record_session *s)
 {
 	unsigned int i;
@@ -194,7 +150,7 @@ void record_session_watch(struct record_session *s)
 			continue;
 		s->rec.nodes[0].provider_gone = 1;
 		if (s->writer) {
-			tsct_writer_touch(s->writer);
+			tsct_recording_writer_touch(s->writer);
 			record_show_progress(s, true);
 		}
 		record_error("tsctraced ended: programs started from now on"
@@ -205,8 +161,8 @@ void record_session_watch(struct record_session *s)
 /* ---- end --------------------------------------------------------------- */
 
 /*
- * Passes sufficient to drain the largest ring when it is full. A limit, because
- * a program could write events with old times for ever.
+ * The number of passes that drain the largest ring when it is full. It is a limit,
+ * because a program could write events with old times for ever.
  */
 static unsigned int count_last_passes(const struct record_session *s)
 {
@@ -217,20 +173,6 @@ static unsigned int count_last_passes(const struct record_session *s)
 		if (tsct_channel_info(s->channels[i])->data_size > max)
 			max = tsct_channel_info(s->channels[i])->data_size;
 	return max / sizeof(struct tsct_record) / 1024 + 2;
-}
-
-/* Writes the events in the rings up to rec.end. */
-static int write_flight_recorder(struct record_session *s)
-{
-	unsigned int i;
-	int err;
-
-	s->rec.snapshot = 1;
-	err = open_drains(s);
-	record_clock_follow(s);
-	for (i = 0; !err && i < s->nr_channels; i++)
-		err = tsct_drain_snapshot(s->drains[i], s->rec.end);
-	return err;
 }
 
 /*
@@ -255,20 +197,11 @@ static void add_never_published(struct record_session *s, unsigned int i)
 	stream->lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
 }
 
-static void count_never_published(struct record_session *s)
-{
-	unsigned int i;
-
-	for (i = 0; i < s->nr_channels; i++)
-		if (s->drains[i] && (s->rec.snapshot || s->has_old[i]))
-			add_never_published(s, i);
-}
-
 int record_session_end(struct record_session *s)
 {
-	unsigned int passes = count_last_passes(s);
-	__u64 taken;
-	int err;
+	unsigned int passes = count_last_passes(s), i;
+	__u64 taken = 1;
+	int err = 0;
 
 	record_session_watch(s);
 	s->rec.end = tsct_clock_cycles(s->clock);
@@ -279,17 +212,22 @@ int record_session_end(struct record_session *s)
 	kernel_source_close(s->source);
 	s->source = NULL;
 	if (s->o->flight) {
-		err = write_flight_recorder(s);
+		s->rec.snapshot = 1;
+		err = open_drains(s);
 		if (!s->writer)
 			return err;
+		record_clock_follow(s);
+		for (i = 0; !err && i < s->nr_channels; i++)
+			err = tsct_drain_snapshot(s->drains[i], s->rec.end);
 	}
-	do
-		record_session_pass(s, s->rec.end, &taken);
-	while (taken && --passes);
-	count_never_published(s);
+	for (; !err && taken && passes; passes--)
+		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
+	for (i = 0; i < s->nr_channels; i++)
+		if (s->drains[i] && (s->rec.snapshot || s->has_old[i]))
+			add_never_published(s, i);
 	record_sync_end(s);
 	record_clock_close(s);
-	return tsct_writer_finish(s->writer);
+	return tsct_recording_writer_finish(s->writer);
 }
 
 void record_session_undo(struct record_session *s)
@@ -305,7 +243,7 @@ void record_session_undo(struct record_session *s)
 			unlinkat(s->dirfd, name, 0);
 		}
 	unlinkat(s->dirfd, "metadata", 0);
-	tsct_write_progress_remove(s->dirfd);
+	unlinkat(s->dirfd, TSCT_PROGRESS_FILE, 0);
 	if (s->made_dir)
 		rmdir(s->dir);
 }
@@ -320,7 +258,7 @@ void record_session_close(struct record_session *s)
 		tsct_drain_close(s->drains[i]);
 		tsct_channel_close(s->channels[i]);
 	}
-	tsct_writer_close(s->writer);
+	tsct_recording_writer_close(s->writer);
 	tsct_clock_close(s->clock);
 	tsct_server_stop(s->server);
 	if (s->server_dir[0])
@@ -328,9 +266,4 @@ void record_session_close(struct record_session *s)
 	if (s->dirfd >= 0)
 		close(s->dirfd);
 	tsct_recording_free(&s->rec);
-}
-
-__u64 record_session_error_ns(const struct record_session *s)
-{
-	return tsct_writer_error_ns(s->writer);
 }

@@ -53,7 +53,7 @@ __u64 record_figure_events(const struct record_session *s, unsigned int i)
 	__u32 cpu;
 
 	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
-		sum += tsct_writer_cpu_events(s->writer, i, cpu);
+		sum += tsct_recording_writer_cpu_events(s->writer, i, cpu);
 	return sum;
 }
 
@@ -73,7 +73,7 @@ __u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu)
 	unsigned int i;
 
 	for (i = 0; i < s->rec.nr_streams; i++)
-		sum += tsct_writer_cpu_events(s->writer, i, cpu);
+		sum += tsct_recording_writer_cpu_events(s->writer, i, cpu);
 	return sum;
 }
 
@@ -129,7 +129,7 @@ void record_show_progress(const struct record_session *s, bool last)
 		fputs("\r\033[K", stderr);
 		return;
 	}
-	tsct_writer_written(s->writer, &w);
+	tsct_recording_writer_written(s->writer, &w);
 	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
 		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
 		view_plural(w.events), w.bytes / 1e6, (uint64_t)count_lost(s),
@@ -207,7 +207,7 @@ static void print_cpus(const struct record_session *s, unsigned int i)
 	__u32 cpu;
 
 	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		events = tsct_writer_cpu_events(s->writer, i, cpu);
+		events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
 		loss = &s->rec.streams[i].loss[cpu];
 		if (!events && !tsct_loss_total(loss))
 			continue;
@@ -349,7 +349,7 @@ static void print_text(const struct record_session *s,
 	struct tsct_written w;
 	struct record_usage usage;
 
-	tsct_writer_written(s->writer, &w);
+	tsct_recording_writer_written(s->writer, &w);
 	if (child)
 		print_child(s->o->command[0], child);
 	fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB in %.3f s\n", s->dir,
@@ -367,7 +367,7 @@ static void print_text(const struct record_session *s,
 		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
 		"embedded, and the module for kernel events" : rec->nodes[0].provider,
 		tsct_source_name(rec->source), rec->clock_origin,
-		tsct_status_name(rec->status), (uint64_t)record_session_error_ns(s));
+		tsct_status_name(rec->status), (uint64_t)tsct_recording_writer_error_ns(s->writer));
 	print_hints(s, child, w.events);
 }
 

@@ -152,7 +152,7 @@ static void write_samples(struct record_session *s)
 		event.cycles = sync->last_cycles;
 		event.len = tsct_sample_encode(&sync->held[i], payload);
 		/* The writer counts samples that it fails to write. */
-		tsct_writer_event(s->writer, s->rec.nr_streams, &event);
+		tsct_recording_writer_event(s->writer, s->rec.nr_streams, &event);
 	}
 	sync->nr_held = 0;
 }
