@@ -10,9 +10,9 @@
 
 #include <tsctrace/version.h>
 
-#include "lib/core/delta.h"
 #include "metadata_keys.h"
 #include "samples.h"
+#include "stream.h"
 #include "ticks.h"
 #include "tsdl.h"
 
@@ -534,7 +534,7 @@ static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 			put_syscall_names(to, &tsct_ctf_types[type]);
 }
 
-/* Declares the event header that core/delta.h writes. CTF readers need a field with the
+/* Declares the event header that ctf/stream.h writes. CTF readers need a field with the
  * name `id`. */
 static void put_header(FILE *to)
 {

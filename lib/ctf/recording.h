@@ -417,7 +417,7 @@ bool tsct_recording_lossy(const struct tsct_recording *rec);
 /*
  * Format of a stream file, as the metadata describes it to CTF readers. All values are
  * little endian and unaligned. A file is packets, back to back. A packet is struct
- * tsct_packet, then events: the header of core/delta.h, with ids from 0 on, and the
+ * tsct_packet, then events: the header of ctf/stream.h, with ids from 0 on, and the
  * payload as it was in the ring.
  */
 #define TSCT_CTF_MAGIC		0xc1fc1fc1U

@@ -8,8 +8,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "recording_writer.h"
-#include "stream_reader.h"
-#include "stream_writer.h"
+#include "stream.h"
 #include "ticks.h"
 
 #define META		"metadata"

@@ -24,7 +24,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/order.h"
-#include "stream_reader.h"
+#include "stream.h"
 #include "trace_reader.h"
 
 #define META_BYTES_MAX	(64U << 20)

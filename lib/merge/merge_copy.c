@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "merge_read.h"
-#include "lib/ctf/stream_writer.h"
+#include "lib/ctf/stream.h"
 
 struct copy_work {
 	struct tsct_merge *m;

@@ -9,7 +9,7 @@
 #include "lib/core/clock_params.h"
 #include "merge.h"
 #include "lib/sync/fit.h"
-#include "lib/ctf/stream_reader.h"
+#include "lib/ctf/stream.h"
 #include "lib/query/series.h"
 
 #define MERGE_WHY_MAX	1024

@@ -8,7 +8,7 @@
 #include <tsctrace/stamp.h>
 
 #include "bench.h"
-#include "lib/core/delta.h"
+#include "lib/ctf/stream.h"
 #include "lib/core/mapping.h"
 
 #define EVENTS	BENCH_TURNS

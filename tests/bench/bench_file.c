@@ -9,9 +9,8 @@
 
 #include "bench.h"
 #include "lib/core/event_def.h"
-#include "lib/ctf/stream_writer.h"
+#include "lib/ctf/stream.h"
 #include "lib/ctf/ticks.h"
-#include "lib/ctf/stream_reader.h"
 
 #define EVENTS	BENCH_TURNS
 #define BEGIN	(1ULL << 50)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "lib/ctf/stream_reader.h"
+#include "lib/ctf/stream.h"
 
 static volatile uint64_t sink;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Checks the events read from a recording in several ways. */
 #include "lib/query/event_text.h"
-#include "lib/ctf/stream_reader.h"
+#include "lib/ctf/stream.h"
 #include "lib/query/unique_stamps.h"
 #include "lib/query/value_text.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/core/delta.h"
+#include "lib/ctf/stream.h"
 #include "fuzz.h"
 #include "lib/ctf/recording.h"
 #include "recording_box.h"

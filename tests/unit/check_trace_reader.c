@@ -261,7 +261,7 @@ END_TEST
 /* A packet of one event with a string of that many bytes, NUL included */
 static void store_text(size_t len)
 {
-	/* ID 40, a tick of 8 bytes, a thread; see core/delta.h */
+	/* ID 40, a tick of 8 bytes, a thread; see ctf/stream.h */
 	static const __u8 head[] = { 0xc7, 0, 0x08 };
 	__u8 *at = bad + packets[1].at;
 	__u64 bits;

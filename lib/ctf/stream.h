@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One stream file of a recording: the headers of its events, writing it, reading it.
+ * Documentation/trace-format.rst has the format, recording.h the header of a packet.
+ *
+ * Writers and readers are independent of each other: each may run in its own thread,
+ * a reader with its own struct tsct_stream_reader_dir.
+ */
+#ifndef TSCT_STREAM_H
+#define TSCT_STREAM_H
+
+#include "recording.h"
+#include "trace_reader.h"
+
+/* ---- event headers -------------------------------------------------------- */
+
+/*
+ * Event headers of stream files, in front of each payload: the event's id, the low
+ * bits of its tick that changed, and its thread where that is another one.
+ *
+ *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
+ *				the tick in 1, 2, 4, 8 bytes each
+ *	compact	 bits 3-7	id
+ *	extended bits 3-23	id: 16 bits, and TSCT_DELTA_TID
+ *	then			the low bits of the tick
+ *	then			4 bytes of thread id, if the id has TSCT_DELTA_TID
+ *
+ * All little endian. So there are 2 bytes before the payload of an event with one
+ * of the first 32 ids that comes less than 256 ticks after its predecessor.
+ *
+ * The tick is the first one, at or after that of the event before, that has these
+ * low bits. The first event of a packet continues from the packet's begin, which
+ * its header has in full, and always has its thread. So each packet can be decoded
+ * by itself: it is the sync packet.
+ *
+ * Ticks never decrease. Options, after RISC-V's text on trace time stamps:
+ *
+ *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
+ *	interpolated	more bits than the source has: the same
+ *	off		every event has the tick of its packet's begin
+ *	sync-every	a packet ends after that many events: struct tsct_delta
+ */
+#define TSCT_DELTA_ID_MAX	0xffff
+#define TSCT_DELTA_TID		0x10000
+#define TSCT_DELTA_COMPACT	32	/* ids below are compact */
+
+/* Maximum size of a header in bytes; tsct_delta_put() may write to all of them. */
+#define TSCT_DELTA_ROOM		16
+
+#define TSCT_DELTA_NO_TID	(1ULL << 32)
+
+/* State of a writer or reader; after the same event, both have the same. */
+struct tsct_delta {
+	__u64 tick;	/* of the last event */
+	__u64 tid;	/* of the last event; TSCT_DELTA_NO_TID: none in this packet */
+	__u64 events;	/* in this packet */
+};
+
+/* tsct_delta_begin - begin a packet, whose header has the tick @begin in full */
+static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
+{
+	delta->tick = begin;
+	delta->tid = TSCT_DELTA_NO_TID;
+	delta->events = 0;
+}
+
+/*
+ * tsct_delta_put - write the header of an event
+ * @to: TSCT_DELTA_ROOM bytes of room
+ *
+ * Returns its size, 2 to 15; the bytes behind it are undefined. -EINVAL, with
+ * nothing changed: the tick is before the last one, or the id is above
+ * TSCT_DELTA_ID_MAX.
+ */
+static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
+				 __u64 tick, __u32 tid)
+{
+	__u64 step = tick - delta->tick;
+	__u32 other = tid != delta->tid;
+	/* No branches: the distance between events cannot be predicted. */
+	__u32 width = (step > 0xff) + (step > 0xffff) + (step > 0xffffffff);
+	__u32 extended = (id >= TSCT_DELTA_COMPACT) | other;
+	__u32 head = width | extended << 2 | id << 3 | other << (3 + 16);
+	__u32 at = 1 + 2 * extended;
+
+	if (unlikely(tick < delta->tick || id > TSCT_DELTA_ID_MAX))
+		return -EINVAL;
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + at, &tick, sizeof(tick));
+	at += 1U << width;
+	memcpy(to + at, &tid, sizeof(tid));
+	at += 4 * other;
+	delta->tick = tick;
+	delta->tid = tid;
+	delta->events++;
+	return (int)at;
+}
+
+/* Bytes before the thread id, by form: a table of eight */
+#define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
+
+/*
+ * Reads a header of which TSCT_DELTA_ROOM bytes are there. The address of the next
+ * event depends on the size alone, not on the tick: decoding does not wait for it.
+ */
+static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
+				       __u32 *ret_id)
+{
+	__u32 head, tid = (__u32)delta->tid, form, wide, size;
+	__u64 stamp, tick;
+
+	memcpy(&head, from, sizeof(head));
+	form = head & 7;
+	size = TSCT_DELTA_SIZES_ >> 8 * form & 0xff;
+	wide = form >> 2;
+	memcpy(&stamp, from + 1 + 2 * wide, sizeof(stamp));
+	head = head >> 3 & (0x1f | ((0 - wide) & 0x1fffff));
+	tick = delta->tick + ((stamp - delta->tick) &
+			      ~0ULL >> (64 - (8U << (form & 3))));
+	if (unlikely(head & TSCT_DELTA_TID)) {
+		memcpy(&tid, from + size, sizeof(tid));
+		size += sizeof(tid);
+	} else if (unlikely(delta->tid == TSCT_DELTA_NO_TID)) {
+		return -EINVAL;
+	}
+	if (unlikely(tick < delta->tick || head > (TSCT_DELTA_TID | 0xffff)))
+		return -EINVAL;
+	delta->tick = tick;
+	delta->tid = tid;
+	delta->events++;
+	*ret_id = head & 0xffff;
+	return (int)size;
+}
+
+/* tsct_delta_get_end - tsct_delta_get() for the last bytes of a packet */
+static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
+				     size_t len, __u32 *ret_id)
+{
+	__u8 all[TSCT_DELTA_ROOM] = { 0 };
+	__u32 extended, other;
+
+	if (len > sizeof(all))
+		len = sizeof(all);
+	if (len)
+		memcpy(all, from, len);
+	extended = all[0] >> 2 & 1;
+	other = all[2] >> 3 & extended;
+	if (1 + 2 * extended + (1U << (all[0] & 3)) + 4 * other > len)
+		return -ENODATA;
+	return tsct_delta_get_room_(delta, all, ret_id);
+}
+
+/*
+ * tsct_delta_get - read the header of an event: its tick and thread are in *delta
+ * @len: number of bytes that may be read, of any content
+ *
+ * Returns its size. With nothing changed: -ENODATA: it does not end within @len;
+ * -EINVAL: no writer writes it: a tick beyond 2^64 or before the last one, an
+ * invalid id, a first event without its thread.
+ */
+static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
+				 size_t len, __u32 *ret_id)
+{
+	if (likely(len >= TSCT_DELTA_ROOM))
+		return tsct_delta_get_room_(delta, from, ret_id);
+	return tsct_delta_get_end(delta, from, len, ret_id);
+}
+
+/* ---- coarser and finer ticks ---------------------------------------------- */
+
+/*
+ * Ticks of another size than the source's.
+ *
+ * bits < 0: that many low bits are dropped; ticks are longer by that power of two.
+ * bits > 0: the source's ticks are divided into 2^bits. Events on the same tick
+ * are put one after the other within it, like the counter of a unique stamp
+ * (tsctrace/stamp.h); where it is full, they continue in the next one.
+ */
+struct tsct_tick_resolution {
+	__u64 seen;	/* the source's last tick */
+	__u64 next;	/* the lowest tick that the next event may have */
+	__s32 bits;
+};
+
+#define TSCT_TICK_BITS_MAX	13
+
+/* tsct_tick_resolution_init - Returns 0; -EINVAL: |bits| > TSCT_TICK_BITS_MAX */
+static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, int bits)
+{
+	if (bits > TSCT_TICK_BITS_MAX || bits < -TSCT_TICK_BITS_MAX)
+		return -EINVAL;
+	res->seen = 0;
+	res->next = 0;
+	res->bits = bits;
+	return 0;
+}
+
+/*
+ * tsct_tick_resolution_tick - the tick of an event on the source's tick @source
+ *
+ * Returns 0; -EINVAL: the source runs backwards; -ERANGE: beyond 2^64.
+ */
+static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
+					    __u64 source, __u64 *ret_tick)
+{
+	__u64 tick;
+
+	if (source < res->seen)
+		return -EINVAL;
+	if (res->bits <= 0) {
+		tick = source >> -res->bits;
+	} else {
+		tick = source << res->bits;
+		if (tick >> res->bits != source)
+			return -ERANGE;
+		if (tick < res->next)
+			tick = res->next;
+		if (tick == ~0ULL)
+			return -ERANGE;
+		res->next = tick + 1;
+	}
+	res->seen = source;
+	*ret_tick = tick;
+	return 0;
+}
+
+/* ---- writing -------------------------------------------------------------- */
+
+/*
+ * A writer assembles packets and appends them to the file. A packet that cannot be
+ * written completely is truncated again. Recorder and merge have one writer per stream
+ * class and location.
+ */
+struct tsct_stream_writer_options {
+	__u64 every;		/* most events in a packet; 0: no limit */
+	__u32 fsync;		/* enum tsct_fsync */
+};
+
+/* The file, and the contents of all its packet headers. Texts are not copied. */
+struct tsct_stream_writer_file {
+	int dirfd;
+	const char *name;
+	const __u8 *uuid;	/* 16 bytes */
+	__u32 stream_id;
+	__u32 cpu, node;
+};
+
+/* Callers may read the fields marked public. */
+struct tsct_stream_writer {
+	struct tsct_delta delta;	/* of the open packet */
+	__u8 *buffer;			/* NULL: not started */
+	__u32 used;			/* bytes of it */
+	__u32 packet;			/* begin of the open packet in it */
+	__u32 full;			/* end at which that packet is full */
+	__u64 every;
+	__u64 run_length;		/* events since the tick last changed */
+	__u64 max_per_tick;	/* public: longest run of events on one tick, less 1 */
+	__u64 begin;			/* tick of the packet's first event */
+	__u64 end;			/* tick that it lasts to at least */
+	__u64 first;		/* public: tick of the file's first event */
+	__u64 packed_events;		/* in completed packets */
+	__u64 written_events;		/* of those, in the file */
+	__u64 packets;		/* public: completed packets; number of the open one */
+	__u64 written_packets;
+	__u64 discarded;		/* in the last packet's header */
+	__u64 size;		/* public: bytes in the file */
+	__u32 fsync;			/* enum tsct_fsync */
+	int error;			/* first -errno of writing */
+	struct tsct_stream_writer_file file;
+};
+
+/*
+ * tsct_stream_writer_init - initialize; allocates nothing and creates no file
+ * @file, @options: copied, but not the texts
+ */
+void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
+		   const struct tsct_stream_writer_options *options);
+
+/*
+ * tsct_stream_writer_start - begin the file at tick @begin, once, before the first event
+ * The first packet is empty: CTF readers count losses between packets, so this makes
+ * those before the first event count. 0 or -ENOMEM
+ */
+int tsct_stream_writer_start(struct tsct_stream_writer *w, __u64 begin);
+
+/* tsct_stream_writer_start() succeeded. */
+static inline bool tsct_stream_writer_started(const struct tsct_stream_writer *w)
+{
+	return w->buffer;
+}
+
+/* Last tick of the file; no event may be earlier. */
+static inline __u64 tsct_stream_writer_last(const struct tsct_stream_writer *w)
+{
+	return w->end > w->delta.tick ? w->end : w->delta.tick;
+}
+
+/* Number of events so far, in the file and in memory */
+static inline __u64 tsct_stream_writer_events(const struct tsct_stream_writer *w)
+{
+	return w->packed_events + w->delta.events;
+}
+
+/* Number of these that are not in the file yet */
+static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer *w)
+{
+	return tsct_stream_writer_events(w) - w->written_events;
+}
+
+/*
+ * tsct_stream_writer_extend - extend the open packet to @tick
+ * For recordings whose events have no time but that of their packet.
+ */
+static inline void tsct_stream_writer_extend(struct tsct_stream_writer *w, __u64 tick)
+{
+	if (tick > w->end)
+		w->end = tick;
+}
+
+/* Inline, as most payloads are 8 bytes and a call would cost more than all the rest */
+static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 len)
+{
+	__u64 first, last;
+
+	if (likely(len == 8)) {
+		memcpy(to, from, 8);
+	} else if (len > 8 && len <= 16) {
+		memcpy(&first, from, 8);
+		memcpy(&last, (const __u8 *)from + len - 8, 8);
+		memcpy(to, &first, 8);
+		memcpy(to + len - 8, &last, 8);
+	} else if (len) {
+		memcpy(to, from, len);
+	}
+}
+
+/* tsct_stream_writer_put() of a packet's first event */
+int tsct_stream_writer_put_first_(struct tsct_stream_writer *w, __u32 id, __u64 tick, __u32 tid,
+			const void *payload, __u32 len);
+
+/*
+ * tsct_stream_writer_put - add an event, after tsct_stream_writer_start()
+ * @id: from TSCT_ID_FIRST on
+ * @tick: not before tsct_stream_writer_last()
+ *
+ * Returns 0; 1: the packet is full, so call tsct_stream_writer_end_packet() before the
+ * next event; -EINVAL: the tick, the ID or the length is invalid, nothing was added.
+ */
+static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id, __u64 tick,
+			       __u32 tid, const void *payload, __u32 len)
+{
+	__u8 *at = w->buffer + w->used;
+	const __u64 last = w->delta.tick;
+	int head;
+
+	if (unlikely(!w->delta.events))
+		return tsct_stream_writer_put_first_(w, id, tick, tid, payload, len);
+	if (unlikely(len > TSCT_CTF_PAYLOAD_MAX))
+		return -EINVAL;
+	head = tsct_delta_put(&w->delta, at, id - TSCT_ID_FIRST, tick, tid);
+	if (unlikely(head < 0))
+		return head;
+	tsct_stream_writer_copy_(at + head, payload, len);
+	w->used += (__u32)head + len;
+	w->run_length = tick == last ? w->run_length + 1 : 0;
+	if (unlikely(w->run_length > w->max_per_tick))
+		w->max_per_tick = w->run_length;
+	return w->used >= w->full || w->delta.events >= w->every;
+}
+
+/*
+ * tsct_stream_writer_end_packet - complete the open packet and begin another one
+ * @discarded: events lost at this location so far
+ *
+ * Small packets are written together. 0, or the -errno of writing, also of all later
+ * calls. The file then has whole packets only, of w->size bytes and w->written_events
+ * events.
+ */
+int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded);
+
+/* Writes everything to the file, also a loss after the last event. 0 or -errno */
+int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded);
+
+/* Flushes at the end of the recording, with fsync() unless TSCT_FSYNC_NEVER. 0 or -errno */
+int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded);
+
+/* Discards what is not in the file; tsct_stream_writer_events() counts the rest. */
+void tsct_stream_writer_drop(struct tsct_stream_writer *w);
+
+void tsct_stream_writer_free(struct tsct_stream_writer *w);
+
+/* fsync() that succeeds on files that have nothing to sync. 0 or -errno */
+int tsct_fsync(int fd);
+
+/* ---- reading: the contents of the file are untrusted ---------------------- */
+
+/* An event class, by its id - TSCT_ID_FIRST */
+struct tsct_stream_reader_kind {
+	const struct tsct_event_def *def;	/* NULL: undefined */
+	__s32 size;				/* of the payload; -1: varies */
+};
+
+struct tsct_stream_reader {
+	/* Public, valid after tsct_stream_reader_next() returned 1 */
+	struct tsct_trace_event event;
+	__u32 id;			/* event.def's */
+
+	struct tsct_delta delta;
+	const __u8 *packet;		/* followed by TSCT_DELTA_ROOM zeros */
+	size_t at, len;			/* bytes of it: decoded, and in all */
+	__u64 latest;			/* latest valid tick in it */
+	const struct tsct_stream_reader_kind *kinds;
+	__u32 nr_kinds;
+	__u32 up, down;			/* event.tick is the tick << up >> down */
+	/*
+	 * Size of an event by its first byte, where that determines it; else 0. One load
+	 * instead of a chain of dependent ones before the next event.
+	 */
+	__u16 whole[256];
+
+	char name[TSCT_FILE_NAME_MAX];
+	__u32 class, location;
+	__u8 *buffer;
+	size_t room;
+	bool cut;			/* the file ends within the packet */
+	bool spoiled;			/* other damage than an early end was found */
+	struct tsct_packet head;
+	__u64 pos, next;		/* file offsets of this packet and the next */
+	__u64 packets;			/* begun so far */
+	__u64 events;			/* returned from earlier packets */
+	__u64 last;			/* tick that the previous packet lasts to */
+	__u64 discarded;		/* by the last valid packet header */
+};
+
+/* Limit of a live recording; later packets are not read */
+struct tsct_stream_reader_live {
+	__u64 until;			/* tick before which all events are in the files */
+};
+
+/* Directory of the files, and the receiver of damage reports */
+struct tsct_stream_reader_dir {
+	int dirfd;
+	const struct tsct_recording *rec;
+	tsct_trace_report *report;	/* may be NULL */
+	void *arg;
+	__u64 damage;			/* damaged places so far */
+	const struct tsct_stream_reader_live *live;	/* NULL: not live */
+};
+
+/* The event class of a definition, or of NULL */
+struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def);
+
+/*
+ * tsct_stream_reader_kinds - the event classes of a stream class
+ * malloc'ed, to be freed with free(); points into @class. NULL: no memory
+ */
+struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class);
+
+/*
+ * tsct_stream_reader_init - begin to read the file of a class and a location; opens nothing
+ * @kinds: of that class; outlives the reader
+ */
+void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_recording *rec,
+		      const struct tsct_stream_reader_kind *kinds, __u32 class,
+		      __u32 location);
+void tsct_stream_reader_free(struct tsct_stream_reader *s);
+
+/* tsct_stream_reader_update - replace @kinds after definitions were added */
+void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_recording *rec,
+		       const struct tsct_stream_reader_kind *kinds);
+
+/* The slow path of tsct_stream_reader_next(): a new packet, a string, damage */
+int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
+
+static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const __u8 *from,
+				     size_t head, size_t size,
+				     const struct tsct_event_def *def, __u32 id)
+{
+	s->id = id + TSCT_ID_FIRST;
+	s->event.file_tick = s->delta.tick;
+	s->event.tick = s->delta.tick << s->up >> s->down;
+	s->event.tid = (__u32)s->delta.tid;
+	s->event.offset = s->pos + s->at;
+	s->event.len = (__u32)size;
+	s->event.def = def;
+	s->event.payload = from + head;
+	s->at += head + size;
+}
+
+/* An event with a thread ID, or with an ID that is not compact */
+static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *dir,
+					 struct tsct_stream_reader *s)
+{
+	const __u8 *from = s->packet + s->at;
+	struct tsct_delta delta = s->delta;
+	const struct tsct_stream_reader_kind *kind;
+	__u32 id;
+	int head;
+
+	/* Zeros behind the end decode to an event that ends beyond it. */
+	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
+	if (unlikely(head < 0 || id >= s->nr_kinds))
+		return tsct_stream_reader_next_slow(dir, s);
+	kind = &s->kinds[id];
+	if (unlikely(kind->size < 0 || delta.tick > s->latest ||
+		     s->at + (size_t)head + (size_t)kind->size > s->len))
+		return tsct_stream_reader_next_slow(dir, s);
+	s->delta = delta;
+	tsct_stream_reader_give_(s, from, (size_t)head, (size_t)kind->size, kind->def,
+			  id);
+	return 1;
+}
+
+/*
+ * tsct_stream_reader_next - read the next event to s->event, valid until the next call
+ * 1; 0: no more; -ENOMEM
+ */
+static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
+				   struct tsct_stream_reader *s)
+{
+	const __u8 *from = s->packet + s->at;
+	const __u32 first = *from, form = first & 3;
+	const size_t whole = s->whole[first], head = 1 + (1U << form);
+	__u64 low, step;
+
+	if (!whole)
+		return tsct_stream_reader_next_wide_(dir, s);
+	memcpy(&low, from + 1, sizeof(low));
+	step = (low - s->delta.tick) & ~0ULL >> (64 - (8U << form));
+	/* Not a packet's first event, which has a thread ID and no compact size */
+	if (unlikely(s->at + whole > s->len ||
+		     step > s->latest - s->delta.tick))
+		return tsct_stream_reader_next_slow(dir, s);
+	s->delta.tick += step;
+	s->delta.events++;
+	tsct_stream_reader_give_(s, from, head, whole - head,
+			  s->kinds[first >> 3].def, first >> 3);
+	return 1;
+}
+
+/* Packets of our writer are smaller, so one begins in the last bytes of a file. */
+#define TSCT_TAIL_BYTES	(4U * TSCT_PACKET_FULL)
+
+/*
+ * tsct_stream_reader_last_tick - event.tick that the last packet of a file lasts to
+ * @tail: a buffer. For incomplete files, read from their end, as they may be large.
+ * 0: there is no packet.
+ */
+__u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
+				   const struct tsct_stream_reader *s,
+				   __u8 tail[TSCT_TAIL_BYTES]);
+
+/* tsct_stream_reader_events - number of events returned so far */
+static inline __u64 tsct_stream_reader_events(const struct tsct_stream_reader *s)
+{
+	return s->events + s->delta.events;
+}
+
+#endif /* TSCT_STREAM_H */
