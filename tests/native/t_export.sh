@@ -206,7 +206,7 @@ run 1 export -f json --node other "$rec"
 says 'no such node; it has node'
 run 1 export -f json "$work/none"
 run 1 export -f json -o "$work/none/x" "$rec"
-says 'No such file or directory; use another place'
+says 'No such file or directory; write to another directory'
 run 1 export -f ctf -o "$work/a.ctf" "$rec"
 says 'is not empty'
 run 1 export -f ctf -o "$work/a.json" "$rec"

@@ -8,7 +8,7 @@
 
 check_kept() {	# DIR
 	says "$1: \(File too large\|No space left on device\); the recording ends here, the events written so far are readable"
-	says "\(raise 'ulimit -f'\|free some space\), or use another place with -o"
+	says "\(raise 'ulimit -f'\|free some space\), or write to another directory with -o"
 	says 'exited with status 0'
 	says 'LOST: .*unwritten [1-9]'
 	run 3 dump "$1"

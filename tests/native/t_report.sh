@@ -185,7 +185,7 @@ run 1 report "$work/x.html" "$work/a" --fit hull
 says 'the recording has no sync samples'
 run 1 report "$work/x.html" "$work/none"
 run 1 report "$work/none/x.html" "$work/a"
-says 'No such file or directory; use another place'
+says 'No such file or directory; write to another directory'
 run 1 report "$work/b" "$work/a"
 says 'is a directory'
 nothing_left "$work"

@@ -23,7 +23,7 @@ kernel     6.1
 recorded   2026-01-01 00:00:10.000000 to 2026-01-01 00:00:20.000000, 10.000000 s
 rings      module
 clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns
-           DISRUPTED during the recording (a step, a suspend): times before and after do not compare
+           DISRUPTED during the recording (a step, a suspend): times before and after cannot be compared
 files      602 bytes, 54.73 bytes/event, 17.09 of it payload
 ticks      tsc; at most 1 more events on the tick of another
 

@@ -21,15 +21,15 @@ const char *output_error_advice(int err)
 	switch (err) {
 	case -ENOSPC:
 	case -EDQUOT:
-		return "; free some space, or use another place with -o";
+		return "; free some space, or write to another directory with -o";
 	case -EFBIG:
-		return "; raise 'ulimit -f', or use another place with -o";
+		return "; raise 'ulimit -f', or write to another directory with -o";
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
 	case -ENOENT:
 	case -ENOTDIR:
-		return "; use another place with -o";
+		return "; write to another directory with -o";
 	}
 	return "";
 }
@@ -132,8 +132,8 @@ static int open_named(struct output_file *o)
 	if (err)
 		return err;
 	if (is_in_trace(o->name))
-		return print_error(o, -EEXIST, "is inside a recording; use another"
-				   " place with -o");
+		return print_error(o, -EEXIST, "is inside a recording; write to another"
+				   " directory with -o");
 	if (stat(o->name, &st))
 		return errno == ENOENT ? make_temporary(o) : -errno;
 	if (o->directory) {

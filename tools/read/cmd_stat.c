@@ -168,7 +168,7 @@ static void print_clock(const struct stat_figures *s)
 	view_print_escaped(stdout, rec->clock_origin);
 	printf("; times within %" PRIu64 " ns\n", (uint64_t)stat_error_ns(s));
 	if (rec->epoch != rec->epoch_first)
-		puts("           DISRUPTED during the recording (a step, a suspend): times before and after do not compare");
+		puts("           DISRUPTED during the recording (a step, a suspend): times before and after cannot be compared");
 }
 
 /* The state of each node's own recording, before the merge */

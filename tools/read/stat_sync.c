@@ -44,7 +44,7 @@ static void print_node(const struct stat_figures *s)
 		       sync->restarts);
 	if (sync->epoch != sync->epoch_first)
 		puts("           another EPOCH began during the recording: times before"
-		     " and after do not compare");
+		     " and after cannot be compared");
 }
 
 static void print_series(const struct stat_figures *s, unsigned int i)

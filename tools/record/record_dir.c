@@ -96,7 +96,7 @@ const char *record_dir_fix(int err)
 {
 	const char *advice = output_error_advice(err);
 
-	return *advice ? advice + strlen("; ") : "use another place with -o";
+	return *advice ? advice + strlen("; ") : "write to another directory with -o";
 }
 
 int record_dir_make(const char *dir, bool *ret_made)

@@ -306,7 +306,8 @@ static void print_no_events(const struct record_session *s,
 	fprintf(stderr, "  no events: no program wrote to channel %s",
 		s->names[0]);
 	if (left_some || (child && child->running))
-		fputs("; processes that still run may do so later", stderr);
+		fputs("; processes that still run may write to it after this"
+		      " recording", stderr);
 	else if (tsct_reader_def(tsct_drain_reader(s->drains[0]), TSCT_ID_FIRST))
 		fputs("; events are defined there, but none was emitted",
 		      stderr);
@@ -334,7 +335,7 @@ static void print_hints(const struct record_session *s,
 		      " after that were not recorded\n", stderr);
 	if (s->rec.epoch != s->rec.epoch_first)
 		fputs("  the clock was disrupted during the recording (step or"
-		      " suspend): times before and after do not compare\n", stderr);
+		      " suspend): times before and after cannot be compared\n", stderr);
 	if (left_some)
 		fputs("  processes started by the command still run; they are no"
 		      " longer recorded\n", stderr);
