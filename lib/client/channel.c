@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A channel: creating or attaching, checking, mapping, error texts, definitions. */
+/* A channel: requests, creating or attaching, checking, mapping, definitions */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <tsctrace/version.h>
 
 #include "lib/core/event_def.h"
 #include "channel.h"
@@ -20,6 +22,11 @@
 #define MODULE_PARAMETERS	"/sys/module/tsctrace/parameters/"
 
 /* ---- the public handle ------------------------------------------------- */
+
+const char *tsct_version(void)
+{
+	return TSCT_VERSION;
+}
 
 static const char *const provider_names[] = {
 	[TSCT_PROVIDER_NONE] = "none",
@@ -56,6 +63,62 @@ uint64_t tsct_channel_dropped(const struct tsct_channel *channel)
 	return __atomic_load_n(&channel->dropped, __ATOMIC_RELAXED);
 }
 
+int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
+{
+	return channel->ops ? channel->ops->ctl(channel, cmd, arg) : -ENODEV;
+}
+
+const char *tsct_channel_socket_path(const struct tsct_channel *channel)
+{
+	return channel->socket_path;
+}
+
+int tsct_channel_fd(const struct tsct_channel *channel)
+{
+	return channel->fd;
+}
+
+/* Ids must increase: otherwise a broken provider could keep the caller in a loop. */
+int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info)
+{
+	const __u32 last = info->id;
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	info->id = last;
+	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_NEXT, info);
+	if (err)
+		return err;
+	/* The provider may be any program: it need not have terminated the name. */
+	info->name[TSCT_NAME_MAX - 1] = '\0';
+	return info->id > last ? 0 : -EPROTO;
+}
+
+int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
+			  struct tsct_channel_cpu *ret_stat)
+{
+	struct tsct_channel_cpu arg = { .id = id, .cpu = cpu };
+	int err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CPU, &arg);
+
+	if (!err)
+		*ret_stat = arg;
+	return err;
+}
+
+int tsct_channel_remove(struct tsct_channel *channel, __u32 id)
+{
+	struct tsct_channel_remove arg = { .id = id };
+
+	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_REMOVE, &arg);
+}
+
+__u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel)
+{
+	const struct tsct_channel_header *header = (void *)channel->head_map;
+
+	return __atomic_load_n(&header->lost_no_ring, __ATOMIC_RELAXED);
+}
+
 /* ---- checking ---------------------------------------------------------- */
 
 static bool is_page_aligned(__u64 offset)
@@ -63,30 +126,20 @@ static bool is_page_aligned(__u64 offset)
 	return offset % TSCT_PAGE_SIZE == 0;
 }
 
-static int check_values(const struct tsct_channel_header *h)
-{
-	if (h->magic != TSCT_CHANNEL_MAGIC || h->size < sizeof(*h) ||
-	    h->size > TSCT_PAGE_SIZE)
-		return -EINVAL;
-	if (!memchr(h->name, 0, sizeof(h->name)) || !h->id)
-		return -EINVAL;
-	if (tsct_geometry_check(h->policy, h->block_size, h->blocks))
-		return -EINVAL;
-	if (h->data_size != (__u64)h->block_size * h->blocks)
-		return -EINVAL;
-	if (!h->nr_cpus || h->nr_cpus > TSCT_CPUS_MAX)
-		return -EINVAL;
-	return h->source < TSCT_SOURCE_NR ? 0 : -EINVAL;
-}
-
 /* Each offset is bounded before it is added to, so no sum can wrap. */
 int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 {
-	const __u64 cpus = h->nr_cpus, most = 1ULL << 44;
+	const __u64 cpus = h->nr_cpus, max = 1ULL << 44;
 
-	if (check_values(h))
+	if (h->magic != TSCT_CHANNEL_MAGIC || h->size < sizeof(*h) ||
+	    h->size > TSCT_PAGE_SIZE || !h->id || !h->nr_cpus ||
+	    h->nr_cpus > TSCT_CPUS_MAX || h->source >= TSCT_SOURCE_NR ||
+	    !memchr(h->name, 0, sizeof(h->name)))
 		return -EINVAL;
-	if (h->file_size > most || h->ring_stride > most / TSCT_CPUS_MAX ||
+	if (tsct_geometry_check(h->policy, h->block_size, h->blocks) ||
+	    h->data_size != (__u64)h->block_size * h->blocks)
+		return -EINVAL;
+	if (h->file_size > max || h->ring_stride > max / TSCT_CPUS_MAX ||
 	    (file_size && h->file_size != file_size))
 		return -EINVAL;
 	if (!is_page_aligned(h->consumer_offset) ||
@@ -110,38 +163,23 @@ int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 	return 0;
 }
 
-/* A memfd that can shrink could raise SIGBUS in this process: only sealed ones. */
-static int check_memfd(const struct tsct_channel *channel, __u64 *ret_size)
-{
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-	struct stat st;
-
-	*ret_size = 0;
-	if (channel->map_fd == channel->fd)
-		return 0;
-	if (channel->map_fd < 0 || fstat(channel->map_fd, &st) < 0 || !st.st_size ||
-	    (fcntl(channel->map_fd, F_GET_SEALS) & seals) != seals)
-		return -EPROTO;
-	*ret_size = st.st_size;
-	return 0;
-}
-
 static int read_header(struct tsct_channel *channel)
 {
-	__u64 size;
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+	struct stat st = { .st_size = 0 };
 	void *page;
-	int err;
 
-	err = check_memfd(channel, &size);
-	if (err)
-		return err;
-	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED,
-		    channel->map_fd, 0);
+	/* A memfd that can shrink could raise SIGBUS in this process: only sealed ones. */
+	if (channel->map_fd != channel->fd &&
+	    (channel->map_fd < 0 || fstat(channel->map_fd, &st) < 0 || !st.st_size ||
+	     (fcntl(channel->map_fd, F_GET_SEALS) & seals) != seals))
+		return -EPROTO;
+	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, channel->map_fd, 0);
 	if (page == MAP_FAILED)
 		return -errno;
 	memcpy(&channel->header, page, sizeof(channel->header));
 	munmap(page, TSCT_PAGE_SIZE);
-	return tsct_channel_check(&channel->header, size) ? -EPROTO : 0;
+	return tsct_channel_check(&channel->header, st.st_size) ? -EPROTO : 0;
 }
 
 /* ---- mapping ----------------------------------------------------------- */
@@ -156,24 +194,6 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 		return -errno;
 	*ret_map = map;
 	return 0;
-}
-
-static int map_all(struct tsct_channel *channel)
-{
-	const struct tsct_channel_header *h = &channel->header;
-	int err;
-
-	err = map_region(channel, 0, h->consumer_offset, false,
-			 &channel->head_map);
-	if (!err)
-		err = map_region(channel, h->consumer_offset, h->ring_offset,
-				 channel->roles & TSCT_ROLE_READ,
-				 &channel->consumer_map);
-	if (!err)
-		err = map_region(channel, h->ring_offset, h->file_size,
-				 channel->roles & TSCT_ROLE_WRITE,
-				 &channel->ring_map);
-	return err;
 }
 
 void tsct_channel_unmap(struct tsct_channel *channel)
@@ -191,41 +211,45 @@ void tsct_channel_unmap(struct tsct_channel *channel)
 	channel->fast.refs = NULL;
 }
 
-/* Sets up emitting from the checked header. */
-static int prepare_emit(struct tsct_channel *channel)
+/* Maps a channel that the provider has bound to the connection. 0 or -errno */
+static int map_bound(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
+	int err = read_header(channel);
 
+	if (!err)
+		err = map_region(channel, 0, h->consumer_offset, false,
+				 &channel->head_map);
+	if (!err)
+		err = map_region(channel, h->consumer_offset, h->ring_offset,
+				 channel->roles & TSCT_ROLE_READ,
+				 &channel->consumer_map);
+	if (!err)
+		err = map_region(channel, h->ring_offset, h->file_size,
+				 channel->roles & TSCT_ROLE_WRITE,
+				 &channel->ring_map);
 	channel->geo = (struct tsct_geometry) {
 		.data_size = h->data_size,
 		.block_size = h->block_size,
 		.policy = h->policy,
 	};
 	channel->source = h->source;
+	if (!err && channel->roles & TSCT_ROLE_WRITE) {
+		channel->fast.refs = calloc(h->nr_cpus, sizeof(*channel->fast.refs));
+		err = channel->fast.refs ? 0 : -ENOMEM;
+	}
+	if (err) {
+		tsct_channel_unmap(channel);
+		return err;
+	}
 	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
-	channel->fast.refs = calloc(h->nr_cpus, sizeof(*channel->fast.refs));
-	if (!channel->fast.refs)
-		return -ENOMEM;
 	channel->rseq = tsct_rseq_offset();
 	/* Called for any source: it also decides how the kernel's clocks are read. */
 	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
 		channel->rseq = 0;
 	tsct_emit_enable_fast(channel);
 	return 0;
-}
-
-static int map_bound(struct tsct_channel *channel)
-{
-	int err = read_header(channel);
-
-	if (!err)
-		err = map_all(channel);
-	if (!err)
-		err = prepare_emit(channel);
-	if (err)
-		tsct_channel_unmap(channel);
-	return err;
 }
 
 /* ---- error texts ------------------------------------------------------- */
@@ -281,31 +305,21 @@ static const char *advise_raise(const struct tsct_channel *channel,
 	return text;
 }
 
-/* Approximate size of the file that the channel would have had, bytes */
-static __u64 bytes_needed(const struct tsct_info *info,
-			  const struct tsct_channel_options *options)
-{
-	const __u64 block = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
-	const __u64 data = block * (options->blocks ?: TSCT_BLOCKS_DEFAULT);
-
-	return info->nr_cpus * (data + 2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
-		2 * TSCT_PAGE_SIZE;
-}
-
 static void explain_bytes(char *text, __u64 need, const char *owner, __u64 used,
-			  __u64 most, const char *advice)
+			  __u64 max, const char *advice)
 {
 	snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "the channel needs %llu MiB, "
 		 "and %s use %llu of the %llu MiB allowed; use fewer blocks, "
 		 "close or remove channels%s", mib(need), owner, mib(used),
-		 mib(most), advice);
+		 mib(max), advice);
 }
 
-/* Names the limit that was exceeded. The figures are those of now, not of then. */
+/* Names the limit that was exceeded, by the provider's figures after the request. */
 static void explain_quota(struct tsct_channel *channel,
 			  const struct tsct_channel_options *options, char *text)
 {
 	struct tsct_channel_info other = { 0 };
+	const __u64 block = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
 	struct tsct_info info = { 0 };
 	__u64 need, mine = 0;
 	__u32 my_channels = 0;
@@ -319,7 +333,10 @@ static void explain_quota(struct tsct_channel *channel,
 	}
 	if (tsct_channel_request(channel, TSCT_IOC_INFO, &info))
 		info.bytes_max = info.bytes_user_max = ~0ULL;
-	need = bytes_needed(&info, options);
+	/* Approximate size of the file that the channel would have had */
+	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
+			       2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
+		2 * TSCT_PAGE_SIZE;
 	if (need > info.bytes_user_max || mine > info.bytes_user_max - need)
 		explain_bytes(text, need, "this user's channels", mine,
 			      info.bytes_user_max,
@@ -381,46 +398,31 @@ static const char *explain(struct tsct_channel *channel, int err,
 
 /* ---- binding ----------------------------------------------------------- */
 
-static int attach(struct tsct_channel *channel, const char *name)
+/* Other processes may create and remove the same channel at the same time. */
+static int attach_or_create(struct tsct_channel *channel, const char *name,
+			    const struct tsct_channel_options *options)
 {
-	struct tsct_channel_attach arg = {
+	struct tsct_channel_attach attach = {
 		.uid = TSCT_UID_SELF, .roles = channel->roles,
 	};
-
-	memcpy(arg.name, name, strlen(name));
-	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg);
-}
-
-static int create(struct tsct_channel *channel, const char *name,
-		  const struct tsct_channel_options *options)
-{
-	struct tsct_channel_create arg = {
+	struct tsct_channel_create create = {
 		.policy = options->policy,
 		.flags = options->channel_flags,
 		.block_size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT,
 		.blocks = options->blocks ?: TSCT_BLOCKS_DEFAULT,
 		.roles = channel->roles,
 	};
-
-	memcpy(arg.name, name, strlen(name));
-	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &arg);
-}
-
-/* Other processes may create and remove the same channel at the same time. */
-static int attach_or_create(struct tsct_channel *channel, const char *name,
-			    const struct tsct_channel_options *options)
-{
 	int tries, err = -EAGAIN;
 
+	memcpy(attach.name, name, strlen(name));
+	memcpy(create.name, name, strlen(name));
 	if (options->flags & TSCT_OPEN_CREATE)
-		return create(channel, name, options);
-	if (options->flags & TSCT_OPEN_ATTACH)
-		return attach(channel, name);
+		return tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
 	for (tries = 0; tries < BIND_TRIES; tries++) {
-		err = attach(channel, name);
-		if (err != -ENOENT)
+		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &attach);
+		if (err != -ENOENT || options->flags & TSCT_OPEN_ATTACH)
 			break;
-		err = create(channel, name, options);
+		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
 		if (err != -EEXIST)
 			break;
 	}

@@ -11,7 +11,7 @@
 #include "channel.h"
 #include "runtime_paths.h"
 
-/* The handle that is returned when there is no memory even for a handle. */
+/* Returned by tsct_channel_open() when there is no memory for a handle */
 static struct tsct_channel no_memory = {
 	.fast.fork_mark = &tsct_no_mark,
 	.fd = -1,
@@ -61,24 +61,6 @@ void tsct_channel_close(struct tsct_channel *channel)
 	free(channel);
 }
 
-static int check_options(struct tsct_channel *channel,
-			 const struct tsct_channel_options *options)
-{
-	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
-	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
-	size_t i;
-
-	for (i = 0; i < 4; i++)
-		if (options->reserved[i])
-			break;
-	if (i == 4 && !(options->flags & ~flags) && options->flags != flags &&
-	    !(options->roles & ~roles))
-		return 0;
-	tsct_channel_add_error(channel, "unknown or contradicting options; use "
-			       "header and library of one release");
-	return -EINVAL;
-}
-
 /*
  * Tries one connected provider. Returns true if the next one is to be tried: this
  * one is not running, or has no such channel. *ret_error keeps the first error
@@ -102,41 +84,32 @@ static bool try_provider(struct tsct_channel *channel,
 	return connected || err == -ENOENT;
 }
 
-/* The providers that may be tried: a mask of 1 << TSCT_PROVIDER_*. */
-static int allowed_providers(struct tsct_channel *channel, unsigned int *ret_mask)
-{
-	const char *only = secure_getenv("TSCTRACE_PROVIDER");
-	unsigned int i;
-
-	*ret_mask = ~0U;
-	if (!only || !*only)
-		return 0;
-	for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++) {
-		if (!strcmp(only, tsct_provider_name(i))) {
-			*ret_mask = 1U << i;
-			return 0;
-		}
-	}
-	tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=%.64s: unknown; unset it, "
-			       "or set it to module, daemon, embedded or none",
-			       only);
-	return -EINVAL;
-}
-
 /*
- * Tries all allowed providers. $TSCTRACE_SOCKET comes first: the program that set
- * it reads from its own rings only.
+ * Tries the providers that $TSCTRACE_PROVIDER allows. $TSCTRACE_SOCKET comes first: the
+ * program that set it reads from its own rings only.
  */
 static int try_providers(struct tsct_channel *channel,
-			 const struct tsct_channel_options *options,
-			 unsigned int mask)
+			 const struct tsct_channel_options *options)
 {
 	const char *embedded = secure_getenv("TSCTRACE_SOCKET");
+	const char *only = secure_getenv("TSCTRACE_PROVIDER");
 	const bool has_embedded = embedded && *embedded;
+	unsigned int mask = ~0U, i;	/* mask: of 1 << TSCT_PROVIDER_* */
 	char path[256];
 	size_t used;
 	int err = 0;
 
+	if (only && *only) {
+		for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++)
+			if (!strcmp(only, tsct_provider_name(i)))
+				mask = 1U << i;
+		if (mask == ~0U) {
+			tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=%.64s: "
+					       "unknown; unset it, or set it to module, "
+					       "daemon, embedded or none", only);
+			return -EINVAL;
+		}
+	}
 	if (mask == 1U << TSCT_PROVIDER_NONE) {
 		tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=none: tracing is "
 				       "off; unset it");
@@ -172,26 +145,33 @@ static int open_handle(const char *only_socket,
 		       struct tsct_channel **ret_channel)
 {
 	static const struct tsct_channel_options defaults;
+	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
+	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
 	struct tsct_channel *channel = new_handle();
-	unsigned int mask;
-	int err;
+	int err = 0;
+	size_t i;
 
 	*ret_channel = channel ? channel : &no_memory;
 	if (!channel)
 		return -ENOMEM;
 	if (!options)
 		options = &defaults;
-	err = check_options(channel, options);
-	if (err)
-		return err;
+	for (i = 0; i < 4; i++)
+		if (options->reserved[i])
+			break;
+	if (i < 4 || options->flags & ~flags || options->flags == flags ||
+	    options->roles & ~roles) {
+		tsct_channel_add_error(channel, "unknown or contradicting options; use "
+				       "header and library of one release");
+		return -EINVAL;
+	}
 	if (only_socket) {
 		try_provider(channel, options,
 			     tsct_socket_open(channel, only_socket, "its server"),
 			     &err);
 		return err;
 	}
-	err = allowed_providers(channel, &mask);
-	return err ? err : try_providers(channel, options, mask);
+	return try_providers(channel, options);
 }
 
 int tsct_channel_open(const struct tsct_channel_options *options,

@@ -36,9 +36,8 @@ void tsct_control_call_end(struct tsct_control_call *call)
 }
 
 /*
- * A busy daemon's queue of connections is full for a moment, a stopped one's for
- * good. No event reports room in it, so the next step repeats connect(): then
- * this returns 0, without a descriptor.
+ * The daemon's queue of connections may be full, and no event reports room in it. Then
+ * this returns 0 without a descriptor, and the next step repeats connect().
  */
 static int send_request(struct tsct_control_call *call)
 {
@@ -61,7 +60,7 @@ static int send_request(struct tsct_control_call *call)
 	return err == -EAGAIN || err == -EINTR ? 0 : err;
 }
 
-/* Reads what is there. 1: the daemon closed the connection. */
+/* Reads all bytes that have arrived. 1: the daemon closed the connection. */
 static int read_answer(struct tsct_control_call *call)
 {
 	ssize_t len;
@@ -103,19 +102,6 @@ int tsct_control_call_step(struct tsct_control_call *call)
 	return ret;
 }
 
-/* Until the next step can do something: -errno of poll() */
-static int wait_step(const struct tsct_control_call *call)
-{
-	struct pollfd fd = { .fd = call->fd, .events = POLLIN };
-	__s64 left_ms = (call->until_ns - tsct_monotonic_ns()) / 1000000 + 1;
-
-	if (call->fd < 0)
-		left_ms = RETRY_MS;
-	if (left_ms <= 0)
-		return 0;
-	return poll(&fd, 1, (int)left_ms) < 0 && errno != EINTR ? -errno : 0;
-}
-
 int tsct_control_request(const char *path, const char *request, char **ret_answer,
 			 size_t *ret_len)
 {
@@ -126,16 +112,23 @@ int tsct_control_request(const char *path, const char *request, char **ret_answe
 int tsct_control_request_until(const char *path, const char *request,
 			       __s64 until_ns, char **ret_answer, size_t *ret_len)
 {
-	__s64 until = tsct_monotonic_ns() + ANSWER_NS;
+	__s64 until = tsct_monotonic_ns() + ANSWER_NS, left_ms;
 	struct tsct_control_call call;
+	struct pollfd fd = { .events = POLLIN };
 	int ret;
 
 	tsct_control_call_begin(&call, path, request,
 				until < until_ns ? until : until_ns);
 	while (!(ret = tsct_control_call_step(&call))) {
-		ret = wait_step(&call);
-		if (ret)
+		/* Until the next step can do something */
+		fd.fd = call.fd;
+		left_ms = (call.until_ns - tsct_monotonic_ns()) / 1000000 + 1;
+		if (call.fd < 0)
+			left_ms = RETRY_MS;
+		if (left_ms > 0 && poll(&fd, 1, (int)left_ms) < 0 && errno != EINTR) {
+			ret = -errno;
 			break;
+		}
 	}
 	if (ret > 0) {
 		*ret_answer = call.answer;

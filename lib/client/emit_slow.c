@@ -81,36 +81,30 @@ static int write_joined(struct tsct_channel *channel,
 	return write_by_kernel(channel, event, joined);
 }
 
-/* By mmap(): malloc() must not be called in a signal handler. */
-static int write_large(struct tsct_channel *channel,
-		       const struct tsct_emit_request *event)
-{
-	const size_t len = payload_len(event);
-	void *joined = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int err;
-
-	if (joined == MAP_FAILED)
-		return tsct_emit_count_lost(channel, sched_getcpu(),
-					    TSCT_LOST_ABORTED, -EAGAIN);
-	err = write_joined(channel, event, joined);
-	munmap(joined, len);
-	return err;
-}
-
 int tsct_emit_fallback(struct tsct_channel *channel,
 		       const struct tsct_emit_request *event)
 {
+	const size_t len = payload_len(event);
 	char joined[STACK_MAX];
+	void *memory;
+	int err;
 
 	if (channel->provider != TSCT_PROVIDER_MODULE)
 		return tsct_emit_count_lost(channel, sched_getcpu(),
 					    TSCT_LOST_ABORTED, -EAGAIN);
 	if (event->nr == 1)
 		return write_by_kernel(channel, event, event->iov->iov_base);
-	if (payload_len(event) > sizeof(joined))
-		return write_large(channel, event);
-	return write_joined(channel, event, joined);
+	if (len <= sizeof(joined))
+		return write_joined(channel, event, joined);
+	/* malloc() must not be called in a signal handler. */
+	memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	if (memory == MAP_FAILED)
+		return tsct_emit_count_lost(channel, sched_getcpu(),
+					    TSCT_LOST_ABORTED, -EAGAIN);
+	err = write_joined(channel, event, memory);
+	munmap(memory, len);
+	return err;
 }
 
 /* ---- rings and blocks --------------------------------------------------- */
@@ -169,21 +163,6 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 }
 
 /*
- * A kernel clock cannot be read within a section. So the clock is read after the
- * head, and the record is written only if the head has not moved since.
- */
-static int write_by_clock(struct tsct_channel *channel,
-			  const struct tsct_emit_request *event)
-{
-	struct section_seen seen;
-
-	if (!sample_ring(channel, &seen))
-		return TSCT_SECTION_NO_RING;
-	return section_write_seen(&channel->fast, event->header, event->iov,
-				  event->nr, event->size, &seen);
-}
-
-/*
  * The event does not fit into the ring's block: begins the next one. The block is
  * computed outside of a section, and stored only if the head has not moved since. If
  * another writer began the block meanwhile, or the thread moved to a CPU whose block
@@ -222,18 +201,20 @@ static int begin_block(struct tsct_channel *channel,
 
 /* ---- trying again ------------------------------------------------------- */
 
-/* One try, after beginning a block if the section before needed that. */
-static int try_once(struct tsct_channel *channel,
-		    const struct tsct_emit_request *event, int result)
+/* Tries to write the event by a section once. Returns TSCT_SECTION_* */
+static int try_once(struct tsct_channel *channel, const struct tsct_emit_request *event)
 {
-	if (result == TSCT_SECTION_NEXT) {
-		result = begin_block(channel, event);
-		if (result == TSCT_SECTION_FULL ||
-		    result == TSCT_SECTION_NO_RING)
-			return result;
-	}
+	struct section_seen seen;
+
+	/*
+	 * A kernel clock cannot be read within a section. So the clock is read after the
+	 * head, and the record is written only if the head has not moved since.
+	 */
 	if (channel->source != TSCT_SOURCE_TSC)
-		return write_by_clock(channel, event);
+		return sample_ring(channel, &seen) ?
+			section_write_seen(&channel->fast, event->header, event->iov,
+					   event->nr, event->size, &seen) :
+			TSCT_SECTION_NO_RING;
 	if (event->ordered)
 		return section_writev(&channel->fast, event->header, event->iov,
 				      event->nr, event->size);
@@ -254,7 +235,13 @@ int tsct_emit_slow(struct tsct_channel *channel,
 		if (result == TSCT_SECTION_NO_RING &&
 		    !find_ring(channel, sched_getcpu()))
 			break;
-		result = try_once(channel, event, result);
+		if (result == TSCT_SECTION_NEXT) {
+			result = begin_block(channel, event);
+			if (result == TSCT_SECTION_FULL ||
+			    result == TSCT_SECTION_NO_RING)
+				continue;
+		}
+		result = try_once(channel, event);
 		if (result == TSCT_SECTION_DONE)
 			return 0;
 	}

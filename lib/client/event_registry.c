@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The registry of typed events: which exist, and on which channel each one is.
- * Every loaded object registers its own events and unregisters them when it is
- * unloaded. An emit reads one word of its event, so that it sees a channel and the
- * id in that channel together, or neither.
+ * The registry of typed events, and the channel that each one is enabled on. Every
+ * loaded object registers its own events and unregisters them when it is unloaded. An
+ * emit reads one word of its event, which has both the channel and the id in it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,22 +51,13 @@ static void registry_enter(void)
 
 /* ---- patterns ------------------------------------------------------------ */
 
-static bool is_pattern_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		(c >= '0' && c <= '9') || c == '_' || c == '*' || c == '?';
-}
-
 /* Length of the pattern at the beginning, 0: it is not valid */
 static size_t pattern_len(const char *pattern)
 {
 	const size_t len = strcspn(pattern, SEPARATORS);
-	size_t i;
 
-	for (i = 0; i < len; i++)
-		if (!is_pattern_char(pattern[i]))
-			return 0;
-	return len;
+	return strspn(pattern, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		      "0123456789_*?") == len ? len : 0;
 }
 
 /*
@@ -153,7 +143,7 @@ static void leave_channel(struct tsct_event_type *event)
 	event->flags &= ~BOUND;
 }
 
-/* Defines the event in @channel. It is off afterwards. */
+/* Defines the event in @channel, and leaves it disabled. 0 or -errno */
 static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 {
 	struct tsct_event_def def = {
@@ -174,7 +164,7 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 	id = tsct_event_define_def(channel, &def);
 	if (id < 0)
 		return id;
-	/* The state has 48 bits for it; mmap() gives higher addresses on request only. */
+	/* The state has 48 bits for the address; higher ones need a hint to mmap(). */
 	if ((uintptr_t)channel >> 48)
 		return -EFAULT;
 	event->id = id;
@@ -189,7 +179,7 @@ static int check_writable(const struct tsct_channel *channel)
 	return channel->roles & TSCT_ROLE_WRITE ? 0 : -EACCES;
 }
 
-/* Applies the enabled patterns. Returns 1: the event is on, 0: off, or -errno. */
+/* Applies the enabled patterns. Returns 1: event enabled, 0: disabled, or -errno. */
 static int apply_patterns(struct tsct_event_type *event)
 {
 	const bool on = is_selected(enabled_patterns, event->name);
@@ -233,31 +223,11 @@ void tsct_event_unregister(struct tsct_event_type *event)
 	registry_unlock();
 }
 
-/* Takes over @patterns unless -EBUSY. */
-static int enable_all(struct tsct_channel *channel, char *patterns)
-{
-	struct tsct_event_type *event;
-	int on = 0, err = 0, result;
-
-	if (enabled_channel && enabled_channel != channel)
-		return -EBUSY;
-	free(enabled_patterns);
-	enabled_patterns = patterns;
-	enabled_channel = channel;
-	for (event = first; event; event = event->next) {
-		result = apply_patterns(event);
-		if (result < 0)
-			err = result;
-		else
-			on += result;
-	}
-	return err ? err : on;
-}
-
 int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
 {
+	struct tsct_event_type *event;
+	int result, on = 0, err = 0;
 	char *copy;
-	int result;
 
 	if (!patterns) {
 		patterns = secure_getenv("TSCTRACE_EVENTS");
@@ -273,11 +243,23 @@ int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
 	if (!copy)
 		return -ENOMEM;
 	registry_enter();
-	result = enable_all(channel, copy);
-	if (enabled_patterns != copy)
+	if (enabled_channel && enabled_channel != channel) {
+		registry_unlock();
 		free(copy);
+		return -EBUSY;
+	}
+	free(enabled_patterns);
+	enabled_patterns = copy;
+	enabled_channel = channel;
+	for (event = first; event; event = event->next) {
+		result = apply_patterns(event);
+		if (result < 0)
+			err = result;
+		else
+			on += result;
+	}
 	registry_unlock();
-	return result;
+	return err ? err : on;
 }
 
 void tsct_events_disable(struct tsct_channel *channel)

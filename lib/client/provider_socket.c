@@ -43,35 +43,6 @@ static int connect_to(const char *path, int *ret_fd)
 	return 0;
 }
 
-static int send_request(int fd, unsigned int cmd, const void *arg)
-{
-	struct tsct_request request = { .cmd = cmd, .size = _IOC_SIZE(cmd) };
-	struct iovec iov[] = {
-		{ &request, sizeof(request) },
-		{ (void *)arg, _IOC_SIZE(cmd) },
-	};
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	ssize_t len;
-
-	do
-		len = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (len < 0 && errno == EINTR);
-	return len < 0 ? -errno : 0;
-}
-
-/* The descriptor that came with a message, -1: none */
-static int received_fd(struct msghdr *msg)
-{
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
-	int fd = -1;
-
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET &&
-	    cmsg->cmsg_type == SCM_RIGHTS &&
-	    cmsg->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
-	return fd;
-}
-
 /* Returns 0 with the server's result in *ret_result, or -errno: no valid reply. */
 static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 			 int *ret_result)
@@ -88,6 +59,7 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 		.msg_iov = iov, .msg_iovlen = 2,
 		.msg_control = &control, .msg_controllen = sizeof(control),
 	};
+	struct cmsghdr *cmsg;
 	ssize_t len;
 
 	do
@@ -95,7 +67,11 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	while (len < 0 && errno == EINTR);
 	if (len < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	*ret_fd = received_fd(&msg);
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET &&
+	    cmsg->cmsg_type == SCM_RIGHTS &&
+	    cmsg->cmsg_len == CMSG_LEN(sizeof(*ret_fd)))
+		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
 	if (!len)
 		return -ECONNRESET;
 	if (len < (ssize_t)sizeof(reply) || reply.result > 0 ||
@@ -110,11 +86,19 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 		    int *ret_result)
 {
+	struct tsct_request request = { .cmd = cmd, .size = _IOC_SIZE(cmd) };
+	struct iovec iov[] = {
+		{ &request, sizeof(request) }, { arg, _IOC_SIZE(cmd) },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	int map_fd = -1, err;
+	ssize_t len;
 
-	err = send_request(fd, cmd, arg);
-	if (!err)
-		err = receive_reply(fd, cmd, arg, &map_fd, ret_result);
+	do
+		len = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (len < 0 && errno == EINTR);
+	err = len < 0 ? -errno :
+		receive_reply(fd, cmd, arg, &map_fd, ret_result);
 	if (!err && !*ret_result && map_fd >= 0 && ret_map_fd)
 		*ret_map_fd = map_fd;
 	else if (map_fd >= 0)
@@ -122,16 +106,27 @@ static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 	return err;
 }
 
-/* A request on a new connection that is bound to the same channel first */
-static int request_by_new_connection(struct tsct_channel *channel,
-				     unsigned int cmd, void *arg)
+static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
 	struct tsct_channel_attach attach = {
 		.id = channel->header.id, .uid = TSCT_UID_SELF,
 		.roles = TSCT_ROLE_WRITE,
 	};
-	int fd, err, result = 0;
+	int fd, err = -EPIPE, result = 0;
 
+	if (channel->pid == getpid()) {
+		pthread_mutex_lock(&channel->lock);
+		if (!channel->broken) {
+			err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
+			channel->broken = err != 0;
+		}
+		pthread_mutex_unlock(&channel->lock);
+		return err ? err : result;
+	}
+	/*
+	 * A forked child makes a new connection, bound to the same channel. It must not
+	 * touch the lock: a thread of its parent may have held it at the fork.
+	 */
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
 		return err;
@@ -139,22 +134,6 @@ static int request_by_new_connection(struct tsct_channel *channel,
 	if (!err && !result)
 		err = exchange(fd, cmd, arg, NULL, &result);
 	close(fd);
-	return err ? err : result;
-}
-
-static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
-{
-	int err = -EPIPE, result = 0;
-
-	/* A child must not touch the lock: a thread may have held it at the fork. */
-	if (channel->pid != getpid())
-		return request_by_new_connection(channel, cmd, arg);
-	pthread_mutex_lock(&channel->lock);
-	if (!channel->broken) {
-		err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
-		channel->broken = err != 0;
-	}
-	pthread_mutex_unlock(&channel->lock);
 	return err ? err : result;
 }
 

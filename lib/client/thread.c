@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* The calling thread's id and rseq area, without a system call per event. */
+/* The calling thread's id, rseq area, and permission to read the TSC */
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <tsctrace/event.h>
 
 #include "emit_private.h"
+#include "gettime.h"
 
 /* glibc 2.35 and later register an rseq area per thread, at this offset. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -73,4 +75,16 @@ void tsct_thread_prepare(void)
 const __u32 *tsct_thread_mark(void)
 {
 	return fork_mark;
+}
+
+bool tsct_tsc_is_forbidden;
+
+bool tsct_tsc_forbidden(void)
+{
+	int mode = 0;
+
+	if (prctl(PR_GET_TSC, &mode) || mode != PR_TSC_SIGSEGV)
+		return false;
+	__atomic_store_n(&tsct_tsc_is_forbidden, true, __ATOMIC_RELAXED);
+	return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * tsct_timesync(): the daemon synchronizes, this waits for it. Requests and answers
- * are described in daemon/sync/collective.c. The daemon may be restarted meanwhile:
- * each request has the number that the daemon before it gave to this collective.
+ * tsct_timesync(): waits until the daemon has synchronized. Requests and answers are
+ * described in daemon/sync/collective.c. As the daemon may be restarted meanwhile, each
+ * request repeats the number that the first answer gave to this collective.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -39,42 +39,14 @@ static int explain(struct collective *c, int err, const char *format, ...)
 	return err;
 }
 
-/* An answer has a state, the collective's number, and the names of the missing nodes if
- * the state is "waiting". Returns 0 or -errno. */
-static int parse_answer(struct collective *c, char *answer)
-{
-	const size_t error_len = strlen(TSCT_CONTROL_ERROR);
-	int used = 0;
-
-	answer[strcspn(answer, "\n")] = '\0';
-	if (!strncmp(answer, TSCT_CONTROL_ERROR, error_len))
-		return explain(c, -EOPNOTSUPP, "%s: %s", c->path,
-			       answer + error_len);
-	if (sscanf(answer, "%15s %u %n", c->state, &c->number, &used) != 2)
-		return explain(c, -EPROTO, "%s: invalid answer: %.64s; use library "
-			       "and tsctraced of one release", c->path, answer);
-	snprintf(c->missing, sizeof(c->missing), "%s",
-		 !strcmp(c->state, "waiting") ? answer + used : "");
-	return 0;
-}
-
-/*
- * The daemon may have no room for the connection, be stopped for a while, or be
- * restarting. The first answer has shown that there is one at all.
- */
-static bool is_transient(const struct collective *c, int err)
-{
-	return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
-		(err == -ENOENT && *c->state);
-}
-
 /* Returns 0, 1: no answer, but a later request may have one, or -errno. */
 static int request_state(struct collective *c, __s64 until)
 {
 	const __s64 answer_until = tsct_monotonic_ns() + ANSWER_NS;
+	const size_t error_len = strlen(TSCT_CONTROL_ERROR);
 	char request[32], *answer;
+	int err, used = 0;
 	size_t len;
-	int err;
 
 	snprintf(request, sizeof(request), "timesync %u", c->number);
 	err = tsct_control_request_until(c->path, request,
@@ -87,22 +59,25 @@ static int request_state(struct collective *c, __s64 until)
 			"no daemon; start tsctraced" :
 			err == -ETIMEDOUT ? "no answer; is tsctraced stopped?" :
 			strerror(-err));
-		return is_transient(c, err) ? 1 : err;
+		/*
+		 * The daemon may have no room for the connection, be stopped, or, after
+		 * its first answer, be restarting.
+		 */
+		return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
+			(err == -ENOENT && *c->state) ? 1 : err;
 	}
-	err = parse_answer(c, answer);
+	/* The state, the collective's number, and the missing nodes while "waiting" */
+	answer[strcspn(answer, "\n")] = '\0';
+	if (!strncmp(answer, TSCT_CONTROL_ERROR, error_len))
+		err = explain(c, -EOPNOTSUPP, "%s: %s", c->path, answer + error_len);
+	else if (sscanf(answer, "%15s %u %n", c->state, &c->number, &used) != 2)
+		err = explain(c, -EPROTO, "%s: invalid answer: %.64s; use library "
+			      "and tsctraced of one release", c->path, answer);
+	else
+		snprintf(c->missing, sizeof(c->missing), "%s",
+			 !strcmp(c->state, "waiting") ? answer + used : "");
 	free(answer);
 	return err;
-}
-
-static int time_out(struct collective *c, int err)
-{
-	if (err)
-		return -ETIMEDOUT;	/* request_state() has explained it */
-	if (!strcmp(c->state, "session"))
-		return explain(c, -ETIMEDOUT, "all nodes have called, but the "
-			       "synchronization is not complete yet");
-	return explain(c, -ETIMEDOUT, "not all nodes have called: %s %s missing",
-		       c->missing, strchr(c->missing, ',') ? "are" : "is");
 }
 
 /* One request. Returns 0: done, 1: not yet, or -errno. */
@@ -122,7 +97,15 @@ static int poll_once(struct collective *c, __s64 until)
 			       "complete");
 	if (!err && !strcmp(c->state, "done"))
 		return explain(c, 0, "%s", "");
-	return tsct_monotonic_ns() >= until ? time_out(c, err) : 1;
+	if (tsct_monotonic_ns() < until)
+		return 1;
+	if (err)
+		return -ETIMEDOUT;	/* request_state() has explained it */
+	if (!strcmp(c->state, "session"))
+		return explain(c, -ETIMEDOUT, "all nodes have called, but the "
+			       "synchronization is not complete yet");
+	return explain(c, -ETIMEDOUT, "not all nodes have called: %s %s missing",
+		       c->missing, strchr(c->missing, ',') ? "are" : "is");
 }
 
 int tsct_timesync(int timeout_ms, char *why, size_t size)

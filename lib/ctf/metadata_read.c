@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the block `env` of a recording's metadata by the table of keys in
- * metadata_keys.c. Strict: a value that metadata_write.c would not write is an error,
- * and its line is named. Unknown keys are ignored, so later versions may add some.
+ * metadata_keys.c. A value that metadata_write.c would not write is an error with the
+ * number of its line. Unknown keys are ignored, so later versions may add some.
  */
 #include <stdlib.h>
 
@@ -18,13 +18,13 @@ struct env_reader {
 	struct tsct_tsdl_parser tsdl;
 	struct tsct_recording *rec;
 	bool tracer, format;	/* these keys were read */
-	__u32 node;		/* of the present line */
+	__u32 node;		/* index of the node that the present line describes */
 	__u32 nr_located;	/* locations read so far */
 };
 
 /* ---- errors ------------------------------------------------------------------ */
 
-/* The text of an error of the present line that has none of its own */
+/* Sets the text of an error of the present line that has no text yet. */
 static int line_error(struct env_reader *r, const struct tsct_tsdl_entry *e, int err)
 {
 	static const struct { int err; const char *text; } texts[] = {
@@ -52,7 +52,10 @@ static int not_a_recording(struct env_reader *r)
 
 /* ---- values ------------------------------------------------------------------- */
 
-/* A channel's name of @len bytes, whose files are not hidden. 0 or -EINVAL */
+/*
+ * A channel's name of @len bytes. A leading dot is invalid, as it would hide the files.
+ * 0 or -EINVAL
+ */
 static int read_name(const char *at, size_t len, char *value)
 {
 	char name[TSCT_NAME_MAX] = "";
@@ -66,7 +69,7 @@ static int read_name(const char *at, size_t len, char *value)
 	return 0;
 }
 
-static bool store_number(void *value, enum tsct_metadata_field field, __u64 n)
+static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 {
 	const __u32 small = (__u32)n;
 
@@ -74,50 +77,46 @@ static bool store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &small, sizeof(small));
 	else
 		memcpy(value, &n, sizeof(n));
-	return n;
 }
 
 /* The value of an item at *at, which moves behind it. 0 or -EINVAL */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
-		     void *value, bool *ret_set)
+		     void *value, __u64 *ret_number)
 {
 	size_t len;
 	__s64 s;
-	__u64 n;
 
-	switch (item->field) {
-	case TSCT_METADATA_CHANNEL_NAME:
+	if (item->field == TSCT_METADATA_CHANNEL_NAME) {
 		len = strcspn(*at, " ");
 		*at += len;
 		return read_name(*at - len, len, value);
-	case TSCT_METADATA_S64:
+	}
+	if (item->field == TSCT_METADATA_S64) {
 		if (!tsct_tsdl_parse_s64(at, &s))
 			return -EINVAL;
-		*ret_set = store_number(value, item->field, (__u64)s);
-		return 0;
-	default:
-		if (!tsct_tsdl_parse_u64(at, &n) || n > item->max)
-			return -EINVAL;
-		*ret_set = store_number(value, item->field, n);
-		return 0;
+		*ret_number = (__u64)s;
+	} else if (!tsct_tsdl_parse_u64(at, ret_number) || *ret_number > item->max) {
+		return -EINVAL;
 	}
+	store_number(value, item->field, *ret_number);
+	return 0;
 }
 
 /* All items of a key, in order, from *at, which moves behind them. 0 or -EINVAL */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
 	const struct tsct_metadata_item *item = key->items;
-	bool first = false, set = false;
+	__u64 first = 0, number = 0;
 
 	for (; item < key->items + key->nr_items; item++) {
 		if (item->if_first && !first)
 			continue;
 		if ((item != key->items && *(*at)++ != ' ') ||
 		    !tsct_tsdl_parse_name(at, item->name) ||
-		    read_item(at, item, (char *)value + item->offset, &set))
+		    read_item(at, item, (char *)value + item->offset, &number))
 			return -EINVAL;
 		if (item == key->items)
-			first = set;
+			first = number;
 	}
 	return 0;
 }
@@ -136,47 +135,21 @@ static int read_choice(struct env_reader *r, const struct tsct_metadata_key *key
 	return tsct_tsdl_error(&r->tsdl, "%s: unknown value '%.40s'", e->key, e->value);
 }
 
-static int read_format(struct env_reader *r, const char *value)
-{
-	if (!strcmp(value, "1") || !strcmp(value, "2"))
-		return tsct_tsdl_error(&r->tsdl, "format %s is older than this program"
-				       " reads; record again", value);
-	if (strcmp(value, TSCT_META_FORMAT))
-		return tsct_tsdl_error(&r->tsdl,
-				       "format %.20s is newer than this program",
-				       value);
-	r->format = true;
-	return 0;
-}
-
 static int read_number(struct env_reader *r, const struct tsct_metadata_key *key,
-		       const struct tsct_tsdl_entry *e, void *object)
+		       const struct tsct_tsdl_entry *e, void *value)
 {
 	const __u64 max = key->type == TSCT_METADATA_INVERTED ? 1 : key->max;
-	void *value = (char *)object + key->offset;
 	__u64 n;
 
 	if (!tsct_tsdl_parse_number(e->value, max, &n) || n < key->min)
 		return tsct_tsdl_error(&r->tsdl, "%s: a number from %llu to %llu expected",
 				       e->key, key->min, max);
+	if (key->store)
+		return key->store(r->rec, n);
 	if (key->type == TSCT_METADATA_INVERTED)
 		store_number(value, TSCT_METADATA_U32, !n);
-	else if (key->store)
-		return key->store(r->rec, n);
 	else
 		store_number(value, key->field, n);
-	return 0;
-}
-
-/* Moves the text out of the entry. */
-static int read_text(struct env_reader *r, const struct tsct_metadata_key *key,
-		     struct tsct_tsdl_entry *e, char **value)
-{
-	if (key->max && strlen(e->value) > key->max)
-		return tsct_tsdl_error(&r->tsdl, "%s: too long", e->key);
-	free(*value);
-	*value = e->value;
-	e->value = NULL;
 	return 0;
 }
 
@@ -191,28 +164,21 @@ static int read_word(const struct tsct_metadata_key *key, const char *text, char
 	return 0;
 }
 
-static int kind_of(const char *name, size_t len)
-{
-	int i;
-
-	for (i = 0; i < TSCT_KIND_NR; i++)
-		if (strlen(tsct_kind_names[i]) == len &&
-		    !memcmp(tsct_kind_names[i], name, len))
-			return i;
-	return -EINVAL;
-}
-
 /* "kind name field:type,field:type", of an event class of a stream */
 static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
 			  __u32 stream, __u32 id)
 {
 	const char *at = e->value;
 	size_t len = strcspn(at, " ");
-	const int kind = kind_of(at, len);
 	char name[TSCT_EVENT_NAME_MAX] = "";
 	struct tsct_event_def def;
+	int kind;
 
-	if (kind < 0 || at[len] != ' ')
+	for (kind = 0; kind < TSCT_KIND_NR; kind++)
+		if (strlen(tsct_kind_names[kind]) == len &&
+		    !memcmp(tsct_kind_names[kind], at, len))
+			break;
+	if (kind == TSCT_KIND_NR || at[len] != ' ')
 		return -EINVAL;
 	at += len + 1;
 	len = strcspn(at, " ");
@@ -317,7 +283,13 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_VERSION:
 		return 0;
 	case TSCT_METADATA_TEXT:
-		return read_text(r, key, e, value);
+		if (key->max && strlen(at) > key->max)
+			return tsct_tsdl_error(&r->tsdl, "%s: too long", e->key);
+		/* Takes over the entry's memory. */
+		free(*(char **)value);
+		*(char **)value = e->value;
+		e->value = NULL;
+		return 0;
 	case TSCT_METADATA_WORD:
 		return read_word(key, at, value);
 	case TSCT_METADATA_NAME:
@@ -350,35 +322,27 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 		      struct tsct_tsdl_entry *e, const __u32 *indices, void *object)
 {
 	void *value = (char *)object + key->offset;
-	int err;
+	int err = 0;
 
 	if (e->is_string)
 		err = read_quoted(r, key, e, indices, value);
-	else if (key->type == TSCT_METADATA_FORMAT)
-		err = read_format(r, e->value);
 	else if (key->type == TSCT_METADATA_NUMBER ||
 		 key->type == TSCT_METADATA_INVERTED)
-		err = read_number(r, key, e, object);
-	else
+		err = read_number(r, key, e, value);
+	else if (key->type != TSCT_METADATA_FORMAT)
 		err = tsct_tsdl_error(&r->tsdl, "%s: a text expected", e->key);
+	else if (!strcmp(e->value, "1") || !strcmp(e->value, "2"))
+		err = tsct_tsdl_error(&r->tsdl, "format %s is older than this program"
+				      " reads; record again", e->value);
+	else if (strcmp(e->value, TSCT_META_FORMAT))
+		err = tsct_tsdl_error(&r->tsdl,
+				      "format %.20s is newer than this program", e->value);
+	else
+		r->format = true;
 	return !err && key->check ? key->check(r->rec, value) : err;
 }
 
 /* ---- keys ---------------------------------------------------------------------- */
-
-static bool parse_indices(const char *at, __u32 nr, __u32 *indices)
-{
-	__u64 n;
-	__u32 i;
-
-	for (i = 0; i < nr; i++) {
-		if ((i && *at++ != '_') || !tsct_tsdl_parse_u64(&at, &n) ||
-		    n > UINT32_MAX)
-			return false;
-		indices[i] = (__u32)n;
-	}
-	return !*at;
-}
 
 /* The key in the table and its group; NULL: unknown */
 static const struct tsct_metadata_key *
@@ -408,23 +372,9 @@ find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 	return NULL;
 }
 
-static int find_samples(struct tsct_recording *rec, const struct tsct_metadata_key *key,
-			void **ret_object)
-{
-	int err = 0;
-
-	if (key->type == TSCT_METADATA_NAME)
-		err = tsct_recording_add_sync(rec, "");
-	else if (!tsct_recording_has_samples(rec))
-		err = -EILSEQ;
-	if (!err)
-		*ret_object = &rec->streams[rec->nr_streams];
-	return err == -EINVAL ? -EILSEQ : err;
-}
-
 /*
- * The object that the key belongs to, which is created where the metadata creates it.
- * 0; -ENOENT: there is none; -EILSEQ, -ENOSPC, -ENOMEM.
+ * Finds the object that the key belongs to, or creates it if this key is the first of
+ * the object. 0; -ENOENT: there is none; -EILSEQ, -ENOSPC, -ENOMEM.
  */
 static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		       const struct tsct_metadata_key *key, const __u32 *indices,
@@ -449,7 +399,11 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 			node->sync.on = 1;
 		return node->sync.on ? 0 : -EILSEQ;
 	case TSCT_METADATA_SAMPLES:
-		return find_samples(rec, key, ret_object);
+		err = tsct_recording_has_samples(rec) ? 0 : -EILSEQ;
+		if (key->type == TSCT_METADATA_NAME)
+			err = tsct_recording_add_sync(rec, "");
+		*ret_object = err ? NULL : &rec->streams[rec->nr_streams];
+		return err == -EINVAL ? -EILSEQ : err;
 	case TSCT_METADATA_CPU:
 		err = tsct_recording_add_cpu(node, &(struct tsct_recorded_cpu) {
 					     .cpu = indices[0] });
@@ -496,33 +450,25 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 	}
 }
 
-/* Reads "node_N_" of a merged recording's node; the rest of the key */
-static const char *read_prefix(struct env_reader *r, const char *key)
-{
-	const char *at = key;
-	__u64 node;
-
-	r->node = 0;
-	if (!r->rec->merged || strncmp(at, "node_", 5))
-		return key;
-	at += 5;
-	if (!tsct_tsdl_parse_u64(&at, &node) || *at != '_' || node >= r->rec->nr_nodes)
-		return key;
-	r->node = (__u32)node;
-	return at + 1;
-}
-
 static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 {
-	const char *name = read_prefix(r, e->key), *tail;
+	const char *name = e->key, *at = name + 5;
 	const struct tsct_metadata_group *group;
 	const struct tsct_metadata_key *key;
 	enum tsct_metadata_group_id id;
-	__u32 indices[2] = { 0 };
+	__u32 indices[2] = { 0 }, i;
 	void *object;
+	__u64 n;
 	int err;
 
-	key = find_key(name, name != e->key, &id, &tail);
+	/* The keys of a merged recording's node begin with "node_N_". */
+	r->node = 0;
+	if (r->rec->merged && !strncmp(name, "node_", 5) &&
+	    tsct_tsdl_parse_u64(&at, &n) && *at == '_' && n < r->rec->nr_nodes) {
+		r->node = (__u32)n;
+		name = at + 1;
+	}
+	key = find_key(name, name != e->key, &id, &at);
 	if (!key)
 		return 0;
 	group = &tsct_metadata_groups[id];
@@ -532,8 +478,14 @@ static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 	if (group->single_only && r->rec->merged)
 		return tsct_tsdl_error(&r->tsdl, "%s: a merged recording has none",
 				       e->key);
-	if (!parse_indices(tail, group->nr_indices, indices))
-		return line_error(r, e, -ENOENT);
+	for (i = 0; i < group->nr_indices; i++) {
+		if ((i && *at++ != '_') || !tsct_tsdl_parse_u64(&at, &n) ||
+		    n > UINT32_MAX)
+			return -ENOENT;
+		indices[i] = (__u32)n;
+	}
+	if (*at)
+		return -ENOENT;
 	err = find_object(r, id, key, indices, &object);
 	return err ? err : read_value(r, key, e, indices, object);
 }
@@ -548,7 +500,6 @@ static int read_line(struct env_reader *r)
 	if (!err) {
 		r->tsdl.err_text[0] = '\0';
 		err = read_entry(r, &e);
-		/* An error without a text is of a common kind. */
 		if (err && !r->tsdl.err_text[0])
 			err = line_error(r, &e, err);
 	}
@@ -557,7 +508,7 @@ static int read_line(struct env_reader *r)
 	return err;
 }
 
-/* Checks the first and the last line: these of a recording, and of all of it. */
+/* Checks that the first and the last line are those of a complete recording. */
 static int check_ends(struct env_reader *r, size_t len)
 {
 	size_t begin = strlen(TSCT_META_BEGIN), end = strlen(TSCT_META_END);
@@ -601,45 +552,13 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 	return NULL;
 }
 
-static int check_nodes(struct env_reader *r)
-{
-	const struct tsct_recorded_node *node;
-	const char *missing;
-	__u32 i;
-
-	for (i = 0; i < r->rec->nr_nodes; i++) {
-		node = &r->rec->nodes[i];
-		missing = find_missing(TSCT_METADATA_NODE, node);
-		if (!missing && node->sync.on)
-			missing = find_missing(TSCT_METADATA_SYNC, node);
-		if (missing)
-			return tsct_tsdl_error(&r->tsdl, "%s of node %u is missing",
-					       missing, i);
-	}
-	return 0;
-}
-
-/* The counter's source may be read after the figures that depend on it. */
-static int check_clocks(struct env_reader *r)
-{
-	const struct tsct_recording *rec = r->rec;
-	const char *bad = NULL;
-
-	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
-		bad = "clock_real";
-	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))
-		bad = "clock_counter";
-	else if (tsct_recording_has_samples(rec) &&
-		 tsct_clock_params_check(&rec->nodes[0].sync.line, rec->source))
-		bad = "clock_cluster";
-	return bad ? tsct_tsdl_error(&r->tsdl, "%s: impossible value", bad) : 0;
-}
-
-static int check_complete(struct env_reader *r)
+/* Checks the recording after the last line was read. */
+static int check_recording(struct env_reader *r)
 {
 	struct tsct_recording *rec = r->rec;
-	const char *missing;
-	int err;
+	const struct tsct_recorded_node *node;
+	const char *missing, *bad = NULL;
+	__u32 i;
 
 	if (!r->tracer || !r->format)
 		return not_a_recording(r);
@@ -658,8 +577,26 @@ static int check_complete(struct env_reader *r)
 				       r->nr_located);
 	if (!rec->merged)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
-	err = check_clocks(r);
-	return err ? err : check_nodes(r);
+	/* Here, as the counter's source may be read after the figures it applies to. */
+	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
+		bad = "clock_real";
+	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))
+		bad = "clock_counter";
+	else if (tsct_recording_has_samples(rec) &&
+		 tsct_clock_params_check(&rec->nodes[0].sync.line, rec->source))
+		bad = "clock_cluster";
+	if (bad)
+		return tsct_tsdl_error(&r->tsdl, "%s: impossible value", bad);
+	for (i = 0; i < rec->nr_nodes; i++) {
+		node = &rec->nodes[i];
+		missing = find_missing(TSCT_METADATA_NODE, node);
+		if (!missing && node->sync.on)
+			missing = find_missing(TSCT_METADATA_SYNC, node);
+		if (missing)
+			return tsct_tsdl_error(&r->tsdl, "%s of node %u is missing",
+					       missing, i);
+	}
+	return 0;
 }
 
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
@@ -681,7 +618,7 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		return err;
 	env = strstr(text, "\nenv {\n");
 	if (!env)
-		return check_complete(&r);
+		return check_recording(&r);
 	for (r.tsdl.at = env + 7; text < r.tsdl.at; text++)
 		r.tsdl.line += *text == '\n';
 	while (strncmp(r.tsdl.at, "};", 2)) {
@@ -689,5 +626,5 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		if (err)
 			return r.tracer ? err : not_a_recording(&r);
 	}
-	return check_complete(&r);
+	return check_recording(&r);
 }

@@ -18,7 +18,7 @@
 
 /* ---- TSDL of recordings and of exports --------------------------------------- */
 
-/* Printable ASCII as it is, all else in octal */
+/* Writes printable ASCII unchanged, and all other bytes in octal. */
 void tsct_tsdl_put_string(FILE *to, const char *text)
 {
 	const unsigned char *at = (const void *)(text ? text : "");
@@ -85,17 +85,6 @@ static const char *bare(const char *name)
 	return name + strspn(name, "_");
 }
 
-/* A field has that name, apart from leading underscores. */
-static bool has_similar_name(const struct tsct_event_def *def, const char *name)
-{
-	__u32 i;
-
-	for (i = 0; i < def->nr_fields; i++)
-		if (!strcmp(bare(def->fields[i].name), bare(name)))
-			return true;
-	return false;
-}
-
 /*
  * All names get a leading underscore, which readers drop, so that they may be keywords of
  * TSDL. babeltrace2 2.0 confuses "_x" with "x" in one event. So if the event has both,
@@ -106,14 +95,19 @@ static void name_field(const struct tsct_event_def *def, __u32 at,
 		       char *to, size_t room)
 {
 	const char *name = def->fields[at].name;
-	bool ambiguous = false;
-	__u32 i;
+	bool taken = false;
+	__u32 suffix, i;
 
 	for (i = 0; *name == '_' && i < def->nr_fields; i++)
-		ambiguous |= !strcmp(def->fields[i].name, name + 1);
+		taken |= !strcmp(def->fields[i].name, name + 1);
 	snprintf(to, room, "_%s", name);
-	for (i = at; ambiguous && has_similar_name(def, to); i += TSCT_FIELDS_MAX)
-		snprintf(to, room, "_%s_%u", name, i);
+	for (suffix = at; taken; suffix += TSCT_FIELDS_MAX) {
+		taken = false;
+		for (i = 0; i < def->nr_fields; i++)
+			taken |= !strcmp(bare(def->fields[i].name), bare(to));
+		if (taken)
+			snprintf(to, room, "_%s_%u", name, suffix);
+	}
 }
 
 static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
@@ -225,36 +219,16 @@ static void write_loss(FILE *to, const struct tsct_loss *loss)
 	}
 }
 
-static void write_bounds(FILE *to, const struct tsct_metadata_key *key,
-			 const struct tsct_recorded_correction *c)
-{
-	__u32 i;
-
-	for (i = 0; i < c->nr_bounds; i++) {
-		fputs(i ? " " : "", to);
-		write_items(to, key, &c->bounds[i]);
-	}
-}
-
-static void write_sample_counts(const struct env_writer *w,
-				const struct tsct_metadata_key *key,
-				const struct tsct_stream_class *s)
-{
-	const struct tsct_metadata_sample_counts counts = {
-		.lost = tsct_recording_samples_lost(w->rec),
-		.packets = w->rec->complete ? s->counts[0].packets : 0,
-		.events = w->rec->complete ? s->counts[0].events : 0,
-	};
-
-	write_items(w->to, key, &counts);
-}
-
 /* Writes a value of a type that is quoted and needs no escapes. */
 static void write_quoted(const struct env_writer *w,
 			 const struct tsct_metadata_key *key, const void *value)
 {
+	const struct tsct_recorded_correction *c = value;
+	const struct tsct_stream_class *samples = value;
+	struct tsct_metadata_sample_counts counts = { 0 };
 	const __s64 *shift = value;
 	FILE *to = w->to;
+	__u32 i;
 
 	putc('"', to);
 	switch (key->type) {
@@ -284,13 +258,21 @@ static void write_quoted(const struct env_writer *w,
 			(uint64_t)llabs(*shift));
 		break;
 	case TSCT_METADATA_BOUNDS:
-		write_bounds(to, key, value);
+		for (i = 0; i < c->nr_bounds; i++) {
+			fputs(i ? " " : "", to);
+			write_items(to, key, &c->bounds[i]);
+		}
 		break;
 	case TSCT_METADATA_SAMPLE_FIELDS:
 		fputs(TSCT_SAMPLE_FIELDS, to);
 		break;
 	case TSCT_METADATA_SAMPLE_COUNTS:
-		write_sample_counts(w, key, value);
+		counts.lost = tsct_recording_samples_lost(w->rec);
+		if (w->rec->complete) {
+			counts.packets = samples->counts[0].packets;
+			counts.events = samples->counts[0].events;
+		}
+		write_items(to, key, &counts);
 		break;
 	default: /* TSCT_METADATA_WORD, TSCT_METADATA_NAME */
 		fputs(value, to);
@@ -319,26 +301,22 @@ static void write_value(const struct env_writer *w,
 	}
 }
 
-/* Of the types that a key with omit_zero may have: text, numbers and flags */
-static bool is_zero(const struct tsct_metadata_key *key, const void *value)
-{
-	if (key->type == TSCT_METADATA_TEXT)
-		return !*(char *const *)value;
-	return !load_number(value, key->type == TSCT_METADATA_SHIFT ?
-			    TSCT_METADATA_S64 : key->field);
-}
-
 static void write_group(const struct env_writer *w, enum tsct_metadata_group_id id,
 			const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
+	enum tsct_metadata_field field;
 	const struct tsct_metadata_key *key;
 	const void *value;
+	bool is_zero;
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
 		value = (const char *)object + key->offset;
-		if ((key->present && !key->present(object)) ||
-		    (key->omit_zero && is_zero(key, value)))
+		/* With omit_zero: a text, a number or a shift */
+		field = key->type == TSCT_METADATA_SHIFT ? TSCT_METADATA_S64 : key->field;
+		is_zero = key->omit_zero && (key->type == TSCT_METADATA_TEXT ?
+			!*(char *const *)value : !load_number(value, field));
+		if (is_zero || (key->present && !key->present(object)))
 			continue;
 		fprintf(w->to, "\t%s%s%s = ", w->prefix, key->name, w->indices);
 		write_value(w, key, value);
@@ -476,22 +454,6 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/* Bit mask of the integer types of all fields that are shown as system calls */
-static __u32 syscall_types(const struct tsct_recording *rec)
-{
-	const struct tsct_event_def *def;
-	__u32 types = 0, i, j, f;
-
-	for (i = 0; i < rec->nr_streams; i++)
-		for (j = 0; j < rec->streams[i].nr_defs; j++) {
-			def = rec->streams[i].defs[j];
-			for (f = 0; def && f < def->nr_fields; f++)
-				if (tsct_ctf_is_syscall(&def->fields[f]))
-					types |= 1U << def->fields[f].type;
-		}
-	return types;
-}
-
 /* Numbers without a system call, because some readers warn of values without a name */
 static void put_unknown(FILE *to, __s64 first, __u64 last)
 {
@@ -526,35 +488,26 @@ static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
 /* One enum per integer type of a field that is shown as a system call */
 static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 {
-	const __u32 types = syscall_types(rec);
-	__u32 type;
+	const struct tsct_event_def *def;
+	__u32 types = 0, i, j, f;	/* types: bit mask of TSCT_TYPE_* */
 
-	for (type = 0; type < TSCT_TYPE_NR; type++)
-		if (types & 1U << type)
-			put_syscall_names(to, &tsct_ctf_types[type]);
+	for (i = 0; i < rec->nr_streams; i++)
+		for (j = 0; j < rec->streams[i].nr_defs; j++) {
+			def = rec->streams[i].defs[j];
+			for (f = 0; def && f < def->nr_fields; f++)
+				if (tsct_ctf_is_syscall(&def->fields[f]))
+					types |= 1U << def->fields[f].type;
+		}
+	for (i = 0; i < TSCT_TYPE_NR; i++)
+		if (types & 1U << i)
+			put_syscall_names(to, &tsct_ctf_types[i]);
 }
 
-/* Declares the event header that ctf/stream.h writes. CTF readers need a field with the
- * name `id`. */
-static void put_header(FILE *to)
+/* The block `stream`, with the event header that stream.h writes */
+static void put_stream(FILE *to, __u32 stream)
 {
 	unsigned int wide, bits;
 
-	fputs("\tevent.header := struct {\n"
-	      "\t\tenum : integer { size = 3; align = 8; signed = false; }\n"
-	      "\t\t\t{ c8, c16, c32, c64, x8, x16, x32, x64 } id;\n"
-	      "\t\tvariant <id> {\n", to);
-	for (wide = 0; wide < 2; wide++)
-		for (bits = 8; bits <= 64; bits *= 2)
-			fprintf(to, "\t\t\tstruct { integer { size = %u; align ="
-				" 1; signed = false; } id; low_%u_t timestamp; }"
-				" %c%u;\n", wide ? 21 : 5, bits, wide ? 'x' :
-				'c', bits);
-	fputs("\t\t} v;\n\t};\n", to);
-}
-
-static void put_stream(FILE *to, __u32 stream)
-{
 	fprintf(to, "stream {\n\tid = %u;\n"
 		"\tpacket.context := struct {\n"
 		"\t\tstamp_t timestamp_begin;\n"
@@ -565,31 +518,25 @@ static void put_stream(FILE *to, __u32 stream)
 		"\t\tu64_t events_discarded;\n"
 		"\t\tu32_t cpu_id;\n"
 		"\t\tu32_t node_id;\n\t};\n", stream);
-	put_header(to);
-	fputs("};\n\n", to);
-}
-
-/* Declares each event twice: with the thread ID, for events where it differs from the
- * last event's, and without. */
-static void put_events(FILE *to, const struct tsct_recording *rec,
-		       __u32 stream)
-{
-	const struct tsct_stream_class *s = &rec->streams[stream];
-	__u32 i;
-
-	for (i = 0; i < s->nr_defs; i++) {
-		if (!s->defs[i])
-			continue;
-		tsct_tsdl_put_event_as(to, s->defs[i], stream, i, NULL);
-		tsct_tsdl_put_event_as(to, s->defs[i], stream, i | TSCT_DELTA_TID,
-				   "u32_t tid");
-	}
+	/* CTF readers need a field with the name `id`. */
+	fputs("\tevent.header := struct {\n"
+	      "\t\tenum : integer { size = 3; align = 8; signed = false; }\n"
+	      "\t\t\t{ c8, c16, c32, c64, x8, x16, x32, x64 } id;\n"
+	      "\t\tvariant <id> {\n", to);
+	for (wide = 0; wide < 2; wide++)
+		for (bits = 8; bits <= 64; bits *= 2)
+			fprintf(to, "\t\t\tstruct { integer { size = %u; align ="
+				" 1; signed = false; } id; low_%u_t timestamp; }"
+				" %c%u;\n", wide ? 21 : 5, bits, wide ? 'x' :
+				'c', bits);
+	fputs("\t\t} v;\n\t};\n};\n\n", to);
 }
 
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 {
+	const struct tsct_event_def *def;
 	struct tsct_ctf_clock clock;
-	__u32 i;
+	__u32 i, j;
 	int err;
 
 	err = tsct_ctf_clock(rec, &clock);
@@ -604,7 +551,14 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	put_syscalls(to, rec);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {
 		put_stream(to, i);
-		put_events(to, rec, i);
+		/* Twice: without a thread ID, and with one that differs from the last */
+		for (j = 0; j < rec->streams[i].nr_defs; j++) {
+			def = rec->streams[i].defs[j];
+			if (!def)
+				continue;
+			tsct_tsdl_put_event_as(to, def, i, j, NULL);
+			tsct_tsdl_put_event_as(to, def, i, j | TSCT_DELTA_TID, "u32_t tid");
+		}
 	}
 	fputs(TSCT_META_END, to);
 	if (!ferror(to))

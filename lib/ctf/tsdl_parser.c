@@ -87,42 +87,31 @@ bool tsct_tsdl_parse_uuid(const char *text, __u8 uuid[16])
 	return !*text;
 }
 
-static int octal(const char **at)
-{
-	const char *c = *at;
-	int i, n = 0;
-
-	for (i = 0; i < 3; i++) {
-		if (c[i] < '0' || c[i] > '7')
-			return -1;
-		n = n * 8 + c[i] - '0';
-	}
-	*at += 3;
-	return n > 0 && n < 256 ? n : -1;
-}
-
 /* Unescapes a string up to its closing quote into @to, which has room for the line. */
 static bool unescape(const char **at, char *to)
 {
 	const char *c = *at;
-	int n;
+	int i, n;
 
-	while (*c != '"') {
+	for (; *c != '"'; c++) {
 		if (*c == '\n' || !*c)
 			return false;
 		if (*c != '\\') {
-			*to++ = *c++;
+			*to++ = *c;
 			continue;
 		}
 		c++;
 		if (*c == '"' || *c == '\\') {
-			*to++ = *c++;
+			*to++ = *c;
 			continue;
 		}
-		n = octal(&c);
-		if (n < 0)
+		/* Three octal digits of a character from 1 to 255 */
+		for (i = n = 0; i < 3 && c[i] >= '0' && c[i] <= '7'; i++)
+			n = n * 8 + c[i] - '0';
+		if (i < 3 || !n || n > 255)
 			return false;
 		*to++ = n;
+		c += 2;
 	}
 	*to = '\0';
 	*at = c + 1;
