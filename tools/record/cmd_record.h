@@ -238,6 +238,9 @@ struct record_usage {
 void record_figure_usage(const struct record_session *s,
 			 struct record_usage *ret_usage);
 
+/* Prints losses by cause on standard error, such as "full 12, no_ring 1". */
+void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
+
 /* Updates the progress line; @last: erases it. */
 void record_show_progress(const struct record_session *s, bool last);
 

@@ -66,11 +66,12 @@ static const struct argp argp = {
 
 /* ---- which channels ---------------------------------------------------- */
 
-static int choose_named(const struct channel_list *all,
-			const struct record_options *o, bool *chosen)
+/* Sets @chosen for the channels to copy. Prints errors. 0 or -errno */
+static int choose(const struct channel_list *all, const struct record_options *o,
+		  bool *chosen)
 {
 	const struct listed_channel *c;
-	unsigned int i;
+	unsigned int nr = 0, i;
 
 	for (i = 0; i < o->nr_channels; i++) {
 		c = channel_list_find(all, "snapshot", o->channels[i]);
@@ -78,67 +79,29 @@ static int choose_named(const struct channel_list *all,
 			return -ENOENT;
 		if (c->info.policy != TSCT_POLICY_OVERWRITE) {
 			record_error("%s: not a flight recorder: it discards"
-					" new events when full; use 'trace-ctl"
-					" record --unread -c %s' to record its"
-					" unread events", c->info.name,
-					c->info.name);
+				     " new events when full; use 'trace-ctl"
+				     " record --unread -c %s' to record its"
+				     " unread events", c->info.name, c->info.name);
 			return -EINVAL;
 		}
 		chosen[c - all->at] = true;
 	}
-	return 0;
-}
-
-static int choose(const struct channel_list *all, const struct record_options *o,
-		  bool *chosen)
-{
-	unsigned int nr = 0;
-	size_t i;
-	int err = 0;
-
-	if (o->nr_channels)
-		err = choose_named(all, o, chosen);
 	for (i = 0; i < all->nr; i++) {
 		if (!o->nr_channels)
-			chosen[i] = all->at[i].info.policy ==
-				TSCT_POLICY_OVERWRITE;
+			chosen[i] = all->at[i].info.policy == TSCT_POLICY_OVERWRITE;
 		nr += chosen[i];
 	}
-	if (err)
-		return err;
 	if (!nr) {
 		record_error("no flight recorder found; create one with"
-				" 'trace-ctl channel create NAME --policy"
-				" overwrite', or with this policy in the program");
+			     " 'trace-ctl channel create NAME --policy"
+			     " overwrite', or with this policy in the program");
 		return -ENOENT;
 	}
 	if (nr <= RECORD_CHANNELS)
 		return 0;
 	record_error("%u flight recorders are too many for one recording;"
-			" select up to %d with -c", nr, RECORD_CHANNELS);
+		     " select up to %d with -c", nr, RECORD_CHANNELS);
 	return -E2BIG;
-}
-
-/*
- * A unique stream name: the channel's, unless another user's has the same. A
- * leading dot is replaced, because readers skip hidden files.
- */
-static void name_stream(struct record_session *s, unsigned int i,
-			const struct listed_channel *c)
-{
-	char name[TSCT_NAME_MAX];
-	unsigned int j;
-
-	snprintf(name, sizeof(name), "%s", c->info.name);
-	if (*name == '.')
-		*name = '_';
-	memcpy(s->names[i], name, sizeof(name));
-	for (j = 0; j < i; j++)
-		if (!strcmp(s->names[j], name)) {
-			snprintf(s->names[i], sizeof(s->names[i]), "%.14s-%.5s-%u",
-				 name, channel_provider_names[c->provider], c->info.id);
-			return;
-		}
 }
 
 static int open_channel(struct record_session *s, const struct channel_list *all,
@@ -148,27 +111,28 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 	const char *path = tsct_channel_socket_path(all->providers[c->provider].channel);
 	int err = tsct_channel_open_id(path, c->info.id, TSCT_ROLE_READ,
 				       &s->channels[i]);
+	char name[TSCT_NAME_MAX];
+	unsigned int j;
 
 	if (err) {
 		record_error("channel %s: %s", c->info.name,
-				tsct_channel_error(s->channels[i]));
+			     tsct_channel_error(s->channels[i]));
 		return err;
 	}
-	name_stream(s, i, c);
+	/* The stream gets the channel's name, without a dot, which would hide its files. */
+	snprintf(name, sizeof(name), "%s", c->info.name);
+	if (*name == '.')
+		*name = '_';
+	memcpy(s->names[i], name, sizeof(name));
+	/* Another user's channel may have the same name. */
+	for (j = 0; j < i; j++)
+		if (!strcmp(s->names[j], name)) {
+			snprintf(s->names[i], sizeof(s->names[i]), "%.14s-%.5s-%u",
+				 name, channel_provider_names[c->provider], c->info.id);
+			break;
+		}
 	s->nr_channels = s->nr_programs = i + 1;
 	return 0;
-}
-
-static int open_chosen(struct record_session *s, const struct channel_list *all,
-		       const bool *chosen)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; !err && i < all->nr; i++)
-		if (chosen[i])
-			err = open_channel(s, all, &all->at[i]);
-	return err;
 }
 
 static int open_channels(struct record_session *s)
@@ -176,6 +140,7 @@ static int open_channels(struct record_session *s)
 	struct channel_list all;
 	bool *chosen = NULL;
 	int err = -ENODEV;
+	size_t i;
 
 	channel_list_open(&all, false);
 	if (channel_list_check(&all, "snapshot"))
@@ -184,29 +149,11 @@ static int open_channels(struct record_session *s)
 		chosen = calloc(all.nr + 1, sizeof(*chosen));
 		err = chosen ? choose(&all, s->o, chosen) : -ENOMEM;
 	}
-	if (!err)
-		err = open_chosen(s, &all, chosen);
+	for (i = 0; !err && i < all.nr; i++)
+		if (chosen[i])
+			err = open_channel(s, &all, &all.at[i]);
 	free(chosen);
 	channel_list_close(&all);
-	return err;
-}
-
-/* ---- copying ----------------------------------------------------------- */
-
-static int copy(struct record_session *s)
-{
-	unsigned int i;
-	int err = 0, err2;
-
-	record_clock_follow(s);
-	for (i = 0; !err && i < s->nr_channels; i++)
-		err = tsct_drain_snapshot(s->drains[i], UINT64_MAX);
-	err2 = record_session_end(s);
-	if (!err)
-		err = err2;
-	if (err)
-		record_error("%s: %s; the events written so far are readable; %s",
-				s->dir, strerror(-err), record_dir_fix(err));
 	return err;
 }
 
@@ -222,37 +169,30 @@ struct snapshot_channel {
 	__u64 lost;		/* of all causes, no ring included */
 };
 
-static void add_cpu(const struct record_session *s, unsigned int i, __u32 cpu,
-		    struct snapshot_channel *part)
-{
-	const struct tsct_stream_class *stream = &s->rec.streams[i];
-	__u64 first, last;
-	int cause;
-
-	part->older += stream->ring[cpu].published_begin;
-	for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-		part->loss.cause[cause] += stream->loss[cpu].cause[cause];
-	if (!tsct_recording_writer_cpu_span(s->writer, i, cpu, &first, &last))
-		return;
-	if (!part->events || first < part->first)
-		part->first = first;
-	if (!part->events || last > part->last)
-		part->last = last;
-	part->events += tsct_recording_writer_cpu_events(s->writer, i, cpu);
-}
-
 static void sum_channel(const struct record_session *s, unsigned int i,
 			struct snapshot_channel *part)
 {
+	const struct tsct_stream_class *stream = &s->rec.streams[i];
+	__u64 first, last;
 	__u32 cpu;
+	int cause;
 
 	memset(part, 0, sizeof(*part));
-	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
-		add_cpu(s, i, cpu, part);
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
+		part->older += stream->ring[cpu].published_begin;
+		for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+			part->loss.cause[cause] += stream->loss[cpu].cause[cause];
+		if (!tsct_recording_writer_cpu_span(s->writer, i, cpu, &first, &last))
+			continue;
+		if (!part->events || first < part->first)
+			part->first = first;
+		if (!part->events || last > part->last)
+			part->last = last;
+		part->events += tsct_recording_writer_cpu_events(s->writer, i, cpu);
+	}
 	part->seconds = tsct_cycles_ns(s->rec.real.mult,
-				      part->last - part->first) / 1e9;
-	part->lost = tsct_loss_total(&part->loss) +
-		s->rec.streams[i].lost_no_ring;
+				       part->last - part->first) / 1e9;
+	part->lost = tsct_loss_total(&part->loss) + stream->lost_no_ring;
 }
 
 /* A small and busy ring covers less than a millisecond. */
@@ -269,10 +209,8 @@ static const char *format_span(double seconds, char *text, size_t size)
 
 static void print_channel(const struct record_session *s, unsigned int i)
 {
-	const char *gap = "";
 	struct snapshot_channel part;
 	char span[32];
-	int cause;
 
 	sum_channel(s, i, &part);
 	if (!s->o->quiet)
@@ -284,16 +222,7 @@ static void print_channel(const struct record_session *s, unsigned int i)
 	if (!part.lost)
 		return;
 	fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
-	for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-		if (part.loss.cause[cause]) {
-			fprintf(stderr, "%s%s %" PRIu64, gap,
-				tsct_loss_names[cause],
-				(uint64_t)part.loss.cause[cause]);
-			gap = ", ";
-		}
-	if (s->rec.streams[i].lost_no_ring)
-		fprintf(stderr, "%sno_ring %" PRIu64, gap,
-			(uint64_t)s->rec.streams[i].lost_no_ring);
+	record_print_causes(&part.loss, s->rec.streams[i].lost_no_ring);
 	fputc('\n', stderr);
 }
 
@@ -318,14 +247,11 @@ static void print_text(const struct record_session *s)
 
 static json_t *json_channel(const struct record_session *s, unsigned int i)
 {
-	json_t *lost = json_object();
 	struct snapshot_channel part;
-	int cause;
+	json_t *lost;
 
 	sum_channel(s, i, &part);
-	for (cause = 0; cause < TSCT_LOSS_NR; cause++)
-		json_object_set_new(lost, tsct_loss_names[cause],
-				    json_integer(part.loss.cause[cause]));
+	lost = view_json_loss(&part.loss);
 	json_object_set_new(lost, "no_ring", json_integer(
 				s->rec.streams[i].lost_no_ring));
 	return json_pack("{ss sb sI sI sf so}", "name", s->names[i],
@@ -355,12 +281,33 @@ static int print_json(const struct record_session *s)
 		"error_ns", (json_int_t)tsct_recording_writer_error_ns(s->writer)));
 }
 
+/* ---- command ----------------------------------------------------------- */
+
 /* Returns the exit status. */
-static int print_result(const struct record_session *s)
+static int run_snapshot(struct record_session *s)
 {
 	struct tsct_balance b;
-	int ret = EXIT_DONE;
+	int err = 0, err2, ret = EXIT_DONE;
+	unsigned int i;
 
+	if (open_channels(s) || record_session_prepare(s) || record_sync_open(s))
+		return EXIT_FAILED;
+	s->rec.snapshot = 1;
+	if (record_session_begin(s, 0)) {
+		record_session_undo(s);
+		return EXIT_FAILED;
+	}
+	record_clock_follow(s);
+	for (i = 0; !err && i < s->nr_channels; i++)
+		err = tsct_drain_snapshot(s->drains[i], UINT64_MAX);
+	err2 = record_session_end(s);
+	if (!err)
+		err = err2;
+	if (err) {
+		record_error("%s: %s; the events written so far are readable; %s",
+			     s->dir, strerror(-err), record_dir_fix(err));
+		return EXIT_FAILED;
+	}
 	if (s->o->json)
 		ret = print_json(s);
 	else
@@ -370,20 +317,6 @@ static int print_result(const struct record_session *s)
 		return EXIT_FAILED;
 	return ret || (b.exact && !tsct_recording_lossy(&s->rec)) ? ret :
 		EXIT_LOST;
-}
-
-/* ---- command ----------------------------------------------------------- */
-
-static int run_snapshot(struct record_session *s)
-{
-	if (open_channels(s) || record_session_prepare(s) || record_sync_open(s))
-		return EXIT_FAILED;
-	s->rec.snapshot = 1;
-	if (record_session_begin(s, 0)) {
-		record_session_undo(s);
-		return EXIT_FAILED;
-	}
-	return copy(s) ? EXIT_FAILED : print_result(s);
 }
 
 int cmd_snapshot(int argc, char **argv)

@@ -17,84 +17,55 @@
 #define SERVER_DIR	"tsctrace-XXXXXX"
 #define STALE_S		10	/* a live server locks its directory earlier */
 
-/*
- * Locks the directory of a server of this user that was killed. Returns the
- * lock's descriptor, or -1: the server runs, is another user's, or is none.
- */
-static int lock_stale_dir(int dir)
-{
-	struct stat st;
-	int fd;
-
-	if (fstat(dir, &st) || st.st_uid != geteuid() ||
-	    time(NULL) - st.st_mtime < STALE_S)
-		return -1;
-	fd = openat(dir, "socket.lock",
-		    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    st.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB))
-		return fd;
-	close(fd);
-	return -1;
-}
-
+/* Removes the socket's directory if its server, of this user, was killed. */
 static void remove_stale_dir(int parent, const char *name)
 {
-	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-			 O_CLOEXEC);
-	int lock;
+	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int lock = -1;
+	struct stat st;
 
 	if (dir < 0)
 		return;
-	lock = lock_stale_dir(dir);
-	if (lock >= 0) {
+	if (!fstat(dir, &st) && st.st_uid == geteuid() &&
+	    time(NULL) - st.st_mtime >= STALE_S)
+		lock = openat(dir, "socket.lock",
+			      O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	/* A running server holds the lock. */
+	if (lock >= 0 && !fstat(lock, &st) && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid() && !flock(lock, LOCK_EX | LOCK_NB)) {
 		unlinkat(dir, "socket", 0);
 		unlinkat(dir, "socket.lock", 0);
 		unlinkat(parent, name, AT_REMOVEDIR);
-		close(lock);
 	}
+	if (lock >= 0)
+		close(lock);
 	close(dir);
 }
 
-/* Removes the directories of recorders that were killed. */
-static void remove_stale_dirs(const char *parent)
-{
-	DIR *d = opendir(parent);
-	struct dirent *e;
-
-	if (!d)
-		return;
-	while ((e = readdir(d)))
-		if (strlen(e->d_name) == strlen(SERVER_DIR) &&
-		    !strncmp(e->d_name, SERVER_DIR, strcspn(SERVER_DIR, "X")))
-			remove_stale_dir(dirfd(d), e->d_name);
-	closedir(d);
-}
-
-/* Creates a directory for the socket, mode 0700. */
-static int make_server_dir(struct record_session *s)
+/* Starts the embedded server, with its socket in a new directory of mode 0700. */
+static int start_server(struct record_session *s)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
+	struct dirent *e;
+	DIR *d;
+	int err;
 
 	if (!dir || strlen(dir) > 40 || access(dir, W_OK))
 		dir = "/tmp";
-	remove_stale_dirs(dir);
+	d = opendir(dir);
+	while (d && (e = readdir(d)))
+		if (strlen(e->d_name) == strlen(SERVER_DIR) &&
+		    !strncmp(e->d_name, SERVER_DIR, strcspn(SERVER_DIR, "X")))
+			remove_stale_dir(dirfd(d), e->d_name);
+	if (d)
+		closedir(d);
 	snprintf(s->server_dir, sizeof(s->server_dir), "%s/" SERVER_DIR, dir);
-	if (mkdtemp(s->server_dir))
-		return 0;
-	record_error("%s: %s", s->server_dir, strerror(errno));
-	s->server_dir[0] = '\0';
-	return -errno;
-}
-
-static int start_server(struct record_session *s)
-{
-	int err = make_server_dir(s);
-
-	if (err)
+	if (!mkdtemp(s->server_dir)) {
+		err = -errno;
+		record_error("%s: %s", s->server_dir, strerror(-err));
+		s->server_dir[0] = '\0';
 		return err;
+	}
 	snprintf(s->socket, sizeof(s->socket), "%s/socket", s->server_dir);
 	err = tsct_server_start(s->socket, "embedded", &s->server);
 	if (!err)
@@ -105,8 +76,8 @@ static int start_server(struct record_session *s)
 }
 
 /*
- * Is an embedded server permitted, after opening a channel failed with @err? Not
- * if $TSCTRACE_PROVIDER names another, or a provider answered and refused.
+ * Returns true if an embedded server is permitted after opening a channel failed with
+ * @err: unless $TSCTRACE_PROVIDER names another provider, or one answered and refused.
  */
 static bool may_embed(int err)
 {
@@ -116,17 +87,6 @@ static bool may_embed(int err)
 		return !strcmp(only, "embedded");
 	return err != -EBUSY && err != -EINVAL && err != -EEXIST &&
 		err != -ENOSPC && err != -ENOMEM;
-}
-
-static int print_channel_error(const char *name, const struct tsct_channel *t, int err)
-{
-	if (err == -EBUSY)
-		record_error("channel %s: already being recorded; stop that"
-				" recording, or use another channel with -c",
-				name);
-	else
-		record_error("channel %s: %s", name, tsct_channel_error(t));
-	return err;
 }
 
 /*
@@ -152,12 +112,12 @@ static uint32_t choose_blocks(const struct record_session *s)
 	return bytes / block_size;
 }
 
-/* Starts an embedded server, after opening channel 0 failed with @err. */
+/* Starts an embedded server, after opening channel 0 failed with @err. 0 or -errno */
 static int embed_server(struct record_session *s, int err)
 {
 	const struct tsct_channel *t = s->channels[0];
 
-	/* Only the command would know the embedded server's socket. */
+	/* Only the command gets the path of the embedded server's socket. */
 	if (!s->o->command && !s->o->nr_events) {
 		record_error("nothing to record: no command, daemon or module"
 				" (%s); name a command, start tsctraced or load the"
@@ -194,8 +154,13 @@ static int open_program(struct record_session *s, unsigned int i)
 	}
 	if (s->server)
 		err = tsct_channel_open_at(s->socket, &options, t);
+	if (err == -EBUSY)
+		record_error("channel %s: already being recorded; stop that"
+			     " recording, or use another channel with -c", s->names[i]);
+	else if (err)
+		record_error("channel %s: %s", s->names[i], tsct_channel_error(*t));
 	if (err)
-		return print_channel_error(s->names[i], *t, err);
+		return err;
 	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE) {
 		record_error("channel %s: exists and is not a flight recorder"
 				" (it discards new events); use another with -c",
@@ -209,20 +174,6 @@ static int open_program(struct record_session *s, unsigned int i)
 			tsct_provider_name(tsct_channel_provider(*t)), s->names[0],
 			tsct_provider_name(tsct_channel_provider(s->channels[0])));
 	return -EXDEV;
-}
-
-/* Warns if an existing channel has another size than requested. */
-static void check_size(const struct record_session *s, unsigned int i)
-{
-	const struct tsct_channel_header *header = tsct_channel_info(s->channels[i]);
-	const struct record_options *o = s->o;
-
-	if (o->quiet || ((!o->blocks || o->blocks == header->blocks) &&
-			 (!o->block_size || o->block_size == header->block_size)))
-		return;
-	record_error("channel %s: exists; its %u blocks of %u bytes are not"
-			" changed", s->names[i], header->blocks,
-			header->block_size);
 }
 
 /* Creates a channel for kernel events in the module. */
@@ -258,6 +209,8 @@ static int open_kernel(struct record_session *s)
 
 int record_channels_open(struct record_session *s)
 {
+	const struct tsct_channel_header *header;
+	const struct record_options *o = s->o;
 	unsigned int i;
 	int err;
 
@@ -265,7 +218,13 @@ int record_channels_open(struct record_session *s)
 		err = open_program(s, i);
 		if (err)
 			return err;
-		check_size(s, i);
+		/* An existing channel may have another size than requested. */
+		header = tsct_channel_info(s->channels[i]);
+		if (!o->quiet && ((o->blocks && o->blocks != header->blocks) ||
+				  (o->block_size && o->block_size != header->block_size)))
+			record_error("channel %s: exists; its %u blocks of %u bytes are"
+				     " not changed", s->names[i], header->blocks,
+				     header->block_size);
 	}
 	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)

@@ -111,7 +111,7 @@ int record_child_hold(struct record_child *child, const char *path,
 		err = -errno;
 		goto close_gate;
 	}
-	/* Descendants that outlive the command become our children: see left_some. */
+	/* Descendants that outlive the command become children of this process. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	child->pid = fork();
 	if (child->pid < 0) {

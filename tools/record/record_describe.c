@@ -33,27 +33,10 @@ static bool read_number(__u32 cpu, const char *name, __u32 *ret)
 	return true;
 }
 
-/* The NUMA node of a CPU: its directory has a link "nodeN". 0 if unknown. */
-static __u32 read_memory_node(__u32 cpu)
-{
-	struct dirent *e;
-	char path[64];
-	__u32 node = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), CPUS "/cpu%u", cpu);
-	d = opendir(path);
-	while (d && (e = readdir(d)))
-		if (sscanf(e->d_name, "node%u", &node) == 1)
-			break;
-	if (d)
-		closedir(d);
-	return node;
-}
-
-/* False: no such CPU. One that cannot be taken offline has no file "online". */
+/* Returns false if there is no such CPU. */
 static bool read_cpu(__u32 nr, struct tsct_recorded_cpu *cpu)
 {
+	struct dirent *e;
 	char path[64];
 	DIR *d;
 
@@ -61,13 +44,17 @@ static bool read_cpu(__u32 nr, struct tsct_recorded_cpu *cpu)
 	d = opendir(path);
 	if (!d)
 		return false;
-	closedir(d);
+	/* A CPU that cannot be taken offline has no file "online". */
 	*cpu = (struct tsct_recorded_cpu) { .cpu = nr, .online = 1 };
 	read_number(nr, "online", &cpu->online);
 	cpu->online = cpu->online &&
 		read_number(nr, "topology/physical_package_id", &cpu->package) &&
 		read_number(nr, "topology/core_id", &cpu->core);
-	cpu->memory_node = read_memory_node(nr);
+	/* The directory has a link "nodeN" for the NUMA node. */
+	while ((e = readdir(d)))
+		if (sscanf(e->d_name, "node%u", &cpu->memory_node) == 1)
+			break;
+	closedir(d);
 	return true;
 }
 
@@ -89,23 +76,9 @@ static char *read_cpu_model(void)
 	return model;
 }
 
-/* The CPU model and table of up to @nr_cpus CPUs, as far as sysfs has them */
-static int describe_machine(struct tsct_recorded_node *node, __u32 nr_cpus)
-{
-	struct tsct_recorded_cpu cpu;
-	__u32 i;
-	int err = 0;
-
-	node->cpu_model = read_cpu_model();
-	for (i = 0; !err && i < nr_cpus; i++)
-		if (read_cpu(i, &cpu))
-			err = tsct_recording_add_cpu(node, &cpu);
-	return err;
-}
-
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Quoted for a shell if needed */
+/* Prints a word, quoted for a shell if needed. */
 static void print_quoted(FILE *to, const char *word)
 {
 	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -124,6 +97,7 @@ static void print_quoted(FILE *to, const char *word)
 	putc('\'', to);
 }
 
+/* Returns the command line, malloc'ed; NULL without memory. */
 static char *command_line(char **command)
 {
 	char *text = NULL, **word;
@@ -140,14 +114,6 @@ static char *command_line(char **command)
 	return fclose(to) ? NULL : text;
 }
 
-static void make_uuid(__u8 uuid[16])
-{
-	if (getrandom(uuid, 16, 0) != 16)
-		memset(uuid, 0, 16);
-	uuid[6] = (uuid[6] & 0x0f) | 0x40;	/* RFC 4122, version 4 */
-	uuid[8] = (uuid[8] & 0x3f) | 0x80;
-}
-
 static bool is_program_channel(const struct record_session *s, const char *name)
 {
 	unsigned int i;
@@ -158,19 +124,14 @@ static bool is_program_channel(const struct record_session *s, const char *name)
 	return false;
 }
 
-/* A name for the kernel's stream that no other stream has */
-static const char *choose_kernel_name(const struct record_session *s)
-{
-	if (!is_program_channel(s, "kernel"))
-		return "kernel";
-	return is_program_channel(s, "kernel-events") ? "kernel-events-recorded" :
-		"kernel-events";
-}
-
+/* Describes this machine: its name, kernel, CPUs, and the command. 0 or -errno */
 static int describe_node(const struct record_session *s,
 			 struct tsct_recorded_node *node)
 {
+	struct tsct_recorded_cpu cpu;
 	struct utsname uts;
+	int err = 0;
+	__u32 i;
 
 	uname(&uts);
 	memcpy(node->uuid, s->rec.uuid, sizeof(node->uuid));
@@ -180,38 +141,40 @@ static int describe_node(const struct record_session *s,
 	node->command = command_line(s->o->command);
 	node->provider = strdup(tsct_provider_name(
 					tsct_channel_provider(s->channels[0])));
-	return node->host && node->kernel && node->command && node->provider ?
-		0 : -ENOMEM;
-}
-
-static __u32 count_cpus(const struct record_session *s)
-{
-	__u32 max = 0, nr;
-	unsigned int i;
-
-	for (i = 0; i < s->nr_channels; i++) {
-		nr = tsct_channel_info(s->channels[i])->nr_cpus;
-		if (nr > max)
-			max = nr;
-	}
-	return max;
+	if (!node->host || !node->kernel || !node->command || !node->provider)
+		return -ENOMEM;
+	node->cpu_model = read_cpu_model();
+	for (i = 0; !err && i < s->rec.nr_locations; i++)
+		if (read_cpu(i, &cpu))
+			err = tsct_recording_add_cpu(node, &cpu);
+	return err;
 }
 
 int record_describe(struct record_session *s)
 {
 	struct tsct_recording *rec = &s->rec;
 	const struct tsct_channel_header *header;
+	/* A name for the kernel's stream that no other stream has */
+	const char *kernel = !is_program_channel(s, "kernel") ? "kernel" :
+		!is_program_channel(s, "kernel-events") ? "kernel-events" :
+		"kernel-events-recorded";
+	__u32 nr_cpus = 0;
 	unsigned int i;
 	int err;
 
-	make_uuid(rec->uuid);
+	if (getrandom(rec->uuid, 16, 0) != 16)
+		memset(rec->uuid, 0, 16);
+	rec->uuid[6] = (rec->uuid[6] & 0x0f) | 0x40;	/* RFC 4122, version 4 */
+	rec->uuid[8] = (rec->uuid[8] & 0x3f) | 0x80;
+	for (i = 0; i < s->nr_channels; i++) {
+		header = tsct_channel_info(s->channels[i]);
+		nr_cpus = header->nr_cpus > nr_cpus ? header->nr_cpus : nr_cpus;
+	}
 	err = tsct_recording_make(rec, 1);
 	if (!err)
+		err = tsct_recording_locate(rec, nr_cpus);
+	if (!err)
 		err = describe_node(s, &rec->nodes[0]);
-	if (!err)
-		err = tsct_recording_locate(rec, count_cpus(s));
-	if (!err)
-		err = describe_machine(&rec->nodes[0], rec->nr_locations);
 	if (err)
 		return err;
 	rec->clock_origin = strdup(tsct_clock_origin(s->clock));
@@ -220,7 +183,7 @@ int record_describe(struct record_session *s)
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
 		err = tsct_recording_add_stream(rec, i < s->nr_programs ?
-						s->names[i] : choose_kernel_name(s));
+						s->names[i] : kernel);
 		if (err < 0)
 			return err;
 		rec->streams[i].policy = header->policy;
@@ -241,38 +204,6 @@ int record_describe(struct record_session *s)
 #define RENEW_LATE_NS	2000000000LL	/* margin, if a rewrite is late */
 #define CLOCK_TRIES	20	/* of 50 ms, for a daemon that has just started */
 
-static int await_clock(struct record_session *s, struct tsct_clock_state *state)
-{
-	int i, err = -EAGAIN;
-
-	for (i = 0; err == -EAGAIN && i < CLOCK_TRIES; i++) {
-		if (i)
-			usleep(50000);
-		err = tsct_clock_snapshot(s->clock, state);
-	}
-	return err;
-}
-
-static int check_sources(const struct record_session *s,
-			 const struct tsct_clock_state *state)
-{
-	const struct tsct_channel_header *header;
-	unsigned int i;
-
-	for (i = 0; i < s->nr_channels; i++) {
-		header = tsct_channel_info(s->channels[i]);
-		if (header->source == state->source)
-			continue;
-		record_error("channel %.31s: its clock source is %s, but the"
-				" clock's is %s; end the programs that use the"
-				" channel, and start again", header->name,
-				tsct_source_name(header->source),
-				tsct_source_name(state->source));
-		return -EXDEV;
-	}
-	return 0;
-}
-
 static __u32 rate_error_ppb(const struct tsct_clock_state *state)
 {
 	__u64 ppb = state->rate_error_ppt / 1000 +
@@ -283,26 +214,42 @@ static __u32 rate_error_ppb(const struct tsct_clock_state *state)
 
 int record_clock_open(struct record_session *s)
 {
+	const struct tsct_channel_header *header;
 	struct tsct_clock_state state;
 	int err = tsct_clock_open(&s->clock);
+	unsigned int i;
 
 	if (err) {
 		record_error("clock: %s", strerror(-err));
 		return err;
 	}
-	err = await_clock(s, &state);
+	err = tsct_clock_snapshot(s->clock, &state);
+	for (i = 1; err == -EAGAIN && i < CLOCK_TRIES; i++) {
+		usleep(50000);
+		err = tsct_clock_snapshot(s->clock, &state);
+	}
 	if (err) {
 		record_error("clock: nothing published yet (%s); start"
 				" tsctraced, or try again when it has calibrated the"
 				" clock", tsct_clock_reason(s->clock));
 		return err;
 	}
-	err = check_sources(s, &state);
+	for (i = 0; i < s->nr_channels; i++) {
+		header = tsct_channel_info(s->channels[i]);
+		if (header->source == state.source)
+			continue;
+		record_error("channel %.31s: its clock source is %s, but the"
+			     " clock's is %s; end the programs that use the"
+			     " channel, and start again", header->name,
+			     tsct_source_name(header->source),
+			     tsct_source_name(state.source));
+		return -EXDEV;
+	}
 	s->rec.real = state.real;
 	s->rec.status = state.status;
 	s->rec.rate_error_ppb = rate_error_ppb(&state);
 	s->rec.epoch_first = s->rec.epoch = state.epoch;
-	return err;
+	return 0;
 }
 
 /* Parameters of a new epoch are not used: times would not stay in order. */
@@ -332,7 +279,7 @@ static void store_cluster(struct tsct_recording *rec,
 		rec->nodes[0].sync.line = state->cluster;
 }
 
-/* Reads the clock. False: it has published nothing, or has another source now. */
+/* Reads the clock. Returns false if it has no params, or another source now. */
 static bool read_clock(const struct record_session *s, struct tsct_clock_state *state)
 {
 	return !tsct_clock_snapshot(s->clock, state) &&

@@ -54,21 +54,10 @@ static int check_writable(const char *dir, const char *named)
 	return -err;
 }
 
-static int check_parent(const char *dir)
-{
-	char *copy = strdup(dir);
-	int err;
-
-	if (!copy)
-		return -ENOMEM;
-	err = check_writable(dirname(copy), dir);
-	free(copy);
-	return err;
-}
-
 int record_dir_check(const char *dir)
 {
 	struct stat st;
+	char *copy;
 	int err;
 
 	if (stat(dir, &st)) {
@@ -77,8 +66,12 @@ int record_dir_check(const char *dir)
 					" use another directory with -o", dir);
 			return -ENOENT;
 		}
-		if (errno == ENOENT && *dir)
-			return check_parent(dir);
+		if (errno == ENOENT && *dir) {
+			copy = strdup(dir);
+			err = copy ? check_writable(dirname(copy), dir) : -ENOMEM;
+			free(copy);
+			return err;
+		}
 		err = -errno;
 		record_error("%s: %s; use another directory with -o",
 				*dir ? dir : "''", strerror(-err));

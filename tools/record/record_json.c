@@ -7,21 +7,6 @@
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 
-static json_t *json_lost(const struct record_session *s)
-{
-	struct tsct_loss loss;
-	__u64 no_ring = 0;
-	json_t *lost;
-	unsigned int i;
-
-	tsct_recording_loss(&s->rec, &loss);
-	lost = view_json_loss(&loss);
-	for (i = 0; i < s->rec.nr_streams; i++)
-		no_ring += s->rec.streams[i].lost_no_ring;
-	json_object_set_new(lost, "no_ring", json_integer(no_ring));
-	return lost;
-}
-
 static json_t *json_balance(const struct record_session *s, int stream)
 {
 	struct tsct_balance b;
@@ -78,57 +63,49 @@ static json_t *json_channels(const struct record_session *s)
 	return channels;
 }
 
-static json_t *json_cpus(const struct record_session *s)
-{
-	json_t *cpus = json_array();
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
-		if (record_figure_cpu_events(s, cpu))
-			json_array_append_new(cpus, json_pack("{sisI}",
-				"cpu", (int)cpu, "events",
-				(json_int_t)record_figure_cpu_events(s, cpu)));
-	return cpus;
-}
-
-static json_t *json_child(const struct record_child *child)
-{
-	if (!child)
-		return json_null();
-	return json_pack("{sb si si}", "running", child->running,
-			 "exit_status", child->running ||
-			 WIFSIGNALED(child->status) ? -1 :
-			 WEXITSTATUS(child->status), "signal",
-			 !child->running && WIFSIGNALED(child->status) ?
-			 WTERMSIG(child->status) : 0);
-}
-
-static json_t *json_files(const struct tsct_recording *rec)
-{
-	return json_pack("{ss sI ss so}", "timestamps",
-			 tsct_timestamps_names[rec->timestamps],
-			 "sync_every", (json_int_t)rec->sync_every,
-			 "fsync", tsct_fsync_names[rec->fsync], "most_on_tick",
-			 rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
-			 json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
-}
-
 int record_json_print(const struct record_session *s,
 		      const struct record_child *child)
 {
+	const bool signalled = child && !child->running && WIFSIGNALED(child->status);
 	const struct tsct_recording *rec = &s->rec;
-	struct tsct_written w;
+	json_t *cpus = json_array(), *lost, *command, *files;
 	struct record_usage usage;
+	struct tsct_written w;
+	struct tsct_loss loss;
+	__u64 no_ring = 0, events;
+	__u32 i;
 
 	tsct_recording_writer_written(s->writer, &w);
 	record_figure_usage(s, &usage);
+	for (i = 0; i < rec->nr_locations; i++) {
+		events = record_figure_cpu_events(s, i);
+		if (events)
+			json_array_append_new(cpus, json_pack("{sisI}", "cpu", (int)i,
+						"events", (json_int_t)events));
+	}
+	tsct_recording_loss(rec, &loss);
+	lost = view_json_loss(&loss);
+	for (i = 0; i < rec->nr_streams; i++)
+		no_ring += rec->streams[i].lost_no_ring;
+	json_object_set_new(lost, "no_ring", json_integer(no_ring));
+	command = !child ? json_null() : json_pack("{sb si si}",
+		"running", child->running,
+		"exit_status", child->running || signalled ? -1 :
+		WEXITSTATUS(child->status),
+		"signal", signalled ? WTERMSIG(child->status) : 0);
+	files = json_pack("{ss sI ss so}",
+		"timestamps", tsct_timestamps_names[rec->timestamps],
+		"sync_every", (json_int_t)rec->sync_every,
+		"fsync", tsct_fsync_names[rec->fsync],
+		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
+		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	return ctl_json_print("record", json_pack(
 		"{so so sI sI sf so so so so sI sI sI so s{sf sf sI} ss sb s{ss ss ss sI sb} so}",
 		"directory", ctl_json_text(s->dir),
-		"command", json_child(child),
+		"command", command,
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
-		"seconds", record_figure_seconds(s), "cpus", json_cpus(s),
-		"lost", json_lost(s), "channels", json_channels(s),
+		"seconds", record_figure_seconds(s), "cpus", cpus,
+		"lost", lost, "channels", json_channels(s),
 		"balance", json_balance(s, -1),
 		"events_elsewhere", (json_int_t)s->unread.events,
 		"kernel_misses", (json_int_t)s->missed,
@@ -143,5 +120,5 @@ int record_json_print(const struct record_session *s,
 		"status", tsct_status_name(rec->status),
 		"error_ns", (json_int_t)tsct_recording_writer_error_ns(s->writer),
 		"disrupted", rec->epoch != rec->epoch_first,
-		"files", json_files(rec)));
+		"files", files));
 }

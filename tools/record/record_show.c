@@ -39,7 +39,7 @@ double record_figure_seconds(const struct record_session *s)
 	return tsct_cycles_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
 }
 
-/* Over the time from the start, not from the oldest event */
+/* The time begins with the recorder's start, not with the oldest event. */
 double record_figure_mb_per_s(const struct record_session *s, unsigned int i)
 {
 	double ns = tsct_cycles_ns(s->rec.real.mult, s->rec.end - s->started);
@@ -139,21 +139,7 @@ void record_show_progress(const struct record_session *s, bool last)
 
 /* ---- summary ----------------------------------------------------------- */
 
-static void print_child(const char *name, const struct record_child *child)
-{
-	if (child->running)
-		fprintf(stderr, "%s is still running\n", name);
-	else if (WIFSIGNALED(child->status))
-		fprintf(stderr, "%s was terminated by signal %d (%s)\n", name,
-			WTERMSIG(child->status),
-			strsignal(WTERMSIG(child->status)));
-	else
-		fprintf(stderr, "%s exited with status %d\n", name,
-			WEXITSTATUS(child->status));
-}
-
-/* "full 12, too_big 1" */
-static void print_causes(const struct tsct_loss *loss, __u64 no_ring)
+void record_print_causes(const struct tsct_loss *loss, __u64 no_ring)
 {
 	const char *gap = "";
 	int i;
@@ -169,32 +155,26 @@ static void print_causes(const struct tsct_loss *loss, __u64 no_ring)
 		fprintf(stderr, "%sno_ring %" PRIu64, gap, (uint64_t)no_ring);
 }
 
-static bool has_old(const struct record_session *s)
-{
-	unsigned int i;
-
-	for (i = 0; i < s->nr_channels && !s->has_old[i]; i++)
-		;
-	return i < s->nr_channels;
-}
-
 static void print_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
+	bool has_old = false;
 	__u64 no_ring = 0;
 	unsigned int i;
 
 	if (!tsct_recording_lossy(&s->rec))
 		return;
 	tsct_recording_loss(&s->rec, &loss);
-	for (i = 0; i < s->rec.nr_streams; i++)
+	for (i = 0; i < s->rec.nr_streams; i++) {
 		no_ring += s->rec.streams[i].lost_no_ring;
+		has_old |= i < s->nr_channels && s->has_old[i];
+	}
 	fputs("  LOST: ", stderr);
-	print_causes(&loss, no_ring);
+	record_print_causes(&loss, no_ring);
 	fputc('\n', stderr);
-	if (has_old(s))
+	if (has_old)
 		fputs("  (events never published are counted since the channel"
-		      " was created: time of the loss is unknown)\n", stderr);
+		      " was created: the time of the loss is unknown)\n", stderr);
 	if (loss.cause[TSCT_LOSS_FULL])
 		fputs("  (rings were full; make them larger with --blocks)\n",
 		      stderr);
@@ -215,7 +195,7 @@ static void print_cpus(const struct record_session *s, unsigned int i)
 			(uint64_t)events, view_plural(events));
 		if (tsct_loss_total(loss)) {
 			fputs(", lost ", stderr);
-			print_causes(loss, 0);
+			record_print_causes(loss, 0);
 		}
 		fputc('\n', stderr);
 	}
@@ -265,7 +245,7 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 		fputs("  all time stamps are distinct\n", stderr);
 }
 
-/* An inexact balance is an error, which is printed even if @quiet. */
+/* @quiet: prints only an inexact balance, which is an error. */
 static void print_balance(const struct record_session *s, bool quiet)
 {
 	struct tsct_balance b;
@@ -280,18 +260,6 @@ static void print_balance(const struct record_session *s, bool quiet)
 		fprintf(stderr, "; %" PRIu64 " more never published",
 			(uint64_t)b.refused);
 	fputc('\n', stderr);
-}
-
-/* Embedded rings end with the recorder: events in other channels are lost. */
-static void print_unread(const struct record_session *s)
-{
-	if (!s->unread.channels)
-		return;
-	record_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
-			" with -c", (uint64_t)s->unread.events,
-			view_plural(s->unread.events), s->unread.name,
-			s->unread.channels > 1 ? " and others" : "",
-			s->unread.channels > 1 ? "all of them" : "it");
 }
 
 /* Prints that there are no events, and the reason as far as it is known. */
@@ -351,8 +319,15 @@ static void print_text(const struct record_session *s,
 	struct record_usage usage;
 
 	tsct_recording_writer_written(s->writer, &w);
-	if (child)
-		print_child(s->o->command[0], child);
+	if (child && child->running)
+		fprintf(stderr, "%s is still running\n", s->o->command[0]);
+	else if (child && WIFSIGNALED(child->status))
+		fprintf(stderr, "%s was terminated by signal %d (%s)\n",
+			s->o->command[0], WTERMSIG(child->status),
+			strsignal(WTERMSIG(child->status)));
+	else if (child)
+		fprintf(stderr, "%s exited with status %d\n", s->o->command[0],
+			WEXITSTATUS(child->status));
 	fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB in %.3f s\n", s->dir,
 		(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
 		record_figure_seconds(s));
@@ -383,7 +358,7 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_MAX; id++) {
 			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 					      id);
-			/* Ids are assigned in sequence. */
+			/* IDs are consecutive: no later one is defined. */
 			if (!def)
 				break;
 			if (tsct_filter_event(pattern, def->name, ""))
@@ -421,7 +396,13 @@ int record_show_summary(const struct record_session *s,
 		print_lost(s);
 	if (s->o->json || s->o->quiet)
 		print_balance(s, true);
-	print_unread(s);
+	/* Embedded rings end with the recorder: events in other channels are lost. */
+	if (s->unread.channels)
+		record_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
+			     " with -c", (uint64_t)s->unread.events,
+			     view_plural(s->unread.events), s->unread.name,
+			     s->unread.channels > 1 ? " and others" : "",
+			     s->unread.channels > 1 ? "all of them" : "it");
 	print_unmatched(s);
 	record_sync_show(s);
 	tsct_recording_balance(&s->rec, -1, &b);
@@ -442,41 +423,10 @@ static __u64 count_samples(const struct record_session *s)
 	return s->rec.streams[s->rec.nr_streams].counts[0].events;
 }
 
-static void print_lost_samples(const struct record_session *s)
-{
-	const __u64 lost = tsct_recording_samples_lost(&s->rec);
-	const __u32 restarts = s->rec.nodes[0].sync.restarts;
-
-	if (lost)
-		record_error("%" PRIu64 " sync sample%s lost: dropped by the daemon"
-				" before they were fetched, or not written to disk;"
-				" fits use the others", (uint64_t)lost,
-				view_plural(lost));
-	if (restarts)
-		record_error("tsctraced restarted %u time%s: its last samples before"
-				" that are missing", restarts, view_plural(restarts));
-}
-
-static void print_session_end(const struct record_session *s)
-{
-	const struct tsct_recorded_session *end = &s->rec.nodes[0].sync.end;
-
-	if (end->state == TSCT_SESSION_FAILED ||
-	    end->state == TSCT_SESSION_INTERRUPTED)
-		record_error("--cluster: the session at the end failed: %s; the"
-				" recording is complete, its metadata has the"
-				" failure", s->sync.error);
-	else if (end->state == TSCT_SESSION_DONE && *s->sync.absent)
-		record_error("--cluster: nodes absent from the session at the"
-				" end: %s", s->sync.absent);
-	else if (*s->sync.error)
-		record_error("the last sync samples may be missing: %s",
-				s->sync.error);
-}
-
 void record_sync_show(const struct record_session *s)
 {
 	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
+	const __u64 lost = tsct_recording_samples_lost(&s->rec);
 
 	if (!rec->on)
 		return;
@@ -488,8 +438,26 @@ void record_sync_show(const struct record_session *s)
 			tsct_status_name(rec->status),
 			tsct_session_names[rec->start.state],
 			tsct_session_names[rec->end.state], rec->fit);
-	print_lost_samples(s);
-	print_session_end(s);
+	if (lost)
+		record_error("%" PRIu64 " sync sample%s lost: dropped by the daemon"
+			     " before they were fetched, or not written to disk;"
+			     " fits use the others", (uint64_t)lost,
+			     view_plural(lost));
+	if (rec->restarts)
+		record_error("tsctraced restarted %u time%s: its last samples before"
+			     " that are missing", rec->restarts,
+			     view_plural(rec->restarts));
+	if (rec->end.state == TSCT_SESSION_FAILED ||
+	    rec->end.state == TSCT_SESSION_INTERRUPTED)
+		record_error("--cluster: the session at the end failed: %s; the"
+			     " recording is complete, its metadata has the"
+			     " failure", s->sync.error);
+	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync.absent)
+		record_error("--cluster: nodes absent from the session at the"
+			     " end: %s", s->sync.absent);
+	else if (*s->sync.error)
+		record_error("the last sync samples may be missing: %s",
+			     s->sync.error);
 }
 
 json_t *record_sync_json(const struct record_session *s)

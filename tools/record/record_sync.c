@@ -13,10 +13,10 @@
 #include "tools/common/json.h"
 
 #define HELD_MAX	65536	/* samples held by a flight recorder until its end */
-#define FETCH_NS	1000000000LL	/* between requests for samples, */
-#define FETCH_BUSY_NS	50000000LL	/* and while a session is in progress */
-#define ANSWER_NS	5000000000LL	/* limit for an answer, */
-#define ANSWER_SHORT_NS	1000000000LL	/* and if samples are optional */
+#define FETCH_NS	1000000000LL	/* between requests for samples */
+#define FETCH_BUSY_NS	50000000LL	/* the same, while a session is in progress */
+#define ANSWER_NS	5000000000LL	/* limit for an answer */
+#define ANSWER_SHORT_NS	1000000000LL	/* the same, if samples are optional */
 #define BUSY_CHECK_US	10000	/* between requests at the end of a session */
 #define TIMEOUT_S	30	/* limit for a session, unless --sync-timeout */
 #define PRESENT_S	60	/* a child that polled within it is alive, as in
@@ -102,34 +102,25 @@ static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 	return true;
 }
 
-/* Of the samples from before, keeps those that the daemon's own fit uses. */
-static int add_sample(struct record_session *s,
-		      const struct tsct_sync_sample *sample)
-{
-	struct record_sync *sync = &s->sync;
-
-	sync->number = sample->number;
-	if (!sync->started && !sample->fitted)
-		return 0;
-	if (sync->started && (__s64)(sample->x.t1 - sync->since) >= 0)
-		sync->in_session++;
-	return hold_sample(s, sample);
-}
-
 static int add_samples(struct record_session *s, json_t *samples)
 {
+	struct record_sync *sync = &s->sync;
 	struct tsct_sync_sample sample;
+	int err = 0;
 	size_t i;
-	int err;
 
-	for (i = 0; i < json_array_size(samples); i++) {
+	for (i = 0; !err && i < json_array_size(samples); i++) {
 		if (!parse_sample(json_array_get(samples, i), &sample))
 			return -EPROTO;
-		err = add_sample(s, &sample);
-		if (err)
-			return err;
+		sync->number = sample.number;
+		/* Of the samples from before, only those in the daemon's own fit */
+		if (!sync->started && !sample.fitted)
+			continue;
+		if (sync->started && (__s64)(sample.x.t1 - sync->since) >= 0)
+			sync->in_session++;
+		err = hold_sample(s, &sample);
 	}
-	return 0;
+	return err;
 }
 
 /* Writes the held samples, if the files are open. */
@@ -177,67 +168,53 @@ struct samples_answer {
 	json_t *samples;
 };
 
-static bool parse_answer(json_t *json, struct samples_answer *h)
-{
-	return !json_unpack(json, "{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
-		"life", &h->life, "first", &h->first, "last", &h->last,
-		"name", &h->name, "role", &h->role, "fit", &h->fit,
-		"node", &h->node, "host", &h->host, "master", &h->master,
-		"status", &h->status, "timeline", &h->timeline,
-		"epoch", &h->epoch, "sources", &h->sources,
-		"busy", &h->busy, "samples", &h->samples) &&
-		parse_role(h->role) >= 0 && strlen(h->fit) < TSCT_FIT_NAME_MAX;
-}
-
-/* Stores the daemon's state in the recording's metadata. */
-static int store_state(struct record_session *s, const struct samples_answer *h)
-{
-	struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
-
-	if (!rec->name) {
-		rec->name = strdup(h->name);
-		rec->epoch_first = h->epoch;
-		snprintf(rec->fit, sizeof(rec->fit), "%s",
-			 s->o->fit ? s->o->fit : h->fit);
-	}
-	rec->role = parse_role(h->role);
-	rec->node = h->node;
-	rec->host = h->host;
-	rec->master = h->master;
-	rec->timeline = h->timeline;
-	rec->status = (__u32)h->status < TSCT_STATUS_NR ? h->status : 0;
-	rec->epoch = h->epoch;
-	s->sync.nr_sources = h->sources;
-	s->sync.busy = h->busy;
-	return rec->name ? 0 : -ENOMEM;
-}
-
+/* Stores the daemon's state in the recording's metadata, and adds the samples. */
 static int add_answer(struct record_session *s, json_t *json)
 {
+	struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 	struct record_sync *sync = &s->sync;
 	struct samples_answer h;
 	int err;
 
-	if (!parse_answer(json, &h))
+	if (json_unpack(json, "{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
+			"life", &h.life, "first", &h.first, "last", &h.last,
+			"name", &h.name, "role", &h.role, "fit", &h.fit,
+			"node", &h.node, "host", &h.host, "master", &h.master,
+			"status", &h.status, "timeline", &h.timeline,
+			"epoch", &h.epoch, "sources", &h.sources,
+			"busy", &h.busy, "samples", &h.samples) ||
+	    parse_role(h.role) < 0 || strlen(h.fit) >= TSCT_FIT_NAME_MAX)
 		return -EPROTO;
-	err = store_state(s, &h);
-	if (err)
-		return err;
+	if (!rec->name) {
+		rec->name = strdup(h.name);
+		rec->epoch_first = h.epoch;
+		snprintf(rec->fit, sizeof(rec->fit), "%s",
+			 s->o->fit ? s->o->fit : h.fit);
+	}
+	rec->role = parse_role(h.role);
+	rec->node = h.node;
+	rec->host = h.host;
+	rec->master = h.master;
+	rec->timeline = h.timeline;
+	rec->status = (__u32)h.status < TSCT_STATUS_NR ? h.status : 0;
+	rec->epoch = h.epoch;
+	sync->busy = h.busy;
+	if (!rec->name)
+		return -ENOMEM;
 	if (sync->life && (__u64)h.life != sync->life) {
 		/* Restarted: its numbers begin anew, unfetched samples are lost. */
-		s->rec.nodes[0].sync.restarts++;
+		rec->restarts++;
 		sync->number = 0;
 		sync->life = h.life;
 		sync->more = true;
 		return 0;
 	}
 	sync->life = h.life;
-	sync->last = h.last;
 	/* A gap: the daemon dropped samples before they were fetched. */
 	if (sync->started && (__u64)h.first > sync->number + 1)
 		count_lost(s, h.first - sync->number - 1);
 	err = add_samples(s, h.samples);
-	sync->more = json_array_size(h.samples) && sync->number < sync->last;
+	sync->more = json_array_size(h.samples) && sync->number < (__u64)h.last;
 	return err;
 }
 
@@ -278,7 +255,7 @@ static void begin_samples_request(struct record_session *s, __s64 limit_ns)
 				tsct_monotonic_ns() + limit_ns);
 }
 
-/* Until the answer is complete, or a signal comes */
+/* Waits until the answer is complete, or a signal comes. */
 static int await_answer(struct record_session *s)
 {
 	int ret;
@@ -326,69 +303,59 @@ static int fetch_samples(struct record_session *s, __s64 limit_ns)
 
 /* ---- result of a session -------------------------------------------------------- */
 
-static const json_t *find_master(const json_t *sources)
-{
-	size_t i;
-
-	for (i = 0; i < json_array_size(sources); i++)
-		if (!strcmp(ctl_json_string(json_array_get(sources, i), "type"), "master"))
-			return json_array_get(sources, i);
-	return NULL;
-}
-
 /* A child whose session brought no sample: sets the error text by its master's state. */
 static int check_master(struct record_session *s, const json_t *peers)
 {
-	const json_t *source = find_master(json_object_get(peers, "sources"));
-	const char *status = ctl_json_string(source, "status");
+	const json_t *sources = json_object_get(peers, "sources"), *master = NULL;
+	const char *status, *why;
+	size_t i;
 
+	for (i = 0; !master && i < json_array_size(sources); i++)
+		if (!strcmp(ctl_json_string(json_array_get(sources, i), "type"), "master"))
+			master = json_array_get(sources, i);
 	/* NTP servers are not polled faster in a session: it may bring no samples. */
-	if (!source && s->rec.nodes[0].sync.status == TSCT_STATUS_SYNCHRONIZED)
+	if (!master && s->rec.nodes[0].sync.status == TSCT_STATUS_SYNCHRONIZED)
 		return 0;
-	if (!source)
+	if (!master)
 		return set_error(s, -ENODATA, "no NTP server has answered yet; see"
 				 " 'trace-ctl peers'");
+	status = ctl_json_string(master, "status");
+	why = ctl_json_string(master, "why");
 	snprintf(s->sync.error, sizeof(s->sync.error),
 		 "%s %s%s%s; see 'trace-ctl peers'",
-		 ctl_json_string(source, "name"), !strcmp(status, "unsynced") ?
+		 ctl_json_string(master, "name"), !strcmp(status, "unsynced") ?
 		 "is not synchronized yet" : "does not answer",
-		 *ctl_json_string(source, "why") ? ": " : strcmp(status, "unsynced") ?
-		 "; start tsctraced there, and permit requests of this node" : "",
-		 ctl_json_string(source, "why"));
+		 *why ? ": " : strcmp(status, "unsynced") ?
+		 "; start tsctraced there, and permit requests of this node" : "", why);
 	return -EHOSTUNREACH;
 }
 
-static void add_absent(struct record_session *s, const char *name)
-{
-	char *text = s->sync.absent;
-	size_t len = strlen(text);
-
-	snprintf(text + len, sizeof(s->sync.absent) - len, "%s%s",
-		 len ? ", " : "", name);
-}
-
 /*
- * A master's children took part if they polled since the session began, @since_s
- * ago. The others that are alive are absent.
+ * Checks which of a master's children took part: those that polled since the session
+ * began, @since_s ago. The others that are alive are absent.
  */
 static int check_children(struct record_session *s, const json_t *peers,
 			  double since_s)
 {
 	const json_t *members = json_object_get(peers, "members");
+	char *absent = s->sync.absent;
 	unsigned int present = 0;
 	double age;
-	size_t i;
+	size_t i, len;
 
 	for (i = 0; i < json_array_size(members); i++) {
 		age = ctl_json_number(json_array_get(members, i), "age_s");
-		if (age <= since_s)
-			present++;
-		else if (age < PRESENT_S)
-			add_absent(s, ctl_json_string(json_array_get(members, i), "name"));
+		present += age <= since_s;
+		if (age <= since_s || age >= PRESENT_S)
+			continue;
+		len = strlen(absent);
+		snprintf(absent + len, sizeof(s->sync.absent) - len, "%s%s",
+			 len ? ", " : "",
+			 ctl_json_string(json_array_get(members, i), "name"));
 	}
 	if (present)
 		return 0;
-	if (*s->sync.absent)
+	if (*absent)
 		return set_error(s, -EHOSTUNREACH, "no child took part; see"
 				 " 'trace-ctl peers' for their last requests");
 	return set_error(s, -EHOSTUNREACH, "this node has no master and no children"
@@ -473,7 +440,7 @@ int record_sync_open(struct record_session *s)
 
 	if (s->o->sync_mode == RECORD_SYNC_OFF)
 		return 0;
-	/* Only sessions take long enough to be interrupted. */
+	/* Without sessions no wait is long enough to need an interruption. */
 	s->sync.interrupts = with_sessions(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err) {

@@ -21,19 +21,18 @@ enum record_sync_mode {
 struct record_sync {
 	struct tsct_control_call call;
 	__s64 due_ns;			/* next request; CLOCK_MONOTONIC */
-	int interrupts;			/* waiting ends above this many signals */
-	bool started;			/* samples from before have been fetched */
-	__u64 life;			/* the daemon's instance */
-	__u64 number, last;		/* last sample fetched; the daemon's newest */
-	unsigned int nr_sources;
+	int interrupts;			/* number of signals above which a wait ends */
+	bool started;			/* samples from before the recording were fetched */
+	__u64 life;			/* number of the daemon's instance */
+	__u64 number;			/* of the last sample fetched */
 	bool busy;			/* a session is in progress */
 	bool more;			/* the daemon has more samples: no pause */
 	__u64 since;			/* cycles: begin of the session */
 	unsigned int in_session;	/* samples since then */
 	struct tsct_sync_sample *held;	/* fetched, not written yet */
 	unsigned int nr_held, room;
-	__u64 last_cycles;		/* of the last sample written */
-	char error[512];		/* what failed, and advice; "": nothing */
+	__u64 last_cycles;		/* cycles of the last sample written */
+	char error[512];		/* the last error, with advice; "": none */
 	char absent[512];		/* children that took no part; "": none */
 };
 
