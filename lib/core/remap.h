@@ -8,10 +8,9 @@
  *	struct tsct_unify	per kind: hash of a definition -> output's id
  *
  * A definition is read, the ids in it are translated (tsct_remap_get()), and the
- * result is hashed and looked up (tsct_unify_id()): it is the same as an earlier
- * one, or gets the next id. Then its old id is mapped to that (tsct_remap_put()).
- * A definition that refers to one that was not read yet finds nothing, so there
- * are no cycles.
+ * result is hashed and looked up (tsct_unify_id()), which returns the id of an equal
+ * definition or the next one. Then its old id is mapped to that (tsct_remap_put()).
+ * A reference to a definition that was not read yet is not found: no cycles.
  *
  * Inputs are untrusted: ids or contents whose hashes collide cannot be chosen
  * without the seed. Entries are never removed.
@@ -47,23 +46,19 @@ int tsct_remap_init(struct tsct_remap *map, struct tsct_remap_slot *slot,
  * tsct_remap_put - map @old to @id (not ~0)
  *
  * Returns 0; -EALREADY: it is mapped to that; -EEXIST: to something else; -ENOSPC:
- * three quarters are taken: make another table, twice as large, and call
- * tsct_remap_move().
+ * three quarters are taken.
  */
 int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id);
 
 /* tsct_remap_get - look up @old. Returns 0; -ENOENT: it is not mapped */
 int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id);
 
-/* tsct_remap_move - copy all of @from to the empty @to. Returns 0 or -ENOSPC. */
-int tsct_remap_move(struct tsct_remap *to, const struct tsct_remap *from);
-
 struct tsct_unify {
 	struct tsct_remap map;	/* hash -> id; equal hashes may be there repeatedly */
 	__u64 next;		/* id of the next new definition */
 };
 
-/* Is the definition with this id the one that is looked up? */
+/* Returns true if the definition with this id is the one that is looked up. */
 typedef bool tsct_unify_same(const void *arg, __u64 id);
 
 /* tsct_unify_init - make an empty table; as tsct_remap_init() */
@@ -80,9 +75,6 @@ int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
  */
 int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
 		  const void *arg, __u64 *ret_id);
-
-/* tsct_unify_move - copy all of @from to the empty @to. Returns 0 or -ENOSPC. */
-int tsct_unify_move(struct tsct_unify *to, const struct tsct_unify *from);
 
 /* tsct_hash - hash of @len bytes; @seed may be the hash of what precedes them */
 __u64 tsct_hash(__u64 seed, const void *bytes, size_t len);
