@@ -23,7 +23,7 @@
  *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
  *	interpolated	more bits than the source has: the same
  *	off		every event has the tick of its packet's begin
- *	sync-every	number of events after which a packet ends: tsct_delta_due()
+ *	sync-every	a packet ends after that many events: struct tsct_delta
  */
 #ifndef TSCT_CORE_DELTA_H
 #define TSCT_CORE_DELTA_H
@@ -42,7 +42,7 @@
 /* State of a writer or reader; after the same event, both have the same. */
 struct tsct_delta {
 	__u64 tick;	/* of the last event */
-	__u64 tid;	/* of it; TSCT_DELTA_NO_TID: no event in this packet yet */
+	__u64 tid;	/* of the last event; TSCT_DELTA_NO_TID: none in this packet */
 	__u64 events;	/* in this packet */
 };
 
@@ -52,12 +52,6 @@ static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
 	delta->tick = begin;
 	delta->tid = TSCT_DELTA_NO_TID;
 	delta->events = 0;
-}
-
-/* tsct_delta_due - does the packet hold @every events, so that another is due? */
-static inline bool tsct_delta_due(const struct tsct_delta *delta, __u64 every)
-{
-	return delta->events >= every;
 }
 
 /*

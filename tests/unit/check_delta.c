@@ -319,23 +319,24 @@ START_TEST(test_average)
 END_TEST
 
 /* "Values associated with sync packets are always the full size": the packet's
- * begin is; the next packet is due after the configured number of events. */
-START_TEST(test_due)
+ * begin is. Writers end a packet by its number of events. */
+START_TEST(test_events)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
 	unsigned int i;
 
 	tsct_delta_begin(&delta, 0);
-	ck_assert(!tsct_delta_due(&delta, 1));
+	ck_assert_uint_eq(delta.events, 0);
 	for (i = 0; i < 1024; i++) {
-		ck_assert(!tsct_delta_due(&delta, 1024));
+		ck_assert_uint_eq(delta.events, i);
 		tsct_delta_put(&delta, room, 1, i, 1);
 	}
-	ck_assert(tsct_delta_due(&delta, 1024));
-	ck_assert(!tsct_delta_due(&delta, ~0ULL));
+	ck_assert_uint_eq(delta.events, 1024);
+	ck_assert_int_eq(tsct_delta_put(&delta, room, 1, 0, 1), -EINVAL);
+	ck_assert_uint_eq(delta.events, 1024);
 	tsct_delta_begin(&delta, 5000);
-	ck_assert(!tsct_delta_due(&delta, 1));
+	ck_assert_uint_eq(delta.events, 0);
 }
 END_TEST
 
@@ -442,7 +443,7 @@ int main(void)
 	tcase = add_case(suite, "sizes", NULL, NULL);
 	tcase_add_test(tcase, test_sizes);
 	tcase_add_test(tcase, test_average);
-	tcase_add_test(tcase, test_due);
+	tcase_add_test(tcase, test_events);
 	tcase = add_case(suite, "grains", NULL, NULL);
 	tcase_add_test(tcase, test_coarser);
 	tcase_add_test(tcase, test_finer);
