@@ -15,12 +15,10 @@
  *
  *	global = max(line(local), last global + (local > last local ? 1 : 0))
  *
- * so that events with different local ticks never have the same global one.
- * Intel's text on time stamping has it that this is "avoided by ensuring that global
- * clock ticks are always larger than local ones", which is about their number: where
- * the global clock's period is not longer than the local one's, lines alone ensure
- * it (tsct_mapping_is_injective()). A period of 1 ns is longer than a tick of most
- * counters: there the maximum ensures it, and the cursor counts how often.
+ * so that events with different local ticks never have the same global one. Where a
+ * global tick is not longer than a local one, lines alone ensure that. A period of
+ * 1 ns is longer than a tick of most counters: there the maximum ensures it, and the
+ * cursor counts how often.
  *
  * User space only (doubles). No allocation.
  */
@@ -128,7 +126,6 @@ struct tsct_mapping {
 	__u64 nr_lines;		/* in all curves */
 	tsct_s128 last_end;	/* end of the last line so far; while it is built */
 	__u32 nr;
-	__u32 injective;	/* see tsct_mapping_is_injective() */
 	struct tsct_mapping_curve curve[TSCT_CUBICS_MAX];
 };
 
@@ -152,15 +149,6 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 /* tsct_mapping_find_line - the line of a local tick. Returns 0 or -ERANGE. */
 int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 			   struct tsct_mapping_line *ret_line);
-
-/*
- * True if lines alone give different local ticks different global ones: where
- * global ticks are as frequent as local ones, or more
- */
-static inline bool tsct_mapping_is_injective(const struct tsct_mapping *mapping)
-{
-	return mapping->injective;
-}
 
 /* ---- a location's events, one after the other ------------------------------ */
 
