@@ -7,7 +7,6 @@
 
 #define S64_TOP		((__s64)~(1ULL << 63))
 #define S64_BOTTOM	(-S64_TOP - 1)
-#define PPB_ALL		1000000000ULL
 
 static __s64 clip_s64(tsct_s128 value)
 {
@@ -195,63 +194,42 @@ static bool is_rate_credible(__u64 mult, __u32 source)
 		(tsct_u128)mult * 10 >= one * 9;
 }
 
-static bool is_slew_credible(const struct tsct_clock_params *params)
-{
-	tsct_u128 slew = (tsct_u128)params->slew_mult * 10;
-
-	return params->slew_cycles <= TSCT_FAST_CYCLES_MAX &&
-		slew >= (tsct_u128)params->mult * 9 &&
-		slew <= (tsct_u128)params->mult * 11;
-}
-
-/* In order, and near enough to the base for signed differences? */
-static bool are_times_credible(const struct tsct_clock_params *params)
+int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source)
 {
 	__s64 as_of = (__s64)(params->as_of_cycles - params->base_cycles);
 	__s64 hold = (__s64)(params->holdover_after_cycles - params->base_cycles);
 	__s64 until = (__s64)(params->void_after_cycles - params->base_cycles);
-
-	return as_of > -(1LL << 62) && until <= 1LL << 62 &&
-		as_of <= hold && hold <= until;
-}
-
-/*
- * The fast conversion ignores holdover, the slew's end, and the end of the range
- * of times: none of them may lie within fast_cycles.
- */
-static bool is_fast_credible(const struct tsct_clock_params *params)
-{
-	__s64 hold = (__s64)(params->holdover_after_cycles - params->base_cycles);
-
-	if (!params->fast_cycles)
-		return true;
-	if (params->fast_cycles >= TSCT_FAST_CYCLES_MAX ||
-	    (__s64)params->fast_cycles > hold)
-		return false;
-	if (params->fast_cycles > params->slew_cycles && params->slew_mult != params->mult)
-		return false;
-	return scale_cycles((__s64)params->fast_cycles, params->slew_mult) +
-		params->base_ns <= S64_TOP;
-}
-
-int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source)
-{
-	__u64 growth_max;
+	tsct_u128 slew = (tsct_u128)params->slew_mult * 10;
+	__u64 growth_max, fast = params->fast_cycles;
 
 	if (source >= TSCT_SOURCE_NR)
 		return -EINVAL;
 	if (!params->mult)
 		return is_zero(params, sizeof(*params)) ? 0 : -EINVAL;
-	if (!is_rate_credible(params->mult, source) || !is_slew_credible(params) ||
-	    !are_times_credible(params) || !is_fast_credible(params))
+	if (!is_rate_credible(params->mult, source) ||
+	    params->slew_cycles > TSCT_FAST_CYCLES_MAX ||
+	    slew < (tsct_u128)params->mult * 9 ||
+	    slew > (tsct_u128)params->mult * 11)
 		return -EINVAL;
-	growth_max = tsct_growth(params->mult, PPB_ALL);
+	/* In order, and near enough to the base for signed differences */
+	if (as_of <= -(1LL << 62) || until > 1LL << 62 || as_of > hold || hold > until)
+		return -EINVAL;
+	/*
+	 * The fast conversion ignores holdover, the slew's end, and the end of the
+	 * range of times: none of them may lie within fast_cycles.
+	 */
+	if (fast && (fast >= TSCT_FAST_CYCLES_MAX || (__s64)fast > hold ||
+		     (fast > params->slew_cycles && params->slew_mult != params->mult) ||
+		     scale_cycles((__s64)fast, params->slew_mult) +
+		     params->base_ns > S64_TOP))
+		return -EINVAL;
+	growth_max = tsct_growth(params->mult, 1000000000);
 	if (params->growth > growth_max || params->holdover_growth > growth_max)
 		return -EINVAL;
 	return is_zero(params->reserved, sizeof(params->reserved)) ? 0 : -EINVAL;
 }
 
-/* Do both give the same time where @params begin, at rates within 20 %? */
+/* True if both give the same time where @params begin, at rates within 20 %. */
 static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 			     const struct tsct_clock_params *params)
 {

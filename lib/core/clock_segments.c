@@ -85,9 +85,9 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
 }
 
-/* ---- may a state follow another? ------------------------------------------ */
+/* ---- check of a state against the one before it --------------------------- */
 
-/* In the same epoch: the same parameters, or ones that continue them. */
+/* Within an epoch: returns 0 for the same parameters, or ones that continue them. */
 static int check_params(const struct tsct_clock_params *old,
 			const struct tsct_clock_params *new, __u64 now)
 {
@@ -103,7 +103,7 @@ static int check_params(const struct tsct_clock_params *old,
 	return 0;
 }
 
-/* Does cluster_prev state what the former cluster parameters themselves stated? */
+/* True if next->cluster_prev is the straight part that @last published. */
 static bool cluster_prev_follows(const struct tsct_clock_state *last,
 				 const struct tsct_clock_state *next)
 {
@@ -118,36 +118,28 @@ static bool cluster_prev_follows(const struct tsct_clock_state *last,
 		new->mult == old.mult && new->error_ps >= old.error_ps;
 }
 
-static int check_cluster(const struct tsct_clock_state *last,
-			 const struct tsct_clock_state *next, __u64 now)
-{
-	__s32 epochs = (__s32)(next->cluster_epoch - last->cluster_epoch);
-	int err;
-
-	if (epochs > 0)
-		return 0;
-	if (epochs < 0)
-		return -ESTALE;
-	/* Counter values of another source mean nothing to its parameters. */
-	if (last->cluster.mult && next->source != last->source)
-		return -EINVAL;
-	err = check_params(&last->cluster, &next->cluster, now);
-	if (!err && !cluster_prev_follows(last, next))
-		err = -EINVAL;
-	return err;
-}
-
 int tsct_segments_check(const struct tsct_clock_state *last,
 			const struct tsct_clock_state *next, __u64 now)
 {
 	__s32 epochs = (__s32)(next->epoch - last->epoch);
+	__s32 cluster_epochs = (__s32)(next->cluster_epoch - last->cluster_epoch);
 	int err = 0;
 
 	if (epochs < 0 || (!epochs && next->source != last->source))
 		return -ESTALE;
 	if (!epochs)
 		err = check_params(&last->real, &next->real, now);
-	return err ? err : check_cluster(last, next, now);
+	if (err || cluster_epochs > 0)
+		return err;
+	if (cluster_epochs < 0)
+		return -ESTALE;
+	/* Parameters do not apply to counter values of another source. */
+	if (last->cluster.mult && next->source != last->source)
+		return -EINVAL;
+	err = check_params(&last->cluster, &next->cluster, now);
+	if (!err && !cluster_prev_follows(last, next))
+		err = -EINVAL;
+	return err;
 }
 
 /* ---- bounded memory ----------------------------------------------------- */
@@ -172,7 +164,7 @@ static void move_segments(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 	WRITE_ONCE(copy->nr_segments, to);
 }
 
-/* Of two statuses, the one that promises less */
+/* The status that promises less: DISRUPTED, CALIBRATING, HOLDOVER, SYNCHRONIZED */
 static __u32 weaker_status(__u32 a, __u32 b)
 {
 	static const __u8 strength[TSCT_STATUS_NR] = {
@@ -335,118 +327,108 @@ static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 	}
 }
 
-/* Makes segments of the parameters of @last, valid up to @until. */
-static void retire_params(struct tsct_clock_copy *copy,
-			  const struct tsct_clock_state *last, __u64 until,
-			  __u64 error_ps)
+unsigned int tsct_clock_params_segments(const struct tsct_clock_state *state,
+					__u64 until, __u64 error_ps,
+					struct tsct_clock_segment ret[2])
 {
-	const struct tsct_clock_params *params = &last->real;
+	const struct tsct_clock_params *params = &state->real;
 	bool slewed = params->slew_cycles && params->slew_mult != params->mult;
-	struct tsct_clock_segment segment = {
+	__u64 slew_end = params->base_cycles + params->slew_cycles;
+
+	ret[0] = (struct tsct_clock_segment) {
 		.base_cycles = params->base_cycles,
 		.until_cycles = until,
 		.mult = slewed ? params->slew_mult : params->mult,
 		.base_ns = params->base_ns,
 		.error_ps = error_ps,
-		.epoch = last->epoch,
-		.status = last->status,
-		.cause = last->cause,
+		.epoch = state->epoch,
+		.status = state->status,
+		.cause = state->cause,
 	};
-	__u64 slew_end = params->base_cycles + params->slew_cycles;
+	if (!slewed || (__s64)(until - slew_end) <= 0)
+		return 1;
+	ret[1] = ret[0];
+	ret[0].until_cycles = slew_end;
+	ret[1].base_cycles = slew_end;
+	ret[1].base_ns = tsct_clock_params_ns(params, slew_end);
+	ret[1].mult = params->mult;
+	return 2;
+}
 
-	if (slewed && (__s64)(until - slew_end) > 0) {
-		segment.until_cycles = slew_end;
-		append_segment(copy, &segment);
-		segment.base_ns = tsct_clock_params_ns(params, slew_end);
-		segment.base_cycles = slew_end;
-		segment.until_cycles = until;
-		segment.mult = params->mult;
-	}
-	append_segment(copy, &segment);
+static void retire_params(struct tsct_clock_copy *copy,
+			  const struct tsct_clock_state *last, __u64 until,
+			  __u64 error_ps)
+{
+	struct tsct_clock_segment segments[2];
+	unsigned int nr = tsct_clock_params_segments(last, until, error_ps, segments);
+
+	append_segment(copy, &segments[0]);
+	if (nr > 1)
+		append_segment(copy, &segments[1]);
 }
 
 /*
- * Raises the error of the newest segment if it ends at @until. When its
- * parameters were replaced, no sample had been taken between their last one and
- * their end. The first sample after that is in the parameters that followed, and
- * their error at their beginning is its result.
+ * The parameters of @last are confirmed by a sample, or continued by others and
+ * were valid up to these.
+ *
+ * Raises the error of the segment before them. When its parameters were replaced,
+ * no sample had been taken between their last one and their end. The first sample
+ * after that is in the parameters that followed, and their error at their
+ * beginning is its result.
  */
-static void raise_last(struct tsct_clock_copy *copy, __u64 until,
-		       __u64 error_ps)
-{
-	__u32 nr = nr_segments(copy);
-	struct tsct_clock_segment segment;
-
-	if (!nr)
-		return;
-	segment = load_segment(copy, nr - 1);
-	if (segment.until_cycles != until || segment.error_ps >= error_ps)
-		return;
-	segment.error_ps = error_ps;
-	store_segment(copy, nr - 1, &segment);
-}
-
-/* Parameters are continued by others: they were valid up to their end. */
 static void continue_params(struct tsct_clock_copy *copy,
 			    const struct tsct_clock_state *last,
 			    const struct tsct_clock_state *next)
 {
-	__u64 error_ps = last->real.past_error_ps;
-
-	if (error_ps < next->closing_error_ps)
-		error_ps = next->closing_error_ps;
-	raise_last(copy, last->real.base_cycles, error_ps);
-	retire_params(copy, last, next->real.base_cycles, error_ps);
-}
-
-/*
- * Parameters remain in force after another sample: see raise_last(). Where that
- * sample is before their beginning, the segment before still holds up to there.
- */
-static void confirm_params(struct tsct_clock_copy *copy,
-			   const struct tsct_clock_state *next)
-{
-	const struct tsct_clock_params *params = &next->real;
-	__u64 error_ps = tsct_clock_params_error_ps(params, params->base_cycles);
+	bool confirmed = is_same_params(&last->real, &next->real);
+	const struct tsct_clock_params *params = confirmed ? &next->real : &last->real;
+	__u64 error_ps = confirmed ?
+		tsct_clock_params_error_ps(params, params->base_cycles) :
+		next->closing_error_ps;
+	__u32 nr = nr_segments(copy);
+	struct tsct_clock_segment before;
 
 	if (error_ps < params->past_error_ps)
 		error_ps = params->past_error_ps;
-	raise_last(copy, params->base_cycles, error_ps);
+	if (nr) {
+		before = load_segment(copy, nr - 1);
+		if (before.until_cycles == params->base_cycles &&
+		    before.error_ps < error_ps) {
+			before.error_ps = error_ps;
+			store_segment(copy, nr - 1, &before);
+		}
+	}
+	if (!confirmed)
+		retire_params(copy, last, next->real.base_cycles, error_ps);
 }
 
-/* Makes no segment hold behind @end; those that begin later hold nowhere. */
-static void shorten_segments(struct tsct_clock_copy *copy, __u64 end)
+/*
+ * A disruption ended the parameters: there was no sample after as_of_cycles.
+ * Parameters that begin after it hold nowhere, and the segments before them no
+ * longer than that. All are kept, so that their counter values are reported as
+ * DISRUPTED.
+ */
+static void end_params(struct tsct_clock_copy *copy,
+		       const struct tsct_clock_state *last)
 {
+	const struct tsct_clock_params *params = &last->real;
+	__u64 end = params->as_of_cycles;
+	struct tsct_clock_segment segment;
 	__u32 i;
 
+	if ((__s64)(end - params->base_cycles) >= 0) {
+		retire_params(copy, last, end, params->past_error_ps);
+		return;
+	}
 	for (i = nr_segments(copy); i-- > 0; ) {
-		struct tsct_clock_segment segment = load_segment(copy, i);
-
+		segment = load_segment(copy, i);
 		if ((__s64)(segment.until_cycles - end) <= 0)
 			break;
 		segment.until_cycles = (__s64)(segment.base_cycles - end) > 0 ?
 			segment.base_cycles - 1 : end;
 		store_segment(copy, i, &segment);
 	}
-}
-
-/*
- * A disruption ended the parameters: there was no sample after as_of_cycles.
- * Parameters that begin after it hold nowhere, and the segment before them no
- * longer than that; but both are kept, so that their counter values are reported
- * as DISRUPTED.
- */
-static void end_params(struct tsct_clock_copy *copy,
-		       const struct tsct_clock_state *last)
-{
-	const struct tsct_clock_params *params = &last->real;
-	__u64 until = params->as_of_cycles;
-
-	if ((__s64)(until - params->base_cycles) < 0) {
-		shorten_segments(copy, until);
-		until = params->base_cycles - 1;
-	}
-	retire_params(copy, last, until, params->past_error_ps);
+	retire_params(copy, last, params->base_cycles - 1, params->past_error_ps);
 }
 
 /*
@@ -488,10 +470,8 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 		WRITE_ONCE(copy->nr_segments, 0);
 	} else if (last.real.mult && later) {
 		end_params(copy, &last);
-	} else if (last.real.mult && !is_same_params(&last.real, &next->real)) {
-		continue_params(copy, &last, next);
 	} else if (last.real.mult) {
-		confirm_params(copy, next);
+		continue_params(copy, &last, next);
 	}
 	/* Without parameters, epoch_cycles is the anchor. */
 	if (next->epoch_cycles && (later || !next->real.mult))
@@ -522,9 +502,13 @@ static int read_params(const struct tsct_clock_params *params, __u32 status,
 	return 0;
 }
 
-/* The oldest segment, or the parameters in force as one */
-static struct tsct_clock_segment oldest_segment(const struct tsct_clock_copy *copy,
-						const struct lookup_state *lookup)
+/*
+ * The time before all segments: the oldest one, or the parameters in force,
+ * extended backwards
+ */
+static int read_before(const struct tsct_clock_copy *copy,
+		       const struct lookup_state *lookup, __u64 cycles,
+		       struct tsct_clock_time *ret)
 {
 	struct tsct_clock_segment segment = {
 		.base_cycles = lookup->real.base_cycles,
@@ -533,24 +517,15 @@ static struct tsct_clock_segment oldest_segment(const struct tsct_clock_copy *co
 		.epoch = lookup->epoch,
 		.status = lookup->status,
 	};
-
-	if (lookup->nr)
-		return load_segment(copy, 0);
-	segment.error_ps = tsct_clock_params_error_ps(&lookup->real, segment.base_cycles);
-	return segment;
-}
-
-/* The time before all segments: the oldest one extended backwards */
-static int read_before(const struct tsct_clock_copy *copy,
-		       const struct lookup_state *lookup, __u64 cycles,
-		       struct tsct_clock_time *ret)
-{
-	struct tsct_clock_segment segment;
 	struct tsct_clock_params grown;
 
 	if (lookup->dropped)
 		return -ERANGE;
-	segment = oldest_segment(copy, lookup);
+	if (lookup->nr)
+		segment = load_segment(copy, 0);
+	else
+		segment.error_ps = tsct_clock_params_error_ps(&lookup->real,
+							      segment.base_cycles);
 	/* The error grows with the distance; its direction does not matter. */
 	grown = (struct tsct_clock_params) {
 		.as_of_cycles = cycles,
@@ -567,7 +542,7 @@ static int read_before(const struct tsct_clock_copy *copy,
 	return 0;
 }
 
-/* The last segment that begins at @cycles or before it, plus one */
+/* Index of the last segment that begins at @cycles or before it, plus one */
 static __u32 find_segment(const struct tsct_clock_copy *copy, __u32 nr,
 			  __u64 cycles, __u64 anchor)
 {
@@ -654,27 +629,25 @@ static bool is_rate_possible(__u64 mult, __u32 source)
 	return mult <= one * 2 && (tsct_u128)mult * 2 >= one;
 }
 
-static bool is_segment_possible(const struct tsct_clock_segment *segment)
+/*
+ * True if @segment may be in a copy, before @next, and both less than 2^62 cycles
+ * before the anchor.
+ */
+static bool is_segment_possible(const struct tsct_clock_segment *segment,
+				const struct tsct_clock_segment *next, __u64 anchor)
 {
 	__s64 length = (__s64)(segment->until_cycles - segment->base_cycles);
+	__s64 first = (__s64)(segment->base_cycles - anchor);
+	__s64 second = (__s64)(next->base_cycles - anchor);
 
-	/* -1: an empty segment, which is valid nowhere */
+	/* Length -1: an empty segment, which is valid nowhere */
 	return length >= -1 && length <= 1LL << 62 &&
 		segment->status < TSCT_STATUS_NR &&
 		segment->cause < TSCT_CAUSE_NR && !segment->reserved0 &&
-		!segment->reserved;
-}
-
-/* @a before @b, and both less than 2^62 cycles before the anchor */
-static bool is_in_order(const struct tsct_clock_segment *a,
-			const struct tsct_clock_segment *b, __u64 anchor)
-{
-	__s64 first = (__s64)(a->base_cycles - anchor);
-	__s64 second = (__s64)(b->base_cycles - anchor);
-
-	return first > -(1LL << 62) && second > first && second <= 0 &&
-		(__s64)(a->until_cycles - b->base_cycles) <= 0 &&
-		(__s32)(b->epoch - a->epoch) >= 0;
+		!segment->reserved &&
+		first > -(1LL << 62) && second > first && second <= 0 &&
+		(__s64)(segment->until_cycles - next->base_cycles) <= 0 &&
+		(__s32)(next->epoch - segment->epoch) >= 0;
 }
 
 int tsct_segments_valid(const struct tsct_clock_copy *copy)
@@ -697,9 +670,8 @@ int tsct_segments_valid(const struct tsct_clock_copy *copy)
 	next.base_cycles = anchor;
 	for (i = lookup.nr; i-- > 0; next = segment) {
 		segment = load_segment(copy, i);
-		if (!is_segment_possible(&segment) ||
-		    !is_rate_possible(segment.mult, state->source) ||
-		    !is_in_order(&segment, &next, anchor))
+		if (!is_rate_possible(segment.mult, state->source) ||
+		    !is_segment_possible(&segment, &next, anchor))
 			return -EINVAL;
 	}
 	return 0;

@@ -59,6 +59,14 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 			   const struct tsct_clock_state *next);
 
 /*
+ * tsct_clock_params_segments - the REALTIME parameters of @state as segments, valid
+ * up to @until. Returns their number: 1, or 2 if they are used beyond their slew.
+ */
+unsigned int tsct_clock_params_segments(const struct tsct_clock_state *state,
+					__u64 until, __u64 error_ps,
+					struct tsct_clock_segment ret[2]);
+
+/*
  * tsct_segments_lookup - the time of a counter value
  *
  * Returns 0; -EAGAIN: nothing was ever published; -ESTALE: after void_after_cycles,
