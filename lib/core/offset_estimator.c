@@ -40,14 +40,6 @@ tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
 	};
 }
 
-/* Bound of the error of @params at the interval, rounding included */
-static double params_error_ns(const struct tsct_offset_interval *offset,
-			      const struct tsct_clock_params *params)
-{
-	return tsct_magnitude(tsct_offset_from_params(offset, params)) +
-		offset->half_ns;
-}
-
 double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to)
 {
 	return (double)(__s64)(to - from) * est->rate;
@@ -67,16 +59,6 @@ double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate)
 
 /* ---- samples -------------------------------------------------------------- */
 
-/* Growth of the bound of the time within some time without a sample, in ns */
-static double prediction_growth(const struct tsct_rate_estimator *est,
-				double elapsed_ns)
-{
-	double growth = (est->hi - est->lo) / 2 / est->rate + wander(est);
-	double late = tsct_larger(0, elapsed_ns - TSCT_RATE_HOLD_NS);
-
-	return growth * elapsed_ns + late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
-}
-
 struct tsct_innovation
 tsct_rate_innovation(const struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *offset)
@@ -87,7 +69,11 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 	double ran = (double)(__s64)((__u64)offset->ns - (__u64)last->ns) +
 		offset->frac_ns - last->frac_ns;
 	double off = ran - (double)(__s64)(offset->cycles - last->cycles) * rate;
-	double half = last->half_ns + prediction_growth(est, elapsed);
+	/* The bound grows with the time since the last sample. */
+	double growth = (est->hi - est->lo) / 2 / est->rate + wander(est);
+	double late = tsct_larger(0, elapsed - TSCT_RATE_HOLD_NS);
+	double half = last->half_ns + growth * elapsed +
+		late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
 	double missed = tsct_magnitude(off) - half - offset->half_ns;
 	double slewed = tsct_smaller(elapsed, TSCT_RATE_STEP_NS) *
 		TSCT_RATE_STEP_PPB * TSCT_PPB;
@@ -129,22 +115,6 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 		est->hi = hi;
 		est->ref_cycles = tsct_offset_interval_make(old, est->rate, 1).cycles;
 	}
-}
-
-/*
- * The rate is kept as long as the samples allow it, and then moved no further
- * than well inside of what they allow: it must not follow the noise of every
- * sample.
- */
-static void set_rate(struct tsct_rate_estimator *est)
-{
-	const struct tsct_rate_window *real = &est->real;
-	double margin = (real->hi - real->lo) / 4;
-
-	if (!real->hi)
-		return;
-	est->rate = tsct_larger(real->lo + margin,
-				tsct_smaller(real->hi - margin, est->rate));
 }
 
 /*
@@ -191,13 +161,13 @@ static void set_past(struct tsct_rate_estimator *est,
 		     const struct tsct_innovation *innovation, double slope)
 {
 	const struct tsct_clock_params *params = &est->state.real;
-	double error = params_error_ns(offset, params);
+	double off = tsct_offset_from_params(offset, params);
+	double error = tsct_magnitude(off) + offset->half_ns;
 	double slewed = tsct_clock_params_slewed_ns(params, last->cycles,
 						    offset->cycles);
 	double begin = est->error_ns +
 		excursion(tsct_offset_from_params(last, params), -slewed);
-	double end = error +
-		excursion(tsct_offset_from_params(offset, params), slewed);
+	double end = error + excursion(off, slewed);
 	double worst;
 
 	/* The former parameters ended after @last, and this bounds them, too. */
@@ -212,25 +182,20 @@ static void set_past(struct tsct_rate_estimator *est,
 	est->error_ns = error;
 }
 
-static void update_innovation(struct tsct_rate_estimator *est,
-			      const struct tsct_innovation *innovation)
-{
-	double elapsed = innovation->elapsed_ns;
-	double left = tsct_larger(0, 1 - elapsed / CALM_NS);
-	double ppb = 0;
-
-	if (innovation->missed_ns > 0 && elapsed > 0)
-		ppb = innovation->missed_ns / elapsed / TSCT_PPB;
-	est->innovation_ppb = tsct_larger(ppb, est->innovation_ppb * left);
-}
-
 void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns)
 {
 	const struct tsct_rate_window *real = &est->real;
 	const struct tsct_bracket *newest = &real->hist[real->nr - 1];
 	double width = (double)(newest->after - newest->before) + 1;
+	double margin = (real->hi - real->lo) / 4;
 
-	set_rate(est);
+	/*
+	 * The rate is kept as long as the samples allow it, and then moved to well
+	 * inside of the allowed range: it must not follow the noise of each sample.
+	 */
+	if (real->hi)
+		est->rate = tsct_larger(real->lo + margin,
+					tsct_smaller(real->hi - margin, est->rate));
 	set_rate_bounds(est);
 	est->offset = tsct_offset_interval_make(newest, est->rate,
 						tsct_rate_window_resolution(real));
@@ -243,14 +208,17 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 		     const struct tsct_innovation *innovation, double span_ns)
 {
 	struct tsct_offset_interval wide = *offset, last = est->offset;
-	double more = 0, slope = 0;
+	double elapsed = innovation->elapsed_ns, more = 0, slope = 0, ppb = 0;
 
 	if (innovation->missed_ns > 0)
 		more = SLEWED * (offset->half_ns + span_ns);
 	wide.half_ns += more;
 	if (est->state.real.mult)
 		slope = drift_before(est);
-	update_innovation(est, innovation);
+	if (innovation->missed_ns > 0 && elapsed > 0)
+		ppb = innovation->missed_ns / elapsed / TSCT_PPB;
+	est->innovation_ppb = tsct_larger(ppb, est->innovation_ppb *
+					  tsct_larger(0, 1 - elapsed / CALM_NS));
 	tsct_rate_window_add(&est->real, bracket);
 	tsct_rate_settle(est, more);
 	wide.half_ns = tsct_larger(wide.half_ns, est->offset.half_ns);
@@ -289,36 +257,26 @@ static double bound_after(const struct tsct_rate_estimator *est, double off, dou
 		growth * TSCT_SERVO_SLEW_INTERVALS * est->interval_ns;
 }
 
-/*
- * After parameters were replaced, the next sample bounds the error of all of
- * them since the last sample, as of one straight line. So there has to be a
- * sample in them before they are replaced, and no slew's end behind it.
- */
-static bool is_too_early(const struct tsct_rate_estimator *est,
-			 const struct tsct_clock_params *params, __u64 begin_cycles)
-{
-	__u64 slew_end = params->base_cycles + params->slew_cycles;
-
-	if ((__s64)(begin_cycles - params->base_cycles) <= 0 ||
-	    (__s64)(est->offset.cycles - params->base_cycles) < 0)
-		return true;
-	return tsct_servo_slews(params) &&
-		(__s64)(slew_end - est->offset.cycles) > 0 &&
-		(__s64)(begin_cycles - slew_end) > 0;
-}
-
-/* May @params stay in force? */
+/* Returns true if @params may stay in force. */
 static bool is_good_enough(const struct tsct_rate_estimator *est,
 			   const struct tsct_servo_estimate *estimate,
 			   const struct tsct_clock_params *params, __u64 begin_cycles)
 {
 	__u64 age = begin_cycles - params->base_cycles;
+	__u64 slew_end = params->base_cycles + params->slew_cycles;
 	double best, bound;
 
-	if (is_too_early(est, params, begin_cycles))
+	/*
+	 * After parameters were replaced, the next sample bounds the error of all of
+	 * them since the last sample, as of one straight function. So there has to be
+	 * a sample in them before they are replaced, and no slew's end behind it.
+	 */
+	if ((__s64)age <= 0 || (__s64)(est->offset.cycles - params->base_cycles) < 0)
 		return true;
 	if (tsct_servo_slews(params))
-		return age < params->slew_cycles / 4;
+		return ((__s64)(slew_end - est->offset.cycles) > 0 &&
+			(__s64)(begin_cycles - slew_end) > 0) ||
+			age < params->slew_cycles / 4;
 	if (tsct_rate_elapsed(est, params->base_cycles, begin_cycles) >
 	    TSCT_RATE_PARAMS_NS || age > TSCT_SERVO_AGE_MAX)
 		return false;
@@ -372,7 +330,7 @@ static void set_bounds(const struct tsct_rate_estimator *est,
 /*
  * Bound of the error of the parameters that end at @begin_cycles: as large as
  * samples showed. What happens between now and their end shows at the next
- * sample, see raise_last() in clock_segments.c.
+ * sample, see continue_params() in clock_segments.c.
  */
 static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 			      const struct tsct_servo_estimate *estimate,
@@ -433,33 +391,20 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 		params->fast_cycles = 0;
 }
 
-/*
- * Distance, at the last sample, between the parameters in force and @next,
- * extended backwards to there
- */
-static double divergence_from(const struct tsct_rate_estimator *est,
-			      const struct tsct_clock_params *next)
-{
-	const struct tsct_clock_params *old = &est->state.real;
-	__u64 at = est->offset.cycles;
-	double cycles = (double)(__s64)(next->base_cycles - at);
-	double rate = tsct_mult_rate(old->mult) - tsct_mult_rate(next->mult);
-
-	if (!old->mult || !next->mult)
-		return 0;
-	return tsct_magnitude(tsct_clock_params_slewed_ns(old, at, next->base_cycles) +
-			      cycles * rate);
-}
-
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state)
 {
-	const struct tsct_clock_params *params = &state->real;
-	bool kept = est->state.real.mult &&
-		est->state.real.base_cycles == params->base_cycles;
+	const struct tsct_clock_params *params = &state->real, *old = &est->state.real;
+	bool kept = old->mult && old->base_cycles == params->base_cycles;
+	double rate = tsct_mult_rate(old->mult) - tsct_mult_rate(params->mult);
+	__u64 at = est->offset.cycles;
 
 	if (!kept)
-		est->divergence_ns = divergence_from(est, params);
+		est->divergence_ns = 0;
+	if (!kept && old->mult && params->mult)
+		est->divergence_ns = tsct_magnitude(
+			tsct_clock_params_slewed_ns(old, at, params->base_cycles) +
+			(double)(__s64)(params->base_cycles - at) * rate);
 	est->state = *state;
 	if (!params->mult || kept)
 		return;

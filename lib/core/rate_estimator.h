@@ -237,10 +237,6 @@ static inline double tsct_rate_window_resolution(const struct tsct_rate_window *
 	return window->resolution_ns > 1 ? window->resolution_ns : 1;
 }
 
-/* Removes all brackets, and adds @bracket; rates become unknown. */
-void tsct_rate_window_restart(struct tsct_rate_window *window,
-			      const struct tsct_bracket *bracket);
-
 /*
  * tsct_rate_window_add - add a bracket later than all others
  *
