@@ -8,8 +8,6 @@
 #include "clock_page.h"
 #include "lib/core/port.h"
 
-#define NS_PER_S	1000000000LL
-
 /* Reads of the page before giving up, if a writer changes it during each */
 #define TSCT_OVERTAKEN_MAX	16
 

@@ -37,6 +37,8 @@
 
 #include <tsctrace/abi.h>
 
+#define NS_PER_S	1000000000LL
+
 /* Maximum number of CPUs that an x86-64 kernel can be built for */
 #define TSCT_CPUS_MAX	8192
 
