@@ -76,30 +76,23 @@ static void open_inprocess(struct tsct_clock_full *clock)
 		add_reason(clock, "in-process clock: out of memory");
 }
 
-static bool map_page(struct tsct_clock_full *clock)
+void tsct_clock_init(struct tsct_clock_full *clock)
 {
+	struct tsct_clock_head head;
 	char why[256];
 
 	if (!tsct_clock_area_map_module(&clock->area, why, sizeof(why))) {
 		use_mapped_page(clock, ORIGIN_MODULE);
-		return true;
+	} else {
+		add_reason(clock, "%s", why);
+		if (!tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
+					      sizeof(why))) {
+			use_mapped_page(clock, ORIGIN_DAEMON);
+		} else {
+			add_reason(clock, "%s", why);
+			open_inprocess(clock);
+		}
 	}
-	add_reason(clock, "%s", why);
-	if (!tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
-				      sizeof(why))) {
-		use_mapped_page(clock, ORIGIN_DAEMON);
-		return true;
-	}
-	add_reason(clock, "%s", why);
-	return false;
-}
-
-void tsct_clock_init(struct tsct_clock_full *clock)
-{
-	struct tsct_clock_head head;
-
-	if (!map_page(clock))
-		open_inprocess(clock);
 	/*
 	 * 1 ns per cycle: correct for all sources but the TSC, which is not
 	 * used while the page cannot be read.
@@ -109,14 +102,6 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 		return;
 	if (head.rate_mult || head.mult)
 		clock->rate_mult = head.rate_mult ? head.rate_mult : head.mult;
-}
-
-void tsct_clock_fini(struct tsct_clock_full *clock)
-{
-	if (clock->origin != ORIGIN_PROCESS)
-		tsct_clock_area_unmap(&clock->area);
-	else if (clock->inprocess)
-		tsct_clock_inprocess_close(clock->inprocess);
 }
 
 int tsct_clock_open(struct tsct_clock **ret_clock)
@@ -140,20 +125,18 @@ void tsct_clock_close(struct tsct_clock *head)
 
 	if (!clock || clock->forever)
 		return;
-	tsct_clock_fini(clock);
+	if (clock->origin != ORIGIN_PROCESS)
+		tsct_clock_area_unmap(&clock->area);
+	else if (clock->inprocess)
+		tsct_clock_inprocess_close(clock->inprocess);
 	free(clock);
 }
 
 const char *tsct_clock_origin(const struct tsct_clock *clock)
 {
-	switch (tsct_clock_full(clock)->origin) {
-	case ORIGIN_MODULE:
-		return "module";
-	case ORIGIN_DAEMON:
-		return "daemon";
-	default:
-		return "in-process";
-	}
+	static const char *const names[] = { "module", "daemon", "in-process" };
+
+	return names[tsct_clock_full(clock)->origin];
 }
 
 const char *tsct_clock_reason(const struct tsct_clock *clock)

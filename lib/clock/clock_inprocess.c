@@ -66,23 +66,6 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 /* ---- publishing --------------------------------------------------------- */
 
 /*
- * Ends the fast path where a sample is due: conversions after that take the
- * slow path, which calls tsct_clock_inprocess_refine().
- */
-static void shorten_fast_path(const struct tsct_clock_inprocess *clock,
-			      struct tsct_clock_state *state)
-{
-	struct tsct_clock_params *params = &state->real;
-	__s64 limit = (__s64)(params->as_of_cycles + clock->refine_cycles -
-			      params->base_cycles);
-
-	if (limit < 0)
-		limit = 0;
-	if (params->fast_cycles > (__u64)limit)
-		params->fast_cycles = (__u64)limit;
-}
-
-/*
  * New params begin in the future, at the time that the current ones will give
  * then, so that time does not jump. If that beginning has passed when they are
  * ready to be published (this thread was preempted or is being single-stepped),
@@ -93,15 +76,27 @@ static int publish(struct tsct_clock_inprocess *clock,
 		   struct tsct_rate_estimator *est)
 {
 	__u64 lead = clock->lead_cycles, began, took;
+	struct tsct_clock_params *params;
 	struct tsct_clock_state last, next;
 	int tries, err = -ETIME;
+	__s64 limit;
 
 	if (tsct_latch_read(&clock->area, &last))
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
 		began = read_cycles(clock);
 		tsct_rate_compose(est, began + lead, &next);
-		shorten_fast_path(clock, &next);
+		/*
+		 * Ends the fast path where a sample is due: conversions after that
+		 * take the slow path, which calls tsct_clock_inprocess_refine().
+		 */
+		params = &next.real;
+		limit = (__s64)(params->as_of_cycles + clock->refine_cycles -
+				params->base_cycles);
+		if (limit < 0)
+			limit = 0;
+		if (params->fast_cycles > (__u64)limit)
+			params->fast_cycles = (__u64)limit;
 		tsct_latch_stage(&clock->area, &next);
 		took = read_cycles(clock) - began;
 		err = tsct_segments_check(&last, &next, began + took);
@@ -158,29 +153,24 @@ static int feed(struct fitted_rate *estimate)
 	return ret;
 }
 
-/*
- * In the child of a fork: a thread that exists only in the parent may have left
- * the page half written, or may have written it without updating the estimator.
- */
-static void recover_after_fork(struct tsct_clock_inprocess *clock)
-{
-	struct tsct_rate_estimator *est = &clock->estimates[clock->current].est;
-	struct tsct_clock_state state;
-
-	tsct_latch_repair(&clock->area);
-	if (!tsct_latch_read(&clock->area, &state) && state.real.mult)
-		tsct_rate_published(est, &state);
-}
-
 static void refine(struct tsct_clock_inprocess *clock)
 {
+	struct fitted_rate *current = &clock->estimates[clock->current];
 	struct fitted_rate *next = &clock->estimates[!clock->current];
+	struct tsct_clock_state state;
 	int err;
 
-	if (!clock->shared->known)
-		recover_after_fork(clock);
+	/*
+	 * In the child of a fork: a thread that exists only in the parent may have
+	 * left the page half written, or written it without updating the estimator.
+	 */
+	if (!clock->shared->known) {
+		tsct_latch_repair(&clock->area);
+		if (!tsct_latch_read(&clock->area, &state) && state.real.mult)
+			tsct_rate_published(&current->est, &state);
+	}
 	clock->shared->known = 1;
-	*next = clock->estimates[clock->current];
+	*next = *current;
 	if (feed(next) < 0) {
 		/* Keeps the first sample for start_late(). */
 		if (!next->started)
@@ -226,24 +216,19 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
  * in the future, where one now would not help. The counter decides. If it is
  * behind the last sample it was set back, which is a disruption.
  */
-static bool is_due(const struct tsct_clock_inprocess *clock, __u64 cycles)
+void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
+				 __u64 cycles)
 {
 	__s64 since;
 	__u64 now;
 
 	if (likely(is_recent(clock, cycles)))
-		return false;
+		return;
 	now = read_cycles(clock);
 	if (is_recent(clock, now))
-		return false;
+		return;
 	since = (__s64)(now - READ_ONCE(clock->tried_cycles));
-	return since < 0 || since > (__s64)clock->retry_cycles;
-}
-
-void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
-				 __u64 cycles)
-{
-	if (unlikely(is_due(clock, cycles)))
+	if (since < 0 || since > (__s64)clock->retry_cycles)
 		tsct_clock_inprocess_sample(clock);
 }
 

@@ -11,7 +11,7 @@
 /* Reads of the page before giving up, if a writer changes it during each */
 #define TSCT_OVERTAKEN_MAX	16
 
-enum origin {
+enum origin {			/* in the order of tsct_clock_origin()'s names */
 	ORIGIN_MODULE,
 	ORIGIN_DAEMON,
 	ORIGIN_PROCESS,
@@ -41,10 +41,9 @@ static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c
 
 /*
  * Sets up a zeroed clock with the best origin available. Never fails: without
- * memory for an in-process clock, the page says that the time is unknown.
+ * memory for an in-process clock, the status of the page is UNKNOWN.
  */
 void tsct_clock_init(struct tsct_clock_full *clock);
-void tsct_clock_fini(struct tsct_clock_full *clock);
 
 /* ---- the page, field by field ------------------------------------------- */
 

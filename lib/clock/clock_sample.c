@@ -84,7 +84,7 @@ static void sleep_ns(void *ctx, __u64 ns)
 static const struct {
 	const char *name;
 	bool locked;		/* counts the counter that RDTSCP reads */
-	double resolution_ns;		/* resolution, if not below 1 ns */
+	double resolution_ns;	/* at least 1 */
 } clocksources[] = {
 	{ "tsc", true, 1 },
 	{ "tsc-early", true, 1 },
@@ -146,24 +146,6 @@ void tsct_sampler_init(struct tsct_sampler *sampler,
 	};
 }
 
-/* Sets the limit for the next search; @good: good tries in this one */
-static void adapt_limit(struct tsct_sampler *sampler, unsigned int good,
-			double best_ns)
-{
-	double limit = sampler->limit_ns;
-
-	if (sampler->ns_per_cycle <= 0)
-		return;
-	limit = good ? limit * 7 / 8 : limit * 2;
-	if (limit < best_ns * 5 / 4)
-		limit = best_ns * 5 / 4;
-	if (limit < LIMIT_NS_MIN)
-		limit = LIMIT_NS_MIN;
-	if (limit > LIMIT_NS_MAX)
-		limit = LIMIT_NS_MAX;
-	sampler->limit_ns = limit;
-}
-
 static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 			 struct tsct_bracket *ret_bracket)
 {
@@ -196,8 +178,8 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 		   struct tries *tries)
 {
 	double width, best, limit = sampler->limit_ns;
-	unsigned int good = 0, enough;
 	struct tsct_bracket *now = &tries->all[0];
+	unsigned int good = 0, enough;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
 	take_bracket(sampler->ops, clock, now);	/* wide: the caches are cold */
@@ -218,7 +200,11 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	}
 	now = &tries->all[tries->best];
 	best = (double)(now->after - now->before) * sampler->ns_per_cycle;
-	adapt_limit(sampler, good, best);
+	if (sampler->ns_per_cycle <= 0)
+		return;
+	limit = tsct_larger(good ? limit * 7 / 8 : limit * 2, best * 5 / 4);
+	sampler->limit_ns = tsct_smaller(tsct_larger(limit, LIMIT_NS_MIN),
+					 LIMIT_NS_MAX);
 }
 
 static double difference(__u64 a, __u64 b)
@@ -278,29 +264,19 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 		sampler->span = (__u64)intersect(&tries, rate, ret_bracket);
 }
 
-static bool take_snapshot(const struct tsct_sampler *sampler,
-			  struct tsct_sample *ret_sample)
-{
-	const struct tsct_clock_ops *ops = sampler->ops;
-	struct tsct_clock_snapshot snapshot;
-
-	if (!ops->snapshot || ops->snapshot(ops->ctx, &snapshot))
-		return false;
-	ret_sample->span = 0;
-	ret_sample->raw = (struct tsct_bracket) {
-		snapshot.cycles, snapshot.raw_ns, snapshot.cycles,
-	};
-	ret_sample->real = (struct tsct_bracket) {
-		snapshot.cycles, snapshot.real_ns, snapshot.cycles,
-	};
-	return true;
-}
-
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample)
 {
-	if (take_snapshot(sampler, ret_sample))
+	const struct tsct_clock_ops *ops = sampler->ops;
+	struct tsct_clock_snapshot s;
+
+	if (ops->snapshot && !ops->snapshot(ops->ctx, &s)) {
+		*ret_sample = (struct tsct_sample) {
+			.raw = { s.cycles, s.raw_ns, s.cycles },
+			.real = { s.cycles, s.real_ns, s.cycles },
+		};
 		return;
+	}
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &ret_sample->raw);
 	tsct_sampler_bracket(sampler, CLOCK_REALTIME, &ret_sample->real);
 	ret_sample->span = sampler->span;
@@ -371,36 +347,26 @@ void tsct_sampler_note_result(struct tsct_sampler *sampler,
 		usable_rate(est->rate, est->lo, est->hi) : 0;
 }
 
-/* Returns how many samples it took. */
-static unsigned int take_start_samples(struct tsct_sampler *sampler,
-				       struct tsct_sample samples[START_SAMPLES])
-{
-	const struct tsct_clock_ops *ops = sampler->ops;
-	unsigned int nr = 0;
-
-	for (;;) {
-		tsct_sampler_take(sampler, &samples[nr++]);
-		if (nr == START_SAMPLES)
-			return nr;
-		if (nr >= START_SAMPLES_MIN &&
-		    samples[nr - 1].raw.ns - samples[0].raw.ns > START_NS)
-			return nr;
-		ops->sleep_ns(ops->ctx, START_SLEEP_NS);
-	}
-}
-
 int tsct_sampler_start(struct tsct_sampler *sampler,
 		       struct tsct_rate_estimator *est)
 {
+	const struct tsct_clock_ops *ops = sampler->ops;
 	struct tsct_sample samples[START_SAMPLES];
-	unsigned int nr;
+	unsigned int nr = 0;
 	int event;
 
 	set_clocksource(sampler, est);
 	estimate_rate(sampler);
 	/* The rate over a short baseline needs the narrowest brackets. */
 	sampler->thorough = true;
-	nr = take_start_samples(sampler, samples);
+	for (;;) {
+		tsct_sampler_take(sampler, &samples[nr++]);
+		if (nr == START_SAMPLES ||
+		    (nr >= START_SAMPLES_MIN &&
+		     samples[nr - 1].raw.ns - samples[0].raw.ns > START_NS))
+			break;
+		ops->sleep_ns(ops->ctx, START_SLEEP_NS);
+	}
 	sampler->thorough = false;
 	event = tsct_rate_start(est, samples, nr);
 	tsct_sampler_note_result(sampler, est, event);
