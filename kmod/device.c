@@ -43,12 +43,10 @@ static long ioctl_info(void __user *uarg)
 		.nr_cpus = nr_cpu_ids,
 		.source = tsct_cpucheck_source(),
 		.channels = tsct_channels_count(),
-		.bytes = tsct_account_bytes(),
-		.bytes_max = tsct_account_bytes_max(),
-		.bytes_user_max = tsct_account_bytes_user_max(),
 		.features = tsct_bpf_ready() ? TSCT_FEATURE_KFUNC : 0,
 	};
 
+	tsct_accounts_info(&info);
 	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
