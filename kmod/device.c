@@ -31,7 +31,14 @@
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
 
-#define all_zero(array)	(!memchr_inv(array, 0, sizeof(array)))
+/* Copies an argument in. Returns 0, -EFAULT, or -EINVAL: reserved fields are not 0. */
+#define device_get(arg, uarg)						\
+	(copy_from_user(arg, uarg, sizeof(*(arg))) ? -EFAULT :		\
+	 memchr_inv((arg)->reserved, 0, sizeof((arg)->reserved)) ? -EINVAL : 0)
+
+/* Copies a result out. Returns 0 or -EFAULT. */
+#define device_put(arg, uarg)						\
+	(copy_to_user(uarg, arg, sizeof(*(arg))) ? -EFAULT : 0)
 
 /* ---- module, CPU check, clock ----------------------------------------- */
 
@@ -47,7 +54,7 @@ static long ioctl_info(void __user *uarg)
 	};
 
 	tsct_accounts_info(&info);
-	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
+	return device_put(&info, uarg);
 }
 
 static long ioctl_check(void __user *uarg, bool run)
@@ -55,16 +62,10 @@ static long ioctl_check(void __user *uarg, bool run)
 	struct tsct_cpu_check *table;
 	struct tsct_check check;
 	u32 room, nr;
-	long err = 0;
+	long err = device_get(&check, uarg);
 
-	if (copy_from_user(&check, uarg, sizeof(check)))
-		return -EFAULT;
-	if (!all_zero(check.reserved))
-		return -EINVAL;
-	if (run && !capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	if (run)
-		err = tsct_cpucheck_run();
+	if (!err && run)
+		err = capable(CAP_SYS_ADMIN) ? tsct_cpucheck_run() : -EPERM;
 	if (err)
 		return err;
 	room = check.nr;
@@ -75,8 +76,8 @@ static long ioctl_check(void __user *uarg, bool run)
 	if (nr && copy_to_user(u64_to_user_ptr(check.table), table,
 			       nr * sizeof(*table)))
 		err = -EFAULT;
-	else if (copy_to_user(uarg, &check, sizeof(check)))
-		err = -EFAULT;
+	else
+		err = device_put(&check, uarg);
 	kvfree(table);
 	return err;
 }
@@ -87,11 +88,7 @@ static long ioctl_clock_set(void __user *uarg)
 
 	if (!capable(CAP_SYS_TIME))
 		return -EPERM;
-	if (copy_from_user(&set, uarg, sizeof(set)))
-		return -EFAULT;
-	if (!all_zero(set.reserved))
-		return -EINVAL;
-	return tsct_clockpage_set(&set.state);
+	return device_get(&set, uarg) ?: tsct_clockpage_set(&set.state);
 }
 
 static long ioctl_clock_snapshot(void __user *uarg)
@@ -100,7 +97,7 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 	if (!tsct_cpucheck_snapshot(&ret))
 		return -EOPNOTSUPP;
-	return copy_to_user(uarg, &ret, sizeof(ret)) ? -EFAULT : 0;
+	return device_put(&ret, uarg);
 }
 
 /* ---- channels --------------------------------------------------------- */
@@ -144,11 +141,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	long err;
 	u32 id;
 
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	if (!all_zero(arg.reserved))
-		return -EINVAL;
-	err = device_check_roles(file, arg.roles);
+	err = device_get(&arg, user) ?: device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
@@ -173,11 +166,11 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 	struct tsct_kchannel *channel;
 	long err;
 
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved0 || !all_zero(arg.reserved))
-		return -EINVAL;
-	err = device_check_roles(file, arg.roles);
+	err = device_get(&arg, user);
+	if (!err && arg.reserved0)
+		err = -EINVAL;
+	if (!err)
+		err = device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
@@ -192,59 +185,47 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 static long ioctl_next(void __user *uarg)
 {
 	struct tsct_channel_info info;
-	long err;
 
-	if (copy_from_user(&info, uarg, sizeof(info)))
-		return -EFAULT;
-	if (!all_zero(info.reserved))
-		return -EINVAL;
-	err = tsct_channel_next(&info);
-	if (err)
-		return err;
-	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
+	return device_get(&info, uarg) ?: tsct_channel_next(&info) ?:
+		device_put(&info, uarg);
 }
 
 static long ioctl_remove(void __user *uarg)
 {
 	struct tsct_channel_remove arg;
+	long err = device_get(&arg, uarg);
 
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved0 || !all_zero(arg.reserved))
-		return -EINVAL;
-	return tsct_channel_remove(arg.id);
+	if (err)
+		return err;
+	return arg.reserved0 ? -EINVAL : tsct_channel_remove(arg.id);
 }
 
 static long ioctl_cpu(void __user *uarg)
 {
 	struct tsct_channel_cpu arg;
-	long err;
+	long err = device_get(&arg, uarg);
 
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved0 || !all_zero(arg.reserved))
-		return -EINVAL;
-	err = tsct_channel_cpu(&arg);
 	if (err)
 		return err;
-	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
+	if (arg.reserved0)
+		return -EINVAL;
+	return tsct_channel_cpu(&arg) ?: device_put(&arg, uarg);
 }
 
 static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 {
 	struct tsct_kchannel *channel = tsct_file_channel(f);
 	struct tsct_watermark arg;
+	long err;
 
 	if (!channel)
 		return -ENOTCONN;
 	if (!(f->roles & TSCT_ROLE_READ))
 		return -EACCES;
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (!all_zero(arg.reserved))
-		return -EINVAL;
-	tsct_watcher_set(&f->watcher, arg.bytes);
-	return 0;
+	err = device_get(&arg, uarg);
+	if (!err)
+		tsct_watcher_set(&f->watcher, arg.bytes);
+	return err;
 }
 
 static long ioctl_define(struct tsct_file *f, void __user *uarg)
