@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The kernel has 128-bit products and shifts but no 128-bit division, so
- * tsct_divide() does that bit by bit.
- */
+/* The kernel has 128-bit products and shifts but no 128-bit division. */
 #include "clock_params.h"
 
 #define S64_TOP		((__s64)~(1ULL << 63))
@@ -35,9 +32,9 @@ __s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles)
 	if (unlikely(d < 0))
 		return clip_s64(scale_cycles(d, params->mult) + params->base_ns);
 	/*
-	 * Each part is rounded by itself, so that both segments that the
-	 * parameters become later give the same time to the nanosecond. Without
-	 * a slew they become one segment.
+	 * The slewed part and the rest are rounded separately, so that the two segments
+	 * that the parameters become later give the same time to the nanosecond.
+	 * Without a slew they become one segment.
 	 */
 	slewed = (__u64)d;
 	if (slewed > params->slew_cycles && params->slew_mult != params->mult)
@@ -153,8 +150,8 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns)
 }
 
 /*
- * In 2^-32 ps per cycle: mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32, that is,
- * mult * ppb / (2^24 * 10^6)
+ * The result in 2^-32 ps per cycle: mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32 = mult *
+ * ppb / (2^24 * 10^6)
  */
 __u64 tsct_growth(__u64 mult, __u64 ppb)
 {
@@ -211,7 +208,9 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 	    slew < (tsct_u128)params->mult * 9 ||
 	    slew > (tsct_u128)params->mult * 11)
 		return -EINVAL;
-	/* In order, and near enough to the base for signed differences */
+	/*
+	 * The times are in order, and near enough to the base for signed differences.
+	 */
 	if (as_of <= -(1LL << 62) || until > 1LL << 62 || as_of > hold || hold > until)
 		return -EINVAL;
 	/*
@@ -244,7 +243,10 @@ static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 		tsct_clock_prev_ns(prev, params->base_cycles) == params->base_ns;
 }
 
-/* A status with a time needs parameters; without one, or skewed, none are fast. */
+/*
+ * False if a status with a time has no parameters, or a status without one, or a skewed
+ * clock, has fast_cycles.
+ */
 static bool is_status_credible(const struct tsct_clock_params *params, __u32 status,
 			       bool skewed)
 {

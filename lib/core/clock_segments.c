@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A copy that is read may be written meanwhile, or be no valid copy at all: each
- * word is loaded once (tsct_load_relaxed()), and then checked. A copy that is
- * written may still be read by a reader that was overtaken.
+ * A copy that is read may be written meanwhile, or be no valid copy at all: each word
+ * is loaded once (tsct_load_relaxed()), and then checked. A copy that is written may
+ * still be read by a slow reader.
  *
- * Counter values are put in order by their signed distance from an anchor, a
- * value near the newest ones. So the order is total whatever a copy holds, also
- * where the counter has wrapped.
+ * Counter values are put in order by their signed distance from an anchor, a value near
+ * the newest ones. So the order is total for any content of a copy, also where the
+ * counter has wrapped.
  */
 #include "clock_segments.h"
 #include "clock_params.h"
@@ -45,19 +45,19 @@ static void store_segment(struct tsct_clock_copy *copy, __u32 i,
 			   TSCT_WORDS(struct tsct_clock_segment));
 }
 
-/* The beginning of segment @i, from @anchor */
+/* Cycles from @anchor to the beginning of segment @i */
 static __s64 segment_begin(const struct tsct_clock_copy *copy, __u32 i, __u64 anchor)
 {
 	return (__s64)(READ_ONCE(copy->segments[i].base_cycles) - anchor);
 }
 
-/* The part of a copy, besides segments, that a lookup needs */
+/* Fields of a copy that a lookup needs, except the segments */
 struct lookup_state {
 	struct tsct_clock_params real;
 	__u64 epoch_cycles;
 	__u32 status;
 	__u32 epoch;
-	__u32 nr;		/* of segments */
+	__u32 nr;		/* number of segments */
 	__u32 dropped;
 };
 
@@ -81,7 +81,7 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 		return lookup->real.base_cycles;
 	if (lookup->epoch_cycles || !lookup->nr)
 		return lookup->epoch_cycles;
-	/* Behind all segments, also one that holds nowhere: its length is -1. */
+	/* A value after all segments. The length of an empty one is -1. */
 	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
 }
 
@@ -184,9 +184,9 @@ static __u64 distance_ns(__s64 a, __s64 b)
 }
 
 /*
- * The rate from the beginning of @a to the end of @b. By rounding of both ends it
- * may lie outside of the two rates; where the ends are so close that this is
- * much, it is limited to an eighth.
+ * The rate from the beginning of @a to the end of @b. Since both ends are rounded, it
+ * may lie outside of the two rates; where the ends are so close that this is much, it
+ * is limited to an eighth.
  */
 static __u64 chord_mult(const struct tsct_clock_segment *a,
 			const struct tsct_clock_segment *b, __s64 end_ns)
@@ -198,7 +198,7 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 	bool rest;
 	__u64 mult = tsct_divide((tsct_u128)ns << TSCT_CLOCK_SHIFT, len, &rest);
 
-	/* Rounded up, so that it does not end before the next one begins. */
+	/* Rounded up: the joined segment must not end before the next one begins. */
 	mult = tsct_add_saturating(mult, rest);
 	low -= low / 8;
 	high = tsct_add_saturating(high, high / 8);
@@ -207,8 +207,8 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 }
 
 /*
- * One straight segment in place of two. It is furthest from them where they meet
- * or at the end, and by 1 ns more in between, since all of them are rounded.
+ * One straight segment in place of two. Its distance from them is largest where they
+ * meet or at the end, and 1 ns more in between, since all of them are rounded.
  */
 static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *a,
 					       const struct tsct_clock_segment *b)
@@ -230,9 +230,9 @@ static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *
 }
 
 /*
- * Cost of joining two segments: their length in cycles, and 2^30 cycles (some
- * tenths of a second) per ns of distance, at most, between the point where they
- * meet and a straight line.
+ * Cost of joining two segments: their length in cycles, plus 2^30 cycles (some tenths
+ * of a second) per ns of distance between the point where they meet and the joined
+ * segment.
  */
 static __u64 join_cost(const struct tsct_clock_segment *a,
 		       const struct tsct_clock_segment *b)
@@ -248,9 +248,9 @@ static __u64 join_cost(const struct tsct_clock_segment *a,
 }
 
 /*
- * The two segments with the least cost per age. Age counts from the end of the
- * newest segment, which so has none and is not changed: programs are still
- * converting with it, and results must not differ between two conversions.
+ * Returns the first of the two segments with the least cost per age. Age counts from
+ * the end of the newest segment, so that one has no age and is not changed: programs
+ * are still converting with it, and results must not differ between two conversions.
  */
 static __u32 find_join(const struct tsct_clock_copy *copy)
 {
@@ -305,9 +305,9 @@ static void append_segment(struct tsct_clock_copy *copy,
 /* ---- succession ----------------------------------------------------------- */
 
 /*
- * Makes all segments end at @end at the latest. Those that begin there or later
- * are dropped, as their counter values are indistinguishable from later ones (the
- * counter began anew); those that hold nowhere had not begun, and are not counted.
+ * Makes all segments end at @end at the latest. Drops those that begin there or later:
+ * the counter began anew, so their values cannot be distinguished from later ones.
+ * Empty segments had not begun, and are not counted.
  */
 static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 {
@@ -403,10 +403,9 @@ static void continue_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * A disruption ended the parameters: there was no sample after as_of_cycles.
- * Parameters that begin after it hold nowhere, and the segments before them no
- * longer than that. All are kept, so that their counter values are reported as
- * DISRUPTED.
+ * A disruption ended the parameters: there was no sample after as_of_cycles. Parameters
+ * that begin after it become an empty segment, and segments before them are cut there.
+ * All are kept, so that their counter values are reported as DISRUPTED.
  */
 static void end_params(struct tsct_clock_copy *copy,
 		       const struct tsct_clock_state *last)
@@ -432,9 +431,9 @@ static void end_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Drops segments so old that, as counter and epochs wrap, they would compare as
- * new. Readers reject all of a copy that is not in order; a state that jumps far
- * may make it so, and the states after it could not mend that.
+ * Drops segments so old that they would compare as new when the counter or the epochs
+ * wrap. Readers reject a copy whose segments are not in order. A state that jumps far
+ * may bring them out of order, and later states could not correct that.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {
@@ -473,7 +472,9 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 	} else if (last.real.mult) {
 		continue_params(copy, &last, next);
 	}
-	/* Without parameters, epoch_cycles is the anchor. */
+	/*
+	 * Without parameters, segments are ordered by their distance from epoch_cycles.
+	 */
 	if (next->epoch_cycles && (later || !next->real.mult))
 		cut_segments(copy, next->epoch_cycles);
 	if (next->real.mult)
@@ -484,7 +485,7 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 
 /* ---- lookup ---------------------------------------------------------------- */
 
-/* The time by @params; @cycles is at their beginning or behind it. */
+/* The time by @params at @cycles, which is not before their beginning */
 static int read_params(const struct tsct_clock_params *params, __u32 status,
 		       __u32 epoch, __u64 cycles, struct tsct_clock_time *ret)
 {
@@ -526,7 +527,7 @@ static int read_before(const struct tsct_clock_copy *copy,
 	else
 		segment.error_ps = tsct_clock_params_error_ps(&lookup->real,
 							      segment.base_cycles);
-	/* The error grows with the distance; its direction does not matter. */
+	/* The error grows with the distance from the segment, in both directions. */
 	grown = (struct tsct_clock_params) {
 		.as_of_cycles = cycles,
 		.error_ps = segment.error_ps,
@@ -617,8 +618,8 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
 /* ---- validity of a copy ----------------------------------------------------- */
 
 /*
- * Slewing and joining make rates that parameters may not have; they remain within
- * a factor of two of one that they may have.
+ * Slewing and joining make rates that are not valid for parameters; they remain within
+ * a factor of two of a valid one.
  */
 static bool is_rate_possible(__u64 mult, __u32 source)
 {
@@ -630,8 +631,8 @@ static bool is_rate_possible(__u64 mult, __u32 source)
 }
 
 /*
- * True if @segment may be in a copy, before @next, and both less than 2^62 cycles
- * before the anchor.
+ * True if @segment is valid, before @next, and both are less than 2^62 cycles before
+ * the anchor.
  */
 static bool is_segment_possible(const struct tsct_clock_segment *segment,
 				const struct tsct_clock_segment *next, __u64 anchor)
@@ -640,7 +641,7 @@ static bool is_segment_possible(const struct tsct_clock_segment *segment,
 	__s64 first = (__s64)(segment->base_cycles - anchor);
 	__s64 second = (__s64)(next->base_cycles - anchor);
 
-	/* Length -1: an empty segment, which is valid nowhere */
+	/* A length of -1 is an empty segment, for which no time is valid. */
 	return length >= -1 && length <= 1LL << 62 &&
 		segment->status < TSCT_STATUS_NR &&
 		segment->cause < TSCT_CAUSE_NR && !segment->reserved0 &&

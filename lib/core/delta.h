@@ -32,18 +32,18 @@
 
 #define TSCT_DELTA_ID_MAX	0xffff
 #define TSCT_DELTA_TID		0x10000
-#define TSCT_DELTA_COMPACT	32	/* ids below are compact */
+#define TSCT_DELTA_COMPACT	32	/* ids below this number have a compact header */
 
 /* Maximum size of a header in bytes; tsct_delta_put() may write to all of them. */
 #define TSCT_DELTA_ROOM		16
 
 #define TSCT_DELTA_NO_TID	(1ULL << 32)
 
-/* State of a writer or reader; after the same event, both have the same. */
+/* State of a writer or reader of event headers; equal in both after the same event */
 struct tsct_delta {
-	__u64 tick;	/* of the last event */
-	__u64 tid;	/* of the last event; TSCT_DELTA_NO_TID: none in this packet */
-	__u64 events;	/* in this packet */
+	__u64 tick;	/* tick of the last event */
+	__u64 tid;	/* thread id of the last event; TSCT_DELTA_NO_TID: none yet */
+	__u64 events;	/* number of events in this packet */
 };
 
 /* tsct_delta_begin - begin a packet, whose header has the tick @begin in full */
@@ -86,12 +86,12 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 	return (int)at;
 }
 
-/* Bytes before the thread id, by form: a table of eight */
+/* Table of eight bytes: size of a header before its thread id, by form */
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
 /*
- * Reads a header of which TSCT_DELTA_ROOM bytes are there. The address of the next
- * event depends on the size alone, not on the tick: decoding does not wait for it.
+ * Reads a header of TSCT_DELTA_ROOM readable bytes. The address of the next event
+ * depends on the size alone, not on the tick, so decoding does not wait for the tick.
  */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
 				       __u32 *ret_id)
@@ -141,12 +141,12 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
 }
 
 /*
- * tsct_delta_get - read the header of an event: its tick and thread are in *delta
+ * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
  * Returns its size. With nothing changed: -ENODATA: it does not end within @len;
- * -EINVAL: no writer writes it: a tick beyond 2^64 or before the last one, an
- * invalid id, a first event without its thread.
+ * -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a first event
+ * without its thread.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
@@ -159,12 +159,11 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 /* ---- coarser and finer ticks ---------------------------------------------- */
 
 /*
- * Ticks of another size than the source's.
+ * Conversion of the source's ticks to coarser or finer ones.
  *
- * bits < 0: that many low bits are dropped; ticks are longer by that power of two.
- * bits > 0: the source's ticks are divided into 2^bits. Events on the same tick
- * are put one after the other within it, like the counter of a unique stamp
- * (tsctrace/stamp.h); where it is full, they continue in the next one.
+ * bits < 0: that many low bits are dropped. bits > 0: a tick is divided into 2^bits;
+ * events on the same tick of the source get successive ones, as by the counter of a
+ * unique stamp (tsctrace/stamp.h), and continue in the next tick after an overflow.
  */
 struct tsct_tick_resolution {
 	__u64 seen;	/* the source's last tick */
@@ -174,7 +173,11 @@ struct tsct_tick_resolution {
 
 #define TSCT_TICK_BITS_MAX	13
 
-/* tsct_tick_resolution_init - Returns 0; -EINVAL: |bits| > TSCT_TICK_BITS_MAX */
+/*
+ * tsct_tick_resolution_init - start at tick 0. Returns 0; -EINVAL:
+ * bits
+ * is too large
+ */
 static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, int bits)
 {
 	if (bits > TSCT_TICK_BITS_MAX || bits < -TSCT_TICK_BITS_MAX)
@@ -186,9 +189,9 @@ static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, in
 }
 
 /*
- * tsct_tick_resolution_tick - the tick of an event on the source's tick @source
+ * tsct_tick_resolution_tick - convert the tick of an event
  *
- * Returns 0; -EINVAL: the source runs backwards; -ERANGE: beyond 2^64.
+ * Returns 0; -EINVAL: @source is before the last one; -ERANGE: the tick exceeds 2^64.
  */
 static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 					    __u64 source, __u64 *ret_tick)

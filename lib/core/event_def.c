@@ -2,10 +2,13 @@
 #include "event_def.h"
 
 #define HEADER_SIZE	((__u32)TSCT_EVENT_DEF_SIZE(0))
-/* Largest payload of a record, whose `len` is 65528 at most */
+/* Largest payload of a record in bytes: the length in its header is 65528 at most */
 #define PAYLOAD_MAX	(65528U - sizeof(struct tsct_record))
 
-/* By TSCT_TYPE_*. size: bytes in a payload, or the minimum of a string; 0: counted */
+/*
+ * Field types by TSCT_TYPE_*. size: bytes in a payload, the minimum for a string; 0:
+ * the count of the field
+ */
 static const struct {
 	const char *name;
 	__u8 size;
@@ -46,7 +49,7 @@ static bool is_array(__u8 type)
 	return type == TSCT_TYPE_BYTES || type == TSCT_TYPE_CHARS;
 }
 
-/* Minimum size of the field in a payload, in bytes; a string has its NUL. */
+/* Minimum size of a field in a payload, in bytes; a string has its NUL. */
 static __u32 min_size(const struct tsct_field *field)
 {
 	return is_array(field->type) ? field->count : types[field->type].size;
@@ -157,7 +160,7 @@ int tsct_event_def_check_payload(const struct tsct_event_def *def,
 
 /* ---- definitions from text: "worker:u32, bytes:u64/x, what:string" --------- */
 
-/* The text to parse; parsers advance `at` only over the characters they accept. */
+/* Text of a definition; `at` advances only over accepted characters. */
 struct text {
 	const char *at;
 };
@@ -175,7 +178,7 @@ static bool accept_char(struct text *text, char c)
 	return true;
 }
 
-/* Length of the word at `at`; 0 if there is none */
+/* Length of the word at the beginning of the text; 0 if there is none */
 static size_t word_length(const struct text *text)
 {
 	size_t len = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A double is an integer times a power of two, so a coefficient times the axis'
- * fraction is a division of integers; from there on, lines are computed in
- * integers. Floating point only decides how long lines are, and whether a cubic
- * rises.
+ * fraction is a division of integers. From there on, lines are computed in integers.
+ * Floating point only decides how long lines are, and whether a cubic rises.
  */
 #include "mapping.h"
 #include "clock_params.h"
@@ -64,23 +63,23 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 /* ---- numbers --------------------------------------------------------------- */
 
 /*
- * Distance of lines from a cubic by their straightness, at most, in ns. The rest
- * of the 0.1 ns allowed is for rounding of coefficients.
+ * Largest distance between a cubic and its straight lines, ns. The rest of the 0.1 ns
+ * allowed is for rounding of coefficients.
  */
 #define BEND_NS		(1.0 / 16)
 
-/* Numbers below this, 2^60 ticks, can be added a few times without overflow. */
+/* 2^60 ticks: a few such numbers can be added without overflow */
 #define LARGE		((tsct_s128)1 << 124)
 
 /*
- * Added, as all rounding is downwards and less than this in all: a value that is
- * exactly a whole tick must not become the one before it.
+ * Correction added to a value: all roundings are downwards and less than this in sum. A
+ * value that is exactly a whole tick must not become the tick before.
  */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
 #define TICK		((tsct_s128)1 << 64)
 
-/* num / den, rounded down, bit by bit, and the remainder */
+/* num / den, rounded down; the remainder in *rest */
 static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)
 {
 	tsct_u128 quotient = 0;
@@ -118,8 +117,8 @@ static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 }
 
 /*
- * c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if that
- * is too large, as infinity and NaN are when their bits are taken for a number.
+ * c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if that is
+ * too large. So are infinity and NaN: their bits are taken for a number.
  */
 static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 			      tsct_s128 *ret)
@@ -141,7 +140,7 @@ static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 	return true;
 }
 
-/* The global tick at which a piece begins, since the axis' */
+/* Global tick at which a piece begins, relative to axis->global, in 2^-64 ticks */
 static bool value_at_from(const struct tsct_cubic *piece,
 			  const struct tsct_axis *axis, tsct_s128 *ret)
 {
@@ -173,7 +172,7 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/* The cubic at its d-th tick; needs b and bits only */
+/* Value of the cubic at its d-th tick, from the members b and bits */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -184,9 +183,9 @@ static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 }
 
 /*
- * The beginning of the line that begins at the d-th tick: above `start` by a
- * multiple of 2^step. So the rise of a line per tick is a whole number of 2^-64
- * ticks, and the line ends exactly where the next one begins.
+ * Value at the d-th tick, where a line begins: above `start` by a multiple of 2^step.
+ * So the rise of a line per tick is a whole number of 2^-64 ticks, and the line ends
+ * exactly where the next one begins.
  */
 static tsct_s128 curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 {
@@ -219,7 +218,7 @@ static int set_coefficients(struct tsct_mapping_curve *curve,
 		if (!scale_coefficient(piece->c[i], i * (int)curve->bits, axis,
 				       &b[i]))
 			return -ERANGE;
-	/* From coefficients of the distance from piece->from to those from @from */
+	/* Change of origin from piece->from to @from */
 	u = away << (64 - curve->bits);
 	for (i = 0; by && i < 3; i++) {
 		for (j = 2; j >= i; j--) {
@@ -231,8 +230,8 @@ static int set_coefficients(struct tsct_mapping_curve *curve,
 }
 
 /*
- * Makes the curve end at @next, where the next one begins: rounding of coefficients
- * leaves it a little off. Rotates it about its beginning.
+ * Makes the curve end at @next, where the next one begins, by rotation about its
+ * beginning. Rounding of coefficients leaves it a little off.
  */
 static int connect_curve(struct tsct_mapping_curve *curve,
 			 const struct tsct_axis *axis, tsct_s128 next)
@@ -243,7 +242,10 @@ static int connect_curve(struct tsct_mapping_curve *curve,
 
 	if (size > (tsct_u128)TICK * (axis->hz / TSCT_AXIS_HZ_MIN) + (rise >> 48))
 		return -EINVAL;
-	/* Half of the fraction must suffice: scale_ratio() takes 64 bits. */
+	/*
+	 * Half of the 64 bits of fraction must suffice: scale_ratio() takes a 64-bit
+	 * number.
+	 */
 	if (size >> 96 || !scale_ratio((__u64)(size >> 32), (int)curve->bits + 32,
 				       1, curve->len, &slope))
 		return -ERANGE;
@@ -258,8 +260,8 @@ static double as_ticks(tsct_s128 x)
 }
 
 /*
- * The lowest slope of the curve by u: that at one of its ends or at its inflection
- * point. Negative if it is less than 1/1024 of the mean.
+ * The lowest slope of the curve by u: at one of its ends or at its inflection point.
+ * Negative if it is less than 1/1024 of the mean slope.
  */
 static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 {
@@ -275,7 +277,7 @@ static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 	return low > mean / 1024 ? low : -1;
 }
 
-/* The largest step whose lines are close enough to the curve */
+/* Largest step (log2 of ticks per line) whose lines are close enough to the curve */
 static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 			 __u64 hz)
 {
@@ -365,7 +367,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		until = len;
 		if (k + 1 < nr && (__s64)(piece[k + 1].from - begin) < (__s64)len)
 			until = piece[k + 1].from - begin;
-		/* The piece ends before the range, or where it begins. */
+		/* The piece ends before the range or at its begin. */
 		if ((__s64)until <= (__s64)at)
 			continue;
 		err = add_curve(ret, &piece[k], until < len ? &piece[k + 1] : NULL,
@@ -431,8 +433,10 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 {
 	*cursor = (struct tsct_mapping_cursor) {
 		.mapping = mapping,
-		/* All ticks of the mapping are after last_local, and last_global
-		 * + 1 is 0, so any global tick is allowed. */
+		/*
+		 * All ticks of the mapping are after last_local, and last_global + 1 is
+		 * 0, so any global tick is allowed.
+		 */
 		.last_local = mapping->begin - 1,
 		.last_global = ~0ULL,
 	};

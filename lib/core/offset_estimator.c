@@ -7,22 +7,24 @@
 #include "clock_params.h"
 
 /*
- * Steering that changes is assumed to have been constant for this many samples
- * before: the rate between them bounds how far the parameters in force drifted
- * from REALTIME before the change, unseen by the samples on both sides of it.
+ * Before a change of steering, the rate is assumed constant over this many samples. It
+ * bounds how far the parameters in force drifted from REALTIME before the change.
  */
 #define STEADY_SAMPLES	4
 
 /*
- * A sample outside of its prediction may have been taken while REALTIME was
- * slewed by 10 %: its tries are then this much less comparable, relatively.
+ * Relative uncertainty of the time between tries, if a sample is outside of its
+ * prediction: REALTIME may have been slewed by 10 % meanwhile.
  */
 #define SLEWED		0.12
 
 /* innovation_ppb decays to 0 within this time. */
 #define CALM_NS		3e9
 
-/* Parameters are good enough if their bound exceeds the best by this ratio. */
+/*
+ * Parameters stay in force while their bound exceeds the best one by less than this
+ * ratio.
+ */
 #define BOUND_MARGIN	0.1
 
 struct tsct_offset_interval
@@ -87,8 +89,8 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Sets the bounds of the rate to those of the steering since the last sample
- * but one; since an earlier one, if that is too near, or bounds it much worse.
+ * Sets the bounds of the rate to those between the newest sample and the one before it,
+ * or an earlier one if that is too recent or gives much wider bounds.
  */
 static void set_rate_bounds(struct tsct_rate_estimator *est)
 {
@@ -108,8 +110,10 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 			continue;
 		if (spread && hi - lo > spread / 2)
 			continue;
-		/* Bounds since a bracket that is too recent are provisional: those
-		 * since the next older one replace them. */
+		/*
+		 * Bounds since a bracket that is too recent are provisional: those
+		 * since the next older one replace them.
+		 */
 		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
 		est->hi = hi;
@@ -118,8 +122,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * Bound of how fast the parameters in force may have drifted from REALTIME,
- * relatively, before its steering changed
+ * Largest relative drift of the parameters in force from REALTIME before its steering
+ * changed
  */
 static double drift_before(const struct tsct_rate_estimator *est)
 {
@@ -141,10 +145,9 @@ static double drift_before(const struct tsct_rate_estimator *est)
 
 /*
  * Largest amount, ns, by which the magnitude of the parameters' offset may have
- * exceeded that of @off, their offset at a sample, between it and the next (or
- * former) one, when their slew added @slewed ns meanwhile. REALTIME may have
- * been set at any moment: up to there it ran on as from the one sample, from
- * there on as towards the other, wherever in their slew the parameters were.
+ * exceeded its value @off at a sample, between that sample and the next (or former)
+ * one. @slewed: ns that the parameters' slew added meanwhile. REALTIME may have been
+ * set at any moment between the samples, wherever in their slew the parameters were.
  */
 static double excursion(double off, double slewed)
 {
@@ -152,8 +155,8 @@ static double excursion(double off, double slewed)
 }
 
 /*
- * Bounds the error of the parameters in force between two samples, @last and
- * @offset. @slope: what drift_before() returned
+ * Bounds the error of the parameters in force between the samples @last and @offset.
+ * @slope: relative drift, from drift_before()
  */
 static void set_past(struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *last,
@@ -170,11 +173,11 @@ static void set_past(struct tsct_rate_estimator *est,
 	double end = error + excursion(off, slewed);
 	double worst;
 
-	/* The former parameters ended after @last, and this bounds them, too. */
+	/* The former parameters ended after @last: this bound covers them, too. */
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;
-	/* In so long a time, REALTIME may have been anywhere. */
+	/* After so long a time without a sample, REALTIME may have any offset. */
 	if (innovation->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 * (double)
 			tsct_clock_params_error_ps(params, offset->cycles));
@@ -229,8 +232,8 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 /* ---- parameters ----------------------------------------------------------- */
 
 /*
- * Bound of a sample's rounding error, ns: its time is rounded to ns, its counter
- * value to cycles, and the kernel's clock is not straight.
+ * Bound of a sample's rounding error, ns: time is rounded to ns, cycles to integers,
+ * and the kernel's clock is not exactly straight.
  */
 static double rounding_ns(const struct tsct_rate_estimator *est)
 {
@@ -248,8 +251,8 @@ static double growth_of(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Bound of the error at the end of the interval between samples, of parameters
- * that are @off ns away from the estimate now
+ * Bound of the error, ns, at the end of the interval between samples. @off: distance of
+ * the parameters from the estimate now
  */
 static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
 {
@@ -287,7 +290,7 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	return bound <= best * (1 + BOUND_MARGIN);
 }
 
-/* Slews new parameters towards the middle of what the last sample allows. */
+/* Slews new parameters towards the middle of the last sample's interval. */
 static void set_slew(const struct tsct_rate_estimator *est,
 		     const struct tsct_servo_estimate *estimate,
 		     struct tsct_clock_params *params)
@@ -302,7 +305,7 @@ static void set_slew(const struct tsct_rate_estimator *est,
 	tsct_servo_set_slew(params, span_ns / est->rate, est->rate * (1 + slew));
 }
 
-/* @keep: the parameters are those in force. */
+/* Sets the error bounds of @params. @keep: they are already in force. */
 static void set_bounds(const struct tsct_rate_estimator *est,
 		       const struct tsct_servo_estimate *estimate, bool keep,
 		       struct tsct_clock_params *params)
@@ -328,9 +331,9 @@ static void set_bounds(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Bound of the error of the parameters that end at @begin_cycles: as large as
- * samples showed. What happens between now and their end shows at the next
- * sample, see continue_params() in clock_segments.c.
+ * Error bound of the parameters that end at @begin_cycles: the largest error that
+ * samples showed. Errors between now and their end show at the next sample: see
+ * continue_params() in clock_segments.c.
  */
 static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 			      const struct tsct_servo_estimate *estimate,
@@ -343,8 +346,10 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 		tsct_larger(0, unseen) * tsct_rate_uncertainty(est, est->rate);
 
 	error = tsct_larger(error, est->past_ns);
-	/* 1 ns more: with a slew, the parameters become two segments, and each is
-	 * rounded. */
+	/*
+	 * 1 ns more: with a slew, the parameters become two segments, each of them
+	 * rounded.
+	 */
 	return tsct_ps_up(error + rounding_ns(est) + 1);
 }
 
@@ -383,8 +388,8 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	}
 	set_bounds(est, &estimate, keep, params);
 	/*
-	 * The fast conversion checks neither skew nor source: a page may come to
-	 * count another source, and a TSC value must not pass for nanoseconds.
+	 * The fast conversion checks neither skew nor source: when the page changes to
+	 * another source, TSC values must not be converted as nanoseconds.
 	 */
 	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
 	    ret_state->source != TSCT_SOURCE_TSC)

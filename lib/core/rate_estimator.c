@@ -8,7 +8,7 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double resolution_ns,
 		       double *ret_lo, double *ret_hi)
 {
-	/* A counter that reads n was read at some time in [n, n + 1). */
+	/* A reading n of a counter was taken at some time in [n, n + 1). */
 	__s64 shortest = (__s64)(b->before - a->after) - 1;
 	__s64 longest = (__s64)(b->after - a->before) + 1;
 	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
@@ -64,7 +64,7 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
 	double lo, hi, two_lo, two_hi;
 	unsigned int i;
 
-	/* Every other one of the older half goes: spacing grows with age. */
+	/* Removes every other bracket of the older half: spacing grows with age. */
 	if (window->nr == TSCT_RATE_WINDOW_MAX)
 		for (i = 1; i <= TSCT_RATE_WINDOW_MAX / 4; i++)
 			remove_brackets(window, i, 1);
@@ -95,11 +95,11 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
 		window->rate = window->hi;
 }
 
-/* Rates between two brackets that are at least half of the window apart */
+/* Number of pairs of brackets that are at least half of the window apart */
 #define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
 
-/* A bracket wider than the narrowest by more than this ratio is wide. */
+/* A bracket is wide if it exceeds the narrowest one by more than this ratio. */
 #define WIDE_RATIO	1.3
 #define NARROW_MIN	4
 
@@ -119,9 +119,9 @@ static double width_of(const struct tsct_bracket *bracket)
 }
 
 /*
- * Now and then a whole search for a narrow bracket is on a CPU that reads its
- * clock late within the bracket, which shows in its width. Such brackets are left
- * out, if there are enough others. Returns the number of indices in @ret_narrow.
+ * Sometimes all tries of a search run on a CPU that reads its clock late within the
+ * bracket, which shows in its width. Such brackets are left out, if there are enough
+ * others. Returns the number of indices in @ret_narrow.
  */
 static unsigned int find_narrow(const struct tsct_rate_window *window,
 				unsigned int ret_narrow[TSCT_RATE_WINDOW_MAX])
@@ -274,8 +274,8 @@ static void set_default_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * Sets the rate of MONOTONIC_RAW. That of REALTIME follows in proportion: the
- * steering against RAW is what it was.
+ * Sets the rate of MONOTONIC_RAW. The rate of REALTIME follows in proportion: its
+ * steering against RAW has not changed.
  */
 static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 {
@@ -348,12 +348,12 @@ static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_
 
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 {
-	/* 0: tsct_rate_compose() sets epoch_cycles. */
+	/* seen_cycles 0: tsct_rate_compose() sets epoch_cycles. */
 	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
 		    cause == TSCT_CAUSE_FAKE, 0);
 }
 
-/* Begins with the first sample of an epoch: a time, and no rate yet. */
+/* Sets the time from the first sample of an epoch; the rate is not known yet. */
 static void set_first_sample(struct tsct_rate_estimator *est,
 			     const struct tsct_bracket *real)
 {
@@ -440,7 +440,7 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 	return event;
 }
 
-/* Several samples within some ms count as one, which shows the rate, too. */
+/* Several samples within some ms count as one sample, which also shows the rate. */
 static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {
@@ -458,8 +458,8 @@ static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample 
 	for (i = 0; i < nr; i++)
 		tsct_rate_window_add(&est->real, &samples[i].real);
 	/*
-	 * A clock that was set among the samples shows a rate that none can have. The
-	 * next sample will show its rate.
+	 * The clock was set among the samples if they show an impossible rate. The next
+	 * sample will show the rate.
 	 */
 	if (!est->real.hi || est->real.hi < est->raw_rate * (1 - STEERED) ||
 	    est->real.lo > est->raw_rate * (1 + STEERED)) {
@@ -489,7 +489,7 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
 	for (i = 0; i < nr; i++)
 		if (add_raw(est, &samples[i].raw, &samples[i].real))
 			event = TSCT_RATE_JUMPED;
-	/* It jumped at the last sample: there is no rate yet. */
+	/* The counter jumped at the last sample: there is no rate yet. */
 	if (!est->raw.hi)
 		return event == TSCT_RATE_OK ? -EINVAL : event;
 	update_raw_rate(est, fresh && !est->raw_lo);

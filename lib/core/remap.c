@@ -56,7 +56,7 @@ static __u64 next_slot(const struct tsct_remap *map, __u64 at)
 	return (at + 1) & (map->room - 1);
 }
 
-/* Sets a free slot. At least one slot stays free: searches end there. */
+/* Fills a free slot. At least one slot stays free, where searches end. */
 static int fill_slot(struct tsct_remap *map, struct tsct_remap_slot *slot, __u64 old,
 		     __u64 id)
 {
