@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll. The only file that handles pointers from
+ * /dev/tsctrace: open, ioctl, poll, mmap. The only file that handles pointers from
  * user space: arguments are copied in and their reserved fields checked here;
  * results are copied out with no lock of the other files held.
  *
@@ -12,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
@@ -24,12 +25,28 @@
 #include "account.h"
 #include "channel.h"
 #include "clockpage.h"
+#include "compat.h"
 #include "cpucheck.h"
-#include "device.h"
 #include "ring.h"
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
+#define CLOCK_FIRST_PAGE	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
+
+/* An open file of the device. It is bound to a channel at most once, for good. */
+struct tsct_file {
+	struct mutex bind_lock;		/* serializes requests that bind */
+	struct tsct_kchannel *channel;	/* stored with release order, after roles */
+	u32 roles;			/* TSCT_ROLE_* */
+	struct tsct_watcher watcher;	/* in use if roles include READ */
+};
+
+/* The channel that the file is bound to, or NULL. */
+static struct tsct_kchannel *device_channel(const struct tsct_file *f)
+{
+	/* pairs with the release in device_bind_channel() */
+	return smp_load_acquire(&f->channel);
+}
 
 /* Copies an argument in. Returns 0, -EFAULT, or -EINVAL: reserved fields are not 0. */
 #define device_get(arg, uarg)						\
@@ -127,7 +144,7 @@ static long device_bind_channel(struct tsct_file *f,
 	f->roles = roles;
 	if (roles & TSCT_ROLE_READ)
 		tsct_watcher_add(&f->watcher, channel);
-	/* pairs with the acquire in tsct_file_channel() */
+	/* pairs with the acquire in device_channel() */
 	smp_store_release(&f->channel, channel);
 	return 0;
 }
@@ -214,7 +231,7 @@ static long ioctl_cpu(void __user *uarg)
 
 static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_watermark arg;
 	long err;
 
@@ -230,7 +247,7 @@ static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 
 static long ioctl_define(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_event_def __user *user = uarg;
 	struct tsct_event_def *def;
 	long err;
@@ -261,7 +278,7 @@ static long device_write_payload(struct tsct_kchannel *channel,
 
 static long ioctl_write(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
 	struct tsct_write arg;
 	void *buffer;
@@ -328,12 +345,91 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
+/* ---- mmap() ----------------------------------------------------------- */
+
+/*
+ * Returns 1 if the file's roles may write the range, 0 if they may only read it,
+ * -EINVAL if it does not lie in one region. Computes in pages: the sum of a byte
+ * offset and a length may overflow, that of pages was checked by the system
+ * call.
+ */
+static int device_check_range(const struct tsct_file *f,
+			      struct vm_area_struct *vma)
+{
+	const struct tsct_kchannel *channel = device_channel(f);
+	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
+	u64 consumers, rings;
+
+	if (first == CLOCK_FIRST_PAGE)
+		return end <= first + tsct_clockpage_pages() ? 0 : -EINVAL;
+	if (!channel)
+		return -EINVAL;
+	consumers = channel->consumer_offset >> PAGE_SHIFT;
+	rings = channel->ring_offset >> PAGE_SHIFT;
+	if (end <= consumers)
+		return 0;
+	if (first >= consumers && end <= rings)
+		return !!(f->roles & TSCT_ROLE_READ);
+	if (first >= rings && end <= channel->file_size >> PAGE_SHIFT)
+		return !!(f->roles & TSCT_ROLE_WRITE);
+	return -EINVAL;
+}
+
+static vm_fault_t device_fault(struct vm_fault *vmf)
+{
+	struct tsct_file *f = vmf->vma->vm_file->private_data;
+	struct page *page;
+
+	/* Channels end below the clock area: see tsct_channel_layout(). */
+	if (vmf->pgoff >= CLOCK_FIRST_PAGE)
+		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
+	else
+		page = tsct_channel_page(device_channel(f), vmf->pgoff);
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+static const struct vm_operations_struct device_vm_ops = {
+	.fault = device_fault,
+};
+
+/*
+ * A map holds the file, and so the channel. It is inherited over fork(), so that
+ * children of a program go on emitting; it cannot grow, and core dumps leave it
+ * out. VM_MAYSHARE is tested because VM_SHARED is cleared for files that are
+ * open for reading only.
+ */
+static int device_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned long clear = VM_MAYEXEC;
+	int writable;
+
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EPERM;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	writable = device_check_range(file->private_data, vma);
+	if (writable < 0)
+		return writable;
+	if (!writable) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		clear |= VM_MAYWRITE;
+	}
+	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, clear);
+	vma->vm_ops = &device_vm_ops;
+	return 0;
+}
+
 /* ---- file operations -------------------------------------------------- */
 
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	bool waits = !poll_does_not_wait(table);
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
@@ -377,7 +473,7 @@ static const struct file_operations device_fops = {
 	.unlocked_ioctl = device_ioctl,
 	/* Arguments have no longs, and pointers are __u64: same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = tsct_device_mmap,
+	.mmap = device_mmap,
 	.poll = device_poll,
 };
 

@@ -61,19 +61,12 @@ const char *tsct_cause_name(unsigned int cause)
 /* The best clock of the kernel that can be read */
 static int kernel_clock_source(void)
 {
-	static const struct {
-		clockid_t clock;
-		int source;
-	} clocks[] = {
-		{ CLOCK_MONOTONIC_RAW, TSCT_SOURCE_MONOTONIC_RAW },
-		{ CLOCK_MONOTONIC, TSCT_SOURCE_MONOTONIC },
-	};
 	struct timespec ts;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-		if (!tsct_gettime(clocks[i].clock, &ts))
-			return clocks[i].source;
+	if (!tsct_gettime(CLOCK_MONOTONIC_RAW, &ts))
+		return TSCT_SOURCE_MONOTONIC_RAW;
+	if (!tsct_gettime(CLOCK_MONOTONIC, &ts))
+		return TSCT_SOURCE_MONOTONIC;
 	return TSCT_SOURCE_REALTIME;
 }
 
