@@ -12,7 +12,6 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
-#include <linux/err.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>

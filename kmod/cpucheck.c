@@ -18,7 +18,6 @@
 #include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
 #include <asm/tsc.h>

@@ -5,14 +5,11 @@
  * tsctrace/abi_clock.h.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "clock_private.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
 #include "lib/client/gettime.h"
-#include "clock_sample.h"
 
 #define SKEW_UNKNOWN	(~0ULL)
 
@@ -48,7 +45,7 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 {
 	const struct tsct_clock_cpu *cpus;
 
-	/* The mapped size counts, even if the page claims more CPUs by now. */
+	/* nr_cpus is from the mapped size: the page may state a larger number now. */
 	if (cpu >= clock->area.nr_cpus)
 		return -EXDEV;
 	cpus = (const void *)((const char *)clock->area.page +
@@ -81,7 +78,7 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 
 static __u64 error_ns_of(__u64 error_ps)
 {
-	/* Rounded up, and 1 ns for the truncation of the time */
+	/* The error is rounded up, and 1 ns is added for the truncation of the time. */
 	return error_ps / 1000 + !!(error_ps % 1000) + 1;
 }
 
@@ -94,7 +91,7 @@ static void to_public(const struct tsct_clock_time *time,
 	ret_time->epoch = time->epoch;
 }
 
-/* Upper bound of @cycles in ps; @mult as in clock_params */
+/* Upper bound of @cycles in ps; @mult: 2^-56 ns per cycle */
 static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 {
 	__s64 ns = tsct_cycles_ns(mult, cycles > INT64_MAX ? INT64_MAX :
@@ -111,10 +108,10 @@ enum params_kind {
 };
 
 /*
- * The fast path of section 4 of tsctrace/abi_clock.h. Within its range no CPU
- * has to be known, the clock is not in holdover and, because the in-process
- * clock ends the range there, no sample is due. Products of two 64-bit values
- * cannot overflow, whatever the page holds. Inlined: a call takes 4 ns of 5.
+ * The fast path of section 4 of tsctrace/abi_clock.h. In its range no CPU is needed,
+ * the clock is not in holdover, and no sample of the in-process clock is due. Products
+ * of two 64-bit values cannot overflow, whatever the page holds. Inlined: a call takes
+ * 4 ns of 5.
  */
 static inline __attribute__((always_inline)) bool
 convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind,
@@ -146,7 +143,9 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind
 		READ_ONCE(state->cluster_epoch);
 	if (READ_ONCE(state->source) != clock->source)
 		return false;
-	/* Pairs with the writer's fence: else the fields may be torn. */
+	/*
+	 * Pairs with the writer's fence: if seq is unchanged, the fields are not torn.
+	 */
 	smp_rmb();
 	return READ_ONCE(page->seq) == seq;
 }
@@ -200,7 +199,10 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 			err = lookup_skewed(clock, &head, cycles, cpu, time);
 		else
 			err = tsct_latch_lookup(page, cycles, time);
-		/* Else head and time may come from different states. */
+		/*
+		 * If the page has changed, head and time may come from different
+		 * states.
+		 */
 		if (tsct_clock_same(page, &head))
 			return err;
 	}
@@ -243,9 +245,8 @@ static int convert_now(const struct tsct_clock *clock, struct tsct_time *time)
 }
 
 /*
- * The in-process clock may detect a disruption in this very call. The new epoch
- * then begins after the first reading of the counter, and a second one is in
- * it.
+ * The in-process clock may detect a disruption in this very call. The new epoch then
+ * begins after the first reading of the counter; a second reading is in it.
  */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 {
@@ -260,7 +261,7 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 	return err;
 }
 
-/* The inline functions of tsctrace.h call these outside of the fast path. */
+/* The inline functions of tsctrace/clock.h call these outside of the fast path. */
 
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
@@ -321,7 +322,10 @@ static int lookup_cluster(const struct tsct_clock *clock, __u64 cycles,
 				time->error_ps = tsct_add_saturating(time->error_ps,
 					cycles_to_ps(state.cluster.mult, error));
 		}
-		/* Else the table of skews may be of another state. */
+		/*
+		 * If the page has changed, the table of skews may belong to another
+		 * state.
+		 */
 		if (tsct_clock_same(clock->page, &head))
 			return err;
 	}
@@ -391,7 +395,7 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 
 /* ---- CLOCK_REALTIME to cycles ------------------------------------------- */
 
-/* From params->base_ns on: in the part that slews, or after it */
+/* Finds the first cycle at or after @ns, which is not before params->base_ns. */
 static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 			  __u64 *ret_cycles)
 {
@@ -418,7 +422,10 @@ static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 	return 0;
 }
 
-/* From segment->base_ns on: the first cycle of the segment not before @ns */
+/*
+ * Finds the first cycle of the segment at or after @ns, which is not before its
+ * base_ns.
+ */
 static int find_in_segment(const struct tsct_clock_segment *segment, __s64 ns,
 			   __u64 *ret_cycles)
 {
@@ -437,11 +444,12 @@ static int find_in_segment(const struct tsct_clock_segment *segment, __s64 ns,
 }
 
 /*
- * Newest first: of two cycles with the same time, the later one is found.
+ * Searches newest segments first: of two cycles with the same time, the later one is
+ * found.
  *
- * Segments are read one at a time, because the stack of a signal handler has no
- * room for all of them. Values read from a copy that changed meanwhile are
- * discarded afterwards, so until then any value must be harmless.
+ * Segments are read one at a time, because the stack of a signal handler has no room
+ * for all of them. If the copy changed meanwhile, the result is discarded, so any
+ * values must be harmless.
  */
 static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 		       __u64 *ret_cycles)
@@ -467,12 +475,15 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 		if (ns < segment.base_ns)
 			continue;
 		err = find_in_segment(&segment, ns, ret_cycles);
-		/* A time after the last segment, before the next params exist */
+		/*
+		 * The time is after the last segment, and the next params do not exist
+		 * yet.
+		 */
 		return err && !params.mult && i == nr - 1 ? -ESTALE : err;
 	}
 	if (READ_ONCE(copy->dropped))
 		return -ERANGE;
-	/* Before all segments: the oldest one is extended backwards. */
+	/* The time is before all segments: the oldest one is extended backwards. */
 	if (!segment.mult)
 		return -EAGAIN;
 	d = ((tsct_u128)((tsct_s128)segment.base_ns - ns) <<
@@ -521,7 +532,7 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	if (tsct_latch_read(head->page, &state) ||
 	    state.status == TSCT_STATUS_UNKNOWN)
 		return -EAGAIN;
-	/* A state that is no longer refreshed still has its last status. */
+	/* A state that is no longer refreshed keeps its last status. */
 	if (state.source == head->source && state.real.mult) {
 		if ((__s64)(now - state.real.void_after_cycles) > 0)
 			state.status = TSCT_STATUS_UNKNOWN;
@@ -533,7 +544,10 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	return 0;
 }
 
-/* The current clock_params as segments, up to the last sample. Returns 0 to 2. */
+/*
+ * The current clock params as segments, up to the last sample. Returns their number: 0
+ * to 2.
+ */
 static unsigned int current_segments(const struct tsct_clock_state *state,
 				     struct tsct_clock_segment ret[2])
 {
@@ -563,7 +577,7 @@ int tsct_clock_segments(const struct tsct_clock *clock,
 		TSCT_SEGMENTS_MAX;
 	total = past + current_segments(&copy.state, current);
 	for (i = 0; i < nr && i < total; i++) {
-		/* The latest ones, if not all fit */
+		/* If not all segments fit, the latest ones are returned. */
 		unsigned int at = total > nr ? total - nr + i : i;
 
 		ret_segments[i] = at < past ? copy.segments[at] :

@@ -14,7 +14,7 @@
 static __u64 rate_of(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_head *head)
 {
-	/* The source changed since: convert by the old source's rate. */
+	/* The source has changed: convert by the rate of the clock's own source. */
 	if (head->source != clock->head.source)
 		return clock->rate_mult;
 	if (head->rate_mult)
@@ -50,8 +50,8 @@ static bool keeps_counting(__u32 cause)
 }
 
 /*
- * True if an epoch began in (from, to] whose cause affects the counter. The
- * first segment of an epoch holds its cause, as they all do.
+ * True if an epoch began in (from, to] whose cause affects the counter. All segments of
+ * an epoch hold its cause.
  */
 static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
 			      __u64 to)
@@ -83,7 +83,7 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 	struct tsct_clock_time a, b;
 	__u32 flags = 0;
 
-	/* Older or newer than all that is known */
+	/* The cycles are older or newer than the stored history. */
 	if (tsct_latch_lookup(page, from, &a) ||
 	    tsct_latch_lookup(page, to, &b))
 		return TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED;
@@ -99,9 +99,9 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 /* ---- skewed counters ---------------------------------------------------- */
 
 /*
- * Correction of an interval from a reading on CPU @from to one on @to, in
- * cycles to add, as if both were readings on the reference CPU.
- * @ret_error: bound of its error, in cycles
+ * Cycles to add to an interval from CPU @from to CPU @to, as if both ends were read on
+ * the reference CPU
+ * @ret_error: error bound, cycles
  */
 static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,
 			     __u32 to, bool skewed, __u64 *ret_error)

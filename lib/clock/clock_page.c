@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of a clock area from the module or the daemon, and its mapping. */
+/* Mapping of the clock area of module or daemon, after checks */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,10 +12,8 @@
 
 #include "clock_page.h"
 #include "lib/core/latch.h"
-#include "lib/core/clock_params.h"
 #include "clock_sample.h"
 #include "clock_source.h"
-#include "tsc_check.h"
 
 void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 {
@@ -23,9 +21,8 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * True for root, for this user, and for the owner of @dir if only root can
- * write to the directory above: so root gave that user a directory of its own,
- * as for a system service.
+ * True for root, for this user, and for the owner of @dir if only root can write to the
+ * directory above: then root gave that user its own directory, as for a system service.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {
@@ -52,8 +49,8 @@ static int map_page(int fd, off_t offset, size_t size,
 }
 
 /*
- * Reads the area's size from its first page. The page may be wrong and may
- * change: it is read once, and only the mapped size counts afterwards.
+ * Reads the area's size from its first page. The page may be wrong and may change: it
+ * is read once, and only the mapped size is used afterwards.
  */
 static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
 {
@@ -76,7 +73,7 @@ static int check_state(const struct tsct_clock_page *page)
 	const struct tsct_clock_state *state = &copy->state;
 	int err = 0;
 
-	/* A copy that cannot be read is being overwritten without an end. */
+	/* A copy that cannot be read is being overwritten all the time. */
 	if (!copy || tsct_latch_read_copy(page, copy) || tsct_segments_valid(copy))
 		err = -EINVAL;
 	else if (state->status == TSCT_STATUS_UNKNOWN || !state->real.mult)
@@ -110,7 +107,7 @@ static int map_area(int fd, off_t offset, const __u8 *boot_id,
 	return err;
 }
 
-/* Reasons for errors; ret: what callers get, 0: the error itself */
+/* Texts of errors. ret: error that callers get; 0: err itself */
 static const struct {
 	int err, ret;
 	const char *text;
@@ -128,7 +125,7 @@ static const struct {
 		"not credible" },
 };
 
-/* Writes the reason for @err to @why. Returns the error for the caller. */
+/* Writes the reason for @err to @why. Returns the error for callers. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
 	const char *text = strerror(-err);

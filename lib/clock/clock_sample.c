@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Brackets of the system's clocks: their search, and the calibration. */
-#include "lib/core/rate_estimator.h"
+/* Brackets of the system's clocks: search for narrow ones, and calibration */
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 #include "sysfs_read.h"
@@ -8,12 +7,13 @@
 #include <string.h>
 #include <x86intrin.h>
 
-/* One search */
-#define TRIES		64		/* at most */
-#define TRIES_MIN	3		/* even beyond SEARCH_NS */
-#define GOOD_ENOUGH	16		/* good tries that end it */
-#define DITHER		16		/* different pauses between tries */
-#define SEARCH_NS	1000000		/* duration */
+/* Limits of one search */
+#define TRIES		64		/* maximum number of tries */
+#define TRIES_MIN	3		/* minimum number of tries, even beyond
+					 * SEARCH_NS */
+#define GOOD_ENOUGH	16		/* number of good tries that ends a search */
+#define DITHER		16		/* number of different pauses between tries */
+#define SEARCH_NS	1000000		/* maximum duration of a search */
 /* Width of a good try: initial value and range */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
@@ -25,9 +25,10 @@
 #define SPAN_ERROR	1e-3
 #define RATE_ERROR	4e-4
 
-/* The calibration */
-#define START_SAMPLES	16		/* 15 intervals */
-#define START_SAMPLES_MIN 4		/* even beyond START_NS */
+/* Limits of the calibration */
+#define START_SAMPLES	16		/* maximum number of samples */
+#define START_SAMPLES_MIN 4		/* minimum number of samples, even beyond
+					 * START_NS */
 #define START_SLEEP_NS	1000000
 #define START_NS	18000000
 
@@ -83,8 +84,8 @@ static void sleep_ns(void *ctx, __u64 ns)
 /* The kernel's clocksources whose properties matter here */
 static const struct {
 	const char *name;
-	bool locked;		/* counts the counter that RDTSCP reads */
-	double resolution_ns;	/* at least 1 */
+	bool locked;		/* it counts the TSC */
+	double resolution_ns;	/* resolution in ns, at least 1 */
 } clocksources[] = {
 	{ "tsc", true, 1 },
 	{ "tsc-early", true, 1 },
@@ -155,10 +156,9 @@ static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 }
 
 /*
- * Some counters advance in steps (of 10 ns on some machines), and the loop of a
- * search can fall into phase with them: all tries are then truncated in the
- * same way, those of the next search in another. Pauses of varying length
- * prevent that.
+ * Some counters advance in steps (of 10 ns on some machines), and the loop of a search
+ * can fall into phase with them. Then all tries are truncated in the same way. Pauses
+ * of varying length prevent that.
  */
 static void dither(unsigned int try)
 {
@@ -171,7 +171,7 @@ static void dither(unsigned int try)
 /* The tries of one search */
 struct tries {
 	struct tsct_bracket all[TRIES];
-	unsigned int nr, best;		/* best: index of the narrowest */
+	unsigned int nr, best;		/* best: index of the narrowest try */
 };
 
 static void search(struct tsct_sampler *sampler, clockid_t clock,
@@ -182,7 +182,8 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	unsigned int good = 0, enough;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
-	take_bracket(sampler->ops, clock, now);	/* wide: the caches are cold */
+	take_bracket(sampler->ops, clock, now);	/* discarded: it is wide, since caches
+						 * are cold */
 	tries->best = 0;
 	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
 		now = &tries->all[tries->nr];
@@ -213,10 +214,10 @@ static double difference(__u64 a, __u64 b)
 }
 
 /*
- * Each try, moved to the time of the narrowest by @rate, bounds the clock from
- * both sides; their intersection is narrower than any single one. The times
- * between tries have an error of SPAN_ERROR. Returns the longest of them that
- * contributed, in cycles.
+ * Each try, moved to the time of the narrowest by @rate, bounds the clock from both
+ * sides; their intersection is narrower than any single one. The time between tries has
+ * a relative error of SPAN_ERROR. Returns the longest of these times that contributed,
+ * in cycles.
  */
 static double intersect(const struct tries *tries, double rate,
 			struct tsct_bracket *bracket)
@@ -241,7 +242,7 @@ static double intersect(const struct tries *tries, double rate,
 			high_span = tsct_magnitude(since);
 		}
 	}
-	/* Empty: the clock was set meanwhile, or slewed fast. */
+	/* The intersection is empty: the clock was set meanwhile, or slewed fast. */
 	if (first > last + 1)
 		return 0;
 	last = tsct_larger(first, last);
@@ -284,7 +285,7 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 
 /* ---- calibration -------------------------------------------------------- */
 
-/* Resolution of the kernel's clocks, and whether they count the TSC too */
+/* Sets the resolution of the kernel's clocks, and whether they count the TSC. */
 static void set_clocksource(const struct tsct_sampler *sampler,
 			    struct tsct_rate_estimator *est)
 {
@@ -292,7 +293,7 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
 	size_t i;
 
-	/* The other sources are clocks of the kernel themselves. */
+	/* Sources other than the TSC are clocks of the kernel themselves. */
 	if (est->state.source != TSCT_SOURCE_TSC)
 		return;
 	est->locked = false;
@@ -325,7 +326,7 @@ static void estimate_rate(struct tsct_sampler *sampler)
 		sampler->ns_per_cycle = sampler->raw_per_cycle = (lo + hi) / 2;
 }
 
-/* @rate if it is known well enough to combine tries by it, else 0 */
+/* Returns @rate if it is known well enough to combine tries by it, else 0. */
 static double usable_rate(double rate, double lo, double hi)
 {
 	return hi > 0 && hi - lo < rate * RATE_ERROR ? rate : 0;

@@ -101,7 +101,7 @@ void tsct_source_features(struct tsct_check *check)
 		check->flags |= TSCT_CHECK_RDTSCP;
 	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
 		check->flags |= TSCT_CHECK_INVARIANT;
-	/* The line of the first CPU */
+	/* The flags of the first CPU */
 	if (tsct_sysfs_read("/proc/cpuinfo", text, sizeof(text)) > 0 &&
 	    (flags = strstr(text, "\nflags"))) {
 		flags[1 + strcspn(flags + 1, "\n")] = '\0';
@@ -171,7 +171,7 @@ int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 
 /* ---- boot id ------------------------------------------------------------ */
 
-/* "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
+/* Parses hexadecimal text: "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
 	char text[64];

@@ -29,15 +29,15 @@
 
 /* ---- two CPUs ------------------------------------------------------------ */
 
-/* Shared by two threads pinned to two CPUs, which pass a number to and fro */
+/* Memory of two threads on two CPUs, which pass a number back and forth */
 struct exchange {
 	/* Written by the requester */
 	_Alignas(64) __u64 ping;	/* number of the request; 0: none */
 	__u64 stop;			/* ends the responder */
-	unsigned int cpu;		/* the responder's; set before it runs */
+	unsigned int cpu;		/* CPU of the responder; set before it runs */
 	/* Written by the responder */
 	_Alignas(64) __u64 pong;	/* number of the request answered */
-	__u64 tb;			/* counter at the answer; valid with pong */
+	__u64 tb;			/* counter of the responder; valid with pong */
 };
 
 /* Pins the calling thread to a CPU. Returns 0 or -errno: it is offline, for example. */
@@ -71,7 +71,7 @@ static void *run_responder(void *arg)
 	unsigned int aux;
 	__u64 seen = 0, ping;
 
-	/* The requester then times out. */
+	/* If pinning fails, the requester times out. */
 	if (pin_to_cpu(x->cpu))
 		return NULL;
 	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
@@ -89,7 +89,7 @@ static void *run_responder(void *arg)
 	return NULL;
 }
 
-/* Returns as tsct_skew_interval_add(), or -ETIMEDOUT at the deadline. */
+/* Adds one exchange to @skew. Returns as tsct_skew_interval_add(), or -ETIMEDOUT. */
 static int exchange_once(struct exchange *x, __u64 number, __s64 deadline_ns,
 			 struct tsct_skew_interval *skew)
 {
@@ -173,7 +173,7 @@ static int list_cpus(struct cpu_check *c)
 	return err;
 }
 
-/* Moves to entry->cpu and fills in @entry; not online if that is impossible. */
+/* Moves to entry->cpu and fills in @entry. If that fails, it stays offline. */
 static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;
@@ -214,7 +214,7 @@ static void compare_all(struct cpu_check *c)
 	}
 }
 
-/* Runs in a thread of its own, so that the caller's affinity stays as it is. */
+/* Runs in its own thread, so that the caller's affinity does not change. */
 static void *check_all(void *arg)
 {
 	struct cpu_check *c = arg;
