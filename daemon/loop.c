@@ -34,8 +34,6 @@
 #include "lib/provider/server.h"
 #include "daemon/config/run_dir.h"
 
-#define NS_PER_S	1000000000LL
-
 /* Descriptors in the epoll set */
 enum event_source {
 	EVENT_TIMER,

@@ -10,6 +10,8 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
+#include <tsctrace/abi.h>
+
 #include "account.h"
 
 struct tsct_account {
@@ -43,43 +45,22 @@ void tsct_accounts_init(void)
 	account_bytes_default = (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
-u64 tsct_account_bytes(void)
+static u64 account_limit(void)
 {
-	return READ_ONCE(account_bytes);
+	return READ_ONCE(account_bytes_max) ?: account_bytes_default;
 }
 
-u64 tsct_account_bytes_max(void)
+void tsct_accounts_info(struct tsct_info *info)
 {
-	u64 limit = READ_ONCE(account_bytes_max);
-
-	return limit ?: account_bytes_default;
-}
-
-u64 tsct_account_bytes_user_max(void)
-{
-	return READ_ONCE(account_bytes_user_max);
+	info->bytes = READ_ONCE(account_bytes);
+	info->bytes_max = account_limit();
+	info->bytes_user_max = READ_ONCE(account_bytes_user_max);
 }
 
 /* Cannot overflow: @held counts memory that exists. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
-}
-
-static struct tsct_account *account_find_or_create(kuid_t uid)
-{
-	struct tsct_account *account;
-
-	list_for_each_entry(account, &account_list, list)
-		if (uid_eq(account->uid, uid))
-			return account;
-
-	account = kzalloc(sizeof(*account), GFP_KERNEL);
-	if (!account)
-		return NULL;
-	account->uid = uid;
-	list_add(&account->list, &account_list);
-	return account;
 }
 
 static void account_free_if_unused(struct tsct_account *account)
@@ -101,15 +82,22 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 {
 	struct tsct_account *account;
 
-	if (account_over_limit(account_bytes, bytes, tsct_account_bytes_max()))
+	if (account_over_limit(account_bytes, bytes, account_limit()))
 		return -EDQUOT;
-	account = account_find_or_create(uid);
-	if (!account)
-		return -ENOMEM;
+	list_for_each_entry(account, &account_list, list)
+		if (uid_eq(account->uid, uid))
+			break;
+	if (list_entry_is_head(account, &account_list, list)) {
+		account = kzalloc(sizeof(*account), GFP_KERNEL);
+		if (!account)
+			return -ENOMEM;
+		account->uid = uid;
+		list_add(&account->list, &account_list);
+	}
 	if (!privileged &&
 	    (account->channels >= READ_ONCE(account_channels_user_max) ||
 	     account_over_limit(account->bytes, bytes,
-				tsct_account_bytes_user_max()))) {
+				READ_ONCE(account_bytes_user_max)))) {
 		account_free_if_unused(account);
 		return -EDQUOT;
 	}
@@ -125,7 +113,7 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
  */
 int tsct_account_grow(struct tsct_account *account, u64 bytes)
 {
-	if (account_over_limit(account_bytes, bytes, tsct_account_bytes_max()))
+	if (account_over_limit(account_bytes, bytes, account_limit()))
 		return -EDQUOT;
 	account_charge(account, bytes);
 	return 0;

@@ -6,16 +6,16 @@
 #include <linux/uidgid.h>
 
 struct tsct_account;
+struct tsct_info;
 
 /* Sets the default of bytes_max. Once, before any channel. */
 void tsct_accounts_init(void);
 
 /*
- * The functions that change an account need tsct_channel_lock; those that
- * return a figure do not.
+ * All but tsct_accounts_info() are called with tsct_channel_lock held.
  *
  * tsct_account_open - charge @uid for one more channel of @bytes
- * @privileged: the limits per user do not apply, that over all users does
+ * @privileged: only the limit over all users applies
  *
  * Creates the user's account with its first channel. Returns 0 and the account
  * in *ret, -EDQUOT or -ENOMEM.
@@ -28,9 +28,7 @@ void tsct_account_shrink(struct tsct_account *account, u64 bytes);
 /* Uncharges a channel and its @bytes; frees the account with the last one. */
 void tsct_account_close(struct tsct_account *account, u64 bytes);
 
-/* Bytes charged to all users; limit over all users; limit per user. */
-u64 tsct_account_bytes(void);
-u64 tsct_account_bytes_max(void);
-u64 tsct_account_bytes_user_max(void);
+/* Sets info->bytes, bytes_max and bytes_user_max. */
+void tsct_accounts_info(struct tsct_info *info);
 
 #endif /* TSCT_KMOD_ACCOUNT_H */

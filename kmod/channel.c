@@ -12,7 +12,6 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
-#include <linux/err.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
@@ -45,7 +44,7 @@ struct tsct_kchannel *tsct_channel_find(u32 id)
 {
 	struct tsct_kchannel *channel;
 
-	/* pairs with the release in channel_table_add() */
+	/* pairs with the release in channel_publish() */
 	channel = smp_load_acquire(&channel_slots[id % CHANNEL_SLOTS]);
 	if (likely(channel && channel->id == id))
 		return channel;
@@ -59,15 +58,6 @@ struct tsct_kchannel *tsct_channel_find_after(u32 id)
 	return xa_find_after(&channel_table, &index, U32_MAX, XA_PRESENT);
 }
 
-static void channel_table_add(struct tsct_kchannel *channel)
-{
-	xa_store(&channel_table, channel->id, channel, GFP_KERNEL_ACCOUNT);
-	if (channel->flags & TSCT_CHANNEL_KERNEL)
-		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
-				  channel);
-	WRITE_ONCE(channel_count, channel_count + 1);
-}
-
 static void channel_table_remove(struct tsct_kchannel *channel)
 {
 	xa_erase(&channel_table, channel->id);
@@ -77,18 +67,6 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 }
 
 /* ---- creation --------------------------------------------------------- */
-
-static int channel_check_create(const struct tsct_channel_create *arg)
-{
-	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
-	    !tsct_channel_name_valid(arg->name))
-		return -EINVAL;
-	if (tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
-		return -EINVAL;
-	if (arg->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
-		return -EACCES;
-	return 0;
-}
 
 static struct tsct_kchannel *channel_find_by_name(kuid_t uid, const char *name)
 {
@@ -153,21 +131,6 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	return channel;
 }
 
-/* Under cpus_read_lock(): no CPU comes up meanwhile. */
-static int channel_alloc_memory(struct tsct_kchannel *channel, gfp_t gfp)
-{
-	unsigned int cpu;
-	int err;
-
-	err = tsct_channel_alloc_head(channel, gfp);
-	for_each_online_cpu(cpu) {
-		if (err)
-			break;
-		err = tsct_channel_add_ring(channel, cpu, gfp);
-	}
-	return err;
-}
-
 /*
  * Charges the memory that the channel is going to need to its user. The limits
  * per user do not apply to channels of kernel modules (@privileged).
@@ -227,7 +190,11 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	channel_fill_header(channel);
-	channel_table_add(channel);
+	xa_store(&channel_table, channel->id, channel, GFP_KERNEL_ACCOUNT);
+	if (channel->flags & TSCT_CHANNEL_KERNEL)
+		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
+				  channel);
+	WRITE_ONCE(channel_count, channel_count + 1);
 	err = 0;
 unlock:
 	mutex_unlock(&tsct_channel_lock);
@@ -238,11 +205,15 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		      gfp_t gfp, struct tsct_kchannel **ret)
 {
 	struct tsct_kchannel *channel;
+	unsigned int cpu;
 	int err;
 
-	err = channel_check_create(arg);
-	if (err)
-		return err;
+	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
+	    !tsct_channel_name_valid(arg->name) ||
+	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
+		return -EINVAL;
+	if (arg->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
+		return -EACCES;
 	channel = channel_new(arg, uid, gfp);
 	if (!channel)
 		return -ENOMEM;
@@ -250,14 +221,19 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	if (err)
 		goto free_channel;
 
+	/* No CPU comes up meanwhile. */
 	cpus_read_lock();
 	err = channel_charge(channel, !(gfp & __GFP_ACCOUNT));
 	if (err)
 		goto unlock_cpus;
-	err = channel_alloc_memory(channel, gfp);
-	if (err)
-		goto free_memory;
-	err = channel_publish(channel, arg->roles);
+	err = tsct_channel_alloc_head(channel, gfp);
+	for_each_online_cpu(cpu) {
+		if (err)
+			break;
+		err = tsct_channel_add_ring(channel, cpu, gfp);
+	}
+	if (!err)
+		err = channel_publish(channel, arg->roles);
 	if (err)
 		goto free_memory;
 	cpus_read_unlock();
@@ -294,20 +270,6 @@ static int channel_check_owner(const struct tsct_kchannel *channel)
 	return 0;
 }
 
-static int channel_check_attach(const struct tsct_kchannel *channel, u32 roles)
-{
-	int err = channel_check_owner(channel);
-
-	if (err)
-		return err;
-	if (channel->flags & TSCT_CHANNEL_KERNEL && roles & TSCT_ROLE_WRITE)
-		return -EACCES;
-	if (roles & TSCT_ROLE_READ && channel->consumers &&
-	    channel->policy == TSCT_POLICY_DISCARD)
-		return -EBUSY;
-	return 0;
-}
-
 /* Under tsct_channel_lock. */
 static int channel_lookup(const struct tsct_channel_attach *arg,
 			  struct tsct_kchannel **ret)
@@ -338,12 +300,21 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 	mutex_lock(&tsct_channel_lock);
 	err = channel_lookup(arg, &channel);
 	if (!err)
-		err = channel_check_attach(channel, arg->roles);
-	if (!err) {
-		channel->holders++;
-		channel->consumers += !!(arg->roles & TSCT_ROLE_READ);
-		*ret = channel;
-	}
+		err = channel_check_owner(channel);
+	if (err)
+		goto unlock;
+	err = -EACCES;
+	if (channel->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
+		goto unlock;
+	err = -EBUSY;
+	if (arg->roles & TSCT_ROLE_READ && channel->consumers &&
+	    channel->policy == TSCT_POLICY_DISCARD)
+		goto unlock;
+	channel->holders++;
+	channel->consumers += !!(arg->roles & TSCT_ROLE_READ);
+	*ret = channel;
+	err = 0;
+unlock:
 	mutex_unlock(&tsct_channel_lock);
 	return err;
 }
@@ -468,11 +439,12 @@ int tsct_channels_init(void)
  * channels left are kept ones, or were opened by a module that never closed
  * them.
  */
-static void channel_free_leftovers(void)
+void tsct_channels_exit(void)
 {
 	struct tsct_kchannel *channel;
 	unsigned long id;
 
+	cpuhp_remove_state_nocalls(channel_hotplug_state);
 	xa_for_each(&channel_table, id, channel) {
 		if (channel->holders)
 			pr_warn("channel %u \"%s\" never closed by the module that opened it: freed\n",
@@ -480,11 +452,5 @@ static void channel_free_leftovers(void)
 		channel_table_remove(channel);
 		channel_free(channel);
 	}
-}
-
-void tsct_channels_exit(void)
-{
-	cpuhp_remove_state_nocalls(channel_hotplug_state);
-	channel_free_leftovers();
 	xa_destroy(&channel_table);
 }

@@ -67,6 +67,10 @@ struct tsct_kchannel {
 /* Guards the table of channels and the accounts. Nests inside cpus_read_lock(). */
 extern struct mutex tsct_channel_lock;
 
+/* device.c: /dev/tsctrace */
+int tsct_device_init(void);
+void tsct_device_exit(void);
+
 /* channel.c */
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
@@ -129,9 +133,8 @@ struct tsct_watcher {
 	u64 watermark;			/* bytes */
 	/* overwrite channels only */
 	u64 reported_sum;		/* head sum at the last report */
-	u64 offered_sum;		/* reported by a poll that may be repeated
-					 * before anyone sees it; 0: none
-					 */
+	u64 offered_sum;		/* head sum reported to poll() that is repeated
+					 * before it returns; 0: none */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,

@@ -62,35 +62,25 @@ struct page *tsct_clockpage_page(unsigned long index)
  * blocks blocks only that task. Without the id the page keeps a zero one, which
  * readers reject, and nothing is published.
  */
-static int clockpage_read_boot_id(uuid_t *ret_id)
+static int clockpage_set_boot_id(void)
 {
 	char text[UUID_STRING_LEN + 1] = "";
 	ssize_t len = 0;
 	struct file *file;
 	loff_t pos = 0;
+	uuid_t id;
 
+	if (READ_ONCE(clockpage_has_boot_id))
+		return 0;
+	/* Not under clockpage_lock: opening the file may block. */
 	file = filp_open(BOOT_ID_PATH, O_RDONLY | O_NONBLOCK, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	if (file_inode(file)->i_sb->s_magic == PROC_SUPER_MAGIC)
 		len = kernel_read(file, text, UUID_STRING_LEN, &pos);
 	filp_close(file, NULL);
-	if (len != UUID_STRING_LEN || uuid_parse(text, ret_id))
+	if (len != UUID_STRING_LEN || uuid_parse(text, &id))
 		return -ENODATA;
-	return 0;
-}
-
-/* Not under clockpage_lock: opening the file may block, see above. */
-static int clockpage_set_boot_id(void)
-{
-	uuid_t id;
-	int err;
-
-	if (READ_ONCE(clockpage_has_boot_id))
-		return 0;
-	err = clockpage_read_boot_id(&id);
-	if (err)
-		return err;
 	mutex_lock(&clockpage_lock);
 	memcpy(clockpage_area->boot_id, id.b, sizeof(clockpage_area->boot_id));
 	WRITE_ONCE(clockpage_has_boot_id, true);
@@ -151,10 +141,11 @@ static const struct tsct_clock_state *clockpage_published(void)
 }
 
 /*
- * Reading the counter and committing are one step except for NMIs, firmware and
- * hypervisors.
+ * Under clockpage_lock. Adds TSCT_CLOCK_SKEWED, which only the module measures,
+ * and clears fast_cycles where readers must not take the fast path, which checks
+ * neither skew nor source.
  */
-static int clockpage_commit(const struct tsct_clock_state *state)
+static int clockpage_publish(struct tsct_clock_state *state)
 {
 	u32 source = state->source;
 	u64 lead = div_u64(source_cycles_per_sec(source) * COMMIT_NS,
@@ -162,7 +153,19 @@ static int clockpage_commit(const struct tsct_clock_state *state)
 	unsigned long flags;
 	int err;
 
+	if (clockpage_suspended)
+		return -EAGAIN;
+	/* clockpage_check_state() compared it without the lock. */
+	if (source != clockpage_source)
+		return -ESTALE;
+	if (clockpage_skewed)
+		state->flags |= TSCT_CLOCK_SKEWED;
+	if (clockpage_skewed || source != TSCT_SOURCE_TSC) {
+		state->real.fast_cycles = 0;
+		state->cluster.fast_cycles = 0;
+	}
 	tsct_latch_stage(clockpage_area, state);
+	/* Only NMIs, firmware and hypervisors come between the counter and the store. */
 	local_irq_save(flags);
 	err = tsct_segments_check(clockpage_published(), state,
 				  tsct_source_read(source) + lead);
@@ -174,27 +177,6 @@ static int clockpage_commit(const struct tsct_clock_state *state)
 	else
 		tsct_latch_settle(clockpage_area);
 	return err;
-}
-
-/*
- * Under clockpage_lock. Adds TSCT_CLOCK_SKEWED, which only the module measures,
- * and clears fast_cycles where readers must not take the fast path, which checks
- * neither skew nor source.
- */
-static int clockpage_publish(struct tsct_clock_state *state)
-{
-	if (clockpage_suspended)
-		return -EAGAIN;
-	/* clockpage_check_state() compared it without the lock. */
-	if (state->source != clockpage_source)
-		return -ESTALE;
-	if (clockpage_skewed)
-		state->flags |= TSCT_CLOCK_SKEWED;
-	if (clockpage_skewed || state->source != TSCT_SOURCE_TSC) {
-		state->real.fast_cycles = 0;
-		state->cluster.fast_cycles = 0;
-	}
-	return clockpage_commit(state);
 }
 
 /* Unlocks before it notifies, so that no one waits for the notification. */
@@ -259,30 +241,16 @@ static void clockpage_disrupt(u32 source, u32 cause)
 	tsct_latch_write(clockpage_area, &state);
 }
 
-static void clockpage_set_cpus(const struct tsct_cpu_check *table)
-{
-	u64 width;
-	u32 cpu;
-
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++, table++) {
-		width = (u64)table->skew_max_cycles - (u64)table->skew_min_cycles;
-		if (table->flags & TSCT_CPU_SKEW_KNOWN)
-			tsct_latch_set_cpu(clockpage_area, cpu,
-					   table->skew_min_cycles +
-					   (s64)(width / 2),
-					   width / 2 + (width & 1));
-		else
-			tsct_latch_set_cpu(clockpage_area, cpu, 0, ~0ULL);
-	}
-}
-
 /*
  * The epoch begins before the table changes: clock params of the previous epoch
  * must not be used with the new table, and the new epoch has none yet.
  */
 void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 {
+	const struct tsct_cpu_check *entry = result->table;
 	bool disrupted;
+	u64 width;
+	u32 cpu;
 
 	mutex_lock(&clockpage_lock);
 	disrupted = result->event || result->skewed || clockpage_skewed ||
@@ -291,7 +259,15 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 	clockpage_source = result->source;
 	if (disrupted)
 		clockpage_disrupt(result->source, result->cause);
-	clockpage_set_cpus(result->table);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++, entry++) {
+		width = (u64)entry->skew_max_cycles - (u64)entry->skew_min_cycles;
+		if (entry->flags & TSCT_CPU_SKEW_KNOWN)
+			tsct_latch_set_cpu(clockpage_area, cpu,
+					   entry->skew_min_cycles + (s64)(width / 2),
+					   width / 2 + (width & 1));
+		else
+			tsct_latch_set_cpu(clockpage_area, cpu, 0, ~0ULL);
+	}
 	clockpage_unlock_and_notify(disrupted);
 }
 
@@ -311,8 +287,10 @@ void tsct_clockpage_resume_noirq(void)
 	clockpage_unlock_and_notify(true);
 }
 
-/* clockpage_suspended kept the daemon from publishing since resume_noirq, so the epoch
- * that began there is still in force. */
+/*
+ * clockpage_suspended kept the daemon from publishing since resume_noirq, so the
+ * epoch that began there is still in force.
+ */
 void tsct_clockpage_resumed(void)
 {
 	mutex_lock(&clockpage_lock);

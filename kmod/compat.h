@@ -6,7 +6,6 @@
 #ifndef TSCT_KMOD_COMPAT_H
 #define TSCT_KMOD_COMPAT_H
 
-#include <linux/btf.h>
 #include <linux/btf_ids.h>
 #include <linux/mm.h>
 #include <linux/version.h>

@@ -18,7 +18,6 @@
 #include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -45,7 +44,7 @@ static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 
 static void cpucheck_work_fn(struct work_struct *work);
 static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
-/* For the work */
+/* Requests to cpucheck_work */
 static atomic_t cpucheck_all_pending;	/* check all CPUs, not only changed ones */
 static atomic_t cpucheck_hotplugged;	/* begin an epoch, cause HOTPLUG */
 static struct cpumask cpucheck_changed_cpus; /* up or down since their check */
@@ -53,34 +52,28 @@ static int cpucheck_hotplug_state;
 
 /* ---- the kernel's clocksource ------------------------------------------ */
 
-/* True if *ret holds a count of the TSC that was read in this function. */
-static bool cpucheck_read_snapshot(struct system_time_snapshot *ret)
-{
-	u64 before, after;
-	bool valid;
-
-	/* On one CPU: another CPU's counter may be behind. */
-	preempt_disable();
-	before = rdtsc_ordered();
-	valid = tsct_ktime_snapshot(ret);
-	after = rdtsc_ordered();
-	preempt_enable();
-	return valid && ret->cycles >= before && ret->cycles <= after;
-}
-
 /*
- * Modules cannot ask for the name of the clocksource. If the kernel reads it
+ * The name of the clocksource is not exported to modules. If the kernel reads it
  * between two reads of the TSC, and the count lies between these, it is the TSC:
  * another clocksource would not hit that gap three times in a row.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
 	struct system_time_snapshot s;
+	u64 before, after;
+	bool valid;
 	int i;
 
-	for (i = 0; i < 3; i++)
-		if (!cpucheck_read_snapshot(&s))
+	for (i = 0; i < 3; i++) {
+		/* On one CPU: another CPU's counter may be behind. */
+		preempt_disable();
+		before = rdtsc_ordered();
+		valid = tsct_ktime_snapshot(&s);
+		after = rdtsc_ordered();
+		preempt_enable();
+		if (!valid || s.cycles < before || s.cycles > after)
 			return false;
+	}
 	*ret = (struct tsct_clock_snapshot) {
 		.cycles = s.cycles,
 		.real_ns = ktime_to_ns(tsct_snapshot_real(&s)),
@@ -98,22 +91,15 @@ static u64 cpucheck_skew_max_cycles(void)
 	return div_u64((u64)READ_ONCE(cpucheck_skew_max_ns) * tsc_khz, 1000000);
 }
 
-static bool cpucheck_skew_within(const struct tsct_cpu_check *entry, s64 bound)
-{
-	return entry->flags & TSCT_CPU_SKEW_KNOWN &&
-		entry->skew_min_cycles >= -bound && entry->skew_max_cycles <= bound;
-}
-
 /* True if a measurement excludes that all counters are within skew_max_ns. */
 static bool cpucheck_is_skewed(void)
 {
 	s64 bound = cpucheck_skew_max_cycles();
-	u32 cpu;
+	struct tsct_cpu_check *entry;
 
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (cpucheck_table[cpu].flags & TSCT_CPU_SKEW_KNOWN &&
-		    (cpucheck_table[cpu].skew_min_cycles > bound ||
-		     cpucheck_table[cpu].skew_max_cycles < -bound))
+	for (entry = cpucheck_table; entry < cpucheck_table + nr_cpu_ids; entry++)
+		if (entry->flags & TSCT_CPU_SKEW_KNOWN &&
+		    (entry->skew_min_cycles > bound || entry->skew_max_cycles < -bound))
 			return true;
 	return false;
 }
@@ -121,18 +107,19 @@ static bool cpucheck_is_skewed(void)
 /* The TSCT_CHECK_* flags by the table and the kernel's state of the TSC. */
 static u32 cpucheck_summarize(void)
 {
-	s64 skew_max = cpucheck_skew_max_cycles();
+	s64 bound = cpucheck_skew_max_cycles();
 	struct tsct_clock_snapshot snapshot;
 	u32 flags = TSCT_CHECK_AUX_MATCH;
+	struct tsct_cpu_check *entry;
 	bool in_step = true;
-	u32 cpu;
 
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		if (!(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
+	for (entry = cpucheck_table; entry < cpucheck_table + nr_cpu_ids; entry++) {
+		if (!(entry->flags & TSCT_CPU_ONLINE))
 			continue;
-		if (!(cpucheck_table[cpu].flags & TSCT_CPU_AUX_MATCH))
+		if (!(entry->flags & TSCT_CPU_AUX_MATCH))
 			flags &= ~TSCT_CHECK_AUX_MATCH;
-		if (!cpucheck_skew_within(&cpucheck_table[cpu], skew_max))
+		if (!(entry->flags & TSCT_CPU_SKEW_KNOWN) ||
+		    entry->skew_min_cycles < -bound || entry->skew_max_cycles > bound)
 			in_step = false;
 	}
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
@@ -154,15 +141,6 @@ static u32 cpucheck_summarize(void)
 	return flags;
 }
 
-/* The cause of an epoch that begins because the result of the check changed */
-static u32 cpucheck_find_cause(u32 source)
-{
-	if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
-		return TSCT_CAUSE_UNSTABLE;
-	return source != cpucheck_source ? TSCT_CAUSE_CLOCKSOURCE :
-		TSCT_CAUSE_JUMP;
-}
-
 /*
  * Under cpucheck_lock. Publishes the result of the check. Existing channels keep
  * their source. @event: a TSCT_CAUSE_* that begins an epoch in any case, or NONE.
@@ -174,34 +152,37 @@ static void cpucheck_publish(u32 event)
 	struct tsct_cpucheck_result result = {
 		.table = cpucheck_table,
 		.source = source,
-		.cause = event ?: cpucheck_find_cause(source),
+		.cause = TSCT_CAUSE_JUMP,
 		.skewed = source == TSCT_SOURCE_TSC && cpucheck_is_skewed(),
 		.event = event != TSCT_CAUSE_NONE,
 	};
 
+	/* Without an event, an epoch begins only if the result has changed. */
+	if (event)
+		result.cause = event;
+	else if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
+		result.cause = TSCT_CAUSE_UNSTABLE;
+	else if (source != cpucheck_source)
+		result.cause = TSCT_CAUSE_CLOCKSOURCE;
 	WRITE_ONCE(cpucheck_source, source);
 	tsct_clockpage_update_cpus(&result);
 }
 
-/* The CPU that the others were compared with; nr_cpu_ids: not online any more. */
-static u32 cpucheck_find_reference(void)
-{
-	u32 cpu;
-
-	for_each_online_cpu(cpu)
-		if (cpucheck_table[cpu].flags & TSCT_CPU_REFERENCE)
-			return cpu;
-	return nr_cpu_ids;
-}
-
-/* Under cpucheck_lock. Checks CPUs that are new or changed, or @all. */
+/*
+ * Under cpucheck_lock. Checks CPUs that are new or changed, or @all. @all also where
+ * the CPU that the others were compared with is not online any more.
+ */
 static int cpucheck_update(bool all)
 {
-	u32 cpu, reference;
+	u32 cpu, reference = nr_cpu_ids;
 	int err = 0;
 
 	cpus_read_lock();
-	reference = cpucheck_find_reference();
+	for_each_online_cpu(cpu)
+		if (cpucheck_table[cpu].flags & TSCT_CPU_REFERENCE) {
+			reference = cpu;
+			break;
+		}
 	if (reference >= nr_cpu_ids || all) {
 		reference = cpumask_first(cpu_online_mask);
 		all = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Event definitions and statistics of channels. Figures from rings that programs
- * write are those programs' word; nothing in the kernel depends on them.
+ * Event definitions and statistics of channels. Programs can falsify the figures of
+ * rings that they write; nothing in the kernel depends on them.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -15,52 +15,36 @@
 
 /* ---- definitions ------------------------------------------------------ */
 
-/* The id of an equal definition; 0: none. Only the module writes the area. */
-static u16 definition_find(struct tsct_kchannel *channel,
-			   const struct tsct_event_def *def)
+int tsct_channel_define(struct tsct_kchannel *channel,
+			struct tsct_event_def *def)
 {
 	const struct tsct_event_def *known;
 	size_t pos = 0;
 	int err;
+	u32 id;
 
+	if (def->id || tsct_event_def_check(def, sizeof(*def)))
+		return -EINVAL;
+	mutex_lock(&channel->defs_lock);
+	/* Only the module writes the area: its definitions are valid. */
 	while ((known = tsct_event_def_next(channel->defs, channel->defs_used,
 					    pos, &pos, &err)))
-		if (tsct_event_def_equal(known, def))
-			return known->id;
-	return 0;
-}
-
-static int definition_append(struct tsct_kchannel *channel,
-			     struct tsct_event_def *def)
-{
-	u32 id = TSCT_ID_FIRST + channel->defs_nr;
-
-	if (def->size > TSCT_DEFS_SIZE - channel->defs_used ||
-	    id > TSCT_ID_MAX)
-		return -ENOSPC;
+		if (tsct_event_def_equal(known, def)) {
+			def->id = known->id;
+			goto unlock;
+		}
+	id = TSCT_ID_FIRST + channel->defs_nr;
+	if (def->size > TSCT_DEFS_SIZE - channel->defs_used || id > TSCT_ID_MAX) {
+		err = -ENOSPC;
+		goto unlock;
+	}
 	def->id = id;
 	memcpy(channel->defs + channel->defs_used, def, def->size);
 	channel->defs_used += def->size;
 	channel->defs_nr++;
 	/* pairs with the reader's acquire: the bytes it counts are complete */
 	smp_store_release(&channel->header->defs_used, channel->defs_used);
-	return 0;
-}
-
-int tsct_channel_define(struct tsct_kchannel *channel,
-			struct tsct_event_def *def)
-{
-	int err;
-
-	if (def->id)
-		return -EINVAL;
-	err = tsct_event_def_check(def, sizeof(*def));
-	if (err)
-		return err;
-	mutex_lock(&channel->defs_lock);
-	def->id = definition_find(channel, def);
-	if (!def->id)
-		err = definition_append(channel, def);
+unlock:
 	mutex_unlock(&channel->defs_lock);
 	return err;
 }
@@ -99,25 +83,12 @@ static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }
 
-static void channel_add_ring_info(struct tsct_kchannel *channel, u32 cpu,
-				  struct tsct_channel_info *info)
-{
-	struct tsct_channel_cpu one;
-	int i;
-
-	channel_describe_ring(channel, cpu, &one);
-	info->nr_cpus_ready += one.state == TSCT_CPU_READY;
-	info->events += one.events;
-	info->written += one.written;
-	info->unread += one.unread;
-	for (i = 0; i < TSCT_LOST_NR; i++)
-		info->lost[i] += one.lost[i];
-}
-
 static void channel_describe(struct tsct_kchannel *channel,
 			     struct tsct_channel_info *info)
 {
+	struct tsct_channel_cpu one;
 	u32 cpu;
+	int i;
 
 	memset(info, 0, sizeof(*info));
 	info->id = channel->id;
@@ -134,8 +105,15 @@ static void channel_describe(struct tsct_kchannel *channel,
 	info->consumers = channel->consumers;
 	info->bytes = channel->bytes;
 	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++)
-		channel_add_ring_info(channel, cpu, info);
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		channel_describe_ring(channel, cpu, &one);
+		info->nr_cpus_ready += one.state == TSCT_CPU_READY;
+		info->events += one.events;
+		info->written += one.written;
+		info->unread += one.unread;
+		for (i = 0; i < TSCT_LOST_NR; i++)
+			info->lost[i] += one.lost[i];
+	}
 }
 
 int tsct_channel_next(struct tsct_channel_info *info)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace: open, ioctl, poll. The only file that handles pointers from
+ * /dev/tsctrace: open, ioctl, poll, mmap. The only file that handles pointers from
  * user space: arguments are copied in and their reserved fields checked here;
  * results are copied out with no lock of the other files held.
  *
@@ -12,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
@@ -24,14 +25,37 @@
 #include "account.h"
 #include "channel.h"
 #include "clockpage.h"
+#include "compat.h"
 #include "cpucheck.h"
-#include "device.h"
 #include "ring.h"
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
+#define CLOCK_FIRST_PAGE	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
 
-#define all_zero(array)	(!memchr_inv(array, 0, sizeof(array)))
+/* An open file of the device. It is bound to a channel at most once, for good. */
+struct tsct_file {
+	struct mutex bind_lock;		/* serializes requests that bind */
+	struct tsct_kchannel *channel;	/* stored with release order, after roles */
+	u32 roles;			/* TSCT_ROLE_* */
+	struct tsct_watcher watcher;	/* in use if roles include READ */
+};
+
+/* The channel that the file is bound to, or NULL. */
+static struct tsct_kchannel *device_channel(const struct tsct_file *f)
+{
+	/* pairs with the release in device_bind_channel() */
+	return smp_load_acquire(&f->channel);
+}
+
+/* Copies an argument in. Returns 0, -EFAULT, or -EINVAL: reserved fields are not 0. */
+#define device_get(arg, uarg)						\
+	(copy_from_user(arg, uarg, sizeof(*(arg))) ? -EFAULT :		\
+	 memchr_inv((arg)->reserved, 0, sizeof((arg)->reserved)) ? -EINVAL : 0)
+
+/* Copies a result out. Returns 0 or -EFAULT. */
+#define device_put(arg, uarg)						\
+	(copy_to_user(uarg, arg, sizeof(*(arg))) ? -EFAULT : 0)
 
 /* ---- module, CPU check, clock ----------------------------------------- */
 
@@ -43,13 +67,11 @@ static long ioctl_info(void __user *uarg)
 		.nr_cpus = nr_cpu_ids,
 		.source = tsct_cpucheck_source(),
 		.channels = tsct_channels_count(),
-		.bytes = tsct_account_bytes(),
-		.bytes_max = tsct_account_bytes_max(),
-		.bytes_user_max = tsct_account_bytes_user_max(),
 		.features = tsct_bpf_ready() ? TSCT_FEATURE_KFUNC : 0,
 	};
 
-	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
+	tsct_accounts_info(&info);
+	return device_put(&info, uarg);
 }
 
 static long ioctl_check(void __user *uarg, bool run)
@@ -57,16 +79,10 @@ static long ioctl_check(void __user *uarg, bool run)
 	struct tsct_cpu_check *table;
 	struct tsct_check check;
 	u32 room, nr;
-	long err = 0;
+	long err = device_get(&check, uarg);
 
-	if (copy_from_user(&check, uarg, sizeof(check)))
-		return -EFAULT;
-	if (!all_zero(check.reserved))
-		return -EINVAL;
-	if (run && !capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	if (run)
-		err = tsct_cpucheck_run();
+	if (!err && run)
+		err = capable(CAP_SYS_ADMIN) ? tsct_cpucheck_run() : -EPERM;
 	if (err)
 		return err;
 	room = check.nr;
@@ -77,8 +93,8 @@ static long ioctl_check(void __user *uarg, bool run)
 	if (nr && copy_to_user(u64_to_user_ptr(check.table), table,
 			       nr * sizeof(*table)))
 		err = -EFAULT;
-	else if (copy_to_user(uarg, &check, sizeof(check)))
-		err = -EFAULT;
+	else
+		err = device_put(&check, uarg);
 	kvfree(table);
 	return err;
 }
@@ -89,11 +105,7 @@ static long ioctl_clock_set(void __user *uarg)
 
 	if (!capable(CAP_SYS_TIME))
 		return -EPERM;
-	if (copy_from_user(&set, uarg, sizeof(set)))
-		return -EFAULT;
-	if (!all_zero(set.reserved))
-		return -EINVAL;
-	return tsct_clockpage_set(&set.state);
+	return device_get(&set, uarg) ?: tsct_clockpage_set(&set.state);
 }
 
 static long ioctl_clock_snapshot(void __user *uarg)
@@ -102,7 +114,7 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 	if (!tsct_cpucheck_snapshot(&ret))
 		return -EOPNOTSUPP;
-	return copy_to_user(uarg, &ret, sizeof(ret)) ? -EFAULT : 0;
+	return device_put(&ret, uarg);
 }
 
 /* ---- channels --------------------------------------------------------- */
@@ -132,7 +144,7 @@ static long device_bind_channel(struct tsct_file *f,
 	f->roles = roles;
 	if (roles & TSCT_ROLE_READ)
 		tsct_watcher_add(&f->watcher, channel);
-	/* pairs with the acquire in tsct_file_channel() */
+	/* pairs with the acquire in device_channel() */
 	smp_store_release(&f->channel, channel);
 	return 0;
 }
@@ -146,11 +158,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	long err;
 	u32 id;
 
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	if (!all_zero(arg.reserved))
-		return -EINVAL;
-	err = device_check_roles(file, arg.roles);
+	err = device_get(&arg, user) ?: device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
@@ -175,11 +183,11 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 	struct tsct_kchannel *channel;
 	long err;
 
-	if (copy_from_user(&arg, user, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved0 || !all_zero(arg.reserved))
-		return -EINVAL;
-	err = device_check_roles(file, arg.roles);
+	err = device_get(&arg, user);
+	if (!err && arg.reserved0)
+		err = -EINVAL;
+	if (!err)
+		err = device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
@@ -194,64 +202,52 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 static long ioctl_next(void __user *uarg)
 {
 	struct tsct_channel_info info;
-	long err;
 
-	if (copy_from_user(&info, uarg, sizeof(info)))
-		return -EFAULT;
-	if (!all_zero(info.reserved))
-		return -EINVAL;
-	err = tsct_channel_next(&info);
-	if (err)
-		return err;
-	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
+	return device_get(&info, uarg) ?: tsct_channel_next(&info) ?:
+		device_put(&info, uarg);
 }
 
 static long ioctl_remove(void __user *uarg)
 {
 	struct tsct_channel_remove arg;
+	long err = device_get(&arg, uarg);
 
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved0 || !all_zero(arg.reserved))
-		return -EINVAL;
-	return tsct_channel_remove(arg.id);
+	if (err)
+		return err;
+	return arg.reserved0 ? -EINVAL : tsct_channel_remove(arg.id);
 }
 
 static long ioctl_cpu(void __user *uarg)
 {
 	struct tsct_channel_cpu arg;
-	long err;
+	long err = device_get(&arg, uarg);
 
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved0 || !all_zero(arg.reserved))
-		return -EINVAL;
-	err = tsct_channel_cpu(&arg);
 	if (err)
 		return err;
-	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
+	if (arg.reserved0)
+		return -EINVAL;
+	return tsct_channel_cpu(&arg) ?: device_put(&arg, uarg);
 }
 
 static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_watermark arg;
+	long err;
 
 	if (!channel)
 		return -ENOTCONN;
 	if (!(f->roles & TSCT_ROLE_READ))
 		return -EACCES;
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (!all_zero(arg.reserved))
-		return -EINVAL;
-	tsct_watcher_set(&f->watcher, arg.bytes);
-	return 0;
+	err = device_get(&arg, uarg);
+	if (!err)
+		tsct_watcher_set(&f->watcher, arg.bytes);
+	return err;
 }
 
 static long ioctl_define(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_event_def __user *user = uarg;
 	struct tsct_event_def *def;
 	long err;
@@ -282,7 +278,7 @@ static long device_write_payload(struct tsct_kchannel *channel,
 
 static long ioctl_write(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
 	struct tsct_write arg;
 	void *buffer;
@@ -349,12 +345,91 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
+/* ---- mmap() ----------------------------------------------------------- */
+
+/*
+ * Returns 1 if the file's roles may write the range, 0 if they may only read it,
+ * -EINVAL if it does not lie in one region. Computes in pages: the sum of a byte
+ * offset and a length may overflow, that of pages was checked by the system
+ * call.
+ */
+static int device_check_range(const struct tsct_file *f,
+			      struct vm_area_struct *vma)
+{
+	const struct tsct_kchannel *channel = device_channel(f);
+	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
+	u64 consumers, rings;
+
+	if (first == CLOCK_FIRST_PAGE)
+		return end <= first + tsct_clockpage_pages() ? 0 : -EINVAL;
+	if (!channel)
+		return -EINVAL;
+	consumers = channel->consumer_offset >> PAGE_SHIFT;
+	rings = channel->ring_offset >> PAGE_SHIFT;
+	if (end <= consumers)
+		return 0;
+	if (first >= consumers && end <= rings)
+		return !!(f->roles & TSCT_ROLE_READ);
+	if (first >= rings && end <= channel->file_size >> PAGE_SHIFT)
+		return !!(f->roles & TSCT_ROLE_WRITE);
+	return -EINVAL;
+}
+
+static vm_fault_t device_fault(struct vm_fault *vmf)
+{
+	struct tsct_file *f = vmf->vma->vm_file->private_data;
+	struct page *page;
+
+	/* Channels end below the clock area: see tsct_channel_layout(). */
+	if (vmf->pgoff >= CLOCK_FIRST_PAGE)
+		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
+	else
+		page = tsct_channel_page(device_channel(f), vmf->pgoff);
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+static const struct vm_operations_struct device_vm_ops = {
+	.fault = device_fault,
+};
+
+/*
+ * A map holds the file, and so the channel. It is inherited over fork(), so that
+ * children of a program go on emitting; it cannot grow, and core dumps leave it
+ * out. VM_MAYSHARE is tested because VM_SHARED is cleared for files that are
+ * open for reading only.
+ */
+static int device_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned long clear = VM_MAYEXEC;
+	int writable;
+
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EPERM;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	writable = device_check_range(file->private_data, vma);
+	if (writable < 0)
+		return writable;
+	if (!writable) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		clear |= VM_MAYWRITE;
+	}
+	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, clear);
+	vma->vm_ops = &device_vm_ops;
+	return 0;
+}
+
 /* ---- file operations -------------------------------------------------- */
 
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
-	struct tsct_kchannel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = device_channel(f);
 	bool waits = !poll_does_not_wait(table);
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
@@ -398,7 +473,7 @@ static const struct file_operations device_fops = {
 	.unlocked_ioctl = device_ioctl,
 	/* Arguments have no longs, and pointers are __u64: same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = tsct_device_mmap,
+	.mmap = device_mmap,
 	.poll = device_poll,
 };
 

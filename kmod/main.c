@@ -8,7 +8,6 @@
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
-#include "device.h"
 #include "ring.h"
 #include "selftest.h"
 

@@ -156,21 +156,18 @@ struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff)
 	return ring ? ring->pages[1 + pgoff % stride] : NULL;
 }
 
-static void memory_free_ring(struct tsct_ring *ring)
-{
-	if (!ring)
-		return;
-	vunmap(ring->consumer);
-	memory_free_pages(ring->pages, ring->nr_pages);
-	kfree(ring);
-}
-
 void tsct_channel_free_memory(struct tsct_kchannel *channel)
 {
+	struct tsct_ring *ring;
 	u32 cpu;
 
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		memory_free_ring(channel->rings[cpu]);
+		ring = channel->rings[cpu];
+		if (!ring)
+			continue;
+		vunmap(ring->consumer);
+		memory_free_pages(ring->pages, ring->nr_pages);
+		kfree(ring);
 		cond_resched();
 	}
 	if (channel->header) {

@@ -24,30 +24,22 @@ static struct genl_family notify_family = {
 	.n_mcgrps = ARRAY_SIZE(notify_groups),
 };
 
-static int notify_fill(struct sk_buff *skb, u32 epoch, u32 cause, u32 source)
-{
-	void *header = genlmsg_put(skb, 0, 0, &notify_family, 0,
-				   TSCT_GENL_CMD_DISRUPTED);
-
-	if (!header || nla_put_u32(skb, TSCT_GENL_ATTR_EPOCH, epoch) ||
-	    nla_put_u32(skb, TSCT_GENL_ATTR_CAUSE, cause) ||
-	    nla_put_u32(skb, TSCT_GENL_ATTR_SOURCE, source))
-		return -EMSGSIZE;
-	genlmsg_end(skb, header);
-	return 0;
-}
-
 void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source)
 {
 	struct sk_buff *skb = genlmsg_new(3 * nla_total_size(sizeof(u32)),
 					  GFP_KERNEL);
+	void *header;
 
 	if (!skb)
 		return;
-	if (notify_fill(skb, epoch, cause, source)) {
+	header = genlmsg_put(skb, 0, 0, &notify_family, 0, TSCT_GENL_CMD_DISRUPTED);
+	if (!header || nla_put_u32(skb, TSCT_GENL_ATTR_EPOCH, epoch) ||
+	    nla_put_u32(skb, TSCT_GENL_ATTR_CAUSE, cause) ||
+	    nla_put_u32(skb, TSCT_GENL_ATTR_SOURCE, source)) {
 		nlmsg_free(skb);
 		return;
 	}
+	genlmsg_end(skb, header);
 	/* Fails without listeners, or where one reads too slowly: ignored. */
 	genlmsg_multicast(&notify_family, skb, 0, 0, GFP_KERNEL);
 }

@@ -39,14 +39,31 @@
 	}								\
 } while (0)
 
-static int __init selftest_geometry(void)
+static int __init selftest_figures(void)
 {
+	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
+	struct tsct_skew_interval skew;
+
 	check(!tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 2));
 	check(!tsct_geometry_check(TSCT_POLICY_OVERWRITE, 65536, 4096));
 	check(tsct_geometry_check(TSCT_POLICY_OVERWRITE, 4096, 2));
 	check(tsct_geometry_check(TSCT_POLICY_DISCARD, 4095, 2));
 	check(tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 0x80000000));
 	check(tsct_geometry_check(2, 4096, 4));
+
+	check(tsct_cycles_ns(one / 3, -1) == -1);
+	check(tsct_cycles_ns(one / 2, -5) == -3);
+	check(tsct_ns_cycles(one / 2, -3) == -6);
+	check(tsct_ns_cycles(one * 100, 99) == 0);
+	check(tsct_growth(one, 1000) == 4294968);
+	check(tsct_growth_ppb(one, 4294968) == 1001);
+	check(tsct_growth(~0ULL, ~0ULL) == ~0ULL);
+
+	tsct_skew_interval_init(&skew);
+	check(!tsct_skew_interval_add(&skew, 1000, 1130, 1100));
+	check(skew.min_cycles == 30 && skew.max_cycles == 130);
+	check(tsct_skew_interval_add(&skew, 2000, 1000, 2100) == -EINVAL);
+	check(skew.rounds == 1);
 	return 0;
 }
 
@@ -113,28 +130,24 @@ static int __init selftest_run_ring(u8 *data, u64 head)
 
 static int __init selftest_ring(void)
 {
-	struct tsct_producer *producer = kzalloc(sizeof(*producer), GFP_KERNEL);
-	u8 *data = kzalloc(DATA, GFP_KERNEL);
-	int err = -ENOMEM;
+	static u8 data[DATA] __initdata __aligned(8);
+	static struct tsct_producer producer __initdata;
+	int err;
 
-	if (!data || !producer)
-		goto free;
-	tsct_ring_init(producer, data);
-	err = selftest_run_ring(data, producer->head);
+	tsct_ring_init(&producer, data);
+	err = selftest_run_ring(data, producer.head);
 	if (err)
-		goto free;
+		return err;
 	/* across the wrap of the 48-bit positions */
-	tsct_ring_init(producer, data);
+	tsct_ring_init(&producer, data);
 	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
-	err = selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
-free:
-	kfree(producer);
-	kfree(data);
-	return err;
+	return selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
 }
 
-static int __init selftest_run_def(struct tsct_event_def *def)
+static int __init selftest_def(void)
 {
+	static struct tsct_event_def event __initdata;
+	struct tsct_event_def *def = &event;
 	const struct tsct_event_def *found;
 	size_t next;
 	int err;
@@ -159,23 +172,14 @@ static int __init selftest_run_def(struct tsct_event_def *def)
 	return 0;
 }
 
-static int __init selftest_def(void)
-{
-	struct tsct_event_def *def = kzalloc(sizeof(*def), GFP_KERNEL);
-	int err;
-
-	if (!def)
-		return -ENOMEM;
-	err = selftest_run_def(def);
-	kfree(def);
-	return err;
-}
-
 /* Clock params of 1 ns per cycle, then of half the rate, then a disruption. */
-static int __init selftest_run_latch(struct tsct_clock_page *page,
-				     struct tsct_clock_state *state)
+static int __init selftest_latch(void)
 {
+	static u8 area[TSCT_CLOCK_SIZE(1)] __initdata __aligned(64);
+	static struct tsct_clock_state next __initdata;
 	static const u8 boot_id[16] = { 1, 2, 3 };
+	struct tsct_clock_page *page = (void *)area;
+	struct tsct_clock_state *state = &next;
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 	struct tsct_clock_time time;
 
@@ -221,49 +225,10 @@ static int __init selftest_run_latch(struct tsct_clock_page *page,
 	return 0;
 }
 
-static int __init selftest_latch(void)
-{
-	struct tsct_clock_page *page = kvzalloc(TSCT_CLOCK_SIZE(1), GFP_KERNEL);
-	struct tsct_clock_state *state = kzalloc(sizeof(*state), GFP_KERNEL);
-	int err = -ENOMEM;
-
-	if (page && state)
-		err = selftest_run_latch(page, state);
-	kfree(state);
-	kvfree(page);
-	return err;
-}
-
-static int __init selftest_params(void)
-{
-	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
-
-	check(tsct_cycles_ns(one / 3, -1) == -1);
-	check(tsct_cycles_ns(one / 2, -5) == -3);
-	check(tsct_ns_cycles(one / 2, -3) == -6);
-	check(tsct_ns_cycles(one * 100, 99) == 0);
-	check(tsct_growth(one, 1000) == 4294968);
-	check(tsct_growth_ppb(one, 4294968) == 1001);
-	check(tsct_growth(~0ULL, ~0ULL) == ~0ULL);
-	return 0;
-}
-
-static int __init selftest_skew(void)
-{
-	struct tsct_skew_interval skew;
-
-	tsct_skew_interval_init(&skew);
-	check(!tsct_skew_interval_add(&skew, 1000, 1130, 1100));
-	check(skew.min_cycles == 30 && skew.max_cycles == 130);
-	check(tsct_skew_interval_add(&skew, 2000, 1000, 2100) == -EINVAL);
-	check(skew.rounds == 1);
-	return 0;
-}
-
 int __init tsct_selftest(void)
 {
-	int err = selftest_geometry() ?: selftest_ring() ?: selftest_def() ?:
-		selftest_params() ?: selftest_latch() ?: selftest_skew();
+	int err = selftest_figures() ?: selftest_ring() ?: selftest_def() ?:
+		selftest_latch();
 
 	if (err)
 		pr_err("failed (error %d)\n", err);
@@ -282,7 +247,7 @@ static void __init selftest_emit_many(void *channel)
 		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
 }
 
-/* All events emitted in an interrupt of this CPU are there, or counted as lost. */
+/* All events emitted in an interrupt of this CPU are in its ring, or counted as lost. */
 static int __init selftest_check_ring(const struct tsct_ring *ring)
 {
 	u64 pos = 0, next, nr, last_cycles = 0, seen = 0;
@@ -399,7 +364,7 @@ int __init tsct_selftest_emit(void)
 
 /* ---- the clock area with skewed CPUs ---------------------------------- */
 
-/* At @offset of the pages that programs map, through the direct map. */
+/* Address of @offset in the clock area, in the pages that programs map. */
 static const void __init *selftest_clock_at(u64 offset)
 {
 	return page_address(tsct_clockpage_page(offset >> PAGE_SHIFT)) +
@@ -447,18 +412,17 @@ static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
 /* Reports a skewed first CPU, then lets the CPU check report the measured figures. */
 int __init tsct_selftest_clock(void)
 {
+	static struct tsct_clock_state state __initdata;
 	struct tsct_cpu_check *table;
-	struct tsct_clock_state *state;
-	int err = -ENOMEM;
+	int err;
 
 	table = kvcalloc(nr_cpu_ids, sizeof(*table), GFP_KERNEL);
-	state = kzalloc(sizeof(*state), GFP_KERNEL);
-	if (!table || !state)
-		goto free;
+	if (!table)
+		return -ENOMEM;
 	table[0].flags = TSCT_CPU_SKEW_KNOWN;
 	table[0].skew_min_cycles = -50003;
 	table[0].skew_max_cycles = -49998;
-	err = selftest_check_skewed(table, state);
+	err = selftest_check_skewed(table, &state);
 	tsct_cpucheck_run();
 	if (!err && selftest_clock_state()->flags)
 		err = -EINVAL;
@@ -467,8 +431,6 @@ int __init tsct_selftest_clock(void)
 	/* Start afresh: programs must not see these states. */
 	tsct_clockpage_exit();
 	err = tsct_clockpage_init() ?: err;
-free:
-	kfree(state);
 	kvfree(table);
 	return err;
 }

@@ -8,20 +8,9 @@ int tsct_selftest(void);	/* before anything else */
 int tsct_selftest_clock(void);	/* after tsct_clockpage_init(), no device yet */
 int tsct_selftest_emit(void);	/* after tsct_channels_init() */
 #else
-static inline int tsct_selftest(void)
-{
-	return 0;
-}
-
-static inline int tsct_selftest_clock(void)
-{
-	return 0;
-}
-
-static inline int tsct_selftest_emit(void)
-{
-	return 0;
-}
+#define tsct_selftest()		0
+#define tsct_selftest_clock()	0
+#define tsct_selftest_emit()	0
 #endif
 
 #endif /* TSCT_KMOD_SELFTEST_H */

@@ -185,33 +185,6 @@ static void aux_read(void *ret)
 	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
 }
 
-static void aux_check(struct tsct_cpu_check *entry)
-{
-	if (!boot_cpu_has(X86_FEATURE_RDTSCP))
-		return;
-	if (smp_call_function_single(entry->cpu, aux_read, &entry->tsc_aux, 1))
-		return;
-	if (AUX_CPU(entry->tsc_aux) == entry->cpu &&
-	    AUX_NODE(entry->tsc_aux) == entry->node)
-		entry->flags |= TSCT_CPU_AUX_MATCH;
-}
-
-static void skew_check(struct tsct_cpu_check *entry, u32 reference)
-{
-	struct tsct_skew_interval skew;
-
-	if (entry->cpu == reference) {
-		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
-		return;
-	}
-	if (skew_measure(reference, entry->cpu, &skew))
-		return;
-	entry->skew_min_cycles = skew.min_cycles;
-	entry->skew_max_cycles = skew.max_cycles;
-	entry->rounds = skew.rounds;
-	entry->flags |= TSCT_CPU_SKEW_KNOWN;
-}
-
 void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu)
 {
 	*entry = (struct tsct_cpu_check) {
@@ -222,8 +195,22 @@ void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu)
 
 void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference)
 {
+	struct tsct_skew_interval skew;
+
 	tsct_cpu_check_init(entry, cpu);
 	entry->flags = TSCT_CPU_ONLINE;
-	aux_check(entry);
-	skew_check(entry, reference);
+	if (boot_cpu_has(X86_FEATURE_RDTSCP) &&
+	    !smp_call_function_single(cpu, aux_read, &entry->tsc_aux, 1) &&
+	    AUX_CPU(entry->tsc_aux) == cpu && AUX_NODE(entry->tsc_aux) == entry->node)
+		entry->flags |= TSCT_CPU_AUX_MATCH;
+	if (cpu == reference) {
+		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
+		return;
+	}
+	if (skew_measure(reference, cpu, &skew))
+		return;
+	entry->skew_min_cycles = skew.min_cycles;
+	entry->skew_max_cycles = skew.max_cycles;
+	entry->rounds = skew.rounds;
+	entry->flags |= TSCT_CPU_SKEW_KNOWN;
 }

@@ -113,25 +113,6 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 				   EPOLLIN | EPOLLRDNORM);
 }
 
-/* True if a poll() of any watcher would report data. */
-static bool channel_any_watcher_ready(struct tsct_kchannel *channel, u64 sum)
-{
-	struct tsct_watcher *watcher;
-	bool ready = false;
-
-	mutex_lock(&channel->watch_lock);
-	list_for_each_entry(watcher, &channel->watchers, list) {
-		if (channel->policy == TSCT_POLICY_DISCARD)
-			ready = channel_enough_unread(channel, watcher->watermark);
-		else
-			ready = watcher_enough_written(watcher, sum);
-		if (ready)
-			break;
-	}
-	mutex_unlock(&channel->watch_lock);
-	return ready;
-}
-
 /*
  * Programs publish without a system call, so the rings are polled. A sleeper
  * was on the wait queue before it last read the heads: what is written later
@@ -143,13 +124,24 @@ void tsct_channel_watch_fn(struct work_struct *work)
 						     struct tsct_kchannel,
 						     watch);
 	u64 sum = channel_head_sum(channel);
+	struct tsct_watcher *watcher;
+	bool ready = false;
 
 	if (sum != channel->watch_sum) {
 		channel->watch_sum = sum;
-		if (channel_any_watcher_ready(channel, sum))
-			wake_up_interruptible_poll(&channel->wait,
-						   EPOLLIN | EPOLLRDNORM);
+		mutex_lock(&channel->watch_lock);
+		list_for_each_entry(watcher, &channel->watchers, list) {
+			if (channel->policy == TSCT_POLICY_DISCARD)
+				ready = channel_enough_unread(channel, watcher->watermark);
+			else
+				ready = watcher_enough_written(watcher, sum);
+			if (ready)
+				break;
+		}
+		mutex_unlock(&channel->watch_lock);
 	}
+	if (ready)
+		wake_up_interruptible_poll(&channel->wait, EPOLLIN | EPOLLRDNORM);
 	/*
 	 * Its barrier pairs with the one in tsct_channel_watch(): either the
 	 * sleeper is seen here, or it finds this work not pending and queues it.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clocks: their origin, and readings of the counter. A clock reads the clock
- * page of the module, or that of the daemon, or else one that this process
- * maintains for itself.
+ * Clocks: their origin, and readings of the counter. A clock uses the clock page of the
+ * module, or that of the daemon, or else one that this process maintains.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,14 +15,13 @@
 #include "lib/core/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
-#include "tsc_check.h"
 
 /* Interval at which tsct_clock_wait_synced() checks the status */
 #define POLL_NS		10000000
-/* Number of these checks between two samples of an in-process clock */
+/* Number of these status checks between two samples of an in-process clock */
 #define SAMPLE_POLLS	10
 
-/* Page of a clock without memory for one of its own: status UNKNOWN */
+/* Page of a clock that got no memory: status UNKNOWN */
 static const struct tsct_clock_page empty_page __attribute__((aligned(64)));
 
 __attribute__((format(printf, 2, 3)))
@@ -76,47 +74,32 @@ static void open_inprocess(struct tsct_clock_full *clock)
 		add_reason(clock, "in-process clock: out of memory");
 }
 
-static bool map_page(struct tsct_clock_full *clock)
+void tsct_clock_init(struct tsct_clock_full *clock)
 {
+	struct tsct_clock_head head;
 	char why[256];
 
 	if (!tsct_clock_area_map_module(&clock->area, why, sizeof(why))) {
 		use_mapped_page(clock, ORIGIN_MODULE);
-		return true;
+	} else {
+		add_reason(clock, "%s", why);
+		if (!tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
+					      sizeof(why))) {
+			use_mapped_page(clock, ORIGIN_DAEMON);
+		} else {
+			add_reason(clock, "%s", why);
+			open_inprocess(clock);
+		}
 	}
-	add_reason(clock, "%s", why);
-	if (!tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
-				      sizeof(why))) {
-		use_mapped_page(clock, ORIGIN_DAEMON);
-		return true;
-	}
-	add_reason(clock, "%s", why);
-	return false;
-}
-
-void tsct_clock_init(struct tsct_clock_full *clock)
-{
-	struct tsct_clock_head head;
-
-	if (!map_page(clock))
-		open_inprocess(clock);
 	/*
-	 * 1 ns per cycle: correct for all sources but the TSC, which is not
-	 * used while the page cannot be read.
+	 * 1 ns per cycle is correct for all sources except the TSC, which is not used
+	 * while the page cannot be read.
 	 */
 	clock->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	if (tsct_clock_head(clock->head.page, &head))
 		return;
 	if (head.rate_mult || head.mult)
 		clock->rate_mult = head.rate_mult ? head.rate_mult : head.mult;
-}
-
-void tsct_clock_fini(struct tsct_clock_full *clock)
-{
-	if (clock->origin != ORIGIN_PROCESS)
-		tsct_clock_area_unmap(&clock->area);
-	else if (clock->inprocess)
-		tsct_clock_inprocess_close(clock->inprocess);
 }
 
 int tsct_clock_open(struct tsct_clock **ret_clock)
@@ -140,20 +123,18 @@ void tsct_clock_close(struct tsct_clock *head)
 
 	if (!clock || clock->forever)
 		return;
-	tsct_clock_fini(clock);
+	if (clock->origin != ORIGIN_PROCESS)
+		tsct_clock_area_unmap(&clock->area);
+	else if (clock->inprocess)
+		tsct_clock_inprocess_close(clock->inprocess);
 	free(clock);
 }
 
 const char *tsct_clock_origin(const struct tsct_clock *clock)
 {
-	switch (tsct_clock_full(clock)->origin) {
-	case ORIGIN_MODULE:
-		return "module";
-	case ORIGIN_DAEMON:
-		return "daemon";
-	default:
-		return "in-process";
-	}
+	static const char *const names[] = { "module", "daemon", "in-process" };
+
+	return names[tsct_clock_full(clock)->origin];
 }
 
 const char *tsct_clock_reason(const struct tsct_clock *clock)
@@ -204,7 +185,10 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 			pause.tv_nsec = left;
 		if (nanosleep(&pause, NULL))
 			return -errno;
-		/* Sample more often than conversions, which do so once a second */
+		/*
+		 * Conversions take a sample once a second; a caller that waits takes
+		 * them more often.
+		 */
 		if (inprocess && ++polls % SAMPLE_POLLS == 0)
 			tsct_clock_inprocess_sample(inprocess);
 	}

@@ -5,14 +5,11 @@
  * tsctrace/abi_clock.h.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "clock_private.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
-#include "lib/core/clock_segments.h"
 #include "lib/client/gettime.h"
-#include "clock_sample.h"
 
 #define SKEW_UNKNOWN	(~0ULL)
 
@@ -48,7 +45,7 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 {
 	const struct tsct_clock_cpu *cpus;
 
-	/* The mapped size counts, even if the page claims more CPUs by now. */
+	/* nr_cpus is from the mapped size: the page may state a larger number now. */
 	if (cpu >= clock->area.nr_cpus)
 		return -EXDEV;
 	cpus = (const void *)((const char *)clock->area.page +
@@ -81,7 +78,7 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 
 static __u64 error_ns_of(__u64 error_ps)
 {
-	/* Rounded up, and 1 ns for the truncation of the time */
+	/* The error is rounded up, and 1 ns is added for the truncation of the time. */
 	return error_ps / 1000 + !!(error_ps % 1000) + 1;
 }
 
@@ -94,7 +91,7 @@ static void to_public(const struct tsct_clock_time *time,
 	ret_time->epoch = time->epoch;
 }
 
-/* Upper bound of @cycles in ps; @mult as in clock_params */
+/* Upper bound of @cycles in ps; @mult: 2^-56 ns per cycle */
 static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 {
 	__s64 ns = tsct_cycles_ns(mult, cycles > INT64_MAX ? INT64_MAX :
@@ -111,10 +108,10 @@ enum params_kind {
 };
 
 /*
- * The fast path of section 4 of tsctrace/abi_clock.h. Within its range no CPU
- * has to be known, the clock is not in holdover and, because the in-process
- * clock ends the range there, no sample is due. Products of two 64-bit values
- * cannot overflow, whatever the page holds. Inlined: a call takes 4 ns of 5.
+ * The fast path of section 4 of tsctrace/abi_clock.h. In its range no CPU is needed,
+ * the clock is not in holdover, and no sample of the in-process clock is due. Products
+ * of two 64-bit values cannot overflow, whatever the page holds. Inlined: a call takes
+ * 4 ns of 5.
  */
 static inline __attribute__((always_inline)) bool
 convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind,
@@ -146,7 +143,9 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind
 		READ_ONCE(state->cluster_epoch);
 	if (READ_ONCE(state->source) != clock->source)
 		return false;
-	/* Pairs with the writer's fence: else the fields may be torn. */
+	/*
+	 * Pairs with the writer's fence: if seq is unchanged, the fields are not torn.
+	 */
 	smp_rmb();
 	return READ_ONCE(page->seq) == seq;
 }
@@ -200,7 +199,10 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 			err = lookup_skewed(clock, &head, cycles, cpu, time);
 		else
 			err = tsct_latch_lookup(page, cycles, time);
-		/* Else head and time may come from different states. */
+		/*
+		 * If the page has changed, head and time may come from different
+		 * states.
+		 */
 		if (tsct_clock_same(page, &head))
 			return err;
 	}
@@ -243,9 +245,8 @@ static int convert_now(const struct tsct_clock *clock, struct tsct_time *time)
 }
 
 /*
- * The in-process clock may detect a disruption in this very call. The new epoch
- * then begins after the first reading of the counter, and a second one is in
- * it.
+ * The in-process clock may detect a disruption in this very call. The new epoch then
+ * begins after the first reading of the counter; a second reading is in it.
  */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 {
@@ -260,7 +261,7 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 	return err;
 }
 
-/* The inline functions of tsctrace.h call these outside of the fast path. */
+/* The inline functions of tsctrace/clock.h call these outside of the fast path. */
 
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
@@ -290,32 +291,6 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles
 
 /* ---- cycles to the cluster's time --------------------------------------- */
 
-/*
- * Conversion where the counters of CPUs are skewed: the line is that of the
- * reference CPU. The previous line, of which the state keeps the end, may have
- * been made with another table of skews.
- */
-static int lookup_cluster_skewed(const struct tsct_clock_full *clock,
-				 const struct tsct_clock_state *state,
-				 __u64 cycles, __u32 cpu,
-				 struct tsct_clock_time *time)
-{
-	__u64 mult = state->cluster.mult, error;
-	__s64 skew;
-	int err;
-
-	if (!mult)
-		return tsct_clock_cluster_lookup(state, cycles, time);
-	err = tsct_clock_skew(clock, cpu, &skew, &error);
-	if (!err)
-		err = tsct_clock_cluster_lookup(state, cycles - (__u64)skew,
-						time);
-	if (!err)
-		time->error_ps = tsct_add_saturating(time->error_ps,
-						     cycles_to_ps(mult, error));
-	return err;
-}
-
 static int lookup_cluster(const struct tsct_clock *clock, __u64 cycles,
 			  __u32 cpu, struct tsct_clock_time *time)
 {
@@ -324,17 +299,33 @@ static int lookup_cluster(const struct tsct_clock *clock, __u64 cycles,
 	int tries, err;
 
 	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
+		__u64 error;
+		__s64 skew;
+
 		if (tsct_clock_head(clock->page, &head) ||
 		    tsct_latch_read(clock->page, &state))
 			return -EAGAIN;
 		if (state.source != clock->source)
 			return -ESTALE;
-		if (state.flags & TSCT_CLOCK_SKEWED)
-			err = lookup_cluster_skewed(tsct_clock_full(clock),
-						    &state, cycles, cpu, time);
-		else
+		if (!(state.flags & TSCT_CLOCK_SKEWED) || !state.cluster.mult) {
 			err = tsct_clock_cluster_lookup(&state, cycles, time);
-		/* Else the table of skews may be of another state. */
+		} else {
+			/*
+			 * The parameters are those of the reference CPU. The previous
+			 * ones may have been made with another table of skews.
+			 */
+			err = tsct_clock_skew(tsct_clock_full(clock), cpu, &skew, &error);
+			if (!err)
+				err = tsct_clock_cluster_lookup(&state,
+						cycles - (__u64)skew, time);
+			if (!err)
+				time->error_ps = tsct_add_saturating(time->error_ps,
+					cycles_to_ps(state.cluster.mult, error));
+		}
+		/*
+		 * If the page has changed, the table of skews may belong to another
+		 * state.
+		 */
 		if (tsct_clock_same(clock->page, &head))
 			return err;
 	}
@@ -404,76 +395,8 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 
 /* ---- CLOCK_REALTIME to cycles ------------------------------------------- */
 
-/*
- * The part of a clock_segment that the search needs. Segments are read one at a
- * time where they are, because the stack of a signal handler has no room for
- * all of them. Values read from a copy that changed meanwhile are discarded
- * afterwards, so until then any value must be harmless.
- */
-struct convert_line {
-	__u64 base_cycles;
-	__u64 until_cycles;
-	__u64 mult;
-	__s64 base_ns;
-};
-
-/* From base_ns on: the first cycle of the line whose time is not before @ns */
-static int find_on_line(const struct convert_line *line, __s64 ns, __u64 *ret_cycles)
-{
-	tsct_u128 d;
-
-	/* A segment that ends one cycle before its base is empty. */
-	if (!line->mult || (__s64)(line->until_cycles - line->base_cycles) < 0)
-		return -ENOENT;
-	d = (((tsct_u128)((tsct_s128)ns - line->base_ns) <<
-	      TSCT_CLOCK_SHIFT) + line->mult - 1) / line->mult;
-	if (d > line->until_cycles - line->base_cycles)
-		return -ENOENT;
-	*ret_cycles = line->base_cycles + (__u64)d;
-	return 0;
-}
-
-/* Before all segments: the oldest one is extended backwards. */
-static int find_before_line(const struct convert_line *line, __s64 ns, __u64 *ret_cycles)
-{
-	tsct_u128 d;
-
-	if (!line->mult)
-		return -EAGAIN;
-	d = ((tsct_u128)((tsct_s128)line->base_ns - ns) <<
-	     TSCT_CLOCK_SHIFT) / line->mult;
-	if (d > line->base_cycles)
-		return -ERANGE;
-	*ret_cycles = line->base_cycles - (__u64)d;
-	return 0;
-}
-
-static void read_params(const struct tsct_clock_copy *copy,
-			struct tsct_clock_params *ret)
-{
-	const struct tsct_clock_params *params = &copy->state.real;
-
-	ret->base_cycles = READ_ONCE(params->base_cycles);
-	ret->base_ns = READ_ONCE(params->base_ns);
-	ret->mult = READ_ONCE(params->mult);
-	ret->slew_mult = READ_ONCE(params->slew_mult);
-	ret->slew_cycles = READ_ONCE(params->slew_cycles);
-	ret->void_after_cycles = READ_ONCE(params->void_after_cycles);
-}
-
-static void read_segment(const struct tsct_clock_copy *copy, __u32 i,
-			 struct convert_line *ret)
-{
-	const struct tsct_clock_segment *segment = &copy->segments[i];
-
-	ret->base_cycles = READ_ONCE(segment->base_cycles);
-	ret->until_cycles = READ_ONCE(segment->until_cycles);
-	ret->mult = READ_ONCE(segment->mult);
-	ret->base_ns = READ_ONCE(segment->base_ns);
-}
-
-/* On the current clock_params: the part that slews, and the one after it */
-static int find_on_params(const struct tsct_clock_params *params, __s64 ns,
+/* Finds the first cycle at or after @ns, which is not before params->base_ns. */
+static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 			  __u64 *ret_cycles)
 {
 	tsct_u128 target = (tsct_u128)((tsct_s128)ns - params->base_ns);
@@ -499,34 +422,76 @@ static int find_on_params(const struct tsct_clock_params *params, __s64 ns,
 	return 0;
 }
 
-/* Newest line first: of two cycles with the same time, the later one is found. */
+/*
+ * Finds the first cycle of the segment at or after @ns, which is not before its
+ * base_ns.
+ */
+static int find_in_segment(const struct tsct_clock_segment *segment, __s64 ns,
+			   __u64 *ret_cycles)
+{
+	tsct_u128 d;
+
+	/* A segment that ends one cycle before its base is empty. */
+	if (!segment->mult ||
+	    (__s64)(segment->until_cycles - segment->base_cycles) < 0)
+		return -ENOENT;
+	d = (((tsct_u128)((tsct_s128)ns - segment->base_ns) <<
+	      TSCT_CLOCK_SHIFT) + segment->mult - 1) / segment->mult;
+	if (d > segment->until_cycles - segment->base_cycles)
+		return -ENOENT;
+	*ret_cycles = segment->base_cycles + (__u64)d;
+	return 0;
+}
+
+/*
+ * Searches newest segments first: of two cycles with the same time, the later one is
+ * found.
+ *
+ * Segments are read one at a time, because the stack of a signal handler has no room
+ * for all of them. If the copy changed meanwhile, the result is discarded, so any
+ * values must be harmless.
+ */
 static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 		       __u64 *ret_cycles)
 {
 	__u32 nr = READ_ONCE(copy->nr_segments), i;
+	struct tsct_clock_segment segment = { 0 };
 	struct tsct_clock_params params;
-	struct convert_line line = { 0 };
+	tsct_u128 d;
 	int err;
 
-	read_params(copy, &params);
+	tsct_load_relaxed(&params, &copy->state.real,
+			  TSCT_WORDS(struct tsct_clock_params));
 	if (params.mult && ns >= params.base_ns)
-		return find_on_params(&params, ns, ret_cycles);
-	line.base_cycles = params.base_cycles;
-	line.base_ns = params.base_ns;
-	line.mult = params.mult;
+		return find_in_params(&params, ns, ret_cycles);
+	segment.base_cycles = params.base_cycles;
+	segment.base_ns = params.base_ns;
+	segment.mult = params.mult;
 	if (nr > TSCT_SEGMENTS_MAX)
 		nr = TSCT_SEGMENTS_MAX;
 	for (i = nr; i-- > 0;) {
-		read_segment(copy, i, &line);
-		if (ns < line.base_ns)
+		tsct_load_relaxed(&segment, &copy->segments[i],
+				  TSCT_WORDS(struct tsct_clock_segment));
+		if (ns < segment.base_ns)
 			continue;
-		err = find_on_line(&line, ns, ret_cycles);
-		/* A time after the last segment, before the next params exist */
+		err = find_in_segment(&segment, ns, ret_cycles);
+		/*
+		 * The time is after the last segment, and the next params do not exist
+		 * yet.
+		 */
 		return err && !params.mult && i == nr - 1 ? -ESTALE : err;
 	}
 	if (READ_ONCE(copy->dropped))
 		return -ERANGE;
-	return find_before_line(&line, ns, ret_cycles);
+	/* The time is before all segments: the oldest one is extended backwards. */
+	if (!segment.mult)
+		return -EAGAIN;
+	d = ((tsct_u128)((tsct_s128)segment.base_ns - ns) <<
+	     TSCT_CLOCK_SHIFT) / segment.mult;
+	if (d > segment.base_cycles)
+		return -ERANGE;
+	*ret_cycles = segment.base_cycles - (__u64)d;
+	return 0;
 }
 
 int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
@@ -555,17 +520,6 @@ int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 
 /* ---- the published state and its segments ------------------------------- */
 
-static __u32 status_at(const struct tsct_clock_state *state, __u64 cycles)
-{
-	if ((__s64)(cycles - state->real.void_after_cycles) > 0)
-		return TSCT_STATUS_UNKNOWN;
-	/* A state that is no longer refreshed still has its last status. */
-	if (tsct_status_has_time(state->status) &&
-	    (__s64)(cycles - state->real.holdover_after_cycles) > 0)
-		return TSCT_STATUS_HOLDOVER;
-	return state->status;
-}
-
 int tsct_clock_snapshot(const struct tsct_clock *head,
 			struct tsct_clock_state *ret_state)
 {
@@ -578,50 +532,35 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	if (tsct_latch_read(head->page, &state) ||
 	    state.status == TSCT_STATUS_UNKNOWN)
 		return -EAGAIN;
-	if (state.source == head->source && state.real.mult)
-		state.status = status_at(&state, now);
+	/* A state that is no longer refreshed keeps its last status. */
+	if (state.source == head->source && state.real.mult) {
+		if ((__s64)(now - state.real.void_after_cycles) > 0)
+			state.status = TSCT_STATUS_UNKNOWN;
+		else if (tsct_status_has_time(state.status) &&
+			 (__s64)(now - state.real.holdover_after_cycles) > 0)
+			state.status = TSCT_STATUS_HOLDOVER;
+	}
 	*ret_state = state;
 	return 0;
 }
 
 /*
- * The current clock_params as segments, up to the last sample. Returns how
- * many: 0 to 2.
+ * The current clock params as segments, up to the last sample. Returns their number: 0
+ * to 2.
  */
 static unsigned int current_segments(const struct tsct_clock_state *state,
-				     struct tsct_clock_segment *ret)
+				     struct tsct_clock_segment ret[2])
 {
 	const struct tsct_clock_params *params = &state->real;
-	struct tsct_clock_segment line = {
-		.base_cycles = params->base_cycles,
-		.until_cycles = params->as_of_cycles,
-		.mult = params->mult,
-		.base_ns = params->base_ns,
-		.error_ps = params->past_error_ps,
-		.epoch = state->epoch,
-		.status = state->status,
-		.cause = state->cause,
-	};
-	unsigned int nr = 0;
+	__u64 base = params->base_cycles;
 
 	if (!params->mult)
 		return 0;
-	if ((__s64)(line.until_cycles - line.base_cycles) < 0) {
-		line.until_cycles = line.base_cycles;
-		line.error_ps = tsct_clock_params_error_ps(params,
-							   line.base_cycles);
-	}
-	if (params->slew_cycles && params->slew_mult != params->mult) {
-		ret[nr] = line;
-		ret[nr].mult = params->slew_mult;
-		if (line.until_cycles - line.base_cycles <= params->slew_cycles)
-			return 1;
-		line.base_cycles += params->slew_cycles;
-		ret[nr++].until_cycles = line.base_cycles;
-		line.base_ns = tsct_clock_params_ns(params, line.base_cycles);
-	}
-	ret[nr] = line;
-	return nr + 1;
+	if ((__s64)(params->as_of_cycles - base) < 0)
+		return tsct_clock_params_segments(state, base,
+			tsct_clock_params_error_ps(params, base), ret);
+	return tsct_clock_params_segments(state, params->as_of_cycles,
+					  params->past_error_ps, ret);
 }
 
 int tsct_clock_segments(const struct tsct_clock *clock,
@@ -638,7 +577,7 @@ int tsct_clock_segments(const struct tsct_clock *clock,
 		TSCT_SEGMENTS_MAX;
 	total = past + current_segments(&copy.state, current);
 	for (i = 0; i < nr && i < total; i++) {
-		/* The latest ones, if not all fit */
+		/* If not all segments fit, the latest ones are returned. */
 		unsigned int at = total > nr ? total - nr + i : i;
 
 		ret_segments[i] = at < past ? copy.segments[at] :

@@ -16,13 +16,13 @@ static __u32 ready;
 static void init_default(void)
 {
 	tsct_clock_init(&default_clock);
-	/* Pairs with the acquire below: the clock is complete. */
+	/* Pairs with the acquire in tsct_clock_default(): the clock is complete. */
 	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
 }
 
 /*
- * An in-process clock calibrates for 15 ms. TSCTRACE_CALIBRATE=lazy delays that
- * to the first use, for programs that are started often and rarely use it.
+ * An in-process clock calibrates for 15 ms. TSCTRACE_CALIBRATE=lazy delays that to the
+ * first use, for short programs that rarely use the clock.
  */
 __attribute__((constructor)) static void init_at_start(void)
 {
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void init_at_start(void)
 
 struct tsct_clock *tsct_clock_default(void)
 {
-	/* Pairs with the release above. */
+	/* Pairs with the release in init_default(). */
 	if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
 		pthread_once(&once, init_default);
 	return &default_clock.head;

@@ -1,59 +1,59 @@
 // SPDX-License-Identifier: MIT
 /*
- * The in-process clock: the timekeeper of a process for which neither module
- * nor daemon publishes a time. It has no thread: a conversion more than a
- * second after the last sample takes the next one, which costs a few
- * microseconds. If another thread, or the code that a signal handler
- * interrupted, is taking a sample, the conversion uses the published state.
+ * The in-process clock: the timekeeper of a process for which neither module nor daemon
+ * publishes a time. It has no thread: a conversion more than a second after the last
+ * sample takes the next one, in a few microseconds. If another thread, or code that a
+ * signal handler interrupted, is taking a sample, the conversion uses the published
+ * state.
  *
- * The estimator exists twice: the next state is computed in the spare copy
- * while the current one stays complete. So the child of a fork() has a complete
- * one too, whatever the parent's other threads were doing. The child detects
- * the fork because the kernel wipes the page of struct shared.
+ * The estimator exists twice: the next state is computed in the spare copy while the
+ * current one stays complete. So the child of a fork() has a complete one at any time.
+ * The child detects the fork because the kernel wipes the page of struct shared.
  */
 #include <errno.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "clock_private.h"
 #include "lib/core/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
 
-/* Age of a sample after which the next one is taken */
+/* Age of the last sample at which the next one is taken */
 #define REFINE_NS	NS_PER_S
-/* Delay of the next try after a disruption or a failed sample */
+/* Delay of the next sample after a disruption or a failed sample */
 #define RETRY_NS	10000000
-/* Lead of new params, from now to their beginning: more than publishing takes */
+/* Lead of new params, from now to their beginning; longer than publishing takes */
 #define LEAD_NS		20000
-#define LEAD_FACTOR	4		/* growth from one try to the next */
-#define LEAD_MAX_NS	20e9		/* long, for programs in a debugger */
-#define LEADS_MAX	11		/* tries */
+#define LEAD_FACTOR	4		/* growth of the lead from one try to the next */
+#define LEAD_MAX_NS	20e9		/* maximum lead; long, for programs in a
+					 * debugger */
+#define LEADS_MAX	11		/* maximum number of tries to publish */
 /* Samples taken in a row to recover from a disruption */
 #define FEEDS_MAX	3
 
 /* Wiped by the kernel in the child of a fork() */
 struct shared {
 	__u32 held;			/* lock: a sample is being taken */
-	__u32 known;			/* 0: there was a fork() */
+	__u32 known;			/* 0: wiped by a fork() */
 };
 
 struct fitted_rate {
 	struct tsct_rate_estimator est;
 	struct tsct_sampler sampler;
-	struct tsct_sample first;	/* for start_late() */
+	struct tsct_sample first;	/* first of the two samples of start_late() */
 	bool started, has_first;
 };
 
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	struct shared spare;		/* where mmap() failed: not wiped */
+	struct shared spare;		/* used if mmap() failed; not wiped at a fork */
 	const struct tsct_clock_ops *ops;
-	/* Constant after open */
+	/* Constant after tsct_clock_inprocess_open() */
 	__u64 refine_cycles, retry_cycles, lead_cycles, lead_max_cycles;
-	__u64 tried_cycles;		/* end of the last try; relaxed, a hint */
-	/* Under shared->held */
+	__u64 tried_cycles;		/* end of the last try to sample; relaxed
+					 * accesses */
+	/* Protected by shared->held */
 	__u32 current;
 	struct fitted_rate estimates[2];
 };
@@ -66,42 +66,36 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 /* ---- publishing --------------------------------------------------------- */
 
 /*
- * Ends the fast path where a sample is due: conversions after that take the
- * slow path, which calls tsct_clock_inprocess_refine().
- */
-static void shorten_fast_path(const struct tsct_clock_inprocess *clock,
-			      struct tsct_clock_state *state)
-{
-	struct tsct_clock_params *params = &state->real;
-	__s64 limit = (__s64)(params->as_of_cycles + clock->refine_cycles -
-			      params->base_cycles);
-
-	if (limit < 0)
-		limit = 0;
-	if (params->fast_cycles > (__u64)limit)
-		params->fast_cycles = (__u64)limit;
-}
-
-/*
- * New params begin in the future, at the time that the current ones will give
- * then, so that time does not jump. If that beginning has passed when they are
- * ready to be published (this thread was preempted or is being single-stepped),
- * they are made again with a longer lead. Returns 0, -ETIME or as
- * tsct_segments_check().
+ * New params begin in the future, at the time that the current ones will give then, so
+ * that time does not jump. If that beginning has passed when they are ready (this
+ * thread was preempted or is single-stepped), they are made again with a longer lead.
+ * Returns 0, -ETIME or as tsct_segments_check().
  */
 static int publish(struct tsct_clock_inprocess *clock,
 		   struct tsct_rate_estimator *est)
 {
 	__u64 lead = clock->lead_cycles, began, took;
+	struct tsct_clock_params *params;
 	struct tsct_clock_state last, next;
 	int tries, err = -ETIME;
+	__s64 limit;
 
 	if (tsct_latch_read(&clock->area, &last))
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
 		began = read_cycles(clock);
 		tsct_rate_compose(est, began + lead, &next);
-		shorten_fast_path(clock, &next);
+		/*
+		 * Ends the fast path where a sample is due: conversions after that
+		 * take the slow path, which calls tsct_clock_inprocess_refine().
+		 */
+		params = &next.real;
+		limit = (__s64)(params->as_of_cycles + clock->refine_cycles -
+				params->base_cycles);
+		if (limit < 0)
+			limit = 0;
+		if (params->fast_cycles > (__u64)limit)
+			params->fast_cycles = (__u64)limit;
 		tsct_latch_stage(&clock->area, &next);
 		took = read_cycles(clock) - began;
 		err = tsct_segments_check(&last, &next, began + took);
@@ -123,8 +117,8 @@ static int publish(struct tsct_clock_inprocess *clock,
 /* ---- taking samples ----------------------------------------------------- */
 
 /*
- * Starts from two samples of separate calls: the calibration at open failed,
- * and a conversion must not block for another one of 15 ms.
+ * Starts from two samples of separate calls, after the calibration at open failed: a
+ * conversion must not block for another calibration of 15 ms.
  */
 static int start_late(struct fitted_rate *estimate)
 {
@@ -143,7 +137,10 @@ static int start_late(struct fitted_rate *estimate)
 	return ret;
 }
 
-/* An event begins a new epoch; another sample has to agree with it. */
+/*
+ * Takes a sample. After an event, which begins a new epoch, another sample has to
+ * agree.
+ */
 static int feed(struct fitted_rate *estimate)
 {
 	int feeds, ret = -EAGAIN;
@@ -158,29 +155,24 @@ static int feed(struct fitted_rate *estimate)
 	return ret;
 }
 
-/*
- * In the child of a fork: a thread that exists only in the parent may have left
- * the page half written, or may have written it without updating the estimator.
- */
-static void recover_after_fork(struct tsct_clock_inprocess *clock)
-{
-	struct tsct_rate_estimator *est = &clock->estimates[clock->current].est;
-	struct tsct_clock_state state;
-
-	tsct_latch_repair(&clock->area);
-	if (!tsct_latch_read(&clock->area, &state) && state.real.mult)
-		tsct_rate_published(est, &state);
-}
-
 static void refine(struct tsct_clock_inprocess *clock)
 {
+	struct fitted_rate *current = &clock->estimates[clock->current];
 	struct fitted_rate *next = &clock->estimates[!clock->current];
+	struct tsct_clock_state state;
 	int err;
 
-	if (!clock->shared->known)
-		recover_after_fork(clock);
+	/*
+	 * In the child of a fork: a thread that exists only in the parent may have
+	 * left the page half written, or written it without updating the estimator.
+	 */
+	if (!clock->shared->known) {
+		tsct_latch_repair(&clock->area);
+		if (!tsct_latch_read(&clock->area, &state) && state.real.mult)
+			tsct_rate_published(&current->est, &state);
+	}
 	clock->shared->known = 1;
-	*next = clock->estimates[clock->current];
+	*next = *current;
 	if (feed(next) < 0) {
 		/* Keeps the first sample for start_late(). */
 		if (!next->started)
@@ -209,7 +201,7 @@ void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 {
 	/*
-	 * Bypasses the latch: a torn read causes an extra sample at worst, or
+	 * Reads without the latch: a torn read causes an extra sample at worst, or
 	 * delays one to the next call.
 	 */
 	const struct tsct_clock_state *state =
@@ -222,28 +214,23 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 }
 
 /*
- * @cycles is only a hint: it may be in the past, where no sample is needed, or
- * in the future, where one now would not help. The counter decides. If it is
- * behind the last sample it was set back, which is a disruption.
+ * @cycles may be in the past, where no sample is needed, or in the future, where a
+ * 	sample now would not help: the counter decides. A counter behind the last sample was
+ * 	set back, which is a disruption.
  */
-static bool is_due(const struct tsct_clock_inprocess *clock, __u64 cycles)
+void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
+				 __u64 cycles)
 {
 	__s64 since;
 	__u64 now;
 
 	if (likely(is_recent(clock, cycles)))
-		return false;
+		return;
 	now = read_cycles(clock);
 	if (is_recent(clock, now))
-		return false;
+		return;
 	since = (__s64)(now - READ_ONCE(clock->tried_cycles));
-	return since < 0 || since > (__s64)clock->retry_cycles;
-}
-
-void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
-				 __u64 cycles)
-{
-	if (unlikely(is_due(clock, cycles)))
+	if (since < 0 || since > (__s64)clock->retry_cycles)
 		tsct_clock_inprocess_sample(clock);
 }
 
@@ -283,7 +270,7 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	clock->ops = ops;
 	clock->shared = map_shared(clock);
 	clock->shared->known = 1;
-	tsct_boot_id(boot_id);	/* optional: no other process reads the page */
+	tsct_boot_id(boot_id);	/* may fail: no other process reads the page */
 	tsct_latch_init(&clock->area, boot_id, source, 0);
 	tsct_rate_init(&estimate->est, source, 0, TSCT_CAUSE_NONE);
 	/*

@@ -14,7 +14,7 @@
 static __u64 rate_of(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_head *head)
 {
-	/* The source changed since: convert by the old source's rate. */
+	/* The source has changed: convert by the rate of the clock's own source. */
 	if (head->source != clock->head.source)
 		return clock->rate_mult;
 	if (head->rate_mult)
@@ -24,12 +24,10 @@ static __u64 rate_of(const struct tsct_clock_full *clock,
 
 static __u64 rate_mult(const struct tsct_clock *head)
 {
-	const struct tsct_clock_full *clock = tsct_clock_full(head);
 	struct tsct_clock_head now;
 
-	if (tsct_clock_head(head->page, &now))
-		return clock->rate_mult;
-	return rate_of(clock, &now);
+	return tsct_clock_head(head->page, &now) ? tsct_clock_full(head)->rate_mult :
+		rate_of(tsct_clock_full(head), &now);
 }
 
 int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t cycles)
@@ -52,8 +50,8 @@ static bool keeps_counting(__u32 cause)
 }
 
 /*
- * True if an epoch began in (from, to] whose cause affects the counter. The
- * first segment of an epoch holds its cause, as they all do.
+ * True if an epoch began in (from, to] whose cause affects the counter. All segments of
+ * an epoch hold its cause.
  */
 static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
 			      __u64 to)
@@ -85,7 +83,7 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 	struct tsct_clock_time a, b;
 	__u32 flags = 0;
 
-	/* Older or newer than all that is known */
+	/* The cycles are older or newer than the stored history. */
 	if (tsct_latch_lookup(page, from, &a) ||
 	    tsct_latch_lookup(page, to, &b))
 		return TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED;
@@ -101,9 +99,9 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 /* ---- skewed counters ---------------------------------------------------- */
 
 /*
- * Correction of an interval from a reading on CPU @from to one on @to, in
- * cycles to add, as if both were readings on the reference CPU.
- * @ret_error: bound of its error, in cycles
+ * Cycles to add to an interval from CPU @from to CPU @to, as if both ends were read on
+ * the reference CPU
+ * @ret_error: error bound, cycles
  */
 static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,
 			     __u32 to, bool skewed, __u64 *ret_error)
@@ -126,24 +124,6 @@ static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,
 	return 0;
 }
 
-/* value * factor / unit, rounded up, saturating; @value is below 2^64 */
-static __u64 scale_up(tsct_u128 value, __u64 factor, __u64 unit)
-{
-	tsct_u128 product = value * factor;
-	tsct_u128 ret = product / unit + !!(product % unit);
-
-	return ret > UINT64_MAX ? UINT64_MAX : (__u64)ret;
-}
-
-/* Upper bound of @cycles in ns, saturating */
-static __u64 cycles_ns_up(__u64 mult, __u64 cycles)
-{
-	tsct_u128 product = (tsct_u128)cycles * mult;
-	tsct_u128 ns = (product >> TSCT_CLOCK_SHIFT) + 1;
-
-	return !cycles ? 0 : ns > UINT64_MAX ? UINT64_MAX : (__u64)ns;
-}
-
 static void measure_interval(const struct tsct_clock_full *clock,
 			     const struct tsct_clock_head *head,
 			     const struct tsct_time_point *from,
@@ -153,6 +133,7 @@ static void measure_interval(const struct tsct_clock_full *clock,
 	bool skewed = head->flags & TSCT_CLOCK_SKEWED;
 	__u64 mult = rate_of(clock, head), error, length;
 	__s64 cycles = (__s64)(to->cycles - from->cycles);
+	tsct_u128 bound;
 
 	*ret = (struct tsct_interval) { 0 };
 	if (cycles >= 0)
@@ -168,11 +149,12 @@ static void measure_interval(const struct tsct_clock_full *clock,
 						skewed, &error));
 	ret->ns = tsct_cycles_ns(mult, cycles);
 	length = ret->ns < 0 ? 0 - (__u64)ret->ns : (__u64)ret->ns;
-	/* The error of the rate, and 1 ns for truncation */
-	ret->error_ns = tsct_add_saturating(
-		scale_up(length, head->rate_error_ppt, PPT), 1);
-	ret->error_ns = tsct_add_saturating(ret->error_ns,
-					    cycles_ns_up(mult, error));
+	/* The error of the rate, rounded up, and 1 ns for truncation */
+	bound = (tsct_u128)length * head->rate_error_ppt;
+	bound = bound / PPT + !!(bound % PPT) + 1;
+	if (error)
+		bound += ((tsct_u128)error * mult >> TSCT_CLOCK_SHIFT) + 1;
+	ret->error_ns = bound > UINT64_MAX ? UINT64_MAX : (__u64)bound;
 	if (!head->rate_mult) {
 		ret->flags |= TSCT_INTERVAL_GUESSED;
 		ret->error_ns = UINT64_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of a clock area from the module or the daemon, and its mapping. */
+/* Mapping of the clock area of module or daemon, after checks */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,10 +12,8 @@
 
 #include "clock_page.h"
 #include "lib/core/latch.h"
-#include "lib/core/clock_params.h"
 #include "clock_sample.h"
 #include "clock_source.h"
-#include "tsc_check.h"
 
 void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 {
@@ -23,9 +21,8 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * True for root, for this user, and for the owner of @dir if only root can
- * write to the directory above: so root gave that user a directory of its own,
- * as for a system service.
+ * True for root, for this user, and for the owner of @dir if only root can write to the
+ * directory above: then root gave that user its own directory, as for a system service.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {
@@ -40,23 +37,6 @@ static bool is_trusted(uid_t owner, const char *dir)
 		!stat(path, &above) && !above.st_uid && !(above.st_mode & 022);
 }
 
-/* Checks type, size, owner and permissions of an open clock file. */
-static int check_fd(int fd, const char *dir)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	/* Touching a page beyond the end would raise SIGBUS. */
-	if (!S_ISREG(st.st_mode) || st.st_size % TSCT_PAGE_SIZE ||
-	    st.st_size < (off_t)TSCT_CLOCK_SIZE(0) ||
-	    st.st_size > (off_t)TSCT_CLOCK_SIZE(TSCT_CPUS_MAX))
-		return -EINVAL;
-	if (!is_trusted(st.st_uid, dir) || st.st_mode & 022)
-		return -EACCES;
-	return 0;
-}
-
 static int map_page(int fd, off_t offset, size_t size,
 		    const struct tsct_clock_page **ret_page)
 {
@@ -69,59 +49,42 @@ static int map_page(int fd, off_t offset, size_t size,
 }
 
 /*
- * Reads the area's size from its first page. The page may be wrong and may
- * change: it is read once, and only the mapped size counts afterwards.
+ * Reads the area's size from its first page. The page may be wrong and may change: it
+ * is read once, and only the mapped size is used afterwards.
  */
 static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
 {
 	const struct tsct_clock_page *page = NULL;
-	__u64 cpus_offset;
 	int err = map_page(fd, offset, TSCT_PAGE_SIZE, &page);
 
 	if (err)
 		return err;
 	area->size = READ_ONCE(page->size);
 	area->nr_cpus = READ_ONCE(page->nr_cpus);
-	cpus_offset = READ_ONCE(page->cpus_offset);
-	if (READ_ONCE(page->magic) != TSCT_CLOCK_MAGIC ||
-	    area->nr_cpus > TSCT_CPUS_MAX ||
-	    area->size != TSCT_CLOCK_SIZE(area->nr_cpus) ||
-	    cpus_offset != TSCT_CLOCK_CPUS_OFFSET)
-		err = -EINVAL;
 	munmap((void *)page, TSCT_PAGE_SIZE);
-	return err;
-}
-
-static int check_figures(const struct tsct_clock_page *page)
-{
-	struct tsct_clock_copy *copy = malloc(sizeof(*copy));
-	int err;
-
-	if (!copy)
-		return -ENOMEM;
-	err = tsct_latch_read_copy(page, copy);
-	/* A copy that cannot be read is being overwritten without an end. */
-	if (err || tsct_segments_valid(copy))
-		err = -EINVAL;
-	free(copy);
-	return err;
+	return area->nr_cpus <= TSCT_CPUS_MAX &&
+		area->size == TSCT_CLOCK_SIZE(area->nr_cpus) ? 0 : -EINVAL;
 }
 
 /* Checks that the page, which is of this boot, holds a valid time now. */
 static int check_state(const struct tsct_clock_page *page)
 {
-	struct tsct_clock_state state;
+	struct tsct_clock_copy *copy = malloc(sizeof(*copy));
+	const struct tsct_clock_state *state = &copy->state;
+	int err = 0;
 
-	if (check_figures(page) || tsct_latch_read(page, &state))
-		return -EINVAL;
-	if (state.status == TSCT_STATUS_UNKNOWN || !state.real.mult)
-		return -EAGAIN;
-	if (state.source == TSCT_SOURCE_TSC && !tsct_tsc_readable())
-		return -EOPNOTSUPP;
-	if ((__s64)(tsct_cycles_read(state.source) -
-		    state.real.void_after_cycles) > 0)
-		return -ETIME;
-	return 0;
+	/* A copy that cannot be read is being overwritten all the time. */
+	if (!copy || tsct_latch_read_copy(page, copy) || tsct_segments_valid(copy))
+		err = -EINVAL;
+	else if (state->status == TSCT_STATUS_UNKNOWN || !state->real.mult)
+		err = -EAGAIN;
+	else if (state->source == TSCT_SOURCE_TSC && !tsct_tsc_readable())
+		err = -EOPNOTSUPP;
+	else if ((__s64)(tsct_cycles_read(state->source) -
+			 state->real.void_after_cycles) > 0)
+		err = -ETIME;
+	free(copy);
+	return err;
 }
 
 /*
@@ -144,76 +107,55 @@ static int map_area(int fd, off_t offset, const __u8 *boot_id,
 	return err;
 }
 
-/* Writes the reason for @err to @why. Returns the error for the caller. */
+/* Texts of errors. ret: error that callers get; 0: err itself */
+static const struct {
+	int err, ret;
+	const char *text;
+} reasons[] = {
+	{ -ENOENT, 0, "does not exist" },
+	{ -ENODEV, -ENOENT, "does not exist" },
+	{ -ENXIO, -ENOENT, "does not exist" },
+	{ -EAGAIN, 0, "holds no time yet; check that tsctraced is running" },
+	{ -ETIME, -EAGAIN, "has expired; check that tsctraced is running" },
+	{ -EOPNOTSUPP, 0, "is based on the TSC, which this process may not read" },
+	{ -ESTALE, 0, "is of another boot; check that tsctraced is running" },
+	{ -ELOOP, 0, "is a symbolic link, which is not followed; remove it "
+		"and restart tsctraced" },
+	{ -EINVAL, 0, "is not a clock page of this version, or its figures are "
+		"not credible" },
+};
+
+/* Writes the reason for @err to @why. Returns the error for callers. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
-	const char *text;
+	const char *text = strerror(-err);
+	size_t i;
 
-	switch (err) {
-	case 0:
-		return 0;
-	case -ENOENT:
-	case -ENODEV:
-	case -ENXIO:
-		text = "does not exist";
-		err = -ENOENT;
-		break;
-	case -EAGAIN:
-		text = "holds no time yet; check that tsctraced is running";
-		break;
-	case -ETIME:
-		text = "has expired; check that tsctraced is running";
-		err = -EAGAIN;
-		break;
-	case -EOPNOTSUPP:
-		text = "is based on the TSC, which this process may not read";
-		break;
-	case -ESTALE:
-		text = "is of another boot; check that tsctraced is running";
-		break;
-	case -ELOOP:
-		text = "is a symbolic link, which is not followed; remove it "
-			"and restart tsctraced";
-		break;
-	case -EINVAL:
-		text = "is not a clock page of this version, or its figures are "
-			"not credible";
-		break;
-	default:
-		text = strerror(-err);
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (reasons[i].err != err)
+			continue;
+		text = reasons[i].text;
+		err = reasons[i].ret ? reasons[i].ret : err;
 		break;
 	}
-	snprintf(why, size, "%s %s", path, text);
-	return err;
-}
-
-static int map_module(struct tsct_clock_area *ret_area)
-{
-	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = read_size(fd, TSCT_CLOCK_OFFSET, ret_area);
-	if (!err)
-		err = map_area(fd, TSCT_CLOCK_OFFSET, NULL, ret_area);
-	close(fd);
+	if (err)
+		snprintf(why, size, "%s %s", path, text);
 	return err;
 }
 
 int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
 			  size_t size)
 {
-	return explain(map_module(ret_area), TSCT_DEVICE_PATH, why, size);
-}
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
 
-static int check_length(int fd, const struct tsct_clock_area *area)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	return (size_t)st.st_size == area->size ? 0 : -EINVAL;
+	if (!err)
+		err = read_size(fd, TSCT_CLOCK_OFFSET, ret_area);
+	if (!err)
+		err = map_area(fd, TSCT_CLOCK_OFFSET, NULL, ret_area);
+	if (fd >= 0)
+		close(fd);
+	return explain(err, TSCT_DEVICE_PATH, why, size);
 }
 
 static int map_file(const char *dir, const char *path,
@@ -221,19 +163,25 @@ static int map_file(const char *dir, const char *path,
 {
 	/* O_NONBLOCK: opening a FIFO in its place would block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st = { 0 };
 	__u8 boot_id[16];
-	int err;
+	int err = 0;
 
 	if (fd < 0)
 		return -errno;
-	err = check_fd(fd, dir);
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_size < (off_t)TSCT_CLOCK_SIZE(0))
+		err = -EINVAL;
+	else if (!is_trusted(st.st_uid, dir) || st.st_mode & 022)
+		err = -EACCES;
 	if (!err)
 		err = tsct_boot_id(boot_id);
-	/* Before anything after the first page is read */
 	if (!err)
 		err = read_size(fd, 0, ret_area);
-	if (!err)
-		err = check_length(fd, ret_area);
+	/* Touching a page beyond the end would raise SIGBUS. */
+	if (!err && (size_t)st.st_size != ret_area->size)
+		err = -EINVAL;
 	if (!err)
 		err = map_area(fd, 0, boot_id, ret_area);
 	close(fd);

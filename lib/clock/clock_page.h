@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mapping of a published clock area, after checks that it can be trusted. */
+/* Mapping of a published clock area, after checks that it can be trusted */
 #ifndef TSCT_CLOCK_PAGE_H
 #define TSCT_CLOCK_PAGE_H
 
@@ -14,7 +14,7 @@
 struct tsct_clock_area {
 	const struct tsct_clock_page *page;
 	size_t size;			/* mapped bytes */
-	__u32 nr_cpus;			/* entries of its table of CPUs */
+	__u32 nr_cpus;			/* number of entries in its table of CPUs */
 };
 
 /*
@@ -23,16 +23,15 @@ struct tsct_clock_area {
  * @dir: run-time directory of the daemon
  * @why: on failure, the reason as a clause
  *
- * The file must be a regular one of the right size and this boot. Only its
- * owner may have write permission: root, this user, or the owner of @dir if
- * only root can write to the directory above. The figures must be credible.
- * Returns 0 or -errno: -ENOENT: no such provider; -EAGAIN: no valid time is
- * published; -ESTALE: of another boot; -EINVAL: not a clock area; -EACCES: not
- * readable, or its owner is not trusted.
- *
- * The owner is checked because a writer could also truncate the file, and
- * reading a mapping beyond the end of its file raises SIGBUS. The daemon
+ * The file must be a regular one of the right size and this boot, with credible
+ * figures. Only its owner may have write permission: root, this user, or the owner of
+ * @dir if only root can write to the directory above. Another writer could truncate the
+ * file, and reading a mapping beyond the end of its file raises SIGBUS; the daemon
  * replaces its file and never truncates it.
+ *
+ * Returns 0; -ENOENT: no such provider; -EAGAIN: no valid time is published; -ESTALE:
+ * of another boot; -EINVAL: not a clock area; -EACCES: not readable, or its owner is
+ * not trusted; or another -errno.
  */
 int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
 			  size_t size);

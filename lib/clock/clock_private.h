@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The implementation of struct tsct_clock; for the files clock*.c. */
+/* Private members of struct tsct_clock; for the files clock*.c */
 #ifndef TSCT_CLOCK_PRIVATE_H
 #define TSCT_CLOCK_PRIVATE_H
 
@@ -8,12 +8,10 @@
 #include "clock_page.h"
 #include "lib/core/port.h"
 
-#define NS_PER_S	1000000000LL
-
-/* Reads of the page before giving up, if a writer changes it during each */
+/* Maximum number of reads of the page, if a writer changes it during each */
 #define TSCT_OVERTAKEN_MAX	16
 
-enum origin {
+enum origin {			/* in the order of tsct_clock_origin()'s names */
 	ORIGIN_MODULE,
 	ORIGIN_DAEMON,
 	ORIGIN_PROCESS,
@@ -23,19 +21,16 @@ struct tsct_clock_inprocess;
 struct tsct_clock_ops;
 
 struct tsct_clock_full {
-	struct tsct_clock head;		/* first: it is what users hold */
+	struct tsct_clock head;		/* public part; must be first */
 	enum origin origin;
 	bool forever;			/* the default clock: never closed */
-	struct tsct_clock_area area;	/* mapping of head.page */
-	struct tsct_clock_inprocess *inprocess;	/* ORIGIN_PROCESS; else NULL */
-	__u64 rate_mult;		/* rate when opened; never 0 */
-	char why[640];			/* tsct_clock_reason() */
+	struct tsct_clock_area area;	/* mapping that holds head.page */
+	struct tsct_clock_inprocess *inprocess;	/* set if origin is ORIGIN_PROCESS */
+	__u64 rate_mult;		/* 2^-56 ns per cycle when opened; not 0 */
+	char why[640];			/* text that tsct_clock_reason() returns */
 };
 
-/*
- * Users hold the head, which is the first member, as const; the in-process
- * clock behind it changes nevertheless.
- */
+/* Users hold the head as const; the in-process clock behind it changes. */
 static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c)
 {
 	return (struct tsct_clock_full *)(uintptr_t)c;
@@ -43,10 +38,9 @@ static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c
 
 /*
  * Sets up a zeroed clock with the best origin available. Never fails: without
- * memory for an in-process clock, the page says that the time is unknown.
+ * memory for an in-process clock, the status of the page is UNKNOWN.
  */
 void tsct_clock_init(struct tsct_clock_full *clock);
-void tsct_clock_fini(struct tsct_clock_full *clock);
 
 /* ---- the page, field by field ------------------------------------------- */
 
@@ -54,8 +48,8 @@ void tsct_clock_fini(struct tsct_clock_full *clock);
 struct tsct_clock_head {
 	__u64 seq;
 	__u32 status, epoch, source, cause, flags;
-	__u64 as_of_cycles, mult;	/* of the clock_params of REALTIME */
-	__u64 rate_mult;		/* 0: no better rate than mult */
+	__u64 as_of_cycles, mult;	/* from the clock params of REALTIME */
+	__u64 rate_mult;		/* rate against MONOTONIC_RAW; 0: unknown */
 	__u64 rate_error_ppt;
 };
 
@@ -63,7 +57,7 @@ struct tsct_clock_head {
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
 
-/* True if the page has not changed since @head was read: see the latch. */
+/* True if the page has not changed since @head was read, see latch.c. */
 static inline bool tsct_clock_same(const struct tsct_clock_page *page,
 				   const struct tsct_clock_head *head)
 {
@@ -95,7 +89,7 @@ struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
 					   const struct tsct_clock_ops *ops);
 void tsct_clock_inprocess_close(struct tsct_clock_inprocess *clock);
 
-/* Valid until the clock is closed. */
+/* The page is valid until the clock is closed. */
 const struct tsct_clock_page *
 tsct_clock_inprocess_page(const struct tsct_clock_inprocess *clock);
 

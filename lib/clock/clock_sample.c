@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Brackets of the system's clocks: their search, and the calibration. */
-#include "lib/core/rate_estimator.h"
+/* Brackets of the system's clocks: search for narrow ones, and calibration */
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 #include "sysfs_read.h"
@@ -8,12 +7,13 @@
 #include <string.h>
 #include <x86intrin.h>
 
-/* One search */
-#define TRIES		64		/* at most */
-#define TRIES_MIN	3		/* even beyond SEARCH_NS */
-#define GOOD_ENOUGH	16		/* good tries that end it */
-#define DITHER		16		/* different pauses between tries */
-#define SEARCH_NS	1000000		/* duration */
+/* Limits of one search */
+#define TRIES		64		/* maximum number of tries */
+#define TRIES_MIN	3		/* minimum number of tries, even beyond
+					 * SEARCH_NS */
+#define GOOD_ENOUGH	16		/* number of good tries that ends a search */
+#define DITHER		16		/* number of different pauses between tries */
+#define SEARCH_NS	1000000		/* maximum duration of a search */
 /* Width of a good try: initial value and range */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
@@ -25,9 +25,10 @@
 #define SPAN_ERROR	1e-3
 #define RATE_ERROR	4e-4
 
-/* The calibration */
-#define START_SAMPLES	16		/* 15 intervals */
-#define START_SAMPLES_MIN 4		/* even beyond START_NS */
+/* Limits of the calibration */
+#define START_SAMPLES	16		/* maximum number of samples */
+#define START_SAMPLES_MIN 4		/* minimum number of samples, even beyond
+					 * START_NS */
 #define START_SLEEP_NS	1000000
 #define START_NS	18000000
 
@@ -83,8 +84,8 @@ static void sleep_ns(void *ctx, __u64 ns)
 /* The kernel's clocksources whose properties matter here */
 static const struct {
 	const char *name;
-	bool locked;		/* counts the counter that RDTSCP reads */
-	double resolution_ns;		/* resolution, if not below 1 ns */
+	bool locked;		/* it counts the TSC */
+	double resolution_ns;	/* resolution in ns, at least 1 */
 } clocksources[] = {
 	{ "tsc", true, 1 },
 	{ "tsc-early", true, 1 },
@@ -146,24 +147,6 @@ void tsct_sampler_init(struct tsct_sampler *sampler,
 	};
 }
 
-/* Sets the limit for the next search; @good: good tries in this one */
-static void adapt_limit(struct tsct_sampler *sampler, unsigned int good,
-			double best_ns)
-{
-	double limit = sampler->limit_ns;
-
-	if (sampler->ns_per_cycle <= 0)
-		return;
-	limit = good ? limit * 7 / 8 : limit * 2;
-	if (limit < best_ns * 5 / 4)
-		limit = best_ns * 5 / 4;
-	if (limit < LIMIT_NS_MIN)
-		limit = LIMIT_NS_MIN;
-	if (limit > LIMIT_NS_MAX)
-		limit = LIMIT_NS_MAX;
-	sampler->limit_ns = limit;
-}
-
 static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 			 struct tsct_bracket *ret_bracket)
 {
@@ -173,10 +156,9 @@ static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 }
 
 /*
- * Some counters advance in steps (of 10 ns on some machines), and the loop of a
- * search can fall into phase with them: all tries are then truncated in the
- * same way, those of the next search in another. Pauses of varying length
- * prevent that.
+ * Some counters advance in steps (of 10 ns on some machines), and the loop of a search
+ * can fall into phase with them. Then all tries are truncated in the same way. Pauses
+ * of varying length prevent that.
  */
 static void dither(unsigned int try)
 {
@@ -189,18 +171,19 @@ static void dither(unsigned int try)
 /* The tries of one search */
 struct tries {
 	struct tsct_bracket all[TRIES];
-	unsigned int nr, best;		/* best: index of the narrowest */
+	unsigned int nr, best;		/* best: index of the narrowest try */
 };
 
 static void search(struct tsct_sampler *sampler, clockid_t clock,
 		   struct tries *tries)
 {
 	double width, best, limit = sampler->limit_ns;
-	unsigned int good = 0, enough;
 	struct tsct_bracket *now = &tries->all[0];
+	unsigned int good = 0, enough;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
-	take_bracket(sampler->ops, clock, now);	/* wide: the caches are cold */
+	take_bracket(sampler->ops, clock, now);	/* discarded: it is wide, since caches
+						 * are cold */
 	tries->best = 0;
 	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
 		now = &tries->all[tries->nr];
@@ -218,7 +201,11 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	}
 	now = &tries->all[tries->best];
 	best = (double)(now->after - now->before) * sampler->ns_per_cycle;
-	adapt_limit(sampler, good, best);
+	if (sampler->ns_per_cycle <= 0)
+		return;
+	limit = tsct_larger(good ? limit * 7 / 8 : limit * 2, best * 5 / 4);
+	sampler->limit_ns = tsct_smaller(tsct_larger(limit, LIMIT_NS_MIN),
+					 LIMIT_NS_MAX);
 }
 
 static double difference(__u64 a, __u64 b)
@@ -227,10 +214,10 @@ static double difference(__u64 a, __u64 b)
 }
 
 /*
- * Each try, moved to the time of the narrowest by @rate, bounds the clock from
- * both sides; their intersection is narrower than any single one. The times
- * between tries have an error of SPAN_ERROR. Returns the longest of them that
- * contributed, in cycles.
+ * Each try, moved to the time of the narrowest by @rate, bounds the clock from both
+ * sides; their intersection is narrower than any single one. The time between tries has
+ * a relative error of SPAN_ERROR. Returns the longest of these times that contributed,
+ * in cycles.
  */
 static double intersect(const struct tries *tries, double rate,
 			struct tsct_bracket *bracket)
@@ -255,7 +242,7 @@ static double intersect(const struct tries *tries, double rate,
 			high_span = tsct_magnitude(since);
 		}
 	}
-	/* Empty: the clock was set meanwhile, or slewed fast. */
+	/* The intersection is empty: the clock was set meanwhile, or slewed fast. */
 	if (first > last + 1)
 		return 0;
 	last = tsct_larger(first, last);
@@ -278,29 +265,19 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 		sampler->span = (__u64)intersect(&tries, rate, ret_bracket);
 }
 
-static bool take_snapshot(const struct tsct_sampler *sampler,
-			  struct tsct_sample *ret_sample)
-{
-	const struct tsct_clock_ops *ops = sampler->ops;
-	struct tsct_clock_snapshot snapshot;
-
-	if (!ops->snapshot || ops->snapshot(ops->ctx, &snapshot))
-		return false;
-	ret_sample->span = 0;
-	ret_sample->raw = (struct tsct_bracket) {
-		snapshot.cycles, snapshot.raw_ns, snapshot.cycles,
-	};
-	ret_sample->real = (struct tsct_bracket) {
-		snapshot.cycles, snapshot.real_ns, snapshot.cycles,
-	};
-	return true;
-}
-
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample)
 {
-	if (take_snapshot(sampler, ret_sample))
+	const struct tsct_clock_ops *ops = sampler->ops;
+	struct tsct_clock_snapshot s;
+
+	if (ops->snapshot && !ops->snapshot(ops->ctx, &s)) {
+		*ret_sample = (struct tsct_sample) {
+			.raw = { s.cycles, s.raw_ns, s.cycles },
+			.real = { s.cycles, s.real_ns, s.cycles },
+		};
 		return;
+	}
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &ret_sample->raw);
 	tsct_sampler_bracket(sampler, CLOCK_REALTIME, &ret_sample->real);
 	ret_sample->span = sampler->span;
@@ -308,7 +285,7 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 
 /* ---- calibration -------------------------------------------------------- */
 
-/* Resolution of the kernel's clocks, and whether they count the TSC too */
+/* Sets the resolution of the kernel's clocks, and whether they count the TSC. */
 static void set_clocksource(const struct tsct_sampler *sampler,
 			    struct tsct_rate_estimator *est)
 {
@@ -316,7 +293,7 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
 	size_t i;
 
-	/* The other sources are clocks of the kernel themselves. */
+	/* Sources other than the TSC are clocks of the kernel themselves. */
 	if (est->state.source != TSCT_SOURCE_TSC)
 		return;
 	est->locked = false;
@@ -349,7 +326,7 @@ static void estimate_rate(struct tsct_sampler *sampler)
 		sampler->ns_per_cycle = sampler->raw_per_cycle = (lo + hi) / 2;
 }
 
-/* @rate if it is known well enough to combine tries by it, else 0 */
+/* Returns @rate if it is known well enough to combine tries by it, else 0. */
 static double usable_rate(double rate, double lo, double hi)
 {
 	return hi > 0 && hi - lo < rate * RATE_ERROR ? rate : 0;
@@ -371,36 +348,26 @@ void tsct_sampler_note_result(struct tsct_sampler *sampler,
 		usable_rate(est->rate, est->lo, est->hi) : 0;
 }
 
-/* Returns how many samples it took. */
-static unsigned int take_start_samples(struct tsct_sampler *sampler,
-				       struct tsct_sample samples[START_SAMPLES])
-{
-	const struct tsct_clock_ops *ops = sampler->ops;
-	unsigned int nr = 0;
-
-	for (;;) {
-		tsct_sampler_take(sampler, &samples[nr++]);
-		if (nr == START_SAMPLES)
-			return nr;
-		if (nr >= START_SAMPLES_MIN &&
-		    samples[nr - 1].raw.ns - samples[0].raw.ns > START_NS)
-			return nr;
-		ops->sleep_ns(ops->ctx, START_SLEEP_NS);
-	}
-}
-
 int tsct_sampler_start(struct tsct_sampler *sampler,
 		       struct tsct_rate_estimator *est)
 {
+	const struct tsct_clock_ops *ops = sampler->ops;
 	struct tsct_sample samples[START_SAMPLES];
-	unsigned int nr;
+	unsigned int nr = 0;
 	int event;
 
 	set_clocksource(sampler, est);
 	estimate_rate(sampler);
 	/* The rate over a short baseline needs the narrowest brackets. */
 	sampler->thorough = true;
-	nr = take_start_samples(sampler, samples);
+	for (;;) {
+		tsct_sampler_take(sampler, &samples[nr++]);
+		if (nr == START_SAMPLES ||
+		    (nr >= START_SAMPLES_MIN &&
+		     samples[nr - 1].raw.ns - samples[0].raw.ns > START_NS))
+			break;
+		ops->sleep_ns(ops->ctx, START_SLEEP_NS);
+	}
 	sampler->thorough = false;
 	event = tsct_rate_start(est, samples, nr);
 	tsct_sampler_note_result(sampler, est, event);

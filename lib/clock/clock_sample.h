@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampler: reads counter and clocks together. Every read goes through a table
- * of functions, so that daemon and tests can run on simulated time.
+ * Sampler: reads counter and clocks together, through a table of functions, so that
+ * daemon and tests can run on simulated time.
  */
 #ifndef TSCT_CLOCK_SAMPLE_H
 #define TSCT_CLOCK_SAMPLE_H
 
-#include <stddef.h>
 #include <time.h>
 #include <tsctrace/tsctrace.h>
 
@@ -18,15 +17,19 @@ struct tsct_clock_ops {
 	void (*sleep_ns)(void *ctx, __u64 ns);
 	void *ctx;
 	/*
-	 * The kernel's simultaneous reading of counter and clocks; -errno if it
-	 * has none for this source. May be NULL.
+	 * Simultaneous reading of counter and clocks by the kernel; -errno if it has
+	 * none for this source. May be NULL.
 	 */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret_snapshot);
-	/* Name of the kernel's clocksource; NULL: unknown. May be NULL. */
+	/*
+	 * Returns the name of the kernel's clocksource, or NULL: unknown. May be NULL.
+	 */
 	const char *(*clocksource)(void *ctx);
 };
 
-/* The system's clocks. An unknown source is read as MONOTONIC_RAW. */
+/*
+ * Functions that read the system's clocks. An unknown source is read as MONOTONIC_RAW.
+ */
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 
 /*
@@ -36,23 +39,22 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 __u64 tsct_cycles_read(unsigned int source);
 
 /*
- * Takes brackets: a clock reading between two readings of the counter. Of many
- * tries the narrowest is kept, and cut down to its intersection with the
- * others. The first try does not count, because its caches are cold after a
- * sleep. A try is good if it is narrower than a limit; enough good ones end the
- * search. The limit doubles after a search without a good try and shrinks
- * slowly otherwise, so that it suits any machine, even a slow virtual one or
- * one in a debugger. The number of tries and their duration are limited, and
- * the narrowest is used whatever its width, which is its error bound.
+ * State of the search for narrow brackets. Of many tries the narrowest is kept, and cut
+ * to its intersection with the others. The first try does not count, because its caches
+ * are cold after a sleep. A try is good if it is narrower than a limit; enough good
+ * ones end the search. The limit doubles after a search without a good try and shrinks
+ * slowly otherwise, so that it suits slow virtual machines and debuggers, too. Number
+ * of tries and duration are limited, and the narrowest try is used whatever its width,
+ * which is its error bound.
  */
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
-	double ns_per_cycle;		/* 0: unknown, all tries are made */
-	/* ns per cycle within a thousandth; 0: unknown, tries do not combine */
+	double ns_per_cycle;		/* 0: unknown, so no try counts as good */
+	/* ns per cycle with an error below 10^-3; 0: unknown, tries are not combined */
 	double raw_per_cycle, real_per_cycle;
 	double limit_ns;		/* width of a good try */
-	bool thorough;			/* good tries do not end the search */
-	__u64 span;	/* cycles between the tries that made the last bracket */
+	bool thorough;			/* true: good tries do not end the search */
+	__u64 span;	/* cycles between the tries in the last bracket */
 };
 
 /* @ops must remain valid as long as the sampler is used. */

@@ -58,38 +58,15 @@ const char *tsct_cause_name(unsigned int cause)
 	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
 }
 
-/* The module's source, or -errno: it is not loaded. */
-static int module_source(void)
-{
-	struct tsct_info info;
-	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = ioctl(fd, TSCT_IOC_INFO, &info) ? -errno : 0;
-	close(fd);
-	if (ret)
-		return ret;
-	return info.source < TSCT_SOURCE_NR ? (int)info.source : -EPROTO;
-}
-
 /* The best clock of the kernel that can be read */
 static int kernel_clock_source(void)
 {
-	static const struct {
-		clockid_t clock;
-		int source;
-	} clocks[] = {
-		{ CLOCK_MONOTONIC_RAW, TSCT_SOURCE_MONOTONIC_RAW },
-		{ CLOCK_MONOTONIC, TSCT_SOURCE_MONOTONIC },
-	};
 	struct timespec ts;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-		if (!tsct_gettime(clocks[i].clock, &ts))
-			return clocks[i].source;
+	if (!tsct_gettime(CLOCK_MONOTONIC_RAW, &ts))
+		return TSCT_SOURCE_MONOTONIC_RAW;
+	if (!tsct_gettime(CLOCK_MONOTONIC, &ts))
+		return TSCT_SOURCE_MONOTONIC;
 	return TSCT_SOURCE_REALTIME;
 }
 
@@ -101,32 +78,6 @@ bool tsct_tsc_readable(void)
 
 	return __get_cpuid(0x80000001, &a, &b, &c, &d) && d & 1u << 27 &&
 		!tsct_tsc_forbidden();
-}
-
-static __u32 cpuid_flags(void)
-{
-	unsigned int a, b, c, d;
-	__u32 flags = 0;
-
-	if (tsct_tsc_readable())
-		flags |= TSCT_CHECK_RDTSCP;
-	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
-		flags |= TSCT_CHECK_INVARIANT;
-	return flags;
-}
-
-/* As reported for the first CPU */
-static bool is_nonstop(void)
-{
-	char text[8192], *line;
-
-	if (tsct_sysfs_read("/proc/cpuinfo", text, sizeof(text)) <= 0)
-		return false;
-	line = strstr(text, "\nflags");
-	if (!line)
-		return false;
-	line[1 + strcspn(line + 1, "\n")] = '\0';
-	return tsct_has_word(line, "nonstop_tsc");
 }
 
 void tsct_source_clocksource(struct tsct_check *check)
@@ -142,11 +93,21 @@ void tsct_source_clocksource(struct tsct_check *check)
 
 void tsct_source_features(struct tsct_check *check)
 {
-	char text[256];
+	char text[8192], *flags;
+	unsigned int a, b, c, d;
 
-	check->flags = cpuid_flags();
-	if (is_nonstop())
-		check->flags |= TSCT_CHECK_NONSTOP;
+	check->flags = 0;
+	if (tsct_tsc_readable())
+		check->flags |= TSCT_CHECK_RDTSCP;
+	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
+		check->flags |= TSCT_CHECK_INVARIANT;
+	/* The flags of the first CPU */
+	if (tsct_sysfs_read("/proc/cpuinfo", text, sizeof(text)) > 0 &&
+	    (flags = strstr(text, "\nflags"))) {
+		flags[1 + strcspn(flags + 1, "\n")] = '\0';
+		if (tsct_has_word(flags, "nonstop_tsc"))
+			check->flags |= TSCT_CHECK_NONSTOP;
+	}
 	tsct_source_clocksource(check);
 	if (!strcmp(check->clocksource, "tsc"))
 		check->flags |= TSCT_CHECK_CLOCKSOURCE;
@@ -157,20 +118,6 @@ void tsct_source_features(struct tsct_check *check)
 }
 
 /* ---- choice ------------------------------------------------------------- */
-
-/*
- * Compares the CPUs only if that decides: for an invariant TSC that the kernel
- * neither uses nor has marked unstable.
- */
-static void run_check(struct tsct_check *check, tsct_tsc_check_fn check_cpus)
-{
-	tsct_source_features(check);
-	if (tsct_tsc_trusted(check->flags, false, false))
-		check->flags |= TSCT_CHECK_USABLE;
-	else if (check_cpus && tsct_tsc_trusted(check->flags | TSCT_CHECK_AUX_MATCH,
-					    true, false))
-		check_cpus(check);
-}
 
 static const char *clocksource(const struct tsct_check *check)
 {
@@ -183,7 +130,16 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 	struct tsct_check check = { .nr = 0 };
 	int source;
 
-	run_check(&check, check_cpus);
+	tsct_source_features(&check);
+	/*
+	 * Compares the CPUs only if that decides: for an invariant TSC that the
+	 * kernel neither uses nor has marked unstable.
+	 */
+	if (tsct_tsc_trusted(check.flags, false, false))
+		check.flags |= TSCT_CHECK_USABLE;
+	else if (check_cpus && tsct_tsc_trusted(check.flags | TSCT_CHECK_AUX_MATCH,
+						true, false))
+		check_cpus(&check);
 	source = check.flags & TSCT_CHECK_USABLE ? TSCT_SOURCE_TSC :
 		kernel_clock_source();
 	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
@@ -195,51 +151,41 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 {
 	struct tsct_check check = { .nr = 0 };
-	int source = module_source();
+	struct tsct_info info = { .source = TSCT_SOURCE_NR };
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
 
-	/* This process may be forbidden to read the TSC. */
-	if (source < 0 || (source == TSCT_SOURCE_TSC &&
-			   !tsct_tsc_readable()))
+	if (fd >= 0 && ioctl(fd, TSCT_IOC_INFO, &info))
+		info.source = TSCT_SOURCE_NR;
+	if (fd >= 0)
+		close(fd);
+	/* The module is not loaded, or this process may not read the TSC. */
+	if (info.source >= TSCT_SOURCE_NR ||
+	    (info.source == TSCT_SOURCE_TSC && !tsct_tsc_readable()))
 		return tsct_source_choose_local(check_cpus, why, size);
 	tsct_source_clocksource(&check);
 	snprintf(why, size, "%s: chosen by the module, see trace-ctl check (the"
-		 " kernel's clocksource: %s)", tsct_source_name(source),
+		 " kernel's clocksource: %s)", tsct_source_name(info.source),
 		 clocksource(&check));
-	return source;
+	return (int)info.source;
 }
 
 /* ---- boot id ------------------------------------------------------------ */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
-/* "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
+/* Parses hexadecimal text: "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	char text[64] = "";
-	unsigned int nr = 0;
-	const char *at;
-	ssize_t len;
+	char text[64];
+	const char *at = text;
+	unsigned int nr;
+	ssize_t len = tsct_sysfs_read("/proc/sys/kernel/random/boot_id", text,
+				      sizeof(text));
 
-	if (fd < 0)
-		return -errno;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	for (at = text; len > 0 && nr < 32 && *at; at++) {
-		int digit = hex_digit(*at);
-
-		if (digit < 0)
-			continue;
-		ret_id[nr / 2] = (__u8)(nr & 1 ? ret_id[nr / 2] << 4 | digit :
-					digit);
-		nr++;
+	if (len < 0)
+		return (int)len;
+	for (nr = 0; nr < 16; nr++, at += 2) {
+		at += *at == '-';
+		if (sscanf(at, "%2hhx", &ret_id[nr]) != 1)
+			return -EIO;
 	}
-	return nr == 32 ? 0 : -EIO;
+	return 0;
 }

@@ -27,7 +27,7 @@ typedef int (*tsct_tsc_check_fn)(struct tsct_check *check);
  */
 int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size);
 
-/* The same, as if the module were not loaded. */
+/* tsct_source_choose() without the module's choice */
 int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 			     size_t size);
 
@@ -50,7 +50,10 @@ void tsct_source_clocksource(struct tsct_check *check);
  */
 void tsct_source_features(struct tsct_check *check);
 
-/* Boot id of the running kernel, in the order of its text. 0 or -errno. */
+/*
+ * tsct_boot_id - boot id of the running kernel, in the order of its text. Returns 0 or
+ * -errno.
+ */
 int tsct_boot_id(__u8 ret_id[16]);
 
 #endif /* TSCT_CLOCK_SOURCE_H */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* TSC check from user space: one thread that moves from CPU to CPU. */
+/*
+ * TSC check from user space: one thread moves from CPU to CPU and compares the
+ * counters by exchanges with a second thread on the CPU to compare with.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -7,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "lib/core/tsc_trust.h"
 #include "lib/client/gettime.h"
 #include "clock_source.h"
 #include "tsc_check.h"
-#include "tsc_skew.h"
 
 /* Time for the exchanges of all CPUs, and the limits of one CPU's share */
 #define TOTAL_NS	200000000
@@ -20,11 +23,131 @@
 #define CPU_NS_MIN	200000
 /* Time for all, where the CPUs are so busy that the threads hardly run */
 #define LIMIT_NS	2000000000
+#define ROUNDS_MAX	2000		/* exchanges with one CPU */
+/* Time for the other CPU to run the responder at all, if it is busy */
+#define START_NS	20000000
+
+/* ---- two CPUs ------------------------------------------------------------ */
+
+/* Memory of two threads on two CPUs, which pass a number back and forth */
+struct exchange {
+	/* Written by the requester */
+	_Alignas(64) __u64 ping;	/* number of the request; 0: none */
+	__u64 stop;			/* ends the responder */
+	unsigned int cpu;		/* CPU of the responder; set before it runs */
+	/* Written by the responder */
+	_Alignas(64) __u64 pong;	/* number of the request answered */
+	__u64 tb;			/* counter of the responder; valid with pong */
+};
+
+/* Pins the calling thread to a CPU. Returns 0 or -errno: it is offline, for example. */
+static int pin_to_cpu(unsigned int cpu)
+{
+	size_t size = CPU_ALLOC_SIZE(TSCT_CPUS_MAX);
+	cpu_set_t *set = CPU_ALLOC(TSCT_CPUS_MAX);
+	int ret;
+
+	if (!set)
+		return -ENOMEM;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(cpu, size, set);
+	ret = sched_setaffinity(0, size, set) ? -errno : 0;
+	CPU_FREE(set);
+	return ret;
+}
+
+/* Reads TSC_AUX and the counter at once, ordered with the code before and after. */
+static __u64 read_counter(unsigned int *ret_aux)
+{
+	__u64 cycles = __rdtscp(ret_aux);
+
+	_mm_lfence();
+	return cycles;
+}
+
+static void *run_responder(void *arg)
+{
+	struct exchange *x = arg;
+	unsigned int aux;
+	__u64 seen = 0, ping;
+
+	/* If pinning fails, the requester times out. */
+	if (pin_to_cpu(x->cpu))
+		return NULL;
+	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
+		/* Pairs with the release in exchange_once(). */
+		ping = __atomic_load_n(&x->ping, __ATOMIC_ACQUIRE);
+		if (ping == seen) {
+			_mm_pause();
+			continue;
+		}
+		seen = ping;
+		x->tb = read_counter(&aux);
+		/* Pairs with the acquire in exchange_once(): tb is visible. */
+		__atomic_store_n(&x->pong, ping, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Adds one exchange to @skew. Returns as tsct_skew_interval_add(), or -ETIMEDOUT. */
+static int exchange_once(struct exchange *x, __u64 number, __s64 deadline_ns,
+			 struct tsct_skew_interval *skew)
+{
+	unsigned int spins = 0, aux;
+	__u64 t0, t1;
+
+	t0 = read_counter(&aux);
+	__atomic_store_n(&x->ping, number, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&x->pong, __ATOMIC_ACQUIRE) != number) {
+		_mm_pause();
+		if (++spins % 256 == 0 && tsct_monotonic_ns() > deadline_ns)
+			return -ETIMEDOUT;
+	}
+	t1 = read_counter(&aux);
+	return tsct_skew_interval_add(skew, t0, x->tb, t1);
+}
+
+/*
+ * Compares the counter of the CPU that this thread is pinned to with that of
+ * another one, and sets its skew in @entry. Returns false if the counters are known
+ * to differ. If the other CPU is offline or busy, @entry stays unchanged.
+ */
+static bool compare_counters(struct tsct_cpu_check *entry, __s64 budget_ns)
+{
+	struct exchange x = { .cpu = entry->cpu };
+	struct tsct_skew_interval skew, warm_up;
+	__u64 number = 1;
+	pthread_t thread;
+	__s64 deadline;
+	int err;
+
+	tsct_skew_interval_init(&skew);
+	tsct_skew_interval_init(&warm_up);
+	if (pthread_create(&thread, NULL, run_responder, &x))
+		return true;
+	err = exchange_once(&x, number, tsct_monotonic_ns() + START_NS, &warm_up);
+	deadline = tsct_monotonic_ns() + budget_ns;
+	while (!err && number++ < ROUNDS_MAX && tsct_monotonic_ns() < deadline)
+		err = exchange_once(&x, number, deadline, &skew);
+	__atomic_store_n(&x.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	/* The bounds exclude each other: a counter jumped. */
+	if (err == -EINVAL)
+		return false;
+	if (!skew.rounds)
+		return true;
+	entry->skew_min_cycles = skew.min_cycles;
+	entry->skew_max_cycles = skew.max_cycles;
+	entry->rounds = skew.rounds;
+	entry->flags |= TSCT_CPU_SKEW_KNOWN;
+	return skew.min_cycles <= 0 && skew.max_cycles >= 0;
+}
+
+/* ---- all CPUs ------------------------------------------------------------ */
 
 struct cpu_check {
-	unsigned int *cpus;		/* CPU numbers allowed by the affinity */
+	struct tsct_cpu_check *table;	/* CPUs that the affinity allows */
 	unsigned int nr;
-	struct tsct_cpu_check *table;	/* by index in cpus */
 	bool skewed;			/* two counters are known to differ */
 	bool use_tsc;			/* RDTSCP may be executed */
 };
@@ -34,38 +157,36 @@ static int list_cpus(struct cpu_check *c)
 	size_t size = CPU_ALLOC_SIZE(TSCT_CPUS_MAX);
 	cpu_set_t *set = CPU_ALLOC(TSCT_CPUS_MAX);
 	unsigned int cpu;
+	int err = 0;
 
 	if (!set)
 		return -ENOMEM;
 	CPU_ZERO_S(size, set);
-	c->cpus = calloc(TSCT_CPUS_MAX, sizeof(*c->cpus));
-	if (!c->cpus || sched_getaffinity(0, size, set)) {
-		CPU_FREE(set);
-		return c->cpus ? -errno : -ENOMEM;
-	}
-	for (cpu = 0; cpu < TSCT_CPUS_MAX; cpu++)
+	if (sched_getaffinity(0, size, set))
+		err = -errno;
+	else if (!(c->table = calloc((size_t)CPU_COUNT_S(size, set), sizeof(*c->table))))
+		err = -ENOMEM;
+	for (cpu = 0; !err && cpu < TSCT_CPUS_MAX; cpu++)
 		if (CPU_ISSET_S(cpu, size, set))
-			c->cpus[c->nr++] = cpu;
+			c->table[c->nr++].cpu = cpu;
 	CPU_FREE(set);
-	return 0;
+	return err;
 }
 
-/* Moves to @cpu and fills in its line; not online if that is impossible. */
-static void check_cpu(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
+/* Moves to entry->cpu and fills in @entry. If that fails, it stays offline. */
+static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;
-	__u64 cycles;
 
-	*line = (struct tsct_cpu_check) { .cpu = cpu };
-	if (tsct_tsc_skew_pin(cpu) || getcpu(&here, &node) || here != cpu)
+	if (pin_to_cpu(entry->cpu) || getcpu(&here, &node) || here != entry->cpu)
 		return;
-	line->node = node;
-	line->flags = TSCT_CPU_ONLINE;
+	entry->node = node;
+	entry->flags = TSCT_CPU_ONLINE;
 	if (!use_tsc)
 		return;
-	line->tsc_aux = tsct_tsc_skew_aux(&cycles);
-	if (line->tsc_aux == (node << 12 | cpu))
-		line->flags |= TSCT_CPU_AUX_MATCH;
+	read_counter(&entry->tsc_aux);
+	if (entry->tsc_aux == (node << 12 | entry->cpu))
+		entry->flags |= TSCT_CPU_AUX_MATCH;
 }
 
 static void compare_all(struct cpu_check *c)
@@ -82,31 +203,31 @@ static void compare_all(struct cpu_check *c)
 		if (!(c->table[i].flags & TSCT_CPU_ONLINE))
 			continue;
 		if (reference) {
-			if (!tsct_tsc_skew_compare(&c->table[i], budget))
+			if (!compare_counters(&c->table[i], budget))
 				c->skewed = true;
 			continue;
 		}
 		reference = &c->table[i];
 		reference->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
-		if (tsct_tsc_skew_pin(reference->cpu))
+		if (pin_to_cpu(reference->cpu))
 			return;
 	}
 }
 
-/* Runs in a thread of its own, so that the caller's affinity stays as it is. */
+/* Runs in its own thread, so that the caller's affinity does not change. */
 static void *check_all(void *arg)
 {
 	struct cpu_check *c = arg;
 	unsigned int i;
 
 	for (i = 0; i < c->nr; i++)
-		check_cpu(&c->table[i], c->cpus[i], c->use_tsc);
+		check_cpu(&c->table[i], c->use_tsc);
 	if (c->use_tsc)
 		compare_all(c);
 	return NULL;
 }
 
-/* TSCT_CHECK_AUX_MATCH if TSC_AUX holds the CPU number on all CPUs online */
+/* Returns TSCT_CHECK_AUX_MATCH if TSC_AUX holds the CPU number on all CPUs online. */
 static __u32 match_flag(const struct cpu_check *c)
 {
 	unsigned int i, online = 0;
@@ -121,49 +242,35 @@ static __u32 match_flag(const struct cpu_check *c)
 	return online ? TSCT_CHECK_AUX_MATCH : 0;
 }
 
-static void fill_in(struct tsct_check *check, const struct cpu_check *c)
-{
-	__u32 room = check->nr;
-
-	check->flags |= match_flag(c);
-	if (tsct_tsc_trusted(check->flags, !c->skewed, false))
-		check->flags |= TSCT_CHECK_USABLE;
-	check->source = check->flags & TSCT_CHECK_USABLE ?
-		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
-	check->tsc_khz = 0;
-	check->when_cycles = 0;
-	if (c->use_tsc)
-		tsct_tsc_skew_aux(&check->when_cycles);
-	check->nr = c->nr;
-	memset(check->reserved, 0, sizeof(check->reserved));
-	if (room)
-		memcpy((void *)(uintptr_t)check->table, c->table,
-		       (room < c->nr ? room : c->nr) * sizeof(*c->table));
-}
-
 int tsct_tsc_check_run(struct tsct_check *check)
 {
 	struct cpu_check c = { 0 };
+	__u32 room = check->nr;
+	unsigned int aux;
 	pthread_t thread;
 	int err;
 
 	tsct_source_features(check);
 	c.use_tsc = check->flags & TSCT_CHECK_RDTSCP;
 	err = list_cpus(&c);
-	if (err)
-		goto free_cpus;
-	c.table = calloc(c.nr, sizeof(*c.table));
-	err = c.table ? 0 : -ENOMEM;
-	if (err)
-		goto free_cpus;
-	err = -pthread_create(&thread, NULL, check_all, &c);
+	if (!err)
+		err = -pthread_create(&thread, NULL, check_all, &c);
 	if (err)
 		goto free_table;
 	pthread_join(thread, NULL);
-	fill_in(check, &c);
+	check->flags |= match_flag(&c);
+	if (tsct_tsc_trusted(check->flags, !c.skewed, false))
+		check->flags |= TSCT_CHECK_USABLE;
+	check->source = check->flags & TSCT_CHECK_USABLE ?
+		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
+	check->tsc_khz = 0;
+	check->when_cycles = c.use_tsc ? read_counter(&aux) : 0;
+	check->nr = c.nr;
+	memset(check->reserved, 0, sizeof(check->reserved));
+	if (room)
+		memcpy((void *)(uintptr_t)check->table, c.table,
+		       (room < c.nr ? room : c.nr) * sizeof(*c.table));
 free_table:
 	free(c.table);
-free_cpus:
-	free(c.cpus);
 	return err;
 }

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The kernel has 128-bit products and shifts but no 128-bit division, so
- * tsct_divide() does that bit by bit.
- */
+/* The kernel has 128-bit products and shifts but no 128-bit division. */
 #include "clock_params.h"
 
 #define S64_TOP		((__s64)~(1ULL << 63))
 #define S64_BOTTOM	(-S64_TOP - 1)
-#define PPB_ALL		1000000000ULL
 
 static __s64 clip_s64(tsct_s128 value)
 {
@@ -36,9 +32,9 @@ __s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles)
 	if (unlikely(d < 0))
 		return clip_s64(scale_cycles(d, params->mult) + params->base_ns);
 	/*
-	 * Each part is rounded by itself, so that both segments that the
-	 * parameters become later give the same time to the nanosecond. Without
-	 * a slew they become one segment.
+	 * The slewed part and the rest are rounded separately, so that the two segments
+	 * that the parameters become later give the same time to the nanosecond.
+	 * Without a slew they become one segment.
 	 */
 	slewed = (__u64)d;
 	if (slewed > params->slew_cycles && params->slew_mult != params->mult)
@@ -154,8 +150,8 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns)
 }
 
 /*
- * In 2^-32 ps per cycle: mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32, that is,
- * mult * ppb / (2^24 * 10^6)
+ * The result in 2^-32 ps per cycle: mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32 = mult *
+ * ppb / (2^24 * 10^6)
  */
 __u64 tsct_growth(__u64 mult, __u64 ppb)
 {
@@ -195,63 +191,44 @@ static bool is_rate_credible(__u64 mult, __u32 source)
 		(tsct_u128)mult * 10 >= one * 9;
 }
 
-static bool is_slew_credible(const struct tsct_clock_params *params)
-{
-	tsct_u128 slew = (tsct_u128)params->slew_mult * 10;
-
-	return params->slew_cycles <= TSCT_FAST_CYCLES_MAX &&
-		slew >= (tsct_u128)params->mult * 9 &&
-		slew <= (tsct_u128)params->mult * 11;
-}
-
-/* In order, and near enough to the base for signed differences? */
-static bool are_times_credible(const struct tsct_clock_params *params)
+int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source)
 {
 	__s64 as_of = (__s64)(params->as_of_cycles - params->base_cycles);
 	__s64 hold = (__s64)(params->holdover_after_cycles - params->base_cycles);
 	__s64 until = (__s64)(params->void_after_cycles - params->base_cycles);
-
-	return as_of > -(1LL << 62) && until <= 1LL << 62 &&
-		as_of <= hold && hold <= until;
-}
-
-/*
- * The fast conversion ignores holdover, the slew's end, and the end of the range
- * of times: none of them may lie within fast_cycles.
- */
-static bool is_fast_credible(const struct tsct_clock_params *params)
-{
-	__s64 hold = (__s64)(params->holdover_after_cycles - params->base_cycles);
-
-	if (!params->fast_cycles)
-		return true;
-	if (params->fast_cycles >= TSCT_FAST_CYCLES_MAX ||
-	    (__s64)params->fast_cycles > hold)
-		return false;
-	if (params->fast_cycles > params->slew_cycles && params->slew_mult != params->mult)
-		return false;
-	return scale_cycles((__s64)params->fast_cycles, params->slew_mult) +
-		params->base_ns <= S64_TOP;
-}
-
-int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source)
-{
-	__u64 growth_max;
+	tsct_u128 slew = (tsct_u128)params->slew_mult * 10;
+	__u64 growth_max, fast = params->fast_cycles;
 
 	if (source >= TSCT_SOURCE_NR)
 		return -EINVAL;
 	if (!params->mult)
 		return is_zero(params, sizeof(*params)) ? 0 : -EINVAL;
-	if (!is_rate_credible(params->mult, source) || !is_slew_credible(params) ||
-	    !are_times_credible(params) || !is_fast_credible(params))
+	if (!is_rate_credible(params->mult, source) ||
+	    params->slew_cycles > TSCT_FAST_CYCLES_MAX ||
+	    slew < (tsct_u128)params->mult * 9 ||
+	    slew > (tsct_u128)params->mult * 11)
 		return -EINVAL;
-	growth_max = tsct_growth(params->mult, PPB_ALL);
+	/*
+	 * The times are in order, and near enough to the base for signed differences.
+	 */
+	if (as_of <= -(1LL << 62) || until > 1LL << 62 || as_of > hold || hold > until)
+		return -EINVAL;
+	/*
+	 * The fast conversion ignores holdover, the slew's end, and the end of the
+	 * range of times: none of them may lie within fast_cycles.
+	 */
+	if (fast && (fast >= TSCT_FAST_CYCLES_MAX || (__s64)fast > hold ||
+		     (fast > params->slew_cycles && params->slew_mult != params->mult) ||
+		     scale_cycles((__s64)fast, params->slew_mult) +
+		     params->base_ns > S64_TOP))
+		return -EINVAL;
+	growth_max = tsct_growth(params->mult, 1000000000);
 	if (params->growth > growth_max || params->holdover_growth > growth_max)
 		return -EINVAL;
 	return is_zero(params->reserved, sizeof(params->reserved)) ? 0 : -EINVAL;
 }
 
-/* Do both give the same time where @params begin, at rates within 20 %? */
+/* True if both give the same time where @params begin, at rates within 20 %. */
 static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 			     const struct tsct_clock_params *params)
 {
@@ -266,7 +243,10 @@ static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 		tsct_clock_prev_ns(prev, params->base_cycles) == params->base_ns;
 }
 
-/* A status with a time needs parameters; without one, or skewed, none are fast. */
+/*
+ * False if a status with a time has no parameters, or a status without one, or a skewed
+ * clock, has fast_cycles.
+ */
 static bool is_status_credible(const struct tsct_clock_params *params, __u32 status,
 			       bool skewed)
 {

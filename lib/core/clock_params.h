@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Clock parameters: counter values to nanoseconds and back in 128-bit fixed point,
- * and validation of parameters and whole states. Formulas: section 4 of
- * tsctrace/abi_clock.h.
+ * Clock parameters (clock params): conversion of counter values to nanoseconds and back
+ * in 128-bit fixed point, and validation of parameters and of whole states. Formulas:
+ * section 4 of tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CORE_CLOCK_PARAMS_H
 #define TSCT_CORE_CLOCK_PARAMS_H
 
 #include "port.h"
 
-/* a + b, U64_MAX where that does not fit */
+/* a + b, or U64_MAX on overflow */
 static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
 {
 	return a > ~0ULL - b ? ~0ULL : a + b;
 }
 
-/* Does a clock of this status have a time? */
+/* Returns true if a clock of this status has a time. */
 static inline bool tsct_status_has_time(__u32 status)
 {
 	return status == TSCT_STATUS_CALIBRATING ||
@@ -30,42 +30,54 @@ static inline bool tsct_status_has_time(__u32 status)
  */
 __s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles);
 
-/* tsct_clock_params_error_ps - bound of that time's error; saturates at U64_MAX. */
+/*
+ * tsct_clock_params_error_ps - bound of the error of that time, ps; saturates at
+ * U64_MAX
+ */
 __u64 tsct_clock_params_error_ps(const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_clock_params_prev - what is kept of parameters that others follow at
- * @end_cycles: their last straight part, with the larger of their bounds
+ * tsct_clock_params_prev - the last straight part of parameters that are replaced at
+ * @end_cycles, with the larger of their error bounds
  */
 struct tsct_clock_prev_params
 tsct_clock_params_prev(const struct tsct_clock_params *params, __u64 end_cycles);
 
-/* tsct_clock_prev_ns - the time by such a part. Safe on any input. */
+/*
+ * tsct_clock_prev_ns - the time by the straight part of former parameters. Safe on any
+ * input.
+ */
 __s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *prev, __u64 cycles);
 
-/* The time by a segment, also outside of its range. Safe on any input. */
+/*
+ * tsct_clock_segment_ns - the time by a segment, also outside of its range. Safe on any
+ * input.
+ */
 __s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 cycles);
 
 /*
- * tsct_cycles_ns - an interval of cycles in nanoseconds at @mult (2^-56 ns per
- * cycle), signed, rounded towards minus infinity, saturating
+ * tsct_cycles_ns - convert a number of cycles to ns
+ * tsct_ns_cycles - convert ns to a number of cycles; saturates if @mult is 0
+ * @mult: 2^-56 ns per cycle
+ *
+ * Signed, rounded towards minus infinity, saturating.
  */
 __s64 tsct_cycles_ns(__u64 mult, __s64 cycles);
 
-/* tsct_ns_cycles - the inverse. mult 0: saturates */
 __s64 tsct_ns_cycles(__u64 mult, __s64 ns);
 
 /*
- * tsct_divide - num / den, rounded down, and whether there is a remainder;
- * saturates, also where den is 0. For code that is compiled for the kernel, too,
- * which has no 128-bit division.
+ * tsct_divide - num / den, rounded down; *ret_rest: there is a remainder
+ *
+ * Saturates, also where den is 0. The kernel has no 128-bit division.
  */
 __u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
 
 /*
- * tsct_growth - an error that grows by @ppb of the time, in the unit of struct
- * tsct_clock_params (2^-32 ps per cycle), rounded up. tsct_growth_ppb - the
- * inverse, rounded up. Both saturate.
+ * tsct_growth - growth of an error by @ppb of the elapsed time, in 2^-32 ps per cycle
+ * tsct_growth_ppb - such a growth in ppb
+ *
+ * Both round up and saturate.
  */
 __u64 tsct_growth(__u64 mult, __u64 ppb);
 __u64 tsct_growth_ppb(__u64 mult, __u64 growth);

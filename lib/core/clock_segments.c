@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A copy that is read may be written meanwhile, or be no valid copy at all: each
- * word is loaded once (tsct_load_relaxed()), and then checked. A copy that is
- * written may still be read by a reader that was overtaken.
+ * A copy that is read may be written meanwhile, or be no valid copy at all: each word
+ * is loaded once (tsct_load_relaxed()), and then checked. A copy that is written may
+ * still be read by a slow reader.
  *
- * Counter values are put in order by their signed distance from an anchor, a
- * value near the newest ones. So the order is total whatever a copy holds, also
- * where the counter has wrapped.
+ * Counter values are put in order by their signed distance from an anchor, a value near
+ * the newest ones. So the order is total for any content of a copy, also where the
+ * counter has wrapped.
  */
 #include "clock_segments.h"
 #include "clock_params.h"
@@ -45,19 +45,19 @@ static void store_segment(struct tsct_clock_copy *copy, __u32 i,
 			   TSCT_WORDS(struct tsct_clock_segment));
 }
 
-/* The beginning of segment @i, from @anchor */
+/* Cycles from @anchor to the beginning of segment @i */
 static __s64 segment_begin(const struct tsct_clock_copy *copy, __u32 i, __u64 anchor)
 {
 	return (__s64)(READ_ONCE(copy->segments[i].base_cycles) - anchor);
 }
 
-/* The part of a copy, besides segments, that a lookup needs */
+/* Fields of a copy that a lookup needs, except the segments */
 struct lookup_state {
 	struct tsct_clock_params real;
 	__u64 epoch_cycles;
 	__u32 status;
 	__u32 epoch;
-	__u32 nr;		/* of segments */
+	__u32 nr;		/* number of segments */
 	__u32 dropped;
 };
 
@@ -81,13 +81,13 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 		return lookup->real.base_cycles;
 	if (lookup->epoch_cycles || !lookup->nr)
 		return lookup->epoch_cycles;
-	/* Behind all segments, also one that holds nowhere: its length is -1. */
+	/* A value after all segments. The length of an empty one is -1. */
 	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
 }
 
-/* ---- may a state follow another? ------------------------------------------ */
+/* ---- check of a state against the one before it --------------------------- */
 
-/* In the same epoch: the same parameters, or ones that continue them. */
+/* Within an epoch: returns 0 for the same parameters, or ones that continue them. */
 static int check_params(const struct tsct_clock_params *old,
 			const struct tsct_clock_params *new, __u64 now)
 {
@@ -103,7 +103,7 @@ static int check_params(const struct tsct_clock_params *old,
 	return 0;
 }
 
-/* Does cluster_prev state what the former cluster parameters themselves stated? */
+/* True if next->cluster_prev is the straight part that @last published. */
 static bool cluster_prev_follows(const struct tsct_clock_state *last,
 				 const struct tsct_clock_state *next)
 {
@@ -118,36 +118,28 @@ static bool cluster_prev_follows(const struct tsct_clock_state *last,
 		new->mult == old.mult && new->error_ps >= old.error_ps;
 }
 
-static int check_cluster(const struct tsct_clock_state *last,
-			 const struct tsct_clock_state *next, __u64 now)
-{
-	__s32 epochs = (__s32)(next->cluster_epoch - last->cluster_epoch);
-	int err;
-
-	if (epochs > 0)
-		return 0;
-	if (epochs < 0)
-		return -ESTALE;
-	/* Counter values of another source mean nothing to its parameters. */
-	if (last->cluster.mult && next->source != last->source)
-		return -EINVAL;
-	err = check_params(&last->cluster, &next->cluster, now);
-	if (!err && !cluster_prev_follows(last, next))
-		err = -EINVAL;
-	return err;
-}
-
 int tsct_segments_check(const struct tsct_clock_state *last,
 			const struct tsct_clock_state *next, __u64 now)
 {
 	__s32 epochs = (__s32)(next->epoch - last->epoch);
+	__s32 cluster_epochs = (__s32)(next->cluster_epoch - last->cluster_epoch);
 	int err = 0;
 
 	if (epochs < 0 || (!epochs && next->source != last->source))
 		return -ESTALE;
 	if (!epochs)
 		err = check_params(&last->real, &next->real, now);
-	return err ? err : check_cluster(last, next, now);
+	if (err || cluster_epochs > 0)
+		return err;
+	if (cluster_epochs < 0)
+		return -ESTALE;
+	/* Parameters do not apply to counter values of another source. */
+	if (last->cluster.mult && next->source != last->source)
+		return -EINVAL;
+	err = check_params(&last->cluster, &next->cluster, now);
+	if (!err && !cluster_prev_follows(last, next))
+		err = -EINVAL;
+	return err;
 }
 
 /* ---- bounded memory ----------------------------------------------------- */
@@ -172,7 +164,7 @@ static void move_segments(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 	WRITE_ONCE(copy->nr_segments, to);
 }
 
-/* Of two statuses, the one that promises less */
+/* The status that promises less: DISRUPTED, CALIBRATING, HOLDOVER, SYNCHRONIZED */
 static __u32 weaker_status(__u32 a, __u32 b)
 {
 	static const __u8 strength[TSCT_STATUS_NR] = {
@@ -192,9 +184,9 @@ static __u64 distance_ns(__s64 a, __s64 b)
 }
 
 /*
- * The rate from the beginning of @a to the end of @b. By rounding of both ends it
- * may lie outside of the two rates; where the ends are so close that this is
- * much, it is limited to an eighth.
+ * The rate from the beginning of @a to the end of @b. Since both ends are rounded, it
+ * may lie outside of the two rates; where the ends are so close that this is much, it
+ * is limited to an eighth.
  */
 static __u64 chord_mult(const struct tsct_clock_segment *a,
 			const struct tsct_clock_segment *b, __s64 end_ns)
@@ -206,7 +198,7 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 	bool rest;
 	__u64 mult = tsct_divide((tsct_u128)ns << TSCT_CLOCK_SHIFT, len, &rest);
 
-	/* Rounded up, so that it does not end before the next one begins. */
+	/* Rounded up: the joined segment must not end before the next one begins. */
 	mult = tsct_add_saturating(mult, rest);
 	low -= low / 8;
 	high = tsct_add_saturating(high, high / 8);
@@ -215,8 +207,8 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 }
 
 /*
- * One straight segment in place of two. It is furthest from them where they meet
- * or at the end, and by 1 ns more in between, since all of them are rounded.
+ * One straight segment in place of two. Its distance from them is largest where they
+ * meet or at the end, and 1 ns more in between, since all of them are rounded.
  */
 static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *a,
 					       const struct tsct_clock_segment *b)
@@ -238,9 +230,9 @@ static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *
 }
 
 /*
- * Cost of joining two segments: their length in cycles, and 2^30 cycles (some
- * tenths of a second) per ns of distance, at most, between the point where they
- * meet and a straight line.
+ * Cost of joining two segments: their length in cycles, plus 2^30 cycles (some tenths
+ * of a second) per ns of distance between the point where they meet and the joined
+ * segment.
  */
 static __u64 join_cost(const struct tsct_clock_segment *a,
 		       const struct tsct_clock_segment *b)
@@ -256,9 +248,9 @@ static __u64 join_cost(const struct tsct_clock_segment *a,
 }
 
 /*
- * The two segments with the least cost per age. Age counts from the end of the
- * newest segment, which so has none and is not changed: programs are still
- * converting with it, and results must not differ between two conversions.
+ * Returns the first of the two segments with the least cost per age. Age counts from
+ * the end of the newest segment, so that one has no age and is not changed: programs
+ * are still converting with it, and results must not differ between two conversions.
  */
 static __u32 find_join(const struct tsct_clock_copy *copy)
 {
@@ -313,9 +305,9 @@ static void append_segment(struct tsct_clock_copy *copy,
 /* ---- succession ----------------------------------------------------------- */
 
 /*
- * Makes all segments end at @end at the latest. Those that begin there or later
- * are dropped, as their counter values are indistinguishable from later ones (the
- * counter began anew); those that hold nowhere had not begun, and are not counted.
+ * Makes all segments end at @end at the latest. Drops those that begin there or later:
+ * the counter began anew, so their values cannot be distinguished from later ones.
+ * Empty segments had not begun, and are not counted.
  */
 static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 {
@@ -335,124 +327,113 @@ static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 	}
 }
 
-/* Makes segments of the parameters of @last, valid up to @until. */
-static void retire_params(struct tsct_clock_copy *copy,
-			  const struct tsct_clock_state *last, __u64 until,
-			  __u64 error_ps)
+unsigned int tsct_clock_params_segments(const struct tsct_clock_state *state,
+					__u64 until, __u64 error_ps,
+					struct tsct_clock_segment ret[2])
 {
-	const struct tsct_clock_params *params = &last->real;
+	const struct tsct_clock_params *params = &state->real;
 	bool slewed = params->slew_cycles && params->slew_mult != params->mult;
-	struct tsct_clock_segment segment = {
+	__u64 slew_end = params->base_cycles + params->slew_cycles;
+
+	ret[0] = (struct tsct_clock_segment) {
 		.base_cycles = params->base_cycles,
 		.until_cycles = until,
 		.mult = slewed ? params->slew_mult : params->mult,
 		.base_ns = params->base_ns,
 		.error_ps = error_ps,
-		.epoch = last->epoch,
-		.status = last->status,
-		.cause = last->cause,
+		.epoch = state->epoch,
+		.status = state->status,
+		.cause = state->cause,
 	};
-	__u64 slew_end = params->base_cycles + params->slew_cycles;
+	if (!slewed || (__s64)(until - slew_end) <= 0)
+		return 1;
+	ret[1] = ret[0];
+	ret[0].until_cycles = slew_end;
+	ret[1].base_cycles = slew_end;
+	ret[1].base_ns = tsct_clock_params_ns(params, slew_end);
+	ret[1].mult = params->mult;
+	return 2;
+}
 
-	if (slewed && (__s64)(until - slew_end) > 0) {
-		segment.until_cycles = slew_end;
-		append_segment(copy, &segment);
-		segment.base_ns = tsct_clock_params_ns(params, slew_end);
-		segment.base_cycles = slew_end;
-		segment.until_cycles = until;
-		segment.mult = params->mult;
-	}
-	append_segment(copy, &segment);
+static void retire_params(struct tsct_clock_copy *copy,
+			  const struct tsct_clock_state *last, __u64 until,
+			  __u64 error_ps)
+{
+	struct tsct_clock_segment segments[2];
+	unsigned int nr = tsct_clock_params_segments(last, until, error_ps, segments);
+
+	append_segment(copy, &segments[0]);
+	if (nr > 1)
+		append_segment(copy, &segments[1]);
 }
 
 /*
- * Raises the error of the newest segment if it ends at @until. When its
- * parameters were replaced, no sample had been taken between their last one and
- * their end. The first sample after that is in the parameters that followed, and
- * their error at their beginning is its result.
+ * The parameters of @last are confirmed by a sample, or continued by others and
+ * were valid up to these.
+ *
+ * Raises the error of the segment before them. When its parameters were replaced,
+ * no sample had been taken between their last one and their end. The first sample
+ * after that is in the parameters that followed, and their error at their
+ * beginning is its result.
  */
-static void raise_last(struct tsct_clock_copy *copy, __u64 until,
-		       __u64 error_ps)
-{
-	__u32 nr = nr_segments(copy);
-	struct tsct_clock_segment segment;
-
-	if (!nr)
-		return;
-	segment = load_segment(copy, nr - 1);
-	if (segment.until_cycles != until || segment.error_ps >= error_ps)
-		return;
-	segment.error_ps = error_ps;
-	store_segment(copy, nr - 1, &segment);
-}
-
-/* Parameters are continued by others: they were valid up to their end. */
 static void continue_params(struct tsct_clock_copy *copy,
 			    const struct tsct_clock_state *last,
 			    const struct tsct_clock_state *next)
 {
-	__u64 error_ps = last->real.past_error_ps;
-
-	if (error_ps < next->closing_error_ps)
-		error_ps = next->closing_error_ps;
-	raise_last(copy, last->real.base_cycles, error_ps);
-	retire_params(copy, last, next->real.base_cycles, error_ps);
-}
-
-/*
- * Parameters remain in force after another sample: see raise_last(). Where that
- * sample is before their beginning, the segment before still holds up to there.
- */
-static void confirm_params(struct tsct_clock_copy *copy,
-			   const struct tsct_clock_state *next)
-{
-	const struct tsct_clock_params *params = &next->real;
-	__u64 error_ps = tsct_clock_params_error_ps(params, params->base_cycles);
+	bool confirmed = is_same_params(&last->real, &next->real);
+	const struct tsct_clock_params *params = confirmed ? &next->real : &last->real;
+	__u64 error_ps = confirmed ?
+		tsct_clock_params_error_ps(params, params->base_cycles) :
+		next->closing_error_ps;
+	__u32 nr = nr_segments(copy);
+	struct tsct_clock_segment before;
 
 	if (error_ps < params->past_error_ps)
 		error_ps = params->past_error_ps;
-	raise_last(copy, params->base_cycles, error_ps);
+	if (nr) {
+		before = load_segment(copy, nr - 1);
+		if (before.until_cycles == params->base_cycles &&
+		    before.error_ps < error_ps) {
+			before.error_ps = error_ps;
+			store_segment(copy, nr - 1, &before);
+		}
+	}
+	if (!confirmed)
+		retire_params(copy, last, next->real.base_cycles, error_ps);
 }
 
-/* Makes no segment hold behind @end; those that begin later hold nowhere. */
-static void shorten_segments(struct tsct_clock_copy *copy, __u64 end)
+/*
+ * A disruption ended the parameters: there was no sample after as_of_cycles. Parameters
+ * that begin after it become an empty segment, and segments before them are cut there.
+ * All are kept, so that their counter values are reported as DISRUPTED.
+ */
+static void end_params(struct tsct_clock_copy *copy,
+		       const struct tsct_clock_state *last)
 {
+	const struct tsct_clock_params *params = &last->real;
+	__u64 end = params->as_of_cycles;
+	struct tsct_clock_segment segment;
 	__u32 i;
 
+	if ((__s64)(end - params->base_cycles) >= 0) {
+		retire_params(copy, last, end, params->past_error_ps);
+		return;
+	}
 	for (i = nr_segments(copy); i-- > 0; ) {
-		struct tsct_clock_segment segment = load_segment(copy, i);
-
+		segment = load_segment(copy, i);
 		if ((__s64)(segment.until_cycles - end) <= 0)
 			break;
 		segment.until_cycles = (__s64)(segment.base_cycles - end) > 0 ?
 			segment.base_cycles - 1 : end;
 		store_segment(copy, i, &segment);
 	}
+	retire_params(copy, last, params->base_cycles - 1, params->past_error_ps);
 }
 
 /*
- * A disruption ended the parameters: there was no sample after as_of_cycles.
- * Parameters that begin after it hold nowhere, and the segment before them no
- * longer than that; but both are kept, so that their counter values are reported
- * as DISRUPTED.
- */
-static void end_params(struct tsct_clock_copy *copy,
-		       const struct tsct_clock_state *last)
-{
-	const struct tsct_clock_params *params = &last->real;
-	__u64 until = params->as_of_cycles;
-
-	if ((__s64)(until - params->base_cycles) < 0) {
-		shorten_segments(copy, until);
-		until = params->base_cycles - 1;
-	}
-	retire_params(copy, last, until, params->past_error_ps);
-}
-
-/*
- * Drops segments so old that, as counter and epochs wrap, they would compare as
- * new. Readers reject all of a copy that is not in order; a state that jumps far
- * may make it so, and the states after it could not mend that.
+ * Drops segments so old that they would compare as new when the counter or the epochs
+ * wrap. Readers reject a copy whose segments are not in order. A state that jumps far
+ * may bring them out of order, and later states could not correct that.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {
@@ -488,12 +469,12 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 		WRITE_ONCE(copy->nr_segments, 0);
 	} else if (last.real.mult && later) {
 		end_params(copy, &last);
-	} else if (last.real.mult && !is_same_params(&last.real, &next->real)) {
-		continue_params(copy, &last, next);
 	} else if (last.real.mult) {
-		confirm_params(copy, next);
+		continue_params(copy, &last, next);
 	}
-	/* Without parameters, epoch_cycles is the anchor. */
+	/*
+	 * Without parameters, segments are ordered by their distance from epoch_cycles.
+	 */
 	if (next->epoch_cycles && (later || !next->real.mult))
 		cut_segments(copy, next->epoch_cycles);
 	if (next->real.mult)
@@ -504,7 +485,7 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 
 /* ---- lookup ---------------------------------------------------------------- */
 
-/* The time by @params; @cycles is at their beginning or behind it. */
+/* The time by @params at @cycles, which is not before their beginning */
 static int read_params(const struct tsct_clock_params *params, __u32 status,
 		       __u32 epoch, __u64 cycles, struct tsct_clock_time *ret)
 {
@@ -522,9 +503,13 @@ static int read_params(const struct tsct_clock_params *params, __u32 status,
 	return 0;
 }
 
-/* The oldest segment, or the parameters in force as one */
-static struct tsct_clock_segment oldest_segment(const struct tsct_clock_copy *copy,
-						const struct lookup_state *lookup)
+/*
+ * The time before all segments: the oldest one, or the parameters in force,
+ * extended backwards
+ */
+static int read_before(const struct tsct_clock_copy *copy,
+		       const struct lookup_state *lookup, __u64 cycles,
+		       struct tsct_clock_time *ret)
 {
 	struct tsct_clock_segment segment = {
 		.base_cycles = lookup->real.base_cycles,
@@ -533,25 +518,16 @@ static struct tsct_clock_segment oldest_segment(const struct tsct_clock_copy *co
 		.epoch = lookup->epoch,
 		.status = lookup->status,
 	};
-
-	if (lookup->nr)
-		return load_segment(copy, 0);
-	segment.error_ps = tsct_clock_params_error_ps(&lookup->real, segment.base_cycles);
-	return segment;
-}
-
-/* The time before all segments: the oldest one extended backwards */
-static int read_before(const struct tsct_clock_copy *copy,
-		       const struct lookup_state *lookup, __u64 cycles,
-		       struct tsct_clock_time *ret)
-{
-	struct tsct_clock_segment segment;
 	struct tsct_clock_params grown;
 
 	if (lookup->dropped)
 		return -ERANGE;
-	segment = oldest_segment(copy, lookup);
-	/* The error grows with the distance; its direction does not matter. */
+	if (lookup->nr)
+		segment = load_segment(copy, 0);
+	else
+		segment.error_ps = tsct_clock_params_error_ps(&lookup->real,
+							      segment.base_cycles);
+	/* The error grows with the distance from the segment, in both directions. */
 	grown = (struct tsct_clock_params) {
 		.as_of_cycles = cycles,
 		.error_ps = segment.error_ps,
@@ -567,7 +543,7 @@ static int read_before(const struct tsct_clock_copy *copy,
 	return 0;
 }
 
-/* The last segment that begins at @cycles or before it, plus one */
+/* Index of the last segment that begins at @cycles or before it, plus one */
 static __u32 find_segment(const struct tsct_clock_copy *copy, __u32 nr,
 			  __u64 cycles, __u64 anchor)
 {
@@ -642,8 +618,8 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
 /* ---- validity of a copy ----------------------------------------------------- */
 
 /*
- * Slewing and joining make rates that parameters may not have; they remain within
- * a factor of two of one that they may have.
+ * Slewing and joining make rates that are not valid for parameters; they remain within
+ * a factor of two of a valid one.
  */
 static bool is_rate_possible(__u64 mult, __u32 source)
 {
@@ -654,27 +630,25 @@ static bool is_rate_possible(__u64 mult, __u32 source)
 	return mult <= one * 2 && (tsct_u128)mult * 2 >= one;
 }
 
-static bool is_segment_possible(const struct tsct_clock_segment *segment)
+/*
+ * True if @segment is valid, before @next, and both are less than 2^62 cycles before
+ * the anchor.
+ */
+static bool is_segment_possible(const struct tsct_clock_segment *segment,
+				const struct tsct_clock_segment *next, __u64 anchor)
 {
 	__s64 length = (__s64)(segment->until_cycles - segment->base_cycles);
+	__s64 first = (__s64)(segment->base_cycles - anchor);
+	__s64 second = (__s64)(next->base_cycles - anchor);
 
-	/* -1: an empty segment, which is valid nowhere */
+	/* A length of -1 is an empty segment, for which no time is valid. */
 	return length >= -1 && length <= 1LL << 62 &&
 		segment->status < TSCT_STATUS_NR &&
 		segment->cause < TSCT_CAUSE_NR && !segment->reserved0 &&
-		!segment->reserved;
-}
-
-/* @a before @b, and both less than 2^62 cycles before the anchor */
-static bool is_in_order(const struct tsct_clock_segment *a,
-			const struct tsct_clock_segment *b, __u64 anchor)
-{
-	__s64 first = (__s64)(a->base_cycles - anchor);
-	__s64 second = (__s64)(b->base_cycles - anchor);
-
-	return first > -(1LL << 62) && second > first && second <= 0 &&
-		(__s64)(a->until_cycles - b->base_cycles) <= 0 &&
-		(__s32)(b->epoch - a->epoch) >= 0;
+		!segment->reserved &&
+		first > -(1LL << 62) && second > first && second <= 0 &&
+		(__s64)(segment->until_cycles - next->base_cycles) <= 0 &&
+		(__s32)(next->epoch - segment->epoch) >= 0;
 }
 
 int tsct_segments_valid(const struct tsct_clock_copy *copy)
@@ -697,9 +671,8 @@ int tsct_segments_valid(const struct tsct_clock_copy *copy)
 	next.base_cycles = anchor;
 	for (i = lookup.nr; i-- > 0; next = segment) {
 		segment = load_segment(copy, i);
-		if (!is_segment_possible(&segment) ||
-		    !is_rate_possible(segment.mult, state->source) ||
-		    !is_in_order(&segment, &next, anchor))
+		if (!is_rate_possible(segment.mult, state->source) ||
+		    !is_segment_possible(&segment, &next, anchor))
 			return -EINVAL;
 	}
 	return 0;

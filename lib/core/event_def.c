@@ -2,20 +2,34 @@
 #include "event_def.h"
 
 #define HEADER_SIZE	((__u32)TSCT_EVENT_DEF_SIZE(0))
-/* Largest payload of a record, whose `len` is 65528 at most */
+/* Largest payload of a record in bytes: the length in its header is 65528 at most */
 #define PAYLOAD_MAX	(65528U - sizeof(struct tsct_record))
 
-static const __u8 fixed_sizes[TSCT_TYPE_NR] = {
-	[TSCT_TYPE_U8] = 1, [TSCT_TYPE_U16] = 2,
-	[TSCT_TYPE_U32] = 4, [TSCT_TYPE_U64] = 8,
-	[TSCT_TYPE_S8] = 1, [TSCT_TYPE_S16] = 2,
-	[TSCT_TYPE_S32] = 4, [TSCT_TYPE_S64] = 8,
-	[TSCT_TYPE_F32] = 4, [TSCT_TYPE_F64] = 8,
+/*
+ * Field types by TSCT_TYPE_*. size: bytes in a payload, the minimum for a string; 0:
+ * the count of the field
+ */
+static const struct {
+	const char *name;
+	__u8 size;
+} types[TSCT_TYPE_NR] = {
+	[TSCT_TYPE_U8] = { "u8", 1 }, [TSCT_TYPE_U16] = { "u16", 2 },
+	[TSCT_TYPE_U32] = { "u32", 4 }, [TSCT_TYPE_U64] = { "u64", 8 },
+	[TSCT_TYPE_S8] = { "s8", 1 }, [TSCT_TYPE_S16] = { "s16", 2 },
+	[TSCT_TYPE_S32] = { "s32", 4 }, [TSCT_TYPE_S64] = { "s64", 8 },
+	[TSCT_TYPE_F32] = { "f32", 4 }, [TSCT_TYPE_F64] = { "f64", 8 },
+	[TSCT_TYPE_STRING] = { "string", 1 },
+	[TSCT_TYPE_BYTES] = { "bytes", 0 }, [TSCT_TYPE_CHARS] = { "chars", 0 },
 };
 
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_word(char c)
+{
+	return is_letter(c) || (c >= '0' && c <= '9');
 }
 
 static bool is_identifier(const char *name, size_t room)
@@ -24,13 +38,10 @@ static bool is_identifier(const char *name, size_t room)
 
 	if (!is_letter(name[0]))
 		return false;
-	for (i = 1; i < room; i++) {
-		if (!name[i])
-			return true;
-		if (!is_letter(name[i]) && !(name[i] >= '0' && name[i] <= '9'))
+	for (i = 1; i < room && name[i]; i++)
+		if (!is_word(name[i]))
 			return false;
-	}
-	return false;
+	return i < room;
 }
 
 static bool is_array(__u8 type)
@@ -38,84 +49,54 @@ static bool is_array(__u8 type)
 	return type == TSCT_TYPE_BYTES || type == TSCT_TYPE_CHARS;
 }
 
-/* Minimum size of the field in a payload, in bytes; a string has its NUL. */
+/* Minimum size of a field in a payload, in bytes; a string has its NUL. */
 static __u32 min_size(const struct tsct_field *field)
 {
-	if (is_array(field->type))
-		return field->count;
-	if (field->type == TSCT_TYPE_STRING)
-		return 1;
-	return fixed_sizes[field->type];
-}
-
-static int check_field(const struct tsct_field *field)
-{
-	if (!is_identifier(field->name, sizeof(field->name)))
-		return -EINVAL;
-	if (field->type >= TSCT_TYPE_NR || field->format >= TSCT_FORMAT_NR)
-		return -EINVAL;
-	if (field->format != TSCT_FORMAT_DEFAULT && field->type > TSCT_TYPE_S64)
-		return -EINVAL;
-	if (is_array(field->type) != (field->count != 0))
-		return -EINVAL;
-	return field->reserved ? -EINVAL : 0;
-}
-
-static bool is_unique_field(const struct tsct_event_def *def, unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		if (!strcmp(def->fields[i].name, def->fields[nr].name))
-			return false;
-	return true;
-}
-
-static int check_fields(const struct tsct_event_def *def)
-{
-	__u32 payload = 0;
-	unsigned int i;
-
-	for (i = 0; i < def->nr_fields; i++) {
-		if (check_field(&def->fields[i]) || !is_unique_field(def, i))
-			return -EINVAL;
-		payload += min_size(&def->fields[i]);
-	}
-	return payload > PAYLOAD_MAX ? -EINVAL : 0;
+	return is_array(field->type) ? field->count : types[field->type].size;
 }
 
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len)
 {
-	__u32 size;
+	const struct tsct_field *field;
+	__u32 size, payload = 0;
+	unsigned int i, j;
 
 	if (len < HEADER_SIZE || def->nr_fields > TSCT_FIELDS_MAX)
 		return -EINVAL;
 	size = TSCT_EVENT_DEF_SIZE((__u32)def->nr_fields);
-	if (def->size != size || size > len)
+	if (def->size != size || size > len || def->kind >= TSCT_KIND_NR ||
+	    !is_identifier(def->name, sizeof(def->name)))
 		return -EINVAL;
-	if (def->kind >= TSCT_KIND_NR)
-		return -EINVAL;
-	if (!is_identifier(def->name, sizeof(def->name)))
-		return -EINVAL;
-	return check_fields(def);
-}
-
-static bool is_same_field(const struct tsct_field *a, const struct tsct_field *b)
-{
-	return a->type == b->type && a->format == b->format &&
-		a->count == b->count && !strcmp(a->name, b->name);
+	for (i = 0; i < def->nr_fields; i++) {
+		field = &def->fields[i];
+		if (!is_identifier(field->name, sizeof(field->name)) ||
+		    field->type >= TSCT_TYPE_NR || field->format >= TSCT_FORMAT_NR ||
+		    field->reserved)
+			return -EINVAL;
+		if (field->format != TSCT_FORMAT_DEFAULT && field->type > TSCT_TYPE_S64)
+			return -EINVAL;
+		if (is_array(field->type) != (field->count != 0))
+			return -EINVAL;
+		for (j = 0; j < i; j++)
+			if (!strcmp(def->fields[j].name, field->name))
+				return -EINVAL;
+		payload += min_size(field);
+	}
+	return payload > PAYLOAD_MAX ? -EINVAL : 0;
 }
 
 bool tsct_event_def_equal(const struct tsct_event_def *a,
 			  const struct tsct_event_def *b)
 {
+	const struct tsct_field *x = a->fields, *y = b->fields;
 	unsigned int i;
 
 	if (a->kind != b->kind || a->nr_fields != b->nr_fields ||
 	    strcmp(a->name, b->name))
 		return false;
-	for (i = 0; i < a->nr_fields; i++)
-		if (!is_same_field(&a->fields[i], &b->fields[i]))
+	for (i = 0; i < a->nr_fields; i++, x++, y++)
+		if (x->type != y->type || x->format != y->format ||
+		    x->count != y->count || strcmp(x->name, y->name))
 			return false;
 	return true;
 }
@@ -179,29 +160,10 @@ int tsct_event_def_check_payload(const struct tsct_event_def *def,
 
 /* ---- definitions from text: "worker:u32, bytes:u64/x, what:string" --------- */
 
-/* The text to parse; parsers advance `at` only over what they accept. */
+/* Text of a definition; `at` advances only over accepted characters. */
 struct text {
 	const char *at;
 };
-
-static const struct {
-	const char *name;
-	__u8 type;
-} types[] = {
-	{ "u8", TSCT_TYPE_U8 }, { "u16", TSCT_TYPE_U16 },
-	{ "u32", TSCT_TYPE_U32 }, { "u64", TSCT_TYPE_U64 },
-	{ "s8", TSCT_TYPE_S8 }, { "s16", TSCT_TYPE_S16 },
-	{ "s32", TSCT_TYPE_S32 }, { "s64", TSCT_TYPE_S64 },
-	{ "f32", TSCT_TYPE_F32 }, { "f64", TSCT_TYPE_F64 },
-	{ "string", TSCT_TYPE_STRING }, { "bytes", TSCT_TYPE_BYTES },
-	{ "chars", TSCT_TYPE_CHARS },
-};
-
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		(c >= '0' && c <= '9') || c == '_';
-}
 
 static bool is_space(char c)
 {
@@ -216,7 +178,7 @@ static bool accept_char(struct text *text, char c)
 	return true;
 }
 
-/* Length of the word at `at`; 0 if there is none */
+/* Length of the word at the beginning of the text; 0 if there is none */
 static size_t word_length(const struct text *text)
 {
 	size_t len = 0;
@@ -236,48 +198,29 @@ static bool accept_word(struct text *text, const char *word)
 	return true;
 }
 
-static int parse_name(struct text *text, char *name, size_t room)
+static int parse_field(struct text *text, struct tsct_field *field)
 {
 	size_t len = word_length(text);
-
-	if (!len || len >= room)
-		return -EINVAL;
-	memcpy(name, text->at, len);
-	text->at += len;
-	return 0;
-}
-
-static int parse_count(struct text *text, __u16 *ret_count)
-{
 	__u32 count = 0;
 
-	if (!accept_char(text, '['))
+	if (!len || len >= sizeof(field->name))
 		return -EINVAL;
-	while (*text->at >= '0' && *text->at <= '9' && count <= 65535)
-		count = count * 10 + (*text->at++ - '0');
-	if (!count || count > 65535 || !accept_char(text, ']'))
+	memcpy(field->name, text->at, len);
+	text->at += len;
+	if (!accept_char(text, ':'))
 		return -EINVAL;
-	*ret_count = count;
-	return 0;
-}
-
-static int parse_type(struct text *text, struct tsct_field *field)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (accept_word(text, types[i].name))
-			break;
-	if (i == sizeof(types) / sizeof(types[0]))
-		return -EINVAL;
-	field->type = types[i].type;
-	if (field->type == TSCT_TYPE_BYTES || field->type == TSCT_TYPE_CHARS)
-		return parse_count(text, &field->count);
-	return 0;
-}
-
-static int parse_format(struct text *text, struct tsct_field *field)
-{
+	while (!accept_word(text, types[field->type].name))
+		if (++field->type == TSCT_TYPE_NR)
+			return -EINVAL;
+	if (is_array(field->type)) {
+		if (!accept_char(text, '['))
+			return -EINVAL;
+		while (*text->at >= '0' && *text->at <= '9' && count <= 65535)
+			count = count * 10 + (*text->at++ - '0');
+		if (!count || count > 65535 || !accept_char(text, ']'))
+			return -EINVAL;
+		field->count = count;
+	}
 	if (!accept_char(text, '/'))
 		return 0;
 	if (field->type > TSCT_TYPE_S64)
@@ -289,19 +232,6 @@ static int parse_format(struct text *text, struct tsct_field *field)
 	else
 		return -EINVAL;
 	return 0;
-}
-
-static int parse_field(struct text *text, struct tsct_field *field)
-{
-	int err = parse_name(text, field->name, sizeof(field->name));
-
-	if (!err && !accept_char(text, ':'))
-		err = -EINVAL;
-	if (!err)
-		err = parse_type(text, field);
-	if (!err)
-		err = parse_format(text, field);
-	return err;
 }
 
 /*
@@ -324,20 +254,6 @@ static int parse_separator(struct text *text, bool first)
 	return first || text->at != start ? 0 : -EINVAL;
 }
 
-static int parse_fields(struct text *text, struct tsct_event_def *def)
-{
-	int err = parse_separator(text, true);
-
-	while (!err && *text->at) {
-		if (def->nr_fields == TSCT_FIELDS_MAX)
-			return -EINVAL;
-		err = parse_field(text, &def->fields[def->nr_fields++]);
-		if (!err)
-			err = parse_separator(text, false);
-	}
-	return err;
-}
-
 int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 			 struct tsct_event_def *ret_def, const char **ret_at)
 {
@@ -352,7 +268,16 @@ int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 		return -EINVAL;
 	memcpy(ret_def->name, name, len);
 	ret_def->kind = kind;
-	err = parse_fields(&text, ret_def);
+	err = parse_separator(&text, true);
+	while (!err && *text.at) {
+		if (ret_def->nr_fields == TSCT_FIELDS_MAX) {
+			err = -EINVAL;
+			break;
+		}
+		err = parse_field(&text, &ret_def->fields[ret_def->nr_fields++]);
+		if (!err)
+			err = parse_separator(&text, false);
+	}
 	ret_def->size = TSCT_EVENT_DEF_SIZE(ret_def->nr_fields);
 	if (!err)
 		err = tsct_event_def_check(ret_def, sizeof(*ret_def));

@@ -20,7 +20,9 @@
  */
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len);
 
-/* Same name, kind and fields? Ignores `id`. Both must be valid. */
+/*
+ * Returns true if name, kind and fields are equal; ids are ignored. Both must be valid.
+ */
 bool tsct_event_def_equal(const struct tsct_event_def *a,
 			  const struct tsct_event_def *b);
 
@@ -46,10 +48,10 @@ int tsct_event_def_check_payload(const struct tsct_event_def *def,
 				 const void *payload, size_t len);
 
 /*
- * tsct_event_def_field_size - size of one field at @at, of @left bytes
+ * tsct_event_def_field_size - size in bytes of the field at @at; a string has its NUL
+ * @left: bytes of payload from @at on
  *
- * Returns its size in bytes (of a string, with its NUL), or -EINVAL where it does
- * not fit into @left.
+ * Returns -EINVAL if the field does not fit into @left.
  */
 long tsct_event_def_field_size(const struct tsct_field *field, const void *at,
 			       size_t left);

@@ -58,8 +58,8 @@ void tsct_latch_repair(struct tsct_clock_page *page)
 	__u64 seq = smp_load_acquire(&page->seq);
 
 	/*
-	 * (B), for the dead writer: a reader that is still in the copy that is
-	 * not the current one must see that seq has changed.
+	 * Barrier (B) for the dead writer: a reader that is still in the copy that is
+	 * not the current one must detect that seq has changed.
 	 */
 	smp_mb();
 	store_copy(&page->copy[~seq & 1], &page->copy[seq & 1]);
@@ -70,18 +70,21 @@ void tsct_latch_repair(struct tsct_clock_page *page)
 void tsct_latch_stage(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *next)
 {
-	__u64 seq = READ_ONCE(page->seq);	/* only the writer changes it */
+	__u64 seq = READ_ONCE(page->seq);	/* stable here: only the writer stores
+						 * seq */
 
 	if (!(seq & 1))
 		store_seq(page, seq + 1);
-	/* From the published copy: copy 0 may hold another state that was staged. */
+	/*
+	 * Copied from the published one: copy 0 may hold another state that was staged.
+	 */
 	store_copy(&page->copy[0], &page->copy[1]);
 	tsct_segments_succeed(&page->copy[0], next);
 }
 
 void tsct_latch_show(struct tsct_clock_page *page)
 {
-	store_seq(page, READ_ONCE(page->seq) + 1);	/* from odd to even */
+	store_seq(page, READ_ONCE(page->seq) + 1);	/* seq changes from odd to even */
 }
 
 void tsct_latch_settle(struct tsct_clock_page *page)
@@ -104,7 +107,8 @@ void tsct_latch_write(struct tsct_clock_page *page,
 
 /*
  * A reader may be reading the entry for a state of an earlier epoch: the error is
- * unknown while the skew changes, so that it is not taken for the other skew's.
+ * UNKNOWN while the skew changes, so that no reader combines the new skew with the old
+ * error.
  */
 void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
 			__u64 error_cycles)
@@ -119,7 +123,7 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	smp_store_release(&entry->error_cycles, error_cycles);
 }
 
-/* The loop of all reads. @read: an expression that reads @copy; its value is int */
+/* Reads until no writer interferes. @read: an int expression that reads @copy */
 #define read_latched(page, copy, read) ({				\
 	int tries_, ret_ = -EAGAIN;					\
 									\

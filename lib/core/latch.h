@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The latch that publishes the clock area: one writer, any number of readers;
- * neither waits for the other. See section 4 of tsctrace/abi_clock.h.
+ * Latch with two copies, which publishes the clock area: one writer, any number of
+ * readers; neither waits for the other. See section 4 of tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CORE_LATCH_H
 #define TSCT_CORE_LATCH_H
@@ -25,12 +25,11 @@ void tsct_latch_repair(struct tsct_clock_page *page);
 /*
  * Publication in steps. One writer at a time; readers may be reading.
  *
- * tsct_latch_stage - write the next state where no reader is: copy 0 becomes the
- * published one, succeeded by @next, while readers are on copy 1. May be repeated
- * with another state before tsct_latch_show().
- * tsct_latch_show - publish it. Short, for callers with interrupts disabled.
- * tsct_latch_settle - must follow that, at any later time: copies copy 0 to copy 1.
- * tsct_latch_commit - show and settle.
+ * tsct_latch_stage - write the next state: copy 0 becomes the published one, succeeded
+ * by @next, while readers use copy 1. May be repeated with another state.
+ * tsct_latch_show - publish copy 0. Short, for callers with interrupts disabled.
+ * tsct_latch_settle - copy copy 0 to copy 1; must follow tsct_latch_show() at some time
+ * tsct_latch_commit - show and settle
  */
 void tsct_latch_stage(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *next);
@@ -38,7 +37,7 @@ void tsct_latch_show(struct tsct_clock_page *page);
 void tsct_latch_settle(struct tsct_clock_page *page);
 void tsct_latch_commit(struct tsct_clock_page *page);
 
-/* Stage and commit. */
+/* Stage and commit a state. */
 void tsct_latch_write(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *state);
 

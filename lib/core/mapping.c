@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A double is an integer times a power of two, so a coefficient times the axis'
- * fraction is a division of integers; from there on, lines are computed in
- * integers. Floating point only decides how long lines are, and whether a cubic
- * rises.
+ * fraction is a division of integers. From there on, lines are computed in integers.
+ * Floating point only decides how long lines are, and whether a cubic rises.
  */
 #include "mapping.h"
 #include "clock_params.h"
@@ -64,23 +63,23 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 /* ---- numbers --------------------------------------------------------------- */
 
 /*
- * Distance of lines from a cubic by their straightness, at most, in ns. The rest
- * of the 0.1 ns allowed is for rounding of coefficients.
+ * Largest distance between a cubic and its straight lines, ns. The rest of the 0.1 ns
+ * allowed is for rounding of coefficients.
  */
 #define BEND_NS		(1.0 / 16)
 
-/* Numbers below this, 2^60 ticks, can be added a few times without overflow. */
+/* 2^60 ticks: a few such numbers can be added without overflow */
 #define LARGE		((tsct_s128)1 << 124)
 
 /*
- * Added, as all rounding is downwards and less than this in all: a value that is
- * exactly a whole tick must not become the one before it.
+ * Correction added to a value: all roundings are downwards and less than this in sum. A
+ * value that is exactly a whole tick must not become the tick before.
  */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
 #define TICK		((tsct_s128)1 << 64)
 
-/* num / den, rounded down, bit by bit, and the remainder */
+/* num / den, rounded down; the remainder in *rest */
 static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)
 {
 	tsct_u128 quotient = 0;
@@ -118,8 +117,8 @@ static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 }
 
 /*
- * c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if that
- * is too large, as infinity and NaN are when their bits are taken for a number.
+ * c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if that is
+ * too large. So are infinity and NaN: their bits are taken for a number.
  */
 static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 			      tsct_s128 *ret)
@@ -141,7 +140,7 @@ static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 	return true;
 }
 
-/* The global tick at which a piece begins, since the axis' */
+/* Global tick at which a piece begins, relative to axis->global, in 2^-64 ticks */
 static bool value_at_from(const struct tsct_cubic *piece,
 			  const struct tsct_axis *axis, tsct_s128 *ret)
 {
@@ -173,7 +172,7 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/* The cubic at its d-th tick; needs b and bits only */
+/* Value of the cubic at its d-th tick, from the members b and bits */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -184,9 +183,9 @@ static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 }
 
 /*
- * The beginning of the line that begins at the d-th tick: above `start` by a
- * multiple of 2^step. So the rise of a line per tick is a whole number of 2^-64
- * ticks, and the line ends exactly where the next one begins.
+ * Value at the d-th tick, where a line begins: above `start` by a multiple of 2^step.
+ * So the rise of a line per tick is a whole number of 2^-64 ticks, and the line ends
+ * exactly where the next one begins.
  */
 static tsct_s128 curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 {
@@ -200,52 +199,39 @@ static tsct_s128 curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 
 /* ---- one curve ------------------------------------------------------------- */
 
-/* Turns coefficients by d since the piece's `from` into those since the curve's. */
-static void shift_origin(struct tsct_mapping_curve *curve, __s64 by)
-{
-	__u64 u = (by < 0 ? 0 - (__u64)by : (__u64)by) << (64 - curve->bits);
-	tsct_s128 *b = curve->b, part;
-	int i, j;
-
-	for (i = 0; by && i < 3; i++) {
-		for (j = 2; j >= i; j--) {
-			part = multiply(b[j + 1], u);
-			b[j] += by < 0 ? -part : part;
-		}
-	}
-}
-
-/* Number of significant bits, at least 1 */
-static __u32 width_of(__u64 x)
-{
-	return x ? 64 - (__u32)__builtin_clzll(x) : 1;
-}
-
 /* Sets the coefficients of a curve to those of @piece. */
 static int set_coefficients(struct tsct_mapping_curve *curve,
 			    const struct tsct_cubic *piece,
 			    const struct tsct_axis *axis, __u64 from, __u64 len)
 {
 	__s64 by = (__s64)(from - piece->from);
-	__u64 away = by < 0 ? 0 - (__u64)by : (__u64)by;
-	int i;
+	__u64 away = by < 0 ? 0 - (__u64)by : (__u64)by, u;
+	tsct_s128 *b = curve->b, part;
+	int i, j;
 
 	curve->from = from;
 	curve->len = len;
-	curve->bits = width_of(away > len ? away : len);
-	if (curve->bits > 62 || !value_at_from(piece, axis, &curve->b[0]))
+	curve->bits = 64 - (__u32)__builtin_clzll((away > len ? away : len) | 1);
+	if (curve->bits > 62 || !value_at_from(piece, axis, &b[0]))
 		return -ERANGE;
 	for (i = 1; i < 4; i++)
 		if (!scale_coefficient(piece->c[i], i * (int)curve->bits, axis,
-				       &curve->b[i]))
+				       &b[i]))
 			return -ERANGE;
-	shift_origin(curve, by);
+	/* Change of origin from piece->from to @from */
+	u = away << (64 - curve->bits);
+	for (i = 0; by && i < 3; i++) {
+		for (j = 2; j >= i; j--) {
+			part = multiply(b[j + 1], u);
+			b[j] += by < 0 ? -part : part;
+		}
+	}
 	return is_small(curve) ? 0 : -ERANGE;
 }
 
 /*
- * Makes the curve end at @next, where the next one begins: rounding of coefficients
- * leaves it a little off. Rotates it about its beginning.
+ * Makes the curve end at @next, where the next one begins, by rotation about its
+ * beginning. Rounding of coefficients leaves it a little off.
  */
 static int connect_curve(struct tsct_mapping_curve *curve,
 			 const struct tsct_axis *axis, tsct_s128 next)
@@ -256,7 +242,10 @@ static int connect_curve(struct tsct_mapping_curve *curve,
 
 	if (size > (tsct_u128)TICK * (axis->hz / TSCT_AXIS_HZ_MIN) + (rise >> 48))
 		return -EINVAL;
-	/* Half of the fraction must suffice: scale_ratio() takes 64 bits. */
+	/*
+	 * Half of the 64 bits of fraction must suffice: scale_ratio() takes a 64-bit
+	 * number.
+	 */
 	if (size >> 96 || !scale_ratio((__u64)(size >> 32), (int)curve->bits + 32,
 				       1, curve->len, &slope))
 		return -ERANGE;
@@ -271,8 +260,8 @@ static double as_ticks(tsct_s128 x)
 }
 
 /*
- * The lowest slope of the curve by u: that at one of its ends or at its inflection
- * point. Negative if it is less than 1/1024 of the mean.
+ * The lowest slope of the curve by u: at one of its ends or at its inflection point.
+ * Negative if it is less than 1/1024 of the mean slope.
  */
 static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 {
@@ -288,7 +277,7 @@ static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 	return low > mean / 1024 ? low : -1;
 }
 
-/* The largest step whose lines are close enough to the curve */
+/* Largest step (log2 of ticks per line) whose lines are close enough to the curve */
 static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 			 __u64 hz)
 {
@@ -309,71 +298,7 @@ static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 	return step;
 }
 
-/*
- * Checks that the curve rises, and divides it into lines. Clears *injective if it
- * does not rise by a global tick per local one everywhere.
- */
-static int set_lines(struct tsct_mapping_curve *curve, __u64 hz, bool last,
-		     __u32 *injective)
-{
-	double one = (double)(1ULL << curve->bits);
-	double u_end = (double)curve->len / one, low = lowest_slope(curve, u_end);
-	bool straight = last && !curve->b[2] && !curve->b[3];
-
-	if (!(low > one * 0x1p-20 && low < one * 0x1p40))
-		return -ERANGE;
-	curve->step = choose_step(curve, u_end, hz);
-	if (straight ? curve->b[1] < TICK << curve->bits : low < one * (1 + 1e-9))
-		*injective = 0;
-	return 0;
-}
-
 /* ---- the mapping ----------------------------------------------------------- */
-
-static int check_input(const struct tsct_cubic *piece, unsigned int nr,
-		       const struct tsct_axis *axis, __u64 begin, __u64 end)
-{
-	unsigned int i;
-
-	if (!nr || nr > TSCT_CUBICS_MAX || !axis->num || !axis->den ||
-	    axis->hz < TSCT_AXIS_HZ_MIN || (__s64)(end - begin) < 0)
-		return -EINVAL;
-	if ((end - begin) >> 62)
-		return -ERANGE;
-	for (i = 1; i < nr; i++)
-		if ((__s64)(piece[i].from - piece[i - 1].from) < 0)
-			return -EINVAL;
-	return 0;
-}
-
-/* The end of the k-th piece, within the range, in ticks since @begin */
-static __u64 piece_end(const struct tsct_cubic *piece, unsigned int nr,
-		       unsigned int k, __u64 begin, __u64 end)
-{
-	__s64 at;
-
-	if (k + 1 == nr)
-		return end - begin + 1;
-	at = (__s64)(piece[k + 1].from - begin);
-	if (at < 0)
-		return 0;
-	return (__u64)at > end - begin ? end - begin + 1 : (__u64)at;
-}
-
-/*
- * Sets the rate of the last line of an otherwise complete curve. Returns its end,
- * where the first line of the next curve begins.
- */
-static tsct_s128 close_curve(struct tsct_mapping_curve *curve)
-{
-	__u64 at = (curve->len - 1) >> curve->step << curve->step;
-	__u64 len = curve->len - at;
-	tsct_s128 value = curve_knot(curve, at);
-	tsct_u128 rest;
-
-	curve->last_rate = divide((tsct_u128)(curve->end - value), len, &rest);
-	return value + (tsct_s128)(curve->last_rate * len);
-}
 
 /* Adds a curve of @len ticks. @next: the piece after it; NULL: none in the range */
 static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piece,
@@ -381,7 +306,10 @@ static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piec
 		     __u64 from, __u64 len)
 {
 	struct tsct_mapping_curve *curve = &mapping->curve[mapping->nr];
-	tsct_s128 end;
+	double one, u_end, low;
+	tsct_s128 end, value;
+	tsct_u128 rest;
+	__u64 at;
 	int err;
 
 	err = set_coefficients(curve, piece, axis, from, len);
@@ -391,87 +319,83 @@ static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piec
 		if (!value_at_from(next, axis, &end))
 			return -ERANGE;
 		err = connect_curve(curve, axis, end);
+		if (err)
+			return err;
 	}
-	if (!err)
-		err = set_lines(curve, axis->hz, !next, &mapping->injective);
-	if (err)
-		return err;
+	one = (double)(1ULL << curve->bits);
+	u_end = (double)len / one;
+	low = lowest_slope(curve, u_end);
+	if (!(low > one * 0x1p-20 && low < one * 0x1p40))
+		return -ERANGE;
+	curve->step = choose_step(curve, u_end, axis->hz);
 	if (!next)
 		curve->end = curve_value(curve, len);
 	curve->start = mapping->nr ? mapping->last_end : curve->b[0];
-	mapping->last_end = close_curve(curve);
+	/* The last line, whose end is the beginning of the next curve */
+	at = (len - 1) >> curve->step << curve->step;
+	value = curve_knot(curve, at);
+	curve->last_rate = divide((tsct_u128)(curve->end - value), len - at, &rest);
+	mapping->last_end = value + (tsct_s128)(curve->last_rate * (len - at));
 	mapping->nr_lines += ((len - 1) >> curve->step) + 1;
 	mapping->nr++;
 	return 0;
-}
-
-/* Global ticks must fit into 64 bits, with room for events that are put later. */
-static int check_range(const struct tsct_mapping *mapping)
-{
-	const struct tsct_mapping_curve *last = &mapping->curve[mapping->nr - 1];
-	tsct_s128 first_tick = (tsct_s128)mapping->global +
-		(mapping->curve[0].start >> 64);
-	tsct_s128 last_tick = (tsct_s128)mapping->global + (last->end >> 64);
-
-	return first_tick < 0 || (last_tick + (1LL << 41)) >> 64 ? -ERANGE : 0;
 }
 
 int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		       unsigned int nr, const struct tsct_axis *axis,
 		       __u64 begin, __u64 end)
 {
-	int err = check_input(piece, nr, axis, begin, end);
-	__u64 at = 0, until;
+	__u64 len = end - begin + 1, at = 0, until;
+	tsct_s128 first_tick, last_tick;
 	unsigned int k;
+	int err;
 
+	if (!nr || nr > TSCT_CUBICS_MAX || !axis->num || !axis->den ||
+	    axis->hz < TSCT_AXIS_HZ_MIN || (__s64)(end - begin) < 0)
+		return -EINVAL;
+	if ((end - begin) >> 62)
+		return -ERANGE;
+	for (k = 1; k < nr; k++)
+		if ((__s64)(piece[k].from - piece[k - 1].from) < 0)
+			return -EINVAL;
 	ret->begin = begin;
 	ret->end = end;
 	ret->global = axis->global;
 	ret->nr_lines = 0;
 	ret->nr = 0;
-	ret->injective = 1;
-	for (k = 0; !err && k < nr && at <= end - begin; k++) {
-		until = piece_end(piece, nr, k, begin, end);
-		if (until <= at)
+	for (k = 0; k < nr && at < len; k++) {
+		until = len;
+		if (k + 1 < nr && (__s64)(piece[k + 1].from - begin) < (__s64)len)
+			until = piece[k + 1].from - begin;
+		/* The piece ends before the range or at its begin. */
+		if ((__s64)until <= (__s64)at)
 			continue;
-		err = add_curve(ret, &piece[k],
-				until <= end - begin ? &piece[k + 1] : NULL,
+		err = add_curve(ret, &piece[k], until < len ? &piece[k + 1] : NULL,
 				axis, begin + at, until - at);
+		if (err)
+			return err;
 		at = until;
 	}
-	return err ? err : check_range(ret);
+	/* Global ticks must fit into 64 bits, with room for events put later. */
+	first_tick = (tsct_s128)ret->global + (ret->curve[0].start >> 64);
+	last_tick = (tsct_s128)ret->global + (ret->curve[ret->nr - 1].end >> 64);
+	return first_tick < 0 || (last_tick + (1LL << 41)) >> 64 ? -ERANGE : 0;
 }
 
 /* ---- lookup ----------------------------------------------------------------- */
 
-/* The line of the d-th tick of the curve */
-static void make_line(const struct tsct_mapping_curve *curve, __u64 d,
-		      struct tsct_mapping_line *ret_line)
+int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
+			   struct tsct_mapping_line *ret_line)
 {
-	__u64 at = d >> curve->step << curve->step, len = 1ULL << curve->step;
-	tsct_s128 value = curve_knot(curve, at);
-	tsct_u128 rate;
-
-	if (curve->len - at > len) {
-		rate = (tsct_u128)(curve_knot(curve, at + len) - value) >>
-			curve->step;
-	} else {
-		len = curve->len - at;
-		rate = curve->last_rate;
-	}
-	ret_line->from = curve->from + at;
-	ret_line->len = len;
-	ret_line->base = (__u64)(value >> 64);
-	ret_line->frac = (__u64)value;
-	ret_line->whole = (__u64)(rate >> 64);
-	ret_line->mult = (__u64)rate;
-}
-
-/* The last curve that begins at @local or before it, or else the first */
-static unsigned int find_curve(const struct tsct_mapping *mapping, __u64 local)
-{
+	const struct tsct_mapping_curve *curve;
 	unsigned int from = 0, to = mapping->nr, mid;
+	tsct_s128 value;
+	tsct_u128 rate;
+	__u64 at, len;
 
+	if (local - mapping->begin > mapping->end - mapping->begin)
+		return -ERANGE;
+	/* The last curve that begins at @local or before it */
 	while (to - from > 1) {
 		mid = from + (to - from) / 2;
 		if (local - mapping->begin >=
@@ -480,19 +404,25 @@ static unsigned int find_curve(const struct tsct_mapping *mapping, __u64 local)
 		else
 			to = mid;
 	}
-	return from;
-}
-
-int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
-			   struct tsct_mapping_line *ret_line)
-{
-	const struct tsct_mapping_curve *curve;
-
-	if (local - mapping->begin > mapping->end - mapping->begin)
-		return -ERANGE;
-	curve = &mapping->curve[find_curve(mapping, local)];
-	make_line(curve, local - curve->from, ret_line);
-	ret_line->base += mapping->global;
+	curve = &mapping->curve[from];
+	at = (local - curve->from) >> curve->step << curve->step;
+	len = 1ULL << curve->step;
+	value = curve_knot(curve, at);
+	if (curve->len - at > len) {
+		rate = (tsct_u128)(curve_knot(curve, at + len) - value) >>
+			curve->step;
+	} else {
+		len = curve->len - at;
+		rate = curve->last_rate;
+	}
+	*ret_line = (struct tsct_mapping_line) {
+		.from = curve->from + at,
+		.len = len,
+		.base = mapping->global + (__u64)(value >> 64),
+		.frac = (__u64)value,
+		.whole = (__u64)(rate >> 64),
+		.mult = (__u64)rate,
+	};
 	return 0;
 }
 
@@ -503,8 +433,10 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 {
 	*cursor = (struct tsct_mapping_cursor) {
 		.mapping = mapping,
-		/* All ticks of the mapping are after last_local, and last_global
-		 * + 1 is 0, so any global tick is allowed. */
+		/*
+		 * All ticks of the mapping are after last_local, and last_global + 1 is
+		 * 0, so any global tick is allowed.
+		 */
 		.last_local = mapping->begin - 1,
 		.last_global = ~0ULL,
 	};

@@ -5,22 +5,19 @@
  *	local tick ── cubics ──▶ the master's tick ── axis ──▶ global tick
  *
  * The cubics are a fit through sync samples, in floating point; the axis is one
- * fraction of integers, the same for all nodes. Both together become straight
- * lines of exact integers, which depend on the mapping and not on the order in
- * which it is computed: every lookup of a tick gives the same result. Lines meet
- * exactly, rise strictly, and are off the cubics by less than 0.1 ns. They are
- * made on demand, so memory does not grow with the recording.
+ * fraction of integers, the same for all nodes. Both together become straight lines of
+ * exact integers, which meet exactly, rise strictly, and are off the cubics by less
+ * than 0.1 ns. They are made on demand, so memory does not grow with the recording, and
+ * a tick has the same line whatever was looked up before.
  *
  * Then, for each location, tsct_mapping_cursor_next():
  *
  *	global = max(line(local), last global + (local > last local ? 1 : 0))
  *
- * so that events with different local ticks never have the same global one.
- * Intel's text on time stamping has it that this is "avoided by ensuring that global
- * clock ticks are always larger than local ones", which is about their number: where
- * the global clock's period is not longer than the local one's, lines alone ensure
- * it (tsct_mapping_is_injective()). A period of 1 ns is longer than a tick of most
- * counters: there the maximum ensures it, and the cursor counts how often.
+ * so that events with different local ticks have different global ones. Lines alone
+ * ensure that where a global tick is not longer than a local one. A period of 1 ns is
+ * longer than a tick of most counters: there the maximum ensures it, and the cursor
+ * counts how often.
  *
  * User space only (doubles). No allocation.
  */
@@ -37,18 +34,19 @@
  * base is an integer, so that large counters lose no precision in the doubles.
  */
 struct tsct_cubic {
-	__u64 from;		/* local counter at which the piece begins */
-	__u64 base;		/* remote counter there, rounded down */
-	double c[4];		/* c[0]: fraction of base; c[1]: remote per local */
+	__u64 from;		/* local counter value at which the piece begins */
+	__u64 base;		/* remote counter value at `from`, rounded down */
+	double c[4];		/* c[0]: fraction added to base; c[1]: remote cycles per
+				 * local */
 };
 
-#define TSCT_CUBICS_MAX	256	/* pieces of one function */
+#define TSCT_CUBICS_MAX	256	/* maximum number of pieces of one function */
 
 /* ---- the axis --------------------------------------------------------------- */
 
 /*
- * Axis of merged time, common to all nodes: the global tick of a tick of the
- * master's. global = this->global + (remote - this->remote) * num / den
+ * Axis of merged time, common to all nodes: global tick of a tick of the master's,
+ * global = this->global + (remote - this->remote) * num / den
  */
 struct tsct_axis {
 	__u64 remote;
@@ -66,15 +64,15 @@ void tsct_reduce(__u64 *a, __u64 *b);
  * tsct_axis_from_run - axis on which the run takes as long as by the master's wall
  * clock
  * @begin @end: of the run, on the master's counter
- * @begin_ns @end_ns: the same on its wall clock
- * @origin_ns: where global ticks begin to count; 0: at the Unix epoch
+ * @begin_ns @end_ns: of the run, on its wall clock
+ * @origin_ns: time of global tick 0 since the Unix epoch
  * @hz: global ticks per second
  *
- * The begin is at the global tick in which it falls, the end later by the wall
- * clock's difference. Returns 0; -EINVAL: a clock does not advance, hz is below
- * TSCT_AXIS_HZ_MIN, or begin_ns is before the origin; -ERANGE: too many ticks (at
- * 1 GHz since the Unix epoch there is room up to the year 2554, at 10 GHz up to
- * 2028), or a ratio that takes more than 64 bits in lowest terms.
+ * The begin is at the global tick in which it falls, the end later by the wall clock's
+ * difference. Returns 0; -EINVAL: a clock does not advance, hz is below
+ * TSCT_AXIS_HZ_MIN, or begin_ns is before the origin; -ERANGE: too many ticks (at 1 GHz
+ * since the Unix epoch there is room up to the year 2554, at 10 GHz up to 2028), or a
+ * ratio that takes more than 64 bits in lowest terms.
  */
 int tsct_axis_from_run(struct tsct_axis *ret_axis, __u64 begin, __u64 end,
 		       __u64 begin_ns, __u64 end_ns, __u64 origin_ns, __u64 hz);
@@ -88,17 +86,18 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 
 /* ---- lines ----------------------------------------------------------------- */
 
-/* Lines have 2^40 local ticks at most: rounding of their rate adds up to 2^-24. */
+/* Maximum of 2^40 local ticks per line: rounding of its rate adds up to 2^-24 ticks. */
 #define TSCT_MAPPING_LINE_BITS	40
 
 struct tsct_mapping_line {
 	__u64 from;		/* first local tick */
 	__u64 len;		/* number of local ticks */
-	__u64 base, frac;	/* global tick at `from`, and 2^-64 of one */
-	__u64 whole, mult;	/* global ticks per local one, and 2^-64 of one */
+	__u64 base, frac;	/* global tick at `from`, and its fraction in 2^-64
+				 * ticks */
+	__u64 whole, mult;	/* global ticks per local one, and the fraction in 2^-64 */
 };
 
-/* The global tick in which a local one begins, which must be one of the line's */
+/* The global tick in which a local tick of the line begins */
 static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 					 __u64 local)
 {
@@ -109,26 +108,25 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 }
 
 /*
- * A cubic in fixed point: value(u) = b[0] + u (b[1] + u (b[2] + u b[3])), with
- * u = d / 2^bits in [0, 1); all in 2^-64 global ticks since the axis' own.
+ * A cubic in fixed point: value(u) = b[0] + u (b[1] + u (b[2] + u b[3])), with u = d /
+ * 2^bits in [0, 1), in 2^-64 global ticks since axis->global
  */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	tsct_s128 start;	/* of its first line: b[0], but for rounding */
-	tsct_s128 end;		/* value after its last tick */
-	tsct_u128 last_rate;	/* of its last line, 2^-64 global ticks per local */
-	__u64 from, len;	/* local ticks */
+	tsct_s128 start;	/* value where the first line begins: b[0] or nearly so */
+	tsct_s128 end;		/* value after the last local tick */
+	tsct_u128 last_rate;	/* rate of the last line, 2^-64 global ticks per local */
+	__u64 from, len;	/* range of local ticks: first, number */
 	__u32 bits;
-	__u32 step;		/* lines have 2^step ticks, but for the last one */
+	__u32 step;		/* log2 of local ticks per line; the last may be shorter */
 };
 
 struct tsct_mapping {
 	__u64 begin, end;	/* range of local ticks, both included */
-	__u64 global;		/* the axis' */
-	__u64 nr_lines;		/* in all curves */
-	tsct_s128 last_end;	/* end of the last line so far; while it is built */
+	__u64 global;		/* axis->global */
+	__u64 nr_lines;		/* number of lines in all curves */
+	tsct_s128 last_end;	/* value where the last line ends; used by the build */
 	__u32 nr;
-	__u32 injective;	/* see tsct_mapping_is_injective() */
 	struct tsct_mapping_curve curve[TSCT_CUBICS_MAX];
 };
 
@@ -137,13 +135,12 @@ struct tsct_mapping {
  * @piece: in order of `from`; the first also holds before it, the last to the end
  * @begin @end: range of local ticks to map; less than 2^62 apart
  *
- * Two successive pieces need not meet to the last bit: a gap between them of less
- * than a nanosecond is spread over the first of them.
+ * A gap of less than a nanosecond between two pieces is spread over the first of them.
  *
- * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, an
- * invalid axis, or begin after end; -ERANGE: the function does not rise everywhere
- * (by a thousandth of its mean rate at least), or numbers are too large or not
- * finite. Then *ret is not to be used. It has 36 KiB: do not put it on a stack.
+ * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, an invalid
+ * axis, or begin after end; -ERANGE: the function does not rise everywhere (by a
+ * thousandth of its mean rate at least), or numbers are too large or not finite. Then
+ * *ret is not to be used. It has 36 KiB: do not put it on a stack.
  */
 int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		       unsigned int nr, const struct tsct_axis *axis,
@@ -153,24 +150,15 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 			   struct tsct_mapping_line *ret_line);
 
-/*
- * True if lines alone give different local ticks different global ones: where
- * global ticks are as frequent as local ones, or more
- */
-static inline bool tsct_mapping_is_injective(const struct tsct_mapping *mapping)
-{
-	return mapping->injective;
-}
-
 /* ---- a location's events, one after the other ------------------------------ */
 
 struct tsct_mapping_cursor {
 	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
 	__u64 last_local, last_global;
-	__u64 monotonic_fixups;	/* events put later than their line gives, so
-					 * that ticks are monotonic */
-	__u64 fixup_max;	/* the largest such shift, global ticks */
+	__u64 monotonic_fixups;	/* events put later than their line gives, so that ticks
+				 * are monotonic */
+	__u64 fixup_max;	/* the largest of these shifts, global ticks */
 };
 
 void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,

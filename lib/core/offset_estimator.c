@@ -7,22 +7,24 @@
 #include "clock_params.h"
 
 /*
- * Steering that changes is assumed to have been constant for this many samples
- * before: the rate between them bounds how far the parameters in force drifted
- * from REALTIME before the change, unseen by the samples on both sides of it.
+ * Before a change of steering, the rate is assumed constant over this many samples. It
+ * bounds how far the parameters in force drifted from REALTIME before the change.
  */
 #define STEADY_SAMPLES	4
 
 /*
- * A sample outside of its prediction may have been taken while REALTIME was
- * slewed by 10 %: its tries are then this much less comparable, relatively.
+ * Relative uncertainty of the time between tries, if a sample is outside of its
+ * prediction: REALTIME may have been slewed by 10 % meanwhile.
  */
 #define SLEWED		0.12
 
 /* innovation_ppb decays to 0 within this time. */
 #define CALM_NS		3e9
 
-/* Parameters are good enough if their bound exceeds the best by this ratio. */
+/*
+ * Parameters stay in force while their bound exceeds the best one by less than this
+ * ratio.
+ */
 #define BOUND_MARGIN	0.1
 
 struct tsct_offset_interval
@@ -38,14 +40,6 @@ tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
 		.frac_ns = resolution_ns / 2 - middle * rate,
 		.half_ns = (((double)width + 1) * rate + resolution_ns) / 2,
 	};
-}
-
-/* Bound of the error of @params at the interval, rounding included */
-static double params_error_ns(const struct tsct_offset_interval *offset,
-			      const struct tsct_clock_params *params)
-{
-	return tsct_magnitude(tsct_offset_from_params(offset, params)) +
-		offset->half_ns;
 }
 
 double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to)
@@ -67,16 +61,6 @@ double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate)
 
 /* ---- samples -------------------------------------------------------------- */
 
-/* Growth of the bound of the time within some time without a sample, in ns */
-static double prediction_growth(const struct tsct_rate_estimator *est,
-				double elapsed_ns)
-{
-	double growth = (est->hi - est->lo) / 2 / est->rate + wander(est);
-	double late = tsct_larger(0, elapsed_ns - TSCT_RATE_HOLD_NS);
-
-	return growth * elapsed_ns + late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
-}
-
 struct tsct_innovation
 tsct_rate_innovation(const struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *offset)
@@ -87,7 +71,11 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 	double ran = (double)(__s64)((__u64)offset->ns - (__u64)last->ns) +
 		offset->frac_ns - last->frac_ns;
 	double off = ran - (double)(__s64)(offset->cycles - last->cycles) * rate;
-	double half = last->half_ns + prediction_growth(est, elapsed);
+	/* The bound grows with the time since the last sample. */
+	double growth = (est->hi - est->lo) / 2 / est->rate + wander(est);
+	double late = tsct_larger(0, elapsed - TSCT_RATE_HOLD_NS);
+	double half = last->half_ns + growth * elapsed +
+		late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
 	double missed = tsct_magnitude(off) - half - offset->half_ns;
 	double slewed = tsct_smaller(elapsed, TSCT_RATE_STEP_NS) *
 		TSCT_RATE_STEP_PPB * TSCT_PPB;
@@ -101,8 +89,8 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Sets the bounds of the rate to those of the steering since the last sample
- * but one; since an earlier one, if that is too near, or bounds it much worse.
+ * Sets the bounds of the rate to those between the newest sample and the one before it,
+ * or an earlier one if that is too recent or gives much wider bounds.
  */
 static void set_rate_bounds(struct tsct_rate_estimator *est)
 {
@@ -122,8 +110,10 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 			continue;
 		if (spread && hi - lo > spread / 2)
 			continue;
-		/* Bounds since a bracket that is too recent are provisional: those
-		 * since the next older one replace them. */
+		/*
+		 * Bounds since a bracket that is too recent are provisional: those
+		 * since the next older one replace them.
+		 */
 		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
 		est->hi = hi;
@@ -132,24 +122,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * The rate is kept as long as the samples allow it, and then moved no further
- * than well inside of what they allow: it must not follow the noise of every
- * sample.
- */
-static void set_rate(struct tsct_rate_estimator *est)
-{
-	const struct tsct_rate_window *real = &est->real;
-	double margin = (real->hi - real->lo) / 4;
-
-	if (!real->hi)
-		return;
-	est->rate = tsct_larger(real->lo + margin,
-				tsct_smaller(real->hi - margin, est->rate));
-}
-
-/*
- * Bound of how fast the parameters in force may have drifted from REALTIME,
- * relatively, before its steering changed
+ * Largest relative drift of the parameters in force from REALTIME before its steering
+ * changed
  */
 static double drift_before(const struct tsct_rate_estimator *est)
 {
@@ -171,10 +145,9 @@ static double drift_before(const struct tsct_rate_estimator *est)
 
 /*
  * Largest amount, ns, by which the magnitude of the parameters' offset may have
- * exceeded that of @off, their offset at a sample, between it and the next (or
- * former) one, when their slew added @slewed ns meanwhile. REALTIME may have
- * been set at any moment: up to there it ran on as from the one sample, from
- * there on as towards the other, wherever in their slew the parameters were.
+ * exceeded its value @off at a sample, between that sample and the next (or former)
+ * one. @slewed: ns that the parameters' slew added meanwhile. REALTIME may have been
+ * set at any moment between the samples, wherever in their slew the parameters were.
  */
 static double excursion(double off, double slewed)
 {
@@ -182,8 +155,8 @@ static double excursion(double off, double slewed)
 }
 
 /*
- * Bounds the error of the parameters in force between two samples, @last and
- * @offset. @slope: what drift_before() returned
+ * Bounds the error of the parameters in force between the samples @last and @offset.
+ * @slope: relative drift, from drift_before()
  */
 static void set_past(struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *last,
@@ -191,20 +164,20 @@ static void set_past(struct tsct_rate_estimator *est,
 		     const struct tsct_innovation *innovation, double slope)
 {
 	const struct tsct_clock_params *params = &est->state.real;
-	double error = params_error_ns(offset, params);
+	double off = tsct_offset_from_params(offset, params);
+	double error = tsct_magnitude(off) + offset->half_ns;
 	double slewed = tsct_clock_params_slewed_ns(params, last->cycles,
 						    offset->cycles);
 	double begin = est->error_ns +
 		excursion(tsct_offset_from_params(last, params), -slewed);
-	double end = error +
-		excursion(tsct_offset_from_params(offset, params), slewed);
+	double end = error + excursion(off, slewed);
 	double worst;
 
-	/* The former parameters ended after @last, and this bounds them, too. */
+	/* The former parameters ended after @last: this bound covers them, too. */
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;
-	/* In so long a time, REALTIME may have been anywhere. */
+	/* After so long a time without a sample, REALTIME may have any offset. */
 	if (innovation->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 * (double)
 			tsct_clock_params_error_ps(params, offset->cycles));
@@ -212,25 +185,20 @@ static void set_past(struct tsct_rate_estimator *est,
 	est->error_ns = error;
 }
 
-static void update_innovation(struct tsct_rate_estimator *est,
-			      const struct tsct_innovation *innovation)
-{
-	double elapsed = innovation->elapsed_ns;
-	double left = tsct_larger(0, 1 - elapsed / CALM_NS);
-	double ppb = 0;
-
-	if (innovation->missed_ns > 0 && elapsed > 0)
-		ppb = innovation->missed_ns / elapsed / TSCT_PPB;
-	est->innovation_ppb = tsct_larger(ppb, est->innovation_ppb * left);
-}
-
 void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns)
 {
 	const struct tsct_rate_window *real = &est->real;
 	const struct tsct_bracket *newest = &real->hist[real->nr - 1];
 	double width = (double)(newest->after - newest->before) + 1;
+	double margin = (real->hi - real->lo) / 4;
 
-	set_rate(est);
+	/*
+	 * The rate is kept as long as the samples allow it, and then moved to well
+	 * inside of the allowed range: it must not follow the noise of each sample.
+	 */
+	if (real->hi)
+		est->rate = tsct_larger(real->lo + margin,
+					tsct_smaller(real->hi - margin, est->rate));
 	set_rate_bounds(est);
 	est->offset = tsct_offset_interval_make(newest, est->rate,
 						tsct_rate_window_resolution(real));
@@ -243,14 +211,17 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 		     const struct tsct_innovation *innovation, double span_ns)
 {
 	struct tsct_offset_interval wide = *offset, last = est->offset;
-	double more = 0, slope = 0;
+	double elapsed = innovation->elapsed_ns, more = 0, slope = 0, ppb = 0;
 
 	if (innovation->missed_ns > 0)
 		more = SLEWED * (offset->half_ns + span_ns);
 	wide.half_ns += more;
 	if (est->state.real.mult)
 		slope = drift_before(est);
-	update_innovation(est, innovation);
+	if (innovation->missed_ns > 0 && elapsed > 0)
+		ppb = innovation->missed_ns / elapsed / TSCT_PPB;
+	est->innovation_ppb = tsct_larger(ppb, est->innovation_ppb *
+					  tsct_larger(0, 1 - elapsed / CALM_NS));
 	tsct_rate_window_add(&est->real, bracket);
 	tsct_rate_settle(est, more);
 	wide.half_ns = tsct_larger(wide.half_ns, est->offset.half_ns);
@@ -261,8 +232,8 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 /* ---- parameters ----------------------------------------------------------- */
 
 /*
- * Bound of a sample's rounding error, ns: its time is rounded to ns, its counter
- * value to cycles, and the kernel's clock is not straight.
+ * Bound of a sample's rounding error, ns: time is rounded to ns, cycles to integers,
+ * and the kernel's clock is not exactly straight.
  */
 static double rounding_ns(const struct tsct_rate_estimator *est)
 {
@@ -280,8 +251,8 @@ static double growth_of(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Bound of the error at the end of the interval between samples, of parameters
- * that are @off ns away from the estimate now
+ * Bound of the error, ns, at the end of the interval between samples. @off: distance of
+ * the parameters from the estimate now
  */
 static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
 {
@@ -289,36 +260,26 @@ static double bound_after(const struct tsct_rate_estimator *est, double off, dou
 		growth * TSCT_SERVO_SLEW_INTERVALS * est->interval_ns;
 }
 
-/*
- * After parameters were replaced, the next sample bounds the error of all of
- * them since the last sample, as of one straight line. So there has to be a
- * sample in them before they are replaced, and no slew's end behind it.
- */
-static bool is_too_early(const struct tsct_rate_estimator *est,
-			 const struct tsct_clock_params *params, __u64 begin_cycles)
-{
-	__u64 slew_end = params->base_cycles + params->slew_cycles;
-
-	if ((__s64)(begin_cycles - params->base_cycles) <= 0 ||
-	    (__s64)(est->offset.cycles - params->base_cycles) < 0)
-		return true;
-	return tsct_servo_slews(params) &&
-		(__s64)(slew_end - est->offset.cycles) > 0 &&
-		(__s64)(begin_cycles - slew_end) > 0;
-}
-
-/* May @params stay in force? */
+/* Returns true if @params may stay in force. */
 static bool is_good_enough(const struct tsct_rate_estimator *est,
 			   const struct tsct_servo_estimate *estimate,
 			   const struct tsct_clock_params *params, __u64 begin_cycles)
 {
 	__u64 age = begin_cycles - params->base_cycles;
+	__u64 slew_end = params->base_cycles + params->slew_cycles;
 	double best, bound;
 
-	if (is_too_early(est, params, begin_cycles))
+	/*
+	 * After parameters were replaced, the next sample bounds the error of all of
+	 * them since the last sample, as of one straight function. So there has to be
+	 * a sample in them before they are replaced, and no slew's end behind it.
+	 */
+	if ((__s64)age <= 0 || (__s64)(est->offset.cycles - params->base_cycles) < 0)
 		return true;
 	if (tsct_servo_slews(params))
-		return age < params->slew_cycles / 4;
+		return ((__s64)(slew_end - est->offset.cycles) > 0 &&
+			(__s64)(begin_cycles - slew_end) > 0) ||
+			age < params->slew_cycles / 4;
 	if (tsct_rate_elapsed(est, params->base_cycles, begin_cycles) >
 	    TSCT_RATE_PARAMS_NS || age > TSCT_SERVO_AGE_MAX)
 		return false;
@@ -329,7 +290,7 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	return bound <= best * (1 + BOUND_MARGIN);
 }
 
-/* Slews new parameters towards the middle of what the last sample allows. */
+/* Slews new parameters towards the middle of the last sample's interval. */
 static void set_slew(const struct tsct_rate_estimator *est,
 		     const struct tsct_servo_estimate *estimate,
 		     struct tsct_clock_params *params)
@@ -344,7 +305,7 @@ static void set_slew(const struct tsct_rate_estimator *est,
 	tsct_servo_set_slew(params, span_ns / est->rate, est->rate * (1 + slew));
 }
 
-/* @keep: the parameters are those in force. */
+/* Sets the error bounds of @params. @keep: they are already in force. */
 static void set_bounds(const struct tsct_rate_estimator *est,
 		       const struct tsct_servo_estimate *estimate, bool keep,
 		       struct tsct_clock_params *params)
@@ -370,9 +331,9 @@ static void set_bounds(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Bound of the error of the parameters that end at @begin_cycles: as large as
- * samples showed. What happens between now and their end shows at the next
- * sample, see raise_last() in clock_segments.c.
+ * Error bound of the parameters that end at @begin_cycles: the largest error that
+ * samples showed. Errors between now and their end show at the next sample: see
+ * continue_params() in clock_segments.c.
  */
 static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 			      const struct tsct_servo_estimate *estimate,
@@ -385,8 +346,10 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 		tsct_larger(0, unseen) * tsct_rate_uncertainty(est, est->rate);
 
 	error = tsct_larger(error, est->past_ns);
-	/* 1 ns more: with a slew, the parameters become two segments, and each is
-	 * rounded. */
+	/*
+	 * 1 ns more: with a slew, the parameters become two segments, each of them
+	 * rounded.
+	 */
 	return tsct_ps_up(error + rounding_ns(est) + 1);
 }
 
@@ -425,41 +388,28 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	}
 	set_bounds(est, &estimate, keep, params);
 	/*
-	 * The fast conversion checks neither skew nor source: a page may come to
-	 * count another source, and a TSC value must not pass for nanoseconds.
+	 * The fast conversion checks neither skew nor source: when the page changes to
+	 * another source, TSC values must not be converted as nanoseconds.
 	 */
 	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
 	    ret_state->source != TSCT_SOURCE_TSC)
 		params->fast_cycles = 0;
 }
 
-/*
- * Distance, at the last sample, between the parameters in force and @next,
- * extended backwards to there
- */
-static double divergence_from(const struct tsct_rate_estimator *est,
-			      const struct tsct_clock_params *next)
-{
-	const struct tsct_clock_params *old = &est->state.real;
-	__u64 at = est->offset.cycles;
-	double cycles = (double)(__s64)(next->base_cycles - at);
-	double rate = tsct_mult_rate(old->mult) - tsct_mult_rate(next->mult);
-
-	if (!old->mult || !next->mult)
-		return 0;
-	return tsct_magnitude(tsct_clock_params_slewed_ns(old, at, next->base_cycles) +
-			      cycles * rate);
-}
-
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state)
 {
-	const struct tsct_clock_params *params = &state->real;
-	bool kept = est->state.real.mult &&
-		est->state.real.base_cycles == params->base_cycles;
+	const struct tsct_clock_params *params = &state->real, *old = &est->state.real;
+	bool kept = old->mult && old->base_cycles == params->base_cycles;
+	double rate = tsct_mult_rate(old->mult) - tsct_mult_rate(params->mult);
+	__u64 at = est->offset.cycles;
 
 	if (!kept)
-		est->divergence_ns = divergence_from(est, params);
+		est->divergence_ns = 0;
+	if (!kept && old->mult && params->mult)
+		est->divergence_ns = tsct_magnitude(
+			tsct_clock_params_slewed_ns(old, at, params->base_cycles) +
+			(double)(__s64)(params->base_cycles - at) * rate);
 	est->state = *state;
 	if (!params->mult || kept)
 		return;

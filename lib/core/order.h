@@ -10,9 +10,9 @@
 
 /* Next event of one stream. Order: key, then rank, then index */
 struct tsct_order_cursor {
-	__u64 key;		/* cycles or ticks, the same in all streams */
+	__u64 key;		/* time: cycles or ticks, the same unit in all streams */
 	__u32 rank;
-	__u32 index;		/* identifies the stream to the caller */
+	__u32 index;		/* number of the stream, given by the caller */
 };
 
 struct tsct_order {
@@ -31,7 +31,7 @@ static inline bool tsct_order_before_(const struct tsct_order_cursor *a,
 	return a->index < b->index;
 }
 
-/* Moves the cursor at the top down to its place. */
+/* Restores the heap's order after its top has changed. */
 static inline void tsct_order_sink_(struct tsct_order *order)
 {
 	struct tsct_order_cursor moving = order->heap[0];
@@ -49,7 +49,7 @@ static inline void tsct_order_sink_(struct tsct_order *order)
 	order->heap[at] = moving;
 }
 
-/* tsct_order_init - no streams; @heap has room for @room of them */
+/* tsct_order_init - an empty heap; @heap has room for @room streams */
 static inline void tsct_order_init(struct tsct_order *order,
 				   struct tsct_order_cursor *heap, __u32 room)
 {
@@ -83,14 +83,14 @@ tsct_order_first(const struct tsct_order *order)
 	return order->nr ? order->heap : NULL;
 }
 
-/* tsct_order_advance - the next event of the first stream has @key */
+/* tsct_order_advance - set the key of the first stream's next event */
 static inline void tsct_order_advance(struct tsct_order *order, __u64 key)
 {
 	order->heap[0].key = key;
 	tsct_order_sink_(order);
 }
 
-/* tsct_order_drop - remove the first stream: it has ended */
+/* tsct_order_drop - remove the first stream, which has ended */
 static inline void tsct_order_drop(struct tsct_order *order)
 {
 	order->heap[0] = order->heap[--order->nr];

@@ -37,6 +37,8 @@
 
 #include <tsctrace/abi.h>
 
+#define NS_PER_S	1000000000LL
+
 /* Maximum number of CPUs that an x86-64 kernel can be built for */
 #define TSCT_CPUS_MAX	8192
 
@@ -52,7 +54,7 @@ typedef __u64 __attribute__((may_alias)) tsct_word;
 
 #define TSCT_WORDS(type)	(sizeof(type) / sizeof(tsct_word))
 
-/* Copies @nr words; @to is private, @from is shared. */
+/* Copies @nr words from shared memory to private memory. */
 static inline void tsct_load_relaxed(void *to, const void *from, size_t nr)
 {
 	tsct_word *dst = to;
@@ -63,7 +65,7 @@ static inline void tsct_load_relaxed(void *to, const void *from, size_t nr)
 		dst[i] = READ_ONCE(src[i]);
 }
 
-/* Copies @nr words; @to is shared, @from is not written meanwhile. */
+/* Copies @nr words to shared memory. No other thread writes @from. */
 static inline void tsct_store_relaxed(void *to, const void *from, size_t nr)
 {
 	tsct_word *dst = to;

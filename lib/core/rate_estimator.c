@@ -8,7 +8,7 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double resolution_ns,
 		       double *ret_lo, double *ret_hi)
 {
-	/* A counter that reads n was read at some time in [n, n + 1). */
+	/* A reading n of a counter was taken at some time in [n, n + 1). */
 	__s64 shortest = (__s64)(b->before - a->after) - 1;
 	__s64 longest = (__s64)(b->after - a->before) + 1;
 	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
@@ -24,8 +24,9 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 	return true;
 }
 
-void tsct_rate_window_restart(struct tsct_rate_window *window,
-			      const struct tsct_bracket *bracket)
+/* Removes all brackets, and adds @bracket; rates become unknown. */
+static void restart_window(struct tsct_rate_window *window,
+			   const struct tsct_bracket *bracket)
 {
 	window->hist[0] = *bracket;
 	window->nr = 1;
@@ -42,18 +43,6 @@ static void remove_brackets(struct tsct_rate_window *window, unsigned int first,
 	window->nr -= nr;
 }
 
-/*
- * Removes every other bracket of the older half, but not the oldest: spacing
- * grows with age.
- */
-static void thin_window(struct tsct_rate_window *window)
-{
-	unsigned int i;
-
-	for (i = 1; i <= TSCT_RATE_WINDOW_MAX / 4; i++)
-		remove_brackets(window, i, 1);
-}
-
 static __u64 middle_of(const struct tsct_bracket *bracket)
 {
 	return bracket->before + (bracket->after - bracket->before) / 2;
@@ -68,18 +57,23 @@ static double rate_between(const struct tsct_bracket *a,
 	return cycles > 0 ? (double)ns / (double)cycles : 0;
 }
 
-/* All rates that the newest bracket allows with older ones, see rate_estimator.h */
-static void update_rates(struct tsct_rate_window *window)
+void tsct_rate_window_add(struct tsct_rate_window *window,
+			  const struct tsct_bracket *bracket)
 {
-	const struct tsct_bracket *newest = &window->hist[window->nr - 1];
 	double resolution = tsct_rate_window_resolution(window);
-	unsigned int i = window->nr - 1;
 	double lo, hi, two_lo, two_hi;
+	unsigned int i;
 
+	/* Removes every other bracket of the older half: spacing grows with age. */
+	if (window->nr == TSCT_RATE_WINDOW_MAX)
+		for (i = 1; i <= TSCT_RATE_WINDOW_MAX / 4; i++)
+			remove_brackets(window, i, 1);
 	window->lo = 0;
 	window->hi = 0;
+	i = window->nr;
+	window->hist[window->nr++] = *bracket;
 	while (i-- > 0) {
-		if (!tsct_bracket_rate(&window->hist[i], newest, resolution,
+		if (!tsct_bracket_rate(&window->hist[i], bracket, resolution,
 				       &two_lo, &two_hi))
 			continue;
 		lo = two_lo > window->lo ? two_lo : window->lo;
@@ -92,7 +86,7 @@ static void update_rates(struct tsct_rate_window *window)
 		window->hi = hi;
 		if (window->rate && two_hi - two_lo > window->spread)
 			continue;
-		window->rate = rate_between(&window->hist[i], newest);
+		window->rate = rate_between(&window->hist[i], bracket);
 		window->spread = two_hi - two_lo;
 	}
 	if (window->rate < window->lo)
@@ -101,20 +95,11 @@ static void update_rates(struct tsct_rate_window *window)
 		window->rate = window->hi;
 }
 
-void tsct_rate_window_add(struct tsct_rate_window *window,
-			  const struct tsct_bracket *bracket)
-{
-	if (window->nr == TSCT_RATE_WINDOW_MAX)
-		thin_window(window);
-	window->hist[window->nr++] = *bracket;
-	update_rates(window);
-}
-
-/* Rates between two brackets that are at least half of the window apart */
+/* Number of pairs of brackets that are at least half of the window apart */
 #define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
 
-/* A bracket wider than the narrowest by more than this ratio is wide. */
+/* A bracket is wide if it exceeds the narrowest one by more than this ratio. */
 #define WIDE_RATIO	1.3
 #define NARROW_MIN	4
 
@@ -134,9 +119,9 @@ static double width_of(const struct tsct_bracket *bracket)
 }
 
 /*
- * Now and then a whole search for a narrow bracket is on a CPU that reads its
- * clock late within the bracket, which shows in its width. Such brackets are left
- * out, if there are enough others. Returns the number of indices in @ret_narrow.
+ * Sometimes all tries of a search run on a CPU that reads its clock late within the
+ * bracket, which shows in its width. Such brackets are left out, if there are enough
+ * others. Returns the number of indices in @ret_narrow.
  */
 static unsigned int find_narrow(const struct tsct_rate_window *window,
 				unsigned int ret_narrow[TSCT_RATE_WINDOW_MAX])
@@ -222,21 +207,29 @@ int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
 	return 0;
 }
 
-/* Takes the time that @params give at their last sample for a sample. */
-static void resume_params(struct tsct_rate_estimator *est,
-			  const struct tsct_clock_params *params)
+int tsct_rate_resume(struct tsct_rate_estimator *est,
+		     const struct tsct_clock_state *last)
 {
-	double rate = tsct_mult_rate(params->mult);
-	double growth = (double)tsct_growth_ppb(params->mult, params->growth) *
-		TSCT_PPB;
+	const struct tsct_clock_params *params = &last->real;
 	__u64 at = params->as_of_cycles;
+	double growth;
 
-	/* Parameters are not valid before their base. */
+	if (tsct_clock_state_check(last) || last->source != est->state.source ||
+	    !params->mult || last->status == TSCT_STATUS_DISRUPTED ||
+	    last->status == TSCT_STATUS_UNKNOWN)
+		return -EINVAL;
+	est->state = *last;
+	est->resumed = true;
+	/*
+	 * The time that the parameters give at their last sample counts as a sample.
+	 * They are not valid before their base.
+	 */
 	if ((__s64)(at - params->base_cycles) < 0)
 		at = params->base_cycles;
-	est->rate = rate;
-	est->lo = rate * (1 - growth);
-	est->hi = rate * (1 + growth);
+	growth = (double)tsct_growth_ppb(params->mult, params->growth) * TSCT_PPB;
+	est->rate = tsct_mult_rate(params->mult);
+	est->lo = est->rate * (1 - growth);
+	est->hi = est->rate * (1 + growth);
 	est->error_ns = 1e-3 * (double)tsct_clock_params_error_ps(params, at);
 	est->past_ns = tsct_larger(est->error_ns,
 				   1e-3 * (double)params->past_error_ps);
@@ -247,18 +240,6 @@ static void resume_params(struct tsct_rate_estimator *est,
 	};
 	est->first_cycles = at;
 	est->ref_cycles = at;
-}
-
-int tsct_rate_resume(struct tsct_rate_estimator *est,
-		     const struct tsct_clock_state *last)
-{
-	if (tsct_clock_state_check(last) || last->source != est->state.source ||
-	    !last->real.mult || last->status == TSCT_STATUS_DISRUPTED ||
-	    last->status == TSCT_STATUS_UNKNOWN)
-		return -EINVAL;
-	est->state = *last;
-	est->resumed = true;
-	resume_params(est, &last->real);
 	if (!est->raw_rate)
 		tsct_rate_restore(est, last->rate_mult, last->rate_error_ppt);
 	return 0;
@@ -293,8 +274,8 @@ static void set_default_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * Sets the rate of MONOTONIC_RAW. That of REALTIME follows in proportion: the
- * steering against RAW is what it was.
+ * Sets the rate of MONOTONIC_RAW. The rate of REALTIME follows in proportion: its
+ * steering against RAW has not changed.
  */
 static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 {
@@ -316,7 +297,7 @@ static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 							      est->rate));
 }
 
-/* Did MONOTONIC_RAW or the counter jump since the last sample? */
+/* True if MONOTONIC_RAW or the counter jumped since the last sample. */
 static bool raw_jumped(const struct tsct_rate_estimator *est,
 		       const struct tsct_bracket *raw)
 {
@@ -367,16 +348,16 @@ static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_
 
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 {
-	/* 0: tsct_rate_compose() sets epoch_cycles. */
+	/* seen_cycles 0: tsct_rate_compose() sets epoch_cycles. */
 	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
 		    cause == TSCT_CAUSE_FAKE, 0);
 }
 
-/* Begins with the first sample of an epoch: a time, and no rate yet. */
+/* Sets the time from the first sample of an epoch; the rate is not known yet. */
 static void set_first_sample(struct tsct_rate_estimator *est,
 			     const struct tsct_bracket *real)
 {
-	tsct_rate_window_restart(&est->real, real);
+	restart_window(&est->real, real);
 	est->offset = tsct_offset_interval_make(real, est->rate * (1 + STEERED),
 				 tsct_rate_window_resolution(&est->real));
 	set_default_bounds(est);
@@ -405,21 +386,9 @@ static int add_raw(struct tsct_rate_estimator *est, const struct tsct_bracket *r
 		return TSCT_RATE_OK;
 	}
 	begin_epoch(est, TSCT_CAUSE_JUMP, false, real->before);
-	tsct_rate_window_restart(&est->raw, raw);
+	restart_window(&est->raw, raw);
 	set_first_sample(est, real);
 	return TSCT_RATE_JUMPED;
-}
-
-/*
- * A sample that is wider than its prediction only shows that nothing has
- * changed; but it is accepted before the clock would go into holdover.
- */
-static bool adds_nothing(const struct tsct_rate_estimator *est,
-			 const struct tsct_offset_interval *offset,
-			 const struct tsct_innovation *innovation)
-{
-	return !(innovation->missed_ns > 0) && offset->half_ns > innovation->half_ns &&
-		innovation->elapsed_ns + est->interval_ns < TSCT_RATE_HOLD_NS;
 }
 
 static int add_real(struct tsct_rate_estimator *est, const struct tsct_sample *sample)
@@ -439,7 +408,12 @@ static int add_real(struct tsct_rate_estimator *est, const struct tsct_sample *s
 		set_first_sample(est, real);
 		return TSCT_RATE_STEPPED;
 	}
-	if (adds_nothing(est, &offset, &innovation))
+	/*
+	 * A sample that is wider than its prediction only shows that nothing has
+	 * changed; but it is accepted before the clock would go into holdover.
+	 */
+	if (!(innovation.missed_ns > 0) && offset.half_ns > innovation.half_ns &&
+	    innovation.elapsed_ns + est->interval_ns < TSCT_RATE_HOLD_NS)
 		return TSCT_RATE_OK;
 	est->nr++;
 	if (innovation.elapsed_ns < TSCT_RATE_HOLD_NS)
@@ -466,14 +440,7 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 	return event;
 }
 
-/* A clock that was set among the samples shows a rate that none can have. */
-static bool is_steerable(const struct tsct_rate_estimator *est)
-{
-	return est->real.hi >= est->raw_rate * (1 - STEERED) &&
-		est->real.lo <= est->raw_rate * (1 + STEERED);
-}
-
-/* Several samples within some ms count as one, which shows the rate, too. */
+/* Several samples within some ms count as one sample, which also shows the rate. */
 static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {
@@ -490,8 +457,12 @@ static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample 
 	est->real.nr = 0;
 	for (i = 0; i < nr; i++)
 		tsct_rate_window_add(&est->real, &samples[i].real);
-	/* The clock was set meanwhile: the next sample will show its rate. */
-	if (!est->real.hi || !is_steerable(est)) {
+	/*
+	 * The clock was set among the samples if they show an impossible rate. The next
+	 * sample will show the rate.
+	 */
+	if (!est->real.hi || est->real.hi < est->raw_rate * (1 - STEERED) ||
+	    est->real.lo > est->raw_rate * (1 + STEERED)) {
 		set_first_sample(est, &samples[nr - 1].real);
 		return event;
 	}
@@ -518,7 +489,7 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
 	for (i = 0; i < nr; i++)
 		if (add_raw(est, &samples[i].raw, &samples[i].real))
 			event = TSCT_RATE_JUMPED;
-	/* It jumped at the last sample: there is no rate yet. */
+	/* The counter jumped at the last sample: there is no rate yet. */
 	if (!est->raw.hi)
 		return event == TSCT_RATE_OK ? -EINVAL : event;
 	update_raw_rate(est, fresh && !est->raw_lo);

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Estimator of the local clock: from pairs of clock and counter readings, the
- * counter's rate and the time at a counter value, each with a bound. User space
- * only (doubles); the result is the integer struct tsct_clock_state. Reads no
- * clock itself: samples are the only input.
+ * Estimator of the local clock: from brackets of clock and counter, the counter's rate
+ * and the time at a counter value, each with a bound. User space only (doubles); the
+ * result is the integer struct tsct_clock_state. Samples are the only input.
  *
- * A bracket is a reading of a clock between two readings of the counter: the
- * clock was read at some counter value in [before, after]. Nothing else is
- * known and nothing else is used: bounds rest on the edges of brackets, not on
- * their middles, so they hold whatever delayed the reads.
+ * A bracket is a reading of a clock between two readings of the counter: the clock was
+ * read at some counter value in [before, after]. Bounds use only the edges of brackets,
+ * so they hold for any delay of the reads.
  *
- * Documentation/clock-model.rst defines the time of a counter value later than
- * the last sample, and states what is assumed between two samples. In short:
- * future steering of CLOCK_REALTIME cannot be predicted, so the estimate is what
- * it would be if steered as between the last samples.
+ * Documentation/clock-model.rst defines the time of counter values after the last
+ * sample, and the assumptions between samples. In short: future steering of
+ * CLOCK_REALTIME cannot be predicted, so the estimate assumes that it stays as between
+ * the last samples.
  */
 #ifndef TSCT_CORE_RATE_ESTIMATOR_H
 #define TSCT_CORE_RATE_ESTIMATOR_H
@@ -21,55 +19,54 @@
 #include "servo.h"
 
 struct tsct_bracket {
-	__u64 before;		/* cycles */
-	__s64 ns;		/* clock */
-	__u64 after;		/* cycles */
+	__u64 before;		/* cycles, before the clock was read */
+	__s64 ns;		/* reading of the clock, ns */
+	__u64 after;		/* cycles, after the clock was read */
 };
 
 /* Readings of both clocks; raw is taken before real. */
 struct tsct_sample {
 	struct tsct_bracket raw;	/* CLOCK_MONOTONIC_RAW */
 	struct tsct_bracket real;	/* CLOCK_REALTIME */
-	__u64 span;		/* cycles between the tries that made up real */
+	__u64 span;		/* cycles between the tries that were combined into real */
 };
 
 /*
- * adjtime(2) slews CLOCK_REALTIME by 500 ppm at most. A larger offset than this
- * rate explains, with some margin, is a step.
+ * Largest rate of a slew: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most. A larger
+ * offset than this explains is a step.
  */
 #define TSCT_RATE_STEP_PPB	600000
 
-/* Longest time between samples for which such a slew is assumed */
+/* Longest time between samples for which a slew is assumed */
 #define TSCT_RATE_STEP_NS	10000000000LL
 
-/* Counter and MONOTONIC_RAW differing by more: one of them jumped. */
+/* If the rates of counter and MONOTONIC_RAW differ by more, one of them jumped. */
 #define TSCT_RATE_JUMP_PPB	20000
 
 /* Fastest slew of published time: that of the kernel's own adjtime(2) */
 #define TSCT_RATE_SLEW_PPB	500000
 
 /*
- * The kernel steers its clock timer tick by timer tick, at one of two rates each.
- * Distance, in ns, from the straight line that the clock follows on average.
+ * Distance, ns, of the kernel's clock from the straight line that it follows on
+ * average: the kernel steers it by timer ticks of two lengths.
  */
 #define TSCT_RATE_TICK_NS	1.5
 
 /*
- * Change of the rate of two oscillators against each other within some seconds,
- * beyond what samples show: heat changes the rate of one by 10 ppb per second.
- * 0 where the kernel's clocks are made of the counter itself (`locked`).
+ * Change of the rate of two oscillators against each other within some seconds, beyond
+ * what samples show: heat changes a rate by 10 ppb per second. Not used where the
+ * kernel's clocks count the same counter (`locked`).
  */
 #define TSCT_RATE_WANDER_PPB	40
 
 /* Growth of the error in holdover: PHI of RFC 5905 */
 #define TSCT_RATE_HOLD_PPB	15000
 
-/* Time over which samples must reach before the status is SYNCHRONIZED */
+/* Span of samples from which the status is SYNCHRONIZED */
 #define TSCT_RATE_BASELINE_NS	500000000
 
 /*
- * Minimum time over which the rate of the most recent steering is measured, unless
- * there is no older sample.
+ * Minimum span for a rate of the most recent steering, unless there is no older sample
  */
 #define TSCT_RATE_RECENT_NS	500000000
 
@@ -80,8 +77,8 @@ struct tsct_sample {
 #define TSCT_RATE_VOID_NS	1000000000000LL
 
 /*
- * Parameters are replaced after this time, so that errors found later do not
- * enlarge the bound of all the time that they were valid for.
+ * Parameters are replaced after this time, so that errors found later do not enlarge
+ * the bound of a long validity.
  */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
 
@@ -90,34 +87,35 @@ struct tsct_sample {
 struct tsct_rate_window {
 	struct tsct_bracket hist[TSCT_RATE_WINDOW_MAX];
 	unsigned int nr;
-	double lo, hi;		/* ns per cycle; 0, 0: unknown */
-	double rate;		/* the most likely one; 0: unknown */
-	double spread;		/* hi - lo by the two brackets that gave
-				 * `rate`, ns per cycle */
-	double resolution_ns;	/* of the clock; 0: 1 ns */
+	double lo, hi;		/* bounds of the rate, ns per cycle; 0, 0: unknown */
+	double rate;		/* the most likely rate, ns per cycle; 0: unknown */
+	double spread;		/* hi - lo of the two brackets that gave `rate`, ns per
+				 * cycle */
+	double resolution_ns;	/* resolution of the clock; 0: 1 ns */
 };
 
 struct tsct_rate_estimator {
-	struct tsct_clock_state state;	/* in force: as last published */
+	struct tsct_clock_state state;	/* state in force: the last published one */
 	struct tsct_rate_window raw, real;
 	double raw_rate;	/* ns of MONOTONIC_RAW per cycle */
-	double raw_lo, raw_hi;	/* its restored bounds; 0, 0: none */
+	double raw_lo, raw_hi;	/* restored bounds of raw_rate; 0, 0: none */
 	double rate;		/* ns of REALTIME per cycle, most likely */
-	double lo, hi;		/* its bounds, from ref_cycles to offset.cycles */
+	double lo, hi;		/* bounds of `rate` from ref_cycles to offset.cycles */
 	__u64 ref_cycles;
-	struct tsct_offset_interval offset;	/* REALTIME, last accepted sample */
+	struct tsct_offset_interval offset;	/* offset of REALTIME at the last
+						 * accepted sample */
 	__u64 first_cycles;	/* first accepted sample of this epoch */
 	unsigned int nr;	/* accepted samples of this epoch */
-	double interval_ns;	/* between samples */
-	double innovation_ppb;	/* recent errors of prediction; decays */
-	double error_ns;	/* of the parameters in force, at offset.cycles */
-	double past_ns;		/* largest such error since their beginning */
-	double divergence_ns;	/* between the parameters in force, extended back
-				 * to the last sample before them, and the former */
+	double interval_ns;	/* interval between samples */
+	double innovation_ppb;	/* recent errors of prediction; decay with time */
+	double error_ns;	/* error of the parameters in force at offset.cycles */
+	double past_ns;		/* largest error of the parameters in force so far */
+	double divergence_ns;	/* distance between the parameters in force and the
+				 * former ones at the last sample before */
 	bool resumed;		/* continues the state of a predecessor */
 	/*
-	 * The caller may set these after tsct_rate_init(), and the resolution of
-	 * the clocks: raw.resolution_ns and real.resolution_ns.
+	 * Callers may set these members after tsct_rate_init(), also raw.resolution_ns
+	 * and real.resolution_ns.
 	 */
 	bool locked;		/* the kernel's clocks are made of this counter */
 	__u64 holdover_cycles;	/* 0: TSCT_RATE_HOLD_NS */
@@ -133,8 +131,8 @@ enum tsct_rate_event {
 
 /*
  * tsct_rate_init - an estimator without samples
- * @source: TSCT_SOURCE_*, the counter of all brackets
- * @epoch, @cause: of the first state
+ * @source: TSCT_SOURCE_* of all brackets
+ * @epoch, @cause: epoch and TSCT_CAUSE_* of the first state
  */
 void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
 		    __u32 cause);
@@ -142,33 +140,32 @@ void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
 /*
  * tsct_rate_resume - continue from the last state of another estimator
  *
- * As long as the clock agrees with that state, its parameters are continued and
- * slewed, and its epoch is kept. To be called before tsct_rate_start(). Returns
- * 0, or -EINVAL and changes nothing: not a valid state, of another source, or
- * one without a time.
+ * While the clock agrees with that state, its parameters are continued and slewed, and
+ * its epoch is kept. To be called before tsct_rate_start(). Returns 0, or -EINVAL and
+ * changes nothing: an invalid state, one of another source, or one without a time.
  */
 int tsct_rate_resume(struct tsct_rate_estimator *est,
 		     const struct tsct_clock_state *last);
 
 /*
  * tsct_rate_restore - set a saved rate against MONOTONIC_RAW
- * @rate_mult: 2^-56 ns per cycle; @rate_error_ppt: its bound, 10^-12
+ * @rate_mult: 2^-56 ns per cycle
+ * @rate_error_ppt: error bound, 10^-12 of the rate
  *
- * Used as far as measurements allow it. To be called before tsct_rate_start().
+ * Measurements may narrow or contradict it. To be called before tsct_rate_start().
  * Returns 0 or -EINVAL: no counter runs at this rate.
  */
 int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
 		      __u64 rate_error_ppt);
 
 /*
- * tsct_rate_start - the first estimate, or the first one after a disruption,
- * from several samples about 1 ms apart
+ * tsct_rate_start - the first estimate, or the first one after a disruption, from
+ * several samples about 1 ms apart
  *
- * The rate is the median over many intervals, within what the edges of all
- * brackets allow. Returns an event (parameters that were resumed may have been
- * stepped away from; where a clock jumps among the samples, the status may
- * still be DISRUPTED); -EINVAL: fewer than two samples, or one that runs
- * backwards within itself; -ERANGE: no counter runs at this rate.
+ * The rate is the median over many intervals, within the bounds of all brackets.
+ * Returns an event (resumed parameters may have been stepped away from; if a clock
+ * jumps among the samples, the status may still be DISRUPTED); -EINVAL: fewer than two
+ * samples, or one that runs backwards; -ERANGE: no counter runs at this rate.
  */
 int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		    unsigned int nr);
@@ -176,33 +173,34 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
 /*
  * tsct_rate_feed - take a later sample into account
  *
- * After an event other than OK the estimator is in a new epoch, with its cause,
- * without parameters and of status DISRUPTED until the next sample or
- * tsct_rate_start(). Returns an event, or -EINVAL and changes nothing: the
- * sample runs backwards within itself, or tsct_rate_start() did not succeed yet.
+ * After an event other than OK the estimator is in a new epoch, without parameters and
+ * with status DISRUPTED until the next sample or tsct_rate_start(). Returns an event,
+ * or -EINVAL and changes nothing: the sample runs backwards, or tsct_rate_start() did
+ * not succeed yet.
  */
 int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sample);
 
 /*
- * tsct_rate_disrupt - begin a new epoch, without parameters, after a disruption
- * that was detected elsewhere
- * @cause: TSCT_CAUSE_*; all but STEP and FAKE discard what is known of the
- * counter's rate, too
+ * tsct_rate_disrupt - begin a new epoch, without parameters, after a disruption that
+ * was detected elsewhere
+ * @cause: TSCT_CAUSE_*; all but STEP and FAKE also discard the counter's rate
  */
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
 
 /*
  * tsct_rate_compose - the state to publish now
- * @begin_cycles: where new parameters would begin: later than now
+ * @begin_cycles: beginning of new parameters; later than now
  *
- * Confirms the parameters in force where they are good enough. Else new ones
- * continue them from @begin_cycles on; the first ones of an epoch begin at its
- * last sample. May be called again with another @begin_cycles.
+ * Confirms the parameters in force if they are good enough. Else new ones continue them
+ * from @begin_cycles on; the first ones of an epoch begin at its last sample. May be
+ * called again with another @begin_cycles.
  */
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
 
-/* tsct_rate_published - @state, composed before, is in force from now on */
+/*
+ * tsct_rate_published - report that @state, made by tsct_rate_compose(), is published
+ */
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 
@@ -212,7 +210,7 @@ void tsct_rate_published(struct tsct_rate_estimator *est,
  */
 double tsct_rate_hz(const struct tsct_rate_estimator *est, double *ret_error_ppb);
 
-/* True if the first bracket bounds its time more closely than the second */
+/* True if @a is narrower than @b, so that it bounds its time more closely. */
 static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
 					 const struct tsct_bracket *b)
 {
@@ -220,10 +218,10 @@ static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
 }
 
 /*
- * tsct_bracket_rate - the rates that two brackets allow, in ns per cycle
+ * tsct_bracket_rate - bounds of the rate between two brackets, in ns per cycle
  * @resolution_ns: a clock that reads n shows some time in [n, n + resolution_ns)
  *
- * Returns false where they allow any: they overlap.
+ * Returns false if they overlap: then any rate is possible.
  */
 bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double resolution_ns,
@@ -237,28 +235,23 @@ static inline double tsct_rate_window_resolution(const struct tsct_rate_window *
 	return window->resolution_ns > 1 ? window->resolution_ns : 1;
 }
 
-/* Removes all brackets, and adds @bracket; rates become unknown. */
-void tsct_rate_window_restart(struct tsct_rate_window *window,
-			      const struct tsct_bracket *bracket);
-
 /*
  * tsct_rate_window_add - add a bracket later than all others
  *
- * [lo, hi] becomes the set of constant rates that the newest bracket allows
- * with each older one, as far back as there is such a rate; older brackets
- * belong to another rate and are removed. Within that set, the most likely rate
- * is that between the middles of the narrowest two brackets: delays of the two
- * counter reads of a bracket are mostly alike.
+ * [lo, hi] becomes the set of constant rates between the newest bracket and older ones;
+ * brackets that contradict a common rate are removed. The most likely rate in it is
+ * that between the middles of the narrowest two brackets: delays of the two counter
+ * reads of a bracket are mostly alike.
  */
 void tsct_rate_window_add(struct tsct_rate_window *window,
 			  const struct tsct_bracket *bracket);
 
 /*
- * tsct_rate_window_median - median of the rates of all intervals that are at
- * least half as long as the window, between middles of brackets, in ns per
- * cycle; 0 where there are none. Long intervals, as the error of each is that
- * of its ends over its length. A median, as now and then a whole search for a
- * narrow bracket is on a CPU that reads its clock late within the bracket.
+ * tsct_rate_window_median - median of the rates between middles of brackets that are at
+ * least half of the window apart, in ns per cycle; 0: none
+ *
+ * Long intervals have the least error; a median, since sometimes all tries of a search
+ * run on a CPU that reads its clock late within the bracket.
  */
 double tsct_rate_window_median(const struct tsct_rate_window *window);
 
@@ -274,18 +267,18 @@ struct tsct_offset_interval
 tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
 			  double resolution_ns);
 
-/* From one counter value to another, in ns of REALTIME */
+/* Time between two counter values, in ns of REALTIME */
 double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to);
 
-/* Bound of the relative error of @rate, ns per cycle, from the last sample on */
+/* Bound of the relative error of @rate (ns per cycle) after the last sample */
 double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate);
 
-/* A sample against what was predicted for it */
+/* Difference between a sample and its prediction */
 struct tsct_innovation {
-	double elapsed_ns;	/* since the last accepted sample */
-	double half_ns;		/* the prediction's bound: +- */
-	double missed_ns;	/* distance between the two intervals; 0: they meet */
-	bool stepped;		/* more than slewing explains */
+	double elapsed_ns;	/* time since the last accepted sample */
+	double half_ns;		/* error bound of the prediction */
+	double missed_ns;	/* distance between both intervals; 0: they overlap */
+	bool stepped;		/* the distance is larger than slewing explains */
 };
 
 struct tsct_innovation
@@ -293,8 +286,10 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *offset);
 
 /*
- * tsct_rate_adopt - accept a sample that is as expected, or can be slewed to
- * @bracket: of REALTIME; @offset: made of it; @span_ns: duration of all its tries
+ * tsct_rate_adopt - accept a sample that was expected, or can be slewed to
+ * @bracket: of REALTIME
+ * @offset: made of @bracket
+ * @span_ns: duration of all its tries
  *
  * Sets the rate and its bounds, and the error of the parameters in force.
  */
@@ -303,8 +298,8 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 		     const struct tsct_innovation *innovation, double span_ns);
 
 /*
- * tsct_rate_settle - only the rate, its bounds and the offset, from est->real;
- * the offset's bound is enlarged by @more_ns
+ * tsct_rate_settle - set the rate, its bounds and the offset from est->real
+ * @more_ns: added to the offset's error bound
  */
 void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns);
 

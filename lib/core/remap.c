@@ -56,10 +56,16 @@ static __u64 next_slot(const struct tsct_remap *map, __u64 at)
 	return (at + 1) & (map->room - 1);
 }
 
-/* At least one slot stays free: searches end there. */
-static bool is_full(const struct tsct_remap *map)
+/* Fills a free slot. At least one slot stays free, where searches end. */
+static int fill_slot(struct tsct_remap *map, struct tsct_remap_slot *slot, __u64 old,
+		     __u64 id)
 {
-	return map->nr >= map->room - map->room / 4 || map->nr + 1 >= map->room;
+	if (map->nr >= map->room - map->room / 4 || map->nr + 1 >= map->room)
+		return -ENOSPC;
+	slot->old = old;
+	slot->id = id + 1;
+	map->nr++;
+	return 0;
 }
 
 static struct tsct_remap_slot *find_slot(const struct tsct_remap *map, __u64 old)
@@ -77,12 +83,7 @@ int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id)
 
 	if (slot->id)
 		return slot->id == id + 1 ? -EALREADY : -EEXIST;
-	if (is_full(map))
-		return -ENOSPC;
-	slot->old = old;
-	slot->id = id + 1;
-	map->nr++;
-	return 0;
+	return fill_slot(map, slot, old, id);
 }
 
 int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id)
@@ -92,39 +93,6 @@ int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id)
 	if (!slot->id)
 		return -ENOENT;
 	*ret_id = slot->id - 1;
-	return 0;
-}
-
-/*
- * Adds an entry without a search for @old: a tsct_unify may have several entries
- * with the same hash.
- */
-static int append_slot(struct tsct_remap *map, __u64 old, __u64 id)
-{
-	__u64 at = home_slot(map, old);
-
-	if (is_full(map))
-		return -ENOSPC;
-	while (map->slot[at].id)
-		at = next_slot(map, at);
-	map->slot[at].old = old;
-	map->slot[at].id = id + 1;
-	map->nr++;
-	return 0;
-}
-
-int tsct_remap_move(struct tsct_remap *to, const struct tsct_remap *from)
-{
-	__u64 at;
-	int err;
-
-	for (at = 0; at < from->room; at++) {
-		if (!from->slot[at].id)
-			continue;
-		err = append_slot(to, from->slot[at].old, from->slot[at].id - 1);
-		if (err)
-			return err;
-	}
 	return 0;
 }
 
@@ -138,7 +106,7 @@ int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
 int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
 		  const void *arg, __u64 *ret_id)
 {
-	const struct tsct_remap *map = &unify->map;
+	struct tsct_remap *map = &unify->map;
 	__u64 at = home_slot(map, hash);
 	int err;
 
@@ -149,15 +117,9 @@ int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
 		*ret_id = map->slot[at].id - 1;
 		return 0;
 	}
-	err = append_slot(&unify->map, hash, unify->next);
+	err = fill_slot(map, &map->slot[at], hash, unify->next);
 	if (err)
 		return err;
 	*ret_id = unify->next++;
 	return 1;
-}
-
-int tsct_unify_move(struct tsct_unify *to, const struct tsct_unify *from)
-{
-	to->next = from->next;
-	return tsct_remap_move(&to->map, &from->map);
 }

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Hash tables that translate ids of definitions when traces are merged: each input
- * has its own ids of strings, event types, threads, hosts; the output has one for
- * each distinct one. Open addressing, in memory of the caller.
+ * Hash tables that translate ids of definitions when traces are merged: each input has
+ * its own ids of strings, event types, threads and hosts; the output has one for each
+ * distinct definition. Open addressing, in memory of the caller.
  *
  *	struct tsct_remap	per input and kind: input's id -> output's id
  *	struct tsct_unify	per kind: hash of a definition -> output's id
  *
- * A definition is read, the ids in it are translated (tsct_remap_get()), and the
- * result is hashed and looked up (tsct_unify_id()): it is the same as an earlier
- * one, or gets the next id. Then its old id is mapped to that (tsct_remap_put()).
- * A definition that refers to one that was not read yet finds nothing, so there
- * are no cycles.
+ * A definition is read, the ids in it are translated (tsct_remap_get()), and the result
+ * is hashed and looked up (tsct_unify_id()), which returns the id of an equal
+ * definition or the next one. Then its old id is mapped to that (tsct_remap_put()). A
+ * reference to a definition that was not read yet is not found: no cycles.
  *
- * Inputs are untrusted: ids or contents whose hashes collide cannot be chosen
- * without the seed. Entries are never removed.
+ * Inputs are untrusted, so hashes are seeded. Entries are never removed.
  */
 #ifndef TSCT_CORE_REMAP_H
 #define TSCT_CORE_REMAP_H
@@ -23,12 +21,12 @@
 
 struct tsct_remap_slot {
 	__u64 old;
-	__u64 id;		/* output's id + 1; 0: free */
+	__u64 id;		/* output's id + 1; 0: slot is free */
 };
 
 struct tsct_remap {
 	struct tsct_remap_slot *slot;
-	__u64 room;		/* slots, a power of two */
+	__u64 room;		/* number of slots, a power of two */
 	__u64 nr;
 	__u64 seed;
 };
@@ -46,27 +44,23 @@ int tsct_remap_init(struct tsct_remap *map, struct tsct_remap_slot *slot,
 /*
  * tsct_remap_put - map @old to @id (not ~0)
  *
- * Returns 0; -EALREADY: it is mapped to that; -EEXIST: to something else; -ENOSPC:
- * three quarters are taken: make another table, twice as large, and call
- * tsct_remap_move().
+ * Returns 0; -EALREADY: it is mapped to @id; -EEXIST: it is mapped to another id;
+ * -ENOSPC: three quarters of the slots are in use.
  */
 int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id);
 
 /* tsct_remap_get - look up @old. Returns 0; -ENOENT: it is not mapped */
 int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id);
 
-/* tsct_remap_move - copy all of @from to the empty @to. Returns 0 or -ENOSPC. */
-int tsct_remap_move(struct tsct_remap *to, const struct tsct_remap *from);
-
 struct tsct_unify {
-	struct tsct_remap map;	/* hash -> id; equal hashes may be there repeatedly */
+	struct tsct_remap map;	/* hash -> id; several entries may have one hash */
 	__u64 next;		/* id of the next new definition */
 };
 
-/* Is the definition with this id the one that is looked up? */
+/* Returns true if the definition with this id is the one that is looked up. */
 typedef bool tsct_unify_same(const void *arg, __u64 id);
 
-/* tsct_unify_init - make an empty table; as tsct_remap_init() */
+/* tsct_unify_init - make an empty table; arguments as of tsct_remap_init() */
 int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
 		    __u64 room, __u64 seed);
 
@@ -75,21 +69,17 @@ int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
  * @hash: of all of its contents, by tsct_hash()
  * @same: called, with @arg, for definitions that have the same hash
  *
- * Returns 0: known; 1: new, and @same may be called for its id from now on;
- * -ENOSPC: new, and there is no room, as with tsct_remap_put().
+ * Returns 0: known; 1: new; -ENOSPC: new, and three quarters of the slots are in use.
  */
 int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
 		  const void *arg, __u64 *ret_id);
 
-/* tsct_unify_move - copy all of @from to the empty @to. Returns 0 or -ENOSPC. */
-int tsct_unify_move(struct tsct_unify *to, const struct tsct_unify *from);
-
-/* tsct_hash - hash of @len bytes; @seed may be the hash of what precedes them */
+/* tsct_hash - hash of @len bytes; @seed may be the hash of preceding bytes */
 __u64 tsct_hash(__u64 seed, const void *bytes, size_t len);
 
 /*
- * tsct_hash64 - 64 bits, each of which depends on each of @x (the finalizer of a
- * multiplicative hash); add a secret to @x where inputs are untrusted
+ * tsct_hash64 - hash of 64 bits (the finalizer of a multiplicative hash); add a secret
+ * to @x if inputs are untrusted
  */
 static inline __u64 tsct_hash64(__u64 x)
 {

@@ -52,7 +52,9 @@ void tsct_block_next(const struct tsct_geometry *geo,
 	const __u64 mask = TSCT_HEAD_POS(~0ULL);
 	const __u64 pos = (head & mask & ~(__u64)(geo->block_size - 1)) +
 		geo->block_size;
-	/* Bits above 48 are statistics: only the lower ones decide the position. */
+	/*
+	 * The position depends on the lower 48 bits only; higher ones are statistics.
+	 */
 	const __u64 wraps = last->pos + geo->block_size;
 
 	*ret_block = (struct tsct_block) {
@@ -106,15 +108,15 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 	return true;
 }
 
-/* Number of tries with the oldest block, and again with the head's own */
+/* Number of tries with the oldest block, and then with the head's own block */
 #define COUNT_TRIES	4
 
 enum count { COUNT_GOOD, COUNT_AGAIN, COUNT_BROKEN };
 
 /*
- * Neither header may be overwritten meanwhile. The oldest one is when the next
- * block begins, which may be at each event, if events are as large as blocks; the
- * head's own (@use_head_block) remains for two blocks more.
+ * Neither header may be overwritten while it is read. The oldest one is overwritten
+ * when the next block begins: at each event, if events are as large as blocks. The
+ * head's own (@use_head_block) remains for two more blocks.
  */
 static enum count count_once(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,
@@ -174,7 +176,10 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 	__u64 tail;
 
 	do {
-		/* Before the head: a tail ahead of the head would read as full. */
+		/*
+		 * The tail is loaded before the head: a tail ahead of the head would
+		 * read as full.
+		 */
 		tail = smp_load_acquire(&consumer->tail);
 		tsct_ring_count(geo, producer, data, ret);
 		/* The head is loaded before the tail that confirms it. */
@@ -204,9 +209,10 @@ static __u64 round_up_len(__u16 len)
 }
 
 /*
- * Classifies a record. Block headers are at the beginnings of blocks and nowhere
- * else, and records leave room for a pad behind them. @left: bytes up to the
- * block's end; @room: of these, the published ones
+ * Classifies a record. Block headers are at the beginnings of blocks and nowhere else,
+ * and records leave room for a pad behind them.
+ * @left: bytes up to the block's end
+ * @room: published bytes of these
  */
 static enum tsct_ring_step step_of(const struct tsct_geometry *geo,
 				   const struct tsct_record *header, __u64 left,
@@ -236,9 +242,9 @@ enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 	__u64 offset = pos & (geo->block_size - 1);
 	__u64 left = geo->block_size - offset;
 	/*
-	 * Both limits apply: the end of the block, and the head. Positions are
-	 * compared as distances from pos, which is right when they wrap and where
-	 * the head lies before pos.
+	 * The record ends within its block and before the head. Positions are compared
+	 * as distances from pos, which also holds when they wrap or the head lies
+	 * before pos.
 	 */
 	__u64 published = tsct_pos_distance(pos, head);
 	__u64 room = left < published ? left : published;
@@ -248,7 +254,7 @@ enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 	if (!published)
 		return TSCT_STEP_EMPTY;
 
-	/* pos may be misaligned if a hostile writer's head was taken for it. */
+	/* pos is misaligned if it was computed from a hostile writer's head. */
 	if (pos & (TSCT_RECORD_ALIGN - 1)) {
 		left = TSCT_RECORD_ALIGN - (pos & (TSCT_RECORD_ALIGN - 1));
 		*ret_next = pos + (left < published ? left : published);

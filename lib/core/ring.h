@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Arithmetic of the ring: the position of a record, whether it fits, and reading
- * of records without trust in their writer. Shared by the kernel's writer, the
- * library's writer and all readers. See section 3 of tsctrace/abi_channel.h.
+ * Arithmetic of the ring: the position of a record, whether it fits, and reading of
+ * untrusted records. Used by the kernel's writer, the library's writer and all readers.
+ * See section 3 of tsctrace/abi_channel.h.
  */
 #ifndef TSCT_CORE_RING_H
 #define TSCT_CORE_RING_H
 
 #include "port.h"
 
-/* Geometry of one ring; every field was checked by tsct_geometry_check(). */
+/* Geometry of one ring, checked by tsct_geometry_check() */
 struct tsct_geometry {
 	__u64 data_size;	/* power of two */
 	__u32 block_size;	/* power of two */
 	__u32 policy;		/* TSCT_POLICY_* */
 };
 
-/* Position of a new record, and what must be written for it. Bits 0..47. */
+/* Position of a new record, and of the pad before it. Positions have 48 bits. */
 struct tsct_ring_slot {
-	__u64 pos;		/* of the record */
-	__u64 head;		/* the head that publishes it */
-	__u64 pad_pos;		/* of the pad; valid if pad_len != 0 */
-	__u32 pad_len;		/* bytes up to the end of the block; 0: no pad.
-				 * Behind the pad is the header of a new block,
-				 * right before pos */
-	__u32 size;		/* of the record, rounded up */
+	__u64 pos;		/* position of the record */
+	__u64 head;		/* head that publishes the record */
+	__u64 pad_pos;		/* position of the pad; valid if pad_len is not 0 */
+	__u32 pad_len;		/* bytes from the pad to the end of the block; 0: no
+				 * pad. The header of a new block is between pad and
+				 * record */
+	__u32 size;		/* size of the record in bytes, rounded up */
 };
 
 /*
@@ -54,7 +54,7 @@ static inline __u32 tsct_payload_max(const struct tsct_geometry *geo)
 
 /* ---- positions: 48 bits that wrap ------------------------------------- */
 
-/* Bytes from one position forward to another; higher bits are ignored. */
+/* Number of bytes from one position forward to another, modulo 2^48 */
 static inline __u64 tsct_pos_distance(__u64 from, __u64 to)
 {
 	return TSCT_HEAD_POS(to - from);
@@ -92,7 +92,9 @@ static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *
 	return slot;
 }
 
-/* Does a record up to @end fit before the reader's tail? An invalid tail: no. */
+/*
+ * True if a record up to @end fits before the reader's tail. False for an invalid tail.
+ */
 static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 				  __u64 tail)
 {
@@ -100,7 +102,7 @@ static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 		tsct_pos_distance(tail, end) <= geo->data_size;
 }
 
-/* Number of events ever published, from @head and the block in which it lies */
+/* Number of all events published, from @head and the header of its block */
 static inline __u64 tsct_block_events(const struct tsct_block *block,
 				      __u64 head)
 {
@@ -114,8 +116,8 @@ static inline __u64 tsct_pad_word(__u32 pad_len)
 }
 
 /*
- * tsct_block_next - the header of the block behind the one in which @head lies
- * @last: that one's header; only statistics depend on it
+ * tsct_block_next - make the header of the block after that of @head
+ * @last: header of the block of @head; only statistics depend on it
  * @cycles: counter value; not before that of the last record
  */
 void tsct_block_next(const struct tsct_geometry *geo,
@@ -128,8 +130,8 @@ void tsct_ring_init(struct tsct_producer *producer, void *data);
 /* ---- reading ----------------------------------------------------------- */
 
 /*
- * First position of an overwrite ring that a reader may trust while the head is
- * at `head` (full): the writer may be writing to two blocks, counted from its own.
+ * First position of an overwrite ring with valid data, for a full (64-bit) @head: the
+ * writer may be writing to the head's block and the next one.
  */
 static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head)
 {
@@ -140,9 +142,9 @@ static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head
 }
 
 /*
- * Number of bytes that the consumer of a discard ring has not taken. The header
- * of a block right at the tail does not count: it is there before any record, and
- * must not wake the consumer. At most data_size, for any tail and head.
+ * Number of bytes that the consumer of a discard ring has not taken; at most data_size
+ * for any tail and head. A block header right at the tail does not count: it exists
+ * before any record, and must not wake the consumer.
  */
 static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 				     __u64 tail, __u64 head)
@@ -155,9 +157,9 @@ static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 }
 
 /*
- * Is the block of @pos unchanged while the head is at @head, which is not before
- * it? The writer may be beginning the block behind the head's, which overwrites
- * the one that is a whole ring before it.
+ * True if the block of @pos is not overwritten while the head is at @head, which is not
+ * before @pos. The writer may be beginning the block after the head's, which overwrites
+ * the block a whole ring before.
  */
 static inline bool tsct_ring_holds(const struct tsct_geometry *geo, __u64 pos,
 				   __u64 head)
@@ -171,9 +173,8 @@ static inline bool tsct_ring_holds(const struct tsct_geometry *geo, __u64 pos,
 /*
  * tsct_ring_block - copy the header of the block in which @pos lies
  *
- * Returns true if the copy is a header, and of that position. In an overwrite
- * ring, check afterwards that it was not overwritten meanwhile. Never reads
- * outside @data.
+ * Returns true if it is a header of that position. In an overwrite ring, check
+ * afterwards that it was not overwritten meanwhile. Never reads outside @data.
  */
 bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 		     __u64 pos, struct tsct_block *ret_block);
@@ -181,9 +182,9 @@ bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 /*
  * tsct_ring_events - number of events published in a ring whose head is @head
  *
- * Returns false if the block's header is invalid. While writers are active, and
- * may wrap around the ring meanwhile, the result is valid if tsct_ring_holds() for
- * @head and the head loaded afterwards; or use tsct_ring_count().
+ * Returns false if the block's header is invalid. While writers are active, the result
+ * is valid if tsct_ring_holds() for @head and the head loaded afterwards; or use
+ * tsct_ring_count().
  */
 bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 		      __u64 head, __u64 *ret_events);
@@ -191,28 +192,27 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 /* Statistics of a ring, from its headers: untrusted, for reports only */
 struct tsct_ring_count {
 	__u64 head;		/* position, all 64 bits */
-	__u64 events;		/* published up to there */
-	__u64 oldest;		/* overwrite: beginning of a valid block, ... */
-	__u64 overwritten;	/* ... and number of events before it */
+	__u64 events;		/* number of events published up to head */
+	__u64 oldest;		/* overwrite rings: beginning of a valid block */
+	__u64 overwritten;	/* overwrite rings: number of events before `oldest` */
 };
 
 /*
  * tsct_ring_count - consistent statistics of a ring that may be written meanwhile
  *
- * The valid block is the oldest one, or the head's own where writers begin blocks
- * faster than the oldest one can be read. Returns false where headers are invalid,
- * or writers wrapped around each time: then the result is from the bits of the
- * head alone.
+ * Returns false if headers are invalid, or writers wrapped around during each try: then
+ * the result is from the bits of the head alone.
  */
 bool tsct_ring_count(const struct tsct_geometry *geo,
 		     const struct tsct_producer *producer, const void *data,
 		     struct tsct_ring_count *ret);
 
 /*
- * tsct_ring_count_unread - the same, and the bytes that the consumer has not taken
+ * tsct_ring_count_unread - tsct_ring_count(), and the bytes that the consumer has not
+ * taken
  *
  * Returns these bytes, consistent with the statistics unless the consumer advances
- * at each try: then they include what it took meanwhile.
+ * during each try: then they include what it took meanwhile.
  */
 __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,
@@ -221,9 +221,9 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 
 /* Result of tsct_ring_next() */
 enum tsct_ring_step {
-	TSCT_STEP_EMPTY,	/* pos == head */
-	TSCT_STEP_RECORD,	/* a well-formed record, header copied out */
-	TSCT_STEP_PAD,		/* skip to *ret_next */
+	TSCT_STEP_EMPTY,	/* no record: pos is at the head */
+	TSCT_STEP_RECORD,	/* a valid record; its header was copied */
+	TSCT_STEP_PAD,		/* a pad; the block ends at *ret_next */
 	TSCT_STEP_BLOCK,	/* a block's header: see tsct_ring_block() */
 	TSCT_STEP_BROKEN,	/* not a record; *ret_next is the next block or head */
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Servo: composes the parameters that a clock publishes (struct
- * tsct_clock_params) from an estimate of the time. One servo for the local
- * CLOCK_REALTIME (rate_estimator.h) and for the cluster's time (cluster.c).
+ * Servo: composes the clock params that a clock publishes from an estimate of the time,
+ * both for the local CLOCK_REALTIME (rate_estimator.h) and for the cluster's time
+ * (cluster.c).
  *
- * New parameters begin at the time that those in force give, and slew to the
- * estimate: within an epoch, published time neither steps nor runs backwards.
- * The caller decides when parameters are replaced, how long and how fast they
- * slew, and how fast their bound grows.
+ * New parameters begin at the time that those in force give, and slew to the estimate:
+ * within an epoch, published time neither steps nor runs backwards. The caller decides
+ * when parameters are replaced, how long and how fast they slew, and how fast their
+ * bound grows.
  *
  * User space only (doubles); the result is integers. All functions are pure.
  */
@@ -22,8 +22,8 @@
 #define TSCT_SERVO_SLEW_INTERVALS	1.25
 
 /*
- * Age in cycles at which parameters are replaced, so that the product of cycles
- * and mult always has room.
+ * Age in cycles at which parameters are replaced, so that cycles * mult does not
+ * overflow
  */
 #define TSCT_SERVO_AGE_MAX	(1ULL << 54)
 
@@ -42,17 +42,20 @@ static inline double tsct_magnitude(double a)
 	return a < 0 ? -a : a;
 }
 
-/* An integer above @value, by at most 1; 0 if negative; at most 9 * 10^18 */
+/* The next integer above @value; 0 if negative; at most 9 * 10^18 */
 __u64 tsct_round_up(double value);
 
-/* ns as integer ps, rounded up as tsct_round_up() does */
+/* Convert ns to integer ps, rounded up as by tsct_round_up() */
 __u64 tsct_ps_up(double ns);
 
-/* A multiplier, 2^-56 ns per cycle, as a rate in ns per cycle; and back */
+/*
+ * Convert a multiplier (2^-56 ns per cycle) to a rate in ns per cycle, and a rate to a
+ * multiplier
+ */
 double tsct_mult_rate(__u64 mult);
 __u64 tsct_rate_mult(double rate);
 
-/* The time at one counter value: ns + frac_ns, give or take half_ns */
+/* Time at one counter value: ns + frac_ns, within +- half_ns */
 struct tsct_offset_interval {
 	__u64 cycles;
 	__s64 ns;
@@ -66,9 +69,9 @@ double tsct_offset_from_params(const struct tsct_offset_interval *offset,
 
 /* Estimate of the time: a straight line through one interval */
 struct tsct_servo_estimate {
-	struct tsct_offset_interval point;	/* half_ns: bound of the error */
+	struct tsct_offset_interval point;	/* half_ns: error bound */
 	double rate;			/* ns per cycle */
-	double resolution_ns;		/* lost to rounding of times and cycles */
+	double resolution_ns;		/* rounding error of times and cycles */
 };
 
 /* Estimate minus the time that @params give, at @cycles, in ns */
@@ -76,40 +79,37 @@ double tsct_servo_offset_ns(const struct tsct_servo_estimate *estimate,
 			    const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_servo_distance_ns - magnitude of that offset: the larger one of those at
- * @from and at the end of the slew, if that is later. Behind both it changes by
- * the difference of the rates.
+ * tsct_servo_distance_ns - magnitude of tsct_servo_offset_ns(): the larger of those at
+ * @from and at the end of the slew, if that is later. After both it changes by the
+ * difference of the rates.
  */
 double tsct_servo_distance_ns(const struct tsct_servo_estimate *estimate,
 			      const struct tsct_clock_params *params, __u64 from);
 
-/* Do these parameters slew (at any time)? */
+/* True if the parameters slew for some time. */
 static inline bool tsct_servo_slews(const struct tsct_clock_params *params)
 {
 	return params->slew_cycles && params->slew_mult != params->mult;
 }
 
-/* The end of the slew; base_cycles if there is none */
+/* Cycles at the end of the slew; base_cycles without a slew */
 static inline __u64 tsct_servo_slew_end(const struct tsct_clock_params *params)
 {
 	return params->base_cycles +
 		(tsct_servo_slews(params) ? params->slew_cycles : 0);
 }
 
-/*
- * tsct_clock_params_slewed_ns - how much the slew adds to the time that passes
- * between two counter values, against mult alone
- */
+/* tsct_clock_params_slewed_ns - ns that the slew adds between two counter values */
 double tsct_clock_params_slewed_ns(const struct tsct_clock_params *params,
 				   __u64 from, __u64 to);
 
 /*
  * tsct_servo_start - replace parameters by new ones that run at the estimated rate
- * @begin_cycles: where the new ones begin, if there were any before
- * @params: in force, or mult 0: none; the new ones, without slew and bounds
+ * @begin_cycles: beginning of the new ones, if there were others before
+ * @params: in: those in force, or mult 0; out: new ones, without slew and bounds
  *
- * Returns true where the new ones continue those before: the caller may make
- * them slew. Else they begin at the estimate's own point.
+ * Returns true if they continue others: then they may slew. Else they begin at the
+ * estimate's own point.
  */
 bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 		      __u64 begin_cycles, struct tsct_clock_params *params);
@@ -122,19 +122,19 @@ void tsct_servo_set_slew(struct tsct_clock_params *params, double cycles,
 struct tsct_servo_bounds {
 	__u64 from;		/* counter value from which the bound holds */
 	__u64 growth;		/* 2^-32 ps per cycle */
-	__u64 holdover_growth;	/* the same, in holdover */
-	__u64 holdover_cycles;	/* from the estimate's point to holdover, ... */
-	__u64 void_cycles;	/* ... and to the end */
+	__u64 holdover_growth;	/* growth in holdover, 2^-32 ps per cycle */
+	__u64 holdover_cycles;	/* cycles from the estimate's point to holdover */
+	__u64 void_cycles;	/* cycles from the estimate's point to the end of
+				 * validity */
 };
 
-/* Sets all bounds of @params but past_error_ps, as of the estimate's point. */
+/* Sets all bounds of @params except past_error_ps, as of the estimate's point. */
 void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
 			   const struct tsct_servo_bounds *bounds,
 			   struct tsct_clock_params *params);
 
 /*
- * tsct_servo_fast_cycles - largest valid fast_cycles of @params: neither behind
- * the slew's end nor in holdover
+ * tsct_servo_fast_cycles - largest valid fast_cycles: ends before slew end and holdover
  */
 __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Unique stamps: conversion to and from ns, in integers. The rest is inline. */
+/* Unique stamps: conversion to and from ns, in integers */
 #include <tsctrace/stamp.h>
 
 #include "clock_params.h"
@@ -14,7 +14,10 @@ static bool run_ticks(uint64_t segment, struct tsct_stamp stamp, uint64_t *ret)
 	return segment < SEGMENTS_MAX;
 }
 
-/* tick * ns / ticks, and the remainder, below ticks. Returns false on overflow. */
+/*
+ * Sets *ret to tick * ns / ticks and *ret_left to the remainder. Returns false on
+ * overflow.
+ */
 static bool ticks_to_ns(uint64_t tick, const struct tsct_stamp_rate *rate,
 			uint64_t *ret, uint64_t *ret_left)
 {
@@ -39,8 +42,8 @@ uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 }
 
 /*
- * (tick + counter / 2^13) * ns / ticks: with tick * ns = whole * ticks + left, this
- * is whole + (left + counter * ns / 2^13) / ticks.
+ * Formula: (tick + counter / 2^13) * ns / ticks. With tick * ns = whole * ticks + left,
+ * it is whole + (left + counter * ns / 2^13) / ticks.
  */
 uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate)

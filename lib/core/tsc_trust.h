@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Trust in the TSC: bounds of the distance between the counters of two CPUs, and
- * the decision whether the TSC may be a channel's source, which the module and
- * user space share.
+ * Trust in the TSC: bounds of the distance between the counters of two CPUs, and the
+ * decision whether the TSC may be a channel's source. Used by module and user space.
  */
 #ifndef TSCT_CORE_TSC_TRUST_H
 #define TSCT_CORE_TSC_TRUST_H
@@ -10,48 +9,47 @@
 #include "port.h"
 
 /*
- * Distance between the counters of CPUs A and B. CPU A reads t0, signals B; B
- * reads tb and signals back; A reads t1. However long the signals took, B's
- * counter minus A's lies in [tb - t1, tb - t0]: no symmetry is assumed, and many
- * exchanges intersect to a narrow interval.
+ * Distance between the counters of CPUs A and B. CPU A reads t0 and signals B; B reads
+ * tb and signals back; A reads t1. However long the signals took, B's counter minus A's
+ * lies in [tb - t1, tb - t0]. Many exchanges intersect to a narrow interval.
  */
 struct tsct_skew_interval {
 	__s64 min_cycles;
 	__s64 max_cycles;
-	__u32 rounds;		/* exchanges that were added; saturates */
+	__u32 rounds;		/* number of exchanges added; saturates */
 };
 
-/* Any distance */
+/* Sets the interval to all distances. */
 void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*
  * tsct_skew_interval_add - intersect with the interval of one exchange
  *
- * Returns 0; -EINVAL: t1 is before t0, or the intersection is empty (a counter
- * jumped); @skew is then unchanged.
+ * Returns 0; -EINVAL, with nothing changed: t1 is before t0, or the intersection is
+ * empty (a counter jumped).
  */
 int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1);
 
 /*
- * tsct_tsc_trusted - may the TSC be a source?
+ * tsct_tsc_trusted - decide whether the TSC may be a source
  * @flags: TSCT_CHECK_*, results of the CPU check
  * @in_step: every CPU was checked, and no counter differs from another
- * @strict: require TSC_AUX to match even where the kernel's clocksource is the
- *	TSC. The module does, as it checks every CPU anyway. User space does not:
- *	the check would take time in every program, and nothing depends on it.
+ * @strict: require TSC_AUX to match even if the kernel's clocksource is the TSC. The
+ * 	module does, since it checks every CPU anyway. User space does not: the check takes
+ * 	time, and nothing depends on it.
  *
- * The kernel monitors its clocksource better than one measurement can, so it is
- * enough if that is the TSC. Where it uses another one without having marked the
- * TSC unstable (a paravirtual clock, for example), the TSC has to be proven: it
- * is invariant, never stops, TSC_AUX is right on every CPU, and all counters
- * are in step.
+ * The kernel monitors its clocksource better than one measurement can, so the TSC is
+ * trusted if it is the clocksource. If another one is used, and the TSC is not marked
+ * unstable (with a paravirtual clock, for example), it must be invariant and never
+ * stop, with TSC_AUX right on every CPU and all counters in step.
  */
 bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict);
 
 /*
- * tsct_tsc_trust_reason - the reason for that decision: a clause, never NULL
- * @flags: with TSCT_CHECK_USABLE where tsct_tsc_trusted() returned true
+ * tsct_tsc_trust_reason - the reason for the result of tsct_tsc_trusted(), as a clause;
+ * never NULL
+ * @flags: with TSCT_CHECK_USABLE if it returned true
  */
 const char *tsct_tsc_trust_reason(__u32 flags, bool strict);
 

@@ -214,7 +214,6 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
  * rounding of the frequency and the uncertainty of ticks.
  */
 
-#define NS_PER_S	1000000000LL
 /* Accepted increase of the error for a clock of 1 GHz */
 #define NS_CLOCK_LOSS_NS	1000
 

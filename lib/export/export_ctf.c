@@ -14,8 +14,6 @@
 #include "lib/ctf/recording.h"
 #include "export_ctf.h"
 
-#define NS_PER_S	1000000000LL
-
 /*
  * A packet is written when it holds this many bytes; an event has less than 64
  * KiB.

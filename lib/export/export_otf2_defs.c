@@ -9,9 +9,8 @@
 #include <stdlib.h>
 
 #include "export_otf2.h"
+#include "lib/core/port.h"
 #include "lib/otf2/otf2_error.h"
-
-#define NS_PER_S	1000000000ULL
 
 /* Numbers in OTF2's spaces of which we use one or two */
 enum { GROUP_ALL, GROUP_COMM };

@@ -14,7 +14,6 @@
 #define MULT_MIN	(TSCT_NS_MULT / 64)	/* counter of 64 GHz */
 #define MULT_MAX	(TSCT_NS_MULT * 100)	/* of 10 MHz, as recordings have
 						 * it */
-#define NS_PER_S	1000000000ULL
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* RFC 5905, MAXDISP */
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
 #define RATE_DIFFERENCE	(1.0 / 1024)		/* bound for any two counters */

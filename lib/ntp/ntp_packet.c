@@ -8,7 +8,6 @@
 #include "byteorder.h"
 #include "extension_field.h"
 
-#define NS_PER_S	1000000000LL
 #define UNITS_PER_S	(1LL << 32)
 #define EPOCH_S		2208988800LL	/* 1900 to 1970 */
 

@@ -13,7 +13,6 @@
 #include "number_text.h"
 #include "value_text.h"
 
-#define NS_PER_S	1000000000LL
 #define TID_WIDTH	7	/* of the largest thread ID of Linux */
 #define TIME_ROOM	192	/* time and error, with colours */
 #define COLOUR_ROOM	16	/* of a value */

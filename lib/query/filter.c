@@ -11,8 +11,6 @@
 #include "lib/core/clock_params.h"
 #include "filter.h"
 
-#define NS_PER_S	1000000000LL
-
 /*
  * 2001-09-09, since when nanoseconds since the epoch have 19 digits. A smaller number
  * was more likely meant as a year, a date or seconds.

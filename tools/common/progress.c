@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/core/port.h"
 #include "progress.h"
 
-#define NS_PER_S	1000000000ULL
 #define FIRST_NS	NS_PER_S
 #define EVERY_NS	(NS_PER_S / 5)
 #define WIDTH_MAX	40

@@ -48,6 +48,17 @@ struct is_chrono_duration<std::chrono::duration<Rep, Period>>
 
 /* ---- cycles ------------------------------------------------------------ */
 
+/* The six comparisons of a class by its member cycles_ */
+#define TSCTRACE_OPERATOR_(type, op)					\
+	friend constexpr bool operator op(type a, type b) noexcept	\
+	{								\
+		return a.cycles_ op b.cycles_;				\
+	}
+#define TSCTRACE_COMPARE_(type)						\
+	TSCTRACE_OPERATOR_(type, ==) TSCTRACE_OPERATOR_(type, !=)	\
+	TSCTRACE_OPERATOR_(type, <) TSCTRACE_OPERATOR_(type, >)		\
+	TSCTRACE_OPERATOR_(type, <=) TSCTRACE_OPERATOR_(type, >=)
+
 class tsc_clock {
 public:
 	/* A number of cycles; duration_cast() converts it to units of time. */
@@ -61,10 +72,7 @@ public:
 
 		constexpr rep count() const noexcept { return cycles_; }
 
-		static constexpr duration zero() noexcept
-		{
-			return duration(0);
-		}
+		static constexpr duration zero() noexcept { return duration(0); }
 		static constexpr duration min() noexcept
 		{
 			return duration((std::numeric_limits<rep>::min)());
@@ -126,30 +134,7 @@ public:
 		{
 			return a.cycles_ / b.cycles_;
 		}
-		friend constexpr bool operator==(duration a, duration b) noexcept
-		{
-			return a.cycles_ == b.cycles_;
-		}
-		friend constexpr bool operator!=(duration a, duration b) noexcept
-		{
-			return a.cycles_ != b.cycles_;
-		}
-		friend constexpr bool operator<(duration a, duration b) noexcept
-		{
-			return a.cycles_ < b.cycles_;
-		}
-		friend constexpr bool operator>(duration a, duration b) noexcept
-		{
-			return a.cycles_ > b.cycles_;
-		}
-		friend constexpr bool operator<=(duration a, duration b) noexcept
-		{
-			return a.cycles_ <= b.cycles_;
-		}
-		friend constexpr bool operator>=(duration a, duration b) noexcept
-		{
-			return a.cycles_ >= b.cycles_;
-		}
+		TSCTRACE_COMPARE_(duration)
 
 	private:
 		rep cycles_;
@@ -171,19 +156,13 @@ public:
 					      std::uint32_t cpu = TSCT_CPU_ANY)
 			noexcept : cycles_(cycles), cpu_(cpu) {}
 
-		constexpr std::uint64_t cycles() const noexcept
-		{
-			return cycles_;
-		}
+		constexpr std::uint64_t cycles() const noexcept { return cycles_; }
 		constexpr std::uint32_t cpu() const noexcept { return cpu_; }
 		constexpr duration time_since_epoch() const noexcept
 		{
 			return duration(static_cast<std::int64_t>(cycles_));
 		}
-		static constexpr time_point min() noexcept
-		{
-			return time_point(0);
-		}
+		static constexpr time_point min() noexcept { return time_point(0); }
 		static constexpr time_point max() noexcept
 		{
 			return time_point(
@@ -224,36 +203,7 @@ public:
 			return duration(static_cast<std::int64_t>(a.cycles_ -
 								  b.cycles_));
 		}
-		friend constexpr bool operator==(time_point a,
-						 time_point b) noexcept
-		{
-			return a.cycles_ == b.cycles_;
-		}
-		friend constexpr bool operator!=(time_point a,
-						 time_point b) noexcept
-		{
-			return a.cycles_ != b.cycles_;
-		}
-		friend constexpr bool operator<(time_point a,
-						time_point b) noexcept
-		{
-			return a.cycles_ < b.cycles_;
-		}
-		friend constexpr bool operator>(time_point a,
-						time_point b) noexcept
-		{
-			return a.cycles_ > b.cycles_;
-		}
-		friend constexpr bool operator<=(time_point a,
-						 time_point b) noexcept
-		{
-			return a.cycles_ <= b.cycles_;
-		}
-		friend constexpr bool operator>=(time_point a,
-						 time_point b) noexcept
-		{
-			return a.cycles_ >= b.cycles_;
-		}
+		TSCTRACE_COMPARE_(time_point)
 
 	private:
 		std::uint64_t cycles_;
@@ -298,6 +248,9 @@ public:
 					   &ret_interval);
 	}
 };
+
+#undef TSCTRACE_COMPARE_
+#undef TSCTRACE_OPERATOR_
 
 /* ---- nanoseconds ------------------------------------------------------- */
 
@@ -454,17 +407,7 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	return present - clock::duration(ago);
 }
 
-/* System time of a point, present or past. Rounded down to its unit. */
-inline std::chrono::system_clock::time_point
-to_system_time(tsc_clock::time_point point) noexcept
-{
-	using std::chrono::system_clock;
-
-	return system_clock::time_point(
-		std::chrono::duration_cast<system_clock::duration>(
-			to_time(point).time_since_epoch()));
-}
-
+/* System time, present or past. Rounded down to the unit of system_clock. */
 inline std::chrono::system_clock::time_point
 to_system_time(clock::time_point point) noexcept
 {
@@ -473,6 +416,12 @@ to_system_time(clock::time_point point) noexcept
 	return system_clock::time_point(
 		std::chrono::duration_cast<system_clock::duration>(
 			point.time_since_epoch()));
+}
+
+inline std::chrono::system_clock::time_point
+to_system_time(tsc_clock::time_point point) noexcept
+{
+	return to_system_time(to_time(point));
 }
 
 /* The point of a system time. Returns as tsct_clock_time_to_cycles(). */

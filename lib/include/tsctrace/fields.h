@@ -31,70 +31,39 @@
 #define TSCT_EACH_(m, n, ...) \
 	TSCT_JOIN_(TSCT_JOIN_(TSCT_EACH_, TSCT_COUNT_(__VA_ARGS__)), _) \
 	(m, n, __VA_ARGS__)
-#define TSCT_EACH_0_(m, n, kind) TSCT_NO_##m
-#define TSCT_EACH_1_(m, n, kind, a) m a
-#define TSCT_EACH_2_(m, n, kind, a, ...) \
-	m a TSCT_EACH_1_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_3_(m, n, kind, a, ...) \
-	m a TSCT_EACH_2_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_4_(m, n, kind, a, ...) \
-	m a TSCT_EACH_3_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_5_(m, n, kind, a, ...) \
-	m a TSCT_EACH_4_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_6_(m, n, kind, a, ...) \
-	m a TSCT_EACH_5_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_7_(m, n, kind, a, ...) \
-	m a TSCT_EACH_6_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_8_(m, n, kind, a, ...) \
-	m a TSCT_EACH_7_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_9_(m, n, kind, a, ...) \
-	m a TSCT_EACH_8_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_10_(m, n, kind, a, ...) \
-	m a TSCT_EACH_9_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_11_(m, n, kind, a, ...) \
-	m a TSCT_EACH_10_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_12_(m, n, kind, a, ...) \
-	m a TSCT_EACH_11_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_13_(m, n, kind, a, ...) \
-	m a TSCT_EACH_12_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_14_(m, n, kind, a, ...) \
-	m a TSCT_EACH_13_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_15_(m, n, kind, a, ...) \
-	m a TSCT_EACH_14_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_16_(m, n, kind, a, ...) \
-	m a TSCT_EACH_15_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_17_(m, n, kind, a, ...) \
-	m a TSCT_EACH_16_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_18_(m, n, kind, a, ...) \
-	m a TSCT_EACH_17_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_19_(m, n, kind, a, ...) \
-	m a TSCT_EACH_18_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_20_(m, n, kind, a, ...) \
-	m a TSCT_EACH_19_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_21_(m, n, kind, a, ...) \
-	m a TSCT_EACH_20_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_22_(m, n, kind, a, ...) \
-	m a TSCT_EACH_21_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_23_(m, n, kind, a, ...) \
-	m a TSCT_EACH_22_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_24_(m, n, kind, a, ...) \
-	m a TSCT_EACH_23_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_25_(m, n, kind, a, ...) \
-	m a TSCT_EACH_24_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_26_(m, n, kind, a, ...) \
-	m a TSCT_EACH_25_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_27_(m, n, kind, a, ...) \
-	m a TSCT_EACH_26_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_28_(m, n, kind, a, ...) \
-	m a TSCT_EACH_27_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_29_(m, n, kind, a, ...) \
-	m a TSCT_EACH_28_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_30_(m, n, kind, a, ...) \
-	m a TSCT_EACH_29_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_31_(m, n, kind, a, ...) \
-	m a TSCT_EACH_30_(n, n, kind, __VA_ARGS__)
-#define TSCT_EACH_32_(m, n, kind, a, ...) \
-	m a TSCT_EACH_31_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_0_(m, n, k)	TSCT_NO_##m
+#define TSCT_EACH_1_(m, n, k, a)	m a
+#define TSCT_EACH_2_(m, n, k, a, ...) m a TSCT_EACH_1_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_3_(m, n, k, a, ...) m a TSCT_EACH_2_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_4_(m, n, k, a, ...) m a TSCT_EACH_3_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_5_(m, n, k, a, ...) m a TSCT_EACH_4_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_6_(m, n, k, a, ...) m a TSCT_EACH_5_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_7_(m, n, k, a, ...) m a TSCT_EACH_6_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_8_(m, n, k, a, ...) m a TSCT_EACH_7_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_9_(m, n, k, a, ...) m a TSCT_EACH_8_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_10_(m, n, k, a, ...) m a TSCT_EACH_9_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_11_(m, n, k, a, ...) m a TSCT_EACH_10_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_12_(m, n, k, a, ...) m a TSCT_EACH_11_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_13_(m, n, k, a, ...) m a TSCT_EACH_12_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_14_(m, n, k, a, ...) m a TSCT_EACH_13_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_15_(m, n, k, a, ...) m a TSCT_EACH_14_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_16_(m, n, k, a, ...) m a TSCT_EACH_15_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_17_(m, n, k, a, ...) m a TSCT_EACH_16_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_18_(m, n, k, a, ...) m a TSCT_EACH_17_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_19_(m, n, k, a, ...) m a TSCT_EACH_18_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_20_(m, n, k, a, ...) m a TSCT_EACH_19_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_21_(m, n, k, a, ...) m a TSCT_EACH_20_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_22_(m, n, k, a, ...) m a TSCT_EACH_21_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_23_(m, n, k, a, ...) m a TSCT_EACH_22_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_24_(m, n, k, a, ...) m a TSCT_EACH_23_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_25_(m, n, k, a, ...) m a TSCT_EACH_24_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_26_(m, n, k, a, ...) m a TSCT_EACH_25_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_27_(m, n, k, a, ...) m a TSCT_EACH_26_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_28_(m, n, k, a, ...) m a TSCT_EACH_27_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_29_(m, n, k, a, ...) m a TSCT_EACH_28_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_30_(m, n, k, a, ...) m a TSCT_EACH_29_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_31_(m, n, k, a, ...) m a TSCT_EACH_30_(n, n, k, __VA_ARGS__)
+#define TSCT_EACH_32_(m, n, k, a, ...) m a TSCT_EACH_31_(n, n, k, __VA_ARGS__)
 
 /* Expansions for events without fields */
 #define TSCT_NO_TSCT_PARAMETER_	void
