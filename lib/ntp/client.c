@@ -274,7 +274,7 @@ static void set_remote(struct tsct_client *client,
 
 	if (old->node != remote->node || old->host != remote->host ||
 	    old->master != remote->master || old->epoch != remote->epoch ||
-	    old->has_line != remote->has_line)
+	    old->has_params != remote->has_params)
 		client->nr_queued = 0;
 	client->remote = *remote;
 }
@@ -355,7 +355,7 @@ static void unsynced(struct tsct_client *client,
 {
 	struct tsct_remote remote = a->remote;
 
-	remote.has_line = false;
+	remote.has_params = false;
 	set_remote(client, &remote);
 	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
 	client->last_tx = a->packet.ext.tx;

@@ -55,11 +55,11 @@ struct tsct_remote {
 				 * back */
 	__u32 status;		/* TSCT_STATUS_* */
 	__u16 depth;		/* hops to the master */
-	bool has_line;		/* else the remote counter is ns of its clock, by a
+	bool has_params;		/* else the remote counter is ns of its clock, by a
 				 * line with the root distance as its error and
 				 * 15 ppm as its growth */
-	struct tsct_remote_params line;
-	bool shared;		/* same counter as ours: its line holds for our
+	struct tsct_remote_params params;
+	bool shared;		/* same counter as ours: its params hold for our
 				 * cycles as it is, and needs no exchange */
 	__u8 leap, stratum;
 	__u32 refid;
@@ -80,7 +80,7 @@ enum tsct_client_result {
 	TSCT_CLIENT_BAD_MAC,	/* wrong, or made with another key */
 	TSCT_CLIENT_KISS,	/* kiss-o'-death, to a request of ours */
 	TSCT_CLIENT_UNSYNCED,	/* the server is not synchronized */
-	TSCT_CLIENT_IMPOSSIBLE,	/* t3 < t2, t4 < t1, or an invalid line */
+	TSCT_CLIENT_IMPOSSIBLE,	/* t3 < t2, t4 < t1, or invalid clock params */
 	TSCT_CLIENT_SELF,	/* from this node */
 	TSCT_CLIENT_ZERO_ORIGIN,
 	TSCT_CLIENT_FOREIGN,	/* origin or nonce of no request of ours */

@@ -112,7 +112,7 @@ static void set_ntp_remote(const struct tsct_client *client,
 	a->remote = (struct tsct_remote) {
 		.epoch = client->remote.epoch,
 		.status = TSCT_STATUS_SYNCHRONIZED,
-		.line = {
+		.params = {
 			.base = now_ns,
 			.base_ns = (__s64)now_ns,
 			.mult = TSCT_NS_MULT,
@@ -162,8 +162,8 @@ static void set_node_remote(const struct tsct_client *client,
 		.epoch = ext->epoch,
 		.status = ext->status,
 		.depth = ext->depth,
-		.has_line = ext->flags & TSCT_EXT_LINE,
-		.line = ext->line,
+		.has_params = ext->flags & TSCT_EXT_PARAMS,
+		.params = ext->params,
 		.shared = client->options.host &&
 			ext->host == client->options.host,
 		.leap = a->packet.leap,
@@ -201,9 +201,9 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 	a->x.remote_error = ext->rx_error;
 	if (ext->flags & TSCT_EXT_RX_KERNEL)
 		a->x.flags |= TSCT_EXCHANGE_T2_KERNEL;
-	a->mult = ext->line.mult;
+	a->mult = ext->params.mult;
 	a->has_t3 = true;
-	if (!a->remote.has_line || !tsct_status_has_time(ext->status))
+	if (!a->remote.has_params || !tsct_status_has_time(ext->status))
 		return TSCT_CLIENT_UNSYNCED;
 	return a->mult < MULT_MIN || a->mult > MULT_MAX ?
 		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;

@@ -48,8 +48,8 @@ void tsct_ext_put(const struct tsct_extension *ext, __u8 *at)
 	put64(at + TSCT_EXT_AT_PREV_TX, ext->prev_tx);
 	put32(at + TSCT_EXT_AT_RX_ERROR, ext->rx_error);
 	put32(at + TSCT_EXT_AT_TURN_US, ext->turn_us);
-	if (ext->flags & TSCT_EXT_LINE)
-		put_line(&ext->line, at);
+	if (ext->flags & TSCT_EXT_PARAMS)
+		put_line(&ext->params, at);
 }
 
 void tsct_ext_get(struct tsct_extension *ext, const __u8 *at)
@@ -71,8 +71,8 @@ void tsct_ext_get(struct tsct_extension *ext, const __u8 *at)
 	ext->prev_tx = get64(at + TSCT_EXT_AT_PREV_TX);
 	ext->rx_error = get32(at + TSCT_EXT_AT_RX_ERROR);
 	ext->turn_us = get32(at + TSCT_EXT_AT_TURN_US);
-	if (ext->flags & TSCT_EXT_LINE)
-		get_line(&ext->line, at);
+	if (ext->flags & TSCT_EXT_PARAMS)
+		get_line(&ext->params, at);
 }
 
 void tsct_ext_missing_put(const char *missing, __u8 *at)

@@ -48,7 +48,7 @@ __u64 tsct_ntp_short_ns(__u32 value);
 /* struct tsct_extension.flags */
 #define TSCT_EXT_REPLY		0x1
 #define TSCT_EXT_POLL_REQUEST	0x2	/* all else but ids is 0 */
-#define TSCT_EXT_LINE		0x4	/* line is valid */
+#define TSCT_EXT_PARAMS		0x4	/* params is valid */
 #define TSCT_EXT_TX_KERNEL	0x8	/* prev_tx is valid, and the kernel's */
 #define TSCT_EXT_RX_KERNEL	0x10
 #define TSCT_EXT_SESSION_OPEN	0x20	/* reply: a session is open to you */
@@ -79,7 +79,7 @@ struct tsct_extension {
 	__u32 turn_us;		/* reply: time until the next request */
 	__u32 barrier;		/* number of the collective */
 	__u32 reserved;		/* not sent, read as 0 */
-	struct tsct_remote_params line;	/* reply: the sender's */
+	struct tsct_remote_params params;	/* reply: the sender's */
 };
 
 /* ---- the field of missing nodes ------------------------------------------ */
@@ -114,7 +114,7 @@ struct tsct_ntp_packet {
  * tsct_ntp_parse - parse a datagram
  *
  * Unknown extension fields are skipped, and those of ours of another version,
- * which is in ext_version. ext.line is 0 where its flag is not set. Returns 0;
+ * which is in ext_version. ext.params is 0 where its flag is not set. Returns 0;
  * -EBADMSG: not a packet (or a control message), and *ret_why is the reason in
  * words; may be NULL.
  */

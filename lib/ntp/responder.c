@@ -278,7 +278,7 @@ static void fill_field(struct tsct_responder *responder,
 	packet->has_missing = request->packet.has_missing;
 	*reply = (struct tsct_extension) {
 		.flags = TSCT_EXT_REPLY |
-			(timeline->has_line ? TSCT_EXT_LINE : 0) |
+			(timeline->has_params ? TSCT_EXT_PARAMS : 0) |
 			(request->rx.kernel ? TSCT_EXT_RX_KERNEL : 0),
 		.depth = timeline->depth,
 		.status = timeline->status,
@@ -289,7 +289,7 @@ static void fill_field(struct tsct_responder *responder,
 		.master = timeline->master,
 		.rx = request->rx.cycles,
 		.rx_error = request->rx.error,
-		.line = timeline->line,
+		.params = timeline->params,
 	};
 	record_request(responder, request, reply);
 	report_member(responder, request, packet);

@@ -24,8 +24,8 @@ struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
 	__u16 depth;
-	bool has_line;		/* line is valid: the cluster's time is known */
-	struct tsct_remote_params line;
+	bool has_params;		/* params is valid: the cluster's time is known */
+	struct tsct_remote_params params;
 	/* For NTP: CLOCK_REALTIME by the clock page */
 	__u8 leap, stratum;	/* stratum above 15 is sent as 0: unknown */
 	__s8 precision;

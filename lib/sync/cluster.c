@@ -190,17 +190,17 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 }
 
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
-			 const struct tsct_remote_params *line, __u32 epoch)
+			 const struct tsct_remote_params *params, __u32 epoch)
 {
 	bool changed = set_timeline(cluster, node, epoch);
 
 	if (!changed && cluster->is_master &&
-	    !memcmp(line, &cluster->line, sizeof(*line)))
+	    !memcmp(params, &cluster->master_params, sizeof(*params)))
 		return;
 	if (changed || cluster->params.mult)
 		begin_epoch(cluster);
 	cluster->is_master = true;
-	cluster->line = *line;
+	cluster->master_params = *params;
 	cluster->depth = 0;
 	cluster->used = -1;
 }
@@ -407,16 +407,16 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 	double void_s = options->void_s > 0 ? options->void_s : VOID_S;
 
 	if (!params->mult) {
-		params->base_cycles = cluster->line.base;
-		params->base_ns = cluster->line.base_ns;
+		params->base_cycles = cluster->master_params.base;
+		params->base_ns = cluster->master_params.base_ns;
 		/* Lost to rounding of times and counter values */
-		params->error_ps = tsct_ps_up(1 + tsct_mult_rate(cluster->line.mult));
+		params->error_ps = tsct_ps_up(1 + tsct_mult_rate(cluster->master_params.mult));
 	} else if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX) {
 		params->base_ns = tsct_clock_params_ns(params, begin_cycles);
 		params->base_cycles = begin_cycles;
 		params->error_ps += 1000;
 	}
-	params->mult = cluster->line.mult;
+	params->mult = cluster->master_params.mult;
 	params->slew_mult = params->mult;
 	params->as_of_cycles = begin_cycles;
 	params->past_error_ps = params->error_ps;
@@ -466,7 +466,7 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 		return TSCT_STATUS_HOLDOVER;
 	used = &cluster->sources[cluster->used];
 	/* The source answers, but its own time is not synchronized. */
-	if (used->remote.has_line &&
+	if (used->remote.has_params &&
 	    used->remote.status != TSCT_STATUS_SYNCHRONIZED)
 		return used->remote.status;
 	return used->fit.nr_kept < CALIBRATED_KEPT_MIN ?
@@ -585,27 +585,27 @@ static void params_in_force(const struct tsct_clock_params *params, __u64 now,
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
-			    struct tsct_remote_params *ret_line)
+			    struct tsct_remote_params *ret_params)
 {
 	struct tsct_source_params est;
 	struct tsct_clock_params params;
 	__u32 status;
 
-	memset(ret_line, 0, sizeof(*ret_line));
+	memset(ret_params, 0, sizeof(*ret_params));
 	*ret_master = cluster->at_timeline ? cluster->master : 0;
 	*ret_epoch = cluster->at_timeline ? cluster->timeline : 0;
 	*ret_depth = cluster->depth;
 	if (cluster->is_master) {
-		*ret_line = cluster->line;
+		*ret_params = cluster->master_params;
 		return TSCT_STATUS_SYNCHRONIZED;
 	}
 	status = tsct_cluster_compose(cluster, now, &params);
 	if (!params.mult)
 		return status;
 	if (tsct_cluster_estimate(cluster, &est))
-		params_of_estimate(cluster, &est, ret_line);
+		params_of_estimate(cluster, &est, ret_params);
 	else
-		params_in_force(&params, now, ret_line);
+		params_in_force(&params, now, ret_params);
 	return status;
 }
 

@@ -18,7 +18,7 @@ struct tsct_cluster {
 	bool at_timeline;		/* ... and whether both are valid */
 	bool is_master;			/* this node is the master; its
 					 * timeline: */
-	struct tsct_remote_params line;
+	struct tsct_remote_params master_params;
 	__u16 depth;			/* hops to the master */
 
 	__u32 epoch;			/* our own number */

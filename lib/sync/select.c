@@ -61,7 +61,7 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 
 		if (on_timeline(source, master, timeline) &&
 		    is_fresh(cluster, source))
-			weight += source->remote.has_line ?
+			weight += source->remote.has_params ?
 				TSCT_SOURCES_MAX + 1 : 1;
 	}
 	return weight;

@@ -164,7 +164,7 @@ __u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
 /* ns per count of the source's counter */
 static double remote_rate(const struct tsct_sync_source *source)
 {
-	return tsct_mult_rate(source->remote.line.mult);
+	return tsct_mult_rate(source->remote.params.mult);
 }
 
 double tsct_source_params_offset_ns(const struct tsct_source_params *est,
@@ -230,9 +230,9 @@ static void set_bounds(struct tsct_sync_source *source, double fit_error,
 
 	est->sd_ns = fit->sd * ns;
 	est->error_ns = fit_error * ns + source->extra_error_ns +
-		remote_error_ns(&source->remote.line, remote);
+		remote_error_ns(&source->remote.params, remote);
 	est->growth = fit->rate_error * ns + counts *
-		(double)source->remote.line.growth * 0x1p-32 * 1e-3;
+		(double)source->remote.params.growth * 0x1p-32 * 1e-3;
 	est->wander = fit->wander * ns;
 	est->phi = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * est->rate;
 }
@@ -250,7 +250,7 @@ static void update_estimate(struct tsct_sync_source *source,
 		return;
 	est->at = source->fit.at;
 	remote = tsct_fit_at(&source->fit, est->at, &frac, &error);
-	remote_time(&source->remote.line, remote, frac, est);
+	remote_time(&source->remote.params, remote, frac, est);
 	est->rate = tsct_fit_rate(&source->fit, est->at) * remote_rate(source);
 	set_bounds(source, error, remote);
 	off = (est->rate / nominal - 1) / TSCT_PPB;
@@ -279,7 +279,7 @@ static int make_fit(struct tsct_sync_source *source,
 	double remote_hz = 1e9 / remote_rate(source);
 
 	fit.hz = options->hz;
-	if (!fit.wander_ppb && !source->remote.has_line)
+	if (!fit.wander_ppb && !source->remote.has_params)
 		fit.wander_ppb = TSCT_SYNC_SOURCE_STEERED_PPB;
 	return tsct_fit_make(source->x, source->nr, &fit, remote_hz,
 			     &source->fit, source->keep);
@@ -449,12 +449,12 @@ static bool is_possible(const struct tsct_sync_source *source,
 /* NULL, or the reason why a source in this state cannot be used */
 static const char *refusal(const struct tsct_remote *remote)
 {
-	if (remote->has_line ? !tsct_status_has_time(remote->status) :
+	if (remote->has_params ? !tsct_status_has_time(remote->status) :
 	    remote->node != 0)
 		return "it does not have the cluster's time";
 	if (remote->depth >= TSCT_CLUSTER_DEPTH_MAX)
 		return "too many hops to the master: a loop of sources";
-	if (!remote->line.mult)
+	if (!remote->params.mult)
 		return "it does not report the rate of its counter";
 	return NULL;
 }
@@ -478,13 +478,13 @@ static bool params_disagree(const struct tsct_remote_params *a,
 static const char *change_of_remote(const struct tsct_remote *old,
 				    const struct tsct_remote *new, __u64 remote)
 {
-	if (old->node != new->node || old->has_line != new->has_line)
+	if (old->node != new->node || old->has_params != new->has_params)
 		return "another node answers at its address now";
 	if (old->master != new->master)
 		return "it follows another master now";
-	if (new->has_line && old->epoch != new->epoch)
+	if (new->has_params && old->epoch != new->epoch)
 		return "its timeline began another epoch";
-	if (new->has_line && params_disagree(&old->line, &new->line, remote))
+	if (new->has_params && params_disagree(&old->params, &new->params, remote))
 		return "its counter, or its time, jumped";
 	return NULL;
 }

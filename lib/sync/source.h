@@ -97,13 +97,13 @@ void tsct_sync_source_free(struct tsct_sync_source *source);
 static inline __u64
 tsct_sync_source_master(const struct tsct_sync_source *source)
 {
-	return source->remote.has_line ? source->remote.master : 0;
+	return source->remote.has_params ? source->remote.master : 0;
 }
 
 static inline __u32
 tsct_sync_source_epoch(const struct tsct_sync_source *source)
 {
-	return source->remote.has_line ? source->remote.epoch : 0;
+	return source->remote.has_params ? source->remote.epoch : 0;
 }
 
 /* Cycles without a new exchange after which the clock is in holdover */

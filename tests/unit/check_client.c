@@ -55,7 +55,7 @@ START_TEST(exchanges)
 	ck_assert_uint_eq(w.client.sent, 12);
 	ck_assert_uint_eq(w.client.reach, 0xff);
 	ck_assert_uint_eq(w.client.remote.epoch, 3);
-	ck_assert_uint_eq(w.client.remote.line.mult, MULT_31);
+	ck_assert_uint_eq(w.client.remote.params.mult, MULT_31);
 	finish();
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(requests_tell_nothing)
 	ck_assert_uint_eq(w.request.ext.tx, 0);
 	ck_assert_uint_eq(w.request.ext.epoch, 0);
 	ck_assert_uint_eq(w.request.ext.prev_tx, 0);
-	ck_assert_uint_eq(w.request.ext.line.mult, 0);
+	ck_assert_uint_eq(w.request.ext.params.mult, 0);
 	ck_assert_uint_eq(w.request.ext.session, ~0U);
 	finish();
 }
@@ -311,14 +311,14 @@ START_TEST(impossible)
 	taken(&p);
 	ask();
 	p = answer();
-	p.ext.line.mult = 0;
+	p.ext.params.mult = 0;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = answer();
-	p.ext.line.mult = 1000;
+	p.ext.params.mult = 1000;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = answer();
 	p.ext.tx = p.ext.rx;	/* impossible at any rate */
-	p.ext.line.mult = (__u64)-1;
+	p.ext.params.mult = (__u64)-1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* t4 before t1 */
 	p = answer();
@@ -509,7 +509,7 @@ START_TEST(same_host)
 	p.ext.tx = w.t4.cycles + 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.tx = w.t4.cycles;
-	p.ext.line.mult = MULT_26;
+	p.ext.params.mult = MULT_26;
 	taken(&p);
 	ck_assert(w.client.remote.shared);
 	finish();
@@ -535,13 +535,13 @@ START_TEST(knows_no_time)
 		p.ext.barrier = 5 + i;
 		ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.remote.barrier, 5 + i);
-		ck_assert(!w.client.remote.has_line);
+		ck_assert(!w.client.remote.has_params);
 		ck_assert_uint_eq(w.client.last_tx, p.ext.tx);
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
 	ask();
 	p = answer();
-	p.ext.flags &= ~TSCT_EXT_LINE;
+	p.ext.flags &= ~TSCT_EXT_PARAMS;
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.reach, 0x20);
 	for (i = 0; i < 4; i++) {

@@ -214,7 +214,7 @@ static const struct tsct_ntp_packet golden = {
 		.prev_nonce = 0x7172737475767778, .prev_tx = 0x8182838485868788,
 		.rx_error = 0x91929394, .turn_us = 0x95969798,
 		.barrier = 0x4d4e4f50,
-		.line = {
+		.params = {
 			.base = 0xa1a2a3a4a5a6a7a8,
 			.base_ns = -0x0102030405060708,
 			.mult = 0xb1b2b3b4b5b6b7b8, .as_of = 0xc1c2c3c4c5c6c7c8,
@@ -261,7 +261,7 @@ static void check_ext(const struct tsct_extension *a, const struct tsct_extensio
 	SAME(turn_us);
 	SAME(barrier);
 	MUST(!a->reserved, "sent");
-	check_line(&a->line, b->flags & TSCT_EXT_LINE ? &b->line : &none);
+	check_line(&a->params, b->flags & TSCT_EXT_PARAMS ? &b->params : &none);
 }
 
 static void check_packet(const struct tsct_ntp_packet *a,
@@ -378,7 +378,7 @@ START_TEST(round_trips)
 }
 END_TEST
 
-/* An invalid line (TSCT_EXT_LINE not set) and reserved words are neither sent nor
+/* An invalid line (TSCT_EXT_PARAMS not set) and reserved words are neither sent nor
  * parsed. */
 START_TEST(nothing_leaks)
 {
@@ -388,7 +388,7 @@ START_TEST(nothing_leaks)
 	size_t i, len;
 
 	memset(&sent.ext, 0xff, sizeof(sent.ext));
-	sent.ext.flags = 0xffff & ~TSCT_EXT_LINE;
+	sent.ext.flags = 0xffff & ~TSCT_EXT_PARAMS;
 	len = tsct_ntp_build(&sent, bytes);
 	ext = bytes + TSCT_NTP_HEADER;
 	ck_assert_uint_eq(ext[14] | ext[15], 0);

@@ -73,7 +73,7 @@ static inline void setup(void)
 	w.timeline = (struct tsct_timeline) {
 		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
 		.epoch = 3, .status = TSCT_STATUS_SYNCHRONIZED,
-		.has_line = true, .line = a_line(), .stratum = 10,
+		.has_params = true, .params = a_line(), .stratum = 10,
 		.precision = -25, .refid = 0x7f7f0101, .root_delay = 1,
 		.root_dispersion = 2, .reference = 77,
 	};
