@@ -21,7 +21,6 @@
 #include <stdlib.h>
 
 #include "auth.h"
-#include "byteorder.h"
 
 /* A type of key: a hash, or a CMAC where hash is NULL */
 struct tsct_key_type {
@@ -538,7 +537,7 @@ size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 	if (len > TSCT_NTP_MAX - 4 - size)
 		return 0;
 	make_digest(key, bytes, len, digest);
-	put32((__u8 *)bytes + len, id);
+	tsct_put_be((__u8 *)bytes + len, id, 4);
 	memcpy((__u8 *)bytes + len + 4, digest, size);
 	return len + 4 + size;
 }

@@ -2,7 +2,7 @@
 /* The client: the checks of answers, and that a dropped answer changes nothing. */
 #include "client_world.h"
 #include "suite.h"
-#include "lib/ntp/byteorder.h"
+#include "lib/ntp/ntp_packet.h"
 
 /* ---- the normal case ----------------------------------------------------- */
 
@@ -207,7 +207,7 @@ START_TEST(macs)
 	/* Crypto-NAK, from a server without a key */
 	w.server_key = 0;
 	len = to_bytes(&p, bytes);
-	put32(bytes + len, 0);
+	tsct_put_be(bytes + len, 0, 4);
 	ck_assert_int_eq(give_bytes(bytes, len + 4), TSCT_CLIENT_CRYPTO_NAK);
 	check_same(&w.client, &was);
 	w.server_key = 5;
@@ -234,7 +234,7 @@ static struct tsct_ntp_packet kiss(const char *code)
 	p.has_ext = false;
 	p.leap = TSCT_NTP_UNSYNCED;
 	p.stratum = 0;
-	p.refid = get32((const __u8 *)code);
+	p.refid = (__u32)tsct_get_be((const __u8 *)code, 4);
 	return p;
 }
 
@@ -260,7 +260,7 @@ START_TEST(kisses)
 				 * request */
 	p.ext.nonce++;
 	p.stratum = 0;
-	p.refid = get32((const __u8 *)"DENY");
+	p.refid = (__u32)tsct_get_be((const __u8 *)"DENY", 4);
 	dropped(&p, TSCT_CLIENT_FOREIGN);
 	for (i = 0; i < 9; i++) {
 		ask();

@@ -199,10 +199,10 @@ START_TEST(keys)
 	}
 	bytes[len - 1] ^= 1;
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_BAD_MAC);
-	put32(bytes + len - 20, 99);
+	tsct_put_be(bytes + len - 20, 99, 4);
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_UNKNOWN_KEY);
 	/* Key id 0, a crypto-NAK, is not a key. */
-	put32(bytes + len - 20, 0);
+	tsct_put_be(bytes + len - 20, 0, 4);
 	ck_assert_int_eq(give_bytes(&at, bytes, len - 16),
 			 TSCT_ANSWER_UNKNOWN_KEY);
 	ck_assert_uint_eq(w.asked, 3);

@@ -4,7 +4,6 @@
 #define TESTS_RESPONDER_WORLD_H
 
 #include "suite.h"
-#include "lib/ntp/byteorder.h"
 #include "lib/ntp/client_table.h"
 #include "talk.h"
 
