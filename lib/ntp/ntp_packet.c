@@ -129,9 +129,9 @@ static const char *get_header(struct tsct_ntp_packet *to, const __u8 *from)
 	to->mode = from[0] & 7;
 	HEADER_MEMBERS(GET)
 	if (to->version < 1 || to->version > 4)
-		return "its version of NTP is not 1 to 4";
+		return "NTP version is not 1 to 4";
 	if (to->mode > TSCT_NTP_MODE_BROADCAST)
-		return "it is a control message, without a time";
+		return "control message, which has no time";
 	return NULL;
 }
 
@@ -152,9 +152,9 @@ static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 	size_t i;
 
 	if (packet->has_missing)
-		return "it has more than one field of missing nodes";
+		return "more than one field of missing nodes";
 	if (len != TSCT_MISSING_SIZE)
-		return "its field of missing nodes is not 128 bytes long";
+		return "field of missing nodes is not 128 bytes long";
 	packet->has_missing = true;
 	for (i = 0; i < TSCT_MISSING_TEXT && text[i]; i++)
 		packet->missing[i] = text[i] < 0x20 || text[i] > 0x7e ? '?' :
@@ -177,14 +177,14 @@ static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 	if (type != TSCT_EXT_TYPE)
 		return NULL;
 	if (packet->ext_version)
-		return "it has more than one tsctrace field";
+		return "more than one tsctrace field";
 	packet->ext_version = (__u16)tsct_get_be(at + TSCT_EXT_AT_VERSION, 2);
 	if (!packet->ext_version)
-		return "its tsctrace field has version 0";
+		return "tsctrace field has version 0";
 	if (packet->ext_version != TSCT_EXT_VERSION)
 		return NULL;
 	if (len != TSCT_EXT_SIZE)
-		return "its tsctrace field is not 160 bytes long";
+		return "tsctrace field is not 160 bytes long";
 	packet->has_ext = true;
 	get_ext(&packet->ext, at);
 	return NULL;
@@ -201,7 +201,7 @@ static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 	while (len - at > MAC_MAX) {
 		field = tsct_get_be(bytes + at + 2, 2);
 		if (field < FIELD_MIN || field % 4 || field > len - at)
-			return "an extension field has an impossible length";
+			return "extension field has an impossible length";
 		why = get_field(packet, bytes + at, field);
 		if (why)
 			return why;
@@ -214,7 +214,7 @@ static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 		return NULL;
 	}
 	return len == at ? NULL :
-		"its end is neither an extension field nor a MAC";
+		"packet ends with neither an extension field nor a MAC";
 }
 
 static const char *parse(const __u8 *bytes, size_t len,
@@ -223,11 +223,11 @@ static const char *parse(const __u8 *bytes, size_t len,
 	const char *why;
 
 	if (len < TSCT_NTP_HEADER)
-		return "it is shorter than a header of 48 bytes";
+		return "packet is shorter than an NTP header of 48 bytes";
 	if (len > TSCT_NTP_MAX)
-		return "it is longer than the limit of 512 bytes";
+		return "packet is longer than the limit of 512 bytes";
 	if (len % 4)
-		return "its length is not a multiple of 4";
+		return "packet length is not a multiple of 4";
 	why = get_header(packet, bytes);
 	if (why)
 		return why;
