@@ -294,19 +294,17 @@ static void take_synced_cluster(struct config_reader *r)
 	r->config->synced_cluster = true;
 }
 
-#define FITS	"auto, linear, spline, hull, regression"
-
 static void take_fit(struct config_reader *r)
 {
 	char name[CONFIG_NAME_MAX];
 	int kind;
 
-	if (!config_text(r, "fit", "give one of " FITS, name, sizeof(name)))
+	if (!config_text(r, "fit", "give one of " TSCT_FIT_KINDS, name, sizeof(name)))
 		return;
 	kind = tsct_fit_kind_of(name);
 	if (kind < 0)
 		config_error(r, r->line, "fit: '%s': unknown kind; use one of "
-			      FITS, name);
+			      TSCT_FIT_KINDS, name);
 	else
 		r->config->fit = (enum tsct_fit_kind)kind;
 }

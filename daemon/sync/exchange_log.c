@@ -112,10 +112,10 @@ static json_t *report_exchange(const struct peers *p, __u64 number)
 		(json_int_t)x->flags, (int)fitted, (int)kept,
 		(json_int_t)r->node, (json_int_t)r->host,
 		(json_int_t)r->master, (json_int_t)r->epoch, (int)r->status,
-		(int)r->depth, (int)r->has_line, (json_int_t)r->line.base,
-		(json_int_t)r->line.base_ns, (json_int_t)r->line.mult,
-		(json_int_t)r->line.as_of, (json_int_t)r->line.error_ps,
-		(json_int_t)r->line.growth, (json_int_t)n->clock_epoch,
+		(int)r->depth, (int)r->has_params, (json_int_t)r->params.base,
+		(json_int_t)r->params.base_ns, (json_int_t)r->params.mult,
+		(json_int_t)r->params.as_of, (json_int_t)r->params.error_ps,
+		(json_int_t)r->params.growth, (json_int_t)n->clock_epoch,
 		(json_int_t)n->cluster_epoch, n->name);
 }
 

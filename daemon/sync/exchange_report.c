@@ -68,8 +68,8 @@ static json_t *report_fit(const struct tsct_tangent *t)
 /* ns per count of the source's counter, by its last answer */
 static double remote_ns(const struct tsct_remote *remote)
 {
-	return remote->has_line ?
-		ldexp((double)remote->line.mult, -TSCT_CLOCK_SHIFT) : 1;
+	return remote->has_params ?
+		ldexp((double)remote->params.mult, -TSCT_CLOCK_SHIFT) : 1;
 }
 
 static json_t *report_source(const struct peers *p, unsigned int nr)

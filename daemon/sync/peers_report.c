@@ -94,8 +94,8 @@ static const char *source_status(const struct peers *p,
 		return "unsynced";
 	if (!state->known)
 		return *state->reason ? "refused" : "measured";
-	return (r->has_line ? r->master : 0) == our->cluster_master &&
-		(r->has_line ? r->epoch : 0) == our->cluster_timeline ?
+	return (r->has_params ? r->master : 0) == our->cluster_master &&
+		(r->has_params ? r->epoch : 0) == our->cluster_timeline ?
 		"agrees" : "elsewhere";
 }
 

@@ -68,8 +68,8 @@ void service_refresh(struct peers *p)
 	t->host = p->host;
 	t->status = tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock),
 					  &t->master, &t->epoch, &t->depth,
-					  &t->line);
-	t->has_line = tsct_status_has_time(t->status);
+					  &t->params);
+	t->has_params = tsct_status_has_time(t->status);
 	refresh_ntp(p, t);
 }
 

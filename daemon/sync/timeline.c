@@ -102,7 +102,7 @@ static void feed_realtime(struct peers *p)
 	    !packet_clock_real(&p->clock, now, &ns, &error_ns))
 		return;
 	x.t2 = x.t3 = (__u64)ns;
-	remote.line = (struct tsct_remote_params) {
+	remote.params = (struct tsct_remote_params) {
 		.base = x.t3, .base_ns = ns, .mult = TSCT_NS_MULT,
 		.as_of = x.t3, .error_ps = error_ns * 1000,
 	};

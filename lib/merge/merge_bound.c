@@ -236,7 +236,7 @@ static int fail(struct tsct_merge *m, const struct merge_in *in, int err)
 {
 	return merge_fail(m, err == -ENOMEM || err == -EINTR ? err : -EINVAL,
 			  "%s: the error bound of its times cannot be computed: %s", in->info.path,
-			  merge_fit_why(err));
+			  tsct_fit_error(err));
 }
 
 int merge_bounds(struct tsct_merge *m)

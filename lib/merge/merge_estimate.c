@@ -12,20 +12,6 @@
 #define KNOTS_MAX	(TSCT_CUBICS_MAX - 1)
 #define KNOT_S		1.0
 
-const char *merge_fit_why(int err)
-{
-	switch (err) {
-	case -ENODATA:
-		return "no usable sync sample";
-	case -ERANGE:
-		return "the samples give impossible rates of the counters";
-	case -E2BIG:
-		return "too many sessions for that kind of fit";
-	default:
-		return strerror(-err);
-	}
-}
-
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret)
 {

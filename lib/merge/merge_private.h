@@ -237,6 +237,4 @@ merge_segment_of(const struct merge_in *in, __u64 local)
 /* The global tick of a local tick that is not an event's */
 __u64 merge_global(const struct merge_in *in, __u64 local);
 
-const char *merge_fit_why(int err);
-
 #endif /* TSCT_MERGE_PRIVATE_H */

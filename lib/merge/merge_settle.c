@@ -62,7 +62,7 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 			  " %s: %s; use another fit, or --force to take its own"
 			  " clock beside inputs without a common timeline",
 			  in->info.path, tsct_fit_name(in->fit),
-			  merge_fit_why(err));
+			  tsct_fit_error(err));
 }
 
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,

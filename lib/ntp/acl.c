@@ -1,34 +1,29 @@
 // SPDX-License-Identifier: MIT
-/* Access rules by prefix, and addresses as text */
+/* Access rules by prefix, and parsing of addresses */
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "acl.h"
+#include "ntp_packet.h"
 
-#define MAPPED_BITS	96	/* of ::ffff:0:0/96, the prefix of IPv4
-				 * addresses */
-
-/* ---- text ---------------------------------------------------------------- */
-
-static const __u8 mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
-
-/* *ret_bits: the bits that prefix lengths of such an address do not count */
+/* *ret_bits: length of the prefix ::ffff:0:0/96 that an IPv4 address is mapped
+ * to; 0: IPv6 */
 static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 {
+	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 	__u8 v4[4];
 
 	if (inet_pton(AF_INET, text, v4) == 1) {
 		memcpy(ip, mapped, sizeof(mapped));
 		memcpy(ip + sizeof(mapped), v4, sizeof(v4));
-		*ret_bits = MAPPED_BITS;
+		*ret_bits = 8 * sizeof(mapped);
 		return 0;
 	}
 	*ret_bits = 0;
 	return inet_pton(AF_INET6, text, ip) == 1 ? 0 : -EINVAL;
 }
 
-/* Digits only: strtoul() accepts blanks and signs. */
+/* Accepts digits only; strtoul() alone accepts blanks and signs. */
 static int parse_number(const char *text, unsigned long max, __u32 *ret)
 {
 	unsigned long value;
@@ -44,8 +39,8 @@ static int parse_number(const char *text, unsigned long max, __u32 *ret)
 	return 0;
 }
 
-/* Splits at @at; *ret_tail: the part after it, or NULL. -EINVAL: too long for
- * an address */
+/* Splits an address from its suffix, which begins after the character @at, or is
+ * NULL. -EINVAL: too long for an address */
 static int split(const char *text, char at, char head[INET6_ADDRSTRLEN],
 		 const char **ret_tail)
 {
@@ -78,24 +73,15 @@ int tsct_address_parse(const char *text, struct tsct_address *ret)
 	return 0;
 }
 
-void tsct_address_print(const struct tsct_address *address, char *text,
-			size_t size)
-{
-	char ip[INET6_ADDRSTRLEN];
-
-	if (!memcmp(address->ip, mapped, sizeof(mapped)))
-		inet_ntop(AF_INET, address->ip + sizeof(mapped), ip, sizeof(ip));
-	else
-		inet_ntop(AF_INET6, address->ip, ip, sizeof(ip));
-	if (address->scope)
-		snprintf(text, size, "%s%%%u", ip, address->scope);
-	else
-		snprintf(text, size, "%s", ip);
-}
-
 /* ---- rules --------------------------------------------------------------- */
 
-/* A mask of the bits after a prefix */
+/* An address as a number in the same order */
+static tsct_u128 ip_number(const __u8 ip[16])
+{
+	return (tsct_u128)tsct_get_be(ip, 8) << 64 | tsct_get_be(ip + 8, 8);
+}
+
+/* Mask of the bits after a prefix of @bits */
 static tsct_u128 host_mask(unsigned int bits)
 {
 	return bits >= 128 ? 0 : ~(tsct_u128)0 >> bits;
@@ -119,7 +105,7 @@ static int parse_rule(const char *prefix, struct tsct_acl_rule *rule)
 	if (tail && parse_number(tail, 128 - base, &bits))
 		return -EINVAL;
 	rule->bits = base + bits;
-	rule->first = tsct_ip_number(ip);
+	rule->first = ip_number(ip);
 	rule->last = rule->first | host_mask(rule->bits);
 	return rule->first & host_mask(rule->bits) ? -EINVAL : 0;
 }
@@ -153,7 +139,8 @@ static bool decide(const struct tsct_acl *acl, tsct_u128 at)
 	return best && best->allow;
 }
 
-/* The decision only changes where a rule begins, or after its end. */
+/* Compiles the rules: the decision changes only where a rule begins, or after
+ * its end. */
 static void make_ranges(struct tsct_acl *acl)
 {
 	struct tsct_acl_range *range = acl->ranges;
@@ -200,7 +187,7 @@ int tsct_acl_add_rule(struct tsct_acl *acl, const char *prefix, bool allow)
 bool tsct_acl_allows(const struct tsct_acl *acl, const __u8 ip[16])
 {
 	unsigned int low = 0, high = acl->nr_ranges, middle;
-	tsct_u128 at = tsct_ip_number(ip);
+	tsct_u128 at = ip_number(ip);
 
 	while (high - low > 1) {
 		middle = (low + high) / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Access rules by prefix. They are few and change seldom, packets are many: so
- * the rules are compiled into ranges of addresses, each with the decision of
- * the longest prefix there, and a look-up is a binary search.
+ * Access rules by prefix. Rules are few and change seldom, packets are many:
+ * so the rules are compiled into ranges of addresses, each with the decision of
+ * the longest matching prefix, and a look-up is a binary search.
  */
 #ifndef TSCT_NTP_ACL_H
 #define TSCT_NTP_ACL_H
@@ -11,11 +11,11 @@
 
 struct tsct_acl_rule {
 	tsct_u128 first, last;	/* addresses as numbers */
-	unsigned int bits;	/* of its prefix */
+	unsigned int bits;	/* length of the prefix */
 	bool allow;
 };
 
-/* Up to the first address of the next range */
+/* Addresses from `first` to the next range */
 struct tsct_acl_range {
 	tsct_u128 first;
 	bool allow;
@@ -27,21 +27,10 @@ struct tsct_acl {
 	struct tsct_acl_range ranges[2 * TSCT_RULES_MAX + 1];
 };
 
-/* No rules: all addresses are denied. */
+/* Without rules, all addresses are denied. */
 void tsct_acl_init(struct tsct_acl *acl);
-/* As tsct_ratelimit_rule() */
+/* See tsct_ratelimit_rule(). */
 int tsct_acl_add_rule(struct tsct_acl *acl, const char *prefix, bool allow);
-/* By the longest prefix that matches @ip */
 bool tsct_acl_allows(const struct tsct_acl *acl, const __u8 ip[16]);
-
-/* An address as a number that sorts as the address does */
-static inline tsct_u128 tsct_ip_number(const __u8 ip[16])
-{
-	__u64 high, low;
-
-	memcpy(&high, ip, 8);
-	memcpy(&low, ip + 8, 8);
-	return (tsct_u128)__builtin_bswap64(high) << 64 | __builtin_bswap64(low);
-}
 
 #endif /* TSCT_NTP_ACL_H */

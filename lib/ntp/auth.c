@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Key files and MACs. A file of chrony's is read as chrony reads it, so that
- * both can share one. But where chrony warns and goes on with fewer keys than
- * the file has, the file is rejected here, unless the type of a key is one that
- * only chrony has.
+ * Key files and MACs. The syntax of chrony's key files is accepted, so that one
+ * file can serve both programs. chrony skips an invalid line with a warning;
+ * here it makes the whole file invalid, unless only its type is unknown, and is
+ * one that chrony has.
  *
- * There are two kinds of MACs: CMAC with AES (RFC 8573), and the older hash of
- * key and packet (RFC 5905). Version 4 has room for 20 bytes of digest, or a
- * MAC could not be told from an extension field (RFC 7822): longer digests are
- * truncated. Before version 4 they are whole.
+ * A MAC is either CMAC with AES (RFC 8573), or the older hash of key and packet
+ * (RFC 5905). In version 4, digests are truncated to 20 bytes: a longer one
+ * would look like an extension field (RFC 7822).
  */
 #include <ctype.h>
+#include <nettle/base16.h>
 #include <nettle/cmac.h>
 #include <nettle/md5.h>
 #include <nettle/memops.h>
@@ -21,64 +21,65 @@
 #include <stdlib.h>
 
 #include "auth.h"
-#include "byteorder.h"
 
-/* A type of key: a hash, or a CMAC where hash is NULL */
+/* A type of key, with its hash or its CMAC; with neither: only chrony has it. */
 struct tsct_key_type {
 	const char *name;
 	const struct nettle_hash *hash;
-	size_t key_size;	/* required, in bytes; 0: any */
-	size_t mac_size;
+	const struct nettle_mac *cmac;
+};
+
+union cmac_context {
+	struct cmac_aes128_ctx aes128;
+	struct cmac_aes256_ctx aes256;
 };
 
 struct tsct_key {
 	__u32 id;
-	unsigned int line;		/* of the file */
+	unsigned int line;		/* line number in the key file */
 	const struct tsct_key_type *type;
-	size_t size;
-	union {
-		struct cmac_aes128_ctx aes128;
-		struct cmac_aes256_ctx aes256;
-		__u8 *bytes;		/* of a hash */
-	};
+	union cmac_context cmac;	/* if the type has a CMAC; else: */
+	__u8 *bytes;			/* the key */
+	size_t size;			/* of the key, bytes */
 };
 
 #define LINE_SIZE	2048
-#define SECURE_BITS	80
+#define SECURE_BITS	80	/* shorter keys can be guessed: a warning */
 
 struct tsct_keys {
-	struct tsct_key *key;	/* by ascending id */
-	unsigned int nr, room;
+	struct tsct_key *key;	/* array, by ascending id; owned */
+	unsigned int nr, room;	/* keys, allocated entries */
 };
 
 static const struct tsct_key_type types[] = {
-	{ "MD5", &nettle_md5, 0, 16 },	/* first: the default type */
-	{ "AES128", NULL, AES128_KEY_SIZE, CMAC128_DIGEST_SIZE },
-	{ "AES256", NULL, AES256_KEY_SIZE, CMAC128_DIGEST_SIZE },
-	{ "SHA256", &nettle_sha256, 0, 32 },
-	{ "SHA384", &nettle_sha384, 0, 48 },
-	{ "SHA512", &nettle_sha512, 0, 64 },
-	{ "SHA1", &nettle_sha1, 0, 20 },
+	{ "MD5", &nettle_md5, NULL },	/* first: the default type */
+	{ "AES128", NULL, &nettle_cmac_aes128 },
+	{ "AES256", NULL, &nettle_cmac_aes256 },
+	{ "SHA256", &nettle_sha256, NULL },
+	{ "SHA384", &nettle_sha384, NULL },
+	{ "SHA512", &nettle_sha512, NULL },
+	{ "SHA1", &nettle_sha1, NULL },
+	{ "SHA3-224", NULL, NULL },
+	{ "SHA3-256", NULL, NULL },
+	{ "SHA3-384", NULL, NULL },
+	{ "SHA3-512", NULL, NULL },
+	{ "TIGER", NULL, NULL },
+	{ "WHIRLPOOL", NULL, NULL },
 };
 
 #define TYPE_NAMES	"AES128, AES256, SHA256, SHA384, SHA512, SHA1, MD5"
 
-static const char *const chrony_types[] = {
-	"SHA3-224", "SHA3-256", "SHA3-384", "SHA3-512", "TIGER", "WHIRLPOOL",
-};
-
-/* A key file while it is read, and its messages */
 struct key_reader {
 	FILE *from;
-	const char *name;
+	const char *name;		/* of the file, for messages */
 	struct tsct_keys *keys;
-	unsigned int line, warnings;
-	char *why;
-	size_t size;
-	char text[LINE_SIZE];
+	unsigned int line, warnings;	/* number of the line, of warnings */
+	char *why;			/* buffer of the caller for messages */
+	size_t size;			/* of `why` */
+	char text[LINE_SIZE];		/* the current line */
 };
 
-/* ---- messages, which never contain the text of a line -------------------- */
+/* ---- messages, which never contain a line's text: it may be a key -------- */
 
 __attribute__((format(printf, 2, 0)))
 static void set_message(struct key_reader *r, const char *format, va_list args)
@@ -100,7 +101,7 @@ static int invalid(struct key_reader *r, const char *format, ...)
 	return -EINVAL;
 }
 
-/* The first warning is kept, of the others only their number. */
+/* Keeps the first warning, and counts the others. */
 __attribute__((format(printf, 2, 3)))
 static void warn(struct key_reader *r, const char *format, ...)
 {
@@ -115,29 +116,25 @@ static void warn(struct key_reader *r, const char *format, ...)
 
 /* ---- keys in memory ------------------------------------------------------ */
 
-static void wipe(struct tsct_key *key)
-{
-	if (key->type->hash && key->bytes) {
-		explicit_bzero(key->bytes, key->size);
-		free(key->bytes);
-	}
-	explicit_bzero(key, sizeof(*key));
-}
-
 void tsct_keys_free(struct tsct_keys *keys)
 {
 	unsigned int i;
 
 	if (!keys)
 		return;
-	for (i = 0; i < keys->nr; i++)
-		wipe(&keys->key[i]);
+	for (i = 0; i < keys->nr; i++) {
+		if (keys->key[i].bytes)
+			explicit_bzero(keys->key[i].bytes, keys->key[i].size);
+		free(keys->key[i].bytes);
+	}
+	if (keys->key)
+		explicit_bzero(keys->key, keys->nr * sizeof(*keys->key));
 	free(keys->key);
 	free(keys);
 }
 
-/* Not realloc(), which leaves copies of keys behind. */
-static int make_room(struct tsct_keys *keys)
+/* Doubles the room if it is full. realloc() would leave copies of keys behind. */
+static int reserve(struct tsct_keys *keys)
 {
 	unsigned int room = keys->room ? keys->room * 2 : 8;
 	struct tsct_key *more;
@@ -157,7 +154,7 @@ static int make_room(struct tsct_keys *keys)
 	return 0;
 }
 
-/* Index of @id, or where to insert it */
+/* Index of the first key whose id is not less than @id */
 static unsigned int find_index(const struct tsct_keys *keys, __u32 id)
 {
 	unsigned int low = 0, high = keys->nr, middle;
@@ -211,154 +208,108 @@ static const struct tsct_key_type *find_type(const char *name)
 	return NULL;
 }
 
-static bool is_chrony_type(const char *name)
+/* Decodes a key in place, checks its size, and returns that in *ret_size. */
+static int decode(struct key_reader *r, __u32 id,
+		  const struct tsct_key_type *type, char **key, size_t *ret_size)
 {
-	size_t i;
+	struct base16_decode_ctx hex;
+	bool ok;
 
-	for (i = 0; i < sizeof(chrony_types) /
-		    sizeof(*chrony_types); i++)
-		if (!strcmp(chrony_types[i], name))
-			return true;
-	return false;
-}
-
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* In place. Returns the number of bytes; 0: not pairs of hex digits */
-static size_t unhex(const char *text, char *bytes)
-{
-	size_t n;
-
-	for (n = 0; text[2 * n]; n++) {
-		int high = digit(text[2 * n]);
-		int low = high < 0 ? -1 : digit(text[2 * n + 1]);
-
-		if (low < 0)
-			return 0;
-		bytes[n] = (char)(high << 4 | low);
-	}
-	return n;
-}
-
-static int decode(struct key_reader *r, __u32 id, char **key, size_t *ret_size)
-{
 	if (!strncmp(*key, "HEX:", 4)) {
-		*ret_size = unhex(*key + 4, *key);
-		return *ret_size ? 0 : invalid(r,
-			"key %u: write pairs of hex digits after HEX:", id);
+		base16_decode_init(&hex);
+		ok = base16_decode_update(&hex, ret_size, (__u8 *)*key,
+					  strlen(*key + 4), *key + 4) &&
+			base16_decode_final(&hex) && *ret_size;
+		explicit_bzero(&hex, sizeof(hex));
+		if (!ok)
+			return invalid(r,
+				"key %u: write pairs of hex digits after HEX:",
+				id);
+	} else {
+		if (!strncmp(*key, "ASCII:", 6))
+			*key += 6;
+		*ret_size = strlen(*key);
+		if (!*ret_size)
+			return invalid(r, "key %u is empty", id);
 	}
-	if (!strncmp(*key, "ASCII:", 6))
-		*key += 6;
-	*ret_size = strlen(*key);
-	return *ret_size ? 0 : invalid(r, "key %u is empty", id);
-}
-
-static int check_size(struct key_reader *r, __u32 id,
-		      const struct tsct_key_type *type, size_t size)
-{
-	if (type->key_size && size != type->key_size)
+	if (type->cmac && *ret_size != type->cmac->key_size)
 		return invalid(r,
-			"key %u has %zu bytes, %s needs %zu: write HEX: and %zu digits",
-			id, size, type->name, type->key_size,
-			2 * type->key_size);
-	if (size * 8 < SECURE_BITS)
+			"key %u has %zu bytes, %s needs %u: write HEX: and %u digits",
+			id, *ret_size, type->name, type->cmac->key_size,
+			2 * type->cmac->key_size);
+	if (*ret_size * 8 < SECURE_BITS)
 		warn(r, "key %u has %zu bits, which can be guessed: use at least "
-		     "%u, better 128", id, size * 8, SECURE_BITS);
-	return 0;
-}
-
-static int set_key(struct tsct_key *key, const char *bytes, size_t size)
-{
-	key->size = size;
-	if (!key->type->hash) {
-		if (size == AES128_KEY_SIZE)
-			cmac_aes128_set_key(&key->aes128, (const __u8 *)bytes);
-		else
-			cmac_aes256_set_key(&key->aes256, (const __u8 *)bytes);
-		return 0;
-	}
-	key->bytes = malloc(size);
-	if (!key->bytes)
-		return -ENOMEM;
-	memcpy(key->bytes, bytes, size);
+		     "%u, better 128", id, *ret_size * 8, SECURE_BITS);
 	return 0;
 }
 
 static int add_key(struct key_reader *r, __u32 id,
-		   const struct tsct_key_type *type,
-	       const char *bytes, size_t size)
+		   const struct tsct_key_type *type, const char *bytes,
+		   size_t size)
 {
 	struct tsct_keys *keys = r->keys;
 	unsigned int at = find_index(keys, id);
-	struct tsct_key key = { .id = id, .line = r->line, .type = type };
-	int ret;
+	struct tsct_key *key;
+	__u8 *copy = NULL;
 
 	if (at < keys->nr && keys->key[at].id == id)
 		return invalid(r, "key %u is also in line %u: remove one", id,
 			     keys->key[at].line);
-	ret = make_room(keys);
-	if (ret)
-		return ret;
-	ret = set_key(&key, bytes, size);
-	if (!ret) {
-		memmove(&keys->key[at + 1], &keys->key[at],
-			(keys->nr - at) * sizeof(key));
-		keys->key[at] = key;
-		keys->nr++;
+	if (type->hash) {
+		copy = malloc(size);
+		if (!copy)
+			return -ENOMEM;
 	}
-	explicit_bzero(&key, sizeof(key));
-	return ret;
-}
-
-static int read_id(struct key_reader *r, const char *word, __u32 *ret_id)
-{
-	unsigned long long id = 0;
-	const char *at;
-
-	for (at = word; isdigit((unsigned char)*at) && id < 1ULL << 32; at++)
-		id = id * 10 + (unsigned int)(*at - '0');
-	if (at == word || *at || !id || id >= 1ULL << 32)
-		return invalid(r, "not ID [TYPE] KEY, with an id of 1 to "
-			     "4294967295");
-	*ret_id = (__u32)id;
+	if (reserve(keys)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	key = &keys->key[at];
+	memmove(key + 1, key, (keys->nr - at) * sizeof(*key));
+	*key = (struct tsct_key) {
+		.id = id, .line = r->line, .type = type, .bytes = copy,
+		.size = size,
+	};
+	if (copy)
+		memcpy(copy, bytes, size);
+	else
+		type->cmac->set_key(&key->cmac, (const __u8 *)bytes);
+	keys->nr++;
 	return 0;
 }
 
 static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 {
 	const struct tsct_key_type *type;
+	unsigned long number;
 	size_t size;
-	__u32 id = 0;
+	char *end;
+	__u32 id;
 	int ret;
 
-	ret = read_id(r, word[0], &id);
-	if (ret)
-		return ret;
+	number = strtoul(word[0], &end, 10);
+	if (!isdigit((unsigned char)*word[0]) || *end || !number ||
+	    number >= 1UL << 32)
+		return invalid(r, "not ID [TYPE] KEY, with an id of 1 to "
+			     "4294967295");
+	id = (__u32)number;
 	if (nr < 2)
 		return invalid(r, "key %u is missing after its id", id);
 	if (nr > 3)
 		return invalid(r, "key %u: more words than ID TYPE KEY; write "
 			     "a key that contains blanks as HEX:", id);
 	type = nr == 2 ? &types[0] : find_type(word[1]);
-	if (!type && is_chrony_type(word[1])) {
+	if (!type)
+		return invalid(r, "key %u: its type is none of " TYPE_NAMES, id);
+	if (!type->hash && !type->cmac) {
 		warn(r, "key %u is not used: its type is none of " TYPE_NAMES,
 		     id);
 		return 0;
 	}
-	if (!type)
-		return invalid(r, "key %u: its type is none of " TYPE_NAMES, id);
 	if (nr == 2)
 		warn(r, "key %u has no type, which means MD5: use AES128 "
 		     "and a key of 128 bits", id);
-	ret = decode(r, id, &word[nr - 1], &size);
-	if (!ret)
-		ret = check_size(r, id, type, size);
+	ret = decode(r, id, type, &word[nr - 1], &size);
 	return ret ? ret : add_key(r, id, type, word[nr - 1], size);
 }
 
@@ -392,7 +343,8 @@ static int read_line(struct key_reader *r)
 	r->line++;
 	while ((c = getc(r->from)) != EOF && c != '\n') {
 		if (!c)
-			return invalid(r, "a byte of 0: not a text file");
+			return invalid(r, "the line contains a NUL byte: "
+				       "not a text file");
 		if (n == LINE_SIZE - 1)
 			return invalid(r, "longer than %u bytes", LINE_SIZE - 1);
 		r->text[n++] = (char)c;
@@ -405,29 +357,13 @@ static int read_line(struct key_reader *r)
 	return -(int)n;
 }
 
-static int read_all(struct key_reader *r)
-{
-	char *word[4];
-	unsigned int nr;
-	int ret;
-
-	for (;;) {
-		errno = 0;
-		ret = read_line(r);
-		if (ret <= 0)
-			return ret;
-		nr = split(r->text, word);
-		ret = nr ? add_line(r, word, nr) : 0;
-		if (ret)
-			return ret;
-	}
-}
-
 int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 		   char *why, size_t size)
 {
 	struct key_reader r = { .from = from, .name = name, .why = why,
 			       .size = size };
+	unsigned int nr;
+	char *word[4];
 	size_t used;
 	int ret;
 
@@ -437,9 +373,16 @@ int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 	r.keys = calloc(1, sizeof(*r.keys));
 	if (!r.keys)
 		return -ENOMEM;
-	/* Unbuffered: a buffer of the library would keep keys. */
+	/* libc's buffer would keep a copy of the keys. */
 	setvbuf(from, NULL, _IONBF, 0);
-	ret = read_all(&r);
+	do {
+		errno = 0;
+		ret = read_line(&r);
+		if (ret <= 0)
+			break;
+		nr = split(r.text, word);
+		ret = nr ? add_line(&r, word, nr) : 0;
+	} while (!ret);
 	explicit_bzero(r.text, sizeof(r.text));
 	if (ret) {
 		tsct_keys_free(r.keys);
@@ -458,12 +401,11 @@ int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 #define V4_DIGEST_MAX	20
 #define DIGEST_MAX	SHA512_DIGEST_SIZE
 
-/* SHA384 uses that of SHA512. */
 union hash_context {
 	struct md5_ctx md5;
 	struct sha1_ctx sha1;
 	struct sha256_ctx sha256;
-	struct sha512_ctx sha512;
+	struct sha512_ctx sha512;	/* of SHA384, too */
 };
 
 static __u8 version_of(const __u8 *packet)
@@ -473,56 +415,35 @@ static __u8 version_of(const __u8 *packet)
 
 static size_t digest_size(const struct tsct_key *key, __u8 version)
 {
-	size_t size = key->type->mac_size;
+	size_t size = key->type->cmac ? key->type->cmac->digest_size :
+		key->type->hash->digest_size;
 
 	return version >= 4 && size > V4_DIGEST_MAX ? V4_DIGEST_MAX : size;
 }
 
-/* Digests consume their context: so it is a copy, which is wiped since it holds
- * the key. */
-static void make_aes128(const struct tsct_key *key, const __u8 *bytes,
-			size_t len, __u8 *digest)
-{
-	struct cmac_aes128_ctx ctx = key->aes128;
-
-	cmac_aes128_update(&ctx, len, bytes);
-	cmac_aes128_digest(&ctx, CMAC128_DIGEST_SIZE, digest);
-	explicit_bzero(&ctx, sizeof(ctx));
-}
-
-static void make_aes256(const struct tsct_key *key, const __u8 *bytes,
-			size_t len, __u8 *digest)
-{
-	struct cmac_aes256_ctx ctx = key->aes256;
-
-	cmac_aes256_update(&ctx, len, bytes);
-	cmac_aes256_digest(&ctx, CMAC128_DIGEST_SIZE, digest);
-	explicit_bzero(&ctx, sizeof(ctx));
-}
-
-static void make_hash(const struct tsct_key *key, const __u8 *bytes,
-		      size_t len, __u8 *digest)
-{
-	const struct nettle_hash *hash = key->type->hash;
-	union hash_context ctx;
-
-	hash->init(&ctx);
-	hash->update(&ctx, key->size, key->bytes);
-	hash->update(&ctx, len, bytes);
-	hash->digest(&ctx, hash->digest_size, digest);
-	explicit_bzero(&ctx, sizeof(ctx));
-}
-
-/* @digest: room for DIGEST_MAX, however much of it is sent */
+/* @digest: room for DIGEST_MAX. Making a digest changes its context, so it is
+ * made in a copy, which is wiped as it contains the key. */
 static void make_digest(const struct tsct_key *key, const __u8 *bytes, size_t len,
 		 __u8 *digest)
 {
-	if (key->type->hash)
-		make_hash(key, bytes, len, digest);
-	else if (key->size == AES128_KEY_SIZE)
-		make_aes128(key, bytes, len, digest);
-	else
-		make_aes256(key, bytes, len, digest);
+	const struct nettle_hash *hash = key->type->hash;
+	const struct nettle_mac *cmac = key->type->cmac;
+	union {
+		union cmac_context cmac;
+		union hash_context hash;
+	} ctx;
+
+	if (cmac) {
+		ctx.cmac = key->cmac;
+		cmac->update(&ctx, len, bytes);
+		cmac->digest(&ctx, cmac->digest_size, digest);
+	} else {
+		hash->init(&ctx);
+		hash->update(&ctx, key->size, key->bytes);
+		hash->update(&ctx, len, bytes);
+		hash->digest(&ctx, hash->digest_size, digest);
+	}
+	explicit_bzero(&ctx, sizeof(ctx));
 }
 
 size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
@@ -538,7 +459,7 @@ size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 	if (len > TSCT_NTP_MAX - 4 - size)
 		return 0;
 	make_digest(key, bytes, len, digest);
-	put32((__u8 *)bytes + len, id);
+	tsct_put_be((__u8 *)bytes + len, id, 4);
 	memcpy((__u8 *)bytes + len + 4, digest, size);
 	return len + 4 + size;
 }
@@ -551,7 +472,7 @@ int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
 
 	if (!packet->has_mac || !packet->mac_len)
 		return -EBADMSG;
-	/* Else the description is of another packet. */
+	/* @packet was parsed from @bytes. */
 	if (packet->mac_at < TSCT_NTP_HEADER ||
 	    (size_t)packet->mac_at + 4 + packet->mac_len != len)
 		return -EBADMSG;

@@ -5,10 +5,9 @@
  *
  *   ID [TYPE] [ASCII:|HEX:]KEY
  *
- * TYPE: AES128, AES256 (CMAC); SHA256, SHA384, SHA512, SHA1, MD5 are for peers
- * without CMAC. The default is MD5, as in chrony, or the two would read the
- * same file differently. KEY is ASCII unless it has a prefix. # ! ; % begin
- * comments. Ids are 1 to 2^32 - 1.
+ * ID: 1 to 2^32 - 1. TYPE: AES128, AES256 (CMAC), and for peers without CMAC
+ * SHA256, SHA384, SHA512, SHA1, MD5. The default is MD5, as in chrony. KEY is
+ * ASCII unless it has a prefix. Comments begin with # ! ; or %.
  */
 #ifndef TSCT_NTP_AUTH_H
 #define TSCT_NTP_AUTH_H
@@ -23,15 +22,15 @@ struct tsct_keys;
  * tsct_keys_read - read a key file
  * @from: positioned at the start; must not have been read from
  * @name: of the file, for messages
- * @why: on error: the problem, with line number and remedy. On success: a
- * warning (of a key that can be guessed), or empty
- * Returns 0 or -EINVAL, -ENOMEM, -errno of reading. No message contains a key.
- * A line with an error makes the file invalid; a type that only chrony has is a
- * warning.
+ * @why: on error the problem, with line number and remedy; on success a warning
+ * (such as a key that can be guessed), or "". It never contains a key.
+ * Returns 0 or -EINVAL, -ENOMEM, -errno of reading. An invalid line makes the
+ * file invalid; a type that only chrony has is a warning.
  */
 int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 		   char *why, size_t size);
-void tsct_keys_free(struct tsct_keys *keys);	/* wipes them; NULL is fine */
+/* Wipes and frees the keys; NULL is fine. */
+void tsct_keys_free(struct tsct_keys *keys);
 
 bool tsct_keys_have(const struct tsct_keys *keys, __u32 id);
 /* Name of the key's type as in the file, such as "AES128"; NULL: no such key */
@@ -50,10 +49,10 @@ size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 /*
  * tsct_mac_check - verify the MAC of a packet
  *
- * Takes the same time wherever digests differ. 0; -ENOKEY: no such key here;
- * -EBADMSG: it has no MAC, or one of another length (crypto-NAK: of none);
- * -EKEYREJECTED: it is wrong. The caller has to check that packet->key_id is
- * the key it expects.
+ * Takes the same time wherever digests differ. Returns 0; -ENOKEY: @keys lack
+ * the key; -EBADMSG: the packet has no MAC, or one of another length (as a
+ * crypto-NAK has); -EKEYREJECTED: the MAC is wrong. The caller has to check that
+ * packet->key_id is the key it expects.
  */
 int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
 		   const struct tsct_ntp_packet *packet);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Client state: from a request to its answer, and from that to the next answer,
- * which says when the server's kernel sent it. client_check.c checks answers;
- * only accepted ones change anything here.
+ * Client state: builds requests, and makes exchanges of the answers. An exchange
+ * is complete when the next answer has the kernel's transmit time of its own.
+ * client_check.c checks answers.
  */
 #include "client_private.h"
 
-#define POLL_FIELD	6	/* 2^6 s in the header: servers use it as a
-				 * hint */
-#define NO_PRECISION	32	/* 2^32 s: requests reveal nothing of our
-				 * clock */
-#define KISS_ANSWERS	16	/* until the backoff is reduced by one */
-#define SET_BACK	3	/* polls with a counter set back until it is
-				 * accepted */
+#define POLL_FIELD	6	/* poll interval in the header of requests:
+				 * 2^6 s */
+#define NO_PRECISION	32	/* precision in the header of requests: 2^32 s,
+				 * which reveals nothing of the local clock */
+#define KISS_ANSWERS	16	/* answers until the backoff is reduced by 1 */
+#define SET_BACK	3	/* consecutive polls that find the server's
+				 * counter set back, until that is accepted */
 
 void tsct_client_init(struct tsct_client *client,
 		      const struct tsct_client_options *options)
@@ -33,8 +33,8 @@ static bool interleaves(const struct tsct_client *client)
 
 /* ---- outstanding requests ------------------------------------------------ */
 
-/* Moves the oldest ones to the past until @nr are left. @answered: of the newest
- * of those moved; those before it will have no answer that is accepted. */
+/* Moves the oldest requests to the past until @nr are left. @answered: the newest
+ * of those moved has its answer. No later answer to them is accepted. */
 static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 {
 	while (client->nr_outstanding > nr) {
@@ -52,45 +52,27 @@ static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 
 /* ---- the queue of exchanges ---------------------------------------------- */
 
-/* Of two requests in a row; the second where the rates are not known */
-static const struct tsct_exchange *
-quicker(const struct tsct_client *client,
-	const struct tsct_queued_exchange *first,
-	const struct tsct_queued_exchange *second)
-{
-	double rate = (double)client->options.mult / (double)second->mult;
-
-	return client->options.mult && tsct_exchange_rtt(&first->x, rate) <
-		tsct_exchange_rtt(&second->x, rate) ? &first->x : &second->x;
-}
-
-/* The last one has its final times: it counts, or the one it follows does. */
+/*
+ * Completes the last exchange, whose times are final. If it is the second of two
+ * requests in a row, only the exchange of the shorter round trip is kept; the
+ * second where the counters' rates are not known.
+ */
 static void complete_last(struct tsct_client *client)
 {
 	struct tsct_queued_exchange *last =
 		&client->queue[client->nr_queued - 1];
+	double rate = (double)client->options.mult / (double)last->mult;
 
 	if (client->nr_queued > 1 &&
 	    last[-1].state == TSCT_QUEUED_AWAITS_SECOND) {
-		last[-1].x = *quicker(client, &last[-1], last);
+		if (!client->options.mult ||
+		    !(tsct_exchange_rtt(&last[-1].x, rate) <
+		      tsct_exchange_rtt(&last->x, rate)))
+			last[-1].x = last->x;
 		client->nr_queued--;
 		last--;
 	}
 	last->state = TSCT_QUEUED_COMPLETE;
-}
-
-static void drop_incomplete(struct tsct_client *client)
-{
-	client->nr_queued = tsct_client_complete(client);
-}
-
-static void enqueue(struct tsct_client *client,
-		    const struct tsct_queued_exchange *entry)
-{
-	if (client->nr_queued == TSCT_CLIENT_QUEUE)
-		memmove(client->queue, client->queue + 1,
-			--client->nr_queued * sizeof(client->queue[0]));
-	client->queue[client->nr_queued++] = *entry;
 }
 
 unsigned int tsct_client_complete(const struct tsct_client *client)
@@ -102,13 +84,23 @@ unsigned int tsct_client_complete(const struct tsct_client *client)
 	return nr;
 }
 
+static void drop_incomplete(struct tsct_client *client)
+{
+	client->nr_queued = tsct_client_complete(client);
+}
+
+static void drop_oldest(struct tsct_client *client)
+{
+	memmove(client->queue, client->queue + 1,
+		--client->nr_queued * sizeof(client->queue[0]));
+}
+
 bool tsct_client_next(struct tsct_client *client, struct tsct_exchange *ret_x)
 {
 	if (!tsct_client_complete(client))
 		return false;
 	*ret_x = client->queue[0].x;
-	memmove(client->queue, client->queue + 1,
-		--client->nr_queued * sizeof(client->queue[0]));
+	drop_oldest(client);
 	return true;
 }
 
@@ -169,8 +161,8 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 		.poll = POLL_FIELD,
 		.precision = NO_PRECISION,
 	};
-	/* 0 means none; and the two must differ, or answers in interleaved and in
-	 * basic mode could not be told apart (RFC 9769). */
+	/* Not 0, which means none. The two must differ, so that answers in
+	 * interleaved and in basic mode can be told apart (RFC 9769). */
 	struct tsct_client_outstanding one = {
 		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
 		.session = client->session,
@@ -212,8 +204,8 @@ size_t tsct_client_request(struct tsct_client *client,
 	return request(client, keys, random, ext, false, bytes);
 }
 
-/* RFC 9769 allows one outstanding request, and most servers that implement only
- * RFC 5905 keep state of one. */
+/* To an NTP server, this request replaces the outstanding one: RFC 9769 allows
+ * only one, and most servers keep the state of one. */
 size_t tsct_client_follow(struct tsct_client *client,
 			  const struct tsct_keys *keys, const __u64 random[2],
 			  const struct tsct_extension *ext, void *bytes)
@@ -221,7 +213,7 @@ size_t tsct_client_follow(struct tsct_client *client,
 	return request(client, keys, random, ext, !is_ntp_only(client), bytes);
 }
 
-/* The kernel's transmit time of a request that is answered already */
+/* Sets the kernel's transmit time of a request that is already answered. */
 static void sent_late(struct tsct_client *client,
 		      struct tsct_queued_exchange *pending,
 		      struct tsct_packet_time t1)
@@ -249,8 +241,8 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 
 		if (one->number != number)
 			continue;
-		/* The kernel's counts once, and only if it is not earlier than the
-		 * program's, which was taken before the kernel got the packet. */
+		/* The kernel's time is accepted once, and only if it is not
+		 * before the program's, which was taken before sending. */
 		if (t1.kernel && one->has_t1 &&
 		    (one->t1.kernel || tsct_after(one->t1.cycles, t1.cycles) <
 		     -((__s64)one->t1.error + t1.error)))
@@ -265,21 +257,19 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* Queued exchanges are dropped when they are with another than
- * client->remote. */
+/* Drops the queue if it is of another server or timeline than @remote. */
 static void set_remote(struct tsct_client *client,
 		       const struct tsct_remote *remote)
 {
 	const struct tsct_remote *old = &client->remote;
 
-	if (old->node != remote->node || old->host != remote->host ||
-	    old->master != remote->master || old->epoch != remote->epoch ||
-	    old->has_line != remote->has_line)
+	if (!tsct_same_counter(old, remote) ||
+	    old->has_params != remote->has_params)
 		client->nr_queued = 0;
 	client->remote = *remote;
 }
 
-/* The exchange that awaited this answer has its final times. */
+/* Ends the wait of the exchange that awaited this answer. */
 static void finish_pending(struct tsct_client *client,
 			   const struct tsct_client_answer *a)
 {
@@ -315,9 +305,11 @@ static void accept_answer(struct tsct_client *client,
 
 	finish_pending(client, a);
 	set_remote(client, &a->remote);
-	enqueue(client, &entry);
+	if (client->nr_queued == TSCT_CLIENT_QUEUE)
+		drop_oldest(client);
+	client->queue[client->nr_queued++] = entry;
 	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
-	/* Its counter has been at t3, or at t2 where that is not known. */
+	/* The newest known value of the server's counter */
 	client->known = true;
 	client->last = tsct_after(a->x.t2, a->x.t3) > 0 ? a->x.t3 : a->x.t2;
 	client->last_error = a->x.remote_error;
@@ -332,9 +324,10 @@ static void accept_answer(struct tsct_client *client,
 	settle(client, a->nr, true);
 }
 
-/* RATE doubles the poll interval each time; DENY and RSTR make it very long. The
- * answers to requests sent after this one would only repeat the kiss. */
-static void kissed(struct tsct_client *client, __u32 code)
+/* Handles a kiss-o'-death: RATE doubles the poll interval each time; DENY and
+ * RSTR make it very long. Answers to later requests would repeat it: these are
+ * settled. */
+static void accept_kiss(struct tsct_client *client, __u32 code)
 {
 	unsigned int i;
 
@@ -348,14 +341,13 @@ static void kissed(struct tsct_client *client, __u32 code)
 	settle(client, 0, true);
 }
 
-/* The identity of the server, and what it requests of us, hold without its
- * time. */
-static void unsynced(struct tsct_client *client,
+/* Accepts all but the time from a server that is not synchronized. */
+static void accept_unsynced(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
 	struct tsct_remote remote = a->remote;
 
-	remote.has_line = false;
+	remote.has_params = false;
 	set_remote(client, &remote);
 	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
 	client->last_tx = a->packet.ext.tx;
@@ -364,9 +356,10 @@ static void unsynced(struct tsct_client *client,
 	settle(client, a->nr, true);
 }
 
-/* A clock that was really set back shows it at each poll; a replay does not. Then
- * exchanges from before are of another counter. */
-static void set_back(struct tsct_client *client,
+/* Handles a counter behind its last value. If several polls in a row find that,
+ * the clock was set back, and earlier exchanges are of another counter; a replay
+ * is seen once. */
+static void accept_set_back(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
 	struct tsct_remote remote = client->remote;
@@ -398,11 +391,11 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 	if (result == TSCT_CLIENT_OK)
 		accept_answer(client, &a);
 	else if (result == TSCT_CLIENT_KISS)
-		kissed(client, a.packet.refid);
+		accept_kiss(client, a.packet.refid);
 	else if (result == TSCT_CLIENT_UNSYNCED)
-		unsynced(client, &a);
+		accept_unsynced(client, &a);
 	else if (result == TSCT_CLIENT_BACKWARDS)
-		set_back(client, &a);
+		accept_set_back(client, &a);
 	return result;
 }
 
@@ -423,8 +416,8 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* Deferred, not dropped: a request dropped would cost a whole
-	 * session. */
+	/* Deferred, not dropped: without this poll, the client would miss the
+	 * whole session. */
 	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
 		client->poll_request_us = now_us;
 	else if (since_us >= 0)
@@ -433,8 +426,6 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 	*ret_at_us = client->poll_request_us;
 	return true;
 }
-
-/* ---- results in words ---------------------------------------------------- */
 
 const char *tsct_client_result_text(enum tsct_client_result result)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The checks of an answer. Cheap ones come first, and those that an attacker
- * without knowledge of the request cannot pass come before those of the
- * contents.
+ * Checks of answers. Cheap checks come first. Those that only an attacker who
+ * read the request can pass come before those of the contents.
  */
 #include "lib/core/clock_params.h"
 #include "client_private.h"
@@ -12,43 +11,22 @@
 #define RSTR		0x52535452
 
 #define MULT_MIN	(TSCT_NS_MULT / 64)	/* counter of 64 GHz */
-#define MULT_MAX	(TSCT_NS_MULT * 100)	/* of 10 MHz, as recordings have
-						 * it */
+#define MULT_MAX	(TSCT_NS_MULT * 100)	/* counter of 10 MHz; the same
+						 * limit as for recordings */
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* RFC 5905, MAXDISP */
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
-#define RATE_DIFFERENCE	(1.0 / 1024)		/* bound for any two counters */
+#define RATE_DIFFERENCE	(1.0 / 1024)		/* between any two counters, at
+						 * most */
 
 /* ---- matching a request -------------------------------------------------- */
 
-static bool is_answer(const struct tsct_client *client,
-		      const struct tsct_ntp_packet *packet)
-{
-	if (packet->mode != TSCT_NTP_MODE_SERVER)
-		return false;
-	return packet->version == 4 ||
-		(packet->version == 3 &&
-		 client->options.flags & TSCT_CLIENT_NTP_ONLY);
-}
-
-static enum tsct_client_result find_past(const struct tsct_client *client,
-					 tsct_ntp_timestamp origin)
-{
-	unsigned int i;
-
-	for (i = 0; i < TSCT_CLIENT_PAST; i++)
-		if (origin == client->past[i].xmit ||
-		    origin == client->past[i].rcv)
-			return i || !client->past_answered ?
-				TSCT_CLIENT_REPLAY : TSCT_CLIENT_DUPLICATE;
-	return TSCT_CLIENT_FOREIGN;
-}
-
-/* An answer is interleaved only if its request allowed that: rcv is as random
- * as xmit, so neither kind of answer is mistaken for the other. */
+/* An answer is interleaved if its origin is the rcv of a request that allowed
+ * that mode. rcv and xmit are both random, so the modes cannot be confused. */
 static enum tsct_client_result find_request(const struct tsct_client *client,
 					    struct tsct_client_answer *a)
 {
 	tsct_ntp_timestamp origin = a->packet.origin;
+	unsigned int i;
 
 	if (!origin)
 		return TSCT_CLIENT_ZERO_ORIGIN;
@@ -60,7 +38,12 @@ static enum tsct_client_result find_request(const struct tsct_client *client,
 		if (a->interleaved || origin == one->xmit)
 			return TSCT_CLIENT_OK;
 	}
-	return find_past(client, origin);
+	for (i = 0; i < TSCT_CLIENT_PAST; i++)
+		if (origin == client->past[i].xmit ||
+		    origin == client->past[i].rcv)
+			return i || !client->past_answered ?
+				TSCT_CLIENT_REPLAY : TSCT_CLIENT_DUPLICATE;
+	return TSCT_CLIENT_FOREIGN;
 }
 
 enum tsct_client_result
@@ -80,14 +63,6 @@ tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 	return TSCT_CLIENT_OK;
 }
 
-/* Other codes only say that the server is not synchronized. */
-static bool is_kiss(const struct tsct_ntp_packet *packet)
-{
-	return !packet->stratum &&
-		(packet->refid == RATE || packet->refid == DENY ||
-		 packet->refid == RSTR);
-}
-
 /* ---- contents ------------------------------------------------------------ */
 
 static __u32 precision_ns(__s8 precision)
@@ -99,46 +74,37 @@ static __u32 precision_ns(__s8 precision)
 	return precision < -30 ? 1 : (__u32)(NS_PER_S >> -precision) + 1;
 }
 
-static __u64 distance_ns(const struct tsct_ntp_packet *packet)
-{
-	return (tsct_ntp_short_ns(packet->root_delay) + 1) / 2 +
-		tsct_ntp_short_ns(packet->root_dispersion);
-}
-
-static void set_ntp_remote(const struct tsct_client *client,
-			   struct tsct_client_answer *a, __u64 now_ns)
-{
-	a->remote = (struct tsct_remote) {
-		.epoch = client->remote.epoch,
-		.status = TSCT_STATUS_SYNCHRONIZED,
-		.line = {
-			.base = now_ns,
-			.base_ns = (__s64)now_ns,
-			.mult = TSCT_NS_MULT,
-			.as_of = now_ns,
-			.error_ps = distance_ns(&a->packet) * 1000,
-			.growth = GROWTH_15_PPM,
-		},
-		.leap = a->packet.leap,
-		.stratum = a->packet.stratum,
-		.refid = a->packet.refid,
-	};
-}
-
-/* The remote counter of an NTP server is ns of its clock. */
+/* The server is an NTP server, whose counter is ns of its clock. */
 static enum tsct_client_result read_ntp(const struct tsct_client *client,
 					struct tsct_client_answer *a)
 {
 	const struct tsct_ntp_packet *packet = &a->packet;
+	__u64 now_ns, distance_ns = tsct_ntp_short_ns(packet->root_dispersion) +
+		(tsct_ntp_short_ns(packet->root_delay) + 1) / 2;
 
 	a->x.t2 = (__u64)tsct_ntp_to_ns(packet->receive, a->near_ns);
 	a->x.t3 = (__u64)tsct_ntp_to_ns(packet->transmit, a->near_ns);
 	a->x.remote_error = precision_ns(packet->precision);
 	a->mult = TSCT_NS_MULT;
-	set_ntp_remote(client, a, a->interleaved ? a->x.t2 : a->x.t3);
 	a->has_t3 = !a->interleaved;
+	now_ns = a->has_t3 ? a->x.t3 : a->x.t2;
+	a->remote = (struct tsct_remote) {
+		.epoch = client->remote.epoch,
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.params = {
+			.base = now_ns,
+			.base_ns = (__s64)now_ns,
+			.mult = TSCT_NS_MULT,
+			.as_of = now_ns,
+			.error_ps = distance_ns * 1000,
+			.growth = GROWTH_15_PPM,
+		},
+		.leap = packet->leap,
+		.stratum = packet->stratum,
+		.refid = packet->refid,
+	};
 	if (packet->leap == TSCT_NTP_UNSYNCED || !packet->stratum ||
-	    packet->stratum > 15 || distance_ns(packet) >= DISTANCE_MAX_NS) {
+	    packet->stratum > 15 || distance_ns >= DISTANCE_MAX_NS) {
 		a->remote.status = TSCT_STATUS_UNKNOWN;
 		return TSCT_CLIENT_UNSYNCED;
 	}
@@ -149,11 +115,24 @@ static enum tsct_client_result read_ntp(const struct tsct_client *client,
 		TSCT_CLIENT_OK : TSCT_CLIENT_IMPOSSIBLE;
 }
 
-static void set_node_remote(const struct tsct_client *client,
-			    struct tsct_client_answer *a)
+/* The server is a node. The header has its CLOCK_REALTIME, which is not used. */
+static enum tsct_client_result read_field(const struct tsct_client *client,
+					  struct tsct_client_answer *a)
 {
+	const struct tsct_client_outstanding *request =
+		&client->outstanding[a->nr];
 	const struct tsct_extension *ext = &a->packet.ext;
 
+	if (!a->packet.has_ext)
+		return TSCT_CLIENT_NO_FIELD;
+	if (!(ext->flags & TSCT_EXT_REPLY) ||
+	    ext->nonce != request->nonce)
+		return TSCT_CLIENT_FOREIGN;
+	if (client->options.node && ext->node == client->options.node)
+		return TSCT_CLIENT_SELF;
+	if ((client->options.node && ext->master == client->options.node) ||
+	    ext->depth > TSCT_DEPTH_MAX)
+		return TSCT_CLIENT_LOOP;
 	a->remote = (struct tsct_remote) {
 		.node = ext->node,
 		.host = ext->host,
@@ -161,14 +140,14 @@ static void set_node_remote(const struct tsct_client *client,
 		.epoch = ext->epoch,
 		.status = ext->status,
 		.depth = ext->depth,
-		.has_line = ext->flags & TSCT_EXT_LINE,
-		.line = ext->line,
+		.has_params = ext->flags & TSCT_EXT_PARAMS,
+		.params = ext->params,
 		.shared = client->options.host &&
 			ext->host == client->options.host,
 		.leap = a->packet.leap,
 		.stratum = a->packet.stratum,
 		.refid = a->packet.refid,
-		.joined = client->outstanding[a->nr].joined,
+		.joined = request->joined,
 		.session = ext->session,
 		.turn_us = ext->turn_us,
 		.barrier = ext->barrier,
@@ -176,33 +155,14 @@ static void set_node_remote(const struct tsct_client *client,
 				       TSCT_EXT_SESSION_OVER |
 				       TSCT_EXT_RELEASED),
 	};
-}
-
-/* The header describes the CLOCK_REALTIME of the node, which is not used. */
-static enum tsct_client_result read_field(const struct tsct_client *client,
-					  struct tsct_client_answer *a)
-{
-	const struct tsct_extension *ext = &a->packet.ext;
-
-	if (!a->packet.has_ext)
-		return TSCT_CLIENT_NO_FIELD;
-	if (!(ext->flags & TSCT_EXT_REPLY) ||
-	    ext->nonce != client->outstanding[a->nr].nonce)
-		return TSCT_CLIENT_FOREIGN;
-	if (client->options.node && ext->node == client->options.node)
-		return TSCT_CLIENT_SELF;
-	if ((client->options.node && ext->master == client->options.node) ||
-	    ext->depth > TSCT_DEPTH_MAX)
-		return TSCT_CLIENT_LOOP;
-	set_node_remote(client, a);
 	a->x.t2 = ext->rx;
 	a->x.t3 = ext->tx;
 	a->x.remote_error = ext->rx_error;
 	if (ext->flags & TSCT_EXT_RX_KERNEL)
 		a->x.flags |= TSCT_EXCHANGE_T2_KERNEL;
-	a->mult = ext->line.mult;
+	a->mult = ext->params.mult;
 	a->has_t3 = true;
-	if (!a->remote.has_line || !tsct_status_has_time(ext->status))
+	if (!a->remote.has_params || !tsct_status_has_time(ext->status))
 		return TSCT_CLIENT_UNSYNCED;
 	return a->mult < MULT_MIN || a->mult > MULT_MAX ?
 		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
@@ -210,52 +170,26 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 
 /* ---- plausibility -------------------------------------------------------- */
 
-static bool too_soon(const struct tsct_client *client,
-		     const struct tsct_exchange *x, __u64 mult)
-{
-	double here, there;
-
-	if (!client->options.mult)
-		return false;
-	/* One cycle more on either side: counter values are floors. */
-	here = (double)tsct_after(x->t1, x->t4) + x->local_error + 1;
-	there = (double)tsct_after(x->t2, x->t3) - x->remote_error - 1;
-	return there * (double)mult >
-		here * (double)client->options.mult * (1 + RATE_DIFFERENCE);
-}
-
 enum tsct_client_result
 tsct_client_possible(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult)
 {
+	double here, there;
+
 	if (tsct_after(x->t1, x->t4) < -(__s64)x->local_error ||
 	    tsct_after(x->t2, x->t3) < -(__s64)x->remote_error)
 		return TSCT_CLIENT_IMPOSSIBLE;
-	return too_soon(client, x, mult) ?
+	if (!client->options.mult)
+		return TSCT_CLIENT_OK;
+	/* Counter values are rounded down: intervals may be one count longer. */
+	here = (double)tsct_after(x->t1, x->t4) + x->local_error + 1;
+	there = (double)tsct_after(x->t2, x->t3) - x->remote_error - 1;
+	return there * (double)mult >
+		here * (double)client->options.mult * (1 + RATE_DIFFERENCE) ?
 		TSCT_CLIENT_TOO_SOON : TSCT_CLIENT_OK;
 }
 
-/* On the same counter, t2 and t3 lie between t1 and t4. */
-static bool within_request(const struct tsct_exchange *x)
-{
-	__s64 error = (__s64)x->local_error + x->remote_error;
-
-	return tsct_after(x->t1, x->t2) >= -error &&
-		tsct_after(x->t3, x->t4) >= -error;
-}
-
-/* True: client->last is of the same remote counter. */
-static bool same_counter(const struct tsct_client *client,
-			 const struct tsct_remote *remote)
-{
-	const struct tsct_remote *was = &client->remote;
-
-	return client->known && was->node == remote->node &&
-		was->host == remote->host && was->epoch == remote->epoch &&
-		was->master == remote->master;
-}
-
-/* True: the server may have received this request before it sent the last
+/* True: the server may have received this request before it sent the previous
  * answer. */
 static bool overlaps(const struct tsct_client *client,
 		     const struct tsct_client_answer *a)
@@ -264,8 +198,8 @@ static bool overlaps(const struct tsct_client *client,
 		       client->last_sent) <= 0;
 }
 
-/* The kernel's transmit time of the answer before, from this one; false: not
- * there */
+/* Takes the kernel's transmit time of the previous answer from this one; false:
+ * this one does not have it. */
 static bool better_t3(const struct tsct_client *client,
 		      const struct tsct_queued_exchange *pending,
 		      const struct tsct_client_answer *a,
@@ -291,7 +225,7 @@ static bool better_t3(const struct tsct_client *client,
 	return true;
 }
 
-/* Applies the final t3 to the exchange that awaits this answer. */
+/* Sets the final t3 of the exchange that awaits this answer. */
 static enum tsct_client_result check_pending(const struct tsct_client *client,
 				      struct tsct_client_answer *a)
 {
@@ -305,8 +239,8 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 		a->has_done = pending->has_t3;
 		return TSCT_CLIENT_OK;
 	}
-	/* Not earlier than announced, nor later than the next request came in,
-	 * or its answer was sent. */
+	/* t3 is not earlier than that answer itself has it, nor later than the
+	 * next request was received (or, where both overlap, answered). */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     tsct_after(pending->x.t3, a->done.t3) < -error) ||
@@ -340,13 +274,16 @@ static enum tsct_client_result check_times(const struct tsct_client *client,
 	result = tsct_client_possible(client, x, a->mult);
 	if (result)
 		return result;
-	if (a->remote.shared && !within_request(x))
+	/* On the same counter, t2 and t3 lie between t1 and t4. */
+	error = (__s64)x->local_error + x->remote_error;
+	if (a->remote.shared && (tsct_after(x->t1, x->t2) < -error ||
+				 tsct_after(x->t3, x->t4) < -error))
 		return TSCT_CLIENT_IMPOSSIBLE;
-	if (!same_counter(client, &a->remote))
+	if (!client->known || !tsct_same_counter(&client->remote, &a->remote))
 		return TSCT_CLIENT_OK;
 	error = (__s64)client->last_error + x->remote_error;
 	if (overlaps(client, a)) {
-		/* Requests overtook each other, and so did their answers. */
+		/* The answers overtook each other, as the requests did. */
 		if (tsct_after(client->last, x->t3) < -error)
 			return TSCT_CLIENT_REPLAY;
 	} else if (tsct_after(client->last, x->t2) < -error) {
@@ -359,23 +296,28 @@ enum tsct_client_result
 tsct_client_check_answer(const struct tsct_client *client,
 		  const struct tsct_keys *keys, struct tsct_client_answer *a)
 {
+	const struct tsct_ntp_packet *packet = &a->packet;
+	bool ntp_only = client->options.flags & TSCT_CLIENT_NTP_ONLY;
 	enum tsct_client_result result;
 
 	if (tsct_ntp_parse(a->bytes, a->len, &a->packet, NULL))
 		return TSCT_CLIENT_MALFORMED;
-	if (!is_answer(client, &a->packet))
+	if (packet->mode != TSCT_NTP_MODE_SERVER ||
+	    (packet->version != 4 && !(ntp_only && packet->version == 3)))
 		return TSCT_CLIENT_NOT_OURS;
 	result = find_request(client, a);
 	if (result)
 		return result;
-	result = tsct_client_mac(client, keys, a->bytes, a->len, &a->packet);
+	result = tsct_client_mac(client, keys, a->bytes, a->len, packet);
 	if (result)
 		return result;
-	if (is_kiss(&a->packet))
-		return a->packet.has_ext && a->packet.ext.nonce !=
+	/* Other codes only say that the server is not synchronized. */
+	if (!packet->stratum &&
+	    (packet->refid == RATE || packet->refid == DENY ||
+	     packet->refid == RSTR))
+		return packet->has_ext && packet->ext.nonce !=
 			client->outstanding[a->nr].nonce ?
 			TSCT_CLIENT_FOREIGN : TSCT_CLIENT_KISS;
-	result = client->options.flags & TSCT_CLIENT_NTP_ONLY ?
-		read_ntp(client, a) : read_field(client, a);
+	result = ntp_only ? read_ntp(client, a) : read_field(client, a);
 	return result ? result : check_times(client, a);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by client.c, which keeps the state, and client_check.c, which checks
- * answers against it */
+/* Shared by client.c, which updates the state of a client, and client_check.c,
+ * which checks answers against that state */
 #ifndef TSCT_NTP_CLIENT_PRIVATE_H
 #define TSCT_NTP_CLIENT_PRIVATE_H
 
 #include "client.h"
 
-/* An answer, and what it would change */
+/* An answer, and the changes of the client's state that follow from it */
 struct tsct_client_answer {
 	const void *bytes;
 	size_t len;
@@ -15,18 +15,17 @@ struct tsct_client_answer {
 
 	struct tsct_ntp_packet packet;
 	unsigned int nr;	/* client->outstanding[nr] is its request */
-	bool interleaved;	/* RFC 9769: its t3 is that of the answer
-				 * before */
+	bool interleaved;	/* RFC 9769: its t3 is that of the previous
+				 * answer */
 	struct tsct_remote remote;
 	__u64 mult;		/* of the server's counter */
 	struct tsct_exchange x;
 	bool has_t3;
-	bool has_done;		/* completes the exchange that awaits an
-				 * answer: */
-	struct tsct_exchange done;
+	bool has_done;		/* `done` is valid */
+	struct tsct_exchange done;	/* the previous exchange, completed */
 };
 
-/* Applies all checks to an answer and fills it in; changes nothing of the
+/* Applies all checks to an answer and fills in @a; does not change the
  * client. */
 enum tsct_client_result
 tsct_client_check_answer(const struct tsct_client *client,
@@ -44,8 +43,8 @@ tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 		const void *bytes, size_t len,
 		const struct tsct_ntp_packet *packet);
 
-/* The exchange that awaits the next answer; NULL: none. It is always the
- * last. */
+/* The exchange that awaits the next answer, always the last in the queue; NULL:
+ * none */
 static inline struct tsct_queued_exchange *
 tsct_client_pending(const struct tsct_client *client)
 {
@@ -54,6 +53,14 @@ tsct_client_pending(const struct tsct_client *client)
 
 	return client->nr_queued && last->state == TSCT_QUEUED_AWAITS_TX ?
 		(struct tsct_queued_exchange *)last : NULL;
+}
+
+/* Are these the same node and timeline, so that their counter is the same? */
+static inline bool tsct_same_counter(const struct tsct_remote *a,
+				     const struct tsct_remote *b)
+{
+	return a->node == b->node && a->host == b->host &&
+		a->master == b->master && a->epoch == b->epoch;
 }
 
 /* b - a of a counter that wraps */

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An exchange: a request and its answer, by which one node measures the other's
- * clock
+ * An exchange: a request and its answer, by which one node measures another
+ * node's clock
  *
- *   here    t1 -----------------------------> t4      cycles of our counter
+ *   local   t1 -----------------------------> t4      cycles of this node
  *                \                        /
- *   there          t2 ----------------> t3            the other's counter
+ *   remote         t2 ----------------> t3            counts of the other node
  *
- * With any behaviour of the network, t1 is before t2, and t3 before t4. So for the
- * rising function f() from our counter to the other's:
+ * On any network, t1 is before t2, and t3 before t4. So for the increasing
+ * function f() from the local to the remote counter:
  *
  *   f(t1) <= t2   and   f(t4) >= t3
  *
- * Nothing else is certain, and bounds use nothing else. Estimates also assume
- * that both directions took the same time.
+ * Error bounds use nothing but these two. Estimates also assume that both
+ * directions took the same time.
  */
 #ifndef TSCT_NTP_EXCHANGE_H
 #define TSCT_NTP_EXCHANGE_H
 
 #include "lib/core/port.h"
 
-/* struct tsct_exchange.flags: the time is the kernel's; else a program's */
+/* struct tsct_exchange.flags: which times are from the kernel; the others were
+ * taken by a program */
 #define TSCT_EXCHANGE_T1_KERNEL	0x1
 #define TSCT_EXCHANGE_T2_KERNEL	0x2
 #define TSCT_EXCHANGE_T3_KERNEL	0x4
@@ -29,30 +30,32 @@
 
 struct tsct_exchange {
 	__u64 t1, t4;		/* local counter */
-	__u64 t2, t3;		/* the other's: its cycles, or ns of its
-				 * clock */
+	__u64 t2, t3;		/* remote counter: cycles, or ns of an NTP
+				 * server's clock */
 	__u32 local_error;	/* bound of t1 and t4, local cycles */
 	__u32 remote_error;	/* bound of t2 and t3, remote counts */
 	__u32 session;		/* 0: background poll */
 	__u32 flags;
 };
 
-/* ns per count of the remote counter, 2^-56. TSCT_NS_MULT: it counts ns. */
+/* mult of a remote counter that counts ns */
 #define TSCT_NS_MULT	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Another node's clock parameters: its counter to cluster time; see
+/* Clock params of another node, from its counter to cluster time; see
  * abi_clock.h */
 struct tsct_remote_params {
-	__u64 base;		/* of its counter */
+	__u64 base;		/* remote counter */
 	__s64 base_ns;		/* cluster time at base */
 	__u64 mult;		/* 2^-56 ns per count */
-	__u64 as_of;		/* counter value for which error_ps holds */
-	__u64 error_ps;		/* bound at as_of; 0: it defines the timeline */
+	__u64 as_of;		/* remote counter for which error_ps holds */
+	__u64 error_ps;		/* bound at as_of; 0: the node defines the
+				 * timeline */
 	__u64 growth;		/* growth of the bound, 2^-32 ps per count after
 				 * as_of */
 };
 
-/* Time on the wire, in local cycles. @rate: remote counts per local cycle */
+/* Round trip without the remote node's processing, in local cycles. @rate: remote
+ * counts per local cycle */
 static inline double tsct_exchange_rtt(const struct tsct_exchange *x,
 				       double rate)
 {

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * NTP packets and timestamps. The data after the header of a version 4 packet
- * is identified as RFC 7822 says: 20 or 24 bytes at the end are a MAC, anything
- * longer begins with an extension field. Older versions have no extension
- * fields: all data after the header is a MAC.
+ * NTP packets and timestamps. In a version 4 packet, 20 or 24 bytes at the end
+ * are a MAC (RFC 7822); longer data after the header begins with an extension
+ * field. Older versions have no extension fields: all data after the header is
+ * a MAC.
  */
-#include "byteorder.h"
-#include "extension_field.h"
+#include "ntp_packet.h"
 
 #define UNITS_PER_S	(1LL << 32)
-#define EPOCH_S		2208988800LL	/* 1900 to 1970 */
+#define EPOCH_S		2208988800LL	/* from 1900 to 1970 */
 
-#define FIELD_MIN	16
-#define MAC_MIN		20	/* key id and digest, of version 4 */
+#define FIELD_MIN	16	/* shortest extension field, bytes */
+#define MAC_MIN		20	/* key id and digest of version 4, bytes */
 #define MAC_MAX		24
 
 /* ---- timestamps ---------------------------------------------------------- */
 
-/* 2^-32 s since 1900, with the era. Rounded to the nearest, as in
- * tsct_ntp_to_ns(): a time converted there and back is unchanged. */
+/* Time in 2^-32 s since 1900, with the era, rounded to the nearest */
 static tsct_s128 units(__s64 unix_ns)
 {
 	__s64 s = unix_ns / NS_PER_S, ns = unix_ns % NS_PER_S;
@@ -31,12 +29,11 @@ static tsct_s128 units(__s64 unix_ns)
 		(((__u64)ns << 32) + NS_PER_S / 2) / NS_PER_S;
 }
 
-/* A timestamp of 0 means "not known", so that one instant in 136 years is sent
- * as 1. */
 tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns)
 {
 	tsct_ntp_timestamp stamp = (tsct_ntp_timestamp)units(unix_ns);
 
+	/* 0 means "not known": one instant in 136 years is sent as 1. */
 	return stamp ? stamp : 1;
 }
 
@@ -72,29 +69,68 @@ __u64 tsct_ntp_short_ns(__u32 value)
 
 /* ---- packets ------------------------------------------------------------- */
 
-static void get_header(struct tsct_ntp_packet *packet, const __u8 *at)
+/* Members after the first byte of the header, and of the extension field, with
+ * their offsets */
+#define HEADER_MEMBERS(X) \
+	X(1, stratum) X(2, poll) X(3, precision) \
+	X(4, root_delay) X(8, root_dispersion) X(12, refid) \
+	X(16, reference) X(24, origin) X(32, receive) X(40, transmit)
+#define EXT_MEMBERS(X) \
+	X(TSCT_EXT_AT_FLAGS, flags) X(TSCT_EXT_AT_DEPTH, depth) \
+	X(TSCT_EXT_AT_NODE, node) X(TSCT_EXT_AT_HOST, host) \
+	X(TSCT_EXT_AT_MASTER, master) X(TSCT_EXT_AT_NONCE, nonce) \
+	X(TSCT_EXT_AT_STATUS, status) X(TSCT_EXT_AT_EPOCH, epoch) \
+	X(TSCT_EXT_AT_SESSION, session) X(TSCT_EXT_AT_BARRIER, barrier) \
+	X(TSCT_EXT_AT_RX, rx) X(TSCT_EXT_AT_TX, tx) \
+	X(TSCT_EXT_AT_PREV_NONCE, prev_nonce) \
+	X(TSCT_EXT_AT_PREV_TX, prev_tx) \
+	X(TSCT_EXT_AT_RX_ERROR, rx_error) X(TSCT_EXT_AT_TURN_US, turn_us)
+#define PARAMS_MEMBERS(X) \
+	X(TSCT_EXT_AT_BASE, params.base) \
+	X(TSCT_EXT_AT_BASE_NS, params.base_ns) \
+	X(TSCT_EXT_AT_MULT, params.mult) X(TSCT_EXT_AT_AS_OF, params.as_of) \
+	X(TSCT_EXT_AT_ERROR_PS, params.error_ps) \
+	X(TSCT_EXT_AT_GROWTH, params.growth)
+
+#define GET(at, member) \
+	to->member = (__typeof__(to->member)) \
+		tsct_get_be(from + (at), sizeof(to->member));
+#define PUT(at, member) \
+	tsct_put_be(to + (at), (__u64)from->member, sizeof(from->member));
+
+static void get_ext(struct tsct_extension *to, const __u8 *from)
 {
-	packet->leap = at[0] >> 6;
-	packet->version = at[0] >> 3 & 7;
-	packet->mode = at[0] & 7;
-	packet->stratum = at[1];
-	packet->poll = (__s8)at[2];
-	packet->precision = (__s8)at[3];
-	packet->root_delay = get32(at + 4);
-	packet->root_dispersion = get32(at + 8);
-	packet->refid = get32(at + 12);
-	packet->reference = get64(at + 16);
-	packet->origin = get64(at + 24);
-	packet->receive = get64(at + 32);
-	packet->transmit = get64(at + 40);
+	EXT_MEMBERS(GET)
+	if (to->flags & TSCT_EXT_PARAMS) {
+		PARAMS_MEMBERS(GET)
+	}
 }
 
-static const char *check_header(const struct tsct_ntp_packet *packet)
+/* Reserved bytes and invalid params are sent as zeros, whatever the structure
+ * has. */
+static void put_ext(const struct tsct_extension *from, __u8 *to)
 {
-	if (packet->version < 1 || packet->version > 4)
-		return "its version of NTP is not 1 to 4";
-	if (packet->mode > TSCT_NTP_MODE_BROADCAST)
-		return "it is a control message, without a time";
+	memset(to, 0, TSCT_EXT_SIZE);
+	tsct_put_be(to + TSCT_EXT_AT_TYPE, TSCT_EXT_TYPE, 2);
+	tsct_put_be(to + TSCT_EXT_AT_LENGTH, TSCT_EXT_SIZE, 2);
+	tsct_put_be(to + TSCT_EXT_AT_MAGIC, TSCT_EXT_MAGIC, 4);
+	tsct_put_be(to + TSCT_EXT_AT_VERSION, TSCT_EXT_VERSION, 2);
+	EXT_MEMBERS(PUT)
+	if (from->flags & TSCT_EXT_PARAMS) {
+		PARAMS_MEMBERS(PUT)
+	}
+}
+
+static const char *get_header(struct tsct_ntp_packet *to, const __u8 *from)
+{
+	to->leap = from[0] >> 6;
+	to->version = from[0] >> 3 & 7;
+	to->mode = from[0] & 7;
+	HEADER_MEMBERS(GET)
+	if (to->version < 1 || to->version > 4)
+		return "NTP version is not 1 to 4";
+	if (to->mode > TSCT_NTP_MODE_BROADCAST)
+		return "control message, which has no time";
 	return NULL;
 }
 
@@ -102,50 +138,59 @@ static void get_mac(struct tsct_ntp_packet *packet, const __u8 *bytes,
 		    size_t at, size_t len)
 {
 	packet->has_mac = true;
-	packet->key_id = get32(bytes + at);
+	packet->key_id = (__u32)tsct_get_be(bytes + at, 4);
 	packet->mac_at = (__u16)at;
 	packet->mac_len = (__u16)(len - at - 4);
 }
 
+/* Characters that are not printable ASCII become '?': the text is logged. */
 static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 			       size_t len)
 {
+	const __u8 *text = at + TSCT_MISSING_SIZE - TSCT_MISSING_TEXT;
+	size_t i;
+
 	if (packet->has_missing)
-		return "it has more than one field of missing nodes";
+		return "more than one field of missing nodes";
 	if (len != TSCT_MISSING_SIZE)
-		return "its field of missing nodes is not 128 bytes long";
+		return "field of missing nodes is not 128 bytes long";
 	packet->has_missing = true;
-	tsct_ext_missing_get(packet->missing, at);
+	for (i = 0; i < TSCT_MISSING_TEXT && text[i]; i++)
+		packet->missing[i] = text[i] < 0x20 || text[i] > 0x7e ? '?' :
+			(char)text[i];
+	packet->missing[i] = '\0';
 	return NULL;
 }
 
-/* @at: a field whose length @len is checked. Those of others with the same
- * type, and later versions of ours, are skipped like unknown ones. */
+/* @at: a field of length @len, which was checked. Fields of other programs with
+ * the same type, and later versions of tsctrace's, are skipped. */
 static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 			     size_t len)
 {
-	if (get32(at + TSCT_EXT_AT_MAGIC) != TSCT_EXT_MAGIC)
+	unsigned int type = (unsigned int)tsct_get_be(at, 2);
+
+	if (tsct_get_be(at + TSCT_EXT_AT_MAGIC, 4) != TSCT_EXT_MAGIC)
 		return NULL;
-	if (get16(at) == TSCT_MISSING_TYPE && packet->has_ext)
+	if (type == TSCT_MISSING_TYPE && packet->has_ext)
 		return get_missing(packet, at, len);
-	if (get16(at) != TSCT_EXT_TYPE)
+	if (type != TSCT_EXT_TYPE)
 		return NULL;
 	if (packet->ext_version)
-		return "it has more than one tsctrace field";
-	packet->ext_version = get16(at + TSCT_EXT_AT_VERSION);
+		return "more than one tsctrace field";
+	packet->ext_version = (__u16)tsct_get_be(at + TSCT_EXT_AT_VERSION, 2);
 	if (!packet->ext_version)
-		return "its tsctrace field has version 0";
+		return "tsctrace field has version 0";
 	if (packet->ext_version != TSCT_EXT_VERSION)
 		return NULL;
 	if (len != TSCT_EXT_SIZE)
-		return "its tsctrace field is not 160 bytes long";
+		return "tsctrace field is not 160 bytes long";
 	packet->has_ext = true;
-	tsct_ext_get(&packet->ext, at);
+	get_ext(&packet->ext, at);
 	return NULL;
 }
 
-/* The data after a version 4 header, from @at on; len - at is a multiple of
- * 4. */
+/* Parses the data after a version 4 header, from @at on; len - at is a multiple
+ * of 4. */
 static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 			    size_t at, size_t len)
 {
@@ -153,25 +198,22 @@ static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 	size_t field;
 
 	while (len - at > MAC_MAX) {
-		field = get16(bytes + at + 2);
+		field = tsct_get_be(bytes + at + 2, 2);
 		if (field < FIELD_MIN || field % 4 || field > len - at)
-			return "an extension field has an impossible length";
+			return "extension field has an impossible length";
 		why = get_field(packet, bytes + at, field);
 		if (why)
 			return why;
 		at += field;
 	}
-	if (len - at >= MAC_MIN) {
-		get_mac(packet, bytes, at, len);
-		return NULL;
-	}
-	/* Crypto-NAK: a key id of 0, and nothing else */
-	if (len - at == 4 && !get32(bytes + at)) {
+	/* A crypto-NAK is a key id of 0 without a digest. */
+	if (len - at >= MAC_MIN ||
+	    (len - at == 4 && !tsct_get_be(bytes + at, 4))) {
 		get_mac(packet, bytes, at, len);
 		return NULL;
 	}
 	return len == at ? NULL :
-		"its end is neither an extension field nor a MAC";
+		"packet ends with neither an extension field nor a MAC";
 }
 
 static const char *parse(const __u8 *bytes, size_t len,
@@ -180,13 +222,12 @@ static const char *parse(const __u8 *bytes, size_t len,
 	const char *why;
 
 	if (len < TSCT_NTP_HEADER)
-		return "it is shorter than a header of 48 bytes";
+		return "packet is shorter than an NTP header of 48 bytes";
 	if (len > TSCT_NTP_MAX)
-		return "it is longer than the limit of 512 bytes";
+		return "packet is longer than the limit of 512 bytes";
 	if (len % 4)
-		return "its length is not a multiple of 4";
-	get_header(packet, bytes);
-	why = check_header(packet);
+		return "packet length is not a multiple of 4";
+	why = get_header(packet, bytes);
 	if (why)
 		return why;
 	if (packet->version == 4)
@@ -208,38 +249,28 @@ int tsct_ntp_parse(const void *bytes, size_t len,
 	return why ? -EBADMSG : 0;
 }
 
-static void put_header(const struct tsct_ntp_packet *packet, __u8 *at)
+size_t tsct_ntp_build(const struct tsct_ntp_packet *from, void *bytes)
 {
-	at[0] = (__u8)((packet->leap & 3) << 6 | (packet->version & 7) << 3 |
-		       (packet->mode & 7));
-	at[1] = packet->stratum;
-	at[2] = (__u8)packet->poll;
-	at[3] = (__u8)packet->precision;
-	put32(at + 4, packet->root_delay);
-	put32(at + 8, packet->root_dispersion);
-	put32(at + 12, packet->refid);
-	put64(at + 16, packet->reference);
-	put64(at + 24, packet->origin);
-	put64(at + 32, packet->receive);
-	put64(at + 40, packet->transmit);
-}
+	__u8 *to = bytes, *missing = to + TSCT_NTP_HEADER + TSCT_EXT_SIZE;
 
-size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes)
-{
-	size_t len = TSCT_NTP_HEADER;
-
-	put_header(packet, bytes);
-	if (!packet->has_ext || packet->version != 4)
-		return len;
-	tsct_ext_put(&packet->ext, (__u8 *)bytes + len);
-	len += TSCT_EXT_SIZE;
-	if (!packet->has_missing)
-		return len;
-	tsct_ext_missing_put(packet->missing, (__u8 *)bytes + len);
-	return len + TSCT_MISSING_SIZE;
+	to[0] = (__u8)((from->leap & 3) << 6 | (from->version & 7) << 3 |
+		       (from->mode & 7));
+	HEADER_MEMBERS(PUT)
+	if (!from->has_ext || from->version != 4)
+		return TSCT_NTP_HEADER;
+	put_ext(&from->ext, to + TSCT_NTP_HEADER);
+	if (!from->has_missing)
+		return TSCT_NTP_HEADER + TSCT_EXT_SIZE;
+	memset(missing, 0, TSCT_MISSING_SIZE);
+	tsct_put_be(missing + TSCT_EXT_AT_TYPE, TSCT_MISSING_TYPE, 2);
+	tsct_put_be(missing + TSCT_EXT_AT_LENGTH, TSCT_MISSING_SIZE, 2);
+	tsct_put_be(missing + TSCT_EXT_AT_MAGIC, TSCT_EXT_MAGIC, 4);
+	memcpy(missing + TSCT_MISSING_SIZE - TSCT_MISSING_TEXT, from->missing,
+	       strnlen(from->missing, TSCT_MISSING_TEXT));
+	return TSCT_NTP_HEADER + TSCT_EXT_SIZE + TSCT_MISSING_SIZE;
 }
 
 void tsct_ntp_set_transmit(void *bytes, tsct_ntp_timestamp transmit)
 {
-	put64((__u8 *)bytes + 40, transmit);
+	tsct_put_be((__u8 *)bytes + 40, transmit, sizeof(transmit));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NTPv4 packets (RFC 5905), with our extension field (RFC 7822) and a MAC at
- * the end. Bytes to a structure and back; Documentation/protocol.rst draws
- * them. The parser reads no byte beyond @len and trusts no length in the
- * packet.
+ * NTPv4 packets (RFC 5905), with tsctrace's extension field (RFC 7822) and a
+ * MAC at the end: conversion between bytes and structures.
+ * Documentation/protocol.rst draws the packets. The parser reads no byte beyond
+ * @len and trusts no length in the packet.
  */
 #ifndef TSCT_NTP_PACKET_H
 #define TSCT_NTP_PACKET_H
@@ -19,42 +19,61 @@
 #define TSCT_NTP_MODE_BROADCAST	5
 #define TSCT_NTP_UNSYNCED	3	/* leap indicator: not synchronized */
 
-/* Fixed point of the header: 32.32 s since 1900 (mod 2^32); the short format is
- * 16.16 s */
+/* NTP timestamp: 32.32 s since 1900, modulo 2^32 s. 0 means "not known". */
 typedef __u64 tsct_ntp_timestamp;
 
-/* To the nearest, with an error of 0.12 ns at most; never 0, which means "not
- * known" */
+/* Rounds to the nearest timestamp, with an error of 0.12 ns at most; never
+ * returns 0. */
 tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns);
 /*
- * @near_ns: selects the era: the result is within 2^31 s of it. Rounded to the
- * nearest, so that a time converted to a timestamp and back is unchanged;
- * saturating.
+ * @near_ns: selects the era: the result is within 2^31 s of it. The result is
+ * rounded to the nearest ns, so that a time converted to a timestamp and back
+ * is unchanged; saturating.
  */
 __s64 tsct_ntp_to_ns(tsct_ntp_timestamp stamp, __s64 near_ns);
-/* Short format and back. Both round up, as they are bounds; saturating, at 18
- * hours. */
+/* NTP's short format, 16.16 s, from and to ns. Both directions round up, as the
+ * values are bounds, and saturate at 18 hours. */
 __u32 tsct_ntp_short(__u64 ns);
 __u64 tsct_ntp_short_ns(__u32 value);
 
-/* ---- our extension field ------------------------------------------------- */
+/* Reads an integer of @size bytes in network byte order, at any address. */
+static inline __u64 tsct_get_be(const void *at, size_t size)
+{
+	__u64 value = 0;
 
-/* From the range for experiments */
+	memcpy(&value, at, size);
+	return __builtin_bswap64(value) >> (64 - 8 * size);
+}
+
+/* Writes the low @size bytes of an integer in network byte order. */
+static inline void tsct_put_be(void *at, __u64 value, size_t size)
+{
+	value = __builtin_bswap64(value) >> (64 - 8 * size);
+	memcpy(at, &value, size);
+}
+
+/* ---- tsctrace's extension field ------------------------------------------ */
+
+/* NTP reserves this range of types for experiments, so other programs may use
+ * the same type: a magic number identifies the field. */
 #define TSCT_EXT_TYPE		0xf5c7
+#define TSCT_EXT_MAGIC		0x54534354	/* "TSCT" */
 #define TSCT_EXT_VERSION	1
-#define TSCT_EXT_SIZE		160	/* with its 4 bytes of type and
-					 * length */
+#define TSCT_EXT_SIZE		160	/* bytes, with type and length */
 
 /* struct tsct_extension.flags */
 #define TSCT_EXT_REPLY		0x1
-#define TSCT_EXT_POLL_REQUEST	0x2	/* all else but ids is 0 */
-#define TSCT_EXT_LINE		0x4	/* line is valid */
+#define TSCT_EXT_POLL_REQUEST	0x2	/* all members but ids are 0 */
+#define TSCT_EXT_PARAMS		0x4	/* params are valid */
 #define TSCT_EXT_TX_KERNEL	0x8	/* prev_tx is valid, and the kernel's */
-#define TSCT_EXT_RX_KERNEL	0x10
-#define TSCT_EXT_SESSION_OPEN	0x20	/* reply: a session is open to you */
-#define TSCT_EXT_SESSION_OVER	0x40	/* reply: that was its last exchange */
+#define TSCT_EXT_RX_KERNEL	0x10	/* rx is the kernel's timestamp */
+#define TSCT_EXT_SESSION_OPEN	0x20	/* reply: the client may take part in
+					 * the open session */
+#define TSCT_EXT_SESSION_OVER	0x40	/* reply: the client's last exchange in
+					 * the session */
 #define TSCT_EXT_JOIN		0x80	/* request: part of session */
-#define TSCT_EXT_ARRIVED	0x100	/* request: all callers here wait */
+#define TSCT_EXT_ARRIVED	0x100	/* request: all callers on the client
+					 * wait in the barrier */
 #define TSCT_EXT_RELEASED	0x200	/* reply: all members have arrived */
 
 struct tsct_extension {
@@ -62,8 +81,7 @@ struct tsct_extension {
 	__u16 depth;		/* hops to the master; 0: the master */
 	__u32 status;		/* TSCT_STATUS_* of the sender's cluster time */
 	__u64 node;		/* sender's id; random, kept over restarts */
-	__u64 host;		/* the same for all nodes that share a
-				 * counter */
+	__u64 host;		/* id that all nodes on one counter share */
 	__u64 nonce;		/* of the request; the reply repeats it */
 	__u32 epoch;		/* of the cluster's timeline */
 	__u32 session;
@@ -72,22 +90,56 @@ struct tsct_extension {
 				 * received */
 	__u64 tx;		/* reply: counter before it was sent; request:
 				 * tx of the last reply, 0: none */
-	__u64 prev_nonce;	/* reply: of the request before, */
-	__u64 prev_tx;		/* and the kernel's transmit time of its
-				 * reply */
+	__u64 prev_nonce;	/* reply: nonce of the previous request */
+	__u64 prev_tx;		/* reply: the kernel's transmit time of the
+				 * previous reply */
 	__u32 rx_error;		/* bound of rx and prev_tx, counts */
 	__u32 turn_us;		/* reply: time until the next request */
 	__u32 barrier;		/* number of the collective */
 	__u32 reserved;		/* not sent, read as 0 */
-	struct tsct_remote_params line;	/* reply: the sender's */
+	struct tsct_remote_params params;	/* reply: clock params of the
+						 * sender */
 };
 
-/* ---- the field of missing nodes ------------------------------------------ */
+/* Offsets of the members from the field's first byte, as drawn in
+ * Documentation/protocol.rst, which a test compares */
+enum tsct_ext_at {
+	TSCT_EXT_AT_TYPE = 0,		/* 16 bits: TSCT_EXT_TYPE */
+	TSCT_EXT_AT_LENGTH = 2,		/* 16 bits: TSCT_EXT_SIZE */
+	TSCT_EXT_AT_MAGIC = 4,		/* 32 bits: TSCT_EXT_MAGIC */
+	TSCT_EXT_AT_VERSION = 8,	/* 16 bits: TSCT_EXT_VERSION */
+	TSCT_EXT_AT_FLAGS = 10,
+	TSCT_EXT_AT_DEPTH = 12,		/* 16 reserved bits follow */
+	TSCT_EXT_AT_NODE = 16,
+	TSCT_EXT_AT_HOST = 24,
+	TSCT_EXT_AT_MASTER = 32,
+	TSCT_EXT_AT_NONCE = 40,
+	TSCT_EXT_AT_STATUS = 48,
+	TSCT_EXT_AT_EPOCH = 52,
+	TSCT_EXT_AT_SESSION = 56,
+	TSCT_EXT_AT_BARRIER = 60,
+	TSCT_EXT_AT_RX = 64,
+	TSCT_EXT_AT_TX = 72,
+	TSCT_EXT_AT_PREV_NONCE = 80,
+	TSCT_EXT_AT_PREV_TX = 88,
+	TSCT_EXT_AT_RX_ERROR = 96,
+	TSCT_EXT_AT_TURN_US = 100,	/* 64 reserved bits follow */
+	TSCT_EXT_AT_BASE = 112,		/* clock params, from here to the end */
+	TSCT_EXT_AT_BASE_NS = 120,
+	TSCT_EXT_AT_MULT = 128,
+	TSCT_EXT_AT_AS_OF = 136,
+	TSCT_EXT_AT_ERROR_PS = 144,
+	TSCT_EXT_AT_GROWTH = 152,
+};
 
-/* Names of nodes missing in a collective, for people. In a request: those
- * missing below the sender; it also reserves the room for the reply's. */
+/*
+ * The field of missing nodes: type, length, magic, and the names of nodes
+ * missing in a collective, as text padded with zeros. In a request these are
+ * nodes below the sender. A reply has the field only if its request has it, as
+ * a reply is never longer than its request.
+ */
 #define TSCT_MISSING_TYPE	0xf5c8
-#define TSCT_MISSING_SIZE	128	/* with type, length and magic */
+#define TSCT_MISSING_SIZE	128	/* bytes, with type, length and magic */
 #define TSCT_MISSING_TEXT	(TSCT_MISSING_SIZE - 8)
 
 /* ---- packets ------------------------------------------------------------- */
@@ -95,34 +147,36 @@ struct tsct_extension {
 struct tsct_ntp_packet {
 	__u8 leap, version, mode, stratum;
 	__s8 poll, precision;
-	__u32 root_delay, root_dispersion;	/* 16.16 */
+	__u32 root_delay, root_dispersion;	/* 16.16 s */
 	__u32 refid;
 	tsct_ntp_timestamp reference, origin, receive, transmit;
 	bool has_ext;		/* version 4 only */
-	__u16 ext_version;	/* parsed: of our field; 0: there is none */
+	__u16 ext_version;	/* parsed version of tsctrace's field; 0: the
+				 * packet has no such field */
 	struct tsct_extension ext;
 	bool has_missing;	/* only with has_ext */
-	char missing[TSCT_MISSING_TEXT + 1];	/* parsed: printable ASCII */
+	char missing[TSCT_MISSING_TEXT + 1];	/* parsed: printable ASCII, other
+						 * characters as '?' */
 	bool has_mac;
 	__u32 key_id;		/* 0: crypto-NAK */
 	__u16 mac_at;		/* offset of the key id, and length of the data
 				 * that the MAC covers */
-	__u16 mac_len;		/* of the digest after it */
+	__u16 mac_len;		/* length of the digest after the key id */
 };
 
 /*
  * tsct_ntp_parse - parse a datagram
  *
- * Unknown extension fields are skipped, and those of ours of another version,
- * which is in ext_version. ext.line is 0 where its flag is not set. Returns 0;
- * -EBADMSG: not a packet (or a control message), and *ret_why is the reason in
- * words; may be NULL.
+ * Unknown extension fields are skipped. So are tsctrace's fields of another
+ * version; ext_version has that version. ext.params is 0 unless its flag is
+ * set. Returns 0; -EBADMSG: not a packet (or a control message), and *ret_why is
+ * the reason as text; @ret_why may be NULL.
  */
 int tsct_ntp_parse(const void *bytes, size_t len,
 		   struct tsct_ntp_packet *ret_packet, const char **ret_why);
 
 /*
- * tsct_ntp_build - build a packet: header, and our fields if has_ext and
+ * tsct_ntp_build - build a packet: header, and tsctrace's fields if has_ext and
  * version 4. The MAC is not included, see auth.h.
  * @bytes: room for TSCT_NTP_MAX
  * Returns the length in bytes, all of which are set.

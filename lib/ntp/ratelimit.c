@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Access rules, configured children, and token buckets. A bucket holds time in
- * us: each answer costs interval_us of it, and it fills with the time that
- * passes.
+ * Configured children, and token buckets. The level of a bucket is a time in
+ * us: each answer takes interval_us from it, and it rises as time passes.
  */
 #include <stdlib.h>
 
 #include "acl.h"
-#include "lib/core/remap.h"
 
-#define WAYS	8	/* entries in which a member's bucket may be */
+#define WAYS	8	/* buckets in a set; an address selects the set */
 
 #define MEMBER_INTERVAL_US	100
 #define MEMBER_BURST		1000
@@ -24,7 +22,7 @@ struct token_bucket {
 };
 
 struct member_bucket {
-	struct tsct_address of;
+	struct tsct_address member;
 	bool taken;
 	struct token_bucket bucket;
 };
@@ -32,7 +30,7 @@ struct member_bucket {
 struct allowed_child {
 	struct tsct_address address;
 	__u32 key_id;
-	bool anywhere;		/* without an address */
+	bool anywhere;		/* the child may use any address */
 };
 
 struct tsct_ratelimit {
@@ -41,34 +39,32 @@ struct tsct_ratelimit {
 	__u64 seed, random;
 	struct tsct_acl acl;
 	unsigned int nr_children;
-	struct allowed_child children[TSCT_CHILDREN_MAX];	/* sorted by
-							 * compare() */
+	struct allowed_child children[TSCT_CHILDREN_MAX];	/* in the order
+								 * of compare() */
 	struct token_bucket buckets[TSCT_RATELIMIT_BUCKETS];
 	struct member_bucket members[TSCT_RATELIMIT_MEMBERS];
 };
-
-static struct rate_limit limit_of(__u32 interval_us, __u32 burst, __u32 otherwise)
-{
-	return (struct rate_limit) {
-		.interval_us = interval_us,
-		.full_us = (__u64)interval_us * (burst ? burst : otherwise),
-	};
-}
 
 struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed)
 {
 	struct tsct_ratelimit *ratelimit = calloc(1, sizeof(*ratelimit));
+	__u64 burst = options->burst ? options->burst : 1;
+	__u64 member_burst = options->member_burst ?
+		options->member_burst : MEMBER_BURST;
+	__u64 member_us = options->member_interval_us ?
+		options->member_interval_us : MEMBER_INTERVAL_US;
 	unsigned int i;
 
 	if (!ratelimit)
 		return NULL;
 	ratelimit->leak = options->leak;
-	ratelimit->untrusted = limit_of(options->interval_us, options->burst, 1);
-	ratelimit->trusted = limit_of(options->member_interval_us ?
-				  options->member_interval_us :
-				  MEMBER_INTERVAL_US,
-				  options->member_burst, MEMBER_BURST);
+	ratelimit->untrusted = (struct rate_limit) {
+		options->interval_us, options->interval_us * burst
+	};
+	ratelimit->trusted = (struct rate_limit) {
+		member_us, member_us * member_burst
+	};
 	ratelimit->seed = tsct_hash64(seed);
 	ratelimit->random = tsct_hash64(~seed);
 	tsct_acl_init(&ratelimit->acl);
@@ -90,7 +86,7 @@ int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
 
 /* ---- children ------------------------------------------------------------ */
 
-/* Order by address. A configured scope of 0 matches any. */
+/* Orders children by address; those without an address come first. */
 static int compare(const struct allowed_child *child,
 		   const struct tsct_address *to)
 {
@@ -99,7 +95,7 @@ static int compare(const struct allowed_child *child,
 	return memcmp(child->address.ip, to->ip, sizeof(to->ip));
 }
 
-/* Index of the first that is not less than @to */
+/* Index of the first child whose address is not less than @to */
 static unsigned int find(const struct tsct_ratelimit *ratelimit,
 			 const struct tsct_address *to)
 {
@@ -115,6 +111,7 @@ static unsigned int find(const struct tsct_ratelimit *ratelimit,
 	return low;
 }
 
+/* A configured scope of 0 matches any. */
 static bool matches(const struct allowed_child *child,
 		    const struct tsct_address *from)
 {
@@ -140,8 +137,7 @@ int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 	return 0;
 }
 
-/* True: the key belongs to children with addresses only. Called after the MAC
- * was verified. */
+/* True: the key belongs to children with addresses only. */
 static bool is_bound(const struct tsct_ratelimit *ratelimit, __u32 key_id)
 {
 	bool ret = false;
@@ -176,11 +172,13 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	return key_id && is_bound(ratelimit, key_id) ? -EKEYREJECTED : 0;
 }
 
-static bool is_child(const struct tsct_ratelimit *ratelimit,
-		     const struct tsct_address *from)
+bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
+		       const struct tsct_address *from)
 {
 	unsigned int i;
 
+	if (tsct_acl_allows(&ratelimit->acl, from->ip))
+		return true;
 	for (i = find(ratelimit, from); i < ratelimit->nr_children &&
 	     !compare(&ratelimit->children[i], from); i++)
 		if (matches(&ratelimit->children[i], from))
@@ -188,60 +186,31 @@ static bool is_child(const struct tsct_ratelimit *ratelimit,
 	return false;
 }
 
-bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
-		       const struct tsct_address *from)
-{
-	return tsct_acl_allows(&ratelimit->acl, from->ip) ||
-		(ratelimit->nr_children && is_child(ratelimit, from));
-}
-
 /* ---- buckets ------------------------------------------------------------- */
 
-static __u64 hash(const struct tsct_ratelimit *ratelimit,
-		  const struct tsct_address *address)
+/* The member's bucket. A new member gets a full one, in place of the member of
+ * the same set that has been silent longest. */
+static struct token_bucket *member_bucket(struct tsct_ratelimit *ratelimit,
+					  const struct tsct_address *from,
+					  __u64 hash)
 {
-	__u64 high, low;
-
-	memcpy(&high, address->ip, 8);
-	memcpy(&low, address->ip + 8, 8);
-	return tsct_hash64(tsct_hash64(tsct_hash64(ratelimit->seed ^ low) ^ high) ^
-			address->scope);
-}
-
-/* The member's bucket, or that of the one in its set that has been silent
- * longest */
-static struct token_bucket *of_member(struct tsct_ratelimit *ratelimit,
-				const struct tsct_address *from)
-{
-	unsigned int set = (unsigned int)(hash(ratelimit, from) %
-		(TSCT_RATELIMIT_MEMBERS / WAYS));
+	__u64 set = hash % (TSCT_RATELIMIT_MEMBERS / WAYS);
 	struct member_bucket *member = &ratelimit->members[set * WAYS];
 	struct member_bucket *oldest = member, *end = member + WAYS;
 
 	for (; member < end; member++) {
-		if (member->taken && tsct_address_same(&member->of, from))
+		if (member->taken && tsct_address_same(&member->member, from))
 			return &member->bucket;
 		if (!member->taken || (oldest->taken &&
 		    member->bucket.last_us < oldest->bucket.last_us))
 			oldest = member;
 	}
 	*oldest = (struct member_bucket) {
-		.of = *from,
+		.member = *from,
 		.taken = true,
 		.bucket.level_us = ratelimit->trusted.full_us,
 	};
 	return &oldest->bucket;
-}
-
-/* Unpredictable: one in 2^leak of what exceeds the limit is answered. */
-static bool leaks(struct tsct_ratelimit *ratelimit)
-{
-	__u32 leak = ratelimit->leak;
-
-	if (!leak || leak > 31)
-		return false;
-	ratelimit->random++;
-	return !(tsct_hash64(ratelimit->random ^ ratelimit->seed) >> (64 - leak));
 }
 
 bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
@@ -250,13 +219,13 @@ bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 {
 	const struct rate_limit *limit = trusted ? &ratelimit->trusted :
 		&ratelimit->untrusted;
+	__u64 hash = tsct_address_hash(from, ratelimit->seed);
 	struct token_bucket *bucket;
 
 	if (!ratelimit->untrusted.interval_us)
 		return true;
-	bucket = trusted ? of_member(ratelimit, from) :
-		&ratelimit->buckets[hash(ratelimit, from) %
-				    TSCT_RATELIMIT_BUCKETS];
+	bucket = trusted ? member_bucket(ratelimit, from, hash) :
+		&ratelimit->buckets[hash % TSCT_RATELIMIT_BUCKETS];
 	/* If the time went backwards, the bucket is not refilled. */
 	if (now_us > bucket->last_us) {
 		bucket->level_us += now_us - bucket->last_us;
@@ -265,8 +234,14 @@ bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 			bucket->level_us = limit->full_us;
 	}
 	bucket->last_us = now_us;
-	if (bucket->level_us < limit->interval_us)
-		return leaks(ratelimit);
-	bucket->level_us -= limit->interval_us;
-	return true;
+	if (bucket->level_us >= limit->interval_us) {
+		bucket->level_us -= limit->interval_us;
+		return true;
+	}
+	/* The limit is exceeded: answers one in 2^leak, unpredictably. */
+	if (!ratelimit->leak || ratelimit->leak > 31)
+		return false;
+	ratelimit->random++;
+	return !(tsct_hash64(ratelimit->random ^ ratelimit->seed) >>
+		 (64 - ratelimit->leak));
 }

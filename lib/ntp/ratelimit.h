@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Access control and rate limit of the responder. Rules are prefixes, of which
- * the longest match counts; an address that is not allowed gets no answer.
- * There is a token bucket per address, in tables of fixed size. Of requests
- * that exceed the limit a few, at random, are answered, so that an attacker who
- * forges a client's address cannot cut it off.
+ * Access control and rate limit of the responder. Access rules are prefixes, of
+ * which the longest match counts; an address that is not allowed gets no
+ * answer. The rate limit is a token bucket per address, in tables of fixed
+ * size. Of the requests that exceed the limit a few, chosen at random, are
+ * answered, so that an attacker who forges a client's address cannot cut it
+ * off.
  *
- * Unknown clients whose addresses collide in the table share a bucket, and none
- * ever gets a fresh one for being new: an attacker with a million forged
- * addresses gets no more answers than the table has buckets. Members have a
- * table of their own.
+ * Unknown clients whose addresses have the same hash share a bucket, and a new
+ * client does not get a full one: an attacker with a million forged addresses
+ * gets no more answers than the table has buckets. Members have a table of
+ * their own.
  *
  * Nothing is allocated after tsct_ratelimit_new(). A look-up of the rules is a
- * binary search, of a bucket one place in memory. Not thread-safe.
+ * binary search. Not thread-safe.
  */
 #ifndef TSCT_NTP_RATELIMIT_H
 #define TSCT_NTP_RATELIMIT_H
 
-#include "lib/core/port.h"
+#include "lib/core/remap.h"
 
-/* IPv6, or IPv4 as ::ffff:a.b.c.d; network order */
+/* IPv6, or IPv4 as ::ffff:a.b.c.d */
 struct tsct_address {
-	__u8 ip[16];
+	__u8 ip[16];		/* network order */
 	__u16 port;		/* host order */
 	__u32 scope;		/* of link-local addresses: interface index */
 };
 
 #define TSCT_RULES_MAX		256
-#define TSCT_RATELIMIT_BUCKETS	4096	/* of unknown clients */
+#define TSCT_RATELIMIT_BUCKETS	4096	/* buckets of unknown clients */
 #define TSCT_RATELIMIT_MEMBERS	2048	/* buckets of members */
 #define TSCT_CHILDREN_MAX	1024
 
 struct tsct_ratelimit_options {
 	__u32 interval_us;	/* time per token and address; 0: no limit */
-	__u32 burst;		/* most tokens; 0: 1 */
-	/* Of members, which poll as fast as sessions demand; 0: 100 us, and 1000
-	 * tokens. Without a limit for unknown clients they have none either. */
+	__u32 burst;		/* tokens of a full bucket; 0: 1 */
+	/* Members poll as fast as sessions demand. 0: 100 us, and 1000 tokens.
+	 * If unknown clients have no limit, members have none either. */
 	__u32 member_interval_us;
 	__u32 member_burst;
 	__u32 leak;		/* one in 2^leak of the requests that exceed the
@@ -54,56 +55,64 @@ void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);	/* NULL is fine */
  * "all"
  *
  * It replaces a rule for the same prefix. "all" is every address, 0.0.0.0/0
- * every one of IPv4. 0; -EINVAL: not a prefix, or bits are set after its length
- * (10.1.2.3/8: ambiguous); -E2BIG: more than TSCT_RULES_MAX.
+ * every IPv4 address. 0; -EINVAL: not a prefix, or bits are set after its
+ * length (10.1.2.3/8 is ambiguous); -E2BIG: more than TSCT_RULES_MAX.
  */
 int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
 			bool allow);
 
 /*
- * tsct_ratelimit_child - add a configured child: allowed whatever the rules,
- * trusted
- * @address: NULL: any that the rules allow, with its key
+ * tsct_ratelimit_child - add a configured child, which is a trusted member and
+ * needs no access rule
+ * @address: NULL: any address that the rules allow, with the child's key
  * @key_id: the key that it must use; 0: none
  *
- * A key of children with addresses is refused from any other address. Several
- * children may share an address, with different keys. -E2BIG: too many.
+ * If all children with a key have addresses, the key is rejected from other
+ * addresses. Several children may share an address, with different keys.
+ * -E2BIG: too many.
  */
 int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 		     const struct tsct_address *address, __u32 key_id);
 
 /*
  * tsct_ratelimit_key - check whether an address may use a key (0: none)
- * Returns 1: a configured child; 0: neither is configured; -ENOKEY: the address
- * must use a key; -EKEYREJECTED: it must use another, or the key belongs to
- * others.
+ * Returns 1: a configured child; 0: neither address nor key is configured;
+ * -ENOKEY: the address must use a key; -EKEYREJECTED: it must use another key,
+ * or the key belongs to other addresses.
  */
 int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 		   const struct tsct_address *from, __u32 key_id);
 
 bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 		       const struct tsct_address *from);
-/* Takes a token; false: the limit is exceeded. @trusted: a known member, whose
- * bucket is larger and its own. @now_us: any clock that does not jump */
+/* Takes a token; false: the limit is exceeded. @trusted: a known member, which
+ * has a bucket of its own. @now_us: any clock that does not step */
 bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 			 const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
 
 /*
- * Text to address and back; the port is left unchanged. A scope after % is a
- * number only, since names need the system. 0 or -EINVAL. @size:
- * TSCT_ADDRESS_TEXT is enough
+ * Parses an address; its port is left unchanged. A scope after % must be a
+ * number, as interface names need the system. 0 or -EINVAL
  */
-#define TSCT_ADDRESS_TEXT	64
 int tsct_address_parse(const char *text, struct tsct_address *ret);
-void tsct_address_print(const struct tsct_address *address, char *text,
-			size_t size);
 
 /* True: the same host; ports are ignored. */
 static inline bool tsct_address_same(const struct tsct_address *a,
 				     const struct tsct_address *b)
 {
 	return a->scope == b->scope && !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+/* Hash of a host; ports are ignored. */
+static inline __u64 tsct_address_hash(const struct tsct_address *address,
+				      __u64 seed)
+{
+	__u64 half[2];
+
+	memcpy(half, address->ip, sizeof(half));
+	return tsct_hash64(tsct_hash64(tsct_hash64(seed ^ half[1]) ^ half[0]) ^
+			   address->scope);
 }
 
 #endif /* TSCT_NTP_RATELIMIT_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The server side of the protocol. Checks come in the order of their cost and
- * of who can cause it: a packet from an unknown address ends at the rules, a
- * forged one at the MAC, and only what passed all takes a token or changes the
- * table of clients.
+ * The responder: checks requests and builds answers. Cheap checks come first,
+ * and those that anyone can fail: a packet from an unknown address ends at the
+ * access rules, a forged one at the MAC. Only a request that passed these takes
+ * a token or changes the table of clients.
  */
 #include <stdlib.h>
 
@@ -26,12 +26,19 @@ struct responder_query {
 	struct tsct_ntp_packet packet;
 	bool member;		/* authenticated, or a configured child */
 	struct tsct_client_entry *entry;
-	bool again;		/* received before, or perhaps so */
-	bool repeat;		/* it is the last one again, and gets the same
-				 * answer */
-	struct tsct_client_entry_past *note;	/* where to record it; NULL:
-						 * nowhere */
+	bool again;		/* received before, or possibly a replay */
+	bool repeat;		/* a duplicate of the last request, which gets
+				 * the same answer */
+	struct tsct_client_entry_past *note;	/* record of the request; NULL:
+						 * not recorded */
 };
+
+static tsct_ntp_timestamp ntp_time(const struct tsct_responder *responder,
+				   __u64 cycles)
+{
+	return tsct_ntp_from_ns(responder->ops.real_ns(responder->ops.ctx,
+						       cycles));
+}
 
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 {
@@ -40,8 +47,7 @@ struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 	if (!responder)
 		return NULL;
 	responder->ops = *ops;
-	/* With the seed known, all that clients can do is to collide with each
-	 * other. */
+	/* Clients that guess the seed can only make their own look-ups slower. */
 	tsct_client_table_init(&responder->clients, ops->now(ops->ctx));
 	return responder;
 }
@@ -71,15 +77,6 @@ void tsct_responder_disrupt(struct tsct_responder *responder)
 
 /* ---- checks -------------------------------------------------------------- */
 
-/* By the first byte, before anything is parsed */
-static bool is_request(const __u8 *bytes)
-{
-	unsigned int version = bytes[0] >> 3 & 7;
-
-	return (bytes[0] & 7) == TSCT_NTP_MODE_CLIENT && version >= 1 &&
-		version <= 4;
-}
-
 static enum tsct_answer check_key(struct tsct_responder *responder,
 				  struct responder_query *request)
 {
@@ -107,11 +104,14 @@ static enum tsct_answer check(struct tsct_responder *responder,
 	const struct tsct_responder_ops *ops = &responder->ops;
 	struct tsct_ntp_packet *packet = &request->packet;
 	enum tsct_answer answer;
+	unsigned int first, version;
 	__u64 now_us;
 
 	if (request->len < TSCT_NTP_HEADER || request->len > TSCT_NTP_MAX)
 		return TSCT_ANSWER_MALFORMED;
-	if (!is_request(request->bytes))
+	first = *(const __u8 *)request->bytes;
+	version = first >> 3 & 7;
+	if ((first & 7) != TSCT_NTP_MODE_CLIENT || version < 1 || version > 4)
 		return TSCT_ANSWER_NOT_REQUEST;
 	if (!responder->ratelimit ||
 	    !tsct_ratelimit_allows(responder->ratelimit, request->from))
@@ -144,13 +144,14 @@ static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
 }
 
 /*
+ * False: the request may be a replay.
+ *
  * A request repeats the tx of the last answer that its sender received. So it
- * was made after that answer, and is one of the requests recorded since, or
- * new. A sender that repeats another tx was restarted, or lost many answers, or
- * its request is a recording; if its next request repeats the tx of the present
- * answer, it is no recording. The very first request is accepted, or every
- * client would have to send two; and so are a few with the same tx, sent before
- * the first was answered.
+ * was made after that answer: it is new, or one of the requests recorded since.
+ * A sender that repeats another tx was restarted, lost many answers, or replays
+ * a recording; its next request is accepted if that repeats the tx of the
+ * present answer. A client's first request is accepted, so that clients need not
+ * send two; so are a few with the same tx, sent before the first was answered.
  */
 static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
 {
@@ -175,8 +176,8 @@ static void record(struct tsct_client_entry *entry,
 	entry->past[0] = past;
 }
 
-/* Records the last unverified request, once this one proves it was no
- * recording. */
+/* Records the last unverified request if this one repeats its answer's tx, which
+ * proves that it was not a replay. */
 static void record_verified(struct tsct_responder *responder,
 			    struct tsct_client_entry *entry,
 			    const struct tsct_extension *ext)
@@ -184,32 +185,18 @@ static void record_verified(struct tsct_responder *responder,
 	if (!entry->unverified.nonce || entry->unverified.tx != ext->tx ||
 	    entry->unverified.nonce == ext->nonce)
 		return;
-	/* The kernel's transmit time is of the answer before. */
+	/* The kernel's transmit time is that of an older answer. */
 	entry->has_tx = false;
 	tsct_client_table_ticket(&responder->clients, entry);
 	record(entry, entry->unverified);
 	entry->unverified.nonce = 0;
 }
 
-/* Adds the kernel's transmit time of the answer before. */
-static void add_prev_tx(struct tsct_client_entry *entry,
-			struct tsct_extension *reply)
-{
-	if (!entry->has_tx)
-		return;
-	entry->has_tx = false;
-	reply->flags |= TSCT_EXT_TX_KERNEL;
-	reply->prev_nonce = entry->past[0].nonce;
-	reply->prev_tx = entry->tx.cycles;
-	if (entry->tx.error > reply->rx_error)
-		reply->rx_error = entry->tx.error;
-}
-
 /*
- * Completes the answer before, and records this request. A request that is
- * received twice is answered twice, with the same content: whichever answer
- * arrives, its request was received after it was sent, and its answer sent
- * before it arrived.
+ * Adds the kernel's transmit time of the previous answer to @reply, and records
+ * the request. A request that is received twice is answered twice, with the
+ * same content: both answers were sent after the request was received and
+ * before either answer arrived, whichever the client uses.
  */
 static void record_request(struct tsct_responder *responder,
 		       struct responder_query *request,
@@ -220,8 +207,8 @@ static void record_request(struct tsct_responder *responder,
 
 	if (!entry)
 		return;
-	/* Requests of this node's clients never have 0; such a one could not be
-	 * recorded. */
+	/* tsctrace's clients never send a nonce of 0, which marks an unused
+	 * record. */
 	if (!ext->nonce) {
 		request->again = true;
 		return;
@@ -236,7 +223,14 @@ static void record_request(struct tsct_responder *responder,
 		request->again = true;
 		request->note = &entry->unverified;
 	} else {
-		add_prev_tx(entry, reply);
+		if (entry->has_tx) {
+			entry->has_tx = false;
+			reply->flags |= TSCT_EXT_TX_KERNEL;
+			reply->prev_nonce = entry->past[0].nonce;
+			reply->prev_tx = entry->tx.cycles;
+			if (entry->tx.error > reply->rx_error)
+				reply->rx_error = entry->tx.error;
+		}
 		record(entry, (struct tsct_client_entry_past) { 0 });
 		request->note = &entry->past[0];
 	}
@@ -246,88 +240,69 @@ static void record_request(struct tsct_responder *responder,
 	}
 }
 
-static void report_member(struct tsct_responder *responder,
-			  const struct responder_query *request,
-			  struct tsct_ntp_packet *reply)
-{
-	const struct tsct_ntp_packet *packet = &request->packet;
-	struct tsct_responder_request member_request = {
-		.from = request->from,
-		.key_id = packet->has_mac ? packet->key_id : 0,
-		.trusted = request->member,
-		.request = packet->ext,
-		.reply = &reply->ext,
-		.below = packet->has_missing ? packet->missing : NULL,
-		.missing = packet->has_missing ? reply->missing : NULL,
-	};
-
-	if (!responder->ops.member_request || request->again)
-		return;
-	if (request->member || !tsct_keys_nr(responder->keys))
-		responder->ops.member_request(responder->ops.ctx,
-					      &member_request);
-}
-
 static void fill_field(struct tsct_responder *responder,
 		       const struct tsct_timeline *timeline,
 		       struct responder_query *request,
 		       struct tsct_ntp_packet *packet)
 {
+	const struct tsct_ntp_packet *received = &request->packet;
 	struct tsct_extension *reply = &packet->ext;
+	struct tsct_responder_request member_request = {
+		.from = request->from,
+		.key_id = received->has_mac ? received->key_id : 0,
+		.trusted = request->member,
+		.request = received->ext,
+		.reply = reply,
+		.below = received->has_missing ? received->missing : NULL,
+		.missing = received->has_missing ? packet->missing : NULL,
+	};
 
-	packet->has_missing = request->packet.has_missing;
+	packet->has_missing = received->has_missing;
 	*reply = (struct tsct_extension) {
 		.flags = TSCT_EXT_REPLY |
-			(timeline->has_line ? TSCT_EXT_LINE : 0) |
+			(timeline->has_params ? TSCT_EXT_PARAMS : 0) |
 			(request->rx.kernel ? TSCT_EXT_RX_KERNEL : 0),
 		.depth = timeline->depth,
 		.status = timeline->status,
 		.node = timeline->node,
 		.host = timeline->host,
-		.nonce = request->packet.ext.nonce,
+		.nonce = received->ext.nonce,
 		.epoch = timeline->epoch,
 		.master = timeline->master,
 		.rx = request->rx.cycles,
 		.rx_error = request->rx.error,
-		.line = timeline->line,
+		.params = timeline->params,
 	};
 	record_request(responder, request, reply);
-	report_member(responder, request, packet);
+	if (responder->ops.member_request && !request->again &&
+	    (request->member || !tsct_keys_nr(responder->keys)))
+		responder->ops.member_request(responder->ops.ctx,
+					      &member_request);
 }
 
 /* ---- NTP only ------------------------------------------------------------ */
 
 /*
- * RFC 9769: a request whose origin is the receive timestamp of the last answer
- * is answered with the kernel's transmit time of that answer. Requests of the
- * basic mode have no origin, or another. True: interleaved.
+ * Sets the timestamps of an answer to an NTP client. In interleaved mode (RFC
+ * 9769), the origin of the request is the receive timestamp of the last answer,
+ * and the transmit timestamp is the kernel's of that last answer. In basic mode
+ * the request has another origin, or none.
  */
-static bool fill_interleaved(struct tsct_responder *responder,
-		       const struct responder_query *request,
-		       struct tsct_ntp_packet *reply)
-{
-	const struct tsct_ntp_packet *packet = &request->packet;
-	const struct tsct_client_entry *entry = request->entry;
-
-	if (!entry || !entry->has_tx || packet->origin != entry->receive)
-		return false;
-	reply->origin = packet->receive;
-	reply->transmit = tsct_ntp_from_ns(
-		responder->ops.real_ns(responder->ops.ctx, entry->tx.cycles));
-	return true;
-}
-
 static void fill_ntp_only(struct tsct_responder *responder,
 			  const struct responder_query *request,
 			  struct tsct_ntp_packet *reply)
 {
 	const struct tsct_responder_ops *ops = &responder->ops;
+	const struct tsct_ntp_packet *packet = &request->packet;
 	struct tsct_client_entry *entry = request->entry;
-	bool interleaved;
+	bool interleaved = entry && entry->has_tx &&
+		packet->origin == entry->receive;
 
-	reply->receive = tsct_ntp_from_ns(ops->real_ns(ops->ctx,
-						       request->rx.cycles));
-	interleaved = fill_interleaved(responder, request, reply);
+	reply->receive = ntp_time(responder, request->rx.cycles);
+	if (interleaved) {
+		reply->origin = packet->receive;
+		reply->transmit = ntp_time(responder, entry->tx.cycles);
+	}
 	if (entry) {
 		entry->has_tx = false;
 		entry->receive = reply->receive;
@@ -335,40 +310,20 @@ static void fill_ntp_only(struct tsct_responder *responder,
 	}
 	if (interleaved)
 		return;
-	reply->transmit = tsct_ntp_from_ns(ops->real_ns(ops->ctx,
-							ops->now(ops->ctx)));
-	/* A request with the transmit timestamp as its origin is of basic mode:
-	 * so it must differ from the receive timestamp. */
+	reply->transmit = ntp_time(responder, ops->now(ops->ctx));
+	/* The next request has one of the two as its origin, which selects the
+	 * mode: so they must differ. */
 	if (reply->transmit == reply->receive)
 		reply->transmit++;
 }
 
 /* ---- answers ------------------------------------------------------------- */
 
-static void fill_header(const struct tsct_timeline *timeline,
-			const struct tsct_ntp_packet *request,
-			struct tsct_ntp_packet *reply)
-{
-	*reply = (struct tsct_ntp_packet) {
-		.leap = timeline->leap,
-		.version = request->version,
-		.mode = TSCT_NTP_MODE_SERVER,
-		.stratum = timeline->stratum > 15 ? 0 : timeline->stratum,
-		.poll = request->poll,
-		.precision = timeline->precision,
-		.root_delay = timeline->root_delay,
-		.root_dispersion = timeline->root_dispersion,
-		.refid = timeline->refid,
-		.reference = timeline->reference,
-		.origin = request->transmit,
-	};
-}
-
 /*
- * Finds or creates the client's entry. Of clients of NTP only, just those get
- * one that may use interleaved mode: their receive timestamp is set and differs
- * from the transmit timestamp, so that the two kinds of answers can be told
- * apart (RFC 9769).
+ * Finds or creates the client's entry. A client of NTP only gets one if it may
+ * use interleaved mode: its receive timestamp is set and differs from the
+ * transmit timestamp, so that answers of both modes can be told apart (RFC
+ * 9769).
  */
 static void find_client(struct tsct_responder *responder,
 			struct responder_query *request)
@@ -395,7 +350,7 @@ static size_t build_answer(struct tsct_responder *responder,
 	size_t len;
 
 	if (reply->has_ext && !request->repeat) {
-		/* Taken last: the time just before it is sent */
+		/* Taken last, just before the answer is sent */
 		reply->ext.tx = responder->ops.now(responder->ops.ctx);
 		if (request->note)
 			request->note->tx = reply->ext.tx;
@@ -415,19 +370,27 @@ static size_t answer_to(struct tsct_responder *responder,
 			const struct tsct_timeline *timeline,
 			struct responder_query *request, void *bytes)
 {
-	struct tsct_ntp_packet reply;
+	const struct tsct_responder_ops *ops = &responder->ops;
+	struct tsct_ntp_packet reply = {
+		.leap = timeline->leap,
+		.version = request->packet.version,
+		.mode = TSCT_NTP_MODE_SERVER,
+		.stratum = timeline->stratum > 15 ? 0 : timeline->stratum,
+		.poll = request->packet.poll,
+		.precision = timeline->precision,
+		.root_delay = timeline->root_delay,
+		.root_dispersion = timeline->root_dispersion,
+		.refid = timeline->refid,
+		.reference = timeline->reference,
+		.origin = request->packet.transmit,
+		.has_ext = request->packet.has_ext,
+	};
 
 	find_client(responder, request);
-	fill_header(timeline, &request->packet, &reply);
-	reply.has_ext = request->packet.has_ext;
 	if (reply.has_ext) {
 		fill_field(responder, timeline, request, &reply);
-		reply.receive = tsct_ntp_from_ns(
-			responder->ops.real_ns(responder->ops.ctx,
-					       request->rx.cycles));
-		reply.transmit = tsct_ntp_from_ns(
-			responder->ops.real_ns(responder->ops.ctx,
-				responder->ops.now(responder->ops.ctx)));
+		reply.receive = ntp_time(responder, request->rx.cycles);
+		reply.transmit = ntp_time(responder, ops->now(ops->ctx));
 	} else {
 		fill_ntp_only(responder, request, &reply);
 	}
@@ -466,7 +429,7 @@ void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 	struct tsct_client_entry *entry = tsct_client_table_of(&responder->clients,
 						     ticket);
 
-	/* Not earlier than the answer was made */
+	/* Rejects a time before the answer was made. */
 	if (!entry || entry->has_tx || !tx.kernel ||
 	    (__s64)(tx.cycles - entry->before_tx) < -(__s64)tx.error)
 		return;
@@ -493,8 +456,6 @@ size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 
 	return key_id ? tsct_mac_append(keys, key_id, bytes, len) : len;
 }
-
-/* ---- results in words ---------------------------------------------------- */
 
 const char *tsct_responder_result_text(enum tsct_answer answer)
 {

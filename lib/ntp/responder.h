@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The server side of the protocol. Stateless but for a bounded table, which
- * records when the kernel sent the last answer to each client, and for the rate
- * limit. An answer is never longer than its request. Pure, and not thread-safe,
- * as client.h.
+ * The responder: the server side of the protocol. It has no state but a rate
+ * limit, and a table of fixed size with the kernel's transmit time of the last
+ * answer to each client. An answer is never longer than its request. Pure, and
+ * not thread-safe, as client.h.
  *
- * Answered are requests of mode 3, NTP version 1 to 4; those of version 4 with
- * our extension field, with that field. Mode 1 (symmetric) is not: its sender
- * expects to be synchronized with as well. Nor is mode 0, which clients of
- * version 1 once sent: it cannot be told from an answer, and two servers that
- * answer each other's answers would never stop. Refused requests get no answer
- * at all, neither kiss-o'-death nor crypto-NAK: both would go to an address
- * that an attacker chose.
+ * Requests of mode 3 in NTP version 1 to 4 are answered; those of version 4 with
+ * tsctrace's extension field get that field. Mode 1 (symmetric) is rejected, as
+ * its sender expects a peer that also synchronizes with it. Mode 0, which
+ * clients of version 1 sent, is rejected, as it cannot be told from an answer:
+ * two servers would answer each other forever. A rejected request gets no
+ * answer, neither kiss-o'-death nor crypto-NAK, as an attacker may have forged
+ * its address.
  */
 #ifndef TSCT_NTP_RESPONDER_H
 #define TSCT_NTP_RESPONDER_H
@@ -19,14 +19,14 @@
 #include "client.h"
 #include "ratelimit.h"
 
-/* The content of all answers, to be renewed whenever the clock is published */
+/* The content of all answers; to be updated whenever the clock is published */
 struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
 	__u16 depth;
-	bool has_line;		/* line is valid: the cluster's time is known */
-	struct tsct_remote_params line;
-	/* For NTP: CLOCK_REALTIME by the clock page */
+	bool has_params;	/* params is valid: the cluster's time is known */
+	struct tsct_remote_params params;
+	/* CLOCK_REALTIME by the clock page, for NTP clients */
 	__u8 leap, stratum;	/* stratum above 15 is sent as 0: unknown */
 	__s8 precision;
 	__u32 refid;
@@ -35,22 +35,21 @@ struct tsct_timeline {
 };
 
 /*
- * A request with our field, as passed to member_request(). It was sent by an
- * authenticated member or, where no keys are used, by an allowed client.
+ * A request with tsctrace's field, as passed to member_request(). Its sender is
+ * an authenticated member or, where no keys are used, an allowed client.
  * Requests that were or may have been received before are not passed. The
  * callback may set session, turn_us, barrier and their flags in *reply.
  */
 struct tsct_responder_request {
 	const struct tsct_address *from;
 	__u32 key_id;		/* 0: no MAC */
-	bool trusted;		/* rate limit of members, else that of unknown
-				 * clients: ratelimit.h */
+	bool trusted;		/* the rate limit of members applies, not that
+				 * of unknown clients: ratelimit.h */
 	struct tsct_extension request, *reply;
 	/*
-	 * below: names of the nodes that the sender reports as missing in its
-	 * subtree. missing: room for TSCT_MISSING_TEXT + 1 bytes, to be filled
-	 * with the names of all missing nodes. NULL: the request has no such
-	 * field.
+	 * Missing nodes; both NULL if the request has no such field.
+	 * below: names of those in the sender's subtree. missing: room for
+	 * TSCT_MISSING_TEXT + 1 bytes, for the names of all of them.
 	 */
 	const char *below;
 	char *missing;
@@ -58,13 +57,14 @@ struct tsct_responder_request {
 
 struct tsct_responder_ops {
 	void *ctx;
-	/* The counter now, ordered with the system calls around it */
+	/* Reads the counter, ordered with the system calls around it. */
 	__u64 (*now)(void *ctx);
 	/* CLOCK_REALTIME at a counter value, by the clock page */
 	__s64 (*real_ns)(void *ctx, __u64 cycles);
 	/* Time for the rate limit; NULL: real_ns() of the request */
 	__u64 (*now_us)(void *ctx);
-	/* Handles the rest of a member's request, besides the time; NULL: ignored */
+	/* Handles sessions and collectives of a member's request; NULL: they
+	 * are ignored. */
 	void (*member_request)(void *ctx,
 			       const struct tsct_responder_request *request);
 };
@@ -73,27 +73,30 @@ enum tsct_answer {
 	TSCT_ANSWER_SENT,
 	TSCT_ANSWER_MALFORMED,
 	TSCT_ANSWER_NOT_REQUEST,	/* another mode or version */
-	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers it */
+	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers the
+					 * address */
 	TSCT_ANSWER_LIMITED,
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,
 	TSCT_ANSWER_NO_MAC,		/* the address must use a key */
-	TSCT_ANSWER_WRONG_KEY,		/* another key than the address is
-					 * configured with, or a key that is
-					 * configured for other addresses */
-	TSCT_ANSWER_TOO_LONG,		/* the answer would be longer */
+	TSCT_ANSWER_WRONG_KEY,		/* another key is configured for the
+					 * address, or the key for other
+					 * addresses */
+	TSCT_ANSWER_TOO_LONG,		/* the answer would be longer than the
+					 * request */
 	TSCT_ANSWER_NR
 };
 
-#define TSCT_RESPONDER_CLIENTS	1024	/* entries of the table */
+#define TSCT_RESPONDER_CLIENTS	1024	/* entries of the client table */
 
 struct tsct_responder;
 
 /*
  * tsct_responder_new - NULL: out of memory
- * tsct_responder_use - set keys and rate limit, which stay the caller's; @keys:
- * NULL: none; @ratelimit: NULL: no request is answered
- * tsct_responder_counts - one per enum tsct_answer
+ * tsct_responder_use - set keys and rate limit, which stay the caller's. @keys
+ *	NULL: none. @ratelimit NULL: no request is answered
+ * tsct_responder_counts - number of requests per enum tsct_answer
+ * tsct_responder_result_text - a result as text, for logs
  */
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops);
 void tsct_responder_free(struct tsct_responder *responder);
@@ -101,19 +104,18 @@ void tsct_responder_use(struct tsct_responder *responder,
 			const struct tsct_keys *keys,
 			struct tsct_ratelimit *ratelimit);
 const __u64 *tsct_responder_counts(const struct tsct_responder *responder);
-/* The result in words, for logs */
 const char *tsct_responder_result_text(enum tsct_answer answer);
 
 /*
  * tsct_responder_answer - build the answer to a datagram
- * @rx: receive time; a program's own: taken after it received
- * @reply: room for TSCT_NTP_MAX; *ret_len: 0: nothing to send
- * @ret_ticket: for tsct_responder_sent(); 0: its transmit time is of no use
+ * @rx: receive time; if not the kernel's: taken after the packet was received
+ * @reply: room for TSCT_NTP_MAX; *ret_len 0: nothing to send
+ * @ret_ticket: for tsct_responder_sent(); 0: its transmit time is not needed
  *
  * tsct_responder_sent - set the transmit time of an answer
  *
- * Only the kernel's times are passed on (tx.kernel): a program's own, taken
- * after it sent, may be later than the answer's arrival.
+ * Only the kernel's times are used (tx.kernel): a time that a program takes
+ * after it sent may be later than the answer's arrival.
  */
 enum tsct_answer
 tsct_responder_answer(struct tsct_responder *responder,
@@ -124,7 +126,7 @@ tsct_responder_answer(struct tsct_responder *responder,
 void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 			 struct tsct_packet_time tx);
 
-/* The local counter was disrupted: drops all times from before. */
+/* Drops all recorded times, after the local counter was disrupted. */
 void tsct_responder_disrupt(struct tsct_responder *responder);
 
 /*

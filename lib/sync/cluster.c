@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Cluster time of a node: epochs, exchanges, published parameters, reports. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cluster_private.h"
 #include "lib/core/clock_params.h"
-#include "lib/core/servo.h"
 
-/* An offset within the bounds may slew for this many TSCT_CLUSTER_SLEW_MAX_NS. */
+/* Longest slew of an offset within the bounds, in TSCT_CLUSTER_SLEW_MAX_NS */
 #define WITHIN_BOUND_FACTOR	6
 
-/* With fewer exchanges in the fit, the status is CALIBRATING. */
+/* With a fit of fewer exchanges, the status is CALIBRATING. */
 #define CALIBRATED_KEPT_MIN	4
 
 /* Limits of the length of a slew, in seconds */
@@ -18,27 +16,28 @@
 #define SLEW_MAX_S	10.0
 
 /*
- * Published state holds one piece of the former parameters (cluster_prev).
- * Parameters are kept for this time, which is less than any slew, so that the
- * piece reaches far enough back; except the first ones, which are too imprecise
- * to be worth it.
+ * The published state has one straight piece of the previous parameters
+ * (cluster_prev). Parameters stay at least for this time, which is less than any
+ * slew, so that the piece reaches far enough back. The first ones may be replaced
+ * earlier, as they are imprecise.
  */
 #define PARAMS_MIN_S	0.5
 /*
- * After the end of a slew, parameters are kept for this time: longer than new
- * ones are published ahead, so that present time never needs the slew before.
+ * After the end of a slew, parameters stay for this time. It is longer than new
+ * ones are published ahead, so that the time now is never in the previous slew.
  */
 #define LEAD_MAX_S	1.2
 
-/* Parameters are kept while this near to the estimate, in standard deviations. */
+/* Parameters stay while they are this near to the estimate, in standard
+ * deviations of the estimate. */
 #define KEEP_SD		0.25
 
-#define FIRST_FITS	8
+#define FIRST_FITS	8	/* a fit of fewer exchanges is a first fit */
 
-/* Holdover of a timeline that its master does not renew, in seconds: default */
+/* Defaults of options; hold_s of the master itself */
 #define HOLD_S_MASTER	8.0
-/* End of holdover, in seconds: default */
-#define VOID_S		3600
+#define VOID_S		3600.0
+#define WINDOW_S	1000.0
 
 struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options,
 				      unsigned int nr_sources)
@@ -57,6 +56,10 @@ struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options
 	cluster->options = *options;
 	if (!(options->hz > 0))
 		cluster->options.hz = 1e9;
+	if (!(options->void_s > 0))
+		cluster->options.void_s = VOID_S;
+	if (!(options->window_s > 0))
+		cluster->options.window_s = WINDOW_S;
 	cluster->nr = nr_sources;
 	cluster->used = -1;
 	cluster->epoch = options->epoch ? options->epoch : 1;
@@ -98,7 +101,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 
 	for (i = 0; i < cluster->nr; i++)
 		tsct_sync_source_forget(&cluster->sources[i],
-					"our counter was disrupted");
+					"this node's counter was disrupted");
 	cluster->used = -1;
 	cluster->is_master = false;
 	cluster->disrupted = true;
@@ -108,9 +111,8 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 /* ---- exchanges ----------------------------------------------------------- */
 
 /*
- * True: the time cannot slew to the estimate and needs a step. An offset that
- * the published bounds allowed for may slew for longer than one that shows a
- * disruption.
+ * True: the offset to the estimate is too large for a slew. An offset within the
+ * published bounds may slew for longer than one that is due to a disruption.
  */
 static bool needs_step(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est)
@@ -122,13 +124,13 @@ static bool needs_step(const struct tsct_cluster *cluster,
 
 	if (!params->mult)
 		return false;
-	off = tsct_magnitude(tsct_source_params_offset_ns(est, params, now));
+	off = tsct_magnitude(tsct_servo_offset_ns(&est->time, params, now));
 	bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
 		tsct_source_params_bound_ns(est, now);
 	return off > (off > bound ? limit : WITHIN_BOUND_FACTOR * limit);
 }
 
-/* True: it is another timeline than before. */
+/* True: the timeline has changed. */
 static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 			 __u32 timeline)
 {
@@ -141,6 +143,17 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 	return changed;
 }
 
+/* The selected source's estimate, extra_ns included; false: there is none. */
+static bool estimate(const struct tsct_cluster *cluster,
+		     struct tsct_source_params *ret_est)
+{
+	if (cluster->used < 0 || cluster->is_master)
+		return false;
+	*ret_est = cluster->sources[cluster->used].est;
+	ret_est->time.point.half_ns += cluster->extra_ns;
+	return true;
+}
+
 static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 {
 	struct tsct_cluster_selection selection = tsct_cluster_select(cluster);
@@ -149,7 +162,7 @@ static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 
 	cluster->used = selection.used;
 	cluster->extra_ns = selection.extra_ns;
-	if (!tsct_cluster_estimate(cluster, &est))
+	if (!estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
 	changed = set_timeline(cluster, selection.master, selection.timeline);
@@ -190,29 +203,19 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 }
 
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
-			 const struct tsct_remote_params *line, __u32 epoch)
+			 const struct tsct_remote_params *params, __u32 epoch)
 {
 	bool changed = set_timeline(cluster, node, epoch);
 
 	if (!changed && cluster->is_master &&
-	    !memcmp(line, &cluster->line, sizeof(*line)))
+	    !memcmp(params, &cluster->master_params, sizeof(*params)))
 		return;
 	if (changed || cluster->params.mult)
 		begin_epoch(cluster);
 	cluster->is_master = true;
-	cluster->line = *line;
+	cluster->master_params = *params;
 	cluster->depth = 0;
 	cluster->used = -1;
-}
-
-bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
-			   struct tsct_source_params *ret_est)
-{
-	if (cluster->used < 0 || cluster->is_master)
-		return false;
-	*ret_est = cluster->sources[cluster->used].est;
-	ret_est->error_ns += cluster->extra_ns;
-	return true;
 }
 
 /* ---- servo ------------------------------------------------------------------ */
@@ -223,7 +226,7 @@ static __u64 as_growth(double ns_per_cycle)
 	return tsct_round_up(ns_per_cycle * 0x1p32 * 1e3);
 }
 
-/* As as_growth(), but at most the clock's own rate: 1e9 ppb */
+/* The same, but at most the growth of the time itself, 1e9 ppb */
 static __u64 params_growth(double ns_per_cycle, __u64 mult)
 {
 	__u64 growth = as_growth(ns_per_cycle);
@@ -242,28 +245,16 @@ static bool is_first_fit(const struct tsct_cluster *cluster)
 	return used_source(cluster)->fit.nr_kept < FIRST_FITS;
 }
 
-static struct tsct_servo_estimate servo_estimate(const struct tsct_source_params *est)
-{
-	return (struct tsct_servo_estimate) {
-		.point = {
-			.cycles = est->at,
-			.ns = est->ns,
-			.frac_ns = est->frac_ns,
-			.half_ns = est->error_ns,
-		},
-		.rate = est->rate,
-		.resolution_ns = 1 + est->rate,
-	};
-}
-
-/* Difference of the rate of parameters, after their slew, from the estimated one */
+/* Magnitude of the difference between the rate of parameters after their slew and
+ * the estimated rate, ns per cycle */
 static double rate_off(const struct tsct_source_params *est,
 		       const struct tsct_clock_params *params)
 {
-	return tsct_magnitude(tsct_mult_rate(params->mult) - est->rate);
+	return tsct_magnitude(tsct_mult_rate(params->mult) - est->time.rate);
 }
 
-static bool is_too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
+/* True: the parameters in force are too new to be replaced at @begin_cycles. */
+static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 {
 	const struct tsct_clock_params *params = &cluster->params;
 	double hz = cluster->options.hz;
@@ -272,22 +263,23 @@ static bool is_too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* cluster_prev would hold the straight part only, and that is too short. */
+	/* cluster_prev has only the straight part, which is still too short. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
 	return age < PARAMS_MIN_S * hz && !is_first_fit(cluster);
 }
 
-/* May the parameters in force stay? */
-static bool params_serve(const struct tsct_cluster *cluster,
+/* True: the parameters in force may stay. */
+static bool params_may_stay(const struct tsct_cluster *cluster,
 			 const struct tsct_source_params *est, __u64 begin_cycles)
 {
 	const struct tsct_sync_source *source = used_source(cluster);
 	const struct tsct_clock_params *params = &cluster->params;
+	const struct tsct_servo_estimate *time = &est->time;
 	double enough = tsct_larger(1, KEEP_SD * est->sd_ns);
 	__u64 from = begin_cycles, next = begin_cycles;
 
-	if (is_too_early(cluster, begin_cycles))
+	if (are_too_new(cluster, begin_cycles))
 		return true;
 	if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX)
 		return false;
@@ -297,17 +289,19 @@ static bool params_serve(const struct tsct_cluster *cluster,
 		if ((__s64)(begin_cycles - from) >= 0)
 			return false;
 	}
-	/* After a burst the next exchange is as far away as it was before. */
-	next += source->max_interval > source->last_interval ? source->max_interval : source->last_interval;
+	/* The interval to the next exchange after a burst is longer than those in
+	 * the burst. */
+	next += source->max_interval > source->last_interval ?
+		source->max_interval : source->last_interval;
 	if ((__s64)(next - from) < 0)
 		next = from;
-	return tsct_magnitude(tsct_source_params_offset_ns(est, params, from)) <= enough &&
-		tsct_magnitude(tsct_source_params_offset_ns(est, params, next)) <= enough;
+	return tsct_magnitude(tsct_servo_offset_ns(time, params, from)) <= enough &&
+		tsct_magnitude(tsct_servo_offset_ns(time, params, next)) <= enough;
 }
 
 /*
- * The first exchanges after all were discarded may bound the time worse than the
- * parameters in force still do, and not contradict them.
+ * True: a first fit agrees with the parameters in force, which have the smaller
+ * bound. This happens after all older exchanges were dropped.
  */
 static bool params_are_better(const struct tsct_cluster *cluster,
 			      const struct tsct_source_params *est, __u64 begin_cycles)
@@ -319,18 +313,19 @@ static bool params_are_better(const struct tsct_cluster *cluster,
 	if (!is_first_fit(cluster) || known >= bound ||
 	    (__s64)(begin_cycles - params->void_after_cycles) > 0)
 		return false;
-	return tsct_magnitude(tsct_source_params_offset_ns(est, params, begin_cycles)) <=
-		known + bound;
+	return tsct_magnitude(tsct_servo_offset_ns(&est->time, params,
+						   begin_cycles)) <= known + bound;
 }
 
-/* Slews to the estimate until about the next exchange, or for longer at the limit. */
+/* Slews to the estimate until about the next exchange, or for longer if the rate
+ * is at its limit. */
 static void set_slew(const struct tsct_cluster *cluster,
 		     const struct tsct_source_params *est, struct tsct_clock_params *params)
 {
 	double hz = cluster->options.hz;
-	double off = tsct_source_params_offset_ns(est, params, params->base_cycles);
+	double off = tsct_servo_offset_ns(&est->time, params, params->base_cycles);
 	double span = TSCT_SERVO_SLEW_INTERVALS * (double)used_source(cluster)->last_interval;
-	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->rate;
+	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->time.rate;
 
 	if (tsct_magnitude(off) < 1)
 		return;
@@ -338,114 +333,92 @@ static void set_slew(const struct tsct_cluster *cluster,
 	span = tsct_larger(span, tsct_magnitude(off) / limit);
 	span = tsct_smaller(span, (double)(TSCT_FAST_CYCLES_MAX / 2));
 	limit = tsct_smaller(limit, tsct_magnitude(off) / span);
-	tsct_servo_set_slew(params, span, est->rate + (off < 0 ? -limit : limit));
+	tsct_servo_set_slew(params, span,
+			    est->time.rate + (off < 0 ? -limit : limit));
 }
 
 /*
- * Bound of the error up to the last exchange. It was bounded when that was still
- * to come, and is bounded now, from both sides: the smaller bound holds.
+ * Bound of the error up to the last exchange: the smaller one of the prediction
+ * before that exchange and of the bound by the estimate now
  */
 static __u64 past_error_ps(const struct tsct_cluster *cluster,
 			   const struct tsct_source_params *est,
-			   const struct tsct_servo_estimate *estimate,
 			   const struct tsct_clock_params *params)
 {
 	const struct tsct_clock_params *old = &cluster->params;
+	__u64 at = est->time.point.cycles;
 	__u64 from = old->as_of_cycles, predicted, found;
 
 	if (old->base_cycles != params->base_cycles || !old->mult)
 		return tsct_clock_params_error_ps(params, params->base_cycles);
 	if ((__s64)(from - params->base_cycles) < 0)
 		from = params->base_cycles;
-	if ((__s64)(est->at - from) <= 0)
+	if ((__s64)(at - from) <= 0)
 		return old->past_error_ps;
-	predicted = tsct_clock_params_error_ps(old, est->at);
+	predicted = tsct_clock_params_error_ps(old, at);
 	found = tsct_ps_up(tsct_source_params_bound_ns(est, from) +
-			   tsct_servo_distance_ns(estimate, params, from) +
-			   estimate->resolution_ns +
-			   rate_off(est, params) * (double)(est->at - from));
+			   tsct_servo_distance_ns(&est->time, params, from) +
+			   est->time.resolution_ns +
+			   rate_off(est, params) * (double)(at - from));
 	found = predicted < found ? predicted : found;
 	return found > old->past_error_ps ? found : old->past_error_ps;
 }
 
 /*
- * The error by wander grows with the square of time. Up to holdover, the chord
- * from here to there is above it; after that, the slope that it has there.
+ * The error due to wander grows with the square of time, published bounds grow
+ * linearly. Up to holdover, the growth is that of the chord, which is above the
+ * square; after it, the slope that the square has there.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est,
-		       const struct tsct_servo_estimate *estimate,
 		       struct tsct_clock_params *params)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	__u64 hold = tsct_sync_source_holdover_cycles(used_source(cluster), options);
 	double wander = tsct_smaller(est->wander * (double)hold, est->phi);
 	double growth = est->growth + rate_off(est, params);
-	double void_s = options->void_s > 0 ? options->void_s : VOID_S;
+	__u64 at = est->time.point.cycles;
 	struct tsct_servo_bounds bounds = {
-		.from = est->at,
+		.from = at,
 		.growth = params_growth(growth + wander, params->mult),
 		.holdover_growth = params_growth(growth + est->phi + wander,
 						 params->mult),
 		.holdover_cycles = hold,
-		.void_cycles = hold + (__u64)(void_s * options->hz),
+		.void_cycles = hold + (__u64)(options->void_s * options->hz),
 	};
 
-	if ((__s64)(params->base_cycles - est->at) > 0)
+	if ((__s64)(params->base_cycles - at) > 0)
 		bounds.from = params->base_cycles;
-	tsct_servo_set_bounds(estimate, &bounds, params);
+	tsct_servo_set_bounds(&est->time, &bounds, params);
 	params->past_error_ps = params->error_ps;
-	params->past_error_ps = past_error_ps(cluster, est, estimate, params);
+	params->past_error_ps = past_error_ps(cluster, est, params);
 }
 
-/* The parameters of our own timeline, renewed as long as we are the master */
+/* The master's own parameters, which it renews again and again */
 static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			   struct tsct_clock_params *params)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	double hold_s = options->hold_s > 0 ? options->hold_s : HOLD_S_MASTER;
-	double void_s = options->void_s > 0 ? options->void_s : VOID_S;
 
 	if (!params->mult) {
-		params->base_cycles = cluster->line.base;
-		params->base_ns = cluster->line.base_ns;
-		/* Lost to rounding of times and counter values */
-		params->error_ps = tsct_ps_up(1 + tsct_mult_rate(cluster->line.mult));
+		params->base_cycles = cluster->master_params.base;
+		params->base_ns = cluster->master_params.base_ns;
+		/* The error due to rounding of times and counter values */
+		params->error_ps = tsct_ps_up(1 + tsct_mult_rate(cluster->master_params.mult));
 	} else if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX) {
 		params->base_ns = tsct_clock_params_ns(params, begin_cycles);
 		params->base_cycles = begin_cycles;
 		params->error_ps += 1000;
 	}
-	params->mult = cluster->line.mult;
+	params->mult = cluster->master_params.mult;
 	params->slew_mult = params->mult;
 	params->as_of_cycles = begin_cycles;
 	params->past_error_ps = params->error_ps;
 	params->holdover_after_cycles = begin_cycles + (__u64)(hold_s * options->hz);
 	params->void_after_cycles = params->holdover_after_cycles +
-		(__u64)(void_s * options->hz);
+		(__u64)(options->void_s * options->hz);
 	params->fast_cycles = tsct_servo_fast_cycles(params);
-}
-
-/* @est: NULL if there is none */
-static void compose_params(const struct tsct_cluster *cluster,
-			   const struct tsct_source_params *est, __u64 begin_cycles,
-			   struct tsct_clock_params *ret_params)
-{
-	struct tsct_servo_estimate estimate;
-
-	*ret_params = cluster->params;
-	if (cluster->is_master) {
-		compose_master(cluster, begin_cycles, ret_params);
-	} else if (est && !(ret_params->mult &&
-			    params_are_better(cluster, est, begin_cycles))) {
-		estimate = servo_estimate(est);
-		if ((!ret_params->mult || !params_serve(cluster, est, begin_cycles)) &&
-		    tsct_servo_start(&estimate, begin_cycles, ret_params))
-			set_slew(cluster, est, ret_params);
-		set_bounds(cluster, est, &estimate, ret_params);
-	}
-	if (ret_params->mult && (__s64)(begin_cycles - ret_params->void_after_cycles) > 0)
-		memset(ret_params, 0, sizeof(*ret_params));
 }
 
 /* ---- publication -------------------------------------------------------------- */
@@ -466,7 +439,7 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 		return TSCT_STATUS_HOLDOVER;
 	used = &cluster->sources[cluster->used];
 	/* The source answers, but its own time is not synchronized. */
-	if (used->remote.has_line &&
+	if (used->remote.has_params &&
 	    used->remote.status != TSCT_STATUS_SYNCHRONIZED)
 		return used->remote.status;
 	return used->fit.nr_kept < CALIBRATED_KEPT_MIN ?
@@ -478,9 +451,22 @@ __u32 tsct_cluster_compose(const struct tsct_cluster *cluster,
 			   struct tsct_clock_params *ret_params)
 {
 	struct tsct_source_params est;
-	bool known = tsct_cluster_estimate(cluster, &est);
 
-	compose_params(cluster, known ? &est : NULL, begin_cycles, ret_params);
+	*ret_params = cluster->params;
+	if (cluster->is_master) {
+		compose_master(cluster, begin_cycles, ret_params);
+	} else if (estimate(cluster, &est) &&
+		   !(ret_params->mult &&
+		     params_are_better(cluster, &est, begin_cycles))) {
+		if ((!ret_params->mult ||
+		     !params_may_stay(cluster, &est, begin_cycles)) &&
+		    tsct_servo_start(&est.time, begin_cycles, ret_params))
+			set_slew(cluster, &est, ret_params);
+		set_bounds(cluster, &est, ret_params);
+	}
+	if (ret_params->mult &&
+	    (__s64)(begin_cycles - ret_params->void_after_cycles) > 0)
+		memset(ret_params, 0, sizeof(*ret_params));
 	return status_of(cluster, ret_params, begin_cycles);
 }
 
@@ -492,15 +478,14 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 
 	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles,
 						     params);
-	/*
-	 * Invalid parameters from a source must not keep REALTIME from being
-	 * published.
-	 */
+	/* If a source sends invalid parameters, REALTIME is published without
+	 * them. */
 	if (tsct_clock_params_check(params, state->source)) {
 		memset(params, 0, sizeof(*params));
 		state->cluster_status = TSCT_STATUS_UNKNOWN;
 	}
-	/* Unknown time ends the epoch: the next parameters have no predecessor. */
+	/* The epoch ends where the time becomes unknown, as the next parameters
+	 * cannot continue from these. */
 	state->cluster_epoch = cluster->epoch + (old->mult && !params->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
@@ -510,7 +495,7 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			tsct_clock_params_prev(old, params->base_cycles);
 	if (!params->mult)
 		memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
-	/* The fast path handles neither skewed CPUs nor another counter. */
+	/* The fast path supports neither skewed CPUs nor other sources. */
 	if (state->flags & TSCT_CLOCK_SKEWED ||
 	    state->source != TSCT_SOURCE_TSC)
 		params->fast_cycles = 0;
@@ -540,10 +525,7 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 	return cluster->epoch;
 }
 
-/*
- * Our estimate, to which the published time is slewed, as parameters for
- * children
- */
+/* The estimate, to which the published time is slewed, as params for children */
 static void params_of_estimate(const struct tsct_cluster *cluster,
 			       const struct tsct_source_params *est,
 			       struct tsct_remote_params *ret)
@@ -554,58 +536,50 @@ static void params_of_estimate(const struct tsct_cluster *cluster,
 		tsct_smaller(est->wander * holdover, est->phi);
 
 	*ret = (struct tsct_remote_params) {
-		.base = est->at,
-		.base_ns = est->ns,
-		.mult = tsct_rate_mult(est->rate),
-		.as_of = est->at,
-		/* + 1 ns: base_ns is rounded down */
-		.error_ps = tsct_round_up((est->error_ns + 1) * 1e3),
+		.base = est->time.point.cycles,
+		.base_ns = est->time.point.ns,
+		.mult = tsct_rate_mult(est->time.rate),
+		.as_of = est->time.point.cycles,
+		/* + 1 ns, as base_ns is rounded down */
+		.error_ps = tsct_round_up((est->time.point.half_ns + 1) * 1e3),
 		.growth = as_growth(growth),
-	};
-}
-
-/* The parameters in force, for children: there is no estimate. */
-static void params_in_force(const struct tsct_clock_params *params, __u64 now,
-			    struct tsct_remote_params *ret)
-{
-	__u64 base = params->base_cycles;
-
-	if (params->slew_mult != params->mult)
-		base += params->slew_cycles;
-	*ret = (struct tsct_remote_params) {
-		.base = base,
-		.base_ns = tsct_clock_params_ns(params, base),
-		.mult = params->mult,
-		.as_of = now,
-		.error_ps = tsct_clock_params_error_ps(params, now),
-		.growth = params->holdover_growth,
 	};
 }
 
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
-			    struct tsct_remote_params *ret_line)
+			    struct tsct_remote_params *ret_params)
 {
 	struct tsct_source_params est;
 	struct tsct_clock_params params;
 	__u32 status;
+	__u64 base;
 
-	memset(ret_line, 0, sizeof(*ret_line));
+	memset(ret_params, 0, sizeof(*ret_params));
 	*ret_master = cluster->at_timeline ? cluster->master : 0;
 	*ret_epoch = cluster->at_timeline ? cluster->timeline : 0;
 	*ret_depth = cluster->depth;
 	if (cluster->is_master) {
-		*ret_line = cluster->line;
+		*ret_params = cluster->master_params;
 		return TSCT_STATUS_SYNCHRONIZED;
 	}
 	status = tsct_cluster_compose(cluster, now, &params);
 	if (!params.mult)
 		return status;
-	if (tsct_cluster_estimate(cluster, &est))
-		params_of_estimate(cluster, &est, ret_line);
-	else
-		params_in_force(&params, now, ret_line);
+	if (estimate(cluster, &est)) {
+		params_of_estimate(cluster, &est, ret_params);
+		return status;
+	}
+	base = tsct_servo_slew_end(&params);
+	*ret_params = (struct tsct_remote_params) {
+		.base = base,
+		.base_ns = tsct_clock_params_ns(&params, base),
+		.mult = params.mult,
+		.as_of = now,
+		.error_ps = tsct_clock_params_error_ps(&params, now),
+		.growth = params.holdover_growth,
+	};
 	return status;
 }
 
@@ -632,12 +606,12 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 	ret->rtt_median_ns = s->fit.rtt_median * nominal;
 	if (!s->has_est)
 		return;
-	ret->drift_ppm = (nominal / s->est.rate - 1) * 1e6;
+	ret->drift_ppm = (nominal / s->est.time.rate - 1) * 1e6;
 	ret->error_ns = tsct_source_params_bound_ns(&s->est, now);
 	ret->known = cluster->params.mult;
 	if (ret->known)
-		ret->offset_ns = -tsct_source_params_offset_ns(
-			&s->est, &cluster->params, now);
+		ret->offset_ns = -tsct_servo_offset_ns(&s->est.time,
+						       &cluster->params, now);
 }
 
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,

@@ -86,7 +86,7 @@ enum tsct_cluster_event {
 
 /*
  * tsct_cluster_feed - add an exchange with a source, oldest first
- * tsct_cluster_master - this node is the master: @line is the timeline, @epoch
+ * tsct_cluster_master - this node is the master: @params define the timeline, @epoch
  *	our number of it. Sources are only observed from then on.
  * tsct_cluster_disrupt - our counter was disrupted: forget all, begin an epoch
  * tsct_cluster_reset_source - forget the exchanges with a reconfigured source
@@ -98,7 +98,7 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 		  const struct tsct_exchange *x,
 		  const struct tsct_remote *remote);
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
-			 const struct tsct_remote_params *line, __u32 epoch);
+			 const struct tsct_remote_params *params, __u32 epoch);
 void tsct_cluster_disrupt(struct tsct_cluster *cluster);
 void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 			       unsigned int source);
@@ -133,12 +133,12 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
  * it, and our parameters. These are not the ones in force, but those that the
  * time is slewed to, so that children do not follow our slews. Returns
  * TSCT_STATUS_*; without TSCT_STATUS_SYNCHRONIZED, CALIBRATING or HOLDOVER
- * (tsct_status_has_time()), *ret_line is all 0.
+ * (tsct_status_has_time()), *ret_params is all 0.
  */
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
-			    struct tsct_remote_params *ret_line);
+			    struct tsct_remote_params *ret_params);
 
 /* State of a source at @now, cycles of our counter; all 0: no such source */
 void tsct_cluster_source(const struct tsct_cluster *cluster,

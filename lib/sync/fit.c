@@ -28,6 +28,20 @@ const char *tsct_fit_name(enum tsct_fit_kind kind)
 	return (unsigned int)kind < TSCT_FIT_NR ? names[kind] : "unknown";
 }
 
+const char *tsct_fit_error(int err)
+{
+	switch (err) {
+	case -ENODATA:
+		return "no usable exchange";
+	case -ERANGE:
+		return "the rate between the counters is out of range";
+	case -E2BIG:
+		return "too many sessions for this kind of fit";
+	default:
+		return strerror(-err);
+	}
+}
+
 /* The middle of an exchange minus the fit there, remote counts */
 static double residual_of(const struct tsct_plane *plane,
 			  const struct tsct_fit *fit,

@@ -112,9 +112,14 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 /* Rate of the fit at @local, remote counts per cycle of ours */
 double tsct_fit_rate(const struct tsct_fit *fit, __u64 local);
 
-/* Kind of a name (auto, linear, spline, hull, regression), or -EINVAL */
+/* Names of all kinds, for help and error messages */
+#define TSCT_FIT_KINDS	"auto, linear, spline, hull or regression"
+
+/* Kind by its name, or -EINVAL */
 int tsct_fit_kind_of(const char *name);
 const char *tsct_fit_name(enum tsct_fit_kind kind);
+/* An error of tsct_fit_make() as text */
+const char *tsct_fit_error(int err);
 
 /*
  * Tangent of a fit at fit->at. Offsets in reports are relative to it, so that

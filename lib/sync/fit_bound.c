@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Error bound of a fit: what causality leaves possible.
+ * Error bound of a fit: the range of functions that causality allows.
  *
  * With f(0) = p and f'(0) = q, and a rate that changes by at most w per second,
  * f(u) is within w u^2 / 2 of p + q u. So for every exchange
@@ -9,18 +9,18 @@
  *
  * Exactly the p and q that satisfy all of these are possible. Their extremes
  * are a linear program with two unknowns: the highest p for a given q is given
- * by the lower hull of the upper constraints, the lowest by the upper hull of
- * the lower ones, and the gap between them is concave in q.
+ * by the lower hull of the upper constraints, the lowest p by the upper hull of
+ * the lower ones. The gap between highest and lowest p is concave in q.
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
-/* Bisection steps, from half the rate down to the resolution of a double */
-#define BISECTIONS	64
+/* From half the rate down to the resolution of a double */
+#define BISECTION_STEPS	64
 
 struct bound_hulls {
-	struct tsct_corner *up, *low;	/* hulls of up, and of -low */
+	struct tsct_corner *up, *low;	/* lower hulls of up, and of -low */
 	unsigned int nr_up, nr_low;
 };
 
@@ -30,8 +30,9 @@ static double curve_limit(const struct tsct_plane *plane, double u)
 }
 
 /*
- * Of the sound points from @from on. An answer that was overtaken adds nothing.
- * False: there are no points.
+ * Builds the hulls of the sound points from @from on. False: there are none.
+ * Answers that later ones overtook are left out: later ones imply their
+ * constraint.
  */
 static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 			struct bound_hulls *ret)
@@ -60,7 +61,7 @@ static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 	return ret->nr_up > 0;
 }
 
-/* Corner of a lower hull that a line of this slope touches from below */
+/* The corner where a line of this slope touches a lower hull from below */
 static const struct tsct_corner *touched_corner(const struct tsct_corner *hull,
 						unsigned int nr, double slope)
 {
@@ -88,6 +89,7 @@ static const struct tsct_corner *lower_corner(const struct bound_hulls *hulls,
 	return touched_corner(hulls->low, hulls->nr_low, -q);
 }
 
+/* The highest and the lowest possible p for a slope, and the gap between them */
 static double highest(const struct bound_hulls *hulls, double q)
 {
 	const struct tsct_corner *corner = upper_corner(hulls, q);
@@ -107,83 +109,49 @@ static double gap(const struct bound_hulls *hulls, double q)
 	return highest(hulls, q) - lowest(hulls, q);
 }
 
-/* Slope of the widest gap: bisects by which of the two corners is further right */
-static double widest_gap(const struct bound_hulls *hulls,
-			 struct tsct_fit_range q)
+/* Where a slope is, relative to the one that is searched */
+static bool is_before_widest_gap(const struct bound_hulls *hulls, double q)
 {
-	double mid;
+	return upper_corner(hulls, q)->u < lower_corner(hulls, q)->u;
+}
 
-	for (unsigned int turn = 0; turn < BISECTIONS; turn++) {
-		mid = q.min + (q.max - q.min) / 2;
-		if (mid <= q.min || mid >= q.max)
-			return mid;
-		if (upper_corner(hulls, mid)->u < lower_corner(hulls, mid)->u)
-			q.min = mid;
-		else
-			q.max = mid;
-	}
-	return q.min;
+static bool has_gap(const struct bound_hulls *hulls, double q)
+{
+	return gap(hulls, q) >= 0;
+}
+
+/* highest() is concave: it rises while the touched corner is before `at`. */
+static bool is_before_maximum(const struct bound_hulls *hulls, double q)
+{
+	return upper_corner(hulls, q)->u < 0;
+}
+
+static bool is_before_minimum(const struct bound_hulls *hulls, double q)
+{
+	return lower_corner(hulls, q)->u > 0;
 }
 
 /*
- * Slope between @in, which has a gap, and @out where the gap ends, rounded
- * outwards; or @out
+ * Narrows a range of slopes to that in which @test changes from true, at q.min,
+ * to false. q.min may be the larger end.
  */
-static double limit_of_gap(const struct bound_hulls *hulls, double in,
-			   double out)
+static struct tsct_fit_range
+bisect(const struct bound_hulls *hulls, struct tsct_fit_range q,
+       bool (*test)(const struct bound_hulls *hulls, double q))
 {
+	unsigned int step;
 	double mid;
 
-	if (gap(hulls, out) >= 0)
-		return out;
-	for (unsigned int turn = 0; turn < BISECTIONS; turn++) {
-		mid = in + (out - in) / 2;
-		if (mid == in || mid == out)
-			return out;
-		if (gap(hulls, mid) >= 0)
-			in = mid;
-		else
-			out = mid;
-	}
-	return out;
-}
-
-/*
- * Maximum of highest(), which is concave: it rises while the touched corner is
- * before `at`.
- */
-static double maximum_of_highest(const struct bound_hulls *hulls,
-				 struct tsct_fit_range q)
-{
-	double mid;
-
-	for (unsigned int turn = 0; turn < BISECTIONS; turn++) {
+	for (step = 0; step < BISECTION_STEPS; step++) {
 		mid = q.min + (q.max - q.min) / 2;
-		if (mid <= q.min || mid >= q.max)
+		if (mid == q.min || mid == q.max)
 			break;
-		if (upper_corner(hulls, mid)->u < 0)
+		if (test(hulls, mid))
 			q.min = mid;
 		else
 			q.max = mid;
 	}
-	return fmax(highest(hulls, q.min), highest(hulls, q.max));
-}
-
-static double minimum_of_lowest(const struct bound_hulls *hulls,
-				struct tsct_fit_range q)
-{
-	double mid;
-
-	for (unsigned int turn = 0; turn < BISECTIONS; turn++) {
-		mid = q.min + (q.max - q.min) / 2;
-		if (mid <= q.min || mid >= q.max)
-			break;
-		if (lower_corner(hulls, mid)->u > 0)
-			q.min = mid;
-		else
-			q.max = mid;
-	}
-	return fmin(lowest(hulls, q.min), lowest(hulls, q.max));
+	return q;
 }
 
 /*
@@ -198,13 +166,19 @@ static struct tsct_fit_range plausible_slopes(const struct tsct_plane *plane)
 	return (struct tsct_fit_range) { -0.9 * hz, 9 * hz };
 }
 
-static bool intersect(struct tsct_fit_range *q, double min, double max)
+static double widest_gap(const struct tsct_plane *plane,
+			 const struct bound_hulls *hulls)
 {
-	if (q->min > max || q->max < min)
-		return false;
-	q->min = fmax(q->min, min);
-	q->max = fmin(q->max, max);
-	return true;
+	return bisect(hulls, plausible_slopes(plane), is_before_widest_gap).min;
+}
+
+/* Slope at which the gap ends, from @in, which has one, towards @out; @out if
+ * that has one too. Rounded outwards */
+static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
+{
+	struct tsct_fit_range q = { in, out };
+
+	return has_gap(hulls, out) ? out : bisect(hulls, q, has_gap).max;
 }
 
 /* False: the constraints contradict each other, or there are none. */
@@ -217,103 +191,57 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
 
 	if (!build_hulls(plane, from, &hulls))
 		return false;
-	mid = widest_gap(&hulls, q);
-	if (!(gap(&hulls, mid) >= 0))
+	mid = widest_gap(plane, &hulls);
+	if (!has_gap(&hulls, mid))
 		return false;
-	ret->slope.min = limit_of_gap(&hulls, mid, q.min);
-	ret->slope.max = limit_of_gap(&hulls, mid, q.max);
-	intersect(&ret->slope, plane->rate_min, plane->rate_max);
-	ret->y.max = maximum_of_highest(&hulls, ret->slope);
-	ret->y.min = minimum_of_lowest(&hulls, ret->slope);
+	ret->slope.min = end_of_gap(&hulls, mid, q.min);
+	ret->slope.max = end_of_gap(&hulls, mid, q.max);
+	if (ret->slope.min <= plane->rate_max &&
+	    ret->slope.max >= plane->rate_min) {
+		ret->slope.min = fmax(ret->slope.min, plane->rate_min);
+		ret->slope.max = fmin(ret->slope.max, plane->rate_max);
+	}
+	q = bisect(&hulls, ret->slope, is_before_maximum);
+	ret->y.max = fmax(highest(&hulls, q.min), highest(&hulls, q.max));
+	q = bisect(&hulls, ret->slope, is_before_minimum);
+	ret->y.min = fmin(lowest(&hulls, q.min), lowest(&hulls, q.max));
 	return true;
 }
 
 /*
- * Width of the gap without this exchange; negative: the others still contradict
- * each other.
+ * Drops the one of the four exchanges that define the negative gap whose removal
+ * widens it most; returns the gap without it.
  */
-static double gap_without(struct tsct_plane *plane, unsigned int point)
+static double drop_most_contradicting(struct tsct_plane *plane)
 {
-	struct bound_hulls hulls;
-	double ret = -HUGE_VAL;
-
-	plane->point[point].sound = false;
-	if (build_hulls(plane, 0, &hulls))
-		ret = gap(&hulls,
-			  widest_gap(&hulls, plausible_slopes(plane)));
-	plane->point[point].sound = true;
-	return ret;
-}
-
-/*
- * Of the exchanges that define the negative gap, the one whose removal widens
- * it most
- */
-static unsigned int most_contradicting(struct tsct_plane *plane,
-				       double *ret_gap)
-{
+	double q, width, widest = -HUGE_VAL;
 	unsigned int candidate[4], found, k;
 	struct bound_hulls hulls;
-	double q, without;
 
 	build_hulls(plane, 0, &hulls);
-	q = widest_gap(&hulls, plausible_slopes(plane));
+	q = widest_gap(plane, &hulls);
 	candidate[0] = upper_corner(&hulls, nextafter(q, -HUGE_VAL))->point;
 	candidate[1] = upper_corner(&hulls, nextafter(q, HUGE_VAL))->point;
 	candidate[2] = lower_corner(&hulls, nextafter(q, -HUGE_VAL))->point;
 	candidate[3] = lower_corner(&hulls, nextafter(q, HUGE_VAL))->point;
 	found = candidate[0];
-	*ret_gap = -HUGE_VAL;
 	for (k = 0; k < 4; k++) {
-		without = gap_without(plane, candidate[k]);
-		if (without > *ret_gap) {
-			*ret_gap = without;
+		plane->point[candidate[k]].sound = false;
+		width = build_hulls(plane, 0, &hulls) ?
+			gap(&hulls, widest_gap(plane, &hulls)) : -HUGE_VAL;
+		plane->point[candidate[k]].sound = true;
+		if (width > widest) {
+			widest = width;
 			found = candidate[k];
 		}
 	}
-	return found;
-}
-
-/* Drops single exchanges that contradict the rest; false: there are too many. */
-static bool drop_contradicting(struct tsct_plane *plane)
-{
-	unsigned int left = plane->nr / 20 + 1, candidate;
-	double without;
-
-	if (plane->nr < 4)
-		return false;
-	while (left--) {
-		candidate = most_contradicting(plane, &without);
-		plane->point[candidate].sound = false;
-		if (without >= 0)
-			return true;
-	}
-	return false;
+	plane->point[found].sound = false;
+	return widest;
 }
 
 /*
- * Drops the oldest exchanges until the rest has a solution: those before a
- * change say nothing about the time after it. Returns the first one left.
- */
-static unsigned int drop_before_change(struct tsct_plane *plane,
-				       struct tsct_fit_bounds *ret)
-{
-	unsigned int from = 0, to = plane->nr - 1, mid, i;
-
-	while (from < to) {
-		mid = from + (to - from) / 2;
-		if (solve(plane, mid, ret))
-			to = mid;
-		else
-			from = mid + 1;
-	}
-	for (i = 0; i < from; i++)
-		plane->point[i].sound = false;
-	return from;
-}
-
-/*
- * Only the last exchange is left and contradicts itself, by less than the error
+ * Sets the bounds by the last exchange alone, which contradicts itself: its
+ * answer seems to be sent before its request was received, by less than the error
  * of its packet times.
  */
 static void bound_by_last(const struct tsct_plane *plane,
@@ -330,29 +258,46 @@ static void bound_by_last(const struct tsct_plane *plane,
 
 static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 {
-	unsigned int i;
+	unsigned int left = plane->nr < 4 ? 0 : plane->nr / 20 + 1;
+	unsigned int from = 0, to = plane->nr - 1, mid, i;
 
 	if (solve(plane, 0, ret))
 		return;
-	if (drop_contradicting(plane) && solve(plane, 0, ret))
-		return;
+	/* Drops single exchanges that contradict the rest, up to a twentieth. */
+	while (left--)
+		if (drop_most_contradicting(plane) >= 0) {
+			if (solve(plane, 0, ret))
+				return;
+			break;
+		}
+	/* Else drops the oldest, those before a change of a counter, until the
+	 * rest has a solution. */
 	for (i = 0; i < plane->nr; i++)
 		plane->point[i].sound = !plane->point[i].rejected;
-	if (!solve(plane, drop_before_change(plane, ret), ret))
+	while (from < to) {
+		mid = from + (to - from) / 2;
+		if (solve(plane, mid, ret))
+			to = mid;
+		else
+			from = mid + 1;
+	}
+	for (i = 0; i < from; i++)
+		plane->point[i].sound = false;
+	if (!solve(plane, from, ret))
 		bound_by_last(plane, ret);
 }
 
-/*
- * The last exchanges may contradict those before them. They may be wrong, or
- * the first after a change: the bound covers both.
- */
-static void cover_last(const struct tsct_plane *plane,
-		       struct tsct_fit_bounds *ret)
+void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 {
 	const struct tsct_point *p;
 	double steep, far;
 	unsigned int i;
 
+	find_bounds(plane, ret);
+	/*
+	 * If the last exchanges contradict those before, either these are wrong,
+	 * or they are the first after a change: the bound covers both.
+	 */
 	for (i = plane->nr; i-- > 0 && !plane->point[i].sound;) {
 		p = &plane->point[i];
 		far = fmax(fabs(p->u1), fabs(p->u4));
@@ -361,10 +306,4 @@ static void cover_last(const struct tsct_plane *plane,
 		ret->y.min = fmin(ret->y.min, fmin(p->low, p->up) - far);
 		ret->y.max = fmax(ret->y.max, fmax(p->low, p->up) + far);
 	}
-}
-
-void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
-{
-	find_bounds(plane, ret);
-	cover_last(plane, ret);
 }

@@ -6,13 +6,10 @@
 #include <stdio.h>
 
 #include "cluster_private.h"
-#include "lib/core/servo.h"
 #include "intersection.h"
 
-/*
- * Hysteresis: a new source needs a bound below this fraction of the current
- * one's.
- */
+/* Hysteresis: a new source needs a bound below this fraction of the bound of the
+ * source in use. */
 #define SWITCH_RATIO	0.8
 
 /* Rounding of two compared times, ns */
@@ -22,35 +19,43 @@ static bool has_time(const struct tsct_cluster *cluster,
 		     const struct tsct_sync_source *source)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
-	double void_s = options->void_s > 0 ? options->void_s : 3600;
-	double age = (double)(__s64)(cluster->now - source->est.at);
+	double age = (double)(__s64)(cluster->now -
+				     source->est.time.point.cycles);
 
-	return source->has_est && age < void_s * options->hz;
+	return source->has_est && age < options->void_s * options->hz;
 }
 
-/* Has the time, and is not in holdover */
+/* True: the source has the time and is not in holdover. */
 static bool is_fresh(const struct tsct_cluster *cluster,
 		     const struct tsct_sync_source *source)
 {
 	return has_time(cluster, source) &&
-		(__s64)(cluster->now - source->est.at) <=
+		(__s64)(cluster->now - source->est.time.point.cycles) <=
 		(__s64)tsct_sync_source_holdover_cycles(source,
 							&cluster->options);
+}
+
+/* Timeline of a source: master and epoch; both 0 for every NTP server */
+static __u64 master_of(const struct tsct_sync_source *source)
+{
+	return source->remote.has_params ? source->remote.master : 0;
+}
+
+static __u32 epoch_of(const struct tsct_sync_source *source)
+{
+	return source->remote.has_params ? source->remote.epoch : 0;
 }
 
 static bool on_timeline(const struct tsct_sync_source *source, __u64 master,
 			__u32 timeline)
 {
-	return tsct_sync_source_master(source) == master &&
-		tsct_sync_source_epoch(source) == timeline;
+	return master_of(source) == master && epoch_of(source) == timeline;
 }
 
 /* ---- timelines ----------------------------------------------------------- */
 
-/*
- * Number of fresh sources; one on a master's timeline outweighs all NTP
- * servers.
- */
+/* Number of fresh sources on a timeline. A source on a master's timeline counts
+ * more than all NTP servers together. */
 static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 				    __u64 master, __u32 timeline)
 {
@@ -61,25 +66,14 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 
 		if (on_timeline(source, master, timeline) &&
 		    is_fresh(cluster, source))
-			weight += source->remote.has_line ?
+			weight += source->remote.has_params ?
 				TSCT_SOURCES_MAX + 1 : 1;
 	}
 	return weight;
 }
 
-static bool any_on_timeline(const struct tsct_cluster *cluster)
-{
-	unsigned int i;
-
-	for (i = 0; i < cluster->nr; i++)
-		if (on_timeline(&cluster->sources[i], cluster->master,
-				cluster->timeline) &&
-		    has_time(cluster, &cluster->sources[i]))
-			return true;
-	return false;
-}
-
-/* Keeps the current timeline unless another one has a higher weight. */
+/* Keeps the current timeline unless another one has a higher weight, or no
+ * source of the current one has the time. */
 static void select_timeline(const struct tsct_cluster *cluster,
 			    struct tsct_cluster_selection *ret)
 {
@@ -87,13 +81,16 @@ static void select_timeline(const struct tsct_cluster *cluster,
 
 	ret->master = cluster->master;
 	ret->timeline = cluster->timeline;
-	if (cluster->at_timeline && any_on_timeline(cluster))
-		best = timeline_weight(cluster, cluster->master,
-				       cluster->timeline);
+	for (i = 0; i < cluster->nr && cluster->at_timeline && !best; i++)
+		if (on_timeline(&cluster->sources[i], cluster->master,
+				cluster->timeline) &&
+		    has_time(cluster, &cluster->sources[i]))
+			best = timeline_weight(cluster, cluster->master,
+					       cluster->timeline);
 	for (i = 0; i < cluster->nr; i++) {
 		const struct tsct_sync_source *source = &cluster->sources[i];
-		__u64 master = tsct_sync_source_master(source);
-		__u32 timeline = tsct_sync_source_epoch(source);
+		__u64 master = master_of(source);
+		__u32 timeline = epoch_of(source);
 		unsigned int weight = timeline_weight(cluster, master, timeline);
 
 		if (!is_fresh(cluster, source) || weight <= best)
@@ -114,7 +111,8 @@ struct candidates {
 	struct tsct_intersection_result result;
 };
 
-/* Intervals of the time now, as offsets to that of the first candidate, ns */
+/* Sets the intervals of the candidates' time now, in ns after the estimate of the
+ * first candidate. */
 static void collect_candidates(struct tsct_cluster *cluster,
 			       const struct tsct_cluster_selection *selection,
 			       struct candidates *ret)
@@ -134,9 +132,9 @@ static void collect_candidates(struct tsct_cluster *cluster,
 		    !has_time(cluster, source))
 			continue;
 		if (!ret->nr)
-			zero.base_ns = source->est.ns;
-		interval->middle = tsct_source_params_offset_ns(
-			&source->est, &zero, cluster->now);
+			zero.base_ns = source->est.time.point.ns;
+		interval->middle = tsct_servo_offset_ns(&source->est.time, &zero,
+							cluster->now);
 		interval->bound = tsct_source_params_bound_ns(&source->est,
 							      cluster->now) +
 			ROUNDING_NS;
@@ -178,29 +176,19 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 		print_ns(bound, sizeof(bound), interval->bound);
 		snprintf(source->falseticker_reason,
 			 sizeof(source->falseticker_reason),
-			 "outvoted: %s %s of what %u of %u sources agree on, at "
-			 "a claimed error bound of %s", apart,
+			 "outvoted: %s %s of what %u of %u sources agree on, with "
+			 "an error bound of %s", apart,
 			 interval->middle > middle ? "ahead" : "behind",
 			 result->agree, candidates->nr, bound);
 	}
-}
-
-/* Largest distance of the true time beyond the source's own bound, ns */
-static double excess_ns(const struct tsct_correctness_interval *interval,
-			const struct tsct_intersection_result *result)
-{
-	double far = tsct_larger(result->hi - interval->middle,
-				 interval->middle - result->lo);
-
-	return tsct_larger(0, far - interval->bound);
 }
 
 static void select_source(const struct tsct_cluster *cluster,
 			  const struct candidates *candidates,
 			  struct tsct_cluster_selection *ret)
 {
-	bool majority = candidates->result.majority;
-	double best = 0;
+	const struct tsct_intersection_result *result = &candidates->result;
+	double best = 0, far;
 	unsigned int i;
 
 	ret->used = -1;
@@ -212,15 +200,19 @@ static void select_source(const struct tsct_cluster *cluster,
 
 		if (interval->falseticker)
 			continue;
-		/* Without a majority no source is better than the current one. */
+		/* Without a majority the source in use stays. */
 		if ((int)candidates->source[i] == cluster->used)
-			bound *= majority ? SWITCH_RATIO : 0;
+			bound *= result->majority ? SWITCH_RATIO : 0;
 		if (ret->used >= 0 && bound >= best)
 			continue;
 		best = bound;
 		ret->used = (int)candidates->source[i];
-		ret->extra_ns = candidates->nr > 2 && majority ?
-			excess_ns(interval, &candidates->result) : 0;
+		/* The true time may be anywhere in the intersection, also
+		 * beyond the source's own bound. */
+		far = tsct_larger(result->hi - interval->middle,
+				  interval->middle - result->lo);
+		ret->extra_ns = candidates->nr > 2 && result->majority ?
+			tsct_larger(0, far - interval->bound) : 0;
 	}
 }
 

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT
-/* Time source: window of exchanges, fit, estimate of the cluster's time. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/core/servo.h"
 #include "lib/core/clock_params.h"
 #include "source.h"
 
 #define FIRST_ROOM	32
-#define WINDOW_S	1000.0	/* default of options->window_s */
-#define HOLDOVER_POLLS	8	/* missed polls until holdover, ... */
-#define HOLDOVER_MIN_S	5.0	/* ... and the least time */
+#define HOLDOVER_POLLS	8	/* holdover begins after this many missed
+				 * polls, ... */
+#define HOLDOVER_MIN_S	5.0	/* ... but not before this time */
 
 /*
  * A fit is due when the newest exchange is REFIT_S later than the last fit, or
- * when one in REFIT_PART exchanges is new: while exchanges follow fast, not
- * every one costs a fit.
+ * when one in REFIT_PART exchanges is new. In a burst, most exchanges do not
+ * cause a fit.
  */
 #define REFIT_S		0.5
 #define REFIT_PART	32
 
 /*
- * Consecutive exchanges that contradict the fit until the source's time is
- * taken to have changed. A single one may be anything.
+ * After this many consecutive exchanges that contradict the fit, the source's
+ * time has changed. Fewer may have wrong packet times.
  */
 #define CONTRADICTIONS_MAX	3
-/* Likewise for offsets that are within the bound, but that no delay explains */
-#define UNEXPLAINED_MAX	5
-/* Such an offset is more than this many standard deviations of the fit, ... */
-#define UNEXPLAINED_SD	4
-/* ... if it is a fit of this many exchanges, so that its deviation is known. */
+/*
+ * The same for offsets that are within the bound, but that no delay explains.
+ * Such an offset exceeds UNEXPLAINED_SD standard deviations of a fit of at least
+ * UNEXPLAINED_KEPT_MIN exchanges; with fewer, the deviation is not known.
+ */
+#define UNEXPLAINED_MAX		5
+#define UNEXPLAINED_SD		4
 #define UNEXPLAINED_KEPT_MIN	8
 
 void tsct_sync_source_forget(struct tsct_sync_source *source,
@@ -73,28 +73,18 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
 }
 
 /*
- * Of each two neighbours in the older half, removes the one of longer round
- * trip.
+ * Makes room for an exchange. A full window loses half of its older half: of two
+ * neighbours the one with the longer round trip. False: no memory
  */
-static void thin_window(struct tsct_sync_source *source)
-{
-	unsigned int i;
-
-	for (i = 0; i < TSCT_WINDOW_MAX / 4; i++)
-		remove_exchange(source, tsct_exchange_rtt(&source->x[i], 1) >
-				tsct_exchange_rtt(&source->x[i + 1], 1) ?
-				i : i + 1);
-}
-
-/* False: no memory */
 static bool reserve(struct tsct_sync_source *source)
 {
-	unsigned int room = source->room ? source->room * 2 : FIRST_ROOM;
-	struct tsct_exchange *x;
-	bool *keep;
+	unsigned int room = source->room ? source->room * 2 : FIRST_ROOM, i;
+	bool full = source->nr == TSCT_WINDOW_MAX, *keep;
+	struct tsct_exchange *x = source->x;
 
-	if (source->nr == TSCT_WINDOW_MAX)
-		thin_window(source);
+	for (i = 0; full && i < TSCT_WINDOW_MAX / 4; i++)
+		remove_exchange(source, tsct_exchange_rtt(&x[i], 1) >
+				tsct_exchange_rtt(&x[i + 1], 1) ? i : i + 1);
 	if (source->nr < source->room)
 		return true;
 	x = realloc(source->x, room * sizeof(*x));
@@ -109,25 +99,11 @@ static bool reserve(struct tsct_sync_source *source)
 	return true;
 }
 
-static void remove_expired(struct tsct_sync_source *source,
-			   const struct tsct_cluster_options *options)
-{
-	double span = (options->window_s > 0 ? options->window_s : WINDOW_S) *
-		options->hz;
-	unsigned int first = 0;
-
-	while ((double)(newest(source)->t1 - source->x[first].t1) > span)
-		first++;
-	if (first)
-		remove_oldest(source, first);
-}
-
 /*
- * Updates the poll intervals. The short intervals of a session do not announce
- * more of them, so the maximum decays slowly, by 1/16 of each interval. A long
- * interval raises it only if the next one is as long: one lost exchange, or an
- * outage of an hour, does not announce rare polls. An exchange shortly after
- * another one belongs to the same poll.
+ * Updates the poll intervals. Short intervals in a session are temporary, so the
+ * maximum decays slowly, by 1/16 of each interval. A long interval raises it only
+ * if the next one is as long: it may be due to one lost exchange, or to an
+ * outage. An exchange shortly after another one belongs to the same poll.
  */
 static void note_interval(struct tsct_sync_source *source,
 			  const struct tsct_cluster_options *options,
@@ -164,36 +140,25 @@ __u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
 /* ns per count of the source's counter */
 static double remote_rate(const struct tsct_sync_source *source)
 {
-	return tsct_mult_rate(source->remote.line.mult);
-}
-
-double tsct_source_params_offset_ns(const struct tsct_source_params *est,
-				    const struct tsct_clock_params *params,
-				    __u64 cycles)
-{
-	double elapsed = (double)(__s64)(cycles - est->at) * est->rate;
-	double whole = (double)(__s64)elapsed;
-	__s64 ns = (__s64)((__u64)est->ns + (__u64)(__s64)whole -
-			   (__u64)tsct_clock_params_ns(params, cycles));
-
-	return (double)ns + est->frac_ns + (elapsed - whole);
+	return tsct_mult_rate(source->remote.params.mult);
 }
 
 double tsct_source_params_bound_ns(const struct tsct_source_params *est,
 				   __u64 cycles)
 {
-	double d = tsct_magnitude((double)(__s64)(cycles - est->at));
+	double d = tsct_magnitude(
+		(double)(__s64)(cycles - est->time.point.cycles));
 
-	return est->error_ns + est->growth * d +
+	return est->time.point.half_ns + est->growth * d +
 		tsct_smaller(est->wander * d, est->phi) * d;
 }
 
 /*
- * Cluster time at @remote + @frac counts of the source's counter, by the
- * parameters that it sent; in 128 bits, saturated. Sets ns and frac_ns of *ret.
+ * Cluster time at @remote + @frac counts of the source's counter, by the source's
+ * clock params; in 128 bits, saturated. Sets ns and frac_ns of *ret.
  */
 static void remote_time(const struct tsct_remote_params *params, __u64 remote,
-			double frac, struct tsct_source_params *ret)
+			double frac, struct tsct_offset_interval *ret)
 {
 	tsct_s128 product = (tsct_s128)(__s64)(remote - params->base) *
 		params->mult;
@@ -208,7 +173,7 @@ static void remote_time(const struct tsct_remote_params *params, __u64 remote,
 	ret->frac_ns = ns - whole;
 }
 
-/* The source's own bound at a count of its counter, ns */
+/* Error bound of the source's own time at a count of its counter, ns */
 static double remote_error_ns(const struct tsct_remote_params *params,
 			      __u64 remote)
 {
@@ -220,51 +185,47 @@ static double remote_error_ns(const struct tsct_remote_params *params,
 	return ps * 1e-3;
 }
 
-static void set_bounds(struct tsct_sync_source *source, double fit_error,
-		       __u64 remote)
-{
-	const struct tsct_fit *fit = &source->fit;
-	struct tsct_source_params *est = &source->est;
-	double ns = remote_rate(source);
-	double counts = est->rate / ns;
-
-	est->sd_ns = fit->sd * ns;
-	est->error_ns = fit_error * ns + source->extra_error_ns +
-		remote_error_ns(&source->remote.line, remote);
-	est->growth = fit->rate_error * ns + counts *
-		(double)source->remote.line.growth * 0x1p-32 * 1e-3;
-	est->wander = fit->wander * ns;
-	est->phi = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * est->rate;
-}
-
-/* The tangent of the fit at the point where its bound is smallest */
+/* Sets the estimate to the tangent of the fit where its bound is smallest. */
 static void update_estimate(struct tsct_sync_source *source,
 			    const struct tsct_cluster_options *options)
 {
+	const struct tsct_remote_params *params = &source->remote.params;
+	const struct tsct_fit *fit = &source->fit;
 	struct tsct_source_params *est = &source->est;
-	double nominal = 1e9 / options->hz, frac, error, off;
+	struct tsct_offset_interval *point = &est->time.point;
+	double nominal = 1e9 / options->hz, ns = remote_rate(source);
+	double rate, frac, error, off;
 	__u64 remote;
 
 	source->has_est = false;
 	if (!source->has_fit)
 		return;
-	est->at = source->fit.at;
-	remote = tsct_fit_at(&source->fit, est->at, &frac, &error);
-	remote_time(&source->remote.line, remote, frac, est);
-	est->rate = tsct_fit_rate(&source->fit, est->at) * remote_rate(source);
-	set_bounds(source, error, remote);
-	off = (est->rate / nominal - 1) / TSCT_PPB;
+	point->cycles = fit->at;
+	remote = tsct_fit_at(fit, fit->at, &frac, &error);
+	remote_time(params, remote, frac, point);
+	point->half_ns = error * ns + source->extra_error_ns +
+		remote_error_ns(params, remote);
+	rate = tsct_fit_rate(fit, fit->at) * ns;
+	est->time.rate = rate;
+	est->time.resolution_ns = 1 + rate;
+	est->sd_ns = fit->sd * ns;
+	est->growth = fit->rate_error * ns +
+		rate / ns * (double)params->growth * 0x1p-32 * 1e-3;
+	est->wander = fit->wander * ns;
+	est->phi = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * rate;
+	off = (rate / nominal - 1) / TSCT_PPB;
 	if (!(tsct_magnitude(off) <= TSCT_SYNC_SOURCE_RATE_PPB)) {
 		snprintf(source->reason, sizeof(source->reason),
-			 "its time runs %.0f ppm %s: more than any crystal is off",
-			 tsct_magnitude(off) / 1000, off > 0 ? "fast" : "slow");
+			 "the source's time runs %.0f ppm %s, which is more than "
+			 "any crystal does", tsct_magnitude(off) / 1000,
+			 off > 0 ? "fast" : "slow");
 		return;
 	}
 	/* Leaves room for 64-bit multiplication; comparisons also reject NaN. */
-	if (est->ns < 0 || est->ns > 1LL << 62 ||
-	    !(est->error_ns < 1e18 && est->growth < est->rate)) {
+	if (point->ns < 0 || point->ns > 1LL << 62 ||
+	    !(point->half_ns < 1e18 && est->growth < rate)) {
 		snprintf(source->reason, sizeof(source->reason),
-			 "its time, or its error bound, is out of range");
+			 "the source's time or its error bound is out of range");
 		return;
 	}
 	source->has_est = true;
@@ -279,7 +240,7 @@ static int make_fit(struct tsct_sync_source *source,
 	double remote_hz = 1e9 / remote_rate(source);
 
 	fit.hz = options->hz;
-	if (!fit.wander_ppb && !source->remote.has_line)
+	if (!fit.wander_ppb && !source->remote.has_params)
 		fit.wander_ppb = TSCT_SYNC_SOURCE_STEERED_PPB;
 	return tsct_fit_make(source->x, source->nr, &fit, remote_hz,
 			     &source->fit, source->keep);
@@ -294,7 +255,7 @@ static void update_fit(struct tsct_sync_source *source,
 		remove_oldest(source, source->nr / 2);
 		err = make_fit(source, options);
 	}
-	/* The older exchanges do not agree with the newest one: drop them. */
+	/* The older exchanges contradict the newest one: drops them. */
 	if (err == -ERANGE && source->nr > 1) {
 		remove_oldest(source, source->nr - 1);
 		err = make_fit(source, options);
@@ -302,29 +263,16 @@ static void update_fit(struct tsct_sync_source *source,
 	source->has_fit = !err;
 	if (err)
 		snprintf(source->reason, sizeof(source->reason), "no fit: %s",
-			 err == -ERANGE ? "its counter does not run at the rate "
-			 "that it reports" : err == -ENODATA ?
-			 "no exchange was possible" : strerror(-err));
+			 tsct_fit_error(err));
 	else
 		source->reason[0] = '\0';
-}
-
-static bool refit_is_due(const struct tsct_sync_source *source,
-			 const struct tsct_cluster_options *options)
-{
-	unsigned int nr = source->fit.nr_kept + source->fit.nr_dropped;
-	__u64 since = newest(source)->t4 - source->fit.at;
-
-	return !source->has_fit || source->nr < nr ||
-		(source->nr - nr) * REFIT_PART >= nr ||
-		(double)since > REFIT_S * options->hz;
 }
 
 /* ---- changes of the source's time ---------------------------------------- */
 
 /*
- * True: the exchange is outside the fit's bound, whatever its two delays were.
- * *ret_off: the most that the source's counter can have moved, counts.
+ * True: no delays explain the exchange with the fit and its bound. *ret_off:
+ * largest possible change of the source's counter, counts.
  */
 static bool contradicts_fit(const struct tsct_sync_source *source,
 			    const struct tsct_exchange *x, double *ret_off)
@@ -345,9 +293,9 @@ static bool contradicts_fit(const struct tsct_sync_source *source,
 }
 
 /*
- * A queueing delay moves the middle of an exchange by at most half of itself. A
- * middle that is off by more than half of what the round trip exceeds the
- * shortest one is due to the time itself, even if the bound does not exclude
+ * A queueing delay moves the middle of an exchange by at most half of the delay.
+ * If a middle is off by more than half of the excess of its round trip over the
+ * shortest one, the source's time has changed, even where the bound allows for
  * it. Returns that offset in counts, or 0.
  */
 static double unexplained_offset(const struct tsct_sync_source *source,
@@ -382,7 +330,7 @@ static void clear_pending(struct tsct_sync_source *source)
 	source->extra_error_ns = 0;
 }
 
-/* The source's time changed before the last @nr exchanges: only these count. */
+/* Drops all but the last @nr exchanges: before them, the source's time changed. */
 static void restart_window(struct tsct_sync_source *source, unsigned int nr)
 {
 	remove_oldest(source, source->nr - nr);
@@ -390,7 +338,7 @@ static void restart_window(struct tsct_sync_source *source, unsigned int nr)
 	source->has_fit = false;
 }
 
-/* True: the offset is not confirmed yet. */
+/* Counts an unexplained offset. True: it is not confirmed yet. */
 static bool note_unexplained(struct tsct_sync_source *source, double off)
 {
 	if (off > 0)
@@ -408,9 +356,9 @@ static bool note_unexplained(struct tsct_sync_source *source, double off)
 }
 
 /*
- * True: the newest exchange disagrees with all before it. It widens the bound,
- * but does not enter the fit. If the next ones disagree too, the source's time
- * did change; a longer route or congestion one way contradicts nothing.
+ * True: the newest exchange contradicts those before it. It widens the bound, and
+ * does not enter the fit. If the next exchanges contradict them too, the source's
+ * time has changed. A longer route or congestion is not a contradiction.
  */
 static bool change_is_pending(struct tsct_sync_source *source,
 			      const struct tsct_cluster_options *options)
@@ -438,32 +386,24 @@ static bool change_is_pending(struct tsct_sync_source *source,
 
 /* ---- a new exchange ------------------------------------------------------ */
 
-static bool is_possible(const struct tsct_sync_source *source,
-			const struct tsct_exchange *x)
-{
-	if ((__s64)(x->t4 - x->t1) < 0 || (__s64)(x->t3 - x->t2) < 0)
-		return false;
-	return !source->nr || (__s64)(x->t1 - newest(source)->t1) > 0;
-}
-
 /* NULL, or the reason why a source in this state cannot be used */
 static const char *refusal(const struct tsct_remote *remote)
 {
-	if (remote->has_line ? !tsct_status_has_time(remote->status) :
+	if (remote->has_params ? !tsct_status_has_time(remote->status) :
 	    remote->node != 0)
-		return "it does not have the cluster's time";
+		return "the source does not have the cluster's time";
 	if (remote->depth >= TSCT_CLUSTER_DEPTH_MAX)
 		return "too many hops to the master: a loop of sources";
-	if (!remote->line.mult)
-		return "it does not report the rate of its counter";
+	if (!remote->params.mult)
+		return "the source does not report the rate of its counter";
 	return NULL;
 }
 
-/* Two sets of parameters of one counter that differ by more than both bounds */
+/* True: two params of one counter differ by more than both bounds at @remote. */
 static bool params_disagree(const struct tsct_remote_params *a,
 			    const struct tsct_remote_params *b, __u64 remote)
 {
-	struct tsct_source_params time_a, time_b;
+	struct tsct_offset_interval time_a, time_b;
 	double apart, error;
 
 	remote_time(a, remote, 0, &time_a);
@@ -474,18 +414,18 @@ static bool params_disagree(const struct tsct_remote_params *a,
 	return tsct_magnitude(apart) > error + 1000;
 }
 
-/* NULL, or why exchanges with the old state do not go with the new one */
+/* NULL, or the change by which exchanges with the old state become invalid */
 static const char *change_of_remote(const struct tsct_remote *old,
 				    const struct tsct_remote *new, __u64 remote)
 {
-	if (old->node != new->node || old->has_line != new->has_line)
-		return "another node answers at its address now";
+	if (old->node != new->node || old->has_params != new->has_params)
+		return "another node answers at this address now";
 	if (old->master != new->master)
-		return "it follows another master now";
-	if (new->has_line && old->epoch != new->epoch)
-		return "its timeline began another epoch";
-	if (new->has_line && params_disagree(&old->line, &new->line, remote))
-		return "its counter, or its time, jumped";
+		return "the source follows another master now";
+	if (new->has_params && old->epoch != new->epoch)
+		return "the source's timeline began another epoch";
+	if (new->has_params && params_disagree(&old->params, &new->params, remote))
+		return "the source's counter or time jumped";
 	return NULL;
 }
 
@@ -495,8 +435,11 @@ tsct_sync_source_add(struct tsct_sync_source *source,
 		     const struct tsct_exchange *x,
 		     const struct tsct_remote *remote)
 {
+	double window = options->window_s * options->hz;
 	const char *reason = refusal(remote);
 	bool refused = reason, had_est = source->has_est;
+	unsigned int nr_fitted = source->fit.nr_kept + source->fit.nr_dropped;
+	unsigned int expired = 0;
 
 	if (!reason && source->has_remote)
 		reason = change_of_remote(&source->remote, remote, x->t3);
@@ -506,7 +449,9 @@ tsct_sync_source_add(struct tsct_sync_source *source,
 		tsct_sync_source_forget(source, reason);
 		return had_est ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
 	}
-	if (!is_possible(source, x) || !reserve(source))
+	if ((__s64)(x->t4 - x->t1) < 0 || (__s64)(x->t3 - x->t2) < 0 ||
+	    (source->nr && (__s64)(x->t1 - newest(source)->t1) <= 0) ||
+	    !reserve(source))
 		return TSCT_SYNC_SOURCE_SAME;
 	note_interval(source, options, x);
 	source->keep[source->nr] = true;
@@ -515,8 +460,13 @@ tsct_sync_source_add(struct tsct_sync_source *source,
 		update_estimate(source, options);
 		return TSCT_SYNC_SOURCE_NEW;
 	}
-	remove_expired(source, options);
-	if (!refit_is_due(source, options))
+	while ((double)(x->t1 - source->x[expired].t1) > window)
+		expired++;
+	if (expired)
+		remove_oldest(source, expired);
+	if (source->has_fit && source->nr >= nr_fitted &&
+	    (source->nr - nr_fitted) * REFIT_PART < nr_fitted &&
+	    (double)(x->t4 - source->fit.at) <= REFIT_S * options->hz)
 		return TSCT_SYNC_SOURCE_SAME;
 	update_fit(source, options);
 	update_estimate(source, options);

@@ -56,7 +56,7 @@ awk '{ if ($(NF - 1) != end) { print "drawn at", $(NF - 1) ", not", end ": " $0;
 	"$tmp/drawn" || fail=1
 sed 's/:.* \([0-9]* [0-9]*\)$/ \1/' "$tmp/drawn" | grep -v reserved |
 	awk '{ print $1, $2 }' | sort >"$tmp/said"
-sed -n 's/^\tTSCT_EXT_AT_\([A-Z_]*\) = \([0-9]*\),.*/\1 \2/p' lib/ntp/extension_field.h |
+sed -n 's/^\tTSCT_EXT_AT_\([A-Z_]*\) = \([0-9]*\),.*/\1 \2/p' lib/ntp/ntp_packet.h |
 	tr A-Z a-z | sort >"$tmp/have"
 compare "members" "$tmp/have" "$tmp/said" 20
 
@@ -70,13 +70,13 @@ compare "sizes" "$tmp/have" "$tmp/said" 20
 # The numbers in the document, computed from the headers
 cat >"$tmp/show.c" <<'END'
 #include <stdio.h>
-#include "lib/ntp/extension_field.h"
+#include "lib/ntp/ntp_packet.h"
 int main(void)
 {
-	struct tsct_extension ext = { 0 };
-	__u8 at[TSCT_EXT_SIZE];
+	struct tsct_ntp_packet packet = { .version = 4, .has_ext = true };
+	__u8 bytes[TSCT_NTP_MAX], *at = bytes + TSCT_NTP_HEADER;
 
-	tsct_ext_put(&ext, at);
+	tsct_ntp_build(&packet, bytes);
 	printf("type: %#x 0 2\n", at[0] << 8 | at[1]);
 	printf("length: %d 2 2\n", at[2] << 8 | at[3]);
 	printf("magic: \"%.4s\", %#x 4 4\n", at + 4, at[4] << 24 | at[5] << 16 |
@@ -86,7 +86,7 @@ int main(void)
 }
 END
 ${CC:-cc} -std=gnu11 -w -D_GNU_SOURCE -Ikmod/uapi -I. -o "$tmp/show" "$tmp/show.c" \
-	lib/ntp/extension_field.c
+	lib/ntp/ntp_packet.c
 "$tmp/show" >"$tmp/have"
 grep ': ' "$tmp/drawn" >"$tmp/said"
 compare "first words" "$tmp/have" "$tmp/said" 4

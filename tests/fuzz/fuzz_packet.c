@@ -105,7 +105,7 @@ static void asked(void *ctx, const struct tsct_responder_request *ask)
 
 static const struct tsct_timeline timeline = {
 	.node = 0x44, .host = 0x22, .master = 0x44, .epoch = 5, .status = 2,
-	.has_line = true, .line = { .base_ns = SERVER_NS, .mult = TSCT_NS_MULT },
+	.has_params = true, .params = { .base_ns = SERVER_NS, .mult = TSCT_NS_MULT },
 	.stratum = 10, .precision = -25, .refid = 0x7f7f0101,
 };
 

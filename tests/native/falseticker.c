@@ -94,8 +94,8 @@ static void make_timeline(struct tsct_timeline *t)
 		.master = state.cluster_master,
 		.epoch = state.cluster_timeline,
 		.status = state.cluster_status,
-		.has_line = pair->mult,
-		.line = {
+		.has_params = pair->mult,
+		.params = {
 			.base = pair->base_cycles,
 			.base_ns = pair->base_ns + ahead_ns(),
 			.mult = pair->mult,

@@ -73,7 +73,7 @@ vote='outvoted: .* of what 2 of 3 sources agree on'
 named falseticker "$vote" ahead 1000000
 named falseticker "$vote" ahead -300000
 named falseticker "$vote" fast 200
-named refused 'its time runs [0-9]* ppm fast: more than any crystal is off' fast 10000
+named refused "the source's time runs [0-9]* ppm fast, which is more than any crystal does" fast 10000
 named falseticker "$vote" step 0.5
 lie past 10
 past() { above o "$source[\"answers\"][\"backwards\"]" 20; }

@@ -57,10 +57,10 @@ static void fill_timeline(struct world *world, struct node *node,
 						 &timeline->master,
 						 &timeline->epoch,
 						 &timeline->depth,
-						 &timeline->line);
-	timeline->has_line = tsct_status_has_time(timeline->status);
-	if (timeline->has_line && world_s(world) >= node->fault.at_s)
-		timeline->line.base_ns += llrint(node->fault.params_s * 1e9);
+						 &timeline->params);
+	timeline->has_params = tsct_status_has_time(timeline->status);
+	if (timeline->has_params && world_s(world) >= node->fault.at_s)
+		timeline->params.base_ns += llrint(node->fault.params_s * 1e9);
 }
 
 /* ---- requests ------------------------------------------------------------ */

@@ -485,7 +485,7 @@ START_TEST(no_text)
 
 	ck_assert_int_eq(read_text(zero, sizeof(zero) - 1, &keys, why,
 				   sizeof(why)), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(why, "line 2: a byte of 0"));
+	ck_assert_ptr_nonnull(strstr(why, "line 2: the line contains a NUL byte"));
 	memset(text, 'x', sizeof(text));
 	memcpy(text, "1 MD5 ", 6);
 	ck_assert_int_eq(read_text(text, 2048, &keys, why, sizeof(why)),

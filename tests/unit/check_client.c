@@ -2,7 +2,7 @@
 /* The client: the checks of answers, and that a dropped answer changes nothing. */
 #include "client_world.h"
 #include "suite.h"
-#include "lib/ntp/byteorder.h"
+#include "lib/ntp/ntp_packet.h"
 
 /* ---- the normal case ----------------------------------------------------- */
 
@@ -55,7 +55,7 @@ START_TEST(exchanges)
 	ck_assert_uint_eq(w.client.sent, 12);
 	ck_assert_uint_eq(w.client.reach, 0xff);
 	ck_assert_uint_eq(w.client.remote.epoch, 3);
-	ck_assert_uint_eq(w.client.remote.line.mult, MULT_31);
+	ck_assert_uint_eq(w.client.remote.params.mult, MULT_31);
 	finish();
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(requests_tell_nothing)
 	ck_assert_uint_eq(w.request.ext.tx, 0);
 	ck_assert_uint_eq(w.request.ext.epoch, 0);
 	ck_assert_uint_eq(w.request.ext.prev_tx, 0);
-	ck_assert_uint_eq(w.request.ext.line.mult, 0);
+	ck_assert_uint_eq(w.request.ext.params.mult, 0);
 	ck_assert_uint_eq(w.request.ext.session, ~0U);
 	finish();
 }
@@ -207,7 +207,7 @@ START_TEST(macs)
 	/* Crypto-NAK, from a server without a key */
 	w.server_key = 0;
 	len = to_bytes(&p, bytes);
-	put32(bytes + len, 0);
+	tsct_put_be(bytes + len, 0, 4);
 	ck_assert_int_eq(give_bytes(bytes, len + 4), TSCT_CLIENT_CRYPTO_NAK);
 	check_same(&w.client, &was);
 	w.server_key = 5;
@@ -234,7 +234,7 @@ static struct tsct_ntp_packet kiss(const char *code)
 	p.has_ext = false;
 	p.leap = TSCT_NTP_UNSYNCED;
 	p.stratum = 0;
-	p.refid = get32((const __u8 *)code);
+	p.refid = (__u32)tsct_get_be((const __u8 *)code, 4);
 	return p;
 }
 
@@ -260,7 +260,7 @@ START_TEST(kisses)
 				 * request */
 	p.ext.nonce++;
 	p.stratum = 0;
-	p.refid = get32((const __u8 *)"DENY");
+	p.refid = (__u32)tsct_get_be((const __u8 *)"DENY", 4);
 	dropped(&p, TSCT_CLIENT_FOREIGN);
 	for (i = 0; i < 9; i++) {
 		ask();
@@ -311,14 +311,14 @@ START_TEST(impossible)
 	taken(&p);
 	ask();
 	p = answer();
-	p.ext.line.mult = 0;
+	p.ext.params.mult = 0;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = answer();
-	p.ext.line.mult = 1000;
+	p.ext.params.mult = 1000;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = answer();
 	p.ext.tx = p.ext.rx;	/* impossible at any rate */
-	p.ext.line.mult = (__u64)-1;
+	p.ext.params.mult = (__u64)-1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* t4 before t1 */
 	p = answer();
@@ -509,7 +509,7 @@ START_TEST(same_host)
 	p.ext.tx = w.t4.cycles + 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.tx = w.t4.cycles;
-	p.ext.line.mult = MULT_26;
+	p.ext.params.mult = MULT_26;
 	taken(&p);
 	ck_assert(w.client.remote.shared);
 	finish();
@@ -535,13 +535,13 @@ START_TEST(knows_no_time)
 		p.ext.barrier = 5 + i;
 		ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.remote.barrier, 5 + i);
-		ck_assert(!w.client.remote.has_line);
+		ck_assert(!w.client.remote.has_params);
 		ck_assert_uint_eq(w.client.last_tx, p.ext.tx);
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
 	ask();
 	p = answer();
-	p.ext.flags &= ~TSCT_EXT_LINE;
+	p.ext.flags &= ~TSCT_EXT_PARAMS;
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.reach, 0x20);
 	for (i = 0; i < 4; i++) {

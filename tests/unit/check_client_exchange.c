@@ -311,13 +311,13 @@ START_TEST(plain)
 		ck_assert_uint_eq(w.x[0].remote_error, 30);
 		ck_assert_uint_eq(w.x[0].flags, TSCT_EXCHANGE_T4_KERNEL);
 	}
-	ck_assert(!w.client.remote.has_line);
-	ck_assert_uint_eq(w.client.remote.line.mult, TSCT_NS_MULT);
-	ck_assert_uint_eq(w.client.remote.line.as_of, w.there + 10000);
+	ck_assert(!w.client.remote.has_params);
+	ck_assert_uint_eq(w.client.remote.params.mult, TSCT_NS_MULT);
+	ck_assert_uint_eq(w.client.remote.params.as_of, w.there + 10000);
 	/* 2^-13 s and 2^-11 s, the former halved */
-	ck_assert_uint_eq(w.client.remote.line.error_ps,
+	ck_assert_uint_eq(w.client.remote.params.error_ps,
 			  (122071 + 488282) * 1000ULL);
-	ck_assert_uint_eq(w.client.remote.line.growth * 1000000000 >> 32,
+	ck_assert_uint_eq(w.client.remote.params.growth * 1000000000 >> 32,
 			  15000000);
 	ask();
 	p = answer();

@@ -213,9 +213,9 @@ START_TEST(test_too_deep)
 	struct tsct_exchange x = { .t1 = 1000000, .t2 = 5, .t3 = 6,
 				   .t4 = 2000000 };
 	struct tsct_remote remote = {
-		.node = 9, .master = 8, .epoch = 1, .has_line = true,
+		.node = 9, .master = 8, .epoch = 1, .has_params = true,
 		.status = TSCT_STATUS_SYNCHRONIZED,
-		.line = { .mult = TSCT_NS_MULT, .base_ns = BEGIN_NS },
+		.params = { .mult = TSCT_NS_MULT, .base_ns = BEGIN_NS },
 		.depth = TSCT_CLUSTER_DEPTH_MAX,
 	};
 	struct tsct_source_state s;

@@ -346,7 +346,7 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 	w.timeline = (struct tsct_timeline) {
 		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
 		.epoch = 1, .status = TSCT_STATUS_SYNCHRONIZED,
-		.has_line = true, .line = a_line(), .stratum = 3,
+		.has_params = true, .params = a_line(), .stratum = 3,
 		.precision = -29,
 	};
 	tsct_client_init(&w.client, &options);

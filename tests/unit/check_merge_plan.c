@@ -150,7 +150,7 @@ START_TEST(test_nonsense)
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
 	refused("ad", "/d: its sync samples give no time with --fit auto: the"
-		" samples give impossible rates of the counters");
+		" rate between the counters is out of range");
 }
 END_TEST
 

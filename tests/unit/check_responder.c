@@ -44,7 +44,7 @@ START_TEST(field)
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + TSCT_EXT_SIZE);
 	ck_assert(w.reply.has_ext);
-	ck_assert_uint_eq(w.reply.ext.flags, TSCT_EXT_REPLY | TSCT_EXT_LINE |
+	ck_assert_uint_eq(w.reply.ext.flags, TSCT_EXT_REPLY | TSCT_EXT_PARAMS |
 			  TSCT_EXT_RX_KERNEL | TSCT_EXT_SESSION_OPEN);
 	ck_assert_uint_eq(w.reply.ext.nonce, p.ext.nonce);
 	ck_assert_uint_eq(w.reply.ext.node, MASTER);
@@ -54,17 +54,17 @@ START_TEST(field)
 	ck_assert_uint_eq(w.reply.ext.session, 5);
 	ck_assert_uint_eq(w.reply.ext.rx_error, 3);
 	ck_assert_uint_ge(w.reply.ext.tx, w.reply.ext.rx);
-	ck_assert_uint_eq(w.reply.ext.line.mult, MULT_31);
+	ck_assert_uint_eq(w.reply.ext.params.mult, MULT_31);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 	ck_assert_uint_eq(w.asked, 1);
 	ck_assert_uint_eq(w.last.request.session, 5);
 	ck_assert_uint_eq(w.last.key_id, 0);
 	ck_assert(!w.last.trusted);
-	w.timeline.has_line = false;
+	w.timeline.has_params = false;
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-	ck_assert(!(w.reply.ext.flags & TSCT_EXT_LINE));
-	ck_assert_uint_eq(w.reply.ext.line.mult, 0);
+	ck_assert(!(w.reply.ext.flags & TSCT_EXT_PARAMS));
+	ck_assert_uint_eq(w.reply.ext.params.mult, 0);
 }
 END_TEST
 
@@ -199,10 +199,10 @@ START_TEST(keys)
 	}
 	bytes[len - 1] ^= 1;
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_BAD_MAC);
-	put32(bytes + len - 20, 99);
+	tsct_put_be(bytes + len - 20, 99, 4);
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_UNKNOWN_KEY);
 	/* Key id 0, a crypto-NAK, is not a key. */
-	put32(bytes + len - 20, 0);
+	tsct_put_be(bytes + len - 20, 0, 4);
 	ck_assert_int_eq(give_bytes(&at, bytes, len - 16),
 			 TSCT_ANSWER_UNKNOWN_KEY);
 	ck_assert_uint_eq(w.asked, 3);

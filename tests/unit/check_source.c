@@ -259,7 +259,7 @@ START_TEST(test_made_up_timeline)
 		one_round(t);
 	remote = describe(&server[0], t);
 	remote.epoch = 99;
-	remote.line.base_ns += 1000000000;
+	remote.params.base_ns += 1000000000;
 	for (i = 0; i < 20; i++) {
 		x = (struct tsct_exchange) {
 			.t1 = node_ticks(&child, t + 0.1 * i),
@@ -294,7 +294,7 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 
 	x.t2 = (uint64_t)(BEGIN_NS + (int64_t)(there * 1e9 + off_ns));
 	x.t3 = (uint64_t)(BEGIN_NS + (int64_t)(back * 1e9 + off_ns));
-	remote.line = (struct tsct_remote_params) {
+	remote.params = (struct tsct_remote_params) {
 		.mult = TSCT_NS_MULT, .as_of = x.t3,
 		.error_ps = error_ns * 1000,
 		.growth = tsct_growth(TSCT_NS_MULT, 15000),
@@ -381,10 +381,10 @@ static uint64_t wild(void)
 static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 {
 	__u64 *fields[] = {
-		&x->t1, &x->t2, &x->t3, &x->t4, &remote->line.base,
-		(__u64 *)&remote->line.base_ns, &remote->line.mult,
-		&remote->line.as_of, &remote->line.error_ps,
-		&remote->line.growth, &remote->master, &remote->node,
+		&x->t1, &x->t2, &x->t3, &x->t4, &remote->params.base,
+		(__u64 *)&remote->params.base_ns, &remote->params.mult,
+		&remote->params.as_of, &remote->params.error_ps,
+		&remote->params.growth, &remote->master, &remote->node,
 	};
 	unsigned int i, spoilt = any(4);
 
@@ -397,7 +397,7 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 	if (!any(8))
 		remote->status = any(8);
 	if (!any(16))
-		remote->has_line = !remote->has_line;
+		remote->has_params = !remote->has_params;
 	if (!any(16))
 		remote->depth = (uint16_t)any64();
 	if (!any(8))

@@ -22,9 +22,9 @@ static int64_t truth(void)
 static enum tsct_cluster_event feed(void)
 {
 	struct tsct_remote remote = {
-		.node = 5, .master = 5, .epoch = 77, .has_line = true,
+		.node = 5, .master = 5, .epoch = 77, .has_params = true,
 		.status = TSCT_STATUS_SYNCHRONIZED,
-		.line = { .mult = TSCT_NS_MULT, .base_ns = BASE_NS },
+		.params = { .mult = TSCT_NS_MULT, .base_ns = BASE_NS },
 	};
 	struct tsct_exchange x = { .local_error = 1, .remote_error = 1 };
 

@@ -114,7 +114,7 @@ static inline struct tsct_ntp_packet answer(void)
 		return p;
 	}
 	p.has_ext = true;
-	p.ext.flags = TSCT_EXT_REPLY | TSCT_EXT_LINE | TSCT_EXT_RX_KERNEL;
+	p.ext.flags = TSCT_EXT_REPLY | TSCT_EXT_PARAMS | TSCT_EXT_RX_KERNEL;
 	p.ext.status = TSCT_STATUS_SYNCHRONIZED;
 	p.ext.node = MASTER;
 	p.ext.host = MASTER_HOST;
@@ -123,7 +123,7 @@ static inline struct tsct_ntp_packet answer(void)
 	p.ext.epoch = 3;
 	p.ext.rx = w.there;
 	p.ext.tx = w.there + 31000;
-	p.ext.line = a_line();
+	p.ext.params = a_line();
 	return p;
 }
 

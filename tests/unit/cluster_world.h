@@ -206,9 +206,9 @@ static struct tsct_remote describe(const struct node *n, double t)
 	struct tsct_remote r = { .node = n->id };
 
 	r.status = tsct_cluster_timeline(n->cluster, node_ticks(n, t), &r.master,
-					 &r.epoch, &r.depth, &r.line);
-	r.has_line = tsct_status_has_time(r.status);
-	r.line.base_ns += (int64_t)n->false_ns;
+					 &r.epoch, &r.depth, &r.params);
+	r.has_params = tsct_status_has_time(r.status);
+	r.params.base_ns += (int64_t)n->false_ns;
 	return r;
 }
 

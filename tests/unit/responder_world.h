@@ -4,7 +4,6 @@
 #define TESTS_RESPONDER_WORLD_H
 
 #include "suite.h"
-#include "lib/ntp/byteorder.h"
 #include "lib/ntp/client_table.h"
 #include "talk.h"
 
@@ -73,7 +72,7 @@ static inline void setup(void)
 	w.timeline = (struct tsct_timeline) {
 		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
 		.epoch = 3, .status = TSCT_STATUS_SYNCHRONIZED,
-		.has_line = true, .line = a_line(), .stratum = 10,
+		.has_params = true, .params = a_line(), .stratum = 10,
 		.precision = -25, .refid = 0x7f7f0101, .root_delay = 1,
 		.root_dispersion = 2, .reference = 77,
 	};

@@ -142,17 +142,3 @@ int sync_samples_figures(const struct sync_samples *r, unsigned int i,
 	ret->err = find_max_bound(r, i, kind, &ret->bound_ns);
 	return ret->err == -ENOMEM ? -ENOMEM : 0;
 }
-
-const char *sync_samples_fit_error(int err)
-{
-	switch (err) {
-	case -ENODATA:
-		return "no usable exchange";
-	case -ERANGE:
-		return "the rate between the counters is out of range";
-	case -E2BIG:
-		return "too many sessions for this kind of fit";
-	default:
-		return strerror(-err);
-	}
-}

@@ -49,7 +49,4 @@ struct sync_figures {
 int sync_samples_figures(const struct sync_samples *r, unsigned int i,
 			 enum tsct_fit_kind kind, struct sync_figures *ret);
 
-/* Text for the -errno of a fit */
-const char *sync_samples_fit_error(int err);
-
 #endif /* SYNC_SAMPLES_H */

@@ -14,7 +14,7 @@ enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_S
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; NAME.otf2 makes an archive, also from recordings alone", 0 },
-	{ "fit", KEY_FIT, "KIND", 0, "recordings: fit sync samples by KIND: auto, linear, spline, hull or regression (default: by the kind that each recording names)", 0 },
+	{ "fit", KEY_FIT, "KIND", 0, "recordings: fit sync samples by KIND: " TSCT_FIT_KINDS " (default: by the kind that each recording names)", 0 },
 	{ "as-fitted", KEY_AS_FITTED, NULL, 0, "recordings: do not shift nodes, even if messages are received before they were sent", 0 },
 	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: make HZ ticks per second, such as 10G (default: 1G, nanoseconds)", 0 },
 	{ "jobs", 'j', "N", 0, "recordings: use N threads (default: one per processor)", 0 },
@@ -41,8 +41,7 @@ static void set_fit(struct argp_state *state, struct merge *m, const char *arg)
 {
 	m->fit = tsct_fit_kind_of(arg);
 	if (m->fit < 0)
-		argp_error(state, "--fit: invalid kind '%s'; use auto, linear, spline,"
-			   " hull, regression", arg);
+		argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
 }
 
 /* Accepts 2596123456, 10G, 2500M. */

@@ -57,7 +57,7 @@ static void print_series(const struct stat_figures *s, unsigned int i)
 	if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
 		puts("no memory");
 	else if (f.err)
-		printf("no fit: %s\n", sync_samples_fit_error(f.err));
+		printf("no fit: %s\n", tsct_fit_error(f.err));
 	else
 		printf("%8u %-10s %12.0f %+12.4f\n", f.kept,
 		       tsct_fit_name(f.fit.kind), ceil(f.bound_ns), f.drift_ppm);
@@ -103,7 +103,7 @@ static json_t *json_fit(const struct stat_figures *s, unsigned int i)
 	if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
 		return NULL;
 	if (f.err)
-		return json_pack("{ss}", "why", sync_samples_fit_error(f.err));
+		return json_pack("{ss}", "why", tsct_fit_error(f.err));
 	return json_pack("{ss si so so so so so}",
 		"kind", tsct_fit_name(f.fit.kind), "kept", (int)f.kept,
 		"error_ns", json_number(f.bound_ns),

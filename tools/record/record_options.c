@@ -45,9 +45,8 @@ static const struct argp_option options[] = {
 	  "children", 0 },
 	{ "no-cluster", KEY_NO_CLUSTER, NULL, 0, "do not record sync samples "
 	  "(default: record those that the daemon takes)", 0 },
-	{ "fit", KEY_FIT, "KIND", 0, "fit to use for the sync samples: auto, "
-	  "linear, spline, hull or regression (default: as in tsctraced.conf)",
-	  0 },
+	{ "fit", KEY_FIT, "KIND", 0, "fit to use for the sync samples: "
+	  TSCT_FIT_KINDS " (default: as in tsctraced.conf)", 0 },
 	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait up to SECONDS "
 	  "for the end of a sync session, 1 to 3600 (default: 30)", 0 },
 	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if the "
@@ -98,8 +97,8 @@ static long parse_timeout(struct argp_state *state, const char *arg)
 static const char *parse_fit(struct argp_state *state, const char *arg)
 {
 	if (tsct_fit_kind_of(arg) < 0)
-		argp_error(state, "--fit: invalid kind '%s'; use auto, linear,"
-			   " spline, hull or regression", arg);
+		argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS,
+			   arg);
 	return arg;
 }
 

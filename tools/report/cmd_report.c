@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	{ "max-events", KEY_MAX_EVENTS, "N", 0, "Draw up to N events individually, and"
 	  " summarize the others (default: 200000)", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "Fit a recording's sync samples by KIND, not by the one"
-	  " it says: auto, linear, spline, hull, regression", 0 },
+	  " it says: " TSCT_FIT_KINDS, 0 },
 	{ "quiet", 'q', NULL, 0, "Print errors and losses only", 0 },
 	{ 0 }
 };
@@ -43,8 +43,7 @@ static void set_fit(struct argp_state *state, struct wanted *w, const char *arg)
 {
 	w->o.fit = tsct_fit_kind_of(arg);
 	if (w->o.fit < 0)
-		argp_error(state, "--fit: invalid kind '%s'; use auto, linear, spline, hull or"
-			   " regression", arg);
+		argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
 }
 
 /* An upper limit for pages and browsers */

@@ -133,7 +133,7 @@ static json_t *show_series(const struct sync_samples *r, unsigned int i,
 	if (f.err) {
 		free(keep);
 		return json_pack("{s:o,s:s}", "name", show_name(s), "why",
-				 sync_samples_fit_error(f.err));
+				 tsct_fit_error(f.err));
 	}
 	tsct_tangent_make(&f.fit, tsct_series_ns(s), &w.tangent);
 	tsct_series_fit(s, kind, sync_samples_hz(r->rec), 0, UINT64_MAX,
