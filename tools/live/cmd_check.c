@@ -308,7 +308,7 @@ int cmd_check(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	argp_parse(&argp, argc, argv, 0, NULL, c);
-	provider_connect_module(&module);
+	provider_connect(&module, CHANNEL_PROVIDER_MODULE);
 	if (run_check(c, &module))
 		goto close_module;
 	ret = is_good(c) ? EXIT_DONE : EXIT_FAILED;
@@ -317,7 +317,7 @@ int cmd_check(int argc, char **argv)
 	else if (print_json(c))
 		ret = EXIT_FAILED;
 close_module:
-	provider_disconnect(&module);
+	tsct_channel_close(module.channel);
 	free(c);
 	return ret;
 }

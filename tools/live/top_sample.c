@@ -13,10 +13,12 @@ const char *const top_keys[TOP_KEYS] = {
 
 /* ---- one sample ---------------------------------------------------------- */
 
-static struct top_row *append_row(struct top_sample *sample)
+static struct top_row *append_row(struct top_sample *sample,
+				  const struct listed_channel *c)
 {
 	struct top_row *more = sample->at;
 
+	/* The capacity is nr rounded up to a power of two. */
 	if (!(sample->nr & (sample->nr - 1)))
 		more = reallocarray(more, sample->nr ? 2 * sample->nr : 1,
 				    sizeof(*more));
@@ -25,6 +27,7 @@ static struct top_row *append_row(struct top_sample *sample)
 	sample->at = more;
 	more += sample->nr++;
 	memset(more, 0, sizeof(*more));
+	more->channel = *c;
 	return more;
 }
 
@@ -37,63 +40,38 @@ static double unread_percent(const struct tsct_channel_info *info, __u64 unread)
 	return size > 0 ? 100 * unread / size : 0;
 }
 
-static struct top_row *add_channel(struct top_sample *sample,
-				   const struct listed_channel *c)
+/* The fill of a channel is that of its fullest ring, 0 if nothing is unread. */
+static int read_channel(struct top_sample *sample, struct channel_list *all,
+			const struct listed_channel *c, bool cpus)
 {
-	struct top_row *row = append_row(sample);
+	struct top_row *row = append_row(sample, c);
+	struct tsct_channel_cpu cpu;
+	const size_t at = sample->nr - 1;
+	double fill, max;
+	__u32 nr = 0;
 
 	if (!row)
-		return NULL;
-	row->channel = *c;
+		return -ENOMEM;
 	row->cpu = -1;
 	row->events = c->info.events;
 	row->written = c->info.written;
 	memcpy(row->lost, c->info.lost, sizeof(row->lost));
-	row->unread_percent = unread_percent(&c->info, 0);
-	return row;
-}
-
-static int add_cpu(struct top_sample *sample, const struct listed_channel *c,
-		   const struct tsct_channel_cpu *cpu)
-{
-	struct top_row *row = append_row(sample);
-
-	if (!row)
-		return -ENOMEM;
-	row->channel = *c;
-	row->cpu = cpu->cpu;
-	row->events = cpu->events;
-	row->written = cpu->written;
-	memcpy(row->lost, cpu->lost, sizeof(row->lost));
-	row->unread_percent = unread_percent(&c->info, cpu->unread);
-	return 0;
-}
-
-/*
- * The fill of a channel is that of its fullest ring. The rings need not be read
- * if the channel has nothing unread.
- */
-static int read_channel(struct top_sample *sample, struct channel_list *all,
-			const struct listed_channel *c, bool cpus)
-{
-	const size_t at = sample->nr;
-	struct tsct_channel_cpu cpu;
-	double fill, max;
-	__u32 i;
-
-	if (!add_channel(sample, c))
-		return -ENOMEM;
+	row->unread_percent = max = unread_percent(&c->info, 0);
 	if (!cpus && !c->info.unread)
 		return 0;
-	max = sample->at[at].unread_percent;
-	for (i = 0; i < channel_list_nr_cpus(all, c); i++) {
-		if (channel_list_read_cpu(all, c, i, &cpu) ||
-		    cpu.state != TSCT_CPU_READY)
-			continue;
+	while (channel_list_next_cpu(all, c, &nr, &cpu)) {
 		fill = unread_percent(&c->info, cpu.unread);
 		max = fill > max ? fill : max;
-		if (cpus && add_cpu(sample, c, &cpu))
+		if (!cpus)
+			continue;
+		row = append_row(sample, c);
+		if (!row)
 			return -ENOMEM;
+		row->cpu = cpu.cpu;
+		row->events = cpu.events;
+		row->written = cpu.written;
+		memcpy(row->lost, cpu.lost, sizeof(row->lost));
+		row->unread_percent = fill;
 	}
 	sample->at[at].unread_percent = max;
 	return 0;
