@@ -86,7 +86,7 @@ static int watch_once(const struct clock_options *o)
 	if (clock_read(clock, &r))
 		print_unpublished(clock);
 	else if (o->json)
-		ctl_json_print_line("clock", clock_json(&r));
+		ctl_json_print_flags("clock", clock_json(&r), JSON_COMPACT);
 	else
 		clock_print_row(&r);
 	tsct_clock_close(clock);
