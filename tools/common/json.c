@@ -15,7 +15,7 @@ json_t *ctl_json_text(const char *text)
 
 int ctl_json_print_flags(const char *verb, json_t *json, size_t flags)
 {
-	int bad = !json || json_dumpf(json, stdout, flags | JSON_REAL_PRECISION(15));
+	int bad = !json || json_dumpf(json, stdout, flags);
 
 	json_decref(json);
 	if (bad && !ferror(stdout)) {

@@ -10,14 +10,14 @@ json_t *ctl_json_text(const char *text);
 
 /*
  * Prints @json and releases it. If it is NULL, prints the error "out of memory" as
- * "trace-ctl @verb". @flags: JSON_INDENT(2) or JSON_COMPACT. Returns EXIT_DONE or
- * EXIT_FAILED.
+ * "trace-ctl @verb". @flags: of json_dumpf(). Returns EXIT_DONE or EXIT_FAILED.
  */
 int ctl_json_print_flags(const char *verb, json_t *json, size_t flags);
 
 static inline int ctl_json_print(const char *verb, json_t *json)
 {
-	return ctl_json_print_flags(verb, json, JSON_INDENT(2));
+	return ctl_json_print_flags(verb, json,
+				    JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 }
 
 /* A member of @object as a number; NaN if there is no such number */

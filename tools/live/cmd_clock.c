@@ -86,7 +86,8 @@ static int watch_once(const struct clock_options *o)
 	if (clock_read(clock, &r))
 		print_unpublished(clock);
 	else if (o->json)
-		ctl_json_print_flags("clock", clock_json(&r), JSON_COMPACT);
+		ctl_json_print_flags("clock", clock_json(&r),
+				     JSON_COMPACT | JSON_REAL_PRECISION(15));
 	else
 		clock_print_row(&r);
 	tsct_clock_close(clock);

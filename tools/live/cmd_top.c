@@ -123,8 +123,8 @@ static int show_sample(const struct top_options *w, const struct top_sample *sam
 	int ret = 0;
 
 	if (w->json)
-		ret = ctl_json_print_flags("top", top_view_json(sample), JSON_COMPACT) ?
-			-EIO : 0;
+		ret = ctl_json_print_flags("top", top_view_json(sample), JSON_COMPACT |
+					   JSON_REAL_PRECISION(15)) ? -EIO : 0;
 	else if (top_term_is_open())
 		return draw(sample);
 	else
