@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Channels as rows of a table and as JSON */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
