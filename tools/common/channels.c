@@ -201,8 +201,7 @@ const char *channel_owner_name(__u32 uid, char *text, size_t size)
 	return text;
 }
 
-/* Returns 3 for a name of the caller's channel, 2 for another user's, 1 for an id. */
-static int match_rank(const struct listed_channel *c, const char *name)
+int channel_list_rank(const struct listed_channel *c, const char *name)
 {
 	char id[16];
 
@@ -222,7 +221,7 @@ static void print_ambiguous(const struct channel_list *all, const char *verb,
 	fprintf(stderr, "trace-ctl %s: %s: more than one channel of this name (",
 		verb, name);
 	for (i = 0; i < all->nr; i++) {
-		if (match_rank(&all->at[i], name) != rank)
+		if (channel_list_rank(&all->at[i], name) != rank)
 			continue;
 		fprintf(stderr, "%s%s of %s, id %u, in the %s", gap,
 			all->at[i].info.name,
@@ -243,7 +242,7 @@ const struct listed_channel *channel_list_find(const struct channel_list *all,
 	bool replaced;
 
 	for (c = all->at; c < all->at + all->nr; c++) {
-		rank = match_rank(c, name);
+		rank = channel_list_rank(c, name);
 		if (!rank || rank < best)
 			continue;
 		/*

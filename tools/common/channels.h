@@ -79,6 +79,9 @@ int channel_list_read_one(struct channel_list *all, enum channel_provider provid
 bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel *c,
 			   __u32 *nr, struct tsct_channel_cpu *ret_cpu);
 
+/* Returns 3 for a name of the caller's channel, 2 for another user's, 1 for an id. */
+int channel_list_rank(const struct listed_channel *c, const char *name);
+
 /*
  * Finds a channel by a name of the caller's own channels, else by a name of another
  * user's (root only), else by id. Prints an error and returns NULL if none or several

@@ -37,7 +37,7 @@ const char *channel_view_bytes(__u64 bytes, char *text, size_t size)
 	return text;
 }
 
-static const char *policy_name(__u32 policy)
+const char *channel_view_policy_name(__u32 policy)
 {
 	return policy == TSCT_POLICY_OVERWRITE ? "overwrite" : "discard";
 }
@@ -45,7 +45,7 @@ static const char *policy_name(__u32 policy)
 const char *channel_view_policy(const struct tsct_channel_info *info,
 				char *text, size_t size)
 {
-	snprintf(text, size, "%s%s%s", policy_name(info->policy),
+	snprintf(text, size, "%s%s%s", channel_view_policy_name(info->policy),
 		 info->flags & TSCT_CHANNEL_KERNEL ? ",kernel" : "",
 		 info->flags & TSCT_CHANNEL_KEEP ? ",kept" : "");
 	return text;
@@ -174,7 +174,7 @@ json_t *channel_view_json(struct channel_list *all, const struct listed_channel 
 		"id", (json_int_t)info->id, "name", ctl_json_text(info->name),
 		"provider", channel_provider_names[c->provider],
 		"uid", (json_int_t)info->uid,
-		"policy", policy_name(info->policy),
+		"policy", channel_view_policy_name(info->policy),
 		"kernel", !!(info->flags & TSCT_CHANNEL_KERNEL),
 		"kept", !!(info->flags & TSCT_CHANNEL_KEEP),
 		"source", tsct_source_name(info->source),

@@ -11,6 +11,9 @@
 /* Formats a size, such as "1.5 MiB"; returns @text. */
 const char *channel_view_bytes(__u64 bytes, char *text, size_t size);
 
+/* "discard" or "overwrite" */
+const char *channel_view_policy_name(__u32 policy);
+
 /* Formats policy and flags, such as "overwrite,kernel,kept"; returns @text. */
 const char *channel_view_policy(const struct tsct_channel_info *info,
 				char *text, size_t size);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Samples of all channels' counters, and the rates between two samples */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +103,7 @@ void top_sample_free(struct top_sample *sample)
 
 /* ---- rates --------------------------------------------------------------- */
 
-/* By provider, id and CPU */
+/* Compares provider, id and CPU. */
 static int compare_ids(const struct top_row *a, const struct top_row *b)
 {
 	if (a->channel.provider != b->channel.provider)
@@ -114,37 +113,30 @@ static int compare_ids(const struct top_row *a, const struct top_row *b)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* 0 if a counter decreased: counters are in memory that programs can write. */
+/* Returns 0 if a counter decreased: programs can write to the counters. */
 static double rate(__u64 before, __u64 now, double seconds)
 {
 	return now > before && seconds > 0 ? (now - before) / seconds : 0;
 }
 
-static void set_rates(const struct top_row *before, struct top_row *now,
-		      double seconds)
-{
-	int i;
-
-	now->has_rates = true;
-	now->events_per_s = rate(before->events, now->events, seconds);
-	now->bytes_per_s = rate(before->written, now->written, seconds);
-	for (i = 0; i < TSCT_LOST_NR; i++)
-		now->lost_per_s[i] = rate(before->lost[i], now->lost[i],
-					  seconds);
-}
-
 void top_sample_rates(const struct top_sample *before, struct top_sample *now)
 {
-	size_t i, j = 0;
+	const struct top_row *old = before->at, *end = old + before->nr;
+	struct top_row *row;
+	int i;
 
 	now->seconds = (now->time_ns - before->time_ns) / 1e9;
-	for (i = 0; i < now->nr; i++) {
-		while (j < before->nr &&
-		       compare_ids(&before->at[j], &now->at[i]) < 0)
-			j++;
-		if (j < before->nr &&
-		    !compare_ids(&before->at[j], &now->at[i]))
-			set_rates(&before->at[j], &now->at[i], now->seconds);
+	for (row = now->at; row < now->at + now->nr; row++) {
+		while (old < end && compare_ids(old, row) < 0)
+			old++;
+		if (old == end || compare_ids(old, row))
+			continue;
+		row->has_rates = true;
+		row->events_per_s = rate(old->events, row->events, now->seconds);
+		row->bytes_per_s = rate(old->written, row->written, now->seconds);
+		for (i = 0; i < TSCT_LOST_NR; i++)
+			row->lost_per_s[i] = rate(old->lost[i], row->lost[i],
+						  now->seconds);
 	}
 }
 
@@ -184,7 +176,7 @@ static int compare_rows(const void *left, const void *right, void *arg)
 		return va > vb ? -1 : 1;
 	if (key == TOP_ID)
 		return compare_ids(a, b);
-	/* Channels with equal rates (idle ones): by the number of events */
+	/* Order channels with equal rates by number of events. */
 	if (key != TOP_NAME && a->events != b->events)
 		return a->events > b->events ? -1 : 1;
 	order = strcmp(a->channel.info.name, b->channel.info.name);
