@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl: the table of commands, and checked standard output. */
+/* trace-ctl: finds and runs the command, and checks that its output is written */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,17 @@
 
 #include "tools/common/cmd.h"
 
-const struct command commands[] = {
+#define COMMAND_NAME_MAX 16
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+static int cmd_help(int argc, char **argv);
+
+static const struct command commands[] = {
 	{ "status",	cmd_status,	"show module, daemon, clock and channels, and what is missing" },
 	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
 	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
@@ -31,7 +41,7 @@ const struct command commands[] = {
 	{ NULL, NULL, NULL }
 };
 
-const struct command *command_find(const char *name)
+static const struct command *find_command(const char *name)
 {
 	const struct command *c;
 
@@ -41,21 +51,54 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static void print_unknown(const char *name)
+/* Levenshtein distance; @b has at most COMMAND_NAME_MAX characters. */
+static int edit_distance(const char *a, const char *b)
 {
-	const struct command *near = command_nearest(name);
+	int row[COMMAND_NAME_MAX + 1], n = strlen(b), diagonal, above, least, j;
 
-	if (near)
-		fprintf(stderr,
-			"trace-ctl: %s: no such command; did you mean '%s'?\n",
-			name, near->name);
-	else
-		fprintf(stderr,
-			"trace-ctl: %s: no such command; see 'trace-ctl help'\n",
-			name);
+	for (j = 0; j <= n; j++)
+		row[j] = j;
+	for (; *a; a++) {
+		diagonal = row[0]++;
+		for (j = 1; j <= n; j++) {
+			above = row[j];
+			least = diagonal + (*a != b[j - 1]);
+			if (least > above + 1)
+				least = above + 1;
+			if (least > row[j - 1] + 1)
+				least = row[j - 1] + 1;
+			row[j] = least;
+			diagonal = above;
+		}
+	}
+	return row[n];
 }
 
-int command_run(const struct command *command, int argc, char **argv)
+/*
+ * Prints an error, with the nearest command: at most two edits away, or one that begins
+ * with @name.
+ */
+static int print_unknown(const char *title, const char *name)
+{
+	const struct command *c, *near = NULL;
+	int d, least = 3;
+
+	for (c = commands; *name && c->name; c++) {
+		d = strncmp(name, c->name, strlen(name)) ?
+			edit_distance(name, c->name) : 1;
+		if (d < least && d < (int)strlen(c->name)) {
+			least = d;
+			near = c;
+		}
+	}
+	fprintf(stderr, "%s: %s: no such command%s%s%s\n", title, name,
+		near ? "; did you mean '" : "; see 'trace-ctl help'",
+		near ? near->name : "", near ? "'?" : "");
+	return EXIT_USAGE;
+}
+
+/* Replaces argv[0] by "trace-ctl COMMAND", which begins the messages of argp. */
+static int run_command(const struct command *command, int argc, char **argv)
 {
 	char title[64];
 
@@ -65,12 +108,31 @@ int command_run(const struct command *command, int argc, char **argv)
 	return command->run(argc, argv);
 }
 
+static int cmd_help(int argc, char **argv)
+{
+	char *help[] = { NULL, "--help", NULL };
+	const struct command *c;
+
+	if (argc >= 2 && argv[1][0] != '-' && strcmp(argv[1], "help")) {
+		c = find_command(argv[1]);
+		return c ? run_command(c, 2, help) :
+			print_unknown("trace-ctl help", argv[1]);
+	}
+	puts("usage: trace-ctl COMMAND [OPTION]... [ARGUMENT]...\n"
+	     "       trace-ctl --version | --help\n\n"
+	     "commands:");
+	for (c = commands; c->name; c++)
+		printf("  %-10s %s\n", c->name, c->summary);
+	puts("\nSee 'trace-ctl help COMMAND' or 'man trace-ctl-COMMAND'.");
+	return EXIT_DONE;
+}
+
 /* ---- standard output ---------------------------------------------------- */
 
-/* errno of the first failed write, which a FILE does not keep; 0: none */
+/* errno of the first failed write to standard output; 0: none failed */
 static int write_error;
 
-/* The write function for fopencookie(): a return below @len is a failure. */
+/* Write function for fopencookie(), where a result below @len is a failure */
 static ssize_t write_all(void *cookie, const char *text, size_t len)
 {
 	size_t done = 0;
@@ -91,8 +153,8 @@ static ssize_t write_all(void *cookie, const char *text, size_t len)
 }
 
 /*
- * Fails if standard output was lost (a full disk); a closed pipe is no failure.
- * Runs at exit, because argp calls exit() after it prints help.
+ * Fails if output could not be written, except to a closed pipe. Registered with
+ * atexit(), because argp calls exit() after it prints help.
  */
 static void check_stdout(void)
 {
@@ -120,9 +182,8 @@ static void replace_stdout(void)
 }
 
 /*
- * If one of the descriptors 0 to 2 is closed, the next file or socket opened
- * would get its number, and our output. Opens /dev/null for reading in its
- * place, so that writing still fails.
+ * Opens /dev/null for reading on each of the descriptors 0 to 2 that is closed. Else a
+ * file that a command opens would get that number, and the output of printf().
  */
 static void reserve_standard_fds(void)
 {
@@ -152,10 +213,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		argv[1] = "help";
-	command = command_find(argv[1]);
-	if (!command) {
-		print_unknown(argv[1]);
-		return EXIT_USAGE;
-	}
-	return command_run(command, argc - 1, argv + 1);
+	command = find_command(argv[1]);
+	return command ? run_command(command, argc - 1, argv + 1) :
+		print_unknown("trace-ctl", argv[1]);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The socket in front of the store. All that a client can cause is bounded: messages
- * per turn, connections per user, memory per connection. Sending never blocks: a
- * client that does not receive its reply is disconnected.
+ * The socket server. The work that a client can cause is bounded: messages per turn,
+ * connections per user, memory per connection. A send never blocks: a client whose
+ * receive buffer is full is disconnected.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,26 +32,24 @@
 				 DESCRIPTORS_SPARED)
 #define DESCRIPTORS_SPARED	64	/* for the rest of the process */
 #define MESSAGES_PER_EVENT	16
-/* Making a large channel takes longer than this: no second one in the same turn */
-#define TURN_MAX_NS		2000000
+#define TURN_MAX_NS		2000000	/* less than a large channel takes to create */
 
 struct connection {
-	struct connection *next;
-	struct connection **at;		/* the pointer to this one */
+	LIST_ENTRY(connection) list;
 	struct tsct_store_peer peer;
 	int fd;
 };
 
 struct tsct_server {
 	struct tsct_store store;
-	struct connection *connections;
+	LIST_HEAD(, connection) connections;
 	unsigned int nr_connections;
 	unsigned int max_connections;
-	unsigned int max_of_user;
-	__s64 turn_end_ns;
+	unsigned int max_of_user;	/* connections of one user other than root */
+	__s64 turn_end_ns;		/* CLOCK_MONOTONIC */
 	int epoll;
 	int listener;
-	int lock;			/* of lock_path, held until the end */
+	int lock;			/* lock_path, locked by flock() */
 	int spare;			/* closed to accept when out of descriptors */
 	int wake;			/* eventfd that ends the thread */
 	bool has_thread;
@@ -60,7 +59,7 @@ struct tsct_server {
 	char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
 };
 
-/* A request, with aligned room for any argument */
+/* A request with room for the argument of any command */
 struct message {
 	struct tsct_request request;
 	char arg[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
@@ -77,35 +76,33 @@ static int watch(struct tsct_server *server, int fd, void *key)
 static void disconnect(struct tsct_server *server, struct connection *conn)
 {
 	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
-	*conn->at = conn->next;
-	if (conn->next)
-		conn->next->at = conn->at;
+	LIST_REMOVE(conn, list);
 	server->nr_connections--;
-	/* A forked child may hold the same socket: close() alone does not remove it */
+	/* close() does not remove a socket of which a forked child has a copy. */
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
 	free(conn);
 }
 
-static bool is_crowded(const struct tsct_server *server, uid_t uid)
+static void close_fd(int fd)
 {
-	const struct connection *conn;
-	unsigned int nr = 0;
-
-	for (conn = server->connections; conn; conn = conn->next)
-		nr += conn->peer.uid == uid;
-	return (uid && nr >= server->max_of_user) ||
-		server->nr_connections >= server->max_connections;
+	if (fd >= 0)
+		close(fd);
 }
 
 static void accept_client(struct tsct_server *server, int fd)
 {
+	unsigned int nr_of_user = 0;
 	struct connection *conn;
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ||
-	    is_crowded(server, cred.uid))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		goto close_fd;
+	LIST_FOREACH(conn, &server->connections, list)
+		nr_of_user += conn->peer.uid == cred.uid;
+	if ((cred.uid && nr_of_user >= server->max_of_user) ||
+	    server->nr_connections >= server->max_connections)
 		goto close_fd;
 	conn = calloc(1, sizeof(*conn));
 	if (!conn)
@@ -114,32 +111,13 @@ static void accept_client(struct tsct_server *server, int fd)
 	conn->peer.uid = cred.uid;
 	if (watch(server, fd, conn))
 		goto free_conn;
-	conn->next = server->connections;
-	conn->at = &server->connections;
-	if (conn->next)
-		conn->next->at = &conn->next;
-	server->connections = conn;
+	LIST_INSERT_HEAD(&server->connections, conn, list);
 	server->nr_connections++;
 	return;
 free_conn:
 	free(conn);
 close_fd:
 	close(fd);
-}
-
-/*
- * Out of descriptors: a client in the queue would keep epoll readable for ever. So
- * the spare one is closed, and the client is accepted and disconnected.
- */
-static void reject_client(struct tsct_server *server)
-{
-	int fd;
-
-	close(server->spare);
-	fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
-	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static void accept_clients(struct tsct_server *server)
@@ -149,29 +127,46 @@ static void accept_clients(struct tsct_server *server)
 	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
 		fd = accept4(server->listener, NULL, NULL,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0)
+		if (fd >= 0) {
 			accept_client(server, fd);
-		else if (errno == EMFILE || errno == ENFILE)
-			reject_client(server);
-		else if (errno != ECONNABORTED && errno != EINTR)
+		} else if (errno == EMFILE || errno == ENFILE) {
+			/*
+			 * A client that stays in the queue would keep epoll
+			 * readable: accept it with the spare descriptor, and
+			 * disconnect it.
+			 */
+			close(server->spare);
+			close_fd(accept4(server->listener, NULL, NULL, SOCK_CLOEXEC));
+			server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		} else if (errno != ECONNABORTED && errno != EINTR) {
 			return;
+		}
 	}
 }
 
-static int send_reply(int socket, int result, const void *arg, __u32 size,
-		      int fd)
+/* @len: size of the message as sent; above sizeof(*message): it was truncated */
+static int answer_request(struct tsct_server *server, struct connection *conn,
+			  struct message *message, size_t len)
 {
+	const size_t size = len - sizeof(message->request);
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
-	struct tsct_reply reply = { .result = result, .size = size };
-	struct iovec iov[] = {
-		{ &reply, sizeof(reply) }, { (void *)arg, size },
-	};
+	struct tsct_reply reply = { .result = -EINVAL };
+	struct iovec iov[] = { { &reply, sizeof(reply) }, { message->arg, 0 } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	struct cmsghdr *cmsg = &control.align;
+	int fd = -1;
 
+	if (len < sizeof(message->request))
+		return -EPROTO;
+	if (len <= sizeof(*message) && message->request.size == size)
+		reply.result = tsct_store_request(&server->store, &conn->peer,
+						  message->request.cmd,
+						  message->arg, size, &fd);
+	if (!reply.result)
+		iov[1].iov_len = reply.size = size;
 	if (fd >= 0) {
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof(control);
@@ -180,28 +175,11 @@ static int send_reply(int socket, int result, const void *arg, __u32 size,
 		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
 	}
-	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ?
+	return sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ?
 		-errno : 0;
 }
 
-/* @len: of the message as sent, more than there is room for if it was truncated */
-static int answer_request(struct tsct_server *server, struct connection *conn,
-			  struct message *message, size_t len)
-{
-	const size_t size = len - sizeof(message->request);
-	int fd = -1, result = -EINVAL;
-
-	if (len < sizeof(message->request))
-		return -EPROTO;
-	if (len <= sizeof(*message) && message->request.size == size)
-		result = tsct_store_request(&server->store, &conn->peer,
-					    message->request.cmd, message->arg,
-					    size, &fd);
-	return send_reply(conn->fd, result, message->arg, result ? 0 : size,
-			  fd);
-}
-
-/* Descriptors that a client attaches are closed by the kernel: no control buffer. */
+/* Receives without a control buffer: the kernel closes descriptors that are sent. */
 static void serve_client(struct tsct_server *server, struct connection *conn)
 {
 	struct message message;
@@ -224,8 +202,8 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 }
 
 /*
- * One event at a time: epoll queues a client that was served behind all others, so
- * that a few busy clients cannot block the rest.
+ * Fetches one event at a time: epoll moves a client that was served behind all others,
+ * so that a few busy clients cannot block the rest.
  */
 void tsct_server_dispatch(struct tsct_server *server)
 {
@@ -282,8 +260,8 @@ int tsct_server_run(struct tsct_server *server)
 }
 
 /*
- * The holder of the lock owns the path. Its former owner may have removed the file
- * between open() and flock(): then the lock is on a removed file, and is taken again.
+ * The holder of the lock owns the socket's path. The former owner may remove the lock
+ * file between open() and flock(); then the file is created and locked again.
  */
 static int take_lock(struct tsct_server *server)
 {
@@ -308,17 +286,7 @@ static int take_lock(struct tsct_server *server)
 	return 0;
 }
 
-static int set_path(struct tsct_server *server, const char *path)
-{
-	if (strlen(path) >= sizeof(server->addr.sun_path))
-		return -ENAMETOOLONG;
-	server->addr.sun_family = AF_UNIX;
-	memcpy(server->addr.sun_path, path, strlen(path));
-	snprintf(server->lock_path, sizeof(server->lock_path), "%s.lock", path);
-	return 0;
-}
-
-/* The lock is held, so a socket that exists is that of a server that has ended. */
+/* The caller holds the lock, so an existing socket is of a server that has ended. */
 static int listen_at_path(struct tsct_server *server)
 {
 	const char *path = server->addr.sun_path;
@@ -336,40 +304,16 @@ static int listen_at_path(struct tsct_server *server)
 	return watch(server, server->listener, &server->listener);
 }
 
-static int open_fds(struct tsct_server *server)
-{
-	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (server->epoll < 0 || server->wake < 0 || server->spare < 0)
-		return -errno;
-	return watch(server, server->wake, &server->wake);
-}
-
 /*
  * A channel takes a descriptor, and so does a connection: of those available, three
- * fifths are for connections, two fifths for channels. No user but root may take more
- * than a quarter of either; an embedded server has one user only.
+ * fifths are for connections, two fifths for channels. In the daemon, a user other than
+ * root may take a quarter of either. The daemon raises its limit: it starts no
+ * programs that would inherit it.
  */
-static void divide_descriptors(struct tsct_server *server, rlim_t descriptors,
-			       bool is_daemon)
-{
-	unsigned long room = descriptors / 2, part = is_daemon ? 4 : 1;
-	struct tsct_store *store = &server->store;
-
-	if (descriptors > 4 * DESCRIPTORS_SPARED)
-		room = descriptors - DESCRIPTORS_SPARED;
-	if (room > CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX)
-		room = CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX;
-	store->channels_max = room * 2 / 5;
-	store->channels_user_max = store->channels_max / part;
-	server->max_connections = room - store->channels_max;
-	server->max_of_user = server->max_connections / part;
-}
-
-/* The daemon starts no programs that would inherit its raised limit. */
 static void set_limits(struct tsct_server *server, bool is_daemon)
 {
+	unsigned long room, part = is_daemon ? 4 : 1;
+	struct tsct_store *store = &server->store;
 	struct rlimit limit = { 1024, 1024 };
 
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -379,13 +323,14 @@ static void set_limits(struct tsct_server *server, bool is_daemon)
 		setrlimit(RLIMIT_NOFILE, &limit);
 		getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	divide_descriptors(server, limit.rlim_cur, is_daemon);
-}
-
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
+	room = limit.rlim_cur > 4 * DESCRIPTORS_SPARED ?
+		limit.rlim_cur - DESCRIPTORS_SPARED : limit.rlim_cur / 2;
+	if (room > CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX)
+		room = CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX;
+	store->channels_max = room * 2 / 5;
+	store->channels_user_max = store->channels_max / part;
+	server->max_connections = room - store->channels_max;
+	server->max_of_user = server->max_connections / part;
 }
 
 static void end_thread(struct tsct_server *server)
@@ -402,7 +347,7 @@ static void end_thread(struct tsct_server *server)
 	server->has_thread = false;
 }
 
-#define LAST_TURNS	1000	/* each takes some of the clients that disconnected */
+#define LAST_TURNS	1000	/* each handles some of the clients that disconnected */
 
 void tsct_server_unread(struct tsct_server *server,
 			struct tsct_store_unread *ret_unread)
@@ -421,10 +366,10 @@ void tsct_server_stop(struct tsct_server *server)
 	if (!server)
 		return;
 	end_thread(server);
-	/* A recorder that lives longer still reads its events: memory is kept. */
+	/* A recorder may still read its events: the memory of channels is kept. */
 	server->is_stopping = true;
-	while (server->connections)
-		disconnect(server, server->connections);
+	while (!LIST_EMPTY(&server->connections))
+		disconnect(server, LIST_FIRST(&server->connections));
 	tsct_store_clear(&server->store);
 	if (server->listener >= 0 && server->lock >= 0)
 		unlink(server->addr.sun_path);
@@ -441,27 +386,38 @@ void tsct_server_stop(struct tsct_server *server)
 int tsct_server_start(const char *socket_path, const char *kind,
 		      struct tsct_server **ret_server)
 {
-	struct tsct_server *server = calloc(1, sizeof(*server));
+	struct tsct_server *server;
 	int err;
 
+	if (strlen(socket_path) >= sizeof(server->addr.sun_path))
+		return -ENAMETOOLONG;
+	server = calloc(1, sizeof(*server));
 	if (!server)
 		return -ENOMEM;
 	server->epoll = server->listener = server->lock = -1;
 	server->spare = server->wake = -1;
-	err = set_path(server, socket_path);
-	if (!err)
-		err = take_lock(server);
-	if (!err)
-		err = open_fds(server);
-	if (!err) {
-		tsct_store_init(&server->store, kind);
-		set_limits(server, !strcmp(kind, "daemon"));
-		err = listen_at_path(server);
-	}
-	if (err) {
-		tsct_server_stop(server);
-		return err;
-	}
+	server->addr.sun_family = AF_UNIX;
+	memcpy(server->addr.sun_path, socket_path, strlen(socket_path));
+	snprintf(server->lock_path, sizeof(server->lock_path), "%s.lock",
+		 socket_path);
+	err = take_lock(server);
+	if (err)
+		goto stop;
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	err = server->epoll < 0 || server->wake < 0 || server->spare < 0 ?
+		-errno : watch(server, server->wake, &server->wake);
+	if (err)
+		goto stop;
+	tsct_store_init(&server->store, kind);
+	set_limits(server, !strcmp(kind, "daemon"));
+	err = listen_at_path(server);
+	if (err)
+		goto stop;
 	*ret_server = server;
 	return 0;
+stop:
+	tsct_server_stop(server);
+	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The requests of tsctrace/abi.h on channels in memfds: permissions and limits. */
+/* Requests of tsctrace/abi.h on channels in memfds, with permissions and limits */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,11 +16,10 @@
 #include "store.h"
 
 #define USER_BYTES_MAX		(1ULL << 30)
-#define ROLES			(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
-
+#define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
 /*
- * A quarter of memory for all users, an eighth, at most 1 GiB, for one of them. A
- * user's limit also bounds one request, which takes the time to zero that memory.
+ * All users together may take a quarter of the memory, one user an eighth, up to 1 GiB.
+ * The limit of a user also bounds the time of one request: the memory is zeroed.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind)
 {
@@ -28,6 +27,7 @@ void tsct_store_init(struct tsct_store *store, const char *kind)
 	size_t len = strnlen(kind, sizeof(store->kind) - 1);
 
 	memset(store, 0, sizeof(*store));
+	TAILQ_INIT(&store->channels);
 	memcpy(store->kind, kind, len);
 	store->source = tsct_source_choose(tsct_tsc_check_run, NULL, 0);
 	store->nr_cpus = tsct_cpus_possible();
@@ -53,30 +53,26 @@ static bool is_zero(const __u64 *reserved, size_t nr)
 	return !any;
 }
 
-static int check_roles(__u32 roles)
-{
-	return !roles || roles & ~ROLES ? -EINVAL : 0;
-}
-
 static struct tsct_store_channel *find_by_name(const struct tsct_store *store,
 					       uid_t uid, const char *name)
 {
 	struct tsct_store_channel *channel;
 
-	for (channel = store->channels; channel; channel = channel->next)
+	TAILQ_FOREACH(channel, &store->channels, list)
 		if (channel->header.uid == uid && !channel->nameless &&
 		    !strcmp(channel->header.name, name))
-			return channel;
-	return NULL;
+			break;
+	return channel;
 }
 
 static struct tsct_store_channel *find_by_id(const struct tsct_store *store,
 					     __u32 id)
 {
-	struct tsct_store_channel *channel = store->channels;
+	struct tsct_store_channel *channel;
 
-	while (channel && channel->header.id != id)
-		channel = channel->next;
+	TAILQ_FOREACH(channel, &store->channels, list)
+		if (channel->header.id == id)
+			break;
 	return channel;
 }
 
@@ -86,7 +82,7 @@ static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
 	__u64 user_bytes = 0;
 	__u32 nr = 0;
 
-	for (channel = store->channels; channel; channel = channel->next) {
+	TAILQ_FOREACH(channel, &store->channels, list) {
 		if (channel->header.uid != uid)
 			continue;
 		user_bytes += channel->header.file_size;
@@ -110,40 +106,21 @@ static void bind_peer(struct tsct_store_peer *peer,
 	channel->was_read |= !!(roles & TSCT_ROLE_READ);
 }
 
-/* Ids only increase, so that CHANNEL_NEXT can list while channels come and go. */
-static void append_channel(struct tsct_store *store,
-			   struct tsct_store_channel *channel)
-{
-	struct tsct_store_channel **at = &store->channels;
-
-	while (*at)
-		at = &(*at)->next;
-	*at = channel;
-	store->nr_channels++;
-	store->bytes += channel->header.file_size;
-}
-
-static int check_create(const struct tsct_channel_create *arg)
-{
-	const __u32 flags = TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP;
-
-	if (!tsct_channel_name_valid(arg->name) || check_roles(arg->roles) ||
-	    !is_zero(arg->reserved, 4) || arg->flags & ~flags ||
-	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
-		return -EINVAL;
-	/* The kernel cannot write to a memfd of user space */
-	return arg->flags & TSCT_CHANNEL_KERNEL ? -EOPNOTSUPP : 0;
-}
-
 static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer,
 			  struct tsct_channel_create *arg, int *ret_fd)
 {
+	const __u32 flags = TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP;
 	struct tsct_store_channel *channel;
 	int err;
 
-	err = check_create(arg);
-	if (err)
-		return err;
+	if (!tsct_channel_name_valid(arg->name) || !arg->roles ||
+	    arg->roles & INVALID_ROLES || !is_zero(arg->reserved, 4) ||
+	    arg->flags & ~flags ||
+	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
+		return -EINVAL;
+	/* The kernel cannot write to a memfd of user space. */
+	if (arg->flags & TSCT_CHANNEL_KERNEL)
+		return -EOPNOTSUPP;
 	if (peer->channel)
 		return -EBUSY;
 	if (find_by_name(store, peer->uid, arg->name))
@@ -157,49 +134,41 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 						peer->uid, arg, &channel);
 	if (err)
 		return err;
+	/* Ids only increase: CHANNEL_NEXT can list while channels come and go. */
 	arg->id = ++store->last_id;
 	channel->kept = !!(arg->flags & TSCT_CHANNEL_KEEP);
-	append_channel(store, channel);
+	TAILQ_INSERT_TAIL(&store->channels, channel, list);
+	store->nr_channels++;
+	store->bytes += channel->header.file_size;
 	bind_peer(peer, channel, arg->roles);
 	*ret_fd = channel->memfd;
 	return 0;
 }
 
-static int find_channel(const struct tsct_store *store,
-			const struct tsct_store_peer *peer,
-			const struct tsct_channel_attach *arg,
-			struct tsct_store_channel **ret_channel)
+static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
+		       struct tsct_channel_attach *arg, int *ret_fd)
 {
-	uid_t uid = arg->uid == TSCT_UID_SELF ? peer->uid : arg->uid;
+	const uid_t uid = arg->uid == TSCT_UID_SELF ? peer->uid : arg->uid;
+	struct tsct_store_channel *channel;
 
+	if (!arg->roles || arg->roles & INVALID_ROLES || arg->reserved0 ||
+	    !is_zero(arg->reserved, 4))
+		return -EINVAL;
+	if (peer->channel)
+		return -EBUSY;
 	if (arg->id) {
-		*ret_channel = find_by_id(store, arg->id);
+		channel = find_by_id(store, arg->id);
 	} else {
 		if (!tsct_channel_name_valid(arg->name))
 			return -EINVAL;
 		if (peer->uid && uid != peer->uid)
 			return -EACCES;
-		*ret_channel = find_by_name(store, uid, arg->name);
+		channel = find_by_name(store, uid, arg->name);
 	}
-	if (!*ret_channel)
+	if (!channel)
 		return -ENOENT;
-	return may_access(peer, *ret_channel) ? 0 : -EACCES;
-}
-
-static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
-		       struct tsct_channel_attach *arg, int *ret_fd)
-{
-	struct tsct_store_channel *channel;
-	int err;
-
-	if (check_roles(arg->roles) || arg->reserved0 ||
-	    !is_zero(arg->reserved, 4))
-		return -EINVAL;
-	if (peer->channel)
-		return -EBUSY;
-	err = find_channel(store, peer, arg, &channel);
-	if (err)
-		return err;
+	if (!may_access(peer, channel))
+		return -EACCES;
 	if (arg->roles & TSCT_ROLE_READ && channel->consumers &&
 	    channel->header.policy == TSCT_POLICY_DISCARD)
 		return -EBUSY;
@@ -217,7 +186,7 @@ static int next_channel(const struct tsct_store *store,
 
 	if (!is_zero(arg->reserved, 3))
 		return -EINVAL;
-	for (channel = store->channels; channel; channel = channel->next)
+	TAILQ_FOREACH(channel, &store->channels, list)
 		if (channel->header.id > arg->id && may_access(peer, channel))
 			break;
 	if (!channel)
@@ -242,7 +211,7 @@ static int cpu_figures(const struct tsct_store *store,
 	return 0;
 }
 
-/* Adds a channel that was never read. */
+/* Adds the channel's events to @unread if it was never read. */
 static void add_unread(const struct tsct_store_channel *channel,
 		       struct tsct_store_unread *unread)
 {
@@ -264,23 +233,19 @@ void tsct_store_unread(const struct tsct_store *store,
 	const struct tsct_store_channel *channel;
 
 	*ret_unread = store->unread;
-	for (channel = store->channels; channel; channel = channel->next)
+	TAILQ_FOREACH(channel, &store->channels, list)
 		add_unread(channel, ret_unread);
 }
 
 /*
- * Frees a channel, which no longer counts for any limit; with @reclaim also the
- * memory that processes with its memfd still refer to.
+ * Frees a channel. @reclaim: also free the memory that processes with its memfd still
+ * refer to.
  */
 static void drop_channel(struct tsct_store *store,
 			 struct tsct_store_channel *channel, bool reclaim)
 {
-	struct tsct_store_channel **at;
-
 	add_unread(channel, &store->unread);
-	for (at = &store->channels; *at != channel; at = &(*at)->next)
-		;
-	*at = channel->next;
+	TAILQ_REMOVE(&store->channels, channel, list);
 	store->nr_channels--;
 	store->bytes -= channel->header.file_size;
 	if (reclaim)
@@ -304,7 +269,6 @@ static int remove_kept(struct tsct_store *store,
 		return -EACCES;
 	if (!(channel->header.flags & TSCT_CHANNEL_KEEP))
 		return -EINVAL;
-	/* Removed already: it exists only for its holders. */
 	if (channel->nameless)
 		return -ENOENT;
 	channel->kept = 0;
@@ -341,8 +305,24 @@ static int store_info(const struct tsct_store *store, struct tsct_info *ret_info
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int *ret_fd)
 {
+	const int err = size == _IOC_SIZE(cmd) ? 0 : -EINVAL;
+
 	*ret_fd = -1;
 	switch (cmd) {
+	case TSCT_IOC_INFO:
+		return err ?: store_info(store, arg);
+	case TSCT_IOC_CHANNEL_CREATE:
+		return err ?: create_channel(store, peer, arg, ret_fd);
+	case TSCT_IOC_CHANNEL_ATTACH:
+		return err ?: attach_peer(store, peer, arg, ret_fd);
+	case TSCT_IOC_CHANNEL_NEXT:
+		return err ?: next_channel(store, peer, arg);
+	case TSCT_IOC_CHANNEL_REMOVE:
+		return err ?: remove_kept(store, peer, arg);
+	case TSCT_IOC_CHANNEL_CPU:
+		return err ?: cpu_figures(store, peer, arg);
+	case TSCT_IOC_DEFINE:
+		return err ?: define_event(peer, arg);
 	case TSCT_IOC_CHECK:
 	case TSCT_IOC_CHECK_RUN:
 	case TSCT_IOC_CLOCK_SET:
@@ -350,34 +330,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 	case TSCT_IOC_WRITE:
 	case TSCT_IOC_WATERMARK:
 		return -EOPNOTSUPP;
-	case TSCT_IOC_INFO:
-	case TSCT_IOC_CHANNEL_CREATE:
-	case TSCT_IOC_CHANNEL_ATTACH:
-	case TSCT_IOC_CHANNEL_NEXT:
-	case TSCT_IOC_CHANNEL_REMOVE:
-	case TSCT_IOC_CHANNEL_CPU:
-	case TSCT_IOC_DEFINE:
-		break;
-	default:
-		return -ENOTTY;
 	}
-	if (size != _IOC_SIZE(cmd))
-		return -EINVAL;
-	switch (cmd) {
-	case TSCT_IOC_INFO:
-		return store_info(store, arg);
-	case TSCT_IOC_CHANNEL_CREATE:
-		return create_channel(store, peer, arg, ret_fd);
-	case TSCT_IOC_CHANNEL_ATTACH:
-		return attach_peer(store, peer, arg, ret_fd);
-	case TSCT_IOC_CHANNEL_NEXT:
-		return next_channel(store, peer, arg);
-	case TSCT_IOC_CHANNEL_REMOVE:
-		return remove_kept(store, peer, arg);
-	case TSCT_IOC_CHANNEL_CPU:
-		return cpu_figures(store, peer, arg);
-	}
-	return define_event(peer, arg);
+	return -ENOTTY;
 }
 
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
@@ -397,8 +351,8 @@ void tsct_store_clear(struct tsct_store *store)
 {
 	struct tsct_store_channel *channel, *next;
 
-	for (channel = store->channels; channel; channel = next) {
-		next = channel->next;
+	for (channel = TAILQ_FIRST(&store->channels); channel; channel = next) {
+		next = TAILQ_NEXT(channel, list);
 		if (!channel->holders)
 			drop_channel(store, channel, true);
 	}

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Channels in memfds, and the requests on them, independent of the socket: server.c
- * passes messages to it, and tests pass anything. For one thread at a time.
- */
+/* Channels in memfds and the requests on them. One thread at a time may use a store. */
 #ifndef TSCT_STORE_H
 #define TSCT_STORE_H
 
 #include <stddef.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 #include <tsctrace/abi.h>
 
-struct tsct_store_channel;
-
-/* Events of channels that were never read */
+/* Events of channels that no reader ever opened */
 struct tsct_store_unread {
 	__u64 events;
-	__u32 channels;		/* that had any */
-	char name[TSCT_NAME_MAX];	/* of the first of them */
+	__u32 channels;			/* number of channels with such events */
+	char name[TSCT_NAME_MAX];	/* name of the first of these channels */
 };
 
 struct tsct_store {
@@ -30,30 +26,30 @@ struct tsct_store {
 	__u64 bytes;
 	__u64 bytes_max;
 	__u64 bytes_user_max;
-	struct tsct_store_channel *channels;	/* by id, ascending */
-	struct tsct_store_unread unread;	/* of channels that were freed */
+	TAILQ_HEAD(, tsct_store_channel) channels;	/* by id, ascending */
+	struct tsct_store_unread unread;	/* events of freed channels */
 };
 
-/* The client of one connection; zeroed but for uid */
+/* The client of one connection. The caller sets uid and zeroes the rest. */
 struct tsct_store_peer {
 	uid_t uid;
 	__u32 roles;		/* TSCT_ROLE_* */
-	struct tsct_store_channel *channel;	/* that it is bound to, or NULL */
+	struct tsct_store_channel *channel;	/* channel bound to it, or NULL */
 };
 
 /* The largest argument of any request, bytes */
 #define TSCT_STORE_ARG_MAX	sizeof(struct tsct_event_def)
 
-/* @kind: "daemon" or "embedded". Checks the TSC, which takes some milliseconds. */
+/* Measures the TSC of all CPUs: takes milliseconds. @kind: "daemon" or "embedded" */
 void tsct_store_init(struct tsct_store *store, const char *kind);
 
 /*
  * tsct_store_request - serve one request
- * @arg: @size bytes, overwritten with the reply; at least TSCT_STORE_ARG_MAX
- *	bytes of room, aligned to 8
+ * @arg: @size bytes, overwritten with the reply; in a buffer of TSCT_STORE_ARG_MAX
+ *	bytes, aligned to 8
  * @ret_fd: a memfd to send with the reply, owned by the store; -1: none
  *
- * Returns 0 or -errno for the peer. Safe on any input.
+ * Validates its arguments. Returns 0 or the -errno to send to the peer.
  */
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int *ret_fd);
@@ -65,37 +61,36 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim);
 
-/* Events that were never read, of channels freed and present */
+/* Counts the events that were never read, in present and in freed channels. */
 void tsct_store_unread(const struct tsct_store *store,
 		       struct tsct_store_unread *ret_unread);
 
-/* At the end: frees all channels that no peer is bound to, kept ones too. */
+/* Frees all channels without a peer, including kept ones. */
 void tsct_store_clear(struct tsct_store *store);
 
-/* Limits of channels if the process may have as many descriptors */
+/* Limits of channels; RLIMIT_NOFILE may lower them. */
 #define TSCT_STORE_CHANNELS_MAX		4096
 #define TSCT_STORE_CHANNELS_USER_MAX	1024
 
 /* ---- one channel: store_channel.c -------------------------------------- */
 
 struct tsct_store_channel {
-	struct tsct_store_channel *next;
-	struct tsct_channel_header header;	/* private, never read back */
-	char *defs;				/* private, too */
+	TAILQ_ENTRY(tsct_store_channel) list;
+	struct tsct_channel_header header;	/* private copy of the one in the memfd */
+	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
-	__u32 holders;		/* peers bound to it */
-	__u32 consumers;	/* of them, with TSCT_ROLE_READ */
+	__u32 holders;		/* peers bound to the channel */
+	__u32 consumers;	/* holders with TSCT_ROLE_READ */
 	__u32 was_read;		/* has, or had, a consumer */
 	__u32 kept;		/* stays without holders until it is removed */
-	__u32 nameless;		/* removed: only its holders can use it */
+	__u32 nameless;		/* removed: no other peer can open it */
 	int memfd;
-	char *map;				/* the whole file */
+	char *map;		/* mapping of the whole memfd */
 };
 
 /*
- * tsct_store_channel_make - a channel that is READY on all possible CPUs
- * @create: checked
- * Returns 0 or -errno.
+ * Makes a channel that is READY on all possible CPUs. @create: validated by the
+ * caller. Returns 0 or -errno.
  */
 int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 			    uid_t uid, const struct tsct_channel_create *create,
@@ -106,15 +101,15 @@ void tsct_store_channel_free(struct tsct_store_channel *channel);
 int tsct_store_channel_define(struct tsct_store_channel *channel,
 			      struct tsct_event_def *def);
 
-/* Fills @ret_info. Statistics come from the rings, whose writers may falsify them. */
+/* Fills in @ret_info. Its statistics come from the rings: clients can falsify them. */
 void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 				 struct tsct_channel_info *ret_info);
 
-/* The same of one ring. @figures->cpu is below nr_cpus. */
+/* Fills in @figures of the ring of CPU @figures->cpu, which is below nr_cpus. */
 void tsct_store_channel_figures(const struct tsct_store_channel *channel,
 				struct tsct_channel_cpu *figures);
 
-/* Size of such a channel's file, bytes. The geometry in @create was checked. */
+/* Size of a channel's memfd, bytes. @create: validated by the caller */
 __u64 tsct_store_channel_size(const struct tsct_store *store,
 			      const struct tsct_channel_create *create);
 

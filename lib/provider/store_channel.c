@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One channel's memory: a sealed memfd with the layout of tsctrace/abi.h. */
+/* The memory of a channel: a sealed memfd with the layout of tsctrace/abi.h */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -98,7 +98,7 @@ static int allocate(int fd, __u64 offset, __u64 len)
  * Allocates the whole ring of each online CPU. Of the others, only the two pages
  * that readers touch while a ring is empty: counters, and the first block's header.
  */
-static int allocate_all(const struct tsct_store_channel *channel)
+static int allocate_rings(const struct tsct_store_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
 	unsigned long first, last, cpu;
@@ -128,11 +128,9 @@ static int map_memfd(struct tsct_store_channel *channel)
 
 	channel->memfd = memfd_create("tsctrace", MFD_CLOEXEC |
 				      MFD_ALLOW_SEALING);
-	if (channel->memfd < 0)
+	if (channel->memfd < 0 || ftruncate(channel->memfd, size) < 0)
 		return -errno;
-	if (ftruncate(channel->memfd, size) < 0)
-		return -errno;
-	err = allocate_all(channel);
+	err = allocate_rings(channel);
 	if (err)
 		return err;
 	if (fcntl(channel->memfd, F_ADD_SEALS, seals) < 0)
@@ -144,21 +142,6 @@ static int map_memfd(struct tsct_store_channel *channel)
 		return -errno;
 	}
 	return 0;
-}
-
-static void fill_header(struct tsct_channel_header *h,
-			const struct tsct_store *store, __u32 id, uid_t uid,
-			const struct tsct_channel_create *create)
-{
-	h->magic = TSCT_CHANNEL_MAGIC;
-	h->size = sizeof(*h);
-	h->id = id;
-	memcpy(h->name, create->name, strlen(create->name));
-	h->uid = uid;
-	h->policy = create->policy;
-	h->flags = create->flags;
-	h->source = store->source;
-	set_layout(h, store->nr_cpus, create->block_size, create->blocks);
 }
 
 static struct tsct_producer *
@@ -174,28 +157,28 @@ static void *data_of(const struct tsct_store_channel *channel, __u32 cpu)
 	return (char *)producer_of(channel, cpu) + TSCT_PAGE_SIZE;
 }
 
-static void init_rings(struct tsct_store_channel *channel)
-{
-	const __u32 nr_cpus = channel->header.nr_cpus;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < nr_cpus; cpu++)
-		tsct_ring_init(producer_of(channel, cpu),
-			       data_of(channel, cpu));
-	memset(channel->map + CPU_STATE_OFFSET, TSCT_CPU_READY, nr_cpus);
-}
-
 int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 			    uid_t uid, const struct tsct_channel_create *create,
 			    struct tsct_store_channel **ret_channel)
 {
 	struct tsct_store_channel *channel = calloc(1, sizeof(*channel));
+	struct tsct_channel_header *h;
 	int err = -ENOMEM;
+	__u32 cpu;
 
 	if (!channel)
 		return -ENOMEM;
 	channel->memfd = -1;
-	fill_header(&channel->header, store, id, uid, create);
+	h = &channel->header;
+	h->magic = TSCT_CHANNEL_MAGIC;
+	h->size = sizeof(*h);
+	h->id = id;
+	memcpy(h->name, create->name, strlen(create->name));
+	h->uid = uid;
+	h->policy = create->policy;
+	h->flags = create->flags;
+	h->source = store->source;
+	set_layout(h, store->nr_cpus, create->block_size, create->blocks);
 	channel->defs = malloc(TSCT_DEFS_SIZE);
 	if (channel->defs)
 		err = map_memfd(channel);
@@ -203,8 +186,10 @@ int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 		tsct_store_channel_free(channel);
 		return err;
 	}
-	init_rings(channel);
-	memcpy(channel->map, &channel->header, sizeof(channel->header));
+	for (cpu = 0; cpu < h->nr_cpus; cpu++)
+		tsct_ring_init(producer_of(channel, cpu), data_of(channel, cpu));
+	memset(channel->map + CPU_STATE_OFFSET, TSCT_CPU_READY, h->nr_cpus);
+	memcpy(channel->map, h, sizeof(*h));
 	*ret_channel = channel;
 	return 0;
 }
@@ -219,31 +204,21 @@ void tsct_store_channel_free(struct tsct_store_channel *channel)
 	free(channel);
 }
 
-static const struct tsct_event_def *
-find_equal(const struct tsct_store_channel *channel,
-	   const struct tsct_event_def *wanted)
-{
-	const struct tsct_event_def *def;
-	size_t pos = 0;
-	int err;
-
-	while ((def = tsct_event_def_next(channel->defs, channel->header.defs_used,
-				    pos, &pos, &err)))
-		if (tsct_event_def_equal(def, wanted))
-			return def;
-	return NULL;
-}
-
 int tsct_store_channel_define(struct tsct_store_channel *channel,
 			      struct tsct_event_def *def)
 {
 	struct tsct_channel_header *mapped = (void *)channel->map;
 	struct tsct_channel_header *h = &channel->header;
-	const struct tsct_event_def *known = find_equal(channel, def);
+	const struct tsct_event_def *known;
+	size_t pos = 0;
+	int err;
 
-	if (known) {
-		def->id = known->id;
-		return 0;
+	while ((known = tsct_event_def_next(channel->defs, h->defs_used, pos, &pos,
+					    &err))) {
+		if (tsct_event_def_equal(known, def)) {
+			def->id = known->id;
+			return 0;
+		}
 	}
 	if (def->size > h->defs_size - h->defs_used)
 		return -ENOSPC;
@@ -286,25 +261,12 @@ void tsct_store_channel_figures(const struct tsct_store_channel *channel,
 		figures->lost[i] = READ_ONCE(producer->lost[i]);
 }
 
-static void add_ring(const struct tsct_store_channel *channel, __u32 cpu,
-		     struct tsct_channel_info *info)
-{
-	struct tsct_channel_cpu figures = { .cpu = cpu };
-	unsigned int i;
-
-	tsct_store_channel_figures(channel, &figures);
-	info->events += figures.events;
-	info->written += figures.written;
-	info->unread += figures.unread;
-	for (i = 0; i < TSCT_LOST_NR; i++)
-		info->lost[i] += figures.lost[i];
-}
-
 void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 				 struct tsct_channel_info *ret_info)
 {
 	const struct tsct_channel_header *h = &channel->header;
-	__u32 cpu;
+	struct tsct_channel_cpu ring = { 0 };
+	unsigned int i;
 
 	*ret_info = (struct tsct_channel_info) {
 		.id = h->id, .uid = h->uid, .policy = h->policy,
@@ -315,6 +277,12 @@ void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 		.consumers = channel->consumers, .bytes = h->file_size,
 	};
 	memcpy(ret_info->name, h->name, sizeof(h->name));
-	for (cpu = 0; cpu < h->nr_cpus; cpu++)
-		add_ring(channel, cpu, ret_info);
+	for (; ring.cpu < h->nr_cpus; ring.cpu++) {
+		tsct_store_channel_figures(channel, &ring);
+		ret_info->events += ring.events;
+		ret_info->written += ring.written;
+		ret_info->unread += ring.unread;
+		for (i = 0; i < TSCT_LOST_NR; i++)
+			ret_info->lost[i] += ring.lost[i];
+	}
 }

@@ -176,7 +176,7 @@ run 2 dump ''
 says "recording's name is empty"
 for number in -1 '' 1x 18446744073709551617; do
 	run 2 dump -n "$number" "$work/a"
-	says "-n: ${number:-''} is not a number from 0 to "
+	says "-n: '$number' is not a number from 0 to "
 	run 2 dump --tid "$number" "$work/a"
 	says "--tid: '$number' is not a thread ID list such as 0-3,8 (numbers up to 4294967295)"
 done
@@ -208,7 +208,7 @@ run 2 dump --cpu x "$work/a"
 says "cpu: 'x' is not a CPU list such as 0-3,8 (numbers up to [1-9]"
 run 2 dump -n -1 "$work/a"
 run 2 dump -n 99999999999999999999 "$work/a"
-says 'n: 99999999999999999999 is not a number from 0 to 9223372036854775807'
+says "n: '99999999999999999999' is not a number from 0 to 9223372036854775807"
 for forms in '--raw --delta' '--delta --utc' '--utc --raw' '--raw --delta --utc'; do
 	# shellcheck disable=SC2086
 	run 2 dump $forms "$work/a"

@@ -110,7 +110,7 @@ done
 ! grep -q '^2  *2 ' "$work/out" || fail "--top 2 shows three threads"
 for number in 0 -1 '' 1x 2147483648 18446744073709551617; do
 	run 2 stat -n "$number" "$work/a"
-	says "--top: ${number:-''} is not a number from 1 to 2147483647"
+	says "--top: '$number' is not a number from 1 to 2147483647"
 done
 run 3 stat -n 1 "$work/a"
 shows '^1 other  *2  *4\.000  *2000\.000  *3000\.000$'
@@ -120,7 +120,7 @@ run 3 stat --all "$work/a"
 shows '^kernel  *never  *counter  *0 '
 shows '^11  *0 .* 1  one$'
 run 2 stat --top 0 "$work/a"
-says 'top: 0 is not a number from 1 to 2147483647'
+says "top: '0' is not a number from 1 to 2147483647"
 run 2 stat --top x "$work/a"
 
 # Many nodes: threads and CPUs of different nodes are separate, and all are listed.

@@ -28,7 +28,7 @@ static inline void teardown(void)
 	tsct_store_clear(&store);
 	ck_assert_uint_eq(store.nr_channels, 0);
 	ck_assert_uint_eq(store.bytes, 0);
-	ck_assert_ptr_null(store.channels);
+	ck_assert(TAILQ_EMPTY(&store.channels));
 }
 
 static inline struct tsct_channel_create a_channel(const char *name)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Payloads of the kernel events. Each list below is the source of both the packed
- * struct that the BPF program fills in and the description for
- * tsct_event_define(), so that the two always agree.
+ * Payloads of the kernel events. Each list of fields makes both the packed struct that a
+ * BPF program fills in and the description for tsct_event_define().
  *
- * In a list, I(type, name, format) is an integer, C(size, name) is text of a
- * fixed size, padded with NULs, and S(size, name) is NUL-terminated text, the
- * last field of its event.
+ * I(type, name, format) is an integer, C(size, name) is text of a fixed size, padded
+ * with NULs, and S(size, name) is NUL-terminated text, the last field of its event.
  */
 #ifndef TSCT_BPF_EVENTS_H
 #define TSCT_BPF_EVENTS_H
@@ -69,7 +67,7 @@ _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
 _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
-/* Every item begins with ", ": [2] skips the first one. */
+/* Descriptions of fields. Each begins with ", ", which [2] skips for the first one. */
 #define TEXT_I(type, name, format)	", " #name ":" #type format
 #define TEXT_C(size, name)		", " #name ":chars[" #size "]"
 #define TEXT_S(size, name)		", " #name ":string"
@@ -77,17 +75,14 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define NET_TEXT			(&(NET_FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
 
 /*
- * sched_switch.prev_state as in the kernel's own tracepoint: 0: still runnable;
- * one bit for the state it sleeps in; or:
+ * sched_switch.prev_state is as in the kernel's tracepoint: 0: the task is still
+ * runnable; one bit of the mask: the state in which it sleeps; or one of the others.
  */
-#define PREV_STATE_REPORTED	0x7f	/* mask of the states with a bit */
-#define PREV_STATE_IDLE		0x80	/* sleeps and does not count as load */
-#define PREV_STATE_PREEMPTED	0x100	/* runnable, preempted */
+#define PREV_STATE_REPORTED	0x7f	/* mask of states of a sleeping task */
+#define PREV_STATE_IDLE		0x80	/* the task sleeps and is not counted as load */
+#define PREV_STATE_PREEMPTED	0x100	/* the task is runnable and was preempted */
 
-/*
- * Added to sys_enter.id and sys_exit.id of a 32-bit system call: its numbers are
- * from another table.
- */
+/* Added to the id of a 32-bit system call, whose numbers are from another table */
 #define SYSCALL_COMPAT		(1LL << 32)
 
 #endif /* TSCT_BPF_EVENTS_H */

@@ -1,45 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Kernel events: scheduler switches and system calls, written into a channel
- * of the module by its kfunc.
+ * Kernel events: switches of the scheduler and system calls, written into a channel of
+ * the module.
  *
- * Only the programs of selected events are loaded. With a root process, its
- * threads and descendants are followed through fork, and only they are recorded.
- * The recorder itself is excluded: its reads would fill the rings.
+ * Only the programs of selected events are loaded. If there is a root process, only the
+ * events of its threads and descendants are recorded. Events of the recorder are always
+ * excluded: it would fill the rings by reading them.
  */
-#include <linux/bpf.h>
-#include <stdbool.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
-
-#include "events.h"
-#include "tracked.h"
-
-/*
- * Kernel structs, only the members used here. libbpf fills in the offsets when
- * it loads the program, from the BTF of the running kernel (CO-RE).
- */
-#pragma clang attribute push(__attribute__((preserve_access_index)), \
-			     apply_to = record)
-struct thread_info {
-	__u32 status;
-};
-
-struct task_struct {
-	struct thread_info thread_info;
-	int exit_state;
-	int prio;
-	int pid;
-	int tgid;
-	u64 start_boottime;
-	char comm[16];
-};
-
-struct pt_regs {
-	unsigned long bp, bx, r10, r9, r8, cx, dx, si, di, orig_ax;
-};
-#pragma clang attribute pop
+#include "kernel.h"
 
 #define TS_COMPAT	0x0002	/* thread_info.status: a 32-bit system call */
 #define TASK_IDLE	0x0402	/* uninterruptible, not counted as load */
@@ -49,18 +17,13 @@ struct pt_regs {
 #define NR_RT_SIGRETURN	15
 #define NR_RT_SIGRETURN_COMPAT 173
 
-extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
-			 __u32 payload__sz) __ksym;
-
-/* Set before loading */
-const volatile __u32 channel_id;
+/* Constants that kernel_source.c sets before it loads the program */
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
 const volatile __u32 self_tgid;
-const volatile bool whole_system;
 
-/* Number of processes for which the map had no room */
+/* Number of processes that are not recorded because the map was full */
 __u64 untracked;
 
 static __always_inline bool wanted(__u32 tgid)
@@ -70,7 +33,7 @@ static __always_inline bool wanted(__u32 tgid)
 	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
 }
 
-/* Idle tasks (tgid 0) do not count: they appear only beside a wanted task. */
+/* False for idle tasks (tgid 0): the other task of the switch decides. */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -88,7 +51,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* The number is used again; its previous process, the root, was not freed. */
+	/* The new process may have the number of the root, whose entry stays. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -97,8 +60,8 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * On free rather than exit, because a process switches away once more after its
- * exit. The leader is the last of its threads to be freed.
+ * Runs when a task is freed, because a process switches away once more after its exit.
+ * The leader is the last of its threads to be freed.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(follow_free, struct task_struct *task)
@@ -163,8 +126,8 @@ static __always_inline bool compat_call(void)
 }
 
 /*
- * Programs are attached in the order of this file. With exits first, each call
- * that begins in a recording has its end.
+ * Programs are attached in the order of this file. sys_exit is before sys_enter, so
+ * that each call whose begin is recorded has an end.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)

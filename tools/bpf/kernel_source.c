@@ -25,7 +25,7 @@
 
 struct kernel_source {
 	struct kernel_bpf *bpf;
-	struct net_bpf *net;		/* NULL: no net events selected */
+	struct net_bpf *net;		/* NULL: no network events are selected */
 };
 
 static const struct kernel_event {
@@ -56,39 +56,32 @@ _Static_assert(sizeof(kernel_events) / sizeof(*kernel_events) == NR_EVENTS,
 
 /* ---- libbpf's log ------------------------------------------------------ */
 
-/* Only the newest text: the verifier's log has the reason in its last lines. */
+/* The end of the log: the last lines of the verifier's log have the reason. */
 static char log_text[4096];
-
-static void append_log(const char *text)
-{
-	size_t used = strlen(log_text), len = strlen(text), drop;
-
-	if (len >= sizeof(log_text)) {
-		text += len - (sizeof(log_text) - 1);
-		len = sizeof(log_text) - 1;
-	}
-	if (used + len >= sizeof(log_text)) {
-		drop = used + len - (sizeof(log_text) - 1);
-		memmove(log_text, log_text + drop, used - drop + 1);
-		used -= drop;
-	}
-	memcpy(log_text + used, text, len + 1);
-}
 
 static int __attribute__((format(printf, 2, 0)))
 catch_log(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char *text;
-	int len;
+	const size_t room = sizeof(log_text) - 1;
+	size_t used = strlen(log_text), len, drop;
+	char *text, *end;
+	int ret;
 
 	if (level == LIBBPF_DEBUG)
 		return 0;
-	len = vasprintf(&text, format, args);
-	if (len < 0)
+	ret = vasprintf(&text, format, args);
+	if (ret < 0)
 		return 0;
-	append_log(text);
+	len = strlen(text) < room ? strlen(text) : room;
+	end = text + strlen(text) - len;
+	if (used + len > room) {
+		drop = used + len - room;
+		memmove(log_text, log_text + drop, used - drop + 1);
+		used -= drop;
+	}
+	memcpy(log_text + used, end, len + 1);
 	free(text);
-	return len;
+	return ret;
 }
 
 const char *kernel_source_log(void)
@@ -104,7 +97,7 @@ const char *kernel_source_log(void)
 
 /* ---- names ------------------------------------------------------------- */
 
-/* The events of a name or group, as a set of bits; 0: unknown */
+/* Returns a bit for each event with this name or group; 0: unknown name */
 static unsigned int select_events(const char *name)
 {
 	unsigned int i, set = 0;
@@ -135,7 +128,7 @@ void kernel_source_list(FILE *to)
 
 /* ---- prerequisites and errors ------------------------------------------ */
 
-/* Writes an error text, and returns @error. */
+/* Writes the reason of an error to @why. Returns @error. */
 static int __attribute__((format(printf, 4, 5)))
 fail(int error, char *why, size_t size, const char *format, ...)
 {
@@ -173,9 +166,11 @@ int kernel_source_ready(char *why, size_t size)
 	return 0;
 }
 
-static int check_channel(struct tsct_channel *channel, char *why, size_t size)
+static int check_prerequisites(struct tsct_channel *channel, char *why, size_t size)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
+	struct stat st;
+	int error;
 
 	if (!header || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE)
 		return fail(-ENODEV, why, size,
@@ -185,14 +180,10 @@ static int check_channel(struct tsct_channel *channel, char *why, size_t size)
 		return fail(-EINVAL, why, size,
 			    "channel %.32s is for programs; use one created "
 			    "with TSCT_CHANNEL_KERNEL", header->name);
-	return 0;
-}
-
-/* BPF programs compare pids of the initial pid namespace. */
-static int check_namespace(char *why, size_t size)
-{
-	struct stat st;
-
+	error = kernel_source_ready(why, size);
+	if (error)
+		return error;
+	/* BPF programs compare pids of the initial pid namespace. */
 	if (!stat("/proc/self/ns/pid", &st) &&
 	    st.st_ino != INITIAL_PID_NAMESPACE)
 		return fail(-EOPNOTSUPP, why, size,
@@ -201,7 +192,7 @@ static int check_namespace(char *why, size_t size)
 	return 0;
 }
 
-/* Lines of the log that do not contain the reason of an error */
+/* True for a line of the log that does not contain the reason of an error */
 static bool is_log_noise(const char *line)
 {
 	static const char *const starts[] = {
@@ -210,7 +201,7 @@ static bool is_log_noise(const char *line)
 	};
 	size_t i;
 
-	/* E.g. a function to attach to */
+	/* The kernel lacks something, such as a function to attach to. */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;
@@ -220,7 +211,7 @@ static bool is_log_noise(const char *line)
 	return !*line;
 }
 
-/* The last line of the log with a reason, for the short error text */
+/* Copies the last line of the log that has a reason to a static buffer. */
 static const char *last_log_reason(void)
 {
 	static char line[160];
@@ -237,7 +228,7 @@ static const char *last_log_reason(void)
 	return line;
 }
 
-/* @step: "open", "load", "run" or "attach", which failed with @error */
+/* Explains why @step ("open", "load", "run" or "attach") failed. Returns @error. */
 static int fail_step(int error, const char *step, char *why, size_t size)
 {
 	if (error == -EPERM) {
@@ -300,66 +291,13 @@ static int define_events(struct tsct_channel *channel, unsigned int set, int *id
 	return 0;
 }
 
-static void configure(struct kernel_bpf *bpf, struct tsct_channel *channel,
-		      unsigned int set, const int *ids, bool whole_system)
-{
-	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
-	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
-	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
-	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
-	bpf->rodata->self_tgid = getpid();
-	bpf->rodata->whole_system = whole_system;
-	bpf_program__set_autoload(bpf->progs.on_sched_switch,
-				  set & 1u << SCHED_SWITCH);
-	bpf_program__set_autoload(bpf->progs.on_sys_enter,
-				  set & 1u << SYS_ENTER);
-	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
-	bpf_program__set_autoload(bpf->progs.follow_fork, !whole_system);
-	bpf_program__set_autoload(bpf->progs.follow_free, !whole_system);
-	if (whole_system)
-		bpf_map__set_max_entries(bpf->maps.tracked, 1);
-}
-
-/*
- * Adds the root process to the map. Without a start time its entry is removed
- * not when the process is freed, but when its number is used again.
- */
-static int track_root(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
-{
-	__u32 tgid = root;
-	__u64 start = 0;
-
-	if (!bpf_map_update_elem(bpf_map__fd(bpf->maps.tracked), &tgid, &start,
-				 BPF_ANY))
-		return 0;
-	return fail(-errno, why, size, "cannot follow process %d: %s", root,
-		    strerror(errno));
-}
-
-static int load(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
-{
-	int error = kernel_bpf__load(bpf);
-
-	if (error)
-		return fail_step(error, "load", why, size);
-	if (root)
-		error = track_root(bpf, root, why, size);
-	if (error)
-		return error;
-	error = kernel_bpf__attach(bpf);
-	return error ? fail_step(error, "attach", why, size) : 0;
-}
-
-/* ---- loading net.bpf.c ------------------------------------------------- */
-
-/* @tracked_fd: the map of processes to follow; -1: whole system */
+/* @tracked_fd: map of the processes to record; -1: all processes */
 static int configure_net(struct net_bpf *bpf, struct tsct_channel *channel,
 			 const int *ids, int tracked_fd)
 {
-	/* A kernel without IPv6 lacks the functions to attach to. */
+	/* A kernel without IPv6 lacks functions to which two programs attach. */
 	const bool ipv6 = exists("/proc/net/if_inet6");
 	const bool send = ids[NET_SEND];
-
 	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
@@ -375,18 +313,10 @@ static int configure_net(struct net_bpf *bpf, struct tsct_channel *channel,
 	return bpf_map__reuse_fd(bpf->maps.tracked, tracked_fd);
 }
 
-/* Runs the program that reads the addresses of pages, which vary by boot. */
-static int find_memory(struct net_bpf *bpf)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, options);
-	int fd = bpf_program__fd(bpf->progs.find_memory);
-
-	return bpf_prog_test_run_opts(fd, &options) ? -errno : 0;
-}
-
 static int open_net(struct kernel_source *source, struct tsct_channel *channel,
 		    const int *ids, pid_t root, char *why, size_t size)
 {
+	LIBBPF_OPTS(bpf_test_run_opts, options);
 	const char *step = "open";
 	struct net_bpf *bpf;
 	int error;
@@ -404,7 +334,9 @@ static int open_net(struct kernel_source *source, struct tsct_channel *channel,
 	}
 	if (!error) {
 		step = "run";
-		error = find_memory(bpf);
+		if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_memory),
+					   &options))
+			error = -errno;
 	}
 	if (!error) {
 		step = "attach";
@@ -424,17 +356,46 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 			 unsigned int set, const int *ids, pid_t root,
 			 char *why, size_t size)
 {
+	struct kernel_bpf *bpf = kernel_bpf__open();
+	__u32 tgid = root;
+	__u64 start = 0;
 	int error;
 
-	source->bpf = kernel_bpf__open();
-	if (!source->bpf)
+	if (!bpf)
 		return fail_step(-errno, "open", why, size);
-	configure(source->bpf, channel, set, ids, !root);
-	error = load(source->bpf, root, why, size);
-	if (!error)
+	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
+	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
+	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
+	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
+	bpf->rodata->self_tgid = getpid();
+	bpf->rodata->whole_system = !root;
+	bpf_program__set_autoload(bpf->progs.on_sched_switch,
+				  set & 1u << SCHED_SWITCH);
+	bpf_program__set_autoload(bpf->progs.on_sys_enter,
+				  set & 1u << SYS_ENTER);
+	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
+	bpf_program__set_autoload(bpf->progs.follow_fork, root);
+	bpf_program__set_autoload(bpf->progs.follow_free, root);
+	if (!root)
+		bpf_map__set_max_entries(bpf->maps.tracked, 1);
+	source->bpf = bpf;
+	error = kernel_bpf__load(bpf);
+	/*
+	 * Without a start time, the entry of the root is removed when its number is
+	 * used again, not when the process is freed.
+	 */
+	if (error)
+		fail_step(error, "load", why, size);
+	else if (root && bpf_map_update_elem(bpf_map__fd(bpf->maps.tracked), &tgid,
+					     &start, BPF_ANY))
+		error = fail(-errno, why, size, "cannot follow process %d: %s", root,
+			     strerror(errno));
+	else if ((error = kernel_bpf__attach(bpf)))
+		fail_step(error, "attach", why, size);
+	else
 		error = open_net(source, channel, ids, root, why, size);
 	if (error)
-		kernel_bpf__destroy(source->bpf);
+		kernel_bpf__destroy(bpf);
 	return error;
 }
 
@@ -449,9 +410,7 @@ int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 
 	log_text[0] = '\0';
 	if ((error = select_all(events, nr, &set, why, size)) ||
-	    (error = check_channel(channel, why, size)) ||
-	    (error = kernel_source_ready(why, size)) ||
-	    (error = check_namespace(why, size)) ||
+	    (error = check_prerequisites(channel, why, size)) ||
 	    (error = define_events(channel, set, ids, why, size)))
 		return error;
 	source = calloc(1, sizeof(*source));

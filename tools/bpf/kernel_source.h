@@ -10,17 +10,15 @@
 
 struct kernel_source;		/* loaded and attached programs */
 
-/* Is @event the name of a kernel event or of a group ("sched", "syscalls", "net")? */
+/* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
 int kernel_source_known(const char *event);
 
 /* Prints the names of events and groups with descriptions, one per line. */
 void kernel_source_list(FILE *to);
 
 /*
- * kernel_source_ready - check the kernel and the module for kernel events
- *
- * Loads nothing, and does not check the caller's rights. Returns 0 or -errno,
- * with the reason and the fix in @why.
+ * Checks that the kernel and the module support kernel events, but not the caller's
+ * rights. Returns 0, or -errno with the reason and the fix in @why.
  */
 int kernel_source_ready(char *why, size_t why_size);
 
@@ -38,21 +36,21 @@ int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 		       unsigned int nr, pid_t root, struct kernel_source **ret,
 		       char *why, size_t why_size);
 
-/* Processes that were not followed, because the map of processes was full */
+/* Number of processes that were not recorded because the map of processes was full */
 unsigned long kernel_source_untracked(const struct kernel_source *source);
 
 /*
- * Upper limit of the events that were missed: the kernel does not run a BPF
- * program on a CPU where the same program runs already and was interrupted.
+ * Upper limit of the number of missed events: the kernel does not run a BPF program
+ * that interrupts itself on the same CPU.
  */
 unsigned long kernel_source_missed(const struct kernel_source *source);
 
-/* Detaches and unloads the programs. NULL is fine. */
+/* Detaches and unloads the programs. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
 
 /*
- * The newest lines of the log of libbpf and the kernel's verifier, for -v; "" if
- * there are none. Valid until the next kernel_source_open().
+ * The last lines of the log of libbpf and of the kernel's verifier, or "". Valid until
+ * the next kernel_source_open().
  */
 const char *kernel_source_log(void);
 

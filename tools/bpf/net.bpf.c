@@ -1,33 +1,226 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Messages between machines: TCP segments with data and UDP datagrams, when they
- * are sent and when they are received.
+ * Events of messages between machines: TCP segments with data and UDP datagrams, when
+ * they are sent and when they are received.
  *
- * A message is identified by contents of its packet that sender and receiver both
- * see. TCP: addresses, ports, the sequence number of the first byte, and the
- * timestamp option, which makes a retransmitted segment another message. UDP has
- * no sequence numbers: addresses, ports, length and the first bytes.
+ * A message is identified by parts of the packet that do not change on the way. TCP:
+ * addresses, ports, the sequence number of the first byte, and the timestamp option,
+ * which makes a retransmitted segment another message. UDP: addresses, ports, length
+ * and the first bytes.
  *
- * The programs attach where a socket passes a packet to IP, and where it receives
- * one from IP. So each packet is seen once, whatever bridges, tunnels and network
- * namespaces it passes, and forwarded packets are not seen. A packet there may
- * consist of several (TSO, GSO, GRO); each of these has its own event, because
- * sender and receiver combine them differently.
+ * The programs attach where a socket passes a packet to IP, and where it receives one
+ * from IP. So each packet has one event at each end, whatever bridges, tunnels and
+ * network namespaces it passes, and a forwarded packet has none. A large packet (TSO,
+ * GSO, GRO) has an event for each packet that it consists of, because sender and
+ * receiver combine packets differently.
  */
-#include <linux/bpf.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
-#include <stdbool.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 
-#include "net_kernel.h"
-#include "net_packet.h"
-#include "tracked.h"
+#include "kernel.h"
 
-/* Sockets of tracked processes; a connection inherits it from the listener. */
+#define HASHED		64	/* bytes at the begin of a datagram that are hashed */
+#define MAX_FRAGMENTS	17
+#define MAX_SEGMENTS	1024	/* 512 KiB in segments of 536 bytes */
+
+/* Constants that kernel_source.c sets before it loads the program */
+const volatile __u32 net_send_id;
+const volatile __u32 net_receive_id;
+
+/* One or more packets of the same connection, in one sk_buff */
+struct packet {
+	u64 flow;		/* hash of protocol, TCP timestamp, addresses, ports */
+	u64 payload;		/* address of the linear part of the payload */
+	u32 linear;		/* size of the linear part, bytes */
+	u32 nr_fragments;	/* fragments after the linear part */
+	u64 fragments;		/* address of the array of fragments */
+	u32 bytes;		/* payload of all packets */
+	u32 size;		/* payload of each packet except the last */
+	u32 sequence;		/* TCP: number of the first byte */
+	u32 tcp_timestamp;	/* TCP: value of the timestamp option, or 0 */
+	bool udp;
+	u32 event_id;
+	u32 event_size;
+	struct net_event event;
+};
+
+/* ---- hashes -------------------------------------------------------------- */
+
+static __always_inline u64 hash64(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/*
+ * Addresses of the kernel's array of struct page and of its direct map: the defaults,
+ * unless find_memory() reads the kernel's variables.
+ */
+__u64 pages = 0xffffea0000000000ULL;
+__u64 memory = 0xffff888000000000ULL;
+
+static __always_inline void find_variable(const char *name, int size, __u64 *value)
+{
+	u64 address;
+
+	if (!bpf_kallsyms_lookup_name(name, size, 0, &address))
+		bpf_probe_read_kernel(value, sizeof(*value), (void *)address);
+}
+
+/* kernel_source.c runs this program once, before it attaches the others. */
+SEC("syscall")
+int find_memory(void *unused)
+{
+	static const char array[] = "vmemmap_base", start[] = "page_offset_base";
+
+	find_variable(array, sizeof(array), &pages);
+	find_variable(start, sizeof(start), &memory);
+	return 0;
+}
+
+static __always_inline u64 page_address(u64 page)
+{
+	return memory + (page - pages) / bpf_core_type_size(struct page) * 4096;
+}
+
+/* Address of a part of the payload: the linear part if @i is 0, else fragment @i - 1 */
+static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
+{
+	struct fragment f;
+
+	*len = p->linear;
+	if (!i)
+		return p->payload;
+	*len = 0;
+	if (i > p->nr_fragments ||
+	    bpf_probe_read_kernel(&f, sizeof(f), (void *)(p->fragments +
+					(i - 1) * sizeof(f))) ||
+	    f.page & NO_PAGE)
+		return 0;
+	*len = f.len;
+	return page_address(f.page) + f.offset;
+}
+
+struct payload_copy {
+	struct packet *packet;
+	u64 skip;		/* bytes of the payload to skip */
+	u64 want;		/* bytes to copy */
+	u64 done;		/* bytes copied */
+	/* Twice HASHED bytes: the verifier cannot derive done + len <= want. */
+	u64 words[2 * HASHED / 8];
+};
+
+/*
+ * Hides the origin of a value from the compiler. So a bound is checked on the register
+ * that is used, as the verifier requires.
+ */
+#define opaque(value)	asm volatile("" : "+r"(value))
+
+static long copy_part(u32 i, struct payload_copy *c)
+{
+	u64 len, at = c->skip, done = c->done;
+	u64 from = find_part(c->packet, i, &len);
+
+	if (at >= len) {
+		c->skip = at - len;
+		return i >= MAX_FRAGMENTS;
+	}
+	c->skip = 0;
+	if (done >= c->want)
+		return 1;
+	len -= at;
+	if (len > c->want - done)
+		len = c->want - done;
+	opaque(len);
+	opaque(done);
+	if (len > HASHED || done >= HASHED)
+		return 1;
+	bpf_probe_read_kernel((char *)c->words + done, len, (void *)(from + at));
+	c->done = done + len;
+	return c->done >= c->want;
+}
+
+/* Does not depend on how the bytes are distributed over fragments. */
+static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
+{
+	struct payload_copy c = { .packet = p, .skip = skip };
+	u64 hash = bytes;
+	int i;
+
+	c.want = bytes < HASHED ? bytes : HASHED;
+	bpf_loop(MAX_FRAGMENTS + 1, copy_part, &c, 0);
+#pragma unroll
+	for (i = 0; i < HASHED / 8; i++)
+		hash = hash64(hash, c.words[i]);
+	return hash;
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static __always_inline long emit_one(struct packet *p, u32 bytes, u64 id)
+{
+	u64 size = p->event_size;
+
+	p->event.message = hash64(p->flow, id);
+	p->event.bytes = bytes;
+	opaque(size);
+	if (size > sizeof(p->event))
+		return 1;
+	tsct_bpf_emit(channel_id, p->event_id, &p->event, size);
+	return 0;
+}
+
+/* Payload size of the packet that begins @skip bytes into the payload of all packets */
+static __always_inline u32 packet_bytes(const struct packet *p, u32 skip)
+{
+	return p->bytes - skip < p->size ? p->bytes - skip : p->size;
+}
+
+/* Context of a bpf_loop() callback, which must be on the stack */
+struct emit_loop {
+	struct packet *packet;
+};
+
+static long emit_segment(u32 i, struct emit_loop *loop)
+{
+	struct packet *p = loop->packet;
+	u32 skip = i * p->size;
+
+	return emit_one(p, packet_bytes(p, skip), p->sequence + skip);
+}
+
+static long emit_datagram(u32 i, struct emit_loop *loop)
+{
+	struct packet *p = loop->packet;
+	u32 skip = i * p->size, bytes = packet_bytes(p, skip);
+
+	return emit_one(p, bytes, hash_payload(p, skip, bytes));
+}
+
+/* A global function, which the verifier checks separately from its callers */
+__noinline int emit_segments(struct packet *p)
+{
+	struct emit_loop loop = { p };
+
+	if (p && p->size)
+		bpf_loop((p->bytes + p->size - 1) / p->size, emit_segment,
+			 &loop, 0);
+	return 0;
+}
+
+/* Also emits an event for a datagram without payload. */
+__noinline int emit_datagrams(struct packet *p)
+{
+	struct emit_loop loop = { p };
+
+	if (p && p->size)
+		bpf_loop(p->bytes ? (p->bytes + p->size - 1) / p->size : 1,
+			 emit_datagram, &loop, 0);
+	return 0;
+}
+
+/* Sockets of tracked processes. A connection inherits the mark of its listener. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -35,7 +228,7 @@ struct {
 	__type(value, __u8);
 } ours SEC(".maps");
 
-/* The last segment received for a listening socket on this CPU */
+/* The last segment that a listening socket received on this CPU */
 struct handshake {
 	u64 skb;
 	u64 flow;
@@ -77,7 +270,7 @@ static __always_inline bool wanted(struct sock *sk)
 }
 
 /*
- * By the interface index, which is the same in each network namespace. The flag
+ * Checks the interface index, which is the same in each network namespace. The flag
  * IFF_LOOPBACK is also set for the device of deleted routes.
  */
 static __always_inline bool is_loopback(const struct net_device *dev)
@@ -103,7 +296,7 @@ static __always_inline void set_remote(struct packet *p, const void *address,
 	p->event_size = sizeof(p->event) - sizeof(p->event.remote) + len;
 }
 
-/* Both addresses and ports, as they are in the packet */
+/* Addresses and ports of a packet, in network byte order */
 struct ends {
 	u64 from[2], to[2];
 	__be16 from_port, to_port;
@@ -125,7 +318,7 @@ static __always_inline void set_ends(struct packet *p, const struct ends *ends,
 	set_remote(p, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
 }
 
-/* The payload of @p->bytes begins @headers bytes after @at. */
+/* Describes the payload of @p->bytes, which begins @headers bytes after @at. */
 static __always_inline void set_payload(struct packet *p,
 					const struct sk_buff *skb, u64 at,
 					u32 headers)
@@ -149,8 +342,8 @@ static __always_inline void set_payload(struct packet *p,
 }
 
 /*
- * Parses the TCP header at @at. The sequence number does not change on the way.
- * A timestamp option elsewhere in the header is ignored, at both ends alike.
+ * Parses the TCP header at @at. A timestamp option that is not the first option is
+ * ignored, by the sender and by the receiver.
  */
 static __always_inline bool set_tcp(struct packet *p, const struct sk_buff *skb,
 				    u64 at, struct ends *ends)
@@ -191,7 +384,7 @@ static __always_inline bool set_udp(struct packet *p, const struct sk_buff *skb,
 	return true;
 }
 
-/* Raw sockets may have these protocols, but receive other sockets' packets. */
+/* Rejects raw sockets of these protocols, which receive packets of other sockets. */
 static __always_inline bool set_received(struct packet *p,
 					 const struct sock *sk,
 					 const struct sk_buff *skb, u64 at,
@@ -229,7 +422,7 @@ static __always_inline u64 transport_of(const struct sk_buff *skb)
 
 /* ---- TCP transmit -------------------------------------------------------- */
 
-/* There is no IP header yet; the route is the socket's cached one. */
+/* The packet has no IP header yet. Its route is the one cached in the socket. */
 static __always_inline int send_tcp(struct sock *sk, struct sk_buff *skb,
 				    struct ends *ends)
 {
@@ -302,11 +495,10 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
 /* ---- receive --------------------------------------------------------------- */
 
 /*
- * Does the kernel deliver the same segment a second time? The segment that ends a
- * handshake is delivered to the listening socket. If another CPU creates the new
- * socket at this moment, the kernel delivers the segment again, to the new socket,
- * on this CPU. No other segment is received in between, even if it takes
- * milliseconds because the CPU is a guest's.
+ * True if the kernel delivers the same segment a second time. The segment that ends a
+ * handshake is delivered to the listening socket. If another CPU creates the new socket
+ * at this moment, the kernel delivers the segment again, to the new socket, on this CPU.
+ * No other segment is received on this CPU between the two.
  */
 static __always_inline bool is_redelivered(const struct sock *sk,
 					   const struct sk_buff *skb,
@@ -330,7 +522,7 @@ static __always_inline bool is_redelivered(const struct sock *sk,
 	return redelivered;
 }
 
-/* Attached to the socket filter, which sees the packets for a socket, in order */
+/* Attached to the function that filters each packet for a socket, in order */
 SEC("fentry/sk_filter_trim_cap")
 int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
 {

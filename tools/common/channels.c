@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* The providers of channels, and the channels of all of them */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -19,43 +18,38 @@ const char *const channel_provider_names[CHANNEL_PROVIDERS] = {
 	[CHANNEL_PROVIDER_DAEMON] = "daemon",
 };
 
-bool channel_provider_allowed(enum channel_provider provider)
+/* True if $TSCTRACE_PROVIDER permits the provider */
+static bool is_allowed(enum channel_provider provider)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");
 
 	return !only || !*only || !strcmp(only, channel_provider_names[provider]);
 }
 
-static void connect_provider(struct provider_connection *p, const char *path,
-			     const char *server)
+void provider_connect(struct provider_connection *p, enum channel_provider provider)
 {
+	const char *path = NULL, *server = NULL;
+	char daemon[256];
+
 	memset(p, 0, sizeof(*p));
+	if (provider == CHANNEL_PROVIDER_DAEMON) {
+		snprintf(daemon, sizeof(daemon), "%s/" TSCT_SOCKET_FILE,
+			 tsct_run_dir());
+		path = daemon;
+		server = "tsctraced";
+	} else if (provider == CHANNEL_PROVIDER_EMBEDDED) {
+		path = getenv("TSCTRACE_SOCKET");
+		server = "trace-ctl record";
+		if (!path || !*path)
+			return;
+	}
 	p->answers = !tsct_channel_connect(path, server, &p->channel) &&
 		!tsct_channel_request(p->channel, TSCT_IOC_INFO, &p->info);
-	/* The server is not trusted to terminate its strings. */
+	/* Strings and numbers from a server are not trusted. */
 	p->info.provider[sizeof(p->info.provider) - 1] = '\0';
 	p->info.version[sizeof(p->info.version) - 1] = '\0';
-}
-
-void provider_connect_module(struct provider_connection *p)
-{
-	connect_provider(p, NULL, NULL);
-}
-
-static void connect_daemon(struct provider_connection *p)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, tsct_run_dir());
-	connect_provider(p, path, "tsctraced");
-}
-
-static void connect_embedded(struct provider_connection *p)
-{
-	const char *path = getenv("TSCTRACE_SOCKET");
-
-	if (path && *path)
-		connect_provider(p, path, "trace-ctl record");
+	if (p->info.nr_cpus > TSCT_CPUS_MAX)
+		p->info.nr_cpus = TSCT_CPUS_MAX;
 }
 
 const char *provider_error(const struct provider_connection *p)
@@ -68,24 +62,14 @@ int provider_request(struct provider_connection *p, unsigned int cmd, void *arg)
 	return p->answers ? tsct_channel_request(p->channel, cmd, arg) : -ENODEV;
 }
 
-void provider_disconnect(struct provider_connection *p)
-{
-	tsct_channel_close(p->channel);
-}
-
 void channel_list_open(struct channel_list *all, bool every)
 {
-	void (*const connect[])(struct provider_connection *) = {
-		[CHANNEL_PROVIDER_EMBEDDED] = connect_embedded,
-		[CHANNEL_PROVIDER_MODULE] = provider_connect_module,
-		[CHANNEL_PROVIDER_DAEMON] = connect_daemon,
-	};
 	int i;
 
 	memset(all, 0, sizeof(*all));
 	for (i = 0; i < CHANNEL_PROVIDERS; i++)
-		if (every || channel_provider_allowed(i))
-			connect[i](&all->providers[i]);
+		if (every || is_allowed(i))
+			provider_connect(&all->providers[i], i);
 }
 
 void channel_list_close(struct channel_list *all)
@@ -96,7 +80,7 @@ void channel_list_close(struct channel_list *all)
 	all->at = NULL;
 	all->nr = 0;
 	for (i = 0; i < CHANNEL_PROVIDERS; i++)
-		provider_disconnect(&all->providers[i]);
+		tsct_channel_close(all->providers[i].channel);
 }
 
 int channel_list_default(const struct channel_list *all)
@@ -104,7 +88,7 @@ int channel_list_default(const struct channel_list *all)
 	int i;
 
 	for (i = 0; i < CHANNEL_PROVIDERS; i++)
-		if (all->providers[i].answers && channel_provider_allowed(i))
+		if (all->providers[i].answers && is_allowed(i))
 			return i;
 	return -ENODEV;
 }
@@ -150,35 +134,27 @@ static int append_channel(struct channel_list *all, enum channel_provider provid
 	return 0;
 }
 
-static int read_provider(struct channel_list *all, enum channel_provider provider)
-{
-	struct tsct_channel_info info = { 0 };
-	int err = 0;
-
-	if (!all->providers[provider].answers)
-		return 0;
-	while (!err) {
-		err = tsct_channels_next(all->providers[provider].channel, &info);
-		if (err)
-			return err == -ENOENT || err == -ENODEV ? 0 : err;
-		err = append_channel(all, provider, &info);
-	}
-	return err;
-}
-
 int channel_list_read(struct channel_list *all, const char *verb)
 {
+	struct tsct_channel_info info;
 	int i, err;
 
 	free(all->at);
 	all->at = NULL;
 	all->nr = 0;
 	for (i = 0; i < CHANNEL_PROVIDERS; i++) {
-		err = read_provider(all, i);
-		if (err)
-			fprintf(stderr, "trace-ctl %s: listing the channels of the"
-				" %s failed: %s\n", verb, channel_provider_names[i],
-				strerror(-err));
+		memset(&info, 0, sizeof(info));
+		err = all->providers[i].answers ? 0 : -ENODEV;
+		while (!err) {
+			err = tsct_channels_next(all->providers[i].channel, &info);
+			if (!err)
+				err = append_channel(all, i, &info);
+		}
+		if (err == -ENOENT || err == -ENODEV)
+			continue;	/* the end of the list */
+		fprintf(stderr, "trace-ctl %s: listing the channels of the %s"
+			" failed: %s\n", verb, channel_provider_names[i],
+			strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}
@@ -200,19 +176,16 @@ int channel_list_read_one(struct channel_list *all, enum channel_provider provid
 	return err;
 }
 
-__u32 channel_list_nr_cpus(const struct channel_list *all,
-			   const struct listed_channel *c)
+bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel *c,
+			   __u32 *nr, struct tsct_channel_cpu *ret_cpu)
 {
-	__u32 nr = all->providers[c->provider].info.nr_cpus;
+	const struct provider_connection *p = &all->providers[c->provider];
 
-	return nr < TSCT_CPUS_MAX ? nr : TSCT_CPUS_MAX;
-}
-
-int channel_list_read_cpu(struct channel_list *all, const struct listed_channel *c,
-			  __u32 cpu, struct tsct_channel_cpu *ret_cpu)
-{
-	return tsct_channel_cpu_stat(all->providers[c->provider].channel,
-				     c->info.id, cpu, ret_cpu);
+	while (*nr < p->info.nr_cpus)
+		if (!tsct_channel_cpu_stat(p->channel, c->info.id, (*nr)++, ret_cpu) &&
+		    ret_cpu->state == TSCT_CPU_READY)
+			return true;
+	return false;
 }
 
 /* ---- lookup -------------------------------------------------------------- */
@@ -228,8 +201,7 @@ const char *channel_owner_name(__u32 uid, char *text, size_t size)
 	return text;
 }
 
-/* Rank of a match: 0: none, 1: id, 2: another user's name, 3: a name of our own */
-static int match_rank(const struct listed_channel *c, const char *name)
+int channel_list_rank(const struct listed_channel *c, const char *name)
 {
 	char id[16];
 
@@ -249,7 +221,7 @@ static void print_ambiguous(const struct channel_list *all, const char *verb,
 	fprintf(stderr, "trace-ctl %s: %s: more than one channel of this name (",
 		verb, name);
 	for (i = 0; i < all->nr; i++) {
-		if (match_rank(&all->at[i], name) != rank)
+		if (channel_list_rank(&all->at[i], name) != rank)
 			continue;
 		fprintf(stderr, "%s%s of %s, id %u, in the %s", gap,
 			all->at[i].info.name,
@@ -262,32 +234,27 @@ static void print_ambiguous(const struct channel_list *all, const char *verb,
 	      stderr);
 }
 
-/*
- * A removed channel is listed until its last holder closes it. If its owner has
- * made a new one of the same name since, with a higher id, the new one is meant.
- */
-static bool replaces(const struct listed_channel *c,
-		     const struct listed_channel *before)
-{
-	return before && before->provider == c->provider &&
-		before->info.uid == c->info.uid &&
-		!strcmp(before->info.name, c->info.name);
-}
-
 const struct listed_channel *channel_list_find(const struct channel_list *all,
 					       const char *verb, const char *name)
 {
-	const struct listed_channel *found = NULL;
+	const struct listed_channel *found = NULL, *c;
 	int best = 0, nr = 0, rank;
-	size_t i;
+	bool replaced;
 
-	for (i = 0; i < all->nr; i++) {
-		rank = match_rank(&all->at[i], name);
+	for (c = all->at; c < all->at + all->nr; c++) {
+		rank = channel_list_rank(c, name);
 		if (!rank || rank < best)
 			continue;
-		nr = rank == best && !replaces(&all->at[i], found) ? nr + 1 : 1;
+		/*
+		 * A removed channel is listed until its last holder closes it. A
+		 * new one of the same owner and name has a higher id.
+		 */
+		replaced = found && found->provider == c->provider &&
+			found->info.uid == c->info.uid &&
+			!strcmp(found->info.name, c->info.name);
+		nr = rank == best && !replaced ? nr + 1 : 1;
 		best = rank;
-		found = &all->at[i];
+		found = c;
 	}
 	if (nr == 1)
 		return found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The providers of channels, and the channels of all of them */
+/* The providers of channels, and the channels of all providers */
 #ifndef CHANNELS_H
 #define CHANNELS_H
 
@@ -12,7 +12,7 @@
 
 /* In the order in which a program tries them */
 enum channel_provider {
-	CHANNEL_PROVIDER_EMBEDDED,	/* the trace-ctl record that runs us */
+	CHANNEL_PROVIDER_EMBEDDED,	/* the parent trace-ctl record */
 	CHANNEL_PROVIDER_MODULE,
 	CHANNEL_PROVIDER_DAEMON,
 	CHANNEL_PROVIDERS,
@@ -20,30 +20,20 @@ enum channel_provider {
 
 extern const char *const channel_provider_names[CHANNEL_PROVIDERS];
 
-/* Does $TSCTRACE_PROVIDER permit this provider? */
-bool channel_provider_allowed(enum channel_provider provider);
-
 /* A connection to one provider, without an open channel */
 struct provider_connection {
 	struct tsct_channel *channel;	/* NULL: not connected */
 	bool answers;
-	struct tsct_info info;		/* if answers */
+	struct tsct_info info;		/* valid if answers */
 };
 
-/* Connects to the module. provider_disconnect() is required in any case. */
-void provider_connect_module(struct provider_connection *p);
-void provider_disconnect(struct provider_connection *p);
+/* Also after a failure, tsct_channel_close(p->channel) is required. */
+void provider_connect(struct provider_connection *p, enum channel_provider provider);
 
-/*
- * The reason why the provider does not answer; "": unknown. Valid while @p is
- * open.
- */
+/* The reason why the provider does not answer, or "". Valid while @p is open. */
 const char *provider_error(const struct provider_connection *p);
 
-/*
- * Sends one TSCT_IOC_* request. @arg: its struct. Returns 0 or -errno; -ENODEV:
- * the provider does not answer.
- */
+/* Sends a TSCT_IOC_* request. Returns 0, -errno, or -ENODEV: not connected. */
 int provider_request(struct provider_connection *p, unsigned int cmd, void *arg);
 
 /* ---- channels ------------------------------------------------------------ */
@@ -60,21 +50,21 @@ struct channel_list {
 };
 
 /*
- * Connects to all providers (@every), or to those that $TSCTRACE_PROVIDER
- * permits. A provider that does not answer is no error. Lists no channels yet.
+ * Connects to the providers that $TSCTRACE_PROVIDER permits, or to @every provider.
+ * The list of channels is empty until channel_list_read().
  */
 void channel_list_open(struct channel_list *all, bool every);
 void channel_list_close(struct channel_list *all);
 
-/* The provider that a program started now would use; -ENODEV: none answers */
+/* Returns the first permitted provider that answers, or -ENODEV. */
 int channel_list_default(const struct channel_list *all);
 
-/* Returns false, and prints the reason of each provider, if none answers. */
+/* True if a provider answers; else prints for each the reason why it does not. */
 bool channel_list_check(const struct channel_list *all, const char *verb);
 
 /*
- * Reads the channels of all providers, sorted by provider and id. Prints errors
- * of single providers. Returns 0 or -ENOMEM.
+ * Reads the channels of all providers, sorted by provider and id. Prints the error of
+ * a provider, and continues with the next one. Returns 0 or -ENOMEM.
  */
 int channel_list_read(struct channel_list *all, const char *verb);
 
@@ -82,23 +72,25 @@ int channel_list_read(struct channel_list *all, const char *verb);
 int channel_list_read_one(struct channel_list *all, enum channel_provider provider,
 			  __u32 id, struct tsct_channel_info *ret_info);
 
-/* Number of the channel's rings, whether in use (TSCT_CPU_READY) or not */
-__u32 channel_list_nr_cpus(const struct channel_list *all,
-			   const struct listed_channel *c);
+/*
+ * Reads the counters of the next ring that is READY. @nr is the first CPU to try, and
+ * is advanced; 0 at first. Returns false if there are no more rings.
+ */
+bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel *c,
+			   __u32 *nr, struct tsct_channel_cpu *ret_cpu);
 
-/* Reads the counters of one ring. Returns 0 or -errno. */
-int channel_list_read_cpu(struct channel_list *all, const struct listed_channel *c,
-			  __u32 cpu, struct tsct_channel_cpu *ret_cpu);
+/* Returns 3 for a name of the caller's channel, 2 for another user's, 1 for an id. */
+int channel_list_rank(const struct listed_channel *c, const char *name);
 
 /*
- * Finds a channel by a name of the caller's own channels, by a name of any
- * (root), or by id, in this order. Returns NULL, and prints an error, if there is
- * none or more than one.
+ * Finds a channel by a name of the caller's own channels, else by a name of another
+ * user's (root only), else by id. Prints an error and returns NULL if none or several
+ * match.
  */
 const struct listed_channel *channel_list_find(const struct channel_list *all,
 					       const char *verb, const char *name);
 
-/* A user's name, or number, written to @text */
+/* Writes the name of a user, or else its number, to @text. Returns @text. */
 const char *channel_owner_name(__u32 uid, char *text, size_t size);
 
 #endif /* CHANNELS_H */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Requests on the control socket of tsctraced, with error messages and JSON; see
- * lib/client/control_client.h for requests that do not block.
- */
+/* Requests on the control socket of tsctraced, with error messages and JSON */
 #ifndef CONTROL_H
 #define CONTROL_H
 
 #include <jansson.h>
 #include <stddef.h>
 
-/* Path of the control socket; static, the same in each call */
+/* Path of the control socket, in a static buffer */
 const char *control_path(void);
 
 /*
@@ -22,7 +19,7 @@ const char *control_path(void);
 int control_call(const char *verb, const char *request, char **ret_answer,
 		 size_t *ret_len);
 
-/* control_call() with an answer in JSON. Prints errors. NULL: failed. */
+/* control_call() for a request whose answer is JSON. Prints errors. NULL: failed */
 json_t *control_call_json(const char *verb, const char *request);
 
 /*
@@ -33,7 +30,7 @@ json_t *control_call_json(const char *verb, const char *request);
  */
 int control_error(int err, char *text, size_t size);
 
-/* If the daemon rejected the request, its reason into @text. 0 or -EREMOTEIO. */
+/* Returns 0, or -EREMOTEIO and the reason in @text if the daemon rejected the request. */
 int control_check(const char *answer, char *text, size_t size);
 
 #endif /* CONTROL_H */

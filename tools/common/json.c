@@ -13,9 +13,9 @@ json_t *ctl_json_text(const char *text)
 	return tsct_json_text(text, strlen(text));
 }
 
-static int print_json(const char *verb, json_t *json, size_t flags)
+int ctl_json_print_flags(const char *verb, json_t *json, size_t flags)
 {
-	int bad = !json || json_dumpf(json, stdout, flags | JSON_REAL_PRECISION(15));
+	int bad = !json || json_dumpf(json, stdout, flags);
 
 	json_decref(json);
 	if (bad && !ferror(stdout)) {
@@ -24,16 +24,6 @@ static int print_json(const char *verb, json_t *json, size_t flags)
 	}
 	putchar('\n');
 	return bad ? EXIT_FAILED : EXIT_DONE;
-}
-
-int ctl_json_print(const char *verb, json_t *json)
-{
-	return print_json(verb, json, JSON_INDENT(2));
-}
-
-int ctl_json_print_line(const char *verb, json_t *json)
-{
-	return print_json(verb, json, JSON_COMPACT);
 }
 
 double ctl_json_number(const json_t *object, const char *key)

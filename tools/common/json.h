@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON of all commands. The prefix is ctl_json_, as json_ is jansson's. */
+/* JSON output of all commands, and access to the members of JSON input */
 #ifndef JSON_H
 #define JSON_H
 
 #include <jansson.h>
 
-/*
- * Makes a JSON string of untrusted text: bytes that are not UTF-8 become
- * U+FFFD. Returns NULL without memory.
- */
+/* Makes a JSON string; bytes that are not UTF-8 become U+FFFD. NULL: out of memory */
 json_t *ctl_json_text(const char *text);
 
 /*
- * Prints @json, indented, on standard output, and releases it. NULL is taken
- * for out of memory, and reported as "trace-ctl @verb". Returns EXIT_DONE or
- * EXIT_FAILED.
+ * Prints @json and releases it. If it is NULL, prints the error "out of memory" as
+ * "trace-ctl @verb". @flags: of json_dumpf(). Returns EXIT_DONE or EXIT_FAILED.
  */
-int ctl_json_print(const char *verb, json_t *json);
+int ctl_json_print_flags(const char *verb, json_t *json, size_t flags);
 
-/* As ctl_json_print(), on one line. */
-int ctl_json_print_line(const char *verb, json_t *json);
+static inline int ctl_json_print(const char *verb, json_t *json)
+{
+	return ctl_json_print_flags(verb, json,
+				    JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+}
 
-/* A member of @object as a number; NaN if it is missing or no number */
+/* A member of @object as a number; NaN if there is no such number */
 double ctl_json_number(const json_t *object, const char *key);
 
-/* A member of @object as text, valid as long as @object; "" if it is missing */
+/* A member of @object as text, valid as long as @object; "" if there is none */
 const char *ctl_json_string(const json_t *object, const char *key);
 
 #endif /* JSON_H */

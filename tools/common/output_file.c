@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -43,19 +42,6 @@ static int print_error(const struct output_file *o, int err, const char *what)
 
 /* ---- names ------------------------------------------------------------- */
 
-/* Returns DIR/.NAME.XXXXXX, malloc'ed, or NULL without memory. */
-static char *temporary_name(const char *name)
-{
-	char *a = strdup(name), *b = strdup(name), *temporary = NULL;
-
-	if (a && b && asprintf(&temporary, "%s/.%s.XXXXXX", dirname(a),
-			       basename(b)) < 0)
-		temporary = NULL;
-	free(a);
-	free(b);
-	return temporary;
-}
-
 static bool is_empty(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -83,14 +69,24 @@ static int resolve_link(struct output_file *o)
 
 /* ---- files ------------------------------------------------------------- */
 
-/* Only the owner may read it (mode 0600 or 0700), as with a recording. */
+static const char *base_of(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? slash + 1 : name;
+}
+
+/* Only the owner may read the output (mode 0600 or 0700), as with a recording. */
 static int make_temporary(struct output_file *o)
 {
+	const char *base = base_of(o->name);
 	int fd;
 
-	o->temporary = temporary_name(o->name);
-	if (!o->temporary)
+	if (asprintf(&o->temporary, "%.*s.%s.XXXXXX", (int)(base - o->name), o->name,
+		     base) < 0) {
+		o->temporary = NULL;
 		return -ENOMEM;
+	}
 	if (o->directory) {
 		if (mkdtemp(o->temporary))
 			return 0;
@@ -107,18 +103,15 @@ static int make_temporary(struct output_file *o)
 	return fd;
 }
 
-/* A directory with a file called metadata is a trace: all its files belong to it. */
+/* A directory with a file "metadata" is a trace: all files in it belong to the trace. */
 static bool is_in_trace(const char *name)
 {
-	char *copy = strdup(name), path[PATH_MAX];
-	bool found = false;
+	char path[PATH_MAX];
 	struct stat st;
 
-	if (copy && snprintf(path, sizeof(path), "%s/metadata", dirname(copy)) <
-	    (int)sizeof(path))
-		found = !stat(path, &st) && S_ISREG(st.st_mode);
-	free(copy);
-	return found;
+	return snprintf(path, sizeof(path), "%.*smetadata",
+			(int)(base_of(name) - name), name) < (int)sizeof(path) &&
+		!stat(path, &st) && S_ISREG(st.st_mode);
 }
 
 static int open_named(struct output_file *o)
@@ -154,27 +147,19 @@ static int open_named(struct output_file *o)
 	return make_temporary(o);
 }
 
-/* A copy of @name without trailing slashes; NULL without memory. */
-static char *trim_slashes(const char *name)
-{
-	char *copy = strdup(name);
-	size_t len = copy ? strlen(copy) : 0;
-
-	while (len > 1 && copy[len - 1] == '/')
-		copy[--len] = '\0';
-	return copy;
-}
-
 int output_file_open(struct output_file *o, const char *verb, const char *name,
 		     bool directory)
 {
 	static char buffer[1 << 18];
+	size_t len;
 	int err;
 
 	*o = (struct output_file) { .verb = verb, .directory = directory };
-	o->name = trim_slashes(name);
+	o->name = strdup(name);
 	if (!o->name)
 		return -ENOMEM;
+	for (len = strlen(name); len > 1 && name[len - 1] == '/'; len--)
+		o->name[len - 1] = '\0';
 	if (!strcmp(name, "-")) {
 		if (directory)
 			return print_error(o, -EINVAL, "this format needs a"
@@ -193,28 +178,15 @@ int output_file_open(struct output_file *o, const char *verb, const char *name,
 
 /* ---- commit ------------------------------------------------------------ */
 
-/* Up to this many files are synced with fsync(); above, with one syncfs(). */
-#define SYNC_EACH	256
+#define SYNC_EACH	256	/* more files are synced by one syncfs(), not by fsync() */
 
-static unsigned int nr_files;	/* nftw() passes no context to its callback */
+static unsigned int nr_files;
+static bool is_first_pass;
 
-/* Starts the write-back of all files before fsync() waits for the first one. */
-static int start_writeback(const char *path, const struct stat *st, int type,
-			   struct FTW *ftw)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
-	(void)st;
-	(void)type;
-	(void)ftw;
-	if (fd < 0)
-		return -errno;
-	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	close(fd);
-	nr_files++;
-	return 0;
-}
-
+/*
+ * Called by nftw(). The first pass counts the files and starts their write-back. The
+ * second pass waits for each.
+ */
 static int sync_one(const char *path, const struct stat *st, int type,
 		    struct FTW *ftw)
 {
@@ -225,8 +197,12 @@ static int sync_one(const char *path, const struct stat *st, int type,
 	(void)ftw;
 	if (fd < 0)
 		return -errno;
-	if (fsync(fd))
+	if (is_first_pass) {
+		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+		nr_files++;
+	} else if (fsync(fd)) {
 		err = -errno;
+	}
 	close(fd);
 	return err;
 }
@@ -236,7 +212,9 @@ static int sync_all(const char *dir)
 	int fd, err;
 
 	nr_files = 0;
-	err = nftw(dir, start_writeback, 16, FTW_PHYS);
+	is_first_pass = true;
+	err = nftw(dir, sync_one, 16, FTW_PHYS);
+	is_first_pass = false;
 	if (err || nr_files <= SYNC_EACH)
 		return err ? err : nftw(dir, sync_one, 16, FTW_PHYS);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -13,7 +13,7 @@
 struct output_file {
 	const char *verb;	/* command name in messages */
 	char *name;		/* final name */
-	char *temporary;	/* NULL: written to directly */
+	char *temporary;	/* temporary name; NULL: final name is written to */
 	bool directory;
 	FILE *file;		/* NULL for a directory */
 };
@@ -22,8 +22,8 @@ struct output_file {
  * output_file_open - create the temporary file or directory
  * @name: "-": standard output
  *
- * A file will be replaced; a directory must be empty or missing. Devices and
- * pipes are written to directly. Prints errors. Returns 0 or -errno.
+ * An existing file is replaced at commit. A directory must be empty or missing. Devices
+ * and pipes are opened by their own name. Prints errors. Returns 0 or -errno.
  */
 int output_file_open(struct output_file *o, const char *verb, const char *name,
 		     bool directory);
@@ -37,12 +37,12 @@ int output_file_commit(struct output_file *o);
 /* Deletes the output and releases @o. */
 void output_file_discard(struct output_file *o);
 
-/* The advice for an -errno, "; do this", at the end of a message; or "" */
+/* Advice that can end a message about -errno, such as "; free some space"; or "" */
 const char *output_error_advice(int err);
 
 /*
  * output_error_print - print why an output could not be made
- * @what: the output or the input at fault
+ * @what: name of the output or input at fault
  * @why: the reason; "": the text of @err, and advice
  */
 void output_error_print(const char *verb, const char *what, const char *why, int err);
@@ -51,7 +51,7 @@ void output_error_print(const char *verb, const char *what, const char *why, int
  * output_catch_signals - catch SIGINT, SIGTERM and SIGHUP from now on
  * @to_stdout: SIGPIPE ends the process; otherwise write() fails with EPIPE
  *
- * output_interrupted() then reports them, so that the caller can delete its
+ * After a signal, output_interrupted() is true: the caller should discard its
  * incomplete output. SIGXFSZ is ignored: write() fails with EFBIG.
  */
 void output_catch_signals(bool to_stdout);

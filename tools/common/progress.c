@@ -9,9 +9,9 @@
 #include "lib/core/port.h"
 #include "progress.h"
 
-#define FIRST_NS	NS_PER_S
-#define EVERY_NS	(NS_PER_S / 5)
-#define WIDTH_MAX	40
+#define FIRST_NS	NS_PER_S	/* shorter operations show no bar */
+#define EVERY_NS	(NS_PER_S / 5)	/* between updates */
+#define WIDTH_MAX	40		/* columns of the bar */
 
 static uint64_t now_ns(void)
 {
@@ -26,18 +26,6 @@ void progress_begin(struct progress *p, bool quiet)
 	memset(p, 0, sizeof(*p));
 	p->on = !quiet && isatty(STDERR_FILENO);
 	p->begin_ns = p->last_ns = now_ns();
-}
-
-/* Columns left for the bar beside @text columns of text */
-static int bar_width(int text)
-{
-	struct winsize size;
-	int width = 80;
-
-	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		width = size.ws_col;
-	width -= text + 4;
-	return width > WIDTH_MAX ? WIDTH_MAX : width > 0 ? width : 0;
 }
 
 static void format_time_left(double seconds, char *text, size_t size)
@@ -56,10 +44,11 @@ static void format_time_left(double seconds, char *text, size_t size)
 void progress_show(struct progress *p, double done, uint64_t count,
 		   const char *what)
 {
+	struct winsize size;
 	char text[96], left[40] = "";
 	uint64_t now;
 	double took;
-	int i, width, len;
+	int i, width = 80;
 
 	if (!p->on)
 		return;
@@ -72,9 +61,12 @@ void progress_show(struct progress *p, double done, uint64_t count,
 	done = done < 0 ? 0 : done > 1 ? 1 : done;
 	if (done > 0.001)
 		format_time_left(took / done - took, left, sizeof(left));
-	len = snprintf(text, sizeof(text), "%3.0f %%  %.2f M %s/s  %s",
-		       done * 100, count / took / 1e6, what, left);
-	width = bar_width(len);
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		width = size.ws_col;
+	width -= 4 + snprintf(text, sizeof(text), "%3.0f %%  %.2f M %s/s  %s",
+			      done * 100, count / took / 1e6, what, left);
+	if (width > WIDTH_MAX)
+		width = WIDTH_MAX;
 	fputs("\r[", stderr);
 	for (i = 0; i < width; i++)
 		putc(i < done * width ? '#' : ' ', stderr);

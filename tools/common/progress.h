@@ -9,17 +9,18 @@
 struct progress {
 	bool on;		/* not quiet, and standard error is a terminal */
 	bool shown;		/* a bar is on the screen */
-	uint64_t begin_ns, last_ns;	/* CLOCK_MONOTONIC: start, last update */
+	uint64_t begin_ns;	/* CLOCK_MONOTONIC at progress_begin() */
+	uint64_t last_ns;	/* CLOCK_MONOTONIC at the last update */
 };
 
-/* Starts the time. Shows nothing if @quiet or standard error is no terminal. */
+/* Starts the clock. If @quiet or standard error is no terminal, no bar is shown. */
 void progress_begin(struct progress *progress, bool quiet);
 
 /*
  * Updates the bar, at most five times a second.
- * @done: fraction, 0 to 1
- * @count: items so far, shown as a rate
- * @what: name of the items, and text behind it
+ * @done: fraction of the work that is done, 0 to 1
+ * @count: number of items processed so far, shown as a rate
+ * @what: name of the items
  */
 void progress_show(struct progress *progress, double done, uint64_t count,
 		   const char *what);

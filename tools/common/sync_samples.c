@@ -8,18 +8,9 @@
 #include "sync_samples.h"
 #include "view.h"
 
-#define BOUND_INTERVALS	32	/* equal parts of a span; the bound at their ends */
+#define BOUND_INTERVALS	32	/* the bound is computed at the ends of these parts */
 
 /* ---- reading ---------------------------------------------------------------- */
-
-/* A killed recorder wrote no end: the last sample is the best estimate. */
-static __u64 find_end(const struct tsct_recording *rec,
-		      const struct tsct_sync_sample *samples, unsigned int nr)
-{
-	if (rec->complete || !nr || samples[nr - 1].stamp < rec->end)
-		return rec->end;
-	return samples[nr - 1].stamp;
-}
 
 int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 {
@@ -33,7 +24,10 @@ int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 	r->rec = tsct_trace_recording(r->trace);
 	err = tsct_samples_read(r->trace, &samples, &r->nr);
 	if (!err) {
-		r->end = find_end(r->rec, samples, r->nr);
+		r->end = r->rec->end;
+		/* A killed recorder has written no end: the last sample is nearest. */
+		if (!r->rec->complete && r->nr && samples[r->nr - 1].stamp > r->end)
+			r->end = samples[r->nr - 1].stamp;
 		err = tsct_series_make(samples, r->nr, &r->series,
 				       &r->nr_series);
 	}
@@ -60,7 +54,6 @@ void sync_samples_close(struct sync_samples *r)
 
 /* ---- fits ------------------------------------------------------------------- */
 
-/* A kind unknown to this version is replaced by the default. */
 enum tsct_fit_kind sync_samples_fit_kind(const struct tsct_recording *rec)
 {
 	int kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
@@ -81,7 +74,7 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 
 	*ret_from = r->rec->begin;
 	*ret_to = r->end;
-	/* The epochs of one source share the recording: each has its own part. */
+	/* Epochs of the same source: each has its own part of the recording. */
 	for (k = 0; k < r->nr_series; k++) {
 		if (k == i || strcmp(s->source, r->series[k].source))
 			continue;
@@ -94,37 +87,16 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 		*ret_to = *ret_from;
 }
 
-static int find_max_bound(const struct sync_samples *r, unsigned int i,
-			  enum tsct_fit_kind kind, double *ret_ns)
-{
-	const struct tsct_series *s = &r->series[i];
-	struct tsct_fit fit;
-	__u64 from, to, at;
-	unsigned int k;
-	double error;
-	int err = 0;
-
-	sync_samples_span(r, i, &from, &to);
-	*ret_ns = 0;
-	for (k = 0; k <= BOUND_INTERVALS && !err; k++) {
-		at = from + (to - from) / BOUND_INTERVALS * k;
-		err = tsct_series_near(s, kind, sync_samples_hz(r->rec), at, &fit);
-		if (err)
-			break;
-		tsct_series_time(s, &fit, at, NULL, &error);
-		*ret_ns = fmax(*ret_ns, error);
-	}
-	return err;
-}
-
 int sync_samples_figures(const struct sync_samples *r, unsigned int i,
 			 enum tsct_fit_kind kind, struct sync_figures *ret)
 {
 	const struct tsct_series *s = &r->series[i];
 	const double hz = sync_samples_hz(r->rec);
 	bool *keep = calloc(s->nr, sizeof(*keep));
-	__u64 from, to;
+	__u64 from, to, at;
+	struct tsct_fit fit;
 	unsigned int k;
+	double error;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!keep)
@@ -135,10 +107,16 @@ int sync_samples_figures(const struct sync_samples *r, unsigned int i,
 	for (k = 0; k < s->nr; k++)
 		ret->kept += keep[k];
 	free(keep);
-	if (ret->err)
-		return ret->err == -ENOMEM ? -ENOMEM : 0;
-	ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
-			  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
-	ret->err = find_max_bound(r, i, kind, &ret->bound_ns);
+	if (!ret->err)
+		ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
+				  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
+	for (k = 0; k <= BOUND_INTERVALS && !ret->err; k++) {
+		at = from + (to - from) / BOUND_INTERVALS * k;
+		ret->err = tsct_series_near(s, kind, hz, at, &fit);
+		if (ret->err)
+			break;
+		tsct_series_time(s, &fit, at, NULL, &error);
+		ret->bound_ns = fmax(ret->bound_ns, error);
+	}
 	return ret->err == -ENOMEM ? -ENOMEM : 0;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Opening recordings, and messages about what is missing from them */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +14,13 @@ static void print_damage(void *arg, const char *sentence)
 {
 	fflush(stdout);
 	fprintf(stderr, "trace-ctl %s: %s\n", (const char *)arg, sentence);
+}
+
+/* Begins a message about a node of the recording: "trace-ctl VERB: NAME". */
+static void print_node(const char *verb, const struct tsct_recording *rec, __u32 node)
+{
+	fprintf(stderr, "trace-ctl %s: ", verb);
+	view_print_escaped(stderr, tsct_recording_node_name(rec, node));
 }
 
 int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
@@ -35,27 +41,7 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 	return err;
 }
 
-error_t view_parse_recording(int key, char *arg, struct argp_state *state,
-			     const char **dir)
-{
-	switch (key) {
-	case ARGP_KEY_ARG:
-		if (*dir)
-			argp_error(state, "%s: more than one recording given", arg);
-		if (!*arg)
-			argp_error(state, "the recording's name is empty; name its"
-				   " directory");
-		*dir = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "missing recording; name its directory");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-/* Causes from here on are files damaged before a merge, not losses of a recorder. */
+/* The first cause that is damage to a file before a merge, not a loss while recording */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 
@@ -65,8 +51,7 @@ static void print_damaged_file(const char *verb, const struct tsct_recording *re
 	const struct tsct_stream_class *s = &rec->streams[stream];
 	const struct tsct_location *at = &rec->locations[location];
 
-	fprintf(stderr, "trace-ctl %s: ", verb);
-	view_print_escaped(stderr, tsct_recording_node_name(rec, at->node));
+	print_node(verb, rec, at->node);
 	fprintf(stderr, " (node %u): file of channel %s, CPU %u %s before the merge:"
 		" %" PRIu64 " events are missing\n", at->node, s->name, at->cpu,
 		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" :
@@ -114,40 +99,34 @@ static void print_lost(const char *verb, const struct tsct_recording *rec)
 	fputc('\n', stderr);
 }
 
-/* Prints the nodes whose daemon ended during the recording. Returns true if any. */
-static bool print_provider_gone(const char *verb, const struct tsct_recording *rec)
+/*
+ * Prints the nodes that were merged before their recording was complete, and those whose
+ * daemon ended. Returns true if any daemon did.
+ */
+static bool print_nodes(const char *verb, const struct tsct_recording *rec)
 {
 	bool gone = false;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
-		if (!rec->nodes[i].provider_gone)
-			continue;
-		gone = true;
-		fprintf(stderr, "trace-ctl %s: ", verb);
-		if (rec->merged) {
-			view_print_escaped(stderr, tsct_recording_node_name(rec, i));
-			fputs(": ", stderr);
-		}
-		fputs("tsctraced ended during the recording: programs started"
-		      " after that were not recorded\n", stderr);
-	}
-	return gone;
-}
-
-/* Prints the nodes whose recording was merged before it was complete. */
-static void print_incomplete(const char *verb, const struct tsct_recording *rec)
-{
-	__u32 i;
-
-	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
 			continue;
-		fprintf(stderr, "trace-ctl %s: ", verb);
-		view_print_escaped(stderr, tsct_recording_node_name(rec, i));
+		print_node(verb, rec, i);
 		fprintf(stderr, " (node %u): the recording was incomplete when it"
 			" was merged; the last events may be missing\n", i);
 	}
+	for (i = 0; i < rec->nr_nodes; i++) {
+		if (!rec->nodes[i].provider_gone)
+			continue;
+		gone = true;
+		if (rec->merged)
+			print_node(verb, rec, i);
+		else
+			fprintf(stderr, "trace-ctl %s", verb);
+		fputs(": tsctraced ended during the recording: programs started"
+		      " after that were not recorded\n", stderr);
+	}
+	return gone;
 }
 
 int view_print_missing(const char *verb, const struct tsct_trace *trace)
@@ -167,8 +146,7 @@ int view_print_missing(const char *verb, const struct tsct_trace *trace)
 	} else if (tsct_recording_lossy(rec)) {
 		print_lost(verb, rec);
 	}
-	print_incomplete(verb, rec);
-	return print_provider_gone(verb, rec) || !tsct_recording_is_whole(rec) || discarded ||
+	return print_nodes(verb, rec) || !tsct_recording_is_whole(rec) || discarded ||
 		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) ?
 		EXIT_LOST : EXIT_DONE;
 }
@@ -203,4 +181,79 @@ time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns)
 void view_print_escaped(FILE *to, const char *text)
 {
 	tsct_value_print_escaped(to, text, strlen(text), "\\");
+}
+
+/* ---- messages between nodes ---------------------------------------------- */
+
+static void print_pair(const struct tsct_message_pair_stats *p)
+{
+	printf("%12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
+	       " %12.3f %12.3f", (uint64_t)p->matched, (uint64_t)p->before,
+	       (uint64_t)(p->within + p->beyond), (uint64_t)p->beyond,
+	       (double)p->least_own_ns / 1e3, (double)p->least_ns / 1e3);
+}
+
+void view_print_messages(const struct tsct_recording *rec)
+{
+	const struct tsct_message_stats *m = &rec->messages;
+	__u32 i;
+
+	if (!m->on)
+		return;
+	printf("\n%12s %38s %25s\n%12s %12s %12s %12s %12s %12s\n", "",
+	       "received before they were sent", "minimum latency, us",
+	       "messages", "own clocks", "merged", "beyond", "own clocks", "merged");
+	for (i = 0; i < m->nr_pairs; i++) {
+		print_pair(&m->pairs[i]);
+		fputs("  from ", stdout);
+		view_print_escaped(stdout, tsct_recording_node_name(rec, m->pairs[i].from));
+		fputs("  to ", stdout);
+		view_print_escaped(stdout, tsct_recording_node_name(rec, m->pairs[i].to));
+		putchar('\n');
+	}
+	print_pair(&m->all);
+	printf("  all\n%12" PRIu64 " sends without a receive, %" PRIu64
+	       " receives without a send\n",
+	       (uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
+}
+
+/* An integer of jansson: signed, so values above INT64_MAX are clamped */
+static json_int_t clamp(uint64_t value)
+{
+	return (json_int_t)(value <= INT64_MAX ? value : INT64_MAX);
+}
+
+json_t *view_json_messages(const struct tsct_recording *rec)
+{
+	const struct tsct_message_stats *m = &rec->messages;
+	const struct tsct_message_pair_stats *p = m->pairs;
+	json_t *pairs;
+
+	if (!m->on)
+		return json_null();
+	pairs = json_array();
+	for (; p < m->pairs + m->nr_pairs; p++)
+		json_array_append_new(pairs, json_pack(
+			"{si si sI sI sI sI sI sI}",
+			"from", (int)p->from, "to", (int)p->to,
+			"matched", clamp(p->matched),
+			"violations_before", clamp(p->before),
+			"violations_within", clamp(p->within),
+			"violations_beyond", clamp(p->beyond),
+			"least_own_ns", (json_int_t)p->least_own_ns,
+			"least_ns", (json_int_t)p->least_ns));
+	return json_pack("{sI sI sI sI sI sI sI sI sI sI sI sI so}",
+			 "sends", clamp(m->sends),
+			 "receives", clamp(m->receives),
+			 "unmatched_sends", clamp(m->unmatched_sends),
+			 "unmatched_receives", clamp(m->unmatched_receives),
+			 "given_up", clamp(m->given_up),
+			 "other_pairs", clamp(m->other_pairs),
+			 "matched", clamp(m->all.matched),
+			 "violations_before", clamp(m->all.before),
+			 "violations_within", clamp(m->all.within),
+			 "violations_beyond", clamp(m->all.beyond),
+			 "least_own_ns", (json_int_t)m->all.least_own_ns,
+			 "least_ns", (json_int_t)m->all.least_ns,
+			 "pairs", pairs);
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Channels as rows of a table and as JSON */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +37,7 @@ const char *channel_view_bytes(__u64 bytes, char *text, size_t size)
 	return text;
 }
 
-static const char *policy_name(__u32 policy)
+const char *channel_view_policy_name(__u32 policy)
 {
 	return policy == TSCT_POLICY_OVERWRITE ? "overwrite" : "discard";
 }
@@ -46,7 +45,7 @@ static const char *policy_name(__u32 policy)
 const char *channel_view_policy(const struct tsct_channel_info *info,
 				char *text, size_t size)
 {
-	snprintf(text, size, "%s%s%s", policy_name(info->policy),
+	snprintf(text, size, "%s%s%s", channel_view_policy_name(info->policy),
 		 info->flags & TSCT_CHANNEL_KERNEL ? ",kernel" : "",
 		 info->flags & TSCT_CHANNEL_KEEP ? ",kept" : "");
 	return text;
@@ -106,36 +105,30 @@ void channel_view_row(FILE *to, const struct listed_channel *c)
 				  sizeof(lost)));
 }
 
-static void print_cpu(FILE *to, const struct listed_channel *c,
-		      const struct tsct_channel_cpu *cpu)
-{
-	char unread[16], lost[160];
-
-	fprintf(to, "       CPU %-4u event %" PRIu64 ", block %" PRIu64, cpu->cpu,
-		(uint64_t)cpu->events,
-		(uint64_t)(cpu->written / (c->info.block_size ?: 1)));
-	if (c->info.policy == TSCT_POLICY_DISCARD)
-		fprintf(to, ", unread %s", channel_view_bytes(cpu->unread,
-						unread, sizeof(unread)));
-	else
-		fprintf(to, ", overwritten %" PRIu64, (uint64_t)cpu->overwritten);
-	fprintf(to, ", lost %s\n", channel_view_lost(cpu->lost, 0, lost,
-						     sizeof(lost)));
-}
-
 void channel_view_cpus(FILE *to, struct channel_list *all, const struct listed_channel *c,
 		       bool lossy_only)
 {
-	struct tsct_channel_cpu info;
-	__u32 cpu;
+	struct tsct_channel_cpu cpu;
+	char unread[16], lost[160];
+	__u32 nr = 0;
 
 	if (lossy_only && !channel_view_lost_sum(c->info.lost))
 		return;
-	for (cpu = 0; cpu < channel_list_nr_cpus(all, c); cpu++)
-		if (!channel_list_read_cpu(all, c, cpu, &info) &&
-		    info.state == TSCT_CPU_READY &&
-		    (!lossy_only || channel_view_lost_sum(info.lost)))
-			print_cpu(to, c, &info);
+	while (channel_list_next_cpu(all, c, &nr, &cpu)) {
+		if (lossy_only && !channel_view_lost_sum(cpu.lost))
+			continue;
+		fprintf(to, "       CPU %-4u event %" PRIu64 ", block %" PRIu64, cpu.cpu,
+			(uint64_t)cpu.events,
+			(uint64_t)(cpu.written / (c->info.block_size ?: 1)));
+		if (c->info.policy == TSCT_POLICY_DISCARD)
+			fprintf(to, ", unread %s", channel_view_bytes(cpu.unread,
+						unread, sizeof(unread)));
+		else
+			fprintf(to, ", overwritten %" PRIu64,
+				(uint64_t)cpu.overwritten);
+		fprintf(to, ", lost %s\n", channel_view_lost(cpu.lost, 0, lost,
+							     sizeof(lost)));
+	}
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -151,28 +144,21 @@ json_t *channel_view_lost_json(const __u64 *lost)
 	return json;
 }
 
-static json_t *json_cpu(const struct listed_channel *c,
-			const struct tsct_channel_cpu *cpu)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-		"cpu", (json_int_t)cpu->cpu, "events", (json_int_t)cpu->events,
-		"block", (json_int_t)(cpu->written / (c->info.block_size ?: 1)),
-		"written", (json_int_t)cpu->written,
-		"unread", (json_int_t)cpu->unread,
-		"overwritten", (json_int_t)cpu->overwritten,
-		"lost", channel_view_lost_json(cpu->lost));
-}
-
 static json_t *json_cpus(struct channel_list *all, const struct listed_channel *c)
 {
 	json_t *cpus = json_array();
-	struct tsct_channel_cpu info;
-	__u32 cpu;
+	struct tsct_channel_cpu cpu;
+	__u32 nr = 0;
 
-	for (cpu = 0; cpu < channel_list_nr_cpus(all, c); cpu++)
-		if (!channel_list_read_cpu(all, c, cpu, &info) &&
-		    info.state == TSCT_CPU_READY)
-			json_array_append_new(cpus, json_cpu(c, &info));
+	while (channel_list_next_cpu(all, c, &nr, &cpu))
+		json_array_append_new(cpus, json_pack(
+			"{s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+			"cpu", (json_int_t)cpu.cpu, "events", (json_int_t)cpu.events,
+			"block", (json_int_t)(cpu.written / (c->info.block_size ?: 1)),
+			"written", (json_int_t)cpu.written,
+			"unread", (json_int_t)cpu.unread,
+			"overwritten", (json_int_t)cpu.overwritten,
+			"lost", channel_view_lost_json(cpu.lost)));
 	return cpus;
 }
 
@@ -188,7 +174,7 @@ json_t *channel_view_json(struct channel_list *all, const struct listed_channel 
 		"id", (json_int_t)info->id, "name", ctl_json_text(info->name),
 		"provider", channel_provider_names[c->provider],
 		"uid", (json_int_t)info->uid,
-		"policy", policy_name(info->policy),
+		"policy", channel_view_policy_name(info->policy),
 		"kernel", !!(info->flags & TSCT_CHANNEL_KERNEL),
 		"kept", !!(info->flags & TSCT_CHANNEL_KEEP),
 		"source", tsct_source_name(info->source),

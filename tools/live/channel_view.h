@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels as rows of a table and as JSON, for status, channel and top */
+/* Channels as rows of a table and as JSON */
 #ifndef CHANNEL_VIEW_H
 #define CHANNEL_VIEW_H
 
@@ -8,15 +8,18 @@
 
 #include "tools/common/channels.h"
 
-/* Formats a size, "1.5 MiB"; returns @text. */
+/* Formats a size, such as "1.5 MiB"; returns @text. */
 const char *channel_view_bytes(__u64 bytes, char *text, size_t size);
 
-/* Formats policy and flags, "overwrite,kernel,kept"; returns @text. */
+/* "discard" or "overwrite" */
+const char *channel_view_policy_name(__u32 policy);
+
+/* Formats policy and flags, such as "overwrite,kernel,kept"; returns @text. */
 const char *channel_view_policy(const struct tsct_channel_info *info,
 				char *text, size_t size);
 
 /*
- * Formats losses, "full 12, nested 1" or "0"; returns @text.
+ * Formats losses, such as "full 12, nested 1", or "0". Returns @text.
  * @lost: TSCT_LOST_NR counters
  */
 const char *channel_view_lost(const __u64 *lost, __u64 no_ring, char *text,
@@ -24,15 +27,15 @@ const char *channel_view_lost(const __u64 *lost, __u64 no_ring, char *text,
 
 __u64 channel_view_lost_sum(const __u64 *lost);
 
-/* The table: its header, and one row */
+/* Header of a table of channels, and one row */
 void channel_view_header(FILE *to);
 void channel_view_row(FILE *to, const struct listed_channel *c);
 
-/* Rows of the channel's CPUs, or of those that lost events */
+/* Prints a row for each CPU of the channel, or for those that lost events. */
 void channel_view_cpus(FILE *to, struct channel_list *all, const struct listed_channel *c,
 		       bool lossy_only);
 
-/* Losses by cause, without no_ring */
+/* Losses by cause; no_ring is not a loss of a ring, and not included. */
 json_t *channel_view_lost_json(const __u64 *lost);
 json_t *channel_view_json(struct channel_list *all, const struct listed_channel *c);
 

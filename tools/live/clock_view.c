@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Readings of the clock, as text and JSON */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -18,37 +17,6 @@ static double seconds_since(const struct clock_reading *r, uint64_t cycles)
 	return (double)(int64_t)(r->cycles - cycles) / r->mhz / 1e6;
 }
 
-/* The reading's time; without a valid one, CLOCK_REALTIME */
-static int64_t current_ns(const struct clock_reading *r)
-{
-	struct timespec ts;
-
-	if (!r->error)
-		return r->time.ns;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
-static void read_epoch(struct clock_reading *r)
-{
-	r->epoch_age_s = -1;
-	if (!r->state.epoch_cycles || !r->mhz)
-		return;
-	r->epoch_age_s = seconds_since(r, r->state.epoch_cycles);
-	r->epoch_ns = current_ns(r) - (int64_t)(r->epoch_age_s * 1e9);
-}
-
-static void read_segments(struct clock_reading *r)
-{
-	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2];
-	int nr = tsct_clock_segments(r->clock, segments,
-				     TSCT_SEGMENTS_MAX + 2);
-
-	r->segments = nr > 0 ? (unsigned int)nr : 0;
-	r->segments_s = nr > 0 && r->mhz ?
-		seconds_since(r, segments[0].base_cycles) : 0;
-}
-
 static void read_rate(struct clock_reading *r)
 {
 	const struct tsct_clock_state *state = &r->state;
@@ -59,11 +27,9 @@ static void read_rate(struct clock_reading *r)
 	r->mhz = mult ? (double)(1ULL << TSCT_CLOCK_SHIFT) * 1e3 /
 		(double)mult : 0;
 	r->error_ppb = (double)state->rate_error_ppt / 1e3;
-	r->growth_ppb = 0;
-	r->age_s = 0;
 	if (!real->mult)
 		return;
-	/* The parameters were due for an update, but nothing updates them. */
+	/* True if the parameters are overdue for an update. */
 	holdover = (int64_t)(r->cycles - real->holdover_after_cycles) > 0;
 	r->growth_ppb = (double)tsct_growth_ppb(real->mult, holdover ?
 			real->holdover_growth : real->growth);
@@ -72,15 +38,18 @@ static void read_rate(struct clock_reading *r)
 
 int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 {
+	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2];
 	struct tsct_check check = { .nr = 0 };
 	struct tsct_time_point point;
-	int error;
+	struct timespec now;
+	int64_t now_ns;
+	int ret;
 
 	memset(r, 0, sizeof(*r));
 	r->clock = clock;
-	error = tsct_clock_snapshot(clock, &r->state);
-	if (error)
-		return error;
+	ret = tsct_clock_snapshot(clock, &r->state);
+	if (ret)
+		return ret;
 	tsct_clock_time_point(clock, &point);
 	r->cycles = point.cycles;
 	r->error = tsct_clock_cycles_to_time_on(clock, point.cycles, point.cpu,
@@ -88,8 +57,18 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 	r->cluster_error = tsct_clock_cycles_to_cluster_time_on(clock, point.cycles,
 						point.cpu, &r->cluster);
 	read_rate(r);
-	read_epoch(r);
-	read_segments(r);
+	r->epoch_age_s = -1;
+	if (r->state.epoch_cycles && r->mhz) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		now_ns = r->error ? now.tv_sec * 1000000000LL + now.tv_nsec : r->time.ns;
+		r->epoch_age_s = seconds_since(r, r->state.epoch_cycles);
+		r->epoch_ns = now_ns - (int64_t)(r->epoch_age_s * 1e9);
+	}
+	ret = tsct_clock_segments(clock, segments, TSCT_SEGMENTS_MAX + 2);
+	if (ret > 0) {
+		r->segments = ret;
+		r->segments_s = r->mhz ? seconds_since(r, segments[0].base_cycles) : 0;
+	}
 	tsct_source_clocksource(&check);
 	memcpy(r->clocksource, check.clocksource, sizeof(r->clocksource));
 	r->clocksource[sizeof(r->clocksource) - 1] = '\0';
@@ -131,13 +110,6 @@ static void format_utc(int64_t ns, char *text, size_t size)
 	snprintf(text, size, "%s.%09lldZ", date, (long long)rest);
 }
 
-/* To the second, because the time of a disruption is not known better. */
-static void format_utc_second(int64_t ns, char *text, size_t size)
-{
-	format_utc(ns, text, size);
-	strcpy(text + strcspn(text, "."), "Z");
-}
-
 /* "12.3 s", "5 min", "3 h", "4 d" */
 static void format_age(double s, char *text, size_t size)
 {
@@ -151,51 +123,23 @@ static void format_age(double s, char *text, size_t size)
 		snprintf(text, size, "%.0f d", s / 86400);
 }
 
-static void print_epoch(FILE *to, const struct clock_reading *r)
+/* Status of the time just converted; without one, the last published status */
+static const char *time_status(const struct clock_reading *r)
 {
-	char when[64], age[32];
-
-	fprintf(to, "epoch     %u, ", r->state.epoch);
-	if (r->state.cause == TSCT_CAUSE_NONE)
-		fprintf(to, "the first");
-	else
-		fprintf(to, "after %s", tsct_cause_name(r->state.cause));
-	if (r->epoch_age_s >= 0) {
-		format_utc_second(r->epoch_ns, when, sizeof(when));
-		format_age(r->epoch_age_s, age, sizeof(age));
-		fprintf(to, ", since %s (%s)", when, age);
-	}
-	fprintf(to, "\n");
+	return tsct_status_name(r->error ? r->state.status : r->time.status);
 }
 
-static void print_time(FILE *to, const struct clock_reading *r)
+static const char *cluster_status(const struct clock_reading *r)
 {
-	char utc[64];
-
-	fprintf(to, "cycles    %llu\n", (unsigned long long)r->cycles);
-	if (r->error)
-		return;
-	format_utc(r->time.ns, utc, sizeof(utc));
-	fprintf(to, "time      %s +- %llu ns\n", utc,
-		(unsigned long long)r->time.error_ns);
+	return tsct_status_name(r->cluster_error ? r->state.cluster_status :
+				r->cluster.status);
 }
 
-/* The status of the time, if there is one, is newer than the clock's. */
-static uint32_t time_status(const struct clock_reading *r)
-{
-	return r->error ? r->state.status : r->time.status;
-}
-
-/* Has cluster time ever been published here? */
+/* True if cluster time was ever published on this node */
 static bool has_cluster(const struct clock_reading *r)
 {
 	return r->state.cluster_status != TSCT_STATUS_UNKNOWN ||
 		r->state.cluster.mult;
-}
-
-static uint32_t cluster_status(const struct clock_reading *r)
-{
-	return r->cluster_error ? r->state.cluster_status : r->cluster.status;
 }
 
 /* Cluster time minus CLOCK_REALTIME */
@@ -208,16 +152,13 @@ static void print_cluster(FILE *to, const struct clock_reading *r)
 {
 	char utc[64];
 
-	if (!has_cluster(r))
-		return;
 	fprintf(to, "cluster   ");
 	if (!r->cluster_error) {
 		format_utc(r->cluster.ns, utc, sizeof(utc));
 		fprintf(to, "%s +- %llu ns, ", utc,
 			(unsigned long long)r->cluster.error_ns);
 	}
-	fprintf(to, "%s, epoch %u", tsct_status_name(cluster_status(r)),
-		r->state.cluster_epoch);
+	fprintf(to, "%s, epoch %u", cluster_status(r), r->state.cluster_epoch);
 	if (r->state.cluster_master)
 		fprintf(to, ", master %016llx, timeline %u",
 			(unsigned long long)r->state.cluster_master,
@@ -232,23 +173,40 @@ static void print_cluster(FILE *to, const struct clock_reading *r)
 
 void clock_print_text(FILE *to, const struct clock_reading *r)
 {
-	char age[32];
+	char text[64], age[32];
 
-	print_time(to, r);
+	fprintf(to, "cycles    %llu\n", (unsigned long long)r->cycles);
+	if (!r->error) {
+		format_utc(r->time.ns, text, sizeof(text));
+		fprintf(to, "time      %s +- %llu ns\n", text,
+			(unsigned long long)r->time.error_ns);
+	}
 	fprintf(to, "source    %s%s; the kernel's clocksource is %s\n",
 		tsct_source_name(r->state.source),
 		r->state.flags & TSCT_CLOCK_SKEWED ?
 		", corrected per CPU because the counters are skewed" : "",
 		*r->clocksource ? r->clocksource : "unknown");
-	fprintf(to, "status    %s\n", tsct_status_name(time_status(r)));
+	fprintf(to, "status    %s\n", time_status(r));
 	if (r->mhz > 0)
 		fprintf(to, "rate      %.6f MHz +- %.3f ppb\n", r->mhz,
 			r->error_ppb);
 	if (r->state.real.mult)
 		fprintf(to, "age       %.3f s, error bound grows by %.0f ns/s\n",
 			r->age_s, r->growth_ppb);
-	print_epoch(to, r);
-	print_cluster(to, r);
+	if (r->state.cause == TSCT_CAUSE_NONE)
+		fprintf(to, "epoch     %u, the first", r->state.epoch);
+	else
+		fprintf(to, "epoch     %u, after %s", r->state.epoch,
+			tsct_cause_name(r->state.cause));
+	if (r->epoch_age_s >= 0) {
+		/* To the second: the time of a disruption is not known better. */
+		format_utc(r->epoch_ns, text, sizeof(text));
+		format_age(r->epoch_age_s, age, sizeof(age));
+		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(text, "."), text, age);
+	}
+	fprintf(to, "\n");
+	if (has_cluster(r))
+		print_cluster(to, r);
 	if (r->segments) {
 		format_age(r->segments_s, age, sizeof(age));
 		fprintf(to, "segments  %u, since %s ago\n", r->segments, age);
@@ -273,7 +231,7 @@ void clock_print_row(const struct clock_reading *r)
 			 (unsigned long long)r->time.error_ns);
 	}
 	printf("%-30s %12s %-13s %5u %-11s %12.6f %10.3f %8.3f %s\n", utc,
-	       bound, tsct_status_name(time_status(r)), r->state.epoch,
+	       bound, time_status(r), r->state.epoch,
 	       tsct_cause_name(r->state.cause), r->mhz, r->error_ppb, r->age_s,
 	       tsct_clock_origin(r->clock));
 }
@@ -290,7 +248,7 @@ static void add_time(json_t *json, const char *text_key, const char *ns_key,
 	json_object_set_new(json, ns_key, json_integer(ns));
 }
 
-/* null if cluster time was never published here */
+/* JSON null if cluster time was never published on this node */
 static json_t *cluster_json(const struct clock_reading *r)
 {
 	char master[24];
@@ -301,7 +259,7 @@ static json_t *cluster_json(const struct clock_reading *r)
 	snprintf(master, sizeof(master), "%016llx",
 		 (unsigned long long)r->state.cluster_master);
 	json = json_pack("{s:s, s:I, s:s?, s:I}",
-			 "status", tsct_status_name(cluster_status(r)),
+			 "status", cluster_status(r),
 			 "epoch", (json_int_t)r->state.cluster_epoch,
 			 "master", r->state.cluster_master ? master : NULL,
 			 "timeline", (json_int_t)r->state.cluster_timeline);
@@ -325,7 +283,7 @@ json_t *clock_json(const struct clock_reading *r)
 		"source", tsct_source_name(r->state.source),
 		"clocksource", ctl_json_text(r->clocksource),
 		"skewed", !!(r->state.flags & TSCT_CLOCK_SKEWED),
-		"status", tsct_status_name(time_status(r)),
+		"status", time_status(r),
 		"usable", clock_usable(r),
 		"epoch", (json_int_t)r->state.epoch,
 		"cause", tsct_cause_name(r->state.cause),

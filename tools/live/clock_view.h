@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readings of the clock, as text and JSON, for the command clock */
+/* Readings of the clock, as text and JSON */
 #ifndef CLOCK_VIEW_H
 #define CLOCK_VIEW_H
 
@@ -14,29 +14,29 @@ struct clock_reading {
 	struct tsct_clock_state state;
 	struct tsct_time time;
 	int error;		/* -errno: `time` is not valid */
-	double mhz;		/* cycles per us of MONOTONIC_RAW, 0: unknown */
+	double mhz;		/* cycles per us of MONOTONIC_RAW; 0: unknown */
 	double error_ppb;	/* error bound of mhz */
-	double growth_ppb;	/* growth of the time's error bound */
-	double age_s;		/* since the last sample */
-	double epoch_age_s;	/* since the epoch began, negative: unknown */
+	double growth_ppb;	/* growth of the time's error bound, ns/s */
+	double age_s;		/* time since the last sample */
+	double epoch_age_s;	/* time since the epoch began; negative: unknown */
 	int64_t epoch_ns;	/* begin of the epoch, ns since 1970 */
-	unsigned int segments;	/* clock segments of the past */
-	double segments_s;	/* time since the begin of the first */
-	char clocksource[32];	/* the kernel's; "": unknown */
+	unsigned int segments;	/* number of clock segments of the past */
+	double segments_s;	/* time since the first segment began */
+	char clocksource[32];	/* the kernel's clocksource; "": unknown */
 	struct tsct_time cluster;	/* cluster time */
 	int cluster_error;		/* -errno: `cluster` is not valid */
 };
 
-/* Reads the clock once. Returns 0, or -EAGAIN: nothing was published yet. */
+/* Reads the clock. Returns 0, or -EAGAIN if nothing was published yet. */
 int clock_read(const struct tsct_clock *clock, struct clock_reading *r);
 
-/* Is the time within its error bound? If not, clock_problem() has the reason. */
+/* True if the time is valid; else clock_problem() returns the reason. */
 bool clock_usable(const struct clock_reading *r);
 const char *clock_problem(const struct clock_reading *r);
 
 void clock_print_text(FILE *to, const struct clock_reading *r);
 
-/* A table: its header, and one row for a reading */
+/* Header of a table of readings, and one row */
 void clock_print_header(void);
 void clock_print_row(const struct clock_reading *r);
 

@@ -13,17 +13,15 @@
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 
-
 /* ---- command line ------------------------------------------------------ */
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_KERNEL, KEY_JSON };
 
 struct channel_options {
-	const char *action;		/* the subcommand */
+	const char *action;		/* create, remove or list */
 	const char *name;
 	__u32 policy, flags, block_size, blocks;
-	const char *create_only;	/* a given option that only create
-					 * accepts; NULL: none */
+	const char *create_only;	/* option that needs create, or NULL */
 	bool json;
 };
 
@@ -53,29 +51,6 @@ static __u32 parse_size(struct argp_state *state, const char *option,
 		argp_error(state, "%s: '%s' is not a power of two from %u to %u",
 			   option, arg, min, max);
 	return n;
-}
-
-static void parse_policy(struct argp_state *state, struct channel_options *w,
-			 const char *arg)
-{
-	if (!strcmp(arg, "overwrite"))
-		w->policy = TSCT_POLICY_OVERWRITE;
-	else if (!strcmp(arg, "discard"))
-		w->policy = TSCT_POLICY_DISCARD;
-	else
-		argp_error(state, "invalid policy '%s'; use discard or overwrite",
-			   arg);
-}
-
-static void parse_argument(struct argp_state *state, struct channel_options *w,
-			   const char *arg)
-{
-	if (!w->action)
-		w->action = arg;
-	else if (!w->name && strcmp(w->action, "list"))
-		w->name = arg;
-	else
-		argp_error(state, "unexpected argument '%s'", arg);
 }
 
 static void check_arguments(struct argp_state *state, const struct channel_options *w)
@@ -109,7 +84,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
-		parse_policy(state, w, arg);
+		w->policy = strcmp(arg, "overwrite") ? TSCT_POLICY_DISCARD :
+			TSCT_POLICY_OVERWRITE;
+		if (strcmp(arg, "overwrite") && strcmp(arg, "discard"))
+			argp_error(state, "invalid policy '%s'; use discard or"
+				   " overwrite", arg);
 		w->create_only = "--policy";
 		break;
 	case KEY_BLOCK_SIZE:
@@ -128,7 +107,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		w->create_only = "--kernel";
 		break;
 	case KEY_JSON: w->json = true; break;
-	case ARGP_KEY_ARG: parse_argument(state, w, arg); break;
+	case ARGP_KEY_ARG:
+		if (!w->action)
+			w->action = arg;
+		else if (!w->name && strcmp(w->action, "list"))
+			w->name = arg;
+		else
+			argp_error(state, "unexpected argument '%s'", arg);
+		break;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "missing subcommand: create, remove or list");
 		break;
@@ -154,21 +140,6 @@ static const struct argp argp = {
 
 /* ---- create ------------------------------------------------------------ */
 
-static void print_limits(const struct provider_connection *p,
-			 const struct channel_options *w)
-{
-	char now[16], max[16], user[16];
-
-	fprintf(stderr, "trace-ctl channel: create %s: memory limit exceeded:"
-		" %llu channel%s hold %s of %s, %s per user; remove channels, or"
-		" make the rings smaller with --blocks\n", w->name,
-		(unsigned long long)p->info.channels,
-		view_plural(p->info.channels),
-		channel_view_bytes(p->info.bytes, now, sizeof(now)),
-		channel_view_bytes(p->info.bytes_max, max, sizeof(max)),
-		channel_view_bytes(p->info.bytes_user_max, user, sizeof(user)));
-}
-
 static const char *explain_create(int error)
 {
 	switch (error) {
@@ -192,14 +163,23 @@ static const char *explain_create(int error)
 	return strerror(-error);
 }
 
-static int print_create_error(const struct provider_connection *p, const struct channel_options *w,
-			      int error)
+static int print_create_error(const struct provider_connection *p,
+			      const char *name, int err)
 {
-	if (error == -EDQUOT)
-		print_limits(p, w);
+	char now[16], max[16], user[16];
+
+	if (err == -EDQUOT)
+		fprintf(stderr, "trace-ctl channel: create %s: memory limit"
+			" exceeded: %llu channel%s hold %s of %s, %s per user; remove"
+			" channels, or make the rings smaller with --blocks\n", name,
+			(unsigned long long)p->info.channels,
+			view_plural(p->info.channels),
+			channel_view_bytes(p->info.bytes, now, sizeof(now)),
+			channel_view_bytes(p->info.bytes_max, max, sizeof(max)),
+			channel_view_bytes(p->info.bytes_user_max, user, sizeof(user)));
 	else
-		fprintf(stderr, "trace-ctl channel: create %s: %s\n", w->name,
-			explain_create(error));
+		fprintf(stderr, "trace-ctl channel: create %s: %s\n", name,
+			explain_create(err));
 	return EXIT_FAILED;
 }
 
@@ -220,8 +200,8 @@ static int print_created(struct channel_list *all, const struct channel_options 
 }
 
 /*
- * TSCT_IOC_CHANNEL_CREATE also opens the channel on our connection, until it is
- * closed. That needs a role: a writer, because there can be only one reader.
+ * TSCT_IOC_CHANNEL_CREATE also opens the channel on this connection, which requires a
+ * role. A channel can have many writers, but only one reader.
  */
 static int create(struct channel_list *all, const struct channel_options *w)
 {
@@ -243,7 +223,7 @@ static int create(struct channel_list *all, const struct channel_options *w)
 	error = provider_request(&all->providers[provider],
 				 TSCT_IOC_CHANNEL_CREATE, &arg);
 	if (error)
-		return print_create_error(&all->providers[provider], w, error);
+		return print_create_error(&all->providers[provider], w->name, error);
 	made.provider = provider;
 	error = channel_list_read_one(all, provider, arg.id, &made.info);
 	if (error) {
@@ -251,7 +231,7 @@ static int create(struct channel_list *all, const struct channel_options *w)
 			" removed: %s\n", w->name, strerror(-error));
 		return EXIT_FAILED;
 	}
-	/* Our own connection does not count: it is closed in a moment. */
+	/* Do not count this connection, which is closed at the end. */
 	made.info.holders -= !!made.info.holders;
 	made.info.consumers -= arg.roles == TSCT_ROLE_READ &&
 		made.info.consumers;
@@ -285,20 +265,7 @@ static int print_remove_error(const char *name, int error)
 	return EXIT_FAILED;
 }
 
-static bool is_listed(const struct channel_list *all, const char *name)
-{
-	char id[16];
-	size_t i;
-
-	for (i = 0; i < all->nr; i++) {
-		snprintf(id, sizeof(id), "%u", all->at[i].info.id);
-		if (!strcmp(all->at[i].info.name, name) || !strcmp(id, name))
-			return true;
-	}
-	return false;
-}
-
-/* An id that is not listed may be another user's: then attaching gives EACCES. */
+/* True if @name is the id of another user's channel, which is not listed: EACCES */
 static bool is_other_users(struct channel_list *all, const char *name)
 {
 	struct tsct_channel_attach arg = { .roles = TSCT_ROLE_READ };
@@ -338,17 +305,19 @@ static int print_removed(const struct channel_options *w, const struct listed_ch
 static int remove_channel(struct channel_list *all, const struct channel_options *w)
 {
 	const struct listed_channel *c;
+	bool listed = false;
 	int error;
 
 	if (!channel_list_check(all, "channel") || channel_list_read(all, "channel"))
 		return EXIT_FAILED;
-	if (!is_listed(all, w->name) && is_other_users(all, w->name))
+	for (c = all->at; c < all->at + all->nr; c++)
+		listed |= channel_list_rank(c, w->name) > 0;
+	if (!listed && is_other_users(all, w->name))
 		return print_remove_error(w->name, -EACCES);
 	c = channel_list_find(all, "channel", w->name);
 	if (!c)
 		return EXIT_FAILED;
-	/* Another user's channel with that name: root may have meant one of its own,
-	 * which is gone by now. */
+	/* Root may have meant a channel of its own with that name, removed before. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
 		fprintf(stderr, "trace-ctl channel: remove %s: belongs to another"
 			" user; to remove it, use its id, %u\n", w->name,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl check: is the TSC usable, and are the CPUs' counters synchronized? */
+/* trace-ctl check: checks that the TSC is usable and synchronized between CPUs */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,11 +16,10 @@
 #include "lib/clock/tsc_check.h"
 
 struct check_report {
-	bool json;			/* option */
-	bool run;			/* option: measure now */
+	bool json;
+	bool run;			/* option --run: measure now */
 	const char *by;			/* "module" or "user space" */
-	const char *why;		/* reason why the module did not
-					 * check; "": it did */
+	const char *why;		/* reason why the module did not check, or "" */
 	struct tsct_check result;
 	struct tsct_cpu_check table[TSCT_CPUS_MAX];
 	double cycles_per_ns;		/* 0: unknown */
@@ -28,7 +27,7 @@ struct check_report {
 
 /* ---- measurement ------------------------------------------------------- */
 
-/* TSC cycles per ns; 10 ms are enough for three digits, to show skews. */
+/* TSC cycles per ns, measured in 10 ms: three digits suffice to show a skew in ns. */
 static double measure_rate(void)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -44,52 +43,41 @@ static double measure_rate(void)
 		((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
 }
 
-static void set_rate(struct check_report *c)
-{
-	if (c->result.tsc_khz)
-		c->cycles_per_ns = c->result.tsc_khz / 1e6;
-	else if (c->result.flags & TSCT_CHECK_RDTSCP)
-		c->cycles_per_ns = measure_rate();
-}
-
-/* Reads the clocksource from sysfs: the module only knows whether it is the TSC. */
-static void set_clocksource(struct tsct_check *result)
-{
-	struct tsct_check quick = { 0 };
-
-	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
-	if (*result->clocksource)
-		return;
-	tsct_source_features(&quick);
-	memcpy(result->clocksource, quick.clocksource,
-	       sizeof(result->clocksource));
-}
-
 static int run_check(struct check_report *c, struct provider_connection *module)
 {
-	int error;
+	struct tsct_check *result = &c->result, quick = { 0 };
+	int err;
 
-	c->result.table = (uintptr_t)c->table;
-	c->result.nr = TSCT_CPUS_MAX;
+	result->table = (uintptr_t)c->table;
+	result->nr = TSCT_CPUS_MAX;
 	if (module->answers) {
 		c->by = "module";
 		c->why = "";
-		error = provider_request(module, c->run ? TSCT_IOC_CHECK_RUN :
-					   TSCT_IOC_CHECK, &c->result);
+		err = provider_request(module, c->run ? TSCT_IOC_CHECK_RUN :
+				       TSCT_IOC_CHECK, result);
 	} else {
 		c->by = "user space";
 		c->why = provider_error(module);
-		error = tsct_tsc_check_run(&c->result);
+		err = tsct_tsc_check_run(result);
 	}
-	if (error) {
+	if (err) {
 		fprintf(stderr, "trace-ctl check: check (%s) failed: %s\n",
-			c->by, strerror(-error));
-		return error;
+			c->by, strerror(-err));
+		return err;
 	}
-	if (c->result.nr > TSCT_CPUS_MAX)
-		c->result.nr = TSCT_CPUS_MAX;
-	set_clocksource(&c->result);
-	set_rate(c);
+	if (result->nr > TSCT_CPUS_MAX)
+		result->nr = TSCT_CPUS_MAX;
+	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
+	/* The module reports only whether the kernel's clocksource is the TSC. */
+	if (!*result->clocksource) {
+		tsct_source_features(&quick);
+		memcpy(result->clocksource, quick.clocksource,
+		       sizeof(result->clocksource));
+	}
+	if (result->tsc_khz)
+		c->cycles_per_ns = result->tsc_khz / 1e6;
+	else if (result->flags & TSCT_CHECK_RDTSCP)
+		c->cycles_per_ns = measure_rate();
 	return 0;
 }
 
@@ -125,58 +113,41 @@ static void format_conclusion(const struct check_report *c, char *text, size_t s
 
 /* ---- output ------------------------------------------------------------ */
 
-static unsigned int find_reference(const struct check_report *c)
+static void print_cpu(const struct check_report *c, const struct tsct_cpu_check *cpu)
 {
-	unsigned int i;
+	char aux[16], cycles[48], ns[48] = "-";
 
-	for (i = 0; i < c->result.nr; i++)
-		if (c->table[i].flags & TSCT_CPU_REFERENCE)
-			return c->table[i].cpu;
-	return 0;
-}
-
-static void print_skew(const struct check_report *c, const struct tsct_cpu_check *line)
-{
-	char cycles[48], ns[48] = "-";
-
-	if (line->flags & TSCT_CPU_REFERENCE) {
-		printf(" %22s\n", "reference");
+	printf("%5u ", cpu->cpu);
+	if (!has_flag(c, TSCT_CHECK_RDTSCP)) {
+		printf("%4u %10s %5s %22s\n", cpu->node, "-", "-", "-");
 		return;
 	}
-	if (!(line->flags & TSCT_CPU_SKEW_KNOWN)) {
-		printf(" %22s\n", "unknown");
+	snprintf(aux, sizeof(aux), "0x%03x", cpu->tsc_aux);
+	printf("%4u %10s %5s", cpu->node, aux,
+	       cpu->flags & TSCT_CPU_AUX_MATCH ? "yes" : "NO");
+	if (cpu->flags & TSCT_CPU_REFERENCE || !(cpu->flags & TSCT_CPU_SKEW_KNOWN)) {
+		printf(" %22s\n", cpu->flags & TSCT_CPU_REFERENCE ? "reference" :
+		       "unknown");
 		return;
 	}
 	snprintf(cycles, sizeof(cycles), "%lld .. %lld",
-		 (long long)line->skew_min_cycles, (long long)line->skew_max_cycles);
+		 (long long)cpu->skew_min_cycles, (long long)cpu->skew_max_cycles);
 	if (c->cycles_per_ns > 0)
 		snprintf(ns, sizeof(ns), "%.1f .. %.1f",
-			 line->skew_min_cycles / c->cycles_per_ns,
-			 line->skew_max_cycles / c->cycles_per_ns);
-	printf(" %22s %22s %7u\n", cycles, ns, line->rounds);
-}
-
-static void print_cpu(const struct check_report *c, const struct tsct_cpu_check *line)
-{
-	char aux[16];
-
-	printf("%5u ", line->cpu);
-	if (!has_flag(c, TSCT_CHECK_RDTSCP)) {
-		printf("%4u %10s %5s %22s\n", line->node, "-", "-", "-");
-		return;
-	}
-	snprintf(aux, sizeof(aux), "0x%03x", line->tsc_aux);
-	printf("%4u %10s %5s", line->node, aux,
-	       line->flags & TSCT_CPU_AUX_MATCH ? "yes" : "NO");
-	print_skew(c, line);
+			 cpu->skew_min_cycles / c->cycles_per_ns,
+			 cpu->skew_max_cycles / c->cycles_per_ns);
+	printf(" %22s %22s %7u\n", cycles, ns, cpu->rounds);
 }
 
 static void print_text(const struct check_report *c)
 {
 	char head[40], text[256];
-	unsigned int i, offline = 0;
+	unsigned int i, reference = 0, offline = 0;
 
-	snprintf(head, sizeof(head), "skew to CPU %u, cycles", find_reference(c));
+	for (i = c->result.nr; i-- > 0; )
+		if (c->table[i].flags & TSCT_CPU_REFERENCE)
+			reference = c->table[i].cpu;
+	snprintf(head, sizeof(head), "skew to CPU %u, cycles", reference);
 	printf("%5s %4s %10s %5s %22s %22s %7s\n", "CPU", "node", "TSC_AUX",
 	       "match", head, "ns", "rounds");
 	for (i = 0; i < c->result.nr; i++) {
@@ -203,31 +174,26 @@ static void print_text(const struct check_report *c)
 	printf("result: %s\n", text);
 }
 
-static json_t *json_cpu(const struct check_report *c,
-			const struct tsct_cpu_check *line)
+static json_t *json_cpu(const struct check_report *c, const struct tsct_cpu_check *cpu)
 {
-	bool known = line->flags & TSCT_CPU_SKEW_KNOWN;
 	json_t *json = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b, s:I}",
-		"cpu", (json_int_t)line->cpu,
-		"node", (json_int_t)line->node,
-		"tsc_aux", (json_int_t)line->tsc_aux,
-		"online", !!(line->flags & TSCT_CPU_ONLINE),
-		"match", !!(line->flags & TSCT_CPU_AUX_MATCH),
-		"reference", !!(line->flags & TSCT_CPU_REFERENCE),
-		"rounds", (json_int_t)line->rounds);
+		"cpu", (json_int_t)cpu->cpu,
+		"node", (json_int_t)cpu->node,
+		"tsc_aux", (json_int_t)cpu->tsc_aux,
+		"online", !!(cpu->flags & TSCT_CPU_ONLINE),
+		"match", !!(cpu->flags & TSCT_CPU_AUX_MATCH),
+		"reference", !!(cpu->flags & TSCT_CPU_REFERENCE),
+		"rounds", (json_int_t)cpu->rounds);
 
-	if (!json || !known)
+	if (!(cpu->flags & TSCT_CPU_SKEW_KNOWN))
 		return json;
-	json_object_set_new(json, "skew_min_ticks",
-			    json_integer(line->skew_min_cycles));
-	json_object_set_new(json, "skew_max_ticks",
-			    json_integer(line->skew_max_cycles));
-	if (c->cycles_per_ns > 0) {
-		json_object_set_new(json, "skew_min_ns", json_real(
-			line->skew_min_cycles / c->cycles_per_ns));
-		json_object_set_new(json, "skew_max_ns", json_real(
-			line->skew_max_cycles / c->cycles_per_ns));
-	}
+	json_object_update_new(json, json_pack("{s:I, s:I}",
+		"skew_min_ticks", (json_int_t)cpu->skew_min_cycles,
+		"skew_max_ticks", (json_int_t)cpu->skew_max_cycles));
+	if (c->cycles_per_ns > 0)
+		json_object_update_new(json, json_pack("{s:f, s:f}",
+			"skew_min_ns", cpu->skew_min_cycles / c->cycles_per_ns,
+			"skew_max_ns", cpu->skew_max_cycles / c->cycles_per_ns));
 	return json;
 }
 
@@ -276,12 +242,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct check_report *c = state->input;
 
 	switch (key) {
-	case OPTION_JSON:
-		c->json = true;
-		return 0;
-	case OPTION_RUN:
-		c->run = true;
-		return 0;
+	case OPTION_JSON: c->json = true; return 0;
+	case OPTION_RUN: c->run = true; return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
 	}
@@ -308,7 +270,7 @@ int cmd_check(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	argp_parse(&argp, argc, argv, 0, NULL, c);
-	provider_connect_module(&module);
+	provider_connect(&module, CHANNEL_PROVIDER_MODULE);
 	if (run_check(c, &module))
 		goto close_module;
 	ret = is_good(c) ? EXIT_DONE : EXIT_FAILED;
@@ -317,7 +279,7 @@ int cmd_check(int argc, char **argv)
 	else if (print_json(c))
 		ret = EXIT_FAILED;
 close_module:
-	provider_disconnect(&module);
+	tsct_channel_close(module.channel);
 	free(c);
 	return ret;
 }

@@ -13,16 +13,16 @@
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"
 #include "tools/common/json.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 
-#define BUSY_CHECK_NS	20000000L	/* between checks for a session's end */
-#define TIMEOUT_S	30
+#define BUSY_CHECK_NS	20000000L	/* time between checks for a session's end */
 
 /* ---- command line --------------------------------------------------------- */
 
 struct cluster_options {
 	bool json;
-	long timeout_s;		/* sync only */
+	long timeout_s;		/* of sync */
 };
 
 enum { OPTION_JSON = 0x100, OPTION_TIMEOUT };
@@ -30,25 +30,19 @@ enum { OPTION_JSON = 0x100, OPTION_TIMEOUT };
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cluster_options *o = state->input;
-	char *end;
 
 	switch (key) {
-	case OPTION_JSON:
-		o->json = true;
-		return 0;
+	case OPTION_JSON: o->json = true; break;
 	case OPTION_TIMEOUT:
-		o->timeout_s = strtol(arg, &end, 10);
-		if (end == arg || *end || o->timeout_s < 1 ||
-		    o->timeout_s > 3600)
-			argp_error(state, "--timeout: '%s' is not a number from 1"
-				   " to 3600", arg);
-		return 0;
+		o->timeout_s = option_number(state, "--timeout", arg, 1, 3600);
+		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
-		return 0;
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+	return 0;
 }
 
 static const struct argp_option sync_options[] = {
@@ -59,12 +53,12 @@ static const struct argp_option sync_options[] = {
 	{ 0 }
 };
 
-/* All but --timeout */
+/* The same options without --timeout */
 static const struct argp_option *const peers_options = sync_options + 1;
 
 /* ---- table --------------------------------------------------------------- */
 
-/* In the unit with one to three digits before the point; "-": NaN */
+/* Formats a time in the unit with one to three digits before the point; NaN: "-" */
 static const char *format_time(double ns, char *text, size_t size)
 {
 	double magnitude = fabs(ns);
@@ -79,15 +73,6 @@ static const char *format_time(double ns, char *text, size_t size)
 		snprintf(text, size, "%.2f ms", ns / 1e6);
 	else
 		snprintf(text, size, "%.2f s", ns / 1e9);
-	return text;
-}
-
-static const char *format_drift(double ppm, char *text, size_t size)
-{
-	if (isnan(ppm))
-		snprintf(text, size, "-");
-	else
-		snprintf(text, size, "%+.4f", ppm);
 	return text;
 }
 
@@ -117,28 +102,28 @@ static void print_node(const json_t *peers)
 
 static void print_source(const json_t *s)
 {
-	char offset[32], error[32], least[32], median[32], rate[32], both[80];
-	char counts[48], auth[64];
+	char offset[32], error[32], least[32], median[32];
+	char both[80] = "-", auth[64] = "-", drift[32] = "-", counts[48];
+	const double offset_ns = ctl_json_number(s, "offset_ns");
+	const double drift_ppm = ctl_json_number(s, "drift_ppm");
+	const double key = ctl_json_number(s, "key");
 
-	format_time(ctl_json_number(s, "offset_ns"), offset, sizeof(offset));
-	format_time(ctl_json_number(s, "error_ns"), error, sizeof(error));
-	if (isnan(ctl_json_number(s, "offset_ns")))
-		snprintf(both, sizeof(both), "-");
-	else
-		snprintf(both, sizeof(both), "%s +- %s", offset, error);
+	if (!isnan(offset_ns))
+		snprintf(both, sizeof(both), "%s +- %s",
+			 format_time(offset_ns, offset, sizeof(offset)),
+			 format_time(ctl_json_number(s, "error_ns"), error,
+				     sizeof(error)));
+	if (!isnan(drift_ppm))
+		snprintf(drift, sizeof(drift), "%+.4f", drift_ppm);
+	if (!isnan(key))
+		snprintf(auth, sizeof(auth), "%.0f %s", key, ctl_json_string(s, "auth"));
 	snprintf(counts, sizeof(counts), "%.0f/%.0f", ctl_json_number(s, "kept"),
 		 ctl_json_number(s, "dropped"));
-	if (isnan(ctl_json_number(s, "key")))
-		snprintf(auth, sizeof(auth), "-");
-	else
-		snprintf(auth, sizeof(auth), "%.0f %s", ctl_json_number(s, "key"),
-			 ctl_json_string(s, "auth"));
 	printf("%-15s %-11s %-25s %-9s %-9s %-9s  %03o %7s  %-10s %s\n",
 	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both,
 	       format_time(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
 	       format_time(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
-	       format_drift(ctl_json_number(s, "drift_ppm"), rate, sizeof(rate)),
-	       (unsigned int)ctl_json_number(s, "reach"), counts, auth,
+	       drift, (unsigned int)ctl_json_number(s, "reach"), counts, auth,
 	       ctl_json_string(s, "type"));
 	if (*ctl_json_string(s, "why")) {
 		printf("                ");
@@ -177,7 +162,7 @@ static void print_members(const json_t *members)
 	}
 }
 
-/* Requests received, by result; results that did not occur are omitted. */
+/* Prints the number of requests received, by result, except results with number 0. */
 static void print_requests(const json_t *requests)
 {
 	const char *name;
@@ -228,12 +213,6 @@ int cmd_peers(int argc, char **argv)
 
 /* ---- sync ----------------------------------------------------------------- */
 
-static bool is_busy(const json_t *peers)
-{
-	return json_is_true(json_object_get(json_object_get(peers, "session"),
-					    "busy"));
-}
-
 /* Returns the peers after the session. Prints errors. NULL: failed. */
 static json_t *await_session_end(long timeout_s)
 {
@@ -244,7 +223,8 @@ static json_t *await_session_end(long timeout_s)
 	for (;;) {
 		nanosleep(&pause, NULL);
 		peers = control_call_json("sync", "peers");
-		if (!peers || !is_busy(peers))
+		if (!json_is_true(json_object_get(json_object_get(peers, "session"),
+						  "busy")))
 			return peers;
 		json_decref(peers);
 		if (tsct_monotonic_ns() > until)
@@ -255,36 +235,37 @@ static json_t *await_session_end(long timeout_s)
 	return NULL;
 }
 
-static double count_answers(const json_t *source)
+static const json_t *find_source(const json_t *sources, const char *name)
 {
-	return ctl_json_number(json_object_get(source, "answers"), "taken");
-}
-
-/* Were requests sent to the source since @before, but no valid answers received? */
-static bool is_silent(const json_t *before, const json_t *source)
-{
-	const json_t *then = json_array_get(before, 0);
+	const json_t *source;
 	size_t i;
 
-	for (i = 0; then && !json_equal(json_object_get(then, "name"),
-					json_object_get(source, "name")); i++)
-		then = json_array_get(before, i + 1);
-	return then && count_answers(source) <= count_answers(then) &&
-		ctl_json_number(source, "sent") > ctl_json_number(then, "sent");
+	json_array_foreach(sources, i, source)
+		if (!strcmp(ctl_json_string(source, "name"), name))
+			return source;
+	return NULL;
 }
 
-/* Prints the sources that did not answer. Exit status: none, some or all of them */
+/*
+ * Prints the sources that were sent requests since @before, but sent no valid answer.
+ * Returns the exit status for none, some or all of them.
+ */
 static int check_sources(const json_t *before, const json_t *peers)
 {
-	const json_t *sources = json_object_get(peers, "sources"), *source;
+	const json_t *sources = json_object_get(peers, "sources"), *source, *then;
 	const char *name, *why;
 	size_t i, silent = 0;
 
 	json_array_foreach(sources, i, source) {
-		if (!is_silent(json_object_get(before, "sources"), source))
+		name = ctl_json_string(source, "name");
+		then = find_source(json_object_get(before, "sources"), name);
+		/* Comparisons are false if a number is missing (NaN). */
+		if (!then || !(ctl_json_number(source, "sent") >
+			       ctl_json_number(then, "sent")) ||
+		    !(ctl_json_number(json_object_get(source, "answers"), "taken") <=
+		      ctl_json_number(json_object_get(then, "answers"), "taken")))
 			continue;
 		silent++;
-		name = ctl_json_string(source, "name");
 		why = ctl_json_string(source, "why");
 		fprintf(stderr, "trace-ctl sync: %s: no answer%s%s\n",
 			*name ? name : "a source", *why ? ": " : "", why);
@@ -303,7 +284,7 @@ int cmd_sync(int argc, char **argv)
 		"children, a child with its sources. Waits for the end of the "
 		"session, and then shows the same as trace-ctl peers.",
 	};
-	struct cluster_options o = { .timeout_s = TIMEOUT_S };
+	struct cluster_options o = { .timeout_s = 30 };
 	json_t *before, *json;
 	int ret = EXIT_FAILED;
 

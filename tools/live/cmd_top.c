@@ -8,6 +8,7 @@
 
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
+#include "tools/common/options.h"
 #include "lib/client/gettime.h"
 #include "top.h"
 
@@ -18,8 +19,8 @@ enum { KEY_ONCE = 256, KEY_JSON };
 struct top_options {
 	bool per_cpu, json;
 	enum top_key key;
-	unsigned long count;	/* refreshes; 0: no limit */
-	double seconds;		/* between refreshes */
+	unsigned long count;	/* number of refreshes; 0: no limit */
+	double seconds;		/* time between refreshes */
 };
 
 static const struct argp_option options[] = {
@@ -37,41 +38,24 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static enum top_key parse_key(struct argp_state *state, const char *arg)
-{
-	int key;
-
-	for (key = 0; key < TOP_KEYS; key++)
-		if (!strcmp(arg, top_keys[key]))
-			return key;
-	argp_error(state, "--sort: invalid key '%s'; use events, bytes, unread,"
-		   " lost, name or id", arg);
-	return TOP_EVENTS;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct top_options *w = state->input;
-	char *end;
 
 	switch (key) {
 	case 'p': w->per_cpu = true; break;
-	case 'd':
-		w->seconds = strtod(arg, &end);
-		if (end == arg || *end || !(w->seconds >= 0.1) ||
-		    w->seconds > 86400)
-			argp_error(state, "--delay: '%s' is not a number of seconds"
-				   " from 0.1 to 86400", arg);
-		break;
+	case 'd': w->seconds = option_seconds(state, "--delay", arg, 0.1); break;
 	case 'n':
-		w->count = strtoul(arg, &end, 10);
-		if (*arg < '0' || *arg > '9' || *end || !w->count ||
-		    w->count > 1000000000)
-			argp_error(state, "--count: '%s' is not a number from 1 to"
-				   " 1000000000", arg);
+		w->count = option_number(state, "--count", arg, 1, 1000000000);
 		break;
 	case KEY_ONCE: w->count = 1; break;
-	case 's': w->key = parse_key(state, arg); break;
+	case 's':
+		for (w->key = 0; w->key < TOP_KEYS; w->key++)
+			if (!strcmp(arg, top_keys[w->key]))
+				return 0;
+		argp_error(state, "--sort: invalid key '%s'; use events, bytes,"
+			   " unread, lost, name or id", arg);
+		break;
 	case KEY_JSON: w->json = true; break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'", arg);
@@ -100,41 +84,37 @@ static int print_out_of_memory(void)
 	return -ENOMEM;
 }
 
-static int draw(const struct top_sample *sample)
-{
-	int width, height;
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
-
-	if (!to)
-		return print_out_of_memory();
-	top_term_size(&width, &height);
-	top_view_print(to, sample, width, height);
-	if (fclose(to))
-		return print_out_of_memory();
-	top_term_draw(text);
-	free(text);
-	return 0;
-}
-
 static int show_sample(const struct top_options *w, const struct top_sample *sample)
 {
-	int ret = 0;
+	int width, height, failed = 0;
+	char *text = NULL;
+	size_t len;
+	FILE *to;
 
-	if (w->json)
-		ret = ctl_json_print_line("top", top_view_json(sample)) ? -EIO : 0;
-	else if (top_term_is_open())
-		return draw(sample);
-	else
+	if (w->json) {
+		failed = ctl_json_print_flags("top", top_view_json(sample),
+				JSON_COMPACT | JSON_REAL_PRECISION(15));
+	} else if (!top_term_is_open()) {
 		top_view_print(stdout, sample, 0, 0);
-	/* Unbuffered, for the reader of a pipe */
-	return ret || fflush(stdout) || ferror(stdout) ? -EIO : 0;
+	} else {
+		to = open_memstream(&text, &len);
+		if (!to)
+			return print_out_of_memory();
+		top_term_size(&width, &height);
+		top_view_print(to, sample, width, height);
+		if (fclose(to))
+			return print_out_of_memory();
+		top_term_draw(text);
+		free(text);
+		return 0;
+	}
+	/* The reader of a pipe gets each sample at once. */
+	return failed || fflush(stdout) || ferror(stdout) ? -EIO : 0;
 }
 
 /*
- * Reads a new sample, and shows a sorted copy of it. The sample itself replaces
- * @last: the computation of rates needs its order.
+ * Reads a new sample, which replaces @last, and shows a sorted copy of it. The next
+ * computation of rates needs the order of the original.
  */
 static int refresh(const struct top_options *w, struct top_sample *last)
 {
@@ -164,7 +144,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 	unsigned long done = 0;
 	int key, error = 0;
 
-	/* A terminal gets the channels at once, and rates after 250 ms. */
+	/* On a terminal, show the channels at once, and rates after 250 ms. */
 	if (top_term_is_open() && w->count != 1) {
 		error = show_sample(w, last);
 		until = last->time_ns + (delay < 250000000 ? delay : 250000000);
@@ -186,34 +166,25 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 	return error;
 }
 
-static bool has_provider(void)
-{
-	struct channel_list all;
-	bool found;
-
-	channel_list_open(&all, false);
-	found = channel_list_check(&all, "top");
-	channel_list_close(&all);
-	return found;
-}
-
 int cmd_top(int argc, char **argv)
 {
 	struct top_options w = { .seconds = 1 };
 	struct top_sample first;
+	struct channel_list all;
+	bool found;
 	int error;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &w);
-	if (!has_provider())
+	channel_list_open(&all, false);
+	found = channel_list_check(&all, "top");
+	channel_list_close(&all);
+	if (!found)
 		return EXIT_FAILED;
 	error = top_sample_read(&first, w.per_cpu);
-	if (error)
+	if (error) {
 		print_out_of_memory();
-	if (!error) {
-		if (w.json)
-			top_term_open_signals();
-		else
-			top_term_open();
+	} else {
+		top_term_open(!w.json);
 		error = run_loop(&w, &first);
 		top_term_close();
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interfaces between the files of trace-ctl top */
+/* The parts of trace-ctl top */
 #ifndef TOP_H
 #define TOP_H
 
@@ -15,17 +15,17 @@
 struct top_row {
 	struct listed_channel channel;
 	__s64 cpu;		/* -1: the whole channel */
-	__u64 events, written;
+	__u64 events, written;	/* number of events, bytes */
 	__u64 lost[TSCT_LOST_NR];
-	double unread_percent;	/* of the fullest ring; -1: policy overwrite */
-	bool has_rates;		/* was in the previous sample, too */
+	double unread_percent;	/* fill of the fullest ring; -1: policy overwrite */
+	bool has_rates;		/* rates are valid: not in the first sample */
 	double events_per_s, bytes_per_s;
 	double lost_per_s[TSCT_LOST_NR];
 };
 
 struct top_sample {
 	__s64 time_ns;		/* CLOCK_MONOTONIC */
-	double seconds;		/* since the previous sample; 0: none */
+	double seconds;		/* time since the previous sample; 0: none */
 	struct top_row *at;	/* each channel, followed by its CPUs */
 	size_t nr;
 	unsigned int providers;	/* number of providers that answered */
@@ -55,7 +55,7 @@ double top_row_lost_per_s(const struct top_row *row);
 
 /* ---- table: top_view.c -------------------------------------------------- */
 
-/* Prints the table. @width, @height: of the terminal; 0: unlimited */
+/* Prints the table. @width, @height: size of the terminal; 0: unlimited */
 void top_view_print(FILE *to, const struct top_sample *sample, int width,
 		    int height);
 json_t *top_view_json(const struct top_sample *sample);
@@ -63,29 +63,26 @@ json_t *top_view_json(const struct top_sample *sample);
 /* ---- terminal: top_term.c ----------------------------------------------- */
 
 /*
- * Catches signals. If standard output is a terminal, switches to its alternate
- * screen and reads keys one by one.
+ * Catches signals. With @screen, and if standard output is a terminal, switches to its
+ * alternate screen and reads keys one by one.
  */
-void top_term_open(void);
+void top_term_open(bool screen);
 
-/* Catches signals, and does not use the terminal. */
-void top_term_open_signals(void);
-
-/* Is the alternate screen in use? */
+/* True if the alternate screen is in use */
 bool top_term_is_open(void);
 
 /* Restores the terminal. */
 void top_term_close(void);
 
-/* Columns and rows; 80 and 24 if unknown */
+/* Gets the number of columns and rows; 80 and 24 if unknown. */
 void top_term_size(int *ret_width, int *ret_height);
 
 /* Draws @text from the top left corner, and clears the rest of the screen. */
 void top_term_draw(const char *text);
 
 /*
- * Waits until @until_ns, CLOCK_MONOTONIC: returns 0. Returns earlier with a key;
- * 'q' also for a signal to end; ' ' if the table has to be drawn again.
+ * Waits until @until_ns, CLOCK_MONOTONIC, and returns 0. Returns earlier with a key, with
+ * 'q' after a signal that ends the program, or ' ' if the table must be drawn again.
  */
 int top_term_wait(__s64 until_ns);
 

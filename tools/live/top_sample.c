@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Samples of all channels' counters, and the rates between two samples */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,12 @@ const char *const top_keys[TOP_KEYS] = {
 
 /* ---- one sample ---------------------------------------------------------- */
 
-static struct top_row *append_row(struct top_sample *sample)
+static struct top_row *append_row(struct top_sample *sample,
+				  const struct listed_channel *c)
 {
 	struct top_row *more = sample->at;
 
+	/* The capacity is nr rounded up to a power of two. */
 	if (!(sample->nr & (sample->nr - 1)))
 		more = reallocarray(more, sample->nr ? 2 * sample->nr : 1,
 				    sizeof(*more));
@@ -25,6 +26,7 @@ static struct top_row *append_row(struct top_sample *sample)
 	sample->at = more;
 	more += sample->nr++;
 	memset(more, 0, sizeof(*more));
+	more->channel = *c;
 	return more;
 }
 
@@ -37,63 +39,38 @@ static double unread_percent(const struct tsct_channel_info *info, __u64 unread)
 	return size > 0 ? 100 * unread / size : 0;
 }
 
-static struct top_row *add_channel(struct top_sample *sample,
-				   const struct listed_channel *c)
+/* The fill of a channel is that of its fullest ring, 0 if nothing is unread. */
+static int read_channel(struct top_sample *sample, struct channel_list *all,
+			const struct listed_channel *c, bool cpus)
 {
-	struct top_row *row = append_row(sample);
+	struct top_row *row = append_row(sample, c);
+	struct tsct_channel_cpu cpu;
+	const size_t at = sample->nr - 1;
+	double fill, max;
+	__u32 nr = 0;
 
 	if (!row)
-		return NULL;
-	row->channel = *c;
+		return -ENOMEM;
 	row->cpu = -1;
 	row->events = c->info.events;
 	row->written = c->info.written;
 	memcpy(row->lost, c->info.lost, sizeof(row->lost));
-	row->unread_percent = unread_percent(&c->info, 0);
-	return row;
-}
-
-static int add_cpu(struct top_sample *sample, const struct listed_channel *c,
-		   const struct tsct_channel_cpu *cpu)
-{
-	struct top_row *row = append_row(sample);
-
-	if (!row)
-		return -ENOMEM;
-	row->channel = *c;
-	row->cpu = cpu->cpu;
-	row->events = cpu->events;
-	row->written = cpu->written;
-	memcpy(row->lost, cpu->lost, sizeof(row->lost));
-	row->unread_percent = unread_percent(&c->info, cpu->unread);
-	return 0;
-}
-
-/*
- * The fill of a channel is that of its fullest ring. The rings need not be read
- * if the channel has nothing unread.
- */
-static int read_channel(struct top_sample *sample, struct channel_list *all,
-			const struct listed_channel *c, bool cpus)
-{
-	const size_t at = sample->nr;
-	struct tsct_channel_cpu cpu;
-	double fill, max;
-	__u32 i;
-
-	if (!add_channel(sample, c))
-		return -ENOMEM;
+	row->unread_percent = max = unread_percent(&c->info, 0);
 	if (!cpus && !c->info.unread)
 		return 0;
-	max = sample->at[at].unread_percent;
-	for (i = 0; i < channel_list_nr_cpus(all, c); i++) {
-		if (channel_list_read_cpu(all, c, i, &cpu) ||
-		    cpu.state != TSCT_CPU_READY)
-			continue;
+	while (channel_list_next_cpu(all, c, &nr, &cpu)) {
 		fill = unread_percent(&c->info, cpu.unread);
 		max = fill > max ? fill : max;
-		if (cpus && add_cpu(sample, c, &cpu))
+		if (!cpus)
+			continue;
+		row = append_row(sample, c);
+		if (!row)
 			return -ENOMEM;
+		row->cpu = cpu.cpu;
+		row->events = cpu.events;
+		row->written = cpu.written;
+		memcpy(row->lost, cpu.lost, sizeof(row->lost));
+		row->unread_percent = fill;
 	}
 	sample->at[at].unread_percent = max;
 	return 0;
@@ -126,7 +103,7 @@ void top_sample_free(struct top_sample *sample)
 
 /* ---- rates --------------------------------------------------------------- */
 
-/* By provider, id and CPU */
+/* Compares provider, id and CPU. */
 static int compare_ids(const struct top_row *a, const struct top_row *b)
 {
 	if (a->channel.provider != b->channel.provider)
@@ -136,37 +113,30 @@ static int compare_ids(const struct top_row *a, const struct top_row *b)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* 0 if a counter decreased: counters are in memory that programs can write. */
+/* Returns 0 if a counter decreased: programs can write to the counters. */
 static double rate(__u64 before, __u64 now, double seconds)
 {
 	return now > before && seconds > 0 ? (now - before) / seconds : 0;
 }
 
-static void set_rates(const struct top_row *before, struct top_row *now,
-		      double seconds)
-{
-	int i;
-
-	now->has_rates = true;
-	now->events_per_s = rate(before->events, now->events, seconds);
-	now->bytes_per_s = rate(before->written, now->written, seconds);
-	for (i = 0; i < TSCT_LOST_NR; i++)
-		now->lost_per_s[i] = rate(before->lost[i], now->lost[i],
-					  seconds);
-}
-
 void top_sample_rates(const struct top_sample *before, struct top_sample *now)
 {
-	size_t i, j = 0;
+	const struct top_row *old = before->at, *end = old + before->nr;
+	struct top_row *row;
+	int i;
 
 	now->seconds = (now->time_ns - before->time_ns) / 1e9;
-	for (i = 0; i < now->nr; i++) {
-		while (j < before->nr &&
-		       compare_ids(&before->at[j], &now->at[i]) < 0)
-			j++;
-		if (j < before->nr &&
-		    !compare_ids(&before->at[j], &now->at[i]))
-			set_rates(&before->at[j], &now->at[i], now->seconds);
+	for (row = now->at; row < now->at + now->nr; row++) {
+		while (old < end && compare_ids(old, row) < 0)
+			old++;
+		if (old == end || compare_ids(old, row))
+			continue;
+		row->has_rates = true;
+		row->events_per_s = rate(old->events, row->events, now->seconds);
+		row->bytes_per_s = rate(old->written, row->written, now->seconds);
+		for (i = 0; i < TSCT_LOST_NR; i++)
+			row->lost_per_s[i] = rate(old->lost[i], row->lost[i],
+						  now->seconds);
 	}
 }
 
@@ -206,7 +176,7 @@ static int compare_rows(const void *left, const void *right, void *arg)
 		return va > vb ? -1 : 1;
 	if (key == TOP_ID)
 		return compare_ids(a, b);
-	/* Channels with equal rates (idle ones): by the number of events */
+	/* Order channels with equal rates by number of events. */
 	if (key != TOP_NAME && a->events != b->events)
 		return a->events > b->events ? -1 : 1;
 	order = strcmp(a->channel.info.name, b->channel.info.name);

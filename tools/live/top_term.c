@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The terminal of top: alternate screen, single keys, signals. The terminal is
- * restored on exit, also if a signal stops or ends the program.
+ * The terminal of top: alternate screen, single keys, signals. It is restored when the
+ * program exits, and when a signal stops or ends it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,8 +21,9 @@
 #define LEAVE	"\033[?25h\033[?1049l"
 
 static struct termios original;
-static bool entered;		/* alternate screen in use */
-static bool keys, has_keys;	/* reads keys now; standard input is a terminal */
+static bool entered;		/* the alternate screen is in use */
+static bool has_keys;		/* standard input is a terminal */
+static bool keys;		/* keys are read: the program is in the foreground */
 static volatile sig_atomic_t ended, stopped, resized;
 static sigset_t waiting_mask;	/* signal mask of ppoll() */
 
@@ -44,8 +45,8 @@ static void on_resize(int number)
 }
 
 /*
- * The signals are blocked except in ppoll(), so that none is missed between the
- * check of the flags and the sleep.
+ * Blocks the signals except in ppoll(). So no signal arrives between the check of the
+ * flags and the sleep.
  */
 static void catch_signals(bool terminal)
 {
@@ -77,7 +78,7 @@ static void write_now(const char *text)
 	fflush(stdout);
 }
 
-/* Reads single keys without echo, unless in the background. */
+/* Also reads single keys without echo, unless in the background. */
 static void enter_screen(void)
 {
 	struct termios raw;
@@ -94,7 +95,7 @@ static void enter_screen(void)
 	entered = true;
 }
 
-static void leave_screen(void)
+void top_term_close(void)
 {
 	if (!entered)
 		return;
@@ -104,11 +105,11 @@ static void leave_screen(void)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &original);
 }
 
-/* Catches signals first: the default action would not restore the terminal. */
-void top_term_open(void)
+/* Catches signals first: their default action would not restore the terminal. */
+void top_term_open(bool screen)
 {
 	const char *kind = getenv("TERM");
-	bool terminal = isatty(STDOUT_FILENO) && kind && *kind &&
+	bool terminal = screen && isatty(STDOUT_FILENO) && kind && *kind &&
 		strcmp(kind, "dumb");
 
 	catch_signals(terminal);
@@ -116,22 +117,12 @@ void top_term_open(void)
 		return;
 	has_keys = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &original);
 	enter_screen();
-	atexit(leave_screen);
-}
-
-void top_term_open_signals(void)
-{
-	catch_signals(false);
+	atexit(top_term_close);
 }
 
 bool top_term_is_open(void)
 {
 	return entered;
-}
-
-void top_term_close(void)
-{
-	leave_screen();
 }
 
 void top_term_size(int *ret_width, int *ret_height)
@@ -160,40 +151,23 @@ void top_term_draw(const char *text)
 	write_now("\033[J");
 }
 
-/* Ctrl-Z: restores the terminal while the program is stopped. */
-static void stop_process(void)
-{
-	const bool was_entered = entered;
-
-	stopped = 0;
-	leave_screen();
-	raise(SIGSTOP);
-	if (was_entered)
-		enter_screen();
-}
-
-static int read_key(void)
-{
-	char key;
-
-	if (read(STDIN_FILENO, &key, 1) == 1)
-		return key == 'Q' ? 'q' : key;
-	keys = false;		/* end of file */
-	return ' ';
-}
-
 int top_term_wait(__s64 until_ns)
 {
 	struct pollfd fd = { .events = POLLIN };
+	const bool was_entered = entered;
 	struct timespec left;
+	char key;
 	__s64 ns;
-	int n;
 
 	for (;;) {
 		if (ended)
 			return 'q';
-		if (stopped) {
-			stop_process();
+		if (stopped) {	/* by Ctrl-Z */
+			stopped = 0;
+			top_term_close();
+			raise(SIGSTOP);
+			if (was_entered)
+				enter_screen();
 			return ' ';
 		}
 		if (resized) {
@@ -206,8 +180,11 @@ int top_term_wait(__s64 until_ns)
 		left.tv_sec = ns / 1000000000;
 		left.tv_nsec = ns % 1000000000;
 		fd.fd = keys ? STDIN_FILENO : -1;
-		n = ppoll(&fd, 1, &left, &waiting_mask);
-		if (n == 1)
-			return read_key();
+		if (ppoll(&fd, 1, &left, &waiting_mask) != 1)
+			continue;
+		if (read(STDIN_FILENO, &key, 1) == 1)
+			return key == 'Q' ? 'q' : key;
+		keys = false;		/* end of file */
+		return ' ';
 	}
 }

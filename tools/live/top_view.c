@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* The table of top, and its JSON */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ static void print_line(FILE *to, const char *line, int width)
 	fprintf(to, "%.*s\n", len, line);
 }
 
-/* "123", "45.6k", "7.89M": up to seven columns */
+/* Formats a rate in up to seven columns: "123", "45.6k", "7.89M". */
 static const char *format_rate(double rate, bool has_rate, char *text, size_t size)
 {
 	if (!has_rate)
@@ -140,7 +139,7 @@ static json_t *json_lost_rates(const struct top_row *row)
 
 	if (!row->has_rates)
 		return json_null();
-	/* jansson keeps the order of keys: that of the causes. */
+	/* The keys are in the order of the causes. */
 	json = channel_view_lost_json(row->lost);
 	json_object_foreach_safe(json, at, key, value)
 		json_object_set_new(json, key, json_real(row->lost_per_s[i++]));
@@ -160,55 +159,40 @@ static json_t *json_figures(const struct top_row *row)
 		"lost_per_s", json_lost_rates(row));
 }
 
-static json_t *json_channel(const struct top_row *row)
-{
-	const struct tsct_channel_info *info = &row->channel.info;
-	json_t *json = json_figures(row), *lost;
-
-	lost = json_object_get(json, "lost");
-	json_object_set_new(lost, "no_ring", json_integer(
-				(json_int_t)info->lost_no_ring));
-	json_object_set_new(json, "id", json_integer(info->id));
-	json_object_set_new(json, "name", ctl_json_text(info->name));
-	json_object_set_new(json, "provider", json_string(
-				channel_provider_names[row->channel.provider]));
-	json_object_set_new(json, "uid", json_integer(info->uid));
-	json_object_set_new(json, "policy", json_string(
-		info->policy == TSCT_POLICY_OVERWRITE ? "overwrite" : "discard"));
-	json_object_set_new(json, "kernel", json_boolean(
-				info->flags & TSCT_CHANNEL_KERNEL));
-	json_object_set_new(json, "kept", json_boolean(
-				info->flags & TSCT_CHANNEL_KEEP));
-	json_object_set_new(json, "holders", json_integer(info->holders));
-	return json;
-}
-
-static void add_cpu(json_t *channel, const struct top_row *row)
-{
-	json_t *cpus = json_object_get(channel, "cpus");
-	json_t *cpu = json_figures(row);
-
-	if (!cpus) {
-		cpus = json_array();
-		json_object_set_new(channel, "cpus", cpus);
-	}
-	json_object_set_new(cpu, "cpu", json_integer(row->cpu));
-	json_array_append_new(cpus, cpu);
-}
-
 json_t *top_view_json(const struct top_sample *sample)
 {
-	json_t *channels = json_array(), *last = NULL;
+	json_t *channels = json_array(), *cpus = NULL, *json, *last = NULL;
+	const struct tsct_channel_info *info;
+	const struct top_row *row;
 	struct timespec now;
-	size_t i;
 
-	for (i = 0; i < sample->nr; i++) {
-		if (sample->at[i].cpu < 0) {
-			last = json_channel(&sample->at[i]);
-			json_array_append_new(channels, last);
-		} else {
-			add_cpu(last, &sample->at[i]);
+	for (row = sample->at; row < sample->at + sample->nr; row++) {
+		json = json_figures(row);
+		if (row->cpu >= 0) {
+			if (!cpus) {
+				cpus = json_array();
+				json_object_set_new(last, "cpus", cpus);
+			}
+			json_object_set_new(json, "cpu", json_integer(row->cpu));
+			json_array_append_new(cpus, json);
+			continue;
 		}
+		info = &row->channel.info;
+		json_object_set_new(json_object_get(json, "lost"), "no_ring",
+				    json_integer((json_int_t)info->lost_no_ring));
+		json_object_update_new(json, json_pack(
+			"{s:I, s:o, s:s, s:I, s:s, s:b, s:b, s:I}",
+			"id", (json_int_t)info->id,
+			"name", ctl_json_text(info->name), "provider",
+			channel_provider_names[row->channel.provider],
+			"uid", (json_int_t)info->uid,
+			"policy", channel_view_policy_name(info->policy),
+			"kernel", !!(info->flags & TSCT_CHANNEL_KERNEL),
+			"kept", !!(info->flags & TSCT_CHANNEL_KEEP),
+			"holders", (json_int_t)info->holders));
+		json_array_append_new(channels, json);
+		last = json;
+		cpus = NULL;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	return json_pack("{s:I, s:f, s:I, s:o}",

@@ -8,7 +8,7 @@
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
 #include "cmd_merge.h"
-#include "tools/common/messages_view.h"
+#include "tools/common/view.h"
 
 struct sums {
 	uint64_t events, missing;
@@ -183,7 +183,7 @@ int merge_report_json(const struct merge *m, const struct tsct_merge *done,
 		"events", number(sums.events),
 		"missing", number(sums.missing),
 		"locations", number(r->nr_locations),
-		"messages", messages_json(r),
+		"messages", view_json_messages(r),
 		"inputs", inputs,
 		"nodes", nodes,
 		"notes", texts_json(notes, nr_notes),

@@ -9,18 +9,27 @@
 
 #include "tools/common/cmd.h"
 #include "lib/export/export.h"
-#include "tools/common/filter_options.h"
+#include "tools/common/options.h"
 #include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "tools/common/view.h"
 
 struct export_job {
 	struct tsct_export x;
-	const char *output;
+	const char *output;		/* name given with -o, or NULL */
 	bool quiet;
 	struct output_file to;
 	struct progress progress;
 };
+
+static size_t trimmed_len(const char *path)
+{
+	size_t len = strlen(path);
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	return len;
+}
 
 /* ---- options ----------------------------------------------------------- */
 
@@ -38,35 +47,18 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static void set_format(struct argp_state *state, struct export_job *j, const char *arg)
-{
-	j->x.format = tsct_export_find(arg);
-	if (!j->x.format)
-		argp_error(state, "--format: invalid format '%s'; use ctf, otf2, perfetto,"
-			   " json, text, csv", *arg ? arg : "''");
-}
-
-/* The format of an output name's suffix: json for "x.json" */
-static const struct tsct_export_format *format_of(const char *output)
+/* Sets the format from the suffix of the output, if it was not given, and checks it. */
+static void check_format(struct argp_state *state, struct export_job *j)
 {
 	const struct tsct_export_format *const *f;
-	size_t len = strlen(output), suffix;
+	size_t len = j->output ? trimmed_len(j->output) : 0, suffix;
 
-	while (len > 1 && output[len - 1] == '/')
-		len--;
-	for (f = tsct_export_formats; *f; f++) {
+	for (f = tsct_export_formats; *f && !j->x.format && j->output; f++) {
 		suffix = strlen((*f)->suffix);
 		if (len > suffix &&
-		    !strncmp(output + len - suffix, (*f)->suffix, suffix))
-			return *f;
+		    !strncmp(j->output + len - suffix, (*f)->suffix, suffix))
+			j->x.format = *f;
 	}
-	return NULL;
-}
-
-static void check_all(struct argp_state *state, struct export_job *j)
-{
-	if (!j->x.format && j->output)
-		j->x.format = format_of(j->output);
 	if (!j->x.format)
 		argp_error(state, "no output format; use --format");
 	else if (j->x.relative && !j->x.format->relative)
@@ -86,15 +78,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &j->x.filter; break;
-	case 'f': set_format(state, j, arg); break;
+	case 'f':
+		j->x.format = tsct_export_find(arg);
+		if (!j->x.format)
+			argp_error(state, "--format: invalid format '%s'; use ctf,"
+				   " otf2, perfetto, json, text, csv",
+				   *arg ? arg : "''");
+		break;
 	case 'o': j->output = arg; break;
 	case 'q': j->quiet = true; break;
 	case KEY_RELATIVE: j->x.relative = true; break;
-	case ARGP_KEY_END:
-		check_all(state, j);
-		break;
+	case ARGP_KEY_END: check_format(state, j); break;
 	default:
-		return view_parse_recording(key, arg, state, &j->x.recording);
+		return option_recording(key, arg, state, &j->x.recording);
 	}
 	return 0;
 }
@@ -110,8 +106,6 @@ static const struct argp argp = {
 	" wrong usage, 3 if events are missing from DIR.", children, NULL, NULL
 };
 
-/* ---- progress --------------------------------------------------------------- */
-
 static int poll_job(struct tsct_export *x)
 {
 	struct export_job *j = x->arg;
@@ -123,14 +117,8 @@ static int poll_job(struct tsct_export *x)
 	return 0;
 }
 
-/* ---- the result -------------------------------------------------------- */
-
-static void report_result(const struct export_job *j, const char *name)
+static void print_result(const struct tsct_export *x, const char *name)
 {
-	const struct tsct_export *x = &j->x;
-
-	if (j->quiet)
-		return;
 	if (strcmp(name, "-"))
 		fprintf(stderr, "trace-ctl export: %s: %" PRIu64 " events of %u"
 			" threads\n", name, (uint64_t)x->events, x->threads.nr);
@@ -147,7 +135,7 @@ static void report_result(const struct export_job *j, const char *name)
 			" only one end\n", (uint64_t)x->unmatched);
 }
 
-static int write_it(struct export_job *j)
+static int write_output(struct export_job *j)
 {
 	char *name = strdup(j->to.name);
 	int err;
@@ -160,69 +148,34 @@ static int write_it(struct export_job *j)
 	if (!err && output_interrupted())
 		err = -EINTR;
 	if (err) {
-		/*
-		 * Errors of standard output are reported at exit, as by all
-		 * verbs.
-		 */
+		/* trace-ctl.c reports the errors of standard output at exit. */
 		if (j->to.file != stdout || !ferror(stdout))
 			output_error_print("export", j->to.name, j->x.why, err);
 		output_file_discard(&j->to);
 	} else {
 		err = output_file_commit(&j->to);
-		if (!err)
-			report_result(j, name);
+		if (!err && !j->quiet)
+			print_result(&j->x, name);
 	}
 	free(name);
 	return err;
 }
 
-static int export_to(struct export_job *j, const char *output)
-{
-	int err = tsct_export_prepare(&j->x);
-
-	if (err) {
-		output_error_print("export", j->x.recording, j->x.why, err);
-		return EXIT_FAILED;
-	}
-	output_catch_signals(!strcmp(output, "-"));
-	err = output_file_open(&j->to, "export", output, j->x.format->directory);
-	if (err) {
-		output_file_discard(&j->to);
-		return EXIT_FAILED;
-	}
-	return write_it(j) ? EXIT_FAILED : view_print_missing("export", j->x.trace);
-}
-
-/* True if the path ends with "." or ".." */
-static bool ends_with_dots(const char *path, size_t len)
-{
-	size_t dots = 0;
-
-	while (dots < len && path[len - dots - 1] == '.')
-		dots++;
-	return (dots == 1 || dots == 2) &&
-		(dots == len || path[len - dots - 1] == '/');
-}
-
-static size_t trimmed_len(const char *path)
-{
-	size_t len = strlen(path);
-
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	return len;
-}
-
 /*
- * The recording's name with the format's suffix; for ".", the name of that
- * directory.
+ * Returns the recording's name with the format's suffix, malloc'ed. "." and ".." are
+ * replaced by the name of that directory.
  */
 static char *default_output(const struct export_job *j)
 {
 	const char *path = j->x.recording;
+	const size_t len = trimmed_len(path);
 	char *real = NULL, *name;
+	size_t dots = 0;
 
-	if (ends_with_dots(path, trimmed_len(path)))
+	while (dots < len && path[len - dots - 1] == '.')
+		dots++;
+	if ((dots == 1 || dots == 2) &&
+	    (dots == len || path[len - dots - 1] == '/'))
 		path = real = realpath(path, NULL);
 	if (!path || asprintf(&name, "%.*s%s", (int)trimmed_len(path), path,
 			      j->x.format->suffix) < 0)
@@ -231,17 +184,27 @@ static char *default_output(const struct export_job *j)
 	return name;
 }
 
-static int run(struct export_job *j)
+static int export(struct export_job *j)
 {
-	char *output;
-	int ret;
+	char *output = j->output ? strdup(j->output) : default_output(j);
+	int err;
 
-	output = j->output ? strdup(j->output) : default_output(j);
 	if (!output)
 		return EXIT_FAILED;
-	ret = export_to(j, output);
+	err = tsct_export_prepare(&j->x);
+	if (err) {
+		output_error_print("export", j->x.recording, j->x.why, err);
+		goto free_output;
+	}
+	output_catch_signals(!strcmp(output, "-"));
+	err = output_file_open(&j->to, "export", output, j->x.format->directory);
+	if (err)
+		output_file_discard(&j->to);
+	else
+		err = write_output(j);
+free_output:
 	free(output);
-	return ret;
+	return err ? EXIT_FAILED : view_print_missing("export", j->x.trace);
 }
 
 int cmd_export(int argc, char **argv)
@@ -253,7 +216,7 @@ int cmd_export(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &j))
 		return EXIT_FAILED;
 	if (!view_open("export", j.x.recording, &j.x.trace)) {
-		ret = run(&j);
+		ret = export(&j);
 		tsct_trace_close(j.x.trace);
 	}
 	tsct_export_free(&j.x);

@@ -9,10 +9,11 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
-#include "tools/common/messages_view.h"
+#include "lib/ctf/ticks.h"
 #include "stat.h"
+#include "tools/common/cmd.h"
+#include "tools/common/options.h"
 
 /* ---- options ----------------------------------------------------------- */
 
@@ -26,27 +27,16 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static __u32 parse_top(struct argp_state *state, const char *arg)
-{
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
-
-	if (*arg < '0' || *arg > '9' || *end || !n || n > INT32_MAX)
-		argp_error(state, "--top: %s is not a number from 1 to %d",
-			   *arg ? arg : "''", INT32_MAX);
-	return n;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct stat_figures *s = state->input;
 
 	switch (key) {
 	case 'a': s->all = true; break;
-	case 'n': s->top = parse_top(state, arg); break;
+	case 'n': s->top = option_number(state, "--top", arg, 1, INT32_MAX); break;
 	case KEY_JSON: s->json = true; break;
 	default:
-		return view_parse_recording(key, arg, state, &s->dir);
+		return option_recording(key, arg, state, &s->dir);
 	}
 	return 0;
 }
@@ -60,6 +50,13 @@ static const struct argp argp = {
 };
 
 /* ---- counting ---------------------------------------------------------- */
+
+/* The last event of one stream on one location */
+struct last_event {
+	__u64 tick;
+	__u64 run;		/* events on that tick before this one */
+	bool any;
+};
 
 static int count_init(struct stat_figures *s)
 {
@@ -78,32 +75,44 @@ static int count_init(struct stat_figures *s)
 		if (!s->by_event[i])
 			return -ENOMEM;
 	}
-	if (stat_files_init(s))
-		return -ENOMEM;
 	return threads_init(&s->threads, s->rec->nr_locations);
-}
-
-static void count_event(struct stat_figures *s, const struct tsct_trace_event *e)
-{
-	const __u64 bytes = tsct_trace_event_bytes(s->trace);
-
-	if (!s->events++)
-		s->first = e->tick;
-	s->last = e->tick;
-	tally_event(&s->by_location[e->location], e, bytes);
-	tally_event(&s->by_event[e->stream][e->def->id - TSCT_ID_FIRST], e, bytes);
-	stat_files_note(s, e);
-	threads_note(&s->threads, e, bytes, s->rec->streams[e->stream].kernel);
 }
 
 static int count(struct stat_figures *s)
 {
+	struct last_event *lasts, *last;
 	struct tsct_trace_event e;
+	__u32 i, node;
+	__u64 bytes;
 	int ret;
 
-	while ((ret = tsct_trace_next(s->trace, &e)) == 1)
-		count_event(s, &e);
-	stat_sum_nodes(s);
+	lasts = calloc((size_t)s->rec->nr_streams * s->rec->nr_locations + 1,
+		       sizeof(*lasts));
+	if (!lasts)
+		return -ENOMEM;
+	while ((ret = tsct_trace_next(s->trace, &e)) == 1) {
+		bytes = tsct_trace_event_bytes(s->trace);
+		s->events++;
+		s->payload += e.len;
+		s->last = e.tick;
+		tally_event(&s->by_location[e.location], &e, bytes);
+		tally_event(&s->by_event[e.stream][e.def->id - TSCT_ID_FIRST], &e,
+			    bytes);
+		threads_note(&s->threads, &e, bytes, s->rec->streams[e.stream].kernel);
+		last = &lasts[(size_t)e.stream * s->rec->nr_locations + e.location];
+		last->run = last->any && last->tick == e.file_tick ? last->run + 1 : 0;
+		last->tick = e.file_tick;
+		last->any = true;
+		if (last->run > s->max_per_tick)
+			s->max_per_tick = last->run;
+	}
+	free(lasts);
+	for (i = 0; i < s->rec->nr_locations; i++) {
+		node = s->rec->locations[i].node;
+		tally_add(&s->by_node[node], &s->by_location[i]);
+		s->lost_by_node[node] = tsct_add_saturating(s->lost_by_node[node],
+							    stat_lost_on(s, i));
+	}
 	threads_finish(&s->threads);
 	return ret;
 }
@@ -118,7 +127,6 @@ static void count_free(struct stat_figures *s)
 	free(s->by_location);
 	free(s->by_node);
 	free(s->lost_by_node);
-	stat_files_free(s);
 	threads_free(&s->threads);
 }
 
@@ -143,22 +151,13 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
-/* Prints the origin of a single node; of several nodes, the table shows it. */
-static void print_origin(const struct tsct_recorded_node *node)
-{
-	if (*node->command)
-		print_item("command", node->command);
-	print_item("host", node->host);
-	print_item("kernel", node->kernel);
-}
-
 /* A merged recording has nominal ticks, so it has no measured rate. */
 static void print_clock(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 
 	printf("%-10s %s at %.6f MHz", "clock", tsct_source_name(rec->source),
-	       stat_rate_hz(s) / 1e6);
+	       sync_samples_hz(rec) / 1e6);
 	if (!rec->merged)
 		printf(" (within %u ppb), %s by", rec->rate_error_ppb,
 		       tsct_status_name(rec->status));
@@ -191,62 +190,70 @@ static void print_nodes(const struct tsct_recording *rec)
 static void print_head(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
+	const struct tsct_recorded_node *node = rec->nodes;
 	char begin[64], end[64];
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	if (rec->nr_nodes == 1)
-		print_origin(&rec->nodes[0]);
+	/* The table of nodes shows the origin of each of several nodes. */
+	if (rec->nr_nodes == 1) {
+		if (*node->command)
+			print_item("command", node->command);
+		print_item("host", node->host);
+		print_item("kernel", node->kernel);
+	}
 	printf("%-10s %s to %s, %.6f s\n", "recorded", begin, end,
 	       stat_ticks_ns(s, stat_end_of(s) - rec->begin) / 1e9);
 	if (rec->nr_nodes == 1)
-		print_item("rings", rec->nodes[0].provider);
+		print_item("rings", node->provider);
 	print_clock(s);
 	print_nodes(rec);
 }
 
+static void print_files(const struct stat_figures *s)
+{
+	const struct tsct_recording *rec = s->rec;
+	const __u64 bytes = tsct_trace_bytes(s->trace);
+
+	printf("%-10s %" PRIu64 " bytes, %.2f bytes/event, %.2f of it payload",
+	       "files", (uint64_t)bytes, stat_per_event(s, bytes),
+	       stat_per_event(s, s->payload));
+	if (rec->sync_every)
+		printf("; at most %" PRIu64 " events in a packet",
+		       (uint64_t)rec->sync_every);
+	printf("\n%-10s %s; ", "ticks", tsct_timestamps_names[rec->timestamps]);
+	if (tsct_recording_is_untimed(rec))
+		puts("events have no time of their own, only that of their packet's begin");
+	else if (!s->max_per_tick)
+		puts("all time stamps are distinct");
+	else
+		printf("at most %" PRIu64 " more events on the tick of another\n",
+		       (uint64_t)s->max_per_tick);
+}
+
 static void print_sum(const struct stat_figures *s)
 {
+	const __u64 unreadable = stat_unreadable(s);
 	struct tsct_balance b;
 
 	if (s->rec->snapshot)
 		printf("%-10s of flight recorders; %" PRIu64 " older events were"
 		       " overwritten\n", "snapshot", (uint64_t)stat_overwritten(s));
-	if (!stat_is_counted(s, &b))
-		return;
-	printf("%-10s %" PRIu64 " published %s %" PRIu64 " recorded + %" PRIu64
-	       " lost", "sum", (uint64_t)b.published, b.exact ? "=" :
-	       "DOES NOT AGREE with", (uint64_t)b.recorded, (uint64_t)b.lost);
-	if (b.refused)
-		printf("; %" PRIu64 " more were never published",
-		       (uint64_t)b.refused);
-	putchar('\n');
-}
-
-/* The recorder's total is right, but some of its events are unreadable. */
-static void print_damage(const struct stat_figures *s)
-{
-	const __u64 unreadable = stat_unreadable(s);
-
+	if (stat_is_counted(s, &b)) {
+		printf("%-10s %" PRIu64 " published %s %" PRIu64 " recorded + %"
+		       PRIu64 " lost", "sum", (uint64_t)b.published,
+		       b.exact ? "=" : "DOES NOT AGREE with",
+		       (uint64_t)b.recorded, (uint64_t)b.lost);
+		if (b.refused)
+			printf("; %" PRIu64 " more were never published",
+			       (uint64_t)b.refused);
+		putchar('\n');
+	}
 	if (unreadable)
 		printf("%-10s %" PRIu64 " of the %" PRIu64 " recorded events are"
 		       " unreadable; all other figures are of the readable %" PRIu64
 		       "\n", "damaged", (uint64_t)unreadable,
 		       (uint64_t)(unreadable + s->events), (uint64_t)s->events);
-}
-
-static int print_text(const struct stat_figures *s)
-{
-	int err;
-
-	print_head(s);
-	stat_files_print(s);
-	print_sum(s);
-	print_damage(s);
-	stat_sync_print(s);
-	err = stat_tables_print(s);
-	messages_print(s->rec);
-	return err;
 }
 
 /* ---- the verb ---------------------------------------------------------- */
@@ -263,12 +270,19 @@ int cmd_stat(int argc, char **argv)
 	err = count_init(&s);
 	if (!err)
 		err = count(&s);
-	if (!err && stat_sync_read(&s))
+	if (!err && tsct_recording_has_samples(s.rec) &&
+	    sync_samples_open("stat", s.dir, &s.sync)) {
 		ret = EXIT_FAILED;	/* the error was printed */
-	else if (!err && s.json)
+	} else if (!err && s.json) {
 		ret = stat_print_json(&s);
-	else if (!err)
-		err = print_text(&s);
+	} else if (!err) {
+		print_head(&s);
+		print_files(&s);
+		print_sum(&s);
+		stat_sync_print(&s);
+		err = stat_tables_print(&s);
+		view_print_messages(s.rec);
+	}
 	if (err) {
 		fprintf(stderr, "trace-ctl stat: %s: %s\n", s.dir, strerror(-err));
 		ret = EXIT_FAILED;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events as JSON. Written by hand, as a tree of objects for each line would
- * take most of the time; values are formatted as by tsct_json_value().
+ * Events as lines of JSON, in the format of tsct_json_value(). Written without jansson,
+ * whose tree of objects would take most of the time.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -16,12 +16,12 @@
 #include "lib/query/value_text.h"
 #include "lib/query/utf8.h"
 
-/* Upper limits: a line without payload and names; a member; a byte of text */
-#define LINE_ROOM	1024
-#define MEMBER_ROOM	128
-#define TEXT_MOST	6
+/* Upper limits of the length of JSON text, in bytes */
+#define LINE_ROOM	1024	/* a line without payload and names */
+#define MEMBER_ROOM	128	/* a name, or a value other than text */
+#define CHAR_ROOM	6	/* one byte of text, escaped */
 
-/* ---- appending; the caller has made room ------------------------------------ */
+/* Each put function writes at @at and returns the end. The caller has made room. */
 
 static char *put(char *at, const char *text)
 {
@@ -49,7 +49,7 @@ static char *put_control(char *at, char c)
 	return at;
 }
 
-/* JSON is UTF-8: a byte that is not becomes U+FFFD. */
+/* Bytes that are not UTF-8 become U+FFFD. */
 static char *put_text(char *at, const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -87,7 +87,7 @@ static char *put_integer(char *at, const char *before, __s64 value)
 
 /* ---- values ------------------------------------------------------------------ */
 
-/* Floating point and other rare types */
+/* Writes a value of a type that is rare enough for jansson. */
 static char *put_rare(char *at, const struct tsct_value *v)
 {
 	json_t *json = tsct_json_value(v, 0);
@@ -142,7 +142,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	if (!u->known)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
-	/* JSON's integers are signed here, so all 64 bits are written as text. */
+	/* Many readers take integers of JSON as signed: write all 64 bits as text. */
 	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));
@@ -152,19 +152,11 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	return at;
 }
 
-static char *put_error(char *at, const struct dump *d,
-		       const struct tsct_trace_event *e)
-{
-	__u64 ns = tsct_recording_error_ns(d->rec, e->node, e->tick);
-
-	if (ns > INT64_MAX)
-		return put(at, ",\"error_ns\":null");
-	return put_integer(at, ",\"error_ns\":", (__s64)ns);
-}
-
 static char *put_line(char *at, const struct dump *d,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
+	__u64 error;
+
 	at = put_integer(at, "{\"time_ns\":", ns);
 	at = put_integer(at, ",\"stamp\":", (__s64)e->tick);
 	at = put_integer(at, ",\"cpu\":", e->cpu);
@@ -181,34 +173,29 @@ static char *put_line(char *at, const struct dump *d,
 		at = put_integer(at, ",\"tick\":", (__s64)e->file_tick);
 	if (d->stamps)
 		at = put_unique(at, &d->stamp);
-	if (d->lines.error)
-		at = put_error(at, d, e);
+	if (d->lines.error) {
+		error = tsct_recording_error_ns(d->rec, e->node, e->tick);
+		at = error > INT64_MAX ? put(at, ",\"error_ns\":null") :
+			put_integer(at, ",\"error_ns\":", (__s64)error);
+	}
 	return put(at, "}\n");
-}
-
-static int make_room(struct dump_json *j, size_t more)
-{
-	const size_t room = j->len + more;
-	char *text;
-
-	if (room <= j->room)
-		return 0;
-	text = realloc(j->text, room * 2);
-	if (!text)
-		return -ENOMEM;
-	j->text = text;
-	j->room = room * 2;
-	return 0;
 }
 
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
 	const char *node = tsct_recording_node_name(d->rec, e->node);
 	struct dump_json *j = &d->json_lines;
+	const size_t room = j->len + LINE_ROOM + CHAR_ROOM * (strlen(node) + e->len) +
+		e->def->nr_fields * (size_t)MEMBER_ROOM * 2;
+	char *text;
 
-	if (make_room(j, LINE_ROOM + TEXT_MOST * (strlen(node) + e->len) +
-		      e->def->nr_fields * (size_t)MEMBER_ROOM * 2))
-		return -ENOMEM;
+	if (room > j->room) {
+		text = realloc(j->text, room * 2);
+		if (!text)
+			return -ENOMEM;
+		j->text = text;
+		j->room = room * 2;
+	}
 	j->len = put_line(j->text + j->len, d, e, ns) - j->text;
 	return 0;
 }

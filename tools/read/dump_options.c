@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <argp.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dump.h"
-#include "tools/common/filter_options.h"
-#include "tools/common/view.h"
+#include "tools/common/options.h"
 
 enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
        KEY_STAMPS, KEY_SYNC };
@@ -29,18 +26,6 @@ static const struct argp_option options[] = {
 	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
 };
-
-static __u64 parse_number(struct argp_state *state, const char *what,
-			  const char *arg, __u64 max)
-{
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
-
-	if (*arg < '0' || *arg > '9' || *end || n > max)
-		argp_error(state, "%s: %s is not a number from 0 to %" PRIu64,
-			   what, *arg ? arg : "''", (uint64_t)max);
-	return n;
-}
 
 static void set_time(struct argp_state *state, struct dump *d,
 		     enum tsct_event_text_time time)
@@ -89,9 +74,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--follow: cannot be used with --sync, as samples"
 				   " are in order only in a complete recording");
 		break;
-	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
+	case 'n': d->limit = option_number(state, "-n", arg, 0, INT64_MAX); break;
 	default:
-		return view_parse_recording(key, arg, state, &d->dir);
+		return option_recording(key, arg, state, &d->dir);
 	}
 	return 0;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Figures computed from the tallies */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,16 +21,16 @@ __u64 stat_error_ns(const struct stat_figures *s)
 	return tsct_recording_worst_ns(s->rec, stat_end_of(s));
 }
 
-double stat_rate_hz(const struct stat_figures *s)
-{
-	return 0x1p56 / (double)s->rec->real.mult * 1e9;
-}
-
 double stat_per_s(const struct stat_figures *s, __u64 events)
 {
 	__s64 ns = stat_ticks_ns(s, stat_end_of(s) - s->rec->begin);
 
 	return ns > 0 ? (double)events * 1e9 / (double)ns : 0;
+}
+
+double stat_per_event(const struct stat_figures *s, __u64 bytes)
+{
+	return s->events ? (double)bytes / (double)s->events : 0;
 }
 
 __u64 stat_lost_on(const struct stat_figures *s, __u32 cpu)
@@ -63,23 +62,6 @@ __u64 stat_unreadable(const struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_locations; i++)
 		sum = tsct_add_saturating(sum, stat_unreadable_on(s, i));
 	return sum;
-}
-
-void stat_sum_nodes(struct stat_figures *s)
-{
-	__u32 i, node;
-
-	for (i = 0; i < s->rec->nr_locations; i++) {
-		node = s->rec->locations[i].node;
-		tally_add(&s->by_node[node], &s->by_location[i]);
-		s->lost_by_node[node] = tsct_add_saturating(s->lost_by_node[node],
-						    stat_lost_on(s, i));
-	}
-}
-
-__u64 stat_lost_of(const struct stat_figures *s, __u32 node)
-{
-	return s->lost_by_node[node];
 }
 
 __u64 stat_error_of(const struct stat_figures *s, __u32 node)

@@ -7,23 +7,9 @@
 
 #include "tools/common/cmd.h"
 #include "lib/core/clock_params.h"
+#include "lib/ctf/ticks.h"
 #include "tools/common/json.h"
-#include "tools/common/messages_view.h"
 #include "stat.h"
-
-static json_t *json_clock(const struct stat_figures *s)
-{
-	const struct tsct_recording *rec = s->rec;
-
-	return json_pack("{ss so ss sf si sI sb}",
-			 "source", tsct_source_name(rec->source),
-			 "origin", ctl_json_text(rec->clock_origin),
-			 "status", tsct_status_name(rec->status),
-			 "rate_hz", stat_rate_hz(s),
-			 "rate_error_ppb", (int)rec->rate_error_ppb,
-			 "error_ns", (json_int_t)stat_error_ns(s),
-			 "disrupted", rec->epoch != rec->epoch_first);
-}
 
 static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
 			   __u64 stamp)
@@ -32,22 +18,17 @@ static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
 		tsct_clock_params_ns(&s->rec->real, stamp)) : json_null();
 }
 
-static json_t *json_tally(const struct stat_figures *s, const struct tally *t)
-{
-	return json_pack("{sI sf so so sI sI}",
-			 "events", (json_int_t)t->events,
-			 "per_s", stat_per_s(s, t->events),
-			 "first_ns", json_moment(s, t, t->first),
-			 "last_ns", json_moment(s, t, t->last),
-			 "bytes", (json_int_t)t->bytes,
-			 "payload_bytes", (json_int_t)t->payload);
-}
-
 /* Adds the tally's figures to @json; returns it. */
 static json_t *with_tally(json_t *json, const struct stat_figures *s,
 			  const struct tally *t)
 {
-	json_t *more = json_tally(s, t);
+	json_t *more = json_pack("{sI sf so so sI sI}",
+				 "events", (json_int_t)t->events,
+				 "per_s", stat_per_s(s, t->events),
+				 "first_ns", json_moment(s, t, t->first),
+				 "last_ns", json_moment(s, t, t->last),
+				 "bytes", (json_int_t)t->bytes,
+				 "payload_bytes", (json_int_t)t->payload);
 
 	if (json && more)
 		json_object_update(json, more);
@@ -55,27 +36,16 @@ static json_t *with_tally(json_t *json, const struct stat_figures *s,
 	return json;
 }
 
-static json_t *json_error(const struct stat_figures *s, __u32 node)
-{
-	__u64 ns = stat_error_of(s, node);
-
-	return ns > INT64_MAX ? json_null() : json_integer((json_int_t)ns);
-}
-
-static json_t *json_residual(const struct tsct_recorded_correction *c)
-{
-	return c->has_residual ? json_real((double)c->residual_ps / 1e3) :
-		json_null();
-}
-
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
 	json_t *nodes = json_array();
+	__u64 error;
 	__u32 i;
 
 	for (i = 0; i < s->rec->nr_nodes; i++) {
 		node = &s->rec->nodes[i];
+		error = stat_error_of(s, i);
 		json_array_append_new(nodes, with_tally(json_pack(
 			"{so so so so ss so so sI sb sb sI}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
@@ -83,43 +53,38 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
 			"fit", node->correction.fit,
-			"error_ns", json_error(s, i),
-			"residual_ns", json_residual(&node->correction),
+			"error_ns", error > INT64_MAX ? json_null() :
+			json_integer((json_int_t)error),
+			"residual_ns", node->correction.has_residual ?
+			json_real((double)node->correction.residual_ps / 1e3) :
+			json_null(),
 			"shift_ns", (json_int_t)node->correction.shift_ns,
 			"complete", s->rec->complete && !node->cut_off,
 			"disrupted", node->disrupted ||
 			(!s->rec->merged && s->rec->epoch != s->rec->epoch_first),
-			"lost", (json_int_t)stat_lost_of(s, i)),
+			"lost", (json_int_t)s->lost_by_node[i]),
 			s, &s->by_node[i]));
 	}
 	return nodes;
 }
 
-static void sum_losses(const struct stat_figures *s, __u32 location,
-		       struct tsct_loss *sum)
-{
-	__u32 i;
-	int c;
-
-	memset(sum, 0, sizeof(*sum));
-	for (i = 0; i < s->rec->nr_streams; i++)
-		for (c = 0; c < TSCT_LOSS_NR; c++)
-			sum->cause[c] += s->rec->streams[i].loss[location].cause[c];
-}
-
 static json_t *json_cpus(const struct stat_figures *s)
 {
+	const struct tsct_stream_class *c;
 	const struct tsct_location *l;
 	json_t *cpus = json_array();
 	struct tsct_loss loss;
-	__u32 i;
+	__u32 i, cause;
 
 	for (i = 0; i < s->rec->nr_locations; i++) {
 		if (!s->by_location[i].events && !stat_lost_on(s, i) &&
 		    !stat_unreadable_on(s, i))
 			continue;
 		l = &s->rec->locations[i];
-		sum_losses(s, i, &loss);
+		memset(&loss, 0, sizeof(loss));
+		for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++)
+			for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+				loss.cause[cause] += c->loss[i].cause[cause];
 		json_array_append_new(cpus, with_tally(json_pack(
 			"{si si so sI}", "node", (int)l->node, "cpu", (int)l->cpu,
 			"lost", view_json_loss(&loss), "unreadable",
@@ -183,55 +148,58 @@ static json_t *json_threads(const struct stat_figures *s)
 	return threads;
 }
 
-static json_t *json_sum(const struct stat_figures *s)
-{
-	struct tsct_balance b;
-
-	if (!stat_is_counted(s, &b))
-		return json_null();
-	return json_pack("{sI sI sI sI sb}",
-		"published", (json_int_t)b.published,
-		"recorded", (json_int_t)b.recorded, "lost", (json_int_t)b.lost,
-		"never_published", (json_int_t)b.refused, "exact", b.exact);
-}
-
 int stat_print_json(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
+	json_t *clock, *files, *sum = json_null();
 	json_int_t no_ring = 0;
+	struct tsct_balance b;
 	struct tsct_loss loss;
-	json_t *json;
 	__u32 i;
 
+	if (stat_is_counted(s, &b))
+		sum = json_pack("{sI sI sI sI sb}",
+			"published", (json_int_t)b.published,
+			"recorded", (json_int_t)b.recorded,
+			"lost", (json_int_t)b.lost,
+			"never_published", (json_int_t)b.refused, "exact", b.exact);
+	clock = json_pack("{ss so ss sf si sI sb}",
+		"source", tsct_source_name(rec->source),
+		"origin", ctl_json_text(rec->clock_origin),
+		"status", tsct_status_name(rec->status),
+		"rate_hz", sync_samples_hz(rec),
+		"rate_error_ppb", (int)rec->rate_error_ppb,
+		"error_ns", (json_int_t)stat_error_ns(s),
+		"disrupted", rec->epoch != rec->epoch_first);
+	files = json_pack("{ss sI sI sI sf so}",
+		"timestamps", tsct_timestamps_names[rec->timestamps],
+		"sync_every", (json_int_t)rec->sync_every,
+		"bytes", (json_int_t)tsct_trace_bytes(s->trace),
+		"payload_bytes", (json_int_t)s->payload,
+		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),
+		"most_on_tick", tsct_recording_is_untimed(rec) ? json_null() :
+		json_integer((json_int_t)s->max_per_tick));
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	json = json_pack("{so so so ss sb sb sb sI so sI sI sI sI so so so so so so so sI so so so}",
+	return ctl_json_print_flags("stat", json_pack(
+		"{so so so so sb sb sb sI so sI sI sI sI so so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
-		"provider", rec->nodes[0].provider,
-		"provider_gone", rec->nodes[0].provider_gone, "complete", tsct_recording_is_whole(rec),
+		"provider", ctl_json_text(rec->nodes[0].provider),
+		"provider_gone", rec->nodes[0].provider_gone,
+		"complete", tsct_recording_is_whole(rec),
 		"snapshot", rec->snapshot,
-		"overwritten", (json_int_t)stat_overwritten(s), "sum", json_sum(s),
+		"overwritten", (json_int_t)stat_overwritten(s), "sum", sum,
 		"begin_ns", (json_int_t)tsct_clock_params_ns(&rec->real, rec->begin),
 		"end_ns", (json_int_t)tsct_clock_params_ns(&rec->real, stat_end_of(s)),
 		"events", (json_int_t)s->events,
 		"unreadable", (json_int_t)stat_unreadable(s),
-		"clock", json_clock(s), "nodes", json_nodes(s),
+		"clock", clock, "nodes", json_nodes(s),
 		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
-		"files", stat_files_json(s),
-		"messages", messages_json(rec));
-	if (!json) {
-		fputs("trace-ctl stat: out of memory, or the provider's name is not UTF-8\n",
-		      stderr);
-		return EXIT_FAILED;
-	}
-	json_dumpf(json, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(json);
-	return EXIT_DONE;
+		"files", files, "messages", view_json_messages(rec)), JSON_INDENT(2));
 }

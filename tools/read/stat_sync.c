@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Samples of other nodes' time */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,13 +8,6 @@
 
 #include "tools/common/json.h"
 #include "stat.h"
-
-int stat_sync_read(struct stat_figures *s)
-{
-	if (!tsct_recording_has_samples(s->rec))
-		return 0;
-	return sync_samples_open("stat", s->dir, &s->sync);
-}
 
 /* ---- text -------------------------------------------------------------- */
 
@@ -47,24 +39,10 @@ static void print_node(const struct stat_figures *s)
 		     " and after cannot be compared");
 }
 
-static void print_series(const struct stat_figures *s, unsigned int i)
-{
-	const struct tsct_series *series = &s->sync.series[i];
-	struct sync_figures f;
-
-	printf("%-16.40s %016" PRIx64 " %8u %8u ", series->source,
-	       (uint64_t)series->node, series->nr, series->nr_sessions);
-	if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
-		puts("no memory");
-	else if (f.err)
-		printf("no fit: %s\n", tsct_fit_error(f.err));
-	else
-		printf("%8u %-10s %12.0f %+12.4f\n", f.kept,
-		       tsct_fit_name(f.fit.kind), ceil(f.bound_ns), f.drift_ppm);
-}
-
 void stat_sync_print(const struct stat_figures *s)
 {
+	const struct tsct_series *series = s->sync.series;
+	struct sync_figures f;
 	unsigned int i;
 
 	if (!tsct_recording_has_samples(s->rec))
@@ -74,8 +52,18 @@ void stat_sync_print(const struct stat_figures *s)
 		return;
 	printf("\n%-16s %-16s %8s %8s %8s %-10s %12s %12s\n", "source", "node",
 	       "samples", "sessions", "kept", "fit", "within ns", "drift ppm");
-	for (i = 0; i < s->sync.nr_series; i++)
-		print_series(s, i);
+	for (i = 0; i < s->sync.nr_series; i++, series++) {
+		printf("%-16.40s %016" PRIx64 " %8u %8u ", series->source,
+		       (uint64_t)series->node, series->nr, series->nr_sessions);
+		if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
+			puts("out of memory");
+		else if (f.err)
+			printf("no fit: %s\n", tsct_fit_error(f.err));
+		else
+			printf("%8u %-10s %12.0f %+12.4f\n", f.kept,
+			       tsct_fit_name(f.fit.kind), ceil(f.bound_ns),
+			       f.drift_ppm);
+	}
 }
 
 /* ---- JSON -------------------------------------------------------------- */
@@ -113,32 +101,28 @@ static json_t *json_fit(const struct stat_figures *s, unsigned int i)
 		"drift_ppm", json_number(f.drift_ppm));
 }
 
-static json_t *json_series(const struct stat_figures *s, unsigned int i)
-{
-	const struct tsct_series *series = &s->sync.series[i];
-
-	return json_pack("{so so so sI sI si si si si so}",
-		"source", ctl_json_text(series->source),
-		"node", json_id(series->node), "master", json_id(series->master),
-		"timeline", (json_int_t)series->timeline,
-		"clock_epoch", (json_int_t)series->clock_epoch,
-		"depth", (int)series->depth, "samples", (int)series->nr,
-		"kept", (int)series->nr_kept,
-		"sessions", (int)series->nr_sessions, "fit", json_fit(s, i));
-}
-
 json_t *stat_sync_json(const struct stat_figures *s)
 {
 	const struct tsct_recorded_sync *sync = &s->rec->nodes[0].sync;
+	const struct tsct_series *series = s->sync.series;
 	json_t *sources;
 	unsigned int i;
 
-	/* The nodes of a merged recording had their own samples. */
+	/* A merged recording has no samples; those of its nodes did. */
 	if (!tsct_recording_has_samples(s->rec))
 		return json_null();
 	sources = json_array();
-	for (i = 0; i < s->sync.nr_series; i++)
-		json_array_append_new(sources, json_series(s, i));
+	for (i = 0; i < s->sync.nr_series; i++, series++)
+		json_array_append_new(sources, json_pack(
+			"{so so so sI sI si si si si so}",
+			"source", ctl_json_text(series->source),
+			"node", json_id(series->node),
+			"master", json_id(series->master),
+			"timeline", (json_int_t)series->timeline,
+			"clock_epoch", (json_int_t)series->clock_epoch,
+			"depth", (int)series->depth, "samples", (int)series->nr,
+			"kept", (int)series->nr_kept,
+			"sessions", (int)series->nr_sessions, "fit", json_fit(s, i)));
 	return json_pack("{ss so so so so sI sI sI ss ss ss ss si sI sI so}",
 		"role", tsct_sync_role_names[sync->role],
 		"name", ctl_json_text(sync->name), "node", json_id(sync->node),

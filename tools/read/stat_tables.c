@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tables by node, CPU, event, system call and thread. Each has a limit, beyond
- * which the rest is one line; the totals include all.
+ * Tables by node, CPU, event, system call and thread. Each has a limit; one line sums up
+ * the rest. Totals include all.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,13 +22,6 @@ static __u32 limit(const struct stat_figures *s, __u32 usual)
 }
 
 /* ---- cells --------------------------------------------------------------- */
-
-#define SPAN_HEAD	"%12s %12s %13s %13s"
-
-static void print_span_head(void)
-{
-	printf(SPAN_HEAD, "events", "per s", "first", "last");
-}
 
 /* Time since the beginning of the recording */
 static void print_moment(const struct stat_figures *s, const struct tally *t,
@@ -59,27 +52,27 @@ static bool is_many(const struct stat_figures *s)
 	return s->rec->nr_nodes > 1;
 }
 
-/* Pads to a column; escaped bytes may make it wider. */
-static void print_name(const char *name, int width)
+/* Prints the first columns of a header: "node" if there are several, and @column. */
+static void print_head(const struct stat_figures *s, const char *column)
 {
-	const int len = (int)strlen(name);
-
-	view_print_escaped(stdout, name);
-	printf("%*s", len < width ? width - len : 0, "");
-}
-
-static void print_node_head(const struct stat_figures *s)
-{
+	putchar('\n');
 	if (is_many(s))
 		printf("%-16s ", "node");
+	if (column)
+		printf("%-10s ", column);
+	printf("%12s %12s %13s %13s", "events", "per s", "first", "last");
 }
 
+/* Prints the node's name, padded to a column; escaped bytes may make it wider. */
 static void print_node(const struct stat_figures *s, __u32 node)
 {
+	const char *name = tsct_recording_node_name(s->rec, node);
+	const int len = (int)strlen(name);
+
 	if (!is_many(s))
 		return;
-	print_name(tsct_recording_node_name(s->rec, node), 16);
-	putchar(' ');
+	view_print_escaped(stdout, name);
+	printf("%*s ", len < 16 ? 16 - len : 0, "");
 }
 
 static void print_no_node(const struct stat_figures *s)
@@ -95,27 +88,22 @@ static void others(char *text, size_t size, __u32 nr)
 
 /* ---- nodes ----------------------------------------------------------------- */
 
-/* Prints "-" without a residual: older merges did not store it. */
-static void print_residual(const struct tsct_recorded_correction *c)
-{
-	if (c->has_residual)
-		printf(" %12.1f", (double)c->residual_ps / 1e3);
-	else
-		printf(" %12s", "-");
-}
-
 static void print_one_node(const struct stat_figures *s, __u32 i)
 {
 	const struct tsct_recorded_node *node = &s->rec->nodes[i];
 
 	print_node(s, i);
 	print_span(s, &s->by_node[i]);
-	printf(" %12" PRIu64, (uint64_t)stat_lost_of(s, i));
+	printf(" %12" PRIu64, (uint64_t)s->lost_by_node[i]);
 	if (stat_error_of(s, i) == UINT64_MAX)
 		printf(" %12s", "?");
 	else
 		printf(" %12" PRIu64, (uint64_t)stat_error_of(s, i));
-	print_residual(&node->correction);
+	/* Older merges did not store the residual. */
+	if (node->correction.has_residual)
+		printf(" %12.1f", (double)node->correction.residual_ps / 1e3);
+	else
+		printf(" %12s", "-");
 	printf(" %-10s  ", *node->correction.fit ? node->correction.fit : "-");
 	view_print_escaped(stdout, node->host);
 	fputs(", ", stdout);
@@ -136,9 +124,7 @@ static void print_nodes(const struct stat_figures *s)
 
 	if (!is_many(s))
 		return;
-	putchar('\n');
-	print_node_head(s);
-	print_span_head();
+	print_head(s, NULL);
 	printf(" %12s %12s %12s %-10s  %s\n", "lost", "within ns", "residual ns",
 	       "fit", "host, kernel, command");
 	for (i = 0; i < nr && i < max; i++)
@@ -162,11 +148,15 @@ static void print_unreadable(__u64 unreadable)
 	putchar('\n');
 }
 
-static void print_causes(const struct stat_figures *s, __u32 location)
+static void print_cpu(const struct stat_figures *s, __u32 location)
 {
 	const struct tsct_stream_class *c = s->rec->streams;
 	int i;
 
+	print_node(s, s->rec->locations[location].node);
+	printf("%-10u ", s->rec->locations[location].cpu);
+	print_span(s, &s->by_location[location]);
+	printf(" %12" PRIu64, (uint64_t)stat_lost_on(s, location));
 	for (; c < s->rec->streams + s->rec->nr_streams; c++)
 		for (i = 0; i < TSCT_LOSS_NR; i++)
 			if (c->loss[location].cause[i])
@@ -174,15 +164,6 @@ static void print_causes(const struct stat_figures *s, __u32 location)
 				       tsct_loss_names[i],
 				       (uint64_t)c->loss[location].cause[i]);
 	print_unreadable(stat_unreadable_on(s, location));
-}
-
-static void print_cpu(const struct stat_figures *s, __u32 location)
-{
-	print_node(s, s->rec->locations[location].node);
-	printf("%-10u ", s->rec->locations[location].cpu);
-	print_span(s, &s->by_location[location]);
-	printf(" %12" PRIu64, (uint64_t)stat_lost_on(s, location));
-	print_causes(s, location);
 }
 
 static void print_cpu_sum(const struct stat_figures *s, const char *name,
@@ -202,10 +183,7 @@ static void print_cpus(const struct stat_figures *s)
 	__u32 i, nr = 0;
 	char name[32];
 
-	putchar('\n');
-	print_node_head(s);
-	printf("%-10s ", "CPU");
-	print_span_head();
+	print_head(s, "CPU");
 	printf(" %12s\n", "lost");
 	for (i = 0; i < s->rec->nr_locations; i++) {
 		lost = stat_lost_on(s, i);
@@ -253,9 +231,9 @@ static int print_events(const struct stat_figures *s)
 		return -ENOMEM;
 	for (seen = 0; seen < nr && e[seen].tally->events; seen++)
 		;
-	printf("\n%-16s %-24s %-8s ", "channel", "event", "kind");
-	print_span_head();
-	printf(" %10s %10s\n", "bytes each", "payload");
+	printf("\n%-16s %-24s %-8s %12s %12s %13s %13s %10s %10s\n", "channel",
+	       "event", "kind", "events", "per s", "first", "last", "bytes each",
+	       "payload");
 	for (i = 0; i < (s->all ? nr : seen) && i < limit(s, TOP_EVENTS); i++)
 		print_event(s, e[i].class->name, e[i].def->name,
 			    tsct_kind_names[e[i].def->kind], e[i].tally);
@@ -282,41 +260,32 @@ static void print_call(const struct stat_figures *s, const char *name,
 	       stat_ticks_ns(s, c->max) / 1e3);
 }
 
-static void print_other_calls(const struct stat_figures *s, const struct call *c,
-			      const struct call *end)
-{
-	struct call rest = { 0 };
-	char name[32];
-	__u32 nr = 0;
-
-	for (; c < end && c->count; c++, nr++) {
-		rest.count += c->count;
-		rest.total += c->total;
-		if (c->max > rest.max)
-			rest.max = c->max;
-	}
-	others(name, sizeof(name), nr);
-	if (nr)
-		print_call(s, name, &rest);
-}
-
 static void print_calls(const struct stat_figures *s)
 {
 	const struct call *c = s->threads.calls, *end = c + THREADS_CALLS;
+	struct call rest = { 0 };
 	const char *name;
-	char number[24];
-	__u32 i;
+	char text[32];
+	__u32 i, nr = 0;
 
 	if (!c->count)
 		return;
 	printf("\n%-20s %10s %14s %12s %12s\n", "system call", "calls",
 	       "total ms", "mean us", "max us");
 	for (i = 0; i < limit(s, TOP) && c < end && c->count; i++, c++) {
-		snprintf(number, sizeof(number), "%d", (int)c->number);
+		snprintf(text, sizeof(text), "%d", (int)c->number);
 		name = tsct_syscall_name(c->number);
-		print_call(s, name ? name : number, c);
+		print_call(s, name ? name : text, c);
 	}
-	print_other_calls(s, c, end);
+	for (; c < end && c->count; c++, nr++) {
+		rest.count += c->count;
+		rest.total += c->total;
+		if (c->max > rest.max)
+			rest.max = c->max;
+	}
+	others(text, sizeof(text), nr);
+	if (nr)
+		print_call(s, text, &rest);
 	if (s->threads.unfinished)
 		printf("%" PRIu64 " more had not returned at the end\n",
 		       (uint64_t)s->threads.unfinished);
@@ -324,17 +293,7 @@ static void print_calls(const struct stat_figures *s)
 
 /* ---- threads ------------------------------------------------------------------ */
 
-/* True if the recording has events that name the thread switched to */
-static bool knows_switches(const struct stat_figures *s)
-{
-	bool any = s->threads.rest.switched;
-	__u32 i;
-
-	for (i = 0; i < s->threads.nr && !any; i++)
-		any = s->threads.table[i].switched;
-	return any;
-}
-
+/* Prints the number of switches, "-" if no event of the recording is a switch. */
 static void print_switched(bool known, __u64 switched)
 {
 	if (known)
@@ -343,55 +302,42 @@ static void print_switched(bool known, __u64 switched)
 		printf(" %12s", "-");
 }
 
-static void print_thread(const struct stat_figures *s, const struct thread *t,
-			 bool switches)
-{
-	print_node(s, t->node);
-	printf("%-10u ", t->tid);
-	print_span(s, &t->tally);
-	print_switched(switches, t->switched);
-	if (t->tid && *t->comm)
-		fputs("  ", stdout);
-	view_print_escaped(stdout, t->tid ? t->comm : "  (idle)");
-	putchar('\n');
-}
-
-static void print_other_threads(const struct stat_figures *s, __u32 from,
-				bool switches)
+static void print_threads(const struct stat_figures *s)
 {
 	struct thread rest = s->threads.rest;
+	const struct thread *t = s->threads.table, *end = t + s->threads.nr;
+	const __u32 max = limit(s, TOP);
+	bool switches = rest.switched;
 	char name[32];
-	__u32 i;
 
-	for (i = from; i < s->threads.nr; i++) {
-		tally_add(&rest.tally, &s->threads.table[i].tally);
-		rest.switched += s->threads.table[i].switched;
-	}
-	if (from >= s->threads.nr && !rest.tally.events)
+	if (!s->threads.nr)
 		return;
-	others(name, sizeof(name), s->threads.nr - from);
+	for (; t < end && !switches; t++)
+		switches = t->switched;
+	print_head(s, "thread");
+	printf(" %12s  %s\n", "switched in", "name");
+	for (t = s->threads.table; t < end && t - s->threads.table < max; t++) {
+		print_node(s, t->node);
+		printf("%-10u ", t->tid);
+		print_span(s, &t->tally);
+		print_switched(switches, t->switched);
+		if (t->tid && *t->comm)
+			fputs("  ", stdout);
+		view_print_escaped(stdout, t->tid ? t->comm : "  (idle)");
+		putchar('\n');
+	}
+	if (t == end && !rest.tally.events)
+		return;
+	others(name, sizeof(name), end - t);
+	for (; t < end; t++) {
+		tally_add(&rest.tally, &t->tally);
+		rest.switched += t->switched;
+	}
 	print_no_node(s);
 	printf("%-10s ", s->threads.rest.tally.events ? "others" : name);
 	print_span(s, &rest.tally);
 	print_switched(switches, rest.switched);
 	putchar('\n');
-}
-
-static void print_threads(const struct stat_figures *s)
-{
-	const bool switches = knows_switches(s);
-	__u32 i;
-
-	if (!s->threads.nr)
-		return;
-	putchar('\n');
-	print_node_head(s);
-	printf("%-10s ", "thread");
-	print_span_head();
-	printf(" %12s  %s\n", "switched in", "name");
-	for (i = 0; i < s->threads.nr && i < limit(s, TOP); i++)
-		print_thread(s, &s->threads.table[i], switches);
-	print_other_threads(s, i, switches);
 }
 
 int stat_tables_print(const struct stat_figures *s)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tools/common/cmd.h"
-#include "tools/common/filter_options.h"
+#include "tools/common/options.h"
 #include "tools/common/output_file.h"
 #include "tools/common/control.h"
 

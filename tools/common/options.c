@@ -1,14 +1,61 @@
 // SPDX-License-Identifier: MIT
-/* Options that select events by time, node, CPU, thread and name */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <tsctrace/tsctrace.h>
 
 #include "cmd.h"
-#include "filter_options.h"
+#include "options.h"
 
-/* Distinct from the keys of commands, which begin at 256 */
+__u64 option_number(struct argp_state *state, const char *option, const char *arg,
+		    __u64 min, __u64 max)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (*arg < '0' || *arg > '9' || *end || n < min || n > max)
+		argp_error(state, "%s: '%s' is not a number from %" PRIu64 " to %"
+			   PRIu64, option, arg, (uint64_t)min, (uint64_t)max);
+	return n;
+}
+
+double option_seconds(struct argp_state *state, const char *option,
+		      const char *arg, double min)
+{
+	char *end;
+	double s = strtod(arg, &end);
+
+	if (end == arg || *end || !(s >= min) || s > 86400)
+		argp_error(state, "%s: '%s' is not a number of seconds from %g to"
+			   " 86400", option, arg, min);
+	return s;
+}
+
+error_t option_recording(int key, char *arg, struct argp_state *state,
+			 const char **dir)
+{
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*dir)
+			argp_error(state, "%s: more than one recording given", arg);
+		if (!*arg)
+			argp_error(state, "the recording's name is empty; name its"
+				   " directory");
+		*dir = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "missing recording; name its directory");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- event filter -------------------------------------------------------- */
+
+/* The keys of commands begin at 256. */
 enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT };
 
 static const struct argp_option options[] = {
@@ -57,8 +104,8 @@ static void add_name(struct argp_state *state, const char *option,
 }
 
 /*
- * Checks the syntax only: some forms depend on the recording. A short number
- * (-EDOM: a year, a date without dashes, seconds) would be a time in 1970.
+ * Checks the syntax of a time. The time itself may depend on the recording. A short
+ * number, such as a year, would be a time in 1970: -EDOM.
  */
 static const char *check_time(struct argp_state *state, const char *option,
 			      const char *arg)

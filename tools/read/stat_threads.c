@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "threads.h"
 #include "lib/query/value_text.h"
+#include "stat.h"
 
 #define ROOM_FIRST	256
 
@@ -39,7 +39,7 @@ void threads_free(struct threads *all)
 	free(all->recent);
 }
 
-/* The index of a thread; all->nr: no room for more. Idle threads are one. */
+/* The index of a thread, or all->nr without memory; the idle threads of a node are one */
 static __u32 find(struct threads *all, __u32 node, __u32 tid)
 {
 	const struct tsct_thread *id = tsct_threads_get(&all->ids, node, tid, 0);
@@ -63,23 +63,6 @@ static struct thread *thread_at(struct threads *all, __u32 at)
 	return at < all->nr ? &all->table[at] : &all->rest;
 }
 
-/* Most events are of the thread that had the one before on that CPU. */
-static struct thread *thread_of(struct threads *all,
-				const struct tsct_trace_event *e)
-{
-	__u32 *recent = &all->recent[e->location];
-	struct thread *t = &all->table[*recent];
-
-	__u32 at;
-
-	if (*recent < all->nr && t->tid == e->tid && t->node == e->node)
-		return t;
-	at = find(all, e->node, e->tid);
-	if (at < all->nr)
-		*recent = at;
-	return thread_at(all, at);
-}
-
 static bool get_integer(const struct tsct_trace_event *e, const char *name,
 			__s64 *ret_value)
 {
@@ -91,37 +74,7 @@ static bool get_integer(const struct tsct_trace_event *e, const char *name,
 	return true;
 }
 
-static void note_enter(struct thread *t, const struct tsct_trace_event *e)
-{
-	__s64 id;
-
-	if (!get_integer(e, "id", &id) || id < 0 || id >= THREADS_CALLS)
-		return;
-	t->in_call = true;
-	t->call = id;
-	t->since = e->tick;
-}
-
-/* An exit without its enter was under way when the recording began. */
-static void note_exit(struct threads *all, struct thread *t,
-		      const struct tsct_trace_event *e)
-{
-	struct call *c;
-	__s64 id;
-
-	if (!get_integer(e, "id", &id))
-		return;
-	if (t->in_call && t->call == id) {
-		c = &all->calls[id];
-		c->count++;
-		c->total += e->tick - t->since;
-		if (e->tick - t->since > c->max)
-			c->max = e->tick - t->since;
-	}
-	t->in_call = false;
-}
-
-/* 0 is the idle thread of every CPU */
+/* The thread with the id in field @tid_name, renamed by field @comm_name; NULL: idle */
 static struct thread *named(struct threads *all, const struct tsct_trace_event *e,
 			    const char *tid_name, const char *comm_name)
 {
@@ -142,30 +95,48 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 	return t;
 }
 
-static void note_switch(struct threads *all, const struct tsct_trace_event *e)
-{
-	struct thread *t;
-
-	named(all, e, "prev_tid", "prev_comm");
-	t = named(all, e, "next_tid", "next_comm");
-	if (t)
-		t->switched++;
-}
-
 void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		  __u64 bytes, bool kernel)
 {
-	struct thread *t = thread_of(all, e);
+	__u32 *recent = &all->recent[e->location], at;
+	struct thread *t = &all->table[*recent];
+	struct call *c;
+	__s64 id;
 
+	/* Most events are of the thread that had the previous one on that CPU. */
+	if (*recent >= all->nr || t->tid != e->tid || t->node != e->node) {
+		at = find(all, e->node, e->tid);
+		if (at < all->nr)
+			*recent = at;
+		t = thread_at(all, at);
+	}
 	tally_event(&t->tally, e, bytes);
 	if (!kernel || *e->def->name != 's')
 		return;
-	if (!strcmp(e->def->name, "sched_switch"))
-		note_switch(all, e);
-	else if (t != &all->rest && !strcmp(e->def->name, "sys_enter"))
-		note_enter(t, e);
-	else if (t != &all->rest && !strcmp(e->def->name, "sys_exit"))
-		note_exit(all, t, e);
+	if (!strcmp(e->def->name, "sched_switch")) {
+		named(all, e, "prev_tid", "prev_comm");
+		t = named(all, e, "next_tid", "next_comm");
+		if (t)
+			t->switched++;
+	} else if (t == &all->rest || !get_integer(e, "id", &id)) {
+		return;
+	} else if (!strcmp(e->def->name, "sys_enter")) {
+		if (id < 0 || id >= THREADS_CALLS)
+			return;
+		t->in_call = true;
+		t->call = id;
+		t->since = e->tick;
+	} else if (!strcmp(e->def->name, "sys_exit")) {
+		/* Without its enter, the call began before the recording. */
+		if (t->in_call && t->call == id) {
+			c = &all->calls[id];
+			c->count++;
+			c->total += e->tick - t->since;
+			if (e->tick - t->since > c->max)
+				c->max = e->tick - t->since;
+		}
+		t->in_call = false;
+	}
 }
 
 static int by_total(const void *a, const void *b)

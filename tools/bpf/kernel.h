@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Kernel interfaces of the BPF programs. Structs have only the members that are used;
+ * libbpf fills in their offsets from the BTF of the running kernel (CO-RE).
+ */
+#ifndef TSCT_BPF_KERNEL_H
+#define TSCT_BPF_KERNEL_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "events.h"
+
+/* The module's kfunc that writes an event into a channel */
+extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
+			 __u32 payload__sz) __ksym;
+
+/* Constants that kernel_source.c sets before it loads a program */
+const volatile __u32 channel_id;
+const volatile bool whole_system;
+
+/*
+ * Processes to record, shared by all programs. Key: tgid; value: start time of the
+ * leader, which distinguishes the process from a later one with the same number.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, u64);
+} tracked SEC(".maps");
+
+/*
+ * An element of skb_shared_info.frags. Kernels before 6.7 have other names for
+ * its members (bio_vec), at the same offsets.
+ */
+struct fragment {
+	u64 page;
+	u32 len;
+	u32 offset;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+			     apply_to = record)
+struct thread_info {
+	__u32 status;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	int exit_state;
+	int prio;
+	int pid;
+	int tgid;
+	u64 start_boottime;
+	char comm[16];
+};
+
+struct pt_regs {
+	unsigned long bp, bx, r10, r9, r8, cx, dx, si, di, orig_ax;
+};
+struct in6_addr___kernel {
+	__u8 bytes[16];
+};
+
+struct sock_common {
+	__u32 skc_daddr, skc_rcv_saddr;
+	u16 skc_family;
+	__u8 skc_state;
+	struct in6_addr___kernel skc_v6_daddr, skc_v6_rcv_saddr;
+};
+
+struct net_device {
+	int ifindex;
+};
+
+struct dst_entry {
+	struct net_device *dev;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct dst_entry *sk_dst_cache;
+	u16 sk_protocol, sk_type;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	struct sock *sk;
+	unsigned long _skb_refdst;
+	unsigned int len, data_len;
+	u16 transport_header, network_header;
+	u16 protocol;
+	unsigned int end;
+	unsigned char *head, *data;
+};
+
+struct skb_shared_info {
+	__u8 nr_frags;
+	u16 gso_size;
+	struct fragment frags[1];
+};
+
+struct page {
+	unsigned long flags;
+};
+#pragma clang attribute pop
+
+struct net;
+struct socket;
+
+#define AF_INET		2
+#define AF_INET6	10
+#define SOCK_STREAM	1
+#define SOCK_DGRAM	2
+#define ETH_P_IPV6	0x86dd
+#define LOOPBACK_IFINDEX 1
+#define TCP		6
+#define UDP		17
+#define NO_REFERENCE	1UL	/* bit of _skb_refdst: the pointer is not counted */
+#define NO_PAGE		1UL	/* bit of fragment.page: the memory of a device */
+
+#endif /* TSCT_BPF_KERNEL_H */

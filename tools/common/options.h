@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Options and arguments that several commands have, for argp */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <argp.h>
+
+#include "lib/query/filter.h"
+
+/* Options that select events. An argp child; its input is a struct tsct_filter. */
+extern const struct argp filter_argp;
+
+/* Parses the one argument of a command, the name of a recording. Sets *dir. */
+error_t option_recording(int key, char *arg, struct argp_state *state,
+			 const char **dir);
+
+/* Parses a number; exits with an error if it is not from @min to @max. */
+__u64 option_number(struct argp_state *state, const char *option, const char *arg,
+		    __u64 min, __u64 max);
+
+/* Parses a number of seconds from @min to 86400, else exits with an error. */
+double option_seconds(struct argp_state *state, const char *option,
+		      const char *arg, double min);
+
+#endif /* OPTIONS_H */
