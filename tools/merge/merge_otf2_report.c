@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tools/common/cmd.h"
-#include "lib/query/json_value.h"
+#include "lib/query/value_text.h"
 #include "tools/common/json.h"
 #include "cmd_merge.h"
 #include "tools/common/output_file.h"

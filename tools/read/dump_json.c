@@ -11,10 +11,7 @@
 #include <tsctrace/stamp.h>
 
 #include "dump.h"
-#include "lib/query/json_value.h"
-#include "lib/query/number_text.h"
 #include "lib/query/value_text.h"
-#include "lib/query/utf8.h"
 
 /* Upper limits: a line without payload and names; a member; a byte of text */
 #define LINE_ROOM	1024
