@@ -10,7 +10,7 @@
 
 #include "lib/core/clock_params.h"
 #include "export.h"
-#include "lib/query/message_key.h"
+#include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 
 #define POLL_EVENTS	1024

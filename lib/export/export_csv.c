@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "export.h"
-#include "lib/query/utf8.h"
 #include "lib/query/value_text.h"
 
 static const char *const fixed[] = {

@@ -14,7 +14,6 @@
 #include <tsctrace/version.h>
 
 #include "export.h"
-#include "lib/query/json_value.h"
 #include "lib/query/value_text.h"
 
 /* The largest integer that a double, and so many a reader, holds exactly */

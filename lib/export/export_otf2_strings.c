@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "export_otf2.h"
-#include "lib/query/utf8.h"
+#include "lib/query/value_text.h"
 
 /* Strings that are remembered, so that each is defined once */
 #define HASH		65536

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "export_perfetto.h"
-#include "lib/query/utf8.h"
+#include "lib/query/value_text.h"
 
 #define SEQUENCE	1
 

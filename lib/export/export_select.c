@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "export.h"
-#include "lib/query/message_key.h"
+#include "lib/query/message_match.h"
 
 /* ---- definitions ------------------------------------------------------- */
 

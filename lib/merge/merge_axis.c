@@ -177,10 +177,10 @@ static bool take_sent_params(struct tsct_merge *m)
 	for (i = 0; i < m->nr; i++) {
 		for (k = 0; k < m->in[i].nr_series; k++) {
 			s = &m->in[i].series[k];
-			if (!s->has_line || !merge_is_of(m, s) ||
+			if (!s->has_params || !merge_is_of(m, s) ||
 			    s->node != m->master)
 				continue;
-			line = &s->line[s->nr - 1];
+			line = &s->params[s->nr - 1];
 			m->axis = (struct merge_axis) {
 				line->base, line->base_ns, line->mult };
 			return true;
@@ -203,7 +203,7 @@ static void take_ns(struct tsct_merge *m)
 		for (k = 0; k < m->in[i].nr_series; k++) {
 			s = &m->in[i].series[k];
 			if (merge_is_of(m, s)) {
-				m->axis.base_ns = s->line[s->nr - 1].base_ns;
+				m->axis.base_ns = s->params[s->nr - 1].base_ns;
 				m->axis.base = (__u64)m->axis.base_ns;
 				return;
 			}

@@ -191,7 +191,7 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 
 	for (i = 0; i < m->nr; i++) {
 		other = &m->in[i];
-		if (other == in || other->info.rec->merged || !s->has_line ||
+		if (other == in || other->info.rec->merged || !s->has_params ||
 		    !merge_sync(other)->on || merge_sync(other)->node != s->node)
 			continue;
 		nr = count_common(in, s, other);
@@ -239,7 +239,7 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 {
 	__u32 parent;
 
-	if (series->has_line && series->node == m->master && m->master) {
+	if (series->has_params && series->node == m->master && m->master) {
 		try_way(m, in, series, TSCT_MERGE_AS_CHILD, MERGE_NOBODY, c);
 		return 0;
 	}

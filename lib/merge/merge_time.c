@@ -13,7 +13,7 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 {
 	/* Without a master, it is on the time of NTP servers: all nodes share it. */
 	return s->nr && s->master == m->master &&
-		s->timeline == m->timeline && (s->has_line || !m->master);
+		s->timeline == m->timeline && (s->has_params || !m->master);
 }
 
 /* ---- the timeline of an input -------------------------------------------- */
@@ -28,7 +28,7 @@ static bool is_series_of(const struct tsct_recorded_sync *sync,
 			 const struct tsct_series *s)
 {
 	return s->nr && s->master == sync->master &&
-		s->timeline == sync->timeline && (s->has_line || !sync->master);
+		s->timeline == sync->timeline && (s->has_params || !sync->master);
 }
 
 /* True if master or epoch changed during the recording */

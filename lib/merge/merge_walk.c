@@ -6,7 +6,6 @@
 
 #include "lib/core/order.h"
 #include "merge_walk.h"
-#include "lib/query/message_key.h"
 #include "lib/query/message_match.h"
 
 /* A file whose class defines ends of messages */

@@ -12,58 +12,54 @@
 #include "filter.h"
 
 /*
- * 2001-09-09, since when nanoseconds since the epoch have 19 digits. A smaller number
- * was more likely meant as a year, a date or seconds.
+ * 2001-09-09: since then, nanoseconds since the epoch have 19 digits. A smaller number
+ * is more likely a mistyped year, date or number of seconds.
  */
 #define NS_PLAIN_MIN	1000000000000000000LL
 
 /* ---- ranges and patterns -------------------------------------------------------------- */
 
-static int parse_number(const char **at, __u32 max, __u32 *ret)
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int parse_whole(const char **at, __s64 *ret)
 {
 	const char *c = *at;
-	__u64 n = 0;
+	__s64 n = 0;
 
-	if (*c < '0' || *c > '9')
+	if (!is_digit(*c))
 		return -EINVAL;
-	for (; *c >= '0' && *c <= '9'; c++) {
-		n = n * 10 + (__u64)(*c - '0');
-		if (n > max)
-			return -EINVAL;
-	}
+	for (; is_digit(*c); c++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, *c - '0', &n))
+			return -ERANGE;
 	*at = c;
 	*ret = n;
 	return 0;
 }
 
-static int add_range(struct tsct_filter_ranges *ranges, __u32 first, __u32 last)
-{
-	struct tsct_filter_range *more;
-
-	more = realloc(ranges->range, (ranges->nr + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	ranges->range = more;
-	more[ranges->nr++] = (struct tsct_filter_range) { first, last };
-	return 0;
-}
-
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges)
 {
-	__u32 first, last;
-	int err;
+	struct tsct_filter_range *more;
+	__s64 first, last;
 
 	do {
-		if (parse_number(&text, max, &first))
+		if (parse_whole(&text, &first))
 			return -EINVAL;
 		last = first;
-		if (*text == '-' && (text++, parse_number(&text, max, &last)))
+		if (*text == '-' && (text++, parse_whole(&text, &last)))
 			return -EINVAL;
-		if (first > last)
+		if (first > last || last > max)
 			return -EINVAL;
-		err = add_range(ranges, first, last);
-	} while (!err && *text == ',' && text++);
-	return !err && *text ? -EINVAL : err;
+		more = realloc(ranges->range, (ranges->nr + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		ranges->range = more;
+		more[ranges->nr++] = (struct tsct_filter_range) { first, last };
+	} while (*text == ',' && text++);
+	return *text ? -EINVAL : 0;
 }
 
 bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number)
@@ -125,12 +121,7 @@ void tsct_filter_free(struct tsct_filter *filter)
 
 /* ---- times ------------------------------------------------------------------ */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-/* ".25" of @unit ns, in ns; digits below 1 ns have to be 0. */
+/* Parses a fraction such as ".25" of @unit ns, in ns; digits below 1 ns have to be 0. */
 static bool parse_fraction(const char **at, __s64 unit, __s64 *ret)
 {
 	const char *c = *at;
@@ -150,22 +141,6 @@ static bool parse_fraction(const char **at, __s64 unit, __s64 *ret)
 	return true;
 }
 
-static int parse_whole(const char **at, __s64 *ret)
-{
-	const char *c = *at;
-	__s64 n = 0;
-
-	if (!is_digit(*c))
-		return -EINVAL;
-	for (; is_digit(*c); c++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, *c - '0', &n))
-			return -ERANGE;
-	*at = c;
-	*ret = n;
-	return 0;
-}
-
 static __s64 parse_unit(const char *unit)
 {
 	static const struct { const char *name; __s64 ns; } units[] = {
@@ -180,7 +155,7 @@ static __s64 parse_unit(const char *unit)
 	return 0;
 }
 
-/* "1.5ms" after @begin_ns */
+/* Parses a time such as "1.5ms" after @begin_ns. */
 static int parse_relative(const char *text, __s64 begin_ns, __s64 *ret)
 {
 	__s64 whole, fraction, unit = parse_unit(text + strspn(text, "0123456789."));
@@ -222,22 +197,6 @@ static bool parse_clock(const char **at, struct tm *tm)
 	return true;
 }
 
-static bool parse_date(const char **at, struct tm *tm)
-{
-	const char *c = *at;
-	int century, year;
-
-	if (!parse_two(&c, 99, &century) || !parse_two(&c, 99, &year) ||
-	    *c++ != '-' || !parse_two(&c, 12, &tm->tm_mon) ||
-	    *c++ != '-' || !parse_two(&c, 31, &tm->tm_mday) ||
-	    !tm->tm_mon || !tm->tm_mday)
-		return false;
-	tm->tm_year = century * 100 + year - 1900;
-	tm->tm_mon--;
-	*at = c;
-	return true;
-}
-
 static int to_ns(struct tm *tm, bool utc, __s64 fraction, __s64 *ret)
 {
 	time_t second;
@@ -250,7 +209,10 @@ static int to_ns(struct tm *tm, bool utc, __s64 fraction, __s64 *ret)
 	return 0;
 }
 
-/* On the day on which the recording begins, or on the next if it is before that */
+/*
+ * Parses a time of the day on which the recording begins; of the next day, if the
+ * recording begins later.
+ */
 static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 {
 	time_t second = begin_ns / NS_PER_S - (begin_ns % NS_PER_S < 0);
@@ -275,12 +237,17 @@ static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 static int parse_absolute(const char *text, __s64 *ret)
 {
 	struct tm tm = { 0 };
+	int century, year, day, err;
 	__s64 fraction = 0;
-	int day, err;
 	bool utc;
 
-	if (!parse_date(&text, &tm))
+	if (!parse_two(&text, 99, &century) || !parse_two(&text, 99, &year) ||
+	    *text++ != '-' || !parse_two(&text, 12, &tm.tm_mon) ||
+	    *text++ != '-' || !parse_two(&text, 31, &tm.tm_mday) ||
+	    !tm.tm_mon || !tm.tm_mday)
 		return -EINVAL;
+	tm.tm_year = century * 100 + year - 1900;
+	tm.tm_mon--;
 	if (*text && *text != 'Z' &&
 	    ((*text != 'T' && *text != ' ') ||
 	     (text++, !parse_clock(&text, &tm)) ||
@@ -291,33 +258,29 @@ static int parse_absolute(const char *text, __s64 *ret)
 		return -EINVAL;
 	day = tm.tm_mday;
 	err = to_ns(&tm, utc, fraction, ret);
-	/* mktime() accepts the 31st of April. */
+	/* mktime() accepts the 31st of April, and changes it to the 1st of May. */
 	return !err && tm.tm_mday != day ? -EINVAL : err;
-}
-
-static int parse_epoch(const char *text, __s64 *ret)
-{
-	int err = parse_whole(&text, ret);
-
-	if (err || !strcmp(text, "ns"))
-		return err;
-	if (*text)
-		return -EINVAL;
-	return *ret < NS_PLAIN_MIN ? -EDOM : 0;
 }
 
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns)
 {
+	int err;
+
 	if (*text == '+')
 		return parse_relative(text + 1, begin_ns, ret_ns);
 	if (strspn(text, "0123456789") == 2 && text[2] == ':')
 		return parse_time_of_day(text, begin_ns, ret_ns);
 	if (strspn(text, "0123456789") == 4 && text[4] == '-')
 		return parse_absolute(text, ret_ns);
-	return parse_epoch(text, ret_ns);
+	err = parse_whole(&text, ret_ns);
+	if (err || !strcmp(text, "ns"))
+		return err;
+	if (*text)
+		return -EINVAL;
+	return *ret_ns < NS_PLAIN_MIN ? -EDOM : 0;
 }
 
-/* ---- checks: a name that the recording does not have is an error --------- */
+/* ---- checks: names that are not in the recording are errors ---------------- */
 
 struct err_buffer {
 	char *err_text;
@@ -384,7 +347,7 @@ static int check_cpus(const struct tsct_selection *sel, const struct err_buffer 
 	return 0;
 }
 
-/* @text is the node's name or its number. */
+/* True if @text is the node's name or its number */
 static bool is_node(const struct tsct_recording *rec, const char *text, __u32 node)
 {
 	char number[16];
@@ -427,21 +390,6 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 			"too small for nanoseconds since the epoch" : "not a time");
 }
 
-static int set_times(struct tsct_selection *sel, const struct err_buffer *to)
-{
-	const __s64 begin_ns = tsct_clock_params_ns(&sel->rec->real, sel->rec->begin);
-	int err;
-
-	sel->from_ns = INT64_MIN;
-	sel->to_ns = INT64_MAX;
-	err = set_time("from", sel->filter->from, begin_ns, &sel->from_ns, to);
-	if (!err)
-		err = set_time("to", sel->filter->to, begin_ns, &sel->to_ns, to);
-	if (!err && sel->from_ns > sel->to_ns)
-		err = set_error(to, -EINVAL, "--from is later than --to");
-	return err;
-}
-
 static bool is_node_wanted(const struct tsct_selection *sel, __u32 node)
 {
 	__u32 i;
@@ -452,43 +400,23 @@ static bool is_node_wanted(const struct tsct_selection *sel, __u32 node)
 	return !sel->filter->nr_nodes;
 }
 
-static void set_locations(struct tsct_selection *sel)
-{
-	const struct tsct_location *l;
-	__u32 i;
-
-	for (i = 0; i < sel->rec->nr_locations; i++) {
-		l = &sel->rec->locations[i];
-		sel->locations[i] = tsct_filter_in(&sel->filter->cpus, l->cpu) &&
-			is_node_wanted(sel, l->node);
-	}
-}
-
-static int update_class(struct tsct_selection *sel, __u32 class)
-{
-	const struct tsct_stream_class *c = &sel->rec->streams[class];
-	struct tsct_wanted *w = &sel->classes[class];
-	bool *by_id;
-	__u32 i;
-
-	by_id = realloc(w->by_id, c->nr_defs + 1);
-	if (!by_id)
-		return -ENOMEM;
-	w->by_id = by_id;
-	for (i = 0; i < c->nr_defs; i++)
-		by_id[i] = c->defs[i] && tsct_filter_wants(sel->filter, c->defs[i]);
-	w->nr = c->nr_defs;
-	return 0;
-}
-
 int tsct_selection_learn(struct tsct_selection *sel)
 {
-	__u32 i;
-	int err = 0;
+	const struct tsct_stream_class *c;
+	bool *by_id;
+	__u32 class, i;
 
-	for (i = 0; i < sel->nr_classes && !err; i++)
-		err = update_class(sel, i);
-	return err;
+	for (class = 0; class < sel->nr_classes; class++) {
+		c = &sel->rec->streams[class];
+		by_id = realloc(sel->by_id[class], c->nr_defs + 1);
+		if (!by_id)
+			return -ENOMEM;
+		sel->by_id[class] = by_id;
+		for (i = 0; i < c->nr_defs; i++)
+			by_id[i] = c->defs[i] &&
+				tsct_filter_wants(sel->filter, c->defs[i]);
+	}
+	return 0;
 }
 
 int tsct_selection_make(struct tsct_selection *sel,
@@ -496,18 +424,25 @@ int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_recording *rec, unsigned int which,
 			bool growing, char *err_text, size_t err_size)
 {
+	const __s64 begin_ns = tsct_clock_params_ns(&rec->real, rec->begin);
 	const struct err_buffer to = { err_text, err_size };
+	const struct tsct_location *l;
+	__u32 i;
 	int err;
 
 	*sel = (struct tsct_selection) {
-		.filter = filter, .rec = rec,
+		.filter = filter, .rec = rec, .from_ns = INT64_MIN, .to_ns = INT64_MAX,
 		.nr_classes = tsct_recording_classes(rec),
 	};
 	sel->locations = calloc(rec->nr_locations + 1, sizeof(*sel->locations));
-	sel->classes = calloc(sel->nr_classes + 1, sizeof(*sel->classes));
-	if (!sel->locations || !sel->classes)
+	sel->by_id = calloc(sel->nr_classes + 1, sizeof(*sel->by_id));
+	if (!sel->locations || !sel->by_id)
 		return set_error(&to, -ENOMEM, "out of memory");
-	err = set_times(sel, &to);
+	err = set_time("from", filter->from, begin_ns, &sel->from_ns, &to);
+	if (!err)
+		err = set_time("to", filter->to, begin_ns, &sel->to_ns, &to);
+	if (!err && sel->from_ns > sel->to_ns)
+		err = set_error(&to, -EINVAL, "--from is later than --to");
 	if (!err && !growing)
 		err = check_events(sel, which, &to);
 	if (!err)
@@ -516,7 +451,11 @@ int tsct_selection_make(struct tsct_selection *sel,
 		err = check_nodes(sel, &to);
 	if (err)
 		return err;
-	set_locations(sel);
+	for (i = 0; i < rec->nr_locations; i++) {
+		l = &rec->locations[i];
+		sel->locations[i] = tsct_filter_in(&filter->cpus, l->cpu) &&
+			is_node_wanted(sel, l->node);
+	}
 	err = tsct_selection_learn(sel);
 	return err ? set_error(&to, err, "out of memory") : 0;
 }
@@ -525,9 +464,9 @@ void tsct_selection_free(struct tsct_selection *sel)
 {
 	__u32 i;
 
-	for (i = 0; sel->classes && i < sel->nr_classes; i++)
-		free(sel->classes[i].by_id);
-	free(sel->classes);
+	for (i = 0; sel->by_id && i < sel->nr_classes; i++)
+		free(sel->by_id[i]);
+	free(sel->by_id);
 	free(sel->locations);
 	memset(sel, 0, sizeof(*sel));
 }

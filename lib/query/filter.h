@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Selection of events by time, node, CPU, thread and event, combined */
+/* Selects events of a recording by time, node, CPU, thread and name. */
 #ifndef TSCT_FILTER_H
 #define TSCT_FILTER_H
 
@@ -10,11 +10,11 @@ struct tsct_filter_range {
 };
 
 struct tsct_filter_ranges {
-	struct tsct_filter_range *range;	/* malloc'ed; none: no restriction */
+	struct tsct_filter_range *range;	/* malloc'ed; nr 0: no restriction */
 	__u32 nr;
 };
 
-/* A filter as given on the command line. Its lists are malloc'ed, its texts are not. */
+/* A filter as given on the command line. Its lists are malloc'ed; its texts belong to argv. */
 struct tsct_filter {
 	const char *from, *to;		/* times; NULL: no limit */
 	struct tsct_filter_ranges cpus, threads;
@@ -37,20 +37,20 @@ struct tsct_filter {
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
-/* Adds numbers such as "3" or "0-2,7", at most @max, to @ranges. 0, -EINVAL or -ENOMEM */
+/* Adds the ranges of a text such as "3" or "0-2,7". 0, -ENOMEM; -EINVAL: also above @max */
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges);
 
-/* The number is in one of the ranges, or there are none. */
+/* True if @number is in one of the ranges, or there are no ranges */
 bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number);
 
-/* Adds one node or event. @text is not copied. 0 or -ENOMEM */
+/* Adds the name of a node or an event to @list. @text is not copied. 0 or -ENOMEM */
 int tsct_filter_add(const char ***list, __u32 *nr, const char *text);
 
-/* @pattern, NAME or NAME/KIND, matches an event of that name and kind ("begin"). */
+/* True if @pattern, NAME or NAME/KIND with wildcards, matches @name and @kind ("begin") */
 bool tsct_filter_event(const char *pattern, const char *name,
 		       const char *kind);
 
-/* One of the filter's patterns matches the event, or there are none. */
+/* True if one of the filter's patterns matches the event, or there are no patterns */
 bool tsct_filter_wants(const struct tsct_filter *filter,
 		       const struct tsct_event_def *def);
 
@@ -58,19 +58,14 @@ void tsct_filter_free(struct tsct_filter *filter);
 
 /* ---- in one recording ---------------------------------------------------- */
 
-/* The selected events of a stream class */
-struct tsct_wanted {
-	bool *by_id;		/* id - FIRST */
-	__u32 nr;
-};
-
 /* A filter applied to a recording */
 struct tsct_selection {
 	const struct tsct_filter *filter;
 	const struct tsct_recording *rec;
-	__s64 from_ns, to_ns;		/* from <= time < to */
-	bool *locations;		/* nr_locations */
-	struct tsct_wanted *classes;	/* by stream class, samples included */
+	__s64 from_ns, to_ns;		/* from_ns <= time < to_ns */
+	bool *locations;		/* selected locations */
+	bool **by_id;			/* selected events, by stream class (samples
+					 * included) and event id - TSCT_ID_FIRST */
 	__u32 nr_classes;
 };
 
@@ -80,25 +75,23 @@ struct tsct_selection {
  * @which: TSCT_TRACE_*, the classes that are searched for events
  * @growing: events may be defined later, so an unknown one is not an error
  *
- * To be freed in any case. 0; -ENOENT: the recording has no such event, CPU or node;
- * -EINVAL, -ERANGE, -EDOM: a bad time; -ENOMEM. @err_text describes the error.
+ * To be freed also after an error. 0; -ENOENT: the recording has no such event, CPU or
+ * node; -EINVAL, -ERANGE, -EDOM: a bad time; -ENOMEM. @err_text describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,
 			const struct tsct_recording *rec, unsigned int which,
 			bool growing, char *err_text, size_t err_size);
 
-/* tsct_selection_learn - definitions were added to the recording. 0 or -ENOMEM */
+/* tsct_selection_learn - update after definitions were added to the recording. 0 or -ENOMEM */
 int tsct_selection_learn(struct tsct_selection *sel);
 void tsct_selection_free(struct tsct_selection *sel);
 
-/* tsct_selection_has - the event is selected, whatever its time */
+/* tsct_selection_has - true if the event is selected; its time is not compared */
 static inline bool tsct_selection_has(const struct tsct_selection *sel,
 				      const struct tsct_trace_event *e)
 {
-	const struct tsct_wanted *class = &sel->classes[e->stream];
-
-	return class->by_id[e->def->id - TSCT_ID_FIRST] &&
+	return sel->by_id[e->stream][e->def->id - TSCT_ID_FIRST] &&
 		sel->locations[e->location] &&
 		(!sel->filter->threads.nr ||
 		 tsct_filter_in(&sel->filter->threads, e->tid));

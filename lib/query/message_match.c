@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/core/remap.h"
 #include "message_match.h"
 
+/* Pool of the names that are either sent or received, not both */
+#define POOL_OTHERS	1
+
 /* An open message. Links are indices + 1; 0: none. */
 struct open_message {
 	struct tsct_message_end send, receive;
-	__u32 key;		/* index */
-	__u32 next;		/* of its list, or of the free ones */
-	__u32 older, younger;	/* of all */
+	__u32 key;		/* index of the key in the matcher's table */
+	__u32 next;		/* next of its list, or next free one */
+	__u32 older, younger;	/* neighbours in the list of all open messages */
 };
 
-/* In order of arrival, which is the order of removal */
+/* Messages in order of arrival, which is the order of removal */
 struct open_list {
 	__u32 first, last;
 };
@@ -22,12 +26,12 @@ struct open_list {
 struct open_key {
 	__u64 key;
 	struct open_list waiting;
-	struct open_list late;	/* sent after received, unless another receive comes */
-	__u32 next;		/* of its bucket, or of the free ones */
+	struct open_list late;	/* sent after received, if no other receive arrives */
+	__u32 next;		/* next of its hash bucket, or next free one */
 	bool early;		/* receives wait, not sends */
 };
 
-/* Buckets for each key, so that few share one */
+/* Hash buckets per key, so that few keys share one */
 #define BUCKETS		4
 
 #define PAIR_SLOTS	(2 * TSCT_MESSAGE_PAIRS_MAX)
@@ -36,8 +40,8 @@ struct tsct_message_matcher {
 	struct open_message *open;
 	struct open_key *keys;
 	__u32 *bucket;
-	__u32 room;		/* of open and keys; a power of two */
-	__u32 nr_open, nr_keys;	/* ever used; beyond them memory is untouched */
+	__u32 room;		/* size of the tables open and keys; a power of two */
+	__u32 nr_open, nr_keys;	/* elements ever used; the others' memory is untouched */
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
 	struct tsct_messages_options options;
@@ -48,28 +52,12 @@ struct tsct_message_matcher {
 
 _Static_assert(PAIR_SLOTS / 4 * 3 >= TSCT_MESSAGE_PAIRS_MAX, "each pair has a slot");
 
-static int allocate(struct tsct_message_matcher *m)
-{
-	m->open = calloc(m->room, sizeof(*m->open));
-	m->keys = calloc(m->room, sizeof(*m->keys));
-	m->bucket = calloc(BUCKETS * (size_t)m->room, sizeof(*m->bucket));
-	if (!m->open || !m->keys || !m->bucket)
-		return -ENOMEM;
-	if (m->options.sends_only)
-		return 0;
-	m->slots = calloc(PAIR_SLOTS, sizeof(*m->slots));
-	m->stats.pairs = calloc(TSCT_MESSAGE_PAIRS_MAX, sizeof(*m->stats.pairs));
-	if (!m->slots || !m->stats.pairs)
-		return -ENOMEM;
-	return tsct_remap_init(&m->pair_of, m->slots, PAIR_SLOTS, m->options.seed);
-}
-
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret)
 {
 	const __u32 room = options->room ? options->room : TSCT_MESSAGES_ROOM;
 	struct tsct_message_matcher *m;
-	int err;
+	int err = -ENOMEM;
 
 	if (room & (room - 1))
 		return -EINVAL;
@@ -82,7 +70,18 @@ int tsct_message_matcher_new(const struct tsct_messages_options *options,
 		m->options.window = 1000000000;
 	if (!m->options.mult)
 		m->options.mult = 1ULL << TSCT_CLOCK_SHIFT;
-	err = allocate(m);
+	m->open = calloc(room, sizeof(*m->open));
+	m->keys = calloc(room, sizeof(*m->keys));
+	m->bucket = calloc(BUCKETS * (size_t)room, sizeof(*m->bucket));
+	if (m->open && m->keys && m->bucket && options->sends_only) {
+		err = 0;
+	} else if (m->open && m->keys && m->bucket) {
+		m->slots = calloc(PAIR_SLOTS, sizeof(*m->slots));
+		m->stats.pairs = calloc(TSCT_MESSAGE_PAIRS_MAX, sizeof(*m->stats.pairs));
+		if (m->slots && m->stats.pairs)
+			err = tsct_remap_init(&m->pair_of, m->slots, PAIR_SLOTS,
+					      options->seed);
+	}
 	if (err)
 		tsct_message_matcher_free(m);
 	else
@@ -104,7 +103,32 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m)
 
 /* ---- keys ------------------------------------------------------------------ */
 
-/* The link to a key, which is 0 where the key has no open messages */
+__u64 tsct_message_pool(const char *name, unsigned int kinds)
+{
+	const unsigned int both = 1U << TSCT_KIND_SEND | 1U << TSCT_KIND_RECEIVE;
+
+	if ((kinds & both) != both)
+		return POOL_OTHERS;
+	return tsct_hash(POOL_OTHERS, name, strlen(name));
+}
+
+/* A hash, so that tables by key do not depend on how a program numbers messages */
+__u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
+{
+	struct tsct_value number;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	__u64 value, key;
+
+	if (!tsct_message_has_key(event->def) ||
+	    !tsct_value_next(event, &nr, &pos, &number))
+		return 0;
+	value = (__u64)tsct_value_integer(&number);
+	key = tsct_hash(pool, &value, sizeof(value));
+	return key ? key : 1;
+}
+
+/* The link to a key: 0 if the key has no open messages */
 static __u32 *link_to(struct tsct_message_matcher *m, __u64 key)
 {
 	__u32 *link = &m->bucket[tsct_hash(m->options.seed, &key, sizeof(key)) &
@@ -120,21 +144,7 @@ static struct open_key *key_at(struct tsct_message_matcher *m, const __u32 *link
 	return *link ? &m->keys[*link - 1] : NULL;
 }
 
-/* One is free, because there are as many keys as open messages. */
-static struct open_key *add_key(struct tsct_message_matcher *m, __u32 *link, __u64 key)
-{
-	__u32 at = m->free_key;
-
-	if (at)
-		m->free_key = m->keys[at - 1].next;
-	else
-		at = ++m->nr_keys;
-	m->keys[at - 1] = (struct open_key) { .key = key };
-	*link = at;
-	return &m->keys[at - 1];
-}
-
-/* Removes the key if it has no open messages any more. */
+/* Frees the key if it has no open messages any more. */
 static void drop_key(struct tsct_message_matcher *m, const struct open_key *k)
 {
 	__u32 *link, at;
@@ -178,43 +188,18 @@ static void drop_message(struct tsct_message_matcher *m, __u32 at)
 	m->free_open = at;
 }
 
-/* A free message, linked as the youngest; there is one. */
-static __u32 new_message(struct tsct_message_matcher *m)
-{
-	__u32 at = m->free_open;
-	struct open_message *o;
-
-	if (at)
-		m->free_open = m->open[at - 1].next;
-	else
-		at = ++m->nr_open;
-	o = &m->open[at - 1];
-	o->older = m->youngest;
-	o->younger = 0;
-	*(o->older ? &m->open[o->older - 1].younger : &m->oldest) = at;
-	m->youngest = at;
-	return at;
-}
-
 /* ---- figures ----------------------------------------------------------------- */
-
-/* Saturates, as the clocks of hostile recordings may be 2^64 ns apart. */
-static __s64 difference(__s64 from, __s64 to)
-{
-	__s64 ns;
-
-	if (!__builtin_sub_overflow(to, from, &ns))
-		return ns;
-	return to < from ? INT64_MIN : INT64_MAX;
-}
 
 static void count_message(const struct tsct_message_matcher *m,
 			  struct tsct_message_pair_stats *p, const struct open_message *o)
 {
-	const __s64 own_ns = difference(o->send.own_ns, o->receive.own_ns);
 	const __s64 ticks = (__s64)(o->receive.tick - o->send.tick);
 	const __s64 ns = (__s64)((tsct_s128)ticks * m->options.mult >> TSCT_CLOCK_SHIFT);
+	__s64 own_ns;
 
+	/* Saturates: the clocks of hostile recordings may be 2^64 ns apart. */
+	if (__builtin_sub_overflow(o->receive.own_ns, o->send.own_ns, &own_ns))
+		own_ns = o->receive.own_ns < o->send.own_ns ? INT64_MIN : INT64_MAX;
 	if (!p->matched || own_ns < p->least_own_ns)
 		p->least_own_ns = own_ns;
 	if (!p->matched || ns < p->least_ns)
@@ -230,38 +215,26 @@ static void count_message(const struct tsct_message_matcher *m,
 		p->within++;
 }
 
-/* NULL: the table of pairs is full. */
-static struct tsct_message_pair_stats *find_pair(struct tsct_message_matcher *m,
-						 __u32 from, __u32 to)
-{
-	const __u64 name = (__u64)from << 32 | to;
-	struct tsct_message_pair_stats *p;
-	__u64 at;
-
-	if (!tsct_remap_get(&m->pair_of, name, &at))
-		return &m->stats.pairs[at];
-	at = m->stats.nr_pairs;
-	if (at == TSCT_MESSAGE_PAIRS_MAX || tsct_remap_put(&m->pair_of, name, at))
-		return NULL;
-	m->stats.nr_pairs++;
-	p = &m->stats.pairs[at];
-	p->from = from;
-	p->to = to;
-	return p;
-}
-
 static void count_match(struct tsct_message_matcher *m, const struct open_message *o)
 {
-	struct tsct_message_pair_stats *p;
+	const __u64 name = (__u64)o->send.node << 32 | o->receive.node;
+	__u64 at;
 
 	if (m->options.sends_only)
 		return;
 	count_message(m, &m->stats.all, o);
-	p = find_pair(m, o->send.node, o->receive.node);
-	if (p)
-		count_message(m, p, o);
-	else
-		m->stats.other_pairs++;
+	if (tsct_remap_get(&m->pair_of, name, &at)) {
+		at = m->stats.nr_pairs;
+		if (at == TSCT_MESSAGE_PAIRS_MAX ||
+		    tsct_remap_put(&m->pair_of, name, at)) {
+			m->stats.other_pairs++;
+			return;
+		}
+		m->stats.nr_pairs++;
+		m->stats.pairs[at].from = o->send.node;
+		m->stats.pairs[at].to = o->receive.node;
+	}
+	count_message(m, &m->stats.pairs[at], o);
 }
 
 /* ---- expiry ------------------------------------------------------------------ */
@@ -296,7 +269,10 @@ static void settle_expired(struct tsct_message_matcher *m, struct open_key *k, _
 		settle_waiting(m, k);
 }
 
-/* The oldest of all is the first of its list. Returns whether it was matched. */
+/*
+ * Settles the oldest open message, which is the first of its list. Returns true if it was
+ * matched.
+ */
 static bool settle_oldest(struct tsct_message_matcher *m)
 {
 	struct open_key *k = &m->keys[m->open[m->oldest - 1].key];
@@ -312,6 +288,7 @@ static bool settle_oldest(struct tsct_message_matcher *m)
 
 /* ---- ends ------------------------------------------------------------------ */
 
+/* Adds an end as the youngest open message. */
 static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 			bool early, const struct tsct_message_end *end)
 {
@@ -323,9 +300,27 @@ static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 		m->stats.given_up += !settle_oldest(m);
 		link = link_to(m, key);	/* the key may have been dropped */
 	}
-	k = *link ? key_at(m, link) : add_key(m, link, key);
-	at = new_message(m);
+	if (!*link) {
+		/* A key is free, because there are as many keys as open messages. */
+		at = m->free_key;
+		if (at)
+			m->free_key = m->keys[at - 1].next;
+		else
+			at = ++m->nr_keys;
+		m->keys[at - 1] = (struct open_key) { .key = key };
+		*link = at;
+	}
+	k = key_at(m, link);
+	at = m->free_open;
+	if (at)
+		m->free_open = m->open[at - 1].next;
+	else
+		at = ++m->nr_open;
 	o = &m->open[at - 1];
+	o->older = m->youngest;
+	o->younger = 0;
+	*(o->older ? &m->open[o->older - 1].younger : &m->oldest) = at;
+	m->youngest = at;
 	*(early ? &o->receive : &o->send) = *end;
 	o->key = (__u32)(k - m->keys);
 	k->early = early;
@@ -363,7 +358,7 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 	if (k && !k->early && k->waiting.first) {
 		at = list_pop(m, &k->waiting);
 	} else if (k && k->late.first) {
-		/* The earlier receive was of another message. */
+		/* The earlier receive belongs to another message. */
 		at = list_pop(m, &k->late);
 		m->stats.unmatched_receives++;
 	} else if (m->options.sends_only) {

@@ -1,64 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matches sends and receives of messages by key. Pure: the caller passes both ends of
- * all messages in the order of their ticks.
+ * Matches the sends and receives of messages by key. A key is a hash of the first field
+ * of both events, an integer by which the program numbers its messages. Two messages
+ * that are in flight at the same time are unlikely to have equal keys if their numbers
+ * differ.
  *
  * A receive belongs to the oldest open send with its key. If there is none, the send
  * may have a later tick, so the receive waits for it, and the two then violate
- * causality. But its send may as well have been lost, and its key be in use again. So a
+ * causality. But the send may as well have been lost, and its key be in use again. So a
  * receive waits only for the window (tsct_messages_options), and its match is final only
  * if no other receive with that key arrives within the window:
  *
  *	send  receive		in order
  *	receive  send		a violation
- *	receive  send  receive	the first one has no send; the others are in order
+ *	receive  send  receive	the first receive has no send; the others are in order
  *
- * So a violation among messages of equal keys may be missed, but none is reported that
- * may not be one. A message sent twice (retransmission) and received once leaves an
+ * So a violation among messages of equal keys may be missed, but each reported one is
+ * certain. A message sent twice (retransmission) and received once leaves an
  * open send; one that is received twice leaves a receive without a send.
  *
- * Memory is bounded: at most `room` ends are open. Beyond that the oldest are given up
+ * Memory is bounded: at most `room` ends are open. Beyond that the oldest are dropped
  * and counted.
  */
 #ifndef TSCT_MESSAGE_MATCH_H
 #define TSCT_MESSAGE_MATCH_H
 
-#include "lib/ctf/recording.h"
+#include "lib/ctf/trace_reader.h"
+
+/* ---- keys ------------------------------------------------------------------ */
+
+/* The events of that definition have a message number: an integer as first field. */
+static inline bool tsct_message_has_key(const struct tsct_event_def *def)
+{
+	return def->nr_fields && def->fields[0].type <= TSCT_TYPE_S64;
+}
+
+static inline bool tsct_message_is_end(const struct tsct_event_def *def)
+{
+	return def->kind == TSCT_KIND_SEND || def->kind == TSCT_KIND_RECEIVE;
+}
+
+/*
+ * tsct_message_pool - the pool of message numbers to which events of a name belong
+ * @kinds: 1 << kind, of all definitions with that name that have a key
+ *
+ * Numbers in different pools do not match. A name that is both sent and received has a
+ * pool of its own. All other names share one pool ("ask" is sent, "served" is received).
+ */
+__u64 tsct_message_pool(const char *name, unsigned int kinds);
+
+/* tsct_message_key - the key of an event whose name is in @pool; 0: it has none */
+__u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
+
+/* ---- matching: the caller passes the ends of all messages in the order of their ticks -- */
 
 /* One end of a message */
 struct tsct_message_end {
 	__u64 tick;		/* on the axis that all ends share */
-	__u64 error;		/* bound of its error, in such ticks */
-	__s64 own_ns;		/* by the node's own clock, before correction */
+	__u64 error;		/* bound of the tick's error, in ticks of that axis */
+	__s64 own_ns;		/* time by the node's own clock, before correction */
 	__u32 node;
-	/* The caller's; returned with a matched send */
+	/* Values of the caller, returned with a matched send: */
 	__u32 row;
 	__u64 number, bytes;
 };
 
 #define TSCT_MESSAGES_ROOM	(1U << 16)
 
-/* All zero: the defaults */
+/* All fields zero: the defaults */
 struct tsct_messages_options {
 	__u32 room;		/* open ends, a power of two; 0: TSCT_MESSAGES_ROOM */
-	__u64 window;		/* ticks; 0: 10^9 */
+	__u64 window;		/* longest wait of a receive, ticks; 0: 10^9 */
 	__u64 mult;		/* ns per tick << TSCT_CLOCK_SHIFT; 0: ticks are ns */
 	__u64 seed;		/* random, against inputs made to collide in the hash */
-	/* Receives do not wait, and nothing is counted by pair: for exports */
+	/* For exports: receives do not wait, and pairs of nodes are not counted. */
 	bool sends_only;
 };
 
 struct tsct_message_matcher;
 
-/* 0, -EINVAL (the room is not a power of two) or -ENOMEM */
+/* Returns 0, -EINVAL (the room is not a power of two) or -ENOMEM. */
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret);
 void tsct_message_matcher_free(struct tsct_message_matcher *m);
 
 /*
- * tsct_message_sent, tsct_message_received - one end with @key, which is not 0
+ * tsct_message_sent, tsct_message_received - add one end with @key, which is not 0
  * Ticks never decrease from one call to the next. tsct_message_received() returns the
- * send that it matches now, valid until the next call; NULL: none (it may wait for one).
+ * matched send, valid until the next call; NULL: none yet.
  */
 void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		       const struct tsct_message_end *end);
@@ -66,7 +95,7 @@ const struct tsct_message_end *
 tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 		      const struct tsct_message_end *end);
 
-/* An end without a key, which nothing can match */
+/* Counts an end without a key, which cannot be matched. */
 void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 
 /*

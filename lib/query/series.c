@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frequency change of a server whose clock is steered, ppb per second */
+/* Assumed frequency change of a server that sends no clock params, ppb per second */
 #define STEERED_PPB	100
 
 /* ---- grouping ------------------------------------------------------------- */
@@ -16,60 +16,42 @@ static bool belongs_to(const struct tsct_series *s,
 {
 	return s->node == sample->node && s->master == sample->master &&
 		s->timeline == sample->timeline &&
-		s->has_line == sample->has_line &&
+		s->has_params == sample->has_line &&
 		s->clock_epoch == sample->clock_epoch &&
 		!strcmp(s->source, sample->source);
 }
 
-static int begin_series(struct tsct_series **all, unsigned int *nr,
-		 const struct tsct_sync_sample *sample)
-{
-	struct tsct_series *s;
-
-	if (*nr == TSCT_SERIES_MAX)
-		return -E2BIG;
-	s = realloc(*all, (*nr + 1) * sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	*all = s;
-	s += (*nr)++;
-	*s = (struct tsct_series) {
-		.node = sample->node, .host = sample->host,
-		.master = sample->master, .timeline = sample->timeline,
-		.clock_epoch = sample->clock_epoch,
-		.has_line = sample->has_line,
-	};
-	memcpy(s->source, sample->source, sizeof(s->source));
-	s->source[sizeof(s->source) - 1] = '\0';
-	return 0;
-}
-
-/* The newest is searched first, as a later epoch is likely. NULL: none yet */
-static struct tsct_series *find_series(struct tsct_series *all, unsigned int nr,
-				const struct tsct_sync_sample *sample)
-{
-	while (nr--)
-		if (belongs_to(&all[nr], sample))
-			return &all[nr];
-	return NULL;
-}
-
+/* Counts the samples of each series. */
 static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 		 struct tsct_series **all, unsigned int *ret_nr)
 {
-	struct tsct_series *s;
-	unsigned int i;
-	int err;
+	const struct tsct_sync_sample *sample;
+	struct tsct_series *more;
+	unsigned int k;
 
-	for (i = 0; i < nr; i++) {
-		s = find_series(*all, *ret_nr, &samples[i]);
-		if (!s) {
-			err = begin_series(all, ret_nr, &samples[i]);
-			if (err)
-				return err;
-			s = &(*all)[*ret_nr - 1];
+	for (sample = samples; sample < samples + nr; sample++) {
+		/* The newest is compared first, as a later epoch is likely. */
+		for (k = *ret_nr; k && !belongs_to(&(*all)[k - 1], sample); k--)
+			;
+		if (k) {
+			(*all)[k - 1].nr++;
+			continue;
 		}
-		s->nr++;
+		if (*ret_nr == TSCT_SERIES_MAX)
+			return -E2BIG;
+		more = realloc(*all, (*ret_nr + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		*all = more;
+		more += (*ret_nr)++;
+		*more = (struct tsct_series) {
+			.node = sample->node, .host = sample->host,
+			.master = sample->master, .timeline = sample->timeline,
+			.clock_epoch = sample->clock_epoch,
+			.has_params = sample->has_line, .nr = 1,
+		};
+		memcpy(more->source, sample->source, sizeof(more->source));
+		more->source[sizeof(more->source) - 1] = '\0';
 	}
 	return 0;
 }
@@ -92,45 +74,40 @@ static int compare_ranks(const void *a, const void *b)
 	return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
-static void add_exchange(struct tsct_series *s, const struct tsct_sync_sample *sample)
-{
-	if (s->nr && s->x[s->nr - 1].t1 == sample->x.t1)
-		return;
-	s->x[s->nr] = sample->x;
-	s->kept[s->nr] = sample->fitted && sample->kept;
-	s->line[s->nr] = sample->line;
-	s->nr_kept += s->kept[s->nr];
-	if (sample->x.session &&
-	    (!s->nr || s->x[s->nr - 1].session != sample->x.session))
-		s->nr_sessions++;
-	s->status = sample->status;
-	s->depth = sample->depth;
-	s->nr++;
-}
-
 static int fill_series(struct tsct_series *s, const struct tsct_sync_sample *samples,
 		unsigned int nr, struct ranked_sample *ranked)
 {
+	const struct tsct_sync_sample *sample;
 	unsigned int i, n = 0;
-	__u64 first = 0;
 
 	s->x = calloc(s->nr, sizeof(*s->x));
 	s->kept = calloc(s->nr, sizeof(*s->kept));
-	s->line = calloc(s->nr, sizeof(*s->line));
-	if (!s->x || !s->kept || !s->line)
+	s->params = calloc(s->nr, sizeof(*s->params));
+	if (!s->x || !s->kept || !s->params)
 		return -ENOMEM;
-	s->nr = 0;
 	for (i = 0; i < nr; i++) {
 		if (!belongs_to(s, &samples[i]))
 			continue;
-		if (!n)
-			first = samples[i].x.t1;
-		ranked[n].rank = (__s64)(samples[i].x.t1 - first);
-		ranked[n++].sample = &samples[i];
+		ranked[n].sample = &samples[i];
+		ranked[n].rank = (__s64)(samples[i].x.t1 - ranked[0].sample->x.t1);
+		n++;
 	}
 	qsort(ranked, n, sizeof(*ranked), compare_ranks);
-	for (i = 0; i < n; i++)
-		add_exchange(s, ranked[i].sample);
+	for (i = 0, s->nr = 0; i < n; i++) {
+		sample = ranked[i].sample;
+		if (s->nr && s->x[s->nr - 1].t1 == sample->x.t1)
+			continue;
+		s->x[s->nr] = sample->x;
+		s->kept[s->nr] = sample->fitted && sample->kept;
+		s->params[s->nr] = sample->line;
+		s->nr_kept += s->kept[s->nr];
+		if (sample->x.session &&
+		    (!s->nr || s->x[s->nr - 1].session != sample->x.session))
+			s->nr_sessions++;
+		s->status = sample->status;
+		s->depth = sample->depth;
+		s->nr++;
+	}
 	return 0;
 }
 
@@ -162,7 +139,7 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr)
 	for (i = 0; i < nr; i++) {
 		free(series[i].x);
 		free(series[i].kept);
-		free(series[i].line);
+		free(series[i].params);
 	}
 	free(series);
 }
@@ -171,53 +148,25 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr)
 
 double tsct_series_ns(const struct tsct_series *s)
 {
-	return ldexp((double)s->line[s->nr - 1].mult, -TSCT_CLOCK_SHIFT);
-}
-
-static bool is_reference(enum tsct_fit_kind kind)
-{
-	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
-}
-
-/* Index of the first of the TSCT_SERIES_NEAR exchanges nearest to @at */
-static unsigned int nearest(const struct tsct_series *s, __u64 at)
-{
-	unsigned int from = 0, left = s->nr;
-
-	for (; left > TSCT_SERIES_NEAR; left--)
-		if ((__s64)(at - s->x[from].t1) >
-		    (__s64)(s->x[from + left - 1].t1 - at))
-			from++;
-	return from;
+	return ldexp((double)s->params[s->nr - 1].mult, -TSCT_CLOCK_SHIFT);
 }
 
 int tsct_series_near(const struct tsct_series *s, enum tsct_fit_kind kind,
 		     double hz, __u64 at, struct tsct_fit *ret_fit)
 {
-	unsigned int from, last;
+	unsigned int from = 0, last = s->nr - 1;
 
-	if (!s->nr || is_reference(kind))
+	if (!s->nr || kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE)
 		return tsct_series_fit(s, kind, hz, 0, UINT64_MAX, at, ret_fit,
 				       NULL);
-	from = nearest(s, at);
-	last = s->nr - from > TSCT_SERIES_NEAR ? from + TSCT_SERIES_NEAR - 1 :
-		s->nr - 1;
+	while (last - from >= TSCT_SERIES_NEAR) {
+		if ((__s64)(at - s->x[from].t1) > (__s64)(s->x[last].t1 - at))
+			from++;
+		else
+			last--;
+	}
 	return tsct_series_fit(s, kind, hz, s->x[from].t1, s->x[last].t1, at,
 			       ret_fit, NULL);
-}
-
-/* The range of exchanges with t1 in [@from, @to] */
-static void find_range(const struct tsct_series *s, __u64 from, __u64 to,
-		unsigned int *ret_from, unsigned int *ret_nr)
-{
-	unsigned int i = 0, end = s->nr;
-
-	while (i < s->nr && s->x[i].t1 < from)
-		i++;
-	while (end > i && s->x[end - 1].t1 > to)
-		end--;
-	*ret_from = i;
-	*ret_nr = end - i;
 }
 
 int tsct_series_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
@@ -226,25 +175,31 @@ int tsct_series_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 {
 	const struct tsct_fit_options options = {
 		.kind = kind, .hz = hz, .at = at,
-		.wander_ppb = s->has_line ? 0 : STEERED_PPB,
+		.wander_ppb = s->has_params ? 0 : STEERED_PPB,
 	};
-	unsigned int first, nr;
+	unsigned int first = 0, end = s->nr;
 
-	find_range(s, from, to, &first, &nr);
+	while (first < s->nr && s->x[first].t1 < from)
+		first++;
+	while (end > first && s->x[end - 1].t1 > to)
+		end--;
 	if (keep)
 		memset(keep, 0, s->nr * sizeof(*keep));
-	if (!nr)
+	if (first == end)
 		return -ENODATA;
-	return tsct_fit_make(s->x + first, nr, &options,
+	return tsct_fit_make(s->x + first, end - first, &options,
 			     1e9 / tsct_series_ns(s), ret_fit,
 			     keep ? keep + first : NULL);
 }
 
-/* The parameters that were received nearest to a value of our counter */
-static const struct tsct_remote_params *line_at(const struct tsct_series *s,
-					      __u64 local)
+__s64 tsct_series_time(const struct tsct_series *s, const struct tsct_fit *fit,
+		       __u64 local, double *ret_frac_ns, double *ret_error_ns)
 {
+	const struct tsct_remote_params *params;
+	double frac, error, ns, whole, age, per_count;
+	__u64 remote = tsct_fit_at(fit, local, &frac, &error);
 	unsigned int low = 0, high = s->nr - 1, middle;
+	tsct_s128 product;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
@@ -253,31 +208,20 @@ static const struct tsct_remote_params *line_at(const struct tsct_series *s,
 		else
 			high = middle;
 	}
-	return &s->line[low];
-}
-
-__s64 tsct_series_time(const struct tsct_series *s, const struct tsct_fit *fit,
-		       __u64 local, double *ret_frac_ns, double *ret_error_ns)
-{
-	const struct tsct_remote_params *line = line_at(s, local);
-	double frac, error, ns, whole, age;
-	__u64 remote = tsct_fit_at(fit, local, &frac, &error);
-	tsct_s128 product = (tsct_s128)(__s64)(remote - line->base) *
-		line->mult;
-	const double per_count = ldexp((double)line->mult, -TSCT_CLOCK_SHIFT);
-
+	params = &s->params[low];
+	product = (tsct_s128)(__s64)(remote - params->base) * params->mult;
+	per_count = ldexp((double)params->mult, -TSCT_CLOCK_SHIFT);
 	ns = ldexp((double)((__u64)product & ((1ULL << TSCT_CLOCK_SHIFT) - 1)),
 		   -TSCT_CLOCK_SHIFT) + frac * per_count;
 	whole = floor(ns);
-	product = (product >> TSCT_CLOCK_SHIFT) + line->base_ns +
-		(__s64)whole;
-	age = fmax((double)(__s64)(remote - line->as_of), 0);
+	product = (product >> TSCT_CLOCK_SHIFT) + params->base_ns + (__s64)whole;
+	age = fmax((double)(__s64)(remote - params->as_of), 0);
 	if (ret_frac_ns)
 		*ret_frac_ns = ns - whole;
 	if (ret_error_ns)
 		*ret_error_ns = error * per_count +
-			((double)line->error_ps +
-			 age * ldexp((double)line->growth, -32)) * 1e-3;
+			((double)params->error_ps +
+			 age * ldexp((double)params->growth, -32)) * 1e-3;
 	return product > INT64_MAX ? INT64_MAX :
 		product < INT64_MIN ? INT64_MIN : (__s64)product;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sync samples of a recording, grouped for fits: a series has the samples that one
- * function can fit, from one counter of this node to one counter of another node. Pure.
+ * function can fit, from one counter of this node to one counter of another node.
  *
  * Another node at the same address, another epoch of its timeline and another epoch of
- * our counter each begin a new series.
+ * this node's counter each begin a new series.
  */
 #ifndef TSCT_SERIES_H
 #define TSCT_SERIES_H
@@ -16,13 +16,13 @@ struct tsct_series {
 	char source[TSCT_SAMPLE_SOURCE_MAX];
 	__u64 node, host, master;
 	__u32 timeline, clock_epoch;
-	__u32 has_line;
+	__u32 has_params;	/* the other node sends its clock params */
 	__u32 status, depth;		/* of the last sample */
 	unsigned int nr;
-	struct tsct_exchange *x;	/* in order of t1, which are distinct */
-	bool *kept;			/* used by the daemon's fit */
-	struct tsct_remote_params *line;	/* per exchange: the clock params
-						 * that the other node sent */
+	struct tsct_exchange *x;	/* exchanges in order of t1, which are distinct */
+	bool *kept;			/* exchanges that the daemon's fit used */
+	struct tsct_remote_params *params;	/* clock params that the other node sent
+						 * with each exchange */
 	unsigned int nr_kept;
 	unsigned int nr_sessions;	/* sessions of these exchanges */
 };
@@ -40,23 +40,22 @@ int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 void tsct_series_free(struct tsct_series *series, unsigned int nr);
 
 /*
- * tsct_series_fit - the function from our counter to the other's
- * @from, @to: exchanges with t1 in that range; 0, UINT64_MAX: all
- * @hz: of our counter
+ * tsct_series_fit - fit the function from this node's counter to the other node's
+ * @from, @to: range of t1 of the exchanges; 0, UINT64_MAX: all exchanges
+ * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer
- * @keep: NULL, or room for series->nr flags: used by the fit
- * Returns what tsct_fit_make() returns, or -ENODATA: no exchange is in the range.
+ * @keep: NULL, or room for series->nr flags: true: the fit used the exchange
+ * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range.
  */
 int tsct_series_fit(const struct tsct_series *series,
 		    enum tsct_fit_kind kind, double hz, __u64 from, __u64 to,
 		    __u64 at, struct tsct_fit *ret_fit, bool *keep);
 
 /*
- * tsct_series_near - the same, most accurate at counter value @at
+ * tsct_series_near - fit for the time near counter value @at
  *
- * Crystals wander, so for one moment of a long recording only the TSCT_SERIES_NEAR
- * exchanges nearest to it are fitted. The reference fits, linear and spline, use all by
- * definition.
+ * Crystals wander, so only the TSCT_SERIES_NEAR exchanges nearest to @at are fitted. The
+ * reference fits, linear and spline, use all exchanges by definition.
  */
 #define TSCT_SERIES_NEAR	1024
 int tsct_series_near(const struct tsct_series *series,
@@ -67,10 +66,11 @@ int tsct_series_near(const struct tsct_series *series,
 double tsct_series_ns(const struct tsct_series *series);
 
 /*
- * tsct_series_time - cluster time in ns at a value of our counter: the fit, then the
- * other node's parameters, as it sent them with the exchange nearest to that value
+ * tsct_series_time - cluster time in ns at value @local of this node's counter
+ * Applies the fit, then the clock params that the other node sent with the exchange
+ * nearest to @local.
  * @ret_frac_ns: fraction of a ns, in [0, 1); may be NULL
- * @ret_error_ns: bound, including the other node's own; may be NULL
+ * @ret_error_ns: bound of the error, including the other node's own; may be NULL
  */
 __s64 tsct_series_time(const struct tsct_series *series,
 		       const struct tsct_fit *fit, __u64 local,

@@ -8,7 +8,7 @@
 #include "lib/core/remap.h"
 #include "threads.h"
 
-#define HASH_FIRST	256
+#define THREADS_FIRST	128		/* initial size; the hash has twice as many slots */
 #define THREADS_MAX	(1U << 22)	/* as many as Linux can have */
 
 static __u32 *slot(const struct tsct_threads *t, __u32 *hash, __u32 nr,
@@ -27,42 +27,32 @@ static __u32 *slot(const struct tsct_threads *t, __u32 *hash, __u32 nr,
 	return &hash[at];
 }
 
-static int grow_hash(struct tsct_threads *t)
-{
-	__u32 nr = t->nr_hash ? 2 * t->nr_hash : HASH_FIRST, i;
-	__u32 *hash = calloc(nr, sizeof(*hash));
-	const struct tsct_thread *thread;
-
-	if (!hash)
-		return -ENOMEM;
-	if (!t->nr_hash && getrandom(&t->seed, sizeof(t->seed), 0) < 0) {
-		free(hash);
-		return -errno;
-	}
-	for (i = 0; i < t->nr; i++) {
-		thread = t->all[i];
-		*slot(t, hash, nr, thread->node, thread->tid, thread->cpu) =
-			i + 1;
-	}
-	free(t->hash);
-	t->hash = hash;
-	t->nr_hash = nr;
-	return 0;
-}
-
 static int grow(struct tsct_threads *t)
 {
-	__u32 room = t->room ? 2 * t->room : HASH_FIRST / 2;
+	const __u32 room = t->room ? 2 * t->room : THREADS_FIRST;
+	const struct tsct_thread *thread;
 	struct tsct_thread **all;
+	__u32 *hash, i;
 
 	if (t->nr == THREADS_MAX)
 		return -ENOSPC;
+	if (!t->room && getrandom(&t->seed, sizeof(t->seed), 0) < 0)
+		return -errno;
 	all = realloc(t->all, room * sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	t->all = all;
+	hash = calloc(2 * room, sizeof(*hash));
+	if (!hash)
+		return -ENOMEM;
+	for (i = 0; i < t->nr; i++) {
+		thread = t->all[i];
+		*slot(t, hash, 2 * room, thread->node, thread->tid, thread->cpu) = i + 1;
+	}
+	free(t->hash);
+	t->hash = hash;
 	t->room = room;
-	return grow_hash(t);
+	return 0;
 }
 
 struct tsct_thread *tsct_threads_get(struct tsct_threads *t, __u32 node,
@@ -73,14 +63,14 @@ struct tsct_thread *tsct_threads_get(struct tsct_threads *t, __u32 node,
 
 	if (tid)
 		cpu = 0;
-	if (t->nr_hash)
-		at = slot(t, t->hash, t->nr_hash, node, tid, cpu);
+	if (t->room)
+		at = slot(t, t->hash, 2 * t->room, node, tid, cpu);
 	if (at && *at)
 		return t->all[*at - 1];
 	if (t->nr == t->room) {
 		if (grow(t))
 			return NULL;
-		at = slot(t, t->hash, t->nr_hash, node, tid, cpu);
+		at = slot(t, t->hash, 2 * t->room, node, tid, cpu);
 	}
 	thread = calloc(1, sizeof(*thread));
 	if (!thread)

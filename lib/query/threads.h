@@ -15,47 +15,46 @@ struct tsct_thread {
 	__u32 node, tid, cpu;		/* cpu is 0 unless tid is 0 */
 	__u32 index;			/* from 0, in the order of appearance */
 	char name[TSCT_THREAD_NAME_MAX];	/* "": unknown */
-	bool renamed;			/* set by a rename, cleared by the user */
-	__u64 events;			/* exported */
-	__u32 *open;			/* slices, innermost last */
+	bool renamed;			/* set by a rename, cleared by the caller */
+	__u64 events;			/* number of exported events */
+	__u32 *open;			/* open slices, innermost last */
 	__u32 nr_open, room;
-	__u64 own;			/* for the user of the table */
+	__u64 own;			/* for the caller */
 };
 
-/* All zero: empty */
+/* All fields zero: an empty table */
 struct tsct_threads {
-	struct tsct_thread **all;	/* by index */
+	struct tsct_thread **all;	/* threads by index */
 	__u32 nr, room;
-	__u32 *hash;			/* index + 1 */
-	__u32 nr_hash;
-	__u64 seed;			/* of the hash; random, as files are untrusted */
+	__u32 *hash;			/* 2 * room slots: thread index + 1; 0: free */
+	__u64 seed;			/* hash seed; random, as files are untrusted */
 };
 
 /*
  * tsct_threads_get - find a thread, or add it
- * NULL: no memory, or more threads than Linux can have.
+ * NULL: out of memory, or more threads than Linux can have.
  */
 struct tsct_thread *tsct_threads_get(struct tsct_threads *threads, __u32 node,
 				     __u32 tid, __u32 cpu);
 
 void tsct_threads_free(struct tsct_threads *threads);
 
-/* Its name, or "thread 17"; "swapper/3" for idle threads */
+/* Writes the thread's name, "swapper/3" for idle threads, or "thread 17" if unknown. */
 #define TSCT_THREAD_TITLE_MAX	24
 void tsct_thread_title(const struct tsct_thread *thread,
 		       char title[TSCT_THREAD_TITLE_MAX]);
 
-/* Sets the name, cut to its maximum; an empty one is ignored. */
+/* Sets the name, cut to TSCT_THREAD_NAME_MAX - 1 bytes; an empty name is ignored. */
 void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 			size_t len);
 
-/* Pushes a slice. 0, -ENOSPC: TSCT_OPEN_MAX are open, or -ENOMEM */
+/* Pushes a slice. Returns 0, -ENOSPC (TSCT_OPEN_MAX slices are open) or -ENOMEM. */
 int tsct_thread_open(struct tsct_thread *thread, __u32 slice);
 
-/* The innermost open @slice, as an index of thread->open; -1: none */
+/* Returns the index in thread->open of the innermost open @slice; -1: none. */
 __s64 tsct_thread_find(const struct tsct_thread *thread, __u32 slice);
 
-/* Removes the slice at an index of thread->open; inner ones stay. */
+/* Removes the slice at index @frame of thread->open; the slices inside it stay. */
 void tsct_thread_close(struct tsct_thread *thread, __u32 frame);
 
 #endif /* TSCT_THREADS_H */

@@ -4,15 +4,6 @@
 #include "lib/ctf/ticks.h"
 #include "unique_stamps.h"
 
-/* ns = tick * mult / 2^TSCT_CLOCK_SHIFT, of ticks of the files */
-static struct tsct_stamp_rate rate_of(const struct tsct_recording *rec)
-{
-	return (struct tsct_stamp_rate) {
-		.ns = rec->real.mult,
-		.ticks = 1ULL << (TSCT_CLOCK_SHIFT + tsct_recording_tick_bits(rec)),
-	};
-}
-
 int tsct_unique_stamps_init(struct tsct_unique_stamps *u, const struct tsct_recording *rec)
 {
 	const int bits = tsct_recording_tick_bits(rec);
@@ -21,7 +12,10 @@ int tsct_unique_stamps_init(struct tsct_unique_stamps *u, const struct tsct_reco
 	u->stampers = calloc(rec->nr_locations, sizeof(*u->stampers));
 	if (!u->stampers)
 		return -ENOMEM;
-	u->rate = rate_of(rec);
+	/* File ticks to ns: mult / 2^(TSCT_CLOCK_SHIFT + bits) */
+	u->rate = (struct tsct_stamp_rate) {
+		.ns = rec->real.mult, .ticks = 1ULL << (TSCT_CLOCK_SHIFT + bits),
+	};
 	for (i = 0; i < rec->nr_locations; i++)
 		tsct_stamper_init(&u->stampers[i], bits < 0 ?
 				  rec->begin >> -bits : rec->begin << bits);
@@ -34,25 +28,22 @@ void tsct_unique_stamps_free(struct tsct_unique_stamps *u)
 	u->stampers = NULL;
 }
 
-/*
- * Interpolated ticks of two channels of a CPU may be out of order within one tick of
- * the source.
- */
-static __u64 in_order(const struct tsct_stamper *stamper, __u64 tick)
-{
-	const __u64 last = stamper->origin + stamper->seen;
-
-	return tick < last && tick >= stamper->origin ? last : tick;
-}
-
 void tsct_unique_stamps_next(struct tsct_unique_stamps *u, const struct tsct_trace_event *e,
 		      struct tsct_unique_stamps_item *ret)
 {
 	struct tsct_stamper *stamper = &u->stampers[e->location];
+	const __u64 last = stamper->origin + stamper->seen;
+	__u64 tick = e->file_tick;
 	struct tsct_stamp stamp;
-	int begins = tsct_stamper_next(stamper, in_order(stamper, e->file_tick),
-				       &stamp);
+	int begins;
 
+	/*
+	 * Interpolated ticks of two channels of a CPU may be out of order within one
+	 * tick of the source.
+	 */
+	if (tick < last && tick >= stamper->origin)
+		tick = last;
+	begins = tsct_stamper_next(stamper, tick, &stamp);
 	*ret = (struct tsct_unique_stamps_item) { .known = begins >= 0 };
 	if (begins < 0)
 		return;

@@ -8,25 +8,26 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_unique_stamps {
-	struct tsct_stamper *stampers;	/* by location */
+	struct tsct_stamper *stampers;	/* one per location */
 	struct tsct_stamp_rate rate;	/* ns per tick of the files */
 };
 
 /* The unique stamp of one event */
 struct tsct_unique_stamps_item {
 	bool known;		/* false: the event is older than the recording */
-	bool begins;		/* a segment; stamps compare within a segment only */
+	bool begins;		/* first of a segment; only stamps of one segment compare */
 	__u64 segment;
 	struct tsct_stamp stamp;
-	__u64 legacy_ns, ns;	/* since the recording began: tsct_stamp_ns() */
+	__u64 legacy_ns, ns;	/* time since the begin of the recording, by
+				 * tsct_stamp_ns_legacy() and by tsct_stamp_ns() */
 };
 
-/* tsct_unique_stamps_init - before the first event. 0 or -ENOMEM */
+/* tsct_unique_stamps_init - prepare for the first event. 0 or -ENOMEM */
 int tsct_unique_stamps_init(struct tsct_unique_stamps *unique,
 		     const struct tsct_recording *rec);
 void tsct_unique_stamps_free(struct tsct_unique_stamps *unique);
 
-/* tsct_unique_stamps_next - the stamp of an event; call it for all, in their order */
+/* tsct_unique_stamps_next - get the stamp of an event; call it for all events in order */
 void tsct_unique_stamps_next(struct tsct_unique_stamps *unique,
 		      const struct tsct_trace_event *event,
 		      struct tsct_unique_stamps_item *ret_stamp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of an event (struct tsct_value of tsctrace/trace.h) as text */
+/* Values of event fields (struct tsct_value of tsctrace/trace.h) as text and as JSON */
 #ifndef TSCT_VALUE_TEXT_H
 #define TSCT_VALUE_TEXT_H
 
@@ -7,25 +7,143 @@
 
 #include "lib/ctf/trace_reader.h"
 
-/* For reading; text in quotes, with escapes where it is not printable. */
+/* ---- values ---------------------------------------------------------------- */
+
+/* Prints a value for people: text in quotes, with escapes where it is not printable. */
 void tsct_value_print(FILE *to, const struct tsct_value *value);
 
-/* Raw bytes in hexadecimal */
-void tsct_value_print_bytes(FILE *to, const struct tsct_value *value);
-
-/* Text with escapes for all but printable UTF-8, and for the characters of @special */
+/* Prints text; bytes that are not printable UTF-8, and characters of @special, escaped. */
 void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
 			      const char *special);
 
 /*
- * The same into memory, without a NUL; return the end of the text. A value takes at most
- * TSCT_VALUE_ROOM bytes and TSCT_VALUE_ESCAPED() of its size.
+ * The functions below write to @at without a NUL and return the end of the text. A value
+ * takes at most TSCT_VALUE_ROOM bytes and TSCT_VALUE_ESCAPED() of its size.
  */
 #define TSCT_VALUE_ROOM	64
-#define TSCT_VALUE_ESCAPED(len)	(4 * (size_t)(len))	/* its longest result */
+#define TSCT_VALUE_ESCAPED(len)	(4 * (size_t)(len))	/* longest escaped text */
 char *tsct_value_format(char *at, const struct tsct_value *value);
-/* @special: characters to put a backslash before, such as quotes */
+/* @special: characters that get a backslash, such as quotes */
 char *tsct_value_escape(char *at, const char *text, size_t len,
 			const char *special);
+
+/* ---- JSON; NULL: out of memory ------------------------------------------------ */
+
+struct json_t;
+
+/* Makes a string of any bytes; those that are not UTF-8 become U+FFFD. */
+struct json_t *tsct_json_text(const char *text, size_t len);
+
+/*
+ * tsct_json_value - the value of a field
+ * @exact: integers of a larger magnitude become strings, for readers that store numbers
+ *	as double; 0: all signed 64-bit integers are numbers
+ *
+ * Integers from 2^63 on, infinities and NaNs become strings.
+ */
+struct json_t *tsct_json_value(const struct tsct_value *value, __s64 exact);
+
+/* ---- UTF-8 of untrusted text ---------------------------------------------------- */
+
+/*
+ * Returns the length in bytes of the well-formed character at @text, of @left bytes, and
+ * its code point; 0: the bytes are not UTF-8.
+ */
+size_t tsct_utf8_decode(const char *text, size_t left, __u32 *ret_code);
+
+static inline size_t tsct_utf8_len(const char *text, size_t left)
+{
+	__u32 code;
+
+	return tsct_utf8_decode(text, left, &code);
+}
+
+/* Also 0 for control characters (C0, DEL, C1), which terminals interpret */
+size_t tsct_utf8_plain(const char *text, size_t left);
+
+/*
+ * Copies @len bytes; each byte that is not part of a character becomes U+FFFD.
+ * @to has room for 3 * @len + 1 bytes. Returns the length, without the NUL.
+ */
+size_t tsct_utf8_clean(char *to, const char *from, size_t len);
+
+/* ---- numbers: write to @at without a NUL, return the end of the text ----------- */
+
+extern const char tsct_digits_two[];		/* "00" to "99" */
+extern const __u64 tsct_digits_ten[20];		/* 10^n */
+
+/* Number of decimal digits */
+static inline unsigned int tsct_digits_count(__u64 value)
+{
+	unsigned int about = (64 - __builtin_clzll(value | 1)) * 1233 >> 12;
+
+	return about + (value >= tsct_digits_ten[about]) + !value;
+}
+
+/* The last @nr digits, padded with zeros */
+static inline char *tsct_digits_fixed(char *at, __u64 value, unsigned int nr)
+{
+	char *to = at + nr;
+
+	while (to - at >= 2) {
+		to -= 2;
+		memcpy(to, &tsct_digits_two[value % 100 * 2], 2);
+		value /= 100;
+	}
+	if (to > at)
+		*at = (char)('0' + value % 10);
+	return at + nr;
+}
+
+static inline char *tsct_digits_unsigned(char *at, __u64 value)
+{
+	if (value < 10) {
+		*at = (char)('0' + value);
+		return at + 1;
+	}
+	return tsct_digits_fixed(at, value, tsct_digits_count(value));
+}
+
+static inline char *tsct_digits_signed(char *at, __s64 value)
+{
+	if (value >= 0)
+		return tsct_digits_unsigned(at, (__u64)value);
+	*at = '-';
+	return tsct_digits_unsigned(at + 1, -(__u64)value);
+}
+
+/* 0x and hexadecimal digits without leading zeros */
+static inline char *tsct_digits_hex(char *at, __u64 value)
+{
+	unsigned int nr = (67 - (unsigned int)__builtin_clzll(value | 1)) / 4, i;
+
+	*at++ = '0';
+	*at++ = 'x';
+	for (i = nr; i--; value >>= 4)
+		at[i] = "0123456789abcdef"[value & 15];
+	return at + nr;
+}
+
+/* Two hexadecimal digits per byte */
+static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
+{
+	for (; len--; bytes++) {
+		*at++ = "0123456789abcdef"[*bytes >> 4];
+		*at++ = "0123456789abcdef"[*bytes & 15];
+	}
+	return at;
+}
+
+/* Right-aligned in @width columns (at most 8), wider if the number is longer */
+static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
+{
+	const unsigned int nr = tsct_digits_count(value);
+
+	if (width > nr) {
+		memcpy(at, "        ", 8);
+		at += width - nr;
+	}
+	return tsct_digits_fixed(at, value, nr);
+}
 
 #endif /* TSCT_VALUE_TEXT_H */

@@ -20,7 +20,6 @@
 #include "lib/core/clock_params.h"
 #include "fuzz.h"
 #include "lib/query/message_match.h"
-#include "lib/query/message_key.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 #include "recording_box.c"

@@ -9,7 +9,7 @@
 #include "lib/query/filter.h"
 #include "seed.h"
 #include "suite.h"
-#include "lib/query/utf8.h"
+#include "lib/query/value_text.h"
 
 static void before(void)
 {

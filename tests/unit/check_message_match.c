@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "lib/core/event_def.h"
-#include "lib/query/message_key.h"
 #include "lib/query/message_match.h"
 #include "seed.h"
 #include "suite.h"

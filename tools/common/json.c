@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "lib/query/json_value.h"
+#include "lib/query/value_text.h"
 #include "json.h"
 
 json_t *ctl_json_text(const char *text)

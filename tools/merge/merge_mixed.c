@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges recordings and OTF2 archives into an archive, which can hold both.
- * Recordings are merged into one, on the time of their cluster; that is
- * exported as an archive with the time of day; then archives are merged.
- * Intermediate results lie beside the result, under a name with a dot, and are
- * removed at the end.
+ * Merges recordings and OTF2 archives into an archive, in three steps: merges the
+ * recordings into one, on the time of their cluster; exports that as an archive with the
+ * time of day; merges all archives. Intermediate results are in a hidden directory
+ * beside the result, and are removed at the end.
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,35 +20,11 @@
 
 struct mixed {
 	const struct merge *m;
-	char *recording, *archive, *anchor;	/* intermediate results */
+	char *recording, *archive, *anchor;	/* names of intermediate results */
 	struct tsct_export x;
 	struct progress progress;
 	sigset_t set;
 };
-
-/* ---- recordings into one recording --------------------------------------- */
-
-static int merge_ours(const struct mixed *mixed)
-{
-	struct merge sub = *mixed->m;
-	int i, ret;
-
-	sub.input = calloc(sub.nr, sizeof(*sub.input));
-	if (!sub.input) {
-		merge_print("%s", strerror(ENOMEM));
-		return EXIT_FAILED;
-	}
-	for (i = 0, sub.nr = 0; i < mixed->m->nr; i++)
-		if (mixed->m->input[i].kind == MERGE_RECORDING)
-			sub.input[sub.nr++] = mixed->m->input[i];
-	sub.output = mixed->recording;
-	sub.json = false;
-	ret = merge_recordings(&sub);
-	free(sub.input);
-	return ret;
-}
-
-/* ---- that recording into an archive -------------------------------------- */
 
 static int poll_export(struct tsct_export *x)
 {
@@ -64,96 +38,78 @@ static int poll_export(struct tsct_export *x)
 	return 0;
 }
 
-static int write_archive(struct mixed *mixed)
+/* Exports the merged recording as an archive. */
+static int export_recording(struct mixed *mixed)
 {
 	struct tsct_export *x = &mixed->x;
-	int err = tsct_export_prepare(x);
+	int err;
 
+	*x = (struct tsct_export) {
+		.format = tsct_export_find("otf2"), .recording = mixed->recording,
+		.dir = mixed->archive, .poll = poll_export, .arg = mixed,
+	};
+	if (view_open("merge", mixed->recording, &x->trace))
+		return EXIT_FAILED;
+	merge_signals(&mixed->set);
+	err = tsct_export_prepare(x);
 	if (!err && mkdir(mixed->archive, 0700))
 		err = -errno;
 	progress_begin(&mixed->progress, mixed->m->quiet);
 	if (!err)
 		err = tsct_export_run(x);
 	progress_clear(&mixed->progress);
-	if (!err)
-		return EXIT_DONE;
-	if (err == -EINTR)
-		merge_print("%s: interrupted; no result was written",
-			       mixed->m->shown);
-	else
-		merge_print("%s: %s%s", mixed->m->shown, *x->why ? x->why :
-			       strerror(-err), *x->why ? "" : output_error_advice(err));
-	return EXIT_FAILED;
+	if (err && err != -EINTR && *x->why)
+		merge_print("%s: %s", mixed->m->shown, x->why);
+	else if (err)
+		merge_failed(mixed->m->shown, err, "");
+	tsct_trace_close(x->trace);
+	tsct_export_free(x);
+	return err ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int export_ours(struct mixed *mixed)
+static int run(struct mixed *mixed, struct merge_input *input)
 {
-	int ret;
+	const struct merge *m = mixed->m;
+	struct merge sub = *m;
+	int i, at = -1, ours, ret;
 
-	mixed->x = (struct tsct_export) {
-		.format = tsct_export_find("otf2"), .recording = mixed->recording,
-		.dir = mixed->archive, .poll = poll_export, .arg = mixed,
-	};
-	if (view_open("merge", mixed->recording, &mixed->x.trace))
-		return EXIT_FAILED;
-	merge_signals(&mixed->set);
-	ret = write_archive(mixed);
-	tsct_trace_close(mixed->x.trace);
-	tsct_export_free(&mixed->x);
-	return ret;
-}
-
-/* ---- archives into one archive ------------------------------------------- */
-
-/*
- * The export takes the place of the first recording: the first archive's clock
- * is used.
- */
-static int merge_all(const struct mixed *mixed)
-{
-	struct merge sub = *mixed->m;
-	struct merge_input ours = {
-		.path = mixed->anchor, .kind = MERGE_RECORDING,
-	};
-	bool there = false;
-	int i, at = 0, ret;
-
-	sub.input = calloc(sub.nr, sizeof(*sub.input));
-	if (!sub.input) {
-		merge_print("%s", strerror(ENOMEM));
-		return EXIT_FAILED;
-	}
-	for (i = 0, sub.nr = 0; i < mixed->m->nr; i++) {
-		if (mixed->m->input[i].kind == MERGE_OTF2) {
-			sub.input[sub.nr++] = mixed->m->input[i];
-		} else if (!there) {
-			ours.given = mixed->m->input[i].given;
-			at = sub.nr;
-			sub.input[sub.nr++] = ours;
-			there = true;
-		} else {
-			sub.input[at].given = "recordings";
-		}
-	}
-	ret = merge_archives(&sub);
-	free(sub.input);
-	return ret;
-}
-
-static int run(struct mixed *mixed)
-{
-	int ours = merge_ours(mixed), ret;
-
+	sub.input = input;
+	for (i = 0, sub.nr = 0; i < m->nr; i++)
+		if (m->input[i].kind == MERGE_RECORDING)
+			input[sub.nr++] = m->input[i];
+	sub.output = mixed->recording;
+	sub.json = false;
+	ours = merge_recordings(&sub);
 	if (ours != EXIT_DONE && ours != EXIT_LOST)
 		return ours;
-	ret = export_ours(mixed);
-	if (ret == EXIT_DONE)
-		ret = merge_all(mixed);
+	ret = export_recording(mixed);
+	if (ret != EXIT_DONE)
+		return ret;
+	/*
+	 * The export takes the place of the first recording, because the clock of the
+	 * first archive is used.
+	 */
+	for (i = 0, sub.nr = 0; i < m->nr; i++) {
+		if (m->input[i].kind == MERGE_RECORDING && at >= 0) {
+			input[at].given = "recordings";
+			continue;
+		}
+		input[sub.nr] = m->input[i];
+		if (m->input[i].kind == MERGE_RECORDING) {
+			at = sub.nr;
+			input[at].path = mixed->anchor;
+		}
+		sub.nr++;
+	}
+	sub.output = m->output;
+	sub.json = m->json;
+	ret = merge_archives(&sub);
 	return ret == EXIT_DONE ? ours : ret;
 }
 
 int merge_mixed(const struct merge *m)
 {
+	struct merge_input *input = calloc(m->nr, sizeof(*input));
 	struct mixed mixed = { .m = m };
 	struct output_file between;
 	int ret = EXIT_FAILED;
@@ -163,15 +119,16 @@ int merge_mixed(const struct merge *m)
 			mixed.recording = NULL;
 		if (asprintf(&mixed.archive, "%s/archive", between.temporary) < 0)
 			mixed.archive = NULL;
-		if (asprintf(&mixed.anchor, "%s/archive/traces.otf2",
+		if (asprintf(&mixed.anchor, "%s/archive/traces" OTF2_ANCHOR,
 			     between.temporary) < 0)
 			mixed.anchor = NULL;
-		if (mixed.recording && mixed.archive && mixed.anchor)
-			ret = run(&mixed);
+		if (input && mixed.recording && mixed.archive && mixed.anchor)
+			ret = run(&mixed, input);
 		else
-			merge_print("%s", strerror(ENOMEM));
+			merge_print("out of memory");
 	}
 	output_file_discard(&between);
+	free(input);
 	free(mixed.recording);
 	free(mixed.archive);
 	free(mixed.anchor);

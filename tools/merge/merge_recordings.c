@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges recordings: threads do the work, and the main thread waits, shows
- * progress, and handles interrupts, which leave no incomplete result.
+ * Merges recordings: a thread does the work, and the main thread waits, shows progress,
+ * and handles interrupts, after which no incomplete result is left.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,19 +14,21 @@
 #include <unistd.h>
 
 #include "tools/common/cmd.h"
-#include "cmd_merge.h"
+#include "tools/common/json.h"
+#include "tools/common/view.h"
 #include "tools/common/progress.h"
+#include "tools/common/view.h"
+#include "cmd_merge.h"
 
-#define LOOK_NS		50000000L
-#define NOTES_MAX	1000	/* limit of remarks, for files that are damaged
-				 * all over */
+#define POLL_NS		50000000L
+#define NOTES_MAX	1000	/* remarks that are printed; a damaged file can cause many */
 
 struct merge_job {
 	const struct merge *m;
 	struct tsct_merge_options options;
 	struct tsct_merge *merge;
-	int dirfd;
-	int err;
+	int dirfd;		/* the result's directory; 0 during the plan */
+	int err;		/* result of the thread's last step */
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
 	unsigned int nr_dropped_notes;
@@ -44,7 +47,174 @@ static void note(void *arg, const char *sentence)
 		w->nr_dropped_notes++;
 }
 
-/* ---- waiting for the threads --------------------------------------------- */
+/* ---- result ---------------------------------------------------------------------- */
+
+struct event_counts {
+	uint64_t events, missing;
+};
+
+static struct event_counts count_events(const struct merge_job *w)
+{
+	struct event_counts sum = { 0, 0 };
+	const struct tsct_merge_input *in;
+	int i;
+
+	for (i = 0; i < w->m->nr; i++) {
+		in = tsct_merge_input(w->merge, (unsigned int)i);
+		sum.events += in->events;
+		sum.missing += in->missing;
+	}
+	return sum;
+}
+
+static uint64_t widest_bound_ns(const struct tsct_recorded_correction *c)
+{
+	uint64_t widest = 0;
+	__u32 i;
+
+	for (i = 0; i < c->nr_bounds; i++)
+		if (c->bounds[i].error_ns > widest)
+			widest = c->bounds[i].error_ns;
+	return widest;
+}
+
+static void print_node(const struct tsct_merge *done, __u32 node)
+{
+	const struct tsct_recording *r = tsct_merge_result(done);
+	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
+	const char *how = tsct_merge_how_names[tsct_merge_how(done, node)];
+	char fit[96] = "", *end = fit;
+
+	if (*c->fit)
+		end += snprintf(fit, sizeof(fit), ", %s of %" PRIu64 " samples",
+				c->fit, (uint64_t)(c->kept + c->dropped));
+	if (c->has_residual)
+		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
+			 (double)c->residual_ps / 1e6);
+	merge_print("  %u: %s (%s%s), within %.3f us", node,
+		    tsct_recording_node_name(r, node), how, fit,
+		    (double)widest_bound_ns(c) / 1e3);
+	if (r->nodes[node].disrupted)
+		merge_print("     its clock was disrupted during the recording (a step, a"
+			    " suspend)");
+	if (r->nodes[node].cut_off)
+		merge_print("     it is not complete: its last events may be missing");
+	if (c->shift_ns)
+		merge_print("     its times were shifted %.3f us %s, because of messages",
+			    (double)llabs(c->shift_ns) / 1e3,
+			    c->shift_ns < 0 ? "earlier" : "later");
+	if (c->monotonic_fixups)
+		merge_print("     %" PRIu64 " events were moved later, by up to"
+			    " %" PRIu64 " ticks, to keep their order",
+			    (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
+}
+
+static void print_result(const struct merge_job *w)
+{
+	const struct tsct_recording *r = tsct_merge_result(w->merge);
+	const struct tsct_message_stats *t = &r->messages;
+	const struct event_counts sum = count_events(w);
+	__u32 i;
+
+	merge_print("%s: %" PRIu64 " events, %u node%s, %u CPU%s, over %.6f s; times are %s",
+		    w->m->shown, sum.events, r->nr_nodes, view_plural(r->nr_nodes),
+		    r->nr_locations, view_plural(r->nr_locations),
+		    (double)(r->end - r->begin) / (double)r->timeline.hz,
+		    tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ?
+		    "the cluster's" : "by each node's own clock");
+	for (i = 0; i < r->nr_nodes; i++)
+		print_node(w->merge, i);
+	if (t->on)
+		merge_print("%" PRIu64 " messages; received before they were sent: %"
+			    PRIu64 " by each node's own clock, %" PRIu64 " now (%" PRIu64
+			    " of them by more than the bounds)", (uint64_t)t->all.matched,
+			    (uint64_t)t->all.before,
+			    (uint64_t)(t->all.within + t->all.beyond),
+			    (uint64_t)t->all.beyond);
+	if (sum.missing)
+		merge_print("%" PRIu64 " events were unreadable and are missing",
+			    sum.missing);
+}
+
+static json_t *node_json(const struct tsct_merge *done, __u32 node)
+{
+	const struct tsct_recording *r = tsct_merge_result(done);
+	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
+
+	return json_pack("{so so ss ss so so so so so sI so sb sb}",
+			 "name", ctl_json_text(tsct_recording_node_name(r, node)),
+			 "host", ctl_json_text(r->nodes[node].host),
+			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
+			 "fit", c->fit,
+			 "kept", merge_json_number(c->kept),
+			 "dropped", merge_json_number(c->dropped),
+			 "bumps", merge_json_number(c->monotonic_fixups),
+			 "bump_max", merge_json_number(c->fixup_max),
+			 "error_ns", merge_json_number(widest_bound_ns(c)),
+			 "shift_ns", (json_int_t)c->shift_ns,
+			 "residual_ns", c->has_residual ?
+			 json_real((double)c->residual_ps / 1e3) : json_null(),
+			 "disrupted", r->nodes[node].disrupted,
+			 "complete", !r->nodes[node].cut_off);
+}
+
+static int print_json(const struct merge_job *w)
+{
+	json_t *inputs = json_array(), *nodes = json_array(), *notes = json_array();
+	const struct tsct_recording *r = tsct_merge_result(w->merge);
+	const struct event_counts sum = count_events(w);
+	const struct tsct_merge_input *in;
+	unsigned int i;
+
+	for (i = 0; i < (unsigned int)w->m->nr; i++) {
+		in = tsct_merge_input(w->merge, i);
+		json_array_append_new(inputs, json_pack("{so si si so so so}",
+			"path", ctl_json_text(in->path),
+			"first_node", (int)in->first_node,
+			"nodes", (int)in->rec->nr_nodes,
+			"events", merge_json_number(in->events),
+			"missing", merge_json_number(in->missing),
+			"damage", merge_json_number(in->damage)));
+	}
+	for (i = 0; i < r->nr_nodes; i++)
+		json_array_append_new(nodes, node_json(w->merge, i));
+	for (i = 0; i < w->nr_notes; i++)
+		json_array_append_new(notes, ctl_json_text(w->notes[i]));
+	return ctl_json_print("merge", json_pack(
+		"{so ss ss so so so so so so so so so so sb}",
+		"output", ctl_json_text(w->m->shown),
+		"format", "recording",
+		"time", tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ? "cluster" :
+		"own",
+		"resolution", merge_json_number(r->timeline.hz),
+		"begin", merge_json_number(r->begin),
+		"end", merge_json_number(r->end),
+		"events", merge_json_number(sum.events),
+		"missing", merge_json_number(sum.missing),
+		"locations", merge_json_number(r->nr_locations),
+		"messages", view_json_messages(r), "inputs", inputs, "nodes", nodes,
+		"notes", notes,
+		"complete", !tsct_merge_is_partial(w->merge)));
+}
+
+static int report(const struct merge_job *w)
+{
+	bool partial = tsct_merge_is_partial(w->merge), shown = !w->m->quiet || partial;
+	int ret = EXIT_DONE;
+	unsigned int i;
+
+	for (i = 0; shown && i < w->nr_notes; i++)
+		merge_print("%s", w->notes[i]);
+	if (shown && w->nr_dropped_notes)
+		merge_print("%u more remarks are not shown", w->nr_dropped_notes);
+	if (w->m->json)
+		ret = print_json(w);
+	else if (shown)
+		print_result(w);
+	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
+}
+
+/* ---- threads --------------------------------------------------------------- */
 
 static void *plan(void *arg)
 {
@@ -64,22 +234,11 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-static void show(struct merge_job *w)
-{
-	struct tsct_merge_progress *p;
-
-	if (!w->dirfd)
-		return;
-	p = tsct_merge_progress(w->merge);
-	if (p->bytes)
-		progress_show(&w->progress, (double)READ_ONCE(p->bytes_done) /
-			      (double)p->bytes, READ_ONCE(p->events), "events");
-}
-
-/* SIGUSR1 comes from the thread, at its end. */
+/* Waits for SIGUSR1, which the thread sends at its end, and shows the progress. */
 static int wait_for_thread(struct merge_job *w, const sigset_t *set)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+	struct tsct_merge_progress *p;
 	int sig;
 
 	for (;;) {
@@ -88,12 +247,15 @@ static int wait_for_thread(struct merge_job *w, const sigset_t *set)
 			return 0;
 		if (sig > 0)
 			return -EINTR;
-		show(w);
+		p = w->dirfd ? tsct_merge_progress(w->merge) : NULL;
+		if (p && p->bytes)
+			progress_show(&w->progress, (double)READ_ONCE(p->bytes_done) /
+				      (double)p->bytes, READ_ONCE(p->events), "events");
 	}
 }
 
 /*
- * Runs @step in a thread and waits for it. On an interrupt, an unfinished plan() is
+ * Runs @step in a thread and waits for it. After an interrupt, an unfinished plan() is
  * left running: it has written nothing, so the process may exit at once.
  */
 static int run(struct merge_job *w, void *(*step)(void *arg))
@@ -119,64 +281,18 @@ static int run(struct merge_job *w, void *(*step)(void *arg))
 	return err ? err : w->err;
 }
 
-/* ---- messages ------------------------------------------------------------ */
-
-static void print_notes(const struct merge_job *w)
-{
-	unsigned int i;
-
-	for (i = 0; i < w->nr_notes; i++)
-		merge_print("%s", w->notes[i]);
-	if (w->nr_dropped_notes)
-		merge_print("%u more remarks of this kind", w->nr_dropped_notes);
-}
-
-/* An error of the disk concerns the result; all others name an input. */
-static int print_error(const struct merge_job *w, int err)
-{
-	const char *why = w->merge ? tsct_merge_why(w->merge) : "";
-
-	if (err == -EINTR)
-		merge_print("%s: interrupted; no result was written",
-			       w->m->shown);
-	else if (!*why || !strcmp(why, strerror(-err)))
-		merge_print("%s: %s%s", w->m->shown, strerror(-err),
-			       output_error_advice(err));
-	else
-		merge_print("%s", why);
-	return EXIT_FAILED;
-}
-
-static int report(const struct merge_job *w)
-{
-	const struct merge *m = w->m;
-	bool partial = tsct_merge_is_partial(w->merge);
-	int ret = EXIT_DONE;
-
-	if (!m->quiet || partial)
-		print_notes(w);
-	if (m->json)
-		ret = merge_report_json(m, w->merge, w->notes, w->nr_notes);
-	else if (!m->quiet || partial)
-		merge_report(m, w->merge);
-	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
-}
-
 /* ---- the merge ----------------------------------------------------------- */
 
-static int write_into(struct merge_job *w, struct output_file *to)
+/* Prints an error: of the disk with the name of the result; others name an input. */
+static int print_error(const struct merge_job *w, int err)
 {
-	int err;
+	/* After an interrupt, the thread may still write the error text. */
+	const char *why = err != -EINTR && w->merge ? tsct_merge_why(w->merge) : "";
 
-	w->dirfd = open(to->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = w->dirfd < 0 ? -errno : run(w, write_all);
-	if (w->dirfd >= 0)
-		close(w->dirfd);
-	if (err) {
-		output_file_discard(to);
-		return print_error(w, err);
-	}
-	return output_file_commit(to) ? EXIT_FAILED : report(w);
+	if (!*why || !strcmp(why, strerror(-err)))
+		return merge_failed(w->m->shown, err, "");
+	merge_print("%s", why);
+	return EXIT_FAILED;
 }
 
 static int merge_all(struct merge_job *w)
@@ -184,59 +300,32 @@ static int merge_all(struct merge_job *w)
 	struct output_file to;
 	int err = run(w, plan);
 
-	if (err) {
-		/* The interrupted thread still uses w->merge: do not print its
-		 * error text. */
-		if (err == -EINTR)
-			merge_print("%s: interrupted; no result was written",
-				       w->m->shown);
-		else
-			print_error(w, err);
-		return EXIT_FAILED;
-	}
+	if (err)
+		return print_error(w, err);
 	if (output_file_open(&to, "merge", w->m->output, true)) {
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	/* A full disk is an error, not a signal. */
-	signal(SIGXFSZ, SIG_IGN);
-	return write_into(w, &to);
-}
-
-static void free_paths(char **paths, int nr)
-{
-	while (paths && nr--)
-		free(paths[nr]);
-	free(paths);
-}
-
-/* A copy: an interrupted plan outlives the caller's list. */
-static char **list_paths(const struct merge *m)
-{
-	char **paths = calloc(m->nr, sizeof(*paths));
-	int i;
-
-	for (i = 0; paths && i < m->nr; i++) {
-		paths[i] = strdup(m->input[i].path);
-		if (!paths[i]) {
-			free_paths(paths, i);
-			return NULL;
-		}
+	signal(SIGXFSZ, SIG_IGN);	/* a full disk is an error, not a signal */
+	w->dirfd = open(to.temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = w->dirfd < 0 ? -errno : run(w, write_all);
+	if (w->dirfd >= 0)
+		close(w->dirfd);
+	if (err) {
+		output_file_discard(&to);
+		return print_error(w, err);
 	}
-	return paths;
+	return output_file_commit(&to) ? EXIT_FAILED : report(w);
 }
 
 int merge_recordings(const struct merge *m)
 {
 	static struct merge_job w;
-	char **paths = list_paths(m);
-	unsigned int i;
-	int ret;
+	/* A copy: the thread of an interrupted plan may outlive the caller's list. */
+	char **paths = calloc(m->nr, sizeof(*paths));
+	bool complete = paths;
+	int i, ret;
 
-	if (!paths) {
-		merge_print("%s", strerror(ENOMEM));
-		return EXIT_FAILED;
-	}
 	w.m = m;
 	w.options = (struct tsct_merge_options) {
 		.path = (const char *const *)paths, .nr = (unsigned int)m->nr, .fit = m->fit,
@@ -244,17 +333,29 @@ int merge_recordings(const struct merge *m)
 		.as_fitted = m->as_fitted,
 		.jobs = m->jobs, .note = note, .arg = &w,
 	};
+	for (i = 0; complete && i < m->nr; i++) {
+		paths[i] = strdup(m->input[i].path);
+		complete = paths[i];
+	}
+	if (!complete) {
+		merge_print("out of memory");
+		return EXIT_FAILED;
+	}
 	/* run() blocks and awaits SIGUSR1; elsewhere it must not end the program. */
 	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);
-	/* Nothing is freed: the thread of an interrupted plan still uses it, and
-	 * exit() follows. */
+	/*
+	 * After an error, nothing is freed: the thread of an interrupted plan may use it
+	 * until exit().
+	 */
 	if (ret != EXIT_DONE && ret != EXIT_LOST)
 		return ret;
 	tsct_merge_free(w.merge);
-	for (i = 0; i < w.nr_notes; i++)
+	for (i = 0; i < (int)w.nr_notes; i++)
 		free(w.notes[i]);
-	free_paths(paths, m->nr);
+	for (i = 0; i < m->nr; i++)
+		free(paths[i]);
+	free(paths);
 	return ret;
 }

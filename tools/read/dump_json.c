@@ -11,10 +11,7 @@
 #include <tsctrace/stamp.h>
 
 #include "dump.h"
-#include "lib/query/json_value.h"
-#include "lib/query/number_text.h"
 #include "lib/query/value_text.h"
-#include "lib/query/utf8.h"
 
 /* Upper limits of the length of JSON text, in bytes */
 #define LINE_ROOM	1024	/* a line without payload and names */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/core/clock_params.h"
-#include "lib/query/json_value.h"
+#include "lib/query/value_text.h"
 #include "report_trace.h"
 
 #define RATES_EVENTS	12	/* events with a curve of their own; the others

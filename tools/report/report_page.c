@@ -5,7 +5,7 @@
 
 #include "report.h"
 #include "report_page_made.h"
-#include "lib/query/utf8.h"
+#include "lib/query/value_text.h"
 
 /* ---- text ------------------------------------------------------------------ */
 

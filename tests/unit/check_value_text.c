@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "lib/query/number_text.h"
+#include "lib/query/value_text.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -81,7 +81,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("number_text");
+	Suite *suite = suite_create("value_text");
 	TCase *c = add_case(suite, "digits", before, after);
 
 	print_seed();

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Merges OTF2 archives. libotf2 runs in a child process, because it trusts lengths and
+ * counts in its files, which can make it access invalid memory. If the child crashes,
+ * the parent prints an error and removes the result.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "tools/common/progress.h"
+#include "tools/common/view.h"
+#include "cmd_merge.h"
+
+#define POLL_NS		100000000L
+/* Seconds of CPU time without an event, a definition, or a chunk of a file */
+#define STUCK_S		30
+
+/*
+ * Memory limits for the child, far above its needs: MEMORY_PER_BYTE follows from the
+ * shortest form of a definition in a file.
+ */
+#define MEMORY_MIN		(1ULL << 30)
+#define MEMORY_PER_BYTE		256
+
+/* ---- memory of the child ------------------------------------------------------- */
+
+static uint64_t size_of(int at, const char *name)
+{
+	struct stat st;
+
+	return fstatat(at, name, &st, 0) ? 0 : (uint64_t)st.st_size;
+}
+
+/* Size of all files of definitions of an archive, bytes */
+static uint64_t definitions_of(const char *anchor)
+{
+	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR), len;
+	uint64_t sum = size_of(AT_FDCWD, anchor);
+	char path[PATH_MAX];
+	struct dirent *e;
+	DIR *dir;
+
+	if (stem + sizeof(".marker") > sizeof(path))
+		return sum;
+	memcpy(path, anchor, stem);
+	strcpy(path + stem, ".def");
+	sum += size_of(AT_FDCWD, path);
+	strcpy(path + stem, ".marker");
+	sum += size_of(AT_FDCWD, path);
+	/* The definitions of the locations are in a directory beside the anchor file. */
+	path[stem] = '\0';
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		len = strlen(e->d_name);
+		if (len > 4 && !strcmp(e->d_name + len - 4, ".def"))
+			sum += size_of(dirfd(dir), e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
+#ifndef __SANITIZE_ADDRESS__	/* the sanitizer's memory exceeds any limit */
+/* Limits the address space, so that a wrong count in a small file cannot use all memory. */
+static void limit_memory(uint64_t more)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+	struct rlimit limit;
+
+	if (file && fscanf(file, "%llu", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	more += pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur <= more)
+		return;
+	limit.rlim_cur = more;
+	setrlimit(RLIMIT_AS, &limit);
+}
+#endif
+
+/* ---- child and parent ------------------------------------------------------------ */
+
+/* Merges in the child, which exits with 0 or the positive errno of an error. */
+static void run_child(pid_t parent, const struct merge *m,
+		      const struct tsct_otf2_merge *work)
+{
+	const struct rlimit none = { 0, 0 };
+	uint64_t memory = MEMORY_MIN;
+	int i, ret;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	signal(SIGXFSZ, SIG_IGN);	/* a full disk is an error, not a signal */
+	setrlimit(RLIMIT_CORE, &none);
+	for (i = 0; i < m->nr; i++)
+		memory += MEMORY_PER_BYTE * definitions_of(m->input[i].path);
+#ifndef __SANITIZE_ADDRESS__
+	limit_memory(memory);
+	/* The parent reports crashes, not libc. */
+	ret = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (ret >= 0)
+		dup2(ret, STDERR_FILENO);
+#endif
+	ret = tsct_otf2_merge(work);
+	_exit(ret < 0 && ret > -256 ? -ret : ret ? EIO : 0);
+}
+
+static int stop(pid_t child, int ret)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return ret;
+}
+
+/*
+ * Waits for the child, and shows the progress that it writes to @s. Returns the result
+ * of the merge; -EINTR: a signal ended it; or, with s->why, -EBADMSG: the child crashed
+ * or makes no progress; -ENOMEM: it was killed.
+ */
+static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_status *s,
+			  struct progress *progress)
+{
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+	uint64_t beat = 0;
+	time_t beat_s = 0;	/* the child's CPU time at the last change of beat */
+	struct timespec cpu;
+	clockid_t clock;
+	int sig, how;
+	pid_t pid;
+
+	for (;;) {
+		sig = sigtimedwait(set, NULL, &pause);
+		if (sig > 0 && sig != SIGCHLD)
+			return stop(child, -EINTR);
+		do
+			pid = waitpid(child, &how, WNOHANG);
+		while (pid < 0 && errno == EINTR);
+		if (pid == child)
+			break;
+		if (clock_getcpuclockid(child, &clock) || clock_gettime(clock, &cpu))
+			cpu.tv_sec = 0;
+		if (s->beat + s->done != beat) {
+			beat = s->beat + s->done;
+			beat_s = cpu.tv_sec;
+		}
+		if (cpu.tv_sec - beat_s > STUCK_S) {
+			stop(child, 0);
+			snprintf(s->why, sizeof(s->why),
+				 "damaged: libotf2 makes no progress with it");
+			return -EBADMSG;
+		}
+		if (s->total)
+			progress_show(progress, (double)s->done / (double)s->total,
+				      s->done, "events");
+	}
+	if (WIFEXITED(how))
+		return -WEXITSTATUS(how);
+	/* The kernel sends SIGKILL when memory is short. */
+	if (WTERMSIG(how) == SIGKILL) {
+		s->file[0] = '\0';
+		snprintf(s->why, sizeof(s->why), "killed, possibly for its use of memory");
+		return -ENOMEM;
+	}
+	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed on it (%s)",
+		 strsignal(WTERMSIG(how)));
+	return -EBADMSG;
+}
+
+static int merge_in_child(const struct merge *m, const struct tsct_otf2_merge *work)
+{
+	struct progress progress;
+	pid_t parent = getpid(), child;
+	sigset_t set, old;
+	int ret;
+
+	merge_signals(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	fflush(NULL);
+	child = fork();
+	if (!child)
+		run_child(parent, m, work);
+	progress_begin(&progress, m->quiet);
+	ret = child < 0 ? -errno : wait_for_child(child, &set, work->status, &progress);
+	progress_clear(&progress);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+/* ---- messages -------------------------------------------------------------------- */
+
+/*
+ * Returns @text with the names of intermediate results replaced by those of their
+ * inputs; malloc'ed, or NULL.
+ */
+static char *named(const struct merge *m, const char *text)
+{
+	char *whole = NULL;
+	const char *at;
+	size_t size, len;
+	FILE *to = open_memstream(&whole, &size);
+	int i;
+
+	for (; to && *text; text = at + len) {
+		at = text + strlen(text);
+		len = 0;
+		for (i = 0; i < m->nr && !len; i++) {
+			if (m->input[i].kind != MERGE_RECORDING)
+				continue;
+			at = strstr(text, m->input[i].path);
+			len = at ? strlen(m->input[i].path) : 0;
+		}
+		if (!len)
+			at = text + strlen(text);
+		fprintf(to, "%.*s%s", (int)(at - text), text,
+			len ? m->input[i - 1].given : "");
+	}
+	if (to)
+		fclose(to);
+	return whole;
+}
+
+static void print_named(const struct merge *m, const char *file, const char *what)
+{
+	char *name = named(m, file), *text = named(m, what);
+
+	merge_print("%s%s%s", name ? name : file, *file ? ": " : "", text ? text : what);
+	free(name);
+	free(text);
+}
+
+static json_t *clock_json(const struct tsct_otf2_clock *clock)
+{
+	return json_pack("{so so so so}",
+			 "resolution", merge_json_number(clock->resolution),
+			 "offset", merge_json_number(clock->offset),
+			 "length", merge_json_number(clock->length),
+			 "realtime_ns", clock->real_ns == TSCT_OTF2_NEVER ?
+			 json_null() : merge_json_number(clock->real_ns));
+}
+
+static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
+{
+	json_t *inputs = json_array(), *notes = json_array();
+	const char *line = s->notes, *end;
+	const struct tsct_otf2_merged *f;
+	const struct merge_input *in;
+	int i;
+
+	for (i = 0; i < m->nr; i++) {
+		f = &s->input[i];
+		in = &m->input[i];
+		json_array_append_new(inputs, json_pack(
+			"{so ss so so so so so so sb so so}",
+			/* The archive made of recordings was removed. */
+			"path", ctl_json_text(in->kind == MERGE_RECORDING ?
+					      in->given : in->path),
+			"aligned", f->real ? "real" : "text",
+			"clock", clock_json(&f->clock),
+			"definitions", merge_json_number(f->definitions),
+			"locations", merge_json_number(f->locations),
+			"events", merge_json_number(f->events),
+			"missing", merge_json_number(f->missing),
+			"held", merge_json_number(f->held),
+			"complete", !f->missing && !f->left_out,
+			"first", f->events ? merge_json_number(f->first) : json_null(),
+			"last", f->events ? merge_json_number(f->last) : json_null()));
+	}
+	for (; (end = strchr(line, '\n')); line = end + 1)
+		json_array_append_new(notes, tsct_json_text(line, (size_t)(end - line)));
+	return ctl_json_print("merge", json_pack("{so ss so so so so so so}",
+		"output", ctl_json_text(m->output), "format", "otf2",
+		"clock", clock_json(&s->clock),
+		"definitions", merge_json_number(s->definitions),
+		"locations", merge_json_number(s->locations),
+		"events", merge_json_number(s->done), "inputs", inputs, "notes", notes));
+}
+
+static void print_result(const struct merge *m, const struct tsct_otf2_status *s)
+{
+	bool has_recordings = false;
+	uint64_t missing = 0;
+	int i;
+
+	for (i = 0; i < m->nr; i++) {
+		missing += s->input[i].missing;
+		has_recordings |= m->input[i].kind == MERGE_RECORDING;
+	}
+	merge_print("%s: %" PRIu64 " events of %" PRIu64 " locations out of %d archive%s,"
+		    " over %.6f s%s", m->output, (uint64_t)s->done, s->locations, m->nr,
+		    view_plural(m->nr),
+		    (double)s->clock.length / (double)s->clock.resolution,
+		    has_recordings ? "; in OTF2, an instant of a recording has two events:"
+		    " enter and leave" : "");
+	if (missing)
+		merge_print("%" PRIu64 " events were unreadable and are missing", missing);
+}
+
+static int report(const struct merge *m, const struct tsct_otf2_status *s)
+{
+	const char *line = s->notes, *end;
+	bool partial = false;
+	int i, ret = EXIT_DONE;
+	char *text;
+
+	for (i = 0; i < m->nr; i++)
+		partial |= s->input[i].missing || s->input[i].left_out;
+	for (; (!m->quiet || partial) && (end = strchr(line, '\n')); line = end + 1) {
+		text = strndup(line, (size_t)(end - line));
+		print_named(m, "", text ? text : "out of memory");
+		free(text);
+	}
+	if (m->json)
+		ret = print_json(m, s);
+	else if (!m->quiet || partial)
+		print_result(m, s);
+	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
+}
+
+/* ---- the merge ----------------------------------------------------------- */
+
+static int merge_into(const struct merge *m, struct output_file *to,
+		      const char **paths, struct tsct_otf2_status *s)
+{
+	const struct tsct_otf2_merge work = {
+		.path = paths, .nr = (uint32_t)m->nr, .dir = to->temporary,
+		.align = m->align, .force = m->force, .salvage = m->salvage,
+		.status = s,
+	};
+	int err = merge_in_child(m, &work);
+
+	if (!err)
+		return output_file_commit(to) ? EXIT_FAILED : report(m, s);
+	if (err != -EINTR && *s->why && *s->file)
+		print_named(m, s->file, s->why);
+	else
+		merge_failed(m->output, err, s->why);
+	output_file_discard(to);
+	return EXIT_FAILED;
+}
+
+int merge_archives(const struct merge *m)
+{
+	const size_t size = sizeof(struct tsct_otf2_status) +
+		m->nr * sizeof(struct tsct_otf2_merged);
+	struct tsct_otf2_status *status = mmap(NULL, size, PROT_READ | PROT_WRITE,
+					       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const char **paths = calloc(m->nr, sizeof(*paths));
+	int i, ret = EXIT_FAILED;
+	struct output_file to;
+
+	for (i = 0; paths && i < m->nr; i++)
+		paths[i] = m->input[i].path;
+	if (status == MAP_FAILED || !paths)
+		merge_print("out of memory");
+	else if (output_file_open(&to, "merge", m->output, true))
+		output_file_discard(&to);
+	else
+		ret = merge_into(m, &to, paths, status);
+	free(paths);
+	if (status != MAP_FAILED)
+		munmap(status, size);
+	return ret;
+}
