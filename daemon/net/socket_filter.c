@@ -98,8 +98,8 @@ static void emit_source(struct filter_program *p, bool v6)
 	}
 }
 
-/* Loads the key id before a digest of @digest bytes. A load beyond the packet's end returns 0, which
- * is no key id. */
+/* Loads the key id before a digest of @digest bytes. A load beyond the packet's
+ * end ends the program with 0: not from a child. */
 static void emit_key(struct filter_program *p, unsigned int digest)
 {
 	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);

@@ -14,6 +14,11 @@
 
 /* ---- configuration ------------------------------------------------------ */
 
+static void log_config(bool is_error, const char *text)
+{
+	log_message(is_error ? LOG_ERR : LOG_WARNING, "%s", text);
+}
+
 /* *ret_config: NULL if there is no configuration file */
 static int load(const struct peers_options *options, struct config **ret_config)
 {
@@ -22,7 +27,7 @@ static int load(const struct peers_options *options, struct config **ret_config)
 	*ret_config = NULL;
 	if (!options->config)
 		return 0;
-	err = config_load_logged(options->config, ret_config);
+	err = config_load(options->config, log_config, ret_config);
 	if (err != -ENOENT)
 		return err;
 	if (!options->must_exist)
