@@ -175,17 +175,11 @@ const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
 /* ---- configuration ------------------------------------------------------ */
 
-static void print_error(void *ctx, const char *text)
+/* Prints warnings on standard error: standard output ends with "ok" despite
+ * them. */
+static void print_report(bool is_error, const char *text)
 {
-	(void)ctx;
-	puts(text);
-}
-
-/* On standard error: standard output ends with "ok" despite warnings. */
-static void print_warning(void *ctx, const char *text)
-{
-	(void)ctx;
-	fprintf(stderr, "%s\n", text);
+	fprintf(is_error ? stdout : stderr, "%s\n", text);
 }
 
 /*
@@ -194,9 +188,8 @@ static void print_warning(void *ctx, const char *text)
  */
 static int check_config(const char *path, bool named)
 {
-	const struct config_messages messages = { NULL, print_error, print_warning };
 	struct config *config;
-	int err = config_load(path, &messages, &config);
+	int err = config_load(path, print_report, &config);
 
 	if (err == -ENOENT && !named) {
 		printf("ok: %s does not exist, the network is not used\n", path);

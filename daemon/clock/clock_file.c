@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The clock file: creation, takeover and publication. */
+/* The clock file: creation, takeover and publication */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 #include "lib/provider/store.h"
 
 #define NEW_NAME	".clock.new"
-/* Forward step that readers of a late line may see: see is_seamless() */
+/* Largest forward step of time by clock params that are published late */
 #define SEAM_NS		1000
 
 static int map_file(struct clock_file *file, int fd)
 {
 	void *page;
-	/* Reports a full file system now, instead of by SIGBUS later. */
+	/* A full file system is detected here, instead of by SIGBUS later. */
 	int err = -posix_fallocate(fd, 0, (off_t)file->size);
 
 	if (err)
@@ -51,51 +51,40 @@ void clock_file_close(struct clock_file *file)
 
 /* ---- takeover and creation ---------------------------------------------- */
 
-/* Only this user or root may write it, and its size is that of a new one. */
-static int check_file(const struct clock_file *file, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || (__u64)st.st_size != file->size)
-		return -EINVAL;
-	if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022)
-		return -EACCES;
-	return 0;
-}
-
-/* 0 if readers may keep using the mapped area, else -errno */
-static int check_area(const struct clock_file *file, const __u8 boot_id[16])
-{
-	const struct tsct_clock_page *page = file->page;
-	struct tsct_clock_copy copy;
-	int err = tsct_clock_page_check(page, file->size, boot_id);
-
-	if (!err && (page->size != file->size ||
-		     page->nr_cpus != file->nr_cpus))
-		err = -EINVAL;
-	if (!err)
-		err = tsct_latch_read_copy(page, &copy);
-	return err ? err : tsct_segments_valid(&copy);
-}
-
+/*
+ * Maps an existing file, if its size is that of a new one, only this user or root
+ * may write it, and its readers may keep using it.
+ */
 static int reuse_file(struct clock_file *file, const __u8 boot_id[16])
 {
 	int fd = openat(file->dir, TSCT_CLOCK_FILE,
 			O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	int err;
+	struct tsct_clock_copy copy;
+	struct stat st;
+	int err = 0;
 
 	if (fd < 0)
 		return -errno;
-	err = check_file(file, fd);
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode) || (__u64)st.st_size != file->size)
+		err = -EINVAL;
+	else if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022)
+		err = -EACCES;
 	if (!err)
 		err = map_file(file, fd);
 	if (err) {
 		close(fd);
 		return err;
 	}
-	err = check_area(file, boot_id);
+	err = tsct_clock_page_check(file->page, file->size, boot_id);
+	if (!err && (file->page->size != file->size ||
+		     file->page->nr_cpus != file->nr_cpus))
+		err = -EINVAL;
+	if (!err)
+		err = tsct_latch_read_copy(file->page, &copy);
+	if (!err)
+		err = tsct_segments_valid(&copy);
 	if (err)
 		clock_file_close(file);
 	else
@@ -105,7 +94,7 @@ static int reuse_file(struct clock_file *file, const __u8 boot_id[16])
 
 /*
  * Replaces the file instead of truncating it, which would raise SIGBUS in
- * processes that have it mapped. Those keep the old one, which goes into
+ * processes that have it mapped. These keep the old file, whose clock goes into
  * holdover.
  */
 static int create_file(struct clock_file *file, const __u8 boot_id[16])
@@ -256,26 +245,21 @@ int clock_file_commit(struct clock_file *file,
 	return err;
 }
 
-/*
- * From the new line's beginning until now, readers converted by the old line.
- * If the new line now gives the same time, to the ns, or at most SEAM_NS more,
- * they see neither a jump nor time running backwards.
- */
-static bool is_seamless(const struct clock_file *file,
-			const struct tsct_clock_state *state)
+int clock_file_commit_late(struct clock_file *file,
+			   const struct tsct_clock_state *state)
 {
 	const struct tsct_clock_params *old = &published(file)->real;
 	__u64 now = tsct_cycles_read(state->source);
 	__s64 apart = (__s64)((__u64)tsct_clock_params_ns(&state->real, now) -
 			      (__u64)tsct_clock_params_ns(old, now));
 
-	return apart >= -1 && apart <= SEAM_NS;
-}
-
-int clock_file_commit_late(struct clock_file *file,
-			  const struct tsct_clock_state *state)
-{
-	if (!is_seamless(file, state))
+	/*
+	 * From the begin of the new clock params until now, readers converted by
+	 * the old ones. If the new ones now give the same time, to the ns, or at
+	 * most SEAM_NS more, readers see neither a jump nor time running
+	 * backwards.
+	 */
+	if (apart < -1 || apart > SEAM_NS)
 		return -ETIME;
 	tsct_latch_commit(file->page);
 	return 0;

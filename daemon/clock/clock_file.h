@@ -15,9 +15,9 @@ struct clock_file {
 	struct tsct_clock_page *page;	/* mapping; NULL: no file */
 	__u64 size;			/* of file and mapping, in bytes */
 	__u32 nr_cpus;			/* entries of its table of CPUs */
-	const struct tsct_clock_cpu *cpus;	/* of the last set_cpus() */
+	const struct tsct_clock_cpu *cpus;	/* from clock_file_set_cpus() */
 	__u32 nr_known;			/* entries in cpus */
-	int err;			/* of the last revive(); logged once */
+	int err;			/* of the last clock_file_revive() */
 };
 
 /*
@@ -33,7 +33,7 @@ void clock_file_close(struct clock_file *file);
 
 /*
  * clock_file_revive - create the file again, if it was removed or could not be
- * created before, for readers that open it from now on. Logs the result.
+ * created before, for readers that open it from now on. Logs a changed result.
  */
 void clock_file_revive(struct clock_file *file);
 
@@ -44,12 +44,12 @@ void clock_file_last(const struct clock_file *file,
 /*
  * clock_file_stage - prepare the publication of @state
  * clock_file_commit - publish the staged state, with one store
- * @margin_ns: least time from the last check of the counter to the beginning
- *	of a new line; allows for a delay just before the store
+ * @margin_ns: least time from the last check of the counter to the begin of new
+ *	clock params; allows for a delay just before the store
  *
- * Another stage replaces an uncommitted one. Without a file both succeed and
- * do nothing. Return 0; -ETIME: a new line should have begun already; -EXDEV:
- * the state does not continue the published one.
+ * A staged state that is not committed is replaced by the next one. Without a
+ * file both succeed and do nothing. Return 0; -ETIME: new clock params should
+ * have begun already; -EXDEV: the state does not continue the published one.
  */
 int clock_file_stage(struct clock_file *file,
 		    const struct tsct_clock_state *state);

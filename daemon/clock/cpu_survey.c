@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Surveys of the CPUs by the module's check, and by one from user space. */
+/* Surveys of the CPUs by the module's check, or by one from user space */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -16,108 +16,89 @@
 
 #define SKEW_UNKNOWN	(~0ULL)
 
-/* The middle of the measured interval, and half its width, rounded up */
-static struct tsct_clock_cpu clock_cpu_of(const struct tsct_cpu_check *line)
-{
-	__u64 width = (__u64)line->skew_max_cycles - (__u64)line->skew_min_cycles;
-
-	return (struct tsct_clock_cpu) {
-		.skew_cycles = line->skew_min_cycles + (__s64)(width / 2),
-		.error_cycles = width / 2 + (width & 1),
-	};
-}
-
-/*
- * True if the measured interval excludes every skew within the limit. A wide
- * interval, as between busy CPUs, proves nothing.
- */
-static bool is_skewed(const struct tsct_cpu_check *line, double hz)
-{
-	double limit = hz * CPU_SURVEY_SKEW_MAX_NS / 1e9;
-
-	return hz > 0 && ((double)line->skew_min_cycles > limit ||
-			  (double)line->skew_max_cycles < -limit);
-}
-
-bool cpu_survey_table(const struct tsct_check *check, double hz,
+/* Converts a check's result into the clock area's format. */
+static int make_table(const struct tsct_check *check, double hz,
 		      struct cpu_survey *ret)
 {
-	const struct tsct_cpu_check *lines = (void *)(uintptr_t)check->table;
+	const struct tsct_cpu_check *cpus = (void *)(uintptr_t)check->table;
+	double limit = hz * CPU_SURVEY_SKEW_MAX_NS / 1e9;
+	bool skewed = false;
 	__u32 i;
 
 	ret->nr = tsct_cpus_possible();
 	ret->table = calloc(ret->nr, sizeof(*ret->table));
 	if (!ret->table)
-		return false;
+		return -ENOMEM;
 	for (i = 0; i < ret->nr; i++)
 		ret->table[i].error_cycles = SKEW_UNKNOWN;
-	ret->result.skewed = false;
 	for (i = 0; i < check->nr; i++) {
-		if (lines[i].cpu >= ret->nr ||
-		    !(lines[i].flags & TSCT_CPU_SKEW_KNOWN))
+		__s64 min = cpus[i].skew_min_cycles;
+		__s64 max = cpus[i].skew_max_cycles;
+		__u64 width = (__u64)max - (__u64)min;
+
+		if (cpus[i].cpu >= ret->nr ||
+		    !(cpus[i].flags & TSCT_CPU_SKEW_KNOWN))
 			continue;
-		ret->table[lines[i].cpu] = clock_cpu_of(&lines[i]);
-		ret->result.skewed |= is_skewed(&lines[i], hz);
+		/* The middle of the measured interval, and half its width,
+		 * rounded up */
+		ret->table[cpus[i].cpu] = (struct tsct_clock_cpu) {
+			.skew_cycles = min + (__s64)(width / 2),
+			.error_cycles = width / 2 + (width & 1),
+		};
+		/* A CPU is skewed if its interval excludes every skew within the
+		 * limit. A wide one, as between busy CPUs, proves nothing. */
+		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
 	}
-	ret->result.skewed &= ret->result.source == TSCT_SOURCE_TSC;
-	return true;
+	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
+	return 0;
 }
 
 /*
- * Fills in @check, and source and reason of @ret. Returns 0 or -errno.
- * @m: NULL for a check from user space
+ * Sets source and reason after a check. If the check from user space accepts the
+ * TSC, that is the source. Else the TSC may still be chosen because the kernel
+ * uses it. The source of the module's check is the machine's, but this process
+ * may be forbidden to read the TSC, so the choice is made anew.
  */
-typedef int check_fn(const struct module_clock *m, struct tsct_check *check,
-		     struct cpu_survey_result *ret);
+static void choose_source(const struct module_clock *m,
+			  const struct tsct_check *check,
+			  struct cpu_survey_result *ret)
+{
+	if (m || !(check->flags & TSCT_CHECK_USABLE)) {
+		ret->source = (m ? tsct_source_choose : tsct_source_choose_local)(
+			tsct_tsc_check_run, ret->why, sizeof(ret->why));
+		return;
+	}
+	ret->source = TSCT_SOURCE_TSC;
+	snprintf(ret->why, sizeof(ret->why),
+		 "tsc: %s (the kernel's clocksource: %s)",
+		 tsct_tsc_trust_reason(check->flags, false),
+		 *check->clocksource ? check->clocksource : "unknown");
+}
 
-static int survey_by(check_fn *run_check, const struct module_clock *m, double hz,
-		     struct cpu_survey *ret)
+int cpu_survey(const struct module_clock *m, double hz, struct cpu_survey *ret)
 {
 	const __u32 room = tsct_cpus_possible();
 	struct tsct_check check = { .nr = room };
-	struct tsct_cpu_check *lines = calloc(room, sizeof(*lines));
+	struct tsct_cpu_check *cpus = calloc(room, sizeof(*cpus));
 	int err = -ENOMEM;
 
-	if (!lines)
+	if (!cpus)
 		return err;
-	check.table = (uintptr_t)lines;
-	err = run_check(m, &check, &ret->result);
-	if (err)
-		goto free_lines;
-	if (check.nr > room)
-		check.nr = room;
-	err = cpu_survey_table(&check, hz, ret) ? 0 : -ENOMEM;
-free_lines:
-	free(lines);
+	check.table = (uintptr_t)cpus;
+	err = m ? module_clock_check(m, &check) : tsct_tsc_check_run(&check);
+	if (!err) {
+		choose_source(m, &check, &ret->result);
+		if (check.nr > room)
+			check.nr = room;
+		err = make_table(&check, hz, ret);
+	}
+	free(cpus);
 	return err;
 }
 
-/* ---- by the module ------------------------------------------------------ */
+/* ---- in a thread -------------------------------------------------------- */
 
-static int check_by_module(const struct module_clock *m, struct tsct_check *check,
-			   struct cpu_survey_result *ret)
-{
-	int err = module_clock_check(m, check);
-
-	/*
-	 * The source of the module's check is the machine's, but this process
-	 * may be forbidden to read the TSC: choose anew.
-	 */
-	if (!err)
-		ret->source = tsct_source_choose(tsct_tsc_check_run, ret->why,
-						 sizeof(ret->why));
-	return err;
-}
-
-int cpu_survey_ask_module(const struct module_clock *m, double hz,
-			  struct cpu_survey *ret)
-{
-	return survey_by(check_by_module, m, hz, ret);
-}
-
-/* ---- from user space ---------------------------------------------------- */
-
-/* Owned by the thread until done is set, afterwards by cpu_survey_take(). */
+/* The thread owns it until done is set, cpu_survey_take() afterwards. */
 struct cpu_survey_run {
 	struct cpu_survey found;
 	double hz;
@@ -126,40 +107,13 @@ struct cpu_survey_run {
 	bool done;
 };
 
-/*
- * If the check accepts the TSC, that is the source. If it does not, the TSC may
- * still be chosen because the kernel uses it; or else another clock.
- */
-static int check_by_threads(const struct module_clock *m,
-			    struct tsct_check *check,
-			    struct cpu_survey_result *ret)
-{
-	int err = tsct_tsc_check_run(check);
-
-	(void)m;
-	if (err)
-		return err;
-	if (!(check->flags & TSCT_CHECK_USABLE)) {
-		ret->source = tsct_source_choose_local(tsct_tsc_check_run,
-						       ret->why,
-						       sizeof(ret->why));
-		return 0;
-	}
-	ret->source = TSCT_SOURCE_TSC;
-	snprintf(ret->why, sizeof(ret->why),
-		 "tsc: %s (the kernel's clocksource: %s)",
-		 tsct_tsc_trust_reason(check->flags, false),
-		 *check->clocksource ? check->clocksource : "unknown");
-	return 0;
-}
-
 static void *run_survey(void *arg)
 {
 	struct cpu_survey_run *run = arg;
 	const uint64_t one = 1;
 	int event = run->event;
 
-	run->err = survey_by(check_by_threads, NULL, run->hz, &run->found);
+	run->err = cpu_survey(NULL, run->hz, &run->found);
 	/* Pairs with the acquire in cpu_survey_take(), which may free *run. */
 	__atomic_store_n(&run->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)

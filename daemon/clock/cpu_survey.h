@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Survey of all CPUs: the skew of their counters, from the module, which
- * measures it, or by running a thread on every CPU, which takes about 0.2 s.
+ * Survey of all CPUs: the skew of their counters, as measured by the module, or
+ * by a thread on every CPU, which takes about 0.2 s.
  */
 #ifndef TSCTRACED_CPU_SURVEY_H
 #define TSCTRACED_CPU_SURVEY_H
@@ -25,25 +25,19 @@ struct cpu_survey {
 struct cpu_survey_run;
 
 /*
- * cpu_survey_table - convert a check's result into the clock area's format
- * @check: table and nr as TSCT_IOC_CHECK left them
- * @hz: frequency of the TSC; 0: unknown, and no CPU is found to be skewed
- * @ret: result.source is read; result.skewed, nr and table are set
+ * cpu_survey - survey the CPUs now
+ * @m: read the module's measurement; NULL: measure from user space
+ * @hz: frequency of the TSC; 0: unknown, and no CPU is reported as skewed
  *
- * False: out of memory.
+ * Returns 0 or -errno.
  */
-bool cpu_survey_table(const struct tsct_check *check, double hz,
-		      struct cpu_survey *ret);
-
-/* Takes the module's measurement. 0 or -errno: no module. */
-int cpu_survey_ask_module(const struct module_clock *m, double hz,
-			  struct cpu_survey *ret);
+int cpu_survey(const struct module_clock *m, double hz, struct cpu_survey *ret);
 
 /*
- * cpu_survey_run - start a survey in a thread
- * @hz: as above
- * @event: an eventfd that must stay open until cpu_survey_take() has succeeded;
- *	readable when that has a result
+ * cpu_survey_run - start a survey from user space in a thread
+ * @hz: as in cpu_survey()
+ * @event: an eventfd that becomes readable when cpu_survey_take() has a result;
+ *	must stay open until then
  *
  * Returns 0 or -errno. The thread cannot be cancelled, but ends with the
  * process.
@@ -51,8 +45,9 @@ int cpu_survey_ask_module(const struct module_clock *m, double hz,
 int cpu_survey_run(double hz, int event, struct cpu_survey_run **ret_run);
 
 /*
- * cpu_survey_take - the result of a survey: 0 or -errno, and @run is freed;
- * -EAGAIN: it is not done yet, and @run remains valid
+ * cpu_survey_take - the result of a survey
+ *
+ * Returns -EAGAIN while the survey runs. Else frees @run and returns 0 or -errno.
  */
 int cpu_survey_take(struct cpu_survey_run *run, struct cpu_survey *ret);
 

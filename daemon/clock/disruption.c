@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Comparison and reading of the indicators of clock disruptions. */
+/* Comparison and reading of the indicators of clock disruptions */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -17,36 +17,11 @@
 /* ---- comparing ---------------------------------------------------------- */
 
 /*
- * Truncation to whole ns makes the difference of two clocks vary by less than
- * this even where it is constant. A change below it is no step, but may be the
- * effect of slewing.
+ * Changes of a clock difference below this do not count: truncation to whole ns
+ * varies the difference of two clocks even if it is constant, and slewing
+ * changes it slowly.
  */
 #define CONSTANT_NS	1000
-
-/*
- * Compares the clocks themselves. The kernel's own count of settings also goes
- * up when the offset of TAI is set, and its cancelling of timers comes late
- * after a suspend.
- */
-static bool realtime_was_set(const struct disruption *before,
-			     const struct disruption *now)
-{
-	return now->realtime_min_ns > before->realtime_max_ns + CONSTANT_NS ||
-		now->realtime_max_ns < before->realtime_min_ns - CONSTANT_NS;
-}
-
-/* Another clocksource, or the same one after another one in between */
-static bool clocksource_changed(const struct disruption *before,
-				const struct disruption *now)
-{
-	if (before->has_source_seq && now->has_source_seq &&
-	    before->source_seq != now->source_seq)
-		return true;
-	if (before->tsc_unavailable && !now->tsc_unavailable)
-		return true;
-	return *before->clocksource && *now->clocksource &&
-		strcmp(before->clocksource, now->clocksource);
-}
 
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now)
@@ -59,12 +34,24 @@ __u32 disruption_compare(const struct disruption *before,
 		return TSCT_CAUSE_SUSPEND;
 	if (now->tsc_unavailable && !before->tsc_unavailable)
 		return TSCT_CAUSE_UNSTABLE;
-	if (clocksource_changed(before, now))
+	/* The count shows a clocksource that was replaced and restored between
+	 * the samples. */
+	if ((before->has_source_seq && now->has_source_seq &&
+	     before->source_seq != now->source_seq) ||
+	    (before->tsc_unavailable && !now->tsc_unavailable) ||
+	    (*before->clocksource && *now->clocksource &&
+	     strcmp(before->clocksource, now->clocksource)))
 		return TSCT_CAUSE_CLOCKSOURCE;
 	if (before->cpus_hash && now->cpus_hash &&
 	    before->cpus_hash != now->cpus_hash)
 		return TSCT_CAUSE_HOTPLUG;
-	if (realtime_was_set(before, now))
+	/*
+	 * The clocks themselves are compared. The kernel's own count of settings
+	 * also changes with the offset of TAI, and it cancels timers late after
+	 * a suspend.
+	 */
+	if (now->realtime_min_ns > before->realtime_max_ns + CONSTANT_NS ||
+	    now->realtime_max_ns < before->realtime_min_ns - CONSTANT_NS)
 		return TSCT_CAUSE_STEP;
 	return TSCT_CAUSE_NONE;
 }
@@ -108,9 +95,8 @@ void disruption_describe(const struct disruption *before,
 
 /* ---- reading: clocks against each other --------------------------------- */
 
-/* Tries to read two clocks in quick succession, and the gap that ends them */
-#define COMPARE_TRIES	8
-#define COMPARE_GOOD_NS	200
+#define COMPARE_TRIES	8	/* most readings of two clocks */
+#define COMPARE_GOOD_NS	200	/* gap between them that ends the tries */
 
 static __s64 read_clock_ns(clockid_t clock)
 {
@@ -149,16 +135,19 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 #define FNV_OFFSET	14695981039346656037ULL
 #define FNV_PRIME	1099511628211ULL
 
+static void copy_text(char *to, size_t size, const char *text)
+{
+	memset(to, 0, size);
+	memcpy(to, text, strnlen(text, size - 1));
+}
+
 static void read_clocksource(struct disruption *d)
 {
 	char text[256];
 
 	if (tsct_sysfs_read_line(CLOCKSOURCE "current_clocksource", text,
-				 sizeof(text)) > 0) {
-		memset(d->clocksource, 0, sizeof(d->clocksource));
-		memcpy(d->clocksource, text,
-		       strnlen(text, sizeof(d->clocksource) - 1));
-	}
+				 sizeof(text)) > 0)
+		copy_text(d->clocksource, sizeof(d->clocksource), text);
 	if (tsct_sysfs_read_line(CLOCKSOURCE "available_clocksource", text,
 				 sizeof(text)) > 0)
 		d->tsc_unavailable = !tsct_has_word(text, "tsc");
@@ -175,8 +164,7 @@ static void read_cpus_online(struct disruption *d)
 	for (at = text; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * FNV_PRIME;
 	d->cpus_hash = hash ? hash : 1;
-	memset(d->cpus_online, 0, sizeof(d->cpus_online));
-	memcpy(d->cpus_online, text, strnlen(text, sizeof(d->cpus_online) - 1));
+	copy_text(d->cpus_online, sizeof(d->cpus_online), text);
 }
 
 /* ---- reading: the hypervisor -------------------------------------------- */
@@ -200,7 +188,7 @@ struct vmclock {
 #define VMCLOCK_SIZE_MIN	104	/* of pages without generation */
 #define VMCLOCK_TRIES		1000
 
-/* Leaves @d as it is where the page's writer never completes a change. */
+/* If the page's writer never completes a change, @d keeps its values. */
 static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 {
 	__u64 marker, generation;
@@ -255,9 +243,8 @@ static const void *map_vmclock(const char *path)
 /*
  * Arms a timer that never expires: the kernel cancels it whenever
  * CLOCK_REALTIME is set, which makes its descriptor readable at once. If the
- * clock was set in between, arming reports that as an error but arms the timer
- * nevertheless; the error is ignored, because disruption_read() compares the
- * clocks next.
+ * clock was set since, timerfd_settime() fails but arms the timer nevertheless.
+ * The error is ignored, because disruption_read() compares the clocks next.
  */
 static void arm_set_timer(const struct disruption_reader *reader)
 {
@@ -267,31 +254,15 @@ static void arm_set_timer(const struct disruption_reader *reader)
 			TFD_TIMER_CANCEL_ON_SET, &never, NULL);
 }
 
-static void rearm_set_timer(const struct disruption_reader *reader)
-{
-	uint64_t expired;
-
-	if (read(reader->clock_set_fd, &expired, sizeof(expired)) < 0 &&
-	    errno == ECANCELED)
-		arm_set_timer(reader);
-}
-
-/* ---- all of it ---------------------------------------------------------- */
-
 int disruption_open(struct disruption_reader *reader, const char *vmclock)
 {
-	int err;
-
 	*reader = (struct disruption_reader) {
 		.clock_set_fd = timerfd_create(CLOCK_REALTIME,
 					       TFD_CLOEXEC | TFD_NONBLOCK),
 	};
-	err = -errno;
+	if (reader->clock_set_fd < 0)
+		return -errno;
 	reader->vmclock = map_vmclock(vmclock);
-	if (reader->clock_set_fd < 0) {
-		disruption_close(reader);
-		return err;
-	}
 	arm_set_timer(reader);
 	return 0;
 }
@@ -310,9 +281,12 @@ void disruption_read(struct disruption_reader *reader, struct disruption *ret)
 {
 	struct disruption *d = &reader->last;
 	struct tsct_clock_snapshot snapshot;
+	uint64_t expired;
 	int err;
 
-	rearm_set_timer(reader);
+	if (read(reader->clock_set_fd, &expired, sizeof(expired)) < 0 &&
+	    errno == ECANCELED)
+		arm_set_timer(reader);
 	read_clock_offset(CLOCK_BOOTTIME, &d->suspended_min_ns,
 			  &d->suspended_max_ns);
 	read_clock_offset(CLOCK_REALTIME, &d->realtime_min_ns,

@@ -12,40 +12,36 @@
 #include <stddef.h>
 #include <tsctrace/abi.h>
 
-/*
- * The indicators at one time. One that could not be read keeps its value of
- * the sample before.
- */
+/* The indicators at one time. One that cannot be read keeps its previous value. */
 struct disruption {
-	/* Interval that contains BOOTTIME - MONOTONIC: the time suspended */
+	/* Bounds of BOOTTIME - MONOTONIC: the time suspended */
 	__s64 suspended_min_ns, suspended_max_ns;
-	/* Same of REALTIME - MONOTONIC: changed by setting, not by slewing */
+	/* Bounds of REALTIME - MONOTONIC, which only setting the clock changes */
 	__s64 realtime_min_ns, realtime_max_ns;
 	char clocksource[32];	/* the kernel's current one; "": unknown */
 	bool tsc_unavailable;	/* not in the kernel's available_clocksource */
 	char cpus_online[64];	/* beginning of the list, such as "0-3" */
 	__u64 cpus_hash;	/* of the whole list; 0: unknown */
-	bool has_vmclock;	/* the next two are valid */
+	bool has_vmclock;	/* vm_marker and vm_generation are valid */
 	__u64 vm_marker;	/* the hypervisor's count of disruptions */
 	__u64 vm_generation;	/* the hypervisor's count of restored snapshots */
-	/* The module is loaded. No indicator: see timekeeper_tick() */
-	bool has_module;
+	bool has_module;	/* the module is loaded; not compared */
 	bool has_source_seq;	/* source_seq is valid */
 	__u32 source_seq;	/* the kernel's count of clocksource changes */
 };
 
 /*
- * disruption_compare - TSCT_CAUSE_* of what happened between two samples;
- * TSCT_CAUSE_NONE: nothing
+ * disruption_compare - TSCT_CAUSE_* of the disruption between two samples;
+ * TSCT_CAUSE_NONE: none
  *
- * Of several disruptions it is the one that invalidates most: a system that
- * was suspended had its clock set too.
+ * Of several disruptions, returns the one that invalidates most: a suspend also
+ * sets the clock.
  */
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now);
 
 /*
- * disruption_describe - the same as a sentence with figures, without a full stop
+ * disruption_describe - describe a disruption with figures, without a full stop
  * @cause: result of disruption_compare() for the same samples
  */
 void disruption_describe(const struct disruption *before,
@@ -57,10 +53,11 @@ void disruption_describe(const struct disruption *before,
 #define VMCLOCK_PATH	"/dev/vmclock0"
 
 struct disruption_reader {
-	struct disruption last;	/* sample read last */
+	struct disruption last;	/* latest sample */
 	int clock_set_fd;	/* readable after CLOCK_REALTIME was set */
 	const void *vmclock;	/* the hypervisor's page; NULL: none */
-	/* As TSCT_IOC_CLOCK_SNAPSHOT; -ENOENT: no module. NULL, or set by caller */
+	/* As TSCT_IOC_CLOCK_SNAPSHOT; -ENOENT: no module. Set by the caller; may
+	 * be NULL. */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);
 	void *ctx;
 };
@@ -73,7 +70,7 @@ struct disruption_reader {
 int disruption_open(struct disruption_reader *reader, const char *vmclock);
 void disruption_close(struct disruption_reader *reader);
 
-/* Samples all indicators: some ten system calls, none of which blocks. */
+/* Samples all indicators, by about ten system calls that do not block. */
 void disruption_read(struct disruption_reader *reader, struct disruption *ret);
 
 #endif /* TSCTRACED_DISRUPTION_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading, writing and validation of the drift file. */
+/* Reading, writing and validation of the drift file */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,33 +18,34 @@
 
 /* ---- this machine's identity -------------------------------------------- */
 
-/* Others could put any rate into a file that they may write. */
-static bool is_foreign(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_mode & 022 ||
-		(st.st_uid != 0 && st.st_uid != geteuid());
-}
-
-/* @ours: reject links, and files that others may write. Length or -errno */
+/*
+ * Reads a file. Returns its length or -errno.
+ * @ours: reject links, and files that other users may write any rate into
+ */
 static ssize_t read_text(const char *path, bool ours, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
 		      (ours ? O_NOFOLLOW : 0));
+	struct stat st;
 	ssize_t len;
 
 	if (fd < 0)
 		return -errno;
-	len = ours && is_foreign(fd) ? -EACCES : read(fd, text, size - 1);
-	if (len == -1)
-		len = -errno;
+	if (ours && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+		     st.st_mode & 022 ||
+		     (st.st_uid != 0 && st.st_uid != geteuid()))) {
+		len = -EACCES;
+	} else {
+		len = read(fd, text, size - 1);
+		len = len < 0 ? -errno : len;
+	}
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
 	return len;
 }
 
-/* The first line of @from, with '?' for what cannot be printed, or "unknown" */
+/* The first line of @from, with '?' for unprintable characters; "unknown" if it
+ * is empty */
 static void copy_printable(char *text, size_t size, const char *from)
 {
 	size_t len = strcspn(from, "\n"), i;
@@ -66,27 +67,23 @@ static void read_identity(const char *path, char *text, size_t size)
 	copy_printable(text, size, line);
 }
 
-/* Model name of the first CPU */
-static void read_cpu_model(char *text, size_t size)
-{
-	char info[2048] = "";
-	const char *at;
-
-	read_text("/proc/cpuinfo", false, info, sizeof(info));
-	at = strstr(info, "model name");
-	at = at ? strchr(at, ':') : NULL;
-	copy_printable(text, size, at ? at + 1 + strspn(at + 1, " \t") : "");
-}
-
 void drift_file_open(struct drift_file *file, const char *dir)
 {
+	char info[2048] = "";
+	const char *model;
+
 	memset(file, 0, sizeof(*file));
 	snprintf(file->path, sizeof(file->path), "%s/" DRIFT_FILE_NAME, dir);
 	snprintf(file->temp, sizeof(file->temp), "%s.new", file->path);
 	read_identity("/proc/sys/kernel/random/boot_id", file->boot,
 		      sizeof(file->boot));
 	read_identity("/etc/machine-id", file->machine, sizeof(file->machine));
-	read_cpu_model(file->cpu, sizeof(file->cpu));
+	/* Model name of the first CPU */
+	read_text("/proc/cpuinfo", false, info, sizeof(info));
+	model = strstr(info, "model name");
+	model = model ? strchr(model, ':') : NULL;
+	copy_printable(file->cpu, sizeof(file->cpu),
+		       model ? model + 1 + strspn(model + 1, " \t") : "");
 	if (!mkdir(dir, 0755) || errno == EEXIST)
 		return;
 	file->err = -errno;
@@ -98,8 +95,8 @@ void drift_file_open(struct drift_file *file, const char *dir)
 /* ---- the text ----------------------------------------------------------- */
 
 /*
- * The lines that must be equal for the rate to be valid. The time suspended is
- * rounded to ms, because it cannot be measured exactly.
+ * Composes the text lines that must be equal for the rate to be valid. The time
+ * suspended is rounded to ms, because it cannot be measured exactly.
  */
 static size_t format_conditions(const struct drift_file *file,
 				const struct disruption *now, __u32 source,
@@ -138,10 +135,23 @@ size_t drift_file_format(const struct drift_file *file,
 		(unsigned long long)drift->rate_error_ppt);
 }
 
-/* Key of the first line of @wanted that @text does not begin with, or NULL */
-static const char *first_difference(const char *text, const char *wanted,
-				    char *key, size_t size)
+/*
+ * Reason for which @text does not begin with @wanted: @text is malformed, or its
+ * first differing line states another condition. NULL: it begins with @wanted.
+ */
+static const char *find_difference(const char *text, const char *wanted)
 {
+	static const struct {
+		const char *key, *why;
+	} conditions[] = {
+		{ "boot ", "it was written before the last boot" },
+		{ "machine ", "it was written on another machine" },
+		{ "cpu ", "it was written on another CPU model" },
+		{ "clocksource ", "the kernel's clocksource is another one now" },
+		{ "slept-ms ", "the system has been suspended since" },
+		{ "vmclock ", "the virtual machine has been migrated since" },
+		{ "source ", "it is the rate of another clock source" },
+	};
 	const char *line = wanted;
 	size_t i;
 
@@ -150,30 +160,10 @@ static const char *first_difference(const char *text, const char *wanted,
 			line = wanted + i + 1;
 	if (!wanted[i])
 		return NULL;
-	snprintf(key, size, "%.*s", (int)strcspn(line, " \n"), line);
-	return key;
-}
-
-/* Reason for which the condition @key fails; NULL: that is not a condition */
-static const char *failed_condition(const char *key)
-{
-	static const struct {
-		const char *key, *why;
-	} conditions[] = {
-		{ "boot", "it was written before the last boot" },
-		{ "machine", "it was written on another machine" },
-		{ "cpu", "it was written on another CPU model" },
-		{ "clocksource", "the kernel's clocksource is another one now" },
-		{ "slept-ms", "the system has been suspended since" },
-		{ "vmclock", "the virtual machine has been migrated since" },
-		{ "source", "it is the rate of another clock source" },
-	};
-	size_t i;
-
 	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
-		if (!strcmp(key, conditions[i].key))
+		if (!strncmp(line, conditions[i].key, strlen(conditions[i].key)))
 			return conditions[i].why;
-	return NULL;
+	return MALFORMED;
 }
 
 /* A line of @name and digits, without the sign or blanks that strtoull() skips */
@@ -192,44 +182,33 @@ static bool parse_number(const char **at, const char *name, __u64 *ret)
 	return true;
 }
 
-static bool is_credible(const struct drift *drift)
-{
-	struct tsct_clock_state state = {
-		.source = drift->source,
-		.rate_mult = drift->rate_mult,
-		.rate_error_ppt = drift->rate_error_ppt,
-	};
-
-	return drift->rate_mult && !tsct_clock_state_check(&state);
-}
-
 int drift_file_parse(const struct drift_file *file, const char *text,
 		     __u32 source, const struct disruption *now,
 		     struct drift *ret, const char **ret_why)
 {
 	struct drift drift = { .source = source };
-	char wanted[DRIFT_FILE_TEXT_MAX], word[32];
+	struct tsct_clock_state state = { .source = source };
+	char wanted[DRIFT_FILE_TEXT_MAX];
 	size_t len = format_conditions(file, now, source, wanted,
 				       sizeof(wanted));
-	const char *at = text + len, *key, *why;
+	const char *at = text + len, *why;
 
 	*ret_why = MALFORMED;
 	if (len >= sizeof(wanted))
 		return -EINVAL;
-	key = first_difference(text, wanted, word, sizeof(word));
-	if (key) {
-		why = failed_condition(key);
-		if (!why)
-			return -EINVAL;
+	why = find_difference(text, wanted);
+	if (why) {
 		*ret_why = why;
-		return -ESTALE;
+		return strcmp(why, MALFORMED) ? -ESTALE : -EINVAL;
 	}
 	if (!parse_number(&at, "rate-mult ", &drift.rate_mult) ||
 	    !parse_number(&at, "rate-error-ppt ", &drift.rate_error_ppt) ||
 	    strcmp(at, "end\n"))
 		return -EINVAL;
 	*ret_why = "its rate is out of range for a counter";
-	if (!is_credible(&drift))
+	state.rate_mult = drift.rate_mult;
+	state.rate_error_ppt = drift.rate_error_ppt;
+	if (!drift.rate_mult || tsct_clock_state_check(&state))
 		return -EINVAL;
 	*ret = drift;
 	return 0;
@@ -263,15 +242,24 @@ int drift_file_load(struct drift_file *file, __u32 source,
 	return err;
 }
 
-static int write_text(const char *path, const char *text, size_t len)
+/*
+ * Writes a new file and renames it, without fsync: after a crash of the machine
+ * the boot id is another one, and the file is not used.
+ */
+static int replace_file(struct drift_file *file, const struct disruption *now,
+			const struct drift *drift)
 {
+	char text[DRIFT_FILE_TEXT_MAX];
+	size_t len = drift_file_format(file, now, drift, text, sizeof(text));
 	int fd, err = 0;
 	ssize_t done;
 
-	if (unlink(path) && errno != ENOENT)
+	if (len >= sizeof(text))
+		return -EMSGSIZE;
+	if (unlink(file->temp) && errno != ENOENT)
 		return -errno;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-		  0644);
+	fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
+		  O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return -errno;
 	done = write(fd, text, len);
@@ -281,23 +269,6 @@ static int write_text(const char *path, const char *text, size_t len)
 		err = -ENOSPC;
 	if (close(fd) && !err)
 		err = -errno;
-	return err;
-}
-
-/*
- * Without fsync: after a crash of the machine the boot id is another one, and
- * the file is not used.
- */
-static int replace_file(struct drift_file *file, const struct disruption *now,
-			const struct drift *drift)
-{
-	char text[DRIFT_FILE_TEXT_MAX];
-	size_t len = drift_file_format(file, now, drift, text, sizeof(text));
-	int err;
-
-	if (len >= sizeof(text))
-		return -EMSGSIZE;
-	err = write_text(file->temp, text, len);
 	if (!err && rename(file->temp, file->path))
 		err = -errno;
 	if (err)

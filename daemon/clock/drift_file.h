@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The drift file: the counter's rate, kept over restarts of the daemon in a
+ * The drift file: the counter's rate, saved over restarts of the daemon in a
  * small text file. It is valid for this boot of this machine only, and only
- * while the counter was not disrupted. An invalid file is ignored until it is
+ * until the counter is disrupted. An invalid file is ignored until it is
  * overwritten.
  */
 #ifndef TSCTRACED_DRIFT_FILE_H
@@ -21,38 +21,35 @@ struct drift_file {
 	char path[4096];
 	char temp[4096 + 16];
 	char boot[64], machine[64], cpu[128];	/* this machine's identity */
-	int err;		/* of the last write, so that it is logged once */
+	int err;		/* of the last write; each error is logged once */
 };
 
 /*
  * drift_file_open - prepare to read and write the file in @dir, which is created
- * if it does not exist. Cannot fail; what is wrong with @dir is logged.
+ * if it does not exist. A failure to create it is logged.
  */
 void drift_file_open(struct drift_file *file, const char *dir);
 
 /*
- * drift_file_load - the rate of @source, if it was saved on this machine since
- * it was booted, and the indicators @now are those it was saved with
+ * drift_file_load - the saved rate of @source, if it was saved on this machine
+ * since the last boot, and with the same indicators as @now
  *
  * Returns 0; -ENOENT: no file; -ESTALE: of another machine or boot, or from
  * before a disruption; -EINVAL: malformed; -EACCES: not readable, or writable
- * for others. All but -ENOENT are logged.
+ * for other users. All errors but -ENOENT are logged.
  */
 int drift_file_load(struct drift_file *file, __u32 source,
 		    const struct disruption *now, struct drift *ret);
 
-/*
- * drift_file_save - write the file, atomically. A failure is logged once.
- * Returns 0 or -errno.
- */
+/* Writes the file atomically. Returns 0 or -errno; each error is logged once. */
 int drift_file_save(struct drift_file *file, const struct disruption *now,
 		    const struct drift *drift);
 
-/* Removes the file: the rate has changed. */
+/* Removes the file, because the rate has changed. */
 void drift_file_forget(struct drift_file *file);
 
 /*
- * drift_file_format - the file's text
+ * drift_file_format - compose the file's text
  *
  * Returns its length without the NUL; @size or more: it did not fit.
  */

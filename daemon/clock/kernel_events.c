@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Subscription to the module's generic netlink group, and its messages. */
+/* Subscription to the module's generic netlink group, and its messages */
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <netlink/genl/ctrl.h>
@@ -11,13 +11,11 @@
 #include "kernel_events.h"
 #include "daemon/config/log.h"
 
-/* Messages per call; the socket remains readable if there are more. */
-#define MESSAGES_MAX	32
+#define MESSAGES_MAX	32	/* per call of kernel_events_read() */
 
-/* libnl has error numbers of its own. */
-static int to_errno(int err)
+static int to_errno(int libnl_err)
 {
-	switch (-err) {
+	switch (-libnl_err) {
 	case NLE_SUCCESS:
 		return 0;
 	case NLE_AGAIN:
@@ -55,7 +53,7 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 	kernel->news = true;
 }
 
-/* Looks the family up, by a socket of its own because that blocks. */
+/* Looks up the module's family, on another socket because that blocks. */
 static void find_family(struct kernel_events *kernel)
 {
 	struct nl_sock *sock = nl_socket_alloc();
@@ -74,7 +72,7 @@ static void find_family(struct kernel_events *kernel)
 	nl_socket_free(sock);
 }
 
-/* Id of the module's group in a family's list of groups; 0: not in it */
+/* Id of the module's group in a family's list of groups; 0: not listed */
 static int find_group(struct nlattr *groups)
 {
 	static struct nla_policy policy[CTRL_ATTR_MCAST_GRP_MAX + 1] = {
@@ -141,9 +139,8 @@ static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 	__u32 epoch;
 
 	if (genlmsg_parse(header, 0, attr, TSCT_GENL_ATTR_SOURCE, policy) ||
-	    genl->cmd != TSCT_GENL_CMD_DISRUPTED)
-		return;
-	if (!attr[TSCT_GENL_ATTR_EPOCH] || !attr[TSCT_GENL_ATTR_CAUSE])
+	    genl->cmd != TSCT_GENL_CMD_DISRUPTED ||
+	    !attr[TSCT_GENL_ATTR_EPOCH] || !attr[TSCT_GENL_ATTR_CAUSE])
 		return;
 	epoch = nla_get_u32(attr[TSCT_GENL_ATTR_EPOCH]);
 	if (epoch == kernel->epoch)
@@ -153,7 +150,7 @@ static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 		  nla_get_u32(attr[TSCT_GENL_ATTR_CAUSE])), epoch);
 }
 
-/* Ignores messages of other senders than the kernel. */
+/* Messages that the kernel did not send are ignored. */
 void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
@@ -194,7 +191,7 @@ int kernel_events_open(struct kernel_events *kernel)
 		err = nl_socket_set_nonblocking(kernel->sock);
 	if (err)
 		goto free_sock;
-	/* After subscribing to new families, so that none is missed. */
+	/* Families that appear after this look-up are notified. */
 	find_family(kernel);
 	kernel->news = false;
 	return 0;

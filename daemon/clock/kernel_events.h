@@ -16,15 +16,16 @@ struct nl_msg;
 struct kernel_events {
 	struct nl_sock *sock;
 	int family;		/* the module's family id; 0: not registered */
-	__u32 epoch;		/* published by this daemon: an event of it is
-				 * no news */
+	__u32 epoch;		/* epoch published by this daemon, whose events
+				 * are ignored */
 	bool news;		/* result of kernel_events_read() */
 };
 
 /*
- * kernel_events_open - subscribe to the events. Returns 0 or -errno, such as on
- * a kernel without generic netlink; the daemon then detects every disruption
- * without the events, up to a tick later.
+ * kernel_events_open - subscribe to the events
+ *
+ * Returns 0 or -errno, such as on a kernel without generic netlink. The daemon
+ * then detects every disruption without the events, up to a tick later.
  */
 int kernel_events_open(struct kernel_events *kernel);
 void kernel_events_close(struct kernel_events *kernel);
@@ -34,8 +35,8 @@ int kernel_events_fd(const struct kernel_events *kernel);
 
 /*
  * kernel_events_read - receive pending events without blocking, up to 32
- * @epoch: the published one; the module also sends events for epochs that this
- *	daemon began
+ * @epoch: published epoch, whose events are ignored: the module also sends events
+ *	of epochs that this daemon began
  *
  * True if the clock should be checked now.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests to the kernel module's clock. */
+/* Requests to the kernel module's clock */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,11 +15,6 @@
 #include "lib/clock/clock_sample.h"
 
 #define MODULE_LOCK	"/run/tsctraced-module.lock"
-
-void module_clock_init(struct module_clock *m, bool use)
-{
-	*m = (struct module_clock) { .use = use, .result = -ENOENT, .lock = -1 };
-}
 
 void module_clock_close(struct module_clock *m)
 {
@@ -70,9 +65,9 @@ int module_clock_last(const struct module_clock *m,
 }
 
 /*
- * One daemon at a time may set the module's clock, whatever its --run-dir. A
- * lock on the device itself would pin the module. A daemon that cannot write
- * to /run, though it has CAP_SYS_TIME, continues without the lock.
+ * Excludes other daemons: one at a time may set the module's clock, whatever its
+ * --run-dir. A lock on the device itself would pin the module. A daemon that
+ * cannot write to /run, though it has CAP_SYS_TIME, continues without the lock.
  */
 static int lock_module(struct module_clock *m)
 {
@@ -91,18 +86,6 @@ static int lock_module(struct module_clock *m)
 	return 0;
 }
 
-/* The module's own check, done first to tell its reasons apart. */
-static int check_state(const struct tsct_clock_state *last,
-		       const struct tsct_clock_state *state)
-{
-	int err;
-
-	if (last->source != state->source)
-		return -ESTALE;
-	err = tsct_segments_check(last, state, tsct_cycles_read(state->source));
-	return err == -EINVAL ? -EXDEV : err;
-}
-
 static int set_state(struct module_clock *m,
 		     const struct tsct_clock_state *state)
 {
@@ -116,25 +99,28 @@ static int set_state(struct module_clock *m,
 	err = read_state(fd, &last);
 	if (!err)
 		err = lock_module(m);
-	if (!err)
-		err = check_state(&last, state);
+	/* The module makes these checks, too, but reports one error for all. */
+	if (!err && last.source != state->source)
+		err = -ESTALE;
+	if (!err) {
+		err = tsct_segments_check(&last, state,
+					  tsct_cycles_read(state->source));
+		err = err == -EINVAL ? -EXDEV : err;
+	}
 	if (!err && ioctl(fd, TSCT_IOC_CLOCK_SET, &request))
 		err = -errno;
 	close(fd);
 	return err;
 }
 
-static void log_result(struct module_clock *m, const char *instead, int err)
+int module_clock_set(struct module_clock *m, const char *instead,
+		     const struct tsct_clock_state *state)
 {
-	switch (err) {
-	case -ESTALE:
-	case -ETIME:
-	case -EXDEV:
-	case -EAGAIN:
-		return;		/* temporary: concerns this state only */
-	}
-	if (err == m->result)
-		return;
+	int err = set_state(m, state);
+
+	if (err == m->result || err == -ESTALE || err == -ETIME ||
+	    err == -EXDEV || err == -EAGAIN)
+		return err;
 	m->result = err;
 	if (!err)
 		log_info("publishing to %s", TSCT_DEVICE_PATH);
@@ -152,14 +138,6 @@ static void log_result(struct module_clock *m, const char *instead, int err)
 	else
 		log_error("%s: the module rejected the clock state: %s",
 			  TSCT_DEVICE_PATH, strerror(-err));
-}
-
-int module_clock_set(struct module_clock *m, const char *instead,
-		     const struct tsct_clock_state *state)
-{
-	int err = set_state(m, state);
-
-	log_result(m, instead, err);
 	return err;
 }
 

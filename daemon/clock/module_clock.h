@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel module's clock.
- *
- * The device is opened for each request and closed after it, because an open
- * descriptor pins the module. So rmmod works while the daemon runs, except
- * during the few microseconds of a request, and the next request finds a module
- * that was loaded in the meantime.
+ * The kernel module's clock. The device is open only during a request, because an
+ * open descriptor pins the module. So rmmod works while the daemon runs, except
+ * in the few microseconds of a request, and the next request finds a module that
+ * was loaded in the meantime.
  */
 #ifndef TSCTRACED_MODULE_CLOCK_H
 #define TSCTRACED_MODULE_CLOCK_H
@@ -14,13 +12,12 @@
 #include <tsctrace/abi.h>
 
 struct module_clock {
-	bool use;			/* false: as if there were no module */
-	int result;			/* last one logged; 0: published */
-	int lock;			/* excludes other daemons; -1: none */
+	bool use;			/* false: do not use the module */
+	int result;			/* last logged result of a publication */
+	int lock;			/* lock file against other daemons; -1:
+					 * not locked */
 };
 
-/* Opens nothing. @use: false with --no-module */
-void module_clock_init(struct module_clock *m, bool use);
 void module_clock_close(struct module_clock *m);
 
 /* The module's published state. 0 or -errno; -ENOENT: no module */
@@ -32,11 +29,11 @@ int module_clock_last(const struct module_clock *m,
  * @instead: directory published to in any case; for the log
  *
  * Returns 0; -ENOENT: no module; -EBUSY: another daemon publishes to it;
- * -ETIME: the line should have begun already; -ESTALE: the module is in a later
- * epoch, or uses another source; -EXDEV: another line was published in the same
- * epoch; -EAGAIN: the system is about to suspend; -EPERM, -EACCES and others:
- * rejected. A result other than the last one is logged, unless it is one that
- * passes (-ETIME, -ESTALE, -EXDEV, -EAGAIN).
+ * -ETIME: the clock params should have begun already; -ESTALE: the module is in
+ * a later epoch, or uses another source; -EXDEV: other clock params were published
+ * in the same epoch; -EAGAIN: the system is about to suspend; -EPERM, -EACCES and
+ * others: rejected. A change of the result is logged, unless it is temporary
+ * (-ETIME, -ESTALE, -EXDEV, -EAGAIN).
  */
 int module_clock_set(struct module_clock *m, const char *instead,
 		     const struct tsct_clock_state *state);

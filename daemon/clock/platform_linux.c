@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The timekeeper's operations on Linux. */
+/* The timekeeper's operations on Linux */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int read_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 	return module_clock_snapshot(&platform->publisher.module, ret);
 }
 
-/* The module's snapshot holds the TSC, so it is of use with that source only. */
+/* The module's snapshot holds the TSC, so it is useful with that source only. */
 static const struct tsct_clock_ops *clock_ops(void *ctx, int source)
 {
 	struct platform *platform = ctx;
@@ -84,7 +84,7 @@ static int survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret)
 	struct cpu_survey survey;
 	int err;
 
-	if (!cpu_survey_ask_module(&platform->publisher.module, hz, &survey)) {
+	if (!cpu_survey(&platform->publisher.module, hz, &survey)) {
 		keep_survey(platform, &survey);
 		*ret = survey.result;
 		return 0;
@@ -120,7 +120,7 @@ static void publish_cpus(void *ctx)
 	struct tsct_clock_cpu *old = platform->published.table;
 
 	if (!platform->survey.table)
-		return;			/* it is published already */
+		return;			/* the last table is published already */
 	platform->published = platform->survey;
 	platform->survey.table = NULL;
 	clock_file_set_cpus(&platform->publisher.file, platform->published.table,
@@ -179,7 +179,8 @@ int platform_open(struct platform *platform,
 	err = platform->survey_fd < 0 ? -errno :
 		disruption_open(&platform->disruption, options->vmclock);
 	if (err) {
-		log_error("cannot start: no descriptor for events: %s",
+		log_error("cannot start: no descriptor for events: %s; raise "
+			  "the limit of open files (LimitNOFILE)",
 			  strerror(-err));
 		goto close_survey_fd;
 	}
@@ -206,10 +207,8 @@ close_survey_fd:
 	return err;
 }
 
-/*
- * The thread of a survey in progress still uses survey_fd, which is then left
- * open until the process ends.
- */
+/* While a survey is in progress, survey_fd stays open for its thread until the
+ * process ends. */
 void platform_close(struct platform *platform)
 {
 	publisher_close(&platform->publisher);

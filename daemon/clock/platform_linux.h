@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The Linux platform: struct timekeeper_ops on the system the daemon runs on. */
+/* The Linux platform: implements struct timekeeper_ops on the real system */
 #ifndef TSCTRACED_PLATFORM_LINUX_H
 #define TSCTRACED_PLATFORM_LINUX_H
 
@@ -16,32 +16,35 @@ struct platform {
 	struct disruption_reader disruption;
 	struct drift_file drift;
 	struct tsct_clock_ops clock_ops;
-	struct cpu_survey survey;	/* last; table NULL: published */
-	struct cpu_survey published;	/* in use by the clock file */
+	struct cpu_survey survey;	/* last survey; table NULL: published */
+	struct cpu_survey published;	/* survey used by the clock file */
 	struct cpu_survey_run *survey_run;	/* NULL: none in progress */
 	int survey_fd;		/* eventfd; readable: platform_take_survey() */
 };
 
 struct platform_options {
 	const char *run_dir;
-	int dir;			/* descriptor of run_dir; the caller's */
+	int dir;			/* descriptor of run_dir; not closed */
 	const char *state_dir;
 	const char *vmclock;		/* path of the hypervisor's page */
 	bool use_module;
 };
 
 /*
- * platform_open - @options: strings and dir must remain valid until
- * platform_close(); @platform must not move. Returns 0 or -errno, logged.
+ * platform_open - open clock file, module and detectors
+ * @platform: must not be moved
+ * @options: strings and dir must remain valid until platform_close()
+ *
+ * Returns 0 or -errno, logged.
  */
 int platform_open(struct platform *platform,
 		  const struct platform_options *options);
 void platform_close(struct platform *platform);
 
 /*
- * platform_take_survey - result of a survey of the CPUs in progress
+ * platform_take_survey - result of a survey of the CPUs, if one has ended
  *
- * Returns 0, -EAGAIN: none is done, or the -errno of one that failed.
+ * Returns 0; -EAGAIN: none has ended; or the -errno of a failed one.
  */
 int platform_take_survey(struct platform *platform,
 			 struct cpu_survey_result *ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Publication of a state to the module and to the clock file, in that order. */
+/* Publication of a state to the module and to the clock file, in that order */
 #include <errno.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "daemon/config/run_dir.h"
 
 /*
- * Margin before a line's beginning, where the module does not have the state
- * yet and the file may still reject it: see clock_file_commit().
+ * Margin before the begin of clock params, if the module does not have them yet
+ * and the file may still reject them: see clock_file_commit()
  */
 #define MARGIN_NS	200000
 
@@ -19,7 +19,9 @@ int publisher_open(struct publisher *p, int dir, const char *dir_path,
 {
 	int err;
 
-	module_clock_init(&p->module, use_module);
+	p->module = (struct module_clock) {
+		.use = use_module, .result = -ENOENT, .lock = -1,
+	};
 	err = clock_file_open(&p->file, dir, dir_path);
 	if (err)
 		log_error("%s/%s: cannot create the clock file: %s; %s", dir_path,
@@ -53,11 +55,11 @@ void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
 }
 
 /*
- * The module accepts or rejects a line in one step, and an accepted one cannot
- * be withdrawn. So the file is staged before, and committing it afterwards is
- * one store. If the process is held up between the two for longer than the
- * line's lead, readers of the file have been given times by the old line that
- * the new one may contradict.
+ * The module accepts or rejects clock params in one step, and accepted ones cannot
+ * be withdrawn. So the file is staged before, and committing it afterwards is one
+ * store. If the process is held up between the two for longer than the lead,
+ * readers of the file have used the old clock params, which the new ones may
+ * contradict.
  */
 int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Publisher of the clock state: into the clock file of the run-time directory
- * and, while it is loaded, to the module. Both hold the same lines.
+ * and, while it is loaded, to the module. Both hold the same clock params.
  */
 #ifndef TSCTRACED_PUBLISHER_H
 #define TSCTRACED_PUBLISHER_H
@@ -27,8 +27,8 @@ void publisher_close(struct publisher *p);
 
 /*
  * publisher_last - the state published last: that of the file, or that of the
- * module where its epoch is later or its source another one. The epochs of
- * both clocks are the later ones of the two.
+ * module if its epoch is later or its source another one. The epochs of both
+ * clocks are the later ones of the two.
  */
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state);
 
@@ -36,10 +36,10 @@ void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state);
  * publisher_set - publish a state
  *
  * Returns 0, or, with nothing published:
- * -ETIME	a new line must begin in the future, and this one no longer does
+ * -ETIME	new clock params must begin in the future, and these no longer do
  * -ESTALE	the module uses another source or is in a later epoch; see
  *		publisher_last()
- * -EXDEV	another line was published in this epoch by another process
+ * -EXDEV	another process published other clock params in this epoch
  * -EAGAIN	the system is about to suspend
  * -EPERM	the module rejects states of this process; logged once
  * or -ETIMEDOUT: published to the module but not to the file, so that the two

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The timekeeper's start, ticks and stop. */
+/* The timekeeper: start, ticks, stop, epochs, surveys of the CPUs, and log */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/core/clock_params.h"
@@ -11,20 +12,24 @@
 #define FAST_MS		100
 
 /*
- * Longest wait for a predecessor's line to begin. The module accepts no line
- * that begins more than a second ahead; a tenth more allows for its rate being
+ * Longest wait for a predecessor's clock params to begin. The module accepts none
+ * that begin more than a second ahead; a tenth more allows for its rate being
  * different.
  */
 #define RESUME_WAIT_MAX_NS 1100000000LL
+
+/* Longest time for which a survey of the CPUs holds publication back */
+#define HOLD_NS		2000000000LL
 
 __u64 timekeeper_cycles(const struct timekeeper *k)
 {
 	return k->sampler.ops->cycles(k->sampler.ops->ctx);
 }
 
-__s64 timekeeper_clock_ns(const struct timekeeper *k, clockid_t clock)
+__s64 timekeeper_raw_ns(const struct timekeeper *k)
 {
-	return k->sampler.ops->clock_ns(k->sampler.ops->ctx, clock);
+	return k->sampler.ops->clock_ns(k->sampler.ops->ctx,
+					CLOCK_MONOTONIC_RAW);
 }
 
 int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms)
@@ -35,12 +40,195 @@ int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms)
 	return settled || interval_ms < FAST_MS ? interval_ms : FAST_MS;
 }
 
+bool timekeeper_has_params(const struct tsct_clock_state *state)
+{
+	return state->real.mult && tsct_status_has_time(state->status);
+}
+
+bool timekeeper_keeps_rate(__u32 cause)
+{
+	return cause == TSCT_CAUSE_STEP || cause == TSCT_CAUSE_FAKE ||
+		cause == TSCT_CAUSE_RESTART || cause == TSCT_CAUSE_NONE;
+}
+
+/* ---- log ---------------------------------------------------------------- */
+
+void timekeeper_describe(const struct timekeeper *k, char *text, size_t size)
+{
+	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
+	const struct tsct_clock_state *state = &k->est.state;
+
+	if (!state->real.mult) {
+		snprintf(text, size, "%s: time unknown, epoch %u (%s)",
+			 tsct_status_name(state->status), state->epoch,
+			 state->cause ? tsct_cause_name(state->cause) :
+			 "the first one");
+		return;
+	}
+	snprintf(text, size, "%s: %.0f Hz +- %.6f ppm, time within %.3f us "
+		 "+ %.3f us/s, epoch %u", tsct_status_name(state->status), hz,
+		 error_ppb / 1e3, (double)state->real.error_ps / 1e6,
+		 (double)tsct_growth_ppb(state->real.mult, state->real.growth) /
+		 1e3, state->epoch);
+}
+
+void timekeeper_log_status(struct timekeeper *k)
+{
+	char text[256];
+
+	timekeeper_describe(k, text, sizeof(text));
+	if (k->est.state.status != k->logged_status)
+		log_info("clock %s", text);
+	else
+		log_debug("clock %s", text);
+	k->logged_status = k->est.state.status;
+}
+
+static void log_epoch(const struct timekeeper *k, const char *why)
+{
+	log_warning("clock: %s; epoch %u begins (%s)", why, k->est.state.epoch,
+		    tsct_cause_name(k->est.state.cause));
+}
+
+/* ---- epochs ------------------------------------------------------------- */
+
+/* Resets the estimator: no samples, no rate. */
+static void init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause)
+{
+	tsct_rate_init(&k->est, (__u32)source, epoch, cause);
+	k->est.state.epoch_cycles = timekeeper_cycles(k);
+}
+
+/* Follows the estimator into an epoch that it has entered. */
+static void begin_epoch(struct timekeeper *k, const char *why)
+{
+	__u32 cause = k->est.state.cause;
+
+	k->uncalibrated = true;
+	k->disruption_published = false;
+	k->est.state.epoch_cycles = timekeeper_cycles(k);
+	if (k->skewed)
+		k->est.state.flags |= TSCT_CLOCK_SKEWED;
+	k->stats.disruptions[cause < TSCT_CAUSE_NR ? cause : 0]++;
+	if (!timekeeper_keeps_rate(cause)) {
+		if (k->cluster)
+			tsct_cluster_disrupt(k->cluster);
+		k->ops->forget_drift(k->ops->ctx);
+		k->saved_error_ppt = 0;
+	}
+	log_epoch(k, why);
+}
+
+void timekeeper_enter_epoch(struct timekeeper *k, __u32 cause, __u32 epoch,
+			    const char *why)
+{
+	tsct_rate_disrupt(&k->est, cause);
+	k->est.state.epoch = epoch;
+	begin_epoch(k, why);
+}
+
+void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
+			      __u32 cause, const char *why)
+{
+	bool is_new = epoch != k->est.state.epoch;
+
+	tsct_sampler_init(&k->sampler, k->ops->clock_ops(k->ops->ctx, source));
+	init_rate(k, source, epoch, cause);
+	k->est.state.status = TSCT_STATUS_DISRUPTED;
+	if (k->cluster)
+		tsct_cluster_disrupt(k->cluster);
+	k->skewed = false;
+	log_info("clock source: %s", why);
+	if (is_new)
+		begin_epoch(k, "the clock source changed");
+}
+
+/* ---- surveys of the CPUs ------------------------------------------------ */
+
+/*
+ * A new table of skews needs a new epoch, because readings taken in the old epoch
+ * have to be converted with the old table. It needs none while time is not
+ * published, or if neither table states a skew.
+ */
+static void take_survey(struct timekeeper *k,
+			const struct cpu_survey_result *result)
+{
+	const struct tsct_clock_state *state = &k->est.state;
+	bool is_public = !k->uncalibrated || k->disruption_published;
+	__u32 epoch = state->epoch + is_public;
+
+	k->hold_until_ns = 0;
+	k->survey_unpublished = true;
+	if (result->source != (int)state->source) {
+		timekeeper_change_source(k, result->source, epoch,
+					 k->uncalibrated ? state->cause :
+					 TSCT_CAUSE_CLOCKSOURCE, result->why);
+		/* The limit for skew depends on the source's frequency. */
+		k->survey_again = true;
+	} else if (!k->uncalibrated && (k->skewed || result->skewed)) {
+		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,
+				       "the counters of skewed CPUs were "
+				       "measured again");
+	}
+	k->survey_skewed = result->skewed;
+}
+
+void timekeeper_publish_cpus(struct timekeeper *k)
+{
+	k->ops->publish_cpus(k->ops->ctx);
+	k->survey_unpublished = false;
+	if (k->survey_skewed && !k->skewed)
+		log_warning("the counters of the CPUs are too far apart: "
+			    "conversions need the CPU of each reading; see "
+			    "trace-ctl check");
+	k->skewed = k->survey_skewed;
+	if (k->skewed)
+		k->est.state.flags |= TSCT_CLOCK_SKEWED;
+	else
+		k->est.state.flags &= ~TSCT_CLOCK_SKEWED;
+}
+
+void timekeeper_survey_cpus(struct timekeeper *k, bool hold)
+{
+	struct cpu_survey_result result;
+	double tsc_hz = 0;
+	int err;
+
+	if (k->survey_running) {
+		k->survey_again = true;
+		return;
+	}
+	if (k->est.state.source == TSCT_SOURCE_TSC && k->sampler.ns_per_cycle > 0)
+		tsc_hz = 1e9 / k->sampler.ns_per_cycle;
+	err = k->ops->survey_cpus(k->ops->ctx, tsc_hz, &result);
+	if (!err)
+		take_survey(k, &result);
+	k->survey_running = err == -EINPROGRESS;
+	if (k->survey_running && hold)
+		k->hold_until_ns = timekeeper_raw_ns(k) + HOLD_NS;
+	if (err && !k->survey_running)
+		log_warning("survey of the CPUs failed: %s; the previous "
+			    "table of skews stays in use", strerror(-err));
+}
+
+bool timekeeper_is_held(struct timekeeper *k)
+{
+	if (!k->hold_until_ns)
+		return false;
+	if (timekeeper_raw_ns(k) < k->hold_until_ns)
+		return true;
+	log_warning("survey of the CPUs: still running after 2 s, a CPU may be "
+		    "monopolized; publishing the time without it");
+	k->hold_until_ns = 0;
+	return false;
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 /*
- * Continues the predecessor's line, if it is of this source and still valid.
- * Samples can be compared with a line only once it has begun, so this sleeps
- * until then.
+ * Continues the predecessor's clock params, if they are of this source and still
+ * valid. Samples can be compared with clock params only once these have begun,
+ * so this sleeps until then.
  */
 static bool resume_published(struct timekeeper *k,
 			     const struct tsct_clock_state *last)
@@ -65,41 +253,32 @@ static bool resume_published(struct timekeeper *k,
 	return true;
 }
 
-static void load_drift(struct timekeeper *k, const struct tsct_clock_state *last)
-{
-	struct drift drift;
-
-	if (last->status == TSCT_STATUS_DISRUPTED &&
-	    !timekeeper_keeps_rate(last->cause))
-		return;
-	if (!k->ops->load_drift(k->ops->ctx, k->est.state.source, &drift))
-		tsct_rate_restore(&k->est, drift.rate_mult,
-				  drift.rate_error_ppt);
-}
-
 /*
- * Continues the predecessor's line if possible: readers then see no step. Else
- * continues its epoch, if no time was published since the disruption that began
- * it; else begins the next one. Returns whether the line was continued.
+ * Continues the predecessor's clock params if possible: readers then see no step.
+ * Else continues its epoch, if no time was published since the disruption that
+ * began it; else begins the next one. True: the params were continued.
  */
 static bool take_over(struct timekeeper *k, int source)
 {
 	const struct tsct_clock_state *last = &k->predecessor;
+	struct drift drift;
 
 	k->ops->read_published(k->ops->ctx, &k->predecessor);
 	timekeeper_join_cluster(k, last);
-	timekeeper_init_rate(k, source, last->epoch, last->cause);
+	init_rate(k, source, last->epoch, last->cause);
 	if (resume_published(k, last))
 		return true;
 	if (!last->epoch) {
-		timekeeper_init_rate(k, source, 1, TSCT_CAUSE_NONE);
+		init_rate(k, source, 1, TSCT_CAUSE_NONE);
 	} else if (timekeeper_has_params(last) || last->source != (__u32)source) {
-		timekeeper_init_rate(k, source, last->epoch + 1,
-				     TSCT_CAUSE_RESTART);
-		timekeeper_log_epoch(k, "the published clock state cannot be "
-				     "continued");
+		init_rate(k, source, last->epoch + 1, TSCT_CAUSE_RESTART);
+		log_epoch(k, "the published clock state cannot be continued");
 	}
-	load_drift(k, last);
+	if ((last->status != TSCT_STATUS_DISRUPTED ||
+	     timekeeper_keeps_rate(last->cause)) &&
+	    !k->ops->load_drift(k->ops->ctx, k->est.state.source, &drift))
+		tsct_rate_restore(&k->est, drift.rate_mult,
+				  drift.rate_error_ppt);
 	return false;
 }
 
@@ -124,12 +303,13 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 		return event;
 	}
 	if (event > 0) {
-		timekeeper_begin_epoch(k, event == TSCT_RATE_STEPPED ?
+		begin_epoch(k, event == TSCT_RATE_STEPPED ?
 			"CLOCK_REALTIME was set while no daemon was running" :
 			"the counter jumped while no daemon was running");
 		k->uncalibrated = false;
 	}
-	/* A continued line goes on with the published table of CPUs meanwhile. */
+	/* Until the survey is done, continued clock params use the published table
+	 * of CPUs. */
 	timekeeper_survey_cpus(k, !resumed);
 	return timekeeper_publish(k);
 }
@@ -154,7 +334,7 @@ int timekeeper_survey_done(struct timekeeper *k,
 		return 0;
 	}
 	if (result)
-		timekeeper_take_survey(k, result);
+		take_survey(k, result);
 	else
 		k->hold_until_ns = 0;
 	return timekeeper_publish(k);
@@ -162,29 +342,22 @@ int timekeeper_survey_done(struct timekeeper *k,
 
 /* ---- ticks -------------------------------------------------------------- */
 
-/* The sample's width, and the offset of the published clock_params from it */
-static void note_sample(struct timekeeper *k, const struct tsct_sample *sample)
-{
-	const struct tsct_bracket *real = &sample->real;
-	const struct tsct_clock_params *params = &k->est.state.real;
-	__u64 middle = real->before + (real->after - real->before) / 2;
-	double hz = tsct_rate_hz(&k->est, NULL);
-
-	if (hz > 0)
-		k->stats.width_ns = (double)(real->after - real->before) /
-			hz * 1e9;
-	if (params->mult)
-		k->stats.offset_ns = (double)(tsct_clock_params_ns(params, middle) -
-					      real->ns);
-}
-
 static int take_sample(struct timekeeper *k)
 {
+	const struct tsct_clock_params *params = &k->est.state.real;
+	double hz = tsct_rate_hz(&k->est, NULL);
 	struct tsct_sample sample;
+	const struct tsct_bracket *real = &sample.real;
+	__u64 width;
 	int event;
 
 	tsct_sampler_take(&k->sampler, &sample);
-	note_sample(k, &sample);
+	width = real->after - real->before;
+	if (hz > 0)
+		k->stats.width_ns = (double)width / hz * 1e9;
+	if (params->mult)
+		k->stats.offset_ns = (double)(tsct_clock_params_ns(params,
+				real->before + width / 2) - real->ns);
 	event = tsct_rate_feed(&k->est, &sample);
 	if (event < 0) {
 		k->stats.refused++;
@@ -194,9 +367,9 @@ static int take_sample(struct timekeeper *k)
 	k->stats.samples++;
 	tsct_sampler_note_result(&k->sampler, &k->est, event);
 	if (event == TSCT_RATE_STEPPED) {
-		timekeeper_begin_epoch(k, "CLOCK_REALTIME was set");
+		begin_epoch(k, "CLOCK_REALTIME was set");
 	} else if (event == TSCT_RATE_JUMPED) {
-		timekeeper_begin_epoch(k, "the counter or its rate jumped");
+		begin_epoch(k, "the counter or its rate jumped");
 		timekeeper_survey_cpus(k, true);
 	}
 	return timekeeper_publish(k);

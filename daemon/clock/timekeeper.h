@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The timekeeper: samples the clocks, estimates the counter's parameters,
- * publishes them, and begins a new epoch where the clock was disrupted. All
- * access to the machine goes through struct timekeeper_ops, so that it runs on
- * simulated time too. Not thread safe: all calls come from one thread.
+ * publishes them, and begins a new epoch if the clock was disrupted. All access
+ * to the machine goes through struct timekeeper_ops, so that it also runs on
+ * simulated time. Not thread safe: all calls come from one thread.
  */
 #ifndef TSCTRACED_TIMEKEEPER_H
 #define TSCTRACED_TIMEKEEPER_H
@@ -25,14 +25,14 @@ struct cpu_survey_result {
 	char why[256];		/* reason for the source, without a full stop */
 };
 
-/* Rate of the counter against MONOTONIC_RAW, as kept over restarts */
+/* Rate of the counter against MONOTONIC_RAW, saved over restarts */
 struct drift {
 	__u32 source;		/* TSCT_SOURCE_* */
 	__u64 rate_mult;	/* 2^-56 ns per cycle */
-	__u64 rate_error_ppt;	/* 10^-12 */
+	__u64 rate_error_ppt;	/* bound of its error, 10^-12 */
 };
 
-/* The platform under a timekeeper. */
+/* Access of a timekeeper to the machine: real or simulated */
 struct timekeeper_ops {
 	void *ctx;		/* first argument of every function */
 	/* As tsct_source_choose() */
@@ -43,10 +43,7 @@ struct timekeeper_ops {
 	/* As publisher_set() and publisher_last() */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
 	void (*read_published)(void *ctx, struct tsct_clock_state *ret_state);
-	/*
-	 * Stops publishing to the module, whose source this process cannot
-	 * read.
-	 */
+	/* Stops publishing to the module, whose source is not readable here. */
 	void (*give_up_module)(void *ctx);
 	/*
 	 * Surveys all CPUs; @hz: frequency of the TSC, 0: unknown. Returns 0,
@@ -55,7 +52,7 @@ struct timekeeper_ops {
 	 */
 	int (*survey_cpus)(void *ctx, double hz, struct cpu_survey_result *ret);
 	void (*publish_cpus)(void *ctx);
-	/* 0 or -errno: there is no drift file that is valid here; logs why */
+	/* Returns 0, or -errno without a valid drift file; logs the reason. */
 	int (*load_drift)(void *ctx, __u32 source, struct drift *ret);
 	void (*save_drift)(void *ctx, const struct drift *drift);
 	void (*forget_drift)(void *ctx);
@@ -64,18 +61,18 @@ struct timekeeper_ops {
 /* Counters for the metrics */
 struct timekeeper_stats {
 	__u64 disruptions[TSCT_CAUSE_NR];
-	__u64 samples;		/* accepted */
-	__u64 refused;		/* unusable */
-	__u64 slews;		/* published clock_params that slew */
-	__u64 late;		/* publications after their line's beginning */
-	double width_ns;	/* of the last sample's bracket of REALTIME */
+	__u64 samples;		/* accepted samples */
+	__u64 refused;		/* unusable samples */
+	__u64 slews;		/* published clock params that slew */
+	__u64 late;		/* publications after their params' begin */
+	double width_ns;	/* width of the last sample's REALTIME bracket */
 	double offset_ns;	/* published time minus that sample */
 };
 
 /*
- * The fields are private to the files timekeeper*.c and to tests, but for
- * stats, est (estimated rate) and disruption (indicators at the last tick),
- * which callers may read. timekeeper_state() is the published state.
+ * Callers may read stats, est (estimated rate) and disruption (indicators at the
+ * last tick); timekeeper_state() is the published state. All other fields are
+ * private to timekeeper*.c and tests.
  */
 struct timekeeper {
 	const struct timekeeper_ops *ops;
@@ -85,14 +82,14 @@ struct timekeeper {
 	struct timekeeper_stats stats;
 	__u32 logged_status;		/* TSCT_STATUS_* */
 	bool uncalibrated;		/* disrupted, and not calibrated since */
-	bool disruption_published;	/* ... and that is published */
+	bool disruption_published;	/* that disruption is published */
 	bool stopping;
 	bool skewed;			/* the published table of CPUs states a
 					 * skew: TSCT_CLOCK_SKEWED */
 	bool survey_running;
 	bool survey_again;		/* start one after the running one */
 	bool survey_unpublished;	/* a table waits for publish_cpus() */
-	bool survey_skewed;		/* ... that states a skew */
+	bool survey_skewed;		/* that table states a skew */
 	__s64 hold_until_ns;		/* CLOCK_MONOTONIC_RAW before which no time
 					 * is published; 0: none */
 	__s64 publish_latency_ns;	/* recent maximum, decaying */
@@ -101,14 +98,14 @@ struct timekeeper {
 					 * saved_error_ppt was written */
 	struct tsct_clock_state predecessor;	/* published before the start */
 	struct tsct_cluster *cluster;	/* NULL: no cluster; not owned */
-	__u32 cluster_epoch;		/* latest published by anyone */
+	__u32 cluster_epoch;		/* latest published by any process */
 };
 
 /*
  * timekeeper_start - choose a source, calibrate and publish
  *
- * Takes over the published state where that is still valid, so that readers
- * see no step. Blocks for about 20 ms. Returns 0 or -errno, logged.
+ * Takes over the published state if that is still valid, so that readers see no
+ * step. Blocks for about 20 ms. Returns 0 or -errno, logged.
  */
 int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops);
 
@@ -145,8 +142,8 @@ int timekeeper_survey_done(struct timekeeper *k,
 			   const struct cpu_survey_result *result);
 
 /*
- * timekeeper_use_cluster - publish this cluster's time as well from now on
- * @cluster: NULL: none. Must remain valid until the next call.
+ * timekeeper_use_cluster - publish this cluster's time, too, from now on
+ * @cluster: must remain valid until the next call; NULL: none
  */
 void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster);
 
@@ -159,14 +156,13 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster);
  */
 int timekeeper_publish_cluster(struct timekeeper *k);
 
-/* Publishes HOLDOVER: nothing maintains the clock from now on. */
+/* Publishes the status HOLDOVER: nothing maintains the clock from now on. */
 void timekeeper_stop(struct timekeeper *k);
 
 /*
- * timekeeper_state - the published state, with the cluster's clock_params
+ * timekeeper_state - the published state, with the cluster's clock params
  *
- * The time in force is read from this copy only. It changes with every
- * call that publishes; the pointer remains valid as long as @k.
+ * Every call that publishes changes it. The pointer remains valid as long as @k.
  */
 static inline const struct tsct_clock_state *
 timekeeper_state(const struct timekeeper *k)
@@ -175,9 +171,9 @@ timekeeper_state(const struct timekeeper *k)
 }
 
 /*
- * timekeeper_predecessor - the state that was published before the start, by
- * another daemon or the module, whether or not it was continued; status UNKNOWN,
- * epoch 0: none. Valid as long as @k.
+ * timekeeper_predecessor - the state that another daemon or the module published
+ * before the start; status UNKNOWN and epoch 0 if there is none. Valid as long as
+ * @k.
  */
 static inline const struct tsct_clock_state *
 timekeeper_predecessor(const struct timekeeper *k)
@@ -185,35 +181,28 @@ timekeeper_predecessor(const struct timekeeper *k)
 	return &k->predecessor;
 }
 
-/* The counter now, in cycles of the source, and a clock in ns */
+/* The counter now, in cycles of the source */
 __u64 timekeeper_cycles(const struct timekeeper *k);
-__s64 timekeeper_clock_ns(const struct timekeeper *k, clockid_t clock);
 
-/* True if @state holds valid clock_params of CLOCK_REALTIME. */
+/* True if @state holds valid clock params of CLOCK_REALTIME. */
 bool timekeeper_has_params(const struct tsct_clock_state *state);
 
-/* True if TSCT_CAUSE_* @cause leaves the counter's rate against RAW as it was */
+/* True if TSCT_CAUSE_* @cause does not change the counter's rate against RAW. */
 bool timekeeper_keeps_rate(__u32 cause);
 
 /* One line for users: status, rate, error bound, epoch; no full stop */
 void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
 
-/* ---- Between the files of the timekeeper -------------------------------- */
+/* ---- timekeeper.c, for timekeeper_publish.c ------------------------------ */
 
-/* timekeeper_epoch.c */
-
-/* Resets the estimator: no samples, no rate. */
-void timekeeper_init_rate(struct timekeeper *k, int source, __u32 epoch,
-			  __u32 cause);
+__s64 timekeeper_raw_ns(const struct timekeeper *k);	/* MONOTONIC_RAW */
 
 /*
- * timekeeper_begin_epoch - the estimator has entered a new epoch by itself
  * timekeeper_enter_epoch - make the estimator enter @epoch
- * timekeeper_change_source - the same, and the counter is another one
+ * timekeeper_change_source - same, with another counter
  *
  * No time is published in the epoch until timekeeper_publish() has calibrated.
  */
-void timekeeper_begin_epoch(struct timekeeper *k, const char *why);
 void timekeeper_enter_epoch(struct timekeeper *k, __u32 cause, __u32 epoch,
 			    const char *why);
 void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
@@ -225,26 +214,29 @@ void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
  * @hold: publish no time until the survey is done, or 2 s have passed
  */
 void timekeeper_survey_cpus(struct timekeeper *k, bool hold);
-void timekeeper_take_survey(struct timekeeper *k,
-			    const struct cpu_survey_result *result);
-/* True while the survey holds publication back; ends the hold at its timeout */
+
+/* True while a survey holds publication back; ends the hold at its timeout. */
 bool timekeeper_is_held(struct timekeeper *k);
-/* Publishes the table of the last survey: it applies to conversions from here. */
+
+/* Publishes the last survey's table, which applies to conversions from now on. */
 void timekeeper_publish_cpus(struct timekeeper *k);
 
-/* timekeeper_publish.c */
+/* Logs the status: at info level if it changed, else at debug level. */
+void timekeeper_log_status(struct timekeeper *k);
+
+/* ---- timekeeper_publish.c ------------------------------------------------ */
 
 /*
  * timekeeper_publish_params - publish the current estimate
  *
- * Returns as publisher_set(); -ETIME: no try was in time, and the published
- * clock_params remain in force.
+ * Returns as publisher_set(). -ETIME: no try was in time, and the published
+ * clock params remain in force.
  */
 int timekeeper_publish_params(struct timekeeper *k);
 
 /*
- * timekeeper_publish - the same, resolving conflicts with the module's state,
- * and calibrating after a disruption. Returns 0 or -EPERM.
+ * timekeeper_publish - publish the current estimate, resolve conflicts with the
+ * module's state, and calibrate after a disruption. Returns 0 or -EPERM.
  */
 int timekeeper_publish(struct timekeeper *k);
 
@@ -260,11 +252,5 @@ void timekeeper_join_cluster(struct timekeeper *k,
  * write is old, or the error of the rate has halved since.
  */
 void timekeeper_save_drift(struct timekeeper *k, bool now);
-
-/* timekeeper_log.c */
-
-/* Logs the status: at info level if it changed, else at debug level. */
-void timekeeper_log_status(struct timekeeper *k);
-void timekeeper_log_epoch(const struct timekeeper *k, const char *why);
 
 #endif /* TSCTRACED_TIMEKEEPER_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The timekeeper's publications: CLOCK_REALTIME's clock_params, the cluster's,
- * and the conflicts with what others published.
+ * Publishes clock params of CLOCK_REALTIME and of the cluster's time, and resolves
+ * conflicts with what other processes published.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,18 +11,18 @@
 #include "daemon/config/log.h"
 
 /*
- * Lead of a new line, from now to its beginning: LEAD_NS, or LEAD_TIMES the
- * recent latency of publications. A long lead costs accuracy: how the clock
- * will be steered until the line begins is not known.
+ * Lead of new clock params, from now to their begin: LEAD_NS, or LEAD_TIMES the
+ * recent latency of publications. A long lead costs accuracy: how the kernel
+ * will steer the clock until then is not known.
  */
 #define LEAD_NS		5000000
 #define LEAD_TIMES	4
 /* Growth of the lead from one try to the next */
 #define LEAD_GROWTH	4
 /*
- * Longest lead. The module refuses lines that begin more than a second ahead,
- * by its own frequency of the counter (kmod/clockpage.c); a tenth less leaves
- * room for the difference between that and the estimated frequency.
+ * Longest lead. The module refuses clock params that begin more than a second
+ * ahead, by its own frequency of the counter (kmod/clockpage.c); a tenth less
+ * leaves room for the difference between that and the estimated frequency.
  */
 #define LEAD_MAX_NS	900000000LL
 
@@ -42,16 +42,6 @@
  * affect it, a disruption of the counter does.
  */
 
-static void clear_cluster(struct tsct_clock_state *state, __u32 epoch)
-{
-	memset(&state->cluster, 0, sizeof(state->cluster));
-	memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
-	state->cluster_status = TSCT_STATUS_UNKNOWN;
-	state->cluster_epoch = epoch;
-	state->cluster_master = 0;
-	state->cluster_timeline = 0;
-}
-
 static void copy_cluster(const struct tsct_clock_state *from,
 			 struct tsct_clock_state *to)
 {
@@ -64,8 +54,8 @@ static void copy_cluster(const struct tsct_clock_state *from,
 }
 
 /*
- * Fills in the cluster's part. While the published line has yet to begin, no
- * other line can continue it, so it is published again.
+ * Fills in the cluster's part. Published clock params that have yet to begin
+ * cannot be continued by others, so they are published again.
  */
 static void compose_cluster(const struct timekeeper *k, __u64 begin_cycles,
 			    struct tsct_clock_state *state)
@@ -73,7 +63,10 @@ static void compose_cluster(const struct timekeeper *k, __u64 begin_cycles,
 	const struct tsct_clock_state *old = &k->est.state;
 
 	if (!k->cluster)
-		clear_cluster(state, k->cluster_epoch);
+		copy_cluster(&(struct tsct_clock_state) {
+			.cluster_status = TSCT_STATUS_UNKNOWN,
+			.cluster_epoch = k->cluster_epoch,
+		}, state);
 	else if (old->cluster.mult &&
 		 old->cluster_epoch == tsct_cluster_epoch(k->cluster) &&
 		 (__s64)(old->cluster.base_cycles - timekeeper_cycles(k)) > 0)
@@ -111,39 +104,33 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
 
 /* ---- one publication ---------------------------------------------------- */
 
-/* Composes a state whose new lines begin at @begin_cycles. */
-typedef void compose_fn(const struct timekeeper *k, __u64 begin_cycles,
-			struct tsct_clock_state *ret_state);
-
-static void compose_params(const struct timekeeper *k, __u64 begin_cycles,
-			   struct tsct_clock_state *ret_state)
+/*
+ * Composes a state whose new clock params begin at @begin_cycles.
+ * @cluster_only: keep those of CLOCK_REALTIME
+ */
+static void compose(const struct timekeeper *k, bool cluster_only,
+		    __u64 begin_cycles, struct tsct_clock_state *ret_state)
 {
+	*ret_state = k->est.state;
 	if (!k->stopping) {
-		tsct_rate_compose(&k->est, begin_cycles, ret_state);
+		if (!cluster_only)
+			tsct_rate_compose(&k->est, begin_cycles, ret_state);
 		compose_cluster(k, begin_cycles, ret_state);
 		return;
 	}
-	/* The last state keeps the lines in force. */
-	*ret_state = k->est.state;
+	/* The last state keeps the clock params in force. */
 	if (timekeeper_has_params(ret_state))
 		ret_state->status = TSCT_STATUS_HOLDOVER;
 	if (tsct_status_has_time(ret_state->cluster_status))
 		ret_state->cluster_status = TSCT_STATUS_HOLDOVER;
 }
 
-static void compose_cluster_only(const struct timekeeper *k, __u64 begin_cycles,
-				 struct tsct_clock_state *ret_state)
-{
-	*ret_state = k->est.state;
-	compose_cluster(k, begin_cycles, ret_state);
-}
-
 /*
- * True if both lines are the published ones. Such a state cannot be late; if
+ * True if @state has the published clock params. Such a state cannot be late; if
  * publishing it fails with -ETIME, another process published another state.
  */
-static bool has_published_lines(const struct timekeeper *k,
-				const struct tsct_clock_state *state)
+static bool has_published_params(const struct timekeeper *k,
+				 const struct tsct_clock_state *state)
 {
 	const struct tsct_clock_state *old = &k->est.state;
 
@@ -154,11 +141,11 @@ static bool has_published_lines(const struct timekeeper *k,
 }
 
 /*
- * Composes a state and publishes it. Where its lines should have begun by then
- * (-ETIME), because the process was held up, does so again with a longer lead,
- * up to LEAD_MAX_NS. Returns as publisher_set().
+ * Composes and publishes a state. If the process was held up, and the state's
+ * clock params should have begun by then (-ETIME), tries again with a longer
+ * lead, up to LEAD_MAX_NS. Returns as publisher_set().
  */
-static int publish_ahead(struct timekeeper *k, compose_fn *compose,
+static int publish_ahead(struct timekeeper *k, bool cluster_only,
 			 struct tsct_clock_state *ret_state)
 {
 	__s64 lead_ns = LEAD_TIMES * k->publish_latency_ns, start_ns, took_ns;
@@ -170,17 +157,17 @@ static int publish_ahead(struct timekeeper *k, compose_fn *compose,
 	if (lead_ns > LEAD_MAX_NS)
 		lead_ns = LEAD_MAX_NS;
 	do {
-		start_ns = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW);
+		start_ns = timekeeper_raw_ns(k);
 		hz = tsct_rate_hz(&k->est, NULL);
 		cycles_per_ns = hz > 0 ? hz / 1e9 : 1;
-		compose(k, timekeeper_cycles(k) +
+		compose(k, cluster_only, timekeeper_cycles(k) +
 			(__u64)((double)lead_ns * cycles_per_ns), ret_state);
 		err = k->ops->publish(k->ops->ctx, ret_state);
-		took_ns = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW) - start_ns;
+		took_ns = timekeeper_raw_ns(k) - start_ns;
 		k->publish_latency_ns -= k->publish_latency_ns / 8;
 		if (took_ns > k->publish_latency_ns)
 			k->publish_latency_ns = took_ns;
-		if (err == -ETIME && has_published_lines(k, ret_state))
+		if (err == -ETIME && has_published_params(k, ret_state))
 			err = -EXDEV;
 		k->stats.late += err == -ETIME || err == -ETIMEDOUT;
 		lead_ns *= LEAD_GROWTH;
@@ -197,12 +184,12 @@ int timekeeper_publish_params(struct timekeeper *k)
 	if (!k->uncalibrated && !k->stopping &&
 	    timekeeper_has_params(&k->est.state) &&
 	    (__s64)(old->base_cycles - timekeeper_cycles(k)) > 0)
-		return 0;	/* nothing can continue a line yet to begin */
+		return 0;	/* params yet to begin cannot be continued */
 	if (!k->uncalibrated && timekeeper_is_held(k))
 		return 0;
 	if (!k->uncalibrated && k->survey_unpublished)
 		timekeeper_publish_cpus(k);
-	err = publish_ahead(k, compose_params, &state);
+	err = publish_ahead(k, false, &state);
 	if (err && err != -ETIMEDOUT)
 		return err;
 	new = &state.real;
@@ -217,34 +204,18 @@ int timekeeper_publish_params(struct timekeeper *k)
 
 /* ---- conflicts with the published state --------------------------------- */
 
-/* The module's counter is another one now: use it too, if that is possible. */
-static void follow_source(struct timekeeper *k,
-			  const struct tsct_clock_state *last, __u32 epoch)
-{
-	__u32 cause = last->cause ? last->cause : TSCT_CAUSE_CLOCKSOURCE;
-	char why[256];
-	int source = k->ops->choose_source(k->ops->ctx, why, sizeof(why));
-
-	if (source != (int)k->est.state.source) {
-		timekeeper_change_source(k, source, epoch, cause, why);
-		return;
-	}
-	log_error("module: its clock source is not %s, and no other one can be "
-		  "read here; no longer publishing to it",
-		  tsct_source_name((__u32)source));
-	k->ops->give_up_module(k->ops->ctx);
-}
-
 /*
- * Another state is published than the one that this daemon would continue.
+ * Handles that the published state is not the one that this daemon would continue.
  * Enters the epoch of that state if no time has been published in it yet, else
- * a later one.
+ * a later one. If the module uses another source, uses that, too, if possible.
  */
 static void resolve_conflict(struct timekeeper *k, int err)
 {
+	__u32 epoch = k->est.state.epoch, cause = TSCT_CAUSE_RESTART;
 	struct tsct_clock_state last;
-	__u32 epoch = k->est.state.epoch;
+	char why[256];
 	bool joins;
+	int source;
 
 	k->ops->read_published(k->ops->ctx, &last);
 	timekeeper_join_cluster(k, &last);
@@ -253,24 +224,34 @@ static void resolve_conflict(struct timekeeper *k, int err)
 		epoch = last.epoch;
 	if (!joins)
 		epoch++;
-	if (err == -ESTALE && last.source != k->est.state.source)
-		follow_source(k, &last, epoch);
-	else if (err == -ESTALE && joins)
+	if (err == -ESTALE && last.source != k->est.state.source) {
+		cause = last.cause ? last.cause : TSCT_CAUSE_CLOCKSOURCE;
+		source = k->ops->choose_source(k->ops->ctx, why, sizeof(why));
+		if (source != (int)k->est.state.source) {
+			timekeeper_change_source(k, source, epoch, cause, why);
+		} else {
+			log_error("module: its clock source is not %s, and this "
+				  "process can read no other one; no longer "
+				  "publishing to it",
+				  tsct_source_name((__u32)source));
+			k->ops->give_up_module(k->ops->ctx);
+		}
+	} else if (err == -ESTALE && joins) {
 		timekeeper_enter_epoch(k, last.cause, epoch,
 				       "the module detected a disruption");
-	else
-		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,
-				       err == -ETIMEDOUT ?
+	} else {
+		timekeeper_enter_epoch(k, cause, epoch, err == -ETIMEDOUT ?
 				       "the daemon was held up while publishing" :
 				       "another process published another time");
+	}
 	if (k->uncalibrated && joins)
 		timekeeper_survey_cpus(k, true);
 }
 
 /*
- * Calibrates after a disruption, with what the estimator still holds. Nothing
- * of the new epoch is published before it is done, so further disruptions
- * until then belong to the same epoch. Returns 0 or -errno.
+ * Calibrates after a disruption; the estimator keeps what is still valid. Until
+ * that is done, nothing of the new epoch is published, and further disruptions
+ * belong to the same epoch. Returns 0 or -errno.
  */
 static int calibrate(struct timekeeper *k)
 {
@@ -297,9 +278,9 @@ static int calibrate(struct timekeeper *k)
 		return event;
 	}
 	if (i == CALIBRATIONS) {
-		log_error("calibration failed: clock samples are inconsistent, "
-			  "the clock was disrupted %d times meanwhile; next try "
-			  "at the next tick", CALIBRATIONS);
+		log_error("calibration failed: clock samples are inconsistent: "
+			  "the clock was disrupted %d times meanwhile; trying "
+			  "again at the next tick", CALIBRATIONS);
 		return -EAGAIN;
 	}
 	k->uncalibrated = false;
@@ -314,7 +295,7 @@ void timekeeper_save_drift(struct timekeeper *k, bool now)
 		.rate_mult = state->rate_mult,
 		.rate_error_ppt = state->rate_error_ppt,
 	};
-	__s64 ns = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW);
+	__s64 ns = timekeeper_raw_ns(k);
 
 	if (state->status != TSCT_STATUS_SYNCHRONIZED || !drift.rate_mult)
 		return;
@@ -326,7 +307,7 @@ void timekeeper_save_drift(struct timekeeper *k, bool now)
 	k->saved_ns = ns;
 }
 
-/* A disruption is published first, then the new time once it is calibrated. */
+/* Publishes a disruption first, and the new time after calibration. */
 int timekeeper_publish(struct timekeeper *k)
 {
 	int i, err = 0;
@@ -351,12 +332,12 @@ int timekeeper_publish_cluster(struct timekeeper *k)
 	if (!k->cluster || k->uncalibrated || k->stopping || k->hold_until_ns ||
 	    !timekeeper_has_params(&k->est.state))
 		return 0;
-	err = publish_ahead(k, compose_cluster_only, &state);
+	err = publish_ahead(k, true, &state);
 	if (!err) {
 		note_cluster_published(k, &state);
 		copy_cluster(&state, &k->est.state);
 	}
-	/* The published state is not the one that this would continue. */
+	/* Another process published: timekeeper_publish() resolves that. */
 	if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
 		return timekeeper_publish(k);
 	return err == -EPERM ? err : 0;

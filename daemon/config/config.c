@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* tsctraced.conf: lines and words, directives, and the checks of the whole
- * file. */
+/* tsctraced.conf: lines and words, directives, and checks of the whole file */
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,80 +8,95 @@
 #include <sys/stat.h>
 
 #include "config.h"
-#include "log.h"
+
+#define WORDS_MAX	32	/* words of a line */
+#define LINE_MAX_SIZE	1024	/* with newline and NUL */
+#define KEY_MAX		0xffffffffLL
+
+/* Default poll intervals, 2^n s. NTP servers are polled less often, because many
+ * other clients use them. */
+#define MASTER_MINPOLL	0
+#define MASTER_MAXPOLL	4
+#define NTP_MINPOLL	6
+#define NTP_MAXPOLL	10
+
+struct config_reader {
+	const char *path;
+	config_report_fn *report;
+	struct config *config;
+	unsigned int line;		/* number of the present line */
+	char *word[WORDS_MAX];
+	unsigned int nr, at;		/* words of the line, next one to read */
+	unsigned int errors;
+	char keyfile[4096];
+	unsigned int keyfile_line;	/* 0: no keyfile */
+};
 
 /* ---- errors and warnings ------------------------------------------------- */
 
-__attribute__((format(printf, 4, 0)))
-static void report(const struct config_reader *r,
-		   void (*to)(void *ctx, const char *text), unsigned int line,
-		   const char *format, va_list args)
+/* Reports "FILE:LINE: ..." (line 0: "FILE: ..."). After an error the rest of the
+ * line is skipped. */
+__attribute__((format(printf, 4, 5)))
+static void report(struct config_reader *r, bool is_error, unsigned int line,
+		   const char *format, ...)
 {
 	char text[1024];
+	va_list args;
 	int at;
 
-	if (line)
-		at = snprintf(text, sizeof(text), "%s:%u: ", r->path, line);
-	else
-		at = snprintf(text, sizeof(text), "%s: ", r->path);
+	at = line ? snprintf(text, sizeof(text), "%s:%u: ", r->path, line) :
+		snprintf(text, sizeof(text), "%s: ", r->path);
 	if (at < 0 || at >= (int)sizeof(text))
 		at = 0;
+	va_start(args, format);
 	vsnprintf(text + at, sizeof(text) - (size_t)at, format, args);
-	to(r->messages->ctx, text);
-}
-
-void config_error(struct config_reader *r, unsigned int line,
-		  const char *format, ...)
-{
-	va_list args;
-
-	r->errors++;
-	va_start(args, format);
-	report(r, r->messages->error, line, format, args);
 	va_end(args);
+	r->report(is_error, text);
+	if (is_error) {
+		r->errors++;
+		r->at = r->nr;
+	}
 }
 
-void config_warn(struct config_reader *r, unsigned int line,
-	       const char *format, ...)
+#define error(r, ...)	report(r, true, (r)->line, __VA_ARGS__)
+
+/*
+ * Reports an invalid value; @word NULL: a missing one. The prefix is "port: ",
+ * or "master: port: " for an option of a directive.
+ */
+static void value_error(struct config_reader *r, const char *what,
+			const char *word, const char *fix)
 {
-	va_list args;
+	const char *verb = strcmp(what, r->word[0]) ? r->word[0] : "";
+	const char *colon = *verb ? ": " : "";
 
-	if (!r->messages->warning)
-		return;
-	va_start(args, format);
-	report(r, r->messages->warning, line, format, args);
-	va_end(args);
+	if (word)
+		error(r, "%s%s%s: '%s': %s", verb, colon, what, word, fix);
+	else
+		error(r, "%s%s%s: missing value: %s", verb, colon, what, fix);
 }
 
-/* ---- lines and words ----------------------------------------------------- */
+/* ---- words --------------------------------------------------------------- */
 
-/* Control characters would act on the terminal that shows the message. */
-static bool is_printable(struct config_reader *r, const char *text)
+/* Splits a line into r->word. False: it is empty, or has a reported error. */
+static bool split(struct config_reader *r, char *text)
 {
 	const unsigned char *c;
-
-	for (c = (const void *)text; *c; c++)
-		if ((*c < 0x20 && !strchr("\t\r\n\v\f", *c)) || *c > 0x7e) {
-			config_error(r, r->line, "byte 0x%02x is not a "
-				      "printable ASCII character; remove it", *c);
-			return false;
-		}
-	return true;
-}
-
-bool config_split(struct config_reader *r, char *text)
-{
 	char *save, *word;
 
 	text[strcspn(text, "#")] = '\0';
 	r->nr = r->at = 0;
-	if (!is_printable(r, text))
-		return false;
+	/* Control characters would act on the terminal that shows messages. */
+	for (c = (const void *)text; *c; c++)
+		if ((*c < 0x20 && !strchr("\t\r\n\v\f", *c)) || *c > 0x7e) {
+			error(r, "byte 0x%02x is not a printable ASCII "
+			      "character; remove it", *c);
+			return false;
+		}
 	for (word = strtok_r(text, " \t\r\n\v\f", &save); word;
 	     word = strtok_r(NULL, " \t\r\n\v\f", &save)) {
-		if (r->nr == CONFIG_WORDS_MAX) {
-			config_error(r, r->line, "more than %d words; split "
-				      "the line", CONFIG_WORDS_MAX);
+		if (r->nr == WORDS_MAX) {
+			error(r, "more than %d words; split the line", WORDS_MAX);
 			return false;
 		}
 		r->word[r->nr++] = word;
@@ -91,73 +104,37 @@ bool config_split(struct config_reader *r, char *text)
 	return r->nr;
 }
 
-char *config_word(struct config_reader *r)
+/* The next word of the line; NULL: none */
+static char *next_word(struct config_reader *r)
 {
 	return r->at < r->nr ? r->word[r->at++] : NULL;
 }
 
-/* Prefix "port: " or, for an option of a directive, "master: port: " */
-static void report_value(struct config_reader *r, const char *what,
-			 const char *word, const char *fix)
+/* The next word as a number; after an error @min */
+static __s64 next_number(struct config_reader *r, const char *what, __s64 min,
+			 __s64 max)
 {
-	const char *verb = r->word[0];
-
-	if (!strcmp(what, verb))
-		verb = "";
-	if (word)
-		config_error(r, r->line, "%s%s%s: '%s': %s", verb,
-			      *verb ? ": " : "", what, word, fix);
-	else
-		config_error(r, r->line, "%s%s%s: missing value: %s",
-			      verb, *verb ? ": " : "", what, fix);
-}
-
-bool config_number(struct config_reader *r, const char *what, __s64 min,
-		   __s64 max,
-		 __s64 *ret)
-{
-	char *word = config_word(r), *end, fix[96];
+	char *word = next_word(r), *end, fix[96];
 	long long value;
 
 	if (word) {
 		errno = 0;
 		value = strtoll(word, &end, 10);
 		if (end != word && !*end && !errno && value >= min &&
-		    value <= max) {
-			*ret = value;
-			return true;
-		}
+		    value <= max)
+			return value;
 	}
 	snprintf(fix, sizeof(fix), "give a number from %lld to %lld",
 		 (long long)min, (long long)max);
-	report_value(r, what, word, fix);
-	return false;
+	value_error(r, what, word, fix);
+	return min;
 }
 
-bool config_seconds(struct config_reader *r, const char *what, double min,
-		  double max, double *ret)
+/* Copies the next word. @fix: advice if it is missing. False: error */
+static bool next_text(struct config_reader *r, const char *what, const char *fix,
+		      char *ret, size_t size)
 {
-	char *word = config_word(r), *end, fix[96];
-	double value;
-
-	/* Only digits and a point: strtod() accepts names and hexadecimal,
-	 * too. */
-	if (word && !word[strspn(word, "0123456789.")]) {
-		value = strtod(word, &end);
-		if (end != word && !*end && value >= min && value <= max) {
-			*ret = value;
-			return true;
-		}
-	}
-	snprintf(fix, sizeof(fix), "give seconds from %g to %g", min, max);
-	report_value(r, what, word, fix);
-	return false;
-}
-
-bool config_text(struct config_reader *r, const char *what, const char *fix,
-	       char *ret, size_t size)
-{
-	char *word = config_word(r), shorter[96];
+	char *word = next_word(r), shorter[96];
 
 	if (word && strlen(word) < size) {
 		strcpy(ret, word);
@@ -165,35 +142,65 @@ bool config_text(struct config_reader *r, const char *what, const char *fix,
 	}
 	snprintf(shorter, sizeof(shorter), "give at most %zu characters",
 		 size - 1);
-	report_value(r, what, word, word ? shorter : fix);
+	value_error(r, what, word, word ? shorter : fix);
 	return false;
 }
 
-bool config_address(struct config_reader *r, const char *what,
-		  struct tsct_address *ret, char *name, size_t size)
+/* Parses the next word as an address, and copies it to @name. False: error */
+static bool next_address(struct config_reader *r, struct tsct_address *ret,
+			 char *name, size_t size)
 {
-	char *word = config_word(r);
+	char *word = next_word(r);
 
 	if (word && strlen(word) < size && !tsct_address_parse(word, ret)) {
 		strcpy(name, word);
 		return true;
 	}
-	report_value(r, what, word, "give an IPv4 or IPv6 address; names are "
-		    "not looked up ('getent hosts NAME' does)");
+	value_error(r, r->word[0], word, "give an IPv4 or IPv6 address; names "
+		    "are not looked up ('getent hosts NAME' does)");
 	return false;
 }
 
-bool config_port(struct config_reader *r, __u16 *ret)
-{
-	__s64 value;
+/* ---- directives about this node ------------------------------------------ */
 
-	if (!config_number(r, "port", 1, 65535, &value))
-		return false;
-	*ret = (__u16)value;
-	return true;
+/* serve, synced-host, synced-cluster, port, stratum, sync-max-messages */
+static void take_setting(struct config_reader *r)
+{
+	struct config *config = r->config;
+	const char *what = r->word[0];
+
+	if (!strcmp(what, "serve"))
+		config->serve = true;
+	else if (!strcmp(what, "synced-host"))
+		config->synced_host = true;
+	else if (!strcmp(what, "synced-cluster"))
+		config->synced_cluster = true;
+	else if (!strcmp(what, "port"))
+		config->port = (__u16)next_number(r, what, 1, 65535);
+	else if (!strcmp(what, "stratum"))
+		config->stratum = (int)next_number(r, what, 1, 15);
+	else
+		config->schedule.max_messages =
+			(__u32)next_number(r, what, 1, 100000);
 }
 
-/* ---- directives ---------------------------------------------------------- */
+static void take_max_duration(struct config_reader *r)
+{
+	char *word = next_word(r), *end;
+	double value;
+
+	/* Digits and a point only: strtod() also accepts names and hexadecimal
+	 * numbers. */
+	if (word && !word[strspn(word, "0123456789.")]) {
+		value = strtod(word, &end);
+		if (end != word && !*end && value >= 0.001 && value <= 600) {
+			r->config->schedule.max_duration_us =
+				(__u32)(value * 1e6);
+			return;
+		}
+	}
+	value_error(r, r->word[0], word, "give seconds from 0.001 to 600");
+}
 
 static void take_ratelimit(struct config_reader *r)
 {
@@ -202,43 +209,30 @@ static void take_ratelimit(struct config_reader *r)
 	__s64 value;
 
 	if (r->nr == 2 && !strcmp(r->word[1], "off")) {
-		config_word(r);
+		next_word(r);
 		o->interval_us = 0;
 		return;
 	}
-	while ((word = config_word(r))) {
+	while ((word = next_word(r))) {
 		if (!strcmp(word, "interval")) {
-			if (!config_number(r, word, -19, 12, &value))
-				return;
+			value = next_number(r, word, -19, 12);
 			o->interval_us = value < 0 ? 1000000U >> -value :
 				1000000U << value;
 		} else if (!strcmp(word, "burst")) {
-			if (!config_number(r, word, 1, 255, &value))
-				return;
-			o->burst = (__u32)value;
+			o->burst = (__u32)next_number(r, word, 1, 255);
 		} else if (!strcmp(word, "leak")) {
-			if (!config_number(r, word, 1, 16, &value))
-				return;
-			o->leak = (__u32)value;
+			o->leak = (__u32)next_number(r, word, 1, 16);
 		} else {
-			config_error(r, r->line, "ratelimit: '%s': unknown "
-				      "option; use interval, burst, leak or "
-				      "off", word);
-			return;
+			error(r, "ratelimit: '%s': unknown option; use interval, "
+			      "burst, leak or off", word);
 		}
 	}
 }
 
-
 static void take_name(struct config_reader *r)
 {
-	config_text(r, "name", "give a name", r->config->name,
+	next_text(r, "name", "give a name", r->config->name,
 		  sizeof(r->config->name));
-}
-
-static void take_serve(struct config_reader *r)
-{
-	r->config->serve = true;
 }
 
 static void take_listen(struct config_reader *r)
@@ -247,51 +241,20 @@ static void take_listen(struct config_reader *r)
 	struct tsct_address address;
 	char name[CONFIG_NAME_MAX];
 
-	if (!config_address(r, "listen", &address, name, sizeof(name)))
+	if (!next_address(r, &address, name, sizeof(name)))
 		return;
 	if (config->nr_listen == CONFIG_LISTEN_MAX)
-		config_error(r, r->line, "listen: more than %d; remove all to "
-			      "listen on all addresses", CONFIG_LISTEN_MAX);
+		error(r, "listen: more than %d; remove all to listen on all "
+		      "addresses", CONFIG_LISTEN_MAX);
 	else
 		config->listen[config->nr_listen++] = address;
 }
 
-static void take_server_port(struct config_reader *r)
-{
-	config_port(r, &r->config->port);
-}
-
 static void take_keyfile(struct config_reader *r)
 {
-	if (config_text(r, "keyfile", "give the name of a file", r->keyfile,
+	if (next_text(r, "keyfile", "give the name of a file", r->keyfile,
 		      sizeof(r->keyfile)))
 		r->keyfile_line = r->line;
-}
-
-static void take_max_messages(struct config_reader *r)
-{
-	__s64 value;
-
-	if (config_number(r, r->word[0], 1, 100000, &value))
-		r->config->schedule.max_messages = (__u32)value;
-}
-
-static void take_max_duration(struct config_reader *r)
-{
-	double value;
-
-	if (config_seconds(r, r->word[0], 0.001, 600, &value))
-		r->config->schedule.max_duration_us = (__u32)(value * 1e6);
-}
-
-static void take_synced_host(struct config_reader *r)
-{
-	r->config->synced_host = true;
-}
-
-static void take_synced_cluster(struct config_reader *r)
-{
-	r->config->synced_cluster = true;
 }
 
 static void take_fit(struct config_reader *r)
@@ -299,82 +262,242 @@ static void take_fit(struct config_reader *r)
 	char name[CONFIG_NAME_MAX];
 	int kind;
 
-	if (!config_text(r, "fit", "give one of " TSCT_FIT_KINDS, name, sizeof(name)))
+	if (!next_text(r, "fit", "give one of " TSCT_FIT_KINDS, name, sizeof(name)))
 		return;
 	kind = tsct_fit_kind_of(name);
 	if (kind < 0)
-		config_error(r, r->line, "fit: '%s': unknown kind; use one of "
-			      TSCT_FIT_KINDS, name);
+		error(r, "fit: '%s': unknown kind; use one of " TSCT_FIT_KINDS, name);
 	else
 		r->config->fit = (enum tsct_fit_kind)kind;
 }
 
-static void take_stratum(struct config_reader *r)
-{
-	__s64 value;
+/* ---- directives about other nodes ---------------------------------------- */
 
-	if (config_number(r, "stratum", 1, 15, &value))
-		r->config->stratum = (int)value;
+static void take_source_option(struct config_reader *r, struct config_source *s,
+			       const char *word)
+{
+	if (!strcmp(word, "key"))
+		s->key = (__u32)next_number(r, word, 1, KEY_MAX);
+	else if (!strcmp(word, "port"))
+		s->address.port = (__u16)next_number(r, word, 1, 65535);
+	else if (!strcmp(word, "minpoll"))
+		s->minpoll = (int)next_number(r, word, CONFIG_POLL_MIN,
+					      CONFIG_POLL_MAX);
+	else if (!strcmp(word, "maxpoll"))
+		s->maxpoll = (int)next_number(r, word, CONFIG_POLL_MIN,
+					      CONFIG_POLL_MAX);
+	else if (!strcmp(word, "asymmetry"))
+		s->asymmetry_ns = next_number(r, word, -1000000000, 1000000000);
+	else if (!strcmp(word, "xleave") && s->ntp_only)
+		s->xleave = true;
+	else
+		error(r, "%s: '%s': unknown option; use key, port, minpoll, "
+		      "maxpoll, asymmetry%s", r->word[0], word,
+		      s->ntp_only ? ", xleave" : "");
 }
+
+/* False: the source conflicts with another one; reported */
+static bool check_source(struct config_reader *r, const struct config_source *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->config->nr_sources; i++) {
+		const struct config_source *o = &r->config->source[i];
+
+		if (memcmp(o->address.ip, s->address.ip, 16) ||
+		    o->address.port != s->address.port ||
+		    o->address.scope != s->address.scope)
+			continue;
+		error(r, "%s %s: already in line %u; remove one", r->word[0],
+		      s->name, o->line);
+		return false;
+	}
+	if (r->config->nr_sources < TSCT_SOURCES_MAX)
+		return true;
+	error(r, "%s: more than %d sources; remove some", r->word[0],
+	      TSCT_SOURCES_MAX);
+	return false;
+}
+
+/* master, ntp */
+static void take_source(struct config_reader *r)
+{
+	bool ntp_only = !strcmp(r->word[0], "ntp");
+	struct config_source s = {
+		.ntp_only = ntp_only,
+		.minpoll = ntp_only ? NTP_MINPOLL : MASTER_MINPOLL,
+		.maxpoll = ntp_only ? NTP_MAXPOLL : MASTER_MAXPOLL,
+		.line = r->line,
+	};
+	bool has_max = false, has_min = false;
+	unsigned int errors = r->errors;
+	const char *word;
+
+	if (!next_address(r, &s.address, s.name, sizeof(s.name)))
+		return;
+	s.address.port = TSCT_NTP_PORT;
+	while ((word = next_word(r))) {
+		take_source_option(r, &s, word);
+		has_min |= !strcmp(word, "minpoll");
+		has_max |= !strcmp(word, "maxpoll");
+	}
+	if (r->errors != errors)
+		return;
+	/* A given limit moves the default of the other if they conflict. */
+	if (has_min && !has_max && s.maxpoll < s.minpoll)
+		s.maxpoll = s.minpoll;
+	if (has_max && !has_min && s.minpoll > s.maxpoll)
+		s.minpoll = s.maxpoll;
+	if (s.minpoll > s.maxpoll)
+		error(r, "%s %s: minpoll %d is above maxpoll %d; give a lower "
+		      "minpoll or a higher maxpoll", r->word[0], s.name,
+		      s.minpoll, s.maxpoll);
+	else if (check_source(r, &s))
+		r->config->source[r->config->nr_sources++] = s;
+}
+
+/* Children are identified by address or key, so no two may have the same. False:
+ * reported */
+static bool check_child(struct config_reader *r, const struct config_child *c)
+{
+	const struct config_child *o;
+	unsigned int i;
+
+	if (!c->has_address && !c->key) {
+		error(r, "child %s: neither address nor key; give its address, "
+		      "or a key of its own", c->name);
+		return false;
+	}
+	for (i = 0; i < r->config->nr_children; i++) {
+		o = &r->config->child[i];
+		if (strcmp(o->name, c->name) &&
+		    (o->key != c->key || o->has_address != c->has_address ||
+		     (c->has_address && memcmp(o->address.ip, c->address.ip, 16))))
+			continue;
+		error(r, "child %s: same name, or same address and key, as in "
+		      "line %u; change one", c->name, o->line);
+		return false;
+	}
+	if (r->config->nr_children < CONFIG_CHILDREN_MAX)
+		return true;
+	error(r, "child: more than %d; make some of them masters of others",
+	      CONFIG_CHILDREN_MAX);
+	return false;
+}
+
+static void take_child(struct config_reader *r)
+{
+	struct config *config = r->config;
+	struct config_child c = { .line = r->line }, *grown;
+	unsigned int errors = r->errors;
+	const char *word;
+
+	if (!next_text(r, "child", "give a name", c.name, sizeof(c.name)))
+		return;
+	while ((word = next_word(r))) {
+		if (!strcmp(word, "key"))
+			c.key = (__u32)next_number(r, word, 1, KEY_MAX);
+		else if (!c.has_address && !tsct_address_parse(word, &c.address))
+			c.has_address = true;
+		else
+			error(r, "child %s: '%s': give an IPv4 or IPv6 address, "
+			      "or 'key NUMBER'", c.name, word);
+	}
+	if (r->errors != errors || !check_child(r, &c))
+		return;
+	grown = reallocarray(config->child, config->nr_children + 1, sizeof(c));
+	if (!grown) {
+		error(r, "child: out of memory");
+		return;
+	}
+	config->child = grown;
+	config->child[config->nr_children++] = c;
+}
+
+#define PREFIXES \
+	"give an address, a prefix such as 10.0.0.0/8 or fd00::/8, or all"
+
+/* allow, deny */
+static void take_rule(struct config_reader *r)
+{
+	static const struct tsct_ratelimit_options no_limit;
+	struct config_rule rule = { .allow = !strcmp(r->word[0], "allow") };
+	struct tsct_ratelimit *check;
+	int err;
+
+	if (!next_text(r, r->word[0], PREFIXES, rule.prefix,
+		       sizeof(rule.prefix)))
+		return;
+	check = tsct_ratelimit_new(&no_limit, 0);
+	err = check ? tsct_ratelimit_rule(check, rule.prefix, rule.allow) :
+		-ENOMEM;
+	tsct_ratelimit_free(check);
+	if (err)
+		error(r, "%s: '%s': " PREFIXES, r->word[0], rule.prefix);
+	else if (r->config->nr_rules == TSCT_RULES_MAX)
+		error(r, "%s: more than %d rules; combine some", r->word[0],
+		      TSCT_RULES_MAX);
+	else
+		r->config->rule[r->config->nr_rules++] = rule;
+}
+
+/* ---- the whole file ------------------------------------------------------ */
 
 static const struct directive {
 	const char *name;
 	void (*take)(struct config_reader *r);
 	bool many;			/* may occur more than once */
 } directives[] = {
-	{ "allow", config_take_allow, true },
-	{ "child", config_take_child, true },
-	{ "deny", config_take_deny, true },
+	{ "allow", take_rule, true },
+	{ "child", take_child, true },
+	{ "deny", take_rule, true },
 	{ "fit", take_fit, false },
 	{ "keyfile", take_keyfile, false },
 	{ "listen", take_listen, true },
-	{ "master", config_take_master, true },
+	{ "master", take_source, true },
 	{ "name", take_name, false },
-	{ "ntp", config_take_ntp, true },
-	{ "port", take_server_port, false },
+	{ "ntp", take_source, true },
+	{ "port", take_setting, false },
 	{ "ratelimit", take_ratelimit, false },
-	{ "serve", take_serve, false },
-	{ "stratum", take_stratum, false },
+	{ "serve", take_setting, false },
+	{ "stratum", take_setting, false },
 	{ "sync-max-duration", take_max_duration, false },
-	{ "sync-max-messages", take_max_messages, false },
-	{ "synced-cluster", take_synced_cluster, false },
-	{ "synced-host", take_synced_host, false },
+	{ "sync-max-messages", take_setting, false },
+	{ "synced-cluster", take_setting, false },
+	{ "synced-host", take_setting, false },
 };
 
 #define NR_DIRECTIVES	(sizeof(directives) / sizeof(directives[0]))
 
+/* @seen: line of each directive's first occurrence; 0: none yet */
 static void take_directive(struct config_reader *r, unsigned int *seen)
 {
-	unsigned int i, errors = r->errors;
-	const char *word = config_word(r);
+	const char *word = next_word(r);
+	unsigned int i;
 
 	for (i = 0; i < NR_DIRECTIVES; i++)
 		if (!strcmp(directives[i].name, word))
 			break;
 	if (i == NR_DIRECTIVES) {
-		config_error(r, r->line, "'%s': unknown directive; see "
-			      "tsctraced.conf(5)", word);
+		error(r, "'%s': unknown directive; see tsctraced.conf(5)", word);
 		return;
 	}
 	if (seen[i] && !directives[i].many) {
-		config_error(r, r->line, "%s: already in line %u; remove one",
-			     word, seen[i]);
+		error(r, "%s: already in line %u; remove one", word, seen[i]);
 		return;
 	}
 	seen[i] = r->line;
 	directives[i].take(r);
-	word = config_word(r);
-	if (word && errors == r->errors)
-		config_error(r, r->line, "%s: '%s': unexpected word; remove it, "
-			      "or put a # before it", r->word[0], word);
+	word = next_word(r);
+	if (word)
+		error(r, "%s: '%s': unexpected word; remove it, or put a # "
+		      "before it", r->word[0], word);
 }
-
-/* ---- the whole file ------------------------------------------------------ */
 
 static int read_lines(struct config_reader *r, FILE *from)
 {
 	unsigned int seen[NR_DIRECTIVES] = { 0 };
-	char text[CONFIG_LINE_MAX];
+	char text[LINE_MAX_SIZE];
 	size_t len;
 
 	errno = 0;
@@ -382,12 +505,11 @@ static int read_lines(struct config_reader *r, FILE *from)
 		r->line++;
 		len = strlen(text);
 		if ((!len || text[len - 1] != '\n') && !feof(from)) {
-			config_error(r, r->line, "longer than %d characters, "
-				      "or contains a NUL; split or remove it",
-				      CONFIG_LINE_MAX - 2);
+			error(r, "longer than %d characters, or contains a NUL; "
+			      "split or remove it", LINE_MAX_SIZE - 2);
 			return -EINVAL;
 		}
-		if (config_split(r, text))
+		if (split(r, text))
 			take_directive(r, seen);
 	}
 	if (!ferror(from))
@@ -395,23 +517,9 @@ static int read_lines(struct config_reader *r, FILE *from)
 	return errno ? -errno : -EIO;
 }
 
-/* Anyone who can read a key can impersonate every peer. A pipe has no mode of
- * its own. */
-static void check_mode(struct config_reader *r, FILE *from)
-{
-	struct stat st;
-
-	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
-	    st.st_mode & 027)
-		config_warn(r, r->keyfile_line,
-			    "keyfile: %s: other users can read or "
-			  "change it; change its owner to the daemon's user "
-			  "or group, and run 'chmod g-w,o= %s'", r->keyfile,
-			  r->keyfile);
-}
-
 static void read_keys(struct config_reader *r)
 {
+	struct stat st;
 	char why[512];
 	FILE *from;
 	int err;
@@ -420,20 +528,24 @@ static void read_keys(struct config_reader *r)
 		return;
 	from = fopen(r->keyfile, "re");
 	if (!from) {
-		config_error(r, r->keyfile_line,
-			     "keyfile: %s: %s; name a file that "
-			      "tsctraced can read", r->keyfile,
-			      strerror(errno));
+		report(r, true, r->keyfile_line,
+		       "keyfile: %s: %s; name a file that tsctraced can read",
+		       r->keyfile, strerror(errno));
 		return;
 	}
-	check_mode(r, from);
+	/* Anyone who can read a key can impersonate every peer. The mode of a
+	 * pipe does not count. */
+	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
+	    st.st_mode & 027)
+		report(r, false, r->keyfile_line, "keyfile: %s: other users can "
+		       "read or change it; change its owner to the daemon's "
+		       "user or group, and run 'chmod g-w,o= %s'", r->keyfile,
+		       r->keyfile);
 	err = tsct_keys_read(from, r->keyfile, &r->config->keys, why,
 			     sizeof(why));
-	if (err)
-		config_error(r, r->keyfile_line, "keyfile: %s", *why ? why :
-			      strerror(-err));
-	else if (*why)
-		config_warn(r, r->keyfile_line, "keyfile: %s", why);
+	if (err || *why)
+		report(r, err, r->keyfile_line, "keyfile: %s", *why ? why :
+		       strerror(-err));
 	fclose(from);
 }
 
@@ -443,11 +555,11 @@ static void check_key(struct config_reader *r, const char *what,
 	if (!key)
 		return;
 	if (!r->keyfile_line)
-		config_error(r, line, "%s %s: key %u: no key file; add "
-			      "'keyfile FILE'", what, name, key);
+		report(r, true, line, "%s %s: key %u: no key file; add 'keyfile "
+		       "FILE'", what, name, key);
 	else if (r->config->keys && !tsct_keys_have(r->config->keys, key))
-		config_error(r, line, "%s %s: key %u: not in %s; add it "
-			      "there", what, name, key, r->keyfile);
+		report(r, true, line, "%s %s: key %u: not in %s; add it there",
+		       what, name, key, r->keyfile);
 }
 
 static void check_whole(struct config_reader *r)
@@ -469,45 +581,39 @@ static void check_whole(struct config_reader *r)
 	if (config->nr_children)
 		config->serve = true;
 	if (config->serve && !allowed)
-		config_error(r, 0, "serve: every client is denied; add "
-			      "'allow PREFIX', or addresses of children");
+		report(r, true, 0, "serve: every client is denied; add 'allow "
+		       "PREFIX', or addresses of children");
 	if (config->synced_cluster && config->nr_sources)
-		config_error(r, config->source[0].line, "%s: conflicts with "
-			      "synced-cluster; remove one of them",
-			      config->source[0].name);
+		report(r, true, config->source[0].line, "%s: conflicts with "
+		       "synced-cluster; remove one of them",
+		       config->source[0].name);
 }
 
-static void set_defaults(struct config *config)
-{
-	config->port = TSCT_NTP_PORT;
-	config->ratelimit = (struct tsct_ratelimit_options) {
-		.interval_us = 976, .burst = 128, .leak = 3,
-	};
-}
-
-int config_load(const char *path, const struct config_messages *messages,
+int config_load(const char *path, config_report_fn *report_to,
 		struct config **ret_config)
 {
-	struct config_reader r = { .path = path, .messages = messages };
+	struct config_reader r = { .path = path, .report = report_to };
 	FILE *from = fopen(path, "re");
-	int err;
+	int err = from ? 0 : -errno;
 
-	if (!from && errno == ENOENT)
-		return -ENOENT;
+	if (err == -ENOENT)
+		return err;
 	r.config = calloc(1, sizeof(*r.config));
-	err = from ? 0 : -errno;
 	if (!r.config)
 		err = -ENOMEM;
 	if (!err) {
-		set_defaults(r.config);
+		r.config->port = TSCT_NTP_PORT;
+		r.config->ratelimit = (struct tsct_ratelimit_options) {
+			.interval_us = 976, .burst = 128, .leak = 3,
+		};
 		err = read_lines(&r, from);
 	}
 	if (err && !r.errors)
-		config_error(&r, 0, "%s; name a file that tsctraced can read",
-			      strerror(-err));
+		report(&r, true, 0, "%s; name a file that tsctraced can read",
+		       strerror(-err));
 	if (!err)
 		read_keys(&r);
-	/* Lines with errors would appear as missing. */
+	/* After an error in a line, its directive would appear as missing. */
 	if (!err && !r.errors)
 		check_whole(&r);
 	if (from)
@@ -518,27 +624,6 @@ int config_load(const char *path, const struct config_messages *messages,
 	}
 	*ret_config = r.config;
 	return 0;
-}
-
-static void to_log_error(void *ctx, const char *text)
-{
-	(void)ctx;
-	log_error("%s", text);
-}
-
-static void to_log_warning(void *ctx, const char *text)
-{
-	(void)ctx;
-	log_warning("%s", text);
-}
-
-int config_load_logged(const char *path, struct config **ret_config)
-{
-	const struct config_messages messages = {
-		NULL, to_log_error, to_log_warning,
-	};
-
-	return config_load(path, &messages, ret_config);
 }
 
 void config_free(struct config *config)

@@ -11,15 +11,15 @@
 
 #include "link_monitor.h"
 
-#define PER_DISPATCH	64
+#define MESSAGES_MAX	64	/* per call of link_monitor_read() */
 
 struct link_monitor {
 	struct nl_sock *socket;
 	bool changed;
 };
 
-/* Neighbour entries and counters change all the time and do not count. Routes
- * of the local table change with addresses. */
+/* Messages of neighbour entries and counters arrive all the time and are
+ * ignored. Routes of the local table change with addresses. */
 static int on_message(struct nl_msg *msg, void *ctx)
 {
 	struct link_monitor *monitor = ctx;
@@ -44,36 +44,28 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *ctx)
 	return NL_SKIP;
 }
 
-static int prepare(struct link_monitor *monitor)
+int link_monitor_open(struct link_monitor **ret_monitor)
 {
-	struct nl_sock *s = monitor->socket;
+	struct link_monitor *monitor = calloc(1, sizeof(*monitor));
+	struct nl_sock *s = nl_socket_alloc();
+	int err;
 
+	if (!monitor || !s) {
+		nl_socket_free(s);
+		free(monitor);
+		return -ENOMEM;
+	}
+	monitor->socket = s;
 	nl_socket_disable_seq_check(s);
-	nl_socket_modify_cb(s, NL_CB_VALID, NL_CB_CUSTOM, on_message,
-			    monitor);
+	nl_socket_modify_cb(s, NL_CB_VALID, NL_CB_CUSTOM, on_message, monitor);
 	nl_socket_modify_err_cb(s, NL_CB_CUSTOM, on_error, monitor);
+	errno = 0;
 	if (nl_connect(s, NETLINK_ROUTE) ||
 	    nl_socket_add_memberships(s, RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR,
 				      RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
 				      RTNLGRP_IPV6_ROUTE, 0) ||
-	    nl_socket_set_nonblocking(s))
-		return errno ? -errno : -EOPNOTSUPP;
-	return 0;
-}
-
-int link_monitor_open(struct link_monitor **ret_monitor)
-{
-	struct link_monitor *monitor = calloc(1, sizeof(*monitor));
-	int err = -ENOMEM;
-
-	if (!monitor)
-		return err;
-	monitor->socket = nl_socket_alloc();
-	if (monitor->socket) {
-		errno = 0;
-		err = prepare(monitor);
-	}
-	if (err) {
+	    nl_socket_set_nonblocking(s)) {
+		err = errno ? -errno : -EOPNOTSUPP;
 		link_monitor_close(monitor);
 		return err;
 	}
@@ -94,13 +86,13 @@ int link_monitor_fd(const struct link_monitor *monitor)
 	return nl_socket_get_fd(monitor->socket);
 }
 
-/* Messages lost because too many came at once count as a change. */
+/* Lost messages (NLE_NOMEM: receive buffer overrun) count as a change. */
 bool link_monitor_read(struct link_monitor *monitor)
 {
 	int i, err = 0;
 
 	monitor->changed = false;
-	for (i = 0; i < PER_DISPATCH && err >= 0; i++)
+	for (i = 0; i < MESSAGES_MAX && err >= 0; i++)
 		err = nl_recvmsgs_default(monitor->socket);
 	return monitor->changed || err == -NLE_NOMEM;
 }

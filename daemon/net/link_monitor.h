@@ -7,12 +7,12 @@
 
 struct link_monitor;
 
-/* Returns 0 or -errno: rtnetlink is not available. */
+/* Returns 0, or -errno where rtnetlink is not available. */
 int link_monitor_open(struct link_monitor **ret_monitor);
 void link_monitor_close(struct link_monitor *monitor);	/* NULL is fine */
 int link_monitor_fd(const struct link_monitor *monitor);
 
-/* Reads a bounded number of messages. True: something changed. */
+/* Reads up to 64 messages. True: an address, link or route changed. */
 bool link_monitor_read(struct link_monitor *monitor);
 
 #endif /* TSCTRACED_LINK_MONITOR_H */

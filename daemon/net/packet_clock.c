@@ -6,24 +6,9 @@
 #include "packet_clock.h"
 #include "lib/client/gettime.h"
 
-/* Tolerance beyond the bound when comparing CLOCK_REALTIME with the clock page:
- * the thread may be interrupted between reading one and the other. */
+/* CLOCK_REALTIME may differ from the clock page by this much beyond the bound,
+ * because the thread may be interrupted between the two readings. */
 #define TOLERANCE_NS	100000
-
-void packet_clock_init(struct packet_clock *c,
-		       const struct timekeeper *timekeeper,
-		       const struct platform *platform)
-{
-	*c = (struct packet_clock) {
-		.timekeeper = timekeeper, .platform = platform,
-	};
-	c->clock.forever = true;
-}
-
-__u64 packet_clock_now(const struct packet_clock *c)
-{
-	return timekeeper_cycles(c->timekeeper);
-}
 
 bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
 		       __u64 *ret_error_ns)
@@ -46,8 +31,7 @@ void packet_clock_refresh(struct packet_clock *c)
 	struct timespec ts;
 	__u64 error_ns;
 
-	/* The clock file may have been created anew, and another source
-	 * chosen. */
+	/* The clock file may be a new one, and the source another one. */
 	c->clock.head.page = file->page;
 	c->clock.head.source = c->timekeeper->est.state.source;
 	c->clock.area.page = file->page;
@@ -56,7 +40,7 @@ void packet_clock_refresh(struct packet_clock *c)
 	c->usable = false;
 	tsct_gettime(CLOCK_REALTIME, &ts);
 	kernel_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
-	if (packet_clock_real(c, packet_clock_now(c), &ns, &error_ns))
+	if (packet_clock_real(c, timekeeper_cycles(c->timekeeper), &ns, &error_ns))
 		c->usable = llabs(ns - kernel_ns) <=
 			(__s64)(error_ns < NS_PER_S ? error_ns : 0) +
 			TOLERANCE_NS;
@@ -67,17 +51,33 @@ __s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns)
 	return (__s64)((double)ns * (c->hz > 0 ? c->hz / 1e9 : 1));
 }
 
+__s64 packet_clock_estimate_ns(const struct packet_clock *c, __u64 cycles)
+{
+	double hz = (double)packet_clock_cycles(c, NS_PER_S);
+	struct timespec ts;
+	__u64 error_ns, now;
+	__s64 ns;
+
+	if (packet_clock_real(c, cycles, &ns, &error_ns))
+		return ns;
+	tsct_gettime(CLOCK_REALTIME, &ts);
+	now = timekeeper_cycles(c->timekeeper);
+	ns = (__s64)((double)(__s64)(now - cycles) * (double)NS_PER_S / hz);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
+}
+
 struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 					    const struct timespec *ts,
-						__u64 after,
-					    __u64 before, __u64 fallback)
+					    __u64 after, __u64 before,
+					    __u64 fallback)
 {
 	struct tsct_packet_time ret = { .cycles = fallback };
 	uint64_t cycles;
 	__u64 error_ns;
 	__s64 ns, error;
 
-	/* The inverse conversion has no bound: that of its result counts. */
+	/* Converting time to cycles yields no bound. The bound is that of
+	 * converting these cycles back to a time. */
 	if (!c->usable || !ts->tv_sec ||
 	    tsct_clock_time_to_cycles(&c->clock.head,
 				ts->tv_sec * NS_PER_S + ts->tv_nsec, &cycles) ||

@@ -1,34 +1,46 @@
 // SPDX-License-Identifier: MIT
-/* UDP sockets: opening and closing, addresses. */
+/* UDP sockets: opening, sending, receiving, and the kernel's transmit times */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+/* These need struct timespec. */
+#include <linux/errqueue.h>
+#include <linux/filter.h>
+#include <linux/net_tstamp.h>
 
-#include "socket_private.h"
+#include "socket.h"
 
 /* Transmit times are requested per message. */
 #define TIMESTAMPING	(SOF_TIMESTAMPING_RX_SOFTWARE | \
 			 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | \
 			 SOF_TIMESTAMPING_OPT_TSONLY)
 #define SERVER_BUFFER	(1 << 20)	/* bytes, for a burst of requests */
-
-static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+/*
+ * Room for the ancillary data of a received packet, bytes: a timestamp, and
+ * either the local address or, with a transmit timestamp, a struct
+ * sock_extended_err
+ */
+#define ANCILLARY_MAX	256
 
 /* ---- addresses ---------------------------------------------------------- */
 
-bool net_is_v4(const struct tsct_address *address)
-{
-	return !memcmp(address->ip, mapped, sizeof(mapped));
-}
+/* A socket address, in the kernel's form */
+union net_name {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
 
-socklen_t net_to_name(const struct tsct_address *from, union net_name *to)
+static socklen_t to_name(const struct tsct_address *from, union net_name *to)
 {
 	memset(to, 0, sizeof(*to));
 	if (net_is_v4(from)) {
 		to->v4.sin_family = AF_INET;
 		to->v4.sin_port = htons(from->port);
-		memcpy(&to->v4.sin_addr, from->ip + sizeof(mapped), 4);
+		memcpy(&to->v4.sin_addr, from->ip + 12, 4);
 		return sizeof(to->v4);
 	}
 	to->v6.sin6_family = AF_INET6;
@@ -38,23 +50,11 @@ socklen_t net_to_name(const struct tsct_address *from, union net_name *to)
 	return sizeof(to->v6);
 }
 
-void net_set_v4(struct tsct_address *to, const void *ip)
+static void set_v4(struct tsct_address *to, const void *ip)
 {
-	memcpy(to->ip, mapped, sizeof(mapped));
-	memcpy(to->ip + sizeof(mapped), ip, 4);
-}
-
-void net_from_name(const union net_name *from, struct tsct_address *to)
-{
-	memset(to, 0, sizeof(*to));
-	if (from->any.sa_family == AF_INET) {
-		net_set_v4(to, &from->v4.sin_addr);
-		to->port = ntohs(from->v4.sin_port);
-	} else if (from->any.sa_family == AF_INET6) {
-		memcpy(to->ip, &from->v6.sin6_addr, 16);
-		to->port = ntohs(from->v6.sin6_port);
-		to->scope = from->v6.sin6_scope_id;
-	}
+	memset(to->ip, 0, 10);
+	memset(to->ip + 10, 0xff, 2);
+	memcpy(to->ip + 12, ip, 4);
 }
 
 /* ---- sockets ------------------------------------------------------------ */
@@ -65,14 +65,15 @@ static int set_option(int fd, int level, int name, int value)
 }
 
 /*
- * The kernel numbers packets with a transmit time from 0, and so does the
- * daemon. It starts over when the option is set after it was clear; receive
- * times continue in between.
+ * Restarts the numbering of packets with a transmit time, and drops transmit
+ * times not yet read. The kernel numbers these packets from 0, and so does the
+ * daemon. The kernel starts over when the option is set after it was clear;
+ * receive times continue in between.
  */
-void net_restart_tx_times(struct net_socket *s)
+static void restart_tx_times(struct net_socket *s)
 {
 	set_option(s->fd, SOL_SOCKET, SO_TIMESTAMPING,
-	    TIMESTAMPING & ~SOF_TIMESTAMPING_OPT_ID);
+		   TIMESTAMPING & ~SOF_TIMESTAMPING_OPT_ID);
 	set_option(s->fd, SOL_SOCKET, SO_TIMESTAMPING, TIMESTAMPING);
 	memset(s->sent, 0, sizeof(s->sent));
 	s->next_id = 0;
@@ -88,15 +89,15 @@ static int open_udp(bool v6, const struct packet_clock *clock,
 			 SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ret->fd < 0)
 		return -errno;
-	/* Never fragmented, since fragments can be replaced by forged ones: no
-	 * packet here is longer than any network's MTU. */
+	/* Packets are never fragmented, since fragments can be replaced by
+	 * forged ones: no packet here is longer than any network's MTU. */
 	if (v6)
 		set_option(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	else
 		set_option(ret->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	/* Without kernel support the program's own times are used. */
-	net_restart_tx_times(ret);
-	ret->empty = packet_clock_now(clock);
+	restart_tx_times(ret);
+	ret->empty = timekeeper_cycles(clock->timekeeper);
 	return 0;
 }
 
@@ -108,25 +109,15 @@ static int prepare_server(const struct net_socket *s)
 		set_option(s->fd, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
-int net_open_server(const struct tsct_address *address, bool v6, __u16 port,
+int net_open_server(const struct tsct_address *address,
 		    const struct packet_clock *clock, struct net_socket *ret)
 {
-	struct tsct_address any = { .port = port };
 	union net_name name;
-	socklen_t len;
-	int err;
+	socklen_t len = to_name(address, &name);
+	int err = open_udp(!net_is_v4(address), clock, ret);
 
-	if (address) {
-		any = *address;
-		any.port = port;
-		v6 = !net_is_v4(address);
-	} else if (!v6) {
-		memcpy(any.ip, mapped, sizeof(mapped));
-	}
-	err = open_udp(v6, clock, ret);
 	if (err)
 		return err;
-	len = net_to_name(&any, &name);
 	err = prepare_server(ret);
 	if (!err && bind(ret->fd, &name.any, len))
 		err = -errno;
@@ -139,13 +130,10 @@ int net_open_client(const struct tsct_address *to,
 		    const struct packet_clock *clock, struct net_socket *ret)
 {
 	union net_name name;
-	socklen_t len = net_to_name(to, &name);
+	socklen_t len = to_name(to, &name);
 	int err = open_udp(!net_is_v4(to), clock, ret);
 
-	if (err)
-		return err;
-	ret->is_connected = true;
-	if (connect(ret->fd, &name.any, len)) {
+	if (!err && connect(ret->fd, &name.any, len)) {
 		err = -errno;
 		net_close(ret);
 	}
@@ -159,34 +147,16 @@ void net_close(struct net_socket *s)
 	s->fd = -1;
 }
 
-/* ---- second socket for children ------------------------------------------ */
-
-/* The server bound its port exclusively, or two daemons could share it
- * unnoticed. Once bound it admits a second socket. */
-static int join_port(const struct net_socket *server,
-		     const struct net_socket *joining)
-{
-	union net_name name;
-	socklen_t len = sizeof(name);
-	int err = set_option(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
-
-	if (!err)
-		err = set_option(joining->fd, SOL_SOCKET, SO_REUSEPORT, 1);
-	if (!err && getsockname(server->fd, &name.any, &len))
-		err = -errno;
-	if (!err && bind(joining->fd, &name.any, len))
-		err = -errno;
-	return err;
-}
-
 int net_open_filtered(struct net_socket *server,
-		      const struct tsct_address *address,
-		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
-		  const struct packet_clock *clock, struct net_socket *ret)
+		      const struct tsct_address *address, unsigned int nr,
+		      const __u32 *key, unsigned int nr_keys,
+		      const struct packet_clock *clock, struct net_socket *ret)
 {
 	struct sock_fprog program;
+	union net_name name;
+	socklen_t len = sizeof(name);
 	int err = net_filter_program(server->v6, address, nr, key, nr_keys,
-				   &program);
+				     &program);
 
 	if (err)
 		return err;
@@ -194,14 +164,267 @@ int net_open_filtered(struct net_socket *server,
 	if (err)
 		goto free;
 	err = prepare_server(ret);
+	/* The server bound its port exclusively, or two daemons could share it
+	 * unnoticed. After the bind it admits a second socket. */
 	if (!err)
-		err = join_port(server, ret);
-	if (!err && setsockopt(ret->fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF,
-			       &program, sizeof(program)))
+		err = set_option(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (!err)
+		err = set_option(ret->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (!err && (getsockname(server->fd, &name.any, &len) ||
+		     bind(ret->fd, &name.any, len) ||
+		     setsockopt(ret->fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF,
+				&program, sizeof(program))))
 		err = -errno;
 	if (err)
 		net_close(ret);
 free:
 	free(program.filter);
 	return err;
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+struct ancillary {
+	char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
+		   CMSG_SPACE(sizeof(__u32))];
+} __attribute__((aligned(8)));
+
+static void add_cmsg(struct msghdr *msg, int level, int type, const void *data,
+		     size_t size)
+{
+	struct cmsghdr *c = (void *)((char *)msg->msg_control +
+				     msg->msg_controllen);
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(size);
+	memcpy(CMSG_DATA(c), data, size);
+	msg->msg_controllen += CMSG_SPACE(size);
+}
+
+/* Sets destination and source address of an answer. */
+static void set_addresses(struct msghdr *msg, bool v6, union net_name *name,
+			  const struct net_packet *in_reply)
+{
+	const struct tsct_address *from = &in_reply->to;
+	struct in6_pktinfo info6 = { .ipi6_ifindex = from->scope };
+	struct in_pktinfo info4 = { 0 };
+
+	msg->msg_name = name;
+	msg->msg_namelen = to_name(&in_reply->from, name);
+	if (v6) {
+		memcpy(&info6.ipi6_addr, from->ip, 16);
+		add_cmsg(msg, IPPROTO_IPV6, IPV6_PKTINFO, &info6, sizeof(info6));
+	} else {
+		memcpy(&info4.ipi_spec_dst, from->ip + 12, 4);
+		add_cmsg(msg, IPPROTO_IP, IP_PKTINFO, &info4, sizeof(info4));
+	}
+}
+
+int net_send(struct net_socket *s, const struct net_packet *in_reply,
+	     const void *bytes, size_t len, __u32 cookie,
+	     const struct packet_clock *clock, __u64 *ret_before)
+{
+	const __u32 tx_software = SOF_TIMESTAMPING_TX_SOFTWARE;
+	struct iovec iov = { (void *)(uintptr_t)bytes, len };
+	bool has_cookie = cookie != NET_NO_COOKIE;
+	struct ancillary ancillary = { 0 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ancillary,
+	};
+	union net_name name;
+	struct net_sent *sent;
+	int tries = 2, err;
+	__u64 before = 0;
+
+	if (in_reply)
+		set_addresses(&msg, s->v6, &name, in_reply);
+	if (has_cookie)
+		add_cmsg(&msg, SOL_SOCKET, SO_TIMESTAMPING, &tx_software,
+			 sizeof(tx_software));
+	/*
+	 * ECONNREFUSED is the error of an earlier packet, and then this one was
+	 * not sent. Whether the kernel numbered it is not known.
+	 */
+	do {
+		if (has_cookie || ret_before)
+			before = timekeeper_cycles(clock->timekeeper);
+		err = sendmsg(s->fd, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+		if (err && has_cookie)
+			restart_tx_times(s);
+	} while (err == -ECONNREFUSED && --tries);
+	if (ret_before)
+		*ret_before = before;
+	if (err || !has_cookie)
+		return err;
+	sent = &s->sent[s->next_id % NET_SENT];
+	s->nr_waiting += !sent->waits;
+	*sent = (struct net_sent) { s->next_id++, cookie, before, true };
+	return 0;
+}
+
+void net_send_together(struct net_socket *s, const struct net_answer *answer,
+		       unsigned int nr)
+{
+	struct ancillary ancillary[NET_TOGETHER] = { 0 };
+	struct mmsghdr msg[NET_TOGETHER];
+	struct iovec iov[NET_TOGETHER];
+	union net_name name[NET_TOGETHER];
+	unsigned int i;
+	int sent;
+
+	for (i = 0; i < nr; i++) {
+		iov[i] = (struct iovec) {
+			(void *)(uintptr_t)answer[i].bytes, answer[i].len,
+		};
+		msg[i].msg_hdr = (struct msghdr) {
+			.msg_iov = &iov[i], .msg_iovlen = 1,
+			.msg_control = &ancillary[i],
+		};
+		set_addresses(&msg[i].msg_hdr, s->v6, &name[i], answer[i].to);
+	}
+	for (i = 0; i < nr; i += sent > 0 ? (unsigned int)sent : 1)
+		sent = sendmmsg(s->fd, msg + i, nr - i, MSG_NOSIGNAL);
+}
+
+/* ---- receiving ---------------------------------------------------------- */
+
+/* Ancillary data of a packet */
+struct packet_info {
+	struct timespec timestamp;		/* 0: none */
+	bool has_id;
+	__u32 id;			/* SOF_TIMESTAMPING_OPT_ID */
+};
+
+/* @p: NULL for a transmit time, which has no addresses */
+static void read_ancillary(struct msghdr *msg, struct net_packet *p,
+			   struct packet_info *info)
+{
+	struct sock_extended_err error;
+	struct in6_pktinfo v6;
+	struct in_pktinfo v4;
+	struct cmsghdr *c;
+
+	memset(info, 0, sizeof(*info));
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		bool is_v4 = c->cmsg_level == IPPROTO_IP;
+		bool is_v6 = c->cmsg_level == IPPROTO_IPV6;
+
+		if (c->cmsg_level == SOL_SOCKET &&
+		    c->cmsg_type == SCM_TIMESTAMPING) {
+			memcpy(&info->timestamp, CMSG_DATA(c),
+			       sizeof(info->timestamp));
+		} else if ((is_v4 && c->cmsg_type == IP_RECVERR) ||
+			   (is_v6 && c->cmsg_type == IPV6_RECVERR)) {
+			if (c->cmsg_len < CMSG_LEN(sizeof(error)))
+				continue;
+			memcpy(&error, CMSG_DATA(c), sizeof(error));
+			if (error.ee_origin != SO_EE_ORIGIN_TIMESTAMPING)
+				continue;
+			info->has_id = true;
+			info->id = error.ee_data;
+		} else if (p && is_v4 && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&v4, CMSG_DATA(c), sizeof(v4));
+			set_v4(&p->to, &v4.ipi_spec_dst);
+			p->to_many = v4.ipi_spec_dst.s_addr &&
+				v4.ipi_addr.s_addr != v4.ipi_spec_dst.s_addr;
+		} else if (p && is_v6 && c->cmsg_type == IPV6_PKTINFO) {
+			memcpy(&v6, CMSG_DATA(c), sizeof(v6));
+			memcpy(p->to.ip, &v6.ipi6_addr, 16);
+			if (IN6_IS_ADDR_LINKLOCAL(&v6.ipi6_addr))
+				p->to.scope = v6.ipi6_ifindex;
+			p->to_many = IN6_IS_ADDR_MULTICAST(&v6.ipi6_addr);
+		}
+	}
+}
+
+/* Fills in a packet, but for its bytes and receive time. */
+static void read_packet(struct mmsghdr *m, const union net_name *name,
+			struct net_packet *p, struct packet_info *info)
+{
+	memset(&p->to, 0, sizeof(p->to));
+	memset(&p->from, 0, sizeof(p->from));
+	p->to_many = false;
+	read_ancillary(&m->msg_hdr, p, info);
+	if (name->any.sa_family == AF_INET) {
+		set_v4(&p->from, &name->v4.sin_addr);
+		p->from.port = ntohs(name->v4.sin_port);
+	} else if (name->any.sa_family == AF_INET6) {
+		memcpy(p->from.ip, &name->v6.sin6_addr, 16);
+		p->from.port = ntohs(name->v6.sin6_port);
+		p->from.scope = name->v6.sin6_scope_id;
+	}
+	/*
+	 * Ignored are truncated packets; those without a port, as no answer can
+	 * be sent, and each attempt would restart the numbering of transmit
+	 * times; and those to a multicast or broadcast address, whose members
+	 * would all answer a source that may be forged.
+	 */
+	p->len = m->msg_hdr.msg_flags & MSG_TRUNC || !p->from.port ||
+		p->to_many ? 0 : m->msg_len;
+}
+
+int net_receive(struct net_socket *s, const struct packet_clock *clock,
+		struct net_packet *ret_packets)
+{
+	char control[NET_BATCH][ANCILLARY_MAX];
+	union net_name name[NET_BATCH];
+	struct mmsghdr msg[NET_BATCH];
+	struct iovec iov[NET_BATCH];
+	__u64 now, was_empty = s->empty;
+	struct packet_info info;
+	int i, nr;
+
+	for (i = 0; i < NET_BATCH; i++) {
+		iov[i] = (struct iovec) { ret_packets[i].bytes, TSCT_NTP_MAX };
+		msg[i].msg_hdr = (struct msghdr) {
+			.msg_iov = &iov[i], .msg_iovlen = 1,
+			.msg_name = &name[i], .msg_namelen = sizeof(name[i]),
+			.msg_control = control[i],
+			.msg_controllen = ANCILLARY_MAX,
+		};
+	}
+	now = timekeeper_cycles(clock->timekeeper);
+	nr = recvmmsg(s->fd, msg, NET_BATCH, MSG_DONTWAIT, NULL);
+	if (nr < 0)
+		nr = -errno;
+	if (nr == -EAGAIN || (nr >= 0 && nr < NET_BATCH))
+		s->empty = now;
+	if (nr < 0)
+		return nr;
+	now = timekeeper_cycles(clock->timekeeper);
+	for (i = 0; i < nr; i++) {
+		read_packet(&msg[i], &name[i], &ret_packets[i], &info);
+		ret_packets[i].time = packet_clock_kernel(clock, &info.timestamp,
+							  was_empty, now, now);
+	}
+	return nr;
+}
+
+bool net_sent(struct net_socket *s, const struct packet_clock *clock,
+	      __u32 *ret_cookie, struct tsct_packet_time *ret_time)
+{
+	char control[ANCILLARY_MAX], byte;
+	struct iovec iov = { &byte, sizeof(byte) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct net_sent *sent;
+	struct packet_info info;
+
+	if (recvmsg(s->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return false;
+	read_ancillary(&msg, NULL, &info);
+	sent = &s->sent[info.id % NET_SENT];
+	*ret_time = (struct tsct_packet_time) { 0 };
+	if (info.has_id && sent->waits && sent->id == info.id) {
+		sent->waits = false;
+		s->nr_waiting--;
+		*ret_cookie = sent->cookie;
+		*ret_time = packet_clock_kernel(clock, &info.timestamp,
+				sent->before, timekeeper_cycles(clock->timekeeper),
+				sent->before);
+	}
+	return true;
 }

@@ -3,21 +3,21 @@
  * A classic BPF program for SO_ATTACH_REUSEPORT_CBPF, which needs no privilege:
  * returns 1 for packets of configured children, which have a socket of their
  * own, 0 for all others. It tests the source address, or the key id before the
- * MAC. Both can be forged, but only by a sender that knows the configured
+ * MAC. Both can be forged, but only by a sender that has learned the configured
  * addresses or ids.
  */
 #include <errno.h>
+#include <linux/filter.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "socket_private.h"
+#include "socket.h"
 
-#define FEW		4		/* numbers that are compared one by
-					 * one */
-#define DIGEST_CMAC	16
-#define DIGEST_CUT	20		/* of SHA1, and of longer hashes */
-#define SOURCE_V4	12		/* offset in the IP header */
-#define SOURCE_V6	8
+#define LINEAR_MAX	4	/* most numbers that are compared one by one */
+#define DIGEST_CMAC	16	/* bytes */
+#define DIGEST_CUT	20	/* bytes of SHA1, and of longer hashes */
+#define SOURCE_V4	12	/* source address: offset in the IPv4 header */
+#define SOURCE_V6	8	/* source address: offset in the IPv6 header */
 
 struct filter_program {
 	struct sock_filter *at;
@@ -31,21 +31,21 @@ static void emit(struct filter_program *p, __u16 code, __u8 jt, __u8 jf, __u32 k
 	p->len++;
 }
 
-/* ---- search: is the accumulator one of these numbers? -------------------- */
+/* ---- search for the accumulator in a sorted list ------------------------- */
 
 static unsigned int search_size(unsigned int nr)
 {
-	return nr <= FEW ? 2 * nr :
+	return nr <= LINEAR_MAX ? 2 * nr :
 		3 + search_size(nr / 2) + search_size(nr - nr / 2);
 }
 
-/* Returns 1 if it is, else falls through. @number is sorted; jumps go forward
- * only. */
+/* Emits code that returns 1 if the accumulator is in @number, else falls
+ * through. @number is sorted; jumps go forward only. */
 static void search(struct filter_program *p, const __u32 *number, unsigned int nr)
 {
 	unsigned int i, half = nr / 2;
 
-	if (nr <= FEW) {
+	if (nr <= LINEAR_MAX) {
 		for (i = 0; i < nr; i++) {
 			emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, number[i]);
 			emit(p, BPF_RET | BPF_K, 0, 0, 1);
@@ -76,20 +76,17 @@ static __u32 word(const struct tsct_address *address, unsigned int at)
 	return ntohl(value);
 }
 
-/* Addresses of IPv6 are compared by a hash: one that collides with a child's
- * only gets into the other queue. */
-static __u32 address_key(const struct tsct_address *a)
-{
-	if (net_is_v4(a))
-		return word(a, 12);
-	return ((word(a, 0) * 31 + word(a, 4)) * 31 + word(a, 8)) * 31 +
-		word(a, 12);
-}
-
-static void emit_v6_key(struct filter_program *p)
+/* IPv6 addresses are compared by a hash. A sender whose address collides with a
+ * child's only shares the children's queue. */
+static void emit_source(struct filter_program *p, bool v6)
 {
 	unsigned int i;
 
+	if (!v6) {
+		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
+		     (__u32)SKF_NET_OFF + SOURCE_V4);
+		return;
+	}
 	emit(p, BPF_LD | BPF_IMM, 0, 0, 0);
 	for (i = 0; i < 16; i += 4) {
 		emit(p, BPF_ALU | BPF_MUL | BPF_K, 0, 0, 31);
@@ -101,17 +98,8 @@ static void emit_v6_key(struct filter_program *p)
 	}
 }
 
-static void emit_source(struct filter_program *p, bool v6)
-{
-	if (v6)
-		emit_v6_key(p);
-	else
-		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
-		     (__u32)SKF_NET_OFF + SOURCE_V4);
-}
-
-/* The key id before a digest. A load beyond the packet's end returns 0, which
- * is no key id. */
+/* Loads the key id before a digest of @digest bytes. A load beyond the packet's
+ * end ends the program with 0: not from a child. */
 static void emit_key(struct filter_program *p, unsigned int digest)
 {
 	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);
@@ -147,8 +135,8 @@ static int write_program(struct filter_program *p, bool v6, const __u32 *from,
 }
 
 int net_filter_program(bool v6, const struct tsct_address *address,
-		     unsigned int nr, const __u32 *key, unsigned int nr_keys,
-		     struct sock_fprog *ret)
+		       unsigned int nr, const __u32 *key, unsigned int nr_keys,
+		       struct sock_fprog *ret)
 {
 	struct filter_program program = { 0 };
 	unsigned int i, nr_from = 0;
@@ -160,10 +148,13 @@ int net_filter_program(bool v6, const struct tsct_address *address,
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		if (net_is_v4(&address[i]) == !v6)
-			from[nr_from++] = address_key(&address[i]);
+			from[nr_from++] = v6 ?
+				((word(&address[i], 0) * 31 +
+				  word(&address[i], 4)) * 31 +
+				 word(&address[i], 8)) * 31 +
+				word(&address[i], 12) : word(&address[i], 12);
 	keys = from + nr_from;
-	for (i = 0; i < nr_keys; i++)
-		keys[i] = key[i];
+	memcpy(keys, key, nr_keys * sizeof(*keys));
 	qsort(from, nr_from, sizeof(*from), by_size);
 	qsort(keys, nr_keys, sizeof(*keys), by_size);
 	err = nr_from + nr_keys ? write_program(&program, v6, from, nr_from,

@@ -9,13 +9,12 @@
  *   done N		the session is over, and its time published
  *
  * A caller that sends no request for half a second has stopped waiting. This
- * node reports to its master that it has arrived when a local caller waits and,
- * where it has members, all of them have arrived, too. They are released when
- * this node is.
+ * node reports its arrival to its master when a local caller waits and all its
+ * members, if any, have arrived. The members are released when this node is.
  *
- * While any caller waits, names go up the tree with requests, and down with
- * answers: of those that keep a node from having arrived, and of all that are
- * missing.
+ * While any caller waits, requests carry the names of nodes below the sender
+ * that keep it from having arrived, and answers carry the names of all missing
+ * nodes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +24,15 @@
 #include "peers_private.h"
 
 #define WAITS_NS	(NS_PER_S / 2)
-#define MEMBER_WAITS_NS	NS_PER_S	/* of members, which report at their
-					 * poll interval */
-#define LOG_AFTER_NS	(2 * NS_PER_S)	/* until the log names those missing */
-#define LOG_NS		(10 * NS_PER_S)
-#define RECENT		256		/* numbers of collectives released
-					 * recently */
+#define MEMBER_WAITS_NS	NS_PER_S	/* members report at their poll
+					 * interval */
+#define LOG_AFTER_NS	(2 * NS_PER_S)	/* wait until missing nodes are logged */
+#define LOG_NS		(10 * NS_PER_S)	/* between these log lines */
+#define RECENT		256		/* latest barriers that count as
+					 * released */
 
-/* The source to report to: the first that answers; NULL: none, this is the
- * master */
+/* The first source that answers: this node reports to it. NULL: none, this node
+ * is the master. */
 static const struct peer_source *parent(const struct peers *p)
 {
 	const struct peer_source *first = NULL;
@@ -57,8 +56,8 @@ static bool has_members(const struct peers *p)
 	return p->members.schedule && p->service.nr;
 }
 
-/* True: no member is missing. The schedule counts this node as one until it
- * arrived. */
+/* True: no member is missing. The schedule counts this node as missing until it
+ * has arrived. */
 static bool all_below(const struct peers *p)
 {
 	__u32 barrier;
@@ -75,22 +74,22 @@ static bool waits_here(const struct peers *p)
 		tsct_monotonic_ns() - p->barrier.waited_ns <= WAITS_NS;
 }
 
-static bool waits_below(const struct peers *p)
-{
-	return has_members(p) && p->barrier.member_ns &&
-		tsct_monotonic_ns() - p->barrier.member_ns <= MEMBER_WAITS_NS;
-}
-
 bool barrier_arrived(const struct peers *p, const struct peer_source *s)
 {
 	return s == parent(p) && waits_here(p) && all_below(p);
 }
 
-/* For longer than callers wait: polls also show the end of a session. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 {
-	return s == parent(p) && (waits_below(p) || (p->barrier.waited_ns &&
-		tsct_monotonic_ns() - p->barrier.waited_ns < MEMBER_WAITS_NS));
+	const struct barrier *b = &p->barrier;
+	__s64 now_ns = tsct_monotonic_ns();
+
+	if (s != parent(p))
+		return false;
+	/* Longer than WAITS_NS, since polls also show the end of a session */
+	return (b->waited_ns && now_ns - b->waited_ns < MEMBER_WAITS_NS) ||
+		(has_members(p) && b->member_ns &&
+		 now_ns - b->member_ns <= MEMBER_WAITS_NS);
 }
 
 static void release(struct peers *p)
@@ -118,13 +117,12 @@ void barrier_answered(struct peers *p, const struct peer_source *s)
 		p->barrier.number = r->barrier;
 }
 
-/* Without a parent: the members and this node are all. */
 static void tick_as_master(struct peers *p)
 {
 	struct tsct_schedule *schedule = p->members.schedule;
 
 	if (!has_members(p)) {
-		release(p);		/* alone */
+		release(p);
 		return;
 	}
 	if (!tsct_schedule_released(schedule, p->barrier.number)) {
@@ -154,8 +152,8 @@ void barrier_member_waits(struct peers *p)
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 
-	/* Expire first: else this node would arrive with the last member although
-	 * its own callers have left. */
+	/* Without this, a node whose own callers have left would arrive with its
+	 * last member. */
 	expire(p);
 	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
 		b->member_ns = now_ns;
@@ -165,7 +163,8 @@ void barrier_member_waits(struct peers *p)
 	sources_poll_for_barrier(p);		/* to report it to the master */
 }
 
-/* A caller on another node may not get names; the log of this one has them. */
+/* Logs missing nodes on the master, because a caller elsewhere may not receive
+ * their names. */
 static void log_missing(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
@@ -188,46 +187,27 @@ static void log_missing(struct peers *p)
 
 void barrier_tick(struct peers *p)
 {
-	struct barrier *b = &p->barrier;
-
 	log_missing(p);
 	expire(p);
-	if (b->number && !parent(p))
+	if (p->barrier.number && !parent(p))
 		tick_as_master(p);
 }
 
-/* @number: from the caller, which may have it from the daemon before this one.
- * The master decides whether all arrived in that one. */
-static void begin_barrier(struct peers *p, __u32 number)
-{
-	const struct peer_source *s = parent(p);
-
-	if (!s)
-		number = has_members(p) ?
-			tsct_schedule_barrier(p->members.schedule) :
-			p->barrier.released + 1;
-	/* The source's last answer may still have the previous number. */
-	else if (!number && s->client.remote.barrier != p->barrier.released)
-		number = s->client.remote.barrier;
-	p->barrier.number = number;
-	sources_poll_for_barrier(p);
-}
-
 /*
- * The schedule lists a node with a master as missing itself, and first. Its
- * name is reported only if no local caller waits, and only if one is
+ * The schedule lists a node that has a master as missing itself, as the first
+ * one. Its name is reported only if no local caller waits and a name is
  * configured.
  */
 void barrier_below(const struct peers *p, char *names, size_t size)
 {
+	struct tsct_schedule *schedule = p->members.schedule;
 	char *rest;
 
 	*names = '\0';
 	if (!has_members(p) || all_below(p))
 		return;
-	tsct_schedule_missing(p->members.schedule,
-			   tsct_schedule_barrier(p->members.schedule), names,
-				size);
+	tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule), names,
+			      size);
 	rest = strstr(names, ", ");
 	if (rest && (waits_here(p) || !*p->config->name))
 		memmove(names, rest + 2, strlen(rest + 2) + 1);
@@ -235,13 +215,12 @@ void barrier_below(const struct peers *p, char *names, size_t size)
 
 void barrier_missing(const struct peers *p, char *names, size_t size)
 {
+	struct tsct_schedule *schedule = p->members.schedule;
 	const struct peer_source *s = parent(p);
 
 	if (!s)
-		tsct_schedule_missing(p->members.schedule,
-				   tsct_schedule_barrier(p->members.schedule),
-					names,
-				   size);
+		tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule),
+				      names, size);
 	else if (!s->client.reach)
 		snprintf(names, size, "%s, which does not answer",
 			 s->config.name);
@@ -258,11 +237,23 @@ static void print_released(const struct peers *p, __u32 number, FILE *to)
 	fprintf(to, "%s %u\n", lasts ? "session" : "done", number);
 }
 
-/* Other local callers may wait in the next one already, or be through with it.
- * Numbers from a daemon before this one can be any. */
-static bool was_released(const struct barrier *b, __u32 number)
+/*
+ * Begins to wait. @number: from the caller, which may have it from the daemon
+ * before this one. The master decides whether all nodes arrived in that barrier.
+ */
+static void begin_barrier(struct peers *p, __u32 number)
 {
-	return number && b->released && b->released - number < RECENT;
+	const struct peer_source *s = parent(p);
+
+	if (!s)
+		number = has_members(p) ?
+			tsct_schedule_barrier(p->members.schedule) :
+			p->barrier.released + 1;
+	/* The source's last answer may still have the previous number. */
+	else if (!number && s->client.remote.barrier != p->barrier.released)
+		number = s->client.remote.barrier;
+	p->barrier.number = number;
+	sources_poll_for_barrier(p);
 }
 
 void barrier_answer(struct peers *p, const char *which, FILE *to)
@@ -272,12 +263,14 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 	char names[1024] = "", *end;
 	unsigned long number = strtoul(which, &end, 10);
 
-	/* strtoul() accepts signs and blanks, too. */
+	/* strtoul() also accepts signs and blanks. */
 	if (*which < '0' || *which > '9' || *end || number > UINT32_MAX) {
 		fprintf(to, "error: timesync %s: not a number\n", which);
 		return;
 	}
-	if (was_released(b, (__u32)number)) {
+	/* The barrier was released already, and other local callers may wait in
+	 * the next one. Numbers from a daemon before this one can be any. */
+	if (number && b->released && b->released - (__u32)number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();
 		print_released(p, (__u32)number, to);
@@ -287,7 +280,7 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 	if (!b->number)
 		begin_barrier(p, (__u32)number);
 	barrier_tick(p);
-	/* The one that this caller waited in, whatever its number was. */
+	/* The number of the barrier may have changed while this caller waited. */
 	if (b->released != before) {
 		print_released(p, b->released, to);
 		return;

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The last exchanges with all sources, numbered, for recordings: each with what
+ * its source reported of its time then. The fits drop exchanges, when an epoch
+ * begins for example; the log keeps them.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange_log.h"
 #include "peers_private.h"
 
 #define LOG_MAX		4096		/* exchanges */
-#define ANSWER_MAX	256		/* per answer, to bound its time */
+#define ANSWER_MAX	256		/* exchanges per answer, to bound its
+					 * time */
 
 struct logged_exchange {
 	__u64 cycles;			/* when it was logged */
-	unsigned int source;
-	char name[CONFIG_NAME_MAX];	/* of the source: sources may be
-					 * replaced */
+	unsigned int source;		/* index in struct peers.source */
+	char name[CONFIG_NAME_MAX];	/* source's name: a reload may replace
+					 * the source */
 	struct tsct_exchange x;
 	struct tsct_remote remote;
 	__u32 clock_epoch, cluster_epoch;
 };
 
 struct exchange_log {
-	__u64 life;			/* random, per log: numbers count from 1
-					 * in it */
+	__u64 life;			/* random id of the log; exchange numbers
+					 * count from 1 in it */
 	__u64 last;			/* number of the newest; 0: none */
 	struct logged_exchange entry[LOG_MAX];	/* by number modulo LOG_MAX */
 };
@@ -38,19 +43,14 @@ struct exchange_log *exchange_log_new(void)
 	return log;
 }
 
-void exchange_log_free(struct exchange_log *log)
-{
-	free(log);
-}
-
 void exchange_log_add(struct peers *p, unsigned int nr,
-		  const struct tsct_exchange *x)
+		      const struct tsct_exchange *x)
 {
 	struct exchange_log *log = p->log;
 	struct logged_exchange *logged = &log->entry[++log->last % LOG_MAX];
 
 	*logged = (struct logged_exchange) {
-		.cycles = packet_clock_now(&p->clock), .source = nr, .x = *x,
+		.cycles = timekeeper_cycles(p->timekeeper), .source = nr, .x = *x,
 		.remote = p->source[nr].client.remote,
 		.clock_epoch = timekeeper_state(p->timekeeper)->epoch,
 		.cluster_epoch = tsct_cluster_epoch(p->cluster),
@@ -58,29 +58,22 @@ void exchange_log_add(struct peers *p, unsigned int nr,
 	memcpy(logged->name, p->source[nr].config.name, sizeof(logged->name));
 }
 
-/* ---- the fits ------------------------------------------------------------ */
-
-static bool is_source(const struct peers *p, const struct logged_exchange *logged)
-{
-	return logged->source < p->nr_sources &&
-		!strcmp(p->source[logged->source].config.name, logged->name);
-}
-
-/* True: the exchange is in the window of its source's fit. *ret_kept: and used
- * by it */
+/*
+ * True: the exchange is in the window of its source's fit. *ret_kept: the fit
+ * uses it.
+ */
 static bool find_in_window(const struct peers *p,
-			   const struct logged_exchange *logged,
-		    bool *ret_kept)
+			   const struct logged_exchange *logged, bool *ret_kept)
 {
-	unsigned int low = 0, high, middle;
+	unsigned int low = 0, high = 0, middle, nr = logged->source;
 	const struct tsct_exchange *x;
 	const struct tsct_fit *fit;
 	const bool *kept;
 
 	*ret_kept = false;
-	high = is_source(p, logged) ?
-		tsct_cluster_window(p->cluster, logged->source, &x, &kept,
-				    &fit) : 0;
+	if (nr < p->nr_sources && !strcmp(p->source[nr].config.name,
+					  logged->name))
+		high = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
 	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (x[middle].t1 == logged->x.t1) {
@@ -95,9 +88,7 @@ static bool find_in_window(const struct peers *p,
 	return false;
 }
 
-/* ---- JSON ---------------------------------------------------------------- */
-
-static json_t *report_exchange(const struct peers *p, __u64 number)
+static json_t *report_logged(const struct peers *p, __u64 number)
 {
 	const struct logged_exchange *n = &p->log->entry[number % LOG_MAX];
 	const struct tsct_remote *r = &n->remote;
@@ -119,52 +110,34 @@ static json_t *report_exchange(const struct peers *p, __u64 number)
 		(json_int_t)n->cluster_epoch, n->name);
 }
 
-static const char *role(const struct config *config)
-{
-	if (config->synced_cluster)
-		return "synced-cluster";
-	return config_is_master(config) ? "master" : "child";
-}
-
-static json_t *report_all(const struct peers *p, __u64 number)
+void exchange_log_answer(const struct peers *p, const char *after, FILE *to)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	const struct exchange_log *log = p->log;
 	const __u64 first = log->last < LOG_MAX ? 1 : log->last - LOG_MAX + 1;
-	json_t *samples = json_array();
+	json_t *samples;
 	unsigned int i;
+	char *end;
+	__u64 number = strtoull(after, &end, 10);
 
-	if (number < first)
-		number = first;
+	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX) {
+		fprintf(to, "error: samples: missing or invalid number\n");
+		return;
+	}
+	number = number + 1 < first ? first : number + 1;
+	samples = json_array();
 	for (i = 0; i < ANSWER_MAX && number <= log->last; i++, number++)
-		json_array_append_new(samples, report_exchange(p, number));
-	return json_pack("{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
+		json_array_append_new(samples, report_logged(p, number));
+	peers_print_json(json_pack(
+		"{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
 		"life", (json_int_t)log->life, "first", (json_int_t)first,
 		"last", (json_int_t)log->last, "name", p->config->name,
-		"role", role(p->config), "fit", tsct_fit_name(p->config->fit),
+		"role", peers_role(p), "fit", tsct_fit_name(p->config->fit),
 		"node", (json_int_t)p->node, "host", (json_int_t)p->host,
 		"master", (json_int_t)state->cluster_master,
 		"status", (int)state->cluster_status,
 		"timeline", (json_int_t)state->cluster_timeline,
 		"epoch", (json_int_t)state->cluster_epoch,
 		"sources", (int)p->nr_sources, "busy", (int)peers_busy(p),
-		"samples", samples);
-}
-
-void exchange_log_answer(const struct peers *p, const char *after, FILE *to)
-{
-	char *end;
-	__u64 number = strtoull(after, &end, 10);
-	json_t *all;
-
-	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX) {
-		fprintf(to, "error: samples: missing or invalid number\n");
-		return;
-	}
-	all = report_all(p, number + 1);
-	if (!all || json_dumpf(all, to, JSON_COMPACT))
-		fprintf(to, "error: no memory\n");
-	else
-		fputc('\n', to);
-	json_decref(all);
+		"samples", samples), 15, to);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Synchronization with other nodes: start and stop, reload, and dispatch. */
-#include <arpa/inet.h>
+/* Synchronization with other nodes: start and stop, reload, and dispatch */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +10,35 @@
 #include "daemon/config/log.h"
 #include "daemon/config/node_id.h"
 #include "lib/client/gettime.h"
-#include "exchange_log.h"
 #include "peers_private.h"
 
-/* ---- shared helpers ------------------------------------------------------ */
+/* ---- configuration ------------------------------------------------------ */
 
-/* A pool for a few polls: a system call costs the same for one and for many. */
+static void log_config(bool is_error, const char *text)
+{
+	log_message(is_error ? LOG_ERR : LOG_WARNING, "%s", text);
+}
+
+/* *ret_config: NULL if there is no configuration file */
+static int load(const struct peers_options *options, struct config **ret_config)
+{
+	int err;
+
+	*ret_config = NULL;
+	if (!options->config)
+		return 0;
+	err = config_load(options->config, log_config, ret_config);
+	if (err != -ENOENT)
+		return err;
+	if (!options->must_exist)
+		return 0;
+	log_error("%s: %s; name an existing file with --config",
+		  options->config, strerror(-err));
+	return err;
+}
+
+/* Random numbers are read in bulk: a system call for many costs as much as one
+ * for a single number. */
 void peers_random(__u64 ret[2])
 {
 	static __u64 pool[16][2];
@@ -30,50 +52,18 @@ void peers_random(__u64 ret[2])
 	memcpy(ret, pool[--left], sizeof(pool[0]));
 }
 
-const char *peers_name(const struct tsct_address *address, char *text,
-		       size_t size)
-{
-	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	if (!memcmp(address->ip, mapped, sizeof(mapped)))
-		inet_ntop(AF_INET, address->ip + 12, text, (socklen_t)size);
-	else
-		inet_ntop(AF_INET6, address->ip, text, (socklen_t)size);
-	return text;
-}
-
-/* ---- configuration ------------------------------------------------------ */
-
-static int load(const struct peers_options *options, struct config **ret_config)
-{
-	int err;
-
-	*ret_config = NULL;
-	if (!options->config)
-		return 0;
-	err = config_load_logged(options->config, ret_config);
-	if (err != -ENOENT)
-		return err;
-	if (!options->must_exist)
-		return 0;
-	log_error("%s: %s; name an existing file with --config",
-		  options->config, strerror(-err));
-	return err;
-}
-
 static bool same_source(const struct config_source *a,
 			const struct config_source *b)
 {
 	return !memcmp(a->address.ip, b->address.ip, 16) &&
 		a->address.port == b->address.port &&
 		a->address.scope == b->address.scope &&
-			a->ntp_only == b->ntp_only &&
+		a->ntp_only == b->ntp_only &&
 		a->xleave == b->xleave && a->key == b->key &&
 		a->asymmetry_ns == b->asymmetry_ns;
 }
 
-/* Sources that are in both configurations keep their state; others begin
- * anew. */
+/* Sources in both configurations keep their state; all others start afresh. */
 static void set_sources(struct peers *p)
 {
 	const struct config *config = p->config;
@@ -97,13 +87,7 @@ static void set_sources(struct peers *p)
 	p->nr_sources = nr;
 }
 
-static void close_network(struct peers *p)
-{
-	members_close(p);
-	service_close(&p->service);
-}
-
-/* @old: the configuration before; NULL: none */
+/* @old: the previous configuration; NULL: none */
 static int open_network(struct peers *p, const struct config *old)
 {
 	int err;
@@ -133,37 +117,28 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 
 /* ---- start -------------------------------------------------------------- */
 
-static int create_cluster(struct peers *p)
+static int start_network(struct peers *p)
 {
 	const struct tsct_cluster_options options = {
 		.fit.kind = p->config->fit,
 		.hz = tsct_rate_hz(&p->timekeeper->est, NULL),
 	};
+	int err;
 
 	p->log = exchange_log_new();
-	if (!p->log)
-		return -ENOMEM;
-	p->cluster = tsct_cluster_new(&options, TSCT_SOURCES_MAX);
+	p->cluster = p->log ? tsct_cluster_new(&options, TSCT_SOURCES_MAX) : NULL;
 	if (!p->cluster) {
-		exchange_log_free(p->log);
+		free(p->log);
 		p->log = NULL;
 		return -ENOMEM;
 	}
 	timekeeper_use_cluster(p->timekeeper, p->cluster);
-	return 0;
-}
-
-static int start_network(struct peers *p)
-{
-	int err = create_cluster(p);
-
-	if (err)
-		return err;
 	p->node = node_id(p->options.state_dir);
 	p->host = p->options.host_id ? p->options.host_id : node_host_id();
 	err = open_network(p, NULL);
 	if (err) {
-		close_network(p);
+		members_close(p);
+		service_close(&p->service);
 		return err;
 	}
 	err = link_monitor_open(&p->links);
@@ -171,7 +146,7 @@ static int start_network(struct peers *p)
 		log_warning("rtnetlink: %s; changes of the network are not "
 			    "detected", strerror(-err));
 	set_sources(p);
-	p->urgent = true;		/* the published cluster time is void */
+	p->urgent = true;		/* replace the published cluster time */
 	log_info("node %016llx, host %016llx%s%s: %u sources%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
 		 *p->config->name ? ", " : "", p->config->name, p->nr_sources,
@@ -185,7 +160,10 @@ int peers_start(struct peers *p, struct timekeeper *timekeeper,
 	int err = 0;
 
 	p->timekeeper = timekeeper;
-	packet_clock_init(&p->clock, timekeeper, platform);
+	p->clock = (struct packet_clock) {
+		.timekeeper = timekeeper, .platform = platform,
+		.clock.forever = true,
+	};
 	if (config_has_network(p->config))
 		err = start_network(p);
 	if (!err)
@@ -202,14 +180,15 @@ void peers_stop(struct peers *p)
 	for (i = 0; i < p->nr_sources; i++)
 		source_close(p, i);
 	p->nr_sources = 0;
-	close_network(p);
+	members_close(p);
+	service_close(&p->service);
 	link_monitor_close(p->links);
 	p->links = NULL;
 	p->links_changed = false;
 	timekeeper_use_cluster(p->timekeeper, NULL);
 	tsct_cluster_free(p->cluster);
 	p->cluster = NULL;
-	exchange_log_free(p->log);
+	free(p->log);
 	p->log = NULL;
 }
 
@@ -223,14 +202,6 @@ void peers_close(struct peers *p)
 
 /* ---- reload ------------------------------------------------------------- */
 
-/* True: another role or kind of fit, with which the estimates so far are of no
- * use */
-static bool needs_restart(const struct config *a, const struct config *b)
-{
-	return config_is_master(a) != config_is_master(b) || a->fit != b->fit ||
-		a->synced_cluster != b->synced_cluster;
-}
-
 /* Sockets are closed first, then opened anew: the port may be the same. A
  * session loses a packet or two by that. */
 static int apply_config(struct peers *p, struct config *config)
@@ -238,11 +209,13 @@ static int apply_config(struct peers *p, struct config *config)
 	struct config *old = p->config;
 	int err;
 
-	p->nr_watched = 0;		/* the watched descriptors may be closed
-					 * from here on */
+	p->nr_watched = 0;		/* the descriptors may be closed below */
 	service_close(&p->service);
-	if (p->cluster && (!config_has_network(config) || needs_restart(old,
-									config)))
+	/* With another role or kind of fit the estimates are of no use. */
+	if (p->cluster && (!config_has_network(config) ||
+			   config_is_master(old) != config_is_master(config) ||
+			   old->fit != config->fit ||
+			   old->synced_cluster != config->synced_cluster))
 		peers_stop(p);
 	p->config = config;
 	if (!config_has_network(config))
@@ -255,26 +228,9 @@ static int apply_config(struct peers *p, struct config *config)
 	return err;
 }
 
-/* Goes back to the previous configuration where the new one cannot be
- * applied. */
-static int replace_config(struct peers *p, struct config *config)
-{
-	struct config *old = p->config;
-	int err = apply_config(p, config);
-
-	if (!err) {
-		config_free(old);
-		return 0;
-	}
-	if (apply_config(p, old))
-		log_error("SIGHUP: restoring the previous configuration failed; "
-			  "fix the cause above and restart tsctraced");
-	return err;
-}
-
 void peers_reload(struct peers *p)
 {
-	struct config *config;
+	struct config *old = p->config, *config;
 
 	if (!p->options.config) {
 		log_info("SIGHUP: nothing to reload: no configuration file");
@@ -286,21 +242,25 @@ void peers_reload(struct peers *p)
 			  p->options.config);
 		return;
 	}
-	if (replace_config(p, config)) {
+	if (apply_config(p, config)) {
+		if (apply_config(p, old))
+			log_error("SIGHUP: restoring the previous configuration "
+				  "failed; fix the cause above and restart "
+				  "tsctraced");
 		config_free(config);
 		log_error("SIGHUP: %s: not applied; the previous configuration "
 			  "stays in force",
 			  p->options.config);
 		return;
 	}
+	config_free(old);
 	log_info("SIGHUP: %s: reloaded", p->options.config);
 	peers_tick(p);
 }
 
 /* ---- work --------------------------------------------------------------- */
 
-/* At most once a second, however many changes there are; the tick does the
- * rest. */
+/* Changes within a second of a poll are left to the next tick. */
 void peers_links_changed(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();
@@ -311,7 +271,8 @@ void peers_links_changed(struct peers *p)
 	if (p->links_changed)
 		return;
 	p->links_polled_ns = now_ns;
-	log_debug("network changed: polling all sources");
+	log_debug("network: addresses, links or routes changed; polling all "
+		  "sources");
 	sources_poll_now(p);
 }
 
@@ -330,7 +291,7 @@ static void watch_fd(struct peers *p, struct pollfd *fds, int fd,
 		     enum watched_kind kind, unsigned int nr)
 {
 	if (fd < 0)
-		return;			/* closed at the moment */
+		return;			/* the socket is closed at present */
 	fds[p->nr_watched] = (struct pollfd) { .fd = fd, .events = POLLIN };
 	p->watched[p->nr_watched++] = (struct watched_fd) { kind, nr };
 }
@@ -341,7 +302,7 @@ unsigned int peers_wants(struct peers *p, struct pollfd *fds,
 	unsigned int i;
 
 	static_assert(1 + TSCT_SOURCES_MAX + SERVER_SOCKETS_MAX <=
-		      PEERS_FDS_MAX, "room for all");
+		      PEERS_FDS_MAX, "descriptors do not fit");
 	p->nr_watched = 0;
 	for (i = 0; i < p->nr_sources; i++)
 		watch_fd(p, fds, p->source[i].socket.fd, WATCHED_SOURCE, i);
@@ -353,28 +314,25 @@ unsigned int peers_wants(struct peers *p, struct pollfd *fds,
 	return p->nr_watched;
 }
 
-static void dispatch(struct peers *p, const struct watched_fd *watched)
-{
-	switch (watched->kind) {
-	case WATCHED_LINKS:
-		peers_links_changed(p);
-		return;
-	case WATCHED_SOURCE:
-		source_dispatch(p, watched->nr);
-		return;
-	case WATCHED_SERVER:
-		service_dispatch(p, watched->nr);
-	}
-}
-
 void peers_dispatch(struct peers *p, const struct pollfd *fds)
 {
 	__s64 now_ns;
 	unsigned int i;
 
-	for (i = 0; i < p->nr_watched; i++)
-		if (fds[i].revents)
-			dispatch(p, &p->watched[i]);
+	for (i = 0; i < p->nr_watched; i++) {
+		if (!fds[i].revents)
+			continue;
+		switch (p->watched[i].kind) {
+		case WATCHED_LINKS:
+			peers_links_changed(p);
+			break;
+		case WATCHED_SOURCE:
+			source_dispatch(p, p->watched[i].nr);
+			break;
+		case WATCHED_SERVER:
+			service_dispatch(p, p->watched[i].nr);
+		}
+	}
 	now_ns = tsct_monotonic_ns();
 	if (now_ns < first_due_ns(p))
 		return;

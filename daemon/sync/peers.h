@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Synchronization with other nodes, as the configuration file says: sources,
- * members and the NTP service. Without a file nothing happens here. One thread.
+ * Synchronization with other nodes by the configuration file: sources, members
+ * and the NTP service. Without a file, the network is not used. Not thread safe.
  */
 #ifndef TSCTRACED_PEERS_H
 #define TSCTRACED_PEERS_H
@@ -15,21 +15,22 @@
 
 struct peers_options {
 	const char *config;		/* NULL: no network */
-	bool must_exist;		/* named by the user: an error if it is
-					 * missing */
-	const char *state_dir;		/* of the file with this node's id */
-	__u64 host_id;			/* for tests; 0: that of this boot of
-					 * the kernel */
+	bool must_exist;		/* a missing file is an error: the user
+					 * named it */
+	const char *state_dir;		/* directory of the node id's file */
+	__u64 host_id;			/* for tests; 0: derived from the
+					 * kernel's boot id */
 };
 
 struct peers;
 
 /*
- * peers_open - read the configuration; logs its errors
- * peers_start - apply the configuration; @timekeeper runs
- * peers_stop - undo peers_start(); after the timekeeper stopped, whose last
- * publication includes the cluster's time
+ * peers_open - read the configuration and log its errors
+ * peers_start - apply the configuration; @timekeeper must be running
+ * peers_stop - undo peers_start(). Call after the timekeeper stopped, because
+ * its last publication includes the cluster's time.
  * peers_close - NULL is fine
+ *
  * Return 0 or -errno.
  */
 int peers_open(const struct peers_options *options, struct peers **ret_peers);
@@ -38,15 +39,17 @@ int peers_start(struct peers *peers, struct timekeeper *timekeeper,
 void peers_stop(struct peers *peers);
 void peers_close(struct peers *peers);
 
-/* SIGHUP: reads the file again. One with errors is rejected as a whole. */
+/* Reads the configuration file again, on SIGHUP. A file with errors is rejected
+ * as a whole. */
 void peers_reload(struct peers *peers);
 
 /*
- * peers_wants - the descriptors to poll, written to @fds, and their number;
- * *ret_until_ns: the next time to call peers_dispatch(), CLOCK_MONOTONIC,
- * INT64_MAX: none
- * peers_dispatch - do a bounded amount of the work that is due; @fds: as
- * polled. Descriptors closed in between by peers_reload() are skipped.
+ * peers_wants - write the descriptors to poll to @fds; returns their number
+ * @ret_until_ns: next time to call peers_dispatch(), CLOCK_MONOTONIC; INT64_MAX:
+ * none
+ *
+ * peers_dispatch - do a bounded amount of the work that is due
+ * @fds: as polled; those closed in between by peers_reload() are skipped
  */
 #define PEERS_FDS_MAX	64
 
@@ -54,14 +57,14 @@ unsigned int peers_wants(struct peers *peers, struct pollfd *fds,
 			 __s64 *ret_until_ns);
 void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 
-/* The timekeeper published, or began an epoch. */
+/* Call after the timekeeper published or began an epoch. */
 void peers_tick(struct peers *peers);
 
-/* True, once: there is cluster time to publish before the next tick. */
+/* True if cluster time is to be published before the next tick; resets that. */
 bool peers_urgent(struct peers *peers);
 
-/* peers_answer - answer a request of the control socket: peers, exchanges, samples,
- * sync or timesync. False: another request */
+/* Answers the control socket's requests peers, exchanges, samples, sync and
+ * timesync. False: another request */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
 
 #endif /* TSCTRACED_PEERS_H */

@@ -2,11 +2,13 @@
 /*
  * Shared by the files of daemon/sync: the sources that this node sends requests
  * to, the members that synchronize with it, collectives, and the NTP service.
- * All of it belongs to the loop's thread. Times *_ns are CLOCK_MONOTONIC where
- * nothing else is stated; 0: never.
+ * All of it belongs to the loop's thread. Times *_ns are CLOCK_MONOTONIC, unless
+ * stated otherwise; 0: never.
  */
 #ifndef TSCTRACED_PEERS_PRIVATE_H
 #define TSCTRACED_PEERS_PRIVATE_H
+
+#include <jansson.h>
 
 #include "daemon/config/config.h"
 #include "daemon/net/link_monitor.h"
@@ -18,7 +20,7 @@
 
 struct peers;
 
-/* ---- source.c, source_exchange.c: servers that are polled ---------------- */
+/* ---- source.c: servers that are polled ----------------------------------- */
 
 /* State of a source as last logged */
 enum source_log_state { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };
@@ -30,155 +32,170 @@ struct peer_source {
 	__s64 due_ns;			/* next request */
 	int poll;			/* 2^n s between polls */
 	unsigned int burst;		/* polls left at the short interval */
-	__s64 burst_ns;			/* the last burst began */
-	bool accepted;			/* its exchanges go to the cluster at
-					 * once */
-	bool is_unsynced;		/* its last answer was unsynchronized: a
-					 * burst has to wait */
+	__s64 burst_ns;			/* begin of the last burst */
+	bool accepted;			/* exchanges go to the cluster at once */
+	bool is_unsynced;		/* the last answer was unsynchronized,
+					 * which suspends bursts */
 	unsigned int good;		/* answered polls since the interval
 					 * changed */
 	unsigned int lost;		/* polls not fully answered since the last
 					 * answer */
-	__u32 session;			/* of the master's that it is in; 0:
-					 * none */
-	unsigned int own_session;	/* exchanges left of a session of this node's
-					 * own, client.session, or 0; */
-	__s64 own_session_until_ns;	/* its end at the latest */
-	/* State and times of the last log lines */
-	bool reach_logged, is_reachable;
+	__u32 session;			/* joined session of the master; 0: none */
+	unsigned int own_session;	/* exchanges left in the session
+					 * client.session, which this node began;
+					 * 0: none */
+	__s64 own_session_until_ns;	/* timeout of that session */
+	bool reach_logged, is_reachable;	/* as last logged */
 	enum source_log_state logged;
-	unsigned int nr_states;	/* lines since states_ns */
+	unsigned int nr_states;		/* log lines since states_ns */
 	__s64 states_ns;
-	__s64 reach_ns;
-	__s64 logged_ns[TSCT_CLIENT_NR];
+	__s64 reach_ns;			/* last log line "does not answer" */
+	__s64 logged_ns[TSCT_CLIENT_NR];	/* last log line per result */
 };
 
 void source_open(struct peers *p, unsigned int nr,
 		 const struct config_source *config);
 void source_close(struct peers *p, unsigned int nr);
 
-/* Sends the requests that are due; receives the packets that are there. */
+/* Sends the requests that are due. */
 void source_due(struct peers *p, unsigned int nr, __s64 now_ns);
+
+/* Receives waiting packets. */
 void source_dispatch(struct peers *p, unsigned int nr);
 
-/* Polls all of them at once, since something changed. */
+/* Polls all sources at once, because something changed. */
 void sources_poll_now(struct peers *p);
 
-/* Begins a session of this node's own: many exchanges with each. */
+/* Begins a session of this node's own: many exchanges with each source. */
 void sources_begin_session(struct peers *p);
 bool sources_busy(const struct peers *p);
 
-/* Polls those soon whose answers a collective waits for. */
+/* Polls those sources soon whose answers a collective waits for. */
 void sources_poll_for_barrier(struct peers *p);
 
-/* The local counter was disrupted. */
+/* Discards exchanges in progress after a disruption of the local counter. */
 void sources_disrupt(struct peers *p);
 
-/* Logs which sources became falsetickers, or usable again; called at each
- * tick. */
+/* Logs at each tick which sources became falsetickers, or usable again. */
 void sources_log(struct peers *p);
 
-/* Between source.c and source_exchange.c */
-__s64 source_poll_ns(const struct peer_source *s, __u64 random);
-void source_poll_now(struct peer_source *s, __s64 now_ns);
-void source_read_tx_times(struct peers *p, struct peer_source *s);
-void source_flush(struct peers *p, unsigned int nr);
-void source_leave_session(struct peers *p, unsigned int nr);
-void source_log_answer(struct peer_source *s, enum tsct_client_result result,
-		       __s64 now_ns);
+/* ---- exchange_log.c ------------------------------------------------------ */
+
+struct exchange_log *exchange_log_new(void);
+
+/* Adds an exchange with source @nr, completed now. */
+void exchange_log_add(struct peers *p, unsigned int nr,
+		      const struct tsct_exchange *x);
+
+/*
+ * exchange_log_answer - the request "samples AFTER": exchanges with higher
+ * numbers
+ *
+ * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
+ * and "last", the available numbers; and "samples", oldest first: arrays of
+ *
+ *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
+ *	remote_error, session, flags, fitted, kept, node, host, master,
+ *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
+ *	error_ps, growth of the source's clock params, epoch of this node's
+ *	clock, of its cluster time, name of the source
+ *
+ * Values of 64 bits are signed. The number of samples per answer is limited:
+ * request the rest by its last number.
+ */
+void exchange_log_answer(const struct peers *p, const char *after, FILE *to);
 
 /* ---- members.c: nodes that synchronize with this one --------------------- */
 
 struct peer_member {
 	__u64 node;			/* 0: a free entry */
-	struct tsct_address address;	/* source of its last request, */
-	struct tsct_address ours;	/* and its destination */
-	unsigned int socket;
-	__u32 key;
-	__s64 seen_ns;
+	struct tsct_address address;	/* source of the last request */
+	struct tsct_address ours;	/* destination of the last request */
+	unsigned int socket;		/* index in struct service */
+	__u32 key;			/* of the last request; 0: none */
+	__s64 seen_ns;			/* last request */
 	const struct config_child *child;	/* NULL: not a configured one */
 };
 
 struct members {
 	struct tsct_schedule *schedule;
 	struct peer_member *table;	/* TSCT_MEMBERS_MAX entries */
-	const struct net_packet *packet;	/* the request being answered */
-	unsigned int socket;
-	__u32 session;			/* the last one whose polls were
-					 * requested */
+	const struct net_packet *packet;	/* request being answered */
+	unsigned int socket;		/* socket of that request */
+	__u32 session;			/* last session with poll requests sent */
 };
 
 /*
- * members_configure - apply the configuration; @old: the one before, NULL: none
- * Members that are in both keep their sessions and collectives, unless the
- * parameters of sessions changed. 0 or -ENOMEM, -errno of the schedule.
+ * members_configure - apply the configuration
+ * @old: the previous configuration; NULL: none
+ *
+ * Members in both keep their sessions and collectives, unless the parameters of
+ * sessions changed. Returns 0, -ENOMEM, or -errno of the schedule.
  */
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
-/* Of struct tsct_responder_ops: a member's request beside the time */
+/* Handles the extension field of a request: see struct tsct_responder_ops. */
 void members_request(void *ctx, const struct tsct_responder_request *request);
 
-/* Begins a session of all members; returns its number. */
-__u32 members_begin(struct peers *p);
-
-/* Sends poll requests to all members, once per session that is open. */
+/* Sends poll requests to all members, once per open session. */
 void members_request_poll(struct peers *p);
 
 /* ---- collective.c -------------------------------------------------------- */
 
 struct barrier {
-	__u32 number;			/* of the barrier that a local caller
-					 * waits in; 0: none, or not known
-					 * yet */
+	__u32 number;			/* number of the barrier that a local
+					 * caller waits in; 0: none, or unknown */
 	__s64 waited_ns;		/* last request of a local caller */
-	__u32 released;			/* the last one in which all arrived */
-	/* First and last time that a member reported a waiting caller, and the
-	 * last log line about it */
-	__s64 since_ns, member_ns, logged_ns;
+	__u32 released;			/* latest barrier in which all arrived */
+	__s64 since_ns, member_ns;	/* first and last report of a waiting
+					 * caller by a member */
+	__s64 logged_ns;		/* last log line of missing nodes */
 };
 
 /* Answers the request "timesync N" of the control socket, see collective.c. */
 void barrier_answer(struct peers *p, const char *which, FILE *to);
 void barrier_tick(struct peers *p);
 
-/* A member reports that a caller waits. */
+/* Handles a member's report that a caller waits. */
 void barrier_member_waits(struct peers *p);
 
-/* True: requests to that source report that all callers here wait. Then: processes
- * an answer. */
+/* True: requests to source @s are to report that all callers here wait. */
 bool barrier_arrived(const struct peers *p, const struct peer_source *s);
+
+/* Handles an answer of @s: its barrier number, and whether it was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s);
 
-/* True: a caller here or below waits for that source to release a
- * collective. */
+/* True: a caller here or below waits for @s to release a collective. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
-/* Names of those missing below this node, for its master; and of all missing that
- * are known, for its members and callers */
+/*
+ * barrier_below - names of nodes missing below this one, for its master
+ * barrier_missing - names of all missing nodes, for its members and callers
+ */
 void barrier_below(const struct peers *p, char *names, size_t size);
 void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* ---- service.c: the responder and its sockets ---------------------------- */
 
-/* Per address a second socket for children */
+/* Each address may have a second socket, for children. */
 #define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
 
-/* Time that the kernel needs to send one of many packets: minima, in cycles */
+/* Minimum time in which the kernel sends one of many packets, in cycles */
 struct send_pace {
-	__u64 before, least;		/* of the previous period, 1 s or more,
-					 * and of the present one */
+	__u64 before;			/* of the previous period; 0: none */
+	__u64 least;			/* of the present period */
 	unsigned int nr;		/* measurements in the present period */
-	__s64 since_ns, seen_ns;	/* its begin, and the time of its last
-					 * measurement */
+	__s64 since_ns;			/* begin of the present period */
+	__s64 seen_ns;			/* last measurement */
 };
 
 /* Answers to be sent by one system call */
 struct outbox {
 	struct net_answer answer[NET_TOGETHER];
 	unsigned int nr;
-	bool is_open;			/* as many requests wait as can be
-					 * received */
+	bool is_open;			/* a full batch was received: collect
+					 * answers */
 	struct send_pace pace;
 };
 
@@ -188,7 +205,7 @@ struct service {
 	struct tsct_responder *responder;
 	struct tsct_ratelimit *ratelimit;
 	struct tsct_timeline timeline;
-	__s64 logged_ns[TSCT_ANSWER_NR];
+	__s64 logged_ns[TSCT_ANSWER_NR];	/* last log line per result */
 	__s64 now_ns;			/* begin of the current dispatch */
 	struct outbox out;
 };
@@ -200,20 +217,11 @@ void service_dispatch(struct peers *p, unsigned int nr);
 /* Rebuilds the content of answers from the clock as published now. */
 void service_refresh(struct peers *p);
 
-/* ---- exchange_report.c --------------------------------------------------- */
-
-/* Answers the request "exchanges" of the control socket: the exchanges that the
- * fits are made of, and the fits. */
-void exchange_report_answer(const struct peers *p, FILE *to);
-
-/* ---- peers.c ------------------------------------------------------------- */
-
-/* Owner of a descriptor that is polled */
-enum watched_kind { WATCHED_LINKS, WATCHED_SOURCE, WATCHED_SERVER };
+/* ---- peers.c, peers_report.c --------------------------------------------- */
 
 struct watched_fd {
-	enum watched_kind kind;
-	unsigned int nr;
+	enum watched_kind { WATCHED_LINKS, WATCHED_SOURCE, WATCHED_SERVER } kind;
+	unsigned int nr;		/* index of the source or socket */
 };
 
 struct peers {
@@ -221,7 +229,7 @@ struct peers {
 	struct config *config;		/* NULL: no file */
 	struct timekeeper *timekeeper;
 	struct packet_clock clock;
-	__u64 node, host;
+	__u64 node, host;		/* this node's ids */
 	struct watched_fd watched[PEERS_FDS_MAX];
 	unsigned int nr_watched;
 	struct peer_source source[TSCT_SOURCES_MAX];
@@ -229,20 +237,20 @@ struct peers {
 	struct service service;
 	struct members members;
 	struct link_monitor *links;
-	bool links_changed;		/* and sources were not polled since */
-	__s64 links_polled_ns;		/* sources were last polled for a
-					 * change */
+	bool links_changed;		/* sources were not polled since the
+					 * last change of the network */
+	__s64 links_polled_ns;		/* last poll because of such a change */
 	struct tsct_cluster *cluster;
 	struct exchange_log *log;
 	bool urgent;			/* publish before the next tick; cleared by
 					 * peers_urgent() */
 	struct barrier barrier;
-	__u32 nr_sessions;		/* that have ended */
-	__u32 timeline_nr;		/* the last one that this node began */
-	__u32 clock_epoch;		/* as of the last tick */
-	__s64 epoch_ns;			/* time of the last poll of all sources
-					 * because of a new cluster epoch */
-	__u32 logged_status, logged_epoch;
+	__u32 nr_sessions;		/* ended sessions */
+	__u32 timeline_nr;		/* latest timeline that this node began */
+	__u32 clock_epoch;		/* epoch at the last tick */
+	__s64 epoch_ns;			/* last poll of all sources because of a
+					 * new cluster epoch */
+	__u32 logged_status, logged_epoch;	/* as last logged */
 	__u64 logged_master;
 	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];
@@ -251,14 +259,16 @@ struct peers {
 /* True: a session is under way, of this node's or of its master's. */
 bool peers_busy(const struct peers *p);
 
+/* This node's role as it is written in JSON */
+const char *peers_role(const struct peers *p);
+
+/* Prints and frees @object; NULL: out of memory. @digits: of real numbers */
+void peers_print_json(json_t *object, size_t digits, FILE *to);
+
 /* Reads changes of the network; polls all sources, at most once a second. */
 void peers_links_changed(struct peers *p);
 
-/* Two unpredictable numbers */
+/* Returns two unpredictable numbers. */
 void peers_random(__u64 ret[2]);
-
-/* An address in words; returns @text. */
-const char *peers_name(const struct tsct_address *address, char *text,
-		       size_t size);
 
 #endif /* TSCTRACED_PEERS_PRIVATE_H */

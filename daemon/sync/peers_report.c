@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* The state of synchronization with other nodes, as JSON, for trace-ctl. */
+/* Answers to requests of the control socket about other nodes, as JSON */
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
 
 #include "lib/core/clock_params.h"
 #include "lib/client/gettime.h"
-#include "exchange_log.h"
 #include "peers_private.h"
+#include "lib/sync/fit.h"
+
+#define CURVE_POINTS	64
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* A value that is not finite is null. Whole numbers stay such: "1", not
- * "1.0" */
+/* Whole numbers are written as "1", not "1.0". */
 static json_t *number(double value)
 {
 	if (!isfinite(value))
@@ -40,12 +41,11 @@ static json_t *counts(const char *const *names, const __u64 *values,
 	return object;
 }
 
-/* Prints and frees @object; NULL: out of memory */
-static void print_json(json_t *object, FILE *to)
+void peers_print_json(json_t *object, size_t digits, FILE *to)
 {
 	if (!object || json_dumpf(object, to, JSON_COMPACT |
-				  JSON_REAL_PRECISION(15)))
-		fprintf(to, "error: no memory\n");
+				  JSON_REAL_PRECISION(digits)))
+		fprintf(to, "error: out of memory\n");
 	else
 		fputc('\n', to);
 	json_decref(object);
@@ -99,25 +99,20 @@ static const char *source_status(const struct peers *p,
 		"agrees" : "elsewhere";
 }
 
-static const char *auth(const struct peers *p, const struct peer_source *s)
-{
-	const char *type = NULL;
-
-	if (!s->config.key)
-		return NULL;
-	if (p->config->keys)
-		type = tsct_keys_type(p->config->keys, s->config.key);
-	return type ? type : "?";
-}
-
 static json_t *report_source(const struct peers *p, unsigned int nr)
 {
 	const struct peer_source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
 	struct tsct_source_state state;
+	const char *auth = NULL;
 	bool known, fitted;
 
-	tsct_cluster_source(p->cluster, nr, packet_clock_now(&p->clock), &state);
+	if (s->config.key && p->config->keys)
+		auth = tsct_keys_type(p->config->keys, s->config.key);
+	if (s->config.key && !auth)
+		auth = "?";
+	tsct_cluster_source(p->cluster, nr, timekeeper_cycles(p->timekeeper),
+			    &state);
 	known = state.known;
 	fitted = state.kept;
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
@@ -127,7 +122,7 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 		"type", s->config.ntp_only ? "ntp" : "master",
 		"status", source_status(p, s, &state), "why", state.reason,
 		"key", s->config.key ? json_integer(s->config.key) : json_null(),
-		"auth", auth(p, s),
+		"auth", auth,
 		"offset_ns", number(known ? state.offset_ns : NAN),
 		"error_ns", number(known ? state.error_ns : NAN),
 		"rtt_min_ns", number(fitted ? state.rtt_min_ns : NAN),
@@ -141,6 +136,93 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 		"sent", (json_int_t)s->client.sent,
 		"answers", counts(result_names, s->client.counts,
 				  TSCT_CLIENT_NR));
+}
+
+/* ---- exchanges in the window of the fits --------------------------------- */
+
+/*
+ * Exchanges and the fit's curve are offsets from the fit's tangent at its end,
+ * which are small enough to draw. The times t1 to t4 follow unchanged.
+ */
+static double seconds(const struct tsct_tangent *t, __u64 local)
+{
+	return (double)(__s64)(local - t->at) * t->rate * t->ns / 1e9;
+}
+
+static json_t *report_exchange(const struct tsct_tangent *t,
+			       const struct tsct_exchange *x, bool kept)
+{
+	__u64 local;
+	const double beyond = tsct_tangent_exchange(t, x, &local);
+
+	return json_pack("[f,f,f,b,I,I,I,I]",
+			 seconds(t, local), beyond,
+			 tsct_exchange_rtt(x, t->rate) * t->rate * t->ns,
+			 (int)kept,
+			 (json_int_t)x->t1, (json_int_t)x->t2,
+			 (json_int_t)x->t3, (json_int_t)x->t4);
+}
+
+/* The fit and its bound, from the oldest exchange to the newest */
+static json_t *report_curve(const struct tsct_tangent *t, __u64 from, __u64 to)
+{
+	json_t *curve = json_array();
+	double frac, error;
+	__u64 local, remote;
+	unsigned int i;
+
+	for (i = 0; i <= CURVE_POINTS; i++) {
+		local = from + (to - from) / CURVE_POINTS * i;
+		remote = tsct_fit_at(t->fit, local, &frac, &error);
+		json_array_append_new(curve, json_pack("[f,f,f]",
+			seconds(t, local),
+			tsct_tangent_beyond(t, local, remote, frac),
+			error * t->ns));
+	}
+	return curve;
+}
+
+static json_t *report_fit(const struct tsct_tangent *t)
+{
+	const struct tsct_fit *fit = t->fit;
+	const double tick_ns = t->rate * t->ns;
+
+	return json_pack("{s:s,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f}",
+		"kind", tsct_fit_name(fit->kind),
+		"kept", (int)fit->nr_kept, "dropped", (int)fit->nr_dropped,
+		"rtt_min_ns", fit->rtt_min * tick_ns,
+		"rtt_median_ns", fit->rtt_median * tick_ns,
+		"residual_ns", fit->residual * t->ns, "sd_ns", fit->sd * t->ns,
+		"doubt_ns", fit->disagreement * t->ns, "error_ns", fit->error * t->ns,
+		"rate_error_ppb", fit->rate_error / t->rate * 1e9);
+}
+
+static json_t *report_window(const struct peers *p, unsigned int nr)
+{
+	const struct peer_source *s = &p->source[nr];
+	const struct tsct_remote *remote = &s->client.remote;
+	const struct tsct_exchange *x;
+	const struct tsct_fit *fit;
+	json_t *exchanges = json_array();
+	struct tsct_tangent t;
+	const bool *kept;
+	unsigned int i, n;
+
+	n = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
+	if (!n || !fit)
+		return json_pack("{s:s,s:o}", "name", s->config.name,
+				 "exchanges", exchanges);
+	/* The remote counter's unit in ns; an NTP server counts ns. */
+	tsct_tangent_make(fit, remote->has_params ?
+			  ldexp((double)remote->params.mult, -TSCT_CLOCK_SHIFT) : 1,
+			  &t);
+	for (i = 0; i < n; i++)
+		json_array_append_new(exchanges, report_exchange(&t, &x[i],
+								 kept[i]));
+	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->config.name,
+			 "tick_ns", t.rate * t.ns, "exchanges", exchanges,
+			 "fit", report_fit(&t), "curve",
+			 report_curve(&t, x[0].t1, x[n - 1].t4));
 }
 
 /* ---- members, cluster, session ------------------------------------------- */
@@ -158,36 +240,35 @@ static const char *const answer_names[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_TOO_LONG] = "too_long",
 };
 
-static json_t *report_member(const struct peer_member *member, __s64 now_ns)
-{
-	const double age_ms = (double)(now_ns - member->seen_ns) / 1e6;
-	char address[CONFIG_NAME_MAX];
-
-	peers_name(&member->address, address, sizeof(address));
-	return json_pack("{s:s, s:s, s:o, s:I, s:f}",
-		"name", member->child ? member->child->name : address,
-		"address", address, "node", id(member->node),
-		"key", (json_int_t)member->key, "age_s", round(age_ms) / 1e3);
-}
-
 static json_t *report_members(const struct peers *p)
 {
 	const struct members *m = &p->members;
 	json_t *members = json_array();
 	__s64 now_ns = tsct_monotonic_ns();
+	char address[CONFIG_NAME_MAX];
 	unsigned int i;
 
-	for (i = 0; m->table && i < TSCT_MEMBERS_MAX; i++)
-		if (m->table[i].node)
-			json_array_append_new(members,
-				report_member(&m->table[i], now_ns));
+	for (i = 0; m->table && i < TSCT_MEMBERS_MAX; i++) {
+		const struct peer_member *member = &m->table[i];
+		const double age_ms = (double)(now_ns - member->seen_ns) / 1e6;
+
+		if (!member->node)
+			continue;
+		tsct_address_print(&member->address, address, sizeof(address));
+		json_array_append_new(members, json_pack(
+			"{s:s, s:s, s:o, s:I, s:f}", "name",
+			member->child ? member->child->name : address,
+			"address", address, "node", id(member->node),
+			"key", (json_int_t)member->key,
+			"age_s", round(age_ms) / 1e3));
+	}
 	return members;
 }
 
 static json_t *report_cluster(const struct peers *p)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
-	__u64 now = packet_clock_now(&p->clock);
+	__u64 now = timekeeper_cycles(p->timekeeper);
 
 	return json_pack("{s:s, s:I, s:I, s:o, s:o}",
 		"status", tsct_status_name(state->cluster_status),
@@ -214,7 +295,7 @@ static json_t *report_session(const struct peers *p)
 		"over", (json_int_t)p->nr_sessions);
 }
 
-static const char *role(const struct peers *p)
+const char *peers_role(const struct peers *p)
 {
 	return p->config->synced_cluster ? "synced-cluster" :
 		config_is_master(p->config) ? "master" : "child";
@@ -229,7 +310,7 @@ static json_t *report_all(const struct peers *p)
 		json_array_append_new(sources, report_source(p, i));
 	all = json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:o}",
 		"node", id(p->node), "host", id(p->host),
-		"name", p->config->name, "role", role(p),
+		"name", p->config->name, "role", peers_role(p),
 		"serves", (int)p->config->serve, "cluster", report_cluster(p),
 		"sources", sources, "members", report_members(p));
 	if (p->service.responder)
@@ -240,36 +321,42 @@ static json_t *report_all(const struct peers *p)
 	return all;
 }
 
-static void begin_session(struct peers *p, FILE *to)
-{
-	if (p->members.schedule && p->service.nr)
-		members_begin(p);
-	sources_begin_session(p);
-	print_json(json_pack("{s:o}", "session", report_session(p)), to);
-}
-
 bool peers_answer(struct peers *p, const char *request, FILE *to)
 {
 	bool is_sync = !strcmp(request, "sync");
 	bool is_timesync = !strncmp(request, "timesync ", 9);
 	bool is_samples = !strncmp(request, "samples ", 8);
 	bool is_window = !strcmp(request, "exchanges");
+	json_t *sources;
+	unsigned int i;
 
 	if (!is_sync && !is_timesync && !is_samples && !is_window &&
 	    strcmp(request, "peers"))
 		return false;
-	if (!p->cluster)
+	if (!p->cluster) {
 		fprintf(to, "error: no network is configured: see "
 			"tsctraced.conf(5)\n");
-	else if (is_window)
-		exchange_report_answer(p, to);
-	else if (is_samples)
+	} else if (is_window) {
+		sources = json_array();
+		for (i = 0; i < p->nr_sources; i++)
+			json_array_append_new(sources, report_window(p, i));
+		peers_print_json(json_pack("{s:s,s:o}", "name", p->config->name,
+					   "sources", sources), 12, to);
+	} else if (is_samples) {
 		exchange_log_answer(p, request + 8, to);
-	else if (is_sync)
-		begin_session(p, to);
-	else if (is_timesync)
+	} else if (is_sync) {
+		if (p->members.schedule && p->service.nr) {
+			tsct_schedule_begin(p->members.schedule,
+				(__u64)tsct_monotonic_ns() / 1000);
+			members_request_poll(p);
+		}
+		sources_begin_session(p);
+		peers_print_json(json_pack("{s:o}", "session",
+					   report_session(p)), 15, to);
+	} else if (is_timesync) {
 		barrier_answer(p, request + 9, to);
-	else
-		print_json(report_all(p), to);
+	} else {
+		peers_print_json(report_all(p), 15, to);
+	}
 	return true;
 }

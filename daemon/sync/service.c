@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The NTP service: the responder, its sockets, and the content of answers. */
+/* The NTP service: responder, sockets, and the content of answers */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,39 +10,34 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-#define STRATUM		10		/* unless configured */
+#define STRATUM		10		/* default of the directive stratum */
 #define REFID		0x54534354	/* "TSCT" */
 #define PRECISION	-25		/* 2^n s: time to read the counter */
-#define REFRESH_NS	(2 * NS_PER_S)	/* longest time between two
+#define REFRESH_NS	(2 * NS_PER_S)	/* longest time between two calls of
 					 * service_refresh() */
-#define PHI_PPM		15
+#define PHI_PPM		15		/* growth of dispersion, RFC 5905 */
 #define PACE_NR		64		/* measurements for a minimum */
-#define PACE_NS		(10 * NS_PER_S)	/* a minimum is valid for this long */
-#define LOG_NS		(10 * NS_PER_S)
+#define PACE_NS		(10 * NS_PER_S)	/* validity of a minimum */
+#define LOG_NS		(10 * NS_PER_S)	/* between log lines for one reason */
 
 /* ---- content of answers -------------------------------------------------- */
 
-/* The kernel's bound of CLOCK_REALTIME's error. False: it is not synchronized,
- * or a sandbox denies adjtimex(2). */
-static bool kernel_error(__u64 *ret_error_ns)
-{
-	struct timex timex = { .modes = 0 };
-	int state = adjtimex(&timex);
-
-	if (state < 0 || state == TIME_ERROR || timex.status & STA_UNSYNC)
-		return false;
-	*ret_error_ns = (__u64)timex.maxerror * 1000;
-	return true;
-}
-
 static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
 {
-	__u64 error_ns, kernel_ns = 0, now = packet_clock_now(&p->clock);
+	__u64 error_ns, kernel_ns = 0, now = timekeeper_cycles(p->timekeeper);
+	struct timex timex = { .modes = 0 };
+	bool known;
 	__s64 ns;
-	bool known = packet_clock_real(&p->clock, now, &ns, &error_ns);
+	int state;
 
-	if (known && !p->config->stratum)
-		known = kernel_error(&kernel_ns);
+	known = packet_clock_real(&p->clock, now, &ns, &error_ns);
+	if (known && !p->config->stratum) {
+		/* The kernel's own bound; a sandbox may deny adjtimex(2). */
+		state = adjtimex(&timex);
+		known = state >= 0 && state != TIME_ERROR &&
+			!(timex.status & STA_UNSYNC);
+		kernel_ns = (__u64)timex.maxerror * 1000;
+	}
 	t->leap = known ? 0 : TSCT_NTP_UNSYNCED;
 	t->stratum = !known ? 0 : p->config->stratum ?
 		(__u8)p->config->stratum : STRATUM;
@@ -66,7 +61,7 @@ void service_refresh(struct peers *p)
 		return;
 	t->node = p->node;
 	t->host = p->host;
-	t->status = tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock),
+	t->status = tsct_cluster_timeline(p->cluster, timekeeper_cycles(p->timekeeper),
 					  &t->master, &t->epoch, &t->depth,
 					  &t->params);
 	t->has_params = tsct_status_has_time(t->status);
@@ -77,40 +72,25 @@ void service_refresh(struct peers *p)
 
 static __u64 now_cycles(void *ctx)
 {
-	struct peers *p = ctx;
-
-	return packet_clock_now(&p->clock);
+	return timekeeper_cycles(((const struct peers *)ctx)->timekeeper);
 }
 
-/* Of what the page does not know: as long ago as the counter has it */
 static __s64 real_ns(void *ctx, __u64 cycles)
 {
-	struct peers *p = ctx;
-	double hz = (double)packet_clock_cycles(&p->clock, NS_PER_S);
-	struct timespec ts;
-	__u64 error_ns;
-	__s64 ns;
-
-	if (packet_clock_real(&p->clock, cycles, &ns, &error_ns))
-		return ns;
-	tsct_gettime(CLOCK_REALTIME, &ts);
-	ns = (__s64)((double)(__s64)(packet_clock_now(&p->clock) - cycles) *
-		     (double)NS_PER_S / hz);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
+	return packet_clock_estimate_ns(&((const struct peers *)ctx)->clock,
+					cycles);
 }
 
-/* The same for all packets of a dispatch */
+/* One time for all packets of a dispatch */
 static __u64 now_us(void *ctx)
 {
-	const struct peers *p = ctx;
-
-	return (__u64)p->service.now_ns / 1000;
+	return (__u64)((const struct peers *)ctx)->service.now_ns / 1000;
 }
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Logs requests with a key that is missing or wrong. Anyone can send these: one
- * line per reason in a while. */
+/* Logs requests whose key is missing or wrong, each reason at most once in LOG_NS,
+ * because anyone can send such requests. */
 static void log_refused(struct peers *p, const struct net_packet *packet,
 			enum tsct_answer answer, __s64 now_ns)
 {
@@ -125,7 +105,7 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 	    tsct_ntp_parse(packet->bytes, packet->len, &ntp, NULL))
 		return;
 	*logged_ns = now_ns;
-	peers_name(&packet->from, text, sizeof(text));
+	tsct_address_print(&packet->from, text, sizeof(text));
 	if (ntp.has_mac)
 		log_warning("request from %s by key %u: %s", text, ntp.key_id,
 			    tsct_responder_result_text(answer));
@@ -134,19 +114,8 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 			    tsct_responder_result_text(answer));
 }
 
-/*
- * Lower bound of the kernel's time to send one of many, in cycles: three
- * quarters of the shortest measured in the last second or two; 0: too few
- * measurements.
- */
-static __u64 pace_of(const struct send_pace *p)
-{
-	__u64 least = p->before && p->before < p->least ? p->before : p->least;
-
-	return p->before || p->nr >= PACE_NR ? least / 4 * 3 : 0;
-}
-
-static void note_pace(struct send_pace *p, __u64 each, __s64 now_ns)
+/* Updates the kernel's minimum time to send one of many answers. */
+static void update_pace(struct send_pace *p, __u64 each, __s64 now_ns)
 {
 	p->seen_ns = now_ns;
 	if (each < p->least || !p->nr)
@@ -159,28 +128,33 @@ static void note_pace(struct send_pace *p, __u64 each, __s64 now_ns)
 }
 
 /*
- * Sends all answers that wait by one call. The kernel sends them one after
- * another, so the transmit time of each is that of its own turn, or earlier;
- * never later, or clients would see answers that came before they were sent.
+ * Sends all waiting answers by one call. The kernel sends them one after
+ * another. The transmit time in each is a lower bound of its own send time;
+ * with a later one, clients would see answers that arrived before they were
+ * sent. Answers are assumed to follow one another by three quarters of the
+ * shortest time measured in the last second or two, or 0 if not measured.
  */
 static void send_outbox(struct peers *p, struct net_socket *socket)
 {
 	struct outbox *out = &p->service.out;
+	struct send_pace *pace = &out->pace;
 	__s64 now_ns = p->service.now_ns;
-	__u64 pace, at;
+	__u64 each = 0, at;
 	unsigned int i;
 
-	if (now_ns - out->pace.seen_ns > PACE_NS)
-		out->pace = (struct send_pace) { .since_ns = now_ns };
-	pace = pace_of(&out->pace);
-	at = packet_clock_now(&p->clock);
+	if (now_ns - pace->seen_ns > PACE_NS)
+		*pace = (struct send_pace) { .since_ns = now_ns };
+	if (pace->before || pace->nr >= PACE_NR)
+		each = (pace->before && pace->before < pace->least ?
+			pace->before : pace->least) / 4 * 3;
+	at = timekeeper_cycles(p->timekeeper);
 	for (i = 0; i < out->nr; i++)
 		tsct_ntp_set_transmit(out->answer[i].bytes, tsct_ntp_from_ns(
-				      real_ns(p, at + i * pace)));
+				      real_ns(p, at + i * each)));
 	net_send_together(socket, out->answer, out->nr);
 	if (out->nr == NET_TOGETHER)
-		note_pace(&out->pace, (packet_clock_now(&p->clock) - at) /
-			  NET_TOGETHER, now_ns);
+		update_pace(pace, (timekeeper_cycles(p->timekeeper) - at) /
+			    NET_TOGETHER, now_ns);
 	out->nr = 0;
 }
 
@@ -201,36 +175,16 @@ static void read_tx_times(struct peers *p, struct net_socket *socket)
 }
 
 /*
- * Sends an answer at once, and requests its transmit time from the kernel where
- * the next answer can report it. But when more requests wait than can be
- * received at once, answers in NTP's basic mode without a MAC are collected.
+ * Answers a request at once, and requests the answer's transmit time from the
+ * kernel if the next answer can report it. If more requests wait than can be
+ * received by one call, answers in NTP's basic mode without a MAC are collected
+ * and sent together.
  */
-static void send_answer(struct peers *p, struct net_socket *socket,
-			const struct net_packet *packet, const __u8 *reply,
-			size_t len, __u32 ticket)
-{
-	struct outbox *out = &p->service.out;
-
-	if (ticket || len != TSCT_NTP_HEADER || !out->is_open) {
-		net_send(socket, packet, reply, len, ticket ? ticket :
-			 NET_NO_COOKIE, &p->clock, NULL);
-		/* The transmit time is mostly available already, and the next
-		 * request may come from the same client. */
-		if (ticket)
-			read_tx_times(p, socket);
-		return;
-	}
-	out->answer[out->nr].to = packet;
-	out->answer[out->nr].len = len;
-	memcpy(out->answer[out->nr].bytes, reply, len);
-	if (++out->nr == NET_TOGETHER)
-		send_outbox(p, socket);
-}
-
 static void answer_request(struct peers *p, struct net_socket *socket,
-		   const struct net_packet *packet)
+			   const struct net_packet *packet)
 {
 	struct service *s = &p->service;
+	struct net_answer *collected = &s->out.answer[s->out.nr];
 	enum tsct_answer result;
 	__u8 reply[TSCT_NTP_MAX];
 	size_t len = 0;
@@ -242,14 +196,28 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 				       &packet->from, packet->bytes,
 				       packet->len, packet->time, reply, &len,
 				       &ticket);
-	if (len)
-		send_answer(p, socket, packet, reply, len, ticket);
-	else
+	if (!len) {
 		log_refused(p, packet, result, s->now_ns);
+		return;
+	}
+	if (!ticket && len == TSCT_NTP_HEADER && s->out.is_open) {
+		collected->to = packet;
+		collected->len = len;
+		memcpy(collected->bytes, reply, len);
+		if (++s->out.nr == NET_TOGETHER)
+			send_outbox(p, socket);
+		return;
+	}
+	net_send(socket, packet, reply, len, ticket ? ticket : NET_NO_COOKIE,
+		 &p->clock, NULL);
+	/* The transmit time is mostly available already, and the next request
+	 * may come from the same client. */
+	if (ticket)
+		read_tx_times(p, socket);
 }
 
-/* One batch of packets, at any load: then timers, programs, answers to this
- * node's own requests, and the other sockets have their turn. */
+/* Handles one batch of packets only, so that timers, programs, answers to this
+ * node's requests and the other sockets are served at any load. */
 void service_dispatch(struct peers *p, unsigned int nr)
 {
 	struct net_socket *socket = &p->service.socket[nr];
@@ -277,8 +245,8 @@ void service_dispatch(struct peers *p, unsigned int nr)
  * those without one, by key: however many packets others send, they do not fill
  * its buffer.
  */
-static int open_filtered(struct peers *p, struct net_socket *server,
-			 struct net_socket *ret)
+static void add_filtered(struct peers *p, struct service *s,
+			 struct net_socket *server)
 {
 	const struct config *config = p->config;
 	struct tsct_address *address = calloc(config->nr_children,
@@ -295,67 +263,42 @@ static int open_filtered(struct peers *p, struct net_socket *server,
 	}
 	if (address && key)
 		err = net_open_filtered(server, address, nr, key, nr_keys,
-				    &p->clock, ret);
+					&p->clock, &s->socket[s->nr]);
 	free(address);
 	free(key);
-	return err;
-}
-
-static void add_filtered(struct peers *p, struct service *s,
-			 struct net_socket *server)
-{
-	int err;
-
-	if (!p->config->nr_children)
-		return;
-	err = open_filtered(p, server, &s->socket[s->nr]);
 	if (!err)
 		s->nr++;
 	else if (err != -ENOENT)
-		log_warning("socket for children: %s; they share one with "
-			    "other clients, which can fill its buffer",
+		log_warning("children: cannot open a socket of their own: %s; "
+			    "requests of other clients may crowd out theirs",
 			    strerror(-err));
 }
 
+/* @is_any: a wildcard address, whose IP version this host may lack */
 static int add_socket(struct peers *p, struct service *s,
-		      const struct tsct_address *address, bool v6)
+		      struct tsct_address address, bool is_any)
 {
 	char text[CONFIG_NAME_MAX];
-	int err = net_open_server(address, v6, p->config->port, &p->clock,
-				  &s->socket[s->nr]);
+	int err;
 
-	if (err == -EAFNOSUPPORT && !address)
+	address.port = p->config->port;
+	err = net_open_server(&address, &p->clock, &s->socket[s->nr]);
+	if (err == -EAFNOSUPPORT && is_any)
 		return 0;
 	if (err) {
-		log_error("%s port %u: %s; %s",
-			  address ? peers_name(address, text, sizeof(text)) :
-			  v6 ? "IPv6" : "IPv4", p->config->port, strerror(-err),
-			  err == -EADDRINUSE ?
-				"another server uses it: stop that "
-			  "one, or set another 'port'" :
-			  err == -EACCES ? "run tsctraced as root, or set 'port' "
-			  "above 1023" : "set 'listen' to an address of this "
-			  "machine");
+		tsct_address_print(&address, text, sizeof(text));
+		log_error("listen %s, port %u: %s; %s", text, address.port,
+			  strerror(-err), err == -EADDRINUSE ?
+			  "stop the other NTP server on this port, or set "
+			  "another 'port'" : err == -EACCES ?
+			  "run tsctraced as root, or set 'port' above 1023" :
+			  "set 'listen' to an address of this machine");
 		return err;
 	}
 	s->nr++;
-	add_filtered(p, s, &s->socket[s->nr - 1]);
+	if (p->config->nr_children)
+		add_filtered(p, s, &s->socket[s->nr - 1]);
 	return 0;
-}
-
-static int open_sockets(struct peers *p, struct service *s)
-{
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; i < p->config->nr_listen && !err; i++)
-		err = add_socket(p, s, &p->config->listen[i], false);
-	if (!p->config->nr_listen) {
-		err = add_socket(p, s, NULL, false);
-		if (!err)
-			err = add_socket(p, s, NULL, true);
-	}
-	return err;
 }
 
 static int create_ratelimit(struct peers *p, struct service *s)
@@ -371,12 +314,12 @@ static int create_ratelimit(struct peers *p, struct service *s)
 		return -ENOMEM;
 	for (i = 0; i < config->nr_rules && !err; i++)
 		err = tsct_ratelimit_rule(s->ratelimit, config->rule[i].prefix,
-				      config->rule[i].allow);
+					  config->rule[i].allow);
 	for (i = 0; i < config->nr_children && !err; i++)
 		err = tsct_ratelimit_child(s->ratelimit,
 					   config->child[i].has_address ?
-				       &config->child[i].address : NULL,
-				       config->child[i].key);
+					   &config->child[i].address : NULL,
+					   config->child[i].key);
 	return err;
 }
 
@@ -386,20 +329,26 @@ int service_open(struct peers *p, struct service *ret)
 		.ctx = p, .now = now_cycles, .real_ns = real_ns,
 		.now_us = now_us, .member_request = members_request,
 	};
+	static const struct tsct_address any[2] = {
+		{ .ip = { [10] = 0xff, [11] = 0xff } },	/* IPv4 */
+	};
+	const struct config *config = p->config;
+	unsigned int i, nr = config->nr_listen ? config->nr_listen : 2;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!p->config->serve)
+	if (!config->serve)
 		return 0;
 	ret->responder = tsct_responder_new(&ops);
 	err = ret->responder ? create_ratelimit(p, ret) : -ENOMEM;
-	if (!err)
-		err = open_sockets(p, ret);
+	for (i = 0; i < nr && !err; i++)
+		err = add_socket(p, ret, config->nr_listen ? config->listen[i] :
+				 any[i], !config->nr_listen);
 	if (err) {
 		service_close(ret);
 		return err;
 	}
-	tsct_responder_use(ret->responder, p->config->keys, ret->ratelimit);
+	tsct_responder_use(ret->responder, config->keys, ret->ratelimit);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sources: their poll intervals, sockets, requests, and log lines. */
+/* Sources: their poll intervals, sockets, requests, exchanges and log lines */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -10,32 +10,48 @@
 
 #define NS_PER_MS	1000000LL
 
-#define BURST		6		/* polls at the start, and after
-					 * changes */
-#define BURST_NS	(100 * NS_PER_MS)
-#define BURST_NTP_NS	(2 * NS_PER_S)	/* NTP servers belong to others */
+#define BURST		6		/* polls at the start, and after a
+					 * change of the network */
+#define BURST_NS	(100 * NS_PER_MS) /* between polls of a burst */
+#define BURST_NTP_NS	(2 * NS_PER_S)	/* longer, to spare public servers */
 /*
  * After a pause the first packets on a path are slower, and not by the same
  * amount in both directions. So the first request of a poll has a second one
- * right behind it, and the exchange with the shorter round trip counts. Where
- * the next poll is far off there is a third, whose answer has the server's
- * transmit time of the second's.
+ * right behind it, and the exchange with the shorter round trip counts. If the
+ * next poll is far off, a third request follows, whose answer has the server's
+ * transmit time of the second answer.
  */
 #define REQUESTS	2		/* per poll */
-#define REQUESTS_LONG	3		/* no more than TSCT_CLIENT_REQUESTS */
-#define LONG_NS		(2 * NS_PER_S)
-#define LOST_PORT	4		/* unanswered polls: use another port */
-#define LATE_NS		(50 * NS_PER_MS)	/* in a session: then a request is
-						 * lost */
-#define SESSION_LOST	5		/* ... so many lost in a row end the
+#define REQUESTS_LONG	3		/* at most TSCT_CLIENT_REQUESTS */
+#define LONG_NS		(2 * NS_PER_S)	/* least interval for REQUESTS_LONG */
+#define LOST_PORT	4		/* unanswered polls until the socket
+					 * gets another port */
+#define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session */
+#define SESSION_LOST	5		/* lost requests in a row that end a
 					 * session */
-#define TX_TIMES	8		/* messages of the error queue at a
-					 * time */
+#define SESSION_GAP_NS	NS_PER_MS	/* between exchanges of a local session */
+#define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a
+					 * poll */
+#define TX_TIMES	8		/* transmit times read at once */
+#define GOOD_ENOUGH	8		/* answered polls until the interval
+					 * doubles */
+#define HELD		3		/* first exchanges of a source that are
+					 * used together */
+
+#define LOG_NS		(60 * NS_PER_S)	/* between log lines, per source and
+					 * reason */
+#define STATES_MAX	20		/* most log lines about a source's state
+					 * in LOG_NS */
+#define REACH_NS	(10 * NS_PER_S)	/* between log lines that a source
+					 * does not answer */
 
 /* ---- intervals ----------------------------------------------------------- */
 
-/* Random within a sixteenth: unpredictable, and no two nodes stay in step. */
-__s64 source_poll_ns(const struct peer_source *s, __u64 random)
+/*
+ * Time until the next poll: random within a sixteenth of the interval, which
+ * makes polls unpredictable and keeps nodes out of step.
+ */
+static __s64 poll_interval_ns(const struct peer_source *s, __u64 random)
 {
 	double ns = ldexp((double)NS_PER_S, s->poll + s->client.backoff);
 
@@ -49,9 +65,8 @@ static void lengthen_poll(struct peer_source *s)
 		s->poll++;
 }
 
-/* For NTP servers, which belong to others, one burst per poll interval at
- * most. */
-void source_poll_now(struct peer_source *s, __s64 now_ns)
+/* Begins a burst of polls, of NTP servers at most once per poll interval. */
+static void poll_now(struct peer_source *s, __s64 now_ns)
 {
 	__s64 free_ns = s->burst_ns + (__s64)ldexp((double)NS_PER_S,
 						   s->config.minpoll);
@@ -78,7 +93,7 @@ void sources_poll_now(struct peers *p)
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		source_poll_now(&p->source[i], now_ns);
+		poll_now(&p->source[i], now_ns);
 }
 
 void sources_disrupt(struct peers *p)
@@ -103,11 +118,11 @@ void sources_poll_for_barrier(struct peers *p)
 			p->source[i].due_ns = soon_ns;
 }
 
-/* From a request until it is given up and the next one is made */
-static __s64 next_ns(const struct peers *p, const struct peer_source *s,
-		     __u64 random)
+/* Time from a request until it counts as lost and the next one is sent */
+static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
+			     __u64 random)
 {
-	__s64 poll = source_poll_ns(s, random);
+	__s64 poll = poll_interval_ns(s, random);
 	__s64 burst = s->config.ntp_only ? BURST_NTP_NS : BURST_NS;
 
 	if (s->session || s->own_session)
@@ -144,143 +159,7 @@ void source_close(struct peers *p, unsigned int nr)
 	tsct_cluster_reset_source(p->cluster, nr);
 }
 
-/* ---- requests ------------------------------------------------------------ */
-
-/* Reads the kernel's transmit times of requests. */
-void source_read_tx_times(struct peers *p, struct peer_source *s)
-{
-	struct tsct_packet_time tx;
-	__u32 number;
-	int i;
-
-	for (i = 0; i < TX_TIMES; i++) {
-		if (!net_sent(&s->socket, &p->clock, &number, &tx))
-			return;
-		if (tx.kernel)
-			tsct_client_sent(&s->client, number, tx);
-		if (!s->socket.nr_waiting)
-			return;
-	}
-}
-
-/* Sends one request of a poll; @follows: it is not the first. */
-static int send_request(struct peers *p, struct peer_source *s, bool follows)
-{
-	struct tsct_client *client = &s->client;
-	struct tsct_packet_time before = { 0 };
-	struct tsct_extension ext = { 0 };
-	__u8 bytes[TSCT_NTP_MAX];
-	__u64 random[2];
-	size_t len;
-	int err;
-
-	peers_random(random);
-	if (s->session) {
-		ext.flags |= TSCT_EXT_JOIN;
-		ext.session = s->session;
-	}
-	if (barrier_arrived(p, s)) {
-		ext.flags |= TSCT_EXT_ARRIVED;
-		ext.barrier = p->barrier.number;
-	}
-	client->requests_missing = barrier_waits_for(p, s);
-	if (client->requests_missing)
-		barrier_below(p, client->below, sizeof(client->below));
-	len = (follows ? tsct_client_follow : tsct_client_request)(
-		client, p->config->keys, random,
-		s->config.ntp_only ? NULL : &ext, bytes);
-	if (!len)
-		return -ENOKEY;
-	err = net_send(&s->socket, NULL, bytes, len, (__u32)client->sent,
-		       &p->clock, &before.cycles);
-	if (err)
-		return err;
-	tsct_client_sent(client, (__u32)client->sent, before);
-	source_read_tx_times(p, s);
-	return 0;
-}
-
-static int send_poll(struct peers *p, unsigned int nr)
-{
-	struct peer_source *s = &p->source[nr];
-	unsigned int requests = 1;
-	int err = 0;
-
-	if (!s->session && !s->own_session && !s->config.ntp_only)
-		requests = next_ns(p, s, 0) < LONG_NS ? REQUESTS : REQUESTS_LONG;
-	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0)) {
-		net_close(&s->socket);
-		err = net_open_client(&s->config.address, &p->clock, &s->socket);
-	}
-	if (!err)
-		err = send_request(p, s, false);
-	if (err) {
-		/* The local address may be gone: the next socket has
-		 * another. */
-		net_close(&s->socket);
-		return err;
-	}
-	/* One that cannot be sent is lost; the poll counts by its first. */
-	while (--requests && !err)
-		err = send_request(p, s, true);
-	return 0;
-}
-
-/* A poll was not fully answered in time. */
-static void give_up_poll(struct peers *p, unsigned int nr, __s64 now_ns)
-{
-	struct peer_source *s = &p->source[nr];
-
-	source_flush(p, nr);
-	s->is_unsynced = false;
-	s->lost++;
-	if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
-		source_leave_session(p, nr);
-	if (s->lost >= 8)
-		lengthen_poll(s);
-	if (s->lost >= 8 || (s->lost >= 3 && !s->client.counts[TSCT_CLIENT_OK]))
-		source_log_answer(s, TSCT_CLIENT_OK, now_ns);
-}
-
-void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
-{
-	struct peer_source *s = &p->source[nr];
-	__u64 random[2];
-	int err;
-
-	if (now_ns < s->due_ns)
-		return;
-	/* Packet times cannot be converted, and calibration goes first. */
-	if (!timekeeper_has_params(timekeeper_state(p->timekeeper))) {
-		s->due_ns = now_ns + BURST_NS;
-		return;
-	}
-	if (tsct_client_waits(&s->client))
-		give_up_poll(p, nr, now_ns);
-	if (s->own_session && now_ns > s->own_session_until_ns)
-		source_leave_session(p, nr);
-	err = send_poll(p, nr);
-	if (err) {
-		/* An outstanding one is counted when it is given up. */
-		s->lost += !tsct_client_waits(&s->client);
-		lengthen_poll(s);
-		if (s->lost == 3)
-			log_warning("%s: cannot send requests: %s",
-				    s->config.name, strerror(-err));
-	}
-	if (s->burst)
-		s->burst--;
-	peers_random(random);
-	s->due_ns = now_ns + next_ns(p, s, random[0]);
-}
-
 /* ---- log lines ----------------------------------------------------------- */
-
-#define LOG_NS		(60 * NS_PER_S)	/* per source and reason */
-#define STATES_MAX	20		/* changes of state logged in that
-					 * time */
-#define REACH_NS	(10 * NS_PER_S)	/* between log lines that a source
-					 * does not answer */
 
 static void log_reach(struct peer_source *s, __s64 now_ns)
 {
@@ -305,9 +184,11 @@ static void log_reach(struct peer_source *s, __s64 now_ns)
 			    "allows this node", s->config.name);
 }
 
-/* Anyone who can see the requests can provoke any of these lines, at any rate: so
- * each is logged once in a while. */
-void source_log_answer(struct peer_source *s, enum tsct_client_result result,
+/*
+ * Logs an answer's result. Each reason is logged at most once in LOG_NS, because
+ * anyone who can see the requests can provoke these lines at any rate.
+ */
+static void log_answer(struct peer_source *s, enum tsct_client_result result,
 		       __s64 now_ns)
 {
 	__s64 *logged_ns = &s->logged_ns[result];
@@ -342,33 +223,11 @@ void source_log_answer(struct peer_source *s, enum tsct_client_result result,
 			    tsct_client_result_text(result));
 }
 
-static void log_state(struct peer_source *s,
-			const struct tsct_source_state *state, __s64 now_ns)
-{
-	enum source_log_state logged = state->falseticker ? SOURCE_FALSETICKER :
-		!state->known && *state->reason ? SOURCE_REFUSED : SOURCE_USABLE;
-
-	if (logged == s->logged || (!logged && !state->known))
-		return;			/* the same, or no estimate at the
-					 * moment */
-	s->logged = logged;
-	/* A hostile source can change its state with each answer. */
-	if (now_ns - s->states_ns > LOG_NS) {
-		s->states_ns = now_ns;
-		s->nr_states = 0;
-	}
-	if (s->nr_states++ >= STATES_MAX)
-		return;
-	if (logged)
-		log_warning("%s: not used: %s", s->config.name, state->reason);
-	else
-		log_info("%s: used again", s->config.name);
-}
-
 void sources_log(struct peers *p)
 {
-	__u64 now = packet_clock_now(&p->clock);
+	__u64 now = timekeeper_cycles(p->timekeeper);
 	struct tsct_source_state state;
+	enum source_log_state logged;
 	__s64 now_ns = tsct_monotonic_ns();
 	unsigned int i;
 
@@ -377,6 +236,383 @@ void sources_log(struct peers *p)
 
 		s->client.options.mult = p->timekeeper->est.state.rate_mult;
 		tsct_cluster_source(p->cluster, i, now, &state);
-		log_state(s, &state, now_ns);
+		logged = state.falseticker ? SOURCE_FALSETICKER :
+			!state.known && *state.reason ? SOURCE_REFUSED :
+			SOURCE_USABLE;
+		/* A source without an estimate and without a reason keeps its
+		 * logged state. */
+		if (logged == s->logged || (!logged && !state.known))
+			continue;
+		s->logged = logged;
+		/* A hostile source can change its state with each answer. */
+		if (now_ns - s->states_ns > LOG_NS) {
+			s->states_ns = now_ns;
+			s->nr_states = 0;
+		}
+		if (s->nr_states++ >= STATES_MAX)
+			continue;
+		if (logged)
+			log_warning("%s: not used: %s", s->config.name,
+				    state.reason);
+		else
+			log_info("%s: used again", s->config.name);
 	}
+}
+
+/* ---- exchanges ----------------------------------------------------------- */
+
+static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
+{
+	const struct peer_source *s = &p->source[nr];
+	__s64 half = packet_clock_cycles(&p->clock, s->config.asymmetry_ns) / 2;
+	enum tsct_cluster_event event;
+	__s64 now_ns;
+
+	/*
+	 * A known asymmetry is applied to the local side: as if the request had
+	 * been sent, and the answer received, later by half of it. Causality
+	 * still holds.
+	 */
+	x->t1 += (__u64)half;
+	x->t4 += (__u64)half;
+	/* A source on the same host reads the same counter: its times are
+	 * local times, without an error. */
+	if (p->config->synced_host && s->client.remote.shared) {
+		x->t1 = x->t2;
+		x->t4 = x->t3;
+		x->local_error = x->remote_error = 0;
+	}
+	event = tsct_cluster_feed(p->cluster, nr, x, &s->client.remote);
+	exchange_log_add(p, nr, x);
+	if (event != TSCT_CLUSTER_EPOCH)
+		return;
+	p->urgent = true;
+	/* At most once a second: a master may announce a new epoch in every
+	 * answer. */
+	now_ns = tsct_monotonic_ns();
+	if (!p->epoch_ns || now_ns - p->epoch_ns >= NS_PER_S) {
+		p->epoch_ns = now_ns;
+		sources_poll_now(p);
+	}
+}
+
+/*
+ * Feeds complete exchanges to the cluster. The first ones of a source stay in
+ * the client's queue until there are HELD: clock params made from a single bad
+ * exchange would take seconds to be slewed to the right time.
+ */
+static void feed_complete(struct peers *p, unsigned int nr)
+{
+	struct peer_source *s = &p->source[nr];
+	unsigned int complete = tsct_client_complete(&s->client);
+	struct tsct_exchange x;
+
+	if (!complete || (!s->accepted && complete < HELD && s->burst))
+		return;
+	s->accepted = true;
+	while (tsct_client_next(&s->client, &x))
+		feed(p, nr, &x);
+}
+
+static void flush(struct peers *p, unsigned int nr)
+{
+	tsct_client_flush(&p->source[nr].client);
+	feed_complete(p, nr);
+}
+
+/* ---- sessions ------------------------------------------------------------ */
+
+static void end_session(struct peers *p, unsigned int nr)
+{
+	struct peer_source *s = &p->source[nr];
+
+	flush(p, nr);
+	s->session = s->own_session = s->client.session = 0;
+	s->due_ns = NEVER;		/* the caller sets it */
+	p->nr_sessions++;
+	p->urgent = true;
+}
+
+void sources_begin_session(struct peers *p)
+{
+	const struct tsct_schedule_options *o = &p->config->schedule;
+	__s64 now_ns = tsct_monotonic_ns();
+	__u64 random[2];
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++) {
+		struct peer_source *s = &p->source[i];
+
+		/* A public NTP server gets a short burst, not a session. */
+		if (s->config.ntp_only) {
+			poll_now(s, now_ns);
+			continue;
+		}
+		/* Any local user may request a session, any number of times. */
+		if (s->client.backoff || s->session || s->own_session)
+			continue;
+		peers_random(random);
+		s->own_session = o->max_messages ? o->max_messages : 100;
+		s->client.session = (__u32)random[0] | 1;
+		s->own_session_until_ns = now_ns + 1000LL *
+			(o->max_duration_us ? o->max_duration_us : 1000000);
+		s->lost = 0;
+		s->due_ns = now_ns;
+	}
+}
+
+bool sources_busy(const struct peers *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++)
+		if (p->source[i].session || p->source[i].own_session ||
+		    (p->source[i].burst && !p->source[i].is_unsynced))
+			return true;
+	return false;
+}
+
+/*
+ * Joins and leaves the master's sessions as its answer demands, and sets the
+ * time of the next request in one.
+ */
+static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
+{
+	struct peer_source *s = &p->source[nr];
+	const struct tsct_remote *r = &s->client.remote;
+
+	/* A session ends only by the answer to a request that belonged to it. */
+	if (s->session && r->joined == s->session &&
+	    (r->flags & TSCT_EXT_SESSION_OVER || r->session != s->session)) {
+		end_session(p, nr);
+	} else if (r->flags & TSCT_EXT_SESSION_OPEN && r->session) {
+		s->session = r->session;
+		s->own_session = 0;
+	}
+	if (!s->session || r->session != s->session)
+		return;
+	s->due_ns = now_ns + 1000LL * r->turn_us;
+	/* Leaves time for answers to the requests sent after this one. */
+	if (tsct_client_waits(&s->client) && r->turn_us < BEHIND_NS / 1000)
+		s->due_ns = now_ns + BEHIND_NS;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* Reads the kernel's transmit times of requests. */
+static void read_tx_times(struct peers *p, struct peer_source *s)
+{
+	struct tsct_packet_time tx;
+	__u32 number;
+	int i;
+
+	for (i = 0; i < TX_TIMES; i++) {
+		if (!net_sent(&s->socket, &p->clock, &number, &tx))
+			return;
+		if (tx.kernel)
+			tsct_client_sent(&s->client, number, tx);
+		if (!s->socket.nr_waiting)
+			return;
+	}
+}
+
+/* @follows: not the first request of its poll */
+static int send_request(struct peers *p, struct peer_source *s, bool follows)
+{
+	struct tsct_client *client = &s->client;
+	struct tsct_packet_time before = { 0 };
+	struct tsct_extension ext = { 0 };
+	__u8 bytes[TSCT_NTP_MAX];
+	__u64 random[2];
+	size_t len;
+	int err;
+
+	peers_random(random);
+	if (s->session) {
+		ext.flags |= TSCT_EXT_JOIN;
+		ext.session = s->session;
+	}
+	if (barrier_arrived(p, s)) {
+		ext.flags |= TSCT_EXT_ARRIVED;
+		ext.barrier = p->barrier.number;
+	}
+	client->requests_missing = barrier_waits_for(p, s);
+	if (client->requests_missing)
+		barrier_below(p, client->below, sizeof(client->below));
+	len = (follows ? tsct_client_follow : tsct_client_request)(
+		client, p->config->keys, random,
+		s->config.ntp_only ? NULL : &ext, bytes);
+	if (!len)
+		return -ENOKEY;
+	err = net_send(&s->socket, NULL, bytes, len, (__u32)client->sent,
+		       &p->clock, &before.cycles);
+	if (err)
+		return err;
+	tsct_client_sent(client, (__u32)client->sent, before);
+	read_tx_times(p, s);
+	return 0;
+}
+
+static int send_poll(struct peers *p, struct peer_source *s)
+{
+	unsigned int requests = 1;
+	int err = 0;
+
+	if (!s->session && !s->own_session && !s->config.ntp_only)
+		requests = next_request_ns(p, s, 0) < LONG_NS ? REQUESTS :
+			REQUESTS_LONG;
+	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0)) {
+		net_close(&s->socket);
+		err = net_open_client(&s->config.address, &p->clock, &s->socket);
+	}
+	if (!err)
+		err = send_request(p, s, false);
+	if (err) {
+		/* The local address may be gone: the next socket gets another
+		 * one. */
+		net_close(&s->socket);
+		return err;
+	}
+	/* A poll counts as sent once its first request is. */
+	while (--requests && !err)
+		err = send_request(p, s, true);
+	return 0;
+}
+
+void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
+{
+	struct peer_source *s = &p->source[nr];
+	__u64 random[2];
+	int err;
+
+	if (now_ns < s->due_ns)
+		return;
+	/* Without clock params, packet times cannot be converted. */
+	if (!timekeeper_has_params(timekeeper_state(p->timekeeper))) {
+		s->due_ns = now_ns + BURST_NS;
+		return;
+	}
+	if (tsct_client_waits(&s->client)) {
+		/* The poll before was not fully answered in time. */
+		flush(p, nr);
+		s->is_unsynced = false;
+		s->lost++;
+		if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
+			end_session(p, nr);
+		if (s->lost >= 8)
+			lengthen_poll(s);
+		if (s->lost >= 8 ||
+		    (s->lost >= 3 && !s->client.counts[TSCT_CLIENT_OK]))
+			log_reach(s, now_ns);
+	}
+	if (s->own_session && now_ns > s->own_session_until_ns)
+		end_session(p, nr);
+	err = send_poll(p, s);
+	if (err) {
+		/* An outstanding request is counted when it times out. */
+		s->lost += !tsct_client_waits(&s->client);
+		lengthen_poll(s);
+		if (s->lost == 3)
+			log_warning("%s: cannot send requests: %s",
+				    s->config.name, strerror(-err));
+	}
+	if (s->burst)
+		s->burst--;
+	peers_random(random);
+	s->due_ns = now_ns + next_request_ns(p, s, random[0]);
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+static void on_good_answer(struct peers *p, unsigned int nr, __s64 now_ns)
+{
+	struct peer_source *s = &p->source[nr];
+	__u64 random[2];
+
+	s->lost = 0;
+	s->is_unsynced = false;
+	if (!tsct_client_waits(&s->client) && ++s->good >= GOOD_ENOUGH)
+		lengthen_poll(s);
+	if (!s->config.ntp_only) {
+		barrier_answered(p, s);
+		follow_session(p, nr, now_ns);
+	}
+	if (s->own_session) {
+		if (--s->own_session)
+			s->due_ns = now_ns + SESSION_GAP_NS;
+		else
+			end_session(p, nr);
+	}
+	if (s->due_ns == NEVER) {
+		peers_random(random);
+		s->due_ns = now_ns + poll_interval_ns(s, random[0]);
+	}
+}
+
+/* Ends sessions after a kiss-o'-death or an answer without time. After a
+ * kiss-o'-death the client has a new backoff. */
+static void postpone(struct peer_source *s, __s64 now_ns)
+{
+	s->session = s->client.session = s->own_session = 0;
+	s->good = 0;
+	s->due_ns = now_ns + poll_interval_ns(s, 0);
+}
+
+/* Handles a datagram from the source's address: a poll request or an answer. */
+static void receive(struct peers *p, unsigned int nr,
+		    const struct net_packet *packet, __s64 now_ns)
+{
+	struct peer_source *s = &p->source[nr];
+	enum tsct_client_result result;
+	__u64 at_us;
+
+	if (tsct_client_poll_requested(&s->client, p->config->keys,
+				       packet->bytes, packet->len,
+				       (__u64)now_ns / 1000, &at_us)) {
+		if (!s->client.backoff && s->due_ns > (__s64)at_us * 1000)
+			s->due_ns = (__s64)at_us * 1000;
+		return;
+	}
+	result = tsct_client_reply(&s->client, p->config->keys, packet->bytes,
+				   packet->len, packet->time,
+				   packet_clock_estimate_ns(&p->clock,
+							    packet->time.cycles));
+	/*
+	 * Exchanges are not fed between the answers of a poll: feeding takes
+	 * time and cache. If the server shares the CPU, the path of the next
+	 * answer would be cold again.
+	 */
+	if (!tsct_client_waits(&s->client))
+		feed_complete(p, nr);
+	if (result == TSCT_CLIENT_OK) {
+		on_good_answer(p, nr, now_ns);
+	} else if (result == TSCT_CLIENT_KISS) {
+		s->burst = 0;
+		postpone(s, now_ns);
+	} else if (result == TSCT_CLIENT_UNSYNCED) {
+		/* The server may be synchronized soon: the interval is short. */
+		s->is_unsynced = true;
+		s->lost = 0;
+		s->poll = s->config.minpoll;
+		postpone(s, now_ns);
+	}
+	log_answer(s, result, now_ns);
+}
+
+void source_dispatch(struct peers *p, unsigned int nr)
+{
+	struct peer_source *s = &p->source[nr];
+	__s64 now_ns = tsct_monotonic_ns();
+	int i, got;
+
+	packet_clock_refresh(&p->clock);
+	if (s->socket.nr_waiting)
+		read_tx_times(p, s);
+	got = net_receive(&s->socket, &p->clock, p->batch);
+	for (i = 0; i < got; i++)
+		receive(p, nr, &p->batch[i], now_ns);
+	/* The wake-up may be for a transmit time that is no longer expected. */
+	if (got <= 0)
+		read_tx_times(p, s);
+	source_due(p, nr, now_ns);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The cluster's timeline: begun where this node is the master, and logged. */
+/* The cluster's timeline: begun if this node is the master, and logged */
 #include <string.h>
 
 #include "lib/core/clock_params.h"
@@ -12,88 +12,82 @@
 /* ---- master -------------------------------------------------------------- */
 
 /*
- * The timeline that was published before the start can be continued: it is this
- * node's, of this counter, still valid, and none has begun since.
+ * Continues the timeline that was published before the start. False: it belongs
+ * to another node or counter, is no longer valid, or this node has begun
+ * another one since.
  */
-static bool can_continue(const struct peers *p)
+static bool continue_timeline(struct peers *p)
 {
 	const struct tsct_clock_state *last = timekeeper_predecessor(p->timekeeper);
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
-
-	return !p->timeline_nr && last->cluster.mult &&
-		last->cluster_master == p->node && last->cluster_timeline &&
-		tsct_status_has_time(last->cluster_status) &&
-		last->source == state->source && last->epoch == state->epoch;
-}
-
-static void continue_timeline(struct peers *p)
-{
-	const struct tsct_clock_state *last = timekeeper_predecessor(p->timekeeper);
 	const struct tsct_clock_params *params = &last->cluster;
 	const struct tsct_remote_params remote = {
 		.base = params->base_cycles, .base_ns = params->base_ns,
 		.mult = params->mult, .as_of = params->base_cycles,
 	};
 
+	if (p->timeline_nr || !params->mult ||
+	    last->cluster_master != p->node || !last->cluster_timeline ||
+	    !tsct_status_has_time(last->cluster_status) ||
+	    last->source != state->source || last->epoch != state->epoch)
+		return false;
 	tsct_cluster_master(p->cluster, p->node, &remote,
 			    last->cluster_timeline);
-	log_info("master: timeline %u goes on", last->cluster_timeline);
+	log_info("master: timeline %u continues", last->cluster_timeline);
+	return true;
 }
 
 /*
- * From now on the counter defines the timeline, at its present rate and time.
- * The number is later than any that this node used, even if no record of them
- * is left: it counts seconds.
+ * Begins a timeline that the counter defines from now on, at its present rate
+ * and time. The timeline's number is the time in seconds, so that it is later
+ * than any that this node used, even if no record of them is left.
  */
 static void begin_timeline(struct peers *p)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
-	struct tsct_remote_params line = {
-		.base = packet_clock_now(&p->clock), .mult = state->rate_mult,
+	__u64 now = timekeeper_cycles(p->timekeeper);
+	struct tsct_remote_params params = {
+		.base = now, .as_of = now, .mult = state->rate_mult,
+		.base_ns = tsct_clock_params_ns(&state->real, now),
 	};
-	__u32 number = (__u32)(tsct_clock_params_ns(&state->real, line.base) /
-			       NS_PER_S);
+	__u32 number = (__u32)(params.base_ns / NS_PER_S);
 
 	if ((__s32)(p->timeline_nr - number) >= 0)
 		number = p->timeline_nr + 1;
-	line.as_of = line.base;
-	line.base_ns = tsct_clock_params_ns(&state->real, line.base);
-	tsct_cluster_master(p->cluster, p->node, &line, number);
+	tsct_cluster_master(p->cluster, p->node, &params, number);
 	log_info("master: timeline %u begins", number);
 }
 
 static void tick_master(struct peers *p)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
-	struct tsct_remote_params line;
+	struct tsct_remote_params params;
 	__u64 master;
 	__u32 epoch;
 	__u16 depth;
 
 	if (tsct_status_has_time(tsct_cluster_timeline(p->cluster,
-				packet_clock_now(&p->clock), &master, &epoch,
-				&depth, &line)) && master == p->node)
+				timekeeper_cycles(p->timekeeper), &master,
+				&epoch, &depth, &params)) && master == p->node)
 		return;
-	if (can_continue(p)) {
-		continue_timeline(p);
-	} else if (state->status == TSCT_STATUS_SYNCHRONIZED &&
-		   state->rate_mult) {
+	if (!continue_timeline(p)) {
+		if (state->status != TSCT_STATUS_SYNCHRONIZED ||
+		    !state->rate_mult)
+			return;
 		begin_timeline(p);
-	} else {
-		return;
 	}
-	tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock), &master,
-			      &p->timeline_nr, &depth, &line);
+	tsct_cluster_timeline(p->cluster, timekeeper_cycles(p->timekeeper),
+			      &master, &p->timeline_nr, &depth, &params);
 	p->urgent = true;
 }
 
 /*
- * synced-cluster: CLOCK_REALTIME is the cluster's time already. It is treated
- * as an NTP server whose answers take no time.
+ * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time
+ * already. It is treated as an NTP server whose answers take no time.
  */
 static void feed_realtime(struct peers *p)
 {
-	__u64 error_ns, now = packet_clock_now(&p->clock);
+	__u64 error_ns, now = timekeeper_cycles(p->timekeeper);
 	struct tsct_remote remote = { .status = TSCT_STATUS_SYNCHRONIZED };
 	struct tsct_exchange x = { .t1 = now, .t4 = now };
 	__s64 ns;
@@ -115,7 +109,7 @@ static void feed_realtime(struct peers *p)
 static void log_cluster(struct peers *p)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
-	__u64 now = packet_clock_now(&p->clock);
+	__u64 now = timekeeper_cycles(p->timekeeper);
 	__s64 now_ns = tsct_monotonic_ns();
 	char master[64] = "";
 
@@ -123,7 +117,7 @@ static void log_cluster(struct peers *p)
 	    state->cluster_epoch == p->logged_epoch &&
 	    state->cluster_master == p->logged_master)
 		return;
-	/* Of fast changes only the last one is logged. */
+	/* If the state changes fast, only the last change is logged. */
 	if (p->logged_ns && now_ns - p->logged_ns < LOG_NS)
 		return;
 	if (state->cluster_master)
@@ -146,26 +140,22 @@ static void log_cluster(struct peers *p)
 	p->logged_ns = now_ns;
 }
 
-static void check_counter(struct peers *p)
-{
-	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
-
-	if (state->epoch == p->clock_epoch)
-		return;
-	p->clock_epoch = state->epoch;
-	if (timekeeper_keeps_rate(state->cause))
-		return;
-	sources_disrupt(p);
-	if (p->service.responder)
-		tsct_responder_disrupt(p->service.responder);
-}
-
 void peers_tick(struct peers *p)
 {
+	const struct tsct_clock_state *state;
+
 	if (!p->cluster)
 		return;
 	packet_clock_refresh(&p->clock);
-	check_counter(p);
+	state = timekeeper_state(p->timekeeper);
+	if (state->epoch != p->clock_epoch) {
+		p->clock_epoch = state->epoch;
+		if (!timekeeper_keeps_rate(state->cause)) {
+			sources_disrupt(p);
+			if (p->service.responder)
+				tsct_responder_disrupt(p->service.responder);
+		}
+	}
 	if (p->config->synced_cluster)
 		feed_realtime(p);
 	else if (config_is_master(p->config))

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* Access rules by prefix, and parsing of addresses */
+/* Access rules by prefix, and addresses as text */
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "acl.h"
 #include "ntp_packet.h"
 
+/* ::ffff:0:0/96, the prefix that an IPv4 address is mapped to */
+static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+
 /* *ret_bits: length of the prefix ::ffff:0:0/96 that an IPv4 address is mapped
  * to; 0: IPv6 */
 static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 {
-	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 	__u8 v4[4];
 
 	if (inet_pton(AF_INET, text, v4) == 1) {
@@ -71,6 +74,20 @@ int tsct_address_parse(const char *text, struct tsct_address *ret)
 	memcpy(ret->ip, ip, sizeof(ip));
 	ret->scope = number;
 	return 0;
+}
+
+void tsct_address_print(const struct tsct_address *address, char *text,
+			size_t size)
+{
+	const bool v4 = !memcmp(address->ip, mapped, sizeof(mapped));
+	char ip[INET6_ADDRSTRLEN];
+
+	inet_ntop(v4 ? AF_INET : AF_INET6,
+		  address->ip + (v4 ? sizeof(mapped) : 0), ip, sizeof(ip));
+	if (address->scope)
+		snprintf(text, size, "%s%%%u", ip, address->scope);
+	else
+		snprintf(text, size, "%s", ip);
 }
 
 /* ---- rules --------------------------------------------------------------- */

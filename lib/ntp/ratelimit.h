@@ -91,11 +91,17 @@ bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 			 const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
 
+#define TSCT_ADDRESS_TEXT	64	/* bytes for the text of any address */
+
 /*
  * Parses an address; its port is left unchanged. A scope after % must be a
  * number, as interface names need the system. 0 or -EINVAL
  */
 int tsct_address_parse(const char *text, struct tsct_address *ret);
+
+/* Prints an address without its port; truncated if it exceeds @size bytes. */
+void tsct_address_print(const struct tsct_address *address, char *text,
+			size_t size);
 
 /* True: the same host; ports are ignored. */
 static inline bool tsct_address_same(const struct tsct_address *a,

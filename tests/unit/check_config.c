@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "daemon/config/config.c"
-#include "daemon/config/config_peers.c"
 #include "daemon/config/log.c"
 #include "seed.h"
 #include "suite.h"
@@ -17,25 +16,16 @@ static char dir[64], path[96], keyfile[96];
 static char said[1 << 16];
 static struct config *config;
 
-static void hear(void *ctx, const char *text)
-{
-	size_t len = strlen(said);
-
-	(void)ctx;
-	snprintf(said + len, sizeof(said) - len, "%s\n", text);
-}
-
 static char warned[4096];
 
-static void hear_warning(void *ctx, const char *text)
+static void hear(bool is_error, const char *text)
 {
-	size_t len = strlen(warned);
+	char *to = is_error ? said : warned;
+	size_t size = is_error ? sizeof(said) : sizeof(warned);
+	size_t len = strlen(to);
 
-	(void)ctx;
-	snprintf(warned + len, sizeof(warned) - len, "%s\n", text);
+	snprintf(to + len, size - len, "%s\n", text);
 }
-
-static const struct config_messages messages = { NULL, hear, hear_warning };
 
 static void put(const char *name, const void *text, size_t len)
 {
@@ -52,7 +42,7 @@ static int load(const char *text)
 	config_free(config);
 	config = NULL;
 	put(path, text, strlen(text));
-	return config_load(path, &messages, &config);
+	return config_load(path, hear, &config);
 }
 
 static void setup(void)
@@ -74,9 +64,9 @@ static void teardown(void)
 
 START_TEST(test_absent)
 {
-	ck_assert_int_eq(config_load("/nowhere/conf", &messages, &config), -ENOENT);
+	ck_assert_int_eq(config_load("/nowhere/conf", hear, &config), -ENOENT);
 	ck_assert_str_eq(said, "");
-	ck_assert_int_eq(config_load(dir, &messages, &config), -EISDIR);
+	ck_assert_int_eq(config_load(dir, hear, &config), -EISDIR);
 	ck_assert_ptr_nonnull(strstr(said, "name a file"));
 }
 END_TEST
@@ -105,7 +95,7 @@ START_TEST(test_child)
 	put(path, said, strlen(said));
 	said[0] = '\0';
 	config_free(config);
-	ck_assert_int_eq(config_load(path, &messages, &config), 0);
+	ck_assert_int_eq(config_load(path, hear, &config), 0);
 	ck_assert_str_eq(said, "");
 	ck_assert(config_has_network(config) && !config_is_master(config));
 	ck_assert(!config->serve && config->synced_host);
@@ -262,7 +252,7 @@ static void many(const char *verb, int nr, int want, const char *what)
 
 START_TEST(test_limits)
 {
-	char line[CONFIG_LINE_MAX + 100];
+	char line[LINE_MAX_SIZE + 100];
 
 	many("ntp", TSCT_SOURCES_MAX, 0, NULL);
 	many("ntp", TSCT_SOURCES_MAX + 1, -EINVAL, "more than 16");
@@ -312,7 +302,7 @@ START_TEST(test_noise)
 	said[0] = '\0';
 	config_free(config);
 	config = NULL;
-	ck_assert_int_eq(config_load(path, &messages, &config), -EINVAL);
+	ck_assert_int_eq(config_load(path, hear, &config), -EINVAL);
 }
 END_TEST
 

@@ -4,8 +4,6 @@
  * Rate limit: buckets, the random answers above the limit, and a flood from unknown
  * clients, which takes no tokens from trusted ones.
  */
-#include <arpa/inet.h>
-
 #include "seed.h"
 #include "suite.h"
 #include "lib/ntp/ratelimit.h"
@@ -61,15 +59,6 @@ static void rule(const char *prefix, bool allow)
 
 /* ---- text ---------------------------------------------------------------- */
 
-static void print(const struct tsct_address *address, char text[64])
-{
-	bool v4 = !memcmp(address->ip, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
-
-	inet_ntop(v4 ? AF_INET : AF_INET6, address->ip + (v4 ? 12 : 0), text, 64);
-	if (address->scope)
-		sprintf(strchr(text, '\0'), "%%%u", address->scope);
-}
-
 START_TEST(addresses)
 {
 	static const char *const good[][2] = {
@@ -89,14 +78,16 @@ START_TEST(addresses)
 		"1111111111111111111111111111111111111111111111111111111111",
 	};
 	struct tsct_address a, was;
-	char text[64];
+	char text[TSCT_ADDRESS_TEXT];
 	size_t i;
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		a = address(good[i][0]);
-		print(&a, text);
+		tsct_address_print(&a, text, sizeof(text));
 		ck_assert_str_eq(text, good[i][1]);
 	}
+	tsct_address_print(&a, text, 5);
+	ck_assert_str_eq(text, "ffff");
 	memset(&a, 0x5a, sizeof(a));
 	ck_assert_int_eq(tsct_address_parse("::1", &a), 0);
 	ck_assert_uint_eq(a.port, 0x5a5a);
@@ -235,7 +226,7 @@ static void any_ip(__u8 ip[16])
 static void any_rule(struct plain_rule *r)
 {
 	struct tsct_address a;
-	char text[64], prefix[64 + 8];
+	char text[TSCT_ADDRESS_TEXT], prefix[TSCT_ADDRESS_TEXT + 8];
 	unsigned int i;
 
 	memset(&a, 0, sizeof(a));
@@ -245,7 +236,7 @@ static void any_rule(struct plain_rule *r)
 	for (i = r->bits; i < 128; i++)
 		r->ip[i / 8] &= ~(1 << (7 - i % 8));
 	memcpy(a.ip, r->ip, 16);
-	print(&a, text);
+	tsct_address_print(&a, text, sizeof(text));
 	snprintf(prefix, sizeof(prefix), "%s/%u", text,
 		 strchr(text, ':') ? r->bits : r->bits - 96);
 	rule(prefix, r->allow);

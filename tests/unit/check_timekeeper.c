@@ -5,11 +5,9 @@
  */
 #include "timekeeper_world.h"
 
-#include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
 #include "daemon/clock/disruption.c"
-#include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
 /* ---- start and stop ----------------------------------------------------- */

@@ -2,11 +2,9 @@
 /* The daemon's timekeeper, and the cluster's time that it publishes */
 #include "timekeeper_world.h"
 
-#include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
 #include "daemon/clock/disruption.c"
-#include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
 #define BASE_NS		1600000000000000000LL

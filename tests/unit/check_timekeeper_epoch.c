@@ -2,11 +2,9 @@
 /* The daemon's timekeeper with every cause of a disruption, and with CPU surveys */
 #include "timekeeper_world.h"
 
-#include "daemon/clock/timekeeper_epoch.c"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
 #include "daemon/clock/disruption.c"
-#include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
 static void set_by(__s64 ns)

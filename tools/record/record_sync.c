@@ -68,7 +68,7 @@ static int hold_sample(struct record_session *s,
 	return 0;
 }
 
-/* Parses one sample, see daemon/sync/exchange_log.h. False: invalid. */
+/* Parses one sample, see exchange_log_answer() of the daemon. False: invalid. */
 static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 {
 	json_int_t n[27];
