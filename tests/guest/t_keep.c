@@ -89,7 +89,7 @@ static void try_crash(void)
 	close(fd);
 	info = info_of(id);
 	t_check(info.holders == 0 && info.consumers == 0 && info.unread == 0);
-	/* Its statistics are available without holders. */
+	/* A kept channel's statistics are available while nobody has it open. */
 	fd = dev_open();
 	cpu = (struct tsct_channel_cpu){ .id = id, .cpu = 1 };
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu) && cpu.events == 50, "%m");

@@ -23,11 +23,11 @@
 #include "t.h"
 
 #define POINTS_MAX	20000
-#define SEEN_S		(1.0 * slow())	/* milliseconds on an idle machine */
-#define SYNC_S		(3.0 * slow())	/* about half a second on an idle machine */
-#define TICK		10000	/* us per jiffy, of struct timex */
+#define SEEN_S		(1.0 * slow())	/* takes milliseconds on an idle machine */
+#define SYNC_S		(3.0 * slow())	/* takes about half a second on an idle machine */
+#define TICK		10000	/* limits of the field tick of struct timex, in us per jiffy */
 
-/* Cycles, and CLOCK_REALTIME before and after them */
+/* A counter reading between two readings of CLOCK_REALTIME */
 struct point {
 	uint64_t cycles;
 	int64_t before_ns, after_ns;
@@ -223,7 +223,7 @@ static bool is_synchronized(uint32_t epoch)
 		state().status == TSCT_STATUS_SYNCHRONIZED;
 }
 
-/* Factor on times of an idle machine */
+/* Time limits for an idle machine are multiplied by this */
 static double slow(void)
 {
 	return atof(getenv("TSCT_SLOW") ?: "1");

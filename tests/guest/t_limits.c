@@ -103,7 +103,7 @@ int main(void)
 	one = try_create("one", 1024);
 	t_check(one >= 0, "%m");
 	close(one);
-	/* ... but the limit over all users. */
+	/* The limit over all users is reached. */
 	set(PARAM "bytes_max", "4194304");
 	t_check(dev_info(fd).bytes_max == 4 << 20);
 	t_errno(try_create("one", 1024), EDQUOT);

@@ -93,7 +93,7 @@ static void try_rights(int fd)
 	t_errno(mprotect(maps(fd, 0, PAGE, PROT_READ), PAGE, RW), EACCES);
 	t_errno(mprotect(maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ),
 			 PAGE, RW), EACCES);
-	/* With the role, mprotect() can add the right later. */
+	/* A descriptor with the role may add the right later with mprotect(). */
 	t_check(!mprotect(maps(fd, consumers, PAGE, PROT_READ), PAGE, RW), "%m");
 	t_check(!mprotect(maps(fd, rings, PAGE, PROT_NONE), PAGE, RW), "%m");
 }
@@ -196,7 +196,7 @@ static void try_store(int fd)
 	signal(SIGSEGV, SIG_DFL);
 }
 
-/* Nor can /proc/self/mem be used to write. */
+/* A write through /proc/self/mem fails. */
 static void try_proc_mem(int fd)
 {
 	const uint64_t *at = maps(fd, 0, PAGE, PROT_READ);

@@ -91,7 +91,7 @@ static void try_overwrite(void)
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_READ), "%m");
 	t_check(wait_for(fd, 50) == 0);
 	try_wake(fd, &m, true);
-	/* Reported once to each descriptor. */
+	/* A wakeup is reported once to each descriptor. */
 	t_check(wait_for(fd, 50) == 0);
 	t_check(wait_for(other, 0) == POLLIN);
 	t_check(wait_for(other, 50) == 0);

@@ -33,9 +33,10 @@ static uint64_t junk(unsigned int *own)
 	case 2: return value % 40000;
 	case 3: return -(value % 40000);
 	case 4: return value & ~7ULL;
-	case 5: return (1ULL << 48) - value % 40000;	/* about to wrap */
-	case 6: return value << 48 | value % 40000;	/* any count */
-	case 7: return value << 12;			/* a block's beginning */
+	case 5: return (1ULL << 48) - value % 40000;	/* a count about to wrap */
+	case 6: return value << 48 | value % 40000;	/* an arbitrary count */
+	/* the position of a block's beginning */
+	case 7: return value << 12;
 	default: return value;
 	}
 }
@@ -79,7 +80,7 @@ static void *scribble(void *arg)
 		case 5:
 			corrupt_headers(dev_data(&m, cpu), h->blocks, &own);
 			break;
-		case 0:		/* the head */
+		case 0:		/* the ring's head (write position) */
 			at[0] = junk(&own);
 			break;
 		case 1:

@@ -25,7 +25,7 @@ static void try_after(const struct tsct_clock_page *page,
 	struct tsct_clock_state state = clk_state(page);
 	struct tsct_clock_time r;
 
-	/* one at suspend, one at resume */
+	/* one epoch begins at suspend, one at resume */
 	t_check(state.epoch == before->state.epoch + 2, "%u", state.epoch);
 	t_check(state.status == TSCT_STATUS_DISRUPTED, "%u", state.status);
 	t_check(state.cause == TSCT_CAUSE_SUSPEND, "%u", state.cause);

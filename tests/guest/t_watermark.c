@@ -43,7 +43,8 @@ static void try_discard(void)
 	write_some(fd, 0, 5);
 	write_some(fd, 1, 4);
 	t_check(!ready(fd));
-	write_some(fd, 1, 1);		/* counts in all rings together */
+	/* counts the unread bytes of all rings together */
+	write_some(fd, 1, 1);
 	t_check(ready(fd) && ready(fd));
 	t_check(!watermark(fd, 641), "%m");
 	t_check(!ready(fd));

@@ -12,7 +12,7 @@
 #include "ring.h"
 
 #define WRITES	30000
-#define THREADS	2	/* per CPU */
+#define THREADS	2	/* writing threads per CPU */
 
 static int fd;
 static struct dev_maps m;
@@ -169,7 +169,7 @@ static void try_one_record(void)
 	close(fd);
 }
 
-/* The largest of the largest */
+/* The largest payload in the largest channel */
 static void try_large(void)
 {
 	struct tsct_channel_create arg = dev_request("large");
