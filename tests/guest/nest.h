@@ -137,7 +137,8 @@ DEV_FN void nest_discard(const char *parameters)
 
 	snprintf(text, sizeof(text), "policy=0 %s", parameters);
 	mod_load(MODULE, text);
-	/* tsctrace.ko cannot be unloaded while a module that depends on it is loaded. */
+	/* tsctrace.ko cannot be unloaded while a module that depends on it is loaded.
+	 * tsctrace.ko cannot be unloaded while a module that depends on it is loaded. */
 	t_errno(mod_unload("tsctrace"), EAGAIN);
 	fd = attach(&m);
 	for (cpu = 0; cpu < CPUS; cpu++)
@@ -172,7 +173,7 @@ DEV_FN void nest_discard(const char *parameters)
 	t_check(dev_info(dev_open()).channels == 0);
 }
 
-/* The same for an overwrite channel, which is read afterwards. */
+/* Lets the module write an overwrite channel, which is read afterwards. */
 DEV_FN void nest_overwrite(const char *parameters)
 {
 	struct tsct_channel_cpu arg;

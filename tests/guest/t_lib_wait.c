@@ -31,7 +31,7 @@ static void no_op(int sig)
 static void try_wait(unsigned int policy)
 {
 	struct sigaction action = { .sa_handler = no_op };
-	/* Repeated: the first may come before the wait begins. */
+	/* The wakeup is repeated: the first may come before the wait begins. */
 	struct itimerval alarms = {
 		.it_value.tv_usec = 200000, .it_interval.tv_usec = 200000,
 	};

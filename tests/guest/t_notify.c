@@ -20,7 +20,7 @@ struct message {
 
 static int sock;
 
-/* The attribute of @type among those in @bytes; NULL: none */
+/* Returns the attribute of @type among those in @bytes; NULL: there is none. */
 static const struct nlattr *find(const void *bytes, size_t len, int type)
 {
 	const char *at = bytes, *end = at + len;

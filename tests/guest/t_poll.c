@@ -69,7 +69,7 @@ static void try_discard(void)
 	t_check(wait_for(fd, 100) == 0);
 	for (i = 0; i < 4; i++) {
 		try_wake(fd, &m, i & 1);
-		/* Readable until the data is consumed */
+		/* A descriptor is readable until the data is consumed. */
 		t_check(wait_for(fd, 0) == POLLIN);
 		t_check(wait_for(fd, 1000) == POLLIN);
 		consume_all(&m);

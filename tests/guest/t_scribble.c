@@ -146,7 +146,7 @@ static void write_good(struct ring_reader *r, uint64_t *sent)
 	ring_drain(&r[1]);
 }
 
-/* Nor are the header and the definitions of the channel itself. */
+/* The header and the definitions of the scribbled channel are unchanged, too. */
 static void check_header(const struct tsct_channel_header *before)
 {
 	struct tsct_channel_header now = *m.header;
@@ -177,7 +177,7 @@ static void run(uint32_t policy)
 	for (i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, i & 2 ? scribble : write_bad,
 			       (void *)i);
-	/* On a busy machine there are fewer rounds: run longer then. */
+	/* On a busy machine there are fewer rounds, so the test runs longer. */
 	while (time(NULL) < end || sent <= 100) {
 		write_good(r, &sent);
 		usleep(100);
@@ -229,7 +229,7 @@ static void try_kernel(void)
 			arg.events, reported[r.cpu].written);
 		t_check(arg.lost[TSCT_LOST_FULL] == reported[r.cpu].full);
 		t_check(!reported[r.cpu].other);
-		/* The block of head is consistent. */
+		/* The block that contains the head is consistent. */
 		r.pos = arg.written / 4096 * 4096;
 		r.records = ((struct tsct_block *)(dev_data(&m, r.cpu) +
 			(r.pos & (m.header->data_size - 1))))->events;

@@ -17,7 +17,8 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* The clock after the suspend; @before: its copy before that */
+/* Checks the clock after the suspend; @before: a copy of the clock area from before it
+ * Checks the clock after the suspend; @before: a copy of the clock area from before it */
 static void try_after(const struct tsct_clock_page *page,
 		      const struct tsct_clock_set *before)
 {

@@ -119,7 +119,7 @@ static void try_sleep(void)
 	t_check(!pipe(go), "%m");
 	pid = fork();
 	if (!pid) {
-		/* Not before the parent has seen that nothing is there. */
+		/* The child waits until the parent has found no data. */
 		i = read(go[0], &c, 1) == 1;
 		usleep(200000);
 		_exit(!i || watermark(fd, 640) != 0);

@@ -122,7 +122,7 @@ static void make_many(void)
 	describe_node(&rec.nodes[2], "three");
 	correct(&rec.nodes[0], "auto", 100);
 	correct(&rec.nodes[1], "spline", 7000);
-	/* Node 0 has no residual, as in recordings of older versions. */
+	/* Node 0 has no residual, as in recordings of format versions without it. */
 	rec.nodes[1].correction.residual_ps = 40260;
 	rec.nodes[1].correction.has_residual = 1;
 	describe();
