@@ -9,7 +9,8 @@
 #include "lib/core/clock_params.h"
 #include "device.h"
 
-#define SECOND	1000000000LL		/* also in cycles: see clk_params() */
+/* nanoseconds, and cycles: clk_params() makes one cycle one nanosecond */
+#define SECOND	1000000000LL
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
 DEV_FN uint64_t clk_cycles(uint32_t source)

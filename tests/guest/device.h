@@ -106,7 +106,7 @@ DEV_FN struct tsct_info dev_info(int fd)
 	return info;
 }
 
-/* Maps of a channel for a reader and writer in one */
+/* Maps of a channel, for a test that both reads and writes it */
 struct dev_maps {
 	const struct tsct_channel_header *header;
 	char *consumers;
@@ -174,7 +174,7 @@ DEV_FN struct tsct_producer *dev_producer(const struct dev_maps *m,
 	return (void *)(m->rings + cpu * m->header->ring_stride);
 }
 
-/* The two halves of head: a position and the number of events before it */
+/* The two halves of a ring's head: a position, and the number of events before it */
 DEV_FN uint64_t dev_pos(const struct dev_maps *m, unsigned int cpu)
 {
 	return __atomic_load_n(&dev_producer(m, cpu)->head, __ATOMIC_ACQUIRE) &

@@ -104,7 +104,7 @@ _Noreturn void guest_power_off(void)
 	if (console >= 0)
 		tcdrain(console);
 	reboot(RB_POWER_OFF);
-	reboot(RB_AUTOBOOT);	/* QEMU exits by this, too (-no-reboot) */
+	reboot(RB_AUTOBOOT);	/* a reboot ends QEMU, which runs with -no-reboot */
 	for (;;)
 		pause();
 }
@@ -220,7 +220,7 @@ int module_unload(void)
 		if (syscall(SYS_delete_module, MODULE, O_NONBLOCK) == 0)
 			return 0;
 		err = -errno;
-		/* The test has unloaded it itself. */
+		/* The test has already unloaded the module. */
 		if (err == -ENOENT)
 			return 0;
 		usleep(10000);

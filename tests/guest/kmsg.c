@@ -42,7 +42,8 @@ static const char *const warning_words[] = {
 };
 
 static int fd = -1;
-static char log_text[LOG_SIZE];	/* warnings of this test, with context */
+/* kernel warnings that this test caused, with the lines around them */
+static char log_text[LOG_SIZE];
 static size_t log_used;
 static int nr_warnings;
 static int context_left;
@@ -144,7 +145,7 @@ void kmsg_print(void)
 
 unsigned long taint_read(void)
 {
-	/* Out-of-tree, unsigned, live-patched: not warnings. */
+	/* Taint by an out-of-tree, unsigned or live-patched module is no warning. */
 	const unsigned long benign = 1UL << 12 | 1UL << 13 | 1UL << 15;
 	unsigned long taint = 0;
 	FILE *file = fopen("/proc/sys/kernel/tainted", "r");

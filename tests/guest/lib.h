@@ -18,7 +18,7 @@
 
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
-/* A channel of the module; exits on failure. */
+/* Opens a channel of the module; exits on failure. */
 LIB_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
 {
 	struct tsct_channel *channel;
@@ -66,7 +66,7 @@ LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 	return sum;
 }
 
-/* The next event of any CPU; false: none. */
+/* Reads the next event of any CPU. Returns false if there is none. */
 LIB_FN bool lib_next(struct tsct_reader *reader, struct tsct_event *event)
 {
 	unsigned int cpu;

@@ -37,7 +37,8 @@ DEV_FN int mod_set(const char *path, const char *value)
 	return err;
 }
 
-/* The same in a child, which exits with 0 if the value was accepted. */
+/* Sets a module's parameter in a child, which exits with 0 if the value was accepted.
+ * Sets a module's parameter in a child, which exits with 0 if the value was accepted. */
 DEV_FN pid_t mod_set_apart(const char *path, const char *value)
 {
 	pid_t pid;

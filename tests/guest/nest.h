@@ -31,7 +31,8 @@ struct payload {
 /* Counts reported by the module, and counts of the records read */
 static struct count reported[CPUS][CONTEXTS];
 static unsigned long found[CPUS][CONTEXTS];
-static uint64_t expected[CPUS][CONTEXTS];	/* lowest valid next number */
+/* lowest valid number of the next event */
+static uint64_t expected[CPUS][CONTEXTS];
 
 static void read_results(void)
 {
@@ -123,7 +124,7 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 	return arg;
 }
 
-/* @parameters: of the module, without the policy */
+/* @parameters: the module's parameters except the policy */
 DEV_FN void nest_discard(const char *parameters)
 {
 	struct ring_reader r[CPUS];
@@ -136,7 +137,8 @@ DEV_FN void nest_discard(const char *parameters)
 
 	snprintf(text, sizeof(text), "policy=0 %s", parameters);
 	mod_load(MODULE, text);
-	/* A module that depends on it prevents unloading. */
+	/* tsctrace.ko cannot be unloaded while a module that depends on it is loaded.
+	 * tsctrace.ko cannot be unloaded while a module that depends on it is loaded. */
 	t_errno(mod_unload("tsctrace"), EAGAIN);
 	fd = attach(&m);
 	for (cpu = 0; cpu < CPUS; cpu++)
@@ -171,7 +173,7 @@ DEV_FN void nest_discard(const char *parameters)
 	t_check(dev_info(dev_open()).channels == 0);
 }
 
-/* The same for an overwrite channel, which is read afterwards. */
+/* Lets the module write an overwrite channel, which is read afterwards. */
 DEV_FN void nest_overwrite(const char *parameters)
 {
 	struct tsct_channel_cpu arg;

@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC	0x74756f2d74637374ULL	/* "tsct-out" */
+#define MAGIC	0x74756f2d74637374ULL	/* the bytes "tsct-out" as a number */
 #define HEADER	4096
 
 struct area {

@@ -39,8 +39,9 @@ struct ring_reader {
 	uint64_t pads;
 	uint64_t blocks;
 	uint64_t last_cycles;
-	uint64_t wrong;		/* records that violate the protocol */
-	bool kernel;		/* other payloads than pattern_fill()'s, tid 0 valid */
+	uint64_t wrong;		/* records that violate the ring's protocol */
+	/* payloads that pattern_fill() did not write; tid 0 is valid */
+	bool kernel;
 };
 
 DEV_FN void ring_wrong(struct ring_reader *r, const char *why)

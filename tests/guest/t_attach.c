@@ -49,7 +49,7 @@ static void as_other(void *arg)
 	t_errno(dev_attach(fd, id, 0), EACCES);
 	t_errno(dev_attach(fd, 999999, 0), ENOENT);
 	t_errno(attach_name(fd, "roots", 0, NULL), EACCES);
-	/* nor does it learn whether a name exists */
+	/* the error does not reveal whether the name exists */
 	t_errno(attach_name(fd, "nothing", 0, NULL), EACCES);
 	t_errno(attach_name(fd, "roots", TSCT_UID_SELF, NULL), ENOENT);
 	t_check(list(fd, id, &seen) == 0);

@@ -68,7 +68,7 @@ static void try_room(int fd)
 {
 	struct tsct_check check = { .nr = 0 };
 
-	/* nr 0: returns the number of entries */
+	/* with nr 0, the request returns the number of entries */
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
 	t_check(check.nr == dev_info(fd).nr_cpus, "%u", check.nr);
 	/* Room for fewer entries than there are */

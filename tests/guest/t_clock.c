@@ -46,7 +46,7 @@ static void try_refused(void)
 	refuses(st->real.base_cycles += 1ULL << 62);
 	refuses(st->rate_mult = 1);
 	refuses((st->real = (struct tsct_clock_params){ 0 }));
-	/* from the future */
+	/* params that begin in the future */
 	refuses(st->real.base_cycles += minute);
 	refuses(st->real.as_of_cycles += minute);
 	refuses(st->epoch_cycles = st->real.as_of_cycles + minute);
@@ -180,14 +180,14 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE), st->real.base_ns--);
 	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE),
 		 st->real.base_ns += HOUR);
-	/* Beginning in the past, or before it can be seen */
+	/* Params that begin in the past, or too soon for readers to notice */
 	will_not(ETIME, clk_continue(&s, 0, ONE));
 	will_not(ETIME, clk_continue(&s, 1, ONE));
 	will_not(ETIME, clk_continue(&s, 0 - (uint64_t)SECOND / 100, ONE));
 	/* Another rate or slew, from the same beginning */
 	will_not(ETIME, st->real.mult++, st->real.slew_mult++);
 	will_not(ETIME, st->real.slew_cycles++);
-	/* No params any more */
+	/* A publication without params, after one with params */
 	will_not(EINVAL, st->real = (struct tsct_clock_params){ 0 },
 		 st->status = TSCT_STATUS_DISRUPTED);
 	/* An earlier epoch, or another source */
@@ -314,7 +314,7 @@ static void try_noise(void)
 			words[rand_r(&seed) % (sizeof(set) / 8)] ^=
 				1ULL << rand_r(&seed) % 64;
 		memcpy(&set, words, sizeof(set));
-		/* keep room for later epochs */
+		/* numbers that leave room for later epochs */
 		if (set.state.epoch - epoch > 1000)
 			set.state.epoch = epoch;
 		if (set.state.cluster_epoch - cluster > 1000)

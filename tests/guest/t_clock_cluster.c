@@ -107,7 +107,7 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 		 drop_piece(s),
 		 s->cluster_status = TSCT_STATUS_UNKNOWN);
 	will_not(ESTALE, s->cluster_epoch--);
-	/* another cluster_prev than was published */
+	/* a cluster_prev that was never published */
 	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),
 		 s->cluster_prev.error_ps--);
 	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),

@@ -15,7 +15,7 @@ static int64_t read_clock(clockid_t id)
 	return t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* It lies between two readings of each clock. */
+/* The snapshot's time lies between two readings of each clock. */
 static void try_one(void)
 {
 	struct tsct_clock_snapshot s;

@@ -87,7 +87,7 @@ static void try_twice(void)
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), EBUSY);
 	t_errno(dev_attach(fd, id, TSCT_ROLE_WRITE), EBUSY);
 	close(fd);
-	/* Freed with its last descriptor; its id is not reused. */
+	/* A channel is freed with its last descriptor; its id is not reused. */
 	t_errno(dev_attach(other, id, TSCT_ROLE_WRITE), ENOENT);
 	t_check(!ioctl(other, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
 	t_check(arg.id > id, "%u after %u", arg.id, id);

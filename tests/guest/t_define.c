@@ -48,7 +48,7 @@ static void try_bad(int fd)
 	refuses(d.fields[1].type = TSCT_TYPE_NR);
 	refuses(d.fields[1].format = TSCT_FORMAT_NR);
 	refuses(d.fields[1].count = 1);
-	refuses(d.fields[1].type = TSCT_TYPE_BYTES);	/* count is 0 */
+	refuses(d.fields[1].type = TSCT_TYPE_BYTES);	/* a request with count 0 */
 	refuses((d.fields[1].type = TSCT_TYPE_STRING,
 		 d.fields[1].format = TSCT_FORMAT_HEX));
 	refuses((d.fields[1].type = d.fields[0].type = TSCT_TYPE_BYTES,
@@ -112,11 +112,11 @@ int main(void)
 	t_check(define(fd, def("b", 2)) == 17);
 	t_check(m.header->defs_used ==
 		TSCT_EVENT_DEF_SIZE(0) + TSCT_EVENT_DEF_SIZE(2));
-	/* The same again, also through another descriptor */
+	/* Defining the same event again succeeds, also through another descriptor. */
 	t_check(define(fd, def("a", 0)) == 16);
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_WRITE), "%m");
 	t_check(define(other, def("b", 2)) == 17);
-	/* Another kind or field is another event. */
+	/* The same name with another kind or field is a different event. */
 	d = def("b", 2);
 	d.kind = TSCT_KIND_BEGIN;
 	t_check(define(fd, d) == 18);

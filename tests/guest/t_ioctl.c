@@ -69,7 +69,7 @@ static void try_pointers(int fd, char *end)
 		t_errno(ioctl(fd, cmd, -4096L), EFAULT);
 		t_errno(ioctl(fd, cmd, 0xffffffff81000000), EFAULT);
 		t_errno(ioctl(fd, cmd, end), EFAULT);
-		/* One byte short */
+		/* Memory that is one byte too short for the argument */
 		memset(end - size + 1, 0, size - 1);
 		wrong = t_failures;
 		t_errno(ioctl(fd, cmd, end - size + 1), EFAULT);
@@ -129,7 +129,7 @@ int main(void)
 	t_errno(lseek(fd, 0, SEEK_SET), ESPIPE);
 	close(fd);
 
-	/* Not bound to a channel */
+	/* A descriptor that is not bound to a channel */
 	fd = dev_open();
 	memset(page, 0, 8192);
 	t_errno(ioctl(fd, TSCT_IOC_WRITE, page), ENOTCONN);

@@ -89,7 +89,7 @@ static void try_crash(void)
 	close(fd);
 	info = info_of(id);
 	t_check(info.holders == 0 && info.consumers == 0 && info.unread == 0);
-	/* Its statistics are available without holders. */
+	/* A kept channel's statistics are available while nobody has it open. */
 	fd = dev_open();
 	cpu = (struct tsct_channel_cpu){ .id = id, .cpu = 1 };
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu) && cpu.events == 50, "%m");
@@ -103,7 +103,8 @@ static void try_crash(void)
 	close(fd);
 }
 
-/* Removed while held: the name is free, its holders can use it. */
+/* A channel that is removed while held: its name is free, its holders can go on using
+ * it. */
 static void try_remove_held(void)
 {
 	struct tsct_channel_create arg = keep_request("held");
@@ -134,7 +135,8 @@ static void try_remove_held(void)
 
 static uint32_t foreign;
 
-/* No access to another user's; own ones count against the user's limits. */
+/* A user has no access to another user's kept channels; own ones count against the
+ * limits. */
 static void as_user(void *unused)
 {
 	struct tsct_channel_create arg;

@@ -81,7 +81,8 @@ static void ask_something(int fd)
 		;
 }
 
-/* A later epoch, or params that continue this one's, or begin too late. */
+/* Clock params of a later epoch, params that continue this epoch's, or params that
+ * begin too late. */
 static void set_clock(int fd)
 {
 	static struct tsct_clock_set set;

@@ -23,11 +23,13 @@
 #include "t.h"
 
 #define POINTS_MAX	20000
-#define SEEN_S		(1.0 * slow())	/* milliseconds on an idle machine */
-#define SYNC_S		(3.0 * slow())	/* about half a second on an idle machine */
-#define TICK		10000	/* us per jiffy, of struct timex */
+#define SEEN_S		(1.0 * slow())	/* takes milliseconds on an idle machine */
+/* takes about half a second on an idle machine */
+#define SYNC_S		(3.0 * slow())
+/* limits of the field tick of struct timex, in us per jiffy */
+#define TICK		10000
 
-/* Cycles, and CLOCK_REALTIME before and after them */
+/* A counter reading between two readings of CLOCK_REALTIME */
 struct point {
 	uint64_t cycles;
 	int64_t before_ns, after_ns;
@@ -149,7 +151,7 @@ static void sleep_and_wake(void)
 	write_file("/sys/power/state", "mem");
 }
 
-/* Through the daemon's control socket, like trace-ctl */
+/* Requests a disruption through the daemon's control socket, as trace-ctl does */
 static void request_disruption(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX,
@@ -174,7 +176,7 @@ static void set_tick(long tick)
 
 static void slew_by_half(void)
 {
-	set_tick(TICK + 500);		/* 50,000 ppm */
+	set_tick(TICK + 500);		/* a slew of 50,000 ppm */
 }
 
 static void slew_ends(void)
@@ -223,7 +225,7 @@ static bool is_synchronized(uint32_t epoch)
 		state().status == TSCT_STATUS_SYNCHRONIZED;
 }
 
-/* Factor on times of an idle machine */
+/* Time limits for an idle machine are multiplied by this */
 static double slow(void)
 {
 	return atof(getenv("TSCT_SLOW") ?: "1");
@@ -234,7 +236,8 @@ static void test_event(const struct event *event)
 	uint32_t epoch = state().epoch;
 	double seen, over;
 
-	/* The daemon samples once a second; the time after the last sample is doubtful. */
+	/* The daemon samples once a second; the time after the last sample is doubtful.
+	 * The daemon samples once a second; the time after the last sample is doubtful. */
 	add_points_for(1.5, true);
 	event->happen();
 	seen = await(in_later_epoch, epoch, 3 * SEEN_S);
@@ -313,7 +316,8 @@ static void convert_all(void)
 	       "converted, %u wrong; %u were checked live\n", nr_points, epochs,
 	       good, disrupted, none, bad, live_checked);
 	t_check(!bad, "%u wrong times", bad);
-	/* Usually two thirds; fewer on a busy machine, which calibrates longer. */
+	/* Usually two thirds of the points are synchronized; fewer on a busy machine,
+	 * which calibrates longer. */
 	t_check(good > nr_points / 3, "only %u of %u are good", good,
 		nr_points);
 	t_check(epochs > sizeof(events) / sizeof(events[0]));

@@ -12,7 +12,8 @@
 
 #include "lib.h"
 
-#define WRITERS	8		/* even: a thread, odd: its signal handler */
+/* Even numbers: events of a thread; odd: of its signal handler */
+#define WRITERS	8
 #define EVENTS	6000
 
 struct payload {

@@ -49,7 +49,7 @@ static void fill_it(struct tsct_channel *channel, int id)
 	tsct_reader_close(reader);
 }
 
-/* After every instruction while the trap flag is set */
+/* Handles SIGTRAP, which arrives after every instruction while the trap flag is set */
 static void step(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	tsct_channel_close(channel);
 	if (argc > 1 || t_failures)
 		return t_status();
-	/* once more with rseq switched off */
+	/* runs the test once more, with rseq switched off */
 	setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
 	execl("/proc/self/exe", argv[0], "without-rseq", NULL);
 	t_check(false, "exec: %m");

@@ -31,7 +31,7 @@ static void no_op(int sig)
 static void try_wait(unsigned int policy)
 {
 	struct sigaction action = { .sa_handler = no_op };
-	/* Repeated: the first may come before the wait begins. */
+	/* The wakeup is repeated: the first may come before the wait begins. */
 	struct itimerval alarms = {
 		.it_value.tv_usec = 200000, .it_interval.tv_usec = 200000,
 	};
@@ -54,7 +54,7 @@ static void try_wait(unsigned int policy)
 	t_check(tsct_reader_wait(reader, -1) == 1);
 	pthread_join(thread, NULL);
 	t_check(lib_next(reader, &event) && event.cpu == 1);
-	/* read, not yet released: no new events */
+	/* these events were read but not released: they are not new */
 	t_check(tsct_reader_wait(reader, 50) == 0);
 	tsct_reader_release(reader, 1);
 	t_check(tsct_reader_wait(reader, 50) == 0);

@@ -99,11 +99,11 @@ int main(void)
 	set(PARAM "channels_user_max", "10");
 	dev_as_user(1000, memory_limit, NULL);
 	dev_as_user(1000, channel_limit, NULL);
-	/* With CAP_SYS_RESOURCE there is no limit per user ... */
+	/* With CAP_SYS_RESOURCE there is no limit per user, only one over all users. */
 	one = try_create("one", 1024);
 	t_check(one >= 0, "%m");
 	close(one);
-	/* ... but the limit over all users. */
+	/* The limit over all users is reached. */
 	set(PARAM "bytes_max", "4194304");
 	t_check(dev_info(fd).bytes_max == 4 << 20);
 	t_errno(try_create("one", 1024), EDQUOT);

@@ -78,7 +78,8 @@ static void try_thousand(int fd)
 {
 	unsigned int i;
 
-	/* Half of them are created before the CPU comes up, and get a ring then. */
+	/* Half of the channels are created before the CPU comes up, and get its ring
+	 * then. */
 	set_online("0");
 	for (i = 0; i < CHANNELS; i++) {
 		if (i == CHANNELS / 2)

@@ -28,7 +28,7 @@ static void try_ranges(int fd)
 	const long clock = (long)TSCT_CLOCK_OFFSET;
 	const long area = (long)TSCT_CLOCK_SIZE(h.nr_cpus);
 
-	/* Whole regions, and parts of them */
+	/* Maps of whole regions, and of parts of them */
 	maps(fd, 0, PAGE, PROT_READ);
 	maps(fd, 0, consumers, PROT_READ);
 	maps(fd, (long)h.defs_offset, PAGE, PROT_READ);
@@ -40,7 +40,7 @@ static void try_ranges(int fd)
 	maps(fd, rings + stride - PAGE, 2 * PAGE, RW);
 	maps(fd, clock, PAGE, PROT_READ);
 	maps(fd, clock, area, PROT_READ);
-	/* Across two regions, or beyond the last */
+	/* Maps across two regions, or beyond the last one */
 	refuses(fd, 0, consumers + PAGE, PROT_READ, EINVAL);
 	refuses(fd, consumers - PAGE, 2 * PAGE, PROT_READ, EINVAL);
 	refuses(fd, rings - PAGE, 2 * PAGE, PROT_READ, EINVAL);
@@ -55,7 +55,7 @@ static void try_ranges(int fd)
 	refuses(fd, clock + area, PAGE, PROT_READ, EINVAL);
 	refuses(fd, 1L << 62, PAGE, PROT_READ, EINVAL);
 	refuses(fd, rings, 1L << 46, PROT_READ, EINVAL);
-	/* Not page aligned */
+	/* Map offsets that are not page aligned */
 	refuses(fd, 1, PAGE, PROT_READ, EINVAL);
 	refuses(fd, 0, 0, PROT_READ, EINVAL);
 	t_errno(map(fd, 0x7ffffffffffff000, PAGE, PROT_READ, MAP_SHARED), EINVAL);
@@ -93,7 +93,7 @@ static void try_rights(int fd)
 	t_errno(mprotect(maps(fd, 0, PAGE, PROT_READ), PAGE, RW), EACCES);
 	t_errno(mprotect(maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ),
 			 PAGE, RW), EACCES);
-	/* With the role, mprotect() can add the right later. */
+	/* A descriptor with the role may add the right later with mprotect(). */
 	t_check(!mprotect(maps(fd, consumers, PAGE, PROT_READ), PAGE, RW), "%m");
 	t_check(!mprotect(maps(fd, rings, PAGE, PROT_NONE), PAGE, RW), "%m");
 }
@@ -196,7 +196,7 @@ static void try_store(int fd)
 	signal(SIGSEGV, SIG_DFL);
 }
 
-/* Nor can /proc/self/mem be used to write. */
+/* A write through /proc/self/mem fails. */
 static void try_proc_mem(int fd)
 {
 	const uint64_t *at = maps(fd, 0, PAGE, PROT_READ);

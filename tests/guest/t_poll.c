@@ -69,7 +69,7 @@ static void try_discard(void)
 	t_check(wait_for(fd, 100) == 0);
 	for (i = 0; i < 4; i++) {
 		try_wake(fd, &m, i & 1);
-		/* Readable until the data is consumed */
+		/* A descriptor is readable until the data is consumed. */
 		t_check(wait_for(fd, 0) == POLLIN);
 		t_check(wait_for(fd, 1000) == POLLIN);
 		consume_all(&m);
@@ -91,7 +91,7 @@ static void try_overwrite(void)
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_READ), "%m");
 	t_check(wait_for(fd, 50) == 0);
 	try_wake(fd, &m, true);
-	/* Reported once to each descriptor. */
+	/* A wakeup is reported once to each descriptor. */
 	t_check(wait_for(fd, 50) == 0);
 	t_check(wait_for(other, 0) == POLLIN);
 	t_check(wait_for(other, 50) == 0);

@@ -112,7 +112,7 @@ int main(void)
 	t_check(!strcmp(info.name, "sample") && info.uid == 0);
 	t_check(info.flags == TSCT_CHANNEL_KERNEL && info.holders == 1);
 	t_check(info.policy == TSCT_POLICY_OVERWRITE);
-	/* root's name is taken */
+	/* the name is taken by a channel of root */
 	struct tsct_channel_create again = dev_request("sample");
 	t_errno(ioctl(other, TSCT_IOC_CHANNEL_CREATE, &again), EEXIST);
 

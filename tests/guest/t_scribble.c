@@ -33,9 +33,10 @@ static uint64_t junk(unsigned int *own)
 	case 2: return value % 40000;
 	case 3: return -(value % 40000);
 	case 4: return value & ~7ULL;
-	case 5: return (1ULL << 48) - value % 40000;	/* about to wrap */
-	case 6: return value << 48 | value % 40000;	/* any count */
-	case 7: return value << 12;			/* a block's beginning */
+	case 5: return (1ULL << 48) - value % 40000;	/* a count about to wrap */
+	case 6: return value << 48 | value % 40000;	/* an arbitrary count */
+	/* the position of a block's beginning */
+	case 7: return value << 12;
 	default: return value;
 	}
 }
@@ -79,7 +80,7 @@ static void *scribble(void *arg)
 		case 5:
 			corrupt_headers(dev_data(&m, cpu), h->blocks, &own);
 			break;
-		case 0:		/* the head */
+		case 0:		/* the ring's head (write position) */
 			at[0] = junk(&own);
 			break;
 		case 1:
@@ -145,7 +146,7 @@ static void write_good(struct ring_reader *r, uint64_t *sent)
 	ring_drain(&r[1]);
 }
 
-/* Nor are the header and the definitions of the channel itself. */
+/* The header and the definitions of the scribbled channel are unchanged, too. */
 static void check_header(const struct tsct_channel_header *before)
 {
 	struct tsct_channel_header now = *m.header;
@@ -176,7 +177,7 @@ static void run(uint32_t policy)
 	for (i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, i & 2 ? scribble : write_bad,
 			       (void *)i);
-	/* On a busy machine there are fewer rounds: run longer then. */
+	/* On a busy machine there are fewer rounds, so the test runs longer. */
 	while (time(NULL) < end || sent <= 100) {
 		write_good(r, &sent);
 		usleep(100);
@@ -228,7 +229,7 @@ static void try_kernel(void)
 			arg.events, reported[r.cpu].written);
 		t_check(arg.lost[TSCT_LOST_FULL] == reported[r.cpu].full);
 		t_check(!reported[r.cpu].other);
-		/* The block of head is consistent. */
+		/* The block that contains the head is consistent. */
 		r.pos = arg.written / 4096 * 4096;
 		r.records = ((struct tsct_block *)(dev_data(&m, r.cpu) +
 			(r.pos & (m.header->data_size - 1))))->events;

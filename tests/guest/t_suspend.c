@@ -17,7 +17,8 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* The clock after the suspend; @before: its copy before that */
+/* Checks the clock after the suspend; @before: a copy of the clock area from before it
+ * Checks the clock after the suspend; @before: a copy of the clock area from before it */
 static void try_after(const struct tsct_clock_page *page,
 		      const struct tsct_clock_set *before)
 {
@@ -25,7 +26,7 @@ static void try_after(const struct tsct_clock_page *page,
 	struct tsct_clock_state state = clk_state(page);
 	struct tsct_clock_time r;
 
-	/* one at suspend, one at resume */
+	/* one epoch begins at suspend, one at resume */
 	t_check(state.epoch == before->state.epoch + 2, "%u", state.epoch);
 	t_check(state.status == TSCT_STATUS_DISRUPTED, "%u", state.status);
 	t_check(state.cause == TSCT_CAUSE_SUSPEND, "%u", state.cause);

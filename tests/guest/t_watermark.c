@@ -43,7 +43,8 @@ static void try_discard(void)
 	write_some(fd, 0, 5);
 	write_some(fd, 1, 4);
 	t_check(!ready(fd));
-	write_some(fd, 1, 1);		/* counts in all rings together */
+	/* counts the unread bytes of all rings together */
+	write_some(fd, 1, 1);
 	t_check(ready(fd) && ready(fd));
 	t_check(!watermark(fd, 641), "%m");
 	t_check(!ready(fd));
@@ -118,7 +119,7 @@ static void try_sleep(void)
 	t_check(!pipe(go), "%m");
 	pid = fork();
 	if (!pid) {
-		/* Not before the parent has seen that nothing is there. */
+		/* The child waits until the parent has found no data. */
 		i = read(go[0], &c, 1) == 1;
 		usleep(200000);
 		_exit(!i || watermark(fd, 640) != 0);

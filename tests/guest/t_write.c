@@ -12,7 +12,7 @@
 #include "ring.h"
 
 #define WRITES	30000
-#define THREADS	2	/* per CPU */
+#define THREADS	2	/* writing threads per CPU */
 
 static int fd;
 static struct dev_maps m;
@@ -43,7 +43,7 @@ static void *write_many(void *arg)
 	return NULL;
 }
 
-/* The statistics of each CPU */
+/* Checks the statistics of each CPU's ring. */
 static void count_cpus(const struct ring_reader *r, uint32_t id,
 		       uint64_t written)
 {
@@ -152,7 +152,7 @@ static void try_one_record(void)
 	t_check(!memcmp(rec->payload, payload, sizeof(payload)));
 	t_check(dev_pos(&m, 1) == 32 + 32);
 	t_check(dev_pos(&m, 0) == 32);
-	/* No payload, and no pointer to one */
+	/* A record without payload may have a null pointer. */
 	t_check(!dev_write(fd, 65535, NULL, 0), "%m");
 	t_check(dev_pos(&m, 1) == 32 + 48);
 	t_errno(dev_write(fd, 16, NULL, 1), EFAULT);
@@ -169,7 +169,7 @@ static void try_one_record(void)
 	close(fd);
 }
 
-/* The largest of the largest */
+/* The largest payload in the largest channel */
 static void try_large(void)
 {
 	struct tsct_channel_create arg = dev_request("large");

@@ -63,14 +63,15 @@ static void *watch(void *unused)
 	return unused;
 }
 
-/* Seconds without stalled_s. After a stall, lets watch() count it first. */
+/* Returns seconds, stalls of the machine excluded. After a stall, lets watch() count it
+ * first. */
 static double busy(void)
 {
 	usleep(50000);
 	return now() - stalled_s;
 }
 
-/* True: @fd is readable before the time @until of busy(). */
+/* Returns true if @fd becomes readable before @until, a time of busy(). */
 static bool comes(int fd, double until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -179,7 +180,8 @@ static void huge(void)
 	expect("a huge line", 1);
 }
 
-/* One byte every 100 ms: the time limit is for the whole request. */
+/* A client that sends one byte every 100 ms: the daemon's time limit is for the whole
+ * request. */
 static void drip(void)
 {
 	double began = now(), before = stalled_s;

@@ -41,7 +41,7 @@ static const char *const names[NR_LIES] = {
 static double lies[NR_LIES] = { [ERROR] = 1000 };
 
 static struct tsct_clock_area area;
-static struct tsct_clock_state state;	/* of the daemon at DIR */
+static struct tsct_clock_state state;	/* clock of the daemon at DIR */
 static __u64 begin;
 static unsigned int answers;
 
@@ -50,7 +50,7 @@ static double ticks_per_ns(void)
 	return 0x1p56 / (double)state.rate_mult;
 }
 
-/* The false counter, for the real counter's @cycles */
+/* Returns the false counter's value when the real counter is at @cycles. */
 static __u64 counter(__u64 cycles)
 {
 	double off = (double)(__s64)(cycles - begin) * lies[FAST] * 1e-6;
@@ -77,7 +77,7 @@ static __u64 now(void *ctx)
 	return counter(tsct_tsc_read());
 }
 
-/* CLOCK_REALTIME of counter @ticks, for NTP clients */
+/* CLOCK_REALTIME when the counter is at @ticks, in NTP format */
 static __s64 real_ns(void *ctx, __u64 ticks)
 {
 	(void)ctx;

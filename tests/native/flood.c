@@ -34,7 +34,7 @@ struct writer {
 static struct tsct_channel *trace;
 static int event;
 static volatile int64_t end_ns;
-static double rate;		/* of one thread, per nanosecond; 0: no limit */
+static double rate;		/* events per nanosecond of one thread; 0: no limit */
 
 static int64_t now_ns(void)
 {

@@ -20,7 +20,7 @@
 #define SPINS	2000
 
 struct token {
-	_Alignas(64) uint64_t turn;	/* written with release, after the others */
+	_Alignas(64) uint64_t turn;	/* written last, with release order */
 	uint64_t stamp;
 	int64_t ns;
 	uint32_t epoch;

@@ -24,14 +24,15 @@
 
 #define READERS		4
 #define BATCH		1000
-#define BATCH_CPU_NS	100000000LL	/* 100 times the usual CPU time of a batch */
+/* 100 times the CPU time that a batch of reads usually takes */
+#define BATCH_CPU_NS	100000000LL
 #define STILL_NS	10000000000LL
 #define SYNC_NS		3000000000LL
 
 struct reader {
 	pthread_t thread;
 	uint64_t reads;
-	int64_t worst_cpu_ns;		/* of a batch */
+	int64_t worst_cpu_ns;		/* most CPU time of a batch of reads, ns */
 	uint64_t worst_error_ns;
 	uint64_t by_status[TSCT_STATUS_NR];
 };
@@ -93,7 +94,7 @@ static void *read_on(void *arg)
 			fail("%d reads took %lld ns of CPU time", BATCH,
 			     (long long)cpu);
 		__atomic_fetch_add(&r->reads, BATCH, __ATOMIC_RELAXED);
-		usleep(1000);	/* leaves CPU time to the daemon */
+		usleep(1000);	/* sleeps, so that the daemon gets CPU time */
 	}
 	return NULL;
 }

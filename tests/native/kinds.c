@@ -146,8 +146,8 @@ static void put_slices(__u32 i)
 	put_u32(1, 101, OUTER, i);
 	put_u32(1, 101, INNER_END, i);
 	put_u32(1, 101, OUTER_END, i);
-	put_u32(2, 102, INNER_END, i);	/* an end without a begin */
-	put_u32(0, 0, OUTER, i);	/* idle, on two CPUs */
+	put_u32(2, 102, INNER_END, i);	/* a slice's end without its beginning */
+	put_u32(0, 0, OUTER, i);	/* slices of the idle threads of two CPUs */
 	put_u32(1, 0, OUTER, i);
 	put_u32(0, 0, OUTER_END, i);
 	put_u32(1, 0, OUTER_END, i);
@@ -161,14 +161,17 @@ static void put_messages(__u32 i)
 	struct { __u32 seq, from; } got = { i, 100 };
 
 	put(0, 0, 100, PUT, &sent, sizeof(sent));
-	put_u32(0, 100, ASK, i);	/* same number, but another event */
+	/* the same message number in a different event */
+	put_u32(0, 100, ASK, i);
 	put(0, 1, 101, GOT, &got, sizeof(got));
 	put_u32(2, 102, ANSWER, i);
 	sent.seq = got.seq = i + 1000000;
 	if (i % 10 == 3)
-		put(0, 0, 100, PUT, &sent, sizeof(sent));	/* lost */
+		/* a message that is sent, but never received */
+		put(0, 0, 100, PUT, &sent, sizeof(sent));
 	if (i % 10 == 4)
-		put(0, 1, 101, GOT, &got, sizeof(got));	/* never sent */
+		/* a message that is received, but was never sent */
+		put(0, 1, 101, GOT, &got, sizeof(got));
 }
 
 static void put_rest(__u32 i)
@@ -207,7 +210,7 @@ int main(int argc, char **argv)
 	}
 	put_switch(1, 100, 101, "late");
 	put_switch(1, 101, 100, "renamed");
-	put_u32(2, 103, OUTER, 0);	/* never ends */
+	put_u32(2, 103, OUTER, 0);	/* a slice that never ends */
 	put_u32(2, 103, INNER, 0);
 	if (rec.end < now)
 		rec.end = now + 1;

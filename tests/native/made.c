@@ -84,7 +84,8 @@ static void write_one(void)
 	call(0, 10 * S, 3, 17, 3);
 	call(0, 11 * S, 1, 16, 0);
 	call(0, 11 * S + 1 * MS, 1, 17, 0);
-	call(0, 12 * S, 2, 16, 1);	/* write, ends on the other CPU */
+	/* a call of write() that ends on the other CPU */
+	call(0, 12 * S, 2, 16, 1);
 	call(0, 13 * S, 1, 16, 0);
 	call(0, 13 * S + 3 * MS, 1, 17, 0);
 	call(0, 15 * S, 4, 16, 202);
@@ -121,7 +122,7 @@ static void make_many(void)
 	describe_node(&rec.nodes[2], "three");
 	correct(&rec.nodes[0], "auto", 100);
 	correct(&rec.nodes[1], "spline", 7000);
-	/* Node 0 has no residual, as in recordings of older versions. */
+	/* Node 0 has no residual, as in recordings of format versions without it. */
 	rec.nodes[1].correction.residual_ps = 40260;
 	rec.nodes[1].correction.has_residual = 1;
 	describe();

@@ -24,7 +24,7 @@
 
 /* An event as written */
 struct shown {
-	__u64 tick;		/* expected in the file */
+	__u64 tick;		/* the tick expected in the file */
 	__u32 stream, cpu, tid, id;
 	size_t nr;		/* index in order of writing */
 	__u32 len;
@@ -33,12 +33,13 @@ struct shown {
 
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;
-static __u64 state;		/* of the random numbers */
+static __u64 state;		/* state of the random numbers */
 static const char *node;
 static struct shown *shown;
 static size_t nr_shown;
-static __u64 *last;		/* cycles, by stream and CPU */
-static __u64 *last_tick;	/* INTERPOLATED: file tick, by stream and CPU */
+static __u64 *last;		/* last cycles of each CPU in each stream */
+/* INTERPOLATED recordings: last file tick of each CPU in each stream */
+static __u64 *last_tick;
 static __u64 lost;		/* invalid events, written on purpose */
 static __u32 ids[TSCT_STREAMS_MAX][DEFS_MAX], nr_ids[TSCT_STREAMS_MAX];
 
@@ -125,7 +126,7 @@ static void define_some(__u32 stream)
 		if (sparse && !i && !any(4))
 			def.id = TSCT_ID_MAX;
 		if (tsct_recording_add_def(&rec, stream, &def))
-			continue;	/* the id is in use */
+			continue;	/* the definition's id is already in use */
 		ids[stream][nr_ids[stream]++] = def.id;
 	}
 }
@@ -144,7 +145,7 @@ static void calibrate(void)
 	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
 	rec.timestamps = kinds[any(node ? 6 : 7)];
 	rec.sync_every = any(4) ? 0 : 1ULL << any(10);
-	rec.begin = roll() >> (14 + any(30));	/* 3 bits are left for ticks */
+	rec.begin = roll() >> (14 + any(30));	/* leaves 3 bits for ticks */
 	if (rec.source == TSCT_SOURCE_REALTIME)
 		rec.begin = 1700000000000000000ULL + any(1U << 30);
 	rec.end = rec.begin;

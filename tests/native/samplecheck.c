@@ -50,7 +50,7 @@ static void check(const struct tsct_recording *rec,
 	}
 	printf("%s %s: %u exchanges, off by %.0f ns, bound %.0f ns\n", s->source,
 	       tsct_fit_name(kind), s->nr, worst / hz * 1e9, bound / hz * 1e9);
-	/* A bound of 1 ms or more would prove nothing. */
+	/* A fit with a bound of 1 ms or more is a failure: it would prove nothing. */
 	if (!(bound < hz / 1e3))
 		bad = 1;
 }

@@ -21,11 +21,12 @@
 #include "lib/core/clock_params.h"
 
 #define CPUS		4
-#define FIRST		(TSCT_SEGMENTS_MAX + 10)	/* > max: segments are merged */
+/* more updates than segments, so that segments are merged */
+#define FIRST		(TSCT_SEGMENTS_MAX + 10)
 #define SIZE		TSCT_CLOCK_SIZE(CPUS)
 #define BEGIN_TSC	1000000000ULL
 #define STEP_TSC	100000000ULL
-#define RATE		(1ULL << (TSCT_CLOCK_SHIFT - 1))	/* 2 GHz */
+#define RATE		(1ULL << (TSCT_CLOCK_SHIFT - 1))	/* counter of 2 GHz */
 
 static struct tsct_clock_page *page;
 static unsigned long steps, old_seen, new_seen;

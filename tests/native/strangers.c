@@ -73,8 +73,8 @@ static void put_field(unsigned char *at)
 
 	memset(at, 0, FIELD);
 	memcpy(at, head, sizeof(head));
-	fill(at + 16, 8);		/* node */
-	fill(at + 40, 8);		/* nonce */
+	fill(at + 16, 8);		/* node id of the extension field */
+	fill(at + 40, 8);		/* nonce of the extension field */
 }
 
 static size_t make(unsigned char *at, unsigned int kind)
@@ -86,7 +86,7 @@ static size_t make(unsigned char *at, unsigned int kind)
 		return HEADER + MAC;
 	}
 	memset(at, 0, HEADER);
-	at[0] = 0x23;			/* version 4, mode 3 */
+	at[0] = 0x23;			/* NTP version 4, mode 3 (client) */
 	fill(at + 40, 8);
 	if (!kind)
 		return HEADER;

@@ -33,7 +33,7 @@
 struct node {
 	const char *dir;
 	struct tsct_clock_area area;
-	double error[SAMPLES_MAX];	/* ns */
+	double error[SAMPLES_MAX];	/* errors of the readings, ns */
 	double bound_min, bound_max;
 	unsigned int nr, beyond, unknown;
 	unsigned int status;

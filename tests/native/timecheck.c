@@ -32,7 +32,7 @@ static struct witness kept[KEPT];
 static unsigned int reads, bad;
 static uint64_t worst_error_ns;
 
-/* A system call: the C library may read the TSC. */
+/* A direct system call, as the C library's function may read the TSC */
 static int64_t real_ns(void)
 {
 	struct timespec now;

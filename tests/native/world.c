@@ -15,7 +15,7 @@
 
 #include "world.h"
 
-/* enum world_kind */
+/* names in the order of enum world_kind */
 static enum world_kind kind_of(const char *name)
 {
 	return !strcmp(name, "twins") ? WORLD_TWINS :

@@ -20,14 +20,14 @@ enum { WORLD_WORK = TSCT_ID_FIRST, WORLD_SEND, WORLD_RECEIVE, WORLD_SAMPLE };
 
 /* One event on one node */
 struct world_event {
-	int64_t ps;		/* true time */
+	int64_t ps;		/* true time of the event */
 	uint32_t node, cpu, id, which;	/* which: packet time of an
 						 * exchange, 0 to 3 */
-	uint64_t number;	/* of the message, or of the exchange */
-	/* Results: */
-	uint64_t cycles;		/* the node's counter */
-	uint64_t master, frac;	/* the master's counter, and its fraction,
-				 * 2^-64 */
+	uint64_t number;	/* number of the message or of the exchange */
+	/* The fields below are calculated by the simulation: */
+	uint64_t cycles;		/* the node's counter at the event */
+	/* the master's counter at the event, and its fraction in 2^-64 */
+	uint64_t master, frac;
 };
 
 struct exchange {
@@ -37,11 +37,11 @@ struct exchange {
 
 struct world_node {
 	struct crystal_params crystal;
-	uint64_t count;		/* its counter at time 0 */
-	int64_t own_error_ns;	/* error of its own clock at time 0 */
-	double own_rate_error;	/* relative error of that clock's rate */
+	uint64_t count;		/* the node's counter at time 0 */
+	int64_t own_error_ns;	/* error of the node's clock at time 0 */
+	double own_rate_error;	/* relative error of the rate of the node's clock */
 	struct network_path request, answer;
-	int64_t begin_ps, end_ps;	/* of its recording */
+	int64_t begin_ps, end_ps;	/* true time of the recording's begin and end */
 	uint64_t begin, end, middle;	/* its counter at begin, end and
 					 * middle of the recording */
 };
@@ -66,10 +66,10 @@ struct world {
 	size_t nr_exchanges, exchanges_room;
 };
 
-#define WORLD_S		20	/* length, s */
+#define WORLD_S		20	/* length of the simulation, s */
 #define WORLD_BEGIN_NS	1795264075000000000LL
 
-/* world_sim.c */
+/* defined in world_sim.c */
 void world_make(struct world *world, uint64_t seed, enum world_kind kind);
 void world_free(struct world *world);
 
@@ -91,7 +91,7 @@ void world_write_event(struct tsct_recording_writer *writer, uint32_t stream,
 		       const void *payload, uint32_t len);
 void world_write(const struct world *world, const char *dir, const char *fit);
 
-/* world_exact.c, world_big.c: other recordings */
+/* defined in world_exact.c and world_big.c: other recordings */
 void world_exact(const char *dir, const char *fit);
 void world_big(const char *dir, uint64_t events, bool messages);
 

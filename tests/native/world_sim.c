@@ -5,9 +5,9 @@
 
 #include "world.h"
 
-#define WORKS		20000	/* per node */
+#define WORKS		20000	/* events per node */
 #define MESSAGES	9000
-#define EXCHANGES		64	/* in a session */
+#define EXCHANGES		64	/* exchanges in a session */
 
 static struct world_event *add_event(struct world *w, int64_t ps, uint32_t node,
 				     uint32_t id, uint64_t number)

@@ -45,7 +45,7 @@ void world_describe(struct tsct_recording *rec, uint64_t seed, uint32_t node)
 		abort();
 }
 
-/* After all streams, and after world_set_clock() */
+/* Called after all streams are written, and after world_set_clock() */
 void world_set_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 		    const char *fit)
 {
@@ -148,7 +148,7 @@ struct tsct_recording_writer *world_open(const char *dir, const char *name,
 	fd = open(path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 || tsct_recording_writer_open(fd, rec, &writer))
 		abort();
-	return writer;	/* which owns fd */
+	return writer;	/* the recording, which owns fd */
 }
 
 void world_close(struct tsct_recording_writer *writer, struct tsct_recording *rec)

@@ -26,7 +26,7 @@
 #include "lib/provider/server.h"
 
 #define AT_ONCE		4	/* concurrent processes in kill mode */
-#define EVENTS_MAX	4096	/* per writer */
+#define EVENTS_MAX	4096	/* events per writer */
 #define THREADS_MAX	4096
 #define EVENTS_THREAD	64
 #define TEXT_MAX	160
@@ -41,11 +41,11 @@ struct head {
 	__u32 writer, seq;
 };
 
-/* Counts of a writer, written only by itself */
+/* Counts of one writer, which alone writes them */
 struct note {
-	__u32 done;		/* events known to be emitted */
-	__u32 full;		/* failed for want of space */
-	__u32 failed;		/* failed for another reason */
+	__u32 done;		/* events whose emit call has returned */
+	__u32 full;		/* events refused for lack of space */
+	__u32 failed;		/* events refused for another reason */
 };
 
 static struct note *notes;
@@ -75,7 +75,7 @@ static void make_text(__u32 writer, __u32 seq, char *ret_text)
 	memset(ret_text, 'a' + (writer + seq) % 26, len);
 }
 
-/* Emits by each function in turn. */
+/* Emits one event with each emit function in turn. */
 static int emit(__u32 writer, __u32 seq)
 {
 	struct {
@@ -150,7 +150,7 @@ static void check_event(const struct tsct_event *event)
 	nr_seen[head.writer]++;
 	nr_read++;
 	if (head.seq % 5 == 3)
-		return;		/* emitted unordered */
+		return;		/* emitted unordered: the stamp may be smaller */
 	if (event->cycles < last_stamp[event->cpu])
 		fail("CPU %u: stamps decrease", event->cpu);
 	last_stamp[event->cpu] = event->cycles;

@@ -34,7 +34,7 @@
 enum { TASK, SOFTIRQ, HARDIRQ, NMI, DEBUG, CONTEXTS };
 
 struct payload {
-	u64 nr;			/* of this context on this CPU */
+	u64 nr;			/* number of the event, counted per CPU and context */
 	u32 cpu;
 	u32 context;
 };
@@ -46,10 +46,12 @@ struct count {
 /* Each count is written only by its context on its CPU. */
 struct cpu_state {
 	struct count count[CONTEXTS];
-	struct payload watched;		/* the thread's, with a breakpoint on it */
+	/* written by the thread; the hardware breakpoint watches it */
+	struct payload watched;
 	struct perf_event *breakpoint;
 	struct tasklet_struct tasklet;
-	call_single_data_t csd[2];	/* to itself, to the next */
+	/* interrupts that a CPU sends to itself, and to the next CPU */
+	call_single_data_t csd[2];
 };
 
 static DEFINE_PER_CPU_ALIGNED(struct cpu_state, states);
