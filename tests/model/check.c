@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The invariants
+ * Invariants that the model checks
  *
- * When a reader returns an event: it is the one published with that number, whole.
+ * When a reader returns an event: it is the complete event published with that number.
  *
  * In every state: memory between tail (or the oldest block that readers may read) and
- * head contains whole events, without gaps, up to the last one that head counts. So a
- * reader that begins after all writers died finds all of them.
+ * head contains complete events, without gaps, up to the last one that head counts. So
+ * a reader that begins after all writers died finds all of them.
  *
- * In every state in which the writers are at rest: each attempt was written or refused,
- * once, as was reported to its writer; lost[] counts the refused ones; and each reader
- * that runs alone reaches head, and has read every event or counted it as missed.
+ * In every state in which all writers are at rest: each attempt was either written or
+ * refused, once, and its writer got that result; lost[] counts the refused attempts;
+ * and each reader that runs alone reaches head, and has read every event or counted it
+ * as missed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ void check_event(unsigned int reader, __u64 count, const __u64 *words)
 		count - scenario->events_before, words);
 }
 
-/* ---- the ring, at any time ------------------------------------------------- */
+/* ---- invariants of the ring in every state ------------------------------- */
 
 static __u64 walk_start(const struct state *state, __u64 head)
 {
@@ -76,7 +77,8 @@ static __u64 walk_start(const struct state *state, __u64 head)
 	return (__s64)(oldest - scenario->start) < 0 ? scenario->start : oldest;
 }
 
-/* Walks over the records. @nr: number of the first event. Returns how many there are. */
+/* Walks over the records between @pos and @head. @nr: number of the first event.
+ * Returns the number of events. */
 static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 			 bool compares)
 {
@@ -126,7 +128,7 @@ static void check_ring(struct state *state)
 		walk(state, start, head, counted - nr, true);
 }
 
-/* ---- at rest --------------------------------------------------------------- */
+/* ---- invariants when all writers are at rest ----------------------------- */
 
 static bool is_at_rest(const struct state *state)
 {
@@ -151,7 +153,7 @@ static void check_writer(const struct state *state, unsigned int nr)
 
 	for (i = 0; i < state->truth.nr; i++)
 		published += state->truth.events[i].actor == nr;
-	/* It may have been killed after the publication, before the report. */
+	/* A writer may be killed between the publication of an event and its report. */
 	if (actor->dead && actor->vars.event < scenario->actors[nr].events)
 		most++;
 	if (published < actor->vars.told || published > most)
@@ -192,7 +194,8 @@ static void finish_reader(struct state *state, unsigned int nr)
 	do {
 		before = reader->vars;
 		do {
-			/* It waits if its CPU's buffer is full. */
+			/* The reader cannot step while its CPU's store buffer is
+			 * full. */
 			if (!run_step(state, nr, false))
 				memory_drain(state, reader->cpu, 0);
 		} while (reader->steps && !violation);

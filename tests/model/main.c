@@ -67,7 +67,8 @@ static void run_scenario(const struct scenario *s)
 	report(result.complete, "scenario", s->name, &result, start);
 }
 
-/* Discards standard output, on which the search prints the path to a violation. */
+/* Discards standard output if @be_quiet: the search prints the path to a violation
+ * there. */
 static void quiet(bool be_quiet)
 {
 	static int saved = -1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The scenarios, and the mutants that have to be caught */
+/* The scenarios, and the mutants that the search has to find */
 #include <string.h>
 
 #include "model.h"
 
-/* Initial values with which positions and counts wrap by the second block */
+/* Initial values with which positions and counts wrap within the second block */
 #define WRAP_POS(block_size)	((3ULL << TSCT_POS_BITS) - (block_size))
 #define WRAP_EVENTS		0x2ffffULL
 
