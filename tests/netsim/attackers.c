@@ -5,7 +5,8 @@
 #include "attackers.h"
 
 #define CHILD		1
-#define MEMORY_MOST	8000000	/* limit for two nodes after a flood, bytes */
+#define MEMORY_MOST	8000000	/* limit for the memory of two nodes after a flood,
+				 * bytes */
 
 static double length_s(struct run *run, double part)
 {
@@ -23,8 +24,8 @@ static unsigned int falseticker_of(const struct run *run)
 }
 
 /*
- * The master, three correct servers, a falseticker, and a child with these four
- * sources
+ * Builds a master, four servers of which one is a falseticker, and a child that polls
+ * all four.
  */
 static void build_falseticker(struct run *run,
 			      const struct server_fault *server_fault)
@@ -95,7 +96,8 @@ void play_falseticker_params(struct run *run)
 	play_falseticker(run, &(struct server_fault) { .params_s = 2e-3 });
 }
 
-/* The falseticker claims to be another master after a reboot. */
+/* The falseticker's answers name it as the master of a new timeline, as after a
+ * reboot. */
 void play_falseticker_restarts(struct run *run)
 {
 	struct node *child;
@@ -176,7 +178,8 @@ void play_corrupt(struct run *run)
 	play_attack(run, &adversary, key_text);
 }
 
-/* 100000 requests per second for a minute; fewer in a quick run */
+/* Floods the master with 100000 requests per second for a minute; fewer in a quick
+ * run. */
 void play_flood(struct run *run)
 {
 	struct adversary adversary = {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Faults with one or a few children. Always required: no reading outside its bound,
- * no step within an epoch. Each scenario has further expectations.
+ * Faults in clusters with one or a few children. In all scenarios no reading may be
+ * outside its bound, and no step may happen within an epoch. Most scenarios have
+ * further expectations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void play_calm(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-/* ---- the master -------------------------------------------------------- */
+/* ---- faults of the master ------------------------------------------------ */
 
 static void master_gone(struct run *run, uint64_t count)
 {
@@ -59,7 +60,7 @@ static void play_master_reboots(struct run *run)
 	master_gone(run, 1000000);
 }
 
-/* Another node takes over, with another timeline. */
+/* The master dies, and another node becomes the master of a new timeline. */
 static void play_master_changes(struct run *run)
 {
 	uint32_t epoch;
@@ -82,7 +83,7 @@ static void play_master_changes(struct run *run)
 	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
 }
 
-/* ---- the child --------------------------------------------------------- */
+/* ---- faults of the child ------------------------------------------------- */
 
 static void play_child_sleeps(struct run *run)
 {
@@ -99,7 +100,7 @@ static void play_child_sleeps(struct run *run)
 	world_run(&run->world, run_length_s(run));
 }
 
-/* ---- the network ------------------------------------------------------- */
+/* ---- faults of the network ----------------------------------------------- */
 
 static void play_gone(struct run *run)
 {
@@ -130,7 +131,7 @@ static void play_route(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-/* From a longer route to a shorter one */
+/* The path of the answers changes to a route that is 200 us shorter. */
 static void play_route_back(struct run *run)
 {
 	struct network_path *back;
@@ -158,7 +159,7 @@ static void play_jam(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-/* ---- one below the other ----------------------------------------------- */
+/* ---- children of children ------------------------------------------------ */
 
 static void play_chain(struct run *run)
 {
@@ -177,7 +178,7 @@ static void play_chain(struct run *run)
 		expect(run, has_time(run, i), "all have the time");
 }
 
-/* ---- other clocks ----------------------------------------------------- */
+/* ---- NTP servers and other clocks ---------------------------------------- */
 
 static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
 {
@@ -232,9 +233,10 @@ static void play_ntp_false(struct run *run)
 	.late = 0.1, .late_by = 1.2e6 }
 #define BAD_PATHS	.request = BAD_PATH, .answer = BAD_PATH
 
-/* For scenarios with many nodes */
+/* Number of polls of scenarios with many nodes */
 #define FEW	.polls = 1000, .polls_quick = 300
-/* The falseticker is in every position: selection must not depend on the order. */
+/* One scenario per position of the falseticker: selection must not depend on the
+ * order. */
 #define FALSETICKER(title, function, which) \
 	SCENARIO(title, function, .polls = 1000, .polls_quick = 150, \
 		 .falseticker = which)

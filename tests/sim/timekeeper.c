@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maintains a clock like tsctraced and programs, with the library's core and
- * sampler.
+ * Maintains a clock as tsctraced and programs do, with the library's core and sampler.
  */
 #include <stdio.h>
 
@@ -11,8 +10,8 @@
 #define TRIES		50
 
 /*
- * The timeline of live readings from now on: REALTIME at the last sample that
- * counted, continued at its mean rate since the one at ref_cycles.
+ * Sets the timeline that live readings are compared with from now on: REALTIME at the
+ * last sample that counted, continued at its mean rate since the sample at ref_cycles.
  */
 static void set_timeline(struct run *run)
 {
@@ -36,7 +35,7 @@ static void set_timeline(struct run *run)
 				(uint64_t)(ran / cyc >> 24));
 }
 
-/* For -v: the published state, and the true rate of REALTIME */
+/* Prints the published state and the true rate of REALTIME, with option -v. */
 static void log_publication(const struct run *run,
 			    const struct tsct_clock_state *state, bool same)
 {
@@ -177,7 +176,7 @@ static void feed(struct run *run)
 		recalibrate(run);
 }
 
-/* A sample is due, or the kernel reported an event. */
+/* Takes a sample: one is due, or the kernel reported an event. */
 void timekeeper_wake(struct run *run)
 {
 	struct machine *m = &run->m;
@@ -203,7 +202,7 @@ void timekeeper_wake(struct run *run)
 		run->wake_ps += random_between(&m->random, 0, run->plan.late_ps);
 }
 
-/* In-process clock: a sample when the last one is a second old */
+/* In-process clock: takes a sample if the last one is older than a second. */
 void timekeeper_used(struct run *run)
 {
 	if (run->m.now_ps >= run->wake_ps)
