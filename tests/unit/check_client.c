@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The client: the checks of answers, and that a dropped answer changes nothing. */
+/* The client's checks of answers: valid answers give exchanges; a dropped answer leaves
+ * the client's state unchanged. */
 #include "client_world.h"
 #include "suite.h"
 #include "lib/ntp/byteorder.h"
 
-/* ---- the normal case ----------------------------------------------------- */
+/* ---- valid answers ------------------------------------------------------- */
 
 START_TEST(exchanges)
 {
@@ -41,7 +42,8 @@ START_TEST(exchanges)
 				  TSCT_EXCHANGE_T4_KERNEL);
 		t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	}
-	/* Without the kernel's transmit time, the announced one counts. */
+	/* If the kernel's transmit time is missing, the one announced in the answer is
+	 * used. */
 	ask();
 	p = answer();
 	taken(&p);
@@ -103,7 +105,7 @@ START_TEST(no_such_key)
 }
 END_TEST
 
-/* ---- answers to other requests ------------------------------------------- */
+/* ---- answers that belong to another request ------------------------------ */
 
 START_TEST(origins)
 {
@@ -111,7 +113,7 @@ START_TEST(origins)
 	int i;
 
 	begin(0, 0);
-	/* Answers to no request */
+	/* Answers without a request */
 	p = answer();
 	dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p.origin = 4711;
@@ -131,18 +133,18 @@ START_TEST(origins)
 		p.ext.flags &= ~TSCT_EXT_REPLY;
 		dropped(&p, TSCT_CLIENT_FOREIGN);
 		if (i % 3 == 2)
-			continue;	/* never answered */
+			continue;	/* this request is never answered */
 		taken(&old[i]);
 		dropped(&old[i], TSCT_CLIENT_DUPLICATE);
 		if (i)
 			dropped(&old[i - 1], TSCT_CLIENT_REPLAY);
 	}
 	ask();
-	/* To a request that was given up: late, no duplicate */
+	/* A late answer to an expired request counts as replay, not as duplicate. */
 	dropped(&old[11], TSCT_CLIENT_REPLAY);
 	dropped(&old[10], TSCT_CLIENT_REPLAY);
 	dropped(&old[5], TSCT_CLIENT_REPLAY);
-	/* To a request that is no longer stored */
+	/* Answers to requests that are no longer stored count as foreign. */
 	dropped(&old[0], TSCT_CLIENT_FOREIGN);
 	p = answer();
 	taken(&p);
@@ -187,7 +189,7 @@ START_TEST(macs)
 	p = answer();
 	w.server_key = 0;
 	dropped(&p, TSCT_CLIENT_NO_MAC);
-	w.server_key = 6;	/* a valid MAC of another key */
+	w.server_key = 6;	/* valid MAC of a key that the client does not use */
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 7;
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
@@ -204,7 +206,7 @@ START_TEST(macs)
 		ck_assert_int_ne(give_bytes(bytes, i), TSCT_CLIENT_OK);
 		check_same(&w.client, &was);
 	}
-	/* Crypto-NAK, from a server without a key */
+	/* Crypto-NAK of a server that has no key */
 	w.server_key = 0;
 	len = to_bytes(&p, bytes);
 	put32(bytes + len, 0);
@@ -256,8 +258,8 @@ START_TEST(kisses)
 	w.server_key = 6;
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 5;
-	p = answer();		/* with our field, and the nonce of another
-				 * request */
+	p = answer();		/* kiss with our extension field, and the nonce of
+				 * another request */
 	p.ext.nonce++;
 	p.stratum = 0;
 	p.refid = get32((const __u8 *)"DENY");
@@ -282,10 +284,12 @@ START_TEST(kisses)
 	ck_assert_str_eq(w.client.kiss, "DENY");
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
 	ask();
-	p = kiss("RATE");	/* does not shorten the interval */
+	p = kiss("RATE");	/* an unauthenticated kiss that must not shorten the
+				 * interval */
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_KISS);
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
-	/* From an NTP server that was just started: not a kiss */
+	/* An NTP server that was just started sends INIT, which is not treated as a
+	 * kiss. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = kiss("INIT");
@@ -306,7 +310,7 @@ START_TEST(impossible)
 	p = answer();
 	p.ext.tx = p.ext.rx - 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.rx_error = 1;	/* possible within the bounds */
+	p.ext.rx_error = 1;	/* possible within the stated error */
 	w.there += 100;
 	taken(&p);
 	ask();
@@ -317,10 +321,10 @@ START_TEST(impossible)
 	p.ext.line.mult = 1000;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = answer();
-	p.ext.tx = p.ext.rx;	/* impossible at any rate */
+	p.ext.tx = p.ext.rx;	/* zero processing time: impossible at any clock rate */
 	p.ext.line.mult = (__u64)-1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* t4 before t1 */
+	/* t4 is before t1. */
 	p = answer();
 	p.ext.tx = p.ext.rx;
 	w.t4 = stamp(w.now - 10, 0, true);
@@ -343,10 +347,10 @@ START_TEST(too_soon)
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + (1ULL << 62);
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p.ext.tx = p.ext.rx + 310000;	/* a path without delay: just
-					 * possible */
+	p.ext.tx = p.ext.rx + 310000;	/* time in the server at its limit: a path
+					 * without delay */
 	taken(&p);
-	/* The same for the transmit time in the next answer */
+	/* The same limit holds for the transmit time in the next answer. */
 	ask();
 	p = answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
@@ -360,7 +364,7 @@ START_TEST(too_soon)
 	p.ext.prev_tx = pending()->x.t3;
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
-	/* Without the local rate, nothing is compared. */
+	/* Without a known rate of the local counter, durations are not compared. */
 	begin(0, 0);
 	w.client.options.mult = 0;
 	ask();
@@ -383,7 +387,7 @@ START_TEST(no_stamp_of_ours)
 			 0);
 	p = answer();
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* Nor is the answer before accepted for it. */
+	/* An answer to the previous request is not accepted for the next one either. */
 	ask();
 	random[0] += 2;
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,
@@ -413,8 +417,8 @@ START_TEST(backwards)
 	ck_assert_uint_eq(w.nr, 0);
 	p.ext.rx_error = 1;
 	taken(&p);
-	/* Another counter may have any value; queued exchanges are of the
-	 * previous one. */
+	/* After a change of epoch the counter may have any value; exchanges in the
+	 * queue are of the previous epoch. */
 	for (i = 0; i < 4; i++) {
 		ask();
 		p = answer();
@@ -434,7 +438,8 @@ START_TEST(backwards)
 }
 END_TEST
 
-/* An NTP server whose clock was set back by an hour is accepted the third time. */
+/* An NTP server whose clock was set back by an hour is accepted again with its third
+ * answer. */
 START_TEST(set_back)
 {
 	struct tsct_ntp_packet p;
@@ -460,7 +465,7 @@ START_TEST(set_back)
 }
 END_TEST
 
-/* ---- identity ------------------------------------------------------------ */
+/* ---- identity of servers and loops --------------------------------------- */
 
 START_TEST(ourselves)
 {
@@ -486,7 +491,8 @@ START_TEST(ourselves)
 	p = answer();
 	p.refid = 0x7f000001;
 	dropped(&p, TSCT_CLIENT_LOOP);
-	p.stratum = 1;		/* of stratum 1, refid is the type of clock */
+	p.stratum = 1;		/* at stratum 1, refid is the type of clock, so this
+				 * is no loop */
 	taken(&p);
 	finish();
 }
@@ -572,7 +578,7 @@ START_TEST(no_field)
 	p = answer();
 	p.has_ext = false;
 	dropped(&p, TSCT_CLIENT_NO_FIELD);
-	/* From an NTP server a field is ignored. */
+	/* The client ignores the extension field of a server configured as NTP only. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
@@ -601,7 +607,7 @@ START_TEST(in_a_session)
 	ck_assert_uint_eq(w.client.remote.flags, TSCT_EXT_SESSION_OPEN);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 9);
-	/* With another key than configured, or without one */
+	/* Answers with another key than the configured one, or without a key */
 	ask_with(&ext);
 	p = answer();
 	p.ext.session = 10;

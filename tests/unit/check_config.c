@@ -162,8 +162,8 @@ START_TEST(test_poll_defaults)
 }
 END_TEST
 
-/* Each is line 2 of its file: the message has the line, the word and the
- * remedy. */
+/* Invalid lines. Each is line 2 of its file. The message must contain the line number,
+ * the word and the remedy. */
 static const struct wrong {
 	const char *line, *word, *fix;
 } wrong[] = {
@@ -285,7 +285,7 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* Random bytes: the message never exceeds its buffer. */
+/* Random bytes as configuration: the message never exceeds its buffer. */
 START_TEST(test_noise)
 {
 	static const char *words[] = {
@@ -316,7 +316,7 @@ START_TEST(test_noise)
 }
 END_TEST
 
-/* Accepted with a warning */
+/* Expects that a file is accepted, with a warning. */
 static void warned_of(mode_t mode, const char *keys, const char *part)
 {
 	char text[128];

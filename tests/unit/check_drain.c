@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Copies rings into a recording: events taken and refused, and its end */
+/* Draining rings into a recording: events taken and refused, and the end of the
+ * recording */
 #include "drains.h"
 
-/* Events and losses from before the begin are not part of the recording. */
+/* Events and losses before the begin are not part of the recording. */
 START_TEST(drain_begins_now)
 {
 	__u64 i;
@@ -26,7 +27,7 @@ START_TEST(drain_begins_now)
 }
 END_TEST
 
-/* An event from the future is refused, as later ones would be out of order. */
+/* An event from the future is refused, because later events would be out of order. */
 START_TEST(drain_future)
 {
 	open_rings();
@@ -46,11 +47,11 @@ START_TEST(drain_refused)
 	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
-	forge(ev, tsct_clock_cycles(clock_), 7);		/* too short */
-	forge(ev, tsct_clock_cycles(clock_), 9);		/* too long */
-	forge(ev + 1, tsct_clock_cycles(clock_), 8);	/* not defined */
-	forge(ev, rec.begin, 8);			/* before its predecessor */
-	forge(TSCT_ID_NONE, 0, 8);			/* no record at all */
+	forge(ev, tsct_clock_cycles(clock_), 7);		/* payload too short */
+	forge(ev, tsct_clock_cycles(clock_), 9);		/* payload too long */
+	forge(ev + 1, tsct_clock_cycles(clock_), 8); /* event id that is not defined */
+	forge(ev, rec.begin, 8); /* stamp before that of the previous event */
+	forge(TSCT_ID_NONE, 0, 8);			/* not a record */
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 1);
 	ck_assert_uint_eq(lost(TSCT_LOSS_MALFORMED), 2);
@@ -63,7 +64,7 @@ START_TEST(drain_refused)
 }
 END_TEST
 
-/* Events after the end do not delay the last pass. */
+/* Events after the end of the recording do not delay the last pass. */
 START_TEST(drain_until)
 {
 	__u64 until;
@@ -78,7 +79,7 @@ START_TEST(drain_until)
 	ck_assert_int_eq(emit(4), 0);
 	ck_assert_uint_eq(pass(until), 0);
 	ck_assert_uint_eq(events(), 1);
-	/* They stay for the next recorder. */
+	/* Events after the end stay in the ring for the next recorder. */
 	tsct_drain_close(drain);
 	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
 	ck_assert_uint_eq(pass(UINT64_MAX), 3);
@@ -86,7 +87,7 @@ START_TEST(drain_until)
 }
 END_TEST
 
-/* Any values of counters in memory that clients can write */
+/* Random values in the counters that clients can write */
 START_TEST(drain_hostile_counters)
 {
 	struct tsct_producer *p;
@@ -109,7 +110,7 @@ START_TEST(drain_hostile_counters)
 	pass(UINT64_MAX);
 	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
 	pass(UINT64_MAX);
-	/* and the result can be written and read back */
+	/* The recording can be finished and read back. */
 	ck_assert_int_eq(tsct_writer_finish(out), 0);
 	check_readable();
 }

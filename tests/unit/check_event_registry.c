@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The event registry: recording, enabling, loading and unloading typed events. */
+/* The registry of typed events: recording, enabling, loading and unloading. */
 #include <errno.h>
 #include <sys/wait.h>
 
@@ -30,7 +30,7 @@ TSCT_EVENT_AS(ev_most, ev_title, TSCT_KIND_INSTANT,
 
 #define NR_EVENTS	7
 
-/* Expects an event with this definition and payload. */
+/* Expects that the next event has this definition and payload. */
 static struct tsct_event expect(const struct tsct_event_type *type,
 				const void *payload, unsigned int len)
 {
@@ -114,7 +114,8 @@ START_TEST(every_type)
 	unsigned int i;
 
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
-	/* several times around the ring, so that blocks begin at each of them */
+	/* Emits several times around the ring, so that blocks begin at each type of
+	 * event. */
 	for (i = 0; i < 300; i++) {
 		emit_and_expect(i % 2);
 		emit_large();
@@ -125,7 +126,7 @@ START_TEST(every_type)
 }
 END_TEST
 
-/* The slow path of each, by another source */
+/* Emits each type through the slow path, which a source other than the TSC requires. */
 START_TEST(every_type_slowly)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC);
@@ -161,11 +162,11 @@ START_TEST(losses)
 }
 END_TEST
 
-/* ---- enabling ------------------------------------------------------------ */
+/* ---- enabling events ----------------------------------------------------- */
 
 static const struct {
 	const char *patterns;
-	int on;			/* number of events, or -errno */
+	int on;			/* expected number of enabled events, or -errno */
 	bool none, ints, text;
 } switches[] = {
 	{ "*", 7, true, true, true },
@@ -199,7 +200,7 @@ START_TEST(patterns)
 	if (switches[_i].none)
 		expect(&ev_none_event, "", 0);
 	expect_none();
-	/* a second call for the same channel: other patterns */
+	/* A second call for the same channel replaces the patterns. */
 	ck_assert_int_eq(tsct_events_enable(t, "ev_none"), 1);
 	ck_assert(ev_none_enabled() && !ev_ints_enabled());
 }
@@ -221,7 +222,7 @@ END_TEST
 
 START_TEST(switched)
 {
-	/* not enabled: no event matches */
+	/* Events of no channel are not enabled, so no event matches. */
 	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
 	ck_assert_int_eq(tsct_events_enable(t, ""), 0);
 	ck_assert_int_eq(tsct_events_set_enabled("ev_none", true), 1);
@@ -265,7 +266,8 @@ START_TEST(bound)
 	expect_none();
 	ck_assert_int_eq(tsct_reader_next(of_own, cpu, &event), 1);
 	ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
-	/* closed: off, and available for another channel */
+	/* After the channel is closed, its events are disabled, and can be used in
+	 * another channel. */
 	tsct_reader_close(of_own);
 	tsct_channel_close(own);
 	ck_assert(!ev_ints_enabled() && ev_none_enabled());
@@ -300,7 +302,7 @@ START_TEST(roles)
 }
 END_TEST
 
-/* The definition area is full. */
+/* The definition area of the channel is full. */
 START_TEST(no_room)
 {
 	char name[32];
@@ -353,7 +355,8 @@ START_TEST(switched_meanwhile)
 			ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
 		tsct_reader_release(reader, cpu);
 	}
-	/* in a child the registry's lock is free, whichever thread held it */
+	/* In a child process the registry's lock is free, whichever thread held it at
+	 * the fork. */
 	for (i = 0; i < 50; i++) {
 		pid = fork();
 		if (!pid)
