@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Shifts of nodes by the latencies of messages: cases by hand, and random ones */
+/* Shifts of nodes so that message latencies are not negative: examples by hand, and
+ * random ones */
 #include <check.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ START_TEST(all_is_well)
 }
 END_TEST
 
-/* The node that is not fixed is shifted, by no more than needed. */
+/* The node that is not fixed is shifted, by no more than necessary. */
 START_TEST(one_of_two)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -300 }, { 1, 0, 900 } };
@@ -57,7 +58,7 @@ START_TEST(one_of_two)
 }
 END_TEST
 
-/* A node with three times the limit is shifted three times as far. */
+/* A node with three times the other node's limit is shifted three times as far. */
 START_TEST(both)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -390 } };
@@ -87,7 +88,8 @@ START_TEST(in_vain)
 }
 END_TEST
 
-/* A contradiction between two fixed nodes does not prevent the shift of a third one. */
+/* A contradiction between two fixed nodes does not prevent the shift of a third
+ * node. */
 START_TEST(fixed_ones)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -50 }, { 1, 2, -70 } };
@@ -112,14 +114,15 @@ START_TEST(largest_numbers)
 }
 END_TEST
 
-/* ---- random ones ---------------------------------------------------------------- */
+/* ---- random nodes -------------------------------------------------------- */
 
 static __u64 roll(__u64 n)
 {
 	return any64() % n;
 }
 
-/* Nodes that are off by no more than their limits, and latencies of at least LEAST */
+/* Makes nodes that are off by no more than their limits, and latencies of at least
+ * LEAST. */
 static __u32 make(struct tsct_latency *latency, __s64 *limits, __u32 nodes)
 {
 	__s64 off[NODES_MAX];
@@ -156,7 +159,7 @@ START_TEST(found_where_there_is_one)
 		ck_assert_int_ge(node[i].ns, -limits[i]);
 		found[i] = node[i].ns;
 	}
-	/* The same, with the latencies in another order */
+	/* The order of the latencies does not change the result. */
 	for (i = 0; i < nr / 2; i++) {
 		const struct tsct_latency one = latency[i];
 

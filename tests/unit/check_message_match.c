@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matching of messages: cases by hand, and random ones compared with a slow matcher that
- * searches all ends
+ * Matching of messages: examples by hand, and random ones compared with a slow matcher
+ * that searches all ends
  */
 #include <check.h>
 #include <stdlib.h>
@@ -83,7 +83,8 @@ static void expect_unmatched(const struct tsct_message_stats *r, __u64 sends,
 	ck_assert_uint_eq(r->receives, r->all.matched + receives);
 }
 
-/* Finishes; checks the counts, with no message received before it was sent. */
+/* Ends the matching. Checks the counts, and that no message was received before it was
+ * sent. */
 static const struct tsct_message_stats *
 finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 {
@@ -94,7 +95,7 @@ finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 	return r;
 }
 
-/* ---- by hand --------------------------------------------------------------- */
+/* ---- messages by hand ---------------------------------------------------- */
 
 START_TEST(nothing_at_all)
 {
@@ -167,7 +168,8 @@ START_TEST(on_one_tick)
 }
 END_TEST
 
-/* Equal numbers are matched in their order, also of a node with itself. */
+/* Messages with equal numbers are matched in their order, also if a node sends to
+ * itself. */
 START_TEST(queue)
 {
 	const struct tsct_message_stats *r;
@@ -217,19 +219,23 @@ START_TEST(received_twice)
 }
 END_TEST
 
-/* A receive waits for the window; a late match is provisional for as long. */
+/* A receive waits for its send within the window. A late match is provisional for the
+ * same time. */
 START_TEST(window)
 {
 	const struct tsct_message_stats *r;
 
 	received(1, 100, 0, 0, 1);
-	sent(1, 100 + WINDOW, 0, 0, 0);		/* just in time */
+	sent(1, 100 + WINDOW, 0, 0, 0);		/* this send is within the window of
+						 * receive 1 */
 	received(2, 100, 0, 0, 1);
-	sent(2, 101 + WINDOW, 0, 0, 0);		/* too late: both are unmatched */
-	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the send of the first receive */
+	sent(2, 101 + WINDOW, 0, 0, 0);		/* this send is too late: it and
+						 * receive 2 stay unmatched */
+	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the send that the first
+						 * receive had */
 	received(3, 100 + 2 * WINDOW, 0, 0, 1);
 	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
-	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* too late to take a send */
+	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* too late for the send of message 3 */
 	r = finish_stats();
 	expect_unmatched(r, 1, 3);
 	expect_sums(&r->all, 2, 0, 0, 1);
@@ -249,7 +255,7 @@ START_TEST(no_number)
 }
 END_TEST
 
-/* Room for 64: of 100 sends the first 36 are given up. */
+/* Room for 64 ends: of 100 sends the first 36 are discarded. */
 START_TEST(no_room)
 {
 	const struct tsct_message_stats *r;
@@ -260,7 +266,7 @@ START_TEST(no_room)
 	for (i = 1; i <= 100; i++)
 		received(i, 100 + i, 0, 0, 1);
 	r = finish_stats();
-	/* The 36 receives fit, as 64 - 36 messages were matched before. */
+	/* All 36 receives fit, because 64 - 36 messages were matched before. */
 	ck_assert_uint_eq(r->sends, 100);
 	ck_assert_uint_eq(r->receives, 100);
 	ck_assert_uint_eq(r->unmatched_sends, r->unmatched_receives);
@@ -270,7 +276,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* The maximum of pairs, and one more */
+/* The maximum number of node pairs, and one more */
 START_TEST(many_pairs)
 {
 	const struct tsct_message_stats *r;
@@ -313,7 +319,7 @@ START_TEST(odd_room)
 }
 END_TEST
 
-/* ---- compared with a slow matcher --------------------------------------------- */
+/* ---- comparison with a slow matcher -------------------------------------- */
 
 #define ENDS	400
 
@@ -324,7 +330,7 @@ struct slow {
 	__u64 unmatched_receives;
 };
 
-/* The oldest waiting end of that kind, or ENDS */
+/* Returns the oldest waiting end of that kind, or ENDS. */
 static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 			      __u64 now)
 {
@@ -417,7 +423,7 @@ START_TEST(as_a_slow_one)
 }
 END_TEST
 
-/* All ends are accounted for, however little room there is. */
+/* All ends are accounted for, even with very little room. */
 START_TEST(adds_up)
 {
 	const struct tsct_message_stats *r;
@@ -444,7 +450,7 @@ START_TEST(adds_up)
 }
 END_TEST
 
-/* ---- keys ------------------------------------------------------------------ */
+/* ---- keys of messages ---------------------------------------------------- */
 
 static __u64 key_of(const char *fields, const void *payload, __u32 len,
 		    __u64 pool)
@@ -471,7 +477,7 @@ START_TEST(keys)
 	ck_assert_uint_ne(ask, tsct_message_pool("tell", both));
 	ck_assert_uint_eq(others, tsct_message_pool("served",
 						    1U << TSCT_KIND_RECEIVE));
-	/* The width of the number and later fields do not matter. */
+	/* The key depends neither on the width of the number nor on later fields. */
 	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, ask),
 			  key_of("n:s64", &five_wide, 8, ask));
 	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, ask),
@@ -486,7 +492,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* ---- in metadata ------------------------------------------------------------- */
+/* ---- message statistics in metadata -------------------------------------- */
 
 static struct tsct_recording rec, back;
 static char text[1 << 18];
@@ -562,7 +568,8 @@ START_TEST(metadata)
 END_TEST
 
 static const struct {
-	const char *is, *becomes;	/* of any length */
+	const char *is, *becomes;	/* text in valid metadata, and its
+					 * replacement */
 } mangled[] = {
 	{ "messages_1 = \"from=1", "messages_2 = \"from=1" },
 	{ "messages_1 = \"from=1", "messages_1 = \"from=2" },

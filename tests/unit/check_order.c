@@ -11,7 +11,7 @@
 #define STREAMS_MAX	40
 #define EVENTS_MAX	200
 
-/* One stream of a run: keys never decrease, as in a ring. */
+/* A stream of events; keys never decrease, as in a ring. */
 struct stream {
 	__u64 key[EVENTS_MAX];
 	unsigned int nr, at;
@@ -42,13 +42,14 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 		if (!s[i].nr)
 			continue;
 		head.key = s[i].key[0];
-		head.rank = i / 2;	/* two streams share a rank */
+		head.rank = i / 2;	/* two streams share each rank */
 		head.index = i;
 		ck_assert_int_eq(tsct_order_add(order, &head), 0);
 	}
 }
 
-/* Reference: a linear search of all streams. Ranks increase with the index. */
+/* Reference: searches all streams for the earliest event. Ranks increase with the
+ * index. */
 static unsigned int earliest(const struct stream *s, unsigned int nr)
 {
 	unsigned int i, best = nr;
@@ -61,7 +62,7 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 	return best;
 }
 
-/* Every event is returned once, and always the earliest of all streams. */
+/* Every event is returned once, and it is always the earliest of all streams. */
 START_TEST(order_property)
 {
 	static struct stream s[STREAMS_MAX];

@@ -68,14 +68,15 @@ START_TEST(lengths_are_rounded_up)
 }
 END_TEST
 
-/* ---- lengths --------------------------------------------------------------------- */
+/* ---- lengths of files ---------------------------------------------------- */
 
 #define CHUNK	256
 
-static int fd;			/* a memfd, for speed: thousands of files are written */
+static int fd;			/* descriptor of a memfd, for speed: thousands of
+				 * files are written */
 static char path[64];
 static uint8_t data[4 * CHUNK];
-static size_t len, ends[256];	/* end of each event, in bytes */
+static size_t len, ends[256];	/* ends: offset of the end of each event, in bytes */
 static unsigned int nr;
 
 static void put(uint8_t byte)
@@ -97,8 +98,8 @@ static void begin_chunk(void)
 	put64(0);
 }
 
-/* Four forms: a packed number, an undefined packed number, an event with attributes,
- * an event with a long length */
+/* Writes event n in one of four forms: with a packed number, an undefined packed
+ * number, attributes, or a long length. */
 static void put_event(unsigned int n)
 {
 	put(5);
@@ -132,7 +133,8 @@ static void make_file(void)
 	begin_chunk();
 	for (n = 0; n < 40; n++) {
 		if (len % CHUNK + 40 > CHUNK) {
-			len += CHUNK - len % CHUNK;	/* zeros fill the chunk */
+			len += CHUNK - len % CHUNK; /* the rest of the chunk is
+						     * filled with zeros */
 			begin_chunk();
 		}
 		put_event(n);

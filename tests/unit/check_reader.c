@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader with any content of the ring, and with concurrent writers */
+/* The reader with random contents of the ring, and with concurrent writers */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,7 +64,7 @@ static struct tsct_ring_stat stat0(void)
 	return stat;
 }
 
-/* Every published event is accounted for exactly. */
+/* Every published event must be counted exactly once, by what happened to it. */
 static void expect_balance(void)
 {
 	struct tsct_ring_stat s = stat0();
@@ -73,7 +73,7 @@ static void expect_balance(void)
 			  s.broken + s.unread);
 }
 
-/* Stores a header anywhere, valid or not. */
+/* Stores a record header at any position, valid or not. */
 static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 {
 	struct tsct_record record = { .len = len, .id = id, .cycles = cycles };
@@ -146,7 +146,7 @@ START_TEST(broken_places)
 }
 END_TEST
 
-/* The reader adopts an impossible head as its position and continues. */
+/* The reader takes an impossible head as its position, and continues. */
 START_TEST(broken_heads)
 {
 	static const __u64 heads[] = {
@@ -163,7 +163,8 @@ START_TEST(broken_heads)
 	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
 			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	/* a writer rounds the head and continues; then the reader does, too */
+	/* A writer rounds the impossible head and continues; then the reader does the
+	 * same. */
 	at = (at + 4096) & ~4095ULL;
 	ring()->head = at;
 	tsct_reader_next(reader, 0, &event);
@@ -175,7 +176,7 @@ START_TEST(broken_heads)
 }
 END_TEST
 
-/* With an invalid tail, which any process can store, a reader starts at the head. */
+/* If the tail is invalid, which any process can cause, a reader starts at the head. */
 START_TEST(broken_tail)
 {
 	struct tsct_event event;
@@ -204,7 +205,8 @@ static void expect_sane(const struct tsct_event *event)
 	ck_assert_uint_le(event->len, TSCT_PAYLOAD_MAX(4096));
 	ck_assert_uint_ge(event->id, TSCT_ID_FIRST);
 	for (i = 0; i < event->len; i++)
-		sum += bytes[i];	/* checked by the sanitizer */
+		sum += bytes[i];	/* reads beyond the payload are detected by
+					 * the sanitizer */
 }
 
 START_TEST(noise)
@@ -242,7 +244,8 @@ static void scribble(const struct tsct_channel *victim)
 	__u64 at;
 
 	for (;;) {
-		/* anywhere in the file, or the head or tail of the first ring */
+		/* Overwrites a random word of the file, or the head or tail of the
+		 * first ring. */
 		at = any(h->file_size / 8) * 8;
 		if (any(2))
 			at = any(2) ? h->ring_offset : h->consumer_offset;
@@ -311,7 +314,7 @@ START_TEST(definitions)
 }
 END_TEST
 
-/* A definition area with random content, mostly with wrong sizes */
+/* A definition area with random contents, mostly with wrong sizes */
 START_TEST(lying_definitions)
 {
 	const struct tsct_channel_header *h = &t->header;
@@ -390,7 +393,7 @@ START_TEST(waits)
 }
 END_TEST
 
-/* ---- overwrite --------------------------------------------------------- */
+/* ---- overwrite channels -------------------------------------------------- */
 
 START_TEST(flight_recorder)
 {
@@ -407,17 +410,19 @@ START_TEST(flight_recorder)
 			first = expected;
 		ck_assert_uint_eq(expected, first + records - 1);
 	}
-	/* at least two of the four blocks: the writer may be reusing the others */
+	/* At least two of the four blocks are read; the writer may be reusing the
+	 * others. */
 	ck_assert_uint_eq(first + records, 1000);
 	ck_assert_uint_ge(records, 2 * 170);
 	stat = stat0();
 	ck_assert_uint_eq(stat.broken, 0);
 	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
-	/* the reader was open before, so all events that it did not read were overrun */
+	/* The reader was open from the begin, so all events that it did not read were
+	 * overrun. */
 	ck_assert_uint_eq(stat.published, 1000);
 	ck_assert_uint_eq(stat.overrun, first);
 	ck_assert_uint_eq(stat.overruns, 1);
-	/* an overrun between two reads is counted, and before the right event */
+	/* An overrun between two reads is counted before the next event is returned. */
 	for (value = 0; value < 1000; value++)
 		tsct_emit(writer, 16, &value, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Statistics of the reader: every published event is read, or counted as missed. */
+/* Statistics of the reader: every published event is either read or counted as
+ * missed. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -24,7 +25,7 @@ static void open_channel(unsigned int policy, unsigned int blocks)
 
 	serve_start();
 	t = serve_open(&options);
-	/* Some tests write tails, too */
+	/* The WRITE role maps tails writable, which some tests need. */
 	options.roles = TSCT_ROLE_WRITE;
 	writer = serve_open(&options);
 	emitted = 0;
@@ -55,7 +56,7 @@ static void teardown(void)
 	serve_stop();
 }
 
-/* Emits event number `emitted`, of any size, with the number in it. */
+/* Emits an event of random size, whose payload contains its number, `emitted`. */
 static bool emit_any(void)
 {
 	__u64 payload[64] = { emitted };
@@ -75,7 +76,7 @@ static struct tsct_ring_stat stat_of(struct tsct_reader *r)
 	return stat;
 }
 
-/* Reads an event; its number is the number of all events before it. */
+/* Reads an event. Its number must be the number of all events before it. */
 static bool read_one(struct tsct_reader *r)
 {
 	struct tsct_ring_stat stat;
@@ -109,7 +110,8 @@ static void expect_all(struct tsct_reader *r)
 	ck_assert_uint_eq(s.broken, 0);
 }
 
-/* Random numbers of events and of reads, by up to three readers at once */
+/* Random numbers of emitted and read events, with up to three readers at the same
+ * time */
 START_TEST(overrun_exact)
 {
 	struct tsct_reader *readers[3] = { reader };
@@ -169,7 +171,7 @@ START_TEST(discard_exact)
 }
 END_TEST
 
-/* Consumers one after the other; each closes at a random event. */
+/* Consumers of a channel, one after the other; each closes after a random event. */
 START_TEST(discard_consumers)
 {
 	__u64 taken = 0, released = 0;
@@ -187,7 +189,7 @@ START_TEST(discard_consumers)
 		}
 		tsct_reader_close(reader);
 		start_reading();
-		/* events that were not released are read again */
+		/* Events that were not released are read again by the next consumer. */
 		taken = released;
 		ck_assert_uint_eq(stat_of(reader).before, taken);
 		expect_balance(reader);
@@ -216,7 +218,8 @@ START_TEST(broken_exact)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* a previous head is the position of a record or of a pad */
+			/* A previous head is the position of a record or of a pad:
+			 * makes that place corrupt. */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);
@@ -236,7 +239,7 @@ START_TEST(broken_exact)
 }
 END_TEST
 
-/* False event counts affect only statistics. */
+/* False event counts in the ring affect only statistics. */
 START_TEST(lying_counts)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
@@ -256,14 +259,15 @@ START_TEST(lying_counts)
 		while (tsct_reader_next(reader, 0, &event) == 1)
 			ck_assert_uint_eq(*(const __u64 *)event.payload, got++);
 		tsct_reader_release(reader, 0);
-		/* no more events than fit the bytes written so far */
+		/* No more missing events are counted than fit into the bytes written so
+		 * far. */
 		ck_assert_uint_le(stat_of(reader).broken, (i + 1) * 64);
 	}
 	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
 }
 END_TEST
 
-/* Positions wrap at 2^48, counts at 2^16. */
+/* Positions wrap at 2^48, event counts at 2^16. */
 static void through_the_wraps(__u64 pos, __u64 events)
 {
 	int i, n;
@@ -299,7 +303,7 @@ START_TEST(wraps)
 }
 END_TEST
 
-/* More than 2^16 events between two reads */
+/* More than 2^16 events are written between two reads. */
 START_TEST(many_unread)
 {
 	int i;
@@ -336,7 +340,7 @@ START_TEST(seeks)
 			emit_any();
 		for (n = any(100); n && read_one(reader); n--)
 			;
-		/* tsct_reader_wait() makes the reader hold an event */
+		/* tsct_reader_wait() makes the reader hold an event. */
 		if (any(2))
 			tsct_reader_wait(reader, 0);
 		if (any(3))
@@ -354,7 +358,7 @@ START_TEST(seeks)
 }
 END_TEST
 
-/* ---- live -------------------------------------------------------------- */
+/* ---- concurrent writers and readers -------------------------------------- */
 
 static int stop_writing;
 
@@ -387,7 +391,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* A writer and @nr readers run at full speed. */
+/* Runs a writer and @nr readers at full speed. */
 static void follow(int nr)
 {
 	struct live live[3] = { { .reader = reader } };
@@ -430,7 +434,7 @@ START_TEST(live_discard)
 }
 END_TEST
 
-/* Readers in separate processes, each with its own handle */
+/* Readers in separate processes, each with its own channel handle */
 START_TEST(live_processes)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
@@ -459,7 +463,7 @@ START_TEST(live_processes)
 }
 END_TEST
 
-/* A discard channel has one consumer: one handle, with one reader. */
+/* A discard channel has at most one consumer. */
 START_TEST(one_consumer)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
@@ -495,7 +499,7 @@ int main(void)
 	tcase_add_loop_test(tcase, overrun_exact, 0, 2);
 	tcase_add_loop_test(tcase, wraps, 0, 3);
 	tcase_add_loop_test(tcase, seeks, 0, 2);
-	/* Also run under the thread sanitizer: t_tsan_reader.sh */
+	/* These tests also run under the thread sanitizer: t_tsan_reader.sh */
 	tcase = add_case(suite, "live discard", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, live_discard);

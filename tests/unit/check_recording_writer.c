@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes recordings and reads them back, with our reader and babeltrace2. */
+/* Writes recordings and reads them back, with the library's reader and babeltrace2. */
 #include "recordings.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/ticks.h"
@@ -9,10 +9,11 @@
 #include <signal.h>
 
 #define CPUS		3
-#define EVENTS_MAX	64000	/* enough to fill the disk even without fields */
+#define EVENTS_MAX	64000	/* number of events that fills the disk even if they
+				 * have no fields */
 #define EVENTS_ROUND	8000
 
-/* Written events, to compare with those read */
+/* An event that was written, to compare with the one that is read */
 struct sent {
 	__u64 stamp;
 	__u32 cpu, tid, stream, id, len;
@@ -85,7 +86,7 @@ static void no_report(void *arg, const char *sentence)
 	ck_abort_msg("%s", sentence);
 }
 
-/* Returns whether the event was written, and not read before. */
+/* Returns whether the event was written, and is read for the first time. */
 static bool take(const struct tsct_trace_event *e)
 {
 	unsigned int i;
@@ -149,7 +150,7 @@ static unsigned int babeltrace(bool quiet)
 	return nr;
 }
 
-/* Our reader and babeltrace2 read as many events as were written. */
+/* The library's reader and babeltrace2 read as many events as were written. */
 START_TEST(record_round_trip)
 {
 	unsigned int nr;
@@ -176,7 +177,7 @@ static char *metadata_text(const struct tsct_recording *r, size_t *len)
 	return text;
 }
 
-/* Parsed metadata is written as the same text. */
+/* Parsed metadata is written as the identical text. */
 START_TEST(record_meta_round_trip)
 {
 	struct tsct_recording again;
@@ -237,7 +238,7 @@ START_TEST(record_meta_round_trip)
 }
 END_TEST
 
-/* Host names with any bytes */
+/* Host names that contain any bytes */
 START_TEST(record_hostile_names)
 {
 	char name[64];
@@ -260,7 +261,8 @@ START_TEST(record_hostile_names)
 }
 END_TEST
 
-/* CTF's clock gives the calibrated time within its precision. */
+/* The clock in the CTF metadata gives the calibrated time within its stated
+ * precision. */
 START_TEST(record_clock)
 {
 	struct tsct_ctf_clock clock;
@@ -280,7 +282,8 @@ START_TEST(record_clock)
 	at = rec.real.as_of_cycles;
 	apart = tsct_ctf_clock_ns(&clock, at) - tsct_clock_params_ns(&rec.real, at);
 	ck_assert_int_le(llabs(apart), 1);
-	/* Rounding by half a Hz is at most 2 ns after 10 s, within the bound. */
+	/* A frequency rounded by half a Hz is off by at most 2 ns after 10 s, within
+	 * the bound. */
 	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
 	tsct_recording_free(&rec);
 }
@@ -296,7 +299,8 @@ START_TEST(record_clock_ns)
 	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_eq(clock.freq, 1000000000);
-	/* 40 ppm are a millisecond after 26 s, which is too inaccurate. */
+	/* A rate error of 40 ppm is a millisecond after 26 s, which is too
+	 * inaccurate. */
 	rec.real.mult += (1ULL << TSCT_CLOCK_SHIFT) / 25000;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ne(clock.freq, 1000000000);
@@ -316,7 +320,7 @@ static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 	return tsct_writer_event(writer, 0, &event);
 }
 
-/* Invalid events are counted by cause and do not affect others. */
+/* Invalid events are counted by cause, and do not affect other events. */
 START_TEST(record_refused)
 {
 	const __u64 *cause = NULL;
@@ -347,7 +351,7 @@ START_TEST(record_refused)
 }
 END_TEST
 
-/* Events late by less than 1 us get their predecessor's time. */
+/* Events that are late by less than 1 us get the time of their predecessor. */
 START_TEST(record_raised)
 {
 	struct tsct_trace_event event;
@@ -382,7 +386,7 @@ START_TEST(record_raised)
 }
 END_TEST
 
-/* The largest record of a ring, between smaller ones */
+/* The largest record that fits a ring, between smaller ones */
 START_TEST(record_largest)
 {
 	__u8 payload[65512];
@@ -405,7 +409,7 @@ START_TEST(record_largest)
 }
 END_TEST
 
-/* The metadata on disk defines every event on disk at any moment. */
+/* At any moment, the metadata on disk defines every event on disk. */
 START_TEST(record_defines_first)
 {
 	char name[16];
@@ -438,7 +442,8 @@ static void fill_disk(void)
 	while (!err && nr_sent < EVENTS_MAX - 1)
 		err = send_one(stamp += 100);
 	send_one(stamp + 1);
-	/* No assertion before this line: libcheck writes each of them to a file. */
+	/* No assertion before this line: libcheck would write each of them to a file,
+	 * and exceed the limit. */
 	err2 = finish(writer);
 	setrlimit(RLIMIT_FSIZE, &unlimited);
 	ck_assert_int_ne(err, 0);
@@ -472,7 +477,8 @@ START_TEST(record_disk_full)
 	begin();
 	ck_assert_int_eq(finish(writer), 0);
 	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
-		/* Not root; the file limit above tests the same path. */
+		/* Without root privilege no tmpfs can be mounted; the file size limit
+		 * above tests the same code. */
 		ck_assert_int_eq(errno, EPERM);
 		end();
 		return;
@@ -503,7 +509,7 @@ START_TEST(record_discarded)
 	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 41;
 	rec.streams[1].loss[2].cause[TSCT_LOSS_NESTED] = 1;
 	ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	/* The recording is not finished, as after the kill of its recorder. */
+	/* The recording is not finished, as if its recorder had been killed. */
 	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
 					 sizeof(why)), 0);
 	ck_assert_int_eq(tsct_trace_recording(trace)->complete, 0);
@@ -513,7 +519,7 @@ START_TEST(record_discarded)
 	tsct_trace_close(trace);
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(babeltrace(false), 1);
-	/* a missing file is detected even if it had no events */
+	/* A missing stream file is detected even if it contained no events. */
 	ck_assert_int_eq(unlinkat(dirfd_, "kernel_2", 0), 0);
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
 					 sizeof(why)), 0);
@@ -526,9 +532,9 @@ START_TEST(record_discarded)
 END_TEST
 
 /*
- * After the kill of a recorder its last metadata is valid, and the recording ends
- * with the last event in its files. `precision`, the only bound of other readers,
- * holds until the time at which the next update was due.
+ * If a recorder is killed, its last metadata is valid, and the recording ends with the
+ * last event in its files. `precision`, the only error bound for other readers, holds
+ * until the time at which the next update was due.
  */
 START_TEST(record_killed)
 {
@@ -572,7 +578,7 @@ START_TEST(record_killed)
 }
 END_TEST
 
-/* A damaged end time of a packet does not extend the recording. */
+/* A damaged end time in a packet does not extend the recording. */
 START_TEST(record_killed_damaged)
 {
 	struct tsct_packet head;
@@ -599,7 +605,7 @@ START_TEST(record_killed_damaged)
 }
 END_TEST
 
-/* A write error is returned, at any byte of the metadata. */
+/* If writing fails at any byte of the metadata, the error is returned. */
 START_TEST(record_full_says_so)
 {
 	static char buffer[1 << 16];

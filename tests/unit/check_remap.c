@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mapping of ids of definitions, compared with a linear search */
+/* Mapping of definition ids, compared with a linear search */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ START_TEST(test_put_and_get)
 }
 END_TEST
 
-/* A table is full at three quarters, and all its entries are found. */
+/* A table is full when three quarters are in use, and all its entries are found. */
 START_TEST(test_full)
 {
 	struct tsct_remap map, larger;
@@ -48,7 +48,7 @@ START_TEST(test_full)
 	seed_with((unsigned int)_i);
 	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM, any64()), 0);
 	while (nr < ROOM) {
-		/* Consecutive ids, and multiples of a large power of two */
+		/* The ids are consecutive, or multiples of a large power of two. */
 		old[nr] = any(2) ? (__u64)nr : (__u64)nr << 56 | 1ULL << 50;
 		if (tsct_remap_put(&map, old[nr], nr * 3))
 			break;
@@ -87,7 +87,7 @@ START_TEST(test_small)
 }
 END_TEST
 
-/* ---- unify --------------------------------------------------------------------- */
+/* ---- unification of names ------------------------------------------------ */
 
 static char names[THINGS][12];
 static unsigned int asked;
@@ -128,7 +128,8 @@ START_TEST(test_unify)
 		nr += k == nr;
 	}
 	ck_assert_uint_eq(unify.next, nr);
-	/* A known name needs one comparison, an unknown one hardly ever one. */
+	/* Unifying a known name takes one comparison, and an unknown name hardly ever
+	 * takes one. */
 	ck_assert_uint_lt(asked, 3000);
 	free(room);
 }
@@ -176,7 +177,7 @@ START_TEST(test_unify_full)
 }
 END_TEST
 
-/* ---- hashes ---------------------------------------------------------------------- */
+/* ---- hash function ------------------------------------------------------- */
 
 /* Each bit of input, length and seed changes about half of the hash's bits. */
 START_TEST(test_hash)

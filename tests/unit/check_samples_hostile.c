@@ -4,7 +4,7 @@
 
 static __u8 bad[ROOM];
 
-/* Computes with all samples that were read, for the sanitizers. */
+/* Computes with all samples that were read, so that the sanitizers check it. */
 static void use_samples(void)
 {
 	static struct tsct_fit fit;
@@ -60,7 +60,7 @@ START_TEST(samples_fuzz)
 }
 END_TEST
 
-/* Well-formed samples with impossible values */
+/* Functions that make well-formed samples with impossible values */
 static void answered_early(struct tsct_sync_sample *s) { s->x.t4 = s->x.t1 - 1; }
 static void sent_early(struct tsct_sync_sample *s) { s->x.t3 = s->x.t2 - 1; }
 static void no_flag(struct tsct_sync_sample *s) { s->kept = 2; }
@@ -110,7 +110,8 @@ START_TEST(samples_impossible)
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	read_small(NULL);
-	/* The position is after an empty packet, a packet header and a sample. */
+	/* The reported position is after an empty packet, a packet header and a
+	 * sample. */
 	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
 		 " skipped", 2 * 80 + 8 + (size_t)tsct_sample_encode(
 		 &s, bad), impossible[_i].what);
@@ -121,8 +122,8 @@ START_TEST(samples_impossible)
 }
 END_TEST
 
-/* Each sample has another source; above TSCT_SERIES_MAX sources, grouping would take
- * too long. */
+/* Each sample has another source. With more than TSCT_SERIES_MAX sources, grouping
+ * would take too long, and fails. */
 START_TEST(samples_of_everybody)
 {
 	static struct tsct_sync_sample s[TSCT_SERIES_MAX + 1];
@@ -145,7 +146,7 @@ START_TEST(samples_of_everybody)
 }
 END_TEST
 
-/* ---- metadata ----------------------------------------------------------------- */
+/* ---- samples in metadata ------------------------------------------------- */
 
 static const struct {
 	const char *from, *to, *why;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions and barriers of a master: every member gets its share of turns, also if
- * others are late, silent, too early or gone; and missing members are listed.
+ * Sessions and barriers of a master: every member gets its share of turns, even if
+ * others are late, silent, too early or gone. Missing members are listed.
  */
 #include <stdlib.h>
 
@@ -68,11 +68,11 @@ START_TEST(no_session)
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
-	/* A join to a session that was never begun */
+	/* A member joins a session that was never begun. */
 	join(1, 77, 20);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
-	/* A request of a node that is not a member */
+	/* A node that is not a member sends a request. */
 	ck_assert_uint_eq(tsct_schedule_begin(r, 30), 1);
 	ask(2, 0, 0, 0, 30);
 	ck_assert_uint_eq(reply.session, 0);
@@ -81,7 +81,7 @@ START_TEST(no_session)
 END_TEST
 
 /*
- * Members take turns cyclically; the session ends with the last message of the last
+ * Members take turns cyclically. The session ends with the last message of the last
  * member.
  */
 START_TEST(in_turn)
@@ -104,7 +104,7 @@ START_TEST(in_turn)
 	for (cycle = 1; cycle <= 10; cycle++) {
 		for (i = 1; i < 6; i++) {
 			now = turn[i] + 30;
-			/* at least a slot after the previous member */
+			/* a turn begins at least a slot after the previous member's */
 			ck_assert_uint_ge(turn[i], last + 499);
 			last = turn[i];
 			ck_assert_uint_eq(tsct_schedule_open(r, now), s);
@@ -123,7 +123,8 @@ START_TEST(in_turn)
 }
 END_TEST
 
-/* A member that sends too early gets no additional turn, and takes none from others. */
+/* A member that sends too early gets no additional turn, and takes no turn from
+ * others. */
 START_TEST(eager)
 {
 	__u64 turn, now;
@@ -138,7 +139,7 @@ START_TEST(eager)
 	ask(2, 0, 0, 0, 1001);
 	turn = 1001 + reply.turn_us;
 	ck_assert_uint_eq(turn, 1500);
-	/* It sends in turn once, and then 100 times too early. */
+	/* A member sends in turn once, and then 100 times too early. */
 	join(1, s, 1010);
 	now = 1010 + reply.turn_us;
 	ck_assert_uint_eq(now, 2000);
@@ -149,7 +150,7 @@ START_TEST(eager)
 	}
 	join(2, s, turn);
 	ck_assert_uint_eq(turn + reply.turn_us, 2500);
-	/* Half a slot early is in time. */
+	/* A request that is half a slot early is in time. */
 	join(1, s, 1749);
 	ck_assert_uint_eq(1749 + reply.turn_us, 2000);
 	join(1, s, 1750);
@@ -194,7 +195,7 @@ START_TEST(silent)
 	/* The session stays open for the silent member up to its maximum duration. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 999999), s);
 	ck_assert_uint_eq(tsct_schedule_open(r, 1000000), 0);
-	/* The member returns, and gets the rest of its share. */
+	/* The silent member returns, and gets the rest of its share. */
 	before = now + 100000;
 	join(2, s, before);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
@@ -213,7 +214,7 @@ START_TEST(late)
 
 	make(4, 10000, 500, 0);
 	s = tsct_schedule_begin(r, 0);
-	/* A session without members waits for any. */
+	/* A session without members waits until one joins. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 9999), s);
 	member(1, NULL, 3000);
 	ask(1, 0, 0, 0, 3000);
@@ -222,7 +223,7 @@ START_TEST(late)
 		join(1, s, 3000 + 500 * (__u64)i);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_open(r, 5000), 0);
-	/* No turn after the end */
+	/* A member that joins at the end of the session gets no turn. */
 	s = tsct_schedule_begin(r, 20000);
 	member(2, NULL, 29900);
 	ask(1, 0, 0, 0, 29800);
@@ -322,12 +323,13 @@ START_TEST(barriers)
 	tsct_schedule_arrive(r, 1, 200);
 	missing(1, 1, "0000000000000abc");
 	ck_assert(!tsct_schedule_released(r, 1));
-	/* Member 2 and the master stop waiting, and wait again. */
+	/* Member 2 and the master stop waiting at the barrier, and wait again. */
 	ask(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
 	tsct_schedule_withdraw(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_schedule_arrive(r, 2, 300);	/* an unknown number */
+	tsct_schedule_arrive(r, 2, 300);	/* there is no barrier with this
+						 * number yet */
 	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
 	missing(1, 3, "the master, 0000000000000abc, two");
 	tsct_schedule_arrive(r, 1, 400);
@@ -374,8 +376,8 @@ START_TEST(who_is_gone_is_not_waited_for)
 END_TEST
 
 /*
- * Barriers wait for configured members even before their first request, and for
- * no others.
+ * Barriers wait for configured members even before their first request, but for no
+ * other absent nodes.
  */
 START_TEST(expected)
 {
@@ -398,14 +400,15 @@ START_TEST(expected)
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* A member restarted with another id; its earlier arrival does not count. */
+	/* A member restarted with another node id: its earlier arrival does not
+	 * count. */
 	member(12, "a", 100000000);
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 2, "a, b");
 	ask(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* A member whose name becomes known later */
+	/* A member whose name becomes known after it joined */
 	member(13, NULL, 100000000);
 	member(13, "b", 100000000);
 	ask(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
@@ -414,7 +417,8 @@ START_TEST(expected)
 }
 END_TEST
 
-/* Nodes below a member that block the barrier are listed while it sends requests. */
+/* While a member sends requests, the nodes below it that block the barrier are
+ * listed. */
 START_TEST(below)
 {
 	char names[24];
@@ -424,14 +428,16 @@ START_TEST(below)
 	tsct_schedule_arrive(r, 1, 0);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
-	tsct_schedule_set_blockers(r, 2, "z");	/* not listed: it has arrived */
+	tsct_schedule_set_blockers(r, 2, "z");	/* the nodes below member 2 are not
+						 * listed, because it has arrived */
 	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	ask(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
-	missing(1, 1, "one");		/* it sent nothing for 2 s */
+	missing(1, 1, "one");		/* only member 1 is listed, as it sent
+					 * nothing for 2 s */
 	ask(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
 	tsct_schedule_set_blockers(r, 1, "");
@@ -453,14 +459,15 @@ START_TEST(dismissed)
 	tsct_schedule_dismiss(r, "b");
 	tsct_schedule_arrive(r, 1, 20);
 	missing(1, 1, "a");
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* no longer a member */
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* a request of a former member */
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	missing(1, 2, "a, b");
 	tsct_schedule_dismiss(r, "b");
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
-	/* Without configured members, barriers wait for all present ones. */
+	/* Without configured members, barriers wait for all members that are
+	 * present. */
 	tsct_schedule_dismiss(r, "a");
 	member(3, "c", 40);
 	missing(2, 2, "the master, c");
@@ -496,7 +503,7 @@ END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-/* With any input, a released barrier stays released. */
+/* With random input, a released barrier stays released. */
 START_TEST(anything)
 {
 	__u64 now = 0, node;
@@ -544,8 +551,8 @@ START_TEST(anything)
 END_TEST
 
 /*
- * Twenty members on a network; some stop sending, some join late. Each member that
- * stays sends all its messages before the session's maximum duration.
+ * Twenty members on a simulated network; some stop sending, some join late. Each member
+ * that stays sends all its messages before the session's maximum duration.
  */
 START_TEST(many)
 {
