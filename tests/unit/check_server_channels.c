@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Channels of the server: many at once, kept channels, limits, killed writers */
+/* Channels of the provider server: many at once, kept channels, limits, killed
+ * writers */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +13,7 @@
 
 #define MANY	1000
 
-/* Raises the limit of descriptors as far as the test needs, or ends the test. */
+/* Raises the limit of open descriptors to 8192, or to the maximum if that is lower. */
 static void setup(void)
 {
 	struct rlimit limit;
@@ -103,7 +104,8 @@ START_TEST(a_thousand)
 	}
 	for (i = 1; i < MANY; i++)
 		tsct_channel_close(all[i]);
-	/* A server with other clients may detect closed connections late. */
+	/* The server may detect closed connections late while it serves other
+	 * clients. */
 	for (i = 0; i < 500 && count_channels(all[0], &events) > 1; i++)
 		usleep(10000);
 	ck_assert_uint_eq(count_channels(all[0], &events), 1);
@@ -112,7 +114,7 @@ START_TEST(a_thousand)
 }
 END_TEST
 
-/* Above the limit of kept channels, the error text contains the action to take. */
+/* Above the limit of kept channels, the error text says what to do. */
 START_TEST(limit_of_channels)
 {
 	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
@@ -130,7 +132,8 @@ START_TEST(limit_of_channels)
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	ck_assert_uint_ge(count_channels(first, &events), MANY);
-	/* The first channel can be opened by its name; its removal makes room. */
+	/* The first channel can still be opened by its name. Its removal makes room for
+	 * another one. */
 	ck_assert_int_eq(tsct_channel_remove(first, tsct_channel_info(first)->id), 0);
 	ck_assert_int_eq(tsct_channel_remove(first, 7), 0);
 	t = open_nr(5000, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
@@ -222,7 +225,8 @@ START_TEST(killed_and_held)
 }
 END_TEST
 
-/* A channel that is neither kept nor open elsewhere is removed with its writer. */
+/* A channel that is neither kept nor open elsewhere is removed if its writer is
+ * killed. */
 START_TEST(killed_and_alone)
 {
 	struct tsct_channel *t;
@@ -248,7 +252,8 @@ static void scribble(const struct tsct_channel *victim)
 		*(__u64 *)(map + any(h->file_size / 8) * 8) = any64();
 }
 
-/* One channel is overwritten with random data; all events of the other are read. */
+/* If one channel is overwritten with random data, all events of another one can still
+ * be read. */
 START_TEST(scribbled_neighbour)
 {
 	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several sources, some of them falsetickers or implausible */
+/* A node with several sources of time, some of them falsetickers or implausible */
 #include "cluster_world.h"
 #include "suite.h"
 
@@ -8,7 +8,7 @@
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
-/* A master, servers on its timeline, and a child with all of these as sources */
+/* A master, servers on its timeline, and a child that polls all of them */
 static struct node master, server[SOURCES_MAX], child;
 static struct tsct_remote_params line;
 static unsigned int nr;
@@ -36,7 +36,7 @@ static void end(void)
 		free_node(&server[i]);
 }
 
-/* One exchange with each server */
+/* Makes one exchange with each server. */
 static void one_round(double t)
 {
 	unsigned int i;
@@ -78,10 +78,10 @@ static unsigned int count_falsetickers(unsigned int from, unsigned int to, doubl
 /* ---- falsetickers -------------------------------------------------------- */
 
 enum fault {
-	SAME,			/* the same offset for all */
-	OWN,			/* another offset for each */
-	LATER,			/* an offset from some time on */
-	CREEP,			/* an increasing offset */
+	SAME,			/* all falsetickers have the same offset */
+	OWN,			/* each falseticker has another offset */
+	LATER,			/* the offset begins after some time */
+	CREEP,			/* the offset increases */
 	NR_FAULTS,
 };
 
@@ -95,7 +95,7 @@ static double fault_ns(enum fault how, unsigned int source, double t)
 	case LATER:
 		return t < 30 ? 0 : 1e9;
 	default:
-		return 20e3 * t;	/* 20 ppm fast */
+		return 20e3 * t;	/* the clock runs 20 ppm fast */
 	}
 }
 
@@ -143,7 +143,7 @@ START_TEST(test_why)
 END_TEST
 
 /*
- * An error within the bounds of the other sources is not detected; the bound covers
+ * An error within the bounds of the other sources is not detected, and the bound covers
  * it.
  */
 START_TEST(test_small_lies)
@@ -161,7 +161,7 @@ START_TEST(test_small_lies)
 END_TEST
 
 /*
- * Of two sources that contradict each other neither is a falseticker, and the time
+ * If only two sources contradict each other, neither is a falseticker, and the time
  * does not jump.
  */
 START_TEST(test_two)
@@ -183,8 +183,7 @@ START_TEST(test_two)
 END_TEST
 
 /*
- * The selected source disappears: another one is selected, without an effect on
- * readers.
+ * The selected source disappears: another one is selected, and readers notice nothing.
  */
 START_TEST(test_one_goes)
 {
@@ -217,8 +216,8 @@ START_TEST(test_one_goes)
 END_TEST
 
 /*
- * The master restarts, and the servers follow one after another. The child begins
- * one epoch, not three.
+ * The master restarts, and its servers follow one after another. The child begins only
+ * one epoch.
  */
 START_TEST(test_new_timeline)
 {
@@ -246,7 +245,7 @@ START_TEST(test_new_timeline)
 }
 END_TEST
 
-/* One server reports another timeline than the other two, and is not selected. */
+/* A server that reports another timeline than the other two is not selected. */
 START_TEST(test_made_up_timeline)
 {
 	struct tsct_remote remote;
@@ -278,8 +277,8 @@ END_TEST
 /* ---- NTP servers --------------------------------------------------------- */
 
 /*
- * Exchange with an NTP server. Its counter is its clock, in ns, @off_ns ahead of the
- * true time, with error bound @error_ns.
+ * Makes an exchange with an NTP server. Its counter is its clock in ns, which is
+ * @off_ns ahead of the true time, with error bound @error_ns.
  */
 static void ask_ntp(unsigned int source, double t, double off_ns,
 		    uint64_t error_ns)
@@ -302,7 +301,7 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 	child.events[tsct_cluster_feed(child.cluster, source, &x, &remote)]++;
 }
 
-/* Of three NTP servers one is off by a second: the time is that of the others. */
+/* If one of three NTP servers is off by a second, the time is that of the other two. */
 START_TEST(test_ntp)
 {
 	struct tsct_clock_time r;
@@ -317,7 +316,8 @@ START_TEST(test_ntp)
 		ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 				 node_ticks(&child, t + 0.5), &r), 0);
 		off = (double)(r.ns - BEGIN_NS) - (t + 0.5) * 1e9;
-		if (t > 3)		/* the falseticker is not detectable before */
+		if (t > 3)		/* until then too few exchanges for detecting
+					 * the falseticker */
 			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
 	}
 	ck_assert(fabs(off) < 60e3);
@@ -328,7 +328,7 @@ START_TEST(test_ntp)
 }
 END_TEST
 
-/* A master outweighs NTP servers: its timeline is selected. */
+/* The timeline of a master is selected over that of NTP servers. */
 START_TEST(test_master_before_ntp)
 {
 	double t;
@@ -405,8 +405,8 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 }
 
 /*
- * With any input, the module accepts each published state as a continuation of the
- * previous one: publish() checks it.
+ * With random input, the module accepts each published state as a continuation of the
+ * previous one; publish() checks that.
  */
 START_TEST(test_anything)
 {

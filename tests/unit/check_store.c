@@ -87,7 +87,7 @@ START_TEST(attach_rules)
 	tsct_store_release(&store, &anna2, true);
 	tsct_store_release(&store, &root, true);
 	ck_assert_int_eq(attach(&root, "a", 1001, r | w), 0);
-	/* A channel is freed with its last holder. */
+	/* A channel is freed when its last holder releases it. */
 	tsct_store_release(&store, &anna, true);
 	ck_assert_uint_eq(store.nr_channels, 1);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
@@ -112,7 +112,8 @@ START_TEST(memory_comes_back)
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_eq(stat.st_blocks, 0);
 	close(kept);
-	/* The memory is not freed if a reader may still use it after the server's end. */
+	/* The memory is not freed if a reader may still use it after the server has
+	 * ended. */
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	kept = dup(fd);
 	tsct_store_release(&store, &anna, false);
@@ -137,7 +138,7 @@ static int remove_id(struct tsct_store_peer *peer, __u32 id)
 	return request(peer, TSCT_IOC_CHANNEL_REMOVE, &arg);
 }
 
-/* A kept channel stays with its content until it is removed. */
+/* A kept channel remains with its contents until it is removed. */
 START_TEST(kept_channels)
 {
 	struct tsct_channel_info info = { 0 };
@@ -157,7 +158,7 @@ START_TEST(kept_channels)
 	ck_assert_int_eq(create(&anna, "a"), -EEXIST);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
 	ck_assert_uint_eq(anna.channel->nr_defs, 1);
-	/* It counts towards its creator's limit. */
+	/* A kept channel counts towards the limit of its creator. */
 	store.bytes_user_max = bytes;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 	ck_assert_int_eq(create(&ben, "b"), 0);
@@ -172,7 +173,8 @@ START_TEST(kept_channels)
 }
 END_TEST
 
-/* After the removal of an open channel its name is free; the channel remains. */
+/* After an open channel is removed, its name is free, and its holders can still use
+ * it. */
 START_TEST(removed_while_held)
 {
 	struct tsct_channel_info info = { 0 };
@@ -192,7 +194,7 @@ START_TEST(removed_while_held)
 }
 END_TEST
 
-/* tsct_store_clear() frees kept channels. */
+/* tsct_store_clear() frees kept channels, too. */
 START_TEST(cleared)
 {
 	struct tsct_channel_remove arg = { .id = 1, .reserved = { 0, 0, 1 } };
@@ -209,7 +211,7 @@ START_TEST(cleared)
 }
 END_TEST
 
-/* Statistics of a ring with valid and invalid content */
+/* Statistics of rings with valid and invalid contents */
 START_TEST(figures)
 {
 	struct tsct_channel_cpu arg = { .id = 1 };
@@ -250,7 +252,7 @@ START_TEST(figures)
 }
 END_TEST
 
-/* Each ring begins with a block header, also those of offline CPUs. */
+/* Each ring begins with a block header, also the rings of offline CPUs. */
 START_TEST(rings_are_ready)
 {
 	const struct tsct_channel_header *h;
@@ -372,7 +374,8 @@ START_TEST(unknown_requests)
 }
 END_TEST
 
-/* The server decides by its private copy for any content of the memfd. */
+/* Whatever clients write into the memfd, the server uses its private copy for
+ * decisions. */
 START_TEST(scribbled_memory)
 {
 	struct tsct_channel_info info = { 0 };
@@ -421,7 +424,7 @@ START_TEST(random_requests)
 			tsct_event_def_parse("e", 0, "a:u8", &arg.def, NULL);
 		for (j = any(3); j > 0; j--)
 			arg.bytes[any(120)] = any(256);
-		/* few blocks: this tests validity, not memory */
+		/* few blocks: the test is about validity, not about memory limits */
 		arg.create.blocks &= 0xf;
 		request(peers[any(4)], cmds[any(7)], &arg);
 		if (!any(5))

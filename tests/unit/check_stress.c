@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads, signal handlers and forked children write one channel while they are
- * moved between CPUs, and every event is accounted for: each emit stores its result
- * in shared memory, and the events read must be exactly those reported as written,
- * once, complete, in the order of their cycles.
+ * Threads, signal handlers and forked children write to one channel while they are
+ * moved between CPUs. Every event is accounted for. Each emit stores its result in
+ * shared memory. The events read must be exactly those reported as written, once,
+ * complete, and in the order of their cycles.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,8 +16,9 @@
 #include "serve.h"
 #include "suite.h"
 
-#define WRITERS		32	/* even: threads, odd: their signal handlers */
-#define EVENTS		60000	/* per writer */
+#define WRITERS		32	/* writers with even numbers are threads, odd ones
+				 * are their signal handlers */
+#define EVENTS		60000	/* events per writer */
 #define LEN_MAX		200
 
 struct payload {
@@ -28,7 +29,7 @@ struct payload {
 enum { UNKNOWN, WRITTEN, FULL, ABORTED, ODD };
 
 struct shared {
-	__u32 next[WRITERS];	/* per writer: events tried, or being tried */
+	__u32 next[WRITERS];	/* events that each writer has begun to emit */
 	__u32 tids[WRITERS];
 	unsigned char result[WRITERS][EVENTS];
 };
@@ -39,7 +40,8 @@ static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
 static int id;
-static __thread unsigned int me;	/* writer of this thread + 1, 0: none */
+static __thread unsigned int me;	/* number of this thread's writer + 1; 0:
+					 * none */
 
 static unsigned int length_of(__u32 writer, __u32 seq)
 {
@@ -82,7 +84,7 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	if (me)
-		emit_one(me);	/* writer me - 1: the thread, writer me: its handler */
+		emit_one(me);	/* argument me: the handler; its thread is me - 1 */
 }
 
 static void tick(timer_t *ret_timer)
@@ -109,7 +111,8 @@ static void *work(void *arg)
 	tick(&timer);
 	for (i = 0; emit_one(w); i++)
 		if (shared->result[w][i] == FULL && i % 4)
-			usleep(50);	/* lets the reader make room */
+			usleep(50);	/* gives the reader time to free room in the
+					 * ring */
 	timer_delete(timer);
 	__atomic_store_n(&shared->tids[w], 0, __ATOMIC_RELAXED);
 	return NULL;
@@ -128,7 +131,7 @@ static void work_twice(unsigned int first)
 		pthread_join(threads[i], NULL);
 }
 
-/* Moves the writers to other CPUs repeatedly. */
+/* Moves the writers to other CPUs again and again. */
 static void *migrate(void *arg)
 {
 	unsigned int nr = sysconf(_SC_NPROCESSORS_ONLN), i = 0;
@@ -273,14 +276,14 @@ static void *work_here(void *arg)
 	return NULL;
 }
 
-/* The thread sanitizer cannot follow a fork of a program with threads. */
+/* The thread sanitizer does not support fork() in a program with threads. */
 #ifdef __SANITIZE_THREAD__
 #define CHILDREN	0
 #else
 #define CHILDREN	2
 #endif
 
-/* Writers 0-3 here, 4-7 and 8-11 in children, and a reader. */
+/* Runs a reader, writers 0-3 in this process, and 4-7 and 8-11 in children. */
 static void run_all(void)
 {
 	unsigned int children = CHILDREN, i;
@@ -305,7 +308,7 @@ static void run_all(void)
 		drain();
 }
 
-/* Exactly: read + lost == tried */
+/* The number of events read plus those lost equals exactly the number tried. */
 START_TEST(exact)
 {
 	__u32 w, i, tried = 0;
@@ -333,7 +336,8 @@ START_TEST(exact)
 }
 END_TEST
 
-/* Flight recorder: every event that is read is valid, was written, and is read once. */
+/* Overwrite policy: every event that is read is valid, was written, and is read
+ * once. */
 START_TEST(overwrite)
 {
 	struct tsct_ring_stat stat;
@@ -362,7 +366,8 @@ START_TEST(overwrite)
 }
 END_TEST
 
-/* One event of a killed writer is uncertain: the event that it was writing. */
+/* For a killed writer, it is uncertain whether the event that it was writing is in the
+ * ring. */
 START_TEST(killed)
 {
 	unsigned int turn, w, doubtful = 0;
@@ -402,7 +407,8 @@ START_TEST(killed)
 }
 END_TEST
 
-/* The same with a kernel clock: head and clock are read before the section. */
+/* A channel with a kernel clock, where head and clock are read before the restartable
+ * section */
 START_TEST(other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * tsct_timesync() with a simulated daemon, which closes connections, does not answer,
- * ends, and restarts without its state
+ * tsct_timesync() with a simulated daemon that closes connections, sends no answer,
+ * ends, or restarts without its state
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,10 +20,10 @@
 
 #define MS		1000000LL
 
-/* Answers, one per request; the last one also for all later requests */
+/* Answers of the simulated daemon, one per request. The last one is repeated. */
 #define HANG_UP		""
-#define SILENCE		NULL		/* reads the request, sends no answer */
-#define LEAVE		"leave"		/* the daemon ends */
+#define SILENCE		NULL		/* accepts the request, sends no answer */
+#define LEAVE		"leave"		/* the daemon ends without an answer */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -42,7 +42,7 @@ static void answer(int fd)
 	asked[nr_asked % 64][len > 0 ? len : 0] = '\0';
 	nr_asked++;
 	if (answers[i] == SILENCE)
-		return;			/* the descriptor stays open */
+		return;			/* no answer: the connection stays open */
 	if (*answers[i])
 		ck_assert_int_gt(write(fd, answers[i], strlen(answers[i])), 0);
 	close(fd);
@@ -129,7 +129,7 @@ START_TEST(it_is_not_over)
 }
 END_TEST
 
-/* The daemon closes connections without an answer, also the first one. */
+/* The daemon closes connections without an answer, among them the first one. */
 START_TEST(it_hangs_up)
 {
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
@@ -142,7 +142,8 @@ START_TEST(it_hangs_up)
 }
 END_TEST
 
-/* A restarted daemon answers with another number, which the call adopts. */
+/* A restarted daemon answers with another barrier number, which the next request
+ * contains. */
 START_TEST(another_number)
 {
 	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
@@ -153,7 +154,8 @@ START_TEST(another_number)
 }
 END_TEST
 
-/* The daemon restarts after all nodes had called: no other node will call again. */
+/* The daemon restarts after all nodes had called tsct_timesync(), so no other node will
+ * call again. */
 START_TEST(cut)
 {
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
@@ -168,13 +170,13 @@ START_TEST(it_goes_away)
 	BEGIN("waiting 7 a\n", LEAVE);
 	ck_assert_int_eq(call(200), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
-	/* Without a daemon at the start, the call fails at once. */
+	/* If no daemon runs at the begin, the call fails at once. */
 	ck_assert_int_eq(call(-1), -ENOENT);
 	end();
 }
 END_TEST
 
-/* With a stopped daemon, the call ends soon after its timeout. */
+/* If the daemon sends no answer, the call ends soon after its timeout. */
 START_TEST(it_is_silent)
 {
 	__s64 from = tsct_monotonic_ns();

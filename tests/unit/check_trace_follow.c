@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The trace reader on live recordings: an event is returned when its order is certain. */
+/* The trace reader on live recordings: an event is returned as soon as its order is
+ * certain. */
 #include "drains.h"
 #include "lib/ctf/write_progress.h"
 
 #define CPUS	3
-#define NEW	18	/* id of an event that is defined later */
+#define NEW	18	/* id of an event that is defined during the recording */
 
 static struct tsct_trace *trace;
 static struct tsct_event event;
@@ -88,7 +89,7 @@ static void gives_none(int ret)
 	ck_assert_int_eq(tsct_trace_next(trace, &e), ret);
 }
 
-/* ---- order ------------------------------------------------------------------- */
+/* ---- order of events ----------------------------------------------------- */
 
 START_TEST(settled_only)
 {
@@ -99,12 +100,14 @@ START_TEST(settled_only)
 	put(0, 200);
 	put(1, 150);
 	ck_assert_int_eq(tsct_writer_flush(out), 0);
-	gives_none(-EAGAIN);		/* earlier events are possible */
+	gives_none(-EAGAIN);		/* earlier events of another CPU are still
+					 * possible */
 	flush_at(200);
 	await();
 	gives(0, 100);
 	gives(1, 150);
-	gives_none(-EAGAIN);		/* more events are possible on that tick */
+	gives_none(-EAGAIN);		/* further events on the same tick are still
+					 * possible */
 	put(2, 300);
 	put(1, 250);
 	flush_at(251);
@@ -123,7 +126,7 @@ START_TEST(settled_only)
 }
 END_TEST
 
-/* New metadata adds definitions; events returned before remain valid. */
+/* New metadata adds event definitions. Events returned before remain valid. */
 START_TEST(new_definition)
 {
 	struct tsct_trace_event first, e;
@@ -154,7 +157,8 @@ END_TEST
 
 /* ---- end of a recording ------------------------------------------------------ */
 
-/* After the end of its recorder, the remaining events are returned, then the end. */
+/* After its recorder has died, the remaining events of a recording are returned, and
+ * then its end. */
 START_TEST(dead_recorder)
 {
 	begin_writing();
@@ -173,7 +177,7 @@ START_TEST(dead_recorder)
 	gives(0, 100);
 	gives_none(0);
 	ck_assert(!tsct_trace_recording(trace)->complete);
-	/* A reader that opens the recording later gets the same events. */
+	/* A reader that opens the recording later returns the same events. */
 	tsct_trace_close(trace);
 	open_trace(true);
 	gives_none(-EAGAIN);
@@ -185,7 +189,8 @@ START_TEST(dead_recorder)
 }
 END_TEST
 
-/* A partial packet is not damage: it is being written, or will be truncated. */
+/* A partial packet at the end of a live recording is no damage: it is still being
+ * written, or will be truncated. */
 START_TEST(half_a_packet)
 {
 	static __u8 file[1 << 20];
@@ -217,7 +222,8 @@ START_TEST(half_a_packet)
 }
 END_TEST
 
-/* A replaced recording is an error. */
+/* Invalid bytes after the last packet are reported once, and valid packets written over
+ * them are read. */
 START_TEST(junk_behind)
 {
 	static __u8 file[1 << 20];
@@ -250,7 +256,7 @@ START_TEST(junk_behind)
 }
 END_TEST
 
-/* ---- random order -------------------------------------------------------------- */
+/* ---- random order of writing --------------------------------------------- */
 
 #define MANY	3000
 
@@ -292,7 +298,8 @@ static void check_whole(void)
 	ck_assert_uint_eq(reports, 0);
 }
 
-/* CPUs write ahead of each other; an event is returned when its order is certain. */
+/* CPUs are written ahead of each other. An event is returned as soon as its order is
+ * certain. */
 START_TEST(as_it_will_be)
 {
 	__u64 at[CPUS] = { 0 }, settled, told = 0;
@@ -332,7 +339,7 @@ START_TEST(as_it_will_be)
 }
 END_TEST
 
-/* ---- settled time of rings -------------------------------------------------------- */
+/* ---- time up to which rings are complete --------------------------------- */
 
 static void no_rings(void)
 {
@@ -348,13 +355,15 @@ START_TEST(rings_settle)
 	ck_assert_int_eq(emit(1), 0);
 	pass(UINT64_MAX);
 	now = tsct_clock_cycles(clock_);
-	/* Rings are empty: settled is now less the longest time of a publication. */
+	/* The rings are empty, so they are complete up to now minus the longest time
+	 * that a writer needs to publish. */
 	ck_assert_uint_lt(tsct_drain_settled(drain), before);
 	usleep(150000);
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* The settled time is written if it advanced and there are events before it. */
+	/* The settled time is written to the recording if it advanced and there are
+	 * events before it. */
 	tsct_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_write_progress_read(dirfd_, &tick), TSCT_WRITE_PROGRESS_LIVE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The trace reader reads all events before a cut, damage or hostile data. */
+/* The trace reader reads all events before a truncation, damage or hostile data. */
 #include "recordings.h"
 
 #define ROOM	(1U << 20)
@@ -7,14 +7,14 @@
 static struct tsct_recording rec;
 static int dirfd_;
 
-/* File offsets of the packets of the file under test */
+/* File offsets of the packets in the stream file under test */
 static struct { size_t at; } packets[64];
 static unsigned int nr_packets;
 
 static __u8 file[ROOM], bad[ROOM];
 static size_t file_len;
 
-/* A small recording: one CPU, packets of a few events of all types */
+/* Writes a small recording: one CPU, packets of a few events of all types. */
 static unsigned int make_small(unsigned int nr)
 {
 	struct tsct_event event = { .cpu = 0, .tid = 7 };
@@ -47,10 +47,11 @@ static void drop_small(void)
 	drop_dir(dirfd_);
 }
 
-/* Results of the last read_small() */
+/* Results of the last call of read_small() */
 static unsigned int events, reports;
 static __u64 bytes;
-static char reported[256], last_reported[256];	/* first and last report */
+static char reported[256], last_reported[256];	/* texts of the first and the last
+						 * report */
 static int opened;
 static char why[256];
 
@@ -107,7 +108,8 @@ static void find_packets(void)
 	nr_packets = 0;
 	while (at < file_len) {
 		packets[nr_packets++].at = at;
-		memcpy(&bits, file + at + 48, 8);	/* packet_size */
+		memcpy(&bits, file + at + 48, 8); /* field packet_size of the
+						   * packet's header */
 		at += bits / 8;
 	}
 	ck_assert_uint_eq(at, file_len);
@@ -122,7 +124,8 @@ static void check_missing(const char *how, unsigned int nr)
 	ck_assert_str_eq(last_reported, want);
 }
 
-/* A cut at any byte: events before it are read; its place and the loss are reported. */
+/* A stream truncated at any byte: the events before it are read; the place and the loss
+ * are reported. */
 START_TEST(trace_cut_anywhere)
 {
 	unsigned int total, before = 0, at;
@@ -145,7 +148,7 @@ START_TEST(trace_cut_anywhere)
 				      "empty or missing; ",
 				      total - events);
 		if (at < nr_packets || len == file_len) {
-			/* only the counts show a cut between packets */
+			/* a truncation between packets is visible only in the counts */
 			ck_assert_uint_eq(reports, len != file_len);
 			continue;
 		}
@@ -176,7 +179,7 @@ START_TEST(trace_cut_message)
 }
 END_TEST
 
-/* Padding after the last packet's content counts as far as it is in the file. */
+/* Padding after the last packet's content is part of it, if it is in the file. */
 START_TEST(trace_padding)
 {
 	__u8 *size;
@@ -203,7 +206,7 @@ START_TEST(trace_padding)
 }
 END_TEST
 
-/* A missing or empty file is detected by the counts in the metadata. */
+/* A missing or empty stream file is detected by the counts in the metadata. */
 START_TEST(trace_file_gone)
 {
 	make_small(23);
@@ -220,14 +223,15 @@ START_TEST(trace_file_gone)
 }
 END_TEST
 
-/* A damaged packet loses only its own events. */
+/* A damaged packet loses only the events in it. */
 START_TEST(trace_damaged_packet)
 {
 	seed_with(15);
 	make_small(23);
 	find_packets();
 	memcpy(bad, file, file_len);
-	/* An event's ID becomes the highest possible, with a thread */
+	/* Changes an event's header to an extended one with the highest id and a
+	 * thread. */
 	memcpy(bad + packets[2].at + 80, "\xfc\xff\x0f", 3);
 	store_file(dirfd_, "default_0", bad, file_len);
 	read_small();
@@ -236,7 +240,7 @@ START_TEST(trace_damaged_packet)
 	ck_assert_ptr_nonnull(strstr(reported, "undefined ID"));
 	check_missing("", 5);
 
-	/* a packet removed */
+	/* A stream file without one of its packets */
 	memmove(bad, file, packets[2].at);
 	memmove(bad + packets[2].at, file + packets[3].at,
 		file_len - packets[3].at);
@@ -247,7 +251,7 @@ START_TEST(trace_damaged_packet)
 	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "packet 3 found instead of packet 2"));
 
-	/* another recording's packet */
+	/* A packet with the UUID of another recording */
 	memcpy(bad, file, file_len);
 	bad[packets[2].at + 4] ^= 1;
 	store_file(dirfd_, "default_0", bad, file_len);
@@ -258,10 +262,10 @@ START_TEST(trace_damaged_packet)
 }
 END_TEST
 
-/* A packet of one event with a string of that many bytes, NUL included */
+/* Writes a packet with one event, whose string has that many bytes including NUL. */
 static void store_text(size_t len)
 {
-	/* ID 40, a tick of 8 bytes, a thread; see core/delta.h */
+	/* Event header: id 40, a tick of 8 bytes, a thread; see lib/core/delta.h */
 	static const __u8 head[] = { 0xc7, 0, 0x08 };
 	__u8 *at = bad + packets[1].at;
 	__u64 bits;
@@ -269,16 +273,18 @@ static void store_text(size_t len)
 	memset(bad, 0, ROOM);
 	memcpy(bad, file, packets[1].at + 80);
 	memcpy(at + 80, head, sizeof(head));
-	memcpy(at + 83, at + 24, 8);		/* begin of the packet */
+	memcpy(at + 83, at + 24, 8);		/* time of the packet's begin */
 	memset(at + 95, 'x', len - 1);
-	len += 80 + 15 + 22;			/* header, event header, numbers */
+	len += 80 + 15 + 22;			/* sizes of packet header, event
+						 * header, number fields */
 	bits = len * 8;
 	memcpy(at + 40, &bits, 8);
 	memcpy(at + 48, &bits, 8);
 	store_file(dirfd_, "default_0", bad, packets[1].at + len);
 }
 
-/* Readers have no room for payloads larger than any that a writer writes. */
+/* A payload larger than any that a writer writes is rejected, as readers have no room
+ * for it. */
 START_TEST(trace_large_payload)
 {
 	seed_with(18);
@@ -359,7 +365,7 @@ START_TEST(trace_fuzz_metadata)
 }
 END_TEST
 
-/* Metadata that is cut at any byte is reported as cut off, with the place. */
+/* Metadata truncated at any byte is reported as cut off, with the place. */
 START_TEST(trace_cut_metadata)
 {
 	char want[64];
@@ -433,7 +439,7 @@ static const struct {
 	  "sync_node: too long" },
 };
 
-/* Every invalid value is reported, with its line. */
+/* Every invalid value in metadata is reported, with its line. */
 START_TEST(trace_hostile_metadata)
 {
 	char *text, *at;
@@ -478,7 +484,7 @@ START_TEST(trace_not_one)
 	ck_assert_str_eq(why, "metadata: not a regular file");
 	drop_small();
 
-	/* opening a FIFO or a directory instead of a stream file does not block */
+	/* A FIFO or a directory in place of a stream file does not block the reader. */
 	make_small(3);
 	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
 	ck_assert_int_eq(mkfifoat(dirfd_, "default_0", 0600), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The TSC check from user space, on this machine */
+/* The TSC check from user space, on the CPUs of this machine */
 #include <check.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "lib/clock/tsc_check.h"
 #include "suite.h"
 
-/* The table has one line per CPU of the affinity; one CPU is the reference. */
+/* The table must have an entry for each CPU that the process may run on, and one
+ * reference CPU. */
 static void check_table(const struct tsct_check *check,
 			const struct tsct_cpu_check *table, const cpu_set_t *set)
 {
@@ -59,9 +60,9 @@ START_TEST(no_room)
 END_TEST
 
 /*
- * A process that may not read the counter gets an error, not a signal. Only
- * tsct_source_features() is tested: the sanitizer's allocator reads the clock, and
- * so the counter.
+ * A process that may not execute RDTSC gets an error, not a signal. Only
+ * tsct_source_features() is tested, because the sanitizer's allocator reads the clock,
+ * and so the counter.
  */
 START_TEST(forbidden)
 {

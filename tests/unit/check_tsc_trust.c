@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Trust in the TSC, and bounds on the skew of two counters, compared with the truth */
+/* Conditions for trusting the TSC, and bounds on the skew of two counters compared with
+ * the truth */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,11 @@
 
 START_TEST(kernel_vouches)
 {
-	/* The kernel's clocksource is sufficient, but only with RDTSCP. */
+	/* If the kernel uses the TSC as clocksource, it is trusted, provided that
+	 * RDTSCP is available. */
 	ck_assert(tsct_tsc_trusted(R | C, false, false));
 	ck_assert(!tsct_tsc_trusted(C | I | N | A, true, false));
-	/* The module requires TSC_AUX, too. */
+	/* The module requires TSC_AUX in addition. */
 	ck_assert(!tsct_tsc_trusted(R | C | I | N, true, true));
 	ck_assert(tsct_tsc_trusted(R | C | A, false, true));
 }
@@ -38,7 +40,8 @@ START_TEST(stands_alone)
 }
 END_TEST
 
-/* All combinations of flags: some are required, and more flags never reduce trust. */
+/* All combinations of CPU features: some are required, and additional ones never reduce
+ * trust. */
 START_TEST(all)
 {
 	bool in_step = _i & 1, strict = _i & 2, usable;
@@ -81,7 +84,7 @@ START_TEST(reasons)
 }
 END_TEST
 
-/* ---- distances between counters ------------------------------------------- */
+/* ---- bounds on the skew of two counters ---------------------------------- */
 
 START_TEST(test_init)
 {
@@ -115,7 +118,7 @@ START_TEST(test_narrows)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2090, 2100), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
-	/* A wide interval does not improve the bounds. */
+	/* A wide interval does not change the bounds. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 3000, 3500, 4000), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
@@ -137,15 +140,15 @@ START_TEST(test_refuses)
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
 	before = skew;
-	/* the third value is before the first */
+	/* An interval whose third value is before the first */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1100, 1050, 1000), -EINVAL);
 	same(&skew, &before);
-	/* the other counter jumped forward, then back */
+	/* The other counter jumped forward, then back. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 9000, 2100), -EINVAL);
 	same(&skew, &before);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 10, 2100), -EINVAL);
 	same(&skew, &before);
-	/* distances above the largest signed number */
+	/* Distances that do not fit a signed 64-bit number */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
 	same(&skew, &before);
@@ -156,7 +159,7 @@ START_TEST(test_touching)
 {
 	struct tsct_skew_interval skew;
 
-	/* Intervals that share one point overlap. */
+	/* Intervals that share only one point overlap. */
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1100, 1100), 0);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2000, 2100), 0);
@@ -165,7 +168,8 @@ START_TEST(test_touching)
 }
 END_TEST
 
-/* With any skew and delays, the true skew lies within the bounds, which shrink. */
+/* For any skew and delays, the true skew is within the bounds, which become
+ * narrower. */
 START_TEST(test_truth_inside)
 {
 	int run, round;
