@@ -298,7 +298,7 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 {
 	struct tsct_client x, y;
 
-	/* Each dropped datagram is counted. */
+	/* The client counts each dropped datagram. */
 	memcpy(&x, a, sizeof(x));
 	memcpy(&y, b, sizeof(y));
 	memset(x.counts, 0, sizeof(x.counts));

@@ -327,7 +327,7 @@ static void cross_text(struct section *s, const struct section *from)
 			to = same_key(&work, &other, line);
 		} else {
 			to = (struct span){ .at = any_line(&work).at };
-			/* Includes all following lines. */
+			/* Extends the line to include all lines after it. */
 			if (!any(3))
 				line.len = other.len - line.at;
 		}

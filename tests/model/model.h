@@ -48,7 +48,7 @@
 #define MAX_CPUS	3
 #define MAX_DATA	64	/* words of the ring's data */
 #define MAX_BUFFER	16	/* stores in a CPU's store buffer */
-#define MAX_LOG		30	/* values that one operation loads */
+#define MAX_LOG		30	/* values that one operation of an actor can load */
 #define MAX_EVENTS	12
 #define MAX_STEPS	80	/* instructions of one operation; an operation with
 				 * more is treated as an endless loop */
@@ -85,12 +85,12 @@ enum kind {
 
 /* Variables of an actor that persist between its operations */
 struct vars {
-	__u64 pos;		/* reader: full position */
-	__u64 count;		/* reader: events before pos */
+	__u64 pos;		/* of a reader: full 64-bit position in the ring */
+	__u64 count;		/* of a reader: number of events before pos */
 	__u64 released;		/* discard reader: last tail stored; overwrite
 				 * reader: number of events before its first position */
-	__u8 read;		/* reader: events returned */
-	__u8 missed;		/* reader: events counted as missed */
+	__u8 read;		/* of a reader: number of events returned */
+	__u8 missed;		/* of a reader: number of events counted as missed */
 	__u8 behind;		/* reader: it was overtaken, so its count is out of
 				 * date */
 	__u8 phase;		/* writer and late reader: current phase of the
@@ -113,15 +113,15 @@ struct actor {
 	__u8 asks;		/* the actor's next instruction depends on other CPUs */
 	__u8 reserved[7];
 	struct vars vars;
-	__u64 log[MAX_LOG];	/* values loaded in this operation */
+	__u64 log[MAX_LOG];	/* values that the actor loaded in this operation */
 };
 
 /* True history of the ring, read by the checks only */
 struct truth {
-	__u8 nr;			/* number of events published */
+	__u8 nr;			/* number of events published so far */
 	__u8 kills, aborts;		/* kills and aborts that are still allowed in
 					 * this run */
-	__u8 refused[TSCT_LOST_NR];	/* attempts refused, by cause */
+	__u8 refused[TSCT_LOST_NR];	/* number of attempts refused, by cause */
 	struct {
 		__u8 actor, event, stamp;
 	} events[MAX_EVENTS];
@@ -157,7 +157,7 @@ enum mutation {
 	BLOCK_BLINDLY,		/* a block is begun without a second check of head */
 	BLOCK_COUNTS,		/* the begin of a block counts as an event */
 	BLOCK_MISCOUNTS,	/* headers count one event too many */
-	PLAIN_LOST,		/* losses are counted without LOCK */
+	PLAIN_LOST,		/* loss counters are increased without a LOCK prefix */
 	FALLBACK_PREEMPTED,	/* the kernel writes with preemption on */
 	FILL_BLOCK,		/* records may use the last 8 bytes of a block */
 	NMI_IGNORES_BUSY,	/* an NMI writes although `busy` is set */
@@ -187,7 +187,7 @@ struct scenario {
 	bool kernel_provider;	/* a writer that gives up calls the kernel */
 	struct {
 		__u8 kind, cpu, level;
-		__u8 events;	/* writer: number to emit */
+		__u8 events;	/* of a writer: number of events to emit */
 		bool late;	/* reader: begins after writers have started; only
 				 * with start 0 */
 	} actors[MAX_ACTORS];
@@ -239,8 +239,9 @@ bool memory_drain(struct state *state, unsigned int cpu, unsigned int k);
 
 /* ---- programs of the actors ---------------------------------------------- */
 
-enum { PHASE_FAST, PHASE_NEXT, PHASE_LOSE, PHASE_KERNEL }; /* phases of a USER writer */
-enum { PHASE_READ, PHASE_START };				/* phases of a reader */
+/* phases of a USER writer's program */
+enum { PHASE_FAST, PHASE_NEXT, PHASE_LOSE, PHASE_KERNEL };
+enum { PHASE_READ, PHASE_START }; /* phases of a reader's program */
 
 __u32 event_size(unsigned int actor, unsigned int event);
 __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,

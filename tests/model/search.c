@@ -29,7 +29,7 @@ struct origin {
 	struct move move;
 };
 
-struct level {			/* Queue of packed states */
+struct level {			/* Queue of packed states of one search depth */
 	char *bytes;
 	size_t used, room;
 	unsigned int nr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Prints states and moves. */
+/* Prints states and moves of the model. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Scenarios with falsetickers and attackers */
+/* Simulated clusters with falsetickers and attackers */
 #include <stdio.h>
 
 #include "attackers.h"

@@ -33,14 +33,14 @@ static const char *const published_names[PUBLISHED_NR] = {
 struct options {
 	struct options_common common;		/* common options; --row N selects a
 						 * row */
-	unsigned int mask;		/* fits to compute, as bits */
+	unsigned int mask;		/* kinds of fits to compute, bits 1 << kind */
 	unsigned int trials;
 };
 
 struct summary {
 	unsigned int judged, of_published, of_ours, of_both;
 	unsigned int readings, held, failed;
-	unsigned int bad;		/* rows that failed */
+	unsigned int bad;		/* number of rows that failed */
 };
 
 static bool has_published(const struct row *row)

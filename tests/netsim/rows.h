@@ -7,7 +7,7 @@
 
 /* Estimators with published figures; rows.c describes their conditions */
 enum published {
-	PUBLISHED_ALL,		/* regression over all exchanges */
+	PUBLISHED_ALL,		/* linear regression over all exchanges */
 	PUBLISHED_DROP,		/* regression without the tenth of exchanges with the
 				 * longest round trips */
 	PUBLISHED_HALF,		/* regression over the half with the shortest round
@@ -33,7 +33,7 @@ struct row {
 	double drift;			/* rate difference of the counters; 0:
 					 * random, up to 50e-6 */
 	double limit;			/* largest allowed RMS of auto, us */
-	unsigned int nr;		/* number of exchanges; 0: 100 */
+	unsigned int nr;		/* number of exchanges in the window; 0: 100 */
 	double interval_s;		/* time between two exchanges; 0: 1 */
 	unsigned int sessions;		/* exchanges are grouped into as many
 					 * sessions; 0: none */

@@ -29,7 +29,7 @@ struct scenario {
 	unsigned int polls_quick;	/* number of polls in a quick run; 0: 600 */
 	struct timestamping timestamping;
 	enum tsct_fit_kind fit;
-	double limit_us;	/* largest allowed RMS; 0: any */
+	double limit_us;	/* largest allowed RMS of readings; 0: no limit */
 	/* Name of another program, and its published RMS and largest error in us */
 	const char *published_of;
 	double published, published_max;
@@ -41,14 +41,14 @@ struct run {
 	bool quick;
 	__u32 ratelimit_us;		/* interval of the master's rate limit
 					 * tokens; 0: no limit */
-	unsigned int failures;	/* number of failed expectations */
-	char note[160];		/* text printed with the result */
+	unsigned int failures;	/* number of expectations that failed */
+	char note[160];		/* text printed with the scenario's result */
 };
 
 extern const struct scenario live_scenarios[], fault_scenarios[], tree_scenarios[];
 extern const unsigned int nr_live, nr_faults, nr_tree;
 
-/* build.c: construction of clusters */
+/* build.c: builds simulated clusters */
 /* Makes room for @nr nodes; node 0 becomes the master. */
 void build_nodes(struct run *run, unsigned int nr);
 void build_master(struct run *run, const struct tsct_keys *keys);
@@ -71,7 +71,7 @@ struct tsct_keys *build_keys(const char *text);
 void expect(struct run *run, bool is, const char *what);
 /* Peak memory of this process in KiB */
 unsigned long memory_kib(void);
-size_t memory_used(void);		/* memory in use now, bytes */
+size_t memory_used(void);		/* memory in use by this process now, bytes */
 /* True if the node has the time now. */
 bool has_time(struct run *run, uint32_t index);
 

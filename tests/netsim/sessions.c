@@ -43,7 +43,7 @@ void play_sessions(struct run *run)
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
-	run->world.tally_from_s = 210;	/* after the first session */
+	run->world.tally_from_s = 210;	/* s: tally begins after the first session */
 	reading_every(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
 	for (i = 1; i <= 3; i++) {
 		world_run(&run->world, 200 * i);
@@ -57,7 +57,7 @@ void play_sessions(struct run *run)
 /* ---- readings after a session -------------------------------------------- */
 
 #define POLLS_BESIDE		20	/* polls that count before and after a session */
-#define POLLS_APART		120	/* polls between two sessions */
+#define POLLS_APART		120	/* number of polls between two sessions */
 #define SESSIONS		8	/* number of sessions; the first is not
 					 * measured */
 #define RMS_RATIO_MAX	1.2	/* largest ratio of RMS after and before a session;

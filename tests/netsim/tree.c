@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Trees of very many nodes */
+/* Simulated trees of very many nodes */
 #include <stdio.h>
 #include <stdlib.h>
 

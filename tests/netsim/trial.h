@@ -25,8 +25,8 @@ struct score {
 
 struct result {
 	struct score fits[TSCT_FIT_NR];
-	double simple[SIMPLE_NR];	/* sums of squared errors */
-	double seconds[TSCT_FIT_NR];	/* CPU time of each fit */
+	double simple[SIMPLE_NR];	/* sums of squared errors of each estimator */
+	double seconds[TSCT_FIT_NR];	/* CPU time spent on each kind of fit, s */
 };
 
 double score_rms(const struct score *score);

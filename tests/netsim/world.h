@@ -37,7 +37,7 @@ struct event {
 	int64_t at_ps;
 	uint64_t turn;		/* sequence number: order of events at the same time */
 	void (*handle)(struct world *world, struct event *event);
-	struct packet *packet;	/* owned by the event */
+	struct packet *packet;	/* packet in flight, freed with the event */
 	uint32_t node, source;
 	uint64_t ticks;
 	uint32_t ticket, restarts;
@@ -63,11 +63,11 @@ struct source {
 	double poll_s;
 	__u32 flags, key_id;	/* options of the client: TSCT_CLIENT_*, key id */
 	uint32_t session;	/* number of the current session; 0: none */
-	unsigned int exchanges;	/* number of exchanges in sessions */
+	unsigned int exchanges;	/* number of exchanges made in sessions */
 	bool synced_host;	/* server on the same host: exchanges are not
 				 * measurements */
 	bool waits;		/* the node waits in a barrier, and polls it */
-	__u32 barrier;		/* number of the current barrier */
+	__u32 barrier;		/* number of the barrier that the server reports */
 	unsigned int released;	/* number of barriers released so far */
 	struct tsct_client client;
 };
@@ -89,7 +89,7 @@ struct node {
 	struct tsct_responder *responder;	/* NULL: the node is not a server */
 	struct tsct_ratelimit *ratelimit;
 	struct tsct_schedule *schedule;	/* NULL: the node has no sessions */
-	void *served;		/* context of the responder's ops */
+	void *served;		/* context argument of the responder's callbacks */
 	const struct tsct_keys *keys;
 	struct source *sources;
 	unsigned int nr_sources;
@@ -99,9 +99,9 @@ struct node {
 				 * field */
 	double real_off_us;	/* the server's CLOCK_REALTIME minus true time */
 	uint32_t restarts;
-	struct published published[PUBLISHED_MAX]; /* published clock params, newest
-						    * first */
-	uint64_t read_cycles;	/* cycles of the last reading */
+	struct published published[PUBLISHED_MAX]; /* published clock params, the
+						    * newest first */
+	uint64_t read_cycles;	/* counter value of the last reading */
 	int64_t read_ns;
 	uint32_t read_epoch;
 };
@@ -119,11 +119,11 @@ struct timeline {
 				 * master */
 };
 
-/* Errors of readings, us */
+/* Tally of the errors of readings, us */
 struct tally {
-	uint64_t readings, unknown, beyond;	/* beyond: readings outside their
-						 * bounds */
-	double squares, max, sum;	/* errors; sum: signed */
+	uint64_t readings, unknown, beyond;	/* numbers of readings; beyond:
+						 * outside their bounds */
+	double squares, max, sum;	/* of errors; sum: with their sign */
 	double bounds, bound_max;
 	double over;			/* largest excess of an error over its bound */
 };
@@ -208,11 +208,12 @@ void node_kill(struct world *world, uint32_t index);
  * off_us, and its root dispersion covers that.
  */
 void node_be_ntp(struct world *world, uint32_t index, double off_us);
-#define NODE_REAL_NS	1800000000000000000LL	/* CLOCK_REALTIME at time 0 */
+#define NODE_REAL_NS	1800000000000000000LL	/* CLOCK_REALTIME at simulation time
+						 * 0, ns */
 /* Begins a session of a master; returns its number. */
 uint32_t node_session(struct world *world, uint32_t index);
 
-/* wire.c: sending and receiving packets */
+/* wire.c: sending and receiving packets on the simulated network */
 void wire_poll(struct world *world, struct event *event);
 void wire_arrive(struct world *world, struct event *event);
 /* Programs on the node enter a barrier. The node reports that in its requests until the
@@ -236,7 +237,7 @@ void tally_add(struct tally *to, const struct tally *from);
 struct adversary {
 	uint32_t victim;	/* node whose first source is attacked */
 	double replay;		/* probability that an answer is sent again later */
-	double spoof_s;		/* mean interval of forged answers */
+	double spoof_s;		/* mean interval of forged answers, s */
 	double corrupt;		/* probability that a packet is changed on its way */
 	double flood_s;		/* mean interval of flooding requests to node 0 */
 	double flood_from_s, flood_to_s;	/* begin and end of the flood */

@@ -10,7 +10,8 @@
 #include "lib/clock/clock_sample.h"
 #include "tests/world/crystal.h"
 
-typedef tsct_s128 fixed;		/* 64.64 fixed point */
+typedef tsct_s128 fixed;		/* fixed-point number with 64 integer and 64
+					 * fractional bits */
 
 /*
  * The kernel's clocks. REALTIME is computed as in timekeeping.c. Each tick adds
@@ -38,7 +39,7 @@ enum event_kind {
 	EVENT_SUSPEND_COUNTING,		/* suspend for value ns; the counter
 					 * continues */
 	EVENT_SUSPEND_RESET,	/* suspend for value ns; the counter restarts at `to` */
-	EVENT_COUNTER_JUMP,		/* the counter jumps to `to` */
+	EVENT_COUNTER_JUMP,		/* the counter jumps to the value `to` */
 	EVENT_COUNTER_RATE,		/* migration: the counter runs value ppb
 					 * faster */
 	EVENT_COUNTER_RAMP,		/* from now on, the counter's rate changes by
@@ -65,7 +66,7 @@ struct realtime_read {
 	fixed ideal;		/* ideal REALTIME at the read, 64.64 ns */
 	struct kclock clock;
 };
-#define READS_MAX	8192	/* a power of two */
+#define READS_MAX	8192	/* size of a ring buffer, a power of two */
 
 struct machine {
 	int64_t now_ps;
@@ -75,9 +76,9 @@ struct machine {
 	struct kclock clock;
 	/* Random change every 20 ms of the counter's rate against the other crystal */
 	int64_t wander_ps;	/* time of the next random rate change */
-	unsigned int wander_ppt;	/* largest rate change, 1e-12 */
+	unsigned int wander_ppt;	/* largest relative rate change, in 1e-12 */
 	int64_t ramp_ppt;
-	double counter_hz;	/* nominal frequency */
+	double counter_hz;	/* nominal frequency of the counter */
 	uint32_t resets;		/* number of restarts of the counter */
 	uint32_t diverged;	/* number of counter changes that the clocks did not
 				 * follow */

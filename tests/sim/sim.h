@@ -10,15 +10,15 @@
 #include "machine.h"
 
 enum owner {
-	OWNER_DAEMON,		/* daemon: samples periodically */
-	OWNER_PROCESS,		/* program: samples when it reads the clock */
+	OWNER_DAEMON,		/* daemon: samples the clock periodically */
+	OWNER_PROCESS,		/* program: samples the clock when it reads it */
 };
 
 /* Parameters of a run, except the machine's events */
 struct plan {
 	enum owner owner;
 	int64_t length_ps;
-	int64_t interval_ps;	/* time from sample to sample */
+	int64_t interval_ps;	/* time from one sample to the next */
 	int64_t lead_ps;	/* time from publishing clock params to their begin */
 	unsigned int late_every;	/* one sample in this many is late; 0: none */
 	int64_t late_ps;	/* largest delay of a late sample */
@@ -32,7 +32,7 @@ struct plan {
 /* A reading whose time is checked again later, when its cycles are in the past */
 struct past_reading {
 	uint64_t cycles;
-	fixed real;		/* true REALTIME at the reading */
+	fixed real;		/* true REALTIME when the cycles were read */
 	uint32_t resets;		/* machine's counter restarts before the
 					 * reading */
 };

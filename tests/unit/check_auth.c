@@ -169,7 +169,7 @@ static const char *const of_chronyd[] = {
 	"240800e600000000000000007f7f0101eeabe236728165e80123456789abcdf7"
 	"eeabe23d2bf68f2deeabe23d2bfad8fc00000008e3c13cc66aa75cb87994afc6"
 	"9b2552f1",
-	/* captured requests of chronyd */
+	/* captured requests of chronyd 4.3 */
 	"2300002000000000000000000000000000000000000000000000000000000000"
 	"00000000000000007697ed53ca7e5eb10000000173bb14be08aa8d42b86a5d79"
 	"a50ae214",
@@ -324,8 +324,8 @@ START_TEST(what_is_wrong)
 	__u8 bytes[TSCT_NTP_MAX] = { 0 };
 	size_t len = build(4, true, bytes), whole;
 
-	ck_assert_int_eq(check(keys, bytes, len), -EBADMSG);	/* packet without MAC */
-	/* packet with a crypto-NAK */
+	ck_assert_int_eq(check(keys, bytes, len), -EBADMSG); /* a packet without MAC */
+	/* a packet that ends with a crypto-NAK */
 	ck_assert_int_eq(check(keys, bytes, len + 4), -EBADMSG);
 	whole = tsct_mac_append(keys, 1, bytes, len);
 	ck_assert_int_eq(check(keys, bytes, whole), 0);
@@ -389,7 +389,7 @@ static const struct {
 	{ "3 " SECRET SECRET, 0, 1, "key 3 has no type, which means MD5" },
 	{ "3 SHA3-256 " SECRET SECRET "\n4 MD5 0123456789\n5 TIGER x", 0, 1,
 	  "line 1: key 3 is not used" },
-	/* files that are rejected */
+	/* key files that are rejected */
 	{ "0 MD5 " SECRET, -EINVAL, 0, "id of 1 to 4294967295" },
 	{ "4294967296 MD5 " SECRET, -EINVAL, 0, "id of 1 to 4294967295" },
 	{ "99999999999999999999999 MD5 x", -EINVAL, 0, "id of 1 to" },

@@ -113,7 +113,7 @@ START_TEST(origins)
 	int i;
 
 	begin(0, 0);
-	/* Answers without a request */
+	/* Answers that have no request */
 	p = answer();
 	dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p.origin = 4711;
@@ -133,7 +133,7 @@ START_TEST(origins)
 		p.ext.flags &= ~TSCT_EXT_REPLY;
 		dropped(&p, TSCT_CLIENT_FOREIGN);
 		if (i % 3 == 2)
-			continue;	/* this request is never answered */
+			continue;	/* this request never gets an answer */
 		taken(&old[i]);
 		dropped(&old[i], TSCT_CLIENT_DUPLICATE);
 		if (i)
@@ -310,7 +310,7 @@ START_TEST(impossible)
 	p = answer();
 	p.ext.tx = p.ext.rx - 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.rx_error = 1;	/* possible within the stated error */
+	p.ext.rx_error = 1;	/* t3 before t2, but possible within the stated error */
 	w.there += 100;
 	taken(&p);
 	ask();
@@ -324,7 +324,7 @@ START_TEST(impossible)
 	p.ext.tx = p.ext.rx;	/* zero processing time: impossible at any clock rate */
 	p.ext.line.mult = (__u64)-1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* t4 is before t1. */
+	/* The answer was received (t4) before the request was sent (t1). */
 	p = answer();
 	p.ext.tx = p.ext.rx;
 	w.t4 = stamp(w.now - 10, 0, true);

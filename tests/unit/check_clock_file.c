@@ -233,15 +233,16 @@ START_TEST(test_died)
 	for (i = 0; i < 200; i++) {
 		next = after(&first);
 		switch (i % 4) {
-		case 0:			/* a state was staged */
+		case 0:			/* died after staging a state */
 			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 			break;
-		case 1:			/* copy 0 half written */
+		case 1:			/* died with copy 0 half written */
 			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 			scribble((char *)&copy[0] + any(sizeof(copy[0])), 1);
 			scribble(&copy[0], any(sizeof(copy[0])));
 			break;
-		case 2:			/* state committed, copy 1 half written */
+		case 2:			/* died after the commit, with copy 1 half
+					 * written */
 			ck_assert_int_eq(publish(&next), 0);
 			scribble(&copy[1], any(sizeof(copy[1])));
 			first = next;
@@ -389,8 +390,7 @@ START_TEST(test_no_room)
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
 	clock_file_revive(&clockfile);
 	ck_assert_ptr_null(clockfile.page);
-	ck_assert_int_eq(publish(&state), 0);	/* publication without a file
-						 * succeeds */
+	ck_assert_int_eq(publish(&state), 0);	/* publishing succeeds without a file */
 	clock_file_last(&clockfile, &last);
 	ck_assert_uint_eq(last.status, TSCT_STATUS_UNKNOWN);
 	clock_file_set_cpus(&clockfile, NULL, 0);

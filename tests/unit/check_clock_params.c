@@ -478,7 +478,8 @@ START_TEST(test_ticks_edges)
 	const uint64_t mult = sane_params().mult;
 
 	ck_assert_int_eq(tsct_cycles_ns(mult, 0), 0);
-	ck_assert_int_eq(tsct_cycles_ns(mult, -1), -1);	/* rounded down */
+	/* negative times are rounded down */
+	ck_assert_int_eq(tsct_cycles_ns(mult, -1), -1);
 	ck_assert_int_eq(tsct_cycles_ns(mult, 1), 0);
 	ck_assert_int_eq(tsct_ns_cycles(mult, 1), 2);
 	ck_assert_int_eq(tsct_ns_cycles(mult, -1), -3);

@@ -270,7 +270,7 @@ static uint64_t any_stamp(void)
 	case 1:
 		stamp = r.log[any(r.nr)].until + any(3) - 1;
 		break;
-	case 2:		/* a recent counter value */
+	case 2:		/* a counter value of the recent past */
 		stamp = r.now - any(1U << 31);
 		break;
 	default:
@@ -538,7 +538,7 @@ START_TEST(test_succession_rules)
 	s = last;
 	s.real.as_of_cycles += 100, s.real.error_ps = 7, s.real.fast_cycles = 50;
 	NEXT(20000, 0);
-	s.real.base_ns++;			/* a step within the epoch */
+	s.real.base_ns++;			/* invalid: a step within the epoch */
 	NEXT(9000, -EINVAL);
 	NEXT(20000, -ETIME);
 	s = simple(11000, 1500);
@@ -549,7 +549,8 @@ START_TEST(test_succession_rules)
 	NEXT(10999, -EINVAL);
 	s = simple(11000, 1499);
 	NEXT(10999, -EINVAL);
-	s = simple(9999, 499);			/* begins before the last params */
+	s = simple(9999, 499);			/* invalid: begins before the last
+						 * params */
 	NEXT(5000, -EINVAL);
 	s = last, s.real.mult++;
 	NEXT(5000, -EINVAL);
@@ -557,7 +558,7 @@ START_TEST(test_succession_rules)
 	NEXT(5000, -EINVAL);
 	s = last, s.real.slew_mult++;
 	NEXT(5000, -EINVAL);
-	s = none;				/* removes the clock params */
+	s = none;				/* a state without clock params */
 	NEXT(10999, -EINVAL);
 	s.epoch = 1;
 	NEXT(10999, 0);
@@ -565,7 +566,8 @@ START_TEST(test_succession_rules)
 	NEXT(10999, -ESTALE);
 	s.epoch = 1;
 	NEXT(10999, 0);
-	s = last, s.epoch = UINT32_MAX;		/* the epoch before 0 */
+	s = last, s.epoch = UINT32_MAX;		/* the epoch number before 0, which
+						 * wraps */
 	NEXT(10999, -ESTALE);
 	ck_assert_int_eq(tsct_segments_check(&s, &last, 20000), 0);
 	/* The first params of an epoch may begin at any time. */
@@ -600,19 +602,20 @@ START_TEST(test_cluster_succession)
 	NEXT(11000, -ETIME);
 	s = with_cluster(11000, 1501);
 	NEXT(10999, -EINVAL);
-	s.epoch = 1;				/* CLOCK_REALTIME was set */
+	s.epoch = 1;				/* the epoch after CLOCK_REALTIME was
+						 * set */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
 	s = with_cluster(9999, 499);
 	NEXT(5000, -EINVAL);
-	s = simple(1, 2);			/* removes the cluster params */
+	s = simple(1, 2);			/* a state without cluster params */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
 	s = last, s.cluster_epoch = UINT32_MAX;
 	NEXT(10999, -ESTALE);
-	s = last, s.epoch = 1, s.source = 1;	/* changes the source */
+	s = last, s.epoch = 1, s.source = 1;	/* a state with another source */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);

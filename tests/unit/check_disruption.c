@@ -295,7 +295,7 @@ START_TEST(test_no_vmclock)
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
 	struct disruption_reader reader;
 
-	make_vmclock(&head, sizeof(head), sizeof(head));	/* a truncated page */
+	make_vmclock(&head, sizeof(head), sizeof(head)); /* a truncated vmclock page */
 	open_reader(&reader, path);
 	ck_assert_ptr_null(reader.vmclock);
 	disruption_close(&reader);

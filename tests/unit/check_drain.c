@@ -47,11 +47,11 @@ START_TEST(drain_refused)
 	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
-	forge(ev, tsct_clock_cycles(clock_), 7);		/* payload too short */
-	forge(ev, tsct_clock_cycles(clock_), 9);		/* payload too long */
+	forge(ev, tsct_clock_cycles(clock_), 7); /* forged event: payload too short */
+	forge(ev, tsct_clock_cycles(clock_), 9); /* forged event: payload too long */
 	forge(ev + 1, tsct_clock_cycles(clock_), 8); /* event id that is not defined */
 	forge(ev, rec.begin, 8); /* stamp before that of the previous event */
-	forge(TSCT_ID_NONE, 0, 8);			/* not a record */
+	forge(TSCT_ID_NONE, 0, 8);			/* forged record: no valid id */
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 1);
 	ck_assert_uint_eq(lost(TSCT_LOSS_MALFORMED), 2);

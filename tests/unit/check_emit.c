@@ -86,7 +86,7 @@ START_TEST(pads_and_full)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 992), -ENOSPC);
 		/* A record that would end exactly with its block is not allowed. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), -ENOSPC);
-		/* A smaller record fits. */
+		/* A record that is 16 bytes smaller fits. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), -ENOSPC);
 		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 3 * round + 3);
@@ -585,10 +585,10 @@ START_TEST(by_kernel)
 	}
 	ck_assert_int_eq(tsct_emit(t, id, sent, BLOCK), -EMSGSIZE);
 	len = kernel.calls;
-	kernel.result = -ENOSPC;	/* the kernel counts the loss */
+	kernel.result = -ENOSPC;	/* this loss is counted by the kernel */
 	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
-	kernel.result = -EIO;		/* the library counts the loss */
+	kernel.result = -EIO;		/* this loss is counted by the library */
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);

@@ -33,7 +33,7 @@ static void before_store(void);
 static struct tsct_clock_page page, before;
 static jmp_buf death;
 static unsigned long stores;		/* number of stores by this writer so far */
-static unsigned long stores_left;	/* stores until the writer dies */
+static unsigned long stores_left;	/* number of stores until the writer dies */
 static uint64_t old_nr, new_nr;		/* numbers of the states that readers may see */
 static bool watched;
 

@@ -659,7 +659,7 @@ START_TEST(test_bad_numbers)
 	ck_assert_int_eq(make_c(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
 	ck_assert_int_eq(make_c(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, -0x1p-22, 0), 0);
-	/* Values below global tick 0 */
+	/* Fits with values below global tick 0 */
 	ck_assert_int_eq(make_c(-1, 1, 0, 0), -ERANGE);
 }
 END_TEST

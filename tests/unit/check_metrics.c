@@ -214,7 +214,8 @@ START_TEST(test_keeper)
 	ck_assert(isnan(m.error_s) && isnan(m.age_s) && isnan(m.hz));
 	state->status = TSCT_STATUS_SYNCHRONIZED;
 	state->epoch_cycles = 1000;
-	state->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;	/* 1 ns per tick */
+	state->rate_mult = 1ULL << TSCT_CLOCK_SHIFT; /* a counter at 1 GHz: 1 ns per
+						      * tick */
 	state->real = (struct tsct_clock_params) {
 		.mult = 1ULL << TSCT_CLOCK_SHIFT,
 		.slew_mult = 1ULL << TSCT_CLOCK_SHIFT,

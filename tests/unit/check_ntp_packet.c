@@ -66,7 +66,7 @@ START_TEST(any_stamp)
 		tsct_ntp_timestamp stamp = tsct_ntp_from_ns(ns);
 		tsct_s128 since_1900 = ns + (tsct_s128)2208988800 * S;
 		__u64 whole = ((__u64)since_1900 << 32) -
-			stamp * (__u64)S;	/* product modulo 2^64 */
+			stamp * (__u64)S;	/* the product wraps modulo 2^64 */
 		__s64 near;
 
 		MUST(stamp == 1 || whole + S / 2 <= (__u64)S,

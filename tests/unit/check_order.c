@@ -42,7 +42,7 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 		if (!s[i].nr)
 			continue;
 		head.key = s[i].key[0];
-		head.rank = i / 2;	/* two streams share each rank */
+		head.rank = i / 2;	/* two streams share each rank in the order */
 		head.index = i;
 		ck_assert_int_eq(tsct_order_add(order, &head), 0);
 	}

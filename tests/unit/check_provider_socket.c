@@ -16,7 +16,7 @@
 struct hostile_reply {
 	const char *name;
 	int expected;
-	int result;		/* result in the reply */
+	int result;		/* result code in the server's reply */
 	int size;		/* size of the reply in bytes; -1: correct, SILENT:
 				 * no reply */
 #define SILENT	-2

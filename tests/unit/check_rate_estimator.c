@@ -424,7 +424,8 @@ START_TEST(test_sampler_adapts)
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	/* The width limit is adapted: a few narrow tries are enough. */
 	ck_assert_uint_le(sim.reads, 3 * 60);
-	sim.read_ns = 3000;		/* duration of a read increases */
+	sim.read_ns = 3000;		/* each read of a clock takes longer from now
+					 * on */
 	for (i = 0; i < 20; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
@@ -502,7 +503,7 @@ START_TEST(test_resume)
 	ck_assert_uint_eq(est.state.epoch, 6);
 	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_STEP);
 	check_line();
-	/* States that cannot be resumed */
+	/* Clock states that cannot be resumed */
 	last = est.state;
 	tsct_rate_init(&est, TSCT_SOURCE_MONOTONIC_RAW, 0, 0);
 	ck_assert_int_eq(tsct_rate_resume(&est, &last), -EINVAL);

@@ -223,7 +223,8 @@ START_TEST(next_answer_tells)
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
 	sent(ticket, tx + 40, 9, false);	/* ignored: taken in user space, so
 						 * it may be late */
-	sent(ticket, tx - 10, 9, true);		/* ignored: before the announced tx */
+	sent(ticket, tx - 10, 9, true);		/* ignored: before the tx that the
+						 * answer announced */
 	sent(ticket ^ 1024, tx + 40, 9, true);
 	sent(ticket ^ 1, tx + 40, 9, true);
 	sent(0, tx + 40, 9, true);

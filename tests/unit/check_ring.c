@@ -200,7 +200,7 @@ START_TEST(test_fits)
 	ck_assert(tsct_ring_fits(&geo, 8192, 0));
 	ck_assert(!tsct_ring_fits(&geo, 8200, 0));
 	ck_assert(tsct_ring_fits(&geo, 8200, 8));
-	ck_assert(!tsct_ring_fits(&geo, 100, 108));	/* tail is beyond head */
+	ck_assert(!tsct_ring_fits(&geo, 100, 108)); /* invalid: tail is beyond head */
 	ck_assert(!tsct_ring_fits(&geo, 100, MASK48 / 2));
 	/* Positions wrap, and the count in head is ignored. */
 	ck_assert(tsct_ring_fits(&geo, 16, (uint64_t)-16));
@@ -264,7 +264,7 @@ START_TEST(test_unread)
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 4088, 4128), 40);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, MASK48 - 7, 40), 48);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 77ULL << 48, 99ULL << 48 | 56), 24);
-	/* Invalid tails and heads */
+	/* Invalid combinations of tail and head */
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 56, 32), 16384);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 8), 8);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, UINT64_MAX), 16384);
@@ -435,7 +435,7 @@ START_TEST(test_next_broken)
 	static const struct {
 		uint16_t len, id;
 	} bad[] = {
-		{ 24, 0 }, { 24, 2 }, { 24, 15 },	/* ids that are not defined */
+		{ 24, 0 }, { 24, 2 }, { 24, 15 }, /* record ids that are not defined */
 		{ 0, 16 }, { 15, 16 }, /* len is shorter than a header */
 		{ 4097, 16 }, { 65535, 16 },		/* len is larger than a block */
 		{ 4064, 16 }, /* the record would end with its block */
@@ -446,7 +446,8 @@ START_TEST(test_next_broken)
 		put(data, 32, bad[i].len, bad[i].id, 0, 0);
 		look(&geo, data, 32, head);
 		ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-		ck_assert_uint_eq(l.next, 4096); /* continues at the next block */
+		ck_assert_uint_eq(l.next, 4096); /* reading continues at the next
+						  * block */
 	}
 	put(data, 32, 4056, 16, 0, 0);
 	look(&geo, data, 32, head);

@@ -334,7 +334,7 @@ static unsigned int stop_within(const struct descriptor *section,
 		}
 		take_all();
 		if (!hit)
-			break;	/* the section was not entered */
+			break;	/* the child ended without entering this section */
 	}
 	return hit;
 }

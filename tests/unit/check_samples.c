@@ -150,7 +150,7 @@ START_TEST(series_come_apart)
 		s[i].node += i % 2;
 		s[i].timeline += i >= 40;
 	}
-	s[7] = s[5];		/* a duplicate of sample 5 */
+	s[7] = s[5];		/* sample 7 duplicates sample 5 */
 	s[8].clock_epoch = 2;
 	strcpy(s[9].source, "fe80::1");
 	ck_assert_int_eq(tsct_series_make(s, 60, &series, &nr), 0);

@@ -79,9 +79,9 @@ static unsigned int count_falsetickers(unsigned int from, unsigned int to, doubl
 
 enum fault {
 	SAME,			/* all falsetickers have the same offset */
-	OWN,			/* each falseticker has another offset */
-	LATER,			/* the offset begins after some time */
-	CREEP,			/* the offset increases */
+	OWN,			/* each falseticker has a different offset */
+	LATER,			/* falsetickers have no offset at first */
+	CREEP,			/* the offset of falsetickers increases */
 	NR_FAULTS,
 };
 

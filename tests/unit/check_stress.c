@@ -18,7 +18,7 @@
 
 #define WRITERS		32	/* writers with even numbers are threads, odd ones
 				 * are their signal handlers */
-#define EVENTS		60000	/* events per writer */
+#define EVENTS		60000	/* number of events that each writer emits */
 #define LEN_MAX		200
 
 struct payload {

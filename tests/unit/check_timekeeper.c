@@ -77,7 +77,7 @@ START_TEST(test_takes_over_disruption)
 	sim_step(&sim, 5000000000);
 	world.disruption.realtime_min_ns += 5000000000;
 	world.disruption.realtime_max_ns += 5000000000;
-	sim.ops.sleep_ns = NULL;	/* makes a calibration crash */
+	sim.ops.sleep_ns = NULL;	/* a calibration would call this and crash */
 	tsct_rate_disrupt(&timekeeper.est, TSCT_CAUSE_STEP);
 	timekeeper.uncalibrated = true;
 	ck_assert_int_eq(timekeeper_publish_params(&timekeeper), 0);

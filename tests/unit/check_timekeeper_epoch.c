@@ -125,7 +125,7 @@ START_TEST(test_recovers_in_time)
 }
 END_TEST
 
-/* Simultaneous disruptions begin one epoch. */
+/* Several simultaneous disruptions begin only one epoch. */
 START_TEST(test_all_at_once)
 {
 	start();

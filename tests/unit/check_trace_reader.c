@@ -273,7 +273,8 @@ static void store_text(size_t len)
 	memset(bad, 0, ROOM);
 	memcpy(bad, file, packets[1].at + 80);
 	memcpy(at + 80, head, sizeof(head));
-	memcpy(at + 83, at + 24, 8);		/* time of the packet's begin */
+	memcpy(at + 83, at + 24, 8);		/* time of the packet's begin, copied
+						 * into the event header */
 	memset(at + 95, 'x', len - 1);
 	len += 80 + 15 + 22;			/* sizes of packet header, event
 						 * header, number fields */
@@ -341,7 +342,7 @@ START_TEST(trace_fuzz_stream)
 }
 END_TEST
 
-/* Random changes of the metadata */
+/* Random changes of a recording's metadata */
 START_TEST(trace_fuzz_metadata)
 {
 	unsigned int i;

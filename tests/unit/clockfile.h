@@ -44,8 +44,8 @@ static union {
 	char bytes[2 * AREA_SIZE];
 } area;
 #define the_page	(&area.page)
-static uint64_t zero;		/* cycles at the last sample */
-static int64_t zero_ns;		/* time at the last sample */
+static uint64_t zero;		/* cycles of the last sample in the file */
+static int64_t zero_ns;		/* time of the last sample in the file, ns */
 static bool never_set;		/* no step at -100 s: epoch 3 continues */
 
 static inline int64_t now_ns(clockid_t clock)

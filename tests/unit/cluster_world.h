@@ -18,7 +18,7 @@
 #include "seed.h"
 #include "lib/sync/cluster.h"
 
-#define WORLD_S		9000	/* longest run, s */
+#define WORLD_S		9000	/* longest simulated time, s */
 #define LEAD_S		0.005
 #define BEGIN_NS	1700000000000000000LL
 #define REPLY_S		20e-6	/* processing time of an answer, s */
@@ -32,7 +32,8 @@ static double any_real(double from, double to)
 
 struct crystal {
 	double hz;			/* nominal frequency, which its node assumes */
-	double *rate;			/* relative rate in each second */
+	double *rate;			/* deviation of the rate in each second,
+					 * relative */
 	long double *ticks;		/* counter at the begin of each second */
 };
 
@@ -77,10 +78,11 @@ static uint64_t ticks_at(const struct crystal *c, double t)
 struct node {
 	struct crystal crystal;
 	uint64_t id;
-	double jump_ticks;		/* counter minus the crystal's ticks */
+	double jump_ticks;		/* difference between the counter and the
+					 * crystal's ticks */
 	struct tsct_cluster *cluster;
-	struct tsct_clock_state state;	/* last published state */
-	/* Values of the last reading */
+	struct tsct_clock_state state;	/* last published clock state */
+	/* Last reading of the node's time */
 	int64_t last_ns;
 	uint32_t last_epoch;
 	unsigned int readings, missing, events[3];
@@ -92,7 +94,7 @@ struct node {
 struct path {
 	double least_s, mean_s;		/* minimum, and mean queueing delay, of each
 					 * direction */
-	double detour_s;		/* additional delay of requests */
+	double detour_s;		/* additional delay of requests, s */
 };
 
 static uint64_t node_ticks(const struct node *n, double t)

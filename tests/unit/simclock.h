@@ -15,8 +15,8 @@
 #define SIM_REAL	1700000000000000000LL
 
 struct sim {
-	int64_t now_ps;			/* the true time */
-	double hz;			/* frequency of the counter */
+	int64_t now_ps;			/* true time of the simulation */
+	double hz;			/* present frequency of the counter */
 	uint64_t counter_base;
 	int64_t counter_from_ps;	/* true time from which hz applies */
 	int64_t raw_lost_ps;		/* time during which MONOTONIC_RAW stood
@@ -25,7 +25,7 @@ struct sim {
 	int64_t real_from_ps;
 	int64_t steer_ppb;		/* rate adjustment of REALTIME since
 					 * real_from_ps */
-	unsigned int read_ns;		/* shortest duration of a read */
+	unsigned int read_ns;		/* shortest duration of a clock read */
 	unsigned int jitter_ns;		/* random addition to a read's duration,
 					 * uniform */
 	unsigned int stall_every;	/* one read in this many stalls, 0:

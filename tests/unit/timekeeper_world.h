@@ -21,7 +21,8 @@ static struct sim sim;
 static struct timekeeper timekeeper;
 
 static struct {
-	int source;			/* TSCT_SOURCE_* that the platform selects */
+	int source;			/* TSCT_SOURCE_* that the simulated platform
+					 * selects */
 	int module_source;		/* source of the module's clock; -1: module
 					 * not loaded */
 	bool gave_up;
@@ -30,7 +31,7 @@ static struct {
 	unsigned int published, disrupted;
 	int refuse;			/* error with which publish() fails */
 	unsigned int refusals;		/* number of times that publish() fails */
-	__u64 held_ns;			/* duration of a publication */
+	__u64 held_ns;			/* simulated duration of a publication */
 	bool file_late;			/* the module accepts the state, the
 					 * file does not */
 	struct disruption disruption;

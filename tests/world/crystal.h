@@ -18,7 +18,7 @@
 /* A counter whose rate changes by oscillator_set() only */
 struct oscillator {
 	int64_t at_ps;
-	tsct_u128 phase;	/* count at time at_ps, 64.64 */
+	tsct_u128 phase;	/* count at time at_ps, 64.64 fixed point */
 	uint64_t rate;		/* rate in counts per ps, 0.64 */
 };
 
@@ -42,7 +42,7 @@ static inline void oscillator_set(struct oscillator *osc, int64_t ps,
 /* Parameters of a crystal; deviations of the rate are relative to hz */
 struct crystal_params {
 	double hz;
-	double drift;		/* constant deviation of the rate */
+	double drift;		/* constant deviation of the rate, relative */
 	double wander;		/* random walk of the rate, per root of a second */
 	double temp, temp_s;	/* sine of the rate: amplitude, period in s */
 	double jump, jump_at_s, jump_lag_s;	/* step of the rate's deviation,
@@ -74,7 +74,7 @@ static inline uint64_t crystal_count(const struct crystal *crystal)
 
 /* Fraction of the present count, in [0, 1) */
 double crystal_frac(const struct crystal *crystal);
-/* Present rate, counts per second */
+/* Present rate of the crystal, counts per second */
 double crystal_hz(const struct crystal *crystal);
 
 #endif /* TESTS_WORLD_CRYSTAL_H */

@@ -15,7 +15,7 @@
  */
 struct network_path {
 	double floor;
-	double exp;			/* mean of an exponential delay */
+	double exp;			/* mean of an exponentially distributed delay */
 	double gauss;			/* standard deviation of a normal delay; the
 					 * total delay is never below 0 */
 	double pareto, alpha;		/* scale and shape of a Pareto delay, as
@@ -28,7 +28,7 @@ struct network_path {
 					 * time */
 	double gone_from_s, gone_to_s;	/* begin and end of an outage: all packets
 					 * are lost */
-	double loss;			/* probability of loss */
+	double loss;			/* probability that a packet is lost */
 	double duplicate;		/* probability that a packet arrives twice */
 	double late, late_by;		/* probability and size of an extra delay */
 	double warm, warm_s;		/* extra delay of packets that follow within
@@ -76,7 +76,7 @@ struct network_truth {
 	uint64_t local;
 	uint64_t remote;
 	double frac;		/* fraction of the remote count, about 0 to 1 */
-	double hz;		/* frequency of the remote counter */
+	double hz;		/* frequency of the remote counter, Hz */
 };
 
 /*
