@@ -75,7 +75,7 @@ static struct tsct_address member, stranger;	/* address of unknown clients, in
 
 static void broken(const char *what, int line)
 {
-	fprintf(stderr, "fuzz_packet.c:%d: does not hold: %s\n", line, what);
+	fprintf(stderr, "fuzz_packet:%d: does not hold: %s\n", line, what);
 	abort();
 }
 

@@ -37,7 +37,7 @@ static char report_text[512];		/* text of the last error or report of damage */
 __attribute__((noreturn))
 static void broken(const char *what, int line)
 {
-	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last report_text: %s\n",
+	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last report: %s\n",
 		line, what, report_text);
 	abort();
 }

@@ -40,7 +40,8 @@ static void compare(const struct truth *truth, const char *who, __u64 nr,
 	unsigned int actor, event, word;
 
 	if (nr >= truth->nr) {
-		violate("%s finds event %llu; only %u were published", who, nr,
+		violate("%s read event %llu, but only %u events were published",
+			who, nr,
 			truth->nr);
 		return;
 	}
@@ -91,7 +92,7 @@ static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 	while ((step = tsct_ring_next(&ring_geo, state->words, pos, head, &header,
 				      &next)) != TSCT_STEP_EMPTY) {
 		if (step == TSCT_STEP_BROKEN)
-			violate("the ring is broken at %llu", pos);
+			violate("no valid record at position %llu", pos);
 		if (violation)
 			break;
 		if (step == TSCT_STEP_RECORD && compares)
@@ -101,7 +102,8 @@ static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 		    (!tsct_ring_block(&ring_geo, state->words, pos, &block) ||
 		     block.events != nr + scenario->events_before ||
 		     block.pos != pos))
-			violate("the header at %llu is wrong", pos);
+			violate("the block header at position %llu has wrong contents",
+				pos);
 		nr += step == TSCT_STEP_RECORD;
 		pos = next;
 	}
@@ -117,13 +119,14 @@ static void check_ring(struct state *state)
 	unsigned int nr;
 
 	if (tsct_pos_distance(start, head) > ring_geo.data_size) {
-		violate("head is more than the ring's size after tail");
+		violate("head is more than the size of the ring ahead of tail");
 		return;
 	}
 	run_look(state);
 	nr = walk(state, start, head, 0, false);
 	if (nr > counted)
-		violate("the ring contains %u events, but head counts %u", nr, counted);
+		violate("the ring contains %u events, but head counts %u",
+			nr, counted);
 	if (!violation)
 		walk(state, start, head, counted - nr, true);
 }
@@ -179,10 +182,11 @@ static void check_writers(const struct state *state)
 				state->words[W_LOST + i], state->truth.refused[i]);
 	}
 	if (attempts != answers)
-		violate("%u attempts, %u answers", attempts, answers);
+		violate("%u attempts to write, but %u results were reported",
+			attempts, answers);
 	if ((__u16)(TSCT_HEAD_EVENTS(state->words[W_HEAD]) -
 		    scenario->events_before) != state->truth.nr)
-		violate("head does not count %u events", state->truth.nr);
+		violate("the count in head is not %u events", state->truth.nr);
 }
 
 /* Runs a reader alone until it has read everything. */
@@ -216,7 +220,8 @@ static void check_reader(const struct state *state, unsigned int nr)
 	if (!is_discard)
 		first = vars->released;
 	if (tsct_pos_distance(vars->pos, copy.words[W_HEAD]))
-		violate("%s stops at %llu, before head", actor_name(nr), vars->pos);
+		violate("%s stopped at position %llu, before head",
+			actor_name(nr), vars->pos);
 	else if (first + vars->read + vars->missed != end)
 		violate("%s: %llu events before it, %u read and %u missed; not %llu",
 			actor_name(nr), first, vars->read, vars->missed, end);
@@ -242,5 +247,5 @@ void check_state(const struct state *state)
 void check_stuck(const struct state *state)
 {
 	if (!is_at_rest(state))
-		violate("no move is possible, but the writers are not at rest");
+		violate("deadlock: no move is possible, but a writer is not at rest");
 }

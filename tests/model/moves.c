@@ -126,7 +126,7 @@ static void restart_others(struct state *state, unsigned int nr)
 		if (i == nr || !other->in_section ||
 		    other->cpu != state->actors[nr].cpu)
 			continue;
-		trace("%s: is restarted, as %s ran", actor_name(i),
+		trace("%s: is restarted because %s ran", actor_name(i),
 		      actor_name(nr));
 		run_abort(other);
 	}

@@ -102,7 +102,7 @@ void discard_program(struct vars *vars)
 	if (head == vars->pos)
 		return;
 	if (tsct_pos_distance(vars->pos, head) > ring_geo.data_size)
-		violate("head is more than the ring's size after the reader");
+		violate("head is more than the size of the ring ahead of the reader");
 	copy(vars, head, &found);
 	take(vars, &found);
 }

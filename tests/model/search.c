@@ -48,7 +48,9 @@ static struct {
 static void *given(void *memory)
 {
 	if (!memory) {
-		fprintf(stderr, "model: no memory for more states\n");
+		fprintf(stderr,
+			"model: out of memory for states; try --max or a "
+			"smaller --depth\n");
 		exit(2);
 	}
 	return memory;
@@ -219,7 +221,7 @@ static void print_way(__u32 nr, const struct move *last)
 		moves[n++] = *last;
 	for (; nr; nr = search_.origins[nr].parent)
 		moves[n++] = search_.origins[nr].move;
-	printf("  violated: %s\n  the shortest path there, %u steps:\n",
+	printf("  violated: %s\n  the shortest path to this state, %u steps:\n",
 	       violation, n);
 	violation = NULL;
 	state_init(&state);

@@ -11,7 +11,7 @@ static void count_loss(struct vars *vars, unsigned int cause)
 	locked_inc(W_LOST + cause);
 	now()->truth.refused[cause]++;
 	if (cause == TSCT_LOST_NESTED && self()->level < 2)
-		violate("an event that is not an NMI's is lost as nested");
+		violate("an event was lost as nested, although its writer is no NMI");
 	vars->event++;
 }
 

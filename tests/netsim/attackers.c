@@ -58,10 +58,11 @@ static void expect_identified(struct run *run)
 				    node_count(&run->world, node), &state);
 		if (i != falseticker_of(run)) {
 			expect(run, !state.falseticker && !state.reason[0],
-			       "a correct server is no falseticker");
+			       "no correct server is marked as falseticker");
 			continue;
 		}
-		expect(run, !state.used && state.reason[0], "the falseticker is identified");
+		expect(run, !state.used && state.reason[0],
+		       "the falseticker is marked as such");
 		snprintf(run->note, sizeof(run->note), "%s", state.reason);
 	}
 }
@@ -73,7 +74,7 @@ static void play_falseticker(struct run *run,
 	world_run(&run->world, length_s(run, 0.8));
 	expect_identified(run);
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD_OF_FOUR), "the time is available");
+	expect(run, has_time(run, CHILD_OF_FOUR), "the child has the time");
 }
 
 void play_falseticker_steps(struct run *run)
@@ -106,7 +107,7 @@ void play_falseticker_restarts(struct run *run)
 	world_run(&run->world, length_s(run, 0.4));
 	node_be_master(&run->world, falseticker_of(run), 12345);
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD_OF_FOUR), "the time is available");
+	expect(run, has_time(run, CHILD_OF_FOUR), "the child has the time");
 	child = &run->world.nodes[CHILD_OF_FOUR];
 	expect(run, run->world.timelines[child->published[0].timeline].node == 0,
 	       "the child follows the master's timeline");
@@ -204,8 +205,9 @@ void play_wrong_key(struct run *run)
 	build_source(run, CHILD, 0, 0, 7, 0);
 	reading_every(&run->world, CHILD, 1, run_poll_s(run));
 	world_run(&run->world, 100 * run_poll_s(run));
-	expect(run, !has_time(run, CHILD), "no time with a wrong key");
-	expect(run, !run->world.exchanges, "no exchange with a wrong key");
+	expect(run, !has_time(run, CHILD), "a child with a wrong key has no time");
+	expect(run, !run->world.exchanges,
+	       "a child with a wrong key has no exchange");
 	tsct_keys_free(right);
 	tsct_keys_free(wrong);
 }

@@ -240,7 +240,7 @@ static void parse_fit(void *ctx, const char *name)
 	int kind = tsct_fit_kind_of(name);
 
 	if (kind < 0)
-		options_usage(&options->common, "unknown fit");
+		options_usage(&options->common, "unknown fit; see tsctraced.conf(5)");
 	options->mask |= 1U << kind;
 }
 

@@ -334,12 +334,12 @@ static void check_step(struct world *world, const struct node *node,
 	if (!is_valid(old) || !is_valid(new) || old->epoch != new->epoch)
 		return;
 	if (old->timeline != new->timeline)
-		world_violation(world, node, "another timeline within epoch %u",
+		world_violation(world, node, "the timeline changed within epoch %u",
 			       new->epoch);
 	step = new->params.base_ns - tsct_clock_params_ns(&old->params, at);
 	if (step >= -1 && step <= 1)
 		return;
-	world_violation(world, node, "a step of %lld ns within epoch %u",
+	world_violation(world, node, "time stepped by %lld ns within epoch %u",
 		       (long long)step, new->epoch);
 }
 
@@ -349,11 +349,12 @@ static void check_params(struct world *world, const struct node *node,
 			 const struct published *new, uint64_t now)
 {
 	if (tsct_clock_params_check(&new->params, TSCT_SOURCE_TSC)) {
-		world_violation(world, node, "invalid parameters");
+		world_violation(world, node, "invalid clock params");
 	}
 	if (is_valid(old) && is_valid(new) && old->epoch == new->epoch &&
 	    (int64_t)(new->params.base_cycles - now) < 0) {
-		world_violation(world, node, "parameters that began %lld cycles ago",
+		world_violation(world, node,
+				"clock params that began %lld cycles in the past",
 			       (long long)(now - new->params.base_cycles));
 	}
 }
@@ -380,7 +381,7 @@ static int timeline_of(struct world *world, const struct node *node,
 		    timeline->epoch == epoch)
 			return (int)i;
 	}
-	world_violation(world, node, "time of an unknown timeline");
+	world_violation(world, node, "published the time of an unknown timeline");
 	return -1;
 }
 

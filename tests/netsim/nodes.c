@@ -158,7 +158,7 @@ static void parse_group(void *ctx, const char *name)
 		if (!strcmp(name, group_names[i]))
 			break;
 	if (i == GROUP_NR)
-		options_usage(&options->common, "unknown group");
+		options_usage(&options->common, "unknown group: use live, faults or tree");
 	options->groups |= 1U << i;
 }
 

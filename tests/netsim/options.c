@@ -33,7 +33,7 @@ static void select_number(struct options_common *common, const char *text)
 	uint64_t number = options_number(common, text);
 
 	if (!number || number > common->nr || number > NUMBERS_MAX)
-		options_usage(common, "no such number, see --list");
+		options_usage(common, "no item has this number; see --list");
 	common->picked[number] = true;
 	common->any = true;
 }

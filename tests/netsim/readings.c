@@ -65,7 +65,7 @@ static void add_reading(struct world *world, const struct node *node,
 	if (off_us > bound_us || off_us < -bound_us - ROUNDING_US) {
 		one.beyond = 1;
 		one.over = one.max - bound_us;
-		world_violation(world, node, "%.4f us off, bound %.4f us",
+		world_violation(world, node, "reading off by %.4f us, bound %.4f us",
 			       off_us, bound_us);
 	}
 	/* Before tally_from_s, only the readings outside their bounds are added to the
@@ -82,7 +82,8 @@ static void check_order(struct world *world, struct node *node, uint64_t cycles,
 {
 	if (node->read_epoch == epoch && node->read_cycles < cycles &&
 	    ns < node->read_ns) {
-		world_violation(world, node, "%lld ns backwards in epoch %u",
+		world_violation(world, node,
+				"time ran backwards by %lld ns in epoch %u",
 			       (long long)(node->read_ns - ns), epoch);
 	}
 	node->read_epoch = epoch;

@@ -94,12 +94,12 @@ const struct row rows[] = {
 		.request = { .floor = 100, .exp = 5 },
 		.answer = { .floor = 0.05, .exp = 5 },
 	}, {
-		.name = "requests 0, answers 100 us, exact",
+		.name = "all delay in answers, exact time stamps",
 		.limit = 50.2,
 		.request = { .floor = 0 },
 		.answer = { .floor = 100 },
 	}, {
-		.name = "the same, 1 us noise of time stamps",
+		.name = "all delay in answers, 1 us noise of time stamps",
 		.limit = 50.5,
 		.request = { .floor = 0.05 },
 		.answer = { .floor = 100 },
@@ -111,7 +111,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.wander = 1e-8,
 	}, {
-		.name = "exp 20 us, air conditioning",
+		.name = "exp 20 us, temperature sine",
 		.limit = 3.7,
 		.request = { .floor = 40, .exp = 20 },
 		.answer = { .floor = 40, .exp = 20 },
@@ -122,7 +122,7 @@ const struct row rows[] = {
 		.request = { .floor = 40, .exp = 20, .shift = 200, .shift_at_s = 50 },
 		.answer = { .floor = 40, .exp = 20 },
 	}, {
-		.name = "half of it lost, exp 20 us",
+		.name = "exp 20 us, half of packets lost",
 		.limit = 1.7,
 		.request = { .floor = 40, .exp = 20, .loss = 0.3 },
 		.answer = { .floor = 40, .exp = 20, .loss = 0.3 },
@@ -151,7 +151,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
 	}, {
-		.name = "the same, air conditioning",
+		.name = "seven sessions, temperature sine",
 		.limit = 0.22,
 		.request = { .floor = 40, .exp = 20 },
 		.answer = { .floor = 40, .exp = 20 },

@@ -28,7 +28,7 @@ static void expect_session(struct run *run, unsigned int members)
 		all += !source->session && source->exchanges >= MESSAGES;
 		source->exchanges = 0;
 	}
-	expect(run, all == members, "the session is over, with all exchanges");
+	expect(run, all == members, "the session ended after all its exchanges");
 }
 
 /* Three sessions of many nodes, between polls at long intervals */
@@ -104,7 +104,7 @@ static void play_after(struct run *run, double no_worse)
 	snprintf(run->note, sizeof(run->note), "RMS %.3f us before, %.3f us "
 		 "after", tally_rms(&before), tally_rms(&after));
 	expect(run, tally_rms(&after) <= no_worse * tally_rms(&before),
-	       "the RMS after a session is similar to that before");
+	       "the RMS after a session is similar to the RMS before");
 }
 
 /* Readings after a session must be as good as readings before it. */
@@ -158,12 +158,12 @@ void play_synced_host(struct run *run)
 	world_run(world, run_length_s(run));
 	own = tally_rms(&world->node_tally[PARTNER]);
 	for (i = PARTNER; i < world->nr_nodes; i++) {
-		expect(run, has_time(run, i), "all have the time");
+		expect(run, has_time(run, i), "all nodes have the time");
 		if (i != PARTNER)
 			tally_add(&others, &world->node_tally[i]);
 	}
 	expect(run, tally_rms(&others) < HOST_RMS_RATIO_MAX * own + HOST_RMS_EXTRA_US,
-	       "the others are as good as their partner");
+	       "the host's other programs are as accurate as the partner");
 	snprintf(run->note, sizeof(run->note), "RMS %.3f us of the partner, "
 		 "%.3f us of the others", own, tally_rms(&others));
 }
@@ -242,7 +242,7 @@ static void expect_released(struct run *run, unsigned int all)
 {
 	run_for(run, SOON_S);
 	expect(run, count_released(run) == all,
-	       "all are released, once each");
+	       "all members are released, once each");
 }
 
 /* The last node to arrive is a member at one barrier, and the master at the next. */
@@ -283,7 +283,7 @@ void play_barrier_missing(struct run *run)
 		 (unsigned long long)run->world.nodes[MEMBERS].id);
 	expect(run, tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule), names,
 				       sizeof(names)) == 1,
-	       "one is missing");
+	       "exactly one member is missing");
 	expect(run, !strcmp(names, name), "the missing member is listed");
 	wire_enter_barrier(&run->world, MEMBERS);
 	expect_released(run, MEMBERS);

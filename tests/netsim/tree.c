@@ -65,7 +65,7 @@ static void play_tree(struct run *run, unsigned int nr)
 
 	build_tree(run, nr);
 	world_run(&run->world, run_length_s(run));
-	expect(run, count_synchronized(run) == nr - 1, "all have the time");
+	expect(run, count_synchronized(run) == nr - 1, "all nodes have the time");
 	note_levels(run);
 	kib = memory_kib() - before;
 	at = strlen(run->note);
@@ -91,13 +91,15 @@ static void play_broken(struct run *run)
 	go->gone_from_s = length_s * 0.3;
 	go->gone_to_s = length_s * 0.8;
 	world_run(&run->world, length_s * 0.4);
-	expect(run, count_synchronized(run) == nr - 1, "all have the time");
+	expect(run, count_synchronized(run) == nr - 1, "all nodes have the time");
 	node_kill(&run->world, 0);
 	world_run(&run->world, length_s * 0.5);
-	expect(run, count_synchronized(run) == nr - 1, "all still have the time");
+	expect(run, count_synchronized(run) == nr - 1,
+	       "all nodes still have the time");
 	node_be_master(&run->world, 0, 4711);
 	world_run(&run->world, length_s * 0.8 + 8 * DEPTH_MAX * poll_s);
-	expect(run, count_synchronized(run) == nr - 1, "all have the new time");
+	expect(run, count_synchronized(run) == nr - 1,
+	       "all nodes have the time of the new timeline");
 	note_levels(run);
 }
 

@@ -102,7 +102,8 @@ static void compare(struct run *run, enum reading_kind kind, uint64_t cycles,
 	run->tally->errors[kind][bin_of(error)]++;
 	if (error <= reading->error_ps)
 		return;
-	violation(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, "
+	violation(run,
+		  "%s reading off by %.3f ns, bound %.3f ns, status %u, epoch %u, "
 		 "cycles %llu, as of %llu, base %llu",
 		 kind == READING_LIVE ? "live" : "past", (double)off / 1e3,
 		 (double)reading->error_ps / 1e3,
@@ -276,14 +277,14 @@ void check_pending(struct run *run)
 		return;
 	}
 	if (!run->pending_noticed && since > NOTICED_WITHIN_PS) {
-		violation(run, "event %d at %.6f s was not noticed within 2 s",
+		violation(run, "disruption %d at %.6f s was not detected within 2 s",
 			 run->pending->kind, (double)run->pending->at_ps / 1e12);
 		run->pending = NULL;
 	} else if (run->pending_noticed &&
 		   state->status == TSCT_STATUS_SYNCHRONIZED) {
 		run->pending = NULL;
 	} else if (run->pending_noticed && since > SYNCHRONIZED_WITHIN_PS) {
-		violation(run, "status %u 3 s after event %d was noticed",
+		violation(run, "status %u 3 s after disruption %d was detected",
 			 state->status, run->pending->kind);
 		run->pending = NULL;
 	}

@@ -404,7 +404,7 @@ void machine_add(struct machine *m, struct event event)
 	unsigned int i = m->nr_events;
 
 	if (i == EVENTS_MAX) {
-		fprintf(stderr, "too many events\n");
+		fprintf(stderr, "sim: a scenario has too many events\n");
 		abort();
 	}
 	for (; i > 0 && m->events[i - 1].at_ps > event.at_ps; i--)

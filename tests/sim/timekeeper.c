@@ -47,10 +47,10 @@ static void log_publication(const struct run *run,
 	if (last && ref && last->cycles != ref->cycles)
 		true_rate = (double)(last->ideal - ref->ideal) * 0x1p-64 /
 			(double)(last->cycles - ref->cycles);
-	printf("%14.9f s: status %u epoch %u cause %u, %s line, "
+	printf("%14.9f s: status %u epoch %u cause %u, %s clock params, "
 	       "sample +-%.3f ns, error %.3f ns, past %.3f ns; "
 	       "rate %.12f in [%.12f, %.12f], true rate %.12f, "
-	       "surprise %.3f ppb\n",
+	       "innovation %.3f ppb\n",
 	       (double)run->m.now_ps / 1e12, state->status, state->epoch,
 	       state->cause, same ? "same" : "new", est->offset.half_ns,
 	       (double)state->real.error_ps / 1e3,
@@ -79,7 +79,9 @@ static void publish(struct run *run)
 		if (err == -ETIME)
 			continue;
 		if (err)
-			violation(run, "the composed state cannot follow: %d", err);
+			violation(run,
+				  "the composed state cannot follow the "
+				  "published one: %d", err);
 		tsct_latch_stage(run->page, &next);
 		now = m->ops.cycles(m);
 		if (tsct_segments_check(&published(run)->state, &next, now))
@@ -95,7 +97,7 @@ static void publish(struct run *run)
 			set_timeline(run);
 		return;
 	}
-	violation(run, "not published in %u tries", TRIES);
+	violation(run, "no state was published in %u tries", TRIES);
 }
 
 static void recalibrate(struct run *run)
@@ -169,7 +171,7 @@ static void feed(struct run *run)
 	int event = tsct_sampler_feed(&run->sampler, &run->est);
 
 	if (event < 0)
-		violation(run, "no sample: %d", event);
+		violation(run, "taking a sample failed: %d", event);
 	else if (event == TSCT_RATE_OK)
 		publish(run);
 	else

@@ -252,7 +252,7 @@ static uint64_t check_stamp(uint64_t stamp)
 	ck_assert_uint_ne(reading.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_le(rank(reading.status), rank(line->status));
 	ck_assert_msg(off * 1000 + line->error_ps <= reading.error_ps,
-		      "off by %llu ns, line's error %llu ps, stated %llu ps",
+		      "off by %llu ns, error in the log %llu ps, stated %llu ps",
 		      (unsigned long long)off,
 		      (unsigned long long)line->error_ps,
 		      (unsigned long long)reading.error_ps);
@@ -344,7 +344,8 @@ START_TEST(test_random_histories)
 		}
 		joined += r.nr > TSCT_SEGMENTS_MAX;
 	}
-	printf("# %u of %u runs outgrew the memory; worst stated error %llu ps\n",
+	printf("# %u of %u runs needed more segments than there is "
+	       "room for; worst stated error %llu ps\n",
 	       (unsigned int)joined, RUNS, (unsigned long long)worst);
 	ck_assert_uint_gt(joined, RUNS / 2);
 }

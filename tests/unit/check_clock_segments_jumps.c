@@ -119,7 +119,8 @@ START_TEST(test_jumps)
 		if (copy.nr_segments > most)
 			most = copy.nr_segments;
 	}
-	printf("%u of %u were taken; %u segments at most\n", taken, i, most);
+	printf("%u of %u states were accepted; at most %u segments\n",
+	       taken, i, most);
 	ck_assert_uint_gt(taken, STEPS / 10);
 	ck_assert_uint_gt(most, 2);
 }

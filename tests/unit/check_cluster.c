@@ -442,7 +442,8 @@ START_TEST(test_holdover)
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_HOLDOVER);
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 			 node_ticks(&child, t), &r), 0);
-	printf("# 3200 s alone: worst %.0f ns, bound %.0f ns\n", child.worst_ns,
+	printf("# 3200 s without network: worst %.0f ns, bound %.0f ns\n",
+	       child.worst_ns,
 	       (double)r.error_ps * 1e-3);
 	/* The network is back before the end of holdover: the epoch continues without a
 	 * jump. */

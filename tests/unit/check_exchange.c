@@ -166,7 +166,7 @@ static void check(const struct tsct_exchange *x)
 	ck_assert_msg(out >= -slack, "request received %f ns before it was sent", -out);
 	ck_assert_msg(back >= -slack, "answer received %f ns before it was sent", -back);
 	ck_assert_msg(!w.delivered || (__s64)(x->t1 - w.last_t1) > 0,
-		      "an exchange came twice, or out of order");
+		      "an exchange was reported twice, or out of order");
 	w.last_t1 = x->t1;
 	w.delivered++;
 	w.t1_kernel += !!(x->flags & TSCT_EXCHANGE_T1_KERNEL);

@@ -458,7 +458,7 @@ START_TEST(clients_take_turns)
 		tsct_server_dispatch(serve_server);
 		answered = recv(s, &message, sizeof(message), MSG_DONTWAIT) > 0;
 	}
-	printf("# answered after %d turns\n", turns);
+	printf("# request answered after %d turns of the server\n", turns);
 	ck_assert(answered);
 	for (i = 0; i < 3; i++)
 		close(floods[i].s);

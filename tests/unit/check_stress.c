@@ -330,7 +330,8 @@ START_TEST(exact)
 	ck_assert_uint_eq(count(ABORTED), sum_lost(TSCT_LOST_ABORTED));
 	ck_assert_uint_eq(nr_read + sum_lost(TSCT_LOST_FULL) +
 			  sum_lost(TSCT_LOST_ABORTED) + tsct_channel_dropped(t), tried);
-	printf("# %u tried, %llu read, %llu full, %llu aborted\n", tried,
+	printf("# %u events tried, %llu read, %llu lost (full), %llu lost (aborted)\n",
+	       tried,
 	       nr_read, count(FULL), count(ABORTED));
 	finish();
 }
@@ -360,7 +361,8 @@ START_TEST(overwrite)
 	/* the count of missed events is exact */
 	ck_assert_uint_eq(nr_read + overrun, count(WRITTEN));
 	ck_assert_uint_eq(published(), count(WRITTEN));
-	printf("# %llu read, overtaken %llu times, %llu missed\n", nr_read,
+	printf("# %llu events read, reader overtaken %llu times, %llu missed\n",
+	       nr_read,
 	       overruns, overrun);
 	finish();
 }
@@ -401,7 +403,7 @@ START_TEST(killed)
 	ck_assert_uint_eq(published(), nr_read);
 	ck_assert_uint_ge(sum_lost(TSCT_LOST_FULL), count(FULL));
 	ck_assert_uint_le(sum_lost(TSCT_LOST_FULL), count(FULL) + WRITERS);
-	printf("# %llu read of killed writers, %u in doubt\n", nr_read,
+	printf("# %llu events of killed writers read, %u uncertain\n", nr_read,
 	       doubtful);
 	finish();
 }
@@ -418,7 +420,8 @@ START_TEST(other_clock)
 	ck_assert_uint_eq(count(WRITTEN), nr_read);
 	ck_assert_uint_eq(count(FULL), sum_lost(TSCT_LOST_FULL));
 	ck_assert_uint_eq(count(ABORTED), sum_lost(TSCT_LOST_ABORTED));
-	printf("# %llu read, %llu full, %llu aborted\n", nr_read, count(FULL),
+	printf("# %llu events read, %llu lost (full), %llu lost (aborted)\n",
+	       nr_read, count(FULL),
 	       count(ABORTED));
 	finish();
 }
