@@ -117,7 +117,7 @@ static size_t packet_of(const char *text, __u8 *bytes)
 	return TSCT_NTP_HEADER;
 }
 
-START_TEST(known_answers)
+START_TEST(test_known_macs)
 {
 	size_t i, len, size;
 
@@ -225,7 +225,7 @@ static void check_captured(const struct tsct_keys *keys, const char *text)
 	}
 }
 
-START_TEST(captured)
+START_TEST(test_captured_packets)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	size_t i;
@@ -267,7 +267,7 @@ static int check(const struct tsct_keys *keys, const __u8 *bytes, size_t len)
 
 /* All keys and versions, with and without extension field; packets truncated and
  * extended to any length */
-START_TEST(every_mac_length)
+START_TEST(test_every_mac_length)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	unsigned int version, ext;
@@ -294,7 +294,7 @@ START_TEST(every_mac_length)
 END_TEST
 
 /* A truncated digest is rejected even if its bytes are right. */
-START_TEST(shorter_digests)
+START_TEST(test_rejects_truncated_digests)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	struct tsct_ntp_packet packet;
@@ -315,7 +315,7 @@ START_TEST(shorter_digests)
 }
 END_TEST
 
-START_TEST(what_is_wrong)
+START_TEST(test_rejects_wrong_macs)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	struct tsct_keys *others = keys_of("1 AES128 HEX:" "00" "7e151628aed2a6"
@@ -343,7 +343,7 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
-START_TEST(nothing_to_append)
+START_TEST(test_append_without_key_or_room)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	__u8 bytes[TSCT_NTP_MAX + 1] = { 3 << 3 };
@@ -410,7 +410,7 @@ static const struct {
 	  "line 3: key 5 is also in line 1" },
 };
 
-START_TEST(key_files)
+START_TEST(test_key_files)
 {
 	size_t i;
 
@@ -433,7 +433,7 @@ START_TEST(key_files)
 }
 END_TEST
 
-START_TEST(finds_keys)
+START_TEST(test_finds_keys)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 
@@ -450,7 +450,7 @@ START_TEST(finds_keys)
 END_TEST
 
 /* Keys may be listed in any order; each look-up finds the right one. */
-START_TEST(many_keys)
+START_TEST(test_many_keys_in_any_order)
 {
 	enum { NR = 2000 };
 	char *text = malloc(NR * 64), *at = text;
@@ -481,7 +481,7 @@ START_TEST(many_keys)
 }
 END_TEST
 
-START_TEST(no_text)
+START_TEST(test_rejects_nul_and_long_lines)
 {
 	static const char zero[] = "1 MD5 0123456789\n2 MD5 0123\0" "456\n";
 	char text[4096], why[256];
@@ -500,7 +500,7 @@ START_TEST(no_text)
 }
 END_TEST
 
-START_TEST(cannot_be_read)
+START_TEST(test_unreadable_key_file)
 {
 	FILE *folder = fopen("/", "r");
 	struct tsct_keys *keys;
@@ -517,7 +517,7 @@ END_TEST
 
 /* Buffers of any size for the message: it is truncated and terminated, or not
  * written. */
-START_TEST(short_messages)
+START_TEST(test_short_message_buffers)
 {
 	struct tsct_keys *keys;
 	char why[128];
@@ -539,7 +539,7 @@ START_TEST(short_messages)
 END_TEST
 
 /* Random key files, and the valid one with bytes changed or removed */
-START_TEST(random_files)
+START_TEST(test_random_key_files)
 {
 	unsigned int i, j, good = 0;
 
@@ -591,7 +591,7 @@ void __wrap_free(void *block)
 	__real_free(block);
 }
 
-START_TEST(wiped)
+START_TEST(test_freed_memory_has_no_key)
 {
 	char text[4096], *at = text;
 	struct tsct_keys *keys;
@@ -632,20 +632,20 @@ int main(void)
 
 	print_seed();
 	seed_with(0);
-	tcase_add_test(tcase, known_answers);
-	tcase_add_test(tcase, captured);
-	tcase_add_test(tcase, every_mac_length);
-	tcase_add_test(tcase, shorter_digests);
-	tcase_add_test(tcase, what_is_wrong);
-	tcase_add_test(tcase, nothing_to_append);
-	tcase_add_test(tcase, key_files);
-	tcase_add_test(tcase, finds_keys);
-	tcase_add_test(tcase, many_keys);
-	tcase_add_test(tcase, no_text);
-	tcase_add_test(tcase, cannot_be_read);
-	tcase_add_test(tcase, short_messages);
-	tcase_add_test(tcase, random_files);
-	tcase_add_test(tcase, wiped);
+	tcase_add_test(tcase, test_known_macs);
+	tcase_add_test(tcase, test_captured_packets);
+	tcase_add_test(tcase, test_every_mac_length);
+	tcase_add_test(tcase, test_rejects_truncated_digests);
+	tcase_add_test(tcase, test_rejects_wrong_macs);
+	tcase_add_test(tcase, test_append_without_key_or_room);
+	tcase_add_test(tcase, test_key_files);
+	tcase_add_test(tcase, test_finds_keys);
+	tcase_add_test(tcase, test_many_keys_in_any_order);
+	tcase_add_test(tcase, test_rejects_nul_and_long_lines);
+	tcase_add_test(tcase, test_unreadable_key_file);
+	tcase_add_test(tcase, test_short_message_buffers);
+	tcase_add_test(tcase, test_random_key_files);
+	tcase_add_test(tcase, test_freed_memory_has_no_key);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

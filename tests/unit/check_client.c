@@ -7,7 +7,7 @@
 
 /* ---- valid answers ------------------------------------------------------- */
 
-START_TEST(exchanges)
+START_TEST(test_valid_exchanges)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
@@ -62,7 +62,7 @@ START_TEST(exchanges)
 }
 END_TEST
 
-START_TEST(requests_tell_nothing)
+START_TEST(test_requests_disclose_nothing)
 {
 	static const __u8 zero[TSCT_NTP_MAX];
 	struct tsct_extension ext;
@@ -89,7 +89,7 @@ START_TEST(requests_tell_nothing)
 }
 END_TEST
 
-START_TEST(no_such_key)
+START_TEST(test_unknown_key)
 {
 	__u64 random[2] = { 1, 2 };
 	struct tsct_client was;
@@ -107,7 +107,7 @@ END_TEST
 
 /* ---- answers that belong to another request ------------------------------ */
 
-START_TEST(origins)
+START_TEST(test_rejects_wrong_origin)
 {
 	struct tsct_ntp_packet p, old[12];
 	int i;
@@ -152,7 +152,7 @@ START_TEST(origins)
 }
 END_TEST
 
-START_TEST(modes)
+START_TEST(test_rejects_other_modes)
 {
 	struct tsct_ntp_packet p;
 	int mode, version;
@@ -177,7 +177,7 @@ END_TEST
 
 /* ---- keys ---------------------------------------------------------------- */
 
-START_TEST(macs)
+START_TEST(test_rejects_bad_macs)
 {
 	struct tsct_client was;
 	struct tsct_ntp_packet p;
@@ -240,7 +240,7 @@ static struct tsct_ntp_packet kiss(const char *code)
 	return p;
 }
 
-START_TEST(kisses)
+START_TEST(test_kiss_o_death)
 {
 	struct tsct_ntp_packet p;
 	unsigned int i;
@@ -301,7 +301,7 @@ END_TEST
 
 /* ---- impossible times ---------------------------------------------------- */
 
-START_TEST(impossible)
+START_TEST(test_rejects_impossible_times)
 {
 	struct tsct_ntp_packet p;
 
@@ -336,7 +336,7 @@ START_TEST(impossible)
 END_TEST
 
 /* The server cannot process a request for longer than the round trip, some 100 us. */
-START_TEST(too_soon)
+START_TEST(test_rejects_long_processing_times)
 {
 	struct tsct_ntp_packet p;
 
@@ -375,7 +375,7 @@ START_TEST(too_soon)
 }
 END_TEST
 
-START_TEST(no_stamp_of_ours)
+START_TEST(test_answer_without_transmit_time)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 	struct tsct_ntp_packet p;
@@ -400,7 +400,7 @@ START_TEST(no_stamp_of_ours)
 }
 END_TEST
 
-START_TEST(backwards)
+START_TEST(test_rejects_decreasing_counter)
 {
 	struct tsct_ntp_packet p, last;
 	int i;
@@ -440,7 +440,7 @@ END_TEST
 
 /* An NTP server whose clock was set back by an hour is accepted again with its third
  * answer. */
-START_TEST(set_back)
+START_TEST(test_server_clock_set_back)
 {
 	struct tsct_ntp_packet p;
 	int i;
@@ -467,7 +467,7 @@ END_TEST
 
 /* ---- identity of servers and loops --------------------------------------- */
 
-START_TEST(ourselves)
+START_TEST(test_rejects_own_id)
 {
 	struct tsct_ntp_packet p;
 
@@ -499,7 +499,7 @@ START_TEST(ourselves)
 END_TEST
 
 /* A server on the same counter has t2 and t3 between t1 and t4. */
-START_TEST(same_host)
+START_TEST(test_same_host)
 {
 	struct tsct_ntp_packet p;
 
@@ -522,7 +522,7 @@ START_TEST(same_host)
 }
 END_TEST
 
-START_TEST(knows_no_time)
+START_TEST(test_server_without_time)
 {
 	static const __u32 bad[] = {
 		TSCT_STATUS_UNKNOWN, TSCT_STATUS_DISRUPTED, TSCT_STATUS_NR, ~0U,
@@ -569,7 +569,7 @@ START_TEST(knows_no_time)
 }
 END_TEST
 
-START_TEST(no_field)
+START_TEST(test_answer_without_extension_field)
 {
 	struct tsct_ntp_packet p;
 
@@ -590,7 +590,7 @@ START_TEST(no_field)
 }
 END_TEST
 
-START_TEST(in_a_session)
+START_TEST(test_session_fields)
 {
 	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 9 };
 	struct tsct_ntp_packet p;
@@ -631,23 +631,23 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, exchanges);
-	tcase_add_test(tcase, requests_tell_nothing);
-	tcase_add_test(tcase, no_such_key);
-	tcase_add_test(tcase, origins);
-	tcase_add_test(tcase, modes);
-	tcase_add_test(tcase, macs);
-	tcase_add_test(tcase, kisses);
-	tcase_add_test(tcase, impossible);
-	tcase_add_test(tcase, too_soon);
-	tcase_add_test(tcase, no_stamp_of_ours);
-	tcase_add_test(tcase, backwards);
-	tcase_add_test(tcase, set_back);
-	tcase_add_test(tcase, ourselves);
-	tcase_add_test(tcase, same_host);
-	tcase_add_test(tcase, knows_no_time);
-	tcase_add_test(tcase, no_field);
-	tcase_add_test(tcase, in_a_session);
+	tcase_add_test(tcase, test_valid_exchanges);
+	tcase_add_test(tcase, test_requests_disclose_nothing);
+	tcase_add_test(tcase, test_unknown_key);
+	tcase_add_test(tcase, test_rejects_wrong_origin);
+	tcase_add_test(tcase, test_rejects_other_modes);
+	tcase_add_test(tcase, test_rejects_bad_macs);
+	tcase_add_test(tcase, test_kiss_o_death);
+	tcase_add_test(tcase, test_rejects_impossible_times);
+	tcase_add_test(tcase, test_rejects_long_processing_times);
+	tcase_add_test(tcase, test_answer_without_transmit_time);
+	tcase_add_test(tcase, test_rejects_decreasing_counter);
+	tcase_add_test(tcase, test_server_clock_set_back);
+	tcase_add_test(tcase, test_rejects_own_id);
+	tcase_add_test(tcase, test_same_host);
+	tcase_add_test(tcase, test_server_without_time);
+	tcase_add_test(tcase, test_answer_without_extension_field);
+	tcase_add_test(tcase, test_session_fields);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

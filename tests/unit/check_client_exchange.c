@@ -7,7 +7,7 @@
 
 /* ---- late transmit times of requests ------------------------------------- */
 
-START_TEST(kernel_stamps)
+START_TEST(test_late_transmit_times)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
@@ -54,7 +54,7 @@ START_TEST(kernel_stamps)
 }
 END_TEST
 
-START_TEST(our_counter_is_disrupted)
+START_TEST(test_local_disruption)
 {
 	struct tsct_ntp_packet p, old;
 	struct tsct_exchange x;
@@ -79,7 +79,7 @@ END_TEST
 /* ---- several requests per poll ------------------------------------------- */
 
 /* Of two exchanges of a poll, the one with the shorter round trip is used. */
-START_TEST(two_together)
+START_TEST(test_two_requests_per_poll)
 {
 	const int second_took = _i ? 26000 : -26000;
 	struct tsct_ntp_packet first, second;
@@ -133,7 +133,7 @@ END_TEST
 
 /* The first of two exchanges is never compared with an exchange of another poll or
  * epoch. */
-START_TEST(first_alone)
+START_TEST(test_first_exchange_is_not_compared)
 {
 	struct tsct_ntp_packet p;
 	__u64 first_t1;
@@ -174,7 +174,7 @@ END_TEST
 
 /* A clock that was set back counts once per poll, however many requests of the poll
  * show it. */
-START_TEST(set_back_once)
+START_TEST(test_set_back_counts_once_per_poll)
 {
 	struct tsct_ntp_packet p;
 	int i, j;
@@ -207,7 +207,7 @@ START_TEST(set_back_once)
 }
 END_TEST
 
-START_TEST(overtaken)
+START_TEST(test_answers_out_of_order)
 {
 	struct tsct_ntp_packet first, second, third;
 
@@ -240,7 +240,7 @@ START_TEST(overtaken)
 }
 END_TEST
 
-START_TEST(no_more_than_so_many)
+START_TEST(test_outstanding_requests_limit)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
 	unsigned int i;
@@ -275,7 +275,7 @@ START_TEST(no_more_than_so_many)
 }
 END_TEST
 
-START_TEST(one_kiss_for_all)
+START_TEST(test_kiss_settles_all_requests)
 {
 	struct tsct_ntp_packet first, second;
 
@@ -296,7 +296,7 @@ END_TEST
 
 /* ---- NTP servers in basic and interleaved mode --------------------------- */
 
-START_TEST(plain)
+START_TEST(test_ntp_server_basic)
 {
 	struct tsct_ntp_packet p;
 	int i;
@@ -348,7 +348,7 @@ static struct tsct_ntp_packet interleaved(__u64 t3)
 	return p;
 }
 
-START_TEST(interleaves)
+START_TEST(test_ntp_server_interleaved)
 {
 	struct tsct_ntp_packet p, basic;
 	struct tsct_exchange x;
@@ -440,7 +440,7 @@ static bool is_hint(const void *bytes, size_t len)
 	return tsct_client_poll_requested(&w.client, w.keys, bytes, len, 900000, &at_us);
 }
 
-START_TEST(hints)
+START_TEST(test_poll_requests)
 {
 	struct tsct_ntp_packet p;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -496,7 +496,7 @@ static void scribble(__u8 *bytes, size_t *len)
 /* Random changes of answers. With a key, every altered answer is dropped and changes
  * nothing. Without a key, so is every answer that lacks the values which only the
  * server has received. */
-START_TEST(anything)
+START_TEST(test_random_changes)
 {
 	static const __u32 flags[] = {
 		0, TSCT_CLIENT_NTP_ONLY,
@@ -542,7 +542,7 @@ START_TEST(anything)
 }
 END_TEST
 
-START_TEST(words)
+START_TEST(test_result_texts)
 {
 	int i, j;
 
@@ -563,19 +563,19 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, kernel_stamps);
-	tcase_add_test(tcase, our_counter_is_disrupted);
-	tcase_add_loop_test(tcase, two_together, 0, 2);
-	tcase_add_test(tcase, first_alone);
-	tcase_add_test(tcase, set_back_once);
-	tcase_add_test(tcase, overtaken);
-	tcase_add_test(tcase, no_more_than_so_many);
-	tcase_add_test(tcase, one_kiss_for_all);
-	tcase_add_test(tcase, plain);
-	tcase_add_test(tcase, interleaves);
-	tcase_add_test(tcase, hints);
-	tcase_add_loop_test(tcase, anything, 0, 6);
-	tcase_add_test(tcase, words);
+	tcase_add_test(tcase, test_late_transmit_times);
+	tcase_add_test(tcase, test_local_disruption);
+	tcase_add_loop_test(tcase, test_two_requests_per_poll, 0, 2);
+	tcase_add_test(tcase, test_first_exchange_is_not_compared);
+	tcase_add_test(tcase, test_set_back_counts_once_per_poll);
+	tcase_add_test(tcase, test_answers_out_of_order);
+	tcase_add_test(tcase, test_outstanding_requests_limit);
+	tcase_add_test(tcase, test_kiss_settles_all_requests);
+	tcase_add_test(tcase, test_ntp_server_basic);
+	tcase_add_test(tcase, test_ntp_server_interleaved);
+	tcase_add_test(tcase, test_poll_requests);
+	tcase_add_loop_test(tcase, test_random_changes, 0, 6);
+	tcase_add_test(tcase, test_result_texts);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

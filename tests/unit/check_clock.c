@@ -102,7 +102,7 @@ END_TEST
 
 /* The runtime directory of a service: created by root, in a directory of root's, then
  * given to the service's user */
-START_TEST(test_appointed)
+START_TEST(test_service_directory)
 {
 	char top[] = "/tmp/check_clock.XXXXXX", why[256];
 
@@ -163,7 +163,7 @@ START_TEST(test_bad_pages)
 }
 END_TEST
 
-START_TEST(test_absurd_figures)
+START_TEST(test_bad_states)
 {
 	CHANGE(s->real.mult = 7);
 	page_refused(-EINVAL);
@@ -261,7 +261,7 @@ static void *sync_later(void *unused)
 	return NULL;
 }
 
-START_TEST(test_wait)
+START_TEST(test_wait_synced)
 {
 	struct tsct_clock *clock = open_file_clock();
 	pthread_t thread;
@@ -329,7 +329,7 @@ static void read_all_ways(const struct tsct_clock *clock)
 	tsct_clock_segments(clock, lines, 8);
 }
 
-START_TEST(test_scribbler)
+START_TEST(test_page_overwritten_while_read)
 {
 	struct tsct_clock *clock = open_file_clock();
 	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND, began, worst = 0;
@@ -394,7 +394,7 @@ END_TEST
 
 /* ---- names of clocks ----------------------------------------------------- */
 
-START_TEST(test_source)
+START_TEST(test_names)
 {
 	char why[256] = "";
 	int source = tsct_source_choose(tsct_tsc_check_run, why, sizeof(why));
@@ -426,17 +426,17 @@ int main(void)
 	tcase_add_test(tcase, test_bad_files);
 	if (!geteuid()) {	/* only root can change the owner of a file */
 		tcase_add_test(tcase, test_foreign_file);
-		tcase_add_test(tcase, test_appointed);
+		tcase_add_test(tcase, test_service_directory);
 	}
 	tcase_add_test(tcase, test_bad_pages);
-	tcase_add_test(tcase, test_absurd_figures);
+	tcase_add_test(tcase, test_bad_states);
 	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
 						 * default clock is the module's */
 		tcase_add_test(tcase, test_page_changes);
-		tcase_add_test(tcase, test_wait);
-		tcase_add_test(tcase, test_scribbler);
+		tcase_add_test(tcase, test_wait_synced);
+		tcase_add_test(tcase, test_page_overwritten_while_read);
 		tcase_add_loop_test(tcase, test_random_pages, 0, 3);
 	}
-	tcase_add_test(tcase, test_source);
+	tcase_add_test(tcase, test_names);
 	return run_cases(suite, tcase);
 }

@@ -99,7 +99,7 @@ START_TEST(test_times)
 }
 END_TEST
 
-START_TEST(test_now)
+START_TEST(test_cluster_now)
 {
 	struct tsct_clock *clock;
 	struct tsct_time t, after;
@@ -124,7 +124,7 @@ START_TEST(test_now)
 END_TEST
 
 /* Where the cluster time is unknown, conversions return an error instead of a guess. */
-START_TEST(test_not_known)
+START_TEST(test_unknown_cluster_time)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t;
@@ -269,8 +269,8 @@ int main(void)
 		return 77;
 	}
 	tcase_add_test(tcase, test_times);
-	tcase_add_test(tcase, test_now);
-	tcase_add_test(tcase, test_not_known);
+	tcase_add_test(tcase, test_cluster_now);
+	tcase_add_test(tcase, test_unknown_cluster_time);
 	tcase_add_test(tcase, test_in_process);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_fast_path);

@@ -111,7 +111,7 @@ static void check_last(const struct tsct_clock_state *state)
 	ck_assert_mem_eq(&last, state, sizeof(last));
 }
 
-START_TEST(test_life)
+START_TEST(test_reopen_and_publish)
 {
 	struct tsct_clock_state state;
 	ino_t before = inode();
@@ -152,7 +152,7 @@ static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 	return next;
 }
 
-START_TEST(test_late)
+START_TEST(test_commit_late)
 {
 	struct tsct_clock_state last = line(1, -1000, 5), next;
 
@@ -181,7 +181,7 @@ END_TEST
 /*
  * A state that is too late, or does not continue the published one, is not published.
  */
-START_TEST(test_refused)
+START_TEST(test_refuses_late_states)
 {
 	struct tsct_clock_state first = line(2, -1000, 5), next;
 
@@ -222,7 +222,7 @@ static void scribble(void *at, size_t size)
  * The previous daemon may die at any instruction. Readers that have the file mapped see
  * the committed state, and the next daemon continues with that.
  */
-START_TEST(test_died)
+START_TEST(test_takes_over_after_death)
 {
 	struct tsct_clock_state first = line(1, -1000, 5), next;
 	struct tsct_clock_copy *copy = clockfile.page->copy;
@@ -306,7 +306,7 @@ static void put(size_t size, mode_t mode)
 	close(fd);
 }
 
-START_TEST(test_replaced)
+START_TEST(test_replaces_bad_files)
 {
 	__u64 size = clockfile.size;
 
@@ -350,7 +350,7 @@ END_TEST
 
 /* The clock file is removed while the daemon runs: new readers find a new file, with
  * the CPU table. */
-START_TEST(test_revived)
+START_TEST(test_file_removed)
 {
 	const struct tsct_clock_cpu cpus[] = { { 5, 6 }, { -7, 8 } };
 	const struct tsct_clock_cpu *table;
@@ -379,7 +379,7 @@ START_TEST(test_revived)
 END_TEST
 
 /* No space for the clock file: not fatal, and tried again at the next publication */
-START_TEST(test_no_room)
+START_TEST(test_no_space)
 {
 	const struct rlimit little = { 8192, RLIM_INFINITY };
 	const struct rlimit enough = { RLIM_INFINITY, RLIM_INFINITY };
@@ -409,13 +409,13 @@ int main(void)
 	print_seed();
 	seed_with(1);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_life);
-	tcase_add_test(tcase, test_late);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_died);
-	tcase_add_test(tcase, test_replaced);
-	tcase_add_test(tcase, test_revived);
-	tcase_add_test(tcase, test_no_room);
+	tcase_add_test(tcase, test_reopen_and_publish);
+	tcase_add_test(tcase, test_commit_late);
+	tcase_add_test(tcase, test_refuses_late_states);
+	tcase_add_test(tcase, test_takes_over_after_death);
+	tcase_add_test(tcase, test_replaces_bad_files);
+	tcase_add_test(tcase, test_file_removed);
+	tcase_add_test(tcase, test_no_space);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -62,7 +62,7 @@ END_TEST
 
 /* The clock takes one sample per second, and conversions between them use the fast
  * path. */
-START_TEST(test_samples)
+START_TEST(test_sample_rate)
 {
 	struct tsct_clock *clock = open_own();
 	int64_t until, ns;
@@ -100,7 +100,7 @@ END_TEST
 
 /* Past cycles keep their time to the nanosecond while new clock params are
  * published. */
-START_TEST(test_past_stays)
+START_TEST(test_past_times_are_constant)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_time then[300], now;
@@ -297,7 +297,7 @@ static void allow_nearly_nothing(void)
 }
 
 /* An open clock makes no system call, not even to take a sample. */
-START_TEST(test_sandbox)
+START_TEST(test_no_system_calls)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_clock_state before, after;
@@ -456,7 +456,7 @@ START_TEST(test_disruptions)
 END_TEST
 
 /* Changes of the clock's rate up to the limit of adjtime() are no disruption. */
-START_TEST(test_steering)
+START_TEST(test_rate_changes)
 {
 	struct tsct_clock_time now;
 	uint32_t epoch;
@@ -508,14 +508,14 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_accuracy);
-	tcase_add_test(tcase, test_samples);
-	tcase_add_test(tcase, test_past_stays);
+	tcase_add_test(tcase, test_sample_rate);
+	tcase_add_test(tcase, test_past_times_are_constant);
 	tcase_add_test(tcase, test_threads);
 	tcase_add_test(tcase, test_forks);
 	tcase_add_test(tcase, test_signals);
-	tcase_add_test(tcase, test_sandbox);
+	tcase_add_test(tcase, test_no_system_calls);
 	tcase_add_loop_test(tcase, test_disruptions, 0, 6);
-	tcase_add_loop_test(tcase, test_steering, 0, 5);
+	tcase_add_loop_test(tcase, test_rate_changes, 0, 5);
 	tcase_add_test(tcase, test_default);
 	return run_cases(suite, tcase);
 }

@@ -264,7 +264,7 @@ END_TEST
 
 /* With any page contents, the fast and the slow conversion agree where both return a
  * time. */
-START_TEST(test_short_cut)
+START_TEST(test_fast_conversion)
 {
 	static struct tsct_clock_page page;
 	const struct tsct_clock clock = { .page = &page };
@@ -289,7 +289,7 @@ START_TEST(test_short_cut)
 }
 END_TEST
 
-START_TEST(test_slew_has_an_end)
+START_TEST(test_slew_ends)
 {
 	struct tsct_clock_params params = sane_params(), plain = params;
 	uint64_t end = params.base_cycles + 1000000000;
@@ -380,7 +380,7 @@ START_TEST(test_error_formula)
 }
 END_TEST
 
-START_TEST(test_error_edges)
+START_TEST(test_error_limits)
 {
 	struct tsct_clock_params params = sane_params();
 	const uint64_t second = 2596670055;
@@ -413,7 +413,7 @@ START_TEST(test_error_edges)
 END_TEST
 
 /* Params with any value in each word, and in all words together */
-START_TEST(test_total)
+START_TEST(test_random_words)
 {
 	struct tsct_clock_state state;
 	unsigned int i, j;
@@ -457,7 +457,7 @@ static void check_ns_ticks(uint64_t mult, int64_t ns)
 		ck_assert(((tsct_s128)ticks + 1) * mult > want);
 }
 
-START_TEST(test_ticks_and_back)
+START_TEST(test_cycles_and_back)
 {
 	unsigned int i;
 
@@ -473,7 +473,7 @@ START_TEST(test_ticks_and_back)
 }
 END_TEST
 
-START_TEST(test_ticks_edges)
+START_TEST(test_cycles_limits)
 {
 	const uint64_t mult = sane_params().mult;
 
@@ -496,7 +496,7 @@ START_TEST(test_ticks_edges)
 END_TEST
 
 /* The encoded error growth is the smallest one that is not below the exact growth. */
-START_TEST(test_growth)
+START_TEST(test_error_growth)
 {
 	unsigned int i;
 
@@ -527,7 +527,7 @@ END_TEST
 
 /* Params cut to a later base give the same time for every counter value from that base
  * on. */
-START_TEST(test_piece)
+START_TEST(test_cut_to_later_base)
 {
 	unsigned int i, bent = 0;
 
@@ -559,17 +559,17 @@ int main(void)
 	print_seed();
 	tcase_add_test(tcase, test_formula);
 	tcase_add_test(tcase, test_segment_formula);
-	tcase_add_test(tcase, test_short_cut);
-	tcase_add_test(tcase, test_slew_has_an_end);
+	tcase_add_test(tcase, test_fast_conversion);
+	tcase_add_test(tcase, test_slew_ends);
 	tcase_add_test(tcase, test_monotonic);
 	tcase_add_test(tcase, test_saturates);
 	tcase_add_test(tcase, test_error_formula);
-	tcase_add_test(tcase, test_error_edges);
-	tcase_add_test(tcase, test_total);
-	tcase_add_test(tcase, test_ticks_and_back);
-	tcase_add_test(tcase, test_ticks_edges);
-	tcase_add_test(tcase, test_growth);
-	tcase_add_test(tcase, test_piece);
+	tcase_add_test(tcase, test_error_limits);
+	tcase_add_test(tcase, test_random_words);
+	tcase_add_test(tcase, test_cycles_and_back);
+	tcase_add_test(tcase, test_cycles_limits);
+	tcase_add_test(tcase, test_error_growth);
+	tcase_add_test(tcase, test_cut_to_later_base);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

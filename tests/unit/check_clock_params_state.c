@@ -71,7 +71,7 @@ START_TEST(test_times_check)
 	REFUSED(pair.void_after_cycles = pair.holdover_after_cycles - 1);
 	TAKEN(pair.void_after_cycles = pair.holdover_after_cycles);
 	REFUSED(pair.holdover_after_cycles--); /* holdover begins before fast_cycles
-					        * ends */
+						* ends */
 	TAKEN(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 0);
 	REFUSED(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 1);
 	TAKEN(pair.fast_cycles = (1ULL << 55) - 1,
@@ -195,7 +195,7 @@ START_TEST(test_cluster_check)
 }
 END_TEST
 
-START_TEST(test_before_check)
+START_TEST(test_cluster_prev_check)
 {
 	CLUSTER(0, memset(&state.cluster_prev, 0,
 			  sizeof(state.cluster_prev)));
@@ -233,7 +233,7 @@ int main(void)
 	tcase_add_test(tcase, test_times_check);
 	tcase_add_test(tcase, test_state_check);
 	tcase_add_test(tcase, test_cluster_check);
-	tcase_add_test(tcase, test_before_check);
+	tcase_add_test(tcase, test_cluster_prev_check);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

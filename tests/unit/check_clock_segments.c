@@ -430,7 +430,7 @@ static struct tsct_clock_state simple(uint64_t base, int64_t ns)
 	ck_assert_uint_eq(t.epoch, epoch_);				\
 } while (0)
 
-START_TEST(test_life_of_a_line)
+START_TEST(test_successive_params)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(10000, 500);
@@ -485,7 +485,7 @@ START_TEST(test_life_of_a_line)
 END_TEST
 
 /* When the counter restarts, all segments of its old values are dropped. */
-START_TEST(test_counter_begins_anew)
+START_TEST(test_counter_restart)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000000, 500);
@@ -511,7 +511,7 @@ START_TEST(test_counter_begins_anew)
 END_TEST
 
 /* When the source changes, all segments of the old source are dropped. */
-START_TEST(test_other_source)
+START_TEST(test_source_change)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000, 500);
@@ -700,7 +700,7 @@ START_TEST(test_valid)
 END_TEST
 
 /* Random copies, and a valid copy with some words changed */
-START_TEST(test_total)
+START_TEST(test_random_copies)
 {
 	static struct tsct_clock_copy good, c;
 	uint64_t words[sizeof(c) / 8];
@@ -742,15 +742,15 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_life_of_a_line);
-	tcase_add_test(tcase, test_counter_begins_anew);
-	tcase_add_test(tcase, test_other_source);
+	tcase_add_test(tcase, test_successive_params);
+	tcase_add_test(tcase, test_counter_restart);
+	tcase_add_test(tcase, test_source_change);
 	tcase_add_test(tcase, test_succession_rules);
 	tcase_add_test(tcase, test_cluster_succession);
 	tcase_add_test(tcase, test_random_histories);
 	tcase_add_test(tcase, test_a_day);
 	tcase_add_test(tcase, test_valid);
-	tcase_add_test(tcase, test_total);
+	tcase_add_test(tcase, test_random_copies);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

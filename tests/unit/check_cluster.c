@@ -365,7 +365,7 @@ START_TEST(test_single_errors)
 END_TEST
 
 /* The master restarts: its new timeline begins an epoch at once. */
-START_TEST(test_restart)
+START_TEST(test_master_restart)
 {
 	double t;
 
@@ -385,7 +385,7 @@ START_TEST(test_restart)
 END_TEST
 
 /* The local counter is disrupted: no time, then a new epoch */
-START_TEST(test_disrupt)
+START_TEST(test_local_disruption)
 {
 	struct tsct_clock_time r;
 	double t;
@@ -504,8 +504,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_large_step);
 	tcase_add_test(tcase, test_counter_jumps);
 	tcase_add_test(tcase, test_single_errors);
-	tcase_add_test(tcase, test_restart);
-	tcase_add_test(tcase, test_disrupt);
+	tcase_add_test(tcase, test_master_restart);
+	tcase_add_test(tcase, test_local_disruption);
 	tcase_add_test(tcase, test_resume_epoch);
 	tcase_add_test(tcase, test_holdover);
 	tcase_add_test(tcase, test_master);

@@ -131,7 +131,7 @@ static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 	return i;
 }
 
-START_TEST(test_trip)
+START_TEST(test_random_events)
 {
 	struct event event[EVENTS];
 	__u64 begin;
@@ -148,7 +148,7 @@ END_TEST
 
 /* A packet truncated anywhere gives all complete events before that place, and nothing
  * else. */
-START_TEST(test_cut)
+START_TEST(test_truncated_packets)
 {
 	struct event event[20];
 	unsigned int nr, last = 0;
@@ -177,7 +177,7 @@ END_TEST
 
 /* Random bytes: no reads beyond them; ticks do not decrease; an error changes no
  * state. */
-START_TEST(test_hostile)
+START_TEST(test_random_headers)
 {
 	struct tsct_delta delta, before;
 	unsigned int turn, i;
@@ -224,7 +224,7 @@ static int get(__u64 begin, __u64 tid, const char *bytes, size_t len)
 
 #define GET(begin, tid, bytes)	get(begin, tid, bytes, sizeof(bytes) - 1)
 
-START_TEST(test_refused)
+START_TEST(test_rejects_bad_headers)
 {
 	/* Header with one byte of tick: needs a known thread */
 	ck_assert_int_eq(GET(0, 7, "\x08\x05"), 2);
@@ -248,7 +248,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-START_TEST(test_not_written)
+START_TEST(test_rejects_bad_events)
 {
 	struct tsct_delta delta, before;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -304,7 +304,7 @@ START_TEST(test_sizes)
 END_TEST
 
 /* Average header sizes with alternating threads, 5 us apart on average */
-START_TEST(test_average)
+START_TEST(test_average_size)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -326,7 +326,7 @@ END_TEST
 
 /* "Values associated with sync packets are always the full size": a packet begins with
  * a full tick. The next packet is due after the configured number of events. */
-START_TEST(test_due)
+START_TEST(test_packet_limits)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -347,7 +347,7 @@ END_TEST
 
 /* ---- tick resolutions ---------------------------------------------------------- */
 
-START_TEST(test_coarser)
+START_TEST(test_coarser_ticks)
 {
 	struct tsct_tick_resolution grain;
 	__u64 tick = 0;
@@ -371,7 +371,7 @@ END_TEST
 
 /* With file ticks finer than the source's, events of one source tick get consecutive
  * file ticks. They continue in the next source tick. */
-START_TEST(test_finer)
+START_TEST(test_finer_ticks)
 {
 	struct tsct_tick_resolution grain;
 	__u64 tick = 0, i;
@@ -401,7 +401,7 @@ END_TEST
 /* Resolutions through the codec and back. A coarser file tick is the source's tick,
  * divided. A finer one is within the source's tick, or later by the number of events
  * that did not fit. */
-START_TEST(test_grains_trip)
+START_TEST(test_resolutions_round_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };
 	struct tsct_delta put, get;
@@ -441,19 +441,19 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_golden);
-	tcase_add_loop_test(tcase, test_trip, 0, 50);
-	tcase_add_loop_test(tcase, test_cut, 50, 60);
+	tcase_add_loop_test(tcase, test_random_events, 0, 50);
+	tcase_add_loop_test(tcase, test_truncated_packets, 50, 60);
 	tcase = add_case(suite, "hostile", NULL, NULL);
-	tcase_add_loop_test(tcase, test_hostile, 100, 110);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_not_written);
+	tcase_add_loop_test(tcase, test_random_headers, 100, 110);
+	tcase_add_test(tcase, test_rejects_bad_headers);
+	tcase_add_test(tcase, test_rejects_bad_events);
 	tcase = add_case(suite, "sizes", NULL, NULL);
 	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_average);
-	tcase_add_test(tcase, test_due);
+	tcase_add_test(tcase, test_average_size);
+	tcase_add_test(tcase, test_packet_limits);
 	tcase = add_case(suite, "grains", NULL, NULL);
-	tcase_add_test(tcase, test_coarser);
-	tcase_add_test(tcase, test_finer);
-	tcase_add_loop_test(tcase, test_grains_trip, 200, 210);
+	tcase_add_test(tcase, test_coarser_ticks);
+	tcase_add_test(tcase, test_finer_ticks);
+	tcase_add_loop_test(tcase, test_resolutions_round_trip, 200, 210);
 	return run_suite(suite);
 }

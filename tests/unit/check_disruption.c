@@ -60,7 +60,7 @@ static void set(struct disruption *s, __u32 cause)
 	}
 }
 
-START_TEST(test_each)
+START_TEST(test_each_indicator)
 {
 	struct disruption now = quiet;
 	char text[256];
@@ -75,7 +75,7 @@ END_TEST
 
 /* If two indicators change, the reported cause is the one that comes first in the
  * table. */
-START_TEST(test_two)
+START_TEST(test_precedence)
 {
 	struct disruption now;
 	size_t i, j;
@@ -109,7 +109,7 @@ START_TEST(test_steps)
 }
 END_TEST
 
-START_TEST(test_none)
+START_TEST(test_no_disruption)
 {
 	struct disruption before = quiet, now = quiet;
 
@@ -135,7 +135,7 @@ START_TEST(test_none)
 }
 END_TEST
 
-START_TEST(test_more)
+START_TEST(test_small_changes)
 {
 	struct disruption now = quiet;
 
@@ -322,11 +322,11 @@ int main(void)
 	TCase *tcase = tcase_create("disruption");
 	Suite *suite = suite_create("disruption");
 
-	tcase_add_loop_test(tcase, test_each, 0, NR_CAUSES);
-	tcase_add_test(tcase, test_two);
+	tcase_add_loop_test(tcase, test_each_indicator, 0, NR_CAUSES);
+	tcase_add_test(tcase, test_precedence);
 	tcase_add_test(tcase, test_steps);
-	tcase_add_test(tcase, test_none);
-	tcase_add_test(tcase, test_more);
+	tcase_add_test(tcase, test_no_disruption);
+	tcase_add_test(tcase, test_small_changes);
 	tcase_add_test(tcase, test_this_machine);
 	tcase_add_test(tcase, test_module);
 	tcase_add_test(tcase, test_vmclock);

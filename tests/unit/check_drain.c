@@ -4,7 +4,7 @@
 #include "drains.h"
 
 /* Events and losses before the begin are not part of the recording. */
-START_TEST(drain_begins_now)
+START_TEST(test_ignores_events_before_begin)
 {
 	__u64 i;
 
@@ -28,7 +28,7 @@ START_TEST(drain_begins_now)
 END_TEST
 
 /* An event from the future is refused, because later events would be out of order. */
-START_TEST(drain_future)
+START_TEST(test_refuses_future_events)
 {
 	open_rings();
 	begin();
@@ -42,7 +42,7 @@ START_TEST(drain_future)
 }
 END_TEST
 
-START_TEST(drain_refused)
+START_TEST(test_refuses_bad_records)
 {
 	open_rings();
 	begin();
@@ -65,7 +65,7 @@ START_TEST(drain_refused)
 END_TEST
 
 /* Events after the end of the recording do not delay the last pass. */
-START_TEST(drain_until)
+START_TEST(test_stops_at_end)
 {
 	__u64 until;
 
@@ -88,7 +88,7 @@ START_TEST(drain_until)
 END_TEST
 
 /* Random values in the counters that clients can write */
-START_TEST(drain_hostile_counters)
+START_TEST(test_random_counters)
 {
 	struct tsct_producer *p;
 
@@ -117,7 +117,7 @@ START_TEST(drain_hostile_counters)
 END_TEST
 
 /* Records of all sizes, a thousand times each */
-START_TEST(drain_much)
+START_TEST(test_all_record_sizes)
 {
 	unsigned int n = 0, turn;
 
@@ -142,12 +142,12 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_add_test(tcase, drain_begins_now);
-	tcase_add_test(tcase, drain_future);
-	tcase_add_test(tcase, drain_refused);
-	tcase_add_test(tcase, drain_until);
-	tcase_add_test(tcase, drain_hostile_counters);
-	tcase_add_test(tcase, drain_much);
+	tcase_add_test(tcase, test_ignores_events_before_begin);
+	tcase_add_test(tcase, test_refuses_future_events);
+	tcase_add_test(tcase, test_refuses_bad_records);
+	tcase_add_test(tcase, test_stops_at_end);
+	tcase_add_test(tcase, test_random_counters);
+	tcase_add_test(tcase, test_all_record_sizes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -95,7 +95,7 @@ static bool write_one(__u32 id, __u32 len)
 }
 
 /* Valid and invalid records, full rings, and only occasional passes of the drain */
-START_TEST(discards)
+START_TEST(test_discard_balance)
 {
 	struct tsct_balance balance;
 	int i, n;
@@ -127,7 +127,7 @@ START_TEST(discards)
 }
 END_TEST
 
-START_TEST(overruns)
+START_TEST(test_overwrite_balance)
 {
 	struct tsct_balance balance;
 	int i, n;
@@ -154,7 +154,7 @@ START_TEST(overruns)
 END_TEST
 
 /* The recording ends at a stamp between two events that are in the ring. */
-START_TEST(ends_by_stamp)
+START_TEST(test_ends_between_events)
 {
 	struct tsct_balance balance;
 	__u64 until;
@@ -184,7 +184,7 @@ START_TEST(ends_by_stamp)
 END_TEST
 
 /* Some records in the ring are overwritten with zeros. */
-START_TEST(scribbles)
+START_TEST(test_overwritten_records)
 {
 	struct tsct_balance balance;
 	__u64 head;
@@ -236,7 +236,7 @@ static void *emit_anywhere(void *arg)
 	return (void *)done;
 }
 
-START_TEST(threads)
+START_TEST(test_thread_writers)
 {
 	struct tsct_balance balance;
 	pthread_t thread[THREADS];
@@ -281,7 +281,7 @@ static void begin_snapshot(void)
 	begin_at(oldest ? oldest : tsct_clock_cycles(clock_), 1);
 }
 
-START_TEST(snapshot)
+START_TEST(test_snapshot)
 {
 	struct tsct_balance balance;
 	const struct tsct_ring_figures *ring;
@@ -319,7 +319,7 @@ static void *write_on(void *arg)
 }
 
 /* A snapshot ends although a writer emits at full speed; its events are consecutive. */
-START_TEST(snapshot_live)
+START_TEST(test_snapshot_with_writer)
 {
 	struct tsct_trace_event event;
 	struct tsct_balance balance;
@@ -375,7 +375,7 @@ static pid_t scribble_on(void)
 }
 
 /* Recording a ring of random contents ends, and the recording can be read. */
-START_TEST(scribbled)
+START_TEST(test_random_ring)
 {
 	pid_t pid;
 	int i;
@@ -407,7 +407,7 @@ START_TEST(scribbled)
 }
 END_TEST
 
-START_TEST(snapshot_refused)
+START_TEST(test_snapshot_refused)
 {
 	open_rings();
 	begin();
@@ -423,15 +423,15 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_add_loop_test(tcase, discards, 0, 3);
-	tcase_add_loop_test(tcase, overruns, 0, 3);
-	tcase_add_loop_test(tcase, ends_by_stamp, 0, 5);
-	tcase_add_loop_test(tcase, scribbles, 0, 2);
-	tcase_add_loop_test(tcase, threads, 0, 4);
-	tcase_add_loop_test(tcase, snapshot, 0, 4);
-	tcase_add_test(tcase, snapshot_live);
-	tcase_add_loop_test(tcase, scribbled, 0, 8);
-	tcase_add_test(tcase, snapshot_refused);
+	tcase_add_loop_test(tcase, test_discard_balance, 0, 3);
+	tcase_add_loop_test(tcase, test_overwrite_balance, 0, 3);
+	tcase_add_loop_test(tcase, test_ends_between_events, 0, 5);
+	tcase_add_loop_test(tcase, test_overwritten_records, 0, 2);
+	tcase_add_loop_test(tcase, test_thread_writers, 0, 4);
+	tcase_add_loop_test(tcase, test_snapshot, 0, 4);
+	tcase_add_test(tcase, test_snapshot_with_writer);
+	tcase_add_loop_test(tcase, test_random_ring, 0, 8);
+	tcase_add_test(tcase, test_snapshot_refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -59,7 +59,7 @@ static void put(const char *text, size_t len, mode_t mode)
 	close(fd);
 }
 
-START_TEST(test_there_and_back)
+START_TEST(test_save_and_load)
 {
 	struct drift got;
 	struct stat st;
@@ -172,7 +172,7 @@ START_TEST(test_corrupt)
 }
 END_TEST
 
-START_TEST(test_absurd)
+START_TEST(test_bad_values)
 {
 	static const struct drift absurd[] = {
 		{ TSCT_SOURCE_TSC, 0, 5 },
@@ -192,7 +192,7 @@ START_TEST(test_absurd)
 END_TEST
 
 /* A file that other users may write could contain any rate, and is rejected. */
-START_TEST(test_foreign)
+START_TEST(test_bad_permissions)
 {
 	char text[DRIFT_FILE_TEXT_MAX];
 	size_t len = drift_file_format(&file, &indicators, &rate, text,
@@ -216,7 +216,7 @@ START_TEST(test_foreign)
 END_TEST
 
 /* A failed write is logged once, and so is the first success after it. */
-START_TEST(test_bad_disk)
+START_TEST(test_write_errors)
 {
 	struct drift_file elsewhere;
 
@@ -258,7 +258,7 @@ START_TEST(test_full_disk)
 END_TEST
 
 /* Names of machines and CPUs may contain any bytes. */
-START_TEST(test_identity)
+START_TEST(test_machine_names)
 {
 	char text[16];
 
@@ -282,14 +282,14 @@ int main(void)
 	print_seed();
 	seed_with(1);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_there_and_back);
+	tcase_add_test(tcase, test_save_and_load);
 	tcase_add_test(tcase, test_conditions);
 	tcase_add_test(tcase, test_corrupt);
-	tcase_add_test(tcase, test_absurd);
-	tcase_add_test(tcase, test_foreign);
-	tcase_add_test(tcase, test_bad_disk);
+	tcase_add_test(tcase, test_bad_values);
+	tcase_add_test(tcase, test_bad_permissions);
+	tcase_add_test(tcase, test_write_errors);
 	tcase_add_test(tcase, test_full_disk);
-	tcase_add_test(tcase, test_identity);
+	tcase_add_test(tcase, test_machine_names);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -42,7 +42,7 @@ static __u64 section_registered(void)
 	return *(const volatile __u64 *)(area + 8);
 }
 
-START_TEST(every_length)
+START_TEST(test_every_length)
 {
 	unsigned char sent[200], *exact;
 	struct tsct_event event;
@@ -73,7 +73,7 @@ END_TEST
 
 /* Records of 1008 bytes: four of them leave 32 bytes of a block, less than two
  * headers. */
-START_TEST(pads_and_full)
+START_TEST(test_pads_and_full_ring)
 {
 	unsigned char bytes[992];
 	unsigned int i, round;
@@ -103,7 +103,7 @@ START_TEST(pads_and_full)
 }
 END_TEST
 
-START_TEST(too_big)
+START_TEST(test_too_large_payload)
 {
 	char bytes[BLOCK] = "";
 	const size_t max = TSCT_PAYLOAD_MAX(BLOCK);
@@ -123,7 +123,7 @@ START_TEST(too_big)
 END_TEST
 
 /* A payload split anywhere into an iovec array that ends at the end of its memory */
-START_TEST(pieces)
+START_TEST(test_iovec)
 {
 	unsigned char sent[300];
 	struct tsct_event event;
@@ -154,7 +154,7 @@ START_TEST(pieces)
 }
 END_TEST
 
-START_TEST(bad_pieces)
+START_TEST(test_bad_iovec)
 {
 	struct iovec iov[2] = { { "1234", 4 }, { "", BLOCK } };
 
@@ -174,7 +174,7 @@ END_TEST
 
 /* Checks the header of every block, over more events than the 16-bit count in head can
  * hold. */
-START_TEST(block_headers)
+START_TEST(test_block_headers)
 {
 	const void *data = tsct_ring_data(t, cpu);
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -205,7 +205,7 @@ START_TEST(block_headers)
 END_TEST
 
 /* Emits across position 2^48, where the position in head wraps to 0. */
-START_TEST(positions_wrap)
+START_TEST(test_positions_wrap)
 {
 	const __u64 start = 7ULL << 48 | ((1ULL << 48) - BLOCK);
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -233,7 +233,7 @@ START_TEST(positions_wrap)
 }
 END_TEST
 
-START_TEST(bad_ids)
+START_TEST(test_bad_ids)
 {
 	ck_assert_int_eq(tsct_emit(t, 0, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_PAD, NULL, 0), -EINVAL);
@@ -271,7 +271,7 @@ static void emit_somehow(const char *bytes, unsigned int max)
 }
 
 /* Random contents of head and tail: all stores of emit stay within the ring. */
-START_TEST(hostile_positions)
+START_TEST(test_random_head_and_tail)
 {
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
 	char *data = (char *)tsct_ring_data(t, cpu);
@@ -304,7 +304,7 @@ START_TEST(hostile_positions)
 }
 END_TEST
 
-START_TEST(roles)
+START_TEST(test_roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_WRITE };
 	struct tsct_reader *none;
@@ -327,7 +327,7 @@ START_TEST(roles)
 }
 END_TEST
 
-START_TEST(no_provider)
+START_TEST(test_no_provider)
 {
 	struct tsct_reader *none;
 	struct tsct_channel *nobody;
@@ -365,7 +365,7 @@ static const struct {
 	{ { .block_size = 65536, .blocks = 65536 }, "blocks;" },
 };
 
-START_TEST(wrong_option)
+START_TEST(test_invalid_options)
 {
 	struct tsct_channel_options options = wrong[_i].options;
 	struct tsct_channel *nobody;
@@ -381,7 +381,7 @@ END_TEST
 
 /* ---- rseq not available -------------------------------------------------- */
 
-START_TEST(unknown_cpu)
+START_TEST(test_unknown_cpu)
 {
 	memset(t->fast.refs, 0, t->fast.nr_cpus * sizeof(*t->fast.refs));
 	t->fast.nr_cpus = cpu;	/* the CPU number in rseq is beyond the table of CPUs */
@@ -407,7 +407,7 @@ static void set_state(unsigned char state)
 
 /* A CPU that was never online has no ring pages. They are added while the channel is
  * open. */
-START_TEST(absent_cpu)
+START_TEST(test_absent_cpu)
 {
 	struct tsct_ring_stat stat;
 
@@ -493,7 +493,7 @@ static int without_rseq(const char *path)
 	return aborted == 1 ? 0 : 3;
 }
 
-START_TEST(rseq_off)
+START_TEST(test_rseq_off)
 {
 	int status;
 	pid_t pid;
@@ -515,7 +515,7 @@ START_TEST(rseq_off)
 END_TEST
 
 /* If the program forbids RDTSC, executing it raises SIGSEGV: emit must not do so. */
-START_TEST(tsc_forbidden)
+START_TEST(test_tsc_forbidden)
 {
 	struct tsct_channel_options options = { .name = "forbidden" };
 	struct tsct_channel *other;
@@ -563,7 +563,7 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 
 /* Without rseq the module writes the event: the payload is in one buffer, or joined
  * from several */
-START_TEST(by_kernel)
+START_TEST(test_written_by_module)
 {
 	const struct tsct_provider_ops *ops = t->ops;
 	const enum tsct_provider provider = t->provider;
@@ -622,7 +622,7 @@ static void *thread_emits(void *arg)
 	return (void *)(intptr_t)(emit_tid() + (arg ? 1 : 0));
 }
 
-START_TEST(thread_ids)
+START_TEST(test_thread_ids)
 {
 	struct tsct_event event;
 	pthread_t thread;
@@ -647,7 +647,7 @@ END_TEST
 
 /* ---- channels with other clock sources ----------------------------------- */
 
-START_TEST(other_clocks)
+START_TEST(test_other_clocks)
 {
 	static const clockid_t clocks[] = {
 		0, CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME,
@@ -667,30 +667,30 @@ END_TEST
 
 static void add_discard(TCase *tcase)
 {
-	tcase_add_test(tcase, pads_and_full);
-	tcase_add_test(tcase, roles);
-	tcase_add_test(tcase, no_provider);
-	tcase_add_loop_test(tcase, wrong_option, 0,
+	tcase_add_test(tcase, test_pads_and_full_ring);
+	tcase_add_test(tcase, test_roles);
+	tcase_add_test(tcase, test_no_provider);
+	tcase_add_loop_test(tcase, test_invalid_options, 0,
 			    sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(tcase, unknown_cpu);
-	tcase_add_test(tcase, absent_cpu);
-	tcase_add_test(tcase, by_kernel);
-	tcase_add_test(tcase, rseq_off);
-	tcase_add_test(tcase, tsc_forbidden);
-	tcase_add_loop_test(tcase, other_clocks, 1, TSCT_SOURCE_NR);
+	tcase_add_test(tcase, test_unknown_cpu);
+	tcase_add_test(tcase, test_absent_cpu);
+	tcase_add_test(tcase, test_written_by_module);
+	tcase_add_test(tcase, test_rseq_off);
+	tcase_add_test(tcase, test_tsc_forbidden);
+	tcase_add_loop_test(tcase, test_other_clocks, 1, TSCT_SOURCE_NR);
 }
 
 static void add_both(TCase *tcase)
 {
-	tcase_add_test(tcase, every_length);
-	tcase_add_test(tcase, too_big);
-	tcase_add_test(tcase, pieces);
-	tcase_add_test(tcase, bad_pieces);
-	tcase_add_test(tcase, block_headers);
-	tcase_add_test(tcase, positions_wrap);
-	tcase_add_test(tcase, bad_ids);
-	tcase_add_test(tcase, hostile_positions);
-	tcase_add_test(tcase, thread_ids);
+	tcase_add_test(tcase, test_every_length);
+	tcase_add_test(tcase, test_too_large_payload);
+	tcase_add_test(tcase, test_iovec);
+	tcase_add_test(tcase, test_bad_iovec);
+	tcase_add_test(tcase, test_block_headers);
+	tcase_add_test(tcase, test_positions_wrap);
+	tcase_add_test(tcase, test_bad_ids);
+	tcase_add_test(tcase, test_random_head_and_tail);
+	tcase_add_test(tcase, test_thread_ids);
 }
 
 int main(int argc, char **argv)

@@ -109,7 +109,7 @@ static void emit_large(void)
 	ck_assert_str_eq(ev_most_event.name, "ev_title");
 }
 
-START_TEST(every_type)
+START_TEST(test_every_type)
 {
 	unsigned int i;
 
@@ -127,7 +127,7 @@ START_TEST(every_type)
 END_TEST
 
 /* Emits each type through the slow path, which a source other than the TSC requires. */
-START_TEST(every_type_slowly)
+START_TEST(test_every_type_slow_path)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC);
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
@@ -138,7 +138,7 @@ START_TEST(every_type_slowly)
 }
 END_TEST
 
-START_TEST(losses)
+START_TEST(test_losses)
 {
 	char text[2 * BLOCK];
 	unsigned int i, full = 0;
@@ -189,7 +189,7 @@ static const struct {
 	{ "a-b", -EINVAL, false, false, false },
 };
 
-START_TEST(patterns)
+START_TEST(test_patterns)
 {
 	ck_assert_int_eq(tsct_events_enable(t, switches[_i].patterns),
 			 switches[_i].on);
@@ -206,7 +206,7 @@ START_TEST(patterns)
 }
 END_TEST
 
-START_TEST(environment)
+START_TEST(test_environment)
 {
 	setenv("TSCTRACE_EVENTS", "ev_*,-ev_ints", 1);
 	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS - 1);
@@ -220,7 +220,7 @@ START_TEST(environment)
 }
 END_TEST
 
-START_TEST(switched)
+START_TEST(test_switching)
 {
 	/* Events of no channel are not enabled, so no event matches. */
 	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
@@ -243,7 +243,7 @@ START_TEST(switched)
 }
 END_TEST
 
-START_TEST(bound)
+START_TEST(test_bound_channel)
 {
 	struct tsct_channel_options options = {
 		.name = "own", .roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
@@ -287,7 +287,7 @@ START_TEST(bound)
 }
 END_TEST
 
-START_TEST(roles)
+START_TEST(test_roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_channel *other;
@@ -303,7 +303,7 @@ START_TEST(roles)
 END_TEST
 
 /* The definition area of the channel is full. */
-START_TEST(no_room)
+START_TEST(test_definition_area_full)
 {
 	char name[32];
 	int i, got;
@@ -338,7 +338,7 @@ static void *switch_on_and_off(void *arg)
 	return NULL;
 }
 
-START_TEST(switched_meanwhile)
+START_TEST(test_switching_while_emitting)
 {
 	pthread_t thread;
 	unsigned int i;
@@ -382,17 +382,17 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, stop);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, every_type);
-	tcase_add_test(tcase, every_type_slowly);
-	tcase_add_test(tcase, losses);
-	tcase_add_loop_test(tcase, patterns, 0,
+	tcase_add_test(tcase, test_every_type);
+	tcase_add_test(tcase, test_every_type_slow_path);
+	tcase_add_test(tcase, test_losses);
+	tcase_add_loop_test(tcase, test_patterns, 0,
 			    sizeof(switches) / sizeof(switches[0]));
-	tcase_add_test(tcase, environment);
-	tcase_add_test(tcase, switched);
-	tcase_add_test(tcase, bound);
-	tcase_add_test(tcase, roles);
-	tcase_add_test(tcase, no_room);
-	tcase_add_test(tcase, switched_meanwhile);
+	tcase_add_test(tcase, test_environment);
+	tcase_add_test(tcase, test_switching);
+	tcase_add_test(tcase, test_bound_channel);
+	tcase_add_test(tcase, test_roles);
+	tcase_add_test(tcase, test_definition_area_full);
+	tcase_add_test(tcase, test_switching_while_emitting);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

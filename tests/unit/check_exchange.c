@@ -382,7 +382,7 @@ static void check_unsuspicious(void)
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_IMPOSSIBLE], 0);
 }
 
-START_TEST(quiet_network)
+START_TEST(test_perfect_network)
 {
 	bool tells;
 
@@ -403,7 +403,7 @@ START_TEST(quiet_network)
 }
 END_TEST
 
-START_TEST(bad_network)
+START_TEST(test_bad_network)
 {
 	begin_turn(_i, 5 + 5 * (_i % 4));
 	run(3000);
@@ -424,7 +424,7 @@ START_TEST(bad_network)
 END_TEST
 
 /* Each poll gives an exchange, even if datagrams overtake each other. */
-START_TEST(trains)
+START_TEST(test_several_requests_per_poll)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
 	run(2000);
@@ -450,9 +450,9 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, quiet_network, 0, 6);
-	tcase_add_loop_test(tcase, bad_network, 0, 24);
-	tcase_add_loop_test(tcase, trains, 0, 4);
+	tcase_add_loop_test(tcase, test_perfect_network, 0, 6);
+	tcase_add_loop_test(tcase, test_bad_network, 0, 24);
+	tcase_add_loop_test(tcase, test_several_requests_per_poll, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

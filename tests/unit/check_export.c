@@ -107,7 +107,7 @@ static const struct {
 	{ "1:27:50", 0, -EINVAL },
 };
 
-START_TEST(moments)
+START_TEST(test_parses_times)
 {
 	__s64 ns = 0;
 	int err = tsct_filter_time(times[_i].text, BEGIN, &ns);
@@ -121,7 +121,7 @@ END_TEST
 
 /* ---- filters: sets of CPUs and ids --------------------------------------- */
 
-START_TEST(sets)
+START_TEST(test_sets)
 {
 	struct tsct_filter f = { 0 };
 
@@ -145,7 +145,7 @@ static const char *const bad_sets[] = {
 	"1-101", "99999999999999999999", "1-2-3",
 };
 
-START_TEST(no_sets)
+START_TEST(test_rejects_bad_sets)
 {
 	struct tsct_filter f = { 0 };
 
@@ -155,7 +155,7 @@ START_TEST(no_sets)
 }
 END_TEST
 
-START_TEST(patterns)
+START_TEST(test_patterns)
 {
 	ck_assert(tsct_filter_event("job", "job", "begin"));
 	ck_assert(!tsct_filter_event("job", "jobs", "begin"));
@@ -170,7 +170,7 @@ END_TEST
 
 /* ---- threads ----------------------------------------------------------- */
 
-START_TEST(many_threads)
+START_TEST(test_many_threads)
 {
 	struct tsct_threads t = { 0 };
 	struct tsct_thread *one, *idle;
@@ -201,7 +201,7 @@ static void expect_title(const struct tsct_thread *t, const char *want)
 	ck_assert_str_eq(title, want);
 }
 
-START_TEST(titles)
+START_TEST(test_thread_titles)
 {
 	struct tsct_thread t = { .tid = UINT32_MAX }, idle = { .cpu = 3 };
 
@@ -221,7 +221,7 @@ START_TEST(titles)
 }
 END_TEST
 
-START_TEST(slices)
+START_TEST(test_open_slices)
 {
 	struct tsct_thread t = { 0 };
 	__u32 i;
@@ -282,7 +282,7 @@ static void send(struct tsct_message_matcher *m, __u64 key, __u64 number)
 			  .bytes = number * 5 });
 }
 
-START_TEST(first_come)
+START_TEST(test_matches_oldest_send)
 {
 	struct tsct_message_matcher *m = make_matcher();
 	struct tsct_message_stats stats;
@@ -304,7 +304,7 @@ START_TEST(first_come)
 END_TEST
 
 /* Compared with a plain list; more messages are open than there is room for. */
-START_TEST(as_a_list)
+START_TEST(test_compared_with_a_list)
 {
 	struct { __u64 key; bool waits; } list[4000] = { 0 };
 	struct tsct_message_matcher *m = make_matcher();
@@ -357,7 +357,7 @@ static const struct {
 	{ "\xc3", 0, 0 }, { "\xe2\x82", 0, 0 }, { "\xc3(", 0, 0 },
 };
 
-START_TEST(utf8)
+START_TEST(test_utf8)
 {
 	const char *text = characters[_i].text;
 
@@ -368,7 +368,7 @@ START_TEST(utf8)
 }
 END_TEST
 
-START_TEST(clean)
+START_TEST(test_utf8_clean)
 {
 	const char bad[] = "a\xff\xc3\xa9\xe2\x82" "b\n";
 	char to[3 * sizeof(bad)];
@@ -389,19 +389,19 @@ int main(void)
 	TCase *c = add_case(suite, "filter", before, after);
 
 	print_seed();
-	tcase_add_loop_test(c, moments, 0, NR(times));
-	tcase_add_test(c, sets);
-	tcase_add_loop_test(c, no_sets, 0, NR(bad_sets));
-	tcase_add_test(c, patterns);
+	tcase_add_loop_test(c, test_parses_times, 0, NR(times));
+	tcase_add_test(c, test_sets);
+	tcase_add_loop_test(c, test_rejects_bad_sets, 0, NR(bad_sets));
+	tcase_add_test(c, test_patterns);
 	c = add_case(suite, "threads", before, after);
-	tcase_add_test(c, many_threads);
-	tcase_add_test(c, titles);
-	tcase_add_test(c, slices);
+	tcase_add_test(c, test_many_threads);
+	tcase_add_test(c, test_thread_titles);
+	tcase_add_test(c, test_open_slices);
 	c = add_case(suite, "messages", before, after);
-	tcase_add_test(c, first_come);
-	tcase_add_loop_test(c, as_a_list, 0, 8);
+	tcase_add_test(c, test_matches_oldest_send);
+	tcase_add_loop_test(c, test_compared_with_a_list, 0, 8);
 	c = add_case(suite, "text", before, after);
-	tcase_add_loop_test(c, utf8, 0, NR(characters));
-	tcase_add_test(c, clean);
+	tcase_add_loop_test(c, test_utf8, 0, NR(characters));
+	tcase_add_test(c, test_utf8_clean);
 	return run_suite(suite);
 }

@@ -101,7 +101,7 @@ START_TEST(test_exact)
 }
 END_TEST
 
-START_TEST(test_one)
+START_TEST(test_one_exchange)
 {
 	struct tsct_fit_options options = { .hz = 2e9 };
 	double frac, error;
@@ -131,7 +131,7 @@ START_TEST(test_one)
 END_TEST
 
 /* Very few exchanges; and a single one repeated many times, which gives no rate */
-START_TEST(test_few)
+START_TEST(test_few_exchanges)
 {
 	unsigned int nr, i;
 	int kind;
@@ -154,7 +154,7 @@ START_TEST(test_few)
 }
 END_TEST
 
-START_TEST(test_refused)
+START_TEST(test_rejects_bad_input)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	int kind;
@@ -212,7 +212,7 @@ END_TEST
 
 /* The tenth of exchanges to drop is rounded down; of equal ones the later is
  * dropped. */
-START_TEST(test_tenth)
+START_TEST(test_drops_a_tenth)
 {
 	struct tsct_fit_options options = { .kind = TSCT_FIT_LINEAR };
 	bool keep[NR];
@@ -299,7 +299,7 @@ static void fill_noisy(unsigned int nr)
 }
 
 /* The result does not depend on the value at which a counter begins, or on its wrap. */
-START_TEST(test_shift)
+START_TEST(test_shifted_counters)
 {
 	static const __u64 by[] = {
 		1ULL << 60, (1ULL << 63) - 30000000000ULL, -30000000000ULL, 12345
@@ -336,7 +336,7 @@ START_TEST(test_shift)
 END_TEST
 
 /* The same input gives results that are identical to the last bit. */
-START_TEST(test_again)
+START_TEST(test_repeatable)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	int kind;
@@ -446,7 +446,7 @@ static void fill_garbage(unsigned int nr)
 }
 
 /* Random exchanges give an error or finite numbers. */
-START_TEST(test_garbage)
+START_TEST(test_random_exchanges)
 {
 	unsigned int turn, nr, made = 0;
 	double frac, error;
@@ -491,17 +491,17 @@ int main(void)
 			    sizeof(golden) / sizeof(golden[0]));
 	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_exact);
-	tcase_add_test(tc, test_one);
-	tcase_add_test(tc, test_few);
-	tcase_add_test(tc, test_refused);
+	tcase_add_test(tc, test_one_exchange);
+	tcase_add_test(tc, test_few_exchanges);
+	tcase_add_test(tc, test_rejects_bad_input);
 	tcase_add_test(tc, test_impossible);
-	tcase_add_test(tc, test_tenth);
+	tcase_add_test(tc, test_drops_a_tenth);
 	tcase_add_test(tc, test_sessions);
-	tcase_add_test(tc, test_shift);
-	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_shifted_counters);
+	tcase_add_test(tc, test_repeatable);
 	tcase_add_test(tc, test_asymmetry);
 	tcase_add_test(tc, test_monotone);
-	tcase_add_test(tc, test_garbage);
+	tcase_add_test(tc, test_random_exchanges);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -144,7 +144,7 @@ static void check_around(double at_s, double from, double to)
 }
 
 /* The bound holds for rates that wander as fast as assumed, over any network. */
-START_TEST(test_holds)
+START_TEST(test_bound_holds)
 {
 	static const double every[] = { 0.001, 0.1, 1, 5 };
 	double last, at, step;
@@ -164,7 +164,7 @@ START_TEST(test_holds)
 END_TEST
 
 /* The bound includes known errors of time stamps. */
-START_TEST(test_stamps)
+START_TEST(test_time_stamp_errors)
 {
 	unsigned int turn, i;
 	double last;
@@ -185,7 +185,7 @@ START_TEST(test_stamps)
 END_TEST
 
 /* The bound is no wider than necessary: half the round trip plus the wander. */
-START_TEST(test_narrow)
+START_TEST(test_bound_is_narrow)
 {
 	double last;
 
@@ -222,7 +222,7 @@ START_TEST(test_wrong_times)
 END_TEST
 
 /* After a jump of the remote counter, older exchanges are dropped. */
-START_TEST(test_step)
+START_TEST(test_counter_jump)
 {
 	unsigned int turn, i, from;
 	double last;
@@ -247,7 +247,7 @@ START_TEST(test_step)
 END_TEST
 
 /* The bound includes the difference between the hull fit and the regression. */
-START_TEST(test_doubt)
+START_TEST(test_hull_and_regression_differ)
 {
 	double last, hull, regression;
 	unsigned int turn;
@@ -295,7 +295,7 @@ static double percentile90_us(path_fn path, enum tsct_fit_kind kind)
 }
 
 /* Limits are twice the usual errors, because there are few iterations. */
-START_TEST(test_good)
+START_TEST(test_accuracy)
 {
 	static const struct {
 		path_fn path;
@@ -317,7 +317,7 @@ END_TEST
  * With 30 ns of noise, a straight function over the whole window cannot follow the
  * crystal.
  */
-START_TEST(test_hardware)
+START_TEST(test_accurate_time_stamps)
 {
 	double sum = 0, last, off;
 	unsigned int turn, i;
@@ -345,13 +345,13 @@ int main(void)
 	TCase *tcase = add_case(suite, "fit_bound", NULL, NULL);
 
 	print_seed();
-	tcase_add_loop_test(tcase, test_holds, 0, 5);
-	tcase_add_test(tcase, test_stamps);
-	tcase_add_test(tcase, test_narrow);
+	tcase_add_loop_test(tcase, test_bound_holds, 0, 5);
+	tcase_add_test(tcase, test_time_stamp_errors);
+	tcase_add_test(tcase, test_bound_is_narrow);
 	tcase_add_test(tcase, test_wrong_times);
-	tcase_add_test(tcase, test_step);
-	tcase_add_test(tcase, test_doubt);
-	tcase_add_test(tcase, test_good);
-	tcase_add_test(tcase, test_hardware);
+	tcase_add_test(tcase, test_counter_jump);
+	tcase_add_test(tcase, test_hull_and_regression_differ);
+	tcase_add_test(tcase, test_accuracy);
+	tcase_add_test(tcase, test_accurate_time_stamps);
 	return run_suite(suite);
 }

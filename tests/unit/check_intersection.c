@@ -22,7 +22,7 @@ intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
 	return found;
 }
 
-START_TEST(test_by_hand)
+START_TEST(test_known_intervals)
 {
 	struct tsct_correctness_interval one[] = { { .middle = 5, .bound = 2 } };
 	struct tsct_correctness_interval two[] = { { .middle = 0, .bound = 1 },
@@ -49,7 +49,7 @@ START_TEST(test_by_hand)
 END_TEST
 
 /* The middle interval overlaps both others, so neither of these is proved wrong. */
-START_TEST(test_chain)
+START_TEST(test_chained_intervals)
 {
 	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },
 				      { .middle = 3, .bound = 2 },
@@ -61,7 +61,7 @@ START_TEST(test_chain)
 END_TEST
 
 /* Intervals that only touch do overlap, because bounds are inclusive. */
-START_TEST(test_touching)
+START_TEST(test_touching_intervals)
 {
 	struct tsct_correctness_interval touch[] = { { .middle = 0, .bound = 1 },
 				      { .middle = 2, .bound = 1 },
@@ -73,7 +73,7 @@ START_TEST(test_touching)
 END_TEST
 
 /* Intervals with NaN or infinite bounds do not change the result of the others. */
-START_TEST(test_no_numbers)
+START_TEST(test_nan_and_infinity)
 {
 	struct tsct_correctness_interval odd[] = { { .middle = 0, .bound = 1 },
 				    { .middle = NAN, .bound = 1 },
@@ -149,7 +149,7 @@ START_TEST(test_falsetickers)
 END_TEST
 
 /* If all intervals are correct, there are no falsetickers. */
-START_TEST(test_correct)
+START_TEST(test_all_correct)
 {
 	unsigned int i, j;
 
@@ -175,12 +175,12 @@ int main(void)
 	TCase *tcase = tcase_create("intersection");
 
 	print_seed();
-	tcase_add_test(tcase, test_by_hand);
-	tcase_add_test(tcase, test_chain);
-	tcase_add_test(tcase, test_touching);
-	tcase_add_test(tcase, test_no_numbers);
+	tcase_add_test(tcase, test_known_intervals);
+	tcase_add_test(tcase, test_chained_intervals);
+	tcase_add_test(tcase, test_touching_intervals);
+	tcase_add_test(tcase, test_nan_and_infinity);
 	tcase_add_test(tcase, test_falsetickers);
-	tcase_add_test(tcase, test_correct);
+	tcase_add_test(tcase, test_all_correct);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

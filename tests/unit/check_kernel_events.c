@@ -77,7 +77,7 @@ static struct nl_msg *family_message(int cmd, const char *name,
 	return msg;
 }
 
-START_TEST(test_comes_and_goes)
+START_TEST(test_module_loads_and_unloads)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
 			      TSCT_GENL_GROUP), 0);
@@ -89,7 +89,7 @@ START_TEST(test_comes_and_goes)
 }
 END_TEST
 
-START_TEST(test_others)
+START_TEST(test_ignores_other_families)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, "nl80211",
 			      TSCT_GENL_GROUP), 0);
@@ -115,7 +115,7 @@ static struct nl_msg *event(int type, __u32 epoch)
 	return msg;
 }
 
-START_TEST(test_event)
+START_TEST(test_epoch_event)
 {
 	struct nl_msg *msg;
 
@@ -153,7 +153,7 @@ START_TEST(test_event)
 END_TEST
 
 /* Opening the socket on this kernel, which has generic netlink but not the module */
-START_TEST(test_open)
+START_TEST(test_open_socket)
 {
 	struct kernel_events here;
 	int i;
@@ -173,10 +173,10 @@ int main(void)
 	Suite *suite = suite_create("kernel_events");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_comes_and_goes);
-	tcase_add_test(tcase, test_others);
-	tcase_add_test(tcase, test_event);
-	tcase_add_test(tcase, test_open);
+	tcase_add_test(tcase, test_module_loads_and_unloads);
+	tcase_add_test(tcase, test_ignores_other_families);
+	tcase_add_test(tcase, test_epoch_event);
+	tcase_add_test(tcase, test_open_socket);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

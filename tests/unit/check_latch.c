@@ -76,7 +76,7 @@ START_TEST(test_init)
 }
 END_TEST
 
-START_TEST(test_cpus)
+START_TEST(test_cpu_table)
 {
 	memset(area.bytes, 0xff, sizeof(area));
 	tsct_latch_init(&area.page, boot_id, 0, CPUS);
@@ -335,7 +335,7 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 100);
 	tcase_add_test(tcase, test_init);
-	tcase_add_test(tcase, test_cpus);
+	tcase_add_test(tcase, test_cpu_table);
 	tcase_add_test(tcase, test_write_read);
 	tcase_add_test(tcase, test_race);
 	tcase_add_test(tcase, test_hostile_seq);

@@ -147,20 +147,20 @@ static void die_everywhere(uint64_t states)
 		die_at(i);
 }
 
-START_TEST(test_death_young)
+START_TEST(test_death_few_segments)
 {
 	die_everywhere(2);
 }
 END_TEST
 
-START_TEST(test_death_full)
+START_TEST(test_death_all_segments)
 {
 	die_everywhere(FULL);
 }
 END_TEST
 
 /* A reader runs between any two stores of a publication, and of the repair after it. */
-START_TEST(test_reader_in_between)
+START_TEST(test_reader_between_stores)
 {
 	fill_page(FULL);
 	watched = true;
@@ -178,7 +178,7 @@ START_TEST(test_reader_in_between)
 END_TEST
 
 /* A staged state is invisible before the commit, and can be replaced. */
-START_TEST(test_stage_again)
+START_TEST(test_staged_state_is_invisible)
 {
 	struct tsct_clock_state state;
 	int i;
@@ -213,10 +213,10 @@ int main(void)
 	print_seed();
 	seed_with(0);
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_death_young);
-	tcase_add_test(tcase, test_death_full);
-	tcase_add_test(tcase, test_reader_in_between);
-	tcase_add_test(tcase, test_stage_again);
+	tcase_add_test(tcase, test_death_few_segments);
+	tcase_add_test(tcase, test_death_all_segments);
+	tcase_add_test(tcase, test_reader_between_stores);
+	tcase_add_test(tcase, test_staged_state_is_invisible);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -309,7 +309,7 @@ static const struct scene {
 };
 
 /* Mapping lines are less than 0.1 ns off, connected, rising, and not too many. */
-START_TEST(test_any)
+START_TEST(test_random_fits)
 {
 	const struct scene *scene = &scenes[_i];
 	double worst = 0, most = 0;
@@ -339,7 +339,7 @@ START_TEST(test_any)
 END_TEST
 
 /* A mapping has nr_lines lines between its begin and its end. */
-START_TEST(test_count)
+START_TEST(test_number_of_lines)
 {
 	struct tsct_mapping_line line;
 	unsigned int turn;
@@ -398,7 +398,7 @@ START_TEST(test_line_by_hand)
 END_TEST
 
 /* A parabola 1000 + d + d^2 / 2^20 up to d = 2^20, then a straight line with slope 3 */
-START_TEST(test_bend_by_hand)
+START_TEST(test_parabola_by_hand)
 {
 	const struct tsct_cubic piece[] = {
 		{ 0, 1000, { 0, 1, 0x1p-20, 0 } },
@@ -418,7 +418,7 @@ START_TEST(test_bend_by_hand)
 END_TEST
 
 /* The axis gives a recording exactly the duration that CLOCK_REALTIME measured. */
-START_TEST(test_run)
+START_TEST(test_axis_of_recording)
 {
 	struct tsct_axis axis;
 	__u64 begin, end, begin_ns, end_ns, hz;
@@ -443,7 +443,7 @@ START_TEST(test_run)
 END_TEST
 
 /* Times on the axis equal the clock's own conversion, or are 1 ns later. */
-START_TEST(test_pair)
+START_TEST(test_axis_of_clock_params)
 {
 	struct tsct_axis axis;
 	__u64 base = 5ULL << 60, mult = (1ULL << 56) / 2594123 * 1000000, d;
@@ -564,7 +564,7 @@ static void run_location(unsigned int gap_bits)
 	must(!monotonic_fixups || !tsct_mapping_is_injective(&mapping));
 }
 
-START_TEST(test_location)
+START_TEST(test_cursor)
 {
 	seed_with(2000 + (unsigned int)_i);
 	make_world(2 + any(20), any_double(0.001, 100), 50);
@@ -574,7 +574,7 @@ START_TEST(test_location)
 }
 END_TEST
 
-START_TEST(test_location_refused)
+START_TEST(test_cursor_rejects)
 {
 	const struct tsct_axis axis = { 1000, 0, 1, 1, GIGA };
 	struct tsct_mapping_cursor cursor, before;
@@ -601,7 +601,7 @@ END_TEST
 
 /* From 4 GHz to 1 GHz, four local ticks share a global tick; the fixups of such ticks
  * are counted. */
-START_TEST(test_bumps)
+START_TEST(test_monotonic_fixups)
 {
 	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };
 	struct tsct_mapping_cursor cursor;
@@ -736,7 +736,7 @@ START_TEST(test_bad_axes)
 END_TEST
 
 /* Pieces of random bits: an error, or lines that rise and are connected */
-START_TEST(test_any_bits)
+START_TEST(test_random_bits)
 {
 	struct tsct_cubic piece[3];
 	unsigned int turn, made = 0, i, k;
@@ -785,22 +785,22 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_golden);
-	tcase_add_loop_test(tcase, test_any, 0, COUNT(scenes));
-	tcase_add_test(tcase, test_count);
+	tcase_add_loop_test(tcase, test_random_fits, 0, COUNT(scenes));
+	tcase_add_test(tcase, test_number_of_lines);
 	tcase = add_case(suite, "by hand", NULL, NULL);
 	tcase_add_test(tcase, test_line_by_hand);
-	tcase_add_test(tcase, test_bend_by_hand);
-	tcase_add_test(tcase, test_run);
-	tcase_add_test(tcase, test_pair);
+	tcase_add_test(tcase, test_parabola_by_hand);
+	tcase_add_test(tcase, test_axis_of_recording);
+	tcase_add_test(tcase, test_axis_of_clock_params);
 	tcase_add_loop_test(tcase, test_fit, 0, 5);
 	tcase = add_case(suite, "locations", NULL, NULL);
-	tcase_add_loop_test(tcase, test_location, 0, 20);
-	tcase_add_test(tcase, test_location_refused);
-	tcase_add_test(tcase, test_bumps);
+	tcase_add_loop_test(tcase, test_cursor, 0, 20);
+	tcase_add_test(tcase, test_cursor_rejects);
+	tcase_add_test(tcase, test_monotonic_fixups);
 	tcase = add_case(suite, "refused", NULL, NULL);
 	tcase_add_test(tcase, test_bad_numbers);
 	tcase_add_test(tcase, test_bad_pieces);
 	tcase_add_test(tcase, test_bad_axes);
-	tcase_add_loop_test(tcase, test_any_bits, 0, 10);
+	tcase_add_loop_test(tcase, test_random_bits, 0, 10);
 	return run_suite(suite);
 }

@@ -96,7 +96,7 @@ END_TEST
  * Node c is synchronized through b, which was not recorded: b's clock params in c's
  * samples are used, with their error.
  */
-START_TEST(test_told)
+START_TEST(test_intermediate_not_recorded)
 {
 	struct tsct_merge *m = merge_to("ac", "o");
 
@@ -125,7 +125,7 @@ START_TEST(test_no_master)
 END_TEST
 
 /* Nodes d and c poll only each other: the clock params in their samples are used. */
-START_TEST(test_circle)
+START_TEST(test_nodes_poll_each_other)
 {
 	struct node b = nodes[1];
 	struct tsct_merge *m;
@@ -141,7 +141,7 @@ START_TEST(test_circle)
 END_TEST
 
 /* Global ticks depend neither on the order of inputs nor on the number of jobs. */
-START_TEST(test_same_ticks)
+START_TEST(test_ticks_are_independent_of_order)
 {
 	__u64 sum;
 
@@ -166,7 +166,7 @@ END_TEST
  * Merges a merged recording that contains the master with a child's recording; and two
  * merged recordings with different axes.
  */
-START_TEST(test_again)
+START_TEST(test_merge_merged_recordings)
 {
 	struct tsct_merge *m;
 
@@ -222,7 +222,7 @@ static void write_alone(__s64 off_ns)
 	}
 }
 
-START_TEST(test_own)
+START_TEST(test_own_clocks)
 {
 	struct tsct_merge *m;
 
@@ -431,7 +431,7 @@ static void write_cut_off(const struct node *n, __u64 last)
 
 /* Beyond the end that its metadata state, the error of a recording still grows, and is
  * not below the input's. */
-START_TEST(test_cut_off)
+START_TEST(test_killed_recorder)
 {
 	struct node n = nodes[1];
 	struct tsct_trace *in, *out;
@@ -476,7 +476,7 @@ END_TEST
 /* ---- short recordings and ends of ranges --------------------------------- */
 
 /* Recordings of 1 us, 100 ms and 1.1 s, with events before all samples */
-START_TEST(test_short)
+START_TEST(test_short_recordings)
 {
 	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };
 	struct node n = nodes[1];
@@ -506,21 +506,21 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_tree, 0, TSCT_FIT_NR);
-	tcase_add_test(tc, test_told);
+	tcase_add_test(tc, test_intermediate_not_recorded);
 	tcase_add_test(tc, test_no_master);
-	tcase_add_test(tc, test_circle);
-	tcase_add_test(tc, test_same_ticks);
-	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_nodes_poll_each_other);
+	tcase_add_test(tc, test_ticks_are_independent_of_order);
+	tcase_add_test(tc, test_merge_merged_recordings);
 	tcase_add_test(tc, test_resolution);
-	tcase_add_test(tc, test_own);
+	tcase_add_test(tc, test_own_clocks);
 	tcase_add_test(tc, test_residual);
 	tcase_add_test(tc, test_force);
 	tcase_add_test(tc, test_synced_cluster);
 	tcase_add_test(tc, test_synced_mixed);
 	tcase_add_test(tc, test_two_epochs);
 	tcase_add_test(tc, test_epoch_without_samples);
-	tcase_add_test(tc, test_cut_off);
-	tcase_add_test(tc, test_short);
+	tcase_add_test(tc, test_killed_recorder);
+	tcase_add_test(tc, test_short_recordings);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

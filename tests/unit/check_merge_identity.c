@@ -177,7 +177,7 @@ static void check_sentence(int err)
 	ck_assert_msg(any_clash == is_named, "%d: %s", err, m.why);
 }
 
-START_TEST(test_all_pairs)
+START_TEST(test_finds_same_events)
 {
 	unsigned int round, refused = 0;
 	int err;
@@ -251,7 +251,7 @@ static double time_large(__u32 nr, bool is_one)
  * 8 times as many nodes take some 16 times as long, because of caches. A search of all
  * pairs would take 90 times as long.
  */
-START_TEST(test_many)
+START_TEST(test_run_time)
 {
 	double few = 1e9, many = 1e9, s;
 	int i;
@@ -274,8 +274,8 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, test_all_pairs);
-	tcase_add_loop_test(tc, test_many, 0, 2);
+	tcase_add_test(tc, test_finds_same_events);
+	tcase_add_loop_test(tc, test_run_time, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

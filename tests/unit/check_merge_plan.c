@@ -58,7 +58,7 @@ static struct odd odd(int i)
 	ck_abort();
 }
 
-START_TEST(test_refused)
+START_TEST(test_rejected_recordings)
 {
 	const struct odd o = odd(_i);
 	struct tsct_merge *m;
@@ -73,7 +73,7 @@ END_TEST
 
 /* Valid inputs: two recordings of one node, of different channels or times; a recording
  * with an unknown kind of fit */
-START_TEST(test_fine)
+START_TEST(test_accepted_recordings)
 {
 	struct node n = nodes[1];
 
@@ -97,7 +97,7 @@ START_TEST(test_fine)
 }
 END_TEST
 
-START_TEST(test_not_there)
+START_TEST(test_missing_recordings)
 {
 	int fd = make_dir("d");
 
@@ -108,7 +108,7 @@ START_TEST(test_not_there)
 END_TEST
 
 /* The timeline changes in the middle of the recording. */
-START_TEST(test_changed)
+START_TEST(test_timeline_change)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
@@ -136,7 +136,7 @@ START_TEST(test_changed)
 END_TEST
 
 /* Sync samples with an impossible rate are not used. */
-START_TEST(test_nonsense)
+START_TEST(test_impossible_rate)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
@@ -257,7 +257,7 @@ END_TEST
 
 /* A channel is called "x_", which is also the name that a second channel "x" would
  * get. */
-START_TEST(test_names)
+START_TEST(test_channel_names)
 {
 	struct node n[2] = { nodes[0], nodes[1] };
 	const struct tsct_recording *r;
@@ -278,7 +278,7 @@ START_TEST(test_names)
 END_TEST
 
 /* The first recording uses every event id, and the second has a further event. */
-START_TEST(test_too_many)
+START_TEST(test_too_many_ids)
 {
 	struct tsct_recording rec;
 	struct tsct_writer *writer;
@@ -368,7 +368,7 @@ static void check_no_write(const char *names, const char *what)
 	tsct_merge_free(m);
 }
 
-START_TEST(test_cut_off)
+START_TEST(test_truncated_stream)
 {
 	struct tsct_merge *m;
 
@@ -404,7 +404,7 @@ static __u64 merge_missing(const char *to)
  * An invalid event in the middle of a packet: the missing events count as damaged, and
  * the stream does not count as ending early.
  */
-START_TEST(test_damaged)
+START_TEST(test_damaged_event)
 {
 	char name[256];
 	__u64 missing;
@@ -427,7 +427,7 @@ START_TEST(test_damaged)
 END_TEST
 
 /* An input lacks a stream file, or has a truncated sample stream. */
-START_TEST(test_gone)
+START_TEST(test_missing_stream)
 {
 	char name[256];
 	struct tsct_merge *m;
@@ -455,7 +455,7 @@ START_TEST(test_gone)
 }
 END_TEST
 
-START_TEST(test_not_ended)
+START_TEST(test_unfinished_recording)
 {
 	struct node n = nodes[1];
 	struct tsct_merge *m;
@@ -516,7 +516,7 @@ static void damage_one(const char *file, const char *names)
 	close(fd);
 }
 
-START_TEST(test_hostile)
+START_TEST(test_corrupt_inputs)
 {
 	static const char *const files[] = { "b/metadata", "b/default_0", "b/sync_0" };
 	int round;
@@ -527,7 +527,7 @@ START_TEST(test_hostile)
 }
 END_TEST
 
-START_TEST(test_hostile_merged)
+START_TEST(test_corrupt_merged_inputs)
 {
 	static const char *const files[] = { "p/metadata", "p/metadata",
 					     "p/default_n1_0" };
@@ -542,7 +542,7 @@ START_TEST(test_hostile_merged)
 }
 END_TEST
 
-START_TEST(test_stop)
+START_TEST(test_interrupted_write)
 {
 	struct tsct_merge *m;
 	int fd = make_dir("o");
@@ -598,22 +598,22 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, begin_world, drop_root);
-	tcase_add_loop_test(tc, test_refused, 0, 8);
-	tcase_add_test(tc, test_fine);
-	tcase_add_test(tc, test_not_there);
-	tcase_add_test(tc, test_changed);
-	tcase_add_test(tc, test_nonsense);
+	tcase_add_loop_test(tc, test_rejected_recordings, 0, 8);
+	tcase_add_test(tc, test_accepted_recordings);
+	tcase_add_test(tc, test_missing_recordings);
+	tcase_add_test(tc, test_timeline_change);
+	tcase_add_test(tc, test_impossible_rate);
 	tcase_add_test(tc, test_definitions);
-	tcase_add_test(tc, test_too_many);
+	tcase_add_test(tc, test_too_many_ids);
 	tcase_add_test(tc, test_too_many_channels);
-	tcase_add_test(tc, test_names);
-	tcase_add_test(tc, test_cut_off);
-	tcase_add_test(tc, test_damaged);
-	tcase_add_test(tc, test_gone);
-	tcase_add_test(tc, test_not_ended);
-	tcase_add_test(tc, test_hostile);
-	tcase_add_test(tc, test_hostile_merged);
-	tcase_add_test(tc, test_stop);
+	tcase_add_test(tc, test_channel_names);
+	tcase_add_test(tc, test_truncated_stream);
+	tcase_add_test(tc, test_damaged_event);
+	tcase_add_test(tc, test_missing_stream);
+	tcase_add_test(tc, test_unfinished_recording);
+	tcase_add_test(tc, test_corrupt_inputs);
+	tcase_add_test(tc, test_corrupt_merged_inputs);
+	tcase_add_test(tc, test_interrupted_write);
 	tcase_add_test(tc, test_reader);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -29,7 +29,7 @@ static __s64 after(const struct tsct_latency *l)
 	return l->least_ns + node[l->to].ns - node[l->from].ns;
 }
 
-START_TEST(all_is_well)
+START_TEST(test_no_shift_needed)
 {
 	const struct tsct_latency latency[] = { { 0, 1, 0 }, { 1, 0, 3 },
 						{ 1, 2, INT64_MAX } };
@@ -44,7 +44,7 @@ START_TEST(all_is_well)
 END_TEST
 
 /* The node that is not fixed is shifted, by no more than necessary. */
-START_TEST(one_of_two)
+START_TEST(test_shifts_free_node)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -300 }, { 1, 0, 900 } };
 	const __s64 later[] = { 0, 1000 }, earlier[] = { 1000, 0 };
@@ -59,7 +59,7 @@ START_TEST(one_of_two)
 END_TEST
 
 /* A node with three times the other node's limit is shifted three times as far. */
-START_TEST(both)
+START_TEST(test_shifts_by_limits)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -390 } };
 	const __s64 limits[] = { 1000, 3000 };
@@ -70,7 +70,7 @@ START_TEST(both)
 }
 END_TEST
 
-START_TEST(in_vain)
+START_TEST(test_contradictions)
 {
 	const struct tsct_latency both_ways[] = { { 0, 1, -300 }, { 1, 0, 299 } };
 	const struct tsct_latency circle[] = {
@@ -90,7 +90,7 @@ END_TEST
 
 /* A contradiction between two fixed nodes does not prevent the shift of a third
  * node. */
-START_TEST(fixed_ones)
+START_TEST(test_contradicting_fixed_nodes)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -50 }, { 1, 2, -70 } };
 	const __s64 limits[] = { 0, 0, 1000 };
@@ -101,7 +101,7 @@ START_TEST(fixed_ones)
 }
 END_TEST
 
-START_TEST(largest_numbers)
+START_TEST(test_largest_numbers)
 {
 	const struct tsct_latency latency[] = {
 		{ 0, 1, INT64_MIN / 4 }, { 1, 0, INT64_MAX }, { 1, 2, INT64_MIN / 4 } };
@@ -140,7 +140,7 @@ static __u32 make(struct tsct_latency *latency, __s64 *limits, __u32 nodes)
 	return nr;
 }
 
-START_TEST(found_where_there_is_one)
+START_TEST(test_finds_existing_solution)
 {
 	struct tsct_latency latency[NODES_MAX * NODES_MAX];
 	__s64 limits[NODES_MAX], found[NODES_MAX];
@@ -179,12 +179,12 @@ int main(void)
 	TCase *many = add_case(suite, "many", NULL, NULL);
 
 	print_seed();
-	tcase_add_test(hand, all_is_well);
-	tcase_add_test(hand, one_of_two);
-	tcase_add_test(hand, both);
-	tcase_add_test(hand, in_vain);
-	tcase_add_test(hand, fixed_ones);
-	tcase_add_test(hand, largest_numbers);
-	tcase_add_loop_test(many, found_where_there_is_one, 0, 500);
+	tcase_add_test(hand, test_no_shift_needed);
+	tcase_add_test(hand, test_shifts_free_node);
+	tcase_add_test(hand, test_shifts_by_limits);
+	tcase_add_test(hand, test_contradictions);
+	tcase_add_test(hand, test_contradicting_fixed_nodes);
+	tcase_add_test(hand, test_largest_numbers);
+	tcase_add_loop_test(many, test_finds_existing_solution, 0, 500);
 	return run_suite(suite);
 }

@@ -97,7 +97,7 @@ finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 
 /* ---- messages by hand ---------------------------------------------------- */
 
-START_TEST(nothing_at_all)
+START_TEST(test_no_messages)
 {
 	const struct tsct_message_stats *r = finish_stats();
 
@@ -112,7 +112,7 @@ END_TEST
  * Node 2's clock is 50 ahead of node 0's, so its messages seem to be received before
  * they were sent. On the merged axis, all latencies are 30 or 40.
  */
-START_TEST(in_order)
+START_TEST(test_clock_offset)
 {
 	const struct tsct_message_stats *r;
 
@@ -140,7 +140,7 @@ START_TEST(in_order)
 END_TEST
 
 /* Messages that were received 8, 9 and 10 before they were sent; bounds of 4 and 5 */
-START_TEST(before_it_was_sent)
+START_TEST(test_violations)
 {
 	const struct tsct_message_stats *r;
 
@@ -160,7 +160,7 @@ START_TEST(before_it_was_sent)
 }
 END_TEST
 
-START_TEST(on_one_tick)
+START_TEST(test_send_and_receive_on_one_tick)
 {
 	received(1, 100, 10, 0, 1);
 	sent(1, 100, 10, 0, 0);
@@ -170,7 +170,7 @@ END_TEST
 
 /* Messages with equal numbers are matched in their order, also if a node sends to
  * itself. */
-START_TEST(queue)
+START_TEST(test_equal_numbers)
 {
 	const struct tsct_message_stats *r;
 
@@ -187,7 +187,7 @@ START_TEST(queue)
 END_TEST
 
 /* A missing first send must not turn the other messages into violations. */
-START_TEST(number_again)
+START_TEST(test_missing_first_send)
 {
 	const struct tsct_message_stats *r;
 
@@ -201,7 +201,7 @@ START_TEST(number_again)
 }
 END_TEST
 
-START_TEST(sent_twice)
+START_TEST(test_sent_twice)
 {
 	sent(1, 100, 0, 0, 0);
 	sent(1, 150, 0, 0, 0);
@@ -210,7 +210,7 @@ START_TEST(sent_twice)
 }
 END_TEST
 
-START_TEST(received_twice)
+START_TEST(test_received_twice)
 {
 	sent(1, 100, 0, 0, 0);
 	received(1, 160, 0, 0, 1);
@@ -221,7 +221,7 @@ END_TEST
 
 /* A receive waits for its send within the window. A late match is provisional for the
  * same time. */
-START_TEST(window)
+START_TEST(test_window)
 {
 	const struct tsct_message_stats *r;
 
@@ -243,7 +243,7 @@ START_TEST(window)
 }
 END_TEST
 
-START_TEST(no_number)
+START_TEST(test_unnumbered_messages)
 {
 	const struct tsct_message_stats *r;
 
@@ -256,7 +256,7 @@ START_TEST(no_number)
 END_TEST
 
 /* Room for 64 ends: of 100 sends the first 36 are discarded. */
-START_TEST(no_room)
+START_TEST(test_more_sends_than_room)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i;
@@ -277,7 +277,7 @@ START_TEST(no_room)
 END_TEST
 
 /* The maximum number of node pairs, and one more */
-START_TEST(many_pairs)
+START_TEST(test_many_node_pairs)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i;
@@ -298,7 +298,7 @@ START_TEST(many_pairs)
 }
 END_TEST
 
-START_TEST(bounds_of_any_size)
+START_TEST(test_bounds_of_any_size)
 {
 	const struct tsct_message_stats *r;
 
@@ -310,7 +310,7 @@ START_TEST(bounds_of_any_size)
 }
 END_TEST
 
-START_TEST(odd_room)
+START_TEST(test_rejects_bad_room)
 {
 	const struct tsct_messages_options options = { .room = 48 };
 	struct tsct_message_matcher *m;
@@ -397,7 +397,7 @@ static void slow_expect(const struct slow *s,
 	expect_unmatched(r, sends, receives);
 }
 
-START_TEST(as_a_slow_one)
+START_TEST(test_compared_with_slow_matcher)
 {
 	static struct slow slow;
 	unsigned int keys, i;
@@ -424,7 +424,7 @@ START_TEST(as_a_slow_one)
 END_TEST
 
 /* All ends are accounted for, even with very little room. */
-START_TEST(adds_up)
+START_TEST(test_counts_add_up)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i, room, keys;
@@ -465,7 +465,7 @@ static __u64 key_of(const char *fields, const void *payload, __u32 len,
 	return tsct_message_key(&event, pool);
 }
 
-START_TEST(keys)
+START_TEST(test_keys)
 {
 	const __u32 minus_one = ~0U, five[2] = { 5, 6 };
 	const __s64 wide = -1, five_wide = 5;
@@ -551,7 +551,7 @@ static void free_merged(void)
 	tsct_recording_free(&rec);
 }
 
-START_TEST(metadata)
+START_TEST(test_metadata)
 {
 	const struct tsct_message_stats *a = &rec.messages, *b = &back.messages;
 	char why[256];
@@ -588,7 +588,7 @@ static const struct {
 	{ "earlier_ns=1675", "" },
 };
 
-START_TEST(mangled_metadata)
+START_TEST(test_invalid_metadata)
 {
 	char why[256] = "", *at, whole[sizeof(text)];
 
@@ -611,28 +611,28 @@ int main(void)
 
 	print_seed();
 	hand = add_case(suite, "by hand", begin, end);
-	tcase_add_test(hand, nothing_at_all);
-	tcase_add_test(hand, in_order);
-	tcase_add_test(hand, before_it_was_sent);
-	tcase_add_test(hand, on_one_tick);
-	tcase_add_test(hand, queue);
-	tcase_add_test(hand, number_again);
-	tcase_add_test(hand, sent_twice);
-	tcase_add_test(hand, received_twice);
-	tcase_add_test(hand, window);
-	tcase_add_test(hand, no_number);
-	tcase_add_test(hand, no_room);
-	tcase_add_test(hand, many_pairs);
-	tcase_add_test(hand, bounds_of_any_size);
-	tcase_add_test(hand, odd_room);
-	tcase_add_test(hand, keys);
+	tcase_add_test(hand, test_no_messages);
+	tcase_add_test(hand, test_clock_offset);
+	tcase_add_test(hand, test_violations);
+	tcase_add_test(hand, test_send_and_receive_on_one_tick);
+	tcase_add_test(hand, test_equal_numbers);
+	tcase_add_test(hand, test_missing_first_send);
+	tcase_add_test(hand, test_sent_twice);
+	tcase_add_test(hand, test_received_twice);
+	tcase_add_test(hand, test_window);
+	tcase_add_test(hand, test_unnumbered_messages);
+	tcase_add_test(hand, test_more_sends_than_room);
+	tcase_add_test(hand, test_many_node_pairs);
+	tcase_add_test(hand, test_bounds_of_any_size);
+	tcase_add_test(hand, test_rejects_bad_room);
+	tcase_add_test(hand, test_keys);
 	tcase_set_timeout(many, 60);
-	tcase_add_loop_test(many, as_a_slow_one, 0, 300);
-	tcase_add_loop_test(many, adds_up, 0, 100);
+	tcase_add_loop_test(many, test_compared_with_slow_matcher, 0, 300);
+	tcase_add_loop_test(many, test_counts_add_up, 0, 100);
 	suite_add_tcase(suite, many);
 	meta = add_case(suite, "metadata", make_merged, free_merged);
-	tcase_add_test(meta, metadata);
-	tcase_add_loop_test(meta, mangled_metadata, 0,
+	tcase_add_test(meta, test_metadata);
+	tcase_add_loop_test(meta, test_invalid_metadata, 0,
 			    sizeof(mangled) / sizeof(mangled[0]));
 	return run_suite(suite);
 }

@@ -203,7 +203,7 @@ END_TEST
 
 /* ---- metrics of a timekeeper --------------------------------------------- */
 
-START_TEST(test_keeper)
+START_TEST(test_timekeeper_metrics)
 {
 	static struct timekeeper k;
 	struct tsct_clock_state *state = &k.est.state;
@@ -246,7 +246,7 @@ int main(void)
 
 	tcase_add_test(tcase, test_values);
 	tcase_add_test(tcase, test_format);
-	tcase_add_test(tcase, test_keeper);
+	tcase_add_test(tcase, test_timekeeper_metrics);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -35,7 +35,7 @@ static const struct {
 	{ ERA_1 * S + S, 0x100000000 },
 };
 
-START_TEST(known_stamps)
+START_TEST(test_known_time_stamps)
 {
 	size_t i;
 
@@ -56,7 +56,7 @@ static __u64 apart(tsct_s128 a, tsct_s128 b)
 
 /* A time that is converted to a time stamp and back is unchanged, with any estimate of
  * the time within 68 years. Half a unit of a time stamp is 0.12 ns. */
-START_TEST(any_stamp)
+START_TEST(test_random_time_stamps)
 {
 	int i;
 
@@ -81,7 +81,7 @@ START_TEST(any_stamp)
 END_TEST
 
 /* Any time stamp is converted to the nearest ns. */
-START_TEST(any_ns)
+START_TEST(test_random_times)
 {
 	int i;
 
@@ -102,7 +102,7 @@ END_TEST
 
 /* Around the wrap of time stamps in 2036, times of either era are converted correctly
  * with an estimate in either era. */
-START_TEST(era_wrap)
+START_TEST(test_era_wrap)
 {
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
 				      ((1LL << 31) - 1) * S };
@@ -130,7 +130,7 @@ START_TEST(era_wrap)
 }
 END_TEST
 
-START_TEST(stamps_saturate)
+START_TEST(test_time_stamps_saturate)
 {
 	tsct_ntp_timestamp top = tsct_ntp_from_ns(INT64_MAX);
 	tsct_ntp_timestamp bottom = tsct_ntp_from_ns(INT64_MIN);
@@ -151,7 +151,7 @@ START_TEST(stamps_saturate)
 END_TEST
 
 /* The 16.16 format rounds a bound up by less than a unit (15259 ns), and never down. */
-START_TEST(short_format)
+START_TEST(test_short_format)
 {
 	int i;
 
@@ -287,7 +287,7 @@ static void check_packet(const struct tsct_ntp_packet *a,
 		     b->missing);
 }
 
-START_TEST(golden_bytes)
+START_TEST(test_golden_bytes)
 {
 	struct tsct_ntp_packet packet;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -307,7 +307,7 @@ START_TEST(golden_bytes)
 END_TEST
 
 /* Captured answer of chronyd 4.3, without a key */
-START_TEST(of_chronyd)
+START_TEST(test_packet_of_chronyd)
 {
 	struct tsct_ntp_packet p;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -354,7 +354,7 @@ static void any_packet(struct tsct_ntp_packet *packet)
 		packet->missing[i] = (char)(' ' + any(0x7f - ' '));
 }
 
-START_TEST(round_trips)
+START_TEST(test_round_trips)
 {
 	struct tsct_ntp_packet sent, got;
 	__u8 bytes[TSCT_NTP_MAX], other[TSCT_NTP_MAX];
@@ -378,7 +378,7 @@ END_TEST
 
 /* Clock params without TSCT_EXT_LINE, and reserved words, are neither sent nor
  * parsed. */
-START_TEST(nothing_leaks)
+START_TEST(test_reserved_words_are_zero)
 {
 	struct tsct_ntp_packet sent = { .version = 4, .mode = 3,
 					.has_ext = true }, got;
@@ -424,7 +424,7 @@ static void check_parse(const __u8 *bytes, size_t len, bool good,
 
 /* A header, our extension field and a MAC of 20 bytes, truncated at each byte, and with
  * bytes appended */
-START_TEST(every_length)
+START_TEST(test_every_length)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
 	struct tsct_ntp_packet p;
@@ -444,7 +444,7 @@ START_TEST(every_length)
 }
 END_TEST
 
-START_TEST(every_length_of_version_3)
+START_TEST(test_every_length_of_version_3)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 3 << 3 | 3 };
 	struct tsct_ntp_packet p;
@@ -483,7 +483,7 @@ static void lie(bool ours, size_t total)
 	}
 }
 
-START_TEST(every_field_length)
+START_TEST(test_every_field_length)
 {
 	lie(true, 48 + 160);
 	lie(true, 48 + 160 + 20);
@@ -513,7 +513,7 @@ static size_t put_ours(__u8 *bytes, size_t at)
 	return at + TSCT_EXT_SIZE;
 }
 
-START_TEST(among_others)
+START_TEST(test_other_extension_fields)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -540,7 +540,7 @@ START_TEST(among_others)
 }
 END_TEST
 
-START_TEST(other_versions_of_ours)
+START_TEST(test_other_versions_of_field)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -564,7 +564,7 @@ END_TEST
 
 /* Unprintable bytes in the field of missing nodes become '?'. The field is valid once
  * per packet, and only together with our extension field. */
-START_TEST(who_is_missing)
+START_TEST(test_missing_nodes_field)
 {
 	struct tsct_ntp_packet sent = golden, p;
 	__u8 bytes[TSCT_NTP_MAX], *field;
@@ -605,7 +605,7 @@ START_TEST(who_is_missing)
 }
 END_TEST
 
-START_TEST(crypto_nak)
+START_TEST(test_crypto_nak)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 0 };
 	struct tsct_ntp_packet p;
@@ -626,7 +626,7 @@ START_TEST(crypto_nak)
 }
 END_TEST
 
-START_TEST(versions_and_modes)
+START_TEST(test_versions_and_modes)
 {
 	__u8 bytes[TSCT_NTP_HEADER] = { 0 };
 	struct tsct_ntp_packet p;
@@ -645,7 +645,7 @@ START_TEST(versions_and_modes)
 END_TEST
 
 /* Every error has a text; the pointer for the text may be NULL. */
-START_TEST(reasons)
+START_TEST(test_error_texts)
 {
 	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
 	struct tsct_ntp_packet p;
@@ -708,7 +708,7 @@ static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
 	check_packet(&again, p);
 }
 
-START_TEST(random_bytes)
+START_TEST(test_random_bytes)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -742,29 +742,29 @@ int main(void)
 
 	print_seed();
 	seed_with(0);
-	tcase_add_test(tcase, known_stamps);
-	tcase_add_test(tcase, any_stamp);
-	tcase_add_test(tcase, any_ns);
-	tcase_add_test(tcase, era_wrap);
-	tcase_add_test(tcase, stamps_saturate);
-	tcase_add_test(tcase, short_format);
+	tcase_add_test(tcase, test_known_time_stamps);
+	tcase_add_test(tcase, test_random_time_stamps);
+	tcase_add_test(tcase, test_random_times);
+	tcase_add_test(tcase, test_era_wrap);
+	tcase_add_test(tcase, test_time_stamps_saturate);
+	tcase_add_test(tcase, test_short_format);
 	suite_add_tcase(suite, tcase);
 	tcase = tcase_create("packets");
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, golden_bytes);
-	tcase_add_test(tcase, of_chronyd);
-	tcase_add_test(tcase, round_trips);
-	tcase_add_test(tcase, nothing_leaks);
-	tcase_add_test(tcase, every_length);
-	tcase_add_test(tcase, every_length_of_version_3);
-	tcase_add_test(tcase, every_field_length);
-	tcase_add_test(tcase, among_others);
-	tcase_add_test(tcase, other_versions_of_ours);
-	tcase_add_test(tcase, who_is_missing);
-	tcase_add_test(tcase, crypto_nak);
-	tcase_add_test(tcase, versions_and_modes);
-	tcase_add_test(tcase, reasons);
-	tcase_add_loop_test(tcase, random_bytes, 0, 4);
+	tcase_add_test(tcase, test_golden_bytes);
+	tcase_add_test(tcase, test_packet_of_chronyd);
+	tcase_add_test(tcase, test_round_trips);
+	tcase_add_test(tcase, test_reserved_words_are_zero);
+	tcase_add_test(tcase, test_every_length);
+	tcase_add_test(tcase, test_every_length_of_version_3);
+	tcase_add_test(tcase, test_every_field_length);
+	tcase_add_test(tcase, test_other_extension_fields);
+	tcase_add_test(tcase, test_other_versions_of_field);
+	tcase_add_test(tcase, test_missing_nodes_field);
+	tcase_add_test(tcase, test_crypto_nak);
+	tcase_add_test(tcase, test_versions_and_modes);
+	tcase_add_test(tcase, test_error_texts);
+	tcase_add_loop_test(tcase, test_random_bytes, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

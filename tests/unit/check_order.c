@@ -63,7 +63,7 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 }
 
 /* Every event is returned once, and it is always the earliest of all streams. */
-START_TEST(order_property)
+START_TEST(test_random_streams)
 {
 	static struct stream s[STREAMS_MAX];
 	struct tsct_order_cursor heap[STREAMS_MAX];
@@ -91,7 +91,7 @@ START_TEST(order_property)
 }
 END_TEST
 
-START_TEST(order_ties)
+START_TEST(test_equal_keys)
 {
 	static const struct tsct_order_cursor in[] = {
 		{ 7, 1, 0 }, { 7, 0, 3 }, { 7, 0, 2 }, { 6, 9, 1 },
@@ -113,7 +113,7 @@ START_TEST(order_ties)
 }
 END_TEST
 
-START_TEST(order_full)
+START_TEST(test_full)
 {
 	struct tsct_order_cursor heap[1], head = { 1, 2, 3 };
 	struct tsct_order order;
@@ -133,9 +133,9 @@ int main(void)
 	TCase *tcase = tcase_create("order");
 
 	print_seed();
-	tcase_add_loop_test(tcase, order_property, 0, 300);
-	tcase_add_test(tcase, order_ties);
-	tcase_add_test(tcase, order_full);
+	tcase_add_loop_test(tcase, test_random_streams, 0, 300);
+	tcase_add_test(tcase, test_equal_keys);
+	tcase_add_test(tcase, test_full);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

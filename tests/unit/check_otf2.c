@@ -41,7 +41,7 @@ static void check_one(const struct golden_otf2 *g)
 		      (unsigned long long)new, (unsigned long long)g->new);
 }
 
-START_TEST(times_are_those_of_fractions)
+START_TEST(test_times_equal_exact_fractions)
 {
 	size_t i;
 
@@ -50,7 +50,7 @@ START_TEST(times_are_those_of_fractions)
 }
 END_TEST
 
-START_TEST(lengths_are_rounded_up)
+START_TEST(test_lengths_are_rounded_up)
 {
 	const struct tsct_otf2_clock a = { .resolution = 1000 };
 	const struct tsct_otf2_clock b = { .resolution = 3000 };
@@ -167,7 +167,7 @@ static unsigned int whole_before(size_t size)
 	return n;
 }
 
-START_TEST(a_file_cut_off_anywhere_is_known_to_be)
+START_TEST(test_detects_truncated_files)
 {
 	struct tsct_otf2_extent extent;
 	char why[256];
@@ -185,7 +185,7 @@ START_TEST(a_file_cut_off_anywhere_is_known_to_be)
 END_TEST
 
 /* A flipped bit gives success or -EBADMSG, and never more events than fit the file. */
-START_TEST(a_flipped_bit_makes_no_events)
+START_TEST(test_flipped_bits)
 {
 	struct tsct_otf2_extent extent;
 	unsigned int bad = 0;
@@ -206,7 +206,7 @@ START_TEST(a_flipped_bit_makes_no_events)
 }
 END_TEST
 
-START_TEST(the_other_byte_order_is_read)
+START_TEST(test_other_byte_order)
 {
 	struct tsct_otf2_extent extent;
 	char why[256];
@@ -228,12 +228,12 @@ int main(void)
 	Suite *suite = suite_create("otf2");
 	TCase *tcase = tcase_create("times");
 
-	tcase_add_test(tcase, times_are_those_of_fractions);
-	tcase_add_test(tcase, lengths_are_rounded_up);
+	tcase_add_test(tcase, test_times_equal_exact_fractions);
+	tcase_add_test(tcase, test_lengths_are_rounded_up);
 	suite_add_tcase(suite, tcase);
 	tcase = add_case(suite, "files", make_file, remove_file);
-	tcase_add_test(tcase, a_file_cut_off_anywhere_is_known_to_be);
-	tcase_add_test(tcase, a_flipped_bit_makes_no_events);
-	tcase_add_test(tcase, the_other_byte_order_is_read);
+	tcase_add_test(tcase, test_detects_truncated_files);
+	tcase_add_test(tcase, test_flipped_bits);
+	tcase_add_test(tcase, test_other_byte_order);
 	return run_suite(suite);
 }

@@ -108,7 +108,7 @@ static void *serve_hostile(void *arg)
 	return NULL;
 }
 
-START_TEST(lying_server)
+START_TEST(test_hostile_replies)
 {
 	struct stat st;
 	pthread_t thread;
@@ -156,7 +156,7 @@ static void expect_inside(const struct tsct_channel_header *h)
 	ck_assert(!(h->data_size & (h->data_size - 1)));
 }
 
-START_TEST(random_headers)
+START_TEST(test_random_headers)
 {
 	struct tsct_channel_header sound, h;
 	unsigned int i, accepted = 0;
@@ -197,9 +197,9 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
-	tcase_add_loop_test(tcase, lying_server, 0,
+	tcase_add_loop_test(tcase, test_hostile_replies, 0,
 			    sizeof(replies) / sizeof(replies[0]));
-	tcase_add_loop_test(tcase, random_headers, 0, 3);
+	tcase_add_loop_test(tcase, test_random_headers, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

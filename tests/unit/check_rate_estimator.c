@@ -57,7 +57,7 @@ START_TEST(test_locked)
 END_TEST
 
 /* Slow and fast counters: below 10 MHz, at nearly the clock's rate, and far above */
-START_TEST(test_other_rates)
+START_TEST(test_counter_rates)
 {
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
 	unsigned int i;
@@ -97,7 +97,7 @@ END_TEST
  * NTP changes the clock's rate repeatedly. The next sample detects a change; from then
  * on the bound holds.
  */
-START_TEST(test_steered)
+START_TEST(test_changing_rate)
 {
 	static const int ppb[] = { 30, -900, 5000, -50000, 200000, 500000, 0 };
 	unsigned int i;
@@ -235,7 +235,7 @@ static void after_jump(double hz)
 	check_rate_bound();
 }
 
-START_TEST(test_jump)
+START_TEST(test_counter_jumps)
 {
 	seed_with(35);
 	start();
@@ -306,7 +306,7 @@ START_TEST(test_disrupt)
 END_TEST
 
 /* Reads of the clock that take long, or are mostly interrupted */
-START_TEST(test_noise)
+START_TEST(test_slow_and_interrupted_reads)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
 	noise[] = {
@@ -391,7 +391,7 @@ END_TEST
 
 /* If each read takes a second, as in a debugger, no bracket is narrow, but the search
  * ends. */
-START_TEST(test_debugger)
+START_TEST(test_very_slow_reads)
 {
 	seed_with(50);
 	start_with(HZ);
@@ -534,7 +534,7 @@ START_TEST(test_resume_and_feed)
 END_TEST
 
 /* A rate restored from the drift file is used as far as samples allow. */
-START_TEST(test_recall)
+START_TEST(test_restored_rate)
 {
 	uint64_t mult, error;
 	double bound;
@@ -567,7 +567,7 @@ START_TEST(test_recall)
 }
 END_TEST
 
-START_TEST(test_refuses)
+START_TEST(test_rejects_bad_samples)
 {
 	struct tsct_sample sample, samples[2];
 	struct tsct_rate_estimator old;
@@ -677,25 +677,25 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
 	tcase_add_test(tcase, test_locked);
-	tcase_add_test(tcase, test_other_rates);
+	tcase_add_test(tcase, test_counter_rates);
 	tcase_add_test(tcase, test_long_run);
-	tcase_add_test(tcase, test_steered);
+	tcase_add_test(tcase, test_changing_rate);
 	tcase_add_test(tcase, test_step);
 	tcase_add_test(tcase, test_fast_slew);
 	tcase_add_test(tcase, test_small_step);
-	tcase_add_test(tcase, test_jump);
+	tcase_add_test(tcase, test_counter_jumps);
 	tcase_add_test(tcase, test_suspend);
 	tcase_add_test(tcase, test_disrupt);
-	tcase_add_test(tcase, test_noise);
+	tcase_add_test(tcase, test_slow_and_interrupted_reads);
 	tcase_add_test(tcase, test_poor_sample);
 	tcase_add_test(tcase, test_snapshot);
-	tcase_add_test(tcase, test_debugger);
+	tcase_add_test(tcase, test_very_slow_reads);
 	tcase_add_test(tcase, test_sampler_adapts);
 	tcase_add_test(tcase, test_intersection);
 	tcase_add_test(tcase, test_resume);
 	tcase_add_test(tcase, test_resume_and_feed);
-	tcase_add_test(tcase, test_recall);
-	tcase_add_test(tcase, test_refuses);
+	tcase_add_test(tcase, test_restored_rate);
+	tcase_add_test(tcase, test_rejects_bad_samples);
 	tcase_add_test(tcase, test_set_at_start);
 	tcase_add_test(tcase, test_median);
 	suite_add_tcase(suite, tcase);

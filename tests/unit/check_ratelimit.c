@@ -59,7 +59,7 @@ static void rule(const char *prefix, bool allow)
 
 /* ---- prefixes as text ---------------------------------------------------- */
 
-START_TEST(addresses)
+START_TEST(test_addresses)
 {
 	static const char *const good[][2] = {
 		{ "192.0.2.1", "192.0.2.1" }, { "0.0.0.0", "0.0.0.0" },
@@ -98,7 +98,7 @@ START_TEST(addresses)
 }
 END_TEST
 
-START_TEST(bad_rules)
+START_TEST(test_rejects_bad_rules)
 {
 	static const char *const bad[] = {
 		"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1",
@@ -117,7 +117,7 @@ END_TEST
 
 /* ---- ACL rules ----------------------------------------------------------- */
 
-START_TEST(longest_prefix)
+START_TEST(test_longest_prefix)
 {
 	ck_assert(!allows("10.0.0.1"));
 	ck_assert(!allows("::1"));
@@ -165,7 +165,7 @@ START_TEST(longest_prefix)
 }
 END_TEST
 
-START_TEST(too_many_rules)
+START_TEST(test_too_many_rules)
 {
 	char text[32];
 	int i;
@@ -239,7 +239,7 @@ static void any_rule(struct plain_rule *r)
 	rule(prefix, r->allow);
 }
 
-START_TEST(random_rules)
+START_TEST(test_random_rules)
 {
 	struct plain_rule rules[40];
 	struct tsct_address a;
@@ -278,7 +278,7 @@ static void child(const char *at, __u32 key_id)
 	ck_assert_int_eq(tsct_ratelimit_child(guard, at ? &a : NULL, key_id), 0);
 }
 
-START_TEST(children)
+START_TEST(test_children)
 {
 	child("10.0.0.3", 3);
 	child("10.0.0.1", 1);
@@ -315,7 +315,7 @@ START_TEST(children)
 }
 END_TEST
 
-START_TEST(many_children)
+START_TEST(test_many_children)
 {
 	char text[32];
 	int i;
@@ -348,7 +348,7 @@ static unsigned int take(const char *from, bool trusted, __u64 now_us,
 	return taken;
 }
 
-START_TEST(buckets)
+START_TEST(test_buckets)
 {
 	int trusted;
 
@@ -381,7 +381,7 @@ END_TEST
 
 /* If an attacker with a forged address uses up a client's tokens, one of 2^leak
  * requests is still answered, at random. */
-START_TEST(leaks)
+START_TEST(test_random_answers_above_limit)
 {
 	unsigned int n, i, runs = 0, longest = 0, leak;
 	bool was = false, is;
@@ -412,7 +412,7 @@ END_TEST
 
 /* Requests from a million addresses get no more answers than all buckets hold tokens. A
  * trusted member is not affected. */
-START_TEST(flood)
+START_TEST(test_flood)
 {
 	struct tsct_address a = address("10.0.0.0");
 	unsigned int i, n = 0;
@@ -433,7 +433,7 @@ END_TEST
 
 /* Members are answered at the rate that sessions need; the configured interval applies
  * to other clients only. */
-START_TEST(members_may_more)
+START_TEST(test_rate_of_members)
 {
 	struct tsct_ratelimit_options options = { .interval_us = 8000000 };
 
@@ -462,7 +462,7 @@ static unsigned int ask(const char *from, __u64 now_us)
  * child gets all the tokens it needs. A node that is only allowed by the ACL gets those
  * of an unknown client.
  */
-START_TEST(session_without_keys)
+START_TEST(test_session_without_keys)
 {
 	const struct tsct_ratelimit_options options = { 976, 4, 0, 0, 0 };
 	unsigned int i, answered = 0, others = 0;
@@ -485,7 +485,7 @@ START_TEST(session_without_keys)
 }
 END_TEST
 
-START_TEST(many_members)
+START_TEST(test_many_members)
 {
 	unsigned int i, n = 0;
 	char text[32];
@@ -514,19 +514,19 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, addresses);
-	tcase_add_test(tcase, bad_rules);
-	tcase_add_test(tcase, longest_prefix);
-	tcase_add_test(tcase, too_many_rules);
-	tcase_add_loop_test(tcase, random_rules, 0, 50);
-	tcase_add_test(tcase, children);
-	tcase_add_test(tcase, many_children);
-	tcase_add_test(tcase, buckets);
-	tcase_add_test(tcase, leaks);
-	tcase_add_test(tcase, flood);
-	tcase_add_test(tcase, members_may_more);
-	tcase_add_test(tcase, session_without_keys);
-	tcase_add_test(tcase, many_members);
+	tcase_add_test(tcase, test_addresses);
+	tcase_add_test(tcase, test_rejects_bad_rules);
+	tcase_add_test(tcase, test_longest_prefix);
+	tcase_add_test(tcase, test_too_many_rules);
+	tcase_add_loop_test(tcase, test_random_rules, 0, 50);
+	tcase_add_test(tcase, test_children);
+	tcase_add_test(tcase, test_many_children);
+	tcase_add_test(tcase, test_buckets);
+	tcase_add_test(tcase, test_random_answers_above_limit);
+	tcase_add_test(tcase, test_flood);
+	tcase_add_test(tcase, test_rate_of_members);
+	tcase_add_test(tcase, test_session_without_keys);
+	tcase_add_test(tcase, test_many_members);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

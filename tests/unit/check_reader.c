@@ -82,7 +82,7 @@ static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 	       sizeof(record));
 }
 
-START_TEST(empty_and_wrong_cpu)
+START_TEST(test_empty_ring_and_bad_cpu)
 {
 	struct tsct_event event;
 	struct tsct_ring_stat stat;
@@ -119,7 +119,7 @@ static void put_block(__u64 pos, __u64 events)
 }
 
 /* Invalid data is counted, and the reader skips to the next block. */
-START_TEST(broken_places)
+START_TEST(test_broken_records)
 {
 	static const struct { unsigned int len, id; } bad[] = {
 		{ 0, 16 }, { 15, 16 }, { 16, 0 }, { 16, 2 }, { 32, 2 },
@@ -147,7 +147,7 @@ START_TEST(broken_places)
 END_TEST
 
 /* The reader takes an impossible head as its position, and continues. */
-START_TEST(broken_heads)
+START_TEST(test_impossible_heads)
 {
 	static const __u64 heads[] = {
 		1, 7, 24 + 1, 4 * 4096 + 8, 1ULL << 47, ~0ULL, ~7ULL, 1 << 20,
@@ -177,7 +177,7 @@ START_TEST(broken_heads)
 END_TEST
 
 /* If the tail is invalid, which any process can cause, a reader starts at the head. */
-START_TEST(broken_tail)
+START_TEST(test_invalid_tail)
 {
 	struct tsct_event event;
 
@@ -209,7 +209,7 @@ static void expect_sane(const struct tsct_event *event)
 					 * the sanitizer */
 }
 
-START_TEST(noise)
+START_TEST(test_random_data)
 {
 	struct tsct_event event;
 	unsigned int i, j, turns, got = 0;
@@ -254,7 +254,7 @@ static void scribble(const struct tsct_channel *victim)
 }
 
 /* A process writes anywhere in the channel's file while the reader reads. */
-START_TEST(scribbled_while_read)
+START_TEST(test_overwritten_while_read)
 {
 	struct timeval now, end;
 	struct tsct_event event;
@@ -291,7 +291,7 @@ START_TEST(scribbled_while_read)
 }
 END_TEST
 
-START_TEST(definitions)
+START_TEST(test_definitions)
 {
 	const struct tsct_event_def *def, *before;
 	int a, b;
@@ -315,7 +315,7 @@ START_TEST(definitions)
 END_TEST
 
 /* A definition area with random contents, mostly with wrong sizes */
-START_TEST(lying_definitions)
+START_TEST(test_random_definitions)
 {
 	const struct tsct_channel_header *h = &t->header;
 	char *map = mmap(NULL, h->consumer_offset, PROT_READ | PROT_WRITE,
@@ -374,7 +374,7 @@ static void no_op(int sig)
 	(void)sig;
 }
 
-START_TEST(waits)
+START_TEST(test_wait)
 {
 	struct sigaction action = { .sa_handler = no_op };
 	struct itimerval timer = { .it_value.tv_usec = 50000 };
@@ -395,7 +395,7 @@ END_TEST
 
 /* ---- overwrite channels -------------------------------------------------- */
 
-START_TEST(flight_recorder)
+START_TEST(test_overwrite_channel)
 {
 	struct tsct_ring_stat stat;
 	struct tsct_event event;
@@ -442,19 +442,19 @@ int main(void)
 
 	print_seed();
 	tcase = add_case(suite, "discard", setup_discard, teardown);
-	tcase_add_test(tcase, empty_and_wrong_cpu);
-	tcase_add_loop_test(tcase, broken_places, 0, 9);
-	tcase_add_loop_test(tcase, broken_heads, 0, 10);
-	tcase_add_test(tcase, broken_tail);
-	tcase_add_loop_test(tcase, noise, 0, 3);
-	tcase_add_test(tcase, scribbled_while_read);
-	tcase_add_test(tcase, definitions);
-	tcase_add_loop_test(tcase, lying_definitions, 0, 3);
-	tcase_add_test(tcase, waits);
+	tcase_add_test(tcase, test_empty_ring_and_bad_cpu);
+	tcase_add_loop_test(tcase, test_broken_records, 0, 9);
+	tcase_add_loop_test(tcase, test_impossible_heads, 0, 10);
+	tcase_add_test(tcase, test_invalid_tail);
+	tcase_add_loop_test(tcase, test_random_data, 0, 3);
+	tcase_add_test(tcase, test_overwritten_while_read);
+	tcase_add_test(tcase, test_definitions);
+	tcase_add_loop_test(tcase, test_random_definitions, 0, 3);
+	tcase_add_test(tcase, test_wait);
 	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
-	tcase_add_test(tcase, empty_and_wrong_cpu);
-	tcase_add_loop_test(tcase, noise, 0, 3);
-	tcase_add_test(tcase, scribbled_while_read);
-	tcase_add_test(tcase, flight_recorder);
+	tcase_add_test(tcase, test_empty_ring_and_bad_cpu);
+	tcase_add_loop_test(tcase, test_random_data, 0, 3);
+	tcase_add_test(tcase, test_overwritten_while_read);
+	tcase_add_test(tcase, test_overwrite_channel);
 	return run_suite(suite);
 }

@@ -112,7 +112,7 @@ static void expect_all(struct tsct_reader *r)
 
 /* Random numbers of emitted and read events, with up to three readers at the same
  * time */
-START_TEST(overrun_exact)
+START_TEST(test_overrun_counts)
 {
 	struct tsct_reader *readers[3] = { reader };
 	int i, j, k, n;
@@ -148,7 +148,7 @@ START_TEST(overrun_exact)
 END_TEST
 
 /* A discard ring loses no published event. */
-START_TEST(discard_exact)
+START_TEST(test_discard_counts)
 {
 	__u64 refused = 0;
 	int i, n;
@@ -172,7 +172,7 @@ START_TEST(discard_exact)
 END_TEST
 
 /* Consumers of a channel, one after the other; each closes after a random event. */
-START_TEST(discard_consumers)
+START_TEST(test_successive_consumers)
 {
 	__u64 taken = 0, released = 0;
 	int i, n;
@@ -201,7 +201,7 @@ START_TEST(discard_consumers)
 END_TEST
 
 /* After a corrupt record, the rest of the events in its block are lost. */
-START_TEST(broken_exact)
+START_TEST(test_corrupt_record_counts)
 {
 	__u64 pos, ours[400], broken = 0;
 	struct tsct_event event;
@@ -240,7 +240,7 @@ START_TEST(broken_exact)
 END_TEST
 
 /* False event counts in the ring affect only statistics. */
-START_TEST(lying_counts)
+START_TEST(test_false_event_counts)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
 	struct tsct_event event;
@@ -293,7 +293,7 @@ static void through_the_wraps(__u64 pos, __u64 events)
 	ck_assert_uint_eq(stat_of(reader).bytes >> 48, (pos >> 48) + 1);
 }
 
-START_TEST(wraps)
+START_TEST(test_wraps)
 {
 	seed_with(_i);
 	through_the_wraps((1ULL << 48) - 4096 * (any(100) + 1),
@@ -304,7 +304,7 @@ START_TEST(wraps)
 END_TEST
 
 /* More than 2^16 events are written between two reads. */
-START_TEST(many_unread)
+START_TEST(test_many_unread_events)
 {
 	int i;
 
@@ -329,7 +329,7 @@ END_TEST
 
 /* ---- seek_end ---------------------------------------------------------- */
 
-START_TEST(seeks)
+START_TEST(test_seek_end)
 {
 	struct tsct_event event;
 	int i, n;
@@ -420,14 +420,14 @@ static void follow(int nr)
 	}
 }
 
-START_TEST(live_overwrite)
+START_TEST(test_live_overwrite)
 {
 	follow(3);
 	ck_assert_uint_gt(stat_of(reader).overrun, 0);
 }
 END_TEST
 
-START_TEST(live_discard)
+START_TEST(test_live_discard)
 {
 	follow(1);
 	ck_assert_uint_eq(stat_of(reader).overrun, 0);
@@ -435,7 +435,7 @@ START_TEST(live_discard)
 END_TEST
 
 /* Readers in separate processes, each with its own channel handle */
-START_TEST(live_processes)
+START_TEST(test_live_processes)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct live live = { .target = 5000 };
@@ -464,7 +464,7 @@ START_TEST(live_processes)
 END_TEST
 
 /* A discard channel has at most one consumer. */
-START_TEST(one_consumer)
+START_TEST(test_one_consumer)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_reader *second;
@@ -487,25 +487,25 @@ int main(void)
 
 	print_seed();
 	tcase = add_case(suite, "discard", setup_discard, teardown);
-	tcase_add_loop_test(tcase, discard_exact, 0, 3);
-	tcase_add_loop_test(tcase, discard_consumers, 0, 3);
-	tcase_add_loop_test(tcase, broken_exact, 0, 3);
-	tcase_add_loop_test(tcase, lying_counts, 0, 3);
-	tcase_add_loop_test(tcase, wraps, 0, 3);
-	tcase_add_loop_test(tcase, seeks, 0, 2);
-	tcase_add_test(tcase, many_unread);
-	tcase_add_test(tcase, one_consumer);
+	tcase_add_loop_test(tcase, test_discard_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_successive_consumers, 0, 3);
+	tcase_add_loop_test(tcase, test_corrupt_record_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_false_event_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_wraps, 0, 3);
+	tcase_add_loop_test(tcase, test_seek_end, 0, 2);
+	tcase_add_test(tcase, test_many_unread_events);
+	tcase_add_test(tcase, test_one_consumer);
 	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
-	tcase_add_loop_test(tcase, overrun_exact, 0, 2);
-	tcase_add_loop_test(tcase, wraps, 0, 3);
-	tcase_add_loop_test(tcase, seeks, 0, 2);
+	tcase_add_loop_test(tcase, test_overrun_counts, 0, 2);
+	tcase_add_loop_test(tcase, test_wraps, 0, 3);
+	tcase_add_loop_test(tcase, test_seek_end, 0, 2);
 	/* These tests also run under the thread sanitizer: t_tsan_reader.sh */
 	tcase = add_case(suite, "live discard", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, live_discard);
+	tcase_add_test(tcase, test_live_discard);
 	tcase = add_case(suite, "live overwrite", setup_overwrite, teardown);
 	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, live_overwrite);
-	tcase_add_test(tcase, live_processes);
+	tcase_add_test(tcase, test_live_overwrite);
+	tcase_add_test(tcase, test_live_processes);
 	return run_suite(suite);
 }

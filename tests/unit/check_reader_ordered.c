@@ -84,7 +84,7 @@ static struct tsct_ring_stat stat_of(__u32 cpu)
 	return stat;
 }
 
-START_TEST(merges)
+START_TEST(test_merges_cpus)
 {
 	const __u32 other = nr_cpus - 1;	/* the last CPU; CPU 0 if it is the
 						 * only one */
@@ -105,7 +105,7 @@ START_TEST(merges)
 }
 END_TEST
 
-START_TEST(until)
+START_TEST(test_until_stamp)
 {
 	struct tsct_event event;
 
@@ -125,7 +125,7 @@ START_TEST(until)
 }
 END_TEST
 
-START_TEST(late_ones)
+START_TEST(test_late_events)
 {
 	const __u32 other = nr_cpus - 1;
 
@@ -141,7 +141,7 @@ START_TEST(late_ones)
 END_TEST
 
 /* tsct_reader_next() also returns events that the ordered reader holds. */
-START_TEST(mixed_with_next)
+START_TEST(test_mixed_with_next)
 {
 	struct tsct_event event;
 	__u64 i;
@@ -171,7 +171,7 @@ END_TEST
 
 /* Releasing while reading in order does not release the events that the reader
  * holds. */
-START_TEST(held_is_not_released)
+START_TEST(test_held_event_is_not_released)
 {
 	struct tsct_event event;
 
@@ -191,7 +191,7 @@ END_TEST
 
 /* With random rings and rates, events that were published before the call are returned
  * in order. */
-START_TEST(any_merge)
+START_TEST(test_random_rings)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
 	struct tsct_event event;
@@ -250,7 +250,7 @@ static void *write_ring(void *arg)
 }
 
 /* A reader that stays 1 ms behind gets every event once and in order. */
-START_TEST(follows_live)
+START_TEST(test_follows_writers)
 {
 	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end;
 	const __u32 nr = nr_cpus < 3 ? nr_cpus : 3;
@@ -298,7 +298,7 @@ END_TEST
 
 /* ---- waiting for events -------------------------------------------------- */
 
-START_TEST(watermark)
+START_TEST(test_watermark)
 {
 	struct tsct_event event;
 	int i;
@@ -323,7 +323,7 @@ END_TEST
 
 /* With a watermark above the size of the rings, a ring that is half full wakes the
  * reader. */
-START_TEST(watermark_half)
+START_TEST(test_watermark_above_ring_size)
 {
 	int i;
 
@@ -338,7 +338,7 @@ START_TEST(watermark_half)
 END_TEST
 
 /* A block without a record contains no event. */
-START_TEST(empty_block)
+START_TEST(test_empty_block)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
 	struct tsct_event event;
@@ -364,13 +364,13 @@ END_TEST
 
 static TCase *add_both(TCase *tcase)
 {
-	tcase_add_test(tcase, merges);
-	tcase_add_test(tcase, until);
-	tcase_add_test(tcase, late_ones);
-	tcase_add_test(tcase, mixed_with_next);
-	tcase_add_test(tcase, watermark);
-	tcase_add_test(tcase, watermark_half);
-	tcase_add_test(tcase, empty_block);
+	tcase_add_test(tcase, test_merges_cpus);
+	tcase_add_test(tcase, test_until_stamp);
+	tcase_add_test(tcase, test_late_events);
+	tcase_add_test(tcase, test_mixed_with_next);
+	tcase_add_test(tcase, test_watermark);
+	tcase_add_test(tcase, test_watermark_above_ring_size);
+	tcase_add_test(tcase, test_empty_block);
 	return tcase;
 }
 
@@ -382,11 +382,11 @@ int main(void)
 	print_seed();
 	add_both(add_case(suite, "overwrite", setup_overwrite, teardown));
 	tcase = add_both(add_case(suite, "discard", setup_discard, teardown));
-	tcase_add_test(tcase, held_is_not_released);
-	tcase_add_loop_test(tcase, any_merge, 0, 3);
+	tcase_add_test(tcase, test_held_event_is_not_released);
+	tcase_add_loop_test(tcase, test_random_rings, 0, 3);
 	/* These tests also run under the thread sanitizer: t_tsan_reader.sh */
 	tcase = add_case(suite, "live", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, follows_live);
+	tcase_add_test(tcase, test_follows_writers);
 	return run_suite(suite);
 }

@@ -151,7 +151,7 @@ static unsigned int babeltrace(bool quiet)
 }
 
 /* The library's reader and babeltrace2 read as many events as were written. */
-START_TEST(record_round_trip)
+START_TEST(test_round_trip)
 {
 	unsigned int nr;
 
@@ -178,7 +178,7 @@ static char *metadata_text(const struct tsct_recording *r, size_t *len)
 }
 
 /* Parsed metadata is written as the identical text. */
-START_TEST(record_meta_round_trip)
+START_TEST(test_metadata_round_trip)
 {
 	struct tsct_recording again;
 	size_t len, len2;
@@ -239,7 +239,7 @@ START_TEST(record_meta_round_trip)
 END_TEST
 
 /* Host names that contain any bytes */
-START_TEST(record_hostile_names)
+START_TEST(test_hostile_names)
 {
 	char name[64];
 	int i;
@@ -263,7 +263,7 @@ END_TEST
 
 /* The clock in the CTF metadata gives the calibrated time within its stated
  * precision. */
-START_TEST(record_clock)
+START_TEST(test_clock_of_tsc)
 {
 	struct tsct_ctf_clock clock;
 	__s64 apart;
@@ -290,7 +290,7 @@ START_TEST(record_clock)
 END_TEST
 
 /* A clock in ns is written with 1 GHz if that is accurate enough. */
-START_TEST(record_clock_ns)
+START_TEST(test_clock_in_ns)
 {
 	struct tsct_ctf_clock clock;
 
@@ -321,7 +321,7 @@ static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 }
 
 /* Invalid events are counted by cause, and do not affect other events. */
-START_TEST(record_refused)
+START_TEST(test_refuses_invalid_events)
 {
 	const __u64 *cause = NULL;
 	__u8 payload[65520];
@@ -352,7 +352,7 @@ START_TEST(record_refused)
 END_TEST
 
 /* Events that are late by less than 1 us get the time of their predecessor. */
-START_TEST(record_raised)
+START_TEST(test_late_events_are_raised)
 {
 	struct tsct_trace_event event;
 	struct tsct_trace *trace;
@@ -387,7 +387,7 @@ START_TEST(record_raised)
 END_TEST
 
 /* The largest record that fits a ring, between smaller ones */
-START_TEST(record_largest)
+START_TEST(test_largest_record)
 {
 	__u8 payload[65512];
 	int i;
@@ -410,7 +410,7 @@ START_TEST(record_largest)
 END_TEST
 
 /* At any moment, the metadata on disk defines every event on disk. */
-START_TEST(record_defines_first)
+START_TEST(test_definitions_before_events)
 {
 	char name[16];
 	int i;
@@ -456,7 +456,7 @@ static void fill_disk(void)
 	ck_assert_uint_eq(babeltrace(false), kept);
 }
 
-START_TEST(record_file_limit)
+START_TEST(test_file_size_limit)
 {
 	struct rlimit limit = { 100000, RLIM_INFINITY };
 
@@ -469,7 +469,7 @@ START_TEST(record_file_limit)
 }
 END_TEST
 
-START_TEST(record_disk_full)
+START_TEST(test_full_disk)
 {
 	char command[128];
 
@@ -497,7 +497,7 @@ START_TEST(record_disk_full)
 END_TEST
 
 /* Losses after the last event are written in packets without events. */
-START_TEST(record_discarded)
+START_TEST(test_losses_after_last_event)
 {
 	struct tsct_trace_event e;
 	struct tsct_trace *trace;
@@ -536,7 +536,7 @@ END_TEST
  * last event in its files. `precision`, the only error bound for other readers, holds
  * until the time at which the next update was due.
  */
-START_TEST(record_killed)
+START_TEST(test_killed_recorder)
 {
 	struct tsct_ctf_clock clock;
 	struct tsct_trace *trace;
@@ -579,7 +579,7 @@ START_TEST(record_killed)
 END_TEST
 
 /* A damaged end time in a packet does not extend the recording. */
-START_TEST(record_killed_damaged)
+START_TEST(test_killed_recorder_damaged_packet)
 {
 	struct tsct_packet head;
 	struct tsct_trace *trace;
@@ -606,7 +606,7 @@ START_TEST(record_killed_damaged)
 END_TEST
 
 /* If writing fails at any byte of the metadata, the error is returned. */
-START_TEST(record_full_says_so)
+START_TEST(test_metadata_write_errors)
 {
 	static char buffer[1 << 16];
 	FILE *to = fopen("/dev/full", "w");
@@ -628,21 +628,21 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, record_round_trip, 0, 12);
-	tcase_add_test(tcase, record_meta_round_trip);
-	tcase_add_loop_test(tcase, record_hostile_names, 0, 6);
-	tcase_add_loop_test(tcase, record_clock, 0, 50);
-	tcase_add_test(tcase, record_clock_ns);
-	tcase_add_test(tcase, record_refused);
-	tcase_add_test(tcase, record_raised);
-	tcase_add_test(tcase, record_largest);
-	tcase_add_test(tcase, record_defines_first);
-	tcase_add_test(tcase, record_file_limit);
-	tcase_add_test(tcase, record_disk_full);
-	tcase_add_test(tcase, record_discarded);
-	tcase_add_loop_test(tcase, record_killed, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_test(tcase, record_killed_damaged);
-	tcase_add_loop_test(tcase, record_full_says_so, 0, 2);
+	tcase_add_loop_test(tcase, test_round_trip, 0, 12);
+	tcase_add_test(tcase, test_metadata_round_trip);
+	tcase_add_loop_test(tcase, test_hostile_names, 0, 6);
+	tcase_add_loop_test(tcase, test_clock_of_tsc, 0, 50);
+	tcase_add_test(tcase, test_clock_in_ns);
+	tcase_add_test(tcase, test_refuses_invalid_events);
+	tcase_add_test(tcase, test_late_events_are_raised);
+	tcase_add_test(tcase, test_largest_record);
+	tcase_add_test(tcase, test_definitions_before_events);
+	tcase_add_test(tcase, test_file_size_limit);
+	tcase_add_test(tcase, test_full_disk);
+	tcase_add_test(tcase, test_losses_after_last_event);
+	tcase_add_loop_test(tcase, test_killed_recorder, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_test(tcase, test_killed_recorder_damaged_packet);
+	tcase_add_loop_test(tcase, test_metadata_write_errors, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

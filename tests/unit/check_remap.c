@@ -39,7 +39,7 @@ START_TEST(test_put_and_get)
 END_TEST
 
 /* A table is full when three quarters are in use, and all its entries are found. */
-START_TEST(test_full)
+START_TEST(test_full_table)
 {
 	struct tsct_remap map, larger;
 	__u64 old[ROOM], id;
@@ -71,7 +71,7 @@ START_TEST(test_full)
 END_TEST
 
 /* In the smallest tables, too, the search for a missing id ends. */
-START_TEST(test_small)
+START_TEST(test_small_tables)
 {
 	struct tsct_remap map;
 	unsigned int room, i;
@@ -136,7 +136,7 @@ START_TEST(test_unify)
 END_TEST
 
 /* Names with equal hashes get different ids. */
-START_TEST(test_same_hash)
+START_TEST(test_equal_hashes)
 {
 	struct tsct_unify unify, larger;
 	unsigned int i;
@@ -219,11 +219,11 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_put_and_get);
-	tcase_add_loop_test(tcase, test_full, 0, 10);
-	tcase_add_test(tcase, test_small);
+	tcase_add_loop_test(tcase, test_full_table, 0, 10);
+	tcase_add_test(tcase, test_small_tables);
 	tcase = add_case(suite, "unify", NULL, NULL);
 	tcase_add_loop_test(tcase, test_unify, 20, 25);
-	tcase_add_test(tcase, test_same_hash);
+	tcase_add_test(tcase, test_equal_hashes);
 	tcase_add_test(tcase, test_unify_full);
 	tcase_add_test(tcase, test_hash);
 	return run_suite(suite);

@@ -5,7 +5,7 @@
 
 /* ---- answers ------------------------------------------------------------- */
 
-START_TEST(plain)
+START_TEST(test_ntp_answers)
 {
 	struct tsct_ntp_packet p = request(false);
 	int version;
@@ -35,7 +35,7 @@ START_TEST(plain)
 }
 END_TEST
 
-START_TEST(field)
+START_TEST(test_extension_field)
 {
 	struct tsct_ntp_packet p = request(true);
 
@@ -70,7 +70,7 @@ END_TEST
 
 /* The responder sends the names of missing nodes to clients that request them and
  * reserve the room. */
-START_TEST(missing)
+START_TEST(test_missing_nodes)
 {
 	struct tsct_ntp_packet p = request(true);
 
@@ -91,7 +91,7 @@ START_TEST(missing)
 }
 END_TEST
 
-START_TEST(no_requests)
+START_TEST(test_ignores_non_requests)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_address from = address("10.0.0.1");
@@ -122,7 +122,7 @@ START_TEST(no_requests)
 }
 END_TEST
 
-START_TEST(whom)
+START_TEST(test_denied_and_limited_clients)
 {
 	static const struct tsct_ratelimit_options tight = {
 		.interval_us = 1000000, .burst = 2,
@@ -148,7 +148,7 @@ END_TEST
 
 /* ---- keys ---------------------------------------------------------------- */
 
-START_TEST(keys)
+START_TEST(test_keys)
 {
 	struct tsct_address at;
 	struct tsct_ntp_packet p = request(true);
@@ -211,7 +211,7 @@ END_TEST
 
 /* ---- transmit time of the previous answer -------------------------------- */
 
-START_TEST(next_answer_tells)
+START_TEST(test_transmit_time_of_previous_answer)
 {
 	struct tsct_ntp_packet p = request(true), q;
 	__u32 ticket;
@@ -262,7 +262,7 @@ START_TEST(next_answer_tells)
 }
 END_TEST
 
-START_TEST(interleaves)
+START_TEST(test_interleaved)
 {
 	struct tsct_ntp_packet p = request(false), q;
 	__u64 rx, tx;
@@ -316,7 +316,7 @@ static void remember(const char *from, __u32 key_id)
 	sent(w.ticket, w.now + 1000, 0, true);
 }
 
-START_TEST(strangers_push_out_strangers)
+START_TEST(test_eviction)
 {
 	char text[32];
 	int i, j, kept;
@@ -359,7 +359,7 @@ START_TEST(strangers_push_out_strangers)
 END_TEST
 
 /* A ticket stays bound to its answer, even if another client gets the table entry. */
-START_TEST(old_tickets)
+START_TEST(test_old_tickets)
 {
 	__u32 first, i;
 	char text[32];
@@ -381,7 +381,7 @@ END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-START_TEST(anything)
+START_TEST(test_random_changes)
 {
 	struct tsct_address from = address("10.0.0.5");
 	struct tsct_ntp_packet p;
@@ -419,7 +419,7 @@ START_TEST(anything)
 }
 END_TEST
 
-START_TEST(words)
+START_TEST(test_result_texts)
 {
 	int i, j;
 
@@ -440,18 +440,18 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, plain);
-	tcase_add_test(tcase, field);
-	tcase_add_test(tcase, missing);
-	tcase_add_test(tcase, no_requests);
-	tcase_add_test(tcase, whom);
-	tcase_add_test(tcase, keys);
-	tcase_add_test(tcase, next_answer_tells);
-	tcase_add_test(tcase, interleaves);
-	tcase_add_test(tcase, strangers_push_out_strangers);
-	tcase_add_test(tcase, old_tickets);
-	tcase_add_loop_test(tcase, anything, 0, 4);
-	tcase_add_test(tcase, words);
+	tcase_add_test(tcase, test_ntp_answers);
+	tcase_add_test(tcase, test_extension_field);
+	tcase_add_test(tcase, test_missing_nodes);
+	tcase_add_test(tcase, test_ignores_non_requests);
+	tcase_add_test(tcase, test_denied_and_limited_clients);
+	tcase_add_test(tcase, test_keys);
+	tcase_add_test(tcase, test_transmit_time_of_previous_answer);
+	tcase_add_test(tcase, test_interleaved);
+	tcase_add_test(tcase, test_eviction);
+	tcase_add_test(tcase, test_old_tickets);
+	tcase_add_loop_test(tcase, test_random_changes, 0, 4);
+	tcase_add_test(tcase, test_result_texts);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -5,7 +5,7 @@
 
 /* A repeated request gets the same answer again, without a second effect. A replay of
  * an earlier request gets the time, and has no other effect. */
-START_TEST(requests_again)
+START_TEST(test_repeated_and_replayed_requests)
 {
 	struct tsct_ntp_packet p[3], q;
 	struct tsct_extension said;
@@ -46,7 +46,7 @@ END_TEST
 
 /* A request with nonce 0, which our clients never send, gets the time and is not
  * stored. */
-START_TEST(no_nonce)
+START_TEST(test_zero_nonce)
 {
 	struct tsct_ntp_packet p;
 	unsigned int i;
@@ -70,7 +70,7 @@ END_TEST
 
 /* An attacker replays requests of a child with their valid MAC. It gets the time. The
  * requests have no other effect, and do not disturb the child. */
-START_TEST(recordings)
+START_TEST(test_attacker_replays)
 {
 	struct tsct_ntp_packet p[60], q;
 	unsigned int was, i, told = 0;
@@ -105,7 +105,7 @@ START_TEST(recordings)
 END_TEST
 
 /* A client that lost its state is accepted again at its second request. */
-START_TEST(restarted)
+START_TEST(test_client_restart)
 {
 	struct tsct_ntp_packet p, first, second;
 	struct tsct_address at = address("10.0.0.1");
@@ -173,7 +173,7 @@ END_TEST
 
 /* A client sends all requests of its first poll before the first answer, so they all
  * repeat the same tx. */
-START_TEST(first_together)
+START_TEST(test_first_poll_of_several_requests)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;
 	unsigned int i;
@@ -221,11 +221,11 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, requests_again);
-	tcase_add_test(tcase, no_nonce);
-	tcase_add_test(tcase, recordings);
-	tcase_add_test(tcase, restarted);
-	tcase_add_test(tcase, first_together);
+	tcase_add_test(tcase, test_repeated_and_replayed_requests);
+	tcase_add_test(tcase, test_zero_nonce);
+	tcase_add_test(tcase, test_attacker_replays);
+	tcase_add_test(tcase, test_client_restart);
+	tcase_add_test(tcase, test_first_poll_of_several_requests);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

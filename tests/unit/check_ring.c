@@ -426,7 +426,7 @@ START_TEST(test_next_pad)
 }
 END_TEST
 
-START_TEST(test_next_broken)
+START_TEST(test_next_broken_record)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
@@ -480,7 +480,7 @@ END_TEST
  * With random data and positions, each step advances, and the last ends at the head.
  * The sanitizer detects accesses outside the data.
  */
-START_TEST(test_next_junk)
+START_TEST(test_next_random_data)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = malloc(geo.data_size);
@@ -542,8 +542,8 @@ int main(void)
 	tcase_add_test(tcase, test_next_block);
 	tcase_add_test(tcase, test_block);
 	tcase_add_test(tcase, test_next_pad);
-	tcase_add_test(tcase, test_next_broken);
-	tcase_add_test(tcase, test_next_junk);
+	tcase_add_test(tcase, test_next_broken_record);
+	tcase_add_test(tcase, test_next_random_data);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -233,7 +233,7 @@ static void *begin_blocks(void *arg)
 
 /* While events are counted, the oldest block is overwritten, and the head's block is
  * not. */
-START_TEST(test_count_hurried)
+START_TEST(test_count_while_overwritten)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);
 	struct ring r = new_ring(geo, 0, 0);
@@ -260,7 +260,7 @@ START_TEST(test_count_hurried)
 END_TEST
 
 /* Invalid counts in the ring are reported as invalid, and counting ends. */
-START_TEST(test_count_junk)
+START_TEST(test_count_invalid)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 	struct tsct_producer producer = { 0 };
@@ -292,8 +292,8 @@ int main(void)
 	tcase_add_test(tcase, test_round_trip);
 	tcase_add_test(tcase, test_exact_fills);
 	tcase_add_test(tcase, test_overwrite);
-	tcase_add_test(tcase, test_count_hurried);
-	tcase_add_test(tcase, test_count_junk);
+	tcase_add_test(tcase, test_count_while_overwritten);
+	tcase_add_test(tcase, test_count_invalid);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

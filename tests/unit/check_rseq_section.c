@@ -92,7 +92,7 @@ static void expect_both(void)
 	tsct_reader_release(reader, cpu);
 }
 
-START_TEST(stepped_and_nested)
+START_TEST(test_signal_after_every_instruction)
 {
 	unsigned int n;
 
@@ -106,7 +106,7 @@ END_TEST
 
 /* An event that is single-stepped without end is counted as lost, and leaves no partial
  * record. */
-START_TEST(stepped_for_ever)
+START_TEST(test_endless_single_step)
 {
 	catch_steps();
 	ck_assert_int_eq(emit_stepped(~0U, 5, NULL), -EAGAIN);
@@ -363,13 +363,13 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	ck_assert_uint_eq(lost(TSCT_LOST_FULL) + lost(TSCT_LOST_ABORTED), 0);
 }
 
-START_TEST(killed_at_every_instruction)
+START_TEST(test_killed_at_every_instruction)
 {
 	stop_everywhere(_i, true);
 }
 END_TEST
 
-START_TEST(signalled_at_every_instruction)
+START_TEST(test_signalled_at_every_instruction)
 {
 	stop_everywhere(_i, false);
 }
@@ -377,14 +377,14 @@ END_TEST
 
 /* ---- channels with another source ---------------------------------------- */
 
-START_TEST(other_clock_killed)
+START_TEST(test_other_clock_killed)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
 	stop_everywhere(_i, true);
 }
 END_TEST
 
-START_TEST(other_clock_signalled)
+START_TEST(test_other_clock_signalled)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
 	stop_everywhere(_i, false);
@@ -395,20 +395,20 @@ END_TEST
  * differs. */
 static void add_discard(TCase *tcase)
 {
-	tcase_add_test(tcase, stepped_and_nested);
-	tcase_add_test(tcase, stepped_for_ever);
-	tcase_add_loop_test(tcase, killed_at_every_instruction, 0,
+	tcase_add_test(tcase, test_signal_after_every_instruction);
+	tcase_add_test(tcase, test_endless_single_step);
+	tcase_add_loop_test(tcase, test_killed_at_every_instruction, 0,
 			    NR_SCENARIOS);
-	tcase_add_loop_test(tcase, signalled_at_every_instruction, 3,
+	tcase_add_loop_test(tcase, test_signalled_at_every_instruction, 3,
 			    NR_SCENARIOS);
-	tcase_add_loop_test(tcase, other_clock_killed, 2, 3);
-	tcase_add_loop_test(tcase, other_clock_signalled, 2, 4);
+	tcase_add_loop_test(tcase, test_other_clock_killed, 2, 3);
+	tcase_add_loop_test(tcase, test_other_clock_signalled, 2, 4);
 }
 
 static void add_overwrite(TCase *tcase)
 {
-	tcase_add_test(tcase, stepped_and_nested);
-	tcase_add_loop_test(tcase, killed_at_every_instruction, 4,
+	tcase_add_test(tcase, test_signal_after_every_instruction);
+	tcase_add_loop_test(tcase, test_killed_at_every_instruction, 4,
 			    NR_SCENARIOS);
 }
 

@@ -2,7 +2,7 @@
 /* Sync samples: writing, reading, series of them, and fits */
 #include "samples_world.h"
 
-START_TEST(samples_come_back)
+START_TEST(test_round_trip)
 {
 	struct tsct_sync_sample s;
 	struct tsct_recorded_sync sync;
@@ -29,7 +29,7 @@ END_TEST
 
 /* Samples are not returned as events by default, and are not included in event
  * counts. */
-START_TEST(samples_are_no_events)
+START_TEST(test_samples_are_not_events)
 {
 	struct tsct_trace_event e;
 	struct tsct_balance balance;
@@ -55,7 +55,7 @@ START_TEST(samples_are_no_events)
 }
 END_TEST
 
-START_TEST(samples_have_a_name_of_their_own)
+START_TEST(test_stream_name)
 {
 	struct tsct_recording r = { .complete = 0 };
 
@@ -102,7 +102,7 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 	}
 }
 
-START_TEST(series_fit)
+START_TEST(test_series_fit)
 {
 	struct tsct_series *series;
 	bool keep[100];
@@ -137,7 +137,7 @@ END_TEST
 
 /* Each epoch, node and address has a series of its own, in order and without
  * duplicates. */
-START_TEST(series_come_apart)
+START_TEST(test_series_are_separate)
 {
 	struct tsct_sync_sample s[60];
 	struct tsct_series *series;
@@ -179,11 +179,11 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, samples_come_back);
-	tcase_add_test(tc, samples_are_no_events);
-	tcase_add_test(tc, samples_have_a_name_of_their_own);
-	tcase_add_test(tc, series_fit);
-	tcase_add_test(tc, series_come_apart);
+	tcase_add_test(tc, test_round_trip);
+	tcase_add_test(tc, test_samples_are_not_events);
+	tcase_add_test(tc, test_stream_name);
+	tcase_add_test(tc, test_series_fit);
+	tcase_add_test(tc, test_series_are_separate);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

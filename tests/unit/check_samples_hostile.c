@@ -22,7 +22,7 @@ static void use_samples(void)
 	tsct_series_free(series, nr);
 }
 
-START_TEST(samples_cut_anywhere)
+START_TEST(test_truncated_samples)
 {
 	unsigned int last = 0;
 	size_t len;
@@ -42,7 +42,7 @@ START_TEST(samples_cut_anywhere)
 }
 END_TEST
 
-START_TEST(samples_fuzz)
+START_TEST(test_random_changes)
 {
 	unsigned int i, k;
 
@@ -92,7 +92,7 @@ static const struct {
 
 #define NR_IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
 
-START_TEST(samples_impossible)
+START_TEST(test_impossible_samples)
 {
 	struct tsct_sync_sample s;
 	struct tsct_writer *writer;
@@ -124,7 +124,7 @@ END_TEST
 
 /* Each sample has another source. With more than TSCT_SERIES_MAX sources, grouping
  * would take too long, and fails. */
-START_TEST(samples_of_everybody)
+START_TEST(test_too_many_sources)
 {
 	static struct tsct_sync_sample s[TSCT_SERIES_MAX + 1];
 	struct tsct_series *series;
@@ -174,7 +174,7 @@ static const struct {
 
 #define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))
 
-START_TEST(samples_metadata)
+START_TEST(test_metadata)
 {
 	struct tsct_trace *trace;
 	char *text = (char *)bad, *at, why[256] = "";
@@ -204,11 +204,11 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, samples_cut_anywhere);
-	tcase_add_loop_test(tc, samples_fuzz, 0, 4);
-	tcase_add_loop_test(tc, samples_impossible, 0, NR_IMPOSSIBLE);
-	tcase_add_test(tc, samples_of_everybody);
-	tcase_add_loop_test(tc, samples_metadata, 0, NR_METADATA);
+	tcase_add_test(tc, test_truncated_samples);
+	tcase_add_loop_test(tc, test_random_changes, 0, 4);
+	tcase_add_loop_test(tc, test_impossible_samples, 0, NR_IMPOSSIBLE);
+	tcase_add_test(tc, test_too_many_sources);
+	tcase_add_loop_test(tc, test_metadata, 0, NR_METADATA);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

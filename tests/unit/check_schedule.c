@@ -61,7 +61,7 @@ static void join(__u64 node, __u32 session, __u64 now_us)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-START_TEST(no_session)
+START_TEST(test_no_session)
 {
 	member(1, NULL, 0);
 	ask(1, 0, 0, 0, 10);
@@ -84,7 +84,7 @@ END_TEST
  * Members take turns cyclically. The session ends with the last message of the last
  * member.
  */
-START_TEST(in_turn)
+START_TEST(test_turns)
 {
 	__u64 turn[6] = { 0 }, now = 0, last = 0, i;
 	unsigned int cycle;
@@ -125,7 +125,7 @@ END_TEST
 
 /* A member that sends too early gets no additional turn, and takes no turn from
  * others. */
-START_TEST(eager)
+START_TEST(test_early_member)
 {
 	__u64 turn, now;
 	__u32 s;
@@ -167,7 +167,7 @@ END_TEST
  * One of three members stops sending: the others continue, at least as fast as
  * before.
  */
-START_TEST(silent)
+START_TEST(test_silent_member)
 {
 	__u64 turn[4], now = 0, i, before;
 	unsigned int n;
@@ -207,7 +207,7 @@ START_TEST(silent)
 }
 END_TEST
 
-START_TEST(late)
+START_TEST(test_late_members)
 {
 	__u32 s;
 	int i;
@@ -234,7 +234,7 @@ START_TEST(late)
 }
 END_TEST
 
-START_TEST(numbers_wrap)
+START_TEST(test_session_numbers_wrap)
 {
 	__u32 s, barrier;
 	int i;
@@ -270,7 +270,7 @@ END_TEST
 
 /* ---- members ------------------------------------------------------------- */
 
-START_TEST(members)
+START_TEST(test_members)
 {
 	__u64 i;
 
@@ -309,7 +309,7 @@ static void missing(__u32 barrier, unsigned int nr, const char *names)
 
 /* ---- barriers ------------------------------------------------------------ */
 
-START_TEST(barriers)
+START_TEST(test_barriers)
 {
 	int i;
 
@@ -361,7 +361,7 @@ START_TEST(barriers)
 }
 END_TEST
 
-START_TEST(who_is_gone_is_not_waited_for)
+START_TEST(test_barrier_ignores_absent_members)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
@@ -379,7 +379,7 @@ END_TEST
  * Barriers wait for configured members even before their first request, but for no
  * other absent nodes.
  */
-START_TEST(expected)
+START_TEST(test_barrier_expects_configured_members)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
@@ -419,7 +419,7 @@ END_TEST
 
 /* While a member sends requests, the nodes below it that block the barrier are
  * listed. */
-START_TEST(below)
+START_TEST(test_lists_blocking_nodes_below)
 {
 	char names[24];
 
@@ -446,7 +446,7 @@ START_TEST(below)
 END_TEST
 
 /* A dismissed member delays neither sessions nor barriers. */
-START_TEST(dismissed)
+START_TEST(test_dismissed_member)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
@@ -474,7 +474,7 @@ START_TEST(dismissed)
 }
 END_TEST
 
-START_TEST(alone)
+START_TEST(test_master_alone)
 {
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 1);
 	tsct_schedule_arrive(r, 1, 0);
@@ -483,7 +483,7 @@ START_TEST(alone)
 }
 END_TEST
 
-START_TEST(names_without_room)
+START_TEST(test_short_name_buffer)
 {
 	char text[20];
 	size_t size;
@@ -504,7 +504,7 @@ END_TEST
 /* ---- random input -------------------------------------------------------- */
 
 /* With random input, a released barrier stays released. */
-START_TEST(anything)
+START_TEST(test_random_input)
 {
 	__u64 now = 0, node;
 	__u32 barrier, was = 0, number;
@@ -554,7 +554,7 @@ END_TEST
  * Twenty members on a simulated network; some stop sending, some join late. Each member
  * that stays sends all its messages before the session's maximum duration.
  */
-START_TEST(many)
+START_TEST(test_twenty_members)
 {
 	enum { N = 20 };
 	__u64 turn[N + 1] = { 0 }, now, end = 0;
@@ -602,22 +602,22 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, no_session);
-	tcase_add_test(tcase, in_turn);
-	tcase_add_test(tcase, eager);
-	tcase_add_test(tcase, silent);
-	tcase_add_test(tcase, late);
-	tcase_add_test(tcase, numbers_wrap);
-	tcase_add_test(tcase, members);
-	tcase_add_test(tcase, barriers);
-	tcase_add_test(tcase, who_is_gone_is_not_waited_for);
-	tcase_add_test(tcase, expected);
-	tcase_add_test(tcase, below);
-	tcase_add_test(tcase, dismissed);
-	tcase_add_test(tcase, alone);
-	tcase_add_test(tcase, names_without_room);
-	tcase_add_loop_test(tcase, anything, 0, 10);
-	tcase_add_loop_test(tcase, many, 0, 10);
+	tcase_add_test(tcase, test_no_session);
+	tcase_add_test(tcase, test_turns);
+	tcase_add_test(tcase, test_early_member);
+	tcase_add_test(tcase, test_silent_member);
+	tcase_add_test(tcase, test_late_members);
+	tcase_add_test(tcase, test_session_numbers_wrap);
+	tcase_add_test(tcase, test_members);
+	tcase_add_test(tcase, test_barriers);
+	tcase_add_test(tcase, test_barrier_ignores_absent_members);
+	tcase_add_test(tcase, test_barrier_expects_configured_members);
+	tcase_add_test(tcase, test_lists_blocking_nodes_below);
+	tcase_add_test(tcase, test_dismissed_member);
+	tcase_add_test(tcase, test_master_alone);
+	tcase_add_test(tcase, test_short_name_buffer);
+	tcase_add_loop_test(tcase, test_random_input, 0, 10);
+	tcase_add_loop_test(tcase, test_twenty_members, 0, 10);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

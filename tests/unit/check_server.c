@@ -41,7 +41,7 @@ static void expect_service(void)
 	tsct_channel_close(t);
 }
 
-START_TEST(garbage)
+START_TEST(test_random_messages)
 {
 	char bytes[3000];
 	int i, j, s;
@@ -67,7 +67,7 @@ START_TEST(garbage)
 END_TEST
 
 /* A client that reads no reply is disconnected when its queue is full. */
-START_TEST(never_reads)
+START_TEST(test_client_that_never_reads)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -108,7 +108,7 @@ static void send_fds(int s)
 	ck_assert_int_ge(sendmsg(s, &msg, MSG_NOSIGNAL), 0);
 }
 
-START_TEST(sends_descriptors)
+START_TEST(test_client_that_sends_descriptors)
 {
 	struct tsct_reply reply;
 	int before, i, s;
@@ -166,7 +166,7 @@ static int open_until(int wanted, const struct tsct_channel_options *options)
 
 /* If it has no free descriptors, the server disconnects new clients, and recovers
  * later. */
-START_TEST(descriptors_exhausted)
+START_TEST(test_descriptors_exhausted)
 {
 	struct rlimit limit;
 	int status, go[2];
@@ -194,7 +194,7 @@ START_TEST(descriptors_exhausted)
 END_TEST
 
 /* The channel of a client is freed if the client is killed, at any moment. */
-START_TEST(clients_die)
+START_TEST(test_killed_clients)
 {
 	struct tsct_channel *t;
 	int i, status;
@@ -225,7 +225,7 @@ END_TEST
 
 /* A forked child shares its parent's connection, and must not receive its parent's
  * replies. */
-START_TEST(children_define)
+START_TEST(test_forked_clients)
 {
 	struct tsct_channel *t;
 	int i, j, status, id, failed = 0;
@@ -279,7 +279,7 @@ static void take_all(int report)
 }
 
 /* Connections of one user leave room for another user, here root. */
-START_TEST(crowd)
+START_TEST(test_connection_limit_per_user)
 {
 	int report[2], refused;
 	pid_t pid;
@@ -311,7 +311,7 @@ END_TEST
  * The server's turn for a client is short, whatever the request. CPU time is measured
  * here. A turn ends by the clock, so on a busy machine it has less CPU time.
  */
-START_TEST(turns_are_short)
+START_TEST(test_turns_are_short)
 {
 	struct { struct tsct_request request; struct tsct_channel_create arg; }
 		message = { { TSCT_IOC_CHANNEL_CREATE, sizeof(message.arg) },
@@ -349,7 +349,7 @@ START_TEST(turns_are_short)
 }
 END_TEST
 
-START_TEST(one_server_per_path)
+START_TEST(test_one_server_per_path)
 {
 	struct tsct_server *other;
 	struct stat st;
@@ -431,7 +431,7 @@ static void flood_fill(struct flood *flood)
 }
 
 /* A busy client does not delay the requests of others for long. */
-START_TEST(clients_take_turns)
+START_TEST(test_clients_take_turns)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -468,7 +468,7 @@ START_TEST(clients_take_turns)
 END_TEST
 
 /* A server without a thread is dispatched by the caller's event loop. */
-START_TEST(dispatch)
+START_TEST(test_dispatch_without_thread)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -502,18 +502,18 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
-	tcase_add_loop_test(tcase, garbage, 0, 3);
-	tcase_add_test(tcase, never_reads);
-	tcase_add_test(tcase, sends_descriptors);
-	tcase_add_test(tcase, descriptors_exhausted);
-	tcase_add_test(tcase, clients_die);
-	tcase_add_test(tcase, children_define);
+	tcase_add_loop_test(tcase, test_random_messages, 0, 3);
+	tcase_add_test(tcase, test_client_that_never_reads);
+	tcase_add_test(tcase, test_client_that_sends_descriptors);
+	tcase_add_test(tcase, test_descriptors_exhausted);
+	tcase_add_test(tcase, test_killed_clients);
+	tcase_add_test(tcase, test_forked_clients);
 	if (!geteuid())		/* root only, as the test needs a second user */
-		tcase_add_test(tcase, crowd);
-	tcase_add_test(tcase, turns_are_short);
-	tcase_add_test(tcase, clients_take_turns);
-	tcase_add_test(tcase, one_server_per_path);
-	tcase_add_test(tcase, dispatch);
+		tcase_add_test(tcase, test_connection_limit_per_user);
+	tcase_add_test(tcase, test_turns_are_short);
+	tcase_add_test(tcase, test_clients_take_turns);
+	tcase_add_test(tcase, test_one_server_per_path);
+	tcase_add_test(tcase, test_dispatch_without_thread);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

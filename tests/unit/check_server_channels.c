@@ -76,7 +76,7 @@ static unsigned int count_channels(struct tsct_channel *t, __u64 *ret_events)
 }
 
 /* One user creates, opens, writes, lists and reads a thousand channels. */
-START_TEST(a_thousand)
+START_TEST(test_thousand_channels)
 {
 	struct tsct_channel **all = calloc(MANY, sizeof(*all));
 	struct tsct_reader *reader;
@@ -115,7 +115,7 @@ START_TEST(a_thousand)
 END_TEST
 
 /* Above the limit of kept channels, the error text says what to do. */
-START_TEST(limit_of_channels)
+START_TEST(test_channel_limit)
 {
 	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
 					 TSCT_CHANNEL_KEEP);
@@ -142,7 +142,7 @@ START_TEST(limit_of_channels)
 }
 END_TEST
 
-START_TEST(limit_of_bytes)
+START_TEST(test_memory_limit)
 {
 	struct tsct_channel_options options = {
 		.name = "large", .block_size = 65536, .blocks = 4096,
@@ -202,7 +202,7 @@ static void expect_events(struct tsct_channel *t, int nr)
 	tsct_reader_close(reader);
 }
 
-START_TEST(killed_and_kept)
+START_TEST(test_killed_writer_of_kept_channel)
 {
 	struct tsct_channel *t;
 
@@ -214,7 +214,7 @@ START_TEST(killed_and_kept)
 }
 END_TEST
 
-START_TEST(killed_and_held)
+START_TEST(test_killed_writer_of_open_channel)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_READ, 0, 0);
 
@@ -227,7 +227,7 @@ END_TEST
 
 /* A channel that is neither kept nor open elsewhere is removed if its writer is
  * killed. */
-START_TEST(killed_and_alone)
+START_TEST(test_killed_writer_of_other_channel)
 {
 	struct tsct_channel *t;
 	int i, error = 0;
@@ -254,7 +254,7 @@ static void scribble(const struct tsct_channel *victim)
 
 /* If one channel is overwritten with random data, all events of another one can still
  * be read. */
-START_TEST(scribbled_neighbour)
+START_TEST(test_other_channel_overwritten)
 {
 	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	struct tsct_channel *t = open_nr(2, TSCT_ROLE_WRITE | TSCT_ROLE_READ, 0, 0);
@@ -291,7 +291,7 @@ START_TEST(scribbled_neighbour)
 END_TEST
 
 /* A client cannot remove pages from shared memory. */
-START_TEST(sealed)
+START_TEST(test_memory_is_sealed)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -311,14 +311,14 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, a_thousand);
-	tcase_add_test(tcase, limit_of_channels);
-	tcase_add_test(tcase, limit_of_bytes);
-	tcase_add_test(tcase, killed_and_kept);
-	tcase_add_test(tcase, killed_and_held);
-	tcase_add_test(tcase, killed_and_alone);
-	tcase_add_test(tcase, scribbled_neighbour);
-	tcase_add_test(tcase, sealed);
+	tcase_add_test(tcase, test_thousand_channels);
+	tcase_add_test(tcase, test_channel_limit);
+	tcase_add_test(tcase, test_memory_limit);
+	tcase_add_test(tcase, test_killed_writer_of_kept_channel);
+	tcase_add_test(tcase, test_killed_writer_of_open_channel);
+	tcase_add_test(tcase, test_killed_writer_of_other_channel);
+	tcase_add_test(tcase, test_other_channel_overwritten);
+	tcase_add_test(tcase, test_memory_is_sealed);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

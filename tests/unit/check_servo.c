@@ -21,7 +21,7 @@ static double slew_ppm(const struct tsct_clock_params *params)
 }
 
 /* Samples that agree with the published params keep them, and renew their bound. */
-START_TEST(test_confirms)
+START_TEST(test_confirmed_params)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, lines = 0;
@@ -223,7 +223,7 @@ START_TEST(test_lifetimes)
 END_TEST
 
 /* Clock params are replaced before a product in a conversion overflows. */
-START_TEST(test_length)
+START_TEST(test_replaced_before_overflow)
 {
 	struct tsct_clock_state next;
 	uint64_t begin;
@@ -266,14 +266,14 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_confirms);
+	tcase_add_test(tcase, test_confirmed_params);
 	tcase_add_test(tcase, test_begins_anywhere);
 	tcase_add_test(tcase, test_slews);
 	tcase_add_test(tcase, test_slew_ends);
 	tcase_add_test(tcase, test_fast);
 	tcase_add_test(tcase, test_disrupted);
 	tcase_add_test(tcase, test_lifetimes);
-	tcase_add_test(tcase, test_length);
+	tcase_add_test(tcase, test_replaced_before_overflow);
 	tcase_add_test(tcase, test_quantisation);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -148,7 +148,7 @@ END_TEST
  * The clock is set at the begin of the slew, when the error is largest. At the
  * conversion the error is smaller by the amount slewed.
  */
-START_TEST(test_set_at_first)
+START_TEST(test_set_at_slew_begin)
 {
 	static const struct way way = { 1, 1, 5, { 1000, 2000, 3000 } };
 
@@ -158,7 +158,7 @@ END_TEST
 
 /* The clock is set after a sample whose params begin much later. The bound holds in
  * between. */
-START_TEST(test_set_before_next)
+START_TEST(test_set_before_next_params)
 {
 	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
 
@@ -167,7 +167,7 @@ START_TEST(test_set_before_next)
 END_TEST
 
 /* The clock is set long before the next params begin, and the slew ends in between. */
-START_TEST(test_set_before_knee)
+START_TEST(test_set_before_slew_end)
 {
 	static const struct way way = { 1, 400, 1400, { 1300, 2300, 3300 } };
 
@@ -193,9 +193,9 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
-	tcase_add_test(tcase, test_set_at_first);
-	tcase_add_test(tcase, test_set_before_next);
-	tcase_add_test(tcase, test_set_before_knee);
+	tcase_add_test(tcase, test_set_at_slew_begin);
+	tcase_add_test(tcase, test_set_before_next_params);
+	tcase_add_test(tcase, test_set_before_slew_end);
 	tcase_add_test(tcase, test_set_and_confirmed);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

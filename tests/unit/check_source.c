@@ -126,7 +126,7 @@ START_TEST(test_falsetickers)
 }
 END_TEST
 
-START_TEST(test_why)
+START_TEST(test_falseticker_reason)
 {
 	struct tsct_source_state s;
 	double t;
@@ -146,7 +146,7 @@ END_TEST
  * An error within the bounds of the other sources is not detected, and the bound covers
  * it.
  */
-START_TEST(test_small_lies)
+START_TEST(test_small_errors)
 {
 	double t;
 
@@ -164,7 +164,7 @@ END_TEST
  * If only two sources contradict each other, neither is a falseticker, and the time
  * does not jump.
  */
-START_TEST(test_two)
+START_TEST(test_two_contradicting_sources)
 {
 	double t;
 
@@ -185,7 +185,7 @@ END_TEST
 /*
  * The selected source disappears: another one is selected, and readers notice nothing.
  */
-START_TEST(test_one_goes)
+START_TEST(test_selected_source_disappears)
 {
 	unsigned int i, gone = 9;
 	double t;
@@ -246,7 +246,7 @@ START_TEST(test_new_timeline)
 END_TEST
 
 /* A server that reports another timeline than the other two is not selected. */
-START_TEST(test_made_up_timeline)
+START_TEST(test_unconfirmed_timeline)
 {
 	struct tsct_remote remote;
 	struct tsct_exchange x;
@@ -302,7 +302,7 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 }
 
 /* If one of three NTP servers is off by a second, the time is that of the other two. */
-START_TEST(test_ntp)
+START_TEST(test_ntp_servers)
 {
 	struct tsct_clock_time r;
 	double t, off = 0;
@@ -329,7 +329,7 @@ START_TEST(test_ntp)
 END_TEST
 
 /* The timeline of a master is selected over that of NTP servers. */
-START_TEST(test_master_before_ntp)
+START_TEST(test_master_is_preferred_to_ntp)
 {
 	double t;
 
@@ -355,7 +355,7 @@ START_TEST(test_master_before_ntp)
 END_TEST
 
 /* A server that runs 1 % fast is rejected. */
-START_TEST(test_one_percent)
+START_TEST(test_one_percent_fast)
 {
 	double t;
 
@@ -408,7 +408,7 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
  * With random input, the module accepts each published state as a continuation of the
  * previous one; publish() checks that.
  */
-START_TEST(test_anything)
+START_TEST(test_random_input)
 {
 	struct tsct_remote remote;
 	struct tsct_exchange x;
@@ -452,16 +452,16 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_falsetickers, 0, 5 * NR_FAULTS);
-	tcase_add_test(tcase, test_why);
-	tcase_add_test(tcase, test_small_lies);
-	tcase_add_test(tcase, test_two);
-	tcase_add_test(tcase, test_one_goes);
+	tcase_add_test(tcase, test_falseticker_reason);
+	tcase_add_test(tcase, test_small_errors);
+	tcase_add_test(tcase, test_two_contradicting_sources);
+	tcase_add_test(tcase, test_selected_source_disappears);
 	tcase_add_test(tcase, test_new_timeline);
-	tcase_add_test(tcase, test_made_up_timeline);
-	tcase_add_test(tcase, test_ntp);
-	tcase_add_test(tcase, test_master_before_ntp);
-	tcase_add_test(tcase, test_one_percent);
-	tcase_add_loop_test(tcase, test_anything, 0, 4);
+	tcase_add_test(tcase, test_unconfirmed_timeline);
+	tcase_add_test(tcase, test_ntp_servers);
+	tcase_add_test(tcase, test_master_is_preferred_to_ntp);
+	tcase_add_test(tcase, test_one_percent_fast);
+	tcase_add_loop_test(tcase, test_random_input, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

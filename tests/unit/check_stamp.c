@@ -127,7 +127,7 @@ START_TEST(test_golden_runs)
 END_TEST
 
 /* A tick has 8192 stamps. Further events on it get stamps of the next tick. */
-START_TEST(test_overflow)
+START_TEST(test_many_events_per_tick)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp, last = 0;
@@ -152,7 +152,7 @@ START_TEST(test_overflow)
 }
 END_TEST
 
-START_TEST(test_alone)
+START_TEST(test_one_event_per_tick)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp, i;
@@ -177,7 +177,7 @@ static void refuse(struct tsct_stamper *stamper, uint64_t tick)
 	ck_assert_mem_eq(stamper, &before, sizeof(before));
 }
 
-START_TEST(test_backwards)
+START_TEST(test_decreasing_source)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp;
@@ -333,7 +333,7 @@ START_TEST(test_seconds)
 }
 END_TEST
 
-START_TEST(test_seconds_beyond)
+START_TEST(test_seconds_out_of_range)
 {
 	double period = tsct_stamp_period(2.6e9);
 	uint64_t last = stamp_make(TSCT_STAMP_TICK_MAX, 0);
@@ -347,7 +347,7 @@ START_TEST(test_seconds_beyond)
 END_TEST
 
 /* Stamps are unique and increase, whatever values the source returns. */
-START_TEST(test_property)
+START_TEST(test_unique_and_increasing)
 {
 	struct tsct_stamper stamper;
 	uint64_t tick, stamp, origin, segment = 0;
@@ -382,17 +382,17 @@ int main(void)
 	print_seed();
 	tcase_add_test(tcase, test_parts);
 	tcase_add_test(tcase, test_golden_runs);
-	tcase_add_test(tcase, test_overflow);
-	tcase_add_test(tcase, test_alone);
-	tcase_add_test(tcase, test_backwards);
+	tcase_add_test(tcase, test_many_events_per_tick);
+	tcase_add_test(tcase, test_one_event_per_tick);
+	tcase_add_test(tcase, test_decreasing_source);
 	tcase_add_test(tcase, test_segments);
-	tcase_add_loop_test(tcase, test_property, 0, 20);
+	tcase_add_loop_test(tcase, test_unique_and_increasing, 0, 20);
 	tcase = add_case(suite, "times", NULL, NULL);
 	tcase_add_test(tcase, test_golden_ns);
 	tcase_add_test(tcase, test_golden_at);
 	tcase_add_test(tcase, test_bad_rates);
 	tcase_add_test(tcase, test_both_ways);
 	tcase_add_test(tcase, test_seconds);
-	tcase_add_test(tcase, test_seconds_beyond);
+	tcase_add_test(tcase, test_seconds_out_of_range);
 	return run_suite(suite);
 }

@@ -29,7 +29,7 @@ static int attach_id(struct tsct_store_peer *peer, __u32 id)
 	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
-START_TEST(create_rules)
+START_TEST(test_create_permissions)
 {
 	struct tsct_channel_create sound = a_channel("a"), arg;
 
@@ -66,7 +66,7 @@ START_TEST(create_rules)
 }
 END_TEST
 
-START_TEST(attach_rules)
+START_TEST(test_attach_permissions)
 {
 	const __u32 self = TSCT_UID_SELF, w = TSCT_ROLE_WRITE,
 		r = TSCT_ROLE_READ;
@@ -98,7 +98,7 @@ START_TEST(attach_rules)
 END_TEST
 
 /* The memory is freed even if a client keeps the memfd open. */
-START_TEST(memory_comes_back)
+START_TEST(test_memory_is_freed)
 {
 	struct stat stat;
 	int kept;
@@ -139,7 +139,7 @@ static int remove_id(struct tsct_store_peer *peer, __u32 id)
 }
 
 /* A kept channel remains with its contents until it is removed. */
-START_TEST(kept_channels)
+START_TEST(test_kept_channels)
 {
 	struct tsct_channel_info info = { 0 };
 	struct tsct_event_def def;
@@ -175,7 +175,7 @@ END_TEST
 
 /* After an open channel is removed, its name is free, and its holders can still use
  * it. */
-START_TEST(removed_while_held)
+START_TEST(test_removed_while_open)
 {
 	struct tsct_channel_info info = { 0 };
 
@@ -195,7 +195,7 @@ START_TEST(removed_while_held)
 END_TEST
 
 /* tsct_store_clear() frees kept channels, too. */
-START_TEST(cleared)
+START_TEST(test_clear)
 {
 	struct tsct_channel_remove arg = { .id = 1, .reserved = { 0, 0, 1 } };
 
@@ -212,7 +212,7 @@ START_TEST(cleared)
 END_TEST
 
 /* Statistics of rings with valid and invalid contents */
-START_TEST(figures)
+START_TEST(test_ring_statistics)
 {
 	struct tsct_channel_cpu arg = { .id = 1 };
 	struct tsct_channel_info info = { 0 };
@@ -253,7 +253,7 @@ START_TEST(figures)
 END_TEST
 
 /* Each ring begins with a block header, also the rings of offline CPUs. */
-START_TEST(rings_are_ready)
+START_TEST(test_rings_begin_with_header)
 {
 	const struct tsct_channel_header *h;
 	const struct tsct_block *block;
@@ -273,7 +273,7 @@ START_TEST(rings_are_ready)
 }
 END_TEST
 
-START_TEST(next_shows_what_is_mine)
+START_TEST(test_lists_accessible_channels)
 {
 	struct tsct_channel_info info = { 0 };
 
@@ -293,7 +293,7 @@ START_TEST(next_shows_what_is_mine)
 }
 END_TEST
 
-START_TEST(limits)
+START_TEST(test_limits)
 {
 	struct tsct_store_peer peers[60] = { 0 };
 	char name[16];
@@ -320,7 +320,7 @@ START_TEST(limits)
 }
 END_TEST
 
-START_TEST(defines)
+START_TEST(test_define)
 {
 	struct tsct_event_def def, again;
 	int nr = 0, error;
@@ -354,7 +354,7 @@ START_TEST(defines)
 }
 END_TEST
 
-START_TEST(unknown_requests)
+START_TEST(test_unknown_requests)
 {
 	char arg[TSCT_STORE_ARG_MAX] = "";
 
@@ -376,7 +376,7 @@ END_TEST
 
 /* Whatever clients write into the memfd, the server uses its private copy for
  * decisions. */
-START_TEST(scribbled_memory)
+START_TEST(test_overwritten_memory)
 {
 	struct tsct_channel_info info = { 0 };
 	struct tsct_event_def def;
@@ -400,7 +400,7 @@ START_TEST(scribbled_memory)
 }
 END_TEST
 
-START_TEST(random_requests)
+START_TEST(test_random_requests)
 {
 	static const __u32 cmds[] = {
 		TSCT_IOC_INFO, TSCT_IOC_CHANNEL_CREATE,
@@ -440,20 +440,20 @@ int main(void)
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, create_rules);
-	tcase_add_test(tcase, attach_rules);
-	tcase_add_test(tcase, memory_comes_back);
-	tcase_add_test(tcase, kept_channels);
-	tcase_add_test(tcase, removed_while_held);
-	tcase_add_test(tcase, cleared);
-	tcase_add_test(tcase, figures);
-	tcase_add_test(tcase, rings_are_ready);
-	tcase_add_test(tcase, next_shows_what_is_mine);
-	tcase_add_test(tcase, limits);
-	tcase_add_test(tcase, defines);
-	tcase_add_test(tcase, unknown_requests);
-	tcase_add_test(tcase, scribbled_memory);
-	tcase_add_loop_test(tcase, random_requests, 0, 5);
+	tcase_add_test(tcase, test_create_permissions);
+	tcase_add_test(tcase, test_attach_permissions);
+	tcase_add_test(tcase, test_memory_is_freed);
+	tcase_add_test(tcase, test_kept_channels);
+	tcase_add_test(tcase, test_removed_while_open);
+	tcase_add_test(tcase, test_clear);
+	tcase_add_test(tcase, test_ring_statistics);
+	tcase_add_test(tcase, test_rings_begin_with_header);
+	tcase_add_test(tcase, test_lists_accessible_channels);
+	tcase_add_test(tcase, test_limits);
+	tcase_add_test(tcase, test_define);
+	tcase_add_test(tcase, test_unknown_requests);
+	tcase_add_test(tcase, test_overwritten_memory);
+	tcase_add_loop_test(tcase, test_random_requests, 0, 5);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

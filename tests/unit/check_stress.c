@@ -309,7 +309,7 @@ static void run_all(void)
 }
 
 /* The number of events read plus those lost equals exactly the number tried. */
-START_TEST(exact)
+START_TEST(test_exact_counts)
 {
 	__u32 w, i, tried = 0;
 
@@ -339,7 +339,7 @@ END_TEST
 
 /* Overwrite policy: every event that is read is valid, was written, and is read
  * once. */
-START_TEST(overwrite)
+START_TEST(test_overwrite)
 {
 	struct tsct_ring_stat stat;
 	__u64 overruns = 0, overrun = 0;
@@ -370,7 +370,7 @@ END_TEST
 
 /* For a killed writer, it is uncertain whether the event that it was writing is in the
  * ring. */
-START_TEST(killed)
+START_TEST(test_killed_writers)
 {
 	unsigned int turn, w, doubtful = 0;
 	int status;
@@ -411,7 +411,7 @@ END_TEST
 
 /* A channel with a kernel clock, where head and clock are read before the restartable
  * section */
-START_TEST(other_clock)
+START_TEST(test_other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);
 	t->source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -434,11 +434,11 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, exact, 0, 3);
-	tcase_add_loop_test(tcase, overwrite, 0, 3);
+	tcase_add_loop_test(tcase, test_exact_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_overwrite, 0, 3);
 	if (CHILDREN)
-		tcase_add_loop_test(tcase, killed, 0, 2);
-	tcase_add_test(tcase, other_clock);
+		tcase_add_loop_test(tcase, test_killed_writers, 0, 2);
+	tcase_add_test(tcase, test_other_clock);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

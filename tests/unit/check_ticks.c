@@ -189,7 +189,7 @@ static __u64 most_on_tick(unsigned int bits)
 	return most;
 }
 
-START_TEST(ticks_round_trip)
+START_TEST(test_round_trip)
 {
 	const __u32 timestamps = _i % TSCT_TIMESTAMPS_NR;
 
@@ -209,7 +209,7 @@ START_TEST(ticks_round_trip)
 END_TEST
 
 /* A packet ends after the requested number of events. */
-START_TEST(ticks_every)
+START_TEST(test_events_per_packet)
 {
 	unsigned int i, in_file[CPUS] = { 0 };
 	const __u64 every = 1ULL << _i;
@@ -249,7 +249,7 @@ static unsigned int count_lines(const char *reader)
 	return nr;
 }
 
-START_TEST(ticks_babeltrace)
+START_TEST(test_other_readers)
 {
 	__u64 stamp;
 	int i;
@@ -269,7 +269,7 @@ START_TEST(ticks_babeltrace)
 END_TEST
 
 /* babeltrace2 prints the same times as this reader, within their precision. */
-START_TEST(ticks_clock)
+START_TEST(test_times_of_babeltrace)
 {
 	const int bits = tsct_timestamps_bits(_i);
 	struct tsct_ctf_clock clock;
@@ -328,7 +328,7 @@ static unsigned int read_prefix(void)
 
 /* If a recorder is killed after any byte, all events that are complete before it can be
  * read. */
-START_TEST(ticks_cut)
+START_TEST(test_truncated_anywhere)
 {
 	unsigned int nr, before = 0;
 	size_t len, at;
@@ -353,7 +353,7 @@ END_TEST
 /* ---- ticks of the system time -------------------------------------------- */
 
 /* If new clock params are behind the old ones, recorded time does not decrease. */
-START_TEST(system_follows)
+START_TEST(test_system_time_does_not_decrease)
 {
 	struct tsct_clock_params line;
 	struct tsct_trace *trace;
@@ -397,7 +397,7 @@ START_TEST(system_follows)
 END_TEST
 
 /* Counter values in sync samples are converted to the same times as those of events. */
-START_TEST(system_samples)
+START_TEST(test_system_time_of_samples)
 {
 	struct tsct_sync_sample s = {
 		.number = 1, .line = { .mult = 1ULL << TSCT_CLOCK_SHIFT },
@@ -449,7 +449,7 @@ END_TEST
 
 /* ---- unique stamps past 2^51 --------------------------------------------- */
 
-START_TEST(unique_segments)
+START_TEST(test_stamps_past_segment_end)
 {
 	static const struct { __u64 after; unsigned int segment, event; } want[] = {
 		{ 0, 0, 0 }, { 0, 0, 1 }, { (1ULL << 51) - 1, 0, 0 },
@@ -511,7 +511,7 @@ int fsync(int fd)
 	return 0;
 }
 
-START_TEST(fsync_policy)
+START_TEST(test_fsync_policy)
 {
 	unsigned int meta;
 
@@ -548,15 +548,15 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, ticks_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, ticks_every, 0, 11);
-	tcase_add_loop_test(tcase, ticks_babeltrace, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, ticks_clock, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, ticks_cut, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_test(tcase, system_follows);
-	tcase_add_test(tcase, system_samples);
-	tcase_add_test(tcase, unique_segments);
-	tcase_add_loop_test(tcase, fsync_policy, 0, TSCT_FSYNC_NR);
+	tcase_add_loop_test(tcase, test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, test_events_per_packet, 0, 11);
+	tcase_add_loop_test(tcase, test_other_readers, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, test_times_of_babeltrace, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_test(tcase, test_system_time_does_not_decrease);
+	tcase_add_test(tcase, test_system_time_of_samples);
+	tcase_add_test(tcase, test_stamps_past_segment_end);
+	tcase_add_loop_test(tcase, test_fsync_policy, 0, TSCT_FSYNC_NR);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -14,7 +14,7 @@
 
 /* ---- start and stop ----------------------------------------------------- */
 
-START_TEST(test_life)
+START_TEST(test_start_and_stop)
 {
 	__u64 base;
 
@@ -49,7 +49,7 @@ START_TEST(test_life)
 END_TEST
 
 /* The timekeeper is stopped at once, before its first clock params begin. */
-START_TEST(test_short_life)
+START_TEST(test_stopped_at_once)
 {
 	int i;
 
@@ -117,7 +117,7 @@ END_TEST
 /* ---- publishing clock states --------------------------------------------- */
 
 /* After a delay longer than the lead, the state is published with a longer lead. */
-START_TEST(test_late)
+START_TEST(test_publish_late)
 {
 	start();
 	go_on(20);
@@ -134,7 +134,7 @@ START_TEST(test_late)
 END_TEST
 
 /* If no attempt to publish is in time, the clock params in force remain. */
-START_TEST(test_too_late)
+START_TEST(test_publish_always_too_late)
 {
 	__u64 base;
 
@@ -156,7 +156,7 @@ END_TEST
 
 /* The module accepted a state that the file refused. They differ now, so the epoch
  * ends. */
-START_TEST(test_file_late)
+START_TEST(test_only_module_accepts)
 {
 	start();
 	load_module(TSCT_SOURCE_TSC);
@@ -169,7 +169,7 @@ START_TEST(test_file_late)
 }
 END_TEST
 
-START_TEST(test_refused)
+START_TEST(test_module_refuses)
 {
 	unsigned int published;
 
@@ -194,7 +194,7 @@ END_TEST
 
 /* ---- publishing to the module -------------------------------------------- */
 
-START_TEST(test_module_comes_and_goes)
+START_TEST(test_module_loads_and_unloads)
 {
 	start();
 	go_on(3);
@@ -303,7 +303,7 @@ END_TEST
 
 /* ---- the drift file ----------------------------------------------------- */
 
-START_TEST(test_drift)
+START_TEST(test_drift_file)
 {
 	__u64 error, first;
 
@@ -328,7 +328,7 @@ START_TEST(test_drift)
 END_TEST
 
 /* A wrong rate in the drift file is corrected by samples. */
-START_TEST(test_wrong_drift)
+START_TEST(test_wrong_drift_file)
 {
 	new_world();
 	world.drift = (struct drift) {
@@ -350,22 +350,22 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_life);
-	tcase_add_test(tcase, test_short_life);
+	tcase_add_test(tcase, test_start_and_stop);
+	tcase_add_test(tcase, test_stopped_at_once);
 	tcase_add_test(tcase, test_takes_over_disruption);
 	tcase_add_test(tcase, test_step_while_stopped);
 	tcase_add_test(tcase, test_pace);
-	tcase_add_test(tcase, test_late);
-	tcase_add_test(tcase, test_too_late);
-	tcase_add_test(tcase, test_file_late);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_module_comes_and_goes);
+	tcase_add_test(tcase, test_publish_late);
+	tcase_add_test(tcase, test_publish_always_too_late);
+	tcase_add_test(tcase, test_only_module_accepts);
+	tcase_add_test(tcase, test_module_refuses);
+	tcase_add_test(tcase, test_module_loads_and_unloads);
 	tcase_add_test(tcase, test_module_disrupted);
 	tcase_add_test(tcase, test_both_detect);
 	tcase_add_test(tcase, test_another_daemon);
 	tcase_add_test(tcase, test_source_changes);
-	tcase_add_test(tcase, test_drift);
-	tcase_add_test(tcase, test_wrong_drift);
+	tcase_add_test(tcase, test_drift_file);
+	tcase_add_test(tcase, test_wrong_drift_file);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -206,7 +206,7 @@ START_TEST(test_module_disrupts)
 END_TEST
 
 /* A restarted daemon has no exchanges, so it begins a cluster epoch. */
-START_TEST(test_successor)
+START_TEST(test_restarted_daemon)
 {
 	struct tsct_cluster *old;
 	__u32 epoch;
@@ -237,7 +237,7 @@ START_TEST(test_successor)
 END_TEST
 
 /* Attempts to publish fail for a while, or take long. */
-START_TEST(test_late)
+START_TEST(test_publish_late)
 {
 	int i;
 
@@ -276,8 +276,8 @@ int main(void)
 	tcase_add_test(tcase, test_module);
 	tcase_add_loop_test(tcase, test_causes, 1, TSCT_CAUSE_NR);
 	tcase_add_test(tcase, test_module_disrupts);
-	tcase_add_test(tcase, test_successor);
-	tcase_add_test(tcase, test_late);
+	tcase_add_test(tcase, test_restarted_daemon);
+	tcase_add_test(tcase, test_publish_late);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -61,7 +61,7 @@ static void make_disruption(__u32 cause)
 	}
 }
 
-START_TEST(test_cause)
+START_TEST(test_each_cause)
 {
 	__u32 cause = (__u32)_i;
 	bool spares = cause == TSCT_CAUSE_STEP || cause == TSCT_CAUSE_FAKE;
@@ -126,7 +126,7 @@ START_TEST(test_recovers_in_time)
 END_TEST
 
 /* Several simultaneous disruptions begin only one epoch. */
-START_TEST(test_all_at_once)
+START_TEST(test_simultaneous_disruptions)
 {
 	start();
 	go_on(10);
@@ -141,7 +141,7 @@ START_TEST(test_all_at_once)
 END_TEST
 
 /* CLOCK_REALTIME is set repeatedly while the calibration runs. */
-START_TEST(test_restless)
+START_TEST(test_set_repeatedly)
 {
 	start();
 	go_on(5);
@@ -159,7 +159,7 @@ START_TEST(test_restless)
 END_TEST
 
 /* A slew is no disruption, up to the rate from which it is treated as a step. */
-START_TEST(test_slew_is_none)
+START_TEST(test_slew_is_no_disruption)
 {
 	start();
 	go_on(10);
@@ -174,7 +174,7 @@ END_TEST
 
 /* After a step, earlier cycles are converted by the clock params that were in force
  * then. */
-START_TEST(test_past)
+START_TEST(test_past_times_after_step)
 {
 	struct tsct_clock_time reading;
 	__u64 before, between;
@@ -203,7 +203,7 @@ END_TEST
 /* ---- CPU surveys -------------------------------------------------------- */
 
 /* No time is published before the CPU survey has found which counter can be used. */
-START_TEST(test_survey_takes_time)
+START_TEST(test_no_time_before_survey)
 {
 	struct cpu_survey_result found;
 
@@ -252,7 +252,7 @@ START_TEST(test_survey_fails)
 END_TEST
 
 /* A disruption during a CPU survey invalidates the survey's result. */
-START_TEST(test_survey_again)
+START_TEST(test_disruption_during_survey)
 {
 	struct cpu_survey_result found;
 
@@ -309,7 +309,7 @@ static void check_skewed(bool skewed)
  * With skewed counters, conversions need the number of the CPU. The table of skews does
  * not change within an epoch.
  */
-START_TEST(test_skew)
+START_TEST(test_skewed_counters)
 {
 	start();
 	go_on(3);
@@ -345,17 +345,17 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, test_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR);
+	tcase_add_loop_test(tcase, test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR);
 	tcase_add_test(tcase, test_recovers_in_time);
-	tcase_add_test(tcase, test_all_at_once);
-	tcase_add_test(tcase, test_restless);
-	tcase_add_test(tcase, test_slew_is_none);
-	tcase_add_test(tcase, test_past);
-	tcase_add_test(tcase, test_survey_takes_time);
+	tcase_add_test(tcase, test_simultaneous_disruptions);
+	tcase_add_test(tcase, test_set_repeatedly);
+	tcase_add_test(tcase, test_slew_is_no_disruption);
+	tcase_add_test(tcase, test_past_times_after_step);
+	tcase_add_test(tcase, test_no_time_before_survey);
 	tcase_add_test(tcase, test_survey_fails);
-	tcase_add_test(tcase, test_survey_again);
+	tcase_add_test(tcase, test_disruption_during_survey);
 	tcase_add_test(tcase, test_survey_changes_source);
-	tcase_add_test(tcase, test_skew);
+	tcase_add_test(tcase, test_skewed_counters);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -98,7 +98,7 @@ static int call(int timeout_ms)
 	return tsct_timesync(timeout_ms, why, sizeof(why));
 }
 
-START_TEST(all_come)
+START_TEST(test_completes)
 {
 	BEGIN("waiting 7 a, b\n", "waiting 7 a\n", "session 7\n", "done 7\n");
 	ck_assert_int_eq(call(-1), 0);
@@ -110,7 +110,7 @@ START_TEST(all_come)
 }
 END_TEST
 
-START_TEST(some_are_missing)
+START_TEST(test_missing_nodes)
 {
 	BEGIN("waiting 7 a, b (below c)\n");
 	ck_assert_int_eq(call(100), -ETIMEDOUT);
@@ -120,7 +120,7 @@ START_TEST(some_are_missing)
 }
 END_TEST
 
-START_TEST(it_is_not_over)
+START_TEST(test_timeout_in_session)
 {
 	BEGIN("session 7\n");
 	ck_assert_int_eq(call(50), -ETIMEDOUT);
@@ -130,7 +130,7 @@ START_TEST(it_is_not_over)
 END_TEST
 
 /* The daemon closes connections without an answer, among them the first one. */
-START_TEST(it_hangs_up)
+START_TEST(test_connections_closed)
 {
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
 	      "done 7\n");
@@ -144,7 +144,7 @@ END_TEST
 
 /* A restarted daemon answers with another barrier number, which the next request
  * contains. */
-START_TEST(another_number)
+START_TEST(test_restart_with_other_number)
 {
 	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
 	ck_assert_int_eq(call(5000), 0);
@@ -156,7 +156,7 @@ END_TEST
 
 /* The daemon restarts after all nodes had called tsct_timesync(), so no other node will
  * call again. */
-START_TEST(cut)
+START_TEST(test_restart_after_all_called)
 {
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
 	ck_assert_int_eq(call(-1), -ECONNRESET);
@@ -165,7 +165,7 @@ START_TEST(cut)
 }
 END_TEST
 
-START_TEST(it_goes_away)
+START_TEST(test_daemon_ends)
 {
 	BEGIN("waiting 7 a\n", LEAVE);
 	ck_assert_int_eq(call(200), -ETIMEDOUT);
@@ -177,7 +177,7 @@ START_TEST(it_goes_away)
 END_TEST
 
 /* If the daemon sends no answer, the call ends soon after its timeout. */
-START_TEST(it_is_silent)
+START_TEST(test_no_answer)
 {
 	__s64 from = tsct_monotonic_ns();
 
@@ -189,7 +189,7 @@ START_TEST(it_is_silent)
 }
 END_TEST
 
-START_TEST(it_refuses)
+START_TEST(test_error_answers)
 {
 	BEGIN("error: no network is configured\n", "what\n", "waiting x\n");
 	ck_assert_int_eq(call(-1), -EOPNOTSUPP);
@@ -206,14 +206,14 @@ int main(void)
 	Suite *suite = suite_create("timesync");
 	TCase *tcase = add_case(suite, "timesync", NULL, NULL);
 
-	tcase_add_test(tcase, all_come);
-	tcase_add_test(tcase, some_are_missing);
-	tcase_add_test(tcase, it_is_not_over);
-	tcase_add_test(tcase, it_hangs_up);
-	tcase_add_test(tcase, another_number);
-	tcase_add_test(tcase, cut);
-	tcase_add_test(tcase, it_goes_away);
-	tcase_add_test(tcase, it_is_silent);
-	tcase_add_test(tcase, it_refuses);
+	tcase_add_test(tcase, test_completes);
+	tcase_add_test(tcase, test_missing_nodes);
+	tcase_add_test(tcase, test_timeout_in_session);
+	tcase_add_test(tcase, test_connections_closed);
+	tcase_add_test(tcase, test_restart_with_other_number);
+	tcase_add_test(tcase, test_restart_after_all_called);
+	tcase_add_test(tcase, test_daemon_ends);
+	tcase_add_test(tcase, test_no_answer);
+	tcase_add_test(tcase, test_error_answers);
 	return run_suite(suite);
 }

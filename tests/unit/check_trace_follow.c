@@ -91,7 +91,7 @@ static void gives_none(int ret)
 
 /* ---- order of events ----------------------------------------------------- */
 
-START_TEST(settled_only)
+START_TEST(test_only_settled_events)
 {
 	begin_writing();
 	open_trace(true);
@@ -127,7 +127,7 @@ START_TEST(settled_only)
 END_TEST
 
 /* New metadata adds event definitions. Events returned before remain valid. */
-START_TEST(new_definition)
+START_TEST(test_new_definition)
 {
 	struct tsct_trace_event first, e;
 
@@ -159,7 +159,7 @@ END_TEST
 
 /* After its recorder has died, the remaining events of a recording are returned, and
  * then its end. */
-START_TEST(dead_recorder)
+START_TEST(test_dead_recorder)
 {
 	begin_writing();
 	open_trace(true);
@@ -191,7 +191,7 @@ END_TEST
 
 /* A partial packet at the end of a live recording is no damage: it is still being
  * written, or will be truncated. */
-START_TEST(half_a_packet)
+START_TEST(test_partial_packet)
 {
 	static __u8 file[1 << 20];
 	size_t len, whole;
@@ -224,7 +224,7 @@ END_TEST
 
 /* Invalid bytes after the last packet are reported once, and valid packets written over
  * them are read. */
-START_TEST(junk_behind)
+START_TEST(test_invalid_bytes_at_end)
 {
 	static __u8 file[1 << 20];
 	size_t len, i;
@@ -300,7 +300,7 @@ static void check_whole(void)
 
 /* CPUs are written ahead of each other. An event is returned as soon as its order is
  * certain. */
-START_TEST(as_it_will_be)
+START_TEST(test_random_order)
 {
 	__u64 at[CPUS] = { 0 }, settled, told = 0;
 	unsigned int n, cpu;
@@ -345,7 +345,7 @@ static void no_rings(void)
 {
 }
 
-START_TEST(rings_settle)
+START_TEST(test_settled_time_of_rings)
 {
 	__u64 before, now, tick = 0;
 
@@ -383,12 +383,12 @@ int main(void)
 	TCase *c = add_case(suite, "follow", no_rings, no_rings);
 
 	print_seed();
-	tcase_add_test(c, settled_only);
-	tcase_add_test(c, new_definition);
-	tcase_add_test(c, dead_recorder);
-	tcase_add_loop_test(c, half_a_packet, 0, 10);
-	tcase_add_test(c, junk_behind);
-	tcase_add_loop_test(c, as_it_will_be, 0, 5);
-	tcase_add_test(c, rings_settle);
+	tcase_add_test(c, test_only_settled_events);
+	tcase_add_test(c, test_new_definition);
+	tcase_add_test(c, test_dead_recorder);
+	tcase_add_loop_test(c, test_partial_packet, 0, 10);
+	tcase_add_test(c, test_invalid_bytes_at_end);
+	tcase_add_loop_test(c, test_random_order, 0, 5);
+	tcase_add_test(c, test_settled_time_of_rings);
 	return run_suite(suite);
 }

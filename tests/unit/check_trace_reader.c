@@ -126,7 +126,7 @@ static void check_missing(const char *how, unsigned int nr)
 
 /* A stream truncated at any byte: the events before it are read; the place and the loss
  * are reported. */
-START_TEST(trace_cut_anywhere)
+START_TEST(test_truncated_anywhere)
 {
 	unsigned int total, before = 0, at;
 	size_t len;
@@ -160,7 +160,7 @@ START_TEST(trace_cut_anywhere)
 }
 END_TEST
 
-START_TEST(trace_cut_message)
+START_TEST(test_truncated_stream_report)
 {
 	char want[128];
 
@@ -180,7 +180,7 @@ START_TEST(trace_cut_message)
 END_TEST
 
 /* Padding after the last packet's content is part of it, if it is in the file. */
-START_TEST(trace_padding)
+START_TEST(test_padding)
 {
 	__u8 *size;
 	__u64 bits, whole;
@@ -207,7 +207,7 @@ START_TEST(trace_padding)
 END_TEST
 
 /* A missing or empty stream file is detected by the counts in the metadata. */
-START_TEST(trace_file_gone)
+START_TEST(test_missing_stream)
 {
 	make_small(23);
 	store_file(dirfd_, "default_0", file, 0);
@@ -224,7 +224,7 @@ START_TEST(trace_file_gone)
 END_TEST
 
 /* A damaged packet loses only the events in it. */
-START_TEST(trace_damaged_packet)
+START_TEST(test_damaged_packet)
 {
 	seed_with(15);
 	make_small(23);
@@ -286,7 +286,7 @@ static void store_text(size_t len)
 
 /* A payload larger than any that a writer writes is rejected, as readers have no room
  * for it. */
-START_TEST(trace_large_payload)
+START_TEST(test_large_payload)
 {
 	seed_with(18);
 	make_small(5);
@@ -326,7 +326,7 @@ static void spoil(__u8 *at, size_t len)
 }
 
 /* Random changes of a stream file */
-START_TEST(trace_fuzz_stream)
+START_TEST(test_random_changes_of_stream)
 {
 	unsigned int i;
 
@@ -343,7 +343,7 @@ START_TEST(trace_fuzz_stream)
 END_TEST
 
 /* Random changes of a recording's metadata */
-START_TEST(trace_fuzz_metadata)
+START_TEST(test_random_changes_of_metadata)
 {
 	unsigned int i;
 	size_t len, at, env_len;
@@ -367,7 +367,7 @@ START_TEST(trace_fuzz_metadata)
 END_TEST
 
 /* Metadata truncated at any byte is reported as cut off, with the place. */
-START_TEST(trace_cut_metadata)
+START_TEST(test_truncated_metadata)
 {
 	char want[64];
 	size_t len, i;
@@ -441,7 +441,7 @@ static const struct {
 };
 
 /* Every invalid value in metadata is reported, with its line. */
-START_TEST(trace_hostile_metadata)
+START_TEST(test_invalid_metadata)
 {
 	char *text, *at;
 	size_t len;
@@ -464,7 +464,7 @@ START_TEST(trace_hostile_metadata)
 }
 END_TEST
 
-START_TEST(trace_not_one)
+START_TEST(test_not_a_recording)
 {
 	struct tsct_trace *trace;
 
@@ -504,18 +504,18 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, trace_cut_anywhere);
-	tcase_add_test(tcase, trace_cut_message);
-	tcase_add_test(tcase, trace_padding);
-	tcase_add_test(tcase, trace_file_gone);
-	tcase_add_test(tcase, trace_damaged_packet);
-	tcase_add_test(tcase, trace_large_payload);
-	tcase_add_loop_test(tcase, trace_fuzz_stream, 0, 4);
-	tcase_add_loop_test(tcase, trace_fuzz_metadata, 0, 4);
-	tcase_add_test(tcase, trace_cut_metadata);
-	tcase_add_loop_test(tcase, trace_hostile_metadata, 0,
+	tcase_add_test(tcase, test_truncated_anywhere);
+	tcase_add_test(tcase, test_truncated_stream_report);
+	tcase_add_test(tcase, test_padding);
+	tcase_add_test(tcase, test_missing_stream);
+	tcase_add_test(tcase, test_damaged_packet);
+	tcase_add_test(tcase, test_large_payload);
+	tcase_add_loop_test(tcase, test_random_changes_of_stream, 0, 4);
+	tcase_add_loop_test(tcase, test_random_changes_of_metadata, 0, 4);
+	tcase_add_test(tcase, test_truncated_metadata);
+	tcase_add_loop_test(tcase, test_invalid_metadata, 0,
 			    sizeof(false_values) / sizeof(false_values[0]));
-	tcase_add_test(tcase, trace_not_one);
+	tcase_add_test(tcase, test_not_a_recording);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -28,7 +28,7 @@ static void check_table(const struct tsct_check *check,
 	ck_assert_uint_eq(references, !!(check->flags & TSCT_CHECK_RDTSCP));
 }
 
-START_TEST(whole)
+START_TEST(test_all_cpus)
 {
 	struct tsct_cpu_check table[CPU_SETSIZE];
 	struct tsct_check check = {
@@ -44,7 +44,7 @@ START_TEST(whole)
 }
 END_TEST
 
-START_TEST(no_room)
+START_TEST(test_small_table)
 {
 	struct tsct_cpu_check table[2] = { [1] = { .cpu = 12345 } };
 	struct tsct_check check = { .table = (uintptr_t)table, .nr = 1 };
@@ -64,7 +64,7 @@ END_TEST
  * tsct_source_features() is tested, because the sanitizer's allocator reads the clock,
  * and so the counter.
  */
-START_TEST(forbidden)
+START_TEST(test_rdtsc_forbidden)
 {
 	struct tsct_check check = { 0 };
 	int status;
@@ -89,9 +89,9 @@ int main(void)
 	TCase *tests = tcase_create("tsc_check");
 
 	tcase_set_timeout(tests, 30);
-	tcase_add_test(tests, whole);
-	tcase_add_test(tests, no_room);
-	tcase_add_test(tests, forbidden);
+	tcase_add_test(tests, test_all_cpus);
+	tcase_add_test(tests, test_small_table);
+	tcase_add_test(tests, test_rdtsc_forbidden);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

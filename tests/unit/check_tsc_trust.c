@@ -17,7 +17,7 @@
 #define A	TSCT_CHECK_AUX_MATCH
 #define ALL	(R | I | N | U | C | A)
 
-START_TEST(kernel_vouches)
+START_TEST(test_kernel_uses_tsc)
 {
 	/* If the kernel uses the TSC as clocksource, it is trusted, provided that
 	 * RDTSCP is available. */
@@ -29,7 +29,7 @@ START_TEST(kernel_vouches)
 }
 END_TEST
 
-START_TEST(stands_alone)
+START_TEST(test_kernel_does_not_use_tsc)
 {
 	ck_assert(tsct_tsc_trusted(R | I | N | A, true, false));
 	ck_assert(tsct_tsc_trusted(R | I | N | A, true, true));
@@ -42,7 +42,7 @@ END_TEST
 
 /* All combinations of CPU features: some are required, and additional ones never reduce
  * trust. */
-START_TEST(all)
+START_TEST(test_all_combinations)
 {
 	bool in_step = _i & 1, strict = _i & 2, usable;
 	__u32 flags, more;
@@ -70,7 +70,7 @@ static void check_reason(__u32 flags, bool strict, const char *word)
 		      reason, word);
 }
 
-START_TEST(reasons)
+START_TEST(test_reasons)
 {
 	check_reason(I | N | A | C, false, "RDTSCP");
 	check_reason(R | U | I | N | A, false, "unstable");
@@ -109,7 +109,7 @@ START_TEST(test_one_exchange)
 }
 END_TEST
 
-START_TEST(test_narrows)
+START_TEST(test_bounds_narrow)
 {
 	struct tsct_skew_interval skew;
 
@@ -133,7 +133,7 @@ static void same(const struct tsct_skew_interval *a, const struct tsct_skew_inte
 	ck_assert_uint_eq(a->rounds, b->rounds);
 }
 
-START_TEST(test_refuses)
+START_TEST(test_rejects_bad_intervals)
 {
 	struct tsct_skew_interval skew, before;
 
@@ -155,7 +155,7 @@ START_TEST(test_refuses)
 }
 END_TEST
 
-START_TEST(test_touching)
+START_TEST(test_touching_intervals)
 {
 	struct tsct_skew_interval skew;
 
@@ -218,16 +218,16 @@ int main(void)
 	TCase *skew = tcase_create("skew");
 
 	print_seed();
-	tcase_add_test(trust, kernel_vouches);
-	tcase_add_test(trust, stands_alone);
-	tcase_add_loop_test(trust, all, 0, 4);
-	tcase_add_test(trust, reasons);
+	tcase_add_test(trust, test_kernel_uses_tsc);
+	tcase_add_test(trust, test_kernel_does_not_use_tsc);
+	tcase_add_loop_test(trust, test_all_combinations, 0, 4);
+	tcase_add_test(trust, test_reasons);
 	suite_add_tcase(suite, trust);
 	tcase_add_test(skew, test_init);
 	tcase_add_test(skew, test_one_exchange);
-	tcase_add_test(skew, test_narrows);
-	tcase_add_test(skew, test_refuses);
-	tcase_add_test(skew, test_touching);
+	tcase_add_test(skew, test_bounds_narrow);
+	tcase_add_test(skew, test_rejects_bad_intervals);
+	tcase_add_test(skew, test_touching_intervals);
 	tcase_add_test(skew, test_truth_inside);
 	tcase_add_test(skew, test_rounds_saturate);
 	suite_add_tcase(suite, skew);
