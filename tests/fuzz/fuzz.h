@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer defines the name of the function. */
+/* Declares the entry point that libFuzzer calls for each input */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random datagrams for all parsers and state machines of the protocol: for
- * libFuzzer (Makefile), and for check_fuzz_packet, which replays the corpus.
+ * Random datagrams for all parsers and state machines of the protocol: for libFuzzer
+ * (Makefile), and for check_fuzz_packet, which replays the corpus.
  *
- * An input is a byte with the kind of client, and then steps: two bytes that
- * select the receiver of the datagram and the parts of it that are corrected
- * first (origin, nonce, MAC: a fuzzer would never guess them), its length, its
- * bytes.
+ * An input is a byte with the kind of client, and then steps. A step is two bytes that
+ * select the receiver of the datagram and the fields to correct first (origin, nonce,
+ * MAC: a fuzzer would never guess them), two bytes of length, and the datagram.
  *
  * Invariants:
- *   - Without the right MAC nothing changes where a key is configured: not the
- *     client, not the responder's memory, not the rate limit's, and no session
- *     begins.
- *   - An exchange is possible; an answer is no longer than its request, of its
- *     version, with a MAC exactly if that has one.
- *   - Unknown clients cannot make the responder forget a member.
+ *   - Where a key is configured, a datagram without a valid MAC changes no state of
+ *     the client, the responder or the rate limit, and no session begins.
+ *   - The times of an exchange are consistent. An answer is no longer than its request,
+ *     has its version, and has a MAC exactly if the request has one.
+ *   - Unknown clients cannot evict a member from the responder's table.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -23,8 +21,9 @@
 #include "fuzz.h"
 #include "lib/ntp/responder.h"
 
-#define KEY	1	/* of the client, and of the child at 192.0.2.1 */
-#define OTHER	2	/* another node's, in the same file */
+#define KEY	1	/* key id of the client under test, and of the child at
+			 * 192.0.2.1 */
+#define OTHER	2	/* key id of another node in the same key file */
 #define STEPS	12
 #define SERVER_NS	1800000000000000000LL
 
@@ -38,17 +37,17 @@ static const char keyfile[] =
 			broken(#condition, __LINE__); \
 	} while (0)
 
-/* The first byte of an input */
+/* First byte of an input: options of the client under test */
 #define WITH_KEY	0x01
 #define PLAIN		0x02
 #define INTERLEAVED	0x04
 #define SAME_HOST	0x08
 #define ASKS_MISSING	0x10
 
-/* The first byte of a step: the receiver, */
+/* First byte of a step: bits that select the receiver of the datagram */
 #define TO		0x03
 enum { TO_CLIENT, TO_HINTED, TO_RESPONDER, TO_STRANGERS };
-/* and the parts to correct */
+/* First byte of a step: fields of the datagram to correct before delivery */
 #define FIX_ORIGIN	0x04
 #define FIX_NONCE	0x08
 #define FIX_MAC		0x10
@@ -66,21 +65,21 @@ struct world {
 	unsigned int asked;
 	struct tsct_client client;
 	__u64 drawn;
-	tsct_ntp_timestamp received;	/* as in the last answer */
-	__u64 heard;			/* tx of the last answer to the member */
+	tsct_ntp_timestamp received;	/* receive time stamp in the last answer */
+	__u64 heard;			/* tx field of the last answer to the member */
 };
 
 static struct world world;
-static struct tsct_address member, stranger;	/* unknown clients: of
+static struct tsct_address member, stranger;	/* address of unknown clients, in
 						 * 2001:db8::/32 */
 
 static void broken(const char *what, int line)
 {
-	fprintf(stderr, "fuzz_packet.c:%d: does not hold: %s\n", line, what);
+	fprintf(stderr, "fuzz_packet:%d: does not hold: %s\n", line, what);
 	abort();
 }
 
-/* ---- the world ------------------------------------------------------------ */
+/* ---- simulated client and responders ------------------------------------- */
 
 static __u64 now(void *ctx)
 {
@@ -140,7 +139,7 @@ static void meet_strangers(void)
 	}
 }
 
-/* Called once: this state is restored before each input. */
+/* Called once: this state is copied back before each input. */
 static void make_world(void)
 {
 	static const struct tsct_ratelimit_options limits = {
@@ -196,14 +195,16 @@ static void begin_world(unsigned int what)
 	world.client.requests_missing = what & ASKS_MISSING;
 }
 
-/* ---- a datagram -------------------------------------------------------------- */
+/* ---- datagrams ----------------------------------------------------------- */
 
-#define ROOM	(TSCT_NTP_MAX + 8)	/* longer ones must be rejected, too */
+#define ROOM	(TSCT_NTP_MAX + 8)	/* buffer size: datagrams longer than the
+					 * limit must be rejected, too */
 
 struct datagram {
 	__u8 *bytes;
 	size_t len;
-	__u32 key;		/* key of its MAC, if that is right; 0: none */
+	__u32 key;		/* id of the key of its MAC; 0: MAC missing or
+				 * invalid */
 };
 
 static void put(struct datagram *d, size_t at, __u64 value)
@@ -216,7 +217,7 @@ static void put(struct datagram *d, size_t at, __u64 value)
 		d->bytes[at + (size_t)i] = (__u8)(value >> (56 - 8 * i));
 }
 
-/* Replaces the MAC, or appends one after all that can be parsed. */
+/* Replaces the MAC, or appends one after the fields that can be parsed. */
 static void put_mac(struct datagram *d, __u32 key)
 {
 	struct tsct_ntp_packet packet;
@@ -231,7 +232,8 @@ static void put_mac(struct datagram *d, __u32 key)
 		d->len = len;
 }
 
-/* Key of a valid MAC, else 0; not by tsct_mac_check(), which is under test */
+/* Returns the key id of a valid MAC, else 0. Computes the MAC itself, because
+ * tsct_mac_check() is under test. */
 static __u32 key_of(const struct datagram *d)
 {
 	__u8 made[ROOM];
@@ -246,7 +248,7 @@ static __u32 key_of(const struct datagram *d)
 	return packet.key_id;
 }
 
-/* An outstanding request, another one each time */
+/* Returns an outstanding request of the client, another one on each call. */
 static const struct tsct_client_outstanding *open_one(const struct tsct_client *client)
 {
 	return &client->outstanding[client->nr_outstanding ?
@@ -296,7 +298,7 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 {
 	struct tsct_client x, y;
 
-	/* Each datagram that is dropped is counted. */
+	/* The client counts each dropped datagram. */
 	memcpy(&x, a, sizeof(x));
 	memcpy(&y, b, sizeof(y));
 	memset(x.counts, 0, sizeof(x.counts));
@@ -384,7 +386,7 @@ static void check_answer(const struct datagram *d, const __u8 *reply, size_t len
 	world.received = got.receive;
 }
 
-/* True if nothing but the counts of the responder changed. */
+/* True if only the counters of the responder changed. */
 static bool same_responder(void)
 {
 	const __u64 *counts = tsct_responder_counts(world.responder);
@@ -418,7 +420,7 @@ static bool answer(const struct datagram *d, const struct tsct_address *from,
 	return *len;
 }
 
-/* From the address of a child with a configured key */
+/* Delivers the datagram from the address of a child with a configured key. */
 static void to_responder(const struct datagram *d, unsigned int after)
 {
 	unsigned int was_asked = world.asked;
@@ -435,15 +437,16 @@ static void to_responder(const struct datagram *d, unsigned int after)
 	HOLDS(same_responder());
 }
 
-/* Time for a token passes between requests. */
+/* Sends from the member. The clock advances before, so that the rate limit always has a
+ * token. */
 static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
 {
 	world.now += 2000000;
 	return answer(d, &member, 0x101, reply, len);
 }
 
-/* Sends a request as a client does: it repeats the tx field of the previous answer.
- * Returns the extension field of the new answer. */
+/* Sends a request with the tx field of the previous answer, as clients do. Returns the
+ * extension field of the new answer. */
 static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {
@@ -466,8 +469,9 @@ static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 }
 
 /*
- * Between two requests of a member any other is received: the second answer
- * still has the transmit time of the first. A key of another node is not valid.
+ * An unknown client's datagram arrives between two requests of a member. The member's
+ * second answer must still have the transmit time of the first. A MAC made with another
+ * node's key is invalid.
  */
 static void stranger_comes(const struct datagram *d, unsigned int after)
 {
@@ -476,7 +480,7 @@ static void stranger_comes(const struct datagram *d, unsigned int after)
 	__u8 reply[TSCT_NTP_MAX];
 	size_t len;
 
-	from.ip[5] = after & 2 ? 1 : 0;		/* denied */
+	from.ip[5] = after & 2 ? 1 : 0;		/* an address that the ACL denies */
 	from.ip[14] = (__u8)after;
 	answer(d, &from, after, reply, &len);
 	HOLDS(!len || !from.ip[5]);
@@ -506,9 +510,10 @@ static void to_strangers(const struct datagram *d, unsigned int after)
 	HOLDS(world.asked == was_asked);
 }
 
-/* ---- inputs ---------------------------------------------------------------------- */
+/* ---- steps of an input --------------------------------------------------- */
 
-/* Passes a copy in memory of its size, so that a read beyond it is detected. */
+/* Delivers a heap copy of the exact size, so that the sanitizer detects a read beyond
+ * it. */
 static void deliver(const struct datagram *d, unsigned int to,
 		    unsigned int after)
 {
@@ -526,8 +531,8 @@ static void deliver(const struct datagram *d, unsigned int to,
 	free(bytes);
 }
 
-/* A datagram accepted with its MAC is rejected without it, with that of another
- * key in the file, with a crypto-NAK, and with a MAC with one wrong bit. */
+/* A datagram that is accepted with its MAC must be rejected without a MAC, with another
+ * key's MAC, with a crypto-NAK, and with one wrong bit in its MAC. */
 static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 {
 	struct tsct_ntp_packet packet;
@@ -552,7 +557,7 @@ static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 	deliver(&forged, to, after);
 }
 
-/* Returns the number of bytes used of @at; 0: end of the input. */
+/* Executes the step at @at. Returns its size in bytes; 0: end of the input. */
 static size_t step(const __u8 *at, size_t size)
 {
 	unsigned int to = size ? at[0] & TO : 0;

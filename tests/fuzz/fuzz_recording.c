@@ -5,14 +5,14 @@
  *
  * Checked for any contents of a recording's directory:
  *   - An unreadable recording gives an error with a text.
- *   - Metadata that was read is written as text that reads the same.
- *   - Events are defined, fit their definition, are at their offsets in their files, and
- *     are in order; the slow path of the reader gives the same events.
- *   - Damage is counted as often as it is reported; events are missing if and only if
- *     there is damage.
- *   - Fits, times and messages can be computed of the results.
- *   - Recordings that can be merged give one for which all this holds, with all their
- *     events in order; for others there is an error with a text.
+ *   - Metadata that was read is written as text that parses to the same metadata.
+ *   - Each event has a definition and fits it, lies at its reported offset of its file,
+ *     and is in order. The slow path of the reader returns the same events.
+ *   - The count of damaged places equals the number of reports of damage. Events are
+ *     missing if and only if there is damage.
+ *   - Fits, times and messages can be computed from the results.
+ *   - Merging gives either a recording for which all this holds, with all events in
+ *     order, or an error with a text.
  */
 #include <math.h>
 
@@ -31,12 +31,12 @@
 			broken(#condition, __LINE__); \
 	} while (0)
 
-static char report_text[512];		/* the last error or report */
+static char report_text[512];		/* text of the last error or report of damage */
 
 __attribute__((noreturn))
 static void broken(const char *what, int line)
 {
-	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last report_text: %s\n",
+	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last report: %s\n",
 		line, what, report_text);
 	abort();
 }
@@ -48,7 +48,7 @@ static void count_report(void *arg, const char *sentence)
 	++*(__u64 *)arg;
 }
 
-/* Receives printed text */
+/* Returns a stream that discards printed text. */
 static FILE *nowhere(void)
 {
 	static FILE *to;
@@ -59,7 +59,7 @@ static FILE *nowhere(void)
 	return to;
 }
 
-/* ---- the metadata ------------------------------------------------------------ */
+/* ---- metadata ------------------------------------------------------------ */
 
 static char *as_text(const struct tsct_recording *rec, size_t *ret_len)
 {
@@ -70,7 +70,7 @@ static char *as_text(const struct tsct_recording *rec, size_t *ret_len)
 	return text;
 }
 
-/* Metadata that was read is written as text that reads the same. */
+/* Metadata that was read is written as text that parses to the same metadata. */
 static void check_metadata(const struct tsct_recording *rec)
 {
 	struct tsct_ctf_clock clock;
@@ -122,7 +122,7 @@ static void check_times(const struct tsct_recording *rec)
 #include "recording_events.c"
 #include "recording_merge.c"
 
-/* ---- samples ----------------------------------------------------------------- */
+/* ---- clock samples ------------------------------------------------------- */
 
 static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 		      __u64 at)
@@ -146,7 +146,7 @@ static void check_series(const struct tsct_series *s)
 	unsigned int i;
 
 	HOLDS(s->nr && s->nr_kept <= s->nr && s->nr_sessions <= s->nr);
-	/* In order, modulo 2^64 */
+	/* Samples increase in time, modulo 2^64. */
 	for (i = 1; i < s->nr; i++)
 		HOLDS(s->x[i - 1].t1 - s->x[0].t1 < s->x[i].t1 - s->x[0].t1);
 	for (kind = 0; kind < TSCT_FIT_NR; kind++)
@@ -227,7 +227,7 @@ static void check_messages(const struct box *box)
 	tsct_trace_close(trace);
 }
 
-/* ---- a recording ------------------------------------------------------------- */
+/* ---- one recording ------------------------------------------------------- */
 
 static bool has_messages(const struct tsct_recording *rec)
 {

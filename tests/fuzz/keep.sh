@@ -12,7 +12,7 @@ mkdir -p "$folder/merged" "$folder/found"
 "$program" "$@" -set_cover_merge=1 -use_counters=0 -use_cmp=0 "$folder/merged" "$corpus" \
 	"$folder/found" >"$folder/merge.log" 2>&1 || { tail "$folder/merge.log"; exit 1; }
 rm -f "$corpus"/*.bin
-# Names end in .bin, so that they are not treated as text.
+# Names end in .bin, so that git does not treat the files as text.
 for file in "$folder/merged"/*; do
 	mv "$file" "$corpus/$(basename "$file" | cut -c 1-12).bin"
 done

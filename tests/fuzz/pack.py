@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""pack.py HOW SIZE DIR... - recordings as one input of fuzz_recording, on standard
-output. HOW: 0, or what recording_box.h has of merges.
+"""pack.py HOW SIZE DIR... - print recordings as one input of fuzz_recording
 
-What recording_box.h describes: environments, packets as they are. Of each file so
-many packets are taken as fit into SIZE bytes for each recording, events and all, and
-at least two of them are cut short rather than left out.
+HOW: 0, or merge flags of recording_box.h, which describes the format. The input has
+the environment of each recording, and packets of its files, unchanged. Each recording
+gets about SIZE bytes of packets. At least two packets of each file are taken; they are
+truncated if they do not fit.
 """
 import os
 import re
@@ -70,5 +70,5 @@ def recording(path, how, size):
 how, size = int(sys.argv[1], 0), int(sys.argv[2])
 sections = [one for path in sys.argv[3:] for one in recording(path, how, size)]
 if len(sections) > 96:
-    sys.exit(f"pack.py: {len(sections)} sections; 96 is all that there can be")
+    sys.exit(f"pack.py: {len(sections)} sections, the limit is 96; give a smaller SIZE")
 sys.stdout.buffer.write(b"".join(sections))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes the directories that an input describes (recording_box.h), in a tmpfs. */
+/* Creates the recordings that an input describes (recording_box.h) in a tmpfs. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define FILE_ROOM	65536
 #define FILES_MAX	16
 
-/* A stream file */
+/* A stream file of a recording, with its generated contents */
 struct box_file {
 	__u8 class, location;
 	size_t len;
@@ -25,10 +25,10 @@ struct box_file {
 struct box {
 	char dir[64];
 	int dirfd;
-	bool known;			/* the metadata can be parsed */
+	bool known;			/* true if the metadata can be parsed */
 	struct tsct_recording rec;
 	unsigned int nr_files;
-	__u64 bytes;			/* in all files */
+	__u64 bytes;			/* bytes in all stream files of the recording */
 };
 
 static struct box boxes[BOXES_MAX + 1];
@@ -58,7 +58,8 @@ static void remove_boxes(void)
 	}
 }
 
-/* Called once: the directories stay; their files are removed after each input. */
+/* Creates the directories, once per process. Only their files are removed after each
+ * input. */
 static void make_dirs(void)
 {
 	const char *tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
@@ -78,7 +79,7 @@ static void make_dirs(void)
 	atexit(remove_boxes);
 }
 
-/* Another directory, for output */
+/* Returns an empty directory for the output of a merge. */
 static const char *out_dir(void)
 {
 	return boxes[BOXES_MAX].dir;
@@ -95,7 +96,7 @@ static void store(const struct box *box, const char *name, const void *from,
 	close(fd);
 }
 
-/* ---- the metadata ---------------------------------------------------------- */
+/* ---- metadata ------------------------------------------------------------ */
 
 static size_t put_text(size_t at, const void *from, size_t len)
 {
@@ -130,7 +131,7 @@ static void make_text(struct box *box, const struct section *s, unsigned int nr,
 	box->known = !tsct_meta_parse(box_text, len, &box->rec, why, sizeof(why));
 }
 
-/* ---- files ----------------------------------------------------------------- */
+/* ---- stream files -------------------------------------------------------- */
 
 static struct box_file *file_of(struct box *box, __u8 class, __u8 location)
 {
@@ -245,9 +246,10 @@ static void make_files(struct box *box, const struct section *s, unsigned int nr
 	}
 }
 
-/* ---- all of them ------------------------------------------------------------ */
+/* ---- all recordings of an input ------------------------------------------ */
 
-/* Returns the number of boxes; *ret_options: merge options of the first */
+/* Returns the number of recordings; *ret_options: options of their merge, from the
+ * first recording */
 static unsigned int make_boxes(const __u8 *in, size_t size,
 			       unsigned int *ret_options)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Input of the fuzzer of recordings: a description of directories, which stays valid
- * after most changes. It is a sequence of sections: a byte of the kind, two bytes of the
+ * after most changes. It is a sequence of sections: one byte of kind, two bytes of
  * length (cut to the end of the input), and then:
  *
  *	TEXT	lines of the metadata's environment
- *	PACKET	class, location, flags of errors; begin (after the end of the packet
- *		before), span (8 bytes each), events lost (2), events
+ *	PACKET	class, location, error flags; begin (after the end of the previous
+ *		packet), span (8 bytes each), lost events (2), events
  *	BYTES	class, location, and other contents of that file
- *	NEXT	begins another recording: flags of errors of its metadata, and whether and
- *		how all of them are merged (by the first one)
+ *	NEXT	begins another recording: error flags of its metadata; in the first
+ *		recording also whether and how all of them are merged
  *
- * The frame of the metadata and the headers of packets are generated, as no fuzzer would
- * find valid ones. Flags make them wrong in the ways below.
+ * The frame of the metadata and the packet headers are generated, because a fuzzer
+ * would not find valid ones. The flags below make them wrong.
  */
 #ifndef TESTS_FUZZ_RECORDING_BOX_H
 #define TESTS_FUZZ_RECORDING_BOX_H
@@ -21,20 +21,22 @@
 
 enum { SECTION_TEXT, SECTION_PACKET, SECTION_BYTES, SECTION_NEXT, SECTION_NR };
 
-/* Of a packet */
+/* Error flags of a packet */
 #define WRONG_MAGIC	0x01
 #define WRONG_UUID	0x02
 #define WRONG_STREAM	0x04
-#define SKIPS		0x08	/* numbers */
+#define SKIPS		0x08	/* sequence numbers of packets have a gap */
 #define PADDED		0x10
 #define CUT		0x20
-#define BEGINS_AT	0x40	/* at that tick, not after the packet before */
+#define BEGINS_AT	0x40	/* the packet begins at the given tick, not relative
+				 * to the packet before */
 #define ODD_SIZE	0x80
 
-/* Of a recording */
-#define BARE_TEXT	0x01	/* without a frame */
+/* Flags of a recording */
+#define BARE_TEXT	0x01	/* metadata has only its environment, without the
+				 * frame around it */
 #define NO_TEXT		0x02
-#define MERGE		0x04	/* and all of them are merged */
+#define MERGE		0x04	/* all recordings of the input are merged */
 #define FORCE		0x10
 #define SALVAGE		0x20
 #define FIT		0xc0
@@ -46,10 +48,12 @@ struct section {
 };
 
 #define SECTIONS_MAX	96
-#define PACKET_FIXED	21	/* bytes of a PACKET before its events */
+#define PACKET_FIXED	21	/* size in bytes of a PACKET section before its
+				 * events */
 #define BOXES_MAX	3
 
-/* Returns the number of sections; none extends beyond the input. */
+/* Parses the sections of an input. Returns their number; no section extends beyond the
+ * input. */
 static inline unsigned int read_sections(const __u8 *in, size_t size,
 					 struct section s[SECTIONS_MAX])
 {
@@ -67,7 +71,8 @@ static inline unsigned int read_sections(const __u8 *in, size_t size,
 	return nr;
 }
 
-/* Returns its bytes; sections that do not fit are skipped. */
+/* Writes sections to @to. Returns their size in bytes; sections that do not fit are
+ * skipped. */
 static inline size_t write_sections(const struct section *s, unsigned int nr,
 				    __u8 *to, size_t room)
 {

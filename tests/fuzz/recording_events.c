@@ -5,14 +5,14 @@
 #include "lib/query/unique_stamps.h"
 #include "lib/query/value_text.h"
 
-/* ---- events ------------------------------------------------------------------ */
+/* ---- reading events in order --------------------------------------------- */
 
-/* Events read from one file */
+/* Result of reading one stream file */
 struct outcome {
 	__u64 events, hash, last_stamp, last_tick, last_end;
 };
 
-/* All of a recording: class by class, location by location */
+/* Results of all stream files of a recording: class by class, location by location */
 struct outcomes {
 	struct outcome *all;
 	__u64 events, bytes, last_stamp;
@@ -59,7 +59,7 @@ static void check_values(const struct tsct_trace_event *e)
 		      first.at == v.at);
 }
 
-/* Checks an event by itself and against its predecessor in the file. */
+/* Checks an event, and its order after the previous event of the same file. */
 static void check_event(const struct tsct_recording *rec,
 			const struct tsct_trace_event *e, struct outcome *o)
 {
@@ -101,14 +101,14 @@ static void read_events(struct tsct_trace *trace, struct outcomes *o)
 		      e.location >= o->last_location));
 		o->last_stamp = e.tick;
 		o->last_location = e.location;
-		/* Each takes at least two bytes of a file. */
+		/* Each event takes at least two bytes of its stream file. */
 		HOLDS(tsct_trace_event_bytes(trace) >= 2ULL + e.len);
 		HOLDS(2 * ++o->events <= o->bytes);
 	}
 	HOLDS(!ret && tsct_trace_bytes(trace) <= o->bytes);
 }
 
-/* ---- slow path ---------------------------------------------------------------- */
+/* ---- reading without the fast path --------------------------------------- */
 
 /* Reads a single file without the fast path. */
 static __u64 read_file(const struct box *box, const struct tsct_recording *rec,
@@ -149,7 +149,7 @@ static __u64 read_files(const struct box *box, const struct tsct_recording *rec,
 	return damage;
 }
 
-/* ---- as lines ------------------------------------------------------------------ */
+/* ---- reading as lines of text -------------------------------------------- */
 
 static void check_lines(const struct box *box, enum tsct_event_text_time time)
 {
@@ -181,7 +181,7 @@ static void check_lines(const struct box *box, enum tsct_event_text_time time)
 	tsct_trace_close(trace);
 }
 
-/* ---- as a live recording --------------------------------------------------------- */
+/* ---- following a live recording ------------------------------------------ */
 
 static __u64 count_followed(struct tsct_trace *trace, const char *dir)
 {
@@ -205,7 +205,8 @@ static __u64 count_followed(struct tsct_trace *trace, const char *dir)
 	return events;
 }
 
-/* Not live any more: the same events as without following */
+/* After a recording has ended, a following reader returns the same events as a normal
+ * one. */
 static void check_followed(const struct box *box)
 {
 	struct tsct_trace_event e;
@@ -223,7 +224,7 @@ static void check_followed(const struct box *box)
 	tsct_trace_close(trace);
 }
 
-/* ---- all of it ------------------------------------------------------------------ */
+/* ---- all checks of one recording ----------------------------------------- */
 
 static void check_trace(const struct box *box, struct tsct_trace *trace,
 			const __u64 *reports)

@@ -2,7 +2,7 @@
 /* Merges recordings, and checks the result. */
 #include "lib/merge/merge.h"
 
-/* ---- merging ------------------------------------------------------------------- */
+/* ---- merging recordings -------------------------------------------------- */
 
 static void count_note(void *arg, const char *sentence)
 {
@@ -45,7 +45,7 @@ static void check_files(struct tsct_merge *m)
 		HOLDS(tsct_merge_how(m, i) < TSCT_MERGE_HOW_NR);
 }
 
-/* Uses the directory of a box, whose recordings were read before. */
+/* Checks the merged recording in @dir. @dirfd is its descriptor. */
 static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 			 const char *dir)
 {

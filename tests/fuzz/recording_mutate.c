@@ -32,7 +32,7 @@ static unsigned int any(size_t below)
 
 static __u8 input[INPUT_ROOM];	/* the input being changed; sections point into it */
 
-/* ---- a section's bytes -------------------------------------------------------- */
+/* ---- editing the bytes of a section -------------------------------------- */
 
 struct bytes {
 	size_t len;
@@ -54,7 +54,7 @@ static void give(struct section *s)
 	s->len = (__u16)work.len;
 }
 
-/* Replaces @len bytes at @at by those at @with. */
+/* Replaces @len bytes at @at by the bytes at @with. */
 static void splice(size_t at, size_t len, const void *with, size_t with_len)
 {
 	if (work.len - len + with_len > ROOM)
@@ -91,7 +91,7 @@ static __u64 odd_number(void)
 
 /* ---- sections and recordings ---------------------------------------------------- */
 
-/* One of @s with that @kind, or NULL */
+/* Returns a random section of @s with that @kind, or NULL. */
 static struct section *any_of(struct section *s, unsigned int nr, __u8 kind)
 {
 	struct section *one = NULL;
@@ -103,7 +103,8 @@ static struct section *any_of(struct section *s, unsigned int nr, __u8 kind)
 	return one;
 }
 
-/* The sections of the recording that @one belongs to: begin and end */
+/* Finds the sections of the recording that @one belongs to. Returns the first one;
+ * *ret_end points behind the last. */
 static struct section *box_of(struct section *s, unsigned int nr,
 			      struct section *one, struct section **ret_end)
 {
@@ -127,7 +128,7 @@ static unsigned int put_box(struct section *to, unsigned int nr,
 	return nr + (unsigned int)(end - begin);
 }
 
-/* Appends another recording, and merges all. */
+/* Appends another recording to the input, and sets the flag that merges all. */
 static unsigned int add_box(struct section *s, unsigned int nr,
 			    const struct section *begin, const struct section *end)
 {
@@ -173,7 +174,7 @@ static unsigned int change_order(struct section *s, unsigned int nr)
 	}
 }
 
-/* Changes of more than one section */
+/* Applies a change that affects more than one section. */
 static unsigned int change_many(struct section *s, unsigned int nr)
 {
 	struct section *one = &s[any(nr)], *other = &s[any(nr)], *begin, *end;
@@ -211,7 +212,8 @@ static void change_one(struct section *s)
 		change_freely(s);
 }
 
-/* Prefers text: a small part of an input, but the most complex one */
+/* Changes one random section. Prefers TEXT, a small but the most complex part of an
+ * input. */
 static unsigned int change(struct section *s, unsigned int nr)
 {
 	struct section *one = any(2) ? NULL : any_of(s, nr, SECTION_TEXT);
@@ -241,7 +243,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 
 	dice = seed;
 	nr = read_sections(bytes, size, s);
-	/* Random bytes only reach error paths, which are found soon. */
+	/* Rare: random bytes only reach error paths, which the fuzzer covers soon. */
 	if (!nr || size > INPUT_ROOM || !any(3))
 		return LLVMFuzzerMutate(bytes, size, room);
 	memcpy(out, bytes, size);
@@ -255,9 +257,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 	return size;
 }
 
-/* ---- two inputs ----------------------------------------------------------------- */
+/* ---- crossing two inputs ------------------------------------------------- */
 
-/* Replaces sections of @s by sections of @other, or appends these. */
+/* Replaces sections of @s by sections of @other, or appends sections of @other. */
 static unsigned int cross_sections(struct section *s, unsigned int nr,
 				   const struct section *other, unsigned int more)
 {
@@ -318,7 +320,8 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 
 	more = read_sections(b, b_size, other);
 	dice = seed;
-	/* In one of 3 calls, as changes of a single input are cheaper */
+	/* Crosses two inputs in one of 3 calls: changes of a single input cost less
+	 * time. */
 	if (!nr || !more || any(3))
 		return 0;
 	nr = cross(s, nr, other, more);

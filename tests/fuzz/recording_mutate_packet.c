@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes of packets and files: headers, events, and the files they are in. Headers are
- * generated (recording_box.h); for other wrong headers the last packet of a file becomes
- * BYTES with a header.
+ * Changes packets and files: packet headers, events, and the stream files that contain
+ * them. recording_box.h describes the generated headers. Other wrong headers are made
+ * by turning the last packet of a file into raw BYTES.
  */
 
-/* ---- numbers in heads ------------------------------------------------------------ */
+/* ---- numbers in packet headers ------------------------------------------- */
 
 /* Changes a number of @size bytes at @at of @work. */
 static void change_field(size_t at, size_t size)
@@ -21,7 +21,7 @@ static void change_field(size_t at, size_t size)
 	memcpy(work.at + at, &number, size);
 }
 
-/* ---- events --------------------------------------------------------------------- */
+/* ---- events of a packet -------------------------------------------------- */
 
 static void change_head(void)
 {
@@ -51,7 +51,7 @@ static size_t make_event(__u8 *to)
 	return (size_t)len + any(2) * any(64);
 }
 
-/* Replaces a number of a payload in place. */
+/* Replaces a number of an event's payload in place. */
 static void change_payload(void)
 {
 	const size_t size = 1UL << any(4), left = work.len - PACKET_FIXED;
@@ -100,9 +100,10 @@ static void change_packet(struct section *s)
 	give(s);
 }
 
-/* ---- heads ---------------------------------------------------------------------- */
+/* ---- packet headers as raw bytes ----------------------------------------- */
 
-#define WHOLE	(2 + sizeof(struct tsct_packet))	/* class, location, head */
+#define WHOLE	(2 + sizeof(struct tsct_packet)) /* size of class, location and
+						  * packet header */
 #define FIELD(name) \
 	{ 2 + offsetof(struct tsct_packet, name), \
 	  sizeof(((struct tsct_packet *)NULL)->name) }
@@ -137,7 +138,7 @@ static int hex(__u8 c)
 	return is_digit(c) ? c - '0' : (c - 'a' + 10) & 15;
 }
 
-/* Copies the recording's UUID from its environment. */
+/* Copies the recording's UUID from the environment of its metadata. */
 static void find_uuid(const struct section *s, __u8 uuid[16])
 {
 	static const char key[] = "trace_uuid = \"";
@@ -170,7 +171,7 @@ static __u64 at_8(const __u8 *at)
 	return number;
 }
 
-/* Fills in the header that make_files() generates after the preceding packets. */
+/* Builds the same header that make_files() generates after the preceding packets. */
 static void fill_head(const struct section *s, const struct section *last,
 		      struct tsct_packet *head)
 {
@@ -189,7 +190,8 @@ static void fill_head(const struct section *s, const struct section *last,
 	head->seq--;
 }
 
-/* Turns the last packet of @one's file into BYTES; @begin, @end: its recording */
+/* Turns the last packet of a file into BYTES. @begin, @end: sections of its
+ * recording */
 static void make_whole(struct section *begin, const struct section *end,
 		       struct section *one)
 {
@@ -211,7 +213,7 @@ static void make_whole(struct section *begin, const struct section *end,
 	change_whole_head(one);
 }
 
-/* ---- files ---------------------------------------------------------------------- */
+/* ---- stream files -------------------------------------------------------- */
 
 static void rename_file(struct section *s, __u8 class, __u8 location)
 {

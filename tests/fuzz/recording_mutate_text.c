@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Changes lines in the environment of metadata: deletes, duplicates, moves and replaces
- * lines, and changes the numbers, words and texts in them. All in @work.
+ * lines, and changes the numbers, words and texts in them. All changes are made in the
+ * buffer @work.
  */
 
-/* ---- search --------------------------------------------------------------------- */
+/* ---- finding text -------------------------------------------------------- */
 
 struct span {
 	size_t at, len;
@@ -45,7 +46,7 @@ static struct span any_line(const struct bytes *b)
 	return line_at(b, at);
 }
 
-/* Bytes before " = " */
+/* Length of a line's key: the bytes before " = " */
 static size_t key_len(const struct bytes *b, struct span line)
 {
 	size_t len = 0;
@@ -55,7 +56,8 @@ static size_t key_len(const struct bytes *b, struct span line)
 	return len;
 }
 
-/* The line of @b with the key of @line of @of; a random one if there is none */
+/* Finds the line of @b that has the key of @line of @of; if there is none, any line of
+ * @b. */
 static struct span same_key(const struct bytes *b, const struct bytes *of,
 			    struct span line)
 {
@@ -88,7 +90,8 @@ static struct span any_number(const struct bytes *b, struct span in)
 	return number;
 }
 
-/* An item or a field with its separator */
+/* Returns a random word of the text, with its separator: an item of a list or a
+ * field. */
 static struct span any_word(const struct bytes *b, struct span in)
 {
 	struct span word = { .at = in.at };
@@ -105,7 +108,7 @@ static struct span any_word(const struct bytes *b, struct span in)
 	return word;
 }
 
-/* ---- replacements --------------------------------------------------------------- */
+/* ---- replacing text ------------------------------------------------------ */
 
 static const char *const lines[] = {
 	"\tcomplete = 1;\n", "\tsnapshot = 1;\n", "\tmerged = 1;\n",
@@ -153,7 +156,7 @@ static const char *const lines[] = {
 	 " remote=0 global=0 num=1 den=1 hz=1000000000\";\n"),
 };
 
-/* Limits of numbers, and invalid numbers */
+/* Limits of integer types, and invalid numbers */
 static const char *const odd_numbers[] = {
 	"0", "1", "-1", "255", "256", "4096", "8191", "8192", "65535", "65536",
 	"2147483647", "2147483648", "4294967295", "4294967296", "999999999",
@@ -175,7 +178,7 @@ static const char *const odd_texts[] = {
 	 "yesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyes"),
 };
 
-/* Replaces @to in @work by @with of @from, which may be @work itself. */
+/* Replaces @to in @work by @with, a part of @from. @from may be @work itself. */
 static void put_span(struct span to, const struct bytes *from, struct span with)
 {
 	static __u8 kept[ROOM];
@@ -236,7 +239,7 @@ static void change_word(struct span line)
 	}
 }
 
-/* The text between the first quote and the last */
+/* Changes the text between the first and the last quote of a line. */
 static void change_value(struct span line)
 {
 	const __u8 *begin = memchr(work.at + line.at, '"', line.len), *end;
@@ -250,7 +253,7 @@ static void change_value(struct span line)
 	put_words(value, odd_texts[any(COUNT(odd_texts))]);
 }
 
-/* ---- lines ---------------------------------------------------------------------- */
+/* ---- changing lines ------------------------------------------------------ */
 
 static void move_line(struct span line)
 {
@@ -306,7 +309,8 @@ static void change_text(struct section *s)
 	give(s);
 }
 
-/* Copies lines of @from to @s: replaces those with their keys, or inserts them. */
+/* Copies lines of @from to @s. A line whose key @s has already replaces that line;
+ * others are inserted. */
 static void cross_text(struct section *s, const struct section *from)
 {
 	static struct bytes other;
@@ -323,7 +327,7 @@ static void cross_text(struct section *s, const struct section *from)
 			to = same_key(&work, &other, line);
 		} else {
 			to = (struct span){ .at = any_line(&work).at };
-			/* and all lines after it */
+			/* Extends the line to include all lines after it. */
 			if (!any(3))
 				line.len = other.len - line.at;
 		}

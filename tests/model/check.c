@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The invariants
+ * Invariants that the model checks
  *
- * When a reader returns an event: it is the one published with that number, whole.
+ * When a reader returns an event: it is the complete event published with that number.
  *
  * In every state: memory between tail (or the oldest block that readers may read) and
- * head contains whole events, without gaps, up to the last one that head counts. So a
- * reader that begins after all writers died finds all of them.
+ * head contains complete events, without gaps, up to the last one that head counts. So
+ * a reader that begins after all writers died finds all of them.
  *
- * In every state in which the writers are at rest: each attempt was written or refused,
- * once, as was reported to its writer; lost[] counts the refused ones; and each reader
- * that runs alone reaches head, and has read every event or counted it as missed.
+ * In every state in which all writers are at rest: each attempt was either written or
+ * refused, once, and its writer got that result; lost[] counts the refused attempts;
+ * and each reader that runs alone reaches head, and has read every event or counted it
+ * as missed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +40,8 @@ static void compare(const struct truth *truth, const char *who, __u64 nr,
 	unsigned int actor, event, word;
 
 	if (nr >= truth->nr) {
-		violate("%s finds event %llu; only %u were published", who, nr,
+		violate("%s read event %llu, but only %u events were published",
+			who, nr,
 			truth->nr);
 		return;
 	}
@@ -64,7 +66,7 @@ void check_event(unsigned int reader, __u64 count, const __u64 *words)
 		count - scenario->events_before, words);
 }
 
-/* ---- the ring, at any time ------------------------------------------------- */
+/* ---- invariants of the ring in every state ------------------------------- */
 
 static __u64 walk_start(const struct state *state, __u64 head)
 {
@@ -76,7 +78,8 @@ static __u64 walk_start(const struct state *state, __u64 head)
 	return (__s64)(oldest - scenario->start) < 0 ? scenario->start : oldest;
 }
 
-/* Walks over the records. @nr: number of the first event. Returns how many there are. */
+/* Walks over the records between @pos and @head. @nr: number of the first event.
+ * Returns the number of events. */
 static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 			 bool compares)
 {
@@ -89,7 +92,7 @@ static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 	while ((step = tsct_ring_next(&ring_geo, state->words, pos, head, &header,
 				      &next)) != TSCT_STEP_EMPTY) {
 		if (step == TSCT_STEP_BROKEN)
-			violate("the ring is broken at %llu", pos);
+			violate("no valid record at position %llu", pos);
 		if (violation)
 			break;
 		if (step == TSCT_STEP_RECORD && compares)
@@ -99,7 +102,8 @@ static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 		    (!tsct_ring_block(&ring_geo, state->words, pos, &block) ||
 		     block.events != nr + scenario->events_before ||
 		     block.pos != pos))
-			violate("the header at %llu is wrong", pos);
+			violate("the block header at position %llu has wrong contents",
+				pos);
 		nr += step == TSCT_STEP_RECORD;
 		pos = next;
 	}
@@ -115,18 +119,19 @@ static void check_ring(struct state *state)
 	unsigned int nr;
 
 	if (tsct_pos_distance(start, head) > ring_geo.data_size) {
-		violate("head is more than the ring's size after tail");
+		violate("head is more than the size of the ring ahead of tail");
 		return;
 	}
 	run_look(state);
 	nr = walk(state, start, head, 0, false);
 	if (nr > counted)
-		violate("the ring contains %u events, but head counts %u", nr, counted);
+		violate("the ring contains %u events, but head counts %u",
+			nr, counted);
 	if (!violation)
 		walk(state, start, head, counted - nr, true);
 }
 
-/* ---- at rest --------------------------------------------------------------- */
+/* ---- invariants when all writers are at rest ----------------------------- */
 
 static bool is_at_rest(const struct state *state)
 {
@@ -151,7 +156,7 @@ static void check_writer(const struct state *state, unsigned int nr)
 
 	for (i = 0; i < state->truth.nr; i++)
 		published += state->truth.events[i].actor == nr;
-	/* It may have been killed after the publication, before the report. */
+	/* A writer may be killed between the publication of an event and its report. */
 	if (actor->dead && actor->vars.event < scenario->actors[nr].events)
 		most++;
 	if (published < actor->vars.told || published > most)
@@ -177,10 +182,11 @@ static void check_writers(const struct state *state)
 				state->words[W_LOST + i], state->truth.refused[i]);
 	}
 	if (attempts != answers)
-		violate("%u attempts, %u answers", attempts, answers);
+		violate("%u attempts to write, but %u results were reported",
+			attempts, answers);
 	if ((__u16)(TSCT_HEAD_EVENTS(state->words[W_HEAD]) -
 		    scenario->events_before) != state->truth.nr)
-		violate("head does not count %u events", state->truth.nr);
+		violate("the count in head is not %u events", state->truth.nr);
 }
 
 /* Runs a reader alone until it has read everything. */
@@ -192,7 +198,8 @@ static void finish_reader(struct state *state, unsigned int nr)
 	do {
 		before = reader->vars;
 		do {
-			/* It waits if its CPU's buffer is full. */
+			/* The reader cannot step while its CPU's store buffer is
+			 * full. */
 			if (!run_step(state, nr, false))
 				memory_drain(state, reader->cpu, 0);
 		} while (reader->steps && !violation);
@@ -213,7 +220,8 @@ static void check_reader(const struct state *state, unsigned int nr)
 	if (!is_discard)
 		first = vars->released;
 	if (tsct_pos_distance(vars->pos, copy.words[W_HEAD]))
-		violate("%s stops at %llu, before head", actor_name(nr), vars->pos);
+		violate("%s stopped at position %llu, before head",
+			actor_name(nr), vars->pos);
 	else if (first + vars->read + vars->missed != end)
 		violate("%s: %llu events before it, %u read and %u missed; not %llu",
 			actor_name(nr), first, vars->read, vars->missed, end);
@@ -239,5 +247,5 @@ void check_state(const struct state *state)
 void check_stuck(const struct state *state)
 {
 	if (!is_at_rest(state))
-		violate("no move is possible, but the writers are not at rest");
+		violate("deadlock: no move is possible, but a writer is not at rest");
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Contents of events, and stores of events, pads and headers into the ring */
+/* Contents of events; stores of events, pads and headers into the ring */
 #include <string.h>
 
 #include "model.h"
 
-/* Two sizes, so that pads have different lengths and some blocks are exactly full */
+/* Events have two sizes, so that pads have different lengths and some blocks are
+ * exactly full. */
 static __u32 payload_of(unsigned int actor, unsigned int event)
 {
 	return (event + 2 * actor) % 5 == 4 ? 0 : 8;
@@ -15,7 +16,7 @@ __u32 event_size(unsigned int actor, unsigned int event)
 	return tsct_record_size(payload_of(actor, event));
 }
 
-/* Each word identifies its event. */
+/* Each word of a payload identifies its event. */
 __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,
 		 __u64 stamp)
 {
@@ -67,7 +68,8 @@ void store_header(__u64 pos, const struct tsct_block *block)
 		store(data_word(pos + 8 * i), words[i]);
 }
 
-/* The header of the next block; that of head's block is read from the ring. */
+/* Builds the header of the next block from the header of head's block, which is read
+ * from the ring. */
 struct tsct_block next_header(__u64 head, __u64 stamp)
 {
 	struct tsct_block last, next;

@@ -49,7 +49,7 @@ static void report(bool ok, const char *what, const char *name,
 	       ok ? "" : "not ", nr_tests, what, name, result->states,
 	       result->moves, result->depth, seconds() - start,
 	       result->violated || result->complete ? "" :
-	       " (gave up: more states than allowed)");
+	       " (incomplete: more states than --max)");
 	fflush(stdout);
 }
 
@@ -67,7 +67,8 @@ static void run_scenario(const struct scenario *s)
 	report(result.complete, "scenario", s->name, &result, start);
 }
 
-/* Discards standard output, on which the search prints the path to a violation. */
+/* Discards standard output if @be_quiet: the search prints the path to a violation
+ * there. */
 static void quiet(bool be_quiet)
 {
 	static int saved = -1;
@@ -174,7 +175,7 @@ int main(int argc, char **argv)
 		case 'd':
 			depth = strtoul(optarg, NULL, 0);
 			if (depth < 1 || depth > 5)
-				return usage("--depth is 1 to 5");
+				return usage("--depth must be 1 to 5");
 			break;
 		case 'm':
 			max_states = strtoull(optarg, NULL, 0);
@@ -185,7 +186,7 @@ int main(int argc, char **argv)
 		case 'b':
 			buffer = strtoul(optarg, NULL, 0);
 			if (buffer < 1 || buffer > MAX_BUFFER)
-				return usage("--buffer is 1 to 16");
+				return usage("--buffer must be 1 to 16");
 			break;
 		case 'a':
 			all_orders = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * x86-TSO: a CPU's stores enter its buffer, and reach memory one by one, in order, at
- * any time. The CPU itself reads its own stores at once. Words from W_BUSY on are used
- * by CPU 0 only, for which a buffer makes no difference: they bypass it.
+ * any time. A CPU reads its own stores at once. Words from W_BUSY on are used by CPU 0
+ * only and bypass the buffer, as buffering makes no difference to a single CPU.
  */
 #include <string.h>
 
@@ -33,7 +33,8 @@ void memory_store(struct state *state, unsigned int cpu, unsigned int where,
 			(struct store){ .value = value, .where = where };
 }
 
-/* Without TSO, two stores to the same word still keep their order. */
+/* Without TSO, stores to different words can be reordered; two stores to the same word
+ * keep their order. */
 static bool may_overtake(const struct state *state, unsigned int cpu,
 			 unsigned int k)
 {
@@ -73,7 +74,8 @@ void memory_init(struct state *state)
 
 	memcpy(&state->words[data_word(scenario->start)], &block, sizeof(block));
 	state->words[W_HEAD] = head;
-	/* As the provider initializes it; its upper bits have no meaning. */
+	/* Initial tail as the provider writes it: a 64-bit position whose upper bits
+	 * have no meaning */
 	state->words[W_TAIL] = scenario->start;
 	state->words[W_KHEAD] = head;
 }

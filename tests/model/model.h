@@ -46,47 +46,56 @@
 
 #define MAX_ACTORS	4
 #define MAX_CPUS	3
-#define MAX_DATA	64	/* words */
-#define MAX_BUFFER	16	/* stores */
-#define MAX_LOG		30	/* values that one operation loads */
+#define MAX_DATA	64	/* words of the ring's data */
+#define MAX_BUFFER	16	/* stores in a CPU's store buffer */
+#define MAX_LOG		30	/* values that one operation of an actor can load */
 #define MAX_EVENTS	12
-#define MAX_STEPS	80	/* of one operation; more are taken for an endless loop */
-#define TRIES		2	/* aborts of an event, after which it gives up */
+#define MAX_STEPS	80	/* instructions of one operation; an operation with
+				 * more is treated as an endless loop */
+#define TRIES		2	/* aborts of an event after which its writer stops
+				 * retrying */
 
-/* ---- memory: indices of its words --------------------------------------- */
+/* ---- memory of the model: indices of its words --------------------------- */
 
 enum {
-	/* 0 .. MAX_DATA - 1: the ring's data */
+	/* Words 0 .. MAX_DATA - 1 hold the ring's data. */
 	W_HEAD = MAX_DATA,
 	W_TAIL,
-	W_LOST,				/* TSCT_LOST_NR of them */
-	W_BUSY = W_LOST + TSCT_LOST_NR,	/* from here on: used by CPU 0 only */
+	W_LOST,				/* first of TSCT_LOST_NR words of loss
+					 * counters */
+	W_BUSY = W_LOST + TSCT_LOST_NR,	/* this word and those after it are used by
+					 * CPU 0 only */
 	W_KHEAD,			/* the kernel's own copy of head */
-	W_KLEFT,			/* bytes that it may write without reading tail */
+	W_KLEFT,			/* bytes that the kernel may write without
+					 * reading tail */
 	NR_WORDS
 };
 
-/* ---- actors -------------------------------------------------------------- */
+/* ---- actors: writers and readers ----------------------------------------- */
 
 enum kind {
 	NOBODY,
-	USER,			/* a thread: sections, fallback to the kernel */
-	KERNEL,			/* a task, an interrupt, an NMI: see level */
+	USER,			/* user-space thread: restartable sections, falls
+				 * back to the kernel */
+	KERNEL,			/* kernel context: task, interrupt or NMI, by its
+				 * level */
 	DISCARD_READER,
 	OVERWRITE_READER,
 };
 
 /* Variables of an actor that persist between its operations */
 struct vars {
-	__u64 pos;		/* reader: full position */
-	__u64 count;		/* reader: events before pos */
-	__u64 released;		/* discard reader: last tail stored; overwrite reader:
-				 * events before its first position */
-	__u8 read;		/* reader: events returned */
-	__u8 missed;		/* reader: events counted as missed */
-	__u8 behind;		/* reader: it was overtaken; count is out of date */
-	__u8 phase;		/* writer and late reader: part of its program */
-	__u8 event;		/* writer: number of the current one */
+	__u64 pos;		/* of a reader: full 64-bit position in the ring */
+	__u64 count;		/* of a reader: number of events before pos */
+	__u64 released;		/* discard reader: last tail stored; overwrite
+				 * reader: number of events before its first position */
+	__u8 read;		/* of a reader: number of events returned */
+	__u8 missed;		/* of a reader: number of events counted as missed */
+	__u8 behind;		/* reader: it was overtaken, so its count is out of
+				 * date */
+	__u8 phase;		/* writer and late reader: current phase of the
+				 * program, PHASE_* */
+	__u8 event;		/* writer: number of the current event */
 	__u8 tries;		/* writer: aborts of the current event */
 	__u8 told;		/* writer: events that were reported to it as written */
 	__u8 cause;		/* writer: cause of the loss to be counted */
@@ -95,23 +104,24 @@ struct vars {
 struct actor {
 	__u8 kind;
 	__u8 cpu;
-	__u8 level;		/* KERNEL: 0 task, 1 interrupt, 2 NMI */
+	__u8 level;		/* of a KERNEL actor: 0 task, 1 interrupt, 2 NMI */
 	__u8 dead;
 	__u8 in_section;	/* restarted if another actor runs on its CPU */
 	__u8 alone;		/* no other actor may run on its CPU, except NMIs */
 	__u8 steps;		/* instructions of this operation so far */
 	__u8 nr_log;
-	__u8 asks;		/* its next instruction depends on other CPUs */
+	__u8 asks;		/* the actor's next instruction depends on other CPUs */
 	__u8 reserved[7];
 	struct vars vars;
-	__u64 log[MAX_LOG];	/* values loaded in this operation */
+	__u64 log[MAX_LOG];	/* values that the actor loaded in this operation */
 };
 
-/* The true history, used only by the checks */
+/* True history of the ring, read by the checks only */
 struct truth {
-	__u8 nr;			/* events published */
-	__u8 kills, aborts;		/* that are still possible */
-	__u8 refused[TSCT_LOST_NR];	/* attempts refused, by cause */
+	__u8 nr;			/* number of events published so far */
+	__u8 kills, aborts;		/* kills and aborts that are still allowed in
+					 * this run */
+	__u8 refused[TSCT_LOST_NR];	/* number of attempts refused, by cause */
 	struct {
 		__u8 actor, event, stamp;
 	} events[MAX_EVENTS];
@@ -130,30 +140,31 @@ struct state {
 	struct truth truth;
 };
 
-/* ---- scenarios and mutations -------------------------------------------- */
+/* ---- scenarios and mutants ----------------------------------------------- */
 
 enum mutation {
 	NONE,
-	PUBLISH_FIRST,		/* head before the payload */
-	STAMP_OUTSIDE,		/* the counter is read before the section */
+	PUBLISH_FIRST,		/* head is published before the payload is stored */
+	STAMP_OUTSIDE,		/* the counter is read before the section begins */
 	NO_RESTART,		/* a section continues after another thread ran */
 	COUNT_LATER,		/* position and count are published by two stores */
 	NO_TAIL,		/* a discard writer does not check tail */
-	NO_TAIL_BLOCK,		/* the same, at the begin of a block */
+	NO_TAIL_BLOCK,		/* a discard writer does not check tail when it
+				 * begins a block */
 	NO_HEADER,		/* a block is begun without its header */
 	NO_PAD,			/* a block is begun without the pad in front of it */
 	HEADER_LATE,		/* a block is published before its header is stored */
 	BLOCK_BLINDLY,		/* a block is begun without a second check of head */
 	BLOCK_COUNTS,		/* the begin of a block counts as an event */
 	BLOCK_MISCOUNTS,	/* headers count one event too many */
-	PLAIN_LOST,		/* losses are counted without LOCK */
+	PLAIN_LOST,		/* loss counters are increased without a LOCK prefix */
 	FALLBACK_PREEMPTED,	/* the kernel writes with preemption on */
 	FILL_BLOCK,		/* records may use the last 8 bytes of a block */
 	NMI_IGNORES_BUSY,	/* an NMI writes although `busy` is set */
 	BUSY_LATE,		/* busy is set after head was read */
 	NOT_BUSY_EARLY,		/* busy is cleared before the publishing store */
 	INTERRUPTS_ON,		/* interrupts are on while the kernel writes */
-	STALE_ROOM,		/* kernel: W_KLEFT is computed without tail */
+	STALE_ROOM,		/* kernel: W_KLEFT is computed without reading tail */
 	RELEASE_FIRST,		/* the reader stores tail before it copies */
 	READ_BEYOND,		/* the reader reads one record beyond head */
 	NO_VALIDATION,		/* overwrite: copies of records are not validated */
@@ -169,15 +180,16 @@ struct scenario {
 	const char *about;
 	__u32 policy, block_size, blocks;
 	__u64 start;		/* initial position of the ring; block aligned */
-	__u64 events_before;	/* events published before start */
+	__u64 events_before;	/* events published before the initial position */
 	__u8 prefill;		/* events that actor 0 emits before the search */
 	__u8 buffer;		/* stores that a CPU's buffer has room for */
 	__u8 kills, aborts;
 	bool kernel_provider;	/* a writer that gives up calls the kernel */
 	struct {
 		__u8 kind, cpu, level;
-		__u8 events;	/* writer: number to emit */
-		bool late;	/* reader: begins later; only with start 0 */
+		__u8 events;	/* of a writer: number of events to emit */
+		bool late;	/* reader: begins after writers have started; only
+				 * with start 0 */
 	} actors[MAX_ACTORS];
 };
 
@@ -190,13 +202,15 @@ static inline bool mutated(enum mutation m)
 	return mutation == m;
 }
 
-/* ---- run.c: instructions of programs ------------------------------------ */
+/* ---- run.c: instructions of the programs --------------------------------- */
 
 __u64 load(unsigned int where);
 void store(unsigned int where, __u64 value);
-void locked_inc(unsigned int where);	/* waits until its CPU's buffer is empty */
+void locked_inc(unsigned int where);	/* waits until the CPU's store buffer is
+					 * empty */
 __u64 read_counter(void);
-void publish(__u64 head, __u64 stamp);	/* an event: W_HEAD, and truth */
+void publish(__u64 head, __u64 stamp);	/* publishes an event: stores W_HEAD and
+					 * updates struct truth */
 
 void section_begin(void);
 void section_end(void);
@@ -205,32 +219,35 @@ void alone_end(void);
 struct state *now(void);
 struct actor *self(void);
 
-/* Executes the next step of actor nr; false: it has to wait. */
+/* Executes the next step of actor nr. Returns false if the actor has to wait. */
 bool run_step(struct state *state, unsigned int nr, bool release);
 /* Restarts the actor's operation: its log is discarded. */
 void run_abort(struct actor *actor);
-/* From now on, load() reads memory, and is no instruction. */
+/* After this call, load() reads memory directly and does not count as an
+ * instruction. */
 void run_look(struct state *state);
 
-/* ---- memory.c ------------------------------------------------------------- */
+/* ---- memory.c: store buffers --------------------------------------------- */
 
 void memory_init(struct state *state);
 __u64 memory_load(const struct state *state, unsigned int cpu, unsigned int where);
 bool memory_has_room(const struct state *state, unsigned int cpu);
 void memory_store(struct state *state, unsigned int cpu, unsigned int where,
 		  __u64 value);
-/* Moves entry k of a buffer to memory; TSO permits only k = 0. */
+/* Moves entry k of a store buffer to memory; TSO permits only k = 0. */
 bool memory_drain(struct state *state, unsigned int cpu, unsigned int k);
 
-/* ---- programs -------------------------------------------------------------- */
+/* ---- programs of the actors ---------------------------------------------- */
 
-enum { PHASE_FAST, PHASE_NEXT, PHASE_LOSE, PHASE_KERNEL };	/* USER */
-enum { PHASE_READ, PHASE_START };				/* readers */
+/* phases of a USER writer's program */
+enum { PHASE_FAST, PHASE_NEXT, PHASE_LOSE, PHASE_KERNEL };
+enum { PHASE_READ, PHASE_START }; /* phases of a reader's program */
 
 __u32 event_size(unsigned int actor, unsigned int event);
 __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,
 		 __u64 stamp);
-void store_event(__u64 pos, __u64 stamp);	/* the current one of self() */
+void store_event(__u64 pos, __u64 stamp);	/* stores the current event of self()
+						 * at pos */
 void store_pad(const struct tsct_ring_slot *place);
 void store_header(__u64 pos, const struct tsct_block *block);
 struct tsct_block next_header(__u64 head, __u64 stamp);
@@ -245,7 +262,7 @@ void overwrite_program(struct vars *vars);
 bool writer_done(const struct state *state, unsigned int nr);
 bool is_writer(const struct actor *actor);
 
-/* ---- moves.c ---------------------------------------------------------------- */
+/* ---- moves.c: possible steps in a state ---------------------------------- */
 
 enum move_kind { STEP, RELEASE, KILL, ABORT, DRAIN };
 #define MAX_MOVES	(4 * MAX_ACTORS + MAX_CPUS * MAX_BUFFER)
@@ -254,22 +271,24 @@ struct move {
 	__u8 kind, who, which;
 };
 
-extern bool all_orders;		/* without the optimization of moves.c */
+extern bool all_orders;		/* --all: every order, without the optimization of
+				 * moves.c */
 unsigned int moves_of(const struct state *state, struct move *moves);
 bool move_apply(struct state *state, struct move move);
 void state_init(struct state *state);
 const char *actor_name(unsigned int nr);
 
-/* ---- check.c ----------------------------------------------------------------- */
+/* ---- check.c: invariants ------------------------------------------------- */
 
-/* Text of the first violation; NULL: none */
+/* Text of the first violation; NULL if there was none */
 extern const char *violation;
 void violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void check_event(unsigned int reader, __u64 count, const __u64 *words);
 void check_state(const struct state *state);
-void check_stuck(const struct state *state);	/* no actor can step */
+void check_stuck(const struct state *state);	/* reports a deadlock: no actor can
+						 * step */
 
-/* ---- trace.c ------------------------------------------------------------------ */
+/* ---- trace.c: printing states -------------------------------------------- */
 
 extern bool verbose;
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -277,23 +296,24 @@ const char *word_name(unsigned int where);
 const char *word_text(unsigned int where, __u64 value);
 void trace_state(const struct state *state);
 
-/* ---- search.c ----------------------------------------------------------------- */
+/* ---- search.c: breadth-first search -------------------------------------- */
 
 struct result {
 	unsigned long long states, moves;
 	unsigned int depth;
 	bool violated;
-	bool complete;		/* every state was expanded */
+	bool complete;		/* true if every reachable state was expanded */
 };
 
 struct result search(unsigned long long max_states);
 
-/* ---- table.c -------------------------------------------------------------------- */
+/* ---- table.c: scenarios and mutants -------------------------------------- */
 
 struct mutant {
 	enum mutation mutation;
 	const char *name;
-	const char *scenario;	/* in which it has to be caught */
+	const char *scenario;	/* scenario in which the search has to find this
+				 * mutant */
 	const char *about;
 };
 
@@ -301,7 +321,8 @@ extern const struct scenario scenarios[];
 extern const struct mutant mutants[];
 extern const unsigned int nr_scenarios, nr_mutants;
 const struct scenario *scenario_find(const char *name);
-/* A copy of @s, with bounds that grow with @depth; 1: the same. */
+/* Returns a copy of @s with bounds that grow with @depth; at depth 1 they are
+ * unchanged. */
 struct scenario scenario_grow(const struct scenario *s, unsigned int depth);
 
 #endif /* TESTS_MODEL_H */

@@ -2,13 +2,14 @@
 /*
  * The possible moves in a state
  *
- * Optimization: an instruction that affects only its own CPU (a load of a word that only
- * this CPU writes, a store into its own buffer) and moves of the others, including the
- * draining of a buffer, have the same result in any order. So while all writers on CPU 0
- * are at such instructions, only their moves are tried, and the others later. The
- * writers reach their end, or an instruction that depends on other CPUs (a load of tail,
- * a locked instruction, a store with a full buffer); then every move is tried. The
- * checks read memory, not buffers, so no violation is missed. --all disables this.
+ * Optimization: some instructions affect only their own CPU, such as a load of a word
+ * that only this CPU writes, or a store into its own buffer. In any order with the
+ * moves of other CPUs, including the draining of a buffer, they have the same result.
+ * So while all writers on CPU 0 are at such instructions, only their moves are tried.
+ * Moves of others are tried once the writers have reached their end, or an instruction
+ * that depends on other CPUs (a load of tail, a locked instruction, a store with a full
+ * buffer). The checks read memory, not buffers, so no violation is missed. --all
+ * disables this.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,7 @@ bool is_writer(const struct actor *actor)
 	return actor->kind == USER || actor->kind == KERNEL;
 }
 
-/* False if another actor on its CPU prevents it from running. */
+/* False if another actor on the same CPU prevents this one from running. */
 static bool has_cpu(const struct state *state, unsigned int nr)
 {
 	const struct actor *actor = &state->actors[nr], *other;
@@ -32,12 +33,13 @@ static bool has_cpu(const struct state *state, unsigned int nr)
 		other = &state->actors[i];
 		if (i == nr || other->cpu != actor->cpu || !other->steps)
 			continue;
-		/* Interrupts run to their end, and so do actors with `alone` set. */
+		/* Interrupts run to completion, and so do actors with `alone` set. */
 		if (other->level > actor->level)
 			return false;
 		if (other->level == actor->level && other->alone)
 			return false;
-		/* Interrupts are off, except NMIs. */
+		/* While an actor with `alone` set runs, interrupts are off, except
+		 * NMIs. */
 		if (other->level < actor->level && other->alone &&
 		    actor->level < 2)
 			return false;
@@ -74,7 +76,8 @@ static void add_moves_of(const struct state *state, unsigned int i,
 		add(moves, nr, ABORT, i, 0);
 }
 
-/* The writers' moves, if no writer's next instruction depends on other CPUs; else 0 */
+/* Returns the writers' moves if no writer's next instruction depends on other CPUs,
+ * else 0. */
 static unsigned int own_moves(const struct state *state, struct move *moves)
 {
 	const struct actor *actor;
@@ -112,7 +115,7 @@ unsigned int moves_of(const struct state *state, struct move *moves)
 	return nr;
 }
 
-/* Other actors in a section on this CPU continue in the abort handler. */
+/* Sends other actors that are in a section on this CPU to the abort handler. */
 static void restart_others(struct state *state, unsigned int nr)
 {
 	struct actor *other;
@@ -123,7 +126,7 @@ static void restart_others(struct state *state, unsigned int nr)
 		if (i == nr || !other->in_section ||
 		    other->cpu != state->actors[nr].cpu)
 			continue;
-		trace("%s: is restarted, as %s ran", actor_name(i),
+		trace("%s: is restarted because %s ran", actor_name(i),
 		      actor_name(nr));
 		run_abort(other);
 	}
@@ -143,7 +146,7 @@ static void kill_actor(struct state *state, unsigned int nr)
 	memset(actor->log, 0, sizeof(actor->log));
 }
 
-/* False: not possible now; @state is not valid any more. */
+/* Returns false if the move is not possible now; @state is then invalid. */
 bool move_apply(struct state *state, struct move move)
 {
 	switch (move.kind) {
@@ -183,7 +186,8 @@ static void init_actor(struct actor *actor, unsigned int nr)
 		actor->vars = (struct vars) { .phase = PHASE_START };
 }
 
-/* Events before the search: actor 0 alone, every store reaches memory at once. */
+/* Emits events before the search: actor 0 runs alone, and every store reaches memory at
+ * once. */
 static void prefill(struct state *state)
 {
 	const bool saved = verbose;

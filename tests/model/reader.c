@@ -16,7 +16,7 @@ struct found {
 	__u64 words[3];
 	__u64 next;
 	struct tsct_block block;
-	bool is_block;		/* the copy is one of a header */
+	bool is_block;		/* true if the copy is a block header */
 };
 
 static void copy(const struct vars *vars, __u64 head, struct found *found)
@@ -42,8 +42,9 @@ static void copy(const struct vars *vars, __u64 head, struct found *found)
 }
 
 /*
- * A header contains the number of events before it. For a reader that was not overtaken
- * this is its own count; for one that was, the difference is what it missed.
+ * A block header contains the number of events before it. A reader that was not
+ * overtaken has counted as many itself; otherwise the difference is the number of
+ * events it missed.
  */
 static void take_block(struct vars *vars, const struct found *found)
 {
@@ -67,7 +68,7 @@ static void take_block(struct vars *vars, const struct found *found)
 	vars->count = events;
 }
 
-/* Checks a valid copy, and moves the reader behind it. */
+/* Checks a valid copy, and advances the reader past it. */
 static void take(struct vars *vars, const struct found *found)
 {
 	switch (found->step) {
@@ -89,7 +90,7 @@ static void take(struct vars *vars, const struct found *found)
 	vars->pos = found->next;
 }
 
-/* ---- discard ------------------------------------------------------------- */
+/* ---- reader of a discard channel ----------------------------------------- */
 
 void discard_program(struct vars *vars)
 {
@@ -101,7 +102,7 @@ void discard_program(struct vars *vars)
 	if (head == vars->pos)
 		return;
 	if (tsct_pos_distance(vars->pos, head) > ring_geo.data_size)
-		violate("head is more than the ring's size after the reader");
+		violate("head is more than the size of the ring ahead of the reader");
 	copy(vars, head, &found);
 	take(vars, &found);
 }
@@ -112,9 +113,9 @@ void discard_release(struct vars *vars)
 	vars->released = vars->pos;
 }
 
-/* ---- overwrite ----------------------------------------------------------- */
+/* ---- reader of an overwrite channel -------------------------------------- */
 
-/* If the reader was overtaken: moves it to the oldest block that it may read. */
+/* If the reader was overtaken, moves it to the oldest block that it may read. */
 static bool is_overtaken(struct vars *vars, __u64 head)
 {
 	__u64 oldest = tsct_ring_oldest(&ring_geo, head);
@@ -128,7 +129,7 @@ static bool is_overtaken(struct vars *vars, __u64 head)
 	return true;
 }
 
-/* Validates a copy: the reader must not have been overtaken meanwhile. */
+/* Validates a copy: false if the reader was overtaken while it copied. */
 static bool is_good(struct vars *vars, enum tsct_ring_step step)
 {
 	if (mutated(NO_VALIDATION) && step == TSCT_STEP_RECORD)
@@ -139,8 +140,8 @@ static bool is_good(struct vars *vars, enum tsct_ring_step step)
 }
 
 /*
- * A reader that begins later than the ring reads its counts first. Events that were
- * overwritten before do not count as missed.
+ * A reader that begins later than the ring reads its counts first. Events overwritten
+ * before that do not count as missed.
  */
 static void begin_late(struct vars *vars)
 {

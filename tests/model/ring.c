@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The library's own lib/core/ring.c, with loads that are instructions of the model */
+/* Compiles lib/core/ring.c unchanged, with loads that are instructions of the model */
 #include <string.h>
 
 #include "../../lib/core/port.h"

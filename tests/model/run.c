@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executes one step of one actor. Its program is run from the beginning of the operation
- * each time: instructions of earlier steps return the same values as then, one more is
- * executed, and at the one after that the program is left.
+ * Executes one step of one actor. The actor's program runs from the beginning of the
+ * operation each time: instructions of earlier steps return the same values as before,
+ * one more is executed, and the program is left at the one after it.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -13,13 +13,13 @@ static struct {
 	struct state *state;
 	struct actor *actor;
 	unsigned int nr;
-	unsigned int steps;	/* instructions seen in this run */
+	unsigned int steps;	/* instructions seen in this run of the program */
 	unsigned int loads;
-	bool enters;		/* the next instruction begins a section */
+	bool enters;		/* true if the next instruction begins a section */
 	bool in_section, alone;
 	bool asks;
 	bool blocked;
-	bool looking;		/* for checks: load() is no instruction */
+	bool looking;		/* set by the checks: load() is no instruction */
 	jmp_buf out;
 } run;
 
@@ -54,8 +54,8 @@ void alone_end(void)
 }
 
 /*
- * True if this instruction is to be executed now; false: an earlier step did. @asks: it
- * depends on other CPUs.
+ * True if this instruction is to be executed now; false if an earlier step executed it.
+ * @asks: it depends on other CPUs.
  */
 static bool is_due(bool asks)
 {
@@ -63,7 +63,7 @@ static bool is_due(bool asks)
 		run.steps++;
 		return false;
 	}
-	/* One was executed: this step is complete. */
+	/* One instruction of this step was executed already: the step is complete. */
 	if (run.steps++ > run.actor->steps) {
 		run.asks = asks;
 		longjmp(run.out, 1);
@@ -124,8 +124,8 @@ void locked_inc(unsigned int where)
 }
 
 /*
- * The counter is the number of published events. No clock can be slower, so a stamp that
- * is not the number of its event was read before another event was published.
+ * The counter is the number of published events. No clock can be slower. So a stamp
+ * that differs from its event's number was read before another event was published.
  */
 __u64 read_counter(void)
 {
@@ -197,7 +197,7 @@ static void call_program(struct vars *vars, bool release)
 bool run_step(struct state *state, unsigned int nr, bool release)
 {
 	struct actor *actor = &state->actors[nr];
-	static struct vars vars;	/* survives longjmp() */
+	static struct vars vars;	/* static, so that it survives longjmp() */
 
 	run.state = state;
 	run.actor = actor;
@@ -207,7 +207,7 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 	run.blocked = run.looking = false;
 	vars = actor->vars;
 	if (setjmp(run.out)) {
-		/* It was left at its next instruction, or waits. */
+		/* The program was left at its next instruction, or it waits. */
 		if (run.blocked)
 			return false;
 		actor->in_section = run.in_section;

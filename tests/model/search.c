@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Searches all reachable states breadth first, so that the path to a violation is the
- * shortest one. States in the queue are packed; visited states are identified by a hash
+ * shortest one. States in the queue are packed. Visited states are identified by a hash
  * of 128 bits: with a billion states, the probability that two have the same hash is
  * below 1e-20.
  */
@@ -22,20 +22,22 @@ struct hash {
 	__u64 a, b;
 };
 
-/* The move that first reached a state, by number of the state */
+/* The move by which the search first reached a state; indexed by the number of the
+ * state */
 struct origin {
 	__u32 parent;
 	struct move move;
 };
 
-struct level {			/* queue of packed states */
+struct level {			/* Queue of packed states of one search depth */
 	char *bytes;
 	size_t used, room;
 	unsigned int nr;
 };
 
 static struct {
-	struct hash *table;	/* of visited states; all zero: free */
+	struct hash *table;	/* hash table of visited states; all bits zero: free
+				 * entry */
 	size_t room, used;
 	struct origin *origins;
 	size_t origins_room;
@@ -46,7 +48,9 @@ static struct {
 static void *given(void *memory)
 {
 	if (!memory) {
-		fprintf(stderr, "model: no memory for more states\n");
+		fprintf(stderr,
+			"model: out of memory for states; try --max or a "
+			"smaller --depth\n");
 		exit(2);
 	}
 	return memory;
@@ -57,7 +61,7 @@ static void *grow(void *old, size_t size)
 	return given(realloc(old, size));
 }
 
-/* ---- packing --------------------------------------------------------------- */
+/* ---- packing of states --------------------------------------------------- */
 
 static char *put(char *to, const void *from, size_t size)
 {
@@ -136,7 +140,8 @@ static struct hash hash_of(const struct packed *packed)
 		hash.a = mix(hash.a, packed->words[i]);
 		hash.b = mix(hash.b, packed->words[i] * 0xd6e8feb86659fd93ULL + i);
 	}
-	hash.a |= !hash.a && !hash.b;	/* all zero means free */
+	hash.a |= !hash.a && !hash.b;	/* A hash of all zero bits would mean a free
+					 * entry. */
 	return hash;
 }
 
@@ -163,7 +168,7 @@ static void double_table(void)
 	free(old);
 }
 
-/* True if the state was not visited before. */
+/* Marks a state as visited. Returns true if it was not visited before. */
 static bool meet(struct hash hash)
 {
 	struct hash *slot;
@@ -202,7 +207,7 @@ static void enqueue(const struct packed *packed, __u32 parent, struct move move)
 	};
 }
 
-/* ---- path to a violation ------------------------------------------------------ */
+/* ---- printing the path to a violation ------------------------------------ */
 
 static void print_way(__u32 nr, const struct move *last)
 {
@@ -216,7 +221,7 @@ static void print_way(__u32 nr, const struct move *last)
 		moves[n++] = *last;
 	for (; nr; nr = search_.origins[nr].parent)
 		moves[n++] = search_.origins[nr].move;
-	printf("  violated: %s\n  the shortest path there, %u steps:\n",
+	printf("  violated: %s\n  the shortest path to this state, %u steps:\n",
 	       violation, n);
 	violation = NULL;
 	state_init(&state);
@@ -229,7 +234,8 @@ static void print_way(__u32 nr, const struct move *last)
 	free(moves);
 }
 
-/* Applies one move; true if it changed the state. */
+/* Applies one move. Returns true if it led to a violation, or to a state with another
+ * hash than @hash. */
 static bool follow(const struct state *from, struct hash hash, __u32 nr,
 		   struct move move)
 {

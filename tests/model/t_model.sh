@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Checks the ring's protocol in every order of its instructions: no violation in any
-# scenario, and a violation in every mutant. DEPTH (1) sets the bounds: each step adds an
-# event per writer, and a buffered store per CPU. Scenarios with two threads grow by far
-# the most, and need some GiB of memory then.
+# scenario, and a violation in every mutant. DEPTH (default 1) sets the bounds: each step
+# adds an event per writer, and a buffered store per CPU. At depths above 1, scenarios
+# with two threads need some GiB of memory.
 # test-fast: yes
 # test-parallel: yes
 # test-seconds: 45

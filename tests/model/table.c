@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The scenarios, and the mutants that have to be caught */
+/* The scenarios, and the mutants that the search has to find */
 #include <string.h>
 
 #include "model.h"
 
-/* Initial values with which positions and counts wrap by the second block */
+/* Initial values with which positions and counts wrap within the second block */
 #define WRAP_POS(block_size)	((3ULL << TSCT_POS_BITS) - (block_size))
 #define WRAP_EVENTS		0x2ffffULL
 
@@ -40,7 +40,7 @@ const struct scenario scenarios[] = {
 		},
 	}, {
 		.name = "user-aborts-alone",
-		.about = "the same without a kernel that writes",
+		.about = "signals at any instruction, no fallback to the kernel",
 		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
 		.buffer = 4, .kills = 1, .aborts = 4,
 		.actors = {
@@ -109,7 +109,7 @@ const struct scenario scenarios[] = {
 		},
 	}, {
 		.name = "kernel-discard",
-		.about = "a task, an interrupt, an NMI on top of each other",
+		.about = "a task, interrupted by an interrupt and an NMI",
 		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
 		.buffer = 2,
 		.actors = {
@@ -166,7 +166,7 @@ const struct mutant mutants[] = {
 	{ BLOCK_BLINDLY, "block-blindly", "user-kills",
 	  "a block is begun without a second check of head" },
 	{ BLOCK_COUNTS, "block-counts", "user-discard",
-	  "beginning a block counts as an event" },
+	  "the begin of a block counts as an event" },
 	{ BLOCK_MISCOUNTS, "block-miscounts", "user-overwrite",
 	  "headers count one event too many" },
 	{ PLAIN_LOST, "plain-lost", "user-wrap",
@@ -174,7 +174,7 @@ const struct mutant mutants[] = {
 	{ FALLBACK_PREEMPTED, "fallback-preempted", "user-discard",
 	  "the kernel writes for a program with preemption on" },
 	{ FILL_BLOCK, "fill-block", "user-full",
-	  "records may fill their block" },
+	  "records may fill their block to the last byte" },
 	{ NMI_IGNORES_BUSY, "nmi-ignores-busy", "kernel-discard",
 	  "an NMI writes even if it interrupted a writer" },
 	{ BUSY_LATE, "busy-late", "kernel-discard",

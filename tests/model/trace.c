@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Prints states and moves. */
+/* Prints states and moves of the model. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -40,7 +40,7 @@ const char *word_name(unsigned int where)
 	return text;
 }
 
-/* Decodes a word that can be the first of a record; else prints the number. */
+/* Decodes a word that can be the first of a record; prints other words as numbers. */
 const char *word_text(unsigned int where, __u64 value)
 {
 	static char text[64];

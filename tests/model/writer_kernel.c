@@ -11,7 +11,7 @@ static void count_loss(struct vars *vars, unsigned int cause)
 	locked_inc(W_LOST + cause);
 	now()->truth.refused[cause]++;
 	if (cause == TSCT_LOST_NESTED && self()->level < 2)
-		violate("an event that is not an NMI's is lost as nested");
+		violate("an event was lost as nested, although its writer is no NMI");
 	vars->event++;
 }
 
@@ -21,9 +21,9 @@ static void clear_busy(void)
 }
 
 /*
- * Bytes that may be written without reading tail again: up to the last 8 bytes of the
- * block, which stay free, and up to the free room. The tail loaded here can only be
- * older than the current one, so the room is never too large.
+ * Bytes that may be written without reading tail again: limited by the free room, and
+ * by the block without its last 8 bytes, which stay unused. The tail loaded here can
+ * only be older than the current one, so the result is never too large.
  */
 static __u32 look_ahead(__u64 head)
 {
@@ -45,7 +45,8 @@ static void finish(__u64 head, __u64 stamp)
 	publish(head, stamp);
 }
 
-/* The general case, with a new block where needed; false: no room. */
+/* Writes a record in the general case, with a new block where needed. Returns false if
+ * there is no room. */
 static bool write_by_rules(__u64 head, const struct tsct_ring_slot *place)
 {
 	struct tsct_block block;

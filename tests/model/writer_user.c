@@ -100,7 +100,7 @@ static void publish_block(__u64 pos, __u64 head, const struct tsct_block *block)
 
 /*
  * Begins the next block. Everything is computed from a head that was loaded outside of
- * the section, and is valid if the head is still the same within it.
+ * the section. It is valid if head still has that value within the section.
  */
 static void begin_block(struct vars *vars)
 {
@@ -112,8 +112,9 @@ static void begin_block(struct vars *vars)
 
 	vars->phase = PHASE_FAST;
 	if (!place.pad_len)
-		return;		/* another thread did */
-	/* Outside of the section, too: tail only increases, so free room stays free. */
+		return;		/* Another thread has begun the block already. */
+	/* Free room is checked outside of the section, too: tail only increases, so
+	 * free room stays free. */
 	if (!mutated(NO_TAIL_BLOCK) && !fits(pos + TSCT_BLOCK_HEADER)) {
 		lose(vars, TSCT_LOST_FULL);
 		return;
@@ -140,8 +141,8 @@ static void count_loss(struct vars *vars)
 }
 
 /*
- * TSCT_IOC_WRITE: the kernel writes the event for the thread; a new block and the record
- * are published together, and nothing else runs on this CPU meanwhile.
+ * TSCT_IOC_WRITE: the kernel writes the event for the thread. It publishes a new block
+ * and the record together, and nothing else runs on this CPU meanwhile.
  */
 static void ask_kernel(struct vars *vars)
 {

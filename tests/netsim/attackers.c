@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Scenarios with falsetickers and attackers */
+/* Simulated clusters with falsetickers and attackers */
 #include <stdio.h>
 
 #include "attackers.h"
 
 #define CHILD		1
-#define MEMORY_MOST	8000000	/* limit for two nodes after a flood, bytes */
+#define MEMORY_MOST	8000000	/* limit for the memory of two nodes after a flood,
+				 * bytes */
 
 static double length_s(struct run *run, double part)
 {
@@ -23,8 +24,8 @@ static unsigned int falseticker_of(const struct run *run)
 }
 
 /*
- * The master, three correct servers, a falseticker, and a child with these four
- * sources
+ * Builds a master, four servers of which one is a falseticker, and a child that polls
+ * all four.
  */
 static void build_falseticker(struct run *run,
 			      const struct server_fault *server_fault)
@@ -57,10 +58,11 @@ static void expect_identified(struct run *run)
 				    node_count(&run->world, node), &state);
 		if (i != falseticker_of(run)) {
 			expect(run, !state.falseticker && !state.reason[0],
-			       "a correct server is no falseticker");
+			       "no correct server is marked as falseticker");
 			continue;
 		}
-		expect(run, !state.used && state.reason[0], "the falseticker is identified");
+		expect(run, !state.used && state.reason[0],
+		       "the falseticker is marked as such");
 		snprintf(run->note, sizeof(run->note), "%s", state.reason);
 	}
 }
@@ -72,7 +74,7 @@ static void play_falseticker(struct run *run,
 	world_run(&run->world, length_s(run, 0.8));
 	expect_identified(run);
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD_OF_FOUR), "the time is available");
+	expect(run, has_time(run, CHILD_OF_FOUR), "the child has the time");
 }
 
 void play_falseticker_steps(struct run *run)
@@ -95,7 +97,8 @@ void play_falseticker_params(struct run *run)
 	play_falseticker(run, &(struct server_fault) { .params_s = 2e-3 });
 }
 
-/* The falseticker claims to be another master after a reboot. */
+/* The falseticker's answers name it as the master of a new timeline, as after a
+ * reboot. */
 void play_falseticker_restarts(struct run *run)
 {
 	struct node *child;
@@ -104,7 +107,7 @@ void play_falseticker_restarts(struct run *run)
 	world_run(&run->world, length_s(run, 0.4));
 	node_be_master(&run->world, falseticker_of(run), 12345);
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD_OF_FOUR), "the time is available");
+	expect(run, has_time(run, CHILD_OF_FOUR), "the child has the time");
 	child = &run->world.nodes[CHILD_OF_FOUR];
 	expect(run, run->world.timelines[child->published[0].timeline].node == 0,
 	       "the child follows the master's timeline");
@@ -176,7 +179,8 @@ void play_corrupt(struct run *run)
 	play_attack(run, &adversary, key_text);
 }
 
-/* 100000 requests per second for a minute; fewer in a quick run */
+/* Floods the master with 100000 requests per second for a minute; fewer in a quick
+ * run. */
 void play_flood(struct run *run)
 {
 	struct adversary adversary = {
@@ -201,8 +205,9 @@ void play_wrong_key(struct run *run)
 	build_source(run, CHILD, 0, 0, 7, 0);
 	reading_every(&run->world, CHILD, 1, run_poll_s(run));
 	world_run(&run->world, 100 * run_poll_s(run));
-	expect(run, !has_time(run, CHILD), "no time with a wrong key");
-	expect(run, !run->world.exchanges, "no exchange with a wrong key");
+	expect(run, !has_time(run, CHILD), "a child with a wrong key has no time");
+	expect(run, !run->world.exchanges,
+	       "a child with a wrong key has no exchange");
 	tsct_keys_free(right);
 	tsct_keys_free(wrong);
 }

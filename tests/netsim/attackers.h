@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * attackers.c: scenarios with falsetickers and attackers, for the table in
- * faults.c
- */
+/* Scenarios with falsetickers and attackers (attackers.c), for the table in faults.c */
 #ifndef TESTS_NETSIM_ATTACKERS_H
 #define TESTS_NETSIM_ATTACKERS_H
 

@@ -55,7 +55,8 @@ void build_nodes(struct run *run, unsigned int nr)
 	run->world.verbose = verbose;
 }
 
-/* The counter is true time; the clock is off by off_us, and reports that. */
+/* Builds an NTP server whose counter is true time. Its clock is off by off_us, and its
+ * answers report that error. */
 void build_ntp(struct run *run, uint32_t index, double off_us)
 {
 	struct node_options options = {
@@ -66,7 +67,8 @@ void build_ntp(struct run *run, uint32_t index, double off_us)
 	node_be_ntp(&run->world, index, off_us);
 }
 
-/* The master's crystal does not wander: readings are compared with it. */
+/* Builds the master. Its crystal does not wander, because readings are compared with
+ * it. */
 void build_master(struct run *run, const struct tsct_keys *keys)
 {
 	struct node_options options = {
@@ -90,7 +92,8 @@ static void build_node(struct run *run, uint32_t index,
 	options->timestamping = scenario->timestamping;
 	options->fit = scenario->fit;
 	options->asymmetry_us = scenario->asymmetry_us;
-	/* Six standard deviations of the simulated wander, if the default is less */
+	/* A fit assumes six standard deviations of the simulated wander, if its default
+	 * is less. */
 	if (wander * 6e9 > TSCT_FIT_WANDER_PPB)
 		options->wander_ppb = wander * 6e9;
 	options->crystal.temp = scenario->temp;

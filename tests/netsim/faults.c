@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Faults with one or a few children. Always required: no reading outside its bound,
- * no step within an epoch. Each scenario has further expectations.
+ * Faults in clusters with one or a few children. In all scenarios no reading may be
+ * outside its bound, and no step may happen within an epoch. Most scenarios have
+ * further expectations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void play_calm(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-/* ---- the master -------------------------------------------------------- */
+/* ---- faults of the master ------------------------------------------------ */
 
 static void master_gone(struct run *run, uint64_t count)
 {
@@ -39,14 +40,16 @@ static void master_gone(struct run *run, uint64_t count)
 	epoch = epoch_of(run, CHILD);
 	node_kill(&run->world, 0);
 	world_run(&run->world, length_s(run, 0.6));
-	expect(run, has_time(run, CHILD), "the time is available without master");
-	expect(run, epoch_of(run, CHILD) == epoch, "the epoch continues");
+	expect(run, has_time(run, CHILD),
+	       "the child still has the time without master");
+	expect(run, epoch_of(run, CHILD) == epoch,
+	       "the child's epoch continues without master");
 	node_be_master(&run->world, 0, count);
 	world_run(&run->world, length_s(run, 0.6) + 10 * run_poll_s(run));
-	expect(run, has_time(run, CHILD), "the time is available again");
-	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
+	expect(run, has_time(run, CHILD), "the child has the time again");
+	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, CHILD), "the time is still available at the end");
+	expect(run, has_time(run, CHILD), "the child has the time at the end");
 }
 
 static void play_master_restarts(struct run *run)
@@ -59,7 +62,7 @@ static void play_master_reboots(struct run *run)
 	master_gone(run, 1000000);
 }
 
-/* Another node takes over, with another timeline. */
+/* The master dies, and another node becomes the master of a new timeline. */
 static void play_master_changes(struct run *run)
 {
 	uint32_t epoch;
@@ -79,10 +82,10 @@ static void play_master_changes(struct run *run)
 	node_be_master(&run->world, 2, 0);
 	world_run(&run->world, run_length_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time");
-	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
+	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
 }
 
-/* ---- the child --------------------------------------------------------- */
+/* ---- faults of the child ------------------------------------------------- */
 
 static void play_child_sleeps(struct run *run)
 {
@@ -94,12 +97,12 @@ static void play_child_sleeps(struct run *run)
 	node_suspended(&run->world, CHILD, 1ULL << 62);
 	expect(run, !has_time(run, CHILD), "the child has no time after a suspend");
 	world_run(&run->world, length_s(run, 0.5) + 10 * run_poll_s(run));
-	expect(run, has_time(run, CHILD), "the time is available again");
-	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
+	expect(run, has_time(run, CHILD), "the child has the time again");
+	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
 	world_run(&run->world, run_length_s(run));
 }
 
-/* ---- the network ------------------------------------------------------- */
+/* ---- faults of the network ----------------------------------------------- */
 
 static void play_gone(struct run *run)
 {
@@ -130,7 +133,7 @@ static void play_route(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-/* From a longer route to a shorter one */
+/* The path of the answers changes to a route that is 200 us shorter. */
 static void play_route_back(struct run *run)
 {
 	struct network_path *back;
@@ -158,7 +161,7 @@ static void play_jam(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-/* ---- one below the other ----------------------------------------------- */
+/* ---- children of children ------------------------------------------------ */
 
 static void play_chain(struct run *run)
 {
@@ -174,10 +177,10 @@ static void play_chain(struct run *run)
 	reading_every(&run->world, 1, nr - 1, run_poll_s(run));
 	world_run(&run->world, run_length_s(run));
 	for (i = 1; i < nr; i++)
-		expect(run, has_time(run, i), "all have the time");
+		expect(run, has_time(run, i), "all nodes have the time");
 }
 
-/* ---- other clocks ----------------------------------------------------- */
+/* ---- NTP servers and other clocks ---------------------------------------- */
 
 static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
 {
@@ -197,14 +200,14 @@ static void play_ntp_basic(struct run *run)
 {
 	play_ntp(run, 1, 0);
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, 1), "the time is available");
+	expect(run, has_time(run, 1), "the child has the time");
 }
 
 static void play_ntp_interleaved(struct run *run)
 {
 	play_ntp(run, 1, TSCT_CLIENT_INTERLEAVED);
 	world_run(&run->world, run_length_s(run));
-	expect(run, has_time(run, 1), "the time is available");
+	expect(run, has_time(run, 1), "the child has the time");
 }
 
 static void play_ntp_false(struct run *run)
@@ -220,8 +223,9 @@ static void play_ntp_false(struct run *run)
 	node = &run->world.nodes[4];
 	tsct_cluster_source(node->cluster, 2, node_count(&run->world, node),
 			    &state);
-	expect(run, !state.used && state.reason[0], "the falseticker is identified");
-	expect(run, has_time(run, 4), "the time is available");
+	expect(run, !state.used && state.reason[0],
+	       "the falseticker is marked as such");
+	expect(run, has_time(run, 4), "the child has the time");
 	snprintf(run->note, sizeof(run->note), "%s", state.reason);
 }
 
@@ -232,9 +236,10 @@ static void play_ntp_false(struct run *run)
 	.late = 0.1, .late_by = 1.2e6 }
 #define BAD_PATHS	.request = BAD_PATH, .answer = BAD_PATH
 
-/* For scenarios with many nodes */
+/* Number of polls of scenarios with many nodes */
 #define FEW	.polls = 1000, .polls_quick = 300
-/* The falseticker is in every position: selection must not depend on the order. */
+/* One scenario per position of the falseticker: selection must not depend on the
+ * order. */
 #define FALSETICKER(title, function, which) \
 	SCENARIO(title, function, .polls = 1000, .polls_quick = 150, \
 		 .falseticker = which)
@@ -251,7 +256,7 @@ static void play_ntp_false(struct run *run)
 		    play_falseticker_restarts, which)
 
 const struct scenario fault_scenarios[] = {
-	SCENARIO("calm", play_calm),
+	SCENARIO("no faults", play_calm),
 	SCENARIO("master restarts", play_master_restarts),
 	SCENARIO("master reboots", play_master_reboots),
 	SCENARIO("master changes", play_master_changes),
@@ -261,15 +266,15 @@ const struct scenario fault_scenarios[] = {
 	SCENARIO("another route, 200 us shorter", play_route_back),
 	SCENARIO("one way congested", play_jam),
 	SCENARIO("lost, duplicated, out of order", play_calm, BAD_PATHS),
-	SCENARIO("all of the delay in requests", play_calm,
+	SCENARIO("all delay in requests", play_calm,
 	      .request = { .floor = 100, .exp = 1 }, .answer = { .exp = 1 }),
-	SCENARIO("all of the delay in answers", play_calm,
+	SCENARIO("all delay in answers", play_calm,
 	      .request = { .exp = 1 }, .answer = { .floor = 100, .exp = 1 }),
 	SCENARIO("requests 90 us, answers 50 us, configured", play_calm,
 	      .request = { .floor = 90, .exp = 5 },
 	      .answer = { .floor = 50, .exp = 5 },
 	      .asymmetry_us = 40, .limit_us = 0.5),
-	SCENARIO("the same, configured wrongly", play_calm,
+	SCENARIO("asymmetry 40 us, wrongly configured", play_calm,
 	      .request = { .floor = 90, .exp = 5 },
 	      .answer = { .floor = 50, .exp = 5 },
 	      .asymmetry_us = -300),
@@ -277,9 +282,9 @@ const struct scenario fault_scenarios[] = {
 	      .timestamping = { .noise = 1, .noise_sent = 1, .error = 6 }),
 	SCENARIO("1 % of time stamps 60 us too early", play_calm,
 	      .timestamping = { .early = 0.01, .early_by = 60 }),
-	SCENARIO("air conditioning", play_calm, .temp = 3e-7, .temp_s = 400),
+	SCENARIO("temperature sine of 400 s", play_calm, .temp = 3e-7, .temp_s = 400),
 	SCENARIO("chain of seven", play_chain, FEW),
-	SCENARIO("chain of seven, all of the delay in requests", play_chain, FEW,
+	SCENARIO("chain of seven, all delay in requests", play_chain, FEW,
 	      .request = { .floor = 100, .exp = 1 }, .answer = { .exp = 1 }),
 	SCENARIO("an NTP server", play_ntp_basic),
 	SCENARIO("an NTP server, interleaved", play_ntp_interleaved),
@@ -300,7 +305,7 @@ const struct scenario fault_scenarios[] = {
 	      .request = { .floor = 5, .exp = 0.5, .gauss = 0.1, .warm = 0.4,
 		      .warm_s = 0.05 },
 	      .answer = { .floor = 5, .exp = 0.5, .gauss = 0.1 }),
-	SCENARIO("the same, noise of time stamps", play_uneven_session,
+	SCENARIO("uneven session, noise of time stamps", play_uneven_session,
 	      .request = { .floor = 5, .gauss = 0.2, .warm = 0.4, .warm_s = 0.05 },
 	      .answer = { .floor = 5, .gauss = 0.2 }),
 	SCENARIO("no kernel time stamps", play_calm,

@@ -19,8 +19,10 @@
 #include "options.h"
 #include "trial.h"
 
-#define BEST_PART	1.1	/* auto is within 10 % of the best column */
-#define BEST_ROWS	9	/* of ROWS_PUBLISHED */
+#define BEST_PART	1.1	/* a row is good if the error of auto is at most this
+				 * times the best error in it */
+#define BEST_ROWS	9	/* rows that must be good, of the ROWS_PUBLISHED
+				 * first */
 #define TRIALS_ENOUGH	100
 
 static const char *const published_names[PUBLISHED_NR] = {
@@ -29,15 +31,16 @@ static const char *const published_names[PUBLISHED_NR] = {
 };
 
 struct options {
-	struct options_common common;		/* rows */
-	unsigned int mask;		/* of fits */
+	struct options_common common;		/* common options; --row N selects a
+						 * row */
+	unsigned int mask;		/* kinds of fits to compute, bits 1 << kind */
 	unsigned int trials;
 };
 
 struct summary {
 	unsigned int judged, of_published, of_ours, of_both;
 	unsigned int readings, held, failed;
-	unsigned int bad;		/* rows */
+	unsigned int bad;		/* number of rows that failed */
 };
 
 static bool has_published(const struct row *row)
@@ -183,7 +186,8 @@ static void run_row(const struct options *options, unsigned int i,
 	fflush(stdout);
 }
 
-/* True if auto is among the best. With few trials, their order is random: always true. */
+/* True if auto is among the best estimators. Always true with few trials, whose order
+ * is random. */
 static bool is_best(const struct options *options,
 		    const struct summary *summary)
 {
@@ -236,7 +240,7 @@ static void parse_fit(void *ctx, const char *name)
 	int kind = tsct_fit_kind_of(name);
 
 	if (kind < 0)
-		options_usage(&options->common, "unknown fit");
+		options_usage(&options->common, "unknown fit; see tsctraced.conf(5)");
 	options->mask |= 1U << kind;
 }
 

@@ -21,7 +21,7 @@ static void play_live(struct run *run)
 
 /*
  * Durations are those of the published figures. Limits are documented bounds, or
- * measured values with a margin.
+ * measured errors with a margin.
  */
 const struct scenario live_scenarios[] = {
 	LIVE("50 us + exp 20 us, poll 1 s", PUBLISHED(CHRONY, 2.07, 22),

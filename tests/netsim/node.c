@@ -5,8 +5,7 @@
 
 #include "world.h"
 
-#define LEAD_S		1e-3	/* from publishing to the beginning of new
-				 * parameters */
+#define LEAD_S		1e-3	/* time from publishing clock params to their begin */
 
 uint64_t node_count(struct world *world, struct node *node)
 {
@@ -28,7 +27,7 @@ struct tsct_packet_time node_packet_time(struct world *world, struct node *node,
 	};
 }
 
-/* ---- serving ------------------------------------------------------------- */
+/* ---- the node as a server ------------------------------------------------ */
 
 struct served {
 	struct world *world;
@@ -66,7 +65,8 @@ struct tsct_packet_time node_served_time(struct world *world, struct node *node,
 	return time;
 }
 
-/* The node's CLOCK_REALTIME when its counter was at @ticks, with its fault */
+/* CLOCK_REALTIME of the node when its counter was at @ticks, with the node's fault
+ * added */
 static __s64 served_real(void *ctx, __u64 ticks)
 {
 	struct served *served = ctx;
@@ -228,7 +228,7 @@ void node_kill(struct world *world, uint32_t index)
 
 /* ---- timelines ----------------------------------------------------------- */
 
-/* Timelines of the counter continue as if it had not jumped. */
+/* Sets the node's counter. Its timelines continue as if the counter had not jumped. */
 static void jump(struct world *world, uint32_t index, uint64_t count)
 {
 	struct node *node = &world->nodes[index];
@@ -302,7 +302,7 @@ void node_suspended(struct world *world, uint32_t index, uint64_t count)
 	node_publish(world, node);
 }
 
-/* ---- published parameters ------------------------------------------------ */
+/* ---- published clock params ---------------------------------------------- */
 
 static bool is_valid(const struct published *published)
 {
@@ -324,7 +324,7 @@ const struct published *node_published(const struct node *node, uint64_t time)
 	return NULL;
 }
 
-/* Within an epoch the time is continuous. */
+/* Within an epoch the time must be continuous. */
 static void check_step(struct world *world, const struct node *node,
 		       const struct published *old, const struct published *new)
 {
@@ -334,31 +334,32 @@ static void check_step(struct world *world, const struct node *node,
 	if (!is_valid(old) || !is_valid(new) || old->epoch != new->epoch)
 		return;
 	if (old->timeline != new->timeline)
-		world_violation(world, node, "another timeline within epoch %u",
+		world_violation(world, node, "the timeline changed within epoch %u",
 			       new->epoch);
 	step = new->params.base_ns - tsct_clock_params_ns(&old->params, at);
 	if (step >= -1 && step <= 1)
 		return;
-	world_violation(world, node, "a step of %lld ns within epoch %u",
+	world_violation(world, node, "time stepped by %lld ns within epoch %u",
 		       (long long)step, new->epoch);
 }
 
-/* Parameters may begin before now only if there was no time before. */
+/* New clock params may begin in the past only if the node had no time before. */
 static void check_params(struct world *world, const struct node *node,
 			 const struct published *old,
 			 const struct published *new, uint64_t now)
 {
 	if (tsct_clock_params_check(&new->params, TSCT_SOURCE_TSC)) {
-		world_violation(world, node, "invalid parameters");
+		world_violation(world, node, "invalid clock params");
 	}
 	if (is_valid(old) && is_valid(new) && old->epoch == new->epoch &&
 	    (int64_t)(new->params.base_cycles - now) < 0) {
-		world_violation(world, node, "parameters that began %lld cycles ago",
+		world_violation(world, node,
+				"clock params that began %lld cycles in the past",
 			       (long long)(now - new->params.base_cycles));
 	}
 }
 
-/* Index of the timeline that the node claims to follow; -1: none */
+/* Index of the timeline whose master and epoch the node reports; -1: none */
 static int timeline_of(struct world *world, const struct node *node,
 		       uint64_t at)
 {
@@ -380,11 +381,11 @@ static int timeline_of(struct world *world, const struct node *node,
 		    timeline->epoch == epoch)
 			return (int)i;
 	}
-	world_violation(world, node, "time of an unknown timeline");
+	world_violation(world, node, "published the time of an unknown timeline");
 	return -1;
 }
 
-/* True for the same function of the counter; bounds and status may differ. */
+/* True if both map cycles to the same time; their bounds and status may differ. */
 static bool is_same_line(const struct published *published,
 			 const struct published *new)
 {
@@ -396,7 +397,8 @@ static bool is_same_line(const struct published *published,
 		a->slew_cycles == b->slew_cycles;
 }
 
-/* Publishes every second, like a daemon: older parameters may be outdated. */
+/* Publishes every second, like a daemon, because published clock params become
+ * outdated. */
 static void publish_again(struct world *world, struct event *event)
 {
 	struct node *node = &world->nodes[event->node];

@@ -21,8 +21,9 @@
 #define QUICK_MARGIN	1.5
 
 struct options {
-	struct options_common common;	/* scenarios, over all groups */
-	unsigned int groups;	/* bits */
+	struct options_common common;	/* common options; --scenario N counts over
+					 * all groups */
+	unsigned int groups;	/* selected groups, as bits 1 << GROUP_* */
 	unsigned int seeds;
 	bool quick;
 };
@@ -82,7 +83,8 @@ static void print_run(const struct run *run, unsigned int number,
 	fflush(stdout);
 }
 
-/* True if the RMS is above its limit, which is larger for short runs: they vary more. */
+/* True if the RMS is above its limit. The limit is larger for short runs, which vary
+ * more. */
 static bool is_above(const struct run *run)
 {
 	double limit = run->scenario->limit_us * (run->quick ? QUICK_MARGIN : 1);
@@ -94,7 +96,7 @@ static bool is_above(const struct run *run)
 	return true;
 }
 
-/* Returns true if there is no violation and no failed expectation. */
+/* Runs a scenario. Returns true if it had no violation and no failed expectation. */
 static bool run_scenario(const struct options *options,
 			 const struct scenario *scenario, unsigned int number,
 			 uint64_t seed)
@@ -156,7 +158,7 @@ static void parse_group(void *ctx, const char *name)
 		if (!strcmp(name, group_names[i]))
 			break;
 	if (i == GROUP_NR)
-		options_usage(&options->common, "unknown group");
+		options_usage(&options->common, "unknown group: use live, faults or tree");
 	options->groups |= 1U << i;
 }
 

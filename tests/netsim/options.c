@@ -33,12 +33,12 @@ static void select_number(struct options_common *common, const char *text)
 	uint64_t number = options_number(common, text);
 
 	if (!number || number > common->nr || number > NUMBERS_MAX)
-		options_usage(common, "no such number, see --list");
+		options_usage(common, "no item has this number; see --list");
 	common->picked[number] = true;
 	common->any = true;
 }
 
-/* Options of all programs; *ret_value: the value was used */
+/* Parses an option that all programs have; *ret_value: the option used its value */
 static bool parse_common(struct options_common *common, const char *name,
 			 const char *value, bool *ret_value)
 {
@@ -91,7 +91,7 @@ void options_parse(struct options_common *common, int argc, char **argv,
 			common->verbose = true;
 			continue;
 		}
-		/* argv ends with NULL. */
+		/* At the end of the options the value is NULL: argv ends with NULL. */
 		if (strncmp(name, "--", 2) ||
 		    (!parse_common(common, name + 2, argv[i + 1], &has_value) &&
 		     !parse_own(own, ctx, name + 2, argv[i + 1], &has_value)))

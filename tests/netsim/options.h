@@ -9,20 +9,21 @@
 #define NUMBERS_MAX	128
 
 /*
- * Both programs have --list, --seed S, --check, -v, and --NUMBERED N, any number of
- * times: selects N to run. Without it, all are run.
+ * Options of both programs: --list, --seed S, --check, -v, and --NUMBERED N. The last
+ * one selects item N to run, and can be given any number of times. Without it, all
+ * items are run.
  */
 struct options_common {
 	const char *program, *usage;
-	const char *numbered;	/* "row" */
-	unsigned int nr;	/* largest number; the first is 1 */
+	const char *numbered;	/* name of the option that selects items: "row" */
+	unsigned int nr;	/* largest number of an item; the first is 1 */
 	void (*list)(void);
 	bool picked[NUMBERS_MAX + 1], any;
 	uint64_t seed;
 	bool check, verbose;
 };
 
-/* Further options of a program; the last one has no name */
+/* Further options of a program; the last entry has no name */
 struct own_option {
 	const char *name;
 	bool has_value;
@@ -31,10 +32,10 @@ struct own_option {
 
 void options_parse(struct options_common *common, int argc, char **argv,
 		   const struct own_option *own, void *ctx);
-/* Prints @why and the usage, exits with 2. */
+/* Prints the error @why and the usage, and exits with status 2. */
 void options_usage(const struct options_common *common, const char *why)
 	__attribute__((noreturn));
-/* Returns the number in @text; exits if it is not only a number. */
+/* Returns the number in @text; exits if @text is not a number. */
 uint64_t options_number(const struct options_common *common, const char *text);
 
 static inline bool options_selected(const struct options_common *common,

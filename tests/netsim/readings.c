@@ -5,7 +5,8 @@
 
 #include "world.h"
 
-/* Both parts of the published function are rounded down to ns. */
+/* rounding of a reading, us: both parts of the published function are rounded down to
+ * ns */
 #define ROUNDING_US	2e-3
 
 double tally_rms(const struct tally *tally)
@@ -28,8 +29,8 @@ void tally_add(struct tally *to, const struct tally *from)
 }
 
 /*
- * A reading minus the timeline's time, ns, at the time when our counter reached its
- * present count, which is slightly before now.
+ * Error of a reading in ns: its time minus the timeline's time. The latter is taken
+ * when the node's counter reached its present count, which is slightly before now.
  */
 static double error_ns(struct world *world, const struct node *node, int64_t ns,
 		       const struct timeline *timeline)
@@ -64,10 +65,11 @@ static void add_reading(struct world *world, const struct node *node,
 	if (off_us > bound_us || off_us < -bound_us - ROUNDING_US) {
 		one.beyond = 1;
 		one.over = one.max - bound_us;
-		world_violation(world, node, "%.4f us off, bound %.4f us",
+		world_violation(world, node, "reading off by %.4f us, bound %.4f us",
 			       off_us, bound_us);
 	}
-	/* Before tally_from_s, only readings outside their bounds count. */
+	/* Before tally_from_s, only the readings outside their bounds are added to the
+	 * tally. */
 	if (world_s(world) < world->tally_from_s)
 		one = (struct tally) { .beyond = one.beyond, .over = one.over };
 	tally_add(&world->tally, &one);
@@ -80,7 +82,8 @@ static void check_order(struct world *world, struct node *node, uint64_t cycles,
 {
 	if (node->read_epoch == epoch && node->read_cycles < cycles &&
 	    ns < node->read_ns) {
-		world_violation(world, node, "%lld ns backwards in epoch %u",
+		world_violation(world, node,
+				"time ran backwards by %lld ns in epoch %u",
 			       (long long)(node->read_ns - ns), epoch);
 	}
 	node->read_epoch = epoch;
@@ -101,7 +104,8 @@ void reading_take(struct world *world, uint32_t index)
 	}
 	ns = tsct_clock_params_ns(&published->params, cycles);
 	check_order(world, node, cycles, ns, published->epoch);
-	if (published->timeline < 0) {	/* reported already */
+	if (published->timeline < 0) {	/* unknown timeline: a violation was counted
+					 * when it was published */
 		world->tally.beyond++;
 		return;
 	}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The first ten rows are conditions with published figures of other estimators:
- * 100 exchanges a second apart, frequency wander 1e-9 per root of a second, RMS
- * of the offset's error at the window's end over 200 trials, in us.
+ * Conditions under which fits are compared. The first ten have published figures of
+ * other estimators: 100 exchanges a second apart, frequency wander 1e-9 per root of a
+ * second, RMS of the offset's error at the window's end over 200 trials, in us.
  *
- * published[]: these figures. If a condition is not fully specified (distribution of
- * congestion, Pareto scale), it is chosen so that the columns which fits.c computes
+ * published[]: these figures. Some conditions are not fully specified (distribution of
+ * congestion, Pareto scale). These are chosen so that the columns which fits.c computes
  * ("here") reproduce the published figures. Delays are equal in both directions unless
  * a row's name says otherwise. Limits are 1.5 times the RMS of auto when they were set.
  */
@@ -61,7 +61,8 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .gauss = US_30NS },
 		.published = { 0.10, 0.10, 0.10, 0.11, 0.14, 0.10, 0.12, 0.09 },
 	}, {
-		.name = "exp 5 us + 1 us noise of time stamps",	/* received */
+		/* noise of received packets' time stamps */
+		.name = "exp 5 us + 1 us noise of time stamps",
 		.limit = 0.7,
 		.request = { .floor = 40, .exp = 5 },
 		.answer = { .floor = 40, .exp = 5 },
@@ -81,7 +82,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.published = { 0, 14, 0, 3.0, 2.8, 2.8, 4.8, 0.96 },
 	},
-	/* No published figures */
+	/* Rows without published figures */
 	{
 		.name = "requests 90 us, answers 50 us",
 		.limit = 21,
@@ -93,12 +94,12 @@ const struct row rows[] = {
 		.request = { .floor = 100, .exp = 5 },
 		.answer = { .floor = 0.05, .exp = 5 },
 	}, {
-		.name = "requests 0, answers 100 us, exact",
+		.name = "all delay in answers, exact time stamps",
 		.limit = 50.2,
 		.request = { .floor = 0 },
 		.answer = { .floor = 100 },
 	}, {
-		.name = "the same, 1 us noise of time stamps",
+		.name = "all delay in answers, 1 us noise of time stamps",
 		.limit = 50.5,
 		.request = { .floor = 0.05 },
 		.answer = { .floor = 100 },
@@ -110,7 +111,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.wander = 1e-8,
 	}, {
-		.name = "exp 20 us, air conditioning",
+		.name = "exp 20 us, temperature sine",
 		.limit = 3.7,
 		.request = { .floor = 40, .exp = 20 },
 		.answer = { .floor = 40, .exp = 20 },
@@ -121,7 +122,7 @@ const struct row rows[] = {
 		.request = { .floor = 40, .exp = 20, .shift = 200, .shift_at_s = 50 },
 		.answer = { .floor = 40, .exp = 20 },
 	}, {
-		.name = "half of it lost, exp 20 us",
+		.name = "exp 20 us, half of packets lost",
 		.limit = 1.7,
 		.request = { .floor = 40, .exp = 20, .loss = 0.3 },
 		.answer = { .floor = 40, .exp = 20, .loss = 0.3 },
@@ -150,7 +151,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
 	}, {
-		.name = "the same, air conditioning",
+		.name = "seven sessions, temperature sine",
 		.limit = 0.22,
 		.request = { .floor = 40, .exp = 20 },
 		.answer = { .floor = 40, .exp = 20 },

@@ -38,7 +38,7 @@ trap stop EXIT
 
 # One process per scenario, at most one per CPU at a time. The last scenarios, with
 # very many nodes, take longest and begin first.
-begin() {	# NUMBER: of a scenario; 0: the fits
+begin() {	# NUMBER (of a scenario; 0: all fits)
 	if [ "$1" -eq 0 ]; then
 		exec "$bin/fits" --check --seed "$seed" --trials "$trials"
 	else
@@ -54,7 +54,7 @@ for ((n = scenarios; n >= 0; n--)); do
 done
 wait
 
-# A process that died has not printed the expected last line.
+# If a process died, its last line is not the expected one.
 echo "# seed $seed"
 failed=0
 for ((n = 0; n <= scenarios; n++)); do

@@ -28,10 +28,10 @@ static void expect_session(struct run *run, unsigned int members)
 		all += !source->session && source->exchanges >= MESSAGES;
 		source->exchanges = 0;
 	}
-	expect(run, all == members, "the session is over, with all exchanges");
+	expect(run, all == members, "the session ended after all its exchanges");
 }
 
-/* Three sessions, and polls at long intervals */
+/* Three sessions of many nodes, between polls at long intervals */
 void play_sessions(struct run *run)
 {
 	unsigned int i;
@@ -43,7 +43,7 @@ void play_sessions(struct run *run)
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
-	run->world.tally_from_s = 210;	/* after the first one */
+	run->world.tally_from_s = 210;	/* s: tally begins after the first session */
 	reading_every(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
 	for (i = 1; i <= 3; i++) {
 		world_run(&run->world, 200 * i);
@@ -54,15 +54,17 @@ void play_sessions(struct run *run)
 	world_run(&run->world, 800);
 }
 
-/* ---- after a session ---------------------------------------------------- */
+/* ---- readings after a session -------------------------------------------- */
 
 #define POLLS_BESIDE		20	/* polls that count before and after a session */
-#define POLLS_APART		120	/* polls between two sessions */
-#define SESSIONS		8	/* number of sessions; the first one is
-					 * not measured */
-#define RMS_RATIO_MAX	1.2	/* RMS of a few hundred readings */
-#define RMS_RATIO_UNEVEN_MAX	2	/* 2.7 if each exchange of a session had
-					 * full weight */
+#define POLLS_APART		120	/* number of polls between two sessions */
+#define SESSIONS		8	/* number of sessions; the first is not
+					 * measured */
+#define RMS_RATIO_MAX	1.2	/* largest ratio of RMS after and before a session;
+				 * each is taken from some hundred readings */
+#define RMS_RATIO_UNEVEN_MAX	2	/* the same ratio on an uneven path; would be
+					 * 2.7 if each exchange of a session had full
+					 * weight */
 
 static struct tally run_and_tally(struct run *run, double until_s)
 {
@@ -102,36 +104,35 @@ static void play_after(struct run *run, double no_worse)
 	snprintf(run->note, sizeof(run->note), "RMS %.3f us before, %.3f us "
 		 "after", tally_rms(&before), tally_rms(&after));
 	expect(run, tally_rms(&after) <= no_worse * tally_rms(&before),
-	       "the RMS after a session is similar to that before");
+	       "the RMS after a session is similar to the RMS before");
 }
 
-/* Readings after a session must be as good as those before it. */
+/* Readings after a session must be as good as readings before it. */
 void play_after_session(struct run *run)
 {
 	play_after(run, RMS_RATIO_MAX);
 }
 
-/*
- * A path with another delay during sessions: the session must not dominate the
- * fit.
- */
+/* The path has another delay during sessions: a session must not dominate the fit. */
 void play_uneven_session(struct run *run)
 {
 	play_after(run, RMS_RATIO_UNEVEN_MAX);
 }
 
-/* ---- one host ----------------------------------------------------------- */
+/* ---- several programs on one host ---------------------------------------- */
 
 #define PARTNER		1
-#define PROGRAMS	5	/* others on its host */
-#define HOST_RMS_RATIO_MAX		1.1	/* RMS of the others: at most the
-						 * partner's times this ... */
-#define HOST_RMS_EXTRA_US	0.05	/* ... plus this, as their
-					 * information is older */
+#define PROGRAMS	5	/* programs on the partner's host that do not poll
+				 * the master */
+#define HOST_RMS_RATIO_MAX		1.1	/* largest ratio of the programs' RMS
+						 * to the partner's RMS, with
+						 * HOST_RMS_EXTRA_US added */
+#define HOST_RMS_EXTRA_US	0.05	/* allowed extra RMS, as the programs' clock
+					 * params are older than the partner's */
 
 /*
- * Only the partner exchanges packets with the master; the others use its
- * parameters.
+ * Only the partner exchanges packets with the master; other programs on its host use
+ * its clock params.
  */
 void play_synced_host(struct run *run)
 {
@@ -157,12 +158,12 @@ void play_synced_host(struct run *run)
 	world_run(world, run_length_s(run));
 	own = tally_rms(&world->node_tally[PARTNER]);
 	for (i = PARTNER; i < world->nr_nodes; i++) {
-		expect(run, has_time(run, i), "all have the time");
+		expect(run, has_time(run, i), "all nodes have the time");
 		if (i != PARTNER)
 			tally_add(&others, &world->node_tally[i]);
 	}
 	expect(run, tally_rms(&others) < HOST_RMS_RATIO_MAX * own + HOST_RMS_EXTRA_US,
-	       "the others are as good as their partner");
+	       "the host's other programs are as accurate as the partner");
 	snprintf(run->note, sizeof(run->note), "RMS %.3f us of the partner, "
 		 "%.3f us of the others", own, tally_rms(&others));
 }
@@ -186,7 +187,7 @@ static void set_schedule(struct run *run, __u32 first)
 	master->schedule = tsct_schedule_new(&options);
 }
 
-/* Runs until all nodes have sent a request and are members. */
+/* Runs until all nodes have sent a request and are members of the master. */
 static void begin_members(struct run *run)
 {
 	unsigned int i;
@@ -217,7 +218,7 @@ static void run_for(struct run *run, double s)
 	world_run(&run->world, world_s(&run->world) + s);
 }
 
-/* Members [from, to) arrive one after another; none is released. */
+/* Members [from, to) arrive at the barrier one after another; none may be released. */
 static void arrive(struct run *run, unsigned int from, unsigned int to)
 {
 	unsigned int before = count_released(run), i;
@@ -241,10 +242,10 @@ static void expect_released(struct run *run, unsigned int all)
 {
 	run_for(run, SOON_S);
 	expect(run, count_released(run) == all,
-	       "all are released, once each");
+	       "all members are released, once each");
 }
 
-/* A member and the master are last to arrive in turn. */
+/* The last node to arrive is a member at one barrier, and the master at the next. */
 void play_barriers(struct run *run)
 {
 	unsigned int k;
@@ -266,7 +267,7 @@ void play_barriers(struct run *run)
 	}
 }
 
-/* The missing member is listed, alone, until it arrives. */
+/* The master lists exactly the missing member until it arrives. */
 void play_barrier_missing(struct run *run)
 {
 	struct tsct_schedule *schedule;
@@ -282,13 +283,13 @@ void play_barrier_missing(struct run *run)
 		 (unsigned long long)run->world.nodes[MEMBERS].id);
 	expect(run, tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule), names,
 				       sizeof(names)) == 1,
-	       "one is missing");
+	       "exactly one member is missing");
 	expect(run, !strcmp(names, name), "the missing member is listed");
 	wire_enter_barrier(&run->world, MEMBERS);
 	expect_released(run, MEMBERS);
 }
 
-/* After a restart of the master, members report their arrival again. */
+/* After a restart of the master, members report their arrival at the barrier again. */
 void play_barrier_restart(struct run *run)
 {
 	begin_members(run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sessions.c: scenarios with sessions, for the table in faults.c */
+/* Scenarios with sessions (sessions.c), for the table in faults.c */
 #ifndef TESTS_NETSIM_SESSIONS_H
 #define TESTS_NETSIM_SESSIONS_H
 
@@ -8,7 +8,7 @@
 void play_sessions(struct run *run);
 void play_after_session(struct run *run);
 void play_uneven_session(struct run *run);
-/* programs of one host, and barriers */
+/* scenarios with programs of one host, and with barriers */
 void play_synced_host(struct run *run);
 void play_barriers(struct run *run);
 void play_barrier_missing(struct run *run);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Estimators and whole nodes in simulated networks: no reading outside its bound, no
-# step, no failed expectation, no error above its limit. A small part of run.sh.
+# step, no failed expectation, no error above its limit. Runs a small part of run.sh.
 # SEED: the first seed (default 1). SEEDS: number of seeds.
 # test-timeout: 300
 set -euo pipefail
@@ -38,7 +38,7 @@ awk -v status="$status" -v planned="$(("$("$bin/fits" --list | wc -l)" + 1 +
 	/^passed / { sub(/^passed /, ""); print "ok " ++n " - " $0 }
 	/^FAILED / { sub(/^FAILED /, ""); print "not ok " ++n " - " $0; bad++ }
 	END {
-		if (n != planned) {	# a process died
+		if (n != planned) {	# a process ended before its last test
 			print "not ok " ++n " - all processes completed"
 			bad++
 		}

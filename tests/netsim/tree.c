@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Trees of very many nodes */
+/* Simulated trees of very many nodes */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,7 +65,7 @@ static void play_tree(struct run *run, unsigned int nr)
 
 	build_tree(run, nr);
 	world_run(&run->world, run_length_s(run));
-	expect(run, count_synchronized(run) == nr - 1, "all have the time");
+	expect(run, count_synchronized(run) == nr - 1, "all nodes have the time");
 	note_levels(run);
 	kib = memory_kib() - before;
 	at = strlen(run->note);
@@ -78,7 +78,8 @@ static void play_large(struct run *run)
 	play_tree(run, run->quick ? 200 : 10000);
 }
 
-/* The master disappears and returns with another timeline; a branch is cut off. */
+/* The master disappears and returns with another timeline; then a branch of the tree is
+ * cut off. */
 static void play_broken(struct run *run)
 {
 	unsigned int nr = run->quick ? 60 : 1111;
@@ -90,13 +91,15 @@ static void play_broken(struct run *run)
 	go->gone_from_s = length_s * 0.3;
 	go->gone_to_s = length_s * 0.8;
 	world_run(&run->world, length_s * 0.4);
-	expect(run, count_synchronized(run) == nr - 1, "all have the time");
+	expect(run, count_synchronized(run) == nr - 1, "all nodes have the time");
 	node_kill(&run->world, 0);
 	world_run(&run->world, length_s * 0.5);
-	expect(run, count_synchronized(run) == nr - 1, "all still have the time");
+	expect(run, count_synchronized(run) == nr - 1,
+	       "all nodes still have the time");
 	node_be_master(&run->world, 0, 4711);
 	world_run(&run->world, length_s * 0.8 + 8 * DEPTH_MAX * poll_s);
-	expect(run, count_synchronized(run) == nr - 1, "all have the new time");
+	expect(run, count_synchronized(run) == nr - 1,
+	       "all nodes have the time of the new timeline");
 	note_levels(run);
 }
 

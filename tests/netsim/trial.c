@@ -6,7 +6,7 @@
 
 #include "trial.h"
 
-#define READINGS		20	/* readings within the window */
+#define READINGS		20	/* number of readings within the window */
 #define TRUTHS		(READINGS + 4)
 
 struct trial {
@@ -14,17 +14,19 @@ struct trial {
 	struct network_link link;
 	struct tsct_exchange *x;
 	unsigned int nr;
-	struct network_truth truths[TRUTHS];	/* truth at the times of
+	struct network_truth truths[TRUTHS];	/* true offsets at the times of
 						 * readings */
-	unsigned int nr_truths, end;	/* in it */
+	unsigned int nr_truths, end;	/* number of truths, and the index of the one
+					 * at the window's end */
 	uint64_t seed;
 	bool verbose;
 };
 
-/* ---- regressions with published figures ---------------------------------- */
+/* ---- regressions that have published figures ----------------------------- */
 
 struct point {
-	double x, y, rtt;	/* from the last exchange on */
+	double x, y, rtt;	/* local and remote time since the last exchange,
+				 * round trip; all in counts */
 };
 
 static int by_rtt(const void *a, const void *b)
@@ -93,7 +95,7 @@ static double simple_error(const struct tsct_exchange *x, unsigned int nr,
 	return error;
 }
 
-/* ---- a trial ------------------------------------------------------------- */
+/* ---- one trial ----------------------------------------------------------- */
 
 double score_rms(const struct score *score)
 {
@@ -134,7 +136,7 @@ static void note_truth(struct trial *trial, int64_t ps)
 		trial->truths[trial->nr_truths++] = network_truth(&trial->link, ps);
 }
 
-/* Time of an exchange: at regular intervals, or in sessions */
+/* Begin of an exchange: at regular intervals, or grouped into sessions */
 static int64_t begin_of(const struct trial *trial, unsigned int i)
 {
 	const struct row *row = trial->row;
@@ -151,7 +153,8 @@ static int64_t later_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Records the true time in the window, at its end, and some time after it. */
+/* Makes all exchanges. Records the true time in the window, at its end, and some time
+ * after it. */
 static void exchange_all(struct trial *trial)
 {
 	static const double after_s[] = { 1, 16, 64 };
@@ -241,7 +244,8 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 	struct tsct_fit_options options = {
 		.kind = kind,
 		.hz = trial->link.local.params.hz,
-		/* Six standard deviations of the wander, if the default is less */
+		/* Six standard deviations of the simulated wander, if the fit's default
+		 * is less */
 		.wander_ppb = wander * 6 > TSCT_FIT_WANDER_PPB ? wander * 6 : 0,
 		.at = trial->truths[trial->end].local,
 	};

@@ -6,31 +6,32 @@
 #include "rows.h"
 #include "lib/sync/fit.h"
 
-#define SIMPLE_NR	4	/* PUBLISHED_ALL to PUBLISHED_QUARTER */
+#define SIMPLE_NR	4	/* estimators that are computed here: PUBLISHED_ALL
+				 * to PUBLISHED_QUARTER */
 
-/* Results of one fit over trials, us */
+/* Errors of one fit over all trials, us */
 struct score {
-	double squares, max;	/* of the error at the window's end */
-	double within;		/* sum over trials of the mean square in
-				 * the whole window */
+	double squares, max;	/* of the errors at the window's end */
+	double within;		/* sum over trials of the mean square error in the
+				 * whole window */
 	double sds;		/* sum of squares of the fit's own standard
 				 * deviation */
-	double bounds;		/* sum */
+	double bounds;		/* sum of the fit's own bounds */
 	unsigned int trials, failed;
 	unsigned int readings, held;
-	unsigned int hulls;	/* auto chose the hull */
-	double over;		/* worst error in excess of its bound */
+	unsigned int hulls;	/* number of trials in which auto chose the hull fit */
+	double over;		/* largest excess of an error over its bound */
 };
 
 struct result {
 	struct score fits[TSCT_FIT_NR];
-	double simple[SIMPLE_NR];	/* sums of squares */
-	double seconds[TSCT_FIT_NR];	/* of CPU */
+	double simple[SIMPLE_NR];	/* sums of squared errors of each estimator */
+	double seconds[TSCT_FIT_NR];	/* CPU time spent on each kind of fit, s */
 };
 
 double score_rms(const struct score *score);
 
-/* @mask: kinds of fits, bits 1 << kind */
+/* Runs one trial of a row. @mask: kinds of fits, bits 1 << kind */
 void trial_run(const struct row *row, uint64_t seed, unsigned int mask,
 	       bool verbose, struct result *result);
 

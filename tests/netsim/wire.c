@@ -9,8 +9,10 @@
 
 #include "world.h"
 
-#define WAKE_US		3.7	/* from a packet's arrival to the program */
-#define SEND_US		2.8	/* from the program to the network */
+#define WAKE_US		3.7	/* time from a packet's arrival until the program
+				 * runs */
+#define SEND_US		2.8	/* time from the program's send call until the packet
+				 * leaves */
 
 static double random_us(struct world *world, double us)
 {
@@ -36,7 +38,7 @@ void wire_send(struct world *world, struct network_path *path,
 	}
 }
 
-/* The state that a server sends with every answer */
+/* Fills in the state that a server sends with every answer. */
 static void fill_timeline(struct world *world, struct node *node,
 			  struct tsct_timeline *timeline)
 {
@@ -47,7 +49,8 @@ static void fill_timeline(struct world *world, struct node *node,
 		.stratum = 10, .precision = -25,
 	};
 
-	if (node->is_ntp) {	/* its root dispersion covers its error */
+	if (node->is_ntp) {	/* the server's root dispersion covers the error of
+				 * its clock */
 		timeline->stratum = 1;
 		timeline->root_dispersion =
 			tsct_ntp_short((__u64)(fabs(node->real_off_us) * 1e3));
@@ -65,10 +68,10 @@ static void fill_timeline(struct world *world, struct node *node,
 
 /* ---- requests ------------------------------------------------------------ */
 
-#define RETRY_US	100000	/* in a session: time until a request
-				 * is repeated */
+#define RETRY_US	100000	/* in a session: time until an unanswered request is
+				 * repeated */
 
-/* The kernel sends a packet and takes the transmit time stamp. */
+/* Sends the packet: the kernel takes its transmit time stamp now. */
 static void transmit(struct world *world, struct event *event)
 {
 	struct packet *packet = event->packet;
@@ -120,7 +123,7 @@ static void send_request(struct world *world, uint32_t index,
 	world_after_us(world, random_us(world, SEND_US), &event);
 }
 
-/* No answer: in a session the request is repeated before the next poll. */
+/* Repeats an unanswered request of a session, instead of waiting for the next poll. */
 static void repeat_request(struct world *world, struct event *event)
 {
 	struct node *node = &world->nodes[event->node];
@@ -179,7 +182,8 @@ void wire_enter_barrier(struct world *world, uint32_t index)
 	poll_barrier(world, &event);
 }
 
-/* A barrier number other than the reported one is from another run of the master. */
+/* Enters or leaves the barrier that an answer reports. If the number in the answer
+ * differs from the saved one, the master was restarted, and the new number is saved. */
 static void follow_barrier(struct source *source)
 {
 	const struct tsct_remote *remote = &source->client.remote;
@@ -193,7 +197,7 @@ static void follow_barrier(struct source *source)
 	}
 }
 
-/* Follows the session state of the answer. */
+/* Begins, continues or ends a session as the answer says. */
 static void follow_session(struct world *world, uint32_t index,
 			   unsigned int source)
 {
@@ -227,8 +231,8 @@ void wire_request_poll(struct world *world, uint32_t from, uint32_t to)
 }
 
 /*
- * A source that shares our counter needs no measurement: its time stamps are
- * ours.
+ * A source on the same host shares the counter, so no measurement is needed: its time
+ * stamps are valid here.
  */
 static struct tsct_exchange with_shared_counter(const struct source *source,
 						const struct tsct_exchange *x)
@@ -296,7 +300,7 @@ static void receive_answer_later(struct world *world, struct event *event)
 	free(event->packet);
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- receiving packets --------------------------------------------------- */
 
 static void transmit_answer(struct world *world, struct event *event)
 {

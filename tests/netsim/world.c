@@ -8,7 +8,7 @@
 
 #define VIOLATIONS_SHOWN	10
 
-/* ---- events -------------------------------------------------------------- */
+/* ---- queue of events ----------------------------------------------------- */
 
 static bool before(const struct event *a, const struct event *b)
 {
@@ -66,7 +66,7 @@ static void queue_free(struct queue *queue)
 	*queue = (struct queue) { 0 };
 }
 
-/* ---- the world ----------------------------------------------------------- */
+/* ---- setup and event loop ------------------------------------------------ */
 
 void world_init(struct world *world, unsigned int nr_nodes, uint64_t seed)
 {

@@ -22,59 +22,62 @@
 struct world;
 
 struct packet {
-	bool forged;		/* by an adversary */
-	uint32_t from, to;	/* nodes, or NO_NODE */
-	uint32_t source;	/* index in the client's sources */
+	bool forged;		/* sent or changed by an adversary */
+	uint32_t from, to;	/* index of the node, or NO_NODE */
+	uint32_t source;	/* index of the source within the client node */
 	struct tsct_address client;
 	bool reply;
 	size_t len;
 	uint8_t bytes[TSCT_NTP_MAX];
 };
 
-/* The meaning of the fields after packet is up to handle(). */
+/* An event of the simulation. handle() defines the meaning of the fields after
+ * packet. */
 struct event {
 	int64_t at_ps;
-	uint64_t turn;		/* order of events at the same time */
+	uint64_t turn;		/* sequence number: order of events at the same time */
 	void (*handle)(struct world *world, struct event *event);
-	struct packet *packet;	/* owned by the event */
+	struct packet *packet;	/* packet in flight, freed with the event */
 	uint32_t node, source;
 	uint64_t ticks;
 	uint32_t ticket, restarts;
 };
 
 struct queue {
-	struct event *events;	/* a heap */
+	struct event *events;	/* binary heap, ordered by time */
 	size_t nr, room;
 	uint64_t turns;
 };
 
-/* Errors in a server's answers, from at_s on */
+/* Errors in a server's answers, from time at_s on */
 struct server_fault {
 	double at_s;
-	double step_s;		/* offset of all its time stamps, s */
-	double fast;		/* growth of that offset, s per s */
-	double params_s;	/* offset of its clock parameters, s */
+	double step_s;		/* offset of all time stamps of the server, s */
+	double fast;		/* growth of the time stamps' offset, s per s */
+	double params_s;	/* offset of the server's clock params, s */
 };
 
 struct source {
 	uint32_t server;
 	struct network_path request, answer;
 	double poll_s;
-	__u32 flags, key_id;	/* of the client */
+	__u32 flags, key_id;	/* options of the client: TSCT_CLIENT_*, key id */
 	uint32_t session;	/* number of the current session; 0: none */
-	unsigned int exchanges;	/* in sessions */
-	bool synced_host;	/* same host: exchanges are not measurements */
-	bool waits;		/* in a barrier, which is polled */
-	__u32 barrier;		/* number of that barrier */
-	unsigned int released;	/* barriers released so far */
+	unsigned int exchanges;	/* number of exchanges made in sessions */
+	bool synced_host;	/* server on the same host: exchanges are not
+				 * measurements */
+	bool waits;		/* the node waits in a barrier, and polls it */
+	__u32 barrier;		/* number of the barrier that the server reports */
+	unsigned int released;	/* number of barriers released so far */
 	struct tsct_client client;
 };
 
-/* Contents of the clock page; valid from params.base_cycles on */
+/* Contents of a clock page; valid from params.base_cycles on */
 struct published {
 	struct tsct_clock_params params;
 	uint32_t status, epoch;
-	int timeline;		/* the one that the node follows; -1: none */
+	int timeline;		/* index of the timeline that the node follows; -1:
+				 * none */
 };
 
 struct node {
@@ -83,42 +86,46 @@ struct node {
 	struct timestamping timestamping;
 	struct tsct_address address;
 	struct tsct_cluster *cluster;
-	struct tsct_responder *responder;	/* NULL: not a server */
+	struct tsct_responder *responder;	/* NULL: the node is not a server */
 	struct tsct_ratelimit *ratelimit;
-	struct tsct_schedule *schedule;	/* NULL: no sessions */
-	void *served;		/* context of the responder's ops */
+	struct tsct_schedule *schedule;	/* NULL: the node has no sessions */
+	void *served;		/* context argument of the responder's callbacks */
 	const struct tsct_keys *keys;
 	struct source *sources;
 	unsigned int nr_sources;
 	struct server_fault fault;
 	bool alive, master;
-	bool is_ntp;		/* a plain NTP server, without clock parameters */
-	double real_off_us;	/* its CLOCK_REALTIME minus true time */
+	bool is_ntp;		/* a plain NTP server: no clock params, no extension
+				 * field */
+	double real_off_us;	/* the server's CLOCK_REALTIME minus true time */
 	uint32_t restarts;
-	struct published published[PUBLISHED_MAX];	/* newest first */
-	uint64_t read_cycles;	/* the last reading */
+	struct published published[PUBLISHED_MAX]; /* published clock params, the
+						    * newest first */
+	uint64_t read_cycles;	/* counter value of the last reading */
 	int64_t read_ns;
 	uint32_t read_epoch;
 };
 
 /*
- * A master's timeline. After a jump of its counter, the timeline continues as
- * if the counter had not jumped.
+ * A master's timeline. It continues as if jumps of the master's counter had not
+ * happened.
  */
 struct timeline {
 	uint32_t node;
-	tsct_u128 shift;	/* sum of the jumps, 64.64 */
+	tsct_u128 shift;	/* sum of the counter's jumps, 64.64 cycles */
 	struct tsct_remote_params params;
 	uint32_t epoch;
-	bool is_real;		/* true time, served by NTP servers; no master */
+	bool is_real;		/* true time as NTP servers send it; there is no
+				 * master */
 };
 
-/* Errors of readings, us */
+/* Tally of the errors of readings, us */
 struct tally {
-	uint64_t readings, unknown, beyond;	/* beyond: outside the bound */
-	double squares, max, sum;	/* sum: signed */
+	uint64_t readings, unknown, beyond;	/* numbers of readings; beyond:
+						 * outside their bounds */
+	double squares, max, sum;	/* of errors; sum: with their sign */
 	double bounds, bound_max;
-	double over;			/* largest excess over the bound */
+	double over;			/* largest excess of an error over its bound */
 };
 
 struct adversary;
@@ -131,9 +138,9 @@ struct world {
 	unsigned int nr_nodes;
 	struct timeline timelines[TIMELINES_MAX];
 	unsigned int nr_timelines;
-	struct tally tally;		/* of readings since tally_from_s */
+	struct tally tally;		/* errors of readings since tally_from_s */
 	double tally_from_s;
-	struct tally *node_tally;	/* NULL, or one per node */
+	struct tally *node_tally;	/* NULL, or one tally per node */
 	uint64_t exchanges;
 	struct adversary *adversary;
 	bool verbose;
@@ -141,33 +148,34 @@ struct world {
 	unsigned int violations;
 };
 
-/* world.c: events */
+/* world.c: queue of events */
 void world_init(struct world *world, unsigned int nr_nodes, uint64_t seed);
 void world_free(struct world *world);
 void world_run(struct world *world, double until_s);
-/* Copies the event; a time in the past means now. */
+/* Copies the event into the queue; a time in the past means now. */
 void world_at(struct world *world, double s, const struct event *event);
 void world_after_us(struct world *world, double us, const struct event *event);
 static inline double world_s(const struct world *world)
 {
 	return (double)world->now_ps / PS_PER_S;
 }
-/* Counts a violated requirement; prints the first ones, with the seed. */
+/* Counts a violated requirement. Prints the first ones, with the seed that repeats
+ * them. */
 void world_violation(struct world *world, const struct node *node,
 		     const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* node.c: a daemon */
+/* node.c: the clock and daemon of a node */
 struct node_options {
 	struct crystal_params crystal;
 	struct timestamping timestamping;
 	enum tsct_fit_kind fit;
 	double wander_ppb;
-	double asymmetry_us;	/* known: delay of requests minus that of answers */
+	double asymmetry_us;	/* known delay of requests minus that of answers */
 	unsigned int nr_sources;
 	bool serves;
 	const struct tsct_keys *keys;
-	__u32 limit_us;		/* interval of tokens (ratelimit.h) */
+	__u32 limit_us;		/* interval of the rate limit's tokens (ratelimit.h) */
 	const struct node *same_host;	/* NULL, or a node with the same counter */
 };
 
@@ -176,45 +184,50 @@ void node_init(struct world *world, uint32_t index,
 void node_free(struct node *node);
 void node_source(struct world *world, uint32_t index, unsigned int source,
 		 const struct source *what);
-/* Begins a timeline; the counter continues at @count, if that is not 0. */
+/* Begins a timeline of a new master. A @count other than 0 is the new value of its
+ * counter. */
 void node_be_master(struct world *world, uint32_t index, uint64_t count);
 /* The node's counter jumped to @count, and the node has detected it. */
 void node_suspended(struct world *world, uint32_t index, uint64_t count);
 uint64_t node_count(struct world *world, struct node *node);
 struct tsct_packet_time node_packet_time(struct world *world, struct node *node,
 					 bool received);
-/* The same with the node's fault, as in its answers */
+/* Packet time in the node's answers: node_packet_time() with the node's fault added */
 struct tsct_packet_time node_served_time(struct world *world, struct node *node,
 					 bool received);
 void node_publish(struct world *world, struct node *node);
-void node_publish_often(struct world *world, uint32_t index);	/* each second */
-/* The content that readers use at @cycles; NULL: no time */
+/* Publishes now and every second. */
+void node_publish_often(struct world *world, uint32_t index);
+/* The clock params that readers use at @cycles; NULL: the node has no time */
 const struct published *node_published(const struct node *node,
 				       uint64_t cycles);
 void node_kill(struct world *world, uint32_t index);
 
 /*
- * Makes a node an NTP server. Its clock is off by off_us, which its root dispersion
- * covers. Its counter is true time, ns.
+ * Makes a node an NTP server. Its counter is true time in ns. Its clock is off by
+ * off_us, and its root dispersion covers that.
  */
 void node_be_ntp(struct world *world, uint32_t index, double off_us);
-#define NODE_REAL_NS	1800000000000000000LL	/* CLOCK_REALTIME at time 0 */
+#define NODE_REAL_NS	1800000000000000000LL	/* CLOCK_REALTIME at simulation time
+						 * 0, ns */
 /* Begins a session of a master; returns its number. */
 uint32_t node_session(struct world *world, uint32_t index);
 
-/* wire.c: packets */
+/* wire.c: sending and receiving packets on the simulated network */
 void wire_poll(struct world *world, struct event *event);
 void wire_arrive(struct world *world, struct event *event);
-/* Callers on the node wait in a barrier; the node reports that until its release. */
+/* Programs on the node enter a barrier. The node reports that in its requests until the
+ * barrier is released. */
 void wire_enter_barrier(struct world *world, uint32_t index);
-/* Node @from sends a poll request to node @to, as at the begin of a session. */
+/* Sends a poll request from node @from to node @to, as at the begin of a session. */
 void wire_request_poll(struct world *world, uint32_t from, uint32_t to);
 void wire_send(struct world *world, struct network_path *path,
 	       const struct packet *packet);
 
-/* readings.c: readings, and their errors */
+/* readings.c: clock readings of nodes, and their errors */
 void reading_take(struct world *world, uint32_t index);
-/* Reads nodes [first, first + count) every @every_s on average, until the end. */
+/* Reads the clocks of nodes [first, first + count) every @every_s on average, until the
+ * end. */
 void reading_every(struct world *world, uint32_t first, unsigned int count,
 		   double every_s);
 double tally_rms(const struct tally *tally);
@@ -223,20 +236,21 @@ void tally_add(struct tally *to, const struct tally *from);
 /* attack.c: an adversary on the network */
 struct adversary {
 	uint32_t victim;	/* node whose first source is attacked */
-	double replay;		/* chance that an answer is sent again later */
-	double spoof_s;		/* mean interval of forged answers */
-	double corrupt;		/* chance that a packet is changed on its way */
-	double flood_s;		/* mean interval of requests to node 0 */
-	double flood_from_s, flood_to_s;	/* begin and end of these requests */
-	struct packet seen;	/* the last answer to the victim */
+	double replay;		/* probability that an answer is sent again later */
+	double spoof_s;		/* mean interval of forged answers, s */
+	double corrupt;		/* probability that a packet is changed on its way */
+	double flood_s;		/* mean interval of flooding requests to node 0 */
+	double flood_from_s, flood_to_s;	/* begin and end of the flood */
+	struct packet seen;	/* the last answer received by the victim */
 	uint64_t replayed, spoofed, corrupted, flooded;
-	uint64_t accepted;	/* forged answers */
+	uint64_t accepted;	/* forged answers that the victim accepted */
 };
 
 void attack_begin(struct world *world, struct adversary *adversary);
-/* Changes a packet on its way, with the probability adversary->corrupt. */
+/* Changes a packet on its way, with probability adversary->corrupt. */
 void attack_packet(struct world *world, struct packet *packet);
-/* An answer arrived and was accepted, or not. */
+/* Counts forged answers that the client accepted, and possibly replays a genuine
+ * one. */
 void attack_answer_checked(struct world *world, const struct packet *packet,
 			   bool accepted);
 

@@ -20,9 +20,10 @@ void violation(struct run *run, const char *format, ...)
 	putchar('\n');
 }
 
-/* ---- statistics --------------------------------------------------------- */
+/* ---- histograms ---------------------------------------------------------- */
 
-/* Histogram by logarithm: 32 steps to a power of two, so within 2 % */
+/* Index of a value's bin in a logarithmic histogram: 32 bins per power of two, so
+ * within 2 % */
 static unsigned int bin_of(uint64_t ps)
 {
 	unsigned int log = 63 - (unsigned int)__builtin_clzll(ps | 1);
@@ -78,7 +79,7 @@ void tally_add(struct tally *to, const struct tally *from)
 	}
 }
 
-/* ---- truth -------------------------------------------------------------- */
+/* ---- comparison with the true time --------------------------------------- */
 
 static int64_t off_ps(int64_t ns, fixed truth)
 {
@@ -101,7 +102,8 @@ static void compare(struct run *run, enum reading_kind kind, uint64_t cycles,
 	run->tally->errors[kind][bin_of(error)]++;
 	if (error <= reading->error_ps)
 		return;
-	violation(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, "
+	violation(run,
+		  "%s reading off by %.3f ns, bound %.3f ns, status %u, epoch %u, "
 		 "cycles %llu, as of %llu, base %llu",
 		 kind == READING_LIVE ? "live" : "past", (double)off / 1e3,
 		 (double)reading->error_ps / 1e3,
@@ -111,9 +113,9 @@ static void compare(struct run *run, enum reading_kind kind, uint64_t cycles,
 }
 
 /*
- * Counts readings outside their bound because the clock was set or steered
- * since the last sample. No reader could know that, so they are no violations,
- * but users should know how often it happens.
+ * Counts readings outside their bound because the clock was set or steered since the
+ * last sample. No reader can detect that, so they are no violations, but users should
+ * know how often it happens.
  */
 static void count_unforeseeable(struct run *run,
 				const struct tsct_clock_time *reading)
@@ -131,9 +133,10 @@ static bool has_time(const struct tsct_clock_time *reading)
 		reading->status == TSCT_STATUS_HOLDOVER;
 }
 
-/* ---- readers ------------------------------------------------------------ */
+/* ---- readings ------------------------------------------------------------ */
 
-/* Looks up a counter value read on a CPU, with the correction by abi_clock.h */
+/* Converts a counter value read on a CPU to time, with the skew correction of
+ * abi_clock.h. */
 static int look_up(struct run *run, unsigned int cpu, uint64_t cycles,
 		   struct tsct_clock_time *ret)
 {
@@ -171,7 +174,8 @@ static void note_reading(struct run *run, uint64_t cycles)
 	};
 	uint64_t at = run->nr_past++;
 
-	/* Reservoir sampling: all at first, then a uniform choice */
+	/* Reservoir sampling: the first PAST_MAX readings, then a uniform choice of
+	 * all */
 	if (at >= PAST_MAX)
 		at = random_below(&run->m.random, run->nr_past);
 	if (at < PAST_MAX)
@@ -181,8 +185,8 @@ static void note_reading(struct run *run, uint64_t cycles)
 static fixed timeline_now(struct run *run)
 {
 	/*
-	 * Advances the timeline itself: from its origin each reading would take
-	 * long.
+	 * Advances the timeline in place: computing each reading from its origin would
+	 * take long.
 	 */
 	kclock_advance(&run->timeline, (uint64_t)(machine_cycles(&run->m) >> 64));
 	return machine_real_of(&run->m, &run->timeline);
@@ -217,10 +221,10 @@ void check_past(struct run *run, const struct past_reading *past)
 	const struct tsct_clock_params *pair = &published(run)->state.real;
 	struct tsct_clock_time reading;
 
-	/* After a restart of the counter, values are ambiguous. */
+	/* After a restart of the counter, older counter values are ambiguous. */
 	if (past->resets != run->m.resets)
 		return;
-	/* Not past yet */
+	/* The reading is not older than the last sample yet. */
 	if (pair->mult && (int64_t)(past->cycles - pair->as_of_cycles) > 0)
 		return;
 	run->tally->readings++;
@@ -240,7 +244,7 @@ void check_all_past(struct run *run)
 		check_past(run, &run->past[i]);
 }
 
-/* ---- disruptions are noticed, and recovered from --------------------------- */
+/* ---- disruptions: detection and recovery --------------------------------- */
 
 #define NOTICED_WITHIN_PS	(2 * PS_PER_S)
 #define SYNCHRONIZED_WITHIN_PS	(3 * PS_PER_S)
@@ -273,14 +277,14 @@ void check_pending(struct run *run)
 		return;
 	}
 	if (!run->pending_noticed && since > NOTICED_WITHIN_PS) {
-		violation(run, "event %d at %.6f s was not noticed within 2 s",
+		violation(run, "disruption %d at %.6f s was not detected within 2 s",
 			 run->pending->kind, (double)run->pending->at_ps / 1e12);
 		run->pending = NULL;
 	} else if (run->pending_noticed &&
 		   state->status == TSCT_STATUS_SYNCHRONIZED) {
 		run->pending = NULL;
 	} else if (run->pending_noticed && since > SYNCHRONIZED_WITHIN_PS) {
-		violation(run, "status %u 3 s after event %d was noticed",
+		violation(run, "status %u 3 s after disruption %d was detected",
 			 state->status, run->pending->kind);
 		run->pending = NULL;
 	}

@@ -5,7 +5,7 @@
 
 #include "machine.h"
 
-/* ---- oscillators -------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------ */
 
 static uint64_t faster(uint64_t rate, int64_t ppt)
 {
@@ -14,7 +14,7 @@ static uint64_t faster(uint64_t rate, int64_t ppt)
 	return (uint64_t)((tsct_s128)rate + more);
 }
 
-/* ---- the kernel's clocks ------------------------------------------------ */
+/* ---- clocks of the simulated kernel -------------------------------------- */
 
 static fixed times(uint64_t cyc, uint64_t mult)
 {
@@ -65,7 +65,7 @@ fixed kclock_real(struct kclock clock, tsct_u128 cycles)
 
 	kclock_advance(&clock, (uint64_t)(cycles >> 64));
 	rest = cycles - ((tsct_u128)clock.last_cyc << 64);
-	/* A resolution of 2^-34 cycles is sufficient. */
+	/* Discards low bits: a resolution of 2^-34 cycles is sufficient. */
 	return clock.real + (fixed)((rest >> 30) * clock.mult >> 10);
 }
 
@@ -74,7 +74,7 @@ static fixed kclock_raw(const struct kclock *clock, uint64_t cyc)
 	return clock->raw + times(cyc - clock->last_cyc, clock->raw_mult);
 }
 
-/* ---- the machine -------------------------------------------------------- */
+/* ---- events of the machine ----------------------------------------------- */
 
 static uint64_t counted(const struct machine *m)
 {
@@ -99,8 +99,8 @@ uint64_t machine_counter(const struct machine *m)
 }
 
 /*
- * If the counter is itself a clock of the kernel, its resolution is one cycle
- * of the clocksource, which all clocks share.
+ * REALTIME of the machine. If the counter is itself a clock of the kernel, its
+ * resolution is one cycle of the clocksource, which all clocks share.
  */
 fixed machine_real_of(const struct machine *m, const struct kclock *clock)
 {
@@ -225,7 +225,7 @@ void machine_advance(struct machine *m, int64_t ps)
 			m->now_ps = next;
 		m->next_event++;
 		apply_event(m, event);
-		/* A suspend may last longer than the step. */
+		/* A suspend may last beyond the end of the step. */
 		if (m->now_ps > until)
 			until = m->now_ps;
 	}
@@ -233,7 +233,7 @@ void machine_advance(struct machine *m, int64_t ps)
 	kclock_advance(&m->clock, whole_cycles(m));
 }
 
-/* ---- reading the clocks --------------------------------------------------- */
+/* ---- reading the clocks -------------------------------------------------- */
 
 static void stall(struct machine *m)
 {
@@ -241,7 +241,7 @@ static void stall(struct machine *m)
 		machine_advance(m, random_between(&m->random, 0, m->stall_ps));
 }
 
-/* A read takes time; its value is that of one point in it. */
+/* Begins a read. It takes time, and its value is that of one point in between. */
 static void begin_read(struct machine *m, unsigned int asym, int64_t *ret_rest)
 {
 	int64_t first = m->read_ps * asym / 1000;
@@ -315,7 +315,7 @@ static __u64 read_counter(void *ctx)
 	int64_t rest;
 	__u64 cycles;
 
-	/* The complement, so that `asym` is the position within the bracket */
+	/* Uses the complement, so that `asym` is the position within the bracket. */
 	begin_read(m, 1000 - m->asym, &rest);
 	cycles = machine_counter(m);
 	end_read(m, rest);
@@ -369,7 +369,7 @@ void machine_init(struct machine *m, uint64_t seed, double hz, double other_hz,
 	oscillator_set(&m->counter, 0, (tsct_u128)counter << 64, oscillator_rate(hz));
 	oscillator_set(&m->other, 0, (tsct_u128)(random_u64(&m->random) >> 8) << 64,
 		oscillator_rate(base_hz));
-	/* The kernel's nominal rate is off by some ppm. */
+	/* The kernel's nominal rate differs from the true one by some ppm. */
 	m->clock.raw_mult = faster((uint64_t)ldexp(1e9 / base_hz, 40),
 				   random_between(&m->random, -50000000, 50000000));
 	m->clock.quantum = m->clock.raw_mult >> 23;
@@ -404,7 +404,7 @@ void machine_add(struct machine *m, struct event event)
 	unsigned int i = m->nr_events;
 
 	if (i == EVENTS_MAX) {
-		fprintf(stderr, "too many events\n");
+		fprintf(stderr, "sim: a scenario has too many events\n");
 		abort();
 	}
 	for (; i > 0 && m->events[i - 1].at_ps > event.at_ps; i--)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A simulated machine whose time is known exactly: true time in ps, oscillators
- * in cycles and clocks in ns, both with 64 fractional bits. All of it is
- * integer arithmetic, so that tests compare the estimator's error only.
+ * A simulated machine whose time is known exactly: true time in ps, oscillators in
+ * cycles and clocks in ns, both with 64 fractional bits. All of it is integer
+ * arithmetic, so that rounding of the simulation does not hide errors of the estimator.
  */
 #ifndef TESTS_SIM_MACHINE_H
 #define TESTS_SIM_MACHINE_H
@@ -10,38 +10,41 @@
 #include "lib/clock/clock_sample.h"
 #include "tests/world/crystal.h"
 
-typedef tsct_s128 fixed;		/* 64.64 */
+typedef tsct_s128 fixed;		/* fixed-point number with 64 integer and 64
+					 * fractional bits */
 
 /*
- * The kernel's clocks. REALTIME is kept as in timekeeping.c: each tick adds
- * cycles * mult, where mult is a multiple of a quantum, one quantum more while
- * the sum is behind the ideal one.
+ * The kernel's clocks. REALTIME is computed as in timekeeping.c. Each tick adds
+ * cycles * mult, where mult is a multiple of a quantum. It is one quantum larger while
+ * the sum is behind the ideal REALTIME.
  */
 struct kclock {
 	uint64_t last_cyc;
-	fixed raw, real;	/* at last_cyc, 64.64 ns */
-	fixed ideal;		/* REALTIME without the rounding of mult */
-	uint64_t raw_mult;	/* ns per cycle, 2^-40 */
-	uint64_t mult, want;	/* the same of REALTIME: in use, ideal */
+	fixed raw, real;	/* MONOTONIC_RAW and REALTIME at last_cyc, 64.64 ns */
+	fixed ideal;		/* REALTIME without the rounding of mult, 64.64 ns */
+	uint64_t raw_mult;	/* MONOTONIC_RAW's rate, ns per cycle, 2^-40 */
+	uint64_t mult, want;	/* REALTIME's rate in use, and its ideal rate, ns per
+				 * cycle, 2^-40 */
 	uint64_t quantum;
 	uint64_t tick_cyc;
-	unsigned int idle;	/* most consecutive ticks that are skipped */
+	unsigned int idle;	/* largest number of ticks skipped in a row */
 	struct random random;
 };
 
 /* Events of a machine, in order of time */
 enum event_kind {
-	EVENT_STEER,		/* REALTIME runs at value ppb */
-	EVENT_STEP,		/* REALTIME, by value ns */
-	EVENT_SUSPEND,		/* for value ns, the counter stops */
-	EVENT_SUSPEND_COUNTING,		/* the counter continues */
-	EVENT_SUSPEND_RESET,	/* the counter restarts at `to` */
-	EVENT_COUNTER_JUMP,		/* the counter continues from `to` */
-	EVENT_COUNTER_RATE,		/* migration: the counter is value ppb
+	EVENT_STEER,		/* REALTIME's rate changes to value ppb */
+	EVENT_STEP,		/* REALTIME is set forward by value ns */
+	EVENT_SUSPEND,		/* suspend for value ns; the counter stops */
+	EVENT_SUSPEND_COUNTING,		/* suspend for value ns; the counter
+					 * continues */
+	EVENT_SUSPEND_RESET,	/* suspend for value ns; the counter restarts at `to` */
+	EVENT_COUNTER_JUMP,		/* the counter jumps to the value `to` */
+	EVENT_COUNTER_RATE,		/* migration: the counter runs value ppb
 					 * faster */
-	EVENT_COUNTER_RAMP,		/* the counter's rate changes by value
-					 * ppb per s */
-	EVENT_UNKNOWN,		/* a disruption is reported, nothing happened */
+	EVENT_COUNTER_RAMP,		/* from now on, the counter's rate changes by
+					 * value ppb per s */
+	EVENT_UNKNOWN,		/* the kernel reports a disruption, but none happened */
 };
 
 struct event {
@@ -49,46 +52,48 @@ struct event {
 	enum event_kind kind;
 	int64_t value;
 	uint64_t to;
-	bool notified;		/* the kernel reports it at once */
-	bool new_epoch;		/* it has to begin an epoch */
+	bool notified;		/* the kernel reports the event at once */
+	bool new_epoch;		/* the timekeeper must begin an epoch */
 };
 
 #define EVENTS_MAX	400
 
-/* State of REALTIME at a read */
+/* State of REALTIME at one read of the clock */
 struct realtime_read {
 	uint64_t cycles;
 	uint64_t cyc;
 	uint32_t diverged;
-	fixed ideal;		/* clock.ideal at the read */
+	fixed ideal;		/* ideal REALTIME at the read, 64.64 ns */
 	struct kclock clock;
 };
-#define READS_MAX	8192	/* power of two */
+#define READS_MAX	8192	/* size of a ring buffer, a power of two */
 
 struct machine {
 	int64_t now_ps;
 	struct random random;
 	struct oscillator counter, other;
-	bool locked;		/* the counter is the clocksource */
+	bool locked;		/* the counter is the kernel's clocksource */
 	struct kclock clock;
-	/* Wander of the counter against the other crystal, each 20 ms */
-	int64_t wander_ps;	/* next change */
-	unsigned int wander_ppt;	/* largest change, 1e-12 */
+	/* Random change every 20 ms of the counter's rate against the other crystal */
+	int64_t wander_ps;	/* time of the next random rate change */
+	unsigned int wander_ppt;	/* largest relative rate change, in 1e-12 */
 	int64_t ramp_ppt;
-	double counter_hz;	/* nominal */
-	uint32_t resets;		/* restarts of the counter */
-	uint32_t diverged;	/* changes that the clocks did not follow */
+	double counter_hz;	/* nominal frequency of the counter */
+	uint32_t resets;		/* number of restarts of the counter */
+	uint32_t diverged;	/* number of counter changes that the clocks did not
+				 * follow */
 
 	struct event events[EVENTS_MAX];
 	unsigned int nr_events, next_event;
-	const struct event *notified;	/* reported, not yet handled */
+	const struct event *notified;	/* event that the kernel reported, not yet
+					 * handled */
 	const struct event *last_new_epoch;
 
-	/* Cost of reads, in ps */
+	/* Duration of a clock read, in ps */
 	unsigned int source;
 	int64_t read_ps, jitter_ps;
-	unsigned int asym;	/* position of the value within a read,
-				 * 0..1000 */
+	unsigned int asym;	/* position of the value within a read, in
+				 * thousandths */
 	unsigned int stall_every;
 	int64_t stall_ps;
 	bool has_snapshot;
@@ -108,18 +113,20 @@ void machine_add(struct machine *m, struct event event);
 /* Advances true time by @ps, and handles the events in between. */
 void machine_advance(struct machine *m, int64_t ps);
 
-/* From @cyc on REALTIME has the ideal rate @want, ns per cycle, 2^-40. */
+/* Sets the ideal rate of REALTIME from counter value @cyc on: @want, ns per cycle,
+ * 2^-40. */
 void kclock_set_rate(struct kclock *clock, uint64_t cyc, uint64_t want);
 void kclock_advance(struct kclock *clock, uint64_t cyc);
 
 uint64_t machine_counter(const struct machine *m);
-/* Cycles of the clocksource, 64.64 */
+/* Present count of the clocksource, 64.64 cycles */
 tsct_u128 machine_cycles(const struct machine *m);
-/* REALTIME at a cycle count, exactly; and now, at the resolution of the counter */
+/* Exact REALTIME at a cycle count; present REALTIME at the counter's resolution */
 fixed kclock_real(struct kclock clock, tsct_u128 cycles);
 fixed machine_real_of(const struct machine *m, const struct kclock *clock);
 
-/* The read of REALTIME nearest to a counter value; NULL: there was none */
+/* Finds the read of REALTIME nearest to a counter value. Returns NULL if there was
+ * none. */
 const struct realtime_read *machine_find_read(const struct machine *m,
 					      uint64_t cycles);
 

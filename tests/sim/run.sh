@@ -6,10 +6,10 @@
 # Runs COUNT seeds (10000) from SEED (1) on of every scenario, or of one, in as many
 # processes as there are CPUs. Prints each violation with its scenario and seed, and a
 # table: readings checked, refused, and without a time; medians of bound and true
-# error in ns, their ratio, the ratios of live and of past readings; and how many live
-# readings were outside their bound because CLOCK_REALTIME was set or steered since the
-# last sample (they are right on the timeline that has just ended).
-# Fails on any violation, or if the ratio over everything is above 5.
+# error in ns, their ratio, the ratios of live and of past readings; and the number of
+# live readings that were outside their bound because the rate or value of CLOCK_REALTIME
+# had changed since the last sample (they are right on the previous timeline).
+# Fails on any violation, or if the ratio of all readings is above 5.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scenarios: events of a machine. Add new ones at the end, so that numbers
- * stay.
+ * Scenarios: events of a simulated machine. New ones are added at the end, so that
+ * their numbers stay the same.
  */
 #include "sim.h"
 
 static int64_t random_time(const struct run *run, struct random *random)
 {
-	/* After the first synchronization */
+	/* Returns a random time after the first synchronization. */
 	return random_between(random, 3 * PS_PER_S, run->plan.length_ps - 4 * PS_PER_S);
 }
 
@@ -25,7 +25,7 @@ static void steady(struct run *run, struct random *random)
 	run->plan.late_ps = 500 * PS_PER_MS;
 }
 
-/* Like an NTP daemon: the rate changes a little from time to time. */
+/* Changes the rate of REALTIME a little from time to time, as an NTP daemon does. */
 static void ntp(struct run *run, struct random *random)
 {
 	int64_t at = 2 * PS_PER_S, ppb = random_between(random, -50000, 50000);
@@ -85,13 +85,13 @@ static void steps(struct run *run, struct random *random)
 		step(run, random, random_bool(random));
 }
 
-/* Not reported, and as small as slews */
+/* Steps that the kernel does not report, as small as slews */
 static void small_steps(struct run *run, struct random *random)
 {
 	add_event(run, random_time(run, random), EVENT_STEP, step_ns(random, 1, 5e5));
 }
 
-/* A change of rate and back, larger than an NTP daemon's */
+/* Changes the rate of REALTIME by more than an NTP daemon does, and then back. */
 static void slew(struct run *run, struct random *random, double low,
 		 double high, bool new_epoch)
 {
@@ -304,7 +304,7 @@ static void in_process_set(struct run *run, struct random *random)
 	step(run, random, false);
 }
 
-/* More epochs than the clock page has room for */
+/* Begins more epochs than the clock page has room for. */
 static void many_epochs(struct run *run, struct random *random)
 {
 	int64_t at = 2 * PS_PER_S;
@@ -320,7 +320,7 @@ static void many_epochs(struct run *run, struct random *random)
 	run->plan.length_ps = at + 5 * PS_PER_S;
 }
 
-/* More segments than the clock page has room for */
+/* Creates more segments than the clock page has room for. */
 static void long_run(struct run *run, struct random *random)
 {
 	run->plan.length_ps = (int64_t)random_log_uniform(random, 1e15, 4e15);
@@ -340,20 +340,21 @@ static void everything(struct run *run, struct random *random)
 	run->plan.no_recovery = true;
 	run->plan.length_ps = 40 * PS_PER_S;
 	slew(run, random, 100, 1e8, false);
-	/* Not during the slew: one could hide the other from all samples. */
+	/* The step is after the slew: during it, step and slew could cancel out in all
+	 * samples. */
 	step_at(run, random, 50 * PS_PER_S + random_time(run, random), random_bool(random));
 	run->plan.length_ps = 130 * PS_PER_S;
 	suspend(run, random, EVENT_SUSPEND + random_below(random, 2), 0);
 }
 
-/* During the slew of the first parameters */
+/* Sets REALTIME during the slew of the first clock params. */
 static void early_steps(struct run *run, struct random *random)
 {
 	add_event(run, random_between(random, 1050 * PS_PER_MS, 4 * PS_PER_S), EVENT_STEP,
 		step_ns(random, 1, 5e5));
 }
 
-/* The same, with parameters that begin long after their samples */
+/* Sets REALTIME early, with clock params that begin long after their samples. */
 static void early_steps_led(struct run *run, struct random *random)
 {
 	early_steps(run, random);
@@ -362,7 +363,7 @@ static void early_steps_led(struct run *run, struct random *random)
 	run->plan.late_ps = 3 * PS_PER_S;
 }
 
-/* The same, with samples that do not count */
+/* Sets REALTIME early, with preempted samples that the estimator rejects. */
 static void early_steps_preempted(struct run *run, struct random *random)
 {
 	early_steps_led(run, random);
@@ -370,14 +371,15 @@ static void early_steps_preempted(struct run *run, struct random *random)
 	run->m.stall_ps = (int64_t)random_log_uniform(random, 1e6, 1e9);
 }
 
-/* The same, with samples before the last parameters have begun */
+/* Sets REALTIME early, with samples so frequent that the last clock params have not
+ * begun yet. */
 static void early_steps_often(struct run *run, struct random *random)
 {
 	early_steps_led(run, random);
 	run->plan.interval_ps = (int64_t)random_log_uniform(random, 1e11, 2e12);
 }
 
-/* A second step during the calibration after the first */
+/* A second step while the estimator calibrates after the first one */
 static void steps_together(struct run *run, struct random *random)
 {
 	int64_t at = random_time(run, random);

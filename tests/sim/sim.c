@@ -19,13 +19,14 @@
 #include "sim.h"
 
 #define READINGS	2000
-#define RATIO_MAX	5	/* median bound to median error */
+#define RATIO_MAX	5	/* largest useful ratio of median bound to median
+				 * error */
 
 static struct tally sums[64];
 
 /*
- * Initial count, so that the counter passes what->counter half way through the
- * run
+ * Returns an initial count with which the counter passes what->counter half way through
+ * the run.
  */
 static uint64_t initial_count(const struct scenario *what, struct run *run,
 			      struct random *random, double hz)
@@ -72,7 +73,7 @@ static void set_skews(struct run *run)
 	}
 }
 
-/* Time to the next reading: uniform, or of uniform logarithm */
+/* Time to the next reading: uniformly distributed, or with a uniform logarithm */
 static int64_t next_reading(struct run *run)
 {
 	struct random *random = &run->m.random;
@@ -127,7 +128,7 @@ static void run_readings(struct run *run)
 	check_all_past(run);
 }
 
-/* Returns how many violations there were. */
+/* Runs a scenario with one seed. Returns the number of violations. */
 static unsigned int run_one(unsigned int scenario, uint64_t seed, bool verbose)
 {
 	static const uint8_t boot_id[16] = "simulated";
@@ -161,7 +162,7 @@ static double ratio(double bound, double error)
 	return error > 0 ? bound / error : 0;
 }
 
-/* Medians in ns, and the ratio of the two: of all, live and past readings */
+/* Prints the medians in ns of bound and error. Returns their ratio for all readings. */
 static double print_tally(const struct tally *tally, const char *name)
 {
 	const uint64_t *bounds[READING_NR], *errors[READING_NR];
@@ -207,7 +208,7 @@ static void list(void)
 		printf("%2u %s\n", i, scenarios[i].name);
 }
 
-/* For run.sh, which adds up the counts of several processes */
+/* Saves the counts to a file. run.sh adds up the files of several processes. */
 static void save(const char *path)
 {
 	FILE *file = fopen(path, "wb");
@@ -233,7 +234,8 @@ static void load(const char *path)
 		tally_add(&sums[i], &more[i]);
 }
 
-/* Exit status: 1 if the bound is too large to be useful, by the medians */
+/* Prints the results. Returns exit status 1 if the median bound is too large to be
+ * useful. */
 static int report(void)
 {
 	static struct tally all;
@@ -254,7 +256,7 @@ static int report(void)
 }
 
 struct options {
-	unsigned int first, last;	/* scenarios */
+	unsigned int first, last;	/* range of scenarios to run */
 	uint64_t seed, seeds;
 	unsigned int part, parts;
 	bool verbose;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run: a machine; a timekeeper made of the library's sampler, estimator,
- * latch and segments; readers that check every time that they read.
+ * One run of the simulator: a machine; a timekeeper made of the library's sampler,
+ * estimator, latch and segments; readers that check the time whenever they read it.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -10,45 +10,48 @@
 #include "machine.h"
 
 enum owner {
-	OWNER_DAEMON,		/* samples periodically */
-	OWNER_PROCESS,		/* samples when a program reads the clock */
+	OWNER_DAEMON,		/* daemon: samples the clock periodically */
+	OWNER_PROCESS,		/* program: samples the clock when it reads it */
 };
 
 /* Parameters of a run, except the machine's events */
 struct plan {
 	enum owner owner;
 	int64_t length_ps;
-	int64_t interval_ps;	/* from sample to sample */
-	int64_t lead_ps;	/* from publishing to the begin of parameters */
-	unsigned int late_every;	/* one sample in this many is late */
-	int64_t late_ps;	/* by at most this */
-	int64_t dies_ps;	/* the daemon stops then, ... */
-	int64_t back_ps;	/* ... and another one starts then */
-	bool cleanly;		/* it published holdover before */
+	int64_t interval_ps;	/* time from one sample to the next */
+	int64_t lead_ps;	/* time from publishing clock params to their begin */
+	unsigned int late_every;	/* one sample in this many is late; 0: none */
+	int64_t late_ps;	/* largest delay of a late sample */
+	int64_t dies_ps;	/* time at which the daemon stops */
+	int64_t back_ps;	/* time at which another daemon starts */
+	bool cleanly;		/* the daemon publishes holdover before it stops */
 	bool resumes, restores_rate;
-	bool no_recovery;	/* do not check the recovery */
+	bool no_recovery;	/* recovery after disruptions is not checked */
 };
 
-/* A reading whose time is checked again later */
+/* A reading whose time is checked again later, when its cycles are in the past */
 struct past_reading {
 	uint64_t cycles;
-	fixed real;		/* true REALTIME */
-	uint32_t resets;		/* machine's resets then */
+	fixed real;		/* true REALTIME when the cycles were read */
+	uint32_t resets;		/* machine's counter restarts before the
+					 * reading */
 };
 #define PAST_MAX	512
 
 #define RATIOS		2048
 
 enum reading_kind {
-	READING_LIVE,		/* of counter values just read */
-	READING_PAST,		/* of values before the last sample */
+	READING_LIVE,		/* readings of counter values just read */
+	READING_PAST,		/* readings of counter values before the last sample */
 	READING_NR,
 };
 
 struct tally {
 	uint64_t readings, checked, refused, unknown;
-	uint64_t unforeseeable;	/* see count_unforeseeable() */
-	uint64_t bounds[READING_NR][RATIOS];	/* histograms, in ps */
+	uint64_t unforeseeable;	/* readings outside their bound: see
+				 * count_unforeseeable() */
+	uint64_t bounds[READING_NR][RATIOS];	/* histograms of bounds and errors,
+						 * in ps */
 	uint64_t errors[READING_NR][RATIOS];
 };
 
@@ -65,7 +68,7 @@ struct run {
 	bool alive;
 	int64_t wake_ps;
 
-	/* The timeline of live readings: see clock-model.rst */
+	/* Expected time of live readings, see clock-model.rst */
 	struct kclock timeline;
 	bool has_timeline;
 	uint64_t timeline_cycles;
@@ -77,7 +80,7 @@ struct run {
 	struct past_reading past[PAST_MAX];
 	uint64_t nr_past;
 
-	const struct event *pending;	/* disruption that must be noticed */
+	const struct event *pending;	/* disruption that the timekeeper must detect */
 	int64_t pending_ps;
 	uint32_t pending_epoch, last_epoch;
 	bool pending_noticed;
@@ -95,20 +98,22 @@ struct scenario {
 	const char *name;
 	void (*set_up)(struct run *run, struct random *random);
 	uint32_t source;
-	double other_hz;	/* the kernel's clocks have another crystal */
-	double hz;		/* 0: any */
-	uint64_t counter;	/* value that it passes half way; 0: any */
+	double other_hz;	/* frequency of the kernel clocks' own crystal; 0:
+				 * they use the counter */
+	double hz;		/* frequency of the counter; 0: random */
+	uint64_t counter;	/* value that the counter passes half way through the
+				 * run; 0: any */
 };
 
 extern const struct scenario scenarios[];
 extern const unsigned int nr_scenarios;
 
-/* timekeeper.c */
+/* timekeeper.c: sampling and publishing */
 void timekeeper_begin_cycles(struct run *run);
 void timekeeper_wake(struct run *run);
 void timekeeper_used(struct run *run);
 
-/* check.c */
+/* check.c: comparison with the truth */
 void check_live(struct run *run);
 void check_past(struct run *run, const struct past_reading *past);
 void check_all_past(struct run *run);
@@ -116,7 +121,7 @@ void check_pending(struct run *run);
 void violation(struct run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tally_add(struct tally *to, const struct tally *from);
-/* Median of both histograms together; NULL: leaves one out */
+/* Median of two histograms added together; NULL leaves one out. */
 double tally_median(const uint64_t *live, const uint64_t *past);
 
 #endif /* TESTS_SIM_SIM_H */

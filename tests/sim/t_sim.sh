@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The clock on simulated machines, every scenario: no reading outside its bound, and
-# bounds that are not too large. Runs run.sh with fewer seeds: SEED is the first one (1,
-# so that the same code has the same result), SEEDS their number (1000). Seeds that once
-# found a fault always run.
+# The clock on simulated machines, in every scenario: no reading outside its bound, and
+# bounds that are not too large. Runs run.sh with fewer seeds. SEED: the first seed
+# (default 1, so that the same code has the same result). SEEDS: their number (1000).
+# Seeds that once found a fault always run.
 # test-timeout: 900
 set -euo pipefail
 
@@ -12,18 +12,18 @@ out=$(realpath -m "${O:-$here/../../build}")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Scenario and seed
+# Scenarios and seeds that once found a fault. The notes say what the reading was.
 known=(
-	"small-steps 1795249135"	# far from the end of the parameters at their beginning
-	"steps 1795303101"		# set twice, the second time while calibrated
+	"small-steps 1795249135"	# long before the end of clock params
+	"steps 1795303101"		# after two steps, the second one during a calibration
 	"early-steps 21"
 	"early-steps 39"
-	"early-steps-preempted 758"	# before the end of a slew that was looked up after it
-	"early-steps-preempted 587"	# before parameters that are confirmed first
+	"early-steps-preempted 758"	# before the end of a slew, converted after that end
+	"early-steps-preempted 587"	# before clock params whose first sample confirms them
 	"early-steps-often 8"
 	"steps-together 532"
 	"early-steps-led 9490"
-	"early-steps-led 14249"		# on parameters that differ from the next ones
+	"early-steps-led 14249"		# by clock params that differ from the next ones
 )
 
 status=0
@@ -36,7 +36,7 @@ for one in "${known[@]}"; do
 done
 cat "$log"
 
-# One test per scenario, and one for the ratio over everything
+# Prints one test per scenario, and one for the ratio of all readings.
 "$out/tests/sim/sim" --list | awk -v found="$log" -v status="$status" '
 	BEGIN {
 		while ((getline line < found) > 0) {

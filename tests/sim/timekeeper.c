@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maintains a clock like tsctraced and programs, with the library's core and
- * sampler.
+ * Maintains a clock as tsctraced and programs do, with the library's core and sampler.
  */
 #include <stdio.h>
 
@@ -11,8 +10,8 @@
 #define TRIES		50
 
 /*
- * The timeline of live readings from now on: REALTIME at the last sample that
- * counted, continued at its mean rate since the one at ref_cycles.
+ * Sets the timeline that live readings are compared with from now on: REALTIME at the
+ * last sample that counted, continued at its mean rate since the sample at ref_cycles.
  */
 static void set_timeline(struct run *run)
 {
@@ -36,7 +35,7 @@ static void set_timeline(struct run *run)
 				(uint64_t)(ran / cyc >> 24));
 }
 
-/* For -v: the published state, and the true rate of REALTIME */
+/* Prints the published state and the true rate of REALTIME, with option -v. */
 static void log_publication(const struct run *run,
 			    const struct tsct_clock_state *state, bool same)
 {
@@ -48,10 +47,10 @@ static void log_publication(const struct run *run,
 	if (last && ref && last->cycles != ref->cycles)
 		true_rate = (double)(last->ideal - ref->ideal) * 0x1p-64 /
 			(double)(last->cycles - ref->cycles);
-	printf("%14.9f s: status %u epoch %u cause %u, %s line, "
+	printf("%14.9f s: status %u epoch %u cause %u, %s clock params, "
 	       "sample +-%.3f ns, error %.3f ns, past %.3f ns; "
 	       "rate %.12f in [%.12f, %.12f], true rate %.12f, "
-	       "surprise %.3f ppb\n",
+	       "innovation %.3f ppb\n",
 	       (double)run->m.now_ps / 1e12, state->status, state->epoch,
 	       state->cause, same ? "same" : "new", est->offset.half_ns,
 	       (double)state->real.error_ps / 1e3,
@@ -80,7 +79,9 @@ static void publish(struct run *run)
 		if (err == -ETIME)
 			continue;
 		if (err)
-			violation(run, "the composed state cannot follow: %d", err);
+			violation(run,
+				  "the composed state cannot follow the "
+				  "published one: %d", err);
 		tsct_latch_stage(run->page, &next);
 		now = m->ops.cycles(m);
 		if (tsct_segments_check(&published(run)->state, &next, now))
@@ -96,7 +97,7 @@ static void publish(struct run *run)
 			set_timeline(run);
 		return;
 	}
-	violation(run, "not published in %u tries", TRIES);
+	violation(run, "no state was published in %u tries", TRIES);
 }
 
 static void recalibrate(struct run *run)
@@ -170,14 +171,14 @@ static void feed(struct run *run)
 	int event = tsct_sampler_feed(&run->sampler, &run->est);
 
 	if (event < 0)
-		violation(run, "no sample: %d", event);
+		violation(run, "taking a sample failed: %d", event);
 	else if (event == TSCT_RATE_OK)
 		publish(run);
 	else
 		recalibrate(run);
 }
 
-/* A sample is due, or the kernel reported an event. */
+/* Takes a sample: one is due, or the kernel reported an event. */
 void timekeeper_wake(struct run *run)
 {
 	struct machine *m = &run->m;
@@ -203,7 +204,7 @@ void timekeeper_wake(struct run *run)
 		run->wake_ps += random_between(&m->random, 0, run->plan.late_ps);
 }
 
-/* In-process clock: a sample when the last one is a second old */
+/* In-process clock: takes a sample if the last one is older than a second. */
 void timekeeper_used(struct run *run)
 {
 	if (run->m.now_ps >= run->wake_ps)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keys and MACs: test vectors of standards and captures of other programs; no
- * packet with one bit changed is accepted; no key is ever in a message or left
- * in memory.
+ * Keys and MACs: test vectors of standards and captures of other programs. A packet
+ * with one changed bit is rejected. No key appears in a message or stays in freed
+ * memory.
  */
 #include <check.h>
 #include <malloc.h>
@@ -53,19 +53,20 @@ static struct tsct_keys *keys_of(const char *text)
 	return keys;
 }
 
-/* ---- known answers ----------------------------------------------------------- */
+/* ---- known MACs ---------------------------------------------------------- */
 
-/* RFC 4493 (section 4, example 4) and NIST SP 800-38B (D.3, example 12): both are
- * of these 64 bytes. */
+/* A message of 64 bytes that both RFC 4493 (section 4, example 4) and NIST SP 800-38B
+ * (D.3, example 12) use */
 #define STANDARD	"6bc1bee22e409f96e93d7e117393172a" \
 	"ae2d8a571e03ac9c9eb76fac45af8e51" "30c81c46a35ce411e5fbc1191a0a52ef" \
 	"f69f2445df4f9b17ad2b417be66c3710"
 
 /*
- * A header of consecutive bytes: 23 (version 4) or 1b (3), 01, 02, ... 2f. CMACs by
+ * MACs of an NTP header of consecutive bytes: 23 (version 4) or 1b (version 3), 01, 02,
+ * ... 2f. CMACs were computed by
  *   openssl mac -cipher AES-128-CBC -macopt hexkey:... -in FILE CMAC
- * and the others by python3's hashlib.new(type, key + header).hexdigest(), of
- * which the first 20 bytes in version 4.
+ * and the others by python3's hashlib.new(type, key + header).hexdigest(), of which
+ * version 4 uses the first 20 bytes.
  */
 #define HASH_KEY	"ASCII:sixteen-byte-key,-and-more-of"
 
@@ -102,7 +103,8 @@ static const struct {
 	  "77930f2527b77fc128a9b6bccbe26971caa4b87538c892c2eff6c75a36dacb1e" },
 };
 
-/* "23" or "1b": the header of consecutive bytes */
+/* Converts hexadecimal text to bytes. "23" or "1b" stand for the header of consecutive
+ * bytes that begins so. */
 static size_t packet_of(const char *text, __u8 *bytes)
 {
 	size_t i;
@@ -115,7 +117,7 @@ static size_t packet_of(const char *text, __u8 *bytes)
 	return TSCT_NTP_HEADER;
 }
 
-START_TEST(known_answers)
+START_TEST(test_known_macs)
 {
 	size_t i, len, size;
 
@@ -134,7 +136,7 @@ START_TEST(known_answers)
 }
 END_TEST
 
-/* Answers of chronyd 4.3 with the same key file, as captured */
+/* Captured answers of chronyd 4.3, which used the same key file */
 static const char *const of_chronyd[] = {
 	"1c0800e600000000000000007f7f0101eeabe236728165e80123456789abcdf2"
 	"eeabe23903029721eeabe23903069b1e0000000376af1ddc92d51bdd5b88ac65"
@@ -167,7 +169,7 @@ static const char *const of_chronyd[] = {
 	"240800e600000000000000007f7f0101eeabe236728165e80123456789abcdf7"
 	"eeabe23d2bf68f2deeabe23d2bfad8fc00000008e3c13cc66aa75cb87994afc6"
 	"9b2552f1",
-	/* Requests of chronyd */
+	/* captured requests of chronyd 4.3 */
 	"2300002000000000000000000000000000000000000000000000000000000000"
 	"00000000000000007697ed53ca7e5eb10000000173bb14be08aa8d42b86a5d79"
 	"a50ae214",
@@ -180,7 +182,7 @@ static const char *const of_chronyd[] = {
 	"71054dad452cc2311dc8eaff88a07af26e0fa000",
 };
 
-/* The same of ntpd of ntpsec 1.2.2 */
+/* Key file and captured packets of ntpd of ntpsec 1.2.2 */
 static const char ntpsec_keys[] =
 	"1 AES128 HEX:" AES128_KEY "\n"
 	"3 SHA256 HEX:33333333333333333333333333333333"
@@ -203,7 +205,7 @@ static const char *const of_ntpsec[] = {
 	"45ba15f3",
 };
 
-/* Accepted unchanged, rejected with any bit changed */
+/* A captured packet must be accepted unchanged, and rejected with any bit changed. */
 static void check_captured(const struct tsct_keys *keys, const char *text)
 {
 	struct tsct_ntp_packet packet;
@@ -223,7 +225,7 @@ static void check_captured(const struct tsct_keys *keys, const char *text)
 	}
 }
 
-START_TEST(captured)
+START_TEST(test_captured_packets)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	size_t i;
@@ -238,9 +240,10 @@ START_TEST(captured)
 }
 END_TEST
 
-/* ---- checks ---------------------------------------------------------------- */
+/* ---- checks of MACs ------------------------------------------------------ */
 
-static const size_t digest_sizes[2][9] = {	/* versions 3 and 4, by key */
+static const size_t digest_sizes[2][9] = {	/* digest sizes in NTP versions 3 and
+						 * 4, by key */
 	{ 0, 16, 16, 32, 48, 64, 20, 16, 16 },
 	{ 0, 16, 16, 20, 20, 20, 20, 16, 16 },
 };
@@ -262,9 +265,9 @@ static int check(const struct tsct_keys *keys, const __u8 *bytes, size_t len)
 	return ret ? ret : tsct_mac_check(keys, bytes, len, &packet);
 }
 
-/* All keys and versions, with and without our field; truncated and extended to
- * any length */
-START_TEST(every_mac_length)
+/* All keys and versions, with and without extension field; packets truncated and
+ * extended to any length */
+START_TEST(test_every_mac_length)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	unsigned int version, ext;
@@ -290,8 +293,8 @@ START_TEST(every_mac_length)
 }
 END_TEST
 
-/* A part of the right digest is rejected like a wrong one. */
-START_TEST(shorter_digests)
+/* A truncated digest is rejected even if its bytes are right. */
+START_TEST(test_rejects_truncated_digests)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	struct tsct_ntp_packet packet;
@@ -312,7 +315,7 @@ START_TEST(shorter_digests)
 }
 END_TEST
 
-START_TEST(what_is_wrong)
+START_TEST(test_rejects_wrong_macs)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	struct tsct_keys *others = keys_of("1 AES128 HEX:" "00" "7e151628aed2a6"
@@ -321,8 +324,9 @@ START_TEST(what_is_wrong)
 	__u8 bytes[TSCT_NTP_MAX] = { 0 };
 	size_t len = build(4, true, bytes), whole;
 
-	ck_assert_int_eq(check(keys, bytes, len), -EBADMSG);	/* none */
-	ck_assert_int_eq(check(keys, bytes, len + 4), -EBADMSG); /* NAK */
+	ck_assert_int_eq(check(keys, bytes, len), -EBADMSG); /* a packet without MAC */
+	/* a packet that ends with a crypto-NAK */
+	ck_assert_int_eq(check(keys, bytes, len + 4), -EBADMSG);
 	whole = tsct_mac_append(keys, 1, bytes, len);
 	ck_assert_int_eq(check(keys, bytes, whole), 0);
 	ck_assert_int_eq(check(others, bytes, whole), -EKEYREJECTED);
@@ -331,7 +335,7 @@ START_TEST(what_is_wrong)
 	ck_assert_int_eq(check(keys, bytes, whole), -ENOKEY);
 	whole = tsct_mac_append(keys, 2, bytes, len);
 	ck_assert_int_eq(check(others, bytes, whole), -EBADMSG);
-	/* Another key's MAC under this id */
+	/* The MAC belongs to another key than the packet's key id. */
 	bytes[len + 3] = 1;
 	ck_assert_int_eq(check(keys, bytes, whole), -EKEYREJECTED);
 	tsct_keys_free(keys);
@@ -339,7 +343,7 @@ START_TEST(what_is_wrong)
 }
 END_TEST
 
-START_TEST(nothing_to_append)
+START_TEST(test_append_without_key_or_room)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	__u8 bytes[TSCT_NTP_MAX + 1] = { 3 << 3 };
@@ -361,13 +365,13 @@ END_TEST
 
 /* ---- key files ---------------------------------------------------------------- */
 
-#define SECRET	"Geheimnis"	/* no message may contain it */
+#define SECRET	"Geheimnis"	/* key material: must not appear in any message */
 
 static const struct {
 	const char *text;
 	int ret;
 	unsigned int nr;
-	const char *why;	/* part of the message; "": none */
+	const char *why;	/* text that the message contains; "": no message */
 } files[] = {
 	{ "", 0, 0, "" },
 	{ "\n\n \t \n# 1 x\n! 2\n; 3\n  % 4\n", 0, 0, "" },
@@ -379,13 +383,13 @@ static const struct {
 	{ "1 MD5 0123456789# not a comment, too many words", -EINVAL, 0,
 	  "more words than ID TYPE KEY" },
 	{ "1 MD5 0123456789#!;%\n", 0, 1, "" },
-	/* warnings */
+	/* files that load with a warning */
 	{ "\n2 MD5 " SECRET "\n", 0, 1, "keys: line 2: key 2 has 72 bits" },
 	{ "2 SHA256 HEX:00\n3 MD5 x\n4 MD5 y", 0, 3, "(and 2 more)" },
 	{ "3 " SECRET SECRET, 0, 1, "key 3 has no type, which means MD5" },
 	{ "3 SHA3-256 " SECRET SECRET "\n4 MD5 0123456789\n5 TIGER x", 0, 1,
 	  "line 1: key 3 is not used" },
-	/* errors */
+	/* key files that are rejected */
 	{ "0 MD5 " SECRET, -EINVAL, 0, "id of 1 to 4294967295" },
 	{ "4294967296 MD5 " SECRET, -EINVAL, 0, "id of 1 to 4294967295" },
 	{ "99999999999999999999999 MD5 x", -EINVAL, 0, "id of 1 to" },
@@ -406,7 +410,7 @@ static const struct {
 	  "line 3: key 5 is also in line 1" },
 };
 
-START_TEST(key_files)
+START_TEST(test_key_files)
 {
 	size_t i;
 
@@ -429,7 +433,7 @@ START_TEST(key_files)
 }
 END_TEST
 
-START_TEST(finds_keys)
+START_TEST(test_finds_keys)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 
@@ -445,8 +449,8 @@ START_TEST(finds_keys)
 }
 END_TEST
 
-/* In any order; each look-up finds the right one */
-START_TEST(many_keys)
+/* Keys may be listed in any order; each look-up finds the right one. */
+START_TEST(test_many_keys_in_any_order)
 {
 	enum { NR = 2000 };
 	char *text = malloc(NR * 64), *at = text;
@@ -477,7 +481,7 @@ START_TEST(many_keys)
 }
 END_TEST
 
-START_TEST(no_text)
+START_TEST(test_rejects_nul_and_long_lines)
 {
 	static const char zero[] = "1 MD5 0123456789\n2 MD5 0123\0" "456\n";
 	char text[4096], why[256];
@@ -496,7 +500,7 @@ START_TEST(no_text)
 }
 END_TEST
 
-START_TEST(cannot_be_read)
+START_TEST(test_unreadable_key_file)
 {
 	FILE *folder = fopen("/", "r");
 	struct tsct_keys *keys;
@@ -511,8 +515,9 @@ START_TEST(cannot_be_read)
 }
 END_TEST
 
-/* With any room for a message: truncated, terminated, or not written */
-START_TEST(short_messages)
+/* Buffers of any size for the message: it is truncated and terminated, or not
+ * written. */
+START_TEST(test_short_message_buffers)
 {
 	struct tsct_keys *keys;
 	char why[128];
@@ -533,8 +538,8 @@ START_TEST(short_messages)
 }
 END_TEST
 
-/* Random files, and the valid one with bytes changed or removed */
-START_TEST(random_files)
+/* Random key files, and the valid one with bytes changed or removed */
+START_TEST(test_random_key_files)
 {
 	unsigned int i, j, good = 0;
 
@@ -561,10 +566,10 @@ START_TEST(random_files)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------- */
+/* ---- keys in freed memory ------------------------------------------------ */
 
-/* The linker redirects every free() of the library here: tests/Makefile. Memory
- * that is freed must not contain a key. */
+/* The linker redirects every free() of the library to this function: see
+ * tests/Makefile. Memory that is freed must not contain a key. */
 void __real_free(void *block);
 void __wrap_free(void *block);
 
@@ -586,7 +591,7 @@ void __wrap_free(void *block)
 	__real_free(block);
 }
 
-START_TEST(wiped)
+START_TEST(test_freed_memory_has_no_key)
 {
 	char text[4096], *at = text;
 	struct tsct_keys *keys;
@@ -594,7 +599,7 @@ START_TEST(wiped)
 	void *copy;
 
 	from_hex(AES128_KEY, mark);
-	/* Enough keys that the table has to grow, and each kind of them */
+	/* Uses each kind of key, and enough keys that the key table has to grow. */
 	for (i = 1; i < 20; i++)
 		at += sprintf(at, "%u %s HEX:" AES128_KEY "%s\n", i,
 			      i % 3 ? i % 3 > 1 ? "SHA256" : "AES128" : "AES256",
@@ -603,17 +608,18 @@ START_TEST(wiped)
 	tsct_keys_free(keys);
 	ck_assert_uint_gt(looked_at, 10);
 	ck_assert_uint_eq(freed_with_it, 0);
-	/* A file with an error at its end */
+	/* Loads a key file with an error in its last line. */
 	sprintf(at, "1 again\n");
 	ck_assert_int_eq(read_text(text, strlen(text), &keys, (char[64]){ 0 },
 				   64), -EINVAL);
 	ck_assert_uint_eq(freed_with_it, 0);
-	/* Freed memory that contains a key is detected. */
+	/* Self-test: freed memory that contains a key is detected. */
 	copy = malloc(64);
 	ck_assert_ptr_nonnull(copy);
 	memset(copy, 0, 64);
 	memcpy((char *)copy + 9, mark, sizeof(mark));
-	__asm__ volatile("" : : "r"(copy) : "memory");	/* keeps the stores */
+	/* keeps the compiler from removing the stores */
+	__asm__ volatile("" : : "r"(copy) : "memory");
 	free(copy);
 	ck_assert_uint_eq(freed_with_it, 1);
 }
@@ -626,20 +632,20 @@ int main(void)
 
 	print_seed();
 	seed_with(0);
-	tcase_add_test(tcase, known_answers);
-	tcase_add_test(tcase, captured);
-	tcase_add_test(tcase, every_mac_length);
-	tcase_add_test(tcase, shorter_digests);
-	tcase_add_test(tcase, what_is_wrong);
-	tcase_add_test(tcase, nothing_to_append);
-	tcase_add_test(tcase, key_files);
-	tcase_add_test(tcase, finds_keys);
-	tcase_add_test(tcase, many_keys);
-	tcase_add_test(tcase, no_text);
-	tcase_add_test(tcase, cannot_be_read);
-	tcase_add_test(tcase, short_messages);
-	tcase_add_test(tcase, random_files);
-	tcase_add_test(tcase, wiped);
+	tcase_add_test(tcase, test_known_macs);
+	tcase_add_test(tcase, test_captured_packets);
+	tcase_add_test(tcase, test_every_mac_length);
+	tcase_add_test(tcase, test_rejects_truncated_digests);
+	tcase_add_test(tcase, test_rejects_wrong_macs);
+	tcase_add_test(tcase, test_append_without_key_or_room);
+	tcase_add_test(tcase, test_key_files);
+	tcase_add_test(tcase, test_finds_keys);
+	tcase_add_test(tcase, test_many_keys_in_any_order);
+	tcase_add_test(tcase, test_rejects_nul_and_long_lines);
+	tcase_add_test(tcase, test_unreadable_key_file);
+	tcase_add_test(tcase, test_short_message_buffers);
+	tcase_add_test(tcase, test_random_key_files);
+	tcase_add_test(tcase, test_freed_memory_has_no_key);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* The client: the checks of answers, and that a dropped answer changes nothing. */
+/* The client's checks of answers: valid answers give exchanges; a dropped answer leaves
+ * the client's state unchanged. */
 #include "client_world.h"
 #include "suite.h"
 #include "lib/ntp/ntp_packet.h"
 
-/* ---- the normal case ----------------------------------------------------- */
+/* ---- valid answers ------------------------------------------------------- */
 
-START_TEST(exchanges)
+START_TEST(test_valid_exchanges)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
@@ -41,7 +42,8 @@ START_TEST(exchanges)
 				  TSCT_EXCHANGE_T4_KERNEL);
 		t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	}
-	/* Without the kernel's transmit time, the announced one counts. */
+	/* If the kernel's transmit time is missing, the one announced in the answer is
+	 * used. */
 	ask();
 	p = answer();
 	taken(&p);
@@ -60,7 +62,7 @@ START_TEST(exchanges)
 }
 END_TEST
 
-START_TEST(requests_tell_nothing)
+START_TEST(test_requests_disclose_nothing)
 {
 	static const __u8 zero[TSCT_NTP_MAX];
 	struct tsct_extension ext;
@@ -87,7 +89,7 @@ START_TEST(requests_tell_nothing)
 }
 END_TEST
 
-START_TEST(no_such_key)
+START_TEST(test_unknown_key)
 {
 	__u64 random[2] = { 1, 2 };
 	struct tsct_client was;
@@ -103,15 +105,15 @@ START_TEST(no_such_key)
 }
 END_TEST
 
-/* ---- answers to other requests ------------------------------------------- */
+/* ---- answers that belong to another request ------------------------------ */
 
-START_TEST(origins)
+START_TEST(test_rejects_wrong_origin)
 {
 	struct tsct_ntp_packet p, old[12];
 	int i;
 
 	begin(0, 0);
-	/* Answers to no request */
+	/* Answers that have no request */
 	p = answer();
 	dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p.origin = 4711;
@@ -131,18 +133,18 @@ START_TEST(origins)
 		p.ext.flags &= ~TSCT_EXT_REPLY;
 		dropped(&p, TSCT_CLIENT_FOREIGN);
 		if (i % 3 == 2)
-			continue;	/* never answered */
+			continue;	/* this request never gets an answer */
 		taken(&old[i]);
 		dropped(&old[i], TSCT_CLIENT_DUPLICATE);
 		if (i)
 			dropped(&old[i - 1], TSCT_CLIENT_REPLAY);
 	}
 	ask();
-	/* To a request that was given up: late, no duplicate */
+	/* A late answer to an expired request counts as replay, not as duplicate. */
 	dropped(&old[11], TSCT_CLIENT_REPLAY);
 	dropped(&old[10], TSCT_CLIENT_REPLAY);
 	dropped(&old[5], TSCT_CLIENT_REPLAY);
-	/* To a request that is no longer stored */
+	/* Answers to requests that are no longer stored count as foreign. */
 	dropped(&old[0], TSCT_CLIENT_FOREIGN);
 	p = answer();
 	taken(&p);
@@ -150,7 +152,7 @@ START_TEST(origins)
 }
 END_TEST
 
-START_TEST(modes)
+START_TEST(test_rejects_other_modes)
 {
 	struct tsct_ntp_packet p;
 	int mode, version;
@@ -175,7 +177,7 @@ END_TEST
 
 /* ---- keys ---------------------------------------------------------------- */
 
-START_TEST(macs)
+START_TEST(test_rejects_bad_macs)
 {
 	struct tsct_client was;
 	struct tsct_ntp_packet p;
@@ -187,7 +189,7 @@ START_TEST(macs)
 	p = answer();
 	w.server_key = 0;
 	dropped(&p, TSCT_CLIENT_NO_MAC);
-	w.server_key = 6;	/* a valid MAC of another key */
+	w.server_key = 6;	/* valid MAC of a key that the client does not use */
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 7;
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
@@ -204,7 +206,7 @@ START_TEST(macs)
 		ck_assert_int_ne(give_bytes(bytes, i), TSCT_CLIENT_OK);
 		check_same(&w.client, &was);
 	}
-	/* Crypto-NAK, from a server without a key */
+	/* Crypto-NAK of a server that has no key */
 	w.server_key = 0;
 	len = to_bytes(&p, bytes);
 	tsct_put_be(bytes + len, 0, 4);
@@ -238,7 +240,7 @@ static struct tsct_ntp_packet kiss(const char *code)
 	return p;
 }
 
-START_TEST(kisses)
+START_TEST(test_kiss_o_death)
 {
 	struct tsct_ntp_packet p;
 	unsigned int i;
@@ -256,8 +258,8 @@ START_TEST(kisses)
 	w.server_key = 6;
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 5;
-	p = answer();		/* with our field, and the nonce of another
-				 * request */
+	p = answer();		/* kiss with our extension field, and the nonce of
+				 * another request */
 	p.ext.nonce++;
 	p.stratum = 0;
 	p.refid = (__u32)tsct_get_be((const __u8 *)"DENY", 4);
@@ -282,10 +284,12 @@ START_TEST(kisses)
 	ck_assert_str_eq(w.client.kiss, "DENY");
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
 	ask();
-	p = kiss("RATE");	/* does not shorten the interval */
+	p = kiss("RATE");	/* an unauthenticated kiss that must not shorten the
+				 * interval */
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_KISS);
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
-	/* From an NTP server that was just started: not a kiss */
+	/* An NTP server that was just started sends INIT, which is not treated as a
+	 * kiss. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = kiss("INIT");
@@ -297,7 +301,7 @@ END_TEST
 
 /* ---- impossible times ---------------------------------------------------- */
 
-START_TEST(impossible)
+START_TEST(test_rejects_impossible_times)
 {
 	struct tsct_ntp_packet p;
 
@@ -306,7 +310,7 @@ START_TEST(impossible)
 	p = answer();
 	p.ext.tx = p.ext.rx - 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.rx_error = 1;	/* possible within the bounds */
+	p.ext.rx_error = 1;	/* t3 before t2, but possible within the stated error */
 	w.there += 100;
 	taken(&p);
 	ask();
@@ -317,10 +321,10 @@ START_TEST(impossible)
 	p.ext.params.mult = 1000;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = answer();
-	p.ext.tx = p.ext.rx;	/* impossible at any rate */
+	p.ext.tx = p.ext.rx;	/* zero processing time: impossible at any clock rate */
 	p.ext.params.mult = (__u64)-1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* t4 before t1 */
+	/* The answer was received (t4) before the request was sent (t1). */
 	p = answer();
 	p.ext.tx = p.ext.rx;
 	w.t4 = stamp(w.now - 10, 0, true);
@@ -332,7 +336,7 @@ START_TEST(impossible)
 END_TEST
 
 /* The server cannot process a request for longer than the round trip, some 100 us. */
-START_TEST(too_soon)
+START_TEST(test_rejects_long_processing_times)
 {
 	struct tsct_ntp_packet p;
 
@@ -343,10 +347,10 @@ START_TEST(too_soon)
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + (1ULL << 62);
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p.ext.tx = p.ext.rx + 310000;	/* a path without delay: just
-					 * possible */
+	p.ext.tx = p.ext.rx + 310000;	/* time in the server at its limit: a path
+					 * without delay */
 	taken(&p);
-	/* The same for the transmit time in the next answer */
+	/* The same limit holds for the transmit time in the next answer. */
 	ask();
 	p = answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
@@ -360,7 +364,7 @@ START_TEST(too_soon)
 	p.ext.prev_tx = pending()->x.t3;
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
-	/* Without the local rate, nothing is compared. */
+	/* Without a known rate of the local counter, durations are not compared. */
 	begin(0, 0);
 	w.client.options.mult = 0;
 	ask();
@@ -371,7 +375,7 @@ START_TEST(too_soon)
 }
 END_TEST
 
-START_TEST(no_stamp_of_ours)
+START_TEST(test_answer_without_transmit_time)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 	struct tsct_ntp_packet p;
@@ -383,7 +387,7 @@ START_TEST(no_stamp_of_ours)
 			 0);
 	p = answer();
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* Nor is the answer before accepted for it. */
+	/* An answer to the previous request is not accepted for the next one either. */
 	ask();
 	random[0] += 2;
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,
@@ -396,7 +400,7 @@ START_TEST(no_stamp_of_ours)
 }
 END_TEST
 
-START_TEST(backwards)
+START_TEST(test_rejects_decreasing_counter)
 {
 	struct tsct_ntp_packet p, last;
 	int i;
@@ -413,8 +417,8 @@ START_TEST(backwards)
 	ck_assert_uint_eq(w.nr, 0);
 	p.ext.rx_error = 1;
 	taken(&p);
-	/* Another counter may have any value; queued exchanges are of the
-	 * previous one. */
+	/* After a change of epoch the counter may have any value; exchanges in the
+	 * queue are of the previous epoch. */
 	for (i = 0; i < 4; i++) {
 		ask();
 		p = answer();
@@ -434,8 +438,9 @@ START_TEST(backwards)
 }
 END_TEST
 
-/* An NTP server whose clock was set back by an hour is accepted the third time. */
-START_TEST(set_back)
+/* An NTP server whose clock was set back by an hour is accepted again with its third
+ * answer. */
+START_TEST(test_server_clock_set_back)
 {
 	struct tsct_ntp_packet p;
 	int i;
@@ -460,9 +465,9 @@ START_TEST(set_back)
 }
 END_TEST
 
-/* ---- identity ------------------------------------------------------------ */
+/* ---- identity of servers and loops --------------------------------------- */
 
-START_TEST(ourselves)
+START_TEST(test_rejects_own_id)
 {
 	struct tsct_ntp_packet p;
 
@@ -486,14 +491,15 @@ START_TEST(ourselves)
 	p = answer();
 	p.refid = 0x7f000001;
 	dropped(&p, TSCT_CLIENT_LOOP);
-	p.stratum = 1;		/* of stratum 1, refid is the type of clock */
+	p.stratum = 1;		/* at stratum 1, refid is the type of clock, so this
+				 * is no loop */
 	taken(&p);
 	finish();
 }
 END_TEST
 
 /* A server on the same counter has t2 and t3 between t1 and t4. */
-START_TEST(same_host)
+START_TEST(test_same_host)
 {
 	struct tsct_ntp_packet p;
 
@@ -516,7 +522,7 @@ START_TEST(same_host)
 }
 END_TEST
 
-START_TEST(knows_no_time)
+START_TEST(test_server_without_time)
 {
 	static const __u32 bad[] = {
 		TSCT_STATUS_UNKNOWN, TSCT_STATUS_DISRUPTED, TSCT_STATUS_NR, ~0U,
@@ -563,7 +569,7 @@ START_TEST(knows_no_time)
 }
 END_TEST
 
-START_TEST(no_field)
+START_TEST(test_answer_without_extension_field)
 {
 	struct tsct_ntp_packet p;
 
@@ -572,7 +578,7 @@ START_TEST(no_field)
 	p = answer();
 	p.has_ext = false;
 	dropped(&p, TSCT_CLIENT_NO_FIELD);
-	/* From an NTP server a field is ignored. */
+	/* The client ignores the extension field of a server configured as NTP only. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
@@ -584,7 +590,7 @@ START_TEST(no_field)
 }
 END_TEST
 
-START_TEST(in_a_session)
+START_TEST(test_session_fields)
 {
 	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 9 };
 	struct tsct_ntp_packet p;
@@ -601,7 +607,7 @@ START_TEST(in_a_session)
 	ck_assert_uint_eq(w.client.remote.flags, TSCT_EXT_SESSION_OPEN);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 9);
-	/* With another key than configured, or without one */
+	/* Answers with another key than the configured one, or without a key */
 	ask_with(&ext);
 	p = answer();
 	p.ext.session = 10;
@@ -625,23 +631,23 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, exchanges);
-	tcase_add_test(tcase, requests_tell_nothing);
-	tcase_add_test(tcase, no_such_key);
-	tcase_add_test(tcase, origins);
-	tcase_add_test(tcase, modes);
-	tcase_add_test(tcase, macs);
-	tcase_add_test(tcase, kisses);
-	tcase_add_test(tcase, impossible);
-	tcase_add_test(tcase, too_soon);
-	tcase_add_test(tcase, no_stamp_of_ours);
-	tcase_add_test(tcase, backwards);
-	tcase_add_test(tcase, set_back);
-	tcase_add_test(tcase, ourselves);
-	tcase_add_test(tcase, same_host);
-	tcase_add_test(tcase, knows_no_time);
-	tcase_add_test(tcase, no_field);
-	tcase_add_test(tcase, in_a_session);
+	tcase_add_test(tcase, test_valid_exchanges);
+	tcase_add_test(tcase, test_requests_disclose_nothing);
+	tcase_add_test(tcase, test_unknown_key);
+	tcase_add_test(tcase, test_rejects_wrong_origin);
+	tcase_add_test(tcase, test_rejects_other_modes);
+	tcase_add_test(tcase, test_rejects_bad_macs);
+	tcase_add_test(tcase, test_kiss_o_death);
+	tcase_add_test(tcase, test_rejects_impossible_times);
+	tcase_add_test(tcase, test_rejects_long_processing_times);
+	tcase_add_test(tcase, test_answer_without_transmit_time);
+	tcase_add_test(tcase, test_rejects_decreasing_counter);
+	tcase_add_test(tcase, test_server_clock_set_back);
+	tcase_add_test(tcase, test_rejects_own_id);
+	tcase_add_test(tcase, test_same_host);
+	tcase_add_test(tcase, test_server_without_time);
+	tcase_add_test(tcase, test_answer_without_extension_field);
+	tcase_add_test(tcase, test_session_fields);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

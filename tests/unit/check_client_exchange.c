@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* The client: late transmit times, requests in a row, NTP servers in both
- * modes, poll requests, and random input. */
+/* Exchanges of the client: late transmit times, bursts of requests, NTP servers in
+ * basic and interleaved mode, poll requests, and random input. */
 #include "client_world.h"
 #include "suite.h"
 #include "lib/ntp/responder.h"
 
 /* ---- late transmit times of requests ------------------------------------- */
 
-START_TEST(kernel_stamps)
+START_TEST(test_late_transmit_times)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
@@ -22,7 +22,7 @@ START_TEST(kernel_stamps)
 	ck_assert_uint_eq(x.t1, w.now + 5000);
 	ck_assert_uint_eq(x.local_error, 30);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* The transmit timestamp comes after the answer. */
+	/* The kernel's transmit time stamp arrives after the answer. */
 	ask();
 	p = answer();
 	taken(&p);
@@ -30,8 +30,8 @@ START_TEST(kernel_stamps)
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* Ignored transmit timestamps: later than the answer allows; of the previous
-	 * request; a second one */
+	/* Transmit time stamps that are ignored: later than the answer allows; of the
+	 * previous request; a second one for the same request */
 	ask();
 	p = answer();
 	taken(&p);
@@ -54,7 +54,7 @@ START_TEST(kernel_stamps)
 }
 END_TEST
 
-START_TEST(our_counter_is_disrupted)
+START_TEST(test_local_disruption)
 {
 	struct tsct_ntp_packet p, old;
 	struct tsct_exchange x;
@@ -76,10 +76,10 @@ START_TEST(our_counter_is_disrupted)
 }
 END_TEST
 
-/* ---- requests in a row --------------------------------------------------- */
+/* ---- several requests per poll ------------------------------------------- */
 
-/* The one with the shorter round trip counts. */
-START_TEST(two_together)
+/* Of two exchanges of a poll, the one with the shorter round trip is used. */
+START_TEST(test_two_requests_per_poll)
 {
 	const int second_took = _i ? 26000 : -26000;
 	struct tsct_ntp_packet first, second;
@@ -93,19 +93,19 @@ START_TEST(two_together)
 	first = answer();
 	ask_behind();
 	second = answer();
-	/* The server had both when it answered the first, 5 us after the second
-	 * arrived. */
+	/* The server sent the first answer 5 us after it had received the second
+	 * request. */
 	first.ext.tx = second.ext.rx + 15500;
 	second.ext.tx = first.ext.tx + 15500;
 	second.ext.flags |= TSCT_EXT_TX_KERNEL;
 	second.ext.prev_nonce = first.ext.nonce;
 	second.ext.prev_tx = first.ext.tx + 3100;
-	/* Each transmit time is assigned to its request. */
+	/* Each kernel transmit time is assigned to its own request. */
 	tsct_client_sent(&w.client, (__u32)w.client.sent - 1,
 			 stamp(w.now - 26000 + 100, 7, true));
 	sent(stamp(w.now + 200, 8, true));
 	taken(&first);
-	ck_assert_uint_eq(w.nr, 1);	/* that of the previous poll */
+	ck_assert_uint_eq(w.nr, 1);	/* the exchange of the previous poll */
 	ck_assert(tsct_client_waits(&w.client));
 	w.t4.cycles += second_took;
 	taken(&second);
@@ -131,8 +131,9 @@ START_TEST(two_together)
 }
 END_TEST
 
-/* The first of two exchanges is not compared with one of another poll, or counter. */
-START_TEST(first_alone)
+/* The first of two exchanges is never compared with an exchange of another poll or
+ * epoch. */
+START_TEST(test_first_exchange_is_not_compared)
 {
 	struct tsct_ntp_packet p;
 	__u64 first_t1;
@@ -147,14 +148,15 @@ START_TEST(first_alone)
 		taken(&p);
 		ck_assert_uint_eq(w.nr, 0);
 		if (i > 0) {
-			/* The second exchange waits for the next answer. */
+			/* The second exchange is kept until the next answer. */
 			p = answer();
 			taken(&p);
 			ck_assert_uint_eq(w.nr, 0);
 		}
 		ask();
 		p = answer();
-		p.ext.epoch += i == 2;	/* i == 2: another counter, drops it */
+		p.ext.epoch += i == 2;	/* i == 2: a new epoch, which drops the
+					 * exchange */
 		taken(&p);
 		ck_assert_uint_eq(w.nr, i < 2);
 		if (i == 0)
@@ -170,8 +172,9 @@ START_TEST(first_alone)
 }
 END_TEST
 
-/* A poll of which every request shows a counter set back counts once. */
-START_TEST(set_back_once)
+/* A clock that was set back counts once per poll, however many requests of the poll
+ * show it. */
+START_TEST(test_set_back_counts_once_per_poll)
 {
 	struct tsct_ntp_packet p;
 	int i, j;
@@ -194,7 +197,8 @@ START_TEST(set_back_once)
 			p.ext.nonce = w.client.outstanding[j].nonce;
 			p.origin = w.client.outstanding[j].xmit;
 			ck_assert_int_eq(give(&p), TSCT_CLIENT_BACKWARDS);
-			if (i == 2)	/* now it is accepted */
+			if (i == 2)	/* the third poll: the set-back clock is
+					 * accepted */
 				break;
 		}
 	}
@@ -203,7 +207,7 @@ START_TEST(set_back_once)
 }
 END_TEST
 
-START_TEST(overtaken)
+START_TEST(test_answers_out_of_order)
 {
 	struct tsct_ntp_packet first, second, third;
 
@@ -214,19 +218,19 @@ START_TEST(overtaken)
 	second = answer();
 	ask_behind();
 	third = answer();
-	/* The first answer settles the requests before its own. */
+	/* An answer expires all requests before its own. */
 	taken(&second);
 	dropped(&first, TSCT_CLIENT_REPLAY);
 	dropped(&second, TSCT_CLIENT_DUPLICATE);
 	/*
-	 * This answer was sent before the second one: it is late, and the
-	 * clock was not set back.
+	 * This answer was sent before the second one. So it is late, and no sign of a
+	 * clock that was set back.
 	 */
 	third.ext.tx = second.ext.tx - 1;
 	third.ext.rx = third.ext.tx - 1;
 	dropped(&third, TSCT_CLIENT_REPLAY);
 	ck_assert(tsct_client_waits(&w.client));
-	/* An answer of the next poll cannot be older. */
+	/* An answer to the next poll cannot be older than the previous ones. */
 	ask();
 	first = answer();
 	first.ext.rx = second.ext.tx - 1;
@@ -236,7 +240,7 @@ START_TEST(overtaken)
 }
 END_TEST
 
-START_TEST(no_more_than_so_many)
+START_TEST(test_outstanding_requests_limit)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
 	unsigned int i;
@@ -251,7 +255,7 @@ START_TEST(no_more_than_so_many)
 	dropped(&p[0], TSCT_CLIENT_REPLAY);
 	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
 		taken(&p[i]);
-	/* The first request of a poll gives up all earlier ones. */
+	/* The first request of a poll expires all earlier requests. */
 	ask();
 	p[0] = answer();
 	ask_behind();
@@ -259,7 +263,7 @@ START_TEST(no_more_than_so_many)
 	ask();
 	dropped(&p[0], TSCT_CLIENT_REPLAY);
 	dropped(&p[1], TSCT_CLIENT_REPLAY);
-	/* One request at a time to an NTP server */
+	/* Only one request at a time is outstanding with an NTP server. */
 	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
 	ask();
 	p[0] = answer();
@@ -271,7 +275,7 @@ START_TEST(no_more_than_so_many)
 }
 END_TEST
 
-START_TEST(one_kiss_for_all)
+START_TEST(test_kiss_settles_all_requests)
 {
 	struct tsct_ntp_packet first, second;
 
@@ -281,7 +285,7 @@ START_TEST(one_kiss_for_all)
 	ask_behind();
 	second = answer();
 	first.stratum = second.stratum = 0;
-	first.refid = second.refid = 0x52415445;	/* RATE */
+	first.refid = second.refid = 0x52415445;	/* kiss code RATE */
 	ck_assert_int_eq(give(&first), TSCT_CLIENT_KISS);
 	ck_assert_int_eq(give(&second), TSCT_CLIENT_DUPLICATE);
 	ck_assert_uint_eq(w.client.backoff, 1);
@@ -290,9 +294,9 @@ START_TEST(one_kiss_for_all)
 }
 END_TEST
 
-/* ---- NTP servers --------------------------------------------------------- */
+/* ---- NTP servers in basic and interleaved mode --------------------------- */
 
-START_TEST(plain)
+START_TEST(test_ntp_server_basic)
 {
 	struct tsct_ntp_packet p;
 	int i;
@@ -314,7 +318,7 @@ START_TEST(plain)
 	ck_assert(!w.client.remote.has_params);
 	ck_assert_uint_eq(w.client.remote.params.mult, TSCT_NS_MULT);
 	ck_assert_uint_eq(w.client.remote.params.as_of, w.there + 10000);
-	/* 2^-13 s and 2^-11 s, the former halved */
+	/* root delay of 2^-13 s, halved, plus root dispersion of 2^-11 s */
 	ck_assert_uint_eq(w.client.remote.params.error_ps,
 			  (122071 + 488282) * 1000ULL);
 	ck_assert_uint_eq(w.client.remote.params.growth * 1000000000 >> 32,
@@ -333,7 +337,7 @@ START_TEST(plain)
 }
 END_TEST
 
-/* Answers in interleaved mode: their origin is the receive timestamp of the
+/* Builds an answer in interleaved mode: its origin is the receive time stamp of the
  * request. */
 static struct tsct_ntp_packet interleaved(__u64 t3)
 {
@@ -344,7 +348,7 @@ static struct tsct_ntp_packet interleaved(__u64 t3)
 	return p;
 }
 
-START_TEST(interleaves)
+START_TEST(test_ntp_server_interleaved)
 {
 	struct tsct_ntp_packet p, basic;
 	struct tsct_exchange x;
@@ -355,7 +359,7 @@ START_TEST(interleaves)
 	ask();
 	ck_assert_uint_eq(w.request.origin, 0);
 	ck_assert_uint_ne(w.request.receive, 0);
-	/* The first answer cannot be interleaved. */
+	/* The first answer of an NTP server cannot be interleaved. */
 	p = interleaved(w.there - 5);
 	dropped(&p, TSCT_CLIENT_FOREIGN);
 	basic = answer();
@@ -375,7 +379,7 @@ START_TEST(interleaves)
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 		t1 = w.now, t2 = w.there;
 	}
-	/* An answer is lost, the next is in basic mode: the waiting exchange
+	/* An answer is lost, and the next is in basic mode: the incomplete exchange
 	 * never gets its t3. */
 	ask();
 	ask();
@@ -383,15 +387,15 @@ START_TEST(interleaves)
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	t2 = w.there;
-	/* Basic mode again: the previous exchange is used with the announced t3. */
+	/* In basic mode again, the previous exchange is used with the announced t3. */
 	ask();
 	p = answer();
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t2 + 10000);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
-	/* False transmit times: before the announced one, after the next
-	 * request, longer than the round trip */
+	/* False transmit times: before the announced one; after the next request;
+	 * longer than the round trip */
 	t2 = w.there;
 	ask();
 	p = interleaved(t2 + 9000);
@@ -402,7 +406,8 @@ START_TEST(interleaves)
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p = interleaved(t2 + 11000);
 	taken(&p);
-	/* The exchange is incomplete: only the next answer would have its t3. */
+	/* The exchange stays incomplete, because only the next answer would have its
+	 * t3. */
 	ck_assert(!flush(&x));
 	ask();
 	ck_assert_uint_eq(w.request.origin, 0);
@@ -414,7 +419,8 @@ END_TEST
 
 #define NEVER	0xffffffff
 
-/* Gives the client a poll request; returns the time of the poll, us. */
+/* Delivers a poll request to the client. Returns the time in us of the poll that it
+ * causes. */
 static __u64 hint(__u32 server_key, __u64 node, __u64 now_us)
 {
 	__u64 at_us = 0;
@@ -434,7 +440,7 @@ static bool is_hint(const void *bytes, size_t len)
 	return tsct_client_poll_requested(&w.client, w.keys, bytes, len, 900000, &at_us);
 }
 
-START_TEST(hints)
+START_TEST(test_poll_requests)
 {
 	struct tsct_ntp_packet p;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -444,7 +450,8 @@ START_TEST(hints)
 	ck_assert_uint_eq(hint(0, MASTER, 1), NEVER);
 	ck_assert_uint_eq(hint(6, MASTER, 1), NEVER);
 	ck_assert_uint_eq(hint(5, MASTER, 1), 1);
-	/* Poll requests in quick succession are deferred, however many there are. */
+	/* Poll requests in quick succession are deferred by the same interval, however
+	 * many arrive. */
 	ck_assert_uint_eq(hint(5, MASTER, 1), 100001);
 	ck_assert_uint_eq(hint(5, MASTER, 50000), 100001);
 	ck_assert_uint_eq(hint(6, MASTER, 50000), NEVER);
@@ -455,7 +462,7 @@ START_TEST(hints)
 	taken(&p);
 	ck_assert_uint_eq(hint(5, MASTER + 1, 500000), NEVER);
 	ck_assert_uint_eq(hint(5, MASTER, 500000), 500000);
-	/* An answer is not a poll request. */
+	/* A normal answer is not treated as a poll request. */
 	len = to_bytes(&p, bytes);
 	ck_assert(!is_hint(bytes, len));
 	p.mode = TSCT_NTP_MODE_BROADCAST;
@@ -486,9 +493,10 @@ static void scribble(__u8 *bytes, size_t *len)
 			bytes[i] = (__u8)any(256);
 }
 
-/* With a key, any altered answer is dropped and changes nothing; without a key, any
- * answer without the values that only the server has received. */
-START_TEST(anything)
+/* Random changes of answers. With a key, every altered answer is dropped and changes
+ * nothing. Without a key, so is every answer that lacks the values which only the
+ * server has received. */
+START_TEST(test_random_changes)
 {
 	static const __u32 flags[] = {
 		0, TSCT_CLIENT_NTP_ONLY,
@@ -509,7 +517,7 @@ START_TEST(anything)
 			p = answer();
 			memset(whole, 0, sizeof(whole));
 			whole_len = to_bytes(&p, whole);
-			/* Varies the client's state. */
+			/* Brings the client into various states. */
 			if (any(2))
 				taken(&p);
 		}
@@ -519,8 +527,9 @@ START_TEST(anything)
 		was = w.client;
 		result = give_bytes(bytes, len);
 		if (!w.server_key) {
-			/* Not all fields are checked without a MAC: an altered answer
-			 * may be accepted, or reported as a clock that was set back. */
+			/* Without a MAC not all fields are checked: an altered
+			 * answer may be accepted, or be counted as a clock that was
+			 * set back. */
 			if (w.client.nr_outstanding == was.nr_outstanding &&
 			    result != TSCT_CLIENT_BACKWARDS)
 				check_same(&w.client, &was);
@@ -533,7 +542,7 @@ START_TEST(anything)
 }
 END_TEST
 
-START_TEST(words)
+START_TEST(test_result_texts)
 {
 	int i, j;
 
@@ -554,19 +563,19 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, kernel_stamps);
-	tcase_add_test(tcase, our_counter_is_disrupted);
-	tcase_add_loop_test(tcase, two_together, 0, 2);
-	tcase_add_test(tcase, first_alone);
-	tcase_add_test(tcase, set_back_once);
-	tcase_add_test(tcase, overtaken);
-	tcase_add_test(tcase, no_more_than_so_many);
-	tcase_add_test(tcase, one_kiss_for_all);
-	tcase_add_test(tcase, plain);
-	tcase_add_test(tcase, interleaves);
-	tcase_add_test(tcase, hints);
-	tcase_add_loop_test(tcase, anything, 0, 6);
-	tcase_add_test(tcase, words);
+	tcase_add_test(tcase, test_late_transmit_times);
+	tcase_add_test(tcase, test_local_disruption);
+	tcase_add_loop_test(tcase, test_two_requests_per_poll, 0, 2);
+	tcase_add_test(tcase, test_first_exchange_is_not_compared);
+	tcase_add_test(tcase, test_set_back_counts_once_per_poll);
+	tcase_add_test(tcase, test_answers_out_of_order);
+	tcase_add_test(tcase, test_outstanding_requests_limit);
+	tcase_add_test(tcase, test_kiss_settles_all_requests);
+	tcase_add_test(tcase, test_ntp_server_basic);
+	tcase_add_test(tcase, test_ntp_server_interleaved);
+	tcase_add_test(tcase, test_poll_requests);
+	tcase_add_loop_test(tcase, test_random_changes, 0, 6);
+	tcase_add_test(tcase, test_result_texts);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clock files and pages: validation, and reading while they change. */
+/* Clock files and pages: validation, and reading while another process changes them. */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -8,7 +8,7 @@
 #include "clockfile.h"
 #include "seed.h"
 
-/* ---- files --------------------------------------------------------------- */
+/* ---- clock files --------------------------------------------------------- */
 
 static int try_file(char *why)
 {
@@ -23,7 +23,7 @@ static int try_file(char *why)
 	return err;
 }
 
-/* The file is refused, with a reason that names it. */
+/* Expects that the clock file is rejected, with a reason that contains its path. */
 static void refused(int want)
 {
 	char why[256] = "";
@@ -45,7 +45,8 @@ START_TEST(test_good_file)
 	char why[256] = "";
 
 	ck_assert_int_eq(try_file(why), 0);
-	/* A writer that died half-way leaves one good copy. */
+	/* If a writer dies in the middle of a store, one of the two copies stays
+	 * valid. */
 	the_page->seq++;
 	memset(&the_page->copy[0], 0xee, 100);
 	write_page(AREA_SIZE);
@@ -92,14 +93,16 @@ START_TEST(test_foreign_file)
 {
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
 	refused(-EACCES);
-	/* The directory has the same owner, but anyone may create one in /tmp. */
+	/* The directory belongs to the file's owner, but anyone may create such a
+	 * directory in /tmp. */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	refused(-EACCES);
 }
 END_TEST
 
-/* A service's directory, which root created in a directory of root's */
-START_TEST(test_appointed)
+/* The runtime directory of a service: created by root, in a directory of root's, then
+ * given to the service's user */
+START_TEST(test_service_directory)
 {
 	char top[] = "/tmp/check_clock.XXXXXX", why[256];
 
@@ -111,7 +114,8 @@ START_TEST(test_appointed)
 	snprintf(path, sizeof(path), "%s/" TSCT_CLOCK_FILE, dir);
 	write_page(AREA_SIZE);
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
-	refused(-EACCES);		/* not the directory's owner */
+	refused(-EACCES);		/* the file's owner does not own the
+					 * directory */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	ck_assert_int_eq(try_file(why), 0);
 	ck_assert_int_eq(chmod(dir, 0775), 0);
@@ -130,7 +134,7 @@ START_TEST(test_appointed)
 }
 END_TEST
 
-/* Pages of another version or another boot, and garbage */
+/* Clock pages of another version or another boot, and pages with invalid contents */
 START_TEST(test_bad_pages)
 {
 	the_page->magic++;
@@ -159,7 +163,7 @@ START_TEST(test_bad_pages)
 }
 END_TEST
 
-START_TEST(test_absurd_figures)
+START_TEST(test_bad_states)
 {
 	CHANGE(s->real.mult = 7);
 	page_refused(-EINVAL);
@@ -193,7 +197,7 @@ START_TEST(test_absurd_figures)
 	page_refused(-EINVAL);
 	CHANGE(memset(copy_, 0, sizeof(*copy_)));
 	page_refused(-EAGAIN);
-	/* Expired */
+	/* Clock params that have expired */
 	CHANGE(s->real.fast_cycles = 0;
 	       s->real.as_of_cycles = s->real.holdover_after_cycles =
 	       s->real.void_after_cycles = s->real.base_cycles);
@@ -217,7 +221,8 @@ START_TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now + 9 * SECOND, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(t.epoch, 5);
-	/* Without a trusted time, tsct_clock_now_ns() returns CLOCK_REALTIME. */
+	/* Without a trusted time in the clock, tsct_clock_now_ns() returns
+	 * CLOCK_REALTIME. */
 	before = now_ns(CLOCK_REALTIME);
 	ns = tsct_clock_now_ns(clock);
 	ck_assert_int_ge(ns, before);
@@ -228,7 +233,8 @@ START_TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	make_page();
-	/* Cycles read so far are of a source that the page no longer uses. */
+	/* The page changes to another source: cycles read before belong to the old
+	 * one. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC; s->real.fast_cycles = 0);
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now, &t), -ESTALE);
@@ -255,7 +261,7 @@ static void *sync_later(void *unused)
 	return NULL;
 }
 
-START_TEST(test_wait)
+START_TEST(test_wait_synced)
 {
 	struct tsct_clock *clock = open_file_clock();
 	pthread_t thread;
@@ -275,11 +281,11 @@ START_TEST(test_wait)
 }
 END_TEST
 
-/* ---- garbage in the page ------------------------------------------------- */
+/* ---- random words in the page -------------------------------------------- */
 
 static bool stop;
 
-/* Overwrites random words of the page, until @stop, while others read it. */
+/* Overwrites random words of the page, until @stop, while other threads read it. */
 static void *scribble(void *mapped)
 {
 	uint64_t *words = mapped;
@@ -323,7 +329,7 @@ static void read_all_ways(const struct tsct_clock *clock)
 	tsct_clock_segments(clock, lines, 8);
 }
 
-START_TEST(test_scribbler)
+START_TEST(test_page_overwritten_while_read)
 {
 	struct tsct_clock *clock = open_file_clock();
 	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND, began, worst = 0;
@@ -361,7 +367,7 @@ static void try_random(void)
 		tsct_clock_area_unmap(&mapped);
 }
 
-/* Pages with random words, which do not change while they are read */
+/* Pages with random words that do not change while they are read */
 START_TEST(test_random_pages)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -386,9 +392,9 @@ START_TEST(test_random_pages)
 }
 END_TEST
 
-/* ---- names -------------------------------------------------------------- */
+/* ---- names of clocks ----------------------------------------------------- */
 
-START_TEST(test_source)
+START_TEST(test_names)
 {
 	char why[256] = "";
 	int source = tsct_source_choose(tsct_tsc_check_run, why, sizeof(why));
@@ -418,18 +424,19 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_good_file);
 	tcase_add_test(tcase, test_bad_files);
-	if (!geteuid()) {	/* only root can change owners */
+	if (!geteuid()) {	/* only root can change the owner of a file */
 		tcase_add_test(tcase, test_foreign_file);
-		tcase_add_test(tcase, test_appointed);
+		tcase_add_test(tcase, test_service_directory);
 	}
 	tcase_add_test(tcase, test_bad_pages);
-	tcase_add_test(tcase, test_absurd_figures);
-	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* the module has precedence */
+	tcase_add_test(tcase, test_bad_states);
+	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
+						 * default clock is the module's */
 		tcase_add_test(tcase, test_page_changes);
-		tcase_add_test(tcase, test_wait);
-		tcase_add_test(tcase, test_scribbler);
+		tcase_add_test(tcase, test_wait_synced);
+		tcase_add_test(tcase, test_page_overwritten_while_read);
 		tcase_add_loop_test(tcase, test_random_pages, 0, 3);
 	}
-	tcase_add_test(tcase, test_source);
+	tcase_add_test(tcase, test_names);
 	return run_cases(suite, tcase);
 }

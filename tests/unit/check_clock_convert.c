@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Conversions of cycles to times and back, and intervals. */
+/* Conversions of cycles to times and back, and of intervals. */
 #include "clockfile.h"
 #include "seed.h"
 #include "lib/ctf/recording_writer.h"
@@ -30,8 +30,8 @@ START_TEST(test_live)
 	check_time(clock, zero + SECOND, zero_ns + SECOND, 51 + 2000 + 1,
 		   TSCT_STATUS_SYNCHRONIZED, 4);
 	/*
-	 * After 5 s without a sample the status is holdover, after 1000 s there
-	 * is no time.
+	 * After 5 s without a sample the status is holdover; after 1000 s the clock has
+	 * no time.
 	 */
 	check_time(clock, zero + 5 * SECOND, zero_ns + 5 * SECOND,
 		   51 + 10000 + 1, TSCT_STATUS_SYNCHRONIZED, 4);
@@ -54,7 +54,7 @@ START_TEST(test_live)
 }
 END_TEST
 
-/* Past cycles are converted by the line that was valid then. */
+/* Past cycles are converted by the clock params that were in force then. */
 START_TEST(test_past)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -65,22 +65,24 @@ START_TEST(test_past)
 		   TSCT_STATUS_SYNCHRONIZED, 4);
 	check_time(clock, zero - 100 * SECOND, zero_ns - 100 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 4);
-	/* Between the last sample and the step nothing is known. */
+	/* Between the last sample and the step of the clock, the time is unknown. */
 	check_time(clock, zero - 100 * SECOND - 1,
 		   old_ns - 100 * SECOND - 1, 61, TSCT_STATUS_DISRUPTED, 3);
 	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 120 * SECOND, &ns),
 			 -ESTALE);
 	check_time(clock, zero - 150 * SECOND, old_ns - 150 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* Half of a slew */
+	/* Cycles in the middle of a slew */
 	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
 		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* By the line before the slewing one, with the bound at its end */
+	/* The clock params before the slewing ones, with their bound at the end of
+	 * their validity */
 	check_time(clock, zero - 299 * SECOND,
 		   old_ns - SLEWED_NS - 299 * SECOND, 71,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* Before all segments, by the oldest one: 15 ppm of 100 s */
+	/* Before all segments, the oldest one is extrapolated: its bound grows by 15
+	 * ppm of 100 s. */
 	check_time(clock, zero - 400 * SECOND,
 		   old_ns - SLEWED_NS - 400 * SECOND, 71 + 1500001,
 		   TSCT_STATUS_CALIBRATING, 3);
@@ -92,7 +94,7 @@ START_TEST(test_past)
 }
 END_TEST
 
-/* The fast path gives the same as the slow path. */
+/* The fast path gives the same times as the slow path. */
 START_TEST(test_fast_path)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -147,7 +149,7 @@ START_TEST(test_time_to_cycles)
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back, &u), 0);
 		ck_assert_int_ge(u.ns, t.ns);
 		ck_assert_int_le(u.ns, t.ns + 1);
-		/* The first cycle of that time */
+		/* The result is the first cycle of the given time. */
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back - 1, &u), 0);
 		if (u.epoch == t.epoch)
 			ck_assert_int_lt(u.ns, t.ns);
@@ -161,7 +163,8 @@ START_TEST(test_time_to_cycles_edges)
 	struct tsct_clock *clock = open_file_clock();
 	uint64_t cycles = 42;
 
-	/* The hour that the step skipped, and the time without a valid line */
+	/* Times without cycles: the hour that the step skipped, and the time without
+	 * valid clock params */
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - 200 * SECOND,
 					     &cycles), -ENOENT);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
@@ -180,7 +183,7 @@ START_TEST(test_time_to_cycles_edges)
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
 					     400 * SECOND, &cycles), -ERANGE);
-	/* Disrupted, without a line yet */
+	/* After a disruption, before new clock params are published */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
@@ -199,7 +202,7 @@ START_TEST(test_segments)
 	int nr = tsct_clock_segments(clock, lines, TSCT_SEGMENTS_MAX + 2), i;
 	struct tsct_time t;
 
-	/* Straight, slewing, straight; and an hour later */
+	/* Segments: straight, slewing, straight; and one more an hour later */
 	ck_assert_int_eq(nr, 4);
 	for (i = 0; i < nr; i++) {
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, lines[i].base_cycles,
@@ -221,8 +224,8 @@ END_TEST
 /* ---- a recording's clock pairing ---------------------------------------- */
 
 /*
- * Within its range the recording's line is the clock's, within the bounds of
- * both.
+ * Within its range, the clock pairing of a recording agrees with the clock within the
+ * bounds of both.
  */
 static void check_pairing(const struct tsct_clock *clock, struct tsct_recording *rec,
 		      int64_t begin, int64_t end)
@@ -240,7 +243,8 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
-	/* After its end too: that may be the present for now. */
+	/* Beyond the end of the pairing, too, because the recording may still be
+	 * running. */
 	for (i = 0; i <= 1200; i++) {
 		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
@@ -261,20 +265,21 @@ START_TEST(test_pairing)
 	ck_assert_uint_eq(rec.real.base_cycles, rec.begin);
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	ck_assert_uint_eq(rec.real.past_error_ps, 61000);
-	/* After the last sample: 2 us a second */
+	/* The range extends beyond the last sample: the bound grows by 2 us per
+	 * second. */
 	check_pairing(clock, &rec, -90 * SECOND, SECOND);
 	ck_assert_uint_eq(rec.real.past_error_ps, 2052000);
-	/* With a step inside: the pairing covers the part after it. */
+	/* The range contains a step: the pairing covers only the part after it. */
 	check_pairing(clock, &rec, -250 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_cycles, zero - 100 * SECOND);
-	/* Too short to measure the rate */
+	/* The range is too short to measure the rate. */
 	check_pairing(clock, &rec, -SECOND, -SECOND + 5);
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	check_pairing(clock, &rec, -SECOND, -SECOND);
 	tsct_clock_close(clock);
 	/*
-	 * 4 ms of slewing inside: the line is straight, its bound covers the
-	 * slew.
+	 * The range contains 4 ms of slewing: the pairing is straight, and its bound
+	 * covers the slew.
 	 */
 	never_set = true;
 	make_page();
@@ -305,14 +310,14 @@ START_TEST(test_intervals)
 {
 	struct tsct_clock *clock = open_file_clock();
 
-	/* 10 ppb of 1 s */
+	/* The error of an interval of 1 s: 10 ppb of it */
 	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
 		       SECOND, 11, 0);
 	check_interval(clock, point(-SECOND, 0), point(-2 * SECOND, 0),
 		       -SECOND, 11, 0);
 	check_interval(clock, point(-SECOND, TSCT_CPU_ANY), point(-SECOND, 0),
 		       0, 1, 0);
-	/* Setting and slewing the clock do not change an interval. */
+	/* Steps and slews of the clock do not change an interval. */
 	check_interval(clock, point(-201 * SECOND, 0), point(-151 * SECOND, 0),
 		       50 * SECOND, 501, 0);
 	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
@@ -320,7 +325,7 @@ START_TEST(test_intervals)
 	check_interval(clock, point(-120 * SECOND, 0), point(-SECOND, 0),
 		       119 * SECOND, 1191, TSCT_INTERVAL_EPOCHS |
 		       TSCT_INTERVAL_DISRUPTED);
-	/* A suspend may have stopped the counter. */
+	/* A suspend may have stopped the counter, so no interval extends over it. */
 	CHANGE(s->cause = TSCT_CAUSE_SUSPEND);
 	rewrite_page();
 	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
@@ -368,7 +373,7 @@ START_TEST(test_skew)
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 2, &u), 0);
 	ck_assert_int_eq(u.ns, t.ns + 7000);
 	/*
-	 * An unknown skew, and a CPU beyond the table, which must not be read
+	 * A CPU with unknown skew, and a CPU beyond the table, which must not be read
 	 * beyond the mapping
 	 */
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 3, &t), -EXDEV);
@@ -376,7 +381,7 @@ START_TEST(test_skew)
 			 -EXDEV);
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 1U << 31, &t),
 			 -EXDEV);
-	/* The table does not apply to an earlier epoch. */
+	/* The skew table does not apply to an earlier epoch. */
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero - 160 * SECOND, &t),
 			 0);
 	ck_assert_uint_ge(t.error_ns, 61 + 7005);
@@ -411,7 +416,8 @@ int main(void)
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module has precedence */
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
+						 * default clock is the module's */
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}

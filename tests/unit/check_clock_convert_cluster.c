@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conversions to the cluster's time: by the line in force, by the end of the
- * previous one, or not at all. Cycles are ns of MONOTONIC_RAW, see clockfile.h;
- * the fast path, which is for the TSC, is tested on a page of its own.
+ * Conversions to the cluster's time: by the clock params in force, by the end of the
+ * previous ones, or not at all. Cycles are ns of MONOTONIC_RAW, see clockfile.h. The
+ * fast path, which needs the TSC, is tested on a page of its own.
  */
 #include "clockfile.h"
 #include "seed.h"
 
-#define AHEAD_NS	12345678LL	/* of CLOCK_REALTIME */
+#define AHEAD_NS	12345678LL	/* cluster time minus CLOCK_REALTIME */
 
 /*
- * A line from -10 s on, which slewed for 1 s at 1/4096 more; the previous one
- * began at -60 s. The last sample is at 0, as that of CLOCK_REALTIME.
+ * Adds cluster params that begin at -10 s, and slew for 1 s at 1/4096 more. The
+ * previous ones began at -60 s. The last sample is at 0, as that of CLOCK_REALTIME.
  */
 static void add_cluster(void)
 {
@@ -80,15 +80,15 @@ START_TEST(test_times)
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 10 * SECOND, -10 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED);
-	/* The end of the previous line, and the time before that */
+	/* The end of the previous params' validity, and cycles before their begin */
 	check_time(zero - 10 * SECOND - 1, -10 * SECOND - 1, 91,
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 60 * SECOND, -60 * SECOND, 91,
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_none(zero - 60 * SECOND - 1, -ERANGE);
 	/*
-	 * After 5 s without a sample the status is holdover, after 1000 s there
-	 * is no time.
+	 * After 5 s without a sample the status is holdover; after 1000 s there is no
+	 * cluster time.
 	 */
 	check_time(zero + SECOND, slewed + SECOND, 51 + 2000 + 1,
 		   TSCT_STATUS_SYNCHRONIZED);
@@ -99,7 +99,7 @@ START_TEST(test_times)
 }
 END_TEST
 
-START_TEST(test_now)
+START_TEST(test_cluster_now)
 {
 	struct tsct_clock *clock;
 	struct tsct_time t, after;
@@ -113,7 +113,7 @@ START_TEST(test_now)
 	ck_assert_int_le(t.ns, ns);
 	ck_assert_int_le(ns, after.ns);
 	ck_assert_int_lt(after.ns - t.ns, 10 * SECOND);
-	/* Disruptions of CLOCK_REALTIME have no effect. */
+	/* Disruptions of CLOCK_REALTIME have no effect on cluster time. */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
@@ -123,8 +123,8 @@ START_TEST(test_now)
 }
 END_TEST
 
-/* An error instead of a guess */
-START_TEST(test_not_known)
+/* Where the cluster time is unknown, conversions return an error instead of a guess. */
+START_TEST(test_unknown_cluster_time)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t;
@@ -137,7 +137,7 @@ START_TEST(test_not_known)
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
 	check_none(zero, -ESTALE);
-	/* There is a line, and the status is disrupted. */
+	/* The page has cluster params, but their status is disrupted. */
 	add_cluster();
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	tsct_clock_close(clock);
@@ -146,7 +146,7 @@ START_TEST(test_not_known)
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, zero, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero, &ns), -ESTALE);
-	/* The source changed. */
+	/* The page changes to another source. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
 	rewrite_page();
 	check_none(zero, -ESTALE);
@@ -154,7 +154,7 @@ START_TEST(test_not_known)
 }
 END_TEST
 
-/* An in-process clock has no cluster. */
+/* An in-process clock has no cluster time. */
 START_TEST(test_in_process)
 {
 	struct tsct_clock *clock;
@@ -169,7 +169,8 @@ START_TEST(test_in_process)
 }
 END_TEST
 
-/* CPU 1 is 3000 cycles ahead, known to 10; the skew of CPU 2 is unknown. */
+/* CPU 1 is 3000 cycles ahead with an error of 10 cycles; the skew of CPU 2 is
+ * unknown. */
 START_TEST(test_skew)
 {
 	struct tsct_clock *clock;
@@ -215,8 +216,8 @@ static struct tsct_clock_params any_line(uint64_t base)
 }
 
 /*
- * The fast path uses the cluster's line of either copy, also beside a line of
- * CLOCK_REALTIME.
+ * The fast path uses the cluster params of either copy, whether or not there are clock
+ * params of CLOCK_REALTIME.
  */
 START_TEST(test_fast_path)
 {
@@ -262,13 +263,14 @@ int main(void)
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module has precedence */
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
+						 * default clock is the module's */
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}
 	tcase_add_test(tcase, test_times);
-	tcase_add_test(tcase, test_now);
-	tcase_add_test(tcase, test_not_known);
+	tcase_add_test(tcase, test_cluster_now);
+	tcase_add_test(tcase, test_unknown_cluster_time);
 	tcase_add_test(tcase, test_in_process);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_fast_path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's clock file: creation, takeover in any state, and publication. */
+/* The daemon's clock file: creation, takeover in any state, and publication of
+ * states. */
 #include <check.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -59,7 +60,7 @@ static ino_t inode(void)
 
 #define MULT	((__u64)((1ULL << TSCT_CLOCK_SHIFT) / 2.5))
 
-/* A state whose line begins @ahead cycles from now, at @ns */
+/* A clock state whose params begin @ahead cycles from now, at time @ns */
 static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
 {
 	__u64 base = tsct_cycles_read(TSCT_SOURCE_TSC) + (__u64)ahead;
@@ -83,7 +84,7 @@ static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
 	return state;
 }
 
-/* A state that continues @last, a second later */
+/* A clock state that continues @last a second later */
 static struct tsct_clock_state after(const struct tsct_clock_state *last)
 {
 	struct tsct_clock_state next = line(last->epoch, 2500000000, 0);
@@ -110,7 +111,7 @@ static void check_last(const struct tsct_clock_state *state)
 	ck_assert_mem_eq(&last, state, sizeof(last));
 }
 
-START_TEST(test_life)
+START_TEST(test_reopen_and_publish)
 {
 	struct tsct_clock_state state;
 	ino_t before = inode();
@@ -132,8 +133,8 @@ START_TEST(test_life)
 END_TEST
 
 /*
- * A staged state that continues @last at another rate, and whose line has begun
- * when it is committed
+ * Stages a state that continues @last at another rate. Waits until its params have
+ * begun, so that the commit is late.
  */
 static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 					  __s64 mult_change)
@@ -151,25 +152,26 @@ static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 	return next;
 }
 
-START_TEST(test_late)
+START_TEST(test_commit_late)
 {
 	struct tsct_clock_state last = line(1, -1000, 5), next;
 
 	ck_assert_int_eq(publish(&last), 0);
-	/* No reader sees a difference. */
+	/* Equal rates: a late commit makes no difference to readers, and succeeds. */
 	next = stage_late(&last, 0);
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
 	check_last(&next);
 	last = next;
-	/* Time would run backwards, by a millisecond. */
+	/* A slower rate: a late commit would set time back by a millisecond, and is
+	 * refused. */
 	next = stage_late(&last, -(__s64)(MULT / 10));
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
 	check_last(&last);
-	/* Time would jump. */
+	/* A faster rate: a late commit would make time jump, and is refused. */
 	next = stage_late(&last, MULT / 10);
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
 	check_last(&last);
-	/* A difference of a nanosecond or two */
+	/* A late commit with a difference of one or two nanoseconds is accepted. */
 	next = stage_late(&last, MULT / 10000000);
 	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
 	check_last(&next);
@@ -177,10 +179,9 @@ START_TEST(test_late)
 END_TEST
 
 /*
- * A state that is late, or does not continue the published one, is not
- * published.
+ * A state that is too late, or does not continue the published one, is not published.
  */
-START_TEST(test_refused)
+START_TEST(test_refuses_late_states)
 {
 	struct tsct_clock_state first = line(2, -1000, 5), next;
 
@@ -192,13 +193,15 @@ START_TEST(test_refused)
 	next = line(1, 2500000000, 5);
 	ck_assert_int_eq(publish(&next), -EXDEV);
 	check_last(&first);
-	/* In time when it was staged, and too late for its margin */
+	/* A state that is in time when staged, and too late at the commit for the
+	 * requested margin */
 	next = after(&first);
 	ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 	ck_assert_int_eq(clock_file_commit(&clockfile, &next, 2000000000),
 			 -ETIME);
 	check_last(&first);
-	/* Another one is staged in its place; a confirmation is never late. */
+	/* The next state replaces the staged one. Publishing the current state again is
+	 * never late. */
 	ck_assert_int_eq(publish(&first), 0);
 	check_last(&first);
 	next = line(3, -1000, 5);
@@ -216,10 +219,10 @@ static void scribble(void *at, size_t size)
 }
 
 /*
- * A predecessor that died at any instruction: its readers, which have the file
- * mapped, see the committed state, and its successor continues with that.
+ * The previous daemon may die at any instruction. Readers that have the file mapped see
+ * the committed state, and the next daemon continues with that.
  */
-START_TEST(test_died)
+START_TEST(test_takes_over_after_death)
 {
 	struct tsct_clock_state first = line(1, -1000, 5), next;
 	struct tsct_clock_copy *copy = clockfile.page->copy;
@@ -230,20 +233,22 @@ START_TEST(test_died)
 	for (i = 0; i < 200; i++) {
 		next = after(&first);
 		switch (i % 4) {
-		case 0:			/* staged */
+		case 0:			/* died after staging a state */
 			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 			break;
-		case 1:			/* copy 0 half written */
+		case 1:			/* died with copy 0 half written */
 			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 			scribble((char *)&copy[0] + any(sizeof(copy[0])), 1);
 			scribble(&copy[0], any(sizeof(copy[0])));
 			break;
-		case 2:			/* committed, copy 1 half written */
+		case 2:			/* died after the commit, with copy 1 half
+					 * written */
 			ck_assert_int_eq(publish(&next), 0);
 			scribble(&copy[1], any(sizeof(copy[1])));
 			first = next;
 			break;
-		default:		/* copy 0 is consistent */
+		default:		/* died before the last store, copy 0 is
+					 * consistent */
 			copy[1] = copy[0];
 			break;
 		}
@@ -253,8 +258,8 @@ START_TEST(test_died)
 		check_last(&first);
 		ck_assert_mem_eq(&copy[0], &copy[1], sizeof(copy[0]));
 		ck_assert_uint_eq(clockfile.page->seq & 1, 0);
-		if (!(i % 50))		/* before the lines are too far in
-					 * the future */
+		if (!(i % 50))		/* begins a new epoch before base_cycles is
+					 * too far in the future */
 			first = line(first.epoch + 1, -1000, 5);
 		else
 			continue;
@@ -263,7 +268,7 @@ START_TEST(test_died)
 }
 END_TEST
 
-/* A file that cannot be continued is replaced, and never written to. */
+/* A file that cannot be continued is replaced. Nothing is written to the old file. */
 static void check_replaced(const char *what)
 {
 	int old = openat(dir_fd, TSCT_CLOCK_FILE, O_RDONLY | O_NOFOLLOW |
@@ -301,7 +306,7 @@ static void put(size_t size, mode_t mode)
 	close(fd);
 }
 
-START_TEST(test_replaced)
+START_TEST(test_replaces_bad_files)
 {
 	__u64 size = clockfile.size;
 
@@ -334,7 +339,7 @@ START_TEST(test_replaced)
 	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
 	ck_assert_int_eq(mkfifoat(dir_fd, TSCT_CLOCK_FILE, 0600), 0);
 	check_replaced("a pipe");
-	/* A leftover of a predecessor that died while creating a file */
+	/* A temporary file left by a daemon that died while creating a clock file */
 	put(size, 0644);
 	ck_assert_int_eq(renameat(dir_fd, TSCT_CLOCK_FILE, dir_fd, NEW_NAME),
 			 0);
@@ -343,8 +348,9 @@ START_TEST(test_replaced)
 }
 END_TEST
 
-/* Removed while the daemon runs: new readers find another one, with its table. */
-START_TEST(test_revived)
+/* The clock file is removed while the daemon runs: new readers find a new file, with
+ * the CPU table. */
+START_TEST(test_file_removed)
 {
 	const struct tsct_clock_cpu cpus[] = { { 5, 6 }, { -7, 8 } };
 	const struct tsct_clock_cpu *table;
@@ -365,15 +371,15 @@ START_TEST(test_revived)
 			       clockfile.page->cpus_offset);
 	ck_assert_mem_eq(table, cpus, sizeof(cpus[0]) *
 			 (clockfile.nr_cpus > 1 ? 2 : 1));
-	/* Skews that are no longer known */
+	/* CPUs missing in the new table have an unknown skew. */
 	clock_file_set_cpus(&clockfile, cpus, 1);
 	if (clockfile.nr_cpus > 1)
 		ck_assert_uint_eq(table[1].error_cycles, ~0ULL);
 }
 END_TEST
 
-/* No space for the file: tried again, and not fatal */
-START_TEST(test_no_room)
+/* No space for the clock file: not fatal, and tried again at the next publication */
+START_TEST(test_no_space)
 {
 	const struct rlimit little = { 8192, RLIM_INFINITY };
 	const struct rlimit enough = { RLIM_INFINITY, RLIM_INFINITY };
@@ -384,7 +390,7 @@ START_TEST(test_no_room)
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
 	clock_file_revive(&clockfile);
 	ck_assert_ptr_null(clockfile.page);
-	ck_assert_int_eq(publish(&state), 0);	/* no file */
+	ck_assert_int_eq(publish(&state), 0);	/* publishing succeeds without a file */
 	clock_file_last(&clockfile, &last);
 	ck_assert_uint_eq(last.status, TSCT_STATUS_UNKNOWN);
 	clock_file_set_cpus(&clockfile, NULL, 0);
@@ -403,13 +409,13 @@ int main(void)
 	print_seed();
 	seed_with(1);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_life);
-	tcase_add_test(tcase, test_late);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_died);
-	tcase_add_test(tcase, test_replaced);
-	tcase_add_test(tcase, test_revived);
-	tcase_add_test(tcase, test_no_room);
+	tcase_add_test(tcase, test_reopen_and_publish);
+	tcase_add_test(tcase, test_commit_late);
+	tcase_add_test(tcase, test_refuses_late_states);
+	tcase_add_test(tcase, test_takes_over_after_death);
+	tcase_add_test(tcase, test_replaces_bad_files);
+	tcase_add_test(tcase, test_file_removed);
+	tcase_add_test(tcase, test_no_space);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

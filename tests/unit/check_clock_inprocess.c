@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test-seconds: 20 */
 /*
- * The in-process clock, called from threads, children, signal handlers,
+ * The in-process clock, called from threads, child processes, signal handlers and
  * sandboxes.
  */
 #include <linux/audit.h>
@@ -18,7 +18,8 @@
 #include "clockfile.h"
 #include "simclock.h"
 
-/* Without a module, and without the daemon's file that setup() created */
+/* Opens an in-process clock: the module must not be loaded, and setup() has removed the
+ * daemon's file. */
 static struct tsct_clock *open_own(void)
 {
 	struct tsct_clock *clock;
@@ -46,7 +47,7 @@ START_TEST(test_accuracy)
 		ck_assert(right_now(clock));
 		usleep(10000);
 	}
-	/* A sample was taken meanwhile. */
+	/* The clock has taken a second sample meanwhile. */
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &later), 0);
 	ck_assert_uint_eq(later.status, TSCT_STATUS_SYNCHRONIZED);
 	if (clock->source == TSCT_SOURCE_TSC)
@@ -59,8 +60,9 @@ START_TEST(test_accuracy)
 }
 END_TEST
 
-/* A sample a second, not more, and the fast path between them */
-START_TEST(test_samples)
+/* The clock takes one sample per second, and conversions between them use the fast
+ * path. */
+START_TEST(test_sample_rate)
 {
 	struct tsct_clock *clock = open_own();
 	int64_t until, ns;
@@ -69,8 +71,8 @@ START_TEST(test_samples)
 
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 5000, 0), 0);
 	/*
-	 * tsct_clock_wait_synced() takes more than a sample per second; after
-	 * 2.5 s samples are a second apart.
+	 * tsct_clock_wait_synced() takes more than a sample per second. After 2.5 s
+	 * samples are a second apart.
 	 */
 	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
 	while (now_ns(CLOCK_MONOTONIC) < until) {
@@ -89,16 +91,16 @@ START_TEST(test_samples)
 	}
 	printf("# %u reads, %u of them short, %u samples\n",
 	       (unsigned int)reads, (unsigned int)fast, (unsigned int)samples);
-	ck_assert_uint_ge(samples, 3);		/* the first one is not
-						 * counted */
+	ck_assert_uint_ge(samples, 3);		/* the first sample is not counted */
 	ck_assert_uint_le(samples, 4);
 	ck_assert_uint_gt(fast, reads - reads / 20);
 	tsct_clock_close(clock);
 }
 END_TEST
 
-/* Past cycles keep their time, to the nanosecond, while lines come and go. */
-START_TEST(test_past_stays)
+/* Past cycles keep their time to the nanosecond while new clock params are
+ * published. */
+START_TEST(test_past_times_are_constant)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_time then[300], now;
@@ -122,7 +124,7 @@ END_TEST
 
 /* ---- threads ------------------------------------------------------------ */
 
-/* Returns NULL if all times were right. Takes no lock. */
+/* Converts until the end. Returns NULL if all times were right. Takes no lock. */
 static void *convert_along(void *clock)
 {
 	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND, last = 0, ns;
@@ -140,7 +142,7 @@ static void *convert_along(void *clock)
 	return wrong;
 }
 
-/* Many threads, and a child, need a sample of the same clock at once. */
+/* Many threads and a child process need a sample of the same clock at the same time. */
 START_TEST(test_threads)
 {
 	struct tsct_clock *clock = open_own();
@@ -170,7 +172,7 @@ END_TEST
 
 static bool stop;
 
-/* Samples without a pause: nearly all forks happen during one. */
+/* Takes samples without a pause, so that nearly all forks happen during one. */
 static void *sample_all_the_time(void *head)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
@@ -178,7 +180,7 @@ static void *sample_all_the_time(void *head)
 	return NULL;
 }
 
-/* The child's own sample is later than the inherited ones. */
+/* In a child, the child's own sample must be later than the inherited ones. */
 static int sample_in_child(struct tsct_clock *clock)
 {
 	struct tsct_clock_state before, after;
@@ -232,7 +234,7 @@ static void handler(int unused)
 		handled_wrong++;
 }
 
-/* On a stack as small as that of a signal handler may be */
+/* Conversions in a signal handler, on a stack of the smallest usual size */
 START_TEST(test_signals)
 {
 	static char stack[64 << 10];
@@ -257,7 +259,7 @@ START_TEST(test_signals)
 	ck_assert_int_eq(timer_settime(timer, 0, &every, NULL), 0);
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		ck_assert(right_now(clock));
-		/* For the handler to interrupt */
+		/* Samples that the signal handler interrupts */
 		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 	}
 	timer_delete(timer);
@@ -271,8 +273,8 @@ END_TEST
 /* ---- no system calls ---------------------------------------------------- */
 
 /*
- * Allows exit, and the calls for sleeping and for sanitizers; any other is
- * fatal.
+ * Installs a seccomp filter that allows exit, and the calls needed for sleeping and by
+ * sanitizers. Any other system call kills the process.
  */
 static void allow_nearly_nothing(void)
 {
@@ -294,8 +296,8 @@ static void allow_nearly_nothing(void)
 		_exit(9);
 }
 
-/* An open clock makes no system call, not even for a sample. */
-START_TEST(test_sandbox)
+/* An open clock makes no system call, not even to take a sample. */
+START_TEST(test_no_system_calls)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_clock_state before, after;
@@ -339,7 +341,7 @@ static void start_sim(void)
 	ck_assert_ptr_nonnull(inprocess);
 }
 
-/* The time now, as a conversion gets it */
+/* Returns the present time as a conversion does. */
 static struct tsct_clock_time ask(void)
 {
 	struct tsct_clock_time reading = { .status = TSCT_STATUS_DISRUPTED };
@@ -347,7 +349,8 @@ static struct tsct_clock_time ask(void)
 	int64_t true_ns = sim_real(&sim), apart;
 
 	tsct_clock_inprocess_refine(inprocess, cycles);
-	/* The cycles may be older than the line, if that began with a jump. */
+	/* After a jump of the counter, the cycles may be older than the clock
+	 * params. */
 	if (tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;
@@ -372,7 +375,7 @@ static struct tsct_clock_time ask_again(uint64_t cycles)
 	return reading;
 }
 
-/* After any disruption, the next conversion gets a time, and the right one. */
+/* After any disruption, the next conversion gets a time, and it is right. */
 static void disrupt(void (*happens)(void))
 {
 	uint64_t good, lost;
@@ -391,7 +394,7 @@ static void disrupt(void (*happens)(void))
 	lost = sim_counter(&sim);
 	happens();
 	now = ask_after(1500000000);
-	/* Within two samples the new epoch has its line. */
+	/* Within two samples the new epoch has clock params. */
 	for (i = 0; i < 3 && now.status == TSCT_STATUS_DISRUPTED; i++)
 		now = ask_after(20000000);
 	ck_assert_uint_ne(now.status, TSCT_STATUS_DISRUPTED);
@@ -399,7 +402,7 @@ static void disrupt(void (*happens)(void))
 	for (i = 0; i < 10; i++)
 		now = ask_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
-	/* Earlier cycles keep their time, and the gap has none. */
+	/* Earlier cycles keep their times; cycles in the gap have none. */
 	if (sim.counter_from_ps)
 		return;
 	ck_assert_uint_eq(ask_again(good).epoch, then.epoch);
@@ -419,7 +422,8 @@ static void step_back(void)
 
 static void sleep_a_minute(void)
 {
-	/* RAW stands still meanwhile, and so does this counter. */
+	/* During a suspend MONOTONIC_RAW stands still, and so does the simulated
+	 * counter. */
 	sim.real_ns += 60 * SECOND;
 }
 
@@ -451,8 +455,8 @@ START_TEST(test_disruptions)
 }
 END_TEST
 
-/* Steering up to the limit of adjtime() is no disruption. */
-START_TEST(test_steering)
+/* Changes of the clock's rate up to the limit of adjtime() are no disruption. */
+START_TEST(test_rate_changes)
 {
 	struct tsct_clock_time now;
 	uint32_t epoch;
@@ -464,7 +468,8 @@ START_TEST(test_steering)
 		now = ask_after(300000000);
 	epoch = now.epoch;
 	for (i = 0; i < 40; i++) {
-		/* Just before a sample, so that the rate is the steered one */
+		/* Reads just before a sample, when the rate of the last period is fully
+		 * visible. */
 		sim_advance(&sim, 1100000000);
 		now = ask();
 		sim_steer(&sim, (int64_t)any(20) - 10);
@@ -484,7 +489,7 @@ START_TEST(test_default)
 	ck_assert_ptr_nonnull(clock);
 	ck_assert_ptr_eq(tsct_clock_default(), clock);
 	ck_assert(right_now(clock));
-	tsct_clock_close(clock);	/* not the default clock */
+	tsct_clock_close(clock);	/* a clock other than the default one */
 	ck_assert(right_now(clock));
 }
 END_TEST
@@ -494,7 +499,8 @@ int main(void)
 	TCase *tcase = tcase_create("clock_inprocess");
 	Suite *suite = suite_create("clock_inprocess");
 
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* and would be used */
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the default clock would be the
+						 * module's */
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}
@@ -502,14 +508,14 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_accuracy);
-	tcase_add_test(tcase, test_samples);
-	tcase_add_test(tcase, test_past_stays);
+	tcase_add_test(tcase, test_sample_rate);
+	tcase_add_test(tcase, test_past_times_are_constant);
 	tcase_add_test(tcase, test_threads);
 	tcase_add_test(tcase, test_forks);
 	tcase_add_test(tcase, test_signals);
-	tcase_add_test(tcase, test_sandbox);
+	tcase_add_test(tcase, test_no_system_calls);
 	tcase_add_loop_test(tcase, test_disruptions, 0, 6);
-	tcase_add_loop_test(tcase, test_steering, 0, 5);
+	tcase_add_loop_test(tcase, test_rate_changes, 0, 5);
 	tcase_add_test(tcase, test_default);
 	return run_cases(suite, tcase);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed-point conversions, compared with a reference that multiplies and divides big
- * numbers digit by digit.
+ * Fixed-point conversions of clock params, compared with a reference that multiplies
+ * and divides big numbers digit by digit.
  */
 #include <check.h>
 #include <stdint.h>
@@ -16,11 +16,11 @@
 #define TURNS	20000
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Must not be called: links the inline functions. */
+/* Stub that the inline functions need to link; must not be called. */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
 	(void)clock;
-	ck_abort_msg("the slow path");
+	ck_abort_msg("tsct_clock_now_slow() was called");
 	return 0;
 }
 
@@ -28,12 +28,12 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns)
 {
 	(void)clock, (void)stamp, (void)ret_ns;
-	return -EXDEV;		/* a value that no other path returns */
+	return -EXDEV;		/* an error code that no other path returns */
 }
 
-/* ---- the reference ------------------------------------------------------ */
+/* ---- reference implementation -------------------------------------------- */
 
-#define DIGITS	8	/* of 32 bits, lowest first */
+#define DIGITS	8	/* digits of a big number, 32 bits each, lowest first */
 
 struct big {
 	uint32_t digit[DIGITS];
@@ -62,7 +62,7 @@ static struct big big_mul(struct big a, uint64_t b)
 	return sum;
 }
 
-/* Shifted down by @bits; and whether bits were lost */
+/* Shifts right by @bits. *ret_lost: whether any bit that was shifted out was set */
 static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
 {
 	*ret_rest = false;
@@ -77,7 +77,7 @@ static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
 	return a;
 }
 
-/* As 64 bits; all ones on overflow */
+/* Converts to 64 bits; all ones on overflow. */
 static uint64_t big_clip(struct big a)
 {
 	unsigned int i;
@@ -93,7 +93,7 @@ static uint64_t add_clip(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* cycles * mult / 2^56 rounded down; at most 2^72 in value */
+/* cycles * mult / 2^56, rounded down; at most 2^72 in absolute value */
 static tsct_s128 ref_stretch(int64_t ticks, uint64_t mult)
 {
 	uint64_t size = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
@@ -135,9 +135,9 @@ static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 	return add_clip(big_clip(down), rest);
 }
 
-/* ---- parameters --------------------------------------------------------- */
+/* ---- random clock params ------------------------------------------------- */
 
-/* A number of any magnitude, with the same probability for each */
+/* A random number of any magnitude; all magnitudes have the same probability */
 static int64_t any_signed(unsigned int bits)
 {
 	int64_t value = (int64_t)(any64() >> (64 - 1 - any(bits)));
@@ -145,7 +145,7 @@ static int64_t any_signed(unsigned int bits)
 	return any(2) ? value : -value;
 }
 
-/* Any valid parameters; base and times anywhere in 64 bits */
+/* Random valid clock params, with base and times anywhere in 64 bits */
 static struct tsct_clock_params any_params(void)
 {
 	struct tsct_clock_params params = {
@@ -158,7 +158,7 @@ static struct tsct_clock_params any_params(void)
 	int64_t hold;
 	unsigned int i;
 
-	/* 0.02 to 50 ns per cycle */
+	/* clock rates of 0.02 to 50 ns per cycle */
 	params.mult = ONE / 1000 * (20 + any(49980)) + any(1000);
 	params.slew_mult = params.mult / 1000 * (901 + any(199));
 	if (!any(3))
@@ -193,7 +193,7 @@ static struct tsct_clock_params any_params(void)
 	return params;
 }
 
-/* Counter values at which formulas change */
+/* Random distances from the base, among them those at which formulas change */
 static int64_t any_distance(const struct tsct_clock_params *params)
 {
 	static const int64_t edges[] = {
@@ -262,8 +262,9 @@ START_TEST(test_segment_formula)
 }
 END_TEST
 
-/* With any page, both conversions agree where both return a time. */
-START_TEST(test_short_cut)
+/* With any page contents, the fast and the slow conversion agree where both return a
+ * time. */
+START_TEST(test_fast_conversion)
 {
 	static struct tsct_clock_page page;
 	const struct tsct_clock clock = { .page = &page };
@@ -288,7 +289,7 @@ START_TEST(test_short_cut)
 }
 END_TEST
 
-START_TEST(test_slew_has_an_end)
+START_TEST(test_slew_ends)
 {
 	struct tsct_clock_params params = sane_params(), plain = params;
 	uint64_t end = params.base_cycles + 1000000000;
@@ -296,12 +297,14 @@ START_TEST(test_slew_has_an_end)
 
 	params.slew_mult = params.mult + params.mult / 1000;
 	params.slew_cycles = 1000000000;
-	/* Slewed: nothing up to the base, all at the end, and no more. */
+	/* The slew adds nothing before the base, its whole amount at its end, and
+	 * nothing more after that. */
 	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles - 12345678),
 			 tsct_clock_params_ns(&plain, params.base_cycles - 12345678));
 	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles), params.base_ns);
 	all = tsct_clock_params_ns(&params, end) - tsct_clock_params_ns(&plain, end);
-	ck_assert(all == 385108 || all == 385109);	/* 1/1000, rounded */
+	ck_assert(all == 385108 || all == 385109); /* 1/1000 of the slew's duration,
+						    * rounded */
 	all = tsct_clock_params_ns(&params, end + 99999999) -
 		tsct_clock_params_ns(&plain, end + 99999999);
 	ck_assert_int_ge(all, 385107);
@@ -377,7 +380,7 @@ START_TEST(test_error_formula)
 }
 END_TEST
 
-START_TEST(test_error_edges)
+START_TEST(test_error_limits)
 {
 	struct tsct_clock_params params = sane_params();
 	const uint64_t second = 2596670055;
@@ -386,10 +389,10 @@ START_TEST(test_error_edges)
 	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles), 30000);
 	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, 0), 30000);
 	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles + 1), 20001);
-	/* 50 ppb are 50 ns per second. */
+	/* An error growth of 50 ppb is 50 ns per second. */
 	at = tsct_clock_params_error_ps(&params, params.as_of_cycles + second);
 	ck_assert(at >= 70000 && at <= 70003);
-	/* 5.0064 s of that until holdover; then 15 ppm */
+	/* 50 ppb for the 5.0064 s until holdover, 15 ppm after that */
 	at = tsct_clock_params_error_ps(&params, params.holdover_after_cycles + second);
 	ck_assert(at >= 15000000 + 20000 + 250319 &&
 		  at <= 15000000 + 20000 + 250335);
@@ -402,15 +405,15 @@ START_TEST(test_error_edges)
 			  UINT64_MAX);
 	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles + second),
 			  UINT64_MAX);
-	/* Any words: a result, and no undefined behaviour */
+	/* Params with any contents give a result without undefined behaviour. */
 	memset(&params, 0xff, sizeof(params));
 	tsct_clock_params_error_ps(&params, INT64_MAX - 1);
 	tsct_clock_params_ns(&params, INT64_MAX - 1);
 }
 END_TEST
 
-/* Any value of each word, and of all together */
-START_TEST(test_total)
+/* Params with any value in each word, and in all words together */
+START_TEST(test_random_words)
 {
 	struct tsct_clock_state state;
 	unsigned int i, j;
@@ -442,7 +445,7 @@ START_TEST(test_total)
 }
 END_TEST
 
-/* By definition, the largest t for which mult * t / 2^56 is not beyond ns */
+/* The result must be the largest t for which mult * t / 2^56 is not above ns. */
 static void check_ns_ticks(uint64_t mult, int64_t ns)
 {
 	int64_t ticks = tsct_ns_cycles(mult, ns);
@@ -454,7 +457,7 @@ static void check_ns_ticks(uint64_t mult, int64_t ns)
 		ck_assert(((tsct_s128)ticks + 1) * mult > want);
 }
 
-START_TEST(test_ticks_and_back)
+START_TEST(test_cycles_and_back)
 {
 	unsigned int i;
 
@@ -470,12 +473,13 @@ START_TEST(test_ticks_and_back)
 }
 END_TEST
 
-START_TEST(test_ticks_edges)
+START_TEST(test_cycles_limits)
 {
 	const uint64_t mult = sane_params().mult;
 
 	ck_assert_int_eq(tsct_cycles_ns(mult, 0), 0);
-	ck_assert_int_eq(tsct_cycles_ns(mult, -1), -1);	/* down */
+	/* negative times are rounded down */
+	ck_assert_int_eq(tsct_cycles_ns(mult, -1), -1);
 	ck_assert_int_eq(tsct_cycles_ns(mult, 1), 0);
 	ck_assert_int_eq(tsct_ns_cycles(mult, 1), 2);
 	ck_assert_int_eq(tsct_ns_cycles(mult, -1), -3);
@@ -491,8 +495,8 @@ START_TEST(test_ticks_edges)
 }
 END_TEST
 
-/* A growth is the smallest that is not below the exact one. */
-START_TEST(test_growth)
+/* The encoded error growth is the smallest one that is not below the exact growth. */
+START_TEST(test_error_growth)
 {
 	unsigned int i;
 
@@ -507,12 +511,12 @@ START_TEST(test_growth)
 		ck_assert((tsct_u128)growth * unit >= want);
 		ck_assert(!growth || (tsct_u128)(growth - 1) * unit < want);
 		ck_assert_uint_ge(tsct_growth_ppb(mult, growth), ppb);
-		/* rounded up twice */
+		/* The conversion to growth and back rounds up twice. */
 		ck_assert_uint_le(tsct_growth_ppb(mult, growth),
 				  ppb + (uint64_t)(unit / mult) + 1);
 	}
 	ck_assert_uint_eq(tsct_growth(ONE, 0), 0);
-	/* 1 ns per cycle, 1 ppm: 10^-3 ps per cycle */
+	/* At 1 ns per cycle, a growth of 1 ppm is 10^-3 ps per cycle. */
 	ck_assert_uint_eq(tsct_growth(ONE, 1000), 4294968);
 	ck_assert_uint_eq(tsct_growth_ppb(ONE, 4294968), 1001);
 	ck_assert_uint_eq(tsct_growth(UINT64_MAX, UINT64_MAX), UINT64_MAX);
@@ -521,8 +525,9 @@ START_TEST(test_growth)
 }
 END_TEST
 
-/* The part kept gives the same time for every counter value from its base on. */
-START_TEST(test_piece)
+/* Params cut to a later base give the same time for every counter value from that base
+ * on. */
+START_TEST(test_cut_to_later_base)
 {
 	unsigned int i, bent = 0;
 
@@ -554,17 +559,17 @@ int main(void)
 	print_seed();
 	tcase_add_test(tcase, test_formula);
 	tcase_add_test(tcase, test_segment_formula);
-	tcase_add_test(tcase, test_short_cut);
-	tcase_add_test(tcase, test_slew_has_an_end);
+	tcase_add_test(tcase, test_fast_conversion);
+	tcase_add_test(tcase, test_slew_ends);
 	tcase_add_test(tcase, test_monotonic);
 	tcase_add_test(tcase, test_saturates);
 	tcase_add_test(tcase, test_error_formula);
-	tcase_add_test(tcase, test_error_edges);
-	tcase_add_test(tcase, test_total);
-	tcase_add_test(tcase, test_ticks_and_back);
-	tcase_add_test(tcase, test_ticks_edges);
-	tcase_add_test(tcase, test_growth);
-	tcase_add_test(tcase, test_piece);
+	tcase_add_test(tcase, test_error_limits);
+	tcase_add_test(tcase, test_random_words);
+	tcase_add_test(tcase, test_cycles_and_back);
+	tcase_add_test(tcase, test_cycles_limits);
+	tcase_add_test(tcase, test_error_growth);
+	tcase_add_test(tcase, test_cut_to_later_base);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

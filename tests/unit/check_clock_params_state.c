@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of clock_params, and of a clock's state, for credibility. */
+/* Validity checks of clock params and of whole clock states */
 #include <check.h>
 #include <stdint.h>
 
@@ -9,7 +9,8 @@
 
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Each line breaks one rule of valid clock_params. */
+/* Each call changes one field of valid params, and states whether they must still be
+ * accepted. */
 #define VERDICT(source, verdict, ...) do {				\
 	struct tsct_clock_params pair = sane_params();				\
 	__VA_ARGS__;							\
@@ -18,7 +19,7 @@
 #define REFUSED(...)	VERDICT(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
 #define TAKEN(...)	VERDICT(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
 
-/* A single rate without slewing */
+/* Sets a single rate, without slewing. */
 static void set_rate(struct tsct_clock_params *pair, uint64_t mult)
 {
 	pair->mult = pair->slew_mult = mult;
@@ -69,7 +70,8 @@ START_TEST(test_times_check)
 	TAKEN(pair.as_of_cycles = pair.holdover_after_cycles);
 	REFUSED(pair.void_after_cycles = pair.holdover_after_cycles - 1);
 	TAKEN(pair.void_after_cycles = pair.holdover_after_cycles);
-	REFUSED(pair.holdover_after_cycles--);		/* before fast_cycles ends */
+	REFUSED(pair.holdover_after_cycles--); /* holdover begins before fast_cycles
+						* ends */
 	TAKEN(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 0);
 	REFUSED(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 1);
 	TAKEN(pair.fast_cycles = (1ULL << 55) - 1,
@@ -80,7 +82,7 @@ START_TEST(test_times_check)
 	TAKEN(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles);
 	REFUSED(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles - 1);
 	TAKEN(pair.slew_mult++, pair.fast_cycles = 0);
-	/* The fast path does not saturate. */
+	/* The fast path must not saturate. */
 	REFUSED(pair.base_ns = INT64_MAX - 5000000000);
 	TAKEN(pair.base_ns = INT64_MAX - 5000000000, pair.fast_cycles = 0);
 	TAKEN(pair.base_ns = INT64_MIN);
@@ -108,13 +110,13 @@ START_TEST(test_state_check)
 	STATE(0);
 	EMPTY(0, (void)0);
 	EMPTY(0, state.status = TSCT_STATUS_DISRUPTED);
-	/* without clock_params */
+	/* A status that requires clock params, without params */
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_CALIBRATING);
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_SYNCHRONIZED);
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.status = TSCT_STATUS_CALIBRATING);
 	STATE(0, state.status = TSCT_STATUS_HOLDOVER);
-	/* no time, but a fast path */
+	/* A status without time, but fast_cycles is set */
 	STATE(-EINVAL, state.status = TSCT_STATUS_DISRUPTED);
 	STATE(-EINVAL, state.status = TSCT_STATUS_UNKNOWN);
 	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_cycles = 0);
@@ -126,7 +128,8 @@ START_TEST(test_state_check)
 	STATE(0, state.cause = TSCT_CAUSE_NR - 1);
 	STATE(-EINVAL, state.source = TSCT_SOURCE_NR);
 	EMPTY(-EINVAL, state.source = TSCT_SOURCE_NR);
-	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);	/* 0.38 ns per cycle */
+	/* a rate of 0.38 ns per cycle with a source in ns */
+	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);
 	STATE(-EINVAL, state.reserved[0] = 1);
 	STATE(-EINVAL, state.reserved[1] = 1);
 	STATE(-EINVAL, state.reserved1 = 1);
@@ -141,7 +144,7 @@ START_TEST(test_state_check)
 }
 END_TEST
 
-/* With the cluster's line, and the end of the previous one */
+/* Checks a state with cluster params, and the end of the previous ones. */
 #define CLUSTER(verdict, ...) \
 	STATE(verdict, add_cluster(&state), __VA_ARGS__)
 
@@ -168,11 +171,11 @@ START_TEST(test_cluster_check)
 		state.cluster_master = UINT64_MAX);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_CALIBRATING);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_HOLDOVER);
-	/* Disruptions of CLOCK_REALTIME have no effect. */
+	/* Disruptions of CLOCK_REALTIME do not affect cluster params. */
 	CLUSTER(0, state.status = TSCT_STATUS_DISRUPTED,
 		memset(&state.real, 0, sizeof(state.real)));
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_NR);
-	/* no time, but a fast path */
+	/* A cluster status without time, but fast_cycles is set */
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_DISRUPTED);
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_UNKNOWN);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_DISRUPTED,
@@ -181,7 +184,7 @@ START_TEST(test_cluster_check)
 		state.real.fast_cycles = 0);
 	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_cycles = 0,
 		state.cluster.fast_cycles = 0);
-	/* a status that has a time, but no line */
+	/* A cluster status with a time, but without cluster params */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)));
 	STATE(-EINVAL, state.cluster_status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.cluster_status = TSCT_STATUS_DISRUPTED);
@@ -192,26 +195,28 @@ START_TEST(test_cluster_check)
 }
 END_TEST
 
-START_TEST(test_before_check)
+START_TEST(test_cluster_prev_check)
 {
 	CLUSTER(0, memset(&state.cluster_prev, 0,
 			  sizeof(state.cluster_prev)));
 	CLUSTER(0, state.cluster_prev.error_ps = UINT64_MAX);
 	CLUSTER(-EINVAL, state.cluster_prev.mult = 0);
 	STATE(-EINVAL, state.cluster_prev.error_ps = 1);
-	/* the previous line of none */
+	/* Previous cluster params without present ones */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)),
 		state.cluster_status = 0);
-	/* does not meet the line where that begins */
+	/* Previous cluster params that do not meet the present ones at their begin */
 	CLUSTER(-EINVAL, state.cluster_prev.base_ns++);
 	CLUSTER(-EINVAL, state.cluster_prev.base_ns--);
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles -= 1000);
 	CLUSTER(-EINVAL, state.cluster_prev.mult += 1ULL << 40);
-	/* begins after the line, or impossibly early */
+	/* Previous cluster params that begin after the present ones, or impossibly
+	 * early */
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles = state.cluster.base_cycles,
 		state.cluster_prev.base_ns = state.cluster.base_ns);
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles += 1ULL << 63);
-	/* meets the line, at twice its rate */
+	/* Previous cluster params that meet the present ones, but at twice their
+	 * rate */
 	CLUSTER(-EINVAL, state.cluster_prev.mult = 2 * state.cluster.mult,
 		state.cluster_prev.base_cycles = state.cluster.base_cycles - 1000,
 		state.cluster_prev.base_ns = state.cluster.base_ns -
@@ -228,7 +233,7 @@ int main(void)
 	tcase_add_test(tcase, test_times_check);
 	tcase_add_test(tcase, test_state_check);
 	tcase_add_test(tcase, test_cluster_check);
-	tcase_add_test(tcase, test_before_check);
+	tcase_add_test(tcase, test_cluster_prev_check);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

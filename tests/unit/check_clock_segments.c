@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parameters of the past. A log has all that were published. Each lookup in the
- * bounded memory is compared with it: it must be within the error that it states, in
- * the same epoch, and of a status no better than the log's.
+ * Clock segments: clock params of the past. A log has all states that were published.
+ * Each lookup in the bounded memory is compared with it: it must be within the error
+ * that it states, in the same epoch, and have no better status than the log's.
  */
 #include <check.h>
 #include <stdint.h>
@@ -18,11 +18,13 @@
 #define STEPS		1200
 #define SECOND		2600000000ULL
 
-static const __u64 mult_ideal = 27714742766003200ULL;	/* 1/2.6 ns */
+static const __u64 mult_ideal = 27714742766003200ULL; /* rate of the simulated
+						       * counter: 1/2.6 ns */
 
 struct line {
 	struct tsct_clock_params params;
-	uint64_t until;		/* the last sample, or where the next line begins */
+	uint64_t until;		/* end of validity: the last sample, or the begin of
+				 * the next params */
 	uint64_t error_ps;
 	uint32_t epoch, status;
 };
@@ -32,7 +34,7 @@ static struct run {
 	struct line log[LOG_MAX];
 	unsigned int nr;
 	uint64_t start, now;
-	double rate;		/* of the parameters, relative */
+	double rate;		/* relative rate of the published params */
 } r;
 
 static int64_t line_ns(const struct tsct_clock_params *params, uint64_t stamp)
@@ -47,7 +49,7 @@ static int64_t line_ns(const struct tsct_clock_params *params, uint64_t stamp)
 		params->base_ns;
 }
 
-/* Distance from the start, so that the counter may wrap */
+/* Adds the distance to a start value, so that the counter may wrap. */
 static uint64_t at(uint64_t stamp)
 {
 	return stamp - r.start;
@@ -72,7 +74,7 @@ static struct line *newest(void)
 	return &r.log[r.nr - 1];
 }
 
-/* Adds a state to the log. */
+/* Adds a published state to the log. */
 static void log_line(const struct tsct_clock_state *state)
 {
 	ck_assert_uint_lt(r.nr, LOG_MAX);
@@ -148,8 +150,8 @@ static void go_on(void)
 }
 
 /*
- * A disruption: the time after the last sample is invalid, whichever parameters
- * were published since.
+ * After a disruption, all log entries end at the last sample, whichever were published
+ * since.
  */
 static void shorten_log(uint64_t as_of, uint32_t epoch)
 {
@@ -168,7 +170,8 @@ static void end_epoch(struct tsct_clock_state *next)
 	next->cause = 1 + any(TSCT_CAUSE_NR - 1);
 }
 
-/* New parameters come at once, some time later, or after another disruption. */
+/* Begins an epoch. New clock params come at once, some time later, or after another
+ * disruption. */
 static void disrupt(void)
 {
 	struct tsct_clock_state next;
@@ -198,7 +201,7 @@ static void disrupt(void)
 	log_line(&next);
 }
 
-/* ---- lookups ------------------------------------------------------------- */
+/* ---- lookups of past times ----------------------------------------------- */
 
 static const struct line *find_line(uint64_t stamp)
 {
@@ -241,7 +244,7 @@ static uint64_t check_stamp(uint64_t stamp)
 		ck_assert_int_eq(reading.ns, ns);
 		return 0;
 	}
-	/* At the end of parameters, they and the next ones are both right. */
+	/* Where two entries of the log meet, both are right. */
 	if ((int64_t)(stamp - line->until) > 0) {
 		ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
 		return 0;
@@ -249,7 +252,7 @@ static uint64_t check_stamp(uint64_t stamp)
 	ck_assert_uint_ne(reading.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_le(rank(reading.status), rank(line->status));
 	ck_assert_msg(off * 1000 + line->error_ps <= reading.error_ps,
-		      "off by %llu ns, line's error %llu ps, stated %llu ps",
+		      "off by %llu ns, error in the log %llu ps, stated %llu ps",
 		      (unsigned long long)off,
 		      (unsigned long long)line->error_ps,
 		      (unsigned long long)reading.error_ps);
@@ -261,13 +264,13 @@ static uint64_t any_stamp(void)
 	uint64_t stamp;
 
 	switch (any(4)) {
-	case 0:		/* at an edge */
+	case 0:		/* at the begin of an entry */
 		stamp = r.log[any(r.nr)].params.base_cycles + any(3) - 1;
 		break;
 	case 1:
 		stamp = r.log[any(r.nr)].until + any(3) - 1;
 		break;
-	case 2:		/* recent */
+	case 2:		/* a counter value of the recent past */
 		stamp = r.now - any(1U << 31);
 		break;
 	default:
@@ -279,7 +282,8 @@ static uint64_t any_stamp(void)
 		r.log[0].params.base_cycles;
 }
 
-/* In one epoch, without DISRUPTED: later values have no earlier times. */
+/* Within an epoch, unless its status is DISRUPTED, later counter values have no earlier
+ * times. */
 static void check_order(uint64_t a, uint64_t b)
 {
 	struct tsct_clock_time first, second;
@@ -319,7 +323,7 @@ START_TEST(test_random_histories)
 
 	for (run = 0; run < RUNS; run++) {
 		begin_run(run);
-		disruptions = run % 4 ? run : 0;	/* per 1000 steps */
+		disruptions = run % 4 ? run : 0;	/* disruptions per 1000 steps */
 		for (step = 0; step < STEPS; step++) {
 			pass_time();
 			if (any(1000) < disruptions)
@@ -340,20 +344,23 @@ START_TEST(test_random_histories)
 		}
 		joined += r.nr > TSCT_SEGMENTS_MAX;
 	}
-	printf("# %u of %u runs outgrew the memory; worst stated error %llu ps\n",
+	printf("# %u of %u runs needed more segments than there is "
+	       "room for; worst stated error %llu ps\n",
 	       (unsigned int)joined, RUNS, (unsigned long long)worst);
 	ck_assert_uint_gt(joined, RUNS / 2);
 }
 END_TEST
 
-/* A day with new parameters each second, by 1 ppb off those before. */
+/* A day of new clock params each second, whose rates differ by 1 ppb from the previous
+ * ones. */
 START_TEST(test_a_day)
 {
 	uint64_t worst = 0, oldest;
 	struct tsct_clock_time reading;
 	unsigned int i;
 
-	/* A slew of half a millisecond at first would distort the result. */
+	/* Chooses a run whose first params do not slew: a slew of half a millisecond
+	 * would distort the result. */
 	for (i = 99; i == 99 || r.copy.state.real.slew_cycles; i++)
 		begin_run(i);
 	for (i = 0; i < 86400; i++) {
@@ -383,16 +390,17 @@ START_TEST(test_a_day)
 	printf("# a day: %u segments, the oldest %llu s long, error up to %llu ps\n",
 	       r.copy.nr_segments, (unsigned long long)(oldest / SECOND),
 	       (unsigned long long)worst);
-	/* A random walk of half a ppb: some 100 ns over hours */
+	/* Limit of the error: a random walk of half a ppb gives some 100 ns over
+	 * hours. */
 	ck_assert_uint_lt(worst, 2000000);
-	/* The last seconds are unchanged. */
+	/* The last seconds are kept unchanged. */
 	ck_assert_int_eq(tsct_segments_lookup(&r.copy, r.now - 4 * SECOND,
 					      &reading), 0);
 	ck_assert_uint_eq(reading.error_ps, 50000);
 }
 END_TEST
 
-/* ---- one by one --------------------------------------------------------- */
+/* ---- segments built step by step ----------------------------------------- */
 
 static struct tsct_clock_state simple(uint64_t base, int64_t ns)
 {
@@ -422,7 +430,7 @@ static struct tsct_clock_state simple(uint64_t base, int64_t ns)
 	ck_assert_uint_eq(t.epoch, epoch_);				\
 } while (0)
 
-START_TEST(test_life_of_a_line)
+START_TEST(test_successive_params)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(10000, 500);
@@ -436,8 +444,8 @@ START_TEST(test_life_of_a_line)
 	READS(15001, 5501, 10, HOLDOVER, 0);
 	READS(19000, 9500, 10, HOLDOVER, 0);
 	LOOKUP(19001, -ESTALE);
-	/* 1000 ns before the first params: their error of 20 ps grows by
-	 * 15 ps (15 ppm of 1000 ns), rounded up. */
+	/* 1000 ns before the first params: their error of 20 ps has grown by 15 ps (15
+	 * ppm of 1000 ns), rounded up. */
 	READS(9000, -500, 36, CALIBRATING, 0);
 
 	/* New params continue the old ones; their sample is in the old ones' range. */
@@ -450,7 +458,7 @@ START_TEST(test_life_of_a_line)
 	READS(12000, 2500, 10, SYNCHRONIZED, 0);
 	READS(9000, -500, 41, CALIBRATING, 0);
 
-	/* a disruption: the last sample was at 11000 */
+	/* A disruption; the last sample was at 11000. */
 	s = (struct tsct_clock_state) {
 		.status = TSCT_STATUS_DISRUPTED, .epoch = 1,
 		.cause = TSCT_CAUSE_STEP, .epoch_cycles = 13000,
@@ -476,8 +484,8 @@ START_TEST(test_life_of_a_line)
 }
 END_TEST
 
-/* Segments behind a counter that began anew are dropped. */
-START_TEST(test_counter_begins_anew)
+/* When the counter restarts, all segments of its old values are dropped. */
+START_TEST(test_counter_restart)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000000, 500);
@@ -502,8 +510,8 @@ START_TEST(test_counter_begins_anew)
 }
 END_TEST
 
-/* So are all segments of another source. */
-START_TEST(test_other_source)
+/* When the source changes, all segments of the old source are dropped. */
+START_TEST(test_source_change)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000, 500);
@@ -531,7 +539,7 @@ START_TEST(test_succession_rules)
 	s = last;
 	s.real.as_of_cycles += 100, s.real.error_ps = 7, s.real.fast_cycles = 50;
 	NEXT(20000, 0);
-	s.real.base_ns++;			/* a step in the epoch */
+	s.real.base_ns++;			/* invalid: a step within the epoch */
 	NEXT(9000, -EINVAL);
 	NEXT(20000, -ETIME);
 	s = simple(11000, 1500);
@@ -542,7 +550,8 @@ START_TEST(test_succession_rules)
 	NEXT(10999, -EINVAL);
 	s = simple(11000, 1499);
 	NEXT(10999, -EINVAL);
-	s = simple(9999, 499);			/* before the last parameters */
+	s = simple(9999, 499);			/* invalid: begins before the last
+						 * params */
 	NEXT(5000, -EINVAL);
 	s = last, s.real.mult++;
 	NEXT(5000, -EINVAL);
@@ -550,7 +559,7 @@ START_TEST(test_succession_rules)
 	NEXT(5000, -EINVAL);
 	s = last, s.real.slew_mult++;
 	NEXT(5000, -EINVAL);
-	s = none;				/* removes the parameters */
+	s = none;				/* a state without clock params */
 	NEXT(10999, -EINVAL);
 	s.epoch = 1;
 	NEXT(10999, 0);
@@ -558,17 +567,18 @@ START_TEST(test_succession_rules)
 	NEXT(10999, -ESTALE);
 	s.epoch = 1;
 	NEXT(10999, 0);
-	s = last, s.epoch = UINT32_MAX;		/* one before 0 */
+	s = last, s.epoch = UINT32_MAX;		/* the epoch number before 0, which
+						 * wraps */
 	NEXT(10999, -ESTALE);
 	ck_assert_int_eq(tsct_segments_check(&s, &last, 20000), 0);
-	/* the first parameters of an epoch may begin at any time */
+	/* The first params of an epoch may begin at any time. */
 	s = simple(10, 1);
 	ck_assert_int_eq(tsct_segments_check(&none, &s, 20000), 0);
 	ck_assert_int_eq(tsct_segments_check(&none, &none, 20000), 0);
 }
 END_TEST
 
-/* The same for the cluster's parameters, independently of the real ones */
+/* Cluster params: the same checks, independent of the state of the real ones */
 static struct tsct_clock_state with_cluster(uint64_t base, int64_t ns)
 {
 	struct tsct_clock_state s = simple(1, 2);
@@ -593,27 +603,28 @@ START_TEST(test_cluster_succession)
 	NEXT(11000, -ETIME);
 	s = with_cluster(11000, 1501);
 	NEXT(10999, -EINVAL);
-	s.epoch = 1;				/* CLOCK_REALTIME was set */
+	s.epoch = 1;				/* the epoch after CLOCK_REALTIME was
+						 * set */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
 	s = with_cluster(9999, 499);
 	NEXT(5000, -EINVAL);
-	s = simple(1, 2);			/* removes the parameters */
+	s = simple(1, 2);			/* a state without cluster params */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
 	s = last, s.cluster_epoch = UINT32_MAX;
 	NEXT(10999, -ESTALE);
-	s = last, s.epoch = 1, s.source = 1;	/* another source */
+	s = last, s.epoch = 1, s.source = 1;	/* a state with another source */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
-	/* Its first parameters may begin at any time. */
+	/* The first cluster params may begin at any time. */
 	last = simple(1, 2);
 	s = with_cluster(10, 1);
 	NEXT(20000, 0);
-	/* cluster_prev must be of the old parameters. */
+	/* cluster_prev must be taken from the old cluster params. */
 	last = with_cluster(10000, 500);
 	good = with_cluster(11000, 1500);
 	good.cluster_prev = tsct_clock_params_prev(&last.cluster, 11000);
@@ -629,7 +640,7 @@ START_TEST(test_cluster_succession)
 	s = good;
 	s.cluster_prev.base_cycles--, s.cluster_prev.base_ns--;
 	NEXT(10999, -EINVAL);
-	/* cluster_prev must not change. */
+	/* While the cluster params stay, cluster_prev must not change. */
 	last = s = good;
 	NEXT(20000, 0);
 	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
@@ -637,7 +648,7 @@ START_TEST(test_cluster_succession)
 }
 END_TEST
 
-/* ---- validity ------------------------------------------------------------ */
+/* ---- validity of copies -------------------------------------------------- */
 
 static struct tsct_clock_copy good_copy(void)
 {
@@ -688,8 +699,8 @@ START_TEST(test_valid)
 }
 END_TEST
 
-/* Copies of any content, or a valid one with some words changed */
-START_TEST(test_total)
+/* Random copies, and a valid copy with some words changed */
+START_TEST(test_random_copies)
 {
 	static struct tsct_clock_copy good, c;
 	uint64_t words[sizeof(c) / 8];
@@ -731,15 +742,15 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_life_of_a_line);
-	tcase_add_test(tcase, test_counter_begins_anew);
-	tcase_add_test(tcase, test_other_source);
+	tcase_add_test(tcase, test_successive_params);
+	tcase_add_test(tcase, test_counter_restart);
+	tcase_add_test(tcase, test_source_change);
 	tcase_add_test(tcase, test_succession_rules);
 	tcase_add_test(tcase, test_cluster_succession);
 	tcase_add_test(tcase, test_random_histories);
 	tcase_add_test(tcase, test_a_day);
 	tcase_add_test(tcase, test_valid);
-	tcase_add_test(tcase, test_total);
+	tcase_add_test(tcase, test_random_copies);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

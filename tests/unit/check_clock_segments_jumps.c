@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Published states that are valid one by one, but jump in time and in epochs as
- * far as 64 bits allow: the segments stay in order. Readers reject a copy whose
- * segments are not.
+ * Published states that are valid one by one, but jump in time and in epochs as far as
+ * 64 bits allow: the segments stay in order. Readers reject a copy whose segments are
+ * not in order.
  */
 #include <check.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 static struct tsct_clock_copy copy;
 static uint64_t now;
 
-/* Of any magnitude */
+/* A random number of any magnitude */
 static uint64_t wild(void)
 {
 	return any(4) ? any64() >> any(64) : 1ULL << any(64);
@@ -71,7 +71,7 @@ static void go_on(struct tsct_clock_state *state)
 	state->closing_error_ps = wild();
 }
 
-/* As the module publishes a disruption: without a check */
+/* A disruption as the module publishes it, without a check of the state */
 static void disrupt(struct tsct_clock_state *state)
 {
 	memset(&state->real, 0, sizeof(state->real));
@@ -119,7 +119,8 @@ START_TEST(test_jumps)
 		if (copy.nr_segments > most)
 			most = copy.nr_segments;
 	}
-	printf("%u of %u were taken; %u segments at most\n", taken, i, most);
+	printf("%u of %u states were accepted; at most %u segments\n",
+	       taken, i, most);
 	ck_assert_uint_gt(taken, STEPS / 10);
 	ck_assert_uint_gt(most, 2);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Cluster time of a node against the truth, in all kinds of events */
+/* Cluster time of simulated nodes, compared with the true time */
 #include "cluster_world.h"
 #include "suite.h"
 
-#define WANDER	5e-9		/* of a crystal, per second */
+#define WANDER	5e-9		/* frequency wander of a crystal, per second */
 #define BACK_NS	2000000000LL
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 static struct node master, child;
-static struct tsct_remote_params line;	/* the true timeline: these parameters,
-					 * of the master's counter */
+static struct tsct_remote_params line;	/* the true timeline: clock params of the
+					 * master's counter */
 
 static void begin(unsigned int turn)
 {
@@ -35,8 +35,8 @@ static void read_some(double from, double to)
 }
 
 /*
- * An exchange, and after it a publication each second. Time is read in between,
- * and right before and after each publication.
+ * Makes an exchange, and then one publication per second. Time is read in between, and
+ * right before and after each publication.
  */
 static double poll_once(double t, double interval, const struct path *path)
 {
@@ -75,7 +75,7 @@ static uint32_t child_status(double t)
 	return tsct_cluster_compose(child.cluster, node_ticks(&child, t), &pair);
 }
 
-/* ---- one source ---------------------------------------------------------- */
+/* ---- one source of time -------------------------------------------------- */
 
 START_TEST(test_one_source)
 {
@@ -103,7 +103,8 @@ START_TEST(test_one_source)
 }
 END_TEST
 
-/* Each poll is a burst of exchanges: the interval between polls counts. */
+/* Each poll is a burst of exchanges: the interval between polls determines the
+ * window. */
 START_TEST(test_bursts)
 {
 	double t = 2;
@@ -125,7 +126,7 @@ START_TEST(test_bursts)
 }
 END_TEST
 
-/* Reported status, master, timeline, depth */
+/* The reported status, master, timeline and depth */
 START_TEST(test_reported_state)
 {
 	struct tsct_remote_params params;
@@ -162,7 +163,7 @@ START_TEST(test_reported_state)
 }
 END_TEST
 
-/* ---- a tree -------------------------------------------------------------- */
+/* ---- a chain of nodes ---------------------------------------------------- */
 
 #define LEVELS	4
 
@@ -198,7 +199,7 @@ START_TEST(test_tree)
 		ck_assert_uint_eq(level[i].state.cluster_master, level[0].id);
 		ck_assert_uint_eq(level[i].state.cluster_timeline, 1);
 		ck_assert_uint_eq(tsct_cluster_epoch(level[i].cluster), 1);
-		/* Error bounds add up along the tree. */
+		/* Error bounds add up along the chain. */
 		ck_assert(error > bound);
 		bound = error;
 	}
@@ -207,7 +208,7 @@ START_TEST(test_tree)
 }
 END_TEST
 
-/* A loop of sources */
+/* Nodes that poll each other in a loop: the depth is limited. */
 START_TEST(test_too_deep)
 {
 	struct tsct_exchange x = { .t1 = 1000000, .t2 = 5, .t3 = 6,
@@ -232,11 +233,11 @@ START_TEST(test_too_deep)
 }
 END_TEST
 
-/* ---- events -------------------------------------------------------------- */
+/* ---- disruptions and faults ---------------------------------------------- */
 
 /*
- * Requests are routed over a path that is 1 ms longer. It looks as if the time
- * had moved by half of that; but no exchange contradicts the old time.
+ * Requests take a path that is 1 ms longer. The source's time seems to move by half of
+ * that, but no exchange contradicts the old time.
  */
 START_TEST(test_route_change)
 {
@@ -264,7 +265,7 @@ START_TEST(test_small_step)
 	t = poll_until(2, 100, 1, &lan);
 	line.base_ns += 2000000;
 	master.false_ns = 2e6;
-	/* Until the step is confirmed, it may be a single wrong exchange. */
+	/* Until it is confirmed, the step may be a single wrong exchange. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -278,8 +279,8 @@ START_TEST(test_small_step)
 END_TEST
 
 /*
- * The source's counter jumps by less than half a round trip, which no exchange
- * contradicts. But an exchange with such an error would have a longer round trip.
+ * The source's counter jumps by less than half a round trip. No exchange contradicts
+ * that, but an exchange with such an error would have a longer round trip.
  */
 START_TEST(test_tiny_step)
 {
@@ -288,7 +289,7 @@ START_TEST(test_tiny_step)
 	begin(15 + (unsigned int)_i);
 	t = poll_until(2, 100, 1, &lan);
 	master.jump_ticks = (_i & 1 ? 45e-6 : -45e-6) * master.crystal.hz;
-	/* A short round trip is needed to detect it. */
+	/* Only a short round trip can show the step. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -322,7 +323,8 @@ START_TEST(test_large_step)
 }
 END_TEST
 
-/* The source's counter jumps without notice: three exchanges suffice. */
+/* The source's counter jumps without notice: three exchanges are enough to detect
+ * it. */
 START_TEST(test_counter_jumps)
 {
 	double t;
@@ -330,7 +332,8 @@ START_TEST(test_counter_jumps)
 
 	begin(8);
 	t = poll_until(2, 100, 1, &lan);
-	/* Cluster time jumps, too: the source's parameters convert its counter to it. */
+	/* Cluster time jumps as well, because the source's params convert its counter
+	 * to it. */
 	master.jump_ticks = 3e9;
 	for (i = 0; i < 5; i++, t += 1) {
 		exchange(&child, 0, &master, &lan, t);
@@ -342,7 +345,7 @@ START_TEST(test_counter_jumps)
 }
 END_TEST
 
-/* Single packet times that are far off */
+/* Single packet times with a very large error */
 START_TEST(test_single_errors)
 {
 	double t;
@@ -361,8 +364,8 @@ START_TEST(test_single_errors)
 }
 END_TEST
 
-/* The master restarts: another timeline, an epoch at once */
-START_TEST(test_restart)
+/* The master restarts: its new timeline begins an epoch at once. */
+START_TEST(test_master_restart)
 {
 	double t;
 
@@ -381,8 +384,8 @@ START_TEST(test_restart)
 }
 END_TEST
 
-/* Our own counter is disrupted: no time, then a new epoch */
-START_TEST(test_disrupt)
+/* The local counter is disrupted: no time, then a new epoch */
+START_TEST(test_local_disruption)
 {
 	struct tsct_clock_time r;
 	double t;
@@ -404,7 +407,7 @@ START_TEST(test_disrupt)
 }
 END_TEST
 
-/* A later epoch was published before: continue after it. */
+/* A later epoch was published by an earlier daemon: new epochs continue after it. */
 START_TEST(test_resume_epoch)
 {
 	double t;
@@ -422,8 +425,8 @@ START_TEST(test_resume_epoch)
 END_TEST
 
 /*
- * The network is down for an hour: holdover, whose bound grows and holds; then
- * no time. After that another epoch begins.
+ * The network is down for an hour: holdover, whose bound grows and holds; then no time.
+ * A new epoch begins when the network is back.
  */
 START_TEST(test_holdover)
 {
@@ -439,9 +442,11 @@ START_TEST(test_holdover)
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_HOLDOVER);
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 			 node_ticks(&child, t), &r), 0);
-	printf("# 3200 s alone: worst %.0f ns, bound %.0f ns\n", child.worst_ns,
+	printf("# 3200 s without network: worst %.0f ns, bound %.0f ns\n",
+	       child.worst_ns,
 	       (double)r.error_ps * 1e-3);
-	/* The network is back before the end of holdover: the same epoch, no jump */
+	/* The network is back before the end of holdover: the epoch continues without a
+	 * jump. */
 	back = poll_until(t, 3600, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 1);
 	for (t = back; t < 7400; t += 1) {
@@ -473,11 +478,11 @@ START_TEST(test_master)
 	ck_assert_uint_eq(master.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert_uint_eq(master.readings, 98);
 	ck_assert(master.worst_ns <= 2);
-	/* Its timekeeper has stopped. */
+	/* The master's timekeeper has stopped. */
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&master.state,
 			 node_ticks(&master, t + 60), &r), 0);
 	ck_assert_uint_eq(r.status, TSCT_STATUS_HOLDOVER);
-	/* The same timeline again changes nothing, another one does. */
+	/* The same timeline again changes nothing; a different one begins an epoch. */
 	tsct_cluster_master(master.cluster, master.id, &line, 7);
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 1);
 	be_master(&master, t, 8);
@@ -499,8 +504,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_large_step);
 	tcase_add_test(tcase, test_counter_jumps);
 	tcase_add_test(tcase, test_single_errors);
-	tcase_add_test(tcase, test_restart);
-	tcase_add_test(tcase, test_disrupt);
+	tcase_add_test(tcase, test_master_restart);
+	tcase_add_test(tcase, test_local_disruption);
 	tcase_add_test(tcase, test_resume_epoch);
 	tcase_add_test(tcase, test_holdover);
 	tcase_add_test(tcase, test_master);

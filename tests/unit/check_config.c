@@ -62,7 +62,7 @@ static void teardown(void)
 	rmdir(dir);
 }
 
-START_TEST(test_absent)
+START_TEST(test_missing_file)
 {
 	ck_assert_int_eq(config_load("/nowhere/conf", hear, &config), -ENOENT);
 	ck_assert_str_eq(said, "");
@@ -152,8 +152,8 @@ START_TEST(test_poll_defaults)
 }
 END_TEST
 
-/* Each is line 2 of its file: the message has the line, the word and the
- * remedy. */
+/* Invalid lines. Each is line 2 of its file. The message must contain the line number,
+ * the word and the remedy. */
 static const struct wrong {
 	const char *line, *word, *fix;
 } wrong[] = {
@@ -195,7 +195,7 @@ static const struct wrong {
 	{ "name \x1b[31m", "0x1b", "remove it" },
 };
 
-START_TEST(test_wrong)
+START_TEST(test_invalid_lines)
 {
 	const struct wrong *w = &wrong[_i];
 	char text[256], at[128];
@@ -209,7 +209,7 @@ START_TEST(test_wrong)
 }
 END_TEST
 
-START_TEST(test_twice)
+START_TEST(test_duplicates)
 {
 	ck_assert_int_eq(load("port 1\nport 2"), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(said, "already in line 1"));
@@ -226,7 +226,7 @@ START_TEST(test_twice)
 END_TEST
 
 /* All errors of a file are reported, not only the first. */
-START_TEST(test_all)
+START_TEST(test_reports_all_errors)
 {
 	ck_assert_int_eq(load("a\nb\nport x\n"), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(said, ":1: "));
@@ -275,8 +275,8 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* Random bytes: the message never exceeds its buffer. */
-START_TEST(test_noise)
+/* Random bytes as configuration: the message never exceeds its buffer. */
+START_TEST(test_random_bytes)
 {
 	static const char *words[] = {
 		"master", "ntp", "child", "allow", "10.0.0.1", "key", "port",
@@ -306,7 +306,7 @@ START_TEST(test_noise)
 }
 END_TEST
 
-/* Accepted with a warning */
+/* Expects that a file is accepted, with a warning. */
 static void warned_of(mode_t mode, const char *keys, const char *part)
 {
 	char text[128];
@@ -343,17 +343,17 @@ int main(void)
 
 	print_seed();
 	seed_with(1);
-	tcase_add_test(tcase, test_absent);
+	tcase_add_test(tcase, test_missing_file);
 	tcase_add_test(tcase, test_empty);
 	tcase_add_test(tcase, test_child);
 	tcase_add_test(tcase, test_master);
 	tcase_add_test(tcase, test_poll_defaults);
-	tcase_add_loop_test(tcase, test_wrong, 0,
+	tcase_add_loop_test(tcase, test_invalid_lines, 0,
 			    sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(tcase, test_twice);
-	tcase_add_test(tcase, test_all);
+	tcase_add_test(tcase, test_duplicates);
+	tcase_add_test(tcase, test_reports_all_errors);
 	tcase_add_test(tcase, test_limits);
-	tcase_add_test(tcase, test_noise);
+	tcase_add_test(tcase, test_random_bytes);
 	tcase_add_test(tcase, test_warnings);
 	return run_suite(suite);
 }

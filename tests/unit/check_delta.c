@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event headers: against golden bytes, round trips of random events, sizes, and
+ * Event headers: golden bytes, encoding and decoding of random events, sizes, and
  * invalid bytes.
  */
 #include <check.h>
@@ -13,7 +13,7 @@
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* libcheck also logs each assertion that holds: too slow here. */
+/* ck_assert() also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 static void check_packet(const struct golden_packet *packet)
@@ -32,7 +32,8 @@ static void check_packet(const struct golden_packet *packet)
 
 		ck_assert_int_eq(size, (int)event->size);
 		ck_assert_mem_eq(room, event->byte, event->size);
-		/* Read from memory that ends with it */
+		/* The event's memory ends with it, so that the sanitizer detects a read
+		 * beyond. */
 		ck_assert_int_eq(tsct_delta_get(&get, event->byte, event->size,
 						&id), size);
 		ck_assert_uint_eq(id, event->id);
@@ -51,7 +52,7 @@ START_TEST(test_golden)
 }
 END_TEST
 
-/* ---- round trips ----------------------------------------------------------- */
+/* ---- encoding and decoding ----------------------------------------------- */
 
 #define EVENTS	400
 
@@ -79,7 +80,7 @@ static __u64 make(struct event *event, unsigned int nr)
 	return begin;
 }
 
-/* Written into memory without room to spare, with payloads */
+/* Encodes all events, with payloads, into memory that is exactly as large. */
 static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 		       size_t *ret_len)
 {
@@ -105,7 +106,7 @@ static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 	return exact;
 }
 
-/* Number of events in @len bytes; the last one may be truncated. */
+/* Returns the number of events in @len bytes; the last one may be truncated. */
 static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 			     const struct event *event, unsigned int nr)
 {
@@ -130,7 +131,7 @@ static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 	return i;
 }
 
-START_TEST(test_trip)
+START_TEST(test_random_events)
 {
 	struct event event[EVENTS];
 	__u64 begin;
@@ -145,8 +146,9 @@ START_TEST(test_trip)
 }
 END_TEST
 
-/* A packet truncated anywhere yields all events before, and nothing else. */
-START_TEST(test_cut)
+/* A packet truncated anywhere gives all complete events before that place, and nothing
+ * else. */
+START_TEST(test_truncated_packets)
 {
 	struct event event[20];
 	unsigned int nr, last = 0;
@@ -173,8 +175,9 @@ END_TEST
 
 /* ---- invalid bytes ---------------------------------------------------------- */
 
-/* No reads beyond the bytes; ticks do not decrease; an error changes nothing. */
-START_TEST(test_hostile)
+/* Random bytes: no reads beyond them; ticks do not decrease; an error changes no
+ * state. */
+START_TEST(test_random_headers)
 {
 	struct tsct_delta delta, before;
 	unsigned int turn, i;
@@ -221,21 +224,22 @@ static int get(__u64 begin, __u64 tid, const char *bytes, size_t len)
 
 #define GET(begin, tid, bytes)	get(begin, tid, bytes, sizeof(bytes) - 1)
 
-START_TEST(test_refused)
+START_TEST(test_rejects_bad_headers)
 {
-	/* One byte of tick; the thread is known, or is not. */
+	/* Header with one byte of tick: needs a known thread */
 	ck_assert_int_eq(GET(0, 7, "\x08\x05"), 2);
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x08\x05"), -EINVAL);
 	ck_assert_int_eq(GET(0, 7, "\x08"), -ENODATA);
 	ck_assert_int_eq(GET(0, 7, ""), -ENODATA);
-	/* Eight bytes: before the last tick */
+	/* Header with eight bytes of tick: must not be before the last tick */
 	ck_assert_int_eq(GET(5, 7, "\x03\5\0\0\0\0\0\0\0"), 9);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0\0"), -EINVAL);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0"), -ENODATA);
-	/* There is no later tick with these bits. */
+	/* Header whose low tick bits would need a tick beyond 2^64 */
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xff"), 2);
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xfe"), -EINVAL);
-	/* Extended: with a thread, truncated within it, with an invalid id */
+	/* Extended header: with a thread, truncated within the thread, with an invalid
+	 * id */
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abcd"), 8);
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abc"), -ENODATA);
 	ck_assert_int_eq(GET(0, 7, "\x0c\0\x10\5"), -EINVAL);
@@ -244,7 +248,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-START_TEST(test_not_written)
+START_TEST(test_rejects_bad_events)
 {
 	struct tsct_delta delta, before;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -258,9 +262,10 @@ START_TEST(test_not_written)
 }
 END_TEST
 
-/* ---- sizes ------------------------------------------------------------------ */
+/* ---- header sizes -------------------------------------------------------- */
 
-/* Bytes of tick of one thread's events that are @apart ticks apart */
+/* Bytes of tick in the header of an event of the same thread, @gap ticks after the
+ * previous one */
 static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
 {
 	__u8 room[TSCT_DELTA_ROOM];
@@ -269,9 +274,10 @@ static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
 }
 
 /*
- * "If timestamp packets are emitted rarely (but not as rare as sync packets), they
- * will tend to be 2-4 bytes in size; if somewhat frequently, 1-2 bytes": at 3 GHz
- * somewhat frequently is more often than every 20 us, and rare up to a second.
+ * The expected sizes, from a published description of such encodings: "If timestamp
+ * packets are emitted rarely (but not as rare as sync packets), they will tend to be
+ * 2-4 bytes in size; if somewhat frequently, 1-2 bytes". At 3 GHz, "somewhat
+ * frequently" is more often than every 20 us, and "rarely" is up to a second.
  */
 START_TEST(test_sizes)
 {
@@ -297,8 +303,8 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* Header sizes with alternating threads, 5 us apart on average */
-START_TEST(test_average)
+/* Average header sizes with alternating threads, 5 us apart on average */
+START_TEST(test_average_size)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -318,9 +324,9 @@ START_TEST(test_average)
 }
 END_TEST
 
-/* "Values associated with sync packets are always the full size": the packet's
- * begin is. Writers end a packet by its number of events. */
-START_TEST(test_events)
+/* "Values associated with sync packets are always the full size": a packet begins with
+ * a full tick. Writers end a packet by its number of events. */
+START_TEST(test_packet_limits)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -342,7 +348,7 @@ END_TEST
 
 /* ---- tick resolutions ---------------------------------------------------------- */
 
-START_TEST(test_coarser)
+START_TEST(test_coarser_ticks)
 {
 	struct tsct_tick_resolution grain;
 	__u64 tick = 0;
@@ -364,8 +370,9 @@ START_TEST(test_coarser)
 }
 END_TEST
 
-/* Events on a tick follow each other within it, and continue in the next. */
-START_TEST(test_finer)
+/* With file ticks finer than the source's, events of one source tick get consecutive
+ * file ticks. They continue in the next source tick. */
+START_TEST(test_finer_ticks)
 {
 	struct tsct_tick_resolution grain;
 	__u64 tick = 0, i;
@@ -392,9 +399,10 @@ START_TEST(test_finer)
 }
 END_TEST
 
-/* A coarser tick is the source's, divided; a finer one is within the source's, or
- * later by the events that did not fit. Through the codec and back. */
-START_TEST(test_grains_trip)
+/* Resolutions through the codec and back. A coarser file tick is the source's tick,
+ * divided. A finer one is within the source's tick, or later by the number of events
+ * that did not fit. */
+START_TEST(test_resolutions_round_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };
 	struct tsct_delta put, get;
@@ -434,19 +442,19 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_golden);
-	tcase_add_loop_test(tcase, test_trip, 0, 50);
-	tcase_add_loop_test(tcase, test_cut, 50, 60);
+	tcase_add_loop_test(tcase, test_random_events, 0, 50);
+	tcase_add_loop_test(tcase, test_truncated_packets, 50, 60);
 	tcase = add_case(suite, "hostile", NULL, NULL);
-	tcase_add_loop_test(tcase, test_hostile, 100, 110);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_not_written);
+	tcase_add_loop_test(tcase, test_random_headers, 100, 110);
+	tcase_add_test(tcase, test_rejects_bad_headers);
+	tcase_add_test(tcase, test_rejects_bad_events);
 	tcase = add_case(suite, "sizes", NULL, NULL);
 	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_average);
-	tcase_add_test(tcase, test_events);
+	tcase_add_test(tcase, test_average_size);
+	tcase_add_test(tcase, test_packet_limits);
 	tcase = add_case(suite, "grains", NULL, NULL);
-	tcase_add_test(tcase, test_coarser);
-	tcase_add_test(tcase, test_finer);
-	tcase_add_loop_test(tcase, test_grains_trip, 200, 210);
+	tcase_add_test(tcase, test_coarser_ticks);
+	tcase_add_test(tcase, test_finer_ticks);
+	tcase_add_loop_test(tcase, test_resolutions_round_trip, 200, 210);
 	return run_suite(suite);
 }

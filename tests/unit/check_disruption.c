@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Detection of clock disruptions: comparison of indicators, and reading them. */
+/* Detection of clock disruptions: reading of indicators, and their comparison. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static const struct disruption quiet = {
 	.has_module = true, .has_source_seq = true, .source_seq = 5,
 };
 
-/* Each indicator alone, in the order of precedence */
+/* A change of each indicator alone, in the order of precedence of the causes */
 static const struct {
 	__u32 cause;
 	const char *said;
@@ -60,7 +60,7 @@ static void set(struct disruption *s, __u32 cause)
 	}
 }
 
-START_TEST(test_each)
+START_TEST(test_each_indicator)
 {
 	struct disruption now = quiet;
 	char text[256];
@@ -73,8 +73,9 @@ START_TEST(test_each)
 }
 END_TEST
 
-/* Of two disruptions, the one that comes first in the table */
-START_TEST(test_two)
+/* If two indicators change, the reported cause is the one that comes first in the
+ * table. */
+START_TEST(test_precedence)
 {
 	struct disruption now;
 	size_t i, j;
@@ -91,7 +92,7 @@ START_TEST(test_two)
 }
 END_TEST
 
-/* Steps in both directions; what may be the error of a measurement is none. */
+/* Steps in both directions; a change that may be a measurement error is no step. */
 START_TEST(test_steps)
 {
 	struct disruption now;
@@ -108,18 +109,18 @@ START_TEST(test_steps)
 }
 END_TEST
 
-START_TEST(test_none)
+START_TEST(test_no_disruption)
 {
 	struct disruption before = quiet, now = quiet;
 
-	/* Measured with another error */
+	/* The same times, measured with a larger error */
 	now.suspended_min_ns -= 5000;
 	now.suspended_max_ns += 5000;
 	now.realtime_min_ns -= 7000;
 	now.realtime_max_ns += 5000;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* Indicators that become known */
+	/* Indicators that become known are no disruption. */
 	now = quiet;
 	before.has_vmclock = false;
 	before.vm_marker = 0;
@@ -127,34 +128,34 @@ START_TEST(test_none)
 	before.cpus_hash = 0;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* The presence of the module is no indicator. */
+	/* Whether the module is loaded is no indicator. */
 	before = now = quiet;
 	now.has_module = now.has_source_seq = false;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
 
-START_TEST(test_more)
+START_TEST(test_small_changes)
 {
 	struct disruption now = quiet;
 
-	now.suspended_min_ns += 2000;	/* s2idle, for a very short time */
+	now.suspended_min_ns += 2000;	/* suspend to idle for a very short time */
 	now.suspended_max_ns += 2000;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
 	now = quiet;
 	now.vm_generation++;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
 	now = quiet;
-	now.source_seq++;		/* to another clocksource and back */
+	now.source_seq++;		/* a change to another clocksource and back */
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
-	/* The TSC becomes available again, for instance after the boot. */
+	/* The TSC becomes available again, for instance at the end of the boot. */
 	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_unavailable = true },
 					&(struct disruption) { 0 }),
 			  TSCT_CAUSE_CLOCKSOURCE);
 }
 END_TEST
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading the indicators ---------------------------------------------- */
 
 static struct tsct_clock_snapshot given;
 static int given_err;
@@ -173,7 +174,7 @@ static void open_reader(struct disruption_reader *reader, const char *vmclock)
 	reader->ctx = &given;
 }
 
-/* This machine, while nothing happens to it */
+/* Reads the indicators of this machine twice: nothing happens in between. */
 START_TEST(test_this_machine)
 {
 	struct disruption_reader reader;
@@ -213,8 +214,8 @@ START_TEST(test_module)
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && now.has_source_seq);
 	ck_assert_uint_eq(now.source_seq, 6);
-	given_err = -EOPNOTSUPP;	/* the module is loaded, with another
-					 * source than the TSC */
+	given_err = -EOPNOTSUPP;	/* the module is loaded, and its clock uses
+					 * another source than the TSC */
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && !now.has_source_seq);
 	disruption_close(&reader);
@@ -259,7 +260,8 @@ START_TEST(test_vmclock)
 	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
 	ck_assert_uint_eq(before.vm_marker, 11);
-	ck_assert_uint_eq(before.vm_generation, 0);	/* not valid by the flags */
+	ck_assert_uint_eq(before.vm_generation, 0); /* the flags of the page say that
+						     * the generation is not valid */
 	head.flags = VMCLOCK_GENERATION;
 	head.marker++;
 	head.seq += 2;
@@ -269,7 +271,7 @@ START_TEST(test_vmclock)
 	ck_assert_uint_eq(now.vm_generation, 22);
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
 	/*
-	 * A change of the page that never completes: nothing changes, and
+	 * A change of the page that never completes: the previous values stay, and
 	 * reading does not hang.
 	 */
 	head.seq++;
@@ -287,13 +289,13 @@ START_TEST(test_vmclock)
 }
 END_TEST
 
-/* Other files, and some that would raise a signal if they were read */
+/* Files that are no valid vmclock page; reading some of them would raise a signal */
 START_TEST(test_no_vmclock)
 {
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
 	struct disruption_reader reader;
 
-	make_vmclock(&head, sizeof(head), sizeof(head));	/* truncated */
+	make_vmclock(&head, sizeof(head), sizeof(head)); /* a truncated vmclock page */
 	open_reader(&reader, path);
 	ck_assert_ptr_null(reader.vmclock);
 	disruption_close(&reader);
@@ -320,11 +322,11 @@ int main(void)
 	TCase *tcase = tcase_create("disruption");
 	Suite *suite = suite_create("disruption");
 
-	tcase_add_loop_test(tcase, test_each, 0, NR_CAUSES);
-	tcase_add_test(tcase, test_two);
+	tcase_add_loop_test(tcase, test_each_indicator, 0, NR_CAUSES);
+	tcase_add_test(tcase, test_precedence);
 	tcase_add_test(tcase, test_steps);
-	tcase_add_test(tcase, test_none);
-	tcase_add_test(tcase, test_more);
+	tcase_add_test(tcase, test_no_disruption);
+	tcase_add_test(tcase, test_small_changes);
 	tcase_add_test(tcase, test_this_machine);
 	tcase_add_test(tcase, test_module);
 	tcase_add_test(tcase, test_vmclock);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Copies rings into a recording: events taken and refused, and its end */
+/* Draining rings into a recording: events taken and refused, and the end of the
+ * recording */
 #include "drains.h"
 
-/* Events and losses from before the begin are not part of the recording. */
-START_TEST(drain_begins_now)
+/* Events and losses before the begin are not part of the recording. */
+START_TEST(test_ignores_events_before_begin)
 {
 	__u64 i;
 
@@ -26,8 +27,8 @@ START_TEST(drain_begins_now)
 }
 END_TEST
 
-/* An event from the future is refused, as later ones would be out of order. */
-START_TEST(drain_future)
+/* An event from the future is refused, because later events would be out of order. */
+START_TEST(test_refuses_future_events)
 {
 	open_rings();
 	begin();
@@ -41,16 +42,16 @@ START_TEST(drain_future)
 }
 END_TEST
 
-START_TEST(drain_refused)
+START_TEST(test_refuses_bad_records)
 {
 	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
-	forge(ev, tsct_clock_cycles(clock_), 7);		/* too short */
-	forge(ev, tsct_clock_cycles(clock_), 9);		/* too long */
-	forge(ev + 1, tsct_clock_cycles(clock_), 8);	/* not defined */
-	forge(ev, rec.begin, 8);			/* before its predecessor */
-	forge(TSCT_ID_NONE, 0, 8);			/* no record at all */
+	forge(ev, tsct_clock_cycles(clock_), 7); /* forged event: payload too short */
+	forge(ev, tsct_clock_cycles(clock_), 9); /* forged event: payload too long */
+	forge(ev + 1, tsct_clock_cycles(clock_), 8); /* event id that is not defined */
+	forge(ev, rec.begin, 8); /* stamp before that of the previous event */
+	forge(TSCT_ID_NONE, 0, 8);			/* forged record: no valid id */
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 1);
 	ck_assert_uint_eq(lost(TSCT_LOSS_MALFORMED), 2);
@@ -63,8 +64,8 @@ START_TEST(drain_refused)
 }
 END_TEST
 
-/* Events after the end do not delay the last pass. */
-START_TEST(drain_until)
+/* Events after the end of the recording do not delay the last pass. */
+START_TEST(test_stops_at_end)
 {
 	__u64 until;
 
@@ -78,7 +79,7 @@ START_TEST(drain_until)
 	ck_assert_int_eq(emit(4), 0);
 	ck_assert_uint_eq(pass(until), 0);
 	ck_assert_uint_eq(events(), 1);
-	/* They stay for the next recorder. */
+	/* Events after the end stay in the ring for the next recorder. */
 	tsct_drain_close(drain);
 	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
 	ck_assert_uint_eq(pass(UINT64_MAX), 3);
@@ -86,8 +87,8 @@ START_TEST(drain_until)
 }
 END_TEST
 
-/* Any values of counters in memory that clients can write */
-START_TEST(drain_hostile_counters)
+/* Random values in the counters that clients can write */
+START_TEST(test_random_counters)
 {
 	struct tsct_producer *p;
 
@@ -109,14 +110,14 @@ START_TEST(drain_hostile_counters)
 	pass(UINT64_MAX);
 	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
 	pass(UINT64_MAX);
-	/* and the result can be written and read back */
+	/* The recording can be finished and read back. */
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }
 END_TEST
 
 /* Records of all sizes, a thousand times each */
-START_TEST(drain_much)
+START_TEST(test_all_record_sizes)
 {
 	unsigned int n = 0, turn;
 
@@ -141,12 +142,12 @@ int main(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_add_test(tcase, drain_begins_now);
-	tcase_add_test(tcase, drain_future);
-	tcase_add_test(tcase, drain_refused);
-	tcase_add_test(tcase, drain_until);
-	tcase_add_test(tcase, drain_hostile_counters);
-	tcase_add_test(tcase, drain_much);
+	tcase_add_test(tcase, test_ignores_events_before_begin);
+	tcase_add_test(tcase, test_refuses_future_events);
+	tcase_add_test(tcase, test_refuses_bad_records);
+	tcase_add_test(tcase, test_stops_at_end);
+	tcase_add_test(tcase, test_random_counters);
+	tcase_add_test(tcase, test_all_record_sizes);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

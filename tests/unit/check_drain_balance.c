@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Events published = events recorded + events lost, by cause: exactly */
+/* Balance of a recording: events published = events recorded + events lost by cause,
+ * exactly */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -22,7 +23,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	ck_assert_uint_eq(ret_balance->published, ret_balance->recorded +
 			  ret_balance->lost);
 	check_readable();
-	/* The metadata have the same balance. */
+	/* The metadata contain the same balance. */
 	len = load_file(dirfd_, "metadata", (__u8 *)text, sizeof(text) - 1);
 	text[len] = '\0';
 	ck_assert_int_eq(tsct_meta_parse(text, len, &again, why, sizeof(why)),
@@ -62,7 +63,7 @@ static __u64 babeltrace_command(const char *what, const char *word)
 	return sum;
 }
 
-/* babeltrace2 counts as many events, and as many discarded. */
+/* babeltrace2 reads the same numbers of events and discarded events. */
 static void expect_babeltrace(const struct tsct_balance *balance)
 {
 	char line[256];
@@ -93,8 +94,8 @@ static bool write_one(__u32 id, __u32 len)
 			 len);
 }
 
-/* Valid and invalid records, full rings, occasional passes */
-START_TEST(discards)
+/* Valid and invalid records, full rings, and only occasional passes of the drain */
+START_TEST(test_discard_balance)
 {
 	struct tsct_balance balance;
 	int i, n;
@@ -126,7 +127,7 @@ START_TEST(discards)
 }
 END_TEST
 
-START_TEST(overruns)
+START_TEST(test_overwrite_balance)
 {
 	struct tsct_balance balance;
 	int i, n;
@@ -152,8 +153,8 @@ START_TEST(overruns)
 }
 END_TEST
 
-/* The recording ends between two events that are in the ring. */
-START_TEST(ends_by_stamp)
+/* The recording ends at a stamp between two events that are in the ring. */
+START_TEST(test_ends_between_events)
 {
 	struct tsct_balance balance;
 	__u64 until;
@@ -182,8 +183,8 @@ START_TEST(ends_by_stamp)
 }
 END_TEST
 
-/* Some records are overwritten with zeros. */
-START_TEST(scribbles)
+/* Some records in the ring are overwritten with zeros. */
+START_TEST(test_overwritten_records)
 {
 	struct tsct_balance balance;
 	__u64 head;
@@ -209,14 +210,14 @@ START_TEST(scribbles)
 }
 END_TEST
 
-/* ---- the library's own writers ----------------------------------------- */
+/* ---- events of the library's writers ------------------------------------- */
 
 #define THREADS		4
 #define EACH		30000
 
 static int running;
 
-/* Emits on changing CPUs. Returns the number published. */
+/* Emits events while moving between CPUs. Returns the number published. */
 static void *emit_anywhere(void *arg)
 {
 	unsigned int own = seed_of((uintptr_t)arg);
@@ -235,7 +236,7 @@ static void *emit_anywhere(void *arg)
 	return (void *)done;
 }
 
-START_TEST(threads)
+START_TEST(test_thread_writers)
 {
 	struct tsct_balance balance;
 	pthread_t thread[THREADS];
@@ -270,7 +271,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* ---- snapshots --------------------------------------------------------- */
+/* ---- snapshots of overwrite channels ------------------------------------- */
 
 static void begin_snapshot(void)
 {
@@ -280,7 +281,7 @@ static void begin_snapshot(void)
 	begin_at(oldest ? oldest : tsct_clock_cycles(clock_), 1);
 }
 
-START_TEST(snapshot)
+START_TEST(test_snapshot)
 {
 	struct tsct_balance balance;
 	const struct tsct_ring_figures *ring;
@@ -295,14 +296,14 @@ START_TEST(snapshot)
 	published = attempts;
 	begin_snapshot();
 	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
-	/* The snapshot does not contain later events. */
+	/* Events emitted after the snapshot are not in it. */
 	for (n = any(5000); n; n--)
 		write_one(ev, 8);
 	finish_balanced(&balance);
 	ring = &rec.streams[0].ring[CPU];
 	ck_assert_uint_eq(ring->published_end, published);
 	ck_assert_uint_eq(balance.lost, 0);
-	/* six blocks of eight, one of which may be new */
+	/* A snapshot has at least six of eight blocks, one of which may be new. */
 	ck_assert_uint_ge(balance.recorded, published < 1014 ? published : 1014);
 	expect_babeltrace(&balance);
 }
@@ -317,8 +318,8 @@ static void *write_on(void *arg)
 	return arg;
 }
 
-/* A snapshot ends although a writer is at full speed; its events are consecutive. */
-START_TEST(snapshot_live)
+/* A snapshot ends although a writer emits at full speed; its events are consecutive. */
+START_TEST(test_snapshot_with_writer)
 {
 	struct tsct_trace_event event;
 	struct tsct_balance balance;
@@ -354,7 +355,7 @@ START_TEST(snapshot_live)
 }
 END_TEST
 
-/* Overwrites random parts of the channel's file. */
+/* Begins a process that overwrites random parts of the channel's file. */
 static pid_t scribble_on(void)
 {
 	const struct tsct_channel_header *h = tsct_channel_info(t);
@@ -374,7 +375,7 @@ static pid_t scribble_on(void)
 }
 
 /* Recording a ring of random contents ends, and the recording can be read. */
-START_TEST(scribbled)
+START_TEST(test_random_ring)
 {
 	pid_t pid;
 	int i;
@@ -398,7 +399,7 @@ START_TEST(scribbled)
 		ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* The begin may be a random time, read from the ring. */
+	/* The begin may be a random number, as it was read from the ring. */
 	if (rec.begin > rec.end)
 		rec.begin = rec.end;
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
@@ -406,7 +407,7 @@ START_TEST(scribbled)
 }
 END_TEST
 
-START_TEST(snapshot_refused)
+START_TEST(test_snapshot_refused)
 {
 	open_rings();
 	begin();
@@ -422,15 +423,15 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_add_loop_test(tcase, discards, 0, 3);
-	tcase_add_loop_test(tcase, overruns, 0, 3);
-	tcase_add_loop_test(tcase, ends_by_stamp, 0, 5);
-	tcase_add_loop_test(tcase, scribbles, 0, 2);
-	tcase_add_loop_test(tcase, threads, 0, 4);
-	tcase_add_loop_test(tcase, snapshot, 0, 4);
-	tcase_add_test(tcase, snapshot_live);
-	tcase_add_loop_test(tcase, scribbled, 0, 8);
-	tcase_add_test(tcase, snapshot_refused);
+	tcase_add_loop_test(tcase, test_discard_balance, 0, 3);
+	tcase_add_loop_test(tcase, test_overwrite_balance, 0, 3);
+	tcase_add_loop_test(tcase, test_ends_between_events, 0, 5);
+	tcase_add_loop_test(tcase, test_overwritten_records, 0, 2);
+	tcase_add_loop_test(tcase, test_thread_writers, 0, 4);
+	tcase_add_loop_test(tcase, test_snapshot, 0, 4);
+	tcase_add_test(tcase, test_snapshot_with_writer);
+	tcase_add_loop_test(tcase, test_random_ring, 0, 8);
+	tcase_add_test(tcase, test_snapshot_refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The drift file: valid, stale and malformed ones, and file systems that fail. */
+/* The drift file: valid, stale and malformed files, and file systems that fail. */
 #include <check.h>
 #include <sys/resource.h>
 #include <signal.h>
@@ -59,13 +59,13 @@ static void put(const char *text, size_t len, mode_t mode)
 	close(fd);
 }
 
-START_TEST(test_there_and_back)
+START_TEST(test_save_and_load)
 {
 	struct drift got;
 	struct stat st;
 
 	ck_assert_int_eq(load(&got), -ENOENT);
-	ck_assert_str_eq(logged, "");	/* no file is no error */
+	ck_assert_str_eq(logged, "");	/* a missing file is no error */
 	save();
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
@@ -81,7 +81,7 @@ START_TEST(test_there_and_back)
 }
 END_TEST
 
-/* Each condition for the rate to be valid, and the logged reason */
+/* Each condition under which a saved rate is valid, and the message if it is not */
 START_TEST(test_conditions)
 {
 	struct disruption other = indicators;
@@ -135,7 +135,7 @@ static void check_bad(const char *text, size_t len, const char *why)
 	ck_assert_uint_eq(got.rate_mult, 1);
 }
 
-/* Truncated anywhere, followed by anything, with any byte changed */
+/* Malformed files: truncated anywhere, followed by other text, with any byte changed */
 START_TEST(test_corrupt)
 {
 	static const char no_file[] = "malformed or truncated";
@@ -158,7 +158,8 @@ START_TEST(test_corrupt)
 		put(bad, len, 0644);
 		got = (struct drift) { 0 };
 		err = load(&got);
-		/* A digit of the rate may have become another digit. */
+		/* Only a change of one digit of the rate to another digit stays
+		 * undetected. */
 		ck_assert(err < 0 || (got.rate_mult && isdigit(bad[i])));
 	}
 	logged[0] = '\0';
@@ -171,7 +172,7 @@ START_TEST(test_corrupt)
 }
 END_TEST
 
-START_TEST(test_absurd)
+START_TEST(test_bad_values)
 {
 	static const struct drift absurd[] = {
 		{ TSCT_SOURCE_TSC, 0, 5 },
@@ -190,8 +191,8 @@ START_TEST(test_absurd)
 }
 END_TEST
 
-/* A file that others may write could hold any rate. */
-START_TEST(test_foreign)
+/* A file that other users may write could contain any rate, and is rejected. */
+START_TEST(test_bad_permissions)
 {
 	char text[DRIFT_FILE_TEXT_MAX];
 	size_t len = drift_file_format(&file, &indicators, &rate, text,
@@ -204,7 +205,7 @@ START_TEST(test_foreign)
 	unlink(file.path);
 	ck_assert_int_eq(symlink("/etc/passwd", file.path), 0);
 	ck_assert_int_lt(load(&got), 0);
-	/* It is replaced, not written through. */
+	/* Saving replaces the symbolic link, and does not write to its target. */
 	logged[0] = '\0';
 	save();
 	ck_assert_int_eq(load(&got), 0);
@@ -214,8 +215,8 @@ START_TEST(test_foreign)
 }
 END_TEST
 
-/* A failure is logged once; the first success after it, too. */
-START_TEST(test_bad_disk)
+/* A failed write is logged once, and so is the first success after it. */
+START_TEST(test_write_errors)
 {
 	struct drift_file elsewhere;
 
@@ -238,7 +239,7 @@ START_TEST(test_bad_disk)
 }
 END_TEST
 
-/* If the disk is full, the previous file stays. */
+/* If the disk is full, the previous drift file stays. */
 START_TEST(test_full_disk)
 {
 	const struct rlimit ten = { 10, RLIM_INFINITY };
@@ -256,8 +257,8 @@ START_TEST(test_full_disk)
 }
 END_TEST
 
-/* Names of machines and CPUs may hold any bytes. */
-START_TEST(test_identity)
+/* Names of machines and CPUs may contain any bytes. */
+START_TEST(test_machine_names)
 {
 	char text[16];
 
@@ -281,14 +282,14 @@ int main(void)
 	print_seed();
 	seed_with(1);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_there_and_back);
+	tcase_add_test(tcase, test_save_and_load);
 	tcase_add_test(tcase, test_conditions);
 	tcase_add_test(tcase, test_corrupt);
-	tcase_add_test(tcase, test_absurd);
-	tcase_add_test(tcase, test_foreign);
-	tcase_add_test(tcase, test_bad_disk);
+	tcase_add_test(tcase, test_bad_values);
+	tcase_add_test(tcase, test_bad_permissions);
+	tcase_add_test(tcase, test_write_errors);
 	tcase_add_test(tcase, test_full_disk);
-	tcase_add_test(tcase, test_identity);
+	tcase_add_test(tcase, test_machine_names);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

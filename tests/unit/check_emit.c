@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One writer: events in the ring, and events that are rejected. */
+/* A single writer: events that reach the ring, and events that are rejected. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -31,8 +31,8 @@ static void fill(unsigned char *bytes, unsigned int len, unsigned int first)
 }
 
 /*
- * rseq_cs of this thread. It must be NULL after an emit: a program may unload the
- * plugin that contains the section.
+ * Returns rseq_cs of this thread. It must be NULL after an emit, because a program may
+ * unload the plugin that contains the section.
  */
 static __u64 section_registered(void)
 {
@@ -42,7 +42,7 @@ static __u64 section_registered(void)
 	return *(const volatile __u64 *)(area + 8);
 }
 
-START_TEST(every_length)
+START_TEST(test_every_length)
 {
 	unsigned char sent[200], *exact;
 	struct tsct_event event;
@@ -71,8 +71,9 @@ START_TEST(every_length)
 }
 END_TEST
 
-/* Records of 1008 bytes: four leave 32 bytes of a block, less than two headers. */
-START_TEST(pads_and_full)
+/* Records of 1008 bytes: four of them leave 32 bytes of a block, less than two
+ * headers. */
+START_TEST(test_pads_and_full_ring)
 {
 	unsigned char bytes[992];
 	unsigned int i, round;
@@ -83,9 +84,9 @@ START_TEST(pads_and_full)
 			ck_assert_int_eq(tsct_emit(t, id, bytes, 992), 0);
 		}
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 992), -ENOSPC);
-		/* This record would end with its block, which is not allowed. */
+		/* A record that would end exactly with its block is not allowed. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), -ENOSPC);
-		/* A smaller one fits. */
+		/* A record that is 16 bytes smaller fits. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), -ENOSPC);
 		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 3 * round + 3);
@@ -102,7 +103,7 @@ START_TEST(pads_and_full)
 }
 END_TEST
 
-START_TEST(too_big)
+START_TEST(test_too_large_payload)
 {
 	char bytes[BLOCK] = "";
 	const size_t max = TSCT_PAYLOAD_MAX(BLOCK);
@@ -121,8 +122,8 @@ START_TEST(too_big)
 }
 END_TEST
 
-/* The same bytes, split anywhere, in an array that ends behind them */
-START_TEST(pieces)
+/* A payload split anywhere into an iovec array that ends at the end of its memory */
+START_TEST(test_iovec)
 {
 	unsigned char sent[300];
 	struct tsct_event event;
@@ -153,12 +154,12 @@ START_TEST(pieces)
 }
 END_TEST
 
-START_TEST(bad_pieces)
+START_TEST(test_bad_iovec)
 {
 	struct iovec iov[2] = { { "1234", 4 }, { "", BLOCK } };
 
 	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
-	iov[1].iov_len = ~0UL - 3;	/* the sum wraps to 0 */
+	iov[1].iov_len = ~0UL - 3;	/* the sum of the lengths wraps to 0 */
 	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
 	ck_assert_int_eq(tsct_emitv(t, 15, iov, 1), -EINVAL);
 	ck_assert_int_eq(tsct_emitv_unordered(t, 65536, iov, 1),
@@ -171,8 +172,9 @@ END_TEST
 
 /* ---- headers and counts ------------------------------------------------- */
 
-/* Checks every block's header, over more events than the head can count (16 bits). */
-START_TEST(block_headers)
+/* Checks the header of every block, over more events than the 16-bit count in head can
+ * hold. */
+START_TEST(test_block_headers)
 {
 	const void *data = tsct_ring_data(t, cpu);
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -202,8 +204,8 @@ START_TEST(block_headers)
 }
 END_TEST
 
-/* Emits across position 2^48, where positions in the head wrap to 0. */
-START_TEST(positions_wrap)
+/* Emits across position 2^48, where the position in head wraps to 0. */
+START_TEST(test_positions_wrap)
 {
 	const __u64 start = 7ULL << 48 | ((1ULL << 48) - BLOCK);
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -217,7 +219,7 @@ START_TEST(positions_wrap)
 	};
 	producer->head = TSCT_HEAD_POS(start + TSCT_BLOCK_HEADER) |
 		0xfffeULL << 48;
-	/* the bits above the position are ignored */
+	/* readers ignore the bits above the position */
 	tsct_ring_consumer(t, cpu)->tail = TSCT_HEAD_POS(start) | 123ULL << 50;
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 1000), 0);
@@ -231,7 +233,7 @@ START_TEST(positions_wrap)
 }
 END_TEST
 
-START_TEST(bad_ids)
+START_TEST(test_bad_ids)
 {
 	ck_assert_int_eq(tsct_emit(t, 0, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_PAD, NULL, 0), -EINVAL);
@@ -247,7 +249,7 @@ END_TEST
 
 TSCT_EVENT(typed, TSCT_KIND_INSTANT, TSCT_U64(a), TSCT_U64(b), TSCT_U64(c));
 
-/* Emits an event by one of the emit functions, chosen at random. */
+/* Emits an event through a randomly chosen emit function. */
 static void emit_somehow(const char *bytes, unsigned int max)
 {
 	const struct iovec two[] = {
@@ -268,8 +270,8 @@ static void emit_somehow(const char *bytes, unsigned int max)
 	tsct_emit(t, id, bytes, any(any(2) ? 100 : max));
 }
 
-/* Head and tail may have any content: all stores stay within the ring. */
-START_TEST(hostile_positions)
+/* Random contents of head and tail: all stores of emit stay within the ring. */
+START_TEST(test_random_head_and_tail)
 {
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
 	char *data = (char *)tsct_ring_data(t, cpu);
@@ -295,13 +297,14 @@ START_TEST(hostile_positions)
 	}
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
 		ck_assert_mem_eq(guard, end, sizeof(guard));
-	/* the previous ring's data ends at this ring's producer page */
+	/* The end of the previous ring's data is the begin of this ring's producer
+	 * page. */
 	for (i = 0; i < 7; i++)
 		ck_assert_uint_eq(producer->reserved0[i], 0);
 }
 END_TEST
 
-START_TEST(roles)
+START_TEST(test_roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_WRITE };
 	struct tsct_reader *none;
@@ -324,7 +327,7 @@ START_TEST(roles)
 }
 END_TEST
 
-START_TEST(no_provider)
+START_TEST(test_no_provider)
 {
 	struct tsct_reader *none;
 	struct tsct_channel *nobody;
@@ -362,7 +365,7 @@ static const struct {
 	{ { .block_size = 65536, .blocks = 65536 }, "blocks;" },
 };
 
-START_TEST(wrong_option)
+START_TEST(test_invalid_options)
 {
 	struct tsct_channel_options options = wrong[_i].options;
 	struct tsct_channel *nobody;
@@ -376,12 +379,12 @@ START_TEST(wrong_option)
 }
 END_TEST
 
-/* ---- rseq not usable --------------------------------------------------- */
+/* ---- rseq not available -------------------------------------------------- */
 
-START_TEST(unknown_cpu)
+START_TEST(test_unknown_cpu)
 {
 	memset(t->fast.refs, 0, t->fast.nr_cpus * sizeof(*t->fast.refs));
-	t->fast.nr_cpus = cpu;	/* rseq's cpu_id is beyond the table */
+	t->fast.nr_cpus = cpu;	/* the CPU number in rseq is beyond the table of CPUs */
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), -EAGAIN);
 	ck_assert_uint_eq(lost(TSCT_LOST_ABORTED), 1);
 	t->fast.nr_cpus = t->header.nr_cpus;
@@ -389,7 +392,8 @@ START_TEST(unknown_cpu)
 }
 END_TEST
 
-/* Writes the CPU's state, which clients can only read, as the provider does. */
+/* Sets the state of a CPU in the channel's header, as the provider does. Clients can
+ * only read it. */
 static void set_state(unsigned char state)
 {
 	const struct tsct_channel_header *h = &t->header;
@@ -401,8 +405,9 @@ static void set_state(unsigned char state)
 	munmap(map, 4096);
 }
 
-/* A CPU that never came up has no pages, and gets them while the channel is open. */
-START_TEST(absent_cpu)
+/* A CPU that was never online has no ring pages. They are added while the channel is
+ * open. */
+START_TEST(test_absent_cpu)
 {
 	struct tsct_ring_stat stat;
 
@@ -431,7 +436,7 @@ START_TEST(absent_cpu)
 }
 END_TEST
 
-/* A signal handler may emit: no allocation, no lock */
+/* Installs a filter under which a signal handler can emit: no allocation, no lock */
 static void allow_nothing_unsafe(void)
 {
 #define FORBID(nr)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),	\
@@ -452,7 +457,7 @@ static void allow_nothing_unsafe(void)
 		_exit(9);
 }
 
-/* Emits the first event of a new process. Returns its wait status, or -1. */
+/* Emits in a child process, as its first event. Returns its wait status, or -1. */
 static int emit_first(void)
 {
 	pid_t pid = fork();
@@ -465,7 +470,7 @@ static int emit_first(void)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* Re-executed with rseq disabled in glibc, see main() */
+/* Executes this program again with rseq disabled in glibc, see main(). */
 static int without_rseq(const char *path)
 {
 	struct tsct_channel_options options = {
@@ -488,7 +493,7 @@ static int without_rseq(const char *path)
 	return aborted == 1 ? 0 : 3;
 }
 
-START_TEST(rseq_off)
+START_TEST(test_rseq_off)
 {
 	int status;
 	pid_t pid;
@@ -509,8 +514,8 @@ START_TEST(rseq_off)
 }
 END_TEST
 
-/* RDTSC would raise SIGSEGV, so it must not be executed. */
-START_TEST(tsc_forbidden)
+/* If the program forbids RDTSC, executing it raises SIGSEGV: emit must not do so. */
+START_TEST(test_tsc_forbidden)
 {
 	struct tsct_channel_options options = { .name = "forbidden" };
 	struct tsct_channel *other;
@@ -526,7 +531,7 @@ START_TEST(tsc_forbidden)
 }
 END_TEST
 
-/* ---- writes by the module ------------------------------------------------- */
+/* ---- events written by the module ---------------------------------------- */
 
 static struct {
 	struct tsct_write write;
@@ -556,8 +561,9 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 	ck_assert_mem_eq(kernel.payload, sent, len);
 }
 
-/* Without rseq the module writes: a payload in one buffer, or several joined */
-START_TEST(by_kernel)
+/* Without rseq the module writes the event: the payload is in one buffer, or joined
+ * from several */
+START_TEST(test_written_by_module)
 {
 	const struct tsct_provider_ops *ops = t->ops;
 	const enum tsct_provider provider = t->provider;
@@ -579,10 +585,10 @@ START_TEST(by_kernel)
 	}
 	ck_assert_int_eq(tsct_emit(t, id, sent, BLOCK), -EMSGSIZE);
 	len = kernel.calls;
-	kernel.result = -ENOSPC;	/* counted by the kernel */
+	kernel.result = -ENOSPC;	/* this loss is counted by the kernel */
 	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
-	kernel.result = -EIO;		/* counted by the library */
+	kernel.result = -EIO;		/* this loss is counted by the library */
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);
@@ -591,7 +597,7 @@ START_TEST(by_kernel)
 }
 END_TEST
 
-/* ---- thread ids -------------------------------------------------------- */
+/* ---- thread ids in events ------------------------------------------------ */
 
 static int emit_tid(void)
 {
@@ -616,7 +622,7 @@ static void *thread_emits(void *arg)
 	return (void *)(intptr_t)(emit_tid() + (arg ? 1 : 0));
 }
 
-START_TEST(thread_ids)
+START_TEST(test_thread_ids)
 {
 	struct tsct_event event;
 	pthread_t thread;
@@ -639,9 +645,9 @@ START_TEST(thread_ids)
 }
 END_TEST
 
-/* ---- other clocks ------------------------------------------------------ */
+/* ---- channels with other clock sources ----------------------------------- */
 
-START_TEST(other_clocks)
+START_TEST(test_other_clocks)
 {
 	static const clockid_t clocks[] = {
 		0, CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME,
@@ -661,30 +667,30 @@ END_TEST
 
 static void add_discard(TCase *tcase)
 {
-	tcase_add_test(tcase, pads_and_full);
-	tcase_add_test(tcase, roles);
-	tcase_add_test(tcase, no_provider);
-	tcase_add_loop_test(tcase, wrong_option, 0,
+	tcase_add_test(tcase, test_pads_and_full_ring);
+	tcase_add_test(tcase, test_roles);
+	tcase_add_test(tcase, test_no_provider);
+	tcase_add_loop_test(tcase, test_invalid_options, 0,
 			    sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(tcase, unknown_cpu);
-	tcase_add_test(tcase, absent_cpu);
-	tcase_add_test(tcase, by_kernel);
-	tcase_add_test(tcase, rseq_off);
-	tcase_add_test(tcase, tsc_forbidden);
-	tcase_add_loop_test(tcase, other_clocks, 1, TSCT_SOURCE_NR);
+	tcase_add_test(tcase, test_unknown_cpu);
+	tcase_add_test(tcase, test_absent_cpu);
+	tcase_add_test(tcase, test_written_by_module);
+	tcase_add_test(tcase, test_rseq_off);
+	tcase_add_test(tcase, test_tsc_forbidden);
+	tcase_add_loop_test(tcase, test_other_clocks, 1, TSCT_SOURCE_NR);
 }
 
 static void add_both(TCase *tcase)
 {
-	tcase_add_test(tcase, every_length);
-	tcase_add_test(tcase, too_big);
-	tcase_add_test(tcase, pieces);
-	tcase_add_test(tcase, bad_pieces);
-	tcase_add_test(tcase, block_headers);
-	tcase_add_test(tcase, positions_wrap);
-	tcase_add_test(tcase, bad_ids);
-	tcase_add_test(tcase, hostile_positions);
-	tcase_add_test(tcase, thread_ids);
+	tcase_add_test(tcase, test_every_length);
+	tcase_add_test(tcase, test_too_large_payload);
+	tcase_add_test(tcase, test_iovec);
+	tcase_add_test(tcase, test_bad_iovec);
+	tcase_add_test(tcase, test_block_headers);
+	tcase_add_test(tcase, test_positions_wrap);
+	tcase_add_test(tcase, test_bad_ids);
+	tcase_add_test(tcase, test_random_head_and_tail);
+	tcase_add_test(tcase, test_thread_ids);
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@
 static const struct {
 	const char *spec;
 	unsigned int nr;
-	__u8 type, format;	/* of the last field */
+	__u8 type, format;	/* type and format of the last field */
 	__u16 count;
 } good[] = {
 	{ "", 0, 0, 0, 0 },
@@ -28,7 +28,7 @@ static const struct {
 	{ "a234567890123456789012345678901:u8", 1, TSCT_TYPE_U8, 0, 0 },
 };
 
-START_TEST(parse_good)
+START_TEST(test_parses_valid)
 {
 	struct tsct_event_def def;
 	const struct tsct_field *last;
@@ -53,7 +53,7 @@ END_TEST
 
 static const struct {
 	const char *spec;
-	int at;			/* position of the error, -1: any */
+	int at;			/* position of the error in the text; -1: any */
 } bad[] = {
 	{ "a", 1 }, { "a:", 2 }, { ":u8", 0 }, { "a:u8,", 5 }, { ",a:u8", 0 },
 	{ "a:u8,,b:u8", 5 }, { "a:u9", 2 }, { "a:u", 2 }, { "a:u88", 2 },
@@ -69,7 +69,7 @@ static const struct {
 	{ "a :u8", 1 }, { "a: u8", 2 }, { "\xc3\xa4:u8", 0 },
 };
 
-START_TEST(parse_bad)
+START_TEST(test_rejects_invalid)
 {
 	struct tsct_event_def def;
 	const char *at;
@@ -83,7 +83,7 @@ START_TEST(parse_bad)
 }
 END_TEST
 
-START_TEST(parse_names_and_numbers)
+START_TEST(test_names_and_numbers)
 {
 	char name[TSCT_EVENT_NAME_MAX + 1], spec[TSCT_FIELDS_MAX * 8 + 9] = "";
 	struct tsct_event_def def;
@@ -117,7 +117,8 @@ static struct tsct_event_def parse(const char *name, const char *spec)
 	return def;
 }
 
-/* A copy of exactly `len` bytes: the sanitizer detects a read beyond it. */
+/* Parses a copy of exactly `len` bytes, so that the sanitizer detects a read beyond
+ * it. */
 static int check_exactly(const struct tsct_event_def *def, size_t len)
 {
 	void *copy = malloc(len ? len : 1);
@@ -129,7 +130,7 @@ static int check_exactly(const struct tsct_event_def *def, size_t len)
 	return error;
 }
 
-START_TEST(check_lengths)
+START_TEST(test_rejects_bad_lengths)
 {
 	struct tsct_event_def def = parse("e", "a:u8 b:string c:bytes[4]");
 	size_t len;
@@ -143,7 +144,7 @@ START_TEST(check_lengths)
 }
 END_TEST
 
-START_TEST(check_each_rule)
+START_TEST(test_each_rule)
 {
 	struct tsct_event_def sound = parse("e", "a:u8 b:chars[4]"), def;
 
@@ -174,7 +175,7 @@ START_TEST(check_each_rule)
 }
 END_TEST
 
-START_TEST(check_survives_noise)
+START_TEST(test_random_bytes)
 {
 	struct tsct_event_def def;
 	unsigned char *bytes = (void *)&def;
@@ -193,7 +194,7 @@ START_TEST(check_survives_noise)
 }
 END_TEST
 
-START_TEST(equal)
+START_TEST(test_equal)
 {
 	struct tsct_event_def a = parse("e", "a:u8 b:u32/x"), b = a;
 
@@ -232,7 +233,7 @@ static size_t fill_area(char *area)
 	return used;
 }
 
-START_TEST(walk)
+START_TEST(test_walks_fields)
 {
 	const struct tsct_event_def *def;
 	size_t used, cut, pos;
@@ -276,7 +277,7 @@ static int payload_exactly(const struct tsct_event_def *def, const void *bytes,
 	return error;
 }
 
-START_TEST(payload)
+START_TEST(test_payload_check)
 {
 	static const char bytes[] = "1" "22" "4444" "88888888" "text\0" "abc"
 		"ffff" "gggggggg" "\0";
@@ -306,15 +307,15 @@ int main(void)
 	TCase *tcase = tcase_create("def");
 
 	print_seed();
-	tcase_add_loop_test(tcase, parse_good, 0, COUNT(good));
-	tcase_add_loop_test(tcase, parse_bad, 0, COUNT(bad));
-	tcase_add_test(tcase, parse_names_and_numbers);
-	tcase_add_test(tcase, check_lengths);
-	tcase_add_test(tcase, check_each_rule);
-	tcase_add_loop_test(tcase, check_survives_noise, 0, 5);
-	tcase_add_test(tcase, equal);
-	tcase_add_test(tcase, walk);
-	tcase_add_test(tcase, payload);
+	tcase_add_loop_test(tcase, test_parses_valid, 0, COUNT(good));
+	tcase_add_loop_test(tcase, test_rejects_invalid, 0, COUNT(bad));
+	tcase_add_test(tcase, test_names_and_numbers);
+	tcase_add_test(tcase, test_rejects_bad_lengths);
+	tcase_add_test(tcase, test_each_rule);
+	tcase_add_loop_test(tcase, test_random_bytes, 0, 5);
+	tcase_add_test(tcase, test_equal);
+	tcase_add_test(tcase, test_walks_fields);
+	tcase_add_test(tcase, test_payload_check);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

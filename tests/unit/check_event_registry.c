@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The event registry: recording, enabling, loading and unloading typed events. */
+/* The registry of typed events: recording, enabling, loading and unloading. */
 #include <errno.h>
 #include <sys/wait.h>
 
@@ -30,7 +30,7 @@ TSCT_EVENT_AS(ev_most, ev_title, TSCT_KIND_INSTANT,
 
 #define NR_EVENTS	7
 
-/* Expects an event with this definition and payload. */
+/* Expects that the next event has this definition and payload. */
 static struct tsct_event expect(const struct tsct_event_type *type,
 				const void *payload, unsigned int len)
 {
@@ -109,12 +109,13 @@ static void emit_large(void)
 	ck_assert_str_eq(ev_most_event.name, "ev_title");
 }
 
-START_TEST(every_type)
+START_TEST(test_every_type)
 {
 	unsigned int i;
 
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
-	/* several times around the ring, so that blocks begin at each of them */
+	/* Emits several times around the ring, so that blocks begin at each type of
+	 * event. */
 	for (i = 0; i < 300; i++) {
 		emit_and_expect(i % 2);
 		emit_large();
@@ -125,8 +126,8 @@ START_TEST(every_type)
 }
 END_TEST
 
-/* The slow path of each, by another source */
-START_TEST(every_type_slowly)
+/* Emits each type through the slow path, which a source other than the TSC requires. */
+START_TEST(test_every_type_slow_path)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC);
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
@@ -137,7 +138,7 @@ START_TEST(every_type_slowly)
 }
 END_TEST
 
-START_TEST(losses)
+START_TEST(test_losses)
 {
 	char text[2 * BLOCK];
 	unsigned int i, full = 0;
@@ -161,11 +162,11 @@ START_TEST(losses)
 }
 END_TEST
 
-/* ---- enabling ------------------------------------------------------------ */
+/* ---- enabling events ----------------------------------------------------- */
 
 static const struct {
 	const char *patterns;
-	int on;			/* number of events, or -errno */
+	int on;			/* expected number of enabled events, or -errno */
 	bool none, ints, text;
 } switches[] = {
 	{ "*", 7, true, true, true },
@@ -188,7 +189,7 @@ static const struct {
 	{ "a-b", -EINVAL, false, false, false },
 };
 
-START_TEST(patterns)
+START_TEST(test_patterns)
 {
 	ck_assert_int_eq(tsct_events_enable(t, switches[_i].patterns),
 			 switches[_i].on);
@@ -199,13 +200,13 @@ START_TEST(patterns)
 	if (switches[_i].none)
 		expect(&ev_none_event, "", 0);
 	expect_none();
-	/* a second call for the same channel: other patterns */
+	/* A second call for the same channel replaces the patterns. */
 	ck_assert_int_eq(tsct_events_enable(t, "ev_none"), 1);
 	ck_assert(ev_none_enabled() && !ev_ints_enabled());
 }
 END_TEST
 
-START_TEST(environment)
+START_TEST(test_environment)
 {
 	setenv("TSCTRACE_EVENTS", "ev_*,-ev_ints", 1);
 	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS - 1);
@@ -219,9 +220,9 @@ START_TEST(environment)
 }
 END_TEST
 
-START_TEST(switched)
+START_TEST(test_switching)
 {
-	/* not enabled: no event matches */
+	/* Events of no channel are not enabled, so no event matches. */
 	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
 	ck_assert_int_eq(tsct_events_enable(t, ""), 0);
 	ck_assert_int_eq(tsct_events_set_enabled("ev_none", true), 1);
@@ -242,7 +243,7 @@ START_TEST(switched)
 }
 END_TEST
 
-START_TEST(bound)
+START_TEST(test_bound_channel)
 {
 	struct tsct_channel_options options = {
 		.name = "own", .roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
@@ -265,7 +266,8 @@ START_TEST(bound)
 	expect_none();
 	ck_assert_int_eq(tsct_reader_next(of_own, cpu, &event), 1);
 	ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
-	/* closed: off, and available for another channel */
+	/* After the channel is closed, its events are disabled, and can be used in
+	 * another channel. */
 	tsct_reader_close(of_own);
 	tsct_channel_close(own);
 	ck_assert(!ev_ints_enabled() && ev_none_enabled());
@@ -285,7 +287,7 @@ START_TEST(bound)
 }
 END_TEST
 
-START_TEST(roles)
+START_TEST(test_roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_channel *other;
@@ -300,8 +302,8 @@ START_TEST(roles)
 }
 END_TEST
 
-/* The definition area is full. */
-START_TEST(no_room)
+/* The definition area of the channel is full. */
+START_TEST(test_definition_area_full)
 {
 	char name[32];
 	int i, got;
@@ -336,7 +338,7 @@ static void *switch_on_and_off(void *arg)
 	return NULL;
 }
 
-START_TEST(switched_meanwhile)
+START_TEST(test_switching_while_emitting)
 {
 	pthread_t thread;
 	unsigned int i;
@@ -353,7 +355,8 @@ START_TEST(switched_meanwhile)
 			ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
 		tsct_reader_release(reader, cpu);
 	}
-	/* in a child the registry's lock is free, whichever thread held it */
+	/* In a child process the registry's lock is free, whichever thread held it at
+	 * the fork. */
 	for (i = 0; i < 50; i++) {
 		pid = fork();
 		if (!pid)
@@ -379,17 +382,17 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, stop);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, every_type);
-	tcase_add_test(tcase, every_type_slowly);
-	tcase_add_test(tcase, losses);
-	tcase_add_loop_test(tcase, patterns, 0,
+	tcase_add_test(tcase, test_every_type);
+	tcase_add_test(tcase, test_every_type_slow_path);
+	tcase_add_test(tcase, test_losses);
+	tcase_add_loop_test(tcase, test_patterns, 0,
 			    sizeof(switches) / sizeof(switches[0]));
-	tcase_add_test(tcase, environment);
-	tcase_add_test(tcase, switched);
-	tcase_add_test(tcase, bound);
-	tcase_add_test(tcase, roles);
-	tcase_add_test(tcase, no_room);
-	tcase_add_test(tcase, switched_meanwhile);
+	tcase_add_test(tcase, test_environment);
+	tcase_add_test(tcase, test_switching);
+	tcase_add_test(tcase, test_bound_channel);
+	tcase_add_test(tcase, test_roles);
+	tcase_add_test(tcase, test_definition_area_full);
+	tcase_add_test(tcase, test_switching_while_emitting);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Client and responder, over a network that drops, duplicates, delays and
- * reorders datagrams, with an attacker that sends recorded datagrams again, or
- * parts of them. True times are known. Checks that the request and the answer of
- * every complete exchange were sent before they were received, within the stated
- * errors, and that exchanges are in order, each of them once.
+ * Client and responder, over a network that drops, duplicates, delays and reorders
+ * datagrams, with an attacker that sends recorded datagrams again, or parts of them.
+ * True times are known. For every complete exchange, the request and the answer must
+ * have been sent before they were received, within the stated errors. Each exchange is
+ * reported once and in order.
  */
 #include "suite.h"
 #include "lib/ntp/responder.h"
@@ -17,7 +17,7 @@
 enum kind { REQUEST, ANSWER, T1_STAMP, T3_STAMP };
 
 struct event {
-	__s64 at;		/* true time, ns; 0: free */
+	__s64 at;		/* true time of the event, ns; 0: unused entry */
 	enum kind kind;
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
@@ -33,16 +33,16 @@ static struct world {
 	struct tsct_timeline timeline;
 	struct tsct_address from;
 	bool plain;
-	unsigned int trains;	/* maximum number of further requests of a poll */
+	unsigned int trains;	/* maximum number of additional requests of a poll */
 	unsigned int lossy;	/* probability of each fault, percent */
 	__s64 now;
-	__s64 start_here, start_there;	/* counters at time 0 */
+	__s64 start_here, start_there;	/* values of the counters at time 0 */
 	struct event events[EVENTS], seen[SEEN];
 	__u64 last_t1;
 	unsigned int delivered, t1_kernel, t3_kernel, joined;
 } w;
 
-/* ---- the truth ----------------------------------------------------------- */
+/* ---- true times ---------------------------------------------------------- */
 
 static __u64 here(__s64 at)
 {
@@ -60,7 +60,7 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 	return w.plain ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
 }
 
-/* Back to true time, early by up to one cycle */
+/* Converts a local counter value to true time; early by up to one cycle. */
 static double time_here(__u64 cycles)
 {
 	return (double)(__s64)(cycles - (__u64)w.start_here) / 2.6;
@@ -79,7 +79,7 @@ static __u64 now_there(void *ctx)
 	return there(w.now);
 }
 
-/* ---- the network --------------------------------------------------------- */
+/* ---- the simulated network ----------------------------------------------- */
 
 static bool misfortune(void)
 {
@@ -143,7 +143,7 @@ static void attack(void)
 		e->kind = e->kind == REQUEST ? ANSWER : REQUEST;
 }
 
-/* A kernel's time of a moment, within its stated error */
+/* Packet time that the kernel reports for a moment, within its stated error */
 static struct tsct_packet_time kernel(__u64 cycles)
 {
 	__u32 error = any(200);
@@ -154,7 +154,7 @@ static struct tsct_packet_time kernel(__u64 cycles)
 	};
 }
 
-/* ---- results ------------------------------------------------------------- */
+/* ---- checks of complete exchanges ---------------------------------------- */
 
 static void check(const struct tsct_exchange *x)
 {
@@ -166,7 +166,7 @@ static void check(const struct tsct_exchange *x)
 	ck_assert_msg(out >= -slack, "request received %f ns before it was sent", -out);
 	ck_assert_msg(back >= -slack, "answer received %f ns before it was sent", -back);
 	ck_assert_msg(!w.delivered || (__s64)(x->t1 - w.last_t1) > 0,
-		      "an exchange came twice, or out of order");
+		      "an exchange was reported twice, or out of order");
 	w.last_t1 = x->t1;
 	w.delivered++;
 	w.t1_kernel += !!(x->flags & TSCT_EXCHANGE_T1_KERNEL);
@@ -174,7 +174,7 @@ static void check(const struct tsct_exchange *x)
 	w.joined += x->session == 7;
 }
 
-/* ---- events -------------------------------------------------------------- */
+/* ---- events of the simulation -------------------------------------------- */
 
 static void ask(bool follows)
 {
@@ -207,7 +207,7 @@ static void serve(const struct event *request)
 	__u32 ticket;
 	size_t len;
 
-	/* NTP's timestamps have no stated error: they are exact here. */
+	/* NTP's time stamps have no stated error, so exact ones are used here. */
 	if (w.plain)
 		rx.cycles = there(w.now);
 	tsct_responder_answer(w.responder, &w.timeline, &w.from,
@@ -293,7 +293,8 @@ static void run(unsigned int polls)
 
 	while (polls--) {
 		ask(false);
-		/* The other requests overtake it, or its answer arrives first. */
+		/* The poll's other requests overtake the first one, or come after its
+		 * answer. */
 		for (behind = any(w.trains + 1); behind; behind--) {
 			pass(any(40000));
 			ask(true);
@@ -309,7 +310,7 @@ static void run(unsigned int polls)
 	}
 }
 
-/* ---- worlds -------------------------------------------------------------- */
+/* ---- setup and end of a simulation --------------------------------------- */
 
 static void asked(void *ctx, const struct tsct_responder_request *ask)
 {
@@ -332,7 +333,8 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 	w.plain = flags & TSCT_CLIENT_NTP_ONLY;
 	w.lossy = lossy;
 	w.now = 1;
-	/* The local counter passes 2^64 on the way, the remote one 2^63. */
+	/* During the run the local counter wraps at 2^64, and the remote one passes
+	 * 2^63. */
 	w.start_here = -(__s64)any(2000) * 1000000;
 	w.start_there = w.plain ? NEAR_NS :
 		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);
@@ -359,7 +361,7 @@ static void finish(void)
 	tsct_keys_free(w.keys);
 }
 
-/* Flags and key of a test, and the faults of its network */
+/* Sets flags, key and network faults of one run of a test. */
 static void begin_turn(int turn, unsigned int lossy)
 {
 	static const __u32 flags[] = {
@@ -380,14 +382,14 @@ static void check_unsuspicious(void)
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_IMPOSSIBLE], 0);
 }
 
-START_TEST(quiet_network)
+START_TEST(test_perfect_network)
 {
 	bool tells;
 
 	begin_turn(_i, 0);
 	tells = !w.plain || w.client.options.flags & TSCT_CLIENT_INTERLEAVED;
 	run(2000);
-	/* The next answer cannot complete what was flushed. */
+	/* A flushed exchange cannot be completed by the next answer. */
 	ck_assert_uint_gt(w.delivered, tells ? 1900 : 1999);
 	if (tells) {
 		ck_assert_uint_gt(w.t3_kernel, 1850);
@@ -401,14 +403,14 @@ START_TEST(quiet_network)
 }
 END_TEST
 
-START_TEST(bad_network)
+START_TEST(test_bad_network)
 {
 	begin_turn(_i, 5 + 5 * (_i % 4));
 	run(3000);
 	ck_assert_uint_gt(w.delivered, 700);
 	if (!w.plain)
 		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
-	/* Every check was exercised. */
+	/* Every check of the client was exercised. */
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 0);
 	if (w.keys) {
@@ -421,15 +423,16 @@ START_TEST(bad_network)
 }
 END_TEST
 
-/* Each poll gives an exchange, even if datagrams are overtaken. */
-START_TEST(trains)
+/* Each poll gives an exchange, even if datagrams overtake each other. */
+START_TEST(test_several_requests_per_poll)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
 	run(2000);
 	check_unsuspicious();
 	ck_assert_uint_gt(w.client.sent, 2900);
 	ck_assert_uint_ge(w.delivered + 1, 2000);
-	if (w.trains > 1)	/* the first two of three give one, too */
+	if (w.trains > 1)	/* with three requests, the first two give an
+				 * exchange, too */
 		ck_assert_uint_gt(w.delivered, 2200);
 	else
 		ck_assert_uint_le(w.delivered, 2000);
@@ -447,9 +450,9 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, quiet_network, 0, 6);
-	tcase_add_loop_test(tcase, bad_network, 0, 24);
-	tcase_add_loop_test(tcase, trains, 0, 4);
+	tcase_add_loop_test(tcase, test_perfect_network, 0, 6);
+	tcase_add_loop_test(tcase, test_bad_network, 0, 24);
+	tcase_add_loop_test(tcase, test_several_requests_per_poll, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions of exports without I/O: times, sets, threads, slices, messages, text */
+/* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,8 @@
 
 static void before(void)
 {
-	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);	/* needs no zoneinfo files */
+	/* a rule that needs no zoneinfo files */
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
 }
 
@@ -25,7 +26,7 @@ static void after(void)
 
 #define S	1000000000LL
 
-/* 2026-11-21 12:27:50.5 UTC, 13:27:50.5 in TZ */
+/* 2026-11-21 12:27:50.5 UTC, 13:27:50.5 in the zone TZ */
 #define BEGIN	(1795264070LL * S + S / 2)
 
 static const struct {
@@ -37,7 +38,8 @@ static const struct {
 	{ "2026", 0, -EDOM },
 	{ "20260131", 0, -EDOM },
 	{ "20260131123000", 0, -EDOM },
-	{ "1795264070", 0, -EDOM },	/* seconds */
+	{ "1795264070", 0, -EDOM },	/* times in seconds since 1970, with the
+					 * expected result */
 	{ "1795264070500000", 0, -EDOM },
 	{ "999999999999999999", 0, -EDOM },
 	{ "1000000000000000000", 1000000000000000000LL, 0 },
@@ -81,7 +83,8 @@ static const struct {
 	{ "2026-11-21T13:27", 1795264020LL * S, 0 },
 	{ "2026-11-21", 1795215600LL * S, 0 },
 	{ "2026-11-21Z", 1795219200LL * S, 0 },
-	{ "2026-07-01T00:00:00", 1782856800LL * S, 0 },	/* summer time */
+	/* a local time in summer, when the zone's offset differs */
+	{ "2026-07-01T00:00:00", 1782856800LL * S, 0 },
 	{ "1969-12-31T23:59:59.25Z", -750000000LL, 0 },
 	{ "2026-02-30", 0, -EINVAL },
 	{ "2026-04-31T00:00:00Z", 0, -EINVAL },
@@ -94,15 +97,17 @@ static const struct {
 	{ "2026-11-21T12:27:50ZZ", 0, -EINVAL },
 	{ "2026-11-21X12:27:50", 0, -EINVAL },
 	{ "9999-01-01T00:00:00Z", 0, -ERANGE },
-	{ "13:27:50", BEGIN - S / 2, 0 },	/* the second of BEGIN */
+	{ "13:27:50", BEGIN - S / 2, 0 },	/* time of day in the same second as
+						 * BEGIN */
 	{ "13:27:50.75", BEGIN + S / 4, 0 },
-	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 },	/* before it: the next day */
+	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 }, /* time of day before BEGIN: on
+						       * the next day */
 	{ "14:00", 1795266000LL * S, 0 },
 	{ "13:27:50Z", 0, -EINVAL },
 	{ "1:27:50", 0, -EINVAL },
 };
 
-START_TEST(moments)
+START_TEST(test_parses_times)
 {
 	__s64 ns = 0;
 	int err = tsct_filter_time(times[_i].text, BEGIN, &ns);
@@ -114,9 +119,9 @@ START_TEST(moments)
 }
 END_TEST
 
-/* ---- sets -------------------------------------------------------------- */
+/* ---- filters: sets of CPUs and ids --------------------------------------- */
 
-START_TEST(sets)
+START_TEST(test_sets)
 {
 	struct tsct_filter f = { 0 };
 
@@ -140,7 +145,7 @@ static const char *const bad_sets[] = {
 	"1-101", "99999999999999999999", "1-2-3",
 };
 
-START_TEST(no_sets)
+START_TEST(test_rejects_bad_sets)
 {
 	struct tsct_filter f = { 0 };
 
@@ -150,7 +155,7 @@ START_TEST(no_sets)
 }
 END_TEST
 
-START_TEST(patterns)
+START_TEST(test_patterns)
 {
 	ck_assert(tsct_filter_event("job", "job", "begin"));
 	ck_assert(!tsct_filter_event("job", "jobs", "begin"));
@@ -165,7 +170,7 @@ END_TEST
 
 /* ---- threads ----------------------------------------------------------- */
 
-START_TEST(many_threads)
+START_TEST(test_many_threads)
 {
 	struct tsct_threads t = { 0 };
 	struct tsct_thread *one, *idle;
@@ -176,7 +181,7 @@ START_TEST(many_threads)
 		ck_assert_ptr_nonnull(one);
 		ck_assert_uint_eq(one->index, i);
 	}
-	for (i = 1; i < 20000; i++)	/* any CPU: the same thread */
+	for (i = 1; i < 20000; i++)	/* the thread is the same on any CPU */
 		ck_assert_uint_eq(tsct_threads_get(&t, i % 3, i * 7919,
 						   9)->index, i);
 	idle = tsct_threads_get(&t, 0, 0, 1);
@@ -196,7 +201,7 @@ static void expect_title(const struct tsct_thread *t, const char *want)
 	ck_assert_str_eq(title, want);
 }
 
-START_TEST(titles)
+START_TEST(test_thread_titles)
 {
 	struct tsct_thread t = { .tid = UINT32_MAX }, idle = { .cpu = 3 };
 
@@ -216,18 +221,18 @@ START_TEST(titles)
 }
 END_TEST
 
-START_TEST(slices)
+START_TEST(test_open_slices)
 {
 	struct tsct_thread t = { 0 };
 	__u32 i;
 
 	ck_assert_int_eq(tsct_thread_find(&t, 1), -1);
-	for (i = 0; i < 4; i++)		/* then open: 0 1 2 1 */
+	for (i = 0; i < 4; i++)		/* open slices now: 0 1 2 1 */
 		ck_assert_int_eq(tsct_thread_open(&t, i < 3 ? i : 1), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 3);
 	ck_assert_int_eq(tsct_thread_find(&t, 0), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 3), -1);
-	tsct_thread_close(&t, 0);	/* then open: 1 2 1 */
+	tsct_thread_close(&t, 0);	/* open slices now: 1 2 1 */
 	ck_assert_uint_eq(t.nr_open, 3);
 	tsct_thread_close(&t, 2);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 0);
@@ -277,7 +282,7 @@ static void send(struct tsct_message_matcher *m, __u64 key, __u64 number)
 			  .bytes = number * 5 });
 }
 
-START_TEST(first_come)
+START_TEST(test_matches_oldest_send)
 {
 	struct tsct_message_matcher *m = make_matcher();
 	struct tsct_message_stats stats;
@@ -298,8 +303,8 @@ START_TEST(first_come)
 }
 END_TEST
 
-/* Compared with a plain list, with more open messages than room for them */
-START_TEST(as_a_list)
+/* Compared with a plain list; more messages are open than there is room for. */
+START_TEST(test_compared_with_a_list)
 {
 	struct { __u64 key; bool waits; } list[4000] = { 0 };
 	struct tsct_message_matcher *m = make_matcher();
@@ -352,7 +357,7 @@ static const struct {
 	{ "\xc3", 0, 0 }, { "\xe2\x82", 0, 0 }, { "\xc3(", 0, 0 },
 };
 
-START_TEST(utf8)
+START_TEST(test_utf8)
 {
 	const char *text = characters[_i].text;
 
@@ -363,7 +368,7 @@ START_TEST(utf8)
 }
 END_TEST
 
-START_TEST(clean)
+START_TEST(test_utf8_clean)
 {
 	const char bad[] = "a\xff\xc3\xa9\xe2\x82" "b\n";
 	char to[3 * sizeof(bad)];
@@ -384,19 +389,19 @@ int main(void)
 	TCase *c = add_case(suite, "filter", before, after);
 
 	print_seed();
-	tcase_add_loop_test(c, moments, 0, NR(times));
-	tcase_add_test(c, sets);
-	tcase_add_loop_test(c, no_sets, 0, NR(bad_sets));
-	tcase_add_test(c, patterns);
+	tcase_add_loop_test(c, test_parses_times, 0, NR(times));
+	tcase_add_test(c, test_sets);
+	tcase_add_loop_test(c, test_rejects_bad_sets, 0, NR(bad_sets));
+	tcase_add_test(c, test_patterns);
 	c = add_case(suite, "threads", before, after);
-	tcase_add_test(c, many_threads);
-	tcase_add_test(c, titles);
-	tcase_add_test(c, slices);
+	tcase_add_test(c, test_many_threads);
+	tcase_add_test(c, test_thread_titles);
+	tcase_add_test(c, test_open_slices);
 	c = add_case(suite, "messages", before, after);
-	tcase_add_test(c, first_come);
-	tcase_add_loop_test(c, as_a_list, 0, 8);
+	tcase_add_test(c, test_matches_oldest_send);
+	tcase_add_loop_test(c, test_compared_with_a_list, 0, 8);
 	c = add_case(suite, "text", before, after);
-	tcase_add_loop_test(c, utf8, 0, NR(characters));
-	tcase_add_test(c, clean);
+	tcase_add_loop_test(c, test_utf8, 0, NR(characters));
+	tcase_add_test(c, test_utf8_clean);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fits: golden numbers, limits, invalid input */
+/* Fits of exchanges: golden numbers, limits, invalid input */
 #include <stdlib.h>
 
 #include "fit_world.h"
@@ -19,8 +19,8 @@ static int make(enum tsct_fit_kind kind, unsigned int nr)
 }
 
 /*
- * One exchange per second, delays of 100 counts, 20 in the server, an offset of
- * 5000
+ * Fills in one exchange per second, with delays of 100 counts, 20 counts in the server,
+ * and an offset of 5000.
  */
 static void fill(unsigned int nr)
 {
@@ -36,7 +36,7 @@ static void fill(unsigned int nr)
 	}
 }
 
-/* Error of the last fit: the true offset is 5000. */
+/* Error of the last fit at @local; the true offset is 5000. */
 static double off_by(__u64 local)
 {
 	double frac;
@@ -79,7 +79,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* Without noise all fits agree, and the bound is half the round trip. */
+/* Without noise all kinds of fit agree, and the bound is half the round trip. */
 START_TEST(test_exact)
 {
 	double frac, error;
@@ -101,7 +101,7 @@ START_TEST(test_exact)
 }
 END_TEST
 
-START_TEST(test_one)
+START_TEST(test_one_exchange)
 {
 	struct tsct_fit_options options = { .hz = 2e9 };
 	double frac, error;
@@ -114,7 +114,7 @@ START_TEST(test_one)
 				 0);
 		ck_assert_int_eq(fit.nr_kept, 1);
 		ck_assert_double_eq(tsct_fit_rate(&fit, x[0].t1), 1.5);
-		/* In the middle, and after it */
+		/* Times in the middle of the exchange, and after it */
 		ck_assert_uint_eq(tsct_fit_at(&fit, x[0].t1 + 110, &frac, &error),
 				  x[0].t2 + 10);
 		ck_assert_double_eq_tol(frac, 0, 1e-6);
@@ -123,15 +123,15 @@ START_TEST(test_one)
 		ck_assert_double_ge(fit.rate_error, 1e-3);
 		ck_assert_double_le(fit.rate_error, 2e-3);
 	}
-	/* Default rates: both counters are nanoseconds */
+	/* Default rates: both counters run at 1 GHz */
 	options = (struct tsct_fit_options) { 0 };
 	ck_assert_int_eq(tsct_fit_make(x, 1, &options, 0, &fit, NULL), 0);
 	ck_assert_double_eq(tsct_fit_rate(&fit, 0), 1);
 }
 END_TEST
 
-/* Few exchanges; and one repeated many times, which has no rate */
-START_TEST(test_few)
+/* Very few exchanges; and a single one repeated many times, which gives no rate */
+START_TEST(test_few_exchanges)
 {
 	unsigned int nr, i;
 	int kind;
@@ -154,7 +154,7 @@ START_TEST(test_few)
 }
 END_TEST
 
-START_TEST(test_refused)
+START_TEST(test_rejects_bad_input)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	int kind;
@@ -167,14 +167,14 @@ START_TEST(test_refused)
 		fill(NR);
 		x[7].t1 = x[6].t1 - 1;
 		ck_assert_int_eq(make(kind, NR), -EINVAL);
-		/* Twice the nominal rate, and more */
+		/* Rates of twice and half the nominal rate are rejected. */
 		options.kind = kind;
 		fill(NR);
 		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 2.1e9, &fit,
 					       NULL), -ERANGE);
 		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 0.4e9, &fit,
 					       NULL), -ERANGE);
-		/* The order of such counter values is ambiguous. */
+		/* Counter values so far apart that their order is ambiguous */
 		x[NR - 2].t1 = x[0].t1 + (1ULL << 62);
 		x[NR - 1].t1 = x[0].t1 + (1ULL << 63);
 		ck_assert_int_eq(make(kind, NR), -ERANGE);
@@ -182,7 +182,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Impossible exchanges are dropped; if there are no others, that is an error. */
+/* Impossible exchanges are dropped; if all are impossible, the fit fails. */
 START_TEST(test_impossible)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
@@ -210,8 +210,9 @@ START_TEST(test_impossible)
 }
 END_TEST
 
-/* The tenth is rounded down; of equal ones the later is dropped. */
-START_TEST(test_tenth)
+/* The tenth of exchanges to drop is rounded down; of equal ones the later is
+ * dropped. */
+START_TEST(test_drops_a_tenth)
 {
 	struct tsct_fit_options options = { .kind = TSCT_FIT_LINEAR };
 	bool keep[NR];
@@ -245,7 +246,7 @@ static void fill_sessions(unsigned int nr)
 		x[i].session = i + 1;
 }
 
-/* As many sessions as pieces, and one more */
+/* As many sessions as a fit can have pieces, and one more */
 START_TEST(test_sessions)
 {
 	unsigned int i;
@@ -257,8 +258,8 @@ START_TEST(test_sessions)
 	fill_sessions(TSCT_CUBICS_MAX);
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_CUBICS_MAX), -E2BIG);
 	/*
-	 * One session gives an offset, two a line. Exchanges outside sessions
-	 * do not count.
+	 * One session gives an offset, two give a rate. Exchanges outside sessions are
+	 * not used.
 	 */
 	fill(NR);
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, 20), 0);
@@ -271,13 +272,13 @@ START_TEST(test_sessions)
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
 	ck_assert_uint_eq(fit.nr_dropped, 22);
 	ck_assert_double_le(fabs(off_by(x[15].t1)), 1e-3);
-	/* Only exchanges outside sessions: every 16 are one session. */
+	/* Only exchanges outside sessions: each 16 of them are treated as a session. */
 	fill(NR);
 	for (i = 0; i < NR; i++)
 		x[i].session = 0;
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
 	ck_assert_uint_eq(fit.nr_pieces, 1);
-	/* A session during which the counter ran at another rate */
+	/* A session during which the counter ran at another rate is rejected. */
 	fill_sessions(4);
 	x[2].t2 = x[1].t2 + 100;
 	x[2].t3 = x[1].t3 + 100;
@@ -297,8 +298,8 @@ static void fill_noisy(unsigned int nr)
 	}
 }
 
-/* The result does not depend on where a counter begins, or whether it wraps. */
-START_TEST(test_shift)
+/* The result does not depend on the value at which a counter begins, or on its wrap. */
+START_TEST(test_shifted_counters)
 {
 	static const __u64 by[] = {
 		1ULL << 60, (1ULL << 63) - 30000000000ULL, -30000000000ULL, 12345
@@ -334,8 +335,8 @@ START_TEST(test_shift)
 }
 END_TEST
 
-/* Identical to the last bit */
-START_TEST(test_again)
+/* The same input gives results that are identical to the last bit. */
+START_TEST(test_repeatable)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	int kind;
@@ -355,8 +356,7 @@ START_TEST(test_again)
 END_TEST
 
 /*
- * A known asymmetry moves the estimate by half of it, and does not change the
- * bound.
+ * A known asymmetry moves the estimate by half of it, and leaves the bound unchanged.
  */
 START_TEST(test_asymmetry)
 {
@@ -381,7 +381,7 @@ START_TEST(test_asymmetry)
 }
 END_TEST
 
-/* The function is monotonic, also from piece to piece. */
+/* The fitted function is monotonic, also across pieces. */
 START_TEST(test_monotone)
 {
 	static const double rates[] = { 0.01, 0.4, 1, 2.7, 90 };
@@ -421,7 +421,7 @@ START_TEST(test_monotone)
 }
 END_TEST
 
-/* Numbers of any size, most of them implausible */
+/* A random number of any size, mostly implausible as a counter value */
 static __u64 any_number(void)
 {
 	return any64() >> any(64);
@@ -445,8 +445,8 @@ static void fill_garbage(unsigned int nr)
 	}
 }
 
-/* Garbage gives an error or finite numbers. */
-START_TEST(test_garbage)
+/* Random exchanges give an error or finite numbers. */
+START_TEST(test_random_exchanges)
 {
 	unsigned int turn, nr, made = 0;
 	double frac, error;
@@ -491,17 +491,17 @@ int main(void)
 			    sizeof(golden) / sizeof(golden[0]));
 	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_exact);
-	tcase_add_test(tc, test_one);
-	tcase_add_test(tc, test_few);
-	tcase_add_test(tc, test_refused);
+	tcase_add_test(tc, test_one_exchange);
+	tcase_add_test(tc, test_few_exchanges);
+	tcase_add_test(tc, test_rejects_bad_input);
 	tcase_add_test(tc, test_impossible);
-	tcase_add_test(tc, test_tenth);
+	tcase_add_test(tc, test_drops_a_tenth);
 	tcase_add_test(tc, test_sessions);
-	tcase_add_test(tc, test_shift);
-	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_shifted_counters);
+	tcase_add_test(tc, test_repeatable);
 	tcase_add_test(tc, test_asymmetry);
 	tcase_add_test(tc, test_monotone);
-	tcase_add_test(tc, test_garbage);
+	tcase_add_test(tc, test_random_exchanges);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fits against exact truth: the bound always holds; accuracy */
+/* Fits against the exact truth: the bound always holds, and is accurate */
 #include <stdlib.h>
 
 #include "fit_world.h"
@@ -35,7 +35,7 @@ static struct path one_way(void)
 	};
 }
 
-/* All delay on one direction: the largest asymmetry */
+/* All delay in one direction: the largest possible asymmetry */
 static struct path lopsided(void)
 {
 	return (struct path) { .request = 100e-6 + exponential(5e-6), .answer = 0 };
@@ -70,7 +70,7 @@ static struct path hardware(void)
 	return path;
 }
 
-/* One in a hundred receive time stamps is earlier than the packet was sent. */
+/* In one of 100 exchanges, a receive time stamp is earlier than the packet was sent. */
 static struct path early(void)
 {
 	struct path path = queues();
@@ -97,8 +97,8 @@ static const path_fn honest[] = {
 #define HONEST	(sizeof(honest) / sizeof(honest[0]))
 
 /*
- * One exchange every @every seconds, from second 10 on; returns when the last
- * one ended.
+ * Makes one exchange every @every seconds, beginning at second 10. Returns the end of
+ * the last one in s.
  */
 static double fill(unsigned int nr, double every, path_fn path)
 {
@@ -133,7 +133,7 @@ static void check_at(double s)
 		      fit.nr_kept + fit.nr_dropped, off, error);
 }
 
-/* Readings before, between and long after the exchanges */
+/* Checks readings before, between and long after the exchanges. */
 static void check_around(double at_s, double from, double to)
 {
 	unsigned int k;
@@ -143,8 +143,8 @@ static void check_around(double at_s, double from, double to)
 		check_at(from + uniform() * (to - from));
 }
 
-/* Rates that wander as fast as assumed, over any network */
-START_TEST(test_holds)
+/* The bound holds for rates that wander as fast as assumed, over any network. */
+START_TEST(test_bound_holds)
 {
 	static const double every[] = { 0.001, 0.1, 1, 5 };
 	double last, at, step;
@@ -164,7 +164,7 @@ START_TEST(test_holds)
 END_TEST
 
 /* The bound includes known errors of time stamps. */
-START_TEST(test_stamps)
+START_TEST(test_time_stamp_errors)
 {
 	unsigned int turn, i;
 	double last;
@@ -184,8 +184,8 @@ START_TEST(test_stamps)
 }
 END_TEST
 
-/* The bound is no wider than necessary: half the round trip, and the wander. */
-START_TEST(test_narrow)
+/* The bound is no wider than necessary: half the round trip plus the wander. */
+START_TEST(test_bound_is_narrow)
 {
 	double last;
 
@@ -196,12 +196,13 @@ START_TEST(test_narrow)
 	ck_assert_double_ge(fit.error / REMOTE_HZ, 39e-6);
 	ck_assert_double_le(fit.error / REMOTE_HZ, 41e-6);
 	ck_assert_double_le(fit.rate_error * HZ / REMOTE_HZ, 20e-6);
-	/* With age it grows by half the wander times the square. */
+	/* The bound grows with the age of the fit by half the wander times the square
+	 * of the age. */
 	ck_assert_double_eq_tol(fit.wander * HZ * HZ / REMOTE_HZ, 10e-9, 1e-11);
 }
 END_TEST
 
-/* Single wrong exchanges change neither estimates nor the bound. */
+/* Single wrong exchanges change neither the estimate nor the bound. */
 START_TEST(test_wrong_times)
 {
 	static const path_fn paths[] = { early, wrong_times };
@@ -220,8 +221,8 @@ START_TEST(test_wrong_times)
 }
 END_TEST
 
-/* After a jump of the remote counter older exchanges are dropped. */
-START_TEST(test_step)
+/* After a jump of the remote counter, older exchanges are dropped. */
+START_TEST(test_counter_jump)
 {
 	unsigned int turn, i, from;
 	double last;
@@ -245,8 +246,8 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* The bound includes the disagreement of hull and regression. */
-START_TEST(test_doubt)
+/* The bound includes the difference between the hull fit and the regression. */
+START_TEST(test_hull_and_regression_differ)
 {
 	double last, hull, regression;
 	unsigned int turn;
@@ -293,8 +294,8 @@ static double percentile90_us(path_fn path, enum tsct_fit_kind kind)
 	return off[TURNS * 9 / 10];
 }
 
-/* Limits are twice the usual errors, as there are few iterations. */
-START_TEST(test_good)
+/* Limits are twice the usual errors, because there are few iterations. */
+START_TEST(test_accuracy)
 {
 	static const struct {
 		path_fn path;
@@ -307,16 +308,16 @@ START_TEST(test_good)
 	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
 		ck_assert_double_le(percentile90_us(rows[k].path, TSCT_FIT_AUTO),
 				    rows[k].us);
-	/* The reference fit, for comparison, is worse. */
+	/* The linear fit, for comparison, is worse. */
 	ck_assert_double_ge(percentile90_us(queues, TSCT_FIT_LINEAR), 1.8);
 }
 END_TEST
 
 /*
- * With 30 ns of noise, a line through the whole window cannot follow the
+ * With 30 ns of noise, a straight function over the whole window cannot follow the
  * crystal.
  */
-START_TEST(test_hardware)
+START_TEST(test_accurate_time_stamps)
 {
 	double sum = 0, last, off;
 	unsigned int turn, i;
@@ -344,13 +345,13 @@ int main(void)
 	TCase *tcase = add_case(suite, "fit_bound", NULL, NULL);
 
 	print_seed();
-	tcase_add_loop_test(tcase, test_holds, 0, 5);
-	tcase_add_test(tcase, test_stamps);
-	tcase_add_test(tcase, test_narrow);
+	tcase_add_loop_test(tcase, test_bound_holds, 0, 5);
+	tcase_add_test(tcase, test_time_stamp_errors);
+	tcase_add_test(tcase, test_bound_is_narrow);
 	tcase_add_test(tcase, test_wrong_times);
-	tcase_add_test(tcase, test_step);
-	tcase_add_test(tcase, test_doubt);
-	tcase_add_test(tcase, test_good);
-	tcase_add_test(tcase, test_hardware);
+	tcase_add_test(tcase, test_counter_jump);
+	tcase_add_test(tcase, test_hull_and_regression_differ);
+	tcase_add_test(tcase, test_accuracy);
+	tcase_add_test(tcase, test_accurate_time_stamps);
 	return run_suite(suite);
 }

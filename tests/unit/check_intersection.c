@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Intersection of correctness intervals: falsetickers, range of the truth */
+/* Intersection of correctness intervals: detection of falsetickers, and the range of
+ * the truth */
 #include <math.h>
 
 #include "seed.h"
@@ -21,7 +22,7 @@ intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
 	return found;
 }
 
-START_TEST(test_by_hand)
+START_TEST(test_known_intervals)
 {
 	struct tsct_correctness_interval one[] = { { .middle = 5, .bound = 2 } };
 	struct tsct_correctness_interval two[] = { { .middle = 0, .bound = 1 },
@@ -36,7 +37,7 @@ START_TEST(test_by_hand)
 	struct tsct_intersection_result v = intersect(one, 1, ".");
 
 	ck_assert(v.majority && v.lo == 3 && v.hi == 7);
-	v = intersect(two, 2, "..");			/* no majority */
+	v = intersect(two, 2, ".."); /* two disjoint intervals: no majority */
 	ck_assert(!v.majority && v.agree == 1 && v.lo > v.hi);
 	v = intersect(three, 3, ".L.");
 	ck_assert(v.majority && v.agree == 2 && v.lo == -2 && v.hi == 2);
@@ -47,8 +48,8 @@ START_TEST(test_by_hand)
 }
 END_TEST
 
-/* The middle interval overlaps both others: neither of these is proved wrong. */
-START_TEST(test_chain)
+/* The middle interval overlaps both others, so neither of these is proved wrong. */
+START_TEST(test_chained_intervals)
 {
 	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },
 				      { .middle = 3, .bound = 2 },
@@ -59,8 +60,8 @@ START_TEST(test_chain)
 }
 END_TEST
 
-/* Intervals that only touch do overlap: bounds are inclusive. */
-START_TEST(test_touching)
+/* Intervals that only touch do overlap, because bounds are inclusive. */
+START_TEST(test_touching_intervals)
 {
 	struct tsct_correctness_interval touch[] = { { .middle = 0, .bound = 1 },
 				      { .middle = 2, .bound = 1 },
@@ -71,8 +72,8 @@ START_TEST(test_touching)
 }
 END_TEST
 
-/* NaN and infinite bounds do not change the result of the others. */
-START_TEST(test_no_numbers)
+/* Intervals with NaN or infinite bounds do not change the result of the others. */
+START_TEST(test_nan_and_infinity)
 {
 	struct tsct_correctness_interval odd[] = { { .middle = 0, .bound = 1 },
 				    { .middle = NAN, .bound = 1 },
@@ -89,7 +90,8 @@ static double any_real(double from, double to)
 	return from + (to - from) * (double)any(1000001) / 1e6;
 }
 
-/* The truth is 0. Correct intervals contain it; falsetickers are random. */
+/* Fills in random intervals. The truth is 0: correct intervals contain it, those of
+ * falsetickers are random. */
 static unsigned int fill(struct tsct_correctness_interval *intervals,
 			 unsigned int nr, unsigned int falsetickers,
 			 bool together)
@@ -109,10 +111,10 @@ static unsigned int fill(struct tsct_correctness_interval *intervals,
 }
 
 /*
- * Up to (n - 1) / 2 falsetickers, which agree with each other or not: there is
- * a majority, and the truth is in its range. A source far from all correct ones
- * is a falseticker; a correct one is not, unless falsetickers formed a larger
- * group without it.
+ * Up to (n - 1) / 2 falsetickers, which agree with each other or not: there is a
+ * majority, and the truth is in its range. A source far from all correct ones is a
+ * falseticker. A correct source is not, unless falsetickers formed a larger group
+ * without it.
  */
 START_TEST(test_falsetickers)
 {
@@ -133,7 +135,7 @@ START_TEST(test_falsetickers)
 		for (j = 0; j < nr; j++) {
 			double gap = fabs(intervals[j].middle) - intervals[j].bound;
 
-			/* All correct ones contain 0. */
+			/* All correct intervals contain 0. */
 			if (j >= falsetickers && v.agree == nr - falsetickers)
 				ck_assert(!intervals[j].falseticker);
 			if (j < falsetickers && gap > 20) {
@@ -146,8 +148,8 @@ START_TEST(test_falsetickers)
 }
 END_TEST
 
-/* Without wrong intervals there are no falsetickers. */
-START_TEST(test_correct)
+/* If all intervals are correct, there are no falsetickers. */
+START_TEST(test_all_correct)
 {
 	unsigned int i, j;
 
@@ -173,12 +175,12 @@ int main(void)
 	TCase *tcase = tcase_create("intersection");
 
 	print_seed();
-	tcase_add_test(tcase, test_by_hand);
-	tcase_add_test(tcase, test_chain);
-	tcase_add_test(tcase, test_touching);
-	tcase_add_test(tcase, test_no_numbers);
+	tcase_add_test(tcase, test_known_intervals);
+	tcase_add_test(tcase, test_chained_intervals);
+	tcase_add_test(tcase, test_touching_intervals);
+	tcase_add_test(tcase, test_nan_and_infinity);
 	tcase_add_test(tcase, test_falsetickers);
-	tcase_add_test(tcase, test_correct);
+	tcase_add_test(tcase, test_all_correct);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

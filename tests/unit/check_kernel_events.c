@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handling of generic netlink messages. The module's own are tested in the
- * guests; here are some that a kernel or another process might send.
+ * Handling of generic netlink messages that the kernel or another process might send.
+ * Messages of the real module are tested in the guests.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static struct nl_msg *message(int type, int cmd)
 	return msg;
 }
 
-/* Delivers a message, from the kernel unless @port is another sender. */
+/* Delivers a message: from the kernel if @port is 0, else from another process. */
 static void arrive(struct nl_msg *msg, __u32 port)
 {
 	struct sockaddr_nl from = { .nl_family = AF_NETLINK, .nl_pid = port };
@@ -77,7 +77,7 @@ static struct nl_msg *family_message(int cmd, const char *name,
 	return msg;
 }
 
-START_TEST(test_comes_and_goes)
+START_TEST(test_module_loads_and_unloads)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
 			      TSCT_GENL_GROUP), 0);
@@ -89,7 +89,7 @@ START_TEST(test_comes_and_goes)
 }
 END_TEST
 
-START_TEST(test_others)
+START_TEST(test_ignores_other_families)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, "nl80211",
 			      TSCT_GENL_GROUP), 0);
@@ -98,7 +98,7 @@ START_TEST(test_others)
 	ck_assert(!kernel.family && !kernel.news);
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, NULL), 0);
 	ck_assert(!kernel.family && !kernel.news);
-	/* From another sender */
+	/* The message comes from another process. */
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
 			      TSCT_GENL_GROUP), 1234);
 	ck_assert(!kernel.family && !kernel.news);
@@ -115,23 +115,25 @@ static struct nl_msg *event(int type, __u32 epoch)
 	return msg;
 }
 
-START_TEST(test_event)
+START_TEST(test_epoch_event)
 {
 	struct nl_msg *msg;
 
-	arrive(event(FAMILY, 7), 0);		/* no family is known */
+	arrive(event(FAMILY, 7), 0);		/* the module's family is not known
+						 * yet */
 	ck_assert(!kernel.news);
 	kernel.family = FAMILY;
 	kernel.epoch = 6;
 	arrive(event(FAMILY, 7), 0);
 	ck_assert(kernel.news);
-	arrive(event(FAMILY, 6), 0);		/* the published epoch */
+	arrive(event(FAMILY, 6), 0);		/* an event of the epoch that is
+						 * published already */
 	ck_assert(!kernel.news);
 	arrive(event(FAMILY + 1, 7), 0);
 	ck_assert(!kernel.news);
 	arrive(event(FAMILY, 7), 1234);
 	ck_assert(!kernel.news);
-	/* An unknown command, and incomplete messages */
+	/* A message with an unknown command, and incomplete messages */
 	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED + 1), 0);
 	ck_assert(!kernel.news);
 	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED), 0);
@@ -150,8 +152,8 @@ START_TEST(test_event)
 }
 END_TEST
 
-/* This kernel, with generic netlink and without the module */
-START_TEST(test_open)
+/* Opening the socket on this kernel, which has generic netlink but not the module */
+START_TEST(test_open_socket)
 {
 	struct kernel_events here;
 	int i;
@@ -171,10 +173,10 @@ int main(void)
 	Suite *suite = suite_create("kernel_events");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_comes_and_goes);
-	tcase_add_test(tcase, test_others);
-	tcase_add_test(tcase, test_event);
-	tcase_add_test(tcase, test_open);
+	tcase_add_test(tcase, test_module_loads_and_unloads);
+	tcase_add_test(tcase, test_ignores_other_families);
+	tcase_add_test(tcase, test_epoch_event);
+	tcase_add_test(tcase, test_open_socket);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The latch: round trips, readers that race with the writer, hostile pages.
- * Writers that die: check_latch_death.c.
+ * The latch: publication and lookup, readers that race with the writer, hostile pages.
+ * Writers that die are tested in check_latch_death.c.
  */
 #include <check.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 #define CPUS	5
 #define STATES	60000
 
-/* Never called: links the inline functions. */
+/* Stub that the inline functions need to link; never called. */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
 	(void)clock;
@@ -34,7 +34,7 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 	return -EXDEV;
 }
 
-/* An area for some CPUs, and memory behind it that must not change */
+/* A clock area with room for some CPUs, and memory behind it that must not change */
 static union {
 	struct tsct_clock_page page;
 	unsigned char bytes[TSCT_CLOCK_SIZE(CPUS) + 64];
@@ -76,7 +76,7 @@ START_TEST(test_init)
 }
 END_TEST
 
-START_TEST(test_cpus)
+START_TEST(test_cpu_table)
 {
 	memset(area.bytes, 0xff, sizeof(area));
 	tsct_latch_init(&area.page, boot_id, 0, CPUS);
@@ -86,7 +86,8 @@ START_TEST(test_cpus)
 	ck_assert_uint_eq(cpu_entry(3)->error_cycles, UINT64_MAX);
 	tsct_latch_set_cpu(&area.page, 5, 1, 1);
 	tsct_latch_set_cpu(&area.page, UINT32_MAX, 1, 1);
-	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);	/* 0, like the rest of the page */
+	/* an unused entry is 0, like the rest of the page */
+	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);
 	ck_assert_uint_eq(area.bytes[TSCT_CLOCK_SIZE(CPUS)], 0xff);
 }
 END_TEST
@@ -115,7 +116,7 @@ START_TEST(test_write_read)
 }
 END_TEST
 
-/* ---- races: this part also runs with the thread sanitizer ---------------- */
+/* ---- races between readers and writer: also run with the thread sanitizer ---- */
 
 static struct tsct_clock_page shared;
 static int done;
@@ -136,7 +137,7 @@ static void read_once(struct reader *r, uint64_t *last)
 	r->torn += !nr;
 	r->backwards += nr < *last;
 	*last = nr;
-	/* Any cycles until a STRIDE after the begin of the newest parameters */
+	/* Any cycles up to one STRIDE after the begin of the newest params */
 	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
 	r->wrong += !right(&shared, stamp);
 	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {
@@ -172,7 +173,8 @@ START_TEST(test_race)
 		ck_assert(!pthread_create(&readers[i].thread, NULL, read_along,
 					  &readers[i]));
 	for (n = 2; n < STATES; n++) {
-		if (n % 1000 == 0)	/* a new writer, while readers continue */
+		if (n % 1000 == 0)	/* another writer takes over while readers
+					 * continue */
 			tsct_latch_repair(&shared);
 		state = line_nr(n);
 		tsct_latch_stage(&shared, &state);
@@ -222,7 +224,8 @@ static void *scribble(void *unused)
 	return NULL;
 }
 
-/* The reader returns, with an error or not, and reads nothing outside the page. */
+/* A reader of a random page returns, with or without an error, and reads nothing
+ * outside the page. */
 static void read_hostile(void *(*writer)(void *))
 {
 	const struct tsct_clock clock = { .page = &shared };
@@ -264,7 +267,7 @@ START_TEST(test_hostile_copies)
 }
 END_TEST
 
-/* A writer that takes over a page of garbage makes it valid. */
+/* A writer that takes over a page of random contents makes it valid. */
 START_TEST(test_take_over)
 {
 	struct tsct_clock_state state = line_nr(3);
@@ -332,7 +335,7 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 100);
 	tcase_add_test(tcase, test_init);
-	tcase_add_test(tcase, test_cpus);
+	tcase_add_test(tcase, test_cpu_table);
 	tcase_add_test(tcase, test_write_read);
 	tcase_add_test(tcase, test_race);
 	tcase_add_test(tcase, test_hostile_seq);

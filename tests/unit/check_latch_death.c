@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The latch with a writer that stops, or dies, between any two of its stores. The
- * sources of writers and readers are compiled here, with stores that are counted.
+ * The latch with a writer that stops or dies between any two of its stores. The sources
+ * of writer and reader are compiled into this test, with stores that are counted.
  */
 #include <check.h>
 #include <setjmp.h>
@@ -27,16 +27,17 @@ static void before_store(void);
 #include "seed.h"
 #include "suite.h"
 
-#define FULL	(TSCT_SEGMENTS_MAX + 30)	/* states; segments are full */
+#define FULL	(TSCT_SEGMENTS_MAX + 30)	/* number of states after which all
+						 * segments are in use */
 
 static struct tsct_clock_page page, before;
 static jmp_buf death;
-static unsigned long stores;		/* by this writer so far */
-static unsigned long stores_left;	/* until it dies */
-static uint64_t old_nr, new_nr;		/* states that readers may see */
+static unsigned long stores;		/* number of stores by this writer so far */
+static unsigned long stores_left;	/* number of stores until the writer dies */
+static uint64_t old_nr, new_nr;		/* numbers of the states that readers may see */
 static bool watched;
 
-/* Checks that a reader at this moment sees the old state or the new one. */
+/* Checks that a reader sees the old state or the new one at this moment. */
 static void look(void)
 {
 	static uint64_t last;
@@ -45,7 +46,8 @@ static void look(void)
 	ck_assert_msg(nr == old_nr || nr == new_nr, "%llu after %lu stores",
 		      (unsigned long long)nr, stores);
 	if (stores && last == new_nr)
-		ck_assert_uint_eq(nr, new_nr);	/* never back to the old one */
+		ck_assert_uint_eq(nr, new_nr);	/* a reader that saw the new state
+						 * must not see the old one again */
 	last = nr;
 	ck_assert(right(&page, nr * STRIDE + 7));
 	ck_assert(right(&page, nr * STRIDE - 1));
@@ -109,7 +111,8 @@ static void check_whole(uint64_t n)
 	ck_assert_mem_eq(&copy, &page.copy[0], sizeof(copy));
 }
 
-/* After a repair, the last visible state is kept, and a new writer continues. */
+/* After a repair, the last state that readers saw is kept, and a new writer
+ * continues. */
 static void die_at(unsigned long limit)
 {
 	uint64_t seen;
@@ -120,7 +123,7 @@ static void die_at(unsigned long limit)
 	seen = read_nr(&page);
 	ck_assert(seen == old_nr || seen == new_nr);
 	ck_assert(!ended || seen == new_nr);
-	/* the repairing writer may die, too */
+	/* the writer that repairs may die, too */
 	repair_until(any(2200));
 	ck_assert_uint_eq(read_nr(&page), seen);
 	ck_assert(repair_until(-1UL));
@@ -144,27 +147,28 @@ static void die_everywhere(uint64_t states)
 		die_at(i);
 }
 
-START_TEST(test_death_young)
+START_TEST(test_death_few_segments)
 {
 	die_everywhere(2);
 }
 END_TEST
 
-START_TEST(test_death_full)
+START_TEST(test_death_all_segments)
 {
 	die_everywhere(FULL);
 }
 END_TEST
 
-/* A reader between any two stores: of a publication, and of its repair */
-START_TEST(test_reader_in_between)
+/* A reader runs between any two stores of a publication, and of the repair after it. */
+START_TEST(test_reader_between_stores)
 {
 	fill_page(FULL);
 	watched = true;
 	ck_assert(write_until(new_nr, -1UL));
 	watched = false;
 	check_whole(new_nr);
-	page.seq--;		/* the writer died before its last store */
+	page.seq--;		/* the state that a writer leaves if it dies before
+				 * its last store */
 	old_nr = new_nr;
 	watched = true;
 	ck_assert(repair_until(-1UL));
@@ -173,8 +177,8 @@ START_TEST(test_reader_in_between)
 }
 END_TEST
 
-/* A staged state is invisible before the commit, and may be replaced. */
-START_TEST(test_stage_again)
+/* A staged state is invisible before the commit, and can be replaced. */
+START_TEST(test_staged_state_is_invisible)
 {
 	struct tsct_clock_state state;
 	int i;
@@ -193,7 +197,7 @@ START_TEST(test_stage_again)
 	watched = false;
 	check_whole(new_nr);
 	ck_assert_uint_eq(page.copy[0].state.real.base_cycles, new_nr * STRIDE);
-	/* A staged state may also be abandoned. */
+	/* A staged state can also be abandoned. */
 	state = line_nr(new_nr + 1);
 	tsct_latch_stage(&page, &state);
 	tsct_latch_repair(&page);
@@ -209,10 +213,10 @@ int main(void)
 	print_seed();
 	seed_with(0);
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_death_young);
-	tcase_add_test(tcase, test_death_full);
-	tcase_add_test(tcase, test_reader_in_between);
-	tcase_add_test(tcase, test_stage_again);
+	tcase_add_test(tcase, test_death_few_segments);
+	tcase_add_test(tcase, test_death_all_segments);
+	tcase_add_test(tcase, test_reader_between_stores);
+	tcase_add_test(tcase, test_staged_state_is_invisible);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

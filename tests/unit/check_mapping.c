@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mappings, which approximate cubics by lines: compared with exact fractions, and with
- * 113 bits of mantissa where a line is furthest off; properties of all lines.
+ * Mappings, which approximate cubics by straight lines. They are compared with exact
+ * fractions, and with numbers of 113-bit mantissa where a line is furthest from the
+ * cubic. Properties of all lines are checked, too.
  */
 #include <check.h>
 #include <float.h>
@@ -20,12 +21,12 @@
 #define GIGA		1000000000ULL
 #define ERROR_NS	0.1
 
-/* libcheck also logs each assertion that holds: too slow here. */
+/* ck_assert() also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 static struct tsct_mapping mapping;
 
-/* The mapping of a node whose counter is the axis's own */
+/* Builds the mapping of a node whose counter is the axis itself. */
 static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis,
 			  __u64 begin, __u64 end)
 {
@@ -36,7 +37,7 @@ static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis
 	return tsct_mapping_build(ret, &same, 1, axis, begin, end);
 }
 
-/* Exact value of a line at @local, minus @global and @frac / 2^64 ticks */
+/* Exact value of a mapping line at @local, minus @global and @frac / 2^64 ticks */
 static double less(const struct tsct_mapping_line *line, __u64 local, __u64 global,
 		   __u64 frac)
 {
@@ -80,9 +81,9 @@ START_TEST(test_golden)
 }
 END_TEST
 
-/* ---- any fit ---------------------------------------------------------------- */
+/* ---- mappings of random fits --------------------------------------------- */
 
-/* A node's recording, and the fit of its samples */
+/* A node's recording, and the fit of its sync samples */
 struct world {
 	struct tsct_cubic piece[TSCT_CUBICS_MAX];
 	unsigned int nr;
@@ -97,7 +98,8 @@ static double any_double(double from, double to)
 	return from + (to - from) * ((double)any(1 << 20) / (1 << 20));
 }
 
-/* Slopes at knots: harmonic means; no curvature at the ends */
+/* Slopes at knots: harmonic means of the neighbouring slopes; no curvature at the
+ * ends */
 static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 		      double *slope, double *rise)
 {
@@ -111,7 +113,8 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
 }
 
-/* Spline through knots, as in lib/sync/fit_reference.c; straight before them */
+/* Spline through knots, as in lib/sync/fit_reference.c; straight before the first
+ * knot */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
 	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;
@@ -136,7 +139,8 @@ static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 	world.nr = nr + 1;
 }
 
-/* @nr sessions in a recording of @seconds; rates within @ppm */
+/* Makes a fit of @nr sessions in a recording of @seconds, whose rates differ by up to
+ * @ppm. */
 static void make_world(unsigned int nr, double seconds, double ppm)
 {
 	static const __u64 hz[] = { GIGA, TSC_HZ, TSC_HZ / 16, 25000000,
@@ -174,7 +178,7 @@ static void make_correct(void)
 }
 
 #if LDBL_MANT_DIG == 64
-typedef __float128 real;	/* products of two doubles are exact */
+typedef __float128 real;	/* exact for products of two doubles */
 #else
 typedef long double real;
 #endif
@@ -188,8 +192,9 @@ static real value(const struct tsct_cubic *piece, __u64 local)
 }
 
 /*
- * The fit at @local, minus @global, in ticks. Rounding of coefficients leaves small
- * gaps between pieces: each piece is tilted here, to end where the next one begins.
+ * Value of the fit at @local, minus @global, in ticks. Rounding of coefficients leaves
+ * small gaps between pieces, so each piece is tilted here to end where the next one
+ * begins.
  */
 static double fit_less(__u64 local, __u64 global)
 {
@@ -211,7 +216,8 @@ static double fit_less(__u64 local, __u64 global)
 	return (double)(d + (real)(__s64)(world.axis.global - global));
 }
 
-/* Largest distance of a line from the fit, in ticks, at its ends and quarters */
+/* Largest distance in ticks between a mapping line and the fit, at its ends and
+ * quarters */
 static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
@@ -227,7 +233,7 @@ static double off_by(const struct tsct_mapping_line *line)
 	return worst;
 }
 
-/* A line ends exactly where the next one begins. */
+/* A mapping line must end exactly where the next one begins. */
 static void check_next(const struct tsct_mapping_line *line, const struct tsct_mapping_line *next)
 {
 	tsct_u128 frac = (tsct_u128)line->len * line->mult + line->frac;
@@ -247,7 +253,8 @@ static __u64 whole_at(__u64 local)
 	return line.whole;
 }
 
-/* Checks @nr successive lines from @local on; *worst: largest distance, ticks */
+/* Checks @nr successive mapping lines from @local on; *worst: largest distance,
+ * ticks */
 static void follow(__u64 local, unsigned int nr, double *worst)
 {
 	struct tsct_mapping_line line, next;
@@ -270,9 +277,9 @@ static void follow(__u64 local, unsigned int nr, double *worst)
 }
 
 /*
- * Maximum number of lines. A line of h ticks is off by f'' h^2 / 8 ticks, of which 1/16
- * ns is allowed: this limits its length, a power of two. Each piece, and each 2^40
- * ticks, may need one more line.
+ * Maximum number of mapping lines. A line of h ticks is off by f'' h^2 / 8 ticks, of
+ * which 1/16 ns is allowed. This limits its length, which is a power of two. Each
+ * piece, and each 2^40 ticks, may need one more line.
  */
 static double most_lines(void)
 {
@@ -311,8 +318,8 @@ static const struct scene {
 	{ "a second, 250 sessions, 1000 ppm", 250, 1, 1000 },
 };
 
-/* Lines are less than 0.1 ns off, connected, rising, and not too many. */
-START_TEST(test_any)
+/* Mapping lines are less than 0.1 ns off, connected, rising, and not too many. */
+START_TEST(test_random_fits)
 {
 	const struct scene *scene = &scenes[_i];
 	double worst = 0, most = 0;
@@ -329,7 +336,7 @@ START_TEST(test_any)
 			follow(mapping.begin + any64() % (mapping.end -
 							  mapping.begin),
 			       10, &worst);
-		/* Around the boundaries of pieces */
+		/* Checks the lines around the boundaries of pieces. */
 		for (i = 0; i < world.nr; i++)
 			follow(world.piece[i].from - 1, 3, &worst);
 		follow(mapping.end, 1, &worst);
@@ -341,8 +348,8 @@ START_TEST(test_any)
 }
 END_TEST
 
-/* nr_lines lines from the begin to the end */
-START_TEST(test_count)
+/* A mapping has nr_lines lines between its begin and its end. */
+START_TEST(test_number_of_lines)
 {
 	struct tsct_mapping_line line;
 	unsigned int turn;
@@ -365,7 +372,7 @@ START_TEST(test_count)
 }
 END_TEST
 
-/* ---- by hand ------------------------------------------------------------------ */
+/* ---- mappings computed by hand ------------------------------------------- */
 
 static __u64 at(__u64 local)
 {
@@ -380,9 +387,9 @@ static const struct tsct_axis plain = { 0, 0, 1, 1, GIGA };
 
 START_TEST(test_line_by_hand)
 {
-	/* 3 remote ticks per 4 local ones; 1000 at 400 */
+	/* 3 remote ticks per 4 local ticks; remote tick 1000 at local tick 400 */
 	const struct tsct_cubic piece = { 400, 1000, { 0, 0.75, 0, 0 } };
-	/* A remote tick has 2 ns; 5000 ns at 1000 */
+	/* 2 ns per remote tick; 5000 ns at remote tick 1000 */
 	const struct tsct_axis axis = { 1000, 5000, 2, 1, GIGA };
 
 	ck_assert_int_eq(tsct_mapping_build(&mapping, &piece, 1, &axis, 0, 1000),
@@ -400,8 +407,8 @@ START_TEST(test_line_by_hand)
 }
 END_TEST
 
-/* 1000 + d + d^2 / 2^20 up to d = 2^20, then straight on at three ticks per tick */
-START_TEST(test_bend_by_hand)
+/* A parabola 1000 + d + d^2 / 2^20 up to d = 2^20, then a straight line with slope 3 */
+START_TEST(test_parabola_by_hand)
 {
 	const struct tsct_cubic piece[] = {
 		{ 0, 1000, { 0, 1, 0x1p-20, 0 } },
@@ -420,8 +427,8 @@ START_TEST(test_bend_by_hand)
 }
 END_TEST
 
-/* A recording has exactly the duration that the wall clock measured. */
-START_TEST(test_run)
+/* The axis gives a recording exactly the duration that CLOCK_REALTIME measured. */
+START_TEST(test_axis_of_recording)
 {
 	struct tsct_axis axis;
 	__u64 begin, end, begin_ns, end_ns, hz;
@@ -445,8 +452,8 @@ START_TEST(test_run)
 }
 END_TEST
 
-/* The result is that of the clock's own conversion, or 1 ns later. */
-START_TEST(test_pair)
+/* Times on the axis equal the clock's own conversion, or are 1 ns later. */
+START_TEST(test_axis_of_clock_params)
 {
 	struct tsct_axis axis;
 	__u64 base = 5ULL << 60, mult = (1ULL << 56) / 2594123 * 1000000, d;
@@ -467,11 +474,11 @@ START_TEST(test_pair)
 }
 END_TEST
 
-/* ---- real fits --------------------------------------------------------------- */
+/* ---- mappings of real fits ----------------------------------------------- */
 
 static struct tsct_exchange exchanges[400];
 
-/* Sessions of 20 exchanges; the master's counter runs at 2.4 GHz */
+/* Makes sessions of 20 exchanges; the master's counter runs at 2.4 GHz. */
 static void exchange_all(void)
 {
 	double true_remote, delay1, delay2;
@@ -493,7 +500,7 @@ static void exchange_all(void)
 	}
 }
 
-/* Each kind of fit, compared with tsct_fit_at(), which rounds, too */
+/* Mappings of each kind of fit, compared with tsct_fit_at(), which rounds, too */
 START_TEST(test_fit)
 {
 	static const enum tsct_fit_kind kinds[] = {
@@ -526,14 +533,16 @@ START_TEST(test_fit)
 	}
 	printf("# %s: %llu lines, off by %.4f ns\n", tsct_fit_name(fit.kind),
 	       (unsigned long long)mapping.nr_lines, worst);
-	/* Rounding: 2^-12 in a difference of doubles of 2^40, and in tsct_fit_at() */
+	/* Rounding error: 2^-12 in a difference of doubles of 2^40, and in
+	 * tsct_fit_at() */
 	ck_assert_double_lt(worst, ERROR_NS + 0.01);
 }
 END_TEST
 
 /* ---- cursors -------------------------------------------------------------------- */
 
-/* A cursor, compared with lookups of each tick on its own, plus fixups */
+/* Compares a mapping cursor with separate lookups of each tick, with monotonic fixups
+ * added. */
 static void run_location(unsigned int gap_bits)
 {
 	struct tsct_mapping_cursor cursor;
@@ -567,7 +576,7 @@ static void run_location(unsigned int gap_bits)
 	must(!monotonic_fixups || flat);
 }
 
-START_TEST(test_location)
+START_TEST(test_cursor)
 {
 	seed_with(2000 + (unsigned int)_i);
 	make_world(2 + any(20), any_double(0.001, 100), 50);
@@ -577,7 +586,7 @@ START_TEST(test_location)
 }
 END_TEST
 
-START_TEST(test_location_refused)
+START_TEST(test_cursor_rejects)
 {
 	const struct tsct_axis axis = { 1000, 0, 1, 1, GIGA };
 	struct tsct_mapping_cursor cursor, before;
@@ -602,8 +611,9 @@ START_TEST(test_location_refused)
 }
 END_TEST
 
-/* 4 GHz to 1 GHz: four local ticks per global one; fixups are counted. */
-START_TEST(test_bumps)
+/* From 4 GHz to 1 GHz, four local ticks share a global tick; the fixups of such ticks
+ * are counted. */
+START_TEST(test_monotonic_fixups)
 {
 	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };
 	struct tsct_mapping_cursor cursor;
@@ -618,7 +628,7 @@ START_TEST(test_bumps)
 	}
 	ck_assert_uint_eq(cursor.monotonic_fixups, 7);
 	ck_assert_uint_eq(cursor.fixup_max, 7 - 7 / 4);
-	/* Equal local ticks stay equal, also after a fixup. */
+	/* Equal local ticks have equal global ticks, also after a fixup. */
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 7, &global), 0);
 	ck_assert_uint_eq(global, 7);
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);
@@ -626,7 +636,7 @@ START_TEST(test_bumps)
 }
 END_TEST
 
-/* ---- errors --------------------------------------------------------------------- */
+/* ---- invalid fits -------------------------------------------------------- */
 
 static int make(const struct tsct_cubic *piece, unsigned int nr,
 		const struct tsct_axis *axis, __u64 begin, __u64 end)
@@ -657,11 +667,11 @@ START_TEST(test_bad_numbers)
 	ck_assert_int_eq(make_c(0, 1, 1e300, -1e300), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1e-300, 0, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, 5e-324, 5e-324), 0);
-	/* Falls in the middle; then: its slope is too small at the beginning */
+	/* Cubics that fall in the middle, or whose slope at the begin is too small */
 	ck_assert_int_eq(make_c(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
 	ck_assert_int_eq(make_c(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, -0x1p-22, 0), 0);
-	/* Below global tick 0 */
+	/* Fits with values below global tick 0 */
 	ck_assert_int_eq(make_c(-1, 1, 0, 0), -ERANGE);
 }
 END_TEST
@@ -680,7 +690,7 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &plain, 1, 0), -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1ULL << 62), -ERANGE);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 0), 0);
-	/* Only the requested range has to be valid. */
+	/* Only pieces within the requested range have to be valid. */
 	piece[2].base = 300;
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 199), 0);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 200), -EINVAL);
@@ -688,7 +698,7 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
 	piece[2].from = 50;
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), -EINVAL);
-	/* Pieces are in order, but span 2^63 ticks or more. */
+	/* Pieces that are in order, but span 2^63 ticks or more */
 	piece[2].from = (1ULL << 63) + 99;
 	ck_assert_int_eq(make(piece, 3, &plain, 50, 1000), -ERANGE);
 }
@@ -727,7 +737,7 @@ START_TEST(test_bad_axes)
 			 -ERANGE);
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
 					0, 2594123457), -ERANGE);
-	/* The fraction fits after common factors are cancelled. */
+	/* A fraction that fits into 64 bits after common factors are cancelled */
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 1ULL << 62, 0,
 					(1ULL << 62) + 1, 0, 4 * GIGA), 0);
 	ck_assert_uint_eq(axis.num, (1ULL << 62) + 1);
@@ -737,8 +747,8 @@ START_TEST(test_bad_axes)
 }
 END_TEST
 
-/* Input of random bits: an error, or lines that rise and are connected */
-START_TEST(test_any_bits)
+/* Pieces of random bits: an error, or lines that rise and are connected */
+START_TEST(test_random_bits)
 {
 	struct tsct_cubic piece[3];
 	unsigned int turn, made = 0, i, k;
@@ -787,22 +797,22 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_golden);
-	tcase_add_loop_test(tcase, test_any, 0, COUNT(scenes));
-	tcase_add_test(tcase, test_count);
+	tcase_add_loop_test(tcase, test_random_fits, 0, COUNT(scenes));
+	tcase_add_test(tcase, test_number_of_lines);
 	tcase = add_case(suite, "by hand", NULL, NULL);
 	tcase_add_test(tcase, test_line_by_hand);
-	tcase_add_test(tcase, test_bend_by_hand);
-	tcase_add_test(tcase, test_run);
-	tcase_add_test(tcase, test_pair);
+	tcase_add_test(tcase, test_parabola_by_hand);
+	tcase_add_test(tcase, test_axis_of_recording);
+	tcase_add_test(tcase, test_axis_of_clock_params);
 	tcase_add_loop_test(tcase, test_fit, 0, 5);
 	tcase = add_case(suite, "locations", NULL, NULL);
-	tcase_add_loop_test(tcase, test_location, 0, 20);
-	tcase_add_test(tcase, test_location_refused);
-	tcase_add_test(tcase, test_bumps);
+	tcase_add_loop_test(tcase, test_cursor, 0, 20);
+	tcase_add_test(tcase, test_cursor_rejects);
+	tcase_add_test(tcase, test_monotonic_fixups);
 	tcase = add_case(suite, "refused", NULL, NULL);
 	tcase_add_test(tcase, test_bad_numbers);
 	tcase_add_test(tcase, test_bad_pieces);
 	tcase_add_test(tcase, test_bad_axes);
-	tcase_add_loop_test(tcase, test_any_bits, 0, 10);
+	tcase_add_loop_test(tcase, test_random_bits, 0, 10);
 	return run_suite(suite);
 }

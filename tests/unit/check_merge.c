@@ -2,7 +2,7 @@
 /* Merging recordings: the time axis, each node's path to it, and error bounds. */
 #include "merge_world.h"
 
-/* Events of a (2 CPUs), b (2 CPUs) and c (1 CPU) */
+/* All events of nodes a (2 CPUs), b (2 CPUs) and c (1 CPU) */
 #define NR_ABC	(5 * EVENTS)
 
 START_TEST(test_tree)
@@ -21,14 +21,15 @@ START_TEST(test_tree)
 	ck_assert_uint_eq(r->nr_nodes, 3);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_merge_how(m, i), how[i]);
-		if (i && _i == TSCT_FIT_AUTO)	/* its result names the chosen kind */
+		if (i && _i == TSCT_FIT_AUTO)	/* the result of auto names the kind
+						 * that it chose */
 			ck_assert(!strcmp(r->nodes[i].correction.fit, "hull") ||
 				  !strcmp(r->nodes[i].correction.fit, "regression"));
 		else
 			ck_assert_str_eq(r->nodes[i].correction.fit,
 					 i ? tsct_fit_name(_i) : "");
 	}
-	/* A node synchronized through another has a larger error than that one. */
+	/* A node synchronized through another one has a larger error than that one. */
 	ck_assert_uint_lt(tsct_recording_error_ns(r, 0, r->begin), 4);
 	ck_assert_uint_lt(tsct_recording_error_ns(r, 1, EPOCH + 2 * S), 80000);
 	ck_assert_uint_gt(tsct_recording_error_ns(r, 2, EPOCH + 2 * S),
@@ -92,10 +93,10 @@ START_TEST(test_residual)
 END_TEST
 
 /*
- * c is synchronized through b, which was not recorded: b's clock params in c's samples
- * are used, with their error.
+ * Node c is synchronized through b, which was not recorded: b's clock params in c's
+ * samples are used, with their error.
  */
-START_TEST(test_told)
+START_TEST(test_intermediate_not_recorded)
 {
 	struct tsct_merge *m = merge_to("ac", "o");
 
@@ -123,8 +124,8 @@ START_TEST(test_no_master)
 }
 END_TEST
 
-/* d and c poll only each other: the clock params in their samples are used. */
-START_TEST(test_circle)
+/* Nodes d and c poll only each other: the clock params in their samples are used. */
+START_TEST(test_nodes_poll_each_other)
 {
 	struct node b = nodes[1];
 	struct tsct_merge *m;
@@ -139,8 +140,8 @@ START_TEST(test_circle)
 }
 END_TEST
 
-/* Ticks depend neither on the order of inputs nor on the number of jobs. */
-START_TEST(test_same_ticks)
+/* Global ticks depend neither on the order of inputs nor on the number of jobs. */
+START_TEST(test_ticks_are_independent_of_order)
 {
 	__u64 sum;
 
@@ -162,10 +163,10 @@ START_TEST(test_same_ticks)
 END_TEST
 
 /*
- * A merged recording, which contains the master, with a child's; and two merged
- * recordings with different axes
+ * Merges a merged recording that contains the master with a child's recording; and two
+ * merged recordings with different axes.
  */
-START_TEST(test_again)
+START_TEST(test_merge_merged_recordings)
 {
 	struct tsct_merge *m;
 
@@ -206,7 +207,7 @@ START_TEST(test_resolution)
 }
 END_TEST
 
-/* ---- own clocks ------------------------------------------------------------------------ */
+/* ---- nodes with their own clocks only ------------------------------------ */
 
 static void write_alone(__s64 off_ns)
 {
@@ -221,11 +222,11 @@ static void write_alone(__s64 off_ns)
 	}
 }
 
-START_TEST(test_own)
+START_TEST(test_own_clocks)
 {
 	struct tsct_merge *m;
 
-	write_alone(4000);	/* within the bound, 5 us */
+	write_alone(4000);	/* 4 us off, within the bound of 5 us */
 	m = merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
@@ -233,7 +234,7 @@ START_TEST(test_own)
 	check_result("o", 4 * EVENTS, 1);
 	tsct_merge_free(merge_to("o", "p"));
 	check_result("p", 4 * EVENTS, 1);
-	/* A single node has one clock: no note */
+	/* A single node has only one clock: no note about differences */
 	tsct_merge_free(merge_to("d", "q"));
 	ck_assert_str_eq(notes, "");
 	options.hz = 3 * S;
@@ -242,7 +243,8 @@ START_TEST(test_own)
 }
 END_TEST
 
-/* A node without sync samples, beside one that has them */
+/* A node without sync samples is merged with nodes that have them, with --force
+ * only. */
 START_TEST(test_force)
 {
 	struct tsct_merge *m;
@@ -274,7 +276,8 @@ START_TEST(test_synced_cluster)
 		n = nodes[i];
 		n.synced = true;
 		n.uuid = n.boot = 20 + i;
-		n.own_off_ns = i ? 4000 : -4000;	/* within the bound, 5 us */
+		n.own_off_ns = i ? 4000 : -4000; /* 4 us off, within the bound of 5
+						  * us */
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 	m = merge_to("de", "o");
@@ -283,7 +286,7 @@ START_TEST(test_synced_cluster)
 	ck_assert_str_eq(notes, "");
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
-	/* The same for the merged recording */
+	/* A merged recording can be merged again without a note. */
 	taken("o", "");
 	ck_assert_str_eq(notes, "");
 }
@@ -316,7 +319,7 @@ START_TEST(test_synced_mixed)
 }
 END_TEST
 
-/* ---- epochs ------------------------------------------------------------------------------ */
+/* ---- recordings with several epochs -------------------------------------- */
 
 /* The counter jumps by 1 s in the middle, and a new epoch begins, as after a suspend. */
 START_TEST(test_two_epochs)
@@ -360,8 +363,8 @@ static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 
 }
 
 /*
- * The same, but the recording has no samples before the jump except older ones from
- * before its begin: the node's clock segments state until when these are valid.
+ * Two epochs, and no samples before the jump except older ones from before the
+ * recording's begin. The node's clock segments state until when these are valid.
  */
 START_TEST(test_epoch_without_samples)
 {
@@ -405,7 +408,7 @@ START_TEST(test_epoch_without_samples)
 }
 END_TEST
 
-/* ---- a recorder that was killed ---------------------------------------------------------- */
+/* ---- recordings of a killed recorder ------------------------------------- */
 
 static void write_cut_off(const struct node *n, __u64 last)
 {
@@ -426,8 +429,9 @@ static void write_cut_off(const struct node *n, __u64 last)
 	end_node(&rec, writer, fd, true);
 }
 
-/* After the end in its metadata, the error still grows, and is not below the input's. */
-START_TEST(test_cut_off)
+/* Beyond the end that its metadata state, the error of a recording still grows, and is
+ * not below the input's. */
+START_TEST(test_killed_recorder)
 {
 	struct node n = nodes[1];
 	struct tsct_trace *in, *out;
@@ -469,10 +473,10 @@ START_TEST(test_cut_off)
 }
 END_TEST
 
-/* ---- ends of ranges ---------------------------------------------------------------------- */
+/* ---- short recordings and ends of ranges --------------------------------- */
 
-/* Recordings of 1 us, 100 ms and 1.1 s; events before all samples */
-START_TEST(test_short)
+/* Recordings of 1 us, 100 ms and 1.1 s, with events before all samples */
+START_TEST(test_short_recordings)
 {
 	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };
 	struct node n = nodes[1];
@@ -502,21 +506,21 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_tree, 0, TSCT_FIT_NR);
-	tcase_add_test(tc, test_told);
+	tcase_add_test(tc, test_intermediate_not_recorded);
 	tcase_add_test(tc, test_no_master);
-	tcase_add_test(tc, test_circle);
-	tcase_add_test(tc, test_same_ticks);
-	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_nodes_poll_each_other);
+	tcase_add_test(tc, test_ticks_are_independent_of_order);
+	tcase_add_test(tc, test_merge_merged_recordings);
 	tcase_add_test(tc, test_resolution);
-	tcase_add_test(tc, test_own);
+	tcase_add_test(tc, test_own_clocks);
 	tcase_add_test(tc, test_residual);
 	tcase_add_test(tc, test_force);
 	tcase_add_test(tc, test_synced_cluster);
 	tcase_add_test(tc, test_synced_mixed);
 	tcase_add_test(tc, test_two_epochs);
 	tcase_add_test(tc, test_epoch_without_samples);
-	tcase_add_test(tc, test_cut_off);
-	tcase_add_test(tc, test_short);
+	tcase_add_test(tc, test_killed_recorder);
+	tcase_add_test(tc, test_short_recordings);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

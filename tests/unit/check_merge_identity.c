@@ -17,7 +17,7 @@
 static struct tsct_merge m;
 static struct tsct_recording recs[INPUTS_MAX];
 
-/* ---- inputs ----------------------------------------------------------------------- */
+/* ---- inputs of a merge --------------------------------------------------- */
 
 static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 {
@@ -33,7 +33,8 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].info.rec = rec;
 	m.in[i].info.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
-	m.in[i].dirfd = -1;	/* no inode: t_merge.sh tests equal ones */
+	m.in[i].dirfd = -1;	/* no directory, hence no inode to compare;
+				 * t_merge.sh tests equal inodes */
 }
 
 static void begin(void)
@@ -70,7 +71,7 @@ static void bound(struct tsct_recorded_node *node, __u64 from, __u64 to)
 	node->correction.bounds[1].tick = to;
 }
 
-/* ---- compared with all pairs --------------------------------------------------- */
+/* ---- comparison with a search of all pairs ------------------------------- */
 
 static void make_node(struct tsct_recorded_node *node)
 {
@@ -134,7 +135,8 @@ static bool share_channel(const struct tsct_recording *a,
 	return false;
 }
 
-/* Returns the expected message about a node of @a and one of @b; "": none. */
+/* Returns the expected message about a node of @a that is also in @b; "": no such
+ * node. */
 static const char *clash_of(const struct tsct_recording *a,
 			    const struct tsct_recording *b)
 {
@@ -153,7 +155,8 @@ static const char *clash_of(const struct tsct_recording *a,
 	return clash;
 }
 
-/* There is an error if there is such a pair, and the message names one. */
+/* The merge fails exactly if two inputs contain the same events; its message names such
+ * a pair. */
 static void check_sentence(int err)
 {
 	unsigned int i, k;
@@ -174,7 +177,7 @@ static void check_sentence(int err)
 	ck_assert_msg(any_clash == is_named, "%d: %s", err, m.why);
 }
 
-START_TEST(test_all_pairs)
+START_TEST(test_finds_same_events)
 {
 	unsigned int round, refused = 0;
 	int err;
@@ -186,7 +189,8 @@ START_TEST(test_all_pairs)
 		refused += err != 0;
 		drop_inputs();
 	}
-	/* Both results are frequent, or the test would prove little. */
+	/* Accepted and rejected merges must both be frequent for the test to be
+	 * useful. */
 	ck_assert_uint_gt(refused, round / 5);
 	ck_assert_uint_lt(refused, round / 5 * 4);
 }
@@ -203,8 +207,8 @@ static double cpu_s(void)
 }
 
 /*
- * Two inputs of @nr nodes each: all different, or one node's recordings, one after the
- * other
+ * Makes two inputs of @nr nodes each: all different, or recordings of a single node at
+ * consecutive times.
  */
 static void make_large(__u32 nr, bool is_one)
 {
@@ -244,10 +248,10 @@ static double time_large(__u32 nr, bool is_one)
 }
 
 /*
- * 8 times as many nodes take some 16 times as long (caches); a search of all pairs takes
- * 90 times as long.
+ * 8 times as many nodes take some 16 times as long, because of caches. A search of all
+ * pairs would take 90 times as long.
  */
-START_TEST(test_many)
+START_TEST(test_run_time)
 {
 	double few = 1e9, many = 1e9, s;
 	int i;
@@ -270,8 +274,8 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, test_all_pairs);
-	tcase_add_loop_test(tc, test_many, 0, 2);
+	tcase_add_test(tc, test_finds_same_events);
+	tcase_add_loop_test(tc, test_run_time, 0, 2);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

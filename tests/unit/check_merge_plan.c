@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* test-seconds: 13 */
-/* Planning a merge: recordings that are refused, definitions, and corrupt inputs. */
+/* Planning a merge: rejected recordings, event definitions, and corrupt inputs. */
 #include "merge_world.h"
 
 #define NR_ABC	(5 * EVENTS)
 
-/* ---- recordings that are refused --------------------------------------------------- */
+/* ---- rejected recordings ------------------------------------------------- */
 
 struct odd {
-	const char *why;	/* message about recording 'd' */
-	const char *names;	/* all inputs */
-	bool force;		/* accepted with --force */
+	const char *why;	/* expected message about recording 'd' */
+	const char *names;	/* names of all inputs, one letter each */
+	bool force;		/* true if --force accepts the inputs */
 	struct node node;
 };
 
-/* Recording 'd': b with another identity, and one property changed */
+/* Recording 'd': a copy of b with another identity, and one property changed */
 static struct odd odd(int i)
 {
 	struct node n = nodes[1];
@@ -58,7 +58,7 @@ static struct odd odd(int i)
 	ck_abort();
 }
 
-START_TEST(test_refused)
+START_TEST(test_rejected_recordings)
 {
 	const struct odd o = odd(_i);
 	struct tsct_merge *m;
@@ -71,24 +71,25 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Recordings of one node: another channel, or another time; an unknown kind of fit */
-START_TEST(test_fine)
+/* Valid inputs: two recordings of one node, of different channels or times; a recording
+ * with an unknown kind of fit */
+START_TEST(test_accepted_recordings)
 {
 	struct node n = nodes[1];
 
 	n.uuid = 9;
-	n.channel = "other";	/* b's node, at the same time */
+	n.channel = "other";	/* recorded on b's node at the same time */
 	write_node(&n, "d");
 	tsct_merge_free(merge_to("abd", "o"));
 	check_result("o", 6 * EVENTS, 1);
-	n.channel = "default";	/* the same channel, later */
+	n.channel = "default";	/* recorded on b's node from the same channel, later */
 	n.begin = LENGTH;
 	n.end = 2 * LENGTH;
 	n.uuid = 10;
 	write_node(&n, "e");
 	tsct_merge_free(merge_to("abe", "p"));
 	check_result("p", 6 * EVENTS, 1);
-	n.fit = "later";	/* of a later version */
+	n.fit = "later";	/* a kind of fit that only a later version may have */
 	n.uuid = 11;
 	write_node(&n, "f");
 	tsct_merge_free(merge_to("af", "q"));
@@ -96,7 +97,7 @@ START_TEST(test_fine)
 }
 END_TEST
 
-START_TEST(test_not_there)
+START_TEST(test_missing_recordings)
 {
 	int fd = make_dir("d");
 
@@ -106,8 +107,8 @@ START_TEST(test_not_there)
 }
 END_TEST
 
-/* The timeline changed in the middle of the recording. */
-START_TEST(test_changed)
+/* The timeline changes in the middle of the recording. */
+START_TEST(test_timeline_change)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
@@ -134,8 +135,8 @@ START_TEST(test_changed)
 }
 END_TEST
 
-/* Sync samples with an impossible rate */
-START_TEST(test_nonsense)
+/* Sync samples with an impossible rate are not used. */
+START_TEST(test_impossible_rate)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
@@ -146,7 +147,8 @@ START_TEST(test_nonsense)
 	describe(&rec, &n);
 	join_cluster(&rec, &n);
 	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	n.num *= 5;		/* five times the rate of its own clock */
+	n.num *= 5;		/* samples show five times the rate of the node's own
+				 * clock */
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
 	refused("ad", "/d: its sync samples give no time with --fit auto: the"
@@ -154,9 +156,9 @@ START_TEST(test_nonsense)
 }
 END_TEST
 
-/* ---- definitions ---------------------------------------------------------------------- */
+/* ---- event definitions --------------------------------------------------- */
 
-/* A recording in one of two variants, whose event definitions overlap */
+/* Writes a recording in one of two variants, whose event definitions overlap. */
 static void write_defs(const struct node *of, const char *name, bool other)
 {
 	struct tsct_recording rec;
@@ -228,7 +230,7 @@ START_TEST(test_definitions)
 	ck_assert_uint_eq(defs, 7);
 	ck_assert_str_eq(tsct_recording_def(r, 0, 16)->name, "alpha");
 	ck_assert_str_eq(tsct_recording_def(r, 0, 65535)->name, "last");
-	/* Losses stay with their CPU. */
+	/* Losses stay with the CPU on which they happened. */
 	ck_assert_uint_eq(r->streams[0].loss[0].cause[TSCT_LOSS_FULL], 3);
 	ck_assert_uint_eq(r->streams[0].loss[1].cause[TSCT_LOSS_FULL], 3);
 	ck_assert_uint_eq(r->streams[0].lost_no_ring, 4);
@@ -253,8 +255,9 @@ START_TEST(test_definitions)
 }
 END_TEST
 
-/* "x_" is also the name that a second channel "x" would get. */
-START_TEST(test_names)
+/* A channel is called "x_", which is also the name that a second channel "x" would
+ * get. */
+START_TEST(test_channel_names)
 {
 	struct node n[2] = { nodes[0], nodes[1] };
 	const struct tsct_recording *r;
@@ -274,8 +277,8 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* The first recording uses every id; the second has another event. */
-START_TEST(test_too_many)
+/* The first recording uses every event id, and the second has a further event. */
+START_TEST(test_too_many_ids)
 {
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
@@ -321,7 +324,7 @@ START_TEST(test_too_many_channels)
 }
 END_TEST
 
-/* ---- damage ------------------------------------------------------------------------------ */
+/* ---- damaged inputs ------------------------------------------------------ */
 
 static void cut(const char *name, const char *file, long size)
 {
@@ -365,7 +368,7 @@ static void check_no_write(const char *names, const char *what)
 	tsct_merge_free(m);
 }
 
-START_TEST(test_cut_off)
+START_TEST(test_truncated_stream)
 {
 	struct tsct_merge *m;
 
@@ -386,7 +389,7 @@ START_TEST(test_cut_off)
 }
 END_TEST
 
-/* Merges a and b; returns the number of b's missing events. */
+/* Merges a and b. Returns the number of missing events of b. */
 static __u64 merge_missing(const char *to)
 {
 	struct tsct_merge *m = merge_to("ab", to);
@@ -401,7 +404,7 @@ static __u64 merge_missing(const char *to)
  * An invalid event in the middle of a packet: the missing events count as damaged, and
  * the stream does not count as ending early.
  */
-START_TEST(test_damaged)
+START_TEST(test_damaged_event)
 {
 	char name[256];
 	__u64 missing;
@@ -423,8 +426,8 @@ START_TEST(test_damaged)
 }
 END_TEST
 
-/* A missing stream file; a truncated sample stream */
-START_TEST(test_gone)
+/* An input lacks a stream file, or has a truncated sample stream. */
+START_TEST(test_missing_stream)
 {
 	char name[256];
 	struct tsct_merge *m;
@@ -442,7 +445,8 @@ START_TEST(test_gone)
 	cut("c", "sync_0", 3000);
 	refused("abc", "/c: stream sync_0: cut off in packet");
 	options.salvage = true;
-	/* No event is lost: the other samples suffice, and the bound is theirs. */
+	/* With a truncated sample stream no event is lost: the remaining samples
+	 * suffice, and determine the bound. */
 	m = merge_to("ac", "p");
 	ck_assert(!tsct_merge_is_partial(m));
 	ck_assert_ptr_nonnull(strstr(notes, "/c: stream sync_0: cut off"));
@@ -451,7 +455,7 @@ START_TEST(test_gone)
 }
 END_TEST
 
-START_TEST(test_not_ended)
+START_TEST(test_unfinished_recording)
 {
 	struct node n = nodes[1];
 	struct tsct_merge *m;
@@ -463,7 +467,7 @@ START_TEST(test_not_ended)
 	m = merge_to("ad", "o");
 	ck_assert(tsct_merge_is_partial(m));
 	ck_assert_ptr_nonnull(strstr(notes, "/d: not complete"));
-	/* The number of events that it should contain is unknown. */
+	/* The number of events that the input should contain is unknown. */
 	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing, 0);
 	check_balance("o", tsct_merge_input(m, 1)->events + 2 * EVENTS, 0,
 		      TSCT_LOSS_TRUNCATED);
@@ -471,7 +475,8 @@ START_TEST(test_not_ended)
 }
 END_TEST
 
-/* Merges inputs of which one is corrupt: an error, or a result that can be read */
+/* Merges inputs of which one is corrupt: the result is an error, or a readable
+ * recording. */
 static void try_damaged(const char *names)
 {
 	struct tsct_trace_event e;
@@ -511,7 +516,7 @@ static void damage_one(const char *file, const char *names)
 	close(fd);
 }
 
-START_TEST(test_hostile)
+START_TEST(test_corrupt_inputs)
 {
 	static const char *const files[] = { "b/metadata", "b/default_0", "b/sync_0" };
 	int round;
@@ -522,7 +527,7 @@ START_TEST(test_hostile)
 }
 END_TEST
 
-START_TEST(test_hostile_merged)
+START_TEST(test_corrupt_merged_inputs)
 {
 	static const char *const files[] = { "p/metadata", "p/metadata",
 					     "p/default_n1_0" };
@@ -537,7 +542,7 @@ START_TEST(test_hostile_merged)
 }
 END_TEST
 
-START_TEST(test_stop)
+START_TEST(test_interrupted_write)
 {
 	struct tsct_merge *m;
 	int fd = make_dir("o");
@@ -551,7 +556,7 @@ START_TEST(test_stop)
 }
 END_TEST
 
-/* ---- the reader --------------------------------------------------------------- */
+/* ---- reading the events of inputs ---------------------------------------- */
 
 START_TEST(test_reader)
 {
@@ -593,22 +598,22 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, begin_world, drop_root);
-	tcase_add_loop_test(tc, test_refused, 0, 8);
-	tcase_add_test(tc, test_fine);
-	tcase_add_test(tc, test_not_there);
-	tcase_add_test(tc, test_changed);
-	tcase_add_test(tc, test_nonsense);
+	tcase_add_loop_test(tc, test_rejected_recordings, 0, 8);
+	tcase_add_test(tc, test_accepted_recordings);
+	tcase_add_test(tc, test_missing_recordings);
+	tcase_add_test(tc, test_timeline_change);
+	tcase_add_test(tc, test_impossible_rate);
 	tcase_add_test(tc, test_definitions);
-	tcase_add_test(tc, test_too_many);
+	tcase_add_test(tc, test_too_many_ids);
 	tcase_add_test(tc, test_too_many_channels);
-	tcase_add_test(tc, test_names);
-	tcase_add_test(tc, test_cut_off);
-	tcase_add_test(tc, test_damaged);
-	tcase_add_test(tc, test_gone);
-	tcase_add_test(tc, test_not_ended);
-	tcase_add_test(tc, test_hostile);
-	tcase_add_test(tc, test_hostile_merged);
-	tcase_add_test(tc, test_stop);
+	tcase_add_test(tc, test_channel_names);
+	tcase_add_test(tc, test_truncated_stream);
+	tcase_add_test(tc, test_damaged_event);
+	tcase_add_test(tc, test_missing_stream);
+	tcase_add_test(tc, test_unfinished_recording);
+	tcase_add_test(tc, test_corrupt_inputs);
+	tcase_add_test(tc, test_corrupt_merged_inputs);
+	tcase_add_test(tc, test_interrupted_write);
 	tcase_add_test(tc, test_reader);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

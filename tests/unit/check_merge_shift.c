@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Shifts of nodes by the latencies of messages: cases by hand, and random ones */
+/* Shifts of nodes so that message latencies are not negative: examples by hand, and
+ * random ones */
 #include <check.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static __s64 after(const struct tsct_latency *l)
 	return l->least_ns + node[l->to].ns - node[l->from].ns;
 }
 
-START_TEST(all_is_well)
+START_TEST(test_no_shift_needed)
 {
 	const struct tsct_latency latency[] = { { 0, 1, 0 }, { 1, 0, 3 },
 						{ 1, 2, INT64_MAX } };
@@ -42,8 +43,8 @@ START_TEST(all_is_well)
 }
 END_TEST
 
-/* The node that is not fixed is shifted, by no more than needed. */
-START_TEST(one_of_two)
+/* The node that is not fixed is shifted, by no more than necessary. */
+START_TEST(test_shifts_free_node)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -300 }, { 1, 0, 900 } };
 	const __s64 later[] = { 0, 1000 }, earlier[] = { 1000, 0 };
@@ -57,8 +58,8 @@ START_TEST(one_of_two)
 }
 END_TEST
 
-/* A node with three times the limit is shifted three times as far. */
-START_TEST(both)
+/* A node with three times the other node's limit is shifted three times as far. */
+START_TEST(test_shifts_by_limits)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -390 } };
 	const __s64 limits[] = { 1000, 3000 };
@@ -69,7 +70,7 @@ START_TEST(both)
 }
 END_TEST
 
-START_TEST(in_vain)
+START_TEST(test_contradictions)
 {
 	const struct tsct_latency both_ways[] = { { 0, 1, -300 }, { 1, 0, 299 } };
 	const struct tsct_latency circle[] = {
@@ -87,8 +88,9 @@ START_TEST(in_vain)
 }
 END_TEST
 
-/* A contradiction between two fixed nodes does not prevent the shift of a third one. */
-START_TEST(fixed_ones)
+/* A contradiction between two fixed nodes does not prevent the shift of a third
+ * node. */
+START_TEST(test_contradicting_fixed_nodes)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -50 }, { 1, 2, -70 } };
 	const __s64 limits[] = { 0, 0, 1000 };
@@ -99,7 +101,7 @@ START_TEST(fixed_ones)
 }
 END_TEST
 
-START_TEST(largest_numbers)
+START_TEST(test_largest_numbers)
 {
 	const struct tsct_latency latency[] = {
 		{ 0, 1, INT64_MIN / 4 }, { 1, 0, INT64_MAX }, { 1, 2, INT64_MIN / 4 } };
@@ -112,14 +114,15 @@ START_TEST(largest_numbers)
 }
 END_TEST
 
-/* ---- random ones ---------------------------------------------------------------- */
+/* ---- random nodes -------------------------------------------------------- */
 
 static __u64 roll(__u64 n)
 {
 	return any64() % n;
 }
 
-/* Nodes that are off by no more than their limits, and latencies of at least LEAST */
+/* Makes nodes that are off by no more than their limits, and latencies of at least
+ * LEAST. */
 static __u32 make(struct tsct_latency *latency, __s64 *limits, __u32 nodes)
 {
 	__s64 off[NODES_MAX];
@@ -137,7 +140,7 @@ static __u32 make(struct tsct_latency *latency, __s64 *limits, __u32 nodes)
 	return nr;
 }
 
-START_TEST(found_where_there_is_one)
+START_TEST(test_finds_existing_solution)
 {
 	struct tsct_latency latency[NODES_MAX * NODES_MAX];
 	__s64 limits[NODES_MAX], found[NODES_MAX];
@@ -156,7 +159,7 @@ START_TEST(found_where_there_is_one)
 		ck_assert_int_ge(node[i].ns, -limits[i]);
 		found[i] = node[i].ns;
 	}
-	/* The same, with the latencies in another order */
+	/* The order of the latencies does not change the result. */
 	for (i = 0; i < nr / 2; i++) {
 		const struct tsct_latency one = latency[i];
 
@@ -176,12 +179,12 @@ int main(void)
 	TCase *many = add_case(suite, "many", NULL, NULL);
 
 	print_seed();
-	tcase_add_test(hand, all_is_well);
-	tcase_add_test(hand, one_of_two);
-	tcase_add_test(hand, both);
-	tcase_add_test(hand, in_vain);
-	tcase_add_test(hand, fixed_ones);
-	tcase_add_test(hand, largest_numbers);
-	tcase_add_loop_test(many, found_where_there_is_one, 0, 500);
+	tcase_add_test(hand, test_no_shift_needed);
+	tcase_add_test(hand, test_shifts_free_node);
+	tcase_add_test(hand, test_shifts_by_limits);
+	tcase_add_test(hand, test_contradictions);
+	tcase_add_test(hand, test_contradicting_fixed_nodes);
+	tcase_add_test(hand, test_largest_numbers);
+	tcase_add_loop_test(many, test_finds_existing_solution, 0, 500);
 	return run_suite(suite);
 }

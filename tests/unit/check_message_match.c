@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matching of messages: cases by hand, and random ones compared with a slow matcher that
- * searches all ends
+ * Matching of messages: examples by hand, and random ones compared with a slow matcher
+ * that searches all ends
  */
 #include <check.h>
 #include <stdlib.h>
@@ -82,7 +82,8 @@ static void expect_unmatched(const struct tsct_message_stats *r, __u64 sends,
 	ck_assert_uint_eq(r->receives, r->all.matched + receives);
 }
 
-/* Finishes; checks the counts, with no message received before it was sent. */
+/* Ends the matching. Checks the counts, and that no message was received before it was
+ * sent. */
 static const struct tsct_message_stats *
 finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 {
@@ -93,9 +94,9 @@ finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 	return r;
 }
 
-/* ---- by hand --------------------------------------------------------------- */
+/* ---- messages by hand ---------------------------------------------------- */
 
-START_TEST(nothing_at_all)
+START_TEST(test_no_messages)
 {
 	const struct tsct_message_stats *r = finish_stats();
 
@@ -110,7 +111,7 @@ END_TEST
  * Node 2's clock is 50 ahead of node 0's, so its messages seem to be received before
  * they were sent. On the merged axis, all latencies are 30 or 40.
  */
-START_TEST(in_order)
+START_TEST(test_clock_offset)
 {
 	const struct tsct_message_stats *r;
 
@@ -138,7 +139,7 @@ START_TEST(in_order)
 END_TEST
 
 /* Messages that were received 8, 9 and 10 before they were sent; bounds of 4 and 5 */
-START_TEST(before_it_was_sent)
+START_TEST(test_violations)
 {
 	const struct tsct_message_stats *r;
 
@@ -158,7 +159,7 @@ START_TEST(before_it_was_sent)
 }
 END_TEST
 
-START_TEST(on_one_tick)
+START_TEST(test_send_and_receive_on_one_tick)
 {
 	received(1, 100, 10, 0, 1);
 	sent(1, 100, 10, 0, 0);
@@ -166,8 +167,9 @@ START_TEST(on_one_tick)
 }
 END_TEST
 
-/* Equal numbers are matched in their order, also of a node with itself. */
-START_TEST(queue)
+/* Messages with equal numbers are matched in their order, also if a node sends to
+ * itself. */
+START_TEST(test_equal_numbers)
 {
 	const struct tsct_message_stats *r;
 
@@ -184,7 +186,7 @@ START_TEST(queue)
 END_TEST
 
 /* A missing first send must not turn the other messages into violations. */
-START_TEST(number_again)
+START_TEST(test_missing_first_send)
 {
 	const struct tsct_message_stats *r;
 
@@ -198,7 +200,7 @@ START_TEST(number_again)
 }
 END_TEST
 
-START_TEST(sent_twice)
+START_TEST(test_sent_twice)
 {
 	sent(1, 100, 0, 0, 0);
 	sent(1, 150, 0, 0, 0);
@@ -207,7 +209,7 @@ START_TEST(sent_twice)
 }
 END_TEST
 
-START_TEST(received_twice)
+START_TEST(test_received_twice)
 {
 	sent(1, 100, 0, 0, 0);
 	received(1, 160, 0, 0, 1);
@@ -216,19 +218,23 @@ START_TEST(received_twice)
 }
 END_TEST
 
-/* A receive waits for the window; a late match is provisional for as long. */
-START_TEST(window)
+/* A receive waits for its send within the window. A late match is provisional for the
+ * same time. */
+START_TEST(test_window)
 {
 	const struct tsct_message_stats *r;
 
 	received(1, 100, 0, 0, 1);
-	sent(1, 100 + WINDOW, 0, 0, 0);		/* just in time */
+	sent(1, 100 + WINDOW, 0, 0, 0);		/* this send is within the window of
+						 * receive 1 */
 	received(2, 100, 0, 0, 1);
-	sent(2, 101 + WINDOW, 0, 0, 0);		/* too late: both are unmatched */
-	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the send of the first receive */
+	sent(2, 101 + WINDOW, 0, 0, 0);		/* this send is too late: it and
+						 * receive 2 stay unmatched */
+	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the send that the first
+						 * receive had */
 	received(3, 100 + 2 * WINDOW, 0, 0, 1);
 	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
-	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* too late to take a send */
+	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* too late for the send of message 3 */
 	r = finish_stats();
 	expect_unmatched(r, 1, 3);
 	expect_sums(&r->all, 2, 0, 0, 1);
@@ -236,7 +242,7 @@ START_TEST(window)
 }
 END_TEST
 
-START_TEST(no_number)
+START_TEST(test_unnumbered_messages)
 {
 	const struct tsct_message_stats *r;
 
@@ -248,8 +254,8 @@ START_TEST(no_number)
 }
 END_TEST
 
-/* Room for 64: of 100 sends the first 36 are given up. */
-START_TEST(no_room)
+/* Room for 64 ends: of 100 sends the first 36 are discarded. */
+START_TEST(test_more_sends_than_room)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i;
@@ -259,7 +265,7 @@ START_TEST(no_room)
 	for (i = 1; i <= 100; i++)
 		received(i, 100 + i, 0, 0, 1);
 	r = finish_stats();
-	/* The 36 receives fit, as 64 - 36 messages were matched before. */
+	/* All 36 receives fit, because 64 - 36 messages were matched before. */
 	ck_assert_uint_eq(r->sends, 100);
 	ck_assert_uint_eq(r->receives, 100);
 	ck_assert_uint_eq(r->unmatched_sends, r->unmatched_receives);
@@ -269,8 +275,8 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* The maximum of pairs, and one more */
-START_TEST(many_pairs)
+/* The maximum number of node pairs, and one more */
+START_TEST(test_many_node_pairs)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i;
@@ -291,7 +297,7 @@ START_TEST(many_pairs)
 }
 END_TEST
 
-START_TEST(bounds_of_any_size)
+START_TEST(test_bounds_of_any_size)
 {
 	const struct tsct_message_stats *r;
 
@@ -303,7 +309,7 @@ START_TEST(bounds_of_any_size)
 }
 END_TEST
 
-START_TEST(odd_room)
+START_TEST(test_rejects_bad_room)
 {
 	const struct tsct_messages_options options = { .room = 48 };
 	struct tsct_message_matcher *m;
@@ -312,7 +318,7 @@ START_TEST(odd_room)
 }
 END_TEST
 
-/* ---- compared with a slow matcher --------------------------------------------- */
+/* ---- comparison with a slow matcher -------------------------------------- */
 
 #define ENDS	400
 
@@ -323,7 +329,7 @@ struct slow {
 	__u64 unmatched_receives;
 };
 
-/* The oldest waiting end of that kind, or ENDS */
+/* Returns the oldest waiting end of that kind, or ENDS. */
 static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 			      __u64 now)
 {
@@ -390,7 +396,7 @@ static void slow_expect(const struct slow *s,
 	expect_unmatched(r, sends, receives);
 }
 
-START_TEST(as_a_slow_one)
+START_TEST(test_compared_with_slow_matcher)
 {
 	static struct slow slow;
 	unsigned int keys, i;
@@ -416,8 +422,8 @@ START_TEST(as_a_slow_one)
 }
 END_TEST
 
-/* All ends are accounted for, however little room there is. */
-START_TEST(adds_up)
+/* All ends are accounted for, even with very little room. */
+START_TEST(test_counts_add_up)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i, room, keys;
@@ -443,7 +449,7 @@ START_TEST(adds_up)
 }
 END_TEST
 
-/* ---- keys ------------------------------------------------------------------ */
+/* ---- keys of messages ---------------------------------------------------- */
 
 static __u64 key_of(const char *fields, const void *payload, __u32 len,
 		    __u64 pool)
@@ -458,7 +464,7 @@ static __u64 key_of(const char *fields, const void *payload, __u32 len,
 	return tsct_message_key(&event, pool);
 }
 
-START_TEST(keys)
+START_TEST(test_keys)
 {
 	const __u32 minus_one = ~0U, five[2] = { 5, 6 };
 	const __s64 wide = -1, five_wide = 5;
@@ -470,7 +476,7 @@ START_TEST(keys)
 	ck_assert_uint_ne(ask, tsct_message_pool("tell", both));
 	ck_assert_uint_eq(others, tsct_message_pool("served",
 						    1U << TSCT_KIND_RECEIVE));
-	/* The width of the number and later fields do not matter. */
+	/* The key depends neither on the width of the number nor on later fields. */
 	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, ask),
 			  key_of("n:s64", &five_wide, 8, ask));
 	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, ask),
@@ -485,7 +491,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* ---- in metadata ------------------------------------------------------------- */
+/* ---- message statistics in metadata -------------------------------------- */
 
 static struct tsct_recording rec, back;
 static char text[1 << 18];
@@ -544,7 +550,7 @@ static void free_merged(void)
 	tsct_recording_free(&rec);
 }
 
-START_TEST(metadata)
+START_TEST(test_metadata)
 {
 	const struct tsct_message_stats *a = &rec.messages, *b = &back.messages;
 	char why[256];
@@ -561,7 +567,8 @@ START_TEST(metadata)
 END_TEST
 
 static const struct {
-	const char *is, *becomes;	/* of any length */
+	const char *is, *becomes;	/* text in valid metadata, and its
+					 * replacement */
 } mangled[] = {
 	{ "messages_1 = \"from=1", "messages_2 = \"from=1" },
 	{ "messages_1 = \"from=1", "messages_1 = \"from=2" },
@@ -580,7 +587,7 @@ static const struct {
 	{ "earlier_ns=1675", "" },
 };
 
-START_TEST(mangled_metadata)
+START_TEST(test_invalid_metadata)
 {
 	char why[256] = "", *at, whole[sizeof(text)];
 
@@ -603,28 +610,28 @@ int main(void)
 
 	print_seed();
 	hand = add_case(suite, "by hand", begin, end);
-	tcase_add_test(hand, nothing_at_all);
-	tcase_add_test(hand, in_order);
-	tcase_add_test(hand, before_it_was_sent);
-	tcase_add_test(hand, on_one_tick);
-	tcase_add_test(hand, queue);
-	tcase_add_test(hand, number_again);
-	tcase_add_test(hand, sent_twice);
-	tcase_add_test(hand, received_twice);
-	tcase_add_test(hand, window);
-	tcase_add_test(hand, no_number);
-	tcase_add_test(hand, no_room);
-	tcase_add_test(hand, many_pairs);
-	tcase_add_test(hand, bounds_of_any_size);
-	tcase_add_test(hand, odd_room);
-	tcase_add_test(hand, keys);
+	tcase_add_test(hand, test_no_messages);
+	tcase_add_test(hand, test_clock_offset);
+	tcase_add_test(hand, test_violations);
+	tcase_add_test(hand, test_send_and_receive_on_one_tick);
+	tcase_add_test(hand, test_equal_numbers);
+	tcase_add_test(hand, test_missing_first_send);
+	tcase_add_test(hand, test_sent_twice);
+	tcase_add_test(hand, test_received_twice);
+	tcase_add_test(hand, test_window);
+	tcase_add_test(hand, test_unnumbered_messages);
+	tcase_add_test(hand, test_more_sends_than_room);
+	tcase_add_test(hand, test_many_node_pairs);
+	tcase_add_test(hand, test_bounds_of_any_size);
+	tcase_add_test(hand, test_rejects_bad_room);
+	tcase_add_test(hand, test_keys);
 	tcase_set_timeout(many, 60);
-	tcase_add_loop_test(many, as_a_slow_one, 0, 300);
-	tcase_add_loop_test(many, adds_up, 0, 100);
+	tcase_add_loop_test(many, test_compared_with_slow_matcher, 0, 300);
+	tcase_add_loop_test(many, test_counts_add_up, 0, 100);
 	suite_add_tcase(suite, many);
 	meta = add_case(suite, "metadata", make_merged, free_merged);
-	tcase_add_test(meta, metadata);
-	tcase_add_loop_test(meta, mangled_metadata, 0,
+	tcase_add_test(meta, test_metadata);
+	tcase_add_loop_test(meta, test_invalid_metadata, 0,
 			    sizeof(mangled) / sizeof(mangled[0]));
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's metrics: the Prometheus format, and the values */
+/* The daemon's metrics: the Prometheus text format, and the values */
 #include <check.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "daemon/control/metrics.c"
 #include "suite.h"
 
-/* Stands in for the timekeeper, see its own tests. */
+/* Stubs of the timekeeper's functions, which have tests of their own */
 __u64 timekeeper_cycles(const struct timekeeper *k)
 {
 	return k->est.offset.cycles;
@@ -84,7 +84,7 @@ START_TEST(test_values)
 }
 END_TEST
 
-/* ---- the format, line by line ------------------------------------------- */
+/* ---- the text format, line by line --------------------------------------- */
 
 static const char *name_end(const char *at)
 {
@@ -94,7 +94,8 @@ static const char *name_end(const char *at)
 	return at;
 }
 
-/* Checks {name="value",...}, if there, with \\ \" and \n in values. Returns its end. */
+/* Checks optional labels {name="value",...}, with \\ \" and
+ *  in values. Returns their end. */
 static const char *labels_end(const char *at)
 {
 	if (*at != '{')
@@ -136,7 +137,7 @@ static const char *comment(const char *at, const char *word, char name[64])
 	return end + 1;
 }
 
-/* Checks HELP, TYPE and samples of one metric. Returns where the next one begins. */
+/* Checks HELP, TYPE and samples of one metric. Returns the begin of the next one. */
 static const char *metric(const char *at)
 {
 	char name[64], again[64], *end;
@@ -200,9 +201,9 @@ START_TEST(test_format)
 }
 END_TEST
 
-/* ---- from a timekeeper --------------------------------------------------- */
+/* ---- metrics of a timekeeper --------------------------------------------- */
 
-START_TEST(test_keeper)
+START_TEST(test_timekeeper_metrics)
 {
 	static struct timekeeper k;
 	struct tsct_clock_state *state = &k.est.state;
@@ -213,7 +214,8 @@ START_TEST(test_keeper)
 	ck_assert(isnan(m.error_s) && isnan(m.age_s) && isnan(m.hz));
 	state->status = TSCT_STATUS_SYNCHRONIZED;
 	state->epoch_cycles = 1000;
-	state->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;	/* 1 ns per tick */
+	state->rate_mult = 1ULL << TSCT_CLOCK_SHIFT; /* a counter at 1 GHz: 1 ns per
+						      * tick */
 	state->real = (struct tsct_clock_params) {
 		.mult = 1ULL << TSCT_CLOCK_SHIFT,
 		.slew_mult = 1ULL << TSCT_CLOCK_SHIFT,
@@ -221,13 +223,14 @@ START_TEST(test_keeper)
 		.error_ps = 20000, .holdover_after_cycles = 3000000000,
 		.void_after_cycles = 9000000000,
 	};
-	k.est.offset.cycles = 2000000000;		/* now, see above */
+	k.est.offset.cycles = 2000000000; /* present cycles: the stub of
+					   * timekeeper_cycles() returns them */
 	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
 	ck_assert(m.epoch_age_s > 1.99 && m.epoch_age_s < 2);
-	k.est.offset.cycles = 4000000000;		/* not refreshed */
+	k.est.offset.cycles = 4000000000; /* the last sample is too old: holdover */
 	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_HOLDOVER);
 	k.est.offset.cycles = 9000000001;
@@ -243,7 +246,7 @@ int main(void)
 
 	tcase_add_test(tcase, test_values);
 	tcase_add_test(tcase, test_format);
-	tcase_add_test(tcase, test_keeper);
+	tcase_add_test(tcase, test_timekeeper_metrics);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

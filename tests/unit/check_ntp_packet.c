@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * NTP packets: the parser reads no byte beyond the datagram and trusts no length in
- * it, parsing a built packet restores its fields, and conversions of timestamps are
- * exact to a ns.
+ * NTP packets. The parser reads no byte beyond the datagram and trusts no length in it.
+ * Parsing a built packet restores its fields. Conversions of time stamps are exact to a
+ * ns.
  */
 #include <check.h>
 
@@ -12,11 +12,11 @@
 #include "lib/ntp/ntp_packet.h"
 
 #define S	1000000000LL
-#define ERA_1	2085978496LL	/* 2036-02-07 06:28:16, s since 1970 */
+#define ERA_1	2085978496LL	/* 2036-02-07 06:28:16 UTC, in s since 1970 */
 
-/* ---- timestamps ---------------------------------------------------------- */
+/* ---- time stamps --------------------------------------------------------- */
 
-/* Calculated by hand: (ns / 1e9 + 2208988800) * 2^32, mod 2^64 */
+/* Time stamps calculated by hand: (ns / 1e9 + 2208988800) * 2^32, mod 2^64 */
 static const struct {
 	__s64 ns;
 	tsct_ntp_timestamp stamp;
@@ -35,7 +35,7 @@ static const struct {
 	{ ERA_1 * S + S, 0x100000000 },
 };
 
-START_TEST(known_stamps)
+START_TEST(test_known_time_stamps)
 {
 	size_t i;
 
@@ -48,15 +48,15 @@ START_TEST(known_stamps)
 }
 END_TEST
 
-/* |a - b| of 128-bit numbers; the result fits 64 bits */
+/* Returns |a - b| of 128-bit numbers; the result fits into 64 bits. */
 static __u64 apart(tsct_s128 a, tsct_s128 b)
 {
 	return (__u64)(a > b ? a - b : b - a);
 }
 
-/* A time that is converted to a timestamp and back is unchanged, with any estimate
- * of the time within 68 years: half a unit of a timestamp is 0.12 ns. */
-START_TEST(any_stamp)
+/* A time that is converted to a time stamp and back is unchanged, with any estimate of
+ * the time within 68 years. Half a unit of a time stamp is 0.12 ns. */
+START_TEST(test_random_time_stamps)
 {
 	int i;
 
@@ -66,7 +66,7 @@ START_TEST(any_stamp)
 		tsct_ntp_timestamp stamp = tsct_ntp_from_ns(ns);
 		tsct_s128 since_1900 = ns + (tsct_s128)2208988800 * S;
 		__u64 whole = ((__u64)since_1900 << 32) -
-			stamp * (__u64)S;	/* mod 2^64 */
+			stamp * (__u64)S;	/* the product wraps modulo 2^64 */
 		__s64 near;
 
 		MUST(stamp == 1 || whole + S / 2 <= (__u64)S,
@@ -80,8 +80,8 @@ START_TEST(any_stamp)
 }
 END_TEST
 
-/* Any timestamp is converted to the nearest ns. */
-START_TEST(any_ns)
+/* Any time stamp is converted to the nearest ns. */
+START_TEST(test_random_times)
 {
 	int i;
 
@@ -91,7 +91,7 @@ START_TEST(any_ns)
 		__s64 ns = tsct_ntp_to_ns(stamp, near);
 		__u64 a = (__u64)(ns + (tsct_s128)2208988800 * S) << 32;
 
-		/* mod 2^64 */
+		/* Differences are computed modulo 2^64. */
 		MUST(a - stamp * (__u64)S + (1ULL << 31) <= 1ULL << 32,
 		     "%#llx: %lld ns", stamp, ns);
 		MUST(apart(ns, near) <= (1ULL << 31) * S + 1,
@@ -100,9 +100,9 @@ START_TEST(any_ns)
 }
 END_TEST
 
-/* Around the wrap in 2036, times of either era are converted with an estimate in
- * either era. */
-START_TEST(era_wrap)
+/* Around the wrap of time stamps in 2036, times of either era are converted correctly
+ * with an estimate in either era. */
+START_TEST(test_era_wrap)
 {
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
 				      ((1LL << 31) - 1) * S };
@@ -122,8 +122,7 @@ START_TEST(era_wrap)
 				tsct_ntp_from_ns(after), before), after);
 		}
 	}
-	/* An estimate that is off by 2^31 + 1 s, in either direction, gives a time of the
-	 * other era. */
+	/* An estimate that is off by 2^31 + 1 s gives a time of the wrong era. */
 	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
 		wrap + ((1LL << 31) + 1) * S), wrap + (1LL << 32) * S);
 	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
@@ -131,7 +130,7 @@ START_TEST(era_wrap)
 }
 END_TEST
 
-START_TEST(stamps_saturate)
+START_TEST(test_time_stamps_saturate)
 {
 	tsct_ntp_timestamp top = tsct_ntp_from_ns(INT64_MAX);
 	tsct_ntp_timestamp bottom = tsct_ntp_from_ns(INT64_MIN);
@@ -151,9 +150,8 @@ START_TEST(stamps_saturate)
 }
 END_TEST
 
-/* The 16.16 format rounds a bound up: never less than its input, and above it by
- * less than a unit (15259 ns) */
-START_TEST(short_format)
+/* The 16.16 format rounds a bound up by less than a unit (15259 ns), and never down. */
+START_TEST(test_short_format)
 {
 	int i;
 
@@ -180,12 +178,12 @@ START_TEST(short_format)
 }
 END_TEST
 
-/* ---- bytes ----------------------------------------------------------------- */
+/* ---- bytes of packets ---------------------------------------------------- */
 
 /*
- * Made by python3's struct.pack(">BBbbIIIQQQQ", 1<<6|4<<3|4, 2, 6, -25, ...)
- * and (">HHIHHHHQQQQIIIIQQQQIIQQqQQQQ", 0xf5c7, 160, 0x54534354, 1, 0x3ff, 2,
- * 0, ...)
+ * Golden bytes made by python3's struct.pack(">BBbbIIIQQQQ", 1<<6|4<<3|4, 2, 6, -25,
+ * ...) and (">HHIHHHHQQQQIIIIQQQQIIQQqQQQQ", 0xf5c7, 160, 0x54534354, 1, 0x3ff, 2, 0,
+ * ...)
  */
 #define GOLDEN_HEADER	"640206e7" "00010203" "04050607" "08090a0b" \
 	"0c0d0e0f10111213" "1415161718191a1b" "1c1d1e1f20212223" \
@@ -239,7 +237,7 @@ static void check_params(const struct tsct_remote_params *a,
 	SAME(growth);
 }
 
-/* @a was parsed, @b was built. */
+/* Compares a parsed field @a with the field @b that was built. */
 static void check_ext(const struct tsct_extension *a, const struct tsct_extension *b)
 {
 	static const struct tsct_remote_params none;
@@ -289,7 +287,7 @@ static void check_packet(const struct tsct_ntp_packet *a,
 		     b->missing);
 }
 
-START_TEST(golden_bytes)
+START_TEST(test_golden_bytes)
 {
 	struct tsct_ntp_packet packet;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -308,8 +306,8 @@ START_TEST(golden_bytes)
 }
 END_TEST
 
-/* An answer of chronyd 4.3, as captured; no key */
-START_TEST(of_chronyd)
+/* Captured answer of chronyd 4.3, without a key */
+START_TEST(test_packet_of_chronyd)
 {
 	struct tsct_ntp_packet p;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -326,7 +324,7 @@ START_TEST(of_chronyd)
 	ck_assert_uint_eq(p.origin, 0x0123456789abcdef);
 	ck_assert_uint_eq(p.receive, 0xeeabe23aee845c55);
 	ck_assert_uint_eq(p.transmit, 0xeeabe23aee87e19e);
-	/* Sent at 09:26:18.931 UTC of 2026-11-21 */
+	/* The answer was sent at 09:26:18.931 UTC of 2026-11-21. */
 	ck_assert_int_eq(tsct_ntp_to_ns(p.receive, 0), 1795253178931707164);
 }
 END_TEST
@@ -356,7 +354,7 @@ static void any_packet(struct tsct_ntp_packet *packet)
 		packet->missing[i] = (char)(' ' + any(0x7f - ' '));
 }
 
-START_TEST(round_trips)
+START_TEST(test_round_trips)
 {
 	struct tsct_ntp_packet sent, got;
 	__u8 bytes[TSCT_NTP_MAX], other[TSCT_NTP_MAX];
@@ -369,7 +367,7 @@ START_TEST(round_trips)
 		memset(other, 0xaa, sizeof(other));
 		len = tsct_ntp_build(&sent, bytes);
 		MUST(tsct_ntp_build(&sent, other) == len, "%zu", len);
-		/* All bytes of it are set, and none after it. */
+		/* Every byte of the packet is written, and none after it. */
 		MUST(!memcmp(bytes, other, len), "%zu", len);
 		MUST(bytes[len] == 0x55 && other[len] == 0xaa, "%zu", len);
 		MUST(!parse_exactly(bytes, len, &got, NULL), "%zu", len);
@@ -378,9 +376,9 @@ START_TEST(round_trips)
 }
 END_TEST
 
-/* Invalid params (TSCT_EXT_PARAMS not set) and reserved words are neither sent nor
+/* Clock params without TSCT_EXT_PARAMS, and reserved words, are neither sent nor
  * parsed. */
-START_TEST(nothing_leaks)
+START_TEST(test_reserved_words_are_zero)
 {
 	struct tsct_ntp_packet sent = { .version = 4, .mode = 3,
 					.has_ext = true }, got;
@@ -401,9 +399,10 @@ START_TEST(nothing_leaks)
 }
 END_TEST
 
-/* ---- false lengths ------------------------------------------------------- */
+/* ---- invalid lengths ----------------------------------------------------- */
 
-/* Returns whether @rest bytes after the last field are valid. @zero: they are all 0 */
+/* Returns whether a packet with @rest bytes after the last field is valid. @zero: these
+ * bytes are all 0 */
 static bool good_rest(size_t rest, bool zero)
 {
 	return !rest || rest == 20 || rest == 24 || (rest == 4 && zero);
@@ -423,9 +422,9 @@ static void check_parse(const __u8 *bytes, size_t len, bool good,
 	     "%zu bytes: %u, %u", len, packet->mac_at, packet->mac_len);
 }
 
-/* A header, our field and a MAC of 20 bytes, truncated at each byte, and with bytes
- * appended */
-START_TEST(every_length)
+/* A header, our extension field and a MAC of 20 bytes, truncated at each byte, and with
+ * bytes appended */
+START_TEST(test_every_length)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
 	struct tsct_ntp_packet p;
@@ -445,7 +444,7 @@ START_TEST(every_length)
 }
 END_TEST
 
-START_TEST(every_length_of_version_3)
+START_TEST(test_every_length_of_version_3)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 3 << 3 | 3 };
 	struct tsct_ntp_packet p;
@@ -461,8 +460,8 @@ START_TEST(every_length_of_version_3)
 }
 END_TEST
 
-/* Tests every length in the first field. Zeros follow, with which no field begins.
- * @ours: the field has our type and magic */
+/* Tests every length in the header of the first field. The bytes after it are zeros,
+ * with which no field begins. @ours: the field has our type and magic */
 static void lie(bool ours, size_t total)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
@@ -484,7 +483,7 @@ static void lie(bool ours, size_t total)
 	}
 }
 
-START_TEST(every_field_length)
+START_TEST(test_every_field_length)
 {
 	lie(true, 48 + 160);
 	lie(true, 48 + 160 + 20);
@@ -495,9 +494,9 @@ START_TEST(every_field_length)
 }
 END_TEST
 
-/* ---- fields ----------------------------------------------------------------- */
+/* ---- extension fields ---------------------------------------------------- */
 
-/* A field of @type at @at. Returns its end. */
+/* Writes a field of @type at @at. Returns its end. */
 static size_t put_field(__u8 *bytes, size_t at, unsigned int type, size_t size)
 {
 	memset(bytes + at, 0, size);
@@ -517,7 +516,7 @@ static size_t put_ours(__u8 *bytes, size_t at)
 	return at + TSCT_EXT_SIZE;
 }
 
-START_TEST(among_others)
+START_TEST(test_other_extension_fields)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -525,7 +524,8 @@ START_TEST(among_others)
 
 	tsct_ntp_build(&golden, bytes);
 	at = put_field(bytes, 48, 0x0104, 36);
-	at = put_field(bytes, at, TSCT_EXT_TYPE, 16);	/* not our magic */
+	at = put_field(bytes, at, TSCT_EXT_TYPE, 16); /* a field of our type, but
+						       * without our magic */
 	at = put_ours(bytes, at);
 	at = put_field(bytes, at, 0xf323, 28);
 	check_parse(bytes, at, true, &p);
@@ -538,12 +538,12 @@ START_TEST(among_others)
 	check_parse(bytes, put_field(bytes, at, 0x0104, 16), false, &p);
 	check_parse(bytes, put_field(bytes, at, 0x0104, 24), true, &p);
 	ck_assert(p.has_mac && p.key_id == 0x01040018);
-	/* Our field twice */
+	/* A packet that contains our extension field twice is invalid. */
 	check_parse(bytes, put_ours(bytes, at), false, &p);
 }
 END_TEST
 
-START_TEST(other_versions_of_ours)
+START_TEST(test_other_versions_of_field)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -552,7 +552,8 @@ START_TEST(other_versions_of_ours)
 	bytes[48 + TSCT_EXT_AT_VERSION + 1] = 2;
 	check_parse(bytes, 208, true, &p);
 	ck_assert(!p.has_ext && p.ext_version == 2);
-	bytes[51] = 172;	/* a longer field */
+	bytes[51] = 172;	/* a field longer than the one that this version
+				 * sends */
 	memset(bytes + 208, 0, 12);
 	check_parse(bytes, 220, true, &p);
 	ck_assert(!p.has_ext && p.ext_version == 2);
@@ -565,8 +566,8 @@ START_TEST(other_versions_of_ours)
 END_TEST
 
 /* Unprintable bytes in the field of missing nodes become '?'. The field is valid once
- * per packet, and only beside our field. */
-START_TEST(who_is_missing)
+ * per packet, and only together with our extension field. */
+START_TEST(test_missing_nodes_field)
 {
 	struct tsct_ntp_packet sent = golden, p;
 	__u8 bytes[TSCT_NTP_MAX], *field;
@@ -593,7 +594,8 @@ START_TEST(who_is_missing)
 	check_parse(bytes, at + TSCT_MISSING_SIZE, false, &p);
 	field[3] = 124;
 	check_parse(bytes, at - 4, false, &p);
-	/* A field with another magic, or without our field beside it, is ignored. */
+	/* A field of missing nodes is ignored if it has another magic, or without our
+	 * extension field. */
 	field[3] = 128;
 	field[4] = 0;
 	check_parse(bytes, at, true, &p);
@@ -605,7 +607,7 @@ START_TEST(who_is_missing)
 }
 END_TEST
 
-START_TEST(crypto_nak)
+START_TEST(test_crypto_nak)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 0 };
 	struct tsct_ntp_packet p;
@@ -626,7 +628,7 @@ START_TEST(crypto_nak)
 }
 END_TEST
 
-START_TEST(versions_and_modes)
+START_TEST(test_versions_and_modes)
 {
 	__u8 bytes[TSCT_NTP_HEADER] = { 0 };
 	struct tsct_ntp_packet p;
@@ -645,7 +647,7 @@ START_TEST(versions_and_modes)
 END_TEST
 
 /* Every error has a text; the pointer for the text may be NULL. */
-START_TEST(reasons)
+START_TEST(test_error_texts)
 {
 	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
 	struct tsct_ntp_packet p;
@@ -673,7 +675,7 @@ END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-/* Random bytes, or a packet of ours with some bytes changed */
+/* Makes random bytes, or a packet of ours with some bytes changed. */
 static size_t any_bytes(__u8 *bytes)
 {
 	struct tsct_ntp_packet packet;
@@ -695,8 +697,8 @@ static size_t any_bytes(__u8 *bytes)
 	return len;
 }
 
-/* A parsed packet that is built again has the same header, and the same fields when
- * it is parsed again. */
+/* A parsed packet that is built and parsed again must have the same header and
+ * fields. */
 static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
 {
 	struct tsct_ntp_packet again;
@@ -708,7 +710,7 @@ static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
 	check_packet(&again, p);
 }
 
-START_TEST(random_bytes)
+START_TEST(test_random_bytes)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -742,29 +744,29 @@ int main(void)
 
 	print_seed();
 	seed_with(0);
-	tcase_add_test(tcase, known_stamps);
-	tcase_add_test(tcase, any_stamp);
-	tcase_add_test(tcase, any_ns);
-	tcase_add_test(tcase, era_wrap);
-	tcase_add_test(tcase, stamps_saturate);
-	tcase_add_test(tcase, short_format);
+	tcase_add_test(tcase, test_known_time_stamps);
+	tcase_add_test(tcase, test_random_time_stamps);
+	tcase_add_test(tcase, test_random_times);
+	tcase_add_test(tcase, test_era_wrap);
+	tcase_add_test(tcase, test_time_stamps_saturate);
+	tcase_add_test(tcase, test_short_format);
 	suite_add_tcase(suite, tcase);
 	tcase = tcase_create("packets");
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, golden_bytes);
-	tcase_add_test(tcase, of_chronyd);
-	tcase_add_test(tcase, round_trips);
-	tcase_add_test(tcase, nothing_leaks);
-	tcase_add_test(tcase, every_length);
-	tcase_add_test(tcase, every_length_of_version_3);
-	tcase_add_test(tcase, every_field_length);
-	tcase_add_test(tcase, among_others);
-	tcase_add_test(tcase, other_versions_of_ours);
-	tcase_add_test(tcase, who_is_missing);
-	tcase_add_test(tcase, crypto_nak);
-	tcase_add_test(tcase, versions_and_modes);
-	tcase_add_test(tcase, reasons);
-	tcase_add_loop_test(tcase, random_bytes, 0, 4);
+	tcase_add_test(tcase, test_golden_bytes);
+	tcase_add_test(tcase, test_packet_of_chronyd);
+	tcase_add_test(tcase, test_round_trips);
+	tcase_add_test(tcase, test_reserved_words_are_zero);
+	tcase_add_test(tcase, test_every_length);
+	tcase_add_test(tcase, test_every_length_of_version_3);
+	tcase_add_test(tcase, test_every_field_length);
+	tcase_add_test(tcase, test_other_extension_fields);
+	tcase_add_test(tcase, test_other_versions_of_field);
+	tcase_add_test(tcase, test_missing_nodes_field);
+	tcase_add_test(tcase, test_crypto_nak);
+	tcase_add_test(tcase, test_versions_and_modes);
+	tcase_add_test(tcase, test_error_texts);
+	tcase_add_loop_test(tcase, test_random_bytes, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -11,7 +11,7 @@
 #define STREAMS_MAX	40
 #define EVENTS_MAX	200
 
-/* One stream of a run: keys never decrease, as in a ring. */
+/* A stream of events; keys never decrease, as in a ring. */
 struct stream {
 	__u64 key[EVENTS_MAX];
 	unsigned int nr, at;
@@ -42,13 +42,14 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 		if (!s[i].nr)
 			continue;
 		head.key = s[i].key[0];
-		head.rank = i / 2;	/* two streams share a rank */
+		head.rank = i / 2;	/* two streams share each rank in the order */
 		head.index = i;
 		ck_assert_int_eq(tsct_order_add(order, &head), 0);
 	}
 }
 
-/* Reference: a linear search of all streams. Ranks increase with the index. */
+/* Reference: searches all streams for the earliest event. Ranks increase with the
+ * index. */
 static unsigned int earliest(const struct stream *s, unsigned int nr)
 {
 	unsigned int i, best = nr;
@@ -61,8 +62,8 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 	return best;
 }
 
-/* Every event is returned once, and always the earliest of all streams. */
-START_TEST(order_property)
+/* Every event is returned once, and it is always the earliest of all streams. */
+START_TEST(test_random_streams)
 {
 	static struct stream s[STREAMS_MAX];
 	struct tsct_order_cursor heap[STREAMS_MAX];
@@ -90,7 +91,7 @@ START_TEST(order_property)
 }
 END_TEST
 
-START_TEST(order_ties)
+START_TEST(test_equal_keys)
 {
 	static const struct tsct_order_cursor in[] = {
 		{ 7, 1, 0 }, { 7, 0, 3 }, { 7, 0, 2 }, { 6, 9, 1 },
@@ -112,7 +113,7 @@ START_TEST(order_ties)
 }
 END_TEST
 
-START_TEST(order_full)
+START_TEST(test_full)
 {
 	struct tsct_order_cursor heap[1], head = { 1, 2, 3 };
 	struct tsct_order order;
@@ -132,9 +133,9 @@ int main(void)
 	TCase *tcase = tcase_create("order");
 
 	print_seed();
-	tcase_add_loop_test(tcase, order_property, 0, 300);
-	tcase_add_test(tcase, order_ties);
-	tcase_add_test(tcase, order_full);
+	tcase_add_loop_test(tcase, test_random_streams, 0, 300);
+	tcase_add_test(tcase, test_equal_keys);
+	tcase_add_test(tcase, test_full);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -41,7 +41,7 @@ static void check_one(const struct golden_otf2 *g)
 		      (unsigned long long)new, (unsigned long long)g->new);
 }
 
-START_TEST(times_are_those_of_fractions)
+START_TEST(test_times_equal_exact_fractions)
 {
 	size_t i;
 
@@ -50,7 +50,7 @@ START_TEST(times_are_those_of_fractions)
 }
 END_TEST
 
-START_TEST(lengths_are_rounded_up)
+START_TEST(test_lengths_are_rounded_up)
 {
 	const struct tsct_otf2_clock a = { .resolution = 1000 };
 	const struct tsct_otf2_clock b = { .resolution = 3000 };
@@ -68,14 +68,15 @@ START_TEST(lengths_are_rounded_up)
 }
 END_TEST
 
-/* ---- lengths --------------------------------------------------------------------- */
+/* ---- lengths of files ---------------------------------------------------- */
 
 #define CHUNK	256
 
-static int fd;			/* a memfd, for speed: thousands of files are written */
+static int fd;			/* descriptor of a memfd, for speed: thousands of
+				 * files are written */
 static char path[64];
 static uint8_t data[4 * CHUNK];
-static size_t len, ends[256];	/* end of each event, in bytes */
+static size_t len, ends[256];	/* ends: offset of the end of each event, in bytes */
 static unsigned int nr;
 
 static void put(uint8_t byte)
@@ -97,8 +98,8 @@ static void begin_chunk(void)
 	put64(0);
 }
 
-/* Four forms: a packed number, an undefined packed number, an event with attributes,
- * an event with a long length */
+/* Writes event n in one of four forms: with a packed number, an undefined packed
+ * number, attributes, or a long length. */
 static void put_event(unsigned int n)
 {
 	put(5);
@@ -132,7 +133,8 @@ static void make_file(void)
 	begin_chunk();
 	for (n = 0; n < 40; n++) {
 		if (len % CHUNK + 40 > CHUNK) {
-			len += CHUNK - len % CHUNK;	/* zeros fill the chunk */
+			len += CHUNK - len % CHUNK; /* the rest of the chunk is
+						     * filled with zeros */
 			begin_chunk();
 		}
 		put_event(n);
@@ -165,7 +167,7 @@ static unsigned int whole_before(size_t size)
 	return n;
 }
 
-START_TEST(a_file_cut_off_anywhere_is_known_to_be)
+START_TEST(test_detects_truncated_files)
 {
 	struct tsct_otf2_extent extent;
 	char why[256];
@@ -183,7 +185,7 @@ START_TEST(a_file_cut_off_anywhere_is_known_to_be)
 END_TEST
 
 /* A flipped bit gives success or -EBADMSG, and never more events than fit the file. */
-START_TEST(a_flipped_bit_makes_no_events)
+START_TEST(test_flipped_bits)
 {
 	struct tsct_otf2_extent extent;
 	unsigned int bad = 0;
@@ -204,7 +206,7 @@ START_TEST(a_flipped_bit_makes_no_events)
 }
 END_TEST
 
-START_TEST(the_other_byte_order_is_read)
+START_TEST(test_other_byte_order)
 {
 	struct tsct_otf2_extent extent;
 	char why[256];
@@ -226,12 +228,12 @@ int main(void)
 	Suite *suite = suite_create("otf2");
 	TCase *tcase = tcase_create("times");
 
-	tcase_add_test(tcase, times_are_those_of_fractions);
-	tcase_add_test(tcase, lengths_are_rounded_up);
+	tcase_add_test(tcase, test_times_equal_exact_fractions);
+	tcase_add_test(tcase, test_lengths_are_rounded_up);
 	suite_add_tcase(suite, tcase);
 	tcase = add_case(suite, "files", make_file, remove_file);
-	tcase_add_test(tcase, a_file_cut_off_anywhere_is_known_to_be);
-	tcase_add_test(tcase, a_flipped_bit_makes_no_events);
-	tcase_add_test(tcase, the_other_byte_order_is_read);
+	tcase_add_test(tcase, test_detects_truncated_files);
+	tcase_add_test(tcase, test_flipped_bits);
+	tcase_add_test(tcase, test_other_byte_order);
 	return run_suite(suite);
 }

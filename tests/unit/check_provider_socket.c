@@ -16,10 +16,11 @@
 struct hostile_reply {
 	const char *name;
 	int expected;
-	int result;		/* of the reply */
-	int size;		/* of the message in bytes, -1: correct */
+	int result;		/* result code in the server's reply */
+	int size;		/* size of the reply in bytes; -1: correct, SILENT:
+				 * no reply */
 #define SILENT	-2
-	int memfd;		/* passed descriptor: NO_FD ... NOISE */
+	int memfd;		/* kind of descriptor that is passed: NO_FD ... NOISE */
 };
 
 enum { NO_FD, NO_MEMFD, TINY, UNSEALED, EMPTY, NOISE };
@@ -81,7 +82,7 @@ static void send_reply(int s, const struct hostile_reply *reply,
 		sendmsg(s, &msg, MSG_NOSIGNAL);
 }
 
-/* Answers INFO correctly, and the next request with the hostile reply. */
+/* Answers the INFO request correctly, and the next request with the hostile reply. */
 static void *serve_hostile(void *arg)
 {
 	const struct hostile_reply *reply = arg, honest = { .size = -1 };
@@ -107,7 +108,7 @@ static void *serve_hostile(void *arg)
 	return NULL;
 }
 
-START_TEST(lying_server)
+START_TEST(test_hostile_replies)
 {
 	struct stat st;
 	pthread_t thread;
@@ -119,8 +120,8 @@ START_TEST(lying_server)
 	before = open_fds();
 	pthread_create(&thread, NULL, serve_hostile, (void *)&replies[_i]);
 	/*
-	 * Retries while the server's socket is missing, or bound but not listening.
-	 * A channel that found no server has to be closed, too.
+	 * Retries while the server's socket does not exist or does not listen. A
+	 * channel that found no server has to be closed, too.
 	 */
 	do {
 		tsct_channel_close(t);
@@ -140,7 +141,7 @@ START_TEST(lying_server)
 }
 END_TEST
 
-/* With an accepted header, every region lies inside the file. */
+/* If a header was accepted, every region lies inside the file. */
 static void expect_inside(const struct tsct_channel_header *h)
 {
 	const unsigned __int128 cpus = h->nr_cpus;
@@ -155,7 +156,7 @@ static void expect_inside(const struct tsct_channel_header *h)
 	ck_assert(!(h->data_size & (h->data_size - 1)));
 }
 
-START_TEST(random_headers)
+START_TEST(test_random_headers)
 {
 	struct tsct_channel_header sound, h;
 	unsigned int i, accepted = 0;
@@ -196,9 +197,9 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
-	tcase_add_loop_test(tcase, lying_server, 0,
+	tcase_add_loop_test(tcase, test_hostile_replies, 0,
 			    sizeof(replies) / sizeof(replies[0]));
-	tcase_add_loop_test(tcase, random_headers, 0, 3);
+	tcase_add_loop_test(tcase, test_random_headers, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

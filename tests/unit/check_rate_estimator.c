@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate estimator against the exact time: its bounds hold after every sample. */
+/* The rate estimator, compared with the exact time: its bounds hold after every
+ * sample. */
 #include "rate_sim.h"
 
 START_TEST(test_steady)
@@ -18,7 +19,7 @@ START_TEST(test_steady)
 			check_rate_bound();
 			ck_assert_uint_eq(est.state.status,
 					  TSCT_STATUS_SYNCHRONIZED);
-			/* The error of the first estimate is slewed away. */
+			/* The error of the first estimate has been slewed away. */
 			ck_assert_int_le(check_line(), i < 3 ? 2000 : 30);
 			if (i == 1)
 				ck_assert_double_le(hz_error_ppm(), 0.03);
@@ -26,8 +27,8 @@ START_TEST(test_steady)
 				ck_assert_double_le(hz_error_ppm(), 0.003);
 		}
 		ck_assert_uint_eq(est.state.epoch, 5);
-		/* Growth covers the wander of another oscillator, and the widths
-		 * of two brackets that are a second apart. */
+		/* The growth of the error covers the wander of another oscillator, and
+		 * the widths of two brackets that are a second apart. */
 		ck_assert_double_le(growth_ppb(), 150);
 		ck_assert_uint_le(est.state.rate_error_ppt, 42000);
 		ck_assert_uint_le(est.state.real.error_ps, 40000);
@@ -35,7 +36,7 @@ START_TEST(test_steady)
 }
 END_TEST
 
-/* The kernel's clocks are the counter: there is no wander. */
+/* The kernel's clocks run on the counter itself: there is no wander. */
 START_TEST(test_locked)
 {
 	seed_with(29);
@@ -55,8 +56,8 @@ START_TEST(test_locked)
 }
 END_TEST
 
-/* Slow and fast counters, one at nearly the clock's rate, one below 10 MHz */
-START_TEST(test_other_rates)
+/* Slow and fast counters: below 10 MHz, at nearly the clock's rate, and far above */
+START_TEST(test_counter_rates)
 {
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
 	unsigned int i;
@@ -93,10 +94,10 @@ START_TEST(test_long_run)
 END_TEST
 
 /*
- * NTP changes the clock's rate repeatedly. The next sample detects a change; from
- * then on the bound holds again.
+ * NTP changes the clock's rate repeatedly. The next sample detects a change; from then
+ * on the bound holds.
  */
-START_TEST(test_steered)
+START_TEST(test_changing_rate)
 {
 	static const int ppb[] = { 30, -900, 5000, -50000, 200000, 500000, 0 };
 	unsigned int i;
@@ -113,7 +114,7 @@ START_TEST(test_steered)
 		ck_assert_double_le(growth_ppb(), 300);
 		check_rate_bound();
 	}
-	/* Samples older than the change were removed. */
+	/* Samples older than the change of the rate were removed. */
 	ck_assert_uint_le(est.real.nr, 22);
 	ck_assert_uint_eq(est.state.epoch, 5);
 }
@@ -128,7 +129,7 @@ static void after_step(bool calibrates, unsigned int epoch)
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
 	ck_assert_uint_ne(est.state.epoch_cycles, 0);
-	/* The rate was kept. */
+	/* The rate samples survive the step. */
 	ck_assert_uint_gt(est.raw.nr, 10);
 	if (calibrates) {
 		ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
@@ -163,7 +164,7 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* A slew faster than any but chrony's is detected as a step; the new rate is then
+/* A slew faster than all but chrony's is detected as a step. Then the new rate is
  * measured. */
 START_TEST(test_fast_slew)
 {
@@ -187,8 +188,8 @@ START_TEST(test_fast_slew)
 }
 END_TEST
 
-/* A step small enough to be a slew: the time is slewed to it, and the bound covers
- * it. */
+/* A step small enough to be a slew: the published time is slewed, and the bound covers
+ * the step. */
 START_TEST(test_small_step)
 {
 	int64_t off = 200000, now;
@@ -201,7 +202,8 @@ START_TEST(test_small_step)
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	ck_assert_uint_ge(est.state.real.error_ps / 1000, 199000);
-	/* Until the next sample, a change of the rate is possible. */
+	/* Until the next sample, the small step could also have been a change of the
+	 * rate. */
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	for (i = 0; i < 5; i++) {
@@ -215,7 +217,8 @@ START_TEST(test_small_step)
 }
 END_TEST
 
-/* The counter or RAW jumped: a new epoch begins, and the estimator recovers. */
+/* The counter or MONOTONIC_RAW jumped: a new epoch begins, and the estimator
+ * recovers. */
 static void after_jump(double hz)
 {
 	unsigned int epoch = est.state.epoch;
@@ -232,36 +235,38 @@ static void after_jump(double hz)
 	check_rate_bound();
 }
 
-START_TEST(test_jump)
+START_TEST(test_counter_jumps)
 {
 	seed_with(35);
 	start();
 	go_on_for(5);
-	/* Suspended: the counter continued, RAW did not. */
+	/* Suspend: the counter continued, MONOTONIC_RAW did not. */
 	sim.raw_lost_ps = 30000000000000;
 	sim_advance(&sim, 31 * SECOND);
 	after_jump(HZ);
-	/* The counter restarted near 0, as after S3. */
+	/* Suspend to RAM: the counter restarted near 0. */
 	sim_advance(&sim, SECOND / 2);
 	sim_recount(&sim, 1000, HZ);
 	sim_advance(&sim, SECOND / 2);
 	after_jump(HZ);
-	/* Migrated to another machine: another counter, 50 ppm faster */
+	/* Migration to another machine: its counter has another value, and is 50 ppm
+	 * faster. */
 	sim_recount(&sim, 1ULL << 50, HZ * 1.00005);
 	sim_advance(&sim, SECOND);
 	after_jump(HZ * 1.00005);
-	/* The counter jumped forward by the cycles of one second. */
+	/* The counter jumped forward by as many cycles as it counts in a second. */
 	sim_recount(&sim, sim_counter(&sim) + 2600000000, sim.hz);
 	sim_advance(&sim, SECOND);
 	after_jump(sim.hz);
-	/* The counter runs twice as fast: tries are compared by a wrong rate. */
+	/* The counter runs twice as fast now, so that the brackets of a sample are
+	 * combined with a wrong rate. */
 	sim_recount(&sim, sim_counter(&sim), sim.hz * 2);
 	sim_advance(&sim, SECOND);
 	after_jump(sim.hz);
 }
 END_TEST
 
-/* Counter and RAW stopped, REALTIME did not. */
+/* The counter and MONOTONIC_RAW stopped, REALTIME did not. */
 START_TEST(test_suspend)
 {
 	seed_with(36);
@@ -273,7 +278,7 @@ START_TEST(test_suspend)
 }
 END_TEST
 
-/* Disruptions that are detected elsewhere discard only the data that they
+/* Disruptions that were detected elsewhere discard only the data that they
  * invalidate. */
 START_TEST(test_disrupt)
 {
@@ -301,13 +306,15 @@ START_TEST(test_disrupt)
 END_TEST
 
 /* Reads of the clock that take long, or are mostly interrupted */
-START_TEST(test_noise)
+START_TEST(test_slow_and_interrupted_reads)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
 	noise[] = {
-		{ 100, 2000, 3, 50000 },	/* a slow emulator */
-		{ 20000, 60000, 0, 0 },		/* system calls traced */
-		{ 14, 6, 1, 3000000 },		/* almost never scheduled */
+		{ 100, 2000, 3, 50000 },	/* durations in ns in a slow emulator */
+		{ 20000, 60000, 0, 0 },		/* durations in ns if system calls
+						 * are traced */
+		{ 14, 6, 1, 3000000 },		/* durations in ns if the process is
+						 * almost never scheduled */
 		{ 1000, 1, 20, 90000000 },
 	};
 	unsigned int i, k;
@@ -349,7 +356,8 @@ START_TEST(test_poor_sample)
 		ck_assert_uint_eq(last.real.as_of_cycles, est.state.real.as_of_cycles);
 		ck_assert_uint_le(est.state.real.error_ps, 100000);
 	}
-	/* A wide bracket is accepted before the clock would go into holdover. */
+	/* A wide bracket is accepted shortly before the clock would go into
+	 * holdover. */
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 	ck_assert_uint_ne(last.real.as_of_cycles, est.state.real.as_of_cycles);
@@ -362,7 +370,7 @@ START_TEST(test_poor_sample)
 }
 END_TEST
 
-/* The kernel's simultaneous readings of counter and clock: brackets of width 0 */
+/* Simultaneous readings of counter and clock by the kernel: brackets of width 0 */
 START_TEST(test_snapshot)
 {
 	unsigned int i;
@@ -381,8 +389,9 @@ START_TEST(test_snapshot)
 }
 END_TEST
 
-/* With a second for every read no bracket is narrow, but the search ends. */
-START_TEST(test_debugger)
+/* If each read takes a second, as in a debugger, no bracket is narrow, but the search
+ * ends. */
+START_TEST(test_very_slow_reads)
 {
 	seed_with(50);
 	start_with(HZ);
@@ -406,16 +415,17 @@ START_TEST(test_sampler_adapts)
 
 	seed_with(51);
 	start();
-	/* The sampler has no limit yet, and makes the maximum number of tries. */
+	/* The sampler has no width limit yet, and makes the maximum number of tries. */
 	ck_assert_uint_le(sim.reads, (16 + 1) * 2 * 65 * 3);
 	sim.stall_every = 0;
 	for (i = 0; i < 50; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
-	/* The limit is adapted: a few narrow tries are enough. */
+	/* The width limit is adapted: a few narrow tries are enough. */
 	ck_assert_uint_le(sim.reads, 3 * 60);
-	sim.read_ns = 3000;		/* reads take longer */
+	sim.read_ns = 3000;		/* each read of a clock takes longer from now
+					 * on */
 	for (i = 0; i < 20; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
@@ -425,7 +435,8 @@ START_TEST(test_sampler_adapts)
 }
 END_TEST
 
-/* The intersection of tries is narrower than each, and contains the truth. */
+/* The intersection of several tries is narrower than each of them, and contains the
+ * truth. */
 START_TEST(test_intersection)
 {
 	struct tsct_sampler alone;
@@ -458,7 +469,7 @@ START_TEST(test_intersection)
 }
 END_TEST
 
-/* A successor of a stopped daemon continues without a step, and the bound holds. */
+/* The estimator of a restarted daemon continues without a step, and its bound holds. */
 START_TEST(test_resume)
 {
 	struct tsct_clock_state last;
@@ -478,11 +489,12 @@ START_TEST(test_resume)
 	ck_assert_int_eq(tsct_clock_params_ns(&est.state.real, stamp),
 			 tsct_clock_params_ns(&last.real, stamp));
 	ck_assert_uint_eq(est.state.epoch, 5);
-	/* Synchronized at once, without half a second of own samples */
+	/* The resumed clock is synchronized at once, without half a second of own
+	 * samples. */
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
 	check_line();
 	go_on_for(5);
-	/* A clock that was set meanwhile begins a new epoch. */
+	/* If CLOCK_REALTIME was set between the daemons, a new epoch begins. */
 	last = est.state;
 	sim_step(&sim, -50000000);
 	tsct_rate_init(&est, TSCT_SOURCE_TSC, 0, 0);
@@ -491,7 +503,7 @@ START_TEST(test_resume)
 	ck_assert_uint_eq(est.state.epoch, 6);
 	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_STEP);
 	check_line();
-	/* States that cannot be continued */
+	/* Clock states that cannot be resumed */
 	last = est.state;
 	tsct_rate_init(&est, TSCT_SOURCE_MONOTONIC_RAW, 0, 0);
 	ck_assert_int_eq(tsct_rate_resume(&est, &last), -EINVAL);
@@ -503,7 +515,7 @@ START_TEST(test_resume)
 }
 END_TEST
 
-/* Resumed parameters take a sample at once, without tsct_rate_start(). */
+/* A resumed estimator accepts a sample at once, without tsct_rate_start(). */
 START_TEST(test_resume_and_feed)
 {
 	struct tsct_clock_state last;
@@ -521,8 +533,8 @@ START_TEST(test_resume_and_feed)
 }
 END_TEST
 
-/* A restored rate is used as far as samples allow. */
-START_TEST(test_recall)
+/* A rate restored from the drift file is used as far as samples allow. */
+START_TEST(test_restored_rate)
 {
 	uint64_t mult, error;
 	double bound;
@@ -542,7 +554,7 @@ START_TEST(test_recall)
 	ck_assert_double_le(hz_error_ppm(), 0.005);
 	ck_assert_double_le(bound, 2 * (double)error / 1e3 + 1);
 	check_rate_bound();
-	/* The rate of another machine */
+	/* A drift file of another machine has a wrong rate. */
 	start_with(HZ * 1.001);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, error), 0);
 	ck_assert_int_eq(calibrate(), 0);
@@ -555,7 +567,7 @@ START_TEST(test_recall)
 }
 END_TEST
 
-START_TEST(test_refuses)
+START_TEST(test_rejects_bad_samples)
 {
 	struct tsct_sample sample, samples[2];
 	struct tsct_rate_estimator old;
@@ -572,7 +584,7 @@ START_TEST(test_refuses)
 	tsct_sampler_take(&sampler, &samples[0]);
 	samples[1] = samples[0];
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 1), -EINVAL);
-	/* Two equal samples have no rate. */
+	/* Two equal samples give no rate. */
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), TSCT_RATE_JUMPED);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
@@ -595,7 +607,7 @@ static void check_set_at_start(unsigned int at, int64_t step)
 		sim_advance(&sim, 1000000);
 	}
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 16), TSCT_RATE_OK);
-	/* The estimated rate is within the allowed slew. */
+	/* The estimated rate is within the range that slewing allows. */
 	ck_assert_double_le(fabs(est.rate * HZ / 1e9 - 1), 0.13);
 	publish();
 	sim_advance(&sim, SECOND);
@@ -630,7 +642,7 @@ static struct tsct_bracket bracket(uint64_t before, int64_t ns, uint64_t after)
 
 START_TEST(test_median)
 {
-	/* Two of the six brackets are late by 500 ns; one of these is also wide. */
+	/* Two of the six brackets are late by 500 ns; one of these two is also wide. */
 	struct tsct_rate_window window = {
 		.nr = 6,
 		.hist = {
@@ -646,7 +658,7 @@ START_TEST(test_median)
 	ck_assert_double_eq(tsct_rate_window_median(&window), 1);
 	window.nr = 1;
 	ck_assert_double_eq(tsct_rate_window_median(&window), 0);
-	/* Windows of any size and many widths: the rates fit the buffer. */
+	/* Windows of any size with many widths: the number of rates fits the buffer. */
 	for (window.nr = 2; window.nr <= TSCT_RATE_WINDOW_MAX; window.nr++) {
 		for (i = 0; i < window.nr; i++)
 			window.hist[i] = bracket(i * 10000, i * 20000,
@@ -665,25 +677,25 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
 	tcase_add_test(tcase, test_locked);
-	tcase_add_test(tcase, test_other_rates);
+	tcase_add_test(tcase, test_counter_rates);
 	tcase_add_test(tcase, test_long_run);
-	tcase_add_test(tcase, test_steered);
+	tcase_add_test(tcase, test_changing_rate);
 	tcase_add_test(tcase, test_step);
 	tcase_add_test(tcase, test_fast_slew);
 	tcase_add_test(tcase, test_small_step);
-	tcase_add_test(tcase, test_jump);
+	tcase_add_test(tcase, test_counter_jumps);
 	tcase_add_test(tcase, test_suspend);
 	tcase_add_test(tcase, test_disrupt);
-	tcase_add_test(tcase, test_noise);
+	tcase_add_test(tcase, test_slow_and_interrupted_reads);
 	tcase_add_test(tcase, test_poor_sample);
 	tcase_add_test(tcase, test_snapshot);
-	tcase_add_test(tcase, test_debugger);
+	tcase_add_test(tcase, test_very_slow_reads);
 	tcase_add_test(tcase, test_sampler_adapts);
 	tcase_add_test(tcase, test_intersection);
 	tcase_add_test(tcase, test_resume);
 	tcase_add_test(tcase, test_resume_and_feed);
-	tcase_add_test(tcase, test_recall);
-	tcase_add_test(tcase, test_refuses);
+	tcase_add_test(tcase, test_restored_rate);
+	tcase_add_test(tcase, test_rejects_bad_samples);
 	tcase_add_test(tcase, test_set_at_start);
 	tcase_add_test(tcase, test_median);
 	suite_add_tcase(suite, tcase);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ACL: prefixes as text, and the longest match, compared with a linear search.
- * Rate limit: buckets, the random answers above the limit, and a flood from unknown
- * clients, which takes no tokens from trusted ones.
+ * ACL: prefixes as text, and the longest match, compared with a linear search. Rate
+ * limit: token buckets, random answers above the limit, and a flood of requests from
+ * unknown clients, which takes no tokens from trusted ones.
  */
 #include "seed.h"
 #include "suite.h"
@@ -57,9 +57,9 @@ static void rule(const char *prefix, bool allow)
 	ck_assert_msg(!tsct_ratelimit_rule(guard, prefix, allow), "%s", prefix);
 }
 
-/* ---- text ---------------------------------------------------------------- */
+/* ---- prefixes as text ---------------------------------------------------- */
 
-START_TEST(addresses)
+START_TEST(test_addresses)
 {
 	static const char *const good[][2] = {
 		{ "192.0.2.1", "192.0.2.1" }, { "0.0.0.0", "0.0.0.0" },
@@ -101,7 +101,7 @@ START_TEST(addresses)
 }
 END_TEST
 
-START_TEST(bad_rules)
+START_TEST(test_rejects_bad_rules)
 {
 	static const char *const bad[] = {
 		"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1",
@@ -118,9 +118,9 @@ START_TEST(bad_rules)
 }
 END_TEST
 
-/* ---- rules --------------------------------------------------------------- */
+/* ---- ACL rules ----------------------------------------------------------- */
 
-START_TEST(longest_prefix)
+START_TEST(test_longest_prefix)
 {
 	ck_assert(!allows("10.0.0.1"));
 	ck_assert(!allows("::1"));
@@ -162,13 +162,13 @@ START_TEST(longest_prefix)
 	ck_assert(!allows("255.255.255.255"));
 	ck_assert(allows("10.0.0.1"));
 	ck_assert(allows("fe80::1"));
-	rule("::/0", false);	/* the same prefix as "all" */
+	rule("::/0", false);	/* all IPv6 addresses: the same prefix as "all" */
 	ck_assert(!allows("fe80::1"));
 	ck_assert(allows("fd12::1"));
 }
 END_TEST
 
-START_TEST(too_many_rules)
+START_TEST(test_too_many_rules)
 {
 	char text[32];
 	int i;
@@ -185,7 +185,7 @@ START_TEST(too_many_rules)
 }
 END_TEST
 
-/* Reference: compares each rule bit by bit. */
+/* Reference ACL, which compares each rule bit by bit */
 struct plain_rule {
 	__u8 ip[16];
 	unsigned int bits;
@@ -213,7 +213,7 @@ static bool plainly(const struct plain_rule *r, unsigned int nr,
 	return best && best->allow;
 }
 
-/* Few different bytes, so that prefixes nest and match addresses */
+/* Makes a random address of few different bytes, so that prefixes nest and match. */
 static void any_ip(__u8 ip[16])
 {
 	static const __u8 some[] = { 0, 0xff, 0x80, 1 };
@@ -242,7 +242,7 @@ static void any_rule(struct plain_rule *r)
 	rule(prefix, r->allow);
 }
 
-START_TEST(random_rules)
+START_TEST(test_random_rules)
 {
 	struct plain_rule rules[40];
 	struct tsct_address a;
@@ -263,7 +263,7 @@ START_TEST(random_rules)
 }
 END_TEST
 
-/* ---- children ------------------------------------------------------------ */
+/* ---- configured children ------------------------------------------------- */
 
 static int key(const char *from, __u32 key_id)
 {
@@ -281,12 +281,12 @@ static void child(const char *at, __u32 key_id)
 	ck_assert_int_eq(tsct_ratelimit_child(guard, at ? &a : NULL, key_id), 0);
 }
 
-START_TEST(children)
+START_TEST(test_children)
 {
 	child("10.0.0.3", 3);
 	child("10.0.0.1", 1);
 	child("10.0.0.2", 0);
-	child("10.0.0.1", 4);	/* a second child at that address */
+	child("10.0.0.1", 4);	/* a second child at the same address */
 	child(NULL, 9);
 	child("fe80::1", 6);
 	child("fe80::2%2", 7);
@@ -312,19 +312,19 @@ START_TEST(children)
 	ck_assert_int_eq(key("fe80::1%5", 6), 1);
 	ck_assert_int_eq(key("fe80::2%2", 7), 1);
 	ck_assert_int_eq(key("fe80::2%3", 7), -EKEYREJECTED);
-	/* A child without an address has the same key. */
+	/* A child configured by key only, without an address */
 	child(NULL, 3);
 	ck_assert_int_eq(key("10.0.0.4", 3), 0);
 }
 END_TEST
 
-START_TEST(many_children)
+START_TEST(test_many_children)
 {
 	char text[32];
 	int i;
 
 	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
-		/* not in the order of addresses */
+		/* order of addresses in the configuration is not sorted */
 		snprintf(text, sizeof(text), "10.0.%d.%d",
 			 i * 389 % 1024 / 256, i * 389 % 256);
 		child(text, (__u32)(1 + i * 389 % 1024));
@@ -338,7 +338,7 @@ START_TEST(many_children)
 }
 END_TEST
 
-/* ---- buckets ------------------------------------------------------------- */
+/* ---- token buckets ------------------------------------------------------- */
 
 static unsigned int take(const char *from, bool trusted, __u64 now_us,
 			 unsigned int n)
@@ -351,7 +351,7 @@ static unsigned int take(const char *from, bool trusted, __u64 now_us,
 	return taken;
 }
 
-START_TEST(buckets)
+START_TEST(test_buckets)
 {
 	int trusted;
 
@@ -363,11 +363,11 @@ START_TEST(buckets)
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1000, 9), 1);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 3500, 9), 2);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 4000, 9), 1);
-		/* A bucket has at most five tokens. */
+		/* A bucket holds at most five tokens. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, ~0ULL, 9), 5);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, 100, 1), 1);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, ~0ULL, 9), 5);
-		/* Time runs backwards, and then forward again. */
+		/* Time runs backwards, and then forward again: no tokens are gained. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 500, 9), 0);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1500, 9), 1);
 		/* Each address, and each interface, has its own bucket. */
@@ -383,8 +383,8 @@ START_TEST(buckets)
 END_TEST
 
 /* If an attacker with a forged address uses up a client's tokens, one of 2^leak
- * requests is answered, at random. */
-START_TEST(leaks)
+ * requests is still answered, at random. */
+START_TEST(test_random_answers_above_limit)
 {
 	unsigned int n, i, runs = 0, longest = 0, leak;
 	bool was = false, is;
@@ -413,9 +413,9 @@ START_TEST(leaks)
 }
 END_TEST
 
-/* Requests from a million addresses get no more answers than all buckets have tokens;
- * a trusted member is not affected. */
-START_TEST(flood)
+/* Requests from a million addresses get no more answers than all buckets hold tokens. A
+ * trusted member is not affected. */
+START_TEST(test_flood)
 {
 	struct tsct_address a = address("10.0.0.0");
 	unsigned int i, n = 0;
@@ -434,8 +434,9 @@ START_TEST(flood)
 }
 END_TEST
 
-/* Members are answered at the rate of sessions; the limit of others does not apply. */
-START_TEST(members_may_more)
+/* Members are answered at the rate that sessions need; the configured interval applies
+ * to other clients only. */
+START_TEST(test_rate_of_members)
 {
 	struct tsct_ratelimit_options options = { .interval_us = 8000000 };
 
@@ -460,11 +461,11 @@ static unsigned int ask(const char *from, __u64 now_us)
 }
 
 /*
- * A session of eight nodes without keys, each with a turn every 500 us: a configured
- * child gets all the tokens it needs, a node that is only allowed by the ACL gets
- * those of an unknown client.
+ * A session of eight nodes without keys, each with a turn every 500 us. A configured
+ * child gets all the tokens it needs. A node that is only allowed by the ACL gets those
+ * of an unknown client.
  */
-START_TEST(session_without_keys)
+START_TEST(test_session_without_keys)
 {
 	const struct tsct_ratelimit_options options = { 976, 4, 0, 0, 0 };
 	unsigned int i, answered = 0, others = 0;
@@ -487,7 +488,7 @@ START_TEST(session_without_keys)
 }
 END_TEST
 
-START_TEST(many_members)
+START_TEST(test_many_members)
 {
 	unsigned int i, n = 0;
 	char text[32];
@@ -497,7 +498,8 @@ START_TEST(many_members)
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		ck_assert_uint_eq(take(text, true, 1, 2), 1);
 	}
-	/* The sets of 8 are half full on average, so that few of them overflow. */
+	/* The table's sets of 8 entries are half full on average, so few of them
+	 * overflow. */
 	for (i = 0; i < 1000; i++) {
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		n += take(text, true, 1, 1);
@@ -515,19 +517,19 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, addresses);
-	tcase_add_test(tcase, bad_rules);
-	tcase_add_test(tcase, longest_prefix);
-	tcase_add_test(tcase, too_many_rules);
-	tcase_add_loop_test(tcase, random_rules, 0, 50);
-	tcase_add_test(tcase, children);
-	tcase_add_test(tcase, many_children);
-	tcase_add_test(tcase, buckets);
-	tcase_add_test(tcase, leaks);
-	tcase_add_test(tcase, flood);
-	tcase_add_test(tcase, members_may_more);
-	tcase_add_test(tcase, session_without_keys);
-	tcase_add_test(tcase, many_members);
+	tcase_add_test(tcase, test_addresses);
+	tcase_add_test(tcase, test_rejects_bad_rules);
+	tcase_add_test(tcase, test_longest_prefix);
+	tcase_add_test(tcase, test_too_many_rules);
+	tcase_add_loop_test(tcase, test_random_rules, 0, 50);
+	tcase_add_test(tcase, test_children);
+	tcase_add_test(tcase, test_many_children);
+	tcase_add_test(tcase, test_buckets);
+	tcase_add_test(tcase, test_random_answers_above_limit);
+	tcase_add_test(tcase, test_flood);
+	tcase_add_test(tcase, test_rate_of_members);
+	tcase_add_test(tcase, test_session_without_keys);
+	tcase_add_test(tcase, test_many_members);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

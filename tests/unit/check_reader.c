@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader with any content of the ring, and with concurrent writers */
+/* The reader with random contents of the ring, and with concurrent writers */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,7 +64,7 @@ static struct tsct_ring_stat stat0(void)
 	return stat;
 }
 
-/* Every published event is accounted for exactly. */
+/* Every published event must be counted exactly once, by what happened to it. */
 static void expect_balance(void)
 {
 	struct tsct_ring_stat s = stat0();
@@ -73,7 +73,7 @@ static void expect_balance(void)
 			  s.broken + s.unread);
 }
 
-/* Stores a header anywhere, valid or not. */
+/* Stores a record header at any position, valid or not. */
 static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 {
 	struct tsct_record record = { .len = len, .id = id, .cycles = cycles };
@@ -82,7 +82,7 @@ static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 	       sizeof(record));
 }
 
-START_TEST(empty_and_wrong_cpu)
+START_TEST(test_empty_ring_and_bad_cpu)
 {
 	struct tsct_event event;
 	struct tsct_ring_stat stat;
@@ -119,7 +119,7 @@ static void put_block(__u64 pos, __u64 events)
 }
 
 /* Invalid data is counted, and the reader skips to the next block. */
-START_TEST(broken_places)
+START_TEST(test_broken_records)
 {
 	static const struct { unsigned int len, id; } bad[] = {
 		{ 0, 16 }, { 15, 16 }, { 16, 0 }, { 16, 2 }, { 32, 2 },
@@ -146,8 +146,8 @@ START_TEST(broken_places)
 }
 END_TEST
 
-/* The reader adopts an impossible head as its position and continues. */
-START_TEST(broken_heads)
+/* The reader takes an impossible head as its position, and continues. */
+START_TEST(test_impossible_heads)
 {
 	static const __u64 heads[] = {
 		1, 7, 24 + 1, 4 * 4096 + 8, 1ULL << 47, ~0ULL, ~7ULL, 1 << 20,
@@ -163,7 +163,8 @@ START_TEST(broken_heads)
 	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
 			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	/* a writer rounds the head and continues; then the reader does, too */
+	/* A writer rounds the impossible head and continues; then the reader does the
+	 * same. */
 	at = (at + 4096) & ~4095ULL;
 	ring()->head = at;
 	tsct_reader_next(reader, 0, &event);
@@ -175,8 +176,8 @@ START_TEST(broken_heads)
 }
 END_TEST
 
-/* With an invalid tail, which any process can store, a reader starts at the head. */
-START_TEST(broken_tail)
+/* If the tail is invalid, which any process can cause, a reader starts at the head. */
+START_TEST(test_invalid_tail)
 {
 	struct tsct_event event;
 
@@ -204,10 +205,11 @@ static void expect_sane(const struct tsct_event *event)
 	ck_assert_uint_le(event->len, TSCT_PAYLOAD_MAX(4096));
 	ck_assert_uint_ge(event->id, TSCT_ID_FIRST);
 	for (i = 0; i < event->len; i++)
-		sum += bytes[i];	/* checked by the sanitizer */
+		sum += bytes[i];	/* reads beyond the payload are detected by
+					 * the sanitizer */
 }
 
-START_TEST(noise)
+START_TEST(test_random_data)
 {
 	struct tsct_event event;
 	unsigned int i, j, turns, got = 0;
@@ -242,7 +244,8 @@ static void scribble(const struct tsct_channel *victim)
 	__u64 at;
 
 	for (;;) {
-		/* anywhere in the file, or the head or tail of the first ring */
+		/* Overwrites a random word of the file, or the head or tail of the
+		 * first ring. */
 		at = any(h->file_size / 8) * 8;
 		if (any(2))
 			at = any(2) ? h->ring_offset : h->consumer_offset;
@@ -251,7 +254,7 @@ static void scribble(const struct tsct_channel *victim)
 }
 
 /* A process writes anywhere in the channel's file while the reader reads. */
-START_TEST(scribbled_while_read)
+START_TEST(test_overwritten_while_read)
 {
 	struct timeval now, end;
 	struct tsct_event event;
@@ -288,7 +291,7 @@ START_TEST(scribbled_while_read)
 }
 END_TEST
 
-START_TEST(definitions)
+START_TEST(test_definitions)
 {
 	const struct tsct_event_def *def, *before;
 	int a, b;
@@ -311,8 +314,8 @@ START_TEST(definitions)
 }
 END_TEST
 
-/* A definition area with random content, mostly with wrong sizes */
-START_TEST(lying_definitions)
+/* A definition area with random contents, mostly with wrong sizes */
+START_TEST(test_random_definitions)
 {
 	const struct tsct_channel_header *h = &t->header;
 	char *map = mmap(NULL, h->consumer_offset, PROT_READ | PROT_WRITE,
@@ -371,7 +374,7 @@ static void no_op(int sig)
 	(void)sig;
 }
 
-START_TEST(waits)
+START_TEST(test_wait)
 {
 	struct sigaction action = { .sa_handler = no_op };
 	struct itimerval timer = { .it_value.tv_usec = 50000 };
@@ -390,9 +393,9 @@ START_TEST(waits)
 }
 END_TEST
 
-/* ---- overwrite --------------------------------------------------------- */
+/* ---- overwrite channels -------------------------------------------------- */
 
-START_TEST(flight_recorder)
+START_TEST(test_overwrite_channel)
 {
 	struct tsct_ring_stat stat;
 	struct tsct_event event;
@@ -407,17 +410,19 @@ START_TEST(flight_recorder)
 			first = expected;
 		ck_assert_uint_eq(expected, first + records - 1);
 	}
-	/* at least two of the four blocks: the writer may be reusing the others */
+	/* At least two of the four blocks are read; the writer may be reusing the
+	 * others. */
 	ck_assert_uint_eq(first + records, 1000);
 	ck_assert_uint_ge(records, 2 * 170);
 	stat = stat0();
 	ck_assert_uint_eq(stat.broken, 0);
 	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
-	/* the reader was open before, so all events that it did not read were overrun */
+	/* The reader was open from the begin, so all events that it did not read were
+	 * overrun. */
 	ck_assert_uint_eq(stat.published, 1000);
 	ck_assert_uint_eq(stat.overrun, first);
 	ck_assert_uint_eq(stat.overruns, 1);
-	/* an overrun between two reads is counted, and before the right event */
+	/* An overrun between two reads is counted before the next event is returned. */
 	for (value = 0; value < 1000; value++)
 		tsct_emit(writer, 16, &value, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
@@ -437,19 +442,19 @@ int main(void)
 
 	print_seed();
 	tcase = add_case(suite, "discard", setup_discard, teardown);
-	tcase_add_test(tcase, empty_and_wrong_cpu);
-	tcase_add_loop_test(tcase, broken_places, 0, 9);
-	tcase_add_loop_test(tcase, broken_heads, 0, 10);
-	tcase_add_test(tcase, broken_tail);
-	tcase_add_loop_test(tcase, noise, 0, 3);
-	tcase_add_test(tcase, scribbled_while_read);
-	tcase_add_test(tcase, definitions);
-	tcase_add_loop_test(tcase, lying_definitions, 0, 3);
-	tcase_add_test(tcase, waits);
+	tcase_add_test(tcase, test_empty_ring_and_bad_cpu);
+	tcase_add_loop_test(tcase, test_broken_records, 0, 9);
+	tcase_add_loop_test(tcase, test_impossible_heads, 0, 10);
+	tcase_add_test(tcase, test_invalid_tail);
+	tcase_add_loop_test(tcase, test_random_data, 0, 3);
+	tcase_add_test(tcase, test_overwritten_while_read);
+	tcase_add_test(tcase, test_definitions);
+	tcase_add_loop_test(tcase, test_random_definitions, 0, 3);
+	tcase_add_test(tcase, test_wait);
 	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
-	tcase_add_test(tcase, empty_and_wrong_cpu);
-	tcase_add_loop_test(tcase, noise, 0, 3);
-	tcase_add_test(tcase, scribbled_while_read);
-	tcase_add_test(tcase, flight_recorder);
+	tcase_add_test(tcase, test_empty_ring_and_bad_cpu);
+	tcase_add_loop_test(tcase, test_random_data, 0, 3);
+	tcase_add_test(tcase, test_overwritten_while_read);
+	tcase_add_test(tcase, test_overwrite_channel);
 	return run_suite(suite);
 }

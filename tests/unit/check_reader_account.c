@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Statistics of the reader: every published event is read, or counted as missed. */
+/* Statistics of the reader: every published event is either read or counted as
+ * missed. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -24,7 +25,7 @@ static void open_channel(unsigned int policy, unsigned int blocks)
 
 	serve_start();
 	t = serve_open(&options);
-	/* Some tests write tails, too */
+	/* The WRITE role maps tails writable, which some tests need. */
 	options.roles = TSCT_ROLE_WRITE;
 	writer = serve_open(&options);
 	emitted = 0;
@@ -55,7 +56,7 @@ static void teardown(void)
 	serve_stop();
 }
 
-/* Emits event number `emitted`, of any size, with the number in it. */
+/* Emits an event of random size, whose payload contains its number, `emitted`. */
 static bool emit_any(void)
 {
 	__u64 payload[64] = { emitted };
@@ -75,7 +76,7 @@ static struct tsct_ring_stat stat_of(struct tsct_reader *r)
 	return stat;
 }
 
-/* Reads an event; its number is the number of all events before it. */
+/* Reads an event. Its number must be the number of all events before it. */
 static bool read_one(struct tsct_reader *r)
 {
 	struct tsct_ring_stat stat;
@@ -109,8 +110,9 @@ static void expect_all(struct tsct_reader *r)
 	ck_assert_uint_eq(s.broken, 0);
 }
 
-/* Random numbers of events and of reads, by up to three readers at once */
-START_TEST(overrun_exact)
+/* Random numbers of emitted and read events, with up to three readers at the same
+ * time */
+START_TEST(test_overrun_counts)
 {
 	struct tsct_reader *readers[3] = { reader };
 	int i, j, k, n;
@@ -146,7 +148,7 @@ START_TEST(overrun_exact)
 END_TEST
 
 /* A discard ring loses no published event. */
-START_TEST(discard_exact)
+START_TEST(test_discard_counts)
 {
 	__u64 refused = 0;
 	int i, n;
@@ -169,8 +171,8 @@ START_TEST(discard_exact)
 }
 END_TEST
 
-/* Consumers one after the other; each closes at a random event. */
-START_TEST(discard_consumers)
+/* Consumers of a channel, one after the other; each closes after a random event. */
+START_TEST(test_successive_consumers)
 {
 	__u64 taken = 0, released = 0;
 	int i, n;
@@ -187,7 +189,7 @@ START_TEST(discard_consumers)
 		}
 		tsct_reader_close(reader);
 		start_reading();
-		/* events that were not released are read again */
+		/* Events that were not released are read again by the next consumer. */
 		taken = released;
 		ck_assert_uint_eq(stat_of(reader).before, taken);
 		expect_balance(reader);
@@ -199,7 +201,7 @@ START_TEST(discard_consumers)
 END_TEST
 
 /* After a corrupt record, the rest of the events in its block are lost. */
-START_TEST(broken_exact)
+START_TEST(test_corrupt_record_counts)
 {
 	__u64 pos, ours[400], broken = 0;
 	struct tsct_event event;
@@ -216,7 +218,8 @@ START_TEST(broken_exact)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* a previous head is the position of a record or of a pad */
+			/* A previous head is the position of a record or of a pad:
+			 * makes that place corrupt. */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);
@@ -236,8 +239,8 @@ START_TEST(broken_exact)
 }
 END_TEST
 
-/* False event counts affect only statistics. */
-START_TEST(lying_counts)
+/* False event counts in the ring affect only statistics. */
+START_TEST(test_false_event_counts)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
 	struct tsct_event event;
@@ -256,14 +259,15 @@ START_TEST(lying_counts)
 		while (tsct_reader_next(reader, 0, &event) == 1)
 			ck_assert_uint_eq(*(const __u64 *)event.payload, got++);
 		tsct_reader_release(reader, 0);
-		/* no more events than fit the bytes written so far */
+		/* No more missing events are counted than fit into the bytes written so
+		 * far. */
 		ck_assert_uint_le(stat_of(reader).broken, (i + 1) * 64);
 	}
 	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
 }
 END_TEST
 
-/* Positions wrap at 2^48, counts at 2^16. */
+/* Positions wrap at 2^48, event counts at 2^16. */
 static void through_the_wraps(__u64 pos, __u64 events)
 {
 	int i, n;
@@ -289,7 +293,7 @@ static void through_the_wraps(__u64 pos, __u64 events)
 	ck_assert_uint_eq(stat_of(reader).bytes >> 48, (pos >> 48) + 1);
 }
 
-START_TEST(wraps)
+START_TEST(test_wraps)
 {
 	seed_with(_i);
 	through_the_wraps((1ULL << 48) - 4096 * (any(100) + 1),
@@ -299,8 +303,8 @@ START_TEST(wraps)
 }
 END_TEST
 
-/* More than 2^16 events between two reads */
-START_TEST(many_unread)
+/* More than 2^16 events are written between two reads. */
+START_TEST(test_many_unread_events)
 {
 	int i;
 
@@ -325,7 +329,7 @@ END_TEST
 
 /* ---- seek_end ---------------------------------------------------------- */
 
-START_TEST(seeks)
+START_TEST(test_seek_end)
 {
 	struct tsct_event event;
 	int i, n;
@@ -336,7 +340,7 @@ START_TEST(seeks)
 			emit_any();
 		for (n = any(100); n && read_one(reader); n--)
 			;
-		/* tsct_reader_wait() makes the reader hold an event */
+		/* tsct_reader_wait() makes the reader hold an event. */
 		if (any(2))
 			tsct_reader_wait(reader, 0);
 		if (any(3))
@@ -354,7 +358,7 @@ START_TEST(seeks)
 }
 END_TEST
 
-/* ---- live -------------------------------------------------------------- */
+/* ---- concurrent writers and readers -------------------------------------- */
 
 static int stop_writing;
 
@@ -387,7 +391,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* A writer and @nr readers run at full speed. */
+/* Runs a writer and @nr readers at full speed. */
 static void follow(int nr)
 {
 	struct live live[3] = { { .reader = reader } };
@@ -416,22 +420,22 @@ static void follow(int nr)
 	}
 }
 
-START_TEST(live_overwrite)
+START_TEST(test_live_overwrite)
 {
 	follow(3);
 	ck_assert_uint_gt(stat_of(reader).overrun, 0);
 }
 END_TEST
 
-START_TEST(live_discard)
+START_TEST(test_live_discard)
 {
 	follow(1);
 	ck_assert_uint_eq(stat_of(reader).overrun, 0);
 }
 END_TEST
 
-/* Readers in separate processes, each with its own handle */
-START_TEST(live_processes)
+/* Readers in separate processes, each with its own channel handle */
+START_TEST(test_live_processes)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct live live = { .target = 5000 };
@@ -459,8 +463,8 @@ START_TEST(live_processes)
 }
 END_TEST
 
-/* A discard channel has one consumer: one handle, with one reader. */
-START_TEST(one_consumer)
+/* A discard channel has at most one consumer. */
+START_TEST(test_one_consumer)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_reader *second;
@@ -483,25 +487,25 @@ int main(void)
 
 	print_seed();
 	tcase = add_case(suite, "discard", setup_discard, teardown);
-	tcase_add_loop_test(tcase, discard_exact, 0, 3);
-	tcase_add_loop_test(tcase, discard_consumers, 0, 3);
-	tcase_add_loop_test(tcase, broken_exact, 0, 3);
-	tcase_add_loop_test(tcase, lying_counts, 0, 3);
-	tcase_add_loop_test(tcase, wraps, 0, 3);
-	tcase_add_loop_test(tcase, seeks, 0, 2);
-	tcase_add_test(tcase, many_unread);
-	tcase_add_test(tcase, one_consumer);
+	tcase_add_loop_test(tcase, test_discard_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_successive_consumers, 0, 3);
+	tcase_add_loop_test(tcase, test_corrupt_record_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_false_event_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_wraps, 0, 3);
+	tcase_add_loop_test(tcase, test_seek_end, 0, 2);
+	tcase_add_test(tcase, test_many_unread_events);
+	tcase_add_test(tcase, test_one_consumer);
 	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
-	tcase_add_loop_test(tcase, overrun_exact, 0, 2);
-	tcase_add_loop_test(tcase, wraps, 0, 3);
-	tcase_add_loop_test(tcase, seeks, 0, 2);
-	/* Also run under the thread sanitizer: t_tsan_reader.sh */
+	tcase_add_loop_test(tcase, test_overrun_counts, 0, 2);
+	tcase_add_loop_test(tcase, test_wraps, 0, 3);
+	tcase_add_loop_test(tcase, test_seek_end, 0, 2);
+	/* These tests also run under the thread sanitizer: t_tsan_reader.sh */
 	tcase = add_case(suite, "live discard", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, live_discard);
+	tcase_add_test(tcase, test_live_discard);
 	tcase = add_case(suite, "live overwrite", setup_overwrite, teardown);
 	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, live_overwrite);
-	tcase_add_test(tcase, live_processes);
+	tcase_add_test(tcase, test_live_overwrite);
+	tcase_add_test(tcase, test_live_processes);
 	return run_suite(suite);
 }

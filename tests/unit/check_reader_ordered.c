@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader returns the events of all CPUs in order, and waits for events. */
+/* The ordered reader returns the events of all CPUs in order, and waits for events. */
 #include <errno.h>
 
 #include "ring_writer.h"
@@ -84,9 +84,10 @@ static struct tsct_ring_stat stat_of(__u32 cpu)
 	return stat;
 }
 
-START_TEST(merges)
+START_TEST(test_merges_cpus)
 {
-	const __u32 other = nr_cpus - 1;	/* CPU 0 if it is the only one */
+	const __u32 other = nr_cpus - 1;	/* the last CPU; CPU 0 if it is the
+						 * only one */
 	__u64 i;
 
 	expect_nothing(UINT64_MAX);
@@ -95,7 +96,7 @@ START_TEST(merges)
 	for (i = 0; i < 100; i++)
 		expect(100 + i, i % 2 ? other : 0, 0);
 	expect_nothing(UINT64_MAX);
-	/* an event is written to an empty ring */
+	/* An event in a ring that was empty */
 	put(0, 1000);
 	expect(1000, 0, 0);
 	put(other, 1001);
@@ -104,7 +105,7 @@ START_TEST(merges)
 }
 END_TEST
 
-START_TEST(until)
+START_TEST(test_until_stamp)
 {
 	struct tsct_event event;
 
@@ -112,7 +113,7 @@ START_TEST(until)
 	put(0, 20);
 	put(nr_cpus - 1, 30);
 	expect_nothing(9);
-	/* an event that is held is unread, and not released */
+	/* The event that the reader holds is unread, and not released. */
 	ck_assert_uint_eq(stat_of(0).unread, nr_cpus > 1 ? 2 : 3);
 	ck_assert_int_eq(next_any(10, &event), 1);
 	expect_nothing(19);
@@ -124,7 +125,7 @@ START_TEST(until)
 }
 END_TEST
 
-START_TEST(late_ones)
+START_TEST(test_late_events)
 {
 	const __u32 other = nr_cpus - 1;
 
@@ -139,8 +140,8 @@ START_TEST(late_ones)
 }
 END_TEST
 
-/* tsct_reader_next() returns the events that are held for the order. */
-START_TEST(mixed_with_next)
+/* tsct_reader_next() also returns events that the ordered reader holds. */
+START_TEST(test_mixed_with_next)
 {
 	struct tsct_event event;
 	__u64 i;
@@ -168,8 +169,9 @@ START_TEST(mixed_with_next)
 }
 END_TEST
 
-/* Releasing while reading in order: events that are held are not released. */
-START_TEST(held_is_not_released)
+/* Releasing while reading in order does not release the events that the reader
+ * holds. */
+START_TEST(test_held_event_is_not_released)
 {
 	struct tsct_event event;
 
@@ -178,7 +180,7 @@ START_TEST(held_is_not_released)
 	expect(10, 0, 0);
 	expect_nothing(15);
 	tsct_reader_release(reader, 0);
-	/* the next consumer reads the events that this one held */
+	/* The next consumer reads the events that the previous one held. */
 	tsct_reader_close(reader);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_uint_eq(stat_of(0).before, 1);
@@ -187,8 +189,9 @@ START_TEST(held_is_not_released)
 }
 END_TEST
 
-/* With random rings and rates, events published before the call come in order. */
-START_TEST(any_merge)
+/* With random rings and rates, events that were published before the call are returned
+ * in order. */
+START_TEST(test_random_rings)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
 	struct tsct_event event;
@@ -199,7 +202,7 @@ START_TEST(any_merge)
 	for (i = 0; i < 500; i++) {
 		for (n = any(100); n; n--, nr++)
 			put(any(nr_cpus), stamp += any(3));
-		/* all events are before @stamp, so the order is strict */
+		/* All published events are before @stamp, so the order is strict. */
 		while (next_any(stamp, &event) == 1) {
 			ck_assert_uint_ge(event.cycles, last);
 			ck_assert_uint_eq(event.flags, 0);
@@ -220,7 +223,7 @@ START_TEST(any_merge)
 }
 END_TEST
 
-/* ---- live -------------------------------------------------------------- */
+/* ---- reading while writers run ------------------------------------------- */
 
 static int stop_writing;
 
@@ -232,7 +235,7 @@ static __u64 now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* Writes numbers to one ring. Returns how many. */
+/* Writes numbered events to one ring. Returns their number. */
 static void *write_ring(void *arg)
 {
 	const __u32 cpu = (uintptr_t)arg;
@@ -246,8 +249,8 @@ static void *write_ring(void *arg)
 	return (void *)nr;
 }
 
-/* A reader 1 ms behind gets all events, once, in order. */
-START_TEST(follows_live)
+/* A reader that stays 1 ms behind gets every event once and in order. */
+START_TEST(test_follows_writers)
 {
 	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end;
 	const __u32 nr = nr_cpus < 3 ? nr_cpus : 3;
@@ -286,15 +289,16 @@ START_TEST(follows_live)
 		ck_assert_uint_eq(next[i], (uintptr_t)wrote);
 		ck_assert_uint_eq(stat_of(i).published, next[i]);
 	}
-	/* Threads may be preempted between reading the counter and publishing */
+	/* Some events are late: threads may be preempted between reading the counter
+	 * and publishing. */
 	ck_assert_uint_le(late, got / 100);
 	ck_assert_uint_gt(got, 100);
 }
 END_TEST
 
-/* ---- waiting ----------------------------------------------------------- */
+/* ---- waiting for events -------------------------------------------------- */
 
-START_TEST(watermark)
+START_TEST(test_watermark)
 {
 	struct tsct_event event;
 	int i;
@@ -303,13 +307,13 @@ START_TEST(watermark)
 	put(0, 1);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 30), 0);
-	/* The watermark counts the bytes of all rings; an event has 24. */
+	/* The watermark counts bytes in all rings together; an event takes 24. */
 	for (i = 1; i < 41; i++)
 		put(i % nr_cpus, 1 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	put(0, 100);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
-	/* events below the watermark may be read, too */
+	/* Events below the watermark can be read, too. */
 	ck_assert_int_eq(next_any(UINT64_MAX, &event), 1);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_watermark(reader, 0), 0);
@@ -317,8 +321,9 @@ START_TEST(watermark)
 }
 END_TEST
 
-/* With a watermark above the size of the rings, half a ring wakes the reader. */
-START_TEST(watermark_half)
+/* With a watermark above the size of the rings, a ring that is half full wakes the
+ * reader. */
+START_TEST(test_watermark_above_ring_size)
 {
 	int i;
 
@@ -332,8 +337,8 @@ START_TEST(watermark_half)
 }
 END_TEST
 
-/* A block without a record is not an event. */
-START_TEST(empty_block)
+/* A block without a record contains no event. */
+START_TEST(test_empty_block)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
 	struct tsct_event event;
@@ -359,13 +364,13 @@ END_TEST
 
 static TCase *add_both(TCase *tcase)
 {
-	tcase_add_test(tcase, merges);
-	tcase_add_test(tcase, until);
-	tcase_add_test(tcase, late_ones);
-	tcase_add_test(tcase, mixed_with_next);
-	tcase_add_test(tcase, watermark);
-	tcase_add_test(tcase, watermark_half);
-	tcase_add_test(tcase, empty_block);
+	tcase_add_test(tcase, test_merges_cpus);
+	tcase_add_test(tcase, test_until_stamp);
+	tcase_add_test(tcase, test_late_events);
+	tcase_add_test(tcase, test_mixed_with_next);
+	tcase_add_test(tcase, test_watermark);
+	tcase_add_test(tcase, test_watermark_above_ring_size);
+	tcase_add_test(tcase, test_empty_block);
 	return tcase;
 }
 
@@ -377,11 +382,11 @@ int main(void)
 	print_seed();
 	add_both(add_case(suite, "overwrite", setup_overwrite, teardown));
 	tcase = add_both(add_case(suite, "discard", setup_discard, teardown));
-	tcase_add_test(tcase, held_is_not_released);
-	tcase_add_loop_test(tcase, any_merge, 0, 3);
-	/* Also run under the thread sanitizer: t_tsan_reader.sh */
+	tcase_add_test(tcase, test_held_event_is_not_released);
+	tcase_add_loop_test(tcase, test_random_rings, 0, 3);
+	/* These tests also run under the thread sanitizer: t_tsan_reader.sh */
 	tcase = add_case(suite, "live", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, follows_live);
+	tcase_add_test(tcase, test_follows_writers);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes recordings and reads them back, with our reader and babeltrace2. */
+/* Writes recordings and reads them back, with the library's reader and babeltrace2. */
 #include "recordings.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/ticks.h"
@@ -9,10 +9,11 @@
 #include <signal.h>
 
 #define CPUS		3
-#define EVENTS_MAX	64000	/* enough to fill the disk even without fields */
+#define EVENTS_MAX	64000	/* number of events that fills the disk even if they
+				 * have no fields */
 #define EVENTS_ROUND	8000
 
-/* Written events, to compare with those read */
+/* An event that was written, to compare with the one that is read */
 struct sent {
 	__u64 stamp;
 	__u32 cpu, tid, stream, id, len;
@@ -85,7 +86,7 @@ static void no_report(void *arg, const char *sentence)
 	ck_abort_msg("%s", sentence);
 }
 
-/* Returns whether the event was written, and not read before. */
+/* Returns whether the event was written, and is read for the first time. */
 static bool take(const struct tsct_trace_event *e)
 {
 	unsigned int i;
@@ -149,8 +150,8 @@ static unsigned int babeltrace(bool quiet)
 	return nr;
 }
 
-/* Our reader and babeltrace2 read as many events as were written. */
-START_TEST(record_round_trip)
+/* The library's reader and babeltrace2 read as many events as were written. */
+START_TEST(test_round_trip)
 {
 	unsigned int nr;
 
@@ -176,8 +177,8 @@ static char *metadata_text(const struct tsct_recording *r, size_t *len)
 	return text;
 }
 
-/* Parsed metadata is written as the same text. */
-START_TEST(record_meta_round_trip)
+/* Parsed metadata is written as the identical text. */
+START_TEST(test_metadata_round_trip)
 {
 	struct tsct_recording again;
 	size_t len, len2;
@@ -237,8 +238,8 @@ START_TEST(record_meta_round_trip)
 }
 END_TEST
 
-/* Host names with any bytes */
-START_TEST(record_hostile_names)
+/* Host names that contain any bytes */
+START_TEST(test_hostile_names)
 {
 	char name[64];
 	int i;
@@ -260,8 +261,9 @@ START_TEST(record_hostile_names)
 }
 END_TEST
 
-/* CTF's clock gives the calibrated time within its precision. */
-START_TEST(record_clock)
+/* The clock in the CTF metadata gives the calibrated time within its stated
+ * precision. */
+START_TEST(test_clock_of_tsc)
 {
 	struct tsct_ctf_clock clock;
 	__s64 apart;
@@ -280,14 +282,15 @@ START_TEST(record_clock)
 	at = rec.real.as_of_cycles;
 	apart = tsct_ctf_clock_ns(&clock, at) - tsct_clock_params_ns(&rec.real, at);
 	ck_assert_int_le(llabs(apart), 1);
-	/* Rounding by half a Hz is at most 2 ns after 10 s, within the bound. */
+	/* A frequency rounded by half a Hz is off by at most 2 ns after 10 s, within
+	 * the bound. */
 	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
 	tsct_recording_free(&rec);
 }
 END_TEST
 
 /* A clock in ns is written with 1 GHz if that is accurate enough. */
-START_TEST(record_clock_ns)
+START_TEST(test_clock_in_ns)
 {
 	struct tsct_ctf_clock clock;
 
@@ -296,7 +299,8 @@ START_TEST(record_clock_ns)
 	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_eq(clock.freq, 1000000000);
-	/* 40 ppm are a millisecond after 26 s, which is too inaccurate. */
+	/* A rate error of 40 ppm is a millisecond after 26 s, which is too
+	 * inaccurate. */
 	rec.real.mult += (1ULL << TSCT_CLOCK_SHIFT) / 25000;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ne(clock.freq, 1000000000);
@@ -316,8 +320,8 @@ static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 	return tsct_recording_writer_event(writer, 0, &event);
 }
 
-/* Invalid events are counted by cause and do not affect others. */
-START_TEST(record_refused)
+/* Invalid events are counted by cause, and do not affect other events. */
+START_TEST(test_refuses_invalid_events)
 {
 	const __u64 *cause = NULL;
 	__u8 payload[65520];
@@ -347,8 +351,8 @@ START_TEST(record_refused)
 }
 END_TEST
 
-/* Events late by less than 1 us get their predecessor's time. */
-START_TEST(record_raised)
+/* Events that are late by less than 1 us get the time of their predecessor. */
+START_TEST(test_late_events_are_raised)
 {
 	struct tsct_trace_event event;
 	struct tsct_trace *trace;
@@ -382,8 +386,8 @@ START_TEST(record_raised)
 }
 END_TEST
 
-/* The largest record of a ring, between smaller ones */
-START_TEST(record_largest)
+/* The largest record that fits a ring, between smaller ones */
+START_TEST(test_largest_record)
 {
 	__u8 payload[65512];
 	int i;
@@ -405,8 +409,8 @@ START_TEST(record_largest)
 }
 END_TEST
 
-/* The metadata on disk defines every event on disk at any moment. */
-START_TEST(record_defines_first)
+/* At any moment, the metadata on disk defines every event on disk. */
+START_TEST(test_definitions_before_events)
 {
 	char name[16];
 	int i;
@@ -438,7 +442,8 @@ static void fill_disk(void)
 	while (!err && nr_sent < EVENTS_MAX - 1)
 		err = send_one(stamp += 100);
 	send_one(stamp + 1);
-	/* No assertion before this line: libcheck writes each of them to a file. */
+	/* No assertion before this line: libcheck would write each of them to a file,
+	 * and exceed the limit. */
 	err2 = finish(writer);
 	setrlimit(RLIMIT_FSIZE, &unlimited);
 	ck_assert_int_ne(err, 0);
@@ -451,7 +456,7 @@ static void fill_disk(void)
 	ck_assert_uint_eq(babeltrace(false), kept);
 }
 
-START_TEST(record_file_limit)
+START_TEST(test_file_size_limit)
 {
 	struct rlimit limit = { 100000, RLIM_INFINITY };
 
@@ -464,7 +469,7 @@ START_TEST(record_file_limit)
 }
 END_TEST
 
-START_TEST(record_disk_full)
+START_TEST(test_full_disk)
 {
 	char command[128];
 
@@ -472,7 +477,8 @@ START_TEST(record_disk_full)
 	begin();
 	ck_assert_int_eq(finish(writer), 0);
 	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
-		/* Not root; the file limit above tests the same path. */
+		/* Without root privilege no tmpfs can be mounted; the file size limit
+		 * above tests the same code. */
 		ck_assert_int_eq(errno, EPERM);
 		end();
 		return;
@@ -491,7 +497,7 @@ START_TEST(record_disk_full)
 END_TEST
 
 /* Losses after the last event are written in packets without events. */
-START_TEST(record_discarded)
+START_TEST(test_losses_after_last_event)
 {
 	struct tsct_trace_event e;
 	struct tsct_trace *trace;
@@ -503,7 +509,7 @@ START_TEST(record_discarded)
 	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 41;
 	rec.streams[1].loss[2].cause[TSCT_LOSS_NESTED] = 1;
 	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
-	/* The recording is not finished, as after the kill of its recorder. */
+	/* The recording is not finished, as if its recorder had been killed. */
 	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
 					 sizeof(why)), 0);
 	ck_assert_int_eq(tsct_trace_recording(trace)->complete, 0);
@@ -513,7 +519,7 @@ START_TEST(record_discarded)
 	tsct_trace_close(trace);
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(babeltrace(false), 1);
-	/* a missing file is detected even if it had no events */
+	/* A missing stream file is detected even if it contained no events. */
 	ck_assert_int_eq(unlinkat(dirfd_, "kernel_2", 0), 0);
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
 					 sizeof(why)), 0);
@@ -526,11 +532,11 @@ START_TEST(record_discarded)
 END_TEST
 
 /*
- * After the kill of a recorder its last metadata is valid, and the recording ends
- * with the last event in its files. `precision`, the only bound of other readers,
- * holds until the time at which the next update was due.
+ * If a recorder is killed, its last metadata is valid, and the recording ends with the
+ * last event in its files. `precision`, the only error bound for other readers, holds
+ * until the time at which the next update was due.
  */
-START_TEST(record_killed)
+START_TEST(test_killed_recorder)
 {
 	struct tsct_ctf_clock clock;
 	struct tsct_trace *trace;
@@ -572,8 +578,8 @@ START_TEST(record_killed)
 }
 END_TEST
 
-/* A damaged end time of a packet does not extend the recording. */
-START_TEST(record_killed_damaged)
+/* A damaged end time in a packet does not extend the recording. */
+START_TEST(test_killed_recorder_damaged_packet)
 {
 	struct tsct_packet head;
 	struct tsct_trace *trace;
@@ -599,8 +605,8 @@ START_TEST(record_killed_damaged)
 }
 END_TEST
 
-/* A write error is returned, at any byte of the metadata. */
-START_TEST(record_full_says_so)
+/* If writing fails at any byte of the metadata, the error is returned. */
+START_TEST(test_metadata_write_errors)
 {
 	static char buffer[1 << 16];
 	FILE *to = fopen("/dev/full", "w");
@@ -622,21 +628,21 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, record_round_trip, 0, 12);
-	tcase_add_test(tcase, record_meta_round_trip);
-	tcase_add_loop_test(tcase, record_hostile_names, 0, 6);
-	tcase_add_loop_test(tcase, record_clock, 0, 50);
-	tcase_add_test(tcase, record_clock_ns);
-	tcase_add_test(tcase, record_refused);
-	tcase_add_test(tcase, record_raised);
-	tcase_add_test(tcase, record_largest);
-	tcase_add_test(tcase, record_defines_first);
-	tcase_add_test(tcase, record_file_limit);
-	tcase_add_test(tcase, record_disk_full);
-	tcase_add_test(tcase, record_discarded);
-	tcase_add_loop_test(tcase, record_killed, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_test(tcase, record_killed_damaged);
-	tcase_add_loop_test(tcase, record_full_says_so, 0, 2);
+	tcase_add_loop_test(tcase, test_round_trip, 0, 12);
+	tcase_add_test(tcase, test_metadata_round_trip);
+	tcase_add_loop_test(tcase, test_hostile_names, 0, 6);
+	tcase_add_loop_test(tcase, test_clock_of_tsc, 0, 50);
+	tcase_add_test(tcase, test_clock_in_ns);
+	tcase_add_test(tcase, test_refuses_invalid_events);
+	tcase_add_test(tcase, test_late_events_are_raised);
+	tcase_add_test(tcase, test_largest_record);
+	tcase_add_test(tcase, test_definitions_before_events);
+	tcase_add_test(tcase, test_file_size_limit);
+	tcase_add_test(tcase, test_full_disk);
+	tcase_add_test(tcase, test_losses_after_last_event);
+	tcase_add_loop_test(tcase, test_killed_recorder, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_test(tcase, test_killed_recorder_damaged_packet);
+	tcase_add_loop_test(tcase, test_metadata_write_errors, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mapping of ids of definitions, compared with a linear search */
+/* Mapping of definition ids, compared with a linear search */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +38,8 @@ START_TEST(test_put_and_get)
 }
 END_TEST
 
-/* A table is full at three quarters, and all its entries are found. */
-START_TEST(test_full)
+/* A table is full when three quarters are in use, and all its entries are found. */
+START_TEST(test_full_table)
 {
 	struct tsct_remap map;
 	__u64 old[ROOM], id;
@@ -48,7 +48,7 @@ START_TEST(test_full)
 	seed_with((unsigned int)_i);
 	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM, any64()), 0);
 	while (nr < ROOM) {
-		/* Consecutive ids, and multiples of a large power of two */
+		/* The ids are consecutive, or multiples of a large power of two. */
 		old[nr] = any(2) ? (__u64)nr : (__u64)nr << 56 | 1ULL << 50;
 		if (tsct_remap_put(&map, old[nr], nr * 3))
 			break;
@@ -71,7 +71,7 @@ START_TEST(test_full)
 END_TEST
 
 /* In the smallest tables, too, the search for a missing id ends. */
-START_TEST(test_small)
+START_TEST(test_small_tables)
 {
 	struct tsct_remap map;
 	unsigned int room, i;
@@ -87,7 +87,7 @@ START_TEST(test_small)
 }
 END_TEST
 
-/* ---- unify --------------------------------------------------------------------- */
+/* ---- unification of names ------------------------------------------------ */
 
 static char names[THINGS][12];
 static unsigned int asked;
@@ -128,14 +128,15 @@ START_TEST(test_unify)
 		nr += k == nr;
 	}
 	ck_assert_uint_eq(unify.next, nr);
-	/* A known name needs one comparison, an unknown one hardly ever one. */
+	/* Unifying a known name takes one comparison, and an unknown name hardly ever
+	 * takes one. */
 	ck_assert_uint_lt(asked, 3000);
 	free(room);
 }
 END_TEST
 
 /* Names with equal hashes get different ids. */
-START_TEST(test_same_hash)
+START_TEST(test_equal_hashes)
 {
 	struct tsct_unify unify;
 	unsigned int i;
@@ -176,7 +177,7 @@ START_TEST(test_unify_full)
 }
 END_TEST
 
-/* ---- hashes ---------------------------------------------------------------------- */
+/* ---- hash function ------------------------------------------------------- */
 
 /* Each bit of input, length and seed changes about half of the hash's bits. */
 START_TEST(test_hash)
@@ -218,11 +219,11 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_put_and_get);
-	tcase_add_loop_test(tcase, test_full, 0, 10);
-	tcase_add_test(tcase, test_small);
+	tcase_add_loop_test(tcase, test_full_table, 0, 10);
+	tcase_add_test(tcase, test_small_tables);
 	tcase = add_case(suite, "unify", NULL, NULL);
 	tcase_add_loop_test(tcase, test_unify, 20, 25);
-	tcase_add_test(tcase, test_same_hash);
+	tcase_add_test(tcase, test_equal_hashes);
 	tcase_add_test(tcase, test_unify_full);
 	tcase_add_test(tcase, test_hash);
 	return run_suite(suite);

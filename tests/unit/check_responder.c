@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* The responder: its answers per client, and its client table. An answer is never
- * longer than its request, and has no uninitialized byte. */
+ * longer than its request, and contains no uninitialized byte. */
 #include "responder_world.h"
 
 /* ---- answers ------------------------------------------------------------- */
 
-START_TEST(plain)
+START_TEST(test_ntp_answers)
 {
 	struct tsct_ntp_packet p = request(false);
 	int version;
@@ -35,7 +35,7 @@ START_TEST(plain)
 }
 END_TEST
 
-START_TEST(field)
+START_TEST(test_extension_field)
 {
 	struct tsct_ntp_packet p = request(true);
 
@@ -70,7 +70,7 @@ END_TEST
 
 /* The responder sends the names of missing nodes to clients that request them and
  * reserve the room. */
-START_TEST(missing)
+START_TEST(test_missing_nodes)
 {
 	struct tsct_ntp_packet p = request(true);
 
@@ -85,13 +85,13 @@ START_TEST(missing)
 			  TSCT_MISSING_SIZE);
 	ck_assert(w.reply.has_missing);
 	ck_assert_str_eq(w.reply.missing, "x, y");
-	/* The repeated request has no effect. */
+	/* If the request is repeated, it has no second effect. */
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert(w.reply.has_missing && !*w.reply.missing);
 }
 END_TEST
 
-START_TEST(no_requests)
+START_TEST(test_ignores_non_requests)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_address from = address("10.0.0.1");
@@ -122,7 +122,7 @@ START_TEST(no_requests)
 }
 END_TEST
 
-START_TEST(whom)
+START_TEST(test_denied_and_limited_clients)
 {
 	static const struct tsct_ratelimit_options tight = {
 		.interval_us = 1000000, .burst = 2,
@@ -148,7 +148,7 @@ END_TEST
 
 /* ---- keys ---------------------------------------------------------------- */
 
-START_TEST(keys)
+START_TEST(test_keys)
 {
 	struct tsct_address at;
 	struct tsct_ntp_packet p = request(true);
@@ -171,15 +171,15 @@ START_TEST(keys)
 	ck_assert_int_eq(give("10.0.0.5", &p, 6), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_int_eq(give("10.0.0.7", &p, 5), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_uint_eq(w.asked, 1);
-	/* A child without a key, and a client with a key that is bound to no
-	 * address */
+	/* A configured child that sends no MAC, and a client with a key that belongs to
+	 * no address */
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.6", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 2);
 	ck_assert(w.last.trusted);
 	ck_assert_int_eq(give("10.0.0.7", &p, 6), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 3);
-	/* An unknown client gets the time, and no other effect. */
+	/* An unknown client gets the time, and its request has no other effect. */
 	ck_assert_int_eq(give("10.0.0.7", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 3);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
@@ -187,7 +187,7 @@ START_TEST(keys)
 	p.has_ext = false;
 	ck_assert_int_eq(give("10.0.0.7", &p, 7), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + 4 + 32);
-	/* A request with any bit flipped is not answered. */
+	/* A request with any bit flipped gets no answer. */
 	at = address("10.0.0.5");
 	p = request(true);
 	len = tsct_mac_append(w.keys, 5, bytes, tsct_ntp_build(&p, bytes));
@@ -201,7 +201,7 @@ START_TEST(keys)
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_BAD_MAC);
 	tsct_put_be(bytes + len - 20, 99, 4);
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_UNKNOWN_KEY);
-	/* Key id 0, a crypto-NAK, is not a key. */
+	/* Key id 0 marks a crypto-NAK, and is not a valid key id. */
 	tsct_put_be(bytes + len - 20, 0, 4);
 	ck_assert_int_eq(give_bytes(&at, bytes, len - 16),
 			 TSCT_ANSWER_UNKNOWN_KEY);
@@ -211,7 +211,7 @@ END_TEST
 
 /* ---- transmit time of the previous answer -------------------------------- */
 
-START_TEST(next_answer_tells)
+START_TEST(test_transmit_time_of_previous_answer)
 {
 	struct tsct_ntp_packet p = request(true), q;
 	__u32 ticket;
@@ -221,15 +221,18 @@ START_TEST(next_answer_tells)
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_ne(w.ticket, 0);
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
-	sent(ticket, tx + 40, 9, false);	/* user-space time: may be late */
-	sent(ticket, tx - 10, 9, true);		/* before the answer's tx */
+	sent(ticket, tx + 40, 9, false);	/* ignored: taken in user space, so
+						 * it may be late */
+	sent(ticket, tx - 10, 9, true);		/* ignored: before the tx that the
+						 * answer announced */
 	sent(ticket ^ 1024, tx + 40, 9, true);
 	sent(ticket ^ 1, tx + 40, 9, true);
 	sent(0, tx + 40, 9, true);
 	sent(ticket, tx + 50, 9, true);
-	sent(ticket, tx + 60, 9, true);		/* not the first one */
+	sent(ticket, tx + 60, 9, true);		/* ignored: not the first transmit
+						 * time of the answer */
 	/* Another node at this address, and the same node at another address, are
-	 * other clients. */
+	 * separate clients. */
 	q = request(true);
 	q.ext.node = CHILD + 1;
 	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
@@ -243,7 +246,7 @@ START_TEST(next_answer_tells)
 	ck_assert_uint_eq(w.reply.ext.prev_tx, tx + 50);
 	ck_assert_uint_eq(w.reply.ext.rx_error, 9);
 	ck_assert(w.reply.ext.flags & TSCT_EXT_TX_KERNEL);
-	/* A late transmit time of the previous answer is ignored. */
+	/* A transmit time of the previous answer that arrives too late is ignored. */
 	sent(ticket, tx + 70, 9, true);
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
@@ -259,7 +262,7 @@ START_TEST(next_answer_tells)
 }
 END_TEST
 
-START_TEST(interleaves)
+START_TEST(test_interleaved)
 {
 	struct tsct_ntp_packet p = request(false), q;
 	__u64 rx, tx;
@@ -271,10 +274,11 @@ START_TEST(interleaves)
 	tx = w.now + 50;
 	sent(w.ticket, tx, 0, true);
 	q = p;
-	q.origin = rx;		/* sent from another address */
+	q.origin = rx;		/* another client sends this origin: no interleaved
+				 * answer */
 	ck_assert_int_eq(give("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
-	/* Requests in basic mode, with that origin */
+	/* Requests in basic mode that happen to have that origin */
 	q.receive = q.transmit;
 	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
@@ -290,13 +294,13 @@ START_TEST(interleaves)
 			  tsct_ntp_from_ns(NEAR_NS + (__s64)tx));
 	ck_assert_uint_ne(w.reply.receive, rx);
 	sent(w.ticket, w.now + 50, 0, true);
-	/* A transmit time is sent only once. */
+	/* A transmit time is sent in one answer only. */
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 }
 END_TEST
 
-/* ---- a bounded table ----------------------------------------------------- */
+/* ---- limits of the client table ------------------------------------------ */
 
 static __u64 remembered(const char *from, __u32 key_id)
 {
@@ -312,7 +316,7 @@ static void remember(const char *from, __u32 key_id)
 	sent(w.ticket, w.now + 1000, 0, true);
 }
 
-START_TEST(strangers_push_out_strangers)
+START_TEST(test_eviction)
 {
 	char text[32];
 	int i, j, kept;
@@ -326,7 +330,7 @@ START_TEST(strangers_push_out_strangers)
 		snprintf(text, sizeof(text), "10.2.%d.%d", i / 256, i % 256);
 		remember(text, 0);
 	}
-	/* The newest 824 unknown clients fill the rest of the table. */
+	/* After members, the newest 824 unknown clients fill the rest of the table. */
 	for (kept = 0, j = i - 824; j < i; j++) {
 		snprintf(text, sizeof(text), "10.2.%d.%d", j / 256, j % 256);
 		kept += remembered(text, 0) != 0;
@@ -336,8 +340,8 @@ START_TEST(strangers_push_out_strangers)
 		snprintf(text, sizeof(text), "10.1.0.%d", i);
 		ck_assert_uint_ne(remembered(text, 5), 0);
 	}
-	/* Members evict unknown clients, then the oldest members. Unknown clients
-	 * evict no members. */
+	/* Members evict unknown clients, then the oldest members. Unknown clients never
+	 * evict members. */
 	for (i = 0; i < 1034; i++) {
 		snprintf(text, sizeof(text), "10.3.%d.%d", i / 256, i % 256);
 		remember(text, 5);
@@ -354,8 +358,8 @@ START_TEST(strangers_push_out_strangers)
 }
 END_TEST
 
-/* A ticket belongs to one answer, also after another client got the entry. */
-START_TEST(old_tickets)
+/* A ticket stays bound to its answer, even if another client gets the table entry. */
+START_TEST(test_old_tickets)
 {
 	__u32 first, i;
 	char text[32];
@@ -377,7 +381,7 @@ END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-START_TEST(anything)
+START_TEST(test_random_changes)
 {
 	struct tsct_address from = address("10.0.0.5");
 	struct tsct_ntp_packet p;
@@ -406,7 +410,7 @@ START_TEST(anything)
 			len = any(TSCT_NTP_MAX + 1);
 		asked_before = w.asked;
 		answer = give_bytes(&from, bytes, len);
-		/* Altered requests of a child with a key are not answered. */
+		/* Altered requests of a child with a key get no answer. */
 		if (_i % 2 && memcmp(bytes, other, sizeof(other))) {
 			ck_assert_int_ne(answer, TSCT_ANSWER_SENT);
 			ck_assert_uint_eq(w.asked, asked_before);
@@ -415,7 +419,7 @@ START_TEST(anything)
 }
 END_TEST
 
-START_TEST(words)
+START_TEST(test_result_texts)
 {
 	int i, j;
 
@@ -436,18 +440,18 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, plain);
-	tcase_add_test(tcase, field);
-	tcase_add_test(tcase, missing);
-	tcase_add_test(tcase, no_requests);
-	tcase_add_test(tcase, whom);
-	tcase_add_test(tcase, keys);
-	tcase_add_test(tcase, next_answer_tells);
-	tcase_add_test(tcase, interleaves);
-	tcase_add_test(tcase, strangers_push_out_strangers);
-	tcase_add_test(tcase, old_tickets);
-	tcase_add_loop_test(tcase, anything, 0, 4);
-	tcase_add_test(tcase, words);
+	tcase_add_test(tcase, test_ntp_answers);
+	tcase_add_test(tcase, test_extension_field);
+	tcase_add_test(tcase, test_missing_nodes);
+	tcase_add_test(tcase, test_ignores_non_requests);
+	tcase_add_test(tcase, test_denied_and_limited_clients);
+	tcase_add_test(tcase, test_keys);
+	tcase_add_test(tcase, test_transmit_time_of_previous_answer);
+	tcase_add_test(tcase, test_interleaved);
+	tcase_add_test(tcase, test_eviction);
+	tcase_add_test(tcase, test_old_tickets);
+	tcase_add_loop_test(tcase, test_random_changes, 0, 4);
+	tcase_add_test(tcase, test_result_texts);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

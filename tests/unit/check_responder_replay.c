@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The responder with replayed requests, and with requests that do not repeat the tx
- * of one of its answers; and the conditions under which it accepts the latter. */
+/* The responder with replayed requests, and with requests that do not repeat the tx of
+ * one of its answers; and the conditions under which it accepts these. */
 #include "responder_world.h"
 
 /* A repeated request gets the same answer again, without a second effect. A replay of
- * an earlier request gets the time only. */
-START_TEST(requests_again)
+ * an earlier request gets the time, and has no other effect. */
+START_TEST(test_repeated_and_replayed_requests)
 {
 	struct tsct_ntp_packet p[3], q;
 	struct tsct_extension said;
@@ -44,9 +44,9 @@ START_TEST(requests_again)
 }
 END_TEST
 
-/* A request with nonce 0, which no client of ours sends, gets the time and is not
+/* A request with nonce 0, which our clients never send, gets the time and is not
  * stored. */
-START_TEST(no_nonce)
+START_TEST(test_zero_nonce)
 {
 	struct tsct_ntp_packet p;
 	unsigned int i;
@@ -68,9 +68,9 @@ START_TEST(no_nonce)
 }
 END_TEST
 
-/* An attacker replays requests of a child, with their valid MAC. It gets the time;
- * the requests have no other effect, and do not disturb the child. */
-START_TEST(recordings)
+/* An attacker replays requests of a child with their valid MAC. It gets the time. The
+ * requests have no other effect, and do not disturb the child. */
+START_TEST(test_attacker_replays)
 {
 	struct tsct_ntp_packet p[60], q;
 	unsigned int was, i, told = 0;
@@ -104,8 +104,8 @@ START_TEST(recordings)
 }
 END_TEST
 
-/* A client that lost its state is accepted at its second request. */
-START_TEST(restarted)
+/* A client that lost its state is accepted again at its second request. */
+START_TEST(test_client_restart)
 {
 	struct tsct_ntp_packet p, first, second;
 	struct tsct_address at = address("10.0.0.1");
@@ -116,14 +116,14 @@ START_TEST(restarted)
 	for (i = 0; i < 20; i++) {
 		p = request(true);
 		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-		first = request(true);	/* with a tx of no answer */
+		first = request(true);	/* its tx is that of no answer */
 		first.ext.tx = 1;
 		ticket = w.ticket;
 		tx = w.now;
 		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, (unsigned int)i + 1);
-		/* The kernel's transmit time is not affected. */
+		/* Replays do not affect the transmit time that the kernel reported. */
 		sent(ticket, tx, 0, true);
 	}
 	p = request(true);
@@ -144,7 +144,8 @@ START_TEST(restarted)
 	second = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 21);
-	/* The kernel's transmit time does not belong to the answer to @first. */
+	/* The kernel's transmit time is not reported, as it does not belong to the
+	 * answer to @first. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	for (i = 0; i < 20; i++) {
 		p = request(true);
@@ -156,7 +157,8 @@ START_TEST(restarted)
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
 	}
-	/* Requests are accepted after as many lost answers as the table stores. */
+	/* Requests are accepted after the loss of as many answers as the table
+	 * stores. */
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
@@ -169,16 +171,17 @@ START_TEST(restarted)
 }
 END_TEST
 
-/* A client sends all requests of its first poll before the first answer, so that
- * they repeat the same tx. */
-START_TEST(first_together)
+/* A client sends all requests of its first poll before the first answer, so they all
+ * repeat the same tx. */
+START_TEST(test_first_poll_of_several_requests)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;
 	unsigned int i;
 
 	for (i = 0; i < TSCT_CLIENT_REQUESTS; i++) {
 		p[i] = request(true);
-		p[i].ext.tx = 77;	/* of the server before its restart */
+		p[i].ext.tx = 77;	/* tx of an answer before the server's
+					 * restart */
 		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, i + 1);
@@ -187,7 +190,7 @@ START_TEST(first_together)
 				  i ? p[i - 1].ext.nonce : 0);
 		sent(w.ticket, w.now + 5, 0, true);
 	}
-	/* Neither more requests than can be outstanding nor a repeated one have an
+	/* A further request than can be outstanding, and a repeated one, have no
 	 * effect. */
 	q = request(true);
 	q.ext.tx = 77;
@@ -195,7 +198,8 @@ START_TEST(first_together)
 	ck_assert_int_eq(give_again("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
 	ck_assert_uint_eq(w.asked, TSCT_CLIENT_REQUESTS);
-	/* After a request with a newer tx, one with an old tx is a replay. */
+	/* After a request with a newer tx, a request with an old tx counts as a
+	 * replay. */
 	p[0] = request(true);
 	p[0].ext.tx = w.reply.ext.tx;
 	q = request(true);
@@ -217,11 +221,11 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, requests_again);
-	tcase_add_test(tcase, no_nonce);
-	tcase_add_test(tcase, recordings);
-	tcase_add_test(tcase, restarted);
-	tcase_add_test(tcase, first_together);
+	tcase_add_test(tcase, test_repeated_and_replayed_requests);
+	tcase_add_test(tcase, test_zero_nonce);
+	tcase_add_test(tcase, test_attacker_replays);
+	tcase_add_test(tcase, test_client_restart);
+	tcase_add_test(tcase, test_first_poll_of_several_requests);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Placement of records in a ring, and reading of untrusted records */
+/* Placement of records in a ring, and reading of records that are not trusted */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,8 @@ START_TEST(test_sizes)
 	ck_assert_uint_eq(tsct_record_size(1), 24);
 	ck_assert_uint_eq(tsct_record_size(8), 24);
 	ck_assert_uint_eq(tsct_record_size(9), 32);
-	/* A block without its header, 8 bytes at its end and the record's header */
+	/* The largest payload leaves room for the block header, the record's header,
+	 * and 8 bytes at the block's end. */
 	ck_assert_uint_eq(tsct_payload_max(&geo), 4096 - 32 - 8 - 16);
 	ck_assert_uint_eq(tsct_record_size(4040), 4096 - 32 - 8);
 	geo = geometry(65536, 4, TSCT_POLICY_DISCARD);
@@ -81,7 +82,7 @@ START_TEST(test_positions)
 				  b & MASK48);
 		ck_assert_uint_le(tsct_pos_distance(a, b), MASK48);
 	}
-	/* tsct_pos_extend() is right for positions less than 2^47 bytes away. */
+	/* tsct_pos_extend() is correct for positions less than 2^47 bytes away. */
 	for (i = 0; i < nr; i++)
 		for (j = 0; j < 47; j++) {
 			near = heads[i] + (3ULL << 50);
@@ -103,10 +104,12 @@ START_TEST(test_place)
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 	ck_assert_uint_eq(p.head, (1ULL << 48) + 56);
-	p = tsct_ring_place(&geo, 4096 - 32, 24);	/* 8 bytes remain free */
+	p = tsct_ring_place(&geo, 4096 - 32, 24); /* 8 bytes of the block remain free */
 	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
-	p = tsct_ring_place(&geo, 4096 - 24, 24);	/* none would remain free */
+	p = tsct_ring_place(&geo, 4096 - 24, 24); /* no byte of the block would
+						   * remain free, so the record is
+						   * placed in the next one */
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_pos, 4096 - 24);
 	ck_assert_uint_eq(p.pad_len, 24);
@@ -114,20 +117,21 @@ START_TEST(test_place)
 	p = tsct_ring_place(&geo, 4096 - 8, 16);
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_len, 8);
-	p = tsct_ring_place(&geo, 32, 4056);		/* the largest record */
+	p = tsct_ring_place(&geo, 32, 4056); /* the largest record that fits a block */
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 	ck_assert_uint_eq(p.head & 4095, 4088);
 	p = tsct_ring_place(&geo, 40, 4056);
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_len, 4056);
-	p = tsct_ring_place(&geo, 4096 - 25, 16);	/* hostile head */
+	p = tsct_ring_place(&geo, 4096 - 25, 16); /* a hostile head that is not a
+						   * multiple of 8 */
 	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 }
 END_TEST
 
-/* Position and count are in one word; either of them wraps. */
+/* Position and count share one word, and each of them wraps. */
 START_TEST(test_place_wraps)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
@@ -146,14 +150,14 @@ START_TEST(test_place_wraps)
 	ck_assert_uint_eq(p.head, (8ULL << 48) | 56);
 	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4056), 32);
 	ck_assert_uint_eq(p.head, (8ULL << 48) | (last + 4088));
-	/* both wrap */
+	/* Position and count both wrap. */
 	p = tsct_ring_place(&geo, UINT64_MAX - 7, 24);
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.head, 56);
 }
 END_TEST
 
-/* With any head, pad, header and record lie inside the data. */
+/* For any head, pad, header and record lie inside the ring's data. */
 START_TEST(test_place_any_head)
 {
 	struct tsct_geometry geo = geometry(8192, 8, TSCT_POLICY_OVERWRITE);
@@ -196,9 +200,9 @@ START_TEST(test_fits)
 	ck_assert(tsct_ring_fits(&geo, 8192, 0));
 	ck_assert(!tsct_ring_fits(&geo, 8200, 0));
 	ck_assert(tsct_ring_fits(&geo, 8200, 8));
-	ck_assert(!tsct_ring_fits(&geo, 100, 108));	/* tail beyond head */
+	ck_assert(!tsct_ring_fits(&geo, 100, 108)); /* invalid: tail is beyond head */
 	ck_assert(!tsct_ring_fits(&geo, 100, MASK48 / 2));
-	/* positions wrap, and counts are ignored */
+	/* Positions wrap, and the count in head is ignored. */
 	ck_assert(tsct_ring_fits(&geo, 16, (uint64_t)-16));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 16, MASK48 - 15));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 8192, 33 * one));
@@ -221,13 +225,13 @@ START_TEST(test_oldest)
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 4088), 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 100 * 4096), 98 * 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, far + 32), far - 2 * 4096);
-	/* a 64-bit position that no valid ring has */
+	/* a 64-bit position that no valid ring can have */
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, UINT64_MAX),
 			  UINT64_MAX - 3 * 4096 + 1);
 }
 END_TEST
 
-/* A ring holds all positions that the next two blocks will not overwrite. */
+/* A ring holds all positions except those that the next two blocks will overwrite. */
 START_TEST(test_holds)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -260,14 +264,14 @@ START_TEST(test_unread)
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 4088, 4128), 40);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, MASK48 - 7, 40), 48);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 77ULL << 48, 99ULL << 48 | 56), 24);
-	/* invalid tails and heads */
+	/* Invalid combinations of tail and head */
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 56, 32), 16384);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 8), 8);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, UINT64_MAX), 16384);
 }
 END_TEST
 
-/* ---- reading back ------------------------------------------------------ */
+/* ---- reading records ----------------------------------------------------- */
 
 START_TEST(test_next)
 {
@@ -286,7 +290,8 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
-	/* The same record one ring size later, and with a head that has a count */
+	/* The same record at a position one ring size later, and with a head that
+	 * contains a count */
 	look(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 8192 + 56);
@@ -295,7 +300,7 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.next, 56);
 	look(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56);
 	ck_assert_uint_eq(l.next, (5ULL << 48) + 56);
-	/* The record ends beyond the head. */
+	/* A record that ends beyond the head is broken. */
 	look(&geo, data, 32, 48);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 48);
@@ -319,11 +324,11 @@ START_TEST(test_next_block)
 	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
 	ck_assert(tsct_ring_block(&geo, data, 32, &block));
 	ck_assert(!block.pos && !block.events && !block.cycles);
-	/* Only a part of the block header is published. */
+	/* A block header of which only a part is published is broken. */
 	look(&geo, data, 0, 24);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 24);
-	/* Any other record at the beginning of a block is invalid. */
+	/* A record other than a block header at the begin of a block is broken. */
 	put(data, 4096, 24, 16, 1, 1);
 	look(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -335,7 +340,7 @@ START_TEST(test_next_block)
 	look(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert(!tsct_ring_block(&geo, data, 5000, &block));
-	/* A block header is invalid elsewhere. */
+	/* A block header in the middle of a block is broken. */
 	put(data, 32, 32, TSCT_ID_BLOCK, 0, 1);
 	look(&geo, data, 32, 4096);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -344,7 +349,7 @@ START_TEST(test_next_block)
 }
 END_TEST
 
-/* A header of another position is invalid. */
+/* A header that contains another position is invalid. */
 START_TEST(test_block)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -359,7 +364,7 @@ START_TEST(test_block)
 	ck_assert(!tsct_ring_block(&geo, data, 100, &block));
 	ck_assert(!tsct_ring_block(&geo, data, 2 * 16384 + 100, &block));
 
-	/* The head's 16 bits continue the header's count. */
+	/* The head's 16-bit count continues the 64-bit count of the block's header. */
 	ck_assert(tsct_ring_events(&geo, data, 0x3456ULL << 48 | (16384 + 32),
 				   &events));
 	ck_assert_uint_eq(events, 0x123456);
@@ -372,7 +377,7 @@ START_TEST(test_block)
 	ck_assert_uint_eq(events, 0x130001);
 	ck_assert(!tsct_ring_events(&geo, data, 4096 + 32, &events));
 
-	/* The header of the next block; its position has 64 bits. */
+	/* The header of the next block has a 64-bit position. */
 	tsct_ring_block(&geo, data, 16384, &block);
 	tsct_block_next(&geo, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
 	ck_assert_uint_eq(next.pos, 16384 + 4096);
@@ -382,7 +387,7 @@ START_TEST(test_block)
 	block.pos = (3ULL << 48) - 4096;
 	tsct_block_next(&geo, &block, (MASK48 + 1 - 4096) + 4000, 78, &next);
 	ck_assert_uint_eq(next.pos, 3ULL << 48);
-	/* Hostile statistics do not change the position. */
+	/* Hostile counts in a header do not change the position of the next one. */
 	memset(&block, 0xff, sizeof(block));
 	tsct_block_next(&geo, &block, 16384 + 4000, 79, &next);
 	ck_assert_uint_eq(next.pos & MASK48, 16384 + 4096);
@@ -404,16 +409,16 @@ START_TEST(test_next_pad)
 	look(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 4096);
-	/* A pad in the last 8 bytes of the data */
+	/* A pad in the last 8 bytes of the ring's data */
 	data[8184 / 8] = tsct_pad_word(8);
 	look(&geo, data, 8184, 8192 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 8192);
-	/* A pad in the last 8 bytes of all positions */
+	/* A pad in the last 8 bytes before positions wrap */
 	look(&geo, data, MASK48 - 7, 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, MASK48 + 1);
-	/* A pad without a block header after it */
+	/* A pad without a block header after it is broken. */
 	look(&geo, data, 4080, 4088);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4088);
@@ -421,7 +426,7 @@ START_TEST(test_next_pad)
 }
 END_TEST
 
-START_TEST(test_next_broken)
+START_TEST(test_next_broken_record)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
@@ -430,39 +435,40 @@ START_TEST(test_next_broken)
 	static const struct {
 		uint16_t len, id;
 	} bad[] = {
-		{ 24, 0 }, { 24, 2 }, { 24, 15 },	/* invalid ids */
-		{ 0, 16 }, { 15, 16 },			/* shorter than a header */
-		{ 4097, 16 }, { 65535, 16 },		/* larger than a block */
-		{ 4064, 16 },				/* ends with the block */
-		{ 4057, 16 },				/* above the largest length */
+		{ 24, 0 }, { 24, 2 }, { 24, 15 }, /* record ids that are not defined */
+		{ 0, 16 }, { 15, 16 }, /* len is shorter than a header */
+		{ 4097, 16 }, { 65535, 16 },		/* len is larger than a block */
+		{ 4064, 16 }, /* the record would end with its block */
+		{ 4057, 16 }, /* len is above the largest length */
 	};
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put(data, 32, bad[i].len, bad[i].id, 0, 0);
 		look(&geo, data, 32, head);
 		ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-		ck_assert_uint_eq(l.next, 4096);	/* the next block */
+		ck_assert_uint_eq(l.next, 4096); /* reading continues at the next
+						  * block */
 	}
 	put(data, 32, 4056, 16, 0, 0);
 	look(&geo, data, 32, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	/* At an invalid position, too, a record above the largest length is invalid. */
+	/* A record above the largest length is broken, also at an invalid position. */
 	put(data, 8, 4057, 16, 0, 0);
 	look(&geo, data, 8, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	/* A record that ends beyond its block, but within the data */
+	/* A record that ends beyond its block, but within the ring's data */
 	put(data, 4072, 32, 16, 0, 0);
 	look(&geo, data, 4072, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4096);
-	/* An odd position, as a hostile head causes */
+	/* An odd position, which a hostile head can cause */
 	look(&geo, data, 8189, 8189 + 16);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8192);
 	look(&geo, data, 8189, 8190);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8190);
-	/* The head is less than the word of a header ahead. */
+	/* The head is less than a header's first word ahead. */
 	look(&geo, data, 32, 37);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 37);
@@ -471,10 +477,10 @@ START_TEST(test_next_broken)
 END_TEST
 
 /*
- * With random data and positions, steps always advance, and end at the head. The
- * sanitizer detects accesses outside the data.
+ * With random data and positions, each step advances, and the last ends at the head.
+ * The sanitizer detects accesses outside the data.
  */
-START_TEST(test_next_junk)
+START_TEST(test_next_random_data)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = malloc(geo.data_size);
@@ -536,8 +542,8 @@ int main(void)
 	tcase_add_test(tcase, test_next_block);
 	tcase_add_test(tcase, test_block);
 	tcase_add_test(tcase, test_next_pad);
-	tcase_add_test(tcase, test_next_broken);
-	tcase_add_test(tcase, test_next_junk);
+	tcase_add_test(tcase, test_next_broken_record);
+	tcase_add_test(tcase, test_next_random_data);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

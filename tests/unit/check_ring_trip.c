@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Valid writers and readers of a ring, and its statistics */
+/* Valid writers and readers of a ring, and counts of its events */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "seed.h"
 #include "suite.h"
 
-/* A ring, its valid writer and its one valid reader */
+/* A ring with a valid writer and its one valid reader */
 struct ring {
 	struct tsct_geometry geo;
 	struct tsct_producer producer;
 	char *data;
-	uint64_t tail;		/* 64-bit position */
+	uint64_t tail;		/* reader's position, 64 bits */
 	uint64_t written, seen, lost, blocks;
 };
 
@@ -92,7 +92,7 @@ static void check_count(const struct ring *r)
 	ck_assert_uint_eq(count.overwritten, 0);
 }
 
-/* A valid writer and a valid reader agree on every record. */
+/* Everything that a valid writer writes is read unchanged by a valid reader. */
 static void round_trip(struct tsct_geometry geo, uint64_t start,
 		       uint64_t events)
 {
@@ -119,15 +119,15 @@ START_TEST(test_round_trip)
 	seed_with(3);
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0, 0);
 	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0, 65535);
-	/* The positions and the head's count wrap. */
+	/* Position and count in head wrap. */
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD),
 		   (8ULL << 48) - 65536, 0x1234ffffff00ULL);
 }
 END_TEST
 
 /*
- * Records of many sizes at every offset in a block: a block is filled completely, or
- * with any rest.
+ * Records of many sizes at every offset in a block, so that blocks are filled exactly,
+ * or with any unused rest
  */
 START_TEST(test_exact_fills)
 {
@@ -137,7 +137,8 @@ START_TEST(test_exact_fills)
 	for (offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
-		if (offset == 40)	/* no record has 8 bytes */
+		if (offset == 40)	/* no record has a size of 8, so the position
+					 * is set directly */
 			r.producer.head += 8, r.tail += 40;
 		else if (offset > 40)
 			ck_assert(write_one(&r, offset - 32 - 16));
@@ -146,7 +147,8 @@ START_TEST(test_exact_fills)
 		for (size = 16; size <= 4056; size += 8) {
 			struct ring copy = r;
 
-			/* small records, and those that end near the end of the block */
+			/* Tests small records, and records that end near the end of the
+			 * block. */
 			if (size > 64 && (offset + size < 4096 - 64 ||
 					  offset + size > 4096 + 64))
 				continue;
@@ -165,7 +167,8 @@ START_TEST(test_exact_fills)
 }
 END_TEST
 
-/* Flight recorder: the overwritten events, and those that a new reader finds */
+/* Overwrites a ring. The count of overwritten events, and the events that a new reader
+ * finds, must be right. */
 static void overwrite(uint64_t start, uint64_t events)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -203,7 +206,7 @@ START_TEST(test_overwrite)
 }
 END_TEST
 
-/* Stops the writer that begins a block with each event. */
+/* Set to stop the thread that begins blocks. */
 static int blocks_end;
 
 static void *begin_blocks(void *arg)
@@ -228,8 +231,9 @@ static void *begin_blocks(void *arg)
 	return NULL;
 }
 
-/* The oldest block is overwritten while it is read, the head's block is not. */
-START_TEST(test_count_hurried)
+/* While events are counted, the oldest block is overwritten, and the head's block is
+ * not. */
+START_TEST(test_count_while_overwritten)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);
 	struct ring r = new_ring(geo, 0, 0);
@@ -255,8 +259,8 @@ START_TEST(test_count_hurried)
 }
 END_TEST
 
-/* Invalid statistics are reported as invalid, and counting ends. */
-START_TEST(test_count_junk)
+/* Invalid counts in the ring are reported as invalid, and counting ends. */
+START_TEST(test_count_invalid)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 	struct tsct_producer producer = { 0 };
@@ -288,8 +292,8 @@ int main(void)
 	tcase_add_test(tcase, test_round_trip);
 	tcase_add_test(tcase, test_exact_fills);
 	tcase_add_test(tcase, test_overwrite);
-	tcase_add_test(tcase, test_count_hurried);
-	tcase_add_test(tcase, test_count_junk);
+	tcase_add_test(tcase, test_count_while_overwritten);
+	tcase_add_test(tcase, test_count_invalid);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* test-seconds: 14 */
-/* The writer's restartable section, with a signal or a kill at every instruction */
+/* The writer's restartable section (rseq), with a signal or a kill at every
+ * instruction */
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -19,7 +20,8 @@
 static volatile unsigned int steps_left, steps_done;
 static void (*volatile at_step)(void);
 
-/* The handler of SIGTRAP, after each instruction while the trap flag is set */
+/* Handler of SIGTRAP, which is raised after each instruction while the trap flag is
+ * set */
 static void step(int sig, siginfo_t *info, void *context)
 {
 	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
@@ -73,7 +75,7 @@ static void emit_inner(void)
 		_exit(9);
 }
 
-/* Reads values 1 and 2, once each, in the order of their cycles. */
+/* Expects events with values 1 and 2, once each, in the order of their cycles. */
 static void expect_both(void)
 {
 	struct tsct_event event;
@@ -90,7 +92,7 @@ static void expect_both(void)
 	tsct_reader_release(reader, cpu);
 }
 
-START_TEST(stepped_and_nested)
+START_TEST(test_signal_after_every_instruction)
 {
 	unsigned int n;
 
@@ -102,9 +104,9 @@ START_TEST(stepped_and_nested)
 }
 END_TEST
 
-/* An event under an endless single-step is counted as lost, without a partial
+/* An event that is single-stepped without end is counted as lost, and leaves no partial
  * record. */
-START_TEST(stepped_for_ever)
+START_TEST(test_endless_single_step)
 {
 	catch_steps();
 	ck_assert_int_eq(emit_stepped(~0U, 5, NULL), -EAGAIN);
@@ -116,9 +118,9 @@ START_TEST(stepped_for_ever)
 }
 END_TEST
 
-/* ---- stopping at one instruction --------------------------------------- */
+/* ---- a kill or a signal at one instruction ------------------------------- */
 
-/* struct rseq_cs, one per copy of the section in the program */
+/* struct rseq_cs: one per copy of the section in the program */
 struct descriptor {
 	__u32 version, flags;
 	__u64 start, size, abort;
@@ -155,9 +157,9 @@ static int by_pieces(const char *bytes, unsigned int len)
 }
 
 /*
- * The event of the stopped writer, and the bytes in its block before it: one word;
- * words and bytes; an event that begins a block; several buffers; the inline section,
- * with and without room
+ * The event that the stopped writer emits, and the bytes before it in its block.
+ * Scenarios: one word; words and bytes; an event that begins a block; several buffers;
+ * the inline section, with and without room.
  */
 static const struct {
 	unsigned int before, len;
@@ -199,7 +201,7 @@ static void emit_nothing(void)
 static void trace_me(unsigned int scenario)
 {
 	signal(SIGUSR1, emit_one);
-	/* The first event of a child reads the thread id, on the slow path. */
+	/* A child's first event takes the slow path, which reads the thread id. */
 	emit_nothing();
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	raise(SIGSTOP);
@@ -218,9 +220,9 @@ static void set_breakpoint(pid_t pid, __u64 at)
 }
 
 /*
- * Forks a writer that stops before the instruction at `at`, by a hardware breakpoint,
- * which does not disturb the section before it. Returns its pid, or 0 if it did not
- * reach `at` (no instruction, or on another path).
+ * Forks a writer that stops before the instruction at `at`. A hardware breakpoint does
+ * not disturb the section before it. Returns the pid, or 0 if the writer did not reach
+ * `at`, which is no instruction or on another path.
  */
 static pid_t stop_writer(__u64 at, unsigned int scenario)
 {
@@ -251,7 +253,7 @@ static void take_all(void)
 	while (tsct_reader_next(reader, cpu, &event))
 		;
 	tsct_reader_release(reader, cpu);
-	/* The ring counts as many events as were read. */
+	/* The ring counts as many published events as were read. */
 	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
 	ck_assert_uint_eq(stat.published, stat.read);
 	ck_assert_uint_eq(stat.broken + stat.broken_places, 0);
@@ -269,14 +271,14 @@ static void prepare_ring(unsigned int scenario)
 	take_all();
 	ck_assert_int_eq(tsct_emit(t, id, bytes, 3000), 0);
 	take_all();
-	/* only its position in the block matters */
+	/* padding events: only the position in the block matters */
 	ck_assert_int_eq(tsct_emit(t, id, bytes, before ? 800 : 1100), 0);
 	while (before && producer->head % BLOCK < before)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 	take_all();
 }
 
-/* Kills the stopped writer: its record is complete or absent. */
+/* Kills the stopped writer: its record must be complete or absent. */
 static unsigned int kill_there(pid_t pid, unsigned int scenario)
 {
 	struct tsct_event event;
@@ -310,7 +312,8 @@ static void signal_there(pid_t pid)
 	expect_both();
 }
 
-/* Returns the number of instructions of the section on the path. */
+/* Stops a writer at each instruction of a section. Returns the number of instructions
+ * that were reached. */
 static unsigned int stop_within(const struct descriptor *section,
 				unsigned int scenario, bool die,
 				unsigned int *there)
@@ -331,7 +334,7 @@ static unsigned int stop_within(const struct descriptor *section,
 		}
 		take_all();
 		if (!hit)
-			break;	/* the section was not entered */
+			break;	/* the child ended without entering this section */
 	}
 	return hit;
 }
@@ -351,7 +354,8 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	}
 	printf("# scenario %u: %u sections, %u instructions\n", scenario,
 	       sections, hit);
-	/* A killed writer's event is present only after the last instruction. */
+	/* A killed writer's event is in the ring only if the last instruction was
+	 * executed. */
 	if (t->source == TSCT_SOURCE_TSC && scenarios[scenario].before)
 		ck_assert_uint_eq(sections, 3);
 	ck_assert_uint_gt(hit, 30);
@@ -359,51 +363,52 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	ck_assert_uint_eq(lost(TSCT_LOST_FULL) + lost(TSCT_LOST_ABORTED), 0);
 }
 
-START_TEST(killed_at_every_instruction)
+START_TEST(test_killed_at_every_instruction)
 {
 	stop_everywhere(_i, true);
 }
 END_TEST
 
-START_TEST(signalled_at_every_instruction)
+START_TEST(test_signalled_at_every_instruction)
 {
 	stop_everywhere(_i, false);
 }
 END_TEST
 
-/* ---- another source ---------------------------------------------------- */
+/* ---- channels with another source ---------------------------------------- */
 
-START_TEST(other_clock_killed)
+START_TEST(test_other_clock_killed)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
 	stop_everywhere(_i, true);
 }
 END_TEST
 
-START_TEST(other_clock_signalled)
+START_TEST(test_other_clock_signalled)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
 	stop_everywhere(_i, false);
 }
 END_TEST
 
-/* A scenario takes seconds, so it is run only in the tests in which it differs. */
+/* A scenario takes seconds, so it runs only in the tests in which its result
+ * differs. */
 static void add_discard(TCase *tcase)
 {
-	tcase_add_test(tcase, stepped_and_nested);
-	tcase_add_test(tcase, stepped_for_ever);
-	tcase_add_loop_test(tcase, killed_at_every_instruction, 0,
+	tcase_add_test(tcase, test_signal_after_every_instruction);
+	tcase_add_test(tcase, test_endless_single_step);
+	tcase_add_loop_test(tcase, test_killed_at_every_instruction, 0,
 			    NR_SCENARIOS);
-	tcase_add_loop_test(tcase, signalled_at_every_instruction, 3,
+	tcase_add_loop_test(tcase, test_signalled_at_every_instruction, 3,
 			    NR_SCENARIOS);
-	tcase_add_loop_test(tcase, other_clock_killed, 2, 3);
-	tcase_add_loop_test(tcase, other_clock_signalled, 2, 4);
+	tcase_add_loop_test(tcase, test_other_clock_killed, 2, 3);
+	tcase_add_loop_test(tcase, test_other_clock_signalled, 2, 4);
 }
 
 static void add_overwrite(TCase *tcase)
 {
-	tcase_add_test(tcase, stepped_and_nested);
-	tcase_add_loop_test(tcase, killed_at_every_instruction, 4,
+	tcase_add_test(tcase, test_signal_after_every_instruction);
+	tcase_add_loop_test(tcase, test_killed_at_every_instruction, 4,
 			    NR_SCENARIOS);
 }
 

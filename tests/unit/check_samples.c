@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Sync samples: writing, reading, and series and fits of them */
+/* Sync samples: writing, reading, series of them, and fits */
 #include "samples_world.h"
 
-START_TEST(samples_come_back)
+START_TEST(test_round_trip)
 {
 	struct tsct_sync_sample s;
 	struct tsct_recorded_sync sync;
@@ -27,8 +27,9 @@ START_TEST(samples_come_back)
 }
 END_TEST
 
-/* Samples are not returned as events by default, and no sum includes them. */
-START_TEST(samples_are_no_events)
+/* Samples are not returned as events by default, and are not included in event
+ * counts. */
+START_TEST(test_samples_are_not_events)
 {
 	struct tsct_trace_event e;
 	struct tsct_balance balance;
@@ -54,7 +55,7 @@ START_TEST(samples_are_no_events)
 }
 END_TEST
 
-START_TEST(samples_have_a_name_of_their_own)
+START_TEST(test_stream_name)
 {
 	struct tsct_recording r = { .complete = 0 };
 
@@ -74,7 +75,7 @@ START_TEST(samples_have_a_name_of_their_own)
 }
 END_TEST
 
-/* ---- fits ---------------------------------------------------------------- */
+/* ---- fits of series ------------------------------------------------------ */
 
 static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 {
@@ -91,7 +92,8 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 		ck_assert_double_le(off, error);
 		ck_assert_double_ge(off, -error);
 		ck_assert_double_le(error, 60000);
-		/* Reference: the time is 1 s at the beginning, and runs at our rate. */
+		/* Reference: time is 1 s at the begin of the recording, and runs at the
+		 * local counter's rate. */
 		ns = tsct_series_time(s, &fit, local, NULL, &error_ns);
 		off = (double)(ns - 1000000000) - (double)(__s64)
 			(truth(local) - truth(rec.begin)) / HZ * 1e9;
@@ -100,7 +102,7 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 	}
 }
 
-START_TEST(series_fit)
+START_TEST(test_series_fit)
 {
 	struct tsct_series *series;
 	bool keep[100];
@@ -117,7 +119,7 @@ START_TEST(series_fit)
 	ck_assert_uint_eq(series->nr_kept, 85);
 	for (k = 0; k < TSCT_FIT_NR; k++)
 		check_fit(series, k);
-	/* The fit of a part of a series, with the exchanges that it used */
+	/* A fit of a part of a series, and the exchanges that it used */
 	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_LINEAR, HZ,
 					 series->x[10].t1, series->x[49].t1, 0,
 					 &fit, keep), 0);
@@ -133,8 +135,9 @@ START_TEST(series_fit)
 }
 END_TEST
 
-/* Each epoch, node and address has its own series, in order and without duplicates. */
-START_TEST(series_come_apart)
+/* Each epoch, node and address has a series of its own, in order and without
+ * duplicates. */
+START_TEST(test_series_are_separate)
 {
 	struct tsct_sync_sample s[60];
 	struct tsct_series *series;
@@ -147,7 +150,7 @@ START_TEST(series_come_apart)
 		s[i].node += i % 2;
 		s[i].timeline += i >= 40;
 	}
-	s[7] = s[5];		/* duplicate */
+	s[7] = s[5];		/* sample 7 duplicates sample 5 */
 	s[8].clock_epoch = 2;
 	strcpy(s[9].source, "fe80::1");
 	ck_assert_int_eq(tsct_series_make(s, 60, &series, &nr), 0);
@@ -176,11 +179,11 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, samples_come_back);
-	tcase_add_test(tc, samples_are_no_events);
-	tcase_add_test(tc, samples_have_a_name_of_their_own);
-	tcase_add_test(tc, series_fit);
-	tcase_add_test(tc, series_come_apart);
+	tcase_add_test(tc, test_round_trip);
+	tcase_add_test(tc, test_samples_are_not_events);
+	tcase_add_test(tc, test_stream_name);
+	tcase_add_test(tc, test_series_fit);
+	tcase_add_test(tc, test_series_are_separate);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

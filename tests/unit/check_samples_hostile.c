@@ -4,7 +4,7 @@
 
 static __u8 bad[ROOM];
 
-/* Computes with all samples that were read, for the sanitizers. */
+/* Computes with all samples that were read, so that the sanitizers check it. */
 static void use_samples(void)
 {
 	static struct tsct_fit fit;
@@ -22,7 +22,7 @@ static void use_samples(void)
 	tsct_series_free(series, nr);
 }
 
-START_TEST(samples_cut_anywhere)
+START_TEST(test_truncated_samples)
 {
 	unsigned int last = 0;
 	size_t len;
@@ -42,7 +42,7 @@ START_TEST(samples_cut_anywhere)
 }
 END_TEST
 
-START_TEST(samples_fuzz)
+START_TEST(test_random_changes)
 {
 	unsigned int i, k;
 
@@ -60,7 +60,7 @@ START_TEST(samples_fuzz)
 }
 END_TEST
 
-/* Well-formed samples with impossible values */
+/* Functions that make well-formed samples with impossible values */
 static void answered_early(struct tsct_sync_sample *s) { s->x.t4 = s->x.t1 - 1; }
 static void sent_early(struct tsct_sync_sample *s) { s->x.t3 = s->x.t2 - 1; }
 static void no_flag(struct tsct_sync_sample *s) { s->kept = 2; }
@@ -92,7 +92,7 @@ static const struct {
 
 #define NR_IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
 
-START_TEST(samples_impossible)
+START_TEST(test_impossible_samples)
 {
 	struct tsct_sync_sample s;
 	struct tsct_recording_writer *writer;
@@ -110,7 +110,8 @@ START_TEST(samples_impossible)
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	read_small(NULL);
-	/* The position is after an empty packet, a packet header and a sample. */
+	/* The reported position is after an empty packet, a packet header and a
+	 * sample. */
 	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
 		 " skipped", 2 * 80 + 8 + (size_t)tsct_sample_encode(
 		 &s, bad), impossible[_i].what);
@@ -121,9 +122,9 @@ START_TEST(samples_impossible)
 }
 END_TEST
 
-/* Each sample has another source; above TSCT_SERIES_MAX sources, grouping would take
- * too long. */
-START_TEST(samples_of_everybody)
+/* Each sample has another source. With more than TSCT_SERIES_MAX sources, grouping
+ * would take too long, and fails. */
+START_TEST(test_too_many_sources)
 {
 	static struct tsct_sync_sample s[TSCT_SERIES_MAX + 1];
 	struct tsct_series *series;
@@ -145,7 +146,7 @@ START_TEST(samples_of_everybody)
 }
 END_TEST
 
-/* ---- metadata ----------------------------------------------------------------- */
+/* ---- samples in metadata ------------------------------------------------- */
 
 static const struct {
 	const char *from, *to, *why;
@@ -173,7 +174,7 @@ static const struct {
 
 #define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))
 
-START_TEST(samples_metadata)
+START_TEST(test_metadata)
 {
 	struct tsct_trace *trace;
 	char *text = (char *)bad, *at, why[256] = "";
@@ -203,11 +204,11 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, samples_cut_anywhere);
-	tcase_add_loop_test(tc, samples_fuzz, 0, 4);
-	tcase_add_loop_test(tc, samples_impossible, 0, NR_IMPOSSIBLE);
-	tcase_add_test(tc, samples_of_everybody);
-	tcase_add_loop_test(tc, samples_metadata, 0, NR_METADATA);
+	tcase_add_test(tc, test_truncated_samples);
+	tcase_add_loop_test(tc, test_random_changes, 0, 4);
+	tcase_add_loop_test(tc, test_impossible_samples, 0, NR_IMPOSSIBLE);
+	tcase_add_test(tc, test_too_many_sources);
+	tcase_add_loop_test(tc, test_metadata, 0, NR_METADATA);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

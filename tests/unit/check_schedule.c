@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions and barriers of a master: every member gets its share of turns, also if
- * others are late, silent, too early or gone; and missing members are listed.
+ * Sessions and barriers of a master: every member gets its share of turns, even if
+ * others are late, silent, too early or gone. Missing members are listed.
  */
 #include <stdlib.h>
 
@@ -61,18 +61,18 @@ static void join(__u64 node, __u32 session, __u64 now_us)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-START_TEST(no_session)
+START_TEST(test_no_session)
 {
 	member(1, NULL, 0);
 	ask(1, 0, 0, 0, 10);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
-	/* A join to a session that was never begun */
+	/* A member joins a session that was never begun. */
 	join(1, 77, 20);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
-	/* A request of a node that is not a member */
+	/* A node that is not a member sends a request. */
 	ck_assert_uint_eq(tsct_schedule_begin(r, 30), 1);
 	ask(2, 0, 0, 0, 30);
 	ck_assert_uint_eq(reply.session, 0);
@@ -81,10 +81,10 @@ START_TEST(no_session)
 END_TEST
 
 /*
- * Members take turns cyclically; the session ends with the last message of the last
+ * Members take turns cyclically. The session ends with the last message of the last
  * member.
  */
-START_TEST(in_turn)
+START_TEST(test_turns)
 {
 	__u64 turn[6] = { 0 }, now = 0, last = 0, i;
 	unsigned int cycle;
@@ -104,7 +104,7 @@ START_TEST(in_turn)
 	for (cycle = 1; cycle <= 10; cycle++) {
 		for (i = 1; i < 6; i++) {
 			now = turn[i] + 30;
-			/* at least a slot after the previous member */
+			/* a turn begins at least a slot after the previous member's */
 			ck_assert_uint_ge(turn[i], last + 499);
 			last = turn[i];
 			ck_assert_uint_eq(tsct_schedule_open(r, now), s);
@@ -123,8 +123,9 @@ START_TEST(in_turn)
 }
 END_TEST
 
-/* A member that sends too early gets no additional turn, and takes none from others. */
-START_TEST(eager)
+/* A member that sends too early gets no additional turn, and takes no turn from
+ * others. */
+START_TEST(test_early_member)
 {
 	__u64 turn, now;
 	__u32 s;
@@ -138,7 +139,7 @@ START_TEST(eager)
 	ask(2, 0, 0, 0, 1001);
 	turn = 1001 + reply.turn_us;
 	ck_assert_uint_eq(turn, 1500);
-	/* It sends in turn once, and then 100 times too early. */
+	/* A member sends in turn once, and then 100 times too early. */
 	join(1, s, 1010);
 	now = 1010 + reply.turn_us;
 	ck_assert_uint_eq(now, 2000);
@@ -149,7 +150,7 @@ START_TEST(eager)
 	}
 	join(2, s, turn);
 	ck_assert_uint_eq(turn + reply.turn_us, 2500);
-	/* Half a slot early is in time. */
+	/* A request that is half a slot early is in time. */
 	join(1, s, 1749);
 	ck_assert_uint_eq(1749 + reply.turn_us, 2000);
 	join(1, s, 1750);
@@ -166,7 +167,7 @@ END_TEST
  * One of three members stops sending: the others continue, at least as fast as
  * before.
  */
-START_TEST(silent)
+START_TEST(test_silent_member)
 {
 	__u64 turn[4], now = 0, i, before;
 	unsigned int n;
@@ -194,7 +195,7 @@ START_TEST(silent)
 	/* The session stays open for the silent member up to its maximum duration. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 999999), s);
 	ck_assert_uint_eq(tsct_schedule_open(r, 1000000), 0);
-	/* The member returns, and gets the rest of its share. */
+	/* The silent member returns, and gets the rest of its share. */
 	before = now + 100000;
 	join(2, s, before);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
@@ -206,14 +207,14 @@ START_TEST(silent)
 }
 END_TEST
 
-START_TEST(late)
+START_TEST(test_late_members)
 {
 	__u32 s;
 	int i;
 
 	make(4, 10000, 500, 0);
 	s = tsct_schedule_begin(r, 0);
-	/* A session without members waits for any. */
+	/* A session without members waits until one joins. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 9999), s);
 	member(1, NULL, 3000);
 	ask(1, 0, 0, 0, 3000);
@@ -222,7 +223,7 @@ START_TEST(late)
 		join(1, s, 3000 + 500 * (__u64)i);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_open(r, 5000), 0);
-	/* No turn after the end */
+	/* A member that joins at the end of the session gets no turn. */
 	s = tsct_schedule_begin(r, 20000);
 	member(2, NULL, 29900);
 	ask(1, 0, 0, 0, 29800);
@@ -233,7 +234,7 @@ START_TEST(late)
 }
 END_TEST
 
-START_TEST(numbers_wrap)
+START_TEST(test_session_numbers_wrap)
 {
 	__u32 s, barrier;
 	int i;
@@ -269,7 +270,7 @@ END_TEST
 
 /* ---- members ------------------------------------------------------------- */
 
-START_TEST(members)
+START_TEST(test_members)
 {
 	__u64 i;
 
@@ -308,7 +309,7 @@ static void missing(__u32 barrier, unsigned int nr, const char *names)
 
 /* ---- barriers ------------------------------------------------------------ */
 
-START_TEST(barriers)
+START_TEST(test_barriers)
 {
 	int i;
 
@@ -322,12 +323,13 @@ START_TEST(barriers)
 	tsct_schedule_arrive(r, 1, 200);
 	missing(1, 1, "0000000000000abc");
 	ck_assert(!tsct_schedule_released(r, 1));
-	/* Member 2 and the master stop waiting, and wait again. */
+	/* Member 2 and the master stop waiting at the barrier, and wait again. */
 	ask(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
 	tsct_schedule_withdraw(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_schedule_arrive(r, 2, 300);	/* an unknown number */
+	tsct_schedule_arrive(r, 2, 300);	/* there is no barrier with this
+						 * number yet */
 	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
 	missing(1, 3, "the master, 0000000000000abc, two");
 	tsct_schedule_arrive(r, 1, 400);
@@ -359,7 +361,7 @@ START_TEST(barriers)
 }
 END_TEST
 
-START_TEST(who_is_gone_is_not_waited_for)
+START_TEST(test_barrier_ignores_absent_members)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
@@ -374,10 +376,10 @@ START_TEST(who_is_gone_is_not_waited_for)
 END_TEST
 
 /*
- * Barriers wait for configured members even before their first request, and for
- * no others.
+ * Barriers wait for configured members even before their first request, but for no
+ * other absent nodes.
  */
-START_TEST(expected)
+START_TEST(test_barrier_expects_configured_members)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
@@ -398,14 +400,15 @@ START_TEST(expected)
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* A member restarted with another id; its earlier arrival does not count. */
+	/* A member restarted with another node id: its earlier arrival does not
+	 * count. */
 	member(12, "a", 100000000);
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 2, "a, b");
 	ask(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* A member whose name becomes known later */
+	/* A member whose name becomes known after it joined */
 	member(13, NULL, 100000000);
 	member(13, "b", 100000000);
 	ask(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
@@ -414,8 +417,9 @@ START_TEST(expected)
 }
 END_TEST
 
-/* Nodes below a member that block the barrier are listed while it sends requests. */
-START_TEST(below)
+/* While a member sends requests, the nodes below it that block the barrier are
+ * listed. */
+START_TEST(test_lists_blocking_nodes_below)
 {
 	char names[24];
 
@@ -424,14 +428,16 @@ START_TEST(below)
 	tsct_schedule_arrive(r, 1, 0);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
-	tsct_schedule_set_blockers(r, 2, "z");	/* not listed: it has arrived */
+	tsct_schedule_set_blockers(r, 2, "z");	/* the nodes below member 2 are not
+						 * listed, because it has arrived */
 	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	ask(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
-	missing(1, 1, "one");		/* it sent nothing for 2 s */
+	missing(1, 1, "one");		/* only member 1 is listed, as it sent
+					 * nothing for 2 s */
 	ask(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
 	tsct_schedule_set_blockers(r, 1, "");
@@ -440,7 +446,7 @@ START_TEST(below)
 END_TEST
 
 /* A dismissed member delays neither sessions nor barriers. */
-START_TEST(dismissed)
+START_TEST(test_dismissed_member)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
@@ -453,21 +459,22 @@ START_TEST(dismissed)
 	tsct_schedule_dismiss(r, "b");
 	tsct_schedule_arrive(r, 1, 20);
 	missing(1, 1, "a");
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* no longer a member */
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* a request of a former member */
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	missing(1, 2, "a, b");
 	tsct_schedule_dismiss(r, "b");
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
-	/* Without configured members, barriers wait for all present ones. */
+	/* Without configured members, barriers wait for all members that are
+	 * present. */
 	tsct_schedule_dismiss(r, "a");
 	member(3, "c", 40);
 	missing(2, 2, "the master, c");
 }
 END_TEST
 
-START_TEST(alone)
+START_TEST(test_master_alone)
 {
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 1);
 	tsct_schedule_arrive(r, 1, 0);
@@ -476,7 +483,7 @@ START_TEST(alone)
 }
 END_TEST
 
-START_TEST(names_without_room)
+START_TEST(test_short_name_buffer)
 {
 	char text[20];
 	size_t size;
@@ -496,8 +503,8 @@ END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-/* With any input, a released barrier stays released. */
-START_TEST(anything)
+/* With random input, a released barrier stays released. */
+START_TEST(test_random_input)
 {
 	__u64 now = 0, node;
 	__u32 barrier, was = 0, number;
@@ -544,10 +551,10 @@ START_TEST(anything)
 END_TEST
 
 /*
- * Twenty members on a network; some stop sending, some join late. Each member that
- * stays sends all its messages before the session's maximum duration.
+ * Twenty members on a simulated network; some stop sending, some join late. Each member
+ * that stays sends all its messages before the session's maximum duration.
  */
-START_TEST(many)
+START_TEST(test_twenty_members)
 {
 	enum { N = 20 };
 	__u64 turn[N + 1] = { 0 }, now, end = 0;
@@ -595,22 +602,22 @@ int main(void)
 	seed_with(0);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, no_session);
-	tcase_add_test(tcase, in_turn);
-	tcase_add_test(tcase, eager);
-	tcase_add_test(tcase, silent);
-	tcase_add_test(tcase, late);
-	tcase_add_test(tcase, numbers_wrap);
-	tcase_add_test(tcase, members);
-	tcase_add_test(tcase, barriers);
-	tcase_add_test(tcase, who_is_gone_is_not_waited_for);
-	tcase_add_test(tcase, expected);
-	tcase_add_test(tcase, below);
-	tcase_add_test(tcase, dismissed);
-	tcase_add_test(tcase, alone);
-	tcase_add_test(tcase, names_without_room);
-	tcase_add_loop_test(tcase, anything, 0, 10);
-	tcase_add_loop_test(tcase, many, 0, 10);
+	tcase_add_test(tcase, test_no_session);
+	tcase_add_test(tcase, test_turns);
+	tcase_add_test(tcase, test_early_member);
+	tcase_add_test(tcase, test_silent_member);
+	tcase_add_test(tcase, test_late_members);
+	tcase_add_test(tcase, test_session_numbers_wrap);
+	tcase_add_test(tcase, test_members);
+	tcase_add_test(tcase, test_barriers);
+	tcase_add_test(tcase, test_barrier_ignores_absent_members);
+	tcase_add_test(tcase, test_barrier_expects_configured_members);
+	tcase_add_test(tcase, test_lists_blocking_nodes_below);
+	tcase_add_test(tcase, test_dismissed_member);
+	tcase_add_test(tcase, test_master_alone);
+	tcase_add_test(tcase, test_short_name_buffer);
+	tcase_add_loop_test(tcase, test_random_input, 0, 10);
+	tcase_add_loop_test(tcase, test_twenty_members, 0, 10);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -28,7 +28,7 @@ static int connect_there(void)
 	return s;
 }
 
-/* A well-behaved client is still served. */
+/* Expects that the server still serves a well-behaved client. */
 static void expect_service(void)
 {
 	struct tsct_channel *t = serve_open(NULL);
@@ -41,7 +41,7 @@ static void expect_service(void)
 	tsct_channel_close(t);
 }
 
-START_TEST(garbage)
+START_TEST(test_random_messages)
 {
 	char bytes[3000];
 	int i, j, s;
@@ -67,7 +67,7 @@ START_TEST(garbage)
 END_TEST
 
 /* A client that reads no reply is disconnected when its queue is full. */
-START_TEST(never_reads)
+START_TEST(test_client_that_never_reads)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -108,7 +108,7 @@ static void send_fds(int s)
 	ck_assert_int_ge(sendmsg(s, &msg, MSG_NOSIGNAL), 0);
 }
 
-START_TEST(sends_descriptors)
+START_TEST(test_client_that_sends_descriptors)
 {
 	struct tsct_reply reply;
 	int before, i, s;
@@ -164,8 +164,9 @@ static int open_until(int wanted, const struct tsct_channel_options *options)
 	}
 }
 
-/* Without free descriptors the server disconnects new clients, and recovers. */
-START_TEST(descriptors_exhausted)
+/* If it has no free descriptors, the server disconnects new clients, and recovers
+ * later. */
+START_TEST(test_descriptors_exhausted)
 {
 	struct rlimit limit;
 	int status, go[2];
@@ -175,7 +176,8 @@ START_TEST(descriptors_exhausted)
 	serve_start();
 	expect_service();
 	ck_assert_int_eq(pipe(go), 0);
-	pid = fork();	/* before the limit, which applies to the server only */
+	pid = fork();	/* forks before the limit is set, which applies to the server
+			 * only */
 	if (!pid)
 		_exit(read(go[0], &byte, 1) == 1 ? connect_many(100) : 0);
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -191,8 +193,8 @@ START_TEST(descriptors_exhausted)
 }
 END_TEST
 
-/* The channel of a client is freed when the client is killed, at any moment. */
-START_TEST(clients_die)
+/* The channel of a client is freed if the client is killed, at any moment. */
+START_TEST(test_killed_clients)
 {
 	struct tsct_channel *t;
 	int i, status;
@@ -221,8 +223,9 @@ START_TEST(clients_die)
 }
 END_TEST
 
-/* A forked child shares the connection, and must not receive its parent's replies. */
-START_TEST(children_define)
+/* A forked child shares its parent's connection, and must not receive its parent's
+ * replies. */
+START_TEST(test_forked_clients)
 {
 	struct tsct_channel *t;
 	int i, j, status, id, failed = 0;
@@ -275,8 +278,8 @@ static void take_all(int report)
 	_exit(0);
 }
 
-/* The connections of one user leave room for another user, here root. */
-START_TEST(crowd)
+/* Connections of one user leave room for another user, here root. */
+START_TEST(test_connection_limit_per_user)
 {
 	int report[2], refused;
 	pid_t pid;
@@ -305,10 +308,10 @@ START_TEST(crowd)
 END_TEST
 
 /*
- * A turn is short for any request. It is measured in CPU time: a turn ends by the
- * clock, so on a busy machine it has less CPU time.
+ * The server's turn for a client is short, whatever the request. CPU time is measured
+ * here. A turn ends by the clock, so on a busy machine it has less CPU time.
  */
-START_TEST(turns_are_short)
+START_TEST(test_turns_are_short)
 {
 	struct { struct tsct_request request; struct tsct_channel_create arg; }
 		message = { { TSCT_IOC_CHANNEL_CREATE, sizeof(message.arg) },
@@ -321,7 +324,7 @@ START_TEST(turns_are_short)
 	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
 					   &serve_server), 0);
 	message.arg.block_size = 65536;
-	message.arg.blocks = 256;	/* 16 MiB per CPU */
+	message.arg.blocks = 256;	/* blocks of 16 MiB in all per CPU */
 	for (i = 0; i < 16; i++) {
 		s[i] = connect_there();
 		snprintf(message.arg.name, 32, "large%d", i);
@@ -337,7 +340,8 @@ START_TEST(turns_are_short)
 		longest = ms > longest ? ms : longest;
 	}
 	printf("# longest turn %.1f ms of %.1f\n", longest, all);
-	if (all > 32)	/* each request takes at least 2 ms, so a turn serves one */
+	if (all > 32)	/* if each request takes at least 2 ms, a turn serves one
+			 * request */
 		ck_assert_double_lt(longest, all / 4);
 	for (i = 0; i < 16; i++)
 		close(s[i]);
@@ -345,7 +349,7 @@ START_TEST(turns_are_short)
 }
 END_TEST
 
-START_TEST(one_server_per_path)
+START_TEST(test_one_server_per_path)
 {
 	struct tsct_server *other;
 	struct stat st;
@@ -384,7 +388,7 @@ START_TEST(one_server_per_path)
 }
 END_TEST
 
-/* A client with a queue that is always full of definitions that are slow to find */
+/* A client whose queue is always full of event definitions that are slow to look up */
 struct flood {
 	struct { struct tsct_request request; struct tsct_event_def def; } define;
 	unsigned int nr;
@@ -420,14 +424,14 @@ static void flood_fill(struct flood *flood)
 
 	while (recv(flood->s, answer, sizeof(answer), MSG_DONTWAIT) > 0)
 		;
-	do	/* definitions are equal up to the last field */
+	do	/* definitions are equal except for the last field */
 		last->count = (__u16)(++flood->nr % 1000 + 1);
 	while (send(flood->s, &flood->define, sizeof(flood->define),
 		    MSG_DONTWAIT) > 0);
 }
 
-/* Busy clients do not block others. */
-START_TEST(clients_take_turns)
+/* A busy client does not delay the requests of others for long. */
+START_TEST(test_clients_take_turns)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -454,7 +458,7 @@ START_TEST(clients_take_turns)
 		tsct_server_dispatch(serve_server);
 		answered = recv(s, &message, sizeof(message), MSG_DONTWAIT) > 0;
 	}
-	printf("# answered after %d turns\n", turns);
+	printf("# request answered after %d turns of the server\n", turns);
 	ck_assert(answered);
 	for (i = 0; i < 3; i++)
 		close(floods[i].s);
@@ -463,8 +467,8 @@ START_TEST(clients_take_turns)
 }
 END_TEST
 
-/* Without a thread, the caller's loop dispatches. */
-START_TEST(dispatch)
+/* A server without a thread is dispatched by the caller's event loop. */
+START_TEST(test_dispatch_without_thread)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -498,18 +502,18 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
-	tcase_add_loop_test(tcase, garbage, 0, 3);
-	tcase_add_test(tcase, never_reads);
-	tcase_add_test(tcase, sends_descriptors);
-	tcase_add_test(tcase, descriptors_exhausted);
-	tcase_add_test(tcase, clients_die);
-	tcase_add_test(tcase, children_define);
-	if (!geteuid())		/* needs a second user */
-		tcase_add_test(tcase, crowd);
-	tcase_add_test(tcase, turns_are_short);
-	tcase_add_test(tcase, clients_take_turns);
-	tcase_add_test(tcase, one_server_per_path);
-	tcase_add_test(tcase, dispatch);
+	tcase_add_loop_test(tcase, test_random_messages, 0, 3);
+	tcase_add_test(tcase, test_client_that_never_reads);
+	tcase_add_test(tcase, test_client_that_sends_descriptors);
+	tcase_add_test(tcase, test_descriptors_exhausted);
+	tcase_add_test(tcase, test_killed_clients);
+	tcase_add_test(tcase, test_forked_clients);
+	if (!geteuid())		/* root only, as the test needs a second user */
+		tcase_add_test(tcase, test_connection_limit_per_user);
+	tcase_add_test(tcase, test_turns_are_short);
+	tcase_add_test(tcase, test_clients_take_turns);
+	tcase_add_test(tcase, test_one_server_per_path);
+	tcase_add_test(tcase, test_dispatch_without_thread);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

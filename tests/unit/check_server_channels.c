@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Channels of the server: many at once, kept channels, limits, killed writers */
+/* Channels of the provider server: many at once, kept channels, limits, killed
+ * writers */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +13,7 @@
 
 #define MANY	1000
 
-/* Raises the limit of descriptors as far as the test needs, or ends the test. */
+/* Raises the limit of open descriptors to 8192, or to the maximum if that is lower. */
 static void setup(void)
 {
 	struct rlimit limit;
@@ -75,7 +76,7 @@ static unsigned int count_channels(struct tsct_channel *t, __u64 *ret_events)
 }
 
 /* One user creates, opens, writes, lists and reads a thousand channels. */
-START_TEST(a_thousand)
+START_TEST(test_thousand_channels)
 {
 	struct tsct_channel **all = calloc(MANY, sizeof(*all));
 	struct tsct_reader *reader;
@@ -103,7 +104,8 @@ START_TEST(a_thousand)
 	}
 	for (i = 1; i < MANY; i++)
 		tsct_channel_close(all[i]);
-	/* A server with other clients may detect closed connections late. */
+	/* The server may detect closed connections late while it serves other
+	 * clients. */
 	for (i = 0; i < 500 && count_channels(all[0], &events) > 1; i++)
 		usleep(10000);
 	ck_assert_uint_eq(count_channels(all[0], &events), 1);
@@ -112,8 +114,8 @@ START_TEST(a_thousand)
 }
 END_TEST
 
-/* Above the limit of kept channels, the error text contains the action to take. */
-START_TEST(limit_of_channels)
+/* Above the limit of kept channels, the error text says what to do. */
+START_TEST(test_channel_limit)
 {
 	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
 					 TSCT_CHANNEL_KEEP);
@@ -130,7 +132,8 @@ START_TEST(limit_of_channels)
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	ck_assert_uint_ge(count_channels(first, &events), MANY);
-	/* The first channel can be opened by its name; its removal makes room. */
+	/* The first channel can still be opened by its name. Its removal makes room for
+	 * another one. */
 	ck_assert_int_eq(tsct_channel_remove(first, tsct_channel_info(first)->id), 0);
 	ck_assert_int_eq(tsct_channel_remove(first, 7), 0);
 	t = open_nr(5000, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
@@ -139,7 +142,7 @@ START_TEST(limit_of_channels)
 }
 END_TEST
 
-START_TEST(limit_of_bytes)
+START_TEST(test_memory_limit)
 {
 	struct tsct_channel_options options = {
 		.name = "large", .block_size = 65536, .blocks = 4096,
@@ -199,7 +202,7 @@ static void expect_events(struct tsct_channel *t, int nr)
 	tsct_reader_close(reader);
 }
 
-START_TEST(killed_and_kept)
+START_TEST(test_killed_writer_of_kept_channel)
 {
 	struct tsct_channel *t;
 
@@ -211,7 +214,7 @@ START_TEST(killed_and_kept)
 }
 END_TEST
 
-START_TEST(killed_and_held)
+START_TEST(test_killed_writer_of_open_channel)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_READ, 0, 0);
 
@@ -222,8 +225,9 @@ START_TEST(killed_and_held)
 }
 END_TEST
 
-/* A channel that is neither kept nor open elsewhere is removed with its writer. */
-START_TEST(killed_and_alone)
+/* A channel that is neither kept nor open elsewhere is removed if its writer is
+ * killed. */
+START_TEST(test_killed_writer_of_other_channel)
 {
 	struct tsct_channel *t;
 	int i, error = 0;
@@ -248,8 +252,9 @@ static void scribble(const struct tsct_channel *victim)
 		*(__u64 *)(map + any(h->file_size / 8) * 8) = any64();
 }
 
-/* One channel is overwritten with random data; all events of the other are read. */
-START_TEST(scribbled_neighbour)
+/* If one channel is overwritten with random data, all events of another one can still
+ * be read. */
+START_TEST(test_other_channel_overwritten)
 {
 	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	struct tsct_channel *t = open_nr(2, TSCT_ROLE_WRITE | TSCT_ROLE_READ, 0, 0);
@@ -286,7 +291,7 @@ START_TEST(scribbled_neighbour)
 END_TEST
 
 /* A client cannot remove pages from shared memory. */
-START_TEST(sealed)
+START_TEST(test_memory_is_sealed)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -306,14 +311,14 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, a_thousand);
-	tcase_add_test(tcase, limit_of_channels);
-	tcase_add_test(tcase, limit_of_bytes);
-	tcase_add_test(tcase, killed_and_kept);
-	tcase_add_test(tcase, killed_and_held);
-	tcase_add_test(tcase, killed_and_alone);
-	tcase_add_test(tcase, scribbled_neighbour);
-	tcase_add_test(tcase, sealed);
+	tcase_add_test(tcase, test_thousand_channels);
+	tcase_add_test(tcase, test_channel_limit);
+	tcase_add_test(tcase, test_memory_limit);
+	tcase_add_test(tcase, test_killed_writer_of_kept_channel);
+	tcase_add_test(tcase, test_killed_writer_of_open_channel);
+	tcase_add_test(tcase, test_killed_writer_of_other_channel);
+	tcase_add_test(tcase, test_other_channel_overwritten);
+	tcase_add_test(tcase, test_memory_is_sealed);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

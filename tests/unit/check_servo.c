@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The servo: replacement of clock params, and the values of the new ones */
+/* The servo: when clock params are replaced, and the values of the new ones */
 #include "rate_sim.h"
 
-/* Returns whether time and rate are the same, without bounds. */
+/* Returns whether both params give the same times; their bounds may differ. */
 static bool same_line(const struct tsct_clock_params *a, const struct tsct_clock_params *b)
 {
 	return a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
@@ -20,8 +20,8 @@ static double slew_ppm(const struct tsct_clock_params *params)
 	return ((double)params->slew_mult / (double)params->mult - 1) * 1e6;
 }
 
-/* Samples that agree keep the parameters and renew their bound. */
-START_TEST(test_confirms)
+/* Samples that agree with the published params keep them, and renew their bound. */
+START_TEST(test_confirmed_params)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, lines = 0;
@@ -39,19 +39,20 @@ START_TEST(test_confirms)
 		ck_assert_uint_gt(params->void_after_cycles, last.void_after_cycles);
 		if (same_line(&last, params) && !slewing(params))
 			ck_assert_uint_gt(params->fast_cycles, last.fast_cycles);
-		/* holdover_after_cycles and void_after_cycles count from as_of_cycles. */
+		/* Holdover and expiry are counted from the last sample. */
 		ck_assert_double_eq_tol((double)(params->holdover_after_cycles -
 				params->as_of_cycles) / HZ, 5, 1e-3);
 		ck_assert_double_eq_tol((double)(params->void_after_cycles -
 				params->as_of_cycles) / HZ, 1000, 0.1);
 	}
-	/* One replacement per 16 s by age; each slew causes two. */
+	/* Params are replaced every 16 s because of their age, and twice for each
+	 * slew. */
 	ck_assert_uint_le(lines, 80);
 	ck_assert_uint_ge(lines, 12);
 }
 END_TEST
 
-/* New parameters continue the old ones at any begin_cycles. */
+/* New params continue the old ones without a step, whenever they begin. */
 START_TEST(test_begins_anywhere)
 {
 	struct tsct_clock_state next;
@@ -71,7 +72,8 @@ START_TEST(test_begins_anywhere)
 		tsct_rate_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
 		if (same_line(&est.state.real, &next.real)) {
-			/* The params slew already and need no replacement. */
+			/* The published params slew already, and need no
+			 * replacement. */
 			ck_assert(slewing(&est.state.real));
 			kept++;
 			continue;
@@ -136,7 +138,7 @@ START_TEST(test_slew_ends)
 	sim_advance(&sim, SECOND);
 	feed();
 	ck_assert(slewing(params));
-	/* The slew ended, and new parameters follow. */
+	/* After the slew has ended, new params are published. */
 	go_on_for(2);
 	for (i = 0; i < 100; i++) {
 		sim_advance(&sim, 4 * SECOND);
@@ -145,7 +147,7 @@ START_TEST(test_slew_ends)
 }
 END_TEST
 
-/* Without disruptions, the fast conversion is enough for readers. */
+/* Without disruptions, the fast conversion is sufficient for readers. */
 START_TEST(test_fast)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -174,7 +176,7 @@ START_TEST(test_fast)
 }
 END_TEST
 
-/* In an epoch without parameters all other fields are valid. */
+/* In an epoch without clock params, all other fields are valid. */
 START_TEST(test_disrupted)
 {
 	struct tsct_clock_state next;
@@ -195,14 +197,14 @@ START_TEST(test_disrupted)
 	tsct_rate_published(&est, &next);
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
-	/* The first parameters of an epoch begin at its last sample. */
+	/* The first clock params of an epoch begin at its last sample. */
 	ck_assert_uint_eq(est.state.real.base_cycles, est.state.real.as_of_cycles);
 	ck_assert_uint_eq(est.state.closing_error_ps, 0);
 	check_line();
 }
 END_TEST
 
-/* The caller sets the times of holdover and expiry. */
+/* The caller of the servo determines the times of holdover and expiry. */
 START_TEST(test_lifetimes)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -220,15 +222,15 @@ START_TEST(test_lifetimes)
 }
 END_TEST
 
-/* Parameters are replaced before a product overflows. */
-START_TEST(test_length)
+/* Clock params are replaced before a product in a conversion overflows. */
+START_TEST(test_replaced_before_overflow)
 {
 	struct tsct_clock_state next;
 	uint64_t begin;
 
 	seed_with(7);
 	start();
-	/* Parameters are not replaced before they have a sample. */
+	/* New clock params are not replaced before they have a sample. */
 	do
 		go_on_for(1);
 	while ((int64_t)(est.offset.cycles - est.state.real.base_cycles) < 0);
@@ -264,14 +266,14 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_confirms);
+	tcase_add_test(tcase, test_confirmed_params);
 	tcase_add_test(tcase, test_begins_anywhere);
 	tcase_add_test(tcase, test_slews);
 	tcase_add_test(tcase, test_slew_ends);
 	tcase_add_test(tcase, test_fast);
 	tcase_add_test(tcase, test_disrupted);
 	tcase_add_test(tcase, test_lifetimes);
-	tcase_add_test(tcase, test_length);
+	tcase_add_test(tcase, test_replaced_before_overflow);
 	tcase_add_test(tcase, test_quantisation);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

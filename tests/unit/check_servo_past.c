@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Past times, as readers get them, of a clock that is set by a small step while its
+ * Past times, as readers convert them, of a clock that is set by a small step while its
  * params still slew. They must be within their bounds.
  */
 #include "lib/core/latch.h"
@@ -10,13 +10,14 @@
 #define TURNS	300
 #define LOOKS	3
 
-/* Times in ms after the sample from which the slewing params were made */
+/* Schedule of a test, in ms after the sample from which the slewing params were made */
 struct way {
-	unsigned int seconds;	/* from the calibration to that sample, in s */
-	unsigned int lead;	/* from a sample to the start of its params */
+	unsigned int seconds;	/* time from the calibration to that sample, in s */
+	unsigned int lead;	/* time from a sample to the begin of its params */
 	unsigned int set;
-	unsigned int looks[LOOKS];	/* times of conversions; the last one
-					 * is later than all cycles */
+	unsigned int looks[LOOKS];	/* times at which past cycles are converted;
+					 * the last one is later than all these
+					 * cycles */
 };
 
 static struct tsct_clock_page *page;
@@ -39,7 +40,7 @@ static void publish_led(unsigned int lead_ms)
 	tsct_rate_published(&est, &next);
 }
 
-/* Starts with an inaccurate calibration; the next params slew. */
+/* Starts the clock with an inaccurate calibration, so that the next params slew. */
 static void start_bent(const struct way *way)
 {
 	unsigned int i;
@@ -70,7 +71,7 @@ static void keep(void)
 	kept[nr_kept++].real = sim_real(&sim);
 }
 
-/* Runs the schedule. Returns the rate of the slew in ppb. */
+/* Executes the schedule. Returns the rate of the slew in ppb. */
 static double go(const struct way *way, int64_t step)
 {
 	const struct tsct_clock_params *pair = &est.state.real;
@@ -78,7 +79,7 @@ static double go(const struct way *way, int64_t step)
 	double bent = ((double)pair->slew_mult / (double)pair->mult - 1) * 1e9;
 	unsigned int ms, look = 0;
 
-	/* Step away from the params' time: down if it slews up */
+	/* The step is away from the slew: backwards if the clock slews forwards. */
 	if (bent < 0)
 		step = -step;
 	for (ms = 5, nr_kept = 0; look < LOOKS; ms += 5) {
@@ -130,7 +131,7 @@ static void check_way(const struct way *way, double least_bent, int64_t least,
 			least_bent;
 		check_kept();
 	}
-	/* Enough params had a slew for the test to be useful. */
+	/* Many params had a slew, so that the test is useful. */
 	ck_assert_uint_gt(bent, TURNS / 3);
 	free(page);
 }
@@ -144,10 +145,10 @@ START_TEST(test_steady)
 END_TEST
 
 /*
- * The clock is set at the start of the slew, when the error is largest; at the
- * conversion it is smaller by the amount of the slew.
+ * The clock is set at the begin of the slew, when the error is largest. At the
+ * conversion the error is smaller by the amount slewed.
  */
-START_TEST(test_set_at_first)
+START_TEST(test_set_at_slew_begin)
 {
 	static const struct way way = { 1, 1, 5, { 1000, 2000, 3000 } };
 
@@ -155,8 +156,9 @@ START_TEST(test_set_at_first)
 }
 END_TEST
 
-/* The next params begin long after the sample; the bound holds in between. */
-START_TEST(test_set_before_next)
+/* The clock is set after a sample whose params begin much later. The bound holds in
+ * between. */
+START_TEST(test_set_before_next_params)
 {
 	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
 
@@ -164,8 +166,8 @@ START_TEST(test_set_before_next)
 }
 END_TEST
 
-/* The same, with the end of the slew in between */
-START_TEST(test_set_before_knee)
+/* The clock is set long before the next params begin, and the slew ends in between. */
+START_TEST(test_set_before_slew_end)
 {
 	static const struct way way = { 1, 400, 1400, { 1300, 2300, 3300 } };
 
@@ -173,7 +175,8 @@ START_TEST(test_set_before_knee)
 }
 END_TEST
 
-/* Without new params, the bound of the confirmed params must cover the sample. */
+/* The sample after the step only confirms the params in force: their new bound must
+ * cover the step. */
 START_TEST(test_set_and_confirmed)
 {
 	static const struct way way = { 6, 100, 50, { 150, 155, 160 } };
@@ -190,9 +193,9 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
-	tcase_add_test(tcase, test_set_at_first);
-	tcase_add_test(tcase, test_set_before_next);
-	tcase_add_test(tcase, test_set_before_knee);
+	tcase_add_test(tcase, test_set_at_slew_begin);
+	tcase_add_test(tcase, test_set_before_next_params);
+	tcase_add_test(tcase, test_set_before_slew_end);
 	tcase_add_test(tcase, test_set_and_confirmed);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several sources, some of them falsetickers or implausible */
+/* A node with several sources of time, some of them falsetickers or implausible */
 #include "cluster_world.h"
 #include "suite.h"
 
@@ -8,7 +8,7 @@
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
-/* A master, servers on its timeline, and a child with all of these as sources */
+/* A master, servers on its timeline, and a child that polls all of them */
 static struct node master, server[SOURCES_MAX], child;
 static struct tsct_remote_params line;
 static unsigned int nr;
@@ -36,7 +36,7 @@ static void end(void)
 		free_node(&server[i]);
 }
 
-/* One exchange with each server */
+/* Makes one exchange with each server. */
 static void one_round(double t)
 {
 	unsigned int i;
@@ -78,10 +78,10 @@ static unsigned int count_falsetickers(unsigned int from, unsigned int to, doubl
 /* ---- falsetickers -------------------------------------------------------- */
 
 enum fault {
-	SAME,			/* the same offset for all */
-	OWN,			/* another offset for each */
-	LATER,			/* an offset from some time on */
-	CREEP,			/* an increasing offset */
+	SAME,			/* all falsetickers have the same offset */
+	OWN,			/* each falseticker has a different offset */
+	LATER,			/* falsetickers have no offset at first */
+	CREEP,			/* the offset of falsetickers increases */
 	NR_FAULTS,
 };
 
@@ -95,7 +95,7 @@ static double fault_ns(enum fault how, unsigned int source, double t)
 	case LATER:
 		return t < 30 ? 0 : 1e9;
 	default:
-		return 20e3 * t;	/* 20 ppm fast */
+		return 20e3 * t;	/* the clock runs 20 ppm fast */
 	}
 }
 
@@ -126,7 +126,7 @@ START_TEST(test_falsetickers)
 }
 END_TEST
 
-START_TEST(test_why)
+START_TEST(test_falseticker_reason)
 {
 	struct tsct_source_state s;
 	double t;
@@ -143,10 +143,10 @@ START_TEST(test_why)
 END_TEST
 
 /*
- * An error within the bounds of the other sources is not detected; the bound covers
+ * An error within the bounds of the other sources is not detected, and the bound covers
  * it.
  */
-START_TEST(test_small_lies)
+START_TEST(test_small_errors)
 {
 	double t;
 
@@ -161,10 +161,10 @@ START_TEST(test_small_lies)
 END_TEST
 
 /*
- * Of two sources that contradict each other neither is a falseticker, and the time
+ * If only two sources contradict each other, neither is a falseticker, and the time
  * does not jump.
  */
-START_TEST(test_two)
+START_TEST(test_two_contradicting_sources)
 {
 	double t;
 
@@ -183,10 +183,9 @@ START_TEST(test_two)
 END_TEST
 
 /*
- * The selected source disappears: another one is selected, without an effect on
- * readers.
+ * The selected source disappears: another one is selected, and readers notice nothing.
  */
-START_TEST(test_one_goes)
+START_TEST(test_selected_source_disappears)
 {
 	unsigned int i, gone = 9;
 	double t;
@@ -217,8 +216,8 @@ START_TEST(test_one_goes)
 END_TEST
 
 /*
- * The master restarts, and the servers follow one after another. The child begins
- * one epoch, not three.
+ * The master restarts, and its servers follow one after another. The child begins only
+ * one epoch.
  */
 START_TEST(test_new_timeline)
 {
@@ -246,8 +245,8 @@ START_TEST(test_new_timeline)
 }
 END_TEST
 
-/* One server reports another timeline than the other two, and is not selected. */
-START_TEST(test_made_up_timeline)
+/* A server that reports another timeline than the other two is not selected. */
+START_TEST(test_unconfirmed_timeline)
 {
 	struct tsct_remote remote;
 	struct tsct_exchange x;
@@ -278,8 +277,8 @@ END_TEST
 /* ---- NTP servers --------------------------------------------------------- */
 
 /*
- * Exchange with an NTP server. Its counter is its clock, in ns, @off_ns ahead of the
- * true time, with error bound @error_ns.
+ * Makes an exchange with an NTP server. Its counter is its clock in ns, which is
+ * @off_ns ahead of the true time, with error bound @error_ns.
  */
 static void ask_ntp(unsigned int source, double t, double off_ns,
 		    uint64_t error_ns)
@@ -302,8 +301,8 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 	child.events[tsct_cluster_feed(child.cluster, source, &x, &remote)]++;
 }
 
-/* Of three NTP servers one is off by a second: the time is that of the others. */
-START_TEST(test_ntp)
+/* If one of three NTP servers is off by a second, the time is that of the other two. */
+START_TEST(test_ntp_servers)
 {
 	struct tsct_clock_time r;
 	double t, off = 0;
@@ -317,7 +316,8 @@ START_TEST(test_ntp)
 		ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 				 node_ticks(&child, t + 0.5), &r), 0);
 		off = (double)(r.ns - BEGIN_NS) - (t + 0.5) * 1e9;
-		if (t > 3)		/* the falseticker is not detectable before */
+		if (t > 3)		/* until then too few exchanges for detecting
+					 * the falseticker */
 			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
 	}
 	ck_assert(fabs(off) < 60e3);
@@ -328,8 +328,8 @@ START_TEST(test_ntp)
 }
 END_TEST
 
-/* A master outweighs NTP servers: its timeline is selected. */
-START_TEST(test_master_before_ntp)
+/* The timeline of a master is selected over that of NTP servers. */
+START_TEST(test_master_is_preferred_to_ntp)
 {
 	double t;
 
@@ -355,7 +355,7 @@ START_TEST(test_master_before_ntp)
 END_TEST
 
 /* A server that runs 1 % fast is rejected. */
-START_TEST(test_one_percent)
+START_TEST(test_one_percent_fast)
 {
 	double t;
 
@@ -405,10 +405,10 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 }
 
 /*
- * With any input, the module accepts each published state as a continuation of the
- * previous one: publish() checks it.
+ * With random input, the module accepts each published state as a continuation of the
+ * previous one; publish() checks that.
  */
-START_TEST(test_anything)
+START_TEST(test_random_input)
 {
 	struct tsct_remote remote;
 	struct tsct_exchange x;
@@ -452,16 +452,16 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_falsetickers, 0, 5 * NR_FAULTS);
-	tcase_add_test(tcase, test_why);
-	tcase_add_test(tcase, test_small_lies);
-	tcase_add_test(tcase, test_two);
-	tcase_add_test(tcase, test_one_goes);
+	tcase_add_test(tcase, test_falseticker_reason);
+	tcase_add_test(tcase, test_small_errors);
+	tcase_add_test(tcase, test_two_contradicting_sources);
+	tcase_add_test(tcase, test_selected_source_disappears);
 	tcase_add_test(tcase, test_new_timeline);
-	tcase_add_test(tcase, test_made_up_timeline);
-	tcase_add_test(tcase, test_ntp);
-	tcase_add_test(tcase, test_master_before_ntp);
-	tcase_add_test(tcase, test_one_percent);
-	tcase_add_loop_test(tcase, test_anything, 0, 4);
+	tcase_add_test(tcase, test_unconfirmed_timeline);
+	tcase_add_test(tcase, test_ntp_servers);
+	tcase_add_test(tcase, test_master_is_preferred_to_ntp);
+	tcase_add_test(tcase, test_one_percent_fast);
+	tcase_add_loop_test(tcase, test_random_input, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

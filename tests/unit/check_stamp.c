@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Unique stamps, compared with exact integers, and properties of all stamps */
+/* Unique stamps, compared with exact integers, and properties that hold for all
+ * stamps */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "seed.h"
 #include "suite.h"
 
-/* Stamps as integers, for comparisons */
+/* Stamps as plain integers, which can be compared */
 static uint64_t stamp_make(uint64_t tick, uint32_t event)
 {
 	return tsct_stamp_make(tick, event).bits;
@@ -84,7 +85,7 @@ START_TEST(test_parts)
 	ck_assert_uint_eq(stamp_make(SEGMENT - 1, 8191), UINT64_MAX);
 	ck_assert_uint_eq(stamp_tick(UINT64_MAX), TSCT_STAMP_TICK_MAX);
 	ck_assert_uint_eq(stamp_event(UINT64_MAX), TSCT_STAMP_EVENT_MAX);
-	/* Higher bits belong to the segment. */
+	/* Bits above the 51 of a tick belong to the segment. */
 	ck_assert_uint_eq(stamp_make(SEGMENT + 5, 8192 + 3),
 			  stamp_make(5, 3));
 }
@@ -125,8 +126,8 @@ START_TEST(test_golden_runs)
 }
 END_TEST
 
-/* A tick has 8192 stamps; later events get the stamps of the next tick. */
-START_TEST(test_overflow)
+/* A tick has 8192 stamps. Further events on it get stamps of the next tick. */
+START_TEST(test_many_events_per_tick)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp, last = 0;
@@ -140,7 +141,7 @@ START_TEST(test_overflow)
 			last = stamp;
 		}
 	}
-	/* No stamp was skipped: 4 full ticks, and 400 events of the fifth. */
+	/* No stamp was skipped: 4 full ticks, and 400 events on the fifth. */
 	ck_assert_uint_eq(last, stamp_make(4, 399));
 	ck_assert_uint_eq(stamper.max_events, 8291);
 	ck_assert_uint_eq(stamper.moved, 100 + 200 + 300 + 400);
@@ -151,7 +152,7 @@ START_TEST(test_overflow)
 }
 END_TEST
 
-START_TEST(test_alone)
+START_TEST(test_one_event_per_tick)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp, i;
@@ -176,7 +177,7 @@ static void refuse(struct tsct_stamper *stamper, uint64_t tick)
 	ck_assert_mem_eq(stamper, &before, sizeof(before));
 }
 
-START_TEST(test_backwards)
+START_TEST(test_decreasing_source)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp;
@@ -185,7 +186,8 @@ START_TEST(test_backwards)
 	tsct_stamper_init(&stamper, 1000);
 	refuse(&stamper, 999);
 	refuse(&stamper, 1000 + (1ULL << 63));
-	/* The tick is ahead of the source, which catches up. */
+	/* After too many events the tick is ahead of the source, until the source
+	 * catches up. */
 	for (i = 0; i < 3 * 8192; i++)
 		must(!stamper_next(&stamper, 2000, &stamp));
 	ck_assert_uint_eq(stamp_tick(stamp), 1002);
@@ -199,7 +201,8 @@ START_TEST(test_backwards)
 }
 END_TEST
 
-/* Wraps at 2^51, by the source and by an overflow of the events, are reported. */
+/* Wraps of the tick at 2^51 are reported, whether caused by the source or by too many
+ * events. */
 START_TEST(test_segments)
 {
 	struct tsct_stamper stamper;
@@ -273,7 +276,8 @@ START_TEST(test_bad_rates)
 }
 END_TEST
 
-/* A time is converted to the first stamp that is not before it, and back. */
+/* A time converts to the first stamp that is not before it; that stamp converts back to
+ * the time. */
 START_TEST(test_both_ways)
 {
 	struct tsct_stamp_rate rate;
@@ -296,7 +300,8 @@ START_TEST(test_both_ways)
 }
 END_TEST
 
-/* The event number is dropped, or converted to a fraction of a tick. */
+/* Conversion to seconds drops the event number; the legacy one converts it to a
+ * fraction of a tick. */
 START_TEST(test_seconds)
 {
 	double period = tsct_stamp_period(1e9), accurate, legacy;
@@ -314,7 +319,8 @@ START_TEST(test_seconds)
 		stamp = any64() >> any(64);
 		accurate = stamp_seconds(stamp, period);
 		legacy = stamp_seconds_legacy(stamp, period);
-		/* They differ by the event number's fraction, up to rounding. */
+		/* Both conversions differ by the event number's fraction of a tick, up
+		 * to rounding. */
 		must(fabs(legacy - accurate - stamp_event(stamp) *
 			  period) <= 4 * legacy * 0x1p-53);
 		if (!stamp_event(stamp))
@@ -327,7 +333,7 @@ START_TEST(test_seconds)
 }
 END_TEST
 
-START_TEST(test_seconds_beyond)
+START_TEST(test_seconds_out_of_range)
 {
 	double period = tsct_stamp_period(2.6e9);
 	uint64_t last = stamp_make(TSCT_STAMP_TICK_MAX, 0);
@@ -340,8 +346,8 @@ START_TEST(test_seconds_beyond)
 }
 END_TEST
 
-/* Stamps are unique and increase with any source. */
-START_TEST(test_property)
+/* Stamps are unique and increase, whatever values the source returns. */
+START_TEST(test_unique_and_increasing)
 {
 	struct tsct_stamper stamper;
 	uint64_t tick, stamp, origin, segment = 0;
@@ -376,17 +382,17 @@ int main(void)
 	print_seed();
 	tcase_add_test(tcase, test_parts);
 	tcase_add_test(tcase, test_golden_runs);
-	tcase_add_test(tcase, test_overflow);
-	tcase_add_test(tcase, test_alone);
-	tcase_add_test(tcase, test_backwards);
+	tcase_add_test(tcase, test_many_events_per_tick);
+	tcase_add_test(tcase, test_one_event_per_tick);
+	tcase_add_test(tcase, test_decreasing_source);
 	tcase_add_test(tcase, test_segments);
-	tcase_add_loop_test(tcase, test_property, 0, 20);
+	tcase_add_loop_test(tcase, test_unique_and_increasing, 0, 20);
 	tcase = add_case(suite, "times", NULL, NULL);
 	tcase_add_test(tcase, test_golden_ns);
 	tcase_add_test(tcase, test_golden_at);
 	tcase_add_test(tcase, test_bad_rates);
 	tcase_add_test(tcase, test_both_ways);
 	tcase_add_test(tcase, test_seconds);
-	tcase_add_test(tcase, test_seconds_beyond);
+	tcase_add_test(tcase, test_seconds_out_of_range);
 	return run_suite(suite);
 }

@@ -29,7 +29,7 @@ static int attach_id(struct tsct_store_peer *peer, __u32 id)
 	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
-START_TEST(create_rules)
+START_TEST(test_create_permissions)
 {
 	struct tsct_channel_create sound = a_channel("a"), arg;
 
@@ -66,7 +66,7 @@ START_TEST(create_rules)
 }
 END_TEST
 
-START_TEST(attach_rules)
+START_TEST(test_attach_permissions)
 {
 	const __u32 self = TSCT_UID_SELF, w = TSCT_ROLE_WRITE,
 		r = TSCT_ROLE_READ;
@@ -87,7 +87,7 @@ START_TEST(attach_rules)
 	tsct_store_release(&store, &anna2, true);
 	tsct_store_release(&store, &root, true);
 	ck_assert_int_eq(attach(&root, "a", 1001, r | w), 0);
-	/* A channel is freed with its last holder. */
+	/* A channel is freed when its last holder releases it. */
 	tsct_store_release(&store, &anna, true);
 	ck_assert_uint_eq(store.nr_channels, 1);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
@@ -98,7 +98,7 @@ START_TEST(attach_rules)
 END_TEST
 
 /* The memory is freed even if a client keeps the memfd open. */
-START_TEST(memory_comes_back)
+START_TEST(test_memory_is_freed)
 {
 	struct stat stat;
 	int kept;
@@ -112,7 +112,8 @@ START_TEST(memory_comes_back)
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_eq(stat.st_blocks, 0);
 	close(kept);
-	/* The memory is not freed if a reader may still use it after the server's end. */
+	/* The memory is not freed if a reader may still use it after the server has
+	 * ended. */
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	kept = dup(fd);
 	tsct_store_release(&store, &anna, false);
@@ -137,8 +138,8 @@ static int remove_id(struct tsct_store_peer *peer, __u32 id)
 	return request(peer, TSCT_IOC_CHANNEL_REMOVE, &arg);
 }
 
-/* A kept channel stays with its content until it is removed. */
-START_TEST(kept_channels)
+/* A kept channel remains with its contents until it is removed. */
+START_TEST(test_kept_channels)
 {
 	struct tsct_channel_info info = { 0 };
 	struct tsct_event_def def;
@@ -157,7 +158,7 @@ START_TEST(kept_channels)
 	ck_assert_int_eq(create(&anna, "a"), -EEXIST);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
 	ck_assert_uint_eq(anna.channel->nr_defs, 1);
-	/* It counts towards its creator's limit. */
+	/* A kept channel counts towards the limit of its creator. */
 	store.bytes_user_max = bytes;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 	ck_assert_int_eq(create(&ben, "b"), 0);
@@ -172,8 +173,9 @@ START_TEST(kept_channels)
 }
 END_TEST
 
-/* After the removal of an open channel its name is free; the channel remains. */
-START_TEST(removed_while_held)
+/* After an open channel is removed, its name is free, and its holders can still use
+ * it. */
+START_TEST(test_removed_while_open)
 {
 	struct tsct_channel_info info = { 0 };
 
@@ -192,8 +194,8 @@ START_TEST(removed_while_held)
 }
 END_TEST
 
-/* tsct_store_clear() frees kept channels. */
-START_TEST(cleared)
+/* tsct_store_clear() frees kept channels, too. */
+START_TEST(test_clear)
 {
 	struct tsct_channel_remove arg = { .id = 1, .reserved = { 0, 0, 1 } };
 
@@ -209,8 +211,8 @@ START_TEST(cleared)
 }
 END_TEST
 
-/* Statistics of a ring with valid and invalid content */
-START_TEST(figures)
+/* Statistics of rings with valid and invalid contents */
+START_TEST(test_ring_statistics)
 {
 	struct tsct_channel_cpu arg = { .id = 1 };
 	struct tsct_channel_info info = { 0 };
@@ -250,8 +252,8 @@ START_TEST(figures)
 }
 END_TEST
 
-/* Each ring begins with a block header, also those of offline CPUs. */
-START_TEST(rings_are_ready)
+/* Each ring begins with a block header, also the rings of offline CPUs. */
+START_TEST(test_rings_begin_with_header)
 {
 	const struct tsct_channel_header *h;
 	const struct tsct_block *block;
@@ -271,7 +273,7 @@ START_TEST(rings_are_ready)
 }
 END_TEST
 
-START_TEST(next_shows_what_is_mine)
+START_TEST(test_lists_accessible_channels)
 {
 	struct tsct_channel_info info = { 0 };
 
@@ -291,7 +293,7 @@ START_TEST(next_shows_what_is_mine)
 }
 END_TEST
 
-START_TEST(limits)
+START_TEST(test_limits)
 {
 	struct tsct_store_peer peers[60] = { 0 };
 	char name[16];
@@ -318,7 +320,7 @@ START_TEST(limits)
 }
 END_TEST
 
-START_TEST(defines)
+START_TEST(test_define)
 {
 	struct tsct_event_def def, again;
 	int nr = 0, error;
@@ -352,7 +354,7 @@ START_TEST(defines)
 }
 END_TEST
 
-START_TEST(unknown_requests)
+START_TEST(test_unknown_requests)
 {
 	char arg[TSCT_STORE_ARG_MAX] = "";
 
@@ -372,8 +374,9 @@ START_TEST(unknown_requests)
 }
 END_TEST
 
-/* The server decides by its private copy for any content of the memfd. */
-START_TEST(scribbled_memory)
+/* Whatever clients write into the memfd, the server uses its private copy for
+ * decisions. */
+START_TEST(test_overwritten_memory)
 {
 	struct tsct_channel_info info = { 0 };
 	struct tsct_event_def def;
@@ -397,7 +400,7 @@ START_TEST(scribbled_memory)
 }
 END_TEST
 
-START_TEST(random_requests)
+START_TEST(test_random_requests)
 {
 	static const __u32 cmds[] = {
 		TSCT_IOC_INFO, TSCT_IOC_CHANNEL_CREATE,
@@ -421,7 +424,7 @@ START_TEST(random_requests)
 			tsct_event_def_parse("e", 0, "a:u8", &arg.def, NULL);
 		for (j = any(3); j > 0; j--)
 			arg.bytes[any(120)] = any(256);
-		/* few blocks: this tests validity, not memory */
+		/* few blocks: the test is about validity, not about memory limits */
 		arg.create.blocks &= 0xf;
 		request(peers[any(4)], cmds[any(7)], &arg);
 		if (!any(5))
@@ -437,20 +440,20 @@ int main(void)
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, create_rules);
-	tcase_add_test(tcase, attach_rules);
-	tcase_add_test(tcase, memory_comes_back);
-	tcase_add_test(tcase, kept_channels);
-	tcase_add_test(tcase, removed_while_held);
-	tcase_add_test(tcase, cleared);
-	tcase_add_test(tcase, figures);
-	tcase_add_test(tcase, rings_are_ready);
-	tcase_add_test(tcase, next_shows_what_is_mine);
-	tcase_add_test(tcase, limits);
-	tcase_add_test(tcase, defines);
-	tcase_add_test(tcase, unknown_requests);
-	tcase_add_test(tcase, scribbled_memory);
-	tcase_add_loop_test(tcase, random_requests, 0, 5);
+	tcase_add_test(tcase, test_create_permissions);
+	tcase_add_test(tcase, test_attach_permissions);
+	tcase_add_test(tcase, test_memory_is_freed);
+	tcase_add_test(tcase, test_kept_channels);
+	tcase_add_test(tcase, test_removed_while_open);
+	tcase_add_test(tcase, test_clear);
+	tcase_add_test(tcase, test_ring_statistics);
+	tcase_add_test(tcase, test_rings_begin_with_header);
+	tcase_add_test(tcase, test_lists_accessible_channels);
+	tcase_add_test(tcase, test_limits);
+	tcase_add_test(tcase, test_define);
+	tcase_add_test(tcase, test_unknown_requests);
+	tcase_add_test(tcase, test_overwritten_memory);
+	tcase_add_loop_test(tcase, test_random_requests, 0, 5);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads, signal handlers and forked children write one channel while they are
- * moved between CPUs, and every event is accounted for: each emit stores its result
- * in shared memory, and the events read must be exactly those reported as written,
- * once, complete, in the order of their cycles.
+ * Threads, signal handlers and forked children write to one channel while they are
+ * moved between CPUs. Every event is accounted for. Each emit stores its result in
+ * shared memory. The events read must be exactly those reported as written, once,
+ * complete, and in the order of their cycles.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,8 +16,9 @@
 #include "serve.h"
 #include "suite.h"
 
-#define WRITERS		32	/* even: threads, odd: their signal handlers */
-#define EVENTS		60000	/* per writer */
+#define WRITERS		32	/* writers with even numbers are threads, odd ones
+				 * are their signal handlers */
+#define EVENTS		60000	/* number of events that each writer emits */
 #define LEN_MAX		200
 
 struct payload {
@@ -28,7 +29,7 @@ struct payload {
 enum { UNKNOWN, WRITTEN, FULL, ABORTED, ODD };
 
 struct shared {
-	__u32 next[WRITERS];	/* per writer: events tried, or being tried */
+	__u32 next[WRITERS];	/* events that each writer has begun to emit */
 	__u32 tids[WRITERS];
 	unsigned char result[WRITERS][EVENTS];
 };
@@ -39,7 +40,8 @@ static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
 static int id;
-static __thread unsigned int me;	/* writer of this thread + 1, 0: none */
+static __thread unsigned int me;	/* number of this thread's writer + 1; 0:
+					 * none */
 
 static unsigned int length_of(__u32 writer, __u32 seq)
 {
@@ -82,7 +84,7 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	if (me)
-		emit_one(me);	/* writer me - 1: the thread, writer me: its handler */
+		emit_one(me);	/* argument me: the handler; its thread is me - 1 */
 }
 
 static void tick(timer_t *ret_timer)
@@ -109,7 +111,8 @@ static void *work(void *arg)
 	tick(&timer);
 	for (i = 0; emit_one(w); i++)
 		if (shared->result[w][i] == FULL && i % 4)
-			usleep(50);	/* lets the reader make room */
+			usleep(50);	/* gives the reader time to free room in the
+					 * ring */
 	timer_delete(timer);
 	__atomic_store_n(&shared->tids[w], 0, __ATOMIC_RELAXED);
 	return NULL;
@@ -128,7 +131,7 @@ static void work_twice(unsigned int first)
 		pthread_join(threads[i], NULL);
 }
 
-/* Moves the writers to other CPUs repeatedly. */
+/* Moves the writers to other CPUs again and again. */
 static void *migrate(void *arg)
 {
 	unsigned int nr = sysconf(_SC_NPROCESSORS_ONLN), i = 0;
@@ -273,14 +276,14 @@ static void *work_here(void *arg)
 	return NULL;
 }
 
-/* The thread sanitizer cannot follow a fork of a program with threads. */
+/* The thread sanitizer does not support fork() in a program with threads. */
 #ifdef __SANITIZE_THREAD__
 #define CHILDREN	0
 #else
 #define CHILDREN	2
 #endif
 
-/* Writers 0-3 here, 4-7 and 8-11 in children, and a reader. */
+/* Runs a reader, writers 0-3 in this process, and 4-7 and 8-11 in children. */
 static void run_all(void)
 {
 	unsigned int children = CHILDREN, i;
@@ -305,8 +308,8 @@ static void run_all(void)
 		drain();
 }
 
-/* Exactly: read + lost == tried */
-START_TEST(exact)
+/* The number of events read plus those lost equals exactly the number tried. */
+START_TEST(test_exact_counts)
 {
 	__u32 w, i, tried = 0;
 
@@ -327,14 +330,16 @@ START_TEST(exact)
 	ck_assert_uint_eq(count(ABORTED), sum_lost(TSCT_LOST_ABORTED));
 	ck_assert_uint_eq(nr_read + sum_lost(TSCT_LOST_FULL) +
 			  sum_lost(TSCT_LOST_ABORTED) + tsct_channel_dropped(t), tried);
-	printf("# %u tried, %llu read, %llu full, %llu aborted\n", tried,
+	printf("# %u events tried, %llu read, %llu lost (full), %llu lost (aborted)\n",
+	       tried,
 	       nr_read, count(FULL), count(ABORTED));
 	finish();
 }
 END_TEST
 
-/* Flight recorder: every event that is read is valid, was written, and is read once. */
-START_TEST(overwrite)
+/* Overwrite policy: every event that is read is valid, was written, and is read
+ * once. */
+START_TEST(test_overwrite)
 {
 	struct tsct_ring_stat stat;
 	__u64 overruns = 0, overrun = 0;
@@ -356,14 +361,16 @@ START_TEST(overwrite)
 	/* the count of missed events is exact */
 	ck_assert_uint_eq(nr_read + overrun, count(WRITTEN));
 	ck_assert_uint_eq(published(), count(WRITTEN));
-	printf("# %llu read, overtaken %llu times, %llu missed\n", nr_read,
+	printf("# %llu events read, reader overtaken %llu times, %llu missed\n",
+	       nr_read,
 	       overruns, overrun);
 	finish();
 }
 END_TEST
 
-/* One event of a killed writer is uncertain: the event that it was writing. */
-START_TEST(killed)
+/* For a killed writer, it is uncertain whether the event that it was writing is in the
+ * ring. */
+START_TEST(test_killed_writers)
 {
 	unsigned int turn, w, doubtful = 0;
 	int status;
@@ -396,14 +403,15 @@ START_TEST(killed)
 	ck_assert_uint_eq(published(), nr_read);
 	ck_assert_uint_ge(sum_lost(TSCT_LOST_FULL), count(FULL));
 	ck_assert_uint_le(sum_lost(TSCT_LOST_FULL), count(FULL) + WRITERS);
-	printf("# %llu read of killed writers, %u in doubt\n", nr_read,
+	printf("# %llu events of killed writers read, %u uncertain\n", nr_read,
 	       doubtful);
 	finish();
 }
 END_TEST
 
-/* The same with a kernel clock: head and clock are read before the section. */
-START_TEST(other_clock)
+/* A channel with a kernel clock, where head and clock are read before the restartable
+ * section */
+START_TEST(test_other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);
 	t->source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -412,7 +420,8 @@ START_TEST(other_clock)
 	ck_assert_uint_eq(count(WRITTEN), nr_read);
 	ck_assert_uint_eq(count(FULL), sum_lost(TSCT_LOST_FULL));
 	ck_assert_uint_eq(count(ABORTED), sum_lost(TSCT_LOST_ABORTED));
-	printf("# %llu read, %llu full, %llu aborted\n", nr_read, count(FULL),
+	printf("# %llu events read, %llu lost (full), %llu lost (aborted)\n",
+	       nr_read, count(FULL),
 	       count(ABORTED));
 	finish();
 }
@@ -425,11 +434,11 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, exact, 0, 3);
-	tcase_add_loop_test(tcase, overwrite, 0, 3);
+	tcase_add_loop_test(tcase, test_exact_counts, 0, 3);
+	tcase_add_loop_test(tcase, test_overwrite, 0, 3);
 	if (CHILDREN)
-		tcase_add_loop_test(tcase, killed, 0, 2);
-	tcase_add_test(tcase, other_clock);
+		tcase_add_loop_test(tcase, test_killed_writers, 0, 2);
+	tcase_add_test(tcase, test_other_clock);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

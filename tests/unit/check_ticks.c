@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recordings with all kinds of ticks: events are read as written, at the precision of
+ * Recordings of all tick resolutions: events are read as written, at the precision of
  * the ticks. Also tests the calls of fsync().
  */
 #include "recordings.h"
@@ -63,7 +63,7 @@ static void send_one(__u64 stamp, __u32 id)
 	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 }
 
-/* Returns the distance to the next tick: 0, small, of the next width, or large. */
+/* Returns a distance to the next tick: 0, small, needing one more byte, or large. */
 static __u64 step(void)
 {
 	switch (any(4)) {
@@ -102,7 +102,7 @@ static struct tsct_trace *open_it(tsct_trace_report *report)
 	return trace;
 }
 
-/* Returns the next written event of this CPU; files are in order. */
+/* Returns the next event that was written on this CPU; files are in order. */
 static const struct sent *next_of(__u32 cpu, unsigned int *at)
 {
 	while (at[cpu] < nr_sent && sent[at[cpu]].cpu != cpu)
@@ -111,7 +111,7 @@ static const struct sent *next_of(__u32 cpu, unsigned int *at)
 	return &sent[at[cpu]++];
 }
 
-/* Checks a time at the precision of ticks, without the functions of ticks.c. */
+/* Checks a time at the precision of ticks, without using the functions of ticks.c. */
 static void check_time(const struct tsct_recording *read, __u64 stamp,
 		       const struct tsct_trace_event *e)
 {
@@ -171,7 +171,7 @@ static void check_read(void)
 	tsct_trace_close(trace);
 }
 
-/* Expected max_per_tick */
+/* Returns the value that max_per_tick must have. */
 static __u64 most_on_tick(unsigned int bits)
 {
 	__u64 last[CPUS] = { 0 }, same[CPUS] = { 0 }, most = 0;
@@ -189,7 +189,7 @@ static __u64 most_on_tick(unsigned int bits)
 	return most;
 }
 
-START_TEST(ticks_round_trip)
+START_TEST(test_round_trip)
 {
 	const __u32 timestamps = _i % TSCT_TIMESTAMPS_NR;
 
@@ -208,8 +208,8 @@ START_TEST(ticks_round_trip)
 }
 END_TEST
 
-/* Packets end after the requested number of events. */
-START_TEST(ticks_every)
+/* A packet ends after the requested number of events. */
+START_TEST(test_events_per_packet)
 {
 	unsigned int i, in_file[CPUS] = { 0 };
 	const __u64 every = 1ULL << _i;
@@ -228,9 +228,10 @@ START_TEST(ticks_every)
 }
 END_TEST
 
-/* ---- other readers ------------------------------------------------------- */
+/* ---- reading with other programs ----------------------------------------- */
 
-/* Returns the number of events that @reader prints; it must print nothing else. */
+/* Returns the number of events that the program @reader prints. It must print nothing
+ * else. */
 static unsigned int count_lines(const char *reader)
 {
 	char command[256], line[65536];
@@ -248,7 +249,7 @@ static unsigned int count_lines(const char *reader)
 	return nr;
 }
 
-START_TEST(ticks_babeltrace)
+START_TEST(test_other_readers)
 {
 	__u64 stamp;
 	int i;
@@ -267,8 +268,8 @@ START_TEST(ticks_babeltrace)
 }
 END_TEST
 
-/* Times of babeltrace2 equal ours within the precision. */
-START_TEST(ticks_clock)
+/* babeltrace2 prints the same times as this reader, within their precision. */
+START_TEST(test_times_of_babeltrace)
 {
 	const int bits = tsct_timestamps_bits(_i);
 	struct tsct_ctf_clock clock;
@@ -294,7 +295,7 @@ START_TEST(ticks_clock)
 }
 END_TEST
 
-/* ---- cut ----------------------------------------------------------------- */
+/* ---- truncated recordings ------------------------------------------------ */
 
 #define ROOM	(1U << 16)
 
@@ -308,7 +309,8 @@ static void count_reports(void *arg, const char *sentence)
 	reports++;
 }
 
-/* Reads events, which must be the first ones written. Returns their number. */
+/* Reads a truncated recording: its events must be the first ones written. Returns their
+ * number. */
 static unsigned int read_prefix(void)
 {
 	struct tsct_trace *trace = open_it(count_reports);
@@ -324,8 +326,9 @@ static unsigned int read_prefix(void)
 	return nr;
 }
 
-/* A recorder killed at any byte leaves all events that are complete before it. */
-START_TEST(ticks_cut)
+/* If a recorder is killed after any byte, all events that are complete before it can be
+ * read. */
+START_TEST(test_truncated_anywhere)
 {
 	unsigned int nr, before = 0;
 	size_t len, at;
@@ -347,10 +350,10 @@ START_TEST(ticks_cut)
 }
 END_TEST
 
-/* ---- system time --------------------------------------------------------- */
+/* ---- ticks of the system time -------------------------------------------- */
 
-/* After new clock params that are behind, recorded time does not decrease. */
-START_TEST(system_follows)
+/* If new clock params are behind the old ones, recorded time does not decrease. */
+START_TEST(test_system_time_does_not_decrease)
 {
 	struct tsct_clock_params line;
 	struct tsct_trace *trace;
@@ -384,7 +387,8 @@ START_TEST(system_follows)
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);
-	/* The error includes the largest one of all clock params. */
+	/* The error of the recording includes the largest error of all clock params in
+	 * force. */
 	ck_assert_uint_ge(tsct_recording_error_ns(read, 0, read->end),
 			  rec.real.past_error_ps / 1000);
 	tsct_trace_close(trace);
@@ -392,8 +396,8 @@ START_TEST(system_follows)
 }
 END_TEST
 
-/* Counter values of samples are converted to the times of events. */
-START_TEST(system_samples)
+/* Counter values in sync samples are converted to the same times as those of events. */
+START_TEST(test_system_time_of_samples)
 {
 	struct tsct_sync_sample s = {
 		.number = 1, .line = { .mult = 1ULL << TSCT_CLOCK_SHIFT },
@@ -445,7 +449,7 @@ END_TEST
 
 /* ---- unique stamps past 2^51 --------------------------------------------- */
 
-START_TEST(unique_segments)
+START_TEST(test_stamps_past_segment_end)
 {
 	static const struct { __u64 after; unsigned int segment, event; } want[] = {
 		{ 0, 0, 0 }, { 0, 0, 1 }, { (1ULL << 51) - 1, 0, 0 },
@@ -495,9 +499,9 @@ START_TEST(unique_segments)
 }
 END_TEST
 
-/* ---- the disk ------------------------------------------------------------ */
+/* ---- writing to disk ----------------------------------------------------- */
 
-/* Replaces the library's calls of fsync(). */
+/* Replaces the library's calls of fsync() by a counter. */
 static unsigned int fsyncs;
 
 int fsync(int fd)
@@ -507,7 +511,7 @@ int fsync(int fd)
 	return 0;
 }
 
-START_TEST(fsync_policy)
+START_TEST(test_fsync_policy)
 {
 	unsigned int meta;
 
@@ -522,7 +526,8 @@ START_TEST(fsync_policy)
 	send_many(320);
 	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	if (_i == TSCT_FSYNC_PACKET)
-		/* Metadata, directory, each packet, and the entry of each new file */
+		/* fsync() of the metadata, the directory, each packet, and the
+		 * directory entry of each new file */
 		ck_assert_uint_ge(fsyncs, 2 + 20 + CPUS);
 	else
 		ck_assert_uint_eq(fsyncs, meta);
@@ -543,15 +548,15 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, ticks_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, ticks_every, 0, 11);
-	tcase_add_loop_test(tcase, ticks_babeltrace, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, ticks_clock, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, ticks_cut, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_test(tcase, system_follows);
-	tcase_add_test(tcase, system_samples);
-	tcase_add_test(tcase, unique_segments);
-	tcase_add_loop_test(tcase, fsync_policy, 0, TSCT_FSYNC_NR);
+	tcase_add_loop_test(tcase, test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, test_events_per_packet, 0, 11);
+	tcase_add_loop_test(tcase, test_other_readers, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, test_times_of_babeltrace, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_test(tcase, test_system_time_does_not_decrease);
+	tcase_add_test(tcase, test_system_time_of_samples);
+	tcase_add_test(tcase, test_stamps_past_segment_end);
+	tcase_add_loop_test(tcase, test_fsync_policy, 0, TSCT_FSYNC_NR);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's timekeeper on a simulated machine: start, ticks, stop, and
- * publication beside a module or another daemon.
+ * The daemon's timekeeper on a simulated machine: start, ticks, stop, and publication
+ * when a module or another daemon is present.
  */
 #include "timekeeper_world.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- start and stop ----------------------------------------------------- */
 
-START_TEST(test_life)
+START_TEST(test_start_and_stop)
 {
 	__u64 base;
 
@@ -27,14 +27,15 @@ START_TEST(test_life)
 	timekeeper_stop(&timekeeper);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_HOLDOVER);
 	ck_assert_uint_eq(file()->real.base_cycles, base);
-	/* A successor continues the epoch. */
+	/* The timekeeper of a restarted daemon continues the epoch. */
 	sim_advance(&sim, 3000000000);
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	check_time(file());
 	go_on(2);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* A successor does not continue an epoch whose time expired. */
+	/* The timekeeper of a restarted daemon does not continue an epoch whose params
+	 * have expired. */
 	timekeeper_stop(&timekeeper);
 	sim_advance(&sim, 1001000000000);
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
@@ -46,7 +47,7 @@ START_TEST(test_life)
 END_TEST
 
 /* The timekeeper is stopped at once, before its first clock params begin. */
-START_TEST(test_short_life)
+START_TEST(test_stopped_at_once)
 {
 	int i;
 
@@ -64,8 +65,8 @@ START_TEST(test_short_life)
 END_TEST
 
 /*
- * The predecessor detected a disruption and did not calibrate. The successor
- * calibrates and skips no epoch.
+ * The previous daemon had detected a disruption, but not calibrated. The new one
+ * calibrates, and skips no epoch number.
  */
 START_TEST(test_takes_over_disruption)
 {
@@ -74,7 +75,7 @@ START_TEST(test_takes_over_disruption)
 	sim_step(&sim, 5000000000);
 	world.disruption.realtime_min_ns += 5000000000;
 	world.disruption.realtime_max_ns += 5000000000;
-	sim.ops.sleep_ns = NULL;	/* calibration would crash */
+	sim.ops.sleep_ns = NULL;	/* a calibration would call this and crash */
 	tsct_rate_disrupt(&timekeeper.est, TSCT_CAUSE_STEP);
 	timekeeper.uncalibrated = true;
 	ck_assert_int_eq(timekeeper_publish_params(&timekeeper), 0);
@@ -111,14 +112,15 @@ START_TEST(test_pace)
 }
 END_TEST
 
-/* ---- publishing --------------------------------------------------------- */
+/* ---- publishing clock states --------------------------------------------- */
 
 /* After a delay longer than the lead, the state is published with a longer lead. */
-START_TEST(test_late)
+START_TEST(test_publish_late)
 {
 	start();
 	go_on(20);
-	sim_steer(&sim, 40000);		/* so that new clock params are needed */
+	sim_steer(&sim, 40000);		/* a change of rate, after which new clock
+					 * params are needed */
 	world.held_ns = 30000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
@@ -129,8 +131,8 @@ START_TEST(test_late)
 }
 END_TEST
 
-/* If no publication is in time, the clock params in force remain. */
-START_TEST(test_too_late)
+/* If no attempt to publish is in time, the clock params in force remain. */
+START_TEST(test_publish_always_too_late)
 {
 	__u64 base;
 
@@ -150,8 +152,9 @@ START_TEST(test_too_late)
 }
 END_TEST
 
-/* Only the module accepted a state: module and file differ, so the epoch ends. */
-START_TEST(test_file_late)
+/* The module accepted a state that the file refused. They differ now, so the epoch
+ * ends. */
+START_TEST(test_only_module_accepts)
 {
 	start();
 	load_module(TSCT_SOURCE_TSC);
@@ -164,21 +167,22 @@ START_TEST(test_file_late)
 }
 END_TEST
 
-START_TEST(test_refused)
+START_TEST(test_module_refuses)
 {
 	unsigned int published;
 
 	start();
 	go_on(3);
 	published = world.published;
-	/* The system is about to suspend, and the state is published later. */
+	/* While the system is about to suspend, the module refuses a state. It is
+	 * published later. */
 	world.refuse = -EAGAIN;
 	world.refusals = 2;
 	go_on(2);
 	go_on(2);
 	ck_assert_uint_gt(world.published, published);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* Permission was withdrawn, and the timekeeper ends. */
+	/* If the permission to publish is withdrawn, the timekeeper gives up. */
 	world.refuse = -EPERM;
 	world.refusals = 1;
 	sim_advance(&sim, 1000000000);
@@ -186,9 +190,9 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* ---- the module --------------------------------------------------------- */
+/* ---- publishing to the module -------------------------------------------- */
 
-START_TEST(test_module_comes_and_goes)
+START_TEST(test_module_loads_and_unloads)
 {
 	start();
 	go_on(3);
@@ -196,7 +200,7 @@ START_TEST(test_module_comes_and_goes)
 	world.disruption.has_module = true;
 	go_on(1);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert_uint_eq(world.surveys, 2);	/* CPUs were surveyed again */
+	ck_assert_uint_eq(world.surveys, 2);	/* one survey of the CPUs more */
 	ck_assert_uint_eq(world.tables, 2);
 	world.module_source = -1;
 	go_on(2);
@@ -207,7 +211,7 @@ START_TEST(test_module_comes_and_goes)
 }
 END_TEST
 
-/* The module detected a suspend that changed no clock. */
+/* The module detects a suspend that changes no clock. */
 START_TEST(test_module_disrupted)
 {
 	start();
@@ -229,7 +233,8 @@ START_TEST(test_module_disrupted)
 }
 END_TEST
 
-/* Module and daemon detect the same disruption, the module first. One epoch begins. */
+/* Module and daemon detect the same disruption, the module first: only one epoch
+ * begins. */
 START_TEST(test_both_detect)
 {
 	start();
@@ -245,7 +250,8 @@ START_TEST(test_both_detect)
 }
 END_TEST
 
-/* Another daemon published clock params, which can be neither continued nor undone. */
+/* Another daemon has published clock params, which can neither be continued nor
+ * undone. */
 START_TEST(test_another_daemon)
 {
 	start();
@@ -275,14 +281,14 @@ START_TEST(test_source_changes)
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_UNSTABLE);
 	ck_assert(was_logged("marked the TSC unstable; its clocksource is hpet; epoch 2"));
-	/* A module is loaded that uses the TSC nevertheless. */
+	/* A module is loaded that uses the TSC although it is marked unstable. */
 	load_module(TSCT_SOURCE_TSC);
 	world.source = TSCT_SOURCE_TSC;
 	go_on(2);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_TSC);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	/* A module is loaded whose source cannot be read here. */
+	/* A module is loaded whose source the daemon cannot read. */
 	load_module(TSCT_SOURCE_MONOTONIC);
 	go_on(1);
 	ck_assert(world.gave_up);
@@ -295,7 +301,7 @@ END_TEST
 
 /* ---- the drift file ----------------------------------------------------- */
 
-START_TEST(test_drift)
+START_TEST(test_drift_file)
 {
 	__u64 error, first;
 
@@ -303,14 +309,14 @@ START_TEST(test_drift)
 	first = file()->rate_error_ppt;
 	go_on(2);
 	ck_assert_uint_ge(world.saves, 1);
-	/* The rate is saved when it improves, and periodically. */
+	/* The rate is saved whenever it improves, and periodically. */
 	go_on(1300);
 	ck_assert_uint_ge(world.saves, 3);
 	ck_assert_uint_le(world.saves, 30);
 	error = world.drift.rate_error_ppt;
 	timekeeper_stop(&timekeeper);
 	ck_assert_uint_le(world.drift.rate_error_ppt, error);
-	/* The successor finds no clock area, only the saved rate. */
+	/* A daemon that finds no clock area uses the rate in the drift file. */
 	memset(&world.file, 0, sizeof(world.file));
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_le(file()->rate_error_ppt, first / 4);
@@ -319,8 +325,8 @@ START_TEST(test_drift)
 }
 END_TEST
 
-/* A wrong saved rate is corrected. */
-START_TEST(test_wrong_drift)
+/* A wrong rate in the drift file is corrected by samples. */
+START_TEST(test_wrong_drift_file)
 {
 	new_world();
 	world.drift = (struct drift) {
@@ -342,22 +348,22 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_life);
-	tcase_add_test(tcase, test_short_life);
+	tcase_add_test(tcase, test_start_and_stop);
+	tcase_add_test(tcase, test_stopped_at_once);
 	tcase_add_test(tcase, test_takes_over_disruption);
 	tcase_add_test(tcase, test_step_while_stopped);
 	tcase_add_test(tcase, test_pace);
-	tcase_add_test(tcase, test_late);
-	tcase_add_test(tcase, test_too_late);
-	tcase_add_test(tcase, test_file_late);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_module_comes_and_goes);
+	tcase_add_test(tcase, test_publish_late);
+	tcase_add_test(tcase, test_publish_always_too_late);
+	tcase_add_test(tcase, test_only_module_accepts);
+	tcase_add_test(tcase, test_module_refuses);
+	tcase_add_test(tcase, test_module_loads_and_unloads);
 	tcase_add_test(tcase, test_module_disrupted);
 	tcase_add_test(tcase, test_both_detect);
 	tcase_add_test(tcase, test_another_daemon);
 	tcase_add_test(tcase, test_source_changes);
-	tcase_add_test(tcase, test_drift);
-	tcase_add_test(tcase, test_wrong_drift);
+	tcase_add_test(tcase, test_drift_file);
+	tcase_add_test(tcase, test_wrong_drift_file);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's timekeeper, and the cluster's time that it publishes */
+/* Publication of the cluster's time by the daemon's timekeeper */
 #include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper.c"
@@ -11,7 +11,7 @@
 
 static struct tsct_cluster *cluster;
 
-/* The cluster's time is MONOTONIC_RAW plus a constant. */
+/* True cluster time in this test: MONOTONIC_RAW plus a constant */
 static int64_t truth(void)
 {
 	return BASE_NS + sim_raw(&sim);
@@ -63,7 +63,7 @@ static void use_cluster(void)
 	timekeeper_use_cluster(&timekeeper, cluster);
 }
 
-/* One exchange per second; its result is published at once. */
+/* Makes one exchange per second, and publishes after each. */
 static void follow(double s, __u32 epoch)
 {
 	while (s-- > 0) {
@@ -93,7 +93,7 @@ static void end(void)
 	tsct_cluster_free(cluster);
 }
 
-/* A publication of the cluster's time does not change the params of CLOCK_REALTIME. */
+/* Publishing the cluster's time does not change the params of CLOCK_REALTIME. */
 START_TEST(test_publish)
 {
 	struct tsct_clock_state before;
@@ -116,7 +116,7 @@ START_TEST(test_publish)
 }
 END_TEST
 
-/* Module and file get the cluster's time; the module accepts each state. */
+/* The cluster's time is published to module and file; the module accepts each state. */
 START_TEST(test_module)
 {
 	__u32 epoch;
@@ -147,7 +147,7 @@ static void make_disruption(__u32 cause)
 }
 
 /*
- * Setting CLOCK_REALTIME does not affect the cluster's time; a disruption of the
+ * Setting CLOCK_REALTIME does not affect the cluster's time, but a disruption of the
  * counter does.
  */
 START_TEST(test_causes)
@@ -176,7 +176,8 @@ START_TEST(test_causes)
 END_TEST
 
 /*
- * The module detects a disruption first: the cluster epoch that it begins is skipped.
+ * If the module detects a disruption first, the cluster epoch that it begins is not
+ * used again.
  */
 START_TEST(test_module_disrupts)
 {
@@ -202,8 +203,8 @@ START_TEST(test_module_disrupts)
 }
 END_TEST
 
-/* A successor has no exchanges, and begins a cluster epoch. */
-START_TEST(test_successor)
+/* A restarted daemon has no exchanges, so it begins a cluster epoch. */
+START_TEST(test_restarted_daemon)
 {
 	struct tsct_cluster *old;
 	__u32 epoch;
@@ -223,7 +224,7 @@ START_TEST(test_successor)
 	go_on(2);
 	use_cluster();
 	follow(5, our_epoch());
-	/* Without a network, the cluster's time is not published. */
+	/* In a daemon without network, the cluster's time is not published. */
 	end();
 	epoch = file()->cluster_epoch;
 	go_on(2);
@@ -233,8 +234,8 @@ START_TEST(test_successor)
 }
 END_TEST
 
-/* Publications fail for a while, or take long. */
-START_TEST(test_late)
+/* Attempts to publish fail for a while, or take long. */
+START_TEST(test_publish_late)
 {
 	int i;
 
@@ -243,7 +244,7 @@ START_TEST(test_late)
 	world.refuse = -ETIME;
 	world.refusals = 2;
 	/*
-	 * Accurate clock params stay in force, so a second may pass without a
+	 * Accurate clock params stay in force, so some seconds pass without a
 	 * publication.
 	 */
 	for (i = 0; i < 100 && world.refusals; i++)
@@ -273,8 +274,8 @@ int main(void)
 	tcase_add_test(tcase, test_module);
 	tcase_add_loop_test(tcase, test_causes, 1, TSCT_CAUSE_NR);
 	tcase_add_test(tcase, test_module_disrupts);
-	tcase_add_test(tcase, test_successor);
-	tcase_add_test(tcase, test_late);
+	tcase_add_test(tcase, test_restarted_daemon);
+	tcase_add_test(tcase, test_publish_late);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

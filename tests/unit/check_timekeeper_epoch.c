@@ -13,7 +13,7 @@ static void set_by(__s64 ns)
 	world.disruption.realtime_max_ns += ns;
 }
 
-/* Simulates a disruption of that cause, with the indicators that it has. */
+/* Simulates a disruption of the given cause, with the indicators that it changes. */
 static void make_disruption(__u32 cause)
 {
 	struct disruption *s = &world.disruption;
@@ -28,7 +28,8 @@ static void make_disruption(__u32 cause)
 		sim_advance(&sim, 7000000000);
 		s->suspended_min_ns += 7000000000;
 		s->suspended_max_ns += 7000000000;
-		set_by(7000000000);	/* as the kernel does */
+		set_by(7000000000);	/* after a suspend, the kernel advances
+					 * REALTIME */
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
 		strcpy(s->clocksource, "hpet");
@@ -38,7 +39,8 @@ static void make_disruption(__u32 cause)
 		s->tsc_unavailable = true;
 		world.source = TSCT_SOURCE_MONOTONIC_RAW;
 		break;
-	case TSCT_CAUSE_JUMP:		/* no indicator, only samples */
+	case TSCT_CAUSE_JUMP:		/* no indicator changes, only the samples
+					 * show it */
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 		break;
 	case TSCT_CAUSE_MIGRATION:
@@ -57,7 +59,7 @@ static void make_disruption(__u32 cause)
 	}
 }
 
-START_TEST(test_cause)
+START_TEST(test_each_cause)
 {
 	__u32 cause = (__u32)_i;
 	bool spares = cause == TSCT_CAUSE_STEP || cause == TSCT_CAUSE_FAKE;
@@ -65,14 +67,15 @@ START_TEST(test_cause)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* tested in check_timekeeper */
+		return;			/* the cause RESTART is tested in
+					 * check_timekeeper */
 	start();
 	go_on(10);
 	looks = world.surveys;
 	logged[0] = '\0';
 	began = sim.now_ps;
 	make_disruption(cause);
-	/* The disruption is detected within 2 s, and published before the calibration. */
+	/* A disruption is detected within 2 s, and published before the calibration. */
 	go_on(1.9);
 	ck_assert_uint_eq(file()->epoch, 2);
 	ck_assert_uint_eq(file()->cause, cause);
@@ -82,7 +85,7 @@ START_TEST(test_cause)
 	ck_assert(strstr(logged, tsct_cause_name(cause)));
 	ck_assert_uint_eq(world.forgets, !spares);
 	ck_assert_uint_ge(world.surveys, looks + !spares);
-	/* The clock is synchronized within 12 s, of which a suspend takes 7 s. */
+	/* The clock is synchronized again within 12 s, of which a suspend takes 7 s. */
 	while (file()->status != TSCT_STATUS_SYNCHRONIZED) {
 		go_on(0.1);
 		ck_assert_int_le(sim.now_ps - began, 12000000000000);
@@ -95,8 +98,8 @@ START_TEST(test_cause)
 END_TEST
 
 /*
- * The clock is synchronized within 3 s of a disruption if calibration can begin at
- * once.
+ * After a disruption the clock is synchronized within 3 s, if the calibration can begin
+ * at once.
  */
 START_TEST(test_recovers_in_time)
 {
@@ -120,8 +123,8 @@ START_TEST(test_recovers_in_time)
 }
 END_TEST
 
-/* Simultaneous disruptions begin one epoch. */
-START_TEST(test_all_at_once)
+/* Several simultaneous disruptions begin only one epoch. */
+START_TEST(test_simultaneous_disruptions)
 {
 	start();
 	go_on(10);
@@ -135,8 +138,8 @@ START_TEST(test_all_at_once)
 }
 END_TEST
 
-/* The clock is set again and again while the calibration runs. */
-START_TEST(test_restless)
+/* CLOCK_REALTIME is set repeatedly while the calibration runs. */
+START_TEST(test_set_repeatedly)
 {
 	start();
 	go_on(5);
@@ -153,8 +156,8 @@ START_TEST(test_restless)
 }
 END_TEST
 
-/* A slew is not a disruption, up to the rate from which it is taken for a step. */
-START_TEST(test_slew_is_none)
+/* A slew is no disruption, up to the rate from which it is treated as a step. */
+START_TEST(test_slew_is_no_disruption)
 {
 	start();
 	go_on(10);
@@ -167,8 +170,9 @@ START_TEST(test_slew_is_none)
 }
 END_TEST
 
-/* After a step, earlier cycles are converted by the clock params of their time. */
-START_TEST(test_past)
+/* After a step, earlier cycles are converted by the clock params that were in force
+ * then. */
+START_TEST(test_past_times_after_step)
 {
 	struct tsct_clock_time reading;
 	__u64 before, between;
@@ -196,8 +200,8 @@ END_TEST
 
 /* ---- CPU surveys -------------------------------------------------------- */
 
-/* No time is published before the survey has found which counter can be used. */
-START_TEST(test_survey_takes_time)
+/* No time is published before the CPU survey has found which counter can be used. */
+START_TEST(test_no_time_before_survey)
 {
 	struct cpu_survey_result found;
 
@@ -213,7 +217,8 @@ START_TEST(test_survey_takes_time)
 	check_time(file());
 	go_on(1);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* The same applies after a disruption; the disruption is published at once. */
+	/* After a disruption no time is published before the next survey, but the
+	 * disruption is published at once. */
 	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(0.1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
@@ -225,7 +230,7 @@ START_TEST(test_survey_takes_time)
 }
 END_TEST
 
-/* A survey does not end, because a CPU is monopolized, or fails. */
+/* A CPU survey does not end because a program occupies a CPU, or it fails. */
 START_TEST(test_survey_fails)
 {
 	new_world();
@@ -244,8 +249,8 @@ START_TEST(test_survey_fails)
 }
 END_TEST
 
-/* A disruption during a survey invalidates its result. */
-START_TEST(test_survey_again)
+/* A disruption during a CPU survey invalidates the survey's result. */
+START_TEST(test_disruption_during_survey)
 {
 	struct cpu_survey_result found;
 
@@ -267,7 +272,7 @@ START_TEST(test_survey_again)
 }
 END_TEST
 
-/* The result of a survey is that another source has to be used. */
+/* A CPU survey finds that another source has to be used. */
 START_TEST(test_survey_changes_source)
 {
 	struct cpu_survey_result found;
@@ -299,10 +304,10 @@ static void check_skewed(bool skewed)
 }
 
 /*
- * With skewed counters, conversions need the CPU, and the table of skews does not
- * change within an epoch.
+ * With skewed counters, conversions need the number of the CPU. The table of skews does
+ * not change within an epoch.
  */
-START_TEST(test_skew)
+START_TEST(test_skewed_counters)
 {
 	start();
 	go_on(3);
@@ -313,8 +318,8 @@ START_TEST(test_skew)
 	check_skewed(true);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 	/*
-	 * A successor continues the epoch and measures the skews again. The table
-	 * changes, so a new epoch begins.
+	 * A restarted daemon continues the epoch and measures the skews again. If the
+	 * table changes, a new epoch begins.
 	 */
 	timekeeper_stop(&timekeeper);
 	check_skewed(true);
@@ -338,17 +343,17 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, test_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR);
+	tcase_add_loop_test(tcase, test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR);
 	tcase_add_test(tcase, test_recovers_in_time);
-	tcase_add_test(tcase, test_all_at_once);
-	tcase_add_test(tcase, test_restless);
-	tcase_add_test(tcase, test_slew_is_none);
-	tcase_add_test(tcase, test_past);
-	tcase_add_test(tcase, test_survey_takes_time);
+	tcase_add_test(tcase, test_simultaneous_disruptions);
+	tcase_add_test(tcase, test_set_repeatedly);
+	tcase_add_test(tcase, test_slew_is_no_disruption);
+	tcase_add_test(tcase, test_past_times_after_step);
+	tcase_add_test(tcase, test_no_time_before_survey);
 	tcase_add_test(tcase, test_survey_fails);
-	tcase_add_test(tcase, test_survey_again);
+	tcase_add_test(tcase, test_disruption_during_survey);
 	tcase_add_test(tcase, test_survey_changes_source);
-	tcase_add_test(tcase, test_skew);
+	tcase_add_test(tcase, test_skewed_counters);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

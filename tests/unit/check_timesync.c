@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * tsct_timesync() with a simulated daemon, which closes connections, does not answer,
- * ends, and restarts without its state
+ * tsct_timesync() with a simulated daemon that closes connections, sends no answer,
+ * ends, or restarts without its state
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,10 +20,10 @@
 
 #define MS		1000000LL
 
-/* Answers, one per request; the last one also for all later requests */
+/* Answers of the simulated daemon, one per request. The last one is repeated. */
 #define HANG_UP		""
-#define SILENCE		NULL		/* reads the request, sends no answer */
-#define LEAVE		"leave"		/* the daemon ends */
+#define SILENCE		NULL		/* accepts the request, sends no answer */
+#define LEAVE		"leave"		/* the daemon ends without an answer */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -42,7 +42,7 @@ static void answer(int fd)
 	asked[nr_asked % 64][len > 0 ? len : 0] = '\0';
 	nr_asked++;
 	if (answers[i] == SILENCE)
-		return;			/* the descriptor stays open */
+		return;			/* no answer: the connection stays open */
 	if (*answers[i])
 		ck_assert_int_gt(write(fd, answers[i], strlen(answers[i])), 0);
 	close(fd);
@@ -98,7 +98,7 @@ static int call(int timeout_ms)
 	return tsct_timesync(timeout_ms, why, sizeof(why));
 }
 
-START_TEST(all_come)
+START_TEST(test_completes)
 {
 	BEGIN("waiting 7 a, b\n", "waiting 7 a\n", "session 7\n", "done 7\n");
 	ck_assert_int_eq(call(-1), 0);
@@ -110,7 +110,7 @@ START_TEST(all_come)
 }
 END_TEST
 
-START_TEST(some_are_missing)
+START_TEST(test_missing_nodes)
 {
 	BEGIN("waiting 7 a, b (below c)\n");
 	ck_assert_int_eq(call(100), -ETIMEDOUT);
@@ -120,7 +120,7 @@ START_TEST(some_are_missing)
 }
 END_TEST
 
-START_TEST(it_is_not_over)
+START_TEST(test_timeout_in_session)
 {
 	BEGIN("session 7\n");
 	ck_assert_int_eq(call(50), -ETIMEDOUT);
@@ -129,8 +129,8 @@ START_TEST(it_is_not_over)
 }
 END_TEST
 
-/* The daemon closes connections without an answer, also the first one. */
-START_TEST(it_hangs_up)
+/* The daemon closes connections without an answer, among them the first one. */
+START_TEST(test_connections_closed)
 {
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
 	      "done 7\n");
@@ -142,8 +142,9 @@ START_TEST(it_hangs_up)
 }
 END_TEST
 
-/* A restarted daemon answers with another number, which the call adopts. */
-START_TEST(another_number)
+/* A restarted daemon answers with another barrier number, which the next request
+ * contains. */
+START_TEST(test_restart_with_other_number)
 {
 	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
 	ck_assert_int_eq(call(5000), 0);
@@ -153,8 +154,9 @@ START_TEST(another_number)
 }
 END_TEST
 
-/* The daemon restarts after all nodes had called: no other node will call again. */
-START_TEST(cut)
+/* The daemon restarts after all nodes had called tsct_timesync(), so no other node will
+ * call again. */
+START_TEST(test_restart_after_all_called)
 {
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
 	ck_assert_int_eq(call(-1), -ECONNRESET);
@@ -163,19 +165,19 @@ START_TEST(cut)
 }
 END_TEST
 
-START_TEST(it_goes_away)
+START_TEST(test_daemon_ends)
 {
 	BEGIN("waiting 7 a\n", LEAVE);
 	ck_assert_int_eq(call(200), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
-	/* Without a daemon at the start, the call fails at once. */
+	/* If no daemon runs at the begin, the call fails at once. */
 	ck_assert_int_eq(call(-1), -ENOENT);
 	end();
 }
 END_TEST
 
-/* With a stopped daemon, the call ends soon after its timeout. */
-START_TEST(it_is_silent)
+/* If the daemon sends no answer, the call ends soon after its timeout. */
+START_TEST(test_no_answer)
 {
 	__s64 from = tsct_monotonic_ns();
 
@@ -187,7 +189,7 @@ START_TEST(it_is_silent)
 }
 END_TEST
 
-START_TEST(it_refuses)
+START_TEST(test_error_answers)
 {
 	BEGIN("error: no network is configured\n", "what\n", "waiting x\n");
 	ck_assert_int_eq(call(-1), -EOPNOTSUPP);
@@ -204,14 +206,14 @@ int main(void)
 	Suite *suite = suite_create("timesync");
 	TCase *tcase = add_case(suite, "timesync", NULL, NULL);
 
-	tcase_add_test(tcase, all_come);
-	tcase_add_test(tcase, some_are_missing);
-	tcase_add_test(tcase, it_is_not_over);
-	tcase_add_test(tcase, it_hangs_up);
-	tcase_add_test(tcase, another_number);
-	tcase_add_test(tcase, cut);
-	tcase_add_test(tcase, it_goes_away);
-	tcase_add_test(tcase, it_is_silent);
-	tcase_add_test(tcase, it_refuses);
+	tcase_add_test(tcase, test_completes);
+	tcase_add_test(tcase, test_missing_nodes);
+	tcase_add_test(tcase, test_timeout_in_session);
+	tcase_add_test(tcase, test_connections_closed);
+	tcase_add_test(tcase, test_restart_with_other_number);
+	tcase_add_test(tcase, test_restart_after_all_called);
+	tcase_add_test(tcase, test_daemon_ends);
+	tcase_add_test(tcase, test_no_answer);
+	tcase_add_test(tcase, test_error_answers);
 	return run_suite(suite);
 }

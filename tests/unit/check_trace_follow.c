@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The trace reader on live recordings: an event is returned when its order is certain. */
+/* The trace reader on live recordings: an event is returned as soon as its order is
+ * certain. */
 #include "drains.h"
 
 #define CPUS	3
-#define NEW	18	/* id of an event that is defined later */
+#define NEW	18	/* id of an event that is defined during the recording */
 
 static struct tsct_trace *trace;
 static struct tsct_event event;
@@ -87,9 +88,9 @@ static void gives_none(int ret)
 	ck_assert_int_eq(tsct_trace_next(trace, &e), ret);
 }
 
-/* ---- order ------------------------------------------------------------------- */
+/* ---- order of events ----------------------------------------------------- */
 
-START_TEST(settled_only)
+START_TEST(test_only_settled_events)
 {
 	begin_writing();
 	open_trace(true);
@@ -98,12 +99,14 @@ START_TEST(settled_only)
 	put(0, 200);
 	put(1, 150);
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
-	gives_none(-EAGAIN);		/* earlier events are possible */
+	gives_none(-EAGAIN);		/* earlier events of another CPU are still
+					 * possible */
 	flush_at(200);
 	await();
 	gives(0, 100);
 	gives(1, 150);
-	gives_none(-EAGAIN);		/* more events are possible on that tick */
+	gives_none(-EAGAIN);		/* further events on the same tick are still
+					 * possible */
 	put(2, 300);
 	put(1, 250);
 	flush_at(251);
@@ -122,8 +125,8 @@ START_TEST(settled_only)
 }
 END_TEST
 
-/* New metadata adds definitions; events returned before remain valid. */
-START_TEST(new_definition)
+/* New metadata adds event definitions. Events returned before remain valid. */
+START_TEST(test_new_definition)
 {
 	struct tsct_trace_event first, e;
 
@@ -153,8 +156,9 @@ END_TEST
 
 /* ---- end of a recording ------------------------------------------------------ */
 
-/* After the end of its recorder, the remaining events are returned, then the end. */
-START_TEST(dead_recorder)
+/* After its recorder has died, the remaining events of a recording are returned, and
+ * then its end. */
+START_TEST(test_dead_recorder)
 {
 	begin_writing();
 	open_trace(true);
@@ -172,7 +176,7 @@ START_TEST(dead_recorder)
 	gives(0, 100);
 	gives_none(0);
 	ck_assert(!tsct_trace_recording(trace)->complete);
-	/* A reader that opens the recording later gets the same events. */
+	/* A reader that opens the recording later returns the same events. */
 	tsct_trace_close(trace);
 	open_trace(true);
 	gives_none(-EAGAIN);
@@ -184,8 +188,9 @@ START_TEST(dead_recorder)
 }
 END_TEST
 
-/* A partial packet is not damage: it is being written, or will be truncated. */
-START_TEST(half_a_packet)
+/* A partial packet at the end of a live recording is no damage: it is still being
+ * written, or will be truncated. */
+START_TEST(test_partial_packet)
 {
 	static __u8 file[1 << 20];
 	size_t len, whole;
@@ -216,8 +221,9 @@ START_TEST(half_a_packet)
 }
 END_TEST
 
-/* A replaced recording is an error. */
-START_TEST(junk_behind)
+/* Invalid bytes after the last packet are reported once, and valid packets written over
+ * them are read. */
+START_TEST(test_invalid_bytes_at_end)
 {
 	static __u8 file[1 << 20];
 	size_t len, i;
@@ -249,7 +255,7 @@ START_TEST(junk_behind)
 }
 END_TEST
 
-/* ---- random order -------------------------------------------------------------- */
+/* ---- random order of writing --------------------------------------------- */
 
 #define MANY	3000
 
@@ -291,8 +297,9 @@ static void check_whole(void)
 	ck_assert_uint_eq(reports, 0);
 }
 
-/* CPUs write ahead of each other; an event is returned when its order is certain. */
-START_TEST(as_it_will_be)
+/* CPUs are written ahead of each other. An event is returned as soon as its order is
+ * certain. */
+START_TEST(test_random_order)
 {
 	__u64 at[CPUS] = { 0 }, settled, told = 0;
 	unsigned int n, cpu;
@@ -331,13 +338,13 @@ START_TEST(as_it_will_be)
 }
 END_TEST
 
-/* ---- settled time of rings -------------------------------------------------------- */
+/* ---- time up to which rings are complete --------------------------------- */
 
 static void no_rings(void)
 {
 }
 
-START_TEST(rings_settle)
+START_TEST(test_settled_time_of_rings)
 {
 	__u64 before, now, tick = 0;
 
@@ -347,13 +354,15 @@ START_TEST(rings_settle)
 	ck_assert_int_eq(emit(1), 0);
 	pass(UINT64_MAX);
 	now = tsct_clock_cycles(clock_);
-	/* Rings are empty: settled is now less the longest time of a publication. */
+	/* The rings are empty, so they are complete up to now minus the longest time
+	 * that a writer needs to publish. */
 	ck_assert_uint_lt(tsct_drain_settled(drain), before);
 	usleep(150000);
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* The settled time is written if it advanced and there are events before it. */
+	/* The settled time is written to the recording if it advanced and there are
+	 * events before it. */
 	tsct_recording_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_LIVE);
@@ -373,12 +382,12 @@ int main(void)
 	TCase *c = add_case(suite, "follow", no_rings, no_rings);
 
 	print_seed();
-	tcase_add_test(c, settled_only);
-	tcase_add_test(c, new_definition);
-	tcase_add_test(c, dead_recorder);
-	tcase_add_loop_test(c, half_a_packet, 0, 10);
-	tcase_add_test(c, junk_behind);
-	tcase_add_loop_test(c, as_it_will_be, 0, 5);
-	tcase_add_test(c, rings_settle);
+	tcase_add_test(c, test_only_settled_events);
+	tcase_add_test(c, test_new_definition);
+	tcase_add_test(c, test_dead_recorder);
+	tcase_add_loop_test(c, test_partial_packet, 0, 10);
+	tcase_add_test(c, test_invalid_bytes_at_end);
+	tcase_add_loop_test(c, test_random_order, 0, 5);
+	tcase_add_test(c, test_settled_time_of_rings);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The trace reader reads all events before a cut, damage or hostile data. */
+/* The trace reader reads all events before a truncation, damage or hostile data. */
 #include "recordings.h"
 
 #define ROOM	(1U << 20)
@@ -7,14 +7,14 @@
 static struct tsct_recording rec;
 static int dirfd_;
 
-/* File offsets of the packets of the file under test */
+/* File offsets of the packets in the stream file under test */
 static struct { size_t at; } packets[64];
 static unsigned int nr_packets;
 
 static __u8 file[ROOM], bad[ROOM];
 static size_t file_len;
 
-/* A small recording: one CPU, packets of a few events of all types */
+/* Writes a small recording: one CPU, packets of a few events of all types. */
 static unsigned int make_small(unsigned int nr)
 {
 	struct tsct_event event = { .cpu = 0, .tid = 7 };
@@ -47,10 +47,11 @@ static void drop_small(void)
 	drop_dir(dirfd_);
 }
 
-/* Results of the last read_small() */
+/* Results of the last call of read_small() */
 static unsigned int events, reports;
 static __u64 bytes;
-static char reported[256], last_reported[256];	/* first and last report */
+static char reported[256], last_reported[256];	/* texts of the first and the last
+						 * report */
 static int opened;
 static char why[256];
 
@@ -107,7 +108,8 @@ static void find_packets(void)
 	nr_packets = 0;
 	while (at < file_len) {
 		packets[nr_packets++].at = at;
-		memcpy(&bits, file + at + 48, 8);	/* packet_size */
+		memcpy(&bits, file + at + 48, 8); /* field packet_size of the
+						   * packet's header */
 		at += bits / 8;
 	}
 	ck_assert_uint_eq(at, file_len);
@@ -122,8 +124,9 @@ static void check_missing(const char *how, unsigned int nr)
 	ck_assert_str_eq(last_reported, want);
 }
 
-/* A cut at any byte: events before it are read; its place and the loss are reported. */
-START_TEST(trace_cut_anywhere)
+/* A stream truncated at any byte: the events before it are read; the place and the loss
+ * are reported. */
+START_TEST(test_truncated_anywhere)
 {
 	unsigned int total, before = 0, at;
 	size_t len;
@@ -145,7 +148,7 @@ START_TEST(trace_cut_anywhere)
 				      "empty or missing; ",
 				      total - events);
 		if (at < nr_packets || len == file_len) {
-			/* only the counts show a cut between packets */
+			/* a truncation between packets is visible only in the counts */
 			ck_assert_uint_eq(reports, len != file_len);
 			continue;
 		}
@@ -157,7 +160,7 @@ START_TEST(trace_cut_anywhere)
 }
 END_TEST
 
-START_TEST(trace_cut_message)
+START_TEST(test_truncated_stream_report)
 {
 	char want[128];
 
@@ -176,8 +179,8 @@ START_TEST(trace_cut_message)
 }
 END_TEST
 
-/* Padding after the last packet's content counts as far as it is in the file. */
-START_TEST(trace_padding)
+/* Padding after the last packet's content is part of it, if it is in the file. */
+START_TEST(test_padding)
 {
 	__u8 *size;
 	__u64 bits, whole;
@@ -203,8 +206,8 @@ START_TEST(trace_padding)
 }
 END_TEST
 
-/* A missing or empty file is detected by the counts in the metadata. */
-START_TEST(trace_file_gone)
+/* A missing or empty stream file is detected by the counts in the metadata. */
+START_TEST(test_missing_stream)
 {
 	make_small(23);
 	store_file(dirfd_, "default_0", file, 0);
@@ -220,14 +223,15 @@ START_TEST(trace_file_gone)
 }
 END_TEST
 
-/* A damaged packet loses only its own events. */
-START_TEST(trace_damaged_packet)
+/* A damaged packet loses only the events in it. */
+START_TEST(test_damaged_packet)
 {
 	seed_with(15);
 	make_small(23);
 	find_packets();
 	memcpy(bad, file, file_len);
-	/* An event's ID becomes the highest possible, with a thread */
+	/* Changes an event's header to an extended one with the highest id and a
+	 * thread. */
 	memcpy(bad + packets[2].at + 80, "\xfc\xff\x0f", 3);
 	store_file(dirfd_, "default_0", bad, file_len);
 	read_small();
@@ -236,7 +240,7 @@ START_TEST(trace_damaged_packet)
 	ck_assert_ptr_nonnull(strstr(reported, "undefined ID"));
 	check_missing("", 5);
 
-	/* a packet removed */
+	/* A stream file without one of its packets */
 	memmove(bad, file, packets[2].at);
 	memmove(bad + packets[2].at, file + packets[3].at,
 		file_len - packets[3].at);
@@ -247,7 +251,7 @@ START_TEST(trace_damaged_packet)
 	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "packet 3 found instead of packet 2"));
 
-	/* another recording's packet */
+	/* A packet with the UUID of another recording */
 	memcpy(bad, file, file_len);
 	bad[packets[2].at + 4] ^= 1;
 	store_file(dirfd_, "default_0", bad, file_len);
@@ -258,10 +262,10 @@ START_TEST(trace_damaged_packet)
 }
 END_TEST
 
-/* A packet of one event with a string of that many bytes, NUL included */
+/* Writes a packet with one event, whose string has that many bytes including NUL. */
 static void store_text(size_t len)
 {
-	/* ID 40, a tick of 8 bytes, a thread; see ctf/stream.h */
+	/* Event header: id 40, a tick of 8 bytes, a thread; see lib/ctf/stream.h */
 	static const __u8 head[] = { 0xc7, 0, 0x08 };
 	__u8 *at = bad + packets[1].at;
 	__u64 bits;
@@ -269,17 +273,20 @@ static void store_text(size_t len)
 	memset(bad, 0, ROOM);
 	memcpy(bad, file, packets[1].at + 80);
 	memcpy(at + 80, head, sizeof(head));
-	memcpy(at + 83, at + 24, 8);		/* begin of the packet */
+	memcpy(at + 83, at + 24, 8);		/* time of the packet's begin, copied
+						 * into the event header */
 	memset(at + 95, 'x', len - 1);
-	len += 80 + 15 + 22;			/* header, event header, numbers */
+	len += 80 + 15 + 22;			/* sizes of packet header, event
+						 * header, number fields */
 	bits = len * 8;
 	memcpy(at + 40, &bits, 8);
 	memcpy(at + 48, &bits, 8);
 	store_file(dirfd_, "default_0", bad, packets[1].at + len);
 }
 
-/* Readers have no room for payloads larger than any that a writer writes. */
-START_TEST(trace_large_payload)
+/* A payload larger than any that a writer writes is rejected, as readers have no room
+ * for it. */
+START_TEST(test_large_payload)
 {
 	seed_with(18);
 	make_small(5);
@@ -319,7 +326,7 @@ static void spoil(__u8 *at, size_t len)
 }
 
 /* Random changes of a stream file */
-START_TEST(trace_fuzz_stream)
+START_TEST(test_random_changes_of_stream)
 {
 	unsigned int i;
 
@@ -335,8 +342,8 @@ START_TEST(trace_fuzz_stream)
 }
 END_TEST
 
-/* Random changes of the metadata */
-START_TEST(trace_fuzz_metadata)
+/* Random changes of a recording's metadata */
+START_TEST(test_random_changes_of_metadata)
 {
 	unsigned int i;
 	size_t len, at, env_len;
@@ -359,8 +366,8 @@ START_TEST(trace_fuzz_metadata)
 }
 END_TEST
 
-/* Metadata that is cut at any byte is reported as cut off, with the place. */
-START_TEST(trace_cut_metadata)
+/* Metadata truncated at any byte is reported as cut off, with the place. */
+START_TEST(test_truncated_metadata)
 {
 	char want[64];
 	size_t len, i;
@@ -433,8 +440,8 @@ static const struct {
 	  "sync_node: too long" },
 };
 
-/* Every invalid value is reported, with its line. */
-START_TEST(trace_hostile_metadata)
+/* Every invalid value in metadata is reported, with its line. */
+START_TEST(test_invalid_metadata)
 {
 	char *text, *at;
 	size_t len;
@@ -457,7 +464,7 @@ START_TEST(trace_hostile_metadata)
 }
 END_TEST
 
-START_TEST(trace_not_one)
+START_TEST(test_not_a_recording)
 {
 	struct tsct_trace *trace;
 
@@ -478,7 +485,7 @@ START_TEST(trace_not_one)
 	ck_assert_str_eq(why, "metadata: not a regular file");
 	drop_small();
 
-	/* opening a FIFO or a directory instead of a stream file does not block */
+	/* A FIFO or a directory in place of a stream file does not block the reader. */
 	make_small(3);
 	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
 	ck_assert_int_eq(mkfifoat(dirfd_, "default_0", 0600), 0);
@@ -497,18 +504,18 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, trace_cut_anywhere);
-	tcase_add_test(tcase, trace_cut_message);
-	tcase_add_test(tcase, trace_padding);
-	tcase_add_test(tcase, trace_file_gone);
-	tcase_add_test(tcase, trace_damaged_packet);
-	tcase_add_test(tcase, trace_large_payload);
-	tcase_add_loop_test(tcase, trace_fuzz_stream, 0, 4);
-	tcase_add_loop_test(tcase, trace_fuzz_metadata, 0, 4);
-	tcase_add_test(tcase, trace_cut_metadata);
-	tcase_add_loop_test(tcase, trace_hostile_metadata, 0,
+	tcase_add_test(tcase, test_truncated_anywhere);
+	tcase_add_test(tcase, test_truncated_stream_report);
+	tcase_add_test(tcase, test_padding);
+	tcase_add_test(tcase, test_missing_stream);
+	tcase_add_test(tcase, test_damaged_packet);
+	tcase_add_test(tcase, test_large_payload);
+	tcase_add_loop_test(tcase, test_random_changes_of_stream, 0, 4);
+	tcase_add_loop_test(tcase, test_random_changes_of_metadata, 0, 4);
+	tcase_add_test(tcase, test_truncated_metadata);
+	tcase_add_loop_test(tcase, test_invalid_metadata, 0,
 			    sizeof(false_values) / sizeof(false_values[0]));
-	tcase_add_test(tcase, trace_not_one);
+	tcase_add_test(tcase, test_not_a_recording);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

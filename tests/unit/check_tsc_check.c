@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The TSC check from user space, on this machine */
+/* The TSC check from user space, on the CPUs of this machine */
 #include <check.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "lib/clock/tsc_check.h"
 #include "suite.h"
 
-/* The table has one line per CPU of the affinity; one CPU is the reference. */
+/* The table must have an entry for each CPU that the process may run on, and one
+ * reference CPU. */
 static void check_table(const struct tsct_check *check,
 			const struct tsct_cpu_check *table, const cpu_set_t *set)
 {
@@ -27,7 +28,7 @@ static void check_table(const struct tsct_check *check,
 	ck_assert_uint_eq(references, !!(check->flags & TSCT_CHECK_RDTSCP));
 }
 
-START_TEST(whole)
+START_TEST(test_all_cpus)
 {
 	struct tsct_cpu_check table[CPU_SETSIZE];
 	struct tsct_check check = {
@@ -43,7 +44,7 @@ START_TEST(whole)
 }
 END_TEST
 
-START_TEST(no_room)
+START_TEST(test_small_table)
 {
 	struct tsct_cpu_check table[2] = { [1] = { .cpu = 12345 } };
 	struct tsct_check check = { .table = (uintptr_t)table, .nr = 1 };
@@ -59,11 +60,11 @@ START_TEST(no_room)
 END_TEST
 
 /*
- * A process that may not read the counter gets an error, not a signal. Only
- * tsct_source_features() is tested: the sanitizer's allocator reads the clock, and
- * so the counter.
+ * A process that may not execute RDTSC gets an error, not a signal. Only
+ * tsct_source_features() is tested, because the sanitizer's allocator reads the clock,
+ * and so the counter.
  */
-START_TEST(forbidden)
+START_TEST(test_rdtsc_forbidden)
 {
 	struct tsct_check check = { 0 };
 	int status;
@@ -88,9 +89,9 @@ int main(void)
 	TCase *tests = tcase_create("tsc_check");
 
 	tcase_set_timeout(tests, 30);
-	tcase_add_test(tests, whole);
-	tcase_add_test(tests, no_room);
-	tcase_add_test(tests, forbidden);
+	tcase_add_test(tests, test_all_cpus);
+	tcase_add_test(tests, test_small_table);
+	tcase_add_test(tests, test_rdtsc_forbidden);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Trust in the TSC, and bounds on the skew of two counters, compared with the truth */
+/* Conditions for trusting the TSC, and bounds on the skew of two counters compared with
+ * the truth */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,18 +17,19 @@
 #define A	TSCT_CHECK_AUX_MATCH
 #define ALL	(R | I | N | U | C | A)
 
-START_TEST(kernel_vouches)
+START_TEST(test_kernel_uses_tsc)
 {
-	/* The kernel's clocksource is sufficient, but only with RDTSCP. */
+	/* If the kernel uses the TSC as clocksource, it is trusted, provided that
+	 * RDTSCP is available. */
 	ck_assert(tsct_tsc_trusted(R | C, false, false));
 	ck_assert(!tsct_tsc_trusted(C | I | N | A, true, false));
-	/* The module requires TSC_AUX, too. */
+	/* The module requires TSC_AUX in addition. */
 	ck_assert(!tsct_tsc_trusted(R | C | I | N, true, true));
 	ck_assert(tsct_tsc_trusted(R | C | A, false, true));
 }
 END_TEST
 
-START_TEST(stands_alone)
+START_TEST(test_kernel_does_not_use_tsc)
 {
 	ck_assert(tsct_tsc_trusted(R | I | N | A, true, false));
 	ck_assert(tsct_tsc_trusted(R | I | N | A, true, true));
@@ -38,8 +40,9 @@ START_TEST(stands_alone)
 }
 END_TEST
 
-/* All combinations of flags: some are required, and more flags never reduce trust. */
-START_TEST(all)
+/* All combinations of CPU features: some are required, and additional ones never reduce
+ * trust. */
+START_TEST(test_all_combinations)
 {
 	bool in_step = _i & 1, strict = _i & 2, usable;
 	__u32 flags, more;
@@ -67,7 +70,7 @@ static void check_reason(__u32 flags, bool strict, const char *word)
 		      reason, word);
 }
 
-START_TEST(reasons)
+START_TEST(test_reasons)
 {
 	check_reason(I | N | A | C, false, "RDTSCP");
 	check_reason(R | U | I | N | A, false, "unstable");
@@ -81,7 +84,7 @@ START_TEST(reasons)
 }
 END_TEST
 
-/* ---- distances between counters ------------------------------------------- */
+/* ---- bounds on the skew of two counters ---------------------------------- */
 
 START_TEST(test_init)
 {
@@ -106,7 +109,7 @@ START_TEST(test_one_exchange)
 }
 END_TEST
 
-START_TEST(test_narrows)
+START_TEST(test_bounds_narrow)
 {
 	struct tsct_skew_interval skew;
 
@@ -115,7 +118,7 @@ START_TEST(test_narrows)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2090, 2100), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
-	/* A wide interval does not improve the bounds. */
+	/* A wide interval does not change the bounds. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 3000, 3500, 4000), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
@@ -130,33 +133,33 @@ static void same(const struct tsct_skew_interval *a, const struct tsct_skew_inte
 	ck_assert_uint_eq(a->rounds, b->rounds);
 }
 
-START_TEST(test_refuses)
+START_TEST(test_rejects_bad_intervals)
 {
 	struct tsct_skew_interval skew, before;
 
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
 	before = skew;
-	/* the third value is before the first */
+	/* An interval whose third value is before the first */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1100, 1050, 1000), -EINVAL);
 	same(&skew, &before);
-	/* the other counter jumped forward, then back */
+	/* The other counter jumped forward, then back. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 9000, 2100), -EINVAL);
 	same(&skew, &before);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 10, 2100), -EINVAL);
 	same(&skew, &before);
-	/* distances above the largest signed number */
+	/* Distances that do not fit a signed 64-bit number */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
 	same(&skew, &before);
 }
 END_TEST
 
-START_TEST(test_touching)
+START_TEST(test_touching_intervals)
 {
 	struct tsct_skew_interval skew;
 
-	/* Intervals that share one point overlap. */
+	/* Intervals that share only one point overlap. */
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1100, 1100), 0);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2000, 2100), 0);
@@ -165,7 +168,8 @@ START_TEST(test_touching)
 }
 END_TEST
 
-/* With any skew and delays, the true skew lies within the bounds, which shrink. */
+/* For any skew and delays, the true skew is within the bounds, which become
+ * narrower. */
 START_TEST(test_truth_inside)
 {
 	int run, round;
@@ -214,16 +218,16 @@ int main(void)
 	TCase *skew = tcase_create("skew");
 
 	print_seed();
-	tcase_add_test(trust, kernel_vouches);
-	tcase_add_test(trust, stands_alone);
-	tcase_add_loop_test(trust, all, 0, 4);
-	tcase_add_test(trust, reasons);
+	tcase_add_test(trust, test_kernel_uses_tsc);
+	tcase_add_test(trust, test_kernel_does_not_use_tsc);
+	tcase_add_loop_test(trust, test_all_combinations, 0, 4);
+	tcase_add_test(trust, test_reasons);
 	suite_add_tcase(suite, trust);
 	tcase_add_test(skew, test_init);
 	tcase_add_test(skew, test_one_exchange);
-	tcase_add_test(skew, test_narrows);
-	tcase_add_test(skew, test_refuses);
-	tcase_add_test(skew, test_touching);
+	tcase_add_test(skew, test_bounds_narrow);
+	tcase_add_test(skew, test_rejects_bad_intervals);
+	tcase_add_test(skew, test_touching_intervals);
 	tcase_add_test(skew, test_truth_inside);
 	tcase_add_test(skew, test_rounds_saturate);
 	suite_add_tcase(suite, skew);

@@ -40,7 +40,7 @@ static void check_one(__u64 value)
 }
 
 /* Numbers around those at which one more digit is needed, in both bases */
-START_TEST(edges)
+START_TEST(test_limits)
 {
 	__u64 ten = 1;
 	int i, d;
@@ -54,7 +54,7 @@ START_TEST(edges)
 }
 END_TEST
 
-START_TEST(whatever)
+START_TEST(test_random_numbers)
 {
 	__u64 value;
 	int i;
@@ -68,7 +68,7 @@ START_TEST(whatever)
 }
 END_TEST
 
-START_TEST(bytes)
+START_TEST(test_hex_bytes)
 {
 	const __u8 some[] = { 0, 0x9f, 0xa0, 0xff };
 	char got[8];
@@ -85,8 +85,8 @@ int main(void)
 	TCase *c = add_case(suite, "digits", before, after);
 
 	print_seed();
-	tcase_add_test(c, edges);
-	tcase_add_test(c, whatever);
-	tcase_add_test(c, bytes);
+	tcase_add_test(c, test_limits);
+	tcase_add_test(c, test_random_numbers);
+	tcase_add_test(c, test_hex_bytes);
 	return run_suite(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A client, with the test as its server, which may send anything */
+/* A client under test, and the test as its server, which may send any answer */
 #ifndef TESTS_CLIENT_WORLD_H
 #define TESTS_CLIENT_WORLD_H
 
@@ -8,12 +8,14 @@
 static struct world {
 	struct tsct_client client;
 	struct tsct_keys *keys;
-	__u32 server_key;		/* 0: it sends no MAC */
+	__u32 server_key;		/* id of the key for the server's MACs; 0: no
+					 * MAC */
 	__u8 sent[TSCT_NTP_MAX];
 	size_t sent_len;
 	struct tsct_ntp_packet request;
 	struct tsct_packet_time t4;
-	__u64 now, there;		/* counters of client and server */
+	__u64 now, there;		/* present values of the client's and the
+					 * server's counter */
 	struct tsct_exchange x[2];
 	unsigned int nr;
 } w;
@@ -51,7 +53,7 @@ static inline struct tsct_packet_time stamp(__u64 cycles, __u32 error, bool kern
 	return s;
 }
 
-/* Sets the transmit time of the last request. */
+/* Reports the transmit time of the last request to the client. */
 static inline void sent(struct tsct_packet_time t1)
 {
 	tsct_client_sent(&w.client, (__u32)w.client.sent, t1);
@@ -67,7 +69,7 @@ static inline void made(size_t len)
 	w.t4 = stamp(w.now + 260000, 0, true);
 }
 
-/* A request at w.now. */
+/* Makes a request, 100 ms after the previous one. */
 static inline void ask_with(const struct tsct_extension *ext)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
@@ -77,7 +79,7 @@ static inline void ask_with(const struct tsct_extension *ext)
 	made(tsct_client_request(&w.client, w.keys, random, ext, w.sent));
 }
 
-/* One more, 10 us later */
+/* Makes a further request 10 us after the previous one. */
 static inline void ask_behind(void)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
@@ -92,7 +94,8 @@ static inline void ask(void)
 	ask_with(NULL);
 }
 
-/* The right answer to it: a round trip of 100 us, 10 of them at the server */
+/* Returns the valid answer to the last request: a round trip of 100 us, of which 10 us
+ * are in the server. */
 static inline struct tsct_ntp_packet answer(void)
 {
 	struct tsct_ntp_packet p;
@@ -143,7 +146,8 @@ static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
 	__u64 before;
 	__u8 *copy = malloc(len ? len : 1);
 
-	/* In memory of its size, so that the sanitizer detects a read beyond */
+	/* Copies to memory of its exact size, so that the sanitizer detects a read
+	 * beyond it. */
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, bytes, len);
 	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS);
@@ -159,14 +163,15 @@ static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
 	return result;
 }
 
-/* Gives up waiting; false: no exchange is complete then */
+/* Ends the wait for late transmit times. Returns false if no exchange is complete
+ * then. */
 static inline bool flush(struct tsct_exchange *ret_x)
 {
 	tsct_client_flush(&w.client);
 	return tsct_client_next(&w.client, ret_x);
 }
 
-/* The exchange that awaits the next answer */
+/* The exchange that is completed by the next answer */
 static inline const struct tsct_queued_exchange *pending(void)
 {
 	ck_assert_uint_gt(w.client.nr_queued, 0);
@@ -180,8 +185,8 @@ static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
 	return give_bytes(bytes, to_bytes(p, bytes));
 }
 
-/* The answer is dropped for reason @why and changes nothing: the right answer is
- * still accepted. */
+/* Expects that the answer is dropped for reason @why and changes nothing: the valid
+ * answer is still accepted. */
 static inline void dropped(const struct tsct_ntp_packet *p,
 		    enum tsct_client_result why)
 {

@@ -32,7 +32,8 @@
 #define SECOND		1000000000LL
 #define NR_CPUS		4
 #define ONE		(1ULL << TSCT_CLOCK_SHIFT)
-#define SLEW_NS		8192000000LL	/* at 1/2048 more */
+#define SLEW_NS		8192000000LL	/* duration of the slew, at a rate 1/2048
+					 * higher */
 #define SLEWED_NS	4000000LL
 #define STEP_NS		(3600 * SECOND)
 #define AREA_SIZE	TSCT_CLOCK_SIZE(NR_CPUS)
@@ -43,9 +44,9 @@ static union {
 	char bytes[2 * AREA_SIZE];
 } area;
 #define the_page	(&area.page)
-static uint64_t zero;		/* cycles of the last sample */
-static int64_t zero_ns;		/* time of the last sample */
-static bool never_set;		/* without the step: epoch 3 continues */
+static uint64_t zero;		/* cycles of the last sample in the file */
+static int64_t zero_ns;		/* time of the last sample in the file, ns */
+static bool never_set;		/* no step at -100 s: epoch 3 continues */
 
 static inline int64_t now_ns(clockid_t clock)
 {
@@ -122,7 +123,7 @@ static inline void make_page(void)
 	confirm_line(&state, 0);
 }
 
-/* Applies a statement on `s` to both copies of the page. */
+/* Executes a statement on `s`, the state in each of the page's two copies. */
 #define CHANGE(...) do {						\
 	struct tsct_clock_copy *copy_;					\
 	for (copy_ = the_page->copy; copy_ < the_page->copy + 2; copy_++) {	\
@@ -143,7 +144,7 @@ static inline void write_page(size_t size)
 	close(fd);
 }
 
-/* Overwrites the file in place, below its mappings. */
+/* Overwrites the file in place, so that its mappings show the new contents. */
 static inline void rewrite_page(void)
 {
 	int fd = open(path, O_WRONLY);
@@ -153,8 +154,8 @@ static inline void rewrite_page(void)
 }
 
 /*
- * Steering of CLOCK_REALTIME. Conversions to times after the last sample assume
- * that the steering has not changed since; if it has, the test cannot check them.
+ * Adjustment of CLOCK_REALTIME by adjtimex(). Conversions of times after the last
+ * sample can be checked only if it has not changed since.
  */
 static struct timex steering;
 
@@ -198,7 +199,8 @@ static inline void teardown(void)
 	rmdir(dir);
 }
 
-/* True if cycles read now convert to a CLOCK_REALTIME read around them. */
+/* Returns whether cycles read now convert to a time between two readings of
+ * CLOCK_REALTIME. */
 static inline bool right_now(const struct tsct_clock *clock)
 {
 	int64_t before = now_ns(CLOCK_REALTIME), after;
@@ -224,7 +226,7 @@ static inline struct tsct_clock *open_file_clock(void)
 	return clock;
 }
 
-/* A reading near the last sample */
+/* A point in time relative to the last sample */
 static inline struct tsct_time_point point(int64_t at_ns, uint32_t cpu)
 {
 	return (struct tsct_time_point) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes with a crystal each, network paths between them, and the exact truth.
- * Each node publishes like a daemon. A reader takes the time from it, and
- * checks each reading: within its bound, never backwards within an epoch, and
- * no state that the module would reject.
+ * Simulated nodes with a crystal each, network paths between them, and the exact truth.
+ * Each node publishes like a daemon. A reader takes the time from it and checks each
+ * reading: it is within its bound, never backwards within an epoch, and from no state
+ * that the module would reject.
  */
 #ifndef TESTS_CLUSTER_WORLD_H
 #define TESTS_CLUSTER_WORLD_H
@@ -18,10 +18,10 @@
 #include "seed.h"
 #include "lib/sync/cluster.h"
 
-#define WORLD_S		9000	/* longest run, s */
+#define WORLD_S		9000	/* longest simulated time, s */
 #define LEAD_S		0.005
 #define BEGIN_NS	1700000000000000000LL
-#define REPLY_S		20e-6	/* processing time of an answer */
+#define REPLY_S		20e-6	/* processing time of an answer, s */
 
 static double any_real(double from, double to)
 {
@@ -31,12 +31,13 @@ static double any_real(double from, double to)
 /* ---- crystals ------------------------------------------------------------ */
 
 struct crystal {
-	double hz;			/* nominal; its node uses this */
-	double *rate;			/* per second, relative */
-	long double *ticks;		/* at the beginning of each second */
+	double hz;			/* nominal frequency, which its node assumes */
+	double *rate;			/* deviation of the rate in each second,
+					 * relative */
+	long double *ticks;		/* counter at the begin of each second */
 };
 
-/* @wander: largest change of the rate from one second to the next */
+/* Makes a crystal. @wander: largest change of its rate from one second to the next */
 static void make_crystal(struct crystal *c, double hz, double ppm,
 			 double wander)
 {
@@ -72,27 +73,28 @@ static uint64_t ticks_at(const struct crystal *c, double t)
 	return (uint64_t)exact_ticks(c, t);
 }
 
-/* ---- nodes --------------------------------------------------------------- */
+/* ---- simulated nodes ----------------------------------------------------- */
 
 struct node {
 	struct crystal crystal;
 	uint64_t id;
-	double jump_ticks;		/* of its counter against its crystal */
+	double jump_ticks;		/* difference between the counter and the
+					 * crystal's ticks */
 	struct tsct_cluster *cluster;
-	struct tsct_clock_state state;	/* published */
-	/* Last reading */
+	struct tsct_clock_state state;	/* last published clock state */
+	/* Last reading of the node's time */
 	int64_t last_ns;
 	uint32_t last_epoch;
 	unsigned int readings, missing, events[3];
 	double worst_ns, square_ns;
-	/* Error of the parameters that it sends, ns; not 0: a falseticker */
+	/* Error in ns of the clock params that the node sends; not 0: a falseticker */
 	double false_ns;
 };
 
 struct path {
-	double least_s, mean_s;		/* each direction: minimum, mean
-					 * queueing delay */
-	double detour_s;		/* added to the minimum of requests */
+	double least_s, mean_s;		/* minimum, and mean queueing delay, of each
+					 * direction */
+	double detour_s;		/* additional delay of requests, s */
 };
 
 static uint64_t node_ticks(const struct node *n, double t)
@@ -119,7 +121,7 @@ static void free_node(struct node *n)
 	free_crystal(&n->crystal);
 }
 
-/* Makes the node the master from @t on; returns its timeline. */
+/* Makes the node the master from @t on. Returns its timeline. */
 static struct tsct_remote_params be_master(struct node *n, double t,
 					   uint32_t timeline)
 {
@@ -134,9 +136,9 @@ static struct tsct_remote_params be_master(struct node *n, double t,
 	return line;
 }
 
-/* ---- the truth ----------------------------------------------------------- */
+/* ---- true cluster time --------------------------------------------------- */
 
-/* True cluster time at @t minus @ns; exact to some ps */
+/* Returns the true cluster time at @t minus @ns, exact to some ps. */
 static double truth_off(const struct node *master,
 			const struct tsct_remote_params *line, double t,
 			int64_t ns)
@@ -148,7 +150,7 @@ static double truth_off(const struct node *master,
 	return (double)(exact - (long double)(ns - line->base_ns));
 }
 
-/* ---- publishing and reading ---------------------------------------------- */
+/* ---- publishing and reading the time ------------------------------------- */
 
 static void publish(struct node *n, double t)
 {
@@ -156,7 +158,7 @@ static void publish(struct node *n, double t)
 	uint64_t begin = node_ticks(n, t + LEAD_S);
 	struct tsct_clock_state next = n->state;
 
-	/* Like the timekeeper: parameters that have not begun yet stay. */
+	/* Like the timekeeper, keeps published clock params that have not begun yet. */
 	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_cycles - now) > 0
 	    && n->state.cluster_epoch == tsct_cluster_epoch(n->cluster))
 		return;
@@ -193,14 +195,14 @@ static void read_time(struct node *n, const struct node *master,
 		n->worst_ns = fabs(off);
 }
 
-/* ---- exchanges ----------------------------------------------------------- */
+/* ---- exchanges between nodes --------------------------------------------- */
 
 static double delay(const struct path *p)
 {
 	return p->least_s - p->mean_s * log(any_real(1e-9, 1));
 }
 
-/* The state that a node sends with an answer at @t */
+/* Returns the state that a node sends with an answer at @t. */
 static struct tsct_remote describe(const struct node *n, double t)
 {
 	struct tsct_remote r = { .node = n->id };
@@ -213,8 +215,8 @@ static struct tsct_remote describe(const struct node *n, double t)
 }
 
 /*
- * An exchange of the node with another one at @t, over path @p; returns when
- * the answer arrives.
+ * Makes an exchange of the node with another one at @t, over path @p. Returns the time
+ * at which the answer arrives.
  */
 static double exchange(struct node *n, unsigned int source,
 		       const struct node *other, const struct path *p, double t)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replays the inputs that a fuzzer has found (tests/fuzz): each file of CORPUS as it is,
- * and CHANGED random ones with some bytes changed. A failed check aborts. The includer
- * defines LLVMFuzzerTestOneInput(), INPUT_SIZE and CHANGED.
+ * Replays the inputs that a fuzzer has found (tests/fuzz): each file of CORPUS
+ * unchanged, and CHANGED random ones with some bytes changed. A failed check aborts.
+ * The file that includes this one defines LLVMFuzzerTestOneInput(), INPUT_SIZE and
+ * CHANGED.
  */
 #ifndef TESTS_CORPUS_H
 #define TESTS_CORPUS_H
@@ -51,7 +52,7 @@ static void read_corpus(void)
 		if (strstr(entry->d_name, ".bin"))
 			read_input(entry->d_name);
 	closedir(folder);
-	/* An empty directory would prove nothing. */
+	/* The test would be useless with an empty corpus. */
 	ck_assert_uint_ge(nr, 50);
 }
 
@@ -73,7 +74,7 @@ START_TEST(corpus)
 }
 END_TEST
 
-/* Changes some bits or the length, or takes the end of another input. */
+/* Changes some bits or the length of an input, or appends the end of another one. */
 static size_t change(const uint8_t *bytes, size_t size, uint8_t *changed)
 {
 	unsigned int other = any(nr), i;
@@ -107,7 +108,7 @@ START_TEST(changed_corpus)
 }
 END_TEST
 
-/* Returns the exit status of main(). */
+/* Runs the suite. Returns the exit status of main(). */
 static int run_corpus(const char *name)
 {
 	Suite *suite = suite_create(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event definitions of a recording */
+/* Adds event definitions to a recording, for tests */
 #ifndef TESTS_DEFINE_H
 #define TESTS_DEFINE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A channel with a writer to one of its rings, and a recording of it */
+/* A channel with a writer to one of its rings, and a recording made from it by a
+ * drain */
 #ifndef TESTS_DRAINS_H
 #define TESTS_DRAINS_H
 
@@ -8,7 +9,7 @@
 #include "recordings.h"
 #include "serve.h"
 
-#define CPU	0	/* the CPU that has all events */
+#define CPU	0	/* CPU on which all events are written */
 
 static struct tsct_channel *t, *writer;
 static struct tsct_clock *clock_;
@@ -33,13 +34,14 @@ static inline void open_rings_of(unsigned int policy, unsigned int blocks)
 	ck_assert_int_eq(tsct_clock_open(&clock_), 0);
 }
 
-/* Rings of 4 blocks */
+/* Opens a channel with rings of 4 blocks. */
 static inline void open_rings(void)
 {
 	open_rings_of(TSCT_POLICY_DISCARD, 4);
 }
 
-/* Defines the events of the channel. */
+/* Removes the definitions that make_recording() made: the channel's own are
+ * recorded. */
 static inline void forget_definitions(void)
 {
 	struct tsct_stream_class *s = rec.streams;
@@ -67,7 +69,7 @@ static inline void begin_at(__u64 stamp, __u32 is_snapshot)
 	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
 }
 
-/* A recording that begins now */
+/* Begins a recording now. */
 static inline void begin(void)
 {
 	begin_at(tsct_clock_cycles(clock_), 0);
@@ -90,7 +92,7 @@ static inline int emit(__u64 n)
 	return tsct_emit(writer, ev, &n, sizeof(n));
 }
 
-/* Writes any record to the ring, as a hostile writer can. */
+/* Writes an arbitrary record to the ring, as a hostile writer can. */
 static inline void forge(__u32 id, __u64 stamp, __u32 len)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, CPU);

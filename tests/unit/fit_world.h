@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two counters whose true relation is known, and exchanges between them */
+/* Two simulated counters whose true relation is known, and exchanges between them */
 #ifndef TESTS_FIT_WORLD_H
 #define TESTS_FIT_WORLD_H
 
@@ -16,15 +16,15 @@ struct world {
 	double hz, remote_hz;
 	__u64 local0, remote0;
 	/*
-	 * Per second: offset of the remote clock (s), its rate (s/s), the
-	 * change of that
+	 * At each second: offset of the remote clock (s), its rate (s/s), change of the
+	 * rate
 	 */
 	double ahead[WORLD_SECONDS], gain[WORLD_SECONDS], drift[WORLD_SECONDS];
 };
 
 static struct world world;
 
-/* In (0, 1) */
+/* Random number in (0, 1) */
 static inline double uniform(void)
 {
 	return random_unit(&seed_random);
@@ -41,8 +41,8 @@ static inline double gaussian(double sd)
 }
 
 /*
- * Each second the rate changes by at most @drift_of, or by that standard
- * deviation.
+ * Makes both counters. Each second the rate changes by at most @drift_of, or by that
+ * standard deviation.
  */
 static inline void world_make(double hz, double remote_hz, double drift_of,
 			      bool bounded)
@@ -71,7 +71,7 @@ static inline __u64 local_of(double s)
 	return world.local0 + (__u64)(__s64)floor(s * world.hz);
 }
 
-/* Remote counter at second s: whole counts, and the fraction */
+/* Remote counter at second @s: returns whole counts; *ret_frac: fraction */
 static inline __u64 remote_at(double s, double *ret_frac)
 {
 	unsigned int k = s < 0 ? 0 : (unsigned int)s;
@@ -84,7 +84,7 @@ static inline __u64 remote_at(double s, double *ret_frac)
 	return world.remote0 + (__u64)(__s64)floor(counts);
 }
 
-/* Delays of both directions, and the errors of the four packet times, s */
+/* Delays of both directions in s, and errors of the four packet times in s */
 struct path {
 	double request, answer, off[4];
 };
@@ -101,11 +101,12 @@ static inline struct tsct_exchange exchange_at(double s, struct path path)
 	};
 }
 
-/* Error of a fit at second s, counts; and its bound */
+/* Error in counts of a fit at second @s; *ret_error: its bound */
 static inline double off_at(const struct tsct_fit *fit, double s,
 			    double *ret_error)
 {
-	/* local_of() is rounded down: the truth is needed at that time. */
+	/* local_of() rounds down, so the true value is computed for the rounded
+	 * time. */
 	double rounded = floor(s * world.hz) / world.hz, frac, true_frac;
 	__u64 value = tsct_fit_at(fit, local_of(s), &frac, ret_error);
 	__u64 truth = remote_at(rounded, &true_frac);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * States for tests of the latch: state n begins at n * 1000 cycles, and all
- * have a rate of 10 ns per cycle. So whichever state is published, cycles
- * convert to ten times themselves; and each field that differs between states
- * holds n.
+ * Clock states for tests of the latch. State n begins at n * 1000 cycles, and all have
+ * a rate of 10 ns per cycle. So whichever state is published, cycles convert to ten
+ * times themselves. Each field that differs between states contains n.
  */
 #ifndef TESTS_LATCH_LINE_H
 #define TESTS_LATCH_LINE_H
@@ -39,7 +38,7 @@ static inline struct tsct_clock_state line_nr(uint64_t n)
 	};
 }
 
-/* The number of a state that is complete; 0: it is torn */
+/* Returns the number of a state, or 0 if the state is a mixture of several. */
 static inline uint64_t state_nr(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state want = line_nr(state->rate_error_ppt);
@@ -54,7 +53,8 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
 }
 
-/* True if @cycles converts to its time by the states published from 1 on */
+/* Returns whether @cycles convert to the right time, if states from 1 on were
+ * published. */
 static inline bool right(const struct tsct_clock_page *page, uint64_t cycles)
 {
 	struct tsct_clock_time reading;
@@ -62,7 +62,8 @@ static inline bool right(const struct tsct_clock_page *page, uint64_t cycles)
 	if (tsct_latch_lookup(page, cycles, &reading) ||
 	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)
 		return false;
-	/* Joined segments are straight, apart from rounding. */
+	/* All segments have the same rate, so joining them changes times by rounding
+	 * only. */
 	return reading.ns == (int64_t)cycles * 10;
 }
 

@@ -29,25 +29,26 @@
 #define LENGTH	(4 * S)
 #define MASTER	0xa0000001ULL
 
-/* ---- nodes --------------------------------------------------------------------- */
+/* ---- simulated nodes ----------------------------------------------------- */
 
-/* A node. Its counter at true time t (ns) is base + t * num / den. */
+/* A simulated node. Its counter at true time t (ns) is base + t * num / den. */
 struct node {
 	char name;
 	__u64 id, base, num, den;
-	__u64 asks;		/* id of the node that it polls; 0: it is the master */
+	__u64 asks;		/* id of the node that it polls; 0: the node is the
+				 * master */
 	__u32 timeline, clock_epoch;
-	__u64 begin, end;	/* of the recording, true time, ns */
+	__u64 begin, end;	/* begin and end of the recording, true time in ns */
 	__s64 own_off_ns;	/* offset of its own clock from true time */
 	__u32 status;
 	__u8 uuid, boot;
-	bool killed;		/* the recorder was killed */
-	bool alone;		/* not in a cluster */
+	bool killed;		/* the recorder was killed before it finished */
+	bool alone;		/* the node is in no cluster */
 	bool no_samples;
 	const char *fit;
 	const char *channel;
 	__u32 nr_cpus;
-	bool synced;		/* configured as synced-cluster */
+	bool synced;		/* the node is configured as synced-cluster */
 };
 
 static const struct node nodes[] = {
@@ -79,7 +80,7 @@ static const struct node *node_of(__u64 id)
 	return NULL;
 }
 
-/* ---- directories ------------------------------------------------------------------ */
+/* ---- directories of recordings ------------------------------------------- */
 
 static char root[64];
 
@@ -121,7 +122,7 @@ static inline int make_dir(const char *name)
 	return fd;
 }
 
-/* ---- recordings --------------------------------------------------------------------- */
+/* ---- writing recordings -------------------------------------------------- */
 
 static struct tsct_clock_params pair_of(const struct node *n, __s64 off_ns)
 {
@@ -224,9 +225,10 @@ static inline void write_samples(struct tsct_recording *rec,
 		write_sample(rec, writer, n, t, (__u32)(t / S) + 1);
 }
 
-#define EVENTS	500	/* on each CPU */
+#define EVENTS	500	/* number of events on each CPU */
 
-/* Writes events @id on all CPUs; their payload is the true time, ns. */
+/* Writes events with definition @id on all CPUs; their payload is the true time in
+ * ns. */
 static inline void write_events(struct tsct_recording_writer *writer, const struct node *n,
 				__u32 id)
 {
@@ -278,7 +280,7 @@ static inline void write_all(void)
 		write_node(&nodes[i], (char[]) { nodes[i].name, 0 });
 }
 
-/* ---- merging -------------------------------------------------------------------------- */
+/* ---- planning and merging ------------------------------------------------ */
 
 static struct tsct_merge_options options;
 static char paths[8][128];
@@ -293,7 +295,7 @@ static void take_note(void *arg, const char *sentence)
 	strcat(notes, "\n");
 }
 
-/* Plans a merge of the inputs; each has a name of one letter. */
+/* Plans a merge of the inputs, each of which is a letter of @names. */
 static inline int plan(const char *names, struct tsct_merge **ret)
 {
 	size_t i;
@@ -319,7 +321,7 @@ static inline void reset_options(void)
 	options.jobs = 2;
 }
 
-/* Setup of most tests: writes a recording of each node, and merges nothing. */
+/* Fixture of most tests: writes a recording of each node. */
 static inline void begin_world(void)
 {
 	seed_with(0);
@@ -328,7 +330,7 @@ static inline void begin_world(void)
 	write_all();
 }
 
-/* Returns the merge; the caller frees it. */
+/* Merges the inputs to @to. Returns the merge, which the caller frees. */
 static inline struct tsct_merge *merge_to(const char *names, const char *to)
 {
 	struct tsct_merge *m;
@@ -362,7 +364,7 @@ static inline void taken(const char *names, const char *note)
 	tsct_merge_free(m);
 }
 
-/* ---- results ---------------------------------------------------------------------------- */
+/* ---- checking results ---------------------------------------------------- */
 
 static void no_damage(void *arg, const char *sentence)
 {
@@ -383,7 +385,7 @@ static inline struct tsct_trace *open_result(const char *name)
 }
 
 /*
- * Checks that each event is within the node's bound of its true tick. Returns the sum of
+ * Expects each event within its node's error bound of its true tick. Returns the sum of
  * all ticks.
  */
 static inline __u64 check_result(const char *name, __u64 nr, __u64 ticks_per_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small channel that is written and read on one CPU. */
+/* A small channel that the test writes and reads on one CPU */
 #ifndef TESTS_ONE_RING_H
 #define TESTS_ONE_RING_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers for tests of packets: bytes in hex, and copies with no byte after them */
+/* Helpers for tests of packets: bytes in hexadecimal, and copies whose end the
+ * sanitizer guards */
 #ifndef TESTS_PACKETS_H
 #define TESTS_PACKETS_H
 
@@ -41,7 +42,8 @@ static inline void check_hex(const __u8 *bytes, size_t len, const char *text)
 	ck_assert_mem_eq(bytes, want, len);
 }
 
-/* Parses a copy of exactly its size, so that the sanitizer detects a read beyond it. */
+/* Parses a copy of exactly the packet's size, so that the sanitizer detects a read
+ * beyond it. */
 static inline int parse_exactly(const void *bytes, size_t len,
 				struct tsct_ntp_packet *packet,
 				const char **why)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated machine, and an estimator that maintains its clock */
+/* A simulated machine, and a rate estimator that maintains its clock */
 #ifndef TESTS_RATE_SIM_H
 #define TESTS_RATE_SIM_H
 
@@ -14,7 +14,8 @@
 
 #define HZ	2596104055.0
 #define SECOND	1000000000ULL
-#define LEAD	2600000		/* in cycles */
+#define LEAD	2600000		/* time from publishing to the begin of clock params,
+				 * cycles */
 
 static struct sim sim;
 static struct tsct_rate_estimator est;
@@ -73,7 +74,7 @@ static inline int64_t check_line(void)
 	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, cycles);
 	uint64_t bound = tsct_clock_params_error_ps(pair, cycles) / 1000 + 1;
 
-	/* Clock params are not used before their start. */
+	/* The clock params have not begun yet. */
 	if ((int64_t)(cycles - pair->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
@@ -83,8 +84,8 @@ static inline int64_t check_line(void)
 }
 
 /*
- * Advances by @ns with 20 checks of the clock params, then takes a sample. Returns
- * its result.
+ * Advances by @ns with 20 checks of the clock params, then takes a sample. Returns the
+ * result of that.
  */
 static inline int go_on(uint64_t ns)
 {

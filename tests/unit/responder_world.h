@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A responder and its last answer */
+/* A responder under test, and its last answer */
 #ifndef TESTS_RESPONDER_WORLD_H
 #define TESTS_RESPONDER_WORLD_H
 
@@ -15,7 +15,7 @@ static struct world {
 	__u64 now;
 	unsigned int asked;
 	struct tsct_responder_request last;
-	/* The last answer */
+	/* The last answer, parsed and as bytes */
 	struct tsct_ntp_packet reply;
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
@@ -46,7 +46,7 @@ static inline void asked(void *ctx, const struct tsct_responder_request *ask)
 		strcpy(ask->missing, !strcmp(ask->below, "x") ? "x, y" : "?");
 }
 
-/* tx of the last answer to each client, by key and address */
+/* tx field of the last answer to each client, indexed by key and address */
 static __u64 heard[8][1 << 20];
 
 static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
@@ -127,7 +127,7 @@ static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 	return answer;
 }
 
-/* Sends @p unchanged, as a replay does. */
+/* Delivers @p unchanged, as a replay does. */
 static inline enum tsct_answer give_again(const char *from,
 				   const struct tsct_ntp_packet *p,
 				   __u32 key_id)
@@ -143,7 +143,7 @@ static inline enum tsct_answer give_again(const char *from,
 	return give_bytes(&at, bytes, len);
 }
 
-/* Sends @p from a client that received the last answer: sets its tx. */
+/* Delivers @p as from a client that received the last answer: sets its tx field. */
 static inline enum tsct_answer give(const char *from, struct tsct_ntp_packet *p,
 			     __u32 key_id)
 {

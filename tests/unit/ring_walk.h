@@ -33,7 +33,7 @@ static inline void put(void *data, uint64_t at, uint16_t len, uint16_t id,
 	memcpy((char *)data + at, &record, sizeof(record));
 }
 
-/* The last result of tsct_ring_next() */
+/* Result of the last call of tsct_ring_next() */
 static struct {
 	enum tsct_ring_step step;
 	struct tsct_record header;
@@ -47,7 +47,7 @@ static inline void look(const struct tsct_geometry *geo, const void *data,
 	l.step = tsct_ring_next(geo, data, pos, head, &l.header, &l.next);
 }
 
-/* Stores a block header as a writer does. */
+/* Stores a block header, as a writer does. */
 static inline void put_block(void *data, const struct tsct_geometry *geo,
 			     uint64_t pos, uint64_t events)
 {

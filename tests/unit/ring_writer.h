@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A writer in C for the ring of any CPU, so that tests can make rings with any
- * content, and sanitizers see its accesses. One thread per ring.
+ * A writer in C for the ring of any CPU. Tests can make rings with any contents, and
+ * sanitizers see its accesses. Only one thread may write to a ring.
  */
 #ifndef TESTS_RING_WRITER_H
 #define TESTS_RING_WRITER_H
@@ -48,7 +48,7 @@ static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
 	const struct tsct_ring_slot place = tsct_ring_place(&w->geo, head,
 							tsct_record_size(len));
 
-	/* Pairs with the release of the reader's tail */
+	/* Pairs with the reader's release of the tail. */
 	if (!tsct_ring_fits(&w->geo, place.pos + place.size, smp_load_acquire(
 			    &tsct_ring_consumer(w, cpu)->tail))) {
 		__atomic_fetch_add(&p->lost[TSCT_LOST_FULL], 1,
@@ -63,7 +63,7 @@ static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
 	return true;
 }
 
-/* Makes an empty ring at the beginning of a block, after @events events. */
+/* Makes an empty ring that stands at the begin of a block, after @events events. */
 static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 			    __u64 events)
 {
@@ -74,7 +74,7 @@ static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 	const __u64 pad = tsct_pad_word(8);
 	unsigned int i;
 
-	/* Every block before this one is empty, too. */
+	/* All blocks before this one are empty, too. */
 	for (i = 0; i < w->geo.data_size / w->geo.block_size; i++) {
 		ring_store(w, cpu, block.pos, &block, sizeof(block));
 		ring_store(w, cpu, block.pos + sizeof(block), &pad,

@@ -15,7 +15,7 @@ static int dirfd_;
 static __u8 file[ROOM];
 static size_t file_len;
 
-/* The other node's counter is 10 ppm fast, with a large offset. */
+/* Counter of the other node: 10 ppm fast, with a large offset */
 static inline __u64 truth(__u64 local)
 {
 	return 77000000000000ULL + local + local / 100000;
@@ -73,7 +73,8 @@ static inline void begin_recording(void)
 	rec.nodes[0].sync.line = rec.real;
 }
 
-/* Two sessions, and single exchanges between them */
+/* Writes a small recording with samples: two sessions, and single exchanges between
+ * them. */
 static inline void make_small(unsigned int nr)
 {
 	struct tsct_sync_sample s;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A simulated machine with exactly known time: a counter, MONOTONIC_RAW, and a
- * REALTIME that can be steered and set. Each read takes time; some reads stall.
+ * A simulated machine with exactly known time: a counter, MONOTONIC_RAW, and a REALTIME
+ * whose rate can be adjusted and which can be set. Each read takes time; some reads
+ * stall.
  */
 #ifndef TESTS_SIMCLOCK_H
 #define TESTS_SIMCLOCK_H
@@ -14,23 +15,25 @@
 #define SIM_REAL	1700000000000000000LL
 
 struct sim {
-	int64_t now_ps;			/* the true time */
-	double hz;			/* frequency of the counter */
+	int64_t now_ps;			/* true time of the simulation */
+	double hz;			/* present frequency of the counter */
 	uint64_t counter_base;
 	int64_t counter_from_ps;	/* true time from which hz applies */
-	int64_t raw_lost_ps;		/* time for which RAW stood still */
-	int64_t real_ns;		/* REALTIME - true time, at
-					 * real_from_ps */
+	int64_t raw_lost_ps;		/* time during which MONOTONIC_RAW stood
+					 * still */
+	int64_t real_ns;		/* REALTIME minus true time, at real_from_ps */
 	int64_t real_from_ps;
-	int64_t steer_ppb;		/* of REALTIME, since real_from_ps */
-	unsigned int read_ns;		/* shortest duration of a read */
-	unsigned int jitter_ns;		/* random addition, uniform */
+	int64_t steer_ppb;		/* rate adjustment of REALTIME since
+					 * real_from_ps */
+	unsigned int read_ns;		/* shortest duration of a clock read */
+	unsigned int jitter_ns;		/* random addition to a read's duration,
+					 * uniform */
 	unsigned int stall_every;	/* one read in this many stalls, 0:
 					 * none */
 	unsigned int stall_ns;
 	uint64_t reads;
-	const char *clocksource;	/* of the simulated kernel; NULL: no
-					 * name */
+	const char *clocksource;	/* clocksource of the simulated kernel; NULL:
+					 * not readable */
 	struct tsct_clock_ops ops;
 };
 
@@ -56,7 +59,8 @@ static inline void sim_advance(struct sim *sim, uint64_t ns)
 	sim->now_ps += (int64_t)ns * 1000;
 }
 
-/* Half of the duration of a read; the clock is read between the two halves. */
+/* Simulates half of the duration of a read; the clock is read between the two
+ * halves. */
 static inline void sim_read(struct sim *sim, unsigned int half)
 {
 	unsigned int ps = sim->read_ns * 500 + any(sim->jitter_ns * 500 + 1);
@@ -103,7 +107,8 @@ static inline const char *sim_clocksource(void *ctx)
 	return ((struct sim *)ctx)->clocksource;
 }
 
-/* The kernel's simultaneous reading; used only if a test sets it */
+/* Simultaneous reading of counter and clock by the kernel; used only if a test sets
+ * it */
 static inline int sim_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
 	struct sim *sim = ctx;
@@ -152,7 +157,7 @@ static inline void sim_step(struct sim *sim, int64_t ns)
 	sim->real_ns += ns;
 }
 
-/* The counter jumps to @counter, and its frequency to @hz. */
+/* Sets the counter to @counter, and its frequency to @hz. */
 static inline void sim_recount(struct sim *sim, uint64_t counter, double hz)
 {
 	sim->counter_base = counter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store of channels, with users that need not exist */
+/* A store of channels, with simulated users who need not exist on this machine */
 #ifndef TESTS_STORE_USERS_H
 #define TESTS_STORE_USERS_H
 
@@ -24,7 +24,7 @@ static inline void teardown(void)
 	tsct_store_release(&store, &anna, true);
 	tsct_store_release(&store, &anna2, true);
 	tsct_store_release(&store, &ben, true);
-	/* frees kept channels, which random tests may have made */
+	/* Frees kept channels, which random tests may have made. */
 	tsct_store_clear(&store);
 	ck_assert_uint_eq(store.nr_channels, 0);
 	ck_assert_uint_eq(store.bytes, 0);

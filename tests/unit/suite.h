@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers of all suites */
+/* Helpers of all test suites */
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers for tests of client and responder: keys, ids, clock params, and a
- * comparison of the states of a client */
+/* Helpers for tests of client and responder: keys, ids, clock params, and comparison of
+ * client states */
 #ifndef TESTS_TALK_H
 #define TESTS_TALK_H
 
@@ -15,8 +15,10 @@
 #define CHILD_HOST	0x2222222222222222ULL
 #define MASTER		0x3333333333333333ULL
 #define MASTER_HOST	0x4444444444444444ULL
-#define MULT_26		27714742766003200ULL	/* 1/2.6 ns */
-#define MULT_31		23244622965034941ULL	/* 1/3.1 ns */
+#define MULT_26		27714742766003200ULL	/* 2^56 / 2.6: clock rate of a
+						 * counter at 2.6 GHz */
+#define MULT_31		23244622965034941ULL	/* 2^56 / 3.1: clock rate of a
+						 * counter at 3.1 GHz */
 #define NEAR_NS		1800000000000000000LL
 
 static inline struct tsct_keys *keys_of(const char *text)
@@ -44,7 +46,7 @@ static inline struct tsct_remote_params a_line(void)
 	};
 }
 
-/* Compares all fields except counts, which count every datagram. */
+/* Compares all fields of two clients except the counters of datagrams. */
 static inline void check_same(const struct tsct_client *a,
 			      const struct tsct_client *b)
 {

@@ -21,27 +21,27 @@ static struct sim sim;
 static struct timekeeper timekeeper;
 
 static struct {
-	int source;			/* TSCT_SOURCE_* that the platform
-					 * can use */
-	int module_source;		/* source of the module; -1: not
-					 * loaded */
+	int source;			/* TSCT_SOURCE_* that the simulated platform
+					 * selects */
+	int module_source;		/* source of the module's clock; -1: module
+					 * not loaded */
 	bool gave_up;
 	struct tsct_clock_state module;
-	struct tsct_clock_copy file;	/* with its segments */
+	struct tsct_clock_copy file;	/* contents of the clock file, with segments */
 	unsigned int published, disrupted;
-	int refuse;			/* error that publish() returns ... */
-	unsigned int refusals;		/* ... this many times */
-	__u64 held_ns;			/* duration of a publication */
+	int refuse;			/* error with which publish() fails */
+	unsigned int refusals;		/* number of times that publish() fails */
+	__u64 held_ns;			/* simulated duration of a publication */
 	bool file_late;			/* the module accepts the state, the
 					 * file does not */
 	struct disruption disruption;
-	unsigned int settings;		/* remaining readings at which
+	unsigned int settings;		/* number of further readings at which
 					 * CLOCK_REALTIME is set */
 	bool survey_later, skewed;
 	unsigned int surveys, tables;
-	__u32 table_epoch;		/* published when the table was
+	__u32 table_epoch;		/* epoch in which the table of skews was
 					 * written */
-	struct drift drift;	/* drift file; rate_mult 0: none */
+	struct drift drift;	/* saved rate; rate_mult 0: no drift file */
 	unsigned int saves, forgets;
 } world;
 
@@ -83,7 +83,8 @@ static inline __u64 cycles_now(__u32 source)
 		(__u64)sim_raw(&sim);
 }
 
-/* Checks a state as the module does. Returns the error as publisher_set() does. */
+/* Checks a state as the module does. Returns the error that publisher_set() would
+ * return. */
 static int set_module(const struct tsct_clock_state *state)
 {
 	int err;
@@ -98,7 +99,8 @@ static int set_module(const struct tsct_clock_state *state)
 	return 0;
 }
 
-/* Returns whether the state confirms the published clock params: it cannot be late. */
+/* Returns whether the state only confirms the published clock params. Such a state is
+ * never late. */
 static bool is_same(const struct tsct_clock_state *state)
 {
 	return state->epoch == world.file.state.epoch &&
@@ -183,7 +185,7 @@ static void world_publish_cpus(void *ctx)
 	(void)ctx;
 	world.tables++;
 	world.table_epoch = world.file.state.epoch;
-	/* The table that is replaced must not be in use. */
+	/* Readers must not be using the table that is replaced. */
 	if (world.file.state.flags & TSCT_CLOCK_SKEWED)
 		ck_assert_uint_eq(world.file.state.status,
 				  TSCT_STATUS_DISRUPTED);
@@ -227,7 +229,7 @@ static const struct timekeeper_ops world_ops = {
 	.forget_drift = world_forget_drift,
 };
 
-/* ---- steps of tests ----------------------------------------------------- */
+/* ---- steps of the tests -------------------------------------------------- */
 
 static inline const struct tsct_clock_state *file(void)
 {
@@ -263,7 +265,7 @@ static inline void start(void)
 	ck_assert_uint_eq(file()->epoch, 1);
 }
 
-/* Runs the timekeeper's ticks at its own intervals for @s seconds. */
+/* Runs the timekeeper's ticks at its own intervals for @s seconds of simulated time. */
 static inline void go_on(double s)
 {
 	int64_t until = sim.now_ps + (int64_t)(s * 1e12);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Oscillators and their counters, known exactly: true time is an integer of ps,
- * a counter has 64 fractional bits. Between two changes of the rate, counts are
- * a product of integers, so no rounding error adds to what a test compares.
+ * Simulated oscillators and their counters, known exactly. True time is an integer of
+ * ps, a counter has 64 fractional bits. Between two changes of the rate, counts are a
+ * product of integers, so no rounding error adds to what a test compares.
  */
 #ifndef TESTS_WORLD_CRYSTAL_H
 #define TESTS_WORLD_CRYSTAL_H
@@ -15,11 +15,11 @@
 #define PS_PER_MS	1000000000LL
 #define PS_PER_S	1000000000000LL
 
-/* A counter at a rate that only oscillator_set() changes */
+/* A counter whose rate changes by oscillator_set() only */
 struct oscillator {
 	int64_t at_ps;
-	tsct_u128 phase;	/* count at at_ps, 64.64 */
-	uint64_t rate;		/* counts per ps, 0.64 */
+	tsct_u128 phase;	/* count at time at_ps, 64.64 fixed point */
+	uint64_t rate;		/* rate in counts per ps, 0.64 */
 };
 
 static inline uint64_t oscillator_rate(double hz)
@@ -39,15 +39,15 @@ static inline void oscillator_set(struct oscillator *osc, int64_t ps,
 	*osc = (struct oscillator) { .at_ps = ps, .phase = phase, .rate = rate };
 }
 
-/* Rates are relative to hz. */
+/* Parameters of a crystal; deviations of the rate are relative to hz */
 struct crystal_params {
 	double hz;
-	double drift;		/* constant */
-	double wander;		/* random walk, per root of a second */
-	double temp, temp_s;	/* a sine's amplitude, its period in s */
-	double jump, jump_at_s, jump_lag_s;	/* a step of the temperature, followed
-						 * with this time constant */
-	double cell_s;		/* the rate is constant for as long; 0: 0.1 */
+	double drift;		/* constant deviation of the rate, relative */
+	double wander;		/* random walk of the rate, per root of a second */
+	double temp, temp_s;	/* sine of the rate: amplitude, period in s */
+	double jump, jump_at_s, jump_lag_s;	/* step of the rate's deviation,
+						 * followed with a time constant */
+	double cell_s;		/* the rate is constant for this time; 0: 0.1 */
 };
 
 /* A counter whose rate drifts at random */
@@ -59,10 +59,10 @@ struct crystal {
 	double walk, temp_phase;
 };
 
-/* At true time 0 the counter is @count. */
+/* Initializes a crystal. At true time 0 its counter is @count. */
 void crystal_init(struct crystal *crystal, const struct crystal_params *params,
 		  uint64_t count, struct random random);
-/* Advances to true time @ps, which is not before the present one. */
+/* Advances the crystal to true time @ps, which must not be in its past. */
 void crystal_advance(struct crystal *crystal, int64_t ps);
 /* Sets the counter, as after a suspend or a migration. */
 void crystal_jump(struct crystal *crystal, uint64_t count);
@@ -72,9 +72,9 @@ static inline uint64_t crystal_count(const struct crystal *crystal)
 	return (uint64_t)(crystal->osc.phase >> 64);
 }
 
-/* Fraction of the count, in [0, 1) */
+/* Fraction of the present count, in [0, 1) */
 double crystal_frac(const struct crystal *crystal);
-/* Present rate, counts per second */
+/* Present rate of the crystal, counts per second */
 double crystal_hz(const struct crystal *crystal);
 
 #endif /* TESTS_WORLD_CRYSTAL_H */

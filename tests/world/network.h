@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Networks: delays and losses of one direction, errors of packet time stamps,
+ * Simulated networks: delays and losses of one direction, errors of packet time stamps,
  * and two counters that exchange packets.
  */
 #ifndef TESTS_WORLD_NETWORK_H
@@ -10,52 +10,60 @@
 #include "lib/ntp/exchange.h"
 
 /*
- * One direction. Delays are in us, points in time in s of true time; all delays
- * that are not 0 add up.
+ * One direction of a path. Delays are in us; points in time are in s of true time. All
+ * delays that are not 0 are added up.
  */
 struct network_path {
 	double floor;
-	double exp;			/* exponential: mean */
-	double gauss;			/* normal: standard deviation; the sum is
-					 * never below 0 */
-	double pareto, alpha;		/* Pareto: scale and shape of the excess */
-	double spike, spike_max;	/* with this chance, uniform from 0 to this */
-	double jam, jam_exp;		/* congestion: constant, mean of exponential */
+	double exp;			/* mean of an exponentially distributed delay */
+	double gauss;			/* standard deviation of a normal delay; the
+					 * total delay is never below 0 */
+	double pareto, alpha;		/* scale and shape of a Pareto delay, as
+					 * excess over the scale */
+	double spike, spike_max;	/* probability and maximum of a uniform delay */
+	double jam, jam_exp;		/* congestion: constant delay, and mean of an
+					 * exponential one */
 	double jam_from_s, jam_to_s;
-	double shift, shift_at_s;	/* another route from then on */
-	double gone_from_s, gone_to_s;	/* no packet arrives */
-	double loss;			/* chance */
-	double duplicate;		/* chance of a copy */
-	double late, late_by;		/* chance of as much more */
-	double warm, warm_s;		/* more, as soon after the packet before */
-	double sent_s;			/* state: time of that packet */
+	double shift, shift_at_s;	/* change of delay by another route, and its
+					 * time */
+	double gone_from_s, gone_to_s;	/* begin and end of an outage: all packets
+					 * are lost */
+	double loss;			/* probability that a packet is lost */
+	double duplicate;		/* probability that a packet arrives twice */
+	double late, late_by;		/* probability and size of an extra delay */
+	double warm, warm_s;		/* extra delay of packets that follow within
+					 * warm_s of the previous one */
+	double sent_s;			/* state: send time of the previous packet */
 };
 
 #define NETWORK_COPIES_MAX	2
 
 /*
- * network_send - send a packet at @s
+ * network_send - send a packet at time @s
  * @ret_us: delay of each copy
- * Returns the number of copies that arrive; 0: it is lost.
+ * Returns the number of copies that arrive; 0: the packet is lost.
  */
 unsigned int network_send(struct network_path *path, struct random *random,
 			  double s, double ret_us[NETWORK_COPIES_MAX]);
 
-/* Errors of packet time stamps, beside the counter's resolution */
+/* Errors of packet time stamps, in addition to the counter's resolution */
 struct timestamping {
-	double noise;			/* normal, us: of received packets */
-	double noise_sent;		/* and of sent ones */
-	double early, early_by;		/* chance that a received packet's is too
-					 * early, by us */
-	double error;			/* the bound that is reported, us */
-	bool by_program;		/* taken by the program, not the kernel */
+	double noise;			/* received packets: standard deviation of
+					 * normal noise, us */
+	double noise_sent;		/* sent packets: standard deviation of normal
+					 * noise, us */
+	double early, early_by;		/* received packets: probability and size in
+					 * us of a time stamp that is too early */
+	double error;			/* error bound that is reported, us */
+	bool by_program;		/* time stamps are taken by the program, not
+					 * the kernel */
 };
 
 /* Error of one time stamp, us */
 double timestamp_error_us(const struct timestamping *timestamping,
 			  struct random *random, bool received);
 
-/* Two counters and the network between them */
+/* Two counters, and the network between them */
 struct network_link {
 	struct crystal local, remote;
 	struct network_path request, answer;
@@ -63,22 +71,22 @@ struct network_link {
 	struct random random;
 };
 
-/* The remote counter when the local one reached @local */
+/* True value of the remote counter when the local counter reached @local */
 struct network_truth {
 	uint64_t local;
 	uint64_t remote;
-	double frac;		/* of the remote count, about 0 to 1 */
-	double hz;		/* of the remote counter */
+	double frac;		/* fraction of the remote count, about 0 to 1 */
+	double hz;		/* frequency of the remote counter, Hz */
 };
 
 /*
- * network_exchange - a request sent at @ps, and its answer
+ * network_exchange - send a request at @ps, and receive its answer
  * @ret_end_ps: arrival of the answer, or of the last packet that arrived
- * Returns false: a packet was lost.
+ * Returns false if a packet was lost.
  */
 bool network_exchange(struct network_link *link, int64_t ps,
 		      struct tsct_exchange *ret_x, int64_t *ret_end_ps);
-/* Advances both counters to @ps. */
+/* Advances both counters to true time @ps. Returns the true values there. */
 struct network_truth network_truth(struct network_link *link, int64_t ps);
 
 #endif /* TESTS_WORLD_NETWORK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random number generator of all simulations: SplitMix64, and distributions
- * made of it. Results depend on nothing but the seed.
+ * Random number generator of all simulations: SplitMix64, and distributions derived
+ * from it. Results depend on the seed only.
  */
 #ifndef TESTS_WORLD_RANDOM_H
 #define TESTS_WORLD_RANDOM_H
@@ -21,7 +21,7 @@ static inline uint64_t random_mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* One of many independent streams of a seed */
+/* Returns one of many independent random streams of a seed. */
 static inline struct random random_stream(uint64_t seed, uint64_t stream)
 {
 	return (struct random) {
@@ -37,14 +37,14 @@ static inline uint64_t random_u64(struct random *random)
 
 /* ---- integers ------------------------------------------------------------ */
 
-/* In [0, below); 0 if that is empty */
+/* Random integer in [0, below); 0 if @below is 0 */
 static inline uint64_t random_below(struct random *random, uint64_t below)
 {
 	return below ? (uint64_t)((tsct_u128)random_u64(random) * below >> 64) :
 		0;
 }
 
-/* In [low, high] */
+/* Random integer in [low, high] */
 static inline int64_t random_between(struct random *random, int64_t low,
 				     int64_t high)
 {
@@ -56,7 +56,7 @@ static inline bool random_bool(struct random *random)
 	return random_u64(random) & 1;
 }
 
-/* True in one of n cases; n 0: never */
+/* True with probability 1 / n; false if n is 0 */
 static inline bool random_one_in(struct random *random, unsigned int n)
 {
 	return n && !random_below(random, n);
@@ -64,7 +64,7 @@ static inline bool random_one_in(struct random *random, unsigned int n)
 
 /* ---- real numbers -------------------------------------------------------- */
 
-/* In (0, 1) */
+/* Random number in (0, 1) */
 static inline double random_unit(struct random *random)
 {
 	return ((double)(random_u64(random) >> 12) + 0.5) * 0x1p-52;
@@ -76,7 +76,8 @@ static inline double random_uniform(struct random *random, double low,
 	return low + (high - low) * random_unit(random);
 }
 
-/* Of uniform logarithm: as likely between 1 and 10 as between 10 and 100 */
+/* Random number with uniform logarithm: as likely between 1 and 10 as between 10 and
+ * 100 */
 static inline double random_log_uniform(struct random *random, double low,
 					double high)
 {
@@ -85,19 +86,19 @@ static inline double random_log_uniform(struct random *random, double low,
 	return low * pow(high / low, part);
 }
 
-/* Draws no number if the chance is 0. */
+/* True with the given probability. Draws no number if it is 0. */
 static inline bool random_chance(struct random *random, double chance)
 {
 	return chance > 0 && random_unit(random) < chance;
 }
 
-/* Exponential, mean 1 */
+/* Exponentially distributed number, mean 1 */
 static inline double random_exp(struct random *random)
 {
 	return -log(random_unit(random));
 }
 
-/* Normal, mean 0 and standard deviation 1 */
+/* Normally distributed number, mean 0 and standard deviation 1 */
 static inline double random_gauss(struct random *random)
 {
 	double r = sqrt(2 * random_exp(random));
@@ -105,7 +106,7 @@ static inline double random_gauss(struct random *random)
 	return r * cos(2 * M_PI * random_unit(random));
 }
 
-/* Pareto, scale 1, as excess over the scale: at least 0 */
+/* Pareto distributed number of scale 1, as excess over the scale: at least 0 */
 static inline double random_pareto(struct random *random, double alpha)
 {
 	return pow(random_unit(random), -1 / alpha) - 1;

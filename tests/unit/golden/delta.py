@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Golden bytes of event headers, for check_delta.c: bit by bit, lowest first, as a
-CTF reader takes them from the metadata:
+"""Golden bytes of event headers, for check_delta.c. They are assembled from bits,
+lowest first, in the layout that the CTF metadata describe:
 
    enum 3 bits, 0 to 3: id of 5 bits, 4 to 7: id of 21 bits; then 8, 16, 32, 64 bits
    of stamp; then, if the id is above 0x10000, 32 bits of thread.
@@ -14,8 +14,8 @@ def bits(value, nr):
 
 
 def head(last, tid_last, ident, tick, tid):
-    # The smallest width that a reader, whose clock goes forward to the next value
-    # with these low bits, gets the tick from
+    # Choose the smallest width that is sufficient. A reader advances its clock to the
+    # next value with the given low bits.
     for form, width in enumerate((8, 16, 32, 64)):
         if width == 64:
             break
@@ -36,7 +36,7 @@ def packets():
     edges = [0, 1, 254, 255, 256, 257, 65534, 65535, 65536, 65537, 2 ** 32 - 2, 2 ** 32 - 1, 2 ** 32,
              2 ** 32 + 1, 2 ** 40, 2 ** 62]
     for begin in (0, 255, 256, 65535, 65536, 2 ** 32 - 1, 2 ** 32, 2 ** 63 - 1, 0xfffffff0, 12345678901234567):
-        # Wherever the low bits stand, and wrap
+        # Distances around the limits of each width, with and without a wrap of the low bits
         for edge in edges:
             yield begin, [(0, begin + edge, 7), (31, begin + 2 * edge, 7), (32, begin + 2 * edge + 1, 7)]
     yield 2 ** 64 - 10, [(1, 2 ** 64 - 10, 1), (2, 2 ** 64 - 1, 1), (3, 2 ** 64 - 1, 2)]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Golden numbers of the reference fits, for check_fit.c, in exact fractions: written
-from the formulas, not from lib/sync.
+"""Golden numbers of the reference fits, for check_fit.c, computed in exact fractions
+from the formulas, independently of lib/sync.
 """
 from fractions import Fraction as F
 from random import Random
 
 
 def world(seed, sessions, per, gap, base_local, base_remote, rate):
-    """Exchanges (t1, t2, t3, t4, session): integers, no two round trips alike"""
+    """Returns exchanges (t1, t2, t3, t4, session) of integers, with different round trips."""
     rnd, out, local = Random(seed), [], base_local
     for s in range(sessions):
         for _ in range(per):
@@ -24,7 +24,7 @@ def world(seed, sessions, per, gap, base_local, base_remote, rate):
 
 
 def kept(xs):
-    """The tenth, rounded down, with the highest t4 - t1 goes; of equal ones, later ones."""
+    """Drops the tenth (rounded down) with the highest t4 - t1; of equal ones, later ones."""
     order = sorted(range(len(xs)), key=lambda i: (xs[i][3] - xs[i][0], i), reverse=True)
     gone = set(order[:len(xs) // 10])
     return [x for i, x in enumerate(xs) if i not in gone]
@@ -43,7 +43,7 @@ def linear(xs):
 
 
 def spline(xs):
-    """Constrained cubic: slopes are harmonic means, the ends are not bent."""
+    """Constrained cubic spline: slopes are harmonic means; no curvature at the ends."""
     knots = []
     for s in sorted({x[4] for x in xs}):
         pts = middles(kept([x for x in xs if x[4] == s]))
@@ -62,7 +62,7 @@ def spline(xs):
         k = max(i for i in range(n - 1) if knots[i][0] <= t)
         h, d = knots[k + 1][0] - knots[k][0], t - knots[k][0]
         u = d / h
-        # Hermite's basis: another form than the one that is tested
+        # In Hermite's basis, which differs from the form under test
         return (knots[k][1] * (2 * u ** 3 - 3 * u ** 2 + 1) + slope[k] * h * (u ** 3 - 2 * u ** 2 + u) +
                 knots[k + 1][1] * (3 * u ** 2 - 2 * u ** 3) + slope[k + 1] * h * (u ** 3 - u ** 2))
     return at

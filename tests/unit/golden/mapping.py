@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Golden global ticks, for check_mapping.c: what cubic pieces and an axis make of
-local ticks, in exact fractions. The pieces that are printed are rounded to doubles, as
-a fit's are; the ticks come from what they were before.
+"""Golden global ticks, for check_mapping.c, computed in exact fractions from cubic
+pieces and an axis. The printed pieces are rounded to doubles, as those of a fit are; the
+ticks are computed from the exact pieces.
 """
 from fractions import Fraction as F
 from math import floor
@@ -16,7 +16,7 @@ def line(at, base, rate):
 
 
 def spline(seed, begin, base, hz, remote_hz, seconds, sessions, ppm):
-    """Constrained cubic through sessions, exactly; the oscillator's rate wanders by ppm"""
+    """Exact constrained cubic spline through sessions; the oscillator's rate wanders by ppm."""
     r, knots, y = Random(seed), [], F(base)
     for k in range(sessions):
         knots.append((begin + int(F(k * seconds, sessions - 1) * hz), y))
@@ -36,14 +36,14 @@ def spline(seed, begin, base, hz, remote_hz, seconds, sessions, ppm):
 
 
 def worlds():
-    """name, pieces, axis (remote, global, num, den, hz), begin, end"""
+    """Yields name, pieces, axis (remote, global, num, den, hz), begin, end of each case."""
     wall, giga = 1795264075 * 10 ** 9, 10 ** 9
     yield "itself", [(10 ** 6, 10 ** 6, (F(0), F(1), F(0), F(0)))], (10 ** 6, 0, 1, 1, giga), 10 ** 6, 10 ** 6 + 10 ** 12
     yield "two to three", [(0, 50, (F(0), F(3, 2), F(0), F(0)))], (50, 7, 1, 1, giga), 0, 2 ** 50
     hz = 2594123000
     yield "26 days", line(2 ** 60, 2 ** 61, float(F(2600000000, hz))), (2 ** 61, wall, 10 ** 6, 2600000, giga), \
         2 ** 60 - 20 * DAY * hz, 2 ** 60 + 6 * DAY * hz
-    # The master's run: its wall clock says 26 days, less 3 ns
+    # An axis whose fraction cannot be reduced: 26 days less 3 ns of CLOCK_REALTIME
     yield "odd axis", line(5 * 10 ** 14, 10 ** 14, 2399999999.5 / hz), \
         (10 ** 13, wall, 26 * DAY * giga - 3, 26 * DAY * 2400000123, giga), 3 * 10 ** 14, 3 * 10 ** 14 + 26 * DAY * hz
     yield "finer", line(10 ** 15, 10 ** 15, 1.0000173), (10 ** 15, 10 ** 13, 10 ** 10, hz, 10 ** 10), \
@@ -61,7 +61,7 @@ def worlds():
 
 
 def exact(pieces, axis, local):
-    """local, base and axis may have wrapped: all that is near is near."""
+    """Global tick of a local one. Differences are taken modulo 2^64, as counters may wrap."""
     def near(x):
         return (x + 2 ** 63) % 2 ** 64 - 2 ** 63
     k = max([i for i, p in enumerate(pieces) if near(local - p[0]) >= 0], default=0)

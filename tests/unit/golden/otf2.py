@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times of one OTF2 archive as times of another, in fractions"""
+"""Golden conversions of times between two OTF2 archives, for check_otf2.c, in fractions"""
 import random
 from fractions import Fraction
 from math import floor
@@ -12,7 +12,7 @@ r = random.Random(20261121)
 
 
 def ticks():
-    """Of all sizes, and close to what is hard"""
+    """Returns random ticks of any magnitude, or ticks close to the limits of formats."""
     n = r.getrandbits(r.randrange(1, 65))
     return min(NEVER - 1, max(0, r.choice((n, 2**53 + r.randrange(-3, 4),
                                            NEVER - r.randrange(1, 9)))))
@@ -38,7 +38,7 @@ def clock():
 
 def vector():
     a, b, real = clock(), clock(), r.random() < .5
-    if r.random() < .7:     # days, not millennia, apart
+    if r.random() < .7:     # begins of both archives are at most some days apart
         b = (b[0], b[1], max(0, a[2] + r.randrange(-10**14, 10**14)))
     old = ticks() if r.random() < .3 else min(
         NEVER - 1, max(0, b[1] + r.randrange(-10**6, 10**r.randrange(1, 15))))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Golden numbers of unique stamps, in exact integers and fractions, for
-check_stamp.c. Written from the text, not from the sources:
+check_stamp.c. Computed from this definition, independently of the sources:
 
-   A stamp is a whole number, 2^13 per tick. The next one is at least one more than
-   the last one, and at least that of its tick. 2^51 ticks are a segment.
+   A stamp is an integer, with 2^13 stamps per tick. A stamp is greater than the
+   previous one, and not below the first stamp of its tick. 2^51 ticks are a segment.
 """
 from fractions import Fraction as F
 from math import ceil, floor
@@ -15,7 +15,7 @@ TOP = 2 ** 64 - 1
 
 
 def runs():
-    """Ticks and how many events are on each of them"""
+    """Yields name, origin, and a list of ticks with the number of events on each."""
     yield "plain", 1000, [(1000, 1), (1001, 1), (1001, 2), (5000, 1), (5000 + 2 ** 40, 3)]
     yield "first", 7, [(9, 1), (9, 1), (10, 1)]
     yield "overflow", 2 ** 63, [(2 ** 63 + 5, 8191), (2 ** 63 + 5, 1), (2 ** 63 + 5, 1),
