@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Global definitions of an OTF2 archive in one form: a kind, a number and words
- *. Definitions of an input are read into this form and mapped;
+ * Global definitions of an OTF2 archive in one form: a kind, a number
+ * and 64-bit words. Definitions of an input are read into this form and mapped;
  * those of the result are written from it.
  */
 #ifndef TSCT_OTF2_DEFS_H
@@ -135,10 +135,10 @@ extern const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR];
 
 struct tsct_otf2_def {
 	uint8_t kind;
-	uint8_t state;		/* used by otf2_unify.c */
-	uint32_t nr;		/* words */
+	uint8_t state;		/* of the visit in otf2_unify.c: NEW, OPEN or DONE */
+	uint32_t nr;		/* number of words */
 	size_t at;		/* index of the first of its words */
-	uint64_t self;
+	uint64_t self;		/* number in its archive */
 	uint64_t mapped;	/* number in the result, once assigned */
 	size_t next;		/* in an input: next part of the same owner, + 1 */
 	size_t parts;		/* in an input: first part that it owns, + 1 */
