@@ -48,53 +48,24 @@ static OTF2_CallbackCode define(void *data, OTF2_MarkerRef self,
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
-static const struct tsct_otf2_id *find_def(struct marking *k, OTF2_MarkerRef id)
-{
-	if (k->unsorted)
-		tsct_otf2_ids_sort(&k->ids);
-	k->unsorted = false;
-	return tsct_otf2_ids_find(&k->ids, id);
-}
-
-static enum tsct_otf2_space scope_space(OTF2_MarkerScope scope)
-{
-	switch (scope) {
-	case OTF2_MARKER_SCOPE_LOCATION:
-		return TSCT_OTF2_SPACE_LOCATION;
-	case OTF2_MARKER_SCOPE_LOCATION_GROUP:
-		return TSCT_OTF2_SPACE_LOCATION_GROUP;
-	case OTF2_MARKER_SCOPE_SYSTEM_TREE_NODE:
-		return TSCT_OTF2_SPACE_TREE_NODE;
-	case OTF2_MARKER_SCOPE_GROUP:
-		return TSCT_OTF2_SPACE_GROUP;
-	case OTF2_MARKER_SCOPE_COMM:
-		return TSCT_OTF2_SPACE_COMM;
-	default:
-		return TSCT_OTF2_NONE;
-	}
-}
-
-static int map_times(struct marking *k, uint64_t *time, uint64_t *duration)
-{
-	const struct tsct_otf2_scale *scale = &k->w->scale[k->i];
-
-	if (!tsct_otf2_scale_time(scale, *time, time) &&
-	    !tsct_otf2_scale_length(scale, *duration, duration))
-		return 0;
-	k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
-				      "a marker is outside the range of the first archive's clock");
-	return k->err;
-}
-
 static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 			      OTF2_TimeStamp duration, OTF2_MarkerRef marker,
 			      OTF2_MarkerScope scope, uint64_t of,
 			      const char *text)
 {
 	struct marking *k = data;
+	static const uint8_t spaces[] = {
+		[OTF2_MARKER_SCOPE_LOCATION] = TSCT_OTF2_SPACE_LOCATION,
+		[OTF2_MARKER_SCOPE_LOCATION_GROUP] = TSCT_OTF2_SPACE_LOCATION_GROUP,
+		[OTF2_MARKER_SCOPE_SYSTEM_TREE_NODE] = TSCT_OTF2_SPACE_TREE_NODE,
+		[OTF2_MARKER_SCOPE_GROUP] = TSCT_OTF2_SPACE_GROUP,
+		[OTF2_MARKER_SCOPE_COMM] = TSCT_OTF2_SPACE_COMM,
+	};
 	const struct tsct_otf2_maps *maps = &k->w->maps[k->i];
-	enum tsct_otf2_space space = scope_space(scope);
+	const struct tsct_otf2_scale *scale = &k->w->scale[k->i];
 	const struct tsct_otf2_id *found;
+	enum tsct_otf2_space space = scope < sizeof(spaces) ? spaces[scope] :
+		TSCT_OTF2_NONE;
 
 	if (space != TSCT_OTF2_NONE) {
 		found = tsct_otf2_ids_find(&maps->space[space], of);
@@ -102,11 +73,18 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 			return fail(k, tsct_otf2_spaces[space].name, of);
 		of = found->value;
 	}
-	found = find_def(k, marker);
+	if (k->unsorted)
+		tsct_otf2_ids_sort(&k->ids);
+	k->unsorted = false;
+	found = tsct_otf2_ids_find(&k->ids, marker);
 	if (!found)
 		return fail(k, "DefMarker", marker);
-	if (map_times(k, &time, &duration))
+	if (tsct_otf2_scale_time(scale, time, &time) ||
+	    tsct_otf2_scale_length(scale, duration, &duration)) {
+		k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
+					      "a marker is outside the range of the first archive's clock");
 		return OTF2_CALLBACK_INTERRUPT;
+	}
 	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,
 						(OTF2_MarkerRef)found->value,
 						scope, of, text);

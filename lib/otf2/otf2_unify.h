@@ -23,7 +23,6 @@ struct tsct_otf2_unified {
 	size_t ranks[UINT8_MAX + 1];	/* lists of locations by paradigm, + 1 */
 	size_t self[UINT8_MAX + 1];	/* groups of one member by paradigm, + 1 */
 	uint32_t inputs;
-	uint64_t seen;			/* definitions in all inputs */
 };
 
 struct tsct_otf2_location {

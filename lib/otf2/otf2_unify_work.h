@@ -23,7 +23,6 @@ struct tsct_otf2_work {
 	uint64_t base[UINT8_MAX + 1];	/* shift of its ranks */
 	bool names_groups;		/* anything except a communicator names a
 					 * group */
-	struct tsct_otf2_ids own;	/* numbers of its locations */
 	struct tsct_otf2_step *stack;
 	size_t depth, room;
 	uint64_t *content;		/* content of one definition, mapped */
