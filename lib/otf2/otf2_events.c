@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "otf2_error.h"
-#include "otf2_events.h"
+#include "otf2_merge_work.h"
 
 /* Archives of 2012 have deprecated events. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -74,16 +74,6 @@ static uint64_t map_time(struct tsct_otf2_copy *c, uint64_t time)
 	return new;
 }
 
-/* Keeps times from decreasing where clock offsets fall faster than time passes. */
-static void take_time(struct tsct_otf2_copy *c, uint64_t time)
-{
-	c->time = map_time(c, time);
-	if (c->nr && c->time < c->last) {
-		c->time = c->last;
-		c->held++;
-	}
-}
-
 static void take_attributes(struct tsct_otf2_copy *c,
 			    const OTF2_AttributeList *from)
 {
@@ -121,7 +111,12 @@ static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
 
 	c->event = event;
 	c->at = at;
-	take_time(c, time);
+	c->time = map_time(c, time);
+	/* Clock offsets may fall faster than time passes. */
+	if (c->nr && c->time < c->last) {
+		c->time = c->last;
+		c->held++;
+	}
 	take_attributes(c, list);
 	return c;
 }
@@ -382,10 +377,13 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
-static OTF2_ErrorCode set_all(OTF2_EvtReaderCallbacks *callbacks)
+OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void)
 {
+	OTF2_EvtReaderCallbacks *callbacks = OTF2_EvtReaderCallbacks_New();
 	OTF2_ErrorCode code;
 
+	if (!callbacks)
+		return NULL;
 	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, unknown);
 	if (!code)
 		code = OTF2_EvtReaderCallbacks_SetProgramBeginCallback(callbacks,
@@ -396,14 +394,7 @@ static OTF2_ErrorCode set_all(OTF2_EvtReaderCallbacks *callbacks)
 			callbacks, copy_##name);
 	ALL_EVENTS(SET)
 #undef SET
-	return code;
-}
-
-OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void)
-{
-	OTF2_EvtReaderCallbacks *callbacks = OTF2_EvtReaderCallbacks_New();
-
-	if (!callbacks || !set_all(callbacks))
+	if (!code)
 		return callbacks;
 	OTF2_EvtReaderCallbacks_Delete(callbacks);
 	return NULL;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2_unify_work.h"
+#include "otf2_unify.h"
 
 /* ---- the hash table ---------------------------------------------------------------- */
 

@@ -58,25 +58,6 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 
 /* ---- the anchor --------------------------------------------------------------------- */
 
-static int check_anchor(struct tsct_otf2_input *in)
-{
-	size_t len = strlen(in->path);
-	struct stat st;
-
-	snprintf(in->file, sizeof(in->file), "%s", in->path);
-	if (len >= PATH_MAX - 64)
-		return refuse(in, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
-	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
-		return refuse(in, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
-	if (stat(in->path, &st))
-		return refuse(in, -errno, "%s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return refuse(in, -EINVAL, "not a regular file");
-	if (!st.st_size)
-		return refuse(in, -EBADMSG, "empty; is the archive still being written?");
-	return 0;
-}
-
 static int add_id(struct tsct_otf2_input *in, uint64_t id)
 {
 	uint64_t *bigger = reallocarray(in->id, in->nr_ids + 1, sizeof(*bigger));
@@ -110,11 +91,24 @@ static int read_ids(struct tsct_otf2_input *in)
 	return err;
 }
 
-static int read_anchor(struct tsct_otf2_input *in)
+static int open_anchor(struct tsct_otf2_input *in)
 {
 	uint64_t events = 0, defs = 0;
+	size_t len = strlen(in->path);
 	OTF2_ErrorCode code;
+	struct stat st;
 
+	snprintf(in->file, sizeof(in->file), "%s", in->path);
+	if (len >= PATH_MAX - 64)
+		return refuse(in, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
+	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
+		return refuse(in, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
+	if (stat(in->path, &st))
+		return refuse(in, -errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return refuse(in, -EINVAL, "not a regular file");
+	if (!st.st_size)
+		return refuse(in, -EBADMSG, "empty; is the archive still being written?");
 	in->reader = OTF2_Reader_Open(in->path);
 	if (!in->reader)
 		return complain(in, OTF2_SUCCESS, "cannot be opened");
@@ -139,14 +133,11 @@ static int read_anchor(struct tsct_otf2_input *in)
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 volatile uint64_t *beat)
 {
-	int err;
-
 	memset(in, 0, sizeof(*in));
 	in->path = path;
 	in->beat = beat;
 	tsct_otf2_error_clear();
-	err = check_anchor(in);
-	return err ? err : read_anchor(in);
+	return open_anchor(in);
 }
 
 const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in)
@@ -331,24 +322,13 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 
 /* ---- event files without a location -------------------------------------- */
 
-/* Returns 1 and the number for a name such as "17.evt". */
-static int is_events(const char *name, uint64_t *ret_location)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)name[0]))
-		return 0;
-	errno = 0;
-	*ret_location = strtoull(name, &end, 10);
-	return !errno && !strcmp(end, ".evt");
-}
-
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 			  const struct tsct_otf2_ids *locations,
 			  uint64_t *ret_location)
 {
 	struct dirent *e;
 	int ret = 0;
+	char *end;
 	DIR *d;
 
 	name_file(in, "");
@@ -356,9 +336,14 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 	if (!d)
 		return errno == ENOENT ? 0 :
 			refuse(in, -errno, "%s", strerror(errno));
-	while (!ret && (e = readdir(d)))
-		ret = is_events(e->d_name, ret_location) &&
+	while (!ret && (e = readdir(d))) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		errno = 0;
+		*ret_location = strtoull(e->d_name, &end, 10);
+		ret = !errno && !strcmp(end, ".evt") &&
 			!tsct_otf2_ids_find(locations, *ret_location);
+	}
 	closedir(d);
 	return ret;
 }

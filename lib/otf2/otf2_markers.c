@@ -144,7 +144,7 @@ static int merge_markers(struct marking *k)
 
 	if (!tsct_otf2_input_markers(in))
 		return 0;
-	snprintf(k->w->m->status->file, PATH_MAX, "%s", in->file);
+	tsct_otf2_merge_at_file(k->w, in->file);
 	err = tsct_otf2_scan(in->file, in->def_chunk, false,
 			     &k->w->m->status->beat, &extent, in->why,
 			     sizeof(in->why));

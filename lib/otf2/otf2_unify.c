@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2_unify_work.h"
+#include "otf2_unify.h"
 
 int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
 {
