@@ -56,7 +56,7 @@ struct tsct_export_format {
 	bool nests;		/* gets x->orphans and x->cuts */
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
-	int (*end)(struct tsct_export *x);
+	int (*end)(struct tsct_export *x);	/* may be NULL */
 	void (*free)(struct tsct_export *x);	/* called in any case, after
 						 * begin */
 };
@@ -132,16 +132,6 @@ int tsct_export_prepare(struct tsct_export *x);
 int tsct_export_run(struct tsct_export *x);
 
 void tsct_export_free(struct tsct_export *x);
-
-/* ---- for the front (export_select.c) -------------------------------------- */
-
-/*
- * Lists and pairs definitions, resolves the filter. Results as
- * tsct_export_prepare().
- */
-int tsct_export_select(struct tsct_export *x);
-bool tsct_export_is_selected(const struct tsct_export *x,
-			     const struct tsct_export_event *ev);
 
 /* ---- for formats ------------------------------------------------------ */
 

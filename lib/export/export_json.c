@@ -250,18 +250,6 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- begin and end ---------------------------------------------------- */
 
-/* Writes names that became known after the threads' last events. */
-static int put_late_names(struct tsct_export *x)
-{
-	__u32 i;
-	int err = 0;
-
-	for (i = 0; i < x->threads.nr && !err; i++)
-		if (x->threads.all[i]->own)
-			err = put_thread(x, x->threads.all[i]);
-	return err;
-}
-
 static int end(struct tsct_export *x)
 {
 	const __u64 error = tsct_export_error_ns(x);
@@ -278,9 +266,15 @@ static int end(struct tsct_export *x)
 		"error_ns", error == UINT64_MAX ? json_null() :
 			json_integer(error));
 	struct json *own = x->own;
-	int err = put_late_names(x);
-	size_t len = json && !err ? dump(own, json, JSON_COMPACT) : 0;
+	size_t len;
+	__u32 i;
+	int err = 0;
 
+	/* Names that became known after the threads' last events */
+	for (i = 0; i < x->threads.nr && !err; i++)
+		if (x->threads.all[i]->own)
+			err = put_thread(x, x->threads.all[i]);
+	len = json && !err ? dump(own, json, JSON_COMPACT) : 0;
 	json_decref(json);
 	if (!len)
 		return err ? err : -ENOMEM;
