@@ -24,7 +24,7 @@ struct otf2_numbers {
 
 /* The other end of a message */
 struct otf2_peer {
-	__u32 location;		/* + 1; 0: none */
+	__u32 location;		/* number + 1; 0: there is no other end */
 	__u32 reserved;
 	__u64 bytes;		/* from the sender's event */
 };
@@ -46,7 +46,7 @@ struct otf2_strings {
 	size_t bytes;
 };
 
-/* An operation on a location */
+/* Kinds of operations on a location */
 enum { TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE };
 
 struct otf2_op {
@@ -113,9 +113,6 @@ int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		     __u32 *ret_ref);
 void tsct_otf2_strings_free(struct otf2_strings *s);
 
-/* The length of a message in bytes, from a field with a usual name; 0: none. */
-__u64 tsct_otf2_bytes(const struct tsct_trace_event *e);
-
 /* The OTF2 type for a field */
 OTF2_Type tsct_otf2_type(const struct tsct_field *field);
 
@@ -133,9 +130,6 @@ int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
  */
 int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l);
 void tsct_otf2_wait_free(struct otf2_wait *w);
-
-/* Matches sends with their receivers, ahead of the export. */
-int tsct_otf2_match(struct tsct_export *x);
 
 /* Writes all definitions, after all events. */
 int tsct_otf2_define(struct tsct_export *x);
