@@ -341,41 +341,32 @@ static void set_name(name *n, __u64 iid, const char *text)
 	n->name = (char *)text;
 }
 
-/* Adds the names of the event and its fields to the first packet that has them. */
-static void name_def(struct tsct_export *x, __u32 def,
-		     TsctPerfetto__InternedData *interned, name **event_name)
-{
-	const struct tsct_event_def *d = x->defs[def].def;
-	struct perfetto *p = x->own;
-	__u32 f;
-
-	p->named[def] = true;
-	*event_name = &p->names[TSCT_FIELDS_MAX];
-	set_name(*event_name, def + 1, d->name);
-	interned->n_event_names = 1;
-	interned->event_names = event_name;
-	for (f = 0; f < d->nr_fields; f++) {
-		p->field_names[f] = &p->names[f];
-		set_name(&p->names[f], field_name(def, f), d->fields[f].name);
-	}
-	interned->n_debug_annotation_names = d->nr_fields;
-	interned->debug_annotation_names = p->field_names;
-}
-
 /* Writes event @def on the thread, with the current annotations. */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     __u32 def, TsctPerfetto__TrackEvent *event)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	const struct tsct_event_def *d = x->defs[def].def;
 	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
 	struct perfetto *p = x->own;
 	uint64_t category = x->defs[def].stream + 1;
-	name *event_name;
+	name *event_name = &p->names[TSCT_FIELDS_MAX];
+	__u32 f;
 	int err;
 
 	set_time(&one, ev->ns);
+	/* The first packet that needs them has the names of event and fields. */
 	if (!p->named[def]) {
-		name_def(x, def, &interned, &event_name);
+		p->named[def] = true;
+		set_name(event_name, def + 1, d->name);
+		interned.n_event_names = 1;
+		interned.event_names = &event_name;
+		for (f = 0; f < d->nr_fields; f++) {
+			p->field_names[f] = &p->names[f];
+			set_name(&p->names[f], field_name(def, f), d->fields[f].name);
+		}
+		interned.n_debug_annotation_names = d->nr_fields;
+		interned.debug_annotation_names = p->field_names;
 		one.interned_data = &interned;
 	}
 	event->has_type = event->has_track_uuid = event->has_name_iid = 1;
@@ -410,25 +401,20 @@ static int put_on_thread(struct tsct_export *x,
 }
 
 /* Closes the slices inside of the one that ends, so that they nest. */
-static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
-		   __u32 open, TsctPerfetto__TrackEvent__Type type)
-{
-	return put_on_thread(x, ev, x->slices[ev->thread->open[open]], type);
-}
-
 static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 {
+	const struct tsct_thread *t = ev->thread;
 	__u32 i;
 	int err = 0;
 
-	for (i = ev->thread->nr_open - 1; i > ev->frame && !err; i--)
-		err = put_cut(x, ev, i, SLICE_END);
+	for (i = t->nr_open - 1; i > ev->frame && !err; i--)
+		err = put_on_thread(x, ev, x->slices[t->open[i]], SLICE_END);
 	if (!err)
 		err = note_fields(x, ev);
 	if (!err)
 		err = put_on_thread(x, ev, ev->def, SLICE_END);
-	for (i = ev->frame + 1; i < ev->thread->nr_open && !err; i++)
-		err = put_cut(x, ev, i, SLICE_BEGIN);
+	for (i = ev->frame + 1; i < t->nr_open && !err; i++)
+		err = put_on_thread(x, ev, x->slices[t->open[i]], SLICE_BEGIN);
 	return err;
 }
 
@@ -438,18 +424,6 @@ static bool is_number(const struct tsct_value *v)
 {
 	return tsct_value_is_float(v) ||
 		(tsct_value_is_integer(v) && !tsct_value_syscall(v));
-}
-
-static __u32 nr_numbers(const struct tsct_trace_event *e)
-{
-	struct tsct_value v;
-	unsigned int nr = 0;
-	size_t pos = 0;
-	__u32 sum = 0;
-
-	while (tsct_value_next(e, &nr, &pos, &v))
-		sum += is_number(&v);
-	return sum;
 }
 
 static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
@@ -473,16 +447,20 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 /* Writes a track for each number; all fields go with the first as annotations. */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	const __u32 numbers = nr_numbers(ev->e);
 	struct perfetto *p = x->own;
 	bool *counted = &p->counted[ev->thread->node * x->nr_defs + ev->def];
+	__u32 numbers = 0;
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
 	int err = note_fields(x, ev);
 
+	while (tsct_value_next(ev->e, &nr, &pos, &v))
+		numbers += is_number(&v);
 	if (!numbers)
 		return err ? err : put_on_thread(x, ev, ev->def, INSTANT);
+	nr = 0;
+	pos = 0;
 	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
 		if (!is_number(&v))
 			continue;
