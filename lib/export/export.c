@@ -42,7 +42,7 @@ int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
 
 /* ---- the recording ----------------------------------------------------- */
 
-/* Sums file sizes, for the progress display; an estimate. */
+/* Estimates the bytes to read, from file sizes, for the progress display. */
 static void add_sizes(struct tsct_export *x)
 {
 	DIR *d = opendir(x->recording);
@@ -117,7 +117,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-/* Pairs the definitions of one name. */
+/* Gives definitions of the same name a slice per channel, and a pool of messages. */
 static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
 		    __u32 nr)
 {
@@ -331,10 +331,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	return err ? err : ret;
 }
 
-/*
- * A FILE does not keep its error number: errno was set to 0 before it was
- * written to.
- */
+/* Needs errno set to 0 before writing: a FILE does not keep its error number. */
 static int file_error(const struct tsct_export *x)
 {
 	if (!x->file || !ferror_unlocked(x->file))

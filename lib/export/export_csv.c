@@ -20,11 +20,11 @@ static const char *const fixed[] = {
 #define NR_FIXED	(sizeof(fixed) / sizeof(fixed[0]))
 
 struct csv {
-	void *tree;		/* struct column, by name */
+	void *tree;		/* tsearch(3) tree of struct column, by name */
 	struct column **columns;
 	__u32 nr_columns, room;
-	__u32 **of;		/* column of each field, by definition */
-	struct tsct_value *row;	/* by column; field NULL: empty cell */
+	__u32 **of;		/* column number of each field, by definition */
+	struct tsct_value *row;	/* values by column; field NULL: empty cell */
 };
 
 struct column {

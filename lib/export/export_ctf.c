@@ -20,10 +20,7 @@
 
 #define NS_PER_S	1000000000LL
 
-/*
- * A packet is written when it holds this many bytes; an event has less than 64
- * KiB.
- */
+/* A packet is written when it holds this many bytes; an event has less than 64 KiB. */
 #define FULL	65536
 
 struct packet {
@@ -44,7 +41,7 @@ struct event {
 
 struct stream {
 	__u32 stream, cpu, node;
-	__u8 *packet;		/* NULL: no event yet */
+	__u8 *packet;		/* the current packet; NULL: no event yet */
 	size_t len;
 	struct packet head;
 };
@@ -282,7 +279,7 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 
 /* ---- the trace ------------------------------------------------------------ */
 
-/* Losses after the last event go into a last packet. */
+/* Writes the last packet of a stream, and one more for losses after its events. */
 static int finish(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;
@@ -351,7 +348,7 @@ static int begin(struct tsct_export *x)
 	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0)
 		return -errno;
-	/* Small numbers, which readers that use doubles keep exactly */
+	/* Readers that use doubles keep small times exactly. */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
 	/* A random UUID by RFC 4122: an export is a trace of its own. */
 	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid))

@@ -17,14 +17,14 @@
 #include "lib/query/json_value.h"
 #include "lib/query/value_text.h"
 
-/* The largest integer that a double, and so many a reader, holds exactly */
+/* The largest integer that readers that use doubles keep exactly */
 #define EXACT_MAX	(1LL << 53)
 
-/* Above all thread ids: the idle threads of CPUs, whose id is 0 */
+/* Thread ids shown for idle threads, whose own id is 0: this one + CPU */
 #define IDLE_TID	(1LL << 22)
 
 struct json {
-	bool any;		/* something was written */
+	bool any;		/* a trace event was written */
 	char *out;
 	size_t room;
 };
@@ -159,7 +159,7 @@ static json_t *fields(const struct tsct_export_event *ev, enum which which)
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
 		if (which == ALL || is_number(&v) == (which == NUMBERS))
 			json_object_set_new(json, v.field->name, tsct_json_value(&v, EXACT_MAX));
-	/* No field has such a name. */
+	/* Names with a dot are ours: field names are C identifiers. */
 	if (which != NUMBERS)
 		json_object_set_new(json, "tsctrace.cpu",
 				    json_integer(ev->e->cpu));
@@ -215,7 +215,7 @@ static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
-/* An arrow needs slices at its ends, even of no length. */
+/* Viewers draw arrows between slices only, so each end gets one of no length. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {
@@ -270,7 +270,7 @@ static int end(struct tsct_export *x)
 	__u32 i;
 	int err = 0;
 
-	/* Names that became known after the threads' last events */
+	/* Names of threads that became known after the threads' last events */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
 			err = put_thread(x, x->threads.all[i]);

@@ -14,7 +14,7 @@
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 
-/* Locations that are written while events are read: 64 MiB of libotf2's memory */
+/* Most locations written while events are read: 64 MiB of libotf2's memory */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -66,7 +66,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Bytes, and numbers without a system call */
+	/* Byte arrays, and numbers that are not those of a system call */
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
@@ -111,7 +111,7 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 			text_of(&o->strings, &v, &value.stringRef) : 0;
 		if (err)
 			return err;
-		/* All members are at the beginning of the union. */
+		/* All members of the union begin at its first byte. */
 		if (type != OTF2_TYPE_STRING)
 			memcpy(&value, v.at, v.size);
 		code = OTF2_AttributeList_AddAttribute(o->attributes,
@@ -198,7 +198,7 @@ static int write_message(struct tsct_export *x,
 			 const struct tsct_export_event *ev,
 			 struct otf2_location *to)
 {
-	/* Viewers tell messages between the same locations apart by their tag. */
+	/* Viewers distinguish messages between the same locations by tag. */
 	const __u32 tag = ev->message ^ ev->message >> 32;
 	const struct otf2 *o = x->own;
 	struct otf2_peer peer;
@@ -270,7 +270,7 @@ static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
 	return n == sizeof(peer) ? 0 : n < 0 ? -errno : -EIO;
 }
 
-/* Notes the peers of one event, in the first pass. */
+/* First pass: writes the peers of a receive and of its send. */
 static int note_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_message_end end = { .tick = ev->e->tick };
@@ -331,7 +331,7 @@ static int match_messages(struct tsct_export *x)
 		tsct_export_fail(x, err, "%.255s", why);
 	}
 	tsct_message_matcher_free(o->messages);
-	/* Sends without a receive at the end of the file were not written. */
+	/* Sends without a receive were not written: makes the file long enough. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;

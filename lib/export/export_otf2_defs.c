@@ -13,7 +13,7 @@
 
 #define NS_PER_S	1000000000ULL
 
-/* Numbers in OTF2's spaces of which we use one or two */
+/* Numbers of OTF2 groups */
 enum { GROUP_ALL, GROUP_COMM };
 
 struct defining {
@@ -205,7 +205,7 @@ static void define_metric(struct defining *d, __u32 number)
 				OTF2_RECORDER_KIND_UNKNOWN));
 }
 
-/* All locations, by number */
+/* The numbers of all locations; freed by the caller */
 static uint64_t *list_locations(struct defining *d)
 {
 	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));

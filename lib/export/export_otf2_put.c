@@ -15,10 +15,7 @@
 #include "lib/ctf/pread_all.h"
 #include "lib/query/utf8.h"
 
-/*
- * Memory for all waiting events; for one location, no less than the largest
- * event
- */
+/* Bytes of memory for waiting events: of all locations; first, least, most of one */
 #define WAITING_MAX	(16U << 20)
 #define WAIT_FIRST	256U
 #define WAIT_MIN	1024U
@@ -37,7 +34,7 @@ struct sample {
 	OTF2_MetricValue value;
 } __attribute__((packed));
 
-/* In the file; attributes and values follow. */
+/* An event in the file; attributes and values follow. */
 struct waiting {
 	__u64 ns, bytes;
 	__u32 ref, tag;

@@ -24,7 +24,7 @@
 #define TRACK_NODE	(3ULL << 60)
 #define TRACK_LOST	(4ULL << 60)
 
-/* Numbers of field names: those of all definitions, then our own */
+/* Numbers of field names: definition number << FIELD_BITS | field, + 1 */
 #define FIELD_BITS	5
 _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 
@@ -41,8 +41,8 @@ typedef TsctPerfetto__InternedName name;
 struct perfetto {
 	__u8 *out;
 	size_t room;
-	bool *named;		/* by definition */
-	bool *counted;		/* by definition, for each node: has tracks */
+	bool *named;		/* names were written, by definition */
+	bool *counted;		/* tracks were written, by node and definition */
 	/* Parts of the current packet */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
@@ -278,7 +278,7 @@ static int set_integer(struct perfetto *p, annotation *note,
 		note->has_int_value = 1;
 		note->int_value = value;
 	} else if (v->field->format == TSCT_FORMAT_HEX) {
-		note->has_pointer_value = 1;	/* is shown in hexadecimal */
+		note->has_pointer_value = 1;	/* Perfetto shows pointers in hexadecimal. */
 		note->pointer_value = value;
 	} else {
 		note->has_uint_value = 1;
@@ -541,7 +541,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err ? err : put_on_thread(x, ev, ev->def, type);
 }
 
-/* Losses are shown where a viewer can: at the end. */
+/* Losses are an event at the end, as viewers have no other place for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	TsctPerfetto__TrackDescriptor track =

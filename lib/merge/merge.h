@@ -41,8 +41,8 @@ struct tsct_merge_options {
 
 /* Progress. Other threads may read it with READ_ONCE(). */
 struct tsct_merge_progress {
-	__u64 bytes, bytes_done;	/* of all input files */
-	__u64 events;			/* written so far */
+	__u64 bytes, bytes_done;	/* bytes of all input files, and bytes read */
+	__u64 events;			/* events written so far */
 	__u32 stop;			/* set it to make the merge return
 					 * -EINTR */
 };
@@ -72,10 +72,10 @@ struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *merge);
 
 /* ---- results of the plan ------------------------------------------------- */
 
-/* The time of the result */
+/* The time base of the result */
 enum tsct_merge_time {
-	TSCT_MERGE_CLUSTER,	/* the master's counter, as long as on its wall
-				 * clock */
+	TSCT_MERGE_CLUSTER,	/* the master's counter, at the mean rate of
+				 * its wall clock */
 	TSCT_MERGE_OWN,		/* each node's own clock */
 };
 
@@ -106,8 +106,8 @@ struct tsct_merge_input {
 	const struct tsct_recording *rec;
 	__u32 first_node;	/* its first node in the result; those of rec
 				 * follow */
-	__u64 events;		/* written */
-	__u64 missing;		/* events in its count that are missing */
+	__u64 events;		/* events written */
+	__u64 missing;		/* events that it counts and that are missing */
 	__u64 damage;		/* unreadable places */
 };
 
@@ -126,8 +126,8 @@ bool tsct_merge_is_partial(const struct tsct_merge *merge);
 /* A file of an input, and its place in the result */
 struct tsct_merge_file {
 	__u32 input;
-	__u32 in_class, in_location;	/* of the input */
-	__u32 class, location, node;	/* of the result */
+	__u32 in_class, in_location;	/* indices in the input */
+	__u32 class, location, node;	/* indices in the result */
 };
 
 const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,

@@ -206,7 +206,7 @@ int merge_choose_time(struct tsct_merge *m)
 		merge_note(m, "%s", why);
 		return take_own(m);
 	}
-	/* Each epoch has its own samples, if there are any. */
+	/* Samples before a disruption are of another epoch. */
 	for (in = m->in; in < m->in + m->nr; in++)
 		if (merge_was_disrupted(in->info.rec))
 			merge_note(m, "%s: its clock was disrupted while it was"
@@ -223,7 +223,7 @@ double merge_axis_ns(const struct merge_axis *axis)
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
 
-/* Rounds down. Counters that no node has reported may give any value. */
+/* Out of range values occur where samples are of a counter that no input recorded. */
 __s64 merge_whole(double value)
 {
 	return value > -9e18 && value < 9e18 ? (__s64)value : 0;

@@ -38,7 +38,7 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 	while (r->segment + 1 < r->in->nr_segments &&
 	       stamp > r->in->segment[r->segment].end) {
 		r->segment++;
-		/* Its last tick stays: global ticks do not decrease here either. */
+		/* The cursor keeps its last tick: global ticks do not decrease. */
 		r->cursor.mapping = r->in->segment[r->segment].correct;
 		r->cursor.line.len = 0;
 		if (!tsct_mapping_cursor_next(&r->cursor, stamp, ret_global))
@@ -104,8 +104,8 @@ struct copy {
 	struct tsct_merge_reader r;
 	struct tsct_stream_writer out;
 	const __u32 *ids;	/* ids in the result, by id in the input - FIRST */
-	__u64 pos;		/* the packet counted last */
-	__u64 counted;		/* events counted */
+	__u64 pos;		/* file offset up to which bytes were counted */
+	__u64 counted;		/* events added to the progress so far */
 };
 
 static void report(void *arg, const char *sentence)
@@ -193,7 +193,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 	int i;
 
 	if (held > events) {
-		/* Not UNWRITTEN, as the recorder did write them */
+		/* The cause is not UNWRITTEN, as the recorder did write them. */
 		sum = &cause[r->s.spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];
 		*sum = held - events < TSCT_COUNT_MAX - *sum ?
 			*sum + held - events : TSCT_COUNT_MAX;
@@ -240,7 +240,8 @@ static int end_file(struct copy *c, __u64 discarded)
 {
 	const struct tsct_merge_file *f = c->r.file;
 	struct tsct_merge *m = c->w->m;
-	const __u64 lost = sum_up(c);	/* The last packet has the total. */
+	const __u64 lost = sum_up(c);	/* The last packet
+						 * states the total. */
 	struct tsct_file_counts *counts = &m->result.streams[f->class].counts[f->location];
 	int err = 0;
 

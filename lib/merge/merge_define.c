@@ -117,7 +117,7 @@ static int make_locations(struct tsct_merge *m)
 			in->location[at] = is_used(in, at) ? (__u32)nr++ :
 				MERGE_NOBODY;
 	}
-	/* The metadata needs at least one. */
+	/* The metadata needs at least one location. */
 	if (!nr)
 		m->in[0].location[nr++] = 0;
 	if (nr > TSCT_LOCATIONS_MAX)

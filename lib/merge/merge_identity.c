@@ -53,7 +53,7 @@ static size_t count_nodes(const struct tsct_merge *m)
 
 /* ---- the same directory ---------------------------------------------------------- */
 
-/* Pair by pair: each input has an open directory, so there are few. */
+/* Compares all pairs: each input has an open directory, so there are few. */
 static int check_inodes(struct tsct_merge *m)
 {
 	struct stat *st = calloc(m->nr + 1, sizeof(*st));
@@ -165,10 +165,7 @@ static int by_claim(const void *a, const void *b, void *by_number)
 	return order ? order : compare_in(x->by.in, y->by.in);
 }
 
-/*
- * Of the spans that began so far, the latest end, and the latest end of another
- * input
- */
+/* The spans with the latest end: of all that began so far, and of another input */
 struct latest {
 	const struct claim *any, *other;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens the inputs. */
+/* Opens the inputs: reads their metadata and samples, and finds their ends. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -41,8 +41,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 		err = tsct_series_make(samples, in->nr_samples, &in->series,
 				       &in->nr_series);
 	/*
-	 * A recorder that was killed wrote no end: the last sample is the best
-	 * estimate.
+	 * A recorder that was killed wrote no end: the last sample is a lower
+	 * bound.
 	 */
 	if (!err && !rec->complete && in->nr_samples &&
 	    samples[in->nr_samples - 1].stamp > in->end)
@@ -156,7 +156,7 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	in->hz = 0x1p56 / (double)rec->real.mult * 1e9;
 	if (fit < 0)
 		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
-	/* A recording may have a kind of fit of a later version. */
+	/* The recording may name a kind of fit of a later version. */
 	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
 	err = check_end(m, in);
 	if (!err && !rec->complete)

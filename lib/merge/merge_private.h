@@ -21,7 +21,7 @@
  */
 struct merge_axis {
 	__u64 base;
-	__s64 base_ns;		/* cluster time there */
+	__s64 base_ns;		/* cluster time at base */
 	__u64 mult;		/* 2^-56 ns per count */
 };
 
@@ -31,8 +31,8 @@ struct merge_place {
 	double frac;		/* in [0, 1) */
 	double rate;		/* counts per tick of the node */
 	double error;
-	double residual_ns;	/* residual of the fit there; not part of the
-				 * error */
+	double residual_ns;	/* residual of the fit at the point; not part of
+				 * the error */
 };
 
 /* The ticks of an input that one mapping is valid for: one epoch of its counter */
@@ -41,7 +41,8 @@ struct merge_segment {
 	const struct tsct_series *series;	/* NULL: no samples */
 	enum tsct_merge_how how;
 	__u32 parent;		/* VIA: index of the input that was polled */
-	struct tsct_fit fit;	/* to the axis; only its pieces are used */
+	struct tsct_fit fit;	/* local ticks to the axis; only its pieces are
+				 * used */
 	struct tsct_mapping *correct;
 };
 
@@ -86,14 +87,14 @@ struct tsct_merge {
 				 * timeline */
 	__u32 timeline;
 	struct merge_axis axis;
-	struct tsct_axis frame;	/* axis -> global ticks */
+	struct tsct_axis frame;	/* function from the axis to global ticks */
 	struct tsct_recording result;
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
 	bool shifted;		/* nodes were shifted because of messages */
 	bool counted;		/* the counts of messages are final */
-	pthread_mutex_t lock;	/* protects notes, sums and why */
+	pthread_mutex_t lock;	/* protects note(), the result's sums, and why */
 };
 
 /* Stores the text of the first error; returns @err. */

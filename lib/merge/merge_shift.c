@@ -14,7 +14,7 @@
 
 /* ---- the search ------------------------------------------------------------------ */
 
-/* Chains of nodes need some rounds; the search for contradictory messages never ends. */
+/* Chains of nodes need some rounds. With contradictory messages, none is enough. */
 #define ROUNDS	4096
 
 /*
@@ -92,7 +92,7 @@ bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
 
 /* ---- nodes that may be shifted --------------------------------------------------- */
 
-/* linear and spline are never shifted, by definition. */
+/* The fits linear and spline are never shifted, so that results can be computed by hand. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 {
 	return !m->options.as_fitted && !in->info.rec->merged &&

@@ -23,10 +23,10 @@ struct walk {
 	struct tsct_merge *merge;
 	struct tsct_message_matcher *matcher;
 	struct input_cursor *cursors;
-	__u32 nr;		/* cursors */
+	__u32 nr;		/* number of cursors */
 	struct tsct_order order;
 	struct tsct_order_cursor *heads;
-	__u64 **pools;		/* of each input's classes */
+	__u64 **pools;		/* memory of the cursors' pools */
 	__u32 nr_pools;
 };
 
@@ -238,7 +238,7 @@ int tsct_merge_messages(struct tsct_merge *merge,
 {
 	struct walk w = { .merge = merge };
 	struct tsct_messages_options options = {
-		.window = to_ticks(&w, 1000000000),	/* a second */
+		.window = to_ticks(&w, 1000000000),	/* 1 s, ns */
 		.mult = merge->result.real.mult,
 	};
 	int err = find_cursors(&w);

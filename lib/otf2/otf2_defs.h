@@ -139,11 +139,11 @@ struct tsct_otf2_def {
 	uint32_t nr;		/* number of words */
 	size_t at;		/* index of the first of its words */
 	uint64_t self;		/* number in its archive */
-	uint64_t mapped;	/* number in the result, once assigned */
-	size_t next;		/* in an input: next part of the same owner, + 1 */
-	size_t parts;		/* in an input: first part that it owns, + 1 */
-	uint32_t extra;		/* in the result: words of parts after its own */
-	uint32_t input;		/* in the result: last input that has it */
+	uint64_t mapped;	/* number in the result, once it is assigned */
+	size_t next;		/* in an input: index of the next part of the owner, + 1 */
+	size_t parts;		/* in an input: index of its first part, + 1 */
+	uint32_t extra;		/* in the result: number of words of its parts */
+	uint32_t input;		/* in the result: number of the last input with it */
 };
 
 struct tsct_otf2_defs {

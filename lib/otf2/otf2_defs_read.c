@@ -21,10 +21,7 @@ static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
 
 #define WORDS(...) ((const uint64_t[]){ __VA_ARGS__ })
 
-/*
- * Copies the head and @nr words after it to the heap; NULL if that is too much
- * memory.
- */
+/* Allocates words: a copy of the head, and @nr words of 0 after it. NULL: -ENOMEM */
 static uint64_t *words_of(const uint64_t *head, size_t nr_head, size_t nr)
 {
 	uint64_t *words = calloc(nr_head + nr + 1, sizeof(*words));
@@ -69,7 +66,7 @@ static OTF2_CallbackCode unknown(void *data)
 	return OTF2_CALLBACK_SUCCESS;
 }
 
-/* The length in bytes, then the bytes in words, the last one padded with 0 */
+/* A string is its length in bytes, then its bytes in words, the last one padded with 0. */
 static OTF2_CallbackCode read_String(void *data, OTF2_StringRef self, const char *text)
 {
 	uint64_t len = strlen(text);
@@ -115,7 +112,7 @@ static OTF2_CallbackCode read_Group(void *data, OTF2_GroupRef self,
 	return keep_owned(data, TSCT_OTF2_Group, self, words, 4 + (size_t)nr);
 }
 
-/* Two words, and a list */
+/* For definitions of two words and a list */
 static OTF2_CallbackCode keep_list(void *data, enum tsct_otf2_kind kind,
 				   uint64_t self, uint64_t a, uint64_t b,
 				   uint8_t nr, const uint32_t *list)
@@ -260,7 +257,7 @@ READ(SystemTreeNodeDomain, 0,
      (OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain),
      (node, domain))
 
-/* An owner, a name or a number, a value */
+/* A property has an owner, a name or a number, and a value. */
 #define PROPERTY(kind, owner_type, name_type)				\
 	READ(kind, 0, (owner_type owner, name_type name, OTF2_Type type,	\
 		       OTF2_AttributeValue value),			\

@@ -54,7 +54,7 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
 {
 	uint64_t self = d->self;
-	uint32_t list[UINT8_MAX], nr_list = 0;	/* the words after two others */
+	uint32_t list[UINT8_MAX], nr_list = 0;	/* all words but the first two */
 
 	while (nr_list < UINT8_MAX && nr_list + 2 < d->nr) {
 		list[nr_list] = (uint32_t)w[nr_list + 2];

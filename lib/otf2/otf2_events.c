@@ -46,7 +46,7 @@ static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
 
 #define MAP(space, id)	map(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Roots that mean "none" have the highest numbers. */
+/* Shifts a rank; roots that mean "none" have the highest numbers, and stay. */
 static uint32_t shift(struct tsct_otf2_copy *c, const struct tsct_otf2_ids *by,
 		      uint32_t of, uint32_t rank)
 {
@@ -112,7 +112,7 @@ static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Clock offsets may fall faster than time passes. */
+	/* Times must not decrease, though clock offsets may fall faster than time passes. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;
@@ -319,8 +319,8 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 	MPI_EVENTS(E) PROGRAM_EVENTS(E) THREAD_EVENTS(E) RMA_EVENTS(E) IO_EVENTS(E)
 
 /*
- * One callback each. The intermediate macro joins the shared parameters into
- * two arguments.
+ * Defines a callback for each event. COPY() expands shared parameters such as
+ * REGION_ to two arguments of COPY_().
  */
 #define ARGS(...) __VA_ARGS__
 #define COPY_(name, parameters, arguments)				\

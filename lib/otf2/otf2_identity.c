@@ -20,7 +20,7 @@ static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
 	return h;
 }
 
-/* The number of words that form a definition's key */
+/* The number of words that are compared: of constants of OTF2, those of their number */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -115,7 +115,7 @@ static void map_words(struct tsct_otf2_work *work,
 
 /* A part of the owner's content: its kind, number of words, and words */
 struct part {
-	size_t words;		/* of all of these */
+	size_t words;		/* number of words, with kind and number */
 	uint64_t *at;
 };
 
@@ -144,7 +144,7 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		at[1] = def->nr;	/* instead of the owner */
+		at[1] = def->nr;	/* replaces the reference to the owner */
 		at[0] = def->kind;
 		at += def->nr + 1;
 	}
@@ -237,7 +237,7 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		at[1] = id;	/* its owner */
+		at[1] = id;	/* replaces the number of words */
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
 		at += words + 1;
@@ -385,7 +385,7 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 			def->mapped = work->all->defs.def[*self - 1].self;
 			return 0;
 		}
-		/* An equal group is not of type SELF, as self is not set. */
+		/* There is no equal group yet: map_or_add() adds it at this index. */
 		*self = work->all->defs.nr + 1;
 	}
 	return map_or_add(work, def->kind, def->nr, 0, &def->mapped);
@@ -419,7 +419,7 @@ static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	int err = 0;
 
 	for (i = 0; i < nr_groups && !err; i++) {
-		new[i] = UINT64_MAX;	/* being mapped */
+		new[i] = UINT64_MAX;	/* has no group of its own yet */
 		old[i] = tsct_otf2_words(work->in, def)[1 + i];
 		err = all_ranks(work, old[i], &new[i]);
 	}
@@ -448,7 +448,7 @@ static int identify_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	err = add_own(work, def);
 	if (err || def->kind != TSCT_OTF2_RmaWin)
 		return err;
-	/* Not sorted yet; there are few. */
+	/* A linear search: they are not sorted yet, and few. */
 	for (shift = shifts->at; shift != shifts->at + shifts->nr; shift++)
 		if (shift->id == tsct_otf2_words(work->in, def)[1])
 			return tsct_otf2_ids_add(&work->maps->win_shift,

@@ -26,7 +26,7 @@ static int refuse(struct tsct_otf2_input *in, int err, const char *format, ...)
 	return err;
 }
 
-/* Sets the error from libotf2's. */
+/* Sets the error from that of libotf2. */
 static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		    const char *what)
 {
@@ -69,7 +69,7 @@ static int add_id(struct tsct_otf2_input *in, uint64_t id)
 	return 0;
 }
 
-/* Reads its own trace id, and those that an earlier merge has recorded in it. */
+/* Reads the trace id of the archive, and the ids that earlier merges recorded in it. */
 static int read_ids(struct tsct_otf2_input *in)
 {
 	char *list = NULL, *at, *end;
@@ -162,8 +162,8 @@ bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 /* ---- definitions ----------------------------------------------------------------------- */
 
 /*
- * Checks that all definitions that the anchor counts are complete: libotf2 does
- * not.
+ * Checks that the file has as many complete definitions as the anchor states, which
+ * libotf2 does not check.
  */
 static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 {

@@ -16,10 +16,11 @@ struct marking {
 	struct tsct_otf2_merging *w;
 	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	struct tsct_otf2_ids ids;	/* numbers of this input's definitions */
+	struct tsct_otf2_ids ids;	/* numbers of definitions in the input -> in the
+					 * result */
 	bool unsorted;
-	uint32_t next;			/* next number in the result */
-	OTF2_ErrorCode code;		/* of the writer */
+	uint32_t next;			/* next number of a definition in the result */
+	OTF2_ErrorCode code;		/* result of the writer */
 	int err;
 };
 

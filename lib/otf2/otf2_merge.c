@@ -33,7 +33,7 @@ void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(s->notes + len, left, format, args);
 	va_end(args);
-	/* Adds whole lines only. */
+	/* Drops a note that does not fit as a whole. */
 	if (n < 0 || (size_t)n + 2 > left)
 		s->notes[len] = '\0';
 	else
@@ -53,7 +53,7 @@ void tsct_otf2_merge_at_file(struct tsct_otf2_merging *w, const char *file)
 
 /* ---- the inputs ---------------------------------------------------------------------- */
 
-/* Refuses what would be in the result twice, or could not be held by it. */
+/* Refuses traces that would be in the result twice, and parts that it cannot hold. */
 static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_input *a, *b = &w->input[i];
@@ -209,7 +209,7 @@ static int make_clock(struct tsct_otf2_merging *w)
 
 /* ---- the archive's properties -------------------------------------------- */
 
-/* Copies properties on which the inputs agree, or which one alone has. */
+/* Copies a property, unless an earlier input has it with another value. */
 static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 				    const char *name)
 {
@@ -265,7 +265,7 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 	if (!OTF2_Reader_GetDescription(w->input[0].reader, &text))
 		OTF2_Archive_SetDescription(to, text);
 	free(text);
-	/* Errors before this point are not the output's. */
+	/* Errors of reading the two are ignored: both are optional. */
 	tsct_otf2_error_clear();
 	code = set_inputs(w);
 	for (i = 0; i < w->m->nr && !code; i++) {
@@ -289,7 +289,7 @@ int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
 
 	if (place)
 		err = place;
-	/* libotf2 would name a temporary file. */
+	/* Without the file: libotf2 would name a temporary one. */
 	return tsct_otf2_merge_fail(w, "", err, "%s", plain ? strerror(-err) :
 				    tsct_otf2_error_text());
 }
@@ -310,7 +310,7 @@ static int create(struct tsct_otf2_merging *w)
 		if (w->input[i].def_chunk > defs)
 			defs = w->input[i].def_chunk;
 	}
-	/* Lists of locations have grown; a word takes 9 bytes at most. */
+	/* Joined lists of locations are longer than in the inputs; a word takes up to 9 bytes. */
 	for (d = 0; d < w->all.defs.nr; d++)
 		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
 			defs = OTF2_CHUNK_SIZE_MAX;

@@ -10,7 +10,7 @@
 struct reading {
 	struct tsct_otf2_merging *w;
 	struct tsct_otf2_input *in;
-	struct tsct_otf2_merged *figures;	/* of the input */
+	struct tsct_otf2_merged *figures;	/* counts of the input */
 	OTF2_EvtReaderCallbacks *callbacks;
 	struct tsct_otf2_copy copy;
 };

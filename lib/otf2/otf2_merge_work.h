@@ -38,7 +38,7 @@ struct tsct_otf2_copy {
 
 	/* The current event: */
 	const char *event;		/* name of its kind */
-	uint64_t at;			/* its index */
+	uint64_t at;			/* index of the event, from libotf2 */
 	uint64_t time;
 	OTF2_AttributeList *list;	/* attributes to be written with it */
 };

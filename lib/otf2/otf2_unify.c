@@ -204,7 +204,7 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 
 	while (step->part) {
 		def = &work->in->def[step->part - 1];
-		/* Text refers to nothing, and may be long. */
+		/* Strings have no references, and may be long. */
 		ret = def->kind == TSCT_OTF2_String ? 0 :
 			next_in_part(work, step, ret_def);
 		if (ret)
@@ -215,7 +215,7 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 	return 0;
 }
 
-/* Not recursive: an input may have chains of parents of any length. */
+/* Visits with a stack of its own: chains of parents may have any length. */
 static int take(struct tsct_otf2_work *work, size_t index)
 {
 	struct tsct_otf2_step *step;
@@ -316,7 +316,7 @@ static bool is_early(enum tsct_otf2_kind kind)
 	}
 }
 
-/* In the order of arrival: references come first, and numbers rise. */
+/* Definitions are stored after those they refer to, and their numbers rise. */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer)
 {
