@@ -23,7 +23,7 @@
 /* A packet is written when it holds this many bytes; an event has less than 64 KiB. */
 #define FULL	65536
 
-struct packet {
+struct ctf_packet {
 	__u32 magic;
 	__u8 uuid[16];
 	__u32 stream_id;
@@ -33,7 +33,7 @@ struct packet {
 	__u32 cpu, node;
 } __attribute__((packed));
 
-struct event {
+struct ctf_event {
 	__u16 id;
 	__u64 ns;
 	__u32 tid;
@@ -43,7 +43,7 @@ struct stream {
 	__u32 stream, cpu, node;
 	__u8 *packet;		/* the current packet; NULL: no event yet */
 	size_t len;
-	struct packet head;
+	struct ctf_packet head;
 };
 
 struct ctf {
@@ -105,11 +105,11 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 	const struct ctf *c = x->own;
 	__s64 first = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
 
-	s->packet = malloc(FULL + UINT16_MAX + sizeof(struct event) +
+	s->packet = malloc(FULL + UINT16_MAX + sizeof(struct ctf_event) +
 			   sizeof(s->head));
 	if (!s->packet)
 		return -ENOMEM;
-	s->head = (struct packet) {
+	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = s->node,
 		/* Events lost before the selected part do not count. */
@@ -129,7 +129,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	const struct ctf *c = x->own;
 	struct stream *s = &c->streams[ev->e->stream * x->rec->nr_locations +
 				       ev->e->location];
-	struct event head = {
+	struct ctf_event head = {
 		.id = ev->e->def->id, .tid = ev->e->tid,
 		.ns = ev->ns - c->offset_s * NS_PER_S,
 	};

@@ -90,7 +90,7 @@ static int name_result(struct tsct_merge *m)
 	if (!r->clock_origin)
 		return merge_fail_errno(m, -ENOMEM);
 	if (getrandom(r->uuid, sizeof(r->uuid), 0) != sizeof(r->uuid))
-		return merge_fail(m, -EIO, "no random numbers");
+		return merge_fail(m, -EIO, "no random numbers from the kernel");
 	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40;	/* RFC 4122, version 4 */
 	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
 	return 0;

@@ -187,9 +187,9 @@ static int find_or_add_class(struct tsct_merge *m, const struct merge_in *in,
 		strcat(name, "_");
 	ret = tsct_recording_add_stream(&m->result, name);
 	if (ret < 0)
-		return merge_fail(m, ret, ret == -EINVAL ? "%s: with its channel"
-				  " '%s' there are more than %d, or its name is"
-				  " too long" : "%s: no memory for channel '%s' (of"
+		return merge_fail(m, ret, ret == -EINVAL ? "%s: channel '%s':"
+				  " more than %d channels in all inputs, or the name"
+				  " is too long" : "%s: no memory for channel '%s' (of"
 				  " %d)", in->info.path, from->name,
 				  TSCT_STREAMS_MAX);
 	m->result.streams[ret].policy = from->policy;
@@ -328,7 +328,7 @@ static int unify_all(struct tsct_merge *m)
 	if (!u.slot || !u.id)
 		err = merge_fail_errno(m, -ENOMEM);
 	else if (getrandom(&u.seed, sizeof(u.seed), 0) != sizeof(u.seed))
-		err = merge_fail(m, -EIO, "no random numbers");
+		err = merge_fail(m, -EIO, "no random numbers from the kernel");
 	for (; u.class < m->result.nr_streams && !err; u.class++) {
 		u.nr = 0;
 		u.next = TSCT_ID_FIRST;

@@ -224,7 +224,7 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global ones: %s",
 			  in->info.path, err == -ERANGE ?
 			  "by its samples or its clock, time does not run forward, or is out of range" :
-			  "its clock's figures are impossible");
+			  "its clock params are invalid");
 }
 
 /* ---- by samples ------------------------------------------------------------ */
