@@ -243,6 +243,7 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 
 /* ---- a location's definitions -------------------------------------------- */
 
+/* The argument of add_offset() */
 struct offsets {
 	struct tsct_otf2_input *in;
 	struct tsct_otf2_offsets *to;
@@ -273,35 +274,14 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 	return OTF2_CALLBACK_SUCCESS;
 }
 
-static int read_offsets(struct tsct_otf2_input *in, OTF2_DefReader *reader,
-			struct tsct_otf2_offsets *to)
-{
-	OTF2_DefReaderCallbacks *callbacks = OTF2_DefReaderCallbacks_New();
-	struct offsets o = { in, to, 0 };
-	OTF2_ErrorCode code;
-	uint64_t nr;
-
-	if (!callbacks)
-		return refuse(in, -ENOMEM, "out of memory");
-	code = OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks,
-							      add_offset);
-	if (!code)
-		code = OTF2_Reader_RegisterDefCallbacks(in->reader, reader,
-							callbacks, &o);
-	if (!code)
-		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
-							   &nr);
-	OTF2_DefReaderCallbacks_Delete(callbacks);
-	if (o.err)
-		return o.err;
-	return code ? complain(in, code, "definitions cannot be read") : 0;
-}
-
 int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 			    struct tsct_otf2_offsets *ret_offsets)
 {
+	struct offsets o = { in, ret_offsets, 0 };
+	OTF2_DefReaderCallbacks *callbacks;
 	OTF2_DefReader *reader;
-	int err;
+	OTF2_ErrorCode code;
+	uint64_t nr;
 
 	memset(ret_offsets, 0, sizeof(*ret_offsets));
 	tsct_otf2_error_clear();
@@ -309,15 +289,27 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	/* Not all writers make a file where there are no definitions. */
 	if (access(in->file, F_OK) && errno == ENOENT)
 		return 0;
-	err = check_defs(in, UINT64_MAX);
-	if (err)
-		return err;
+	o.err = check_defs(in, UINT64_MAX);
+	if (o.err)
+		return o.err;
 	reader = OTF2_Reader_GetDefReader(in->reader, location);
 	if (!reader)
 		return complain(in, OTF2_SUCCESS, "cannot be read");
-	err = read_offsets(in, reader, ret_offsets);
+	callbacks = OTF2_DefReaderCallbacks_New();
+	code = callbacks ? OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks,
+							add_offset) :
+		OTF2_ERROR_MEM_ALLOC_FAILED;
+	if (!code)
+		code = OTF2_Reader_RegisterDefCallbacks(in->reader, reader,
+							callbacks, &o);
+	if (!code)
+		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
+							   &nr);
+	if (code && !o.err)
+		o.err = complain(in, code, "definitions cannot be read");
+	OTF2_DefReaderCallbacks_Delete(callbacks);
 	OTF2_Reader_CloseDefReader(in->reader, reader);
-	return err;
+	return o.err;
 }
 
 /* ---- event files without a location -------------------------------------- */

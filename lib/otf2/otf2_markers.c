@@ -93,43 +93,32 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
-static OTF2_ErrorCode read_markers(struct marking *k, OTF2_MarkerReader *reader,
-				   uint64_t wanted)
+static int copy_markers(struct marking *k, uint64_t wanted)
 {
 	OTF2_MarkerReaderCallbacks *callbacks = OTF2_MarkerReaderCallbacks_New();
-	OTF2_Reader *from = k->w->input[k->i].reader;
-	OTF2_ErrorCode code;
+	struct tsct_otf2_input *in = &k->w->input[k->i];
+	OTF2_ErrorCode code = OTF2_ERROR_INVALID_DATA;
+	OTF2_MarkerReader *reader;
 	uint64_t nr = 0;
 
-	if (!callbacks)
-		return OTF2_ERROR_MEM_ALLOC_FAILED;
-	code = OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks, define);
+	tsct_otf2_error_clear();
+	reader = OTF2_Reader_GetMarkerReader(in->reader);
+	if (callbacks && reader)
+		code = OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks,
+								       define);
 	if (!code)
 		code = OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks,
 								    mark);
 	if (!code)
-		code = OTF2_Reader_RegisterMarkerCallbacks(from, reader,
+		code = OTF2_Reader_RegisterMarkerCallbacks(in->reader, reader,
 							   callbacks, k);
 	if (!code)
-		code = OTF2_Reader_ReadMarkers(from, reader, wanted, &nr);
+		code = OTF2_Reader_ReadMarkers(in->reader, reader, wanted, &nr);
 	OTF2_MarkerReaderCallbacks_Delete(callbacks);
-	return !code && nr != wanted ? OTF2_ERROR_INVALID_DATA : code;
-}
-
-static int copy_markers(struct marking *k, uint64_t wanted)
-{
-	struct tsct_otf2_input *in = &k->w->input[k->i];
-	OTF2_MarkerReader *reader;
-	OTF2_ErrorCode code;
-
-	tsct_otf2_error_clear();
-	reader = OTF2_Reader_GetMarkerReader(in->reader);
-	code = reader ? read_markers(k, reader, wanted) :
-		OTF2_ERROR_INVALID_DATA;
 	if (k->code)
 		return tsct_otf2_merge_output_fail(k->w,
 						   tsct_otf2_errno(k->code));
-	if (code && !k->err)
+	if ((code || nr != wanted) && !k->err)
 		k->err = tsct_otf2_merge_fail(k->w, in->file, -EBADMSG,
 					      "cannot be read: %s", tsct_otf2_error_text());
 	if (reader)

@@ -67,24 +67,16 @@ static uint64_t get64(const struct scan *s, size_t at)
 	return s->swap ? bswap_64(v) : v;
 }
 
-/* Kinds of OTF2 of 2011, whose only number has a length of its own */
+/*
+ * Kinds of OTF2 of 2011, whose only number has a length of its own: Enter, Leave,
+ * MpiIsendComplete, MpiIrecvRequest, MpiRequestTest, MpiRequestCancelled, OmpFork,
+ * OmpTaskCreate, OmpTaskSwitch, OmpTaskComplete
+ */
 static bool is_packed(uint8_t kind)
 {
-	switch (kind) {
-	case 12:	/* Enter */
-	case 13:	/* Leave */
-	case 16:	/* MpiIsendComplete */
-	case 17:	/* MpiIrecvRequest */
-	case 20:	/* MpiRequestTest */
-	case 21:	/* MpiRequestCancelled */
-	case 24:	/* OmpFork */
-	case 28:	/* OmpTaskCreate */
-	case 29:	/* OmpTaskSwitch */
-	case 30:	/* OmpTaskComplete */
-		return true;
-	default:
-		return false;
-	}
+	static const uint8_t kinds[] = { 12, 13, 16, 17, 20, 21, 24, 28, 29, 30 };
+
+	return memchr(kinds, kind, sizeof(kinds));
 }
 
 /* Skips a record, from after its kind to its end. */
