@@ -412,8 +412,8 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 }
 
 /*
- * The run lasts as long as on the master's wall clock, over its whole
- * recording. For a recording of less than a second, whole nanoseconds would
+ * Sets the rate of global ticks so that the master's whole recording lasts as long
+ * as on its wall clock. For a recording of less than a second, whole nanoseconds would
  * make too coarse a rate for the events of others.
  */
 static int frame_by_master(struct tsct_merge *m)

@@ -15,9 +15,9 @@
 #define MERGE_NOBODY	(~0U)
 
 /*
- * The axis that each node's ticks are mapped to, before the frame converts it
- * to global ticks: the master's counter, or ns of cluster time if the master's
- * counter is unknown
+ * The axis that each node's ticks are mapped to: the master's counter, or ns of
+ * cluster time if that counter is unknown. A struct tsct_axis then converts its
+ * counts to global ticks.
  */
 struct merge_axis {
 	__u64 base;
@@ -28,7 +28,7 @@ struct merge_axis {
 /* A point on the axis; errors and rates are in counts of the axis */
 struct merge_place {
 	__u64 count;
-	double frac;		/* in [0, 1) */
+	double frac;		/* fraction of a count, in [0, 1) */
 	double rate;		/* counts per tick of the node */
 	double error;
 	double residual_ns;	/* residual of the fit at the point; not part of
@@ -37,7 +37,7 @@ struct merge_place {
 
 /* The ticks of an input that one mapping is valid for: one epoch of its counter */
 struct merge_segment {
-	__u64 begin, end;	/* local ticks, both included */
+	__u64 begin, end;	/* first and last local tick */
 	const struct tsct_series *series;	/* NULL: no samples */
 	enum tsct_merge_how how;
 	__u32 parent;		/* VIA: index of the input that was polled */
@@ -83,7 +83,7 @@ struct tsct_merge {
 	struct merge_in *in;
 	unsigned int nr;
 	enum tsct_merge_time time;
-	__u64 master;		/* CLUSTER: number of the master, and of its
+	__u64 master;		/* CLUSTER: id of the master, and number of its
 				 * timeline */
 	__u32 timeline;
 	struct merge_axis axis;
@@ -167,12 +167,12 @@ int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c */
 
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 
-/* The point of a cluster time, ns. ret->error is not changed. */
+/* Converts cluster time, ns, to a point of the axis; ret->error is not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
 double merge_axis_ns(const struct merge_axis *axis);	/* ns per count */
 
-/* Rounds down to counts; 0 if the value does not fit. */
+/* Rounds toward 0; returns 0 if the value does not fit. */
 __s64 merge_whole(double value);
 
 /* Adds a fraction of any size: its whole counts go to place->count. */
@@ -196,18 +196,18 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 
 /* ---- from ticks of an input to the axis and to global ticks --------------------- */
 
-/* The estimate from the samples around a local tick. 0 or as tsct_fit_make() */
+/* Estimates a local tick by the samples around it. Returns as tsct_series_near(). */
 int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret);
 
-/* The point by the segment's pieces, without its error */
+/* Sets the point of a local tick by the segment's pieces, with an error of 0. */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
 
 /*
- * Sets the segment's pieces: through estimates, or those of the fit itself. 0
- * or -errno as above
+ * Sets the segment's pieces: through estimates, or those of the fit itself.
+ * Returns as merge_estimate().
  */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);
@@ -222,8 +222,8 @@ static inline bool merge_is_reference(enum tsct_fit_kind kind)
 }
 
 /*
- * Makes the mapping's lines, and the bounds, from the segment's pieces. 0, or
- * -errno after a merge_fail()
+ * Make the mapping of a segment from its pieces, and the bounds of an input from
+ * its segments. Return 0, or -errno after merge_fail().
  */
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
@@ -240,7 +240,7 @@ merge_segment_of(const struct merge_in *in, __u64 local)
 	return &in->segment[k];
 }
 
-/* The global tick of a local tick that is not an event's */
+/* Converts a local tick, which need not be an event's, to a global tick. */
 __u64 merge_global(const struct merge_in *in, __u64 local);
 
 const char *merge_fit_why(int err);

@@ -72,7 +72,7 @@
 	D(CallingContextProperty, NONE,		PART,	"Cs-V")		\
 	D(IoFileProperty,	NONE,		PART,	"fs-V")
 
-/* S(name, letter, OTF2's name for one of it, the number that means "undefined") */
+/* S(name, letter in fields, OTF2's name, the number that means "undefined") */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\

@@ -24,7 +24,7 @@ struct tsct_otf2_copy {
 	const struct tsct_otf2_scale *scale;
 	struct tsct_otf2_offsets offsets;
 	OTF2_EvtWriter *writer;
-	OTF2_AttributeList *attributes;	/* an empty list */
+	OTF2_AttributeList *attributes;	/* empty list, to be filled for each event */
 	volatile uint64_t *beat;	/* counts events, for a progress display */
 
 	/* Results: */
