@@ -144,7 +144,7 @@ static char *clean(const char *text, size_t len)
 /* ---- tracks ------------------------------------------------------------ */
 
 static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
-		      TsctPerfetto__TrackDescriptor *track)
+		     TsctPerfetto__TrackDescriptor *track)
 {
 	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
 
@@ -204,8 +204,8 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 }
 
 static int put_counter_track(struct tsct_export *x,
-			      const struct tsct_export_event *ev, __u32 field,
-			      bool only)
+			     const struct tsct_export_event *ev, __u32 field,
+			     bool only)
 {
 	TsctPerfetto__TrackDescriptor track =
 		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
