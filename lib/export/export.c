@@ -42,20 +42,7 @@ int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
 
 /* ---- the recording ----------------------------------------------------- */
 
-static int list_nodes(struct tsct_export *x)
-{
-	__u32 i;
-
-	x->nodes = calloc(x->rec->nr_nodes, sizeof(*x->nodes));
-	if (!x->nodes)
-		return -ENOMEM;
-	x->nr_nodes = x->rec->nr_nodes;
-	for (i = 0; i < x->nr_nodes; i++)
-		x->nodes[i] = tsct_recording_node_name(x->rec, i);
-	return 0;
-}
-
-/* Sums file sizes, for the progress display; an estimate. */
+/* Estimates the bytes to read, from file sizes, for the progress display. */
 static void add_sizes(struct tsct_export *x)
 {
 	DIR *d = opendir(x->recording);
@@ -68,14 +55,6 @@ static void add_sizes(struct tsct_export *x)
 			x->all_bytes += st.st_size;
 	if (d)
 		closedir(d);
-}
-
-static void note_place(struct tsct_export *x, const struct tsct_trace_event *e)
-{
-	__u64 *at = &x->read_to[e->stream * x->rec->nr_locations + e->location];
-
-	x->done_bytes += e->offset - *at;
-	*at = e->offset;
 }
 
 static __s64 time_of(const struct tsct_export *x, __u64 stamp)
@@ -101,8 +80,103 @@ __u64 tsct_export_lost(const struct tsct_export *x)
 	return discarded > sum ? discarded : sum;
 }
 
+/* ---- definitions ------------------------------------------------------- */
+
+static int list_defs(struct tsct_export *x)
+{
+	struct tsct_export_def *d;
+	__u32 i, j;
+
+	x->first_def = calloc(x->rec->nr_streams + 1, sizeof(*x->first_def));
+	if (!x->first_def)
+		return -ENOMEM;
+	for (i = 0; i < x->rec->nr_streams; i++) {
+		x->first_def[i] = x->nr_defs;
+		x->nr_defs += x->rec->streams[i].nr_defs;
+	}
+	x->defs = calloc(x->nr_defs + 1, sizeof(*x->defs));
+	if (!x->defs)
+		return -ENOMEM;
+	for (i = 0; i < x->rec->nr_streams; i++)
+		for (j = 0; j < x->rec->streams[i].nr_defs; j++) {
+			d = &x->defs[x->first_def[i] + j];
+			d->def = x->rec->streams[i].defs[j];
+			d->stream = i;
+			d->wanted = d->def &&
+				tsct_filter_wants(&x->filter, d->def);
+		}
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct tsct_export_def *x = *(void *const *)a;
+	const struct tsct_export_def *y = *(void *const *)b;
+	int order = strcmp(x->def->name, y->def->name);
+
+	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+/* Gives definitions of the same name a slice per channel, and a pool of messages. */
+static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
+		    __u32 nr)
+{
+	unsigned int kinds = 0;
+	__u64 pool;
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (tsct_message_has_key(d[i]->def))
+			kinds |= 1U << d[i]->def->kind;
+	pool = tsct_message_pool(d[0]->def->name, kinds);
+	for (i = 0; i < nr; i++) {
+		if (i && d[i]->stream != d[i - 1]->stream)
+			x->nr_slices++;
+		d[i]->slice = x->nr_slices;
+		x->slices[x->nr_slices] = d[i] - x->defs;
+		d[i]->pool = pool;
+	}
+	x->nr_slices++;
+}
+
+static int pair_defs(struct tsct_export *x)
+{
+	struct tsct_export_def **sorted;
+	__u32 i, n, nr = 0;
+
+	sorted = calloc(x->nr_defs + 1, sizeof(*sorted));
+	x->slices = calloc(x->nr_defs + 1, sizeof(*x->slices));
+	if (!sorted || !x->slices) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].def)
+			sorted[nr++] = &x->defs[i];
+	qsort(sorted, nr, sizeof(*sorted), by_name);
+	for (i = 0; i < nr; i += n) {
+		for (n = 1; i + n < nr && !strcmp(sorted[i]->def->name,
+					sorted[i + n]->def->name); n++)
+			;
+		pair_up(x, sorted + i, n);
+	}
+	free(sorted);
+	return 0;
+}
+
+bool tsct_export_has(const struct tsct_export *x, __u32 kind)
+{
+	__u32 i;
+
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].wanted && x->defs[i].def->kind == kind)
+			return true;
+	return false;
+}
+
 int tsct_export_prepare(struct tsct_export *x)
 {
+	__u32 i;
 	int err;
 
 	x->rec = tsct_trace_recording(x->trace);
@@ -111,8 +185,23 @@ int tsct_export_prepare(struct tsct_export *x)
 	add_sizes(x);
 	x->read_to = calloc(x->rec->nr_streams * x->rec->nr_locations + 1,
 			    sizeof(*x->read_to));
-	err = x->read_to ? list_nodes(x) : -ENOMEM;
-	return err ? err : tsct_export_select(x);
+	x->nodes = calloc(x->rec->nr_nodes, sizeof(*x->nodes));
+	if (!x->read_to || !x->nodes)
+		return -ENOMEM;
+	x->nr_nodes = x->rec->nr_nodes;
+	for (i = 0; i < x->nr_nodes; i++)
+		x->nodes[i] = tsct_recording_node_name(x->rec, i);
+	err = list_defs(x);
+	if (!err)
+		err = pair_defs(x);
+	if (err)
+		return err;
+	err = tsct_selection_make(&x->selection, &x->filter, x->rec,
+				  TSCT_TRACE_EVENTS, false, x->why,
+				  sizeof(x->why));
+	x->from_ns = x->selection.from_ns;
+	x->to_ns = x->selection.to_ns;
+	return err;
 }
 
 void tsct_export_free(struct tsct_export *x)
@@ -148,45 +237,27 @@ static void learn_name(struct tsct_threads *threads, __u32 node,
 				   tsct_value_text_len(&comm));
 }
 
-static void learn_names(const struct tsct_export *x,
-			struct tsct_threads *threads,
-			const struct tsct_trace_event *e)
+/* Sets the way in which viewers draw the event. */
+static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 {
-	if (!x->rec->streams[e->stream].kernel ||
-	    strcmp(e->def->name, "sched_switch"))
-		return;
-	learn_name(threads, e->node, e, "prev_tid", "prev_comm");
-	learn_name(threads, e->node, e, "next_tid", "next_comm");
-}
+	const struct tsct_export_def *def = &x->defs[ev->def];
+	__s64 frame;
+	int err;
 
-static int judge_begin(struct tsct_export *x, struct tsct_export_event *ev)
-{
-	int err = tsct_thread_open(ev->thread, x->defs[ev->def].slice);
-
-	ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
-	x->orphans += err == -ENOSPC;
-	return err == -ENOSPC ? 0 : err;
-}
-
-static void judge_end(struct tsct_export *x, struct tsct_export_event *ev)
-{
-	__s64 frame = tsct_thread_find(ev->thread, x->defs[ev->def].slice);
-
-	ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
-	x->orphans += frame < 0;
-	if (frame < 0)
-		return;
-	ev->frame = frame;
-	x->cuts += ev->thread->nr_open - 1 - frame;
-}
-
-static int judge(struct tsct_export *x, struct tsct_export_event *ev)
-{
 	switch (ev->e->def->kind) {
 	case TSCT_KIND_BEGIN:
-		return judge_begin(x, ev);
+		err = tsct_thread_open(ev->thread, def->slice);
+		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
+		x->orphans += err == -ENOSPC;
+		return err == -ENOSPC ? 0 : err;
 	case TSCT_KIND_END:
-		judge_end(x, ev);
+		frame = tsct_thread_find(ev->thread, def->slice);
+		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
+		x->orphans += frame < 0;
+		if (frame < 0)
+			break;
+		ev->frame = frame;
+		x->cuts += ev->thread->nr_open - 1 - frame;
 		break;
 	case TSCT_KIND_COUNTER:
 		ev->act = TSCT_ACT_COUNT;
@@ -195,7 +266,7 @@ static int judge(struct tsct_export *x, struct tsct_export_event *ev)
 	case TSCT_KIND_RECEIVE:
 		ev->act = ev->e->def->kind == TSCT_KIND_SEND ?
 			TSCT_ACT_SEND : TSCT_ACT_RECEIVE;
-		ev->message = tsct_message_key(ev->e, x->defs[ev->def].pool);
+		ev->message = tsct_message_key(ev->e, def->pool);
 		break;
 	default:
 		ev->act = TSCT_ACT_INSTANT;
@@ -213,7 +284,7 @@ static int take(struct tsct_export *x, struct tsct_threads *threads,
 	ev->thread = tsct_threads_get(threads, ev->node, ev->e->tid, ev->e->cpu);
 	if (!ev->thread)
 		return -ENOMEM;
-	err = judge(x, ev);
+	err = set_act(x, ev);
 	if (err)
 		return err;
 	ev->thread->events++;
@@ -231,6 +302,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	struct tsct_trace_event e;
 	struct tsct_export_event ev;
 	int ret = 0, err = 0;
+	__u64 *read_to;
 
 	memset(x->read_to, 0, x->rec->nr_streams * x->rec->nr_locations *
 	       sizeof(*x->read_to));
@@ -243,9 +315,15 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		if (ev.ns >= x->to_ns)
 			return 0;
 		x->now_ns = ev.ns;
-		note_place(x, &e);
-		learn_names(x, threads, &e);
-		if (tsct_export_is_selected(x, &ev))
+		read_to = &x->read_to[e.stream * x->rec->nr_locations + e.location];
+		x->done_bytes += e.offset - *read_to;
+		*read_to = e.offset;
+		if (x->rec->streams[e.stream].kernel &&
+		    !strcmp(e.def->name, "sched_switch")) {
+			learn_name(threads, e.node, &e, "prev_tid", "prev_comm");
+			learn_name(threads, e.node, &e, "next_tid", "next_comm");
+		}
+		if (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
 			err = take(x, threads, &ev, event);
 		if (!err && x->poll && ++x->read % POLL_EVENTS == 0)
 			err = x->poll(x);
@@ -253,10 +331,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	return err ? err : ret;
 }
 
-/*
- * A FILE does not keep its error number: errno was set to 0 before it was
- * written to.
- */
+/* Needs errno set to 0 before writing: a FILE does not keep its error number. */
 static int file_error(const struct tsct_export *x)
 {
 	if (!x->file || !ferror_unlocked(x->file))
@@ -276,17 +351,6 @@ static int hand_on(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
-static int finish(struct tsct_export *x)
-{
-	int err;
-
-	errno = 0;
-	err = x->format->end(x);
-	if (!err && x->file && fflush(x->file))
-		err = errno ? -errno : -EIO;
-	return err ? err : file_error(x);
-}
-
 int tsct_export_run(struct tsct_export *x)
 {
 	int err;
@@ -294,8 +358,13 @@ int tsct_export_run(struct tsct_export *x)
 	err = x->format->begin(x);
 	if (!err)
 		err = tsct_export_walk(x, x->trace, &x->threads, hand_on);
+	errno = 0;
+	if (!err && x->format->end)
+		err = x->format->end(x);
+	if (!err && x->file && fflush(x->file))
+		err = errno ? -errno : -EIO;
 	if (!err)
-		err = finish(x);
+		err = file_error(x);
 	x->format->free(x);
 	return err;
 }

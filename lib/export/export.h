@@ -20,8 +20,8 @@ enum tsct_export_act {
 	TSCT_ACT_INSTANT,
 	TSCT_ACT_OPEN,		/* a slice begins */
 	TSCT_ACT_CLOSE,		/* thread->open[frame] ends */
-	TSCT_ACT_ORPHAN,	/* an end without a begin, or a begin that is
-				 * nested too deeply */
+	TSCT_ACT_ORPHAN,	/* end of a slice without a begin, or a begin
+				 * that is nested too deeply */
 	TSCT_ACT_COUNT,
 	TSCT_ACT_SEND,
 	TSCT_ACT_RECEIVE,
@@ -29,8 +29,8 @@ enum tsct_export_act {
 
 struct tsct_export_event {
 	const struct tsct_trace_event *e;
-	__s64 ns;		/* since the Unix epoch, as in dump */
-	__u32 def;		/* number of its definition, below nr_defs */
+	__s64 ns;		/* time since the Unix epoch, as in dump */
+	__u32 def;		/* number of the event's definition, below nr_defs */
 	__u32 node;
 	enum tsct_export_act act;
 	struct tsct_thread *thread;
@@ -40,7 +40,7 @@ struct tsct_export_event {
 	 * them first and reopens them afterwards.
 	 */
 	__u32 frame;
-	/* SEND, RECEIVE: the same number for both ends; 0: unknown */
+	/* SEND, RECEIVE: key of the message, equal at both ends; 0: unknown */
 	__u64 message;
 };
 
@@ -50,15 +50,15 @@ struct tsct_export_event {
  */
 struct tsct_export_format {
 	const char *name;
-	const char *suffix;	/* of output files and directories */
+	const char *suffix;	/* suffix of output files and directories */
 	bool directory;
-	bool relative;		/* can write times relative to the beginning */
-	bool nests;		/* gets x->orphans and x->cuts */
+	bool relative;		/* format allows times relative to the beginning */
+	bool nests;		/* slices must nest: counts x->orphans, x->cuts */
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
-	int (*end)(struct tsct_export *x);
-	void (*free)(struct tsct_export *x);	/* called in any case, after
-						 * begin */
+	int (*end)(struct tsct_export *x);	/* may be NULL */
+	void (*free)(struct tsct_export *x);	/* called after begin(),
+						 * also if it failed */
 };
 
 /* NULL-terminated */
@@ -68,35 +68,34 @@ const struct tsct_export_format *tsct_export_find(const char *name);
 
 /* A definition, prepared for formats */
 struct tsct_export_def {
-	const struct tsct_event_def *def;	/* NULL: not defined */
+	const struct tsct_event_def *def;	/* NULL: no event has this id */
 	__u32 stream;
-	__u32 slice;		/* the same for a BEGIN and its END */
+	__u32 slice;		/* slice number, equal for a BEGIN and its END */
 	bool wanted;
-	__u64 pool;		/* the same for a SEND and its RECEIVE */
+	__u64 pool;		/* pool of message keys, equal for SEND and RECEIVE */
 };
 
 struct tsct_export {
 	/* Set by the caller: */
 	const struct tsct_export_format *format;
-	const char *recording;		/* its directory */
-	struct tsct_trace *trace;	/* nothing read from it yet */
+	const char *recording;		/* directory of the recording */
+	struct tsct_trace *trace;	/* reader, before the first event */
 	struct tsct_filter filter;
 	FILE *file;
 	const char *dir;
 	bool relative;
 	/*
-	 * Called now and then; a result other than 0 stops the export with that
-	 * result. May be NULL.
+	 * Called every 1024 events; a result other than 0 stops the export with
+	 * that result. May be NULL.
 	 */
 	int (*poll)(struct tsct_export *x);
 	void *arg;
 
 	/* Results: */
 	char why[256];
-	__s64 now_ns;		/* of the last event read */
-	__u64 done_bytes, all_bytes;	/* of the recording's files */
-	__u64 read, events;	/* events of the recording so far, and those of
-				 * them that were exported */
+	__s64 now_ns;		/* time of the last event read */
+	__u64 done_bytes, all_bytes;	/* bytes of the recording's files */
+	__u64 read, events;	/* events read so far, and events exported */
 	__u64 orphans;		/* ends without begins, and begins without ends */
 	__u64 cuts;		/* slices that were interrupted so that they
 				 * nest */
@@ -104,16 +103,17 @@ struct tsct_export {
 
 	/* Set by the front end, for formats: */
 	const struct tsct_recording *rec;
-	const char **nodes;	/* names, by number */
+	const char **nodes;	/* names of nodes, by number */
 	__u32 nr_nodes;
-	__s64 begin_ns, end_ns;	/* of the recording */
+	__s64 begin_ns, end_ns;	/* span of the recording */
 	struct tsct_selection selection;
-	__s64 from_ns, to_ns;	/* of the selection: from <= t < to */
+	__s64 from_ns, to_ns;	/* span of the selection: from <= t < to */
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
-	__u32 *slices;			/* a definition of each */
-	__u32 *first_def;	/* by stream */
-	__u64 *read_to;			/* of each file, by stream and location */
+	__u32 *slices;			/* one definition of each slice number */
+	__u32 *first_def;	/* index in defs of the first one, by stream */
+	__u64 *read_to;			/* bytes read of each file, by stream and
+					 * location */
 	struct tsct_threads threads;
 	void *own;		/* private to the format */
 };
@@ -132,16 +132,6 @@ int tsct_export_prepare(struct tsct_export *x);
 int tsct_export_run(struct tsct_export *x);
 
 void tsct_export_free(struct tsct_export *x);
-
-/* ---- for the front (export_select.c) -------------------------------------- */
-
-/*
- * Lists and pairs definitions, resolves the filter. Results as
- * tsct_export_prepare().
- */
-int tsct_export_select(struct tsct_export *x);
-bool tsct_export_is_selected(const struct tsct_export *x,
-			     const struct tsct_export_event *ev);
 
 /* ---- for formats ------------------------------------------------------ */
 

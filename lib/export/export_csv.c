@@ -11,6 +11,7 @@
 
 #include "export.h"
 #include "lib/query/value_text.h"
+#include "lib/query/value_text.h"
 
 static const char *const fixed[] = {
 	"time_ns", "node", "channel", "cpu", "tid", "thread", "event", "kind",
@@ -19,11 +20,11 @@ static const char *const fixed[] = {
 #define NR_FIXED	(sizeof(fixed) / sizeof(fixed[0]))
 
 struct csv {
-	void *tree;		/* struct column, by name */
+	void *tree;		/* tsearch(3) tree of struct column, by name */
 	struct column **columns;
 	__u32 nr_columns, room;
-	__u32 **of;		/* column of each field, by definition */
-	struct tsct_value *row;	/* by column; field NULL: empty cell */
+	__u32 **of;		/* column number of each field, by definition */
+	struct tsct_value *row;	/* values by column; field NULL: empty cell */
 };
 
 struct column {
@@ -39,41 +40,29 @@ static int by_name(const void *a, const void *b)
 		      ((const struct column *)b)->name);
 }
 
-static int add_column(struct csv *c, struct column *column)
-{
-	__u32 room = c->room ? 2 * c->room : 64;
-	struct column **more;
-
-	if (c->nr_columns == c->room) {
-		more = realloc(c->columns, room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		c->columns = more;
-		c->room = room;
-	}
-	column->number = c->nr_columns;
-	c->columns[c->nr_columns++] = column;
-	return 0;
-}
-
 /* Fields of the same name share a column. */
 static struct column *find_column(struct csv *c, const char *name)
 {
-	struct column *column = calloc(1, sizeof(*column)), **found;
+	struct column *column = calloc(1, sizeof(*column)), **found, **more;
 
 	if (!column)
 		return NULL;
 	snprintf(column->name, sizeof(column->name), "%s", name);
 	found = tsearch(column, &c->tree, by_name);
-	if (!found) {
+	if (!found || *found != column) {
 		free(column);
-		return NULL;
+		return found ? *found : NULL;
 	}
-	if (*found != column) {
-		free(column);
-		return *found;
+	if (c->nr_columns == c->room) {
+		c->room = c->room ? 2 * c->room : 64;
+		more = realloc(c->columns, c->room * sizeof(*more));
+		if (!more)
+			return NULL;
+		c->columns = more;
 	}
-	return add_column(c, column) ? NULL : column;
+	column->number = c->nr_columns;
+	c->columns[c->nr_columns++] = column;
+	return column;
 }
 
 static int list_columns(struct csv *c, const struct tsct_export *x)
@@ -99,30 +88,24 @@ static int list_columns(struct csv *c, const struct tsct_export *x)
 	return 0;
 }
 
-static bool is_fixed(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < NR_FIXED; i++)
-		if (!strcmp(name, fixed[i]))
-			return true;
-	return false;
-}
-
 /*
  * Field names are C identifiers, so nothing is quoted; a dot marks our own
  * columns.
  */
 static void put_header(struct csv *c, FILE *to)
 {
-	const char *name;
-	__u32 i;
+	const char *name, *prefix;
+	__u32 i, k;
 
 	for (i = 0; i < NR_FIXED; i++)
 		fprintf(to, "%s%s", i ? "," : "", fixed[i]);
 	for (i = 0; i < c->nr_columns; i++) {
 		name = c->columns[i]->name;
-		fprintf(to, ",%s%s", is_fixed(name) ? "field." : "", name);
+		prefix = "";
+		for (k = 0; k < NR_FIXED; k++)
+			if (!strcmp(name, fixed[k]))
+				prefix = "field.";
+		fprintf(to, ",%s%s", prefix, name);
 	}
 	putc('\n', to);
 }
@@ -164,27 +147,17 @@ static void free_csv(struct tsct_export *x)
 /* ---- rows -------------------------------------------------------------- */
 
 /*
- * True if the text needs no quotes: some readers strip blanks at the ends, and
+ * Text is quoted unless it is plain: some readers strip blanks at the ends, and
  * an empty text differs from an empty cell.
  */
-static bool is_plain(const char *text, size_t len)
-{
-	size_t i;
-
-	if (!len || text[0] == ' ' || text[len - 1] == ' ')
-		return false;
-	for (i = 0; i < len; i++)
-		if (text[i] < ' ' || text[i] > '~' || text[i] == '"' || text[i] == ',')
-			return false;
-	return true;
-}
-
 static void put_text(FILE *to, const char *text, size_t len)
 {
-	const char *end = text + len;
+	const char *end = text + len, *c = text;
 	size_t n;
 
-	if (is_plain(text, len)) {
+	while (c < end && *c >= ' ' && *c <= '~' && *c != '"' && *c != ',')
+		c++;
+	if (len && c == end && text[0] != ' ' && end[-1] != ' ') {
 		fwrite_unlocked(text, 1, len, to);
 		return;
 	}
@@ -202,47 +175,41 @@ static void put_text(FILE *to, const char *text, size_t len)
 	putc_unlocked('"', to);
 }
 
-static void put_string(FILE *to, const char *text)
+static void put_value(FILE *to, const struct tsct_value *v)
 {
-	put_text(to, text, strlen(text));
-}
+	const char *name;
 
-static void put_integer(FILE *to, const struct tsct_value *v)
-{
-	const char *name = tsct_value_syscall(v);
-	__s64 value = tsct_value_integer(v);
-
+	if (tsct_value_is_text(v)) {
+		put_text(to, (const char *)v->at, tsct_value_text_len(v));
+		return;
+	}
+	if (!tsct_value_is_integer(v)) {
+		tsct_value_print(to, v);
+		return;
+	}
+	name = tsct_value_syscall(v);
 	if (name)
 		fputs_unlocked(name, to);
 	else if (tsct_value_exceeds_s64(v))
-		fprintf(to, "%" PRIu64, (uint64_t)value);
+		fprintf(to, "%" PRIu64, (uint64_t)tsct_value_integer(v));
 	else
-		fprintf(to, "%" PRId64, (int64_t)value);
-}
-
-static void put_value(FILE *to, const struct tsct_value *v)
-{
-	if (tsct_value_is_integer(v))
-		put_integer(to, v);
-	else if (tsct_value_is_text(v))
-		put_text(to, (const char *)v->at, tsct_value_text_len(v));
-	else
-		tsct_value_print(to, v);
+		fprintf(to, "%" PRId64, (int64_t)tsct_value_integer(v));
 }
 
 static void put_fixed(const struct tsct_export *x,
 		      const struct tsct_export_event *ev)
 {
+	const char *node = x->nodes[ev->thread->node];
 	char title[TSCT_THREAD_TITLE_MAX];
 
 	fprintf(x->file, "%" PRId64 ",",
 		(int64_t)(x->relative ? ev->ns - x->begin_ns : ev->ns));
-	put_string(x->file, x->nodes[ev->thread->node]);
+	put_text(x->file, node, strlen(node));
 	fprintf(x->file, ",%s,%u,%u,", x->rec->streams[ev->e->stream].name,
 		ev->e->cpu, ev->e->tid);
 	if (!ev->thread->tid || *ev->thread->name) {
 		tsct_thread_title(ev->thread, title);
-		put_string(x->file, title);
+		put_text(x->file, title, strlen(title));
 	}
 	fprintf(x->file, ",%s,%s", ev->e->def->name,
 		tsct_kind_names[ev->e->def->kind]);
@@ -269,13 +236,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return 0;
 }
 
-static int end(struct tsct_export *x)
-{
-	(void)x;
-	return 0;
-}
-
 const struct tsct_export_format tsct_export_csv = {
 	.name = "csv", .suffix = ".csv", .relative = true,
-	.begin = begin, .event = event, .end = end, .free = free_csv,
+	.begin = begin, .event = event, .free = free_csv,
 };

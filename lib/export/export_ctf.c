@@ -6,25 +6,43 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "lib/ctf/recording.h"
-#include "export_ctf.h"
+#include <tsctrace/version.h>
 
-/*
- * A packet is written when it holds this many bytes; an event has less than 64
- * KiB.
- */
+#include "export.h"
+#include "lib/core/port.h"
+#include "lib/ctf/recording.h"
+#include "lib/ctf/tsdl.h"
+
+/* A packet is written when it holds this many bytes; an event has less than 64 KiB. */
 #define FULL	65536
+
+struct ctf_packet {
+	__u32 magic;
+	__u8 uuid[16];
+	__u32 stream_id;
+	__u64 begin, end;	/* ns since the clock's offset */
+	__u64 content_bits, packet_bits;
+	__u64 seq, discarded;
+	__u32 cpu, node;
+} __attribute__((packed));
+
+struct ctf_event {
+	__u16 id;
+	__u64 ns;
+	__u32 tid;
+} __attribute__((packed));
 
 struct stream {
 	__u32 stream, cpu, node;
-	__u8 *packet;		/* NULL: no event yet */
+	__u8 *packet;		/* the current packet; NULL: no event yet */
 	size_t len;
-	struct tsct_ctf_out_packet head;
+	struct ctf_packet head;
 };
 
 struct ctf {
@@ -36,17 +54,6 @@ struct ctf {
 };
 
 /* ---- packets ----------------------------------------------------------- */
-
-static void name_file(const struct tsct_export *x, const struct stream *s,
-		      char *name, size_t size)
-{
-	const char *channel = x->rec->streams[s->stream].name;
-
-	if (x->nr_nodes > 1)
-		snprintf(name, size, "%s_%u_%u", channel, s->node, s->cpu);
-	else
-		snprintf(name, size, "%s_%u", channel, s->cpu);
-}
 
 static int write_whole(int fd, const __u8 *from, size_t len)
 {
@@ -62,13 +69,19 @@ static int write_whole(int fd, const __u8 *from, size_t len)
 	return 0;
 }
 
-static int append(const struct tsct_export *x, const struct stream *s)
+static int flush(const struct tsct_export *x, struct stream *s)
 {
+	const char *channel = x->rec->streams[s->stream].name;
 	const struct ctf *c = x->own;
 	char name[TSCT_NAME_MAX + 32];
 	int fd, err;
 
-	name_file(x, s, name, sizeof(name));
+	s->head.content_bits = s->head.packet_bits = s->len * 8;
+	memcpy(s->packet, &s->head, sizeof(s->head));
+	if (x->nr_nodes > 1)
+		snprintf(name, sizeof(name), "%s_%u_%u", channel, s->node, s->cpu);
+	else
+		snprintf(name, sizeof(name), "%s_%u", channel, s->cpu);
 	fd = openat(c->dirfd, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
 		    0666);
 	if (fd < 0)
@@ -76,16 +89,6 @@ static int append(const struct tsct_export *x, const struct stream *s)
 	err = write_whole(fd, s->packet, s->len);
 	if (close(fd) && !err)
 		err = -errno;
-	return err;
-}
-
-static int flush(const struct tsct_export *x, struct stream *s)
-{
-	int err;
-
-	s->head.content_bits = s->head.packet_bits = s->len * 8;
-	memcpy(s->packet, &s->head, sizeof(s->head));
-	err = append(x, s);
 	s->len = sizeof(s->head);
 	s->head.seq++;
 	return err;
@@ -101,11 +104,11 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 	const struct ctf *c = x->own;
 	__s64 first = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
 
-	s->packet = malloc(FULL + UINT16_MAX + sizeof(struct tsct_ctf_out_event) +
+	s->packet = malloc(FULL + UINT16_MAX + sizeof(struct ctf_event) +
 			   sizeof(s->head));
 	if (!s->packet)
 		return -ENOMEM;
-	s->head = (struct tsct_ctf_out_packet) {
+	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = s->node,
 		/* Events lost before the selected part do not count. */
@@ -120,20 +123,12 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 	return flush(x, s);
 }
 
-static struct stream *stream_of(const struct tsct_export *x,
-				const struct tsct_export_event *ev)
-{
-	const struct ctf *c = x->own;
-
-	return &c->streams[ev->e->stream * x->rec->nr_locations +
-			   ev->e->location];
-}
-
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct ctf *c = x->own;
-	struct stream *s = stream_of(x, ev);
-	struct tsct_ctf_out_event head = {
+	struct stream *s = &c->streams[ev->e->stream * x->rec->nr_locations +
+				       ev->e->location];
+	struct ctf_event head = {
 		.id = ev->e->def->id, .tid = ev->e->tid,
 		.ns = ev->ns - c->offset_s * NS_PER_S,
 	};
@@ -157,26 +152,141 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* ---- the trace ------------------------------------------------------------ */
+/* ---- the metadata, in TSDL ------------------------------------------------ */
 
-/*
- * The recorder's total for the whole recording, or the loss so far if the
- * selection ends earlier
- */
-static __u64 lost_in_all(const struct tsct_export *x, const struct stream *s)
+static void put_env(const struct tsct_export *x, FILE *to)
 {
-	__u64 lost = tsct_loss_total(&x->rec->streams[s->stream].loss[s->cpu]);
+	char key[32];
+	__u32 i;
 
-	return x->to_ns <= x->end_ns || lost < s->head.discarded ?
-		s->head.discarded : lost;
+	fputs("env {\n\ttracer_name = \"tsctrace-export\";\n"
+	      "\ttracer_version = \"" TSCT_VERSION "\";\n", to);
+	tsct_tsdl_put_text(to, "hostname", x->rec->nodes[0].host);
+	tsct_tsdl_put_text(to, "kernel_release", x->rec->nodes[0].kernel);
+	tsct_tsdl_put_text(to, "command", x->rec->nodes[0].command);
+	for (i = 0; i < x->nr_nodes; i++) {
+		snprintf(key, sizeof(key), "node_%u", i);
+		tsct_tsdl_put_text(to, key, x->nodes[i]);
+	}
+	fprintf(to, "\tcomplete = %u;\n\tlost_events = %" PRIu64 ";\n"
+		"\tdamaged_places = %" PRIu64 ";\n};\n\n",
+		tsct_recording_is_whole(x->rec), (uint64_t)tsct_export_lost(x),
+		(uint64_t)tsct_trace_corrupt_count(x->trace));
 }
 
-/* Losses after the last event go into a last packet. */
+static void put_clock(const struct tsct_export *x, __s64 offset_s, FILE *to)
+{
+	__u64 error = tsct_export_error_ns(x);
+
+	fprintf(to, "clock {\n\tname = realtime;\n"
+		"\tdescription = \"CLOCK_REALTIME by the recording's calibration\";\n"
+		"\tfreq = 1000000000;\n\toffset_s = %" PRId64 ";\n\toffset = 0;\n"
+		"\tprecision = %" PRIu64 ";\n\tabsolute = true;\n};\n\n",
+		(int64_t)offset_s, (uint64_t)(error > INT64_MAX ? INT64_MAX : error));
+	fputs("typealias integer { size = 64; align = 8; signed = false;"
+	      " map = clock.realtime.value; } := time_t;\n\n", to);
+}
+
+static void put_range(FILE *to, const char *name, __s64 first, __s64 last)
+{
+	fprintf(to, "\n\t\"%s\" = %" PRId64, name, (int64_t)first);
+	if (last != first)
+		fprintf(to, " ... %" PRId64, (int64_t)last);
+}
+
+/*
+ * Readers warn about enumeration values without a label, so all numbers have
+ * one.
+ */
+static void put_syscall_enum(__u32 type, FILE *to)
+{
+	const struct tsct_ctf_type *t = &tsct_ctf_types[type];
+	const __s64 max = t->size == 8 ? INT64_MAX :
+		(1LL << (8 * t->size - t->is_signed)) - 1;
+	const __s64 nr_max = tsct_syscall_limit();
+	__s64 next = t->is_signed ? -max - 1 : 0, nr;
+
+	fprintf(to, "enum syscall_%s : %s_t {", t->name, t->name);
+	for (nr = 0; nr < nr_max && nr <= max; nr++) {
+		if (!tsct_syscall_name(nr))
+			continue;
+		if (next < nr) {
+			put_range(to, "unknown", next, nr - 1);
+			putc(',', to);
+		}
+		put_range(to, tsct_syscall_name(nr), nr, nr);
+		putc(',', to);
+		next = nr + 1;
+	}
+	if (t->size == 8 && !t->is_signed)
+		fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64,
+			(int64_t)next, (uint64_t)UINT64_MAX);
+	else
+		put_range(to, "unknown", next, max);
+	fputs("\n};\n\n", to);
+}
+
+static bool has_syscall(const struct tsct_export *x, __u32 type)
+{
+	const struct tsct_event_def *def;
+	__u32 i, f;
+
+	for (i = 0; i < x->nr_defs; i++) {
+		def = x->defs[i].wanted ? x->defs[i].def : NULL;
+		for (f = 0; def && f < def->nr_fields; f++)
+			if (def->fields[f].type == type &&
+			    tsct_ctf_is_syscall(&def->fields[f]))
+				return true;
+	}
+	return false;
+}
+
+static void put_stream(__u32 stream, FILE *to)
+{
+	fprintf(to, "stream {\n\tid = %u;\n"
+		"\tpacket.context := struct {\n"
+		"\t\ttime_t timestamp_begin;\n\t\ttime_t timestamp_end;\n"
+		"\t\tu64_t content_size;\n\t\tu64_t packet_size;\n"
+		"\t\tu64_t packet_seq_num;\n\t\tu64_t events_discarded;\n"
+		"\t\tu32_t cpu_id;\n\t\tu32_t node_id;\n\t};\n"
+		"\tevent.header := struct {\n"
+		"\t\tu16_t id;\n\t\ttime_t timestamp;\n\t};\n"
+		"\tevent.context := struct {\n\t\tu32_t tid;\n\t};\n};\n\n",
+		stream);
+}
+
+static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
+		  __s64 offset_s, FILE *to)
+{
+	__u32 i;
+
+	fputs("/* CTF 1.8 */\n/* An export by tsctrace, for other tools */\n\n", to);
+	tsct_tsdl_put_head(to, uuid);
+	put_env(x, to);
+	put_clock(x, offset_s, to);
+	/* One enumeration for each integer type that is shown as a system call */
+	for (i = 0; i < TSCT_TYPE_NR; i++)
+		if (has_syscall(x, i))
+			put_syscall_enum(i, to);
+	for (i = 0; i < x->rec->nr_streams; i++)
+		put_stream(i, to);
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].wanted)
+			tsct_tsdl_put_event(to, x->defs[i].def, x->defs[i].stream);
+	return ferror(to) ? -EIO : 0;
+}
+
+/* ---- the trace ------------------------------------------------------------ */
+
+/* Writes the last packet of a stream, and one more for losses after its events. */
 static int finish(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
-	const __u64 lost = lost_in_all(x, s);
+	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[s->cpu]);
+	/* The recorder's total, or the loss so far if the selection ends earlier */
+	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
+		s->head.discarded : total;
 	bool more = lost > s->head.discarded;
 	int err = 0;
 
@@ -209,7 +319,7 @@ static int write_metadata(const struct tsct_export *x)
 		return -ENOMEM;
 	}
 	errno = 0;
-	err = tsct_ctf_meta(x, c->uuid, c->offset_s, to);
+	err = put_metadata(x, c->uuid, c->offset_s, to);
 	if (fclose(to) && !err)
 		err = errno ? -errno : -EIO;
 	return err == -EIO && errno ? -errno : err;
@@ -226,11 +336,24 @@ static int end(struct tsct_export *x)
 	return err ? err : write_metadata(x);
 }
 
-static int make_streams(const struct tsct_export *x, struct ctf *c)
+static int begin(struct tsct_export *x)
 {
 	const __u32 nr = x->rec->nr_locations;
+	struct ctf *c = x->own = calloc(1, sizeof(*c));
 	__u32 i;
 
+	if (!c)
+		return -ENOMEM;
+	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dirfd < 0)
+		return -errno;
+	/* Readers that use doubles keep small times exactly. */
+	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
+	/* A random UUID by RFC 4122: an export is a trace of its own. */
+	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid))
+		return -EIO;
+	c->uuid[6] = (c->uuid[6] & 0x0f) | 0x40;
+	c->uuid[8] = (c->uuid[8] & 0x3f) | 0x80;
 	c->nr_streams = x->rec->nr_streams * nr;
 	c->streams = calloc(c->nr_streams + 1, sizeof(*c->streams));
 	if (!c->streams)
@@ -241,32 +364,6 @@ static int make_streams(const struct tsct_export *x, struct ctf *c)
 		c->streams[i].node = x->rec->locations[i % nr].node;
 	}
 	return 0;
-}
-
-/* A random UUID by RFC 4122: an export is a trace of its own. */
-static int make_uuid(__u8 uuid[16])
-{
-	if (getrandom(uuid, 16, 0) != 16)
-		return -EIO;
-	uuid[6] = (uuid[6] & 0x0f) | 0x40;
-	uuid[8] = (uuid[8] & 0x3f) | 0x80;
-	return 0;
-}
-
-static int begin(struct tsct_export *x)
-{
-	struct ctf *c = x->own = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return -ENOMEM;
-	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (c->dirfd < 0)
-		return -errno;
-	/* Small numbers, which readers that use doubles keep exactly */
-	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
-	err = make_uuid(c->uuid);
-	return err ? err : make_streams(x, c);
 }
 
 static void free_ctf(struct tsct_export *x)

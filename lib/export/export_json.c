@@ -15,15 +15,16 @@
 
 #include "export.h"
 #include "lib/query/value_text.h"
+#include "lib/query/value_text.h"
 
-/* The largest integer that a double, and so many a reader, holds exactly */
+/* The largest integer that readers that use doubles keep exactly */
 #define EXACT_MAX	(1LL << 53)
 
-/* Above all thread ids: the idle threads of CPUs, whose id is 0 */
+/* Thread ids shown for idle threads, whose own id is 0: this one + CPU */
 #define IDLE_TID	(1LL << 22)
 
 struct json {
-	bool any;		/* something was written */
+	bool any;		/* a trace event was written */
 	char *out;
 	size_t room;
 };
@@ -158,7 +159,7 @@ static json_t *fields(const struct tsct_export_event *ev, enum which which)
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
 		if (which == ALL || is_number(&v) == (which == NUMBERS))
 			json_object_set_new(json, v.field->name, tsct_json_value(&v, EXACT_MAX));
-	/* No field has such a name. */
+	/* Names with a dot are ours: field names are C identifiers. */
 	if (which != NUMBERS)
 		json_object_set_new(json, "tsctrace.cpu",
 				    json_integer(ev->e->cpu));
@@ -214,7 +215,7 @@ static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
-/* An arrow needs slices at its ends, even of no length. */
+/* Viewers draw arrows between slices only, so each end gets one of no length. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {
@@ -249,18 +250,6 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- begin and end ---------------------------------------------------- */
 
-/* Writes names that became known after the threads' last events. */
-static int put_late_names(struct tsct_export *x)
-{
-	__u32 i;
-	int err = 0;
-
-	for (i = 0; i < x->threads.nr && !err; i++)
-		if (x->threads.all[i]->own)
-			err = put_thread(x, x->threads.all[i]);
-	return err;
-}
-
 static int end(struct tsct_export *x)
 {
 	const __u64 error = tsct_export_error_ns(x);
@@ -277,9 +266,15 @@ static int end(struct tsct_export *x)
 		"error_ns", error == UINT64_MAX ? json_null() :
 			json_integer(error));
 	struct json *own = x->own;
-	int err = put_late_names(x);
-	size_t len = json && !err ? dump(own, json, JSON_COMPACT) : 0;
+	size_t len;
+	__u32 i;
+	int err = 0;
 
+	/* Names of threads that became known after the threads' last events */
+	for (i = 0; i < x->threads.nr && !err; i++)
+		if (x->threads.all[i]->own)
+			err = put_thread(x, x->threads.all[i]);
+	len = json && !err ? dump(own, json, JSON_COMPACT) : 0;
 	json_decref(json);
 	if (!len)
 		return err ? err : -ENOMEM;

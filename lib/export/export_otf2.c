@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "lib/ctf/recording.h"
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 
-/* Locations that are written while events are read: 64 MiB of libotf2's memory */
+/* Most locations written while events are read: 64 MiB of libotf2's memory */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -50,11 +52,6 @@ int tsct_otf2_export_fail(struct tsct_export *x, int err)
 		tsct_export_fail(x, err, "%s", tsct_otf2_error_text());
 }
 
-static int fail(struct tsct_export *x, OTF2_ErrorCode code)
-{
-	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
-}
-
 static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 		   __u32 *ret_ref)
 {
@@ -69,7 +66,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Bytes, and numbers without a system call */
+	/* Byte arrays, and numbers that are not those of a system call */
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
@@ -80,81 +77,57 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	return err;
 }
 
-static int add_attribute(struct tsct_export *x, __u32 number,
-			 const struct tsct_value *v)
-{
-	const OTF2_Type type = tsct_otf2_type(v->field);
-	OTF2_AttributeValue value = { .uint64 = 0 };
-	struct otf2 *o = x->own;
-	int err;
-
-	if (type == OTF2_TYPE_STRING) {
-		err = text_of(&o->strings, v, &value.stringRef);
-		if (err)
-			return err;
-	} else {
-		/* All members are at the beginning of the union. */
-		memcpy(&value, v->at, v->size);
-	}
-	return fail(x, OTF2_AttributeList_AddAttribute(o->attributes, number,
-						       type, value));
-}
-
-static int add_cpu(struct tsct_export *x, const struct tsct_export_event *ev)
-{
-	struct otf2 *o = x->own;
-
-	return fail(x, OTF2_AttributeList_AddUint32(o->attributes,
-			TSCT_ATTRIBUTE_CPU, ev->e->cpu));
-}
-
-/* Adds the kind of an orphaned begin or end, as it is shown as another one. */
-static int add_kind(struct tsct_export *x, const struct tsct_export_event *ev)
-{
-	const char *kind = tsct_kind_names[ev->e->def->kind];
-	struct otf2 *o = x->own;
-	__u32 ref;
-	int err = tsct_otf2_string(&o->strings, kind, strlen(kind), &ref);
-
-	return err ? err : fail(x, OTF2_AttributeList_AddStringRef(o->attributes,
-			TSCT_ATTRIBUTE_KIND, ref));
-}
-
-/* Attributes of the next event */
+/* Adds the attributes of the next event. */
 static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	const struct otf2 *o = x->own;
+	struct otf2 *o = x->own;
 	const __u32 first = o->numbers[ev->def].attribute;
+	const char *kind = tsct_kind_names[ev->e->def->kind];
+	OTF2_ErrorCode code;
+	OTF2_AttributeValue value;
 	struct tsct_value v;
 	unsigned int nr = 0;
+	OTF2_Type type;
 	size_t pos = 0;
-	int err = add_cpu(x, ev);
+	__u32 ref;
+	int err;
 
-	if (!err && ev->act == TSCT_ACT_ORPHAN)
-		err = add_kind(x, ev);
-	while (!err && tsct_value_next(ev->e, &nr, &pos, &v))
-		if (ev->act != TSCT_ACT_COUNT || !tsct_otf2_is_metric(v.field))
-			err = add_attribute(x, first + nr - 1, &v);
-	return err;
+	code = OTF2_AttributeList_AddUint32(o->attributes, TSCT_ATTRIBUTE_CPU,
+					    ev->e->cpu);
+	/* The kind of an orphaned begin or end, as it is shown as another one */
+	if (!code && ev->act == TSCT_ACT_ORPHAN) {
+		err = tsct_otf2_string(&o->strings, kind, strlen(kind), &ref);
+		if (err)
+			return err;
+		code = OTF2_AttributeList_AddStringRef(o->attributes,
+						       TSCT_ATTRIBUTE_KIND, ref);
+	}
+	while (!code && tsct_value_next(ev->e, &nr, &pos, &v)) {
+		if (ev->act == TSCT_ACT_COUNT && tsct_otf2_is_metric(v.field))
+			continue;
+		type = tsct_otf2_type(v.field);
+		value.uint64 = 0;
+		err = type == OTF2_TYPE_STRING ?
+			text_of(&o->strings, &v, &value.stringRef) : 0;
+		if (err)
+			return err;
+		/* All members of the union begin at its first byte. */
+		if (type != OTF2_TYPE_STRING)
+			memcpy(&value, v.at, v.size);
+		code = OTF2_AttributeList_AddAttribute(o->attributes,
+						       first + nr - 1, type, value);
+	}
+	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
 }
 
 /* ---- events ------------------------------------------------------------ */
 
-static int enter(struct tsct_export *x, struct otf2_location *to,
-		 OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
+/* Writes the begin (ENTER) or the end (LEAVE) of a slice. */
+static int put_slice(struct tsct_export *x, struct otf2_location *to, __u8 kind,
+		     OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
 {
 	return tsct_otf2_put(x, to, &(struct otf2_op) {
-		.kind = TSCT_OP_ENTER, .ref = slice, .ns = ns,
-		.attributes = attributes,
-	});
-}
-
-static int leave(struct tsct_export *x, struct otf2_location *to,
-		 OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
-{
-	return tsct_otf2_put(x, to, &(struct otf2_op) {
-		.kind = TSCT_OP_LEAVE, .ref = slice, .ns = ns,
-		.attributes = attributes,
+		.kind = kind, .ref = slice, .ns = ns, .attributes = attributes,
 	});
 }
 
@@ -168,13 +141,14 @@ static int write_close(struct tsct_export *x, const struct tsct_export_event *ev
 	int err = 0;
 
 	for (i = t->nr_open - 1; i > ev->frame && !err; i--)
-		err = leave(x, to, NULL, ev->ns, t->open[i]);
+		err = put_slice(x, to, TSCT_OP_LEAVE, NULL, ev->ns, t->open[i]);
 	if (!err)
 		err = add_fields(x, ev);
 	if (!err)
-		err = leave(x, to, o->attributes, ev->ns, t->open[ev->frame]);
+		err = put_slice(x, to, TSCT_OP_LEAVE, o->attributes, ev->ns,
+				t->open[ev->frame]);
 	for (i = ev->frame + 1; i < t->nr_open && !err; i++)
-		err = enter(x, to, NULL, ev->ns, t->open[i]);
+		err = put_slice(x, to, TSCT_OP_ENTER, NULL, ev->ns, t->open[i]);
 	return err;
 }
 
@@ -207,7 +181,7 @@ static int write_counts(struct tsct_export *x,
 	});
 }
 
-__u64 tsct_otf2_bytes(const struct tsct_trace_event *e)
+static __u64 message_bytes(const struct tsct_trace_event *e)
 {
 	static const char *const names[] = { "bytes", "size", "len", "length" };
 	struct tsct_value v;
@@ -224,7 +198,7 @@ static int write_message(struct tsct_export *x,
 			 const struct tsct_export_event *ev,
 			 struct otf2_location *to)
 {
-	/* Viewers tell messages between the same locations apart by their tag. */
+	/* Viewers distinguish messages between the same locations by tag. */
 	const __u32 tag = ev->message ^ ev->message >> 32;
 	const struct otf2 *o = x->own;
 	struct otf2_peer peer;
@@ -266,11 +240,101 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 		return err;
 	if (ev->act == TSCT_ACT_COUNT && has_metric(ev->e->def))
 		return write_counts(x, ev, to);
-	err = enter(x, to, o->attributes, ev->ns, slice);
+	err = put_slice(x, to, TSCT_OP_ENTER, o->attributes, ev->ns, slice);
 	if (!err && (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE))
 		err = write_message(x, ev, to);
 	if (!err && ev->act != TSCT_ACT_OPEN)
-		err = leave(x, to, NULL, ev->ns, slice);
+		err = put_slice(x, to, TSCT_OP_LEAVE, NULL, ev->ns, slice);
+	return err;
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+/*
+ * A send must name its receiver, which comes later: the recording is read
+ * twice. The first pass writes to a file the peer of each message end, in the
+ * order in which the second pass meets them.
+ */
+
+/* Most sends that wait for their receive at the same time */
+#define UNDER_WAY_MAX	(1U << 18)
+
+static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
+{
+	const struct otf2_peer peer = {
+		.location = location + 1, .bytes = bytes,
+	};
+	ssize_t n = pwrite(fileno(o->peers), &peer, sizeof(peer),
+			   number * sizeof(peer));
+
+	return n == sizeof(peer) ? 0 : n < 0 ? -errno : -EIO;
+}
+
+/* First pass: writes the peers of a receive and of its send. */
+static int note_message(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	struct tsct_message_end end = { .tick = ev->e->tick };
+	const struct tsct_message_end *sent;
+	struct otf2 *o = x->own;
+	__u64 number;
+	int err;
+
+	if (!ev->thread->own)
+		ev->thread->own = ++o->nr_locations;
+	if (!ev->message)
+		return 0;
+	number = o->nr_messages++;
+	if (ev->act == TSCT_ACT_RECEIVE) {
+		sent = tsct_message_received(o->messages, ev->message, &end);
+		if (!sent)
+			return 0;
+		err = put_peer(o, sent->number, ev->thread->own - 1, sent->bytes);
+		return err ? err : put_peer(o, number, sent->row, sent->bytes);
+	}
+	end.row = ev->thread->own - 1;
+	end.number = number;
+	end.bytes = message_bytes(ev->e);
+	tsct_message_sent(o->messages, ev->message, &end);
+	return 0;
+}
+
+static int match_messages(struct tsct_export *x)
+{
+	struct tsct_messages_options options = {
+		.room = UNDER_WAY_MAX, .sends_only = true,
+	};
+	struct tsct_threads threads = { 0 };
+	struct tsct_trace *trace;
+	struct otf2 *o = x->own;
+	char why[256];
+	int err;
+
+	x->all_bytes *= 2;
+	o->peers = tsct_otf2_spool(x);
+	if (!o->peers)
+		return errno ? -errno : -ENOMEM;
+	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
+		return -errno;
+	err = tsct_message_matcher_new(&options, &o->messages);
+	if (err)
+		return err;
+	err = tsct_trace_open(x->recording, NULL, NULL, &trace, why, sizeof(why));
+	if (!err) {
+		err = tsct_export_walk(x, trace, &threads, note_message);
+		tsct_trace_close(trace);
+		tsct_threads_free(&threads);
+		/* The second pass counts these again. */
+		x->orphans = x->cuts = 0;
+		o->nr_expected = o->nr_locations;
+		o->nr_locations = 0;
+	} else {
+		tsct_export_fail(x, err, "%.255s", why);
+	}
+	tsct_message_matcher_free(o->messages);
+	/* Sends without a receive were not written: makes the file long enough. */
+	if (!err && ftruncate(fileno(o->peers),
+			      o->nr_messages * sizeof(struct otf2_peer)))
+		err = -errno;
 	return err;
 }
 
@@ -319,26 +383,21 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
 }
 
-/* The location gets its writer. */
-static int begin_late(struct tsct_export *x, struct otf2_location *l)
-{
-	struct otf2 *o = x->own;
-	int err = tsct_otf2_location_begin(o->writer, l - o->locations,
-					   &l->events);
-
-	return err ? tsct_otf2_export_fail(x, err) : tsct_otf2_replay(x, l);
-}
-
 /* Slices that are open at the end last until then. */
 static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
 	const struct tsct_thread *t = l->thread;
 	struct otf2 *o = x->own;
-	int err = l->events ? 0 : begin_late(x, l);
+	int err = 0;
 	__u32 i;
 
+	if (!l->events) {
+		err = tsct_otf2_location_begin(o->writer, l - o->locations,
+					       &l->events);
+		err = err ? tsct_otf2_export_fail(x, err) : tsct_otf2_replay(x, l);
+	}
 	for (i = t->nr_open; i > 0 && !err; i--)
-		err = leave(x, l, NULL, o->last_ns, t->open[i - 1]);
+		err = put_slice(x, l, TSCT_OP_LEAVE, NULL, o->last_ns, t->open[i - 1]);
 	if (err)
 		return err;
 	err = tsct_otf2_location_end(o->writer, l->events, &l->nr_events);
@@ -372,22 +431,10 @@ static int number_defs(struct tsct_export *x, struct otf2 *o)
 	return 0;
 }
 
-/*
- * libotf2 fills a chunk with zeros for each location: no larger than the
- * longest definition, the group of locations that take part in messages.
- */
-static __u64 definition_chunk(const struct otf2 *o)
-{
-	__u64 size = 65536 + (__u64)o->nr_expected * 10;
-
-	if (size < OTF2_CHUNK_SIZE_MIN)
-		return OTF2_CHUNK_SIZE_MIN;
-	return size > OTF2_CHUNK_SIZE_MAX ? OTF2_CHUNK_SIZE_MAX : size;
-}
-
 static int begin(struct tsct_export *x)
 {
 	struct otf2 *o = x->own = calloc(1, sizeof(*o));
+	__u64 chunk;
 	int err;
 
 	if (!o)
@@ -404,48 +451,43 @@ static int begin(struct tsct_export *x)
 	err = number_defs(x, o);
 	if (!err && tsct_export_has(x, TSCT_KIND_SEND) &&
 	    tsct_export_has(x, TSCT_KIND_RECEIVE))
-		err = tsct_otf2_match(x);
+		err = match_messages(x);
 	if (err)
 		return err;
+	/*
+	 * libotf2 fills a chunk with zeros for each location: no larger than the
+	 * longest definition, the group of locations that take part in messages.
+	 */
+	chunk = 65536 + (__u64)o->nr_expected * 10;
+	if (chunk < OTF2_CHUNK_SIZE_MIN)
+		chunk = OTF2_CHUNK_SIZE_MIN;
+	if (chunk > OTF2_CHUNK_SIZE_MAX)
+		chunk = OTF2_CHUNK_SIZE_MAX;
 	tsct_otf2_error_capture();
-	err = tsct_otf2_writer_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
-			       &o->writer);
+	err = tsct_otf2_writer_create(x->dir, OTF2_CHUNK_SIZE_MIN, chunk, &o->writer);
 	return err ? tsct_otf2_export_fail(x, err) : 0;
 }
 
-/* Readers reject an archive without a location. */
-static int add_any_location(struct tsct_export *x)
-{
-	const struct otf2 *o = x->own;
-	struct tsct_thread *idle;
-
-	if (o->nr_locations)
-		return 0;
-	idle = tsct_threads_get(&x->threads, 0, 0, 0);
-	return idle ? add_location(x, idle) : -ENOMEM;
-}
-
-static void set_span(struct tsct_export *x)
+static int end(struct tsct_export *x)
 {
 	const __s64 begin_ns = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
 	const __s64 end_ns = x->end_ns < x->to_ns ? x->end_ns : x->to_ns;
 	struct otf2 *o = x->own;
+	struct tsct_thread *idle;
+	__u32 i;
+	int err = 0;
 
+	/* Readers reject an archive without a location. */
+	if (!o->nr_locations) {
+		idle = tsct_threads_get(&x->threads, 0, 0, 0);
+		err = idle ? add_location(x, idle) : -ENOMEM;
+	}
 	if (begin_ns >= 0 && (__u64)begin_ns < o->first_ns)
 		o->first_ns = begin_ns;
 	if (end_ns >= 0 && (__u64)end_ns > o->last_ns)
 		o->last_ns = end_ns;
 	if (o->last_ns < o->first_ns)
 		o->last_ns = o->first_ns;
-}
-
-static int end(struct tsct_export *x)
-{
-	struct otf2 *o = x->own;
-	__u32 i;
-	int err = add_any_location(x);
-
-	set_span(x);
 	for (i = 0; i < o->nr_locations && !err; i++)
 		err = close_location(x, &o->locations[i]) ?: tsct_otf2_poll(x);
 	if (!err)

@@ -24,7 +24,7 @@ struct otf2_numbers {
 
 /* The other end of a message */
 struct otf2_peer {
-	__u32 location;		/* + 1; 0: none */
+	__u32 location;		/* number + 1; 0: there is no other end */
 	__u32 reserved;
 	__u64 bytes;		/* from the sender's event */
 };
@@ -41,12 +41,12 @@ struct otf2_string {
 struct otf2_strings {
 	FILE *spool;		/* all strings, each with its NUL */
 	__u32 nr;
-	struct otf2_string *hash;	/* recently used ones */
+	struct otf2_string *hash;	/* recently used strings */
 	__u32 nr_hash;
 	size_t bytes;
 };
 
-/* An operation on a location */
+/* Kinds of operations on a location */
 enum { TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE };
 
 struct otf2_op {
@@ -54,14 +54,14 @@ struct otf2_op {
 	__u8 nr;		/* METRIC: number of values */
 	__u32 ref;		/* region, metric, or the message's other end */
 	__u64 ns;
-	OTF2_AttributeList *attributes;	/* emptied by writing; NULL: none */
-	__u32 tag;		/* of messages, as bytes */
-	__u64 bytes;
+	OTF2_AttributeList *attributes;	/* the writer empties the list; NULL: none */
+	__u32 tag;		/* of the message */
+	__u64 bytes;		/* of the message */
 	const OTF2_Type *types;
 	const OTF2_MetricValue *values;
 };
 
-/* Events of a location that waits for a writer: in the file, the last ones here */
+/* Events of a location without a writer: extents of the file, then text */
 struct otf2_wait {
 	struct otf2_extent {
 		__u64 at;
@@ -73,7 +73,7 @@ struct otf2_wait {
 };
 
 struct otf2_location {
-	OTF2_EvtWriter *events;	/* NULL: its events wait */
+	OTF2_EvtWriter *events;	/* NULL: events are in wait */
 	struct otf2_wait wait;
 	struct tsct_thread *thread;
 	uint64_t nr_events;
@@ -85,13 +85,14 @@ struct otf2 {
 	struct otf2_strings strings;
 	struct otf2_location *locations;
 	__u32 nr_locations, room;
-	__u32 nr_expected;	/* number of locations, if they were counted
-				 * ahead */
-	FILE *waiting;		/* events of waiting locations */
+	__u32 nr_expected;	/* number of locations by the first pass;
+				 * 0: there was none */
+	FILE *waiting;		/* unlinked file of waiting events */
 	__u64 waiting_end;
-	struct otf2_numbers *numbers;	/* by definition */
-	FILE *peers;		/* struct otf2_peer of each message's end */
-	struct tsct_message_matcher *messages;	/* while the peers are matched */
+	struct otf2_numbers *numbers;	/* by number of the event definition */
+	FILE *peers;		/* file of a struct otf2_peer per end of a message */
+	struct tsct_message_matcher *messages;	/* in the first
+						 * pass only */
 	__u64 nr_messages;
 	__u64 first_ns, last_ns;	/* of the written events; first: U64_MAX
 					 * if there are none */
@@ -113,9 +114,6 @@ int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		     __u32 *ret_ref);
 void tsct_otf2_strings_free(struct otf2_strings *s);
 
-/* The length of a message in bytes, from a field with a usual name; 0: none. */
-__u64 tsct_otf2_bytes(const struct tsct_trace_event *e);
-
 /* The OTF2 type for a field */
 OTF2_Type tsct_otf2_type(const struct tsct_field *field);
 
@@ -133,9 +131,6 @@ int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
  */
 int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l);
 void tsct_otf2_wait_free(struct otf2_wait *w);
-
-/* Matches sends with their receivers, ahead of the export. */
-int tsct_otf2_match(struct tsct_export *x);
 
 /* Writes all definitions, after all events. */
 int tsct_otf2_define(struct tsct_export *x);

@@ -12,7 +12,7 @@
 #include "lib/core/port.h"
 #include "lib/otf2/otf2_error.h"
 
-/* Numbers in OTF2's spaces of which we use one or two */
+/* Numbers of OTF2 groups */
 enum { GROUP_ALL, GROUP_COMM };
 
 struct defining {
@@ -204,7 +204,7 @@ static void define_metric(struct defining *d, __u32 number)
 				OTF2_RECORDER_KIND_UNKNOWN));
 }
 
-/* All locations, by number */
+/* The numbers of all locations; freed by the caller */
 static uint64_t *list_locations(struct defining *d)
 {
 	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));

@@ -6,17 +6,16 @@
  * in a file, and are written one location after another at the end.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 #include "lib/ctf/pread_all.h"
+#include "lib/query/value_text.h"
 
-/*
- * Memory for all waiting events; for one location, no less than the largest
- * event
- */
+/* Bytes of memory for waiting events: of all locations; first, least, most of one */
 #define WAITING_MAX	(16U << 20)
 #define WAIT_FIRST	256U
 #define WAIT_MIN	1024U
@@ -35,7 +34,7 @@ struct sample {
 	OTF2_MetricValue value;
 } __attribute__((packed));
 
-/* In the file; attributes and values follow. */
+/* An event in the file; attributes and values follow. */
 struct waiting {
 	__u64 ns, bytes;
 	__u32 ref, tag;
@@ -49,40 +48,48 @@ _Static_assert(sizeof(struct waiting) +
 
 /* ---- to libotf2 ---------------------------------------------------------- */
 
-static OTF2_ErrorCode write_op(OTF2_EvtWriter *to, const struct otf2_op *op)
-{
-	switch (op->kind) {
-	case TSCT_OP_ENTER:
-		return OTF2_EvtWriter_Enter(to, op->attributes, op->ns, op->ref);
-	case TSCT_OP_LEAVE:
-		return OTF2_EvtWriter_Leave(to, op->attributes, op->ns, op->ref);
-	case TSCT_OP_METRIC:
-		return OTF2_EvtWriter_Metric(to, op->attributes, op->ns, op->ref,
-					     op->nr, op->types, op->values);
-	case TSCT_OP_SEND:
-		return OTF2_EvtWriter_MpiSend(to, op->attributes, op->ns, op->ref,
-					      0, op->tag, op->bytes);
-	default:
-		return OTF2_EvtWriter_MpiRecv(to, op->attributes, op->ns, op->ref,
-					      0, op->tag, op->bytes);
-	}
-}
-
 static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 		     const struct otf2_op *op)
 {
-	OTF2_ErrorCode code = write_op(to, op);
+	OTF2_AttributeList *list = op->attributes;
+	OTF2_ErrorCode code;
 
+	switch (op->kind) {
+	case TSCT_OP_ENTER:
+		code = OTF2_EvtWriter_Enter(to, list, op->ns, op->ref);
+		break;
+	case TSCT_OP_LEAVE:
+		code = OTF2_EvtWriter_Leave(to, list, op->ns, op->ref);
+		break;
+	case TSCT_OP_METRIC:
+		code = OTF2_EvtWriter_Metric(to, list, op->ns, op->ref, op->nr,
+					     op->types, op->values);
+		break;
+	case TSCT_OP_SEND:
+		code = OTF2_EvtWriter_MpiSend(to, list, op->ns, op->ref, 0,
+					      op->tag, op->bytes);
+		break;
+	default:
+		code = OTF2_EvtWriter_MpiRecv(to, list, op->ns, op->ref, 0,
+					      op->tag, op->bytes);
+	}
 	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
 }
 
 /* ---- into the file ------------------------------------------------------- */
 
-static int add_extent(struct otf2_wait *w, __u64 at)
+static int put_away(struct tsct_export *x, struct otf2_wait *w)
 {
-	__u32 room = w->extents_room ? 2 * w->extents_room : 4;
+	__u32 done = 0, room = w->extents_room ? 2 * w->extents_room : 4;
+	struct otf2 *o = x->own;
 	struct otf2_extent *more;
+	ssize_t n;
+	int err = 0;
 
+	if (!o->waiting)
+		o->waiting = tsct_otf2_spool(x);
+	if (!o->waiting)
+		return errno ? -errno : -ENOMEM;
 	if (w->nr_extents == w->extents_room) {
 		more = realloc(w->extents, room * sizeof(*more));
 		if (!more)
@@ -90,22 +97,7 @@ static int add_extent(struct otf2_wait *w, __u64 at)
 		w->extents = more;
 		w->extents_room = room;
 	}
-	w->extents[w->nr_extents++] = (struct otf2_extent) { at, w->len };
-	return 0;
-}
-
-static int put_away(struct tsct_export *x, struct otf2_wait *w)
-{
-	struct otf2 *o = x->own;
-	__u32 done = 0;
-	ssize_t n;
-	int err;
-
-	if (!o->waiting)
-		o->waiting = tsct_otf2_spool(x);
-	if (!o->waiting)
-		return errno ? -errno : -ENOMEM;
-	err = add_extent(w, o->waiting_end);
+	w->extents[w->nr_extents++] = (struct otf2_extent) { o->waiting_end, w->len };
 	while (!err && done < w->len) {
 		n = pwrite(fileno(o->waiting), w->text + done, w->len - done,
 			   o->waiting_end + done);
@@ -119,22 +111,18 @@ static int put_away(struct tsct_export *x, struct otf2_wait *w)
 	return err;
 }
 
-/* The more locations wait, the less memory each has. */
-static __u32 most_of(const struct otf2 *o)
-{
-	const __u32 most = WAITING_MAX / o->nr_locations;
-
-	return most < WAIT_MIN ? WAIT_MIN : most > WAIT_MAX ? WAIT_MAX : most;
-}
-
 static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
 		  __u32 len)
 {
+	const struct otf2 *o = x->own;
 	__u32 room = w->room ? w->room : WAIT_FIRST;
+	__u32 most = WAITING_MAX / o->nr_locations;
 	__u8 *more;
 	int err;
 
-	if (w->len + len > most_of(x->own)) {
+	/* The more locations wait, the less memory each has. */
+	most = most < WAIT_MIN ? WAIT_MIN : most > WAIT_MAX ? WAIT_MAX : most;
+	if (w->len + len > most) {
 		err = put_away(x, w);
 		if (err)
 			return err;
@@ -153,24 +141,13 @@ static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
 	return 0;
 }
 
-/* As libotf2 does, it empties the list of attributes. */
-static __u8 take_attributes(OTF2_AttributeList *from, struct attribute *to)
-{
-	OTF2_AttributeValue value;
-	OTF2_AttributeRef ref;
-	OTF2_Type type;
-	__u8 nr = 0;
-
-	while (from && OTF2_AttributeList_GetNumberOfElements(from) &&
-	       !OTF2_AttributeList_PopAttribute(from, &ref, &type, &value))
-		to[nr++] = (struct attribute) { ref, type, value };
-	return nr;
-}
-
 static int write_later(struct tsct_export *x, struct otf2_wait *w,
 		       const struct otf2_op *op)
 {
-	struct attribute attributes[ATTRIBUTES_MAX];
+	struct attribute attribute;
+	OTF2_AttributeValue value;
+	OTF2_AttributeRef ref;
+	OTF2_Type type;
 	struct waiting head = {
 		.ns = op->ns, .bytes = op->bytes, .ref = op->ref,
 		.tag = op->tag, .kind = op->kind, .nr_samples = op->nr,
@@ -179,10 +156,16 @@ static int write_later(struct tsct_export *x, struct otf2_wait *w,
 	__u8 text[WAIT_MIN];
 	__u32 len = sizeof(head), i;
 
-	head.nr_attributes = take_attributes(op->attributes, attributes);
+	/* As libotf2 does, it empties the list of attributes. */
+	while (op->attributes &&
+	       OTF2_AttributeList_GetNumberOfElements(op->attributes) &&
+	       !OTF2_AttributeList_PopAttribute(op->attributes, &ref, &type, &value)) {
+		attribute = (struct attribute) { ref, type, value };
+		memcpy(text + len, &attribute, sizeof(attribute));
+		len += sizeof(attribute);
+		head.nr_attributes++;
+	}
 	memcpy(text, &head, sizeof(head));
-	memcpy(text + len, attributes, head.nr_attributes * sizeof(*attributes));
-	len += head.nr_attributes * sizeof(*attributes);
 	for (i = 0; i < op->nr; i++, len += sizeof(sample)) {
 		sample = (struct sample) { op->types[i], op->values[i] };
 		memcpy(text + len, &sample, sizeof(sample));
@@ -248,28 +231,21 @@ static int replay(struct tsct_export *x, OTF2_EvtWriter *to, const __u8 *text,
 	return err;
 }
 
-static int replay_extent(struct tsct_export *x, OTF2_EvtWriter *to,
-			 const struct otf2_extent *e)
-{
-	const struct otf2 *o = x->own;
-	__u8 text[WAIT_MAX];
-	ssize_t n = tsct_pread_all(fileno(o->waiting), text, e->len, e->at);
-
-	if (n < 0)
-		return (int)n;
-	if (n < e->len)
-		return -EIO;
-	return replay(x, to, text, e->len);
-}
-
 int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l)
 {
+	const struct otf2 *o = x->own;
 	struct otf2_wait *w = &l->wait;
-	__u32 i;
+	const struct otf2_extent *e;
+	__u8 text[WAIT_MAX];
+	ssize_t n;
 	int err = 0;
 
-	for (i = 0; i < w->nr_extents && !err; i++) {
-		err = replay_extent(x, l->events, &w->extents[i]);
+	for (e = w->extents; e < w->extents + w->nr_extents && !err; e++) {
+		n = tsct_pread_all(fileno(o->waiting), text, e->len, e->at);
+		if (n < (ssize_t)e->len)
+			err = n < 0 ? (int)n : -EIO;
+		if (!err)
+			err = replay(x, l->events, text, e->len);
 		if (!err)
 			err = tsct_otf2_poll(x);
 	}
@@ -284,4 +260,95 @@ void tsct_otf2_wait_free(struct otf2_wait *w)
 	free(w->text);
 	free(w->extents);
 	memset(w, 0, sizeof(*w));
+}
+
+/* ---- strings ------------------------------------------------------------- */
+
+/* Strings that are remembered, so that each is defined once */
+#define HASH		65536
+#define BYTES_MAX	(8U << 20)
+
+FILE *tsct_otf2_spool(const struct tsct_export *x)
+{
+	int fd = open(x->dir, O_RDWR | O_TMPFILE | O_EXCL | O_CLOEXEC, 0600);
+	char name[4096];
+	FILE *file;
+
+	/* Not all file systems support this. */
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		snprintf(name, sizeof(name), "%s/.spool-XXXXXX", x->dir);
+		fd = mkostemp(name, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(name);
+	}
+	if (fd < 0)
+		return NULL;
+	file = fdopen(fd, "w+");
+	if (!file)
+		close(fd);
+	return file;
+}
+
+static void forget(struct otf2_strings *s)
+{
+	__u32 i;
+
+	for (i = 0; s->hash && i < HASH; i++)
+		free(s->hash[i].text);
+	if (s->hash)
+		memset(s->hash, 0, HASH * sizeof(*s->hash));
+	s->nr_hash = 0;
+	s->bytes = 0;
+}
+
+void tsct_otf2_strings_free(struct otf2_strings *s)
+{
+	forget(s);
+	free(s->hash);
+	if (s->spool)
+		fclose(s->spool);
+}
+
+static struct otf2_string *slot(const struct otf2_strings *s, const char *text)
+{
+	const char *c;
+	__u32 h = 2166136261U;
+
+	for (c = text; *c; c++)
+		h = (h ^ (unsigned char)*c) * 16777619U;
+	for (h &= HASH - 1; s->hash[h].text && strcmp(s->hash[h].text, text);)
+		h = (h + 1) & (HASH - 1);
+	return &s->hash[h];
+}
+
+int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
+		     __u32 *ret_ref)
+{
+	char *clean = malloc(3 * len + 1);
+	struct otf2_string *at;
+
+	if (clean && !s->hash)
+		s->hash = calloc(HASH, sizeof(*s->hash));
+	if (!clean || !s->hash || s->nr == UINT32_MAX) {
+		free(clean);
+		return -ENOMEM;
+	}
+	len = tsct_utf8_clean(clean, text, len);
+	at = slot(s, clean);
+	if (at->text) {
+		free(clean);
+		*ret_ref = at->ref;
+		return 0;
+	}
+	if (s->nr_hash >= HASH / 2 || s->bytes > BYTES_MAX) {
+		forget(s);
+		at = slot(s, clean);
+	}
+	at->text = clean;
+	at->ref = *ret_ref = s->nr++;
+	s->nr_hash++;
+	s->bytes += len + 1;
+	if (fwrite(clean, 1, len + 1, s->spool) == len + 1)
+		return 0;
+	return errno ? -errno : -EIO;
 }

@@ -7,9 +7,321 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "export_perfetto.h"
+#include "export.h"
+#include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
+#include "lib/query/value_text.h"
+
+/* Perfetto's sequence flags: interned data was cleared, is needed. */
+#define STATE_CLEARED	1
+#define STATE_NEEDED	2
+
+/* Number ranges of tracks, which do not overlap */
+#define TRACK_THREAD	(1ULL << 60)
+#define TRACK_COUNTER	(2ULL << 60)
+#define TRACK_NODE	(3ULL << 60)
+#define TRACK_LOST	(4ULL << 60)
+
+/* Numbers of field names: definition number << FIELD_BITS | field, + 1 */
+#define FIELD_BITS	5
+_Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
+
+typedef TsctPerfetto__TracePacket packet;
+typedef TsctPerfetto__DebugAnnotation annotation;
+typedef TsctPerfetto__InternedName name;
+
+/* Short names for Perfetto's types of track events */
+#define SLICE_BEGIN	TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
+#define SLICE_END	TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END
+#define INSTANT		TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT
+#define COUNTER		TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER
+
+struct perfetto {
+	__u8 *out;
+	size_t room;
+	bool *named;		/* names were written, by definition */
+	bool *counted;		/* tracks were written, by node and definition */
+	/* Parts of the current packet */
+	annotation notes[TSCT_FIELDS_MAX + 2];
+	annotation *note[TSCT_FIELDS_MAX + 2];
+	char *texts[TSCT_FIELDS_MAX + 2];
+	unsigned int nr_notes;
+	name names[TSCT_FIELDS_MAX + 2];
+	name *field_names[TSCT_FIELDS_MAX];
+};
+
+static __u64 field_name(__u32 def, __u32 field)
+{
+	return ((__u64)def << FIELD_BITS | field) + 1;
+}
+
+/* Field numbers of our own, which no definition uses */
+static __u64 cpu_name(const struct tsct_export *x)
+{
+	return field_name(x->nr_defs, 0);
+}
+
+static __u64 kind_name(const struct tsct_export *x)
+{
+	return field_name(x->nr_defs, 1);
+}
+
+static __u64 counter_track(__u32 node, __u32 def, __u32 field)
+{
+	return TRACK_COUNTER | (__u64)node << 32 | def << FIELD_BITS | field;
+}
+
+#define SEQUENCE	1
+
+/* A clock number of Perfetto's: all times are of CLOCK_REALTIME. */
+#define CLOCK_REAL	1
+
+/* ---- packets ----------------------------------------------------------- */
+
+static int put(struct tsct_export *x, packet *one)
+{
+	TsctPerfetto__Trace trace = TSCT_PERFETTO__TRACE__INIT;
+	struct perfetto *p = x->own;
+	size_t size;
+	__u8 *more;
+
+	one->has_trusted_packet_sequence_id = 1;
+	one->trusted_packet_sequence_id = SEQUENCE;
+	trace.n_packet = 1;
+	trace.packet = &one;
+	size = tsct_perfetto__trace__get_packed_size(&trace);
+	if (size > p->room) {
+		more = realloc(p->out, 2 * size);
+		if (!more)
+			return -ENOMEM;
+		p->out = more;
+		p->room = 2 * size;
+	}
+	tsct_perfetto__trace__pack(&trace, p->out);
+	fwrite(p->out, 1, size, x->file);
+	return 0;
+}
+
+/* The first packet: clears the state, and defines the clock. */
+static int put_clock(struct tsct_export *x)
+{
+	TsctPerfetto__ClockSnapshot__Clock real =
+		TSCT_PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT, *clocks = &real;
+	TsctPerfetto__ClockSnapshot snapshot =
+		TSCT_PERFETTO__CLOCK_SNAPSHOT__INIT;
+	TsctPerfetto__TracePacketDefaults defaults =
+		TSCT_PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+
+	real.has_clock_id = real.has_timestamp = 1;
+	real.clock_id = CLOCK_REAL;
+	real.timestamp = x->begin_ns;
+	snapshot.n_clocks = 1;
+	snapshot.clocks = &clocks;
+	snapshot.has_primary_trace_clock = 1;
+	snapshot.primary_trace_clock = CLOCK_REAL;
+	defaults.has_timestamp_clock_id = 1;
+	defaults.timestamp_clock_id = CLOCK_REAL;
+	one.clock_snapshot = &snapshot;
+	one.trace_packet_defaults = &defaults;
+	one.has_sequence_flags = one.has_first_packet_on_sequence = 1;
+	one.sequence_flags = STATE_CLEARED;
+	one.first_packet_on_sequence = 1;
+	return put(x, &one);
+}
+
+static char *clean(const char *text, size_t len)
+{
+	char *to = malloc(3 * len + 1);
+
+	if (to)
+		tsct_utf8_clean(to, text, len);
+	return to;
+}
+
+/* ---- tracks ------------------------------------------------------------ */
+
+static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
+		     TsctPerfetto__TrackDescriptor *track)
+{
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+
+	track->has_uuid = 1;
+	track->uuid = uuid;
+	track->has_parent_uuid = !!parent;
+	track->parent_uuid = parent;
+	one.track_descriptor = track;
+	return put(x, &one);
+}
+
+static int put_node(struct tsct_export *x, __u32 node)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ProcessDescriptor process =
+		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	int err;
+
+	process.has_pid = 1;
+	process.pid = node + 1;
+	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));
+	if (!process.process_name)
+		return -ENOMEM;
+	track.process = &process;
+	err = put_track(x, TRACK_NODE | node, 0, &track);
+	free(process.process_name);
+	return err;
+}
+
+/* Idle threads all have the same id: Perfetto does not accept them as threads. */
+static int put_thread(struct tsct_export *x, struct tsct_thread *t)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ThreadDescriptor thread =
+		TSCT_PERFETTO__THREAD_DESCRIPTOR__INIT;
+	char title[TSCT_THREAD_TITLE_MAX], tidy[3 * sizeof(title) + 1];
+	__u64 parent = TRACK_NODE | t->node;
+
+	if (t->own && !t->renamed)
+		return 0;
+	t->own = 1;
+	t->renamed = false;
+	tsct_thread_title(t, title);
+	tsct_utf8_clean(tidy, title, strlen(title));
+	if (t->tid) {
+		thread.has_pid = thread.has_tid = 1;
+		thread.pid = t->node + 1;
+		thread.tid = t->tid;
+		thread.thread_name = tidy;
+		track.thread = &thread;
+	} else {
+		track.name = tidy;
+	}
+	return put_track(x, TRACK_THREAD | t->index, parent, &track);
+}
+
+static int put_counter_track(struct tsct_export *x,
+			     const struct tsct_export_event *ev, __u32 field,
+			     bool only)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__CounterDescriptor counter =
+		TSCT_PERFETTO__COUNTER_DESCRIPTOR__INIT;
+	const struct tsct_event_def *def = ev->e->def;
+	char title[TSCT_EVENT_NAME_MAX + TSCT_FIELD_NAME_MAX + 1];
+	char *category = x->rec->streams[ev->e->stream].name;
+
+	snprintf(title, sizeof(title), "%s%s%s", def->name, only ? "" : ".",
+		 only ? "" : def->fields[field].name);
+	track.name = title;
+	counter.n_categories = 1;
+	counter.categories = &category;
+	track.counter = &counter;
+	return put_track(x, counter_track(ev->thread->node, ev->def, field),
+			 TRACK_NODE | ev->thread->node, &track);
+}
+
+/* ---- fields as annotations ----------------------------------------------- */
+
+static annotation *add_note(struct perfetto *p, __u64 name_iid)
+{
+	annotation *note = &p->notes[p->nr_notes];
+
+	tsct_perfetto__debug_annotation__init(note);
+	note->has_name_iid = 1;
+	note->name_iid = name_iid;
+	p->note[p->nr_notes] = note;
+	p->texts[p->nr_notes++] = NULL;
+	return note;
+}
+
+static void drop_notes(struct perfetto *p)
+{
+	while (p->nr_notes)
+		free(p->texts[--p->nr_notes]);
+}
+
+/* Sets a string value; the annotation owns the text. */
+static int set_text(struct perfetto *p, annotation *note, char *text)
+{
+	p->texts[note - p->notes] = text;
+	note->string_value = text;
+	return text ? 0 : -ENOMEM;
+}
+
+static int set_bytes(struct perfetto *p, annotation *note,
+		     const struct tsct_value *v)
+{
+	char *hex = malloc(2 * v->size + 1);
+	size_t i;
+
+	if (hex)
+		hex[0] = '\0';
+	for (i = 0; hex && i < v->size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", v->at[i]);
+	return set_text(p, note, hex);
+}
+
+static int set_integer(struct perfetto *p, annotation *note,
+		       const struct tsct_value *v)
+{
+	const char *call = tsct_value_syscall(v);
+	__s64 value = tsct_value_integer(v);
+
+	if (call)
+		return set_text(p, note, strdup(call));
+	if (v->field->type > TSCT_TYPE_U64) {
+		note->has_int_value = 1;
+		note->int_value = value;
+	} else if (v->field->format == TSCT_FORMAT_HEX) {
+		note->has_pointer_value = 1;	/* Perfetto shows pointers in hexadecimal. */
+		note->pointer_value = value;
+	} else {
+		note->has_uint_value = 1;
+		note->uint_value = value;
+	}
+	return 0;
+}
+
+static int set_value(struct perfetto *p, annotation *note,
+		     const struct tsct_value *v)
+{
+	if (tsct_value_is_integer(v))
+		return set_integer(p, note, v);
+	if (tsct_value_is_text(v))
+		return set_text(p, note, clean((const char *)v->at,
+					       tsct_value_text_len(v)));
+	if (!tsct_value_is_float(v))
+		return set_bytes(p, note, v);
+	note->has_double_value = 1;
+	note->double_value = tsct_value_double(v);
+	return 0;
+}
+
+static int note_fields(struct tsct_export *x,
+			const struct tsct_export_event *ev)
+{
+	struct perfetto *p = x->own;
+	struct tsct_value v;
+	unsigned int nr = 0;
+	annotation *note;
+	size_t pos = 0;
+	int err = 0;
+
+	note = add_note(p, cpu_name(x));
+	note->has_uint_value = 1;
+	note->uint_value = ev->e->cpu;
+	if (ev->act == TSCT_ACT_ORPHAN)
+		err = set_text(p, add_note(p, kind_name(x)),
+			       strdup(tsct_kind_names[ev->e->def->kind]));
+	while (!err && tsct_value_next(ev->e, &nr, &pos, &v))
+		err = set_value(p, add_note(p, field_name(ev->def, nr - 1)), &v);
+	return err;
+}
 
 /* ---- events ------------------------------------------------------------ */
 
@@ -29,41 +341,32 @@ static void set_name(name *n, __u64 iid, const char *text)
 	n->name = (char *)text;
 }
 
-/* Adds the names of the event and its fields to the first packet that has them. */
-static void name_def(struct tsct_export *x, __u32 def,
-		     TsctPerfetto__InternedData *interned, name **event_name)
-{
-	const struct tsct_event_def *d = x->defs[def].def;
-	struct perfetto *p = x->own;
-	__u32 f;
-
-	p->named[def] = true;
-	*event_name = &p->names[TSCT_FIELDS_MAX];
-	set_name(*event_name, def + 1, d->name);
-	interned->n_event_names = 1;
-	interned->event_names = event_name;
-	for (f = 0; f < d->nr_fields; f++) {
-		p->field_names[f] = &p->names[f];
-		set_name(&p->names[f], field_name(def, f), d->fields[f].name);
-	}
-	interned->n_debug_annotation_names = d->nr_fields;
-	interned->debug_annotation_names = p->field_names;
-}
-
 /* Writes event @def on the thread, with the current annotations. */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     __u32 def, TsctPerfetto__TrackEvent *event)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	const struct tsct_event_def *d = x->defs[def].def;
 	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
 	struct perfetto *p = x->own;
 	uint64_t category = x->defs[def].stream + 1;
-	name *event_name;
+	name *event_name = &p->names[TSCT_FIELDS_MAX];
+	__u32 f;
 	int err;
 
 	set_time(&one, ev->ns);
+	/* The first packet that needs them has the names of event and fields. */
 	if (!p->named[def]) {
-		name_def(x, def, &interned, &event_name);
+		p->named[def] = true;
+		set_name(event_name, def + 1, d->name);
+		interned.n_event_names = 1;
+		interned.event_names = &event_name;
+		for (f = 0; f < d->nr_fields; f++) {
+			p->field_names[f] = &p->names[f];
+			set_name(&p->names[f], field_name(def, f), d->fields[f].name);
+		}
+		interned.n_debug_annotation_names = d->nr_fields;
+		interned.debug_annotation_names = p->field_names;
 		one.interned_data = &interned;
 	}
 	event->has_type = event->has_track_uuid = event->has_name_iid = 1;
@@ -73,8 +376,8 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	event->n_debug_annotations = p->nr_notes;
 	event->debug_annotations = p->note;
 	one.track_event = event;
-	err = tsct_pf_put(x, &one);
-	tsct_pf_drop_notes(p);
+	err = put(x, &one);
+	drop_notes(p);
 	return err;
 }
 
@@ -98,25 +401,20 @@ static int put_on_thread(struct tsct_export *x,
 }
 
 /* Closes the slices inside of the one that ends, so that they nest. */
-static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
-		   __u32 open, TsctPerfetto__TrackEvent__Type type)
-{
-	return put_on_thread(x, ev, x->slices[ev->thread->open[open]], type);
-}
-
 static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 {
+	const struct tsct_thread *t = ev->thread;
 	__u32 i;
 	int err = 0;
 
-	for (i = ev->thread->nr_open - 1; i > ev->frame && !err; i--)
-		err = put_cut(x, ev, i, SLICE_END);
+	for (i = t->nr_open - 1; i > ev->frame && !err; i--)
+		err = put_on_thread(x, ev, x->slices[t->open[i]], SLICE_END);
 	if (!err)
-		err = tsct_pf_note_fields(x, ev);
+		err = note_fields(x, ev);
 	if (!err)
 		err = put_on_thread(x, ev, ev->def, SLICE_END);
-	for (i = ev->frame + 1; i < ev->thread->nr_open && !err; i++)
-		err = put_cut(x, ev, i, SLICE_BEGIN);
+	for (i = ev->frame + 1; i < t->nr_open && !err; i++)
+		err = put_on_thread(x, ev, x->slices[t->open[i]], SLICE_BEGIN);
 	return err;
 }
 
@@ -126,18 +424,6 @@ static bool is_number(const struct tsct_value *v)
 {
 	return tsct_value_is_float(v) ||
 		(tsct_value_is_integer(v) && !tsct_value_syscall(v));
-}
-
-static __u32 nr_numbers(const struct tsct_trace_event *e)
-{
-	struct tsct_value v;
-	unsigned int nr = 0;
-	size_t pos = 0;
-	__u32 sum = 0;
-
-	while (tsct_value_next(e, &nr, &pos, &v))
-		sum += is_number(&v);
-	return sum;
 }
 
 static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
@@ -161,21 +447,25 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 /* Writes a track for each number; all fields go with the first as annotations. */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	const __u32 numbers = nr_numbers(ev->e);
 	struct perfetto *p = x->own;
 	bool *counted = &p->counted[ev->thread->node * x->nr_defs + ev->def];
+	__u32 numbers = 0;
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
-	int err = tsct_pf_note_fields(x, ev);
+	int err = note_fields(x, ev);
 
+	while (tsct_value_next(ev->e, &nr, &pos, &v))
+		numbers += is_number(&v);
 	if (!numbers)
 		return err ? err : put_on_thread(x, ev, ev->def, INSTANT);
+	nr = 0;
+	pos = 0;
 	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
 		if (!is_number(&v))
 			continue;
 		if (!*counted)
-			err = tsct_pf_put_counter_track(x, ev, nr - 1, numbers == 1);
+			err = put_counter_track(x, ev, nr - 1, numbers == 1);
 		if (!err)
 			err = put_count(x, ev, nr - 1, &v);
 	}
@@ -207,7 +497,7 @@ static int put_names(struct tsct_export *x)
 	one.interned_data = &interned;
 	one.has_sequence_flags = 1;
 	one.sequence_flags = STATE_NEEDED;
-	return tsct_pf_put(x, &one);
+	return put(x, &one);
 }
 
 static int begin(struct tsct_export *x)
@@ -226,18 +516,18 @@ static int begin(struct tsct_export *x)
 	if (x->begin_ns < 0)
 		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
 					" which this format cannot represent");
-	err = tsct_pf_put_clock(x);
+	err = put_clock(x);
 	if (!err)
 		err = put_names(x);
 	for (i = 0; i < x->nr_nodes && !err; i++)
-		err = tsct_pf_put_node(x, i);
+		err = put_node(x, i);
 	return err;
 }
 
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	TsctPerfetto__TrackEvent__Type type = INSTANT;
-	int err = tsct_pf_put_thread(x, ev->thread);
+	int err = put_thread(x, ev->thread);
 
 	if (err)
 		return err;
@@ -247,11 +537,11 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 		return put_counts(x, ev);
 	if (ev->act == TSCT_ACT_OPEN)
 		type = SLICE_BEGIN;
-	err = tsct_pf_note_fields(x, ev);
+	err = note_fields(x, ev);
 	return err ? err : put_on_thread(x, ev, ev->def, type);
 }
 
-/* Losses are shown where a viewer can: at the end. */
+/* Losses are an event at the end, as viewers have no other place for them. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -265,7 +555,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 		 ", damaged places: %" PRIu64, (uint64_t)lost,
 		 (uint64_t)tsct_trace_corrupt_count(x->trace));
 	track.name = title;
-	err = tsct_pf_put_track(x, TRACK_LOST, 0, &track);
+	err = put_track(x, TRACK_LOST, 0, &track);
 	if (err)
 		return err;
 	set_time(&one, x->now_ns > x->end_ns ? x->now_ns : x->end_ns);
@@ -274,7 +564,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 	event.track_uuid = TRACK_LOST;
 	event.name = title;
 	one.track_event = &event;
-	return tsct_pf_put(x, &one);
+	return put(x, &one);
 }
 
 static int end(struct tsct_export *x)
@@ -286,7 +576,7 @@ static int end(struct tsct_export *x)
 	/* Writes names that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
-			err = tsct_pf_put_thread(x, x->threads.all[i]);
+			err = put_thread(x, x->threads.all[i]);
 	if (err)
 		return err;
 	return lost || tsct_trace_corrupt_count(x->trace) ? put_lost(x, lost) : 0;
@@ -298,7 +588,7 @@ static void free_perfetto(struct tsct_export *x)
 
 	if (!p)
 		return;
-	tsct_pf_drop_notes(p);
+	drop_notes(p);
 	free(p->named);
 	free(p->counted);
 	free(p->out);

@@ -5,8 +5,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "lib/core/clock_params.h"
-#include "merge_walk.h"
 #include "merge_private.h"
 
 /* ---- errors and remarks -------------------------------------------------- */
@@ -26,6 +24,11 @@ int merge_fail(struct tsct_merge *m, int err, const char *format, ...)
 	return err;
 }
 
+int merge_fail_errno(struct tsct_merge *m, int err)
+{
+	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
+}
+
 void merge_note(struct tsct_merge *m, const char *format, ...)
 {
 	char sentence[MERGE_WHY_MAX];
@@ -43,50 +46,67 @@ void merge_note(struct tsct_merge *m, const char *format, ...)
 
 /* ---- the result's clock --------------------------------------------------------- */
 
-/*
- * The first global tick. Times may decrease where the counter's next epoch
- * begins.
- */
-static __u64 first_global(const struct merge_in *in)
-{
-	__u64 first = merge_global(in, in->begin), at;
-	unsigned int k;
-
-	for (k = 1; k < in->nr_segments; k++) {
-		at = merge_global(in, in->segment[k].begin);
-		if (at < first)
-			first = at;
-	}
-	return first;
-}
-
+/* Sets the first and the last global tick of all inputs. */
 static void find_span(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
-	__u64 begin, end;
-	unsigned int i;
+	const struct merge_in *in;
+	unsigned int k;
+	__u64 at;
 
-	for (i = 0; i < m->nr; i++) {
-		begin = first_global(&m->in[i]);
-		end = merge_global(&m->in[i], m->in[i].end);
-		if (!i || begin < r->begin)
-			r->begin = begin;
-		if (!i || end > r->end)
-			r->end = end;
+	r->begin = UINT64_MAX;
+	r->end = 0;
+	for (in = m->in; in < m->in + m->nr; in++) {
+		/* Times may decrease where the counter's next epoch begins. */
+		for (k = 0; k < in->nr_segments; k++) {
+			at = merge_global(in, k ? in->segment[k].begin : in->begin);
+			if (at < r->begin)
+				r->begin = at;
+		}
+		at = merge_global(in, in->end);
+		if (at > r->end)
+			r->end = at;
 	}
 }
 
-/*
- * Sets the result's clock so that its seconds begin with those of the Unix
- * epoch.
- */
-static void set_unix_epoch(struct tsct_merge *m)
+static int name_result(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
-	const __u64 hz = m->frame.hz, s = r->begin / hz;
-	struct tsct_clock_params *real = &r->real;
-	bool rest;
 
+	if (m->time == TSCT_MERGE_CLUSTER)
+		r->timeline = (struct tsct_recorded_timeline) {
+			.on = 1, .number = m->timeline, .master = m->master,
+			.base_ns = m->axis.base_ns, .base = m->axis.base,
+			.mult = m->axis.mult, .remote = m->frame.remote,
+			.global = m->frame.global, .num = m->frame.num,
+			.den = m->frame.den,
+		};
+	r->timeline.hz = m->frame.hz;
+	r->status = TSCT_STATUS_SYNCHRONIZED;
+	r->epoch_first = r->epoch = 1;
+	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
+				 "merged by cluster time" :
+				 "merged by each node's own clock");
+	if (!r->clock_origin)
+		return merge_fail_errno(m, -ENOMEM);
+	if (getrandom(r->uuid, sizeof(r->uuid), 0) != sizeof(r->uuid))
+		return merge_fail(m, -EIO, "no random numbers from the kernel");
+	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40;	/* RFC 4122, version 4 */
+	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
+	return 0;
+}
+
+int merge_make_clock(struct tsct_merge *m)
+{
+	struct tsct_recording *r = &m->result;
+	struct tsct_clock_params *real = &r->real;
+	const __u64 hz = m->frame.hz;
+	bool rest;
+	__u64 s;
+
+	find_span(m);
+	/* Seconds of this clock begin with those of the Unix epoch. */
+	s = r->begin / hz;
 	real->base_cycles = s * hz;
 	real->base_ns = (__s64)(s * 1000000000);
 	real->mult = tsct_divide(((tsct_u128)1000000000 << TSCT_CLOCK_SHIFT) +
@@ -97,53 +117,10 @@ static void set_unix_epoch(struct tsct_merge *m)
 	real->void_after_cycles = r->end + hz;
 	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
 		TSCT_SOURCE_TSC;
-}
-
-static void describe(struct tsct_merge *m)
-{
-	struct tsct_recorded_timeline *t = &m->result.timeline;
-
-	t->hz = m->frame.hz;
-	if (m->time != TSCT_MERGE_CLUSTER)
-		return;
-	*t = (struct tsct_recorded_timeline) {
-		.on = 1, .number = m->timeline, .master = m->master,
-		.base_ns = m->axis.base_ns, .base = m->axis.base,
-		.mult = m->axis.mult, .remote = m->frame.remote,
-		.global = m->frame.global, .num = m->frame.num,
-		.den = m->frame.den, .hz = m->frame.hz,
-	};
-}
-
-static int name_result(struct tsct_merge *m)
-{
-	struct tsct_recording *r = &m->result;
-
-	describe(m);
-	r->status = TSCT_STATUS_SYNCHRONIZED;
-	r->epoch_first = r->epoch = 1;
-	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
-				 "merged by cluster time" :
-				 "merged by each node's own clock");
-	if (!r->clock_origin)
-		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
-	if (getrandom(r->uuid, sizeof(r->uuid), 0) != sizeof(r->uuid))
-		return merge_fail(m, -EIO, "no random numbers");
-	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40;
-	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
-	return 0;
-}
-
-int merge_make_clock(struct tsct_merge *m)
-{
-	struct tsct_recording *r = &m->result;
-
-	find_span(m);
-	set_unix_epoch(m);
 	/* The metadata of such a result would be rejected. */
-	if (r->end < r->begin || tsct_clock_params_check(&r->real, r->source))
-		return merge_fail(m, -EINVAL, "their times are too far apart, or"
-				  " too late, for one recording");
+	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
+		return merge_fail(m, -EINVAL, "the times of the inputs are too far"
+				  " apart, or too late, for one recording");
 	return 0;
 }
 
@@ -155,7 +132,7 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 	static int (*const step[])(struct tsct_merge *m) = {
 		merge_open, merge_identify, merge_choose_time, merge_find_axis,
 		merge_settle, merge_define, merge_bounds, name_result,
-		merge_make_clock, merge_cause,
+		merge_make_clock, merge_shift,
 	};
 	struct tsct_merge *m = calloc(1, sizeof(*m));
 	size_t i;
@@ -182,36 +159,27 @@ void tsct_merge_free(struct tsct_merge *m)
 
 /* ---- the result --------------------------------------------------------------------- */
 
-/* Adds the largest monotonic fixup to each node's bounds. */
-static void widen(struct tsct_merge *m)
+/*
+ * Adds the largest monotonic fixup to each node's bounds. The clock that other
+ * readers see has the largest bound of all nodes.
+ */
+static void bound_clock(struct tsct_merge *m)
 {
+	struct tsct_clock_params *real = &m->result.real;
 	struct tsct_recorded_correction *c;
-	__u64 ns;
-	__u32 i, k;
+	struct tsct_recorded_bound *b;
+	__u64 worst = 0, ns;
+	__u32 i;
 
 	for (i = 0; i < m->result.nr_nodes; i++) {
 		c = &m->result.nodes[i].correction;
 		ns = (__u64)(((tsct_u128)c->fixup_max * 1000000000 +
 			      m->frame.hz - 1) / m->frame.hz);
-		for (k = 0; k < c->nr_bounds; k++)
-			c->bounds[k].error_ns =
-				tsct_add_saturating(c->bounds[k].error_ns, ns);
-	}
-}
-
-/* The clock that other readers see has the largest bound of all nodes. */
-static void bound_clock(struct tsct_merge *m)
-{
-	const struct tsct_recorded_correction *c;
-	struct tsct_clock_params *real = &m->result.real;
-	__u64 worst = 0;
-	__u32 i, k;
-
-	for (i = 0; i < m->result.nr_nodes; i++) {
-		c = &m->result.nodes[i].correction;
-		for (k = 0; k < c->nr_bounds; k++)
-			if (c->bounds[k].error_ns > worst)
-				worst = c->bounds[k].error_ns;
+		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
+			b->error_ns = tsct_add_saturating(b->error_ns, ns);
+			if (b->error_ns > worst)
+				worst = b->error_ns;
+		}
 	}
 	worst = worst > UINT64_MAX / 1000 ? UINT64_MAX : worst * 1000;
 	real->past_error_ps = real->error_ps = worst;
@@ -233,24 +201,22 @@ static int write_metadata(struct tsct_merge *m, int dirfd)
 		err = tsct_meta_write(&m->result, to);
 	if (to && fclose(to) && !err)
 		err = -errno;
-	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
+	return merge_fail_errno(m, err);
 }
 
 int tsct_merge_write(struct tsct_merge *m, int dirfd)
 {
 	int err = merge_copy(m, dirfd);
 
+	if (!err)
+		err = merge_bounds_again(m);
 	if (err)
 		return err;
-	err = merge_bounds_again(m);
-	if (err)
-		return err;
-	widen(m);
 	bound_clock(m);
 	if (!m->counted)
 		err = tsct_merge_messages(m, &m->result.messages);
 	if (err)
-		return merge_fail(m, err, "%s", strerror(-err));
+		return merge_fail_errno(m, err);
 	m->result.complete = 1;
 	return write_metadata(m, dirfd);
 }

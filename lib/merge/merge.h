@@ -19,10 +19,7 @@
 
 struct tsct_merge;
 
-/*
- * Gets remarks for the user, as sentences; called from any thread, one at a
- * time.
- */
+/* Receives a remark for the user. Called from any thread, one at a time. */
 typedef void tsct_merge_note(void *arg, const char *sentence);
 
 struct tsct_merge_options {
@@ -41,8 +38,8 @@ struct tsct_merge_options {
 
 /* Progress. Other threads may read it with READ_ONCE(). */
 struct tsct_merge_progress {
-	__u64 bytes, bytes_done;	/* of all input files */
-	__u64 events;			/* written so far */
+	__u64 bytes, bytes_done;	/* bytes of all input files, and bytes read */
+	__u64 events;			/* events written so far */
 	__u32 stop;			/* set it to make the merge return
 					 * -EINTR */
 };
@@ -72,18 +69,18 @@ struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *merge);
 
 /* ---- results of the plan ------------------------------------------------- */
 
-/* The time of the result */
+/* The time base of the result */
 enum tsct_merge_time {
-	TSCT_MERGE_CLUSTER,	/* the master's counter, as long as on its wall
-				 * clock */
+	TSCT_MERGE_CLUSTER,	/* the master's counter, at the mean rate of
+				 * its wall clock */
 	TSCT_MERGE_OWN,		/* each node's own clock */
 };
 
 /* The way in which a node's ticks become those of the cluster */
 enum tsct_merge_how {
-	TSCT_MERGE_AS_OWN,	/* by its own clock */
-	TSCT_MERGE_AS_MASTER,	/* its counter is the timeline */
-	TSCT_MERGE_AS_CHILD,	/* a fit of its counter to the master's */
+	TSCT_MERGE_AS_OWN,	/* by the node's own clock */
+	TSCT_MERGE_AS_MASTER,	/* the node's counter is the timeline */
+	TSCT_MERGE_AS_CHILD,	/* by a fit of the node's counter to the master's */
 	TSCT_MERGE_VIA,		/* by a fit to a node among the inputs, and then
 				 * as that node's ticks */
 	TSCT_MERGE_BY_PARAMS,	/* by a fit to a node that is not an input, and
@@ -100,15 +97,15 @@ enum tsct_merge_time tsct_merge_time(const struct tsct_merge *merge);
 /* The result as in its metadata. Counts are valid after tsct_merge_write(). */
 const struct tsct_recording *tsct_merge_result(const struct tsct_merge *merge);
 
-/* About an input, in the order given */
+/* An input; their order is that of the options */
 struct tsct_merge_input {
 	const char *path;
 	const struct tsct_recording *rec;
-	__u32 first_node;	/* its first node in the result; those of rec
-				 * follow */
-	__u64 events;		/* written */
-	__u64 missing;		/* events in its count that are missing */
-	__u64 damage;		/* unreadable places */
+	__u32 first_node;	/* index of its first node in the result; its
+				 * others follow */
+	__u64 events;		/* events written */
+	__u64 missing;		/* events that it counts and that are missing */
+	__u64 damage;		/* number of unreadable places in its files */
 };
 
 const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *merge,
@@ -126,8 +123,8 @@ bool tsct_merge_is_partial(const struct tsct_merge *merge);
 /* A file of an input, and its place in the result */
 struct tsct_merge_file {
 	__u32 input;
-	__u32 in_class, in_location;	/* of the input */
-	__u32 class, location, node;	/* of the result */
+	__u32 in_class, in_location;	/* indices in the input */
+	__u32 class, location, node;	/* indices in the result */
 };
 
 const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
@@ -135,8 +132,8 @@ const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
 
 struct tsct_merge_event {
 	__u64 global;
-	const struct tsct_trace_event *event;	/* as in the input; valid until
-						 * the next call */
+	const struct tsct_trace_event *event;	/* ids are those of the input;
+						 * valid until the next call */
 };
 
 struct tsct_merge_reader;

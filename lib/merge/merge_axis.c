@@ -1,19 +1,229 @@
 // SPDX-License-Identifier: MIT
-/* The axis that all nodes are mapped to, and its fraction of global ticks. */
+/*
+ * Chooses the time of the result, the axis that all nodes are mapped to, and its
+ * fraction of global ticks. Recordings have a common time if all are on the same
+ * timeline, that of one master in one epoch; or if none belongs to a cluster, and
+ * each has a clock with a bound.
+ */
 #include <inttypes.h>
 #include <math.h>
 
-#include "lib/core/clock_params.h"
 #include "merge_private.h"
 
 #define GIGA	1000000000ULL
+
+/* ---- the timeline of an input -------------------------------------------- */
+
+static bool is_on(const struct tsct_series *s, __u64 master, __u32 timeline)
+{
+	/* Without a master, it is on the time of NTP servers: all nodes share it. */
+	return s->nr && s->master == master && s->timeline == timeline &&
+		(s->has_params || !master);
+}
+
+bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
+{
+	return is_on(s, m->master, m->timeline);
+}
+
+/*
+ * NULL: the input is on a timeline. Else the reason; "" if it belongs to no
+ * cluster, or has synced-cluster, so that there is nothing to correct.
+ */
+static const char *why_none(const struct merge_in *in)
+{
+	const struct tsct_recorded_sync *sync = merge_sync(in);
+	bool found = false, other = false;
+	const struct tsct_series *s;
+
+	for (s = in->series; s < in->series + in->nr_series; s++) {
+		if (is_on(s, sync->master, sync->timeline))
+			found = true;
+		else if (s->nr && s->x[s->nr - 1].t4 >= in->begin &&
+			 s->x[0].t1 <= in->end)
+			other = true;	/* another timeline in that time */
+	}
+	if (in->info.rec->merged)
+		return in->info.rec->timeline.on ? NULL :
+			"was merged by each node's own clock";
+	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
+		return "";
+	if (in->info.rec->counter.mult)
+		return "has times of the system clock, not of the synchronized"
+			" counter; record with other --timestamps";
+	if (sync->epoch_first != sync->epoch &&
+	    (sync->role == TSCT_SYNC_MASTER || other))
+		return "the timeline of its cluster ended while it was recorded, and another began";
+	if (sync->role == TSCT_SYNC_MASTER)
+		return sync->line.mult && sync->node == sync->master ? NULL :
+			"is uncalibrated: the master's time was not yet known";
+	return found ? NULL :
+		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
+}
+
+/* ---- the time of the result ---------------------------------------------- */
+
+/* True with synced-cluster: CLOCK_REALTIME is the cluster's time. */
+static bool has_agreed(const struct tsct_recorded_sync *sync)
+{
+	return sync->on && sync->role == TSCT_SYNC_SHARED;
+}
+
+/*
+ * Sets m->master and m->timeline, if all inputs are on one timeline. Else returns
+ * -EINVAL with the reason.
+ */
+static int find_timeline(struct tsct_merge *m, char *why, size_t size)
+{
+	const struct tsct_recording *rec;
+	const struct merge_in *in;
+	const char *what;
+	__u64 master;
+	__u32 number;
+
+	for (in = m->in; in < m->in + m->nr; in++) {
+		rec = in->info.rec;
+		what = why_none(in);
+		if (what && !*what)
+			what = has_agreed(merge_sync(in)) ?
+				"uses CLOCK_REALTIME (synced-cluster), others use sync samples" :
+				"has no sync samples, others have";
+		if (what) {
+			snprintf(why, size, "%s: %s", in->info.path, what);
+			return -EINVAL;
+		}
+		master = rec->merged ? rec->timeline.master : merge_sync(in)->master;
+		number = rec->merged ? rec->timeline.number : merge_sync(in)->timeline;
+		if (in == m->in) {
+			m->master = master;
+			m->timeline = number;
+		} else if (master != m->master || number != m->timeline) {
+			snprintf(why, size, "%s: is on timeline %u of node %016"
+				 PRIx64 ", but %s on timeline %u of node %016"
+				 PRIx64, in->info.path, number,
+				 (uint64_t)master, m->in[0].info.path,
+				 m->timeline, (uint64_t)m->master);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* True if no input belongs to a cluster */
+static bool are_all_by_themselves(const struct tsct_merge *m)
+{
+	const struct merge_in *in;
+	const char *what;
+
+	for (in = m->in; in < m->in + m->nr; in++) {
+		what = why_none(in);
+		if (!what || (*what && !in->info.rec->merged))
+			return false;
+	}
+	return true;
+}
+
+/* True if all nodes are of one boot, or all have synced-cluster */
+static bool share_one_clock(const struct tsct_merge *m)
+{
+	const __u8 *first = m->in[0].info.rec->nodes[0].boot_id;
+	const struct tsct_recorded_node *node;
+	const struct tsct_recording *rec;
+	bool one_boot = true, shared = true;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].info.rec;
+		for (node = rec->nodes; node < rec->nodes + rec->nr_nodes; node++) {
+			one_boot &= !memcmp(node->boot_id, first, 16);
+			shared &= has_agreed(&node->sync);
+		}
+	}
+	return one_boot || shared;
+}
+
+/* Reports the largest distance of two inputs by their own clocks. */
+static void note_distance(struct tsct_merge *m)
+{
+	__u64 worst[2] = { 0, 0 }, error, begin;
+	const struct tsct_recording *rec;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].info.rec;
+		error = tsct_clock_params_error_ps(&rec->real, m->in[i].end);
+		begin = tsct_clock_params_error_ps(&rec->real, m->in[i].begin);
+		error = begin > error ? begin : error;
+		if (error > worst[0]) {
+			worst[1] = worst[0];
+			worst[0] = error;
+		} else if (error > worst[1]) {
+			worst[1] = error;
+		}
+	}
+	merge_note(m, "no common timeline: each node's own clock is used; the"
+		   " times of two nodes may differ by %.3f us, if"
+		   " CLOCK_REALTIME is the same on all", ((double)worst[0] + (double)worst[1]) / 1e6);
+}
+
+static int take_own(struct tsct_merge *m)
+{
+	const struct tsct_recording *rec;
+	const struct merge_in *in;
+
+	m->time = TSCT_MERGE_OWN;
+	for (in = m->in; in < m->in + m->nr; in++) {
+		rec = in->info.rec;
+		if (merge_was_disrupted(rec))
+			merge_note(m, "%s: its clock was disrupted while it was recorded;"
+				   " times before the disruption follow the clock after it",
+				   in->info.path);
+		if (tsct_status_has_time(rec->status) || m->options.force)
+			continue;
+		return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"
+				  " time (%s); record while tsctraced runs, or use"
+				  " --force", in->info.path,
+				  rec->status == TSCT_STATUS_DISRUPTED ?
+				  "disrupted" : "unknown");
+	}
+	if (!share_one_clock(m))
+		note_distance(m);
+	return 0;
+}
+
+int merge_choose_time(struct tsct_merge *m)
+{
+	char why[MERGE_WHY_MAX / 2];
+	const struct merge_in *in;
+
+	m->time = TSCT_MERGE_CLUSTER;
+	if (find_timeline(m, why, sizeof(why))) {
+		if (are_all_by_themselves(m))
+			return take_own(m);
+		if (!m->options.force)
+			return merge_fail(m, -EINVAL, "%s; use --force to take"
+					  " each node's own clock", why);
+		merge_note(m, "%s", why);
+		return take_own(m);
+	}
+	/* Samples before a disruption are of another epoch. */
+	for (in = m->in; in < m->in + m->nr; in++)
+		if (merge_was_disrupted(in->info.rec))
+			merge_note(m, "%s: its clock was disrupted while it was"
+				   " recorded (a step, a suspend); times before it"
+				   " use the samples from before it, if there are"
+				   " any", in->info.path);
+	return 0;
+}
+
+/* ---- points of the axis -------------------------------------------------- */
 
 double merge_axis_ns(const struct merge_axis *axis)
 {
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
 
-/* Rounds down. Counters that no node has reported may give any value. */
+/* Out of range values occur where samples are of a counter that no input recorded. */
 __s64 merge_whole(double value)
 {
 	return value > -9e18 && value < 9e18 ? (__s64)value : 0;
@@ -75,47 +285,30 @@ static bool is_same_axis(const struct merge_axis *a, const struct merge_axis *b)
 bool merge_is_same_frame(const struct tsct_merge *m,
 			 const struct tsct_recording *rec)
 {
-	const struct tsct_recorded_timeline *t = &rec->timeline;
-	struct merge_axis axis = axis_of(t);
-	struct tsct_axis frame = frame_of(t);
+	struct merge_axis axis = axis_of(&rec->timeline);
+	struct tsct_axis frame = frame_of(&rec->timeline);
 
 	return !memcmp(&frame, &m->frame, sizeof(frame)) &&
 		is_same_axis(&axis, &m->axis);
-}
-
-/*
- * Inverts an axis: remote + (tick - global) * den / num, with the fraction of a
- * count
- */
-static void take_back(const struct tsct_axis *frame, __u64 tick,
-		      struct merge_place *place)
-{
-	__u64 size = tick < frame->global ? frame->global - tick :
-		tick - frame->global;
-	tsct_u128 product = (tsct_u128)size * frame->den;
-	__u64 whole = (__u64)(product / frame->num);
-	double frac = (double)(__u64)(product % frame->num) /
-		(double)frame->num;
-
-	if (tick < frame->global) {
-		place->count = frame->remote - whole;
-		merge_add_frac(place, -frac);
-	} else {
-		place->count = frame->remote + whole;
-		merge_add_frac(place, frac);
-	}
-	place->rate = (double)frame->den / (double)frame->num;
 }
 
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret)
 {
 	const struct merge_axis from = axis_of(&rec->timeline);
-	struct tsct_axis frame = frame_of(&rec->timeline);
+	const struct tsct_axis frame = frame_of(&rec->timeline);
+	const bool before = rec->begin < frame.global;
+	tsct_u128 product = (tsct_u128)(before ? frame.global - rec->begin :
+					rec->begin - frame.global) * frame.den;
+	const __u64 whole = (__u64)(product / frame.num);
+	const double frac = (double)(__u64)(product % frame.num) / (double)frame.num;
 	struct merge_place place;
 	double ns;
 
-	take_back(&frame, rec->begin, &place);
+	/* remote + (tick - global) * den / num, with the fraction of a count */
+	place.count = before ? frame.remote - whole : frame.remote + whole;
+	merge_add_frac(&place, before ? -frac : frac);
+	place.rate = (double)frame.den / (double)frame.num;
 	if (!is_same_axis(&from, &m->axis)) {
 		ns = place.frac * merge_axis_ns(&from);
 		place.rate *= merge_axis_ns(&from) / merge_axis_ns(&m->axis);
@@ -132,16 +325,6 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 
 /* ---- the axis ----------------------------------------------------------------- */
 
-static const struct merge_in *find_merged(const struct tsct_merge *m)
-{
-	unsigned int i;
-
-	for (i = 0; i < m->nr; i++)
-		if (m->in[i].info.rec->merged)
-			return &m->in[i];
-	return NULL;
-}
-
 static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
@@ -150,64 +333,55 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 		sync->node == m->master;
 }
 
-static bool take_masters(struct tsct_merge *m)
+/* @by_master: only samples with the master, which have its clock params */
+static const struct tsct_series *find_series(const struct tsct_merge *m,
+					     bool by_master)
 {
-	const struct tsct_clock_params *line;
+	const struct tsct_series *s;
+	unsigned int i, k;
+
+	for (i = 0; i < m->nr; i++)
+		for (k = 0; k < m->in[i].nr_series; k++) {
+			s = &m->in[i].series[k];
+			if (merge_is_of(m, s) &&
+			    (!by_master || (s->has_params && s->node == m->master)))
+				return s;
+		}
+	return NULL;
+}
+
+static void choose_axis(struct tsct_merge *m)
+{
+	const struct tsct_clock_params *params;
+	const struct tsct_remote_params *sent;
+	const struct tsct_series *s;
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++) {
 		if (!is_master(m, &m->in[i]))
 			continue;
-		line = &merge_sync(&m->in[i])->line;
-		m->axis.base = line->base_cycles + line->slew_cycles;
-		m->axis.base_ns = tsct_clock_params_ns(line, m->axis.base);
-		m->axis.mult = line->mult;
-		return true;
+		params = &merge_sync(&m->in[i])->line;
+		m->axis.base = params->base_cycles + params->slew_cycles;
+		m->axis.base_ns = tsct_clock_params_ns(params, m->axis.base);
+		m->axis.mult = params->mult;
+		return;
 	}
-	return false;
-}
-
-/* Takes the master's clock params as it sent them to a child. */
-static bool take_sent_params(struct tsct_merge *m)
-{
-	const struct tsct_remote_params *line;
-	const struct tsct_series *s;
-	unsigned int i, k;
-
-	for (i = 0; i < m->nr; i++) {
-		for (k = 0; k < m->in[i].nr_series; k++) {
-			s = &m->in[i].series[k];
-			if (!s->has_params || !merge_is_of(m, s) ||
-			    s->node != m->master)
-				continue;
-			line = &s->params[s->nr - 1];
-			m->axis = (struct merge_axis) {
-				line->base, line->base_ns, line->mult };
-			return true;
-		}
+	/* The master's clock params, as a child received them */
+	s = find_series(m, true);
+	if (s) {
+		sent = &s->params[s->nr - 1];
+		m->axis = (struct merge_axis) { sent->base, sent->base_ns, sent->mult };
+		return;
 	}
-	return false;
-}
-
-/*
- * The master's counter is unknown: uses ns of cluster time, from about the
- * first report on.
- */
-static void take_ns(struct tsct_merge *m)
-{
-	const struct tsct_series *s;
-	unsigned int i, k;
-
+	/*
+	 * The master's counter is unknown: uses ns of cluster time, from about the
+	 * first report on.
+	 */
 	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
-	for (i = 0; i < m->nr; i++) {
-		for (k = 0; k < m->in[i].nr_series; k++) {
-			s = &m->in[i].series[k];
-			if (merge_is_of(m, s)) {
-				m->axis.base_ns = s->params[s->nr - 1].base_ns;
-				m->axis.base = (__u64)m->axis.base_ns;
-				return;
-			}
-		}
+	s = find_series(m, false);
+	if (s) {
+		m->axis.base_ns = s->params[s->nr - 1].base_ns;
+		m->axis.base = (__u64)m->axis.base_ns;
 	}
 }
 
@@ -218,20 +392,8 @@ static __u64 wanted_hz(const struct tsct_merge *m)
 	return m->options.hz ? m->options.hz : GIGA;
 }
 
-static int no_frame(struct tsct_merge *m, int err)
-{
-	if (err == -ERANGE)
-		return merge_fail(m, -EINVAL, "--resolution %" PRIu64
-				  ": too many ticks since the Unix epoch, or too"
-				  " odd a ratio to the master's counter; use a"
-				  " rounder or smaller number",
-				  (uint64_t)wanted_hz(m));
-	return merge_fail(m, -EINVAL, "the wall clock of the master did not run"
-			  " forward; use --force to take each node's own clock");
-}
-
-int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
-		     __u64 mult, __u64 hz)
+int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
+			    __u64 mult, __u64 hz)
 {
 	int err = tsct_axis_from_params(ret, base, base_ns, mult);
 	__u64 num = hz, den = GIGA;
@@ -249,24 +411,17 @@ int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 	return 0;
 }
 
-static __s64 real_ns(const struct merge_in *in, __u64 stamp)
-{
-	return tsct_clock_params_ns(&in->info.rec->real, stamp);
-}
-
 /*
- * The run lasts as long as on the master's wall clock, over its whole
- * recording. For a recording of less than a second, whole nanoseconds would
+ * Sets the rate of global ticks so that the master's whole recording lasts as long
+ * as on its wall clock. For a recording of less than a second, whole nanoseconds would
  * make too coarse a rate for the events of others.
  */
 static int frame_by_master(struct tsct_merge *m)
 {
 	const struct merge_in *first = NULL, *last = NULL, *in;
-	unsigned int i;
 	__u64 end;
 
-	for (i = 0; i < m->nr; i++) {
-		in = &m->in[i];
+	for (in = m->in; in < m->in + m->nr; in++) {
 		if (!is_master(m, in))
 			continue;
 		if (!first || in->begin < first->begin)
@@ -280,18 +435,18 @@ static int frame_by_master(struct tsct_merge *m)
 	if ((double)(end - first->begin) < last->hz)
 		end = first->begin + (__u64)last->hz;
 	return tsct_axis_from_run(&m->frame, first->begin, end,
-			      (__u64)real_ns(first, first->begin),
-			      (__u64)real_ns(last, end), 0, wanted_hz(m));
+			      (__u64)merge_own_ns(first, first->begin),
+			      (__u64)merge_own_ns(last, end), 0, wanted_hz(m));
 }
 
-/* Uses the rate of cluster time instead. */
-static int frame_by_line(struct tsct_merge *m)
+/* Without a recording of the master, global ticks have the rate of cluster time. */
+static int frame_by_cluster(struct tsct_merge *m)
 {
 	const struct merge_axis *axis = &m->axis;
 	__u64 hour = (__u64)merge_whole(3600e9 / merge_axis_ns(axis));
 
-	if (!merge_frame_pair(&m->frame, axis->base, axis->base_ns, axis->mult,
-			      wanted_hz(m)))
+	if (!merge_frame_from_params(&m->frame, axis->base, axis->base_ns,
+				     axis->mult, wanted_hz(m)))
 		return 0;
 	return tsct_axis_from_run(&m->frame, axis->base, axis->base + hour,
 			      (__u64)axis->base_ns,
@@ -299,43 +454,44 @@ static int frame_by_line(struct tsct_merge *m)
 			      wanted_hz(m));
 }
 
-static int take_merged(struct tsct_merge *m, const struct merge_in *in)
-{
-	m->axis = axis_of(&in->info.rec->timeline);
-	m->frame = frame_of(&in->info.rec->timeline);
-	if (m->options.hz && m->options.hz != m->frame.hz)
-		return merge_fail(m, -EINVAL, "%s: its ticks are 1/%" PRIu64
-				  " s already; remove --resolution, or merge the"
-				  " recordings that it was made from", in->info.path,
-				  (uint64_t)m->frame.hz);
-	return 0;
-}
-
-/* Each node has an axis of its own then; this one only provides hz. */
-static int find_own(struct tsct_merge *m)
-{
-	const struct merge_in *in = find_merged(m);
-
-	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
-	m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
-	if (in && !m->options.hz)
-		m->frame.hz = in->info.rec->timeline.hz;
-	return 0;
-}
-
 int merge_find_axis(struct tsct_merge *m)
 {
-	const struct merge_in *merged = find_merged(m);
+	const struct tsct_recording *merged = NULL;
+	unsigned int i;
 	int err;
 
-	if (m->time == TSCT_MERGE_OWN)
-		return find_own(m);
-	if (merged)
-		return take_merged(m, merged);
-	if (!take_masters(m) && !take_sent_params(m))
-		take_ns(m);
+	for (i = 0; i < m->nr && !merged; i++)
+		if (m->in[i].info.rec->merged)
+			merged = m->in[i].info.rec;
+	if (m->time == TSCT_MERGE_OWN) {
+		/* Each node has an axis of its own; this one only provides hz. */
+		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
+		m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
+		if (merged && !m->options.hz)
+			m->frame.hz = merged->timeline.hz;
+		return 0;
+	}
+	if (merged) {
+		m->axis = axis_of(&merged->timeline);
+		m->frame = frame_of(&merged->timeline);
+		if (!m->options.hz || m->options.hz == m->frame.hz)
+			return 0;
+		return merge_fail(m, -EINVAL, "%s: its ticks are 1/%" PRIu64
+				  " s already; remove --resolution, or merge the"
+				  " recordings that it was made from",
+				  m->in[i - 1].info.path, (uint64_t)m->frame.hz);
+	}
+	choose_axis(m);
 	err = frame_by_master(m);
 	if (err == -ENOENT)
-		err = frame_by_line(m);
-	return err ? no_frame(m, err) : 0;
+		err = frame_by_cluster(m);
+	if (err == -ERANGE)
+		return merge_fail(m, -EINVAL, "--resolution %" PRIu64
+				  ": too many ticks since the Unix epoch, or too"
+				  " odd a ratio to the master's counter; use a"
+				  " rounder or smaller number",
+				  (uint64_t)wanted_hz(m));
+	return !err ? 0 :
+		merge_fail(m, -EINVAL, "the wall clock of the master did not run"
+			   " forward; use --force to take each node's own clock");
 }

@@ -1,14 +1,97 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies events, file by file, at their global ticks. Files are independent, so
- * any number of threads take the next one.
+ * Reads files of the inputs with global ticks, and copies them. Files are
+ * independent, so any number of threads take the next one.
  */
 #include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 
-#include "merge_read.h"
+#include "merge_private.h"
 #include "lib/ctf/stream.h"
+
+/* ---- reading --------------------------------------------------------------------- */
+
+void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
+		       const struct tsct_merge_file *file,
+		       tsct_trace_report *report, void *arg)
+{
+	const struct merge_in *in = &m->in[file->input];
+
+	memset(r, 0, sizeof(*r));
+	r->in = in;
+	r->file = file;
+	r->dir = (struct tsct_stream_reader_dir) {
+		.dirfd = in->dirfd, .rec = in->info.rec, .report = report,
+		.arg = arg,
+	};
+	tsct_stream_reader_init(&r->s, in->info.rec, in->kinds[file->in_class],
+			 file->in_class, file->in_location);
+	tsct_mapping_cursor_init(&r->cursor, in->segment[0].correct);
+}
+
+int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
+{
+	const __u64 stamp = r->s.event.tick;
+	char sentence[256];
+
+	while (r->segment + 1 < r->in->nr_segments &&
+	       stamp > r->in->segment[r->segment].end) {
+		r->segment++;
+		/* The cursor keeps its last tick: global ticks do not decrease. */
+		r->cursor.mapping = r->in->segment[r->segment].correct;
+		r->cursor.line.len = 0;
+		if (!tsct_mapping_cursor_next(&r->cursor, stamp, ret_global))
+			return 1;
+	}
+	/* Reports once per file: damage tends to repeat. */
+	if (r->out)
+		return 0;
+	r->out = r->s.spoiled = true;
+	r->dir.damage++;
+	if (!r->dir.report)
+		return 0;
+	snprintf(sentence, sizeof(sentence), "stream %s: event at byte %" PRIu64
+		 ": its time is outside the recording", r->s.name,
+		 (uint64_t)r->s.event.offset);
+	r->dir.report(r->dir.arg, sentence);
+	return 0;
+}
+
+int tsct_merge_reader_open(struct tsct_merge *m,
+			   const struct tsct_merge_file *file,
+			   struct tsct_merge_reader **ret)
+{
+	*ret = malloc(sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	/* Damage is reported where events are copied. */
+	merge_reader_init(*ret, m, file, NULL, NULL);
+	return 0;
+}
+
+int tsct_merge_reader_next(struct tsct_merge_reader *r,
+			   struct tsct_merge_event *ret_event)
+{
+	ret_event->event = &r->s.event;
+	return merge_reader_next(r, &ret_event->global);
+}
+
+void tsct_merge_reader_close(struct tsct_merge_reader *r)
+{
+	if (!r)
+		return;
+	tsct_stream_reader_free(&r->s);
+	free(r);
+}
+
+__s64 tsct_merge_own_ns(const struct tsct_merge *m,
+			const struct tsct_merge_file *file, __u64 stamp)
+{
+	return merge_own_ns(&m->in[file->input], stamp);
+}
+
+/* ---- one file ---------------------------------------------------------------------- */
 
 struct copy_work {
 	struct tsct_merge *m;
@@ -21,8 +104,8 @@ struct copy {
 	struct tsct_merge_reader r;
 	struct tsct_stream_writer out;
 	const __u32 *ids;	/* ids in the result, by id in the input - FIRST */
-	__u64 pos;		/* the packet counted last */
-	__u64 counted;		/* events counted */
+	__u64 pos;		/* file offset up to which bytes were counted */
+	__u64 counted;		/* events added to the progress so far */
 };
 
 static void report(void *arg, const char *sentence)
@@ -37,8 +120,6 @@ static void report(void *arg, const char *sentence)
 		merge_fail(m, -EBADMSG, "%s: %s; use --salvage to keep the"
 			   " readable part", path, sentence);
 }
-
-/* ---- one file ---------------------------------------------------------------------- */
 
 static void count_done(struct copy *c, __u64 pos)
 {
@@ -98,28 +179,6 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 	return ret;
 }
 
-/* Carries over the ring's own counts, and the known losses. */
-static void carry_figures(struct tsct_merge *m, const struct tsct_merge_file *f)
-{
-	const struct tsct_stream_class *from =
-		&m->in[f->input].info.rec->streams[f->in_class];
-	struct tsct_stream_class *to = &m->result.streams[f->class];
-
-	to->loss[f->location] = from->loss[f->in_location];
-	to->ring[f->location] = from->ring[f->in_location];
-}
-
-/*
- * Adds @nr events to the cause DAMAGED (@spoiled) or TRUNCATED; not to UNWRITTEN,
- * as the recorder did write them.
- */
-static void add_missing(__u64 *cause, bool spoiled, __u64 nr)
-{
-	__u64 *sum = &cause[spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];
-
-	*sum = nr < TSCT_COUNT_MAX - *sum ? *sum + nr : TSCT_COUNT_MAX;
-}
-
 /*
  * Counts events that were recorded and are unreadable as lost, so that sums
  * agree. For an incomplete recording their number is not known.
@@ -130,11 +189,14 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 	const struct tsct_merge_file *f = r->file;
 	const struct tsct_recording *rec = in->info.rec;
 	const __u64 held = rec->streams[f->in_class].counts[f->in_location].events;
-	__u64 *cause = to->loss[f->location].cause, lost = 0;
+	__u64 *cause = to->loss[f->location].cause, *sum, lost = 0;
 	int i;
 
 	if (held > events) {
-		add_missing(cause, r->s.spoiled, held - events);
+		/* The cause is not UNWRITTEN, as the recorder did write them. */
+		sum = &cause[r->s.spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];
+		*sum = held - events < TSCT_COUNT_MAX - *sum ?
+			*sum + held - events : TSCT_COUNT_MAX;
 		in->info.missing += held - events;
 	}
 	if (rec->complete)
@@ -145,7 +207,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 		to->ring[f->location].published_begin;
 }
 
-/* Called before the file's end: its last packet has the total of losses. */
+/* Adds the file's counts to those of the result; returns its lost events. */
 static __u64 sum_up(struct copy *c)
 {
 	const struct tsct_merge_file *f = c->r.file;
@@ -178,7 +240,8 @@ static int end_file(struct copy *c, __u64 discarded)
 {
 	const struct tsct_merge_file *f = c->r.file;
 	struct tsct_merge *m = c->w->m;
-	const __u64 lost = sum_up(c);
+	const __u64 lost = sum_up(c);	/* The last packet
+						 * states the total. */
 	struct tsct_file_counts *counts = &m->result.streams[f->class].counts[f->location];
 	int err = 0;
 
@@ -199,6 +262,9 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 {
 	struct tsct_merge *m = c->w->m;
 	const struct tsct_location *l = &m->result.locations[f->location];
+	const struct tsct_stream_class *from =
+		&m->in[f->input].info.rec->streams[f->in_class];
+	struct tsct_stream_class *to = &m->result.streams[f->class];
 	char name[TSCT_FILE_NAME_MAX];
 	const struct tsct_stream_writer_file file = {
 		.dirfd = c->w->dirfd, .name = name, .uuid = m->result.uuid,
@@ -212,7 +278,9 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
 	tsct_stream_writer_init(&c->out, &file, &(struct tsct_stream_writer_options) { .every = 0 });
-	carry_figures(m, f);
+	/* The ring's own counts, and the known losses */
+	to->loss[f->location] = from->loss[f->in_location];
+	to->ring[f->location] = from->ring[f->in_location];
 	err = copy_events(c, &discarded);
 	/* The error was reported where it was found. */
 	if (!err && c->r.dir.damage && !m->options.salvage)
@@ -245,7 +313,7 @@ static void *copy_files(void *arg)
 		err = copy_file(c, &m->file[i]);
 	}
 	if (err) {
-		merge_fail(m, err, "%s", strerror(-err));
+		merge_fail_errno(m, err);
 		/* Stop the other threads. */
 		WRITE_ONCE(w->next, m->nr_files);
 		WRITE_ONCE(m->progress.stop, 1);
@@ -254,40 +322,27 @@ static void *copy_files(void *arg)
 	return NULL;
 }
 
-static unsigned int count_jobs(const struct tsct_merge *m)
+int merge_copy(struct tsct_merge *m, int dirfd)
 {
-	unsigned int jobs = m->options.jobs;
+	struct copy_work w = { .m = m, .dirfd = dirfd };
+	unsigned int jobs = m->options.jobs, nr = 0;
+	pthread_t *threads;
 	cpu_set_t set;
 
 	if (!jobs && !sched_getaffinity(0, sizeof(set), &set))
 		jobs = (unsigned int)CPU_COUNT(&set);
 	if (jobs > m->nr_files)
 		jobs = m->nr_files;
-	return jobs ? jobs : 1;
-}
-
-/* Without a thread, the others do its share. */
-static void run_all(struct copy_work *w, pthread_t *threads, unsigned int jobs)
-{
-	unsigned int i, nr = 0;
-
-	while (nr + 1 < jobs &&
-	       !pthread_create(&threads[nr], NULL, copy_files, w))
-		nr++;
-	copy_files(w);
-	for (i = 0; i < nr; i++)
-		pthread_join(threads[i], NULL);
-}
-
-int merge_copy(struct tsct_merge *m, int dirfd)
-{
-	struct copy_work w = { .m = m, .dirfd = dirfd };
-	const unsigned int jobs = count_jobs(m);
-	pthread_t *threads = calloc(jobs, sizeof(*threads));
-
+	threads = calloc(jobs + 1, sizeof(*threads));
 	if (!threads)
-		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
-	run_all(&w, threads, jobs);
+		return merge_fail_errno(m, -ENOMEM);
+	/* If a thread cannot be created, the others do its share. */
+	while (nr + 1 < jobs &&
+	       !pthread_create(&threads[nr], NULL, copy_files, &w))
+		nr++;
+	copy_files(&w);
+	while (nr)
+		pthread_join(threads[--nr], NULL);
 	free(threads);
 	return m->error;
 }

@@ -35,7 +35,7 @@ static bool copy_node(struct tsct_recorded_node *to,
 	to->cpus = NULL;
 	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
-	/* Its values are ticks of the input, which the result does not have. */
+	/* The clock params are in ticks of the input, which the result lacks. */
 	memset(&to->sync.line, 0, sizeof(to->sync.line));
 	if (from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model))
 		return false;
@@ -72,81 +72,62 @@ static int make_nodes(struct tsct_merge *m)
 		for (k = 0; k < rec->nr_nodes; k++)
 			if (!copy_node(&m->result.nodes[nr++], &rec->nodes[k],
 				       rec))
-				return merge_fail(m, -ENOMEM, "%s",
-						  strerror(ENOMEM));
+				return merge_fail_errno(m, -ENOMEM);
 	}
 	return 0;
 }
 
 /* ---- locations -------------------------------------------------------------------- */
 
-static bool has_file(const struct merge_in *in, __u32 class, __u32 at)
+/* Most possible CPUs have no events and no losses. */
+static bool is_used(const struct merge_in *in, __u32 at)
 {
+	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_stream_class *s;
 	char name[TSCT_FILE_NAME_MAX];
 	struct stat st;
-
-	tsct_recording_file(in->info.rec, class, at, name);
-	return !fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
-}
-
-/* Most possible CPUs have no events and no losses. */
-static bool is_there(const struct merge_in *in, __u32 at)
-{
-	const struct tsct_stream_class *s;
 	__u32 i;
 
-	for (i = 0; i < in->info.rec->nr_streams; i++) {
-		s = &in->info.rec->streams[i];
+	for (i = 0; i < rec->nr_streams; i++) {
+		s = &rec->streams[i];
+		tsct_recording_file(rec, i, at, name);
 		if (s->counts[at].packets || s->counts[at].events ||
 		    tsct_loss_total(&s->loss[at]) || s->ring[at].published_end ||
-		    s->ring[at].broken_places || has_file(in, i, at))
+		    s->ring[at].broken_places ||
+		    !fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
 			return true;
 	}
 	return false;
 }
 
-static int choose_locations(struct tsct_merge *m, __u64 *ret_nr)
+static int make_locations(struct tsct_merge *m)
 {
+	struct tsct_location *to;
 	struct merge_in *in;
-	unsigned int i;
+	__u64 nr = 0;
 	__u32 at;
+	int err;
 
-	for (*ret_nr = 0, i = 0; i < m->nr; i++) {
-		in = &m->in[i];
+	for (in = m->in; in < m->in + m->nr; in++) {
 		in->location = calloc(in->info.rec->nr_locations,
 				      sizeof(*in->location));
 		if (!in->location)
-			return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+			return merge_fail_errno(m, -ENOMEM);
 		for (at = 0; at < in->info.rec->nr_locations; at++)
-			in->location[at] = is_there(in, at) ?
-				(__u32)(*ret_nr)++ : MERGE_NOBODY;
+			in->location[at] = is_used(in, at) ? (__u32)nr++ :
+				MERGE_NOBODY;
 	}
-	/* The metadata needs at least one. */
-	if (!*ret_nr)
-		m->in[0].location[(*ret_nr)++] = 0;
-	return 0;
-}
-
-static int make_locations(struct tsct_merge *m)
-{
-	const struct merge_in *in;
-	struct tsct_location *to;
-	unsigned int i;
-	__u64 nr;
-	__u32 at;
-	int err = choose_locations(m, &nr);
-
-	if (err)
-		return err;
+	/* The metadata needs at least one location. */
+	if (!nr)
+		m->in[0].location[nr++] = 0;
 	if (nr > TSCT_LOCATIONS_MAX)
 		return merge_fail(m, -EINVAL, "%" PRIu64 " CPUs of all nodes:"
 				  " more than a recording can have (%d)",
 				  (uint64_t)nr, TSCT_LOCATIONS_MAX);
 	err = tsct_recording_locate(&m->result, (__u32)nr);
 	if (err)
-		return merge_fail(m, err, "%s", strerror(-err));
-	for (i = 0; i < m->nr; i++) {
-		in = &m->in[i];
+		return merge_fail_errno(m, err);
+	for (in = m->in; in < m->in + m->nr; in++) {
 		for (at = 0; at < in->info.rec->nr_locations; at++) {
 			if (in->location[at] == MERGE_NOBODY)
 				continue;
@@ -171,63 +152,48 @@ static int find_name(const struct tsct_merge *m, const char *name)
 }
 
 /*
- * A kernel's and a program's channel may share a name, but their files must
- * not.
+ * Finds a class under its own name, or under the one that find_or_add_class()
+ * derived from it.
  */
-static int add_class(struct tsct_merge *m, const struct tsct_stream_class *from)
-{
-	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1];
-	int ret;
-
-	strcpy(name, from->name);
-	while (find_name(m, name) >= 0)
-		strcat(name, "_");
-	ret = tsct_recording_add_stream(&m->result, name);
-	if (ret >= 0) {
-		m->result.streams[ret].policy = from->policy;
-		m->result.streams[ret].kernel = from->kernel;
-	}
-	return ret;
-}
-
-/* True if the name was derived from @s by add_class() */
-static bool is_made_of(const struct tsct_stream_class *s,
-		       const struct tsct_stream_class *of)
+static int find_class(const struct tsct_merge *m, const struct tsct_stream_class *of)
 {
 	const size_t len = strlen(of->name);
-
-	return s->kernel == of->kernel && !strncmp(s->name, of->name, len) &&
-		strspn(s->name + len, "_") == strlen(s->name + len);
-}
-
-/* Finds a class under its own name, or under the derived one. */
-static int look_up(const struct tsct_merge *m, const struct tsct_stream_class *of)
-{
+	const struct tsct_stream_class *s;
 	int at = find_name(m, of->name);
 	__u32 i;
 
 	if (at < 0 || m->result.streams[at].kernel == of->kernel)
 		return at;
-	for (i = 0; i < m->result.nr_streams; i++)
-		if (is_made_of(&m->result.streams[i], of))
+	for (i = 0; i < m->result.nr_streams; i++) {
+		s = &m->result.streams[i];
+		if (s->kernel == of->kernel && !strncmp(s->name, of->name, len) &&
+		    strspn(s->name + len, "_") == strlen(s->name + len))
 			return (int)i;
+	}
 	return -ENOENT;
 }
 
-static int find_class(struct tsct_merge *m, const struct merge_in *in, __u32 class)
+static int find_or_add_class(struct tsct_merge *m, const struct merge_in *in,
+			     const struct tsct_stream_class *from)
 {
-	const struct tsct_stream_class *from = &in->info.rec->streams[class];
-	int ret = look_up(m, from);
+	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1];
+	int ret = find_class(m, from);
 
 	if (ret >= 0)
 		return ret;
-	ret = add_class(m, from);
+	/* A kernel's and a program's channel may share a name; their files must not. */
+	strcpy(name, from->name);
+	while (find_name(m, name) >= 0)
+		strcat(name, "_");
+	ret = tsct_recording_add_stream(&m->result, name);
 	if (ret < 0)
-		return merge_fail(m, ret, ret == -EINVAL ? "%s: with its channel"
-				  " '%s' there are more than %d, or its name is"
-				  " too long" : "%s: no memory for channel '%s' (of"
+		return merge_fail(m, ret, ret == -EINVAL ? "%s: channel '%s':"
+				  " more than %d channels in all inputs, or the name"
+				  " is too long" : "%s: no memory for channel '%s' (of"
 				  " %d)", in->info.path, from->name,
 				  TSCT_STREAMS_MAX);
+	m->result.streams[ret].policy = from->policy;
+	m->result.streams[ret].kernel = from->kernel;
 	return ret;
 }
 
@@ -237,7 +203,7 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 	int ret;
 
 	for (i = 0; i < in->info.rec->nr_streams; i++) {
-		ret = find_class(m, in, i);
+		ret = find_or_add_class(m, in, &in->info.rec->streams[i]);
 		if (ret < 0)
 			return ret;
 		in->class[i] = (__u32)ret;
@@ -261,25 +227,26 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 struct unifier {
 	struct tsct_unify unify;
 	struct tsct_remap_slot *slot;
-	__u32 *id;		/* by index in the result */
+	__u32 *id;		/* id in the result, by number in unify */
 	__u32 nr;
-	__u32 next;		/* all ids below it are taken */
+	__u32 next;		/* all lower ids are taken */
 	__u64 seed;
 	const struct tsct_recording *result;
 	__u32 class;
 };
 
+/* The argument of is_same() */
 struct question {
 	const struct unifier *u;
 	const struct tsct_event_def *def;
 };
 
-static bool is_same(const void *arg, __u64 thing)
+static bool is_same(const void *arg, __u64 number)
 {
 	const struct question *q = arg;
 
 	return tsct_event_def_equal(tsct_recording_def(q->u->result, q->u->class,
-						 q->u->id[thing]), q->def);
+						 q->u->id[number]), q->def);
 }
 
 static __u64 hash_of(__u64 seed, const struct tsct_event_def *def)
@@ -297,103 +264,80 @@ static __u64 hash_of(__u64 seed, const struct tsct_event_def *def)
 	return hash;
 }
 
-/*
- * Keeps the id where it is free, so that a channel of one input keeps all. 0:
- * none is free
- */
-static __u32 choose_id(struct unifier *u, __u32 wanted)
-{
-	if (!tsct_recording_def(u->result, u->class, wanted))
-		return wanted;
-	while (u->next <= TSCT_ID_MAX &&
-	       tsct_recording_def(u->result, u->class, u->next))
-		u->next++;
-	return u->next <= TSCT_ID_MAX ? u->next : 0;
-}
-
 static int add_def(struct tsct_merge *m, struct unifier *u,
 		   const struct merge_in *in, const struct tsct_event_def *def)
 {
 	struct tsct_event_def copy = { .id = 0 };
-	int err;
 
 	memcpy(&copy, def, def->size);
-	copy.id = choose_id(u, def->id);
-	if (!copy.id)
-		return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' would"
-				  " have more than %d event definitions;"
-				  " merge fewer recordings", in->info.path,
-				  m->result.streams[u->class].name, IDS);
+	/* Keeps the id where it is free, so that a channel of one input keeps all. */
+	if (tsct_recording_def(u->result, u->class, copy.id)) {
+		while (u->next <= TSCT_ID_MAX &&
+		       tsct_recording_def(u->result, u->class, u->next))
+			u->next++;
+		if (u->next > TSCT_ID_MAX)
+			return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' would"
+					  " have more than %d event definitions;"
+					  " merge fewer recordings", in->info.path,
+					  m->result.streams[u->class].name, IDS);
+		copy.id = u->next;
+	}
 	u->id[u->nr++] = copy.id;
-	err = tsct_recording_add_def(&m->result, u->class, &copy);
-	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
-}
-
-static int unify_def(struct tsct_merge *m, struct unifier *u,
-		     const struct merge_in *in, const struct tsct_event_def *def,
-		     __u32 *ret_id)
-{
-	const struct question q = { u, def };
-	__u64 thing;
-	int ret = tsct_unify_id(&u->unify, hash_of(u->seed, def), is_same, &q,
-				&thing);
-	int err = ret == 1 ? add_def(m, u, in, def) : 0;
-
-	if (ret < 0)
-		return merge_fail(m, ret, "%s", strerror(-ret));
-	if (!err)
-		*ret_id = u->id[thing];
-	return err;
+	return merge_fail_errno(m, tsct_recording_add_def(&m->result, u->class,
+							  &copy));
 }
 
 static int unify_input(struct tsct_merge *m, struct unifier *u,
 		       struct merge_in *in, __u32 class)
 {
 	const struct tsct_stream_class *s = &in->info.rec->streams[class];
+	struct question q = { .u = u };
+	__u64 number;
 	__u32 i;
-	int err = 0;
+	int ret;
 
 	in->id[class] = calloc(s->nr_defs + 1, sizeof(*in->id[class]));
 	in->kinds[class] = tsct_stream_reader_kinds(s);
 	if (!in->id[class] || !in->kinds[class])
-		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
-	for (i = 0; i < s->nr_defs && !err; i++)
-		if (s->defs[i])
-			err = unify_def(m, u, in, s->defs[i], &in->id[class][i]);
-	return err;
-}
-
-static int unify_class(struct tsct_merge *m, struct unifier *u, __u32 class)
-{
-	unsigned int i;
-	__u32 k;
-	int err = 0;
-
-	u->class = class;
-	u->nr = 0;
-	u->next = TSCT_ID_FIRST;
-	err = tsct_unify_init(&u->unify, u->slot, SLOTS, u->seed);
-	for (i = 0; i < m->nr; i++)
-		for (k = 0; k < m->in[i].info.rec->nr_streams && !err; k++)
-			if (m->in[i].class[k] == class)
-				err = unify_input(m, u, &m->in[i], k);
-	return err;
+		return merge_fail_errno(m, -ENOMEM);
+	for (i = 0; i < s->nr_defs; i++) {
+		q.def = s->defs[i];
+		if (!q.def)
+			continue;
+		ret = tsct_unify_id(&u->unify, hash_of(u->seed, q.def), is_same,
+				    &q, &number);
+		if (ret < 0)
+			return merge_fail_errno(m, ret);
+		ret = ret ? add_def(m, u, in, q.def) : 0;
+		if (ret)
+			return ret;
+		in->id[class][i] = u->id[number];
+	}
+	return 0;
 }
 
 static int unify_all(struct tsct_merge *m)
 {
 	struct unifier u = { .result = &m->result };
+	struct merge_in *in;
 	int err = 0;
-	__u32 i;
+	__u32 k;
 
 	u.slot = malloc(SLOTS * sizeof(*u.slot));
 	u.id = malloc(IDS * sizeof(*u.id));
 	if (!u.slot || !u.id)
-		err = merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+		err = merge_fail_errno(m, -ENOMEM);
 	else if (getrandom(&u.seed, sizeof(u.seed), 0) != sizeof(u.seed))
-		err = merge_fail(m, -EIO, "no random numbers");
-	for (i = 0; i < m->result.nr_streams && !err; i++)
-		err = unify_class(m, &u, i);
+		err = merge_fail(m, -EIO, "no random numbers from the kernel");
+	for (; u.class < m->result.nr_streams && !err; u.class++) {
+		u.nr = 0;
+		u.next = TSCT_ID_FIRST;
+		err = tsct_unify_init(&u.unify, u.slot, SLOTS, u.seed);
+		for (in = m->in; in < m->in + m->nr; in++)
+			for (k = 0; k < in->info.rec->nr_streams && !err; k++)
+				if (in->class[k] == u.class)
+					err = unify_input(m, &u, in, k);
+	}
 	free(u.slot);
 	free(u.id);
 	return err;
@@ -427,11 +371,9 @@ static int list_files(struct tsct_merge *m)
 
 	m->file = calloc((size_t)m->result.nr_locations * TSCT_STREAMS_MAX + 1,
 			 sizeof(*m->file));
-	if (!m->file)
-		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
-	for (i = 0; i < m->nr; i++)
+	for (i = 0; m->file && i < m->nr; i++)
 		add_files(m, i);
-	return 0;
+	return m->file ? 0 : merge_fail_errno(m, -ENOMEM);
 }
 
 int merge_define(struct tsct_merge *m)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "lib/core/clock_params.h"
 #include "merge_private.h"
 
 /* Recordings made together are not this far apart. */
@@ -37,24 +36,9 @@ static bool is_known(const __u8 *uuid)
 	return memcmp(uuid, zero, sizeof(zero));
 }
 
-static __s64 begin_of(const struct merge_in *in)
-{
-	return tsct_clock_params_ns(&in->info.rec->real, in->begin);
-}
-
-static __s64 end_of(const struct merge_in *in)
-{
-	return tsct_clock_params_ns(&in->info.rec->real, in->end);
-}
-
 static int compare_in(const struct merge_in *a, const struct merge_in *b)
 {
 	return (a > b) - (a < b);
-}
-
-static int no_memory(struct tsct_merge *m)
-{
-	return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
 }
 
 static size_t count_nodes(const struct tsct_merge *m)
@@ -69,42 +53,26 @@ static size_t count_nodes(const struct tsct_merge *m)
 
 /* ---- the same directory ---------------------------------------------------------- */
 
-struct input_inode {
-	const struct merge_in *in;
-	dev_t dev;
-	ino_t ino;
-};
-
-static int by_inode(const void *a, const void *b)
-{
-	const struct input_inode *x = a, *y = b;
-
-	if (x->dev != y->dev)
-		return x->dev < y->dev ? -1 : 1;
-	if (x->ino != y->ino)
-		return x->ino < y->ino ? -1 : 1;
-	return compare_in(x->in, y->in);
-}
-
+/* Compares all pairs: each input has an open directory, so there are few. */
 static int check_inodes(struct tsct_merge *m)
 {
-	struct input_inode *all = calloc(m->nr + 1, sizeof(*all));
-	unsigned int i, nr = 0;
-	struct stat st;
+	struct stat *st = calloc(m->nr + 1, sizeof(*st));
+	unsigned int i, k;
 	int err = 0;
 
-	if (!all)
-		return no_memory(m);
-	for (i = 0; i < m->nr; i++)
-		if (!fstat(m->in[i].dirfd, &st))
-			all[nr++] = (struct input_inode) { &m->in[i], st.st_dev, st.st_ino };
-	qsort(all, nr, sizeof(*all), by_inode);
-	for (i = 1; i < nr && !err; i++)
-		if (all[i].dev == all[i - 1].dev && all[i].ino == all[i - 1].ino)
-			err = merge_fail(m, -EINVAL, "%s: given twice; remove"
-					 " one or use --force",
-					 all[i].in->info.path);
-	free(all);
+	if (!st)
+		return merge_fail_errno(m, -ENOMEM);
+	for (i = 0; i < m->nr && !err; i++) {
+		if (fstat(m->in[i].dirfd, &st[i]))
+			continue;
+		for (k = 0; k < i && !err; k++)
+			if (st[i].st_ino == st[k].st_ino &&
+			    st[i].st_dev == st[k].st_dev)
+				err = merge_fail(m, -EINVAL, "%s: given twice; remove"
+						 " one or use --force",
+						 m->in[i].info.path);
+	}
+	free(st);
 	return err;
 }
 
@@ -127,7 +95,7 @@ static int check_uuids(struct tsct_merge *m)
 	__u32 k;
 
 	if (!all)
-		return no_memory(m);
+		return merge_fail_errno(m, -ENOMEM);
 	for (i = 0; i < m->nr; i++) {
 		rec = m->in[i].info.rec;
 		for (k = 0; k < rec->nr_nodes; k++)
@@ -150,44 +118,19 @@ static int check_uuids(struct tsct_merge *m)
 /* ---- the same node, channel and time ------------------------------------------------ */
 
 /*
- * A node is identified by its daemon's number; if one of two has none, by the
- * boot and the host's name.
+ * A node is identified by its daemon's number (@by_number); if one of two has none,
+ * by the boot and the host's name.
  */
-struct identity {
-	bool (*is_known)(const struct tsct_recorded_node *node);
-	int (*compare)(const struct tsct_recorded_node *a,
-		       const struct tsct_recorded_node *b);
-	bool has_numbers;	/* both nodes have a number */
-};
-
-static bool is_in_cluster(const struct tsct_recorded_node *node)
+static int compare_nodes(bool by_number, const struct tsct_recorded_node *a,
+			 const struct tsct_recorded_node *b)
 {
-	return node->sync.on;
-}
+	int order;
 
-static int compare_number(const struct tsct_recorded_node *a,
-			  const struct tsct_recorded_node *b)
-{
-	return (a->sync.node > b->sync.node) - (a->sync.node < b->sync.node);
-}
-
-static bool has_boot(const struct tsct_recorded_node *node)
-{
-	return is_known(node->boot_id);
-}
-
-static int compare_boot(const struct tsct_recorded_node *a,
-			const struct tsct_recorded_node *b)
-{
-	int order = memcmp(a->boot_id, b->boot_id, 16);
-
+	if (by_number)
+		return (a->sync.node > b->sync.node) - (a->sync.node < b->sync.node);
+	order = memcmp(a->boot_id, b->boot_id, 16);
 	return order ? order : strcmp(a->host, b->host);
 }
-
-static const struct identity identities[] = {
-	{ is_in_cluster, compare_number, true },
-	{ has_boot, compare_boot, false },
-};
 
 static const struct tsct_stream_class *channel_of(const struct claim *c)
 {
@@ -195,11 +138,11 @@ static const struct tsct_stream_class *channel_of(const struct claim *c)
 }
 
 /* Compares node and channel. */
-static int compare_what(const struct identity *identity, const struct claim *a,
-			const struct claim *b)
+static int compare_channels(bool by_number, const struct claim *a,
+			    const struct claim *b)
 {
 	const struct tsct_stream_class *x = channel_of(a), *y = channel_of(b);
-	int order = identity->compare(a->by.node, b->by.node);
+	int order = compare_nodes(by_number, a->by.node, b->by.node);
 
 	if (!order)
 		order = (x->kernel > y->kernel) - (x->kernel < y->kernel);
@@ -210,10 +153,10 @@ static int compare_what(const struct identity *identity, const struct claim *a,
  * An empty span comes before those that begin with it: it does not overlap
  * them.
  */
-static int by_claim(const void *a, const void *b, void *identity)
+static int by_claim(const void *a, const void *b, void *by_number)
 {
 	const struct claim *x = a, *y = b;
-	int order = compare_what(identity, x, y);
+	int order = compare_channels(*(bool *)by_number, x, y);
 
 	if (!order)
 		order = (x->begin > y->begin) - (x->begin < y->begin);
@@ -222,10 +165,7 @@ static int by_claim(const void *a, const void *b, void *identity)
 	return order ? order : compare_in(x->by.in, y->by.in);
 }
 
-/*
- * Of the spans that began so far, the latest end, and the latest end of another
- * input
- */
+/* The spans with the latest end: of all that began so far, and of another input */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -252,74 +192,63 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 	return twin && twin->end > c->begin ? twin : NULL;
 }
 
-static int refuse_twin(struct tsct_merge *m, const struct claim *a,
-		       const struct claim *b)
-{
-	const bool turn = a->by.in > b->by.in;
-
-	return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and at the"
-			  " same time, and both have channel '%s': events would"
-			  " appear twice; remove one or use --force",
-			  (turn ? a : b)->by.in->info.path,
-			  (turn ? b : a)->by.in->info.path, channel_of(a)->name);
-}
-
 /*
  * Visits spans in the order of their begins, and compares each with the latest
  * ends.
  */
-static int compare_inputs(struct tsct_merge *m, const struct identity *identity,
-		 const struct claim *all, size_t nr)
+static int compare_inputs(struct tsct_merge *m, bool by_number,
+			  const struct claim *all, size_t nr)
 {
 	struct latest latest[2];	/* of nodes without and with a number */
-	const struct claim *twin;
+	const struct claim *c, *twin;
+	const char *first, *second;
 	bool numbered;
-	size_t i;
 
-	for (i = 0; i < nr; i++) {
-		if (!i || compare_what(identity, &all[i - 1], &all[i]))
+	for (c = all; c < all + nr; c++) {
+		if (c == all || compare_channels(by_number, c - 1, c))
 			memset(latest, 0, sizeof(latest));
-		numbered = is_in_cluster(all[i].by.node);
-		twin = find_twin(&latest[0], &all[i]);
-		if (!twin && (!numbered || identity->has_numbers))
-			twin = find_twin(&latest[1], &all[i]);
-		if (twin)
-			return refuse_twin(m, twin, &all[i]);
-		note_claim(&latest[numbered], &all[i]);
+		numbered = c->by.node->sync.on;
+		twin = find_twin(&latest[0], c);
+		if (!twin && (!numbered || by_number))
+			twin = find_twin(&latest[1], c);
+		if (twin) {
+			first = (twin->by.in < c->by.in ? twin : c)->by.in->info.path;
+			second = (twin->by.in < c->by.in ? c : twin)->by.in->info.path;
+			return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and at the"
+					  " same time, and both have channel '%s': events would"
+					  " appear twice; remove one or use --force",
+					  second, first, channel_of(c)->name);
+		}
+		note_claim(&latest[numbered], c);
 	}
 	return 0;
 }
 
-/* The span of a node of a merged input is that of its bounds. */
-static void find_span(const struct holder *by, struct claim *c)
-{
-	const struct tsct_recorded_correction *at = &by->node->correction;
-	const struct tsct_recording *rec = by->in->info.rec;
-
-	c->begin = begin_of(by->in);
-	c->end = end_of(by->in);
-	if (!rec->merged || !at->nr_bounds)
-		return;
-	c->begin = tsct_clock_params_ns(&rec->real, at->bounds[0].tick);
-	c->end = tsct_clock_params_ns(&rec->real, at->bounds[at->nr_bounds - 1].tick);
-}
-
-static size_t claim_all(const struct tsct_merge *m, const struct identity *identity,
+static size_t claim_all(const struct tsct_merge *m, bool by_number,
 			struct claim *all)
 {
+	const struct tsct_recorded_node *node;
 	const struct tsct_recording *rec;
-	size_t nr = 0;
-	unsigned int i;
+	const struct tsct_recorded_bound *b;
+	const struct merge_in *in;
 	struct claim c;
-	__u32 k;
+	size_t nr = 0;
 
-	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].info.rec;
-		for (k = 0; k < rec->nr_nodes; k++) {
-			if (!identity->is_known(&rec->nodes[k]))
+	for (in = m->in; in < m->in + m->nr; in++) {
+		rec = in->info.rec;
+		for (node = rec->nodes; node < rec->nodes + rec->nr_nodes; node++) {
+			if (by_number ? !node->sync.on : !is_known(node->boot_id))
 				continue;
-			c.by = (struct holder) { &m->in[i], &rec->nodes[k] };
-			find_span(&c.by, &c);
+			c.by = (struct holder) { in, node };
+			c.begin = merge_own_ns(in, in->begin);
+			c.end = merge_own_ns(in, in->end);
+			b = node->correction.bounds;
+			/* A node of a merged input has the span of its bounds. */
+			if (rec->merged && node->correction.nr_bounds) {
+				c.begin = merge_own_ns(in, b->tick);
+				b += node->correction.nr_bounds - 1;
+				c.end = merge_own_ns(in, b->tick);
+			}
 			for (c.stream = 0; c.stream < rec->nr_streams; c.stream++)
 				all[nr++] = c;
 		}
@@ -331,13 +260,14 @@ static int check_identities(struct tsct_merge *m)
 {
 	struct claim *all = calloc(count_nodes(m) + 1,
 				   TSCT_STREAMS_MAX * sizeof(*all));
+	static const bool by_number[] = { true, false };
 	size_t i, nr;
-	int err = all ? 0 : no_memory(m);
+	int err = all ? 0 : merge_fail_errno(m, -ENOMEM);
 
 	for (i = 0; i < 2 && !err; i++) {
-		nr = claim_all(m, &identities[i], all);
-		qsort_r(all, nr, sizeof(*all), by_claim, (void *)&identities[i]);
-		err = compare_inputs(m, &identities[i], all, nr);
+		nr = claim_all(m, by_number[i], all);
+		qsort_r(all, nr, sizeof(*all), by_claim, (void *)&by_number[i]);
+		err = compare_inputs(m, by_number[i], all, nr);
 	}
 	free(all);
 	return err;
@@ -347,50 +277,51 @@ static int check_identities(struct tsct_merge *m)
 
 static int by_begin(const void *a, const void *b)
 {
-	const __s64 x = begin_of(*(const struct merge_in *const *)a);
-	const __s64 y = begin_of(*(const struct merge_in *const *)b);
+	const struct merge_in *x = *(const struct merge_in *const *)a;
+	const struct merge_in *y = *(const struct merge_in *const *)b;
+	const __s64 x_ns = merge_own_ns(x, x->begin), y_ns = merge_own_ns(y, y->begin);
 
-	return x < y ? -1 : x > y;
-}
-
-static int check_gap(struct tsct_merge *m, const struct merge_in *last,
-		     const struct merge_in *next)
-{
-	/* Hostile inputs may be more than 2^63 ns apart. */
-	const __u64 apart = (__u64)begin_of(next) - (__u64)end_of(last);
-
-	if (begin_of(next) < end_of(last) || apart <= APART_NS)
-		return 0;
-	return merge_fail(m, -EINVAL, "%s: begins %" PRIu64 " days after %s ended;"
-			  " one of the two clocks is wrong, or they do not belong"
-			  " together; use --force to merge them", next->info.path,
-			  (uint64_t)(apart / APART_NS), last->info.path);
+	return (x_ns > y_ns) - (x_ns < y_ns);
 }
 
 static int check_gaps(struct tsct_merge *m)
 {
 	const struct merge_in **all = calloc(m->nr, sizeof(*all)), *last;
+	__s64 begin, end, last_end;
 	unsigned int i;
+	__u64 apart;
 	int err = 0;
 
 	if (!all)
-		return no_memory(m);
+		return merge_fail_errno(m, -ENOMEM);
 	for (i = 0; i < m->nr; i++)
 		all[i] = &m->in[i];
 	qsort(all, m->nr, sizeof(*all), by_begin);
-	for (i = 1, last = all[0]; i < m->nr && !err; i++) {
-		err = check_gap(m, last, all[i]);
-		if (end_of(all[i]) > end_of(last))
+	last = all[0];
+	last_end = merge_own_ns(last, last->end);
+	for (i = 1; i < m->nr && !err; i++) {
+		begin = merge_own_ns(all[i], all[i]->begin);
+		end = merge_own_ns(all[i], all[i]->end);
+		/* Hostile inputs may be more than 2^63 ns apart. */
+		apart = (__u64)begin - (__u64)last_end;
+		if (begin >= last_end && apart > APART_NS)
+			err = merge_fail(m, -EINVAL, "%s: begins %" PRIu64
+					 " days after %s ended; one of the two"
+					 " clocks is wrong, or they do not belong"
+					 " together; use --force to merge them",
+					 all[i]->info.path,
+					 (uint64_t)(apart / APART_NS),
+					 last->info.path);
+		if (end > last_end) {
 			last = all[i];
+			last_end = end;
+		}
 	}
 	free(all);
 	return err;
 }
 
-/*
- * A merged input may have many nodes: they are sorted and compared with
- * neighbours, never pair by pair.
- */
+/* Nodes are sorted and compared with neighbours: a merged input may have many. */
 int merge_identify(struct tsct_merge *m)
 {
 	int err;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opens the inputs. */
+/* Opens the inputs: reads their metadata and samples, and finds their ends. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 
+/* The argument of report() */
 struct watcher {
 	struct tsct_merge *m;
 	struct merge_in *in;
@@ -41,28 +41,28 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 		err = tsct_series_make(samples, in->nr_samples, &in->series,
 				       &in->nr_series);
 	/*
-	 * A recorder that was killed wrote no end: the last sample is the best
-	 * estimate.
+	 * A recorder that was killed wrote no end: the last sample is a lower
+	 * bound.
 	 */
 	if (!err && !rec->complete && in->nr_samples &&
 	    samples[in->nr_samples - 1].stamp > in->end)
 		in->end = samples[in->nr_samples - 1].stamp;
 	free(samples);
 	if (err == -E2BIG)
-		return merge_fail(m, -EINVAL, "%s: its sync samples are of more"
-				  " than %d sources and epochs: no daemon wrote"
-				  " that", in->info.path, TSCT_SERIES_MAX);
+		return merge_fail(m, -EINVAL, "%s: invalid sync samples: more than"
+				  " %d sources and epochs", in->info.path,
+				  TSCT_SERIES_MAX);
 	if (err)
-		return merge_fail(m, err, "%s", strerror(-err));
+		return merge_fail_errno(m, err);
 	return in->info.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
-/* Repeats the remarks about nodes of a merged input. */
-static void check_nodes(struct tsct_merge *m, const struct merge_in *in)
+static int check_end(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;
 	__u32 i;
 
+	/* Repeats the remarks about nodes of a merged input. */
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
 			continue;
@@ -71,12 +71,7 @@ static void check_nodes(struct tsct_merge *m, const struct merge_in *in)
 			   tsct_recording_node_name(rec, i));
 		m->partial = true;
 	}
-}
-
-static int check_end(struct tsct_merge *m, const struct merge_in *in)
-{
-	check_nodes(m, in);
-	if (in->info.rec->complete)
+	if (rec->complete)
 		return 0;
 	if (!m->options.salvage && !m->options.force)
 		return merge_fail(m, -EINVAL, "%s: not complete: it is still"
@@ -89,27 +84,6 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	return 0;
 }
 
-/* Damage is reported when events are copied. */
-static int last_event(struct merge_in *in, __u32 class, __u32 at,
-		      const struct tsct_stream_reader_kind *kinds)
-{
-	struct tsct_stream_reader_dir dir = {
-		.dirfd = in->dirfd, .rec = in->info.rec,
-	};
-	struct tsct_stream_reader s;
-	int ret;
-
-	tsct_stream_reader_init(&s, in->info.rec, kinds, class, at);
-	do {
-		ret = tsct_stream_reader_next(&dir, &s);
-		if (ret > 0 && s.event.tick > in->end &&
-		    s.event.tick <= merge_cut_off(in))
-			in->end = s.event.tick;
-	} while (ret > 0);
-	tsct_stream_reader_free(&s);
-	return ret;
-}
-
 /*
  * Finds the end of an incomplete recording: its last event. Bounds grow up to
  * there, as they do for a reader of the recording itself.
@@ -117,22 +91,34 @@ static int last_event(struct merge_in *in, __u32 class, __u32 at,
 static int find_end(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;
+	/* No report: damage is reported when events are copied. */
+	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = rec };
 	struct tsct_stream_reader_kind *kinds;
-	int err = 0;
+	struct tsct_stream_reader s;
+	int ret = 0;
 	__u32 i, at;
 
-	for (i = 0; i < rec->nr_streams && !err; i++) {
+	for (i = 0; i < rec->nr_streams && ret >= 0; i++) {
 		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
-		err = kinds ? 0 : -ENOMEM;
-		for (at = 0; at < rec->nr_locations && !err; at++)
-			err = merge_is_stopped(m) ? -EINTR :
-				last_event(in, i, at, kinds);
+		ret = kinds ? 0 : -ENOMEM;
+		for (at = 0; at < rec->nr_locations && ret >= 0; at++) {
+			tsct_stream_reader_init(&s, rec, kinds, i, at);
+			ret = merge_is_stopped(m) ? -EINTR : 1;
+			while (ret > 0) {
+				ret = tsct_stream_reader_next(&dir, &s);
+				if (ret > 0 && s.event.tick > in->end &&
+				    s.event.tick <= merge_cut_off(in))
+					in->end = s.event.tick;
+			}
+			tsct_stream_reader_free(&s);
+		}
 		free(kinds);
 	}
-	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
+	return merge_fail_errno(m, ret);
 }
 
-static void measure(struct tsct_merge *m, struct merge_in *in)
+/* Adds the sizes of the input's files to the total of the progress display. */
+static void add_sizes(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;
 	char name[TSCT_FILE_NAME_MAX];
@@ -148,30 +134,12 @@ static void measure(struct tsct_merge *m, struct merge_in *in)
 	}
 }
 
-static enum tsct_fit_kind choose_fit(const struct tsct_merge *m,
-				     const struct tsct_recording *rec)
-{
-	int kind = m->options.fit;
-
-	/* A kind of a later version: use our default. */
-	if (kind < 0)
-		kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
-	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
-}
-
-/* Ticks longer than the source's place the first events before the beginning. */
-static __u64 first_stamp(const struct tsct_recording *rec)
-{
-	const int bits = tsct_recording_tick_bits(rec);
-
-	return bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
-}
-
 static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 {
 	struct watcher w = { m, in };
+	const struct tsct_recording *rec;
+	int err, bits, fit = m->options.fit;
 	char why[512];
-	int err;
 
 	in->info.path = path;
 	err = tsct_trace_open(path, report, &w, &in->trace, why, sizeof(why));
@@ -180,18 +148,23 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	in->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (in->dirfd < 0)
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
-	in->info.rec = tsct_trace_recording(in->trace);
-	in->begin = first_stamp(in->info.rec);
-	in->end = in->info.rec->end;
-	in->hz = 0x1p56 / (double)in->info.rec->real.mult * 1e9;
-	in->fit = choose_fit(m, in->info.rec);
+	rec = in->info.rec = tsct_trace_recording(in->trace);
+	/* Ticks longer than the source's place the first events before the begin. */
+	bits = tsct_recording_tick_bits(rec);
+	in->begin = bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
+	in->end = rec->end;
+	in->hz = 0x1p56 / (double)rec->real.mult * 1e9;
+	if (fit < 0)
+		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
+	/* The recording may name a kind of fit of a later version. */
+	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
 	err = check_end(m, in);
-	if (!err && !in->info.rec->complete)
+	if (!err && !rec->complete)
 		err = find_end(m, in);
 	if (!err)
 		err = read_samples(m, in);
 	if (!err)
-		measure(m, in);
+		add_sizes(m, in);
 	return err;
 }
 
@@ -202,7 +175,7 @@ int merge_open(struct tsct_merge *m)
 
 	m->in = calloc(m->options.nr ? m->options.nr : 1, sizeof(*m->in));
 	if (!m->in)
-		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+		return merge_fail_errno(m, -ENOMEM);
 	m->nr = m->options.nr;
 	for (i = 0; i < m->nr; i++)
 		m->in[i].dirfd = -1;
@@ -212,30 +185,25 @@ int merge_open(struct tsct_merge *m)
 	return err;
 }
 
-static void close_one(struct merge_in *in)
-{
-	unsigned int i;
-
-	for (i = 0; i < in->nr_segments; i++)
-		free(in->segment[i].correct);
-	free(in->segment);
-	for (i = 0; i < TSCT_STREAMS_MAX; i++) {
-		free(in->id[i]);
-		free(in->kinds[i]);
-	}
-	free(in->location);
-	tsct_series_free(in->series, in->nr_series);
-	tsct_trace_close(in->trace);
-	if (in->dirfd >= 0)
-		close(in->dirfd);
-}
-
 void merge_close(struct tsct_merge *m)
 {
+	struct merge_in *in;
 	unsigned int i;
 
-	for (i = 0; i < m->nr; i++)
-		close_one(&m->in[i]);
+	for (in = m->in; in < m->in + m->nr; in++) {
+		for (i = 0; i < in->nr_segments; i++)
+			free(in->segment[i].correct);
+		free(in->segment);
+		for (i = 0; i < TSCT_STREAMS_MAX; i++) {
+			free(in->id[i]);
+			free(in->kinds[i]);
+		}
+		free(in->location);
+		tsct_series_free(in->series, in->nr_series);
+		tsct_trace_close(in->trace);
+		if (in->dirfd >= 0)
+			close(in->dirfd);
+	}
 	free(m->in);
 	free(m->file);
 	tsct_recording_free(&m->result);

@@ -8,7 +8,6 @@
 #include "lib/core/mapping.h"
 #include "lib/core/clock_params.h"
 #include "merge.h"
-#include "lib/sync/fit.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/series.h"
 
@@ -16,33 +15,34 @@
 #define MERGE_NOBODY	(~0U)
 
 /*
- * The axis that each node's ticks are mapped to, before the frame converts it
- * to global ticks: the master's counter, or ns of cluster time if the master's
- * counter is unknown
+ * The axis that each node's ticks are mapped to: the master's counter, or ns of
+ * cluster time if that counter is unknown. A struct tsct_axis then converts its
+ * counts to global ticks.
  */
 struct merge_axis {
 	__u64 base;
-	__s64 base_ns;		/* cluster time there */
+	__s64 base_ns;		/* cluster time at base */
 	__u64 mult;		/* 2^-56 ns per count */
 };
 
 /* A point on the axis; errors and rates are in counts of the axis */
 struct merge_place {
 	__u64 count;
-	double frac;		/* in [0, 1) */
+	double frac;		/* fraction of a count, in [0, 1) */
 	double rate;		/* counts per tick of the node */
 	double error;
-	double residual_ns;	/* residual of the fit there; not part of the
-				 * error */
+	double residual_ns;	/* residual of the fit at the point; not part of
+				 * the error */
 };
 
 /* The ticks of an input that one mapping is valid for: one epoch of its counter */
 struct merge_segment {
-	__u64 begin, end;	/* local ticks, both included */
+	__u64 begin, end;	/* first and last local tick */
 	const struct tsct_series *series;	/* NULL: no samples */
 	enum tsct_merge_how how;
-	__u32 parent;		/* VIA: index of the input */
-	struct tsct_fit fit;	/* to the axis; only its pieces are used */
+	__u32 parent;		/* VIA: index of the input that was polled */
+	struct tsct_fit fit;	/* local ticks to the axis; only its pieces are
+				 * used */
 	struct tsct_mapping *correct;
 };
 
@@ -59,10 +59,10 @@ struct merge_in {
 	double hz;		/* ticks per second */
 	__u64 begin, end;	/* first and last tick known */
 	__u64 limit;		/* the last tick that an event may have */
-	__u64 last;		/* tick of the last event copied; after the end,
+	__u64 last;		/* tick of the last event copied; above end
 				 * if the recording is still being written */
 	enum tsct_merge_how how;
-	bool settled;		/* its segments are set */
+	bool settled;		/* the segments are set */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
@@ -83,24 +83,26 @@ struct tsct_merge {
 	struct merge_in *in;
 	unsigned int nr;
 	enum tsct_merge_time time;
-	__u64 master;		/* CLUSTER: number of the master, and of its
+	__u64 master;		/* CLUSTER: id of the master, and number of its
 				 * timeline */
 	__u32 timeline;
 	struct merge_axis axis;
-	struct tsct_axis frame;	/* axis -> global ticks */
+	struct tsct_axis frame;	/* function from the axis to global ticks */
 	struct tsct_recording result;
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
 	bool shifted;		/* nodes were shifted because of messages */
-	bool counted;		/* messages were counted, and the counts are
-				 * final */
-	pthread_mutex_t lock;	/* protects notes, sums and why */
+	bool counted;		/* the counts of messages are final */
+	pthread_mutex_t lock;	/* protects note(), the result's sums, and why */
 };
 
 /* Stores the text of the first error; returns @err. */
 __attribute__((format(printf, 3, 4)))
 int merge_fail(struct tsct_merge *m, int err, const char *format, ...);
+
+/* merge_fail() with the error's text; returns 0 for 0. */
+int merge_fail_errno(struct tsct_merge *m, int err);
 
 __attribute__((format(printf, 2, 3)))
 void merge_note(struct tsct_merge *m, const char *format, ...);
@@ -108,6 +110,12 @@ void merge_note(struct tsct_merge *m, const char *format, ...);
 static inline bool merge_is_stopped(const struct tsct_merge *m)
 {
 	return READ_ONCE(m->progress.stop);
+}
+
+/* The time of a tick of the input by its own clock */
+static inline __s64 merge_own_ns(const struct merge_in *in, __u64 tick)
+{
+	return tsct_clock_params_ns(&in->info.rec->real, tick);
 }
 
 /*
@@ -142,42 +150,40 @@ merge_sync(const struct merge_in *in)
 /* True if the series was measured on the timeline that the result will have */
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
 
-/* ---- each a step of the plan, in this order ----------------------------------- */
+/* ---- steps of the merge, in this order; 0 or -errno after merge_fail() --------- */
 
 int merge_open(struct tsct_merge *m);		/* merge_open.c */
 void merge_close(struct tsct_merge *m);
 int merge_identify(struct tsct_merge *m);	/* merge_identity.c */
-int merge_choose_time(struct tsct_merge *m);	/* merge_time.c */
-int merge_find_axis(struct tsct_merge *m);	/* merge_axis.c */
+int merge_choose_time(struct tsct_merge *m);	/* merge_axis.c */
+int merge_find_axis(struct tsct_merge *m);
 int merge_settle(struct tsct_merge *m);		/* merge_settle.c */
 int merge_define(struct tsct_merge *m);		/* merge_define.c */
 int merge_bounds(struct tsct_merge *m);		/* merge_bound.c */
 int merge_make_clock(struct tsct_merge *m);	/* merge.c */
-int merge_cause(struct tsct_merge *m);		/* merge_cause.c */
+int merge_shift(struct tsct_merge *m);		/* merge_shift.c */
 int merge_copy(struct tsct_merge *m, int dirfd);	/* merge_copy.c */
-int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c: after the
-						 * events were copied */
+int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c */
 
-/* ---- the axis ------------------------------------------------------------------- */
+/* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 
-/* The point of a cluster time, ns. ret->error is not changed. */
+/* Converts cluster time, ns, to a point of the axis; ret->error is not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
 double merge_axis_ns(const struct merge_axis *axis);	/* ns per count */
 
-/* Rounds down to counts; 0 if the value does not fit. */
+/* Rounds toward 0; returns 0 if the value does not fit. */
 __s64 merge_whole(double value);
 
 /* Adds a fraction of any size: its whole counts go to place->count. */
 void merge_add_frac(struct merge_place *place, double frac);
 
-
 /*
  * As tsct_axis_from_params(), with ticks of 1/@hz s. -ERANGE: too many ticks,
  * or a fraction of more than 64 bits.
  */
-int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
-		     __u64 mult, __u64 hz);
+int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
+			    __u64 mult, __u64 hz);
 
 /*
  * The mapping from a merged recording's ticks to the axis, as a fit of one
@@ -188,20 +194,20 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 bool merge_is_same_frame(const struct tsct_merge *m,
 			 const struct tsct_recording *rec);
 
-/* ---- where a tick of an input is ------------------------------------------------ */
+/* ---- from ticks of an input to the axis and to global ticks --------------------- */
 
-/* The estimate from the samples around a local tick. 0 or as tsct_fit_make() */
+/* Estimates a local tick by the samples around it. Returns as tsct_series_near(). */
 int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret);
 
-/* The point by the segment's pieces, without its error */
+/* Sets the point of a local tick by the segment's pieces, with an error of 0. */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
 
 /*
- * Sets the segment's pieces: through estimates, or those of the fit itself. 0
- * or -errno as above
+ * Sets the segment's pieces: through estimates, or those of the fit itself.
+ * Returns as merge_estimate().
  */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);
@@ -216,8 +222,8 @@ static inline bool merge_is_reference(enum tsct_fit_kind kind)
 }
 
 /*
- * Makes the mapping's lines, and the bounds, from the segment's pieces. 0, or
- * -errno after a merge_fail()
+ * Make the mapping of a segment from its pieces, and the bounds of an input from
+ * its segments. Return 0, or -errno after merge_fail().
  */
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
@@ -234,7 +240,59 @@ merge_segment_of(const struct merge_in *in, __u64 local)
 	return &in->segment[k];
 }
 
-/* The global tick of a local tick that is not an event's */
+/* Converts a local tick, which need not be an event's, to a global tick. */
 __u64 merge_global(const struct merge_in *in, __u64 local);
+
+/* ---- events of one file, with global ticks (merge_copy.c) ----------------------- */
+
+struct tsct_merge_reader {
+	struct tsct_stream_reader s;
+	struct tsct_stream_reader_dir dir;
+	struct tsct_mapping_cursor cursor;
+	const struct merge_in *in;
+	const struct tsct_merge_file *file;
+	unsigned int segment;	/* index of the input's current segment */
+	bool out;		/* an event had no global tick */
+};
+
+void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
+		       const struct tsct_merge_file *file,
+		       tsct_trace_report *report, void *arg);
+
+/*
+ * The slow path of merge_reader_next(). Returns 1, or 0 if the event has no
+ * global tick.
+ */
+int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global);
+
+/* Returns 1 with the event in r->s.event, 0 at the end, or -ENOMEM. */
+static inline int merge_reader_next(struct tsct_merge_reader *r,
+				    __u64 *ret_global)
+{
+	int ret;
+
+	for (;;) {
+		ret = tsct_stream_reader_next(&r->dir, &r->s);
+		if (unlikely(ret <= 0))
+			return ret;
+		if (likely(!tsct_mapping_cursor_next(&r->cursor, r->s.event.tick,
+						ret_global)) ||
+		    merge_reader_turn(r, ret_global))
+			return 1;
+	}
+}
+
+/*
+ * tsct_merge_messages - match the sends and receives of all inputs, in the order of
+ *	global ticks (merge_walk.c)
+ * @ret: all zero; set to the counts for the result's metadata; not changed if
+ *	no input defines ends of messages
+ *
+ * Needs the plan, not the written result. Reads only files of classes that define
+ * ends. Memory grows with the number of such files. Returns 0, -EINTR: it was
+ * stopped, or -ENOMEM.
+ */
+int tsct_merge_messages(struct tsct_merge *merge,
+			struct tsct_message_stats *ret);
 
 #endif /* TSCT_MERGE_PRIVATE_H */

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps each input's ticks to the axis: chooses its samples and fits them. A
- * node that polled another input waits until that one is settled.
+ * Maps each input's ticks to the axis: chooses its samples and fits them. Samples
+ * around a tick give an estimate and its bound; cubic pieces run through estimates at
+ * knots. A node that polled another input waits until that one is settled.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
-#include "lib/core/clock_params.h"
 #include "merge_private.h"
+
+/* A knot per second, as far as there is room; the last piece is straight. */
+#define KNOTS_MAX	(TSCT_CUBICS_MAX - 1)
+#define KNOT_S		1.0
 
 const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
 	"own", "master", "child", "via", "told", "merged",
@@ -27,29 +32,158 @@ __u64 merge_global(const struct merge_in *in, __u64 local)
 	return tsct_mapping_line_at(&line, local);
 }
 
+void merge_place_at(const struct merge_segment *s, __u64 local,
+		    struct merge_place *ret)
+{
+	ret->count = tsct_fit_at(&s->fit, local, &ret->frac, NULL);
+	ret->rate = tsct_fit_rate(&s->fit, local);
+	ret->error = ret->residual_ns = 0;
+}
+
+/*
+ * From a tick of the parent, a node among the inputs, to the axis: @place is
+ * replaced by the parent's estimate for it.
+ */
+static int follow_parent(const struct tsct_merge *m, const struct merge_in *parent,
+			 struct merge_place *place)
+{
+	const __u64 local = place->count;
+	const struct merge_segment *s = merge_segment_of(parent, local);
+	struct merge_place next, estimate;
+	int err;
+
+	merge_place_at(s, local, &next);
+	if (s->series) {
+		err = merge_estimate(m, parent, s, local, &estimate);
+		if (err)
+			return err;
+		next.error = estimate.error +
+			fabs((double)(__s64)(estimate.count - next.count) +
+			     estimate.frac - next.frac);
+	}
+	next.error += place->error * next.rate;
+	merge_add_frac(&next, next.frac + place->frac * next.rate);
+	next.rate *= place->rate;
+	*place = next;
+	return 0;
+}
+
+int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
+		   const struct merge_segment *s, __u64 local,
+		   struct merge_place *ret)
+{
+	const double axis_ns = merge_axis_ns(&m->axis);
+	struct tsct_fit fit;
+	double frac, error;
+	__s64 ns;
+	int err = tsct_series_near(s->series, in->fit, in->hz, local, &fit);
+
+	if (err)
+		return err;
+	ret->count = tsct_fit_at(&fit, local, &ret->frac, &ret->error);
+	ret->rate = tsct_fit_rate(&fit, local);
+	if (s->how == TSCT_MERGE_VIA) {
+		err = follow_parent(m, &m->in[s->parent], ret);
+	} else if (s->how == TSCT_MERGE_BY_PARAMS) {
+		ns = tsct_series_time(s->series, &fit, local, &frac, &error);
+		ret->rate *= tsct_series_ns(s->series) / axis_ns;
+		ret->error = error / axis_ns;
+		merge_axis_place(&m->axis, ns, frac, ret);
+	}
+	/* The residual of the node's own samples, not of the parent's */
+	ret->residual_ns = fit.residual * tsct_series_ns(s->series);
+	return err;
+}
+
+static struct tsct_cubic *put_straight(struct tsct_fit *fit, __u64 from,
+				       const struct merge_place *place)
+{
+	struct tsct_cubic *piece = &fit->piece[fit->nr_pieces++];
+
+	*piece = (struct tsct_cubic) {
+		.from = from, .base = place->count,
+		.c = { place->frac, place->rate },
+	};
+	return piece;
+}
+
+/*
+ * A short recording gets a straight line: two estimates so close constrain no
+ * rate.
+ */
+static int run_through(const struct tsct_merge *m, const struct merge_in *in,
+		       struct merge_segment *s, __u64 from, __u64 to)
+{
+	const double knots = floor((double)(to - from) / in->hz / KNOT_S) + 1;
+	const unsigned int nr = knots < KNOTS_MAX ? (unsigned int)knots : KNOTS_MAX;
+	struct merge_place a, b;
+	struct tsct_cubic *piece;
+	__u64 at, a_at = nr > 1 ? from : from + (to - from) / 2;
+	double h, rise;
+	unsigned int k;
+	int err;
+
+	err = merge_estimate(m, in, s, a_at, &a);
+	for (k = 1; k < nr && !err; k++) {
+		if (merge_is_stopped(m))
+			return -EINTR;
+		at = from + (__u64)((tsct_u128)(to - from) * k / (nr - 1));
+		err = merge_estimate(m, in, s, at, &b);
+		if (err)
+			break;
+		/* The cubic between two knots with their values and rates */
+		h = (double)(at - a_at);
+		rise = ((double)(__s64)(b.count - a.count) + b.frac - a.frac) / h;
+		piece = put_straight(&s->fit, a_at, &a);
+		piece->c[2] = (3 * (rise - a.rate) - (b.rate - a.rate)) / h;
+		piece->c[3] = ((b.rate - a.rate) - 2 * (rise - a.rate)) / (h * h);
+		a = b;
+		a_at = at;
+	}
+	if (!err)
+		put_straight(&s->fit, a_at, &a);
+	return err;
+}
+
+int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
+		       struct merge_segment *s)
+{
+	__u64 to = s->end < in->end ? s->end : in->end;
+
+	if (to < s->begin)
+		to = s->begin;
+	if (s->how == TSCT_MERGE_AS_CHILD && merge_is_reference(in->fit))
+		return tsct_series_fit(s->series, in->fit, in->hz, 0, UINT64_MAX,
+				       s->begin + (to - s->begin) / 2, &s->fit,
+				       NULL);
+	memset(&s->fit, 0, sizeof(s->fit));
+	return run_through(m, in, s, s->begin, to);
+}
+
 /* ---- segments ----------------------------------------------------------------------- */
 
+/* Adds a segment of the whole input, which maps ticks to themselves. */
 static struct merge_segment *add_segment(struct tsct_merge *m,
 					 struct merge_in *in)
 {
+	const struct merge_place same = { .count = in->begin, .rate = 1 };
 	struct merge_segment *s = realloc(in->segment, (in->nr_segments + 1) *
 					  sizeof(*s));
 
-	if (!s) {
-		merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
-		return NULL;
+	if (s) {
+		in->segment = s;
+		s += in->nr_segments;
+		memset(s, 0, sizeof(*s));
+		s->correct = malloc(sizeof(*s->correct));
 	}
-	in->segment = s;
-	s += in->nr_segments;
-	memset(s, 0, sizeof(*s));
-	s->correct = malloc(sizeof(*s->correct));
-	if (!s->correct) {
-		merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+	if (!s || !s->correct) {
+		merge_fail_errno(m, -ENOMEM);
 		return NULL;
 	}
 	s->begin = in->begin;
 	s->end = in->limit;
 	s->parent = MERGE_NOBODY;
+	put_straight(&s->fit, in->begin, &same);
 	in->nr_segments++;
 	return s;
 }
@@ -57,7 +191,7 @@ static struct merge_segment *add_segment(struct tsct_merge *m,
 static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 {
 	if (err == -ENOMEM || err == -EINTR)
-		return merge_fail(m, err, "%s", strerror(-err));
+		return merge_fail_errno(m, err);
 	return merge_fail(m, -EINVAL, "%s: its sync samples give no time with --fit"
 			  " %s: %s; use another fit, or --force to take its own"
 			  " clock beside inputs without a common timeline",
@@ -76,116 +210,16 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global ones: %s",
 			  in->info.path, err == -ERANGE ?
 			  "by its samples or its clock, time does not run forward, or is out of range" :
-			  "its clock's figures are impossible");
+			  "its clock params are invalid");
 }
 
-/* ---- by the node's own clock --------------------------------------------- */
-
-static void same(struct tsct_fit *fit, __u64 from)
-{
-	memset(fit, 0, sizeof(*fit));
-	fit->nr_pieces = 1;
-	fit->piece[0] = (struct tsct_cubic) {
-		.from = from, .base = from, .c = { 0, 1 },
-	};
-}
-
-static struct tsct_axis unchanged(const struct tsct_recording *rec, __u64 hz)
-{
-	return (struct tsct_axis) { rec->begin, rec->begin, 1, 1, hz };
-}
-
-/*
- * Sets the frame in which the recording, from begin to end, lasts as long as by
- * its own clock.
- */
-static int frame_own(const struct merge_in *in, __u64 hz,
-		     struct tsct_axis *ret)
-{
-	const struct tsct_recording *rec = in->info.rec;
-	const struct tsct_clock_params *real = &rec->real;
-	__u64 end = in->end;
-
-	if (rec->merged && rec->timeline.hz == hz) {
-		*ret = unchanged(rec, hz);
-		return 0;
-	}
-	if (!real->slew_cycles && !merge_frame_pair(ret, real->base_cycles,
-						 real->base_ns, real->mult, hz))
-		return 0;
-	if ((double)(end - in->begin) < in->hz)
-		end = in->begin + (__u64)in->hz;
-	return tsct_axis_from_run(ret, in->begin, end,
-			      (__u64)tsct_clock_params_ns(real, in->begin),
-			      (__u64)tsct_clock_params_ns(real, end), 0, hz);
-}
-
-static int settle_own(struct tsct_merge *m, struct merge_in *in)
-{
-	struct merge_segment *s = add_segment(m, in);
-	int err;
-
-	if (!s)
-		return -ENOMEM;
-	err = frame_own(in, m->frame.hz, &in->frame);
-	if (err)
-		return merge_fail(m, -EINVAL, "%s: its clock gives no ticks of"
-				  " 1/%" PRIu64 " s since the Unix epoch;"
-				  " use another --resolution", in->info.path,
-				  (uint64_t)m->frame.hz);
-	in->how = in->info.rec->merged ? TSCT_MERGE_AS_MERGED : TSCT_MERGE_AS_OWN;
-	s->how = in->how;
-	same(&s->fit, in->begin);
-	return merge_make_correct(m, in, s);
-}
-
-/* ---- on the timeline ----------------------------------------------------------------- */
-
-static int settle_master(struct tsct_merge *m, struct merge_in *in)
-{
-	struct merge_segment *s = add_segment(m, in);
-
-	if (!s)
-		return -ENOMEM;
-	in->how = s->how = TSCT_MERGE_AS_MASTER;
-	same(&s->fit, in->begin);
-	return merge_make_correct(m, in, s);
-}
-
-static int settle_merged(struct tsct_merge *m, struct merge_in *in)
-{
-	struct merge_segment *s = add_segment(m, in);
-
-	if (!s)
-		return -ENOMEM;
-	in->how = s->how = TSCT_MERGE_AS_MERGED;
-	if (merge_is_same_frame(m, in->info.rec)) {
-		in->frame = unchanged(in->info.rec, m->frame.hz);
-		same(&s->fit, in->begin);
-	} else {
-		merge_axis_back(m, in->info.rec, &s->fit);
-	}
-	return merge_make_correct(m, in, s);
-}
-
-/* Number of samples of @s that were taken while both nodes were recorded */
-static unsigned int count_common(const struct merge_in *in,
-				 const struct tsct_series *s,
-				 const struct merge_in *other)
-{
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < s->nr; i++)
-		nr += s->x[i].t1 >= in->begin && s->x[i].t4 <= in->end &&
-			s->x[i].t2 >= other->begin && s->x[i].t3 <= other->end;
-	return nr;
-}
+/* ---- by samples ------------------------------------------------------------ */
 
 /* The input of that node; of several, the one with most samples in common */
 static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 			 const struct tsct_series *s)
 {
-	unsigned int nr, most = 0;
+	unsigned int nr, most = 0, k;
 	const struct merge_in *other;
 	__u32 i, best = MERGE_NOBODY;
 
@@ -194,7 +228,10 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 		if (other == in || other->info.rec->merged || !s->has_params ||
 		    !merge_sync(other)->on || merge_sync(other)->node != s->node)
 			continue;
-		nr = count_common(in, s, other);
+		/* Samples that were taken while both nodes were recorded */
+		for (k = nr = 0; k < s->nr; k++)
+			nr += s->x[k].t1 >= in->begin && s->x[k].t4 <= in->end &&
+				s->x[k].t2 >= other->begin && s->x[k].t3 <= other->end;
 		if (nr > most) {
 			most = nr;
 			best = i;
@@ -203,14 +240,11 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 	return best;
 }
 
-/*
- * For one epoch of the node's counter: the way with the least bound in its
- * middle
- */
+/* The way with the smallest bound in the middle of one epoch of the node's counter */
 struct choice {
 	struct merge_segment best;
-	double error;
-	__u64 at;
+	double error;		/* bound of the best way, counts of the axis */
+	__u64 at;		/* local tick in the middle of the epoch */
 	int err;		/* of the last way that failed */
 };
 
@@ -278,41 +312,29 @@ static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/*
- * The node's clock saw the epoch last then: it is sampled more often than
- * peers.
- */
-static __u64 last_seen(const struct tsct_recording *rec, __u32 epoch)
+/* The last tick known of the epoch: a disruption of the counter came later. */
+static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
+			  __u32 epoch)
 {
-	const struct tsct_clock_segment *line;
+	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_clock_segment *c;
+	const struct tsct_series *s;
 	__u64 last = 0, next = UINT64_MAX;
-	__u32 i;
 
-	for (i = 0; i < rec->nr_lines; i++) {
-		line = &rec->lines[i];
-		if (line->epoch == epoch && line->until_cycles > last &&
-		    line->until_cycles >= line->base_cycles)
-			last = line->until_cycles;
-		if (line->epoch > epoch && line->base_cycles < next)
-			next = line->base_cycles;
+	/* The node's clock was sampled more often than peers were. */
+	for (c = rec->lines; c < rec->lines + rec->nr_lines; c++) {
+		if (c->epoch == epoch && c->until_cycles > last &&
+		    c->until_cycles >= c->base_cycles)
+			last = c->until_cycles;
+		if (c->epoch > epoch && c->base_cycles < next)
+			next = c->base_cycles;
 	}
-	return last < next ? last : 0;
-}
-
-/* The end of the epoch: a disruption of the counter came later. */
-static __u64 last_of(const struct tsct_merge *m, const struct merge_in *in,
-		     __u32 epoch)
-{
-	__u64 last = last_seen(in->info.rec, epoch);
-	unsigned int k;
-
-	for (k = 0; k < in->nr_series; k++) {
-		const struct tsct_series *s = &in->series[k];
-
+	if (last >= next)
+		last = 0;
+	for (s = in->series; s < in->series + in->nr_series; s++)
 		if (merge_is_of(m, s) && s->clock_epoch == epoch &&
 		    s->x[s->nr - 1].t4 > last)
 			last = s->x[s->nr - 1].t4;
-	}
 	return last;
 }
 
@@ -349,7 +371,7 @@ static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 	while (more && !err) {
 		next = epoch;
 		more = next_epoch(m, in, true, &next);
-		last = last_of(m, in, epoch);
+		last = end_of_epoch(m, in, epoch);
 		/* Skip an epoch that ended before the segment begins. */
 		if (!more || last >= from) {
 			if (in->nr_segments == MERGE_SEGMENTS_MAX)
@@ -369,19 +391,14 @@ static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 	return err;
 }
 
-static void drop_segments(struct merge_in *in)
-{
-	while (in->nr_segments)
-		free(in->segment[--in->nr_segments].correct);
-}
-
 static int settle_child(struct tsct_merge *m, struct merge_in *in, bool wait)
 {
 	unsigned int k;
 	int err = cut_segments(m, in, wait);
 
 	if (err == -EAGAIN)
-		drop_segments(in);
+		while (in->nr_segments)
+			free(in->segment[--in->nr_segments].correct);
 	if (err)
 		return err == -EAGAIN ? err : refuse_fit(m, in, err);
 	for (k = 0; k < in->nr_segments && !err; k++) {
@@ -394,64 +411,84 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in, bool wait)
 	return err;
 }
 
-static int settle_one(struct tsct_merge *m, struct merge_in *in, bool wait)
+static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 {
-	in->frame = m->frame;
-	if (m->time == TSCT_MERGE_OWN)
-		return settle_own(m, in);
-	if (in->info.rec->merged)
-		return settle_merged(m, in);
-	if (merge_sync(in)->role == TSCT_SYNC_MASTER)
-		return settle_master(m, in);
-	return settle_child(m, in, wait);
+	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_clock_params *real = &rec->real;
+	const bool own = m->time == TSCT_MERGE_OWN;
+	struct merge_segment *s = add_segment(m, in);
+	const __u64 hz = m->frame.hz;
+	__u64 end = in->end;
+
+	if (!s)
+		return -ENOMEM;
+	in->how = s->how = rec->merged ? TSCT_MERGE_AS_MERGED :
+		own ? TSCT_MERGE_AS_OWN : TSCT_MERGE_AS_MASTER;
+	if (rec->merged && (own ? rec->timeline.hz == hz : merge_is_same_frame(m, rec))) {
+		in->frame = (struct tsct_axis) { rec->begin, rec->begin, 1, 1, hz };
+	} else if (rec->merged && !own) {
+		merge_axis_back(m, rec, &s->fit);
+	} else if (own && (real->slew_cycles ||
+			   merge_frame_from_params(&in->frame, real->base_cycles,
+						   real->base_ns, real->mult, hz))) {
+		/* From begin to end, it lasts as long as by its own clock. */
+		if ((double)(end - in->begin) < in->hz)
+			end = in->begin + (__u64)in->hz;
+		if (tsct_axis_from_run(&in->frame, in->begin, end,
+				       (__u64)merge_own_ns(in, in->begin),
+				       (__u64)merge_own_ns(in, end), 0, hz))
+			return merge_fail(m, -EINVAL, "%s: its clock gives no ticks of"
+					  " 1/%" PRIu64 " s since the Unix epoch;"
+					  " use another --resolution", in->info.path,
+					  (uint64_t)hz);
+	}
+	return merge_make_correct(m, in, s);
 }
+
+/* ---- without samples ------------------------------------------------------- */
 
 /* ---- all inputs ---------------------------------------------------------- */
 
 /* Settles what can be settled; returns the number of inputs, or -errno. */
 static int settle_round(struct tsct_merge *m, bool wait)
 {
+	struct merge_in *in;
 	int err, nr = 0;
-	unsigned int i;
 
-	for (i = 0; i < m->nr; i++) {
-		if (m->in[i].settled)
+	for (in = m->in; in < m->in + m->nr; in++) {
+		if (in->settled)
 			continue;
 		if (merge_is_stopped(m))
 			return -EINTR;
-		err = settle_one(m, &m->in[i], wait);
+		in->frame = m->frame;
+		err = m->time == TSCT_MERGE_OWN || in->info.rec->merged ||
+			merge_sync(in)->role == TSCT_SYNC_MASTER ?
+			settle_by_clock(m, in) : settle_child(m, in, wait);
 		if (err == -EAGAIN)
 			continue;
 		if (err)
 			return err;
-		m->in[i].settled = true;
+		in->settled = true;
 		nr++;
 	}
 	return nr;
 }
 
-/*
- * The last tick that an event may have; an incomplete recording does not state
- * it.
- */
-static void find_limits(struct merge_in *in)
-{
-	in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
-	if (!in->info.rec->complete && merge_cut_off(in) > in->limit)
-		in->limit = merge_cut_off(in);
-}
-
 int merge_settle(struct tsct_merge *m)
 {
-	unsigned int i;
+	struct merge_in *in;
 	int nr;
 
-	for (i = 0; i < m->nr; i++)
-		find_limits(&m->in[i]);
+	for (in = m->in; in < m->in + m->nr; in++) {
+		in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
+		/* An incomplete recording does not state its last tick. */
+		if (!in->info.rec->complete && merge_cut_off(in) > in->limit)
+			in->limit = merge_cut_off(in);
+	}
 	do {
 		nr = settle_round(m, true);
 	} while (nr > 0);
-	/* Nodes that only have each other use cluster time as it was sent. */
+	/* Nodes that only polled each other use cluster time as it was sent. */
 	if (!nr)
 		nr = settle_round(m, false);
 	return nr < 0 ? nr : 0;

@@ -103,37 +103,6 @@ enum tsct_otf2_space tsct_otf2_type_space(OTF2_Type type)
 	return type < sizeof(spaces) ? spaces[type] : TSCT_OTF2_NONE;
 }
 
-static enum tsct_otf2_space member_space(uint64_t group_type)
-{
-	switch (group_type) {
-	case OTF2_GROUP_TYPE_LOCATIONS:
-	case OTF2_GROUP_TYPE_COMM_LOCATIONS:
-		return TSCT_OTF2_SPACE_LOCATION;
-	case OTF2_GROUP_TYPE_REGIONS:
-		return TSCT_OTF2_SPACE_REGION;
-	case OTF2_GROUP_TYPE_METRIC:
-		return TSCT_OTF2_SPACE_METRIC;
-	default:
-		return TSCT_OTF2_NONE;
-	}
-}
-
-static enum tsct_otf2_space scope_space(uint64_t scope)
-{
-	switch (scope) {
-	case OTF2_SCOPE_LOCATION:
-		return TSCT_OTF2_SPACE_LOCATION;
-	case OTF2_SCOPE_LOCATION_GROUP:
-		return TSCT_OTF2_SPACE_LOCATION_GROUP;
-	case OTF2_SCOPE_SYSTEM_TREE_NODE:
-		return TSCT_OTF2_SPACE_TREE_NODE;
-	case OTF2_SCOPE_GROUP:
-		return TSCT_OTF2_SPACE_GROUP;
-	default:
-		return TSCT_OTF2_NONE;
-	}
-}
-
 static char letter_of(const char *fields, uint32_t i)
 {
 	size_t fixed = strcspn(fields, "*");
@@ -149,6 +118,19 @@ static char letter_of(const char *fields, uint32_t i)
 enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 				      const uint64_t *words, uint32_t i)
 {
+	static const uint8_t scopes[] = {
+		[OTF2_SCOPE_LOCATION] = TSCT_OTF2_SPACE_LOCATION,
+		[OTF2_SCOPE_LOCATION_GROUP] = TSCT_OTF2_SPACE_LOCATION_GROUP,
+		[OTF2_SCOPE_SYSTEM_TREE_NODE] = TSCT_OTF2_SPACE_TREE_NODE,
+		[OTF2_SCOPE_GROUP] = TSCT_OTF2_SPACE_GROUP,
+	};
+	static const uint8_t members[] = {
+		[OTF2_GROUP_TYPE_LOCATIONS] = TSCT_OTF2_SPACE_LOCATION,
+		[OTF2_GROUP_TYPE_COMM_LOCATIONS] = TSCT_OTF2_SPACE_LOCATION,
+		[OTF2_GROUP_TYPE_REGIONS] = TSCT_OTF2_SPACE_REGION,
+		[OTF2_GROUP_TYPE_METRIC] = TSCT_OTF2_SPACE_METRIC,
+	};
+
 	switch (letter_of(tsct_otf2_kinds[def->kind].fields, i)) {
 #define S(name, letter, title, none)					\
 	case letter:							\
@@ -158,9 +140,11 @@ enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 	case 'V':
 		return tsct_otf2_type_space((OTF2_Type)words[i - 1]);
 	case 'o':
-		return scope_space(words[i - 1]);
+		return words[i - 1] < sizeof(scopes) ? scopes[words[i - 1]] :
+			TSCT_OTF2_NONE;
 	case 'u':
-		return member_space(words[1]);
+		return words[1] < sizeof(members) ? members[words[1]] :
+			TSCT_OTF2_NONE;
 	default:
 		return TSCT_OTF2_NONE;
 	}
@@ -168,51 +152,41 @@ enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 
 /* ---- values ---------------------------------------------------------------------- */
 
-uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value)
+static size_t value_size(OTF2_Type type)
 {
 	switch (type) {
 	case OTF2_TYPE_NONE:
 		return 0;
 	case OTF2_TYPE_UINT8:
 	case OTF2_TYPE_INT8:
-		return value.uint8;
+		return sizeof(uint8_t);
 	case OTF2_TYPE_UINT16:
 	case OTF2_TYPE_INT16:
-		return value.uint16;
+		return sizeof(uint16_t);
 	case OTF2_TYPE_UINT64:
 	case OTF2_TYPE_INT64:
 	case OTF2_TYPE_DOUBLE:
 	case OTF2_TYPE_LOCATION:
-		return value.uint64;
+		return sizeof(uint64_t);
 	default:
-		return value.uint32;
+		return sizeof(uint32_t);
 	}
+}
+
+/* All members are at the beginning of the union, and x86 is little endian. */
+uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, &value, value_size(type));
+	return word;
 }
 
 OTF2_AttributeValue tsct_otf2_word_value(OTF2_Type type, uint64_t word)
 {
 	OTF2_AttributeValue value = { .uint64 = 0 };
 
-	switch (type) {
-	case OTF2_TYPE_NONE:
-		break;
-	case OTF2_TYPE_UINT8:
-	case OTF2_TYPE_INT8:
-		value.uint8 = (uint8_t)word;
-		break;
-	case OTF2_TYPE_UINT16:
-	case OTF2_TYPE_INT16:
-		value.uint16 = (uint16_t)word;
-		break;
-	case OTF2_TYPE_UINT64:
-	case OTF2_TYPE_INT64:
-	case OTF2_TYPE_DOUBLE:
-	case OTF2_TYPE_LOCATION:
-		value.uint64 = word;
-		break;
-	default:
-		value.uint32 = (uint32_t)word;
-	}
+	memcpy(&value, &word, value_size(type));
 	return value;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Global definitions of an OTF2 archive in one form: a kind, a number and words
- *. Definitions of an input are read into this form and mapped;
+ * Global definitions of an OTF2 archive in one form: a kind, a number
+ * and 64-bit words. Definitions of an input are read into this form and mapped;
  * those of the result are written from it.
  */
 #ifndef TSCT_OTF2_DEFS_H
@@ -72,7 +72,7 @@
 	D(CallingContextProperty, NONE,		PART,	"Cs-V")		\
 	D(IoFileProperty,	NONE,		PART,	"fs-V")
 
-/* S(name, letter, OTF2's name for one of it, the number that means "undefined") */
+/* S(name, letter in fields, OTF2's name, the number that means "undefined") */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
@@ -135,15 +135,15 @@ extern const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR];
 
 struct tsct_otf2_def {
 	uint8_t kind;
-	uint8_t state;		/* used by otf2_unify.c */
-	uint32_t nr;		/* words */
+	uint8_t state;		/* of the visit in otf2_unify.c: NEW, OPEN or DONE */
+	uint32_t nr;		/* number of words */
 	size_t at;		/* index of the first of its words */
-	uint64_t self;
-	uint64_t mapped;	/* number in the result, once assigned */
-	size_t next;		/* in an input: next part of the same owner, + 1 */
-	size_t parts;		/* in an input: first part that it owns, + 1 */
-	uint32_t extra;		/* in the result: words of parts after its own */
-	uint32_t input;		/* in the result: last input that has it */
+	uint64_t self;		/* number in its archive */
+	uint64_t mapped;	/* number in the result, once it is assigned */
+	size_t next;		/* in an input: index of the next part of the owner, + 1 */
+	size_t parts;		/* in an input: index of its first part, + 1 */
+	uint32_t extra;		/* in the result: number of words of its parts */
+	uint32_t input;		/* in the result: number of the last input with it */
 };
 
 struct tsct_otf2_defs {

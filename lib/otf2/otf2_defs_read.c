@@ -20,14 +20,8 @@ static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
 }
 
 #define WORDS(...) ((const uint64_t[]){ __VA_ARGS__ })
-#define KEEP(kind, self, ...)						\
-	keep(data, TSCT_OTF2_##kind, self, WORDS(__VA_ARGS__),		\
-	     sizeof(WORDS(__VA_ARGS__)) / sizeof(uint64_t))
 
-/*
- * Copies the head and @nr words after it to the heap; NULL if that is too much
- * memory.
- */
+/* Allocates words: a copy of the head, and @nr words of 0 after it. NULL: -ENOMEM */
 static uint64_t *words_of(const uint64_t *head, size_t nr_head, size_t nr)
 {
 	uint64_t *words = calloc(nr_head + nr + 1, sizeof(*words));
@@ -72,8 +66,8 @@ static OTF2_CallbackCode unknown(void *data)
 	return OTF2_CALLBACK_SUCCESS;
 }
 
-/* The length in bytes, then the bytes in words, the last one padded with 0 */
-static OTF2_CallbackCode string(void *data, OTF2_StringRef self, const char *text)
+/* A string is its length in bytes, then its bytes in words, the last one padded with 0. */
+static OTF2_CallbackCode read_String(void *data, OTF2_StringRef self, const char *text)
 {
 	uint64_t len = strlen(text);
 	size_t nr = (len + 7) / 8;
@@ -84,7 +78,7 @@ static OTF2_CallbackCode string(void *data, OTF2_StringRef self, const char *tex
 	return keep_owned(data, TSCT_OTF2_String, self, words, 1 + nr);
 }
 
-static OTF2_CallbackCode io_paradigm(void *data, OTF2_IoParadigmRef self,
+static OTF2_CallbackCode read_IoParadigm(void *data, OTF2_IoParadigmRef self,
 				     OTF2_StringRef identification,
 				     OTF2_StringRef name,
 				     OTF2_IoParadigmClass class,
@@ -106,7 +100,7 @@ static OTF2_CallbackCode io_paradigm(void *data, OTF2_IoParadigmRef self,
 		    (size_t)(to - words));
 }
 
-static OTF2_CallbackCode group(void *data, OTF2_GroupRef self,
+static OTF2_CallbackCode read_Group(void *data, OTF2_GroupRef self,
 			       OTF2_StringRef name, OTF2_GroupType type,
 			       OTF2_Paradigm paradigm, OTF2_GroupFlag flags,
 			       uint32_t nr, const uint64_t *members)
@@ -118,233 +112,183 @@ static OTF2_CallbackCode group(void *data, OTF2_GroupRef self,
 	return keep_owned(data, TSCT_OTF2_Group, self, words, 4 + (size_t)nr);
 }
 
-static OTF2_CallbackCode metric_class(void *data, OTF2_MetricRef self,
-				      uint8_t nr,
-				      const OTF2_MetricMemberRef *members,
-				      OTF2_MetricOccurrence occurrence,
-				      OTF2_RecorderKind recorder)
+/* For definitions of two words and a list */
+static OTF2_CallbackCode keep_list(void *data, enum tsct_otf2_kind kind,
+				   uint64_t self, uint64_t a, uint64_t b,
+				   uint8_t nr, const uint32_t *list)
 {
-	uint64_t words[2 + UINT8_MAX] = { occurrence, recorder };
+	uint64_t words[2 + UINT8_MAX] = { a, b };
 	uint8_t i;
 
 	for (i = 0; i < nr; i++)
-		words[2 + i] = members[i];
-	return keep(data, TSCT_OTF2_MetricClass, self, words, 2u + nr);
+		words[2 + i] = list[i];
+	return keep(data, kind, self, words, 2u + nr);
 }
 
-static OTF2_CallbackCode cart_topology(void *data, OTF2_CartTopologyRef self,
-				       OTF2_StringRef name, OTF2_CommRef comm,
-				       uint8_t nr,
-				       const OTF2_CartDimensionRef *dimensions)
+static OTF2_CallbackCode read_MetricClass(void *data, OTF2_MetricRef self,
+					  uint8_t nr,
+					  const OTF2_MetricMemberRef *members,
+					  OTF2_MetricOccurrence occurrence,
+					  OTF2_RecorderKind recorder)
 {
-	uint64_t words[2 + UINT8_MAX] = { name, comm };
-	uint8_t i;
-
-	for (i = 0; i < nr; i++)
-		words[2 + i] = dimensions[i];
-	return keep(data, TSCT_OTF2_CartTopology, self, words, 2u + nr);
+	return keep_list(data, TSCT_OTF2_MetricClass, self, occurrence, recorder,
+			 nr, members);
 }
 
-static OTF2_CallbackCode cart_coordinate(void *data,
-					 OTF2_CartTopologyRef topology,
-					 uint32_t rank, uint8_t nr,
-					 const uint32_t *coordinates)
+static OTF2_CallbackCode read_CartTopology(void *data, OTF2_CartTopologyRef self,
+					   OTF2_StringRef name, OTF2_CommRef comm,
+					   uint8_t nr,
+					   const OTF2_CartDimensionRef *dimensions)
 {
-	uint64_t words[2 + UINT8_MAX] = { topology, rank };
-	uint8_t i;
+	return keep_list(data, TSCT_OTF2_CartTopology, self, name, comm, nr,
+			 dimensions);
+}
 
-	for (i = 0; i < nr; i++)
-		words[2 + i] = coordinates[i];
-	return keep(data, TSCT_OTF2_CartCoordinate, 0, words, 2u + nr);
+static OTF2_CallbackCode read_CartCoordinate(void *data,
+					     OTF2_CartTopologyRef topology,
+					     uint32_t rank, uint8_t nr,
+					     const uint32_t *coordinates)
+{
+	return keep_list(data, TSCT_OTF2_CartCoordinate, 0, topology, rank, nr,
+			 coordinates);
 }
 
 /* ---- definitions whose arguments are words ------------------------------- */
 
-/* READ(function, kind, self, parameters, words): one callback */
+/* READ(kind, self, parameters, words): one callback */
 #define ARGS(...) __VA_ARGS__
-#define READ(function, kind, self, parameters, words)			\
-	static OTF2_CallbackCode function(void *data, ARGS parameters)	\
+#define READ(kind, self, parameters, words)				\
+	static OTF2_CallbackCode read_##kind(void *data, ARGS parameters)	\
 	{								\
-		return KEEP(kind, self, ARGS words);			\
+		return keep(data, TSCT_OTF2_##kind, self, WORDS words,	\
+			    sizeof(WORDS words) / sizeof(uint64_t));	\
 	}
 
-READ(attribute, Attribute, self,
+READ(Attribute, self,
      (OTF2_AttributeRef self, OTF2_StringRef name, OTF2_StringRef description,
       OTF2_Type type),
      (name, description, type))
-READ(system_tree_node, SystemTreeNode, self,
+READ(SystemTreeNode, self,
      (OTF2_SystemTreeNodeRef self, OTF2_StringRef name, OTF2_StringRef class,
       OTF2_SystemTreeNodeRef parent),
      (name, class, parent))
-READ(location_group, LocationGroup, self,
+READ(LocationGroup, self,
      (OTF2_LocationGroupRef self, OTF2_StringRef name,
       OTF2_LocationGroupType type, OTF2_SystemTreeNodeRef parent,
       OTF2_LocationGroupRef creator),
      (name, type, parent, creator))
-READ(location, Location, self,
+READ(Location, self,
      (OTF2_LocationRef self, OTF2_StringRef name, OTF2_LocationType type,
       uint64_t nr_events, OTF2_LocationGroupRef location_group_),
      (name, type, nr_events, location_group_))
-READ(paradigm, Paradigm, 0,
+READ(Paradigm, 0,
      (OTF2_Paradigm id, OTF2_StringRef name, OTF2_ParadigmClass class),
      (id, name, class))
-READ(region, Region, self,
+READ(Region, self,
      (OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef canonical,
       OTF2_StringRef description, OTF2_RegionRole role, OTF2_Paradigm model,
       OTF2_RegionFlag flags, OTF2_StringRef file, uint32_t begin, uint32_t end),
      (name, canonical, description, role, model, flags, file, begin, end))
-READ(source_code_location, SourceCodeLocation, self,
+READ(SourceCodeLocation, self,
      (OTF2_SourceCodeLocationRef self, OTF2_StringRef file, uint32_t line),
      (file, line))
-READ(callsite, Callsite, self,
+READ(Callsite, self,
      (OTF2_CallsiteRef self, OTF2_StringRef file, uint32_t line,
       OTF2_RegionRef entered, OTF2_RegionRef left),
      (file, line, entered, left))
-READ(callpath, Callpath, self,
+READ(Callpath, self,
      (OTF2_CallpathRef self, OTF2_CallpathRef parent, OTF2_RegionRef of),
      (parent, of))
-READ(calling_context, CallingContext, self,
+READ(CallingContext, self,
      (OTF2_CallingContextRef self, OTF2_RegionRef of,
       OTF2_SourceCodeLocationRef where, OTF2_CallingContextRef parent),
      (of, where, parent))
-READ(interrupt_generator, InterruptGenerator, self,
+READ(InterruptGenerator, self,
      (OTF2_InterruptGeneratorRef self, OTF2_StringRef name,
       OTF2_InterruptGeneratorMode mode, OTF2_Base base, int64_t exponent,
       uint64_t period),
      (name, mode, base, (uint64_t)exponent, period))
-READ(metric_member, MetricMember, self,
+READ(MetricMember, self,
      (OTF2_MetricMemberRef self, OTF2_StringRef name, OTF2_StringRef description,
       OTF2_MetricType type, OTF2_MetricMode mode, OTF2_Type value_type,
       OTF2_Base base, int64_t exponent, OTF2_StringRef unit),
      (name, description, type, mode, value_type, base, (uint64_t)exponent, unit))
-READ(parameter, Parameter, self,
+READ(Parameter, self,
      (OTF2_ParameterRef self, OTF2_StringRef name, OTF2_ParameterType type),
      (name, type))
-READ(metric_instance, MetricInstance, self,
+READ(MetricInstance, self,
      (OTF2_MetricRef self, OTF2_MetricRef class, OTF2_LocationRef recorder,
       OTF2_MetricScope scope, uint64_t of),
      (class, recorder, scope, of))
-READ(metric_class_recorder, MetricClassRecorder, 0,
+READ(MetricClassRecorder, 0,
      (OTF2_MetricRef metric, OTF2_LocationRef recorder),
      (metric, recorder))
-READ(comm, Comm, self,
+READ(Comm, self,
      (OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef members,
       OTF2_CommRef parent, OTF2_CommFlag flags),
      (name, members, parent, flags))
-READ(inter_comm, InterComm, self,
+READ(InterComm, self,
      (OTF2_CommRef self, OTF2_StringRef name, OTF2_GroupRef a, OTF2_GroupRef b,
       OTF2_CommRef common, OTF2_CommFlag flags),
      (name, a, b, common, flags))
-READ(rma_win, RmaWin, self,
+READ(RmaWin, self,
      (OTF2_RmaWinRef self, OTF2_StringRef name, OTF2_CommRef of,
       OTF2_RmaWinFlag flags),
      (name, of, flags))
-READ(cart_dimension, CartDimension, self,
+READ(CartDimension, self,
      (OTF2_CartDimensionRef self, OTF2_StringRef name, uint32_t size,
       OTF2_CartPeriodicity periodicity),
      (name, size, periodicity))
-READ(io_regular_file, IoRegularFile, self,
+READ(IoRegularFile, self,
      (OTF2_IoFileRef self, OTF2_StringRef name, OTF2_SystemTreeNodeRef scope),
      (name, scope))
-READ(io_directory, IoDirectory, self,
+READ(IoDirectory, self,
      (OTF2_IoFileRef self, OTF2_StringRef name, OTF2_SystemTreeNodeRef scope),
      (name, scope))
-READ(io_handle, IoHandle, self,
+READ(IoHandle, self,
      (OTF2_IoHandleRef self, OTF2_StringRef name, OTF2_IoFileRef file,
       OTF2_IoParadigmRef model, OTF2_IoHandleFlag flags, OTF2_CommRef of,
       OTF2_IoHandleRef parent),
      (name, file, model, flags, of, parent))
-READ(io_pre_created, IoPreCreatedHandleState, 0,
+READ(IoPreCreatedHandleState, 0,
      (OTF2_IoHandleRef handle, OTF2_IoAccessMode mode, OTF2_IoStatusFlag flags),
      (handle, mode, flags))
-READ(system_tree_node_domain, SystemTreeNodeDomain, 0,
+READ(SystemTreeNodeDomain, 0,
      (OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain),
      (node, domain))
 
-/* An owner, a name or a number, a value */
-#define PROPERTY(function, kind, owner_type, name_type)			\
-	READ(function, kind, 0,						\
-	     (owner_type owner, name_type name, OTF2_Type type,		\
-	      OTF2_AttributeValue value),				\
+/* A property has an owner, a name or a number, and a value. */
+#define PROPERTY(kind, owner_type, name_type)				\
+	READ(kind, 0, (owner_type owner, name_type name, OTF2_Type type,	\
+		       OTF2_AttributeValue value),			\
 	     (owner, name, type, tsct_otf2_value_word(type, value)))
 
-PROPERTY(system_tree_node_property, SystemTreeNodeProperty,
-	 OTF2_SystemTreeNodeRef, OTF2_StringRef)
-PROPERTY(location_group_property, LocationGroupProperty,
-	 OTF2_LocationGroupRef, OTF2_StringRef)
-PROPERTY(location_property, LocationProperty, OTF2_LocationRef, OTF2_StringRef)
-PROPERTY(paradigm_property, ParadigmProperty, OTF2_Paradigm,
-	 OTF2_ParadigmProperty)
-PROPERTY(callpath_parameter, CallpathParameter, OTF2_CallpathRef,
-	 OTF2_ParameterRef)
-PROPERTY(calling_context_property, CallingContextProperty,
-	 OTF2_CallingContextRef, OTF2_StringRef)
-PROPERTY(io_file_property, IoFileProperty, OTF2_IoFileRef, OTF2_StringRef)
-
-/* ---- the table of callbacks ---------------------------------------------- */
-
-#define SET(name, function)						\
-	(code = code ? code :						\
-	 OTF2_GlobalDefReaderCallbacks_Set##name##Callback(c, function))
-
-static OTF2_ErrorCode set_things(OTF2_GlobalDefReaderCallbacks *c)
-{
-	OTF2_ErrorCode code = OTF2_SUCCESS;
-
-	SET(Unknown, unknown);
-	SET(ClockProperties, clock_properties);
-	SET(String, string);
-	SET(Attribute, attribute);
-	SET(SystemTreeNode, system_tree_node);
-	SET(LocationGroup, location_group);
-	SET(Location, location);
-	SET(Paradigm, paradigm);
-	SET(IoParadigm, io_paradigm);
-	SET(Region, region);
-	SET(SourceCodeLocation, source_code_location);
-	SET(Callsite, callsite);
-	SET(Callpath, callpath);
-	SET(CallingContext, calling_context);
-	SET(InterruptGenerator, interrupt_generator);
-	SET(MetricMember, metric_member);
-	SET(MetricClass, metric_class);
-	SET(Parameter, parameter);
-	SET(Group, group);
-	SET(MetricInstance, metric_instance);
-	return code;
-}
-
-static OTF2_ErrorCode set_more(OTF2_GlobalDefReaderCallbacks *c)
-{
-	OTF2_ErrorCode code = OTF2_SUCCESS;
-
-	SET(MetricClassRecorder, metric_class_recorder);
-	SET(Comm, comm);
-	SET(InterComm, inter_comm);
-	SET(RmaWin, rma_win);
-	SET(CartDimension, cart_dimension);
-	SET(CartTopology, cart_topology);
-	SET(CartCoordinate, cart_coordinate);
-	SET(IoRegularFile, io_regular_file);
-	SET(IoDirectory, io_directory);
-	SET(IoHandle, io_handle);
-	SET(IoPreCreatedHandleState, io_pre_created);
-	SET(SystemTreeNodeDomain, system_tree_node_domain);
-	SET(SystemTreeNodeProperty, system_tree_node_property);
-	SET(LocationGroupProperty, location_group_property);
-	SET(LocationProperty, location_property);
-	SET(ParadigmProperty, paradigm_property);
-	SET(CallpathParameter, callpath_parameter);
-	SET(CallingContextProperty, calling_context_property);
-	SET(IoFileProperty, io_file_property);
-	return code;
-}
+PROPERTY(SystemTreeNodeProperty, OTF2_SystemTreeNodeRef, OTF2_StringRef)
+PROPERTY(LocationGroupProperty, OTF2_LocationGroupRef, OTF2_StringRef)
+PROPERTY(LocationProperty, OTF2_LocationRef, OTF2_StringRef)
+PROPERTY(ParadigmProperty, OTF2_Paradigm, OTF2_ParadigmProperty)
+PROPERTY(CallpathParameter, OTF2_CallpathRef, OTF2_ParameterRef)
+PROPERTY(CallingContextProperty, OTF2_CallingContextRef, OTF2_StringRef)
+PROPERTY(IoFileProperty, OTF2_IoFileRef, OTF2_StringRef)
 
 OTF2_GlobalDefReaderCallbacks *tsct_otf2_defs_callbacks(void)
 {
 	OTF2_GlobalDefReaderCallbacks *c = OTF2_GlobalDefReaderCallbacks_New();
+	OTF2_ErrorCode code;
 
-	if (!c || (!set_things(c) && !set_more(c)))
+	if (!c)
+		return NULL;
+	code = OTF2_GlobalDefReaderCallbacks_SetUnknownCallback(c, unknown);
+	if (!code)
+		code = OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(
+			c, clock_properties);
+#define D(name, space, how, fields)					\
+	if (!code)							\
+		code = OTF2_GlobalDefReaderCallbacks_Set##name##Callback(	\
+			c, read_##name);
+	TSCT_OTF2_KINDS(D)
+#undef D
+	if (!code)
 		return c;
 	OTF2_GlobalDefReaderCallbacks_Delete(c);
 	return NULL;

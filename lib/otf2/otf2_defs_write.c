@@ -43,40 +43,6 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 		properties, types, values);
 }
 
-/* Narrows the words after the first two to 32 bits each. */
-static uint32_t narrow(uint32_t *to, def *d, words *w)
-{
-	uint32_t i, nr = d->nr - 2;
-
-	for (i = 0; i < nr; i++)
-		to[i] = (uint32_t)w[2 + i];
-	return nr;
-}
-
-static OTF2_ErrorCode write_metric_class(writer *to, def *d, words *w)
-{
-	uint32_t members[UINT8_MAX], nr = narrow(members, d, w);
-
-	return OTF2_GlobalDefWriter_WriteMetricClass(to, d->self, nr, members,
-						     w[0], w[1]);
-}
-
-static OTF2_ErrorCode write_cart_topology(writer *to, def *d, words *w)
-{
-	uint32_t dimensions[UINT8_MAX], nr = narrow(dimensions, d, w);
-
-	return OTF2_GlobalDefWriter_WriteCartTopology(to, d->self, w[0], w[1],
-						      nr, dimensions);
-}
-
-static OTF2_ErrorCode write_cart_coordinate(writer *to, def *d, words *w)
-{
-	uint32_t coordinates[UINT8_MAX], nr = narrow(coordinates, d, w);
-
-	return OTF2_GlobalDefWriter_WriteCartCoordinate(to, w[0], w[1], nr,
-							coordinates);
-}
-
 /* W(Kind, words): calls the writer of Kind with the number and these words. */
 #define ARGS(...) __VA_ARGS__
 #define W(kind, words)							\
@@ -85,13 +51,47 @@ static OTF2_ErrorCode write_cart_coordinate(writer *to, def *d, words *w)
 #define VALUE	tsct_otf2_word_value((OTF2_Type)w[2], w[3])
 #define PROPERTY(kind) W(kind, (w[0], w[1], w[2], VALUE))
 
-static OTF2_ErrorCode write_addition(writer *to, def *d, words *w)
+OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
 {
+	uint64_t self = d->self;
+	uint32_t list[UINT8_MAX], nr_list = 0;	/* all words but the first two */
+
+	while (nr_list < UINT8_MAX && nr_list + 2 < d->nr) {
+		list[nr_list] = (uint32_t)w[nr_list + 2];
+		nr_list++;
+	}
 	switch (d->kind) {
-	case TSCT_OTF2_CartCoordinate:
-		return write_cart_coordinate(to, d, w);
+	case TSCT_OTF2_String:
+		return write_string(to, d, w);
+	case TSCT_OTF2_IoParadigm:
+		return write_io_paradigm(to, d, w);
+	W(Attribute, (self, w[0], w[1], w[2]));
+	W(SystemTreeNode, (self, w[0], w[1], w[2]));
+	W(LocationGroup, (self, w[0], w[1], w[2], w[3]));
+	W(Location, (self, w[0], w[1], w[2], w[3]));
 	W(Paradigm, (w[0], w[1], w[2]));
+	W(Region, (self, w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]));
+	W(SourceCodeLocation, (self, w[0], w[1]));
+	W(Callsite, (self, w[0], w[1], w[2], w[3]));
+	W(Callpath, (self, w[0], w[1]));
+	W(CallingContext, (self, w[0], w[1], w[2]));
+	W(InterruptGenerator, (self, w[0], w[1], w[2], (int64_t)w[3], w[4]));
+	W(MetricMember, (self, w[0], w[1], w[2], w[3], w[4], w[5],
+			 (int64_t)w[6], w[7]));
+	W(MetricClass, (self, nr_list, list, w[0], w[1]));
+	W(Parameter, (self, w[0], w[1]));
+	W(Group, (self, w[0], w[1], w[2], w[3], d->nr - 4, w + 4));
+	W(MetricInstance, (self, w[0], w[1], w[2], w[3]));
 	W(MetricClassRecorder, (w[0], w[1]));
+	W(Comm, (self, w[0], w[1], w[2], w[3]));
+	W(InterComm, (self, w[0], w[1], w[2], w[3], w[4]));
+	W(RmaWin, (self, w[0], w[1], w[2]));
+	W(CartDimension, (self, w[0], w[1], w[2]));
+	W(CartTopology, (self, w[0], w[1], nr_list, list));
+	W(CartCoordinate, (w[0], w[1], nr_list, list));
+	W(IoRegularFile, (self, w[0], w[1]));
+	W(IoDirectory, (self, w[0], w[1]));
+	W(IoHandle, (self, w[0], w[1], w[2], w[3], w[4], w[5]));
 	W(IoPreCreatedHandleState, (w[0], w[1], w[2]));
 	W(SystemTreeNodeDomain, (w[0], w[1]));
 	PROPERTY(SystemTreeNodeProperty);
@@ -103,45 +103,5 @@ static OTF2_ErrorCode write_addition(writer *to, def *d, words *w)
 	PROPERTY(IoFileProperty);
 	default:
 		return OTF2_ERROR_INVALID_ARGUMENT;
-	}
-}
-
-OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
-{
-	uint64_t self = d->self;
-
-	switch (d->kind) {
-	case TSCT_OTF2_String:
-		return write_string(to, d, w);
-	case TSCT_OTF2_IoParadigm:
-		return write_io_paradigm(to, d, w);
-	case TSCT_OTF2_MetricClass:
-		return write_metric_class(to, d, w);
-	case TSCT_OTF2_CartTopology:
-		return write_cart_topology(to, d, w);
-	W(Attribute, (self, w[0], w[1], w[2]));
-	W(SystemTreeNode, (self, w[0], w[1], w[2]));
-	W(LocationGroup, (self, w[0], w[1], w[2], w[3]));
-	W(Location, (self, w[0], w[1], w[2], w[3]));
-	W(Region, (self, w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]));
-	W(SourceCodeLocation, (self, w[0], w[1]));
-	W(Callsite, (self, w[0], w[1], w[2], w[3]));
-	W(Callpath, (self, w[0], w[1]));
-	W(CallingContext, (self, w[0], w[1], w[2]));
-	W(InterruptGenerator, (self, w[0], w[1], w[2], (int64_t)w[3], w[4]));
-	W(MetricMember, (self, w[0], w[1], w[2], w[3], w[4], w[5],
-			 (int64_t)w[6], w[7]));
-	W(Parameter, (self, w[0], w[1]));
-	W(Group, (self, w[0], w[1], w[2], w[3], d->nr - 4, w + 4));
-	W(MetricInstance, (self, w[0], w[1], w[2], w[3]));
-	W(Comm, (self, w[0], w[1], w[2], w[3]));
-	W(InterComm, (self, w[0], w[1], w[2], w[3], w[4]));
-	W(RmaWin, (self, w[0], w[1], w[2]));
-	W(CartDimension, (self, w[0], w[1], w[2]));
-	W(IoRegularFile, (self, w[0], w[1]));
-	W(IoDirectory, (self, w[0], w[1]));
-	W(IoHandle, (self, w[0], w[1], w[2], w[3], w[4], w[5]));
-	default:
-		return write_addition(to, d, w);
 	}
 }

@@ -15,9 +15,9 @@
 void tsct_otf2_error_capture(void);
 
 /*
- * tsct_otf2_error_text - the first error since the last forget()
+ * tsct_otf2_error_text - the first error since the last clear()
  *
- * The first error is the most specific; later ones come from outer calls. It
+ * The first error is the most specific; later ones come from outer calls. The text
  * begins with a file's name in quotes where a system call failed. "" if there
  * was none.
  */

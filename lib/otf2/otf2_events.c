@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "otf2_error.h"
-#include "otf2_events.h"
+#include "otf2_merge_work.h"
 
 /* Archives of 2012 have deprecated events. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -46,7 +46,7 @@ static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
 
 #define MAP(space, id)	map(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Roots that mean "none" have the highest numbers. */
+/* Shifts a rank; roots that mean "none" have the highest numbers, and stay. */
 static uint32_t shift(struct tsct_otf2_copy *c, const struct tsct_otf2_ids *by,
 		      uint32_t of, uint32_t rank)
 {
@@ -72,16 +72,6 @@ static uint64_t map_time(struct tsct_otf2_copy *c, uint64_t time)
 		fail(c, -ERANGE, "time %llu is outside the range of the first archive's clock; name the archive that begins first as the first",
 		     (unsigned long long)time);
 	return new;
-}
-
-/* Keeps times from decreasing where clock offsets fall faster than time passes. */
-static void take_time(struct tsct_otf2_copy *c, uint64_t time)
-{
-	c->time = map_time(c, time);
-	if (c->nr && c->time < c->last) {
-		c->time = c->last;
-		c->held++;
-	}
 }
 
 static void take_attributes(struct tsct_otf2_copy *c,
@@ -121,7 +111,12 @@ static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
 
 	c->event = event;
 	c->at = at;
-	take_time(c, time);
+	c->time = map_time(c, time);
+	/* Times must not decrease, though clock offsets may fall faster than time passes. */
+	if (c->nr && c->time < c->last) {
+		c->time = c->last;
+		c->held++;
+	}
 	take_attributes(c, list);
 	return c;
 }
@@ -324,8 +319,8 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 	MPI_EVENTS(E) PROGRAM_EVENTS(E) THREAD_EVENTS(E) RMA_EVENTS(E) IO_EVENTS(E)
 
 /*
- * One callback each. The intermediate macro joins the shared parameters into
- * two arguments.
+ * Defines a callback for each event. COPY() expands shared parameters such as
+ * REGION_ to two arguments of COPY_().
  */
 #define ARGS(...) __VA_ARGS__
 #define COPY_(name, parameters, arguments)				\
@@ -382,10 +377,13 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
-static OTF2_ErrorCode set_all(OTF2_EvtReaderCallbacks *callbacks)
+OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void)
 {
+	OTF2_EvtReaderCallbacks *callbacks = OTF2_EvtReaderCallbacks_New();
 	OTF2_ErrorCode code;
 
+	if (!callbacks)
+		return NULL;
 	code = OTF2_EvtReaderCallbacks_SetUnknownCallback(callbacks, unknown);
 	if (!code)
 		code = OTF2_EvtReaderCallbacks_SetProgramBeginCallback(callbacks,
@@ -396,14 +394,7 @@ static OTF2_ErrorCode set_all(OTF2_EvtReaderCallbacks *callbacks)
 			callbacks, copy_##name);
 	ALL_EVENTS(SET)
 #undef SET
-	return code;
-}
-
-OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void)
-{
-	OTF2_EvtReaderCallbacks *callbacks = OTF2_EvtReaderCallbacks_New();
-
-	if (!callbacks || !set_all(callbacks))
+	if (!code)
 		return callbacks;
 	OTF2_EvtReaderCallbacks_Delete(callbacks);
 	return NULL;

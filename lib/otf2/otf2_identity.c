@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2_unify_work.h"
+#include "otf2_unify.h"
 
 /* ---- the hash table ---------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
 	return h;
 }
 
-/* The number of words that form a definition's key */
+/* The number of words that are compared: of constants of OTF2, those of their number */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -91,21 +91,6 @@ static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
 
 /* ---- content ----------------------------------------------------------------------- */
 
-static int make_content_room(struct tsct_otf2_work *work, size_t nr)
-{
-	uint64_t *bigger;
-
-	if (nr <= work->content_room)
-		return 0;
-	nr += nr / 2;
-	bigger = reallocarray(work->content, nr, sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	work->content = bigger;
-	work->content_room = nr;
-	return 0;
-}
-
 static void map_words(struct tsct_otf2_work *work,
 		      const struct tsct_otf2_def *def, uint64_t *to)
 {
@@ -122,17 +107,15 @@ static void map_words(struct tsct_otf2_work *work,
 		if (space == TSCT_OTF2_NONE ||
 		    words[i] == tsct_otf2_spaces[space].none)
 			continue;
-		/*
-		 * It is there: definitions are visited after those they refer
-		 * to.
-		 */
+		/* Always found: definitions are visited after those they refer to. */
 		found = tsct_otf2_ids_find(&work->maps->space[space], words[i]);
 		to[i] = work->in->def[found->value].mapped;
 	}
 }
 
+/* A part of the owner's content: its kind, number of words, and words */
 struct part {
-	size_t words;		/* fields of its content: kind, words */
+	size_t words;		/* number of words, with kind and number */
 	uint64_t *at;
 };
 
@@ -161,7 +144,7 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		at[1] = def->nr;	/* instead of the owner */
+		at[1] = def->nr;	/* replaces the reference to the owner */
 		at[0] = def->kind;
 		at += def->nr + 1;
 	}
@@ -181,14 +164,24 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 static int64_t fill_content(struct tsct_otf2_work *work,
 			    const struct tsct_otf2_def *def)
 {
-	size_t extra = 0, nr_parts = 0, next;
+	size_t extra = 0, nr_parts = 0, next, room;
+	uint64_t *bigger;
 
 	for (next = def->parts; next; next = work->in->def[next - 1].next) {
 		extra += work->in->def[next - 1].nr + 1;
 		nr_parts++;
 	}
-	if (extra > UINT32_MAX || make_content_room(work, def->nr + extra))
+	if (extra > UINT32_MAX)
 		return -ENOMEM;
+	room = def->nr + extra;
+	if (room > work->content_room) {
+		room += room / 2;
+		bigger = reallocarray(work->content, room, sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		work->content = bigger;
+		work->content_room = room;
+	}
 	map_words(work, def, work->content);
 	if (nr_parts && add_parts(work, def, nr_parts, extra))
 		return -ENOMEM;
@@ -214,32 +207,19 @@ static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	return 0;
 }
 
-/* Adds the parts of an owner, each as a definition of the result. */
-static int add_part_defs(struct tsct_otf2_work *work, uint64_t owner,
-			 uint32_t nr, uint32_t extra)
-{
-	uint64_t *at = work->content + nr, *end = at + extra;
-	enum tsct_otf2_kind kind;
-	uint32_t words;
-
-	while (at < end) {
-		kind = (enum tsct_otf2_kind)at[0];
-		words = (uint32_t)at[1];
-		at[1] = owner;
-		if (!tsct_otf2_defs_add(&work->all->defs, kind, 0, at + 1, words))
-			return -ENOMEM;
-		at += words + 1;
-	}
-	return 0;
-}
-
-/* Adds work->content with its parts to the result, and to the table if wanted. */
+/*
+ * Adds work->content to the result, and its parts as definitions of their own.
+ * @shared: enter it into the table for look_up()
+ */
 static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	       uint64_t id, uint32_t nr, uint32_t extra, bool shared)
 {
 	struct tsct_otf2_unified *all = work->all;
+	uint64_t *at = work->content + nr, *end = at + extra;
 	struct tsct_otf2_def *def;
 	size_t index = all->defs.nr;
+	enum tsct_otf2_kind part;
+	uint32_t words;
 
 	if (shared && make_room(all))
 		return -ENOMEM;
@@ -254,30 +234,42 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 		enter(all, index);
 		all->used++;
 	}
-	return add_part_defs(work, id, nr, extra);
+	while (at < end) {
+		part = (enum tsct_otf2_kind)at[0];
+		words = (uint32_t)at[1];
+		at[1] = id;	/* replaces the number of words */
+		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
+			return -ENOMEM;
+		at += words + 1;
+	}
+	return 0;
 }
 
-static int share(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+/* Maps @kind to the equal definition in the result, which is added if there is none. */
+static int map_or_add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
+		      uint32_t nr, uint32_t extra, uint64_t *ret_id)
 {
-	int64_t extra = fill_content(work, def);
-	struct tsct_otf2_def *same;
+	struct tsct_otf2_def *same = look_up(work, kind, nr, extra);
 	int err;
 
-	if (extra < 0)
-		return (int)extra;
-	same = look_up(work, def->kind, def->nr, (uint32_t)extra);
 	if (same) {
-		def->mapped = same->self;
+		*ret_id = same->self;
 		return 0;
 	}
-	err = new_number(work, def->kind, &def->mapped);
-	if (!err)
-		err = add(work, def->kind, def->mapped, def->nr,
-			  (uint32_t)extra, true);
-	return err;
+	err = new_number(work, kind, ret_id);
+	return err ? err : add(work, kind, *ret_id, nr, extra, true);
 }
 
-static int fix(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+/* Adds @def without its parts as a definition that is always distinct. */
+static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	int err = new_number(work, def->kind, &def->mapped);
+
+	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, false);
+}
+
+/* A definition whose number is a constant of OTF2 */
+static int identify_fixed(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_def *same;
 	int64_t extra = fill_content(work, def);
@@ -309,9 +301,7 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	ranks = &all->ranks[(uint8_t)work->content[2]];
 	if (!*ranks) {
 		*ranks = all->defs.nr + 1;
-		if (new_number(work, def->kind, &def->mapped))
-			return -EBADMSG;
-		return add(work, def->kind, def->mapped, def->nr, 0, false);
+		return add_own(work, def);
 	}
 	def->mapped = all->defs.def[*ranks - 1].self;
 	base = all->defs.def[*ranks - 1].nr;
@@ -333,17 +323,6 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	return 0;
 }
 
-static int shift_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
-{
-	uint64_t *words = work->content, base;
-	uint32_t i;
-
-	base = work->base[(uint8_t)words[2]];
-	for (i = 4; i < def->nr; i++)
-		words[i] += base;
-	return 0;
-}
-
 static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 					    uint64_t group)
 {
@@ -361,10 +340,8 @@ static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 {
 	const struct tsct_otf2_def *list = group_of(work, old);
-	struct tsct_otf2_def *same;
 	const uint64_t *words;
 	uint32_t i;
-	int err;
 
 	if (!list)
 		return 0;
@@ -377,20 +354,14 @@ static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 	work->content[3] &= ~(uint64_t)OTF2_GROUP_FLAG_GLOBAL_MEMBERS;
 	for (i = 4; i < list->nr; i++)
 		work->content[i] = work->base[(uint8_t)words[2]] + i - 4;
-	same = look_up(work, TSCT_OTF2_Group, list->nr, 0);
-	if (same) {
-		*group = same->self;
-		return 0;
-	}
-	err = new_number(work, TSCT_OTF2_Group, group);
-	return err ? err : add(work, TSCT_OTF2_Group, *group, list->nr, 0, true);
+	return map_or_add(work, TSCT_OTF2_Group, list->nr, 0, group);
 }
 
 static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
-	uint64_t type = tsct_otf2_words(work->in, def)[1];
-	struct tsct_otf2_def *same;
+	uint64_t type = tsct_otf2_words(work->in, def)[1], *words;
 	size_t *self;
+	uint32_t i;
 	int err;
 
 	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
@@ -399,25 +370,25 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 					(unsigned long long)def->self);
 	if (fill_content(work, def) < 0)
 		return -ENOMEM;
+	words = work->content;
 	if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) {
 		err = join_ranks(work, def);
 		return err || !work->names_groups ? err :
 			all_ranks(work, def->self, &def->mapped);
 	}
 	if (type == OTF2_GROUP_TYPE_COMM_GROUP)
-		shift_ranks(work, def);
-	self = type == OTF2_GROUP_TYPE_COMM_SELF ?
-		&work->all->self[(uint8_t)work->content[2]] : NULL;
-	same = self && *self ? &work->all->defs.def[*self - 1] :
-		look_up(work, def->kind, def->nr, 0);
-	if (same) {
-		def->mapped = same->self;
-		return 0;
-	}
-	if (self)
+		for (i = 4; i < def->nr; i++)
+			words[i] += work->base[(uint8_t)words[2]];
+	if (type == OTF2_GROUP_TYPE_COMM_SELF) {
+		self = &work->all->self[(uint8_t)words[2]];
+		if (*self) {
+			def->mapped = work->all->defs.def[*self - 1].self;
+			return 0;
+		}
+		/* There is no equal group yet: map_or_add() adds it at this index. */
 		*self = work->all->defs.nr + 1;
-	err = new_number(work, def->kind, &def->mapped);
-	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, true);
+	}
+	return map_or_add(work, def->kind, def->nr, 0, &def->mapped);
 }
 
 /* ---- definitions that are always distinct -------------------------------- */
@@ -448,7 +419,7 @@ static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	int err = 0;
 
 	for (i = 0; i < nr_groups && !err; i++) {
-		new[i] = UINT64_MAX;	/* being mapped */
+		new[i] = UINT64_MAX;	/* has no group of its own yet */
 		old[i] = tsct_otf2_words(work->in, def)[1 + i];
 		err = all_ranks(work, old[i], &new[i]);
 	}
@@ -468,20 +439,17 @@ static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 
 static int identify_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
+	const struct tsct_otf2_ids *shifts = &work->maps->comm_shift;
 	const struct tsct_otf2_id *shift;
 	int err;
 
 	if (fill_content(work, def) < 0)
 		return -ENOMEM;
-	err = new_number(work, def->kind, &def->mapped);
-	if (!err)
-		err = add(work, def->kind, def->mapped, def->nr, 0, false);
+	err = add_own(work, def);
 	if (err || def->kind != TSCT_OTF2_RmaWin)
 		return err;
-	/* Not sorted yet; there are few. */
-	for (shift = work->maps->comm_shift.at;
-	     shift != work->maps->comm_shift.at + work->maps->comm_shift.nr;
-	     shift++)
+	/* A linear search: they are not sorted yet, and few. */
+	for (shift = shifts->at; shift != shifts->at + shifts->nr; shift++)
 		if (shift->id == tsct_otf2_words(work->in, def)[1])
 			return tsct_otf2_ids_add(&work->maps->win_shift,
 						 def->self, shift->value);
@@ -493,24 +461,12 @@ static bool is_taken(struct tsct_otf2_work *work, uint64_t id)
 	return id == UINT64_MAX || tsct_otf2_ids_find(&work->all->taken, id);
 }
 
-/* Keeps the number where it is free: files are named by it. */
-static uint64_t location_number(struct tsct_otf2_work *work, uint64_t id)
-{
-	const struct tsct_otf2_ids *own;
-	uint64_t *next = &work->all->next_location;
-
-	if (!is_taken(work, id))
-		return id;
-	own = &work->maps->space[TSCT_OTF2_SPACE_LOCATION];
-	while (is_taken(work, *next) || tsct_otf2_ids_find(own, *next))
-		++*next;
-	return (*next)++;
-}
-
 static int identify_location(struct tsct_otf2_work *work,
 			     struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_maps *maps = work->maps;
+	const struct tsct_otf2_ids *own = &maps->space[TSCT_OTF2_SPACE_LOCATION];
+	uint64_t *next = &work->all->next_location;
 	struct tsct_otf2_location *at;
 	size_t nr = maps->nr_locations;
 
@@ -522,7 +478,13 @@ static int identify_location(struct tsct_otf2_work *work,
 			return -ENOMEM;
 		maps->location = at;
 	}
-	def->mapped = location_number(work, def->self);
+	/* Keeps the number where it is free: files are named by it. */
+	def->mapped = def->self;
+	if (is_taken(work, def->self)) {
+		while (is_taken(work, *next) || tsct_otf2_ids_find(own, *next))
+			++*next;
+		def->mapped = (*next)++;
+	}
 	maps->location[maps->nr_locations++] = (struct tsct_otf2_location) {
 		def->self, def->mapped, work->content[2], work->all->defs.nr,
 	};
@@ -532,6 +494,7 @@ static int identify_location(struct tsct_otf2_work *work,
 int tsct_otf2_identify(struct tsct_otf2_work *work, size_t index)
 {
 	struct tsct_otf2_def *def = &work->in->def[index];
+	int64_t extra;
 
 	switch (def->kind) {
 	case TSCT_OTF2_Group:
@@ -544,10 +507,13 @@ int tsct_otf2_identify(struct tsct_otf2_work *work, size_t index)
 	}
 	switch (tsct_otf2_kinds[def->kind].how) {
 	case TSCT_OTF2_FIXED:
-		return fix(work, def);
+		return identify_fixed(work, def);
 	case TSCT_OTF2_OWN:
 		return identify_own(work, def);
 	default:
-		return share(work, def);
+		extra = fill_content(work, def);
+		return extra < 0 ? (int)extra :
+			map_or_add(work, def->kind, def->nr, (uint32_t)extra,
+				   &def->mapped);
 	}
 }

@@ -26,7 +26,7 @@ static int refuse(struct tsct_otf2_input *in, int err, const char *format, ...)
 	return err;
 }
 
-/* Sets the error from libotf2's. */
+/* Sets the error from that of libotf2. */
 static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		    const char *what)
 {
@@ -58,25 +58,6 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 
 /* ---- the anchor --------------------------------------------------------------------- */
 
-static int check_anchor(struct tsct_otf2_input *in)
-{
-	size_t len = strlen(in->path);
-	struct stat st;
-
-	snprintf(in->file, sizeof(in->file), "%s", in->path);
-	if (len >= PATH_MAX - 64)
-		return refuse(in, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
-	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
-		return refuse(in, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
-	if (stat(in->path, &st))
-		return refuse(in, -errno, "%s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return refuse(in, -EINVAL, "not a regular file");
-	if (!st.st_size)
-		return refuse(in, -EBADMSG, "empty; is the archive still being written?");
-	return 0;
-}
-
 static int add_id(struct tsct_otf2_input *in, uint64_t id)
 {
 	uint64_t *bigger = reallocarray(in->id, in->nr_ids + 1, sizeof(*bigger));
@@ -88,7 +69,7 @@ static int add_id(struct tsct_otf2_input *in, uint64_t id)
 	return 0;
 }
 
-/* Reads its own trace id, and those that an earlier merge has recorded in it. */
+/* Reads the trace id of the archive, and the ids that earlier merges recorded in it. */
 static int read_ids(struct tsct_otf2_input *in)
 {
 	char *list = NULL, *at, *end;
@@ -110,11 +91,24 @@ static int read_ids(struct tsct_otf2_input *in)
 	return err;
 }
 
-static int read_anchor(struct tsct_otf2_input *in)
+static int open_anchor(struct tsct_otf2_input *in)
 {
 	uint64_t events = 0, defs = 0;
+	size_t len = strlen(in->path);
 	OTF2_ErrorCode code;
+	struct stat st;
 
+	snprintf(in->file, sizeof(in->file), "%s", in->path);
+	if (len >= PATH_MAX - 64)
+		return refuse(in, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
+	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
+		return refuse(in, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
+	if (stat(in->path, &st))
+		return refuse(in, -errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return refuse(in, -EINVAL, "not a regular file");
+	if (!st.st_size)
+		return refuse(in, -EBADMSG, "empty; is the archive still being written?");
 	in->reader = OTF2_Reader_Open(in->path);
 	if (!in->reader)
 		return complain(in, OTF2_SUCCESS, "cannot be opened");
@@ -139,14 +133,11 @@ static int read_anchor(struct tsct_otf2_input *in)
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 volatile uint64_t *beat)
 {
-	int err;
-
 	memset(in, 0, sizeof(*in));
 	in->path = path;
 	in->beat = beat;
 	tsct_otf2_error_clear();
-	err = check_anchor(in);
-	return err ? err : read_anchor(in);
+	return open_anchor(in);
 }
 
 const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in)
@@ -171,8 +162,8 @@ bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 /* ---- definitions ----------------------------------------------------------------------- */
 
 /*
- * Checks that all definitions that the anchor counts are complete: libotf2 does
- * not.
+ * Checks that the file has as many complete definitions as the anchor states, which
+ * libotf2 does not check.
  */
 static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 {
@@ -252,6 +243,7 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 
 /* ---- a location's definitions -------------------------------------------- */
 
+/* The argument of add_offset() */
 struct offsets {
 	struct tsct_otf2_input *in;
 	struct tsct_otf2_offsets *to;
@@ -282,35 +274,14 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 	return OTF2_CALLBACK_SUCCESS;
 }
 
-static int read_offsets(struct tsct_otf2_input *in, OTF2_DefReader *reader,
-			struct tsct_otf2_offsets *to)
-{
-	OTF2_DefReaderCallbacks *callbacks = OTF2_DefReaderCallbacks_New();
-	struct offsets o = { in, to, 0 };
-	OTF2_ErrorCode code;
-	uint64_t nr;
-
-	if (!callbacks)
-		return refuse(in, -ENOMEM, "out of memory");
-	code = OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks,
-							      add_offset);
-	if (!code)
-		code = OTF2_Reader_RegisterDefCallbacks(in->reader, reader,
-							callbacks, &o);
-	if (!code)
-		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
-							   &nr);
-	OTF2_DefReaderCallbacks_Delete(callbacks);
-	if (o.err)
-		return o.err;
-	return code ? complain(in, code, "definitions cannot be read") : 0;
-}
-
 int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 			    struct tsct_otf2_offsets *ret_offsets)
 {
+	struct offsets o = { in, ret_offsets, 0 };
+	OTF2_DefReaderCallbacks *callbacks;
 	OTF2_DefReader *reader;
-	int err;
+	OTF2_ErrorCode code;
+	uint64_t nr;
 
 	memset(ret_offsets, 0, sizeof(*ret_offsets));
 	tsct_otf2_error_clear();
@@ -318,30 +289,30 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	/* Not all writers make a file where there are no definitions. */
 	if (access(in->file, F_OK) && errno == ENOENT)
 		return 0;
-	err = check_defs(in, UINT64_MAX);
-	if (err)
-		return err;
+	o.err = check_defs(in, UINT64_MAX);
+	if (o.err)
+		return o.err;
 	reader = OTF2_Reader_GetDefReader(in->reader, location);
 	if (!reader)
 		return complain(in, OTF2_SUCCESS, "cannot be read");
-	err = read_offsets(in, reader, ret_offsets);
+	callbacks = OTF2_DefReaderCallbacks_New();
+	code = callbacks ? OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks,
+							add_offset) :
+		OTF2_ERROR_MEM_ALLOC_FAILED;
+	if (!code)
+		code = OTF2_Reader_RegisterDefCallbacks(in->reader, reader,
+							callbacks, &o);
+	if (!code)
+		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
+							   &nr);
+	if (code && !o.err)
+		o.err = complain(in, code, "definitions cannot be read");
+	OTF2_DefReaderCallbacks_Delete(callbacks);
 	OTF2_Reader_CloseDefReader(in->reader, reader);
-	return err;
+	return o.err;
 }
 
 /* ---- event files without a location -------------------------------------- */
-
-/* Returns 1 and the number for a name such as "17.evt". */
-static int is_events(const char *name, uint64_t *ret_location)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)name[0]))
-		return 0;
-	errno = 0;
-	*ret_location = strtoull(name, &end, 10);
-	return !errno && !strcmp(end, ".evt");
-}
 
 int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 			  const struct tsct_otf2_ids *locations,
@@ -349,6 +320,7 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 {
 	struct dirent *e;
 	int ret = 0;
+	char *end;
 	DIR *d;
 
 	name_file(in, "");
@@ -356,9 +328,14 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 	if (!d)
 		return errno == ENOENT ? 0 :
 			refuse(in, -errno, "%s", strerror(errno));
-	while (!ret && (e = readdir(d)))
-		ret = is_events(e->d_name, ret_location) &&
+	while (!ret && (e = readdir(d))) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		errno = 0;
+		*ret_location = strtoull(e->d_name, &end, 10);
+		ret = !errno && !strcmp(end, ".evt") &&
 			!tsct_otf2_ids_find(locations, *ret_location);
+	}
 	closedir(d);
 	return ret;
 }

@@ -11,17 +11,17 @@
 #include "otf2_scan.h"
 
 struct tsct_otf2_input {
-	const char *path;		/* its anchor file, NAME.otf2 */
+	const char *path;		/* anchor file, NAME.otf2 */
 	OTF2_Reader *reader;
 	uint64_t event_chunk, def_chunk;
-	uint64_t nr_defs;		/* number of definitions, by the anchor */
-	uint64_t *id;			/* ids of its trace and of the traces
-					 * merged into it */
+	uint64_t nr_defs;		/* number of definitions that the anchor states */
+	uint64_t *id;			/* ids of the archive's trace and of the
+					 * traces merged into it */
 	size_t nr_ids;
 	struct tsct_otf2_clock clock;
 	char file[PATH_MAX];		/* current file, for messages */
 	char why[512];			/* error text, to follow the file's name */
-	volatile uint64_t *beat;	/* a counter for a progress display */
+	volatile uint64_t *beat;	/* counts steps, for a progress display */
 };
 
 /* All return 0 or -errno, with the error in in->file and in->why. */

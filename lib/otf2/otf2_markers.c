@@ -16,10 +16,11 @@ struct marking {
 	struct tsct_otf2_merging *w;
 	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	struct tsct_otf2_ids ids;	/* numbers of this input's definitions */
+	struct tsct_otf2_ids ids;	/* numbers of definitions in the input -> in the
+					 * result */
 	bool unsorted;
-	uint32_t next;			/* next number in the result */
-	OTF2_ErrorCode code;		/* of the writer */
+	uint32_t next;			/* next number of a definition in the result */
+	OTF2_ErrorCode code;		/* result of the writer */
 	int err;
 };
 
@@ -48,53 +49,24 @@ static OTF2_CallbackCode define(void *data, OTF2_MarkerRef self,
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
-static const struct tsct_otf2_id *find_def(struct marking *k, OTF2_MarkerRef id)
-{
-	if (k->unsorted)
-		tsct_otf2_ids_sort(&k->ids);
-	k->unsorted = false;
-	return tsct_otf2_ids_find(&k->ids, id);
-}
-
-static enum tsct_otf2_space scope_space(OTF2_MarkerScope scope)
-{
-	switch (scope) {
-	case OTF2_MARKER_SCOPE_LOCATION:
-		return TSCT_OTF2_SPACE_LOCATION;
-	case OTF2_MARKER_SCOPE_LOCATION_GROUP:
-		return TSCT_OTF2_SPACE_LOCATION_GROUP;
-	case OTF2_MARKER_SCOPE_SYSTEM_TREE_NODE:
-		return TSCT_OTF2_SPACE_TREE_NODE;
-	case OTF2_MARKER_SCOPE_GROUP:
-		return TSCT_OTF2_SPACE_GROUP;
-	case OTF2_MARKER_SCOPE_COMM:
-		return TSCT_OTF2_SPACE_COMM;
-	default:
-		return TSCT_OTF2_NONE;
-	}
-}
-
-static int map_times(struct marking *k, uint64_t *time, uint64_t *duration)
-{
-	const struct tsct_otf2_scale *scale = &k->w->scale[k->i];
-
-	if (!tsct_otf2_scale_time(scale, *time, time) &&
-	    !tsct_otf2_scale_length(scale, *duration, duration))
-		return 0;
-	k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
-				      "a marker is outside the range of the first archive's clock");
-	return k->err;
-}
-
 static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 			      OTF2_TimeStamp duration, OTF2_MarkerRef marker,
 			      OTF2_MarkerScope scope, uint64_t of,
 			      const char *text)
 {
 	struct marking *k = data;
+	static const uint8_t spaces[] = {
+		[OTF2_MARKER_SCOPE_LOCATION] = TSCT_OTF2_SPACE_LOCATION,
+		[OTF2_MARKER_SCOPE_LOCATION_GROUP] = TSCT_OTF2_SPACE_LOCATION_GROUP,
+		[OTF2_MARKER_SCOPE_SYSTEM_TREE_NODE] = TSCT_OTF2_SPACE_TREE_NODE,
+		[OTF2_MARKER_SCOPE_GROUP] = TSCT_OTF2_SPACE_GROUP,
+		[OTF2_MARKER_SCOPE_COMM] = TSCT_OTF2_SPACE_COMM,
+	};
 	const struct tsct_otf2_maps *maps = &k->w->maps[k->i];
-	enum tsct_otf2_space space = scope_space(scope);
+	const struct tsct_otf2_scale *scale = &k->w->scale[k->i];
 	const struct tsct_otf2_id *found;
+	enum tsct_otf2_space space = scope < sizeof(spaces) ? spaces[scope] :
+		TSCT_OTF2_NONE;
 
 	if (space != TSCT_OTF2_NONE) {
 		found = tsct_otf2_ids_find(&maps->space[space], of);
@@ -102,11 +74,18 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 			return fail(k, tsct_otf2_spaces[space].name, of);
 		of = found->value;
 	}
-	found = find_def(k, marker);
+	if (k->unsorted)
+		tsct_otf2_ids_sort(&k->ids);
+	k->unsorted = false;
+	found = tsct_otf2_ids_find(&k->ids, marker);
 	if (!found)
 		return fail(k, "DefMarker", marker);
-	if (map_times(k, &time, &duration))
+	if (tsct_otf2_scale_time(scale, time, &time) ||
+	    tsct_otf2_scale_length(scale, duration, &duration)) {
+		k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
+					      "a marker is outside the range of the first archive's clock");
 		return OTF2_CALLBACK_INTERRUPT;
+	}
 	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,
 						(OTF2_MarkerRef)found->value,
 						scope, of, text);
@@ -114,43 +93,32 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
-static OTF2_ErrorCode read_markers(struct marking *k, OTF2_MarkerReader *reader,
-				   uint64_t wanted)
+static int copy_markers(struct marking *k, uint64_t wanted)
 {
 	OTF2_MarkerReaderCallbacks *callbacks = OTF2_MarkerReaderCallbacks_New();
-	OTF2_Reader *from = k->w->input[k->i].reader;
-	OTF2_ErrorCode code;
+	struct tsct_otf2_input *in = &k->w->input[k->i];
+	OTF2_ErrorCode code = OTF2_ERROR_INVALID_DATA;
+	OTF2_MarkerReader *reader;
 	uint64_t nr = 0;
 
-	if (!callbacks)
-		return OTF2_ERROR_MEM_ALLOC_FAILED;
-	code = OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks, define);
+	tsct_otf2_error_clear();
+	reader = OTF2_Reader_GetMarkerReader(in->reader);
+	if (callbacks && reader)
+		code = OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks,
+								       define);
 	if (!code)
 		code = OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks,
 								    mark);
 	if (!code)
-		code = OTF2_Reader_RegisterMarkerCallbacks(from, reader,
+		code = OTF2_Reader_RegisterMarkerCallbacks(in->reader, reader,
 							   callbacks, k);
 	if (!code)
-		code = OTF2_Reader_ReadMarkers(from, reader, wanted, &nr);
+		code = OTF2_Reader_ReadMarkers(in->reader, reader, wanted, &nr);
 	OTF2_MarkerReaderCallbacks_Delete(callbacks);
-	return !code && nr != wanted ? OTF2_ERROR_INVALID_DATA : code;
-}
-
-static int copy_markers(struct marking *k, uint64_t wanted)
-{
-	struct tsct_otf2_input *in = &k->w->input[k->i];
-	OTF2_MarkerReader *reader;
-	OTF2_ErrorCode code;
-
-	tsct_otf2_error_clear();
-	reader = OTF2_Reader_GetMarkerReader(in->reader);
-	code = reader ? read_markers(k, reader, wanted) :
-		OTF2_ERROR_INVALID_DATA;
 	if (k->code)
 		return tsct_otf2_merge_output_fail(k->w,
 						   tsct_otf2_errno(k->code));
-	if (code && !k->err)
+	if ((code || nr != wanted) && !k->err)
 		k->err = tsct_otf2_merge_fail(k->w, in->file, -EBADMSG,
 					      "cannot be read: %s", tsct_otf2_error_text());
 	if (reader)
@@ -166,7 +134,7 @@ static int merge_markers(struct marking *k)
 
 	if (!tsct_otf2_input_markers(in))
 		return 0;
-	snprintf(k->w->m->status->file, PATH_MAX, "%s", in->file);
+	tsct_otf2_merge_at_file(k->w, in->file);
 	err = tsct_otf2_scan(in->file, in->def_chunk, false,
 			     &k->w->m->status->beat, &extent, in->why,
 			     sizeof(in->why));

@@ -33,7 +33,7 @@ void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(s->notes + len, left, format, args);
 	va_end(args);
-	/* Adds whole lines only. */
+	/* Drops a note that does not fit as a whole. */
 	if (n < 0 || (size_t)n + 2 > left)
 		s->notes[len] = '\0';
 	else
@@ -46,42 +46,33 @@ int tsct_otf2_merge_input_fail(struct tsct_otf2_merging *w,
 	return tsct_otf2_merge_fail(w, in->file, err, "%s", in->why);
 }
 
-/* ---- the inputs ---------------------------------------------------------------------- */
-
-/* Announces a file before libotf2 opens it, so that a crash can be attributed. */
-static void at_file(struct tsct_otf2_merging *w, const char *file)
+void tsct_otf2_merge_at_file(struct tsct_otf2_merging *w, const char *file)
 {
 	snprintf(w->m->status->file, sizeof(w->m->status->file), "%s", file);
 }
 
-static int fail_duplicate(struct tsct_otf2_merging *w, const struct tsct_otf2_input *a,
-		     const struct tsct_otf2_input *b, uint64_t id)
-{
-	if (!strcmp(a->path, b->path))
-		return tsct_otf2_merge_fail(w, b->path, -EEXIST,
-			"given twice; remove one or use --force");
-	return tsct_otf2_merge_fail(w, b->path, -EEXIST,
-		"holds the same trace as %s (%016" PRIx64 "); remove one or use --force",
-		a->path, id);
-}
+/* ---- the inputs ---------------------------------------------------------------------- */
 
-static int check_twice(struct tsct_otf2_merging *w, uint32_t i)
+/* Refuses traces that would be in the result twice, and parts that it cannot hold. */
+static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_input *a, *b = &w->input[i];
+	const char *extra = tsct_otf2_input_unsupported(&w->input[i]);
 	size_t x, y;
 
-	for (a = w->input; a < b && !w->m->force; a++)
-		for (x = 0; x < a->nr_ids; x++)
-			for (y = 0; y < b->nr_ids; y++)
-				if (a->id[x] && a->id[x] == b->id[y])
-					return fail_duplicate(w, a, b, a->id[x]);
-	return 0;
-}
-
-static int check_extra(struct tsct_otf2_merging *w, uint32_t i)
-{
-	const char *extra = tsct_otf2_input_unsupported(&w->input[i]);
-
+	for (a = w->input; a < b && !w->m->force; a++) {
+		for (x = 0; x < a->nr_ids * b->nr_ids; x++) {
+			y = x % b->nr_ids;
+			if (!b->id[y] || a->id[x / b->nr_ids] != b->id[y])
+				continue;
+			if (!strcmp(a->path, b->path))
+				return tsct_otf2_merge_fail(w, b->path, -EEXIST,
+					"given twice; remove one or use --force");
+			return tsct_otf2_merge_fail(w, b->path, -EEXIST,
+				"holds the same trace as %s (%016" PRIx64 "); remove one or use --force",
+				a->path, b->id[y]);
+		}
+	}
 	if (!extra)
 		return 0;
 	if (!w->m->force)
@@ -90,28 +81,6 @@ static int check_extra(struct tsct_otf2_merging *w, uint32_t i)
 					    extra);
 	tsct_otf2_merge_note(w, "%s: its %s were dropped", w->m->path[i], extra);
 	w->m->status->input[i].left_out = true;
-	return 0;
-}
-
-static int unify(struct tsct_otf2_merging *w, uint32_t i,
-		 struct tsct_otf2_defs *defs)
-{
-	struct tsct_otf2_merged *figures = &w->m->status->input[i];
-	struct tsct_otf2_input *in = &w->input[i];
-	size_t l;
-	int err;
-
-	figures->definitions = defs->nr + defs->clocks;
-	figures->clock = in->clock;
-	err = tsct_otf2_unify(&w->all, defs, w->m->force, &w->maps[i], in->why,
-			      sizeof(in->why));
-	if (err == -ENOMEM)
-		snprintf(in->why, sizeof(in->why), "%s", strerror(ENOMEM));
-	if (err)
-		return tsct_otf2_merge_input_fail(w, in, err);
-	figures->locations = w->maps[i].nr_locations;
-	for (l = 0; l < w->maps[i].nr_locations; l++)
-		w->m->status->total += w->maps[i].location[l].nr_events;
 	return 0;
 }
 
@@ -139,28 +108,37 @@ static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
 
 static int open_input(struct tsct_otf2_merging *w, uint32_t i)
 {
+	struct tsct_otf2_merged *figures = &w->m->status->input[i];
 	struct tsct_otf2_input *in = &w->input[i];
 	struct tsct_otf2_defs defs = { .err = 0 };
+	size_t l;
 	int err;
 
-	at_file(w, w->m->path[i]);
+	tsct_otf2_merge_at_file(w, w->m->path[i]);
 	err = tsct_otf2_input_open(in, w->m->path[i], &w->m->status->beat);
 	if (err)
 		return tsct_otf2_merge_input_fail(w, in, err);
-	err = check_twice(w, i);
-	if (!err)
-		err = check_extra(w, i);
+	err = check_input(w, i);
 	if (err)
 		return err;
 	snprintf(w->m->status->file, sizeof(w->m->status->file), "%.*sdef",
 		 (int)strlen(in->path) - 4, in->path);
 	err = tsct_otf2_input_defs(in, &defs);
-	if (err)
-		tsct_otf2_merge_input_fail(w, in, err);
-	else
-		err = unify(w, i, &defs);
+	if (!err) {
+		figures->definitions = defs.nr + defs.clocks;
+		figures->clock = in->clock;
+		err = tsct_otf2_unify(&w->all, &defs, w->m->force, &w->maps[i],
+				      in->why, sizeof(in->why));
+		if (err == -ENOMEM)
+			snprintf(in->why, sizeof(in->why), "%s", strerror(ENOMEM));
+	}
 	tsct_otf2_defs_free(&defs);
-	return err ? err : check_stray(w, i);
+	if (err)
+		return tsct_otf2_merge_input_fail(w, in, err);
+	figures->locations = w->maps[i].nr_locations;
+	for (l = 0; l < w->maps[i].nr_locations; l++)
+		w->m->status->total += w->maps[i].location[l].nr_events;
+	return check_stray(w, i);
 }
 
 /* ---- clocks ---------------------------------------------------------------------------- */
@@ -231,7 +209,7 @@ static int make_clock(struct tsct_otf2_merging *w)
 
 /* ---- the archive's properties -------------------------------------------- */
 
-/* Copies properties on which the inputs agree, or which one alone has. */
+/* Copies a property, unless an earlier input has it with another value. */
 static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 				    const char *name)
 {
@@ -253,20 +231,7 @@ free:
 	return code;
 }
 
-static OTF2_ErrorCode copy_properties(struct tsct_otf2_merging *w, uint32_t i)
-{
-	char **names = NULL;
-	uint32_t nr = 0, n;
-	OTF2_ErrorCode code;
-
-	code = OTF2_Reader_GetPropertyNames(w->input[i].reader, &nr, &names);
-	for (n = 0; n < nr && !code; n++)
-		code = copy_property(w, i, names[n]);
-	free(names);
-	return code;
-}
-
-/* Records the traces in it, so that none is merged twice. */
+/* Records the traces in the archive, so that none is merged twice. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
 	char *list = NULL;
@@ -286,12 +251,12 @@ static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 	return code;
 }
 
-static OTF2_ErrorCode describe(struct tsct_otf2_merging *w)
+static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 {
 	OTF2_Archive *to = tsct_otf2_writer_archive(w->writer);
+	char *text = NULL, **names;
 	OTF2_ErrorCode code;
-	char *text = NULL;
-	uint32_t i;
+	uint32_t i, nr, n;
 
 	if (!OTF2_Reader_GetMachineName(w->input[0].reader, &text))
 		OTF2_Archive_SetMachineName(to, text);
@@ -300,11 +265,18 @@ static OTF2_ErrorCode describe(struct tsct_otf2_merging *w)
 	if (!OTF2_Reader_GetDescription(w->input[0].reader, &text))
 		OTF2_Archive_SetDescription(to, text);
 	free(text);
-	/* Errors before this point are not the output's. */
+	/* Errors of reading the two are ignored: both are optional. */
 	tsct_otf2_error_clear();
 	code = set_inputs(w);
-	for (i = 0; i < w->m->nr && !code; i++)
-		code = copy_properties(w, i);
+	for (i = 0; i < w->m->nr && !code; i++) {
+		names = NULL;
+		nr = 0;
+		code = OTF2_Reader_GetPropertyNames(w->input[i].reader, &nr,
+						    &names);
+		for (n = 0; n < nr && !code; n++)
+			code = copy_property(w, i, names[n]);
+		free(names);
+	}
 	return code;
 }
 
@@ -317,7 +289,7 @@ int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
 
 	if (place)
 		err = place;
-	/* libotf2 would name a temporary file. */
+	/* Without the file: libotf2 would name a temporary one. */
 	return tsct_otf2_merge_fail(w, "", err, "%s", plain ? strerror(-err) :
 				    tsct_otf2_error_text());
 }
@@ -338,14 +310,14 @@ static int create(struct tsct_otf2_merging *w)
 		if (w->input[i].def_chunk > defs)
 			defs = w->input[i].def_chunk;
 	}
-	/* Lists of locations have grown; a word takes 9 bytes at most. */
+	/* Joined lists of locations are longer than in the inputs; a word takes up to 9 bytes. */
 	for (d = 0; d < w->all.defs.nr; d++)
 		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
 			defs = OTF2_CHUNK_SIZE_MAX;
 	err = tsct_otf2_writer_create(w->m->dir, events, defs, &w->writer);
 	if (err)
 		return tsct_otf2_merge_output_fail(w, err);
-	code = describe(w);
+	code = set_properties(w);
 	return code ? tsct_otf2_merge_output_fail(w, tsct_otf2_errno(code)) : 0;
 }
 
@@ -398,7 +370,7 @@ static int finish(struct tsct_otf2_merging *w)
 	err = make_clock(w);
 	if (err)
 		return err;
-	at_file(w, "");
+	tsct_otf2_merge_at_file(w, "");
 	err = write_locals(w);
 	if (!err)
 		err = write_defs(w);

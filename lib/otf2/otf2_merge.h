@@ -16,8 +16,8 @@
 enum tsct_otf2_align {
 	TSCT_OTF2_ALIGN_AUTO,	/* REAL where both clocks have a time of day,
 				 * else TEXT */
-	TSCT_OTF2_ALIGN_REAL,	/* by the time of day, or fail */
-	TSCT_OTF2_ALIGN_TEXT,	/* all begin at the same moment */
+	TSCT_OTF2_ALIGN_REAL,	/* align by the time of day, or fail */
+	TSCT_OTF2_ALIGN_TEXT,	/* all archives begin at the same moment */
 };
 
 /* Results for one input */
@@ -40,11 +40,11 @@ struct tsct_otf2_merged {
  */
 struct tsct_otf2_status {
 	volatile uint64_t beat;		/* counts steps, for a progress display */
-	volatile uint64_t done, total;	/* events */
-	char file[PATH_MAX];		/* current file, or the one of the error */
+	volatile uint64_t done, total;	/* events copied, and of all inputs */
+	char file[PATH_MAX];		/* current file, or that of the error */
 	char why[1024];
 	char notes[8192];		/* remarks for the user, in lines */
-	struct tsct_otf2_clock clock;	/* of the result */
+	struct tsct_otf2_clock clock;	/* clock of the result */
 	uint64_t definitions, locations;
 	struct tsct_otf2_merged input[];
 };
@@ -52,7 +52,7 @@ struct tsct_otf2_status {
 struct tsct_otf2_merge {
 	const char *const *path;	/* anchor files */
 	uint32_t nr;
-	const char *dir;		/* the result's directory, empty */
+	const char *dir;		/* empty directory for the result */
 	enum tsct_otf2_align align;
 	bool force;	/* accept the same trace twice, and drop parts that the
 			 * result cannot hold */

@@ -5,22 +5,15 @@
 #include <string.h>
 
 #include "otf2_error.h"
-#include "otf2_events.h"
 #include "otf2_merge_work.h"
 
 struct reading {
 	struct tsct_otf2_merging *w;
-	uint32_t i;			/* index of the input */
 	struct tsct_otf2_input *in;
-	struct tsct_otf2_merged *figures;
+	struct tsct_otf2_merged *figures;	/* counts of the input */
 	OTF2_EvtReaderCallbacks *callbacks;
 	struct tsct_otf2_copy copy;
 };
-
-static void at_file(struct reading *r)
-{
-	snprintf(r->w->m->status->file, PATH_MAX, "%s", r->in->file);
-}
 
 /* ---- the readable part --------------------------------------------------- */
 
@@ -40,18 +33,15 @@ static int lose(struct reading *r, uint64_t missing)
 	return 0;
 }
 
-/*
- * Returns the number of readable events; @wanted is the number by the
- * definitions.
- */
-static int look(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
+/* Counts the readable events; @wanted is their number by the definitions. */
+static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 {
 	struct tsct_otf2_input *in = r->in;
 	struct tsct_otf2_extent extent;
 	uint64_t missing;
 	int err;
 
-	at_file(r);
+	tsct_otf2_merge_at_file(r->w, in->file);
 	err = tsct_otf2_scan(in->file, in->event_chunk, true,
 			     &r->w->m->status->beat, &extent, in->why,
 			     sizeof(in->why));
@@ -77,12 +67,20 @@ static int look(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-static int read_events(struct reading *r, OTF2_EvtReader *reader, uint64_t nr)
+static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 {
 	struct tsct_otf2_copy *copy = &r->copy;
+	OTF2_EvtReader *reader;
 	OTF2_ErrorCode code;
 	uint64_t read = 0;
+	int err = 0;
 
+	tsct_otf2_error_clear();
+	reader = OTF2_Reader_GetEvtReader(r->in->reader, location);
+	if (!reader)
+		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
+					    "cannot be read: %s",
+					    tsct_otf2_error_text());
 	code = OTF2_Reader_RegisterEvtCallbacks(r->in->reader, reader,
 						r->callbacks, copy);
 	/* libotf2's own corrections use floating point; ours replace them. */
@@ -91,31 +89,17 @@ static int read_events(struct reading *r, OTF2_EvtReader *reader, uint64_t nr)
 	if (!code)
 		code = OTF2_Reader_ReadLocalEvents(r->in->reader, reader, nr,
 						   &read);
-	if (copy->err == -ENOSPC || copy->err == -EFBIG || copy->err == -EIO)
-		return tsct_otf2_merge_output_fail(r->w, copy->err);
-	if (copy->err)
-		return tsct_otf2_merge_fail(r->w, r->in->file, copy->err, "%s",
-					    copy->why);
-	if (!code && read == nr && copy->nr == nr)
-		return 0;
-	snprintf(r->in->why, sizeof(r->in->why), "damaged after event %llu: %s",
-		 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
-		 tsct_otf2_error_text() : "the file has no more events");
-	return lose(r, nr - copy->nr);
-}
-
-static int open_events(struct reading *r, uint64_t location, uint64_t nr)
-{
-	OTF2_EvtReader *reader;
-	int err;
-
-	tsct_otf2_error_clear();
-	reader = OTF2_Reader_GetEvtReader(r->in->reader, location);
-	if (!reader)
-		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
-					    "cannot be read: %s",
-					    tsct_otf2_error_text());
-	err = read_events(r, reader, nr);
+	if (copy->err == -ENOSPC || copy->err == -EFBIG || copy->err == -EIO) {
+		err = tsct_otf2_merge_output_fail(r->w, copy->err);
+	} else if (copy->err) {
+		err = tsct_otf2_merge_fail(r->w, r->in->file, copy->err, "%s",
+					   copy->why);
+	} else if (code || read != nr || copy->nr != nr) {
+		snprintf(r->in->why, sizeof(r->in->why), "damaged after event %llu: %s",
+			 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
+			 tsct_otf2_error_text() : "the file has no more events");
+		err = lose(r, nr - copy->nr);
+	}
 	OTF2_Reader_CloseEvtReader(r->in->reader, reader);
 	return err;
 }
@@ -154,7 +138,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	if (err)
 		return tsct_otf2_merge_output_fail(r->w, err);
 	if (nr)
-		err = open_events(r, l->old, nr);
+		err = read_events(r, l->old, nr);
 	if (err)
 		return err;
 	tsct_otf2_error_clear();
@@ -176,7 +160,7 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 	int err;
 
 	tsct_otf2_input_local(r->in, l->old, ".def");
-	at_file(r);
+	tsct_otf2_merge_at_file(r->w, r->in->file);
 	err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
 	if (err) {
 		free(copy->offsets.at);
@@ -187,7 +171,7 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 				     r->in->file);
 	tsct_otf2_input_local(r->in, l->old, ".evt");
 	copy->nr = copy->held = 0;
-	err = look(r, l->nr_events, &nr);
+	err = count_events(r, l->nr_events, &nr);
 	if (!err)
 		err = write_location(r, l, nr);
 	free(copy->offsets.at);
@@ -196,48 +180,41 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 
 /* ---- all locations ------------------------------------------------------- */
 
-static int copy_all(struct reading *r)
-{
-	struct tsct_otf2_maps *maps = &r->w->maps[r->i];
-	OTF2_ErrorCode code = OTF2_SUCCESS;
-	size_t l;
-	int err = 0;
-
-	for (l = 0; l < maps->nr_locations && !code; l++)
-		code = OTF2_Reader_SelectLocation(r->in->reader,
-						  maps->location[l].old);
-	if (!code)
-		code = OTF2_Reader_OpenDefFiles(r->in->reader);
-	if (!code)
-		code = OTF2_Reader_OpenEvtFiles(r->in->reader);
-	if (code)
-		return tsct_otf2_merge_fail(r->w, r->in->path,
-					    tsct_otf2_errno(code),
-					    "cannot be read: %s", tsct_otf2_error_text());
-	for (l = 0; l < maps->nr_locations && !err; l++)
-		err = copy_location(r, &maps->location[l]);
-	return err;
-}
-
 int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i)
 {
+	struct tsct_otf2_maps *maps = &w->maps[i];
 	struct reading r = {
-		.w = w, .i = i, .in = &w->input[i],
+		.w = w, .in = &w->input[i],
 		.figures = &w->m->status->input[i],
+		.callbacks = tsct_otf2_events_callbacks(),
 		.copy = {
-			.maps = &w->maps[i],
+			.maps = maps,
 			.scale = &w->scale[i],
 			.beat = &w->m->status->done,
 			.attributes = OTF2_AttributeList_New(),
 		},
 	};
-	int err;
+	OTF2_ErrorCode code = OTF2_SUCCESS;
+	size_t l;
+	int err = 0;
 
-	r.callbacks = tsct_otf2_events_callbacks();
 	tsct_otf2_error_clear();
-	err = r.callbacks && r.copy.attributes ? copy_all(&r) :
-		tsct_otf2_merge_fail(w, "", -ENOMEM, "%s", strerror(ENOMEM));
-	w->m->status->locations += w->maps[i].nr_locations;
+	if (!r.callbacks || !r.copy.attributes)
+		err = tsct_otf2_merge_fail(w, "", -ENOMEM, "%s", strerror(ENOMEM));
+	for (l = 0; l < maps->nr_locations && !err && !code; l++)
+		code = OTF2_Reader_SelectLocation(r.in->reader,
+						  maps->location[l].old);
+	if (!err && !code)
+		code = OTF2_Reader_OpenDefFiles(r.in->reader);
+	if (!err && !code)
+		code = OTF2_Reader_OpenEvtFiles(r.in->reader);
+	if (code)
+		err = tsct_otf2_merge_fail(w, r.in->path, tsct_otf2_errno(code),
+					   "cannot be read: %s",
+					   tsct_otf2_error_text());
+	for (l = 0; l < maps->nr_locations && !err; l++)
+		err = copy_location(&r, &maps->location[l]);
+	w->m->status->locations += maps->nr_locations;
 	OTF2_EvtReaderCallbacks_Delete(r.callbacks);
 	if (r.copy.attributes)
 		OTF2_AttributeList_Delete(r.copy.attributes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* State shared by the merging of definitions and of events. */
+/* State shared by the merging of definitions, events and markers. */
 #ifndef TSCT_OTF2_MERGE_WORK_H
 #define TSCT_OTF2_MERGE_WORK_H
 
@@ -16,6 +16,41 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_unified all;
 	struct tsct_otf2_writer *writer;
 };
+
+/* Copies the events of one location from one archive into another. */
+struct tsct_otf2_copy {
+	/* Set by the caller: */
+	const struct tsct_otf2_maps *maps;
+	const struct tsct_otf2_scale *scale;
+	struct tsct_otf2_offsets offsets;
+	OTF2_EvtWriter *writer;
+	OTF2_AttributeList *attributes;	/* empty list, to be filled for each event */
+	volatile uint64_t *beat;	/* counts events, for a progress display */
+
+	/* Results: */
+	uint64_t nr;			/* events copied */
+	uint64_t first, last;		/* times in the result, if there are
+					 * events */
+	uint64_t held;			/* events whose time was raised, so that
+					 * times do not decrease */
+	int err;
+	char why[256];			/* error text, to follow the file's name */
+
+	/* The current event: */
+	const char *event;		/* name of its kind */
+	uint64_t at;			/* index of the event, from libotf2 */
+	uint64_t time;
+	OTF2_AttributeList *list;	/* attributes to be written with it */
+};
+
+/* Callbacks for libotf2's reader; their @data is struct tsct_otf2_copy *. */
+OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void);
+
+/*
+ * Stores the name of the file that libotf2 opens next, so that a crash can be
+ * attributed to it; "" is the result.
+ */
+void tsct_otf2_merge_at_file(struct tsct_otf2_merging *w, const char *file);
 
 /* Sets the status's error; file "" is the result. Returns @err. */
 __attribute__((format(printf, 4, 5)))

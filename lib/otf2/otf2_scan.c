@@ -26,7 +26,7 @@ struct scan {
 	bool events;
 	uint8_t *data;		/* the current chunk */
 	size_t len, at;
-	uint64_t base;		/* its offset in the file */
+	uint64_t base;		/* offset of the chunk in the file */
 	bool swap;
 	bool ended;
 	uint64_t time;
@@ -67,24 +67,16 @@ static uint64_t get64(const struct scan *s, size_t at)
 	return s->swap ? bswap_64(v) : v;
 }
 
-/* Kinds of 2011, whose length is that of their one number */
+/*
+ * Kinds of OTF2 of 2011, whose only number has a length of its own: Enter, Leave,
+ * MpiIsendComplete, MpiIrecvRequest, MpiRequestTest, MpiRequestCancelled, OmpFork,
+ * OmpTaskCreate, OmpTaskSwitch, OmpTaskComplete
+ */
 static bool is_packed(uint8_t kind)
 {
-	switch (kind) {
-	case 12:	/* Enter */
-	case 13:	/* Leave */
-	case 16:	/* MpiIsendComplete */
-	case 17:	/* MpiIrecvRequest */
-	case 20:	/* MpiRequestTest */
-	case 21:	/* MpiRequestCancelled */
-	case 24:	/* OmpFork */
-	case 28:	/* OmpTaskCreate */
-	case 29:	/* OmpTaskSwitch */
-	case 30:	/* OmpTaskComplete */
-		return true;
-	default:
-		return false;
-	}
+	static const uint8_t kinds[] = { 12, 13, 16, 17, 20, 21, 24, 28, 29, 30 };
+
+	return memchr(kinds, kind, sizeof(kinds));
 }
 
 /* Skips a record, from after its kind to its end. */
@@ -147,7 +139,7 @@ static int take_record(struct scan *s, uint8_t kind)
 	return 0;
 }
 
-/* The number of the first record must continue those before. */
+/* Reads the chunk's header: its first record must follow the last one before. */
 static int take_header(struct scan *s)
 {
 	uint64_t first;
@@ -188,7 +180,7 @@ static int scan_chunk(struct scan *s)
 			err = take_time(s);
 			continue;
 		}
-		/* libotf2 recurses once for each. */
+		/* libotf2 recurses for each record of attributes in a row. */
 		if (attributes && s->events && kind == ATTRIBUTES)
 			return damaged(s, "attributes without an event");
 		attributes = kind == ATTRIBUTES;
@@ -225,7 +217,7 @@ int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
 	int err;
 
 	memset(ret_extent, 0, sizeof(*ret_extent));
-	/* Do not wait for a writer if it is a pipe. */
+	/* O_NONBLOCK: a pipe would wait for a writer. */
 	s.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (s.fd < 0)
 		return -errno;

@@ -23,8 +23,8 @@
 
 struct tsct_otf2_extent {
 	uint64_t records;	/* complete records before the first damage */
-	uint64_t first, last;	/* their times, if there are records */
-	uint64_t bytes;		/* end of the last of them */
+	uint64_t first, last;	/* times of these records, if there are any */
+	uint64_t bytes;		/* end of the last of these records */
 };
 
 /*

@@ -13,7 +13,7 @@ static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
 		    tsct_s128 *ret_whole, uint64_t *ret_rest)
 {
 	tsct_u128 size = d < 0 ? -(tsct_u128)d : (tsct_u128)d;
-	tsct_u128 whole, part = size % den * num;	/* both below 2^64 */
+	tsct_u128 whole, part = size % den * num;	/* both factors are below 2^64 */
 	uint64_t rest = part % den;
 
 	if (__builtin_mul_overflow(size / den, (tsct_u128)num, &whole) ||
@@ -44,7 +44,7 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 	tsct_s128 ticks = 0;
 	uint64_t part = 0;
 
-	/* Below 2^64 x 2^64 / 10^9: cannot overflow */
+	/* The product is below 2^128 / 10^9: no overflow */
 	if (real)
 		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
 	tsct_reduce(&num, &den);
@@ -68,7 +68,7 @@ int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 		return -ERANGE;
 	whole += scale->to;
 	if (rest || scale->part) {
-		/* both below 2^94: rest / den + part / 10^9, plus one half */
+		/* rest / den + part / 10^9 + 1/2, rounded down; both terms are below 2^94 */
 		sum = (tsct_u128)rest * PER_SECOND +
 			(tsct_u128)scale->part * scale->den;
 		whole += (tsct_s128)((2 * sum + unit) / (2 * unit));

@@ -27,10 +27,10 @@ struct tsct_otf2_clock {
 #define TSCT_OTF2_NEVER	UINT64_MAX
 
 struct tsct_otf2_scale {
-	uint64_t from;		/* offset of B */
+	uint64_t from;		/* offset of B's clock, ticks of B */
 	uint64_t num, den;	/* resolutions, in lowest terms */
 	tsct_s128 to;		/* offset of A, plus ticks between the offsets */
-	uint32_t part;		/* fraction of a tick, in 1e-9 */
+	uint32_t part;		/* fraction of a tick in `to`, 10^-9 */
 };
 
 /* True if both archives have a time of day for their offsets. */
@@ -73,7 +73,7 @@ struct tsct_otf2_offset {
 struct tsct_otf2_offsets {
 	struct tsct_otf2_offset *at;
 	uint32_t nr;
-	uint32_t now;		/* segment of the last lookup; times rise */
+	uint32_t now;		/* segment of the last lookup, as times rise */
 };
 
 /* The number of ticks to add to @time, rounded to the nearest, half a tick up */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2_unify_work.h"
+#include "otf2_unify.h"
 
 int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
 {
@@ -204,7 +204,7 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 
 	while (step->part) {
 		def = &work->in->def[step->part - 1];
-		/* Text refers to nothing, and may be long. */
+		/* Strings have no references, and may be long. */
 		ret = def->kind == TSCT_OTF2_String ? 0 :
 			next_in_part(work, step, ret_def);
 		if (ret)
@@ -215,7 +215,7 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 	return 0;
 }
 
-/* Not recursive: an input may have chains of parents of any length. */
+/* Visits with a stack of its own: chains of parents may have any length. */
 static int take(struct tsct_otf2_work *work, size_t index)
 {
 	struct tsct_otf2_step *step;
@@ -251,47 +251,6 @@ static void point_on(struct tsct_otf2_work *work)
 	tsct_otf2_ids_sort(&work->maps->win_shift);
 }
 
-/* They must come before groups of ranks. */
-static int take_ranks(struct tsct_otf2_work *work)
-{
-	const struct tsct_otf2_def *def;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < work->in->nr && !err; i++) {
-		def = &work->in->def[i];
-		if (def->kind == TSCT_OTF2_Group &&
-		    def->state == TSCT_OTF2_NEW &&
-		    tsct_otf2_words(work->in, def)[1] ==
-		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
-			err = take(work, i);
-	}
-	return err;
-}
-
-static int unify(struct tsct_otf2_work *work)
-{
-	size_t i;
-	int err;
-
-	err = number(work);
-	if (!err)
-		err = own_parts(work);
-	if (!err)
-		err = find_ranks(work);
-	if (!err)
-		err = take_ranks(work);
-	for (i = 0; !err && i < work->in->nr; i++) {
-		if (work->in->def[i].state == TSCT_OTF2_NEW)
-			err = take(work, i);
-		if (work->in->beat)
-			++*work->in->beat;
-	}
-	if (!err)
-		point_on(work);
-	return err;
-}
-
 int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		    bool force, struct tsct_otf2_maps *ret_maps, char *why,
 		    size_t why_size)
@@ -300,16 +259,36 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		.all = all, .in = input, .maps = ret_maps, .force = force,
 		.why = why, .why_size = why_size,
 	};
+	const struct tsct_otf2_def *def;
 	size_t i;
 	int err;
 
 	all->inputs++;
-	all->seen += input->nr;
-	err = unify(&work);
+	err = number(&work);
+	if (!err)
+		err = own_parts(&work);
+	if (!err)
+		err = find_ranks(&work);
+	/* Lists of locations must come before groups of ranks. */
+	for (i = 0; i < input->nr && !err; i++) {
+		def = &input->def[i];
+		if (def->kind == TSCT_OTF2_Group &&
+		    def->state == TSCT_OTF2_NEW &&
+		    tsct_otf2_words(input, def)[1] ==
+		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
+			err = take(&work, i);
+	}
+	for (i = 0; !err && i < input->nr; i++) {
+		if (input->def[i].state == TSCT_OTF2_NEW)
+			err = take(&work, i);
+		if (input->beat)
+			++*input->beat;
+	}
+	if (!err)
+		point_on(&work);
 	for (i = 0; !err && i < ret_maps->nr_locations; i++)
 		err = tsct_otf2_ids_add(&all->taken, ret_maps->location[i].new, 0);
 	tsct_otf2_ids_sort(&all->taken);
-	free(work.own.at);
 	free(work.stack);
 	free(work.content);
 	tsct_otf2_defs_free(input);
@@ -337,28 +316,20 @@ static bool is_early(enum tsct_otf2_kind kind)
 	}
 }
 
-/* In the order of arrival: references come first, and numbers rise. */
-static OTF2_ErrorCode write_some(const struct tsct_otf2_unified *all,
-				 OTF2_GlobalDefWriter *writer, bool early)
-{
-	const struct tsct_otf2_def *def = all->defs.def;
-	const struct tsct_otf2_def *end = def + all->defs.nr;
-	OTF2_ErrorCode code = OTF2_SUCCESS;
-
-	for (; def != end && !code; def++)
-		if (is_early(def->kind) == early)
-			code = tsct_otf2_def_write(writer, def,
-						   tsct_otf2_words(&all->defs,
-								   def));
-	return code;
-}
-
+/* Definitions are stored after those they refer to, and their numbers rise. */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer)
 {
-	OTF2_ErrorCode code = write_some(all, writer, true);
+	const struct tsct_otf2_def *def, *end = all->defs.def + all->defs.nr;
+	OTF2_ErrorCode code = OTF2_SUCCESS;
+	int late;
 
-	return code ? code : write_some(all, writer, false);
+	for (late = 0; late < 2; late++)
+		for (def = all->defs.def; def != end && !code; def++)
+			if (is_early(def->kind) != late)
+				code = tsct_otf2_def_write(writer, def,
+					tsct_otf2_words(&all->defs, def));
+	return code;
 }
 
 void tsct_otf2_unified_free(struct tsct_otf2_unified *all)

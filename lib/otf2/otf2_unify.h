@@ -15,21 +15,21 @@
 
 struct tsct_otf2_unified {
 	struct tsct_otf2_defs defs;
-	size_t *slot;			/* hash table of indices, + 1 */
+	size_t *slot;			/* hash table: index of a definition + 1 */
 	size_t nr_slots, used;		/* nr_slots is a power of two */
 	uint64_t next[TSCT_OTF2_SPACE_NR];
 	struct tsct_otf2_ids taken;	/* numbers of locations in use */
 	uint64_t next_location;
-	size_t ranks[UINT8_MAX + 1];	/* lists of locations by paradigm, + 1 */
-	size_t self[UINT8_MAX + 1];	/* groups of one member by paradigm, + 1 */
+	size_t ranks[UINT8_MAX + 1];	/* index of the list of locations + 1, by
+					 * paradigm */
+	size_t self[UINT8_MAX + 1];	/* index of the group SELF + 1, by paradigm */
 	uint32_t inputs;
-	uint64_t seen;			/* definitions in all inputs */
 };
 
 struct tsct_otf2_location {
 	uint64_t old, new;
-	uint64_t nr_events;		/* number of events, by the input */
-	size_t def;			/* index in the result */
+	uint64_t nr_events;		/* number of events that the input states */
+	size_t def;			/* index of its definition in the result */
 };
 
 /* The numbers of one input's definitions in the result */
@@ -58,5 +58,48 @@ OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 
 void tsct_otf2_unified_free(struct tsct_otf2_unified *all);
 void tsct_otf2_maps_free(struct tsct_otf2_maps *maps);
+
+/* ---- shared by the order (otf2_unify.c) and the identity (otf2_identity.c) ------ */
+
+struct tsct_otf2_step {
+	size_t def;		/* definition whose references are followed */
+	size_t part;		/* index of a part, or of def, + 1; 0: done */
+	uint32_t i;		/* next word of the part */
+};
+
+struct tsct_otf2_work {
+	struct tsct_otf2_unified *all;
+	struct tsct_otf2_defs *in;
+	struct tsct_otf2_maps *maps;
+	bool force;
+	bool has_ranks[UINT8_MAX + 1];	/* the input lists locations */
+	uint64_t base[UINT8_MAX + 1];	/* shift of the input's ranks */
+	bool names_groups;		/* anything except a communicator names a
+					 * group */
+	struct tsct_otf2_step *stack;
+	size_t depth, room;
+	uint64_t *content;		/* content of one definition, mapped */
+	size_t content_room;
+	char *why;
+	size_t why_size;
+};
+
+enum { TSCT_OTF2_NEW, TSCT_OTF2_OPEN, TSCT_OTF2_DONE };
+
+static inline const uint64_t *tsct_otf2_words(const struct tsct_otf2_defs *defs,
+					      const struct tsct_otf2_def *def)
+{
+	return defs->word + def->at;
+}
+
+/* Sets the error text; returns -EBADMSG. */
+__attribute__((format(printf, 2, 3)))
+int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...);
+
+/*
+ * tsct_otf2_identify - assign a definition its number in the result; everything
+ * it refers to must have one already
+ */
+int tsct_otf2_identify(struct tsct_otf2_work *work, size_t index);
 
 #endif /* TSCT_OTF2_UNIFY_H */

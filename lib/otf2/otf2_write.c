@@ -24,7 +24,7 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 	uint64_t half[2];
 
 	memcpy(half, uuid, sizeof(half));
-	/* Either byte order would do, if it is always the same. */
+	/* A fixed byte order: the number must not depend on the machine. */
 	return be64toh(half[0]) ^ be64toh(half[1]);
 }
 
@@ -112,7 +112,7 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
 	return code;
 }
 
-/* Converts a returned code, and errors that libotf2 reported otherwise. */
+/* Converts a returned code, or an error that libotf2 reported to the hook only. */
 static int result(OTF2_ErrorCode code)
 {
 	int err = tsct_otf2_errno(code);
@@ -218,7 +218,7 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer)
 		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
 							 writer->defs);
 	err = result(code);
-	/* Without it the anchor is not written. */
+	/* Close writes the anchor, which must not exist after an error. */
 	if (!err)
 		err = result(OTF2_Archive_Close(writer->archive));
 	tsct_otf2_writer_abandon(writer);

@@ -24,7 +24,7 @@
 
 /*
  * The archive property that lists whose traces are in it, as numbers of 16 hexadecimal
- * digits: of archives, their own; of recordings, the numbers below.
+ * digits: the trace ids of archives, and tsct_otf2_number() of recordings.
  */
 #define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
 
@@ -73,7 +73,7 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
 
 /*
  * Leaves the files without an anchor, and libotf2's own memory allocated, as it
- * has no way to give up an archive. @writer may be NULL.
+ * cannot close an archive without writing it. @writer may be NULL.
  */
 void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer);
 

@@ -33,7 +33,7 @@ static struct odd odd(int i)
 	case 2:
 		n.alone = true;
 		n.status = TSCT_STATUS_DISRUPTED;
-		return (struct odd) { "/d: is uncalibrated, its clock had no time (disrupted)",
+		return (struct odd) { "/d: is uncalibrated: its clock had no time (disrupted)",
 			"d", true, n };
 	case 3:
 		n.killed = true;
