@@ -164,20 +164,20 @@ static void late_daemon(struct run *run, struct random *random)
 
 static void dead_daemon(struct run *run, struct random *random)
 {
-	run->plan.dies_ps = random_time(run, random);
-	run->plan.cleanly = random_bool(random);
+	run->plan.stops_ps = random_time(run, random);
+	run->plan.ends_in_holdover = random_bool(random);
 	run->plan.length_ps += (int64_t)random_log_uniform(random, 1e13, 1.2e15);
 }
 
 static void restart(struct run *run, struct random *random)
 {
-	run->plan.dies_ps = random_time(run, random);
-	run->plan.cleanly = random_bool(random);
+	run->plan.stops_ps = random_time(run, random);
+	run->plan.ends_in_holdover = random_bool(random);
 	run->plan.resumes = true;
 	run->plan.restores_rate = random_bool(random);
-	run->plan.back_ps = run->plan.dies_ps +
+	run->plan.restarts_ps = run->plan.stops_ps +
 		(int64_t)random_log_uniform(random, 2e9, 2e14);
-	run->plan.length_ps = run->plan.back_ps + 20 * PS_PER_S;
+	run->plan.length_ps = run->plan.restarts_ps + 20 * PS_PER_S;
 }
 
 static void restart_anew(struct run *run, struct random *random)
@@ -190,7 +190,7 @@ static void set_while_dead(struct run *run, struct random *random)
 {
 	restart(run, random);
 	machine_add(&run->m, (struct event) {
-		.at_ps = (run->plan.dies_ps + run->plan.back_ps) / 2,
+		.at_ps = (run->plan.stops_ps + run->plan.restarts_ps) / 2,
 		.kind = EVENT_STEP, .value = step_ns(random, 1e8, 1e13),
 		.new_epoch = true,
 	});

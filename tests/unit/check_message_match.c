@@ -470,25 +470,25 @@ START_TEST(test_keys)
 	const __u32 minus_one = ~0U, five[2] = { 5, 6 };
 	const __s64 wide = -1, five_wide = 5;
 	const unsigned int both = 1U << TSCT_KIND_SEND | 1U << TSCT_KIND_RECEIVE;
-	const __u64 ask = tsct_message_pool("ask", both);
+	const __u64 pool = tsct_message_pool("ask", both);
 	const __u64 others = tsct_message_pool("ask", 1U << TSCT_KIND_SEND);
 
-	ck_assert_uint_ne(ask, others);
-	ck_assert_uint_ne(ask, tsct_message_pool("tell", both));
+	ck_assert_uint_ne(pool, others);
+	ck_assert_uint_ne(pool, tsct_message_pool("tell", both));
 	ck_assert_uint_eq(others, tsct_message_pool("served",
 						    1U << TSCT_KIND_RECEIVE));
 	/* The key depends neither on the width of the number nor on later fields. */
-	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, ask),
-			  key_of("n:s64", &five_wide, 8, ask));
-	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, ask),
-			  key_of("n:s64", &wide, 8, ask));
-	ck_assert_uint_ne(key_of("a:u32", &minus_one, 4, ask),
-			  key_of("n:s64", &wide, 8, ask));
-	ck_assert_uint_ne(key_of("a:u32", five, 4, ask),
+	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, pool),
+			  key_of("n:s64", &five_wide, 8, pool));
+	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, pool),
+			  key_of("n:s64", &wide, 8, pool));
+	ck_assert_uint_ne(key_of("a:u32", &minus_one, 4, pool),
+			  key_of("n:s64", &wide, 8, pool));
+	ck_assert_uint_ne(key_of("a:u32", five, 4, pool),
 			  key_of("a:u32", five, 4, others));
-	ck_assert_uint_eq(key_of("a:f32", five, 4, ask), 0);
-	ck_assert_uint_eq(key_of("", NULL, 0, ask), 0);
-	ck_assert_uint_ne(key_of("a:u64", "\0\0\0\0\0\0\0", 8, ask), 0);
+	ck_assert_uint_eq(key_of("a:f32", five, 4, pool), 0);
+	ck_assert_uint_eq(key_of("", NULL, 0, pool), 0);
+	ck_assert_uint_ne(key_of("a:u64", "\0\0\0\0\0\0\0", 8, pool), 0);
 }
 END_TEST
 

@@ -61,7 +61,7 @@ static bool read_one(struct ring *r)
 	uint64_t head = tsct_pos_extend(r->tail, r->producer.head);
 	struct tsct_block block;
 
-	look(&r->geo, r->data, r->tail, head);
+	read_step(&r->geo, r->data, r->tail, head);
 	switch (l.step) {
 	case TSCT_STEP_EMPTY:
 		ck_assert_uint_eq(r->tail, head);

@@ -75,7 +75,7 @@ static void no_name(struct tsct_sync_sample *s) { s->source[0] = '\0'; }
 
 static const struct {
 	const char *what;
-	void (*spoil)(struct tsct_sync_sample *s);
+	void (*change)(struct tsct_sync_sample *s);
 } impossible[] = {
 	{ "answer received before its request was sent", answered_early },
 	{ "request answered before it was received", sent_early },
@@ -105,7 +105,7 @@ START_TEST(test_impossible_samples)
 	for (i = 0; i < 3; i++) {
 		make_sample(i, 0, &s);
 		if (i == 1)
-			impossible[_i].spoil(&s);
+			impossible[_i].change(&s);
 		ck_assert_int_eq(write_sample(writer, &s), 0);
 	}
 	ck_assert_int_eq(finish(writer), 0);

@@ -123,11 +123,11 @@ START_TEST(test_publish_late)
 	go_on(20);
 	sim_steer(&sim, 40000);		/* a change of rate, after which new clock
 					 * params are needed */
-	world.held_ns = 30000000;
+	world.publish_ns = 30000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert_uint_gt(timekeeper.stats.late, 0);
-	world.held_ns = 300000000;
+	world.publish_ns = 300000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }

@@ -252,9 +252,9 @@ START_TEST(test_publish_late)
 	for (i = 0; i < 100 && world.refusals; i++)
 		follow(1, our_epoch());
 	ck_assert_uint_eq(world.refusals, 0);
-	world.held_ns = 20000000;
+	world.publish_ns = 20000000;
 	follow(5, our_epoch());
-	world.held_ns = 0;
+	world.publish_ns = 0;
 	follow(5, our_epoch());
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	world.refuse = -EPERM;

@@ -65,7 +65,7 @@ START_TEST(test_each_cause)
 {
 	__u32 cause = (__u32)_i;
 	bool spares = cause == TSCT_CAUSE_STEP || cause == TSCT_CAUSE_FAKE;
-	unsigned int looks;
+	unsigned int surveys;
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
@@ -73,7 +73,7 @@ START_TEST(test_each_cause)
 					 * check_timekeeper */
 	start();
 	go_on(10);
-	looks = world.surveys;
+	surveys = world.surveys;
 	logged[0] = '\0';
 	began = sim.now_ps;
 	make_disruption(cause);
@@ -86,7 +86,7 @@ START_TEST(test_each_cause)
 	ck_assert(strstr(logged, "epoch 2 begins ("));
 	ck_assert(strstr(logged, tsct_cause_name(cause)));
 	ck_assert_uint_eq(world.forgets, !spares);
-	ck_assert_uint_ge(world.surveys, looks + !spares);
+	ck_assert_uint_ge(world.surveys, surveys + !spares);
 	/* The clock is synchronized again within 12 s, of which a suspend takes 7 s. */
 	while (file()->status != TSCT_STATUS_SYNCHRONIZED) {
 		go_on(0.1);

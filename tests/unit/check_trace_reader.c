@@ -304,7 +304,7 @@ START_TEST(test_large_payload)
 }
 END_TEST
 
-static void spoil(__u8 *at, size_t len)
+static void change_randomly(__u8 *at, size_t len)
 {
 	unsigned int n = 1 + any(8);
 
@@ -334,7 +334,7 @@ START_TEST(test_random_changes_of_stream)
 	make_small(40);
 	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, file_len);
-		spoil(bad, file_len);
+		change_randomly(bad, file_len);
 		store_file(dirfd_, "default_0", bad, file_len);
 		read_small();
 	}
@@ -356,7 +356,7 @@ START_TEST(test_random_changes_of_metadata)
 	env_len = strstr((char *)file, "\nclock {") - (char *)file - at;
 	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, len);
-		spoil(bad + at, env_len);
+		change_randomly(bad + at, env_len);
 		store_file(dirfd_, "metadata", bad, len);
 		read_small();
 		if (opened && !why[0])
