@@ -78,7 +78,7 @@ static _Noreturn void wait_for_buffer(void)
 	longjmp(run.out, 1);
 }
 
-static __u64 remember(__u64 value)
+static __u64 log_value(__u64 value)
 {
 	if (run.actor->nr_log == MAX_LOG)
 		violate("an operation loads more than %d words", MAX_LOG);
@@ -99,7 +99,7 @@ __u64 load(unsigned int where)
 	value = memory_load(run.state, run.actor->cpu, where);
 	trace("%s: loads %s: %s", actor_name(run.nr), word_name(where),
 	      word_text(where, value));
-	return remember(value);
+	return log_value(value);
 }
 
 void store(unsigned int where, __u64 value)
@@ -133,7 +133,7 @@ __u64 read_counter(void)
 		return run.actor->log[run.loads++];
 	trace("%s: reads the counter: %u", actor_name(run.nr),
 	      run.state->truth.nr);
-	return remember(run.state->truth.nr);
+	return log_value(run.state->truth.nr);
 }
 
 void publish(__u64 head, __u64 stamp)

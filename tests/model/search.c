@@ -123,7 +123,7 @@ static void unpack(const char *from, struct state *state)
 
 /* ---- visited states -------------------------------------------------------------- */
 
-static __u64 hash_mix(__u64 hash, __u64 word)
+static __u64 hash_word(__u64 hash, __u64 word)
 {
 	unsigned __int128 product = (unsigned __int128)(hash ^ word) *
 		0x9e3779b97f4a7c15ULL;
@@ -137,9 +137,9 @@ static struct hash hash_of(const struct packed *packed)
 	unsigned int i;
 
 	for (i = 0; i < (packed->size + 7) / 8; i++) {
-		hash.a = hash_mix(hash.a, packed->words[i]);
-		hash.b = hash_mix(hash.b,
-				  packed->words[i] * 0xd6e8feb86659fd93ULL + i);
+		hash.a = hash_word(hash.a, packed->words[i]);
+		hash.b = hash_word(hash.b,
+				   packed->words[i] * 0xd6e8feb86659fd93ULL + i);
 	}
 	hash.a |= !hash.a && !hash.b;	/* A hash of all zero bits would mean a free
 					 * entry. */

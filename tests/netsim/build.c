@@ -140,7 +140,7 @@ void build_source(struct run *run, uint32_t index, unsigned int source,
 	node_source(&run->world, index, source, &what);
 }
 
-void build_pair(struct run *run)
+void build_master_and_child(struct run *run)
 {
 	build_nodes(run, 2);
 	build_master(run, NULL);

@@ -24,7 +24,7 @@ static uint32_t epoch_of(struct run *run, uint32_t index)
 
 static void play_no_faults(struct run *run)
 {
-	build_pair(run);
+	build_master_and_child(run);
 	world_run(&run->world, run_length_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
@@ -35,7 +35,7 @@ static void master_gone(struct run *run, uint64_t count)
 {
 	uint32_t epoch;
 
-	build_pair(run);
+	build_master_and_child(run);
 	world_run(&run->world, length_s(run, 0.3));
 	epoch = epoch_of(run, CHILD);
 	node_kill(&run->world, 0);
@@ -91,7 +91,7 @@ static void play_child_sleeps(struct run *run)
 {
 	uint32_t epoch;
 
-	build_pair(run);
+	build_master_and_child(run);
 	world_run(&run->world, length_s(run, 0.5));
 	epoch = epoch_of(run, CHILD);
 	node_suspended(&run->world, CHILD, 1ULL << 62);
@@ -109,7 +109,7 @@ static void play_outage(struct run *run)
 	struct network_path *go;
 	double from_s;
 
-	build_pair(run);
+	build_master_and_child(run);
 	from_s = length_s(run, 0.5);
 	go = &run->world.nodes[CHILD].sources[0].request;
 	go->outage_from_s = from_s;
@@ -125,7 +125,7 @@ static void play_route(struct run *run)
 {
 	struct network_path *go;
 
-	build_pair(run);
+	build_master_and_child(run);
 	go = &run->world.nodes[CHILD].sources[0].request;
 	go->shift = 200;
 	go->shift_at_s = length_s(run, 0.5);
@@ -138,7 +138,7 @@ static void play_route_back(struct run *run)
 {
 	struct network_path *back;
 
-	build_pair(run);
+	build_master_and_child(run);
 	back = &run->world.nodes[CHILD].sources[0].answer;
 	back->floor += 200;
 	back->shift = -200;
@@ -151,7 +151,7 @@ static void play_congestion(struct run *run)
 {
 	struct network_path *go;
 
-	build_pair(run);
+	build_master_and_child(run);
 	go = &run->world.nodes[CHILD].sources[0].request;
 	go->congestion = 300;
 	go->congestion_exp = 100;

@@ -271,13 +271,13 @@ static void fake(struct run *run, struct random *random)
 	});
 }
 
-static void kernel_pairs(struct run *run, struct random *random)
+static void kernel_snapshots(struct run *run, struct random *random)
 {
 	ntp(run, random);
 	run->m.has_snapshot = true;
 }
 
-static void kernel_pairs_slewed(struct run *run, struct random *random)
+static void kernel_snapshots_slewed(struct run *run, struct random *random)
 {
 	slow_slew(run, random);
 	run->m.has_snapshot = true;
@@ -429,8 +429,8 @@ const struct scenario scenarios[] = {
 	{ .name = "counter-wraps", .set_up = steps, .counter = ~0ULL },
 	{ .name = "slow-counter", .set_up = ntp, .hz = 11000000 },
 	{ .name = "fast-counter", .set_up = ntp, .hz = 9e10 },
-	{ .name = "kernel-pairs", .set_up = kernel_pairs },
-	{ .name = "kernel-pairs-slewed", .set_up = kernel_pairs_slewed },
+	{ .name = "kernel-snapshots", .set_up = kernel_snapshots },
+	{ .name = "kernel-snapshots-slewed", .set_up = kernel_snapshots_slewed },
 	{ .name = "any-interval", .set_up = any_interval },
 	{ .name = "in-process", .set_up = in_process },
 	{ .name = "in-process-set", .set_up = in_process_set },

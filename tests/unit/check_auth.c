@@ -628,7 +628,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("auth");
-	TCase *tcase = tcase_create("auth");
+	TCase *tcase = add_case(suite, "auth", NULL, NULL);
 
 	print_seed();
 	seed_with(0);
@@ -646,6 +646,5 @@ int main(void)
 	tcase_add_test(tcase, test_short_message_buffers);
 	tcase_add_test(tcase, test_random_key_files);
 	tcase_add_test(tcase, test_freed_memory_has_no_key);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

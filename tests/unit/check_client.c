@@ -626,11 +626,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("client");
 	Suite *suite = suite_create("client");
+	TCase *tcase = add_case(suite, "client", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_valid_exchanges);
 	tcase_add_test(tcase, test_requests_disclose_nothing);
 	tcase_add_test(tcase, test_unknown_key);
@@ -648,6 +647,5 @@ int main(void)
 	tcase_add_test(tcase, test_server_without_time);
 	tcase_add_test(tcase, test_answer_without_extension_field);
 	tcase_add_test(tcase, test_session_fields);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -558,11 +558,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("client_more");
 	Suite *suite = suite_create("client_exchange");
+	TCase *tcase = add_case(suite, "client_more", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_late_transmit_times);
 	tcase_add_test(tcase, test_local_disruption);
 	tcase_add_loop_test(tcase, test_two_requests_per_poll, 0, 2);
@@ -576,6 +575,5 @@ int main(void)
 	tcase_add_test(tcase, test_poll_requests);
 	tcase_add_loop_test(tcase, test_random_changes, 0, 6);
 	tcase_add_test(tcase, test_result_texts);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -416,12 +416,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock");
 	Suite *suite = suite_create("clock");
+	TCase *tcase = add_case(suite, "clock", setup, teardown);
 
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_good_file);
 	tcase_add_test(tcase, test_bad_files);
 	if (!geteuid()) {	/* only root can change the owner of a file */
@@ -438,5 +436,5 @@ int main(void)
 		tcase_add_loop_test(tcase, test_random_pages, 0, 3);
 	}
 	tcase_add_test(tcase, test_names);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

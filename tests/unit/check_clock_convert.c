@@ -411,12 +411,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_convert");
 	Suite *suite = suite_create("clock_convert");
+	TCase *tcase = add_case(suite, "clock_convert", setup, teardown);
 
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
 						 * default clock is the module's */
 		printf("1..0 # SKIP the module is loaded\n");
@@ -432,5 +430,5 @@ int main(void)
 	tcase_add_test(tcase, test_intervals);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_skewed_intervals);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

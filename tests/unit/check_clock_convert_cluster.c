@@ -260,11 +260,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_convert_cluster");
 	Suite *suite = suite_create("clock_convert_cluster");
+	TCase *tcase = add_case(suite, "clock_convert_cluster", setup, teardown);
 
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
 						 * default clock is the module's */
 		printf("1..0 # SKIP the module is loaded\n");
@@ -276,5 +275,5 @@ int main(void)
 	tcase_add_test(tcase, test_in_process);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_fast_path);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

@@ -233,22 +233,22 @@ START_TEST(test_takes_over_after_death)
 	for (i = 0; i < 200; i++) {
 		next = next_state(&first);
 		switch (i % 4) {
-		case 0:			/* died after staging a state */
+		case 0:			/* the writer died after staging a state */
 			ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 			break;
-		case 1:			/* died with copy 0 half written */
+		case 1:			/* the writer died with copy 0 half written */
 			ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 			write_garbage((char *)&copy[0] + any(sizeof(copy[0])), 1);
 			write_garbage(&copy[0], any(sizeof(copy[0])));
 			break;
-		case 2:			/* died after the commit, with copy 1 half
-					 * written */
+		case 2:			/* the writer died after the commit, with
+					 * copy 1 half written */
 			ck_assert_int_eq(publish(&next), 0);
 			write_garbage(&copy[1], any(sizeof(copy[1])));
 			first = next;
 			break;
-		default:		/* died before the last store, copy 0 is
-					 * consistent */
+		default:		/* the writer died before its last store,
+					 * copy 0 is consistent */
 			copy[1] = copy[0];
 			break;
 		}
@@ -403,12 +403,11 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_file");
 	Suite *suite = suite_create("clock_file");
+	TCase *tcase = add_case(suite, "clock_file", setup, teardown);
 
 	print_seed();
 	seed_with(1);
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_reopen_and_publish);
 	tcase_add_test(tcase, test_commit_late);
 	tcase_add_test(tcase, test_refuses_late_states);
@@ -416,6 +415,5 @@ int main(void)
 	tcase_add_test(tcase, test_replaces_bad_files);
 	tcase_add_test(tcase, test_file_removed);
 	tcase_add_test(tcase, test_no_space);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

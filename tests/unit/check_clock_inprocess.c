@@ -496,8 +496,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_inprocess");
 	Suite *suite = suite_create("clock_inprocess");
+	TCase *tcase = add_case(suite, "clock_inprocess", setup, teardown);
 
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the default clock would be the
 						 * module's */
@@ -505,8 +505,6 @@ int main(void)
 		return 77;
 	}
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_accuracy);
 	tcase_add_test(tcase, test_sample_rate);
 	tcase_add_test(tcase, test_past_times_are_constant);
@@ -517,5 +515,5 @@ int main(void)
 	tcase_add_loop_test(tcase, test_disruptions, 0, 6);
 	tcase_add_loop_test(tcase, test_rate_changes, 0, 5);
 	tcase_add_test(tcase, test_default);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

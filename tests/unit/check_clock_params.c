@@ -555,8 +555,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("scale");
 	Suite *suite = suite_create("clock_params");
+	TCase *tcase = add_case(suite, "scale", NULL, NULL);
 
 	print_seed();
 	tcase_add_test(tcase, test_formula);
@@ -572,6 +572,5 @@ int main(void)
 	tcase_add_test(tcase, test_cycles_limits);
 	tcase_add_test(tcase, test_error_growth);
 	tcase_add_test(tcase, test_cut_to_later_base);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -231,14 +231,13 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_params_state");
 	Suite *suite = suite_create("clock_params_state");
+	TCase *tcase = add_case(suite, "clock_params_state", NULL, NULL);
 
 	tcase_add_test(tcase, test_rate_check);
 	tcase_add_test(tcase, test_times_check);
 	tcase_add_test(tcase, test_state_check);
 	tcase_add_test(tcase, test_cluster_check);
 	tcase_add_test(tcase, test_cluster_prev_check);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

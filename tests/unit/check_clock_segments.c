@@ -737,8 +737,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("segments");
 	Suite *suite = suite_create("clock_segments");
+	TCase *tcase = add_case(suite, "segments", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -751,6 +751,5 @@ int main(void)
 	tcase_add_test(tcase, test_a_day);
 	tcase_add_test(tcase, test_valid);
 	tcase_add_test(tcase, test_random_copies);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -129,12 +129,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_segments_jumps");
 	Suite *suite = suite_create("clock_segments_jumps");
+	TCase *tcase = add_case(suite, "clock_segments_jumps", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_jumps);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

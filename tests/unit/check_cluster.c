@@ -516,11 +516,9 @@ static void add_tests(TCase *tcase)
 int main(void)
 {
 	Suite *suite = suite_create("cluster");
-	TCase *tcase = tcase_create("cluster");
+	TCase *tcase = add_case(suite, "cluster", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	add_tests(tcase);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -21,7 +21,7 @@ static const struct disruption quiet = {
 /* A change of each indicator alone, in the order of precedence of the causes */
 static const struct {
 	__u32 cause;
-	const char *said;
+	const char *error_text;
 } table[] = {
 	{ TSCT_CAUSE_MIGRATION, "migrated or restored: disruption marker 9" },
 	{ TSCT_CAUSE_SUSPEND, "suspended for 3.5" },
@@ -68,7 +68,7 @@ START_TEST(test_each_indicator)
 	set(&now, table[_i].cause);
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), table[_i].cause);
 	disruption_describe(&quiet, &now, table[_i].cause, text, sizeof(text));
-	ck_assert_msg(strstr(text, table[_i].said), "%s", text);
+	ck_assert_msg(strstr(text, table[_i].error_text), "%s", text);
 	ck_assert_uint_eq(disruption_compare(&now, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
@@ -319,8 +319,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("disruption");
 	Suite *suite = suite_create("disruption");
+	TCase *tcase = add_case(suite, "disruption", NULL, NULL);
 
 	tcase_add_loop_test(tcase, test_each_indicator, 0, NR_CAUSES);
 	tcase_add_test(tcase, test_precedence);
@@ -331,6 +331,5 @@ int main(void)
 	tcase_add_test(tcase, test_module);
 	tcase_add_test(tcase, test_vmclock);
 	tcase_add_test(tcase, test_no_vmclock);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -304,7 +304,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("event_def");
-	TCase *tcase = tcase_create("def");
+	TCase *tcase = add_case(suite, "def", NULL, NULL);
 
 	print_seed();
 	tcase_add_loop_test(tcase, test_parses_valid, 0, COUNT(good));
@@ -316,6 +316,5 @@ int main(void)
 	tcase_add_test(tcase, test_equal);
 	tcase_add_test(tcase, test_walks_fields);
 	tcase_add_test(tcase, test_payload_check);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

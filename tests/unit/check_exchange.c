@@ -448,13 +448,11 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("exchange");
-	TCase *tcase = tcase_create("exchange");
+	TCase *tcase = add_case(suite, "exchange", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_perfect_network, 0, 6);
 	tcase_add_loop_test(tcase, test_bad_network, 0, 24);
 	tcase_add_loop_test(tcase, test_several_requests_per_poll, 0, 4);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -329,8 +329,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("latch");
 	Suite *suite = suite_create("latch");
+	TCase *tcase = add_case(suite, "latch", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 100);
@@ -342,6 +342,5 @@ int main(void)
 	tcase_add_test(tcase, test_hostile_copies);
 	tcase_add_test(tcase, test_take_over);
 	tcase_add_test(tcase, test_page_check);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -207,8 +207,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("latch_death");
 	Suite *suite = suite_create("latch_death");
+	TCase *tcase = add_case(suite, "latch_death", NULL, NULL);
 
 	print_seed();
 	seed_with(0);
@@ -217,6 +217,5 @@ int main(void)
 	tcase_add_test(tcase, test_death_all_segments);
 	tcase_add_test(tcase, test_reader_between_stores);
 	tcase_add_test(tcase, test_staged_state_is_invisible);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -180,7 +180,7 @@ static void make_correct(void)
 }
 
 #if LDBL_MANT_DIG == 64
-typedef __float128 real;	/* exact for products of two doubles */
+typedef __float128 real;	/* holds products of two doubles exactly */
 #else
 typedef long double real;
 #endif

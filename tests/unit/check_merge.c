@@ -500,11 +500,10 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("merge");
-	TCase *tc = tcase_create("merge");
+	TCase *tc = add_case(s, "merge", begin_world, drop_root);
 
 	print_seed();
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_tree, 0, TSCT_FIT_NR);
 	tcase_add_test(tc, test_intermediate_not_recorded);
 	tcase_add_test(tc, test_no_master);
@@ -521,6 +520,5 @@ int main(void)
 	tcase_add_test(tc, test_epoch_without_samples);
 	tcase_add_test(tc, test_killed_recorder);
 	tcase_add_test(tc, test_short_recordings);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

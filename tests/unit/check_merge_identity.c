@@ -269,13 +269,11 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("merge_identity");
-	TCase *tc = tcase_create("merge_identity");
+	TCase *tc = add_case(s, "merge_identity", begin, end);
 
 	print_seed();
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, test_finds_same_events);
 	tcase_add_loop_test(tc, test_run_time, 0, 2);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

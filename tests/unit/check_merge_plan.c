@@ -597,11 +597,10 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("merge_plan");
-	TCase *tc = tcase_create("merge_plan");
+	TCase *tc = add_case(s, "merge_plan", begin_world, drop_root);
 
 	print_seed();
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_rejected_recordings, 0, 8);
 	tcase_add_test(tc, test_accepted_recordings);
 	tcase_add_test(tc, test_missing_recordings);
@@ -619,6 +618,5 @@ int main(void)
 	tcase_add_test(tc, test_corrupt_merged_inputs);
 	tcase_add_test(tc, test_interrupted_write);
 	tcase_add_test(tc, test_reader);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

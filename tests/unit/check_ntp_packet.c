@@ -738,7 +738,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("ntp_packet");
-	TCase *tcase = tcase_create("stamps");
+	TCase *tcase = add_case(suite, "time_stamps", NULL, NULL);
 
 	print_seed();
 	seed_with(0);
@@ -748,9 +748,7 @@ int main(void)
 	tcase_add_test(tcase, test_era_wrap);
 	tcase_add_test(tcase, test_time_stamps_saturate);
 	tcase_add_test(tcase, test_short_format);
-	suite_add_tcase(suite, tcase);
-	tcase = tcase_create("packets");
-	tcase_set_timeout(tcase, 60);
+	tcase = add_case(suite, "packets", NULL, NULL);
 	tcase_add_test(tcase, test_golden_bytes);
 	tcase_add_test(tcase, test_packet_of_chronyd);
 	tcase_add_test(tcase, test_round_trips);
@@ -765,6 +763,5 @@ int main(void)
 	tcase_add_test(tcase, test_versions_and_modes);
 	tcase_add_test(tcase, test_error_texts);
 	tcase_add_loop_test(tcase, test_random_bytes, 0, 4);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -670,11 +670,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("rate");
 	Suite *suite = suite_create("rate_estimator");
+	TCase *tcase = add_case(suite, "rate", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
 	tcase_add_test(tcase, test_locked);
 	tcase_add_test(tcase, test_counter_rates);
@@ -698,6 +697,5 @@ int main(void)
 	tcase_add_test(tcase, test_rejects_bad_samples);
 	tcase_add_test(tcase, test_set_at_start);
 	tcase_add_test(tcase, test_median);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -511,12 +511,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("ratelimit");
-	TCase *tcase = tcase_create("guard");
+	TCase *tcase = add_case(suite, "guard", setup, teardown);
 
 	print_seed();
 	seed_with(0);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_addresses);
 	tcase_add_test(tcase, test_rejects_bad_rules);
 	tcase_add_test(tcase, test_longest_prefix);
@@ -530,6 +528,5 @@ int main(void)
 	tcase_add_test(tcase, test_rate_of_members);
 	tcase_add_test(tcase, test_session_without_keys);
 	tcase_add_test(tcase, test_many_members);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

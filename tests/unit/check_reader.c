@@ -236,7 +236,7 @@ START_TEST(test_random_data)
 }
 END_TEST
 
-static void scribble(const struct tsct_channel *victim)
+static void overwrite_file(const struct tsct_channel *victim)
 {
 	const struct tsct_channel_header *h = &victim->header;
 	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
@@ -264,7 +264,7 @@ START_TEST(test_overwritten_while_read)
 	seed_with(_i);
 	pid = fork();
 	if (!pid)
-		scribble(t);
+		overwrite_file(t);
 	gettimeofday(&end, NULL);
 	end.tv_sec += 2;
 	do {

@@ -434,12 +434,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("responder");
-	TCase *tcase = tcase_create("responder");
+	TCase *tcase = add_case(suite, "responder", setup, teardown);
 
 	print_seed();
 	seed_with(0);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_ntp_answers);
 	tcase_add_test(tcase, test_extension_field);
 	tcase_add_test(tcase, test_missing_nodes);
@@ -452,6 +450,5 @@ int main(void)
 	tcase_add_test(tcase, test_old_tickets);
 	tcase_add_loop_test(tcase, test_random_changes, 0, 4);
 	tcase_add_test(tcase, test_result_texts);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

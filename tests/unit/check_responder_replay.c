@@ -218,17 +218,14 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("responder_replay");
-	TCase *tcase = tcase_create("responder_past");
+	TCase *tcase = add_case(suite, "responder_past", setup, teardown);
 
 	print_seed();
 	seed_with(0);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_repeated_and_replayed_requests);
 	tcase_add_test(tcase, test_zero_nonce);
 	tcase_add_test(tcase, test_attacker_replays);
 	tcase_add_test(tcase, test_client_restart);
 	tcase_add_test(tcase, test_first_poll_of_several_requests);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -524,8 +524,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("ring");
 	Suite *suite = suite_create("ring");
+	TCase *tcase = add_case(suite, "ring", NULL, NULL);
 
 	print_seed();
 	tcase_add_test(tcase, test_geometry);
@@ -544,7 +544,5 @@ int main(void)
 	tcase_add_test(tcase, test_next_pad);
 	tcase_add_test(tcase, test_next_broken_record);
 	tcase_add_test(tcase, test_next_random_data);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -200,15 +200,13 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("samples_hostile");
-	TCase *tc = tcase_create("samples_hostile");
+	TCase *tc = add_case(s, "samples_hostile", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_truncated_samples);
 	tcase_add_loop_test(tc, test_random_changes, 0, 4);
 	tcase_add_loop_test(tc, test_impossible_samples, 0, NR_IMPOSSIBLE);
 	tcase_add_test(tc, test_too_many_sources);
 	tcase_add_loop_test(tc, test_metadata, 0, NR_METADATA);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

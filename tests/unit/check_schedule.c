@@ -598,12 +598,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("schedule");
-	TCase *tcase = tcase_create("schedule");
+	TCase *tcase = add_case(suite, "schedule", setup, teardown);
 
 	print_seed();
 	seed_with(0);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_no_session);
 	tcase_add_test(tcase, test_turns);
 	tcase_add_test(tcase, test_early_member);
@@ -620,6 +618,5 @@ int main(void)
 	tcase_add_test(tcase, test_short_name_buffer);
 	tcase_add_loop_test(tcase, test_random_input, 0, 10);
 	tcase_add_loop_test(tcase, test_twenty_members, 0, 10);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -498,7 +498,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("server");
-	TCase *tcase = tcase_create("provider");
+	TCase *tcase = add_case(suite, "provider", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
@@ -514,6 +514,5 @@ int main(void)
 	tcase_add_test(tcase, test_clients_take_turns);
 	tcase_add_test(tcase, test_one_server_per_path);
 	tcase_add_test(tcase, test_dispatch_without_thread);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -262,11 +262,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("line");
 	Suite *suite = suite_create("servo");
+	TCase *tcase = add_case(suite, "line", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_confirmed_params);
 	tcase_add_test(tcase, test_begins_anywhere);
 	tcase_add_test(tcase, test_slews);
@@ -276,6 +275,5 @@ int main(void)
 	tcase_add_test(tcase, test_lifetimes);
 	tcase_add_test(tcase, test_replaced_before_overflow);
 	tcase_add_test(tcase, test_quantisation);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -187,16 +187,14 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("servo_past");
 	Suite *suite = suite_create("servo_past");
+	TCase *tcase = add_case(suite, "servo_past", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
 	tcase_add_test(tcase, test_set_at_slew_begin);
 	tcase_add_test(tcase, test_set_before_next_params);
 	tcase_add_test(tcase, test_set_before_slew_end);
 	tcase_add_test(tcase, test_set_and_confirmed);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -449,10 +449,9 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("source");
-	TCase *tcase = tcase_create("source");
+	TCase *tcase = add_case(suite, "source", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_falsetickers, 0, 5 * NR_FAULTS);
 	tcase_add_test(tcase, test_falseticker_reason);
 	tcase_add_test(tcase, test_small_errors);
@@ -464,6 +463,5 @@ int main(void)
 	tcase_add_test(tcase, test_master_is_preferred_to_ntp);
 	tcase_add_test(tcase, test_one_percent_fast);
 	tcase_add_loop_test(tcase, test_random_input, 0, 4);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

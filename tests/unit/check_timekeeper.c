@@ -345,11 +345,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("timekeeper");
 	Suite *suite = suite_create("timekeeper");
+	TCase *tcase = add_case(suite, "timekeeper", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_start_and_stop);
 	tcase_add_test(tcase, test_stopped_at_once);
 	tcase_add_test(tcase, test_takes_over_disruption);
@@ -366,6 +365,5 @@ int main(void)
 	tcase_add_test(tcase, test_source_changes);
 	tcase_add_test(tcase, test_drift_file);
 	tcase_add_test(tcase, test_wrong_drift_file);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

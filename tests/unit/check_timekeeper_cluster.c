@@ -268,16 +268,14 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("timekeeper_cluster");
-	TCase *tcase = tcase_create("timekeeper_cluster");
+	TCase *tcase = add_case(suite, "timekeeper_cluster", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_publish);
 	tcase_add_test(tcase, test_module);
 	tcase_add_loop_test(tcase, test_causes, 1, TSCT_CAUSE_NR);
 	tcase_add_test(tcase, test_module_disrupts);
 	tcase_add_test(tcase, test_restarted_daemon);
 	tcase_add_test(tcase, test_publish_late);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -340,11 +340,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("timekeeper_epoch");
 	Suite *suite = suite_create("timekeeper_epoch");
+	TCase *tcase = add_case(suite, "timekeeper_epoch", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR);
 	tcase_add_test(tcase, test_recovers_in_time);
 	tcase_add_test(tcase, test_simultaneous_disruptions);
@@ -356,6 +355,5 @@ int main(void)
 	tcase_add_test(tcase, test_disruption_during_survey);
 	tcase_add_test(tcase, test_survey_changes_source);
 	tcase_add_test(tcase, test_skewed_counters);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

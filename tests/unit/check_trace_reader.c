@@ -500,7 +500,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("trace_reader");
-	TCase *tcase = tcase_create("trace_reader");
+	TCase *tcase = add_case(suite, "trace_reader", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -516,6 +516,5 @@ int main(void)
 	tcase_add_loop_test(tcase, test_invalid_metadata, 0,
 			    sizeof(false_values) / sizeof(false_values[0]));
 	tcase_add_test(tcase, test_not_a_recording);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

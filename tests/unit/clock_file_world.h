@@ -186,12 +186,6 @@ static inline void setup(void)
 	write_page(AREA_SIZE);
 }
 
-static inline int run_cases(Suite *suite, TCase *tcase)
-{
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
-}
-
 static inline void teardown(void)
 {
 	unlink(path);
