@@ -23,7 +23,7 @@
 
 #define KEY	1	/* key id of the client under test, and of the child at
 			 * 192.0.2.1 */
-#define OTHER	2	/* key id of another node in the same key file */
+#define OTHER_KEY	2	/* key id of another node in the same key file */
 #define STEPS	12
 #define SERVER_NS	1800000000000000000LL
 
@@ -34,46 +34,46 @@ static const char keyfile[] =
 #define HOLDS(condition) \
 	do { \
 		if (!(condition)) \
-			broken(#condition, __LINE__); \
+			report_failure(#condition, __LINE__); \
 	} while (0)
 
 /* First byte of an input: options of the client under test */
 #define WITH_KEY	0x01
-#define PLAIN		0x02
+#define NTP_ONLY		0x02
 #define INTERLEAVED	0x04
 #define SAME_HOST	0x08
-#define ASKS_MISSING	0x10
+#define REQUESTS_MISSING	0x10
 
 /* First byte of a step: bits that select the receiver of the datagram */
 #define TO		0x03
-enum { TO_CLIENT, TO_HINTED, TO_RESPONDER, TO_STRANGERS };
+enum { TO_CLIENT, TO_POLL_REQUEST, TO_RESPONDER, TO_UNKNOWN };
 /* First byte of a step: fields of the datagram to correct before delivery */
 #define FIX_ORIGIN	0x04
 #define FIX_NONCE	0x08
 #define FIX_MAC		0x10
-#define ASK_FIRST	0x20
+#define REQUEST_FIRST	0x20
 #define FIX_RECEIVE	0x40
 #define SENT_AFTER	0x80
 
 struct world {
 	struct tsct_keys *keys;
-	struct tsct_ratelimit *guard, *fresh_guard;
+	struct tsct_ratelimit *ratelimit, *fresh_ratelimit;
 	struct tsct_responder *responder, *fresh_responder;
-	size_t guard_size, responder_size;
-	void *before_guard, *before_responder;
+	size_t ratelimit_size, responder_size;
+	void *ratelimit_before, *responder_before;
 	__u64 now;
-	unsigned int asked;
+	unsigned int nr_requests;
 	struct tsct_client client;
 	__u64 drawn;
 	tsct_ntp_timestamp received;	/* receive time stamp in the last answer */
-	__u64 heard;			/* tx field of the last answer to the member */
+	__u64 last_tx;			/* tx field of the last answer to the member */
 };
 
 static struct world world;
-static struct tsct_address member, stranger;	/* address of unknown clients, in
+static struct tsct_address member, unknown;	/* address of unknown clients, in
 						 * 2001:db8::/32 */
 
-static void broken(const char *what, int line)
+static void report_failure(const char *what, int line)
 {
 	fprintf(stderr, "fuzz_packet:%d: does not hold: %s\n", line, what);
 	abort();
@@ -92,14 +92,14 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 	return SERVER_NS + (__s64)cycles;
 }
 
-static void asked(void *ctx, const struct tsct_responder_request *ask)
+static void on_request(void *ctx, const struct tsct_responder_request *req)
 {
-	((struct world *)ctx)->asked++;
-	ask->reply->session = ask->request.session;
-	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
-	HOLDS(!ask->below == !ask->missing);
-	if (ask->missing)
-		snprintf(ask->missing, TSCT_MISSING_TEXT + 1, "%s!", ask->below);
+	((struct world *)ctx)->nr_requests++;
+	req->reply->session = req->request.session;
+	req->reply->flags |= TSCT_EXT_SESSION_OPEN;
+	HOLDS(!req->below == !req->missing);
+	if (req->missing)
+		snprintf(req->missing, TSCT_MISSING_TEXT + 1, "%s!", req->below);
 }
 
 static const struct tsct_timeline timeline = {
@@ -117,7 +117,7 @@ static void *copy_of(const void *block, size_t size)
 }
 
 /* Fills the client table, so that each new client evicts another. */
-static void meet_strangers(void)
+static void fill_client_table(void)
 {
 	const struct tsct_ntp_packet packet = {
 		.version = 4, .mode = TSCT_NTP_MODE_CLIENT, .has_ext = true,
@@ -125,7 +125,7 @@ static void meet_strangers(void)
 	};
 	__u8 bytes[TSCT_NTP_MAX], reply[TSCT_NTP_MAX];
 	size_t len = tsct_ntp_build(&packet, bytes), reply_len;
-	struct tsct_address from = stranger;
+	struct tsct_address from = unknown;
 	__u32 ticket, i;
 
 	for (i = 0; i < TSCT_RESPONDER_CLIENTS; i++) {
@@ -146,7 +146,8 @@ static void make_world(void)
 		.interval_us = 1000, .burst = 3, .leak = 2,
 	};
 	struct tsct_responder_ops ops = {
-		.ctx = &world, .now = now, .real_ns = real_ns, .member_request = asked,
+		.ctx = &world, .now = now, .real_ns = real_ns,
+		.member_request = on_request,
 	};
 	FILE *from = fmemopen((char *)keyfile, sizeof(keyfile) - 1, "r");
 	char why[200];
@@ -155,27 +156,28 @@ static void make_world(void)
 				      sizeof(why)));
 	fclose(from);
 	HOLDS(!tsct_address_parse("192.0.2.1", &member));
-	HOLDS(!tsct_address_parse("2001:db8::7", &stranger));
-	world.guard = tsct_ratelimit_new(&limits, 7);
-	HOLDS(world.guard && !tsct_ratelimit_rule(world.guard, "all", true));
-	HOLDS(!tsct_ratelimit_rule(world.guard, "2001:db8:1::/48", false));
-	HOLDS(!tsct_ratelimit_child(world.guard, &member, KEY));
+	HOLDS(!tsct_address_parse("2001:db8::7", &unknown));
+	world.ratelimit = tsct_ratelimit_new(&limits, 7);
+	HOLDS(world.ratelimit &&
+	      !tsct_ratelimit_rule(world.ratelimit, "all", true));
+	HOLDS(!tsct_ratelimit_rule(world.ratelimit, "2001:db8:1::/48", false));
+	HOLDS(!tsct_ratelimit_child(world.ratelimit, &member, KEY));
 	world.responder = tsct_responder_new(&ops);
 	HOLDS(world.responder);
-	tsct_responder_use(world.responder, world.keys, world.guard);
-	meet_strangers();
-	world.guard_size = malloc_usable_size(world.guard);
+	tsct_responder_use(world.responder, world.keys, world.ratelimit);
+	fill_client_table();
+	world.ratelimit_size = malloc_usable_size(world.ratelimit);
 	world.responder_size = malloc_usable_size(world.responder);
-	world.fresh_guard = copy_of(world.guard, world.guard_size);
+	world.fresh_ratelimit = copy_of(world.ratelimit, world.ratelimit_size);
 	world.fresh_responder = copy_of(world.responder, world.responder_size);
-	world.before_guard = copy_of(world.guard, world.guard_size);
-	world.before_responder = copy_of(world.responder, world.responder_size);
+	world.ratelimit_before = copy_of(world.ratelimit, world.ratelimit_size);
+	world.responder_before = copy_of(world.responder, world.responder_size);
 }
 
 static void begin_world(unsigned int what)
 {
 	struct tsct_client_options options = {
-		.flags = (what & PLAIN ? TSCT_CLIENT_NTP_ONLY : 0) |
+		.flags = (what & NTP_ONLY ? TSCT_CLIENT_NTP_ONLY : 0) |
 			(what & INTERLEAVED ? TSCT_CLIENT_INTERLEAVED : 0),
 		.key_id = what & WITH_KEY ? KEY : 0,
 		.node = 0x11, .host = what & SAME_HOST ? 0x22 : 0x33,
@@ -184,15 +186,15 @@ static void begin_world(unsigned int what)
 
 	if (!world.keys)
 		make_world();
-	memcpy(world.guard, world.fresh_guard, world.guard_size);
+	memcpy(world.ratelimit, world.fresh_ratelimit, world.ratelimit_size);
 	memcpy(world.responder, world.fresh_responder, world.responder_size);
 	world.now = 1ULL << 40;
-	world.asked = 0;
+	world.nr_requests = 0;
 	world.drawn = 0;
 	world.received = 0;
-	world.heard = 0;
+	world.last_tx = 0;
 	tsct_client_init(&world.client, &options);
-	world.client.requests_missing = what & ASKS_MISSING;
+	world.client.requests_missing = what & REQUESTS_MISSING;
 }
 
 /* ---- datagrams ----------------------------------------------------------- */
@@ -255,7 +257,7 @@ static const struct tsct_client_outstanding *open_one(const struct tsct_client *
 		world.drawn % client->nr_outstanding : 0];
 }
 
-static void put_right(struct datagram *d, unsigned int what)
+static void correct_fields(struct datagram *d, unsigned int what)
 {
 	const struct tsct_client_outstanding *one = open_one(&world.client);
 	bool request = (what & TO) >= TO_RESPONDER;
@@ -267,13 +269,13 @@ static void put_right(struct datagram *d, unsigned int what)
 	if (what & FIX_NONCE)
 		put(d, 88, one->nonce);
 	if (what & FIX_MAC)
-		put_mac(d, (what & TO) == TO_STRANGERS ? OTHER : KEY);
+		put_mac(d, (what & TO) == TO_UNKNOWN ? OTHER_KEY : KEY);
 	d->key = key_of(d);
 }
 
 /* ---- the client ---------------------------------------------------------- */
 
-static void ask(void)
+static void send_request(void)
 {
 	const __u64 random[2] = { 0x5eed000000000000 + ++world.drawn,
 				  0x0dd5000000000000 + world.drawn };
@@ -310,7 +312,7 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 static void check_answers(const struct tsct_client *client,
 			  const struct datagram *d)
 {
-	bool plain = client->options.flags & TSCT_CLIENT_NTP_ONLY;
+	bool ntp_only = client->options.flags & TSCT_CLIENT_NTP_ONLY;
 	const struct tsct_client_outstanding *one = client->outstanding;
 	struct tsct_ntp_packet packet;
 
@@ -321,8 +323,8 @@ static void check_answers(const struct tsct_client *client,
 	       packet.origin != one->xmit && packet.origin != one->rcv)
 		one++;
 	HOLDS(packet.origin == one->xmit ||
-	      (plain && one->rcv && packet.origin == one->rcv));
-	HOLDS(plain || !packet.has_ext || packet.ext.nonce == one->nonce);
+	      (ntp_only && one->rcv && packet.origin == one->rcv));
+	HOLDS(ntp_only || !packet.has_ext || packet.ext.nonce == one->nonce);
 }
 
 static void to_client(const struct datagram *d, unsigned int after)
@@ -348,41 +350,43 @@ static void to_client(const struct datagram *d, unsigned int after)
 		check_answers(&before, d);
 }
 
-static void to_hinted(const struct datagram *d, unsigned int after)
+static void to_poll_request(const struct datagram *d, unsigned int after)
 {
 	struct tsct_client before;
 	const __u64 now_us = world.now + after;
 	__u64 at_us;
-	bool hinted;
+	bool requested;
 
 	memcpy(&before, &world.client, sizeof(before));
-	hinted = tsct_client_poll_requested(&world.client, world.keys, d->bytes, d->len,
+	requested = tsct_client_poll_requested(&world.client, world.keys,
+					       d->bytes, d->len,
 				    now_us, &at_us);
-	HOLDS(!hinted || !before.poll_requested || at_us == before.poll_request_us ||
+	HOLDS(!requested || !before.poll_requested ||
+	      at_us == before.poll_request_us ||
 	      at_us - before.poll_request_us >= TSCT_POLL_REQUEST_US);
-	if (!hinted || (before.options.key_id && d->key != KEY))
-		HOLDS(!hinted && same_client(&before, &world.client));
+	if (!requested || (before.options.key_id && d->key != KEY))
+		HOLDS(!requested && same_client(&before, &world.client));
 }
 
 /* ---- the responder ------------------------------------------------------- */
 
 static void check_answer(const struct datagram *d, const __u8 *reply, size_t len)
 {
-	struct tsct_ntp_packet asked_for, got;
+	struct tsct_ntp_packet request, got;
 	const char *why;
 
 	HOLDS(len <= d->len);
 	HOLDS(!tsct_ntp_parse(reply, len, &got, &why) && !*why);
-	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &asked_for, NULL));
+	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &request, NULL));
 	HOLDS(got.mode == TSCT_NTP_MODE_SERVER);
-	HOLDS(got.version == asked_for.version);
-	HOLDS(got.has_ext == asked_for.has_ext);
-	HOLDS(got.has_missing == asked_for.has_missing);
-	HOLDS(got.has_mac == asked_for.has_mac);
-	HOLDS(!got.has_mac || (got.key_id == asked_for.key_id &&
+	HOLDS(got.version == request.version);
+	HOLDS(got.has_ext == request.has_ext);
+	HOLDS(got.has_missing == request.has_missing);
+	HOLDS(got.has_mac == request.has_mac);
+	HOLDS(!got.has_mac || (got.key_id == request.key_id &&
 			       !tsct_mac_check(world.keys, reply, len, &got)));
 	HOLDS(!got.has_ext || (got.ext.flags & TSCT_EXT_REPLY &&
-			       got.ext.nonce == asked_for.ext.nonce));
+			       got.ext.nonce == request.ext.nonce));
 	world.received = got.receive;
 }
 
@@ -393,9 +397,9 @@ static bool same_responder(void)
 	size_t at = (size_t)((const char *)counts -
 			     (const char *)world.responder);
 
-	memcpy((char *)world.before_responder + at, counts,
+	memcpy((char *)world.responder_before + at, counts,
 	       TSCT_ANSWER_NR * sizeof(*counts));
-	return !memcmp(world.before_responder, world.responder,
+	return !memcmp(world.responder_before, world.responder,
 		       world.responder_size);
 }
 
@@ -423,17 +427,18 @@ static bool answer(const struct datagram *d, const struct tsct_address *from,
 /* Delivers the datagram from the address of a child with a configured key. */
 static void to_responder(const struct datagram *d, unsigned int after)
 {
-	unsigned int was_asked = world.asked;
+	unsigned int requests_before = world.nr_requests;
 	__u8 reply[TSCT_NTP_MAX];
 	size_t len;
 
-	memcpy(world.before_guard, world.guard, world.guard_size);
-	memcpy(world.before_responder, world.responder, world.responder_size);
+	memcpy(world.ratelimit_before, world.ratelimit, world.ratelimit_size);
+	memcpy(world.responder_before, world.responder, world.responder_size);
 	answer(d, &member, after, reply, &len);
 	if (d->key == KEY)
 		return;
-	HOLDS(!len && world.asked == was_asked);
-	HOLDS(!memcmp(world.before_guard, world.guard, world.guard_size));
+	HOLDS(!len && world.nr_requests == requests_before);
+	HOLDS(!memcmp(world.ratelimit_before, world.ratelimit,
+		      world.ratelimit_size));
 	HOLDS(same_responder());
 }
 
@@ -447,12 +452,12 @@ static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
 
 /* Sends a request with the tx field of the previous answer, as clients do. Returns the
  * extension field of the new answer. */
-static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
+static struct tsct_extension member_requests(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {
 		.version = 4, .mode = TSCT_NTP_MODE_CLIENT, .transmit = nonce,
 		.has_ext = true,
-		.ext = { .node = 0x55, .nonce = nonce, .tx = world.heard },
+		.ext = { .node = 0x55, .nonce = nonce, .tx = world.last_tx },
 	};
 	__u8 reply[TSCT_NTP_MAX];
 	bool answered;
@@ -464,7 +469,7 @@ static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 	answered = member_sends(d, reply, &len);
 	HOLDS(answered);
 	HOLDS(!tsct_ntp_parse(reply, len, &packet, NULL));
-	world.heard = packet.ext.tx;
+	world.last_tx = packet.ext.tx;
 	return packet.ext;
 }
 
@@ -473,10 +478,10 @@ static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
  * second answer must still have the transmit time of the first. A MAC made with another
  * node's key is invalid.
  */
-static void stranger_comes(const struct datagram *d, unsigned int after)
+static void unknown_client_sends(const struct datagram *d, unsigned int after)
 {
-	struct tsct_address from = stranger;
-	unsigned int was_asked = world.asked;
+	struct tsct_address from = unknown;
+	unsigned int requests_before = world.nr_requests;
 	__u8 reply[TSCT_NTP_MAX];
 	size_t len;
 
@@ -484,30 +489,30 @@ static void stranger_comes(const struct datagram *d, unsigned int after)
 	from.ip[14] = (__u8)after;
 	answer(d, &from, after, reply, &len);
 	HOLDS(!len || !from.ip[5]);
-	HOLDS(world.asked == was_asked || d->key == OTHER);
+	HOLDS(world.nr_requests == requests_before || d->key == OTHER_KEY);
 	HOLDS(!len || d->key != KEY);
 }
 
-static void to_strangers(const struct datagram *d, unsigned int after)
+static void to_unknown(const struct datagram *d, unsigned int after)
 {
 	__u64 nonce = 0xfeed000000000000 + 4 * ++world.drawn;
 	__u8 bytes[2][TSCT_NTP_MAX], reply[TSCT_NTP_MAX];
 	struct datagram first = { .bytes = bytes[0] };
 	struct datagram later = { .bytes = bytes[1] };
-	unsigned int was_asked;
+	unsigned int requests_before;
 	struct tsct_extension ext;
 	size_t len;
 
 	/* In any state, the member is verified after two requests. */
-	member_asks(nonce, &first);
-	member_asks(nonce + 1, &later);
-	stranger_comes(d, after);
-	ext = member_asks(nonce + 2, &later);
+	member_requests(nonce, &first);
+	member_requests(nonce + 1, &later);
+	unknown_client_sends(d, after);
+	ext = member_requests(nonce + 2, &later);
 	HOLDS(ext.flags & TSCT_EXT_TX_KERNEL && ext.prev_nonce == nonce + 1);
 	/* A replayed request has no effect. */
-	was_asked = world.asked;
+	requests_before = world.nr_requests;
 	member_sends(after & 4 ? &first : &later, reply, &len);
-	HOLDS(world.asked == was_asked);
+	HOLDS(world.nr_requests == requests_before);
 }
 
 /* ---- steps of an input --------------------------------------------------- */
@@ -524,9 +529,9 @@ static void deliver(const struct datagram *d, unsigned int to,
 	exact.bytes = memcpy((char *)bytes + 1, d->bytes, d->len);
 	switch (to) {
 	case TO_CLIENT: to_client(&exact, after); break;
-	case TO_HINTED: to_hinted(&exact, after); break;
+	case TO_POLL_REQUEST: to_poll_request(&exact, after); break;
 	case TO_RESPONDER: to_responder(&exact, after); break;
-	case TO_STRANGERS: to_strangers(&exact, after); break;
+	case TO_UNKNOWN: to_unknown(&exact, after); break;
 	}
 	free(bytes);
 }
@@ -543,8 +548,8 @@ static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 	forged = (struct datagram){ .bytes = bytes, .len = packet.mac_at };
 	memcpy(bytes, d->bytes, d->len);
 	deliver(&forged, to, after);
-	forged.len = tsct_mac_append(world.keys, OTHER, bytes, packet.mac_at);
-	forged.key = OTHER;
+	forged.len = tsct_mac_append(world.keys, OTHER_KEY, bytes, packet.mac_at);
+	forged.key = OTHER_KEY;
 	if (forged.len)
 		deliver(&forged, to, after);
 	memset(bytes + packet.mac_at, 0, 4);
@@ -571,10 +576,10 @@ static size_t step(const __u8 *at, size_t size)
 		d.len = size - 4;
 	memcpy(bytes, at + 4, d.len);
 	size = 4 + d.len;
-	if (at[0] & ASK_FIRST)
-		ask();
-	put_right(&d, at[0]);
-	if (d.key == KEY && to != TO_STRANGERS)
+	if (at[0] & REQUEST_FIRST)
+		send_request();
+	correct_fields(&d, at[0]);
+	if (d.key == KEY && to != TO_UNKNOWN)
 		forge(&d, to, at[1]);
 	deliver(&d, to, at[1]);
 	if (at[1] == 255) {

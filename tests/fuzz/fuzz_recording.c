@@ -28,13 +28,13 @@
 #define HOLDS(condition) \
 	do { \
 		if (!(condition)) \
-			broken(#condition, __LINE__); \
+			report_failure(#condition, __LINE__); \
 	} while (0)
 
 static char report_text[512];		/* text of the last error or report of damage */
 
 __attribute__((noreturn))
-static void broken(const char *what, int line)
+static void report_failure(const char *what, int line)
 {
 	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last report: %s\n",
 		line, what, report_text);
@@ -49,7 +49,7 @@ static void count_report(void *arg, const char *sentence)
 }
 
 /* Returns a stream that discards printed text. */
-static FILE *nowhere(void)
+static FILE *null_stream(void)
 {
 	static FILE *to;
 

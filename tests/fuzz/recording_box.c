@@ -170,7 +170,7 @@ static __u64 number_at(const __u8 *at)
 	return n;
 }
 
-static void spoil(struct tsct_packet *head, unsigned int wrong)
+static void corrupt(struct tsct_packet *head, unsigned int wrong)
 {
 	if (wrong & WRONG_MAGIC)
 		head->magic++;
@@ -206,7 +206,7 @@ static void put_packet(struct box *box, struct box_file *f,
 	head.end = head.begin + number_at(s->at + 11);
 	memcpy(head.uuid, box->rec.uuid, sizeof(head.uuid));
 	f->last = head.end;
-	spoil(&head, wrong);
+	corrupt(&head, wrong);
 	f->seq = head.seq + 1;
 	put_bytes(f, &head, sizeof(head));
 	put_bytes(f, s->at + PACKET_FIXED, len);

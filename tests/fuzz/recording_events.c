@@ -19,7 +19,7 @@ struct outcomes {
 	__u32 last_location;
 };
 
-static __u64 mix(__u64 hash, __u64 value)
+static __u64 hash_add(__u64 hash, __u64 value)
 {
 	return (hash ^ value) * 0x9e3779b97f4a7c15 >> 7 ^ hash << 5;
 }
@@ -28,10 +28,11 @@ static __u64 hash_event(__u64 hash, const struct tsct_trace_event *e)
 {
 	__u32 i;
 
-	hash = mix(mix(mix(hash, e->file_tick), e->tick), e->tid);
-	hash = mix(mix(mix(hash, e->def->id), e->offset), e->discarded);
+	hash = hash_add(hash_add(hash_add(hash, e->file_tick), e->tick), e->tid);
+	hash = hash_add(hash_add(hash_add(hash, e->def->id), e->offset),
+			e->discarded);
 	for (i = 0; i < e->len; i++)
-		hash = mix(hash, e->payload[i]);
+		hash = hash_add(hash, e->payload[i]);
 	return hash;
 }
 
@@ -50,7 +51,7 @@ static void check_values(const struct tsct_trace_event *e)
 			tsct_value_double(&v);
 		if (tsct_value_is_integer(&v))
 			tsct_value_exceeds_s64(&v);
-		tsct_value_print(nowhere(), &v);
+		tsct_value_print(null_stream(), &v);
 	}
 	HOLDS(nr == e->def->nr_fields && sum == e->len);
 	HOLDS(!tsct_event_def_check_payload(e->def, e->payload, e->len));

@@ -23,11 +23,11 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 #define INPUT_ROOM	(1U << 20)
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
-static unsigned int dice;
+static unsigned int random_state;
 
 static unsigned int any(size_t below)
 {
-	return (unsigned int)((size_t)rand_r(&dice) % below);
+	return (unsigned int)((size_t)rand_r(&random_state) % below);
 }
 
 static __u8 input[INPUT_ROOM];	/* the input being changed; sections point into it */
@@ -41,14 +41,14 @@ struct bytes {
 
 static struct bytes work;
 
-static void take(const struct section *s)
+static void load_work(const struct section *s)
 {
 	work.len = s->len;
 	if (s->len)
 		memmove(work.at, s->at, s->len);
 }
 
-static void give(struct section *s)
+static void store_work(struct section *s)
 {
 	s->at = work.at;
 	s->len = (__u16)work.len;
@@ -68,10 +68,10 @@ static void splice(size_t at, size_t len, const void *with, size_t with_len)
 
 static void change_freely(struct section *s)
 {
-	take(s);
+	load_work(s);
 	work.len = LLVMFuzzerMutate(work.at, work.len, work.len + 64 < ROOM ?
 				    work.len + 64 : ROOM);
-	give(s);
+	store_work(s);
 }
 
 static __u64 odd_number(void)
@@ -241,7 +241,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 	struct section s[SECTIONS_MAX];
 	unsigned int nr, turns;
 
-	dice = seed;
+	random_state = seed;
 	nr = read_sections(bytes, size, s);
 	/* Rare: random bytes only reach error paths, which the fuzzer covers soon. */
 	if (!nr || size > INPUT_ROOM || !any(3))
@@ -319,7 +319,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 	unsigned int nr = read_sections(a, a_size, s), more;
 
 	more = read_sections(b, b_size, other);
-	dice = seed;
+	random_state = seed;
 	/* Crosses two inputs in one of 3 calls: changes of a single input cost less
 	 * time. */
 	if (!nr || !more || any(3))

@@ -87,7 +87,7 @@ static void change_events(void)
 
 static void change_packet(struct section *s)
 {
-	take(s);
+	load_work(s);
 	if (work.len < PACKET_FIXED)
 		splice(work.len, 0, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
 		       PACKET_FIXED - work.len);
@@ -97,7 +97,7 @@ static void change_packet(struct section *s)
 	case 2: change_events(); break;
 	default: change_payload();
 	}
-	give(s);
+	store_work(s);
 }
 
 /* ---- packet headers as raw bytes ----------------------------------------- */
@@ -128,9 +128,9 @@ static void change_whole_head(struct section *s)
 {
 	const unsigned int which = any(COUNT(fields));
 
-	take(s);
+	load_work(s);
 	change_field(fields[which].at, fields[which].size);
-	give(s);
+	store_work(s);
 }
 
 static int hex(__u8 c)
@@ -206,10 +206,10 @@ static void make_whole(struct section *begin, const struct section *end,
 		if (same_file(one, s))
 			return;
 	fill_head(begin, one, &head);
-	take(one);
+	load_work(one);
 	splice(2, PACKET_FIXED - 2, &head, sizeof(head));
 	one->kind = SECTION_BYTES;
-	give(one);
+	store_work(one);
 	change_whole_head(one);
 }
 
@@ -248,10 +248,10 @@ static void cross_packet(struct section *s, const struct section *from)
 
 	if (s->len < PACKET_FIXED || from->len <= PACKET_FIXED)
 		return;
-	take(s);
+	load_work(s);
 	at = PACKET_FIXED + any(from->len - PACKET_FIXED);
 	len = 1 + any((unsigned int)(from->len - at));
 	to = PACKET_FIXED + any((unsigned int)(work.len - PACKET_FIXED) + 1);
 	splice(to, any(2) ? work.len - to : 0, from->at + at, len);
-	give(s);
+	store_work(s);
 }

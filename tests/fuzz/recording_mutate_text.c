@@ -289,7 +289,7 @@ static void change_text(struct section *s)
 {
 	struct span line, none;
 
-	take(s);
+	load_work(s);
 	line = any_line(&work);
 	none = (struct span){ .at = any_line(&work).at };
 	switch (any(16)) {
@@ -306,7 +306,7 @@ static void change_text(struct section *s)
 	case 10: change_word(line); break;
 	default: change_number(line);
 	}
-	give(s);
+	store_work(s);
 }
 
 /* Copies lines of @from to @s. A line whose key @s has already replaces that line;
@@ -317,7 +317,7 @@ static void cross_text(struct section *s, const struct section *from)
 	struct span line, to;
 	unsigned int turns;
 
-	take(s);
+	load_work(s);
 	other.len = from->len;
 	if (from->len)
 		memcpy(other.at, from->at, from->len);
@@ -333,5 +333,5 @@ static void cross_text(struct section *s, const struct section *from)
 		}
 		put_span(to, &other, line);
 	}
-	give(s);
+	store_work(s);
 }

@@ -122,7 +122,7 @@ static void check_ring(struct state *state)
 		violate("head is more than the size of the ring ahead of tail");
 		return;
 	}
-	run_look(state);
+	run_direct(state);
 	nr = walk(state, start, head, 0, false);
 	if (nr > counted)
 		violate("the ring contains %u events, but head counts %u",
@@ -152,16 +152,16 @@ static bool is_at_rest(const struct state *state)
 static void check_writer(const struct state *state, unsigned int nr)
 {
 	const struct actor *actor = &state->actors[nr];
-	unsigned int i, published = 0, most = actor->vars.told;
+	unsigned int i, published = 0, most = actor->vars.nr_reported;
 
 	for (i = 0; i < state->truth.nr; i++)
 		published += state->truth.events[i].actor == nr;
 	/* A writer may be killed between the publication of an event and its report. */
 	if (actor->dead && actor->vars.event < scenario->actors[nr].events)
 		most++;
-	if (published < actor->vars.told || published > most)
+	if (published < actor->vars.nr_reported || published > most)
 		violate("%s: %u events were reported as written; %u are",
-			actor_name(nr), actor->vars.told, published);
+			actor_name(nr), actor->vars.nr_reported, published);
 }
 
 static void check_writers(const struct state *state)
@@ -173,7 +173,7 @@ static void check_writers(const struct state *state)
 			continue;
 		check_writer(state, i);
 		attempts += state->actors[i].vars.event;
-		answers += state->actors[i].vars.told;
+		answers += state->actors[i].vars.nr_reported;
 	}
 	for (i = 0; i < TSCT_LOST_NR; i++) {
 		answers += state->truth.refused[i];

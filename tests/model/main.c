@@ -7,7 +7,7 @@
  *
  *   --depth N    size of the bounds (1); each step adds one event per writer, and
  *                multiplies the number of states by 2 to 100
- *   --max N      give up on a scenario with more states (a failure)
+ *   --max N      stop a scenario with more states, and count it as failed
  *   --buffer N   stores that a CPU's buffer has room for
  *   --all        every order, without the optimization of moves.c
  *   --show       print the path to each mutant's violation

@@ -97,7 +97,8 @@ struct vars {
 				 * program, PHASE_* */
 	__u8 event;		/* writer: number of the current event */
 	__u8 tries;		/* writer: aborts of the current event */
-	__u8 told;		/* writer: events that were reported to it as written */
+	__u8 nr_reported;		/* writer: events that were reported to it as
+					 * written */
 	__u8 cause;		/* writer: cause of the loss to be counted */
 };
 
@@ -110,7 +111,7 @@ struct actor {
 	__u8 alone;		/* no other actor may run on its CPU, except NMIs */
 	__u8 steps;		/* instructions of this operation so far */
 	__u8 nr_log;
-	__u8 asks;		/* the actor's next instruction depends on other CPUs */
+	__u8 is_shared;		/* the actor's next instruction depends on other CPUs */
 	__u8 reserved[7];
 	struct vars vars;
 	__u64 log[MAX_LOG];	/* values that the actor loaded in this operation */
@@ -225,7 +226,7 @@ bool run_step(struct state *state, unsigned int nr, bool release);
 void run_abort(struct actor *actor);
 /* After this call, load() reads memory directly and does not count as an
  * instruction. */
-void run_look(struct state *state);
+void run_direct(struct state *state);
 
 /* ---- memory.c: store buffers --------------------------------------------- */
 

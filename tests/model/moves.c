@@ -91,7 +91,7 @@ static unsigned int own_moves(const struct state *state, struct move *moves)
 		if (!is_writer(actor) || writer_done(state, i))
 			continue;
 		if (has_cpu(state, i)) {
-			if (actor->asks)
+			if (actor->is_shared)
 				return 0;
 			steps = true;
 		}
@@ -141,7 +141,7 @@ static void kill_actor(struct state *state, unsigned int nr)
 	actor->dead = 1;
 	actor->in_section = 0;
 	actor->steps = 0;
-	actor->asks = 0;
+	actor->is_shared = 0;
 	actor->nr_log = 0;
 	memset(actor->log, 0, sizeof(actor->log));
 }

@@ -17,9 +17,9 @@ static struct {
 	unsigned int loads;
 	bool enters;		/* true if the next instruction begins a section */
 	bool in_section, alone;
-	bool asks;
+	bool is_shared;
 	bool blocked;
-	bool looking;		/* set by the checks: load() is no instruction */
+	bool direct;		/* set by the checks: load() is no instruction */
 	jmp_buf out;
 } run;
 
@@ -55,9 +55,9 @@ void alone_end(void)
 
 /*
  * True if this instruction is to be executed now; false if an earlier step executed it.
- * @asks: it depends on other CPUs.
+ * @is_shared: it depends on other CPUs.
  */
-static bool is_due(bool asks)
+static bool is_due(bool is_shared)
 {
 	if (run.steps < run.actor->steps) {
 		run.steps++;
@@ -65,7 +65,7 @@ static bool is_due(bool asks)
 	}
 	/* One instruction of this step was executed already: the step is complete. */
 	if (run.steps++ > run.actor->steps) {
-		run.asks = asks;
+		run.is_shared = is_shared;
 		longjmp(run.out, 1);
 	}
 	run.in_section = run.enters;
@@ -78,7 +78,7 @@ static _Noreturn void wait_for_buffer(void)
 	longjmp(run.out, 1);
 }
 
-static __u64 remember(__u64 value)
+static __u64 log_value(__u64 value)
 {
 	if (run.actor->nr_log == MAX_LOG)
 		violate("an operation loads more than %d words", MAX_LOG);
@@ -92,14 +92,14 @@ __u64 load(unsigned int where)
 {
 	__u64 value;
 
-	if (run.looking)
+	if (run.direct)
 		return run.state->words[where];
 	if (!is_due(where == W_TAIL))
 		return run.actor->log[run.loads++];
 	value = memory_load(run.state, run.actor->cpu, where);
 	trace("%s: loads %s: %s", actor_name(run.nr), word_name(where),
 	      word_text(where, value));
-	return remember(value);
+	return log_value(value);
 }
 
 void store(unsigned int where, __u64 value)
@@ -133,7 +133,7 @@ __u64 read_counter(void)
 		return run.actor->log[run.loads++];
 	trace("%s: reads the counter: %u", actor_name(run.nr),
 	      run.state->truth.nr);
-	return remember(run.state->truth.nr);
+	return log_value(run.state->truth.nr);
 }
 
 void publish(__u64 head, __u64 stamp)
@@ -158,7 +158,7 @@ static void forget(struct actor *actor)
 	actor->steps = 0;
 	actor->in_section = 0;
 	actor->alone = 0;
-	actor->asks = actor->kind == USER && actor->vars.phase == PHASE_LOSE;
+	actor->is_shared = actor->kind == USER && actor->vars.phase == PHASE_LOSE;
 }
 
 void run_abort(struct actor *actor)
@@ -167,10 +167,10 @@ void run_abort(struct actor *actor)
 	forget(actor);
 }
 
-void run_look(struct state *state)
+void run_direct(struct state *state)
 {
 	run.state = state;
-	run.looking = true;
+	run.direct = true;
 }
 
 static void call_program(struct vars *vars, bool release)
@@ -204,7 +204,7 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 	run.nr = nr;
 	run.steps = run.loads = 0;
 	run.enters = run.in_section = run.alone = false;
-	run.blocked = run.looking = false;
+	run.blocked = run.direct = false;
 	vars = actor->vars;
 	if (setjmp(run.out)) {
 		/* The program was left at its next instruction, or it waits. */
@@ -212,7 +212,7 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 			return false;
 		actor->in_section = run.in_section;
 		actor->alone = run.alone;
-		actor->asks = run.asks;
+		actor->is_shared = run.is_shared;
 		if (++actor->steps == MAX_STEPS)
 			violate("%s: an operation does not end", actor_name(nr));
 		return true;

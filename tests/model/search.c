@@ -45,7 +45,7 @@ static struct {
 	struct result result;
 } search_;
 
-static void *given(void *memory)
+static void *checked(void *memory)
 {
 	if (!memory) {
 		fprintf(stderr,
@@ -58,7 +58,7 @@ static void *given(void *memory)
 
 static void *grow(void *old, size_t size)
 {
-	return given(realloc(old, size));
+	return checked(realloc(old, size));
 }
 
 /* ---- packing of states --------------------------------------------------- */
@@ -123,7 +123,7 @@ static void unpack(const char *from, struct state *state)
 
 /* ---- visited states -------------------------------------------------------------- */
 
-static __u64 mix(__u64 hash, __u64 word)
+static __u64 hash_word(__u64 hash, __u64 word)
 {
 	unsigned __int128 product = (unsigned __int128)(hash ^ word) *
 		0x9e3779b97f4a7c15ULL;
@@ -137,8 +137,9 @@ static struct hash hash_of(const struct packed *packed)
 	unsigned int i;
 
 	for (i = 0; i < (packed->size + 7) / 8; i++) {
-		hash.a = mix(hash.a, packed->words[i]);
-		hash.b = mix(hash.b, packed->words[i] * 0xd6e8feb86659fd93ULL + i);
+		hash.a = hash_word(hash.a, packed->words[i]);
+		hash.b = hash_word(hash.b,
+				   packed->words[i] * 0xd6e8feb86659fd93ULL + i);
 	}
 	hash.a |= !hash.a && !hash.b;	/* A hash of all zero bits would mean a free
 					 * entry. */
@@ -161,7 +162,7 @@ static void double_table(void)
 	size_t i, room = search_.room;
 
 	search_.room = room ? 2 * room : 1 << 16;
-	search_.table = given(calloc(search_.room, sizeof(*old)));
+	search_.table = checked(calloc(search_.room, sizeof(*old)));
 	for (i = 0; i < room; i++)
 		if (old[i].a || old[i].b)
 			*slot_of(old[i]) = old[i];
@@ -169,7 +170,7 @@ static void double_table(void)
 }
 
 /* Marks a state as visited. Returns true if it was not visited before. */
-static bool meet(struct hash hash)
+static bool mark_visited(struct hash hash)
 {
 	struct hash *slot;
 
@@ -252,7 +253,7 @@ static bool follow(const struct state *from, struct hash hash, __u32 nr,
 	}
 	pack(&state, &packed);
 	reached = hash_of(&packed);
-	if (!meet(reached))
+	if (!mark_visited(reached))
 		return reached.a != hash.a || reached.b != hash.b;
 	enqueue(&packed, nr, move);
 	check_state(&state);
@@ -306,7 +307,7 @@ static void begin(void)
 	violation = NULL;
 	state_init(&state);
 	pack(&state, &packed);
-	meet(hash_of(&packed));
+	mark_visited(hash_of(&packed));
 	enqueue(&packed, 0, (struct move){ 0 });
 	check_state(&state);
 }

@@ -117,6 +117,6 @@ void kernel_program(struct vars *vars)
 	}
 	if (!mutated(NOT_BUSY_EARLY))
 		clear_busy();
-	vars->told++;
+	vars->nr_reported++;
 	vars->event++;
 }

@@ -25,7 +25,7 @@ static bool fits(__u64 end)
 		tsct_ring_fits(&ring_geo, end, load(W_TAIL));
 }
 
-static struct tsct_ring_slot place_behind(__u64 head)
+static struct tsct_ring_slot slot_after(__u64 head)
 {
 	const struct actor *me = self();
 	const __u32 size = event_size(me - now()->actors, me->vars.event);
@@ -65,7 +65,7 @@ static void write_fast(struct vars *vars)
 	if (mutated(STAMP_OUTSIDE))
 		stamp = read_counter();
 	section_begin();
-	place = place_behind(load(W_HEAD));
+	place = slot_after(load(W_HEAD));
 	if (place.pad_len) {
 		vars->phase = PHASE_NEXT;
 		return;
@@ -78,7 +78,7 @@ static void write_fast(struct vars *vars)
 		stamp = read_counter();
 	store_and_publish(&place, stamp);
 	section_end();
-	vars->told++;
+	vars->nr_reported++;
 	next_event(vars);
 }
 
@@ -105,7 +105,7 @@ static void publish_block(__u64 pos, __u64 head, const struct tsct_block *block)
 static void begin_block(struct vars *vars)
 {
 	const __u64 head = load(W_HEAD);
-	const struct tsct_ring_slot place = place_behind(head);
+	const struct tsct_ring_slot place = slot_after(head);
 	const __u64 pos = place.pad_pos + place.pad_len;
 	const __u64 stamp = read_counter();
 	struct tsct_block block;
@@ -144,7 +144,7 @@ static void count_loss(struct vars *vars)
  * TSCT_IOC_WRITE: the kernel writes the event for the thread. It publishes a new block
  * and the record together, and nothing else runs on this CPU meanwhile.
  */
-static void ask_kernel(struct vars *vars)
+static void call_kernel(struct vars *vars)
 {
 	struct tsct_block block;
 	struct tsct_ring_slot place;
@@ -168,7 +168,7 @@ static void ask_kernel(struct vars *vars)
 	store_event(place.pos, stamp);
 	publish(place.head, stamp);
 	alone_end();
-	vars->told++;
+	vars->nr_reported++;
 	next_event(vars);
 }
 
@@ -185,7 +185,7 @@ void user_program(struct vars *vars)
 		count_loss(vars);
 		break;
 	case PHASE_KERNEL:
-		ask_kernel(vars);
+		call_kernel(vars);
 		break;
 	}
 }

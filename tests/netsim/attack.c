@@ -84,7 +84,7 @@ static void flood(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;
 	struct packet packet = { .from = NO_NODE, .to = 0, .forged = true };
-	struct tsct_client stranger;
+	struct tsct_client unknown;
 	struct tsct_client_options options = { .node = random_u64(&world->random) };
 	__u64 random[2] = { random_u64(&world->random), random_u64(&world->random) };
 	uint32_t member = (uint32_t)(random_u64(&world->random) % world->nr_nodes);
@@ -98,8 +98,8 @@ static void flood(struct world *world, struct event *event)
 		packet.client.ip[13] = (uint8_t)(100 + random_u64(&world->random) % 100);
 		packet.client.ip[14] = (uint8_t)random_u64(&world->random);
 	}
-	tsct_client_init(&stranger, &options);
-	packet.len = tsct_client_request(&stranger, NULL, random, NULL,
+	tsct_client_init(&unknown, &options);
+	packet.len = tsct_client_request(&unknown, NULL, random, NULL,
 					 packet.bytes);
 	adversary->flooded++;
 	wire_send(world, &soon_path, &packet);

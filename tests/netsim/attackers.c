@@ -5,7 +5,7 @@
 #include "attackers.h"
 
 #define CHILD		1
-#define MEMORY_MOST	8000000	/* limit for the memory of two nodes after a flood,
+#define MEMORY_MAX	8000000	/* limit for the memory of two nodes after a flood,
 				 * bytes */
 
 static double length_s(struct run *run, double part)
@@ -105,7 +105,7 @@ void play_falseticker_restarts(struct run *run)
 
 	build_falseticker(run, &(struct server_fault) { 0 });
 	world_run(&run->world, length_s(run, 0.4));
-	node_be_master(&run->world, falseticker_of(run), 12345);
+	node_make_master(&run->world, falseticker_of(run), 12345);
 	world_run(&run->world, run_length_s(run));
 	expect(run, has_time(run, CHILD_OF_FOUR), "the child has the time");
 	child = &run->world.nodes[CHILD_OF_FOUR];
@@ -190,7 +190,7 @@ void play_flood(struct run *run)
 		.flood_to_s = length_s(run, 0.5) + (run->quick ? 20 : 60),
 	};
 	play_attack(run, &adversary, key_text);
-	expect(run, memory_used() < MEMORY_MOST,
+	expect(run, memory_used() < MEMORY_MAX,
 	       "memory does not grow with the number of clients");
 }
 

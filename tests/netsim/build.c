@@ -64,7 +64,7 @@ void build_ntp(struct run *run, uint32_t index, double off_us)
 	};
 
 	node_init(&run->world, index, &options);
-	node_be_ntp(&run->world, index, off_us);
+	node_make_ntp(&run->world, index, off_us);
 }
 
 /* Builds the master. Its crystal does not wander, because readings are compared with
@@ -79,7 +79,7 @@ void build_master(struct run *run, const struct tsct_keys *keys)
 	};
 
 	node_init(&run->world, 0, &options);
-	node_be_master(&run->world, 0, 0);
+	node_make_master(&run->world, 0, 0);
 }
 
 static void build_node(struct run *run, uint32_t index,
@@ -140,7 +140,7 @@ void build_source(struct run *run, uint32_t index, unsigned int source,
 	node_source(&run->world, index, source, &what);
 }
 
-void build_pair(struct run *run)
+void build_master_and_child(struct run *run)
 {
 	build_nodes(run, 2);
 	build_master(run, NULL);

@@ -22,9 +22,9 @@ static uint32_t epoch_of(struct run *run, uint32_t index)
 	return tsct_cluster_epoch(run->world.nodes[index].cluster);
 }
 
-static void play_calm(struct run *run)
+static void play_no_faults(struct run *run)
 {
-	build_pair(run);
+	build_master_and_child(run);
 	world_run(&run->world, run_length_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
@@ -35,7 +35,7 @@ static void master_gone(struct run *run, uint64_t count)
 {
 	uint32_t epoch;
 
-	build_pair(run);
+	build_master_and_child(run);
 	world_run(&run->world, length_s(run, 0.3));
 	epoch = epoch_of(run, CHILD);
 	node_kill(&run->world, 0);
@@ -44,7 +44,7 @@ static void master_gone(struct run *run, uint64_t count)
 	       "the child still has the time without master");
 	expect(run, epoch_of(run, CHILD) == epoch,
 	       "the child's epoch continues without master");
-	node_be_master(&run->world, 0, count);
+	node_make_master(&run->world, 0, count);
 	world_run(&run->world, length_s(run, 0.6) + 10 * run_poll_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time again");
 	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
@@ -79,7 +79,7 @@ static void play_master_changes(struct run *run)
 	epoch = epoch_of(run, CHILD);
 	node_kill(&run->world, 0);
 	world_run(&run->world, length_s(run, 0.5));
-	node_be_master(&run->world, 2, 0);
+	node_make_master(&run->world, 2, 0);
 	world_run(&run->world, run_length_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time");
 	expect(run, epoch_of(run, CHILD) != epoch, "the child began an epoch");
@@ -91,7 +91,7 @@ static void play_child_sleeps(struct run *run)
 {
 	uint32_t epoch;
 
-	build_pair(run);
+	build_master_and_child(run);
 	world_run(&run->world, length_s(run, 0.5));
 	epoch = epoch_of(run, CHILD);
 	node_suspended(&run->world, CHILD, 1ULL << 62);
@@ -104,16 +104,16 @@ static void play_child_sleeps(struct run *run)
 
 /* ---- faults of the network ----------------------------------------------- */
 
-static void play_gone(struct run *run)
+static void play_outage(struct run *run)
 {
 	struct network_path *go;
 	double from_s;
 
-	build_pair(run);
+	build_master_and_child(run);
 	from_s = length_s(run, 0.5);
 	go = &run->world.nodes[CHILD].sources[0].request;
-	go->gone_from_s = from_s;
-	go->gone_to_s = from_s + 3600;
+	go->outage_from_s = from_s;
+	go->outage_to_s = from_s + 3600;
 	world_run(&run->world, from_s + 3590);
 	snprintf(run->note, sizeof(run->note), "bound after the hour %.0f us",
 		 run->world.tally.bound_max);
@@ -125,7 +125,7 @@ static void play_route(struct run *run)
 {
 	struct network_path *go;
 
-	build_pair(run);
+	build_master_and_child(run);
 	go = &run->world.nodes[CHILD].sources[0].request;
 	go->shift = 200;
 	go->shift_at_s = length_s(run, 0.5);
@@ -138,7 +138,7 @@ static void play_route_back(struct run *run)
 {
 	struct network_path *back;
 
-	build_pair(run);
+	build_master_and_child(run);
 	back = &run->world.nodes[CHILD].sources[0].answer;
 	back->floor += 200;
 	back->shift = -200;
@@ -147,16 +147,16 @@ static void play_route_back(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-static void play_jam(struct run *run)
+static void play_congestion(struct run *run)
 {
 	struct network_path *go;
 
-	build_pair(run);
+	build_master_and_child(run);
 	go = &run->world.nodes[CHILD].sources[0].request;
-	go->jam = 300;
-	go->jam_exp = 100;
-	go->jam_from_s = length_s(run, 0.5);
-	go->jam_to_s = length_s(run, 0.7);
+	go->congestion = 300;
+	go->congestion_exp = 100;
+	go->congestion_from_s = length_s(run, 0.5);
+	go->congestion_to_s = length_s(run, 0.7);
 	world_run(&run->world, run_length_s(run));
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
@@ -256,33 +256,34 @@ static void play_ntp_false(struct run *run)
 		    play_falseticker_restarts, which)
 
 const struct scenario fault_scenarios[] = {
-	SCENARIO("no faults", play_calm),
+	SCENARIO("no faults", play_no_faults),
 	SCENARIO("master restarts", play_master_restarts),
 	SCENARIO("master reboots", play_master_reboots),
 	SCENARIO("master changes", play_master_changes),
 	SCENARIO("child sleeps", play_child_sleeps),
-	SCENARIO("network gone for an hour", play_gone),
+	SCENARIO("network gone for an hour", play_outage),
 	SCENARIO("another route, 200 us longer", play_route),
 	SCENARIO("another route, 200 us shorter", play_route_back),
-	SCENARIO("one way congested", play_jam),
-	SCENARIO("lost, duplicated, out of order", play_calm, BAD_PATHS),
-	SCENARIO("all delay in requests", play_calm,
+	SCENARIO("one way congested", play_congestion),
+	SCENARIO("lost, duplicated, out of order", play_no_faults, BAD_PATHS),
+	SCENARIO("all delay in requests", play_no_faults,
 	      .request = { .floor = 100, .exp = 1 }, .answer = { .exp = 1 }),
-	SCENARIO("all delay in answers", play_calm,
+	SCENARIO("all delay in answers", play_no_faults,
 	      .request = { .exp = 1 }, .answer = { .floor = 100, .exp = 1 }),
-	SCENARIO("requests 90 us, answers 50 us, configured", play_calm,
+	SCENARIO("requests 90 us, answers 50 us, configured", play_no_faults,
 	      .request = { .floor = 90, .exp = 5 },
 	      .answer = { .floor = 50, .exp = 5 },
 	      .asymmetry_us = 40, .limit_us = 0.5),
-	SCENARIO("asymmetry 40 us, wrongly configured", play_calm,
+	SCENARIO("asymmetry 40 us, wrongly configured", play_no_faults,
 	      .request = { .floor = 90, .exp = 5 },
 	      .answer = { .floor = 50, .exp = 5 },
 	      .asymmetry_us = -300),
-	SCENARIO("noise of time stamps, 1 us", play_calm,
+	SCENARIO("noise of time stamps, 1 us", play_no_faults,
 	      .timestamping = { .noise = 1, .noise_sent = 1, .error = 6 }),
-	SCENARIO("1 % of time stamps 60 us too early", play_calm,
+	SCENARIO("1 % of time stamps 60 us too early", play_no_faults,
 	      .timestamping = { .early = 0.01, .early_by = 60 }),
-	SCENARIO("temperature sine of 400 s", play_calm, .temp = 3e-7, .temp_s = 400),
+	SCENARIO("temperature sine of 400 s", play_no_faults, .temp = 3e-7,
+		 .temp_s = 400),
 	SCENARIO("chain of seven", play_chain, FEW),
 	SCENARIO("chain of seven, all delay in requests", play_chain, FEW,
 	      .request = { .floor = 100, .exp = 1 }, .answer = { .exp = 1 }),
@@ -308,7 +309,7 @@ const struct scenario fault_scenarios[] = {
 	SCENARIO("uneven session, noise of time stamps", play_uneven_session,
 	      .request = { .floor = 5, .gauss = 0.2, .warm = 0.4, .warm_s = 0.05 },
 	      .answer = { .floor = 5, .gauss = 0.2 }),
-	SCENARIO("no kernel time stamps", play_calm,
+	SCENARIO("no kernel time stamps", play_no_faults,
 	      .timestamping = { .by_program = true }),
 	FALSETICKERS("the first", 1),
 	FALSETICKERS("the second", 2),

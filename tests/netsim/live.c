@@ -10,7 +10,7 @@
 
 static void play_live(struct run *run)
 {
-	build_pair(run);
+	build_master_and_child(run);
 	world_run(&run->world, run_length_s(run));
 	expect(run, has_time(run, 1), "the child has the time");
 }

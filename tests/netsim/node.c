@@ -87,15 +87,15 @@ static __u64 served_us(void *ctx)
 	return (__u64)(served->world->now_ps / PS_PER_US);
 }
 
-static void served_asked(void *ctx, const struct tsct_responder_request *ask)
+static void served_request(void *ctx, const struct tsct_responder_request *req)
 {
 	struct served *served = ctx;
 	struct tsct_schedule *schedule = served->node->schedule;
 
 	if (!schedule)
 		return;
-	tsct_schedule_member(schedule, ask->request.node, NULL, served_us(ctx));
-	tsct_schedule_request(schedule, &ask->request, ask->reply, served_us(ctx));
+	tsct_schedule_member(schedule, req->request.node, NULL, served_us(ctx));
+	tsct_schedule_request(schedule, &req->request, req->reply, served_us(ctx));
 }
 
 uint32_t node_session(struct world *world, uint32_t index)
@@ -118,7 +118,7 @@ static void serve(struct world *world, struct node *node,
 	struct served *served = calloc(1, sizeof(*served));
 	struct tsct_responder_ops ops = {
 		.ctx = served, .now = served_now, .real_ns = served_real,
-		.now_us = served_us, .member_request = served_asked,
+		.now_us = served_us, .member_request = served_request,
 	};
 	struct tsct_ratelimit_options ratelimit = {
 		.interval_us = options->limit_us, .burst = 8, .leak = 4,
@@ -247,7 +247,7 @@ static void jump(struct world *world, uint32_t index, uint64_t count)
 			world->timelines[i].shift += before - node->crystal.osc.phase;
 }
 
-void node_be_master(struct world *world, uint32_t index, uint64_t count)
+void node_make_master(struct world *world, uint32_t index, uint64_t count)
 {
 	struct node *node = &world->nodes[index];
 	struct timeline *timeline = &world->timelines[world->nr_timelines];
@@ -273,7 +273,7 @@ void node_be_master(struct world *world, uint32_t index, uint64_t count)
 	node_publish(world, node);
 }
 
-void node_be_ntp(struct world *world, uint32_t index, double off_us)
+void node_make_ntp(struct world *world, uint32_t index, double off_us)
 {
 	struct node *node = &world->nodes[index];
 	struct timeline *timeline = &world->timelines[world->nr_timelines];
@@ -363,7 +363,7 @@ static void check_params(struct world *world, const struct node *node,
 static int timeline_of(struct world *world, const struct node *node,
 		       uint64_t at)
 {
-	struct tsct_remote_params line;
+	struct tsct_remote_params params;
 	__u64 master;
 	__u32 epoch;
 	__u16 depth;
@@ -371,7 +371,7 @@ static int timeline_of(struct world *world, const struct node *node,
 
 	if (!tsct_status_has_time(tsct_cluster_timeline(node->cluster, at,
 						      &master, &epoch, &depth,
-						      &line)))
+						      &params)))
 		return -1;
 	for (i = 0; i < world->nr_timelines; i++) {
 		const struct timeline *timeline = &world->timelines[i];
@@ -386,8 +386,8 @@ static int timeline_of(struct world *world, const struct node *node,
 }
 
 /* True if both map cycles to the same time; their bounds and status may differ. */
-static bool is_same_line(const struct published *published,
-			 const struct published *new)
+static bool is_same_function(const struct published *published,
+			     const struct published *new)
 {
 	const struct tsct_clock_params *a = &published->params, *b = &new->params;
 
@@ -424,7 +424,7 @@ void node_publish(struct world *world, struct node *node)
 	new.status = tsct_cluster_compose(node->cluster, begin, &new.params);
 	tsct_cluster_published(node->cluster, &new.params);
 	new.epoch = tsct_cluster_epoch(node->cluster);
-	if (is_same_line(published, &new)) {
+	if (is_same_function(published, &new)) {
 		new.timeline = published->timeline;
 		*published = new;
 		return;

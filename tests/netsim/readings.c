@@ -36,20 +36,20 @@ static double error_ns(struct world *world, const struct node *node, int64_t ns,
 		       const struct timeline *timeline)
 {
 	struct crystal *osc = &world->nodes[timeline->node].crystal;
-	const struct tsct_remote_params *line = &timeline->params;
-	double ns_per_count = ldexp((double)line->mult, -TSCT_CLOCK_SHIFT);
+	const struct tsct_remote_params *params = &timeline->params;
+	double ns_per_count = ldexp((double)params->mult, -TSCT_CLOCK_SHIFT);
 	double behind = crystal_frac(&node->crystal) / crystal_hz(&node->crystal);
 	tsct_u128 phase, p;
 	double frac;
 
 	crystal_advance(osc, world->now_ps);
 	phase = osc->osc.phase + timeline->shift;
-	p = (tsct_u128)((uint64_t)(phase >> 64) - line->base) * line->mult;
+	p = (tsct_u128)((uint64_t)(phase >> 64) - params->base) * params->mult;
 	frac = ldexp((double)(uint64_t)(p & ((1ULL << TSCT_CLOCK_SHIFT) - 1)),
 		     -TSCT_CLOCK_SHIFT);
 	frac += ldexp((double)(uint64_t)phase, -64) * ns_per_count;
 	frac -= behind * crystal_hz(osc) * ns_per_count;
-	return (double)(ns - line->base_ns -
+	return (double)(ns - params->base_ns -
 			(int64_t)(p >> TSCT_CLOCK_SHIFT)) - frac;
 }
 

@@ -43,15 +43,17 @@ const struct row rows[] = {
 	}, {
 		.name = "one way congested for 30 % of the window",
 		.limit = 0.52,
-		.request = { .floor = 40, .exp = 10, .jam = 300, .jam_exp = 100,
-			.jam_from_s = 60, .jam_to_s = 90 },
+		.request = { .floor = 40, .exp = 10,
+			     .congestion = 300, .congestion_exp = 100,
+			.congestion_from_s = 60, .congestion_to_s = 90 },
 		.answer = { .floor = 40, .exp = 10 },
 		.published = { 153, 109, 1.6, 1.3, 0.81, 1.1, 1.7, 0.44 },
 	}, {
 		.name = "one way congested for the last 30 %",
 		.limit = 0.58,
-		.request = { .floor = 40, .exp = 10, .jam = 300, .jam_exp = 100,
-			.jam_from_s = 70, .jam_to_s = 1e9 },
+		.request = { .floor = 40, .exp = 10,
+			     .congestion = 300, .congestion_exp = 100,
+			.congestion_from_s = 70, .congestion_to_s = 1e9 },
 		.answer = { .floor = 40, .exp = 10 },
 		.published = { 180, 137, 2.0, 1.6, 1.1, 1.3, 2.0, 0.57 },
 	}, {

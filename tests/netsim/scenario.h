@@ -61,7 +61,7 @@ void build_source(struct run *run, uint32_t index, unsigned int source,
 /* Builds an NTP server. Its sources' flags are TSCT_CLIENT_*. */
 void build_ntp(struct run *run, uint32_t index, double off_us);
 /* Builds the master and one child, and reads the child's clock regularly. */
-void build_pair(struct run *run);
+void build_master_and_child(struct run *run);
 double run_poll_s(const struct run *run);
 double run_length_s(const struct run *run);
 /* Parses the text of a key file with one line. */

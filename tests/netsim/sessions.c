@@ -56,7 +56,8 @@ void play_sessions(struct run *run)
 
 /* ---- readings after a session -------------------------------------------- */
 
-#define POLLS_BESIDE		20	/* polls that count before and after a session */
+#define POLLS_BESIDE		20	/* polls that count before and after a
+					 * session */
 #define POLLS_APART		120	/* number of polls between two sessions */
 #define SESSIONS		8	/* number of sessions; the first is not
 					 * measured */
@@ -298,7 +299,7 @@ void play_barrier_restart(struct run *run)
 	node_kill(&run->world, 0);
 	run_for(run, 2);
 	set_schedule(run, 77000);
-	node_be_master(&run->world, 0, 0);
+	node_make_master(&run->world, 0, 0);
 	run_for(run, 3 * run_poll_s(run));
 	arrive(run, MEMBERS / 2, MEMBERS);
 	run_for(run, 5);

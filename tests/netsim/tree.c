@@ -88,15 +88,15 @@ static void play_broken(struct run *run)
 
 	build_tree(run, nr);
 	go = &run->world.nodes[3].sources[0].request;
-	go->gone_from_s = length_s * 0.3;
-	go->gone_to_s = length_s * 0.8;
+	go->outage_from_s = length_s * 0.3;
+	go->outage_to_s = length_s * 0.8;
 	world_run(&run->world, length_s * 0.4);
 	expect(run, count_synchronized(run) == nr - 1, "all nodes have the time");
 	node_kill(&run->world, 0);
 	world_run(&run->world, length_s * 0.5);
 	expect(run, count_synchronized(run) == nr - 1,
 	       "all nodes still have the time");
-	node_be_master(&run->world, 0, 4711);
+	node_make_master(&run->world, 0, 4711);
 	world_run(&run->world, length_s * 0.8 + 8 * DEPTH_MAX * poll_s);
 	expect(run, count_synchronized(run) == nr - 1,
 	       "all nodes have the time of the new timeline");

@@ -158,11 +158,11 @@ static int64_t later_of(int64_t a, int64_t b)
 static void exchange_all(struct trial *trial)
 {
 	static const double after_s[] = { 1, 16, 64 };
-	unsigned int asked = trial->nr, each, got = 0, i;
-	int64_t end_ps = 0, span = begin_of(trial, asked - 1);
+	unsigned int total = trial->nr, each, got = 0, i;
+	int64_t end_ps = 0, span = begin_of(trial, total - 1);
 
-	each = trial->row->sessions ? asked / trial->row->sessions : asked;
-	for (i = 0; i < asked; i++) {
+	each = trial->row->sessions ? total / trial->row->sessions : total;
+	for (i = 0; i < total; i++) {
 		int64_t ps = begin_of(trial, i), at;
 
 		while ((at = span / READINGS * trial->nr_truths) <= ps &&

@@ -186,7 +186,7 @@ void node_source(struct world *world, uint32_t index, unsigned int source,
 		 const struct source *what);
 /* Begins a timeline of a new master. A @count other than 0 is the new value of its
  * counter. */
-void node_be_master(struct world *world, uint32_t index, uint64_t count);
+void node_make_master(struct world *world, uint32_t index, uint64_t count);
 /* The node's counter jumped to @count, and the node has detected it. */
 void node_suspended(struct world *world, uint32_t index, uint64_t count);
 uint64_t node_count(struct world *world, struct node *node);
@@ -207,7 +207,7 @@ void node_kill(struct world *world, uint32_t index);
  * Makes a node an NTP server. Its counter is true time in ns. Its clock is off by
  * off_us, and its root dispersion covers that.
  */
-void node_be_ntp(struct world *world, uint32_t index, double off_us);
+void node_make_ntp(struct world *world, uint32_t index, double off_us);
 #define NODE_REAL_NS	1800000000000000000LL	/* CLOCK_REALTIME at simulation time
 						 * 0, ns */
 /* Begins a session of a master; returns its number. */

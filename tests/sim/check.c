@@ -137,7 +137,7 @@ static bool has_time(const struct tsct_clock_time *reading)
 
 /* Converts a counter value read on a CPU to time, with the skew correction of
  * abi_clock.h. */
-static int look_up(struct run *run, unsigned int cpu, uint64_t cycles,
+static int convert(struct run *run, unsigned int cpu, uint64_t cycles,
 		   struct tsct_clock_time *ret)
 {
 	const struct tsct_clock_cpu *entry =
@@ -201,7 +201,7 @@ void check_live(struct run *run)
 
 	run->tally->readings++;
 	note_reading(run, cycles);
-	if (look_up(run, cpu, cycles + (uint64_t)m->skew[cpu], &reading)) {
+	if (convert(run, cpu, cycles + (uint64_t)m->skew[cpu], &reading)) {
 		run->tally->refused++;
 		return;
 	}
@@ -218,14 +218,14 @@ void check_live(struct run *run)
 
 void check_past(struct run *run, const struct past_reading *past)
 {
-	const struct tsct_clock_params *pair = &published(run)->state.real;
+	const struct tsct_clock_params *params = &published(run)->state.real;
 	struct tsct_clock_time reading;
 
 	/* After a restart of the counter, older counter values are ambiguous. */
 	if (past->resets != run->m.resets)
 		return;
 	/* The reading is not older than the last sample yet. */
-	if (pair->mult && (int64_t)(past->cycles - pair->as_of_cycles) > 0)
+	if (params->mult && (int64_t)(past->cycles - params->as_of_cycles) > 0)
 		return;
 	run->tally->readings++;
 	if (tsct_latch_lookup(run->page, past->cycles, &reading))

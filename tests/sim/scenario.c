@@ -164,20 +164,20 @@ static void late_daemon(struct run *run, struct random *random)
 
 static void dead_daemon(struct run *run, struct random *random)
 {
-	run->plan.dies_ps = random_time(run, random);
-	run->plan.cleanly = random_bool(random);
+	run->plan.stops_ps = random_time(run, random);
+	run->plan.ends_in_holdover = random_bool(random);
 	run->plan.length_ps += (int64_t)random_log_uniform(random, 1e13, 1.2e15);
 }
 
 static void restart(struct run *run, struct random *random)
 {
-	run->plan.dies_ps = random_time(run, random);
-	run->plan.cleanly = random_bool(random);
+	run->plan.stops_ps = random_time(run, random);
+	run->plan.ends_in_holdover = random_bool(random);
 	run->plan.resumes = true;
 	run->plan.restores_rate = random_bool(random);
-	run->plan.back_ps = run->plan.dies_ps +
+	run->plan.restarts_ps = run->plan.stops_ps +
 		(int64_t)random_log_uniform(random, 2e9, 2e14);
-	run->plan.length_ps = run->plan.back_ps + 20 * PS_PER_S;
+	run->plan.length_ps = run->plan.restarts_ps + 20 * PS_PER_S;
 }
 
 static void restart_anew(struct run *run, struct random *random)
@@ -190,7 +190,7 @@ static void set_while_dead(struct run *run, struct random *random)
 {
 	restart(run, random);
 	machine_add(&run->m, (struct event) {
-		.at_ps = (run->plan.dies_ps + run->plan.back_ps) / 2,
+		.at_ps = (run->plan.stops_ps + run->plan.restarts_ps) / 2,
 		.kind = EVENT_STEP, .value = step_ns(random, 1e8, 1e13),
 		.new_epoch = true,
 	});
@@ -271,13 +271,13 @@ static void fake(struct run *run, struct random *random)
 	});
 }
 
-static void kernel_pairs(struct run *run, struct random *random)
+static void kernel_snapshots(struct run *run, struct random *random)
 {
 	ntp(run, random);
 	run->m.has_snapshot = true;
 }
 
-static void kernel_pairs_slewed(struct run *run, struct random *random)
+static void kernel_snapshots_slewed(struct run *run, struct random *random)
 {
 	slow_slew(run, random);
 	run->m.has_snapshot = true;
@@ -429,8 +429,8 @@ const struct scenario scenarios[] = {
 	{ .name = "counter-wraps", .set_up = steps, .counter = ~0ULL },
 	{ .name = "slow-counter", .set_up = ntp, .hz = 11000000 },
 	{ .name = "fast-counter", .set_up = ntp, .hz = 9e10 },
-	{ .name = "kernel-pairs", .set_up = kernel_pairs },
-	{ .name = "kernel-pairs-slewed", .set_up = kernel_pairs_slewed },
+	{ .name = "kernel-snapshots", .set_up = kernel_snapshots },
+	{ .name = "kernel-snapshots-slewed", .set_up = kernel_snapshots_slewed },
 	{ .name = "any-interval", .set_up = any_interval },
 	{ .name = "in-process", .set_up = in_process },
 	{ .name = "in-process-set", .set_up = in_process_set },

@@ -22,9 +22,10 @@ struct plan {
 	int64_t lead_ps;	/* time from publishing clock params to their begin */
 	unsigned int late_every;	/* one sample in this many is late; 0: none */
 	int64_t late_ps;	/* largest delay of a late sample */
-	int64_t dies_ps;	/* time at which the daemon stops */
-	int64_t back_ps;	/* time at which another daemon starts */
-	bool cleanly;		/* the daemon publishes holdover before it stops */
+	int64_t stops_ps;	/* time at which the daemon stops */
+	int64_t restarts_ps;	/* time at which another daemon starts */
+	bool ends_in_holdover;		/* the daemon publishes holdover before it
+					 * stops */
 	bool resumes, restores_rate;
 	bool no_recovery;	/* recovery after disruptions is not checked */
 };

@@ -155,12 +155,12 @@ static __u32 cause_of(const struct event *event)
 	}
 }
 
-static void die(struct run *run)
+static void stop_daemon(struct run *run)
 {
 	run->alive = false;
-	run->wake_ps = run->plan.back_ps ? run->plan.back_ps : INT64_MAX;
-	run->plan.dies_ps = 0;
-	if (!run->plan.cleanly || !run->est.state.real.mult)
+	run->wake_ps = run->plan.restarts_ps ? run->plan.restarts_ps : INT64_MAX;
+	run->plan.stops_ps = 0;
+	if (!run->plan.ends_in_holdover || !run->est.state.real.mult)
 		return;
 	run->est.state.status = TSCT_STATUS_HOLDOVER;
 	publish(run);
@@ -189,8 +189,8 @@ void timekeeper_wake(struct run *run)
 		timekeeper_begin_cycles(run);
 		return;
 	}
-	if (run->plan.dies_ps && m->now_ps >= run->plan.dies_ps) {
-		die(run);
+	if (run->plan.stops_ps && m->now_ps >= run->plan.stops_ps) {
+		stop_daemon(run);
 		return;
 	}
 	if (notified) {

@@ -574,7 +574,7 @@ void __real_free(void *block);
 void __wrap_free(void *block);
 
 static __u8 mark[16];
-static unsigned int looked_at, freed_with_it;
+static unsigned int nr_freed, nr_freed_with_key;
 
 static bool holds_mark(const void *block)
 {
@@ -585,8 +585,8 @@ static bool holds_mark(const void *block)
 void __wrap_free(void *block)
 {
 	if (block && mark[0]) {
-		looked_at++;
-		freed_with_it += holds_mark(block);
+		nr_freed++;
+		nr_freed_with_key += holds_mark(block);
 	}
 	__real_free(block);
 }
@@ -606,13 +606,13 @@ START_TEST(test_freed_memory_has_no_key)
 			      i % 3 ? "" : AES128_KEY);
 	keys = keys_of(text);
 	tsct_keys_free(keys);
-	ck_assert_uint_gt(looked_at, 10);
-	ck_assert_uint_eq(freed_with_it, 0);
+	ck_assert_uint_gt(nr_freed, 10);
+	ck_assert_uint_eq(nr_freed_with_key, 0);
 	/* Loads a key file with an error in its last line. */
 	sprintf(at, "1 again\n");
 	ck_assert_int_eq(read_text(text, strlen(text), &keys, (char[64]){ 0 },
 				   64), -EINVAL);
-	ck_assert_uint_eq(freed_with_it, 0);
+	ck_assert_uint_eq(nr_freed_with_key, 0);
 	/* Self-test: freed memory that contains a key is detected. */
 	copy = malloc(64);
 	ck_assert_ptr_nonnull(copy);
@@ -621,14 +621,14 @@ START_TEST(test_freed_memory_has_no_key)
 	/* keeps the compiler from removing the stores */
 	__asm__ volatile("" : : "r"(copy) : "memory");
 	free(copy);
-	ck_assert_uint_eq(freed_with_it, 1);
+	ck_assert_uint_eq(nr_freed_with_key, 1);
 }
 END_TEST
 
 int main(void)
 {
 	Suite *suite = suite_create("auth");
-	TCase *tcase = tcase_create("auth");
+	TCase *tcase = add_case(suite, "auth", NULL, NULL);
 
 	print_seed();
 	seed_with(0);
@@ -646,6 +646,5 @@ int main(void)
 	tcase_add_test(tcase, test_short_message_buffers);
 	tcase_add_test(tcase, test_random_key_files);
 	tcase_add_test(tcase, test_freed_memory_has_no_key);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

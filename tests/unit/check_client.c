@@ -15,21 +15,21 @@ START_TEST(test_valid_exchanges)
 	int i;
 
 	begin(0, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	ck_assert_uint_eq(w.request.ext.tx, 0);
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	for (i = 0; i < 10; i++) {
-		ask();
+		send_request();
 		ck_assert_uint_eq(w.request.ext.tx, t3);
-		p = answer();
+		p = make_answer();
 		p.ext.prev_nonce = nonce;
 		p.ext.prev_tx = t3 + 200;
 		p.ext.rx_error = 7;
 		p.ext.flags |= TSCT_EXT_TX_KERNEL;
-		taken(&p);
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 1);
 		ck_assert_uint_eq(w.x[0].t1, t1);
 		ck_assert_uint_eq(w.x[0].t2, t2);
@@ -44,9 +44,9 @@ START_TEST(test_valid_exchanges)
 	}
 	/* If the kernel's transmit time is missing, the one announced in the answer is
 	 * used. */
-	ask();
-	p = answer();
-	taken(&p);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t3);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
@@ -68,12 +68,12 @@ START_TEST(test_requests_disclose_nothing)
 	struct tsct_extension ext;
 
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	ask();
+	send_request();
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
 	begin(0, 5);
 	memset(&ext, 0xff, sizeof(ext));
-	ask_with(&ext);
+	send_request_with(&ext);
 	/* Requests are as long as answers. */
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER + TSCT_EXT_SIZE + 20);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
@@ -114,40 +114,40 @@ START_TEST(test_rejects_wrong_origin)
 
 	begin(0, 0);
 	/* Answers that have no request */
-	p = answer();
-	dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
+	p = make_answer();
+	expect_dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p.origin = 4711;
-	dropped(&p, TSCT_CLIENT_FOREIGN);
+	expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 	for (i = 0; i < 12; i++) {
-		ask();
-		old[i] = answer();
+		send_request();
+		old[i] = make_answer();
 		p = old[i];
 		p.origin = 0;
-		dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
+		expect_dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 		p.origin = old[i].origin ^ 1;
-		dropped(&p, TSCT_CLIENT_FOREIGN);
+		expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 		p = old[i];
 		p.ext.nonce ^= 1ULL << 63;
-		dropped(&p, TSCT_CLIENT_FOREIGN);
+		expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 		p = old[i];
 		p.ext.flags &= ~TSCT_EXT_REPLY;
-		dropped(&p, TSCT_CLIENT_FOREIGN);
+		expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 		if (i % 3 == 2)
 			continue;	/* this request never gets an answer */
-		taken(&old[i]);
-		dropped(&old[i], TSCT_CLIENT_DUPLICATE);
+		expect_accepted(&old[i]);
+		expect_dropped(&old[i], TSCT_CLIENT_DUPLICATE);
 		if (i)
-			dropped(&old[i - 1], TSCT_CLIENT_REPLAY);
+			expect_dropped(&old[i - 1], TSCT_CLIENT_REPLAY);
 	}
-	ask();
+	send_request();
 	/* A late answer to an expired request counts as replay, not as duplicate. */
-	dropped(&old[11], TSCT_CLIENT_REPLAY);
-	dropped(&old[10], TSCT_CLIENT_REPLAY);
-	dropped(&old[5], TSCT_CLIENT_REPLAY);
+	expect_dropped(&old[11], TSCT_CLIENT_REPLAY);
+	expect_dropped(&old[10], TSCT_CLIENT_REPLAY);
+	expect_dropped(&old[5], TSCT_CLIENT_REPLAY);
 	/* Answers to requests that are no longer stored count as foreign. */
-	dropped(&old[0], TSCT_CLIENT_FOREIGN);
-	p = answer();
-	taken(&p);
+	expect_dropped(&old[0], TSCT_CLIENT_FOREIGN);
+	p = make_answer();
+	expect_accepted(&p);
 	finish();
 }
 END_TEST
@@ -158,19 +158,19 @@ START_TEST(test_rejects_other_modes)
 	int mode, version;
 
 	begin(0, 0);
-	ask();
+	send_request();
 	for (mode = 0; mode < 6; mode++) {
 		for (version = 1; version < 5; version++) {
 			if (mode == 4 && version == 4)
 				continue;
-			p = answer();
+			p = make_answer();
 			p.mode = (__u8)mode;
 			p.version = (__u8)version;
-			dropped(&p, TSCT_CLIENT_NOT_OURS);
+			expect_dropped(&p, TSCT_CLIENT_NOT_OURS);
 		}
 	}
-	p = answer();
-	taken(&p);
+	p = make_answer();
+	expect_accepted(&p);
 	finish();
 }
 END_TEST
@@ -185,44 +185,44 @@ START_TEST(test_rejects_bad_macs)
 	size_t len, i;
 
 	begin(0, 5);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	w.server_key = 0;
-	dropped(&p, TSCT_CLIENT_NO_MAC);
+	expect_dropped(&p, TSCT_CLIENT_NO_MAC);
 	w.server_key = 6;	/* valid MAC of a key that the client does not use */
-	dropped(&p, TSCT_CLIENT_BAD_MAC);
+	expect_dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 7;
-	dropped(&p, TSCT_CLIENT_BAD_MAC);
+	expect_dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 5;
 	len = to_bytes(&p, bytes);
 	was = w.client;
 	for (i = 0; i < len * 8; i++) {
 		bytes[i / 8] ^= 1 << i % 8;
-		ck_assert_int_ne(give_bytes(bytes, len), TSCT_CLIENT_OK);
+		ck_assert_int_ne(deliver_bytes(bytes, len), TSCT_CLIENT_OK);
 		check_same(&w.client, &was);
 		bytes[i / 8] ^= 1 << i % 8;
 	}
 	for (i = 0; i < len; i++) {
-		ck_assert_int_ne(give_bytes(bytes, i), TSCT_CLIENT_OK);
+		ck_assert_int_ne(deliver_bytes(bytes, i), TSCT_CLIENT_OK);
 		check_same(&w.client, &was);
 	}
 	/* Crypto-NAK of a server that has no key */
 	w.server_key = 0;
 	len = to_bytes(&p, bytes);
 	tsct_put_be(bytes + len, 0, 4);
-	ck_assert_int_eq(give_bytes(bytes, len + 4), TSCT_CLIENT_CRYPTO_NAK);
+	ck_assert_int_eq(deliver_bytes(bytes, len + 4), TSCT_CLIENT_CRYPTO_NAK);
 	check_same(&w.client, &was);
 	w.server_key = 5;
-	taken(&p);
-	ask();
-	p = answer();
-	taken(&p);
+	expect_accepted(&p);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert(w.x[0].flags & TSCT_EXCHANGE_AUTH);
 	begin(0, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	w.server_key = 5;
-	dropped(&p, TSCT_CLIENT_EXTRA_MAC);
+	expect_dropped(&p, TSCT_CLIENT_EXTRA_MAC);
 	finish();
 }
 END_TEST
@@ -231,7 +231,7 @@ END_TEST
 
 static struct tsct_ntp_packet kiss(const char *code)
 {
-	struct tsct_ntp_packet p = answer();
+	struct tsct_ntp_packet p = make_answer();
 
 	p.has_ext = false;
 	p.leap = TSCT_NTP_UNSYNCED;
@@ -246,54 +246,54 @@ START_TEST(test_kiss_o_death)
 	unsigned int i;
 
 	begin(0, 5);
-	ask();
+	send_request();
 	p = kiss("RATE");
 	p.origin ^= 1;
-	dropped(&p, TSCT_CLIENT_FOREIGN);
+	expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 	p.origin = 0;
-	dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
+	expect_dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p = kiss("RATE");
 	w.server_key = 0;
-	dropped(&p, TSCT_CLIENT_NO_MAC);
+	expect_dropped(&p, TSCT_CLIENT_NO_MAC);
 	w.server_key = 6;
-	dropped(&p, TSCT_CLIENT_BAD_MAC);
+	expect_dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 5;
-	p = answer();		/* kiss with our extension field, and the nonce of
-				 * another request */
+	p = make_answer();		/* kiss with our extension field, and the
+					 * nonce of another request */
 	p.ext.nonce++;
 	p.stratum = 0;
 	p.refid = (__u32)tsct_get_be((const __u8 *)"DENY", 4);
-	dropped(&p, TSCT_CLIENT_FOREIGN);
+	expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 	for (i = 0; i < 9; i++) {
-		ask();
+		send_request();
 		p = kiss("RATE");
-		ck_assert_int_eq(give(&p), TSCT_CLIENT_KISS);
+		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_KISS);
 		ck_assert_str_eq(w.client.kiss, "RATE");
 		ck_assert_uint_eq(w.client.backoff, i < 6 ? i + 1 : 6);
-		dropped(&p, TSCT_CLIENT_DUPLICATE);
+		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
 	for (i = 0; i < 16 * 6; i++) {
-		ask();
-		p = answer();
-		taken(&p);
+		send_request();
+		p = make_answer();
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.client.backoff, 6 - (i + 1) / 16);
 	}
-	ask();
+	send_request();
 	p = kiss("DENY");
-	ck_assert_int_eq(give(&p), TSCT_CLIENT_KISS);
+	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_KISS);
 	ck_assert_str_eq(w.client.kiss, "DENY");
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
-	ask();
+	send_request();
 	p = kiss("RATE");	/* an unauthenticated kiss that must not shorten the
 				 * interval */
-	ck_assert_int_eq(give(&p), TSCT_CLIENT_KISS);
+	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_KISS);
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
 	/* An NTP server that was just started sends INIT, which is not treated as a
 	 * kiss. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	ask();
+	send_request();
 	p = kiss("INIT");
-	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
+	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.backoff, 0);
 	finish();
 }
@@ -306,31 +306,31 @@ START_TEST(test_rejects_impossible_times)
 	struct tsct_ntp_packet p;
 
 	begin(0, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.tx = p.ext.rx - 1;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.rx_error = 1;	/* t3 before t2, but possible within the stated error */
-	w.there += 100;
-	taken(&p);
-	ask();
-	p = answer();
+	w.server_now += 100;
+	expect_accepted(&p);
+	send_request();
+	p = make_answer();
 	p.ext.params.mult = 0;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = answer();
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = make_answer();
 	p.ext.params.mult = 1000;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = answer();
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = make_answer();
 	p.ext.tx = p.ext.rx;	/* zero processing time: impossible at any clock rate */
 	p.ext.params.mult = (__u64)-1;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* The answer was received (t4) before the request was sent (t1). */
-	p = answer();
+	p = make_answer();
 	p.ext.tx = p.ext.rx;
 	w.t4 = stamp(w.now - 10, 0, true);
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	w.t4 = stamp(w.now - 10, 10, true);
-	taken(&p);
+	expect_accepted(&p);
 	finish();
 }
 END_TEST
@@ -341,36 +341,36 @@ START_TEST(test_rejects_long_processing_times)
 	struct tsct_ntp_packet p;
 
 	begin(0, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.tx = p.ext.rx + 310000 + 500;
-	dropped(&p, TSCT_CLIENT_TOO_SOON);
+	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + (1ULL << 62);
-	dropped(&p, TSCT_CLIENT_TOO_SOON);
+	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + 310000;	/* time in the server at its limit: a path
 					 * without delay */
-	taken(&p);
+	expect_accepted(&p);
 	/* The same limit holds for the transmit time in the next answer. */
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
 	p.ext.prev_nonce = pending()->nonce;
 	p.ext.prev_tx = pending()->x.t2 + 310000 + 500;
-	dropped(&p, TSCT_CLIENT_TOO_SOON);
+	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.prev_tx = pending()->x.t3 - 1;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.prev_tx = p.ext.rx + 1;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.prev_tx = pending()->x.t3;
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	/* Without a known rate of the local counter, durations are not compared. */
 	begin(0, 0);
 	w.client.options.mult = 0;
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.tx = p.ext.rx + 1000000000;
-	taken(&p);
+	expect_accepted(&p);
 	finish();
 }
 END_TEST
@@ -385,17 +385,17 @@ START_TEST(test_answer_without_transmit_time)
 					 w.sent);
 	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
 			 0);
-	p = answer();
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = make_answer();
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* An answer to the previous request is not accepted for the next one either. */
-	ask();
+	send_request();
 	random[0] += 2;
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,
 					 w.sent);
 	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
 			 0);
-	p = answer();
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = make_answer();
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	finish();
 }
 END_TEST
@@ -406,22 +406,22 @@ START_TEST(test_rejects_decreasing_counter)
 	int i;
 
 	begin(0, 0);
-	ask();
-	last = answer();
-	taken(&last);
-	ask();
-	p = answer();
+	send_request();
+	last = make_answer();
+	expect_accepted(&last);
+	send_request();
+	p = make_answer();
 	p.ext.rx = last.ext.tx - 1;
 	p.ext.tx = p.ext.rx + 10;
-	ck_assert_int_eq(give(&p), TSCT_CLIENT_BACKWARDS);
+	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_BACKWARDS);
 	ck_assert_uint_eq(w.nr, 0);
 	p.ext.rx_error = 1;
-	taken(&p);
+	expect_accepted(&p);
 	/* After a change of epoch the counter may have any value; exchanges in the
 	 * queue are of the previous epoch. */
 	for (i = 0; i < 4; i++) {
-		ask();
-		p = answer();
+		send_request();
+		p = make_answer();
 		p.ext.rx = 1000 - 100 * i;
 		p.ext.tx = p.ext.rx + 10;
 		p.ext.epoch = 4;
@@ -431,7 +431,7 @@ START_TEST(test_rejects_decreasing_counter)
 		p.ext.prev_nonce = pending()->nonce;
 		p.ext.prev_tx = pending()->x.t3 + 1;
 		p.ext.flags |= TSCT_EXT_TX_KERNEL;
-		taken(&p);
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 0);
 	}
 	finish();
@@ -446,20 +446,20 @@ START_TEST(test_server_clock_set_back)
 	int i;
 
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	ask();
-	p = answer();
-	taken(&p);
-	w.there -= 3600000000000ULL;
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
+	w.server_now -= 3600000000000ULL;
 	for (i = 0; i < 3; i++) {
-		ask();
-		p = answer();
+		send_request();
+		p = make_answer();
 		ck_assert_uint_eq(w.client.remote.epoch, 0);
-		ck_assert_int_eq(give(&p), TSCT_CLIENT_BACKWARDS);
+		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_BACKWARDS);
 	}
 	ck_assert_uint_eq(w.client.remote.epoch, 1);
-	ask();
-	p = answer();
-	taken(&p);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.client.remote.epoch, 1);
 	finish();
 }
@@ -472,28 +472,28 @@ START_TEST(test_rejects_own_id)
 	struct tsct_ntp_packet p;
 
 	begin(0, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.node = CHILD;
-	dropped(&p, TSCT_CLIENT_SELF);
-	p = answer();
+	expect_dropped(&p, TSCT_CLIENT_SELF);
+	p = make_answer();
 	p.ext.master = CHILD;
 	p.ext.depth = 1;
-	dropped(&p, TSCT_CLIENT_LOOP);
-	p = answer();
+	expect_dropped(&p, TSCT_CLIENT_LOOP);
+	p = make_answer();
 	p.ext.depth = TSCT_DEPTH_MAX + 1;
-	dropped(&p, TSCT_CLIENT_LOOP);
+	expect_dropped(&p, TSCT_CLIENT_LOOP);
 	p.ext.depth = TSCT_DEPTH_MAX;
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert(!w.client.remote.shared);
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.refid = 0x7f000001;
-	dropped(&p, TSCT_CLIENT_LOOP);
+	expect_dropped(&p, TSCT_CLIENT_LOOP);
 	p.stratum = 1;		/* at stratum 1, refid is the type of clock, so this
 				 * is no loop */
-	taken(&p);
+	expect_accepted(&p);
 	finish();
 }
 END_TEST
@@ -504,19 +504,19 @@ START_TEST(test_same_host)
 	struct tsct_ntp_packet p;
 
 	begin(0, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.host = CHILD_HOST;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.rx = w.now - 1;
 	p.ext.tx = w.now + 5;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.rx = w.now;
 	p.ext.tx = w.t4.cycles + 1;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.tx = w.t4.cycles;
 	p.ext.params.mult = MULT_26;
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert(w.client.remote.shared);
 	finish();
 }
@@ -531,29 +531,29 @@ START_TEST(test_server_without_time)
 	unsigned int i;
 
 	begin(0, 0);
-	ask();
-	p = answer();
-	taken(&p);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	for (i = 0; i < 4; i++) {
-		ask();
-		p = answer();
+		send_request();
+		p = make_answer();
 		p.ext.status = bad[i];
 		p.ext.barrier = 5 + i;
-		ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
+		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.remote.barrier, 5 + i);
 		ck_assert(!w.client.remote.has_params);
 		ck_assert_uint_eq(w.client.last_tx, p.ext.tx);
-		dropped(&p, TSCT_CLIENT_DUPLICATE);
+		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.flags &= ~TSCT_EXT_PARAMS;
-	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
+	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.reach, 0x20);
 	for (i = 0; i < 4; i++) {
 		begin(TSCT_CLIENT_NTP_ONLY, 0);
-		ask();
-		p = answer();
+		send_request();
+		p = make_answer();
 		if (i == 0)
 			p.leap = TSCT_NTP_UNSYNCED;
 		else if (i == 1)
@@ -562,7 +562,7 @@ START_TEST(test_server_without_time)
 			p.root_dispersion = 16 << 16;
 		else
 			p.stratum = 0;
-		ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
+		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.reach, 0);
 	}
 	finish();
@@ -574,18 +574,18 @@ START_TEST(test_answer_without_extension_field)
 	struct tsct_ntp_packet p;
 
 	begin(0, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.has_ext = false;
-	dropped(&p, TSCT_CLIENT_NO_FIELD);
+	expect_dropped(&p, TSCT_CLIENT_NO_FIELD);
 	/* The client ignores the extension field of a server configured as NTP only. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.has_ext = true;
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
-	ck_assert_uint_eq(w.x[0].t2, w.there);
+	ck_assert_uint_eq(w.x[0].t2, w.server_now);
 	finish();
 }
 END_TEST
@@ -597,27 +597,27 @@ START_TEST(test_session_fields)
 	struct tsct_exchange x;
 
 	begin(0, 0);
-	ask_with(&ext);
-	p = answer();
+	send_request_with(&ext);
+	p = make_answer();
 	p.ext.session = 9;
 	p.ext.turn_us = 123;
 	p.ext.flags |= TSCT_EXT_SESSION_OPEN;
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.client.remote.turn_us, 123);
 	ck_assert_uint_eq(w.client.remote.flags, TSCT_EXT_SESSION_OPEN);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 9);
 	/* Answers with another key than the configured one, or without a key */
-	ask_with(&ext);
-	p = answer();
+	send_request_with(&ext);
+	p = make_answer();
 	p.ext.session = 10;
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.ext.session = 10;
-	taken(&p);
+	expect_accepted(&p);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
 	finish();
@@ -626,11 +626,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("client");
 	Suite *suite = suite_create("client");
+	TCase *tcase = add_case(suite, "client", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_valid_exchanges);
 	tcase_add_test(tcase, test_requests_disclose_nothing);
 	tcase_add_test(tcase, test_unknown_key);
@@ -648,6 +647,5 @@ int main(void)
 	tcase_add_test(tcase, test_server_without_time);
 	tcase_add_test(tcase, test_answer_without_extension_field);
 	tcase_add_test(tcase, test_session_fields);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -14,39 +14,39 @@ START_TEST(test_late_transmit_times)
 	struct tsct_client was;
 
 	begin(0, 0);
-	ask();
-	sent(stamp(w.now + 5000, 30, true));
-	p = answer();
-	taken(&p);
+	send_request();
+	report_sent(stamp(w.now + 5000, 30, true));
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 5000);
 	ck_assert_uint_eq(x.local_error, 30);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
 	/* The kernel's transmit time stamp arrives after the answer. */
-	ask();
-	p = answer();
-	taken(&p);
-	sent(stamp(w.now + 6000, 30, true));
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
+	report_sent(stamp(w.now + 6000, 30, true));
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
 	/* Transmit time stamps that are ignored: later than the answer allows; of the
 	 * previous request; a second one for the same request */
-	ask();
-	p = answer();
-	taken(&p);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	was = w.client;
-	sent(stamp(w.now + 250000, 30, true));
-	sent(stamp(w.now - 1000, 30, true));
-	sent(stamp(w.now + 270000, 0, true));
-	sent(stamp(w.now + 100, 0, false));
+	report_sent(stamp(w.now + 250000, 30, true));
+	report_sent(stamp(w.now - 1000, 30, true));
+	report_sent(stamp(w.now + 270000, 0, true));
+	report_sent(stamp(w.now + 100, 0, false));
 	check_same(&w.client, &was);
-	ask();
+	send_request();
 	was = w.client;
-	sent(stamp(w.now - 200000000, 30, true));
+	report_sent(stamp(w.now - 200000000, 30, true));
 	check_same(&w.client, &was);
-	p = answer();
-	taken(&p);
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert(flush(&x));
 	ck_assert(!(x.flags & TSCT_EXCHANGE_T1_KERNEL));
 	ck_assert_uint_eq(x.t1, w.now);
@@ -60,17 +60,17 @@ START_TEST(test_local_disruption)
 	struct tsct_exchange x;
 
 	begin(0, 0);
-	ask();
-	p = answer();
-	taken(&p);
-	ask();
-	old = answer();
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
+	send_request();
+	old = make_answer();
 	tsct_client_disrupt(&w.client);
 	ck_assert(!flush(&x));
-	dropped(&old, TSCT_CLIENT_REPLAY);
-	ask();
-	p = answer();
-	taken(&p);
+	expect_dropped(&old, TSCT_CLIENT_REPLAY);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	finish();
 }
@@ -86,13 +86,13 @@ START_TEST(test_two_requests_per_poll)
 	struct tsct_exchange x;
 
 	begin(0, 0);
-	ask();
-	first = answer();
-	taken(&first);
-	ask();
-	first = answer();
-	ask_behind();
-	second = answer();
+	send_request();
+	first = make_answer();
+	expect_accepted(&first);
+	send_request();
+	first = make_answer();
+	send_another_request();
+	second = make_answer();
 	/* The server sent the first answer 5 us after it had received the second
 	 * request. */
 	first.ext.tx = second.ext.rx + 15500;
@@ -103,12 +103,12 @@ START_TEST(test_two_requests_per_poll)
 	/* Each kernel transmit time is assigned to its own request. */
 	tsct_client_sent(&w.client, (__u32)w.client.sent - 1,
 			 stamp(w.now - 26000 + 100, 7, true));
-	sent(stamp(w.now + 200, 8, true));
-	taken(&first);
+	report_sent(stamp(w.now + 200, 8, true));
+	expect_accepted(&first);
 	ck_assert_uint_eq(w.nr, 1);	/* the exchange of the previous poll */
 	ck_assert(tsct_client_waits(&w.client));
 	w.t4.cycles += second_took;
-	taken(&second);
+	expect_accepted(&second);
 	ck_assert_uint_eq(w.nr, 0);
 	ck_assert(!tsct_client_waits(&w.client));
 	ck_assert(flush(&x));
@@ -125,8 +125,8 @@ START_TEST(test_two_requests_per_poll)
 		ck_assert_uint_eq(x.t2, second.ext.rx);
 	}
 	ck_assert(!flush(&x));
-	dropped(&second, TSCT_CLIENT_DUPLICATE);
-	dropped(&first, TSCT_CLIENT_REPLAY);
+	expect_dropped(&second, TSCT_CLIENT_DUPLICATE);
+	expect_dropped(&first, TSCT_CLIENT_REPLAY);
 	finish();
 }
 END_TEST
@@ -141,30 +141,30 @@ START_TEST(test_first_exchange_is_not_compared)
 
 	for (i = 0; i < 3; i++) {
 		begin(0, 0);
-		ask();
-		p = answer();
+		send_request();
+		p = make_answer();
 		first_t1 = w.now;
-		ask_behind();
-		taken(&p);
+		send_another_request();
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 0);
 		if (i > 0) {
 			/* The second exchange is kept until the next answer. */
-			p = answer();
-			taken(&p);
+			p = make_answer();
+			expect_accepted(&p);
 			ck_assert_uint_eq(w.nr, 0);
 		}
-		ask();
-		p = answer();
+		send_request();
+		p = make_answer();
 		p.ext.epoch += i == 2;	/* i == 2: a new epoch, which drops the
 					 * exchange */
-		taken(&p);
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, i < 2);
 		if (i == 0)
 			ck_assert_uint_eq(w.x[0].t1, first_t1);
-		ask();
-		p = answer();
+		send_request();
+		p = make_answer();
 		p.ext.epoch += i == 2;
-		taken(&p);
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 1);
 		ck_assert_uint_eq(w.x[0].t1, w.now - 260000000);
 		finish();
@@ -180,23 +180,23 @@ START_TEST(test_set_back_counts_once_per_poll)
 	int i, j;
 
 	begin(0, 0);
-	ask();
-	p = answer();
-	taken(&p);
-	w.there -= 3600000000000ULL;
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
+	w.server_now -= 3600000000000ULL;
 	for (i = 0; i < 3; i++) {
 		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
 			if (j)
-				ask_behind();
+				send_another_request();
 			else
-				ask();
+				send_request();
 			ck_assert_int_eq(w.client.known, true);
 		}
 		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
-			p = answer();
+			p = make_answer();
 			p.ext.nonce = w.client.outstanding[j].nonce;
 			p.origin = w.client.outstanding[j].xmit;
-			ck_assert_int_eq(give(&p), TSCT_CLIENT_BACKWARDS);
+			ck_assert_int_eq(deliver(&p), TSCT_CLIENT_BACKWARDS);
 			if (i == 2)	/* the third poll: the set-back clock is
 					 * accepted */
 				break;
@@ -212,30 +212,30 @@ START_TEST(test_answers_out_of_order)
 	struct tsct_ntp_packet first, second, third;
 
 	begin(0, 0);
-	ask();
-	first = answer();
-	ask_behind();
-	second = answer();
-	ask_behind();
-	third = answer();
+	send_request();
+	first = make_answer();
+	send_another_request();
+	second = make_answer();
+	send_another_request();
+	third = make_answer();
 	/* An answer expires all requests before its own. */
-	taken(&second);
-	dropped(&first, TSCT_CLIENT_REPLAY);
-	dropped(&second, TSCT_CLIENT_DUPLICATE);
+	expect_accepted(&second);
+	expect_dropped(&first, TSCT_CLIENT_REPLAY);
+	expect_dropped(&second, TSCT_CLIENT_DUPLICATE);
 	/*
 	 * This answer was sent before the second one. So it is late, and no sign of a
 	 * clock that was set back.
 	 */
 	third.ext.tx = second.ext.tx - 1;
 	third.ext.rx = third.ext.tx - 1;
-	dropped(&third, TSCT_CLIENT_REPLAY);
+	expect_dropped(&third, TSCT_CLIENT_REPLAY);
 	ck_assert(tsct_client_waits(&w.client));
 	/* An answer to the next poll cannot be older than the previous ones. */
-	ask();
-	first = answer();
+	send_request();
+	first = make_answer();
 	first.ext.rx = second.ext.tx - 1;
 	first.ext.tx = first.ext.rx + 31000;
-	ck_assert_int_eq(give(&first), TSCT_CLIENT_BACKWARDS);
+	ck_assert_int_eq(deliver(&first), TSCT_CLIENT_BACKWARDS);
 	finish();
 }
 END_TEST
@@ -246,31 +246,31 @@ START_TEST(test_outstanding_requests_limit)
 	unsigned int i;
 
 	begin(0, 0);
-	ask();
-	p[0] = answer();
+	send_request();
+	p[0] = make_answer();
 	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++) {
-		ask_behind();
-		p[i] = answer();
+		send_another_request();
+		p[i] = make_answer();
 	}
-	dropped(&p[0], TSCT_CLIENT_REPLAY);
+	expect_dropped(&p[0], TSCT_CLIENT_REPLAY);
 	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
-		taken(&p[i]);
+		expect_accepted(&p[i]);
 	/* The first request of a poll expires all earlier requests. */
-	ask();
-	p[0] = answer();
-	ask_behind();
-	p[1] = answer();
-	ask();
-	dropped(&p[0], TSCT_CLIENT_REPLAY);
-	dropped(&p[1], TSCT_CLIENT_REPLAY);
+	send_request();
+	p[0] = make_answer();
+	send_another_request();
+	p[1] = make_answer();
+	send_request();
+	expect_dropped(&p[0], TSCT_CLIENT_REPLAY);
+	expect_dropped(&p[1], TSCT_CLIENT_REPLAY);
 	/* Only one request at a time is outstanding with an NTP server. */
 	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
-	ask();
-	p[0] = answer();
-	ask_behind();
-	p[1] = answer();
-	dropped(&p[0], TSCT_CLIENT_REPLAY);
-	taken(&p[1]);
+	send_request();
+	p[0] = make_answer();
+	send_another_request();
+	p[1] = make_answer();
+	expect_dropped(&p[0], TSCT_CLIENT_REPLAY);
+	expect_accepted(&p[1]);
 	finish();
 }
 END_TEST
@@ -280,14 +280,14 @@ START_TEST(test_kiss_settles_all_requests)
 	struct tsct_ntp_packet first, second;
 
 	begin(0, 0);
-	ask();
-	first = answer();
-	ask_behind();
-	second = answer();
+	send_request();
+	first = make_answer();
+	send_another_request();
+	second = make_answer();
 	first.stratum = second.stratum = 0;
 	first.refid = second.refid = 0x52415445;	/* kiss code RATE */
-	ck_assert_int_eq(give(&first), TSCT_CLIENT_KISS);
-	ck_assert_int_eq(give(&second), TSCT_CLIENT_DUPLICATE);
+	ck_assert_int_eq(deliver(&first), TSCT_CLIENT_KISS);
+	ck_assert_int_eq(deliver(&second), TSCT_CLIENT_DUPLICATE);
 	ck_assert_uint_eq(w.client.backoff, 1);
 	ck_assert(!tsct_client_waits(&w.client));
 	finish();
@@ -303,36 +303,36 @@ START_TEST(test_ntp_server_basic)
 
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	for (i = 0; i < 3; i++) {
-		ask();
+		send_request();
 		ck_assert_uint_eq(w.request.receive, 0);
-		p = answer();
+		p = make_answer();
 		p.version = i == 1 ? 3 : 4;
-		taken(&p);
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 1);
 		ck_assert_uint_eq(w.x[0].t1, w.now);
-		ck_assert_uint_eq(w.x[0].t2, w.there);
-		ck_assert_uint_eq(w.x[0].t3, w.there + 10000);
+		ck_assert_uint_eq(w.x[0].t2, w.server_now);
+		ck_assert_uint_eq(w.x[0].t3, w.server_now + 10000);
 		ck_assert_uint_eq(w.x[0].remote_error, 30);
 		ck_assert_uint_eq(w.x[0].flags, TSCT_EXCHANGE_T4_KERNEL);
 	}
 	ck_assert(!w.client.remote.has_params);
 	ck_assert_uint_eq(w.client.remote.params.mult, TSCT_NS_MULT);
-	ck_assert_uint_eq(w.client.remote.params.as_of, w.there + 10000);
+	ck_assert_uint_eq(w.client.remote.params.as_of, w.server_now + 10000);
 	/* root delay of 2^-13 s, halved, plus root dispersion of 2^-11 s */
 	ck_assert_uint_eq(w.client.remote.params.error_ps,
 			  (122071 + 488282) * 1000ULL);
 	ck_assert_uint_eq(w.client.remote.params.growth * 1000000000 >> 32,
 			  15000000);
-	ask();
-	p = answer();
+	send_request();
+	p = make_answer();
 	p.receive = 0;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = answer();
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = make_answer();
 	p.transmit = 0;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = answer();
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = make_answer();
 	p.transmit = p.receive - 0x1000;
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	finish();
 }
 END_TEST
@@ -341,7 +341,7 @@ END_TEST
  * request. */
 static struct tsct_ntp_packet interleaved(__u64 t3)
 {
-	struct tsct_ntp_packet p = answer();
+	struct tsct_ntp_packet p = make_answer();
 
 	p.origin = w.request.receive;
 	p.transmit = tsct_ntp_from_ns((__s64)t3);
@@ -356,60 +356,60 @@ START_TEST(test_ntp_server_interleaved)
 	int i;
 
 	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
-	ask();
+	send_request();
 	ck_assert_uint_eq(w.request.origin, 0);
 	ck_assert_uint_ne(w.request.receive, 0);
 	/* The first answer of an NTP server cannot be interleaved. */
-	p = interleaved(w.there - 5);
-	dropped(&p, TSCT_CLIENT_FOREIGN);
-	basic = answer();
-	taken(&basic);
+	p = interleaved(w.server_now - 5);
+	expect_dropped(&p, TSCT_CLIENT_FOREIGN);
+	basic = make_answer();
+	expect_accepted(&basic);
 	ck_assert_uint_eq(w.nr, 0);
-	t1 = w.now, t2 = w.there;
+	t1 = w.now, t2 = w.server_now;
 	for (i = 0; i < 5; i++) {
-		ask();
+		send_request();
 		ck_assert_uint_eq(w.request.origin, tsct_ntp_from_ns(t2));
 		p = interleaved(t2 + 12000);
-		taken(&p);
+		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 1);
 		ck_assert_uint_eq(w.x[0].t1, t1);
 		ck_assert_uint_eq(w.x[0].t2, t2);
 		ck_assert_uint_eq(w.x[0].t3, t2 + 12000);
 		ck_assert(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL);
-		dropped(&p, TSCT_CLIENT_DUPLICATE);
-		t1 = w.now, t2 = w.there;
+		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
+		t1 = w.now, t2 = w.server_now;
 	}
 	/* An answer is lost, and the next is in basic mode: the incomplete exchange
 	 * never gets its t3. */
-	ask();
-	ask();
-	p = answer();
-	taken(&p);
+	send_request();
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
-	t2 = w.there;
+	t2 = w.server_now;
 	/* In basic mode again, the previous exchange is used with the announced t3. */
-	ask();
-	p = answer();
-	taken(&p);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t2 + 10000);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
 	/* False transmit times: before the announced one; after the next request;
 	 * longer than the round trip */
-	t2 = w.there;
-	ask();
+	t2 = w.server_now;
+	send_request();
 	p = interleaved(t2 + 9000);
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = interleaved(w.there + 1000);
-	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = interleaved(w.server_now + 1000);
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = interleaved(t2 + 110000);
-	dropped(&p, TSCT_CLIENT_TOO_SOON);
+	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p = interleaved(t2 + 11000);
-	taken(&p);
+	expect_accepted(&p);
 	/* The exchange stays incomplete, because only the next answer would have its
 	 * t3. */
 	ck_assert(!flush(&x));
-	ask();
+	send_request();
 	ck_assert_uint_eq(w.request.origin, 0);
 	finish();
 }
@@ -421,7 +421,7 @@ END_TEST
 
 /* Delivers a poll request to the client. Returns the time in us of the poll that it
  * causes. */
-static __u64 hint(__u32 server_key, __u64 node, __u64 now_us)
+static __u64 deliver_poll_request(__u32 server_key, __u64 node, __u64 now_us)
 {
 	__u64 at_us = 0;
 	struct tsct_timeline timeline = { .node = node, .host = MASTER_HOST };
@@ -433,7 +433,7 @@ static __u64 hint(__u32 server_key, __u64 node, __u64 now_us)
 				  &at_us) ? at_us : NEVER;
 }
 
-static bool is_hint(const void *bytes, size_t len)
+static bool is_poll_request(const void *bytes, size_t len)
 {
 	__u64 at_us;
 
@@ -447,40 +447,40 @@ START_TEST(test_poll_requests)
 	size_t len;
 
 	begin(0, 5);
-	ck_assert_uint_eq(hint(0, MASTER, 1), NEVER);
-	ck_assert_uint_eq(hint(6, MASTER, 1), NEVER);
-	ck_assert_uint_eq(hint(5, MASTER, 1), 1);
+	ck_assert_uint_eq(deliver_poll_request(0, MASTER, 1), NEVER);
+	ck_assert_uint_eq(deliver_poll_request(6, MASTER, 1), NEVER);
+	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 1), 1);
 	/* Poll requests in quick succession are deferred by the same interval, however
 	 * many arrive. */
-	ck_assert_uint_eq(hint(5, MASTER, 1), 100001);
-	ck_assert_uint_eq(hint(5, MASTER, 50000), 100001);
-	ck_assert_uint_eq(hint(6, MASTER, 50000), NEVER);
-	ck_assert_uint_eq(hint(5, MASTER, 100001), 200001);
-	ck_assert_uint_eq(hint(5, MASTER, 300001), 300001);
-	ask();
-	p = answer();
-	taken(&p);
-	ck_assert_uint_eq(hint(5, MASTER + 1, 500000), NEVER);
-	ck_assert_uint_eq(hint(5, MASTER, 500000), 500000);
+	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 1), 100001);
+	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 50000), 100001);
+	ck_assert_uint_eq(deliver_poll_request(6, MASTER, 50000), NEVER);
+	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 100001), 200001);
+	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 300001), 300001);
+	send_request();
+	p = make_answer();
+	expect_accepted(&p);
+	ck_assert_uint_eq(deliver_poll_request(5, MASTER + 1, 500000), NEVER);
+	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 500000), 500000);
 	/* A normal answer is not treated as a poll request. */
 	len = to_bytes(&p, bytes);
-	ck_assert(!is_hint(bytes, len));
+	ck_assert(!is_poll_request(bytes, len));
 	p.mode = TSCT_NTP_MODE_BROADCAST;
 	len = to_bytes(&p, bytes);
-	ck_assert(!is_hint(bytes, len));
+	ck_assert(!is_poll_request(bytes, len));
 	p.has_ext = false;
 	len = to_bytes(&p, bytes);
-	ck_assert(!is_hint(bytes, len));
-	ck_assert(!is_hint(bytes, 3));
+	ck_assert(!is_poll_request(bytes, len));
+	ck_assert(!is_poll_request(bytes, 3));
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	ck_assert_uint_eq(hint(0, MASTER, 0), NEVER);
+	ck_assert_uint_eq(deliver_poll_request(0, MASTER, 0), NEVER);
 	finish();
 }
 END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-static void scribble(__u8 *bytes, size_t *len)
+static void change_randomly(__u8 *bytes, size_t *len)
 {
 	unsigned int i, n = any(8);
 
@@ -513,19 +513,19 @@ START_TEST(test_random_changes)
 	begin(flags[_i % 3], _i % 2 ? 5 : 0);
 	for (i = 0; i < 12000; i++) {
 		if (!(i % 64)) {
-			ask();
-			p = answer();
+			send_request();
+			p = make_answer();
 			memset(whole, 0, sizeof(whole));
 			whole_len = to_bytes(&p, whole);
 			/* Brings the client into various states. */
 			if (any(2))
-				taken(&p);
+				expect_accepted(&p);
 		}
 		memcpy(bytes, whole, sizeof(bytes));
 		len = whole_len;
-		scribble(bytes, &len);
+		change_randomly(bytes, &len);
 		was = w.client;
-		result = give_bytes(bytes, len);
+		result = deliver_bytes(bytes, len);
 		if (!w.server_key) {
 			/* Without a MAC not all fields are checked: an altered
 			 * answer may be accepted, or be counted as a clock that was
@@ -558,11 +558,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("client_more");
 	Suite *suite = suite_create("client_exchange");
+	TCase *tcase = add_case(suite, "client_more", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_late_transmit_times);
 	tcase_add_test(tcase, test_local_disruption);
 	tcase_add_loop_test(tcase, test_two_requests_per_poll, 0, 2);
@@ -576,6 +575,5 @@ int main(void)
 	tcase_add_test(tcase, test_poll_requests);
 	tcase_add_loop_test(tcase, test_random_changes, 0, 6);
 	tcase_add_test(tcase, test_result_texts);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -5,7 +5,7 @@
 
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
-#include "clockfile.h"
+#include "clock_file_world.h"
 #include "seed.h"
 
 /* ---- clock files --------------------------------------------------------- */
@@ -24,7 +24,7 @@ static int try_file(char *why)
 }
 
 /* Expects that the clock file is rejected, with a reason that contains its path. */
-static void refused(int want)
+static void expect_refused(int want)
 {
 	char why[256] = "";
 
@@ -33,10 +33,10 @@ static void refused(int want)
 	ck_assert_msg(strlen(why) > strlen(path) + 8, "why: %s", why);
 }
 
-static void page_refused(int want)
+static void expect_page_refused(int want)
 {
 	write_page(AREA_SIZE);
-	refused(want);
+	expect_refused(want);
 	make_page();
 }
 
@@ -65,38 +65,38 @@ START_TEST(test_bad_files)
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		write_page(sizes[i]);
-		refused(-EINVAL);
+		expect_refused(-EINVAL);
 	}
 	ck_assert_int_eq(truncate(path, 1LL << 40), 0);
-	refused(-EINVAL);
+	expect_refused(-EINVAL);
 	write_page(AREA_SIZE);
 	chmod(path, 0666);
-	refused(-EACCES);
+	expect_refused(-EACCES);
 	chmod(path, 0664);
-	refused(-EACCES);
+	expect_refused(-EACCES);
 	unlink(path);
-	refused(-ENOENT);
+	expect_refused(-ENOENT);
 	ck_assert_int_eq(symlink("/dev/zero", path), 0);
-	refused(-ELOOP);
+	expect_refused(-ELOOP);
 	ck_assert_int_eq(try_file(why), -ELOOP);
 	ck_assert_ptr_nonnull(strstr(why, "is a symbolic link, which is not"));
 	unlink(path);
 	ck_assert_int_eq(mkfifo(path, 0644), 0);
-	refused(-EINVAL);
+	expect_refused(-EINVAL);
 	unlink(path);
 	ck_assert_int_eq(mkdir(path, 0755), 0);
-	refused(-EINVAL);
+	expect_refused(-EINVAL);
 }
 END_TEST
 
 START_TEST(test_foreign_file)
 {
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
-	refused(-EACCES);
+	expect_refused(-EACCES);
 	/* The directory belongs to the file's owner, but anyone may create such a
 	 * directory in /tmp. */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
-	refused(-EACCES);
+	expect_refused(-EACCES);
 }
 END_TEST
 
@@ -114,18 +114,18 @@ START_TEST(test_service_directory)
 	snprintf(path, sizeof(path), "%s/" TSCT_CLOCK_FILE, dir);
 	write_page(AREA_SIZE);
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
-	refused(-EACCES);		/* the file's owner does not own the
-					 * directory */
+	expect_refused(-EACCES);		/* the file's owner does not own the
+						 * directory */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	ck_assert_int_eq(try_file(why), 0);
 	ck_assert_int_eq(chmod(dir, 0775), 0);
-	refused(-EACCES);
+	expect_refused(-EACCES);
 	ck_assert_int_eq(chmod(dir, 0755), 0);
 	ck_assert_int_eq(chmod(top, 01777), 0);
-	refused(-EACCES);
+	expect_refused(-EACCES);
 	ck_assert_int_eq(chmod(top, 0755), 0);
 	ck_assert_int_eq(chown(top, 12345, 0), 0);
-	refused(-EACCES);
+	expect_refused(-EACCES);
 	ck_assert_int_eq(chown(top, 0, 0), 0);
 	ck_assert_int_eq(try_file(why), 0);
 	unlink(path);
@@ -138,70 +138,70 @@ END_TEST
 START_TEST(test_bad_pages)
 {
 	the_page->magic++;
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->size++;
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->size += TSCT_PAGE_SIZE;
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->size = 0;
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->nr_cpus = 1U << 31;
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->nr_cpus = TSCT_CPUS_MAX;
 	the_page->size = TSCT_CLOCK_SIZE(TSCT_CPUS_MAX);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->cpus_offset = 0;
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->cpus_offset = 1ULL << 63;
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	the_page->boot_id[15]++;
-	page_refused(-ESTALE);
+	expect_page_refused(-ESTALE);
 	memset(&area, 0, sizeof(area));
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	memset(&area, 0xff, sizeof(area));
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 }
 END_TEST
 
 START_TEST(test_bad_states)
 {
 	CHANGE(s->real.mult = 7);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->real.slew_mult = 1ULL << 63);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->real.slew_cycles = 1ULL << 56);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->real.fast_cycles = ~0ULL);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->real.as_of_cycles -= 1ULL << 63);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->real.growth = ~0ULL);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->status = 17);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->source = 17);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->cause = 17);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(s->reserved[0] = 1);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(copy_->nr_segments = TSCT_SEGMENTS_MAX + 1);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(copy_->segments[1].base_cycles = copy_->segments[0].base_cycles);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(copy_->segments[0].mult = 0);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(copy_->segments[0].epoch = 7);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(copy_->reserved[3] = 1);
-	page_refused(-EINVAL);
+	expect_page_refused(-EINVAL);
 	CHANGE(memset(copy_, 0, sizeof(*copy_)));
-	page_refused(-EAGAIN);
+	expect_page_refused(-EAGAIN);
 	/* Clock params that have expired */
 	CHANGE(s->real.fast_cycles = 0;
 	       s->real.as_of_cycles = s->real.holdover_after_cycles =
 	       s->real.void_after_cycles = s->real.base_cycles);
-	page_refused(-EAGAIN);
+	expect_page_refused(-EAGAIN);
 }
 END_TEST
 
@@ -286,7 +286,7 @@ END_TEST
 static bool stop;
 
 /* Overwrites random words of the page, until @stop, while other threads read it. */
-static void *scribble(void *mapped)
+static void *overwrite_page(void *mapped)
 {
 	uint64_t *words = mapped;
 	unsigned int at, n;
@@ -341,7 +341,7 @@ START_TEST(test_page_overwritten_while_read)
 
 	ck_assert_ptr_ne(mapped, MAP_FAILED);
 	close(fd);
-	ck_assert(!pthread_create(&thread, NULL, scribble, mapped));
+	ck_assert(!pthread_create(&thread, NULL, overwrite_page, mapped));
 	for (turns = 0; (began = now_ns(CLOCK_MONOTONIC)) < until; turns++) {
 		read_all_ways(clock);
 		began = now_ns(CLOCK_MONOTONIC) - began;
@@ -416,12 +416,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock");
 	Suite *suite = suite_create("clock");
+	TCase *tcase = add_case(suite, "clock", setup, teardown);
 
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_good_file);
 	tcase_add_test(tcase, test_bad_files);
 	if (!geteuid()) {	/* only root can change the owner of a file */
@@ -438,5 +436,5 @@ int main(void)
 		tcase_add_loop_test(tcase, test_random_pages, 0, 3);
 	}
 	tcase_add_test(tcase, test_names);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Conversions of cycles to times and back, and of intervals. */
-#include "clockfile.h"
+#include "clock_file_world.h"
 #include "seed.h"
 #include "lib/ctf/recording_writer.h"
 
@@ -198,24 +198,25 @@ END_TEST
 START_TEST(test_segments)
 {
 	struct tsct_clock *clock = open_file_clock();
-	struct tsct_clock_segment lines[TSCT_SEGMENTS_MAX + 2], last[1];
-	int nr = tsct_clock_segments(clock, lines, TSCT_SEGMENTS_MAX + 2), i;
+	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2], last[1];
+	int nr = tsct_clock_segments(clock, segments, TSCT_SEGMENTS_MAX + 2), i;
 	struct tsct_time t;
 
 	/* Segments: straight, slewing, straight; and one more an hour later */
 	ck_assert_int_eq(nr, 4);
 	for (i = 0; i < nr; i++) {
-		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, lines[i].base_cycles,
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock,
+							   segments[i].base_cycles,
 						    &t), 0);
-		ck_assert_int_eq(t.ns, lines[i].base_ns);
-		ck_assert_uint_eq(t.epoch, lines[i].epoch);
-		ck_assert_uint_eq(t.error_ns, lines[i].error_ps / 1000 + 1);
+		ck_assert_int_eq(t.ns, segments[i].base_ns);
+		ck_assert_uint_eq(t.epoch, segments[i].epoch);
+		ck_assert_uint_eq(t.error_ns, segments[i].error_ps / 1000 + 1);
 	}
-	ck_assert_uint_eq(lines[3].until_cycles, zero);
-	ck_assert_uint_eq(lines[3].cause, TSCT_CAUSE_STEP);
-	ck_assert_uint_eq(lines[0].cause, TSCT_CAUSE_SUSPEND);
+	ck_assert_uint_eq(segments[3].until_cycles, zero);
+	ck_assert_uint_eq(segments[3].cause, TSCT_CAUSE_STEP);
+	ck_assert_uint_eq(segments[0].cause, TSCT_CAUSE_SUSPEND);
 	ck_assert_int_eq(tsct_clock_segments(clock, last, 1), 4);
-	ck_assert_mem_eq(&last[0], &lines[3], sizeof(last[0]));
+	ck_assert_mem_eq(&last[0], &segments[3], sizeof(last[0]));
 	ck_assert_int_eq(tsct_clock_segments(clock, NULL, 0), 4);
 	tsct_clock_close(clock);
 }
@@ -410,12 +411,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_convert");
 	Suite *suite = suite_create("clock_convert");
+	TCase *tcase = add_case(suite, "clock_convert", setup, teardown);
 
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
 						 * default clock is the module's */
 		printf("1..0 # SKIP the module is loaded\n");
@@ -431,5 +430,5 @@ int main(void)
 	tcase_add_test(tcase, test_intervals);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_skewed_intervals);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conversions to the cluster's time: by the clock params in force, by the end of the
- * previous ones, or not at all. Cycles are ns of MONOTONIC_RAW, see clockfile.h. The
- * fast path, which needs the TSC, is tested on a page of its own.
+ * previous ones, or not at all. Cycles are ns of MONOTONIC_RAW. The fast path, which
+ * needs the TSC, is tested on a page of its own.
  */
-#include "clockfile.h"
+#include "clock_file_world.h"
 #include "seed.h"
 
 #define AHEAD_NS	12345678LL	/* cluster time minus CLOCK_REALTIME */
@@ -20,7 +20,7 @@ static void add_cluster(void)
 		.base_ns = zero_ns + AHEAD_NS - 60 * SECOND,
 		.mult = ONE, .slew_mult = ONE,
 		.past_error_ps = 90000, .error_ps = 80000,
-	}, line = {
+	}, params = {
 		.base_cycles = zero - 10 * SECOND,
 		.mult = ONE, .slew_mult = ONE + ONE / 4096, .slew_cycles = SECOND,
 		.error_ps = 50000, .past_error_ps = 60000,
@@ -28,13 +28,13 @@ static void add_cluster(void)
 		.holdover_growth = tsct_growth(ONE, 15000),
 	};
 
-	old.as_of_cycles = old.holdover_after_cycles = line.base_cycles;
-	line.base_ns = tsct_clock_params_ns(&old, line.base_cycles);
-	line.as_of_cycles = zero;
-	line.holdover_after_cycles = zero + 5 * SECOND;
-	line.void_after_cycles = zero + 1000 * SECOND;
-	CHANGE(s->cluster = line;
-	       s->cluster_prev = tsct_clock_params_prev(&old, line.base_cycles);
+	old.as_of_cycles = old.holdover_after_cycles = params.base_cycles;
+	params.base_ns = tsct_clock_params_ns(&old, params.base_cycles);
+	params.as_of_cycles = zero;
+	params.holdover_after_cycles = zero + 5 * SECOND;
+	params.void_after_cycles = zero + 1000 * SECOND;
+	CHANGE(s->cluster = params;
+	       s->cluster_prev = tsct_clock_params_prev(&old, params.base_cycles);
 	       s->cluster_status = TSCT_STATUS_SYNCHRONIZED;
 	       s->cluster_epoch = 9;
 	       s->cluster_master = 0x1234;
@@ -197,9 +197,9 @@ END_TEST
 
 /* ---- the fast path ------------------------------------------------------ */
 
-static struct tsct_clock_params any_line(uint64_t base)
+static struct tsct_clock_params random_params(uint64_t base)
 {
-	struct tsct_clock_params pair = {
+	struct tsct_clock_params params = {
 		.base_cycles = base, .base_ns = (int64_t)(any64() >> 2),
 		.mult = ONE / 4 + any64() % ONE,
 		.fast_cycles = 1 + any64() % (1ULL << 40),
@@ -207,12 +207,12 @@ static struct tsct_clock_params any_line(uint64_t base)
 		.error_ps = any(1000000), .past_error_ps = any(1000000),
 	};
 
-	pair.slew_mult = pair.mult;
-	pair.growth = tsct_growth(pair.mult, any(1000));
-	pair.holdover_growth = pair.growth;
-	pair.holdover_after_cycles = pair.as_of_cycles + pair.fast_cycles;
-	pair.void_after_cycles = pair.holdover_after_cycles;
-	return pair;
+	params.slew_mult = params.mult;
+	params.growth = tsct_growth(params.mult, any(1000));
+	params.holdover_growth = params.growth;
+	params.holdover_after_cycles = params.as_of_cycles + params.fast_cycles;
+	params.void_after_cycles = params.holdover_after_cycles;
+	return params;
 }
 
 /*
@@ -230,11 +230,12 @@ START_TEST(test_fast_path)
 
 	seed_with(1);
 	for (i = 0; i < 2000; i++) {
-		struct tsct_clock_params pair = any_line(any64());
-		uint64_t cycles = pair.base_cycles + any64() % (2 * pair.fast_cycles);
-		bool shorter = cycles - pair.base_cycles < pair.fast_cycles;
+		struct tsct_clock_params params = random_params(any64());
+		uint64_t cycles = params.base_cycles +
+			any64() % (2 * params.fast_cycles);
+		bool shorter = cycles - params.base_cycles < params.fast_cycles;
 
-		CHANGE(s->real = any_line(cycles - 5); s->cluster = pair;
+		CHANGE(s->real = random_params(cycles - 5); s->cluster = params;
 		       s->source = TSCT_SOURCE_TSC;
 		       s->cluster_status = TSCT_STATUS_HOLDOVER;
 		       s->cluster_epoch = i);
@@ -245,10 +246,11 @@ START_TEST(test_fast_path)
 				 shorter);
 		if (!shorter)
 			continue;
-		ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, cycles));
+		ck_assert_int_eq(ns, tsct_clock_params_ns(&params, cycles));
 		ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(&fake, cycles, &t), 0);
 		ck_assert_int_eq(t.ns, ns);
-		ck_assert_uint_eq(t.error_ns, (tsct_clock_params_error_ps(&pair, cycles) +
+		ck_assert_uint_eq(t.error_ns,
+				  (tsct_clock_params_error_ps(&params, cycles) +
 					       999) / 1000 + 1);
 		ck_assert_uint_eq(t.status, TSCT_STATUS_HOLDOVER);
 		ck_assert_uint_eq(t.epoch, i);
@@ -258,11 +260,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_convert_cluster");
 	Suite *suite = suite_create("clock_convert_cluster");
+	TCase *tcase = add_case(suite, "clock_convert_cluster", setup, teardown);
 
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
 						 * default clock is the module's */
 		printf("1..0 # SKIP the module is loaded\n");
@@ -274,5 +275,5 @@ int main(void)
 	tcase_add_test(tcase, test_in_process);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_fast_path);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

@@ -19,12 +19,12 @@ void log_message(int level, const char *format, ...)
 
 static char dir[64];
 static int dir_fd;
-static struct clock_file clockfile;
+static struct clock_file file;
 
 static void reopen(void)
 {
-	clock_file_close(&clockfile);
-	ck_assert_int_eq(clock_file_open(&clockfile, dir_fd, dir), 0);
+	clock_file_close(&file);
+	ck_assert_int_eq(clock_file_open(&file, dir_fd, dir), 0);
 }
 
 static void setup(void)
@@ -33,14 +33,14 @@ static void setup(void)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir_fd, 0);
-	clockfile.fd = -1;
-	clockfile.page = NULL;
+	file.fd = -1;
+	file.page = NULL;
 	reopen();
 }
 
 static void teardown(void)
 {
-	clock_file_close(&clockfile);
+	clock_file_close(&file);
 	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
 	unlinkat(dir_fd, NEW_NAME, 0);
 	close(dir_fd);
@@ -61,7 +61,7 @@ static ino_t inode(void)
 #define MULT	((__u64)((1ULL << TSCT_CLOCK_SHIFT) / 2.5))
 
 /* A clock state whose params begin @ahead cycles from now, at time @ns */
-static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
+static struct tsct_clock_state make_state(__u32 epoch, __s64 ahead, __s64 ns)
 {
 	__u64 base = tsct_cycles_read(TSCT_SOURCE_TSC) + (__u64)ahead;
 	struct tsct_clock_state state = {
@@ -85,9 +85,9 @@ static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
 }
 
 /* A clock state that continues @last a second later */
-static struct tsct_clock_state after(const struct tsct_clock_state *last)
+static struct tsct_clock_state next_state(const struct tsct_clock_state *last)
 {
-	struct tsct_clock_state next = line(last->epoch, 2500000000, 0);
+	struct tsct_clock_state next = make_state(last->epoch, 2500000000, 0);
 
 	next.real.base_ns = tsct_clock_params_ns(&last->real, next.real.base_cycles);
 	next.real.as_of_cycles = next.real.base_cycles;
@@ -96,18 +96,18 @@ static struct tsct_clock_state after(const struct tsct_clock_state *last)
 
 static int publish(const struct tsct_clock_state *state)
 {
-	int err = clock_file_stage(&clockfile, state);
+	int err = clock_file_stage(&file, state);
 
-	return err ? err : clock_file_commit(&clockfile, state, 0);
+	return err ? err : clock_file_commit(&file, state, 0);
 }
 
 static void check_last(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state last;
 
-	clock_file_last(&clockfile, &last);
+	clock_file_last(&file, &last);
 	ck_assert_mem_eq(&last, state, sizeof(last));
-	ck_assert_int_eq(tsct_latch_read(clockfile.page, &last), 0);
+	ck_assert_int_eq(tsct_latch_read(file.page, &last), 0);
 	ck_assert_mem_eq(&last, state, sizeof(last));
 }
 
@@ -116,19 +116,19 @@ START_TEST(test_reopen_and_publish)
 	struct tsct_clock_state state;
 	ino_t before = inode();
 
-	clock_file_last(&clockfile, &state);
+	clock_file_last(&file, &state);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	ck_assert_uint_eq(state.epoch, 0);
-	state = line(1, -1000, 5);
+	state = make_state(1, -1000, 5);
 	ck_assert_int_eq(publish(&state), 0);
 	check_last(&state);
 	reopen();
 	ck_assert_uint_eq(inode(), before);
 	check_last(&state);
-	state = after(&state);
+	state = next_state(&state);
 	ck_assert_int_eq(publish(&state), 0);
 	check_last(&state);
-	ck_assert_uint_eq(clockfile.page->copy[0].nr_segments, 1);
+	ck_assert_uint_eq(file.page->copy[0].nr_segments, 1);
 }
 END_TEST
 
@@ -140,40 +140,40 @@ static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 					  __s64 mult_change)
 {
 	const struct timespec held_up = { .tv_nsec = 10000000 };
-	struct tsct_clock_state next = line(last->epoch, 500000000, 0);
+	struct tsct_clock_state next = make_state(last->epoch, 500000000, 0);
 
 	next.real.base_ns = tsct_clock_params_ns(&last->real, next.real.base_cycles);
 	next.real.mult = next.real.slew_mult = MULT + (__u64)mult_change;
-	ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
+	ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 	while ((__s64)(tsct_cycles_read(TSCT_SOURCE_TSC) -
 		       next.real.base_cycles) < 10000000)
 		nanosleep(&held_up, NULL);
-	ck_assert_int_eq(clock_file_commit(&clockfile, &next, 0), -ETIME);
+	ck_assert_int_eq(clock_file_commit(&file, &next, 0), -ETIME);
 	return next;
 }
 
 START_TEST(test_commit_late)
 {
-	struct tsct_clock_state last = line(1, -1000, 5), next;
+	struct tsct_clock_state last = make_state(1, -1000, 5), next;
 
 	ck_assert_int_eq(publish(&last), 0);
 	/* Equal rates: a late commit makes no difference to readers, and succeeds. */
 	next = stage_late(&last, 0);
-	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
+	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
 	check_last(&next);
 	last = next;
 	/* A slower rate: a late commit would set time back by a millisecond, and is
 	 * refused. */
 	next = stage_late(&last, -(__s64)(MULT / 10));
-	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
+	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
 	check_last(&last);
 	/* A faster rate: a late commit would make time jump, and is refused. */
 	next = stage_late(&last, MULT / 10);
-	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
+	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
 	check_last(&last);
 	/* A late commit with a difference of one or two nanoseconds is accepted. */
 	next = stage_late(&last, MULT / 10000000);
-	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
+	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
 	check_last(&next);
 }
 END_TEST
@@ -183,34 +183,34 @@ END_TEST
  */
 START_TEST(test_refuses_late_states)
 {
-	struct tsct_clock_state first = line(2, -1000, 5), next;
+	struct tsct_clock_state first = make_state(2, -1000, 5), next;
 
 	ck_assert_int_eq(publish(&first), 0);
-	next = line(2, -500, 5);
+	next = make_state(2, -500, 5);
 	ck_assert_int_eq(publish(&next), -ETIME);
-	next = line(2, 2500000000, 99);
+	next = make_state(2, 2500000000, 99);
 	ck_assert_int_eq(publish(&next), -EXDEV);
-	next = line(1, 2500000000, 5);
+	next = make_state(1, 2500000000, 5);
 	ck_assert_int_eq(publish(&next), -EXDEV);
 	check_last(&first);
 	/* A state that is in time when staged, and too late at the commit for the
 	 * requested margin */
-	next = after(&first);
-	ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
-	ck_assert_int_eq(clock_file_commit(&clockfile, &next, 2000000000),
+	next = next_state(&first);
+	ck_assert_int_eq(clock_file_stage(&file, &next), 0);
+	ck_assert_int_eq(clock_file_commit(&file, &next, 2000000000),
 			 -ETIME);
 	check_last(&first);
 	/* The next state replaces the staged one. Publishing the current state again is
 	 * never late. */
 	ck_assert_int_eq(publish(&first), 0);
 	check_last(&first);
-	next = line(3, -1000, 5);
+	next = make_state(3, -1000, 5);
 	ck_assert_int_eq(publish(&next), 0);
 	check_last(&next);
 }
 END_TEST
 
-static void scribble(void *at, size_t size)
+static void write_garbage(void *at, size_t size)
 {
 	unsigned char *byte = at;
 
@@ -224,43 +224,43 @@ static void scribble(void *at, size_t size)
  */
 START_TEST(test_takes_over_after_death)
 {
-	struct tsct_clock_state first = line(1, -1000, 5), next;
-	struct tsct_clock_copy *copy = clockfile.page->copy;
+	struct tsct_clock_state first = make_state(1, -1000, 5), next;
+	struct tsct_clock_copy *copy = file.page->copy;
 	ino_t before = inode();
 	int i;
 
 	ck_assert_int_eq(publish(&first), 0);
 	for (i = 0; i < 200; i++) {
-		next = after(&first);
+		next = next_state(&first);
 		switch (i % 4) {
-		case 0:			/* died after staging a state */
-			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
+		case 0:			/* the writer died after staging a state */
+			ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 			break;
-		case 1:			/* died with copy 0 half written */
-			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
-			scribble((char *)&copy[0] + any(sizeof(copy[0])), 1);
-			scribble(&copy[0], any(sizeof(copy[0])));
+		case 1:			/* the writer died with copy 0 half written */
+			ck_assert_int_eq(clock_file_stage(&file, &next), 0);
+			write_garbage((char *)&copy[0] + any(sizeof(copy[0])), 1);
+			write_garbage(&copy[0], any(sizeof(copy[0])));
 			break;
-		case 2:			/* died after the commit, with copy 1 half
-					 * written */
+		case 2:			/* the writer died after the commit, with
+					 * copy 1 half written */
 			ck_assert_int_eq(publish(&next), 0);
-			scribble(&copy[1], any(sizeof(copy[1])));
+			write_garbage(&copy[1], any(sizeof(copy[1])));
 			first = next;
 			break;
-		default:		/* died before the last store, copy 0 is
-					 * consistent */
+		default:		/* the writer died before its last store,
+					 * copy 0 is consistent */
 			copy[1] = copy[0];
 			break;
 		}
 		reopen();
-		copy = clockfile.page->copy;
+		copy = file.page->copy;
 		ck_assert_uint_eq(inode(), before);
 		check_last(&first);
 		ck_assert_mem_eq(&copy[0], &copy[1], sizeof(copy[0]));
-		ck_assert_uint_eq(clockfile.page->seq & 1, 0);
+		ck_assert_uint_eq(file.page->seq & 1, 0);
 		if (!(i % 50))		/* begins a new epoch before base_cycles is
 					 * too far in the future */
-			first = line(first.epoch + 1, -1000, 5);
+			first = make_state(first.epoch + 1, -1000, 5);
 		else
 			continue;
 		ck_assert_int_eq(publish(&first), 0);
@@ -278,7 +278,7 @@ static void check_replaced(const char *what)
 
 	if (old >= 0)
 		ck_assert_int_eq(fstat(old, &was), 0);
-	ck_assert_int_eq(clock_file_open(&clockfile, dir_fd, dir), 0);
+	ck_assert_int_eq(clock_file_open(&file, dir_fd, dir), 0);
 	if (old >= 0) {
 		ck_assert_int_eq(fstat(old, &is), 0);
 		ck_assert_msg(!is.st_nlink, "%s", what);
@@ -286,9 +286,9 @@ static void check_replaced(const char *what)
 		close(old);
 	}
 	inode();
-	clock_file_last(&clockfile, &state);
+	clock_file_last(&file, &state);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
-	clock_file_close(&clockfile);
+	clock_file_close(&file);
 }
 
 static void put(size_t size, mode_t mode)
@@ -299,7 +299,7 @@ static void put(size_t size, mode_t mode)
 	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
 	fd = openat(dir_fd, TSCT_CLOCK_FILE, O_RDWR | O_CREAT | O_EXCL, 0600);
 	for (; size; size -= size < 4096 ? size : 4096) {
-		scribble(byte, sizeof(byte));
+		write_garbage(byte, sizeof(byte));
 		ck_assert_int_gt(write(fd, byte, size < 4096 ? size : 4096), 0);
 	}
 	ck_assert_int_eq(fchmod(fd, mode), 0);
@@ -308,22 +308,22 @@ static void put(size_t size, mode_t mode)
 
 START_TEST(test_replaces_bad_files)
 {
-	__u64 size = clockfile.size;
+	__u64 size = file.size;
 
-	clockfile.page->boot_id[3] ^= 1;
-	clock_file_close(&clockfile);
+	file.page->boot_id[3] ^= 1;
+	clock_file_close(&file);
 	check_replaced("another boot's");
 	reopen();
-	clockfile.page->nr_cpus++;
-	clock_file_close(&clockfile);
+	file.page->nr_cpus++;
+	clock_file_close(&file);
 	check_replaced("of more CPUs");
 	reopen();
-	clockfile.page->magic++;
-	clock_file_close(&clockfile);
+	file.page->magic++;
+	clock_file_close(&file);
 	check_replaced("no clock");
 	reopen();
-	scribble(clockfile.page->copy, sizeof(clockfile.page->copy));
-	clock_file_close(&clockfile);
+	write_garbage(file.page->copy, sizeof(file.page->copy));
+	clock_file_close(&file);
 	check_replaced("impossible figures");
 	put(4096, 0644);
 	check_replaced("of one page");
@@ -354,26 +354,26 @@ START_TEST(test_file_removed)
 {
 	const struct tsct_clock_cpu cpus[] = { { 5, 6 }, { -7, 8 } };
 	const struct tsct_clock_cpu *table;
-	struct tsct_clock_state state = line(1, -1000, 5);
+	struct tsct_clock_state state = make_state(1, -1000, 5);
 	ino_t before = inode();
 
-	clock_file_set_cpus(&clockfile, cpus, clockfile.nr_cpus > 1 ? 2 : 1);
+	clock_file_set_cpus(&file, cpus, file.nr_cpus > 1 ? 2 : 1);
 	ck_assert_int_eq(publish(&state), 0);
-	clock_file_revive(&clockfile);
+	clock_file_revive(&file);
 	ck_assert_uint_eq(inode(), before);
 	check_last(&state);
 	ck_assert_int_eq(unlinkat(dir_fd, TSCT_CLOCK_FILE, 0), 0);
-	clock_file_revive(&clockfile);
+	clock_file_revive(&file);
 	inode();
 	ck_assert_int_eq(publish(&state), 0);
 	check_last(&state);
-	table = (const void *)((char *)clockfile.page +
-			       clockfile.page->cpus_offset);
+	table = (const void *)((char *)file.page +
+			       file.page->cpus_offset);
 	ck_assert_mem_eq(table, cpus, sizeof(cpus[0]) *
-			 (clockfile.nr_cpus > 1 ? 2 : 1));
+			 (file.nr_cpus > 1 ? 2 : 1));
 	/* CPUs missing in the new table have an unknown skew. */
-	clock_file_set_cpus(&clockfile, cpus, 1);
-	if (clockfile.nr_cpus > 1)
+	clock_file_set_cpus(&file, cpus, 1);
+	if (file.nr_cpus > 1)
 		ck_assert_uint_eq(table[1].error_cycles, ~0ULL);
 }
 END_TEST
@@ -383,19 +383,19 @@ START_TEST(test_no_space)
 {
 	const struct rlimit little = { 8192, RLIM_INFINITY };
 	const struct rlimit enough = { RLIM_INFINITY, RLIM_INFINITY };
-	struct tsct_clock_state state = line(1, -1000, 5), last;
+	struct tsct_clock_state state = make_state(1, -1000, 5), last;
 
 	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(unlinkat(dir_fd, TSCT_CLOCK_FILE, 0), 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
-	clock_file_revive(&clockfile);
-	ck_assert_ptr_null(clockfile.page);
+	clock_file_revive(&file);
+	ck_assert_ptr_null(file.page);
 	ck_assert_int_eq(publish(&state), 0);	/* publishing succeeds without a file */
-	clock_file_last(&clockfile, &last);
+	clock_file_last(&file, &last);
 	ck_assert_uint_eq(last.status, TSCT_STATUS_UNKNOWN);
-	clock_file_set_cpus(&clockfile, NULL, 0);
+	clock_file_set_cpus(&file, NULL, 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &enough), 0);
-	clock_file_revive(&clockfile);
+	clock_file_revive(&file);
 	ck_assert_int_eq(publish(&state), 0);
 	check_last(&state);
 }
@@ -403,12 +403,11 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_file");
 	Suite *suite = suite_create("clock_file");
+	TCase *tcase = add_case(suite, "clock_file", setup, teardown);
 
 	print_seed();
 	seed_with(1);
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_reopen_and_publish);
 	tcase_add_test(tcase, test_commit_late);
 	tcase_add_test(tcase, test_refuses_late_states);
@@ -416,6 +415,5 @@ int main(void)
 	tcase_add_test(tcase, test_replaces_bad_files);
 	tcase_add_test(tcase, test_file_removed);
 	tcase_add_test(tcase, test_no_space);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 #include "lib/clock/clock_private.h"
-#include "clockfile.h"
+#include "clock_file_world.h"
 #include "simclock.h"
 
 /* Opens an in-process clock: the module must not be loaded, and setup() has removed the
@@ -342,7 +342,7 @@ static void start_sim(void)
 }
 
 /* Returns the present time as a conversion does. */
-static struct tsct_clock_time ask(void)
+static struct tsct_clock_time convert_now(void)
 {
 	struct tsct_clock_time reading = { .status = TSCT_STATUS_DISRUPTED };
 	uint64_t cycles = sim_counter(&sim);
@@ -360,13 +360,13 @@ static struct tsct_clock_time ask(void)
 	return reading;
 }
 
-static struct tsct_clock_time ask_after(uint64_t ns)
+static struct tsct_clock_time convert_after(uint64_t ns)
 {
 	sim_advance(&sim, ns);
-	return ask();
+	return convert_now();
 }
 
-static struct tsct_clock_time ask_again(uint64_t cycles)
+static struct tsct_clock_time convert_again(uint64_t cycles)
 {
 	struct tsct_clock_time reading = { 0 };
 
@@ -376,7 +376,7 @@ static struct tsct_clock_time ask_again(uint64_t cycles)
 }
 
 /* After any disruption, the next conversion gets a time, and it is right. */
-static void disrupt(void (*happens)(void))
+static void disrupt(void (*make_disruption)(void))
 {
 	uint64_t good, lost;
 	struct tsct_clock_time then, now;
@@ -385,29 +385,29 @@ static void disrupt(void (*happens)(void))
 
 	start_sim();
 	for (i = 0; i < 50; i++)
-		now = ask_after(300000000);
+		now = convert_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	then = now;
 	good = tsct_clock_inprocess_page(inprocess)->copy[0].state.real.as_of_cycles;
-	good_ns = ask_again(good).ns;
+	good_ns = convert_again(good).ns;
 	sim_advance(&sim, 200000000);
 	lost = sim_counter(&sim);
-	happens();
-	now = ask_after(1500000000);
+	make_disruption();
+	now = convert_after(1500000000);
 	/* Within two samples the new epoch has clock params. */
 	for (i = 0; i < 3 && now.status == TSCT_STATUS_DISRUPTED; i++)
-		now = ask_after(20000000);
+		now = convert_after(20000000);
 	ck_assert_uint_ne(now.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_gt(now.epoch, then.epoch);
 	for (i = 0; i < 10; i++)
-		now = ask_after(300000000);
+		now = convert_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	/* Earlier cycles keep their times; cycles in the gap have none. */
 	if (sim.counter_from_ps)
 		return;
-	ck_assert_uint_eq(ask_again(good).epoch, then.epoch);
-	ck_assert_int_eq(ask_again(good).ns, good_ns);
-	ck_assert_uint_eq(ask_again(lost).status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(convert_again(good).epoch, then.epoch);
+	ck_assert_int_eq(convert_again(good).ns, good_ns);
+	ck_assert_uint_eq(convert_again(lost).status, TSCT_STATUS_DISRUPTED);
 }
 
 static void step_forward(void)
@@ -465,13 +465,13 @@ START_TEST(test_rate_changes)
 	seed_with((unsigned int)_i);
 	start_sim();
 	for (i = 0; i < 20; i++)
-		now = ask_after(300000000);
+		now = convert_after(300000000);
 	epoch = now.epoch;
 	for (i = 0; i < 40; i++) {
 		/* Reads just before a sample, when the rate of the last period is fully
 		 * visible. */
 		sim_advance(&sim, 1100000000);
-		now = ask();
+		now = convert_now();
 		sim_steer(&sim, (int64_t)any(20) - 10);
 	}
 	ck_assert_uint_eq(now.epoch, epoch);
@@ -496,8 +496,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_inprocess");
 	Suite *suite = suite_create("clock_inprocess");
+	TCase *tcase = add_case(suite, "clock_inprocess", setup, teardown);
 
 	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the default clock would be the
 						 * module's */
@@ -505,8 +505,6 @@ int main(void)
 		return 77;
 	}
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_accuracy);
 	tcase_add_test(tcase, test_sample_rate);
 	tcase_add_test(tcase, test_past_times_are_constant);
@@ -517,5 +515,5 @@ int main(void)
 	tcase_add_loop_test(tcase, test_disruptions, 0, 6);
 	tcase_add_loop_test(tcase, test_rate_changes, 0, 5);
 	tcase_add_test(tcase, test_default);
-	return run_cases(suite, tcase);
+	return run_suite(suite);
 }

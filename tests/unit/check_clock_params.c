@@ -9,7 +9,7 @@
 #include <tsctrace/clock.h>
 
 #include "lib/core/clock_params.h"
-#include "sane_params.h"
+#include "valid_params.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -291,7 +291,7 @@ END_TEST
 
 START_TEST(test_slew_ends)
 {
-	struct tsct_clock_params params = sane_params(), plain = params;
+	struct tsct_clock_params params = valid_params(), straight = params;
 	uint64_t end = params.base_cycles + 1000000000;
 	int64_t all;
 
@@ -300,13 +300,15 @@ START_TEST(test_slew_ends)
 	/* The slew adds nothing before the base, its whole amount at its end, and
 	 * nothing more after that. */
 	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles - 12345678),
-			 tsct_clock_params_ns(&plain, params.base_cycles - 12345678));
+			 tsct_clock_params_ns(&straight,
+					      params.base_cycles - 12345678));
 	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles), params.base_ns);
-	all = tsct_clock_params_ns(&params, end) - tsct_clock_params_ns(&plain, end);
+	all = tsct_clock_params_ns(&params,
+				   end) - tsct_clock_params_ns(&straight, end);
 	ck_assert(all == 385108 || all == 385109); /* 1/1000 of the slew's duration,
 						    * rounded */
 	all = tsct_clock_params_ns(&params, end + 99999999) -
-		tsct_clock_params_ns(&plain, end + 99999999);
+		tsct_clock_params_ns(&straight, end + 99999999);
 	ck_assert_int_ge(all, 385107);
 	ck_assert_int_le(all, 385109);
 }
@@ -346,7 +348,7 @@ START_TEST(test_saturates)
 	params.base_ns = INT64_MIN;
 	ck_assert_int_eq(tsct_clock_params_ns(&params, INT64_MAX), INT64_MAX);
 	ck_assert_int_eq(tsct_clock_params_ns(&params, (uint64_t)-1), INT64_MIN);
-	params = sane_params();
+	params = valid_params();
 	params.base_ns = INT64_MAX - 10;
 	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles + 20),
 			 INT64_MAX - 10 + 7);
@@ -382,7 +384,7 @@ END_TEST
 
 START_TEST(test_error_limits)
 {
-	struct tsct_clock_params params = sane_params();
+	struct tsct_clock_params params = valid_params();
 	const uint64_t second = 2596670055;
 	uint64_t at;
 
@@ -475,7 +477,7 @@ END_TEST
 
 START_TEST(test_cycles_limits)
 {
-	const uint64_t mult = sane_params().mult;
+	const uint64_t mult = valid_params().mult;
 
 	ck_assert_int_eq(tsct_cycles_ns(mult, 0), 0);
 	/* negative times are rounded down */
@@ -529,7 +531,7 @@ END_TEST
  * on. */
 START_TEST(test_cut_to_later_base)
 {
-	unsigned int i, bent = 0;
+	unsigned int i, nr_slewing = 0;
 
 	seed_with(11);
 	for (i = 0; i < TURNS; i++) {
@@ -539,7 +541,7 @@ START_TEST(test_cut_to_later_base)
 		uint64_t at = piece.base_cycles +
 			any64() % (end - piece.base_cycles + 1);
 
-		bent += piece.base_cycles != params.base_cycles;
+		nr_slewing += piece.base_cycles != params.base_cycles;
 		ck_assert_int_eq(tsct_clock_prev_ns(&piece, at),
 				 tsct_clock_params_ns(&params, at));
 		ck_assert_int_eq(tsct_clock_prev_ns(&piece, end),
@@ -547,14 +549,14 @@ START_TEST(test_cut_to_later_base)
 		ck_assert_uint_ge(piece.error_ps, params.past_error_ps);
 		ck_assert_uint_ge(piece.error_ps, tsct_clock_params_error_ps(&params, end));
 	}
-	ck_assert_uint_gt(bent, TURNS / 100);
+	ck_assert_uint_gt(nr_slewing, TURNS / 100);
 }
 END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("scale");
 	Suite *suite = suite_create("clock_params");
+	TCase *tcase = add_case(suite, "scale", NULL, NULL);
 
 	print_seed();
 	tcase_add_test(tcase, test_formula);
@@ -570,6 +572,5 @@ int main(void)
 	tcase_add_test(tcase, test_cycles_limits);
 	tcase_add_test(tcase, test_error_growth);
 	tcase_add_test(tcase, test_cut_to_later_base);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -4,36 +4,36 @@
 #include <stdint.h>
 
 #include "lib/core/clock_params.h"
-#include "sane_params.h"
+#include "valid_params.h"
 #include "suite.h"
 
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
 /* Each call changes one field of valid params, and states whether they must still be
  * accepted. */
-#define VERDICT(source, verdict, ...) do {				\
-	struct tsct_clock_params pair = sane_params();				\
+#define CHECK_PARAMS(source, expected, ...) do {				\
+	struct tsct_clock_params params = valid_params();		\
 	__VA_ARGS__;							\
-	ck_assert_int_eq(tsct_clock_params_check(&pair, source), verdict);	\
+	ck_assert_int_eq(tsct_clock_params_check(&params, source), expected);	\
 } while (0)
-#define REFUSED(...)	VERDICT(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
-#define TAKEN(...)	VERDICT(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
+#define REFUSED(...)	CHECK_PARAMS(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
+#define TAKEN(...)	CHECK_PARAMS(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
 
 /* Sets a single rate, without slewing. */
-static void set_rate(struct tsct_clock_params *pair, uint64_t mult)
+static void set_rate(struct tsct_clock_params *params, uint64_t mult)
 {
-	pair->mult = pair->slew_mult = mult;
-	pair->growth = pair->holdover_growth = 0;
+	params->mult = params->slew_mult = mult;
+	params->growth = params->holdover_growth = 0;
 }
 
-#define NS(source, verdict, mult) \
-	VERDICT(source, verdict, set_rate(&pair, mult))
+#define NS(source, expected, mult) \
+	CHECK_PARAMS(source, expected, set_rate(&params, mult))
 
 START_TEST(test_rate_check)
 {
 	TAKEN();
-	TAKEN(pair = (struct tsct_clock_params) { 0 });
-	REFUSED(pair.mult = 0);
+	TAKEN(params = (struct tsct_clock_params) { 0 });
+	REFUSED(params.mult = 0);
 	NS(TSCT_SOURCE_TSC, 0, ONE * 100);
 	NS(TSCT_SOURCE_TSC, -EINVAL, ONE * 100 + 1);
 	NS(TSCT_SOURCE_TSC, 0, ONE / 100 + 1);
@@ -45,16 +45,18 @@ START_TEST(test_rate_check)
 	NS(TSCT_SOURCE_REALTIME, -EINVAL, ONE / 10 * 11 + 10);
 	NS(TSCT_SOURCE_REALTIME, 0, ONE / 10 * 9 + 9);
 	NS(TSCT_SOURCE_MONOTONIC, -EINVAL, ONE / 10 * 9);
-	TAKEN(pair.slew_cycles = 1ULL << 55);
-	REFUSED(pair.slew_cycles = (1ULL << 55) + 1);
-	TAKEN(pair.slew_mult = pair.mult / 10 * 11, pair.slew_cycles = 1ULL << 54);
-	TAKEN(pair.slew_mult = pair.mult / 10 * 9, pair.slew_cycles = 1ULL << 54);
-	REFUSED(pair.slew_mult = pair.mult / 10 * 11 + 1,
-		pair.slew_cycles = 1ULL << 54);
-	REFUSED(pair.slew_mult = pair.mult / 10 * 9 - 1,
-		pair.slew_cycles = 1ULL << 54);
-	REFUSED(pair.slew_mult = 0);
-	REFUSED(pair.slew_mult = UINT64_MAX);
+	TAKEN(params.slew_cycles = 1ULL << 55);
+	REFUSED(params.slew_cycles = (1ULL << 55) + 1);
+	TAKEN(params.slew_mult = params.mult / 10 * 11,
+	      params.slew_cycles = 1ULL << 54);
+	TAKEN(params.slew_mult = params.mult / 10 * 9,
+	      params.slew_cycles = 1ULL << 54);
+	REFUSED(params.slew_mult = params.mult / 10 * 11 + 1,
+		params.slew_cycles = 1ULL << 54);
+	REFUSED(params.slew_mult = params.mult / 10 * 9 - 1,
+		params.slew_cycles = 1ULL << 54);
+	REFUSED(params.slew_mult = 0);
+	REFUSED(params.slew_mult = UINT64_MAX);
 }
 END_TEST
 
@@ -62,48 +64,51 @@ START_TEST(test_times_check)
 {
 	const uint64_t far = 1ULL << 62;
 
-	TAKEN(pair.as_of_cycles = pair.base_cycles - far + 1,
-	      pair.void_after_cycles = pair.base_cycles + far);
-	REFUSED(pair.as_of_cycles = pair.base_cycles - far - 1);
-	REFUSED(pair.void_after_cycles = pair.base_cycles + far + 1);
-	REFUSED(pair.as_of_cycles = pair.holdover_after_cycles + 1);
-	TAKEN(pair.as_of_cycles = pair.holdover_after_cycles);
-	REFUSED(pair.void_after_cycles = pair.holdover_after_cycles - 1);
-	TAKEN(pair.void_after_cycles = pair.holdover_after_cycles);
-	REFUSED(pair.holdover_after_cycles--); /* holdover begins before fast_cycles
-						* ends */
-	TAKEN(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 0);
-	REFUSED(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 1);
-	TAKEN(pair.fast_cycles = (1ULL << 55) - 1,
-	      pair.holdover_after_cycles = pair.void_after_cycles = pair.base_cycles + far);
-	REFUSED(pair.fast_cycles = 1ULL << 55,
-		pair.holdover_after_cycles = pair.void_after_cycles =
-			pair.base_cycles + far);
-	TAKEN(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles);
-	REFUSED(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles - 1);
-	TAKEN(pair.slew_mult++, pair.fast_cycles = 0);
+	TAKEN(params.as_of_cycles = params.base_cycles - far + 1,
+	      params.void_after_cycles = params.base_cycles + far);
+	REFUSED(params.as_of_cycles = params.base_cycles - far - 1);
+	REFUSED(params.void_after_cycles = params.base_cycles + far + 1);
+	REFUSED(params.as_of_cycles = params.holdover_after_cycles + 1);
+	TAKEN(params.as_of_cycles = params.holdover_after_cycles);
+	REFUSED(params.void_after_cycles = params.holdover_after_cycles - 1);
+	TAKEN(params.void_after_cycles = params.holdover_after_cycles);
+	REFUSED(params.holdover_after_cycles--); /* holdover begins before fast_cycles
+						  * ends */
+	TAKEN(params.holdover_after_cycles = params.as_of_cycles,
+	      params.fast_cycles = 0);
+	REFUSED(params.holdover_after_cycles = params.as_of_cycles,
+		params.fast_cycles = 1);
+	TAKEN(params.fast_cycles = (1ULL << 55) - 1,
+	      params.holdover_after_cycles = params.void_after_cycles =
+	      params.base_cycles + far);
+	REFUSED(params.fast_cycles = 1ULL << 55,
+		params.holdover_after_cycles = params.void_after_cycles =
+			params.base_cycles + far);
+	TAKEN(params.slew_mult++, params.slew_cycles = params.fast_cycles);
+	REFUSED(params.slew_mult++, params.slew_cycles = params.fast_cycles - 1);
+	TAKEN(params.slew_mult++, params.fast_cycles = 0);
 	/* The fast path must not saturate. */
-	REFUSED(pair.base_ns = INT64_MAX - 5000000000);
-	TAKEN(pair.base_ns = INT64_MAX - 5000000000, pair.fast_cycles = 0);
-	TAKEN(pair.base_ns = INT64_MIN);
-	TAKEN(pair.growth = tsct_growth(pair.mult, 1000000000));
-	REFUSED(pair.growth = tsct_growth(pair.mult, 1000000000) + 1);
-	TAKEN(pair.holdover_growth = tsct_growth(pair.mult, 1000000000));
-	REFUSED(pair.holdover_growth = tsct_growth(pair.mult, 1000000000) + 1);
-	REFUSED(pair.reserved[0] = 1);
-	REFUSED(pair.reserved[2] = 1);
+	REFUSED(params.base_ns = INT64_MAX - 5000000000);
+	TAKEN(params.base_ns = INT64_MAX - 5000000000, params.fast_cycles = 0);
+	TAKEN(params.base_ns = INT64_MIN);
+	TAKEN(params.growth = tsct_growth(params.mult, 1000000000));
+	REFUSED(params.growth = tsct_growth(params.mult, 1000000000) + 1);
+	TAKEN(params.holdover_growth = tsct_growth(params.mult, 1000000000));
+	REFUSED(params.holdover_growth = tsct_growth(params.mult, 1000000000) + 1);
+	REFUSED(params.reserved[0] = 1);
+	REFUSED(params.reserved[2] = 1);
 }
 END_TEST
 
-#define STATE(verdict, ...) do {					\
+#define STATE(expected, ...) do {					\
 	struct tsct_clock_state state = {				\
-		.real = sane_params(), .status = TSCT_STATUS_SYNCHRONIZED, \
+		.real = valid_params(), .status = TSCT_STATUS_SYNCHRONIZED, \
 	};								\
 	__VA_ARGS__;							\
-	ck_assert_int_eq(tsct_clock_state_check(&state), verdict);	\
+	ck_assert_int_eq(tsct_clock_state_check(&state), expected);	\
 } while (0)
-#define EMPTY(verdict, ...) \
-	STATE(verdict, memset(&state, 0, sizeof(state)), __VA_ARGS__)
+#define EMPTY(expected, ...) \
+	STATE(expected, memset(&state, 0, sizeof(state)), __VA_ARGS__)
 
 START_TEST(test_state_check)
 {
@@ -145,17 +150,17 @@ START_TEST(test_state_check)
 END_TEST
 
 /* Checks a state with cluster params, and the end of the previous ones. */
-#define CLUSTER(verdict, ...) \
-	STATE(verdict, add_cluster(&state), __VA_ARGS__)
+#define CLUSTER(expected, ...) \
+	STATE(expected, add_cluster(&state), __VA_ARGS__)
 
 static void add_cluster(struct tsct_clock_state *state)
 {
-	struct tsct_clock_params old = sane_params();
+	struct tsct_clock_params old = valid_params();
 
 	old.slew_mult += old.mult / 4000;
 	old.slew_cycles = 500000000;
 	old.fast_cycles = 0;
-	state->cluster = sane_params();
+	state->cluster = valid_params();
 	state->cluster.base_cycles += 400000000;
 	state->cluster.base_ns = tsct_clock_params_ns(&old, state->cluster.base_cycles);
 	state->cluster.fast_cycles = 1000;
@@ -226,14 +231,13 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_params_state");
 	Suite *suite = suite_create("clock_params_state");
+	TCase *tcase = add_case(suite, "clock_params_state", NULL, NULL);
 
 	tcase_add_test(tcase, test_rate_check);
 	tcase_add_test(tcase, test_times_check);
 	tcase_add_test(tcase, test_state_check);
 	tcase_add_test(tcase, test_cluster_check);
 	tcase_add_test(tcase, test_cluster_prev_check);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

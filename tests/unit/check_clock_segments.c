@@ -21,7 +21,7 @@
 static const __u64 mult_ideal = 27714742766003200ULL; /* rate of the simulated
 						       * counter: 1/2.6 ns */
 
-struct line {
+struct entry {
 	struct tsct_clock_params params;
 	uint64_t until;		/* end of validity: the last sample, or the begin of
 				 * the next params */
@@ -31,13 +31,13 @@ struct line {
 
 static struct run {
 	struct tsct_clock_copy copy;
-	struct line log[LOG_MAX];
+	struct entry log[LOG_MAX];
 	unsigned int nr;
 	uint64_t start, now;
 	double rate;		/* relative rate of the published params */
 } r;
 
-static int64_t line_ns(const struct tsct_clock_params *params, uint64_t stamp)
+static int64_t params_ns(const struct tsct_clock_params *params, uint64_t stamp)
 {
 	tsct_u128 d = stamp - params->base_cycles;
 	tsct_u128 slewed = d;
@@ -69,16 +69,16 @@ static void publish(const struct tsct_clock_state *next)
 	ck_assert_int_eq(tsct_segments_valid(&r.copy), 0);
 }
 
-static struct line *newest(void)
+static struct entry *newest(void)
 {
 	return &r.log[r.nr - 1];
 }
 
 /* Adds a published state to the log. */
-static void log_line(const struct tsct_clock_state *state)
+static void log_state(const struct tsct_clock_state *state)
 {
 	ck_assert_uint_lt(r.nr, LOG_MAX);
-	r.log[r.nr++] = (struct line) {
+	r.log[r.nr++] = (struct entry) {
 		.params = state->real,
 		.until = state->real.as_of_cycles,
 		.error_ps = state->real.past_error_ps,
@@ -87,7 +87,7 @@ static void log_line(const struct tsct_clock_state *state)
 	};
 }
 
-static struct tsct_clock_state line_at(uint64_t base, int64_t ns)
+static struct tsct_clock_state state_at(uint64_t base, int64_t ns)
 {
 	struct tsct_clock_state state = now_state();
 	const bool slew = any(3) == 0;
@@ -141,12 +141,12 @@ static void go_on(void)
 
 	if ((int64_t)(base - r.copy.state.real.base_cycles) <= 0)
 		return;
-	next = line_at(base, line_ns(&r.copy.state.real, base));
+	next = state_at(base, params_ns(&r.copy.state.real, base));
 	publish(&next);
 	newest()->until = base;
 	if (newest()->error_ps < next.closing_error_ps)
 		newest()->error_ps = next.closing_error_ps;
-	log_line(&next);
+	log_state(&next);
 }
 
 /*
@@ -176,8 +176,8 @@ static void disrupt(void)
 {
 	struct tsct_clock_state next;
 
-	next = line_at(r.now, line_ns(&r.copy.state.real, r.now) +
-		       (int64_t)any(2000000000) - 1000000000);
+	next = state_at(r.now, params_ns(&r.copy.state.real, r.now) +
+			(int64_t)any(2000000000) - 1000000000);
 	end_epoch(&next);
 	if (any(2)) {
 		struct tsct_clock_state none = next;
@@ -198,12 +198,12 @@ static void disrupt(void)
 		next.real.void_after_cycles = r.now + 1000 * SECOND;
 	}
 	publish(&next);
-	log_line(&next);
+	log_state(&next);
 }
 
 /* ---- lookups of past times ----------------------------------------------- */
 
-static const struct line *find_line(uint64_t stamp)
+static const struct entry *find_entry(uint64_t stamp)
 {
 	unsigned int i;
 
@@ -222,7 +222,7 @@ static unsigned int rank(uint32_t status)
 
 static uint64_t check_stamp(uint64_t stamp)
 {
-	const struct line *line = find_line(stamp);
+	const struct entry *entry = find_entry(stamp);
 	struct tsct_clock_time reading;
 	uint64_t off;
 	int64_t ns;
@@ -236,25 +236,25 @@ static uint64_t check_stamp(uint64_t stamp)
 		return 0;
 	}
 	ck_assert_int_eq(ret, 0);
-	ck_assert_ptr_nonnull(line);
-	ck_assert_uint_eq(reading.epoch, line->epoch);
-	ns = line_ns(&line->params, stamp);
+	ck_assert_ptr_nonnull(entry);
+	ck_assert_uint_eq(reading.epoch, entry->epoch);
+	ns = params_ns(&entry->params, stamp);
 	off = (uint64_t)(ns > reading.ns ? ns - reading.ns : reading.ns - ns);
-	if (line == newest()) {
+	if (entry == newest()) {
 		ck_assert_int_eq(reading.ns, ns);
 		return 0;
 	}
 	/* Where two entries of the log meet, both are right. */
-	if ((int64_t)(stamp - line->until) > 0) {
+	if ((int64_t)(stamp - entry->until) > 0) {
 		ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
 		return 0;
 	}
 	ck_assert_uint_ne(reading.status, TSCT_STATUS_DISRUPTED);
-	ck_assert_uint_le(rank(reading.status), rank(line->status));
-	ck_assert_msg(off * 1000 + line->error_ps <= reading.error_ps,
+	ck_assert_uint_le(rank(reading.status), rank(entry->status));
+	ck_assert_msg(off * 1000 + entry->error_ps <= reading.error_ps,
 		      "off by %llu ns, error in the log %llu ps, stated %llu ps",
 		      (unsigned long long)off,
-		      (unsigned long long)line->error_ps,
+		      (unsigned long long)entry->error_ps,
 		      (unsigned long long)reading.error_ps);
 	return reading.error_ps;
 }
@@ -310,9 +310,9 @@ static void begin_run(unsigned int run)
 	memset(&r, 0, sizeof(r));
 	r.start = starts[any(5)];
 	r.now = r.start + 10;
-	state = line_at(r.now, 1700000000000000000);
+	state = state_at(r.now, 1700000000000000000);
 	publish(&state);
-	log_line(&state);
+	log_state(&state);
 }
 
 START_TEST(test_random_histories)
@@ -737,8 +737,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("segments");
 	Suite *suite = suite_create("clock_segments");
+	TCase *tcase = add_case(suite, "segments", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -751,6 +751,5 @@ int main(void)
 	tcase_add_test(tcase, test_a_day);
 	tcase_add_test(tcase, test_valid);
 	tcase_add_test(tcase, test_random_copies);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -22,7 +22,7 @@ static struct tsct_clock_copy copy;
 static uint64_t now;
 
 /* A random number of any magnitude */
-static uint64_t wild(void)
+static uint64_t random_number(void)
 {
 	return any(4) ? any64() >> any(64) : 1ULL << any(64);
 }
@@ -34,41 +34,42 @@ static uint64_t rate(uint64_t mult)
 
 static void begin(struct tsct_clock_state *state)
 {
-	struct tsct_clock_params *pair = &state->real;
+	struct tsct_clock_params *params = &state->real;
 
-	state->epoch += any(4) ? any(2) : (uint32_t)wild() & 0x7fffffff;
-	state->epoch_cycles = any(2) ? now - wild() : 0;
+	state->epoch += any(4) ? any(2) : (uint32_t)random_number() & 0x7fffffff;
+	state->epoch_cycles = any(2) ? now - random_number() : 0;
 	state->status = any(TSCT_STATUS_NR);
-	memset(pair, 0, sizeof(*pair));
+	memset(params, 0, sizeof(*params));
 	if (any(4) == 0) {
 		state->status = TSCT_STATUS_DISRUPTED;
 		return;
 	}
-	pair->mult = ONE / (1 + any(50));
-	pair->slew_mult = rate(pair->mult);
-	pair->slew_cycles = any(2) ? any(100000) : wild() >> 9;
-	pair->base_cycles = any(2) ? now - wild() : now + any(1000000);
-	pair->base_ns = (int64_t)wild();
-	pair->as_of_cycles = pair->base_cycles + (any(2) ? wild() >> 3 :
-					    0 - (wild() >> 3));
-	pair->holdover_after_cycles = pair->as_of_cycles + (wild() >> 3);
-	pair->void_after_cycles = pair->holdover_after_cycles + (wild() >> 3);
-	pair->past_error_ps = wild();
+	params->mult = ONE / (1 + any(50));
+	params->slew_mult = rate(params->mult);
+	params->slew_cycles = any(2) ? any(100000) : random_number() >> 9;
+	params->base_cycles = any(2) ? now - random_number() : now + any(1000000);
+	params->base_ns = (int64_t)random_number();
+	params->as_of_cycles = params->base_cycles + (any(2) ? random_number() >> 3 :
+					    0 - (random_number() >> 3));
+	params->holdover_after_cycles = params->as_of_cycles + (random_number() >> 3);
+	params->void_after_cycles = params->holdover_after_cycles +
+		(random_number() >> 3);
+	params->past_error_ps = random_number();
 }
 
 static void go_on(struct tsct_clock_state *state)
 {
-	struct tsct_clock_params *pair = &state->real;
+	struct tsct_clock_params *params = &state->real;
 	uint64_t base = now + 1 + any(1000000);
 
-	pair->base_ns = tsct_clock_params_ns(pair, base);
-	pair->base_cycles = base;
-	pair->mult = any(2) ? pair->mult : rate(pair->mult);
-	pair->slew_mult = rate(pair->mult);
-	pair->slew_cycles = any(2) ? any(1000000) : wild() >> 9;
-	pair->as_of_cycles = now - any(1000000);
-	pair->holdover_after_cycles = pair->void_after_cycles = base + (1ULL << 40);
-	state->closing_error_ps = wild();
+	params->base_ns = tsct_clock_params_ns(params, base);
+	params->base_cycles = base;
+	params->mult = any(2) ? params->mult : rate(params->mult);
+	params->slew_mult = rate(params->mult);
+	params->slew_cycles = any(2) ? any(1000000) : random_number() >> 9;
+	params->as_of_cycles = now - any(1000000);
+	params->holdover_after_cycles = params->void_after_cycles = base + (1ULL << 40);
+	state->closing_error_ps = random_number();
 }
 
 /* A disruption as the module publishes it, without a check of the state */
@@ -128,12 +129,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("clock_segments_jumps");
 	Suite *suite = suite_create("clock_segments_jumps");
+	TCase *tcase = add_case(suite, "clock_segments_jumps", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_jumps);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -9,15 +9,15 @@
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 static struct node master, child;
-static struct tsct_remote_params line;	/* the true timeline: clock params of the
-					 * master's counter */
+static struct tsct_remote_params master_params;	/* the true timeline: clock params of
+						 * the master's counter */
 
 static void begin(unsigned int turn)
 {
 	seed_with(turn);
 	make_node(&master, WANDER, 0);
 	make_node(&child, WANDER, 1);
-	line = be_master(&master, 1, 7);
+	master_params = make_master(&master, 1, 7);
 }
 
 static void end(void)
@@ -31,7 +31,8 @@ static void read_some(double from, double to)
 	unsigned int i;
 
 	for (i = 0; i < 10; i++)
-		read_time(&child, &master, &line, from + (to - from) * i / 10);
+		read_time(&child, &master, &master_params,
+			  from + (to - from) * i / 10);
 }
 
 /*
@@ -70,9 +71,9 @@ static void report(const char *what)
 
 static uint32_t child_status(double t)
 {
-	struct tsct_clock_params pair;
+	struct tsct_clock_params ignored;
 
-	return tsct_cluster_compose(child.cluster, node_ticks(&child, t), &pair);
+	return tsct_cluster_compose(child.cluster, node_ticks(&child, t), &ignored);
 }
 
 /* ---- one source of time -------------------------------------------------- */
@@ -177,7 +178,7 @@ START_TEST(test_tree)
 	seed_with(3);
 	for (i = 0; i <= LEVELS; i++)
 		make_node(&level[i], WANDER, i > 0);
-	root = be_master(&level[0], 1, 1);
+	root = make_master(&level[0], 1, 1);
 	for (t = 2; t < 200; t += 1) {
 		for (i = 1; i <= LEVELS; i++) {
 			exchange(&level[i], 0, &level[i - 1], &lan,
@@ -263,7 +264,7 @@ START_TEST(test_small_step)
 
 	begin(6);
 	t = poll_until(2, 100, 1, &lan);
-	line.base_ns += 2000000;
+	master_params.base_ns += 2000000;
 	master.false_ns = 2e6;
 	/* Until it is confirmed, the step may be a single wrong exchange. */
 	for (; t < 104; t += 1) {
@@ -309,7 +310,7 @@ START_TEST(test_large_step)
 
 	begin(7);
 	t = poll_until(2, 100, 1, &lan);
-	line.base_ns -= BACK_NS;
+	master_params.base_ns -= BACK_NS;
 	master.false_ns = -BACK_NS;
 	for (; t < 106; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
@@ -371,7 +372,7 @@ START_TEST(test_master_restart)
 
 	begin(10);
 	t = poll_until(2, 100, 1, &lan);
-	line = be_master(&master, t, 8);
+	master_params = make_master(&master, t, 8);
 	exchange(&child, 0, &master, &lan, t);
 	exchange(&child, 0, &master, &lan, t + 0.1);
 	publish(&child, t + 0.2);
@@ -437,7 +438,7 @@ START_TEST(test_holdover)
 	t = poll_until(2, 300, 1, &lan);
 	for (; t < 3500; t += 1) {
 		publish(&child, t);
-		read_time(&child, &master, &line, t + 0.5);
+		read_time(&child, &master, &master_params, t + 0.5);
 	}
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_HOLDOVER);
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
@@ -451,7 +452,7 @@ START_TEST(test_holdover)
 	ck_assert_uint_eq(child.state.cluster_epoch, 1);
 	for (t = back; t < 7400; t += 1) {
 		publish(&child, t);
-		read_time(&child, &master, &line, t + 0.5);
+		read_time(&child, &master, &master_params, t + 0.5);
 	}
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_UNKNOWN);
 	ck_assert_uint_eq(child.state.cluster_epoch, 2);
@@ -472,8 +473,9 @@ START_TEST(test_master)
 	begin(14);
 	for (t = 2; t < 100; t += 1) {
 		publish(&master, t);
-		read_time(&master, &master, &line, t + 0.5);
-		ck_assert_uint_eq(master.state.cluster.base_cycles, line.base);
+		read_time(&master, &master, &master_params, t + 0.5);
+		ck_assert_uint_eq(master.state.cluster.base_cycles,
+				  master_params.base);
 	}
 	ck_assert_uint_eq(master.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert_uint_eq(master.readings, 98);
@@ -483,9 +485,9 @@ START_TEST(test_master)
 			 node_ticks(&master, t + 60), &r), 0);
 	ck_assert_uint_eq(r.status, TSCT_STATUS_HOLDOVER);
 	/* The same timeline again changes nothing; a different one begins an epoch. */
-	tsct_cluster_master(master.cluster, master.id, &line, 7);
+	tsct_cluster_master(master.cluster, master.id, &master_params, 7);
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 1);
-	be_master(&master, t, 8);
+	make_master(&master, t, 8);
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 2);
 	end();
 }
@@ -514,11 +516,9 @@ static void add_tests(TCase *tcase)
 int main(void)
 {
 	Suite *suite = suite_create("cluster");
-	TCase *tcase = tcase_create("cluster");
+	TCase *tcase = add_case(suite, "cluster", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	add_tests(tcase);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -13,15 +13,15 @@
 #include "suite.h"
 
 static char dir[64], path[96], keyfile[96];
-static char said[1 << 16];
+static char errors[1 << 16];
 static struct config *config;
 
 static char warned[4096];
 
-static void hear(bool is_error, const char *text)
+static void collect(bool is_error, const char *text)
 {
-	char *to = is_error ? said : warned;
-	size_t size = is_error ? sizeof(said) : sizeof(warned);
+	char *to = is_error ? errors : warned;
+	size_t size = is_error ? sizeof(errors) : sizeof(warned);
 	size_t len = strlen(to);
 
 	snprintf(to + len, size - len, "%s\n", text);
@@ -38,11 +38,11 @@ static void put(const char *name, const void *text, size_t len)
 
 static int load(const char *text)
 {
-	said[0] = warned[0] = '\0';
+	errors[0] = warned[0] = '\0';
 	config_free(config);
 	config = NULL;
 	put(path, text, strlen(text));
-	return config_load(path, hear, &config);
+	return config_load(path, collect, &config);
 }
 
 static void setup(void)
@@ -64,10 +64,10 @@ static void teardown(void)
 
 START_TEST(test_missing_file)
 {
-	ck_assert_int_eq(config_load("/nowhere/conf", hear, &config), -ENOENT);
-	ck_assert_str_eq(said, "");
-	ck_assert_int_eq(config_load(dir, hear, &config), -EISDIR);
-	ck_assert_ptr_nonnull(strstr(said, "name a file"));
+	ck_assert_int_eq(config_load("/nowhere/conf", collect, &config), -ENOENT);
+	ck_assert_str_eq(errors, "");
+	ck_assert_int_eq(config_load(dir, collect, &config), -EISDIR);
+	ck_assert_ptr_nonnull(strstr(errors, "name a file"));
 }
 END_TEST
 
@@ -88,15 +88,15 @@ START_TEST(test_child)
 
 	put(keyfile, "11 AES128 HEX:000102030405060708090a0b0c0d0e0f\n", 47);
 	ck_assert_int_eq(load(""), 0);
-	snprintf(said, sizeof(said), "keyfile %s\nname alpha\n"
+	snprintf(errors, sizeof(errors), "keyfile %s\nname alpha\n"
 		 "master 192.0.2.1 key 11 port 1123 minpoll -2 maxpoll 2 "
 		 "asymmetry -800 # comment\nntp 2001:db8::1 xleave\n"
 		 "synced-host\nfit hull\n", keyfile);
-	put(path, said, strlen(said));
-	said[0] = '\0';
+	put(path, errors, strlen(errors));
+	errors[0] = '\0';
 	config_free(config);
-	ck_assert_int_eq(config_load(path, hear, &config), 0);
-	ck_assert_str_eq(said, "");
+	ck_assert_int_eq(config_load(path, collect, &config), 0);
+	ck_assert_str_eq(errors, "");
 	ck_assert(config_has_network(config) && !config_is_master(config));
 	ck_assert(!config->serve && config->synced_host);
 	ck_assert_str_eq(config->name, "alpha");
@@ -203,25 +203,25 @@ START_TEST(test_invalid_lines)
 	snprintf(text, sizeof(text), "# first\n%s\nname x\n", w->line);
 	snprintf(at, sizeof(at), "%s:2: ", path);
 	ck_assert_int_eq(load(text), -EINVAL);
-	ck_assert_msg(!strncmp(said, at, strlen(at)) && strstr(said, w->word) &&
-		      strstr(said, w->fix), "%s: %s", w->line, said);
-	ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);
+	ck_assert_msg(!strncmp(errors, at, strlen(at)) && strstr(errors, w->word) &&
+		      strstr(errors, w->fix), "%s: %s", w->line, errors);
+	ck_assert_ptr_eq(strchr(errors, '\n'), errors + strlen(errors) - 1);
 }
 END_TEST
 
 START_TEST(test_duplicates)
 {
 	ck_assert_int_eq(load("port 1\nport 2"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "already in line 1"));
+	ck_assert_ptr_nonnull(strstr(errors, "already in line 1"));
 	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "already in line 1"));
+	ck_assert_ptr_nonnull(strstr(errors, "already in line 1"));
 	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1 port 124"), 0);
 	ck_assert_int_eq(load("child a 10.0.0.1\nchild a 10.0.0.2"), -EINVAL);
 	ck_assert_int_eq(load("child a 10.0.0.1\nchild b 10.0.0.1"), -EINVAL);
 	ck_assert_int_eq(load("serve"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "every client is denied"));
+	ck_assert_ptr_nonnull(strstr(errors, "every client is denied"));
 	ck_assert_int_eq(load("synced-cluster\nntp 10.0.0.1"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "conflicts with"));
+	ck_assert_ptr_nonnull(strstr(errors, "conflicts with"));
 }
 END_TEST
 
@@ -229,9 +229,9 @@ END_TEST
 START_TEST(test_reports_all_errors)
 {
 	ck_assert_int_eq(load("a\nb\nport x\n"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, ":1: "));
-	ck_assert_ptr_nonnull(strstr(said, ":2: "));
-	ck_assert_ptr_nonnull(strstr(said, ":3: "));
+	ck_assert_ptr_nonnull(strstr(errors, ":1: "));
+	ck_assert_ptr_nonnull(strstr(errors, ":2: "));
+	ck_assert_ptr_nonnull(strstr(errors, ":3: "));
 }
 END_TEST
 
@@ -247,7 +247,7 @@ static void many(const char *verb, int nr, int want, const char *what)
 					i % 250 + 1);
 	ck_assert_int_eq(load(text), want);
 	if (want)
-		ck_assert_ptr_nonnull(strstr(said, what));
+		ck_assert_ptr_nonnull(strstr(errors, what));
 }
 
 START_TEST(test_limits)
@@ -262,7 +262,7 @@ START_TEST(test_limits)
 	memcpy(line, "name ", 5);
 	line[sizeof(line) - 1] = '\0';
 	ck_assert_int_eq(load(line), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "longer than"));
+	ck_assert_ptr_nonnull(strstr(errors, "longer than"));
 	line[4 + CONFIG_NAME_MAX] = '\0';
 	ck_assert_int_eq(load(line), 0);
 	line[4 + CONFIG_NAME_MAX] = 'x';
@@ -271,7 +271,7 @@ START_TEST(test_limits)
 	memset(line, ' ', sizeof(line));
 	ck_assert_int_eq(load("allow a a a a a a a a a a a a a a a a a a a a a "
 			      "a a a a a a a a a a a a a a a a a a a"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "split the line"));
+	ck_assert_ptr_nonnull(strstr(errors, "split the line"));
 }
 END_TEST
 
@@ -294,15 +294,15 @@ START_TEST(test_random_bytes)
 			strcat(text, any(8) ? " " : "");
 		}
 		if (!load(text))
-			ck_assert_str_eq(said, "");
+			ck_assert_str_eq(errors, "");
 		else
-			ck_assert_str_ne(said, "");
+			ck_assert_str_ne(errors, "");
 	}
 	put(path, "name a\0b\nport 1\n", 16);
-	said[0] = '\0';
+	errors[0] = '\0';
 	config_free(config);
 	config = NULL;
-	ck_assert_int_eq(config_load(path, hear, &config), -EINVAL);
+	ck_assert_int_eq(config_load(path, collect, &config), -EINVAL);
 }
 END_TEST
 
@@ -315,7 +315,7 @@ static void warned_of(mode_t mode, const char *keys, const char *part)
 	ck_assert_int_eq(chmod(keyfile, mode), 0);
 	snprintf(text, sizeof(text), "keyfile %s\n", keyfile);
 	ck_assert_int_eq(load(text), 0);
-	ck_assert_str_eq(said, "");
+	ck_assert_str_eq(errors, "");
 	if (part)
 		ck_assert_ptr_nonnull(strstr(warned, part));
 	else

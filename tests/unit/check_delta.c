@@ -350,23 +350,24 @@ END_TEST
 
 START_TEST(test_coarser_ticks)
 {
-	struct tsct_tick_resolution grain;
+	struct tsct_tick_resolution resolution;
 	__u64 tick = 0;
 
-	ck_assert_int_eq(tsct_tick_resolution_init(&grain, -4), 0);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 0x12345, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, -4), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 0x12345, &tick), 0);
 	ck_assert_uint_eq(tick, 0x1234);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 0x12344, &tick), -EINVAL);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 0x12345, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 0x12344, &tick),
+			 -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 0x12345, &tick), 0);
 	ck_assert_uint_eq(tick, 0x1234);
-	ck_assert_int_eq(tsct_tick_resolution_init(&grain, -8), 0);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, ~0ULL, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, -8), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, ~0ULL, &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL >> 8);
-	ck_assert_int_eq(tsct_tick_resolution_init(&grain, 0), 0);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, ~0ULL, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 0), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, ~0ULL, &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL);
-	ck_assert_int_eq(tsct_tick_resolution_init(&grain, -14), -EINVAL);
-	ck_assert_int_eq(tsct_tick_resolution_init(&grain, 14), -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, -14), -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 14), -EINVAL);
 }
 END_TEST
 
@@ -374,27 +375,33 @@ END_TEST
  * file ticks. They continue in the next source tick. */
 START_TEST(test_finer_ticks)
 {
-	struct tsct_tick_resolution grain;
+	struct tsct_tick_resolution resolution;
 	__u64 tick = 0, i;
 
-	ck_assert_int_eq(tsct_tick_resolution_init(&grain, 4), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 4), 0);
 	for (i = 0; i < 20; i++) {
-		ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 100, &tick), 0);
+		ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 100,
+							   &tick), 0);
 		ck_assert_uint_eq(tick, 1600 + i);
 	}
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 101, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 101, &tick), 0);
 	ck_assert_uint_eq(tick, 1620);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 102, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 102, &tick), 0);
 	ck_assert_uint_eq(tick, 1632);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 101, &tick), -EINVAL);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 1ULL << 60, &tick), -ERANGE);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, (1ULL << 60) - 1, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 101, &tick),
+			 -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 1ULL << 60,
+						   &tick), -ERANGE);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution,
+						   (1ULL << 60) - 1, &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL - 15);
 	for (i = 1; i < 15; i++)
-		ck_assert_int_eq(tsct_tick_resolution_tick(&grain, (1ULL << 60) - 1,
+		ck_assert_int_eq(tsct_tick_resolution_tick(&resolution,
+							   (1ULL << 60) - 1,
 						 &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL - 1);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, (1ULL << 60) - 1, &tick),
+	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution,
+						   (1ULL << 60) - 1, &tick),
 			 -ERANGE);
 }
 END_TEST
@@ -406,7 +413,7 @@ START_TEST(test_resolutions_round_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };
 	struct tsct_delta put, get;
-	struct tsct_tick_resolution grain;
+	struct tsct_tick_resolution resolution;
 	__u8 room[TSCT_DELTA_ROOM];
 	__u64 source, tick, last = 0;
 	unsigned int i, k;
@@ -415,10 +422,12 @@ START_TEST(test_resolutions_round_trip)
 	seed_with((unsigned int)_i);
 	for (k = 0; k < COUNT(bits); k++) {
 		source = any64() >> 20;
-		ck_assert_int_eq(tsct_tick_resolution_init(&grain, bits[k]), 0);
+		ck_assert_int_eq(tsct_tick_resolution_init(&resolution,
+							   bits[k]), 0);
 		for (i = 0; i < 2000; i++) {
 			source += any(3) ? any(4) : any64() >> (30 + any(30));
-			must(!tsct_tick_resolution_tick(&grain, source, &tick));
+			must(!tsct_tick_resolution_tick(&resolution, source,
+							&tick));
 			if (!i) {
 				tsct_delta_begin(&put, tick);
 				tsct_delta_begin(&get, tick);

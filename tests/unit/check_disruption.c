@@ -21,7 +21,7 @@ static const struct disruption quiet = {
 /* A change of each indicator alone, in the order of precedence of the causes */
 static const struct {
 	__u32 cause;
-	const char *said;
+	const char *error_text;
 } table[] = {
 	{ TSCT_CAUSE_MIGRATION, "migrated or restored: disruption marker 9" },
 	{ TSCT_CAUSE_SUSPEND, "suspended for 3.5" },
@@ -68,7 +68,7 @@ START_TEST(test_each_indicator)
 	set(&now, table[_i].cause);
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), table[_i].cause);
 	disruption_describe(&quiet, &now, table[_i].cause, text, sizeof(text));
-	ck_assert_msg(strstr(text, table[_i].said), "%s", text);
+	ck_assert_msg(strstr(text, table[_i].error_text), "%s", text);
 	ck_assert_uint_eq(disruption_compare(&now, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
@@ -157,21 +157,21 @@ END_TEST
 
 /* ---- reading the indicators ---------------------------------------------- */
 
-static struct tsct_clock_snapshot given;
-static int given_err;
+static struct tsct_clock_snapshot snapshot_result;
+static int snapshot_error;
 
 static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
-	ck_assert_ptr_eq(ctx, &given);
-	*ret = given;
-	return given_err;
+	ck_assert_ptr_eq(ctx, &snapshot_result);
+	*ret = snapshot_result;
+	return snapshot_error;
 }
 
 static void open_reader(struct disruption_reader *reader, const char *vmclock)
 {
 	ck_assert_int_eq(disruption_open(reader, vmclock), 0);
 	reader->snapshot = snapshot;
-	reader->ctx = &given;
+	reader->ctx = &snapshot_result;
 }
 
 /* Reads the indicators of this machine twice: nothing happens in between. */
@@ -181,7 +181,7 @@ START_TEST(test_this_machine)
 	struct disruption first, now;
 	int i;
 
-	given_err = -ENOENT;
+	snapshot_error = -ENOENT;
 	open_reader(&reader, "/nonexistent");
 	disruption_read(&reader, &first);
 	ck_assert_str_ne(first.clocksource, "");
@@ -208,13 +208,13 @@ START_TEST(test_module)
 	struct disruption_reader reader;
 	struct disruption now;
 
-	given = (struct tsct_clock_snapshot) { .source_seq = 6 };
-	given_err = 0;
+	snapshot_result = (struct tsct_clock_snapshot) { .source_seq = 6 };
+	snapshot_error = 0;
 	open_reader(&reader, "/nonexistent");
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && now.has_source_seq);
 	ck_assert_uint_eq(now.source_seq, 6);
-	given_err = -EOPNOTSUPP;	/* the module is loaded, and its clock uses
+	snapshot_error = -EOPNOTSUPP;	/* the module is loaded, and its clock uses
 					 * another source than the TSC */
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && !now.has_source_seq);
@@ -254,7 +254,7 @@ START_TEST(test_vmclock)
 	struct disruption before, now;
 
 	ck_assert_uint_eq(sizeof(head), 112);
-	given_err = -ENOENT;
+	snapshot_error = -ENOENT;
 	make_vmclock(&head, sizeof(head), 4096);
 	open_reader(&reader, path);
 	disruption_read(&reader, &before);
@@ -319,8 +319,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("disruption");
 	Suite *suite = suite_create("disruption");
+	TCase *tcase = add_case(suite, "disruption", NULL, NULL);
 
 	tcase_add_loop_test(tcase, test_each_indicator, 0, NR_CAUSES);
 	tcase_add_test(tcase, test_precedence);
@@ -331,6 +331,5 @@ int main(void)
 	tcase_add_test(tcase, test_module);
 	tcase_add_test(tcase, test_vmclock);
 	tcase_add_test(tcase, test_no_vmclock);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -138,16 +138,13 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("drain");
-	TCase *tcase = tcase_create("drain");
+	TCase *tcase = add_case(suite, "drain", NULL, teardown);
 
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_test(tcase, test_ignores_events_before_begin);
 	tcase_add_test(tcase, test_refuses_future_events);
 	tcase_add_test(tcase, test_refuses_bad_records);
 	tcase_add_test(tcase, test_stops_at_end);
 	tcase_add_test(tcase, test_random_counters);
 	tcase_add_test(tcase, test_all_record_sizes);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -356,7 +356,7 @@ START_TEST(test_snapshot_with_writer)
 END_TEST
 
 /* Begins a process that overwrites random parts of the channel's file. */
-static pid_t scribble_on(void)
+static pid_t overwrite_channel(void)
 {
 	const struct tsct_channel_header *h = tsct_channel_info(t);
 	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
@@ -384,7 +384,7 @@ START_TEST(test_random_ring)
 	open_rings_of(_i % 2 ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD, 8);
 	for (i = 0; i < 200; i++)
 		emit(i);
-	pid = scribble_on();
+	pid = overwrite_channel();
 	usleep(10000);
 	if (_i % 4 == 1)
 		begin_snapshot();
@@ -418,11 +418,9 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("drain_balance");
-	TCase *tcase = tcase_create("balance");
+	TCase *tcase = add_case(suite, "balance", NULL, teardown);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_loop_test(tcase, test_discard_balance, 0, 3);
 	tcase_add_loop_test(tcase, test_overwrite_balance, 0, 3);
 	tcase_add_loop_test(tcase, test_ends_between_events, 0, 5);
@@ -432,6 +430,5 @@ int main(void)
 	tcase_add_test(tcase, test_snapshot_with_writer);
 	tcase_add_loop_test(tcase, test_random_ring, 0, 8);
 	tcase_add_test(tcase, test_snapshot_refused);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -276,12 +276,11 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("drift_file");
 	Suite *suite = suite_create("drift_file");
+	TCase *tcase = add_case(suite, "drift_file", setup, teardown);
 
 	print_seed();
 	seed_with(1);
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_save_and_load);
 	tcase_add_test(tcase, test_conditions);
 	tcase_add_test(tcase, test_corrupt);
@@ -290,6 +289,5 @@ int main(void)
 	tcase_add_test(tcase, test_write_errors);
 	tcase_add_test(tcase, test_full_disk);
 	tcase_add_test(tcase, test_machine_names);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

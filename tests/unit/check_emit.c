@@ -250,7 +250,7 @@ END_TEST
 TSCT_EVENT(typed, TSCT_KIND_INSTANT, TSCT_U64(a), TSCT_U64(b), TSCT_U64(c));
 
 /* Emits an event through a randomly chosen emit function. */
-static void emit_somehow(const char *bytes, unsigned int max)
+static void emit_randomly(const char *bytes, unsigned int max)
 {
 	const struct iovec two[] = {
 		{ (void *)bytes, any(50) }, { (void *)bytes, any(max) },
@@ -276,11 +276,11 @@ START_TEST(test_random_head_and_tail)
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
 	char *data = (char *)tsct_ring_data(t, cpu);
 	const char *end = data + t->geo.data_size;
-	__u64 guard[2] = { 0 }, i;
+	__u64 bytes_after[2] = { 0 }, i;
 	char bytes[4000] = "";
 
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
-		memcpy(guard, end, sizeof(guard));
+		memcpy(bytes_after, end, sizeof(bytes_after));
 	seed_with(0);
 	ck_assert_int_eq(tsct_event_bind(&typed_event, t), 0);
 	for (i = 0; i < 40000; i++) {
@@ -293,10 +293,10 @@ START_TEST(test_random_head_and_tail)
 			memset(data + BLOCK * any(4), any(256),
 			       TSCT_BLOCK_HEADER);
 		tsct_ring_consumer(t, cpu)->tail = producer->head - any(40000);
-		emit_somehow(bytes, sizeof(bytes));
+		emit_randomly(bytes, sizeof(bytes));
 	}
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
-		ck_assert_mem_eq(guard, end, sizeof(guard));
+		ck_assert_mem_eq(bytes_after, end, sizeof(bytes_after));
 	/* The end of the previous ring's data is the begin of this ring's producer
 	 * page. */
 	for (i = 0; i < 7; i++)
@@ -330,28 +330,29 @@ END_TEST
 START_TEST(test_no_provider)
 {
 	struct tsct_reader *none;
-	struct tsct_channel *nobody;
+	struct tsct_channel *channel;
 
-	ck_assert_int_eq(tsct_channel_open_at("/nowhere/s", NULL, &nobody), -ENODEV);
-	ck_assert_int_eq(tsct_channel_provider(nobody), TSCT_PROVIDER_NONE);
-	ck_assert_ptr_nonnull(strstr(tsct_channel_error(nobody), "/nowhere/s"));
-	ck_assert_ptr_null(tsct_channel_info(nobody));
-	ck_assert_int_ge(tsct_event_define(nobody, "e", 0, "a:u8"), TSCT_ID_FIRST);
-	ck_assert_int_eq(tsct_event_define(nobody, "e", 0, "a:"), -EINVAL);
-	ck_assert_int_eq(tsct_event_define(nobody, NULL, 0, "a:u8"), -EINVAL);
-	ck_assert_int_eq(tsct_emit(nobody, 16, "", 1), -ENODEV);
-	ck_assert_int_eq(tsct_emit(nobody, 16, NULL, ~0UL), -ENODEV);
-	ck_assert_int_eq(tsct_emit(nobody, 15, "", 1), -EINVAL);
-	ck_assert_uint_eq(tsct_channel_dropped(nobody), 2);
-	ck_assert_int_eq(tsct_reader_open(nobody, &none), -ENODEV);
-	tsct_channel_close(nobody);
+	ck_assert_int_eq(tsct_channel_open_at("/nowhere/s", NULL, &channel),
+			 -ENODEV);
+	ck_assert_int_eq(tsct_channel_provider(channel), TSCT_PROVIDER_NONE);
+	ck_assert_ptr_nonnull(strstr(tsct_channel_error(channel), "/nowhere/s"));
+	ck_assert_ptr_null(tsct_channel_info(channel));
+	ck_assert_int_ge(tsct_event_define(channel, "e", 0, "a:u8"), TSCT_ID_FIRST);
+	ck_assert_int_eq(tsct_event_define(channel, "e", 0, "a:"), -EINVAL);
+	ck_assert_int_eq(tsct_event_define(channel, NULL, 0, "a:u8"), -EINVAL);
+	ck_assert_int_eq(tsct_emit(channel, 16, "", 1), -ENODEV);
+	ck_assert_int_eq(tsct_emit(channel, 16, NULL, ~0UL), -ENODEV);
+	ck_assert_int_eq(tsct_emit(channel, 15, "", 1), -EINVAL);
+	ck_assert_uint_eq(tsct_channel_dropped(channel), 2);
+	ck_assert_int_eq(tsct_reader_open(channel, &none), -ENODEV);
+	tsct_channel_close(channel);
 	tsct_channel_close(NULL);
 }
 END_TEST
 
 static const struct {
 	struct tsct_channel_options options;
-	const char *says;
+	const char *error_text;
 } wrong[] = {
 	{ { .name = "a/b" }, "'a/b' cannot be a channel's name" },
 	{ { .name = "a b" }, "'a b' cannot be a channel's name" },
@@ -368,14 +369,16 @@ static const struct {
 START_TEST(test_invalid_options)
 {
 	struct tsct_channel_options options = wrong[_i].options;
-	struct tsct_channel *nobody;
+	struct tsct_channel *channel;
 
 	if (!options.name)
 		options.name = "wrong";
-	ck_assert_int_eq(tsct_channel_open_at(serve_path, &options, &nobody), -EINVAL);
-	ck_assert_msg(strstr(tsct_channel_error(nobody), wrong[_i].says), "%s",
-		      tsct_channel_error(nobody));
-	tsct_channel_close(nobody);
+	ck_assert_int_eq(tsct_channel_open_at(serve_path, &options, &channel),
+			 -EINVAL);
+	ck_assert_msg(strstr(tsct_channel_error(channel), wrong[_i].error_text),
+		      "%s",
+		      tsct_channel_error(channel));
+	tsct_channel_close(channel);
 }
 END_TEST
 

@@ -148,30 +148,30 @@ START_TEST(test_each_rule)
 {
 	struct tsct_event_def sound = parse("e", "a:u8 b:chars[4]"), def;
 
-#define SPOIL(change) do {						\
+#define EXPECT_INVALID(change) do {						\
 		def = sound;						\
 		change;							\
 		ck_assert_int_eq(check_exactly(&def, sizeof(def)), -EINVAL); \
 	} while (0)
-	SPOIL(def.size++);
-	SPOIL(def.size -= 40);
-	SPOIL(def.size = ~0U);
-	SPOIL(def.nr_fields++);
-	SPOIL(def.kind = TSCT_KIND_NR);
-	SPOIL(def.name[0] = 0);
-	SPOIL(def.name[0] = '0');
-	SPOIL(memset(def.name, 'x', sizeof(def.name)));
-	SPOIL(def.fields[0].name[0] = 0);
-	SPOIL(def.fields[0].name[0] = '.');
-	SPOIL(memset(def.fields[1].name, 'x', TSCT_FIELD_NAME_MAX));
-	SPOIL(strcpy(def.fields[1].name, "a"));
-	SPOIL(def.fields[0].type = TSCT_TYPE_NR);
-	SPOIL(def.fields[0].format = TSCT_FORMAT_NR);
-	SPOIL(def.fields[0].count = 1);
-	SPOIL(def.fields[0].reserved = 1);
-	SPOIL(def.fields[1].count = 0);
-	SPOIL(def.fields[1].format = TSCT_FORMAT_HEX);
-#undef SPOIL
+	EXPECT_INVALID(def.size++);
+	EXPECT_INVALID(def.size -= 40);
+	EXPECT_INVALID(def.size = ~0U);
+	EXPECT_INVALID(def.nr_fields++);
+	EXPECT_INVALID(def.kind = TSCT_KIND_NR);
+	EXPECT_INVALID(def.name[0] = 0);
+	EXPECT_INVALID(def.name[0] = '0');
+	EXPECT_INVALID(memset(def.name, 'x', sizeof(def.name)));
+	EXPECT_INVALID(def.fields[0].name[0] = 0);
+	EXPECT_INVALID(def.fields[0].name[0] = '.');
+	EXPECT_INVALID(memset(def.fields[1].name, 'x', TSCT_FIELD_NAME_MAX));
+	EXPECT_INVALID(strcpy(def.fields[1].name, "a"));
+	EXPECT_INVALID(def.fields[0].type = TSCT_TYPE_NR);
+	EXPECT_INVALID(def.fields[0].format = TSCT_FORMAT_NR);
+	EXPECT_INVALID(def.fields[0].count = 1);
+	EXPECT_INVALID(def.fields[0].reserved = 1);
+	EXPECT_INVALID(def.fields[1].count = 0);
+	EXPECT_INVALID(def.fields[1].format = TSCT_FORMAT_HEX);
+#undef EXPECT_INVALID
 }
 END_TEST
 
@@ -304,7 +304,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("event_def");
-	TCase *tcase = tcase_create("def");
+	TCase *tcase = add_case(suite, "def", NULL, NULL);
 
 	print_seed();
 	tcase_add_loop_test(tcase, test_parses_valid, 0, COUNT(good));
@@ -316,6 +316,5 @@ int main(void)
 	tcase_add_test(tcase, test_equal);
 	tcase_add_test(tcase, test_walks_fields);
 	tcase_add_test(tcase, test_payload_check);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -378,10 +378,8 @@ static void stop(void)
 int main(void)
 {
 	Suite *suite = suite_create("event_registry");
-	TCase *tcase = tcase_create("events");
+	TCase *tcase = add_case(suite, "events", setup, stop);
 
-	tcase_add_checked_fixture(tcase, setup, stop);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_every_type);
 	tcase_add_test(tcase, test_every_type_slow_path);
 	tcase_add_test(tcase, test_losses);
@@ -393,6 +391,5 @@ int main(void)
 	tcase_add_test(tcase, test_roles);
 	tcase_add_test(tcase, test_definition_area_full);
 	tcase_add_test(tcase, test_switching_while_emitting);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -8,7 +8,7 @@
  */
 #include "suite.h"
 #include "lib/ntp/responder.h"
-#include "talk.h"
+#include "ntp_helpers.h"
 
 #define EVENTS		256
 #define SEEN		64
@@ -28,15 +28,16 @@ struct event {
 static struct world {
 	struct tsct_client client;
 	struct tsct_responder *responder;
-	struct tsct_ratelimit *guard;
+	struct tsct_ratelimit *ratelimit;
 	struct tsct_keys *keys;
 	struct tsct_timeline timeline;
 	struct tsct_address from;
-	bool plain;
-	unsigned int trains;	/* maximum number of additional requests of a poll */
-	unsigned int lossy;	/* probability of each fault, percent */
+	bool ntp_only;
+	unsigned int extra_requests;	/* maximum number of additional requests of a
+					 * poll */
+	unsigned int fault_percent;	/* probability of each fault, percent */
 	__s64 now;
-	__s64 start_here, start_there;	/* values of the counters at time 0 */
+	__s64 local_start, remote_start;	/* values of the counters at time 0 */
 	struct event events[EVENTS], seen[SEEN];
 	__u64 last_t1;
 	unsigned int delivered, t1_kernel, t3_kernel, joined;
@@ -44,46 +45,46 @@ static struct world {
 
 /* ---- true times ---------------------------------------------------------- */
 
-static __u64 here(__s64 at)
+static __u64 local_at(__s64 at)
 {
-	return (__u64)w.start_here + (__u64)(at * 26 / 10);
+	return (__u64)w.local_start + (__u64)(at * 26 / 10);
 }
 
-static __u64 there(__s64 at)
+static __u64 remote_at(__s64 at)
 {
-	return (__u64)w.start_there + (__u64)(w.plain ? at : at * 31 / 10);
+	return (__u64)w.remote_start + (__u64)(w.ntp_only ? at : at * 31 / 10);
 }
 
 static __s64 real_ns(void *ctx, __u64 cycles)
 {
 	(void)ctx;
-	return w.plain ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
+	return w.ntp_only ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
 }
 
 /* Converts a local counter value to true time; early by up to one cycle. */
-static double time_here(__u64 cycles)
+static double local_true_time(__u64 cycles)
 {
-	return (double)(__s64)(cycles - (__u64)w.start_here) / 2.6;
+	return (double)(__s64)(cycles - (__u64)w.local_start) / 2.6;
 }
 
-static double time_there(__u64 cycles)
+static double remote_true_time(__u64 cycles)
 {
-	return (double)(__s64)(cycles - (__u64)w.start_there) /
-		(w.plain ? 1 : 3.1);
+	return (double)(__s64)(cycles - (__u64)w.remote_start) /
+		(w.ntp_only ? 1 : 3.1);
 }
 
-static __u64 now_there(void *ctx)
+static __u64 remote_now(void *ctx)
 {
 	(void)ctx;
 	w.now += any(300);
-	return there(w.now);
+	return remote_at(w.now);
 }
 
 /* ---- the simulated network ----------------------------------------------- */
 
-static bool misfortune(void)
+static bool fault(void)
 {
-	return any(100) < w.lossy;
+	return any(100) < w.fault_percent;
 }
 
 static struct event *later(enum kind kind, __s64 delay)
@@ -102,12 +103,12 @@ static struct event *later(enum kind kind, __s64 delay)
 
 static __s64 delay(void)
 {
-	return 20000 + any(50000) + (misfortune() ? any(80) * MS : 0);
+	return 20000 + any(50000) + (fault() ? any(80) * MS : 0);
 }
 
 static void transmit(enum kind kind, const __u8 *bytes, size_t len)
 {
-	unsigned int copies = 1 + misfortune() - misfortune();
+	unsigned int copies = 1 + fault() - fault();
 	struct event *e, *seen = &w.seen[any(SEEN)];
 
 	seen->kind = kind;
@@ -158,10 +159,10 @@ static struct tsct_packet_time kernel(__u64 cycles)
 
 static void check(const struct tsct_exchange *x)
 {
-	double out = time_there(x->t2) - time_here(x->t1);
-	double back = time_here(x->t4) - time_there(x->t3);
+	double out = remote_true_time(x->t2) - local_true_time(x->t1);
+	double back = local_true_time(x->t4) - remote_true_time(x->t3);
 	double slack = x->local_error / 2.6 + x->remote_error /
-		(w.plain ? 1 : 3.1) + 2;
+		(w.ntp_only ? 1 : 3.1) + 2;
 
 	ck_assert_msg(out >= -slack, "request received %f ns before it was sent", -out);
 	ck_assert_msg(back >= -slack, "answer received %f ns before it was sent", -back);
@@ -176,7 +177,7 @@ static void check(const struct tsct_exchange *x)
 
 /* ---- events of the simulation -------------------------------------------- */
 
-static void ask(bool follows)
+static void send_request(bool follows)
 {
 	__u64 random[2] = { any64(), any64() };
 	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 7 };
@@ -188,28 +189,28 @@ static void ask(bool follows)
 		&w.client, w.keys, random, any(2) ? &ext : NULL, bytes);
 	ck_assert_uint_gt(len, 0);
 	tsct_client_sent(&w.client, (__u32)w.client.sent, (struct tsct_packet_time) {
-		.cycles = here(w.now) });
+		.cycles = local_at(w.now) });
 	w.now += 1000 + any(4000);
 	transmit(REQUEST, bytes, len);
-	e = misfortune() ? NULL : later(T1_STAMP, any(misfortune() ? 20 * MS :
-						      10000) + 1);
+	e = fault() ? NULL : later(T1_STAMP, any(fault() ? 20 * MS :
+						 10000) + 1);
 	if (!e)
 		return;
 	e->number = (__u32)w.client.sent;
-	e->stamp = kernel(here(w.now));
+	e->stamp = kernel(local_at(w.now));
 }
 
 static void serve(const struct event *request)
 {
 	__u8 reply[TSCT_NTP_MAX];
-	struct tsct_packet_time rx = kernel(there(w.now));
+	struct tsct_packet_time rx = kernel(remote_at(w.now));
 	struct event *e;
 	__u32 ticket;
 	size_t len;
 
 	/* NTP's time stamps have no stated error, so exact ones are used here. */
-	if (w.plain)
-		rx.cycles = there(w.now);
+	if (w.ntp_only)
+		rx.cycles = remote_at(w.now);
 	tsct_responder_answer(w.responder, &w.timeline, &w.from,
 			      request->bytes, request->len, rx, reply, &len,
 			      &ticket);
@@ -217,32 +218,32 @@ static void serve(const struct event *request)
 		return;
 	w.now += 1000 + any(5000);
 	transmit(ANSWER, reply, len);
-	e = misfortune() ? NULL : later(T3_STAMP, any(misfortune() ? 20 * MS :
-						      10000) + 1);
+	e = fault() ? NULL : later(T3_STAMP, any(fault() ? 20 * MS :
+						 10000) + 1);
 	if (!e)
 		return;
 	e->number = ticket;
-	e->stamp = kernel(there(w.now));
-	if (w.plain)
-		e->stamp.cycles = there(w.now);
+	e->stamp = kernel(remote_at(w.now));
+	if (w.ntp_only)
+		e->stamp.cycles = remote_at(w.now);
 }
 
 static void receive(const struct event *answer)
 {
-	struct tsct_packet_time t4 = kernel(here(w.now));
+	struct tsct_packet_time t4 = kernel(local_at(w.now));
 	struct tsct_exchange x;
 
 	if (any(2)) {
 		w.now += any(5000);
-		t4 = (struct tsct_packet_time) { .cycles = here(w.now) };
+		t4 = (struct tsct_packet_time) { .cycles = local_at(w.now) };
 	}
 	tsct_client_reply(&w.client, w.keys, answer->bytes, answer->len, t4,
-			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS);
+			  w.ntp_only ? (__s64)remote_at(w.now) + 1000 * MS : NEAR_NS);
 	while (tsct_client_next(&w.client, &x))
 		check(&x);
 }
 
-static void happen(void)
+static void next_event(void)
 {
 	struct event *next = NULL, e;
 	unsigned int i;
@@ -281,7 +282,7 @@ static void pass(__s64 ns)
 	__s64 next = w.now + ns;
 
 	while (due(next))
-		happen();
+		next_event();
 	if (w.now < next)
 		w.now = next;
 }
@@ -292,15 +293,15 @@ static void run(unsigned int polls)
 	unsigned int behind;
 
 	while (polls--) {
-		ask(false);
+		send_request(false);
 		/* The poll's other requests overtake the first one, or come after its
 		 * answer. */
-		for (behind = any(w.trains + 1); behind; behind--) {
+		for (behind = any(w.extra_requests + 1); behind; behind--) {
 			pass(any(40000));
-			ask(true);
+			send_request(true);
 		}
 		pass(MS / 2 + any(20) * MS);
-		if (w.lossy && w.keys)
+		if (w.fault_percent && w.keys)
 			attack();
 		if (any(50))
 			continue;
@@ -312,17 +313,17 @@ static void run(unsigned int polls)
 
 /* ---- setup and end of a simulation --------------------------------------- */
 
-static void asked(void *ctx, const struct tsct_responder_request *ask)
+static void on_request(void *ctx, const struct tsct_responder_request *req)
 {
 	(void)ctx;
-	ask->reply->session = ask->request.session;
+	req->reply->session = req->request.session;
 }
 
-static void begin(__u32 flags, bool keyed, unsigned int lossy)
+static void begin(__u32 flags, bool keyed, unsigned int fault_percent)
 {
 	static const struct tsct_ratelimit_options no_limit;
 	const struct tsct_responder_ops ops = {
-		.now = now_there, .real_ns = real_ns, .member_request = asked,
+		.now = remote_now, .real_ns = real_ns, .member_request = on_request,
 	};
 	struct tsct_client_options options = {
 		.flags = flags, .key_id = keyed ? 5 : 0, .node = CHILD,
@@ -330,25 +331,26 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 	};
 
 	memset(&w, 0, sizeof(w));
-	w.plain = flags & TSCT_CLIENT_NTP_ONLY;
-	w.lossy = lossy;
+	w.ntp_only = flags & TSCT_CLIENT_NTP_ONLY;
+	w.fault_percent = fault_percent;
 	w.now = 1;
 	/* During the run the local counter wraps at 2^64, and the remote one passes
 	 * 2^63. */
-	w.start_here = -(__s64)any(2000) * 1000000;
-	w.start_there = w.plain ? NEAR_NS :
+	w.local_start = -(__s64)any(2000) * 1000000;
+	w.remote_start = w.ntp_only ? NEAR_NS :
 		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);
 	w.keys = keyed ? keys_of(KEY_5) : NULL;
-	w.guard = tsct_ratelimit_new(&no_limit, 1);
+	w.ratelimit = tsct_ratelimit_new(&no_limit, 1);
 	w.responder = tsct_responder_new(&ops);
-	ck_assert(w.guard && w.responder);
+	ck_assert(w.ratelimit && w.responder);
 	ck_assert_int_eq(tsct_address_parse("10.0.0.1", &w.from), 0);
-	ck_assert_int_eq(tsct_ratelimit_child(w.guard, &w.from, options.key_id), 0);
-	tsct_responder_use(w.responder, w.keys, w.guard);
+	ck_assert_int_eq(tsct_ratelimit_child(w.ratelimit, &w.from,
+					      options.key_id), 0);
+	tsct_responder_use(w.responder, w.keys, w.ratelimit);
 	w.timeline = (struct tsct_timeline) {
 		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
 		.epoch = 1, .status = TSCT_STATUS_SYNCHRONIZED,
-		.has_params = true, .params = a_line(), .stratum = 3,
+		.has_params = true, .params = make_remote_params(), .stratum = 3,
 		.precision = -29,
 	};
 	tsct_client_init(&w.client, &options);
@@ -357,12 +359,12 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 static void finish(void)
 {
 	tsct_responder_free(w.responder);
-	tsct_ratelimit_free(w.guard);
+	tsct_ratelimit_free(w.ratelimit);
 	tsct_keys_free(w.keys);
 }
 
 /* Sets flags, key and network faults of one run of a test. */
-static void begin_turn(int turn, unsigned int lossy)
+static void begin_turn(int turn, unsigned int fault_percent)
 {
 	static const __u32 flags[] = {
 		0, TSCT_CLIENT_NTP_ONLY,
@@ -370,12 +372,12 @@ static void begin_turn(int turn, unsigned int lossy)
 	};
 
 	seed_with((unsigned int)turn);
-	begin(flags[turn % 3], turn / 3 % 2, lossy);
-	w.trains = w.plain ? 0 : (unsigned int)turn / 6 % 3;
+	begin(flags[turn % 3], turn / 3 % 2, fault_percent);
+	w.extra_requests = w.ntp_only ? 0 : (unsigned int)turn / 6 % 3;
 }
 
 /* No attack succeeded, and no valid answer was dropped as impossible. */
-static void check_unsuspicious(void)
+static void check_no_attack_seen(void)
 {
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_TOO_SOON], 0);
@@ -384,20 +386,20 @@ static void check_unsuspicious(void)
 
 START_TEST(test_perfect_network)
 {
-	bool tells;
+	bool timed;
 
 	begin_turn(_i, 0);
-	tells = !w.plain || w.client.options.flags & TSCT_CLIENT_INTERLEAVED;
+	timed = !w.ntp_only || w.client.options.flags & TSCT_CLIENT_INTERLEAVED;
 	run(2000);
 	/* A flushed exchange cannot be completed by the next answer. */
-	ck_assert_uint_gt(w.delivered, tells ? 1900 : 1999);
-	if (tells) {
+	ck_assert_uint_gt(w.delivered, timed ? 1900 : 1999);
+	if (timed) {
 		ck_assert_uint_gt(w.t3_kernel, 1850);
 		ck_assert_uint_gt(w.t1_kernel, 1900);
 	} else {
 		ck_assert_uint_eq(w.t3_kernel, 0);
 	}
-	if (!w.plain)
+	if (!w.ntp_only)
 		ck_assert_uint_gt(w.joined, 800);
 	finish();
 }
@@ -408,7 +410,7 @@ START_TEST(test_bad_network)
 	begin_turn(_i, 5 + 5 * (_i % 4));
 	run(3000);
 	ck_assert_uint_gt(w.delivered, 700);
-	if (!w.plain)
+	if (!w.ntp_only)
 		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
 	/* Every check of the client was exercised. */
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
@@ -418,7 +420,7 @@ START_TEST(test_bad_network)
 		ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_FOREIGN], 0);
 		ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_NOT_OURS], 0);
 	}
-	check_unsuspicious();
+	check_no_attack_seen();
 	finish();
 }
 END_TEST
@@ -428,11 +430,11 @@ START_TEST(test_several_requests_per_poll)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
 	run(2000);
-	check_unsuspicious();
+	check_no_attack_seen();
 	ck_assert_uint_gt(w.client.sent, 2900);
 	ck_assert_uint_ge(w.delivered + 1, 2000);
-	if (w.trains > 1)	/* with three requests, the first two give an
-				 * exchange, too */
+	if (w.extra_requests > 1)	/* with three requests, the first two give an
+					 * exchange, too */
 		ck_assert_uint_gt(w.delivered, 2200);
 	else
 		ck_assert_uint_le(w.delivered, 2000);
@@ -446,13 +448,11 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("exchange");
-	TCase *tcase = tcase_create("exchange");
+	TCase *tcase = add_case(suite, "exchange", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_perfect_network, 0, 6);
 	tcase_add_loop_test(tcase, test_bad_network, 0, 24);
 	tcase_add_loop_test(tcase, test_several_requests_per_poll, 0, 4);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

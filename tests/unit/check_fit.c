@@ -484,7 +484,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("fit");
-	TCase *tc = tcase_create("fit");
+	TCase *tc = add_case(suite, "fit", NULL, NULL);
 
 	print_seed();
 	tcase_add_loop_test(tc, test_golden, 0,
@@ -502,6 +502,5 @@ int main(void)
 	tcase_add_test(tc, test_asymmetry);
 	tcase_add_test(tc, test_monotone);
 	tcase_add_test(tc, test_random_exchanges);
-	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

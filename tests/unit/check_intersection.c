@@ -172,7 +172,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("intersection");
-	TCase *tcase = tcase_create("intersection");
+	TCase *tcase = add_case(suite, "intersection", NULL, NULL);
 
 	print_seed();
 	tcase_add_test(tcase, test_known_intervals);
@@ -181,6 +181,5 @@ int main(void)
 	tcase_add_test(tcase, test_nan_and_infinity);
 	tcase_add_test(tcase, test_falsetickers);
 	tcase_add_test(tcase, test_all_correct);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -169,14 +169,12 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("kernel_events");
 	Suite *suite = suite_create("kernel_events");
+	TCase *tcase = add_case(suite, "kernel_events", setup, teardown);
 
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_module_loads_and_unloads);
 	tcase_add_test(tcase, test_ignores_other_families);
 	tcase_add_test(tcase, test_epoch_event);
 	tcase_add_test(tcase, test_open_socket);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

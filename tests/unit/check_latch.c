@@ -12,7 +12,7 @@
 #include <tsctrace/clock.h>
 
 #include "lib/core/latch.h"
-#include "latch_line.h"
+#include "latch_states.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -100,7 +100,7 @@ START_TEST(test_write_read)
 
 	tsct_latch_init(&area.page, boot_id, 0, 0);
 	for (n = 1; n < 400; n++) {
-		state = line_nr(n);
+		state = nth_state(n);
 		tsct_latch_write(&area.page, &state);
 		ck_assert_uint_eq(read_nr(&area.page), n);
 		ck_assert_uint_eq(area.page.seq, 2 * n);
@@ -109,9 +109,9 @@ START_TEST(test_write_read)
 		ck_assert_int_eq(tsct_latch_read_copy(&area.page, &copy), 0);
 		ck_assert_int_eq(tsct_segments_valid(&copy), 0);
 		ck_assert_mem_eq(&copy, &area.page.copy[0], sizeof(copy));
-		ck_assert(right(&area.page, STRIDE));
-		ck_assert(n == 1 || right(&area.page, n * STRIDE - 1));
-		ck_assert(right(&area.page, n * STRIDE + 1));
+		ck_assert(is_right(&area.page, STRIDE));
+		ck_assert(n == 1 || is_right(&area.page, n * STRIDE - 1));
+		ck_assert(is_right(&area.page, n * STRIDE + 1));
 	}
 }
 END_TEST
@@ -139,7 +139,7 @@ static void read_once(struct reader *r, uint64_t *last)
 	*last = nr;
 	/* Any cycles up to one STRIDE after the begin of the newest params */
 	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
-	r->wrong += !right(&shared, stamp);
+	r->wrong += !is_right(&shared, stamp);
 	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {
 		r->wrong += ns != ((int64_t)nr * STRIDE + 50) * 10;
 		r->fast++;
@@ -167,7 +167,7 @@ START_TEST(test_race)
 	int i;
 
 	tsct_latch_init(&shared, boot_id, 0, 0);
-	state = line_nr(1);
+	state = nth_state(1);
 	tsct_latch_write(&shared, &state);
 	for (i = 0; i < READERS; i++)
 		ck_assert(!pthread_create(&readers[i].thread, NULL, read_along,
@@ -176,7 +176,7 @@ START_TEST(test_race)
 		if (n % 1000 == 0)	/* another writer takes over while readers
 					 * continue */
 			tsct_latch_repair(&shared);
-		state = line_nr(n);
+		state = nth_state(n);
 		tsct_latch_stage(&shared, &state);
 		if (n % 10 == 0)
 			tsct_latch_stage(&shared, &state);
@@ -206,7 +206,7 @@ static void *count_up(void *unused)
 	return NULL;
 }
 
-static void *scribble(void *unused)
+static void *overwrite_page(void *unused)
 {
 	uint64_t x = 88172645463325252, i;
 
@@ -263,14 +263,14 @@ END_TEST
 
 START_TEST(test_hostile_copies)
 {
-	read_hostile(scribble);
+	read_hostile(overwrite_page);
 }
 END_TEST
 
 /* A writer that takes over a page of random contents makes it valid. */
 START_TEST(test_take_over)
 {
-	struct tsct_clock_state state = line_nr(3);
+	struct tsct_clock_state state = nth_state(3);
 	unsigned int i, j;
 	uint64_t words[sizeof(shared) / 8];
 
@@ -285,7 +285,7 @@ START_TEST(test_take_over)
 				 sizeof(shared.copy[0]));
 		tsct_latch_write(&shared, &state);
 		ck_assert_uint_eq(read_nr(&shared), 3);
-		ck_assert(right(&shared, 3 * STRIDE));
+		ck_assert(is_right(&shared, 3 * STRIDE));
 	}
 }
 END_TEST
@@ -329,8 +329,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("latch");
 	Suite *suite = suite_create("latch");
+	TCase *tcase = add_case(suite, "latch", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 100);
@@ -342,6 +342,5 @@ int main(void)
 	tcase_add_test(tcase, test_hostile_copies);
 	tcase_add_test(tcase, test_take_over);
 	tcase_add_test(tcase, test_page_check);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

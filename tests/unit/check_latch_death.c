@@ -23,7 +23,7 @@ static void before_store(void);
 
 #include "lib/core/latch.c"
 #include "lib/core/clock_segments.c"
-#include "latch_line.h"
+#include "latch_states.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -38,7 +38,7 @@ static uint64_t old_nr, new_nr;		/* numbers of the states that readers may see *
 static bool watched;
 
 /* Checks that a reader sees the old state or the new one at this moment. */
-static void look(void)
+static void check_reader(void)
 {
 	static uint64_t last;
 	const uint64_t nr = read_nr(&page);
@@ -49,15 +49,15 @@ static void look(void)
 		ck_assert_uint_eq(nr, new_nr);	/* a reader that saw the new state
 						 * must not see the old one again */
 	last = nr;
-	ck_assert(right(&page, nr * STRIDE + 7));
-	ck_assert(right(&page, nr * STRIDE - 1));
-	ck_assert(right(&page, STRIDE + stores));
+	ck_assert(is_right(&page, nr * STRIDE + 7));
+	ck_assert(is_right(&page, nr * STRIDE - 1));
+	ck_assert(is_right(&page, STRIDE + stores));
 }
 
 static void before_store(void)
 {
 	if (watched)
-		look();
+		check_reader();
 	if (!stores_left--)
 		longjmp(death, 1);
 	stores++;
@@ -66,7 +66,7 @@ static void before_store(void)
 /* Returns false if the writer died. */
 static bool write_until(uint64_t n, unsigned long limit)
 {
-	struct tsct_clock_state state = line_nr(n);
+	struct tsct_clock_state state = nth_state(n);
 
 	stores = 0;
 	stores_left = limit;
@@ -113,7 +113,7 @@ static void check_whole(uint64_t n)
 
 /* After a repair, the last state that readers saw is kept, and a new writer
  * continues. */
-static void die_at(unsigned long limit)
+static void check_death_at(unsigned long limit)
 {
 	uint64_t seen;
 	bool ended;
@@ -130,11 +130,11 @@ static void die_at(unsigned long limit)
 	check_whole(seen);
 	ck_assert(write_until(seen + 1, -1UL));
 	check_whole(seen + 1);
-	ck_assert(right(&page, STRIDE));
-	ck_assert(right(&page, seen * STRIDE + 500));
+	ck_assert(is_right(&page, STRIDE));
+	ck_assert(is_right(&page, seen * STRIDE + 500));
 }
 
-static void die_everywhere(uint64_t states)
+static void check_death_everywhere(uint64_t states)
 {
 	unsigned long nr, i;
 
@@ -144,18 +144,18 @@ static void die_everywhere(uint64_t states)
 	printf("# %lu stores to publish state %llu\n", nr,
 	       (unsigned long long)new_nr);
 	for (i = 0; i <= nr; i++)
-		die_at(i);
+		check_death_at(i);
 }
 
 START_TEST(test_death_few_segments)
 {
-	die_everywhere(2);
+	check_death_everywhere(2);
 }
 END_TEST
 
 START_TEST(test_death_all_segments)
 {
-	die_everywhere(FULL);
+	check_death_everywhere(FULL);
 }
 END_TEST
 
@@ -188,9 +188,9 @@ START_TEST(test_staged_state_is_invisible)
 	watched = true;
 	stores_left = -1UL;
 	for (i = 1; i < 5; i++) {
-		state = line_nr(old_nr + i);
+		state = nth_state(old_nr + i);
 		tsct_latch_stage(&page, &state);
-		look();
+		check_reader();
 	}
 	new_nr = old_nr + 4;
 	tsct_latch_commit(&page);
@@ -198,7 +198,7 @@ START_TEST(test_staged_state_is_invisible)
 	check_whole(new_nr);
 	ck_assert_uint_eq(page.copy[0].state.real.base_cycles, new_nr * STRIDE);
 	/* A staged state can also be abandoned. */
-	state = line_nr(new_nr + 1);
+	state = nth_state(new_nr + 1);
 	tsct_latch_stage(&page, &state);
 	tsct_latch_repair(&page);
 	check_whole(new_nr);
@@ -207,8 +207,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("latch_death");
 	Suite *suite = suite_create("latch_death");
+	TCase *tcase = add_case(suite, "latch_death", NULL, NULL);
 
 	print_seed();
 	seed_with(0);
@@ -217,6 +217,5 @@ int main(void)
 	tcase_add_test(tcase, test_death_all_segments);
 	tcase_add_test(tcase, test_reader_between_stores);
 	tcase_add_test(tcase, test_staged_state_is_invisible);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -38,8 +38,9 @@ static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis
 }
 
 /* Exact value of a mapping line at @local, minus @global and @frac / 2^64 ticks */
-static double less(const struct tsct_mapping_line *line, __u64 local, __u64 global,
-		   __u64 frac)
+static double line_minus(const struct tsct_mapping_line *line, __u64 local,
+			 __u64 global,
+			 __u64 frac)
 {
 	__u64 d = local - line->from;
 	tsct_s128 ticks = (tsct_s128)(__s64)(line->base - global) +
@@ -63,7 +64,8 @@ static void check_world(const struct golden_world *world)
 		const struct golden_tick *tick = &world->tick[i];
 
 		must(!tsct_mapping_find_line(&mapping, tick->local, &line));
-		off = fabs(less(&line, tick->local, tick->global, tick->frac)) / ns;
+		off = fabs(line_minus(&line, tick->local, tick->global,
+				      tick->frac)) / ns;
 		worst = off > worst ? off : worst;
 	}
 	printf("# %s: %llu lines, off by %.6f ns\n", world->name,
@@ -178,7 +180,7 @@ static void make_correct(void)
 }
 
 #if LDBL_MANT_DIG == 64
-typedef __float128 real;	/* exact for products of two doubles */
+typedef __float128 real;	/* holds products of two doubles exactly */
 #else
 typedef long double real;
 #endif
@@ -196,7 +198,7 @@ static real value(const struct tsct_cubic *piece, __u64 local)
  * small gaps between pieces, so each piece is tilted here to end where the next one
  * begins.
  */
-static double fit_less(__u64 local, __u64 global)
+static double fit_minus(__u64 local, __u64 global)
 {
 	const struct tsct_cubic *piece = world.piece;
 	unsigned int k;
@@ -227,7 +229,7 @@ static double off_by(const struct tsct_mapping_line *line)
 		__u64 d = (line->len - 1) / 4 * i, at = line->from + d;
 		__u64 tick = line->base + d * line->whole;
 
-		off = fabs(less(line, at, tick, 0) - fit_less(at, tick));
+		off = fabs(line_minus(line, at, tick, 0) - fit_minus(at, tick));
 		worst = off > worst ? off : worst;
 	}
 	return worst;
@@ -281,7 +283,7 @@ static void follow(__u64 local, unsigned int nr, double *worst)
  * which 1/16 ns is allowed. This limits its length, which is a power of two. Each
  * piece, and each 2^40 ticks, may need one more line.
  */
-static double most_lines(void)
+static double max_lines(void)
 {
 	double sum = 0, scale = (double)world.axis.num / (double)world.axis.den;
 	double first, last, len;
@@ -300,11 +302,11 @@ static double most_lines(void)
 	return sum + (double)(world.piece[0].from - world.begin) / 0x1p40;
 }
 
-static const struct scene {
+static const struct scenario {
 	const char *name;
 	unsigned int sessions;
 	double seconds, ppm;
-} scenes[] = {
+} scenarios[] = {
 	/* ppm: largest change of rate from one session to the next */
 	{ "a minute, 3 sessions, 1 ppm", 3, 60, 1 },
 	{ "a minute, 250 sessions, 100 ppm", 250, 60, 100 },
@@ -321,16 +323,16 @@ static const struct scene {
 /* Mapping lines are less than 0.1 ns off, connected, rising, and not too many. */
 START_TEST(test_random_fits)
 {
-	const struct scene *scene = &scenes[_i];
+	const struct scenario *scenario = &scenarios[_i];
 	double worst = 0, most = 0;
 	unsigned int turn, i;
 
 	for (turn = 0; turn < 30; turn++) {
 		seed_with(1000 * (unsigned int)_i + turn);
-		make_world(scene->sessions, scene->seconds, scene->ppm);
+		make_world(scenario->sessions, scenario->seconds, scenario->ppm);
 		make_correct();
 		most = fmax(most, (double)mapping.nr_lines);
-		must((double)mapping.nr_lines <= most_lines());
+		must((double)mapping.nr_lines <= max_lines());
 		follow(mapping.begin, 30, &worst);
 		for (i = 0; i < 30; i++)
 			follow(mapping.begin + any64() % (mapping.end -
@@ -341,7 +343,7 @@ START_TEST(test_random_fits)
 			follow(world.piece[i].from - 1, 3, &worst);
 		follow(mapping.end, 1, &worst);
 	}
-	printf("# %s: at most %.0f lines, off by %.4f ns\n", scene->name, most,
+	printf("# %s: at most %.0f lines, off by %.4f ns\n", scenario->name, most,
 	       worst);
 	fflush(stdout);
 	ck_assert_double_lt(worst, ERROR_NS);
@@ -383,7 +385,7 @@ static __u64 at(__u64 local)
 	return tsct_mapping_line_at(&line, local);
 }
 
-static const struct tsct_axis plain = { 0, 0, 1, 1, GIGA };
+static const struct tsct_axis identity_axis = { 0, 0, 1, 1, GIGA };
 
 START_TEST(test_line_by_hand)
 {
@@ -415,7 +417,7 @@ START_TEST(test_parabola_by_hand)
 		{ 1 << 20, 1000 + (2 << 20), { 0, 3, 0, 0 } },
 	};
 
-	ck_assert_int_eq(tsct_mapping_build(&mapping, piece, 2, &plain, 0,
+	ck_assert_int_eq(tsct_mapping_build(&mapping, piece, 2, &identity_axis, 0,
 					   1 << 21), 0);
 	ck_assert_uint_eq(at(0), 1000);
 	ck_assert_uint_eq(at(1 << 10), 1000 + 1024 + 1);
@@ -527,7 +529,7 @@ START_TEST(test_fit)
 		local = any64() % end;
 		remote = tsct_fit_at(&fit, local, &frac, NULL) - axis.remote;
 		must(!tsct_mapping_find_line(&mapping, local, &line));
-		off = less(&line, local, axis.global, 0) -
+		off = line_minus(&line, local, axis.global, 0) -
 			((double)(__s64)remote + frac) / 2.4;
 		worst = fabs(off) > worst ? fabs(off) : worst;
 	}
@@ -644,35 +646,35 @@ static int make(const struct tsct_cubic *piece, unsigned int nr,
 	return tsct_mapping_build(&mapping, piece, nr, axis, begin, end);
 }
 
-static int make_c(double c0, double c1, double c2, double c3)
+static int make_cubic(double c0, double c1, double c2, double c3)
 {
 	const struct tsct_cubic piece = { 0, 0, { c0, c1, c2, c3 } };
 
-	return make(&piece, 1, &plain, 0, 1 << 20);
+	return make(&piece, 1, &identity_axis, 0, 1 << 20);
 }
 
 START_TEST(test_bad_numbers)
 {
 	double nan = (double)NAN, inf = (double)INFINITY;
 
-	ck_assert_int_eq(make_c(0, 1, 0, 0), 0);
-	ck_assert_int_eq(make_c(nan, 1, 0, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, nan, 0, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, 1, inf, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, 1, 0, -inf), -ERANGE);
-	ck_assert_int_eq(make_c(0, 0, 0, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, -1, 0, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, 1e300, 0, 0), -ERANGE);
-	ck_assert_int_eq(make_c(1e300, 1, 0, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, 1, 1e300, -1e300), -ERANGE);
-	ck_assert_int_eq(make_c(0, 1e-300, 0, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, 1, 5e-324, 5e-324), 0);
+	ck_assert_int_eq(make_cubic(0, 1, 0, 0), 0);
+	ck_assert_int_eq(make_cubic(nan, 1, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, nan, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 1, inf, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 1, 0, -inf), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 0, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, -1, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 1e300, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(1e300, 1, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 1, 1e300, -1e300), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 1e-300, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 1, 5e-324, 5e-324), 0);
 	/* Cubics that fall in the middle, or whose slope at the begin is too small */
-	ck_assert_int_eq(make_c(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
-	ck_assert_int_eq(make_c(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
-	ck_assert_int_eq(make_c(0, 1, -0x1p-22, 0), 0);
+	ck_assert_int_eq(make_cubic(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(0, 1, -0x1p-22, 0), 0);
 	/* Fits with values below global tick 0 */
-	ck_assert_int_eq(make_c(-1, 1, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_cubic(-1, 1, 0, 0), -ERANGE);
 }
 END_TEST
 
@@ -683,41 +685,41 @@ START_TEST(test_bad_pieces)
 		{ 200, 200, { 0, 1 } },
 	};
 
-	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
-	ck_assert_int_eq(make(piece, 0, &plain, 0, 1000), -EINVAL);
-	ck_assert_int_eq(make(piece, TSCT_CUBICS_MAX + 1, &plain, 0, 1000),
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1000), 0);
+	ck_assert_int_eq(make(piece, 0, &identity_axis, 0, 1000), -EINVAL);
+	ck_assert_int_eq(make(piece, TSCT_CUBICS_MAX + 1, &identity_axis, 0, 1000),
 			 -EINVAL);
-	ck_assert_int_eq(make(piece, 3, &plain, 1, 0), -EINVAL);
-	ck_assert_int_eq(make(piece, 3, &plain, 0, 1ULL << 62), -ERANGE);
-	ck_assert_int_eq(make(piece, 3, &plain, 0, 0), 0);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 1, 0), -EINVAL);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1ULL << 62), -ERANGE);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 0), 0);
 	/* Only pieces within the requested range have to be valid. */
 	piece[2].base = 300;
-	ck_assert_int_eq(make(piece, 3, &plain, 0, 199), 0);
-	ck_assert_int_eq(make(piece, 3, &plain, 0, 200), -EINVAL);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 199), 0);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 200), -EINVAL);
 	piece[2].base = 201;
-	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1000), 0);
 	piece[2].from = 50;
-	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), -EINVAL);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1000), -EINVAL);
 	/* Pieces that are in order, but span 2^63 ticks or more */
 	piece[2].from = (1ULL << 63) + 99;
-	ck_assert_int_eq(make(piece, 3, &plain, 50, 1000), -ERANGE);
+	ck_assert_int_eq(make(piece, 3, &identity_axis, 50, 1000), -ERANGE);
 }
 END_TEST
 
 START_TEST(test_bad_axes)
 {
 	const struct tsct_cubic piece = { 0, 0, { 0, 1 } };
-	struct tsct_axis axis = plain;
+	struct tsct_axis axis = identity_axis;
 
 	axis.den = 0;
 	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -EINVAL);
-	axis = plain;
+	axis = identity_axis;
 	axis.num = 0;
 	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -EINVAL);
-	axis = plain;
+	axis = identity_axis;
 	axis.hz = GIGA - 1;
 	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -EINVAL);
-	axis = plain;
+	axis = identity_axis;
 	axis.global = ~0ULL - 5000;
 	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -ERANGE);
 	axis.global = ~0ULL - (1ULL << 42);
@@ -797,7 +799,7 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_golden);
-	tcase_add_loop_test(tcase, test_random_fits, 0, COUNT(scenes));
+	tcase_add_loop_test(tcase, test_random_fits, 0, COUNT(scenarios));
 	tcase_add_test(tcase, test_number_of_lines);
 	tcase = add_case(suite, "by hand", NULL, NULL);
 	tcase_add_test(tcase, test_line_by_hand);

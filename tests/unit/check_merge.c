@@ -130,7 +130,7 @@ START_TEST(test_nodes_poll_each_other)
 	struct node b = nodes[1];
 	struct tsct_merge *m;
 
-	b.asks = 0xc;
+	b.polls = 0xc;
 	write_node(&b, "d");
 	m = merge_to("adc", "o");
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_BY_PARAMS);
@@ -183,9 +183,9 @@ START_TEST(test_merge_merged_recordings)
 	check_result("r", NR_ABC, 1);
 	tsct_merge_free(merge_to("qo", "s"));
 	check_result("s", NR_ABC, 1);
-	refused("oa", "holds the same recording as");
+	expect_refused("oa", "holds the same recording as");
 	options.hz = 2 * S;
-	refused("o", "its ticks are 1/1000000000 s already");
+	expect_refused("o", "its ticks are 1/1000000000 s already");
 }
 END_TEST
 
@@ -203,7 +203,7 @@ START_TEST(test_resolution)
 	tsct_merge_free(merge_to("o", "p"));
 	check_result("p", NR_ABC, 10);
 	options.hz = 18446744073709551557ULL;
-	refused("a", "--resolution");
+	expect_refused("a", "--resolution");
 }
 END_TEST
 
@@ -250,8 +250,8 @@ START_TEST(test_force)
 	struct tsct_merge *m;
 
 	write_alone(0);
-	refused("be", "/e: holds the same recording as");
-	refused("ce", "has no sync samples, others have; use --force");
+	expect_refused("be", "/e: holds the same recording as");
+	expect_refused("ce", "has no sync samples, others have; use --force");
 	options.force = true;
 	m = merge_to("ce", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
@@ -287,7 +287,7 @@ START_TEST(test_synced_cluster)
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
 	/* A merged recording can be merged again without a note. */
-	taken("o", "");
+	expect_accepted("o", "");
 	ck_assert_str_eq(notes, "");
 }
 END_TEST
@@ -305,16 +305,16 @@ START_TEST(test_synced_mixed)
 	n.synced = true;
 	n.uuid = n.boot = n.id = 20;
 	write_node(&n, "d");
-	refused("ad", sentence);
-	refused("da", sentence);
+	expect_refused("ad", sentence);
+	expect_refused("da", sentence);
 	options.force = true;
-	taken("ad", sentence);
+	expect_accepted("ad", sentence);
 	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
 	n = nodes[1];
 	n.timeline = 10;
 	n.uuid = n.boot = n.id = 21;
 	write_node(&n, "e");
-	taken("ae", "/e: is on timeline 10");
+	expect_accepted("ae", "/e: is on timeline 10");
 	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
 }
 END_TEST
@@ -442,7 +442,7 @@ START_TEST(test_killed_recorder)
 	n.name = 'd';
 	n.alone = true;
 	write_cut_off(&n, count_at(&n, LENGTH));
-	refused("d", "/d: not complete");
+	expect_refused("d", "/d: not complete");
 	options.salvage = true;
 	m = merge_to("d", "o");
 	ck_assert(tsct_merge_is_partial(m));
@@ -500,11 +500,10 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("merge");
-	TCase *tc = tcase_create("merge");
+	TCase *tc = add_case(s, "merge", begin_world, drop_root);
 
 	print_seed();
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_tree, 0, TSCT_FIT_NR);
 	tcase_add_test(tc, test_intermediate_not_recorded);
 	tcase_add_test(tc, test_no_master);
@@ -521,6 +520,5 @@ int main(void)
 	tcase_add_test(tc, test_epoch_without_samples);
 	tcase_add_test(tc, test_killed_recorder);
 	tcase_add_test(tc, test_short_recordings);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -7,7 +7,7 @@
 
 /* ---- rejected recordings ------------------------------------------------- */
 
-struct odd {
+struct bad {
 	const char *why;	/* expected message about recording 'd' */
 	const char *names;	/* names of all inputs, one letter each */
 	bool force;		/* true if --force accepts the inputs */
@@ -15,7 +15,7 @@ struct odd {
 };
 
 /* Recording 'd': a copy of b with another identity, and one property changed */
-static struct odd odd(int i)
+static struct bad bad(int i)
 {
 	struct node n = nodes[1];
 
@@ -24,35 +24,35 @@ static struct odd odd(int i)
 	switch (i) {
 	case 0:
 		n.timeline = 10;
-		return (struct odd) { "/d: is on timeline 10 of node 00000000a0000001, but",
+		return (struct bad) { "/d: is on timeline 10 of node 00000000a0000001, but",
 			"ad", true, n };
 	case 1:
 		n.no_samples = true;
-		return (struct odd) { "/d: is uncalibrated: it has no sync samples of"
+		return (struct bad) { "/d: is uncalibrated: it has no sync samples of"
 			" its timeline; record with --cluster", "ad", true, n };
 	case 2:
 		n.alone = true;
 		n.status = TSCT_STATUS_DISRUPTED;
-		return (struct odd) { "/d: is uncalibrated: its clock had no time (disrupted)",
+		return (struct bad) { "/d: is uncalibrated: its clock had no time (disrupted)",
 			"d", true, n };
 	case 3:
 		n.killed = true;
-		return (struct odd) { "/d: not complete: it is still being written, or its recorder was killed",
+		return (struct bad) { "/d: not complete: it is still being written, or its recorder was killed",
 			"ad", true, n };
 	case 4:
 		n.uuid = 2;
-		return (struct odd) { "/d: holds the same recording as", "bd", true, n };
+		return (struct bad) { "/d: holds the same recording as", "bd", true, n };
 	case 5:
 		n.id = 0xb;
-		return (struct odd) { "/d: was recorded on the same node as", "abd",
+		return (struct bad) { "/d: was recorded on the same node as", "abd",
 			true, n };
 	case 6:
 		n.own_off_ns = 400LL * 24 * 3600 * 1000000000;
 		n.alone = true;
-		return (struct odd) { "/d: begins 399 days after", "ad", true, n };
+		return (struct bad) { "/d: begins 399 days after", "ad", true, n };
 	case 7:
 		n.alone = true;
-		return (struct odd) { "/d: has no sync samples, others have", "adb",
+		return (struct bad) { "/d: has no sync samples, others have", "adb",
 			true, n };
 	}
 	ck_abort();
@@ -60,11 +60,11 @@ static struct odd odd(int i)
 
 START_TEST(test_rejected_recordings)
 {
-	const struct odd o = odd(_i);
+	const struct bad o = bad(_i);
 	struct tsct_merge *m;
 
 	write_node(&o.node, "d");
-	refused(o.names, o.why);
+	expect_refused(o.names, o.why);
 	options.force = true;
 	ck_assert_msg(!plan(o.names, &m) == o.force, "%s", why);
 	tsct_merge_free(m);
@@ -101,8 +101,9 @@ START_TEST(test_missing_recordings)
 {
 	int fd = make_dir("d");
 
-	refused("ax", "/x: No such file or directory");
-	refused("ad", "/d: not a tsctrace recording; it has no file 'metadata'");
+	expect_refused("ax", "/x: No such file or directory");
+	expect_refused("ad",
+		       "/d: not a tsctrace recording; it has no file 'metadata'");
 	close(fd);
 }
 END_TEST
@@ -129,9 +130,10 @@ START_TEST(test_timeline_change)
 	n.timeline = 10;
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
-	refused("ad", "/d: the timeline of its cluster ended while it was recorded");
+	expect_refused("ad",
+		       "/d: the timeline of its cluster ended while it was recorded");
 	options.force = true;
-	taken("ad", "/d: the timeline of its cluster ended");
+	expect_accepted("ad", "/d: the timeline of its cluster ended");
 }
 END_TEST
 
@@ -151,8 +153,9 @@ START_TEST(test_impossible_rate)
 				 * clock */
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
-	refused("ad", "/d: its sync samples give no time with --fit auto: the"
-		" rate between the counters is out of range");
+	expect_refused("ad",
+		       "/d: its sync samples give no time with --fit auto: the"
+		       " rate between the counters is out of range");
 }
 END_TEST
 
@@ -296,7 +299,8 @@ START_TEST(test_too_many_ids)
 	}
 	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	end_node(&rec, writer, fd, false);
-	refused("db", "/b: with its events, channel 'default' would have more than 65520");
+	expect_refused("db",
+		       "/b: with its events, channel 'default' would have more than 65520");
 	tsct_merge_free(merge_to("d", "o"));
 }
 END_TEST
@@ -443,7 +447,7 @@ START_TEST(test_missing_stream)
 	check_balance("o", 3 * EVENTS, EVENTS, TSCT_LOSS_TRUNCATED);
 	options.salvage = false;
 	cut("c", "sync_0", 3000);
-	refused("abc", "/c: stream sync_0: cut off in packet");
+	expect_refused("abc", "/c: stream sync_0: cut off in packet");
 	options.salvage = true;
 	/* With a truncated sample stream no event is lost: the remaining samples
 	 * suffice, and determine the bound. */
@@ -593,11 +597,10 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("merge_plan");
-	TCase *tc = tcase_create("merge_plan");
+	TCase *tc = add_case(s, "merge_plan", begin_world, drop_root);
 
 	print_seed();
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_rejected_recordings, 0, 8);
 	tcase_add_test(tc, test_accepted_recordings);
 	tcase_add_test(tc, test_missing_recordings);
@@ -615,6 +618,5 @@ int main(void)
 	tcase_add_test(tc, test_corrupt_merged_inputs);
 	tcase_add_test(tc, test_interrupted_write);
 	tcase_add_test(tc, test_reader);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -241,12 +241,11 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("metrics");
 	Suite *suite = suite_create("metrics");
+	TCase *tcase = add_case(suite, "metrics", NULL, NULL);
 
 	tcase_add_test(tcase, test_values);
 	tcase_add_test(tcase, test_format);
 	tcase_add_test(tcase, test_timekeeper_metrics);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -49,7 +49,7 @@ START_TEST(test_known_time_stamps)
 END_TEST
 
 /* Returns |a - b| of 128-bit numbers; the result fits into 64 bits. */
-static __u64 apart(tsct_s128 a, tsct_s128 b)
+static __u64 distance(tsct_s128 a, tsct_s128 b)
 {
 	return (__u64)(a > b ? a - b : b - a);
 }
@@ -94,7 +94,7 @@ START_TEST(test_random_times)
 		/* Differences are computed modulo 2^64. */
 		MUST(a - stamp * (__u64)S + (1ULL << 31) <= 1ULL << 32,
 		     "%#llx: %lld ns", stamp, ns);
-		MUST(apart(ns, near) <= (1ULL << 31) * S + 1,
+		MUST(distance(ns, near) <= (1ULL << 31) * S + 1,
 		     "%lld ns near %lld", ns, near);
 	}
 }
@@ -226,8 +226,8 @@ static const struct tsct_ntp_packet golden = {
 	MUST(a->member == b->member, "%llx, %llx", (__u64)a->member, \
 	     (__u64)b->member)
 
-static void check_params(const struct tsct_remote_params *a,
-		       const struct tsct_remote_params *b)
+static void check_remote_params(const struct tsct_remote_params *a,
+				const struct tsct_remote_params *b)
 {
 	SAME(base);
 	SAME(base_ns);
@@ -259,7 +259,7 @@ static void check_ext(const struct tsct_extension *a, const struct tsct_extensio
 	SAME(turn_us);
 	SAME(barrier);
 	MUST(!a->reserved, "sent");
-	check_params(&a->params, b->flags & TSCT_EXT_PARAMS ? &b->params : &none);
+	check_remote_params(&a->params, b->flags & TSCT_EXT_PARAMS ? &b->params : &none);
 }
 
 static void check_packet(const struct tsct_ntp_packet *a,
@@ -403,7 +403,7 @@ END_TEST
 
 /* Returns whether a packet with @rest bytes after the last field is valid. @zero: these
  * bytes are all 0 */
-static bool good_rest(size_t rest, bool zero)
+static bool is_valid_rest(size_t rest, bool zero)
 {
 	return !rest || rest == 20 || rest == 24 || (rest == 4 && zero);
 }
@@ -433,7 +433,7 @@ START_TEST(test_every_length)
 	tsct_ntp_build(&golden, bytes);
 	for (len = 0; len <= sizeof(bytes); len++) {
 		bool header = len == 48 || len == 68 || len == 72;
-		bool ext = len >= 208 && !(len % 4) && good_rest(len - 208, 1);
+		bool ext = len >= 208 && !(len % 4) && is_valid_rest(len - 208, 1);
 
 		check_parse(bytes, len, header || ext, &p);
 		if (!header && !ext)
@@ -462,35 +462,35 @@ END_TEST
 
 /* Tests every length in the header of the first field. The bytes after it are zeros,
  * with which no field begins. @ours: the field has our type and magic */
-static void lie(bool ours, size_t total)
+static void check_first_length(bool ours, size_t total)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
 	struct tsct_ntp_packet p;
-	unsigned int said;
+	unsigned int length;
 
 	if (ours)
 		from_hex("f5c7000054534354" "0001", bytes + 48);
-	for (said = 0; said < 0x10000; said++) {
-		bool good = said >= 16 && !(said % 4) && 48 + said <= total &&
-			good_rest(total - 48 - said, true) &&
-			(!ours || said == TSCT_EXT_SIZE);
+	for (length = 0; length < 0x10000; length++) {
+		bool good = length >= 16 && !(length % 4) && 48 + length <= total &&
+			is_valid_rest(total - 48 - length, true) &&
+			(!ours || length == TSCT_EXT_SIZE);
 
-		bytes[50] = (__u8)(said >> 8);
-		bytes[51] = (__u8)said;
+		bytes[50] = (__u8)(length >> 8);
+		bytes[51] = (__u8)length;
 		check_parse(bytes, total, good, &p);
 		if (good)
-			MUST(p.has_ext == ours, "%u", said);
+			MUST(p.has_ext == ours, "%u", length);
 	}
 }
 
 START_TEST(test_every_field_length)
 {
-	lie(true, 48 + 160);
-	lie(true, 48 + 160 + 20);
-	lie(false, 48 + 160 + 24);
-	lie(true, TSCT_NTP_MAX);
-	lie(false, TSCT_NTP_MAX);
-	lie(false, 48 + 28);
+	check_first_length(true, 48 + 160);
+	check_first_length(true, 48 + 160 + 20);
+	check_first_length(false, 48 + 160 + 24);
+	check_first_length(true, TSCT_NTP_MAX);
+	check_first_length(false, TSCT_NTP_MAX);
+	check_first_length(false, 48 + 28);
 }
 END_TEST
 
@@ -740,7 +740,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("ntp_packet");
-	TCase *tcase = tcase_create("stamps");
+	TCase *tcase = add_case(suite, "time_stamps", NULL, NULL);
 
 	print_seed();
 	seed_with(0);
@@ -750,9 +750,7 @@ int main(void)
 	tcase_add_test(tcase, test_era_wrap);
 	tcase_add_test(tcase, test_time_stamps_saturate);
 	tcase_add_test(tcase, test_short_format);
-	suite_add_tcase(suite, tcase);
-	tcase = tcase_create("packets");
-	tcase_set_timeout(tcase, 60);
+	tcase = add_case(suite, "packets", NULL, NULL);
 	tcase_add_test(tcase, test_golden_bytes);
 	tcase_add_test(tcase, test_packet_of_chronyd);
 	tcase_add_test(tcase, test_round_trips);
@@ -767,6 +765,5 @@ int main(void)
 	tcase_add_test(tcase, test_versions_and_modes);
 	tcase_add_test(tcase, test_error_texts);
 	tcase_add_loop_test(tcase, test_random_bytes, 0, 4);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -130,12 +130,11 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("order");
-	TCase *tcase = tcase_create("order");
+	TCase *tcase = add_case(suite, "order", NULL, NULL);
 
 	print_seed();
 	tcase_add_loop_test(tcase, test_random_streams, 0, 300);
 	tcase_add_test(tcase, test_equal_keys);
 	tcase_add_test(tcase, test_full);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -226,11 +226,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("otf2");
-	TCase *tcase = tcase_create("times");
+	TCase *tcase = add_case(suite, "times", NULL, NULL);
 
 	tcase_add_test(tcase, test_times_equal_exact_fractions);
 	tcase_add_test(tcase, test_lengths_are_rounded_up);
-	suite_add_tcase(suite, tcase);
 	tcase = add_case(suite, "files", make_file, remove_file);
 	tcase_add_test(tcase, test_detects_truncated_files);
 	tcase_add_test(tcase, test_flipped_bits);

@@ -193,13 +193,12 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("provider_socket");
-	TCase *tcase = tcase_create("provider_socket");
+	TCase *tcase = add_case(suite, "provider_socket", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
 	tcase_add_loop_test(tcase, test_hostile_replies, 0,
 			    sizeof(replies) / sizeof(replies[0]));
 	tcase_add_loop_test(tcase, test_random_headers, 0, 3);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

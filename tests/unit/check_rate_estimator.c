@@ -20,7 +20,7 @@ START_TEST(test_steady)
 			ck_assert_uint_eq(est.state.status,
 					  TSCT_STATUS_SYNCHRONIZED);
 			/* The error of the first estimate has been slewed away. */
-			ck_assert_int_le(check_line(), i < 3 ? 2000 : 30);
+			ck_assert_int_le(check_params(), i < 3 ? 2000 : 30);
 			if (i == 1)
 				ck_assert_double_le(hz_error_ppm(), 0.03);
 			if (i == 10)
@@ -110,7 +110,7 @@ START_TEST(test_changing_rate)
 		sim_advance(&sim, SECOND);
 		ck_assert_int_eq(feed(), TSCT_RATE_OK);
 		go_on_for(20);
-		ck_assert_int_le(check_line(), 60);
+		ck_assert_int_le(check_params(), 60);
 		ck_assert_double_le(growth_ppb(), 300);
 		check_rate_bound();
 	}
@@ -134,7 +134,7 @@ static void after_step(bool calibrates, unsigned int epoch)
 	if (calibrates) {
 		ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
 		ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
-		check_line();
+		check_params();
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 	} else {
 		sim_advance(&sim, SECOND);
@@ -142,7 +142,7 @@ static void after_step(bool calibrates, unsigned int epoch)
 	}
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert_uint_eq(est.state.epoch, epoch);
-	check_line();
+	check_params();
 }
 
 START_TEST(test_step)
@@ -179,7 +179,7 @@ START_TEST(test_fast_slew)
 		sim_advance(&sim, SECOND);
 		after_step(true, ++epoch);
 		go_on_for(10);
-		ck_assert_int_le(check_line(), 60);
+		ck_assert_int_le(check_params(), 60);
 		sim_steer(&sim, 0);
 		sim_advance(&sim, SECOND);
 		after_step(true, ++epoch);
@@ -208,7 +208,7 @@ START_TEST(test_small_step)
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	for (i = 0; i < 5; i++) {
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
-		now = check_line();
+		now = check_params();
 		ck_assert_int_lt(now, off + 300);
 		off = now;
 	}
@@ -298,7 +298,7 @@ START_TEST(test_disrupt)
 		ck_assert_uint_eq(est.state.real.mult, 0);
 		ck_assert_int_eq(est.raw.nr > 0, kept);
 		ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
-		check_line();
+		check_params();
 		check_rate_bound();
 	}
 	ck_assert_uint_eq(est.state.epoch, epoch);
@@ -330,10 +330,10 @@ START_TEST(test_slow_and_interrupted_reads)
 		check_rate_bound();
 		for (k = 0; k < 200; k++) {
 			ck_assert_int_ge(feed(), 0);
-			check_line();
+			check_params();
 			check_rate_bound();
 			sim_advance(&sim, SECOND);
-			check_line();
+			check_params();
 		}
 		ck_assert_uint_eq(est.state.epoch, 5);
 	}
@@ -382,7 +382,7 @@ START_TEST(test_snapshot)
 	ck_assert_int_eq(calibrate(), 0);
 	for (i = 0; i < 50; i++) {
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
-		ck_assert_int_le(check_line(), 3);
+		ck_assert_int_le(check_params(), 3);
 	}
 	ck_assert_uint_le(est.state.real.error_ps, 6000);
 	ck_assert_double_le(growth_ppb(), 4);
@@ -399,11 +399,11 @@ START_TEST(test_very_slow_reads)
 	sim.stall_every = 1;
 	sim.stall_ns = 1000000000;
 	ck_assert_int_ge(calibrate(), 0);
-	check_line();
+	check_params();
 	ck_assert_uint_le(sim.reads, (16 + 1) * 2 * 65 * 3);
 	sim.reads = 0;
 	ck_assert_int_ge(feed(), 0);
-	check_line();
+	check_params();
 	ck_assert_uint_le(sim.reads, 2 * 65 * 3);
 }
 END_TEST
@@ -492,7 +492,7 @@ START_TEST(test_resume)
 	/* The resumed clock is synchronized at once, without half a second of own
 	 * samples. */
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
-	check_line();
+	check_params();
 	go_on_for(5);
 	/* If CLOCK_REALTIME was set between the daemons, a new epoch begins. */
 	last = est.state;
@@ -502,7 +502,7 @@ START_TEST(test_resume)
 	ck_assert_int_eq(calibrate(), TSCT_RATE_STEPPED);
 	ck_assert_uint_eq(est.state.epoch, 6);
 	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_STEP);
-	check_line();
+	check_params();
 	/* Clock states that cannot be resumed */
 	last = est.state;
 	tsct_rate_init(&est, TSCT_SOURCE_MONOTONIC_RAW, 0, 0);
@@ -670,11 +670,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("rate");
 	Suite *suite = suite_create("rate_estimator");
+	TCase *tcase = add_case(suite, "rate", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
 	tcase_add_test(tcase, test_locked);
 	tcase_add_test(tcase, test_counter_rates);
@@ -698,6 +697,5 @@ int main(void)
 	tcase_add_test(tcase, test_rejects_bad_samples);
 	tcase_add_test(tcase, test_set_at_start);
 	tcase_add_test(tcase, test_median);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

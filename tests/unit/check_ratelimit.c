@@ -8,7 +8,7 @@
 #include "suite.h"
 #include "lib/ntp/ratelimit.h"
 
-static struct tsct_ratelimit *guard;
+static struct tsct_ratelimit *ratelimit;
 
 static void make(__u32 interval_us, __u32 burst, __u32 leak)
 {
@@ -18,20 +18,20 @@ static void make(__u32 interval_us, __u32 burst, __u32 leak)
 		.member_burst = burst ? burst : 1,
 	};
 
-	tsct_ratelimit_free(guard);
-	guard = tsct_ratelimit_new(&options, 12345);
-	ck_assert_ptr_nonnull(guard);
+	tsct_ratelimit_free(ratelimit);
+	ratelimit = tsct_ratelimit_new(&options, 12345);
+	ck_assert_ptr_nonnull(ratelimit);
 }
 
 static void setup(void)
 {
-	guard = NULL;
+	ratelimit = NULL;
 	make(0, 0, 0);
 }
 
 static void teardown(void)
 {
-	tsct_ratelimit_free(guard);
+	tsct_ratelimit_free(ratelimit);
 }
 
 static struct tsct_address address(const char *text)
@@ -49,12 +49,12 @@ static bool allows(const char *text)
 {
 	struct tsct_address a = address(text);
 
-	return tsct_ratelimit_allows(guard, &a);
+	return tsct_ratelimit_allows(ratelimit, &a);
 }
 
 static void rule(const char *prefix, bool allow)
 {
-	ck_assert_msg(!tsct_ratelimit_rule(guard, prefix, allow), "%s", prefix);
+	ck_assert_msg(!tsct_ratelimit_rule(ratelimit, prefix, allow), "%s", prefix);
 }
 
 /* ---- prefixes as text ---------------------------------------------------- */
@@ -112,7 +112,8 @@ START_TEST(test_rejects_bad_rules)
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_msg(tsct_ratelimit_rule(guard, bad[i], true) == -EINVAL,
+		ck_assert_msg(tsct_ratelimit_rule(ratelimit, bad[i],
+						  true) == -EINVAL,
 			      "%s", bad[i]);
 	ck_assert(!allows("10.0.0.1"));
 }
@@ -177,7 +178,8 @@ START_TEST(test_too_many_rules)
 		snprintf(text, sizeof(text), "10.%d.0.0/16", i);
 		rule(text, true);
 	}
-	ck_assert_int_eq(tsct_ratelimit_rule(guard, "11.0.0.0/8", true), -E2BIG);
+	ck_assert_int_eq(tsct_ratelimit_rule(ratelimit, "11.0.0.0/8", true),
+			 -E2BIG);
 	rule("10.255.0.0/16", false);
 	ck_assert(allows("10.254.9.9"));
 	ck_assert(!allows("10.255.9.9"));
@@ -186,13 +188,13 @@ START_TEST(test_too_many_rules)
 END_TEST
 
 /* Reference ACL, which compares each rule bit by bit */
-struct plain_rule {
+struct reference_rule {
 	__u8 ip[16];
 	unsigned int bits;
 	bool allow;
 };
 
-static bool matches(const struct plain_rule *r, const __u8 ip[16])
+static bool matches(const struct reference_rule *r, const __u8 ip[16])
 {
 	unsigned int i;
 
@@ -202,10 +204,10 @@ static bool matches(const struct plain_rule *r, const __u8 ip[16])
 	return true;
 }
 
-static bool plainly(const struct plain_rule *r, unsigned int nr,
-		    const __u8 ip[16])
+static bool reference_allows(const struct reference_rule *r, unsigned int nr,
+			     const __u8 ip[16])
 {
-	const struct plain_rule *best = NULL;
+	const struct reference_rule *best = NULL;
 
 	for (; nr--; r++)
 		if (matches(r, ip) && (!best || r->bits >= best->bits))
@@ -223,7 +225,7 @@ static void any_ip(__u8 ip[16])
 		ip[i] = i < 12 && any(8) ? 0 : some[any(4)];
 }
 
-static void any_rule(struct plain_rule *r)
+static void any_rule(struct reference_rule *r)
 {
 	struct tsct_address a;
 	char text[TSCT_ADDRESS_TEXT], prefix[TSCT_ADDRESS_TEXT + 8];
@@ -244,7 +246,7 @@ static void any_rule(struct plain_rule *r)
 
 START_TEST(test_random_rules)
 {
-	struct plain_rule rules[40];
+	struct reference_rule rules[40];
 	struct tsct_address a;
 	unsigned int i, j, nr = 1 + any(40), allowed = 0;
 
@@ -254,9 +256,9 @@ START_TEST(test_random_rules)
 		memset(&a, 0, sizeof(a));
 		for (j = 0; j < 100; j++) {
 			any_ip(a.ip);
-			ck_assert_int_eq(tsct_ratelimit_allows(guard, &a),
-					 plainly(rules, i + 1, a.ip));
-			allowed += tsct_ratelimit_allows(guard, &a);
+			ck_assert_int_eq(tsct_ratelimit_allows(ratelimit, &a),
+					 reference_allows(rules, i + 1, a.ip));
+			allowed += tsct_ratelimit_allows(ratelimit, &a);
 		}
 	}
 	ck_assert_uint_le(allowed, nr * 100);
@@ -269,7 +271,7 @@ static int key(const char *from, __u32 key_id)
 {
 	struct tsct_address a = address(from);
 
-	return tsct_ratelimit_key(guard, &a, key_id);
+	return tsct_ratelimit_key(ratelimit, &a, key_id);
 }
 
 static void child(const char *at, __u32 key_id)
@@ -278,7 +280,8 @@ static void child(const char *at, __u32 key_id)
 
 	if (at)
 		a = address(at);
-	ck_assert_int_eq(tsct_ratelimit_child(guard, at ? &a : NULL, key_id), 0);
+	ck_assert_int_eq(tsct_ratelimit_child(ratelimit, at ? &a : NULL,
+					      key_id), 0);
 }
 
 START_TEST(test_children)
@@ -334,7 +337,7 @@ START_TEST(test_many_children)
 		ck_assert_int_eq(key(text, (__u32)i + 1), 1);
 		ck_assert_int_eq(key(text, (__u32)i + 2), -EKEYREJECTED);
 	}
-	ck_assert_int_eq(tsct_ratelimit_child(guard, NULL, 1), -E2BIG);
+	ck_assert_int_eq(tsct_ratelimit_child(ratelimit, NULL, 1), -E2BIG);
 }
 END_TEST
 
@@ -347,7 +350,7 @@ static unsigned int take(const char *from, bool trusted, __u64 now_us,
 	unsigned int taken = 0;
 
 	while (n--)
-		taken += tsct_ratelimit_take(guard, &a, trusted, now_us);
+		taken += tsct_ratelimit_take(ratelimit, &a, trusted, now_us);
 	return taken;
 }
 
@@ -424,7 +427,7 @@ START_TEST(test_flood)
 	ck_assert_uint_eq(take("192.0.2.1", true, 0, 2), 2);
 	for (i = 0; i < 1000000; i++) {
 		memcpy(a.ip + 12, &i, 4);
-		n += tsct_ratelimit_take(guard, &a, false, i / 1000);
+		n += tsct_ratelimit_take(ratelimit, &a, false, i / 1000);
 	}
 	ck_assert_uint_le(n, TSCT_RATELIMIT_BUCKETS * 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 1000, 9), 2);
@@ -440,22 +443,22 @@ START_TEST(test_rate_of_members)
 {
 	struct tsct_ratelimit_options options = { .interval_us = 8000000 };
 
-	tsct_ratelimit_free(guard);
-	guard = tsct_ratelimit_new(&options, 1);
+	tsct_ratelimit_free(ratelimit);
+	ratelimit = tsct_ratelimit_new(&options, 1);
 	ck_assert_uint_eq(take("10.0.0.1", false, 0, 2000), 1);
 	ck_assert_uint_eq(take("10.0.0.1", true, 0, 2000), 1000);
 	ck_assert_uint_eq(take("10.0.0.1", true, 10000, 2000), 100);
 	options.member_interval_us = 50000;
 	options.member_burst = 3;
-	tsct_ratelimit_free(guard);
-	guard = tsct_ratelimit_new(&options, 1);
+	tsct_ratelimit_free(ratelimit);
+	ratelimit = tsct_ratelimit_new(&options, 1);
 	ck_assert_uint_eq(take("10.0.0.1", true, 0, 2000), 3);
 	ck_assert_uint_eq(take("10.0.0.1", true, 50000, 2000), 1);
 }
 END_TEST
 
 /* Checks ACL and rate limit as the responder does. Returns the number of answers. */
-static unsigned int ask(const char *from, __u64 now_us)
+static unsigned int count_answers(const char *from, __u64 now_us)
 {
 	return allows(from) ? take(from, key(from, 0) > 0, now_us, 1) : 0;
 }
@@ -471,16 +474,16 @@ START_TEST(test_session_without_keys)
 	unsigned int i, answered = 0, others = 0;
 	char from[] = "10.0.0.1";
 
-	tsct_ratelimit_free(guard);
-	guard = tsct_ratelimit_new(&options, 1);
+	tsct_ratelimit_free(ratelimit);
+	ratelimit = tsct_ratelimit_new(&options, 1);
 	rule("10.9.0.0/16", true);
 	for (i = 0; i < 8; i++, from[7]++)
 		child(from, 0);
 	for (i = 0; i < 8000; i++) {
 		from[7] = (char)('1' + i % 8);
-		answered += ask(from, 1000000 + i * 500 / 8);
+		answered += count_answers(from, 1000000 + i * 500 / 8);
 		if (i % 8 == 0)
-			others += ask("10.9.0.1", 1000000 + i * 500 / 8);
+			others += count_answers("10.9.0.1", 1000000 + i * 500 / 8);
 	}
 	ck_assert_uint_eq(answered, 8000);
 	ck_assert_uint_ge(others, 500000 / 976);
@@ -511,12 +514,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("ratelimit");
-	TCase *tcase = tcase_create("guard");
+	TCase *tcase = add_case(suite, "guard", setup, teardown);
 
 	print_seed();
 	seed_with(0);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_addresses);
 	tcase_add_test(tcase, test_rejects_bad_rules);
 	tcase_add_test(tcase, test_longest_prefix);
@@ -530,6 +531,5 @@ int main(void)
 	tcase_add_test(tcase, test_rate_of_members);
 	tcase_add_test(tcase, test_session_without_keys);
 	tcase_add_test(tcase, test_many_members);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

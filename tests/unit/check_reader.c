@@ -196,7 +196,7 @@ START_TEST(test_invalid_tail)
 }
 END_TEST
 
-static void expect_sane(const struct tsct_event *event)
+static void expect_valid(const struct tsct_event *event)
 {
 	const unsigned char *bytes = event->payload;
 	volatile unsigned int sum = 0;
@@ -225,7 +225,7 @@ START_TEST(test_random_data)
 		for (turns = 0; i % 2 ? tsct_reader_next(reader, 0, &event) :
 		     tsct_reader_next_ordered(reader, any64(), &event); turns++) {
 			ck_assert_uint_le(turns, size / 16);
-			expect_sane(&event);
+			expect_valid(&event);
 			got++;
 		}
 		tsct_reader_release(reader, 0);
@@ -236,7 +236,7 @@ START_TEST(test_random_data)
 }
 END_TEST
 
-static void scribble(const struct tsct_channel *victim)
+static void overwrite_file(const struct tsct_channel *victim)
 {
 	const struct tsct_channel_header *h = &victim->header;
 	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
@@ -264,21 +264,21 @@ START_TEST(test_overwritten_while_read)
 	seed_with(_i);
 	pid = fork();
 	if (!pid)
-		scribble(t);
+		overwrite_file(t);
 	gettimeofday(&end, NULL);
 	end.tv_sec += 2;
 	do {
 		for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
 			for (i = 0; i < 1000; i++)
 				if (tsct_reader_next(reader, cpu, &event) == 1)
-					expect_sane(&event);
+					expect_valid(&event);
 			tsct_reader_release(reader, cpu);
 			tsct_reader_def(reader, any(65536));
 		}
 		for (i = 0; i < 1000; i++)
 			if (tsct_reader_next_ordered(reader, UINT64_MAX,
 						 &event) == 1)
-				expect_sane(&event);
+				expect_valid(&event);
 		if (!any(10))
 			tsct_reader_seek_end(reader);
 		tsct_reader_watermark(reader, any(2) * 10000);

@@ -624,7 +624,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("recording_writer");
-	TCase *tcase = tcase_create("recording_writer");
+	TCase *tcase = add_case(suite, "recording_writer", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -643,6 +643,5 @@ int main(void)
 	tcase_add_loop_test(tcase, test_killed_recorder, 0, TSCT_TIMESTAMPS_NR);
 	tcase_add_test(tcase, test_killed_recorder_damaged_packet);
 	tcase_add_loop_test(tcase, test_metadata_write_errors, 0, 2);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -90,11 +90,11 @@ END_TEST
 /* ---- unification of names ------------------------------------------------ */
 
 static char names[THINGS][12];
-static unsigned int asked;
+static unsigned int nr_compared;
 
 static bool same(const void *arg, __u64 id)
 {
-	asked++;
+	nr_compared++;
 	return !strcmp(arg, names[id]);
 }
 
@@ -130,7 +130,7 @@ START_TEST(test_unify)
 	ck_assert_uint_eq(unify.next, nr);
 	/* Unifying a known name takes one comparison, and an unknown name hardly ever
 	 * takes one. */
-	ck_assert_uint_lt(asked, 3000);
+	ck_assert_uint_lt(nr_compared, 3000);
 	free(room);
 }
 END_TEST

@@ -8,39 +8,41 @@
 START_TEST(test_repeated_and_replayed_requests)
 {
 	struct tsct_ntp_packet p[3], q;
-	struct tsct_extension said;
+	struct tsct_extension first_answer;
 	__u32 ticket;
 	int i, j;
 
 	for (i = 0; i < 3; i++) {
 		p[i] = request(true);
-		ck_assert_int_eq(give("10.0.0.1", &p[i], 0), TSCT_ANSWER_SENT);
-		said = w.reply.ext;
+		ck_assert_int_eq(deliver("10.0.0.1", &p[i], 0), TSCT_ANSWER_SENT);
+		first_answer = w.reply.ext;
 		ticket = w.ticket;
 		for (j = 0; j < 2; j++) {
-			ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
+			ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 0),
 					 TSCT_ANSWER_SENT);
-			ck_assert_mem_eq(&w.reply.ext, &said, sizeof(said));
+			ck_assert_mem_eq(&w.reply.ext, &first_answer,
+					 sizeof(first_answer));
 			ck_assert_uint_eq(w.ticket, 0);
 		}
-		ck_assert_uint_eq(w.asked, 1 + (unsigned int)i);
-		ck_assert_uint_eq(said.session, 5);
-		ck_assert_uint_eq(said.prev_nonce, i ? p[i - 1].ext.nonce : 0);
+		ck_assert_uint_eq(w.nr_requests, 1 + (unsigned int)i);
+		ck_assert_uint_eq(first_answer.session, 5);
+		ck_assert_uint_eq(first_answer.prev_nonce,
+				  i ? p[i - 1].ext.nonce : 0);
 		sent(ticket, w.now + 10, 0, true);
 	}
 	for (i = 0; i < 2; i++) {
-		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.reply.ext.nonce, p[i].ext.nonce);
 		ck_assert_uint_eq(w.reply.ext.session, 0);
 		ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 		ck_assert_uint_eq(w.ticket, 0);
 	}
-	ck_assert_uint_eq(w.asked, 3);
+	ck_assert_uint_eq(w.nr_requests, 3);
 	q = request(true);
-	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(deliver("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, p[2].ext.nonce);
-	ck_assert_uint_eq(w.asked, 4);
+	ck_assert_uint_eq(w.nr_requests, 4);
 }
 END_TEST
 
@@ -54,16 +56,16 @@ START_TEST(test_zero_nonce)
 	for (i = 0; i < 3; i++) {
 		p = request(true);
 		p.ext.nonce = 0;
-		ck_assert_int_eq(give_again("10.0.0.1", &p, 0),
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p, 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.reply.ext.nonce, 0);
 		ck_assert_uint_eq(w.reply.ext.node, MASTER);
 		ck_assert_uint_eq(w.reply.ext.session, 0);
 		ck_assert_uint_eq(w.ticket, 0);
-		ck_assert_uint_eq(w.asked, i);
+		ck_assert_uint_eq(w.nr_requests, i);
 		p = request(true);
-		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-		ck_assert_uint_eq(w.asked, i + 1);
+		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.nr_requests, i + 1);
 	}
 }
 END_TEST
@@ -73,34 +75,34 @@ END_TEST
 START_TEST(test_attacker_replays)
 {
 	struct tsct_ntp_packet p[60], q;
-	unsigned int was, i, told = 0;
+	unsigned int was, i, nr_reported = 0;
 
 	use_keys();
 	for (i = 0; i < 60; i++) {
 		p[i] = request(true);
-		ck_assert_int_eq(give("10.0.0.1", &p[i], 5), TSCT_ANSWER_SENT);
-		ck_assert_uint_eq(w.asked, i + 1);
-		told += w.reply.ext.prev_nonce != 0;
+		ck_assert_int_eq(deliver("10.0.0.1", &p[i], 5), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.nr_requests, i + 1);
+		nr_reported += w.reply.ext.prev_nonce != 0;
 		sent(w.ticket, w.now + 5, 0, true);
-		was = w.asked;
+		was = w.nr_requests;
 		q = p[any(i + 1)];
 		if (any(2)) {
-			ck_assert_int_eq(give_again("10.0.0.1", &q, 5),
+			ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 5),
 					 TSCT_ANSWER_SENT);
 			ck_assert_uint_eq(w.ticket, 0);
 		}
-		ck_assert_uint_eq(w.asked, was);
+		ck_assert_uint_eq(w.nr_requests, was);
 	}
-	ck_assert_uint_eq(told, 59);
+	ck_assert_uint_eq(nr_reported, 59);
 	for (i = 0; i < 60; i++) {
-		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 5),
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 5),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.reply.ext.session, i < 59 ? 0 : 5);
 	}
-	ck_assert_uint_eq(w.asked, 60);
+	ck_assert_uint_eq(w.nr_requests, 60);
 	q = request(true);
-	ck_assert_int_eq(give("10.0.0.1", &q, 5), TSCT_ANSWER_SENT);
-	ck_assert_uint_eq(w.asked, 61);
+	ck_assert_int_eq(deliver("10.0.0.1", &q, 5), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, 61);
 }
 END_TEST
 
@@ -115,59 +117,60 @@ START_TEST(test_client_restart)
 
 	for (i = 0; i < 20; i++) {
 		p = request(true);
-		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 		first = request(true);	/* its tx is that of no answer */
 		first.ext.tx = 1;
 		ticket = w.ticket;
 		tx = w.now;
-		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
 				 TSCT_ANSWER_SENT);
-		ck_assert_uint_eq(w.asked, (unsigned int)i + 1);
+		ck_assert_uint_eq(w.nr_requests, (unsigned int)i + 1);
 		/* Replays do not affect the transmit time that the kernel reported. */
 		sent(ticket, tx, 0, true);
 	}
 	p = request(true);
-	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.prev_tx, tx);
-	ck_assert_uint_eq(w.asked, 21);
-	w.asked = 20;
+	ck_assert_uint_eq(w.nr_requests, 21);
+	w.nr_requests = 20;
 	sent(w.ticket, w.now, 0, true);
-	*heard_by(&at, 0) = 0;
+	*last_tx_to(&at, 0) = 0;
 	first = request(true);
-	ck_assert_int_eq(give("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
-	ck_assert_uint_eq(w.asked, 20);
+	ck_assert_int_eq(deliver("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, 20);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
 	ck_assert_uint_eq(w.ticket, 0);
-	ck_assert_int_eq(give_again("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
-	ck_assert_uint_eq(w.asked, 20);
-	*heard_by(&at, 0) = w.reply.ext.tx;
+	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
+			 TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, 20);
+	*last_tx_to(&at, 0) = w.reply.ext.tx;
 	second = request(true);
-	ck_assert_int_eq(give("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
-	ck_assert_uint_eq(w.asked, 21);
+	ck_assert_int_eq(deliver("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, 21);
 	/* The kernel's transmit time is not reported, as it does not belong to the
 	 * answer to @first. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	for (i = 0; i < 20; i++) {
 		p = request(true);
-		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
-		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.nr_requests, 22 + (unsigned int)i);
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
 				 TSCT_ANSWER_SENT);
-		ck_assert_int_eq(give_again("10.0.0.1", &second, 0),
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &second, 0),
 				 TSCT_ANSWER_SENT);
-		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
+		ck_assert_uint_eq(w.nr_requests, 22 + (unsigned int)i);
 	}
 	/* Requests are accepted after the loss of as many answers as the table
 	 * stores. */
 	p = request(true);
-	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
 		first = request(true);
-		first.ext.tx = *heard_by(&at, 0);
-		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+		first.ext.tx = *last_tx_to(&at, 0);
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
 				 TSCT_ANSWER_SENT);
 	}
-	ck_assert_uint_eq(w.asked, 42 + TSCT_CLIENT_TABLE_PAST);
+	ck_assert_uint_eq(w.nr_requests, 42 + TSCT_CLIENT_TABLE_PAST);
 }
 END_TEST
 
@@ -182,9 +185,9 @@ START_TEST(test_first_poll_of_several_requests)
 		p[i] = request(true);
 		p[i].ext.tx = 77;	/* tx of an answer before the server's
 					 * restart */
-		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
+		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 0),
 				 TSCT_ANSWER_SENT);
-		ck_assert_uint_eq(w.asked, i + 1);
+		ck_assert_uint_eq(w.nr_requests, i + 1);
 		ck_assert_uint_eq(w.reply.ext.session, 5);
 		ck_assert_uint_eq(w.reply.ext.prev_nonce,
 				  i ? p[i - 1].ext.nonce : 0);
@@ -194,38 +197,35 @@ START_TEST(test_first_poll_of_several_requests)
 	 * effect. */
 	q = request(true);
 	q.ext.tx = 77;
-	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
-	ck_assert_int_eq(give_again("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
-	ck_assert_uint_eq(w.asked, TSCT_CLIENT_REQUESTS);
+	ck_assert_uint_eq(w.nr_requests, TSCT_CLIENT_REQUESTS);
 	/* After a request with a newer tx, a request with an old tx counts as a
 	 * replay. */
 	p[0] = request(true);
 	p[0].ext.tx = w.reply.ext.tx;
 	q = request(true);
-	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(deliver("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	q = request(true);
 	q.ext.tx = 77;
-	i = w.asked;
-	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
-	ck_assert_uint_eq(w.asked, i);
+	i = w.nr_requests;
+	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, i);
 }
 END_TEST
 
 int main(void)
 {
 	Suite *suite = suite_create("responder_replay");
-	TCase *tcase = tcase_create("responder_past");
+	TCase *tcase = add_case(suite, "responder_past", setup, teardown);
 
 	print_seed();
 	seed_with(0);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_repeated_and_replayed_requests);
 	tcase_add_test(tcase, test_zero_nonce);
 	tcase_add_test(tcase, test_attacker_replays);
 	tcase_add_test(tcase, test_client_restart);
 	tcase_add_test(tcase, test_first_poll_of_several_requests);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -278,12 +278,12 @@ START_TEST(test_next)
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
 
-	look(&geo, data, 0, 0);
+	read_step(&geo, data, 0, 0);
 	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
 	ck_assert_uint_eq(l.next, 0);
 
 	put(data, 32, 21, 16, 7, 99);
-	look(&geo, data, 32, 56);
+	read_step(&geo, data, 32, 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 56);
 	ck_assert_uint_eq(l.header.len, 21);
@@ -292,16 +292,16 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.cycles, 99);
 	/* The same record at a position one ring size later, and with a head that
 	 * contains a count */
-	look(&geo, data, 8192 + 32, 8192 + 56);
+	read_step(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 8192 + 56);
-	look(&geo, data, 32, (999ULL << 48) + 56);
+	read_step(&geo, data, 32, (999ULL << 48) + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 56);
-	look(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56);
+	read_step(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56);
 	ck_assert_uint_eq(l.next, (5ULL << 48) + 56);
 	/* A record that ends beyond the head is broken. */
-	look(&geo, data, 32, 48);
+	read_step(&geo, data, 32, 48);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 48);
 	free(data);
@@ -317,32 +317,32 @@ START_TEST(test_next_block)
 
 	tsct_ring_init(&producer, data);
 	ck_assert_uint_eq(producer.head, 32);
-	look(&geo, data, 0, producer.head);
+	read_step(&geo, data, 0, producer.head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BLOCK);
 	ck_assert_uint_eq(l.next, 32);
-	look(&geo, data, l.next, producer.head);
+	read_step(&geo, data, l.next, producer.head);
 	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
 	ck_assert(tsct_ring_block(&geo, data, 32, &block));
 	ck_assert(!block.pos && !block.events && !block.cycles);
 	/* A block header of which only a part is published is broken. */
-	look(&geo, data, 0, 24);
+	read_step(&geo, data, 0, 24);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 24);
 	/* A record other than a block header at the begin of a block is broken. */
 	put(data, 4096, 24, 16, 1, 1);
-	look(&geo, data, 4096, 8192);
+	read_step(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8192);
 	put(data, 4096, 24, TSCT_ID_PAD, 1, 1);
-	look(&geo, data, 4096, 8192);
+	read_step(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	put(data, 4096, 24, TSCT_ID_BLOCK, 1, 1);
-	look(&geo, data, 4096, 8192);
+	read_step(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert(!tsct_ring_block(&geo, data, 5000, &block));
 	/* A block header in the middle of a block is broken. */
 	put(data, 32, 32, TSCT_ID_BLOCK, 0, 1);
-	look(&geo, data, 32, 4096);
+	read_step(&geo, data, 32, 4096);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4096);
 	free(data);
@@ -402,24 +402,24 @@ START_TEST(test_next_pad)
 
 	/* A pad with any len extends to the end of its block. */
 	put(data, 4080, 0, TSCT_ID_PAD, 0, 0);
-	look(&geo, data, 4080, 4096 + 32);
+	read_step(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 4096);
 	put(data, 4080, 65535, TSCT_ID_PAD, 0, 0);
-	look(&geo, data, 4080, 4096 + 32);
+	read_step(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 4096);
 	/* A pad in the last 8 bytes of the ring's data */
 	data[8184 / 8] = tsct_pad_word(8);
-	look(&geo, data, 8184, 8192 + 32);
+	read_step(&geo, data, 8184, 8192 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 8192);
 	/* A pad in the last 8 bytes before positions wrap */
-	look(&geo, data, MASK48 - 7, 32);
+	read_step(&geo, data, MASK48 - 7, 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, MASK48 + 1);
 	/* A pad without a block header after it is broken. */
-	look(&geo, data, 4080, 4088);
+	read_step(&geo, data, 4080, 4088);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4088);
 	free(data);
@@ -444,32 +444,32 @@ START_TEST(test_next_broken_record)
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put(data, 32, bad[i].len, bad[i].id, 0, 0);
-		look(&geo, data, 32, head);
+		read_step(&geo, data, 32, head);
 		ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 		ck_assert_uint_eq(l.next, 4096); /* reading continues at the next
 						  * block */
 	}
 	put(data, 32, 4056, 16, 0, 0);
-	look(&geo, data, 32, head);
+	read_step(&geo, data, 32, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	/* A record above the largest length is broken, also at an invalid position. */
 	put(data, 8, 4057, 16, 0, 0);
-	look(&geo, data, 8, head);
+	read_step(&geo, data, 8, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	/* A record that ends beyond its block, but within the ring's data */
 	put(data, 4072, 32, 16, 0, 0);
-	look(&geo, data, 4072, head);
+	read_step(&geo, data, 4072, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4096);
 	/* An odd position, which a hostile head can cause */
-	look(&geo, data, 8189, 8189 + 16);
+	read_step(&geo, data, 8189, 8189 + 16);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8192);
-	look(&geo, data, 8189, 8190);
+	read_step(&geo, data, 8189, 8190);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8190);
 	/* The head is less than a header's first word ahead. */
-	look(&geo, data, 32, 37);
+	read_step(&geo, data, 32, 37);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 37);
 	free(data);
@@ -500,7 +500,7 @@ START_TEST(test_next_random_data)
 		tsct_ring_block(&geo, data, pos, &block);
 		tsct_ring_events(&geo, data, pos, &events);
 		while (pos != head) {
-			look(&geo, data, pos, head);
+			read_step(&geo, data, pos, head);
 			ck_assert_int_ne(l.step, TSCT_STEP_EMPTY);
 			ck_assert_uint_gt(l.next - pos, 0);
 			ck_assert_uint_le(l.next - pos, head - pos);
@@ -524,8 +524,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("ring");
 	Suite *suite = suite_create("ring");
+	TCase *tcase = add_case(suite, "ring", NULL, NULL);
 
 	print_seed();
 	tcase_add_test(tcase, test_geometry);
@@ -544,7 +544,5 @@ int main(void)
 	tcase_add_test(tcase, test_next_pad);
 	tcase_add_test(tcase, test_next_broken_record);
 	tcase_add_test(tcase, test_next_random_data);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

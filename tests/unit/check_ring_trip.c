@@ -61,7 +61,7 @@ static bool read_one(struct ring *r)
 	uint64_t head = tsct_pos_extend(r->tail, r->producer.head);
 	struct tsct_block block;
 
-	look(&r->geo, r->data, r->tail, head);
+	read_step(&r->geo, r->data, r->tail, head);
 	switch (l.step) {
 	case TSCT_STEP_EMPTY:
 		ck_assert_uint_eq(r->tail, head);
@@ -285,8 +285,8 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("ring");
 	Suite *suite = suite_create("ring_trip");
+	TCase *tcase = add_case(suite, "ring", NULL, NULL);
 
 	print_seed();
 	tcase_add_test(tcase, test_round_trip);
@@ -294,7 +294,5 @@ int main(void)
 	tcase_add_test(tcase, test_overwrite);
 	tcase_add_test(tcase, test_count_while_overwritten);
 	tcase_add_test(tcase, test_count_invalid);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

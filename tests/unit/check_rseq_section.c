@@ -147,7 +147,7 @@ static int by_unordered(const char *bytes, unsigned int len)
 	return tsct_emit_unordered(t, id, bytes, len);
 }
 
-static int by_pieces(const char *bytes, unsigned int len)
+static int by_iovec(const char *bytes, unsigned int len)
 {
 	const struct iovec pieces[] = {
 		{ (void *)bytes, 3 }, { NULL, 0 }, { (void *)(bytes + 3), len - 3 },
@@ -168,7 +168,7 @@ static const struct {
 	{ 0, 8, by_emit },
 	{ 0, 21, by_unordered },
 	{ 4000, 100, by_emit },
-	{ 0, 150, by_pieces },
+	{ 0, 150, by_iovec },
 	{ 0, 20, by_type },
 	{ 4056, 20, by_type },
 };

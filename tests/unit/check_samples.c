@@ -175,15 +175,13 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("samples");
-	TCase *tc = tcase_create("samples");
+	TCase *tc = add_case(s, "samples", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_round_trip);
 	tcase_add_test(tc, test_samples_are_not_events);
 	tcase_add_test(tc, test_stream_name);
 	tcase_add_test(tc, test_series_fit);
 	tcase_add_test(tc, test_series_are_separate);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -75,7 +75,7 @@ static void no_name(struct tsct_sync_sample *s) { s->source[0] = '\0'; }
 
 static const struct {
 	const char *what;
-	void (*spoil)(struct tsct_sync_sample *s);
+	void (*change)(struct tsct_sync_sample *s);
 } impossible[] = {
 	{ "answer received before its request was sent", answered_early },
 	{ "request answered before it was received", sent_early },
@@ -105,7 +105,7 @@ START_TEST(test_impossible_samples)
 	for (i = 0; i < 3; i++) {
 		make_sample(i, 0, &s);
 		if (i == 1)
-			impossible[_i].spoil(&s);
+			impossible[_i].change(&s);
 		ck_assert_int_eq(write_sample(writer, &s), 0);
 	}
 	ck_assert_int_eq(finish(writer), 0);
@@ -200,15 +200,13 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("samples_hostile");
-	TCase *tc = tcase_create("samples_hostile");
+	TCase *tc = add_case(s, "samples_hostile", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_truncated_samples);
 	tcase_add_loop_test(tc, test_random_changes, 0, 4);
 	tcase_add_loop_test(tc, test_impossible_samples, 0, NR_IMPOSSIBLE);
 	tcase_add_test(tc, test_too_many_sources);
 	tcase_add_loop_test(tc, test_metadata, 0, NR_METADATA);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -42,8 +42,8 @@ static void member(__u64 node, const char *name, __u64 now_us)
 	ck_assert_int_eq(tsct_schedule_member(r, node, name, now_us), 0);
 }
 
-static void ask(__u64 node, __u16 flags, __u32 session, __u32 barrier,
-		__u64 now_us)
+static void send_request(__u64 node, __u16 flags, __u32 session, __u32 barrier,
+			 __u64 now_us)
 {
 	struct tsct_extension request = {
 		.node = node, .flags = flags, .session = session,
@@ -56,7 +56,7 @@ static void ask(__u64 node, __u16 flags, __u32 session, __u32 barrier,
 
 static void join(__u64 node, __u32 session, __u64 now_us)
 {
-	ask(node, TSCT_EXT_JOIN, session, 0, now_us);
+	send_request(node, TSCT_EXT_JOIN, session, 0, now_us);
 }
 
 /* ---- sessions ------------------------------------------------------------ */
@@ -64,7 +64,7 @@ static void join(__u64 node, __u32 session, __u64 now_us)
 START_TEST(test_no_session)
 {
 	member(1, NULL, 0);
-	ask(1, 0, 0, 0, 10);
+	send_request(1, 0, 0, 0, 10);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
@@ -74,7 +74,7 @@ START_TEST(test_no_session)
 	ck_assert_uint_eq(reply.flags, 0);
 	/* A node that is not a member sends a request. */
 	ck_assert_uint_eq(tsct_schedule_begin(r, 30), 1);
-	ask(2, 0, 0, 0, 30);
+	send_request(2, 0, 0, 0, 30);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.barrier, 1);
 }
@@ -96,7 +96,7 @@ START_TEST(test_turns)
 	s = tsct_schedule_begin(r, 2000);
 	ck_assert_uint_eq(tsct_schedule_begin(r, 2500), s);
 	for (i = 1; i < 6; i++) {
-		ask(i, 0, 0, 0, 2000 + i);
+		send_request(i, 0, 0, 0, 2000 + i);
 		ck_assert_uint_eq(reply.session, s);
 		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 		turn[i] = 2000 + i + reply.turn_us;
@@ -135,8 +135,8 @@ START_TEST(test_early_member)
 	member(1, NULL, 0);
 	member(2, NULL, 0);
 	s = tsct_schedule_begin(r, 1000);
-	ask(1, 0, 0, 0, 1000);
-	ask(2, 0, 0, 0, 1001);
+	send_request(1, 0, 0, 0, 1000);
+	send_request(2, 0, 0, 0, 1001);
 	turn = 1001 + reply.turn_us;
 	ck_assert_uint_eq(turn, 1500);
 	/* A member sends in turn once, and then 100 times too early. */
@@ -156,7 +156,7 @@ START_TEST(test_early_member)
 	join(1, s, 1750);
 	ck_assert_uint_eq(1750 + reply.turn_us, 3000);
 	/* A request without JOIN does not count as a message of the session. */
-	ask(1, 0, 0, 0, 3000);
+	send_request(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 	join(1, s, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
@@ -178,7 +178,7 @@ START_TEST(test_silent_member)
 		member(i, NULL, 0);
 	s = tsct_schedule_begin(r, 0);
 	for (i = 1; i < 4; i++) {
-		ask(i, 0, 0, 0, 0);
+		send_request(i, 0, 0, 0, 0);
 		turn[i] = reply.turn_us;
 	}
 	for (n = 0; n < 50; n++) {
@@ -217,7 +217,7 @@ START_TEST(test_late_members)
 	/* A session without members waits until one joins. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 9999), s);
 	member(1, NULL, 3000);
-	ask(1, 0, 0, 0, 3000);
+	send_request(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 	for (i = 0; i < 4; i++)
 		join(1, s, 3000 + 500 * (__u64)i);
@@ -226,9 +226,9 @@ START_TEST(test_late_members)
 	/* A member that joins at the end of the session gets no turn. */
 	s = tsct_schedule_begin(r, 20000);
 	member(2, NULL, 29900);
-	ask(1, 0, 0, 0, 29800);
+	send_request(1, 0, 0, 0, 29800);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
-	ask(2, 0, 0, 0, 29900);
+	send_request(2, 0, 0, 0, 29900);
 	ck_assert_uint_eq(reply.session, s);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 }
@@ -245,7 +245,7 @@ START_TEST(test_session_numbers_wrap)
 		s = tsct_schedule_begin(r, 10000 * (__u64)i);
 		ck_assert_uint_eq(s, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
-		ask(1, 0, 0, 0, 10000 * (__u64)i);
+		send_request(1, 0, 0, 0, 10000 * (__u64)i);
 		join(1, s, 10000 * (__u64)i + 1);
 		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	}
@@ -253,16 +253,16 @@ START_TEST(test_session_numbers_wrap)
 		barrier = tsct_schedule_barrier(r);
 		ck_assert_uint_eq(barrier, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
-		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
+		send_request(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 		tsct_schedule_arrive(r, barrier, 50000);
-		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
+		send_request(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(reply.flags & TSCT_EXT_RELEASED);
 		ck_assert_uint_eq(reply.barrier, barrier);
 	}
-	ask(1, TSCT_EXT_ARRIVED, 0, ~0U - 2, 50000);
+	send_request(1, TSCT_EXT_ARRIVED, 0, ~0U - 2, 50000);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-	ask(1, TSCT_EXT_ARRIVED, 0, 0, 50000);
+	send_request(1, TSCT_EXT_ARRIVED, 0, 0, 50000);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 	ck_assert_uint_eq(reply.barrier, 3);
 }
@@ -288,12 +288,12 @@ START_TEST(test_members)
 	 */
 	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 60000002), 0);
 	ck_assert_int_eq(tsct_schedule_member(r, 5001, NULL, 60000002), -E2BIG);
-	ask(1, 0, 0, 0, 60000002);
+	send_request(1, 0, 0, 0, 60000002);
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, NULL, 0), 1 + 1024);
 	tsct_schedule_begin(r, 60000002);
-	ask(1, 0, 0, 0, 60000002);
+	send_request(1, 0, 0, 0, 60000002);
 	ck_assert_uint_eq(reply.session, 0);
-	ask(2, 0, 0, 0, 60000002);
+	send_request(2, 0, 0, 0, 60000002);
 	ck_assert_uint_eq(reply.session, 1);
 }
 END_TEST
@@ -316,7 +316,7 @@ START_TEST(test_barriers)
 	member(0xabc, NULL, 0);
 	member(2, "two", 0);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 100);
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 100);
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.flags, 0);
 	missing(1, 2, "the master, 0000000000000abc");
@@ -324,19 +324,19 @@ START_TEST(test_barriers)
 	missing(1, 1, "0000000000000abc");
 	ck_assert(!tsct_schedule_released(r, 1));
 	/* Member 2 and the master stop waiting at the barrier, and wait again. */
-	ask(2, 0, 0, 0, 300);
+	send_request(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
 	tsct_schedule_withdraw(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
 	tsct_schedule_arrive(r, 2, 300);	/* there is no barrier with this
 						 * number yet */
-	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
+	send_request(2, TSCT_EXT_ARRIVED, 0, 2, 300);
 	missing(1, 3, "the master, 0000000000000abc, two");
 	tsct_schedule_arrive(r, 1, 400);
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 400);
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 400);
 	ck_assert_uint_eq(tsct_schedule_open(r, 400), 0);
 	/* The last member arrives, and a session begins. */
-	ask(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
+	send_request(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.session, 1);
 	ck_assert_uint_eq(reply.flags,
@@ -350,12 +350,12 @@ START_TEST(test_barriers)
 	missing(2, 3, "the master, 0000000000000abc, two");
 	/* A repeated arrival, after a lost answer, gets the same answer. */
 	for (i = 0; i < 5; i++) {
-		ask(2, TSCT_EXT_ARRIVED, 0, 1, 600);
+		send_request(2, TSCT_EXT_ARRIVED, 0, 1, 600);
 		ck_assert_uint_eq(reply.barrier, 1);
 		ck_assert(reply.flags & TSCT_EXT_RELEASED);
 	}
 	missing(2, 3, "the master, 0000000000000abc, two");
-	ask(2, 0, 0, 0, 700);
+	send_request(2, 0, 0, 0, 700);
 	ck_assert_uint_eq(reply.barrier, 2);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 }
@@ -366,11 +366,11 @@ START_TEST(test_barrier_ignores_absent_members)
 	member(1, "one", 0);
 	member(2, "two", 0);
 	tsct_schedule_arrive(r, 1, 1000);
-	ask(1, TSCT_EXT_ARRIVED, 0, 1, 1000);
+	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 1000);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-	ask(1, TSCT_EXT_ARRIVED, 0, 1, 60000000);
+	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 60000000);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-	ask(1, TSCT_EXT_ARRIVED, 0, 1, 60000001);
+	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 60000001);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
 }
 END_TEST
@@ -390,28 +390,28 @@ START_TEST(test_barrier_expects_configured_members)
 	tsct_schedule_arrive(r, 1, 0);
 	member(11, "a", 0);
 	member(11, "a", 5);
-	ask(11, TSCT_EXT_ARRIVED, 0, 1, 10);
+	send_request(11, TSCT_EXT_ARRIVED, 0, 1, 10);
 	missing(1, 1, "b");
 	/*
 	 * The arrival of a member that sent nothing for a minute expires, and the
 	 * barrier waits for it again.
 	 */
-	ask(9, 0, 0, 0, 100000000);
+	send_request(9, 0, 0, 0, 100000000);
 	missing(1, 2, "a, b");
-	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	send_request(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
 	/* A member restarted with another node id: its earlier arrival does not
 	 * count. */
 	member(12, "a", 100000000);
 	missing(1, 2, "a, b");
-	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	send_request(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 2, "a, b");
-	ask(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	send_request(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
 	/* A member whose name becomes known after it joined */
 	member(13, NULL, 100000000);
 	member(13, "b", 100000000);
-	ask(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	send_request(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
 	missing(2, 3, "the master, a, b");
 }
@@ -426,19 +426,19 @@ START_TEST(test_lists_blocking_nodes_below)
 	member(1, "one", 0);
 	member(2, "two", 0);
 	tsct_schedule_arrive(r, 1, 0);
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
 	tsct_schedule_set_blockers(r, 2, "z");	/* the nodes below member 2 are not
 						 * listed, because it has arrived */
 	tsct_schedule_set_blockers(r, 3, "nobody's child");
-	ask(1, 0, 0, 0, 0);
+	send_request(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
 	missing(1, 1, "one");		/* only member 1 is listed, as it sent
 					 * nothing for 2 s */
-	ask(1, 0, 0, 0, 2000001);
+	send_request(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
 	tsct_schedule_set_blockers(r, 1, "");
 	missing(1, 1, "one");
@@ -459,12 +459,12 @@ START_TEST(test_dismissed_member)
 	tsct_schedule_dismiss(r, "b");
 	tsct_schedule_arrive(r, 1, 20);
 	missing(1, 1, "a");
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* a request of a former member */
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 20); /* a request of a former member */
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	missing(1, 2, "a, b");
 	tsct_schedule_dismiss(r, "b");
-	ask(1, TSCT_EXT_ARRIVED, 0, 1, 30);
+	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
 	/* Without configured members, barriers wait for all members that are
 	 * present. */
@@ -534,8 +534,9 @@ START_TEST(test_random_input)
 			break;
 		default:
 			number = any(4) ? barrier : barrier - any(5);
-			ask(node, (__u16)any(0x400), tsct_schedule_begin(r, now),
-			    number, now);
+			send_request(node, (__u16)any(0x400),
+				     tsct_schedule_begin(r, now),
+				     number, now);
 			ck_assert(!(reply.flags & TSCT_EXT_SESSION_OPEN) ||
 				  !(reply.flags & TSCT_EXT_SESSION_OVER));
 			if (reply.flags & TSCT_EXT_RELEASED)
@@ -576,8 +577,9 @@ START_TEST(test_twenty_members)
 		if (!first)
 			break;
 		now = turn[first] + 20 + any(100);
-		ask((__u64)first, messages[first] ? TSCT_EXT_JOIN : 0, s, 0,
-		    now);
+		send_request((__u64)first, messages[first] ? TSCT_EXT_JOIN : 0,
+			     s, 0,
+			     now);
 		ck_assert_uint_eq(reply.session, s);
 		messages[first]++;
 		turn[first] = now + reply.turn_us + 20 + any(100);
@@ -596,12 +598,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("schedule");
-	TCase *tcase = tcase_create("schedule");
+	TCase *tcase = add_case(suite, "schedule", setup, teardown);
 
 	print_seed();
 	seed_with(0);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_no_session);
 	tcase_add_test(tcase, test_turns);
 	tcase_add_test(tcase, test_early_member);
@@ -618,6 +618,5 @@ int main(void)
 	tcase_add_test(tcase, test_short_name_buffer);
 	tcase_add_loop_test(tcase, test_random_input, 0, 10);
 	tcase_add_loop_test(tcase, test_twenty_members, 0, 10);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

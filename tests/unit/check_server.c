@@ -14,7 +14,7 @@
 #include "store_users.h"
 #include "suite.h"
 
-static int connect_there(void)
+static int connect_client(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -49,7 +49,7 @@ START_TEST(test_random_messages)
 	seed_with(_i);
 	serve_start();
 	for (i = 0; i < 300; i++) {
-		s = connect_there();
+		s = connect_client();
 		ck_assert_int_ge(s, 0);
 		for (j = 0; j < (int)sizeof(bytes); j++)
 			bytes[j] = any(256);
@@ -75,7 +75,7 @@ START_TEST(test_client_that_never_reads)
 	int i, s;
 
 	serve_start();
-	s = connect_there();
+	s = connect_client();
 	for (i = 0; i < 100000; i++)
 		if (send(s, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 			break;
@@ -114,7 +114,7 @@ START_TEST(test_client_that_sends_descriptors)
 	int before, i, s;
 
 	serve_start();
-	s = connect_there();
+	s = connect_client();
 	send_fds(s);
 	ck_assert_int_eq(recv(s, &reply, sizeof(reply), 0), sizeof(reply));
 	ck_assert_int_eq(reply.result, -EINVAL);
@@ -137,7 +137,7 @@ static int connect_many(unsigned int nr)
 	char byte;
 
 	while (nr--) {
-		p.fd = connect_there();
+		p.fd = connect_client();
 		if (p.fd < 0)
 			return 0;
 		dropped += poll(&p, 1, 200) == 1 && !recv(p.fd, &byte, 1, 0);
@@ -268,7 +268,7 @@ static void take_all(int report)
 	int fds[2100], s, held = 0, refused = 0, i;
 	char byte;
 
-	while (held < 2100 && (s = connect_there()) >= 0)
+	while (held < 2100 && (s = connect_client()) >= 0)
 		fds[held++] = s;
 	usleep(200000);
 	for (i = 0; i < held; i++)
@@ -326,7 +326,7 @@ START_TEST(test_turns_are_short)
 	message.arg.block_size = 65536;
 	message.arg.blocks = 256;	/* blocks of 16 MiB in all per CPU */
 	for (i = 0; i < 16; i++) {
-		s[i] = connect_there();
+		s[i] = connect_client();
 		snprintf(message.arg.name, 32, "large%d", i);
 		ck_assert_int_gt(send(s[i], &message, sizeof(message), 0), 0);
 	}
@@ -412,7 +412,7 @@ static void flood_open(struct flood *flood, int nr)
 		TSCT_IOC_DEFINE, sizeof(flood->define.def)
 	};
 	make.arg.name[0] = (char)('0' + nr);
-	flood->s = connect_there();
+	flood->s = connect_client();
 	ck_assert_int_gt(send(flood->s, &make, sizeof(make), 0), 0);
 }
 
@@ -450,7 +450,7 @@ START_TEST(test_clients_take_turns)
 			flood_fill(&floods[i]);
 		tsct_server_dispatch(serve_server);
 	}
-	s = connect_there();
+	s = connect_client();
 	ck_assert_int_gt(send(s, &message, sizeof(message), 0), 0);
 	for (turns = 0; turns < 20 && !answered; turns++) {
 		for (i = 0; i < 3; i++)
@@ -480,7 +480,7 @@ START_TEST(test_dispatch_without_thread)
 	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
 					   &serve_server), 0);
 	tsct_server_dispatch(serve_server);
-	s = connect_there();
+	s = connect_client();
 	ck_assert_int_ge(send(s, &message, sizeof(message), 0), 0);
 	for (i = 0; i < 3; i++)
 		tsct_server_dispatch(serve_server);
@@ -498,7 +498,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("server");
-	TCase *tcase = tcase_create("provider");
+	TCase *tcase = add_case(suite, "provider", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
@@ -514,6 +514,5 @@ int main(void)
 	tcase_add_test(tcase, test_clients_take_turns);
 	tcase_add_test(tcase, test_one_server_per_path);
 	tcase_add_test(tcase, test_dispatch_without_thread);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -169,7 +169,7 @@ START_TEST(test_memory_limit)
 END_TEST
 
 /* Emits @nr events in a child, which then kills itself. */
-static void die_emitting(int nr, __u32 channel_flags)
+static void emit_and_die(int nr, __u32 channel_flags)
 {
 	pid_t pid = fork();
 	struct tsct_channel *t;
@@ -207,7 +207,7 @@ START_TEST(test_killed_writer_of_kept_channel)
 	struct tsct_channel *t;
 
 	run_on(sched_getcpu());
-	die_emitting(20, TSCT_CHANNEL_KEEP);
+	emit_and_die(20, TSCT_CHANNEL_KEEP);
 	t = open_nr(1, TSCT_ROLE_READ, TSCT_OPEN_ATTACH, 0);
 	expect_events(t, 20);
 	tsct_channel_close(t);
@@ -219,7 +219,7 @@ START_TEST(test_killed_writer_of_open_channel)
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_READ, 0, 0);
 
 	run_on(sched_getcpu());
-	die_emitting(20, 0);
+	emit_and_die(20, 0);
 	expect_events(t, 20);
 	tsct_channel_close(t);
 }
@@ -232,7 +232,7 @@ START_TEST(test_killed_writer_of_other_channel)
 	struct tsct_channel *t;
 	int i, error = 0;
 
-	die_emitting(3, 0);
+	emit_and_die(3, 0);
 	for (i = 0; i < 500 && error != -ENOENT; i++) {
 		error = try_open(1, TSCT_ROLE_READ, TSCT_OPEN_ATTACH, 0, &t);
 		tsct_channel_close(t);
@@ -242,7 +242,7 @@ START_TEST(test_killed_writer_of_other_channel)
 }
 END_TEST
 
-static void scribble(const struct tsct_channel *victim)
+static void overwrite_memory(const struct tsct_channel *victim)
 {
 	const struct tsct_channel_header *h = &victim->header;
 	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
@@ -268,7 +268,7 @@ START_TEST(test_other_channel_overwritten)
 	seed_with(0);
 	pid = fork();
 	if (!pid)
-		scribble(victim);
+		overwrite_memory(victim);
 	run_on(sched_getcpu());
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	for (i = 0; i < 20000; i++) {
@@ -306,11 +306,10 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("server_channels");
-	TCase *tcase = tcase_create("server_channels");
+	TCase *tcase = add_case(suite, "server_channels", setup, teardown);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_thousand_channels);
 	tcase_add_test(tcase, test_channel_limit);
 	tcase_add_test(tcase, test_memory_limit);
@@ -319,6 +318,5 @@ int main(void)
 	tcase_add_test(tcase, test_killed_writer_of_other_channel);
 	tcase_add_test(tcase, test_other_channel_overwritten);
 	tcase_add_test(tcase, test_memory_is_sealed);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

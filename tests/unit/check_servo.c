@@ -3,7 +3,8 @@
 #include "rate_sim.h"
 
 /* Returns whether both params give the same times; their bounds may differ. */
-static bool same_line(const struct tsct_clock_params *a, const struct tsct_clock_params *b)
+static bool is_same_function(const struct tsct_clock_params *a,
+			     const struct tsct_clock_params *b)
 {
 	return a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
 		a->mult == b->mult && a->slew_mult == b->slew_mult &&
@@ -24,7 +25,7 @@ static double slew_ppm(const struct tsct_clock_params *params)
 START_TEST(test_confirmed_params)
 {
 	const struct tsct_clock_params *params = &est.state.real;
-	unsigned int i, lines = 0;
+	unsigned int i, nr_replaced = 0;
 	struct tsct_clock_params last;
 
 	seed_with(0);
@@ -33,11 +34,11 @@ START_TEST(test_confirmed_params)
 	for (i = 0; i < 200; i++) {
 		last = *params;
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
-		lines += !same_line(&last, params);
+		nr_replaced += !is_same_function(&last, params);
 		ck_assert_uint_gt(params->as_of_cycles, last.as_of_cycles);
 		ck_assert_uint_gt(params->holdover_after_cycles, last.holdover_after_cycles);
 		ck_assert_uint_gt(params->void_after_cycles, last.void_after_cycles);
-		if (same_line(&last, params) && !slewing(params))
+		if (is_same_function(&last, params) && !slewing(params))
 			ck_assert_uint_gt(params->fast_cycles, last.fast_cycles);
 		/* Holdover and expiry are counted from the last sample. */
 		ck_assert_double_eq_tol((double)(params->holdover_after_cycles -
@@ -47,8 +48,8 @@ START_TEST(test_confirmed_params)
 	}
 	/* Params are replaced every 16 s because of their age, and twice for each
 	 * slew. */
-	ck_assert_uint_le(lines, 80);
-	ck_assert_uint_ge(lines, 12);
+	ck_assert_uint_le(nr_replaced, 80);
+	ck_assert_uint_ge(nr_replaced, 12);
 }
 END_TEST
 
@@ -57,7 +58,7 @@ START_TEST(test_begins_anywhere)
 {
 	struct tsct_clock_state next;
 	struct tsct_rate_estimator before;
-	unsigned int i, lines = 0, kept = 0;
+	unsigned int i, nr_replaced = 0, kept = 0;
 
 	seed_with(1);
 	start();
@@ -71,7 +72,7 @@ START_TEST(test_begins_anywhere)
 
 		tsct_rate_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
-		if (same_line(&est.state.real, &next.real)) {
+		if (is_same_function(&est.state.real, &next.real)) {
 			/* The published params slew already, and need no
 			 * replacement. */
 			ck_assert(slewing(&est.state.real));
@@ -85,9 +86,9 @@ START_TEST(test_begins_anywhere)
 						     begin - 1), 0);
 		ck_assert_int_eq(tsct_segments_check(&est.state, &next, begin),
 				 -ETIME);
-		lines += slewing(&next.real);
+		nr_replaced += slewing(&next.real);
 	}
-	ck_assert_uint_eq(lines + kept, 1000);
+	ck_assert_uint_eq(nr_replaced + kept, 1000);
 }
 END_TEST
 
@@ -108,7 +109,7 @@ START_TEST(test_slews)
 		sim_advance(&sim, SECOND);
 		before = est.state;
 		ck_assert_int_eq(feed(), TSCT_RATE_OK);
-		ck_assert(!same_line(&before.real, params));
+		ck_assert(!is_same_function(&before.real, params));
 		ck_assert(slewing(params));
 		ck_assert_int_eq(slew_ppm(params) > 0, offs[i] > 0);
 		ck_assert_double_le(fabs(slew_ppm(params)), 500.1);
@@ -120,7 +121,7 @@ START_TEST(test_slews)
 		ck_assert_uint_gt(est.state.closing_error_ps,
 				  before.real.past_error_ps);
 		go_on_for(6);
-		ck_assert_int_le(check_line(), 100);
+		ck_assert_int_le(check_params(), 100);
 	}
 }
 END_TEST
@@ -142,7 +143,7 @@ START_TEST(test_slew_ends)
 	go_on_for(2);
 	for (i = 0; i < 100; i++) {
 		sim_advance(&sim, 4 * SECOND);
-		check_line();
+		check_params();
 	}
 }
 END_TEST
@@ -200,7 +201,7 @@ START_TEST(test_disrupted)
 	/* The first clock params of an epoch begin at its last sample. */
 	ck_assert_uint_eq(est.state.real.base_cycles, est.state.real.as_of_cycles);
 	ck_assert_uint_eq(est.state.closing_error_ps, 0);
-	check_line();
+	check_params();
 }
 END_TEST
 
@@ -261,11 +262,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("line");
 	Suite *suite = suite_create("servo");
+	TCase *tcase = add_case(suite, "line", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_confirmed_params);
 	tcase_add_test(tcase, test_begins_anywhere);
 	tcase_add_test(tcase, test_slews);
@@ -275,6 +275,5 @@ int main(void)
 	tcase_add_test(tcase, test_lifetimes);
 	tcase_add_test(tcase, test_replaced_before_overflow);
 	tcase_add_test(tcase, test_quantisation);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -8,16 +8,16 @@
 
 #define MS	1000000ULL
 #define TURNS	300
-#define LOOKS	3
+#define CONVERSIONS	3
 
 /* Schedule of a test, in ms after the sample from which the slewing params were made */
 struct way {
 	unsigned int seconds;	/* time from the calibration to that sample, in s */
 	unsigned int lead;	/* time from a sample to the begin of its params */
 	unsigned int set;
-	unsigned int looks[LOOKS];	/* times at which past cycles are converted;
-					 * the last one is later than all these
-					 * cycles */
+	unsigned int conversions[CONVERSIONS];	/* times at which past cycles are
+						 * converted; the last one is later
+						 * than all these cycles */
 };
 
 static struct tsct_clock_page *page;
@@ -41,7 +41,7 @@ static void publish_led(unsigned int lead_ms)
 }
 
 /* Starts the clock with an inaccurate calibration, so that the next params slew. */
-static void start_bent(const struct way *way)
+static void start_slewing(const struct way *way)
 {
 	unsigned int i;
 
@@ -74,25 +74,25 @@ static void keep(void)
 /* Executes the schedule. Returns the rate of the slew in ppb. */
 static double go(const struct way *way, int64_t step)
 {
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 	int64_t begin = sim.now_ps;
-	double bent = ((double)pair->slew_mult / (double)pair->mult - 1) * 1e9;
-	unsigned int ms, look = 0;
+	double bent = ((double)params->slew_mult / (double)params->mult - 1) * 1e9;
+	unsigned int ms, conversion = 0;
 
 	/* The step is away from the slew: backwards if the clock slews forwards. */
 	if (bent < 0)
 		step = -step;
-	for (ms = 5, nr_kept = 0; look < LOOKS; ms += 5) {
+	for (ms = 5, nr_kept = 0; conversion < CONVERSIONS; ms += 5) {
 		sim.now_ps = begin + (int64_t)(ms * MS) * 1000;
 		if (ms == way->set)
 			sim_step(&sim, step);
 		keep();
-		if (ms != way->looks[look])
+		if (ms != way->conversions[conversion])
 			continue;
 		ck_assert_int_eq(tsct_sampler_feed(&sampler, &est),
 				 TSCT_RATE_OK);
 		publish_led(way->lead);
-		look++;
+		conversion++;
 	}
 	return fabs(bent);
 }
@@ -117,7 +117,7 @@ static void check_kept(void)
 	}
 }
 
-static void check_way(const struct way *way, double least_bent, int64_t least,
+static void check_way(const struct way *way, double min_slew_ppb, int64_t least,
 		      int64_t most)
 {
 	unsigned int turn, bent = 0;
@@ -126,9 +126,9 @@ static void check_way(const struct way *way, double least_bent, int64_t least,
 	ck_assert_ptr_nonnull(page);
 	for (turn = 0; turn < TURNS; turn++) {
 		seed_with(turn);
-		start_bent(way);
+		start_slewing(way);
 		bent += go(way, least + any((unsigned int)(most - least))) >
-			least_bent;
+			min_slew_ppb;
 		check_kept();
 	}
 	/* Many params had a slew, so that the test is useful. */
@@ -187,16 +187,14 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("servo_past");
 	Suite *suite = suite_create("servo_past");
+	TCase *tcase = add_case(suite, "servo_past", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_steady);
 	tcase_add_test(tcase, test_set_at_slew_begin);
 	tcase_add_test(tcase, test_set_before_next_params);
 	tcase_add_test(tcase, test_set_before_slew_end);
 	tcase_add_test(tcase, test_set_and_confirmed);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

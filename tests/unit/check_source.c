@@ -10,7 +10,7 @@ static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 /* A master, servers on its timeline, and a child that polls all of them */
 static struct node master, server[SOURCES_MAX], child;
-static struct tsct_remote_params line;
+static struct tsct_remote_params master_params;
 static unsigned int nr;
 
 static void begin(unsigned int turn, unsigned int servers)
@@ -23,7 +23,7 @@ static void begin(unsigned int turn, unsigned int servers)
 	make_node(&child, WANDER, nr);
 	for (i = 0; i < nr; i++)
 		make_node(&server[i], WANDER, 1);
-	line = be_master(&master, 1, 1);
+	master_params = make_master(&master, 1, 1);
 }
 
 static void end(void)
@@ -37,7 +37,7 @@ static void end(void)
 }
 
 /* Makes one exchange with each server. */
-static void one_round(double t)
+static void exchange_all(double t)
 {
 	unsigned int i;
 
@@ -50,10 +50,10 @@ static void one_round(double t)
 		publish(&child, t + 0.21 + 0.02 * i);
 	}
 	for (i = 0; i < 10; i++)
-		read_time(&child, &master, &line, t + 0.4 + 0.06 * i);
+		read_time(&child, &master, &master_params, t + 0.4 + 0.06 * i);
 }
 
-static struct tsct_source_state ask(unsigned int source, double t)
+static struct tsct_source_state state_of(unsigned int source, double t)
 {
 	struct tsct_source_state s;
 
@@ -66,7 +66,7 @@ static unsigned int count_falsetickers(unsigned int from, unsigned int to, doubl
 	unsigned int named = 0;
 
 	for (; from < to; from++) {
-		struct tsct_source_state s = ask(from, t);
+		struct tsct_source_state s = state_of(from, t);
 
 		ck_assert(!s.falseticker || !s.used);
 		ck_assert(!s.falseticker || strstr(s.reason, "outvoted") == s.reason);
@@ -108,7 +108,7 @@ static void try_falsetickers(unsigned int servers, enum fault how)
 	for (t = 2; t < 62; t += 1) {
 		for (i = 0; i < falsetickers; i++)
 			server[i].false_ns = fault_ns(how, i, t);
-		one_round(t);
+		exchange_all(t);
 	}
 	ck_assert_uint_eq(count_falsetickers(0, falsetickers, t), falsetickers);
 	ck_assert_uint_eq(count_falsetickers(falsetickers, servers, t), 0);
@@ -134,8 +134,8 @@ START_TEST(test_falseticker_reason)
 	begin(1, 3);
 	server[1].false_ns = 3e6;
 	for (t = 2; t < 30; t += 1)
-		one_round(t);
-	s = ask(1, t);
+		exchange_all(t);
+	s = state_of(1, t);
 	printf("# %s\n", s.reason);
 	ck_assert_ptr_nonnull(strstr(s.reason, " ms ahead of what 2 of 3"));
 	end();
@@ -153,7 +153,7 @@ START_TEST(test_small_errors)
 	begin(2, 3);
 	for (t = 2; t < 60; t += 1) {
 		server[0].false_ns = 80e3 * fmin(1, t / 30);
-		one_round(t);
+		exchange_all(t);
 	}
 	ck_assert_uint_gt(child.readings, 500);
 	end();
@@ -170,11 +170,11 @@ START_TEST(test_two_contradicting_sources)
 
 	begin(3, 2);
 	for (t = 2; t < 30; t += 1)
-		one_round(t);
+		exchange_all(t);
 	for (; t < 60; t += 1) {
-		server[0].false_ns = ask(0, t).used ? 0 : 1e9;
-		server[1].false_ns = ask(1, t).used ? 0 : 1e9;
-		one_round(t);
+		server[0].false_ns = state_of(0, t).used ? 0 : 1e9;
+		server[1].false_ns = state_of(1, t).used ? 0 : 1e9;
+		exchange_all(t);
 	}
 	ck_assert_uint_eq(count_falsetickers(0, 2, t), 0);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
@@ -192,13 +192,13 @@ START_TEST(test_selected_source_disappears)
 
 	begin(4, 3);
 	for (t = 2; t < 60; t += 1)
-		one_round(t);
+		exchange_all(t);
 	for (i = 0; i < 3; i++)
-		if (ask(i, t).used)
+		if (state_of(i, t).used)
 			gone = i;
 	ck_assert_uint_lt(gone, 3);
 	tsct_cluster_reset_source(child.cluster, gone);
-	ck_assert(!ask(gone, t).used && !ask(gone, t).known);
+	ck_assert(!state_of(gone, t).used && !state_of(gone, t).known);
 	for (; t < 90; t += 1) {
 		for (i = 0; i < 3; i++)
 			exchange(&server[i], 0, &master, &lan, t + 0.02 * i);
@@ -207,7 +207,7 @@ START_TEST(test_selected_source_disappears)
 				exchange(&child, i, &server[i], &lan,
 					 t + 0.2 + 0.02 * i);
 		publish(&child, t + 0.3);
-		read_time(&child, &master, &line, t + 0.5);
+		read_time(&child, &master, &master_params, t + 0.5);
 	}
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
@@ -226,8 +226,8 @@ START_TEST(test_new_timeline)
 
 	begin(5, 3);
 	for (t = 2; t < 30; t += 1)
-		one_round(t);
-	line = be_master(&master, t, 2);
+		exchange_all(t);
+	master_params = make_master(&master, t, 2);
 	for (i = 0; i < 3; i++) {
 		exchange(&server[i], 0, &master, &lan, t + 0.1);
 		exchange(&server[i], 0, &master, &lan, t + 0.2);
@@ -238,7 +238,7 @@ START_TEST(test_new_timeline)
 		t += 1;
 	}
 	for (; t < 60; t += 1)
-		one_round(t);
+		exchange_all(t);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
 	ck_assert_uint_eq(child.state.cluster_timeline, 2);
 	end();
@@ -255,8 +255,8 @@ START_TEST(test_unconfirmed_timeline)
 
 	begin(6, 3);
 	for (t = 2; t < 30; t += 1)
-		one_round(t);
-	remote = describe(&server[0], t);
+		exchange_all(t);
+	remote = make_remote(&server[0], t);
 	remote.epoch = 99;
 	remote.params.base_ns += 1000000000;
 	for (i = 0; i < 20; i++) {
@@ -269,7 +269,7 @@ START_TEST(test_unconfirmed_timeline)
 		tsct_cluster_feed(child.cluster, 0, &x, &remote);
 	}
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-	ck_assert(!ask(0, t + 2).used);
+	ck_assert(!state_of(0, t + 2).used);
 	end();
 }
 END_TEST
@@ -280,8 +280,8 @@ END_TEST
  * Makes an exchange with an NTP server. Its counter is its clock in ns, which is
  * @off_ns ahead of the true time, with error bound @error_ns.
  */
-static void ask_ntp(unsigned int source, double t, double off_ns,
-		    uint64_t error_ns)
+static void exchange_ntp(unsigned int source, double t, double off_ns,
+			 uint64_t error_ns)
 {
 	double there = t + delay(&lan), back = there + REPLY_S;
 	double home = back + delay(&lan);
@@ -309,9 +309,9 @@ START_TEST(test_ntp_servers)
 
 	begin(7, 3);
 	for (t = 2; t < 100; t += 1) {
-		ask_ntp(0, t, 20e3, 50000);
-		ask_ntp(1, t + 0.1, 1e9, 50000);
-		ask_ntp(2, t + 0.2, -20e3, 50000);
+		exchange_ntp(0, t, 20e3, 50000);
+		exchange_ntp(1, t + 0.1, 1e9, 50000);
+		exchange_ntp(2, t + 0.2, -20e3, 50000);
 		publish(&child, t + 0.3);
 		ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 				 node_ticks(&child, t + 0.5), &r), 0);
@@ -321,7 +321,8 @@ START_TEST(test_ntp_servers)
 			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
 	}
 	ck_assert(fabs(off) < 60e3);
-	ck_assert(ask(1, t).falseticker && !ask(0, t).falseticker && !ask(2, t).falseticker);
+	ck_assert(state_of(1, t).falseticker && !state_of(0, t).falseticker &&
+		  !state_of(2, t).falseticker);
 	ck_assert_uint_eq(child.state.cluster_master, 0);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	end();
@@ -335,17 +336,17 @@ START_TEST(test_master_is_preferred_to_ntp)
 
 	begin(8, 3);
 	for (t = 2; t < 20; t += 1) {
-		ask_ntp(1, t, 0, 50000);
-		ask_ntp(2, t + 0.1, 0, 50000);
+		exchange_ntp(1, t, 0, 50000);
+		exchange_ntp(2, t + 0.1, 0, 50000);
 		publish(&child, t + 0.2);
 	}
 	ck_assert_uint_eq(child.state.cluster_epoch, 1);
 	for (; t < 40; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
-		ask_ntp(1, t + 0.1, 0, 50000);
-		ask_ntp(2, t + 0.2, 0, 50000);
+		exchange_ntp(1, t + 0.1, 0, 50000);
+		exchange_ntp(2, t + 0.2, 0, 50000);
 		publish(&child, t + 0.3);
-		read_time(&child, &master, &line, t + 0.5);
+		read_time(&child, &master, &master_params, t + 0.5);
 	}
 	ck_assert_uint_eq(child.state.cluster_master, master.id);
 	ck_assert_uint_eq(child.state.cluster_epoch, 2);
@@ -361,24 +362,24 @@ START_TEST(test_one_percent_fast)
 
 	begin(9, 1);
 	for (t = 2; t < 60; t += 1) {
-		ask_ntp(0, t, t * 1e7, 50000);
+		exchange_ntp(0, t, t * 1e7, 50000);
 		publish(&child, t + 0.1);
 	}
-	ck_assert(!ask(0, t).known);
-	ck_assert_msg(*ask(0, t).reason, "no reason");
-	printf("# %s\n", ask(0, t).reason);
+	ck_assert(!state_of(0, t).known);
+	ck_assert_msg(*state_of(0, t).reason, "no reason");
+	printf("# %s\n", state_of(0, t).reason);
 	end();
 }
 END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-static uint64_t wild(void)
+static uint64_t random_value(void)
 {
 	return any(4) ? any64() >> any(64) : 0 - (any64() >> any(64));
 }
 
-static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
+static void make_implausible(struct tsct_remote *remote, struct tsct_exchange *x)
 {
 	__u64 *fields[] = {
 		&x->t1, &x->t2, &x->t3, &x->t4, &remote->params.base,
@@ -390,7 +391,8 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 
 	while (spoilt--) {
 		i = any(sizeof(fields) / sizeof(fields[0]));
-		*fields[i] = any(2) ? wild() : *fields[i] + wild() % 1000;
+		*fields[i] = any(2) ? random_value() :
+			*fields[i] + random_value() % 1000;
 	}
 	if (!any(8))
 		remote->epoch = any(4);
@@ -401,7 +403,7 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 	if (!any(16))
 		remote->depth = (uint16_t)any64();
 	if (!any(8))
-		x->remote_error = (uint32_t)wild();
+		x->remote_error = (uint32_t)random_value();
 }
 
 /*
@@ -421,7 +423,7 @@ START_TEST(test_random_input)
 
 		if (t > WORLD_S - 200)
 			t = WORLD_S - 200;
-		remote = describe(&master, t);
+		remote = make_remote(&master, t);
 		x = (struct tsct_exchange) {
 			.t1 = node_ticks(&child, t),
 			.t2 = node_ticks(&master, t + 1e-4),
@@ -429,7 +431,7 @@ START_TEST(test_random_input)
 			.t4 = node_ticks(&child, t + 3e-4),
 		};
 		if (any(3))
-			go_wild(&remote, &x);
+			make_implausible(&remote, &x);
 		tsct_cluster_feed(child.cluster, source, &x, &remote);
 		if (!any(100))
 			tsct_cluster_reset_source(child.cluster, source);
@@ -437,7 +439,7 @@ START_TEST(test_random_input)
 			tsct_cluster_disrupt(child.cluster);
 		publish(&child, t + 4e-4);
 		known += tsct_status_has_time(child.state.cluster_status);
-		ask(source, t);
+		state_of(source, t);
 	}
 	ck_assert_uint_gt(known, 0);
 	end();
@@ -447,10 +449,9 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("source");
-	TCase *tcase = tcase_create("source");
+	TCase *tcase = add_case(suite, "source", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_falsetickers, 0, 5 * NR_FAULTS);
 	tcase_add_test(tcase, test_falseticker_reason);
 	tcase_add_test(tcase, test_small_errors);
@@ -462,6 +463,5 @@ int main(void)
 	tcase_add_test(tcase, test_master_is_preferred_to_ntp);
 	tcase_add_test(tcase, test_one_percent_fast);
 	tcase_add_loop_test(tcase, test_random_input, 0, 4);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -167,7 +167,7 @@ START_TEST(test_one_event_per_tick)
 }
 END_TEST
 
-static void refuse(struct tsct_stamper *stamper, uint64_t tick)
+static void expect_refused(struct tsct_stamper *stamper, uint64_t tick)
 {
 	struct tsct_stamper before = *stamper;
 	uint64_t stamp = 77;
@@ -184,20 +184,20 @@ START_TEST(test_decreasing_source)
 	unsigned int i;
 
 	tsct_stamper_init(&stamper, 1000);
-	refuse(&stamper, 999);
-	refuse(&stamper, 1000 + (1ULL << 63));
+	expect_refused(&stamper, 999);
+	expect_refused(&stamper, 1000 + (1ULL << 63));
 	/* After too many events the tick is ahead of the source, until the source
 	 * catches up. */
 	for (i = 0; i < 3 * 8192; i++)
 		must(!stamper_next(&stamper, 2000, &stamp));
 	ck_assert_uint_eq(stamp_tick(stamp), 1002);
-	refuse(&stamper, 1999);
+	expect_refused(&stamper, 1999);
 	ck_assert_int_eq(stamper_next(&stamper, 2001, &stamp), 0);
 	ck_assert_uint_eq(stamp, stamp_make(1003, 0));
-	refuse(&stamper, 2000);
+	expect_refused(&stamper, 2000);
 	ck_assert_int_eq(stamper_next(&stamper, 999 + (1ULL << 63), &stamp),
 			 1);
-	refuse(&stamper, 2001);
+	expect_refused(&stamper, 2001);
 }
 END_TEST
 

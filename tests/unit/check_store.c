@@ -436,10 +436,9 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("store");
-	TCase *tcase = tcase_create("store");
+	TCase *tcase = add_case(suite, "store", setup, teardown);
 
 	print_seed();
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_create_permissions);
 	tcase_add_test(tcase, test_attach_permissions);
 	tcase_add_test(tcase, test_memory_is_freed);
@@ -454,6 +453,5 @@ int main(void)
 	tcase_add_test(tcase, test_unknown_requests);
 	tcase_add_test(tcase, test_overwritten_memory);
 	tcase_add_loop_test(tcase, test_random_requests, 0, 5);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -430,7 +430,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("stress");
-	TCase *tcase = tcase_create("stress");
+	TCase *tcase = add_case(suite, "stress", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -439,6 +439,5 @@ int main(void)
 	if (CHILDREN)
 		tcase_add_loop_test(tcase, test_killed_writers, 0, 2);
 	tcase_add_test(tcase, test_other_clock);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

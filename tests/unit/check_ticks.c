@@ -544,7 +544,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("ticks");
-	TCase *tcase = tcase_create("ticks");
+	TCase *tcase = add_case(suite, "ticks", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -557,6 +557,5 @@ int main(void)
 	tcase_add_test(tcase, test_system_time_of_samples);
 	tcase_add_test(tcase, test_stamps_past_segment_end);
 	tcase_add_loop_test(tcase, test_fsync_policy, 0, TSCT_FSYNC_NR);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -121,11 +121,11 @@ START_TEST(test_publish_late)
 	go_on(20);
 	sim_steer(&sim, 40000);		/* a change of rate, after which new clock
 					 * params are needed */
-	world.held_ns = 30000000;
+	world.publish_ns = 30000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert_uint_gt(timekeeper.stats.late, 0);
-	world.held_ns = 300000000;
+	world.publish_ns = 300000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
@@ -343,11 +343,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("timekeeper");
 	Suite *suite = suite_create("timekeeper");
+	TCase *tcase = add_case(suite, "timekeeper", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_start_and_stop);
 	tcase_add_test(tcase, test_stopped_at_once);
 	tcase_add_test(tcase, test_takes_over_disruption);
@@ -364,6 +363,5 @@ int main(void)
 	tcase_add_test(tcase, test_source_changes);
 	tcase_add_test(tcase, test_drift_file);
 	tcase_add_test(tcase, test_wrong_drift_file);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

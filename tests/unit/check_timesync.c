@@ -28,19 +28,19 @@
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };
 static const char *const *answers;
-static unsigned int nr_answers, nr_asked;
-static char asked[64][32];
+static unsigned int nr_answers, nr_requests;
+static char requests[64][32];
 static int listener;
 static pthread_t thread;
 static char why[256];
 
 static void answer(int fd)
 {
-	unsigned int i = nr_asked < nr_answers ? nr_asked : nr_answers - 1;
-	ssize_t len = read(fd, asked[nr_asked % 64], sizeof(asked[0]) - 1);
+	unsigned int i = nr_requests < nr_answers ? nr_requests : nr_answers - 1;
+	ssize_t len = read(fd, requests[nr_requests % 64], sizeof(requests[0]) - 1);
 
-	asked[nr_asked % 64][len > 0 ? len : 0] = '\0';
-	nr_asked++;
+	requests[nr_requests % 64][len > 0 ? len : 0] = '\0';
+	nr_requests++;
 	if (answers[i] == SILENCE)
 		return;			/* no answer: the connection stays open */
 	if (*answers[i])
@@ -54,8 +54,8 @@ static void *serve(void *arg)
 
 	(void)arg;
 	for (;;) {
-		if (nr_asked < nr_answers && answers[nr_asked] &&
-		    !strcmp(answers[nr_asked], LEAVE))
+		if (nr_requests < nr_answers && answers[nr_requests] &&
+		    !strcmp(answers[nr_requests], LEAVE))
 			break;
 		fd = accept(listener, NULL, NULL);
 		if (fd < 0)
@@ -67,13 +67,13 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void begin(const char *const *said, unsigned int nr)
+static void begin(const char *const *texts, unsigned int nr)
 {
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s/" TSCT_CONTROL_SOCKET,
 		 dir);
 	setenv("TSCTRACE_RUN_DIR", dir, 1);
-	answers = said;
+	answers = texts;
 	nr_answers = nr;
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	ck_assert_int_eq(bind(listener, (void *)&at, sizeof(at)), 0);
@@ -89,8 +89,8 @@ static void end(void)
 }
 
 #define BEGIN(...) \
-	static const char *const said[] = { __VA_ARGS__ }; \
-	begin(said, sizeof(said) / sizeof(*said))
+	static const char *const texts[] = { __VA_ARGS__ }; \
+	begin(texts, sizeof(texts) / sizeof(*texts))
 
 static int call(int timeout_ms)
 {
@@ -103,9 +103,9 @@ START_TEST(test_completes)
 	BEGIN("waiting 7 a, b\n", "waiting 7 a\n", "session 7\n", "done 7\n");
 	ck_assert_int_eq(call(-1), 0);
 	ck_assert_str_eq(why, "");
-	ck_assert_uint_eq(nr_asked, 4);
-	ck_assert_str_eq(asked[0], "timesync 0\n");
-	ck_assert_str_eq(asked[1], "timesync 7\n");
+	ck_assert_uint_eq(nr_requests, 4);
+	ck_assert_str_eq(requests[0], "timesync 0\n");
+	ck_assert_str_eq(requests[1], "timesync 7\n");
 	end();
 }
 END_TEST
@@ -135,9 +135,9 @@ START_TEST(test_connections_closed)
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
 	      "done 7\n");
 	ck_assert_int_eq(call(5000), 0);
-	ck_assert_uint_eq(nr_asked, 7);
-	ck_assert_str_eq(asked[3], "timesync 7\n");
-	ck_assert_str_eq(asked[6], "timesync 7\n");
+	ck_assert_uint_eq(nr_requests, 7);
+	ck_assert_str_eq(requests[3], "timesync 7\n");
+	ck_assert_str_eq(requests[6], "timesync 7\n");
 	end();
 }
 END_TEST
@@ -148,8 +148,8 @@ START_TEST(test_restart_with_other_number)
 {
 	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
 	ck_assert_int_eq(call(5000), 0);
-	ck_assert_str_eq(asked[2], "timesync 7\n");
-	ck_assert_str_eq(asked[3], "timesync 9\n");
+	ck_assert_str_eq(requests[2], "timesync 7\n");
+	ck_assert_str_eq(requests[3], "timesync 9\n");
 	end();
 }
 END_TEST

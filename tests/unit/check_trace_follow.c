@@ -71,7 +71,7 @@ static int await(void)
 	return ret;
 }
 
-static void gives(__u32 cpu, __u64 after)
+static void expect_event(__u32 cpu, __u64 after)
 {
 	struct tsct_trace_event e;
 
@@ -80,7 +80,7 @@ static void gives(__u32 cpu, __u64 after)
 	ck_assert_uint_eq(e.tick, rec.begin + after);
 }
 
-static void gives_none(int ret)
+static void expect_no_event(int ret)
 {
 	struct tsct_trace_event e;
 
@@ -94,30 +94,30 @@ START_TEST(test_only_settled_events)
 {
 	begin_writing();
 	open_trace(true);
-	gives_none(-EAGAIN);
+	expect_no_event(-EAGAIN);
 	put(0, 100);
 	put(0, 200);
 	put(1, 150);
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
-	gives_none(-EAGAIN);		/* earlier events of another CPU are still
-					 * possible */
+	expect_no_event(-EAGAIN);		/* earlier events of another CPU are
+						 * still possible */
 	flush_at(200);
 	await();
-	gives(0, 100);
-	gives(1, 150);
-	gives_none(-EAGAIN);		/* further events on the same tick are still
-					 * possible */
+	expect_event(0, 100);
+	expect_event(1, 150);
+	expect_no_event(-EAGAIN);		/* further events on the same tick
+						 * are still possible */
 	put(2, 300);
 	put(1, 250);
 	flush_at(251);
 	await();
-	gives(0, 200);
-	gives(1, 250);
-	gives_none(-EAGAIN);
+	expect_event(0, 200);
+	expect_event(1, 250);
+	expect_no_event(-EAGAIN);
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	ck_assert_int_eq(await(), 1);
-	gives(2, 300);
-	gives_none(0);
+	expect_event(2, 300);
+	expect_no_event(0);
 	ck_assert(tsct_trace_recording(trace)->complete);
 	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 0);
 	ck_assert_int_eq(faccessat(dirfd_, TSCT_PROGRESS_FILE, F_OK, 0), -1);
@@ -166,24 +166,24 @@ START_TEST(test_dead_recorder)
 	put(1, 50);
 	flush_at(60);
 	await();
-	gives(1, 50);
-	gives_none(-EAGAIN);
+	expect_event(1, 50);
+	expect_no_event(-EAGAIN);
 	ck_assert(tsct_trace_is_live(trace));
 	tsct_recording_writer_close(out);
 	out = NULL;
 	await();
 	ck_assert(!tsct_trace_is_live(trace));
-	gives(0, 100);
-	gives_none(0);
+	expect_event(0, 100);
+	expect_no_event(0);
 	ck_assert(!tsct_trace_recording(trace)->complete);
 	/* A reader that opens the recording later returns the same events. */
 	tsct_trace_close(trace);
 	open_trace(true);
-	gives_none(-EAGAIN);
+	expect_no_event(-EAGAIN);
 	await();
-	gives(1, 50);
-	gives(0, 100);
-	gives_none(0);
+	expect_event(1, 50);
+	expect_event(0, 100);
+	expect_no_event(0);
 	end_all();
 }
 END_TEST
@@ -207,15 +207,15 @@ START_TEST(test_partial_packet)
 	store_file(dirfd_, "default_0", file, whole + 1 + any(len - whole - 1));
 	open_trace(true);
 	await();
-	gives(0, 100);
-	gives_none(-EAGAIN);
+	expect_event(0, 100);
+	expect_no_event(-EAGAIN);
 	ck_assert_uint_eq(reports, 0);
 	store_file(dirfd_, "default_0", file, len);
 	put(1, 210);
 	flush_at(220);
 	await();
-	gives(0, 160);
-	gives(1, 210);
+	expect_event(0, 160);
+	expect_event(1, 210);
 	ck_assert_uint_eq(reports, 0);
 	end_all();
 }
@@ -238,17 +238,17 @@ START_TEST(test_invalid_bytes_at_end)
 	store_file(dirfd_, "default_0", file, len + 200);
 	open_trace(true);
 	await();
-	gives(0, 100);
-	gives(1, 100);
-	gives_none(-EAGAIN);
+	expect_event(0, 100);
+	expect_event(1, 100);
+	expect_no_event(-EAGAIN);
 	put(1, 160);
 	flush_at(200);
 	await();
-	gives(1, 160);
-	gives_none(-EAGAIN);
+	expect_event(1, 160);
+	expect_no_event(-EAGAIN);
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	await();
-	gives_none(0);
+	expect_no_event(0);
 	ck_assert_uint_ge(reports, 1);
 	ck_assert_uint_le(reports, 2);
 	end_all();
@@ -259,7 +259,7 @@ END_TEST
 
 #define MANY	3000
 
-static struct given {
+static struct event_copy {
 	__u64 stamp;
 	__u32 cpu, id;
 } followed[MANY];
@@ -273,7 +273,7 @@ static void take_all(__u64 settled)
 	while ((ret = tsct_trace_next(trace, &e)) == 1) {
 		ck_assert_uint_lt(e.tick, settled);
 		ck_assert_uint_lt(nr_followed, MANY);
-		followed[nr_followed++] = (struct given) {
+		followed[nr_followed++] = (struct event_copy) {
 			e.tick, e.cpu, e.def->id
 		};
 	}
@@ -301,7 +301,7 @@ static void check_whole(void)
  * certain. */
 START_TEST(test_random_order)
 {
-	__u64 at[CPUS] = { 0 }, settled, told = 0;
+	__u64 at[CPUS] = { 0 }, settled, last_settled = 0;
 	unsigned int n, cpu;
 
 	seed_with(_i);
@@ -323,9 +323,9 @@ START_TEST(test_random_order)
 		for (cpu = 1; cpu < CPUS; cpu++)
 			settled = at[cpu] < settled ? at[cpu] : settled;
 		flush_at(settled);
-		if (settled > told)
+		if (settled > last_settled)
 			await();
-		told = settled;
+		last_settled = settled;
 		take_all(rec.begin + settled);
 	}
 	ck_assert_uint_gt(nr_followed, MANY / 2);

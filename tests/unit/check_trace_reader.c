@@ -304,7 +304,7 @@ START_TEST(test_large_payload)
 }
 END_TEST
 
-static void spoil(__u8 *at, size_t len)
+static void change_randomly(__u8 *at, size_t len)
 {
 	unsigned int n = 1 + any(8);
 
@@ -334,7 +334,7 @@ START_TEST(test_random_changes_of_stream)
 	make_small(40);
 	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, file_len);
-		spoil(bad, file_len);
+		change_randomly(bad, file_len);
 		store_file(dirfd_, "default_0", bad, file_len);
 		read_small();
 	}
@@ -356,7 +356,7 @@ START_TEST(test_random_changes_of_metadata)
 	env_len = strstr((char *)file, "\nclock {") - (char *)file - at;
 	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, len);
-		spoil(bad + at, env_len);
+		change_randomly(bad + at, env_len);
 		store_file(dirfd_, "metadata", bad, len);
 		read_small();
 		if (opened && !why[0])
@@ -500,7 +500,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("trace_reader");
-	TCase *tcase = tcase_create("trace_reader");
+	TCase *tcase = add_case(suite, "trace_reader", NULL, NULL);
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -516,6 +516,5 @@ int main(void)
 	tcase_add_loop_test(tcase, test_invalid_metadata, 0,
 			    sizeof(false_values) / sizeof(false_values[0]));
 	tcase_add_test(tcase, test_not_a_recording);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

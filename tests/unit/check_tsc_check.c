@@ -86,12 +86,11 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("tsc_check");
-	TCase *tests = tcase_create("tsc_check");
+	TCase *tests = add_case(suite, "tsc_check", NULL, NULL);
 
 	tcase_set_timeout(tests, 30);
 	tcase_add_test(tests, test_all_cpus);
 	tcase_add_test(tests, test_small_table);
 	tcase_add_test(tests, test_rdtsc_forbidden);
-	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -214,15 +214,14 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("tsc_trust");
-	TCase *trust = tcase_create("trust");
-	TCase *skew = tcase_create("skew");
+	TCase *trust = add_case(suite, "trust", NULL, NULL);
+	TCase *skew = add_case(suite, "skew", NULL, NULL);
 
 	print_seed();
 	tcase_add_test(trust, test_kernel_uses_tsc);
 	tcase_add_test(trust, test_kernel_does_not_use_tsc);
 	tcase_add_loop_test(trust, test_all_combinations, 0, 4);
 	tcase_add_test(trust, test_reasons);
-	suite_add_tcase(suite, trust);
 	tcase_add_test(skew, test_init);
 	tcase_add_test(skew, test_one_exchange);
 	tcase_add_test(skew, test_bounds_narrow);
@@ -230,6 +229,5 @@ int main(void)
 	tcase_add_test(skew, test_touching_intervals);
 	tcase_add_test(skew, test_truth_inside);
 	tcase_add_test(skew, test_rounds_saturate);
-	suite_add_tcase(suite, skew);
 	return run_suite(suite);
 }

@@ -3,7 +3,7 @@
 #ifndef TESTS_CLIENT_WORLD_H
 #define TESTS_CLIENT_WORLD_H
 
-#include "talk.h"
+#include "ntp_helpers.h"
 
 static struct world {
 	struct tsct_client client;
@@ -14,7 +14,7 @@ static struct world {
 	size_t sent_len;
 	struct tsct_ntp_packet request;
 	struct tsct_packet_time t4;
-	__u64 now, there;		/* present values of the client's and the
+	__u64 now, server_now;		/* present values of the client's and the
 					 * server's counter */
 	struct tsct_exchange x[2];
 	unsigned int nr;
@@ -32,7 +32,7 @@ static inline void begin(__u32 flags, __u32 key_id)
 	w.keys = keys_of(KEY_5 KEY_6 KEY_7);
 	w.server_key = key_id;
 	w.now = 5000000;
-	w.there = flags & TSCT_CLIENT_NTP_ONLY ? NEAR_NS : 900000000;
+	w.server_now = flags & TSCT_CLIENT_NTP_ONLY ? NEAR_NS : 900000000;
 	tsct_client_init(&w.client, &options);
 }
 
@@ -54,49 +54,49 @@ static inline struct tsct_packet_time stamp(__u64 cycles, __u32 error, bool kern
 }
 
 /* Reports the transmit time of the last request to the client. */
-static inline void sent(struct tsct_packet_time t1)
+static inline void report_sent(struct tsct_packet_time t1)
 {
 	tsct_client_sent(&w.client, (__u32)w.client.sent, t1);
 }
 
-static inline void made(size_t len)
+static inline void note_request(size_t len)
 {
 	w.sent_len = len;
 	ck_assert_uint_ge(w.sent_len, TSCT_NTP_HEADER);
 	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
 			 0);
-	sent(stamp(w.now, 0, false));
+	report_sent(stamp(w.now, 0, false));
 	w.t4 = stamp(w.now + 260000, 0, true);
 }
 
 /* Makes a request, 100 ms after the previous one. */
-static inline void ask_with(const struct tsct_extension *ext)
+static inline void send_request_with(const struct tsct_extension *ext)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 
 	w.now += 260000000;
-	w.there += 310000000;
-	made(tsct_client_request(&w.client, w.keys, random, ext, w.sent));
+	w.server_now += 310000000;
+	note_request(tsct_client_request(&w.client, w.keys, random, ext, w.sent));
 }
 
 /* Makes a further request 10 us after the previous one. */
-static inline void ask_behind(void)
+static inline void send_another_request(void)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 
 	w.now += 26000;
-	w.there += 31000;
-	made(tsct_client_follow(&w.client, w.keys, random, NULL, w.sent));
+	w.server_now += 31000;
+	note_request(tsct_client_follow(&w.client, w.keys, random, NULL, w.sent));
 }
 
-static inline void ask(void)
+static inline void send_request(void)
 {
-	ask_with(NULL);
+	send_request_with(NULL);
 }
 
 /* Returns the valid answer to the last request: a round trip of 100 us, of which 10 us
  * are in the server. */
-static inline struct tsct_ntp_packet answer(void)
+static inline struct tsct_ntp_packet make_answer(void)
 {
 	struct tsct_ntp_packet p;
 
@@ -112,8 +112,8 @@ static inline struct tsct_ntp_packet answer(void)
 	p.receive = tsct_ntp_from_ns(NEAR_NS);
 	p.transmit = tsct_ntp_from_ns(NEAR_NS + 10000);
 	if (w.client.options.flags & TSCT_CLIENT_NTP_ONLY) {
-		p.receive = tsct_ntp_from_ns((__s64)w.there);
-		p.transmit = tsct_ntp_from_ns((__s64)w.there + 10000);
+		p.receive = tsct_ntp_from_ns((__s64)w.server_now);
+		p.transmit = tsct_ntp_from_ns((__s64)w.server_now + 10000);
 		return p;
 	}
 	p.has_ext = true;
@@ -124,9 +124,9 @@ static inline struct tsct_ntp_packet answer(void)
 	p.ext.master = MASTER;
 	p.ext.nonce = w.request.ext.nonce;
 	p.ext.epoch = 3;
-	p.ext.rx = w.there;
-	p.ext.tx = w.there + 31000;
-	p.ext.params = a_line();
+	p.ext.rx = w.server_now;
+	p.ext.tx = w.server_now + 31000;
+	p.ext.params = make_remote_params();
 	return p;
 }
 
@@ -139,7 +139,7 @@ static inline size_t to_bytes(const struct tsct_ntp_packet *p, __u8 *bytes)
 	return len;
 }
 
-static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
+static inline enum tsct_client_result deliver_bytes(const __u8 *bytes, size_t len)
 {
 	enum tsct_client_result result;
 	unsigned int i;
@@ -178,28 +178,28 @@ static inline const struct tsct_queued_exchange *pending(void)
 	return &w.client.queue[w.client.nr_queued - 1];
 }
 
-static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
+static inline enum tsct_client_result deliver(const struct tsct_ntp_packet *p)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 
-	return give_bytes(bytes, to_bytes(p, bytes));
+	return deliver_bytes(bytes, to_bytes(p, bytes));
 }
 
 /* Expects that the answer is dropped for reason @why and changes nothing: the valid
  * answer is still accepted. */
-static inline void dropped(const struct tsct_ntp_packet *p,
+static inline void expect_dropped(const struct tsct_ntp_packet *p,
 		    enum tsct_client_result why)
 {
 	struct tsct_client was = w.client;
 
-	ck_assert_int_eq(give(p), why);
+	ck_assert_int_eq(deliver(p), why);
 	ck_assert_uint_eq(w.client.counts[why], was.counts[why] + 1);
 	check_same(&w.client, &was);
 }
 
-static inline void taken(const struct tsct_ntp_packet *p)
+static inline void expect_accepted(const struct tsct_ntp_packet *p)
 {
-	ck_assert_int_eq(give(p), TSCT_CLIENT_OK);
+	ck_assert_int_eq(deliver(p), TSCT_CLIENT_OK);
 }
 
 #endif /* TESTS_CLIENT_WORLD_H */

@@ -122,32 +122,32 @@ static void free_node(struct node *n)
 }
 
 /* Makes the node the master from @t on. Returns its timeline. */
-static struct tsct_remote_params be_master(struct node *n, double t,
-					   uint32_t timeline)
+static struct tsct_remote_params make_master(struct node *n, double t,
+					     uint32_t timeline)
 {
-	struct tsct_remote_params line = {
+	struct tsct_remote_params params = {
 		.base = node_ticks(n, t),
 		.base_ns = BEGIN_NS + (int64_t)(t * 1e9),
 		.mult = (uint64_t)(1e9 / n->crystal.hz * 0x1p56),
 	};
 
-	line.as_of = line.base;
-	tsct_cluster_master(n->cluster, n->id, &line, timeline);
-	return line;
+	params.as_of = params.base;
+	tsct_cluster_master(n->cluster, n->id, &params, timeline);
+	return params;
 }
 
 /* ---- true cluster time --------------------------------------------------- */
 
 /* Returns the true cluster time at @t minus @ns, exact to some ps. */
 static double truth_off(const struct node *master,
-			const struct tsct_remote_params *line, double t,
+			const struct tsct_remote_params *params, double t,
 			int64_t ns)
 {
 	long double ticks = exact_ticks(&master->crystal, t) +
-		(long double)master->jump_ticks - (long double)line->base;
-	long double exact = ticks * (long double)line->mult * 0x1p-56L;
+		(long double)master->jump_ticks - (long double)params->base;
+	long double exact = ticks * (long double)params->mult * 0x1p-56L;
 
-	return (double)(exact - (long double)(ns - line->base_ns));
+	return (double)(exact - (long double)(ns - params->base_ns));
 }
 
 /* ---- publishing and reading the time ------------------------------------- */
@@ -170,7 +170,7 @@ static void publish(struct node *n, double t)
 }
 
 static void read_time(struct node *n, const struct node *master,
-		      const struct tsct_remote_params *line, double t)
+		      const struct tsct_remote_params *params, double t)
 {
 	struct tsct_clock_time r;
 	double off, bound;
@@ -184,7 +184,7 @@ static void read_time(struct node *n, const struct node *master,
 		ck_assert_int_ge(r.ns, n->last_ns);
 	n->last_epoch = r.epoch;
 	n->last_ns = r.ns;
-	off = truth_off(master, line, t, r.ns);
+	off = truth_off(master, params, t, r.ns);
 	bound = (double)r.error_ps * 1e-3 + 1;
 	ck_assert_msg(fabs(off) <= bound, "at %.3f s: off by %.1f ns, bound %.1f"
 		      ", status %u, epoch %u (seed %u)", t, off, bound,
@@ -203,7 +203,7 @@ static double delay(const struct path *p)
 }
 
 /* Returns the state that a node sends with an answer at @t. */
-static struct tsct_remote describe(const struct node *n, double t)
+static struct tsct_remote make_remote(const struct node *n, double t)
 {
 	struct tsct_remote r = { .node = n->id };
 
@@ -223,7 +223,7 @@ static double exchange(struct node *n, unsigned int source,
 {
 	double there = t + delay(p) + p->detour_s, back = there + REPLY_S;
 	double home = back + delay(p);
-	struct tsct_remote remote = describe(other, back);
+	struct tsct_remote remote = make_remote(other, back);
 	struct tsct_exchange x = {
 		.t1 = node_ticks(n, t), .t2 = node_ticks(other, there),
 		.t3 = node_ticks(other, back), .t4 = node_ticks(n, home),

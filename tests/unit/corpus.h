@@ -112,13 +112,11 @@ END_TEST
 static int run_corpus(const char *name)
 {
 	Suite *suite = suite_create(name);
-	TCase *tcase = tcase_create("corpus");
+	TCase *tcase = add_case(suite, "corpus", NULL, NULL);
 
 	print_seed();
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, corpus);
 	tcase_add_test(tcase, changed_corpus);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
 

@@ -35,7 +35,7 @@
 struct node {
 	char name;
 	__u64 id, base, num, den;
-	__u64 asks;		/* id of the node that it polls; 0: the node is the
+	__u64 polls;		/* id of the node that it polls; 0: the node is the
 				 * master */
 	__u32 timeline, clock_epoch;
 	__u64 begin, end;	/* begin and end of the recording, true time in ns */
@@ -124,9 +124,9 @@ static inline int make_dir(const char *name)
 
 /* ---- writing recordings -------------------------------------------------- */
 
-static struct tsct_clock_params pair_of(const struct node *n, __s64 off_ns)
+static struct tsct_clock_params params_of(const struct node *n, __s64 off_ns)
 {
-	struct tsct_clock_params pair = {
+	struct tsct_clock_params params = {
 		.base_cycles = count_at(n, 0), .base_ns = EPOCH + off_ns,
 		.mult = mult_of(n), .slew_mult = mult_of(n),
 		.as_of_cycles = count_at(n, LENGTH), .error_ps = 5000000,
@@ -135,7 +135,7 @@ static struct tsct_clock_params pair_of(const struct node *n, __s64 off_ns)
 		.void_after_cycles = count_at(n, 2 * LENGTH),
 	};
 
-	return pair;
+	return params;
 }
 
 static inline void describe(struct tsct_recording *rec, const struct node *n)
@@ -155,7 +155,7 @@ static inline void describe(struct tsct_recording *rec, const struct node *n)
 	rec->source = TSCT_SOURCE_TSC;
 	rec->begin = count_at(n, n->begin);
 	rec->end = count_at(n, n->end);
-	rec->real = pair_of(n, n->own_off_ns);
+	rec->real = params_of(n, n->own_off_ns);
 	rec->status = n->status;
 	rec->epoch_first = rec->epoch = 1;
 	ck_assert_int_eq(tsct_recording_add_stream(rec, n->channel), 0);
@@ -172,13 +172,13 @@ static inline void join_cluster(struct tsct_recording *rec, const struct node *n
 	sync->name = strdup(name);
 	strcpy(sync->fit, n->fit);
 	sync->role = n->synced ? TSCT_SYNC_SHARED :
-		n->asks ? TSCT_SYNC_CHILD : TSCT_SYNC_MASTER;
+		n->polls ? TSCT_SYNC_CHILD : TSCT_SYNC_MASTER;
 	sync->node = n->id;
 	sync->master = n->synced ? 0 : MASTER;
 	sync->timeline = n->synced ? 0 : n->timeline;
 	sync->status = TSCT_STATUS_SYNCHRONIZED;
-	if (!n->asks)
-		sync->line = pair_of(n, 0);
+	if (!n->polls)
+		sync->line = params_of(n, 0);
 }
 
 /* Writes a sync sample of an exchange in which each direction takes 20 to 25 us. */
@@ -186,25 +186,26 @@ static inline void write_sample(struct tsct_recording *rec,
 				struct tsct_recording_writer *writer,
 				const struct node *n, __u64 t, __u32 session)
 {
-	const struct node *other = node_of(n->asks);
+	const struct node *other = node_of(n->polls);
 	struct tsct_sync_sample s = {
 		.stamp = count_at(n, t + MS), .number = t / MS + 1,
 		.x = { .t1 = count_at(n, t), .local_error = 2,
 		       .remote_error = 2, .session = session },
-		.fitted = 1, .kept = 1, .node = n->asks, .host = n->asks,
+		.fitted = 1, .kept = 1, .node = n->polls, .host = n->polls,
 		.master = MASTER, .timeline = n->timeline,
-		.status = TSCT_STATUS_SYNCHRONIZED, .depth = n->asks != MASTER,
+		.status = TSCT_STATUS_SYNCHRONIZED, .depth = n->polls != MASTER,
 		.has_line = 1, .clock_epoch = n->clock_epoch, .cluster_epoch = 1,
 		.line = { .base = count_at(other, 0), .base_ns = EPOCH,
 			  .mult = mult_of(other), .as_of = count_at(other, t),
-			  .error_ps = n->asks == MASTER ? 0 : 40000000 },
+			  .error_ps = n->polls == MASTER ? 0 : 40000000 },
 	};
 	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
 	struct tsct_event event = {
 		.cycles = s.stamp, .id = TSCT_ID_FIRST, .payload = payload,
 	};
 
-	snprintf(s.source, sizeof(s.source), "10.0.0.%u", (unsigned int)n->asks & 15);
+	snprintf(s.source, sizeof(s.source), "10.0.0.%u",
+		 (unsigned int)n->polls & 15);
 	t += 20000 + any(5000);
 	s.x.t2 = count_at(other, t);
 	s.x.t3 = count_at(other, t + 1000);
@@ -219,7 +220,7 @@ static inline void write_samples(struct tsct_recording *rec,
 {
 	__u64 t;
 
-	if (n->alone || !n->asks || n->no_samples || n->synced)
+	if (n->alone || !n->polls || n->no_samples || n->synced)
 		return;
 	for (t = n->begin; t < n->end; t += 20 * MS)
 		write_sample(rec, writer, n, t, (__u32)(t / S) + 1);
@@ -344,7 +345,7 @@ static inline struct tsct_merge *merge_to(const char *names, const char *to)
 	return m;
 }
 
-static inline void refused(const char *names, const char *what)
+static inline void expect_refused(const char *names, const char *what)
 {
 	struct tsct_merge *m;
 	int err = plan(names, &m);
@@ -354,7 +355,7 @@ static inline void refused(const char *names, const char *what)
 	tsct_merge_free(m);
 }
 
-static inline void taken(const char *names, const char *note)
+static inline void expect_accepted(const char *names, const char *note)
 {
 	struct tsct_merge *m;
 	int err = plan(names, &m);

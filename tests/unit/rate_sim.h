@@ -67,15 +67,15 @@ static inline int feed(void)
 }
 
 /* Checks the clock params in force. Returns their error in ns. */
-static inline int64_t check_line(void)
+static inline int64_t check_params(void)
 {
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 	uint64_t cycles = sim_counter(&sim);
-	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, cycles);
-	uint64_t bound = tsct_clock_params_error_ps(pair, cycles) / 1000 + 1;
+	int64_t off = sim_real(&sim) - tsct_clock_params_ns(params, cycles);
+	uint64_t bound = tsct_clock_params_error_ps(params, cycles) / 1000 + 1;
 
 	/* The clock params have not begun yet. */
-	if ((int64_t)(cycles - pair->base_cycles) < 0)
+	if ((int64_t)(cycles - params->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
 		      "%lld ns off, bound %llu ns, at %.3f s", (long long)off,
@@ -94,7 +94,7 @@ static inline int go_on(uint64_t ns)
 
 	for (i = 0; i < 20; i++) {
 		sim_advance(&sim, ns / 20);
-		check_line();
+		check_params();
 	}
 	sim.now_ps = begin + (int64_t)ns * 1000;
 	return feed();

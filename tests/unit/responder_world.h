@@ -5,15 +5,15 @@
 
 #include "suite.h"
 #include "lib/ntp/client_table.h"
-#include "talk.h"
+#include "ntp_helpers.h"
 
 static struct world {
 	struct tsct_responder *responder;
-	struct tsct_ratelimit *guard;
+	struct tsct_ratelimit *ratelimit;
 	struct tsct_keys *keys;
 	struct tsct_timeline timeline;
 	__u64 now;
-	unsigned int asked;
+	unsigned int nr_requests;
 	struct tsct_responder_request last;
 	/* The last answer, parsed and as bytes */
 	struct tsct_ntp_packet reply;
@@ -34,45 +34,45 @@ static inline __s64 real_ns(void *ctx, __u64 cycles)
 	return NEAR_NS + (__s64)cycles;
 }
 
-static inline void asked(void *ctx, const struct tsct_responder_request *ask)
+static inline void on_request(void *ctx, const struct tsct_responder_request *req)
 {
 	(void)ctx;
-	w.asked++;
-	w.last = *ask;
-	ask->reply->session = 5;
-	ask->reply->turn_us = 100;
-	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
-	if (ask->missing)
-		strcpy(ask->missing, !strcmp(ask->below, "x") ? "x, y" : "?");
+	w.nr_requests++;
+	w.last = *req;
+	req->reply->session = 5;
+	req->reply->turn_us = 100;
+	req->reply->flags |= TSCT_EXT_SESSION_OPEN;
+	if (req->missing)
+		strcpy(req->missing, !strcmp(req->below, "x") ? "x, y" : "?");
 }
 
 /* tx field of the last answer to each client, indexed by key and address */
-static __u64 heard[8][1 << 20];
+static __u64 last_tx[8][1 << 20];
 
-static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
+static inline __u64 *last_tx_to(const struct tsct_address *from, __u32 key_id)
 {
-	return &heard[key_id & 7][((unsigned int)from->ip[13] & 15) << 16 |
-				  (unsigned int)from->ip[14] << 8 | from->ip[15]];
+	return &last_tx[key_id & 7][((unsigned int)from->ip[13] & 15) << 16 |
+				    (unsigned int)from->ip[14] << 8 | from->ip[15]];
 }
 
 static inline void setup(void)
 {
 	static const struct tsct_responder_ops ops = {
-		.now = now, .real_ns = real_ns, .member_request = asked,
+		.now = now, .real_ns = real_ns, .member_request = on_request,
 	};
 	static const struct tsct_ratelimit_options no_limit;
 
 	memset(&w, 0, sizeof(w));
 	w.now = 1000;
 	w.responder = tsct_responder_new(&ops);
-	w.guard = tsct_ratelimit_new(&no_limit, 1);
-	ck_assert(w.responder && w.guard);
-	ck_assert_int_eq(tsct_ratelimit_rule(w.guard, "10.0.0.0/8", true), 0);
-	tsct_responder_use(w.responder, NULL, w.guard);
+	w.ratelimit = tsct_ratelimit_new(&no_limit, 1);
+	ck_assert(w.responder && w.ratelimit);
+	ck_assert_int_eq(tsct_ratelimit_rule(w.ratelimit, "10.0.0.0/8", true), 0);
+	tsct_responder_use(w.responder, NULL, w.ratelimit);
 	w.timeline = (struct tsct_timeline) {
 		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
 		.epoch = 3, .status = TSCT_STATUS_SYNCHRONIZED,
-		.has_params = true, .params = a_line(), .stratum = 10,
+		.has_params = true, .params = make_remote_params(), .stratum = 10,
 		.precision = -25, .refid = 0x7f7f0101, .root_delay = 1,
 		.root_dispersion = 2, .reference = 77,
 	};
@@ -81,14 +81,14 @@ static inline void setup(void)
 static inline void teardown(void)
 {
 	tsct_responder_free(w.responder);
-	tsct_ratelimit_free(w.guard);
+	tsct_ratelimit_free(w.ratelimit);
 	tsct_keys_free(w.keys);
 }
 
 static inline void use_keys(void)
 {
 	w.keys = keys_of(KEY_5 KEY_6 KEY_7);
-	tsct_responder_use(w.responder, w.keys, w.guard);
+	tsct_responder_use(w.responder, w.keys, w.ratelimit);
 }
 
 static inline struct tsct_address address(const char *text)
@@ -99,7 +99,7 @@ static inline struct tsct_address address(const char *text)
 	return a;
 }
 
-static inline enum tsct_answer give_bytes(const struct tsct_address *from,
+static inline enum tsct_answer deliver_bytes(const struct tsct_address *from,
 				   const __u8 *bytes, size_t len)
 {
 	struct tsct_packet_time rx = { .cycles = w.now, .error = 3, .kernel = true };
@@ -128,7 +128,7 @@ static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 }
 
 /* Delivers @p unchanged, as a replay does. */
-static inline enum tsct_answer give_again(const char *from,
+static inline enum tsct_answer deliver_unchanged(const char *from,
 				   const struct tsct_ntp_packet *p,
 				   __u32 key_id)
 {
@@ -140,19 +140,19 @@ static inline enum tsct_answer give_again(const char *from,
 		len = tsct_mac_append(w.keys, key_id, bytes, len);
 		ck_assert_uint_gt(len, 0);
 	}
-	return give_bytes(&at, bytes, len);
+	return deliver_bytes(&at, bytes, len);
 }
 
 /* Delivers @p as from a client that received the last answer: sets its tx field. */
-static inline enum tsct_answer give(const char *from, struct tsct_ntp_packet *p,
+static inline enum tsct_answer deliver(const char *from, struct tsct_ntp_packet *p,
 			     __u32 key_id)
 {
 	struct tsct_address at = address(from);
-	__u64 *tx = heard_by(&at, key_id);
+	__u64 *tx = last_tx_to(&at, key_id);
 	enum tsct_answer answer;
 
 	p->ext.tx = *tx;
-	answer = give_again(from, p, key_id);
+	answer = deliver_unchanged(from, p, key_id);
 	if (!answer && w.reply.has_ext)
 		*tx = w.reply.ext.tx;
 	return answer;

@@ -40,8 +40,8 @@ static struct {
 	__u64 next;
 } l;
 
-static inline void look(const struct tsct_geometry *geo, const void *data,
-			uint64_t pos, uint64_t head)
+static inline void read_step(const struct tsct_geometry *geo, const void *data,
+			     uint64_t pos, uint64_t head)
 {
 	memset(&l.header, 0xff, sizeof(l.header));
 	l.step = tsct_ring_next(geo, data, pos, head, &l.header, &l.next);

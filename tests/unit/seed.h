@@ -18,9 +18,9 @@ static struct random seed_random;
 
 static inline void print_seed(void)
 {
-	const char *given = getenv("SEED");
+	const char *text = getenv("SEED");
 
-	first_seed = given ? strtoul(given, NULL, 0) : (unsigned int)time(NULL);
+	first_seed = text ? strtoul(text, NULL, 0) : (unsigned int)time(NULL);
 	printf("# seed %u\n", first_seed);
 	fflush(stdout);
 }

@@ -31,7 +31,8 @@ static struct {
 	unsigned int published, disrupted;
 	int refuse;			/* error with which publish() fails */
 	unsigned int refusals;		/* number of times that publish() fails */
-	__u64 held_ns;			/* simulated duration of a publication */
+	__u64 publish_ns;			/* simulated duration of a
+						 * publication */
 	bool file_late;			/* the module accepts the state, the
 					 * file does not */
 	struct disruption disruption;
@@ -114,7 +115,7 @@ static int world_publish(void *ctx, const struct tsct_clock_state *state)
 
 	(void)ctx;
 	ck_assert_int_eq(tsct_clock_state_check(state), 0);
-	sim_advance(&sim, world.held_ns);
+	sim_advance(&sim, world.publish_ns);
 	if (world.refusals && !(world.refuse == -ETIME && is_same(state))) {
 		world.refusals--;
 		return world.refuse;

@@ -14,8 +14,8 @@ static double delay_us(const struct network_path *path, struct random *random,
 		us += path->pareto * random_pareto(random, path->alpha);
 	if (random_chance(random, path->spike))
 		us += random_uniform(random, 0, path->spike_max);
-	if (s >= path->jam_from_s && s < path->jam_to_s)
-		us += path->jam + path->jam_exp * random_exp(random);
+	if (s >= path->congestion_from_s && s < path->congestion_to_s)
+		us += path->congestion + path->congestion_exp * random_exp(random);
 	if (path->shift != 0 && s >= path->shift_at_s)
 		us += path->shift;
 	if (random_chance(random, path->late))
@@ -32,7 +32,7 @@ unsigned int network_send(struct network_path *path, struct random *random,
 	unsigned int copies = 1, i;
 
 	path->sent_s = s;
-	if (s >= path->gone_from_s && s < path->gone_to_s)
+	if (s >= path->outage_from_s && s < path->outage_to_s)
 		return 0;
 	if (random_chance(random, path->loss))
 		return 0;

@@ -21,13 +21,13 @@ struct network_path {
 	double pareto, alpha;		/* scale and shape of a Pareto delay, as
 					 * excess over the scale */
 	double spike, spike_max;	/* probability and maximum of a uniform delay */
-	double jam, jam_exp;		/* congestion: constant delay, and mean of an
-					 * exponential one */
-	double jam_from_s, jam_to_s;
+	double congestion, congestion_exp; /* congestion: constant delay, and mean of
+					    * an exponential one */
+	double congestion_from_s, congestion_to_s;
 	double shift, shift_at_s;	/* change of delay by another route, and its
 					 * time */
-	double gone_from_s, gone_to_s;	/* begin and end of an outage: all packets
-					 * are lost */
+	double outage_from_s, outage_to_s;	/* begin and end of an outage: all
+						 * packets are lost */
 	double loss;			/* probability that a packet is lost */
 	double duplicate;		/* probability that a packet arrives twice */
 	double late, late_by;		/* probability and size of an extra delay */

@@ -14,7 +14,7 @@ struct random {
 	uint64_t state;
 };
 
-static inline uint64_t random_mix(uint64_t z)
+static inline uint64_t splitmix64(uint64_t z)
 {
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
@@ -25,14 +25,14 @@ static inline uint64_t random_mix(uint64_t z)
 static inline struct random random_stream(uint64_t seed, uint64_t stream)
 {
 	return (struct random) {
-		.state = random_mix(seed * 0x9e3779b97f4a7c15ULL +
-				    random_mix(stream + 1)),
+		.state = splitmix64(seed * 0x9e3779b97f4a7c15ULL +
+				    splitmix64(stream + 1)),
 	};
 }
 
 static inline uint64_t random_u64(struct random *random)
 {
-	return random_mix(random->state += 0x9e3779b97f4a7c15ULL);
+	return splitmix64(random->state += 0x9e3779b97f4a7c15ULL);
 }
 
 /* ---- integers ------------------------------------------------------------ */

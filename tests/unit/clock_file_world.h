@@ -10,8 +10,8 @@
  *	from -100 s	epoch 4, an hour later: a step
  *	at 0		the last sample
  */
-#ifndef TESTS_CLOCKFILE_H
-#define TESTS_CLOCKFILE_H
+#ifndef TESTS_CLOCK_FILE_WORLD_H
+#define TESTS_CLOCK_FILE_WORLD_H
 
 #include <check.h>
 #include <fcntl.h>
@@ -65,8 +65,8 @@ static inline void set_samples(struct tsct_clock_params *pair, uint64_t as_of)
 		pair->holdover_after_cycles - pair->base_cycles : pair->slew_cycles;
 }
 
-static inline void begin_line(struct tsct_clock_state *state, int64_t at_s,
-			      int64_t base_ns)
+static inline void begin_params(struct tsct_clock_state *state, int64_t at_s,
+				int64_t base_ns)
 {
 	state->real.base_cycles = zero + (uint64_t)(at_s * SECOND);
 	state->real.base_ns = base_ns;
@@ -74,7 +74,7 @@ static inline void begin_line(struct tsct_clock_state *state, int64_t at_s,
 	tsct_latch_write(the_page, state);
 }
 
-static inline void confirm_line(struct tsct_clock_state *state, int64_t at_s)
+static inline void confirm_params(struct tsct_clock_state *state, int64_t at_s)
 {
 	set_samples(&state->real, zero + (uint64_t)(at_s * SECOND));
 	tsct_latch_write(the_page, state);
@@ -103,15 +103,15 @@ static inline void make_page(void)
 	ck_assert_int_eq(tsct_boot_id(boot_id), 0);
 	memset(&area, 0, sizeof(area));
 	tsct_latch_init(the_page, boot_id, state.source, NR_CPUS);
-	begin_line(&state, -300, zero_ns - STEP_NS - SLEWED_NS - 300 * SECOND);
-	confirm_line(&state, -250);
+	begin_params(&state, -300, zero_ns - STEP_NS - SLEWED_NS - 300 * SECOND);
+	confirm_params(&state, -250);
 	state.real.slew_mult = ONE + ONE / 2048;
 	state.real.slew_cycles = SLEW_NS;
 	state.closing_error_ps = 70000;
-	begin_line(&state, -200, zero_ns - STEP_NS - SLEWED_NS - 200 * SECOND);
-	confirm_line(&state, -150);
+	begin_params(&state, -200, zero_ns - STEP_NS - SLEWED_NS - 200 * SECOND);
+	confirm_params(&state, -150);
 	if (never_set) {
-		confirm_line(&state, 0);
+		confirm_params(&state, 0);
 		return;
 	}
 	state.real.slew_mult = ONE;
@@ -119,8 +119,8 @@ static inline void make_page(void)
 	state.epoch = 4;
 	state.cause = TSCT_CAUSE_STEP;
 	state.epoch_cycles = zero - 100 * SECOND;
-	begin_line(&state, -100, zero_ns - 100 * SECOND);
-	confirm_line(&state, 0);
+	begin_params(&state, -100, zero_ns - 100 * SECOND);
+	confirm_params(&state, 0);
 }
 
 /* Executes a statement on `s`, the state in each of the page's two copies. */
@@ -186,12 +186,6 @@ static inline void setup(void)
 	write_page(AREA_SIZE);
 }
 
-static inline int run_cases(Suite *suite, TCase *tcase)
-{
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
-}
-
 static inline void teardown(void)
 {
 	unlink(path);
@@ -234,4 +228,4 @@ static inline struct tsct_time_point point(int64_t at_ns, uint32_t cpu)
 	};
 }
 
-#endif /* TESTS_CLOCKFILE_H */
+#endif /* TESTS_CLOCK_FILE_WORLD_H */

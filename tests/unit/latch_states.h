@@ -4,8 +4,8 @@
  * a rate of 10 ns per cycle. So whichever state is published, cycles convert to ten
  * times themselves. Each field that differs between states contains n.
  */
-#ifndef TESTS_LATCH_LINE_H
-#define TESTS_LATCH_LINE_H
+#ifndef TESTS_LATCH_STATES_H
+#define TESTS_LATCH_STATES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 static const __u8 boot_id[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 
-static inline struct tsct_clock_state line_nr(uint64_t n)
+static inline struct tsct_clock_state nth_state(uint64_t n)
 {
 	const uint64_t base = n * STRIDE;
 
@@ -41,7 +41,7 @@ static inline struct tsct_clock_state line_nr(uint64_t n)
 /* Returns the number of a state, or 0 if the state is a mixture of several. */
 static inline uint64_t state_nr(const struct tsct_clock_state *state)
 {
-	struct tsct_clock_state want = line_nr(state->rate_error_ppt);
+	struct tsct_clock_state want = nth_state(state->rate_error_ppt);
 
 	return memcmp(state, &want, sizeof(want)) ? 0 : state->rate_error_ppt;
 }
@@ -55,7 +55,7 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 
 /* Returns whether @cycles convert to the right time, if states from 1 on were
  * published. */
-static inline bool right(const struct tsct_clock_page *page, uint64_t cycles)
+static inline bool is_right(const struct tsct_clock_page *page, uint64_t cycles)
 {
 	struct tsct_clock_time reading;
 
@@ -67,4 +67,4 @@ static inline bool right(const struct tsct_clock_page *page, uint64_t cycles)
 	return reading.ns == (int64_t)cycles * 10;
 }
 
-#endif /* TESTS_LATCH_LINE_H */
+#endif /* TESTS_LATCH_STATES_H */

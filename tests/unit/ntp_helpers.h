@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Helpers for tests of client and responder: keys, ids, clock params, and comparison of
  * client states */
-#ifndef TESTS_TALK_H
-#define TESTS_TALK_H
+#ifndef TESTS_NTP_HELPERS_H
+#define TESTS_NTP_HELPERS_H
 
 #include <check.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static inline struct tsct_keys *keys_of(const char *text)
 #define KEY_6	"6 AES128 HEX:101112131415161718191a1b1c1d1e1f\n"
 #define KEY_7	"7 SHA256 ASCII:another-key-of-32-characters-now\n"
 
-static inline struct tsct_remote_params a_line(void)
+static inline struct tsct_remote_params make_remote_params(void)
 {
 	return (struct tsct_remote_params) {
 		.base = 1000, .base_ns = NEAR_NS, .mult = MULT_31,
@@ -57,4 +57,4 @@ static inline void check_same(const struct tsct_client *a,
 	ck_assert_mem_eq(&x, &y, sizeof(x));
 }
 
-#endif /* TESTS_TALK_H */
+#endif /* TESTS_NTP_HELPERS_H */

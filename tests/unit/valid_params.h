@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_SANE_PARAMS_H
-#define TESTS_SANE_PARAMS_H
+#ifndef TESTS_VALID_PARAMS_H
+#define TESTS_VALID_PARAMS_H
 
 #include "lib/core/clock_params.h"
 
 /* Returns clock params as a daemon could publish them. */
-static inline struct tsct_clock_params sane_params(void)
+static inline struct tsct_clock_params valid_params(void)
 {
 	const uint64_t mult = 27750000000000000; /* clock rate of 0.3851 ns per cycle */
 	const uint64_t base = 1000000000000;
@@ -26,4 +26,4 @@ static inline struct tsct_clock_params sane_params(void)
 	};
 }
 
-#endif /* TESTS_SANE_PARAMS_H */
+#endif /* TESTS_VALID_PARAMS_H */
