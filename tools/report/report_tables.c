@@ -84,8 +84,8 @@ __u64 report_widest_ns(const struct report *r, __u32 node)
 	__u32 i;
 
 	if (!rec->merged) {
-		a = report_error_ns(r, node, rec->begin);
-		b = report_error_ns(r, node, rec->end);
+		a = tsct_recording_error_ns(r->x.rec, node, rec->begin);
+		b = tsct_recording_error_ns(r->x.rec, node, rec->end);
 		return a > b ? a : b;
 	}
 	for (a = c->nr_bounds ? 0 : UINT64_MAX, i = 0; i < c->nr_bounds; i++)

@@ -34,7 +34,7 @@ static unsigned int bounds_of(const struct report *r, __u32 node, double *x, dou
 
 	for (i = 0; i < nr && i < POINTS; i++) {
 		stamp = rec->merged ? c->bounds[i].tick : rec->begin + step * i;
-		error = report_error_ns(r, node, stamp);
+		error = tsct_recording_error_ns(r->x.rec, node, stamp);
 		if (error == UINT64_MAX)
 			continue;
 		x[n] = ((double)tsct_clock_params_ns(&rec->real, stamp) -

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/query/message_match.h"
 #include "tools/common/cmd.h"
 #include "tools/common/output_file.h"
 #include "tools/common/progress.h"
@@ -220,14 +221,15 @@ static void free_report(struct report *r)
 {
 	__u32 i;
 
-	for (i = 0; r->seen && i < r->x.nr_defs; i++)
-		free(r->seen[i].rate);
+	for (i = 0; r->event_rate && i < r->x.nr_defs; i++)
+		free(r->event_rate[i]);
 	for (i = 0; r->groups && i < r->nr_groups; i++)
 		free(r->groups[i].lengths);
 	for (i = 0; r->node_rate && i < r->x.nr_nodes; i++)
 		free(r->node_rate[i]);
 	free(r->special);
 	free(r->seen);
+	free(r->event_rate);
 	free(r->groups);
 	free(r->node_events);
 	free(r->node_rate);
@@ -238,11 +240,12 @@ static void free_report(struct report *r)
 	free(r->other_row);
 	free(r->gap_cursors);
 	free(r->gaps);
-	bytes_free(&r->moments);
-	bytes_free(&r->spans);
-	bytes_free(&r->arrows);
+	free(r->moments.at);
+	free(r->spans.at);
+	free(r->arrows.at);
 	report_strips_free(&r->strips);
-	report_messages_free(r);
+	tsct_message_matcher_free(r->sends);
+	tsct_message_matcher_free(r->early);
 	tsct_export_free(&r->x);
 }
 
