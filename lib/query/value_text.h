@@ -12,7 +12,7 @@
 /* Prints a value for people: text in quotes, with escapes where it is not printable. */
 void tsct_value_print(FILE *to, const struct tsct_value *value);
 
-/* Prints text; bytes that are not printable UTF-8, and characters of @special, escaped. */
+/* Prints text; escapes bytes that are no printable UTF-8, and characters of @special. */
 void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
 			      const char *special);
 

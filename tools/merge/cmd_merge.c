@@ -193,7 +193,7 @@ static int find_anchor(struct merge_input *in, char *path)
 				    OTF2_ANCHOR " of one");
 }
 
-/* Finds out the kind and the path of an input; prints an error if it cannot be merged. */
+/* Sets kind and path of an input. Prints an error if it cannot be merged. */
 static int find_input(struct merge_input *in)
 {
 	size_t len = strlen(in->given);

@@ -61,7 +61,7 @@ static uint64_t definitions_of(const char *anchor)
 	sum += size_of(AT_FDCWD, path);
 	strcpy(path + stem, ".marker");
 	sum += size_of(AT_FDCWD, path);
-	/* The definitions of the locations are in a directory beside the anchor file. */
+	/* Each location has its definitions in a directory beside the anchor file. */
 	path[stem] = '\0';
 	dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
@@ -75,7 +75,7 @@ static uint64_t definitions_of(const char *anchor)
 }
 
 #ifndef __SANITIZE_ADDRESS__	/* the sanitizer's memory exceeds any limit */
-/* Limits the address space, so that a wrong count in a small file cannot use all memory. */
+/* Limits the address space: a wrong count in a file must not use all memory. */
 static void limit_memory(uint64_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "re");

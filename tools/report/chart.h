@@ -7,7 +7,7 @@
 
 struct chart {
 	FILE *to;
-	double x_min, x_max, y_min, y_max;	/* visible ranges */
+	double x_min, x_max, y_min, y_max;	/* visible ranges of the axes */
 	const char *title, *x_title, *y_title;
 };
 

@@ -19,8 +19,8 @@ void report_begin(FILE *to, const char *title, const char *of, bool script);
 void report_end(FILE *to, bool script);
 
 /*
- * Writes any text. HTML's special characters are escaped; invisible characters and those
- * that change the text's direction are written as numbers.
+ * Writes any text. HTML's special characters are escaped; invisible characters and
+ * those that change the text's direction are written as numbers.
  */
 void report_text(FILE *to, const char *text);
 
@@ -32,7 +32,7 @@ struct sync_samples;
  */
 json_t *report_recording(const struct sync_samples *read, int kind);
 
-/* Writes a page of data in the form of the daemon's answer to "exchanges". 0 or -ENOMEM */
+/* Writes a page of data in the form of the answer to "exchanges". 0 or -ENOMEM */
 int report_sync(FILE *to, const json_t *window);
 
 /* Writes the sections of report_sync() without a page's head and foot. 0 or -ENOMEM */
@@ -41,7 +41,7 @@ int report_sync_sections(FILE *to, const json_t *window);
 /* Options for the page of a recording */
 struct report_options {
 	const char *recording, *output;
-	struct tsct_filter filter;	/* freed by report_trace() */
+	struct tsct_filter filter;	/* selected events; freed by report_trace() */
 	unsigned long long max_events;	/* events that are drawn individually; 0: default */
 	int fit;		/* enum tsct_fit_kind for the sync samples; -1: the
 				 * recording's own */

@@ -13,10 +13,10 @@
 #define OPEN_MESSAGES_MAX	65536
 #define EARLY_MAX_NS	1000000000ULL	/* longest time from a receive to its late send */
 
-/* A larger distance of two events means that a packet header is between them. */
+/* Two events that are more bytes apart in a file have a packet header between them. */
 #define HEADER_MIN	48
 
-/* Bits of a span's type, as in the page's script */
+/* Bits of a span's type, if its begin or end is missing; as in page/data.js */
 #define NO_BEGIN	4
 #define NO_END		8
 
@@ -62,7 +62,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 	s->count[to / width] += span->end ? 1 : 0;
 	r->summed += span->events;
 	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
-		return 0;	/* an idle CPU is not busy */
+		return 0;	/* a CPU that runs the idle thread is not busy */
 	for (bin = from / width; bin <= to / width && bin < STRIP_BINS; bin++) {
 		low = bin * width > from ? bin * width : from;
 		high = (bin + 1) * width < to ? (bin + 1) * width : to;
@@ -177,7 +177,7 @@ static int begin_messages(struct report *r)
 	return err ? err : tsct_message_matcher_new(&options, &r->early);
 }
 
-/* In an end: number is the time on the page, bytes the index of the definition. */
+/* Of a tsct_message_end, number is the time on the page, bytes the event definition. */
 static void put_arrow(struct report *r, const struct tsct_message_end *send,
 		      const struct tsct_message_end *receive)
 {
@@ -205,7 +205,7 @@ static void note_message(struct report *r, const struct tsct_export_event *ev)
 	end.row = r->row_of[ev->thread->index];
 	end.bytes = r->seen[ev->def].index;
 	if (ev->act == TSCT_ACT_SEND) {
-		/* The "sends" of the matcher `early` are receives that wait for a send. */
+		/* The matcher `early` has receives that wait for a send. */
 		if (r->x.nr_nodes > 1)
 			other = tsct_message_received(r->early, ev->message, &end);
 		if (other && end.number - other->number < EARLY_MAX_NS)
@@ -251,7 +251,7 @@ static int take_moment(struct report *r, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* span_done: shows the span, or sums it up. */
+/* Called at the end of a span: shows the span, or sums it up. */
 static int take_span(void *arg, const struct span *span)
 {
 	struct report *r = arg;

@@ -101,7 +101,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	/* An upper limit, unless events are years apart */
+	/* Upper limit of the bytes of an event on the page */
 	r->groups[seen->group].bytes += 20 +
 		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
 	r->node_events[ev->node]++;
@@ -291,7 +291,7 @@ static int prepare(struct report *r)
 		if (x->defs[i].def->kind == TSCT_KIND_BEGIN ||
 		    x->defs[i].def->kind == TSCT_KIND_END)
 			seen->group = x->defs[i].slice;
-		/* An exit belongs to the group of the enter of its channel. */
+		/* sys_exit belongs to the group of its channel's sys_enter. */
 		for (k = 0; r->special[i] == SPECIAL_EXIT && k < x->nr_defs; k++)
 			if (r->special[k] == SPECIAL_ENTER &&
 			    x->defs[k].stream == x->defs[i].stream)
@@ -300,7 +300,7 @@ static int prepare(struct report *r)
 	return 0;
 }
 
-/* Sets the end of the page: of the recording, or the last event if that is unknown. */
+/* Sets the end of the page: the end of the recording or, if unknown, the last event. */
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -347,7 +347,7 @@ int report_look(struct report *r, struct tsct_trace *trace)
 	spans_free(r->tracker);
 	r->tracker = NULL;
 	r->looking = false;
-	r->x.orphans = r->x.cuts = 0;	/* counted again by the second pass */
+	r->x.orphans = r->x.cuts = 0;	/* the second pass counts them again */
 	tsct_threads_free(&threads);
 	return err;
 }

@@ -46,7 +46,7 @@ void report_text(FILE *to, const char *text)
 		if (len)
 			put_character(to, code, text, len);
 		else
-			fputs("\357\277\275", to);	/* U+FFFD */
+			fputs("\357\277\275", to);	/* U+FFFD: not UTF-8 */
 		len = len ? len : 1;
 		text += len;
 		left -= len;

@@ -12,7 +12,7 @@ struct open_slice {
 };
 
 struct thread_state {
-	struct open_slice *open;	/* same indices as tsct_thread.open */
+	struct open_slice *open;	/* open slices, with the indices of tsct_thread.open */
 	__u32 nr, room;
 	bool in_call;		/* the thread is in a system call */
 	bool called;		/* a system call was seen */
@@ -21,8 +21,8 @@ struct thread_state {
 };
 
 struct cpu_state {
-	bool known;		/* thread is valid */
-	bool begun;		/* begin is valid */
+	bool known;		/* the field thread is valid */
+	bool begun;		/* the field begin is valid */
 	__u32 thread;		/* index of the running thread */
 	struct edge begin;
 };
@@ -33,7 +33,7 @@ struct spans {
 	span_done *done;
 	void *arg;
 	__s64 origin_ns;
-	struct thread_state *threads;	/* by index */
+	struct thread_state *threads;	/* by index of the thread */
 	struct cpu_state *cpus;
 	__u32 nr_threads, nr_cpus;
 };

@@ -6,7 +6,7 @@
 
 #include "report_trace.h"
 
-#define STRIPS_MAX	8192	/* beyond it, all definitions of a row share a strip */
+#define STRIPS_MAX	8192	/* with more strips, all definitions of a row share one */
 
 static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,
 		   const struct strip *key)

@@ -150,9 +150,9 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 /* Columns of a source's numbers; x in s before the end of the fit, the others in ns */
 struct series {
 	unsigned int nr, nr_curve;
-	double *x, *offset, *rtt, *residual;	/* by exchange */
+	double *x, *offset, *rtt, *residual;	/* columns of the exchanges */
 	bool *kept;
-	double *curve_x, *curve, *low, *high;	/* by point of the curve */
+	double *curve_x, *curve, *low, *high;	/* columns of the curve's points */
 };
 
 static double element(const json_t *row, unsigned int i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page of a recording, made in two passes. The first pass counts, and chooses the
- * events that are shown one by one; the second pass writes these, and sums up all others
- * by row and time. Every event is shown or summed up.
+ * events that are shown one by one. The second pass writes these, and sums up all
+ * others by row and time. Every event is shown or summed up.
  */
 #ifndef REPORT_TRACE_H
 #define REPORT_TRACE_H
@@ -19,10 +19,10 @@
 #define ROWS_MAX	1500	/* rows of single threads; the other threads share one
 				 * row per node */
 #define GAPS_MAX	20000
-#define KINDS_MAX	20000	/* event definitions */
+#define KINDS_MAX	20000	/* limit of the number of event definitions */
 #define EVENTS_DEFAULT	200000
 
-/* Bytes of the events shown one by one, and of the sums; base64 makes them 4/3 as large. */
+/* Limits of the bytes of single events and of sums; base64 makes them 4/3 as large. */
 #define EVENT_BYTES_MAX	(11U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 
@@ -39,7 +39,7 @@ struct event_rate {
 
 /* Counts of an event definition */
 struct seen {
-	__u64 events;		/* first member, see report_order() */
+	__u64 events;		/* number of events; first member, see report_order() */
 	__u64 bytes;		/* bytes of all payloads */
 	__u32 group;
 	__s32 index;		/* index on the page; -1: no events */
@@ -99,13 +99,13 @@ struct report {
 	__u64 events;
 	__s64 origin_ns, end_ns;
 	bool has_origin;
-	__u8 *special;			/* enum special, by definition */
-	struct seen *seen;		/* by definition */
-	struct event_rate **event_rate;	/* by definition; NULL: no events */
+	__u8 *special;			/* enum special of each definition */
+	struct seen *seen;		/* counts of each definition */
+	struct event_rate **event_rate;	/* rates of each definition; NULL: no events */
 	struct group *groups;
 	__u32 nr_groups;
 	__u64 *node_events;
-	struct event_rate **node_rate;	/* by node; NULL: no events */
+	struct event_rate **node_rate;	/* rates of each node; NULL: no events */
 	__u64 *location_events;
 	unsigned int rate_shift;	/* a bin of the rates has 2^rate_shift ns */
 	__u32 *row_of;			/* row of each thread */
@@ -122,7 +122,7 @@ struct report {
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct tsct_message_matcher *sends, *early;
-	struct gap_cursor *gap_cursors;	/* by stream and location */
+	struct gap_cursor *gap_cursors;	/* one cursor per stream and location */
 	struct gap *gaps;
 	__u32 nr_gaps, room_gaps;
 };
@@ -160,15 +160,15 @@ static inline bool report_row_is_shared(__u32 row)
 int report_look(struct report *r, struct tsct_trace *trace);
 
 /*
- * Returns the indices of an array's elements, largest number of events first; malloc'ed;
- * NULL: out of memory. Each element has @size bytes and begins with that number, __u64.
+ * Returns the indices of an array's elements, the most events first; malloc'ed; NULL:
+ * out of memory. Each element has @size bytes and begins with its number of events.
  */
 __u32 *report_order(const void *array, size_t size, __u32 nr);
 
 /* report_collect.c: the second pass. 0 or -errno */
 int report_take(struct report *r);
 
-/* report_strips.c. NULL: out of memory; errno ENOSPC: too many counters */
+/* report_strips.c: sums. NULL: out of memory; errno ENOSPC: too many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
 void report_strips_put(const struct report *r, struct bytes *to);
@@ -187,9 +187,9 @@ void report_tables_head(struct report *r, FILE *to);
 void report_tables(struct report *r, FILE *to);
 void report_put_count(FILE *to, __u64 n);
 void report_put_length(FILE *to, double ns);
-void report_put_head(FILE *to, const char *text);	/* begins a row of a table */
+void report_put_head(FILE *to, const char *text);	/* begins a table's row */
 void report_put_cell(FILE *to, const char *text);
-/* Returns the largest bound of a node's times over the recording; UINT64_MAX: unknown. */
+/* Returns the largest bound of a node's times, ns; UINT64_MAX: unknown. */
 __u64 report_widest_ns(const struct report *r, __u32 node);
 
 /* report_time.c: the part about clocks and their error. 0 or -errno */
