@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cost of an event for its program, compared with the minimum (a read of the counter)
- * and with alternatives: LTTng-UST, a system call. Short runs of all alternate on one
- * CPU; then two threads run on two CPUs.
+ * Cost of an event for the program that emits it, compared with the minimum (a read of
+ * the counter) and with alternatives: LTTng-UST, a system call. Short runs of all
+ * alternate on one CPU; then two threads run on two CPUs.
  *
- *	bench_emit [OTHER]	OTHER: a program as bench_pair.h describes it
+ *	bench_emit [OTHER]	OTHER: a program that bench_pair.h can run
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -81,23 +81,16 @@ static void emit_call(unsigned int turns)
 		tsct_emit(recorder, TSCT_ID_FIRST, &value, sizeof(value));
 }
 
-/* Empties the ring at once, so that it is never full. */
-static void drain(void)
-{
-	unsigned int cpu = sched_getcpu();
-
-	__atomic_store_n(&tsct_ring_consumer(queue, cpu)->tail,
-			 tsct_ring_producer(queue, cpu)->head,
-			 __ATOMIC_RELEASE);
-}
-
 static void emit_discard(unsigned int turns)
 {
+	const unsigned int cpu = sched_getcpu();
 	uint64_t value;
 
 	for (value = 0; value < turns; value++) {
-		if (value % 1024 == 0)
-			drain();
+		if (value % 1024 == 0)	/* empties the ring, so that it is never full */
+			__atomic_store_n(&tsct_ring_consumer(queue, cpu)->tail,
+					 tsct_ring_producer(queue, cpu)->head,
+					 __ATOMIC_RELEASE);
 		queued_emit(value);
 	}
 }
@@ -159,12 +152,8 @@ static struct bench_pair pair;
 
 static double timed(void (*run)(unsigned int turns))
 {
-	double start;
-
 	run(100);		/* loads the code into the caches */
-	start = bench_now_ns();
-	run(BENCH_TURNS);
-	return (bench_now_ns() - start) / BENCH_TURNS;
+	return bench_time(run);
 }
 
 static void run_all(void)
@@ -181,7 +170,7 @@ static void run_all(void)
 		       bench_median(&benches[i]));
 }
 
-/* Median of the ratios of adjacent runs */
+/* Returns the median of the ratios of adjacent runs. */
 static double ratio(const double *ours, const double *theirs)
 {
 	static double ratios[BENCH_RUNS];
@@ -236,7 +225,7 @@ static struct {
 
 static unsigned int arrived;
 
-/* Barrier of both threads. Spins, as a wakeup takes too long. */
+/* A barrier for both threads. It spins, because a wakeup takes too long. */
 static void meet(unsigned int *meetings)
 {
 	*meetings += 2;
@@ -245,22 +234,13 @@ static void meet(unsigned int *meetings)
 		__builtin_ia32_pause();
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
-/* The first thread alone, then the other one alone, then both */
+/* Measures the first thread alone, then the second alone, then both. */
 static void *run_phases(void *arg)
 {
 	const unsigned int me = (uintptr_t)arg;
 	unsigned int run, i, who, meetings = 0;
 
-	pin(threads[me].cpu);
+	bench_pin(threads[me].cpu);
 	for (run = 0; run < BENCH_RUNS; run++) {
 		for (i = 0; i < NR_PHASED; i++) {
 			for (who = 0; who < 2; who++) {
@@ -276,7 +256,7 @@ static void *run_phases(void *arg)
 	return NULL;
 }
 
-/* Prints the mean of both threads, and the larger ratio to a thread alone. */
+/* Prints the mean of both threads, and the larger ratio of both to one alone. */
 static void print_phase(const char *name, unsigned int i)
 {
 	double ns = 0, most = 0, one;
@@ -340,7 +320,7 @@ static void bind(struct tsct_event_type *event, struct tsct_channel *t)
 	}
 }
 
-/* Lost events make a result invalid. */
+/* Fails if events were lost, because the result is then invalid. */
 static void check_losses(struct tsct_channel *t, const char *name)
 {
 	unsigned int cpu, i;
@@ -352,21 +332,6 @@ static void check_losses(struct tsct_channel *t, const char *name)
 	if (lost) {
 		fprintf(stderr, "bench_emit: %s lost %lu events: its result is "
 			"not valid\n", name, lost);
-		exit(1);
-	}
-}
-
-static void open_channels(const char *path)
-{
-	recorder = open_channel(path, "recorder", TSCT_POLICY_OVERWRITE);
-	queue = open_channel(path, "queue", TSCT_POLICY_DISCARD);
-	bind(&one_event, recorder);
-	bind(&bytes_64_event, recorder);
-	bind(&bytes_256_event, recorder);
-	bind(&queued_event, queue);
-	if (tsct_channel_info(recorder)->source != TSCT_SOURCE_TSC) {
-		fputs("bench_emit: the channel's source is not the TSC: "
-		      "nothing to measure\n", stderr);
 		exit(1);
 	}
 }
@@ -385,9 +350,19 @@ int main(int argc, char **argv)
 	if (tsct_server_start(path, "embedded", &server) ||
 	    tsct_server_run(server))
 		return 1;
-	open_channels(path);
+	recorder = open_channel(path, "recorder", TSCT_POLICY_OVERWRITE);
+	queue = open_channel(path, "queue", TSCT_POLICY_DISCARD);
+	bind(&one_event, recorder);
+	bind(&bytes_64_event, recorder);
+	bind(&bytes_256_event, recorder);
+	bind(&queued_event, queue);
+	if (tsct_channel_info(recorder)->source != TSCT_SOURCE_TSC) {
+		fputs("bench_emit: the channel's source is not the TSC: "
+		      "nothing to measure\n", stderr);
+		return 1;
+	}
 	file = memfd_create("bench", 0);
-	bench_pin();
+	bench_pin(sched_getcpu());
 	bench_pair_start(&pair, other);
 	run_all();
 	compare_pair(other);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emits the same events through LTTng-UST, in a separate process that bench_emit runs
- * in turns (bench_pair.h). run.sh creates the session.
+ * Emits the events of bench_emit through LTTng-UST, in a child process of bench_emit (see
+ * bench_pair.h). run.sh creates the LTTng session.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -42,7 +42,6 @@ int main(void)
 {
 	double ns[BENCH_PAIR_NR];
 	unsigned int i;
-	double start;
 	char turn = lttng_ust_tracepoint_enabled(tsct_bench, event) &&
 		lttng_ust_tracepoint_enabled(tsct_bench, bytes_64) &&
 		lttng_ust_tracepoint_enabled(tsct_bench, bytes_256);
@@ -52,9 +51,7 @@ int main(void)
 	while (read(0, &turn, 1) == 1) {
 		for (i = 0; i < BENCH_PAIR_NR; i++) {
 			runs[i](100);	/* loads the code into the caches */
-			start = bench_now_ns();
-			runs[i](BENCH_TURNS);
-			ns[i] = (bench_now_ns() - start) / BENCH_TURNS;
+			ns[i] = bench_time(runs[i]);
 		}
 		if (write(1, ns, sizeof(ns)) != sizeof(ns))
 			return 1;

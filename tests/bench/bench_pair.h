@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs another program in turns with our benches: a child process on the same CPU,
- * which waits for its turn at a pipe. It writes one byte, 1, when it is ready; then, for
- * each byte that it reads, BENCH_PAIR_NR doubles: ns per turn with payloads of 8, 64 and
- * 256 bytes.
+ * Runs another program alternately with our functions: a child process on the same CPU,
+ * which waits at a pipe. It writes one byte, 1, when it is ready; then, for each byte
+ * that it reads, BENCH_PAIR_NR doubles: ns per turn with payloads of 8, 64 and 256 bytes.
  */
 #ifndef TESTS_BENCH_PAIR_H
 #define TESTS_BENCH_PAIR_H
@@ -21,7 +20,7 @@
 #define BENCH_PAIR_MS	20000	/* longest wait for an answer */
 
 struct bench_pair {
-	pid_t pid;		/* 0: there is none */
+	pid_t pid;		/* the child; 0: none */
 	int in, out;
 	double ns[BENCH_PAIR_NR][BENCH_RUNS];
 };
@@ -46,15 +45,7 @@ static inline void bench_pair_stop(struct bench_pair *pair)
 	pair->pid = 0;
 }
 
-static inline void bench_pair_exec(const char *program, int in, int out)
-{
-	dup2(in, 0);
-	dup2(out, 1);
-	execl(program, program, (char *)NULL);
-	_exit(127);
-}
-
-/* @program: NULL: no pair */
+/* @program: NULL: no child is started */
 static inline void bench_pair_start(struct bench_pair *pair,
 				    const char *program)
 {
@@ -66,8 +57,12 @@ static inline void bench_pair_start(struct bench_pair *pair,
 		return;
 	signal(SIGPIPE, SIG_IGN);
 	pair->pid = fork();
-	if (!pair->pid)
-		bench_pair_exec(program, to[0], from[1]);
+	if (!pair->pid) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		execl(program, program, (char *)NULL);
+		_exit(127);
+	}
 	close(to[0]);
 	close(from[1]);
 	pair->out = to[1];
@@ -76,7 +71,7 @@ static inline void bench_pair_start(struct bench_pair *pair,
 		bench_pair_stop(pair);
 }
 
-/* Runs the program once; stops it if that fails. */
+/* Gets the figures of one run from the child; stops it if that fails. */
 static inline void bench_pair_run(struct bench_pair *pair, unsigned int run)
 {
 	double ns[BENCH_PAIR_NR];

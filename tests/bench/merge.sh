@@ -3,10 +3,10 @@
 #
 # merge.sh - time and memory of a merge of two recordings of 10 M events each
 #
-# Prints "name value unit" lines, and targets. Uses one core and files in memory
+# Prints "name value unit" lines, and targets. Uses one CPU and files in memory
 # (/dev/shm, or $TMPDIR); a result is the median of $RUNS runs. babeltrace2 reads the
-# same files on the same core; LTTng's files contain its own events, with 8 bytes each,
-# too. The recordings are generated once, and stay in build/.
+# same files on the same CPU. LTTng's files contain its own events, also of 8 bytes. The
+# recordings are generated once, and stay in build/.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -96,7 +96,7 @@ bytes_in() {	# DIR FILE-PATTERN
 	find "$1" -type f -name "$2" -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# With CONTEXT vtid, events contain the thread, as ours do.
+# With CONTEXT vtid, LTTng's events contain the thread ID, as those of tsctrace do.
 lttng_overhead() {	# NAME [CONTEXT]
 	local dir=$work/lttng n
 	rm -rf "$dir"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | file | record | merge]... - all benchmarks, or these
+# run.sh [emit | clock | codec | file | record | merge]... - runs these benchmarks, or all
 #
 # Prints "name value unit" lines. Alternatives that are installed are measured in the
 # same run. There is no pass or fail: on a busy machine only the ratios are meaningful.
@@ -62,8 +62,8 @@ bench_codec() {
 	"$out/bench/bench_codec"
 }
 
-# Events recorded while two writers emit without a pause, and the recorder competes with
-# them for the CPUs. Rings have the same size in both.
+# Measures the events recorded per second while two writers emit without a pause, and the
+# recorder competes with them for the CPUs. tsctrace and LTTng have rings of equal size.
 record_figures() {	# PREFIX EVENTS BYTES TRIED PAYLOAD-BYTES
 	awk -v p="$1" -v events="$2" -v bytes="$3" -v tried="$4" -v s="$seconds" \
 		-v payload="$5" \
