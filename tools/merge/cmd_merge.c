@@ -54,7 +54,7 @@ static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 	if (errno || *arg < '0' || *arg > '9' || *end ||
 	    __builtin_mul_overflow(m->hz, unit, &m->hz) || m->hz < 1000000000)
 		argp_error(state, "--resolution: '%s' is not a number of ticks per"
-			   " second, from 1G on", arg);
+			   " second of at least 1G", arg);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)

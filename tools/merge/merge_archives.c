@@ -175,7 +175,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 	/* The kernel sends SIGKILL when memory is short. */
 	if (WTERMSIG(how) == SIGKILL) {
 		s->file[0] = '\0';
-		snprintf(s->why, sizeof(s->why), "killed, possibly for its use of memory");
+		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because memory was short");
 		return -ENOMEM;
 	}
 	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed on it (%s)",

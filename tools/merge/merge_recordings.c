@@ -91,20 +91,21 @@ static void print_node(const struct tsct_merge *done, __u32 node)
 	if (c->has_residual)
 		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
 			 (double)c->residual_ps / 1e6);
-	merge_print("  %u: %s (%s%s), within %.3f us", node,
+	merge_print("  node %u: %s (%s%s), error bound %.3f us", node,
 		    tsct_recording_node_name(r, node), how, fit,
 		    (double)widest_bound_ns(c) / 1e3);
 	if (r->nodes[node].disrupted)
-		merge_print("     its clock was disrupted during the recording (a step, a"
-			    " suspend)");
+		merge_print("     the node's clock was disrupted during the recording (a"
+			    " step, a suspend)");
 	if (r->nodes[node].cut_off)
-		merge_print("     it is not complete: its last events may be missing");
+		merge_print("     the node's recording is not complete: its last events may be"
+			    " missing");
 	if (c->shift_ns)
-		merge_print("     its times were shifted %.3f us %s, because of messages",
+		merge_print("     the node's times were shifted %.3f us %s, because of messages",
 			    (double)llabs(c->shift_ns) / 1e3,
 			    c->shift_ns < 0 ? "earlier" : "later");
 	if (c->monotonic_fixups)
-		merge_print("     %" PRIu64 " events were moved later, by up to"
+		merge_print("     %" PRIu64 " events of the node were moved later, by up to"
 			    " %" PRIu64 " ticks, to keep their order",
 			    (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
 }
@@ -127,7 +128,7 @@ static void print_result(const struct merge_job *w)
 	if (t->on)
 		merge_print("%" PRIu64 " messages; received before they were sent: %"
 			    PRIu64 " by each node's own clock, %" PRIu64 " now (%" PRIu64
-			    " of them by more than the bounds)", (uint64_t)t->all.matched,
+			    " of them by more than the error bounds)", (uint64_t)t->all.matched,
 			    (uint64_t)t->all.before,
 			    (uint64_t)(t->all.within + t->all.beyond),
 			    (uint64_t)t->all.beyond);

@@ -241,7 +241,7 @@ function tellStrip({ bin, parts }, node) {
 		rows.push([name(part), count(n) + " events" +
 			   (busy ? `, ${Math.round(busy * 100)} % of the time` : "")]);
 	rows.push(["", "summarized; use --from and --to to draw them individually"]);
-	return { title: "Density", rows, t: bin * D.binWidth };
+	return { title: "Summarized events", rows, t: bin * D.binWidth };
 }
 
 function tellCounterBin({ bin, min, max, last }, c) {
@@ -283,7 +283,7 @@ function showTold(to, told, most) {
 	if (told.rows.length > most) {
 		const dd = document.createElement("dd");
 
-		dd.textContent = `and ${told.rows.length - most} more: click`;
+		dd.textContent = `and ${told.rows.length - most} more fields: click to show them`;
 		list.append(document.createElement("dt"), dd);
 	}
 	to.replaceChildren(head, list);
