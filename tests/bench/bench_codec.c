@@ -2,8 +2,8 @@
 /*
  * Cost per event of each step of a merge: write and read the event header, convert a
  * local tick to a global one, make a unique stamp. The events are those of a busy CPU:
- * distances of up to 25 us, threads that alternate, few ids. The `even` events have short
- * distances and one thread, so that branches are predicted.
+ * distances of up to 25 us, threads that alternate, few ids. The `even` events have
+ * short distances and one thread, so that branches are predicted.
  */
 #include <tsctrace/stamp.h>
 

@@ -256,7 +256,7 @@ static void *run_phases(void *arg)
 	return NULL;
 }
 
-/* Prints the mean of both threads, and the larger ratio of both to one alone. */
+/* Prints the mean of both threads, and the larger of their ratios to a run alone. */
 static void print_phase(const char *name, unsigned int i)
 {
 	double ns = 0, most = 0, one;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs another program alternately with our functions: a child process on the same CPU,
- * which waits at a pipe. It writes one byte, 1, when it is ready; then, for each byte
- * that it reads, BENCH_PAIR_NR doubles: ns per turn with payloads of 8, 64 and 256 bytes.
+ * which waits at a pipe. It writes one byte, 1, when it is ready. Then, for each byte that
+ * it reads, it writes BENCH_PAIR_NR doubles: ns per turn with payloads of 8, 64 and 256
+ * bytes.
  */
 #ifndef TESTS_BENCH_PAIR_H
 #define TESTS_BENCH_PAIR_H
@@ -17,7 +18,7 @@
 #include "bench.h"
 
 #define BENCH_PAIR_NR	3
-#define BENCH_PAIR_MS	20000	/* longest wait for an answer */
+#define BENCH_PAIR_MS	20000	/* longest wait for an answer, ms */
 
 struct bench_pair {
 	pid_t pid;		/* the child; 0: none */

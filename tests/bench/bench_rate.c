@@ -83,7 +83,7 @@ static double simple_rate(void)
 	return bench_quantile(hz, SIMPLE_INTERVALS, 0.5);
 }
 
-/* ---- the rate estimator --------------------------------------------------------------- */
+/* ---- the rate estimator -------------------------------------------------- */
 
 struct calibration {
 	struct tsct_sampler sampler;

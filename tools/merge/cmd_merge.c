@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 
 /* ---- options ---------------------------------------------------------------- */
 
-/* Accepts 2596123456, 10G, 2500M. */
+/* Parses ticks per second, such as 2596123456, 10G or 2500M. */
 static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 {
 	uint64_t unit = 1;

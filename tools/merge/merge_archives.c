@@ -107,13 +107,13 @@ static void run_child(pid_t parent, const struct merge *m,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	signal(SIGXFSZ, SIG_IGN);	/* a full disk is an error, not a signal */
+	signal(SIGXFSZ, SIG_IGN);	/* write() fails beyond the limit */
 	setrlimit(RLIMIT_CORE, &none);
 	for (i = 0; i < m->nr; i++)
 		memory += MEMORY_PER_BYTE * definitions_of(m->input[i].path);
 #ifndef __SANITIZE_ADDRESS__
 	limit_memory(memory);
-	/* The parent reports crashes, not libc. */
+	/* Discards the messages of libc about a crash: the parent reports it. */
 	ret = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (ret >= 0)
 		dup2(ret, STDERR_FILENO);
@@ -269,7 +269,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		in = &m->input[i];
 		json_array_append_new(inputs, json_pack(
 			"{so ss so so so so so so sb so so}",
-			/* The archive made of recordings was removed. */
+			/* The archive that was made of recordings is removed. */
 			"path", ctl_json_text(in->kind == MERGE_RECORDING ?
 					      in->given : in->path),
 			"aligned", f->real ? "real" : "text",

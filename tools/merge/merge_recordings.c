@@ -284,7 +284,7 @@ static int run(struct merge_job *w, void *(*step)(void *arg))
 
 /* ---- the merge ----------------------------------------------------------- */
 
-/* Prints an error: of the disk with the name of the result; others name an input. */
+/* Prints an error. Errors of the disk are of the result; all others name an input. */
 static int print_error(const struct merge_job *w, int err)
 {
 	/* After an interrupt, the thread may still write the error text. */
@@ -307,7 +307,7 @@ static int merge_all(struct merge_job *w)
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	signal(SIGXFSZ, SIG_IGN);	/* a full disk is an error, not a signal */
+	signal(SIGXFSZ, SIG_IGN);	/* write() fails beyond the limit */
 	w->dirfd = open(to.temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = w->dirfd < 0 ? -errno : run(w, write_all);
 	if (w->dirfd >= 0)
@@ -322,7 +322,7 @@ static int merge_all(struct merge_job *w)
 int merge_recordings(const struct merge *m)
 {
 	static struct merge_job w;
-	/* A copy: the thread of an interrupted plan may outlive the caller's list. */
+	/* Copies the paths: the thread of an interrupted plan may outlive the caller's. */
 	char **paths = calloc(m->nr, sizeof(*paths));
 	bool complete = paths;
 	int i, ret;
@@ -342,7 +342,7 @@ int merge_recordings(const struct merge *m)
 		merge_print("out of memory");
 		return EXIT_FAILED;
 	}
-	/* run() blocks and awaits SIGUSR1; elsewhere it must not end the program. */
+	/* Only run() waits for SIGUSR1; elsewhere it must not end the program. */
 	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);

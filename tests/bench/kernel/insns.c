@@ -2,8 +2,8 @@
 /*
  * insns - instructions per event, in a guest whose TSC counts instructions
  *
- * Prints "name value unit" lines. Each cost is a difference: of a loop with the event and
- * one without it, or of 512 turns and 256. It is the median of several runs, and is
+ * Prints "name value unit" lines. Each cost is a difference: of a loop with the event
+ * and one without it, or of 512 turns and 256. It is the median of several runs, and is
  * measured three times: if the three results differ, all are printed in a comment. The
  * program fails if events were not written.
  */
@@ -89,7 +89,7 @@ static void measure_module(struct figure *emit, struct figure *ftrace,
 	close(fd);
 	turns = value_of(text, "turns");
 	empty = value_of(text, "loop");
-	/* Two instructions per turn, and once the two reads of the counter */
+	/* Expected: two instructions per turn, and once two reads of the counter */
 	if (value_of(text, "two") / turns > 2.1)
 		fail("the counter does not count instructions");
 	if (value_of(text, "ftrace_written") != 2 * turns)

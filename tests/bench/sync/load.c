@@ -35,7 +35,7 @@ static void prepare(void)
 	int i;
 
 	for (i = 0; i < BATCH; i++) {
-		request[i][0] = 0x23;		/* version 4, mode 3 */
+		request[i][0] = 0x23;		/* NTP version 4, mode 3: client */
 		out_vec[i] = (struct iovec){ request[i], REQUEST };
 		in_vec[i] = (struct iovec){ answer[i], sizeof(answer[i]) };
 		out[i].msg_hdr = (struct msghdr){
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	end = begin + atof(argv[3]);
 	for (now = begin; now < end; now = now_s()) {
 		answered += collect(fd);
-		/* Without a rate, limits the requests in flight to the size of a socket. */
+		/* Without RATE: no more requests in flight than a socket holds. */
 		if (rate > 0 ? (double)sent > (now - begin) * rate :
 		    sent - answered > 512 && now - begin < 0.5) {
 			usleep(50);
