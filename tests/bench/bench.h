@@ -14,6 +14,8 @@
 #define BENCH_RUNS	301
 #define BENCH_TURNS	20000	/* turns of a run, which is far shorter than a time slice */
 
+#define BENCH_OTHER_NR	3	/* figures of bench_emit's OTHER program */
+
 struct bench {
 	const char *name;
 	void (*prepare)(void);	/* called before each run, not measured; or NULL */

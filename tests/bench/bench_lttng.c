@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Emits the events of bench_emit through LTTng-UST, in a child process of bench_emit
- * (see bench_pair.h). run.sh creates the LTTng session.
+ * (OTHER). run.sh creates the LTTng session.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "bench_pair.h"
 
 static const unsigned char bytes[256];
 
@@ -34,13 +33,13 @@ static void emit_256_bytes(unsigned int turns)
 		lttng_ust_tracepoint(tsct_bench, bytes_256, bytes);
 }
 
-static void (*const runs[BENCH_PAIR_NR])(unsigned int) = {
+static void (*const runs[BENCH_OTHER_NR])(unsigned int) = {
 	emit, emit_64_bytes, emit_256_bytes,
 };
 
 int main(void)
 {
-	double ns[BENCH_PAIR_NR];
+	double ns[BENCH_OTHER_NR];
 	unsigned int i;
 	char turn = lttng_ust_tracepoint_enabled(tsct_bench, event) &&
 		lttng_ust_tracepoint_enabled(tsct_bench, bytes_64) &&
@@ -49,7 +48,7 @@ int main(void)
 	if (write(1, &turn, 1) != 1 || !turn)
 		return 1;
 	while (read(0, &turn, 1) == 1) {
-		for (i = 0; i < BENCH_PAIR_NR; i++) {
+		for (i = 0; i < BENCH_OTHER_NR; i++) {
 			runs[i](100);	/* loads the code into the caches */
 			ns[i] = bench_time(runs[i]);
 		}
