@@ -30,13 +30,13 @@ static const struct command commands[] = {
 	{ "clock",	cmd_clock,	"show the time, its error bound and the clock's state" },
 	{ "peers",	cmd_peers,	"show other nodes: offset, error bound and reachability" },
 	{ "sync",	cmd_sync,	"synchronize with the peers now" },
-	{ "report",	cmd_report,	"write an HTML page: a recording, or the time of other nodes" },
+	{ "report",	cmd_report,	"write an HTML page of a recording or of exchanges with nodes" },
 	{ "record",	cmd_record,	"record events while a command runs, or until interrupted" },
 	{ "snapshot",	cmd_snapshot,	"copy the events in flight recorders into a recording" },
 	{ "dump",	cmd_dump,	"print the events of a recording in time order" },
 	{ "stat",	cmd_stat,	"print statistics of a recording" },
 	{ "export",	cmd_export,	"convert a recording to another tool's format" },
-	{ "merge",	cmd_merge,	"merge the recordings of several nodes into one" },
+	{ "merge",	cmd_merge,	"merge recordings or OTF2 archives of several nodes into one" },
 	{ "help",	cmd_help,	"show help for a command" },
 	{ NULL, NULL, NULL }
 };

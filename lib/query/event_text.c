@@ -19,7 +19,7 @@
 #define COLOUR_ROOM	16	/* bytes of the colour codes of a value */
 #define NAME_WIDTH_MAX	32	/* longer event names break the columns */
 
-#define COPY_BYTES	16	/* texts are copied in blocks of that size */
+#define COPY_BYTES	16	/* texts are copied in blocks of 16 bytes */
 
 struct text_colours {
 	const char *time, *node, *cpu, *event, *field, *text, *off;
@@ -225,7 +225,7 @@ static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 
 	if (unlikely(rest >= NS_PER_S || !l->clock_len)) {
 		second = ns / NS_PER_S - (ns % NS_PER_S < 0);
-		l->second_ns = (__s64)((__u64)second * NS_PER_S);	/* may wrap */
+		l->second_ns = (__s64)((__u64)second * NS_PER_S);	/* may wrap around */
 		rest = (__u64)ns - (__u64)l->second_ns;
 		if (utc)
 			gmtime_r(&second, &tm);
@@ -256,7 +256,7 @@ static char *put_time(struct tsct_event_text *l, char *at,
 		if (l->time == TSCT_EVENT_TEXT_RAW) {
 			at += sprintf(at, "%-*llu", (int)l->tick_width, e->tick);
 		} else if (l->time == TSCT_EVENT_TEXT_DELTA) {
-			/* Times may decrease when a live recording's clock is updated. */
+			/* Times decrease if a live recording's clock is updated. */
 			delta = l->any && ns > l->last_ns ?
 				(__u64)ns - (__u64)l->last_ns : 0;
 			at += sprintf(at, "+%llu.%09llu", delta / NS_PER_S,

@@ -22,7 +22,7 @@ enum tsct_event_text_time {
 struct tsct_event_text_layout;
 
 struct tsct_event_text {
-	/* Set by the caller */
+	/* Options, set by the caller: */
 	const struct tsct_recording *rec;
 	const struct tsct_selection *selection;	/* NULL: all events */
 	enum tsct_event_text_time time;
@@ -31,11 +31,11 @@ struct tsct_event_text {
 	const struct tsct_unique_stamps_item *unique;	/* for TSCT_EVENT_TEXT_UNIQUE:
 							 * stamp of the next line */
 
-	/* Public: the lines so far. The caller sets len to 0 after using them. */
+	/* Result: the lines so far. The caller sets len to 0 after using them. */
 	char *text;
 	size_t len;
 
-	/* Private */
+	/* Private fields of event_text.c: */
 	size_t room;
 	__s64 last_ns;		/* for TSCT_EVENT_TEXT_DELTA: time of the last line */
 	bool any;
@@ -48,7 +48,7 @@ struct tsct_event_text {
 		size_t len;
 	} *locations;		/* columns of node and CPU, by location */
 	size_t location_len;	/* longest columns of node and CPU */
-	struct tsct_event_text_layout ***layouts;	/* by stream class and event id */
+	struct tsct_event_text_layout ***layouts;	/* by stream class, event id */
 	__u32 *nr_layouts;
 };
 
@@ -59,7 +59,7 @@ struct tsct_event_text {
 int tsct_event_text_init(struct tsct_event_text *lines);
 void tsct_event_text_free(struct tsct_event_text *lines);
 
-/* tsct_event_text_learn - update after definitions were added to the recording. 0 or -ENOMEM */
+/* tsct_event_text_learn - update after new definitions in the recording. 0 or -ENOMEM */
 int tsct_event_text_learn(struct tsct_event_text *lines);
 
 /* tsct_event_text_add - append the line of an event at time @ns. 0 or -ENOMEM */

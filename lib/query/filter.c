@@ -17,7 +17,7 @@
  */
 #define NS_PLAIN_MIN	1000000000000000000LL
 
-/* ---- ranges and patterns -------------------------------------------------------------- */
+/* ---- ranges and patterns ---------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -121,7 +121,7 @@ void tsct_filter_free(struct tsct_filter *filter)
 
 /* ---- times ------------------------------------------------------------------ */
 
-/* Parses a fraction such as ".25" of @unit ns, in ns; digits below 1 ns have to be 0. */
+/* Parses a fraction such as ".25" of @unit ns; digits below 1 ns have to be 0. */
 static bool parse_fraction(const char **at, __s64 unit, __s64 *ret)
 {
 	const char *c = *at;

@@ -14,13 +14,13 @@ struct tsct_filter_ranges {
 	__u32 nr;
 };
 
-/* A filter as given on the command line. Its lists are malloc'ed; its texts belong to argv. */
+/* A filter of the command line. Its lists are malloc'ed; its texts belong to argv. */
 struct tsct_filter {
-	const char *from, *to;		/* times; NULL: no limit */
+	const char *from, *to;		/* limits of the time, as text; NULL: no limit */
 	struct tsct_filter_ranges cpus, threads;
-	const char **nodes;		/* names or numbers */
+	const char **nodes;		/* names or numbers of nodes */
 	__u32 nr_nodes;
-	const char **events;		/* NAME or NAME/KIND, with wildcards */
+	const char **events;		/* patterns NAME or NAME/KIND, with wildcards */
 	__u32 nr_events;
 };
 
@@ -37,7 +37,7 @@ struct tsct_filter {
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
-/* Adds the ranges of a text such as "3" or "0-2,7". 0, -ENOMEM; -EINVAL: also above @max */
+/* Adds the ranges of a text such as "3" or "0-2,7", up to @max. 0, -EINVAL or -ENOMEM */
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges);
 
 /* True if @number is in one of the ranges, or there are no ranges */
@@ -46,7 +46,7 @@ bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number);
 /* Adds the name of a node or an event to @list. @text is not copied. 0 or -ENOMEM */
 int tsct_filter_add(const char ***list, __u32 *nr, const char *text);
 
-/* True if @pattern, NAME or NAME/KIND with wildcards, matches @name and @kind ("begin") */
+/* True if @pattern, NAME or NAME/KIND with wildcards, matches @name and @kind */
 bool tsct_filter_event(const char *pattern, const char *name,
 		       const char *kind);
 
@@ -83,7 +83,7 @@ int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_recording *rec, unsigned int which,
 			bool growing, char *err_text, size_t err_size);
 
-/* tsct_selection_learn - update after definitions were added to the recording. 0 or -ENOMEM */
+/* tsct_selection_learn - update after new definitions in the recording. 0 or -ENOMEM */
 int tsct_selection_learn(struct tsct_selection *sel);
 void tsct_selection_free(struct tsct_selection *sel);
 

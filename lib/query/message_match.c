@@ -46,7 +46,7 @@ struct tsct_message_matcher {
 	__u32 oldest, youngest;
 	struct tsct_messages_options options;
 	struct tsct_message_stats stats;
-	struct tsct_remap pair_of;	/* from << 32 | to -> index of stats.pairs */
+	struct tsct_remap pair_of;	/* nodes from << 32 | to: index of stats.pairs */
 	struct tsct_remap_slot *slots;
 };
 
@@ -112,7 +112,7 @@ __u64 tsct_message_pool(const char *name, unsigned int kinds)
 	return tsct_hash(POOL_OTHERS, name, strlen(name));
 }
 
-/* A hash, so that tables by key do not depend on how a program numbers messages */
+/* Returns a hash: keys are evenly spread, however a program numbers its messages. */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 {
 	struct tsct_value number;
@@ -128,7 +128,7 @@ __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 	return key ? key : 1;
 }
 
-/* The link to a key: 0 if the key has no open messages */
+/* Returns the link to a key in its hash bucket; 0 in it: the key has no open message. */
 static __u32 *link_to(struct tsct_message_matcher *m, __u64 key)
 {
 	__u32 *link = &m->bucket[tsct_hash(m->options.seed, &key, sizeof(key)) &
@@ -270,8 +270,8 @@ static void settle_expired(struct tsct_message_matcher *m, struct open_key *k, _
 }
 
 /*
- * Settles the oldest open message, which is the first of its list. Returns true if it was
- * matched.
+ * Settles the oldest open message, which is the first of its list. Returns true if it
+ * was matched.
  */
 static bool settle_oldest(struct tsct_message_matcher *m)
 {

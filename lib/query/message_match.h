@@ -52,11 +52,11 @@ __u64 tsct_message_pool(const char *name, unsigned int kinds);
 /* tsct_message_key - the key of an event whose name is in @pool; 0: it has none */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
 
-/* ---- matching: the caller passes the ends of all messages in the order of their ticks -- */
+/* ---- matching: ends are passed in the order of their ticks ------------------- */
 
 /* One end of a message */
 struct tsct_message_end {
-	__u64 tick;		/* on the axis that all ends share */
+	__u64 tick;		/* time on the axis that all ends share */
 	__u64 error;		/* bound of the tick's error, in ticks of that axis */
 	__s64 own_ns;		/* time by the node's own clock, before correction */
 	__u32 node;

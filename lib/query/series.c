@@ -70,7 +70,7 @@ static int compare_ranks(const void *a, const void *b)
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	/* In recorded order, to be deterministic */
+	/* Samples with equal t1 stay in recorded order, to be deterministic. */
 	return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 

@@ -17,17 +17,17 @@ struct tsct_series {
 	__u64 node, host, master;
 	__u32 timeline, clock_epoch;
 	__u32 has_params;	/* the other node sends its clock params */
-	__u32 status, depth;		/* of the last sample */
+	__u32 status, depth;		/* state of the other node at the last sample */
 	unsigned int nr;
 	struct tsct_exchange *x;	/* exchanges in order of t1, which are distinct */
 	bool *kept;			/* exchanges that the daemon's fit used */
 	struct tsct_remote_params *params;	/* clock params that the other node sent
 						 * with each exchange */
 	unsigned int nr_kept;
-	unsigned int nr_sessions;	/* sessions of these exchanges */
+	unsigned int nr_sessions;	/* number of different sessions of the exchanges */
 };
 
-/* More than the sources and epochs of any cluster; bounds the time of grouping */
+/* More than any cluster has sources and epochs; limits the time of grouping */
 #define TSCT_SERIES_MAX	1024
 
 /*

@@ -9,7 +9,7 @@
 #include "threads.h"
 
 #define THREADS_FIRST	128		/* initial size; the hash has twice as many slots */
-#define THREADS_MAX	(1U << 22)	/* as many as Linux can have */
+#define THREADS_MAX	(1U << 22)	/* the most threads that Linux can have */
 
 static __u32 *slot(const struct tsct_threads *t, __u32 *hash, __u32 nr,
 		   __u32 node, __u32 tid, __u32 cpu)

@@ -8,23 +8,23 @@
 
 #include "lib/core/port.h"
 
-#define TSCT_THREAD_NAME_MAX	16	/* with the NUL, as the kernel's TASK_COMM_LEN */
-#define TSCT_OPEN_MAX		4096	/* open slices of a thread */
+#define TSCT_THREAD_NAME_MAX	16	/* with the NUL: the kernel's TASK_COMM_LEN */
+#define TSCT_OPEN_MAX		4096	/* limit of the open slices of a thread */
 
 struct tsct_thread {
 	__u32 node, tid, cpu;		/* cpu is 0 unless tid is 0 */
-	__u32 index;			/* from 0, in the order of appearance */
-	char name[TSCT_THREAD_NAME_MAX];	/* "": unknown */
+	__u32 index;			/* order of appearance of the thread, from 0 */
+	char name[TSCT_THREAD_NAME_MAX];	/* "": the name is unknown */
 	bool renamed;			/* set by a rename, cleared by the caller */
 	__u64 events;			/* number of exported events */
 	__u32 *open;			/* open slices, innermost last */
 	__u32 nr_open, room;
-	__u64 own;			/* for the caller */
+	__u64 own;			/* value of the caller */
 };
 
 /* All fields zero: an empty table */
 struct tsct_threads {
-	struct tsct_thread **all;	/* threads by index */
+	struct tsct_thread **all;	/* pointers to the threads, by index */
 	__u32 nr, room;
 	__u32 *hash;			/* 2 * room slots: thread index + 1; 0: free */
 	__u64 seed;			/* hash seed; random, as files are untrusted */

@@ -8,14 +8,14 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_unique_stamps {
-	struct tsct_stamper *stampers;	/* one per location */
-	struct tsct_stamp_rate rate;	/* ns per tick of the files */
+	struct tsct_stamper *stampers;	/* one stamper per location */
+	struct tsct_stamp_rate rate;	/* ns per file tick */
 };
 
 /* The unique stamp of one event */
 struct tsct_unique_stamps_item {
-	bool known;		/* false: the event is older than the recording */
-	bool begins;		/* first of a segment; only stamps of one segment compare */
+	bool known;		/* false: no stamp, the event is older than the recording */
+	bool begins;		/* begins a segment; only stamps of a segment compare */
 	__u64 segment;
 	struct tsct_stamp stamp;
 	__u64 legacy_ns, ns;	/* time since the begin of the recording, by
@@ -27,7 +27,7 @@ int tsct_unique_stamps_init(struct tsct_unique_stamps *unique,
 		     const struct tsct_recording *rec);
 void tsct_unique_stamps_free(struct tsct_unique_stamps *unique);
 
-/* tsct_unique_stamps_next - get the stamp of an event; call it for all events in order */
+/* tsct_unique_stamps_next - get the stamp of an event; call it for all, in order */
 void tsct_unique_stamps_next(struct tsct_unique_stamps *unique,
 		      const struct tsct_trace_event *event,
 		      struct tsct_unique_stamps_item *ret_stamp);

@@ -12,7 +12,7 @@
 /* Prints a value for people: text in quotes, with escapes where it is not printable. */
 void tsct_value_print(FILE *to, const struct tsct_value *value);
 
-/* Prints text; bytes that are not printable UTF-8, and characters of @special, escaped. */
+/* Prints text; escapes bytes that are no printable UTF-8, and characters of @special. */
 void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
 			      const char *special);
 
@@ -58,7 +58,7 @@ static inline size_t tsct_utf8_len(const char *text, size_t left)
 	return tsct_utf8_decode(text, left, &code);
 }
 
-/* Also 0 for control characters (C0, DEL, C1), which terminals interpret */
+/* Like tsct_utf8_len(), but 0 for control characters, which terminals interpret */
 size_t tsct_utf8_plain(const char *text, size_t left);
 
 /*
@@ -72,7 +72,7 @@ size_t tsct_utf8_clean(char *to, const char *from, size_t len);
 extern const char tsct_digits_two[];		/* "00" to "99" */
 extern const __u64 tsct_digits_ten[20];		/* 10^n */
 
-/* Number of decimal digits */
+/* Returns the number of decimal digits. */
 static inline unsigned int tsct_digits_count(__u64 value)
 {
 	unsigned int about = (64 - __builtin_clzll(value | 1)) * 1233 >> 12;
@@ -80,7 +80,7 @@ static inline unsigned int tsct_digits_count(__u64 value)
 	return about + (value >= tsct_digits_ten[about]) + !value;
 }
 
-/* The last @nr digits, padded with zeros */
+/* Writes the last @nr decimal digits, padded with zeros. */
 static inline char *tsct_digits_fixed(char *at, __u64 value, unsigned int nr)
 {
 	char *to = at + nr;
@@ -112,7 +112,7 @@ static inline char *tsct_digits_signed(char *at, __s64 value)
 	return tsct_digits_unsigned(at + 1, -(__u64)value);
 }
 
-/* 0x and hexadecimal digits without leading zeros */
+/* Writes 0x and hexadecimal digits without leading zeros. */
 static inline char *tsct_digits_hex(char *at, __u64 value)
 {
 	unsigned int nr = (67 - (unsigned int)__builtin_clzll(value | 1)) / 4, i;
@@ -124,7 +124,7 @@ static inline char *tsct_digits_hex(char *at, __u64 value)
 	return at + nr;
 }
 
-/* Two hexadecimal digits per byte */
+/* Writes two hexadecimal digits per byte. */
 static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
 {
 	for (; len--; bytes++) {
@@ -134,7 +134,7 @@ static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
 	return at;
 }
 
-/* Right-aligned in @width columns (at most 8), wider if the number is longer */
+/* Writes a number on the right of @width columns, at most 8; longer if needed. */
 static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 {
 	const unsigned int nr = tsct_digits_count(value);

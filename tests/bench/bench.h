@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares functions: many short runs of each in turns, so that other load on the
- * machine affects all of them. Prints the median of each.
+ * Compares functions: many short runs of all functions alternate, so that other load on
+ * the machine affects all of them. Prints the median of each function.
  */
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
@@ -12,13 +12,15 @@
 #include <time.h>
 
 #define BENCH_RUNS	301
-#define BENCH_TURNS	20000	/* in a run: well below a time slice */
+#define BENCH_TURNS	20000	/* turns of a run, which is far shorter than a time slice */
+
+#define BENCH_OTHER_NR	3	/* figures of bench_emit's OTHER program */
 
 struct bench {
 	const char *name;
-	void (*prepare)(void);	/* before each run, not measured; or NULL */
+	void (*prepare)(void);	/* called before each run, not measured; or NULL */
 	void (*run)(unsigned int turns);
-	double ns[BENCH_RUNS];	/* per turn */
+	double ns[BENCH_RUNS];	/* time per turn of each run */
 };
 
 static inline double bench_now_ns(void)
@@ -36,7 +38,7 @@ static inline int bench_compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Sorts a copy: the order of runs is needed to pair two benches. */
+/* Sorts a copy, because callers compare the runs of two functions one by one. */
 static inline double bench_quantile(const double *values, unsigned int nr,
 				    double quantile)
 {
@@ -54,19 +56,24 @@ static inline double bench_median(const struct bench *b)
 	return bench_quantile(b->ns, BENCH_RUNS, 0.5);
 }
 
+/* Returns the time of one run per turn, ns. */
+static inline double bench_time(void (*run)(unsigned int turns))
+{
+	double start = bench_now_ns();
+
+	run(BENCH_TURNS);
+	return (bench_now_ns() - start) / BENCH_TURNS;
+}
+
 static inline void bench_all(struct bench *benches, unsigned int nr)
 {
 	unsigned int i, run;
-	double start;
 
 	for (run = 0; run < BENCH_RUNS; run++) {
 		for (i = 0; i < nr; i++) {
 			if (benches[i].prepare)
 				benches[i].prepare();
-			start = bench_now_ns();
-			benches[i].run(BENCH_TURNS);
-			benches[i].ns[run] = (bench_now_ns() - start) /
-				BENCH_TURNS;
+			benches[i].ns[run] = bench_time(benches[i].run);
 		}
 	}
 	for (i = 0; i < nr; i++)
@@ -74,14 +81,14 @@ static inline void bench_all(struct bench *benches, unsigned int nr)
 		       bench_median(&benches[i]));
 }
 
-/* Pins the thread to its CPU, as the time of a migration would be measured, too. */
-static inline void bench_pin(void)
+/* Pins the thread to a CPU, so that no run includes the time of a migration. */
+static inline int bench_pin(int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET(sched_getcpu(), &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
 }
 
 #endif /* TESTS_BENCH_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cost of a time: converted from given cycles, read from the clock, and read while the
- * clock is published a thousand times a second; compared with the bare counter and the
- * C library's clock.
+ * clock params are published a thousand times a second; compared with a read of the
+ * counter and with the C library's clock.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static struct tsct_clock *clk;
 static uint64_t stamps[STAMPS];
 static volatile int64_t sink;
 
-/* Recent cycles, all within the current clock params */
+/* Takes recent cycles, for which the current clock params are valid. */
 static void take_stamps(void)
 {
 	unsigned int i;
@@ -160,7 +160,7 @@ static struct bench benches[NR_BENCHES] = {
 	{ .name = "vdso_ns", .run = vdso },
 };
 
-/* Median difference between adjacent runs */
+/* Returns the median difference between adjacent runs. */
 static double minus_counter(unsigned int which)
 {
 	static double apart[BENCH_RUNS];
@@ -176,7 +176,7 @@ static double minus_counter(unsigned int which)
 static struct tsct_clock_page *page;
 static bool stop;
 
-/* Publishes the same line with a new base: a full update, which adds a segment */
+/* Publishes the clock params with a new base: a full update, which adds a segment. */
 static void update(void)
 {
 	struct tsct_clock_state state;
@@ -263,7 +263,7 @@ int main(void)
 	}
 	if (compare_throughput())
 		return 1;
-	bench_pin();
+	bench_pin(sched_getcpu());
 	bench_all(benches, NR_BENCHES);
 	printf("now_minus_counter_ns %.2f ns\n", minus_counter(NOW));
 	printf("now_cluster_minus_counter_ns %.2f ns\n",

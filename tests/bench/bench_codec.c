@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cost per event of each step of a merge: write and read the event header, convert a
- * local tick to a global one, make a unique stamp. Events as on a busy CPU: gaps of any
- * width up to 25 us, threads that alternate, a few ids. `even`: all gaps are short, one
- * thread, so that branches are predicted.
+ * local tick to a global one, make a unique stamp. The events are those of a busy CPU:
+ * distances of up to 25 us, threads that alternate, few ids. The `even` events have
+ * short distances and one thread, so that branches are predicted.
  */
 #include <tsctrace/stamp.h>
 
@@ -24,7 +24,7 @@ static __u8 bytes[EVENTS * TSCT_DELTA_ROOM];
 static size_t len;
 static volatile uint64_t sink;
 
-/* Gaps of all widths from @least bits to @most */
+/* Makes events at distances of @least to @most bits. */
 static void make(struct event *events, unsigned int least, unsigned int most,
 		 unsigned int threads)
 {
@@ -93,47 +93,34 @@ static void stamp(unsigned int turns)
 }
 
 /*
- * The mapping of a counter of 2.594 GHz, whose rate changes by 1 ppm in a millisecond,
- * to 1 GHz: it has a line every 0.4 ms.
+ * Maps a counter of 2.594 GHz, whose rate changes by 1 ppm in a millisecond, to 1 GHz.
+ * The mapping has a line every 0.4 ms.
  */
-static struct tsct_mapping correction;
-
-static int make_correction(void)
-{
-	const struct tsct_cubic piece = {
-		BEGIN, BEGIN, { 0, 1.00001, 1e-3 / 2.594e9 / 2, 0 },
-	};
-	const struct tsct_axis frame = {
-		BEGIN, 1795264075000000000, 1000, 2594, 1000000000,
-	};
-
-	return tsct_mapping_build(&correction, &piece, 1, &frame, BEGIN,
-				 mixed[EVENTS - 1].tick);
-}
+static struct tsct_mapping mapping;
 
 static void correct(unsigned int turns)
 {
-	struct tsct_mapping_cursor corrector;
+	struct tsct_mapping_cursor cursor;
 	__u64 global, sum = 0;
 	unsigned int i;
 
-	tsct_mapping_cursor_init(&corrector, &correction);
+	tsct_mapping_cursor_init(&cursor, &mapping);
 	for (i = 0; i < turns; i++) {
-		if (tsct_mapping_cursor_next(&corrector, mixed[i].tick, &global))
+		if (tsct_mapping_cursor_next(&cursor, mixed[i].tick, &global))
 			abort();
 		sum += global;
 	}
 	sink = sum;
 }
 
-/* Finds the lines of ticks all over the mapping */
+/* Finds the lines of ticks that are spread over the mapping. */
 static void find_line(unsigned int turns)
 {
-	uint64_t span = correction.end - correction.begin, sum = 0;
+	uint64_t span = mapping.end - mapping.begin, sum = 0;
 	struct tsct_mapping_line line;
 
 	while (turns--) {
-		if (tsct_mapping_find_line(&correction, correction.begin +
+		if (tsct_mapping_find_line(&mapping, mapping.begin +
 				      span / EVENTS * turns, &line))
 			abort();
 		sum += line.base;
@@ -141,24 +128,24 @@ static void find_line(unsigned int turns)
 	sink = sum;
 }
 
-/* As from one file to another: read, correct, write */
+/* Reads, corrects and writes events, as a merge does from one file to another. */
 static void pass_on(unsigned int turns)
 {
 	static __u8 out[sizeof(bytes)];
 	const __u8 *from = bytes, *end = bytes + len;
-	struct tsct_mapping_cursor corrector;
+	struct tsct_mapping_cursor cursor;
 	struct tsct_delta get, put;
 	__u8 *to = out;
 	__u64 global;
 	__u32 id = 0;
 	int size;
 
-	tsct_mapping_cursor_init(&corrector, &correction);
+	tsct_mapping_cursor_init(&cursor, &mapping);
 	tsct_delta_begin(&get, BEGIN);
 	tsct_delta_begin(&put, 1795264075000000000);
 	while (turns--) {
 		size = tsct_delta_get(&get, from, (size_t)(end - from), &id);
-		if (size < 0 || tsct_mapping_cursor_next(&corrector, get.tick, &global))
+		if (size < 0 || tsct_mapping_cursor_next(&cursor, get.tick, &global))
 			abort();
 		from += size;
 		to += tsct_delta_put(&put, to, id, global, (__u32)get.tid);
@@ -166,7 +153,7 @@ static void pass_on(unsigned int turns)
 	sink = (uint64_t)(to - out);
 }
 
-static void begin_pass(void)
+static void encode_all(void)
 {
 	encode_mixed(EVENTS);
 }
@@ -177,21 +164,27 @@ static struct bench benches[] = {
 	{ .name = "encode_even_ns", .run = encode_even },
 	{ .name = "decode_even_ns", .run = decode },
 	{ .name = "correct_ns", .run = correct },
-	{ .name = "decode_correct_encode_ns", .prepare = begin_pass,
-	  .run = pass_on },
+	{ .name = "decode_correct_encode_ns", .prepare = encode_all, .run = pass_on },
 	{ .name = "new_line_ns", .run = find_line },
 	{ .name = "stamp_ns", .run = stamp },
 };
 
 int main(void)
 {
+	const struct tsct_cubic piece = {
+		BEGIN, BEGIN, { 0, 1.00001, 1e-3 / 2.594e9 / 2, 0 },
+	};
+	const struct tsct_axis axis = {
+		BEGIN, 1795264075000000000, 1000, 2594, 1000000000,
+	};
+
 	make(mixed, 4, 16, 3);
 	make(even, 6, 6, 1);
-	if (make_correction())
+	if (tsct_mapping_build(&mapping, &piece, 1, &axis, BEGIN, mixed[EVENTS - 1].tick))
 		return 1;
-	bench_pin();
+	bench_pin(sched_getcpu());
 	bench_all(benches, sizeof(benches) / sizeof(benches[0]));
-	encode_mixed(EVENTS);
+	encode_all();
 	printf("header_bytes_per_event %.2f bytes\n", (double)len / EVENTS);
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cost of recording an event of 8 bytes, for the recorder on one core: read from the
- * ring, checked, written to a file in memory. There are no writers meanwhile.
+ * Cost of recording an event of 8 bytes, for the recorder on one CPU: the event is read
+ * from the ring, checked, and written to a file in memory. No program emits meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,21 +30,6 @@ static void must(int err, const char *what)
 	exit(1);
 }
 
-static void open_rings(void)
-{
-	const struct tsct_channel_options options = {
-		.roles = TSCT_ROLE_READ, .block_size = 16384, .blocks = 128,
-	};
-
-	snprintf(path, sizeof(path), "%s/socket", dir);
-	must(tsct_server_start(path, "embedded", &server), "rings");
-	must(tsct_server_run(server), "rings");
-	must(tsct_channel_open_at(path, &options, &reader), "reader");
-	must(tsct_channel_open_at(path, NULL, &emitter), "writer");
-	event = tsct_event_define(emitter, "event", TSCT_KIND_INSTANT, "value:u64");
-	must(event, "event");
-}
-
 static void open_recording(void)
 {
 	struct tsct_clock_state state;
@@ -66,7 +51,7 @@ static void open_recording(void)
 	must(tsct_drain_open(reader, clock_, writer, &rec, 0, &drain), "drain");
 }
 
-/* Frees the files' memory for reuse, as new memory costs more than all the rest. */
+/* Fills the rings. Truncates the files, because getting new memory costs the most. */
 static void fill(void)
 {
 	unsigned int cpu;
@@ -78,7 +63,6 @@ static void fill(void)
 		if (truncate(name, 0) && errno != ENOENT)
 			must(-errno, name);
 	}
-
 	for (i = 0; i < BENCH_TURNS; i++)
 		must(tsct_emit(emitter, event, &i, sizeof(i)), "emit");
 }
@@ -97,11 +81,30 @@ static struct bench benches[] = {
 	{ .name = "drain_ns", .prepare = fill, .run = run },
 };
 
-static void close_all(void)
+int main(void)
 {
+	const struct tsct_channel_options options = {
+		.roles = TSCT_ROLE_READ, .block_size = 16384, .blocks = 128,
+	};
 	unsigned int cpu;
 	char name[32];
 
+	if (!mkdtemp(dir)) {
+		perror(dir);
+		return 1;
+	}
+	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY);
+	bench_pin(sched_getcpu());
+	snprintf(path, sizeof(path), "%s/socket", dir);
+	must(tsct_server_start(path, "embedded", &server), "rings");
+	must(tsct_server_run(server), "rings");
+	must(tsct_channel_open_at(path, &options, &reader), "reader");
+	must(tsct_channel_open_at(path, NULL, &emitter), "writer");
+	event = tsct_event_define(emitter, "event", TSCT_KIND_INSTANT, "value:u64");
+	must(event, "event");
+	open_recording();
+	bench_all(benches, 1);
+	printf("drain_per_s %.0f events/s\n", 1e9 / bench_median(&benches[0]));
 	must(tsct_recording_writer_finish(writer), "files");
 	tsct_drain_close(drain);
 	tsct_recording_writer_close(writer);
@@ -115,20 +118,5 @@ static void close_all(void)
 	tsct_channel_close(emitter);
 	tsct_channel_close(reader);
 	tsct_server_stop(server);
-}
-
-int main(void)
-{
-	if (!mkdtemp(dir)) {
-		perror(dir);
-		return 1;
-	}
-	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY);
-	bench_pin();
-	open_rings();
-	open_recording();
-	bench_all(benches, 1);
-	printf("drain_per_s %.0f events/s\n", 1e9 / bench_median(&benches[0]));
-	close_all();
 	return rmdir(dir);
 }

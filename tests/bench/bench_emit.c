@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cost of an event for its program, compared with the minimum (a read of the counter)
- * and with alternatives: LTTng-UST, a system call. Short runs of all alternate on one
- * CPU; then two threads run on two CPUs.
+ * Cost of an event for the program that emits it, compared with the minimum (a read of
+ * the counter) and with alternatives: LTTng-UST, a system call. Short runs of all
+ * alternate on one CPU; then two threads run on two CPUs.
  *
- *	bench_emit [OTHER]	OTHER: a program as bench_pair.h describes it
+ *	bench_emit [OTHER]	OTHER: a program that measures an alternative, see below
  */
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tsctrace/event.h>
 
 #include "bench.h"
-#include "bench_pair.h"
 #include "lib/client/channel.h"
 #include "lib/provider/server.h"
+
+#define ANSWER_MS	20000	/* longest wait for an answer of the other program */
 
 TSCT_EVENT(one, TSCT_KIND_COUNTER, TSCT_U64(value));
 TSCT_EVENT(queued, TSCT_KIND_COUNTER, TSCT_U64(value));
@@ -81,23 +86,16 @@ static void emit_call(unsigned int turns)
 		tsct_emit(recorder, TSCT_ID_FIRST, &value, sizeof(value));
 }
 
-/* Empties the ring at once, so that it is never full. */
-static void drain(void)
-{
-	unsigned int cpu = sched_getcpu();
-
-	__atomic_store_n(&tsct_ring_consumer(queue, cpu)->tail,
-			 tsct_ring_producer(queue, cpu)->head,
-			 __ATOMIC_RELEASE);
-}
-
 static void emit_discard(unsigned int turns)
 {
+	const unsigned int cpu = sched_getcpu();
 	uint64_t value;
 
 	for (value = 0; value < turns; value++) {
-		if (value % 1024 == 0)
-			drain();
+		if (value % 1024 == 0)	/* empties the ring, so that it is never full */
+			__atomic_store_n(&tsct_ring_consumer(queue, cpu)->tail,
+					 tsct_ring_producer(queue, cpu)->head,
+					 __ATOMIC_RELEASE);
 		queued_emit(value);
 	}
 }
@@ -155,33 +153,88 @@ static struct bench benches[NR_BENCHES] = {
 	[WRITE] = { .name = "write_ns", .run = write_24_bytes },
 };
 
-static struct bench_pair pair;
+/* ---- the other program ----------------------------------------------------- */
+
+/*
+ * A child process on the same CPU, which waits at a pipe while our functions run. It
+ * writes one byte, 1, when it is ready. Then, for each byte that it reads, it writes
+ * BENCH_OTHER_NR doubles: ns per turn with payloads of 8, 64 and 256 bytes.
+ */
+static struct {
+	pid_t pid;		/* 0: none */
+	int in, out;
+	double ns[BENCH_OTHER_NR][BENCH_RUNS];
+} other;
+
+static bool other_read(void *buf, size_t size)
+{
+	struct pollfd fd = { .fd = other.in, .events = POLLIN };
+
+	return poll(&fd, 1, ANSWER_MS) == 1 && read(other.in, buf, size) == (ssize_t)size;
+}
+
+static void other_stop(void)
+{
+	if (!other.pid)
+		return;
+	close(other.in);
+	close(other.out);
+	kill(other.pid, SIGKILL);
+	waitpid(other.pid, NULL, 0);
+	other.pid = 0;
+}
+
+static void other_start(const char *program)
+{
+	int to[2], from[2];
+	char ready;
+
+	if (!program || pipe(to) || pipe(from))
+		return;
+	signal(SIGPIPE, SIG_IGN);
+	other.pid = fork();
+	if (!other.pid) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		execl(program, program, (char *)NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	other.out = to[1];
+	other.in = from[0];
+	if (other.pid < 0 || !other_read(&ready, 1) || !ready)
+		other_stop();
+}
+
+/* ---- all in turns ----------------------------------------------------------- */
 
 static double timed(void (*run)(unsigned int turns))
 {
-	double start;
-
 	run(100);		/* loads the code into the caches */
-	start = bench_now_ns();
-	run(BENCH_TURNS);
-	return (bench_now_ns() - start) / BENCH_TURNS;
+	return bench_time(run);
 }
 
 static void run_all(void)
 {
+	double ns[BENCH_OTHER_NR];
 	unsigned int run, i;
 
 	for (run = 0; run < BENCH_RUNS; run++) {
 		for (i = 0; i < NR_BENCHES; i++)
 			benches[i].ns[run] = timed(benches[i].run);
-		bench_pair_run(&pair, run);
+		if (other.pid && (write(other.out, "", 1) != 1 ||
+				  !other_read(ns, sizeof(ns))))
+			other_stop();
+		for (i = 0; other.pid && i < BENCH_OTHER_NR; i++)
+			other.ns[i][run] = ns[i];
 	}
 	for (i = 0; i < NR_BENCHES; i++)
 		printf("%s %.2f ns\n", benches[i].name,
 		       bench_median(&benches[i]));
 }
 
-/* Median of the ratios of adjacent runs */
+/* Returns the median of the ratios of adjacent runs. */
 static double ratio(const double *ours, const double *theirs)
 {
 	static double ratios[BENCH_RUNS];
@@ -197,27 +250,27 @@ static void compare(const char *name, unsigned int a, unsigned int b)
 	printf("%s %.3f ratio\n", name, ratio(benches[a].ns, benches[b].ns));
 }
 
-static void compare_pair(const char *program)
+static void compare_other(const char *program)
 {
-	static const char *const suffixes[BENCH_PAIR_NR] = {
+	static const char *const suffixes[BENCH_OTHER_NR] = {
 		"", "_64_bytes", "_256_bytes",
 	};
-	static const unsigned int ours[BENCH_PAIR_NR] = {
+	static const unsigned int ours[BENCH_OTHER_NR] = {
 		EMIT, EMIT_64, EMIT_256,
 	};
 	unsigned int i;
 
-	if (!pair.pid) {
+	if (!other.pid) {
 		printf("# lttng_ust_ns: not measured; %s\n",
 		       program ? "its session did not start" :
 		       "install lttng-tools and liblttng-ust-dev");
 		return;
 	}
-	for (i = 0; i < BENCH_PAIR_NR; i++) {
+	for (i = 0; i < BENCH_OTHER_NR; i++) {
 		printf("lttng_ust%s_ns %.2f ns\n", suffixes[i],
-		       bench_quantile(pair.ns[i], BENCH_RUNS, 0.5));
+		       bench_quantile(other.ns[i], BENCH_RUNS, 0.5));
 		printf("emit_user%s_vs_lttng_ust %.3f ratio\n", suffixes[i],
-		       ratio(benches[ours[i]].ns, pair.ns[i]));
+		       ratio(benches[ours[i]].ns, other.ns[i]));
 	}
 }
 
@@ -236,7 +289,7 @@ static struct {
 
 static unsigned int arrived;
 
-/* Barrier of both threads. Spins, as a wakeup takes too long. */
+/* A barrier for both threads. It spins, because a wakeup takes too long. */
 static void meet(unsigned int *meetings)
 {
 	*meetings += 2;
@@ -245,22 +298,13 @@ static void meet(unsigned int *meetings)
 		__builtin_ia32_pause();
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
-/* The first thread alone, then the other one alone, then both */
+/* Measures the first thread alone, then the second alone, then both. */
 static void *run_phases(void *arg)
 {
 	const unsigned int me = (uintptr_t)arg;
 	unsigned int run, i, who, meetings = 0;
 
-	pin(threads[me].cpu);
+	bench_pin(threads[me].cpu);
 	for (run = 0; run < BENCH_RUNS; run++) {
 		for (i = 0; i < NR_PHASED; i++) {
 			for (who = 0; who < 2; who++) {
@@ -276,7 +320,7 @@ static void *run_phases(void *arg)
 	return NULL;
 }
 
-/* Prints the mean of both threads, and the larger ratio to a thread alone. */
+/* Prints the mean of both threads, and the larger of their ratios to a run alone. */
 static void print_phase(const char *name, unsigned int i)
 {
 	double ns = 0, most = 0, one;
@@ -340,7 +384,7 @@ static void bind(struct tsct_event_type *event, struct tsct_channel *t)
 	}
 }
 
-/* Lost events make a result invalid. */
+/* Fails if events were lost, because the result is then invalid. */
 static void check_losses(struct tsct_channel *t, const char *name)
 {
 	unsigned int cpu, i;
@@ -356,25 +400,10 @@ static void check_losses(struct tsct_channel *t, const char *name)
 	}
 }
 
-static void open_channels(const char *path)
-{
-	recorder = open_channel(path, "recorder", TSCT_POLICY_OVERWRITE);
-	queue = open_channel(path, "queue", TSCT_POLICY_DISCARD);
-	bind(&one_event, recorder);
-	bind(&bytes_64_event, recorder);
-	bind(&bytes_256_event, recorder);
-	bind(&queued_event, queue);
-	if (tsct_channel_info(recorder)->source != TSCT_SOURCE_TSC) {
-		fputs("bench_emit: the channel's source is not the TSC: "
-		      "nothing to measure\n", stderr);
-		exit(1);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	char dir[] = "/tmp/tsct-bench.XXXXXX", path[64];
-	const char *other = argc > 1 ? argv[1] : NULL;
+	const char *program = argc > 1 ? argv[1] : NULL;
 	struct tsct_server *server;
 	cpu_set_t allowed;
 
@@ -385,13 +414,23 @@ int main(int argc, char **argv)
 	if (tsct_server_start(path, "embedded", &server) ||
 	    tsct_server_run(server))
 		return 1;
-	open_channels(path);
+	recorder = open_channel(path, "recorder", TSCT_POLICY_OVERWRITE);
+	queue = open_channel(path, "queue", TSCT_POLICY_DISCARD);
+	bind(&one_event, recorder);
+	bind(&bytes_64_event, recorder);
+	bind(&bytes_256_event, recorder);
+	bind(&queued_event, queue);
+	if (tsct_channel_info(recorder)->source != TSCT_SOURCE_TSC) {
+		fputs("bench_emit: the channel's source is not the TSC: "
+		      "nothing to measure\n", stderr);
+		return 1;
+	}
 	file = memfd_create("bench", 0);
-	bench_pin();
-	bench_pair_start(&pair, other);
+	bench_pin(sched_getcpu());
+	other_start(program);
 	run_all();
-	compare_pair(other);
-	bench_pair_stop(&pair);
+	compare_other(program);
+	other_stop();
 	compare("emit_user_vs_counter", EMIT, COUNTER);
 	compare("emit_user_unordered_vs_counter", EMIT_UNORDERED,
 		COUNTER_UNORDERED);

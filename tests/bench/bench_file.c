@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cost of a stream file per event of 8 bytes, on one core: packets written (to
- * /dev/null, or to a file in memory), and read. Also the mean number of bytes per event
- * besides its payload. Events are as in bench_codec.
+ * Cost of a stream file per event of 8 bytes, on one CPU: packets are written (to
+ * /dev/null, or to a file in memory), and read. Also prints the mean number of bytes per
+ * event besides its payload. The events are those of bench_codec.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -23,15 +23,18 @@ static struct event {
 
 static struct tsct_recording rec;
 static struct tsct_stream_reader_kind *kinds;
-static struct tsct_stream_writer pen;
+static struct tsct_stream_writer writer;
 static char dir[] = "/dev/shm/bench-file-XXXXXX";
 static int dirfd_, devfd;
 static volatile __u64 sink;
 
-static void make(void)
+static void make_recording(void)
 {
+	struct tsct_event_def def;
 	unsigned int seed = 1, i;
 	__u64 tick = BEGIN;
+	char name[16];
+	__u32 id;
 
 	for (i = 0; i < EVENTS; i++) {
 		tick += rand_r(&seed) & ((1U << (4 + rand_r(&seed) % 13)) - 1);
@@ -42,30 +45,17 @@ static void make(void)
 			.tid = 1000 + (i >> 6) % 3,
 		};
 	}
-}
-
-static void define(__u32 id)
-{
-	struct tsct_event_def def;
-	char name[16];
-
-	snprintf(name, sizeof(name), "event_%u", id);
-	if (tsct_event_def_parse(name, TSCT_KIND_INSTANT, "value:u64", &def, NULL))
-		abort();
-	def.id = id;
-	if (tsct_recording_add_def(&rec, 0, &def))
-		abort();
-}
-
-static void make_recording(void)
-{
-	__u32 id;
-
 	if (tsct_recording_make(&rec, 1) || tsct_recording_locate(&rec, 1) ||
 	    tsct_recording_add_stream(&rec, "bench"))
 		abort();
-	for (id = TSCT_ID_FIRST; id < TSCT_ID_FIRST + 48; id++)
-		define(id);
+	for (id = TSCT_ID_FIRST; id < TSCT_ID_FIRST + 48; id++) {
+		snprintf(name, sizeof(name), "event_%u", id);
+		if (tsct_event_def_parse(name, TSCT_KIND_INSTANT, "value:u64", &def, NULL))
+			abort();
+		def.id = id;
+		if (tsct_recording_add_def(&rec, 0, &def))
+			abort();
+	}
 	kinds = tsct_stream_reader_kinds(&rec.streams[0]);
 }
 
@@ -76,9 +66,9 @@ static void begin(int where, const char *name)
 	};
 	const struct tsct_stream_writer_options options = { 0 };
 
-	tsct_stream_writer_free(&pen);
-	tsct_stream_writer_init(&pen, &file, &options);
-	if (tsct_stream_writer_start(&pen, BEGIN))
+	tsct_stream_writer_free(&writer);
+	tsct_stream_writer_init(&writer, &file, &options);
+	if (tsct_stream_writer_start(&writer, BEGIN))
 		abort();
 }
 
@@ -99,14 +89,14 @@ static void put(unsigned int turns)
 	int ret;
 
 	for (; turns--; event++) {
-		ret = tsct_stream_writer_put(&pen, event->id, event->tick, event->tid,
+		ret = tsct_stream_writer_put(&writer, event->id, event->tick, event->tid,
 				   &event->payload, sizeof(event->payload));
 		if (ret > 0)
-			ret = tsct_stream_writer_end_packet(&pen, 0);
+			ret = tsct_stream_writer_end_packet(&writer, 0);
 		if (ret < 0)
 			abort();
 	}
-	if (tsct_stream_writer_flush(&pen, 0))
+	if (tsct_stream_writer_flush(&writer, 0))
 		abort();
 }
 
@@ -141,13 +131,12 @@ int main(void)
 	}
 	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY);
 	devfd = open("/dev", O_RDONLY | O_DIRECTORY);
-	make();
 	make_recording();
-	bench_pin();
+	bench_pin(sched_getcpu());
 	bench_all(benches, sizeof(benches) / sizeof(benches[0]));
 	printf("file_overhead_bytes_per_event %.2f bytes\n",
-	       (double)pen.size / EVENTS - sizeof(events[0].payload));
-	tsct_stream_writer_free(&pen);
+	       (double)writer.size / EVENTS - sizeof(events[0].payload));
+	tsct_stream_writer_free(&writer);
 	free(kinds);
 	tsct_recording_free(&rec);
 	unlinkat(dirfd_, NAME, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emits the same events through LTTng-UST, in a separate process that bench_emit runs
- * in turns (bench_pair.h). run.sh creates the session.
+ * Emits the events of bench_emit through LTTng-UST, in a child process of bench_emit
+ * (OTHER). run.sh creates the LTTng session.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "bench_pair.h"
 
 static const unsigned char bytes[256];
 
@@ -34,15 +33,14 @@ static void emit_256_bytes(unsigned int turns)
 		lttng_ust_tracepoint(tsct_bench, bytes_256, bytes);
 }
 
-static void (*const runs[BENCH_PAIR_NR])(unsigned int) = {
+static void (*const runs[BENCH_OTHER_NR])(unsigned int) = {
 	emit, emit_64_bytes, emit_256_bytes,
 };
 
 int main(void)
 {
-	double ns[BENCH_PAIR_NR];
+	double ns[BENCH_OTHER_NR];
 	unsigned int i;
-	double start;
 	char turn = lttng_ust_tracepoint_enabled(tsct_bench, event) &&
 		lttng_ust_tracepoint_enabled(tsct_bench, bytes_64) &&
 		lttng_ust_tracepoint_enabled(tsct_bench, bytes_256);
@@ -50,11 +48,9 @@ int main(void)
 	if (write(1, &turn, 1) != 1 || !turn)
 		return 1;
 	while (read(0, &turn, 1) == 1) {
-		for (i = 0; i < BENCH_PAIR_NR; i++) {
+		for (i = 0; i < BENCH_OTHER_NR; i++) {
 			runs[i](100);	/* loads the code into the caches */
-			start = bench_now_ns();
-			runs[i](BENCH_TURNS);
-			ns[i] = (bench_now_ns() - start) / BENCH_TURNS;
+			ns[i] = bench_time(runs[i]);
 		}
 		if (write(1, ns, sizeof(ns)) != sizeof(ns))
 			return 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Error of the counter's rate after calibrations of several lengths, compared with the
- * plain method: the median of 15 intervals of 1 ms with one bracket at each end. The
- * truth is the rate over the whole run, of more than a minute, from the narrowest of
- * thousands of brackets at its begin and at its end.
+ * Error of the counter's rate after calibrations of several lengths, compared with a
+ * simple method: the median of 15 intervals of 1 ms with one bracket at each end. The
+ * true rate is that of the whole run, of more than a minute, from the narrowest of
+ * thousands of brackets at the begin and at the end.
  */
 #include <math.h>
 #include <string.h>
@@ -17,21 +17,13 @@
 #define LONG_RUNS	30
 #define SECOND_NS	1000000000ULL
 #define LONG_SECONDS	60
-#define EDGE_BRACKETS	5000
-#define PLAIN_INTERVALS	15
-#define PLAIN_LIMIT_TSC	15000
+#define EDGE_BRACKETS	5000	/* at the begin and at the end of the whole run */
+#define SIMPLE_INTERVALS	15
+#define SIMPLE_LIMIT_TSC	15000
 
 static const struct tsct_clock_ops *ops;
 
-static void sleep_until(double when_ns)
-{
-	double left = when_ns - bench_now_ns();
-
-	if (left > 0)
-		ops->sleep_ns(ops->ctx, (__u64)left);
-}
-
-/* ---- the truth ---------------------------------------------------------- */
+/* ---- the true rate ---------------------------------------------------------- */
 
 static void take(struct tsct_bracket *bracket)
 {
@@ -67,31 +59,31 @@ static double rate_hz(const struct tsct_bracket *a,
 	return (middle(a, b) - middle(a, a)) * 1e9 / (double)(b->ns - a->ns);
 }
 
-/* ---- the plain method --------------------------------------------------- */
+/* ---- the simple method --------------------------------------------------- */
 
-static void plain_bracket(struct tsct_bracket *bracket)
+static void simple_bracket(struct tsct_bracket *bracket)
 {
 	do
 		take(bracket);
-	while (bracket->after - bracket->before >= PLAIN_LIMIT_TSC);
+	while (bracket->after - bracket->before >= SIMPLE_LIMIT_TSC);
 }
 
-static double plain_hz(void)
+static double simple_rate(void)
 {
-	double hz[PLAIN_INTERVALS];
+	double hz[SIMPLE_INTERVALS];
 	struct tsct_bracket a, b;
 	unsigned int i;
 
-	for (i = 0; i < PLAIN_INTERVALS; i++) {
-		plain_bracket(&a);
+	for (i = 0; i < SIMPLE_INTERVALS; i++) {
+		simple_bracket(&a);
 		ops->sleep_ns(ops->ctx, 1000000);
-		plain_bracket(&b);
+		simple_bracket(&b);
 		hz[i] = rate_hz(&a, &b);
 	}
-	return bench_quantile(hz, PLAIN_INTERVALS, 0.5);
+	return bench_quantile(hz, SIMPLE_INTERVALS, 0.5);
 }
 
-/* ---- ours --------------------------------------------------------------- */
+/* ---- the rate estimator -------------------------------------------------- */
 
 struct calibration {
 	struct tsct_sampler sampler;
@@ -107,34 +99,26 @@ static void begin(struct calibration *c)
 	tsct_sampler_start(&c->sampler, &c->est);
 }
 
-static double short_hz[SHORT_RUNS], plain[SHORT_RUNS];
+static double short_hz[SHORT_RUNS], simple_hz[SHORT_RUNS];
 static double second_hz[LONG_RUNS], minute_hz[LONG_RUNS];
 
-static void run_short(void)
-{
-	struct calibration c;
-	unsigned int i;
-
-	for (i = 0; i < SHORT_RUNS; i++) {
-		begin(&c);
-		short_hz[i] = tsct_rate_hz(&c.est, NULL);
-		plain[i] = plain_hz();
-	}
-}
-
-/* Runs many calibrations at once, each fed every second as in the daemon. */
+/* Runs many calibrations at once; each takes samples every second, as in the daemon. */
 static void run_long(void)
 {
 	static struct calibration all[LONG_RUNS];
 	unsigned int i, second;
+	struct calibration *c;
+	double left_ns;
 
 	for (i = 0; i < LONG_RUNS; i++)
 		begin(&all[i]);
 	for (second = 1; second <= LONG_SECONDS; second++) {
 		for (i = 0; i < LONG_RUNS; i++) {
-			struct calibration *c = &all[i];
-
-			sleep_until(c->began_ns + (double)second * SECOND_NS);
+			c = &all[i];
+			left_ns = c->began_ns + (double)second * SECOND_NS -
+				bench_now_ns();
+			if (left_ns > 0)
+				ops->sleep_ns(ops->ctx, (__u64)left_ns);
 			tsct_sampler_feed(&c->sampler, &c->est);
 			if (second == 1)
 				second_hz[i] = tsct_rate_hz(&c->est, NULL);
@@ -160,6 +144,8 @@ static void report(const char *name, double *hz, unsigned int nr,
 int main(void)
 {
 	struct tsct_bracket first, last;
+	struct calibration c;
+	unsigned int i;
 	double truth_hz;
 	char why[256];
 
@@ -169,10 +155,14 @@ int main(void)
 		return 1;
 	}
 	ops = tsct_clock_ops_real(TSCT_SOURCE_TSC);
-	printf("# takes a minute and a quarter\n");
+	printf("# bench_rate takes 75 s\n");
 	fflush(stdout);
 	first = edge();
-	run_short();
+	for (i = 0; i < SHORT_RUNS; i++) {
+		begin(&c);
+		short_hz[i] = tsct_rate_hz(&c.est, NULL);
+		simple_hz[i] = simple_rate();
+	}
 	run_long();
 	last = edge();
 	truth_hz = rate_hz(&first, &last);
@@ -181,7 +171,7 @@ int main(void)
 	       (middle(&first, &first) + middle(&last, &last)) /
 	       middle(&first, &last) * 1e6);
 	report("20ms", short_hz, SHORT_RUNS, truth_hz);
-	report("median_of_15x1ms", plain, SHORT_RUNS, truth_hz);
+	report("median_of_15x1ms", simple_hz, SHORT_RUNS, truth_hz);
 	report("1s", second_hz, LONG_RUNS, truth_hz);
 	report("60s", minute_hz, LONG_RUNS, truth_hz);
 	return 0;

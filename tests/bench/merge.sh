@@ -3,10 +3,10 @@
 #
 # merge.sh - time and memory of a merge of two recordings of 10 M events each
 #
-# Prints "name value unit" lines, and targets. Uses one core and files in memory
+# Prints "name value unit" lines, and targets. Uses one CPU and files in memory
 # (/dev/shm, or $TMPDIR); a result is the median of $RUNS runs. babeltrace2 reads the
-# same files on the same core; LTTng's files contain its own events, with 8 bytes each,
-# too. The recordings are generated once, and stay in build/.
+# same files on the same CPU. LTTng's files contain its own events, also of 8 bytes. The
+# recordings are generated once, and stay in build/.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,14 +18,9 @@ made=$out/bench/merge-$events
 
 make -s -C "$here" O="$out" "$tool" "$world"
 
+# shellcheck source=tests/bench/lttng.sh
+. "$here/lttng.sh"
 work=$(mktemp -d "${TMPDIR:-/dev/shm}/tsctrace-merge-XXXXXX")
-lttng_session='' sessiond=''
-clean_up() {
-	[ -z "$lttng_session" ] || lttng -n destroy "$lttng_session" >/dev/null
-	[ -z "$sessiond" ] || kill "$sessiond"
-	rm -rf "$work"
-}
-trap clean_up EXIT
 
 core=${CORE:-$(taskset -pc $$ | sed 's/.*[:,-] *//')}
 
@@ -55,7 +50,7 @@ measure_merge() {
 		status=0
 		"$tool" run "$core" "$ctl" merge -q --jobs 1 -o "$work/merged" \
 			"$work/a" "$work/b" >>"$work/times" || status=$?
-		[ "$status" = 0 ] || { echo "merge failed: $status" >&2; exit 1; }
+		[ "$status" = 0 ] || { echo "merge.sh: merge failed: exit status $status" >&2; exit 1; }
 	done
 	merge_s=$(median 1 <"$work/times")
 	rate merge_events_per_second $((2 * events)) "$merge_s" '60000000 or more'
@@ -71,7 +66,7 @@ measure_reading() {	# HOW NAME
 		"$tool" "$1" "$core" "$work/a" "$work/b" >>"$work/read"
 	done
 	[ "$(sort -u <(cut -d' ' -f1 "$work/read"))" = $((2 * events)) ] ||
-		{ echo "not all events were read" >&2; exit 1; }
+		{ echo "merge.sh: merge_tool $1: not all events were read" >&2; exit 1; }
 	rate "$2" $((2 * events)) "$(median 2 <"$work/read")"
 }
 
@@ -96,22 +91,19 @@ bytes_in() {	# DIR FILE-PATTERN
 	find "$1" -type f -name "$2" -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# With CONTEXT vtid, events contain the thread, as ours do.
+# With CONTEXT vtid, LTTng's events contain the thread ID, as those of tsctrace do.
 lttng_overhead() {	# NAME [CONTEXT]
 	local dir=$work/lttng n
 	rm -rf "$dir"
-	lttng_session=tsctrace-merge-$$
-	lttng -n create "$lttng_session" "--output=$dir" >/dev/null
+	create_session "--output=$dir"
 	lttng -n enable-channel -u --num-subbuf 8 --subbuf-size 8M bench >/dev/null
 	[ $# -lt 2 ] || lttng -n add-context -u -c bench -t "$2" >/dev/null
 	lttng -n enable-event -u -c bench 'tsct_bench:event' >/dev/null
 	lttng -n start >/dev/null
 	"$out/bench/bench_lttng_flood" "${LTTNG_SECONDS:-1}" >/dev/null
 	lttng -n stop >/dev/null
-	lttng -n destroy "$lttng_session" >/dev/null
-	lttng_session=
-	n=$(babeltrace2 "$dir" -c sink.utils.counter 2>/dev/null |
-		sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)
+	end_session
+	n=$(count_events "$dir")
 	overhead "$1" "$n" "$(bytes_in "$dir" 'bench_*')"
 }
 
@@ -125,11 +117,6 @@ measure_overhead() {
 		echo '# lttng_file_overhead_bytes_per_event: not measured; install' \
 			'lttng-tools, liblttng-ust-dev and babeltrace2'
 		return
-	fi
-	if ! lttng -n list >/dev/null 2>&1; then
-		lttng-sessiond --no-kernel >/dev/null 2>&1 &
-		sessiond=$!
-		timeout 10 sh -c 'until lttng -n list >/dev/null 2>&1; do sleep 0.1; done'
 	fi
 	lttng_overhead lttng_file_overhead_bytes_per_event
 	lttng_overhead lttng_with_thread_file_overhead_bytes_per_event vtid

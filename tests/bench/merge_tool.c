@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * merge_tool run CORE COMMAND...	runs COMMAND on that CPU only; prints its duration
+ * merge_tool run CPU COMMAND...	runs COMMAND on that CPU only; prints its duration
  *	and CPU time in seconds, and its peak memory in KiB
- * merge_tool decode CORE DIR...	reads all events of recordings, file by file;
+ * merge_tool decode CPU DIR...	reads all events of recordings, file by file;
  *	prints their number, and the duration in seconds
- * merge_tool order CORE DIR...	the same, with each recording read in order of time
+ * merge_tool order CPU DIR...	reads all events of each recording in order of time;
+ *	prints their number, and the duration in seconds
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -17,16 +18,6 @@
 #include "lib/ctf/stream.h"
 
 static volatile uint64_t sink;
-
-static void pin(const char *core)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(atoi(core), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		exit(2);
-}
 
 static double seconds(struct timeval t)
 {
@@ -92,22 +83,12 @@ static uint64_t decode(const struct tsct_recording *rec, const char *path)
 	return nr;
 }
 
-static uint64_t order(struct tsct_trace *trace)
-{
-	struct tsct_trace_event e;
-	uint64_t nr = 0, sum = 0;
-
-	for (; tsct_trace_next(trace, &e) == 1; nr++)
-		sum += e.tick + e.tid + e.payload[0];
-	sink = sum;
-	return nr;
-}
-
 static int read_all(bool in_order, char **paths)
 {
 	double begin = bench_now_ns();
+	uint64_t nr = 0, sum = 0;
+	struct tsct_trace_event e;
 	struct tsct_trace *trace;
-	uint64_t nr = 0;
 	char why[256];
 
 	for (; *paths; paths++) {
@@ -116,19 +97,21 @@ static int read_all(bool in_order, char **paths)
 			fprintf(stderr, "%s: %s\n", *paths, why);
 			return 1;
 		}
-		nr += in_order ? order(trace) :
-			decode(tsct_trace_recording(trace), *paths);
+		if (!in_order)
+			nr += decode(tsct_trace_recording(trace), *paths);
+		for (; in_order && tsct_trace_next(trace, &e) == 1; nr++)
+			sum += e.tick + e.tid + e.payload[0];
 		tsct_trace_close(trace);
 	}
+	sink = sum;
 	printf("%lu %.4f\n", nr, (bench_now_ns() - begin) / 1e9);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 4)
+	if (argc < 4 || bench_pin(atoi(argv[2])))
 		return 2;
-	pin(argv[2]);
 	if (!strcmp(argv[1], "run"))
 		return run(argv + 3);
 	return read_all(!strcmp(argv[1], "order"), argv + 3);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | file | record | merge]... - all benchmarks, or these
+# run.sh [emit | clock | codec | file | record | merge]... - runs these benchmarks, or all
 #
 # Prints "name value unit" lines. Alternatives that are installed are measured in the
 # same run. There is no pass or fail: on a busy machine only the ratios are meaningful.
@@ -15,27 +15,11 @@ make -s -C "$here" O="$out"
 printf '# %s\n' "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" \
 	"$(nproc) CPUs, load $(cut -d' ' -f1-3 /proc/loadavg), $(uname -r)"
 
-lttng_session='' sessiond='' work=''
-end_session() {
-	[ -z "$lttng_session" ] || lttng -n destroy "$lttng_session" >/dev/null
-	lttng_session=
-}
-clean_up() {
-	end_session
-	[ -z "$sessiond" ] || kill "$sessiond"
-	[ -z "$work" ] || rm -rf "$work"
-}
-trap clean_up EXIT
+# shellcheck source=tests/bench/lttng.sh
+. "$here/lttng.sh"
 
 start_lttng() {	# OPTION-OF-CREATE [RING-BYTES]
-	if ! lttng -n list >/dev/null 2>&1; then
-		lttng-sessiond --no-kernel >/dev/null 2>&1 &
-		sessiond=$!
-		timeout 10 sh -c \
-			'until lttng -n list >/dev/null 2>&1; do sleep 0.1; done'
-	fi
-	lttng_session=tsctrace-bench-$$
-	lttng -n create "$lttng_session" "$1" >/dev/null
+	create_session "$1"
 	[ $# -lt 2 ] || lttng -n enable-channel -u --discard --num-subbuf 4 \
 		--subbuf-size $(($2 / 4)) bench >/dev/null
 	lttng -n enable-event -u ${2:+-c bench} 'tsct_bench:*' >/dev/null
@@ -62,8 +46,8 @@ bench_codec() {
 	"$out/bench/bench_codec"
 }
 
-# Events recorded while two writers emit without a pause, and the recorder competes with
-# them for the CPUs. Rings have the same size in both.
+# Measures the events recorded per second while two writers emit without a pause, and the
+# recorder competes with them for the CPUs. tsctrace and LTTng have rings of equal size.
 record_figures() {	# PREFIX EVENTS BYTES TRIED PAYLOAD-BYTES
 	awk -v p="$1" -v events="$2" -v bytes="$3" -v tried="$4" -v s="$seconds" \
 		-v payload="$5" \
@@ -93,8 +77,7 @@ record_lttng() {
 	read -r _ tried < <("$out/bench/bench_lttng_flood" "$seconds")
 	lttng -n stop >/dev/null
 	end_session
-	events=$(babeltrace2 "$work/lttng" -c sink.utils.counter 2>/dev/null |
-		sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)
+	events=$(count_events "$work/lttng")
 	record_figures lttng_record "$events" \
 		"$(du -sb "$work/lttng" | cut -f1)" "$tried" 8
 }

@@ -91,7 +91,7 @@ awk '/^error_[12] / { worst[FILENAME] += $2 }
 run 0 stat --json "$work/mcause"
 shows '"shift_ns": -\?[1-9][0-9][0-9][0-9]'
 run 0 merge -o "$work/mtwice" "$work/mcause"
-says 'its times were shifted [0-9.]* us \(later\|earlier\), because of messages'
+says 'node.s times were shifted [0-9.]* us \(later\|earlier\), because of messages'
 
 # Two recordings of a node are shifted as one.
 make_world 13 twins

@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
 
 /* ---- options ---------------------------------------------------------------- */
 
-/* Accepts 2596123456, 10G, 2500M. */
+/* Parses ticks per second, such as 2596123456, 10G or 2500M. */
 static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 {
 	uint64_t unit = 1;
@@ -53,7 +53,7 @@ static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 	if (errno || *arg < '0' || *arg > '9' || *end ||
 	    __builtin_mul_overflow(m->hz, unit, &m->hz) || m->hz < 1000000000)
 		argp_error(state, "--resolution: '%s' is not a number of ticks per"
-			   " second, from 1G on", arg);
+			   " second of at least 1G", arg);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -191,7 +191,7 @@ static int find_anchor(struct merge_input *in, char *path)
 				    OTF2_ANCHOR " of one");
 }
 
-/* Finds out the kind and the path of an input; prints an error if it cannot be merged. */
+/* Sets kind and path of an input. Prints an error if it cannot be merged. */
 static int find_input(struct merge_input *in)
 {
 	size_t len = strlen(in->given);

@@ -61,7 +61,7 @@ static uint64_t definitions_of(const char *anchor)
 	sum += size_of(AT_FDCWD, path);
 	strcpy(path + stem, ".marker");
 	sum += size_of(AT_FDCWD, path);
-	/* The definitions of the locations are in a directory beside the anchor file. */
+	/* Each location has its definitions in a directory beside the anchor file. */
 	path[stem] = '\0';
 	dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
@@ -75,7 +75,7 @@ static uint64_t definitions_of(const char *anchor)
 }
 
 #ifndef __SANITIZE_ADDRESS__	/* the sanitizer's memory exceeds any limit */
-/* Limits the address space, so that a wrong count in a small file cannot use all memory. */
+/* Limits the address space: a wrong count in a file must not use all memory. */
 static void limit_memory(uint64_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -107,13 +107,13 @@ static void run_child(pid_t parent, const struct merge *m,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	signal(SIGXFSZ, SIG_IGN);	/* a full disk is an error, not a signal */
+	signal(SIGXFSZ, SIG_IGN);	/* write() fails beyond the limit */
 	setrlimit(RLIMIT_CORE, &none);
 	for (i = 0; i < m->nr; i++)
 		memory += MEMORY_PER_BYTE * definitions_of(m->input[i].path);
 #ifndef __SANITIZE_ADDRESS__
 	limit_memory(memory);
-	/* The parent reports crashes, not libc. */
+	/* Discards the messages of libc about a crash: the parent reports it. */
 	ret = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (ret >= 0)
 		dup2(ret, STDERR_FILENO);
@@ -175,7 +175,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 	/* The kernel sends SIGKILL when memory is short. */
 	if (WTERMSIG(how) == SIGKILL) {
 		s->file[0] = '\0';
-		snprintf(s->why, sizeof(s->why), "killed, possibly for its use of memory");
+		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because memory was short");
 		return -ENOMEM;
 	}
 	snprintf(s->why, sizeof(s->why), "damaged: libotf2 crashed on it (%s)",
@@ -269,7 +269,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		in = &m->input[i];
 		json_array_append_new(inputs, json_pack(
 			"{so ss so so so so so so sb so so}",
-			/* The archive made of recordings was removed. */
+			/* The archive that was made of recordings is removed. */
 			"path", ctl_json_text(in->kind == MERGE_RECORDING ?
 					      in->given : in->path),
 			"aligned", f->real ? "real" : "text",

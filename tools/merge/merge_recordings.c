@@ -91,20 +91,21 @@ static void print_node(const struct tsct_merge *done, __u32 node)
 	if (c->has_residual)
 		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
 			 (double)c->residual_ps / 1e6);
-	merge_print("  %u: %s (%s%s), within %.3f us", node,
+	merge_print("  node %u: %s (%s%s), error bound %.3f us", node,
 		    tsct_recording_node_name(r, node), how, fit,
 		    (double)widest_bound_ns(c) / 1e3);
 	if (r->nodes[node].disrupted)
-		merge_print("     its clock was disrupted during the recording (a step, a"
-			    " suspend)");
+		merge_print("     the node's clock was disrupted during the recording (a"
+			    " step, a suspend)");
 	if (r->nodes[node].cut_off)
-		merge_print("     it is not complete: its last events may be missing");
+		merge_print("     the node's recording is not complete: its last events may be"
+			    " missing");
 	if (c->shift_ns)
-		merge_print("     its times were shifted %.3f us %s, because of messages",
+		merge_print("     the node's times were shifted %.3f us %s, because of messages",
 			    (double)llabs(c->shift_ns) / 1e3,
 			    c->shift_ns < 0 ? "earlier" : "later");
 	if (c->monotonic_fixups)
-		merge_print("     %" PRIu64 " events were moved later, by up to"
+		merge_print("     %" PRIu64 " events of the node were moved later, by up to"
 			    " %" PRIu64 " ticks, to keep their order",
 			    (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
 }
@@ -127,7 +128,7 @@ static void print_result(const struct merge_job *w)
 	if (t->on)
 		merge_print("%" PRIu64 " messages; received before they were sent: %"
 			    PRIu64 " by each node's own clock, %" PRIu64 " now (%" PRIu64
-			    " of them by more than the bounds)", (uint64_t)t->all.matched,
+			    " of them by more than the error bounds)", (uint64_t)t->all.matched,
 			    (uint64_t)t->all.before,
 			    (uint64_t)(t->all.within + t->all.beyond),
 			    (uint64_t)t->all.beyond);
@@ -283,7 +284,7 @@ static int run(struct merge_job *w, void *(*step)(void *arg))
 
 /* ---- the merge ----------------------------------------------------------- */
 
-/* Prints an error: of the disk with the name of the result; others name an input. */
+/* Prints an error. Errors of the disk are of the result; all others name an input. */
 static int print_error(const struct merge_job *w, int err)
 {
 	/* After an interrupt, the thread may still write the error text. */
@@ -306,7 +307,7 @@ static int merge_all(struct merge_job *w)
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	signal(SIGXFSZ, SIG_IGN);	/* a full disk is an error, not a signal */
+	signal(SIGXFSZ, SIG_IGN);	/* write() fails beyond the limit */
 	w->dirfd = open(to.temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = w->dirfd < 0 ? -errno : run(w, write_all);
 	if (w->dirfd >= 0)
@@ -321,7 +322,7 @@ static int merge_all(struct merge_job *w)
 int merge_recordings(const struct merge *m)
 {
 	static struct merge_job w;
-	/* A copy: the thread of an interrupted plan may outlive the caller's list. */
+	/* Copies the paths: the thread of an interrupted plan may outlive the caller's. */
 	char **paths = calloc(m->nr, sizeof(*paths));
 	bool complete = paths;
 	int i, ret;
@@ -341,7 +342,7 @@ int merge_recordings(const struct merge *m)
 		merge_print("out of memory");
 		return EXIT_FAILED;
 	}
-	/* run() blocks and awaits SIGUSR1; elsewhere it must not end the program. */
+	/* Only run() waits for SIGUSR1; elsewhere it must not end the program. */
 	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);

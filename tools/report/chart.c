@@ -28,7 +28,7 @@ static double within(double value, double min, double max)
 	return value < min ? min : value > max ? max : value;
 }
 
-/* 1, 2 or 5 times a power of ten, for about TICKS of them */
+/* Step between axis labels: 1, 2 or 5 times a power of ten, for about TICKS labels */
 static double round_step(double range)
 {
 	double raw = range / TICKS, power = pow(10, floor(log10(raw)));
@@ -39,18 +39,21 @@ static double round_step(double range)
 
 static double show_number(double value, double step)
 {
-	return fabs(value) < step / 2 ? 0 : value;	/* avoids -0 */
+	return fabs(value) < step / 2 ? 0 : value;	/* prints 0, not -0 or 1e-17 */
 }
 
-static void draw_axes(const struct chart *c)
+void chart_begin(const struct chart *c)
 {
 	double step = round_step(c->x_max - c->x_min), v;
 	int i;
 
-	/*
-	 * Computed from an integer count: adding small steps to a large number
-	 * would round.
-	 */
+	fprintf(c->to, "<svg viewBox='0 0 %d %d' role='img'><title>%s</title>\n"
+		"<text class='title' x='%d' y='18'>%s</text>\n"
+		"<text class='name' x='%d' y='%d' text-anchor='middle'>%s</text>\n"
+		"<text class='name' transform='translate(14 %d) rotate(-90)' "
+		"text-anchor='middle'>%s</text>\n", WIDTH, HEIGHT, c->title,
+		LEFT, c->title, (WIDTH + LEFT) / 2, HEIGHT - 8, c->x_title,
+		(HEIGHT - BOTTOM + TOP) / 2, c->y_title);
 	v = ceil(c->x_min / step) * step;
 	for (i = 0; i < 2 * TICKS && v <= c->x_max; i++, v += step)
 		fprintf(c->to, "<path class='grid' d='M%.1f %dV%d'/>"
@@ -64,18 +67,6 @@ static void draw_axes(const struct chart *c)
 			"<text class='tick' x='%d' y='%.1f' text-anchor='end'>"
 			"%g</text>\n", LEFT, at_y(c, v), WIDTH - RIGHT,
 			LEFT - 6, at_y(c, v) + 4, show_number(v, step));
-}
-
-void chart_begin(const struct chart *c)
-{
-	fprintf(c->to, "<svg viewBox='0 0 %d %d' role='img'><title>%s</title>\n"
-		"<text class='title' x='%d' y='18'>%s</text>\n"
-		"<text class='name' x='%d' y='%d' text-anchor='middle'>%s</text>\n"
-		"<text class='name' transform='translate(14 %d) rotate(-90)' "
-		"text-anchor='middle'>%s</text>\n", WIDTH, HEIGHT, c->title,
-		LEFT, c->title, (WIDTH + LEFT) / 2, HEIGHT - 8, c->x_title,
-		(HEIGHT - BOTTOM + TOP) / 2, c->y_title);
-	draw_axes(c);
 }
 
 void chart_end(const struct chart *c)

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl report: pages of HTML */
+/* trace-ctl report: writes pages of HTML. */
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/cmd.h"
+#include "tools/common/control.h"
 #include "tools/common/options.h"
 #include "tools/common/output_file.h"
-#include "tools/common/control.h"
-
-#include "report.h"
 #include "tools/common/sync_samples.h"
+#include "report.h"
 
 struct wanted {
 	struct report_options o;
 	const char *args[2];
 	int nr_args;
-	bool sync;		/* report sync */
+	bool sync;		/* the command is "report sync" */
 	char *default_output;
 };
 
@@ -29,36 +27,15 @@ struct wanted {
 enum { KEY_FIT = 256, KEY_MAX_EVENTS };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "Write the page to FILE; '-': standard output"
-	  " (default: RECORDING.html; of sync: standard output)", 0 },
+	{ "output", 'o', "FILE", 0, "Write the page to FILE; '-': standard output (default:"
+	  " RECORDING.html; for sync: standard output)", 0 },
 	{ "max-events", KEY_MAX_EVENTS, "N", 0, "Draw up to N events individually, and"
 	  " summarize the others (default: 200000)", 0 },
-	{ "fit", KEY_FIT, "KIND", 0, "Fit a recording's sync samples by KIND, not by the one"
-	  " it says: " TSCT_FIT_KINDS, 0 },
+	{ "fit", KEY_FIT, "KIND", 0, "Kind of the function that is fitted to a recording's sync"
+	  " samples: " TSCT_FIT_KINDS " (default: the kind that is set in the recording)", 0 },
 	{ "quiet", 'q', NULL, 0, "Print errors and losses only", 0 },
 	{ 0 }
 };
-
-static void set_fit(struct argp_state *state, struct wanted *w, const char *arg)
-{
-	w->o.fit = tsct_fit_kind_of(arg);
-	if (w->o.fit < 0)
-		argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
-}
-
-/* An upper limit for pages and browsers */
-static void set_max(struct argp_state *state, struct wanted *w, const char *arg)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(arg, &end, 10);
-	if (errno || *end || end == arg || *arg == '-' || !value || value > UINT_MAX)
-		argp_error(state, "--max-events: '%s' is not a number from 1 to %u", arg,
-			   UINT_MAX);
-	w->o.max_events = value;
-}
 
 static bool is_page(const char *name)
 {
@@ -69,20 +46,15 @@ static bool is_page(const char *name)
 		(len > 4 && !strcmp(name + len - 4, ".htm"));
 }
 
-static bool is_filtered(const struct wanted *w)
+static void check_sync(struct argp_state *state, struct wanted *w)
 {
 	const struct tsct_filter *f = &w->o.filter;
 
-	return f->from || f->to || f->nr_nodes || f->nr_events || f->cpus.nr ||
-		f->threads.nr || w->o.max_events;
-}
-
-static void check_sync(struct argp_state *state, struct wanted *w)
-{
 	w->o.recording = w->args[0];
 	if (w->nr_args > 1)
 		argp_error(state, "%s: unexpected argument; give one recording", w->args[1]);
-	if (is_filtered(w))
+	if (f->from || f->to || f->nr_nodes || f->nr_events || f->cpus.nr ||
+	    f->threads.nr || w->o.max_events)
 		argp_error(state, "sync: only --fit and --output apply to it");
 	if (w->o.fit >= 0 && !w->o.recording)
 		argp_error(state, "--fit applies to recordings; the daemon's fit is set in"
@@ -91,10 +63,7 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		w->o.output = "-";
 }
 
-/*
- * Accepts OUT.html RECORDING; -o OUT.html RECORDING; RECORDING alone, with the
- * page beside it.
- */
+/* Sets the names from OUT.html RECORDING, -o OUT.html RECORDING, or RECORDING alone. */
 static void check_trace(struct argp_state *state, struct wanted *w)
 {
 	const bool named = !w->o.output && w->nr_args == 2;
@@ -121,23 +90,10 @@ static void check_trace(struct argp_state *state, struct wanted *w)
 	w->o.output = w->default_output;
 }
 
-static void take_argument(struct argp_state *state, struct wanted *w, const char *arg)
-{
-	if (!w->nr_args && !w->sync && !strcmp(arg, "sync")) {
-		w->sync = true;
-		return;
-	}
-	if (!*arg)
-		argp_error(state, "empty argument; give a page and a recording");
-	if (w->nr_args == 2)
-		argp_error(state, "%s: unexpected argument; use 'trace-ctl merge' to"
-			   " merge recordings", arg);
-	w->args[w->nr_args++] = arg;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct wanted *w = state->input;
+	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -149,10 +105,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		w->o.output = arg;
 		break;
 	case 'q': w->o.quiet = true; break;
-	case KEY_FIT: set_fit(state, w, arg); break;
-	case KEY_MAX_EVENTS: set_max(state, w, arg); break;
+	case KEY_FIT:
+		w->o.fit = tsct_fit_kind_of(arg);
+		if (w->o.fit < 0)
+			argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
+		break;
+	case KEY_MAX_EVENTS:
+		errno = 0;
+		w->o.max_events = strtoull(arg, &end, 10);
+		if (errno || *end || end == arg || *arg == '-' || !w->o.max_events ||
+		    w->o.max_events > UINT_MAX)
+			argp_error(state, "--max-events: '%s' is not a number from 1 to %u",
+				   arg, UINT_MAX);
+		break;
 	case ARGP_KEY_ARG:
-		take_argument(state, w, arg);
+		if (!w->nr_args && !w->sync && !strcmp(arg, "sync")) {
+			w->sync = true;
+			break;
+		}
+		if (!*arg)
+			argp_error(state, "empty argument; give a page and a recording");
+		if (w->nr_args == 2)
+			argp_error(state, "%s: unexpected argument; use 'trace-ctl merge' to"
+				   " merge recordings", arg);
+		w->args[w->nr_args++] = arg;
 		break;
 	case ARGP_KEY_END:
 		if (w->sync)
@@ -176,23 +152,18 @@ static const struct argp argp = {
 	.parser = parse,
 	.children = children,
 	.args_doc = "OUT.html RECORDING\n[-o OUT.html] RECORDING\nsync [RECORDING]",
-	.doc = "Write a page of HTML, complete in one file, that needs no network. For a"
-	" recording, also a merged one: its timeline, rates, losses, and the error"
-	" bounds of its times. sync: the daemon's last exchanges with other nodes, or"
-	" those of a recording, the function fitted to them, and its bound."
-	"\vThe exit status is 0, or 1 on failure (then there is no page), 2 for wrong"
+	.doc = "Write a page of HTML, complete in one file, that needs no network. The page of"
+	" a recording, also of a merged one, shows its timeline, rates, losses, and the"
+	" error bounds of its times. The page of sync shows the exchanges with other nodes,"
+	" the daemon's last or those of a recording, the function fitted to them, and the"
+	" bound of its error."
+	"\vThe exit status is 0, or 1 on failure (then no page is written), 2 for wrong"
 	" usage, 3 if events are missing from RECORDING.",
 };
 
 /* ---- sync ---------------------------------------------------------------- */
 
-static int complain(const char *path, int err)
-{
-	fprintf(stderr, "trace-ctl report: %s: %s\n", path, strerror(err));
-	return EXIT_FAILED;
-}
-
-/* NULL: failed, and the error was printed */
+/* Returns the samples of a recording; NULL: failed, and the error was printed. */
 static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
 	struct sync_samples r;
@@ -202,45 +173,37 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 		return NULL;
 	window = report_recording(&r, o->fit);
 	if (!window)
-		complain(o->recording, ENOMEM);
+		output_error_print("report", o->recording, "", -ENOMEM);
 	*ret_damaged = !r.rec->complete || tsct_trace_corrupt_count(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
-		fprintf(stderr, "trace-ctl report: %s: its recorder was"
-			" killed, or its disk was full; samples of its last second"
-			" may be missing\n", o->recording);
+		fprintf(stderr, "trace-ctl report: %s: the recorder was killed, or the disk"
+			" was full; samples of the last second may be missing\n",
+			o->recording);
 	sync_samples_close(&r);
 	return window;
 }
 
-static int write_sync(const char *output, const json_t *window)
-{
-	struct output_file to;
-
-	if (output_file_open(&to, "report", output, false)) {
-		output_file_discard(&to);
-		return EXIT_FAILED;
-	}
-	if (report_sync(to.file, window)) {
-		complain(output, ENOMEM);
-		output_file_discard(&to);
-		return EXIT_FAILED;
-	}
-	return output_file_commit(&to) ? EXIT_FAILED : EXIT_DONE;
-}
-
 static int report_exchanges(const struct report_options *o)
 {
-	int ret, damaged = EXIT_DONE;
+	int ret = EXIT_FAILED, damaged = EXIT_DONE;
 	json_t *window = o->recording ? read_recording(o, &damaged) :
 		control_call_json("report", "exchanges");
+	struct output_file to;
 
 	if (!window)
 		return EXIT_FAILED;
 	signal(SIGXFSZ, SIG_IGN);
-	ret = write_sync(o->output, window);
+	if (output_file_open(&to, "report", o->output, false)) {
+		output_file_discard(&to);
+	} else if (report_sync(to.file, window)) {
+		output_error_print("report", o->output, "", -ENOMEM);
+		output_file_discard(&to);
+	} else if (!output_file_commit(&to)) {
+		ret = damaged;
+	}
 	json_decref(window);
-	return ret ? ret : damaged;
+	return ret;
 }
 
 /* ---- the verb ---------------------------------------------------------- */

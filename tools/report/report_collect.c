@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: MIT
-/* The second pass: collects single events, and sums of all others */
+/* The second pass: collects single events, sums of all others, gaps, and messages. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"
 
-/* As in the page's script */
+#define OPEN_MESSAGES_MAX	65536
+#define EARLY_MAX_NS	1000000000ULL	/* longest time from a receive to its late send */
+
+/* Two events that are more bytes apart in a file have a packet header between them. */
+#define HEADER_MIN	48
+
+/* Bits of a span's type, if its begin or end is missing; as in page/data.js */
 #define NO_BEGIN	4
 #define NO_END		8
 
@@ -16,75 +24,18 @@ enum { MOMENT_PLAIN, MOMENT_ORPHAN, MOMENT_COUNTER, MOMENT_SEND, MOMENT_RECEIVE 
 
 /* ---- single events -------------------------------------------------------- */
 
-/* Keeps the page within the planned bytes. */
+/* True while the page is within its planned bytes */
 static bool has_room(const struct report *r)
 {
 	return r->moments.len + r->spans.len + r->arrows.len < EVENT_BYTES_MAX;
 }
 
-static __u32 index_of(struct report *r, __u32 def)
-{
-	return r->seen[def].index;
-}
-
 static void put_edge(struct report *r, struct bytes *to, const struct edge *edge)
 {
 	bytes_varint(to, edge->cpu);
-	bytes_varint(to, index_of(r, edge->def));
+	bytes_varint(to, r->seen[edge->def].index);
 	bytes_varint(to, edge->len);
 	bytes_put(to, edge->payload, edge->len < EDGE_KEPT ? edge->len : EDGE_KEPT);
-}
-
-static __u32 moment_kind(const struct tsct_export_event *ev)
-{
-	switch (ev->act) {
-	case TSCT_ACT_ORPHAN:
-		return MOMENT_ORPHAN;
-	case TSCT_ACT_COUNT:
-		return MOMENT_COUNTER;
-	case TSCT_ACT_SEND:
-		return MOMENT_SEND;
-	case TSCT_ACT_RECEIVE:
-		return MOMENT_RECEIVE;
-	default:
-		return MOMENT_PLAIN;
-	}
-}
-
-static void put_moment(struct report *r, const struct tsct_export_event *ev, __u32 row)
-{
-	struct edge edge;
-
-	edge_make(&edge, ev);
-	bytes_varint(&r->moments, ev->ns - r->last_moment);
-	bytes_varint(&r->moments, row);
-	bytes_varint(&r->moments, moment_kind(ev));
-	put_edge(r, &r->moments, &edge);
-	r->last_moment = ev->ns;
-	r->nr_moments++;
-	r->shown++;
-}
-
-/* The row's number is assigned here. */
-static void put_span(struct report *r, const struct span *span, __u32 row)
-{
-	struct bytes *to = &r->spans;
-
-	bytes_varint(to, span->type | (span->begin ? 0 : NO_BEGIN) |
-		     (span->no_end ? NO_END : 0));
-	bytes_varint(to, row);
-	bytes_varint(to, span->depth);
-	bytes_varint(to, span->to_ns - r->last_span);
-	bytes_varint(to, (__u64)span->to_ns - (__u64)span->from_ns);
-	bytes_zigzag(to, span->type == SPAN_SLICE ? index_of(r, span->name) :
-		     span->type == SPAN_RUN ? r->row_of[span->name] : span->name);
-	if (span->begin)
-		put_edge(r, to, span->begin);
-	if (span->end)
-		put_edge(r, to, span->end);
-	r->last_span = span->to_ns;
-	r->nr_spans++;
-	r->shown += span->events;
 }
 
 /* ---- sums -------------------------------------------------------------------- */
@@ -94,88 +45,180 @@ static __u32 strip_def(const struct report *r, __u32 def)
 	return r->seen[def].index + 1;
 }
 
-static int sum_moment(struct report *r, const struct tsct_export_event *ev, __u32 row)
-{
-	struct strip *s = report_strip(&r->strips, STRIP_THREAD, row,
-				       strip_def(r, ev->def), 0);
-
-	if (!s)
-		return -ENOMEM;
-	s->count[report_time(r, ev->ns) / report_bin_ns(r)]++;
-	r->summed++;
-	return 0;
-}
-
-/* Adds the part of each bin that the span covers. */
-static void cover(const struct report *r, struct strip *s, __u64 from, __u64 to)
-{
-	const __u64 width = report_bin_ns(r);
-	__u64 bin, low, high;
-
-	for (bin = from / width; bin <= to / width && bin < STRIP_BINS; bin++) {
-		low = bin * width > from ? bin * width : from;
-		high = (bin + 1) * width < to ? (bin + 1) * width : to;
-		s->busy[bin] += (float)(high - low) / width;
-	}
-}
-
 static int sum_span(struct report *r, const struct span *span, __u32 row)
 {
-	const __u32 def = span->begin ? span->begin->def : span->end->def;
 	const __u64 from = report_time(r, span->from_ns), to = report_time(r, span->to_ns);
+	const __u32 def = span->begin ? span->begin->def : span->end->def;
+	const __u64 width = report_bin_ns(r);
+	__u64 bin, low, high;
 	struct strip *s;
 
 	s = report_strip(&r->strips, span->type == SPAN_RUN ? STRIP_CPU : STRIP_THREAD,
 			 row, strip_def(r, def), 0);
 	if (!s)
 		return -ENOMEM;
-	/* Counts each event at its time, so that the rates have it too. */
-	s->count[from / report_bin_ns(r)] += span->begin ? 1 : 0;
-	s->count[to / report_bin_ns(r)] += span->end ? 1 : 0;
+	/* The begin and the end are counted at their own times. */
+	s->count[from / width] += span->begin ? 1 : 0;
+	s->count[to / width] += span->end ? 1 : 0;
 	r->summed += span->events;
-	if (span->type != SPAN_RUN || r->x.threads.all[span->name]->tid)
-		cover(r, s, from, to);
+	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
+		return 0;	/* a CPU that runs the idle thread is not busy */
+	for (bin = from / width; bin <= to / width && bin < STRIP_BINS; bin++) {
+		low = bin * width > from ? bin * width : from;
+		high = (bin + 1) * width < to ? (bin + 1) * width : to;
+		s->busy[bin] += (float)(high - low) / width;
+	}
 	return 0;
 }
 
-static int sum_value(struct report *r, const struct tsct_export_event *ev, __u32 field,
-		     double value)
-{
-	const __u32 bin = report_time(r, ev->ns) / report_bin_ns(r);
-	struct strip *s;
-
-	if (!isfinite(value))
-		return 0;
-	s = report_strip(&r->strips, STRIP_COUNTER, ev->node, strip_def(r, ev->def),
-			 field);
-	if (!s)
-		return -ENOMEM;
-	if (!s->count[bin] || value < s->low[bin])
-		s->low[bin] = value;
-	if (!s->count[bin] || value > s->high[bin])
-		s->high[bin] = value;
-	s->busy[bin] = value;
-	s->count[bin] = 1;
-	return 0;
-}
-
-/* For a counter, also its minimum, maximum and last value */
+/* Adds the values of a counter's event to the minimum, maximum and last value. */
 static int sum_values(struct report *r, const struct tsct_export_event *ev)
 {
-	struct tsct_value v;
+	const __u32 bin = report_time(r, ev->ns) / report_bin_ns(r);
 	unsigned int nr = 0;
+	struct tsct_value v;
+	struct strip *s;
 	size_t pos = 0;
-	int err = 0;
+	double value;
 
-	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
+	while (tsct_value_next(ev->e, &nr, &pos, &v)) {
 		if (tsct_value_is_float(&v))
-			err = sum_value(r, ev, nr - 1, tsct_value_double(&v));
+			value = tsct_value_double(&v);
 		else if (tsct_value_is_integer(&v) && !tsct_value_syscall(&v))
-			err = sum_value(r, ev, nr - 1, tsct_value_exceeds_s64(&v) ?
-					(double)(__u64)tsct_value_integer(&v) :
-					(double)tsct_value_integer(&v));
+			value = tsct_value_exceeds_s64(&v) ?
+				(double)(__u64)tsct_value_integer(&v) :
+				(double)tsct_value_integer(&v);
+		else
+			continue;
+		if (!isfinite(value))
+			continue;
+		s = report_strip(&r->strips, STRIP_COUNTER, ev->node, strip_def(r, ev->def),
+				 nr - 1);
+		if (!s && errno == ENOSPC)
+			continue;
+		if (!s)
+			return -ENOMEM;
+		if (!s->count[bin] || value < s->low[bin])
+			s->low[bin] = value;
+		if (!s->count[bin] || value > s->high[bin])
+			s->high[bin] = value;
+		s->busy[bin] = value;
+		s->count[bin] = 1;
 	}
-	return err;
+	return 0;
+}
+
+/* ---- gaps ------------------------------------------------------------------- */
+
+/*
+ * A packet has the number of events that its ring lost up to the packet's end. So they
+ * were lost between the last event before the packet and the last event in it.
+ */
+static int note_gap(struct report *r, const struct tsct_export_event *ev)
+{
+	const struct tsct_trace_event *e = ev->e;
+	struct gap_cursor *p = &r->gap_cursors[e->stream * r->x.rec->nr_locations + e->location];
+	const bool packet = !p->begun || e->offset > p->behind + HEADER_MIN;
+	struct gap *more;
+
+	/* Losses before --from are not in the page. */
+	if (!p->begun && r->x.filter.from)
+		p->discarded = e->discarded;
+	if (e->discarded > p->discarded) {
+		/* Beyond the page's limit, the last gap of the file is extended. */
+		if (r->nr_gaps < GAPS_MAX || !p->in_gap) {
+			if (r->nr_gaps == r->room_gaps) {
+				r->room_gaps = (r->room_gaps + 32) * 2;
+				more = realloc(r->gaps, r->room_gaps * sizeof(*more));
+				if (!more)
+					return -ENOMEM;
+				r->gaps = more;
+			}
+			p->gap = r->nr_gaps++;
+			r->gaps[p->gap] = (struct gap) {
+				.location = e->location, .stream = e->stream,
+				.from_ns = p->begun ? p->last_ns : r->origin_ns,
+			};
+		}
+		p->in_gap = true;
+		r->gaps[p->gap].events += e->discarded - p->discarded;
+		r->gaps[p->gap].to_ns = ev->ns;
+	} else if (p->in_gap && !packet) {
+		r->gaps[p->gap].to_ns = ev->ns;
+	} else if (r->nr_gaps < GAPS_MAX) {
+		p->in_gap = false;
+	}
+	p->discarded = e->discarded;
+	p->behind = e->offset + e->len;
+	p->last_ns = ev->ns;
+	p->begun = true;
+	return 0;
+}
+
+/* ---- messages, as arrows ------------------------------------------------------ */
+
+/*
+ * A receive without a send waits for one, up to a second: its arrow goes backwards in
+ * time. Only a merged recording has the number of such messages.
+ */
+static int begin_messages(struct report *r)
+{
+	struct tsct_messages_options options = {
+		.room = OPEN_MESSAGES_MAX, .sends_only = true,
+	};
+	int err;
+
+	if (!tsct_export_has(&r->x, TSCT_KIND_SEND) ||
+	    !tsct_export_has(&r->x, TSCT_KIND_RECEIVE))
+		return 0;
+	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
+		return -errno;
+	err = tsct_message_matcher_new(&options, &r->sends);
+	return err ? err : tsct_message_matcher_new(&options, &r->early);
+}
+
+/* Of a tsct_message_end, number is the time on the page, bytes the event definition. */
+static void put_arrow(struct report *r, const struct tsct_message_end *send,
+		      const struct tsct_message_end *receive)
+{
+	if (!has_room(r))
+		return;
+	bytes_zigzag(&r->arrows, receive->number - (__u64)r->last_arrow);
+	bytes_zigzag(&r->arrows, receive->number - send->number);
+	bytes_varint(&r->arrows, send->row);
+	bytes_varint(&r->arrows, receive->row);
+	bytes_varint(&r->arrows, send->bytes);
+	bytes_varint(&r->arrows, receive->bytes);
+	r->last_arrow = receive->number;
+	r->nr_arrows++;
+}
+
+static void note_message(struct report *r, const struct tsct_export_event *ev)
+{
+	struct tsct_message_end end = { .tick = ev->e->tick };
+	const struct tsct_message_end *other = NULL;
+
+	if (!r->sends || !ev->message ||
+	    (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
+		return;
+	end.number = report_time(r, ev->ns);
+	end.row = r->row_of[ev->thread->index];
+	end.bytes = r->seen[ev->def].index;
+	if (ev->act == TSCT_ACT_SEND) {
+		/* The matcher `early` has receives that wait for a send. */
+		if (r->x.nr_nodes > 1)
+			other = tsct_message_received(r->early, ev->message, &end);
+		if (other && end.number - other->number < EARLY_MAX_NS)
+			put_arrow(r, &end, other);
+		else
+			tsct_message_sent(r->sends, ev->message, &end);
+		return;
+	}
+	other = tsct_message_received(r->sends, ev->message, &end);
+	if (other && report_single(r, ev->def))
+		put_arrow(r, other, &end);
+	else if (!other && r->x.nr_nodes > 1)
+		tsct_message_sent(r->early, ev->message, &end);
 }
 
 /* ---- events ------------------------------------------------------------------ */
@@ -183,16 +226,32 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 static int take_moment(struct report *r, const struct tsct_export_event *ev)
 {
 	const __u32 row = r->row_of[ev->thread->index];
-	int err;
+	struct edge edge;
+	struct strip *s;
 
-	if (report_single(r, ev->def) && has_room(r) && !report_row_is_shared(row)) {
-		put_moment(r, ev, row);
-		return 0;
+	if (!report_single(r, ev->def) || !has_room(r) || report_row_is_shared(row)) {
+		s = report_strip(&r->strips, STRIP_THREAD, row, strip_def(r, ev->def), 0);
+		if (!s)
+			return -ENOMEM;
+		s->count[report_time(r, ev->ns) / report_bin_ns(r)]++;
+		r->summed++;
+		return ev->act == TSCT_ACT_COUNT ? sum_values(r, ev) : 0;
 	}
-	err = sum_moment(r, ev, row);
-	return err || ev->act != TSCT_ACT_COUNT ? err : sum_values(r, ev);
+	edge_make(&edge, ev);
+	bytes_varint(&r->moments, ev->ns - r->last_moment);
+	bytes_varint(&r->moments, row);
+	bytes_varint(&r->moments, ev->act == TSCT_ACT_ORPHAN ? MOMENT_ORPHAN :
+		     ev->act == TSCT_ACT_COUNT ? MOMENT_COUNTER :
+		     ev->act == TSCT_ACT_SEND ? MOMENT_SEND :
+		     ev->act == TSCT_ACT_RECEIVE ? MOMENT_RECEIVE : MOMENT_PLAIN);
+	put_edge(r, &r->moments, &edge);
+	r->last_moment = ev->ns;
+	r->nr_moments++;
+	r->shown++;
+	return 0;
 }
 
+/* Called at the end of a span: shows the span, or sums it up. */
 static int take_span(void *arg, const struct span *span)
 {
 	struct report *r = arg;
@@ -201,14 +260,28 @@ static int take_span(void *arg, const struct span *span)
 	const struct edge *edge = span->begin ? span->begin : span->end;
 	const bool wanted = !edge || report_single(r, edge->def) ||
 		(__u64)span->to_ns - (__u64)span->from_ns >= (__u64)r->longer_ns;
+	struct bytes *to = &r->spans;
 
 	if (run && span->name >= r->nr_row_of)
 		return -EBUSY;
-	if (wanted && has_room(r) && (run || !report_row_is_shared(row))) {
-		put_span(r, span, row);
-		return 0;
-	}
-	return edge ? sum_span(r, span, row) : 0;
+	if (!wanted || !has_room(r) || (!run && report_row_is_shared(row)))
+		return edge ? sum_span(r, span, row) : 0;
+	bytes_varint(to, span->type | (span->begin ? 0 : NO_BEGIN) |
+		     (span->no_end ? NO_END : 0));
+	bytes_varint(to, row);
+	bytes_varint(to, span->depth);
+	bytes_varint(to, span->to_ns - r->last_span);
+	bytes_varint(to, (__u64)span->to_ns - (__u64)span->from_ns);
+	bytes_zigzag(to, span->type == SPAN_SLICE ? r->seen[span->name].index :
+		     run ? r->row_of[span->name] : span->name);
+	if (span->begin)
+		put_edge(r, to, span->begin);
+	if (span->end)
+		put_edge(r, to, span->end);
+	r->last_span = span->to_ns;
+	r->nr_spans++;
+	r->shown += span->events;
+	return 0;
 }
 
 static int take(struct tsct_export *x, const struct tsct_export_event *ev)
@@ -217,16 +290,16 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	bool taken;
 	int err;
 
-	/* The recording grew, or reads differently now: give up. */
+	/* The recording has grown or changed since the first pass. */
 	if (ev->thread->index >= r->nr_row_of || ev->ns > r->end_ns ||
 	    r->seen[ev->def].index < 0)
 		return tsct_export_fail(x, -EBUSY, "it is being written; wait for its"
 					" end");
-	err = report_gaps_note(r, ev);
+	err = note_gap(r, ev);
 	if (!err)
 		err = spans_note(r->tracker, r->threads, ev->e->location,
 				 r->origin_ns, ev, &taken);
-	report_messages_note(r, ev);
+	note_message(r, ev);
 	return err || taken ? err : take_moment(r, ev);
 }
 
@@ -243,37 +316,34 @@ static void end(struct tsct_export *x)
 	(void)x;
 }
 
-/* To the export's front end, this is one more format. */
+/* The report is one more format of the exports. */
 static const struct tsct_export_format as_format = {
 	.name = "report", .begin = begin, .event = take, .end = begin, .free = end,
 };
 
-static int number_defs(struct report *r)
+int report_take(struct report *r)
 {
+	const struct tsct_recording *rec = r->x.rec;
 	__u32 i, nr = 0;
+	int err = 0;
 
 	for (i = 0; i < r->x.nr_defs; i++)
 		if (r->seen[i].events)
 			r->seen[i].index = nr++;
-	if (nr <= KINDS_MAX)
-		return 0;
-	return tsct_export_fail(&r->x, -E2BIG, "it has %u kinds of events, more than a"
-				" page can have (%u); use --event to select some", nr, KINDS_MAX);
-}
-
-int report_take(struct report *r)
-{
-	int err = number_defs(r);
-
-	if (err)
-		return err;
+	if (nr > KINDS_MAX)
+		return tsct_export_fail(&r->x, -E2BIG, "it has %u kinds of events, more than a"
+					" page can have (%u); use --event to select some",
+					nr, KINDS_MAX);
 	r->last_moment = r->last_span = r->origin_ns;
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
 	r->tracker = spans_new(&r->x, r->special, take_span, r);
-	err = r->tracker ? report_gaps_begin(r) : -ENOMEM;
+	r->gap_cursors = calloc(rec->nr_streams * rec->nr_locations + 1,
+				sizeof(*r->gap_cursors));
+	if (!r->tracker || !r->gap_cursors)
+		err = -ENOMEM;
 	if (!err)
-		err = report_messages_begin(r);
+		err = begin_messages(r);
 	if (!err)
 		err = tsct_export_run(&r->x);
 	if (!err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The first pass: counts events, and decides which are shown one by one */
+/* The first pass: counts events, and chooses those that are shown one by one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 
 /* ---- rates ---------------------------------------------------------------- */
 
+/* Halves the number of bins in use. */
 static void fold(struct event_rate *rate)
 {
 	__u32 i;
@@ -17,14 +18,17 @@ static void fold(struct event_rate *rate)
 			rate->bins[2 * i] + rate->bins[2 * i + 1] : 0;
 }
 
-/* The length of the recording is known only after it was read. */
+/*
+ * Returns the bin of a time. Makes the bins wider where needed, because the length of
+ * the recording is known only after it was read.
+ */
 static __u32 bin_of(struct report *r, __u64 time)
 {
 	__u32 i;
 
 	while (time >> r->rate_shift >= RATE_BINS) {
 		for (i = 0; i < r->x.nr_defs; i++)
-			fold(r->seen[i].rate);
+			fold(r->event_rate[i]);
 		for (i = 0; i < r->x.nr_nodes; i++)
 			fold(r->node_rate[i]);
 		r->rate_shift++;
@@ -44,7 +48,7 @@ static int count_in(struct event_rate **rate, __u32 bin)
 
 /* ---- events --------------------------------------------------------------- */
 
-/* The span's length in quarters of powers of two */
+/* Length of a span in quarters of powers of two: a bin of the histogram */
 static __u32 length_of(__u64 ns)
 {
 	int log = ns ? 63 - __builtin_clzll(ns) : 0;
@@ -53,20 +57,12 @@ static __u32 length_of(__u64 ns)
 	return log * 4 + quarter;
 }
 
-static __u64 least_of(__u32 length)
+/* The shortest span in a bin of the histogram, ns */
+static __u64 shortest_of(__u32 length)
 {
 	int log = length / 4;
 
 	return log < 2 ? 1ULL << log : (4ULL + length % 4) << (log - 2);
-}
-
-/*
- * An upper limit of an event's bytes on the page, except where events are years
- * apart
- */
-static __u64 page_bytes(const struct tsct_trace_event *e)
-{
-	return 20 + (e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
 }
 
 static int note_span(void *arg, const struct span *span)
@@ -86,18 +82,6 @@ static int note_span(void *arg, const struct span *span)
 	return 0;
 }
 
-static void set_origin(struct report *r, const struct tsct_export_event *ev)
-{
-	const struct tsct_export *x = &r->x;
-
-	if (r->has_origin)
-		return;
-	r->has_origin = true;
-	r->origin_ns = ev->ns < x->begin_ns ? ev->ns : x->begin_ns;
-	if (x->filter.from && x->from_ns > r->origin_ns)
-		r->origin_ns = x->from_ns;
-}
-
 static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct report *r = (struct report *)x;
@@ -106,17 +90,24 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	__u32 bin;
 	int err;
 
-	set_origin(r, ev);
+	if (!r->has_origin) {
+		r->has_origin = true;
+		r->origin_ns = ev->ns < x->begin_ns ? ev->ns : x->begin_ns;
+		if (x->filter.from && x->from_ns > r->origin_ns)
+			r->origin_ns = x->from_ns;
+	}
 	r->end_ns = ev->ns;
 	r->events++;
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	r->groups[seen->group].bytes += page_bytes(ev->e);
+	/* Upper limit of the bytes of an event on the page */
+	r->groups[seen->group].bytes += 20 +
+		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
 	r->node_events[ev->node]++;
 	r->location_events[ev->e->location]++;
 	bin = bin_of(r, report_time(r, ev->ns));
-	err = count_in(&seen->rate, bin);
+	err = count_in(&r->event_rate[ev->def], bin);
 	if (!err)
 		err = count_in(&r->node_rate[ev->node], bin);
 	return err ? err : spans_note(r->tracker, r->threads, ev->e->location,
@@ -125,30 +116,27 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- decisions ----------------------------------------------------------- */
 
-static const struct report *deciding;	/* for qsort(), which passes no argument */
-
 static int fewer(const void *a, const void *b)
 {
-	const struct group *x = &deciding->groups[*(const __u32 *)a];
-	const struct group *y = &deciding->groups[*(const __u32 *)b];
+	const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
 
-	return (x->events > y->events) - (x->events < y->events);
+	return x->events != y->events ? (x->events > y->events) -
+		(x->events < y->events) : (x > y) - (x < y);
 }
 
-/* Chooses rare groups first: users search for those. */
+/* Chooses rare groups first, because users search for rare events. */
 static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes)
 {
-	__u32 *order = calloc(r->nr_groups + 1, sizeof(*order)), i;
-	struct group *group;
+	struct group **order = calloc(r->nr_groups + 1, sizeof(*order)), *group;
+	__u32 i;
 
 	if (!order)
 		return -ENOMEM;
 	for (i = 0; i < r->nr_groups; i++)
-		order[i] = i;
-	deciding = r;
+		order[i] = &r->groups[i];
 	qsort(order, r->nr_groups, sizeof(*order), fewer);
 	for (i = 0; i < r->nr_groups; i++) {
-		group = &r->groups[order[i]];
+		group = order[i];
 		group->single = group->events <= *left_events &&
 			group->bytes <= *left_bytes;
 		if (!group->single)
@@ -160,7 +148,7 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 	return 0;
 }
 
-/* Of the other spans, chooses the longest that there is room for. */
+/* Chooses the length from which the spans of the other groups are shown, too. */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;
@@ -178,45 +166,26 @@ static void choose_length(struct report *r, __u64 events, __u64 bytes)
 		if (sum > most)
 			break;
 	}
-	r->longer_ns = length + 1 < LENGTHS ? (__s64)least_of(length + 1) : INT64_MAX;
+	r->longer_ns = length + 1 < LENGTHS ? (__s64)shortest_of(length + 1) : INT64_MAX;
 	if (length == ~0U)
 		r->longer_ns = 0;
 }
 
 /* ---- rows ------------------------------------------------------------------ */
 
-static const struct tsct_threads *sorting;
-
 static int busier(const void *a, const void *b)
 {
-	const struct tsct_thread *x = sorting->all[*(const __u32 *)a];
-	const struct tsct_thread *y = sorting->all[*(const __u32 *)b];
+	const struct tsct_thread *x = *(void *const *)a, *y = *(void *const *)b;
 
 	return x->events != y->events ? (x->events < y->events) -
 		(x->events > y->events) : (x->index > y->index) - (x->index < y->index);
 }
 
-static void share_rows(struct report *r, const struct tsct_threads *threads,
-		       const __u32 *order)
-{
-	const struct tsct_thread *t;
-	__u32 i;
-
-	r->nr_rows = threads->nr < ROWS_MAX ? threads->nr : ROWS_MAX;
-	for (i = 0; i < r->nr_rows; i++)
-		r->row_of[order[i]] = i;
-	for (; i < threads->nr; i++) {
-		t = threads->all[order[i]];
-		if (!r->other_threads[t->node]++)
-			r->other_row[t->node] = r->nr_rows++;
-		r->other_events[t->node] += t->events;
-		r->row_of[order[i]] = r->other_row[t->node];
-	}
-}
-
+/* Gives each of the busiest threads a row; the others of a node share one. */
 static int choose_rows(struct report *r, const struct tsct_threads *threads)
 {
-	__u32 *order = calloc(threads->nr + 1, sizeof(*order)), i;
+	struct tsct_thread **order = calloc(threads->nr + 1, sizeof(*order)), *t;
+	__u32 i;
 
 	r->row_of = calloc(threads->nr + 1, sizeof(*r->row_of));
 	r->nr_row_of = threads->nr;
@@ -224,38 +193,69 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 		free(order);
 		return -ENOMEM;
 	}
-	for (i = 0; i < threads->nr; i++)
-		order[i] = i;
-	sorting = threads;
+	if (threads->nr)
+		memcpy(order, threads->all, threads->nr * sizeof(*order));
 	qsort(order, threads->nr, sizeof(*order), busier);
-	share_rows(r, threads, order);
+	r->nr_rows = threads->nr < ROWS_MAX ? threads->nr : ROWS_MAX;
+	for (i = 0; i < threads->nr; i++) {
+		t = order[i];
+		r->row_of[t->index] = i;
+		if (i < ROWS_MAX)
+			continue;
+		if (!r->other_threads[t->node]++)
+			r->other_row[t->node] = r->nr_rows++;
+		r->other_events[t->node] += t->events;
+		r->row_of[t->index] = r->other_row[t->node];
+	}
 	free(order);
 	return 0;
 }
 
+/* The elements of an array that report_order() sorts */
+struct counted {
+	const char *array;
+	size_t size;
+};
+
+static int more_events(const void *a, const void *b, void *arg)
+{
+	const __u32 i = *(const __u32 *)a, k = *(const __u32 *)b;
+	const struct counted *all = arg;
+	const __u64 x = *(const __u64 *)(const void *)(all->array + i * all->size);
+	const __u64 y = *(const __u64 *)(const void *)(all->array + k * all->size);
+
+	return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
+}
+
+__u32 *report_order(const void *array, size_t size, __u32 nr)
+{
+	__u32 *order = calloc(nr + 1, sizeof(*order)), i;
+
+	for (i = 0; order && i < nr; i++)
+		order[i] = i;
+	if (order)
+		qsort_r(order, nr, sizeof(*order), more_events,
+			&(struct counted) { array, size });
+	return order;
+}
+
 /* ---- the pass --------------------------------------------------------------- */
 
-/*
- * A BEGIN and its END share a slice; an exit belongs to the group of its
- * channel's enter.
- */
-static void make_groups(struct report *r)
+/* Finds sys_enter, sys_exit and sched_switch of the kernel's channels. */
+static void find_special(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
-	__u32 i, k;
+	const struct tsct_event_def *def;
+	__u32 i;
 
 	for (i = 0; i < x->nr_defs; i++) {
-		r->seen[i].index = -1;
-		r->seen[i].group = x->nr_slices + i;
-		if (!x->defs[i].def)
+		def = x->defs[i].def;
+		if (!def || def->kind != TSCT_KIND_INSTANT ||
+		    !x->rec->streams[x->defs[i].stream].kernel)
 			continue;
-		if (x->defs[i].def->kind == TSCT_KIND_BEGIN ||
-		    x->defs[i].def->kind == TSCT_KIND_END)
-			r->seen[i].group = x->defs[i].slice;
-		for (k = 0; r->special[i] == SPECIAL_EXIT && k < x->nr_defs; k++)
-			if (r->special[k] == SPECIAL_ENTER &&
-			    x->defs[k].stream == x->defs[i].stream)
-				r->seen[i].group = x->nr_slices + k;
+		r->special[i] = !strcmp(def->name, "sys_enter") ? SPECIAL_ENTER :
+			!strcmp(def->name, "sys_exit") ? SPECIAL_EXIT :
+			!strcmp(def->name, "sched_switch") ? SPECIAL_SWITCH : SPECIAL_NONE;
 	}
 }
 
@@ -263,10 +263,13 @@ static int prepare(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
 	const __u32 nodes = x->nr_nodes;
+	struct seen *seen;
+	__u32 i, k;
 
 	r->nr_groups = x->nr_slices + x->nr_defs;
 	r->special = calloc(x->nr_defs + 1, sizeof(*r->special));
 	r->seen = calloc(x->nr_defs + 1, sizeof(*r->seen));
+	r->event_rate = calloc(x->nr_defs + 1, sizeof(*r->event_rate));
 	r->groups = calloc(r->nr_groups + 1, sizeof(*r->groups));
 	r->node_events = calloc(nodes, sizeof(*r->node_events));
 	r->node_rate = calloc(nodes, sizeof(*r->node_rate));
@@ -274,19 +277,30 @@ static int prepare(struct report *r)
 	r->other_events = calloc(nodes, sizeof(*r->other_events));
 	r->other_row = calloc(nodes, sizeof(*r->other_row));
 	r->location_events = calloc(x->rec->nr_locations, sizeof(*r->location_events));
-	if (!r->special || !r->seen || !r->groups || !r->node_events || !r->node_rate ||
-	    !r->other_threads || !r->other_events || !r->other_row ||
+	if (!r->special || !r->seen || !r->event_rate || !r->groups || !r->node_events ||
+	    !r->node_rate || !r->other_threads || !r->other_events || !r->other_row ||
 	    !r->location_events)
 		return -ENOMEM;
-	spans_find_special(x, r->special);
-	make_groups(r);
+	find_special(r);
+	for (i = 0; i < x->nr_defs; i++) {
+		seen = &r->seen[i];
+		seen->index = -1;
+		seen->group = x->nr_slices + i;
+		if (!x->defs[i].def)
+			continue;
+		if (x->defs[i].def->kind == TSCT_KIND_BEGIN ||
+		    x->defs[i].def->kind == TSCT_KIND_END)
+			seen->group = x->defs[i].slice;
+		/* sys_exit belongs to the group of its channel's sys_enter. */
+		for (k = 0; r->special[i] == SPECIAL_EXIT && k < x->nr_defs; k++)
+			if (r->special[k] == SPECIAL_ENTER &&
+			    x->defs[k].stream == x->defs[i].stream)
+				seen->group = x->nr_slices + k;
+	}
 	return 0;
 }
 
-/*
- * Without an end in the metadata, or with a time filter, uses the last event
- * seen.
- */
+/* Sets the end of the page: the end of the recording or, if unknown, the last event. */
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -303,30 +317,13 @@ static void set_end(struct report *r)
 	if (r->end_ns <= r->origin_ns)
 		r->end_ns = r->origin_ns + 1;
 	bin_of(r, report_span_ns(r) - 1);
-	/*
-	 * Events that are written meanwhile were not counted, so they are not
-	 * collected.
-	 */
+	/* The second pass omits events that were written after the first one. */
 	r->x.to_ns = last < INT64_MAX ? last + 1 : last;
-}
-
-static int decide(struct report *r, const struct tsct_threads *threads)
-{
-	__u64 events = r->max_events, bytes = EVENT_BYTES_MAX;
-	int err;
-
-	set_end(r);
-	err = spans_finish(r->tracker, r->end_ns);
-	if (!err)
-		err = choose_groups(r, &events, &bytes);
-	if (err)
-		return err;
-	choose_length(r, events, bytes);
-	return choose_rows(r, threads);
 }
 
 int report_look(struct report *r, struct tsct_trace *trace)
 {
+	__u64 events = r->max_events, bytes = EVENT_BYTES_MAX;
 	struct tsct_threads threads = { 0 };
 	int err = prepare(r);
 
@@ -337,12 +334,20 @@ int report_look(struct report *r, struct tsct_trace *trace)
 		err = -ENOMEM;
 	if (!err)
 		err = tsct_export_walk(&r->x, trace, &threads, look_at);
+	if (!err) {
+		set_end(r);
+		err = spans_finish(r->tracker, r->end_ns);
+	}
 	if (!err)
-		err = decide(r, &threads);
+		err = choose_groups(r, &events, &bytes);
+	if (!err) {
+		choose_length(r, events, bytes);
+		err = choose_rows(r, &threads);
+	}
 	spans_free(r->tracker);
 	r->tracker = NULL;
 	r->looking = false;
-	r->x.orphans = r->x.cuts = 0;	/* counted again by the second pass */
+	r->x.orphans = r->x.cuts = 0;	/* the second pass counts them again */
 	tsct_threads_free(&threads);
 	return err;
 }

@@ -6,18 +6,78 @@
 #include <string.h>
 
 #include "lib/core/clock_params.h"
-#include "lib/query/value_text.h"
+#include "tools/common/json.h"
 #include "report_trace.h"
 
-#define RATES_EVENTS	12	/* events with a curve of their own; the others
-				 * share one */
-#define RATES_NODES	64	/* nodes, likewise */
-#define BOUND_POINTS	64
-#define NODES_DETAILED	512
+#define RATES_EVENTS	12	/* events with a curve of their own; the others share one */
+#define RATES_NODES	64	/* nodes with a curve of their own; the others share one */
+#define BOUND_POINTS	64	/* points of the bound of a recording that is not merged */
+#define NODES_DETAILED	512	/* with more nodes, each has its widest bound only */
+#define ERROR_MAX	(1ULL << 53)	/* larger bounds are not exact in JavaScript */
 
-static json_t *text(const char *from)
+/* ---- bytes ------------------------------------------------------------------ */
+
+void bytes_put(struct bytes *b, const void *from, size_t len)
 {
-	return tsct_json_text(from, strlen(from));
+	size_t room = b->room ? 2 * b->room : 4096;
+	__u8 *more;
+
+	if (!len || b->failed)
+		return;
+	if (b->len + len > b->room) {
+		while (room < b->len + len)
+			room *= 2;
+		more = realloc(b->at, room);
+		b->failed = !more;
+		if (!more)
+			return;
+		b->at = more;
+		b->room = room;
+	}
+	memcpy(b->at + b->len, from, len);
+	b->len += len;
+}
+
+void bytes_varint(struct bytes *b, __u64 value)
+{
+	__u8 out[10];
+	size_t n = 0;
+
+	do {
+		out[n] = (value & 127) | (value > 127 ? 128 : 0);
+		value >>= 7;
+		n++;
+	} while (value);
+	bytes_put(b, out, n);
+}
+
+void bytes_zigzag(struct bytes *b, __s64 value)
+{
+	bytes_varint(b, (__u64)value << 1 ^ (value < 0 ? ~0ULL : 0));
+}
+
+/* Writes an element with the bytes as base64. */
+static void put_bytes(FILE *to, const char *id, const struct bytes *b)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"abcdefghijklmnopqrstuvwxyz0123456789+/";
+	char four[4];
+	size_t i, left;
+	__u32 v;
+
+	fprintf(to, "<script type=\"application/octet-stream\" id=\"%s\">", id);
+	for (i = 0; i < b->len; i += 3) {
+		left = b->len - i;
+		v = (__u32)b->at[i] << 16 |
+			(left > 1 ? (__u32)b->at[i + 1] << 8 : 0) |
+			(left > 2 ? b->at[i + 2] : 0);
+		four[0] = digits[v >> 18];
+		four[1] = digits[v >> 12 & 63];
+		four[2] = left > 1 ? digits[v >> 6 & 63] : '=';
+		four[3] = left > 2 ? digits[v & 63] : '=';
+		fwrite_unlocked(four, 1, sizeof(four), to);
+	}
+	fputs("</script>\n", to);
 }
 
 static json_t *number(__u64 value)
@@ -27,49 +87,37 @@ static json_t *number(__u64 value)
 
 /* ---- nodes ----------------------------------------------------------------- */
 
-__u64 report_error_ns(const struct report *r, __u32 node, __u64 stamp)
-{
-	return tsct_recording_error_ns(r->x.rec, node, stamp);
-}
-
-static json_t *show_point(const struct report *r, __u32 node, __u64 stamp)
-{
-	const __u64 error = report_error_ns(r, node, stamp);
-	const __s64 ns = tsct_clock_params_ns(&r->x.rec->real, stamp);
-
-	if (error > (1ULL << 53))
-		return NULL;
-	return json_pack("[I,I]", (json_int_t)((__u64)ns - (__u64)r->origin_ns),
-			 (json_int_t)error);
-}
-
-/* With many nodes, each has only its widest bound. */
-static json_t *show_widest(const struct report *r, __u32 node)
-{
-	const __u64 widest = report_widest_ns(r, node);
-
-	return widest > (1ULL << 53) ? json_array() :
-		json_pack("[[i,I]]", 0, (json_int_t)widest);
-}
-
 /*
- * An ordinary recording's bound follows from its clock; a merged one has bounds
- * per node.
+ * Returns points [time, bound]. The bound of an ordinary recording follows from its
+ * clock; a merged one has bounds per node.
  */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
 	const struct tsct_recording *rec = r->x.rec;
 	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
-	json_t *points = json_array(), *point;
 	const __u32 nr = rec->merged ? c->nr_bounds : BOUND_POINTS + 1;
 	const __u64 length = rec->end > rec->begin ? rec->end - rec->begin : 0;
+	const __u64 widest = report_widest_ns(r, node);
+	json_t *points = json_array();
+	__u64 tick, error;
+	__s64 ns;
 	__u32 i;
 
+	if (r->x.nr_nodes > NODES_DETAILED) {
+		if (widest <= ERROR_MAX)
+			json_array_append_new(points, json_pack("[i,I]", 0,
+							       (json_int_t)widest));
+		return points;
+	}
 	for (i = 0; i < nr; i++) {
-		point = show_point(r, node, rec->merged ? c->bounds[i].tick :
-				   rec->begin + length / BOUND_POINTS * i);
-		if (point)
-			json_array_append_new(points, point);
+		tick = rec->merged ? c->bounds[i].tick :
+			rec->begin + length / BOUND_POINTS * i;
+		error = tsct_recording_error_ns(rec, node, tick);
+		ns = tsct_clock_params_ns(&rec->real, tick);
+		if (error <= ERROR_MAX)
+			json_array_append_new(points, json_pack("[I,I]",
+				(json_int_t)((__u64)ns - (__u64)r->origin_ns),
+				(json_int_t)error));
 	}
 	return points;
 }
@@ -83,78 +131,65 @@ static json_t *show_nodes(const struct report *r)
 	for (i = 0; i < r->x.nr_nodes; i++) {
 		host = r->x.rec->nodes[i].host;
 		json_array_append_new(nodes, json_pack("{s:o,s:o,s:o,s:o}",
-			"name", text(r->x.nodes[i]),
-			"sub", text(strcmp(host, r->x.nodes[i]) ? host : ""),
+			"name", ctl_json_text(r->x.nodes[i]),
+			"sub", ctl_json_text(strcmp(host, r->x.nodes[i]) ? host : ""),
 			"events", number(r->node_events[i]),
-			"error", r->x.nr_nodes > NODES_DETAILED ?
-				show_widest(r, i) : show_bounds(r, i)));
+			"error", show_bounds(r, i)));
 	}
 	return nodes;
 }
 
 /* ---- definitions, threads, CPUs ------------------------------------------- */
 
-static json_t *show_fields(const struct tsct_event_def *def)
-{
-	json_t *fields = json_array();
-	const struct tsct_field *f;
-	__u32 i;
-
-	for (i = 0; i < def->nr_fields; i++) {
-		f = &def->fields[i];
-		json_array_append_new(fields, json_pack("[o,i,i,i]", text(f->name),
-			(int)f->type, (int)f->format, (int)f->count));
-	}
-	return fields;
-}
-
 static json_t *show_defs(const struct report *r)
 {
 	const struct tsct_export *x = &r->x;
-	json_t *defs = json_array();
+	json_t *defs = json_array(), *fields;
+	const struct tsct_event_def *def;
+	const struct tsct_field *f;
 	__u32 i;
 
-	for (i = 0; i < x->nr_defs; i++)
-		if (r->seen[i].index >= 0)
-			json_array_append_new(defs, json_pack(
-				"{s:o,s:i,s:o,s:o,s:o}",
-				"name", text(x->defs[i].def->name),
-				"kind", (int)x->defs[i].def->kind, "channel",
-				text(x->rec->streams[x->defs[i].stream].name),
-				"count", number(r->seen[i].events),
-				"fields", show_fields(x->defs[i].def)));
+	for (i = 0; i < x->nr_defs; i++) {
+		if (r->seen[i].index < 0)
+			continue;
+		def = x->defs[i].def;
+		fields = json_array();
+		for (f = def->fields; f < def->fields + def->nr_fields; f++)
+			json_array_append_new(fields, json_pack("[o,i,i,i]",
+				ctl_json_text(f->name), (int)f->type, (int)f->format,
+				(int)f->count));
+		json_array_append_new(defs, json_pack("{s:o,s:i,s:o,s:o,s:o}",
+			"name", ctl_json_text(def->name),
+			"kind", (int)def->kind, "channel",
+			ctl_json_text(x->rec->streams[x->defs[i].stream].name),
+			"count", number(r->seen[i].events), "fields", fields));
+	}
 	return defs;
 }
 
-static json_t *show_thread(const struct tsct_thread *t)
-{
-	return json_pack("[i,I,i,o,o]", (int)t->node, (json_int_t)t->tid, (int)t->cpu,
-			 text(t->name), number(t->events));
-}
-
-static json_t *show_others(const struct report *r, __u32 node)
-{
-	return json_pack("[i,i,i,o,o]", (int)node, -1, 0,
-			 json_sprintf("%" PRIu64 " other threads",
-				      (uint64_t)r->other_threads[node]),
-			 number(r->other_events[node]));
-}
-
-/* In the order of their rows */
+/* Returns the threads in the order of their rows. */
 static json_t *show_threads(const struct report *r)
 {
 	const struct tsct_threads *all = &r->x.threads;
 	json_t *rows = json_array();
+	const struct tsct_thread *t;
 	__u32 i;
 
 	for (i = 0; i < r->nr_rows; i++)
 		json_array_append_new(rows, json_pack("[i,i,i,s,i]", 0, 1, 0, "", 0));
-	for (i = 0; i < all->nr && i < r->nr_row_of; i++)
+	for (i = 0; i < all->nr && i < r->nr_row_of; i++) {
+		t = all->all[i];
 		if (!report_row_is_shared(r->row_of[i]))
-			json_array_set_new(rows, r->row_of[i], show_thread(all->all[i]));
+			json_array_set_new(rows, r->row_of[i], json_pack("[i,I,i,o,o]",
+				(int)t->node, (json_int_t)t->tid, (int)t->cpu,
+				ctl_json_text(t->name), number(t->events)));
+	}
 	for (i = 0; i < r->x.nr_nodes; i++)
 		if (r->other_threads[i])
-			json_array_set_new(rows, r->other_row[i], show_others(r, i));
+			json_array_set_new(rows, r->other_row[i], json_pack("[i,i,i,o,o]",
+				(int)i, -1, 0, json_sprintf("%" PRIu64 " other threads",
+					(uint64_t)r->other_threads[i]),
+				number(r->other_events[i])));
 	return rows;
 }
 
@@ -170,27 +205,21 @@ static json_t *show_cpus(const struct report *r)
 	return cpus;
 }
 
-static bool has_calls(const struct report *r)
+/* Returns the names of all system calls, if an event has a field of that format. */
+static json_t *show_calls(const struct report *r)
 {
 	const struct tsct_event_def *def;
-	__u32 i, k;
+	json_t *calls = json_array();
+	bool used = false;
+	const char *name;
+	unsigned int i, k;
 
 	for (i = 0; i < r->x.nr_defs; i++) {
 		def = r->x.defs[i].def;
 		for (k = 0; def && k < def->nr_fields; k++)
-			if (def->fields[k].format == TSCT_FORMAT_SYSCALL)
-				return true;
+			used |= def->fields[k].format == TSCT_FORMAT_SYSCALL;
 	}
-	return false;
-}
-
-static json_t *show_calls(const struct report *r)
-{
-	json_t *calls = json_array();
-	const char *name;
-	unsigned int i;
-
-	for (i = 0; has_calls(r) && i < tsct_syscall_limit(); i++) {
+	for (i = 0; used && i < tsct_syscall_limit(); i++) {
 		name = tsct_syscall_name(i);
 		json_array_append_new(calls, name ? json_string(name) : json_null());
 	}
@@ -206,7 +235,7 @@ static json_t *show_gaps(const struct report *r)
 	for (i = 0; i < r->nr_gaps; i++) {
 		g = &r->gaps[i];
 		json_array_append_new(gaps, json_pack("[i,o,o,o,o]", (int)g->location,
-			text(r->x.rec->streams[g->stream].name),
+			ctl_json_text(r->x.rec->streams[g->stream].name),
 			number(report_time(r, g->from_ns)),
 			number(report_time(r, g->to_ns)), number(g->events)));
 	}
@@ -233,99 +262,33 @@ static void add_bins(__u64 *sum, const struct event_rate *rate)
 		sum[i] += rate->bins[i];
 }
 
-static const struct report *showing;
-
-static int more_events(const void *a, const void *b)
-{
-	const __u64 x = showing->seen[*(const __u32 *)a].events;
-	const __u64 y = showing->seen[*(const __u32 *)b].events;
-
-	return (x < y) - (x > y);
-}
-
-static void list_events(const struct report *r, json_t *list, const __u32 *order,
-			__u32 nr_bins)
+/*
+ * Returns [index, bins] of the first @max of the @nr elements in @order, and [-1, bins]
+ * of all others. @seen: definitions, which have an index on the page; NULL: nodes
+ */
+static json_t *show_curves(struct event_rate *const *rate, const __u32 *order, __u32 nr,
+			   __u32 max, const struct seen *seen, __u32 nr_bins)
 {
 	__u64 one[RATE_BINS], others[RATE_BINS] = { 0 };
-	bool any = false;
+	json_t *list = json_array();
 	__u32 i;
 
-	for (i = 0; i < r->x.nr_defs && r->seen[order[i]].events; i++) {
-		if (i >= RATES_EVENTS) {
-			add_bins(others, r->seen[order[i]].rate);
-			any = true;
+	for (i = 0; i < nr; i++) {
+		if (i >= max) {
+			add_bins(others, rate[order[i]]);
 			continue;
 		}
-		memset(one, 0, sizeof(one));
-		add_bins(one, r->seen[order[i]].rate);
-		json_array_append_new(list, json_pack("[i,o]", r->seen[order[i]].index,
-						      show_bins(one, nr_bins)));
-	}
-	if (any)
-		json_array_append_new(list, json_pack("[i,o]", -1,
-						      show_bins(others, nr_bins)));
-}
-
-static json_t *rates_of_events(const struct report *r, __u32 nr_bins)
-{
-	__u32 *order = calloc(r->x.nr_defs + 1, sizeof(*order)), i;
-	json_t *list = json_array();
-
-	for (i = 0; order && i < r->x.nr_defs; i++)
-		order[i] = i;
-	showing = r;
-	if (order) {
-		qsort(order, r->x.nr_defs, sizeof(*order), more_events);
-		list_events(r, list, order, nr_bins);
-	}
-	free(order);
-	return list;
-}
-
-static int busier_node(const void *a, const void *b)
-{
-	const __u64 x = showing->node_events[*(const __u32 *)a];
-	const __u64 y = showing->node_events[*(const __u32 *)b];
-
-	return (x < y) - (x > y);
-}
-
-static void list_nodes(const struct report *r, json_t *list, const __u32 *order,
-		       __u32 nr_bins, __u64 *total)
-{
-	__u64 one[RATE_BINS], others[RATE_BINS] = { 0 };
-	__u32 i;
-
-	for (i = 0; i < r->x.nr_nodes; i++) {
-		add_bins(total, r->node_rate[order[i]]);
-		if (i >= RATES_NODES) {
-			add_bins(others, r->node_rate[order[i]]);
+		if (!rate[order[i]])
 			continue;
-		}
 		memset(one, 0, sizeof(one));
-		add_bins(one, r->node_rate[order[i]]);
-		if (r->node_rate[order[i]])
-			json_array_append_new(list, json_pack("[i,o]", (int)order[i],
-						show_bins(one, nr_bins)));
+		add_bins(one, rate[order[i]]);
+		json_array_append_new(list, json_pack("[i,o]", seen ?
+			(int)seen[order[i]].index : (int)order[i],
+			show_bins(one, nr_bins)));
 	}
-	if (i > RATES_NODES)
+	if (nr > max)
 		json_array_append_new(list, json_pack("[i,o]", -1,
 						      show_bins(others, nr_bins)));
-}
-
-static json_t *rates_of_nodes(const struct report *r, __u32 nr_bins, __u64 *total)
-{
-	__u32 *order = calloc(r->x.nr_nodes, sizeof(*order)), i;
-	json_t *list = json_array();
-
-	for (i = 0; order && i < r->x.nr_nodes; i++)
-		order[i] = i;
-	showing = r;
-	if (order) {
-		qsort(order, r->x.nr_nodes, sizeof(*order), busier_node);
-		list_nodes(r, list, order, nr_bins, total);
-	}
-	free(order);
 	return list;
 }
 
@@ -333,13 +296,27 @@ static json_t *show_rates(const struct report *r)
 {
 	const __u32 nr = ((report_span_ns(r) - 1) >> r->rate_shift) + 1;
 	const __u32 nr_bins = nr < RATE_BINS ? nr : RATE_BINS;
+	__u32 *nodes = report_order(r->node_events, sizeof(*r->node_events), r->x.nr_nodes);
+	__u32 *events = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs);
+	__u32 i, nr_events = 0;
 	__u64 total[RATE_BINS] = { 0 };
-	json_t *nodes = rates_of_nodes(r, nr_bins, total);
+	json_t *rates = NULL;
 
-	return json_pack("{s:I,s:o,s:o,s:o}", "width",
-			 (json_int_t)(1ULL << (r->rate_shift & 63)),
-			 "events", rates_of_events(r, nr_bins), "nodes", nodes,
-			 "total", show_bins(total, nr_bins));
+	for (i = 0; i < r->x.nr_nodes; i++)
+		add_bins(total, r->node_rate[i]);
+	while (events && nr_events < r->x.nr_defs && r->seen[events[nr_events]].events)
+		nr_events++;
+	if (nodes && events)
+		rates = json_pack("{s:I,s:o,s:o,s:o}", "width",
+			(json_int_t)(1ULL << (r->rate_shift & 63)),
+			"events", show_curves(r->event_rate, events, nr_events,
+					      RATES_EVENTS, r->seen, nr_bins),
+			"nodes", show_curves(r->node_rate, nodes, r->x.nr_nodes,
+					     RATES_NODES, NULL, nr_bins),
+			"total", show_bins(total, nr_bins));
+	free(nodes);
+	free(events);
+	return rates;
 }
 
 /* ---- the whole -------------------------------------------------------------- */
@@ -359,48 +336,34 @@ static json_t *show_all(const struct report *r)
 		"rates", show_rates(r));
 }
 
-/*
- * Escapes HTML's special characters, which occur in strings only, in JSON's
- * way.
- */
-static void put_json(FILE *to, const char *json)
-{
-	for (; *json; json++) {
-		if (*json == '<' || *json == '>' || *json == '&' || *json == 0x7f)
-			fprintf(to, "\\u%04x", (unsigned int)*json);
-		else
-			putc_unlocked(*json, to);
-	}
-}
-
-static void put_bytes(FILE *to, const char *id, const struct bytes *bytes)
-{
-	fprintf(to, "<script type=\"application/octet-stream\" id=\"%s\">", id);
-	bytes_print(to, bytes);
-	fputs("</script>\n", to);
-}
-
 int report_data(struct report *r, FILE *to)
 {
 	json_t *all = show_all(r);
 	char *json = all ? json_dumps(all, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	struct bytes strips = { 0 };
+	const char *c;
 
 	json_decref(all);
 	report_strips_put(r, &strips);
 	if (!json || strips.failed) {
 		free(json);
-		bytes_free(&strips);
+		free(strips.at);
 		return -ENOMEM;
 	}
 	fputs("<script type=\"application/json\" id=\"data\">", to);
-	put_json(to, json);
+	/* Escapes HTML's special characters, which are in JSON strings only. */
+	for (c = json; *c; c++) {
+		if (*c == '<' || *c == '>' || *c == '&' || *c == 0x7f)
+			fprintf(to, "\\u%04x", (unsigned int)*c);
+		else
+			putc_unlocked(*c, to);
+	}
 	fputs("</script>\n", to);
 	put_bytes(to, "moments", &r->moments);
 	put_bytes(to, "spans", &r->spans);
 	put_bytes(to, "arrows", &r->arrows);
 	put_bytes(to, "strips", &strips);
 	free(json);
-	bytes_free(&strips);
+	free(strips.at);
 	return 0;
 }

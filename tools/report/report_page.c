@@ -9,21 +9,10 @@
 
 /* ---- text ------------------------------------------------------------------ */
 
-/* The code point of a well-formed character */
-static unsigned int decode(const unsigned char *at, size_t len)
+static void put_character(FILE *to, __u32 c, const char *at, size_t len)
 {
-	unsigned int c = len == 1 ? at[0] : at[0] & (0x7f >> len);
-	size_t i;
-
-	for (i = 1; i < len; i++)
-		c = c << 6 | (at[i] & 0x3f);
-	return c;
-}
-
-/* Invisible characters, and those that change the text's direction */
-static bool is_unseen(unsigned int c)
-{
-	static const unsigned int ranges[][2] = {
+	/* Invisible characters, and those that change the text's direction */
+	static const __u32 ranges[][2] = {
 		{ 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x61c, 0x61c },
 		{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180e, 0x180e },
 		{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
@@ -32,40 +21,32 @@ static bool is_unseen(unsigned int c)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
-		if (c >= ranges[i][0] && c <= ranges[i][1])
-			return true;
-	return false;
-}
-
-static void put_character(FILE *to, const char *at, size_t len)
-{
-	const unsigned int c = decode((const unsigned char *)at, len);
-
 	switch (c) {
-	case '<': fputs("&lt;", to); break;
-	case '>': fputs("&gt;", to); break;
-	case '&': fputs("&amp;", to); break;
-	case '\'': fputs("&#39;", to); break;
-	case '"': fputs("&quot;", to); break;
-	default:
-		if (is_unseen(c))
-			fprintf(to, "\\u{%x}", c);
-		else
-			fwrite(at, 1, len, to);
+	case '<': fputs("&lt;", to); return;
+	case '>': fputs("&gt;", to); return;
+	case '&': fputs("&amp;", to); return;
+	case '\'': fputs("&#39;", to); return;
+	case '"': fputs("&quot;", to); return;
 	}
+	for (i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (c >= ranges[i][0] && c <= ranges[i][1]) {
+			fprintf(to, "\\u{%x}", c);
+			return;
+		}
+	fwrite(at, 1, len, to);
 }
 
 void report_text(FILE *to, const char *text)
 {
 	size_t left = strlen(text), len;
+	__u32 code;
 
 	while (left) {
-		len = tsct_utf8_len(text, left);
+		len = tsct_utf8_decode(text, left, &code);
 		if (len)
-			put_character(to, text, len);
+			put_character(to, code, text, len);
 		else
-			fputs("\357\277\275", to);	/* U+FFFD */
+			fputs("\357\277\275", to);	/* U+FFFD: not UTF-8 */
 		len = len ? len : 1;
 		text += len;
 		left -= len;
@@ -73,15 +54,6 @@ void report_text(FILE *to, const char *text)
 }
 
 /* ---- pages ----------------------------------------------------------------- */
-
-static void put_policy(FILE *to, bool script)
-{
-	fprintf(to, "<meta http-equiv=\"Content-Security-Policy\" content=\""
-		"default-src 'none'; style-src '%s'; %s%s%sbase-uri 'none'; "
-		"form-action 'none'\"/>\n", REPORT_STYLE_HASH,
-		script ? "script-src '" : "", script ? REPORT_SCRIPT_HASH : "",
-		script ? "'; " : "");
-}
 
 void report_begin(FILE *to, const char *title, const char *of, bool script)
 {
@@ -95,8 +67,11 @@ void report_begin(FILE *to, const char *title, const char *of, bool script)
 	      "<meta charset=\"utf-8\"/>\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\"/>\n"
 	      "<meta name=\"referrer\" content=\"no-referrer\"/>\n", to);
-	put_policy(to, script);
-	fprintf(to, "<title>%s: ", title);
+	fprintf(to, "<meta http-equiv=\"Content-Security-Policy\" content=\""
+		"default-src 'none'; style-src '%s'; %s%s%sbase-uri 'none'; "
+		"form-action 'none'\"/>\n<title>%s: ", REPORT_STYLE_HASH,
+		script ? "script-src '" : "", script ? REPORT_SCRIPT_HASH : "",
+		script ? "'; " : "", title);
 	report_text(to, of);
 	fprintf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s: ",
 		report_style, title);

@@ -12,17 +12,18 @@ struct open_slice {
 };
 
 struct thread_state {
-	struct open_slice *open;	/* indexed like the thread's own, see
-				 * lib/query/threads.h */
+	struct open_slice *open;	/* open slices, with the indices of tsct_thread.open */
 	__u32 nr, room;
-	bool in_call, called;	/* is in a system call; ever was in one */
-	__s64 call;
+	bool in_call;		/* the thread is in a system call */
+	bool called;		/* a system call was seen */
+	__s64 call;		/* number of the current system call */
 	struct open_slice enter;
 };
 
 struct cpu_state {
-	bool known, begun;	/* the running thread, and since when */
-	__u32 thread;
+	bool known;		/* the field thread is valid */
+	bool begun;		/* the field begin is valid */
+	__u32 thread;		/* index of the running thread */
 	struct edge begin;
 };
 
@@ -32,7 +33,7 @@ struct spans {
 	span_done *done;
 	void *arg;
 	__s64 origin_ns;
-	struct thread_state *threads;	/* by index */
+	struct thread_state *threads;	/* by index of the thread */
 	struct cpu_state *cpus;
 	__u32 nr_threads, nr_cpus;
 };
@@ -46,25 +47,6 @@ void edge_make(struct edge *edge, const struct tsct_export_event *ev)
 	edge->def = ev->def;
 	edge->len = e->len;
 	memcpy(edge->payload, e->payload, e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
-}
-
-void spans_find_special(const struct tsct_export *x, __u8 *special)
-{
-	const struct tsct_event_def *def;
-	__u32 i;
-
-	for (i = 0; i < x->nr_defs; i++) {
-		def = x->defs[i].def;
-		if (!def || def->kind != TSCT_KIND_INSTANT ||
-		    !x->rec->streams[x->defs[i].stream].kernel)
-			continue;
-		if (!strcmp(def->name, "sys_enter"))
-			special[i] = SPECIAL_ENTER;
-		else if (!strcmp(def->name, "sys_exit"))
-			special[i] = SPECIAL_EXIT;
-		else if (!strcmp(def->name, "sched_switch"))
-			special[i] = SPECIAL_SWITCH;
-	}
 }
 
 struct spans *spans_new(const struct tsct_export *x, const __u8 *special,
@@ -111,28 +93,7 @@ static void *grow(void *all, __u32 *nr, __u32 index, size_t size)
 	return new;
 }
 
-static struct thread_state *state_of(struct spans *s, __u32 thread)
-{
-	struct thread_state *all = grow(s->threads, &s->nr_threads, thread,
-					sizeof(*all));
-
-	if (!all)
-		return NULL;
-	s->threads = all;
-	return &all[thread];
-}
-
-static struct cpu_state *cpu_of(struct spans *s, __u32 cpu)
-{
-	struct cpu_state *all = grow(s->cpus, &s->nr_cpus, cpu, sizeof(*all));
-
-	if (!all)
-		return NULL;
-	s->cpus = all;
-	return &all[cpu];
-}
-
-/* The depth below all open slices, which need not be nested */
+/* Depth of a new slice: below all open slices, which need not be nested */
 static __u32 next_depth(const struct thread_state *t)
 {
 	__u32 depth = t->in_call ? t->enter.depth + 1 : 0, i;
@@ -145,15 +106,11 @@ static __u32 next_depth(const struct thread_state *t)
 
 /* ---- slices --------------------------------------------------------------- */
 
-static int begin_slice(struct spans *s, const struct tsct_export_event *ev)
+static int begin_slice(struct thread_state *t, const struct tsct_export_event *ev)
 {
-	struct thread_state *t = state_of(s, ev->thread->index);
-	struct open_slice *open = t ? t->open : NULL;
-	__u32 depth;
+	const __u32 depth = next_depth(t);
+	struct open_slice *open = t->open;
 
-	if (!t)
-		return -ENOMEM;
-	depth = next_depth(t);
 	if (t->nr == t->room) {
 		open = realloc(open, (t->room + 4) * 2 * sizeof(*open));
 		if (!open)
@@ -166,16 +123,13 @@ static int begin_slice(struct spans *s, const struct tsct_export_event *ev)
 	return 0;
 }
 
-static int end_slice(struct spans *s, const struct tsct_export_event *ev)
+static int end_slice(struct spans *s, struct thread_state *t,
+		     const struct tsct_export_event *ev)
 {
-	struct thread_state *t = state_of(s, ev->thread->index);
+	struct open_slice *f = &t->open[ev->frame];
 	struct edge end;
-	struct open_slice *f;
 	int err;
 
-	if (!t)
-		return -ENOMEM;
-	f = &t->open[ev->frame];
 	edge_make(&end, ev);
 	err = s->done(s->arg, &(struct span) {
 		.type = SPAN_SLICE, .row = ev->thread->index, .depth = f->depth,
@@ -211,17 +165,15 @@ static int end_call(struct spans *s, __u32 thread, __s64 ns, const struct edge *
 	});
 }
 
-static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool *taken)
+static int note_enter(struct spans *s, struct thread_state *t,
+		      const struct tsct_export_event *ev, bool *taken)
 {
-	struct thread_state *t = state_of(s, ev->thread->index);
 	__s64 number;
 	int err = 0;
 
-	if (!t)
-		return -ENOMEM;
 	if (!call_number(ev, &number))
 		return 0;
-	if (t->in_call)		/* its exit was lost */
+	if (t->in_call)		/* the exit was lost */
 		err = end_call(s, ev->thread->index, ev->ns, NULL);
 	t->enter.depth = next_depth(t);
 	edge_make(&t->enter.begin, ev);
@@ -230,17 +182,14 @@ static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool 
 	return err;
 }
 
-/* A thread's first exit may belong to a call that was running at the beginning. */
-static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *taken)
+/* A thread's first exit may be of a call that began before the recording. */
+static int note_exit(struct spans *s, struct thread_state *t,
+		     const struct tsct_export_event *ev, bool *taken)
 {
-	struct thread_state *t = state_of(s, ev->thread->index);
+	const bool first = !t->called;
 	struct edge end;
-	bool first;
 	__s64 number;
 
-	if (!t)
-		return -ENOMEM;
-	first = !t->called;
 	t->called = true;
 	if (!call_number(ev, &number) || (t->in_call ? number != t->call : !first))
 		return 0;
@@ -284,11 +233,13 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		       const struct tsct_export_event *ev, bool *taken)
 {
 	struct tsct_thread *next = task(threads, ev, "next_tid"), *prev;
-	struct cpu_state *c = cpu_of(s, cpu);
+	struct cpu_state *all = grow(s->cpus, &s->nr_cpus, cpu, sizeof(*all)), *c;
 	int err = 0;
 
-	if (!c)
+	if (!all)
 		return -ENOMEM;
+	s->cpus = all;
+	c = &all[cpu];
 	if (!next)
 		return 0;
 	if (!c->known) {
@@ -309,48 +260,47 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken)
 {
+	const enum special special = s->special[ev->def];
+	struct thread_state *all, *t;
+
 	s->origin_ns = origin_ns;
 	*ret_taken = ev->act == TSCT_ACT_OPEN || ev->act == TSCT_ACT_CLOSE;
-	if (ev->act == TSCT_ACT_OPEN)
-		return begin_slice(s, ev);
-	if (ev->act == TSCT_ACT_CLOSE)
-		return end_slice(s, ev);
-	switch (s->special[ev->def]) {
-	case SPECIAL_ENTER:
-		return note_enter(s, ev, ret_taken);
-	case SPECIAL_EXIT:
-		return note_exit(s, ev, ret_taken);
-	case SPECIAL_SWITCH:
+	if (!*ret_taken && special == SPECIAL_SWITCH)
 		return note_switch(s, threads, cpu, ev, ret_taken);
-	}
-	return 0;
-}
-
-static int finish_thread(struct spans *s, __u32 thread, __s64 end_ns)
-{
-	struct thread_state *t = &s->threads[thread];
-	int err = 0;
-	__u32 i;
-
-	for (i = 0; i < t->nr && !err; i++)
-		err = s->done(s->arg, &(struct span) {
-			.type = SPAN_SLICE, .row = thread, .depth = t->open[i].depth,
-			.name = t->open[i].begin.def, .no_end = true, .events = 1,
-			.from_ns = t->open[i].begin.ns, .to_ns = end_ns,
-			.begin = &t->open[i].begin,
-		});
-	if (!err && t->in_call)
-		err = end_call(s, thread, end_ns, NULL);
-	return err;
+	if (!*ret_taken && special == SPECIAL_NONE)
+		return 0;
+	all = grow(s->threads, &s->nr_threads, ev->thread->index, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	s->threads = all;
+	t = &all[ev->thread->index];
+	if (ev->act == TSCT_ACT_OPEN)
+		return begin_slice(t, ev);
+	if (ev->act == TSCT_ACT_CLOSE)
+		return end_slice(s, t, ev);
+	return special == SPECIAL_ENTER ? note_enter(s, t, ev, ret_taken) :
+		note_exit(s, t, ev, ret_taken);
 }
 
 int spans_finish(struct spans *s, __s64 end_ns)
 {
+	const struct thread_state *t;
+	const struct open_slice *open;
 	int err = 0;
 	__u32 i;
 
-	for (i = 0; i < s->nr_threads && !err; i++)
-		err = finish_thread(s, i, end_ns);
+	for (i = 0; i < s->nr_threads && !err; i++) {
+		t = &s->threads[i];
+		for (open = t->open; open < t->open + t->nr && !err; open++)
+			err = s->done(s->arg, &(struct span) {
+				.type = SPAN_SLICE, .row = i, .depth = open->depth,
+				.name = open->begin.def, .no_end = true, .events = 1,
+				.from_ns = open->begin.ns, .to_ns = end_ns,
+				.begin = &open->begin,
+			});
+		if (!err && t->in_call)
+			err = end_call(s, i, end_ns, NULL);
+	}
 	for (i = 0; i < s->nr_cpus && !err; i++)
 		if (s->cpus[i].known)
 			err = end_run(s, i, end_ns, false);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans of a recording, reported when they end: slices of threads, system
- * calls, and the thread that ran on a CPU. Memory grows with open spans.
+ * Spans of a recording, reported when they end: slices of threads, system calls, and
+ * the times in which a thread ran on a CPU. Memory grows with the number of open spans.
  */
 #ifndef REPORT_SPANS_H
 #define REPORT_SPANS_H
 
 #include "lib/export/export.h"
 
-#define EDGE_KEPT	256	/* bytes of an event's payload that the page
-				 * keeps */
+#define EDGE_KEPT	256	/* bytes of an event's payload that the page has */
 
-/* The event at an end of a span */
+/* The event at the begin or the end of a span */
 struct edge {
 	__s64 ns;
 	__u32 cpu, def, len;
@@ -24,34 +23,34 @@ enum span_type { SPAN_SLICE, SPAN_CALL, SPAN_RUN };
 
 struct span {
 	enum span_type type;
-	__u32 row;		/* index of the thread; for a CPU's span, of the
-				 * CPU */
+	__u32 row;		/* index of the thread; of SPAN_RUN: of the CPU */
 	__u32 depth;		/* nesting depth, from 0 */
-	__s64 name;		/* number of its event, of the system call, or
-				 * of the thread */
+	__s64 name;		/* number of the event, of the system call, or of the
+				 * thread that ran */
 	__s64 from_ns, to_ns;
-	const struct edge *begin;	/* NULL: before the first event */
-	const struct edge *end;		/* NULL: not seen; CPU spans have none */
-	bool no_end;
-	__u32 events;		/* number of events that it stands for */
+	const struct edge *begin;	/* NULL: began before the recording */
+	const struct edge *end;		/* NULL: not recorded, or SPAN_RUN */
+	bool no_end;		/* the end is not in the recording */
+	__u32 events;		/* number of events that the span represents */
 };
 
-/* Events of the kernel that make spans */
+/* Kernel events that begin or end spans */
 enum special { SPECIAL_NONE, SPECIAL_ENTER, SPECIAL_EXIT, SPECIAL_SWITCH };
 
 struct spans;
 
 typedef int span_done(void *arg, const struct span *span);
 
-/* @special: by definition. NULL: out of memory */
+/* @special: enum special of each definition. NULL: out of memory */
 struct spans *spans_new(const struct tsct_export *x, const __u8 *special,
 			span_done *done, void *arg);
 
 /*
  * spans_note - process an event
- * @thread_of: finds a thread by its id; @cpu: index of the CPU; @origin_ns:
- *	time of the first event. *ret_taken: true if the event is part of a
- *	span
+ * @threads: table in which threads are found by their ids
+ * @cpu: index of the CPU
+ * @origin_ns: begin of the page
+ * @ret_taken: true if the event is part of a span
  * Returns 0, the result of done(), or -ENOMEM.
  */
 int spans_note(struct spans *spans, struct tsct_threads *threads, __u32 cpu,
@@ -60,11 +59,5 @@ int spans_note(struct spans *spans, struct tsct_threads *threads, __u32 cpu,
 /* Ends all open spans at @end_ns, without an end event. */
 int spans_finish(struct spans *spans, __s64 end_ns);
 void spans_free(struct spans *spans);
-
-/*
- * Finds sys_enter, sys_exit and sched_switch of the kernel's channels, by
- * definition.
- */
-void spans_find_special(const struct tsct_export *x, __u8 *special);
 
 #endif /* REPORT_SPANS_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Sums of events by row, definition and time */
+/* Sums of the events that are not shown one by one, by row, definition and time */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report_trace.h"
 
-#define STRIPS_MAX	8192	/* limit; beyond it, all definitions of a row
-				 * share one strip */
+#define STRIPS_MAX	8192	/* with more strips, all definitions of a row share one */
 
 static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,
 		   const struct strip *key)
@@ -45,11 +45,31 @@ static bool grow(struct strips *all)
 	return true;
 }
 
-static struct strip *add(struct strips *all, const struct strip *key)
+static void free_strip(struct strip *s)
 {
-	const bool values = key->type == STRIP_COUNTER;
-	struct strip s = *key;
+	free(s->count);
+	free(s->busy);
+	free(s->low);
+	free(s->high);
+}
 
+struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
+			   __u32 field)
+{
+	struct strip s = { .type = type, .row = row, .def = def, .field = field };
+	const bool values = type == STRIP_COUNTER;
+	__u32 at = 0;
+
+	if (all->nr_hash)
+		at = *slot(all, all->hash, all->nr_hash, &s);
+	if (at)
+		return &all->all[at - 1];
+	if (all->nr >= STRIPS_MAX && def && values) {
+		errno = ENOSPC;	/* values of different counters cannot share a strip */
+		return NULL;
+	}
+	if (all->nr >= STRIPS_MAX && def)
+		return report_strip(all, type, row, 0, 0);
 	if (all->nr == all->room && !grow(all))
 		return NULL;
 	s.count = calloc(STRIP_BINS, sizeof(*s.count));
@@ -57,47 +77,12 @@ static struct strip *add(struct strips *all, const struct strip *key)
 	s.low = values ? calloc(STRIP_BINS, sizeof(*s.low)) : NULL;
 	s.high = values ? calloc(STRIP_BINS, sizeof(*s.high)) : NULL;
 	if (!s.count || !s.busy || (values && (!s.low || !s.high))) {
-		free(s.count);
-		free(s.busy);
-		free(s.low);
-		free(s.high);
+		free_strip(&s);
 		return NULL;
 	}
 	all->all[all->nr] = s;
-	*slot(all, all->hash, all->nr_hash, key) = ++all->nr;
+	*slot(all, all->hash, all->nr_hash, &s) = ++all->nr;
 	return &all->all[all->nr - 1];
-}
-
-struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
-			   __u32 field)
-{
-	struct strip key = { .type = type, .row = row, .def = def, .field = field };
-	__u32 at = 0;
-
-	if (all->nr_hash)
-		at = *slot(all, all->hash, all->nr_hash, &key);
-	if (at)
-		return &all->all[at - 1];
-	if (all->nr < STRIPS_MAX || !def)
-		return add(all, &key);
-	/*
-	 * Values of different counters cannot be added; a shared strip has the
-	 * last counter's.
-	 */
-	return report_strip(all, type == STRIP_COUNTER ? STRIP_THREAD : type, row, 0, 0);
-}
-
-static void put_values(struct bytes *to, const struct strip *s, __u32 bin)
-{
-	const float values[3] = { s->low[bin], s->high[bin], s->busy[bin] };
-
-	bytes_put(to, values, sizeof(values));
-}
-
-static void put_sums(struct bytes *to, const struct strip *s, __u32 bin)
-{
-	bytes_varint(to, s->count[bin]);
-	bytes_varint(to, s->busy[bin] * 1000 + 0.5F);
 }
 
 static void put_strip(struct bytes *to, const struct strip *s)
@@ -114,15 +99,19 @@ static void put_strip(struct bytes *to, const struct strip *s)
 			continue;
 		bytes_varint(to, bin + 1 - next);
 		next = bin + 1;
-		if (s->type == STRIP_COUNTER)
-			put_values(to, s, bin);
-		else
-			put_sums(to, s, bin);
+		if (s->type == STRIP_COUNTER) {
+			bytes_put(to, &s->low[bin], sizeof(*s->low));
+			bytes_put(to, &s->high[bin], sizeof(*s->high));
+			bytes_put(to, &s->busy[bin], sizeof(*s->busy));
+		} else {
+			bytes_varint(to, s->count[bin]);
+			bytes_varint(to, s->busy[bin] * 1000 + 0.5F);
+		}
 	}
 	bytes_varint(to, 0);
 }
 
-/* Joins neighbouring bins to fit the page. */
+/* Joins each @by bins into one, so that the strips need fewer bytes. */
 static void coarsen(struct strip *s, __u32 by)
 {
 	__u32 bin, k;
@@ -159,12 +148,8 @@ void report_strips_free(struct strips *all)
 {
 	__u32 i;
 
-	for (i = 0; i < all->nr; i++) {
-		free(all->all[i].count);
-		free(all->all[i].busy);
-		free(all->all[i].low);
-		free(all->all[i].high);
-	}
+	for (i = 0; i < all->nr; i++)
+		free_strip(&all->all[i]);
 	free(all->all);
 	free(all->hash);
 	memset(all, 0, sizeof(*all));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl report sync: a page of the exchanges with each source, the fit, and
- * its bound.
+ * trace-ctl report sync: a page of the exchanges with each source, the fit, and its
+ * bound. It is made from the daemon's answer to "exchanges"; the samples of a recording
+ * are first brought into the same form.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,37 +10,150 @@
 #include <string.h>
 
 #include "chart.h"
+#include "lib/sync/fit.h"
 #include "tools/common/json.h"
+#include "tools/common/sync_samples.h"
 #include "report.h"
 
-/*
- * Columns of a source's numbers; x is in s before the fit's end, the others in
- * ns
- */
-struct series {
-	unsigned int nr, nr_curve;
-	double *x, *offset, *rtt, *left;	/* of exchanges; left: residual */
-	bool *kept;
-	double *curve_x, *curve, *low, *high;
+#define CURVE_POINTS	64
+#define MARKS_MAX	4096	/* more marks would overlap, and make the page slow */
+
+
+/* ---- samples of a recording -------------------------------------------------- */
+
+/* A series of samples; offsets are relative to the tangent of the fit in the middle */
+struct window {
+	const struct sync_samples *read;
+	const struct tsct_series *series;
+	struct tsct_tangent tangent;
 };
 
-static double *make_column(unsigned int nr)
+static double seconds(const struct window *w, __u64 local)
 {
-	return calloc(nr ? nr : 1, sizeof(double));
+	return (double)(__s64)(local - w->read->rec->begin) /
+		sync_samples_hz(w->read->rec);
 }
 
-static void free_series(struct series *s)
+/* Returns the curve from the first exchange to the last, fitted anew for each point. */
+static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
-	free(s->x);
-	free(s->offset);
-	free(s->rtt);
-	free(s->left);
-	free(s->kept);
-	free(s->curve_x);
-	free(s->curve);
-	free(s->low);
-	free(s->high);
+	const __u64 from = w->series->x[0].t1;
+	const __u64 to = w->series->x[w->series->nr - 1].t4;
+	json_t *curve = json_array();
+	double frac, error;
+	struct tsct_fit fit;
+	__u64 at, remote;
+	unsigned int i;
+
+	for (i = 0; i <= CURVE_POINTS; i++) {
+		at = from + (to - from) / CURVE_POINTS * i;
+		if (tsct_series_near(w->series, kind, sync_samples_hz(w->read->rec), at,
+				     &fit))
+			continue;
+		remote = tsct_fit_at(&fit, at, &frac, &error);
+		json_array_append_new(curve, json_pack("[f,f,f]", seconds(w, at),
+			tsct_tangent_beyond(&w->tangent, at, remote, frac),
+			error * w->tangent.ns));
+	}
+	return curve;
 }
+
+static json_t *show_number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *show_fit(const struct window *w, const struct sync_figures *f)
+{
+	const struct tsct_fit *fit = &f->fit;
+	const struct tsct_tangent *t = &w->tangent;
+	const double tick_ns = t->rate * t->ns;
+
+	return json_pack("{s:s,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}",
+		"kind", tsct_fit_name(fit->kind), "kept", (int)f->kept,
+		"dropped", (int)(w->series->nr - f->kept),
+		"rtt_min_ns", show_number(fit->rtt_min * tick_ns),
+		"rtt_median_ns", show_number(fit->rtt_median * tick_ns),
+		"residual_ns", show_number(fit->residual * t->ns),
+		"sd_ns", show_number(fit->sd * t->ns),
+		"doubt_ns", show_number(fit->disagreement * t->ns),
+		"error_ns", show_number(f->bound_ns),
+		"rate_error_ppb", show_number(fit->rate_error / t->rate * 1e9));
+}
+
+static json_t *show_series(const struct sync_samples *r, unsigned int i,
+			   enum tsct_fit_kind kind)
+{
+	const struct tsct_series *s = &r->series[i];
+	const unsigned int step = (s->nr + MARKS_MAX - 1) / MARKS_MAX;
+	bool *keep = calloc(s->nr, sizeof(*keep));
+	struct window w = { .read = r, .series = s };
+	const struct tsct_tangent *t = &w.tangent;
+	json_t *shown = NULL, *exchanges;
+	struct sync_figures f;
+	double beyond;
+	char name[128];
+	__u64 local;
+	unsigned int k;
+
+	if (!keep || sync_samples_figures(r, i, kind, &f))
+		goto out;
+	snprintf(name, sizeof(name), "%s, node %016llx, timeline %u", s->source,
+		 (unsigned long long)s->node, s->timeline);
+	if (f.err) {
+		shown = json_pack("{s:o,s:s}", "name", ctl_json_text(name), "why",
+				  tsct_fit_error(f.err));
+		goto out;
+	}
+	tsct_tangent_make(&f.fit, tsct_series_ns(s), &w.tangent);
+	tsct_series_fit(s, kind, sync_samples_hz(r->rec), 0, UINT64_MAX,
+			f.fit.at, &f.fit, keep);
+	exchanges = json_array();
+	for (k = 0; k < s->nr; k += step) {
+		beyond = tsct_tangent_exchange(t, &s->x[k], &local);
+		json_array_append_new(exchanges, json_pack("[f,f,f,b]",
+			seconds(&w, local), beyond,
+			tsct_exchange_rtt(&s->x[k], t->rate) * t->rate * t->ns,
+			(int)keep[k]));
+	}
+	shown = json_pack("{s:o,s:o,s:o,s:o}", "name", ctl_json_text(name),
+			  "exchanges", exchanges,
+			  "fit", show_fit(&w, &f), "curve", show_curve(&w, kind));
+out:
+	free(keep);
+	return shown;
+}
+
+json_t *report_recording(const struct sync_samples *r, int kind)
+{
+	json_t *sources = json_array(), *source;
+	unsigned int i;
+
+	for (i = 0; i < r->nr_series; i++) {
+		source = show_series(r, i, kind < 0 ? sync_samples_fit_kind(r->rec) :
+				     (enum tsct_fit_kind)kind);
+		if (!source) {
+			json_decref(sources);
+			return NULL;
+		}
+		json_array_append_new(sources, source);
+	}
+	return json_pack("{s:o,s:s,s:b,s:o}", "name", ctl_json_text(
+			 r->rec->nodes[0].sync.on && *r->rec->nodes[0].sync.name ?
+			 r->rec->nodes[0].sync.name : r->rec->nodes[0].host),
+			 "x_title", "seconds since the recording began",
+			 "recorded", 1, "sources", sources);
+}
+
+/* ---- the numbers of a source -------------------------------------------------- */
+
+/* Columns of a source's numbers; x in s before the end of the fit, the others in ns */
+struct series {
+	unsigned int nr, nr_curve;
+	double *x, *offset, *rtt, *residual;	/* columns of the exchanges */
+	bool *kept;
+	double *curve_x, *curve, *low, *high;	/* columns of the curve's points */
+};
 
 static double element(const json_t *row, unsigned int i)
 {
@@ -48,7 +162,7 @@ static double element(const json_t *row, unsigned int i)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* The curve between its equidistant points */
+/* Interpolates the curve between its equidistant points. */
 static double curve_at(const struct series *s, double x)
 {
 	double pos, part;
@@ -64,52 +178,45 @@ static double curve_at(const struct series *s, double x)
 	return s->curve[i] * (1 - part) + s->curve[i + 1] * part;
 }
 
-static void read_rows(struct series *s, const json_t *exchanges,
-		      const json_t *curve)
+/* Reads a source; the caller frees s->x and s->kept. 0 or -ENOMEM */
+static int read_series(const json_t *source, struct series *s)
 {
-	const json_t *row;
+	const json_t *exchanges = json_object_get(source, "exchanges");
+	const json_t *curve = json_object_get(source, "curve"), *row;
+	const size_t nr = json_array_size(exchanges), nr_curve = json_array_size(curve);
 	unsigned int i;
 
-	for (i = 0; i < s->nr_curve; i++) {
+	s->nr = (unsigned int)nr;
+	s->nr_curve = (unsigned int)nr_curve;
+	s->x = calloc(4 * (nr + nr_curve) + 1, sizeof(*s->x));
+	s->kept = calloc(nr + 1, sizeof(*s->kept));
+	if (!s->x || !s->kept) {
+		free(s->x);
+		free(s->kept);
+		return -ENOMEM;
+	}
+	s->offset = s->x + nr;
+	s->rtt = s->offset + nr;
+	s->residual = s->rtt + nr;
+	s->curve_x = s->residual + nr;
+	s->curve = s->curve_x + nr_curve;
+	s->low = s->curve + nr_curve;
+	s->high = s->low + nr_curve;
+	for (i = 0; i < nr_curve; i++) {
 		row = json_array_get(curve, i);
 		s->curve_x[i] = element(row, 0);
 		s->curve[i] = element(row, 1);
 		s->low[i] = s->curve[i] - element(row, 2);
 		s->high[i] = s->curve[i] + element(row, 2);
 	}
-	for (i = 0; i < s->nr; i++) {
+	for (i = 0; i < nr; i++) {
 		row = json_array_get(exchanges, i);
 		s->x[i] = element(row, 0);
 		s->offset[i] = element(row, 1);
 		s->rtt[i] = element(row, 2);
 		s->kept[i] = json_is_true(json_array_get(row, 3));
-		s->left[i] = s->offset[i] - curve_at(s, s->x[i]);
+		s->residual[i] = s->offset[i] - curve_at(s, s->x[i]);
 	}
-}
-
-static int read_series(const json_t *source, struct series *s)
-{
-	const json_t *exchanges = json_object_get(source, "exchanges");
-	const json_t *curve = json_object_get(source, "curve");
-
-	memset(s, 0, sizeof(*s));
-	s->nr = (unsigned int)json_array_size(exchanges);
-	s->nr_curve = (unsigned int)json_array_size(curve);
-	s->x = make_column(s->nr);
-	s->offset = make_column(s->nr);
-	s->rtt = make_column(s->nr);
-	s->left = make_column(s->nr);
-	s->kept = calloc(s->nr ? s->nr : 1, sizeof(*s->kept));
-	s->curve_x = make_column(s->nr_curve);
-	s->curve = make_column(s->nr_curve);
-	s->low = make_column(s->nr_curve);
-	s->high = make_column(s->nr_curve);
-	if (!s->x || !s->offset || !s->rtt || !s->left || !s->kept ||
-	    !s->curve_x || !s->curve || !s->low || !s->high) {
-		free_series(s);
-		return -ENOMEM;
-	}
-	read_rows(s, exchanges, curve);
 	return 0;
 }
 
@@ -150,10 +257,7 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/*
-	 * The bound where it matters: further back it would dwarf everything
-	 * else.
-	 */
+	/* The range has the bound of the last point: earlier bounds are far larger. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
 	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
@@ -181,45 +285,39 @@ static void draw_residuals(FILE *to, const struct series *s)
 	};
 
 	widen(s->rtt, s->nr, s->kept, &chart.x_min, &chart.x_max);
-	widen(s->left, s->nr, s->kept, &chart.y_min, &chart.y_max);
+	widen(s->residual, s->nr, s->kept, &chart.y_min, &chart.y_max);
 	chart_pad(&chart.x_min, &chart.x_max);
 	chart_pad(&chart.y_min, &chart.y_max);
 	chart_begin(&chart);
-	draw_marks(&chart, s, s->rtt, s->left);
+	draw_marks(&chart, s, s->rtt, s->residual);
 	chart_end(&chart);
-}
-
-static void print_figure(FILE *to, const char *name, double value,
-			 const char *unit)
-{
-	if (isfinite(value))
-		fprintf(to, "<tr><th>%s</th><td>%.6g %s</td></tr>\n", name,
-			value, unit);
 }
 
 static void print_fit(FILE *to, const json_t *fit)
 {
+	static const struct { const char *name, *key, *unit; } figures[] = {
+		{ "Exchanges kept", "kept", "" }, { "Exchanges dropped", "dropped", "" },
+		{ "Bound of the error", "error_ns", "ns" },
+		{ "Likely error (1 &sigma;)", "sd_ns", "ns" },
+		{ "Difference of candidates", "doubt_ns", "ns" },
+		{ "Residuals, RMS of kept", "residual_ns", "ns" },
+		{ "Round trip, shortest", "rtt_min_ns", "ns" },
+		{ "Round trip, median", "rtt_median_ns", "ns" },
+		{ "Bound of the rate's error", "rate_error_ppb", "ppb" },
+	};
 	const json_t *kind = json_object_get(fit, "kind");
+	double value;
+	size_t i;
 
 	fputs("<table>\n<tr><th>Fit</th><td>", to);
 	report_text(to, json_is_string(kind) ? json_string_value(kind) : "?");
 	fputs("</td></tr>\n", to);
-	print_figure(to, "Exchanges kept", ctl_json_number(fit, "kept"), "");
-	print_figure(to, "Exchanges dropped", ctl_json_number(fit, "dropped"), "");
-	print_figure(to, "Bound of the error", ctl_json_number(fit, "error_ns"),
-		     "ns");
-	print_figure(to, "Likely error (1 &sigma;)", ctl_json_number(fit, "sd_ns"),
-		     "ns");
-	print_figure(to, "Difference of candidates",
-		     ctl_json_number(fit, "doubt_ns"), "ns");
-	print_figure(to, "Residuals, RMS of kept",
-		     ctl_json_number(fit, "residual_ns"), "ns");
-	print_figure(to, "Round trip, shortest", ctl_json_number(fit, "rtt_min_ns"),
-		     "ns");
-	print_figure(to, "Round trip, median",
-		     ctl_json_number(fit, "rtt_median_ns"), "ns");
-	print_figure(to, "Bound of the rate's error",
-		     ctl_json_number(fit, "rate_error_ppb"), "ppb");
+	for (i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
+		value = ctl_json_number(fit, figures[i].key);
+		if (isfinite(value))
+			fprintf(to, "<tr><th>%s</th><td>%.6g %s</td></tr>\n",
+				figures[i].name, value, figures[i].unit);
+	}
 	fputs("</table>\n", to);
 }
 
@@ -248,7 +346,8 @@ static int print_source(FILE *to, const json_t *source, const char *x_title)
 	print_fit(to, json_object_get(source, "fit"));
 	draw_offsets(to, &s, x_title);
 	draw_residuals(to, &s);
-	free_series(&s);
+	free(s.x);
+	free(s.kept);
 	fputs("</section>\n", to);
 	return 0;
 }
@@ -262,8 +361,8 @@ int report_sync_sections(FILE *to, const json_t *window)
 	size_t i;
 	int err = 0;
 
-	fprintf(to, "<p>Offsets are those of the other's counter to this node's, relative to"
-	      " the tangent of the fit %s; <span class='kept'>&#9679;"
+	fprintf(to, "<p>Offsets are those of the other node's counter to this node's, relative"
+	      " to the tangent of the fit %s; <span class='kept'>&#9679;"
 	      "</span> kept, <span class='dropped'>&#9675;</span> dropped. The band"
 	      " is the bound: it contains the true offset, whatever the delays of"
 	      " the two directions.</p>\n", recorded ? "in the middle of the recording" :
@@ -271,8 +370,8 @@ int report_sync_sections(FILE *to, const json_t *window)
 	for (i = 0; i < json_array_size(sources) && !err; i++)
 		err = print_source(to, json_array_get(sources, i), x_title);
 	if (!json_array_size(sources))
-		fputs(recorded ? "<p>The recording has no sync samples: it is the"
-		      " master's, or of no cluster.</p>\n" :
+		fputs(recorded ? "<p>The recording has no sync samples: its node is"
+		      " the master, or in no cluster.</p>\n" :
 		      "<p>This node polls no source: it is the master, or no source is"
 		      " configured.</p>\n", to);
 	return err;

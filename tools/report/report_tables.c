@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The page's text and tables, which need no script */
+/* The summary and the tables of the page, which need no script */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "report_trace.h"
 #include "tools/common/view.h"
 
-#define ROWS_SHOWN	400	/* rows of a table, at most */
+#define ROWS_SHOWN	400	/* limit of a table's rows */
 
 static void put_time(FILE *to, __s64 ns)
 {
@@ -38,7 +38,7 @@ void report_put_length(FILE *to, double ns)
 		fprintf(to, "%.0f ns", ns);
 }
 
-/* 1 234 567, with thin spaces */
+/* Writes 1234567 as 1 234 567, with thin spaces. */
 void report_put_count(FILE *to, __u64 n)
 {
 	char digits[24];
@@ -61,7 +61,14 @@ static void put_bound(FILE *to, __u64 error_ns)
 	report_put_length(to, error_ns);
 }
 
-static void put_cell(FILE *to, const char *text)
+void report_put_head(FILE *to, const char *text)
+{
+	fputs("<tr><th scope=\"row\">", to);
+	report_text(to, text);
+	fputs("</th>", to);
+}
+
+void report_put_cell(FILE *to, const char *text)
 {
 	fputs("<td class=\"left\">", to);
 	report_text(to, text);
@@ -75,7 +82,6 @@ static void put_number(FILE *to, __u64 n)
 	fputs("</td>", to);
 }
 
-/* The largest of a node's bounds over the recording */
 __u64 report_widest_ns(const struct report *r, __u32 node)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -84,8 +90,8 @@ __u64 report_widest_ns(const struct report *r, __u32 node)
 	__u32 i;
 
 	if (!rec->merged) {
-		a = report_error_ns(r, node, rec->begin);
-		b = report_error_ns(r, node, rec->end);
+		a = tsct_recording_error_ns(r->x.rec, node, rec->begin);
+		b = tsct_recording_error_ns(r->x.rec, node, rec->end);
 		return a > b ? a : b;
 	}
 	for (a = c->nr_bounds ? 0 : UINT64_MAX, i = 0; i < c->nr_bounds; i++)
@@ -96,21 +102,11 @@ __u64 report_widest_ns(const struct report *r, __u32 node)
 
 /* ---- summary ------------------------------------------------------------- */
 
-static void begin_card(FILE *to, bool bad)
+static void put_card(FILE *to, __u64 n, const char *what, bool bad)
 {
 	fprintf(to, "<li%s><b>", bad ? " class=\"warn\"" : "");
-}
-
-static void end_card(FILE *to, const char *what)
-{
-	fprintf(to, "</b><span>%s</span></li>\n", what);
-}
-
-static void put_count_card(FILE *to, __u64 n, const char *what, bool bad)
-{
-	begin_card(to, bad);
 	report_put_count(to, n);
-	end_card(to, what);
+	fprintf(to, "</b><span>%s</span></li>\n", what);
 }
 
 static void put_cards(const struct report *r, FILE *to)
@@ -123,61 +119,56 @@ static void put_cards(const struct report *r, FILE *to)
 		if (report_widest_ns(r, i) > bound)
 			bound = report_widest_ns(r, i);
 	fputs("<ul class=\"cards\">\n", to);
-	put_count_card(to, r->events, r->x.filter.from || r->x.filter.to ?
-		       "events in this part" : "events", false);
-	begin_card(to, false);
+	put_card(to, r->events, r->x.filter.from || r->x.filter.to ?
+		 "events in this part" : "events", false);
+	fputs("<li><b>", to);
 	report_put_length(to, report_span_ns(r));
-	end_card(to, "from first to last moment");
-	put_count_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
-	put_count_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
-	put_count_card(to, lost, "events lost while recording", lost);
-	begin_card(to, false);
+	fputs("</b><span>from first to last moment</span></li>\n", to);
+	put_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
+	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
+	put_card(to, lost, "events lost while recording", lost);
+	fputs("<li><b>", to);
 	put_bound(to, bound);
-	end_card(to, "bound of the error of times");
-	fputs("</ul>\n", to);
+	fputs("</b><span>bound of the error of times</span></li>\n</ul>\n", to);
 }
 
-/* Warnings about the nodes of a merged recording */
-static void put_node_warnings(const struct tsct_recording *rec, FILE *to)
+static void put_node_warning(const struct tsct_recording *rec, FILE *to, __u32 node,
+			     const char *what)
 {
-	static const char *const what[] = {
-		": its recording was not complete when it was merged; its last events may"
-		" be missing, and its losses are unknown.",
-		": its clock was disrupted during the recording (a step, a suspend).",
-	};
-	__u32 i, k;
-
-	for (i = 0; i < rec->nr_nodes; i++) {
-		for (k = 0; k < 2; k++) {
-			if (k ? !rec->nodes[i].disrupted : !rec->nodes[i].cut_off)
-				continue;
-			fputs("<p class=\"warn\">", to);
-			report_text(to, tsct_recording_node_name(rec, i));
-			fprintf(to, " (node %u)%s</p>\n", i, what[k]);
-		}
-	}
+	fputs("<p class=\"warn\">", to);
+	report_text(to, tsct_recording_node_name(rec, node));
+	fprintf(to, " (node %u): %s</p>\n", node, what);
 }
 
 static void put_warnings(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
 	const __u64 damage = tsct_trace_corrupt_count(r->x.trace);
+	__u32 i;
 
 	if (!rec->complete)
-		fputs("<p class=\"warn\">Its recorder was killed, or its disk was"
-		      " full: the last events may be missing, and the losses are unknown"
-		      ".</p>\n", to);
-	put_node_warnings(rec, to);
+		fputs("<p class=\"warn\">The recorder was killed, or the disk was"
+		      " full: the last events may be missing, and the number of lost events"
+		      " is unknown.</p>\n", to);
+	for (i = 0; i < rec->nr_nodes; i++) {
+		if (rec->nodes[i].cut_off)
+			put_node_warning(rec, to, i, "its recording was not complete when it"
+					 " was merged; its last events may be missing, and the"
+					 " number of its lost events is unknown.");
+		if (rec->nodes[i].disrupted)
+			put_node_warning(rec, to, i, "its clock was disrupted during the"
+					 " recording (a step, a suspend).");
+	}
 	if (damage)
 		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
 			" places; the readable part is shown.</p>\n", (uint64_t)damage);
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
-		fputs("<p class=\"warn\">It was recorded without times of events: all events"
-		      " of a packet have the time of the packet, so neither times nor"
-		      " durations mean anything here.</p>\n", to);
+		fputs("<p class=\"warn\">The events were recorded without times: all events of"
+		      " a packet have the time of the packet, so times and durations on this"
+		      " page are not real.</p>\n", to);
 	if (rec->epoch != rec->epoch_first)
 		fputs("<p class=\"warn\">The clock was disrupted during the recording (a"
-		      " step, a suspend): times before and after do not compare.</p>\n", to);
+		      " step, a suspend): do not compare times before and after.</p>\n", to);
 }
 
 void report_tables_head(struct report *r, FILE *to)
@@ -201,56 +192,34 @@ void report_tables_head(struct report *r, FILE *to)
 
 /* ---- events ------------------------------------------------------------------ */
 
-static const struct report *sorting;
-
-static int more_events(const void *a, const void *b)
-{
-	const __u32 i = *(const __u32 *)a, k = *(const __u32 *)b;
-	const __u64 x = sorting->seen[i].events, y = sorting->seen[k].events;
-
-	return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
-}
-
-static void put_rate(FILE *to, double per_second)
-{
-	if (per_second >= 1000)
-		put_number(to, (__u64)(per_second + 0.5));
-	else
-		fprintf(to, "<td>%.3g</td>", per_second);
-}
-
-static void put_event(const struct report *r, FILE *to, __u32 i)
-{
-	const struct tsct_export_def *d = &r->x.defs[i];
-	const struct seen *seen = &r->seen[i];
-
-	fputs("<tr><th scope=\"row\">", to);
-	report_text(to, d->def->name);
-	fprintf(to, "</th><td class=\"left\">%s</td>", tsct_kind_names[d->def->kind]);
-	put_cell(to, r->x.rec->streams[d->stream].name);
-	put_number(to, seen->events);
-	put_rate(to, seen->events * 1e9 / report_span_ns(r));
-	fprintf(to, "<td>%.1f</td><td class=\"left\">%s</td></tr>\n",
-		(double)seen->bytes / seen->events,
-		report_single(r, i) ? "each" : "density");
-}
-
 static void put_events(const struct report *r, FILE *to)
 {
-	__u32 *order = calloc(r->x.nr_defs + 1, sizeof(*order)), i;
+	__u32 *order = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs), i;
+	const struct tsct_export_def *d;
+	const struct seen *seen;
+	double rate;
 
-	for (i = 0; order && i < r->x.nr_defs; i++)
-		order[i] = i;
-	sorting = r;
-	if (order)
-		qsort(order, r->x.nr_defs, sizeof(*order), more_events);
 	fputs("<section>\n<h2>Events</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Event</th><th class=\"left\">Kind</th><th class=\"left\">Channel</th>"
 	      "<th>Count</th><th>Per second</th><th>Bytes of fields</th>"
 	      "<th class=\"left\">Shown</th></tr></thead>\n<tbody>\n", to);
 	for (i = 0; order && i < r->x.nr_defs && i < ROWS_SHOWN &&
-	     r->seen[order[i]].events; i++)
-		put_event(r, to, order[i]);
+	     r->seen[order[i]].events; i++) {
+		d = &r->x.defs[order[i]];
+		seen = &r->seen[order[i]];
+		rate = seen->events * 1e9 / report_span_ns(r);
+		report_put_head(to, d->def->name);
+		fprintf(to, "<td class=\"left\">%s</td>", tsct_kind_names[d->def->kind]);
+		report_put_cell(to, r->x.rec->streams[d->stream].name);
+		put_number(to, seen->events);
+		if (rate >= 1000)
+			put_number(to, (__u64)(rate + 0.5));
+		else
+			fprintf(to, "<td>%.3g</td>", rate);
+		fprintf(to, "<td>%.1f</td><td class=\"left\">%s</td></tr>\n",
+			(double)seen->bytes / seen->events,
+			report_single(r, order[i]) ? "each" : "density");
+	}
 	fputs("</tbody>\n</table></div>\n", to);
 	if (order && i == ROWS_SHOWN)
 		fprintf(to, "<p class=\"note\">The table has the first %u kinds of events;"
@@ -264,7 +233,7 @@ static void put_events(const struct report *r, FILE *to)
 
 /* ---- losses ------------------------------------------------------------------- */
 
-/* The time range of the losses, and the number of gaps, where known */
+/* Writes the time range of the losses, and the number of gaps, if known. */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
 	__s64 from = 0, until = 0;
@@ -299,30 +268,15 @@ static __u32 put_losses_at(const struct report *r, FILE *to, __u32 stream,
 		if (!s->loss[location].cause[cause])
 			continue;
 		fputs("<tr>", to);
-		put_cell(to, r->x.nodes[at->node]);
+		report_put_cell(to, r->x.nodes[at->node]);
 		fprintf(to, "<td>%u</td>", at->cpu);
-		put_cell(to, s->name);
+		report_put_cell(to, s->name);
 		fprintf(to, "<td class=\"left\">%s</td>", tsct_loss_names[cause]);
 		put_number(to, s->loss[location].cause[cause]);
 		put_when(r, to, stream, location);
 		nr++;
 	}
 	return nr;
-}
-
-static void put_no_ring(const struct report *r, FILE *to)
-{
-	__u32 i;
-
-	for (i = 0; i < r->x.rec->nr_streams; i++) {
-		if (!r->x.rec->streams[i].lost_no_ring)
-			continue;
-		fputs("<p>Channel ", to);
-		report_text(to, r->x.rec->streams[i].name);
-		fputs(" lost ", to);
-		report_put_count(to, r->x.rec->streams[i].lost_no_ring);
-		fputs(" more events, of CPUs without a ring.</p>\n", to);
-	}
 }
 
 static void put_losses(const struct report *r, FILE *to)
@@ -337,8 +291,8 @@ static void put_losses(const struct report *r, FILE *to)
 			"No event was lost." : "No loss is recorded.");
 		return;
 	}
-	fputs("<p>In the whole recording, by cause. In the timeline they are hatched, in"
-	      " the row of their CPU, between the events around them.</p>\n"
+	fputs("<p>Lost events of the whole recording, by cause. The timeline shows each loss"
+	      " hatched, in the row of the CPU, between the events before and after it.</p>\n"
 	      "<div class=\"scroll\"><table>\n<thead><tr><th>Node</th><th>CPU</th>"
 	      "<th class=\"left\">Channel</th><th class=\"left\">Cause</th>"
 	      "<th>Events</th><th class=\"left\">When</th></tr></thead>\n<tbody>\n", to);
@@ -347,42 +301,27 @@ static void put_losses(const struct report *r, FILE *to)
 			nr += put_losses_at(r, to, i, k);
 	fputs("</tbody>\n</table></div>\n", to);
 	if (nr >= ROWS_SHOWN)
-		fputs("<p class=\"note\">There are more: 'trace-ctl stat' lists all."
-		      "</p>\n", to);
-	put_no_ring(r, to);
+		fputs("<p class=\"note\">The table is not complete; 'trace-ctl stat' lists all"
+		      " losses.</p>\n", to);
+	for (i = 0; i < rec->nr_streams; i++) {
+		if (!rec->streams[i].lost_no_ring)
+			continue;
+		fputs("<p>Channel ", to);
+		report_text(to, rec->streams[i].name);
+		fputs(" lost ", to);
+		report_put_count(to, rec->streams[i].lost_no_ring);
+		fputs(" more events, of CPUs without a ring.</p>\n", to);
+	}
 	fputs("</section>\n", to);
 }
 
 /* ---- nodes -------------------------------------------------------------------- */
 
-static void put_node(const struct report *r, FILE *to, __u32 node)
-{
-	const struct tsct_recording *rec = r->x.rec;
-	const struct tsct_recorded_node *n = &rec->nodes[node];
-	__u32 i, cpus = 0;
-
-	for (i = 0; i < rec->nr_locations; i++)
-		cpus += rec->locations[i].node == node;
-	fputs("<tr><th scope=\"row\">", to);
-	report_text(to, r->x.nodes[node]);
-	fputs("</th>", to);
-	put_cell(to, n->host);
-	put_cell(to, n->kernel);
-	put_cell(to, *n->command ? n->command : "the whole system");
-	put_cell(to, n->provider);
-	put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
-	put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model : "not known");
-	put_number(to, r->node_events[node]);
-	put_cell(to, n->sync.on ? tsct_status_name(n->sync.status) :
-		 tsct_status_name(rec->status));
-	fputs("<td>", to);
-	put_bound(to, report_widest_ns(r, node));
-	fputs("</td></tr>\n", to);
-}
-
 static void put_nodes(const struct report *r, FILE *to)
 {
-	__u32 i;
+	const struct tsct_recording *rec = r->x.rec;
+	const struct tsct_recorded_node *n;
+	__u32 i, k, cpus;
 
 	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
@@ -390,55 +329,61 @@ static void put_nodes(const struct report *r, FILE *to)
 	      "<th class=\"left\">Model</th><th>Events</th><th class=\"left\">Clock</th>"
 	      "<th>Bound</th></tr></thead>\n"
 	      "<tbody>\n", to);
-	for (i = 0; i < r->x.nr_nodes && i < ROWS_SHOWN; i++)
-		put_node(r, to, i);
+	for (i = 0; i < r->x.nr_nodes && i < ROWS_SHOWN; i++) {
+		n = &rec->nodes[i];
+		for (k = 0, cpus = 0; k < rec->nr_locations; k++)
+			cpus += rec->locations[k].node == i;
+		report_put_head(to, r->x.nodes[i]);
+		report_put_cell(to, n->host);
+		report_put_cell(to, n->kernel);
+		report_put_cell(to, *n->command ? n->command : "the whole system");
+		report_put_cell(to, n->provider);
+		put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
+		report_put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model :
+				"not known");
+		put_number(to, r->node_events[i]);
+		report_put_cell(to, tsct_status_name(n->sync.on ? n->sync.status :
+						     rec->status));
+		fputs("<td>", to);
+		put_bound(to, report_widest_ns(r, i));
+		fputs("</td></tr>\n", to);
+	}
 	fputs("</tbody>\n</table></div>\n", to);
 	if (i < r->x.nr_nodes)
-		fprintf(to, "<p class=\"note\">And %u more.</p>\n", r->x.nr_nodes - i);
+		fprintf(to, "<p class=\"note\">And %u more nodes.</p>\n",
+			r->x.nr_nodes - i);
 	fputs("</section>\n", to);
 }
 
 /* ---- threads ------------------------------------------------------------------ */
 
-static int busier(const void *a, const void *b)
-{
-	const struct tsct_thread *x = *(void *const *)a, *y = *(void *const *)b;
-
-	return x->events != y->events ? (x->events < y->events) -
-		(x->events > y->events) : (x->index > y->index) - (x->index < y->index);
-}
-
-static void put_thread(const struct report *r, FILE *to, const struct tsct_thread *t)
-{
-	char title[TSCT_THREAD_TITLE_MAX];
-
-	tsct_thread_title(t, title);
-	fputs("<tr><th scope=\"row\">", to);
-	report_text(to, title);
-	fprintf(to, "</th><td>%u</td>", t->tid);
-	put_cell(to, r->x.nodes[t->node]);
-	put_number(to, t->events);
-	fputs("</tr>\n", to);
-}
-
 static void put_threads(const struct report *r, FILE *to)
 {
 	const struct tsct_threads *all = &r->x.threads;
-	struct tsct_thread **order = calloc(all->nr + 1, sizeof(*order));
+	const __u32 nr = all->nr < ROWS_SHOWN ? all->nr : ROWS_SHOWN;
+	const struct tsct_thread *order[ROWS_SHOWN] = { NULL }, *t;
+	char title[TSCT_THREAD_TITLE_MAX];
 	__u32 i;
 
-	if (!order)
-		return;
-	for (i = 0; i < all->nr; i++)
-		order[i] = all->all[i];
-	qsort(order, all->nr, sizeof(*order), busier);
+	/* The rows of the timeline are in the order of the numbers of events. */
+	for (i = 0; i < all->nr && i < r->nr_row_of; i++)
+		if (r->row_of[i] < nr)
+			order[r->row_of[i]] = all->all[i];
 	fprintf(to, "<section>\n<details><summary>Table of the %u busiest threads"
 		"</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>Thread</th>"
 		"<th>Id</th><th class=\"left\">Node</th><th>Events</th></tr></thead>\n"
-		"<tbody>\n", all->nr < ROWS_SHOWN ? all->nr : ROWS_SHOWN);
-	for (i = 0; i < all->nr && i < ROWS_SHOWN; i++)
-		put_thread(r, to, order[i]);
-	free(order);
+		"<tbody>\n", nr);
+	for (i = 0; i < nr; i++) {
+		t = order[i];
+		if (!t)
+			continue;
+		tsct_thread_title(t, title);
+		report_put_head(to, title);
+		fprintf(to, "<td>%u</td>", t->tid);
+		report_put_cell(to, r->x.nodes[t->node]);
+		put_number(to, t->events);
+		fputs("</tr>\n", to);
+	}
 	fputs("</tbody>\n</table></div>\n</details>\n</section>\n", to);
 }
 

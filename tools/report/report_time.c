@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The error of times: each node's bound, its correction, and messages */
+/* Part "Time" of the page: each node's bound, its correction, messages, sync samples */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,13 +15,13 @@
 #include "tools/common/sync_samples.h"
 
 #define POINTS		64
-#define LINES_MAX	8	/* lines with a colour of their own */
+#define COLOURS		8	/* colours of nodes in the style sheet */
 #define PAIRS_SHOWN	400
-#define SOURCES_MAX	8	/* a drawing of one takes up to 1 MB */
+#define SOURCES_MAX	8	/* sources that are drawn; each takes up to 1 MB */
 
 /* ---- bounds over time -------------------------------------------------------- */
 
-/* Fills in the points with a known bound; returns their number. */
+/* Fills in the points with a known bound: x in s, y in ns. Returns their number. */
 static unsigned int bounds_of(const struct report *r, __u32 node, double *x, double *y)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -34,7 +34,7 @@ static unsigned int bounds_of(const struct report *r, __u32 node, double *x, dou
 
 	for (i = 0; i < nr && i < POINTS; i++) {
 		stamp = rec->merged ? c->bounds[i].tick : rec->begin + step * i;
-		error = report_error_ns(r, node, stamp);
+		error = tsct_recording_error_ns(r->x.rec, node, stamp);
 		if (error == UINT64_MAX)
 			continue;
 		x[n] = ((double)tsct_clock_params_ns(&rec->real, stamp) -
@@ -44,35 +44,17 @@ static unsigned int bounds_of(const struct report *r, __u32 node, double *x, dou
 	return n;
 }
 
-static void widen(struct chart *chart, const double *x, const double *y, unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		chart->x_min = fmin(chart->x_min, x[i]);
-		chart->x_max = fmax(chart->x_max, x[i]);
-		chart->y_max = fmax(chart->y_max, y[i]);
-	}
-}
-
-/* Chooses a unit in which it has few digits. */
-static double choose_unit(struct chart *chart)
+static void draw_bounds(const struct report *r, FILE *to)
 {
 	static const struct { double ns; const char *title; } units[] = {
 		{ 1e9, "bound, s" }, { 1e6, "bound, ms" }, { 1e3, "bound, &micro;s" },
 		{ 1, "bound, ns" },
+	}, *unit = units;
+	struct chart chart = {
+		.to = to, .title = "Bound of the error of times",
+		.x_title = "seconds since the recording began",
+		.x_min = INFINITY, .x_max = -INFINITY, .y_min = 0, .y_max = 0,
 	};
-	unsigned int i = 0;
-
-	while (i < 3 && chart->y_max < units[i].ns)
-		i++;
-	chart->y_title = units[i].title;
-	chart->y_max = chart->y_max > 0 ? chart->y_max / units[i].ns * 1.1 : 1;
-	return units[i].ns;
-}
-
-static void draw_lines(const struct report *r, const struct chart *chart, double unit)
-{
 	double x[POINTS], y[POINTS];
 	unsigned int nr, k;
 	char style[32];
@@ -80,27 +62,11 @@ static void draw_lines(const struct report *r, const struct chart *chart, double
 
 	for (i = 0; i < r->x.nr_nodes; i++) {
 		nr = bounds_of(r, i, x, y);
-		for (k = 0; k < nr; k++)
-			y[k] /= unit;
-		snprintf(style, sizeof(style), "line n%u", i % LINES_MAX);
-		chart_line(chart, x, y, nr, style);
-	}
-}
-
-static void draw_bounds(const struct report *r, FILE *to)
-{
-	struct chart chart = {
-		.to = to, .title = "Bound of the error of times",
-		.x_title = "seconds since the recording began",
-		.x_min = INFINITY, .x_max = -INFINITY, .y_min = 0, .y_max = 0,
-	};
-	double x[POINTS], y[POINTS], unit;
-	unsigned int nr;
-	__u32 i;
-
-	for (i = 0; i < r->x.nr_nodes; i++) {
-		nr = bounds_of(r, i, x, y);
-		widen(&chart, x, y, nr);
+		for (k = 0; k < nr; k++) {
+			chart.x_min = fmin(chart.x_min, x[k]);
+			chart.x_max = fmax(chart.x_max, x[k]);
+			chart.y_max = fmax(chart.y_max, y[k]);
+		}
 	}
 	if (!(chart.x_max >= chart.x_min)) {
 		fputs("<p>The bound of the error of its times is unknown.</p>\n", to);
@@ -108,13 +74,22 @@ static void draw_bounds(const struct report *r, FILE *to)
 	}
 	if (!(chart.x_max > chart.x_min))
 		chart_pad(&chart.x_min, &chart.x_max);
-	unit = choose_unit(&chart);
+	while (unit->ns > 1 && chart.y_max < unit->ns)
+		unit++;
+	chart.y_title = unit->title;
+	chart.y_max = chart.y_max > 0 ? chart.y_max / unit->ns * 1.1 : 1;
 	chart_begin(&chart);
-	draw_lines(r, &chart, unit);
+	for (i = 0; i < r->x.nr_nodes; i++) {
+		nr = bounds_of(r, i, x, y);
+		for (k = 0; k < nr; k++)
+			y[k] /= unit->ns;
+		snprintf(style, sizeof(style), "line n%u", i % COLOURS);
+		chart_line(&chart, x, y, nr, style);
+	}
 	chart_end(&chart);
 }
 
-static void name_lines(const struct report *r, FILE *to)
+static void put_legend(const struct report *r, FILE *to)
 {
 	__u32 i;
 
@@ -122,7 +97,7 @@ static void name_lines(const struct report *r, FILE *to)
 		return;
 	fputs("<p class=\"legend\">", to);
 	for (i = 0; i < r->x.nr_nodes && i < 64; i++) {
-		fprintf(to, "<span><i class=\"n%u\"></i>", i % LINES_MAX);
+		fprintf(to, "<span><i class=\"n%u\"></i>", i % COLOURS);
 		report_text(to, r->x.nodes[i]);
 		fputs("</span>", to);
 	}
@@ -131,43 +106,38 @@ static void name_lines(const struct report *r, FILE *to)
 
 /* ---- merged recordings --------------------------------------------------- */
 
-static void put_correction(const struct report *r, FILE *to, __u32 node)
-{
-	const struct tsct_recorded_node *n = &r->x.rec->nodes[node];
-	const struct tsct_recorded_correction *c = &n->correction;
-	const bool master = n->sync.on && n->sync.role == TSCT_SYNC_MASTER;
-
-	fputs("<tr><th scope=\"row\">", to);
-	report_text(to, r->x.nodes[node]);
-	fputs("</th><td class=\"left\">", to);
-	report_text(to, *c->fit ? c->fit : master ? "none: it is the master" :
-		    "none: the node's own clock is used");
-	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
-		"</td><td>%" PRIu64 "</td></tr>\n", (uint64_t)c->kept,
-		(uint64_t)c->dropped, (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
-}
-
 static void put_corrections(const struct report *r, FILE *to)
 {
+	const struct tsct_recorded_correction *c;
+	const struct tsct_recorded_node *n;
 	__u32 i;
 
 	fputs("<div class=\"scroll\"><table>\n<thead><tr><th>Node</th>"
 	      "<th class=\"left\">Fit</th><th>Samples kept</th><th>dropped</th>"
 	      "<th>Monotonic fixups</th><th>largest, ticks</th></tr></thead>\n"
 	      "<tbody>\n", to);
-	for (i = 0; i < r->x.nr_nodes && i < 1024; i++)
-		put_correction(r, to, i);
+	for (i = 0; i < r->x.nr_nodes && i < 1024; i++) {
+		n = &r->x.rec->nodes[i];
+		c = &n->correction;
+		report_put_head(to, r->x.nodes[i]);
+		report_put_cell(to, *c->fit ? c->fit :
+				n->sync.on && n->sync.role == TSCT_SYNC_MASTER ?
+				"none: it is the master" :
+				"none: the node's own clock is used");
+		fprintf(to, "<td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
+			"</td><td>%" PRIu64 "</td></tr>\n", (uint64_t)c->kept,
+			(uint64_t)c->dropped, (uint64_t)c->monotonic_fixups,
+			(uint64_t)c->fixup_max);
+	}
 	fputs("</tbody>\n</table></div>\n", to);
 }
 
 static void put_pair(FILE *to, const char *from, const char *towards,
 		     const struct tsct_message_pair_stats *p)
 {
-	fputs("<tr><th scope=\"row\">", to);
-	report_text(to, from);
-	fputs("</th><td class=\"left\">", to);
-	report_text(to, towards);
-	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
+	report_put_head(to, from);
+	report_put_cell(to, towards);
+	fprintf(to, "<td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
 		"</td><td%s>%" PRIu64 "</td><td>", (uint64_t)p->matched,
 		(uint64_t)p->before, (uint64_t)p->within,
 		p->beyond ? " class=\"warn\"" : "", (uint64_t)p->beyond);
@@ -177,34 +147,23 @@ static void put_pair(FILE *to, const char *from, const char *towards,
 	fputs("</td></tr>\n", to);
 }
 
-static void put_pairs(const struct report *r, FILE *to)
-{
-	const struct tsct_message_stats *m = &r->x.rec->messages;
-	const struct tsct_message_pair_stats *p;
-	__u32 i;
-
-	put_pair(to, "all", "", &m->all);
-	for (i = 0; i < m->nr_pairs && i < PAIRS_SHOWN; i++) {
-		p = &m->pairs[i];
-		if (p->from < r->x.nr_nodes && p->to < r->x.nr_nodes)
-			put_pair(to, r->x.nodes[p->from], r->x.nodes[p->to], p);
-	}
-}
-
-/* A message that was received before it was sent shows wrong times. */
 static void put_messages(const struct report *r, FILE *to)
 {
 	const struct tsct_message_stats *m = &r->x.rec->messages;
+	const struct tsct_message_pair_stats *p;
 
-	fputs("<h2>Causality</h2>\n<p>No message is received before it was sent. If"
-	      " its times show that, by no more than the sum of both bounds, they are"
-	      " still within their bounds; beyond that, a bound is wrong. In the"
+	fputs("<h2>Causality</h2>\n<p>A message cannot be received before it was sent."
+	      " Where its times show that, they are wrong. If the difference is at most the"
+	      " sum of both bounds, both bounds still hold; else a bound is wrong. In the"
 	      " timeline such messages are red.</p>\n<div class=\"scroll\"><table>\n"
 	      "<thead><tr><th>From</th><th class=\"left\">To</th><th>Messages</th>"
 	      "<th>Too early by own clocks</th><th>Merged, within bounds</th>"
 	      "<th>Merged, beyond</th><th>Shortest by own clocks</th>"
 	      "<th>Shortest, merged</th></tr></thead>\n<tbody>\n", to);
-	put_pairs(r, to);
+	put_pair(to, "all", "", &m->all);
+	for (p = m->pairs; p < m->pairs + m->nr_pairs && p < m->pairs + PAIRS_SHOWN; p++)
+		if (p->from < r->x.nr_nodes && p->to < r->x.nr_nodes)
+			put_pair(to, r->x.nodes[p->from], r->x.nodes[p->to], p);
 	fprintf(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %" PRIu64 " sends and"
 		" %" PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no other end in"
 		" the recording.", (uint64_t)m->sends, (uint64_t)m->receives,
@@ -225,8 +184,8 @@ static int put_samples(const struct report *r, FILE *to)
 	if (err)
 		return err;
 	if (read.nr_series > SOURCES_MAX) {
-		fprintf(to, "<p>There are samples of %u sources and epochs, too many for"
-			" this page: <kbd>trace-ctl report sync</kbd> draws them.</p>\n",
+		fprintf(to, "<p>The recording has samples of %u sources and epochs, too many"
+			" for this page: <kbd>trace-ctl report sync</kbd> draws them.</p>\n",
 			read.nr_series);
 		sync_samples_close(&read);
 		return 0;
@@ -255,7 +214,7 @@ int report_sync_part(struct report *r, FILE *to)
 	if (rec->merged)
 		put_corrections(r, to);
 	draw_bounds(r, to);
-	name_lines(r, to);
+	put_legend(r, to);
 	if (rec->messages.on)
 		put_messages(r, to);
 	if (tsct_recording_has_samples(rec)) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/query/message_match.h"
 #include "tools/common/cmd.h"
 #include "tools/common/output_file.h"
 #include "tools/common/progress.h"
@@ -15,8 +16,7 @@
 #include "tools/common/view.h"
 
 struct job {
-	struct report r;	/* first member: the export's callbacks get a
-				 * pointer to it */
+	struct report r;	/* first member: callbacks get a pointer to it */
 	struct progress progress;
 	struct output_file to;
 };
@@ -33,16 +33,10 @@ static int poll_job(struct tsct_export *x)
 	return 0;
 }
 
-static int complain(const struct job *j, const char *what, int err)
-{
-	output_error_print("report", what, j->r.x.why, err);
-	return EXIT_FAILED;
-}
-
 /* ---- the page -------------------------------------------------------------------- */
 
-/* States how many events are summarized, and which are drawn individually. */
-static void put_honest(const struct report *r, FILE *to)
+/* Writes how many events are summarized, and which are drawn individually. */
+static void put_summary(const struct report *r, FILE *to)
 {
 	if (!r->summed) {
 		fputs("<p class=\"note\">All events shown.</p>\n", to);
@@ -54,8 +48,7 @@ static void put_honest(const struct report *r, FILE *to)
 	report_put_count(to, r->events);
 	fputs(" events are summarized</b>: bars show their number in steps of ", to);
 	report_put_length(to, report_bin_ns(r));
-	fputs(", shades the share of the time that their spans cover.",
-	      to);
+	fputs(", and shades show the share of the time that their spans cover.", to);
 	if (r->longer_ns < INT64_MAX && r->nr_spans) {
 		fputs(" Spans of ", to);
 		report_put_length(to, r->longer_ns);
@@ -64,13 +57,16 @@ static void put_honest(const struct report *r, FILE *to)
 	if (r->nr_row_of > ROWS_MAX)
 		fprintf(to, " In each node, the threads after the busiest %u share a row"
 			" with sums only.", ROWS_MAX);
-	fputs(" The table of events shows which are drawn how. To draw all of a part, use"
-	      " <kbd>--from</kbd>, <kbd>--to</kbd>, <kbd>--event</kbd>,"
-	      " <kbd>--max-events</kbd>.</p>\n", to);
+	fputs(" The table of events shows which kinds are drawn individually. To draw all events"
+	      " of a part, select it with <kbd>--from</kbd>, <kbd>--to</kbd> and"
+	      " <kbd>--event</kbd>, or raise <kbd>--max-events</kbd>.</p>\n", to);
 }
 
-static void put_bar(FILE *to)
+static void put_timeline(const struct report *r, FILE *to)
 {
+	fputs("<section>\n<h2>Timeline</h2>\n<noscript><p class=\"warn\">The timeline is"
+	      " drawn by a script, which this browser does not run.</p></noscript>\n", to);
+	put_summary(r, to);
 	fputs("<div class=\"bar\">\n"
 	      "<input type=\"search\" id=\"search\" placeholder=\"Search names\""
 	      " aria-label=\"Search names of events, calls and threads\"/>\n"
@@ -82,52 +78,30 @@ static void put_bar(FILE *to)
 	      "<button type=\"button\" id=\"in\" aria-label=\"Zoom in\">+</button>\n"
 	      "<button type=\"button\" id=\"out\" aria-label=\"Zoom out\">&#8722;</button>\n"
 	      "<button type=\"button\" id=\"all\">All</button>\n"
-	      "<button type=\"button\" id=\"fold\">Fold nodes</button>\n</div>\n", to);
-}
-
-static void put_keys(FILE *to)
-{
-	fputs("<details class=\"keys\"><summary>Keys and symbols</summary>\n"
+	      "<button type=\"button\" id=\"fold\">Fold nodes</button>\n</div>\n"
+	      "<div class=\"canvas\"><canvas id=\"timeline\" tabindex=\"0\""
+	      " role=\"application\" aria-label=\"Timeline of all threads, by node; the"
+	      " tables below have its numbers as text\"></canvas>"
+	      "<div id=\"tip\" role=\"tooltip\" hidden=\"hidden\"></div></div>\n"
+	      "<div id=\"details\" aria-live=\"polite\" hidden=\"hidden\"></div>\n"
+	      "<div id=\"legend\" class=\"legend\"></div>\n"
+	      "<details class=\"keys\"><summary>Keys and symbols</summary>\n"
 	      "<p>Wheel: zoom at the pointer; drag: move; shift and drag: measure;"
 	      " double click: zoom to the item; click: show its fields below, or fold a"
 	      " node. The strip above shows the whole recording: drag in it to move. On"
 	      " touch screens, two fingers zoom.</p>\n"
 	      "<p><kbd>w</kbd> <kbd>s</kbd> or <kbd>+</kbd> <kbd>-</kbd> zoom,"
 	      " <kbd>a</kbd> <kbd>d</kbd> or <kbd>&#8592;</kbd> <kbd>&#8594;</kbd> move,"
-	      " <kbd>&#8593;</kbd> <kbd>&#8595;</kbd> scroll, <kbd>0</kbd> all,"
-	      " <kbd>/</kbd> search, <kbd>n</kbd> <kbd>p</kbd> next and previous match,"
-	      " <kbd>Esc</kbd> clears.</p>\n"
-	      "<p>Bars have a begin and an end: slices, system calls, and in a"
-	      " CPU's row, the running thread; a thin line above a thread's row shows when"
-	      " it had a CPU. Dots are instants; triangles are messages, and arrows go from"
-	      " send to receive. An end that fades is not in the recording. Orange is the"
-	      " error bound: an event may have been anywhere between its whiskers, and the"
-	      " stripe at the pointer is as wide as the bound of each node."
-	      " Hatched: events were lost.</p>\n</details>\n", to);
-}
-
-static void put_timeline(const struct report *r, FILE *to)
-{
-	fputs("<section>\n<h2>Timeline</h2>\n<noscript><p class=\"warn\">The timeline is"
-	      " drawn by a script, which this browser does not run.</p></noscript>\n", to);
-	put_honest(r, to);
-	put_bar(to);
-	fputs("<div class=\"canvas\"><canvas id=\"timeline\" tabindex=\"0\""
-	      " role=\"application\" aria-label=\"Timeline of all threads, by node; the"
-	      " tables below have the same in text\"></canvas>"
-	      "<div id=\"tip\" role=\"tooltip\" hidden=\"hidden\"></div></div>\n<div id=\"details\" aria-live=\"polite\" hidden=\"hidden\"></div>\n"
-	      "<div id=\"legend\" class=\"legend\"></div>\n", to);
-	put_keys(to);
-	fputs("</section>\n", to);
-}
-
-static void put_rates(FILE *to)
-{
-	fputs("<section>\n<h2>Events over time</h2>\n<div class=\"bar\"><label>by"
-	      " <select id=\"rates-by\"><option value=\"event\">event</option>"
-	      "<option value=\"node\">node</option></select></label></div>\n"
-	      "<div><canvas id=\"rates\" role=\"img\" aria-label=\"Events per second, over"
-	      " time\"></canvas></div>\n<p id=\"rates-legend\" class=\"legend\"></p>\n"
+	      " <kbd>&#8593;</kbd> <kbd>&#8595;</kbd> scroll, <kbd>0</kbd> shows all,"
+	      " <kbd>/</kbd> searches, <kbd>n</kbd> <kbd>p</kbd> next and previous match,"
+	      " <kbd>Esc</kbd> clears search and selection.</p>\n"
+	      "<p>A bar is a slice or a system call from its begin to its end; in a CPU's"
+	      " row, the time of the running thread. A thin line above a thread's row shows"
+	      " when the thread had a CPU. Dots are events without a duration; triangles are"
+	      " messages, and arrows go from send to receive. A bar fades where its begin or"
+	      " end is not in the recording. Orange is the error bound: the true time of an"
+	      " event is between its whiskers, and the stripe at the pointer is as wide as"
+	      " the bound of each node. Hatched: events were lost.</p>\n</details>\n"
 	      "</section>\n", to);
 }
 
@@ -141,7 +115,12 @@ static int put_page(struct job *j)
 	report_begin(to, "Recording", r->x.recording, true);
 	report_tables_head(r, to);
 	put_timeline(r, to);
-	put_rates(to);
+	fputs("<section>\n<h2>Events over time</h2>\n<div class=\"bar\"><label>by"
+	      " <select id=\"rates-by\"><option value=\"event\">event</option>"
+	      "<option value=\"node\">node</option></select></label></div>\n"
+	      "<div><canvas id=\"rates\" role=\"img\" aria-label=\"Events per second, over"
+	      " time\"></canvas></div>\n<p id=\"rates-legend\" class=\"legend\"></p>\n"
+	      "</section>\n", to);
 	report_tables(r, to);
 	err = report_sync_part(r, to);
 	if (!err)
@@ -154,9 +133,10 @@ static int put_page(struct job *j)
 
 /* ---- the two passes ------------------------------------------------------ */
 
-static int look(struct job *j)
+/* Runs both passes over the recording. */
+static int read_twice(struct report *r)
 {
-	struct tsct_export *x = &j->r.x;
+	struct tsct_export *x = &r->x;
 	struct tsct_trace *trace;
 	char why[256];
 	int err;
@@ -164,40 +144,15 @@ static int look(struct job *j)
 	err = tsct_trace_open(x->recording, NULL, NULL, &trace, why, sizeof(why));
 	if (err)
 		return tsct_export_fail(x, err, "%.255s", why);
-	err = report_look(&j->r, trace);
+	err = report_look(r, trace);
 	tsct_trace_close(trace);
 	x->read = 0;
-	return err;
-}
-
-static int read_twice(struct job *j)
-{
-	int err = look(j);
-
-	return err ? err : report_take(&j->r);
-}
-
-static int finish(struct job *j, int err, bool quiet)
-{
-	char *name = strdup(j->to.name);
-	int ret = EXIT_FAILED;
-
-	if (err) {
-		complain(j, j->to.name, err);
-		output_file_discard(&j->to);
-	} else if (!output_file_commit(&j->to)) {
-		ret = EXIT_DONE;
-		if (!quiet && name && strcmp(name, "-"))
-			fprintf(stderr, "trace-ctl report: %s: %" PRIu64 " events, %"
-				PRIu64 " of them drawn individually\n", name,
-				(uint64_t)j->r.events, (uint64_t)j->r.shown);
-	}
-	free(name);
-	return ret;
+	return err ? err : report_take(r);
 }
 
 static int write_page(struct job *j, const struct report_options *o)
 {
+	char *name;
 	int err;
 
 	output_catch_signals(!strcmp(o->output, "-"));
@@ -206,12 +161,23 @@ static int write_page(struct job *j, const struct report_options *o)
 		return EXIT_FAILED;
 	}
 	progress_begin(&j->progress, o->quiet);
-	err = read_twice(j);
+	err = read_twice(&j->r);
 	progress_clear(&j->progress);
 	if (!err)
 		err = put_page(j);
-	return finish(j, err, o->quiet) ? EXIT_FAILED :
-		view_print_missing("report", j->r.x.trace);
+	if (err) {
+		output_error_print("report", j->to.name, j->r.x.why, err);
+		output_file_discard(&j->to);
+		return EXIT_FAILED;
+	}
+	name = strdup(j->to.name);
+	err = output_file_commit(&j->to);
+	if (!err && !o->quiet && name && strcmp(name, "-"))
+		fprintf(stderr, "trace-ctl report: %s: %" PRIu64 " events, %" PRIu64
+			" of them drawn individually\n", name, (uint64_t)j->r.events,
+			(uint64_t)j->r.shown);
+	free(name);
+	return err ? EXIT_FAILED : view_print_missing("report", j->r.x.trace);
 }
 
 /* ---- the verb ------------------------------------------------------------ */
@@ -220,14 +186,15 @@ static void free_report(struct report *r)
 {
 	__u32 i;
 
-	for (i = 0; r->seen && i < r->x.nr_defs; i++)
-		free(r->seen[i].rate);
+	for (i = 0; r->event_rate && i < r->x.nr_defs; i++)
+		free(r->event_rate[i]);
 	for (i = 0; r->groups && i < r->nr_groups; i++)
 		free(r->groups[i].lengths);
 	for (i = 0; r->node_rate && i < r->x.nr_nodes; i++)
 		free(r->node_rate[i]);
 	free(r->special);
 	free(r->seen);
+	free(r->event_rate);
 	free(r->groups);
 	free(r->node_events);
 	free(r->node_rate);
@@ -238,33 +205,20 @@ static void free_report(struct report *r)
 	free(r->other_row);
 	free(r->gap_cursors);
 	free(r->gaps);
-	bytes_free(&r->moments);
-	bytes_free(&r->spans);
-	bytes_free(&r->arrows);
+	free(r->moments.at);
+	free(r->spans.at);
+	free(r->arrows.at);
 	report_strips_free(&r->strips);
-	report_messages_free(r);
+	tsct_message_matcher_free(r->sends);
+	tsct_message_matcher_free(r->early);
 	tsct_export_free(&r->x);
-}
-
-static int run(struct job *j, const struct report_options *o)
-{
-	int err, ret;
-
-	if (view_open("report", o->recording, &j->r.x.trace))
-		return EXIT_FAILED;
-	err = tsct_export_prepare(&j->r.x);
-	if (!err && o->fit >= 0 && !tsct_recording_has_samples(j->r.x.rec))
-		err = tsct_export_fail(&j->r.x, -ENOENT, "--fit: the recording has no sync samples"
-				       "; for merged recordings, use it with merge");
-	ret = err ? complain(j, o->recording, err) : write_page(j, o);
-	tsct_trace_close(j->r.x.trace);
-	return ret;
 }
 
 int report_trace(struct report_options *o)
 {
 	struct job *j = calloc(1, sizeof(*j));
-	int ret;
+	int err, ret = EXIT_FAILED;
+	struct tsct_export *x;
 
 	if (!j) {
 		tsct_filter_free(&o->filter);
@@ -272,10 +226,22 @@ int report_trace(struct report_options *o)
 	}
 	j->r.max_events = o->max_events ? o->max_events : EVENTS_DEFAULT;
 	j->r.fit = o->fit;
-	j->r.x.recording = o->recording;
-	j->r.x.filter = o->filter;
-	j->r.x.poll = poll_job;
-	ret = run(j, o);
+	x = &j->r.x;
+	x->recording = o->recording;
+	x->filter = o->filter;
+	x->poll = poll_job;
+	if (!view_open("report", o->recording, &x->trace)) {
+		err = tsct_export_prepare(x);
+		if (!err && o->fit >= 0 && !tsct_recording_has_samples(x->rec))
+			err = tsct_export_fail(x, -ENOENT, "--fit: the recording has no sync"
+					       " samples; for merged recordings, use it with"
+					       " merge");
+		if (err)
+			output_error_print("report", o->recording, x->why, err);
+		else
+			ret = write_page(j, o);
+		tsct_trace_close(x->trace);
+	}
 	free_report(&j->r);
 	free(j);
 	return ret;

@@ -14,7 +14,7 @@
 extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym;
 
-/* Set before loading. */
+/* Constants that the process sets before it loads the programs */
 const volatile __u32 channel_id;
 const volatile __u32 event_id;
 const volatile __u32 tgid;
@@ -32,7 +32,7 @@ static __always_inline bool is_ours(long id)
 	return id == NR_GETPPID && bpf_get_current_pid_tgid() >> 32 == tgid;
 }
 
-/* The same loop in each; its cost is measured by itself and subtracted. */
+/* The loop of all programs. run_loop measures its cost, which is subtracted. */
 #define EACH_TURN(turn, nr)						\
 	for (turn = 0, nr = turns; turn < TURNS_MAX && turn < nr; turn++)
 

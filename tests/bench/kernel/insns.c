@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * insns - instructions per event, in a guest with a TSC that counts instructions
+ * insns - instructions per event, in a guest whose TSC counts instructions
  *
- * Prints "name value unit" lines. All costs are differences: of a loop with the
- * event and one without, of 512 turns and 256. Each is the median of several
- * runs, and everything is measured three times: if the three differ, all are
- * printed in a comment. It fails if events were not written.
+ * Prints "name value unit" lines. Each cost is a difference: of a loop with the event
+ * and one without it, or of 512 turns and 256. It is the median of several runs, and is
+ * measured three times: if the three results differ, all are printed in a comment. The
+ * program fails if events were not written.
  */
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 
 #include <tsctrace/tsctrace.h>
 
+#include "../bench.h"
 #include "insns.skel.h"
 
 #define RUNS		15
@@ -34,17 +35,9 @@ static void fail(const char *what)
 	failures++;
 }
 
-static int compare(const void *a, const void *b)
+static double median(const double *values, unsigned int nr)
 {
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(double *values, unsigned int nr)
-{
-	qsort(values, nr, sizeof(*values), compare);
-	return values[nr / 2];
+	return bench_quantile(values, nr, 0.5);
 }
 
 /* ---- the three repeats ----------------------------------------------------- */
@@ -56,14 +49,12 @@ struct figure {
 
 static double print(const struct figure *figure)
 {
-	double sorted[REPEATS];
+	const double *v = figure->values, middle = median(v, REPEATS);
 
-	memcpy(sorted, figure->values, sizeof(sorted));
-	printf("%s %.1f instructions\n", figure->name, median(sorted, REPEATS));
-	if (sorted[0] != sorted[REPEATS - 1])
-		printf("# %s: %.3f %.3f %.3f\n", figure->name,
-		       figure->values[0], figure->values[1], figure->values[2]);
-	return sorted[REPEATS / 2];
+	printf("%s %.1f instructions\n", figure->name, middle);
+	if (v[0] != v[1] || v[0] != v[2])
+		printf("# %s: %.3f %.3f %.3f\n", figure->name, v[0], v[1], v[2]);
+	return middle;
 }
 
 /* ---- the module -------------------------------------------------------------- */
@@ -82,10 +73,13 @@ static double value_of(const char *text, const char *name)
 	return 0;
 }
 
-static void read_results(char *text, size_t size)
+static void measure_module(struct figure *emit, struct figure *ftrace,
+			   struct figure *loop, unsigned int repeat)
 {
 	int fd = open(RESULTS, O_RDONLY);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
+	char text[4096];
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	double turns, empty;
 
 	if (len < 0) {
 		perror(RESULTS);
@@ -93,18 +87,9 @@ static void read_results(char *text, size_t size)
 	}
 	text[len] = '\0';
 	close(fd);
-}
-
-static void measure_module(struct figure *emit, struct figure *ftrace,
-			   struct figure *loop, unsigned int repeat)
-{
-	char text[4096];
-	double turns, empty;
-
-	read_results(text, sizeof(text));
 	turns = value_of(text, "turns");
 	empty = value_of(text, "loop");
-	/* It includes the two readings of the counter once. */
+	/* Expected: two instructions per turn, and once two reads of the counter */
 	if (value_of(text, "two") / turns > 2.1)
 		fail("the counter does not count instructions");
 	if (value_of(text, "ftrace_written") != 2 * turns)
@@ -136,7 +121,7 @@ static double run_once(struct insns *skel, unsigned int turns)
 	return __rdtsc() - start;
 }
 
-/* Instructions of one turn, with the loop */
+/* Returns the instructions of one turn, those of the loop included. */
 static double run_program(struct insns *skel, struct bpf_program *program,
 			  struct ring_buffer *ring)
 {
@@ -169,21 +154,6 @@ static double run_ring(struct insns *skel, struct bpf_program *program,
 	if (consumed != per_program)
 		fail("the BPF ring buffer did not get every event");
 	return loop;
-}
-
-static struct insns *load(unsigned int channel, int event)
-{
-	struct insns *skel = insns__open();
-
-	if (!skel)
-		return NULL;
-	skel->rodata->channel_id = channel;
-	skel->rodata->event_id = event;
-	skel->rodata->tgid = getpid();
-	if (!insns__load(skel))
-		return skel;
-	insns__destroy(skel);
-	return NULL;
 }
 
 /* ---- trace_marker -------------------------------------------------------------- */
@@ -245,8 +215,13 @@ int main(void)
 	event = open_channel(&channel);
 	if (event < 0)
 		return fail("cannot open the channel"), 1;
-	skel = load(channel, event);
-	if (!skel)
+	skel = insns__open();
+	if (skel) {
+		skel->rodata->channel_id = channel;
+		skel->rodata->event_id = event;
+		skel->rodata->tgid = getpid();
+	}
+	if (!skel || insns__load(skel))
 		return fail("cannot load the BPF programs"), 1;
 	ring = ring_buffer__new(bpf_map__fd(skel->maps.events), consume, NULL, NULL);
 	fd = open(MARKER, O_WRONLY);

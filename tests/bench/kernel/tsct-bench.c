@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cost of an event in kernel code, by the TSC, which counts instructions if QEMU
- * runs with -icount. Reading the parameter `results` measures once: lines of
- * "NAME CYCLES", of TURNS turns each, interrupts off.
+ * runs with -icount. Each read of the parameter `results` measures anew, and returns
+ * lines "NAME CYCLES", of TURNS turns each, with interrupts disabled.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
@@ -17,7 +17,7 @@ static struct tsct_kchannel *channel;
 static struct trace_buffer *buffer;
 static int id_event;
 
-/* A reference of exactly two instructions per turn. */
+/* A loop of exactly two instructions per turn, to check that the TSC counts them */
 static noinline void run_two(void)
 {
 	u32 turns = TURNS;

@@ -35,7 +35,7 @@ static void prepare(void)
 	int i;
 
 	for (i = 0; i < BATCH; i++) {
-		request[i][0] = 0x23;		/* version 4, mode 3 */
+		request[i][0] = 0x23;		/* NTP version 4, mode 3: client */
 		out_vec[i] = (struct iovec){ request[i], REQUEST };
 		in_vec[i] = (struct iovec){ answer[i], sizeof(answer[i]) };
 		out[i].msg_hdr = (struct msghdr){
@@ -45,30 +45,6 @@ static void prepare(void)
 			.msg_iov = &in_vec[i], .msg_iovlen = 1,
 		};
 	}
-}
-
-/* Gives each request a unique transmit timestamp. */
-static void number(uint64_t nr)
-{
-	int i;
-
-	for (i = 0; i < BATCH; i++, nr++)
-		memcpy(request[i] + 40, &nr, sizeof(nr));
-}
-
-static int open_to(const char *address, int port)
-{
-	struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
-	};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	int room = 4 << 20;
-
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
-	if (inet_pton(AF_INET, address, &to.sin_addr) != 1 ||
-	    connect(fd, (struct sockaddr *)&to, sizeof(to)))
-		return -1;
-	return fd;
 }
 
 static uint64_t collect(int fd)
@@ -87,12 +63,16 @@ int main(int argc, char **argv)
 {
 	uint64_t sent = 0, answered = 0, nr = (uint64_t)getpid() << 40;
 	double rate = argc > 4 ? atof(argv[4]) : 0, begin, now, end;
-	int fd, n;
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	int room = 4 << 20, n, i;
 
 	if (argc < 4)
 		return 2;
-	fd = open_to(argv[1], atoi(argv[2]));
-	if (fd < 0) {
+	to.sin_port = htons((uint16_t)atoi(argv[2]));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	if (inet_pton(AF_INET, argv[1], &to.sin_addr) != 1 ||
+	    connect(fd, (struct sockaddr *)&to, sizeof(to))) {
 		perror(argv[1]);
 		return 1;
 	}
@@ -101,13 +81,15 @@ int main(int argc, char **argv)
 	end = begin + atof(argv[3]);
 	for (now = begin; now < end; now = now_s()) {
 		answered += collect(fd);
-		/* Limits the requests in flight to what a socket has room for. */
+		/* Without RATE: no more requests in flight than a socket holds. */
 		if (rate > 0 ? (double)sent > (now - begin) * rate :
 		    sent - answered > 512 && now - begin < 0.5) {
 			usleep(50);
 			continue;
 		}
-		number(nr += BATCH);
+		/* Each request has a unique transmit timestamp. */
+		for (i = 0; i < BATCH; i++, nr++)
+			memcpy(request[i] + 40, &nr, sizeof(nr));
 		n = sendmmsg(fd, out, BATCH, MSG_DONTWAIT);
 		sent += n > 0 ? (uint64_t)n : 0;
 	}

@@ -11,10 +11,10 @@
 #			turns, 3 s each, under SCHED_RR so that no other process runs
 #   quiet_*, flood_*	error of a child with a key that polls its master four times a
 #			second: the truth is zero, as all share one counter. SECONDS (60)
-#			without a flood; then the same time with 105,000 requests a second
-#			to the master, allowed, from random addresses, a fourth each
-#			plain, with an extension field, with a false MAC, and noise; then
-#			to both master and child (flood2_*)
+#			without a flood; then SECONDS with 105,000 requests a second to the
+#			master from random addresses that the ACL allows: a fourth each
+#			without an extension field, with one, with a false MAC, and of
+#			random bytes; then to both master and child (flood2_*)
 #   *_lost		requests of the child that were not answered
 #   *_growth		growth of the master's memory after a first flood of one second
 set -euo pipefail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages, as arrows between rows
 
-// The middle of a thread's row; for a folded node, its header
+// Returns the vertical middle of a thread's row, or of the header of a folded node.
 function anchor(index) {
 	const row = View.byThread.get(index);
 
@@ -35,7 +35,7 @@ function drawArrows() {
 		tellArrows(shown.length);
 }
 
-// Too many to distinguish; after zooming in, each is an arrow.
+// Shows the number of messages instead of arrows that could not be distinguished.
 function tellArrows(n) {
 	const label = `${count(n)} messages: zoom in to see arrows`;
 

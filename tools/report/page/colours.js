@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One colour for each name, the same everywhere on the page
+// Each name has one colour everywhere on the page.
 
 const HUES = [212, 28, 145, 340, 265, 48, 185, 95, 10, 300, 235, 70, 165, 320, 120, 200];
 
@@ -17,7 +17,7 @@ const Theme = {
 	},
 };
 
-// Frequent names get their colours first, so that these differ most.
+// The most frequent names come first, so that their colours differ most.
 function rankNames() {
 	const weight = new Map();
 	const add = (name, n) => weight.set(name, (weight.get(name) || 0) + n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The data of the page: names and figures as JSON, events as bytes. None of it
-// becomes markup: all of it goes through textContent or a canvas.
+// Reads the data of the page: names and figures as JSON, events as bytes. No text of it
+// becomes markup: all texts are set as textContent or drawn on a canvas.
 "use strict";
 
 const SPAN_SLICE = 0, SPAN_CALL = 1, SPAN_RUN = 2;
@@ -41,7 +41,7 @@ class Reader {
 	more() {
 		return this.at < this.bytes.length;
 	}
-	// Exact below 2^53; more than a century of nanoseconds is not.
+	// The result is exact below 2^53: 104 days in nanoseconds.
 	varint() {
 		let value = 0, scale = 1, byte;
 
@@ -62,7 +62,7 @@ class Reader {
 		this.varint();
 		this.skipPayload();
 	}
-	// In two steps: `at +=` would use the value from before the length was read.
+	// `this.at +=` would add to the value of before varint(), which changes it.
 	skipPayload() {
 		const len = this.varint();
 
@@ -105,7 +105,7 @@ function readNumber(view, at, type) {
 	}
 }
 
-// The bytes of a text before its NUL; a string takes one more.
+// Returns the number of bytes of a text before its NUL.
 function textLength(view, at, limit) {
 	let n = 0;
 
@@ -141,7 +141,7 @@ function showBytes(view, at, len) {
 	return text;
 }
 
-// The size of a field at that offset; its text is stored in *out.
+// Returns the size of the field at offset `at`; stores its text and value in `out`.
 function readField(view, at, field, out) {
 	const left = view.byteLength - at;
 	let len;
@@ -164,7 +164,7 @@ function readField(view, at, field, out) {
 	return field.type === T_STRING ? chars + 1 : field.count;
 }
 
-// [[name, text, number or undefined], ...] of an edge
+// Returns the fields of an event: [[name, text, number or undefined], ...]
 function fieldsOf(edge) {
 	const fields = [];
 	let at = 0;
@@ -279,7 +279,8 @@ function readArrows() {
 	return a;
 }
 
-// Sums of events that are not drawn individually: counts, and the covered part of a bin
+// Reads the sums of events that are not drawn individually: per time bin, their number
+// and the share of the bin that their spans cover.
 function readStrips() {
 	const r = new Reader(decodeBase64("strips")), strips = [];
 
@@ -306,7 +307,7 @@ function momentEdge(i) {
 	return new Reader(M.bytes, M.at[i]).edge();
 }
 
-// [begin or null, end or null]
+// Returns the events at the ends of a span: [begin or null, end or null].
 function spanEdges(i) {
 	const r = new Reader(S.bytes, S.at[i]), type = S.type[i];
 	const begin = type & NO_BEGIN ? null : r.edge();
@@ -314,7 +315,8 @@ function spanEdges(i) {
 	return [begin, (type & 3) === SPAN_RUN || type & NO_END ? null : r.edge()];
 }
 
-// The first element of a sorted array that is above (or, if @or_same, not below) t
+// Returns the index of the first element of a sorted array that is above t; with
+// or_same, also of one that is equal to t.
 function above(array, t, or_same = false) {
 	let low = 0, high = array.length;
 
@@ -329,7 +331,7 @@ function above(array, t, or_same = false) {
 	return low;
 }
 
-// The error bound of a node at that time, ns
+// Returns the error bound of a node at time t, ns.
 function errorAt(node, t) {
 	const { error } = D.nodes[node];
 

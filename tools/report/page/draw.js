@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The timeline: items too narrow to be seen are joined with their neighbours, so that
-// the cost of a frame follows the number of pixels, not of events.
+// Draws the timeline. Items narrower than a pixel are joined with their neighbours, so
+// that the time for a frame depends on the number of pixels, not of events.
 
 const MAP = 44, RULER = 42, WHISKERS = 240, CROWD = 400;
 
@@ -28,7 +28,7 @@ function fill(colour, x, y, w, h) {
 
 const widths = new Map();
 
-// The width of a text in the current font; measured once
+// Returns the width of a text in the current font; each text is measured once.
 function widthOf(string) {
 	const key = ctx.font + string;
 	let width = widths.get(key);
@@ -41,7 +41,7 @@ function widthOf(string) {
 	return width;
 }
 
-// The part of a text that fits
+// Draws as much of a text as fits into the width.
 function text(string, x, y, width, colour) {
 	if (width < 14)
 		return;
@@ -62,7 +62,7 @@ function isDim(rank) {
 
 // ---- spans -----------------------------------------------------------------
 
-// Open ends fade: the span began before, or continued after, the recording.
+// Fades an end of a span that began before, or ended after, the recording.
 function drawFade(x, y, w, h, left, right) {
 	const part = Math.min(0.4, 14 / w), shade = ctx.createLinearGradient(x, 0, x + w, 0);
 	const full = Theme.css.bg, none = Theme.css.bg + "00";
@@ -107,7 +107,8 @@ function drawSpan(i, left, right, y, h) {
 	}
 }
 
-// Darkness is the share of time covered; the colour is that of the longest span
+// Draws several narrow spans as one: darker if they cover more of the time, in the
+// colour of the longest.
 function drawCrowd(from, to, covered, y, h, rank) {
 	const x = View.x(from), w = Math.max(View.x(to) - x, 1);
 
@@ -117,7 +118,7 @@ function drawCrowd(from, to, covered, y, h, rank) {
 	ctx.globalAlpha = 1;
 }
 
-// Spans narrower than a pixel or two are joined with those that touch them; idle time is not.
+// Joins spans narrower than 1.6 pixels with their neighbours. Idle time is not drawn.
 function drawLane(lane, y, h) {
 	const px = 1 / View.scale, narrow = 1.6 * px;
 	const end = above(lane.from, View.to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draws each kind of row, and all rows
+// Draws the rows of the timeline.
 
 function drawTicks(row, y, h) {
 	const { t, ids } = row.ticks, end = above(t, View.to), px = 1 / View.scale;
@@ -60,7 +60,7 @@ function drawTickCrowd(row, first, last, y, h) {
 	ctx.globalAlpha = 1;
 }
 
-// Sums: darkness is their density
+// Draws the sums of events: a bar for their number, a shade where spans cover time.
 function drawStrip(strip, y, h) {
 	const width = D.binWidth, last = Math.floor(View.to / width);
 	const px = width * View.scale;
@@ -105,7 +105,7 @@ function drawThread(row, y) {
 	});
 }
 
-// A thin line while the thread has a CPU
+// Draws a thin line where the thread has a CPU.
 function drawRuns(lane, y) {
 	const px = 1 / View.scale, end = above(lane.from, View.to);
 	let i = above(lane.to, View.from, true);
@@ -187,7 +187,7 @@ function drawCounter(row, y) {
 	font(11);
 }
 
-// A step at each value; where many share a pixel, from the minimum to the maximum
+// Draws a step at each value; for values in one pixel, a line from minimum to maximum.
 function drawCounterLine(c, at, base, colour) {
 	const px = 1 / View.scale, end = Math.min(above(c.t, View.to) + 1, c.t.length);
 	let i = Math.max(above(c.t, View.from) - 1, 0), x = View.x(c.t[i]), y = null;
@@ -244,12 +244,12 @@ function drawCounterBins(c, at) {
 	ctx.globalAlpha = 1;
 }
 
-// The number of events, also for a folded node
+// Draws the number of events of a node over time.
 function drawBusy(row, y, h) {
 	const width = D.rates.width, px = width * View.scale;
 	const last = Math.min(row.bins.length - 1, Math.floor(View.to / width));
 
-	if (px > 100)		// at this zoom the curve is meaningless
+	if (px > 100)		// too few bins are visible for a curve
 		return;
 	ctx.globalAlpha = row.open ? 0.14 : 0.5;
 	for (let i = Math.max(0, Math.floor(View.from / width)); i <= last; i++) {

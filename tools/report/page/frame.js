@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The frame of the rows: the map of the whole, the ruler, the pointer's line
+// Draws around the rows: the map of the whole recording, the ruler, the pointer's line.
 
 function drawMap() {
 	const bins = D.rates.total, peak = Math.max(1, ...bins), width = D.rates.width;
@@ -48,7 +48,7 @@ function drawRuler() {
 	ctx.beginPath();
 	ctx.rect(View.label, MAP, View.width, View.height);
 	ctx.clip();
-	// Round in absolute time; the other line is labelled at the same places
+	// Both times are labelled where the absolute time is round.
 	const base = Number(ORIGIN % 86400000000000n) % step;
 
 	for (let k = Math.ceil((View.from + base) / step); k * step - base <= View.to; k++) {
@@ -65,7 +65,7 @@ function drawRuler() {
 	ctx.restore();
 }
 
-// The error bound at the pointer, in the rows of each node
+// Draws the error bound at the pointer as a stripe in the rows of each node.
 function drawCursor() {
 	if (View.cursor === null)
 		return;

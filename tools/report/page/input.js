@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Zooming, panning, pointing, searching
+// Handles zooming, moving, pointing and searching.
 
 const LEAST = 20;			// ns, the narrowest view
 const canvas = document.getElementById("timeline");
 const tip = document.getElementById("tip");
 let wanted = false;
 
-// At most once per frame
+// Redraws at most once per frame.
 function redraw() {
 	if (wanted)
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sets up the page: rates, legend, sizes, themes
+// Sets up the page: event rates, legend, sizes, colour themes.
 
 let NAMES, COLOURS, STRONG;
 
@@ -7,7 +7,7 @@ function byId(id) {
 	return document.getElementById(id);
 }
 
-// Colours by number, for items that are drawn often
+// Numbers the names, so that the colour of an item is found by an index.
 function numberNames() {
 	RANKS = rankNames();
 	NAMES = [...RANKS.keys()];
@@ -49,7 +49,7 @@ function makeLayout() {
 function resize() {
 	const box = canvas.parentElement.getBoundingClientRect();
 	const dpr = devicePixelRatio || 1;
-	const most = matchMedia("print").matches ? 480 :	// on paper
+	const most = matchMedia("print").matches ? 480 :	// when printed
 		Math.max(260, Math.min(innerHeight * 0.74, 900));
 
 	View.width = Math.floor(box.width);
@@ -95,7 +95,7 @@ function paintLegend() {
 
 // ---- rates ---------------------------------------------------------------------
 
-// The stacked series: names and bins, the most frequent at the bottom
+// Returns the series to stack: [name, bins, hue], the most frequent first.
 function stacked() {
 	const by = byId("rates-by").value;
 
@@ -107,7 +107,7 @@ function stacked() {
 		[def < 0 ? "all others" : D.defs[def].name, bins, null]));
 }
 
-// A begin and its end have one name, and count as one.
+// Adds up series of the same name, such as those of a begin and its end.
 function addUp(list) {
 	const byName = new Map();
 
@@ -233,7 +233,7 @@ function repaint() {
 	resize();
 }
 
-// PAGE#t=FROM,TO: the range in the address, in ns since the page's beginning
+// Shows the range in the address, PAGE#t=FROM,TO, in ns since the page's beginning.
 function showLinked() {
 	const match = /^#t=(-?\d+),(-?\d+)$/.exec(location.hash);
 

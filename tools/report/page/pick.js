@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The item under the pointer, and its details
+// Finds the item under the pointer, and describes it.
 
 function rowAt(y) {
 	const at = y - View.top + View.scroll;
@@ -8,7 +8,7 @@ function rowAt(y) {
 		View.rows.find(row => at >= row.y && at < row.y + row.height) || null;
 }
 
-// The nearest event, if it is close enough
+// Returns the nearest event, if it is within 5 pixels.
 function pickTick(row, x) {
 	const { t, ids } = row.ticks, i = above(t, View.t(x));
 	let best = null, least = 5;
@@ -99,7 +99,7 @@ function pickCounter(row, x) {
 	return bin ? { counterBin: bin, counter: c } : null;
 }
 
-// Distance to the drawn curve
+// Returns the first arrow whose curve is within 8 pixels of the pointer.
 function pickArrow(x, y) {
 	for (const i of View.arrows) {
 		if (Math.max(A.to[i], A.from[i]) < View.t(x - 8) ||
@@ -149,7 +149,7 @@ function pick(x, y) {
 	return { row, ...found };
 }
 
-// ---- details: [title, [[name, value], ...]] --------------------------------------
+// ---- descriptions: { title, rows: [[name, value], ...], t } -------------------------
 
 function tellTime(rows, name, t, node) {
 	const error = errorAt(node, t);
@@ -176,7 +176,7 @@ function tellSpan(i) {
 	rows.push(["Duration", (type & (NO_BEGIN | NO_END) ? "at least " : "") +
 		   duration(S.to[i] - S.from[i])]);
 	tellTime(rows, type & NO_BEGIN ? "Before" : "From", S.from[i], node);
-	rows.push([type & NO_END ? "Beyond" : "To", exact(S.to[i])]);
+	rows.push([type & NO_END ? "After" : "To", exact(S.to[i])]);
 	rows.push(run ? ["CPU", `${D.cpus[S.row[i]].cpu}, ${D.nodes[node].name}`] :
 		  ["Thread", `${threadTitle(D.threads[S.row[i]])}, ${D.nodes[node].name}`]);
 	if (begin)
@@ -190,7 +190,8 @@ function tellSpan(i) {
 	return { title: spanName(i), rows, t: S.from[i], bound };
 }
 
-const HOW = ["", "no counterpart: begin or end alone", "", "message sent", "message received"];
+const HOW = ["", "a begin without an end, or an end without a begin", "",
+	     "message sent", "message received"];
 
 function tellMoment(i) {
 	const rows = [], thread = D.threads[M.row[i]];
@@ -212,7 +213,7 @@ function tellArrow(i) {
 	rows.push(["Took", duration(took) + (error && from.node !== to.node ?
 					     ` ± ${duration(error)}` : "")]);
 	if (took < 0)
-		rows.push(["", "received before it was sent: the clocks disagree"]);
+		rows.push(["", "received before it was sent: at least one of the times is wrong"]);
 	tellTime(rows, "Sent", A.from[i], from.node);
 	rows.push(["By", `${threadTitle(from)}, ${D.nodes[from.node].name}`]);
 	tellTime(rows, "Received", A.to[i], to.node);
@@ -234,18 +235,18 @@ function tellStrip({ bin, parts }, node) {
 	const name = part => part.def < 0 ? "several" : D.defs[part.def].name;
 
 	tellTime(rows, "From", bin * D.binWidth, node);
-	rows.push(["During", duration(D.binWidth)]);
+	rows.push(["Length", duration(D.binWidth)]);
 	for (const [part, { count: n, busy }] of
 	     parts.sort((a, b) => b[1].count - a[1].count).slice(0, 12))
 		rows.push([name(part), count(n) + " events" +
 			   (busy ? `, ${Math.round(busy * 100)} % of the time` : "")]);
 	rows.push(["", "summarized; use --from and --to to draw them individually"]);
-	return { title: "Density", rows, t: bin * D.binWidth };
+	return { title: "Summarized events", rows, t: bin * D.binWidth };
 }
 
 function tellCounterBin({ bin, min, max, last }, c) {
 	return { title: counterTitle(c), t: bin * D.binWidth,
-		 rows: [["From", exact(bin * D.binWidth)], ["During", duration(D.binWidth)],
+		 rows: [["From", exact(bin * D.binWidth)], ["Length", duration(D.binWidth)],
 			["Least", compact(min)], ["Greatest", compact(max)],
 			["Last", compact(last)]] };
 }
@@ -282,7 +283,7 @@ function showTold(to, told, most) {
 	if (told.rows.length > most) {
 		const dd = document.createElement("dd");
 
-		dd.textContent = `and ${told.rows.length - most} more: click`;
+		dd.textContent = `and ${told.rows.length - most} more fields: click to show them`;
 		list.append(document.createElement("dt"), dd);
 	}
 	to.replaceChildren(head, list);

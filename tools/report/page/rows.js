@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The content of each row: nodes, with their CPUs, counters and threads
+// Makes the rows: each node, with its CPUs, counters and threads.
 
 const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46;
 const LANES_MAX = 64;
 
-// Items by row and lane, in the order of time
+// Groups the items 0 to n - 1 by key(i); each group keeps their order.
 function collect(n, key) {
 	const lists = new Map();
 
@@ -29,7 +29,7 @@ function toTicks(ids) {
 	return { ids: Int32Array.from(ids), t: Float64Array.from(ids, i => M.t[i]) };
 }
 
-// The sums of a row, over its strips
+// Adds a strip to the sums of its row.
 function addStrip(sums, strip) {
 	for (const { bin, count: n, busy } of strip.bins) {
 		sums.count[bin] = (sums.count[bin] || 0) + n;
@@ -54,12 +54,12 @@ function isDrawn(field) {
 	return field.type < T_STRING && field.format !== FORMAT_CALL;
 }
 
-// Counters with a row of their own are not drawn in that of the thread.
+// True for a counter's event: it is drawn in the row of the counter, not of the thread.
 function hasOwnRow(i) {
 	return M.kind[i] === MOMENT_COUNTER && D.defs[M.def[i]].fields.some(isDrawn);
 }
 
-// One row for each node, counter and number in it
+// Collects the points of each counter: one row per node, counter and numeric field.
 function addPoints(counters) {
 	for (let i = 0; i < M.n; i++) {
 		if (M.kind[i] !== MOMENT_COUNTER)
@@ -211,7 +211,7 @@ function makeRows() {
 	return nodes.filter(node => node.rows.length || D.nodes.length === 1);
 }
 
-// The position of each row; the rows from the top
+// Sets the position of each row. Returns the visible rows from the top.
 function placeRows(nodes) {
 	const rows = [];
 	let y = 0;

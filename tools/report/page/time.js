@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Times and figures as text
+// Formats times and figures as text.
 
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
@@ -7,7 +7,7 @@ function pad(number, digits) {
 	return String(number).padStart(digits, "0");
 }
 
-// UTC, to as many digits as a step needs: "2026-11-21 12:27:50.123456"
+// Returns a time in UTC with fractions of a second: "2026-11-21 12:27:50.123456".
 function absolute(t, digits, date = true) {
 	const ns = ORIGIN + BigInt(Math.round(t));
 	let seconds = ns / 1000000000n, rest = ns % 1000000000n;
@@ -29,7 +29,7 @@ function absolute(t, digits, date = true) {
 	return (date ? day + " " : "") + time + part;
 }
 
-// "12.3 µs": three significant digits
+// Returns a duration with its unit: "12.3 µs".
 function duration(ns) {
 	if (!isFinite(ns))
 		return "unknown";
@@ -42,7 +42,7 @@ function duration(ns) {
 	return `${Number(value.toPrecision(size >= 1e3 * scale ? 6 : 3))} ${unit}`;
 }
 
-// To the ns: "+1.234 567 890 s"
+// Returns a time since the beginning to the ns: "+1.234 567 890 s".
 function exact(ns) {
 	const size = Math.abs(Math.round(ns));
 	const text = `${Math.floor(size / 1e9)}.` +
@@ -51,7 +51,7 @@ function exact(ns) {
 	return (ns < 0 ? "−" : "+") + text + " s";
 }
 
-// On a ruler: as many digits as the step needs, in the unit of the whole
+// Returns the label of a ruler, with as many digits as the step needs.
 function relative(t, step, unit) {
 	const scale = unit[1];
 	const digits = Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9));
@@ -63,7 +63,7 @@ function unitOf(span) {
 	return UNITS.find(u => span >= u[1]) || UNITS[3];
 }
 
-// 1, 2 or 5 times a power of ten, then what clocks have; at least @least
+// Steps of a ruler: 1, 2 or 5 times a power of ten, and from 1 s on units of clocks
 const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400,
 	       21600, 43200, 86400].map(s => s * 1e9);
 
@@ -92,7 +92,7 @@ function rate(perSecond) {
 	return Number(perSecond.toPrecision(3)) + "/s";
 }
 
-// A counter's value in little space
+// Returns a counter's value in few characters.
 function compact(value) {
 	const size = Math.abs(value);
 
