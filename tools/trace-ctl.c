@@ -23,21 +23,21 @@ struct command {
 static int cmd_help(int argc, char **argv);
 
 static const struct command commands[] = {
-	{ "status",	cmd_status,	"show module, daemon, clock and channels, and what is missing" },
-	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
-	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
-	{ "check",	cmd_check,	"check TSC_AUX and the skew between the CPUs' counters" },
-	{ "clock",	cmd_clock,	"show the time, its error bound and the clock's state" },
-	{ "peers",	cmd_peers,	"show other nodes: offset, error bound and reachability" },
-	{ "sync",	cmd_sync,	"synchronize with the peers now" },
-	{ "report",	cmd_report,	"write an HTML page: a recording, or the time of other nodes" },
-	{ "record",	cmd_record,	"record events while a command runs, or until interrupted" },
-	{ "snapshot",	cmd_snapshot,	"copy the events in flight recorders into a recording" },
-	{ "dump",	cmd_dump,	"print the events of a recording in time order" },
-	{ "stat",	cmd_stat,	"print statistics of a recording" },
-	{ "export",	cmd_export,	"convert a recording to another tool's format" },
-	{ "merge",	cmd_merge,	"merge the recordings of several nodes into one" },
-	{ "help",	cmd_help,	"show help for a command" },
+	{ "status", cmd_status, "show module, daemon, clock and channels, and what is missing" },
+	{ "top", cmd_top, "show event rates, losses and ring fill of all channels, live" },
+	{ "channel", cmd_channel, "create, remove and list channels that outlive programs" },
+	{ "check", cmd_check, "check TSC_AUX and the skew between the CPUs' counters" },
+	{ "clock", cmd_clock, "show the time, its error bound and the clock's state" },
+	{ "peers", cmd_peers, "show other nodes: offset, error bound and reachability" },
+	{ "sync", cmd_sync, "synchronize with the peers now" },
+	{ "report", cmd_report, "write an HTML page: a recording, or the time of other nodes" },
+	{ "record", cmd_record, "record events while a command runs, or until interrupted" },
+	{ "snapshot", cmd_snapshot, "copy the events in flight recorders into a recording" },
+	{ "dump", cmd_dump, "print the events of a recording in time order" },
+	{ "stat", cmd_stat, "print statistics of a recording" },
+	{ "export", cmd_export, "convert a recording to another tool's format" },
+	{ "merge", cmd_merge, "merge the recordings of several nodes into one" },
+	{ "help", cmd_help, "show help for a command" },
 	{ NULL, NULL, NULL }
 };
 

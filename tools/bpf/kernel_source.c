@@ -149,7 +149,7 @@ int kernel_source_ready(char *why, size_t size)
 {
 	if (!exists(KERNEL_BTF))
 		return fail(-EOPNOTSUPP, why, size,
-			    "this kernel carries no type information (%s is "
+			    "this kernel has no type information (%s is "
 			    "missing); boot one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
 	if (!exists("/sys/module/tsctrace"))

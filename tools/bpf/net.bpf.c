@@ -497,8 +497,8 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
 /*
  * True if the kernel delivers the same segment a second time. The segment that ends a
  * handshake is delivered to the listening socket. If another CPU creates the new socket
- * at this moment, the kernel delivers the segment again, to the new socket, on this CPU.
- * No other segment is received on this CPU between the two.
+ * at this moment, the kernel delivers the segment again, on this CPU, to the new
+ * socket. No other segment is received on this CPU between the two.
  */
 static __always_inline bool is_redelivered(const struct sock *sk,
 					   const struct sk_buff *skb,

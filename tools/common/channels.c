@@ -151,7 +151,7 @@ int channel_list_read(struct channel_list *all, const char *verb)
 				err = append_channel(all, i, &info);
 		}
 		if (err == -ENOENT || err == -ENODEV)
-			continue;	/* the end of the list */
+			continue;	/* end of the provider's list */
 		fprintf(stderr, "trace-ctl %s: listing the channels of the %s"
 			" failed: %s\n", verb, channel_provider_names[i],
 			strerror(-err));

@@ -227,8 +227,8 @@ static int create(struct channel_list *all, const struct channel_options *w)
 	made.provider = provider;
 	error = channel_list_read_one(all, provider, arg.id, &made.info);
 	if (error) {
-		fprintf(stderr, "trace-ctl channel: create %s: created, but then"
-			" removed: %s\n", w->name, strerror(-error));
+		fprintf(stderr, "trace-ctl channel: create %s: created, but reading"
+			" it failed: %s\n", w->name, strerror(-error));
 		return EXIT_FAILED;
 	}
 	/* Do not count this connection, which is closed at the end. */
@@ -265,7 +265,7 @@ static int print_remove_error(const char *name, int error)
 	return EXIT_FAILED;
 }
 
-/* True if @name is the id of another user's channel, which is not listed: EACCES */
+/* True if @name is the id of another user's channel, which the list does not show */
 static bool is_other_users(struct channel_list *all, const char *name)
 {
 	struct tsct_channel_attach arg = { .roles = TSCT_ROLE_READ };
