@@ -201,7 +201,7 @@ static bool is_log_noise(const char *line)
 	};
 	size_t i;
 
-	/* The kernel lacks something, such as a function to attach to. */
+	/* Keep a line about something missing, such as a function to attach to. */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;

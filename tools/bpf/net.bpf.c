@@ -141,7 +141,7 @@ static long copy_part(u32 i, struct payload_copy *c)
 	return c->done >= c->want;
 }
 
-/* Does not depend on how the bytes are distributed over fragments. */
+/* Hashes the payload. How its bytes are distributed over fragments has no effect. */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
