@@ -161,21 +161,6 @@ int channel_list_read(struct channel_list *all, const char *verb)
 	return 0;
 }
 
-int channel_list_read_one(struct channel_list *all, enum channel_provider provider,
-			  __u32 id, struct tsct_channel_info *ret_info)
-{
-	int err;
-
-	memset(ret_info, 0, sizeof(*ret_info));
-	ret_info->id = id - 1;
-	err = provider_request(&all->providers[provider], TSCT_IOC_CHANNEL_NEXT,
-			       ret_info);
-	if (!err && ret_info->id != id)
-		err = -ENOENT;
-	ret_info->name[TSCT_NAME_MAX - 1] = '\0';
-	return err;
-}
-
 bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel *c,
 			   __u32 *nr, struct tsct_channel_cpu *ret_cpu)
 {

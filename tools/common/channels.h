@@ -68,10 +68,6 @@ bool channel_list_check(const struct channel_list *all, const char *verb);
  */
 int channel_list_read(struct channel_list *all, const char *verb);
 
-/* Reads the current counters of one channel. Returns 0 or -errno. */
-int channel_list_read_one(struct channel_list *all, enum channel_provider provider,
-			  __u32 id, struct tsct_channel_info *ret_info);
-
 /*
  * Reads the counters of the next ring that is READY. @nr is the first CPU to try, and
  * is advanced; 0 at first. Returns false if there are no more rings.
