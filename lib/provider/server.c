@@ -30,9 +30,9 @@
 #define CONNECTIONS_MAX		6144
 #define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX + \
 				 DESCRIPTORS_SPARED)
-#define DESCRIPTORS_SPARED	64	/* for the rest of the process */
+#define DESCRIPTORS_SPARED	64	/* descriptors for the rest of the process */
 #define MESSAGES_PER_EVENT	16
-#define TURN_MAX_NS		2000000	/* less than a large channel takes to create */
+#define TURN_MAX_NS		2000000	/* no request is read after this time */
 
 struct connection {
 	LIST_ENTRY(connection) list;
@@ -46,7 +46,7 @@ struct tsct_server {
 	unsigned int nr_connections;
 	unsigned int max_connections;
 	unsigned int max_of_user;	/* connections of one user other than root */
-	__s64 turn_end_ns;		/* CLOCK_MONOTONIC */
+	__s64 turn_end_ns;		/* end of the dispatch, CLOCK_MONOTONIC */
 	int epoll;
 	int listener;
 	int lock;			/* lock_path, locked by flock() */
@@ -131,9 +131,9 @@ static void accept_clients(struct tsct_server *server)
 			accept_client(server, fd);
 		} else if (errno == EMFILE || errno == ENFILE) {
 			/*
-			 * A client that stays in the queue would keep epoll
-			 * readable: accept it with the spare descriptor, and
-			 * disconnect it.
+			 * Out of descriptors. A client that stays in the queue
+			 * would keep epoll readable: accept it with the spare
+			 * descriptor, and disconnect it.
 			 */
 			close(server->spare);
 			close_fd(accept4(server->listener, NULL, NULL, SOCK_CLOEXEC));
@@ -347,7 +347,7 @@ static void end_thread(struct tsct_server *server)
 	server->has_thread = false;
 }
 
-#define LAST_TURNS	1000	/* each handles some of the clients that disconnected */
+#define LAST_TURNS	1000	/* dispatches before the server stops, at most */
 
 void tsct_server_unread(struct tsct_server *server,
 			struct tsct_store_unread *ret_unread)

@@ -18,7 +18,7 @@ struct tsct_store_unread {
 struct tsct_store {
 	char kind[16];		/* "daemon" or "embedded" */
 	__u32 source;		/* TSCT_SOURCE_* of new channels */
-	__u32 nr_cpus;		/* highest possible id + 1 */
+	__u32 nr_cpus;		/* highest possible CPU id + 1 */
 	__u32 last_id;
 	__u32 nr_channels;
 	__u32 channels_max;
@@ -55,8 +55,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int *ret_fd);
 
 /*
- * tsct_store_release - unbind a peer; the last one of a channel frees it
- * @reclaim: also free its memory, even if a process has kept the memfd
+ * Unbinds a peer from its channel, which is freed with its last peer. @reclaim: free
+ * its memory even if a process has kept the memfd.
  */
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim);
@@ -76,14 +76,14 @@ void tsct_store_clear(struct tsct_store *store);
 
 struct tsct_store_channel {
 	TAILQ_ENTRY(tsct_store_channel) list;
-	struct tsct_channel_header header;	/* private copy of the one in the memfd */
+	struct tsct_channel_header header;	/* private copy of the memfd's header */
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
 	__u32 holders;		/* peers bound to the channel */
 	__u32 consumers;	/* holders with TSCT_ROLE_READ */
-	__u32 was_read;		/* has, or had, a consumer */
-	__u32 kept;		/* stays without holders until it is removed */
-	__u32 nameless;		/* removed: no other peer can open it */
+	__u32 was_read;		/* 1: the channel has, or had, a consumer */
+	__u32 kept;		/* 1: the channel stays without holders until removed */
+	__u32 nameless;		/* 1: the channel was removed, and cannot be opened */
 	int memfd;
 	char *map;		/* mapping of the whole memfd */
 };

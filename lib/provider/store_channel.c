@@ -95,8 +95,8 @@ static int allocate(int fd, __u64 offset, __u64 len)
 }
 
 /*
- * Allocates the whole ring of each online CPU. Of the others, only the two pages
- * that readers touch while a ring is empty: counters, and the first block's header.
+ * Allocates the whole rings of online CPUs. Of the rings of other CPUs, allocates the
+ * counters and the first block's header, which readers access while a ring is empty.
  */
 static int allocate_rings(const struct tsct_store_channel *channel)
 {
@@ -226,7 +226,7 @@ int tsct_store_channel_define(struct tsct_store_channel *channel,
 	memcpy(channel->defs + h->defs_used, def, def->size);
 	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
 	h->defs_used += def->size;
-	/* Pairs with the acquire in read_new_defs(), reader.c: complete definitions */
+	/* Pairs with the acquire in read_new_defs() of reader.c. */
 	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
 	return 0;
 }

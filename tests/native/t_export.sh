@@ -34,7 +34,7 @@ for format in ctf otf2 perfetto json csv; do
 	says '5 events were lost while recording: full 5'
 	check "$format" "$work/a.$format" "$work/truth"
 	case $format in
-	otf2) says '4 messages have only one end' ;&
+	otf2) says '4 messages have only a send or only a receive' ;&
 	json | perfetto)
 		[ "$arrows" = 40 ] || fail "$format: $arrows messages, not 40"
 		says '20 begins or ends have no counterpart'

@@ -23,7 +23,7 @@ kernel     6.1
 recorded   2026-01-01 00:00:10.000000 to 2026-01-01 00:00:20.000000, 10.000000 s
 rings      module
 clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns
-           DISRUPTED during the recording (a step, a suspend): times before and after cannot be compared
+           DISRUPTED during the recording (a step, a suspend): times before and after it cannot be compared
 files      602 bytes, 54.73 bytes/event, 17.09 of it payload
 ticks      tsc; at most 1 more events on the tick of another
 
@@ -36,12 +36,12 @@ channel          event                    kind           events        per s    
 kernel           sys_enter                instant             4          0.4     +1.000000     +5.000000      27.00      16.00
 kernel           sys_exit                 instant             4          0.4     +0.000000     +4.000000      23.25      16.00
 kernel           sched_switch             instant             3          0.3     +3.000000     +6.000000      27.00      20.00
-1 more are defined, without events
+1 more definition without events
 
 system call               calls       total ms      mean us       max us
 write                         1       2000.000  2000000.000  2000000.000
 read                          2          4.000     2000.000     3000.000
-1 more had not returned at the end
+1 more call without a return
 
 thread           events        per s         first          last  switched in  name
 1                     4          0.4     +1.000000     +3.003000            0

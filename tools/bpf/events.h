@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Payloads of the kernel events. Each list of fields makes both the packed struct that a
- * BPF program fills in and the description for tsct_event_define().
+ * Payloads of the kernel events. Each list of fields makes both the packed struct that
+ * a BPF program fills in and the description for tsct_event_define().
  *
  * I(type, name, format) is an integer, C(size, name) is text of a fixed size, padded
  * with NULs, and S(size, name) is NUL-terminated text, the last field of its event.

@@ -33,7 +33,7 @@ static __always_inline bool wanted(__u32 tgid)
 	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
 }
 
-/* False for idle tasks (tgid 0): the other task of the switch decides. */
+/* False for idle tasks, whose tgid is 0: a switch needs another wanted task. */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -51,7 +51,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* The new process may have the number of the root, whose entry stays. */
+	/* A new process may have the number of the root, whose entry was not removed. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -139,7 +139,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	compat = compat_call();
 	e.id = (int)regs->orig_ax;
-	/* rt_sigreturn has restored all registers and overwritten its number. */
+	/* rt_sigreturn restores all registers, also the one with its number. */
 	if (e.id == -1)
 		e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	if (compat)

@@ -149,7 +149,7 @@ int kernel_source_ready(char *why, size_t size)
 {
 	if (!exists(KERNEL_BTF))
 		return fail(-EOPNOTSUPP, why, size,
-			    "this kernel carries no type information (%s is "
+			    "this kernel has no type information (%s is "
 			    "missing); boot one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
 	if (!exists("/sys/module/tsctrace"))
@@ -201,7 +201,7 @@ static bool is_log_noise(const char *line)
 	};
 	size_t i;
 
-	/* The kernel lacks something, such as a function to attach to. */
+	/* Keep a line about something missing, such as a function to attach to. */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;

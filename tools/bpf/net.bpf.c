@@ -141,7 +141,7 @@ static long copy_part(u32 i, struct payload_copy *c)
 	return c->done >= c->want;
 }
 
-/* Does not depend on how the bytes are distributed over fragments. */
+/* Hashes the payload. How its bytes are distributed over fragments has no effect. */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
@@ -497,8 +497,8 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
 /*
  * True if the kernel delivers the same segment a second time. The segment that ends a
  * handshake is delivered to the listening socket. If another CPU creates the new socket
- * at this moment, the kernel delivers the segment again, to the new socket, on this CPU.
- * No other segment is received on this CPU between the two.
+ * at this moment, the kernel delivers the segment again, on this CPU, to the new
+ * socket. No other segment is received on this CPU between the two.
  */
 static __always_inline bool is_redelivered(const struct sock *sk,
 					   const struct sk_buff *skb,

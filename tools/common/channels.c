@@ -151,7 +151,7 @@ int channel_list_read(struct channel_list *all, const char *verb)
 				err = append_channel(all, i, &info);
 		}
 		if (err == -ENOENT || err == -ENODEV)
-			continue;	/* the end of the list */
+			continue;	/* end of the provider's list */
 		fprintf(stderr, "trace-ctl %s: listing the channels of the %s"
 			" failed: %s\n", verb, channel_provider_names[i],
 			strerror(-err));
@@ -159,21 +159,6 @@ int channel_list_read(struct channel_list *all, const char *verb)
 			return err;
 	}
 	return 0;
-}
-
-int channel_list_read_one(struct channel_list *all, enum channel_provider provider,
-			  __u32 id, struct tsct_channel_info *ret_info)
-{
-	int err;
-
-	memset(ret_info, 0, sizeof(*ret_info));
-	ret_info->id = id - 1;
-	err = provider_request(&all->providers[provider], TSCT_IOC_CHANNEL_NEXT,
-			       ret_info);
-	if (!err && ret_info->id != id)
-		err = -ENOENT;
-	ret_info->name[TSCT_NAME_MAX - 1] = '\0';
-	return err;
 }
 
 bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel *c,

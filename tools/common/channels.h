@@ -10,7 +10,7 @@
 
 /* ---- providers ----------------------------------------------------------- */
 
-/* In the order in which a program tries them */
+/* Providers of channels, in the order in which a program tries them */
 enum channel_provider {
 	CHANNEL_PROVIDER_EMBEDDED,	/* the parent trace-ctl record */
 	CHANNEL_PROVIDER_MODULE,
@@ -27,7 +27,7 @@ struct provider_connection {
 	struct tsct_info info;		/* valid if answers */
 };
 
-/* Also after a failure, tsct_channel_close(p->channel) is required. */
+/* Connects to a provider. tsct_channel_close(p->channel) is required in any case. */
 void provider_connect(struct provider_connection *p, enum channel_provider provider);
 
 /* The reason why the provider does not answer, or "". Valid while @p is open. */
@@ -68,10 +68,6 @@ bool channel_list_check(const struct channel_list *all, const char *verb);
  */
 int channel_list_read(struct channel_list *all, const char *verb);
 
-/* Reads the current counters of one channel. Returns 0 or -errno. */
-int channel_list_read_one(struct channel_list *all, enum channel_provider provider,
-			  __u32 id, struct tsct_channel_info *ret_info);
-
 /*
  * Reads the counters of the next ring that is READY. @nr is the first CPU to try, and
  * is advanced; 0 at first. Returns false if there are no more rings.
@@ -79,7 +75,10 @@ int channel_list_read_one(struct channel_list *all, enum channel_provider provid
 bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel *c,
 			   __u32 *nr, struct tsct_channel_cpu *ret_cpu);
 
-/* Returns 3 for a name of the caller's channel, 2 for another user's, 1 for an id. */
+/*
+ * Compares a channel with a name or id. Returns 3 if it has the name and is the
+ * caller's, 2 if it has the name and is another user's, 1 for its id, 0: no match.
+ */
 int channel_list_rank(const struct listed_channel *c, const char *name);
 
 /*

@@ -30,7 +30,7 @@ json_t *control_call_json(const char *verb, const char *request);
  */
 int control_error(int err, char *text, size_t size);
 
-/* Returns 0, or -EREMOTEIO and the reason in @text if the daemon rejected the request. */
+/* Returns 0, or -EREMOTEIO with the reason in @text: the daemon rejected the request. */
 int control_check(const char *answer, char *text, size_t size);
 
 #endif /* CONTROL_H */

@@ -55,7 +55,7 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 
 /* ---- event filter -------------------------------------------------------- */
 
-/* The keys of commands begin at 256. */
+/* Distinct from the keys of commands, which begin at 256 */
 enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT };
 
 static const struct argp_option options[] = {

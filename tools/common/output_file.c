@@ -103,7 +103,7 @@ static int make_temporary(struct output_file *o)
 	return fd;
 }
 
-/* A directory with a file "metadata" is a trace: all files in it belong to the trace. */
+/* A directory with a file "metadata" is a trace: all its files belong to the trace. */
 static bool is_in_trace(const char *name)
 {
 	char path[PATH_MAX];
@@ -178,14 +178,14 @@ int output_file_open(struct output_file *o, const char *verb, const char *name,
 
 /* ---- commit ------------------------------------------------------------ */
 
-#define SYNC_EACH	256	/* more files are synced by one syncfs(), not by fsync() */
+#define SYNC_EACH	256	/* more files than this are synced by one syncfs() */
 
 static unsigned int nr_files;
 static bool is_first_pass;
 
 /*
- * Called by nftw(). The first pass counts the files and starts their write-back. The
- * second pass waits for each.
+ * Callback of nftw() for one file. The first pass over a directory counts the files and
+ * starts their write-back. The second pass waits for each file.
  */
 static int sync_one(const char *path, const struct stat *st, int type,
 		    struct FTW *ftw)

@@ -13,9 +13,9 @@
 struct output_file {
 	const char *verb;	/* command name in messages */
 	char *name;		/* final name */
-	char *temporary;	/* temporary name; NULL: final name is written to */
+	char *temporary;	/* name until commit; NULL: the final name is used */
 	bool directory;
-	FILE *file;		/* NULL for a directory */
+	FILE *file;		/* open file; NULL for a directory */
 };
 
 /*

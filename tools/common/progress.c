@@ -10,8 +10,8 @@
 #include "progress.h"
 
 #define FIRST_NS	NS_PER_S	/* shorter operations show no bar */
-#define EVERY_NS	(NS_PER_S / 5)	/* between updates */
-#define WIDTH_MAX	40		/* columns of the bar */
+#define EVERY_NS	(NS_PER_S / 5)	/* time between updates */
+#define WIDTH_MAX	40		/* largest width of the bar, columns */
 
 static uint64_t now_ns(void)
 {

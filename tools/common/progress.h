@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct progress {
-	bool on;		/* not quiet, and standard error is a terminal */
+	bool on;		/* the bar may be shown: standard error is a terminal */
 	bool shown;		/* a bar is on the screen */
 	uint64_t begin_ns;	/* CLOCK_MONOTONIC at progress_begin() */
 	uint64_t last_ns;	/* CLOCK_MONOTONIC at the last update */

@@ -8,7 +8,7 @@
 #include "sync_samples.h"
 #include "view.h"
 
-#define BOUND_INTERVALS	32	/* the bound is computed at the ends of these parts */
+#define BOUND_INTERVALS	32	/* parts of a span, with an error bound at each end */
 
 /* ---- reading ---------------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 	err = tsct_samples_read(r->trace, &samples, &r->nr);
 	if (!err) {
 		r->end = r->rec->end;
-		/* A killed recorder has written no end: the last sample is nearest. */
+		/* A killed recorder has written no end: use the last sample. */
 		if (!r->rec->complete && r->nr && samples[r->nr - 1].stamp > r->end)
 			r->end = samples[r->nr - 1].stamp;
 		err = tsct_series_make(samples, r->nr, &r->series,

@@ -8,10 +8,10 @@
 struct sync_samples {
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
-	unsigned int nr;			/* samples */
+	unsigned int nr;			/* number of samples */
 	struct tsct_series *series;
 	unsigned int nr_series;
-	__u64 end;	/* end of the recording, cycles; unknown: of the last sample */
+	__u64 end;	/* end of the recording, or the last sample, cycles */
 };
 
 /*

@@ -41,7 +41,7 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 	return err;
 }
 
-/* The first cause that is damage to a file before a merge, not a loss while recording */
+/* From here on, causes of a loss are damage to a file before a merge. */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 
@@ -100,8 +100,8 @@ static void print_lost(const char *verb, const struct tsct_recording *rec)
 }
 
 /*
- * Prints the nodes that were merged before their recording was complete, and those whose
- * daemon ended. Returns true if any daemon did.
+ * Prints nodes whose recording was merged before it was complete, and nodes whose daemon
+ * ended. Returns true if any daemon ended.
  */
 static bool print_nodes(const char *verb, const struct tsct_recording *rec)
 {
@@ -141,8 +141,8 @@ int view_print_missing(const char *verb, const struct tsct_trace *trace)
 			tsct_trace_is_live(trace) ? "it is still being recorded" :
 			"its recorder was killed, or its disk was full");
 		if (discarded)
-			fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording\n",
-				verb, (uint64_t)discarded);
+			fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost"
+				" while recording\n", verb, (uint64_t)discarded);
 	} else if (tsct_recording_lossy(rec)) {
 		print_lost(verb, rec);
 	}
@@ -217,7 +217,7 @@ void view_print_messages(const struct tsct_recording *rec)
 	       (uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
 }
 
-/* An integer of jansson: signed, so values above INT64_MAX are clamped */
+/* Converts to jansson's integers, which are signed: clamps values above INT64_MAX. */
 static json_int_t clamp(uint64_t value)
 {
 	return (json_int_t)(value <= INT64_MAX ? value : INT64_MAX);

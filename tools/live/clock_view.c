@@ -97,7 +97,7 @@ const char *clock_problem(const struct clock_reading *r)
 
 /* ---- text -------------------------------------------------------------- */
 
-/* "2026-08-01T12:34:56.123456789Z" */
+/* Formats a time, such as "2026-08-01T12:34:56.123456789Z". */
 static void format_utc(int64_t ns, char *text, size_t size)
 {
 	__s64 rest;
@@ -110,7 +110,7 @@ static void format_utc(int64_t ns, char *text, size_t size)
 	snprintf(text, size, "%s.%09lldZ", date, (long long)rest);
 }
 
-/* "12.3 s", "5 min", "3 h", "4 d" */
+/* Formats an age, such as "12.3 s", "5 min", "3 h" or "4 d". */
 static void format_age(double s, char *text, size_t size)
 {
 	if (s < 100)
@@ -123,7 +123,7 @@ static void format_age(double s, char *text, size_t size)
 		snprintf(text, size, "%.0f d", s / 86400);
 }
 
-/* Status of the time just converted; without one, the last published status */
+/* Status of the converted time; if the conversion failed, the published status */
 static const char *time_status(const struct clock_reading *r)
 {
 	return tsct_status_name(r->error ? r->state.status : r->time.status);
@@ -199,7 +199,7 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "epoch     %u, after %s", r->state.epoch,
 			tsct_cause_name(r->state.cause));
 	if (r->epoch_age_s >= 0) {
-		/* To the second: the time of a disruption is not known better. */
+		/* Print whole seconds: a disruption is not known more exactly. */
 		format_utc(r->epoch_ns, text, sizeof(text));
 		format_age(r->epoch_age_s, age, sizeof(age));
 		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(text, "."), text, age);

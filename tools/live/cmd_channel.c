@@ -210,25 +210,29 @@ static int create(struct channel_list *all, const struct channel_options *w)
 		.block_size = w->block_size, .blocks = w->blocks,
 		.roles = TSCT_ROLE_WRITE,
 	};
-	struct listed_channel made;
-	int provider, error;
+	struct listed_channel made = { 0 };
+	struct provider_connection *p;
+	int error;
 
 	if (!channel_list_check(all, "channel"))
 		return EXIT_FAILED;
-	provider = channel_list_default(all);
+	made.provider = channel_list_default(all);
+	p = &all->providers[made.provider];
 	/* Programs cannot be writers of a kernel channel. */
 	if (w->flags & TSCT_CHANNEL_KERNEL)
 		arg.roles = TSCT_ROLE_READ;
 	memcpy(arg.name, w->name, strlen(w->name));
-	error = provider_request(&all->providers[provider],
-				 TSCT_IOC_CHANNEL_CREATE, &arg);
+	error = provider_request(p, TSCT_IOC_CHANNEL_CREATE, &arg);
 	if (error)
-		return print_create_error(&all->providers[provider], w->name, error);
-	made.provider = provider;
-	error = channel_list_read_one(all, provider, arg.id, &made.info);
+		return print_create_error(p, w->name, error);
+	made.info.id = arg.id - 1;
+	error = provider_request(p, TSCT_IOC_CHANNEL_NEXT, &made.info);
+	if (!error && made.info.id != arg.id)
+		error = -ENOENT;
+	made.info.name[TSCT_NAME_MAX - 1] = '\0';
 	if (error) {
-		fprintf(stderr, "trace-ctl channel: create %s: created, but then"
-			" removed: %s\n", w->name, strerror(-error));
+		fprintf(stderr, "trace-ctl channel: create %s: created, but reading"
+			" it failed: %s\n", w->name, strerror(-error));
 		return EXIT_FAILED;
 	}
 	/* Do not count this connection, which is closed at the end. */
@@ -265,7 +269,7 @@ static int print_remove_error(const char *name, int error)
 	return EXIT_FAILED;
 }
 
-/* True if @name is the id of another user's channel, which is not listed: EACCES */
+/* True if @name is the id of another user's channel, which the list does not show */
 static bool is_other_users(struct channel_list *all, const char *name)
 {
 	struct tsct_channel_attach arg = { .roles = TSCT_ROLE_READ };

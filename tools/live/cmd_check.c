@@ -255,8 +255,8 @@ static const struct argp argp = {
 	.parser = parse,
 	.doc = "Check that TSC_AUX has the CPU number on each CPU, and that the "
 	"CPUs' counters are synchronized."
-	"\vExit status: 0: time stamps are TSC cycles and TSC_AUX is right on all "
-	"CPUs; 1: one of these is not so, or the check failed; 2: usage.",
+	"\vExit status: 0: time stamps are TSC cycles, and TSC_AUX has the CPU number "
+	"on all CPUs; 1: not both, or the check failed; 2: usage error.",
 };
 
 int cmd_check(int argc, char **argv)

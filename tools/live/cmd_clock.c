@@ -96,7 +96,7 @@ static const char *check_synced(const struct clock_options *o,
 	}
 	if (!o->max_error_ns || r->time.error_ns <= o->max_error_ns)
 		return NULL;
-	snprintf(why, sizeof(why), "the error bound is %llu ns, not %llu ns",
+	snprintf(why, sizeof(why), "the error bound is %llu ns, above --max-error %llu",
 		 (unsigned long long)r->time.error_ns, o->max_error_ns);
 	return why;
 }
@@ -214,11 +214,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Show the time of day by the counter, its error bound and the "
-	"clock's state."
+	.doc = "Show the time of day, converted from the counter, its error bound and "
+	"the clock's state."
 	"\vExit status: 0: the time is valid (--wait-synced: and synchronized); "
 	"1: no time, or the clock was disrupted (--wait-synced: timeout); 2: "
-	"usage.",
+	"usage error.",
 };
 
 int cmd_clock(int argc, char **argv)

@@ -22,7 +22,7 @@
 
 struct cluster_options {
 	bool json;
-	long timeout_s;		/* of sync */
+	long timeout_s;		/* of the command sync */
 };
 
 enum { OPTION_JSON = 0x100, OPTION_TIMEOUT };
@@ -53,7 +53,7 @@ static const struct argp_option sync_options[] = {
 	{ 0 }
 };
 
-/* The same options without --timeout */
+/* Options of peers: those of sync without --timeout */
 static const struct argp_option *const peers_options = sync_options + 1;
 
 /* ---- table --------------------------------------------------------------- */
@@ -213,7 +213,7 @@ int cmd_peers(int argc, char **argv)
 
 /* ---- sync ----------------------------------------------------------------- */
 
-/* Returns the peers after the session. Prints errors. NULL: failed. */
+/* Waits for the end of the session. Returns the peers; NULL: error, printed. */
 static json_t *await_session_end(long timeout_s)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_CHECK_NS };

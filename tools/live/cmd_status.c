@@ -225,8 +225,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Show the providers of channels (module, daemon), the channels and "
-	"the clock, and what is missing for the rest."
+	.doc = "Show module, daemon, clock and channels, and what is missing."
 	"\vRoot sees the channels of all users, others only their own.",
 };
 

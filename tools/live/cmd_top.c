@@ -159,7 +159,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 		done += !key;
 		if (!key)
 			until += delay;
-		/* Refreshes missed while stopped are skipped. */
+		/* Skip refreshes that were missed while the program was stopped. */
 		if (until < last->time_ns)
 			until = last->time_ns + delay;
 	}

@@ -18,7 +18,7 @@ struct top_row {
 	__u64 events, written;	/* number of events, bytes */
 	__u64 lost[TSCT_LOST_NR];
 	double unread_percent;	/* fill of the fullest ring; -1: policy overwrite */
-	bool has_rates;		/* rates are valid: not in the first sample */
+	bool has_rates;		/* the rates are valid: not in the first sample */
 	double events_per_s, bytes_per_s;
 	double lost_per_s[TSCT_LOST_NR];
 };
@@ -46,8 +46,8 @@ enum top_key { TOP_EVENTS, TOP_BYTES, TOP_UNREAD, TOP_LOST, TOP_NAME, TOP_ID,
 extern const char *const top_keys[TOP_KEYS];
 
 /*
- * Sorts channels: rates descending, names and ids ascending. CPUs stay behind
- * their channel. Returns 0 or -ENOMEM.
+ * Sorts channels: rates descending, names and ids ascending. The CPUs of a channel
+ * follow it. Returns 0 or -ENOMEM.
  */
 int top_sample_sort(struct top_sample *sample, enum top_key key);
 
@@ -81,8 +81,8 @@ void top_term_size(int *ret_width, int *ret_height);
 void top_term_draw(const char *text);
 
 /*
- * Waits until @until_ns, CLOCK_MONOTONIC, and returns 0. Returns earlier with a key, with
- * 'q' after a signal that ends the program, or ' ' if the table must be drawn again.
+ * Waits until @until_ns, CLOCK_MONOTONIC, and returns 0. Returns a key earlier: also 'q'
+ * after a signal that ends the program, or ' ' if the table must be drawn again.
  */
 int top_term_wait(__s64 until_ns);
 

@@ -78,7 +78,7 @@ static void write_now(const char *text)
 	fflush(stdout);
 }
 
-/* Also reads single keys without echo, unless in the background. */
+/* Enters the alternate screen. In the foreground, also reads keys without echo. */
 static void enter_screen(void)
 {
 	struct termios raw;
@@ -162,7 +162,7 @@ int top_term_wait(__s64 until_ns)
 	for (;;) {
 		if (ended)
 			return 'q';
-		if (stopped) {	/* by Ctrl-Z */
+		if (stopped) {	/* SIGTSTP, from Ctrl-Z */
 			stopped = 0;
 			top_term_close();
 			raise(SIGSTOP);
@@ -184,7 +184,7 @@ int top_term_wait(__s64 until_ns)
 			continue;
 		if (read(STDIN_FILENO, &key, 1) == 1)
 			return key == 'Q' ? 'q' : key;
-		keys = false;		/* end of file */
+		keys = false;	/* standard input has ended */
 		return ' ';
 	}
 }

@@ -36,7 +36,7 @@ static const char *format_rate(double rate, bool has_rate, char *text, size_t si
 		snprintf(text, size, "%.1fk", rate / 1e3);
 	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* impossible: corrupt counters */
+	else	/* only corrupt counters give such a rate */
 		snprintf(text, size, "%.1e", rate);
 	return text;
 }
@@ -139,7 +139,7 @@ static json_t *json_lost_rates(const struct top_row *row)
 
 	if (!row->has_rates)
 		return json_null();
-	/* The keys are in the order of the causes. */
+	/* The keys are in the order of the array lost_per_s. */
 	json = channel_view_lost_json(row->lost);
 	json_object_foreach_safe(json, at, key, value)
 		json_object_set_new(json, key, json_real(row->lost_per_s[i++]));

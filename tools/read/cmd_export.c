@@ -36,12 +36,12 @@ static size_t trimmed_len(const char *path)
 enum { KEY_RELATIVE = 256 };
 
 static const struct argp_option options[] = {
-	{ "format", 'f', "FORMAT", 0, "ctf, otf2, perfetto, json, text or csv "
+	{ "format", 'f', "FORMAT", 0, "write ctf, otf2, perfetto, json, text or csv "
 	  "(default: the suffix of OUT)", 0 },
 	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf and otf2, "
 	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
 	  ".pftrace, .json, .txt, .csv)", 0 },
-	{ "relative", KEY_RELATIVE, NULL, 0, "json, csv: times since the "
+	{ "relative", KEY_RELATIVE, NULL, 0, "for json and csv: write times since the "
 	  "recording's beginning", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
@@ -62,8 +62,8 @@ static void check_format(struct argp_state *state, struct export_job *j)
 	if (!j->x.format)
 		argp_error(state, "no output format; use --format");
 	else if (j->x.relative && !j->x.format->relative)
-		argp_error(state, "--relative: times of %s are absolute",
-			   j->x.format->name);
+		argp_error(state, "--relative: %s has absolute times only; use json or"
+			   " csv", j->x.format->name);
 	else if (j->output && !*j->output)
 		argp_error(state, "--output: empty name; give a file or directory");
 	else if (j->x.format->directory && j->output &&
@@ -132,7 +132,7 @@ static void print_result(const struct tsct_export *x, const char *name)
 			(uint64_t)x->cuts);
 	if (x->unmatched)
 		fprintf(stderr, "trace-ctl export: %" PRIu64 " messages have"
-			" only one end\n", (uint64_t)x->unmatched);
+			" only a send or only a receive\n", (uint64_t)x->unmatched);
 }
 
 static int write_output(struct export_job *j)

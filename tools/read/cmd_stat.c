@@ -51,11 +51,11 @@ static const struct argp argp = {
 
 /* ---- counting ---------------------------------------------------------- */
 
-/* The last event of one stream on one location */
+/* Last event in the file of a stream and CPU */
 struct last_event {
 	__u64 tick;
-	__u64 run;		/* events on that tick before this one */
-	bool any;
+	__u64 run;		/* number of earlier events on the same tick */
+	bool any;		/* the file has an event */
 };
 
 static int count_init(struct stat_figures *s)
@@ -167,10 +167,11 @@ static void print_clock(const struct stat_figures *s)
 	view_print_escaped(stdout, rec->clock_origin);
 	printf("; times within %" PRIu64 " ns\n", (uint64_t)stat_error_ns(s));
 	if (rec->epoch != rec->epoch_first)
-		puts("           DISRUPTED during the recording (a step, a suspend): times before and after cannot be compared");
+		puts("           DISRUPTED during the recording (a step, a suspend): times"
+		     " before and after it cannot be compared");
 }
 
-/* The state of each node's own recording, before the merge */
+/* Prints nodes whose own recording was disrupted or incomplete before the merge. */
 static void print_nodes(const struct tsct_recording *rec)
 {
 	__u32 i;

@@ -13,8 +13,8 @@
 struct tally {
 	__u64 events;
 	__u64 first, last;	/* ticks of the first and the last event */
-	__u64 payload;		/* bytes */
-	__u64 bytes;		/* in the file, the payload included */
+	__u64 payload;		/* size of the payloads, bytes */
+	__u64 bytes;		/* size of the events in their files, bytes */
 };
 
 static inline void tally_event(struct tally *t, const struct tsct_trace_event *e,
@@ -50,11 +50,11 @@ struct call {
 
 struct threads {
 	struct tsct_threads ids;
-	struct thread *table;	/* by the index in @ids, until threads_finish() */
+	struct thread *table;	/* by the index in ids, until threads_finish() */
 	__u32 room, nr;
 	__u32 *recent;		/* by location: index of the last event's thread */
-	struct thread rest;	/* sum of the threads for which memory was short */
-	struct call *calls;	/* by number, until threads_finish() */
+	struct thread rest;	/* sum of the threads that memory was too short for */
+	struct call *calls;	/* by number of the call, until threads_finish() */
 	__u64 unfinished;	/* system calls that did not end in the recording */
 };
 
@@ -65,15 +65,15 @@ void threads_free(struct threads *all);
 
 /*
  * threads_note - count one event
- * @bytes: its size in the file
- * @kernel: the kernel wrote it, so system calls and switches are real
+ * @bytes: size of the event in the file
+ * @kernel: the event is of the kernel: count system calls and switches
  */
 void threads_note(struct threads *all, const struct tsct_trace_event *event,
 		  __u64 bytes, bool kernel);
 
 /*
- * Sorts calls by total time and threads by number of events, largest first. Calls with
- * count 0 end their list. Ends the counting.
+ * Ends the counting. Sorts calls by total time and threads by number of events, largest
+ * first. Calls with count 0 are at the end.
  */
 void threads_finish(struct threads *all);
 
@@ -82,24 +82,24 @@ void threads_finish(struct threads *all);
 struct stat_figures {
 	const char *dir;
 	bool json, all;
-	__u32 top;		/* lines per list; 0: the list's default */
+	__u32 top;		/* maximum of lines per list; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	__u64 events;
-	__u64 payload;			/* bytes of all events */
+	__u64 payload;			/* size of all payloads, bytes */
 	__u64 last;			/* tick of the last event */
 	__u64 max_per_tick;		/* longest run of events on a tick, less 1 */
-	struct tally *by_location;	/* nr_locations entries */
-	struct tally *by_node;		/* nr_nodes entries */
+	struct tally *by_location;
+	struct tally *by_node;
 	__u64 *lost_by_node;
-	struct tally **by_event;	/* by stream, and id - TSCT_ID_FIRST */
+	struct tally **by_event;	/* by stream and event id - TSCT_ID_FIRST */
 	struct threads threads;
-	struct sync_samples sync;	/* if the recording has samples */
+	struct sync_samples sync;	/* zeroed if the recording has no samples */
 };
 
 double stat_per_event(const struct stat_figures *s, __u64 bytes);
 
-/* The end in the metadata, in ticks; if there is none, the last event */
+/* Tick of the recording's end, or of the last event if the end is unknown */
 __u64 stat_end_of(const struct stat_figures *s);
 __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks);
 __u64 stat_error_ns(const struct stat_figures *s);

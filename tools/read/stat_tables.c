@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tables by node, CPU, event, system call and thread. Each has a limit; one line sums up
- * the rest. Totals include all.
+ * Tables by node, CPU, event, system call and thread. If a table is longer than its
+ * limit, its last line is the sum of the lines that are not shown.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "stat.h"
 
-#define TOP		10	/* lines for system calls and threads */
+#define TOP		10	/* default number of system calls and threads */
 #define TOP_EVENTS	50
 #define TOP_CPUS	64
 #define TOP_NODES	64
@@ -23,7 +23,7 @@ static __u32 limit(const struct stat_figures *s, __u32 usual)
 
 /* ---- cells --------------------------------------------------------------- */
 
-/* Time since the beginning of the recording */
+/* Prints a tick as seconds since the beginning of the recording. */
 static void print_moment(const struct stat_figures *s, const struct tally *t,
 			 __u64 stamp)
 {
@@ -218,7 +218,7 @@ static void print_event(const struct stat_figures *s, const char *channel,
 	       mean(t->payload, t->events));
 }
 
-/* Definitions without events share a line. */
+/* Prints one line for all definitions without events, unless --all is given. */
 static int print_events(const struct stat_figures *s)
 {
 	struct tally rest = { 0 };
@@ -244,7 +244,8 @@ static int print_events(const struct stat_figures *s)
 		print_event(s, "", name, "", &rest);
 	}
 	if (!s->all && seen < nr)
-		printf("%u more are defined, without events\n", nr - seen);
+		printf("%u more definition%s without events\n", nr - seen,
+		       view_plural(nr - seen));
 	free(e);
 	return 0;
 }
@@ -287,8 +288,9 @@ static void print_calls(const struct stat_figures *s)
 	if (nr)
 		print_call(s, text, &rest);
 	if (s->threads.unfinished)
-		printf("%" PRIu64 " more had not returned at the end\n",
-		       (uint64_t)s->threads.unfinished);
+		printf("%" PRIu64 " more call%s without a return\n",
+		       (uint64_t)s->threads.unfinished,
+		       view_plural(s->threads.unfinished));
 }
 
 /* ---- threads ------------------------------------------------------------------ */

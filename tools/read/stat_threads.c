@@ -39,7 +39,7 @@ void threads_free(struct threads *all)
 	free(all->recent);
 }
 
-/* The index of a thread, or all->nr without memory; the idle threads of a node are one */
+/* Returns the index of a thread; all->nr: out of memory. A node has one idle thread. */
 static __u32 find(struct threads *all, __u32 node, __u32 tid)
 {
 	const struct tsct_thread *id = tsct_threads_get(&all->ids, node, tid, 0);
@@ -74,7 +74,10 @@ static bool get_integer(const struct tsct_trace_event *e, const char *name,
 	return true;
 }
 
-/* The thread with the id in field @tid_name, renamed by field @comm_name; NULL: idle */
+/*
+ * Finds the thread with the id in one field of an event, and sets its name from another
+ * field. Returns NULL for the idle thread.
+ */
 static struct thread *named(struct threads *all, const struct tsct_trace_event *e,
 			    const char *tid_name, const char *comm_name)
 {
@@ -127,7 +130,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		t->call = id;
 		t->since = e->tick;
 	} else if (!strcmp(e->def->name, "sys_exit")) {
-		/* Without its enter, the call began before the recording. */
+		/* A call whose enter is missing began before the recording. */
 		if (t->in_call && t->call == id) {
 			c = &all->calls[id];
 			c->count++;
