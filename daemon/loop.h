@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's event loop, with its only blocking system call. */
+/* The daemon's event loop, with its only blocking system call */
 #ifndef TSCTRACED_LOOP_H
 #define TSCTRACED_LOOP_H
 
@@ -18,9 +18,8 @@ struct loop_options {
  * loop_run - run the timekeeper, the peers, the server of channels and the
  * control socket until SIGTERM or SIGINT
  *
- * These two and SIGHUP must be blocked: the loop reads them from a signalfd.
- * All arguments have been started or opened, and remain so. Returns 0 or
- * -errno.
+ * These two signals and SIGHUP must be blocked: the loop reads them from a
+ * signalfd. All arguments must have been started or opened. Returns 0 or -errno.
  */
 int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 	     struct tsct_server *server, struct peers *peers,
