@@ -220,7 +220,7 @@ static void dispatch(struct loop *loop, enum event_source source)
 /* Waits for one event and dispatches those that have occurred. */
 static int run_once(struct loop *loop)
 {
-	struct pollfd fds[1 + PEERS_FDS_MAX];	/* epoll, and the network's */
+	struct pollfd fds[1 + PEERS_FDS_MAX];	/* epoll set, network sockets */
 	struct epoll_event events[8];
 	struct timespec timeout = { 0 };
 	__s64 until_ns, ns;

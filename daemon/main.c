@@ -20,19 +20,19 @@
 #include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
 
-/* By the maximum, every disruption is detected within 2 s. */
+/* With the longest interval, every disruption is detected within 2 s. */
 #define INTERVAL_MS_MIN	100
 #define INTERVAL_MS_MAX	1000
 
-#define STATE_DIR_MAX	4000	/* bytes of --state-dir */
+#define STATE_DIR_MAX	4000	/* most bytes of --state-dir */
 
 struct options {
 	const char *run_dir;
 	const char *state_dir;
 	const char *vmclock;
-	const char *config;		/* NULL: not given */
+	const char *config;		/* NULL: no --config given */
 	int interval_ms;
-	__u64 host_id;			/* 0: not given */
+	__u64 host_id;			/* 0: no --host-id given */
 	bool check_config;
 	bool no_network;
 	bool no_module;

@@ -18,7 +18,8 @@
 struct cpu_survey {
 	struct cpu_survey_result result;
 	__u32 nr;			/* entries of the table */
-	struct tsct_clock_cpu *table;	/* by CPU number; the owner frees it */
+	struct tsct_clock_cpu *table;	/* skews by CPU number; freed by
+					 * the owner */
 };
 
 /* A survey in progress, in a thread */

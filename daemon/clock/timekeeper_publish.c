@@ -321,7 +321,7 @@ int timekeeper_publish(struct timekeeper *k)
 	}
 	timekeeper_log_status(k);
 	timekeeper_save_drift(k, false);
-	return err == -EPERM ? err : 0;	/* the next tick tries again */
+	return err == -EPERM ? err : 0;	/* the next tick publishes again */
 }
 
 int timekeeper_publish_cluster(struct timekeeper *k)

@@ -22,12 +22,12 @@
 					 * which any user can cause */
 
 struct control_connection {
-	int fd;				/* -1: free */
-	struct ucred cred;		/* the client's */
+	int fd;				/* connection; -1: a free entry */
+	struct ucred cred;		/* of the client process */
 	__s64 until_ns;			/* timeout, CLOCK_MONOTONIC */
 	char request[REQUEST_MAX];
 	size_t got;			/* bytes of the request received */
-	char *answer;			/* NULL: the request is incomplete */
+	char *answer;			/* NULL: the request is not complete */
 	size_t len, sent;
 };
 

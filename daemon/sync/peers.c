@@ -271,8 +271,7 @@ void peers_links_changed(struct peers *p)
 	if (p->links_changed)
 		return;
 	p->links_polled_ns = now_ns;
-	log_debug("network: addresses, links or routes changed; polling all "
-		  "sources");
+	log_debug("network changed: polling all sources");
 	sources_poll_now(p);
 }
 

@@ -16,8 +16,8 @@
 #define REFRESH_NS	(2 * NS_PER_S)	/* longest time between two calls of
 					 * service_refresh() */
 #define PHI_PPM		15		/* growth of dispersion, RFC 5905 */
-#define PACE_NR		64		/* measurements for a minimum */
-#define PACE_NS		(10 * NS_PER_S)	/* validity of a minimum */
+#define PACE_NR		64		/* measurements until a minimum counts */
+#define PACE_NS		(10 * NS_PER_S)	/* validity of a measured minimum */
 #define LOG_NS		(10 * NS_PER_S)	/* between log lines for one reason */
 
 /* ---- content of answers -------------------------------------------------- */
@@ -107,14 +107,14 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 	*logged_ns = now_ns;
 	tsct_address_print(&packet->from, text, sizeof(text));
 	if (ntp.has_mac)
-		log_warning("request from %s by key %u: %s", text, ntp.key_id,
+		log_warning("request from %s with key %u: %s", text, ntp.key_id,
 			    tsct_responder_result_text(answer));
 	else
 		log_warning("request from %s: %s", text,
 			    tsct_responder_result_text(answer));
 }
 
-/* Updates the kernel's minimum time to send one of many answers. */
+/* Updates the minimum of the kernel's time to send one of many answers. */
 static void update_pace(struct send_pace *p, __u64 each, __s64 now_ns)
 {
 	p->seen_ns = now_ns;
@@ -131,8 +131,8 @@ static void update_pace(struct send_pace *p, __u64 each, __s64 now_ns)
  * Sends all waiting answers by one call. The kernel sends them one after
  * another. The transmit time in each is a lower bound of its own send time;
  * with a later one, clients would see answers that arrived before they were
- * sent. Answers are assumed to follow one another by three quarters of the
- * shortest time measured in the last second or two, or 0 if not measured.
+ * sent. The time between two answers is taken as three quarters of the shortest
+ * one measured in the last second or two; 0 if none was measured.
  */
 static void send_outbox(struct peers *p, struct net_socket *socket)
 {
@@ -233,7 +233,7 @@ void service_dispatch(struct peers *p, unsigned int nr)
 		answer_request(p, socket, &p->batch[i]);
 	if (p->service.out.nr)
 		send_outbox(p, socket);
-	/* The wake-up may be for a transmit time that is no longer expected. */
+	/* The socket may be readable for a transmit time no longer expected. */
 	if (socket->nr_waiting || got <= 0)
 		read_tx_times(p, socket);
 }
@@ -330,7 +330,7 @@ int service_open(struct peers *p, struct service *ret)
 		.now_us = now_us, .member_request = members_request,
 	};
 	static const struct tsct_address any[2] = {
-		{ .ip = { [10] = 0xff, [11] = 0xff } },	/* IPv4 */
+		{ .ip = { [10] = 0xff, [11] = 0xff } },	/* IPv4; then IPv6 */
 	};
 	const struct config *config = p->config;
 	unsigned int i, nr = config->nr_listen ? config->nr_listen : 2;
