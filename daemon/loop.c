@@ -317,15 +317,15 @@ static int open_all(struct loop *loop, const char *run_dir)
 
 int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 	     struct tsct_server *server, struct peers *peers,
-	     const struct loop_options *options)
+	     const char *run_dir, int interval_ms)
 {
 	struct loop loop = {
 		.timekeeper = timekeeper, .platform = platform,
 		.server = server, .peers = peers,
-		.interval_ms = options->interval_ms,
+		.interval_ms = interval_ms,
 		.epoll = -1, .timer = -1, .signals = -1,
 	};
-	int err = open_all(&loop, options->run_dir);
+	int err = open_all(&loop, run_dir);
 
 	/*
 	 * Exchanges of a burst are half a millisecond apart: the default timer

@@ -197,7 +197,7 @@ static int check_config(const char *path, bool named)
 /* ---- start to stop ------------------------------------------------------ */
 
 static int serve(struct platform *platform, struct peers *peers,
-		 const struct loop_options *options)
+		 const char *run_dir, int interval_ms)
 {
 	struct tsct_server *server = NULL;
 	struct timekeeper timekeeper;
@@ -210,13 +210,14 @@ static int serve(struct platform *platform, struct peers *peers,
 	err = peers_start(peers, &timekeeper, platform);
 	if (err)
 		goto stop_timekeeper;
-	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, options->run_dir);
+	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, run_dir);
 	err = tsct_server_start(path, "daemon", &server);
 	if (err)
 		log_error("%s: cannot create the socket: %s; %s", path,
 			  strerror(-err), run_dir_fix(err));
 	else
-		err = loop_run(&timekeeper, platform, server, peers, options);
+		err = loop_run(&timekeeper, platform, server, peers, run_dir,
+			       interval_ms);
 	tsct_server_stop(server);
 stop_timekeeper:
 	timekeeper_stop(&timekeeper);
@@ -232,8 +233,6 @@ static int run(const struct options *options)
 		.use_module = !options->no_module,
 	};
 	bool is_default = !strcmp(platform_options.run_dir, TSCT_RUN_DIR);
-	const struct loop_options loop = { platform_options.run_dir,
-					   options->interval_ms };
 	struct peers_options net = {
 		.must_exist = options->config, .host_id = options->host_id,
 	};
@@ -257,7 +256,8 @@ static int run(const struct options *options)
 	if (!err) {
 		err = platform_open(&platform, &platform_options);
 		if (!err) {
-			err = serve(&platform, peers, &loop);
+			err = serve(&platform, peers, platform_options.run_dir,
+				    options->interval_ms);
 			platform_close(&platform);
 		}
 		peers_close(peers);

@@ -114,19 +114,6 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 			    tsct_responder_result_text(answer));
 }
 
-/* Updates the minimum of the kernel's time to send one of many answers. */
-static void update_pace(struct send_pace *p, __u64 each, __s64 now_ns)
-{
-	p->seen_ns = now_ns;
-	if (each < p->least || !p->nr)
-		p->least = each;
-	if (++p->nr < PACE_NR || now_ns - p->since_ns < NS_PER_S)
-		return;
-	p->before = p->least;
-	p->nr = 0;
-	p->since_ns = now_ns;
-}
-
 /*
  * Sends all waiting answers by one call. The kernel sends them one after
  * another. The transmit time in each is a lower bound of its own send time;
@@ -152,9 +139,17 @@ static void send_outbox(struct peers *p, struct net_socket *socket)
 		tsct_ntp_set_transmit(out->answer[i].bytes, tsct_ntp_from_ns(
 				      real_ns(p, at + i * each)));
 	net_send_together(socket, out->answer, out->nr);
-	if (out->nr == NET_TOGETHER)
-		update_pace(pace, (timekeeper_cycles(p->timekeeper) - at) /
-			    NET_TOGETHER, now_ns);
+	if (out->nr == NET_TOGETHER) {
+		each = (timekeeper_cycles(p->timekeeper) - at) / NET_TOGETHER;
+		pace->seen_ns = now_ns;
+		if (each < pace->least || !pace->nr)
+			pace->least = each;
+		if (++pace->nr >= PACE_NR && now_ns - pace->since_ns >= NS_PER_S)
+			*pace = (struct send_pace) {
+				.before = pace->least, .least = pace->least,
+				.since_ns = now_ns, .seen_ns = now_ns,
+			};
+	}
 	out->nr = 0;
 }
 
