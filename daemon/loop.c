@@ -195,7 +195,7 @@ static void dispatch(struct loop *loop, enum event_source source)
 			tick(loop);
 		return;
 	case EVENT_CLOCK_SET:
-		tick(loop);		/* disruption_read() rearms the timer */
+		tick(loop);		/* disruption_read() rearms its timer */
 		return;
 	case EVENT_SIGNAL:
 		on_signal(loop);
@@ -236,7 +236,8 @@ static int run_once(struct loop *loop)
 	}
 	if (ppoll(fds, nr, until_ns == INT64_MAX ? NULL : &timeout, NULL) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* These come first, in case the clock was set or the counter disrupted. */
+	/* Events of the epoll set come before packets, in case the clock was set
+	 * or the counter disrupted. */
 	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
 	for (i = 0; i < got && !loop->err; i++)
 		dispatch(loop, (enum event_source)events[i].data.u32);

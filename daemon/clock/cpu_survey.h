@@ -12,7 +12,7 @@
 #include "timekeeper.h"
 #include "module_clock.h"
 
-/* Counters further apart are reported as skewed. */
+/* CPUs whose counters are further apart are reported as skewed. */
 #define CPU_SURVEY_SKEW_MAX_NS	1000
 
 struct cpu_survey {

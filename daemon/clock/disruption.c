@@ -206,7 +206,7 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		    VMCLOCK_GENERATION)
 			generation = __atomic_load_n(&vm->generation,
 						     __ATOMIC_RELAXED);
-		/* Orders the figures before the second read of seq. */
+		/* Orders the reads above before the second read of seq. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;

@@ -63,9 +63,10 @@ struct disruption_reader {
 };
 
 /*
- * disruption_open - @vmclock: path of the hypervisor's page
+ * disruption_open - prepare to read the indicators
+ * @vmclock: path of the hypervisor's page, which need not exist
  *
- * Works without that page. Returns 0 or -errno: no timer.
+ * Returns 0, or -errno if the kernel offers no timer.
  */
 int disruption_open(struct disruption_reader *reader, const char *vmclock);
 void disruption_close(struct disruption_reader *reader);

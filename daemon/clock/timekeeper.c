@@ -99,7 +99,7 @@ static void init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause
 	k->est.state.epoch_cycles = timekeeper_cycles(k);
 }
 
-/* Follows the estimator into an epoch that it has entered. */
+/* Begins the epoch that the estimator has entered. */
 static void begin_epoch(struct timekeeper *k, const char *why)
 {
 	__u32 cause = k->est.state.cause;

@@ -103,8 +103,8 @@ static void accept_connections(struct control *control)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* The log lines have the pid only: the process may have ended, and its name may
- * be anything. */
+/* Log lines name the client process by pid only: it may have ended, and its name
+ * may be anything. */
 static void fake_disruption(struct control *control,
 			    const struct control_connection *connection, FILE *to)
 {

@@ -11,11 +11,11 @@
 #include "peers_private.h"
 
 #define STRATUM		10		/* default of the directive stratum */
-#define REFID		0x54534354	/* "TSCT" */
+#define REFID		0x54534354	/* reference id "TSCT" */
 #define PRECISION	-25		/* 2^n s: time to read the counter */
 #define REFRESH_NS	(2 * NS_PER_S)	/* longest time between two calls of
 					 * service_refresh() */
-#define PHI_PPM		15		/* growth of dispersion, RFC 5905 */
+#define PHI_PPM		15		/* growth of the dispersion, RFC 5905 */
 #define PACE_NR		64		/* measurements until a minimum counts */
 #define PACE_NS		(10 * NS_PER_S)	/* validity of a measured minimum */
 #define LOG_NS		(10 * NS_PER_S)	/* between log lines for one reason */
@@ -32,7 +32,7 @@ static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
 
 	known = packet_clock_real(&p->clock, now, &ns, &error_ns);
 	if (known && !p->config->stratum) {
-		/* The kernel's own bound; a sandbox may deny adjtimex(2). */
+		/* The kernel's error bound; a sandbox may deny adjtimex(2). */
 		state = adjtimex(&timex);
 		known = state >= 0 && state != TIME_ERROR &&
 			!(timex.status & STA_UNSYNC);

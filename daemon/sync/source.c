@@ -493,7 +493,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 		return;
 	}
 	if (tsct_client_waits(&s->client)) {
-		/* The poll before was not fully answered in time. */
+		/* The last poll was not fully answered in time. */
 		flush(p, nr);
 		s->is_unsynced = false;
 		s->lost++;
