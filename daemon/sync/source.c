@@ -12,8 +12,8 @@
 
 #define BURST		6		/* polls at the start, and after a
 					 * change of the network */
-#define BURST_NS	(100 * NS_PER_MS) /* between polls of a burst */
-#define BURST_NTP_NS	(2 * NS_PER_S)	/* same for NTP servers, which others use */
+#define BURST_NS	(100 * NS_PER_MS) /* time between polls of a burst */
+#define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of NTP servers */
 /*
  * After a pause the first packets on a path are slower, and not by the same
  * amount in both directions. So the first request of a poll has a second one
@@ -29,7 +29,7 @@
 #define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session */
 #define SESSION_LOST	5		/* lost requests in a row that end a
 					 * session */
-#define SESSION_GAP_NS	NS_PER_MS	/* between exchanges of a local session */
+#define SESSION_GAP_NS	NS_PER_MS	/* time between exchanges, own session */
 #define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a
 					 * poll */
 #define TX_TIMES	8		/* transmit times read at once */
@@ -38,11 +38,11 @@
 #define HELD		3		/* first exchanges of a source that are
 					 * used together */
 
-#define LOG_NS		(60 * NS_PER_S)	/* between log lines, per source and
+#define LOG_NS		(60 * NS_PER_S)	/* time between log lines, per source and
 					 * reason */
 #define STATES_MAX	20		/* most log lines about a source's state
 					 * in LOG_NS */
-#define REACH_NS	(10 * NS_PER_S)	/* between log lines that a source
+#define REACH_NS	(10 * NS_PER_S)	/* time between log lines that a source
 					 * does not answer */
 
 /* ---- intervals ----------------------------------------------------------- */
@@ -328,7 +328,7 @@ static void end_session(struct peers *p, unsigned int nr)
 
 	flush(p, nr);
 	s->session = s->own_session = s->client.session = 0;
-	s->due_ns = NEVER;		/* the caller sets the next time */
+	s->due_ns = NEVER;		/* the caller sets the time of the next one */
 	p->nr_sessions++;
 	p->urgent = true;
 }
