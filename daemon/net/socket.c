@@ -17,7 +17,7 @@
 #define TIMESTAMPING	(SOF_TIMESTAMPING_RX_SOFTWARE | \
 			 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | \
 			 SOF_TIMESTAMPING_OPT_TSONLY)
-#define SERVER_BUFFER	(1 << 20)	/* receive buffer for a burst of requests, bytes */
+#define SERVER_BUFFER	(1 << 20)	/* receive buffer, bytes */
 /*
  * Room for the ancillary data of a received packet, bytes: a timestamp, and
  * either the local address or, with a transmit timestamp, a struct
