@@ -58,6 +58,7 @@ struct loop {
 	int err;			/* error of the timekeeper; ends the loop */
 };
 
+/* Adds a descriptor to the epoll set. @fd -1: creating it failed with errno */
 static int watch_fd(struct loop *loop, int fd, enum event_source source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
@@ -70,8 +71,8 @@ static int watch_fd(struct loop *loop, int fd, enum event_source source)
 /* ---- ticks -------------------------------------------------------------- */
 
 /*
- * Arms the timer for one tick, counted from now: ticks missed while the process
- * was stopped are not made up for.
+ * Arms the timer for one tick from now: ticks missed while the process was stopped
+ * are not repeated.
  */
 static int arm_timer(const struct loop *loop)
 {
@@ -87,8 +88,8 @@ static int arm_timer(const struct loop *loop)
 }
 
 /*
- * After each action of the timekeeper, whose result was @err: reports the
- * status to systemd, arms the next tick and informs the peers.
+ * Reports the status to systemd, arms the next tick and informs the peers, after
+ * each action of the timekeeper, whose result was @err.
  */
 static void timekeeper_acted(struct loop *loop, int err)
 {
@@ -108,21 +109,6 @@ static void tick(struct loop *loop)
 	timekeeper_acted(loop, timekeeper_tick(loop->timekeeper));
 }
 
-static void on_timer(struct loop *loop)
-{
-	uint64_t expired;
-
-	if (read(loop->timer, &expired, sizeof(expired)) > 0)
-		tick(loop);
-}
-
-static void on_module_event(struct loop *loop)
-{
-	if (kernel_events_read(&loop->module_events,
-			       timekeeper_state(loop->timekeeper)->epoch))
-		tick(loop);
-}
-
 static void on_survey(struct loop *loop)
 {
 	struct cpu_survey_result result;
@@ -139,30 +125,25 @@ static void on_survey(struct loop *loop)
 
 /* ---- control ------------------------------------------------------------ */
 
-static __u32 count_segments(const struct loop *loop)
-{
-	const struct tsct_clock_page *page = loop->platform->publisher.file.page;
-	struct tsct_clock_copy copy;
-
-	return page && !tsct_latch_read_copy(page, &copy) ? copy.nr_segments :
-		0;
-}
-
 static void print_metrics(void *ctx, FILE *to)
 {
 	struct loop *loop = ctx;
+	const struct publisher *publisher = &loop->platform->publisher;
 	struct metrics metrics = {
 		.version = tsct_version(),
-		.module = !loop->platform->publisher.module.result,
-		.segments = count_segments(loop),
+		.module = !publisher->module.result,
 	};
+	struct tsct_clock_copy copy;
 
+	if (publisher->file.page &&
+	    !tsct_latch_read_copy(publisher->file.page, &copy))
+		metrics.segments = copy.nr_segments;
 	metrics_from_timekeeper(loop->timekeeper, &metrics);
 	tsct_server_count(loop->server, &metrics.channels, &metrics.bytes);
 	metrics_print(&metrics, to);
 }
 
-static int fake_disruption(void *ctx, FILE *to)
+static void fake_disruption(void *ctx, FILE *to)
 {
 	struct loop *loop = ctx;
 	int err = timekeeper_disrupt(loop->timekeeper, TSCT_CAUSE_FAKE,
@@ -174,7 +155,6 @@ static int fake_disruption(void *ctx, FILE *to)
 		fprintf(to, "epoch %u began\n",
 			timekeeper_state(loop->timekeeper)->epoch);
 	timekeeper_acted(loop, err);
-	return err;
 }
 
 static bool answer_for_peers(void *ctx, const char *request, FILE *to)
@@ -185,18 +165,6 @@ static bool answer_for_peers(void *ctx, const char *request, FILE *to)
 }
 
 /* ---- signals ------------------------------------------------------------ */
-
-static int open_signals(struct loop *loop)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return watch_fd(loop, loop->signals, EVENT_SIGNAL);
-}
 
 static void on_signal(struct loop *loop)
 {
@@ -215,14 +183,17 @@ static void on_signal(struct loop *loop)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static void dispatch(struct loop *loop, const struct epoll_event *event)
+static void dispatch(struct loop *loop, enum event_source source)
 {
-	switch ((enum event_source)event->data.u32) {
+	uint64_t expired;
+
+	switch (source) {
 	case EVENT_TIMER:
-		on_timer(loop);
+		if (read(loop->timer, &expired, sizeof(expired)) > 0)
+			tick(loop);
 		return;
 	case EVENT_CLOCK_SET:
-		tick(loop);		/* disruption_read() rearms the timer */
+		tick(loop);		/* disruption_read() rearms its timer */
 		return;
 	case EVENT_SIGNAL:
 		on_signal(loop);
@@ -234,7 +205,9 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 		control_dispatch(loop->control);
 		return;
 	case EVENT_MODULE:
-		on_module_event(loop);
+		if (kernel_events_read(&loop->module_events,
+				timekeeper_state(loop->timekeeper)->epoch))
+			tick(loop);
 		return;
 	case EVENT_SURVEY:
 		on_survey(loop);
@@ -242,68 +215,39 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 	}
 }
 
-static void dispatch_all(struct loop *loop)
+/* Waits for one event and dispatches those that have occurred. */
+static int run_once(struct loop *loop)
 {
+	struct pollfd fds[1 + PEERS_FDS_MAX];	/* epoll set, network sockets */
 	struct epoll_event events[8];
-	int i, nr = epoll_wait(loop->epoll, events, 8, 0);
-
-	for (i = 0; i < nr && !loop->err; i++)
-		dispatch(loop, &events[i]);
-}
-
-/* @until_ns: CLOCK_MONOTONIC; INT64_MAX: no timeout. Returns 0 or -errno. */
-static int wait_for_events(struct pollfd *fds, unsigned int nr, __s64 until_ns)
-{
-	bool forever = until_ns == INT64_MAX;
-	__s64 ns = forever ? 0 : until_ns - tsct_monotonic_ns();
 	struct timespec timeout = { 0 };
+	__s64 until_ns, ns;
+	unsigned int nr;
+	int i, got, err;
 
+	fds[0] = (struct pollfd) { .fd = loop->epoll, .events = POLLIN };
+	nr = 1 + peers_wants(loop->peers, fds + 1, &until_ns);
+	ns = until_ns == INT64_MAX ? 0 : until_ns - tsct_monotonic_ns();
 	if (ns > 0) {
 		timeout.tv_sec = ns / NS_PER_S;
 		timeout.tv_nsec = ns % NS_PER_S;
 	}
-	return ppoll(fds, nr, forever ? NULL : &timeout, NULL) < 0 ? -errno : 0;
-}
-
-static int run_loop(struct loop *loop)
-{
-	struct pollfd fds[1 + PEERS_FDS_MAX];	/* epoll, and the network's */
-	unsigned int nr;
-	__s64 until_ns;
-	int err;
-
-	while (!loop->stop && !loop->err) {
-		fds[0] = (struct pollfd) { .fd = loop->epoll,
-					   .events = POLLIN };
-		nr = 1 + peers_wants(loop->peers, fds + 1, &until_ns);
-		err = wait_for_events(fds, nr, until_ns);
-		if (err == -EINTR)
-			continue;
+	if (ppoll(fds, nr, until_ns == INT64_MAX ? NULL : &timeout, NULL) < 0)
+		return errno == EINTR ? 0 : -errno;
+	/* Events of the epoll set come before packets, in case the clock was set
+	 * or the counter disrupted. */
+	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
+	for (i = 0; i < got && !loop->err; i++)
+		dispatch(loop, (enum event_source)events[i].data.u32);
+	peers_dispatch(loop->peers, fds + 1);
+	/* Answers may require a publication before the next tick. */
+	if (peers_urgent(loop->peers)) {
+		err = timekeeper_publish_cluster(loop->timekeeper);
 		if (err)
-			return err;
-		/* First, in case the clock was set or the counter disrupted. */
-		if (fds[0].revents)
-			dispatch_all(loop);
-		peers_dispatch(loop->peers, fds + 1);
-		/* Answers may require a publication before the next tick. */
-		if (peers_urgent(loop->peers)) {
-			err = timekeeper_publish_cluster(loop->timekeeper);
-			if (err)
-				loop->err = err;
-			peers_tick(loop->peers);
-		}
+			loop->err = err;
+		peers_tick(loop->peers);
 	}
 	return loop->err;
-}
-
-static int open_timer(struct loop *loop)
-{
-	int err;
-
-	loop->timer = timerfd_create(CLOCK_MONOTONIC,
-				     TFD_CLOEXEC | TFD_NONBLOCK);
-	err = watch_fd(loop, loop->timer, EVENT_TIMER);
-	return err ? err : arm_timer(loop);
 }
 
 static int open_control(struct loop *loop, const char *run_dir)
@@ -320,7 +264,8 @@ static int open_control(struct loop *loop, const char *run_dir)
 	return err;
 }
 
-/* Optional: without the events, disruptions are detected a tick later. */
+/* The module's events are optional: without them, disruptions are detected up to
+ * a tick later. */
 static int open_module_events(struct loop *loop)
 {
 	int err = kernel_events_open(&loop->module_events);
@@ -335,15 +280,31 @@ static int open_module_events(struct loop *loop)
 
 static int open_all(struct loop *loop, const char *run_dir)
 {
-	int err = loop->epoll < 0 ? -errno : open_timer(loop);
+	sigset_t signals;
+	int err;
 
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll < 0)
+		return -errno;
+	loop->timer = timerfd_create(CLOCK_MONOTONIC,
+				     TFD_CLOEXEC | TFD_NONBLOCK);
+	err = watch_fd(loop, loop->timer, EVENT_TIMER);
+	if (!err)
+		err = arm_timer(loop);
 	if (!err)
 		err = watch_fd(loop, loop->platform->disruption.clock_set_fd,
 			       EVENT_CLOCK_SET);
 	if (!err)
 		err = watch_fd(loop, loop->platform->survey_fd, EVENT_SURVEY);
-	if (!err)
-		err = open_signals(loop);
+	if (!err) {
+		loop->signals = signalfd(-1, &signals,
+					 SFD_CLOEXEC | SFD_NONBLOCK);
+		err = watch_fd(loop, loop->signals, EVENT_SIGNAL);
+	}
 	if (!err)
 		err = watch_fd(loop, tsct_server_fd(loop->server), EVENT_SERVER);
 	if (!err)
@@ -353,30 +314,17 @@ static int open_all(struct loop *loop, const char *run_dir)
 	return err;
 }
 
-static void close_all(struct loop *loop)
-{
-	kernel_events_close(&loop->module_events);
-	control_close(loop->control);
-	if (loop->signals >= 0)
-		close(loop->signals);
-	if (loop->timer >= 0)
-		close(loop->timer);
-	if (loop->epoll >= 0)
-		close(loop->epoll);
-}
-
 int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 	     struct tsct_server *server, struct peers *peers,
-	     const struct loop_options *options)
+	     const char *run_dir, int interval_ms)
 {
 	struct loop loop = {
 		.timekeeper = timekeeper, .platform = platform,
 		.server = server, .peers = peers,
-		.interval_ms = options->interval_ms,
-		.epoll = epoll_create1(EPOLL_CLOEXEC),
-		.timer = -1, .signals = -1,
+		.interval_ms = interval_ms,
+		.epoll = -1, .timer = -1, .signals = -1,
 	};
-	int err = open_all(&loop, options->run_dir);
+	int err = open_all(&loop, run_dir);
 
 	/*
 	 * Exchanges of a burst are half a millisecond apart: the default timer
@@ -387,9 +335,17 @@ int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 		log_error("cannot start: %s", strerror(-err));
 	} else {
 		sd_notify(0, "READY=1");
-		err = run_loop(&loop);
+		while (!err && !loop.stop)
+			err = run_once(&loop);
 		sd_notify(0, "STOPPING=1");
 	}
-	close_all(&loop);
+	kernel_events_close(&loop.module_events);
+	control_close(loop.control);
+	if (loop.signals >= 0)
+		close(loop.signals);
+	if (loop.timer >= 0)
+		close(loop.timer);
+	if (loop.epoll >= 0)
+		close(loop.epoll);
 	return err;
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * tsctraced: maintains the host's clock and the cluster's, and holds channels
- * where the module is not loaded. This file: options, start and stop.
- */
+/* Options, start and stop of tsctraced, the daemon */
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -23,19 +20,19 @@
 #include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
 
-/* The maximum is such that every disruption is detected within 2 s. */
+/* With the longest interval, every disruption is detected within 2 s. */
 #define INTERVAL_MS_MIN	100
 #define INTERVAL_MS_MAX	1000
 
-#define STATE_DIR_MAX	4000	/* bytes of --state-dir */
+#define STATE_DIR_MAX	4000	/* most bytes of --state-dir */
 
 struct options {
 	const char *run_dir;
 	const char *state_dir;
 	const char *vmclock;
-	const char *config;		/* NULL: not given */
+	const char *config;		/* NULL: no --config given */
 	int interval_ms;
-	__u64 host_id;			/* 0: not given */
+	__u64 host_id;			/* 0: no --host-id given */
 	bool check_config;
 	bool no_network;
 	bool no_module;
@@ -58,74 +55,54 @@ enum {
 
 static const struct argp_option option_table[] = {
 	{ "run-dir", OPT_RUN_DIR, "DIR", 0,
-	  "Directory for clock file, sockets and lock (default "
+	  "Directory for the clock file, sockets and lock (default: "
 	  "$TSCTRACE_RUN_DIR, else " TSCT_RUN_DIR ")", 0 },
 	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
-	  "Directory for the counter's rate, which is kept over restarts "
-	  "(default " DRIFT_FILE_DIR "; with another --run-dir: that one)", 0 },
+	  "Directory in which the counter's rate and the node id are saved over "
+	  "restarts (default: " DRIFT_FILE_DIR "; if --run-dir is not the "
+	  "default one: that directory)", 0 },
 	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
-	  "The hypervisor's vmclock page, which reports migrations of this "
-	  "virtual machine (default " VMCLOCK_PATH ")", 0 },
+	  "Device in which the hypervisor reports migrations of this virtual "
+	  "machine (default: " VMCLOCK_PATH ")", 0 },
 	{ "no-module", OPT_NO_MODULE, NULL, 0,
-	  "Do not publish to " TSCT_DEVICE_PATH, 0 },
+	  "Do not use the kernel module's device " TSCT_DEVICE_PATH, 0 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0,
-	  "Time between samples of the clock, 100 to 1000 (default 1000)", 0 },
+	  "Time between samples of the clock in ms, 100 to 1000 (default: 1000)",
+	  0 },
 	{ "config", OPT_CONFIG, "FILE", 0,
-	  "Configuration of the network (default " CONFIG_FILE "; with another "
-	  "--run-dir: none)", 0 },
+	  "Configuration file for the network (default: " CONFIG_FILE "; if "
+	  "--run-dir is not the default one: none)", 0 },
 	{ "check-config", OPT_CHECK_CONFIG, NULL, 0,
 	  "Check the configuration file, print its errors or \"ok\", and exit",
 	  0 },
 	{ "no-network", OPT_NO_NETWORK, NULL, 0,
 	  "Do not use the network, and read no configuration file", 0 },
 	{ "host-id", OPT_HOST_ID, "HEX", 0,
-	  "Use this host ID (testing only: several daemons on one machine)",
-	  0 },
-	{ "verbose", 'v', NULL, 0, "Log every sample and the module's events",
-	  0 },
+	  "Host id reported to other nodes, for tests with several daemons on "
+	  "one machine (default: derived from the kernel's boot id)", 0 },
+	{ "verbose", 'v', NULL, 0,
+	  "Log every sample of the clock and every event of the module", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
-
-static int parse_interval(const char *arg, struct argp_state *state)
-{
-	char *end;
-	long ms = strtol(arg, &end, 10);
-
-	if (end == arg || *end || ms < INTERVAL_MS_MIN || ms > INTERVAL_MS_MAX)
-		argp_error(state, "--interval-ms %s: not a number from %d to "
-			   "%d", arg, INTERVAL_MS_MIN, INTERVAL_MS_MAX);
-	return (int)ms;
-}
-
-static __u64 parse_host_id(const char *arg, struct argp_state *state)
-{
-	char *end;
-	__u64 id;
-
-	errno = 0;
-	id = strtoull(arg, &end, 16);
-	if (end == arg || *end || errno || !id)
-		argp_error(state, "--host-id %s: not 1 to 16 hexadecimal "
-			   "digits, or 0", arg);
-	return id;
-}
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
+	unsigned long long id;
+	char *end;
+	long ms;
 
 	switch (key) {
 	case OPT_RUN_DIR:
 		if (!*arg)
-			argp_error(state, "--run-dir is empty; give a directory");
+			argp_error(state, "--run-dir: empty; give a directory");
 		options->run_dir = arg;
 		return 0;
 	case OPT_STATE_DIR:
 		if (!*arg)
-			argp_error(state, "--state-dir is empty; give a "
-				   "directory");
+			argp_error(state, "--state-dir: empty; give a directory");
 		if (strlen(arg) > STATE_DIR_MAX)
-			argp_error(state, "--state-dir is too long; give a "
+			argp_error(state, "--state-dir: too long; give a "
 				   "directory of up to %d characters",
 				   STATE_DIR_MAX);
 		options->state_dir = arg;
@@ -137,18 +114,29 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		options->no_module = true;
 		return 0;
 	case OPT_INTERVAL:
-		options->interval_ms = parse_interval(arg, state);
+		ms = strtol(arg, &end, 10);
+		if (end == arg || *end || ms < INTERVAL_MS_MIN ||
+		    ms > INTERVAL_MS_MAX)
+			argp_error(state, "--interval-ms %s: not a number from %d "
+				   "to %d", arg, INTERVAL_MS_MIN,
+				   INTERVAL_MS_MAX);
+		options->interval_ms = (int)ms;
 		return 0;
 	case OPT_CONFIG:
 		if (!*arg)
-			argp_error(state, "--config is empty; give a file");
+			argp_error(state, "--config: empty; give a file");
 		options->config = arg;
 		return 0;
 	case OPT_CHECK_CONFIG:
 		options->check_config = true;
 		return 0;
 	case OPT_HOST_ID:
-		options->host_id = parse_host_id(arg, state);
+		errno = 0;
+		id = strtoull(arg, &end, 16);
+		if (end == arg || *end || errno || !id)
+			argp_error(state, "--host-id %s: invalid; give 1 to 16 "
+				   "hexadecimal digits other than 0", arg);
+		options->host_id = id;
 		return 0;
 	case OPT_NO_NETWORK:
 		options->no_network = true;
@@ -164,12 +152,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse_option,
-	.doc = "Maintains the clock that tsctrace converts counter values "
-		"with, and the cluster's clock, and holds channels for programs "
-		"where the kernel module is not loaded. Runs in the foreground.",
+	.doc = "Maintains the clock of this host, by which tsctrace converts "
+		"counter values to time, and the cluster's clock. Holds channels "
+		"for programs if the kernel module is not loaded. Runs in the "
+		"foreground.",
 };
 
-/* Read by the C library, so this name must not be hidden. */
+/* argp reads this variable, so it must be visible. */
 __attribute__((visibility("default")))
 const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
@@ -205,23 +194,10 @@ static int check_config(const char *path, bool named)
 	return 0;
 }
 
-/* NULL: read none, as with a run-time directory that is not the default. */
-static const char *config_path(const struct options *options)
-{
-	const char *run_dir = options->run_dir ? options->run_dir :
-		tsct_run_dir();
-
-	if (options->no_network)
-		return NULL;
-	if (options->config || !strcmp(run_dir, TSCT_RUN_DIR))
-		return options->config ? options->config : CONFIG_FILE;
-	return NULL;
-}
-
 /* ---- start to stop ------------------------------------------------------ */
 
 static int serve(struct platform *platform, struct peers *peers,
-		 const struct loop_options *options)
+		 const char *run_dir, int interval_ms)
 {
 	struct tsct_server *server = NULL;
 	struct timekeeper timekeeper;
@@ -234,45 +210,18 @@ static int serve(struct platform *platform, struct peers *peers,
 	err = peers_start(peers, &timekeeper, platform);
 	if (err)
 		goto stop_timekeeper;
-	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, options->run_dir);
+	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, run_dir);
 	err = tsct_server_start(path, "daemon", &server);
 	if (err)
 		log_error("%s: cannot create the socket: %s; %s", path,
 			  strerror(-err), run_dir_fix(err));
 	else
-		err = loop_run(&timekeeper, platform, server, peers, options);
+		err = loop_run(&timekeeper, platform, server, peers, run_dir,
+			       interval_ms);
 	tsct_server_stop(server);
 stop_timekeeper:
 	timekeeper_stop(&timekeeper);
 	peers_stop(peers);
-	return err;
-}
-
-static int run_on_platform(const struct options *options,
-			   const struct platform_options *platform_options)
-{
-	const struct loop_options loop = { platform_options->run_dir,
-					   options->interval_ms };
-	const struct peers_options net = {
-		.config = config_path(options),
-		.must_exist = options->config,
-		.state_dir = platform_options->state_dir,
-		.host_id = options->host_id,
-	};
-	struct platform platform;
-	struct peers *peers;
-	int err;
-
-	/* First, so that errors in the file are reported before anything runs. */
-	err = peers_open(&net, &peers);
-	if (err)
-		return err;
-	err = platform_open(&platform, platform_options);
-	if (!err) {
-		err = serve(&platform, peers, &loop);
-		platform_close(&platform);
-	}
-	peers_close(peers);
 	return err;
 }
 
@@ -283,32 +232,39 @@ static int run(const struct options *options)
 		.vmclock = options->vmclock,
 		.use_module = !options->no_module,
 	};
+	bool is_default = !strcmp(platform_options.run_dir, TSCT_RUN_DIR);
+	struct peers_options net = {
+		.must_exist = options->config, .host_id = options->host_id,
+	};
+	struct platform platform;
+	struct peers *peers;
 	int lock, err;
 
-	/* With another run-time directory, no default one is written to. */
-	platform_options.state_dir = options->state_dir ? options->state_dir :
-		strcmp(platform_options.run_dir, TSCT_RUN_DIR) ?
-		platform_options.run_dir : DRIFT_FILE_DIR;
+	/* With another run-time directory, no default directory or file is
+	 * used. */
+	net.state_dir = options->state_dir ? options->state_dir :
+		is_default ? DRIFT_FILE_DIR : platform_options.run_dir;
+	platform_options.state_dir = net.state_dir;
+	if (!options->no_network)
+		net.config = options->config ? options->config :
+			is_default ? CONFIG_FILE : NULL;
 	err = run_dir_open(platform_options.run_dir, &platform_options.dir, &lock);
 	if (err)
 		return err;
-	err = run_on_platform(options, &platform_options);
+	/* Errors in the configuration are reported before anything runs. */
+	err = peers_open(&net, &peers);
+	if (!err) {
+		err = platform_open(&platform, &platform_options);
+		if (!err) {
+			err = serve(&platform, peers, platform_options.run_dir,
+				    options->interval_ms);
+			platform_close(&platform);
+		}
+		peers_close(peers);
+	}
 	close(lock);
 	close(platform_options.dir);
 	return err;
-}
-
-/* Blocked before any thread starts; the loop reads them from a signalfd. */
-static void block_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
 }
 
 int main(int argc, char **argv)
@@ -317,6 +273,7 @@ int main(int argc, char **argv)
 		.vmclock = VMCLOCK_PATH,
 		.interval_ms = 1000,
 	};
+	sigset_t signals;
 
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
@@ -324,7 +281,14 @@ int main(int argc, char **argv)
 		return check_config(options.config ? options.config :
 				    CONFIG_FILE, options.config);
 	log_open(options.verbose);
-	block_signals();
+	/* Blocked before any thread starts; the loop reads them from a
+	 * signalfd. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
 	umask(022);
 	log_info("version %s", tsct_version());
 	return run(&options) ? 1 : 0;

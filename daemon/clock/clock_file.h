@@ -11,13 +11,13 @@
 struct clock_file {
 	const char *dir_path;
 	int dir;
-	int fd;				/* -1: no file */
-	struct tsct_clock_page *page;	/* mapping; NULL: no file */
-	__u64 size;			/* of file and mapping, in bytes */
-	__u32 nr_cpus;			/* entries of its table of CPUs */
-	const struct tsct_clock_cpu *cpus;	/* from clock_file_set_cpus() */
+	int fd;				/* the file; -1: none */
+	struct tsct_clock_page *page;	/* mapping of the file; NULL: no file */
+	__u64 size;			/* size of file and mapping, bytes */
+	__u32 nr_cpus;			/* entries of the file's table of CPUs */
+	const struct tsct_clock_cpu *cpus;	/* skews by CPU number */
 	__u32 nr_known;			/* entries in cpus */
-	int err;			/* of the last clock_file_revive() */
+	int err;			/* result of clock_file_revive() */
 };
 
 /*

@@ -16,7 +16,7 @@
 
 #define SKEW_UNKNOWN	(~0ULL)
 
-/* Converts a check's result into the clock area's format. */
+/* Converts the result of a CPU check into the clock area's table of skews. */
 static int make_table(const struct tsct_check *check, double hz,
 		      struct cpu_survey *ret)
 {
@@ -54,10 +54,10 @@ static int make_table(const struct tsct_check *check, double hz,
 }
 
 /*
- * Sets source and reason after a check. If the check from user space accepts the
- * TSC, that is the source. Else the TSC may still be chosen because the kernel
- * uses it. The source of the module's check is the machine's, but this process
- * may be forbidden to read the TSC, so the choice is made anew.
+ * Sets source and reason after a check of the CPUs. If the check from user space
+ * accepts the TSC, that is the source. Else the TSC may still be chosen because
+ * the kernel uses it. The module checks the machine's TSC, which this process may
+ * be forbidden to read, so the choice is made anew.
  */
 static void choose_source(const struct module_clock *m,
 			  const struct tsct_check *check,

@@ -12,13 +12,14 @@
 #include "timekeeper.h"
 #include "module_clock.h"
 
-/* Counters further apart are reported as skewed. */
+/* CPUs whose counters are further apart are reported as skewed. */
 #define CPU_SURVEY_SKEW_MAX_NS	1000
 
 struct cpu_survey {
 	struct cpu_survey_result result;
 	__u32 nr;			/* entries of the table */
-	struct tsct_clock_cpu *table;	/* by CPU number; the owner frees it */
+	struct tsct_clock_cpu *table;	/* skews by CPU number; freed by
+					 * the owner */
 };
 
 /* A survey in progress, in a thread */

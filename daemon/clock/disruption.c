@@ -95,7 +95,7 @@ void disruption_describe(const struct disruption *before,
 
 /* ---- reading: clocks against each other --------------------------------- */
 
-#define COMPARE_TRIES	8	/* most readings of two clocks */
+#define COMPARE_TRIES	8	/* most tries to read two clocks together */
 #define COMPARE_GOOD_NS	200	/* gap between them that ends the tries */
 
 static __s64 read_clock_ns(clockid_t clock)
@@ -184,8 +184,8 @@ struct vmclock {
 };
 
 #define VMCLOCK_MAGIC		0x4b4c4356
-#define VMCLOCK_GENERATION	0x100	/* in flags */
-#define VMCLOCK_SIZE_MIN	104	/* of pages without generation */
+#define VMCLOCK_GENERATION	0x100	/* flag: generation is valid */
+#define VMCLOCK_SIZE_MIN	104	/* bytes of a page without generation */
 #define VMCLOCK_TRIES		1000
 
 /* If the page's writer never completes a change, @d keeps its values. */
@@ -206,7 +206,7 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		    VMCLOCK_GENERATION)
 			generation = __atomic_load_n(&vm->generation,
 						     __ATOMIC_RELAXED);
-		/* Orders the figures before the second read of seq. */
+		/* Orders the reads above before the second read of seq. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;

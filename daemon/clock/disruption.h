@@ -18,10 +18,10 @@ struct disruption {
 	__s64 suspended_min_ns, suspended_max_ns;
 	/* Bounds of REALTIME - MONOTONIC, which only setting the clock changes */
 	__s64 realtime_min_ns, realtime_max_ns;
-	char clocksource[32];	/* the kernel's current one; "": unknown */
-	bool tsc_unavailable;	/* not in the kernel's available_clocksource */
-	char cpus_online[64];	/* beginning of the list, such as "0-3" */
-	__u64 cpus_hash;	/* of the whole list; 0: unknown */
+	char clocksource[32];	/* the kernel's current; "": unknown */
+	bool tsc_unavailable;	/* the kernel does not offer it */
+	char cpus_online[64];	/* begin of the list of CPUs online */
+	__u64 cpus_hash;	/* hash of the whole list; 0: unknown */
 	bool has_vmclock;	/* vm_marker and vm_generation are valid */
 	__u64 vm_marker;	/* the hypervisor's count of disruptions */
 	__u64 vm_generation;	/* the hypervisor's count of restored snapshots */
@@ -63,9 +63,10 @@ struct disruption_reader {
 };
 
 /*
- * disruption_open - @vmclock: path of the hypervisor's page
+ * disruption_open - prepare to read the indicators
+ * @vmclock: path of the hypervisor's page, which need not exist
  *
- * Works without that page. Returns 0 or -errno: no timer.
+ * Returns 0, or -errno if the kernel offers no timer.
  */
 int disruption_open(struct disruption_reader *reader, const char *vmclock);
 void disruption_close(struct disruption_reader *reader);

@@ -166,7 +166,8 @@ static const char *find_difference(const char *text, const char *wanted)
 	return MALFORMED;
 }
 
-/* A line of @name and digits, without the sign or blanks that strtoull() skips */
+/* Parses a line of @name and digits; rejects the signs and blanks that strtoull()
+ * accepts. */
 static bool parse_number(const char **at, const char *name, __u64 *ret)
 {
 	size_t len = strlen(name);
@@ -296,7 +297,7 @@ void drift_file_forget(struct drift_file *file)
 	int err = unlink(file->path) ? errno : 0;
 	struct stat st;
 
-	/* On a read-only file system unlink() fails even without a file. */
+	/* On a read-only file system unlink() fails even if there is no file. */
 	if (err && !lstat(file->path, &st))
 		log_warning("%s: removing the outdated rate failed: %s; remove "
 			    "the file", file->path, strerror(err));

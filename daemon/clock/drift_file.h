@@ -21,7 +21,7 @@ struct drift_file {
 	char path[4096];
 	char temp[4096 + 16];
 	char boot[64], machine[64], cpu[128];	/* this machine's identity */
-	int err;		/* of the last write; each error is logged once */
+	int err;		/* error of the last write; logged once */
 };
 
 /*

@@ -11,7 +11,7 @@
 #include "kernel_events.h"
 #include "daemon/config/log.h"
 
-#define MESSAGES_MAX	32	/* per call of kernel_events_read() */
+#define MESSAGES_MAX	32	/* messages per kernel_events_read() */
 
 static int to_errno(int libnl_err)
 {

@@ -33,7 +33,7 @@ static int open_device(const struct module_clock *m)
 	return errno == ENXIO || errno == ENODEV ? -ENOENT : -errno;
 }
 
-/* Unmaps at once: a mapping pins the module, as the descriptor does. */
+/* The mapping is removed at once: it pins the module as an open descriptor does. */
 static int read_state(int fd, struct tsct_clock_state *state)
 {
 	const __u64 size = TSCT_CLOCK_SIZE(1);

@@ -20,7 +20,7 @@ struct module_clock {
 
 void module_clock_close(struct module_clock *m);
 
-/* The module's published state. 0 or -errno; -ENOENT: no module */
+/* Reads the module's published state. Returns 0 or -errno; -ENOENT: no module */
 int module_clock_last(const struct module_clock *m,
 		      struct tsct_clock_state *ret_state);
 
@@ -38,11 +38,11 @@ int module_clock_last(const struct module_clock *m,
 int module_clock_set(struct module_clock *m, const char *instead,
 		     const struct tsct_clock_state *state);
 
-/* TSCT_IOC_CLOCK_SNAPSHOT. 0 or -errno. */
+/* Requests TSCT_IOC_CLOCK_SNAPSHOT. Returns 0 or -errno. */
 int module_clock_snapshot(const struct module_clock *m,
 			  struct tsct_clock_snapshot *ret);
 
-/* TSCT_IOC_CHECK. 0 or -errno. */
+/* Requests TSCT_IOC_CHECK. Returns 0 or -errno. */
 int module_clock_check(const struct module_clock *m, struct tsct_check *check);
 
 #endif /* TSCTRACED_MODULE_CLOCK_H */

@@ -12,20 +12,18 @@
 #include "lib/clock/tsc_check.h"
 #include "platform_linux.h"
 
+#define PLATFORM(ctx)	((struct platform *)(ctx))
+
 static int choose_source(void *ctx, char *why, size_t size)
 {
-	struct platform *platform = ctx;
-
-	return platform->publisher.module.use ?
+	return PLATFORM(ctx)->publisher.module.use ?
 		tsct_source_choose(tsct_tsc_check_run, why, size) :
 		tsct_source_choose_local(tsct_tsc_check_run, why, size);
 }
 
 static int read_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
-	struct platform *platform = ctx;
-
-	return module_clock_snapshot(&platform->publisher.module, ret);
+	return module_clock_snapshot(&PLATFORM(ctx)->publisher.module, ret);
 }
 
 /* The module's snapshot holds the TSC, so it is useful with that source only. */
@@ -42,30 +40,22 @@ static const struct tsct_clock_ops *clock_ops(void *ctx, int source)
 
 static void read_disruption(void *ctx, struct disruption *ret)
 {
-	struct platform *platform = ctx;
-
-	disruption_read(&platform->disruption, ret);
+	disruption_read(&PLATFORM(ctx)->disruption, ret);
 }
 
 static int publish(void *ctx, const struct tsct_clock_state *state)
 {
-	struct platform *platform = ctx;
-
-	return publisher_set(&platform->publisher, state);
+	return publisher_set(&PLATFORM(ctx)->publisher, state);
 }
 
 static void read_published(void *ctx, struct tsct_clock_state *ret_state)
 {
-	struct platform *platform = ctx;
-
-	publisher_last(&platform->publisher, ret_state);
+	publisher_last(&PLATFORM(ctx)->publisher, ret_state);
 }
 
 static void give_up_module(void *ctx)
 {
-	struct platform *platform = ctx;
-
-	platform->publisher.module.use = false;
+	PLATFORM(ctx)->publisher.module.use = false;
 }
 
 /* ---- surveys of the CPUs ------------------------------------------------ */
@@ -147,9 +137,7 @@ static void save_drift(void *ctx, const struct drift *drift)
 
 static void forget_drift(void *ctx)
 {
-	struct platform *platform = ctx;
-
-	drift_file_forget(&platform->drift);
+	drift_file_forget(&PLATFORM(ctx)->drift);
 }
 
 /* ---- open and close ----------------------------------------------------- */

@@ -18,8 +18,8 @@ struct platform {
 	struct tsct_clock_ops clock_ops;
 	struct cpu_survey survey;	/* last survey; table NULL: published */
 	struct cpu_survey published;	/* survey used by the clock file */
-	struct cpu_survey_run *survey_run;	/* NULL: none in progress */
-	int survey_fd;		/* eventfd; readable: platform_take_survey() */
+	struct cpu_survey_run *survey_run;	/* NULL: no survey in progress */
+	int survey_fd;		/* eventfd, readable when a survey has ended */
 };
 
 struct platform_options {

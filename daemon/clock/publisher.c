@@ -70,16 +70,11 @@ int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 	if (err)
 		return err;
 	module = module_clock_set(&p->module, p->file.dir_path, state);
-	switch (module) {
-	case -ETIME:
-	case -ESTALE:
-	case -EXDEV:
-	case -EAGAIN:
-		return module;
-	case -EPERM:
-	case -EACCES:
+	if (module == -EPERM || module == -EACCES)
 		return -EPERM;
-	}
+	if (module == -ETIME || module == -ESTALE || module == -EXDEV ||
+	    module == -EAGAIN)
+		return module;
 	err = clock_file_commit(&p->file, state, module ? MARGIN_NS : 0);
 	if (err == -ETIME && !module)
 		err = clock_file_commit_late(&p->file, state);

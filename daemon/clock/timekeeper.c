@@ -99,7 +99,7 @@ static void init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause
 	k->est.state.epoch_cycles = timekeeper_cycles(k);
 }
 
-/* Follows the estimator into an epoch that it has entered. */
+/* Begins the epoch that the estimator has entered. */
 static void begin_epoch(struct timekeeper *k, const char *why)
 {
 	__u32 cause = k->est.state.cause;
@@ -178,9 +178,9 @@ void timekeeper_publish_cpus(struct timekeeper *k)
 	k->ops->publish_cpus(k->ops->ctx);
 	k->survey_unpublished = false;
 	if (k->survey_skewed && !k->skewed)
-		log_warning("the counters of the CPUs are too far apart: "
-			    "conversions need the CPU of each reading; see "
-			    "trace-ctl check");
+		log_warning("CPUs: their counters differ by more than 1 us: "
+			    "converting a reading requires the CPU that it was "
+			    "taken on; see trace-ctl check");
 	k->skewed = k->survey_skewed;
 	if (k->skewed)
 		k->est.state.flags |= TSCT_CLOCK_SKEWED;

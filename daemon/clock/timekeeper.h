@@ -35,12 +35,12 @@ struct drift {
 /* Access of a timekeeper to the machine: real or simulated */
 struct timekeeper_ops {
 	void *ctx;		/* first argument of every function */
-	/* As tsct_source_choose() */
+	/* Chooses a source as tsct_source_choose() does. */
 	int (*choose_source)(void *ctx, char *why, size_t size);
 	const struct tsct_clock_ops *(*clock_ops)(void *ctx, int source);
-	/* As disruption_read() */
+	/* Reads the indicators as disruption_read() does. */
 	void (*read_disruption)(void *ctx, struct disruption *ret);
-	/* As publisher_set() and publisher_last() */
+	/* See publisher_set() and publisher_last(). */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
 	void (*read_published)(void *ctx, struct tsct_clock_state *ret_state);
 	/* Stops publishing to the module, whose source is not readable here. */
@@ -66,7 +66,7 @@ struct timekeeper_stats {
 	__u64 slews;		/* published clock params that slew */
 	__u64 late;		/* publications after their params' begin */
 	double width_ns;	/* width of the last sample's REALTIME bracket */
-	double offset_ns;	/* published time minus that sample */
+	double offset_ns;	/* published time minus the last sample's */
 };
 
 /*
@@ -82,23 +82,23 @@ struct timekeeper {
 	struct timekeeper_stats stats;
 	__u32 logged_status;		/* TSCT_STATUS_* */
 	bool uncalibrated;		/* disrupted, and not calibrated since */
-	bool disruption_published;	/* that disruption is published */
+	bool disruption_published;	/* the last disruption is published */
 	bool stopping;
 	bool skewed;			/* the published table of CPUs states a
 					 * skew: TSCT_CLOCK_SKEWED */
 	bool survey_running;
-	bool survey_again;		/* start one after the running one */
+	bool survey_again;		/* start another survey after this one */
 	bool survey_unpublished;	/* a table waits for publish_cpus() */
-	bool survey_skewed;		/* that table states a skew */
+	bool survey_skewed;		/* the unpublished table states a skew */
 	__s64 hold_until_ns;		/* CLOCK_MONOTONIC_RAW before which no time
 					 * is published; 0: none */
-	__s64 publish_latency_ns;	/* recent maximum, decaying */
+	__s64 publish_latency_ns;	/* recent maximum of a publication, decaying */
 	__u64 saved_error_ppt;		/* rate error in the drift file + 1 */
 	__s64 saved_ns;			/* CLOCK_MONOTONIC_RAW at which
 					 * saved_error_ppt was written */
-	struct tsct_clock_state predecessor;	/* published before the start */
+	struct tsct_clock_state predecessor;	/* state before the start */
 	struct tsct_cluster *cluster;	/* NULL: no cluster; not owned */
-	__u32 cluster_epoch;		/* latest published by any process */
+	__u32 cluster_epoch;		/* latest epoch published by any process */
 };
 
 /*
@@ -195,11 +195,11 @@ void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
 
 /* ---- timekeeper.c, for timekeeper_publish.c ------------------------------ */
 
-__s64 timekeeper_raw_ns(const struct timekeeper *k);	/* MONOTONIC_RAW */
+__s64 timekeeper_raw_ns(const struct timekeeper *k);	/* CLOCK_MONOTONIC_RAW */
 
 /*
  * timekeeper_enter_epoch - make the estimator enter @epoch
- * timekeeper_change_source - same, with another counter
+ * timekeeper_change_source - make it enter @epoch with another counter
  *
  * No time is published in the epoch until timekeeper_publish() has calibrated.
  */

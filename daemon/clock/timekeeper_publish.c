@@ -53,28 +53,6 @@ static void copy_cluster(const struct tsct_clock_state *from,
 	to->cluster_timeline = from->cluster_timeline;
 }
 
-/*
- * Fills in the cluster's part. Published clock params that have yet to begin
- * cannot be continued by others, so they are published again.
- */
-static void compose_cluster(const struct timekeeper *k, __u64 begin_cycles,
-			    struct tsct_clock_state *state)
-{
-	const struct tsct_clock_state *old = &k->est.state;
-
-	if (!k->cluster)
-		copy_cluster(&(struct tsct_clock_state) {
-			.cluster_status = TSCT_STATUS_UNKNOWN,
-			.cluster_epoch = k->cluster_epoch,
-		}, state);
-	else if (old->cluster.mult &&
-		 old->cluster_epoch == tsct_cluster_epoch(k->cluster) &&
-		 (__s64)(old->cluster.base_cycles - timekeeper_cycles(k)) > 0)
-		copy_cluster(old, state);
-	else
-		tsct_cluster_fill(k->cluster, begin_cycles, state);
-}
-
 static void note_cluster_published(struct timekeeper *k,
 				   const struct tsct_clock_state *state)
 {
@@ -111,18 +89,32 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
 static void compose(const struct timekeeper *k, bool cluster_only,
 		    __u64 begin_cycles, struct tsct_clock_state *ret_state)
 {
-	*ret_state = k->est.state;
-	if (!k->stopping) {
-		if (!cluster_only)
-			tsct_rate_compose(&k->est, begin_cycles, ret_state);
-		compose_cluster(k, begin_cycles, ret_state);
+	const struct tsct_clock_state *old = &k->est.state;
+
+	*ret_state = *old;
+	if (k->stopping) {
+		/* The last state keeps the clock params in force. */
+		if (timekeeper_has_params(ret_state))
+			ret_state->status = TSCT_STATUS_HOLDOVER;
+		if (tsct_status_has_time(ret_state->cluster_status))
+			ret_state->cluster_status = TSCT_STATUS_HOLDOVER;
 		return;
 	}
-	/* The last state keeps the clock params in force. */
-	if (timekeeper_has_params(ret_state))
-		ret_state->status = TSCT_STATUS_HOLDOVER;
-	if (tsct_status_has_time(ret_state->cluster_status))
-		ret_state->cluster_status = TSCT_STATUS_HOLDOVER;
+	if (!cluster_only)
+		tsct_rate_compose(&k->est, begin_cycles, ret_state);
+	/* Published clock params that have yet to begin cannot be continued by
+	 * others, so those of the cluster are published again. */
+	if (!k->cluster)
+		copy_cluster(&(struct tsct_clock_state) {
+			.cluster_status = TSCT_STATUS_UNKNOWN,
+			.cluster_epoch = k->cluster_epoch,
+		}, ret_state);
+	else if (old->cluster.mult &&
+		 old->cluster_epoch == tsct_cluster_epoch(k->cluster) &&
+		 (__s64)(old->cluster.base_cycles - timekeeper_cycles(k)) > 0)
+		copy_cluster(old, ret_state);
+	else
+		tsct_cluster_fill(k->cluster, begin_cycles, ret_state);
 }
 
 /*
@@ -321,7 +313,7 @@ int timekeeper_publish(struct timekeeper *k)
 	}
 	timekeeper_log_status(k);
 	timekeeper_save_drift(k, false);
-	return err == -EPERM ? err : 0;	/* the next tick tries again */
+	return err == -EPERM ? err : 0;	/* the next tick publishes again */
 }
 
 int timekeeper_publish_cluster(struct timekeeper *k)

@@ -9,8 +9,8 @@
 
 #include "config.h"
 
-#define WORDS_MAX	32	/* words of a line */
-#define LINE_MAX_SIZE	1024	/* with newline and NUL */
+#define WORDS_MAX	32	/* most words of a line */
+#define LINE_MAX_SIZE	1024	/* bytes of a line, with newline and NUL */
 #define KEY_MAX		0xffffffffLL
 
 /* Default poll intervals, 2^n s. NTP servers are polled less often, because many
@@ -26,7 +26,7 @@ struct config_reader {
 	struct config *config;
 	unsigned int line;		/* number of the present line */
 	char *word[WORDS_MAX];
-	unsigned int nr, at;		/* words of the line, next one to read */
+	unsigned int nr, at;		/* number of words, index of the next */
 	unsigned int errors;
 	char keyfile[4096];
 	unsigned int keyfile_line;	/* 0: no keyfile */
@@ -110,7 +110,7 @@ static char *next_word(struct config_reader *r)
 	return r->at < r->nr ? r->word[r->at++] : NULL;
 }
 
-/* The next word as a number; after an error @min */
+/* Returns the next word as a number; after an error, which is reported, @min. */
 static __s64 next_number(struct config_reader *r, const char *what, __s64 min,
 			 __s64 max)
 {
@@ -130,7 +130,7 @@ static __s64 next_number(struct config_reader *r, const char *what, __s64 min,
 	return min;
 }
 
-/* Copies the next word. @fix: advice if it is missing. False: error */
+/* Copies the next word. @fix: advice if it is missing. False: reported error */
 static bool next_text(struct config_reader *r, const char *what, const char *fix,
 		      char *ret, size_t size)
 {
@@ -146,7 +146,8 @@ static bool next_text(struct config_reader *r, const char *what, const char *fix
 	return false;
 }
 
-/* Parses the next word as an address, and copies it to @name. False: error */
+/* Parses the next word as an address, and copies it to @name. False: reported
+ * error */
 static bool next_address(struct config_reader *r, struct tsct_address *ret,
 			 char *name, size_t size)
 {
@@ -163,7 +164,7 @@ static bool next_address(struct config_reader *r, struct tsct_address *ret,
 
 /* ---- directives about this node ------------------------------------------ */
 
-/* serve, synced-host, synced-cluster, port, stratum, sync-max-messages */
+/* Takes serve, synced-host, synced-cluster, port, stratum, sync-max-messages. */
 static void take_setting(struct config_reader *r)
 {
 	struct config *config = r->config;
@@ -319,7 +320,7 @@ static bool check_source(struct config_reader *r, const struct config_source *s)
 	return false;
 }
 
-/* master, ntp */
+/* Takes master and ntp. */
 static void take_source(struct config_reader *r)
 {
 	bool ntp_only = !strcmp(r->word[0], "ntp");
@@ -417,7 +418,7 @@ static void take_child(struct config_reader *r)
 #define PREFIXES \
 	"give an address, a prefix such as 10.0.0.0/8 or fd00::/8, or all"
 
-/* allow, deny */
+/* Takes allow and deny. */
 static void take_rule(struct config_reader *r)
 {
 	static const struct tsct_ratelimit_options no_limit;

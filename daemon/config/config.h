@@ -22,40 +22,40 @@
 #define CONFIG_POLL_MIN	-6
 #define CONFIG_POLL_MAX	17
 
-/* master ADDRESS, ntp ADDRESS */
+/* Directive "master ADDRESS" or "ntp ADDRESS" */
 struct config_source {
 	char name[CONFIG_NAME_MAX];	/* the address, as written */
 	struct tsct_address address;
-	bool ntp_only;			/* an NTP server */
+	bool ntp_only;			/* an NTP server, not a node */
 	bool xleave;
-	__u32 key;			/* 0: none */
+	__u32 key;			/* key id; 0: none */
 	int minpoll, maxpoll;		/* 2^n seconds between requests */
 	__s64 asymmetry_ns;		/* delay of requests minus that of
 					 * answers */
 	unsigned int line;		/* number in the file */
 };
 
-/* child NAME [ADDRESS] */
+/* Directive "child NAME [ADDRESS]" */
 struct config_child {
 	char name[CONFIG_NAME_MAX];
 	bool has_address;
 	struct tsct_address address;
-	__u32 key;			/* 0: none */
+	__u32 key;			/* key id; 0: none */
 	unsigned int line;		/* number in the file */
 };
 
-/* allow PREFIX, deny PREFIX */
+/* Directive "allow PREFIX" or "deny PREFIX" */
 struct config_rule {
 	char prefix[CONFIG_NAME_MAX];
 	bool allow;
 };
 
 struct config {
-	char name[CONFIG_NAME_MAX];	/* of this node, for messages */
+	char name[CONFIG_NAME_MAX];	/* name of this node, for messages */
 	bool serve;
 	__u16 port;
 	struct tsct_address listen[CONFIG_LISTEN_MAX];
-	unsigned int nr_listen;		/* 0: all addresses */
+	unsigned int nr_listen;		/* 0: listen on all addresses */
 	struct config_source source[TSCT_SOURCES_MAX];
 	unsigned int nr_sources;
 	struct config_child *child;

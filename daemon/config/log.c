@@ -12,24 +12,19 @@
 static int threshold = LOG_INFO;
 static int to_journal;
 
-/* systemd exports the journal's stream as "device:inode". */
-static int stderr_is_journal(void)
+void log_open(int verbose)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	char ours[64];
 	struct stat st;
 
+	threshold = verbose ? LOG_DEBUG : LOG_INFO;
 	if (!stream || fstat(STDERR_FILENO, &st))
-		return 0;
+		return;
+	/* systemd exports the journal's stream as "device:inode". */
 	snprintf(ours, sizeof(ours), "%llu:%llu",
 		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
-	return !strcmp(stream, ours);
-}
-
-void log_open(int verbose)
-{
-	threshold = verbose ? LOG_DEBUG : LOG_INFO;
-	to_journal = stderr_is_journal();
+	to_journal = !strcmp(stream, ours);
 }
 
 void log_message(int level, const char *format, ...)

@@ -5,11 +5,11 @@
 
 #include <syslog.h>
 
-/* Sets the threshold: LOG_DEBUG if @verbose, else LOG_INFO. Finds out whether
+/* Sets the threshold: LOG_DEBUG if @verbose, else LOG_INFO. Detects whether
  * standard error is the journal. */
 void log_open(int verbose);
 
-/* Writes one line to standard error, with its level to the journal. */
+/* Writes a line to standard error; the journal also receives its level. */
 void log_message(int level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

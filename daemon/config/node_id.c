@@ -14,8 +14,8 @@
 
 #define BOOT_ID	"/proc/sys/kernel/random/boot_id"
 
-/* 16 hexadecimal digits and a newline, in a file that only its owner can write;
- * 0: none */
+/* Reads the node id: 16 hexadecimal digits and a newline, in a file that only its
+ * owner can write. 0: none */
 static __u64 read_id(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -72,12 +72,13 @@ __u64 node_id(const char *state_dir)
 			id = 0;
 	err = write_id(path, id);
 	if (err)
-		log_warning("%s: %s; after a restart this node will have "
-			    "another id", path, strerror(-err));
+		log_warning("%s: cannot save the node id: %s; after a restart "
+			    "this node will have another id", path,
+			    strerror(-err));
 	return id;
 }
 
-/* A hash (FNV-1a) of the boot id: it identifies, and is no secret. */
+/* FNV-1a hash of the boot id, which need not be kept secret */
 __u64 node_host_id(void)
 {
 	FILE *from = fopen(BOOT_ID, "re");

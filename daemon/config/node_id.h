@@ -7,11 +7,11 @@
 
 #define NODE_ID_FILE	"node"
 
-/* Random, never 0; kept in @state_dir over restarts if it can be written */
+/* The node's id: random, never 0, saved in @state_dir over restarts if possible */
 __u64 node_id(const char *state_dir);
 
-/* The same for all daemons on this boot of the kernel, which share its counter;
- * never 0 */
+/* The host's id: the same for all daemons on this boot of the kernel, which share
+ * a counter; never 0 */
 __u64 node_host_id(void);
 
 #endif /* TSCTRACED_NODE_ID_H */

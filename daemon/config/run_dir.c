@@ -41,77 +41,35 @@ static int report_error(const char *path, int err)
 	return err;
 }
 
-/* Checked before anything is created: a socket in it must have a valid path. */
-static int check_length(const char *path)
-{
-	struct sockaddr_un addr;
-	const size_t most = sizeof(addr.sun_path) - sizeof("/" TSCT_SOCKET_FILE);
-
-	if (strlen(path) <= most)
-		return 0;
-	log_error("%s: too long for a socket's path; set --run-dir to a "
-		  "directory of up to %zu characters", path, most);
-	return -ENAMETOOLONG;
-}
-
-/* Others who can write to it could have the daemon lock, map or replace files
- * of their choice. */
-static int check_dir(const char *path, int dir)
-{
-	struct stat st;
-
-	if (fstat(dir, &st))
-		return report_error(path, -errno);
-	if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022) {
-		log_error("%s: other users can write to it; set --run-dir to a "
-			  "directory that only root or you can write to", path);
-		return -EPERM;
-	}
-	return 0;
-}
-
-static int open_dir(const char *path)
-{
-	int dir;
-
-	if (mkdir(path, 0755) && errno != EEXIST)
-		return report_error(path, -errno);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return dir < 0 ? report_error(path, -errno) : dir;
-}
-
-static void report_holder(const char *path, int lock)
-{
-	char pid[32] = "";
-	ssize_t len = pread(lock, pid, sizeof(pid) - 1, 0);
-
-	pid[len > 0 ? strcspn(pid, "\n") : 0] = '\0';
-	log_error("%s: in use by another tsctraced (pid %s); stop that one, or "
-		  "set another --run-dir", path, *pid ? pid : "unknown");
-}
-
-/* The kernel releases the lock when its holder ends, in whatever way. The file
- * has the holder's pid, and stays. */
+/*
+ * Opens the lock file, which has the pid of the process that holds the lock. The
+ * kernel releases the lock when that process ends; the file stays.
+ */
 static int take_lock(const char *path, int dir)
 {
 	int lock = openat(dir, LOCK_NAME,
 			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	char pid[32];
-	int err, len;
+	char pid[32] = "";
+	ssize_t len;
+	int err;
 
 	if (lock < 0)
 		return report_error(path, -errno);
-	/* Any process that can open it can lock it, and keep the daemon from
-	 * starting. */
+	/* Any process that can open the file can lock it, and so keep the daemon
+	 * from starting. */
 	if (fchmod(lock, 0600))
-		log_warning("%s/%s: %s; other users may be able to lock it", path,
-			    LOCK_NAME, strerror(errno));
+		log_warning("%s/%s: cannot change its mode: %s; other users may "
+			    "be able to lock it", path, LOCK_NAME,
+			    strerror(errno));
 	if (flock(lock, LOCK_EX | LOCK_NB)) {
-		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
-		if (err == -EBUSY)
-			report_holder(path, lock);
-		else
-			report_error(path, err);
+		err = errno == EWOULDBLOCK ? -EBUSY : report_error(path, -errno);
+		if (err == -EBUSY) {
+			len = pread(lock, pid, sizeof(pid) - 1, 0);
+			pid[len > 0 ? strcspn(pid, "\n") : 0] = '\0';
+			log_error("%s: in use by another tsctraced (pid %s); "
+				  "stop that one, or set another --run-dir",
+				  path, *pid ? pid : "unknown");
+		}
 		close(lock);
 		return err;
 	}
@@ -124,16 +82,33 @@ static int take_lock(const char *path, int dir)
 
 int run_dir_open(const char *path, int *ret_dir, int *ret_lock)
 {
-	int dir, lock, err;
+	const size_t longest = sizeof(((struct sockaddr_un *)0)->sun_path) -
+		sizeof("/" TSCT_SOCKET_FILE);
+	struct stat st;
+	int dir, lock;
 
-	err = check_length(path);
-	if (err)
-		return err;
-	dir = open_dir(path);
+	if (strlen(path) > longest) {
+		log_error("%s: too long for a socket's path; set --run-dir to a "
+			  "directory of up to %zu characters", path, longest);
+		return -ENAMETOOLONG;
+	}
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return report_error(path, -errno);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return dir;
-	err = check_dir(path, dir);
-	lock = err ? err : take_lock(path, dir);
+		return report_error(path, -errno);
+	/* Other users who can write to the directory could make the daemon lock,
+	 * map or replace files of their choice. */
+	if (fstat(dir, &st)) {
+		lock = report_error(path, -errno);
+	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
+		   st.st_mode & 022) {
+		log_error("%s: other users can write to it; set --run-dir to a "
+			  "directory that only root or you can write to", path);
+		lock = -EPERM;
+	} else {
+		lock = take_lock(path, dir);
+	}
 	if (lock < 0) {
 		close(dir);
 		return lock;

@@ -15,30 +15,29 @@
 #include "lib/client/gettime.h"
 
 #define CONNECTIONS_MAX	32
-#define CONNECTION_NS	2000000000LL	/* per connection */
-#define REQUEST_MAX	128
-#define PER_DISPATCH	16		/* connections */
-#define REFUSED_NS	10000000000LL	/* between log lines: any user can cause
-					 * them */
+#define CONNECTION_NS	2000000000LL	/* longest life of a connection */
+#define REQUEST_MAX	128		/* bytes, with newline or NUL */
+#define PER_DISPATCH	16		/* connections per control_dispatch() */
+#define REFUSED_NS	10000000000LL	/* between log lines of refused requests,
+					 * which any user can cause */
 
 struct control_connection {
-	int fd;				/* -1: free */
-	struct ucred cred;
-	__s64 until_ns;
+	int fd;				/* connection; -1: a free entry */
+	struct ucred cred;		/* of the client process */
+	__s64 until_ns;			/* timeout, CLOCK_MONOTONIC */
 	char request[REQUEST_MAX];
-	size_t got;
-	char *answer;			/* NULL: the request is incomplete */
+	size_t got;			/* bytes of the request received */
+	char *answer;			/* NULL: the request is not complete */
 	size_t len, sent;
 };
 
 struct control {
 	struct control_ops ops;
 	int epoll, listener;
-	bool bound;			/* the path is this daemon's to
-					 * remove */
+	bool bound;			/* remove the path at the end */
 	bool paused;			/* the listener is not watched, for lack
 					 * of descriptors or memory */
-	__s64 refused_ns;		/* last log line of it */
+	__s64 refused_ns;		/* last log line of a refused request */
 	struct control_connection connections[CONNECTIONS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
@@ -60,28 +59,19 @@ static void close_connection(struct control_connection *connection)
 	*connection = (struct control_connection) { .fd = -1 };
 }
 
-/* A free entry, or that of the oldest connection, which is closed */
-static struct control_connection *free_entry(struct control *control)
-{
-	struct control_connection *first = &control->connections[0], *connection;
-	int i;
-
-	for (i = 0; i < CONNECTIONS_MAX; i++) {
-		connection = &control->connections[i];
-		if (connection->fd < 0)
-			return connection;
-		if (connection->until_ns < first->until_ns)
-			first = connection;
-	}
-	close_connection(first);
-	return first;
-}
-
+/* Uses a free entry, or that of the oldest connection, which is closed. */
 static void add_connection(struct control *control, int fd)
 {
-	struct control_connection *connection = free_entry(control);
+	struct control_connection *connection = &control->connections[0];
 	socklen_t len = sizeof(connection->cred);
+	int i;
 
+	for (i = 0; i < CONNECTIONS_MAX && connection->fd >= 0; i++)
+		if (control->connections[i].fd < 0 ||
+		    control->connections[i].until_ns < connection->until_ns)
+			connection = &control->connections[i];
+	if (connection->fd >= 0)
+		close_connection(connection);
 	connection->fd = fd;
 	connection->until_ns = tsct_monotonic_ns() + CONNECTION_NS;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->cred, &len) ||
@@ -96,55 +86,43 @@ static void accept_connections(struct control *control)
 	for (i = 0; i < PER_DISPATCH; i++) {
 		fd = accept4(control->listener, NULL, NULL,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0) {
-			add_connection(control, fd);
-			continue;
-		}
-		if (errno != EAGAIN && errno != EINTR &&
-		    errno != ECONNABORTED) {
-			/*
-			 * Out of descriptors or memory: connections that wait
-			 * would make epoll_wait() return at once, so they are
-			 * accepted later.
-			 */
-			control->paused = true;
-			watch(control, EPOLL_CTL_DEL, control->listener, 0,
-			      NULL);
-		}
-		return;
+		if (fd < 0)
+			break;
+		add_connection(control, fd);
 	}
+	if (i == PER_DISPATCH || errno == EAGAIN || errno == EINTR ||
+	    errno == ECONNABORTED)
+		return;
+	/*
+	 * Out of descriptors or memory: connections that wait would make
+	 * epoll_wait() return at once, so they are accepted later.
+	 */
+	control->paused = true;
+	watch(control, EPOLL_CTL_DEL, control->listener, 0, NULL);
 }
 
 /* ---- requests ------------------------------------------------------------ */
 
-static void refuse(struct control *control,
-		   const struct control_connection *connection,
-		   FILE *to)
+/* Log lines name the client process by pid only: it may have ended, and its name
+ * may be anything. */
+static void fake_disruption(struct control *control,
+			    const struct control_connection *connection, FILE *to)
 {
+	const struct ucred *cred = &connection->cred;
 	__s64 now = tsct_monotonic_ns();
 
+	if (cred->uid == 0 || cred->uid == geteuid()) {
+		log_warning("process %d of user %u requested a fake disruption",
+			    (int)cred->pid, (unsigned int)cred->uid);
+		control->ops.fake_disruption(control->ops.ctx, to);
+		return;
+	}
 	fprintf(to, "error: only root may request this\n");
 	if (control->refused_ns && now - control->refused_ns < REFUSED_NS)
 		return;
 	control->refused_ns = now;
 	log_warning("process %d of user %u requested a fake disruption: refused: "
-		    "it is not root", (int)connection->cred.pid,
-		    (unsigned int)connection->cred.uid);
-}
-
-/* Only the pid is logged: the process may have ended, and its name may be
- * anything. */
-static void fake_disruption(struct control *control,
-			    const struct control_connection *connection, FILE *to)
-{
-	if (connection->cred.uid != 0 && connection->cred.uid != geteuid()) {
-		refuse(control, connection, to);
-		return;
-	}
-	log_warning("process %d of user %u requested a fake disruption",
-		    (int)connection->cred.pid,
-			(unsigned int)connection->cred.uid);
-	control->ops.fake_disruption(control->ops.ctx, to);
+		    "it is not root", (int)cred->pid, (unsigned int)cred->uid);
 }
 
 static void answer_request(struct control *control,
@@ -168,7 +146,7 @@ static void answer_request(struct control *control,
 	}
 }
 
-/* Reads the request; true: its answer is ready. */
+/* Reads from a connection. True: the request is complete and answered. */
 static bool read_request(struct control *control,
 			 struct control_connection *connection)
 {
@@ -201,7 +179,7 @@ static bool read_request(struct control *control,
 	return false;
 }
 
-/* Sends as much as the socket takes now; the rest when it takes more. */
+/* Sends as much as the socket takes now. EPOLLOUT reports when it takes more. */
 static void send_answer(struct control *control,
 			struct control_connection *connection)
 {
@@ -219,15 +197,6 @@ static void send_answer(struct control *control,
 		close_connection(connection);
 }
 
-static void serve_connection(struct control *control,
-			     struct control_connection *connection)
-{
-	if (connection->fd < 0)
-		return;			/* its entry was needed just now */
-	if (connection->answer || read_request(control, connection))
-		send_answer(control, connection);
-}
-
 /* ---- the socket ---------------------------------------------------------- */
 
 int control_fd(const struct control *control)
@@ -240,11 +209,15 @@ void control_dispatch(struct control *control)
 	struct epoll_event events[PER_DISPATCH];
 	int i, nr = epoll_wait(control->epoll, events, PER_DISPATCH, 0);
 
-	/* Connections first: a new one may evict one whose request has just
-	 * arrived. */
-	for (i = 0; i < nr; i++)
-		if (events[i].data.ptr)
-			serve_connection(control, events[i].data.ptr);
+	/* New connections come last, because they may evict one whose request
+	 * has just arrived. */
+	for (i = 0; i < nr; i++) {
+		struct control_connection *connection = events[i].data.ptr;
+
+		if (connection && connection->fd >= 0 &&
+		    (connection->answer || read_request(control, connection)))
+			send_answer(control, connection);
+	}
 	for (i = 0; i < nr; i++)
 		if (!events[i].data.ptr)
 			accept_connections(control);

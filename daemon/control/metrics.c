@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Metrics of the clock in the Prometheus text format */
+/* Metrics in the Prometheus text format */
 #include <math.h>
 
 #include "lib/core/clock_params.h"
@@ -14,7 +14,7 @@ static void print_head(FILE *to, const char *name, const char *type,
 		name, type);
 }
 
-/* A label's value may contain any character. */
+/* Prints a label and its value, which may contain any character. */
 static void print_label(FILE *to, const char *name, const char *value)
 {
 	fprintf(to, "%s=\"", name);
@@ -29,30 +29,39 @@ static void print_label(FILE *to, const char *name, const char *value)
 	fputc('"', to);
 }
 
-static void print_number(FILE *to, double value)
+/* Prints "NAME{LABEL="TEXT"} VALUE"; @label NULL: without a label */
+static void print_value(FILE *to, const char *name, const char *label,
+			const char *text, double value)
 {
+	fprintf(to, "tsctrace_%s", name);
+	if (label) {
+		fputc('{', to);
+		print_label(to, label, text);
+		fputc('}', to);
+	}
 	if (isnan(value))
 		fputs(" NaN\n", to);
 	else
 		fprintf(to, " %.15g\n", value);
 }
 
-static void print_single(FILE *to, const char *name, const char *type,
-			 const char *help, double value)
+struct metric {
+	const char *name, *type, *help;
+	double value;
+};
+
+static void print_metrics(FILE *to, const struct metric *metric, size_t nr)
 {
-	print_head(to, name, type, help);
-	fprintf(to, "tsctrace_%s", name);
-	print_number(to, value);
+	for (; nr--; metric++) {
+		print_head(to, metric->name, metric->type, metric->help);
+		print_value(to, metric->name, NULL, NULL, metric->value);
+	}
 }
 
-static void print_labelled(FILE *to, const char *name, const char *label,
-			   const char *text, double value)
-{
-	fprintf(to, "tsctrace_%s{", name);
-	print_label(to, label, text);
-	fputc('}', to);
-	print_number(to, value);
-}
+#define PRINT_METRICS(to, ...) \
+	print_metrics(to, (const struct metric[]) { __VA_ARGS__ }, \
+		      sizeof((const struct metric[]) { __VA_ARGS__ }) / \
+		      sizeof(struct metric))
 
 /* ---- the clock ----------------------------------------------------------- */
 
@@ -61,80 +70,75 @@ static void print_state(const struct metrics *m, FILE *to)
 	__u32 i;
 
 	print_head(to, "clock_status", "gauge",
-	      "Status of the clock: 1 for the present one.");
+		   "Status of the clock: 1 for the present one.");
 	for (i = 0; i < TSCT_STATUS_NR; i++)
-		print_labelled(to, "clock_status", "status", tsct_status_name(i),
-			 i == m->status);
-	print_single(to, "clock_epoch", "gauge",
-	    "Incremented at every disruption of the clock.", m->epoch);
+		print_value(to, "clock_status", "status", tsct_status_name(i),
+			    i == m->status);
+	PRINT_METRICS(to,
+		{ "clock_epoch", "gauge",
+		  "Incremented at every disruption of the clock.", m->epoch });
 	print_head(to, "clock_epoch_cause", "gauge",
-	      "Cause of the present epoch: 1 for it.");
+		   "Cause of the present epoch: 1 for it.");
 	for (i = 0; i < TSCT_CAUSE_NR; i++)
-		print_labelled(to, "clock_epoch_cause", "cause",
-			       tsct_cause_name(i),
-			 i == m->cause);
-	print_single(to, "clock_epoch_age_seconds", "gauge",
-	    "Time since the epoch began.", m->epoch_age_s);
+		print_value(to, "clock_epoch_cause", "cause",
+			    tsct_cause_name(i), i == m->cause);
+	PRINT_METRICS(to,
+		{ "clock_epoch_age_seconds", "gauge",
+		  "Time since the epoch began.", m->epoch_age_s });
 	print_head(to, "clock_disruptions_total", "counter",
-	      "Disruptions detected by this daemon, by cause.");
+		   "Disruptions detected by this daemon, by cause.");
 	for (i = TSCT_CAUSE_NONE + 1; i < TSCT_CAUSE_NR; i++)
-		print_labelled(to, "clock_disruptions_total", "cause",
-			 tsct_cause_name(i), (double)m->stats.disruptions[i]);
-	print_single(to, "clock_skewed", "gauge",
-	    "1 if the CPUs' counters differ too much to be read without the CPU.",
-	    m->skewed);
-	print_single(to, "clock_segments", "gauge",
-	    "Clock segments of the past that are kept.", m->segments);
+		print_value(to, "clock_disruptions_total", "cause",
+			    tsct_cause_name(i), (double)m->stats.disruptions[i]);
 }
 
-static void print_figures(const struct metrics *m, FILE *to)
+void metrics_print(const struct metrics *m, FILE *to)
 {
-	print_single(to, "clock_error_seconds", "gauge",
-	    "Present bound of the clock's error against CLOCK_REALTIME.",
-	    m->error_s);
-	print_single(to, "clock_error_growth_ratio", "gauge",
-	    "Growth of that bound until the next sample, seconds per second.",
-	    m->growth);
-	print_single(to, "clock_age_seconds", "gauge",
-		     "Time since the last sample.",
-	    m->age_s);
-	print_single(to, "clock_rate_hertz", "gauge",
-	    "Rate of the counter against CLOCK_MONOTONIC_RAW.", m->hz);
-	print_single(to, "clock_rate_error_ratio", "gauge",
-	    "Bound of the rate's error, relative.", m->hz_error);
-}
-
-static void print_work(const struct metrics *m, FILE *to)
-{
+	print_state(m, to);
+	PRINT_METRICS(to,
+		{ "clock_skewed", "gauge",
+		  "1 if the CPUs' counters differ too much to be read without the CPU.",
+		  m->skewed },
+		{ "clock_segments", "gauge",
+		  "Clock segments of the past that are kept.", m->segments },
+		{ "clock_error_seconds", "gauge",
+		  "Present bound of the clock's error against CLOCK_REALTIME.",
+		  m->error_s },
+		{ "clock_error_growth_ratio", "gauge",
+		  "Growth of that bound until the next sample, seconds per second.",
+		  m->growth },
+		{ "clock_age_seconds", "gauge", "Time since the last sample.",
+		  m->age_s },
+		{ "clock_rate_hertz", "gauge",
+		  "Rate of the counter against CLOCK_MONOTONIC_RAW.", m->hz },
+		{ "clock_rate_error_ratio", "gauge",
+		  "Bound of the rate's error, relative.", m->hz_error });
 	print_head(to, "clock_samples_total", "counter",
-	      "Samples of the clock, by result.");
-	print_labelled(to, "clock_samples_total", "result", "taken",
-		 (double)m->stats.samples);
-	print_labelled(to, "clock_samples_total", "result", "refused",
-		 (double)m->stats.refused);
-	print_single(to, "clock_bracket_seconds", "gauge",
-	    "Duration of the last reading of CLOCK_REALTIME.",
-	    m->stats.width_ns / 1e9);
-	print_single(to, "clock_offset_seconds", "gauge",
-	    "Published time minus CLOCK_REALTIME, by the last sample.",
-	    m->stats.offset_ns / 1e9);
-	print_single(to, "clock_slews_total", "counter",
-	    "Published clock parameters that slew the time.",
-	    (double)m->stats.slews);
-	print_single(to, "clock_late_publications_total", "counter",
-	    "Publications that came too late and were repeated.",
-	    (double)m->stats.late);
-}
-
-static void print_rest(const struct metrics *m, FILE *to)
-{
-	print_single(to, "module_publishing", "gauge",
-	    "1 if the kernel module has the published clock.",
-	    m->module);
-	print_single(to, "channels", "gauge", "Channels held by the daemon.",
-	    (double)m->channels);
-	print_single(to, "channel_bytes", "gauge",
-	    "Memory of the channels held by the daemon.", (double)m->bytes);
+		   "Samples of the clock, by result.");
+	print_value(to, "clock_samples_total", "result", "taken",
+		    (double)m->stats.samples);
+	print_value(to, "clock_samples_total", "result", "refused",
+		    (double)m->stats.refused);
+	PRINT_METRICS(to,
+		{ "clock_bracket_seconds", "gauge",
+		  "Duration of the last reading of CLOCK_REALTIME.",
+		  m->stats.width_ns / 1e9 },
+		{ "clock_offset_seconds", "gauge",
+		  "Published time minus CLOCK_REALTIME, by the last sample.",
+		  m->stats.offset_ns / 1e9 },
+		{ "clock_slews_total", "counter",
+		  "Published clock parameters that slew the time.",
+		  (double)m->stats.slews },
+		{ "clock_late_publications_total", "counter",
+		  "Publications that came too late and were repeated.",
+		  (double)m->stats.late },
+		{ "module_publishing", "gauge",
+		  "1 if the kernel module has the published clock.", m->module },
+		{ "channels", "gauge", "Channels held by the daemon.",
+		  (double)m->channels },
+		{ "channel_bytes", "gauge",
+		  "Memory of the channels held by the daemon.",
+		  (double)m->bytes });
 	print_head(to, "build_info", "gauge",
 		   "Version, counter source and clocksource; always 1.");
 	fputs("tsctrace_build_info{", to);
@@ -144,14 +148,6 @@ static void print_rest(const struct metrics *m, FILE *to)
 	fputc(',', to);
 	print_label(to, "clocksource", m->clocksource);
 	fputs("} 1\n", to);
-}
-
-void metrics_print(const struct metrics *m, FILE *to)
-{
-	print_state(m, to);
-	print_figures(m, to);
-	print_work(m, to);
-	print_rest(m, to);
 }
 
 /* ---- from the timekeeper ------------------------------------------------- */
@@ -166,25 +162,10 @@ static double seconds(const struct tsct_clock_state *state, __u64 from,
 	return (double)tsct_cycles_ns(mult, (__s64)(to - from)) / 1e9;
 }
 
-static void set_error(const struct tsct_clock_state *state, __u64 now,
-		     struct metrics *m)
-{
-	const struct tsct_clock_params *params = &state->real;
-
-	m->error_s = (double)tsct_clock_params_error_ps(params, now) / 1e12;
-	m->growth = (double)tsct_growth_ppb(params->mult, params->growth) / 1e9;
-	m->age_s = seconds(state, params->as_of_cycles, now);
-	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
-	     state->status == TSCT_STATUS_CALIBRATING) &&
-	    (__s64)(now - params->holdover_after_cycles) > 0)
-		m->status = TSCT_STATUS_HOLDOVER;
-	if ((__s64)(now - params->void_after_cycles) > 0)
-		m->status = TSCT_STATUS_UNKNOWN;
-}
-
 void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 {
 	const struct tsct_clock_state *state = timekeeper_state(k);
+	const struct tsct_clock_params *params = &state->real;
 	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
 	__u64 now = timekeeper_cycles(k);
 
@@ -198,7 +179,16 @@ void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 	ret->hz = hz > 0 ? hz : NAN;
 	ret->hz_error = hz > 0 ? error_ppb / 1e9 : NAN;
 	ret->error_s = ret->growth = ret->age_s = NAN;
-	if (timekeeper_has_params(state))
-		set_error(state, now, ret);
 	ret->stats = k->stats;
+	if (!timekeeper_has_params(state))
+		return;
+	ret->error_s = (double)tsct_clock_params_error_ps(params, now) / 1e12;
+	ret->growth = (double)tsct_growth_ppb(params->mult, params->growth) / 1e9;
+	ret->age_s = seconds(state, params->as_of_cycles, now);
+	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
+	     state->status == TSCT_STATUS_CALIBRATING) &&
+	    (__s64)(now - params->holdover_after_cycles) > 0)
+		ret->status = TSCT_STATUS_HOLDOVER;
+	if ((__s64)(now - params->void_after_cycles) > 0)
+		ret->status = TSCT_STATUS_UNKNOWN;
 }

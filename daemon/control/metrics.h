@@ -10,32 +10,31 @@
 
 struct metrics {
 	const char *version;
-	const char *clocksource;	/* of the kernel */
-	__u32 status;			/* at this time */
+	const char *clocksource;	/* the kernel's */
+	__u32 status;			/* TSCT_STATUS_* now */
 	__u32 epoch;
-	__u32 cause;			/* of the epoch */
-	__u32 source;
+	__u32 cause;			/* TSCT_CAUSE_* of the epoch */
+	__u32 source;			/* TSCT_SOURCE_* */
 	bool skewed;
-	/* NaN: not known */
-	double error_s;			/* bound at this time */
-	double growth;			/* of the bound, seconds per second */
-	double age_s;			/* since the last sample */
-	double epoch_age_s;
-	double hz;
-	double hz_error;		/* bound, relative */
+	/* NaN: unknown */
+	double error_s;			/* bound of the clock's error now */
+	double growth;			/* growth of error_s per second */
+	double age_s;			/* time since the last sample */
+	double epoch_age_s;		/* time since the epoch began */
+	double hz;			/* counter's rate */
+	double hz_error;		/* bound of its error, relative */
 	struct timekeeper_stats stats;
 	bool module;			/* the module has this daemon's clock
 					 * state */
-	__u64 channels;			/* held by this daemon, and their
-					 * memory */
-	__u64 bytes;
-	__u32 segments;			/* in the clock file */
+	__u64 channels;			/* channels held by this daemon */
+	__u64 bytes;			/* memory of these channels */
+	__u32 segments;			/* clock segments in the clock file */
 };
 
-/* Prints all metrics; does nothing else. */
 void metrics_print(const struct metrics *m, FILE *to);
 
-/* Fills in all fields of the timekeeper's state. */
+/* Fills in the fields that come from the timekeeper: all but version, module,
+ * channels, bytes and segments. */
 void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret);
 
 #endif /* TSCTRACED_METRICS_H */

@@ -11,7 +11,7 @@
 
 #include "link_monitor.h"
 
-#define MESSAGES_MAX	64	/* per call of link_monitor_read() */
+#define MESSAGES_MAX	64	/* messages per link_monitor_read() */
 
 struct link_monitor {
 	struct nl_sock *socket;

@@ -15,10 +15,10 @@
 struct packet_clock {
 	const struct timekeeper *timekeeper;
 	const struct platform *platform;
-	struct tsct_clock_full clock;	/* of the daemon's own clock file */
+	struct tsct_clock_full clock;	/* reads the daemon's own clock file */
 	/* Set by packet_clock_refresh() */
 	bool usable;			/* CLOCK_REALTIME agrees with the page */
-	double hz;			/* of the counter; 0: unknown */
+	double hz;			/* rate of the counter; 0: unknown */
 };
 
 /*
@@ -45,7 +45,8 @@ struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
 		       __u64 *ret_error_ns);
 
-/* The same without a bound: where unknown, extrapolated from the clock now */
+/* Estimates CLOCK_REALTIME at a counter value; if unknown, extrapolates from the
+ * present time. */
 __s64 packet_clock_estimate_ns(const struct packet_clock *c, __u64 cycles);
 
 /* A duration in cycles, at 1 GHz if the rate is unknown */

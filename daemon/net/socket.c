@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-/* These need struct timespec. */
+/* These headers need struct timespec. */
 #include <linux/errqueue.h>
 #include <linux/filter.h>
 #include <linux/net_tstamp.h>
@@ -17,7 +17,7 @@
 #define TIMESTAMPING	(SOF_TIMESTAMPING_RX_SOFTWARE | \
 			 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | \
 			 SOF_TIMESTAMPING_OPT_TSONLY)
-#define SERVER_BUFFER	(1 << 20)	/* bytes, for a burst of requests */
+#define SERVER_BUFFER	(1 << 20)	/* receive buffer, bytes */
 /*
  * Room for the ancillary data of a received packet, bytes: a timestamp, and
  * either the local address or, with a transmit timestamp, a struct
@@ -291,7 +291,7 @@ void net_send_together(struct net_socket *s, const struct net_answer *answer,
 
 /* Ancillary data of a packet */
 struct packet_info {
-	struct timespec timestamp;		/* 0: none */
+	struct timespec timestamp;	/* kernel time; 0: none */
 	bool has_id;
 	__u32 id;			/* SOF_TIMESTAMPING_OPT_ID */
 };
@@ -338,7 +338,7 @@ static void read_ancillary(struct msghdr *msg, struct net_packet *p,
 	}
 }
 
-/* Fills in a packet, but for its bytes and receive time. */
+/* Fills in all fields of a packet except bytes and time. */
 static void read_packet(struct mmsghdr *m, const union net_name *name,
 			struct net_packet *p, struct packet_info *info)
 {

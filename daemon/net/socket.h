@@ -17,9 +17,9 @@ struct sock_fprog;
 #define NET_NO_COOKIE	0xffffffffU	/* transmit time not requested */
 
 struct net_socket {
-	int fd;				/* -1: closed */
+	int fd;				/* descriptor; -1: closed */
 	bool v6;
-	__u64 empty;			/* cycles when no packet waited last */
+	__u64 empty;			/* last time without a waiting packet, cycles */
 	__u32 next_id;			/* next SOF_TIMESTAMPING_OPT_ID */
 	unsigned int nr_waiting;	/* entries of sent[] with waits set */
 	struct net_sent {
@@ -34,7 +34,7 @@ struct net_packet {
 	struct tsct_address to;		/* local destination address */
 	struct tsct_packet_time time;	/* receive time */
 	bool to_many;			/* sent to multicast or broadcast */
-	size_t len;			/* 0: ignore the packet */
+	size_t len;			/* bytes; 0: ignore the packet */
 	__u8 bytes[TSCT_NTP_MAX];
 };
 

@@ -14,7 +14,7 @@
 #include "socket.h"
 
 #define LINEAR_MAX	4	/* most numbers that are compared one by one */
-#define DIGEST_CMAC	16	/* bytes */
+#define DIGEST_CMAC	16	/* bytes of a CMAC */
 #define DIGEST_CUT	20	/* bytes of SHA1, and of longer hashes */
 #define SOURCE_V4	12	/* source address: offset in the IPv4 header */
 #define SOURCE_V6	8	/* source address: offset in the IPv6 header */

@@ -27,7 +27,7 @@
 #define MEMBER_WAITS_NS	NS_PER_S	/* members report at their poll
 					 * interval */
 #define LOG_AFTER_NS	(2 * NS_PER_S)	/* wait until missing nodes are logged */
-#define LOG_NS		(10 * NS_PER_S)	/* between these log lines */
+#define LOG_NS		(10 * NS_PER_S)	/* between log lines of missing nodes */
 #define RECENT		256		/* latest barriers that count as
 					 * released */
 
@@ -160,7 +160,7 @@ void barrier_member_waits(struct peers *p)
 		return;
 	}
 	b->since_ns = b->member_ns = now_ns;
-	sources_poll_for_barrier(p);		/* to report it to the master */
+	sources_poll_for_barrier(p);		/* reports it to the master */
 }
 
 /* Logs missing nodes on the master, because a caller elsewhere may not receive

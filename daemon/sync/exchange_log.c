@@ -10,12 +10,12 @@
 
 #include "peers_private.h"
 
-#define LOG_MAX		4096		/* exchanges */
+#define LOG_MAX		4096		/* exchanges that are kept */
 #define ANSWER_MAX	256		/* exchanges per answer, to bound its
 					 * time */
 
 struct logged_exchange {
-	__u64 cycles;			/* when it was logged */
+	__u64 cycles;			/* counter when it was logged */
 	unsigned int source;		/* index in struct peers.source */
 	char name[CONFIG_NAME_MAX];	/* source's name: a reload may replace
 					 * the source */
@@ -28,7 +28,7 @@ struct exchange_log {
 	__u64 life;			/* random id of the log; exchange numbers
 					 * count from 1 in it */
 	__u64 last;			/* number of the newest; 0: none */
-	struct logged_exchange entry[LOG_MAX];	/* by number modulo LOG_MAX */
+	struct logged_exchange entry[LOG_MAX];	/* at number modulo LOG_MAX */
 };
 
 struct exchange_log *exchange_log_new(void)

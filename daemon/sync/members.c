@@ -174,7 +174,7 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 	__s64 now_ns = tsct_monotonic_ns();
 
 	if (!child && p->config->nr_children)
-		return;			/* a client, but not a member */
+		return;			/* the node is not a member */
 	add_member(p, request, child, now_ns);
 	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
 		barrier_member_waits(p);

@@ -67,24 +67,23 @@ static bool same_source(const struct config_source *a,
 static void set_sources(struct peers *p)
 {
 	const struct config *config = p->config;
-	unsigned int i, nr = config ? config->nr_sources : 0;
+	unsigned int i;
 
-	for (i = 0; i < p->nr_sources; i++)
-		if (i >= nr || !same_source(&p->source[i].config,
-					    &config->source[i]))
-			source_close(p, i);
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < p->nr_sources || i < config->nr_sources; i++) {
 		struct peer_source *s = &p->source[i];
 
-		if (i < p->nr_sources && same_source(&s->config,
-						     &config->source[i])) {
+		if (i < p->nr_sources && i < config->nr_sources &&
+		    same_source(&s->config, &config->source[i])) {
 			s->config = config->source[i];
 			s->poll = s->config.minpoll;
-		} else {
-			source_open(p, i, &config->source[i]);
+			continue;
 		}
+		if (i < p->nr_sources)
+			source_close(p, i);
+		if (i < config->nr_sources)
+			source_open(p, i, &config->source[i]);
 	}
-	p->nr_sources = nr;
+	p->nr_sources = config->nr_sources;
 }
 
 /* @old: the previous configuration; NULL: none */
@@ -271,8 +270,7 @@ void peers_links_changed(struct peers *p)
 	if (p->links_changed)
 		return;
 	p->links_polled_ns = now_ns;
-	log_debug("network: addresses, links or routes changed; polling all "
-		  "sources");
+	log_debug("network changed: polling all sources");
 	sources_poll_now(p);
 }
 

@@ -14,7 +14,7 @@
 #include "daemon/clock/platform_linux.h"
 
 struct peers_options {
-	const char *config;		/* NULL: no network */
+	const char *config;		/* file; NULL: do not use the network */
 	bool must_exist;		/* a missing file is an error: the user
 					 * named it */
 	const char *state_dir;		/* directory of the node id's file */

@@ -27,9 +27,9 @@ enum source_log_state { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };
 
 struct peer_source {
 	struct config_source config;
-	struct tsct_client client;	/* and the queue of its exchanges */
+	struct tsct_client client;	/* has the queue of its exchanges */
 	struct net_socket socket;
-	__s64 due_ns;			/* next request */
+	__s64 due_ns;			/* time of the next request */
 	int poll;			/* 2^n s between polls */
 	unsigned int burst;		/* polls left at the short interval */
 	__s64 burst_ns;			/* begin of the last burst */
@@ -45,7 +45,7 @@ struct peer_source {
 					 * client.session, which this node began;
 					 * 0: none */
 	__s64 own_session_until_ns;	/* timeout of that session */
-	bool reach_logged, is_reachable;	/* as last logged */
+	bool reach_logged, is_reachable;	/* state last logged */
 	enum source_log_state logged;
 	unsigned int nr_states;		/* log lines since states_ns */
 	__s64 states_ns;
@@ -108,13 +108,13 @@ void exchange_log_answer(const struct peers *p, const char *after, FILE *to);
 /* ---- members.c: nodes that synchronize with this one --------------------- */
 
 struct peer_member {
-	__u64 node;			/* 0: a free entry */
+	__u64 node;			/* node id; 0: a free entry */
 	struct tsct_address address;	/* source of the last request */
 	struct tsct_address ours;	/* destination of the last request */
 	unsigned int socket;		/* index in struct service */
-	__u32 key;			/* of the last request; 0: none */
-	__s64 seen_ns;			/* last request */
-	const struct config_child *child;	/* NULL: not a configured one */
+	__u32 key;			/* key id of the last request; 0: none */
+	__s64 seen_ns;			/* time of the last request */
+	const struct config_child *child;	/* NULL: not configured */
 };
 
 struct members {
@@ -147,7 +147,7 @@ struct barrier {
 	__u32 number;			/* number of the barrier that a local
 					 * caller waits in; 0: none, or unknown */
 	__s64 waited_ns;		/* last request of a local caller */
-	__u32 released;			/* latest barrier in which all arrived */
+	__u32 released;			/* latest barrier that all nodes reached */
 	__s64 since_ns, member_ns;	/* first and last report of a waiting
 					 * caller by a member */
 	__s64 logged_ns;		/* last log line of missing nodes */
@@ -183,8 +183,8 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* Minimum time in which the kernel sends one of many packets, in cycles */
 struct send_pace {
-	__u64 before;			/* of the previous period; 0: none */
-	__u64 least;			/* of the present period */
+	__u64 before;			/* minimum of the last period; 0: none */
+	__u64 least;			/* minimum of the present period */
 	unsigned int nr;		/* measurements in the present period */
 	__s64 since_ns;			/* begin of the present period */
 	__s64 seen_ns;			/* last measurement */
@@ -226,7 +226,7 @@ struct watched_fd {
 
 struct peers {
 	struct peers_options options;
-	struct config *config;		/* NULL: no file */
+	struct config *config;		/* NULL: no configuration file */
 	struct timekeeper *timekeeper;
 	struct packet_clock clock;
 	__u64 node, host;		/* this node's ids */
@@ -250,7 +250,7 @@ struct peers {
 	__u32 clock_epoch;		/* epoch at the last tick */
 	__s64 epoch_ns;			/* last poll of all sources because of a
 					 * new cluster epoch */
-	__u32 logged_status, logged_epoch;	/* as last logged */
+	__u32 logged_status, logged_epoch;	/* cluster state last logged */
 	__u64 logged_master;
 	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];

@@ -11,13 +11,13 @@
 #include "peers_private.h"
 
 #define STRATUM		10		/* default of the directive stratum */
-#define REFID		0x54534354	/* "TSCT" */
+#define REFID		0x54534354	/* reference id "TSCT" */
 #define PRECISION	-25		/* 2^n s: time to read the counter */
 #define REFRESH_NS	(2 * NS_PER_S)	/* longest time between two calls of
 					 * service_refresh() */
-#define PHI_PPM		15		/* growth of dispersion, RFC 5905 */
-#define PACE_NR		64		/* measurements for a minimum */
-#define PACE_NS		(10 * NS_PER_S)	/* validity of a minimum */
+#define PHI_PPM		15		/* growth of the dispersion, RFC 5905 */
+#define PACE_NR		64		/* measurements until a minimum counts */
+#define PACE_NS		(10 * NS_PER_S)	/* validity of a measured minimum */
 #define LOG_NS		(10 * NS_PER_S)	/* between log lines for one reason */
 
 /* ---- content of answers -------------------------------------------------- */
@@ -32,7 +32,7 @@ static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
 
 	known = packet_clock_real(&p->clock, now, &ns, &error_ns);
 	if (known && !p->config->stratum) {
-		/* The kernel's own bound; a sandbox may deny adjtimex(2). */
+		/* The kernel's error bound; a sandbox may deny adjtimex(2). */
 		state = adjtimex(&timex);
 		known = state >= 0 && state != TIME_ERROR &&
 			!(timex.status & STA_UNSYNC);
@@ -107,32 +107,19 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 	*logged_ns = now_ns;
 	tsct_address_print(&packet->from, text, sizeof(text));
 	if (ntp.has_mac)
-		log_warning("request from %s by key %u: %s", text, ntp.key_id,
+		log_warning("request from %s with key %u: %s", text, ntp.key_id,
 			    tsct_responder_result_text(answer));
 	else
 		log_warning("request from %s: %s", text,
 			    tsct_responder_result_text(answer));
 }
 
-/* Updates the kernel's minimum time to send one of many answers. */
-static void update_pace(struct send_pace *p, __u64 each, __s64 now_ns)
-{
-	p->seen_ns = now_ns;
-	if (each < p->least || !p->nr)
-		p->least = each;
-	if (++p->nr < PACE_NR || now_ns - p->since_ns < NS_PER_S)
-		return;
-	p->before = p->least;
-	p->nr = 0;
-	p->since_ns = now_ns;
-}
-
 /*
  * Sends all waiting answers by one call. The kernel sends them one after
  * another. The transmit time in each is a lower bound of its own send time;
  * with a later one, clients would see answers that arrived before they were
- * sent. Answers are assumed to follow one another by three quarters of the
- * shortest time measured in the last second or two, or 0 if not measured.
+ * sent. The time between two answers is taken as three quarters of the shortest
+ * one measured in the last second or two; 0 if none was measured.
  */
 static void send_outbox(struct peers *p, struct net_socket *socket)
 {
@@ -152,9 +139,17 @@ static void send_outbox(struct peers *p, struct net_socket *socket)
 		tsct_ntp_set_transmit(out->answer[i].bytes, tsct_ntp_from_ns(
 				      real_ns(p, at + i * each)));
 	net_send_together(socket, out->answer, out->nr);
-	if (out->nr == NET_TOGETHER)
-		update_pace(pace, (timekeeper_cycles(p->timekeeper) - at) /
-			    NET_TOGETHER, now_ns);
+	if (out->nr == NET_TOGETHER) {
+		each = (timekeeper_cycles(p->timekeeper) - at) / NET_TOGETHER;
+		pace->seen_ns = now_ns;
+		if (each < pace->least || !pace->nr)
+			pace->least = each;
+		if (++pace->nr >= PACE_NR && now_ns - pace->since_ns >= NS_PER_S)
+			*pace = (struct send_pace) {
+				.before = pace->least, .least = pace->least,
+				.since_ns = now_ns, .seen_ns = now_ns,
+			};
+	}
 	out->nr = 0;
 }
 
@@ -233,7 +228,7 @@ void service_dispatch(struct peers *p, unsigned int nr)
 		answer_request(p, socket, &p->batch[i]);
 	if (p->service.out.nr)
 		send_outbox(p, socket);
-	/* The wake-up may be for a transmit time that is no longer expected. */
+	/* The socket may be readable for a transmit time no longer expected. */
 	if (socket->nr_waiting || got <= 0)
 		read_tx_times(p, socket);
 }
@@ -330,7 +325,7 @@ int service_open(struct peers *p, struct service *ret)
 		.now_us = now_us, .member_request = members_request,
 	};
 	static const struct tsct_address any[2] = {
-		{ .ip = { [10] = 0xff, [11] = 0xff } },	/* IPv4 */
+		{ .ip = { [10] = 0xff, [11] = 0xff } },	/* IPv4; then IPv6 */
 	};
 	const struct config *config = p->config;
 	unsigned int i, nr = config->nr_listen ? config->nr_listen : 2;

@@ -12,8 +12,8 @@
 
 #define BURST		6		/* polls at the start, and after a
 					 * change of the network */
-#define BURST_NS	(100 * NS_PER_MS) /* between polls of a burst */
-#define BURST_NTP_NS	(2 * NS_PER_S)	/* longer, to spare public servers */
+#define BURST_NS	(100 * NS_PER_MS) /* time between polls of a burst */
+#define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of NTP servers */
 /*
  * After a pause the first packets on a path are slower, and not by the same
  * amount in both directions. So the first request of a poll has a second one
@@ -21,15 +21,15 @@
  * next poll is far off, a third request follows, whose answer has the server's
  * transmit time of the second answer.
  */
-#define REQUESTS	2		/* per poll */
-#define REQUESTS_LONG	3		/* at most TSCT_CLIENT_REQUESTS */
+#define REQUESTS	2		/* requests per poll */
+#define REQUESTS_LONG	3		/* requests per poll at a long interval */
 #define LONG_NS		(2 * NS_PER_S)	/* least interval for REQUESTS_LONG */
 #define LOST_PORT	4		/* unanswered polls until the socket
 					 * gets another port */
 #define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session */
 #define SESSION_LOST	5		/* lost requests in a row that end a
 					 * session */
-#define SESSION_GAP_NS	NS_PER_MS	/* between exchanges of a local session */
+#define SESSION_GAP_NS	NS_PER_MS	/* time between exchanges, own session */
 #define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a
 					 * poll */
 #define TX_TIMES	8		/* transmit times read at once */
@@ -38,11 +38,11 @@
 #define HELD		3		/* first exchanges of a source that are
 					 * used together */
 
-#define LOG_NS		(60 * NS_PER_S)	/* between log lines, per source and
+#define LOG_NS		(60 * NS_PER_S)	/* time between log lines, per source and
 					 * reason */
 #define STATES_MAX	20		/* most log lines about a source's state
 					 * in LOG_NS */
-#define REACH_NS	(10 * NS_PER_S)	/* between log lines that a source
+#define REACH_NS	(10 * NS_PER_S)	/* time between log lines that a source
 					 * does not answer */
 
 /* ---- intervals ----------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void poll_now(struct peer_source *s, __s64 now_ns)
 	__s64 due_ns = now_ns;
 
 	if (s->client.backoff)
-		return;			/* after a kiss-o'-death */
+		return;			/* the server sent a kiss-o'-death */
 	s->poll = s->config.minpoll;
 	s->good = 0;
 	if (s->config.ntp_only && s->burst_ns && free_ns > now_ns) {
@@ -328,7 +328,7 @@ static void end_session(struct peers *p, unsigned int nr)
 
 	flush(p, nr);
 	s->session = s->own_session = s->client.session = 0;
-	s->due_ns = NEVER;		/* the caller sets it */
+	s->due_ns = NEVER;		/* the caller sets the time of the next one */
 	p->nr_sessions++;
 	p->urgent = true;
 }
@@ -493,7 +493,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 		return;
 	}
 	if (tsct_client_waits(&s->client)) {
-		/* The poll before was not fully answered in time. */
+		/* The last poll was not fully answered in time. */
 		flush(p, nr);
 		s->is_unsynced = false;
 		s->lost++;
@@ -549,8 +549,8 @@ static void on_good_answer(struct peers *p, unsigned int nr, __s64 now_ns)
 	}
 }
 
-/* Ends sessions after a kiss-o'-death or an answer without time. After a
- * kiss-o'-death the client has a new backoff. */
+/* Ends sessions, and sets the time of the next request, after a kiss-o'-death or an
+ * answer of an unsynchronized server. */
 static void postpone(struct peer_source *s, __s64 now_ns)
 {
 	s->session = s->client.session = s->own_session = 0;
@@ -611,7 +611,7 @@ void source_dispatch(struct peers *p, unsigned int nr)
 	got = net_receive(&s->socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
 		receive(p, nr, &p->batch[i], now_ns);
-	/* The wake-up may be for a transmit time that is no longer expected. */
+	/* The socket may be readable for a transmit time no longer expected. */
 	if (got <= 0)
 		read_tx_times(p, s);
 	source_due(p, nr, now_ns);

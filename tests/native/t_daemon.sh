@@ -220,7 +220,7 @@ refused 2 'interval-ms' "$daemon" --interval-ms 1001
 refused 2 'interval-ms' "$daemon" --interval-ms 1s
 refused 2 'run-dir' "$daemon" --run-dir=
 refused 2 'state-dir' "$daemon" --state-dir=
-refused 2 'state-dir is too long' "$daemon" --state-dir "$(printf '%05000d' 0)"
+refused 2 'state-dir: too long' "$daemon" --state-dir "$(printf '%05000d' 0)"
 "$daemon" --version | grep -q '^tsctraced [0-9]' || fail "--version"
 "$daemon" --help | grep -q -- '--run-dir' || fail "--help"
 refused 1 "$work/none/deep: .*; create the parent directory" \

@@ -198,7 +198,7 @@ beta_conf "$work/badkeys"
 sed -i 's/key 11/key 12/' "$work/beta/conf"
 reload beta
 wait_for "alpha names the key" logged alpha \
-	'request from 10.77.1.2 by key 12: unknown key'
+	'request from 10.77.1.2 with key 12: unknown key'
 wait_for "beta names it" logged beta '10.77.1.1: does not answer.*key 12'
 beta_conf "$work/keys"
 reload beta

@@ -109,7 +109,7 @@ grep -q 'System clock wrong by -\?0.000[0-9]* seconds (ignored)' "$work/out" ||
 	"$chrony" -Q -f "$work/wrong/conf" >"$work/out" 2>&1 ||
 	fail "a wrong key is accepted: $(cat "$work/out")"
 wait_for "the wrong key is named" logged ours \
-	'request from 10.78.3.2 by key 7: wrong MAC'
+	'request from 10.78.3.2 with key 7: wrong MAC'
 sed -i "s|^keyfile.*|keyfile $work/badkeys|; /10.78.2/d" "$work/ours/conf"
 reload ours
 wait_for "our wrong key is named" logged ours \
