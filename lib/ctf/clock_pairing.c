@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pairing of counter and CLOCK_REALTIME for a whole recording. The clock used one line
+ * Pairing of counter and CLOCK_REALTIME for a whole recording. The clock used one segment
  * after another while recording; the recording gets a single straight line from the time
  * at its begin to the time at its end, which is enough for most readers. The largest
- * distance from the clock's lines is part of its error bound.
+ * distance from the clock's segments is part of its error bound.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "lib/core/clock_params.h"
 #include "recording_writer.h"
 
-#define LINES_MAX	(TSCT_SEGMENTS_MAX + 2)
+#define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
 /* Of shorter recordings, the rate between begin and end is worse than the clock's own. */
 #define SHORT_NS	10000000LL
 /* Largest error whose picoseconds fit */
@@ -22,7 +22,7 @@ struct clock_pairing {
 	const struct tsct_clock *clock;
 	__u32 epoch;			/* of the clock, at the end */
 	__u32 cpu;			/* reference of the counter skew */
-	struct tsct_clock_params line;
+	struct tsct_clock_params line;	/* params of the whole recording */
 	__u64 worst_ns;			/* largest error found so far */
 };
 
@@ -32,8 +32,8 @@ static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time
 }
 
 /*
- * The recording does not have the skew of counters: its line is that of the reference
- * CPU, and the largest skew is added to the bound. Returns that in ns.
+ * Returns the largest skew of a CPU's counter in ns, which is added to the bound. The
+ * recording's line is that of the reference CPU.
  */
 static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
@@ -67,46 +67,20 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 		p->worst_ns = apart > WORST_NS ? WORST_NS : (__u64)apart;
 }
 
-/* Lines are straight, so the largest error is at an end of one of them. */
-static void add_all_errors(struct clock_pairing *p, const struct tsct_clock_segment *lines,
-			int nr, __u64 end)
-{
-	int i;
-
-	add_error_at(p, p->line.base_cycles);
-	add_error_at(p, end);
-	for (i = 0; i < nr; i++) {
-		if ((__s64)(lines[i].base_cycles - p->line.base_cycles) <= 0 ||
-		    (__s64)(lines[i].base_cycles - end) >= 0)
-			continue;
-		add_error_at(p, lines[i].base_cycles - 1);
-		add_error_at(p, lines[i].base_cycles);
-	}
-}
-
 /* Begin of the last epoch, or of the recording if that is later */
 static __u64 begin_of(const struct tsct_recording *rec,
-		      const struct tsct_clock_segment *lines, int nr, __u32 epoch)
+		      const struct tsct_clock_segment *segments, int nr, __u32 epoch)
 {
 	int i;
 
 	for (i = 0; i < nr; i++)
-		if (lines[i].epoch == epoch)
+		if (segments[i].epoch == epoch)
 			break;
-	/* The oldest line is also valid before its begin. */
-	if (!i || i == nr || (__s64)(lines[i].base_cycles - rec->begin) <= 0 ||
-	    (__s64)(lines[i].base_cycles - rec->end) >= 0)
+	/* The oldest segment is also valid before its begin. */
+	if (!i || i == nr || (__s64)(segments[i].base_cycles - rec->begin) <= 0 ||
+	    (__s64)(segments[i].base_cycles - rec->end) >= 0)
 		return rec->begin;
-	return lines[i].base_cycles;
-}
-
-/* Sets the rate by the times at both ends. */
-static void set_rate(struct tsct_clock_params *line, __u64 cycles, __s64 ns)
-{
-	if (ns < SHORT_NS || !cycles)
-		return;
-	line->mult = (__u64)((((tsct_u128)ns << TSCT_CLOCK_SHIFT) + cycles / 2) /
-			     cycles);
+	return segments[i].base_cycles;
 }
 
 static __u64 distance(__u64 a, __u64 b)
@@ -116,8 +90,8 @@ static __u64 distance(__u64 a, __u64 b)
 
 /*
  * Sets the error after the end, where a live recording, or one of a killed recorder, has
- * events: there it is the error of the clock's line, plus the growing distance between the
- * two lines.
+ * events. It is the error of the clock's params, plus the growing distance between them
+ * and the line.
  */
 static void set_growth(struct tsct_clock_params *line, const struct tsct_clock_params *now)
 {
@@ -137,7 +111,7 @@ static void set_growth(struct tsct_clock_params *line, const struct tsct_clock_p
 		line->void_after_cycles = line->holdover_after_cycles;
 }
 
-/* The line from @begin to rec->end. 0, -EAGAIN or another -errno */
+/* Makes the line from @begin to rec->end. 0, -EAGAIN or another -errno */
 static int make_line(const struct tsct_recording *rec, const struct tsct_clock_params *now,
 	       __u64 begin, struct clock_pairing *p)
 {
@@ -149,7 +123,7 @@ static int make_line(const struct tsct_recording *rec, const struct tsct_clock_p
 		err = convert(p, rec->end, &to);
 	if (err)
 		return err;
-	/* A disruption just now: no line fits both ends. */
+	/* A disruption happened just now: no line fits both ends. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
 	*line = (struct tsct_clock_params) {
@@ -158,15 +132,18 @@ static int make_line(const struct tsct_recording *rec, const struct tsct_clock_p
 		.mult = now->mult,
 		.as_of_cycles = rec->end,
 	};
-	set_rate(line, rec->end - begin, to.ns - from.ns);
+	/* The rate by the times at both ends */
+	if (to.ns - from.ns >= SHORT_NS && rec->end != begin)
+		line->mult = (__u64)((((tsct_u128)(to.ns - from.ns) << TSCT_CLOCK_SHIFT) +
+				      (rec->end - begin) / 2) / (rec->end - begin));
 	line->slew_mult = line->mult;
 	set_growth(line, now);
 	return 0;
 }
 
-/* Keeps the lines that were in use during the recording, as far as memory permits. */
-static void keep_lines(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
-		 int nr)
+/* Stores the segments that were in use during the recording, as far as memory permits. */
+static void keep_segments(struct tsct_recording *rec,
+			  const struct tsct_clock_segment *segments, int nr)
 {
 	int i;
 
@@ -174,46 +151,57 @@ static void keep_lines(struct tsct_recording *rec, const struct tsct_clock_segme
 	rec->lines = NULL;
 	rec->nr_lines = 0;
 	for (i = 0; i < nr; i++) {
-		if ((__s64)(lines[i].base_cycles - rec->end) > 0 ||
+		if ((__s64)(segments[i].base_cycles - rec->end) > 0 ||
 		    (i + 1 < nr &&
-		     (__s64)(lines[i + 1].base_cycles - rec->begin) <= 0))
+		     (__s64)(segments[i + 1].base_cycles - rec->begin) <= 0))
 			continue;
-		if (tsct_recording_add_line(rec, &lines[i]))
+		if (tsct_recording_add_line(rec, &segments[i]))
 			return;
 	}
 }
 
 int tsct_clock_pairing_make(struct tsct_recording *rec,
-		       const struct tsct_clock *clock,
-		       const struct tsct_clock_state *state)
+			    const struct tsct_clock *clock,
+			    const struct tsct_clock_state *state)
 {
-	struct tsct_clock_segment *lines = calloc(LINES_MAX, sizeof(*lines));
+	struct tsct_clock_segment *segments = calloc(PAIRED_MAX, sizeof(*segments));
 	struct clock_pairing p = {
 		.clock = clock,
 		.epoch = state->epoch,
 		.cpu = TSCT_CPU_ANY,
 	};
-	__u64 skew_ns = 0;
-	int nr, err = -EAGAIN;
+	int i, nr, err = -EAGAIN;
+	__u64 skew_ns = 0, base;
 
-	if (!lines)
+	if (!segments)
 		return -ENOMEM;
 	if (state->flags & TSCT_CLOCK_SKEWED)
 		skew_ns = find_skew_ns(&p, state->real.mult);
-	nr = tsct_clock_segments(clock, lines, LINES_MAX);
-	if (nr > 0 && nr <= LINES_MAX)
-		keep_lines(rec, lines, nr);
-	if (nr > 0 && nr <= LINES_MAX && state->real.mult)
-		err = make_line(rec, &state->real,
-			  begin_of(rec, lines, nr, p.epoch), &p);
+	nr = tsct_clock_segments(clock, segments, PAIRED_MAX);
+	if (nr > 0 && nr <= PAIRED_MAX) {
+		keep_segments(rec, segments, nr);
+		if (state->real.mult)
+			err = make_line(rec, &state->real,
+					begin_of(rec, segments, nr, p.epoch), &p);
+	}
 	if (!err) {
-		add_all_errors(&p, lines, nr, rec->end);
+		/* All are straight: the largest error is at an end of one of them. */
+		add_error_at(&p, p.line.base_cycles);
+		add_error_at(&p, rec->end);
+		for (i = 0; i < nr; i++) {
+			base = segments[i].base_cycles;
+			if ((__s64)(base - p.line.base_cycles) <= 0 ||
+			    (__s64)(base - rec->end) >= 0)
+				continue;
+			add_error_at(&p, base - 1);
+			add_error_at(&p, base);
+		}
 		p.line.error_ps = (p.worst_ns + skew_ns) * 1000;
 		p.line.past_error_ps = p.line.error_ps;
 		err = tsct_clock_params_check(&p.line, rec->source);
 	}
 	if (!err)
 		rec->real = p.line;
-	free(lines);
+	free(segments);
 	return err;
 }

@@ -209,16 +209,6 @@ close_trace:
 	return err;
 }
 
-static void free_follower(struct tsct_trace_follower *follow)
-{
-	if (!follow)
-		return;
-	if (follow->notify >= 0)
-		close(follow->notify);
-	free(follow->in_order);
-	free(follow);
-}
-
 void tsct_trace_close(struct tsct_trace *t)
 {
 	__u32 i;
@@ -232,7 +222,12 @@ void tsct_trace_close(struct tsct_trace *t)
 	free(t->kinds);
 	free(t->streams);
 	free(t->heap);
-	free_follower(t->follow);
+	if (t->follow) {
+		if (t->follow->notify >= 0)
+			close(t->follow->notify);
+		free(t->follow->in_order);
+		free(t->follow);
+	}
 	if (t->file.dirfd >= 0)
 		close(t->file.dirfd);
 	tsct_recording_free(&t->rec);
@@ -251,12 +246,6 @@ void tsct_trace_select(struct tsct_trace *t, unsigned int which)
 	t->which = which;
 }
 
-static bool is_selected(const struct tsct_trace *t, __u32 index)
-{
-	return t->which & (is_sample_class(t, t->streams[index].class) ?
-			   TSCT_TRACE_SAMPLES : TSCT_TRACE_EVENTS);
-}
-
 static void set_in_order(struct tsct_trace *t, __u32 index, bool in_order)
 {
 	if (t->follow)
@@ -271,14 +260,17 @@ static int add_streams(struct tsct_trace *t)
 {
 	struct tsct_order_cursor cursor = { .index = 0 };
 	struct tsct_stream_reader *s;
+	unsigned int kind;
 	int ret;
 
 	t->started = true;
 	for (; cursor.index < t->nr_streams; cursor.index++) {
-		if ((t->follow && t->follow->in_order[cursor.index]) ||
-		    !is_selected(t, cursor.index))
-			continue;
 		s = &t->streams[cursor.index];
+		kind = is_sample_class(t, s->class) ? TSCT_TRACE_SAMPLES :
+			TSCT_TRACE_EVENTS;
+		if (!(t->which & kind) ||
+		    (t->follow && t->follow->in_order[cursor.index]))
+			continue;
 		ret = tsct_stream_reader_next(&t->file, s);
 		if (ret < 0)
 			return ret;
@@ -418,30 +410,13 @@ static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 		}
 }
 
-static int update_kinds(struct tsct_trace *t)
-{
-	struct tsct_stream_reader_kind *kinds;
-	__u32 class, i;
-
-	for (class = 0; class < tsct_recording_classes(&t->rec); class++) {
-		kinds = tsct_stream_reader_kinds(&t->rec.streams[class]);
-		if (!kinds)
-			return -ENOMEM;
-		for (i = 0; i < t->nr_streams; i++)
-			if (t->streams[i].class == class)
-				tsct_stream_reader_update(&t->streams[i], &t->rec,
-							  kinds);
-		free(t->kinds[class]);
-		t->kinds[class] = kinds;
-	}
-	return 0;
-}
-
 /* Rereads the metadata if its file was replaced. 1: it was, 0 or -errno */
 static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	struct stat *old = &t->follow->meta, now;
 	struct tsct_recording fresh = { 0 };
+	struct tsct_stream_reader_kind *kinds;
+	__u32 class, i;
 	int err;
 
 	if (fstatat(t->file.dirfd, "metadata", &now, AT_SYMLINK_NOFOLLOW)) {
@@ -467,8 +442,18 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
 	keep_defs(&t->rec, &fresh);
 	tsct_recording_free(&t->rec);
 	t->rec = fresh;
-	err = update_kinds(t);
-	return err ? err : 1;
+	for (class = 0; class < tsct_recording_classes(&t->rec); class++) {
+		kinds = tsct_stream_reader_kinds(&t->rec.streams[class]);
+		if (!kinds)
+			return -ENOMEM;
+		for (i = 0; i < t->nr_streams; i++)
+			if (t->streams[i].class == class)
+				tsct_stream_reader_update(&t->streams[i], &t->rec,
+							  kinds);
+		free(t->kinds[class]);
+		t->kinds[class] = kinds;
+	}
+	return 1;
 }
 
 /*
@@ -530,15 +515,22 @@ bool tsct_trace_is_live(const struct tsct_trace *t)
 		TSCT_PROGRESS_LIVE;
 }
 
-static int watch_directory(struct tsct_trace_follower *follow, const char *dir)
+int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 {
+	struct tsct_trace_follower *follow;
 	char *name;
 	int err = 0;
 
+	if (t->rec.complete)
+		return 0;
+	follow = t->follow = calloc(1, sizeof(*t->follow));
+	if (!follow)
+		return -ENOMEM;
+	follow->in_order = calloc(t->nr_streams + 1, sizeof(*follow->in_order));
 	follow->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (follow->notify < 0)
 		return -errno;
-	if (asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
+	if (!follow->in_order || asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
 		return -ENOMEM;
 	/* Modified after each flush; closed when the recorder is killed */
 	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)
@@ -548,26 +540,8 @@ static int watch_directory(struct tsct_trace_follower *follow, const char *dir)
 				      IN_MOVED_TO | IN_ONLYDIR) < 0)
 		err = -errno;
 	free(name);
-	return err;
-}
-
-int tsct_trace_follow(struct tsct_trace *t, const char *dir)
-{
-	int err;
-
-	if (t->rec.complete)
-		return 0;
-	t->follow = calloc(1, sizeof(*t->follow));
-	if (!t->follow)
-		return -ENOMEM;
-	t->follow->notify = -1;
-	t->follow->in_order = calloc(t->nr_streams + 1,
-				     sizeof(*t->follow->in_order));
-	if (!t->follow->in_order)
-		return -ENOMEM;
-	err = watch_directory(t->follow, dir);
 	if (!err)
-		t->file.live = &t->follow->live;
+		t->file.live = &follow->live;
 	return err;
 }
 
