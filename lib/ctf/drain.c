@@ -124,18 +124,6 @@ static void begin_behind(struct tsct_drain *d, __u32 cpu)
 
 /* ---- events ------------------------------------------------------------ */
 
-/*
- * Returns true if an event is in the future. Reads the clock only if the event is after
- * the last reading.
- */
-static bool is_ahead(struct tsct_drain *d, __u64 cycles)
-{
-	if (cycles <= d->now)
-		return false;
-	d->now = tsct_clock_cycles(d->clock);
-	return cycles > d->now && cycles - d->now > d->ahead;
-}
-
 /* Writes or counts one event. 0 or -errno */
 static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 {
@@ -148,10 +136,14 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	}
 	ring->begun = true;
 	d->bytes += tsct_record_size(event->len);
-	if (is_ahead(d, event->cycles)) {
-		/* Later events would all be out of order. */
-		causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
-		return 0;
+	/* Reads the clock only if the event is after the last reading. */
+	if (unlikely(event->cycles > d->now)) {
+		d->now = tsct_clock_cycles(d->clock);
+		if (event->cycles > d->now && event->cycles - d->now > d->ahead) {
+			/* In the future: later events would all be out of order. */
+			causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
+			return 0;
+		}
 	}
 	/* The first event of an ID: adds its definition to the recording. */
 	if (unlikely(!tsct_recording_def(d->rec, d->stream, event->id))) {

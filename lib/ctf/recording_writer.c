@@ -190,16 +190,6 @@ static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writ
 	return &kinds[at];
 }
 
-static inline const struct tsct_stream_reader_kind *
-kind_of(struct tsct_recording_writer *w, __u32 stream, __u32 id)
-{
-	const __u32 at = id - TSCT_ID_FIRST;
-
-	if (likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def))
-		return &w->kinds[stream][at];
-	return add_kind(w, stream, id);
-}
-
 static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
 {
 	loss->cause[cause]++;
@@ -250,12 +240,15 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 	const struct tsct_stream_reader_kind *kind;
 	__u64 cycles = event->cycles, min;
 	int ret = 0;
+	__u32 at;
 
 	if (unlikely(w->error)) {
 		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error;
 	}
-	kind = kind_of(w, stream, event->id);
+	at = event->id - TSCT_ID_FIRST;
+	kind = likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def) ?
+		&w->kinds[stream][at] : add_kind(w, stream, event->id);
 	if (unlikely(!kind))
 		return count_loss(loss, TSCT_LOSS_UNDEFINED);
 	if (unlikely(kind->size != (__s32)event->len) &&

@@ -360,25 +360,12 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 	return state;
 }
 
-/* Definitions may have been added; everything else stays as it was. */
-static bool is_same_class(const struct tsct_stream_class *old,
-			  const struct tsct_stream_class *fresh)
-{
-	__u32 i;
-
-	if (strcmp(old->name, fresh->name) || old->nr_defs > fresh->nr_defs)
-		return false;
-	for (i = 0; i < old->nr_defs; i++)
-		if (old->defs[i] && (!fresh->defs[i] ||
-				     !tsct_event_def_equal(old->defs[i], fresh->defs[i])))
-			return false;
-	return true;
-}
-
+/* Definitions may have been added; everything else must be as it was. */
 static bool is_same_recording(const struct tsct_recording *old,
 			      const struct tsct_recording *fresh)
 {
-	__u32 i;
+	const struct tsct_stream_class *a, *b;
+	__u32 i, j;
 
 	if (memcmp(old->uuid, fresh->uuid, 16) ||
 	    old->merged != fresh->merged ||
@@ -388,9 +375,16 @@ static bool is_same_recording(const struct tsct_recording *old,
 	    old->timestamps != fresh->timestamps ||
 	    tsct_recording_classes(old) != tsct_recording_classes(fresh))
 		return false;
-	for (i = 0; i < tsct_recording_classes(old); i++)
-		if (!is_same_class(&old->streams[i], &fresh->streams[i]))
+	for (i = 0; i < tsct_recording_classes(old); i++) {
+		a = &old->streams[i];
+		b = &fresh->streams[i];
+		if (strcmp(a->name, b->name) || a->nr_defs > b->nr_defs)
 			return false;
+		for (j = 0; j < a->nr_defs; j++)
+			if (a->defs[j] && (!b->defs[j] ||
+					   !tsct_event_def_equal(a->defs[j], b->defs[j])))
+				return false;
+	}
 	return true;
 }
 

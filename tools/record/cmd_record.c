@@ -216,22 +216,6 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	return err;
 }
 
-/*
- * Waits until the command ends or a second signal comes; for at most 2 s if
- * @signalled (the command received a signal to end).
- */
-static void await_child(struct record_child *child, bool signalled)
-{
-	__s64 end = tsct_monotonic_ns() +
-		(signalled ? 2000000000LL : INT64_MAX / 2);
-
-	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
-		usleep(10000);
-		forward_signal(child);
-		record_child_reap(child);
-	}
-}
-
 /* ---- the sequence ------------------------------------------------------ */
 
 /* Reports all errors that can be found before anything is created. */
@@ -260,6 +244,7 @@ static int finish(struct record_session *s, struct record_child *child,
 		  int err)
 {
 	int err2 = record_session_end(s), ret;
+	__s64 end;
 
 	if (!err)
 		err = err2;
@@ -276,8 +261,16 @@ static int finish(struct record_session *s, struct record_child *child,
 			     " written so far are readable; %s%s", s->dir,
 			     strerror(-err), record_dir_fix(err),
 			     child->running ? "; waiting for the command" : "");
-	if (child->running)
-		await_child(child, !err);
+	/*
+	 * Waits until the command ends or a second signal comes. Unless writing failed,
+	 * the command has received a signal to end, and gets 2 s.
+	 */
+	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
+	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
+		usleep(10000);
+		forward_signal(child);
+		record_child_reap(child);
+	}
 	if (s->server)
 		tsct_server_unread(s->server, &s->unread);
 	ret = record_show_summary(s, child->pid ? child : NULL);

@@ -195,29 +195,26 @@ static void sum_channel(const struct record_session *s, unsigned int i,
 	part->lost = tsct_loss_total(&part->loss) + stream->lost_no_ring;
 }
 
-/* A small and busy ring covers less than a millisecond. */
-static const char *format_span(double seconds, char *text, size_t size)
-{
-	if (seconds >= 1)
-		snprintf(text, size, "%.3f s", seconds);
-	else if (seconds >= 1e-3)
-		snprintf(text, size, "%.3f ms", seconds * 1e3);
-	else
-		snprintf(text, size, "%.3f us", seconds * 1e6);
-	return text;
-}
-
 static void print_channel(const struct record_session *s, unsigned int i)
 {
 	struct snapshot_channel part;
-	char span[32];
+	const char *unit = "s";
+	double span;
 
 	sum_channel(s, i, &part);
+	span = part.seconds;
+	/* A small and busy ring covers less than a millisecond. */
+	if (span < 1e-3) {
+		span *= 1e6;
+		unit = "us";
+	} else if (span < 1) {
+		span *= 1e3;
+		unit = "ms";
+	}
 	if (!s->o->quiet)
-		fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %s, %"
+		fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %.3f %s, %"
 			PRIu64 " older overwritten\n", s->names[i],
-			(uint64_t)part.events, view_plural(part.events),
-			format_span(part.seconds, span, sizeof(span)),
+			(uint64_t)part.events, view_plural(part.events), span, unit,
 			(uint64_t)part.older);
 	if (!part.lost)
 		return;

@@ -76,20 +76,6 @@ static int start_server(struct record_session *s)
 }
 
 /*
- * Returns true if an embedded server is permitted after opening a channel failed with
- * @err: unless $TSCTRACE_PROVIDER names another provider, or one answered and refused.
- */
-static bool may_embed(int err)
-{
-	const char *only = getenv("TSCTRACE_PROVIDER");
-
-	if (only && *only)
-		return !strcmp(only, "embedded");
-	return err != -EBUSY && err != -EINVAL && err != -EEXIST &&
-		err != -ENOSPC && err != -ENOMEM;
-}
-
-/*
  * Blocks of a ring without --blocks. 16 MiB hold the burst of events of a program
  * that was not scheduled for a while, until the next pass. The limit for all rings
  * is 64 MiB or 1/64 of memory, whichever is less, but at least 1 MiB each.
@@ -143,11 +129,17 @@ static int open_program(struct record_session *s, unsigned int i)
 		.roles = TSCT_ROLE_READ,
 	};
 	struct tsct_channel **t = &s->channels[i];
+	const char *only = getenv("TSCTRACE_PROVIDER");
+	bool may_embed;
 	int err = -ENODEV;
 
 	if (!s->server)
 		err = tsct_channel_open(&options, t);
-	if (err && !i && may_embed(err)) {
+	/* Unless another provider is prescribed, or one answered and refused */
+	may_embed = only && *only ? !strcmp(only, "embedded") :
+		err != -EBUSY && err != -EINVAL && err != -EEXIST &&
+		err != -ENOSPC && err != -ENOMEM;
+	if (err && !i && may_embed) {
 		err = embed_server(s, err);
 		if (err)
 			return err;

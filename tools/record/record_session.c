@@ -49,7 +49,7 @@ int record_session_open(struct record_session *s,
 	for (i = 0; i < s->nr_programs; i++)
 		snprintf(s->names[i], sizeof(s->names[i]), "%s",
 			 o->nr_channels ? o->channels[i] : first);
-	/* In a nested recording, it is the outer recorder's. */
+	/* In a nested recording, the variable is set by the outer recorder. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s);
 	if (!err)
@@ -65,16 +65,17 @@ int record_session_open(struct record_session *s,
 	return 0;
 }
 
-/*
- * With --unread the recording begins with the oldest event in the rings. A time
- * in the future, which only a faulty program writes, is not used.
- */
-static int find_begin(struct record_session *s)
+/* Opens the files, and a drain for each channel. Prints errors. */
+static int open_drains(struct record_session *s)
 {
-	__u64 oldest;
 	unsigned int i;
+	__u64 oldest;
 	int err;
 
+	/*
+	 * With --unread the recording begins with the oldest event in the rings. A time
+	 * in the future, which only a faulty program writes, is not used.
+	 */
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
@@ -86,17 +87,6 @@ static int find_begin(struct record_session *s)
 		if (oldest < s->rec.begin)
 			s->rec.begin = oldest;
 	}
-	return 0;
-}
-
-/* Opens the files, and a drain for each channel. Prints errors. */
-static int open_drains(struct record_session *s)
-{
-	unsigned int i;
-	int err = find_begin(s);
-
-	if (err)
-		return err;
 	s->dirfd = record_dir_make(s->dir, &s->made_dir);
 	err = s->dirfd < 0 ? s->dirfd :
 		tsct_recording_writer_open(s->dirfd, &s->rec, &s->writer);
@@ -161,23 +151,8 @@ void record_session_watch(struct record_session *s)
 /* ---- end --------------------------------------------------------------- */
 
 /*
- * The number of passes that drain the largest ring when it is full. It is a limit,
- * because a program could write events with old times for ever.
- */
-static unsigned int count_last_passes(const struct record_session *s)
-{
-	__u64 max = 0;
-	unsigned int i;
-
-	for (i = 0; i < s->nr_channels; i++)
-		if (tsct_channel_info(s->channels[i])->data_size > max)
-			max = tsct_channel_info(s->channels[i])->data_size;
-	return max / sizeof(struct tsct_record) / 1024 + 2;
-}
-
-/*
- * Events that writers failed to publish since the channel was created. Their
- * time is unknown, so a recording with events from before counts all of them.
+ * Counts the events that writers failed to publish since the channel was created. Their
+ * time is unknown, so a recording with events from before its start counts all of them.
  */
 static void add_never_published(struct record_session *s, unsigned int i)
 {
@@ -199,8 +174,8 @@ static void add_never_published(struct record_session *s, unsigned int i)
 
 int record_session_end(struct record_session *s)
 {
-	unsigned int passes = count_last_passes(s), i;
-	__u64 taken = 1;
+	__u64 taken = 1, max = 0, passes;
+	unsigned int i;
 	int err = 0;
 
 	record_session_watch(s);
@@ -220,6 +195,14 @@ int record_session_end(struct record_session *s)
 		for (i = 0; !err && i < s->nr_channels; i++)
 			err = tsct_drain_snapshot(s->drains[i], s->rec.end);
 	}
+	/*
+	 * A limit that is enough to drain the largest ring when it is full: a program
+	 * could write events with old times for ever.
+	 */
+	for (i = 0; i < s->nr_channels; i++)
+		if (tsct_channel_info(s->channels[i])->data_size > max)
+			max = tsct_channel_info(s->channels[i])->data_size;
+	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; !err && taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
 	for (i = 0; i < s->nr_channels; i++)
