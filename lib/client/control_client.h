@@ -9,7 +9,7 @@
 
 #include "runtime_paths.h"
 
-/* Prefix of an answer that refuses the request */
+/* Prefix of an answer that rejects the request */
 #define TSCT_CONTROL_ERROR	"error: "
 
 /*
@@ -37,7 +37,7 @@ int tsct_control_request_until(const char *path, const char *request,
  */
 struct tsct_control_call {
 	const char *path;
-	char request[64];	/* with its newline; "": not begun */
+	char request[64];	/* line to send, with its newline; "": no request */
 	int fd;			/* -1: not connected yet */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	char *answer;		/* received so far; a NUL behind it once complete */
@@ -57,7 +57,10 @@ void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 
-/* Closes and frees; a struct of zeros is fine, and is what remains. */
+/*
+ * Closes the connection, frees the answer, and zeroes the struct. A zeroed struct is
+ * valid.
+ */
 void tsct_control_call_end(struct tsct_control_call *call);
 
 static inline bool tsct_control_call_pending(const struct tsct_control_call *call)

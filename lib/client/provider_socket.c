@@ -82,7 +82,10 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	return 0;
 }
 
-/* One request and its reply. @ret_map_fd: takes a memfd of the reply; may be NULL */
+/*
+ * Sends a request and receives its reply. @ret_map_fd: set to a memfd of the reply, if
+ * there is one; may be NULL
+ */
 static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 		    int *ret_result)
 {
