@@ -13,15 +13,19 @@
 #include "recording_writer.h"
 
 #define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
-/* Of shorter recordings, the rate between begin and end is worse than the clock's own. */
+/*
+ * In shorter recordings the clock's own rate is more accurate than that from begin to
+ * end.
+ */
 #define SHORT_NS	10000000LL
-/* Largest error whose picoseconds fit */
+/* Largest error in ns whose picoseconds fit 64 bits */
 #define WORST_NS	(INT64_MAX / 4000)
 
 struct clock_pairing {
 	const struct tsct_clock *clock;
-	__u32 epoch;			/* of the clock, at the end */
-	__u32 cpu;			/* reference of the counter skew */
+	__u32 epoch;			/* epoch of the clock at the recording's end */
+	/* the CPU whose counter is the reference for skews */
+	__u32 cpu;
 	struct tsct_clock_params line;	/* params of the whole recording */
 	__u64 worst_ns;			/* largest error found so far */
 };
@@ -99,7 +103,7 @@ static void set_growth(struct tsct_clock_params *line, const struct tsct_clock_p
 
 	if (distance(line->mult, now->slew_mult) > mult)
 		mult = distance(line->mult, now->slew_mult);
-	/* From 2^-56 ns to 2^-32 ps per cycle, rounded up */
+	/* Converts 2^-56 ns to 2^-32 ps per cycle, rounded up. */
 	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
 	line->growth = tsct_add_saturating(now->growth, more);
 	line->holdover_growth = tsct_add_saturating(now->holdover_growth, more);

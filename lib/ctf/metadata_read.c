@@ -17,7 +17,7 @@
 struct env_reader {
 	struct tsct_tsdl_parser tsdl;
 	struct tsct_recording *rec;
-	bool tracer, format;	/* these keys were read */
+	bool tracer, format;	/* the keys tracer_name and tsctrace_format were read */
 	__u32 node;		/* index of the node that the present line describes */
 	__u32 nr_located;	/* locations read so far */
 };
@@ -79,7 +79,7 @@ static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &n, sizeof(n));
 }
 
-/* The value of an item at *at, which moves behind it. 0 or -EINVAL */
+/* Reads the value of an item at *at, and moves *at behind it. 0 or -EINVAL */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
 		     void *value, __u64 *ret_number)
 {
@@ -102,7 +102,7 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	return 0;
 }
 
-/* All items of a key, in order, from *at, which moves behind them. 0 or -EINVAL */
+/* Reads all items of a key from *at, and moves *at behind them. 0 or -EINVAL */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
 	const struct tsct_metadata_item *item = key->items;
@@ -164,7 +164,7 @@ static int read_word(const struct tsct_metadata_key *key, const char *text, char
 	return 0;
 }
 
-/* "kind name field:type,field:type", of an event class of a stream */
+/* Reads an event definition: "kind name field:type,field:type". */
 static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
 			  __u32 stream, __u32 id)
 {
@@ -191,7 +191,7 @@ static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
 	return tsct_recording_add_def(r->rec, stream, &def);
 }
 
-/* Items in the order of causes; causes of 0 events are left out. */
+/* Reads "cause=N cause=N"; causes without lost events are left out. */
 static int read_loss(const char *at, struct tsct_loss *loss)
 {
 	const char *const begin = at;
@@ -269,7 +269,7 @@ static int read_sample_counts(const struct tsct_metadata_key *key, const char *a
 	return 0;
 }
 
-/* A value between quotes, unescaped */
+/* Reads a value that was in quotes, now unescaped. */
 static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key,
 		       struct tsct_tsdl_entry *e, const __u32 *indices, void *value)
 {
@@ -313,7 +313,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 		return read_sample_fields(r, e);
 	case TSCT_METADATA_SAMPLE_COUNTS:
 		return read_sample_counts(key, at, value);
-	default: /* numbers */
+	default: /* a key whose value is a number */
 		return tsct_tsdl_error(&r->tsdl, "%s: a number expected", e->key);
 	}
 }
@@ -344,7 +344,7 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 
 /* ---- keys ---------------------------------------------------------------------- */
 
-/* The key in the table and its group; NULL: unknown */
+/* Finds a key in the table, and its group. NULL: unknown */
 static const struct tsct_metadata_key *
 find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 	 const char **ret_indices)
@@ -394,7 +394,10 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		return 0;
 	case TSCT_METADATA_SYNC:
 		*ret_object = node;
-		/* Set by the stream of samples; in a merged recording by sync_node */
+		/*
+		 * sync.on was set by the stream of samples; a merged recording has only
+		 * the keys.
+		 */
 		if (rec->merged && !strcmp(key->name, "sync_node"))
 			node->sync.on = 1;
 		return node->sync.on ? 0 : -EILSEQ;
@@ -536,7 +539,7 @@ static int check_ends(struct env_reader *r, size_t len)
 	return -EINVAL;
 }
 
-/* A required key of the group that was not read; NULL: none */
+/* The name of a required key of the group that was not read; NULL: none */
 static const char *find_missing(enum tsct_metadata_group_id id, const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
@@ -577,7 +580,7 @@ static int check_recording(struct env_reader *r)
 				       r->nr_located);
 	if (!rec->merged)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
-	/* Here, as the counter's source may be read after the figures it applies to. */
+	/* Checked at the end, because the source may be read after the params. */
 	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
 		bad = "clock_real";
 	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Metadata of a recording in TSDL (CTF 1.8). Our own reader takes all it needs from
- * the block `env`, whose keys are in metadata_keys.c; the other blocks describe the
- * same to every CTF reader.
+ * Writes a recording's metadata in TSDL (CTF 1.8). tsctrace itself reads only the block
+ * `env`, whose keys are in metadata_keys.c; the other blocks are for other CTF readers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -157,8 +156,8 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 struct env_writer {
 	FILE *to;
 	const struct tsct_recording *rec;
-	char prefix[24];	/* of the keys of a node: "" or "node_N_" */
-	char indices[24];	/* behind the key: "", "N" or "N_M" */
+	char prefix[24];	/* before the keys of a node: "" or "node_N_" */
+	char indices[24];	/* behind a key: "", "N" or "N_M" */
 };
 
 static __u64 load_number(const void *at, enum tsct_metadata_field field)
@@ -312,7 +311,7 @@ static void write_group(const struct env_writer *w, enum tsct_metadata_group_id 
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
 		value = (const char *)object + key->offset;
-		/* With omit_zero: a text, a number or a shift */
+		/* A key with omit_zero is a text, a number or a shift. */
 		field = key->type == TSCT_METADATA_SHIFT ? TSCT_METADATA_S64 : key->field;
 		is_zero = key->omit_zero && (key->type == TSCT_METADATA_TEXT ?
 			!*(char *const *)value : !load_number(value, field));
@@ -387,7 +386,7 @@ static void write_stream(struct env_writer *w, __u32 stream)
 	for (i = 0; i < w->rec->nr_locations; i++) {
 		write_of_stream(w, TSCT_METADATA_RING, stream, i, &s->ring[i]);
 		write_of_stream(w, TSCT_METADATA_LOST, stream, i, &s->loss[i]);
-		/* Final only once the recording is complete */
+		/* The counts are final only when the recording is complete. */
 		if (w->rec->complete)
 			write_of_stream(w, TSCT_METADATA_HOLDS, stream, i,
 					&s->counts[i]);
@@ -454,7 +453,10 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/* Numbers without a system call, because some readers warn of values without a name */
+/*
+ * Names the numbers that no system call has: some readers warn of values without a
+ * name.
+ */
 static void put_unknown(FILE *to, __s64 first, __u64 last)
 {
 	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",
@@ -542,7 +544,10 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* ferror() does not return the cause. */
+	/*
+	 * As ferror() does not return the cause, errno is set to 0 before the first
+	 * write.
+	 */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);
@@ -551,7 +556,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	put_syscalls(to, rec);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {
 		put_stream(to, i);
-		/* Twice: without a thread ID, and with one that differs from the last */
+		/* Each event is declared twice: without a thread ID, and with one. */
 		for (j = 0; j < rec->streams[i].nr_defs; j++) {
 			def = rec->streams[i].defs[j];
 			if (!def)

@@ -42,7 +42,7 @@ const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR] = {
 	[TSCT_TYPE_CHARS] = { "chars", 0, 0 },
 };
 
-/* Identifiers of TSDL, without a meaning to other CTF readers */
+/* Names of clock sources in TSDL; other CTF readers do not interpret them. */
 const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
 	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
 };
@@ -88,7 +88,9 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
 	return 0;
 }
 
-/* Elements allocated for @nr, a power of two, as they are added one by one */
+/*
+ * Number of elements to allocate for @nr, a power of two, as they are added one by one
+ */
 static size_t room_for(__u32 nr)
 {
 	size_t room = 16;
@@ -98,7 +100,7 @@ static size_t room_for(__u32 nr)
 	return room;
 }
 
-/* Grows an array of @nr elements to room for @more of @size bytes. NULL: no memory */
+/* Grows an array from @nr to @more elements of @size bytes. NULL: no memory */
 static void *grow_array(void *all, __u32 nr, __u32 more, size_t size)
 {
 	return all && room_for(nr) == room_for(more) ? all :

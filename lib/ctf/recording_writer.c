@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes a recording's directory: metadata, stream files, and how far they are. */
+/* Writes a recording's directory: metadata, stream files and progress file */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -12,11 +12,11 @@
 #include "ticks.h"
 
 #define META		"metadata"
-#define META_TMP	".metadata.tmp"	/* readers skip hidden files */
-/* Unordered counter reads may be late by a few instructions */
+#define META_TMP	".metadata.tmp"	/* hidden, so that readers skip it */
+/* Accepted disorder, ns: unordered counter reads may be late by a few instructions. */
 #define RAISE_NS	1000
 
-/* The file of a stream class and a location */
+/* The file of a stream class for a location */
 struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
@@ -32,11 +32,12 @@ struct tsct_recording_writer {
 	struct tsct_recording *rec;
 	struct tsct_written written;
 	struct tsct_tick_encoder encoder;
-	struct writer_file *files;	/* stream * nr_locations + location */
-	/* By stream class: its definitions so far */
+	struct writer_file *files;	/* array by stream * nr_locations + location */
+	/* Arrays by stream class: event classes known so far */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
-	__u64 raise;		/* cycles; an event late by less gets its predecessor's */
+	/* cycles; an event late by less gets its predecessor's time */
+	__u64 raise;
 	__u64 span;		/* cycles; longest packet of untimed events */
 	int progress;		/* descriptor of the progress file; negative: none */
 	__u64 settled;		/* cycles; no later event will be before it */
@@ -142,7 +143,7 @@ static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	return err;
 }
 
-/* Before the first event of a file. 0 or -errno */
+/* Begins a file, before its first event. 0 or -errno */
 static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
@@ -214,7 +215,7 @@ static int put_untimed(struct tsct_recording_writer *w, __u32 stream,
 	return err;
 }
 
-/* Returns as tsct_stream_writer_put(). */
+/* Writes one event to its file. Returns as tsct_stream_writer_put(). */
 static int put_event(struct tsct_recording_writer *w, __u32 stream,
 		     const struct tsct_event *event, __u64 cycles)
 {
@@ -286,7 +287,10 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 
 /* ---- progress file ------------------------------------------------------ */
 
-/* Returns a descriptor, or -errno: the recording cannot be followed. */
+/*
+ * Creates the progress file. Returns a descriptor, or -errno: readers cannot follow the
+ * recording.
+ */
 static int open_progress(int dirfd)
 {
 	int fd = openat(dirfd, TSCT_PROGRESS_FILE,
@@ -380,7 +384,10 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
 	if (w->files && w->kinds && w->nr_kinds) {
-		/* Before the metadata, which says that the recording is incomplete */
+		/*
+		 * The progress file exists before the metadata of an incomplete
+		 * recording.
+		 */
 		w->progress = open_progress(dirfd);
 		err = write_metadata(w);
 	}
@@ -409,7 +416,10 @@ void tsct_recording_writer_follow(struct tsct_recording_writer *w,
 	tsct_tick_encoder_follow(&w->encoder, params, at);
 }
 
-/* Writes the rest of all files. Their counts are for readers, to detect truncation. */
+/*
+ * Writes the rest of all files, and sets the counts by which readers detect truncated
+ * files.
+ */
 static int finish_files(struct tsct_recording_writer *w)
 {
 	int err = tsct_recording_writer_flush(w), err2;
@@ -435,8 +445,8 @@ static int finish_files(struct tsct_recording_writer *w)
 }
 
 /*
- * The metadata counts what a full disk did not take, if there is room for it. If not,
- * removing the progress file may make enough room, so the metadata is written again.
+ * The metadata has the number of events lost on a full disk, if there is room for it.
+ * If not, removing the progress file may free enough, so it is written again.
  */
 int tsct_recording_writer_finish(struct tsct_recording_writer *w)
 {

@@ -91,10 +91,15 @@ static const char *check(const struct tsct_sync_sample *s)
 		return "too many hops from the master";
 	if (!mult)
 		return "counter of rate 0";
-	/* 10 MHz to 100 GHz, as accepted for clocks and merged timelines */
+	/*
+	 * Rates from 10 MHz to 100 GHz are valid, as for clocks and merged timelines.
+	 */
 	if (mult < TSCT_NS_MULT / 100 || mult > TSCT_NS_MULT * 100)
 		return "impossible rate of the counter";
-	/* 1 s per second for a node that lost its master, 3 for errors of other nodes */
+	/*
+	 * At most 4 s per second: 1 for a node that lost its master, 3 for errors of
+	 * others
+	 */
 	if (s->line.growth > tsct_growth(mult, 4000000000U))
 		return "error bound grows too fast";
 	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
@@ -166,7 +171,10 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 		nr++;
 		if (!counter->mult)
 			continue;
-		/* Ticks are system time: converts this node's cycles to such ticks. */
+		/*
+		 * With ticks of system time, this node's cycles are converted to such
+		 * ticks.
+		 */
 		error = (__u64)tsct_cycles_ns(counter->mult, s->x.local_error) + 2;
 		s->x.t1 = (__u64)tsct_clock_params_ns(counter, s->x.t1);
 		s->x.t4 = (__u64)tsct_clock_params_ns(counter, s->x.t4);

@@ -12,11 +12,17 @@
 #include "stream.h"
 #include "ticks.h"
 
-/* Packets are collected up to FULL bytes; the last one may be FULL, and an event more. */
+/*
+ * Room for completed packets of less than TSCT_PACKET_FULL bytes, and for an open one
+ * that exceeds that by an event
+ */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
-/* Larger than any packet of our writer; limits the memory that a header can claim */
+/*
+ * Limit of a packet in bytes, larger than any that tsctrace writes: a damaged header
+ * must not cause a huge allocation.
+ */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
 void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
@@ -102,8 +108,8 @@ int tsct_fsync(int fd)
 }
 
 /*
- * Opened for each write: a descriptor per CPU of a large machine would exceed
- * RLIMIT_NOFILE.
+ * Opens the file, for a single write: a descriptor per CPU of a large machine would
+ * exceed RLIMIT_NOFILE.
  */
 static int open_file(const struct tsct_stream_writer *w)
 {
@@ -132,7 +138,7 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 	}
 	if (!err && w->fsync == TSCT_FSYNC_PACKET)
 		err = tsct_fsync(fd);
-	/* The directory entry of a new file, too */
+	/* Syncs the directory entry of a new file, too. */
 	if (!err && w->fsync == TSCT_FSYNC_PACKET && !w->size)
 		err = tsct_fsync(w->file.dirfd);
 	/* A partial packet is useless to readers. */
@@ -265,7 +271,7 @@ static bool fits(const struct tsct_stream_reader *s, __u64 tick)
 	return tick << s->up >> s->up == tick;
 }
 
-/* NULL, or the reason why s->head is no packet of this stream */
+/* Returns the reason why s->head is no packet of this stream, or NULL. */
 static const char *check_head(const struct tsct_stream_reader_dir *dir,
 			      const struct tsct_stream_reader *s)
 {
@@ -295,7 +301,7 @@ static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;
 	struct stat st;
 
-	/* Padding is not read, so it may end beyond the file: check. */
+	/* The padding was not read: the file may end within it. */
 	if (s->cut)
 		return min;
 	if (end == min || fstat(fd, &st) || (__u64)st.st_size >= end)
@@ -336,7 +342,10 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/* Its header could be read before: the file is being overwritten. */
+	/*
+	 * The header was complete when it was read alone: the file is being
+	 * overwritten.
+	 */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);
@@ -357,7 +366,10 @@ static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	struct stat st;
 	int fd;
 
-	/* Opened for each packet, as there may be more CPUs than descriptors */
+	/*
+	 * The file is opened for each packet, as there may be more CPUs than
+	 * descriptors.
+	 */
 	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (errno != ENOENT || s->packets)
@@ -442,7 +454,9 @@ tsct_stream_reader_kinds(const struct tsct_stream_class *class)
 	return kinds;
 }
 
-/* Decodes the next event of the packet. NULL, or the reason why it is invalid */
+/*
+ * Decodes the next event of the packet. Returns NULL, or the reason why it is invalid.
+ */
 static const char *decode(struct tsct_stream_reader *s)
 {
 	const __u8 *at = s->packet + s->at;
@@ -560,7 +574,7 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s,
 	}
 }
 
-/* An empty packet, before the first one is read */
+/* The packet of a reader that has not read one yet */
 static const __u8 empty_packet[TSCT_DELTA_ROOM];
 
 void tsct_stream_reader_init(struct tsct_stream_reader *s,
@@ -611,7 +625,10 @@ __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 	close(fd);
 	if (got < (ssize_t)sizeof(head))
 		return 0;
-	/* Any header of a packet of this stream will do, also of a damaged packet. */
+	/*
+	 * Searches for the last packet header of this stream; the packet may be
+	 * damaged.
+	 */
 	for (at = got - sizeof(head) + 1; at-- > 0 && !end; ) {
 		memcpy(&head, tail + at, sizeof(head));
 		if (head.magic == TSCT_CTF_MAGIC &&

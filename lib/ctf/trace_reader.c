@@ -29,29 +29,35 @@
 
 #define META_BYTES_MAX	(64U << 20)
 
-/* Metadata is never older than that; a packet that claims so is damaged. */
+/*
+ * Largest accepted time from the metadata to the last packet; a later one is damaged.
+ */
 #define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
 
 /* State of following a live recording */
 struct tsct_trace_follower {
 	struct tsct_stream_reader_live live;
-	int notify;			/* inotify */
-	struct stat meta;		/* of the metadata that was read */
-	bool *in_order;			/* by stream: its next event is in t->order */
+	int notify;			/* inotify descriptor */
+	struct stat meta;		/* stat of the metadata file that was read */
+	/* array by stream: its next event is in the heap */
+	bool *in_order;
 };
 
 struct tsct_trace {
 	struct tsct_stream_reader_dir file;
 	struct tsct_recording rec;
-	struct tsct_stream_reader_kind **kinds;	/* by stream class */
-	struct tsct_stream_reader *streams;	/* class by class, CPU by CPU */
+	/* arrays of event classes, by stream class */
+	struct tsct_stream_reader_kind **kinds;
+	struct tsct_stream_reader *streams;	/* ordered by class, then by location */
 	__u32 nr_streams;
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	unsigned int which;		/* TSCT_TRACE_* */
+	unsigned int which;		/* mask of TSCT_TRACE_*: what to read */
 	bool started;
-	bool given;			/* the first stream's event was returned */
-	struct tsct_trace_follower *follow;	/* NULL: not followed */
+	/* the event of the heap's first stream was returned */
+	bool given;
+	/* state of following a live recording; NULL: not followed */
+	struct tsct_trace_follower *follow;
 };
 
 /* ---- opening ----------------------------------------------------------- */
@@ -350,7 +356,9 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return TSCT_PROGRESS_NONE;
-	/* Before reading the tick: a dead recorder publishes no newer one. */
+	/*
+	 * Checked before the tick is read, as a dead recorder publishes no newer one.
+	 */
 	if (!flock(fd, LOCK_SH | LOCK_NB))
 		state = TSCT_PROGRESS_DEAD;
 	if (pread(fd, &record, sizeof(record), 0) == sizeof(record) &&
@@ -487,7 +495,7 @@ int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
 		return 0;
 	fd.fd = t->follow->notify;
 	for (;;) {
-		/* Before update(): a change that it misses leaves another note. */
+		/* Read before update(): a later change leaves another note. */
 		while (read(t->follow->notify, notes, sizeof(notes)) > 0)
 			;
 		ret = update(t, err_text, err_size);
@@ -526,10 +534,16 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 		return -errno;
 	if (!follow->in_order || asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
 		return -ENOMEM;
-	/* Modified after each flush; closed when the recorder is killed */
+	/*
+	 * The recorder modifies the progress file after each flush; it is closed at a
+	 * kill.
+	 */
 	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)
 		err = errno == ENOENT ? 0 : -errno;
-	/* Removed in the end, once the metadata says that the recording is complete */
+	/*
+	 * The recorder removes it when the metadata says that the recording is
+	 * complete.
+	 */
 	if (!err && inotify_add_watch(follow->notify, dir, IN_DELETE |
 				      IN_MOVED_TO | IN_ONLYDIR) < 0)
 		err = -errno;
