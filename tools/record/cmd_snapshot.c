@@ -162,11 +162,13 @@ static int open_channels(struct record_session *s)
 /* The figures of one channel */
 struct snapshot_channel {
 	__u64 events;
-	__u64 older;		/* overwritten before the snapshot */
-	__u64 first, last;	/* cycles, if events */
-	double seconds;		/* from first to last */
+	__u64 older;		/* events overwritten before the snapshot */
+	/* cycles of the first and last event, if there is one */
+	__u64 first, last;
+	double seconds;		/* time from the first to the last event */
 	struct tsct_loss loss;
-	__u64 lost;		/* of all causes, no ring included */
+	/* lost events of all causes, including those without a ring */
+	__u64 lost;
 };
 
 static void sum_channel(const struct record_session *s, unsigned int i,
@@ -318,7 +320,7 @@ static int run_snapshot(struct record_session *s)
 
 int cmd_snapshot(int argc, char **argv)
 {
-	/* The recording begins with the oldest event in the rings. */
+	/* As with --unread, the recording begins with the oldest event in the rings. */
 	struct record_options o = { .unread = true };
 	struct record_session session;
 	char name[64];

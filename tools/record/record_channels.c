@@ -15,7 +15,8 @@
 #include "lib/client/channel_admin.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
-#define STALE_S		10	/* a live server locks its directory earlier */
+/* age in s after which the directory of a live server is locked */
+#define STALE_S		10
 
 /* Removes the socket's directory if its server, of this user, was killed. */
 static void remove_stale_dir(int parent, const char *name)
@@ -118,7 +119,7 @@ static int embed_server(struct record_session *s, int err)
 	return start_server(s);
 }
 
-/* Opens program channel @i. All must be in the provider of the first one. */
+/* Opens program channel @i, which must have the same provider as channel 0. */
 static int open_program(struct record_session *s, unsigned int i)
 {
 	struct tsct_channel_options options = {
@@ -135,7 +136,9 @@ static int open_program(struct record_session *s, unsigned int i)
 
 	if (!s->server)
 		err = tsct_channel_open(&options, t);
-	/* Unless another provider is prescribed, or one answered and refused */
+	/*
+	 * Permitted unless $TSCTRACE_PROVIDER names another provider, or one refused.
+	 */
 	may_embed = only && *only ? !strcmp(only, "embedded") :
 		err != -EBUSY && err != -EINVAL && err != -EEXIST &&
 		err != -ENOSPC && err != -ENOMEM;

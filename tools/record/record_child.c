@@ -28,8 +28,9 @@ static int check_executable(const char *path)
 }
 
 /*
- * The first executable in $PATH, malloc'ed, or NULL. *ret_error: EACCES if one
- * was found that is not executable, else ENOENT; ENOMEM.
+ * Finds the first executable in $PATH. Returns its path, malloc'ed, or NULL with
+ * *ret_error: EACCES: found without permission to execute, ENOENT: not found, or
+ * ENOMEM.
  */
 static char *search_path(const char *name, int *ret_error)
 {
@@ -83,7 +84,7 @@ char *record_child_find(const char *name)
 	return NULL;
 }
 
-/* Runs between fork and exec: system calls only. */
+/* Runs in the child between fork and exec, so it may make system calls only. */
 __attribute__((noreturn))
 static void run_child(int gate, int exec_error, const char *path, char **command)
 {
@@ -175,7 +176,10 @@ void record_child_drop(struct record_child *child)
 		close(child->gate);
 	if (child->exec_error >= 0)
 		close(child->exec_error);
-	/* A child that waits ends when its gate closes; a released one goes on. */
+	/*
+	 * A child that waits before exec ends when its gate is closed; a released one
+	 * continues.
+	 */
 	if (child->pid && child->gate >= 0)
 		waitpid(child->pid, NULL, 0);
 	child->gate = child->exec_error = -1;

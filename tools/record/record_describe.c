@@ -201,8 +201,9 @@ int record_describe(struct record_session *s)
 /* The metadata is rewritten after 1, 2, 4 ... 64 s, then every 64 s. */
 #define RENEW_FIRST_NS	1000000000LL
 #define RENEW_MAX_NS	64000000000LL
-#define RENEW_LATE_NS	2000000000LL	/* margin, if a rewrite is late */
-#define CLOCK_TRIES	20	/* of 50 ms, for a daemon that has just started */
+#define RENEW_LATE_NS	2000000000LL	/* margin in ns for a late rewrite */
+/* tries, one per 50 ms, for a daemon that has just started */
+#define CLOCK_TRIES	20
 
 static __u32 rate_error_ppb(const struct tsct_clock_state *state)
 {
@@ -252,7 +253,7 @@ int record_clock_open(struct record_session *s)
 	return 0;
 }
 
-/* Parameters of a new epoch are not used: times would not stay in order. */
+/* Params of a new epoch are not used, as times would not stay in order. */
 void record_clock_follow(struct record_session *s)
 {
 	struct tsct_clock_state state;
@@ -264,7 +265,7 @@ void record_clock_follow(struct record_session *s)
 	tsct_recording_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
 }
 
-/* Stores the parameters of cluster time that programs use, if there are any. */
+/* Stores the params of cluster time that programs use, if there are any. */
 static void store_cluster(struct tsct_recording *rec,
 			  const struct tsct_clock_state *state)
 {
@@ -288,7 +289,7 @@ static bool read_clock(const struct record_session *s, struct tsct_clock_state *
 
 static void store_clock(struct record_session *s, const struct tsct_clock_state *state)
 {
-	/* If this fails, the previous parameters stay. */
+	/* On failure the previous params stay. */
 	tsct_clock_pairing_make(&s->rec, s->clock, state);
 	s->rec.status = state->status;
 	s->rec.rate_error_ppb = rate_error_ppb(state);
@@ -296,7 +297,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 	store_cluster(&s->rec, state);
 }
 
-/* Sets the time of the next rewrite, until when the metadata has to be valid. */
+/* Sets the time of the next rewrite. The metadata has to be valid until then. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->renew_ns = now_ns + wait_ns;

@@ -98,7 +98,7 @@ static void add_event(struct argp_state *state, struct record_options *o,
 		kernel_source_list(stderr);
 		exit(EXIT_USAGE);
 	}
-	/* The array has argc elements. */
+	/* The array has room for argc elements. */
 	o->events[o->nr_events++] = event;
 }
 
@@ -281,7 +281,7 @@ static const struct argp_option files_options[] = {
 	{ 0 }
 };
 
-/* The index of @arg in @names. @choice: all names, for the message */
+/* Returns the index of @arg in @names. @choice: text with all names, for the error */
 static uint32_t parse_name(struct argp_state *state, const char *option,
 			   const char *arg, const char *const *names, uint32_t nr,
 			   const char *choice)

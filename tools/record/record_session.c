@@ -56,7 +56,7 @@ int record_session_open(struct record_session *s,
 		err = record_session_prepare(s);
 	if (err)
 		return err;
-	/* The environment of the command */
+	/* The environment of the command to record */
 	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
 	if (s->server)
 		setenv("TSCTRACE_SOCKET", s->socket, 1);
