@@ -127,10 +127,7 @@ static bool is_page_aligned(__u64 offset)
 	return offset % TSCT_PAGE_SIZE == 0;
 }
 
-/*
- * Each offset is checked against a limit before it is used in a sum, so no sum can
- * wrap.
- */
+/* Each offset is limited before it is used in a sum, so no sum can wrap. */
 int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 {
 	const __u64 cpus = h->nr_cpus, max = 1ULL << 44;
@@ -249,10 +246,7 @@ static int map_bound(struct tsct_channel *channel)
 	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
 	channel->rseq = tsct_rseq_offset();
-	/*
-	 * Called for any source: it also sets how tsct_gettime() reads the kernel's
-	 * clocks.
-	 */
+	/* Called for any source: it affects tsct_gettime(), too. */
 	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
 		channel->rseq = 0;
 	tsct_emit_enable_fast(channel);
@@ -510,10 +504,7 @@ int tsct_channel_bind(struct tsct_channel *channel,
 		name = secure_getenv("TSCTRACE_CHANNEL");
 	if (!name || !*name)
 		name = "default";
-	/*
-	 * Checked here, because the provider's -EINVAL would not say which option is
-	 * wrong.
-	 */
+	/* The provider's -EINVAL would not say which option is wrong. */
 	if (!tsct_channel_name_valid(name)) {
 		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
 				       "name; use 1 to %d of A-Z a-z 0-9 _ . -",

@@ -38,10 +38,7 @@ int tsct_channel_connect(const char *socket_path, const char *server,
  */
 int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg);
 
-/*
- * Path of the provider's socket; NULL: the module, or no provider. Valid until @channel
- * is closed.
- */
+/* The provider's socket; NULL: the module, or none. Valid until @channel is closed. */
 const char *tsct_channel_socket_path(const struct tsct_channel *channel);
 
 /*

@@ -130,10 +130,7 @@ static int try_providers(struct tsct_channel *channel,
 	    !try_provider(channel, options, tsct_socket_open(channel, path,
 			  "tsctraced"), &err))
 		return err;
-	/*
-	 * Further advice for a program that writes: trace-ctl record needs neither of
-	 * these.
-	 */
+	/* Advice for programs that write: trace-ctl record can provide rings. */
 	if (err == -ENODEV && mask == ~0U && !has_embedded &&
 	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
 		used = strlen(channel->error);

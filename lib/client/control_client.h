@@ -31,10 +31,7 @@ int tsct_control_request(const char *path, const char *request, char **ret_answe
 int tsct_control_request_until(const char *path, const char *request,
 			       __s64 until_ns, char **ret_answer, size_t *ret_len);
 
-/*
- * A request that does not block, for a caller that has other work. One thread at a
- * time; not signal safe.
- */
+/* A request that does not block. One thread at a time; not signal safe */
 struct tsct_control_call {
 	const char *path;
 	char request[64];	/* line to send, with its newline; "": no request */
@@ -57,10 +54,7 @@ void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 
-/*
- * Closes the connection, frees the answer, and zeroes the struct. A zeroed struct is
- * valid.
- */
+/* Closes, frees and zeroes the request. A zeroed struct is valid. */
 void tsct_control_call_end(struct tsct_control_call *call);
 
 static inline bool tsct_control_call_pending(const struct tsct_control_call *call)

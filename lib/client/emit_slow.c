@@ -147,10 +147,7 @@ static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 	return true;
 }
 
-/*
- * Reads the clock and the head of the current CPU's ring. Returns NULL if the ring was
- * not found yet.
- */
+/* Reads head and clock for the current CPU's ring. NULL: the ring was not found yet */
 static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 					 struct section_seen *ret_seen)
 {
@@ -164,10 +161,7 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 	if (!producer)
 		return NULL;
 	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
-	/*
-	 * The clock is read after the head, so that it is not before the last record's
-	 * cycles.
-	 */
+	/* Read after the head, so that cycles do not decrease in the ring. */
 	ret_seen->cycles = read_source(channel);
 	return &channel->fast.refs[ret_seen->cpu];
 }
@@ -232,10 +226,7 @@ static int try_once(struct tsct_channel *channel, const struct tsct_emit_request
 					event->iov, event->nr, event->size);
 }
 
-/*
- * The thread may have moved to another CPU: the loss is then counted in that CPU's
- * ring.
- */
+/* Tries again. A loss is counted in the ring of the CPU on which the thread is then. */
 int tsct_emit_slow(struct tsct_channel *channel,
 		   const struct tsct_emit_request *event, int result)
 {

@@ -167,10 +167,7 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 	id = tsct_event_define_def(channel, &def);
 	if (id < 0)
 		return id;
-	/*
-	 * The state has 48 bits for an address. mmap() returns higher ones only with a
-	 * hint.
-	 */
+	/* The state has 48 bits for an address; higher ones are unusual. */
 	if ((uintptr_t)channel >> 48)
 		return -EFAULT;
 	event->id = id;

@@ -39,10 +39,7 @@ struct tsct_ring_reader {
 	/* A private copy of the whole ring that is read instead of it, or NULL */
 	const char *image;
 	__u64 image_head;	/* head of the image, in the producer's format */
-	/*
-	 * The reader's own counters: before, read, overrun, broken, overruns,
-	 * broken_places
-	 */
+	/* The reader's own counters; those of writers are 0 */
 	struct tsct_ring_stat stat;
 };
 
@@ -51,10 +48,7 @@ struct tsct_reader {
 	struct tsct_ring_reader *rings;	/* array by CPU */
 	__u64 *copy;		/* payload of the record returned last */
 	__u64 watermark;	/* bytes, see tsct_reader_watermark() */
-	/*
-	 * For tsct_reader_next_ordered(): a heap of the CPUs that have a `next`, by its
-	 * cycles
-	 */
+	/* Heap of the CPUs that have a `next`, for tsct_reader_next_ordered() */
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
 	bool *in_order;		/* array by CPU: its `next` is in the heap */

@@ -114,10 +114,7 @@ static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
 
 /* ---- beginning ---------------------------------------------------------- */
 
-/*
- * Counts the records in [from, to); @from is the position of a record. Returns false if
- * the data is invalid.
- */
+/* Counts the records from position @from to @to. Returns false at invalid data. */
 static bool count_records(struct tsct_reader *reader, unsigned int cpu,
 			  __u64 from, __u64 to, __u64 *ret_nr)
 {
@@ -336,10 +333,7 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	return 0;
 }
 
-/*
- * Reads the next record, and its payload into @copy (block_size bytes). Returns 1, or
- * 0: there is none now.
- */
+/* Reads the next record; @copy: block_size bytes for its payload. 1; 0: none now */
 static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct tsct_event *ret_event)
 {
@@ -356,10 +350,7 @@ static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 		head = load_head(reader, cpu);
 	if (next_record(reader, cpu, copy, head, ret_event))
 		return 1;
-	/*
-	 * No record was below the cached head, or writers overtook too often: load the
-	 * head again.
-	 */
+	/* No record below the cached head: load the head again. */
 	if (!known)
 		return 0;
 	ring->has_head = false;

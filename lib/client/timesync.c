@@ -68,10 +68,7 @@ static int request_state(struct collective *c, __s64 until)
 		return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
 			(err == -ENOENT && *c->state) ? 1 : err;
 	}
-	/*
-	 * An answer is "STATE NUMBER", followed by the missing nodes if STATE is
-	 * "waiting".
-	 */
+	/* An answer is "STATE NUMBER", or "waiting NUMBER MISSING-NODES". */
 	answer[strcspn(answer, "\n")] = '\0';
 	if (!strncmp(answer, TSCT_CONTROL_ERROR, error_len))
 		err = explain(c, -EOPNOTSUPP, "%s: %s", c->path, answer + error_len);
@@ -96,8 +93,7 @@ static int poll_once(struct collective *c, __s64 until)
 	if (err < 0)
 		return err;
 	/*
-	 * A restarted daemon has no record of the session, and the other nodes do not
-	 * call again.
+	 * A restarted daemon has lost the session, and other nodes do not call again.
 	 */
 	if (!strcmp(before, "session") && !strcmp(c->state, "waiting"))
 		return explain(c, -ECONNRESET, "all nodes have called, but tsctraced "

@@ -13,10 +13,7 @@
 #include "recording_writer.h"
 
 #define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
-/*
- * In shorter recordings the clock's own rate is more accurate than that from begin to
- * end.
- */
+/* In shorter recordings the clock's own rate is better than that from begin to end. */
 #define SHORT_NS	10000000LL
 /* Largest error in ns whose picoseconds fit 64 bits */
 #define WORST_NS	(INT64_MAX / 4000)

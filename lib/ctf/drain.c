@@ -15,10 +15,7 @@
 /* number of events after which their space in the ring is released */
 #define RELEASE		256
 #define AHEAD_NS	1000000	/* accepted skew of a CPU's counter, ns */
-/*
- * Assumed time from reading the counter until an event is published, ns; a virtual CPU
- * may stall in between.
- */
+/* Assumed time in ns from reading the counter until an event is published */
 #define SETTLE_NS	100000000
 
 /* State of one ring */
@@ -143,7 +140,7 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 		d->now = tsct_clock_cycles(d->clock);
 		if (event->cycles > d->now && event->cycles - d->now > d->ahead) {
 			/*
-			 * An event in the future would make all later ones be out of
+			 * Taken, an event in the future would put later ones out of
 			 * order.
 			 */
 			causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;

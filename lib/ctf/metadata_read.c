@@ -52,10 +52,7 @@ static int not_a_recording(struct env_reader *r)
 
 /* ---- values ------------------------------------------------------------------- */
 
-/*
- * A channel's name of @len bytes. A leading dot is invalid, as it would hide the files.
- * 0 or -EINVAL
- */
+/* Reads a channel's name, which must not begin with a dot. 0 or -EINVAL */
 static int read_name(const char *at, size_t len, char *value)
 {
 	char name[TSCT_NAME_MAX] = "";
@@ -395,8 +392,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 	case TSCT_METADATA_SYNC:
 		*ret_object = node;
 		/*
-		 * sync.on was set by the stream of samples; a merged recording has only
-		 * the keys.
+		 * The stream of samples has set sync.on; a merged recording has none.
 		 */
 		if (rec->merged && !strcmp(key->name, "sync_node"))
 			node->sync.on = 1;

@@ -53,23 +53,17 @@ void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16])
 
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 {
-	fputs("typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = false; } := u32_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; } := u64_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = true; } := s8_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = true; } := s16_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = true; } := s32_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = true; } := s64_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = false; base = 16; } := u8_x_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = false; base = 16; } := u16_x_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = false; base = 16; } := u32_x_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64_x_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = true; base = 16; } := s8_x_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = true; base = 16; } := s16_x_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = true; base = 16; } := s32_x_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = true; base = 16; } := s64_x_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
+	const char *sign;
+	int i;
+
+	/* u8_t to u64_t, s8_t to s64_t, and the same in hexadecimal */
+	for (i = 0; i < 16; i++) {
+		sign = i & 4 ? "true" : "false";
+		fprintf(to, "typealias integer { size = %d; align = 8; signed = %s;%s }"
+			" := %c%d%s_t;\n", 8 << i % 4, sign, i & 8 ? " base = 16;" : "",
+			i & 4 ? 's' : 'u', 8 << i % 4, i & 8 ? "_x" : "");
+	}
+	fputs("typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
 	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
 	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
 	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
@@ -130,7 +124,7 @@ static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 		fprintf(to, "\t\t%s_t %s;\n", type, name);
 }
 
-void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream,
 			__u32 id, const char *context)
 {
 	__u32 f;
@@ -143,11 +137,6 @@ void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 st
 	for (f = 0; f < def->nr_fields; f++)
 		put_field(to, def, f);
 	fputs("\t};\n};\n\n", to);
-}
-
-void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
-{
-	tsct_tsdl_put_event_as(to, def, stream, def->id, NULL);
 }
 
 /* ---- environment ----------------------------------------------------------- */
@@ -453,10 +442,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/*
- * Names the numbers that no system call has: some readers warn of values without a
- * name.
- */
+/* Some readers warn of values without a name: names unused numbers "unknown". */
 static void put_unknown(FILE *to, __s64 first, __u64 last)
 {
 	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",
@@ -544,10 +530,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/*
-	 * As ferror() does not return the cause, errno is set to 0 before the first
-	 * write.
-	 */
+	/* ferror() does not return the error: it is taken from errno. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);
@@ -561,8 +544,8 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 			def = rec->streams[i].defs[j];
 			if (!def)
 				continue;
-			tsct_tsdl_put_event_as(to, def, i, j, NULL);
-			tsct_tsdl_put_event_as(to, def, i, j | TSCT_DELTA_TID, "u32_t tid");
+			tsct_tsdl_put_event(to, def, i, j, NULL);
+			tsct_tsdl_put_event(to, def, i, j | TSCT_DELTA_TID, "u32_t tid");
 		}
 	}
 	fputs(TSCT_META_END, to);

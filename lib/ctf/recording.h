@@ -468,10 +468,7 @@ extern const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR];
 /* Names of clock sources, by TSCT_SOURCE_* */
 extern const char *const tsct_ctf_sources[TSCT_SOURCE_NR];
 
-/*
- * Returns true for a field to be shown as the name of a system call. 8 bits are too
- * short for their numbers.
- */
+/* Returns true for a number to be shown as the name of a system call. */
 static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 {
 	return field->format == TSCT_FORMAT_SYSCALL &&
@@ -480,10 +477,7 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 
 /* ---- metadata ------------------------------------------------------------ */
 
-/*
- * Version of the metadata's format. Version 1 had another calibration, 2 full 64-bit
- * ticks in all events.
- */
+/* Version of the metadata's format; versions 1 and 2 cannot be read. */
 #define TSCT_META_FORMAT	"3"
 
 /*

@@ -152,13 +152,11 @@ static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	const struct tsct_stream_writer_file file = {
 		.dirfd = w->dirfd, .name = f->name, .uuid = w->rec->uuid,
 		.stream_id = stream, .cpu = l->cpu, .node = l->node,
-	};
-	const struct tsct_stream_writer_options options = {
 		.every = w->rec->sync_every, .fsync = w->rec->fsync,
 	};
 
 	tsct_recording_file(w->rec, stream, location, f->name);
-	tsct_stream_writer_init(&f->stream, &file, &options);
+	tsct_stream_writer_init(&f->stream, &file);
 	tsct_tick_resolution_init(&f->resolution, w->encoder.bits);
 	f->last = begin;
 	return tsct_stream_writer_start(&f->stream,
@@ -287,10 +285,7 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 
 /* ---- progress file ------------------------------------------------------ */
 
-/*
- * Creates the progress file. Returns a descriptor, or -errno: readers cannot follow the
- * recording.
- */
+/* Creates the progress file. -errno: readers cannot follow the recording. */
 static int open_progress(int dirfd)
 {
 	int fd = openat(dirfd, TSCT_PROGRESS_FILE,
@@ -384,10 +379,7 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
 	if (w->files && w->kinds && w->nr_kinds) {
-		/*
-		 * The progress file exists before the metadata of an incomplete
-		 * recording.
-		 */
+		/* Created before the metadata of the incomplete recording */
 		w->progress = open_progress(dirfd);
 		err = write_metadata(w);
 	}
@@ -416,10 +408,7 @@ void tsct_recording_writer_follow(struct tsct_recording_writer *w,
 	tsct_tick_encoder_follow(&w->encoder, params, at);
 }
 
-/*
- * Writes the rest of all files, and sets the counts by which readers detect truncated
- * files.
- */
+/* Completes all files, and sets the counts by which readers detect truncation. */
 static int finish_files(struct tsct_recording_writer *w)
 {
 	int err = tsct_recording_writer_flush(w), err2;

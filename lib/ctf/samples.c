@@ -96,10 +96,7 @@ static const char *check(const struct tsct_sync_sample *s)
 	 */
 	if (mult < TSCT_NS_MULT / 100 || mult > TSCT_NS_MULT * 100)
 		return "impossible rate of the counter";
-	/*
-	 * At most 4 s per second: 1 for a node that lost its master, 3 for errors of
-	 * others
-	 */
+	/* Limit: 4 s per second, which no real clock reaches */
 	if (s->line.growth > tsct_growth(mult, 4000000000U))
 		return "error bound grows too fast";
 	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
@@ -171,10 +168,7 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 		nr++;
 		if (!counter->mult)
 			continue;
-		/*
-		 * With ticks of system time, this node's cycles are converted to such
-		 * ticks.
-		 */
+		/* Converts this node's cycles to ticks of system time. */
 		error = (__u64)tsct_cycles_ns(counter->mult, s->x.local_error) + 2;
 		s->x.t1 = (__u64)tsct_clock_params_ns(counter, s->x.t1);
 		s->x.t4 = (__u64)tsct_clock_params_ns(counter, s->x.t4);

@@ -25,13 +25,12 @@
  */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
-void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
-		   const struct tsct_stream_writer_options *options)
+void tsct_stream_writer_init(struct tsct_stream_writer *w,
+			     const struct tsct_stream_writer_file *file)
 {
 	memset(w, 0, sizeof(*w));
 	w->file = *file;
-	w->every = options->every ? options->every : UINT64_MAX;
-	w->fsync = options->fsync;
+	w->every = file->every ? file->every : UINT64_MAX;
 }
 
 void tsct_stream_writer_free(struct tsct_stream_writer *w)
@@ -107,10 +106,7 @@ int tsct_fsync(int fd)
 	return !fsync(fd) || errno == EINVAL || errno == EROFS ? 0 : -errno;
 }
 
-/*
- * Opens the file, for a single write: a descriptor per CPU of a large machine would
- * exceed RLIMIT_NOFILE.
- */
+/* Opens the file, for one write: there may be more CPUs than descriptors. */
 static int open_file(const struct tsct_stream_writer *w)
 {
 	int fd = openat(w->file.dirfd, w->file.name,
@@ -136,10 +132,10 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 		else if (errno != EINTR)
 			err = -errno;
 	}
-	if (!err && w->fsync == TSCT_FSYNC_PACKET)
+	if (!err && w->file.fsync == TSCT_FSYNC_PACKET)
 		err = tsct_fsync(fd);
 	/* Syncs the directory entry of a new file, too. */
-	if (!err && w->fsync == TSCT_FSYNC_PACKET && !w->size)
+	if (!err && w->file.fsync == TSCT_FSYNC_PACKET && !w->size)
 		err = tsct_fsync(w->file.dirfd);
 	/* A partial packet is useless to readers. */
 	if (err && ftruncate(fd, w->size))
@@ -183,7 +179,7 @@ int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded)
 		return w->error;
 	close_packet(w, discarded);
 	return w->packet < TSCT_PACKET_FULL &&
-		w->fsync != TSCT_FSYNC_PACKET ? 0 : write_out(w);
+		w->file.fsync != TSCT_FSYNC_PACKET ? 0 : write_out(w);
 }
 
 int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded)
@@ -199,7 +195,7 @@ int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded)
 {
 	int err = tsct_stream_writer_flush(w, discarded), fd;
 
-	if (err || w->fsync != TSCT_FSYNC_END || !w->size)
+	if (err || w->file.fsync != TSCT_FSYNC_END || !w->size)
 		return err;
 	fd = open_file(w);
 	if (fd < 0)
@@ -342,10 +338,7 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/*
-	 * The header was complete when it was read alone: the file is being
-	 * overwritten.
-	 */
+	/* The header was complete before: the file is being overwritten. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);
@@ -366,10 +359,7 @@ static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	struct stat st;
 	int fd;
 
-	/*
-	 * The file is opened for each packet, as there may be more CPUs than
-	 * descriptors.
-	 */
+	/* Opened for each packet, as there may be more CPUs than descriptors */
 	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (errno != ENOENT || s->packets)
@@ -625,10 +615,7 @@ __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 	close(fd);
 	if (got < (ssize_t)sizeof(head))
 		return 0;
-	/*
-	 * Searches for the last packet header of this stream; the packet may be
-	 * damaged.
-	 */
+	/* Finds the last packet header of this stream, also of a damaged packet. */
 	for (at = got - sizeof(head) + 1; at-- > 0 && !end; ) {
 		memcpy(&head, tail + at, sizeof(head));
 		if (head.magic == TSCT_CTF_MAGIC &&

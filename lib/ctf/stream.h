@@ -232,11 +232,6 @@ static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
  * written completely is truncated again. Recorder and merge have one writer per stream
  * class and location.
  */
-struct tsct_stream_writer_options {
-	__u64 every;		/* most events in a packet; 0: no limit */
-	__u32 fsync;		/* enum tsct_fsync */
-};
-
 /* The file, and the contents of all its packet headers. Texts are not copied. */
 struct tsct_stream_writer_file {
 	int dirfd;
@@ -244,6 +239,8 @@ struct tsct_stream_writer_file {
 	const __u8 *uuid;	/* 16 bytes */
 	__u32 stream_id;
 	__u32 cpu, node;
+	__u64 every;		/* largest number of events in a packet; 0: no limit */
+	__u32 fsync;		/* enum tsct_fsync */
 };
 
 /* Callers may read the fields marked public. */
@@ -267,17 +264,16 @@ struct tsct_stream_writer {
 	__u64 written_packets;
 	__u64 discarded;		/* lost events in the last packet's header */
 	__u64 size;		/* public: bytes in the file */
-	__u32 fsync;			/* enum tsct_fsync */
 	int error;			/* first -errno of writing */
 	struct tsct_stream_writer_file file;
 };
 
 /*
  * tsct_stream_writer_init - initialize; allocates nothing and creates no file
- * @file, @options: copied, but not the texts
+ * @file: copied, but not the texts
  */
-void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
-		   const struct tsct_stream_writer_options *options);
+void tsct_stream_writer_init(struct tsct_stream_writer *w,
+			     const struct tsct_stream_writer_file *file);
 
 /*
  * tsct_stream_writer_start - begin the file at tick @begin, once, before the first event
@@ -320,10 +316,7 @@ static inline void tsct_stream_writer_extend(struct tsct_stream_writer *w, __u64
 		w->end = tick;
 }
 
-/*
- * Copies a payload. Inline, as most payloads have 8 bytes, and a call costs more than
- * that.
- */
+/* Copies a payload. Inline, as a call costs more than copying the usual 8 bytes. */
 static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 len)
 {
 	__u64 first, last;

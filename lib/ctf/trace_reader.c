@@ -24,6 +24,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/order.h"
+#include "pread_all.h"
 #include "stream.h"
 #include "trace_reader.h"
 
@@ -66,9 +67,8 @@ struct tsct_trace {
 static int read_text(int fd, char **ret_text, size_t *ret_len)
 {
 	struct stat st;
+	ssize_t got;
 	char *text;
-	ssize_t n = 1;
-	size_t got = 0;
 
 	if (fstat(fd, &st))
 		return -errno;
@@ -79,18 +79,14 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
 	text = malloc(st.st_size + 1);
 	if (!text)
 		return -ENOMEM;
-	while (n && got < (size_t)st.st_size) {
-		n = read(fd, text + got, st.st_size - got);
-		if (n < 0) {
-			n = -errno;
-			free(text);
-			return n;
-		}
-		got += n;
+	got = tsct_pread_all(fd, text, st.st_size, 0);
+	if (got < 0) {
+		free(text);
+		return (int)got;
 	}
 	text[got] = '\0';
 	*ret_text = text;
-	*ret_len = got;
+	*ret_len = (size_t)got;
 	return 0;
 }
 
@@ -458,10 +454,7 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
 	return 1;
 }
 
-/*
- * Checks whether more can be read. 1: yes, and the metadata is new; 0: yes; -EAGAIN: no
- * change; or -errno
- */
+/* Checks for more to read. 1: more, with new metadata; 0: more; -EAGAIN; or -errno */
 static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	enum tsct_progress_state state;
@@ -535,15 +528,12 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 	if (!follow->in_order || asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
 		return -ENOMEM;
 	/*
-	 * The recorder modifies the progress file after each flush; it is closed at a
-	 * kill.
+	 * The progress file is modified at each flush, and closed when the recorder
+	 * dies.
 	 */
 	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)
 		err = errno == ENOENT ? 0 : -errno;
-	/*
-	 * The recorder removes it when the metadata says that the recording is
-	 * complete.
-	 */
+	/* It is removed after the metadata of the complete recording was written. */
 	if (!err && inotify_add_watch(follow->notify, dir, IN_DELETE |
 				      IN_MOVED_TO | IN_ONLYDIR) < 0)
 		err = -errno;

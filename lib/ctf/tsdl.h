@@ -21,15 +21,9 @@ void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16]);
 /* The types of fields, named as in tsct_event_define(), and the block `trace` */
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);
 
-/* The block `event` of a definition */
-void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream);
-
-/*
- * The block `event` of a definition, with @id as its ID and @context as its context
- * field; NULL: none
- */
-void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
-			__u32 id, const char *context);
+/* The block `event` of a definition; @context: its context field, NULL: none */
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream,
+			 __u32 id, const char *context);
 
 /* ---- parser --------------------------------------------------------------- */
 

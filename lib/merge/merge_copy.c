@@ -211,7 +211,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	c->ids = m->in[f->input].id[f->in_class];
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
-	tsct_stream_writer_init(&c->out, &file, &(struct tsct_stream_writer_options) { .every = 0 });
+	tsct_stream_writer_init(&c->out, &file);
 	carry_figures(m, f);
 	err = copy_events(c, &discarded);
 	/* The error was reported where it was found. */

@@ -74,10 +74,9 @@ static void begin(int where, const char *name)
 	const struct tsct_stream_writer_file file = {
 		.dirfd = where, .name = name, .uuid = rec.uuid,
 	};
-	const struct tsct_stream_writer_options options = { 0 };
 
 	tsct_stream_writer_free(&pen);
-	tsct_stream_writer_init(&pen, &file, &options);
+	tsct_stream_writer_init(&pen, &file);
 	if (tsct_stream_writer_start(&pen, BEGIN))
 		abort();
 }

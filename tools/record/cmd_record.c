@@ -124,10 +124,7 @@ struct ring_waiter {
 	__s64 last_event_ns;	/* CLOCK_MONOTONIC: the last pass with events */
 };
 
-/*
- * Sleeps until there may be events. A signal ends the sleep; one that comes just before
- * takes effect after it.
- */
+/* Sleeps until there may be events, or a signal comes. */
 static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 {
 	const __s64 now = tsct_monotonic_ns();

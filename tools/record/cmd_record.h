@@ -96,10 +96,7 @@ bool record_child_left_some(void);
 /* Checks that a recording can be written to @dir. Prints errors. Returns 0 or -errno. */
 int record_dir_check(const char *dir);
 
-/*
- * Creates @dir (*ret_made: true) or opens an existing one. Returns a file
- * descriptor or -errno.
- */
+/* Creates @dir (*ret_made: true) or opens it. Returns a descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
 /* The advice for a write error, for the end of a message */
@@ -154,10 +151,7 @@ int record_session_prepare(struct record_session *s);
 /* Initializes the session, opens its channels and prepares it. */
 int record_session_open(struct record_session *s, const struct record_options *o);
 
-/*
- * Opens the files and starts kernel events of @root and its descendants (0: of the whole
- * system).
- */
+/* Opens the files and enables kernel events of @root and its descendants (0: all). */
 int record_session_begin(struct record_session *s, pid_t root);
 
 /* Prints, once, that the provider of the rings has ended. */
@@ -234,10 +228,7 @@ void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
 /* Updates the progress line; @last: erases it. */
 void record_show_progress(const struct record_session *s, bool last);
 
-/*
- * Prints the summary, as text or JSON. @child: NULL without a command. Returns
- * the exit status.
- */
+/* Print the summary. @child: NULL without a command. Return the exit status. */
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child);
 int record_json_print(const struct record_session *s,

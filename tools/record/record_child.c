@@ -176,10 +176,7 @@ void record_child_drop(struct record_child *child)
 		close(child->gate);
 	if (child->exec_error >= 0)
 		close(child->exec_error);
-	/*
-	 * A child that waits before exec ends when its gate is closed; a released one
-	 * continues.
-	 */
+	/* A child that waits before exec ends now; a released one continues. */
 	if (child->pid && child->gate >= 0)
 		waitpid(child->pid, NULL, 0);
 	child->gate = child->exec_error = -1;

@@ -97,8 +97,8 @@ int record_dir_make(const char *dir, bool *ret_made)
 	int fd, err;
 
 	/*
-	 * Readable by the owner only, as it may contain arguments of all users' system
-	 * calls
+	 * For the owner only: a recording may contain arguments of others' system
+	 * calls.
 	 */
 	*ret_made = !mkdir(dir, 0700);
 	if (!*ret_made && errno != EEXIST)

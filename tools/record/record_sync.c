@@ -21,10 +21,7 @@
 #define ANSWER_SHORT_NS	1000000000LL
 #define BUSY_CHECK_US	10000	/* us between requests at the end of a session */
 #define TIMEOUT_S	30	/* limit for a session in s, without --sync-timeout */
-/*
- * s since a child's last poll within which it counts as alive, as in
- * lib/sync/schedule.h
- */
+/* limit of a live child's last poll in s, as in lib/sync/schedule.h */
 #define PRESENT_S	60
 
 /* Sets the error text of sync->error to that of @err, and returns @err. */
@@ -118,10 +115,7 @@ static int add_samples(struct record_session *s, json_t *samples)
 		if (!parse_sample(json_array_get(samples, i), &sample))
 			return -EPROTO;
 		sync->number = sample.number;
-		/*
-		 * Of the samples from before the recording, those in the daemon's own
-		 * fit are kept.
-		 */
+		/* Earlier samples are kept only if the daemon's own fit uses them. */
 		if (!sync->started && !sample.fitted)
 			continue;
 		if (sync->started && (__s64)(sample.x.t1 - sync->since) >= 0)
@@ -210,10 +204,7 @@ static int add_answer(struct record_session *s, json_t *json)
 	if (!rec->name)
 		return -ENOMEM;
 	if (sync->life && (__u64)h.life != sync->life) {
-		/*
-		 * A restarted daemon counts samples from 1 again. Those not fetched are
-		 * lost.
-		 */
+		/* A restarted daemon counts from 1 again; older samples are lost. */
 		rec->restarts++;
 		sync->number = 0;
 		sync->life = h.life;
@@ -314,10 +305,7 @@ static int fetch_samples(struct record_session *s, __s64 limit_ns)
 
 /* ---- result of a session -------------------------------------------------------- */
 
-/*
- * Sets the error text of a child whose session brought no sample, by its master's
- * state. 0 or -errno
- */
+/* Sets the error text after a child's session without samples. 0 or -errno */
 static int check_master(struct record_session *s, const json_t *peers)
 {
 	const json_t *sources = json_object_get(peers, "sources"), *master = NULL;
@@ -499,10 +487,7 @@ int record_sync_start(struct record_session *s)
 
 /* ---- during the recording ------------------------------------------------------- */
 
-/*
- * Errors are not reported here: the next answer has the samples, or a gap in their
- * numbers.
- */
+/* Errors are ignored: the next answer has the samples, or a gap in their numbers. */
 void record_sync_poll(struct record_session *s, __s64 now_ns)
 {
 	struct record_sync *sync = &s->sync;
