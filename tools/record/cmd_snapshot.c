@@ -197,45 +197,34 @@ static void sum_channel(const struct record_session *s, unsigned int i,
 	part->lost = tsct_loss_total(&part->loss) + stream->lost_no_ring;
 }
 
-static void print_channel(const struct record_session *s, unsigned int i)
-{
-	struct snapshot_channel part;
-	const char *unit = "s";
-	double span;
-
-	sum_channel(s, i, &part);
-	span = part.seconds;
-	/* A small and busy ring covers less than a millisecond. */
-	if (span < 1e-3) {
-		span *= 1e6;
-		unit = "us";
-	} else if (span < 1) {
-		span *= 1e3;
-		unit = "ms";
-	}
-	if (!s->o->quiet)
-		fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %.3f %s, %"
-			PRIu64 " older overwritten\n", s->names[i],
-			(uint64_t)part.events, view_plural(part.events), span, unit,
-			(uint64_t)part.older);
-	if (!part.lost)
-		return;
-	fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
-	record_print_causes(&part.loss, s->rec.streams[i].lost_no_ring);
-	fputc('\n', stderr);
-}
-
 static void print_text(const struct record_session *s)
 {
+	struct snapshot_channel part;
 	struct tsct_written w;
+	const char *unit;
 	unsigned int i;
+	double span;
 
 	tsct_recording_writer_written(s->writer, &w);
 	if (!s->o->quiet)
 		fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB\n", s->dir,
 			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
-	for (i = 0; i < s->nr_channels; i++)
-		print_channel(s, i);
+	for (i = 0; i < s->nr_channels; i++) {
+		sum_channel(s, i, &part);
+		/* A small and busy ring covers less than a millisecond. */
+		unit = part.seconds >= 1 ? "s" : part.seconds >= 1e-3 ? "ms" : "us";
+		span = part.seconds * (*unit == 's' ? 1 : *unit == 'm' ? 1e3 : 1e6);
+		if (!s->o->quiet)
+			fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %.3f %s, %"
+				PRIu64 " older overwritten\n", s->names[i],
+				(uint64_t)part.events, view_plural(part.events), span,
+				unit, (uint64_t)part.older);
+		if (!part.lost)
+			continue;
+		fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
+		record_print_causes(&part.loss, s->rec.streams[i].lost_no_ring);
+		fputc('\n', stderr);
+	}
 	if (!s->o->quiet)
 		fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %"
 			PRIu64 " ns\n", s->rec.nodes[0].provider,
@@ -244,30 +233,24 @@ static void print_text(const struct record_session *s)
 			(uint64_t)tsct_recording_writer_error_ns(s->writer));
 }
 
-static json_t *json_channel(const struct record_session *s, unsigned int i)
-{
-	struct snapshot_channel part;
-	json_t *lost;
-
-	sum_channel(s, i, &part);
-	lost = view_json_loss(&part.loss);
-	json_object_set_new(lost, "no_ring", json_integer(
-				s->rec.streams[i].lost_no_ring));
-	return json_pack("{ss sb sI sI sf so}", "name", s->names[i],
-		"kernel", s->rec.streams[i].kernel,
-		"events", (json_int_t)part.events,
-		"overwritten", (json_int_t)part.older,
-		"seconds", part.seconds, "lost", lost);
-}
-
 static int print_json(const struct record_session *s)
 {
-	json_t *channels = json_array();
+	json_t *channels = json_array(), *lost;
+	struct snapshot_channel part;
 	struct tsct_written w;
 	unsigned int i;
 
-	for (i = 0; i < s->nr_channels; i++)
-		json_array_append_new(channels, json_channel(s, i));
+	for (i = 0; i < s->nr_channels; i++) {
+		sum_channel(s, i, &part);
+		lost = view_json_loss(&part.loss);
+		json_object_set_new(lost, "no_ring", json_integer(
+					s->rec.streams[i].lost_no_ring));
+		json_array_append_new(channels, json_pack("{ss sb sI sI sf so}",
+			"name", s->names[i], "kernel", s->rec.streams[i].kernel,
+			"events", (json_int_t)part.events,
+			"overwritten", (json_int_t)part.older,
+			"seconds", part.seconds, "lost", lost));
+	}
 	tsct_recording_writer_written(s->writer, &w);
 	return ctl_json_print("snapshot", json_pack(
 		"{so sI sI ss so s{ss ss ss sI}}",

@@ -78,28 +78,11 @@ static char *read_cpu_model(void)
 
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Prints a word, quoted for a shell if needed. */
-static void print_quoted(FILE *to, const char *word)
-{
-	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"0123456789_-+=:,./@%";
-
-	if (*word && strspn(word, plain) == strlen(word)) {
-		fputs(word, to);
-		return;
-	}
-	putc('\'', to);
-	for (; *word; word++)
-		if (*word == '\'')
-			fputs("'\\''", to);
-		else
-			putc(*word, to);
-	putc('\'', to);
-}
-
-/* Returns the command line, malloc'ed; NULL without memory. */
+/* Returns the command line, quoted for a shell, malloc'ed; NULL without memory. */
 static char *command_line(char **command)
 {
+	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789_-+=:,./@%", *at;
 	char *text = NULL, **word;
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
@@ -109,7 +92,17 @@ static char *command_line(char **command)
 	for (word = command; word && *word; word++) {
 		if (word != command)
 			putc(' ', to);
-		print_quoted(to, *word);
+		if (**word && strspn(*word, plain) == strlen(*word)) {
+			fputs(*word, to);
+			continue;
+		}
+		putc('\'', to);
+		for (at = *word; *at; at++)
+			if (*at == '\'')
+				fputs("'\\''", to);
+			else
+				putc(*at, to);
+		putc('\'', to);
 	}
 	return fclose(to) ? NULL : text;
 }

@@ -150,33 +150,13 @@ void record_session_watch(struct record_session *s)
 
 /* ---- end --------------------------------------------------------------- */
 
-/*
- * Counts the events that writers failed to publish since the channel was created. Their
- * time is unknown, so a recording with events from before its start counts all of them.
- */
-static void add_never_published(struct record_session *s, unsigned int i)
-{
-	struct tsct_stream_class *stream = &s->rec.streams[i];
-	struct tsct_ring_stat stat;
-	__u32 cpu;
-	int cause;
-
-	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		if (tsct_reader_stat(tsct_drain_reader(s->drains[i]), cpu, &stat))
-			continue;
-		for (cause = 0; cause < TSCT_LOST_NR; cause++)
-			stream->loss[cpu].cause[TSCT_LOSS_FULL + cause] =
-				stat.lost[cause] < UINT32_MAX ?
-				stat.lost[cause] : UINT32_MAX;
-	}
-	stream->lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
-}
-
 int record_session_end(struct record_session *s)
 {
-	__u64 taken = 1, max = 0, passes;
+	__u64 taken = 1, max = 0, passes, *count;
+	struct tsct_ring_stat stat;
 	unsigned int i;
-	int err = 0;
+	int err = 0, cause;
+	__u32 cpu;
 
 	record_session_watch(s);
 	s->rec.end = tsct_clock_cycles(s->clock);
@@ -205,9 +185,23 @@ int record_session_end(struct record_session *s)
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; !err && taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
-	for (i = 0; i < s->nr_channels; i++)
-		if (s->drains[i] && (s->rec.snapshot || s->has_old[i]))
-			add_never_published(s, i);
+	/*
+	 * A recording with events from before its start counts all events that writers
+	 * failed to publish since the channel was created: their time is unknown.
+	 */
+	for (i = 0; i < s->nr_channels; i++) {
+		if (!s->drains[i] || (!s->rec.snapshot && !s->has_old[i]))
+			continue;
+		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
+			if (tsct_reader_stat(tsct_drain_reader(s->drains[i]), cpu, &stat))
+				continue;
+			count = &s->rec.streams[i].loss[cpu].cause[TSCT_LOSS_FULL];
+			for (cause = 0; cause < TSCT_LOST_NR; cause++)
+				count[cause] = stat.lost[cause] < UINT32_MAX ?
+					stat.lost[cause] : UINT32_MAX;
+		}
+		s->rec.streams[i].lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
+	}
 	record_sync_end(s);
 	record_clock_close(s);
 	return tsct_recording_writer_finish(s->writer);
