@@ -2,7 +2,6 @@
 /* A channel: requests, creating or attaching, checking, mapping, definitions */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,11 +121,6 @@ __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel)
 
 /* ---- checking ---------------------------------------------------------- */
 
-static bool is_page_aligned(__u64 offset)
-{
-	return offset % TSCT_PAGE_SIZE == 0;
-}
-
 /* Each offset is limited before it is used in a sum, so no sum can wrap. */
 int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 {
@@ -143,10 +137,8 @@ int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 	if (h->file_size > max || h->ring_stride > max / TSCT_CPUS_MAX ||
 	    (file_size && h->file_size != file_size))
 		return -EINVAL;
-	if (!is_page_aligned(h->consumer_offset) ||
-	    !is_page_aligned(h->ring_offset) ||
-	    !is_page_aligned(h->ring_stride) ||
-	    !is_page_aligned(h->file_size) || h->defs_offset % 8)
+	if ((h->consumer_offset | h->ring_offset | h->ring_stride | h->file_size) %
+	    TSCT_PAGE_SIZE || h->defs_offset % 8)
 		return -EINVAL;
 	if (h->consumer_offset > h->file_size ||
 	    h->ring_offset > h->file_size ||

@@ -113,21 +113,6 @@ int tsct_emit_fallback(struct tsct_channel *channel,
 
 /* ---- rings and blocks --------------------------------------------------- */
 
-static __u64 read_source(const struct tsct_channel *channel)
-{
-	static const clockid_t clocks[TSCT_SOURCE_NR] = {
-		[TSCT_SOURCE_MONOTONIC_RAW] = CLOCK_MONOTONIC_RAW,
-		[TSCT_SOURCE_MONOTONIC] = CLOCK_MONOTONIC,
-		[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
-	};
-	struct timespec now;
-
-	if (channel->source == TSCT_SOURCE_TSC)
-		return tsct_tsc_read();
-	tsct_gettime(clocks[channel->source], &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 /*
  * Stores the addresses of a CPU's ring when it is used for the first time. The tail is
  * stored first: a section on that CPU uses a ring as soon as its producer is set, and
@@ -151,7 +136,13 @@ static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 					 struct section_seen *ret_seen)
 {
+	static const clockid_t clocks[TSCT_SOURCE_NR] = {
+		[TSCT_SOURCE_MONOTONIC_RAW] = CLOCK_MONOTONIC_RAW,
+		[TSCT_SOURCE_MONOTONIC] = CLOCK_MONOTONIC,
+		[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
+	};
 	struct tsct_producer *producer;
+	struct timespec now;
 
 	ret_seen->cpu = sched_getcpu();
 	if (ret_seen->cpu >= channel->fast.nr_cpus)
@@ -162,7 +153,12 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 		return NULL;
 	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
 	/* Read after the head, so that cycles do not decrease in the ring. */
-	ret_seen->cycles = read_source(channel);
+	if (channel->source == TSCT_SOURCE_TSC) {
+		ret_seen->cycles = tsct_tsc_read();
+	} else {
+		tsct_gettime(clocks[channel->source], &now);
+		ret_seen->cycles = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	}
 	return &channel->fast.refs[ret_seen->cpu];
 }
 

@@ -8,7 +8,6 @@
  * its replies would mix with its parent's.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>

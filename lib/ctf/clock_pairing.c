@@ -142,25 +142,6 @@ static int make_line(const struct tsct_recording *rec, const struct tsct_clock_p
 	return 0;
 }
 
-/* Stores the segments that were in use during the recording, as far as memory permits. */
-static void keep_segments(struct tsct_recording *rec,
-			  const struct tsct_clock_segment *segments, int nr)
-{
-	int i;
-
-	free(rec->lines);
-	rec->lines = NULL;
-	rec->nr_lines = 0;
-	for (i = 0; i < nr; i++) {
-		if ((__s64)(segments[i].base_cycles - rec->end) > 0 ||
-		    (i + 1 < nr &&
-		     (__s64)(segments[i + 1].base_cycles - rec->begin) <= 0))
-			continue;
-		if (tsct_recording_add_line(rec, &segments[i]))
-			return;
-	}
-}
-
 int tsct_clock_pairing_make(struct tsct_recording *rec,
 			    const struct tsct_clock *clock,
 			    const struct tsct_clock_state *state)
@@ -180,7 +161,16 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 		skew_ns = find_skew_ns(&p, state->real.mult);
 	nr = tsct_clock_segments(clock, segments, PAIRED_MAX);
 	if (nr > 0 && nr <= PAIRED_MAX) {
-		keep_segments(rec, segments, nr);
+		/* Stores the segments in use during the recording, as memory permits. */
+		free(rec->lines);
+		rec->lines = NULL;
+		rec->nr_lines = 0;
+		for (i = 0; i < nr; i++)
+			if ((__s64)(segments[i].base_cycles - rec->end) <= 0 &&
+			    (i + 1 == nr || (__s64)(segments[i + 1].base_cycles -
+						    rec->begin) > 0) &&
+			    tsct_recording_add_line(rec, &segments[i]))
+				break;
 		if (state->real.mult)
 			err = make_line(rec, &state->real,
 					begin_of(rec, segments, nr, p.epoch), &p);

@@ -118,20 +118,6 @@ static int read_items(const char **at, const struct tsct_metadata_key *key, void
 	return 0;
 }
 
-static int read_choice(struct env_reader *r, const struct tsct_metadata_key *key,
-		       const struct tsct_tsdl_entry *e, __u32 *value)
-{
-	__u32 i;
-
-	for (i = 0; i < key->max; i++) {
-		if (strcmp(e->value, key->names[i]))
-			continue;
-		*value = i;
-		return 0;
-	}
-	return tsct_tsdl_error(&r->tsdl, "%s: unknown value '%.40s'", e->key, e->value);
-}
-
 static int read_number(struct env_reader *r, const struct tsct_metadata_key *key,
 		       const struct tsct_tsdl_entry *e, void *value)
 {
@@ -253,24 +239,14 @@ static int read_sample_fields(struct env_reader *r, const struct tsct_tsdl_entry
 	return tsct_recording_add_def(r->rec, r->rec->nr_streams, &def);
 }
 
-static int read_sample_counts(const struct tsct_metadata_key *key, const char *at,
-			      struct tsct_stream_class *s)
-{
-	struct tsct_metadata_sample_counts counts;
-
-	if (read_items(&at, key, &counts) || *at)
-		return -EINVAL;
-	s->loss[0].cause[TSCT_LOSS_OVERRUN] = counts.lost;
-	s->counts[0].packets = counts.packets;
-	s->counts[0].events = counts.events;
-	return 0;
-}
-
 /* Reads a value that was in quotes, now unescaped. */
 static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key,
 		       struct tsct_tsdl_entry *e, const __u32 *indices, void *value)
 {
+	struct tsct_metadata_sample_counts counts;
+	struct tsct_stream_class *samples = value;
 	const char *at = e->value;
+	__u32 i;
 	int err;
 
 	switch (key->type) {
@@ -292,7 +268,12 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_NAME:
 		return read_name(at, strlen(at), value);
 	case TSCT_METADATA_CHOICE:
-		return read_choice(r, key, e, value);
+		for (i = 0; i < key->max; i++)
+			if (!strcmp(at, key->names[i])) {
+				*(__u32 *)value = i;
+				return 0;
+			}
+		return tsct_tsdl_error(&r->tsdl, "%s: unknown value '%.40s'", e->key, at);
 	case TSCT_METADATA_UUID:
 		return tsct_tsdl_parse_uuid(at, value) ? 0 : -EINVAL;
 	case TSCT_METADATA_ITEMS:
@@ -309,7 +290,12 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_SAMPLE_FIELDS:
 		return read_sample_fields(r, e);
 	case TSCT_METADATA_SAMPLE_COUNTS:
-		return read_sample_counts(key, at, value);
+		if (read_items(&at, key, &counts) || *at)
+			return -EINVAL;
+		samples->loss[0].cause[TSCT_LOSS_OVERRUN] = counts.lost;
+		samples->counts[0].packets = counts.packets;
+		samples->counts[0].events = counts.events;
+		return 0;
 	default: /* a key whose value is a number */
 		return tsct_tsdl_error(&r->tsdl, "%s: a number expected", e->key);
 	}

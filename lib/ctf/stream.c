@@ -384,7 +384,7 @@ static bool is_readable(const struct tsct_stream_reader_dir *dir,
 	struct stat st;
 
 	return tsct_pread_all(fd, &head, sizeof(head), s->next) == sizeof(head) &&
-		head.begin < dir->live->until && !fstat(fd, &st) &&
+		head.begin < *dir->live_until && !fstat(fd, &st) &&
 		head.packet_bits / 8 <= (__u64)st.st_size - s->next;
 }
 
@@ -395,7 +395,7 @@ static int next_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 	if (fd < 0)
 		return 0;
-	if (unlikely(dir->live) && !is_readable(dir, s, fd)) {
+	if (unlikely(dir->live_until) && !is_readable(dir, s, fd)) {
 		close(fd);
 		return 0;
 	}
@@ -525,7 +525,7 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir,
 	int ret = next_event(dir, s);
 	__u64 events;
 
-	if (ret || dir->live)
+	if (ret || dir->live_until)
 		return ret;
 	/*
 	 * At the end: compares with the recorder's counts. Only they reveal a file that

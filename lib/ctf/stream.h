@@ -433,11 +433,6 @@ struct tsct_stream_reader {
 	__u64 discarded;
 };
 
-/* Limit of a live recording; later packets are not read */
-struct tsct_stream_reader_live {
-	__u64 until;			/* tick before which all events are in the files */
-};
-
 /* Directory of the files, and the receiver of damage reports */
 struct tsct_stream_reader_dir {
 	int dirfd;
@@ -445,7 +440,7 @@ struct tsct_stream_reader_dir {
 	tsct_trace_report *report;	/* may be NULL */
 	void *arg;
 	__u64 damage;			/* number of damaged places found so far */
-	const struct tsct_stream_reader_live *live;	/* NULL: not live */
+	const __u64 *live_until;	/* tick of the end of complete packets; NULL: not live */
 };
 
 /* The event class of a definition; NULL: the class of an undefined ID */

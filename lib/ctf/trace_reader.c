@@ -37,7 +37,7 @@
 
 /* State of following a live recording */
 struct tsct_trace_follower {
-	struct tsct_stream_reader_live live;
+	__u64 until;			/* tick before which all events are in the files */
 	int notify;			/* inotify descriptor */
 	struct stat meta;		/* stat of the metadata file that was read */
 	/* array by stream: its next event is in the heap */
@@ -317,9 +317,9 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 		return ret;
 	first = tsct_order_first(&t->order);
 	/* In a live recording an earlier event may still come. */
-	if (!first || (t->file.live && t->streams[first->index].event.file_tick >=
-		       t->follow->live.until))
-		return t->file.live ? -EAGAIN : 0;
+	if (!first || (t->file.live_until &&
+		       t->streams[first->index].event.file_tick >= t->follow->until))
+		return t->file.live_until ? -EAGAIN : 0;
 	*ret_event = t->streams[first->index].event;
 	t->given = true;
 	return 1;
@@ -466,11 +466,11 @@ static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 	if (ret < 0)
 		return ret;
 	if (state != TSCT_PROGRESS_LIVE || t->rec.complete)
-		t->file.live = NULL;	/* nothing will be appended */
-	else if (tick <= t->follow->live.until)
+		t->file.live_until = NULL;	/* nothing will be appended */
+	else if (tick <= t->follow->until)
 		return ret ? ret : -EAGAIN;
 	else
-		t->follow->live.until = tick;
+		t->follow->until = tick;
 	err = t->started ? add_streams(t) : 0;
 	if (err)
 		snprintf(err_text, err_size, "%s", strerror(-err));
@@ -484,7 +484,7 @@ int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
 	char notes[4096];
 	int ret;
 
-	if (!t->file.live)
+	if (!t->file.live_until)
 		return 0;
 	fd.fd = t->follow->notify;
 	for (;;) {
@@ -539,7 +539,7 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 		err = -errno;
 	free(name);
 	if (!err)
-		t->file.live = &follow->live;
+		t->file.live_until = &follow->until;
 	return err;
 }
 

@@ -2,7 +2,6 @@
 /* The recorded command: search in $PATH, fork, exec on release, reaping */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

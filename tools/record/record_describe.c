@@ -11,7 +11,6 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"

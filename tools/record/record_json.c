@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The summary of record as JSON */
-#include <stdio.h>
 #include <sys/wait.h>
 
 #include "cmd_record.h"

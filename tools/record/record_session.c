@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* One recording from begin to end: channels, clock, drains, files */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/core/clock_params.h"
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/clock/clock_sample.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
