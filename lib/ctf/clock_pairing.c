@@ -23,7 +23,7 @@ struct clock_pairing {
 	__u32 epoch;			/* epoch of the clock at the recording's end */
 	/* the CPU whose counter is the reference for skews */
 	__u32 cpu;
-	struct tsct_clock_params line;	/* params of the whole recording */
+	struct tsct_clock_params params;	/* params of the whole recording */
 	__u64 worst_ns;			/* largest error found so far */
 };
 
@@ -34,7 +34,7 @@ static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time
 
 /*
  * Returns the largest skew of a CPU's counter in ns, which is added to the bound. The
- * recording's line is that of the reference CPU.
+ * recording's params are those of the reference CPU.
  */
 static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
@@ -52,7 +52,7 @@ static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 	return 0;
 }
 
-/* Updates worst_ns by the error of the line at @cycles. */
+/* Updates worst_ns by the error of the params at @cycles. */
 static void add_error_at(struct clock_pairing *p, __u64 cycles)
 {
 	struct tsct_time time;
@@ -60,7 +60,7 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 
 	if (convert(p, cycles, &time) || time.epoch != p->epoch)
 		return;
-	apart = (tsct_s128)tsct_clock_params_ns(&p->line, cycles) - time.ns;
+	apart = (tsct_s128)tsct_clock_params_ns(&p->params, cycles) - time.ns;
 	if (apart < 0)
 		apart = -apart;
 	apart += time.error_ns;
@@ -92,31 +92,32 @@ static __u64 distance(__u64 a, __u64 b)
 /*
  * Sets the error after the end, where a live recording, or one of a killed recorder, has
  * events. It is the error of the clock's params, plus the growing distance between them
- * and the line.
+ * and those of the recording.
  */
-static void set_growth(struct tsct_clock_params *line, const struct tsct_clock_params *now)
+static void set_growth(struct tsct_clock_params *params, const struct tsct_clock_params *now)
 {
-	__u64 mult = distance(line->mult, now->mult), more;
+	__u64 mult = distance(params->mult, now->mult), more;
 
-	if (distance(line->mult, now->slew_mult) > mult)
-		mult = distance(line->mult, now->slew_mult);
+	if (distance(params->mult, now->slew_mult) > mult)
+		mult = distance(params->mult, now->slew_mult);
 	/* Converts 2^-56 ns to 2^-32 ps per cycle, rounded up. */
 	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
-	line->growth = tsct_add_saturating(now->growth, more);
-	line->holdover_growth = tsct_add_saturating(now->holdover_growth, more);
-	line->holdover_after_cycles = now->holdover_after_cycles;
-	line->void_after_cycles = now->void_after_cycles;
-	if ((__s64)(line->holdover_after_cycles - line->as_of_cycles) < 0)
-		line->holdover_after_cycles = line->as_of_cycles;
-	if ((__s64)(line->void_after_cycles - line->holdover_after_cycles) < 0)
-		line->void_after_cycles = line->holdover_after_cycles;
+	params->growth = tsct_add_saturating(now->growth, more);
+	params->holdover_growth = tsct_add_saturating(now->holdover_growth, more);
+	params->holdover_after_cycles = now->holdover_after_cycles;
+	params->void_after_cycles = now->void_after_cycles;
+	if ((__s64)(params->holdover_after_cycles - params->as_of_cycles) < 0)
+		params->holdover_after_cycles = params->as_of_cycles;
+	if ((__s64)(params->void_after_cycles - params->holdover_after_cycles) < 0)
+		params->void_after_cycles = params->holdover_after_cycles;
 }
 
-/* Makes the line from @begin to rec->end. 0, -EAGAIN or another -errno */
-static int make_line(const struct tsct_recording *rec, const struct tsct_clock_params *now,
-	       __u64 begin, struct clock_pairing *p)
+/* Makes the params from @begin to rec->end. 0, -EAGAIN or another -errno */
+static int make_params(const struct tsct_recording *rec,
+		       const struct tsct_clock_params *now, __u64 begin,
+		       struct clock_pairing *p)
 {
-	struct tsct_clock_params *line = &p->line;
+	struct tsct_clock_params *params = &p->params;
 	struct tsct_time from, to;
 	int err = convert(p, begin, &from);
 
@@ -124,10 +125,10 @@ static int make_line(const struct tsct_recording *rec, const struct tsct_clock_p
 		err = convert(p, rec->end, &to);
 	if (err)
 		return err;
-	/* A disruption happened just now: no line fits both ends. */
+	/* A disruption happened just now: no straight line fits both ends. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
-	*line = (struct tsct_clock_params) {
+	*params = (struct tsct_clock_params) {
 		.base_cycles = begin,
 		.base_ns = from.ns,
 		.mult = now->mult,
@@ -135,10 +136,10 @@ static int make_line(const struct tsct_recording *rec, const struct tsct_clock_p
 	};
 	/* The rate by the times at both ends */
 	if (to.ns - from.ns >= SHORT_NS && rec->end != begin)
-		line->mult = (__u64)((((tsct_u128)(to.ns - from.ns) << TSCT_CLOCK_SHIFT) +
+		params->mult = (__u64)((((tsct_u128)(to.ns - from.ns) << TSCT_CLOCK_SHIFT) +
 				      (rec->end - begin) / 2) / (rec->end - begin));
-	line->slew_mult = line->mult;
-	set_growth(line, now);
+	params->slew_mult = params->mult;
+	set_growth(params, now);
 	return 0;
 }
 
@@ -162,37 +163,37 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 	nr = tsct_clock_segments(clock, segments, PAIRED_MAX);
 	if (nr > 0 && nr <= PAIRED_MAX) {
 		/* Stores the segments in use during the recording, as memory permits. */
-		free(rec->lines);
-		rec->lines = NULL;
-		rec->nr_lines = 0;
+		free(rec->segments);
+		rec->segments = NULL;
+		rec->nr_segments = 0;
 		for (i = 0; i < nr; i++)
 			if ((__s64)(segments[i].base_cycles - rec->end) <= 0 &&
 			    (i + 1 == nr || (__s64)(segments[i + 1].base_cycles -
 						    rec->begin) > 0) &&
-			    tsct_recording_add_line(rec, &segments[i]))
+			    tsct_recording_add_segment(rec, &segments[i]))
 				break;
 		if (state->real.mult)
-			err = make_line(rec, &state->real,
+			err = make_params(rec, &state->real,
 					begin_of(rec, segments, nr, p.epoch), &p);
 	}
 	if (!err) {
 		/* All are straight: the largest error is at an end of one of them. */
-		add_error_at(&p, p.line.base_cycles);
+		add_error_at(&p, p.params.base_cycles);
 		add_error_at(&p, rec->end);
 		for (i = 0; i < nr; i++) {
 			base = segments[i].base_cycles;
-			if ((__s64)(base - p.line.base_cycles) <= 0 ||
+			if ((__s64)(base - p.params.base_cycles) <= 0 ||
 			    (__s64)(base - rec->end) >= 0)
 				continue;
 			add_error_at(&p, base - 1);
 			add_error_at(&p, base);
 		}
-		p.line.error_ps = (p.worst_ns + skew_ns) * 1000;
-		p.line.past_error_ps = p.line.error_ps;
-		err = tsct_clock_params_check(&p.line, rec->source);
+		p.params.error_ps = (p.worst_ns + skew_ns) * 1000;
+		p.params.past_error_ps = p.params.error_ps;
+		err = tsct_clock_params_check(&p.params, rec->source);
 	}
 	if (!err)
-		rec->real = p.line;
+		rec->real = p.params;
 	free(segments);
 	return err;
 }

@@ -321,7 +321,7 @@ static int check_session(const struct tsct_recording *rec, void *value)
 
 static bool has_cluster(const void *object)
 {
-	return ((const node *)object)->sync.line.mult;
+	return ((const node *)object)->sync.params.mult;
 }
 
 static int check_cluster(const struct tsct_recording *rec, void *value)
@@ -339,7 +339,7 @@ static const struct tsct_metadata_key sync_keys[] = {
 	  .check = check_session },
 	{ "sync_end", ITEMS(session_items), AT(node, sync.end),
 	  .check = check_session },
-	{ "clock_cluster", ITEMS(clock_params_items), AT(node, sync.line),
+	{ "clock_cluster", ITEMS(clock_params_items), AT(node, sync.params),
 	  .present = has_cluster, .check = check_cluster },
 };
 

@@ -395,11 +395,11 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		*ret_object = err ? NULL : &node->cpus[node->nr_cpus - 1];
 		return err == -EINVAL ? -EILSEQ : err;
 	case TSCT_METADATA_CLOCK_LINE:
-		if (indices[0] != rec->nr_lines)
+		if (indices[0] != rec->nr_segments)
 			return -EILSEQ;
-		err = tsct_recording_add_line(rec, &(struct tsct_clock_segment) {
+		err = tsct_recording_add_segment(rec, &(struct tsct_clock_segment) {
 					      .base_ns = 0 });
-		*ret_object = err ? NULL : &rec->lines[rec->nr_lines - 1];
+		*ret_object = err ? NULL : &rec->segments[rec->nr_segments - 1];
 		return err == -EINVAL ? -ENOSPC : err;
 	case TSCT_METADATA_LOCATION:
 		if (indices[0] >= rec->nr_locations)
@@ -568,7 +568,7 @@ static int check_recording(struct env_reader *r)
 	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))
 		bad = "clock_counter";
 	else if (tsct_recording_has_samples(rec) &&
-		 tsct_clock_params_check(&rec->nodes[0].sync.line, rec->source))
+		 tsct_clock_params_check(&rec->nodes[0].sync.params, rec->source))
 		bad = "clock_cluster";
 	if (bad)
 		return tsct_tsdl_error(&r->tsdl, "%s: impossible value", bad);

@@ -396,8 +396,8 @@ static void write_environment(FILE *to, const struct tsct_recording *rec)
 		write_group(&w, TSCT_METADATA_SINGLE, rec);
 	}
 	write_group(&w, TSCT_METADATA_RECORDING, rec);
-	for (i = 0; i < rec->nr_lines; i++)
-		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->lines[i]);
+	for (i = 0; i < rec->nr_segments; i++)
+		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->segments[i]);
 	write_group(&w, TSCT_METADATA_COUNTER, rec);
 	for (i = 0; i < rec->nr_streams; i++)
 		write_stream(&w, i);

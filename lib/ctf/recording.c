@@ -123,18 +123,18 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 	return 0;
 }
 
-int tsct_recording_add_line(struct tsct_recording *rec,
-			    const struct tsct_clock_segment *line)
+int tsct_recording_add_segment(struct tsct_recording *rec,
+			    const struct tsct_clock_segment *segment)
 {
 	struct tsct_clock_segment *all;
 
-	if (rec->nr_lines == TSCT_SEGMENTS_MAX + 2)
+	if (rec->nr_segments == TSCT_SEGMENTS_MAX + 2)
 		return -EINVAL;
-	all = grow_array(rec->lines, rec->nr_lines, rec->nr_lines + 1, sizeof(*all));
+	all = grow_array(rec->segments, rec->nr_segments, rec->nr_segments + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	rec->lines = all;
-	all[rec->nr_lines++] = *line;
+	rec->segments = all;
+	all[rec->nr_segments++] = *segment;
 	return 0;
 }
 
@@ -175,7 +175,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->nodes);
 	free(rec->locations);
 	free(rec->clock_origin);
-	free(rec->lines);
+	free(rec->segments);
 	free(rec->messages.pairs);
 	memset(rec, 0, sizeof(*rec));
 }

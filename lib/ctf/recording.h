@@ -125,7 +125,7 @@ struct tsct_recorded_sync {
 	__u32 epoch_first, epoch;
 	struct tsct_recorded_session start, end;
 	/* params of cluster time at the end; mult 0: none */
-	struct tsct_clock_params line;
+	struct tsct_clock_params params;
 };
 
 /* Bound of the error of a node's times at a tick of a merged recording */
@@ -286,8 +286,8 @@ struct tsct_recording {
 	struct tsct_clock_params counter;
 	__u32 counter_source;
 	/* History of the clock during the recording, by cycles of the counter */
-	struct tsct_clock_segment *lines;
-	__u32 nr_lines;
+	struct tsct_clock_segment *segments;
+	__u32 nr_segments;
 	__u32 status;			/* TSCT_STATUS_* at the end */
 	__u32 rate_error_ppb;		/* bound of the error of real.mult */
 	__u32 epoch_first;		/* epoch of the clock at the begin */
@@ -319,8 +319,8 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
 
 /* Adds a segment of the clock's history. 0, -EINVAL: too many, or -ENOMEM */
-int tsct_recording_add_line(struct tsct_recording *rec,
-			    const struct tsct_clock_segment *line);
+int tsct_recording_add_segment(struct tsct_recording *rec,
+			    const struct tsct_clock_segment *segment);
 
 /*
  * tsct_recording_locate - allocate the locations, once, before any stream

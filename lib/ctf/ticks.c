@@ -194,7 +194,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	sync->start.end = system_ns(known, sync->start.end);
 	sync->end.begin = system_ns(known, sync->end.begin);
 	sync->end.end = system_ns(known, sync->end.end);
-	sync->line = convert_params(known, &sync->line);
+	sync->params = convert_params(known, &sync->params);
 	to->source = TSCT_SOURCE_REALTIME;
 	to->counter = *known;
 	to->counter_source = rec->source;

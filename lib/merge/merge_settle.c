@@ -288,8 +288,8 @@ static __u64 last_seen(const struct tsct_recording *rec, __u32 epoch)
 	__u64 last = 0, next = UINT64_MAX;
 	__u32 i;
 
-	for (i = 0; i < rec->nr_lines; i++) {
-		line = &rec->lines[i];
+	for (i = 0; i < rec->nr_segments; i++) {
+		line = &rec->segments[i];
 		if (line->epoch == epoch && line->until_cycles > last &&
 		    line->until_cycles >= line->base_cycles)
 			last = line->until_cycles;

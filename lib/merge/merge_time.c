@@ -77,7 +77,7 @@ static const char *look(const struct merge_in *in)
 	if (has_changed(in))
 		return "the timeline of its cluster ended while it was recorded, and another began";
 	if (sync->role == TSCT_SYNC_MASTER)
-		return sync->line.mult && sync->node == sync->master ? NULL :
+		return sync->params.mult && sync->node == sync->master ? NULL :
 			"is uncalibrated: the master's time was not yet known";
 	return has_series(in) ? NULL :
 		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";

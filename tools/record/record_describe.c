@@ -269,7 +269,7 @@ static void store_cluster(struct tsct_recording *rec,
 	rec->nodes[0].sync.timeline = state->cluster_timeline;
 	if (state->cluster.mult &&
 	    !tsct_clock_params_check(&state->cluster, state->source))
-		rec->nodes[0].sync.line = state->cluster;
+		rec->nodes[0].sync.params = state->cluster;
 }
 
 /* Reads the clock. Returns false if it has no params, or another source now. */
