@@ -101,8 +101,8 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
 /*
- * Reads a header of which TSCT_DELTA_ROOM bytes are there. The address of the next
- * event depends on the size alone, not on the tick: decoding does not wait for it.
+ * Reads a header of TSCT_DELTA_ROOM readable bytes. The address of the next event
+ * depends on the size alone, not on the tick, so decoding does not wait for the tick.
  */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
 				       __u32 *ret_id)
@@ -152,12 +152,12 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
 }
 
 /*
- * tsct_delta_get - read the header of an event: its tick and thread are in *delta
+ * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
  * Returns its size. With nothing changed: -ENODATA: it does not end within @len;
- * -EINVAL: no writer writes it: a tick beyond 2^64 or before the last one, an
- * invalid id, a first event without its thread.
+ * -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a first event
+ * without its thread.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
@@ -170,12 +170,11 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 /* ---- coarser and finer ticks ---------------------------------------------- */
 
 /*
- * Ticks of another size than the source's.
+ * Conversion of the source's ticks to coarser or finer ones.
  *
- * bits < 0: that many low bits are dropped; ticks are longer by that power of two.
- * bits > 0: the source's ticks are divided into 2^bits. Events on the same tick
- * are put one after the other within it, like the counter of a unique stamp
- * (tsctrace/stamp.h); where it is full, they continue in the next one.
+ * bits < 0: that many low bits are dropped. bits > 0: a tick is divided into 2^bits;
+ * events on the same tick of the source get successive ones, as by the counter of a
+ * unique stamp (tsctrace/stamp.h), and continue in the next tick after an overflow.
  */
 struct tsct_tick_resolution {
 	__u64 seen;	/* last tick of the source */
@@ -185,7 +184,7 @@ struct tsct_tick_resolution {
 
 #define TSCT_TICK_BITS_MAX	13
 
-/* tsct_tick_resolution_init - Returns 0; -EINVAL: |bits| > TSCT_TICK_BITS_MAX */
+/* tsct_tick_resolution_init - start at tick 0. 0; -EINVAL: |bits| is too large */
 static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, int bits)
 {
 	if (bits > TSCT_TICK_BITS_MAX || bits < -TSCT_TICK_BITS_MAX)
@@ -197,9 +196,9 @@ static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, in
 }
 
 /*
- * tsct_tick_resolution_tick - the tick of an event on the source's tick @source
+ * tsct_tick_resolution_tick - convert the tick of an event
  *
- * Returns 0; -EINVAL: the source runs backwards; -ERANGE: beyond 2^64.
+ * Returns 0; -EINVAL: @source is before the last one; -ERANGE: the tick exceeds 2^64.
  */
 static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 					    __u64 source, __u64 *ret_tick)
