@@ -2,7 +2,6 @@
 /* A channel: requests, creating or attaching, checking, mapping, definitions */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,8 @@
 #include "channel.h"
 #include "gettime.h"
 
-#define BIND_TRIES		8	/* a channel may be removed between two requests */
+/* as other processes may remove the channel in between */
+#define BIND_TRIES		8
 #define NEXT_REASON		"; also tried "
 #define NO_ROOM			"no room left within the provider's limits: "
 #define MODULE_PARAMETERS	"/sys/module/tsctrace/parameters/"
@@ -89,7 +89,7 @@ int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *i
 	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_NEXT, info);
 	if (err)
 		return err;
-	/* The provider may be any program: it need not have terminated the name. */
+	/* Any program may be the provider: the name may lack its NUL. */
 	info->name[TSCT_NAME_MAX - 1] = '\0';
 	return info->id > last ? 0 : -EPROTO;
 }
@@ -121,12 +121,7 @@ __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel)
 
 /* ---- checking ---------------------------------------------------------- */
 
-static bool is_page_aligned(__u64 offset)
-{
-	return offset % TSCT_PAGE_SIZE == 0;
-}
-
-/* Each offset is bounded before it is added to, so no sum can wrap. */
+/* Each offset is limited before it is used in a sum, so no sum can wrap. */
 int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 {
 	const __u64 cpus = h->nr_cpus, max = 1ULL << 44;
@@ -142,10 +137,8 @@ int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 	if (h->file_size > max || h->ring_stride > max / TSCT_CPUS_MAX ||
 	    (file_size && h->file_size != file_size))
 		return -EINVAL;
-	if (!is_page_aligned(h->consumer_offset) ||
-	    !is_page_aligned(h->ring_offset) ||
-	    !is_page_aligned(h->ring_stride) ||
-	    !is_page_aligned(h->file_size) || h->defs_offset % 8)
+	if ((h->consumer_offset | h->ring_offset | h->ring_stride | h->file_size) %
+	    TSCT_PAGE_SIZE || h->defs_offset % 8)
 		return -EINVAL;
 	if (h->consumer_offset > h->file_size ||
 	    h->ring_offset > h->file_size ||
@@ -169,7 +162,7 @@ static int read_header(struct tsct_channel *channel)
 	struct stat st = { .st_size = 0 };
 	void *page;
 
-	/* A memfd that can shrink could raise SIGBUS in this process: only sealed ones. */
+	/* Access beyond the end of a shrunk memfd raises SIGBUS: requires the seals. */
 	if (channel->map_fd != channel->fd &&
 	    (channel->map_fd < 0 || fstat(channel->map_fd, &st) < 0 || !st.st_size ||
 	     (fcntl(channel->map_fd, F_GET_SEALS) & seals) != seals))
@@ -245,7 +238,7 @@ static int map_bound(struct tsct_channel *channel)
 	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
 	channel->rseq = tsct_rseq_offset();
-	/* Called for any source: it also decides how the kernel's clocks are read. */
+	/* Called for any source: it affects tsct_gettime(), too. */
 	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
 		channel->rseq = 0;
 	tsct_emit_enable_fast(channel);
@@ -269,7 +262,7 @@ void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ..
 	va_end(args);
 }
 
-/* The option that the provider rejected with -EINVAL */
+/* Returns a sentence about the option that the provider rejected with -EINVAL. */
 static const char *explain_options(const struct tsct_channel_options *options)
 {
 	const __u32 size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
@@ -295,7 +288,7 @@ static unsigned long long mib(__u64 bytes)
 	return (bytes + (1 << 20) - 1) >> 20;
 }
 
-/* The advice to raise a limit, where a module parameter does that. */
+/* Advice to raise a module parameter; "" if the provider is not the module */
 static const char *advise_raise(const struct tsct_channel *channel,
 				const char *parameter, char *text, size_t size)
 {
@@ -359,8 +352,8 @@ static void explain_quota(struct tsct_channel *channel,
 }
 
 /*
- * The reason why the provider returned @err, and what to do.
- * @text: TSCT_ERROR_TEXT_SIZE bytes, which the result may be in
+ * Returns the reason for a provider's error, with advice. @text: a buffer of
+ * TSCT_ERROR_TEXT_SIZE bytes, which the result may point to
  */
 static const char *explain(struct tsct_channel *channel, int err,
 			   const struct tsct_channel_options *options, char *text)
@@ -449,7 +442,10 @@ int tsct_channel_bind_id(struct tsct_channel *channel, __u32 id, __u32 roles)
 	return err;
 }
 
-/* Emitting needs rseq, or the module, which can write events itself. */
+/*
+ * A warning if events of this process are lost: emitting needs rseq, or the module,
+ * which can write events in the kernel.
+ */
 static const char *emit_warning(const struct tsct_channel *channel)
 {
 	if (!(channel->roles & TSCT_ROLE_WRITE) || channel->rseq ||
@@ -500,7 +496,7 @@ int tsct_channel_bind(struct tsct_channel *channel,
 		name = secure_getenv("TSCTRACE_CHANNEL");
 	if (!name || !*name)
 		name = "default";
-	/* The provider would return only -EINVAL. */
+	/* The provider's -EINVAL would not say which option is wrong. */
 	if (!tsct_channel_name_valid(name)) {
 		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
 				       "name; use 1 to %d of A-Z a-z 0-9 _ . -",

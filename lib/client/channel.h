@@ -21,30 +21,30 @@ struct tsct_channel {
 	/* Read by the inline emit functions; the layout is compiled into programs */
 	struct tsct_fast fast __attribute__((aligned(64)));
 
-	/* the slow path */
-	long rseq;		/* as in `fast`, but 0 if it must not be used */
+	/* Used by the slow path of emit */
+	long rseq;		/* offset of the rseq area; 0: rseq must not be used */
 	__u32 source;		/* TSCT_SOURCE_* of the events' cycles */
-	__u64 dropped;		/* events; atomic */
+	__u64 dropped;		/* number of dropped events; atomic */
 	__u32 roles;		/* TSCT_ROLE_* that the provider granted */
-	int readers;		/* open tsct_readers; atomic */
+	int readers;		/* number of open readers; atomic */
 
-	/* the provider */
+	/* Connection to the provider */
 	const struct tsct_provider_ops *ops;	/* NULL: not connected */
 	enum tsct_provider provider;
 	int fd;			/* device or socket, -1: none */
 	int map_fd;		/* device or memfd, -1: none */
 	pid_t pid;		/* the process that connected */
 	pthread_mutex_t lock;	/* one request at a time on a socket */
-	bool broken;		/* a reply was lost on the socket; under lock */
+	bool broken;		/* a reply was lost on the socket; protected by lock */
 	char *socket_path;
 
-	/* the channel's file, mapped */
+	/* The channel's file, mapped */
 	struct tsct_channel_header header;	/* private, checked copy */
 	struct tsct_geometry geo;
-	char *head_map;		/* header and definitions */
+	char *head_map;		/* mapping of header and definitions */
 	char *consumer_map;
 	char *ring_map;
-	char error[TSCT_ERROR_TEXT_SIZE];	/* see tsct_channel_error() */
+	char error[TSCT_ERROR_TEXT_SIZE];	/* text of tsct_channel_error() */
 };
 
 /*
@@ -92,8 +92,8 @@ int tsct_channel_check(const struct tsct_channel_header *header,
 		       __u64 file_size);
 
 /*
- * tsct_event_define_def - tsct_event_define() of a definition in binary form,
- * which the provider checks
+ * tsct_event_define_def - as tsct_event_define(), for a definition in binary form. The
+ * provider checks it.
  */
 int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def);
 
@@ -107,7 +107,8 @@ long tsct_rseq_offset(void);
  *
  * @channel is mapped, with rseq and source set, and fast.refs has room for nr_cpus.
  */
-extern const __u32 tsct_no_mark;	/* 0, the fork_mark without fast path */
+/* constant 0: the fork_mark of a channel without a fast path */
+extern const __u32 tsct_no_mark;
 void tsct_emit_disable_fast(struct tsct_channel *channel);
 void tsct_emit_enable_fast(struct tsct_channel *channel);
 
@@ -130,8 +131,8 @@ tsct_ring_consumer(const struct tsct_channel *channel, unsigned int cpu)
 }
 
 /*
- * Is the CPU's ring there? Pages of a CPU that is not READY must not be touched:
- * SIGBUS. Pairs with the provider's store of the state after the ring is set up.
+ * Returns true if the CPU's ring exists. Access to the ring of a CPU that is not READY
+ * raises SIGBUS. Pairs with the provider's store of the state after the ring is set up.
  */
 static inline bool tsct_ring_ready(const struct tsct_channel *channel,
 				   unsigned int cpu)

@@ -13,7 +13,7 @@
 
 /* Default geometry of a channel, see struct tsct_channel_options */
 #define TSCT_BLOCK_SIZE_DEFAULT	16384	/* bytes */
-#define TSCT_BLOCKS_DEFAULT	64	/* per CPU */
+#define TSCT_BLOCKS_DEFAULT	64	/* blocks per CPU */
 
 /* ---- connections ------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ int tsct_channel_connect(const char *socket_path, const char *server,
  */
 int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg);
 
-/* Path of the provider's socket, NULL: the module, or none. Valid as @channel is. */
+/* The provider's socket; NULL: the module, or none. Valid until @channel is closed. */
 const char *tsct_channel_socket_path(const struct tsct_channel *channel);
 
 /*
@@ -110,7 +110,7 @@ __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Would tsct_events_enable() accept these patterns? Returns 0 or -EINVAL. */
+/* Checks patterns as tsct_events_enable() does. Returns 0 or -EINVAL. */
 int tsct_patterns_check(const char *patterns);
 
 #endif /* TSCT_CHANNEL_ADMIN_H */

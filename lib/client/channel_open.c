@@ -62,9 +62,9 @@ void tsct_channel_close(struct tsct_channel *channel)
 }
 
 /*
- * Tries one connected provider. Returns true if the next one is to be tried: this
- * one is not running, or has no such channel. *ret_error keeps the first error
- * other than -ENODEV.
+ * Tries one provider; @connected is the result of the connection to it. Returns true if
+ * it is not running or has no such channel, so that the next one is to be tried.
+ * *ret_error keeps the first error other than -ENODEV.
  */
 static bool try_provider(struct tsct_channel *channel,
 			 const struct tsct_channel_options *options,
@@ -130,7 +130,7 @@ static int try_providers(struct tsct_channel *channel,
 	    !try_provider(channel, options, tsct_socket_open(channel, path,
 			  "tsctraced"), &err))
 		return err;
-	/* A program that writes need not wait for the module or the daemon. */
+	/* Advice for programs that write: trace-ctl record can provide rings. */
 	if (err == -ENODEV && mask == ~0U && !has_embedded &&
 	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
 		used = strlen(channel->error);

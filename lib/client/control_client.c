@@ -13,9 +13,10 @@
 #include "control_client.h"
 #include "gettime.h"
 
-#define ANSWER_NS	5000000000LL	/* from connect() to the last byte */
+/* limit from connect() to the last byte of the answer */
+#define ANSWER_NS	5000000000LL
 #define RETRY_MS	5
-#define ANSWER_MAX	(8 << 20)	/* bytes */
+#define ANSWER_MAX	(8 << 20)	/* largest answer in bytes */
 
 void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
 			     const char *request, __s64 until_ns)
@@ -120,7 +121,7 @@ int tsct_control_request_until(const char *path, const char *request,
 	tsct_control_call_begin(&call, path, request,
 				until < until_ns ? until : until_ns);
 	while (!(ret = tsct_control_call_step(&call))) {
-		/* Until the next step can do something */
+		/* Waits until the next step can make progress. */
 		fd.fd = call.fd;
 		left_ms = (call.until_ns - tsct_monotonic_ns()) / 1000000 + 1;
 		if (call.fd < 0)

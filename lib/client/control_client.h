@@ -9,7 +9,7 @@
 
 #include "runtime_paths.h"
 
-/* Prefix of an answer that refuses the request */
+/* Prefix of an answer that rejects the request */
 #define TSCT_CONTROL_ERROR	"error: "
 
 /*
@@ -31,13 +31,10 @@ int tsct_control_request(const char *path, const char *request, char **ret_answe
 int tsct_control_request_until(const char *path, const char *request,
 			       __s64 until_ns, char **ret_answer, size_t *ret_len);
 
-/*
- * A request that does not block, for a caller that has other work. One thread at a
- * time; not signal safe.
- */
+/* A request that does not block. One thread at a time; not signal safe */
 struct tsct_control_call {
 	const char *path;
-	char request[64];	/* with its newline; "": not begun */
+	char request[64];	/* line to send, with its newline; "": no request */
 	int fd;			/* -1: not connected yet */
 	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	char *answer;		/* received so far; a NUL behind it once complete */
@@ -57,7 +54,7 @@ void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 
-/* Closes and frees; a struct of zeros is fine, and is what remains. */
+/* Closes, frees and zeroes the request. A zeroed struct is valid. */
 void tsct_control_call_end(struct tsct_control_call *call);
 
 static inline bool tsct_control_call_pending(const struct tsct_control_call *call)

@@ -52,7 +52,7 @@ static inline bool is_event_id(unsigned int id)
 	return id - TSCT_ID_FIRST <= TSCT_ID_MAX - TSCT_ID_FIRST;
 }
 
-/* Sum of all lengths. Stops above @max, so that the sum cannot wrap. */
+/* Sum of the lengths of @nr buffers. Stops above @max, so that the sum cannot wrap. */
 static inline size_t iov_total(const struct iovec *iov,
 				unsigned int nr, size_t max)
 {
@@ -63,7 +63,11 @@ static inline size_t iov_total(const struct iovec *iov,
 	return len;
 }
 
-/* Events of a thread without known id, of other sources, too large, or refused */
+/*
+ * Slow path of events that never enter the critical section: the thread's id is
+ * unknown, the source is not the TSC, the payload is too large, or the channel is not
+ * writable
+ */
 static __attribute__((noinline, cold)) int
 emit_untried(struct tsct_channel *channel, unsigned int id,
 	     const struct iovec *iov, unsigned int nr, bool ordered)
@@ -90,7 +94,7 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 	return tsct_emit_slow(channel, &event, TSCT_SECTION_STALE);
 }
 
-/* Events whose section was run, and ended with @result */
+/* Slow path of events whose critical section ended with @result */
 static __attribute__((noinline, cold)) int
 emit_again(struct tsct_channel *channel, __u64 header, const struct iovec *iov,
 	   unsigned int nr, bool ordered, int result)
@@ -122,7 +126,9 @@ int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
 			  result & ~TSCT_REST_UNORDERED);
 }
 
-/* Local, so that emit_one() ends in tail calls only and saves no registers. */
+/*
+ * A local function, so that emit_one() ends in tail calls only and saves no registers
+ */
 static __attribute__((noinline, cold)) int
 emit_rest(struct tsct_channel *channel, __u64 header, const void *payload,
 	  int result)

@@ -10,18 +10,18 @@
 /* ---- thread.c ----------------------------------------------------------- */
 
 /*
- * Call before the first event of a process. Not signal safe: it allocates, and uses
- * pthread_once(), where a handler would wait for the code that it interrupted.
+ * Prepares a process for its first event. Not signal safe: it allocates, and a handler
+ * in pthread_once() would wait for the code that it interrupted.
  */
 void tsct_thread_prepare(void);
 
-/* The word that is not 0 while tsct_thread_id is valid; a fork clears it. Signal safe. */
+/* Address of a word that a fork sets to 0: tsct_thread_id is invalid. Signal safe */
 const __u32 *tsct_thread_mark(void);
 
-/* This thread's id by gettid(), stored in tsct_thread_id. Signal safe. */
+/* Stores this thread's id by gettid() in tsct_thread_id, and returns it. Signal safe */
 __u32 tsct_thread_id_slow(void);
 
-/* This thread's id, 0: not known. */
+/* This thread's cached id; 0: not known */
 static inline __u32 tsct_thread_known(const __u32 *mark)
 {
 	return __atomic_load_n(mark, __ATOMIC_RELAXED) ? tsct_thread_id : 0;
@@ -33,17 +33,19 @@ static inline __u32 tsct_thread_known(const __u32 *mark)
 struct tsct_emit_request {
 	__u64 header;		/* first 8 bytes of the record */
 	const struct iovec *iov;
-	unsigned int nr;	/* of iov */
+	unsigned int nr;	/* number of buffers in iov */
 	__u32 size;		/* bytes of the record, rounded up to 8 */
-	bool ordered;		/* tsct_emit(), not tsct_emit_unordered() */
+	bool ordered;		/* for tsct_emit(); false: tsct_emit_unordered() */
 };
 
-/* Counts a loss in the process, or in the ring of @cpu. Return @err. */
+/* Count a lost event in the process, or in the ring of @cpu. Both return @err. */
 int tsct_emit_drop(struct tsct_channel *channel, int err);
 int tsct_emit_count_lost(struct tsct_channel *channel, __u32 cpu,
 			 unsigned int cause, int err);
 
-/* Has the kernel write the event, or counts it as lost. Returns as tsct_emit(). */
+/*
+ * Requests the kernel to write the event, or counts it as lost. Returns as tsct_emit().
+ */
 int tsct_emit_fallback(struct tsct_channel *channel,
 		       const struct tsct_emit_request *event);
 

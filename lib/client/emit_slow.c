@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events that the critical section did not record at its first try: beginning
- * blocks, finding rings, reading other clocks, asking the kernel for help, counting
- * losses. All of it is async-signal-safe.
+ * Events that the critical section did not record at its first try: begins blocks,
+ * finds rings, reads clocks other than the TSC, requests the kernel to write events,
+ * counts losses. All functions are async-signal-safe.
  */
 #include <errno.h>
 #include <sched.h>
@@ -33,7 +33,9 @@ int tsct_emit_drop(struct tsct_channel *channel, int err)
 	return err;
 }
 
-/* An atomic addition, as the thread may be preempted or have left that CPU. */
+/*
+ * The addition is atomic, as the thread may be preempted, or run on another CPU by now.
+ */
 int tsct_emit_count_lost(struct tsct_channel *channel, __u32 cpu,
 			 unsigned int cause, int err)
 {
@@ -49,7 +51,9 @@ static __u32 payload_len(const struct tsct_emit_request *event)
 	return (__u16)event->header - sizeof(struct tsct_record);
 }
 
-/* The kernel writes the event, or counts it as lost in the ring. */
+/*
+ * Requests the kernel to write the event. It counts an event that does not fit as lost.
+ */
 static int write_by_kernel(struct tsct_channel *channel,
 			   const struct tsct_emit_request *event,
 			   const void *payload)
@@ -66,7 +70,7 @@ static int write_by_kernel(struct tsct_channel *channel,
 	return err;
 }
 
-/* @joined: room for the whole payload */
+/* Joins the buffers of the event. @joined: room for the whole payload */
 static int write_joined(struct tsct_channel *channel,
 			const struct tsct_emit_request *event, char *joined)
 {
@@ -109,24 +113,9 @@ int tsct_emit_fallback(struct tsct_channel *channel,
 
 /* ---- rings and blocks --------------------------------------------------- */
 
-static __u64 read_source(const struct tsct_channel *channel)
-{
-	static const clockid_t clocks[TSCT_SOURCE_NR] = {
-		[TSCT_SOURCE_MONOTONIC_RAW] = CLOCK_MONOTONIC_RAW,
-		[TSCT_SOURCE_MONOTONIC] = CLOCK_MONOTONIC,
-		[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
-	};
-	struct timespec now;
-
-	if (channel->source == TSCT_SOURCE_TSC)
-		return tsct_tsc_read();
-	tsct_gettime(clocks[channel->source], &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 /*
- * Stores where the ring of a CPU is, when that is used for the first time. The tail
- * goes first: a section on that CPU takes a ring with a producer as complete, and
+ * Stores the addresses of a CPU's ring when it is used for the first time. The tail is
+ * stored first: a section on that CPU uses a ring as soon as its producer is set, and
  * this thread may run on another CPU. Pairs with TSCT_SECTION_RING_.
  */
 static bool find_ring(struct tsct_channel *channel, __u32 cpu)
@@ -143,11 +132,17 @@ static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 	return true;
 }
 
-/* Head and cycles of the CPU that the thread is on. Returns NULL: ring not found yet. */
+/* Reads head and clock for the current CPU's ring. NULL: the ring was not found yet */
 static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 					 struct section_seen *ret_seen)
 {
+	static const clockid_t clocks[TSCT_SOURCE_NR] = {
+		[TSCT_SOURCE_MONOTONIC_RAW] = CLOCK_MONOTONIC_RAW,
+		[TSCT_SOURCE_MONOTONIC] = CLOCK_MONOTONIC,
+		[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
+	};
 	struct tsct_producer *producer;
+	struct timespec now;
 
 	ret_seen->cpu = sched_getcpu();
 	if (ret_seen->cpu >= channel->fast.nr_cpus)
@@ -157,8 +152,13 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 	if (!producer)
 		return NULL;
 	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
-	/* Read after the head, so that it is not before the last record's. */
-	ret_seen->cycles = read_source(channel);
+	/* Read after the head, so that cycles do not decrease in the ring. */
+	if (channel->source == TSCT_SOURCE_TSC) {
+		ret_seen->cycles = tsct_tsc_read();
+	} else {
+		tsct_gettime(clocks[channel->source], &now);
+		ret_seen->cycles = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	}
 	return &channel->fast.refs[ret_seen->cpu];
 }
 
@@ -222,10 +222,7 @@ static int try_once(struct tsct_channel *channel, const struct tsct_emit_request
 					event->iov, event->nr, event->size);
 }
 
-/*
- * The thread may be on another CPU by now: a loss is then counted there, and a ring
- * found there.
- */
+/* Tries again. A loss is counted in the ring of the CPU on which the thread is then. */
 int tsct_emit_slow(struct tsct_channel *channel,
 		   const struct tsct_emit_request *event, int result)
 {

@@ -13,15 +13,16 @@
 #include "lib/core/event_def.h"
 #include "channel.h"
 
-/* struct tsct_event_type.flags */
-#define BOUND		0x1	/* on a channel of its own, see tsct_event_bind() */
+/* Flags of struct tsct_event_type */
+/* the event was put on a channel by tsct_event_bind() */
+#define BOUND		0x1
 
 #define ALL		"*"
 #define SEPARATORS	", \t\n"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-/* Under the lock, as are all members of an event but its state */
+/* Protected by the lock, as all members of an event except its state */
 static struct tsct_event_type *first;
 static struct tsct_channel *enabled_channel;
 static char *enabled_patterns;
@@ -61,8 +62,8 @@ static size_t pattern_len(const char *pattern)
 }
 
 /*
- * Backtracks to the last `*` only: at most pattern times name steps, and names
- * have 63 characters.
+ * Compares a name with a pattern. Backtracks to the last `*` only, so the number of
+ * steps is at most the product of both lengths; names have up to 63 characters.
  */
 static bool matches(const char *pattern, size_t len, const char *name)
 {
@@ -108,7 +109,7 @@ int tsct_patterns_check(const char *patterns)
 	return 0;
 }
 
-/* The last pattern that matches decides. @patterns: checked */
+/* Returns true if @patterns enable the event: the last pattern that matches decides. */
 static bool is_selected(const char *patterns, const char *name)
 {
 	const char *at = skip_separators(patterns);
@@ -132,7 +133,9 @@ static void set_state(struct tsct_event_type *event, bool on)
 	const uint64_t state = (uintptr_t)event->channel |
 		(uint64_t)event->id << 48;
 
-	/* An emit that reads the state then reads a channel that is set up. */
+	/*
+	 * Released, so that an emit that reads the state also reads a complete channel.
+	 */
 	__atomic_store_n(&event->state, on ? state : 0, __ATOMIC_RELEASE);
 }
 
@@ -164,7 +167,7 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 	id = tsct_event_define_def(channel, &def);
 	if (id < 0)
 		return id;
-	/* The state has 48 bits for the address; higher ones need a hint to mmap(). */
+	/* The state has 48 bits for an address; higher ones are unusual. */
 	if ((uintptr_t)channel >> 48)
 		return -EFAULT;
 	event->id = id;

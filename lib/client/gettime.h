@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * Set for good when tsct_tsc_forbidden() finds a thread that may not read the TSC.
- * The C library's clock_gettime() reads the TSC, too, if it is the kernel's
+ * Set when tsct_tsc_forbidden() finds a thread that may not read the TSC, and never
+ * cleared. The C library's clock_gettime() reads the TSC if it is the kernel's
  * clocksource, and would raise SIGSEGV in such a thread.
  */
 extern bool tsct_tsc_is_forbidden;
@@ -38,8 +38,8 @@ static inline __s64 tsct_monotonic_ns(void)
 }
 
 /*
- * tsct_tsc_forbidden - may this thread not read the TSC (PR_SET_TSC)? If so, the
- * process reads clocks by system calls from now on.
+ * tsct_tsc_forbidden - returns true if this thread may not read the TSC (PR_SET_TSC).
+ * The process then reads clocks by system calls from now on.
  */
 bool tsct_tsc_forbidden(void);
 

@@ -8,7 +8,6 @@
  * its replies would mix with its parent's.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -82,7 +81,10 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	return 0;
 }
 
-/* One request and its reply. @ret_map_fd: takes a memfd of the reply; may be NULL */
+/*
+ * Sends a request and receives its reply. @ret_map_fd: set to a memfd of the reply, if
+ * there is one; may be NULL
+ */
 static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 		    int *ret_result)
 {

@@ -9,7 +9,7 @@
 #include "gettime.h"
 #include "reader.h"
 
-#define CHECK_MS	10	/* period of checks where no descriptor wakes us */
+#define CHECK_MS	10	/* period of checks if no descriptor reports events */
 
 /* ---- opening ----------------------------------------------------------- */
 
@@ -132,7 +132,7 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* A server's socket has no watermark: there tsct_reader_wait() polls the rings. */
+/* A server's socket has no watermark: for its rings tsct_reader_wait() polls. */
 int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes)
 {
 	struct tsct_watermark arg = { .bytes = bytes };

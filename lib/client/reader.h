@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a channel's reader, for reader*.c, and the functions beyond the
- * public API that a recorder drains rings with. A reader and all its functions
- * belong to one thread at a time.
+ * The internal structures of a channel's reader, for reader*.c, and functions beyond
+ * the public API, for recorders. One thread at a time may use a reader.
  */
 #ifndef TSCT_READER_H
 #define TSCT_READER_H
@@ -18,49 +17,49 @@
  * (events) have 64 bits.
  */
 struct tsct_ring_reader {
-	__u64 pos;		/* behind the last record read */
-	__u64 released;		/* the tail that writers see */
+	__u64 pos;		/* position behind the last record read */
+	__u64 released;		/* tail in shared memory, which writers read */
 	__u64 count;		/* events published before pos */
 	__u64 confirmed_pos;	/* the last position where count was compared */
-	bool overtaken;		/* by a writer, since confirmed_pos */
+	bool overtaken;		/* a writer overwrote unread data since confirmed_pos */
 	bool damaged;		/* invalid data found since confirmed_pos */
 	/*
-	 * Discard policy: a head that was checked. Everything below it stays the
-	 * reader's, so the head is loaded again only when that is read: meanwhile
-	 * its cache line stays with the writers.
+	 * Discard policy: the last head that was loaded and checked. Writers do not
+	 * change data below it. It is loaded again only when all data below it is read,
+	 * so that its cache line stays in the writers' caches.
 	 */
 	bool has_head;
 	__u64 head_word, head_pos;
 	bool unreleased;	/* events were returned since the last release */
 	/* A record that was read but not returned yet, see tsct_reader_peek() */
 	bool has_next;
-	__u64 next_pos;		/* its position: not to be released */
+	__u64 next_pos;		/* position of `next`, which must not be released yet */
 	struct tsct_event next;
-	__u64 *copy;		/* its payload; allocated by the first peek */
+	__u64 *copy;		/* payload of `next`; allocated by the first peek */
 	/* A private copy of the whole ring that is read instead of it, or NULL */
 	const char *image;
 	__u64 image_head;	/* head of the image, in the producer's format */
-	/* before, read, overrun, broken, overruns, broken_places; others are 0 */
+	/* The reader's own counters; those of writers are 0 */
 	struct tsct_ring_stat stat;
 };
 
 struct tsct_reader {
 	struct tsct_channel *channel;
-	struct tsct_ring_reader *rings;	/* per CPU */
+	struct tsct_ring_reader *rings;	/* array by CPU */
 	__u64 *copy;		/* payload of the record returned last */
 	__u64 watermark;	/* bytes, see tsct_reader_watermark() */
-	/* tsct_reader_next_ordered(): the CPUs that have a `next`, by its cycles */
+	/* Heap of the CPUs that have a `next`, for tsct_reader_next_ordered() */
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	bool *in_order;		/* per CPU: its next event is in the heap */
+	bool *in_order;		/* array by CPU: its `next` is in the heap */
 	bool first_returned;	/* the event of the heap's first CPU was returned */
 	__u32 since_scan;	/* events returned since all rings were examined */
 	__u64 scanned_until;	/* cycles: the limit of the last scan of all rings */
-	__u64 last_ordered;	/* highest cycles returned */
-	/* definitions */
+	__u64 last_ordered;	/* highest cycles of the events returned in order */
+	/* Event definitions */
 	char *defs;		/* copy of the definition area */
-	__u64 defs_used;	/* bytes */
-	bool defs_broken;	/* unparsable: no further ones are read */
+	__u64 defs_used;	/* bytes of defs that are parsed */
+	bool defs_broken;	/* a definition was invalid: no further ones are read */
 	const struct tsct_event_def **by_id;
 };
 
@@ -115,7 +114,7 @@ void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu);
 /* Bytes between the reader's position and the head of a ring, of either policy */
 __u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu);
 
-/* Head and counts that the ring states, all of one moment */
+/* Reads the head and the counts of a ring, as of one moment. */
 void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
 			      struct tsct_ring_count *ret_figures);
 

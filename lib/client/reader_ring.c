@@ -13,7 +13,8 @@
 
 #include "reader.h"
 
-#define OVERTAKEN_MAX	16	/* times in a row, then return to the caller */
+/* limit of repeated reads in one call, while writers overtake */
+#define OVERTAKEN_MAX	16
 #define FREEZE_TRIES	8
 
 /* A ring's head: the word as it was loaded, and its position in 64 bits */
@@ -42,7 +43,9 @@ static const char *reader_data(const struct tsct_reader *reader, unsigned int cp
 	return image ? image : tsct_ring_data(reader->channel, cpu);
 }
 
-/* Each word by one load: a writer may be storing to the same words. */
+/*
+ * Copies word by word, each with one load: a writer may be storing to the same words.
+ */
 static void copy_words(void *to, const void *from, size_t len)
 {
 	const __u64 *source = from;
@@ -64,9 +67,9 @@ static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 /* ---- counts ------------------------------------------------------------ */
 
 /*
- * According to the ring, @events were published before ring->pos. If that is more
- * than fit between here and confirmed_pos, or fewer than were read, it is false: it
- * is adopted, but no event is counted as missing.
+ * Compares the reader's count with @events, the ring's number of events published
+ * before ring->pos. A number that is too large for the distance to confirmed_pos, or
+ * less than was read, is false: it is adopted, but no event is counted as missing.
  */
 static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 {
@@ -87,7 +90,7 @@ static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 	ring->overtaken = ring->damaged = false;
 }
 
-/* Compares the counts at the head, where ring->pos is. */
+/* Compares the counts at the ring's head, which the reader has reached. */
 static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
 			      struct ring_head head)
 {
@@ -111,7 +114,7 @@ static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
 
 /* ---- beginning ---------------------------------------------------------- */
 
-/* Counts the records in [from, to), which begins at a record. False: invalid data. */
+/* Counts the records from position @from to @to. Returns false at invalid data. */
 static bool count_records(struct tsct_reader *reader, unsigned int cpu,
 			  __u64 from, __u64 to, __u64 *ret_nr)
 {
@@ -170,16 +173,19 @@ void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
 	if (tsct_ring_count(&reader->channel->geo, tsct_ring_producer(reader->channel, cpu),
 			    tsct_ring_data(reader->channel, cpu), now))
 		return;
-	/* No valid header: the 64-bit values closest to the reader's own */
+	/*
+	 * Without a valid block header: the 64-bit values closest to the reader's own
+	 */
 	now->head = tsct_pos_extend(ring->pos, now->head);
 	now->oldest = tsct_ring_oldest(&reader->channel->geo, now->head);
 	now->events = ring->count + (__u16)(now->events - ring->count);
 }
 
 /*
- * Begins where the previous reader stopped (discard policy), or at the oldest valid
- * event (overwrite policy): events overwritten before that are not missing. The
- * ring of a CPU that comes up later is empty now and is read from position 0.
+ * Reading begins at the position where the previous reader stopped (discard policy), or
+ * at the oldest valid event (overwrite policy); events overwritten before that do not
+ * count as missing. The ring of a CPU that is offline now is read from position 0
+ * later.
  */
 void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
 {
@@ -274,8 +280,8 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 }
 
 /*
- * The next record below @head. Returns 1, or 0: none. Every iteration advances or
- * counts as overtaken, so the loop ends.
+ * Reads the next record below @head. Returns 1, or 0: there is none. Every iteration
+ * advances or counts as overtaken, so the loop ends.
  */
 static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct ring_head head, struct tsct_event *ret_event)
@@ -327,7 +333,7 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	return 0;
 }
 
-/* Reads the next record, its payload into @copy (block_size bytes). 1, 0: none now */
+/* Reads the next record; @copy: block_size bytes for its payload. 1; 0: none now */
 static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct tsct_event *ret_event)
 {
@@ -344,7 +350,7 @@ static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 		head = load_head(reader, cpu);
 	if (next_record(reader, cpu, copy, head, ret_event))
 		return 1;
-	/* Nothing below the head known before, or overtaken too often: load it again */
+	/* No record below the cached head: load the head again. */
 	if (!known)
 		return 0;
 	ring->has_head = false;
@@ -461,7 +467,7 @@ static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 	first = size < ring_size - at ? size : ring_size - at;
 	copy_words(image + at, data + at, first);
 	copy_words(image, data, size - first);
-	/* Data that writers reuse by now is invalid in the copy */
+	/* Data that writers reused during the copy is invalid in it. */
 	is_overtaken(reader, cpu);
 	return (__s64)(ret_now->head - ring->pos) >= (__s64)(size / 2);
 }

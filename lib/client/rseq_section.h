@@ -70,13 +70,13 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 	TSCT_DO_("incq %[pos]")						\
 	"78:\n\t"
 
-/* Copies one buffer of the length that is in the header. */
+/* Copies one buffer; its length is in the record's header. */
 #define SECTION_PAYLOAD							\
 	TSCT_DO_("movzwl %w[header], %%edx")				\
 	TSCT_DO_("subl $16, %%edx")					\
 	SECTION_COPY
 
-/* Copies the buffers of iov. */
+/* Copies all buffers of an iovec. */
 #define SECTION_IOV							\
 	TSCT_DO_("testq %[nr], %[nr]")					\
 	TSCT_DO_("jz 79f")						\
@@ -117,7 +117,7 @@ name(const struct tsct_fast *fast, __u64 header, const void *src,	\
 DEFINE_SECTION_WRITE(section_write, TSCT_READ_TSC_ORDERED_)
 DEFINE_SECTION_WRITE(section_write_unordered, TSCT_READ_TSC_UNORDERED_)
 
-/* section_writev - the same of a payload in @nr buffers of that length in all */
+/* section_writev - write one record with a payload in @nr buffers */
 #define DEFINE_SECTION_WRITEV(name, read_tsc)			\
 static inline int name(const struct tsct_fast *fast, __u64 header,	\
 		       const struct iovec *iov, __u64 nr,	\
@@ -149,7 +149,10 @@ struct section_seen {
 	__u32 cpu;
 };
 
-/* STALE if the thread moved since then, or the head did. */
+/*
+ * Ends the section with STALE if the thread's CPU or the ring's head changed since
+ * @seen.
+ */
 #define SECTION_SEEN							\
 	TSCT_SECTION_CPU_						\
 	TSCT_DO_("cmpl %[seen_cpu], %%ecx")				\
@@ -194,13 +197,15 @@ static inline int section_write_seen(const struct tsct_fast *fast,
 /* The next block, computed from a struct section_seen */
 struct section_block {
 	struct tsct_block block;
-	__u64 head;		/* that publishes it */
-	__u64 pad;		/* first word of the pad */
-	__u64 pad_at;		/* offsets in the data, bytes */
+	__u64 head;		/* value that publishes the block */
+	__u64 pad;		/* first word of the pad record */
+	__u64 pad_at;		/* byte offset of the pad in the ring's data */
 	__u64 block_at;
 };
 
-/* Stores pad and header, and publishes them. The caller has checked for room. */
+/*
+ * Stores a pad and a block header, and publishes both. The caller has checked for room.
+ */
 static inline int section_begin_block(const struct tsct_fast *fast,
 				      const struct section_seen *seen,
 				      const struct section_block *next)

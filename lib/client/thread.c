@@ -14,8 +14,9 @@ extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
 /*
- * Cached, as gettid() would cost more than the rest of an emit. Initial-exec: no
- * call and no allocation at the first use, so that it is safe in signal handlers.
+ * The thread's id, cached because gettid() would cost more than the rest of an emit.
+ * Initial-exec: the first use calls and allocates nothing, so it is safe in signal
+ * handlers.
  */
 __thread uint32_t tsct_thread_id;
 
@@ -36,8 +37,8 @@ static void clear_fork_mark(void)
 }
 
 /*
- * A page that a fork wipes: however the child was made (fork, _Fork, clone), it
- * reads 0 there, and calls gettid() anew.
+ * Allocates a page that the kernel wipes at a fork: a child made by fork, _Fork or
+ * clone reads 0 there, and calls gettid() again.
  */
 static void make_fork_mark(void)
 {
@@ -45,7 +46,7 @@ static void make_fork_mark(void)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		return;		/* no_page stays 0: gettid() for every event */
+		return;		/* without a page every event calls gettid() */
 	fork_mark = page;
 	if (madvise(page, TSCT_PAGE_SIZE, MADV_WIPEONFORK) < 0)
 		pthread_atfork(NULL, NULL, clear_fork_mark);

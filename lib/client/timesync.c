@@ -16,14 +16,16 @@
 #include "control_client.h"
 #include "gettime.h"
 
-#define POLL_NS		20000000L	/* between two requests */
-#define ANSWER_NS	1000000000LL	/* for an answer, whatever the timeout is */
+#define POLL_NS		20000000L	/* time between two requests */
+/* limit for an answer, also if the caller's timeout is shorter */
+#define ANSWER_NS	1000000000LL
 
 struct collective {
 	char path[256];
 	char state[16];			/* waiting, session, done; "": no answer yet */
-	unsigned int number;		/* 0: not known yet */
-	char missing[1024];		/* names of nodes */
+	/* the daemon's number of this collective; 0: not known yet */
+	unsigned int number;
+	char missing[1024];		/* names of the nodes that have not called */
 	char *why;			/* the caller's buffer */
 	size_t size;
 };
@@ -66,7 +68,7 @@ static int request_state(struct collective *c, __s64 until)
 		return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
 			(err == -ENOENT && *c->state) ? 1 : err;
 	}
-	/* The state, the collective's number, and the missing nodes while "waiting" */
+	/* An answer is "STATE NUMBER", or "waiting NUMBER MISSING-NODES". */
 	answer[strcspn(answer, "\n")] = '\0';
 	if (!strncmp(answer, TSCT_CONTROL_ERROR, error_len))
 		err = explain(c, -EOPNOTSUPP, "%s: %s", c->path, answer + error_len);
@@ -80,7 +82,7 @@ static int request_state(struct collective *c, __s64 until)
 	return err;
 }
 
-/* One request. Returns 0: done, 1: not yet, or -errno. */
+/* Sends one request. Returns 0: synchronized, 1: not yet, or -errno. */
 static int poll_once(struct collective *c, __s64 until)
 {
 	char before[sizeof(c->state)];
@@ -90,7 +92,9 @@ static int poll_once(struct collective *c, __s64 until)
 	err = request_state(c, until);
 	if (err < 0)
 		return err;
-	/* A new daemon has no record of a session: the others will not call again. */
+	/*
+	 * A restarted daemon has lost the session, and other nodes do not call again.
+	 */
 	if (!strcmp(before, "session") && !strcmp(c->state, "waiting"))
 		return explain(c, -ECONNRESET, "all nodes have called, but tsctraced "
 			       "was restarted before the synchronization was "

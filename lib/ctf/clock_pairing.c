@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pairing of counter and CLOCK_REALTIME for a whole recording. The clock used one line
+ * Pairing of counter and CLOCK_REALTIME for a whole recording. The clock used one segment
  * after another while recording; the recording gets a single straight line from the time
  * at its begin to the time at its end, which is enough for most readers. The largest
- * distance from the clock's lines is part of its error bound.
+ * distance from the clock's segments is part of its error bound.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,17 +12,18 @@
 #include "lib/core/clock_params.h"
 #include "recording_writer.h"
 
-#define LINES_MAX	(TSCT_SEGMENTS_MAX + 2)
-/* Of shorter recordings, the rate between begin and end is worse than the clock's own. */
+#define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
+/* In shorter recordings the clock's own rate is better than that from begin to end. */
 #define SHORT_NS	10000000LL
-/* Largest error whose picoseconds fit */
+/* Largest error in ns whose picoseconds fit 64 bits */
 #define WORST_NS	(INT64_MAX / 4000)
 
 struct clock_pairing {
 	const struct tsct_clock *clock;
-	__u32 epoch;			/* of the clock, at the end */
-	__u32 cpu;			/* reference of the counter skew */
-	struct tsct_clock_params line;
+	__u32 epoch;			/* epoch of the clock at the recording's end */
+	/* the CPU whose counter is the reference for skews */
+	__u32 cpu;
+	struct tsct_clock_params params;	/* params of the whole recording */
 	__u64 worst_ns;			/* largest error found so far */
 };
 
@@ -32,8 +33,8 @@ static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time
 }
 
 /*
- * The recording does not have the skew of counters: its line is that of the reference
- * CPU, and the largest skew is added to the bound. Returns that in ns.
+ * Returns the largest skew of a CPU's counter in ns, which is added to the bound. The
+ * recording's params are those of the reference CPU.
  */
 static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
@@ -51,7 +52,7 @@ static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 	return 0;
 }
 
-/* Updates worst_ns by the error of the line at @cycles. */
+/* Updates worst_ns by the error of the params at @cycles. */
 static void add_error_at(struct clock_pairing *p, __u64 cycles)
 {
 	struct tsct_time time;
@@ -59,7 +60,7 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 
 	if (convert(p, cycles, &time) || time.epoch != p->epoch)
 		return;
-	apart = (tsct_s128)tsct_clock_params_ns(&p->line, cycles) - time.ns;
+	apart = (tsct_s128)tsct_clock_params_ns(&p->params, cycles) - time.ns;
 	if (apart < 0)
 		apart = -apart;
 	apart += time.error_ns;
@@ -67,46 +68,20 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 		p->worst_ns = apart > WORST_NS ? WORST_NS : (__u64)apart;
 }
 
-/* Lines are straight, so the largest error is at an end of one of them. */
-static void add_all_errors(struct clock_pairing *p, const struct tsct_clock_segment *lines,
-			int nr, __u64 end)
-{
-	int i;
-
-	add_error_at(p, p->line.base_cycles);
-	add_error_at(p, end);
-	for (i = 0; i < nr; i++) {
-		if ((__s64)(lines[i].base_cycles - p->line.base_cycles) <= 0 ||
-		    (__s64)(lines[i].base_cycles - end) >= 0)
-			continue;
-		add_error_at(p, lines[i].base_cycles - 1);
-		add_error_at(p, lines[i].base_cycles);
-	}
-}
-
 /* Begin of the last epoch, or of the recording if that is later */
 static __u64 begin_of(const struct tsct_recording *rec,
-		      const struct tsct_clock_segment *lines, int nr, __u32 epoch)
+		      const struct tsct_clock_segment *segments, int nr, __u32 epoch)
 {
 	int i;
 
 	for (i = 0; i < nr; i++)
-		if (lines[i].epoch == epoch)
+		if (segments[i].epoch == epoch)
 			break;
-	/* The oldest line is also valid before its begin. */
-	if (!i || i == nr || (__s64)(lines[i].base_cycles - rec->begin) <= 0 ||
-	    (__s64)(lines[i].base_cycles - rec->end) >= 0)
+	/* The oldest segment is also valid before its begin. */
+	if (!i || i == nr || (__s64)(segments[i].base_cycles - rec->begin) <= 0 ||
+	    (__s64)(segments[i].base_cycles - rec->end) >= 0)
 		return rec->begin;
-	return lines[i].base_cycles;
-}
-
-/* Sets the rate by the times at both ends. */
-static void set_rate(struct tsct_clock_params *line, __u64 cycles, __s64 ns)
-{
-	if (ns < SHORT_NS || !cycles)
-		return;
-	line->mult = (__u64)((((tsct_u128)ns << TSCT_CLOCK_SHIFT) + cycles / 2) /
-			     cycles);
+	return segments[i].base_cycles;
 }
 
 static __u64 distance(__u64 a, __u64 b)
@@ -116,32 +91,33 @@ static __u64 distance(__u64 a, __u64 b)
 
 /*
  * Sets the error after the end, where a live recording, or one of a killed recorder, has
- * events: there it is the error of the clock's line, plus the growing distance between the
- * two lines.
+ * events. It is the error of the clock's params, plus the growing distance between them
+ * and those of the recording.
  */
-static void set_growth(struct tsct_clock_params *line, const struct tsct_clock_params *now)
+static void set_growth(struct tsct_clock_params *params, const struct tsct_clock_params *now)
 {
-	__u64 mult = distance(line->mult, now->mult), more;
+	__u64 mult = distance(params->mult, now->mult), more;
 
-	if (distance(line->mult, now->slew_mult) > mult)
-		mult = distance(line->mult, now->slew_mult);
-	/* From 2^-56 ns to 2^-32 ps per cycle, rounded up */
+	if (distance(params->mult, now->slew_mult) > mult)
+		mult = distance(params->mult, now->slew_mult);
+	/* Converts 2^-56 ns to 2^-32 ps per cycle, rounded up. */
 	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
-	line->growth = tsct_add_saturating(now->growth, more);
-	line->holdover_growth = tsct_add_saturating(now->holdover_growth, more);
-	line->holdover_after_cycles = now->holdover_after_cycles;
-	line->void_after_cycles = now->void_after_cycles;
-	if ((__s64)(line->holdover_after_cycles - line->as_of_cycles) < 0)
-		line->holdover_after_cycles = line->as_of_cycles;
-	if ((__s64)(line->void_after_cycles - line->holdover_after_cycles) < 0)
-		line->void_after_cycles = line->holdover_after_cycles;
+	params->growth = tsct_add_saturating(now->growth, more);
+	params->holdover_growth = tsct_add_saturating(now->holdover_growth, more);
+	params->holdover_after_cycles = now->holdover_after_cycles;
+	params->void_after_cycles = now->void_after_cycles;
+	if ((__s64)(params->holdover_after_cycles - params->as_of_cycles) < 0)
+		params->holdover_after_cycles = params->as_of_cycles;
+	if ((__s64)(params->void_after_cycles - params->holdover_after_cycles) < 0)
+		params->void_after_cycles = params->holdover_after_cycles;
 }
 
-/* The line from @begin to rec->end. 0, -EAGAIN or another -errno */
-static int make_line(const struct tsct_recording *rec, const struct tsct_clock_params *now,
-	       __u64 begin, struct clock_pairing *p)
+/* Makes the params from @begin to rec->end. 0, -EAGAIN or another -errno */
+static int make_params(const struct tsct_recording *rec,
+		       const struct tsct_clock_params *now, __u64 begin,
+		       struct clock_pairing *p)
 {
-	struct tsct_clock_params *line = &p->line;
+	struct tsct_clock_params *params = &p->params;
 	struct tsct_time from, to;
 	int err = convert(p, begin, &from);
 
@@ -149,71 +125,75 @@ static int make_line(const struct tsct_recording *rec, const struct tsct_clock_p
 		err = convert(p, rec->end, &to);
 	if (err)
 		return err;
-	/* A disruption just now: no line fits both ends. */
+	/* A disruption happened just now: no straight line fits both ends. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
-	*line = (struct tsct_clock_params) {
+	*params = (struct tsct_clock_params) {
 		.base_cycles = begin,
 		.base_ns = from.ns,
 		.mult = now->mult,
 		.as_of_cycles = rec->end,
 	};
-	set_rate(line, rec->end - begin, to.ns - from.ns);
-	line->slew_mult = line->mult;
-	set_growth(line, now);
+	/* The rate by the times at both ends */
+	if (to.ns - from.ns >= SHORT_NS && rec->end != begin)
+		params->mult = (__u64)((((tsct_u128)(to.ns - from.ns) << TSCT_CLOCK_SHIFT) +
+				      (rec->end - begin) / 2) / (rec->end - begin));
+	params->slew_mult = params->mult;
+	set_growth(params, now);
 	return 0;
 }
 
-/* Keeps the lines that were in use during the recording, as far as memory permits. */
-static void keep_lines(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
-		 int nr)
-{
-	int i;
-
-	free(rec->lines);
-	rec->lines = NULL;
-	rec->nr_lines = 0;
-	for (i = 0; i < nr; i++) {
-		if ((__s64)(lines[i].base_cycles - rec->end) > 0 ||
-		    (i + 1 < nr &&
-		     (__s64)(lines[i + 1].base_cycles - rec->begin) <= 0))
-			continue;
-		if (tsct_recording_add_line(rec, &lines[i]))
-			return;
-	}
-}
-
 int tsct_clock_pairing_make(struct tsct_recording *rec,
-		       const struct tsct_clock *clock,
-		       const struct tsct_clock_state *state)
+			    const struct tsct_clock *clock,
+			    const struct tsct_clock_state *state)
 {
-	struct tsct_clock_segment *lines = calloc(LINES_MAX, sizeof(*lines));
+	struct tsct_clock_segment *segments = calloc(PAIRED_MAX, sizeof(*segments));
 	struct clock_pairing p = {
 		.clock = clock,
 		.epoch = state->epoch,
 		.cpu = TSCT_CPU_ANY,
 	};
-	__u64 skew_ns = 0;
-	int nr, err = -EAGAIN;
+	int i, nr, err = -EAGAIN;
+	__u64 skew_ns = 0, base;
 
-	if (!lines)
+	if (!segments)
 		return -ENOMEM;
 	if (state->flags & TSCT_CLOCK_SKEWED)
 		skew_ns = find_skew_ns(&p, state->real.mult);
-	nr = tsct_clock_segments(clock, lines, LINES_MAX);
-	if (nr > 0 && nr <= LINES_MAX)
-		keep_lines(rec, lines, nr);
-	if (nr > 0 && nr <= LINES_MAX && state->real.mult)
-		err = make_line(rec, &state->real,
-			  begin_of(rec, lines, nr, p.epoch), &p);
+	nr = tsct_clock_segments(clock, segments, PAIRED_MAX);
+	if (nr > 0 && nr <= PAIRED_MAX) {
+		/* Stores the segments in use during the recording, as memory permits. */
+		free(rec->segments);
+		rec->segments = NULL;
+		rec->nr_segments = 0;
+		for (i = 0; i < nr; i++)
+			if ((__s64)(segments[i].base_cycles - rec->end) <= 0 &&
+			    (i + 1 == nr || (__s64)(segments[i + 1].base_cycles -
+						    rec->begin) > 0) &&
+			    tsct_recording_add_segment(rec, &segments[i]))
+				break;
+		if (state->real.mult)
+			err = make_params(rec, &state->real,
+					begin_of(rec, segments, nr, p.epoch), &p);
+	}
 	if (!err) {
-		add_all_errors(&p, lines, nr, rec->end);
-		p.line.error_ps = (p.worst_ns + skew_ns) * 1000;
-		p.line.past_error_ps = p.line.error_ps;
-		err = tsct_clock_params_check(&p.line, rec->source);
+		/* All are straight: the largest error is at an end of one of them. */
+		add_error_at(&p, p.params.base_cycles);
+		add_error_at(&p, rec->end);
+		for (i = 0; i < nr; i++) {
+			base = segments[i].base_cycles;
+			if ((__s64)(base - p.params.base_cycles) <= 0 ||
+			    (__s64)(base - rec->end) >= 0)
+				continue;
+			add_error_at(&p, base - 1);
+			add_error_at(&p, base);
+		}
+		p.params.error_ps = (p.worst_ns + skew_ns) * 1000;
+		p.params.past_error_ps = p.params.error_ps;
+		err = tsct_clock_params_check(&p.params, rec->source);
 	}
 	if (!err)
-		rec->real = p.line;
-	free(lines);
+		rec->real = p.params;
+	free(segments);
 	return err;
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies events from the rings of a channel to the recording writer.
- *
- * Every event published in a ring since the begin of the recording becomes one event in a
- * file or one count of a cause of loss (struct tsct_ring_figures). That follows from the
- * reader's account of the ring (struct tsct_ring_stat), by which count_passed() events lie
- * behind the reader at any moment.
+ * Copies events from the rings of a channel to the recording writer. Every event
+ * published in a ring since the begin of the recording becomes one event in a file or
+ * one count of a cause of loss (struct tsct_ring_figures): by the reader's counters
+ * (struct tsct_ring_stat), count_passed() events are behind the reader at any moment.
  */
 #include <stdlib.h>
 
@@ -13,10 +11,11 @@
 #include "lib/core/clock_params.h"
 #include "recording_writer.h"
 
-#define BATCH		4096	/* events of a CPU in one pass */
-#define RELEASE		256	/* events after which their room is released */
-#define AHEAD_NS	1000000	/* accepted skew of a CPU's counter */
-/* From reading the counter until an event is published; a virtual CPU may stall. */
+#define BATCH		4096	/* largest number of events of a CPU in one pass */
+/* number of events after which their space in the ring is released */
+#define RELEASE		256
+#define AHEAD_NS	1000000	/* accepted skew of a CPU's counter, ns */
+/* Assumed time in ns from reading the counter until an event is published */
 #define SETTLE_NS	100000000
 
 /* State of one ring */
@@ -39,7 +38,7 @@ struct tsct_drain {
 	__u64 ahead, settle;		/* AHEAD_NS, SETTLE_NS in cycles */
 	uint64_t last_no_ring;
 	__u64 bytes;			/* of the records taken */
-	struct drain_ring *rings;	/* by CPU */
+	struct drain_ring *rings;	/* array by CPU */
 };
 
 __u64 tsct_drain_bytes(const struct tsct_drain *drain)
@@ -64,7 +63,7 @@ static __u64 *causes_of(const struct tsct_drain *d, __u32 cpu)
 	return d->rec->streams[d->stream].loss[cpu].cause;
 }
 
-/* Number of published events behind the reader, by its account */
+/* Number of published events behind the reader, by its counters */
 static __u64 count_passed(const struct tsct_ring_stat *stat)
 {
 	return stat->before + stat->read + stat->overrun + stat->broken;
@@ -74,7 +73,7 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	/* Counters are in memory that clients can write. */
+	/* Limited, because the counters are in memory that programs can write. */
 	if (*sum > TSCT_COUNT_MAX)
 		*sum = TSCT_COUNT_MAX;
 	*last = now;
@@ -95,8 +94,8 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 	add(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
 	add(&ring->broken_places, &last->broken_places, now.broken_places);
 	/*
-	 * Once all is read, the ring's own count, which is independent of what was
-	 * counted here; before that, the events behind the reader.
+	 * When the ring is empty, its own count is used, which is independent of the
+	 * counts here; before that, the number of events behind the reader.
 	 */
 	ring->published_end = count_passed(&now);
 	if (!now.unread && !d->rings[cpu].done)
@@ -104,8 +103,8 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 }
 
 /*
- * After an event from before the recording: sets the begin behind it, and the losses so
- * far to none, as they were before it.
+ * After an event from before the recording: sets the begin of the ring's figures behind
+ * it, and the losses so far to 0, because they happened earlier.
  */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
@@ -124,18 +123,6 @@ static void begin_behind(struct tsct_drain *d, __u32 cpu)
 
 /* ---- events ------------------------------------------------------------ */
 
-/*
- * Returns true if an event is in the future. Reads the clock only if the event is after
- * the last reading.
- */
-static bool is_ahead(struct tsct_drain *d, __u64 cycles)
-{
-	if (cycles <= d->now)
-		return false;
-	d->now = tsct_clock_cycles(d->clock);
-	return cycles > d->now && cycles - d->now > d->ahead;
-}
-
 /* Writes or counts one event. 0 or -errno */
 static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 {
@@ -148,12 +135,19 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	}
 	ring->begun = true;
 	d->bytes += tsct_record_size(event->len);
-	if (is_ahead(d, event->cycles)) {
-		/* Later events would all be out of order. */
-		causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
-		return 0;
+	/* The clock is read only if the event is after its last reading. */
+	if (unlikely(event->cycles > d->now)) {
+		d->now = tsct_clock_cycles(d->clock);
+		if (event->cycles > d->now && event->cycles - d->now > d->ahead) {
+			/*
+			 * Taken, an event in the future would put later ones out of
+			 * order.
+			 */
+			causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
+			return 0;
+		}
 	}
-	/* The first event of an ID: adds its definition to the recording. */
+	/* The first event of an ID adds its definition to the recording. */
 	if (unlikely(!tsct_recording_def(d->rec, d->stream, event->id))) {
 		def = tsct_reader_def(d->reader, event->id);
 		if (def && !tsct_recording_add_def(d->rec, d->stream, def))
@@ -176,8 +170,8 @@ static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 }
 
 /*
- * Events of a ring are in order, so no later one is before @last. An empty ring gets no
- * event older than SETTLE_NS.
+ * Sets the cycles before which the ring gets no more events: @last, as its events are
+ * in order, or for an empty ring SETTLE_NS ago.
  */
 static void settle(const struct tsct_drain *d, struct drain_ring *ring, __u64 last,
 		   bool empty, __u64 now)
@@ -239,7 +233,7 @@ static void count_no_ring(struct tsct_drain *d)
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
-	/* Before any ring is read */
+	/* Read before any ring */
 	const __u64 now = tsct_clock_cycles(d->clock);
 	int err = 0, err2;
 	__u64 taken = 0;
@@ -292,8 +286,8 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
 }
 
 /*
- * Events overwritten before the copy are before the oldest event in it, so they are no
- * loss.
+ * Sets the begin of the ring's figures: events overwritten before the copy are older
+ * than the oldest event in it, so they do not count as lost.
  */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {

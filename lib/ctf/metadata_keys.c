@@ -7,7 +7,7 @@
 
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The type is the field's own, so it cannot differ from what is declared. */
+/* The type in the table is that of the struct's member. */
 #define FIELD(type, member) _Generic(((type *)0)->member, \
 	__u32: TSCT_METADATA_U32, __u64: TSCT_METADATA_U64, \
 	__s64: TSCT_METADATA_S64, char *: TSCT_METADATA_CHANNEL_NAME)
@@ -28,10 +28,23 @@
 
 typedef struct tsct_recording recording;
 typedef struct tsct_recorded_node node;
+typedef struct tsct_recorded_timeline timeline;
+typedef struct tsct_message_stats messages;
+typedef struct tsct_message_pair_stats message_pair;
+typedef struct tsct_clock_params params;
+typedef struct tsct_clock_segment segment;
+typedef struct tsct_recorded_cpu recorded_cpu;
+typedef struct tsct_recorded_sync sync_state;
+typedef struct tsct_recorded_session session;
+typedef struct tsct_recorded_correction correction;
+typedef struct tsct_stream_class stream_class;
+typedef struct tsct_ring_figures ring_figures;
+typedef struct tsct_file_counts file_counts;
+typedef struct tsct_metadata_sample_counts sample_counts;
 
 /* ---- head ------------------------------------------------------------------ */
 
-/* All that follows depends on it: it is set once, and first. */
+/* The meaning of later keys depends on it: it is stored once, and first. */
 static int store_merged(struct tsct_recording *rec, __u64 merged)
 {
 	if (rec->locations || rec->merged)
@@ -82,21 +95,19 @@ static int check_timeline(const struct tsct_recording *rec, void *value)
 			    t->mult <= one_ns * 100)) ? 0 : -ERANGE;
 }
 
-#define T	struct tsct_recorded_timeline
 static const struct tsct_metadata_item timeline_items[] = {
-	ITEM(T, "base_ns", base_ns),
-	ITEM(T, "on", on, .max = 1),
-	U32(T, "number", number),
-	U64(T, "master", master),
-	U64(T, "base", base),
-	U64(T, "mult", mult),
-	U64(T, "remote", remote),
-	U64(T, "global", global),
-	U64(T, "num", num),
-	U64(T, "den", den),
-	U64(T, "hz", hz),
+	ITEM(timeline, "base_ns", base_ns),
+	ITEM(timeline, "on", on, .max = 1),
+	U32(timeline, "number", number),
+	U64(timeline, "master", master),
+	U64(timeline, "base", base),
+	U64(timeline, "mult", mult),
+	U64(timeline, "remote", remote),
+	U64(timeline, "global", global),
+	U64(timeline, "num", num),
+	U64(timeline, "den", den),
+	U64(timeline, "hz", hz),
 };
-#undef T
 
 static const struct tsct_metadata_key merged_keys[] = {
 	{ "nr_nodes", NUMBER(recording, nr_nodes), .min = 1, .max = TSCT_NODES_MAX,
@@ -117,7 +128,7 @@ static const struct tsct_metadata_item location_items[] = {
 	ITEM(struct tsct_location, "cpu", cpu, .max = TSCT_CPUS_MAX - 1),
 };
 
-/* Ordered by node, then by CPU, so none occurs twice. */
+/* Locations are ordered by node, then by CPU, so none occurs twice. */
 static int check_location(const struct tsct_recording *rec, void *value)
 {
 	const struct tsct_location *l = value, *last = l - 1;
@@ -128,10 +139,6 @@ static int check_location(const struct tsct_recording *rec, void *value)
 		(l->node == last->node && l->cpu > last->cpu) ? 0 : -EILSEQ;
 }
 
-static const struct tsct_metadata_key location_keys[] = {
-	{ "location_", ITEMS(location_items), .check = check_location },
-};
-
 /* ---- messages between nodes ---------------------------------------------------- */
 
 #define SUMS(type, of) \
@@ -140,26 +147,22 @@ static const struct tsct_metadata_key location_keys[] = {
 	ITEM(type, "least_own_ns", of least_own_ns), \
 	ITEM(type, "least_ns", of least_ns)
 
-#define M	struct tsct_message_stats
 static const struct tsct_metadata_item messages_items[] = {
-	U64(M, "sends", sends),
-	U64(M, "receives", receives),
-	U64(M, "unmatched_sends", unmatched_sends),
-	U64(M, "unmatched_receives", unmatched_receives),
-	U64(M, "given_up", given_up),
-	U64(M, "other_pairs", other_pairs),
-	ITEM(M, "pairs", nr_pairs, .max = TSCT_MESSAGE_PAIRS_MAX),
-	SUMS(M, all.),
+	U64(messages, "sends", sends),
+	U64(messages, "receives", receives),
+	U64(messages, "unmatched_sends", unmatched_sends),
+	U64(messages, "unmatched_receives", unmatched_receives),
+	U64(messages, "given_up", given_up),
+	U64(messages, "other_pairs", other_pairs),
+	ITEM(messages, "pairs", nr_pairs, .max = TSCT_MESSAGE_PAIRS_MAX),
+	SUMS(messages, all.),
 };
-#undef M
 
-#define P	struct tsct_message_pair_stats
 static const struct tsct_metadata_item message_pair_items[] = {
-	U32(P, "from", from),
-	U32(P, "to", to),
-	SUMS(P, ),
+	U32(message_pair, "from", from),
+	U32(message_pair, "to", to),
+	SUMS(message_pair, ),
 };
-#undef P
 
 static bool sums_possible(const struct tsct_message_pair_stats *p)
 {
@@ -197,15 +200,6 @@ static bool has_messages(const void *object)
 	return ((const recording *)object)->messages.on;
 }
 
-static const struct tsct_metadata_key messages_keys[] = {
-	{ "messages", ITEMS(messages_items), AT(recording, messages),
-	  .present = has_messages, .check = check_messages },
-};
-
-static const struct tsct_metadata_key message_pair_keys[] = {
-	{ "messages_", ITEMS(message_pair_items), .check = check_message_pair },
-};
-
 /* ---- the recording and its clock -------------------------------------------------- */
 
 static const struct tsct_metadata_item span_items[] = {
@@ -220,22 +214,20 @@ static const struct tsct_metadata_item clock_state_items[] = {
 	U32(recording, "rate_error_ppb", rate_error_ppb),
 };
 
-#define C	struct tsct_clock_params
 static const struct tsct_metadata_item clock_params_items[] = {
-	ITEM(C, "base_ns", base_ns),
-	U64(C, "base_tsc", base_cycles),
-	U64(C, "mult", mult),
-	U64(C, "slew_mult", slew_mult),
-	U64(C, "slew_tsc", slew_cycles),
-	U64(C, "as_of_tsc", as_of_cycles),
-	U64(C, "error_ps", error_ps),
-	U64(C, "growth", growth),
-	U64(C, "past_error_ps", past_error_ps),
-	U64(C, "hold_after_tsc", holdover_after_cycles),
-	U64(C, "hold_growth", holdover_growth),
-	U64(C, "void_after_tsc", void_after_cycles),
+	ITEM(params, "base_ns", base_ns),
+	U64(params, "base_tsc", base_cycles),
+	U64(params, "mult", mult),
+	U64(params, "slew_mult", slew_mult),
+	U64(params, "slew_tsc", slew_cycles),
+	U64(params, "as_of_tsc", as_of_cycles),
+	U64(params, "error_ps", error_ps),
+	U64(params, "growth", growth),
+	U64(params, "past_error_ps", past_error_ps),
+	U64(params, "hold_after_tsc", holdover_after_cycles),
+	U64(params, "hold_growth", holdover_growth),
+	U64(params, "void_after_tsc", void_after_cycles),
 };
-#undef C
 
 static int check_span(const struct tsct_recording *rec, void *value)
 {
@@ -258,21 +250,15 @@ static const struct tsct_metadata_key recording_keys[] = {
 	{ "clock_real", ITEMS(clock_params_items), AT(recording, real) },
 };
 
-#define S	struct tsct_clock_segment
 static const struct tsct_metadata_item clock_line_items[] = {
-	ITEM(S, "base_ns", base_ns),
-	U64(S, "base_tsc", base_cycles),
-	U64(S, "until_tsc", until_cycles),
-	U64(S, "mult", mult),
-	U64(S, "error_ps", error_ps),
-	U32(S, "epoch", epoch),
-	ITEM(S, "status", status, .max = TSCT_STATUS_NR - 1),
-	U32(S, "cause", cause),
-};
-#undef S
-
-static const struct tsct_metadata_key clock_line_keys[] = {
-	{ "clock_line_", ITEMS(clock_line_items) },
+	ITEM(segment, "base_ns", base_ns),
+	U64(segment, "base_tsc", base_cycles),
+	U64(segment, "until_tsc", until_cycles),
+	U64(segment, "mult", mult),
+	U64(segment, "error_ps", error_ps),
+	U32(segment, "epoch", epoch),
+	ITEM(segment, "status", status, .max = TSCT_STATUS_NR - 1),
+	U32(segment, "cause", cause),
 };
 
 static bool has_counter(const void *object)
@@ -300,40 +286,30 @@ static const struct tsct_metadata_key node_keys[] = {
 	{ "cpu_model", TEXT(node, cpu_model), .omit_zero = true },
 };
 
-#define C	struct tsct_recorded_cpu
 static const struct tsct_metadata_item cpu_items[] = {
-	ITEM(C, "online", online, .max = 1),
-	ITEM(C, "memory_node", memory_node, .max = UINT32_MAX, .if_first = true),
-	ITEM(C, "package", package, .max = UINT32_MAX, .if_first = true),
-	ITEM(C, "core", core, .max = UINT32_MAX, .if_first = true),
-};
-#undef C
-
-static const struct tsct_metadata_key cpu_keys[] = {
-	{ "cpu_", ITEMS(cpu_items) },
+	ITEM(recorded_cpu, "online", online, .max = 1),
+	ITEM(recorded_cpu, "memory_node", memory_node, .max = UINT32_MAX, .if_first = true),
+	ITEM(recorded_cpu, "package", package, .max = UINT32_MAX, .if_first = true),
+	ITEM(recorded_cpu, "core", core, .max = UINT32_MAX, .if_first = true),
 };
 
-#define S	struct tsct_recorded_sync
 static const struct tsct_metadata_item sync_state_items[] = {
-	ITEM(S, "role", role, .max = TSCT_SYNC_ROLE_NR - 1),
-	U64(S, "node", node),
-	U64(S, "host", host),
-	U64(S, "master", master),
-	U32(S, "timeline", timeline),
-	ITEM(S, "status", status, .max = TSCT_STATUS_NR - 1),
-	U32(S, "epoch_first", epoch_first),
-	U32(S, "epoch", epoch),
-	U32(S, "restarts", restarts),
+	ITEM(sync_state, "role", role, .max = TSCT_SYNC_ROLE_NR - 1),
+	U64(sync_state, "node", node),
+	U64(sync_state, "host", host),
+	U64(sync_state, "master", master),
+	U32(sync_state, "timeline", timeline),
+	ITEM(sync_state, "status", status, .max = TSCT_STATUS_NR - 1),
+	U32(sync_state, "epoch_first", epoch_first),
+	U32(sync_state, "epoch", epoch),
+	U32(sync_state, "restarts", restarts),
 };
-#undef S
 
-#define S	struct tsct_recorded_session
 static const struct tsct_metadata_item session_items[] = {
-	ITEM(S, "state", state, .max = TSCT_SESSION_NR - 1),
-	U64(S, "begin", begin),
-	U64(S, "end", end),
+	ITEM(session, "state", state, .max = TSCT_SESSION_NR - 1),
+	U64(session, "begin", begin),
+	U64(session, "end", end),
 };
-#undef S
 
 static int check_session(const struct tsct_recording *rec, void *value)
 {
@@ -345,7 +321,7 @@ static int check_session(const struct tsct_recording *rec, void *value)
 
 static bool has_cluster(const void *object)
 {
-	return ((const node *)object)->sync.line.mult;
+	return ((const node *)object)->sync.params.mult;
 }
 
 static int check_cluster(const struct tsct_recording *rec, void *value)
@@ -363,26 +339,20 @@ static const struct tsct_metadata_key sync_keys[] = {
 	  .check = check_session },
 	{ "sync_end", ITEMS(session_items), AT(node, sync.end),
 	  .check = check_session },
-	{ "clock_cluster", ITEMS(clock_params_items), AT(node, sync.line),
+	{ "clock_cluster", ITEMS(clock_params_items), AT(node, sync.params),
 	  .present = has_cluster, .check = check_cluster },
 };
 
-static const struct tsct_metadata_key origin_keys[] = {
-	{ "uuid", TSCT_METADATA_UUID, AT(node, uuid) },
-};
-
-#define C	struct tsct_recorded_correction
 static const struct tsct_metadata_item correction_items[] = {
-	U64(C, "kept", kept),
-	U64(C, "dropped", dropped),
-	U64(C, "bumps", monotonic_fixups),
-	U64(C, "bump_max", fixup_max),
+	U64(correction, "kept", kept),
+	U64(correction, "dropped", dropped),
+	U64(correction, "bumps", monotonic_fixups),
+	U64(correction, "bump_max", fixup_max),
 };
 
 static const struct tsct_metadata_item residual_items[] = {
-	U64(C, "ps", residual_ps),
+	U64(correction, "ps", residual_ps),
 };
-#undef C
 
 static const struct tsct_metadata_item bound_items[] = {
 	U64(struct tsct_recorded_bound, "tick", tick),
@@ -417,30 +387,18 @@ static const struct tsct_metadata_key correction_keys[] = {
 
 /* ---- streams ---------------------------------------------------------------------- */
 
-#define S	struct tsct_stream_class
 static const struct tsct_metadata_item stream_items[] = {
-	ITEM(S, "name", name),
-	ITEM(S, "policy", policy, .max = TSCT_POLICY_OVERWRITE),
-	ITEM(S, "kernel", kernel, .max = 1),
-	U64(S, "lost_no_ring", lost_no_ring),
-};
-#undef S
-
-static const struct tsct_metadata_key stream_keys[] = {
-	{ "stream_", ITEMS(stream_items) },
+	ITEM(stream_class, "name", name),
+	ITEM(stream_class, "policy", policy, .max = TSCT_POLICY_OVERWRITE),
+	ITEM(stream_class, "kernel", kernel, .max = 1),
+	U64(stream_class, "lost_no_ring", lost_no_ring),
 };
 
-static const struct tsct_metadata_key event_keys[] = {
-	{ .name = "event_", .type = TSCT_METADATA_EVENT },
-};
-
-#define R	struct tsct_ring_figures
 static const struct tsct_metadata_item ring_items[] = {
-	U64(R, "published_begin", published_begin),
-	U64(R, "published_end", published_end),
-	U64(R, "broken_places", broken_places),
+	U64(ring_figures, "published_begin", published_begin),
+	U64(ring_figures, "published_end", published_end),
+	U64(ring_figures, "broken_places", broken_places),
 };
-#undef R
 
 static bool has_ring(const void *object)
 {
@@ -449,45 +407,29 @@ static bool has_ring(const void *object)
 	return ring->published_end || ring->broken_places;
 }
 
-static const struct tsct_metadata_key ring_keys[] = {
-	{ "ring_", ITEMS(ring_items), .present = has_ring },
-};
-
 static bool has_loss(const void *object)
 {
 	return tsct_loss_total(object);
 }
 
-static const struct tsct_metadata_key lost_keys[] = {
-	{ "lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX, .present = has_loss },
-};
-
-#define H	struct tsct_file_counts
 static const struct tsct_metadata_item holds_items[] = {
-	ITEM(H, "packets", packets, .max = TSCT_COUNT_MAX),
-	ITEM(H, "events", events, .max = TSCT_COUNT_MAX),
-	ITEM(H, "on_tick", max_per_tick, .max = TSCT_COUNT_MAX),
+	ITEM(file_counts, "packets", packets, .max = TSCT_COUNT_MAX),
+	ITEM(file_counts, "events", events, .max = TSCT_COUNT_MAX),
+	ITEM(file_counts, "on_tick", max_per_tick, .max = TSCT_COUNT_MAX),
 };
-#undef H
 
 static bool has_contents(const void *object)
 {
 	return ((const struct tsct_file_counts *)object)->packets;
 }
 
-static const struct tsct_metadata_key holds_keys[] = {
-	{ "holds_", ITEMS(holds_items), .present = has_contents },
-};
-
 /* ---- sync samples --------------------------------------------------------------- */
 
-#define C	struct tsct_metadata_sample_counts
 static const struct tsct_metadata_item sample_counts_items[] = {
-	ITEM(C, "lost", lost, .max = TSCT_COUNT_MAX),
-	U64(C, "packets", packets),
-	U64(C, "events", events),
+	ITEM(sample_counts, "lost", lost, .max = TSCT_COUNT_MAX),
+	U64(sample_counts, "packets", packets),
+	U64(sample_counts, "events", events),
 };
-#undef C
 
 static const struct tsct_metadata_key samples_keys[] = {
 	{ "sync_stream", TSCT_METADATA_NAME,
@@ -500,30 +442,43 @@ static const struct tsct_metadata_key samples_keys[] = {
 /* ---- groups --------------------------------------------------------------------- */
 
 #define KEYS(list)	.keys = (list), .nr_keys = NR(list)
+#define ONE_KEY(...)	.nr_keys = 1, \
+	.keys = &(const struct tsct_metadata_key) { __VA_ARGS__ }
 
 const struct tsct_metadata_group tsct_metadata_groups[TSCT_METADATA_GROUP_NR] = {
 	[TSCT_METADATA_HEAD] = { KEYS(head_keys) },
 	[TSCT_METADATA_MERGED] = { KEYS(merged_keys), .merged_only = true },
 	[TSCT_METADATA_SINGLE] = { KEYS(single_keys), .single_only = true },
 	[TSCT_METADATA_RECORDING] = { KEYS(recording_keys) },
-	[TSCT_METADATA_CLOCK_LINE] = { KEYS(clock_line_keys), .nr_indices = 1 },
+	[TSCT_METADATA_CLOCK_LINE] = { .nr_indices = 1,
+		ONE_KEY("clock_line_", ITEMS(clock_line_items)) },
 	[TSCT_METADATA_COUNTER] = { KEYS(counter_keys) },
 	[TSCT_METADATA_NODE] = { KEYS(node_keys), .of_node = true },
-	[TSCT_METADATA_CPU] = { KEYS(cpu_keys), .nr_indices = 1, .of_node = true },
+	[TSCT_METADATA_CPU] = { .nr_indices = 1, .of_node = true,
+		ONE_KEY("cpu_", ITEMS(cpu_items)) },
 	[TSCT_METADATA_SYNC] = { KEYS(sync_keys), .of_node = true },
-	[TSCT_METADATA_ORIGIN] = { KEYS(origin_keys), .of_node = true,
-				   .merged_only = true },
+	[TSCT_METADATA_ORIGIN] = { .of_node = true, .merged_only = true,
+		ONE_KEY("uuid", TSCT_METADATA_UUID, AT(node, uuid)) },
 	[TSCT_METADATA_CORRECTION] = { KEYS(correction_keys), .of_node = true,
 				       .merged_only = true },
-	[TSCT_METADATA_LOCATION] = { KEYS(location_keys), .nr_indices = 1,
-				     .merged_only = true },
-	[TSCT_METADATA_MESSAGES] = { KEYS(messages_keys), .merged_only = true },
-	[TSCT_METADATA_MESSAGE_PAIR] = { KEYS(message_pair_keys),
-					 .nr_indices = 1, .merged_only = true },
-	[TSCT_METADATA_STREAM] = { KEYS(stream_keys), .nr_indices = 1 },
-	[TSCT_METADATA_EVENTS] = { KEYS(event_keys), .nr_indices = 2 },
-	[TSCT_METADATA_RING] = { KEYS(ring_keys), .nr_indices = 2 },
-	[TSCT_METADATA_LOST] = { KEYS(lost_keys), .nr_indices = 2 },
-	[TSCT_METADATA_HOLDS] = { KEYS(holds_keys), .nr_indices = 2 },
+	[TSCT_METADATA_LOCATION] = { .nr_indices = 1, .merged_only = true,
+		ONE_KEY("location_", ITEMS(location_items), .check = check_location) },
+	[TSCT_METADATA_MESSAGES] = { .merged_only = true,
+		ONE_KEY("messages", ITEMS(messages_items), AT(recording, messages),
+			.present = has_messages, .check = check_messages) },
+	[TSCT_METADATA_MESSAGE_PAIR] = { .nr_indices = 1, .merged_only = true,
+		ONE_KEY("messages_", ITEMS(message_pair_items),
+			.check = check_message_pair) },
+	[TSCT_METADATA_STREAM] = { .nr_indices = 1,
+		ONE_KEY("stream_", ITEMS(stream_items)) },
+	[TSCT_METADATA_EVENTS] = { .nr_indices = 2,
+		ONE_KEY(.name = "event_", .type = TSCT_METADATA_EVENT) },
+	[TSCT_METADATA_RING] = { .nr_indices = 2,
+		ONE_KEY("ring_", ITEMS(ring_items), .present = has_ring) },
+	[TSCT_METADATA_LOST] = { .nr_indices = 2,
+		ONE_KEY("lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX,
+			.present = has_loss) },
+	[TSCT_METADATA_HOLDS] = { .nr_indices = 2,
+		ONE_KEY("holds_", ITEMS(holds_items), .present = has_contents) },
 	[TSCT_METADATA_SAMPLES] = { KEYS(samples_keys), .single_only = true },
 };

@@ -22,14 +22,14 @@ enum tsct_metadata_field {
 struct tsct_metadata_item {
 	const char *name;
 	enum tsct_metadata_field field;
-	__u32 offset;		/* from the begin of the compound value */
-	__u64 max;		/* of an unsigned number */
-	bool if_first;		/* present only where the first item is not 0 */
+	__u32 offset;		/* byte offset in the compound value */
+	__u64 max;		/* largest value of an unsigned number */
+	bool if_first;		/* present only if the first item is not 0 */
 };
 
 enum tsct_metadata_type {
-	TSCT_METADATA_NUMBER,	/* key = 1; min to max */
-	TSCT_METADATA_INVERTED,	/* __u32 flag, written as its opposite: key = 0; */
+	TSCT_METADATA_NUMBER,	/* a number from min to max */
+	TSCT_METADATA_INVERTED,	/* __u32 flag, written inverted: 0 if it is set */
 	TSCT_METADATA_TEXT,	/* char *, malloc'ed; at most max bytes, 0: any */
 	TSCT_METADATA_WORD,	/* char[TSCT_FIT_NAME_MAX], lower-case letters */
 	TSCT_METADATA_NAME,	/* char[TSCT_NAME_MAX], as a channel's */
@@ -43,28 +43,32 @@ enum tsct_metadata_type {
 	TSCT_METADATA_EVENT,	/* struct tsct_event_def: "kind name fields" */
 	TSCT_METADATA_LOSS,	/* struct tsct_loss: items, those that are not 0 */
 	TSCT_METADATA_SHIFT,	/* __s64: "later_ns=1" or "earlier_ns=1" */
-	TSCT_METADATA_BOUNDS,	/* of struct tsct_recorded_correction: @items repeated */
+	/* bounds of struct tsct_recorded_correction: @items repeated */
+	TSCT_METADATA_BOUNDS,
 	TSCT_METADATA_SAMPLE_FIELDS,	/* TSCT_SAMPLE_FIELDS */
 	TSCT_METADATA_SAMPLE_COUNTS,	/* struct tsct_metadata_sample_counts */
 };
 
 struct tsct_metadata_key {
-	const char *name;	/* ends in '_' where indices follow */
+	const char *name;	/* name of the key; ends in '_' if indices follow */
 	enum tsct_metadata_type type;
-	__u32 offset;		/* of the value, in the group's object */
-	enum tsct_metadata_field field;	/* of a number */
-	__u64 min, max;		/* of a number; length of a text; choices */
+	__u32 offset;		/* byte offset of the value in the group's object */
+	enum tsct_metadata_field field;	/* type of the field of a number */
+	/* limits of a number; max: length of a text, number of names */
+	__u64 min, max;
 	const char *const *names;
 	const struct tsct_metadata_item *items;
 	__u32 nr_items;
-	bool required;		/* of a text or word: else the file is damaged */
-	bool omit_zero;		/* not written where the value is 0, or all items */
-	/* Written if it returns true for the group's object; NULL: always */
+	bool required;		/* a text or word that must not be missing */
+	bool omit_zero;		/* not written if the value is 0 */
+	/*
+	 * The key is written if this returns true for the group's object; NULL: always
+	 */
 	bool (*present)(const void *object);
 	/*
-	 * Stores a number whose field cannot simply be assigned, and checks a value that
-	 * was stored. 0; -EINVAL: malformed; -ERANGE: impossible; -EILSEQ: out of order;
-	 * -ENOMEM. NULL: nothing to do.
+	 * store() stores a number that affects other fields, check() checks a stored
+	 * value; both may be NULL. 0; -EINVAL: malformed; -ERANGE: impossible; -EILSEQ:
+	 * out of order; -ENOMEM
 	 */
 	int (*store)(struct tsct_recording *rec, __u64 number);
 	int (*check)(const struct tsct_recording *rec, void *value);
@@ -75,7 +79,8 @@ struct tsct_metadata_key {
  * The keys of node groups begin with "node_<index>_" in a merged recording.
  */
 enum tsct_metadata_group_id {
-	TSCT_METADATA_HEAD,	/* struct tsct_recording, as where not noted */
+	/* struct tsct_recording, as all groups without a comment */
+	TSCT_METADATA_HEAD,
 	TSCT_METADATA_MERGED,	/* merged recordings only */
 	TSCT_METADATA_SINGLE,	/* recordings of one node only */
 	TSCT_METADATA_RECORDING,
@@ -109,7 +114,7 @@ struct tsct_metadata_group {
 extern const struct tsct_metadata_group
 tsct_metadata_groups[TSCT_METADATA_GROUP_NR];
 
-/* Of the stream of sync samples; no struct of the recording has them in one place. */
+/* Counts of the stream of sync samples, collected from several structs */
 struct tsct_metadata_sample_counts {
 	__u64 lost, packets, events;
 };

@@ -17,7 +17,7 @@
 struct env_reader {
 	struct tsct_tsdl_parser tsdl;
 	struct tsct_recording *rec;
-	bool tracer, format;	/* these keys were read */
+	bool tracer, format;	/* the keys tracer_name and tsctrace_format were read */
 	__u32 node;		/* index of the node that the present line describes */
 	__u32 nr_located;	/* locations read so far */
 };
@@ -52,10 +52,7 @@ static int not_a_recording(struct env_reader *r)
 
 /* ---- values ------------------------------------------------------------------- */
 
-/*
- * A channel's name of @len bytes. A leading dot is invalid, as it would hide the files.
- * 0 or -EINVAL
- */
+/* Reads a channel's name, which must not begin with a dot. 0 or -EINVAL */
 static int read_name(const char *at, size_t len, char *value)
 {
 	char name[TSCT_NAME_MAX] = "";
@@ -79,7 +76,7 @@ static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &n, sizeof(n));
 }
 
-/* The value of an item at *at, which moves behind it. 0 or -EINVAL */
+/* Reads the value of an item at *at, and moves *at behind it. 0 or -EINVAL */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
 		     void *value, __u64 *ret_number)
 {
@@ -102,7 +99,7 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	return 0;
 }
 
-/* All items of a key, in order, from *at, which moves behind them. 0 or -EINVAL */
+/* Reads all items of a key from *at, and moves *at behind them. 0 or -EINVAL */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
 	const struct tsct_metadata_item *item = key->items;
@@ -119,20 +116,6 @@ static int read_items(const char **at, const struct tsct_metadata_key *key, void
 			first = number;
 	}
 	return 0;
-}
-
-static int read_choice(struct env_reader *r, const struct tsct_metadata_key *key,
-		       const struct tsct_tsdl_entry *e, __u32 *value)
-{
-	__u32 i;
-
-	for (i = 0; i < key->max; i++) {
-		if (strcmp(e->value, key->names[i]))
-			continue;
-		*value = i;
-		return 0;
-	}
-	return tsct_tsdl_error(&r->tsdl, "%s: unknown value '%.40s'", e->key, e->value);
 }
 
 static int read_number(struct env_reader *r, const struct tsct_metadata_key *key,
@@ -164,7 +147,7 @@ static int read_word(const struct tsct_metadata_key *key, const char *text, char
 	return 0;
 }
 
-/* "kind name field:type,field:type", of an event class of a stream */
+/* Reads an event definition: "kind name field:type,field:type". */
 static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
 			  __u32 stream, __u32 id)
 {
@@ -191,7 +174,7 @@ static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
 	return tsct_recording_add_def(r->rec, stream, &def);
 }
 
-/* Items in the order of causes; causes of 0 events are left out. */
+/* Reads "cause=N cause=N"; causes without lost events are left out. */
 static int read_loss(const char *at, struct tsct_loss *loss)
 {
 	const char *const begin = at;
@@ -256,24 +239,14 @@ static int read_sample_fields(struct env_reader *r, const struct tsct_tsdl_entry
 	return tsct_recording_add_def(r->rec, r->rec->nr_streams, &def);
 }
 
-static int read_sample_counts(const struct tsct_metadata_key *key, const char *at,
-			      struct tsct_stream_class *s)
-{
-	struct tsct_metadata_sample_counts counts;
-
-	if (read_items(&at, key, &counts) || *at)
-		return -EINVAL;
-	s->loss[0].cause[TSCT_LOSS_OVERRUN] = counts.lost;
-	s->counts[0].packets = counts.packets;
-	s->counts[0].events = counts.events;
-	return 0;
-}
-
-/* A value between quotes, unescaped */
+/* Reads a value that was in quotes, now unescaped. */
 static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key,
 		       struct tsct_tsdl_entry *e, const __u32 *indices, void *value)
 {
+	struct tsct_metadata_sample_counts counts;
+	struct tsct_stream_class *samples = value;
 	const char *at = e->value;
+	__u32 i;
 	int err;
 
 	switch (key->type) {
@@ -295,7 +268,12 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_NAME:
 		return read_name(at, strlen(at), value);
 	case TSCT_METADATA_CHOICE:
-		return read_choice(r, key, e, value);
+		for (i = 0; i < key->max; i++)
+			if (!strcmp(at, key->names[i])) {
+				*(__u32 *)value = i;
+				return 0;
+			}
+		return tsct_tsdl_error(&r->tsdl, "%s: unknown value '%.40s'", e->key, at);
 	case TSCT_METADATA_UUID:
 		return tsct_tsdl_parse_uuid(at, value) ? 0 : -EINVAL;
 	case TSCT_METADATA_ITEMS:
@@ -312,8 +290,13 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_SAMPLE_FIELDS:
 		return read_sample_fields(r, e);
 	case TSCT_METADATA_SAMPLE_COUNTS:
-		return read_sample_counts(key, at, value);
-	default: /* numbers */
+		if (read_items(&at, key, &counts) || *at)
+			return -EINVAL;
+		samples->loss[0].cause[TSCT_LOSS_OVERRUN] = counts.lost;
+		samples->counts[0].packets = counts.packets;
+		samples->counts[0].events = counts.events;
+		return 0;
+	default: /* a key whose value is a number */
 		return tsct_tsdl_error(&r->tsdl, "%s: a number expected", e->key);
 	}
 }
@@ -344,7 +327,7 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 
 /* ---- keys ---------------------------------------------------------------------- */
 
-/* The key in the table and its group; NULL: unknown */
+/* Finds a key in the table, and its group. NULL: unknown */
 static const struct tsct_metadata_key *
 find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 	 const char **ret_indices)
@@ -394,7 +377,9 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		return 0;
 	case TSCT_METADATA_SYNC:
 		*ret_object = node;
-		/* Set by the stream of samples; in a merged recording by sync_node */
+		/*
+		 * The stream of samples has set sync.on; a merged recording has none.
+		 */
 		if (rec->merged && !strcmp(key->name, "sync_node"))
 			node->sync.on = 1;
 		return node->sync.on ? 0 : -EILSEQ;
@@ -410,11 +395,11 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		*ret_object = err ? NULL : &node->cpus[node->nr_cpus - 1];
 		return err == -EINVAL ? -EILSEQ : err;
 	case TSCT_METADATA_CLOCK_LINE:
-		if (indices[0] != rec->nr_lines)
+		if (indices[0] != rec->nr_segments)
 			return -EILSEQ;
-		err = tsct_recording_add_line(rec, &(struct tsct_clock_segment) {
+		err = tsct_recording_add_segment(rec, &(struct tsct_clock_segment) {
 					      .base_ns = 0 });
-		*ret_object = err ? NULL : &rec->lines[rec->nr_lines - 1];
+		*ret_object = err ? NULL : &rec->segments[rec->nr_segments - 1];
 		return err == -EINVAL ? -ENOSPC : err;
 	case TSCT_METADATA_LOCATION:
 		if (indices[0] >= rec->nr_locations)
@@ -536,7 +521,7 @@ static int check_ends(struct env_reader *r, size_t len)
 	return -EINVAL;
 }
 
-/* A required key of the group that was not read; NULL: none */
+/* The name of a required key of the group that was not read; NULL: none */
 static const char *find_missing(enum tsct_metadata_group_id id, const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
@@ -577,13 +562,13 @@ static int check_recording(struct env_reader *r)
 				       r->nr_located);
 	if (!rec->merged)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
-	/* Here, as the counter's source may be read after the figures it applies to. */
+	/* Checked at the end, because the source may be read after the params. */
 	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
 		bad = "clock_real";
 	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))
 		bad = "clock_counter";
 	else if (tsct_recording_has_samples(rec) &&
-		 tsct_clock_params_check(&rec->nodes[0].sync.line, rec->source))
+		 tsct_clock_params_check(&rec->nodes[0].sync.params, rec->source))
 		bad = "clock_cluster";
 	if (bad)
 		return tsct_tsdl_error(&r->tsdl, "%s: impossible value", bad);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Metadata of a recording in TSDL (CTF 1.8). Our own reader takes all it needs from
- * the block `env`, whose keys are in metadata_keys.c; the other blocks describe the
- * same to every CTF reader.
+ * Writes a recording's metadata in TSDL (CTF 1.8). tsctrace itself reads only the block
+ * `env`, whose keys are in metadata_keys.c; the other blocks are for other CTF readers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -54,23 +53,17 @@ void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16])
 
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 {
-	fputs("typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = false; } := u32_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; } := u64_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = true; } := s8_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = true; } := s16_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = true; } := s32_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = true; } := s64_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = false; base = 16; } := u8_x_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = false; base = 16; } := u16_x_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = false; base = 16; } := u32_x_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64_x_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = true; base = 16; } := s8_x_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = true; base = 16; } := s16_x_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = true; base = 16; } := s32_x_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = true; base = 16; } := s64_x_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
+	const char *sign;
+	int i;
+
+	/* u8_t to u64_t, s8_t to s64_t, and the same in hexadecimal */
+	for (i = 0; i < 16; i++) {
+		sign = i & 4 ? "true" : "false";
+		fprintf(to, "typealias integer { size = %d; align = 8; signed = %s;%s }"
+			" := %c%d%s_t;\n", 8 << i % 4, sign, i & 8 ? " base = 16;" : "",
+			i & 4 ? 's' : 'u', 8 << i % 4, i & 8 ? "_x" : "");
+	}
+	fputs("typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
 	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
 	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
 	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
@@ -131,7 +124,7 @@ static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 		fprintf(to, "\t\t%s_t %s;\n", type, name);
 }
 
-void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream,
 			__u32 id, const char *context)
 {
 	__u32 f;
@@ -146,19 +139,14 @@ void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 st
 	fputs("\t};\n};\n\n", to);
 }
 
-void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
-{
-	tsct_tsdl_put_event_as(to, def, stream, def->id, NULL);
-}
-
 /* ---- environment ----------------------------------------------------------- */
 
 /* A block `env` that is being written */
 struct env_writer {
 	FILE *to;
 	const struct tsct_recording *rec;
-	char prefix[24];	/* of the keys of a node: "" or "node_N_" */
-	char indices[24];	/* behind the key: "", "N" or "N_M" */
+	char prefix[24];	/* before the keys of a node: "" or "node_N_" */
+	char indices[24];	/* behind a key: "", "N" or "N_M" */
 };
 
 static __u64 load_number(const void *at, enum tsct_metadata_field field)
@@ -312,7 +300,7 @@ static void write_group(const struct env_writer *w, enum tsct_metadata_group_id 
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
 		value = (const char *)object + key->offset;
-		/* With omit_zero: a text, a number or a shift */
+		/* A key with omit_zero is a text, a number or a shift. */
 		field = key->type == TSCT_METADATA_SHIFT ? TSCT_METADATA_S64 : key->field;
 		is_zero = key->omit_zero && (key->type == TSCT_METADATA_TEXT ?
 			!*(char *const *)value : !load_number(value, field));
@@ -387,7 +375,7 @@ static void write_stream(struct env_writer *w, __u32 stream)
 	for (i = 0; i < w->rec->nr_locations; i++) {
 		write_of_stream(w, TSCT_METADATA_RING, stream, i, &s->ring[i]);
 		write_of_stream(w, TSCT_METADATA_LOST, stream, i, &s->loss[i]);
-		/* Final only once the recording is complete */
+		/* The counts are final only when the recording is complete. */
 		if (w->rec->complete)
 			write_of_stream(w, TSCT_METADATA_HOLDS, stream, i,
 					&s->counts[i]);
@@ -408,8 +396,8 @@ static void write_environment(FILE *to, const struct tsct_recording *rec)
 		write_group(&w, TSCT_METADATA_SINGLE, rec);
 	}
 	write_group(&w, TSCT_METADATA_RECORDING, rec);
-	for (i = 0; i < rec->nr_lines; i++)
-		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->lines[i]);
+	for (i = 0; i < rec->nr_segments; i++)
+		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->segments[i]);
 	write_group(&w, TSCT_METADATA_COUNTER, rec);
 	for (i = 0; i < rec->nr_streams; i++)
 		write_stream(&w, i);
@@ -454,7 +442,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/* Numbers without a system call, because some readers warn of values without a name */
+/* Some readers warn of values without a name: names unused numbers "unknown". */
 static void put_unknown(FILE *to, __s64 first, __u64 last)
 {
 	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",
@@ -542,7 +530,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* ferror() does not return the cause. */
+	/* ferror() does not return the error: it is taken from errno. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);
@@ -551,13 +539,13 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	put_syscalls(to, rec);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {
 		put_stream(to, i);
-		/* Twice: without a thread ID, and with one that differs from the last */
+		/* Each event is declared twice: without a thread ID, and with one. */
 		for (j = 0; j < rec->streams[i].nr_defs; j++) {
 			def = rec->streams[i].defs[j];
 			if (!def)
 				continue;
-			tsct_tsdl_put_event_as(to, def, i, j, NULL);
-			tsct_tsdl_put_event_as(to, def, i, j | TSCT_DELTA_TID, "u32_t tid");
+			tsct_tsdl_put_event(to, def, i, j, NULL);
+			tsct_tsdl_put_event(to, def, i, j | TSCT_DELTA_TID, "u32_t tid");
 		}
 	}
 	fputs(TSCT_META_END, to);

@@ -42,7 +42,7 @@ const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR] = {
 	[TSCT_TYPE_CHARS] = { "chars", 0, 0 },
 };
 
-/* Identifiers of TSDL, without a meaning to other CTF readers */
+/* Names of clock sources in TSDL; other CTF readers do not interpret them. */
 const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
 	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
 };
@@ -88,7 +88,9 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
 	return 0;
 }
 
-/* Elements allocated for @nr, a power of two, as they are added one by one */
+/*
+ * Number of elements to allocate for @nr, a power of two, as they are added one by one
+ */
 static size_t room_for(__u32 nr)
 {
 	size_t room = 16;
@@ -98,7 +100,7 @@ static size_t room_for(__u32 nr)
 	return room;
 }
 
-/* Grows an array of @nr elements to room for @more of @size bytes. NULL: no memory */
+/* Grows an array from @nr to @more elements of @size bytes. NULL: no memory */
 static void *grow_array(void *all, __u32 nr, __u32 more, size_t size)
 {
 	return all && room_for(nr) == room_for(more) ? all :
@@ -121,18 +123,18 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 	return 0;
 }
 
-int tsct_recording_add_line(struct tsct_recording *rec,
-			    const struct tsct_clock_segment *line)
+int tsct_recording_add_segment(struct tsct_recording *rec,
+			    const struct tsct_clock_segment *segment)
 {
 	struct tsct_clock_segment *all;
 
-	if (rec->nr_lines == TSCT_SEGMENTS_MAX + 2)
+	if (rec->nr_segments == TSCT_SEGMENTS_MAX + 2)
 		return -EINVAL;
-	all = grow_array(rec->lines, rec->nr_lines, rec->nr_lines + 1, sizeof(*all));
+	all = grow_array(rec->segments, rec->nr_segments, rec->nr_segments + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	rec->lines = all;
-	all[rec->nr_lines++] = *line;
+	rec->segments = all;
+	all[rec->nr_segments++] = *segment;
 	return 0;
 }
 
@@ -152,30 +154,28 @@ int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations)
 	return 0;
 }
 
-static void free_node(struct tsct_recorded_node *node)
-{
-	free(node->sync.name);
-	free(node->host);
-	free(node->kernel);
-	free(node->command);
-	free(node->provider);
-	free(node->cpu_model);
-	free(node->cpus);
-}
-
 void tsct_recording_free(struct tsct_recording *rec)
 {
+	struct tsct_recorded_node *node;
 	__u32 i;
 
 	for (i = 0; i < tsct_recording_classes(rec); i++)
 		free_stream(&rec->streams[i]);
 	free(rec->streams);
-	for (i = 0; i < rec->nr_nodes; i++)
-		free_node(&rec->nodes[i]);
+	for (i = 0; i < rec->nr_nodes; i++) {
+		node = &rec->nodes[i];
+		free(node->sync.name);
+		free(node->host);
+		free(node->kernel);
+		free(node->command);
+		free(node->provider);
+		free(node->cpu_model);
+		free(node->cpus);
+	}
 	free(rec->nodes);
 	free(rec->locations);
 	free(rec->clock_origin);
-	free(rec->lines);
+	free(rec->segments);
 	free(rec->messages.pairs);
 	memset(rec, 0, sizeof(*rec));
 }
@@ -230,25 +230,19 @@ __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 		tsct_add_saturating(ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
 }
 
-static __u64 largest_bound(const struct tsct_recorded_correction *c)
-{
-	__u64 worst = c->nr_bounds ? 0 : UINT64_MAX;
-	__u32 i;
-
-	for (i = 0; i < c->nr_bounds; i++)
-		if (c->bounds[i].error_ns > worst)
-			worst = c->bounds[i].error_ns;
-	return worst;
-}
-
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
 {
+	const struct tsct_recorded_correction *c;
 	__u64 worst = 0, error;
-	__u32 node;
+	__u32 node, i;
 
 	for (node = 0; rec->merged && node < rec->nr_nodes; node++) {
-		error = largest_bound(&rec->nodes[node].correction);
-		worst = error > worst ? error : worst;
+		c = &rec->nodes[node].correction;
+		if (!c->nr_bounds)
+			worst = UINT64_MAX;
+		for (i = 0; i < c->nr_bounds; i++)
+			if (c->bounds[i].error_ns > worst)
+				worst = c->bounds[i].error_ns;
 	}
 	if (rec->merged)
 		return worst;
@@ -267,7 +261,7 @@ __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
 	return last;
 }
 
-/* With the node in a merged recording, where CPU numbers are not unique */
+/* The node's number is in the name if CPU numbers are not unique. */
 void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX])
 {
@@ -333,36 +327,25 @@ void tsct_recording_drop_sync(struct tsct_recording *rec)
 	memset(sync, 0, sizeof(*sync));
 }
 
-static int grow_defs(struct tsct_stream_class *s, __u32 nr)
-{
-	struct tsct_event_def **defs;
-
-	if (nr <= s->nr_defs)
-		return 0;
-	defs = grow_array(s->defs, s->nr_defs, nr, sizeof(*defs));
-	if (!defs)
-		return -ENOMEM;
-	memset(defs + s->nr_defs, 0, (nr - s->nr_defs) * sizeof(*defs));
-	s->defs = defs;
-	s->nr_defs = nr;
-	return 0;
-}
-
 int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 			   const struct tsct_event_def *def)
 {
 	struct tsct_stream_class *s = &rec->streams[stream];
-	struct tsct_event_def *copy;
-	__u32 at = def->id - TSCT_ID_FIRST;
-	int err;
+	struct tsct_event_def *copy, **defs;
+	const __u32 at = def->id - TSCT_ID_FIRST;
 
 	if (def->id < TSCT_ID_FIRST)
 		return -EINVAL;
 	if (at < s->nr_defs && s->defs[at])
 		return tsct_event_def_equal(s->defs[at], def) ? 0 : -EEXIST;
-	err = grow_defs(s, at + 1);
-	if (err)
-		return err;
+	if (at >= s->nr_defs) {
+		defs = grow_array(s->defs, s->nr_defs, at + 1, sizeof(*defs));
+		if (!defs)
+			return -ENOMEM;
+		memset(defs + s->nr_defs, 0, (at + 1 - s->nr_defs) * sizeof(*defs));
+		s->defs = defs;
+		s->nr_defs = at + 1;
+	}
 	copy = calloc(1, sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
@@ -385,35 +368,34 @@ void tsct_recording_loss(const struct tsct_recording *rec,
 					rec->streams[i].loss[at].cause[c];
 }
 
-static void balance_ring(const struct tsct_stream_class *s, __u32 at,
-			 struct tsct_balance *sum)
-{
-	const __u64 *cause = s->loss[at].cause;
-	const __u64 published = s->ring[at].published_end -
-		s->ring[at].published_begin;
-	__u64 lost = 0;
-	int c;
-
-	for (c = 0; c < TSCT_LOSS_NR; c++)
-		*(c < TSCT_LOSS_OVERRUN ? &sum->refused : &lost) += cause[c];
-	sum->published += published;
-	sum->recorded += s->counts[at].events;
-	sum->lost += lost;
-	sum->broken_places += s->ring[at].broken_places;
-	sum->exact &= published == s->counts[at].events + lost;
-}
-
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance)
 {
+	struct tsct_balance *sum = ret_balance;
+	const struct tsct_stream_class *s;
+	__u64 published, lost;
 	__u32 i, at;
+	int c;
 
-	*ret_balance = (struct tsct_balance) { .exact = true };
-	for (i = 0; i < rec->nr_streams; i++)
-		for (at = 0; at < rec->nr_locations; at++)
-			if (stream < 0 || (__u32)stream == i)
-				balance_ring(&rec->streams[i], at,
-					     ret_balance);
+	*sum = (struct tsct_balance) { .exact = true };
+	for (i = 0; i < rec->nr_streams; i++) {
+		if (stream >= 0 && (__u32)stream != i)
+			continue;
+		s = &rec->streams[i];
+		for (at = 0; at < rec->nr_locations; at++) {
+			lost = 0;
+			for (c = 0; c < TSCT_LOSS_NR; c++)
+				*(c < TSCT_LOSS_OVERRUN ? &sum->refused : &lost) +=
+					s->loss[at].cause[c];
+			published = s->ring[at].published_end -
+				s->ring[at].published_begin;
+			sum->published += published;
+			sum->recorded += s->counts[at].events;
+			sum->lost += lost;
+			sum->broken_places += s->ring[at].broken_places;
+			sum->exact &= published == s->counts[at].events + lost;
+		}
+	}
 }
 
 __u64 tsct_recording_max_per_tick(const struct tsct_recording *rec)

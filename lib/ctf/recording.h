@@ -12,7 +12,7 @@
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
-	TSCT_LOSS_FULL,		/* the first four are TSCT_LOST_* of abi.h */
+	TSCT_LOSS_FULL,		/* the first four causes are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
 	TSCT_LOSS_NESTED,
 	TSCT_LOSS_ABORTED,
@@ -49,14 +49,17 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
  * The number of attempts to write is that plus FULL, TOO_BIG, NESTED, ABORTED.
  */
 struct tsct_ring_figures {
-	__u64 published_begin;	/* of a snapshot: overwritten before it was taken */
+	/* in a snapshot: events overwritten before it was taken */
+	__u64 published_begin;
 	__u64 published_end;
-	__u64 broken_places;	/* without a valid record, or with a wrong count */
+	/* places without a valid record, or with a wrong count */
+	__u64 broken_places;
 };
 
 /* Contents of one file when the recorder finished */
 struct tsct_file_counts {
-	__u64 packets;			/* 0: no file, or not counted */
+	/* number of packets; 0: no file, or not counted */
+	__u64 packets;
 	__u64 events;
 	__u64 max_per_tick;		/* longest run of events on one tick, less 1 */
 };
@@ -67,11 +70,13 @@ struct tsct_stream_class {
 	__u32 policy;
 	__u32 kernel;			/* flag: written by the kernel only */
 	__u64 lost_no_ring;
-	/* Arrays by location */
+	/* Arrays by location: losses, contents of the file, figures of the ring */
 	struct tsct_loss *loss;
-	struct tsct_file_counts *counts;	/* valid once complete */
+	/* valid when the recording is complete */
+	struct tsct_file_counts *counts;
 	struct tsct_ring_figures *ring;
-	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; NULL: undefined */
+	/* array by id - TSCT_ID_FIRST; NULL: undefined */
+	struct tsct_event_def **defs;
 	__u32 nr_defs;
 };
 
@@ -108,17 +113,19 @@ extern const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR];
 
 /* State of a node in its cluster. Its samples are in streams[nr_streams]; see samples.h. */
 struct tsct_recorded_sync {
-	__u32 on;		/* flag: the rest is valid; so is that stream, unless merged */
-	char *name;		/* of the node; may be "" */
+	__u32 on;		/* flag: this struct is valid */
+	char *name;		/* name of the node; may be "" */
 	char fit[TSCT_FIT_NAME_MAX];	/* kind of fit to use when merging */
 	__u32 role;
-	__u32 restarts;		/* of the daemon while recording */
+	__u32 restarts;		/* restarts of the daemon while recording */
 	__u64 node, host, master;
 	__u32 timeline;		/* the master's number of its epoch */
 	__u32 status;		/* TSCT_STATUS_* of the cluster's time, at the end */
-	__u32 epoch_first, epoch;	/* of this node, at the begin and at the end */
+	/* epochs of this node's cluster time, at the begin and at the end */
+	__u32 epoch_first, epoch;
 	struct tsct_recorded_session start, end;
-	struct tsct_clock_params line;	/* cluster time at the end; mult 0: none */
+	/* params of cluster time at the end; mult 0: none */
+	struct tsct_clock_params params;
 };
 
 /* Bound of the error of a node's times at a tick of a merged recording */
@@ -131,9 +138,11 @@ struct tsct_recorded_bound {
 
 /* The mapping of a node's ticks to those of the merged recording */
 struct tsct_recorded_correction {
-	char fit[TSCT_FIT_NAME_MAX];	/* name; "": none, the node's own clock */
+	/* name of the fit; "": none, times are by the node's own clock */
+	char fit[TSCT_FIT_NAME_MAX];
 	__u64 kept, dropped;		/* samples used, and rejected as outliers */
-	__u64 monotonic_fixups, fixup_max;	/* see tsct_mapping_cursor_next() */
+	/* raised ticks, and the largest rise; see tsct_mapping_cursor_next() */
+	__u64 monotonic_fixups, fixup_max;
 	/*
 	 * Root mean square of the differences between the used samples and the fit; not
 	 * a bound. Valid with has_residual; older versions did not write it.
@@ -141,7 +150,8 @@ struct tsct_recorded_correction {
 	__u64 residual_ps;
 	__u32 has_residual;
 	__s64 shift_ns;			/* added to the fit because of messages */
-	__u32 nr_bounds;		/* in order of ticks */
+	/* number of bounds, which are in the order of ticks */
+	__u32 nr_bounds;
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
@@ -152,7 +162,8 @@ struct tsct_recorded_correction {
 /* A CPU of a machine, from sysfs */
 struct tsct_recorded_cpu {
 	__u32 cpu;
-	__u32 online;		/* flag, at the begin; if 0, the rest is unknown */
+	/* flag: online at the begin; if 0, the rest is unknown */
+	__u32 online;
 	__u32 memory_node, package, core;
 };
 
@@ -161,7 +172,7 @@ struct tsct_recorded_cpu {
  * recording has those of all its inputs.
  */
 struct tsct_recorded_node {
-	__u8 uuid[16];		/* of the recording made there */
+	__u8 uuid[16];		/* UUID of the recording made on that machine */
 	__u8 boot_id[16];
 	char *host;
 	char *kernel;
@@ -175,7 +186,7 @@ struct tsct_recorded_node {
 	struct tsct_recorded_cpu *cpus;	/* by number; may be none */
 	__u32 nr_cpus;
 	struct tsct_recorded_sync sync;
-	struct tsct_recorded_correction correction;	/* merged */
+	struct tsct_recorded_correction correction;	/* for merged recordings */
 };
 
 /* A CPU of a node. Each has a file per stream class, with its events in order. */
@@ -190,20 +201,20 @@ struct tsct_location {
 struct tsct_recorded_timeline {
 	__u32 on;
 	__u32 number;		/* the master's number of its epoch */
-	__u64 master;		/* node ID; 0: time of NTP servers */
+	__u64 master;		/* node ID of the master; 0: time of NTP servers */
 	/* Cluster time as a function of the master's counter, or of ns if that counter
 	 * is unknown */
 	__s64 base_ns;
 	__u64 base, mult;
 	__u64 remote, global, num, den;	/* mapping to ticks: struct tsct_axis */
-	__u64 hz;		/* of the ticks */
+	__u64 hz;		/* frequency of the merged ticks, Hz */
 };
 
 /* Messages from one node to another, or to itself */
 struct tsct_message_pair_stats {
 	__u32 from, to;
 	__u64 matched;
-	/* Of these, received before they were sent: */
+	/* Number of matched messages that were received before they were sent: */
 	__u64 before;		/* by the nodes' own clocks */
 	__u64 within;		/* corrected, by at most the sum of both bounds */
 	__u64 beyond;		/* corrected, by more than that */
@@ -217,7 +228,7 @@ struct tsct_message_stats {
 	__u32 on;		/* flag: the rest is valid */
 	__u64 sends, receives;
 	__u64 unmatched_sends, unmatched_receives;
-	__u64 given_up;		/* of those, because too many were open */
+	__u64 given_up;		/* unmatched because too many messages were open */
 	__u64 other_pairs;	/* messages of pairs beyond TSCT_MESSAGE_PAIRS_MAX */
 	struct tsct_message_pair_stats all;	/* from and to are 0 */
 	struct tsct_message_pair_stats *pairs;	/* sorted by from, to */
@@ -229,11 +240,12 @@ struct tsct_message_stats {
 /* Unit and precision of the ticks in the files; see ticks.h */
 enum tsct_timestamps {
 	TSCT_TIMESTAMPS_TSC,		/* cycles of the source */
-	TSCT_TIMESTAMPS_TSC_16,		/* without their 4 or 8 low bits */
+	TSCT_TIMESTAMPS_TSC_16,		/* cycles without their 4 or 8 low bits */
 	TSCT_TIMESTAMPS_TSC_256,
-	TSCT_TIMESTAMPS_INTERPOLATED,	/* eighths, to tell events on one cycle apart */
+	/* eighths of cycles, distinct for events on one cycle */
+	TSCT_TIMESTAMPS_INTERPOLATED,
 	TSCT_TIMESTAMPS_SYSTEM,		/* ns of CLOCK_REALTIME */
-	TSCT_TIMESTAMPS_OFF,		/* one per packet, for all its events */
+	TSCT_TIMESTAMPS_OFF,		/* one time per packet, for all its events */
 	TSCT_TIMESTAMPS_NR,
 };
 
@@ -251,8 +263,8 @@ struct tsct_recording {
 	__u32 complete;			/* flag: the recorder finished it */
 	__u32 snapshot;			/* flag: a copy of overwrite channels */
 	__u32 merged;			/* flag: merged from recordings; ticks are of an axis */
-	struct tsct_recorded_timeline timeline;	/* merged */
-	struct tsct_message_stats messages;	/* merged */
+	struct tsct_recorded_timeline timeline;	/* for merged recordings */
+	struct tsct_message_stats messages;	/* for merged recordings */
 	__u32 source;			/* TSCT_SOURCE_* */
 	__u32 timestamps;		/* enum tsct_timestamps */
 	__u32 fsync;			/* enum tsct_fsync */
@@ -261,7 +273,7 @@ struct tsct_recording {
 	__u32 nr_nodes;			/* 1, unless merged */
 	struct tsct_location *locations;
 	__u32 nr_locations;		/* unless merged: the CPUs, by number */
-	__u64 begin;			/* ticks of its begin and end */
+	__u64 begin;			/* ticks of the recording's begin and end */
 	__u64 end;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
@@ -274,17 +286,17 @@ struct tsct_recording {
 	struct tsct_clock_params counter;
 	__u32 counter_source;
 	/* History of the clock during the recording, by cycles of the counter */
-	struct tsct_clock_segment *lines;
-	__u32 nr_lines;
+	struct tsct_clock_segment *segments;
+	__u32 nr_segments;
 	__u32 status;			/* TSCT_STATUS_* at the end */
 	__u32 rate_error_ppb;		/* bound of the error of real.mult */
-	__u32 epoch_first;		/* of the clock, at the begin */
-	__u32 epoch;			/* and at the end */
+	__u32 epoch_first;		/* epoch of the clock at the begin */
+	__u32 epoch;			/* epoch of the clock at the end */
 	struct tsct_stream_class *streams;
-	__u32 nr_streams;		/* channels */
+	__u32 nr_streams;		/* number of channels */
 };
 
-#define TSCT_STREAMS_MAX	16	/* channels */
+#define TSCT_STREAMS_MAX	16	/* number of channels */
 
 #define TSCT_LOCATIONS_MAX	65536
 #define TSCT_NODES_MAX		65536
@@ -296,7 +308,7 @@ struct tsct_recording {
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
 void tsct_recording_free(struct tsct_recording *rec);
 
-/* All its recorders finished; a merged recording may be complete though they did not. */
+/* Returns true if the recording, and all recordings merged into it, are complete. */
 bool tsct_recording_is_whole(const struct tsct_recording *rec);
 
 /* Largest error bound of any node, in ns, from rec->begin to tick @end */
@@ -307,8 +319,8 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
 
 /* Adds a segment of the clock's history. 0, -EINVAL: too many, or -ENOMEM */
-int tsct_recording_add_line(struct tsct_recording *rec,
-			    const struct tsct_clock_segment *line);
+int tsct_recording_add_segment(struct tsct_recording *rec,
+			    const struct tsct_clock_segment *segment);
 
 /*
  * tsct_recording_locate - allocate the locations, once, before any stream
@@ -329,7 +341,7 @@ int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
 /* Removes the stream class of sync samples, before a writer is opened. */
 void tsct_recording_drop_sync(struct tsct_recording *rec);
 
-/* There is a stream class of sync samples. */
+/* Returns true if there is a stream class of sync samples. */
 static inline bool tsct_recording_has_samples(const struct tsct_recording *rec)
 {
 	return rec->nr_nodes == 1 && !rec->merged && rec->nodes[0].sync.on;
@@ -395,10 +407,11 @@ void tsct_recording_loss(const struct tsct_recording *rec,
  * it is -1. For complete recordings, as counts are not kept up to date.
  */
 struct tsct_balance {
-	__u64 published;	/* during the recording */
-	__u64 recorded;		/* of these, in the files */
-	__u64 lost;		/* of these, known to be missing */
-	__u64 refused;		/* FULL, TOO_BIG, NESTED, ABORTED: never published */
+	__u64 published;	/* events published during the recording */
+	__u64 recorded;		/* published events that are in the files */
+	__u64 lost;		/* published events that are known to be missing */
+	/* events never published: FULL, TOO_BIG, NESTED, ABORTED */
+	__u64 refused;
 	__u64 broken_places;
 	bool exact;		/* published = recorded + lost, for every ring */
 };
@@ -409,7 +422,7 @@ void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 /* Largest max_per_tick of all files; for complete recordings */
 __u64 tsct_recording_max_per_tick(const struct tsct_recording *rec);
 
-/* Any event is known to be missing. */
+/* Returns true if an event is known to be missing. */
 bool tsct_recording_lossy(const struct tsct_recording *rec);
 
 /* ---- stream files -------------------------------------------------------- */
@@ -430,7 +443,7 @@ struct tsct_packet {
 	__u64 end;		/* tick of the last event, or later */
 	__u64 content_bits;
 	__u64 packet_bits;
-	__u64 seq;		/* from 0, per file */
+	__u64 seq;		/* number of the packet in its file, from 0 */
 	__u64 discarded;	/* events lost at this location so far */
 	__u32 cpu;
 	__u32 node;		/* 0 unless merged */
@@ -445,8 +458,8 @@ _Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
 #define TSCT_CTF_PAYLOAD_MAX	65536
 
 struct tsct_ctf_type {
-	char name[8];		/* as in tsct_event_define() */
-	__u8 size;		/* 0: not a number */
+	char name[8];		/* name in tsct_event_define() */
+	__u8 size;		/* bytes of a number; 0: not a number */
 	__u8 is_signed;
 };
 
@@ -455,7 +468,7 @@ extern const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR];
 /* Names of clock sources, by TSCT_SOURCE_* */
 extern const char *const tsct_ctf_sources[TSCT_SOURCE_NR];
 
-/* Shown as the name of a system call; 8 bits are too short for their numbers. */
+/* Returns true for a number to be shown as the name of a system call. */
 static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 {
 	return field->format == TSCT_FORMAT_SYSCALL &&
@@ -464,14 +477,12 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 
 /* ---- metadata ------------------------------------------------------------ */
 
-/*
- * Version of our metadata. 1 had another calibration, 2 full 64-bit ticks in all events.
- */
+/* Version of the metadata's format; versions 1 and 2 cannot be read. */
 #define TSCT_META_FORMAT	"3"
 
 /*
- * First and last lines of our metadata, comments to CTF readers. Without the last one
- * the metadata is cut off.
+ * First and last lines of the metadata, which are comments to other CTF readers.
+ * Without the last line the metadata is cut off.
  */
 #define TSCT_META_BEGIN	"/* CTF 1.8 */\n/* A recording by tsctrace */\n"
 #define TSCT_META_END	"\n/* The recording's metadata ends here */\n"
@@ -494,7 +505,7 @@ extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 
 /* Name of an x86-64 system call; NULL: there is none */
 const char *tsct_syscall_name(__s64 number);
-unsigned int tsct_syscall_limit(void);	/* all numbers are below it */
+unsigned int tsct_syscall_limit(void);	/* numbers of system calls are below it */
 
 /* ---- progress of a live recording --------------------------------------------- */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes a recording's directory: metadata, stream files, and how far they are. */
+/* Writes a recording's directory: metadata, stream files and progress file */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -12,11 +12,11 @@
 #include "ticks.h"
 
 #define META		"metadata"
-#define META_TMP	".metadata.tmp"	/* readers skip hidden files */
-/* Unordered counter reads may be late by a few instructions */
+#define META_TMP	".metadata.tmp"	/* hidden, so that readers skip it */
+/* Accepted disorder, ns: unordered counter reads may be late by a few instructions. */
 #define RAISE_NS	1000
 
-/* The file of a stream class and a location */
+/* The file of a stream class for a location */
 struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
@@ -32,11 +32,12 @@ struct tsct_recording_writer {
 	struct tsct_recording *rec;
 	struct tsct_written written;
 	struct tsct_tick_encoder encoder;
-	struct writer_file *files;	/* stream * nr_locations + location */
-	/* By stream class: its definitions so far */
+	struct writer_file *files;	/* array by stream * nr_locations + location */
+	/* Arrays by stream class: event classes known so far */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
-	__u64 raise;		/* cycles; an event late by less gets its predecessor's */
+	/* cycles; an event late by less gets its predecessor's time */
+	__u64 raise;
 	__u64 span;		/* cycles; longest packet of untimed events */
 	int progress;		/* descriptor of the progress file; negative: none */
 	__u64 settled;		/* cycles; no later event will be before it */
@@ -142,7 +143,7 @@ static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	return err;
 }
 
-/* Before the first event of a file. 0 or -errno */
+/* Begins a file, before its first event. 0 or -errno */
 static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
@@ -151,13 +152,11 @@ static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	const struct tsct_stream_writer_file file = {
 		.dirfd = w->dirfd, .name = f->name, .uuid = w->rec->uuid,
 		.stream_id = stream, .cpu = l->cpu, .node = l->node,
-	};
-	const struct tsct_stream_writer_options options = {
 		.every = w->rec->sync_every, .fsync = w->rec->fsync,
 	};
 
 	tsct_recording_file(w->rec, stream, location, f->name);
-	tsct_stream_writer_init(&f->stream, &file, &options);
+	tsct_stream_writer_init(&f->stream, &file);
 	tsct_tick_resolution_init(&f->resolution, w->encoder.bits);
 	f->last = begin;
 	return tsct_stream_writer_start(&f->stream,
@@ -190,16 +189,6 @@ static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writ
 	return &kinds[at];
 }
 
-static inline const struct tsct_stream_reader_kind *
-kind_of(struct tsct_recording_writer *w, __u32 stream, __u32 id)
-{
-	const __u32 at = id - TSCT_ID_FIRST;
-
-	if (likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def))
-		return &w->kinds[stream][at];
-	return add_kind(w, stream, id);
-}
-
 static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
 {
 	loss->cause[cause]++;
@@ -224,7 +213,7 @@ static int put_untimed(struct tsct_recording_writer *w, __u32 stream,
 	return err;
 }
 
-/* Returns as tsct_stream_writer_put(). */
+/* Writes one event to its file. Returns as tsct_stream_writer_put(). */
 static int put_event(struct tsct_recording_writer *w, __u32 stream,
 		     const struct tsct_event *event, __u64 cycles)
 {
@@ -250,12 +239,15 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 	const struct tsct_stream_reader_kind *kind;
 	__u64 cycles = event->cycles, min;
 	int ret = 0;
+	__u32 at;
 
 	if (unlikely(w->error)) {
 		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error;
 	}
-	kind = kind_of(w, stream, event->id);
+	at = event->id - TSCT_ID_FIRST;
+	kind = likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def) ?
+		&w->kinds[stream][at] : add_kind(w, stream, event->id);
 	if (unlikely(!kind))
 		return count_loss(loss, TSCT_LOSS_UNDEFINED);
 	if (unlikely(kind->size != (__s32)event->len) &&
@@ -293,7 +285,7 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 
 /* ---- progress file ------------------------------------------------------ */
 
-/* Returns a descriptor, or -errno: the recording cannot be followed. */
+/* Creates the progress file. -errno: readers cannot follow the recording. */
 static int open_progress(int dirfd)
 {
 	int fd = openat(dirfd, TSCT_PROGRESS_FILE,
@@ -387,7 +379,7 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
 	if (w->files && w->kinds && w->nr_kinds) {
-		/* Before the metadata, which says that the recording is incomplete */
+		/* Created before the metadata of the incomplete recording */
 		w->progress = open_progress(dirfd);
 		err = write_metadata(w);
 	}
@@ -416,7 +408,7 @@ void tsct_recording_writer_follow(struct tsct_recording_writer *w,
 	tsct_tick_encoder_follow(&w->encoder, params, at);
 }
 
-/* Writes the rest of all files. Their counts are for readers, to detect truncation. */
+/* Completes all files, and sets the counts by which readers detect truncation. */
 static int finish_files(struct tsct_recording_writer *w)
 {
 	int err = tsct_recording_writer_flush(w), err2;
@@ -442,8 +434,8 @@ static int finish_files(struct tsct_recording_writer *w)
 }
 
 /*
- * The metadata counts what a full disk did not take, if there is room for it. If not,
- * removing the progress file may make enough room, so the metadata is written again.
+ * The metadata has the number of events lost on a full disk, if there is room for it.
+ * If not, removing the progress file may free enough, so it is written again.
  */
 int tsct_recording_writer_finish(struct tsct_recording_writer *w)
 {

@@ -84,10 +84,10 @@ int tsct_recording_writer_error(const struct tsct_recording_writer *writer);
 /* Error bound of the recording's times, in ns, as in its metadata */
 __u64 tsct_recording_writer_error_ns(const struct tsct_recording_writer *writer);
 
-/* Amount written so far */
+/* Amount of data written so far */
 struct tsct_written {
 	__u64 events;
-	__u64 bytes;		/* on disk */
+	__u64 bytes;		/* bytes on disk */
 };
 
 void tsct_recording_writer_written(const struct tsct_recording_writer *writer,

@@ -25,31 +25,23 @@ _Static_assert(sizeof(struct sample_wire) + TSCT_SAMPLE_SOURCE_MAX <=
 
 /* ---- writing -------------------------------------------------------------- */
 
-/* A name that no channel has, for the files */
-static void find_name(const struct tsct_recording *rec, char *name)
-{
-	__u32 i = 0;
-
-	strcpy(name, "sync");
-	while (i < rec->nr_streams) {
-		if (strcmp(rec->streams[i++].name, name))
-			continue;
-		strcat(name, "_");
-		i = 0;
-	}
-}
-
 int tsct_recording_add_samples(struct tsct_recording *rec)
 {
-	char name[TSCT_STREAMS_MAX + 8];
+	char name[TSCT_STREAMS_MAX + 8] = "sync";
 	struct tsct_event_def def;
+	__u32 i = 0;
 	int err;
 
-	find_name(rec, name);
+	/* Underscores are added until no channel has that name. */
+	while (i < rec->nr_streams)
+		if (!strcmp(rec->streams[i++].name, name)) {
+			strcat(name, "_");
+			i = 0;
+		}
 	err = tsct_recording_add_sync(rec, name);
 	if (!err)
 		err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,
-				     TSCT_SAMPLE_FIELDS, &def, NULL);
+					   TSCT_SAMPLE_FIELDS, &def, NULL);
 	if (err)
 		return err;
 	def.id = TSCT_ID_FIRST;
@@ -82,24 +74,11 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* A counter from 10 MHz to 100 GHz, as accepted for clocks and merged timelines */
-static bool is_possible(__u64 mult)
-{
-	return mult >= TSCT_NS_MULT / 100 && mult <= TSCT_NS_MULT * 100;
-}
-
-/*
- * The bound grows by at most 4 s per second: by 1 s for a node that lost its master, and
- * by the errors of other nodes.
- */
-static bool is_bounded(const struct tsct_remote_params *line)
-{
-	return line->growth <= tsct_growth(line->mult, 4000000000U);
-}
-
-/* Rejects values of which no valid fit or line can be made. */
+/* Returns the reason why a sample allows no valid fit, or NULL. */
 static const char *check(const struct tsct_sync_sample *s)
 {
+	const __u64 mult = s->line.mult;
+
 	if ((__s64)(s->x.t4 - s->x.t1) < 0)
 		return "answer received before its request was sent";
 	if ((__s64)(s->x.t3 - s->x.t2) < 0)
@@ -110,38 +89,19 @@ static const char *check(const struct tsct_sync_sample *s)
 		return "unknown status";
 	if (s->depth > TSCT_CLUSTER_DEPTH_MAX)
 		return "too many hops from the master";
-	if (!s->line.mult)
+	if (!mult)
 		return "counter of rate 0";
-	if (!is_possible(s->line.mult))
+	/*
+	 * Rates from 10 MHz to 100 GHz are valid, as for clocks and merged timelines.
+	 */
+	if (mult < TSCT_NS_MULT / 100 || mult > TSCT_NS_MULT * 100)
 		return "impossible rate of the counter";
-	if (!is_bounded(&s->line))
+	/* Limit: 4 s per second, which no real clock reaches */
+	if (s->line.growth > tsct_growth(mult, 4000000000U))
 		return "error bound grows too fast";
 	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
 		return "source without a valid name";
 	return NULL;
-}
-
-static void from_wire(const struct sample_wire *wire, struct tsct_sync_sample *s)
-{
-	*s = (struct tsct_sync_sample) {
-		.stamp = s->stamp, .number = wire->number,
-		.x = { .t1 = wire->t1, .t2 = wire->t2, .t3 = wire->t3,
-		       .t4 = wire->t4, .local_error = wire->local_error,
-		       .remote_error = wire->remote_error,
-		       .session = wire->session, .flags = wire->flags },
-		.fitted = wire->fitted, .kept = wire->kept,
-		.node = wire->node, .host = wire->host,
-		.master = wire->master, .timeline = wire->timeline,
-		.status = wire->status, .depth = wire->depth,
-		.has_line = wire->has_line,
-		.line = { .base = wire->line_base,
-			  .base_ns = wire->line_base_ns,
-			  .mult = wire->line_mult, .as_of = wire->line_as_of,
-			  .error_ps = wire->line_error_ps,
-			  .growth = wire->line_growth },
-		.clock_epoch = wire->clock_epoch,
-		.cluster_epoch = wire->cluster_epoch,
-	};
 }
 
 const char *tsct_sample_decode(const struct tsct_trace_event *event,
@@ -153,72 +113,73 @@ const char *tsct_sample_decode(const struct tsct_trace_event *event,
 	if (event->len < sizeof(wire) + 1)
 		return "too short";
 	memcpy(&wire, event->payload, sizeof(wire));
-	ret->stamp = event->tick;
-	from_wire(&wire, ret);
+	*ret = (struct tsct_sync_sample) {
+		.stamp = event->tick, .number = wire.number,
+		.x = { .t1 = wire.t1, .t2 = wire.t2, .t3 = wire.t3, .t4 = wire.t4,
+		       .local_error = wire.local_error,
+		       .remote_error = wire.remote_error,
+		       .session = wire.session, .flags = wire.flags },
+		.fitted = wire.fitted, .kept = wire.kept,
+		.node = wire.node, .host = wire.host,
+		.master = wire.master, .timeline = wire.timeline,
+		.status = wire.status, .depth = wire.depth,
+		.has_line = wire.has_line,
+		.line = { .base = wire.line_base, .base_ns = wire.line_base_ns,
+			  .mult = wire.line_mult, .as_of = wire.line_as_of,
+			  .error_ps = wire.line_error_ps,
+			  .growth = wire.line_growth },
+		.clock_epoch = wire.clock_epoch,
+		.cluster_epoch = wire.cluster_epoch,
+	};
 	snprintf(ret->source, sizeof(ret->source), "%s",
 		 (const char *)event->payload + sizeof(wire));
 	return check(ret);
 }
 
-/*
- * In a recording with ticks of system time, converts our times of a sample from cycles of
- * the counter to such ticks.
- */
-static void convert_times(const struct tsct_recording *rec, struct tsct_sync_sample *s)
-{
-	const struct tsct_clock_params *counter = &rec->counter;
-	__u64 error;
-
-	if (!counter->mult)
-		return;
-	error = (__u64)tsct_cycles_ns(counter->mult, s->x.local_error) + 2;
-	s->x.t1 = (__u64)tsct_clock_params_ns(counter, s->x.t1);
-	s->x.t4 = (__u64)tsct_clock_params_ns(counter, s->x.t4);
-	s->x.local_error = error < UINT32_MAX ? (__u32)error : UINT32_MAX;
-}
-
-static int append(struct tsct_sync_sample **all, unsigned int nr,
-		  unsigned int *room, const struct tsct_sync_sample *sample)
-{
-	struct tsct_sync_sample *more;
-
-	if (nr == *room) {
-		*room = *room ? 2 * *room : 256;
-		more = realloc(*all, *room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		*all = more;
-	}
-	(*all)[nr] = *sample;
-	return 0;
-}
-
 int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 		      unsigned int *ret_nr)
 {
-	struct tsct_sync_sample sample, *all = NULL;
+	const struct tsct_clock_params *counter =
+		&tsct_trace_recording(trace)->counter;
+	struct tsct_sync_sample *all = NULL, *more, *s;
 	unsigned int nr = 0, room = 0;
 	struct tsct_trace_event event;
 	const char *reason;
+	__u64 error;
 	int err;
 
 	tsct_trace_select(trace, TSCT_TRACE_SAMPLES);
 	while ((err = tsct_trace_next(trace, &event)) == 1) {
-		reason = tsct_sample_decode(&event, &sample);
+		if (nr == room) {
+			room = room ? 2 * room : 256;
+			more = realloc(all, room * sizeof(*more));
+			if (!more) {
+				err = -ENOMEM;
+				break;
+			}
+			all = more;
+		}
+		s = &all[nr];
+		reason = tsct_sample_decode(&event, s);
 		if (reason) {
 			tsct_trace_refuse(trace, &event, reason);
 			continue;
 		}
-		convert_times(tsct_trace_recording(trace), &sample);
-		err = append(&all, nr, &room, &sample);
-		if (err)
-			break;
 		nr++;
+		if (!counter->mult)
+			continue;
+		/* Converts this node's cycles to ticks of system time. */
+		error = (__u64)tsct_cycles_ns(counter->mult, s->x.local_error) + 2;
+		s->x.t1 = (__u64)tsct_clock_params_ns(counter, s->x.t1);
+		s->x.t4 = (__u64)tsct_clock_params_ns(counter, s->x.t4);
+		s->x.local_error = error < UINT32_MAX ? (__u32)error : UINT32_MAX;
 	}
-	if (err) {
+	if (err || !nr) {
 		free(all);
-		return err;
+		all = NULL;
 	}
+	if (err)
+		return err;
 	*ret = all;
 	*ret_nr = nr;
 	return 0;

@@ -13,7 +13,7 @@
 #define TSCT_SAMPLE_SOURCE_MAX	64
 
 struct tsct_sync_sample {
-	__u64 stamp;		/* cycles of our counter when the daemon made it */
+	__u64 stamp;		/* cycles of this node's counter when the daemon made it */
 	__u64 number;		/* counted by the daemon, from 1 */
 	struct tsct_exchange x;	/* corrected by the configured asymmetry */
 	__u32 fitted, kept;	/* by the daemon's fit at the time of the request */
@@ -21,10 +21,10 @@ struct tsct_sync_sample {
 	__u64 node, host, master;
 	__u32 timeline;		/* the master's number of its epoch */
 	__u32 status, depth;
-	__u32 has_line;		/* 0: its counter is ns of its clock */
+	__u32 has_line;		/* 0: the other node's counter is ns of its clock */
 	struct tsct_remote_params line;
 	/* This node */
-	__u32 clock_epoch;	/* differs: the counter is another one */
+	__u32 clock_epoch;	/* a change means another counter */
 	__u32 cluster_epoch;
 	char source[TSCT_SAMPLE_SOURCE_MAX];	/* address of the other node */
 };

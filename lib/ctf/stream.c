@@ -12,20 +12,25 @@
 #include "stream.h"
 #include "ticks.h"
 
-/* Packets are collected up to FULL bytes; the last one may be FULL, and an event more. */
+/*
+ * Room for completed packets of less than TSCT_PACKET_FULL bytes, and for an open one
+ * that exceeds that by an event
+ */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
-/* Larger than any packet of our writer; limits the memory that a header can claim */
+/*
+ * Limit of a packet in bytes, larger than any that tsctrace writes: a damaged header
+ * must not cause a huge allocation.
+ */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
-void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
-		   const struct tsct_stream_writer_options *options)
+void tsct_stream_writer_init(struct tsct_stream_writer *w,
+			     const struct tsct_stream_writer_file *file)
 {
 	memset(w, 0, sizeof(*w));
 	w->file = *file;
-	w->every = options->every ? options->every : UINT64_MAX;
-	w->fsync = options->fsync;
+	w->every = file->every ? file->every : UINT64_MAX;
 }
 
 void tsct_stream_writer_free(struct tsct_stream_writer *w)
@@ -101,10 +106,7 @@ int tsct_fsync(int fd)
 	return !fsync(fd) || errno == EINVAL || errno == EROFS ? 0 : -errno;
 }
 
-/*
- * Opened for each write: a descriptor per CPU of a large machine would exceed
- * RLIMIT_NOFILE.
- */
+/* Opens the file, for one write: there may be more CPUs than descriptors. */
 static int open_file(const struct tsct_stream_writer *w)
 {
 	int fd = openat(w->file.dirfd, w->file.name,
@@ -130,10 +132,10 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 		else if (errno != EINTR)
 			err = -errno;
 	}
-	if (!err && w->fsync == TSCT_FSYNC_PACKET)
+	if (!err && w->file.fsync == TSCT_FSYNC_PACKET)
 		err = tsct_fsync(fd);
-	/* The directory entry of a new file, too */
-	if (!err && w->fsync == TSCT_FSYNC_PACKET && !w->size)
+	/* Syncs the directory entry of a new file, too. */
+	if (!err && w->file.fsync == TSCT_FSYNC_PACKET && !w->size)
 		err = tsct_fsync(w->file.dirfd);
 	/* A partial packet is useless to readers. */
 	if (err && ftruncate(fd, w->size))
@@ -177,7 +179,7 @@ int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded)
 		return w->error;
 	close_packet(w, discarded);
 	return w->packet < TSCT_PACKET_FULL &&
-		w->fsync != TSCT_FSYNC_PACKET ? 0 : write_out(w);
+		w->file.fsync != TSCT_FSYNC_PACKET ? 0 : write_out(w);
 }
 
 int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded)
@@ -193,7 +195,7 @@ int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded)
 {
 	int err = tsct_stream_writer_flush(w, discarded), fd;
 
-	if (err || w->fsync != TSCT_FSYNC_END || !w->size)
+	if (err || w->file.fsync != TSCT_FSYNC_END || !w->size)
 		return err;
 	fd = open_file(w);
 	if (fd < 0)
@@ -265,7 +267,7 @@ static bool fits(const struct tsct_stream_reader *s, __u64 tick)
 	return tick << s->up >> s->up == tick;
 }
 
-/* NULL, or the reason why s->head is no packet of this stream */
+/* Returns the reason why s->head is no packet of this stream, or NULL. */
 static const char *check_head(const struct tsct_stream_reader_dir *dir,
 			      const struct tsct_stream_reader *s)
 {
@@ -295,7 +297,7 @@ static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;
 	struct stat st;
 
-	/* Padding is not read, so it may end beyond the file: check. */
+	/* The padding was not read: the file may end within it. */
 	if (s->cut)
 		return min;
 	if (end == min || fstat(fd, &st) || (__u64)st.st_size >= end)
@@ -336,7 +338,7 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/* Its header could be read before: the file is being overwritten. */
+	/* The header was complete before: the file is being overwritten. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);
@@ -382,7 +384,7 @@ static bool is_readable(const struct tsct_stream_reader_dir *dir,
 	struct stat st;
 
 	return tsct_pread_all(fd, &head, sizeof(head), s->next) == sizeof(head) &&
-		head.begin < dir->live->until && !fstat(fd, &st) &&
+		head.begin < *dir->live_until && !fstat(fd, &st) &&
 		head.packet_bits / 8 <= (__u64)st.st_size - s->next;
 }
 
@@ -393,7 +395,7 @@ static int next_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 	if (fd < 0)
 		return 0;
-	if (unlikely(dir->live) && !is_readable(dir, s, fd)) {
+	if (unlikely(dir->live_until) && !is_readable(dir, s, fd)) {
 		close(fd);
 		return 0;
 	}
@@ -442,7 +444,9 @@ tsct_stream_reader_kinds(const struct tsct_stream_class *class)
 	return kinds;
 }
 
-/* Decodes the next event of the packet. NULL, or the reason why it is invalid */
+/*
+ * Decodes the next event of the packet. Returns NULL, or the reason why it is invalid.
+ */
 static const char *decode(struct tsct_stream_reader *s)
 {
 	const __u8 *at = s->packet + s->at;
@@ -521,7 +525,7 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir,
 	int ret = next_event(dir, s);
 	__u64 events;
 
-	if (ret || dir->live)
+	if (ret || dir->live_until)
 		return ret;
 	/*
 	 * At the end: compares with the recorder's counts. Only they reveal a file that
@@ -560,7 +564,7 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s,
 	}
 }
 
-/* An empty packet, before the first one is read */
+/* The packet of a reader that has not read one yet */
 static const __u8 empty_packet[TSCT_DELTA_ROOM];
 
 void tsct_stream_reader_init(struct tsct_stream_reader *s,
@@ -611,7 +615,7 @@ __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 	close(fd);
 	if (got < (ssize_t)sizeof(head))
 		return 0;
-	/* Any header of a packet of this stream will do, also of a damaged packet. */
+	/* Finds the last packet header of this stream, also of a damaged packet. */
 	for (at = got - sizeof(head) + 1; at-- > 0 && !end; ) {
 		memcpy(&head, tail + at, sizeof(head));
 		if (head.magic == TSCT_CTF_MAGIC &&

@@ -42,18 +42,19 @@
  */
 #define TSCT_DELTA_ID_MAX	0xffff
 #define TSCT_DELTA_TID		0x10000
-#define TSCT_DELTA_COMPACT	32	/* ids below are compact */
+#define TSCT_DELTA_COMPACT	32	/* IDs below this one have a compact header */
 
 /* Maximum size of a header in bytes; tsct_delta_put() may write to all of them. */
 #define TSCT_DELTA_ROOM		16
 
 #define TSCT_DELTA_NO_TID	(1ULL << 32)
 
-/* State of a writer or reader; after the same event, both have the same. */
+/* State of the codec, which is equal in writer and reader after the same event */
 struct tsct_delta {
-	__u64 tick;	/* of the last event */
-	__u64 tid;	/* of the last event; TSCT_DELTA_NO_TID: none in this packet */
-	__u64 events;	/* in this packet */
+	__u64 tick;	/* tick of the last event */
+	/* thread of the last event; TSCT_DELTA_NO_TID: none in this packet */
+	__u64 tid;
+	__u64 events;	/* number of events in this packet */
 };
 
 /* tsct_delta_begin - begin a packet, whose header has the tick @begin in full */
@@ -96,12 +97,12 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 	return (int)at;
 }
 
-/* Bytes before the thread id, by form: a table of eight */
+/* Header bytes before the thread ID, by form: eight values of one byte each */
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
 /*
- * Reads a header of which TSCT_DELTA_ROOM bytes are there. The address of the next
- * event depends on the size alone, not on the tick: decoding does not wait for it.
+ * Reads a header of TSCT_DELTA_ROOM readable bytes. The address of the next event
+ * depends on the size alone, not on the tick, so decoding does not wait for the tick.
  */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
 				       __u32 *ret_id)
@@ -151,12 +152,12 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
 }
 
 /*
- * tsct_delta_get - read the header of an event: its tick and thread are in *delta
+ * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
  * Returns its size. With nothing changed: -ENODATA: it does not end within @len;
- * -EINVAL: no writer writes it: a tick beyond 2^64 or before the last one, an
- * invalid id, a first event without its thread.
+ * -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a first event
+ * without its thread.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
@@ -169,22 +170,21 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 /* ---- coarser and finer ticks ---------------------------------------------- */
 
 /*
- * Ticks of another size than the source's.
+ * Conversion of the source's ticks to coarser or finer ones.
  *
- * bits < 0: that many low bits are dropped; ticks are longer by that power of two.
- * bits > 0: the source's ticks are divided into 2^bits. Events on the same tick
- * are put one after the other within it, like the counter of a unique stamp
- * (tsctrace/stamp.h); where it is full, they continue in the next one.
+ * bits < 0: that many low bits are dropped. bits > 0: a tick is divided into 2^bits;
+ * events on the same tick of the source get successive ones, as by the counter of a
+ * unique stamp (tsctrace/stamp.h), and continue in the next tick after an overflow.
  */
 struct tsct_tick_resolution {
-	__u64 seen;	/* the source's last tick */
+	__u64 seen;	/* last tick of the source */
 	__u64 next;	/* the lowest tick that the next event may have */
 	__s32 bits;
 };
 
 #define TSCT_TICK_BITS_MAX	13
 
-/* tsct_tick_resolution_init - Returns 0; -EINVAL: |bits| > TSCT_TICK_BITS_MAX */
+/* tsct_tick_resolution_init - start at tick 0. 0; -EINVAL: |bits| is too large */
 static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, int bits)
 {
 	if (bits > TSCT_TICK_BITS_MAX || bits < -TSCT_TICK_BITS_MAX)
@@ -196,9 +196,9 @@ static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, in
 }
 
 /*
- * tsct_tick_resolution_tick - the tick of an event on the source's tick @source
+ * tsct_tick_resolution_tick - convert the tick of an event
  *
- * Returns 0; -EINVAL: the source runs backwards; -ERANGE: beyond 2^64.
+ * Returns 0; -EINVAL: @source is before the last one; -ERANGE: the tick exceeds 2^64.
  */
 static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 					    __u64 source, __u64 *ret_tick)
@@ -231,11 +231,6 @@ static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
  * written completely is truncated again. Recorder and merge have one writer per stream
  * class and location.
  */
-struct tsct_stream_writer_options {
-	__u64 every;		/* most events in a packet; 0: no limit */
-	__u32 fsync;		/* enum tsct_fsync */
-};
-
 /* The file, and the contents of all its packet headers. Texts are not copied. */
 struct tsct_stream_writer_file {
 	int dirfd;
@@ -243,38 +238,41 @@ struct tsct_stream_writer_file {
 	const __u8 *uuid;	/* 16 bytes */
 	__u32 stream_id;
 	__u32 cpu, node;
+	__u64 every;		/* largest number of events in a packet; 0: no limit */
+	__u32 fsync;		/* enum tsct_fsync */
 };
 
 /* Callers may read the fields marked public. */
 struct tsct_stream_writer {
 	struct tsct_delta delta;	/* of the open packet */
-	__u8 *buffer;			/* NULL: not started */
-	__u32 used;			/* bytes of it */
-	__u32 packet;			/* begin of the open packet in it */
-	__u32 full;			/* end at which that packet is full */
+	/* completed packets and the open one; NULL: not started */
+	__u8 *buffer;
+	__u32 used;			/* bytes used in the buffer */
+	__u32 packet;			/* offset of the open packet in the buffer */
+	/* offset in the buffer at which that packet is full */
+	__u32 full;
 	__u64 every;
 	__u64 run_length;		/* events since the tick last changed */
 	__u64 max_per_tick;	/* public: longest run of events on one tick, less 1 */
 	__u64 begin;			/* tick of the packet's first event */
-	__u64 end;			/* tick that it lasts to at least */
+	__u64 end;			/* lowest tick at which the packet may end */
 	__u64 first;		/* public: tick of the file's first event */
-	__u64 packed_events;		/* in completed packets */
-	__u64 written_events;		/* of those, in the file */
+	__u64 packed_events;		/* events in completed packets */
+	__u64 written_events;		/* events already written to the file */
 	__u64 packets;		/* public: completed packets; number of the open one */
 	__u64 written_packets;
-	__u64 discarded;		/* in the last packet's header */
+	__u64 discarded;		/* lost events in the last packet's header */
 	__u64 size;		/* public: bytes in the file */
-	__u32 fsync;			/* enum tsct_fsync */
 	int error;			/* first -errno of writing */
 	struct tsct_stream_writer_file file;
 };
 
 /*
  * tsct_stream_writer_init - initialize; allocates nothing and creates no file
- * @file, @options: copied, but not the texts
+ * @file: copied, but not the texts
  */
-void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
-		   const struct tsct_stream_writer_options *options);
+void tsct_stream_writer_init(struct tsct_stream_writer *w,
+			     const struct tsct_stream_writer_file *file);
 
 /*
  * tsct_stream_writer_start - begin the file at tick @begin, once, before the first event
@@ -283,7 +281,7 @@ void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_str
  */
 int tsct_stream_writer_start(struct tsct_stream_writer *w, __u64 begin);
 
-/* tsct_stream_writer_start() succeeded. */
+/* Returns true after tsct_stream_writer_start(). */
 static inline bool tsct_stream_writer_started(const struct tsct_stream_writer *w)
 {
 	return w->buffer;
@@ -301,7 +299,7 @@ static inline __u64 tsct_stream_writer_events(const struct tsct_stream_writer *w
 	return w->packed_events + w->delta.events;
 }
 
-/* Number of these that are not in the file yet */
+/* Number of events that are not in the file yet */
 static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer *w)
 {
 	return tsct_stream_writer_events(w) - w->written_events;
@@ -317,7 +315,7 @@ static inline void tsct_stream_writer_extend(struct tsct_stream_writer *w, __u64
 		w->end = tick;
 }
 
-/* Inline, as most payloads are 8 bytes and a call would cost more than all the rest */
+/* Copies a payload. Inline, as a call costs more than copying the usual 8 bytes. */
 static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 len)
 {
 	__u64 first, last;
@@ -397,18 +395,19 @@ int tsct_fsync(int fd);
 /* An event class, by its id - TSCT_ID_FIRST */
 struct tsct_stream_reader_kind {
 	const struct tsct_event_def *def;	/* NULL: undefined */
-	__s32 size;				/* of the payload; -1: varies */
+	__s32 size;				/* bytes of the payload; -1: varies */
 };
 
 struct tsct_stream_reader {
 	/* Public, valid after tsct_stream_reader_next() returned 1 */
 	struct tsct_trace_event event;
-	__u32 id;			/* event.def's */
+	__u32 id;			/* id of event.def */
 
 	struct tsct_delta delta;
-	const __u8 *packet;		/* followed by TSCT_DELTA_ROOM zeros */
-	size_t at, len;			/* bytes of it: decoded, and in all */
-	__u64 latest;			/* latest valid tick in it */
+	/* bytes of the packet, followed by TSCT_DELTA_ROOM zeros */
+	const __u8 *packet;
+	size_t at, len;			/* bytes of the packet: decoded, and in all */
+	__u64 latest;			/* latest valid tick in the packet */
 	const struct tsct_stream_reader_kind *kinds;
 	__u32 nr_kinds;
 	__u32 up, down;			/* event.tick is the tick << up >> down */
@@ -423,18 +422,14 @@ struct tsct_stream_reader {
 	__u8 *buffer;
 	size_t room;
 	bool cut;			/* the file ends within the packet */
-	bool spoiled;			/* other damage than an early end was found */
+	bool spoiled;			/* damage other than an early end was found */
 	struct tsct_packet head;
 	__u64 pos, next;		/* file offsets of this packet and the next */
-	__u64 packets;			/* begun so far */
-	__u64 events;			/* returned from earlier packets */
+	__u64 packets;			/* packets begun so far */
+	__u64 events;			/* events returned from earlier packets */
 	__u64 last;			/* tick that the previous packet lasts to */
-	__u64 discarded;		/* by the last valid packet header */
-};
-
-/* Limit of a live recording; later packets are not read */
-struct tsct_stream_reader_live {
-	__u64 until;			/* tick before which all events are in the files */
+	/* lost events, by the last valid packet header */
+	__u64 discarded;
 };
 
 /* Directory of the files, and the receiver of damage reports */
@@ -443,11 +438,11 @@ struct tsct_stream_reader_dir {
 	const struct tsct_recording *rec;
 	tsct_trace_report *report;	/* may be NULL */
 	void *arg;
-	__u64 damage;			/* damaged places so far */
-	const struct tsct_stream_reader_live *live;	/* NULL: not live */
+	__u64 damage;			/* number of damaged places found so far */
+	const __u64 *live_until;	/* tick of the end of complete packets; NULL: not live */
 };
 
-/* The event class of a definition, or of NULL */
+/* The event class of a definition; NULL: the class of an undefined ID */
 struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def);
 
 /*
@@ -497,7 +492,9 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 	__u32 id;
 	int head;
 
-	/* Zeros behind the end decode to an event that ends beyond it. */
+	/*
+	 * At the packet's end zeros are decoded: an event that ends beyond the packet.
+	 */
 	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
 	if (unlikely(head < 0 || id >= s->nr_kinds))
 		return tsct_stream_reader_next_slow(dir, s);
@@ -527,7 +524,7 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 		return tsct_stream_reader_next_wide_(dir, s);
 	memcpy(&low, from + 1, sizeof(low));
 	step = (low - s->delta.tick) & ~0ULL >> (64 - (8U << form));
-	/* Not a packet's first event, which has a thread ID and no compact size */
+	/* A packet's first event has a thread ID, and is not decoded here. */
 	if (unlikely(s->at + whole > s->len ||
 		     step > s->latest - s->delta.tick))
 		return tsct_stream_reader_next_slow(dir, s);
@@ -538,7 +535,7 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 	return 1;
 }
 
-/* Packets of our writer are smaller, so one begins in the last bytes of a file. */
+/* A packet of tsctrace is smaller, so one begins in so many last bytes of a file. */
 #define TSCT_TAIL_BYTES	(4U * TSCT_PACKET_FULL)
 
 /*

@@ -5,7 +5,7 @@
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {
 	[TSCT_TIMESTAMPS_TSC_16] = -4,
 	[TSCT_TIMESTAMPS_TSC_256] = -8,
-	/* ns since 1970 << 3 fit 64 bits until 2043. */
+	/* 8 ticks per ns since 1970 fit 64 bits until 2043. */
 	[TSCT_TIMESTAMPS_INTERPOLATED] = 3,
 };
 
@@ -44,7 +44,7 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 	const struct tsct_clock_params *params = &encoder->params;
 	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
-	/* Events that are still in the rings happened before. */
+	/* The bound for the past counts, too: events in the rings happened before. */
 	if (error_ps < params->past_error_ps)
 		error_ps = params->past_error_ps;
 	if (error_ps > encoder->error_ps)
@@ -148,7 +148,7 @@ static struct tsct_clock_params convert_params(const struct tsct_clock_params *k
 		(struct tsct_clock_params) { .mult = 0 } : to;
 }
 
-/* 1 ns per tick, with the largest error bound of all params */
+/* Params of 1 ns per tick, with the largest error bound of all params used */
 static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder,
 					 const struct tsct_recording *rec,
 					 const struct tsct_recording *figures)
@@ -194,7 +194,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	sync->start.end = system_ns(known, sync->start.end);
 	sync->end.begin = system_ns(known, sync->end.begin);
 	sync->end.end = system_ns(known, sync->end.end);
-	sync->line = convert_params(known, &sync->line);
+	sync->params = convert_params(known, &sync->params);
 	to->source = TSCT_SOURCE_REALTIME;
 	to->counter = *known;
 	to->counter_source = rec->source;
@@ -251,7 +251,7 @@ static __u64 best_moment(const struct tsct_recording *rec)
 	return rec->real.as_of_cycles;
 }
 
-/* Sets frequency and offset. */
+/* Sets the frequency and the offset of the clock. */
 static void set_offset(const struct tsct_recording *rec, __u64 freq,
 		  struct tsct_ctf_clock *clock)
 {
@@ -260,7 +260,7 @@ static void set_offset(const struct tsct_recording *rec, __u64 freq,
 	tsct_s128 ticks = (tsct_s128)ns * freq, s;
 
 	if (rec->merged) {
-		/* Its ticks are counted from the Unix epoch. */
+		/* The ticks of a merged recording are counted from the Unix epoch. */
 		*clock = (struct tsct_ctf_clock) { .freq = rec->timeline.hz };
 		return;
 	}

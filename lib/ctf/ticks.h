@@ -25,10 +25,7 @@ static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 	return rec->timestamps == TSCT_TIMESTAMPS_OFF;
 }
 
-/*
- * The longest time after its tick at which an event may have happened, in cycles
- * of the source or ns
- */
+/* Longest time from a tick to the event that has it, in cycles or ns */
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
 

@@ -24,34 +24,41 @@
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/order.h"
+#include "pread_all.h"
 #include "stream.h"
 #include "trace_reader.h"
 
 #define META_BYTES_MAX	(64U << 20)
 
-/* Metadata is never older than that; a packet that claims so is damaged. */
+/*
+ * Largest accepted time from the metadata to the last packet; a later one is damaged.
+ */
 #define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
 
 /* State of following a live recording */
 struct tsct_trace_follower {
-	struct tsct_stream_reader_live live;
-	int notify;			/* inotify */
-	struct stat meta;		/* of the metadata that was read */
-	bool *in_order;			/* by stream: its next event is in t->order */
+	__u64 until;			/* tick before which all events are in the files */
+	int notify;			/* inotify descriptor */
+	struct stat meta;		/* stat of the metadata file that was read */
+	/* array by stream: its next event is in the heap */
+	bool *in_order;
 };
 
 struct tsct_trace {
 	struct tsct_stream_reader_dir file;
 	struct tsct_recording rec;
-	struct tsct_stream_reader_kind **kinds;	/* by stream class */
-	struct tsct_stream_reader *streams;	/* class by class, CPU by CPU */
+	/* arrays of event classes, by stream class */
+	struct tsct_stream_reader_kind **kinds;
+	struct tsct_stream_reader *streams;	/* ordered by class, then by location */
 	__u32 nr_streams;
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	unsigned int which;		/* TSCT_TRACE_* */
+	unsigned int which;		/* mask of TSCT_TRACE_*: what to read */
 	bool started;
-	bool given;			/* the first stream's event was returned */
-	struct tsct_trace_follower *follow;	/* NULL: not followed */
+	/* the event of the heap's first stream was returned */
+	bool given;
+	/* state of following a live recording; NULL: not followed */
+	struct tsct_trace_follower *follow;
 };
 
 /* ---- opening ----------------------------------------------------------- */
@@ -60,9 +67,8 @@ struct tsct_trace {
 static int read_text(int fd, char **ret_text, size_t *ret_len)
 {
 	struct stat st;
+	ssize_t got;
 	char *text;
-	ssize_t n = 1;
-	size_t got = 0;
 
 	if (fstat(fd, &st))
 		return -errno;
@@ -73,18 +79,14 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
 	text = malloc(st.st_size + 1);
 	if (!text)
 		return -ENOMEM;
-	while (n && got < (size_t)st.st_size) {
-		n = read(fd, text + got, st.st_size - got);
-		if (n < 0) {
-			n = -errno;
-			free(text);
-			return n;
-		}
-		got += n;
+	got = tsct_pread_all(fd, text, st.st_size, 0);
+	if (got < 0) {
+		free(text);
+		return (int)got;
 	}
 	text[got] = '\0';
 	*ret_text = text;
-	*ret_len = got;
+	*ret_len = (size_t)got;
 	return 0;
 }
 
@@ -209,16 +211,6 @@ close_trace:
 	return err;
 }
 
-static void free_follower(struct tsct_trace_follower *follow)
-{
-	if (!follow)
-		return;
-	if (follow->notify >= 0)
-		close(follow->notify);
-	free(follow->in_order);
-	free(follow);
-}
-
 void tsct_trace_close(struct tsct_trace *t)
 {
 	__u32 i;
@@ -232,7 +224,12 @@ void tsct_trace_close(struct tsct_trace *t)
 	free(t->kinds);
 	free(t->streams);
 	free(t->heap);
-	free_follower(t->follow);
+	if (t->follow) {
+		if (t->follow->notify >= 0)
+			close(t->follow->notify);
+		free(t->follow->in_order);
+		free(t->follow);
+	}
 	if (t->file.dirfd >= 0)
 		close(t->file.dirfd);
 	tsct_recording_free(&t->rec);
@@ -251,12 +248,6 @@ void tsct_trace_select(struct tsct_trace *t, unsigned int which)
 	t->which = which;
 }
 
-static bool is_selected(const struct tsct_trace *t, __u32 index)
-{
-	return t->which & (is_sample_class(t, t->streams[index].class) ?
-			   TSCT_TRACE_SAMPLES : TSCT_TRACE_EVENTS);
-}
-
 static void set_in_order(struct tsct_trace *t, __u32 index, bool in_order)
 {
 	if (t->follow)
@@ -271,14 +262,17 @@ static int add_streams(struct tsct_trace *t)
 {
 	struct tsct_order_cursor cursor = { .index = 0 };
 	struct tsct_stream_reader *s;
+	unsigned int kind;
 	int ret;
 
 	t->started = true;
 	for (; cursor.index < t->nr_streams; cursor.index++) {
-		if ((t->follow && t->follow->in_order[cursor.index]) ||
-		    !is_selected(t, cursor.index))
-			continue;
 		s = &t->streams[cursor.index];
+		kind = is_sample_class(t, s->class) ? TSCT_TRACE_SAMPLES :
+			TSCT_TRACE_EVENTS;
+		if (!(t->which & kind) ||
+		    (t->follow && t->follow->in_order[cursor.index]))
+			continue;
 		ret = tsct_stream_reader_next(&t->file, s);
 		if (ret < 0)
 			return ret;
@@ -323,9 +317,9 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 		return ret;
 	first = tsct_order_first(&t->order);
 	/* In a live recording an earlier event may still come. */
-	if (!first || (t->file.live && t->streams[first->index].event.file_tick >=
-		       t->follow->live.until))
-		return t->file.live ? -EAGAIN : 0;
+	if (!first || (t->file.live_until &&
+		       t->streams[first->index].event.file_tick >= t->follow->until))
+		return t->file.live_until ? -EAGAIN : 0;
 	*ret_event = t->streams[first->index].event;
 	t->given = true;
 	return 1;
@@ -358,7 +352,9 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return TSCT_PROGRESS_NONE;
-	/* Before reading the tick: a dead recorder publishes no newer one. */
+	/*
+	 * Checked before the tick is read, as a dead recorder publishes no newer one.
+	 */
 	if (!flock(fd, LOCK_SH | LOCK_NB))
 		state = TSCT_PROGRESS_DEAD;
 	if (pread(fd, &record, sizeof(record), 0) == sizeof(record) &&
@@ -368,25 +364,12 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 	return state;
 }
 
-/* Definitions may have been added; everything else stays as it was. */
-static bool is_same_class(const struct tsct_stream_class *old,
-			  const struct tsct_stream_class *fresh)
-{
-	__u32 i;
-
-	if (strcmp(old->name, fresh->name) || old->nr_defs > fresh->nr_defs)
-		return false;
-	for (i = 0; i < old->nr_defs; i++)
-		if (old->defs[i] && (!fresh->defs[i] ||
-				     !tsct_event_def_equal(old->defs[i], fresh->defs[i])))
-			return false;
-	return true;
-}
-
+/* Definitions may have been added; everything else must be as it was. */
 static bool is_same_recording(const struct tsct_recording *old,
 			      const struct tsct_recording *fresh)
 {
-	__u32 i;
+	const struct tsct_stream_class *a, *b;
+	__u32 i, j;
 
 	if (memcmp(old->uuid, fresh->uuid, 16) ||
 	    old->merged != fresh->merged ||
@@ -396,9 +379,16 @@ static bool is_same_recording(const struct tsct_recording *old,
 	    old->timestamps != fresh->timestamps ||
 	    tsct_recording_classes(old) != tsct_recording_classes(fresh))
 		return false;
-	for (i = 0; i < tsct_recording_classes(old); i++)
-		if (!is_same_class(&old->streams[i], &fresh->streams[i]))
+	for (i = 0; i < tsct_recording_classes(old); i++) {
+		a = &old->streams[i];
+		b = &fresh->streams[i];
+		if (strcmp(a->name, b->name) || a->nr_defs > b->nr_defs)
 			return false;
+		for (j = 0; j < a->nr_defs; j++)
+			if (a->defs[j] && (!b->defs[j] ||
+					   !tsct_event_def_equal(a->defs[j], b->defs[j])))
+				return false;
+	}
 	return true;
 }
 
@@ -418,30 +408,13 @@ static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 		}
 }
 
-static int update_kinds(struct tsct_trace *t)
-{
-	struct tsct_stream_reader_kind *kinds;
-	__u32 class, i;
-
-	for (class = 0; class < tsct_recording_classes(&t->rec); class++) {
-		kinds = tsct_stream_reader_kinds(&t->rec.streams[class]);
-		if (!kinds)
-			return -ENOMEM;
-		for (i = 0; i < t->nr_streams; i++)
-			if (t->streams[i].class == class)
-				tsct_stream_reader_update(&t->streams[i], &t->rec,
-							  kinds);
-		free(t->kinds[class]);
-		t->kinds[class] = kinds;
-	}
-	return 0;
-}
-
 /* Rereads the metadata if its file was replaced. 1: it was, 0 or -errno */
 static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	struct stat *old = &t->follow->meta, now;
 	struct tsct_recording fresh = { 0 };
+	struct tsct_stream_reader_kind *kinds;
+	__u32 class, i;
 	int err;
 
 	if (fstatat(t->file.dirfd, "metadata", &now, AT_SYMLINK_NOFOLLOW)) {
@@ -467,14 +440,21 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
 	keep_defs(&t->rec, &fresh);
 	tsct_recording_free(&t->rec);
 	t->rec = fresh;
-	err = update_kinds(t);
-	return err ? err : 1;
+	for (class = 0; class < tsct_recording_classes(&t->rec); class++) {
+		kinds = tsct_stream_reader_kinds(&t->rec.streams[class]);
+		if (!kinds)
+			return -ENOMEM;
+		for (i = 0; i < t->nr_streams; i++)
+			if (t->streams[i].class == class)
+				tsct_stream_reader_update(&t->streams[i], &t->rec,
+							  kinds);
+		free(t->kinds[class]);
+		t->kinds[class] = kinds;
+	}
+	return 1;
 }
 
-/*
- * Checks whether more can be read. 1: yes, and the metadata is new; 0: yes; -EAGAIN: no
- * change; or -errno
- */
+/* Checks for more to read. 1: more, with new metadata; 0: more; -EAGAIN; or -errno */
 static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	enum tsct_progress_state state;
@@ -486,11 +466,11 @@ static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 	if (ret < 0)
 		return ret;
 	if (state != TSCT_PROGRESS_LIVE || t->rec.complete)
-		t->file.live = NULL;	/* nothing will be appended */
-	else if (tick <= t->follow->live.until)
+		t->file.live_until = NULL;	/* nothing will be appended */
+	else if (tick <= t->follow->until)
 		return ret ? ret : -EAGAIN;
 	else
-		t->follow->live.until = tick;
+		t->follow->until = tick;
 	err = t->started ? add_streams(t) : 0;
 	if (err)
 		snprintf(err_text, err_size, "%s", strerror(-err));
@@ -504,11 +484,11 @@ int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
 	char notes[4096];
 	int ret;
 
-	if (!t->file.live)
+	if (!t->file.live_until)
 		return 0;
 	fd.fd = t->follow->notify;
 	for (;;) {
-		/* Before update(): a change that it misses leaves another note. */
+		/* Read before update(): a later change leaves another note. */
 		while (read(t->follow->notify, notes, sizeof(notes)) > 0)
 			;
 		ret = update(t, err_text, err_size);
@@ -530,44 +510,36 @@ bool tsct_trace_is_live(const struct tsct_trace *t)
 		TSCT_PROGRESS_LIVE;
 }
 
-static int watch_directory(struct tsct_trace_follower *follow, const char *dir)
+int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 {
+	struct tsct_trace_follower *follow;
 	char *name;
 	int err = 0;
 
+	if (t->rec.complete)
+		return 0;
+	follow = t->follow = calloc(1, sizeof(*t->follow));
+	if (!follow)
+		return -ENOMEM;
+	follow->in_order = calloc(t->nr_streams + 1, sizeof(*follow->in_order));
 	follow->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (follow->notify < 0)
 		return -errno;
-	if (asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
+	if (!follow->in_order || asprintf(&name, "%s/" TSCT_PROGRESS_FILE, dir) < 0)
 		return -ENOMEM;
-	/* Modified after each flush; closed when the recorder is killed */
+	/*
+	 * The progress file is modified at each flush, and closed when the recorder
+	 * dies.
+	 */
 	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)
 		err = errno == ENOENT ? 0 : -errno;
-	/* Removed in the end, once the metadata says that the recording is complete */
+	/* It is removed after the metadata of the complete recording was written. */
 	if (!err && inotify_add_watch(follow->notify, dir, IN_DELETE |
 				      IN_MOVED_TO | IN_ONLYDIR) < 0)
 		err = -errno;
 	free(name);
-	return err;
-}
-
-int tsct_trace_follow(struct tsct_trace *t, const char *dir)
-{
-	int err;
-
-	if (t->rec.complete)
-		return 0;
-	t->follow = calloc(1, sizeof(*t->follow));
-	if (!t->follow)
-		return -ENOMEM;
-	t->follow->notify = -1;
-	t->follow->in_order = calloc(t->nr_streams + 1,
-				     sizeof(*t->follow->in_order));
-	if (!t->follow->in_order)
-		return -ENOMEM;
-	err = watch_directory(t->follow, dir);
 	if (!err)
-		t->file.live = &t->follow->live;
+		t->file.live_until = &follow->until;
 	return err;
 }
 

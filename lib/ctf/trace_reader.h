@@ -25,7 +25,7 @@ const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
  * tsct_trace_select - select the events to read, before the first one
  * @which: TSCT_TRACE_*; by default the events of channels
  */
-#define TSCT_TRACE_EVENTS	0x1	/* of channels */
+#define TSCT_TRACE_EVENTS	0x1	/* events of channels */
 #define TSCT_TRACE_SAMPLES	0x2	/* sync samples */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
@@ -33,7 +33,7 @@ void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 void tsct_trace_refuse(struct tsct_trace *trace,
 		       const struct tsct_trace_event *event, const char *reason);
 
-/* Events of channels lost while recording, by the packets read so far */
+/* Number of channels' events lost while recording, by the packets read so far */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
 /* ---- live recordings ------------------------------------------------------- */
@@ -50,7 +50,7 @@ enum tsct_progress_state {
  */
 enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick);
 
-/* A recorder is writing it now. */
+/* Returns true if a recorder is writing the recording now. */
 bool tsct_trace_is_live(const struct tsct_trace *trace);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TSDL, the language of CTF 1.8 metadata: writing it, and reading our own back */
+/* TSDL, the language of CTF 1.8 metadata: writing it, and parsing the block `env` */
 #ifndef TSCT_TSDL_H
 #define TSCT_TSDL_H
 
@@ -21,27 +21,25 @@ void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16]);
 /* The types of fields, named as in tsct_event_define(), and the block `trace` */
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);
 
-/* The block `event` of a definition */
-void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream);
-
-/* The same with another ID, and a context field unless @context is NULL */
-void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
-			__u32 id, const char *context);
+/* The block `event` of a definition; @context: its context field, NULL: none */
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream,
+			 __u32 id, const char *context);
 
 /* ---- parser --------------------------------------------------------------- */
 
-/* Of the lines in the block `env`: <tab>key = "text"; or <tab>key = 123; */
+/* Parser of the lines in the block `env`: <tab>key = "text"; or <tab>key = 123; */
 struct tsct_tsdl_parser {
 	const char *at;		/* begin of the next line */
-	unsigned int line;	/* its number, from 1, for error texts */
+	unsigned int line;	/* number of that line, from 1, for error texts */
 	char *err_text;
 	size_t err_size;
 };
 
-/* One line */
+/* A parsed line */
 struct tsct_tsdl_entry {
 	char key[64];
-	char *value;		/* malloc'ed; unescaped; digits of a number */
+	/* the unescaped text, or the digits of a number; malloc'ed */
+	char *value;
 	bool is_string;
 };
 
@@ -55,18 +53,17 @@ int tsct_tsdl_error(struct tsct_tsdl_parser *p, const char *format, ...);
  */
 int tsct_tsdl_entry(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e);
 
-/* A decimal number at *at, which moves behind it; false: there is none, or it does
- * not fit. */
+/* Parse a decimal number at *at, and move *at behind it. False: none, or too large */
 bool tsct_tsdl_parse_u64(const char **at, __u64 *ret_number);
 bool tsct_tsdl_parse_s64(const char **at, __s64 *ret_number);
 
-/* "name=" at *at, which moves behind it */
+/* Skips "name=" at *at. Returns false if it is not there. */
 bool tsct_tsdl_parse_name(const char **at, const char *name);
 
-/* The whole text is a number of at most @max. */
+/* Parses a text that is a number of at most @max. False: it is not */
 bool tsct_tsdl_parse_number(const char *text, __u64 max, __u64 *ret_number);
 
-/* The whole text is 8-4-4-4-12 lower-case hexadecimal digits. */
+/* Parses 8-4-4-4-12 lower-case hexadecimal digits. False: the text differs */
 bool tsct_tsdl_parse_uuid(const char *text, __u8 uuid[16]);
 
 #endif /* TSCT_TSDL_H */

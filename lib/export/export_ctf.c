@@ -272,7 +272,8 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 		put_stream(i, to);
 	for (i = 0; i < x->nr_defs; i++)
 		if (x->defs[i].wanted)
-			tsct_tsdl_put_event(to, x->defs[i].def, x->defs[i].stream);
+			tsct_tsdl_put_event(to, x->defs[i].def, x->defs[i].stream,
+					    x->defs[i].def->id, NULL);
 	return ferror(to) ? -EIO : 0;
 }
 

@@ -55,7 +55,7 @@ static const char *why_none(const struct merge_in *in)
 	    (sync->role == TSCT_SYNC_MASTER || other))
 		return "the timeline of its cluster ended while it was recorded, and another began";
 	if (sync->role == TSCT_SYNC_MASTER)
-		return sync->line.mult && sync->node == sync->master ? NULL :
+		return sync->params.mult && sync->node == sync->master ? NULL :
 			"is uncalibrated: the master's time was not yet known";
 	return found ? NULL :
 		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
@@ -360,7 +360,7 @@ static void choose_axis(struct tsct_merge *m)
 	for (i = 0; i < m->nr; i++) {
 		if (!is_master(m, &m->in[i]))
 			continue;
-		params = &merge_sync(&m->in[i])->line;
+		params = &merge_sync(&m->in[i])->params;
 		m->axis.base = params->base_cycles + params->slew_cycles;
 		m->axis.base_ns = tsct_clock_params_ns(params, m->axis.base);
 		m->axis.mult = params->mult;

@@ -277,7 +277,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	c->ids = m->in[f->input].id[f->in_class];
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
-	tsct_stream_writer_init(&c->out, &file, &(struct tsct_stream_writer_options) { .every = 0 });
+	tsct_stream_writer_init(&c->out, &file);
 	/* The ring's own counts, and the known losses */
 	to->loss[f->location] = from->loss[f->in_location];
 	to->ring[f->location] = from->ring[f->in_location];

@@ -36,7 +36,7 @@ static bool copy_node(struct tsct_recorded_node *to,
 	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
 	/* The clock params are in ticks of the input, which the result lacks. */
-	memset(&to->sync.line, 0, sizeof(to->sync.line));
+	memset(&to->sync.params, 0, sizeof(to->sync.params));
 	if (from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model))
 		return false;
 	for (i = 0; i < from->nr_cpus; i++)

@@ -322,7 +322,7 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	__u64 last = 0, next = UINT64_MAX;
 
 	/* The node's clock was sampled more often than peers were. */
-	for (c = rec->lines; c < rec->lines + rec->nr_lines; c++) {
+	for (c = rec->segments; c < rec->segments + rec->nr_segments; c++) {
 		if (c->epoch == epoch && c->until_cycles > last &&
 		    c->until_cycles >= c->base_cycles)
 			last = c->until_cycles;

@@ -64,10 +64,9 @@ static void begin(int where, const char *name)
 	const struct tsct_stream_writer_file file = {
 		.dirfd = where, .name = name, .uuid = rec.uuid,
 	};
-	const struct tsct_stream_writer_options options = { 0 };
 
 	tsct_stream_writer_free(&writer);
-	tsct_stream_writer_init(&writer, &file, &options);
+	tsct_stream_writer_init(&writer, &file);
 	if (tsct_stream_writer_start(&writer, BEGIN))
 		abort();
 }

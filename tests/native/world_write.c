@@ -63,7 +63,7 @@ void world_set_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 	s->status = TSCT_STATUS_SYNCHRONIZED;
 	s->epoch_first = s->epoch = 1;
 	if (!node)
-		s->line = rec->real;	/* the master's clock is the cluster's
+		s->params = rec->real;	/* the master's clock is the cluster's
 					 * time */
 	s->start = (struct tsct_recorded_session) {
 		TSCT_SESSION_DONE, rec->begin, rec->begin + 1000000 };

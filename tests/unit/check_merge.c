@@ -359,7 +359,7 @@ static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 
 		.base_ns = EPOCH, .epoch = epoch, .status = TSCT_STATUS_SYNCHRONIZED,
 	};
 
-	ck_assert_int_eq(tsct_recording_add_line(rec, &line), 0);
+	ck_assert_int_eq(tsct_recording_add_segment(rec, &line), 0);
 }
 
 /*

@@ -204,7 +204,7 @@ START_TEST(test_metadata_round_trip)
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_recording_add_cpu(&rec.nodes[0], &(struct
 				 tsct_recorded_cpu) { 2 * i, i != 1, 1, 2, 3 }), 0);
-		ck_assert_int_eq(tsct_recording_add_line(&rec, &(struct
+		ck_assert_int_eq(tsct_recording_add_segment(&rec, &(struct
 				 tsct_clock_segment) { .base_cycles = i, .mult = 7,
 				 .base_ns = -i, .epoch = 3 }), 0);
 	}
@@ -223,8 +223,8 @@ START_TEST(test_metadata_round_trip)
 	ck_assert_uint_eq(again.nodes[0].cpus[1].online, 0);
 	ck_assert_mem_eq(&again.nodes[0].cpus[2], &rec.nodes[0].cpus[2],
 			 sizeof(struct tsct_recorded_cpu));
-	ck_assert_uint_eq(again.nr_lines, 3);
-	ck_assert_mem_eq(&again.lines[2], &rec.lines[2],
+	ck_assert_uint_eq(again.nr_segments, 3);
+	ck_assert_mem_eq(&again.segments[2], &rec.segments[2],
 			 sizeof(struct tsct_clock_segment));
 	ck_assert_mem_eq(&again.streams[1].ring[2], &rec.streams[1].ring[2],
 			 sizeof(struct tsct_ring_figures));

@@ -22,7 +22,7 @@ START_TEST(test_round_trip)
 	ck_assert_uint_eq(sync.node, ~0ULL);
 	ck_assert_uint_eq(sync.end.state, TSCT_SESSION_FAILED);
 	ck_assert_uint_eq(sync.end.end, 400);
-	ck_assert_mem_eq(&sync.line, &rec.real, sizeof(rec.real));
+	ck_assert_mem_eq(&sync.params, &rec.real, sizeof(rec.real));
 	drop_small();
 }
 END_TEST

@@ -417,7 +417,7 @@ START_TEST(test_system_time_of_samples)
 	rec.nodes[0].sync.start = (struct tsct_recorded_session) {
 		TSCT_SESSION_DONE, rec.begin, rec.begin + 2596123456,
 	};
-	rec.nodes[0].sync.line = rec.real;
+	rec.nodes[0].sync.params = rec.real;
 	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	s.x.t1 = rec.begin + 1000;
 	s.x.t4 = event.cycles = rec.begin + 2596123456;
@@ -435,7 +435,7 @@ START_TEST(test_system_time_of_samples)
 	{
 		const struct tsct_recorded_sync *sync =
 			&tsct_trace_recording(trace)->nodes[0].sync;
-		__s64 apart = tsct_clock_params_ns(&sync->line, sync->start.end) -
+		__s64 apart = tsct_clock_params_ns(&sync->params, sync->start.end) -
 			(__s64)sync->start.end;
 
 		ck_assert_uint_eq(sync->start.end,

@@ -178,7 +178,7 @@ static inline void join_cluster(struct tsct_recording *rec, const struct node *n
 	sync->timeline = n->synced ? 0 : n->timeline;
 	sync->status = TSCT_STATUS_SYNCHRONIZED;
 	if (!n->polls)
-		sync->line = params_of(n, 0);
+		sync->params = params_of(n, 0);
 }
 
 /* Writes a sync sample of an exchange in which each direction takes 20 to 25 us. */

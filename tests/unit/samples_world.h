@@ -70,7 +70,7 @@ static inline void begin_recording(void)
 		TSCT_SESSION_DONE, 100, 200 };
 	rec.nodes[0].sync.end = (struct tsct_recorded_session) {
 		TSCT_SESSION_FAILED, 300, 400 };
-	rec.nodes[0].sync.line = rec.real;
+	rec.nodes[0].sync.params = rec.real;
 }
 
 /* Writes a small recording with samples: two sessions, and single exchanges between

@@ -14,16 +14,18 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 
-#define IDLE_US		5000	/* sleep between passes over idle rings */
-#define BUSY_US		1000	/* the same, up to BUSY_NS after the last event */
+#define IDLE_US		5000	/* us of sleep between passes over idle rings */
+#define BUSY_US		1000	/* us of sleep up to BUSY_NS after the last event */
 #define BUSY_NS		100000000LL
-#define MANY_EVENTS	4096	/* in a pass: no sleep before the next */
-#define FLIGHT_US	50000	/* a flight recorder drains only at the end */
+/* events in a pass after which the next begins at once */
+#define MANY_EVENTS	4096
+/* us of sleep of a flight recorder, which drains at the end */
+#define FLIGHT_US	50000
 #define KERNEL_MS	50	/* poll() limit, for the periodic work */
 #define FLUSH_NS	1000000000LL
 #define PROGRESS_NS	200000000LL	/* interval of the progress line on a
 					 * terminal; elsewhere FLUSH_NS */
-#define WATCH_NS	100000000LL	/* between checks of the provider */
+#define WATCH_NS	100000000LL	/* ns between checks of the provider */
 
 /* ---- signals ----------------------------------------------------------- */
 
@@ -67,7 +69,7 @@ static void catch_signals(void)
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i].number, caught[i].number == SIGCHLD ?
 			  &child : i < 4 ? &stop : &ignore, &caught[i].before);
-	/* keep nohup's setting */
+	/* SIGHUP stays ignored under nohup. */
 	if (caught[0].before.sa_handler == SIG_IGN)
 		sigaction(SIGHUP, &ignore, NULL);
 }
@@ -122,7 +124,7 @@ struct ring_waiter {
 	__s64 last_event_ns;	/* CLOCK_MONOTONIC: the last pass with events */
 };
 
-/* A signal ends the sleep; one just before it is noticed after the sleep. */
+/* Sleeps until there may be events, or a signal comes. */
 static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 {
 	const __s64 now = tsct_monotonic_ns();
@@ -145,10 +147,13 @@ static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 
 struct periodic_work {
 	bool tty;
-	__s64 written, shown, watched;	/* last times, CLOCK_MONOTONIC ns */
+	/* times of the last flush, progress line and check */
+	__s64 written, shown, watched;
 };
 
-/* Work at intervals, which would cost too many system calls in each pass */
+/*
+ * Does the work that would cost too many system calls in each pass. 0 or a write error
+ */
 static int do_periodic_work(struct record_session *s, struct periodic_work *last)
 {
 	const __s64 now = tsct_monotonic_ns();
@@ -164,7 +169,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	if (!s->writer)
 		return 0;
 	if (now - last->written >= FLUSH_NS) {
-		/* An in-process clock takes its samples in this call. */
+		/* This call lets an in-process clock take its samples. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		err = tsct_recording_writer_flush(s->writer);
@@ -216,22 +221,6 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	return err;
 }
 
-/*
- * Waits until the command ends or a second signal comes; for at most 2 s if
- * @signalled (the command received a signal to end).
- */
-static void await_child(struct record_child *child, bool signalled)
-{
-	__s64 end = tsct_monotonic_ns() +
-		(signalled ? 2000000000LL : INT64_MAX / 2);
-
-	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
-		usleep(10000);
-		forward_signal(child);
-		record_child_reap(child);
-	}
-}
-
 /* ---- the sequence ------------------------------------------------------ */
 
 /* Reports all errors that can be found before anything is created. */
@@ -260,12 +249,13 @@ static int finish(struct record_session *s, struct record_child *child,
 		  int err)
 {
 	int err2 = record_session_end(s), ret;
+	__s64 end;
 
 	if (!err)
 		err = err2;
-	if (!s->writer)		/* error already printed */
+	if (!s->writer)		/* record_session_end() has printed the error */
 		return EXIT_FAILED;
-	/* The events are complete, but readers see a killed recorder's files. */
+	/* All events are on disk, but readers see the files of a killed recorder. */
 	if (err && !tsct_recording_writer_error(s->writer))
 		record_error("%s: %s; all events are written, but the metadata"
 			     " is incomplete: readers take the recorder for"
@@ -276,8 +266,16 @@ static int finish(struct record_session *s, struct record_child *child,
 			     " written so far are readable; %s%s", s->dir,
 			     strerror(-err), record_dir_fix(err),
 			     child->running ? "; waiting for the command" : "");
-	if (child->running)
-		await_child(child, !err);
+	/*
+	 * Waits until the command ends or a second signal comes. Unless writing failed,
+	 * the command has received a signal to end, and gets 2 s.
+	 */
+	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
+	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
+		usleep(10000);
+		forward_signal(child);
+		record_child_reap(child);
+	}
 	if (s->server)
 		tsct_server_unread(s->server, &s->unread);
 	ret = record_show_summary(s, child->pid ? child : NULL);
@@ -294,7 +292,7 @@ static int run(struct record_session *s, struct record_child *child,
 {
 	int err;
 
-	/* Before the directory and the command's process are created */
+	/* Sync errors end the command before a directory or process is created. */
 	if (record_sync_open(s) || record_sync_start(s))
 		return EXIT_FAILED;
 	if (command) {

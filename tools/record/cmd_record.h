@@ -48,34 +48,31 @@ int record_options_check(const struct record_options *o);
 /* An argp child: options for the files; its input is a struct record_options. */
 extern const struct argp record_files_argp;
 
-/* ---- signals: cmd_record.c --------------------------------------------- */
-
-/* Restores the signal handlers from before record. Async-signal-safe. */
-void record_signals_restore(void);
-
 /* The policy of the channels that record creates */
 static inline uint32_t record_policy(const struct record_options *o)
 {
 	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
 }
 
-/* Number of signals to stop that came so far */
+/* ---- signals: cmd_record.c --------------------------------------------- */
+
+/* Restores the signal handlers from before record. Async-signal-safe. */
+void record_signals_restore(void);
+
+/* Number of SIGINT, SIGTERM, SIGQUIT and SIGHUP that came so far */
 extern volatile sig_atomic_t record_interrupts;
 
 /* ---- the command: record_child.c --------------------------------------- */
 
 struct record_child {
 	pid_t pid;		/* 0: none */
-	int gate;		/* write end: a byte lets the child exec */
-	int exec_error;		/* read end: errno of exec; EOF: success */
+	int gate;		/* write end of a pipe: a byte lets the child exec */
+	int exec_error;		/* read end of a pipe: errno of exec; EOF: success */
 	bool running;
 	int status;		/* from waitpid(), if not running */
 };
 
-/*
- * Searches $PATH for the command. Returns its path, malloc'ed; on error, prints
- * it and returns NULL.
- */
+/* Searches $PATH. Returns the path, malloc'ed; or prints an error and returns NULL. */
 char *record_child_find(const char *name);
 
 /* Forks a child that waits before exec. Returns 0 or -errno. */
@@ -91,21 +88,15 @@ void record_child_reap(struct record_child *child);
 /* Closes the pipes. A child that still waits before exec ends. */
 void record_child_drop(struct record_child *child);
 
-/* Do descendants of the command, which has ended, still run? */
+/* Returns true if descendants of the command, which has ended, still run. */
 bool record_child_left_some(void);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
-/*
- * Checks that a recording can be written to @dir. Creates nothing. Prints
- * errors. Returns 0 or -errno.
- */
+/* Checks that a recording can be written to @dir. Prints errors. Returns 0 or -errno. */
 int record_dir_check(const char *dir);
 
-/*
- * Creates @dir (*ret_made: true) or opens an existing one. Returns a file
- * descriptor or -errno.
- */
+/* Creates @dir (*ret_made: true) or opens it. Returns a descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
 /* The advice for a write error, for the end of a message */
@@ -116,63 +107,57 @@ void record_dir_name(char *name, size_t size);
 
 /* ---- session: record_session.c ----------------------------------------- */
 
-/* Channel 0 .. nr_programs - 1: of programs, in option order; then the kernel's. */
 #define RECORD_CHANNELS	TSCT_STREAMS_MAX
 
 struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider; NULL: none */
-	char server_dir[64];
+	char server_dir[64];		/* directory of its socket */
 	char socket[96];
+	/* Channels of programs in option order, then the kernel's */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
-	__u64 started;			/* cycles; rec.begin may be earlier */
-	__s64 opened_ns;		/* CLOCK_MONOTONIC: start of CPU accounting */
-	__s64 begun_ns, renew_ns;	/* CLOCK_MONOTONIC: begin; next metadata */
 	bool has_old[RECORD_CHANNELS];	/* includes events from before the start */
 	unsigned int nr_channels;	/* of programs and the kernel */
 	unsigned int nr_programs;	/* program channels */
+	__u64 started;			/* cycles; rec.begin may be earlier */
+	__s64 opened_ns;		/* CLOCK_MONOTONIC: start of CPU accounting */
+	__s64 begun_ns, renew_ns;	/* CLOCK_MONOTONIC: begin; next metadata */
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* NULL: no kernel events */
 	unsigned long untracked;	/* see kernel_source_untracked() */
 	unsigned long missed;		/* see kernel_source_missed() */
-	struct tsct_store_unread unread;	/* left in the embedded rings */
+	struct tsct_store_unread unread;	/* events left in the embedded rings */
 	char dir[4096];
 	int dirfd;			/* -1: not open */
-	bool made_dir;
+	bool made_dir;			/* this process created the directory */
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
 	struct record_sync sync;
 };
 
-/*
- * Opens all channels: with the module, the daemon or an embedded server, which
- * it starts if needed (record_channels.c). Prints errors. Returns 0 or -errno.
- */
+/* Functions that return an int return 0 or -errno, and print errors. */
+
+/* Opens all channels; starts an embedded server if needed (record_channels.c). */
 int record_channels_open(struct record_session *s);
 
 /* Initializes a session without channels; the caller opens them itself. */
-void record_session_init(struct record_session *s,
-			 const struct record_options *o);
+void record_session_init(struct record_session *s, const struct record_options *o);
+
 /* Opens the clock and fills in s->rec, once the channels are open. */
 int record_session_prepare(struct record_session *s);
 
-/* Initializes the session, opens its channels and prepares it, by the functions above.
- * Prints errors. Returns 0 or -errno. */
-int record_session_open(struct record_session *s,
-			const struct record_options *o);
+/* Initializes the session, opens its channels and prepares it. */
+int record_session_open(struct record_session *s, const struct record_options *o);
 
-/*
- * Opens the files and starts kernel events of @root and its descendants (0: of
- * the whole system). Prints errors. Returns 0 or -errno.
- */
+/* Opens the files and enables kernel events of @root and its descendants (0: all). */
 int record_session_begin(struct record_session *s, pid_t root);
 
 /* Prints, once, that the provider of the rings has ended. */
 void record_session_watch(struct record_session *s);
 
-/* Drains the rings for the last time and completes the files. 0 or -errno. */
+/* Drains the rings for the last time and completes the files. Prints no errors. */
 int record_session_end(struct record_session *s);
 
 /* Deletes the files of a recording that failed to begin. */
@@ -183,22 +168,21 @@ void record_session_close(struct record_session *s);
 
 /* ---- metadata: record_describe.c --------------------------------------- */
 
-/* Fills in s->rec except the clock. Returns 0 or -errno. */
+/* Fills in s->rec except the clock. Prints no errors. */
 int record_describe(struct record_session *s);
 
-/* Opens the clock and stores its state. Prints errors. Returns 0 or -errno. */
+/* Opens the clock and stores its state. */
 int record_clock_open(struct record_session *s);
 
-/* Before files are opened: stores the state of cluster time. */
+/* Stores the state of cluster time, before files are opened. */
 void record_clock_begin(struct record_session *s);
 
-/* For --timestamps system: passes the current clock parameters to the writer. */
+/* With --timestamps system: passes the current clock params to the writer. */
 void record_clock_follow(struct record_session *s);
 
 /*
- * Rewrites the metadata with the current state of the clock, at growing
- * intervals and after a disruption: if the recorder is killed, readers have
- * nothing newer.
+ * Rewrites the metadata with the current state of the clock, at growing intervals and
+ * after a disruption, for readers of the files of a killed recorder.
  */
 void record_clock_renew(struct record_session *s);
 
@@ -230,9 +214,9 @@ void record_figure_balance(const struct record_session *s,
 
 /* Resources that the recorder itself used */
 struct record_usage {
-	double cpu_s;
+	double cpu_s;		/* CPU time in seconds */
 	double percent;		/* of one CPU */
-	__u64 peak_bytes;	/* resident, pages of the rings included */
+	__u64 peak_bytes;	/* resident memory, pages of the rings included */
 };
 
 void record_figure_usage(const struct record_session *s,
@@ -244,10 +228,7 @@ void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
 /* Updates the progress line; @last: erases it. */
 void record_show_progress(const struct record_session *s, bool last);
 
-/*
- * Prints the summary, as text or JSON. @child: NULL without a command. Returns
- * the exit status.
- */
+/* Print the summary. @child: NULL without a command. Return the exit status. */
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child);
 int record_json_print(const struct record_session *s,

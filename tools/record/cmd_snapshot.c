@@ -162,11 +162,13 @@ static int open_channels(struct record_session *s)
 /* The figures of one channel */
 struct snapshot_channel {
 	__u64 events;
-	__u64 older;		/* overwritten before the snapshot */
-	__u64 first, last;	/* cycles, if events */
-	double seconds;		/* from first to last */
+	__u64 older;		/* events overwritten before the snapshot */
+	/* cycles of the first and last event, if there is one */
+	__u64 first, last;
+	double seconds;		/* time from the first to the last event */
 	struct tsct_loss loss;
-	__u64 lost;		/* of all causes, no ring included */
+	/* lost events of all causes, including those without a ring */
+	__u64 lost;
 };
 
 static void sum_channel(const struct record_session *s, unsigned int i,
@@ -195,48 +197,34 @@ static void sum_channel(const struct record_session *s, unsigned int i,
 	part->lost = tsct_loss_total(&part->loss) + stream->lost_no_ring;
 }
 
-/* A small and busy ring covers less than a millisecond. */
-static const char *format_span(double seconds, char *text, size_t size)
-{
-	if (seconds >= 1)
-		snprintf(text, size, "%.3f s", seconds);
-	else if (seconds >= 1e-3)
-		snprintf(text, size, "%.3f ms", seconds * 1e3);
-	else
-		snprintf(text, size, "%.3f us", seconds * 1e6);
-	return text;
-}
-
-static void print_channel(const struct record_session *s, unsigned int i)
-{
-	struct snapshot_channel part;
-	char span[32];
-
-	sum_channel(s, i, &part);
-	if (!s->o->quiet)
-		fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %s, %"
-			PRIu64 " older overwritten\n", s->names[i],
-			(uint64_t)part.events, view_plural(part.events),
-			format_span(part.seconds, span, sizeof(span)),
-			(uint64_t)part.older);
-	if (!part.lost)
-		return;
-	fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
-	record_print_causes(&part.loss, s->rec.streams[i].lost_no_ring);
-	fputc('\n', stderr);
-}
-
 static void print_text(const struct record_session *s)
 {
+	struct snapshot_channel part;
 	struct tsct_written w;
+	const char *unit;
 	unsigned int i;
+	double span;
 
 	tsct_recording_writer_written(s->writer, &w);
 	if (!s->o->quiet)
 		fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB\n", s->dir,
 			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
-	for (i = 0; i < s->nr_channels; i++)
-		print_channel(s, i);
+	for (i = 0; i < s->nr_channels; i++) {
+		sum_channel(s, i, &part);
+		/* A small and busy ring covers less than a millisecond. */
+		unit = part.seconds >= 1 ? "s" : part.seconds >= 1e-3 ? "ms" : "us";
+		span = part.seconds * (*unit == 's' ? 1 : *unit == 'm' ? 1e3 : 1e6);
+		if (!s->o->quiet)
+			fprintf(stderr, "  channel %s: %" PRIu64 " event%s over %.3f %s, %"
+				PRIu64 " older overwritten\n", s->names[i],
+				(uint64_t)part.events, view_plural(part.events), span,
+				unit, (uint64_t)part.older);
+		if (!part.lost)
+			continue;
+		fprintf(stderr, "  channel %s LOST since its creation: ", s->names[i]);
+		record_print_causes(&part.loss, s->rec.streams[i].lost_no_ring);
+		fputc('\n', stderr);
+	}
 	if (!s->o->quiet)
 		fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %"
 			PRIu64 " ns\n", s->rec.nodes[0].provider,
@@ -245,30 +233,24 @@ static void print_text(const struct record_session *s)
 			(uint64_t)tsct_recording_writer_error_ns(s->writer));
 }
 
-static json_t *json_channel(const struct record_session *s, unsigned int i)
-{
-	struct snapshot_channel part;
-	json_t *lost;
-
-	sum_channel(s, i, &part);
-	lost = view_json_loss(&part.loss);
-	json_object_set_new(lost, "no_ring", json_integer(
-				s->rec.streams[i].lost_no_ring));
-	return json_pack("{ss sb sI sI sf so}", "name", s->names[i],
-		"kernel", s->rec.streams[i].kernel,
-		"events", (json_int_t)part.events,
-		"overwritten", (json_int_t)part.older,
-		"seconds", part.seconds, "lost", lost);
-}
-
 static int print_json(const struct record_session *s)
 {
-	json_t *channels = json_array();
+	json_t *channels = json_array(), *lost;
+	struct snapshot_channel part;
 	struct tsct_written w;
 	unsigned int i;
 
-	for (i = 0; i < s->nr_channels; i++)
-		json_array_append_new(channels, json_channel(s, i));
+	for (i = 0; i < s->nr_channels; i++) {
+		sum_channel(s, i, &part);
+		lost = view_json_loss(&part.loss);
+		json_object_set_new(lost, "no_ring", json_integer(
+					s->rec.streams[i].lost_no_ring));
+		json_array_append_new(channels, json_pack("{ss sb sI sI sf so}",
+			"name", s->names[i], "kernel", s->rec.streams[i].kernel,
+			"events", (json_int_t)part.events,
+			"overwritten", (json_int_t)part.older,
+			"seconds", part.seconds, "lost", lost));
+	}
 	tsct_recording_writer_written(s->writer, &w);
 	return ctl_json_print("snapshot", json_pack(
 		"{so sI sI ss so s{ss ss ss sI}}",
@@ -321,7 +303,7 @@ static int run_snapshot(struct record_session *s)
 
 int cmd_snapshot(int argc, char **argv)
 {
-	/* The recording begins with the oldest event in the rings. */
+	/* As with --unread, the recording begins with the oldest event in the rings. */
 	struct record_options o = { .unread = true };
 	struct record_session session;
 	char name[64];

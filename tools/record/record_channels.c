@@ -15,7 +15,8 @@
 #include "lib/client/channel_admin.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
-#define STALE_S		10	/* a live server locks its directory earlier */
+/* age in s after which the directory of a live server is locked */
+#define STALE_S		10
 
 /* Removes the socket's directory if its server, of this user, was killed. */
 static void remove_stale_dir(int parent, const char *name)
@@ -76,20 +77,6 @@ static int start_server(struct record_session *s)
 }
 
 /*
- * Returns true if an embedded server is permitted after opening a channel failed with
- * @err: unless $TSCTRACE_PROVIDER names another provider, or one answered and refused.
- */
-static bool may_embed(int err)
-{
-	const char *only = getenv("TSCTRACE_PROVIDER");
-
-	if (only && *only)
-		return !strcmp(only, "embedded");
-	return err != -EBUSY && err != -EINVAL && err != -EEXIST &&
-		err != -ENOSPC && err != -ENOMEM;
-}
-
-/*
  * Blocks of a ring without --blocks. 16 MiB hold the burst of events of a program
  * that was not scheduled for a while, until the next pass. The limit for all rings
  * is 64 MiB or 1/64 of memory, whichever is less, but at least 1 MiB each.
@@ -132,7 +119,7 @@ static int embed_server(struct record_session *s, int err)
 	return start_server(s);
 }
 
-/* Opens program channel @i. All must be in the provider of the first one. */
+/* Opens program channel @i, which must have the same provider as channel 0. */
 static int open_program(struct record_session *s, unsigned int i)
 {
 	struct tsct_channel_options options = {
@@ -143,11 +130,19 @@ static int open_program(struct record_session *s, unsigned int i)
 		.roles = TSCT_ROLE_READ,
 	};
 	struct tsct_channel **t = &s->channels[i];
+	const char *only = getenv("TSCTRACE_PROVIDER");
+	bool may_embed;
 	int err = -ENODEV;
 
 	if (!s->server)
 		err = tsct_channel_open(&options, t);
-	if (err && !i && may_embed(err)) {
+	/*
+	 * Permitted unless $TSCTRACE_PROVIDER names another provider, or one refused.
+	 */
+	may_embed = only && *only ? !strcmp(only, "embedded") :
+		err != -EBUSY && err != -EINVAL && err != -EEXIST &&
+		err != -ENOSPC && err != -ENOMEM;
+	if (err && !i && may_embed) {
 		err = embed_server(s, err);
 		if (err)
 			return err;

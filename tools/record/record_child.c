@@ -2,7 +2,6 @@
 /* The recorded command: search in $PATH, fork, exec on release, reaping */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,22 +26,19 @@ static int check_executable(const char *path)
 	return 0;
 }
 
-/*
- * The first executable in $PATH, malloc'ed, or NULL. *ret_error: EACCES if one
- * was found that is not executable, else ENOENT; ENOMEM.
- */
-static char *search_path(const char *name, int *ret_error)
+/* Searches $PATH. *ret_err: 0 or the errno of the obstacle. Returns a path, malloc'ed. */
+static char *search_path(const char *name, int *ret_err)
 {
 	const char *path = getenv("PATH"), *end;
 	char *full;
 	int err;
 
-	*ret_error = ENOENT;
+	*ret_err = ENOENT;
 	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin";; path = end + 1) {
 		end = strchrnul(path, ':');
 		if (asprintf(&full, "%.*s%s%s", (int)(end - path), path,
 			     end == path ? "./" : "/", name) < 0) {
-			*ret_error = ENOMEM;
+			*ret_err = ENOMEM;
 			return NULL;
 		}
 		err = check_executable(full);
@@ -50,7 +46,7 @@ static char *search_path(const char *name, int *ret_error)
 			return full;
 		free(full);
 		if (err == EACCES)
-			*ret_error = err;
+			*ret_err = err;
 		if (!*end)
 			return NULL;
 	}
@@ -58,32 +54,33 @@ static char *search_path(const char *name, int *ret_error)
 
 char *record_child_find(const char *name)
 {
-	char *path = NULL;
+	const char *advice = "check the path";
+	char *path;
 	int err;
 
-	if (!strchr(name, '/')) {
-		if (*name)
-			path = search_path(name, &err);
+	if (*name && !strchr(name, '/')) {
+		path = search_path(name, &err);
 		if (path)
 			return path;
-		if (!*name || err == ENOENT)
-			record_error("%s: command not found; check its spelling and $PATH",
-					*name ? name : "''");
-		else
-			record_error("%s: %s; see 'ls -l'", name, strerror(err));
-		return NULL;
+		advice = "see 'ls -l'";
+	} else {
+		err = *name ? check_executable(name) : ENOENT;
+		if (!err)
+			return strdup(name);
+		if (err == EACCES)
+			advice = "make it executable with 'chmod +x'";
+		if (err == EISDIR)
+			advice = "name a program in it";
 	}
-	err = check_executable(name);
-	if (!err)
-		return strdup(name);
-	record_error("%s: %s; %s", name, strerror(err),
-			err == EACCES ? "make it executable with 'chmod +x'" :
-			err == EISDIR ? "name a program in it" :
-			"check the path");
+	if (err == ENOENT && !strchr(name, '/'))
+		record_error("%s: command not found; check its spelling and $PATH",
+			     *name ? name : "''");
+	else
+		record_error("%s: %s; %s", name, strerror(err), advice);
 	return NULL;
 }
 
-/* Runs between fork and exec: system calls only. */
+/* Runs in the child between fork and exec, so it may make system calls only. */
 __attribute__((noreturn))
 static void run_child(int gate, int exec_error, const char *path, char **command)
 {
@@ -175,7 +172,7 @@ void record_child_drop(struct record_child *child)
 		close(child->gate);
 	if (child->exec_error >= 0)
 		close(child->exec_error);
-	/* A child that waits ends when its gate closes; a released one goes on. */
+	/* A child that waits before exec ends now; a released one continues. */
 	if (child->pid && child->gate >= 0)
 		waitpid(child->pid, NULL, 0);
 	child->gate = child->exec_error = -1;

@@ -11,7 +11,6 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"
@@ -78,28 +77,11 @@ static char *read_cpu_model(void)
 
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Prints a word, quoted for a shell if needed. */
-static void print_quoted(FILE *to, const char *word)
-{
-	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"0123456789_-+=:,./@%";
-
-	if (*word && strspn(word, plain) == strlen(word)) {
-		fputs(word, to);
-		return;
-	}
-	putc('\'', to);
-	for (; *word; word++)
-		if (*word == '\'')
-			fputs("'\\''", to);
-		else
-			putc(*word, to);
-	putc('\'', to);
-}
-
-/* Returns the command line, malloc'ed; NULL without memory. */
+/* Returns the command line, quoted for a shell, malloc'ed; NULL without memory. */
 static char *command_line(char **command)
 {
+	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789_-+=:,./@%", *at;
 	char *text = NULL, **word;
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
@@ -109,7 +91,17 @@ static char *command_line(char **command)
 	for (word = command; word && *word; word++) {
 		if (word != command)
 			putc(' ', to);
-		print_quoted(to, *word);
+		if (**word && strspn(*word, plain) == strlen(*word)) {
+			fputs(*word, to);
+			continue;
+		}
+		putc('\'', to);
+		for (at = *word; *at; at++)
+			if (*at == '\'')
+				fputs("'\\''", to);
+			else
+				putc(*at, to);
+		putc('\'', to);
 	}
 	return fclose(to) ? NULL : text;
 }
@@ -201,8 +193,9 @@ int record_describe(struct record_session *s)
 /* The metadata is rewritten after 1, 2, 4 ... 64 s, then every 64 s. */
 #define RENEW_FIRST_NS	1000000000LL
 #define RENEW_MAX_NS	64000000000LL
-#define RENEW_LATE_NS	2000000000LL	/* margin, if a rewrite is late */
-#define CLOCK_TRIES	20	/* of 50 ms, for a daemon that has just started */
+#define RENEW_LATE_NS	2000000000LL	/* margin in ns for a late rewrite */
+/* tries, one per 50 ms, for a daemon that has just started */
+#define CLOCK_TRIES	20
 
 static __u32 rate_error_ppb(const struct tsct_clock_state *state)
 {
@@ -252,7 +245,7 @@ int record_clock_open(struct record_session *s)
 	return 0;
 }
 
-/* Parameters of a new epoch are not used: times would not stay in order. */
+/* Params of a new epoch are not used, as times would not stay in order. */
 void record_clock_follow(struct record_session *s)
 {
 	struct tsct_clock_state state;
@@ -264,7 +257,7 @@ void record_clock_follow(struct record_session *s)
 	tsct_recording_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
 }
 
-/* Stores the parameters of cluster time that programs use, if there are any. */
+/* Stores the params of cluster time that programs use, if there are any. */
 static void store_cluster(struct tsct_recording *rec,
 			  const struct tsct_clock_state *state)
 {
@@ -276,7 +269,7 @@ static void store_cluster(struct tsct_recording *rec,
 	rec->nodes[0].sync.timeline = state->cluster_timeline;
 	if (state->cluster.mult &&
 	    !tsct_clock_params_check(&state->cluster, state->source))
-		rec->nodes[0].sync.line = state->cluster;
+		rec->nodes[0].sync.params = state->cluster;
 }
 
 /* Reads the clock. Returns false if it has no params, or another source now. */
@@ -288,7 +281,7 @@ static bool read_clock(const struct record_session *s, struct tsct_clock_state *
 
 static void store_clock(struct record_session *s, const struct tsct_clock_state *state)
 {
-	/* If this fails, the previous parameters stay. */
+	/* On failure the previous params stay. */
 	tsct_clock_pairing_make(&s->rec, s->clock, state);
 	s->rec.status = state->status;
 	s->rec.rate_error_ppb = rate_error_ppb(state);
@@ -296,7 +289,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 	store_cluster(&s->rec, state);
 }
 
-/* Sets the time of the next rewrite, until when the metadata has to be valid. */
+/* Sets the time of the next rewrite. The metadata has to be valid until then. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->renew_ns = now_ns + wait_ns;

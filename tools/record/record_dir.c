@@ -96,7 +96,10 @@ int record_dir_make(const char *dir, bool *ret_made)
 {
 	int fd, err;
 
-	/* For the owner only: it may get arguments of all users' system calls. */
+	/*
+	 * For the owner only: a recording may contain arguments of others' system
+	 * calls.
+	 */
 	*ret_made = !mkdir(dir, 0700);
 	if (!*ret_made && errno != EEXIST)
 		return -errno;

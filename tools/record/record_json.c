@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The summary of record as JSON */
-#include <stdio.h>
 #include <sys/wait.h>
 
 #include "cmd_record.h"
@@ -20,32 +19,27 @@ static json_t *json_balance(const struct record_session *s, int stream)
 		"exact", b.exact);
 }
 
-static json_t *json_channel_cpus(const struct record_session *s, unsigned int i)
-{
-	const struct tsct_loss *loss;
-	json_t *cpus = json_array();
-	__u64 events;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
-		loss = &s->rec.streams[i].loss[cpu];
-		if (events || tsct_loss_total(loss))
-			json_array_append_new(cpus, json_pack("{sI sI so}",
-				"cpu", (json_int_t)cpu, "events",
-				(json_int_t)events, "lost", view_json_loss(loss)));
-	}
-	return cpus;
-}
-
 static json_t *json_channels(const struct record_session *s)
 {
 	const struct tsct_stream_class *stream;
-	json_t *channels = json_array();
+	json_t *channels = json_array(), *cpus;
+	const struct tsct_loss *loss;
 	unsigned int i;
+	__u64 events;
+	__u32 cpu;
 
 	for (i = 0; i < s->rec.nr_streams; i++) {
 		stream = &s->rec.streams[i];
+		cpus = json_array();
+		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
+			events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
+			loss = &stream->loss[cpu];
+			if (events || tsct_loss_total(loss))
+				json_array_append_new(cpus, json_pack("{sI sI so}",
+					"cpu", (json_int_t)cpu,
+					"events", (json_int_t)events,
+					"lost", view_json_loss(loss)));
+		}
 		json_array_append_new(channels, json_pack(
 			"{ss ss sb sI sI sI sf sI so so}", "name", stream->name,
 			"policy", stream->policy == TSCT_POLICY_OVERWRITE ?
@@ -58,7 +52,7 @@ static json_t *json_channels(const struct record_session *s)
 			"mb_per_s", record_figure_mb_per_s(s, i),
 			"lost_no_ring", (json_int_t)stream->lost_no_ring,
 			"balance", json_balance(s, i),
-			"cpus", json_channel_cpus(s, i)));
+			"cpus", cpus));
 	}
 	return channels;
 }

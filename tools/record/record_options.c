@@ -72,36 +72,6 @@ static uint32_t parse_size(struct argp_state *state, const char *option,
 	return n;
 }
 
-static double parse_duration(struct argp_state *state, const char *arg)
-{
-	char *end;
-	double s = strtod(arg, &end);
-
-	if (end == arg || *end || !(s > 0) || s > 1e9)
-		argp_error(state, "--duration: '%s' is not a number of seconds"
-			   " above 0, up to 1000000000", arg);
-	return s;
-}
-
-static long parse_timeout(struct argp_state *state, const char *arg)
-{
-	char *end;
-	long s = strtol(arg, &end, 10);
-
-	if (end == arg || *end || s < 1 || s > 3600)
-		argp_error(state, "--sync-timeout: '%s' is not a number from 1 to"
-			   " 3600", arg);
-	return s;
-}
-
-static const char *parse_fit(struct argp_state *state, const char *arg)
-{
-	if (tsct_fit_kind_of(arg) < 0)
-		argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS,
-			   arg);
-	return arg;
-}
-
 static void set_sync_mode(struct argp_state *state, struct record_options *o,
 			  enum record_sync_mode mode)
 {
@@ -127,13 +97,14 @@ static void add_event(struct argp_state *state, struct record_options *o,
 		kernel_source_list(stderr);
 		exit(EXIT_USAGE);
 	}
-	/* The array has argc elements. */
+	/* The array has room for argc elements. */
 	o->events[o->nr_events++] = event;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
+	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
@@ -155,12 +126,25 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
 				       TSCT_BLOCKS_MAX);
 		break;
-	case KEY_DURATION: o->duration_s = parse_duration(state, arg); break;
+	case KEY_DURATION:
+		o->duration_s = strtod(arg, &end);
+		if (end == arg || *end || !(o->duration_s > 0) || o->duration_s > 1e9)
+			argp_error(state, "--duration: '%s' is not a number of seconds"
+				   " above 0, up to 1000000000", arg);
+		break;
 	case KEY_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_CLUSTER); break;
 	case KEY_NO_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_OFF); break;
-	case KEY_FIT: o->fit = parse_fit(state, arg); break;
+	case KEY_FIT:
+		o->fit = arg;
+		if (tsct_fit_kind_of(arg) < 0)
+			argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
+		break;
 	case KEY_SYNC_TIMEOUT:
-		o->sync_timeout_s = parse_timeout(state, arg);
+		o->sync_timeout_s = strtol(arg, &end, 10);
+		if (end == arg || *end || o->sync_timeout_s < 1 ||
+		    o->sync_timeout_s > 3600)
+			argp_error(state, "--sync-timeout: '%s' is not a number from 1"
+				   " to 3600", arg);
 		break;
 	case KEY_PASS: o->pass_status = true; break;
 	case KEY_JSON: o->json = true; break;
@@ -186,7 +170,7 @@ static const struct argp argp = {
 	children, NULL, NULL
 };
 
-/* @from: the option or variable, for messages */
+/* @from: option or variable that the name is from, for messages. 0 or -EINVAL */
 static int check_name(const char *from, const char *name)
 {
 	if (*name != '.' && tsct_channel_name_valid(name))
@@ -245,38 +229,29 @@ static int check_patterns(const struct record_options *o)
 	return -EINVAL;
 }
 
-static int check_geometry(const struct record_options *o)
+int record_options_check(const struct record_options *o)
 {
 	uint32_t size = o->block_size ? o->block_size : 16384;
 	uint32_t min = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
 	uint32_t blocks = o->blocks ? o->blocks : min;
 
-	if (!tsct_geometry_check(record_policy(o), size, blocks))
-		return 0;
-	record_error("invalid ring size: %u blocks of %u bytes; use powers of"
-			" two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
-			" MiB in all", blocks, size, min);
-	return -EINVAL;
-}
-
-static int check_sync(const struct record_options *o)
-{
+	if (check_channels(o) || check_patterns(o))
+		return -EINVAL;
+	if (tsct_geometry_check(record_policy(o), size, blocks)) {
+		record_error("invalid ring size: %u blocks of %u bytes; use powers of"
+			     " two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
+			     " MiB in all", blocks, size, min);
+		return -EINVAL;
+	}
 	if (o->sync_timeout_s && o->sync_mode != RECORD_SYNC_CLUSTER) {
 		record_error("--sync-timeout needs --cluster");
 		return -EINVAL;
 	}
-	if (!o->fit || o->sync_mode != RECORD_SYNC_OFF)
-		return 0;
-	record_error("--fit %s: no sync samples with --no-cluster; remove one of"
-			" the options", o->fit);
-	return -EINVAL;
-}
-
-int record_options_check(const struct record_options *o)
-{
-	if (check_channels(o) || check_patterns(o) || check_geometry(o) ||
-	    check_sync(o))
+	if (o->fit && o->sync_mode == RECORD_SYNC_OFF) {
+		record_error("--fit %s: no sync samples with --no-cluster; remove one of"
+			     " the options", o->fit);
 		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -304,7 +279,7 @@ static const struct argp_option files_options[] = {
 	{ 0 }
 };
 
-/* The index of @arg in @names. @choice: all names, for the message */
+/* Returns the index of @arg in @names. @choice: text with all names, for the error */
 static uint32_t parse_name(struct argp_state *state, const char *option,
 			   const char *arg, const char *const *names, uint32_t nr,
 			   const char *choice)
@@ -318,7 +293,7 @@ static uint32_t parse_name(struct argp_state *state, const char *option,
 	return 0;
 }
 
-/* "2^10", or 1024 */
+/* A power of two such as "2^10" or "1024" */
 static uint64_t parse_every(struct argp_state *state, const char *arg)
 {
 	const bool power = !strncmp(arg, "2^", 2);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* One recording from begin to end: channels, clock, drains, files */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/core/clock_params.h"
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/clock/clock_sample.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
@@ -49,14 +45,14 @@ int record_session_open(struct record_session *s,
 	for (i = 0; i < s->nr_programs; i++)
 		snprintf(s->names[i], sizeof(s->names[i]), "%s",
 			 o->nr_channels ? o->channels[i] : first);
-	/* In a nested recording, it is the outer recorder's. */
+	/* In a nested recording, the variable is set by the outer recorder. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s);
 	if (!err)
 		err = record_session_prepare(s);
 	if (err)
 		return err;
-	/* The environment of the command */
+	/* The environment of the command to record */
 	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
 	if (s->server)
 		setenv("TSCTRACE_SOCKET", s->socket, 1);
@@ -65,16 +61,17 @@ int record_session_open(struct record_session *s,
 	return 0;
 }
 
-/*
- * With --unread the recording begins with the oldest event in the rings. A time
- * in the future, which only a faulty program writes, is not used.
- */
-static int find_begin(struct record_session *s)
+/* Opens the files, and a drain for each channel. Prints errors. */
+static int open_drains(struct record_session *s)
 {
-	__u64 oldest;
 	unsigned int i;
+	__u64 oldest;
 	int err;
 
+	/*
+	 * With --unread the recording begins with the oldest event in the rings. A time
+	 * in the future, which only a faulty program writes, is not used.
+	 */
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
@@ -86,17 +83,6 @@ static int find_begin(struct record_session *s)
 		if (oldest < s->rec.begin)
 			s->rec.begin = oldest;
 	}
-	return 0;
-}
-
-/* Opens the files, and a drain for each channel. Prints errors. */
-static int open_drains(struct record_session *s)
-{
-	unsigned int i;
-	int err = find_begin(s);
-
-	if (err)
-		return err;
 	s->dirfd = record_dir_make(s->dir, &s->made_dir);
 	err = s->dirfd < 0 ? s->dirfd :
 		tsct_recording_writer_open(s->dirfd, &s->rec, &s->writer);
@@ -160,48 +146,13 @@ void record_session_watch(struct record_session *s)
 
 /* ---- end --------------------------------------------------------------- */
 
-/*
- * The number of passes that drain the largest ring when it is full. It is a limit,
- * because a program could write events with old times for ever.
- */
-static unsigned int count_last_passes(const struct record_session *s)
-{
-	__u64 max = 0;
-	unsigned int i;
-
-	for (i = 0; i < s->nr_channels; i++)
-		if (tsct_channel_info(s->channels[i])->data_size > max)
-			max = tsct_channel_info(s->channels[i])->data_size;
-	return max / sizeof(struct tsct_record) / 1024 + 2;
-}
-
-/*
- * Events that writers failed to publish since the channel was created. Their
- * time is unknown, so a recording with events from before counts all of them.
- */
-static void add_never_published(struct record_session *s, unsigned int i)
-{
-	struct tsct_stream_class *stream = &s->rec.streams[i];
-	struct tsct_ring_stat stat;
-	__u32 cpu;
-	int cause;
-
-	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		if (tsct_reader_stat(tsct_drain_reader(s->drains[i]), cpu, &stat))
-			continue;
-		for (cause = 0; cause < TSCT_LOST_NR; cause++)
-			stream->loss[cpu].cause[TSCT_LOSS_FULL + cause] =
-				stat.lost[cause] < UINT32_MAX ?
-				stat.lost[cause] : UINT32_MAX;
-	}
-	stream->lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
-}
-
 int record_session_end(struct record_session *s)
 {
-	unsigned int passes = count_last_passes(s), i;
-	__u64 taken = 1;
-	int err = 0;
+	__u64 taken = 1, max = 0, passes, *count;
+	struct tsct_ring_stat stat;
+	unsigned int i;
+	int err = 0, cause;
+	__u32 cpu;
 
 	record_session_watch(s);
 	s->rec.end = tsct_clock_cycles(s->clock);
@@ -220,11 +171,33 @@ int record_session_end(struct record_session *s)
 		for (i = 0; !err && i < s->nr_channels; i++)
 			err = tsct_drain_snapshot(s->drains[i], s->rec.end);
 	}
+	/*
+	 * A limit that is enough to drain the largest ring when it is full: a program
+	 * could write events with old times for ever.
+	 */
+	for (i = 0; i < s->nr_channels; i++)
+		if (tsct_channel_info(s->channels[i])->data_size > max)
+			max = tsct_channel_info(s->channels[i])->data_size;
+	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; !err && taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
-	for (i = 0; i < s->nr_channels; i++)
-		if (s->drains[i] && (s->rec.snapshot || s->has_old[i]))
-			add_never_published(s, i);
+	/*
+	 * A recording with events from before its start counts all events that writers
+	 * failed to publish since the channel was created: their time is unknown.
+	 */
+	for (i = 0; i < s->nr_channels; i++) {
+		if (!s->drains[i] || (!s->rec.snapshot && !s->has_old[i]))
+			continue;
+		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
+			if (tsct_reader_stat(tsct_drain_reader(s->drains[i]), cpu, &stat))
+				continue;
+			count = &s->rec.streams[i].loss[cpu].cause[TSCT_LOSS_FULL];
+			for (cause = 0; cause < TSCT_LOST_NR; cause++)
+				count[cause] = stat.lost[cause] < UINT32_MAX ?
+					stat.lost[cause] : UINT32_MAX;
+		}
+		s->rec.streams[i].lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
+	}
 	record_sync_end(s);
 	record_clock_close(s);
 	return tsct_recording_writer_finish(s->writer);

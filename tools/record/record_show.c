@@ -180,31 +180,12 @@ static void print_lost(const struct record_session *s)
 		      stderr);
 }
 
-static void print_cpus(const struct record_session *s, unsigned int i)
-{
-	const struct tsct_loss *loss;
-	__u64 events;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
-		events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
-		loss = &s->rec.streams[i].loss[cpu];
-		if (!events && !tsct_loss_total(loss))
-			continue;
-		fprintf(stderr, "    CPU %-4u %12" PRIu64 " event%s", cpu,
-			(uint64_t)events, view_plural(events));
-		if (tsct_loss_total(loss)) {
-			fputs(", lost ", stderr);
-			record_print_causes(loss, 0);
-		}
-		fputc('\n', stderr);
-	}
-}
-
 static void print_channels(const struct record_session *s)
 {
+	const struct tsct_loss *loss;
 	unsigned int i;
 	__u64 events;
+	__u32 cpu;
 
 	for (i = 0; i < s->rec.nr_streams; i++) {
 		events = record_figure_events(s, i);
@@ -216,7 +197,19 @@ static void print_channels(const struct record_session *s)
 				(uint64_t)record_figure_overwritten(s, i));
 		else
 			fprintf(stderr, "%.1f MB/s drained\n", record_figure_mb_per_s(s, i));
-		print_cpus(s, i);
+		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
+			events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
+			loss = &s->rec.streams[i].loss[cpu];
+			if (!events && !tsct_loss_total(loss))
+				continue;
+			fprintf(stderr, "    CPU %-4u %12" PRIu64 " event%s", cpu,
+				(uint64_t)events, view_plural(events));
+			if (tsct_loss_total(loss)) {
+				fputs(", lost ", stderr);
+				record_print_causes(loss, 0);
+			}
+			fputc('\n', stderr);
+		}
 	}
 }
 

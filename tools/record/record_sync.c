@@ -13,16 +13,18 @@
 #include "tools/common/json.h"
 
 #define HELD_MAX	65536	/* samples held by a flight recorder until its end */
-#define FETCH_NS	1000000000LL	/* between requests for samples */
-#define FETCH_BUSY_NS	50000000LL	/* the same, while a session is in progress */
-#define ANSWER_NS	5000000000LL	/* limit for an answer */
-#define ANSWER_SHORT_NS	1000000000LL	/* the same, if samples are optional */
-#define BUSY_CHECK_US	10000	/* between requests at the end of a session */
-#define TIMEOUT_S	30	/* limit for a session, unless --sync-timeout */
-#define PRESENT_S	60	/* a child that polled within it is alive, as in
-			 * lib/sync/schedule.h */
+#define FETCH_NS	1000000000LL	/* ns between requests for samples */
+/* ns between requests while a session is in progress */
+#define FETCH_BUSY_NS	50000000LL
+#define ANSWER_NS	5000000000LL	/* ns until a request without an answer fails */
+/* limit of a request in ns, if samples are optional */
+#define ANSWER_SHORT_NS	1000000000LL
+#define BUSY_CHECK_US	10000	/* us between requests at the end of a session */
+#define TIMEOUT_S	30	/* limit for a session in s, without --sync-timeout */
+/* limit of a live child's last poll in s, as in lib/sync/schedule.h */
+#define PRESENT_S	60
 
-/* Sets the error text of the recording, and returns @err. */
+/* Sets the error text of sync->error to that of @err, and returns @err. */
 static int set_request_error(struct record_session *s, int err)
 {
 	return control_error(err, s->sync.error, sizeof(s->sync.error));
@@ -113,7 +115,7 @@ static int add_samples(struct record_session *s, json_t *samples)
 		if (!parse_sample(json_array_get(samples, i), &sample))
 			return -EPROTO;
 		sync->number = sample.number;
-		/* Of the samples from before, only those in the daemon's own fit */
+		/* Earlier samples are kept only if the daemon's own fit uses them. */
 		if (!sync->started && !sample.fitted)
 			continue;
 		if (sync->started && (__s64)(sample.x.t1 - sync->since) >= 0)
@@ -160,7 +162,7 @@ static int parse_role(const char *name)
 	return -EPROTO;
 }
 
-/* An answer to "samples NUMBER", without its samples parsed */
+/* An answer to the request "samples NUMBER"; its samples are not parsed yet */
 struct samples_answer {
 	json_int_t life, first, last, node, host, master, timeline, epoch;
 	int status, sources, busy;
@@ -202,7 +204,7 @@ static int add_answer(struct record_session *s, json_t *json)
 	if (!rec->name)
 		return -ENOMEM;
 	if (sync->life && (__u64)h.life != sync->life) {
-		/* Restarted: its numbers begin anew, unfetched samples are lost. */
+		/* A restarted daemon counts from 1 again; older samples are lost. */
 		rec->restarts++;
 		sync->number = 0;
 		sync->life = h.life;
@@ -210,7 +212,7 @@ static int add_answer(struct record_session *s, json_t *json)
 		return 0;
 	}
 	sync->life = h.life;
-	/* A gap: the daemon dropped samples before they were fetched. */
+	/* A gap in the numbers: the daemon dropped samples before they were fetched. */
 	if (sync->started && (__u64)h.first > sync->number + 1)
 		count_lost(s, h.first - sync->number - 1);
 	err = add_samples(s, h.samples);
@@ -303,7 +305,7 @@ static int fetch_samples(struct record_session *s, __s64 limit_ns)
 
 /* ---- result of a session -------------------------------------------------------- */
 
-/* A child whose session brought no sample: sets the error text by its master's state. */
+/* Sets the error text after a child's session without samples. 0 or -errno */
 static int check_master(struct record_session *s, const json_t *peers)
 {
 	const json_t *sources = json_object_get(peers, "sources"), *master = NULL;
@@ -416,7 +418,9 @@ static int run_session(struct record_session *s,
 	session->begin = s->sync.since = tsct_clock_cycles(s->clock);
 	s->sync.in_session = 0;
 	s->sync.absent[0] = '\0';
-	/* In the role "shared" CLOCK_REALTIME is cluster time: nothing to measure. */
+	/*
+	 * In the role "shared" CLOCK_REALTIME is cluster time, so nothing is measured.
+	 */
 	if (s->rec.nodes[0].sync.role != TSCT_SYNC_SHARED) {
 		err = request_json(s, "sync", &answer);
 		if (!err) {
@@ -483,7 +487,7 @@ int record_sync_start(struct record_session *s)
 
 /* ---- during the recording ------------------------------------------------------- */
 
-/* Errors are not reported here: a daemon that is back has the samples, or a gap. */
+/* Errors are ignored: the next answer has the samples, or a gap in their numbers. */
 void record_sync_poll(struct record_session *s, __s64 now_ns)
 {
 	struct record_sync *sync = &s->sync;

@@ -20,16 +20,18 @@ enum record_sync_mode {
 
 struct record_sync {
 	struct tsct_control_call call;
-	__s64 due_ns;			/* next request; CLOCK_MONOTONIC */
+	__s64 due_ns;			/* CLOCK_MONOTONIC time of the next request */
 	int interrupts;			/* number of signals above which a wait ends */
 	bool started;			/* samples from before the recording were fetched */
 	__u64 life;			/* number of the daemon's instance */
-	__u64 number;			/* of the last sample fetched */
+	__u64 number;			/* number of the last sample fetched */
 	bool busy;			/* a session is in progress */
-	bool more;			/* the daemon has more samples: no pause */
+	/* the daemon has more samples: request them at once */
+	bool more;
 	__u64 since;			/* cycles: begin of the session */
-	unsigned int in_session;	/* samples since then */
-	struct tsct_sync_sample *held;	/* fetched, not written yet */
+	/* number of samples since the session's begin */
+	unsigned int in_session;
+	struct tsct_sync_sample *held;	/* samples fetched, but not written yet */
 	unsigned int nr_held, room;
 	__u64 last_cycles;		/* cycles of the last sample written */
 	char error[512];		/* the last error, with advice; "": none */
@@ -60,7 +62,7 @@ void record_sync_close(struct record_session *s);
 
 void record_sync_show(const struct record_session *s);
 
-/* null if the recording has no samples */
+/* Returns a description of the samples, or a JSON null if there are none. */
 json_t *record_sync_json(const struct record_session *s);
 
 #endif /* RECORD_SYNC_H */
