@@ -67,7 +67,7 @@ static bool hull_is_contradicted(const struct tsct_plane *plane,
 				 const struct tsct_fit_candidate *hull,
 				 const struct tsct_fit_candidate *witness)
 {
-	double excess = tsct_plane_rtt_quantile(plane, 0.5) - plane->min_rtt;
+	double excess = tsct_plane_median_excess(plane);
 
 	return fabs(hull->line.y0 - witness->line.y0) >
 		excess / 2 + WITNESS_SDS * hypot(hull->sd, witness->sd);
