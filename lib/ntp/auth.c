@@ -198,16 +198,6 @@ unsigned int tsct_keys_nr(const struct tsct_keys *keys)
 
 /* ---- a line -------------------------------------------------------------- */
 
-static const struct tsct_key_type *find_type(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (!strcmp(types[i].name, name))
-			return &types[i];
-	return NULL;
-}
-
 /* Decodes a key in place, checks its size, and returns that in *ret_size. */
 static int decode(struct key_reader *r, __u32 id,
 		  const struct tsct_key_type *type, char **key, size_t *ret_size)
@@ -280,7 +270,8 @@ static int add_key(struct key_reader *r, __u32 id,
 
 static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 {
-	const struct tsct_key_type *type;
+	const struct tsct_key_type *type, *end_of_types =
+		types + sizeof(types) / sizeof(*types);
 	unsigned long number;
 	size_t size;
 	char *end;
@@ -298,8 +289,10 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 	if (nr > 3)
 		return invalid(r, "key %u: more words than ID TYPE KEY; write "
 			     "a key that contains blanks as HEX:", id);
-	type = nr == 2 ? &types[0] : find_type(word[1]);
-	if (!type)
+	for (type = types; nr == 3 && type < end_of_types; type++)
+		if (!strcmp(type->name, word[1]))
+			break;
+	if (type == end_of_types)
 		return invalid(r, "key %u: its type is none of " TYPE_NAMES, id);
 	if (!type->hash && !type->cmac) {
 		warn(r, "key %u is not used: its type is none of " TYPE_NAMES,

@@ -110,26 +110,6 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 
 /* ---- exchanges ----------------------------------------------------------- */
 
-/*
- * True: the offset to the estimate is too large for a slew. An offset within the
- * published bounds may slew for longer than one that is due to a disruption.
- */
-static bool needs_step(const struct tsct_cluster *cluster,
-		       const struct tsct_source_params *est)
-{
-	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
-	const struct tsct_clock_params *params = &cluster->params;
-	__u64 now = cluster->now;
-	double off, bound;
-
-	if (!params->mult)
-		return false;
-	off = tsct_magnitude(tsct_servo_offset_ns(&est->time, params, now));
-	bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
-		tsct_source_params_bound_ns(est, now);
-	return off > (off > bound ? limit : WITHIN_BOUND_FACTOR * limit);
-}
-
 /* True: the timeline has changed. */
 static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 			 __u32 timeline)
@@ -156,18 +136,29 @@ static bool estimate(const struct tsct_cluster *cluster,
 
 static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 {
+	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
 	struct tsct_cluster_selection selection = tsct_cluster_select(cluster);
+	const struct tsct_clock_params *params = &cluster->params;
+	__u64 now = cluster->now;
 	struct tsct_source_params est;
-	bool changed;
+	double off, bound;
 
 	cluster->used = selection.used;
 	cluster->extra_ns = selection.extra_ns;
 	if (!estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
-	changed = set_timeline(cluster, selection.master, selection.timeline);
-	if (!changed && !needs_step(cluster, &est))
-		return TSCT_CLUSTER_NEW;
+	if (!set_timeline(cluster, selection.master, selection.timeline)) {
+		if (!params->mult)
+			return TSCT_CLUSTER_NEW;
+		/* An offset within the published bounds may slew for longer than
+		 * one that is due to a disruption. */
+		off = tsct_magnitude(tsct_servo_offset_ns(&est.time, params, now));
+		bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
+			tsct_source_params_bound_ns(&est, now);
+		if (!(off > (off > bound ? limit : WITHIN_BOUND_FACTOR * limit)))
+			return TSCT_CLUSTER_NEW;
+	}
 	begin_epoch(cluster);
 	return TSCT_CLUSTER_EPOCH;
 }
@@ -525,34 +516,15 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 	return cluster->epoch;
 }
 
-/* The estimate, to which the published time is slewed, as params for children */
-static void params_of_estimate(const struct tsct_cluster *cluster,
-			       const struct tsct_source_params *est,
-			       struct tsct_remote_params *ret)
-{
-	double holdover = (double)tsct_sync_source_holdover_cycles(
-		&cluster->sources[cluster->used], &cluster->options);
-	double growth = est->growth +
-		tsct_smaller(est->wander * holdover, est->phi);
-
-	*ret = (struct tsct_remote_params) {
-		.base = est->time.point.cycles,
-		.base_ns = est->time.point.ns,
-		.mult = tsct_rate_mult(est->time.rate),
-		.as_of = est->time.point.cycles,
-		/* + 1 ns, as base_ns is rounded down */
-		.error_ps = tsct_round_up((est->time.point.half_ns + 1) * 1e3),
-		.growth = as_growth(growth),
-	};
-}
-
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
 			    struct tsct_remote_params *ret_params)
 {
 	struct tsct_source_params est;
+	const struct tsct_offset_interval *point = &est.time.point;
 	struct tsct_clock_params params;
+	double holdover;
 	__u32 status;
 	__u64 base;
 
@@ -568,7 +540,18 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	if (!params.mult)
 		return status;
 	if (estimate(cluster, &est)) {
-		params_of_estimate(cluster, &est, ret_params);
+		holdover = (double)tsct_sync_source_holdover_cycles(
+			used_source(cluster), &cluster->options);
+		*ret_params = (struct tsct_remote_params) {
+			.base = point->cycles,
+			.base_ns = point->ns,
+			.mult = tsct_rate_mult(est.time.rate),
+			.as_of = point->cycles,
+			/* + 1 ns, as base_ns is rounded down */
+			.error_ps = tsct_round_up((point->half_ns + 1) * 1e3),
+			.growth = as_growth(est.growth + tsct_smaller(
+				est.wander * holdover, est.phi)),
+		};
 		return status;
 	}
 	base = tsct_servo_slew_end(&params);

@@ -208,32 +208,6 @@ struct weights {
 	double middle, each, steep;
 };
 
-/* Weights for the value of the regression at @at */
-static struct weights weights_of(const struct tsct_plane *plane,
-				 const struct tsct_window *window, double at)
-{
-	struct weights w = { 0 };
-	unsigned int nr = 0, i;
-	double square = 0, d;
-
-	for (i = window->from; i < window->to; i++) {
-		if (!plane->point[i].used)
-			continue;
-		w.middle += plane->point[i].u;
-		nr++;
-	}
-	if (!nr)
-		return w;
-	w.middle /= nr;
-	w.each = 1.0 / nr;
-	for (i = window->from; i < window->to; i++) {
-		d = plane->point[i].u - w.middle;
-		square += plane->point[i].used ? d * d : 0;
-	}
-	w.steep = square > 0 ? (at - w.middle) / square : 0;
-	return w;
-}
-
 /*
  * Variance at @at of a line through the exchanges on one side of @at, if the true
  * function's slope does a random walk of one unit per root of a second. A step of
@@ -273,8 +247,25 @@ static double bend_at(const struct tsct_plane *plane,
 		      const struct tsct_window *window, double at,
 		      double wander)
 {
-	struct weights w = weights_of(plane, window, at);
+	struct weights w = { 0 };
+	unsigned int nr = 0, i;
+	double square = 0, d;
 
+	for (i = window->from; i < window->to; i++) {
+		if (!plane->point[i].used)
+			continue;
+		w.middle += plane->point[i].u;
+		nr++;
+	}
+	if (!nr)
+		return 0;
+	w.middle /= nr;
+	w.each = 1.0 / nr;
+	for (i = window->from; i < window->to; i++) {
+		d = plane->point[i].u - w.middle;
+		square += plane->point[i].used ? d * d : 0;
+	}
+	w.steep = square > 0 ? (at - w.middle) / square : 0;
 	return wander * sqrt(wander_variance(plane, window, &w, at, true) +
 			     wander_variance(plane, window, &w, at, false));
 }

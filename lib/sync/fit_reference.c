@@ -207,29 +207,6 @@ static void set_cubic(const struct knot *knot, double slope, double square,
 	}
 }
 
-static void set_pieces(const struct knot *knot, unsigned int nr,
-		       struct tsct_fit *fit)
-{
-	double slope = slope_at(knot, nr, 0), next, h, r;
-	unsigned int k;
-
-	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);
-	fit->nr_pieces = 1;
-	if (nr == 2)
-		return;
-	for (k = 0; k + 1 < nr; k++) {
-		next = slope_at(knot, nr, k + 1);
-		h = local_between(&knot[k], &knot[k + 1]);
-		r = rise(&knot[k], &knot[k + 1]);
-		set_cubic(&knot[k], slope,
-			  (3 * (r - slope) - (next - slope)) / h,
-			  ((next - slope) - 2 * (r - slope)) / (h * h),
-			  &fit->piece[fit->nr_pieces++]);
-		slope = next;
-	}
-	set_cubic(&knot[nr - 1], slope, 0, 0, &fit->piece[fit->nr_pieces++]);
-}
-
 /* Without sessions, this many exchanges in a row are treated as a session. */
 #define SESSION_NR	16
 
@@ -292,7 +269,8 @@ int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		    unsigned int nr, bool *keep, struct tsct_fit *fit)
 {
 	struct knot knot[TSCT_CUBICS_MAX];
-	unsigned int nr_knots;
+	double slope, next, h, r;
+	unsigned int nr_knots, k;
 	int err;
 
 	err = average_sessions(plane, x, nr, keep, knot, &nr_knots);
@@ -303,11 +281,21 @@ int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 	/* Standard error of a session's average, doubled for extrapolation. The
 	 * caller multiplies it by the residual. */
 	fit->sd = 2 / sqrt((double)nr / nr_knots);
-	if (nr_knots == 1) {
-		set_cubic(&knot[0], plane->nominal, 0, 0, &fit->piece[0]);
-		fit->nr_pieces = 1;
-	} else {
-		set_pieces(knot, nr_knots, fit);
+	slope = nr_knots == 1 ? plane->nominal : slope_at(knot, nr_knots, 0);
+	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);
+	fit->nr_pieces = 1;
+	if (nr_knots < 3)
+		return 0;
+	for (k = 0; k + 1 < nr_knots; k++) {
+		next = slope_at(knot, nr_knots, k + 1);
+		h = local_between(&knot[k], &knot[k + 1]);
+		r = rise(&knot[k], &knot[k + 1]);
+		set_cubic(&knot[k], slope,
+			  (3 * (r - slope) - (next - slope)) / h,
+			  ((next - slope) - 2 * (r - slope)) / (h * h),
+			  &fit->piece[fit->nr_pieces++]);
+		slope = next;
 	}
+	set_cubic(&knot[k], slope, 0, 0, &fit->piece[fit->nr_pieces++]);
 	return 0;
 }

@@ -163,17 +163,6 @@ static bool run_filters(const struct middles *middles, long from, long to,
 	return true;
 }
 
-/* Natural logarithm of the likelihood of all predictions */
-static double likelihood(const struct kalman *f, const struct middles *middles)
-{
-	double nr = f->nr;
-
-	if (!(nr > 0))
-		return 0;
-	return -(f->log_var + nr * log(fmax(f->chi2 / nr, 1e-12))) / 2 -
-		nr * log(middles->unit);
-}
-
 static void set_variances(struct middles *middles, double share, double excess)
 {
 	const struct tsct_plane *plane = middles->plane;
@@ -205,8 +194,12 @@ static double score_wanders(const struct middles *middles, unsigned int by,
 		relative = sqrt(wander[k] * f[k].chi2 / fmax(f[k].nr, 1)) *
 			middles->unit / rate;
 		decades = log10(fmax(relative / WANDER_USUAL, 1));
-		score[k] = likelihood(&f[k], middles) -
-			WANDER_EVIDENCE * decades * decades;
+		score[k] = -WANDER_EVIDENCE * decades * decades;
+		/* The logarithm of the likelihood of all predictions */
+		if (f[k].nr > 0)
+			score[k] -= f[k].nr * log(middles->unit) +
+				(f[k].log_var + f[k].nr *
+				 log(fmax(f[k].chi2 / f[k].nr, 1e-12))) / 2;
 		best = fmax(best, score[k]);
 	}
 	return best;

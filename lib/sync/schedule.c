@@ -133,17 +133,16 @@ static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 static struct schedule_member *add_member(struct tsct_schedule *schedule,
 					  __u64 node, const char *name)
 {
-	struct schedule_member *m, *member = NULL, *oldest = NULL;
+	struct schedule_member *m, *member = NULL;
 
 	if (schedule->nr < TSCT_MEMBERS_MAX)
 		member = &schedule->members[schedule->nr++];
-	for (m = schedule->members;
-	     !member && m < schedule->members + TSCT_MEMBERS_MAX; m++)
-		if (!m->expected && !is_present(m, schedule->now_us) &&
-		    (!oldest || m->last_us < oldest->last_us))
-			oldest = m;
-	if (!member)
-		member = oldest;
+	else
+		for (m = schedule->members;
+		     m < schedule->members + TSCT_MEMBERS_MAX; m++)
+			if (!m->expected && !is_present(m, schedule->now_us) &&
+			    (!member || m->last_us < member->last_us))
+				member = m;
 	if (!member)
 		return NULL;
 	set_counted(schedule, member, false);
@@ -263,20 +262,6 @@ __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us)
 	return schedule->session;
 }
 
-/* Assigns the next free slot; false: there is none before the session ends. */
-static bool assign_slot(struct tsct_schedule *schedule,
-			struct schedule_member *member, __u64 now_us)
-{
-	if (schedule->free_us < now_us)
-		schedule->free_us = now_us;
-	if (!is_running(schedule, schedule->free_us))
-		return false;
-	member->turn_us = schedule->free_us;
-	member->has_turn = true;
-	schedule->free_us += schedule->options.slot_us;
-	return true;
-}
-
 static bool is_in_session(const struct tsct_schedule *schedule,
 			  const struct tsct_extension *request)
 {
@@ -296,9 +281,17 @@ static void update_turn(struct tsct_schedule *schedule,
 		if (++member->messages >= schedule->options.max_messages)
 			member->over = true;
 	}
-	if (!member->over && !member->has_turn &&
-	    !assign_slot(schedule, member, now_us))
-		member->over = true;
+	if (!member->over && !member->has_turn) {
+		if (schedule->free_us < now_us)
+			schedule->free_us = now_us;
+		/* Without a free slot before the session ends, it is over. */
+		member->has_turn = is_running(schedule, schedule->free_us);
+		member->over = !member->has_turn;
+		if (member->has_turn) {
+			member->turn_us = schedule->free_us;
+			schedule->free_us += schedule->options.slot_us;
+		}
+	}
 	if (member->over)
 		set_counted(schedule, member, false);
 }

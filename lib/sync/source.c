@@ -399,34 +399,28 @@ static const char *refusal(const struct tsct_remote *remote)
 	return NULL;
 }
 
-/* True: two params of one counter differ by more than both bounds at @remote. */
-static bool params_disagree(const struct tsct_remote_params *a,
-			    const struct tsct_remote_params *b, __u64 remote)
-{
-	struct tsct_offset_interval time_a, time_b;
-	double apart, error;
-
-	remote_time(a, remote, 0, &time_a);
-	remote_time(b, remote, 0, &time_b);
-	apart = (double)time_a.ns - (double)time_b.ns;
-	error = remote_error_ns(a, remote) + remote_error_ns(b, remote);
-	/* A double resolves times near 2^63 ns to about 1000 ns. */
-	return tsct_magnitude(apart) > error + 1000;
-}
-
 /* NULL, or the change by which exchanges with the old state become invalid */
 static const char *change_of_remote(const struct tsct_remote *old,
 				    const struct tsct_remote *new, __u64 remote)
 {
+	struct tsct_offset_interval a, b;
+	double error;
+
 	if (old->node != new->node || old->has_params != new->has_params)
 		return "another node answers at this address now";
 	if (old->master != new->master)
 		return "the source follows another master now";
 	if (new->has_params && old->epoch != new->epoch)
 		return "the source's timeline began another epoch";
-	if (new->has_params && params_disagree(&old->params, &new->params, remote))
-		return "the source's counter or time jumped";
-	return NULL;
+	if (!new->has_params)
+		return NULL;
+	remote_time(&old->params, remote, 0, &a);
+	remote_time(&new->params, remote, 0, &b);
+	error = remote_error_ns(&old->params, remote) +
+		remote_error_ns(&new->params, remote);
+	/* A double resolves times near 2^63 ns to about 1000 ns. */
+	return tsct_magnitude((double)a.ns - (double)b.ns) > error + 1000 ?
+		"the source's counter or time jumped" : NULL;
 }
 
 enum tsct_sync_source_event
