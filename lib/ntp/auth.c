@@ -38,8 +38,8 @@ struct tsct_key {
 	__u32 id;
 	unsigned int line;		/* line number in the key file */
 	const struct tsct_key_type *type;
-	union cmac_context cmac;	/* if the type has a CMAC; else: */
-	__u8 *bytes;			/* the key */
+	union cmac_context cmac;	/* made of the key, if the type has one */
+	__u8 *bytes;			/* the key, if the type is a hash */
 	size_t size;			/* of the key, bytes */
 };
 
@@ -71,11 +71,11 @@ static const struct tsct_key_type types[] = {
 
 struct key_reader {
 	FILE *from;
-	const char *name;		/* of the file, for messages */
+	const char *name;		/* name of the file, for messages */
 	struct tsct_keys *keys;
-	unsigned int line, warnings;	/* number of the line, of warnings */
+	unsigned int line, warnings;	/* line number, number of warnings */
 	char *why;			/* buffer of the caller for messages */
-	size_t size;			/* of `why` */
+	size_t size;			/* size of that buffer */
 	char text[LINE_SIZE];		/* the current line */
 };
 
@@ -327,7 +327,7 @@ static unsigned int split(char *text, char *word[4])
 	return nr;
 }
 
-/* 1: a line was read; 0: end of file; else -errno */
+/* Reads a line. Returns 1; 0: end of file; else -errno */
 static int read_line(struct key_reader *r)
 {
 	size_t n = 0;
@@ -465,7 +465,7 @@ int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
 
 	if (!packet->has_mac || !packet->mac_len)
 		return -EBADMSG;
-	/* @packet was parsed from @bytes. */
+	/* Rejects a @packet that was not parsed from @bytes. */
 	if (packet->mac_at < TSCT_NTP_HEADER ||
 	    (size_t)packet->mac_at + 4 + packet->mac_len != len)
 		return -EBADMSG;

@@ -161,8 +161,8 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 		.poll = POLL_FIELD,
 		.precision = NO_PRECISION,
 	};
-	/* Not 0, which means none. The two must differ, so that answers in
-	 * interleaved and in basic mode can be told apart (RFC 9769). */
+	/* xmit and nonce are not 0, which means none. They must differ, so that
+	 * answers in interleaved and in basic mode differ (RFC 9769). */
 	struct tsct_client_outstanding one = {
 		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
 		.session = client->session,
@@ -235,7 +235,7 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 		one->has_t1 = true;
 		return;
 	}
-	/* The request may be answered already. */
+	/* The kernel's time may come after the answer. */
 	if (!pending || pending->number != number || !t1.kernel)
 		return;
 	x = pending->x;
@@ -409,8 +409,8 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* Deferred, not dropped: without this poll, the client would miss the
-	 * whole session. */
+	/* Polls later if this poll request comes too soon after the last one:
+	 * without a poll, the client would miss the whole session. */
 	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
 		client->poll_request_us = now_us;
 	else if (since_us >= 0)

@@ -154,7 +154,7 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	}
 	if (keys)
 		return key_id ? -EKEYREJECTED : -ENOKEY;
-	/* Rejects a key if all children that have it have other addresses. */
+	/* Rejects a key if all of its children have other addresses. */
 	for (i = 0; i < ratelimit->nr_children && key_id; i++) {
 		if (ratelimit->children[i].key_id != key_id)
 			continue;

@@ -201,7 +201,7 @@ static void record_request(struct tsct_responder *responder,
 	 * it repeats the tx of its answer: records that one. */
 	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
 	    entry->unverified.nonce != ext->nonce) {
-		/* The kernel's transmit time is that of an older answer. */
+		/* tx belongs to an answer before that to the new record. */
 		entry->has_tx = false;
 		tsct_client_table_ticket(&responder->clients, entry);
 		record(entry, entry->unverified);
@@ -304,8 +304,8 @@ static void fill_ntp_only(struct tsct_responder *responder,
 	if (interleaved)
 		return;
 	reply->transmit = ntp_time(responder, ops->now(ops->ctx));
-	/* The next request has one of the two as its origin, which selects the
-	 * mode: so they must differ. */
+	/* The origin of the client's next request is one of these timestamps,
+	 * depending on its mode: so they must differ. */
 	if (reply->transmit == reply->receive)
 		reply->transmit++;
 }

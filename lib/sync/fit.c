@@ -72,7 +72,8 @@ static void set_figures(const struct tsct_plane *plane,
 					    plane->nr / 2) / plane->rate;
 }
 
-/* Sets the error: the distance to the farther end of the possible range. */
+/* Sets the error bound: the distance from the fit to the farther end of the range
+ * that causality allows. */
 static void set_bound(const struct tsct_plane *plane,
 		      const struct tsct_fit_bounds *bounds,
 		      struct tsct_fit *fit)
@@ -193,7 +194,7 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 
 /* ---- evaluation ---------------------------------------------------------- */
 
-/* The last piece that begins at or before @local, else the first one */
+/* Index of the last piece that begins at or before @local, else of the first */
 static unsigned int find_piece(const struct tsct_fit *fit, __u64 local)
 {
 	unsigned int from = 0, to = fit->nr_pieces, mid;

@@ -26,15 +26,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Limit of half_mean_ratio: between an edge (at most 0.5, less as a rule) and no
- * edge (0.57), nearer to the former, as the hull fails worse. */
+/* Limit of half_mean_ratio: between the values of exponential delays (0.44) and of
+ * a constant density (0.5) */
 #define RATIO_LIMIT		0.48
-/* Raise of the limit per unit of gain above GAIN_MIN, where the hull promises to
- * be much better; a gain above that by more than GAIN_MAX counts as GAIN_MAX. */
+/* Where the hull's deviation is much smaller, the limit is raised: by
+ * LIMIT_PER_GAIN for each unit by which gain exceeds GAIN_MIN, for GAIN_MAX units
+ * at most. */
 #define LIMIT_PER_GAIN		0.05
 #define GAIN_MIN		1.0
 #define GAIN_MAX		2.5
-/* Raise of the limit per unit of scarcity of the exchanges */
+/* Raise of the limit of half_mean_ratio per unit of scarcity of the exchanges */
 #define LIMIT_PER_SCARCITY	0.5
 
 /* The regression's weight rises linearly from 0, at EXCESS_HULL_ONLY, to its full

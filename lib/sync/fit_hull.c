@@ -65,7 +65,8 @@ unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
 			return nr;
 		nr--;
 	}
-	/* Removes corners that are on or above the chord from the one before. */
+	/* Removes the last corner b while it is on or above the chord from the
+	 * corner before it to the new one. */
 	for (; nr > 1; nr--) {
 		a = &hull[nr - 2];
 		b = &hull[nr - 1];
@@ -102,7 +103,7 @@ static void build_hulls(const struct tsct_plane *plane,
 		p = &plane->point[i];
 		if (!p->used)
 			continue;
-		/* Answers may overtake each other. */
+		/* Answers that overtook each other must not reduce u. */
 		u = fmax(u, p->u);
 		corner = (struct tsct_corner) { u, p->up, i };
 		ret->nr_up = tsct_hull_push(ret->up, ret->nr_up, &corner);
@@ -328,7 +329,7 @@ static struct tsct_window choose_window(const struct tsct_plane *plane,
 struct hull_edge {
 	double density;		/* delays per count behind the edge */
 	double u;		/* mean u of the delays behind the edge */
-	double half_mean_ratio;	/* see fit_auto.c */
+	double half_mean_ratio;	/* statistic of the delays, see fit_auto.c */
 	unsigned int nr;	/* number of delays, also far from the edge */
 };
 

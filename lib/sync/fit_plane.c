@@ -20,7 +20,8 @@ __s64 tsct_fit_multiply(double rate, __s64 delta, double *ret_frac)
 	return (__s64)(product >> shift);
 }
 
-/* y of a pair of counter values, counts; exact */
+/* Remote counts of a pair of counter values above the plane's straight function;
+ * exact */
 static double plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
 {
 	double frac;
@@ -30,7 +31,7 @@ static double plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
 	return (double)(__s64)(remote - plane->remote0 - (__u64)whole) - frac;
 }
 
-/* Time since `at`, s */
+/* Time from the plane's origin to a value of the local counter, s */
 static double seconds(const struct tsct_plane *plane, __u64 local)
 {
 	return (double)(__s64)(local - plane->at) / plane->hz;
@@ -81,7 +82,8 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 		plane->rate_min = -HUGE_VAL;
 		plane->rate_max = HUGE_VAL;
 	} else {
-		/* The exchanges span too short a time to measure the rate. */
+		/* A rate that far off is due to exchanges that span too short a
+		 * time to measure it. */
 		if (rate < nominal - room || rate > nominal + room)
 			room = fabs(rate - nominal) * 2;
 		plane->rate_min = (nominal - room - rate) * plane->hz;
@@ -304,7 +306,7 @@ double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 	qsort(values, head, sizeof(*values), compare);
 	if (nr >= 8 && most < 1)
 		most = 1;
-	/* k: number of outliers */
+	/* Finds the largest number k of outliers. */
 	for (k = most; k > 0; k--)
 		if (values[k] - values[k - 1] > OUTLIER_GAP *
 		    (values[k + nr / 10 + 3] - values[k]) + resolution)

@@ -18,10 +18,11 @@
 struct tsct_point {
 	double u1, up;		/* request: f(u1) <= up */
 	double u4, low;		/* answer: f(u4) >= low */
-	double u, y;		/* the middle, known asymmetry subtracted */
+	double u, y;		/* middle of the exchange; the known asymmetry
+				 * is subtracted */
 	double rtt;		/* up - low, at the same u: round trip, counts */
 	double slack;		/* error of up and of low, counts */
-	unsigned int index;	/* of the exchange */
+	unsigned int index;	/* index of the exchange */
 	unsigned int session_size;	/* number of points in its session; 1:
 					 * no session */
 	bool used;		/* used for the estimate */
@@ -67,7 +68,7 @@ void tsct_plane_to_fit(const struct tsct_plane *plane,
 		       const struct tsct_plane_line *line,
 		       struct tsct_fit *fit);
 
-/* Saturates; NaN: 0 */
+/* Converts a double; saturates; NaN becomes 0. */
 static inline __s64 tsct_fit_to_s64(double counts)
 {
 	if (counts >= 0x1p63)
@@ -103,11 +104,12 @@ struct tsct_window {
 /* An estimate by one method, at `at` */
 struct tsct_fit_candidate {
 	struct tsct_plane_line line;
-	double sd;		/* of y0, counts */
+	double sd;		/* standard deviation of y0, counts */
 	double spread;		/* Theil-Sen: deviation of a middle, counts */
-	double wander;		/* of the rate, counts / s per root of a second */
+	double wander;		/* wander of the rate, counts / s per root of a
+				 * second */
 	struct tsct_window window;	/* hull: points in the window */
-	double half_mean_ratio;	/* hull: see fit_auto.c */
+	double half_mean_ratio;	/* hull: statistic, see fit_auto.c */
 	double log_asymmetry;	/* hull: logarithm of the ratio of both
 				 * directions' delays behind the edge */
 };
@@ -115,8 +117,8 @@ struct tsct_fit_candidate {
 void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret);
 
-/* @wander: of the regression. Clears `used` and `sound` of points that contradict
- * the others. */
+/* Makes the hull's estimate. @wander: that of the regression. Clears `used` and
+ * `sound` of points that contradict the others. */
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 			struct tsct_fit_candidate *ret);
 /* Adds a corner, whose u is not less than the last one's, to a lower hull of @nr
@@ -134,8 +136,8 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 void tsct_plane_reject_outliers(struct tsct_plane *plane);
 
 /*
- * @keep: in: which exchanges are possible; out: which were used.
- * tsct_fit_spline() returns 0, -E2BIG, -ERANGE or -ENODATA.
+ * Make the reference fits. @keep: in: which exchanges are possible; out: which
+ * were used. tsct_fit_spline() returns 0, -E2BIG, -ERANGE or -ENODATA.
  */
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		     unsigned int nr, bool *keep, struct tsct_fit *fit);
@@ -149,14 +151,14 @@ struct tsct_fit_range {
 	double min, max;
 };
 
-/* The range that causality allows */
+/* Range of functions that causality allows */
 struct tsct_fit_bounds {
 	struct tsct_fit_range y;		/* at u = 0, counts */
 	struct tsct_fit_range slope;		/* counts / s */
 };
 
-/* Clears `sound` of exchanges that contradict the others, and of those before a
- * change of a counter. */
+/* Finds the bounds. Clears `sound` of exchanges that contradict the others, and of
+ * those before a change of a counter. */
 void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret);
 
 #endif /* TSCT_SYNC_FIT_PLANE_H */

@@ -111,7 +111,7 @@ struct knot {
 	double local_frac, remote_frac;
 };
 
-/* *ret + *ret_frac = from + twice / (2 nr) */
+/* Sets *ret + *ret_frac to the mean, from + twice / (2 nr). */
 static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 		 double *ret_frac)
 {
@@ -125,7 +125,7 @@ static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 	*ret_frac = (double)left / (double)(2 * nr);
 }
 
-/* False: no exchange is kept. */
+/* Averages the kept exchanges of a session. False: none is kept. */
 static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 			    const bool *keep, struct knot *ret)
 {
@@ -243,8 +243,8 @@ static int average_sessions(const struct tsct_plane *plane,
 	return *ret_nr ? 0 : -ENODATA;
 }
 
-/* -ERANGE: the local counter does not increase, or the rate between two knots
- * differs too much from the mean rate */
+/* Checks all pairs of neighbouring knots. -ERANGE: the local counter does not
+ * increase, or the rate differs too much from the mean rate. */
 static int check_rises(const struct knot *knot, unsigned int nr)
 {
 	double all, r;

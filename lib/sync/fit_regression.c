@@ -58,13 +58,13 @@ struct kalman {
 	double chi2, nr;	/* weighted sum of squares, sum of the weights */
 };
 
-/* The measurements, in units of their noise */
+/* Middles of the exchanges, the filter's measurements, in units of their noise */
 struct middles {
 	const struct tsct_plane *plane;
 	double *var;		/* variances of the middles, units squared */
-	double unit;		/* counts */
+	double unit;		/* unit of the middles, counts */
 	double period;		/* mean interval of exchanges, s */
-	double wander;		/* variance of the rate per second */
+	double wander;		/* growth of the rate's variance per second */
 };
 
 static void predict_to(struct kalman *f, double wander, double u)
@@ -243,7 +243,8 @@ static void merge_filters(struct kalman *f, const struct kalman *g)
 	f->yy -= (yy * (c * yy - b * yr) + yr * (a * yr - b * yy)) / det;
 }
 
-/* Estimate at u = 0: earlier points filtered forwards, later ones backwards */
+/* Returns the estimate at u = 0: earlier points are filtered forwards, later ones
+ * backwards. */
 static void estimate_at_origin(const struct middles *middles,
 			       struct kalman *ret)
 {
@@ -272,7 +273,7 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret)
 {
 	struct middles middles = { .plane = plane };
-	/* At least the rounding of packet times to whole counts */
+	/* Packet times are rounded to whole counts: the excess is no less. */
 	double excess = fmax(tsct_plane_median_excess(plane), 1 + plane->rate);
 	struct kalman f;
 	double noise;

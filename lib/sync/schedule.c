@@ -9,23 +9,23 @@
 
 struct schedule_member {
 	char name[TSCT_MEMBER_NAME];
-	bool expected;		/* configured: barriers wait for it */
-	bool present;		/* has sent a request */
-	__u64 last_us;		/* time of its last request; if present */
-	bool counted;		/* the open session waits for it */
-	__u32 session;		/* session in which it takes part; 0: none */
-	bool over;		/* it has had its exchanges in the session */
+	bool expected;		/* configured: barriers wait for the member */
+	bool present;		/* the member has sent a request */
+	__u64 last_us;		/* time of the last request; valid if present */
+	bool counted;		/* the open session waits for this member */
+	__u32 session;		/* session with this member; 0: none */
+	bool over;		/* had all exchanges in that session */
 	bool has_turn;		/* turn_us is valid */
-	__u32 messages;		/* its exchanges in the session */
-	__u64 turn_us;		/* time of its next turn */
-	__u32 arrived;		/* barrier in which it has arrived; 0: none */
+	__u32 messages;		/* number of exchanges in that session */
+	__u64 turn_us;		/* time of the next turn */
+	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	char blockers[TSCT_MISSING_TEXT + 1];	/* names of missing nodes below
 						 * the member; "": none */
 };
 
 struct tsct_schedule {
 	struct tsct_schedule_options options;
-	char name[TSCT_MEMBER_NAME];	/* of the master */
+	char name[TSCT_MEMBER_NAME];	/* name of the master */
 	__u64 now_us;		/* time of the last call */
 	bool open;		/* a session is open */
 	__u32 session;		/* number of the last session */
@@ -35,17 +35,17 @@ struct tsct_schedule {
 	__u32 barrier;		/* barrier at which members gather now */
 	bool master_arrived;	/* the master has arrived in that barrier */
 	bool joined;		/* a member has joined the session */
-	unsigned int nr_counted;	/* members that are `counted` */
-	unsigned int nr, nr_expected;	/* members, `expected` ones */
+	unsigned int nr_counted;	/* members with `counted` set */
+	unsigned int nr, nr_expected;	/* members; those with `expected` set */
 	/*
 	 * Node ids of the members, in an array of their own so that a search
-	 * reads little memory. 0: expected, but without a request; or unused
+	 * reads little memory. 0: the member has not sent a request yet
 	 */
 	__u64 nodes[TSCT_MEMBERS_MAX];
 	struct schedule_member members[TSCT_MEMBERS_MAX];
 };
 
-/* Numbers wrap, and are never 0. */
+/* Number of the next session or barrier: numbers wrap, and are never 0. */
 static __u32 next_number(__u32 number)
 {
 	return number == ~0U ? 1 : number + 1;
@@ -192,7 +192,7 @@ void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name)
 		return;
 	reset_member(schedule, member);
 	member->expected = false;
-	member->last_us = 0;		/* reused first */
+	member->last_us = 0;	/* the entry is reused before others */
 	schedule->nr_expected--;
 }
 
@@ -284,7 +284,8 @@ static void update_turn(struct tsct_schedule *schedule,
 	if (!member->over && !member->has_turn) {
 		if (schedule->free_us < now_us)
 			schedule->free_us = now_us;
-		/* Without a free slot before the session ends, it is over. */
+		/* If no slot is free before the session ends, it is over for the
+		 * member. */
 		member->has_turn = is_running(schedule, schedule->free_us);
 		member->over = !member->has_turn;
 		if (member->has_turn) {

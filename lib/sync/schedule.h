@@ -26,13 +26,13 @@
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
 
-/* Age of a member's last request from which on it is not present */
+/* A member is present until this time after its last request. */
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
 struct tsct_schedule_options {
 	__u32 max_messages;	/* exchanges per child and session; 0: 100 */
-	__u32 max_duration_us;	/* of a session; 0: 1 s */
-	__u32 slot_us;		/* for one exchange; 0: 500 */
+	__u32 max_duration_us;	/* longest session; 0: 1 s */
+	__u32 slot_us;		/* time for one exchange; 0: 500 */
 	__u32 first;		/* first number of sessions and barriers: random,
 				 * as children may know numbers from before a
 				 * restart; 0: 1 */

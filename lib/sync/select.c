@@ -12,7 +12,7 @@
  * source in use. */
 #define SWITCH_RATIO	0.8
 
-/* Rounding of two compared times, ns */
+/* Largest error by rounding when two times are compared, ns */
 #define ROUNDING_NS	2.0
 
 static bool has_time(const struct tsct_cluster *cluster,

@@ -6,9 +6,8 @@
 #include "source.h"
 
 #define FIRST_ROOM	32
-#define HOLDOVER_POLLS	8	/* holdover begins after this many missed
-				 * polls, ... */
-#define HOLDOVER_MIN_S	5.0	/* ... but not before this time */
+#define HOLDOVER_POLLS	8	/* missed polls until holdover */
+#define HOLDOVER_MIN_S	5.0	/* least time until holdover */
 
 /*
  * A fit is due when the newest exchange is REFIT_S later than the last fit, or
@@ -24,8 +23,8 @@
  */
 #define CONTRADICTIONS_MAX	3
 /*
- * The same for offsets that are within the bound, but that no delay explains.
- * Such an offset exceeds UNEXPLAINED_SD standard deviations of a fit of at least
+ * After this many consecutive offsets that are within the bound, but that no delay
+ * explains, the source's time has changed, too. Such an offset exceeds UNEXPLAINED_SD standard deviations of a fit of at least
  * UNEXPLAINED_KEPT_MIN exchanges; with fewer, the deviation is not known.
  */
 #define UNEXPLAINED_MAX		5
@@ -255,7 +254,7 @@ static void update_fit(struct tsct_sync_source *source,
 		remove_oldest(source, source->nr / 2);
 		err = make_fit(source, options);
 	}
-	/* The older exchanges contradict the newest one: drops them. */
+	/* The older exchanges contradict the newest one, and are dropped. */
 	if (err == -ERANGE && source->nr > 1) {
 		remove_oldest(source, source->nr - 1);
 		err = make_fit(source, options);
@@ -418,7 +417,7 @@ static const char *change_of_remote(const struct tsct_remote *old,
 	remote_time(&new->params, remote, 0, &b);
 	error = remote_error_ns(&old->params, remote) +
 		remote_error_ns(&new->params, remote);
-	/* A double resolves times near 2^63 ns to about 1000 ns. */
+	/* + 1000 ns: the resolution of a double near 2^63 ns */
 	return tsct_magnitude((double)a.ns - (double)b.ns) > error + 1000 ?
 		"the source's counter or time jumped" : NULL;
 }
