@@ -24,7 +24,6 @@
 #include "fit_plane.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Limit of half_mean_ratio: between the values of exponential delays (0.44) and of
  * a constant density (0.5) */

@@ -228,17 +228,13 @@ static bool is_running(const struct tsct_schedule *schedule, __u64 now_us)
 		now_us - schedule->begin_us < schedule->options.max_duration_us;
 }
 
-/* True: all members that take part, or were present when the session began, have
- * had their exchanges. */
-static bool all_done(const struct tsct_schedule *schedule)
-{
-	return schedule->joined && !schedule->nr_counted;
-}
-
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us)
 {
-	return schedule->open && is_running(schedule, now_us) &&
-		!all_done(schedule) ?
+	/* All members that take part, or were present when the session began,
+	 * have had their exchanges. */
+	bool all_done = schedule->joined && !schedule->nr_counted;
+
+	return schedule->open && is_running(schedule, now_us) && !all_done ?
 		schedule->session : 0;
 }
 
@@ -302,9 +298,7 @@ static void answer_session(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
 			   struct tsct_extension *reply, __u64 now_us)
 {
-	if (schedule->open &&
-	    (!is_running(schedule, now_us) || all_done(schedule)))
-		schedule->open = false;
+	schedule->open = tsct_schedule_open(schedule, now_us);
 	if (!schedule->open) {
 		if (!is_in_session(schedule, request))
 			return;

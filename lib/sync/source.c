@@ -23,9 +23,10 @@
  */
 #define CONTRADICTIONS_MAX	3
 /*
- * After this many consecutive offsets that are within the bound, but that no delay
- * explains, the source's time has changed, too. Such an offset exceeds UNEXPLAINED_SD standard deviations of a fit of at least
- * UNEXPLAINED_KEPT_MIN exchanges; with fewer, the deviation is not known.
+ * The source's time has also changed after UNEXPLAINED_MAX consecutive offsets
+ * within the bound that no delay explains. Such an offset exceeds UNEXPLAINED_SD
+ * standard deviations of a fit of at least UNEXPLAINED_KEPT_MIN exchanges; with
+ * fewer, the deviation is not known.
  */
 #define UNEXPLAINED_MAX		5
 #define UNEXPLAINED_SD		4
