@@ -315,7 +315,8 @@ static void set_slew(const struct tsct_cluster *cluster,
 {
 	double hz = cluster->options.hz;
 	double off = tsct_servo_offset_ns(&est->time, params, params->base_cycles);
-	double span = TSCT_SERVO_SLEW_INTERVALS * (double)used_source(cluster)->last_interval;
+	double span = TSCT_SERVO_SLEW_INTERVALS *
+		(double)used_source(cluster)->last_interval;
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->time.rate;
 
 	if (tsct_magnitude(off) < 1)
@@ -396,7 +397,8 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 		params->base_cycles = cluster->master_params.base;
 		params->base_ns = cluster->master_params.base_ns;
 		/* The error due to rounding of times and counter values */
-		params->error_ps = tsct_ps_up(1 + tsct_mult_rate(cluster->master_params.mult));
+		params->error_ps = tsct_ps_up(
+			1 + tsct_mult_rate(cluster->master_params.mult));
 	} else if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX) {
 		params->base_ns = tsct_clock_params_ns(params, begin_cycles);
 		params->base_cycles = begin_cycles;
