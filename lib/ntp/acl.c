@@ -141,7 +141,7 @@ static int compare(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* The decision of the longest prefix that matches */
+/* Returns the decision of the longest prefix that contains an address. */
 static bool decide(const struct tsct_acl *acl, tsct_u128 at)
 {
 	const struct tsct_acl_rule *rule, *best = NULL;

@@ -38,8 +38,8 @@ struct tsct_key {
 	__u32 id;
 	unsigned int line;		/* line number in the key file */
 	const struct tsct_key_type *type;
-	union cmac_context cmac;	/* if the type has a CMAC; else: */
-	__u8 *bytes;			/* the key */
+	union cmac_context cmac;	/* made of the key, if the type has one */
+	__u8 *bytes;			/* the key, if the type is a hash */
 	size_t size;			/* of the key, bytes */
 };
 
@@ -71,11 +71,11 @@ static const struct tsct_key_type types[] = {
 
 struct key_reader {
 	FILE *from;
-	const char *name;		/* of the file, for messages */
+	const char *name;		/* name of the file, for messages */
 	struct tsct_keys *keys;
-	unsigned int line, warnings;	/* number of the line, of warnings */
+	unsigned int line, warnings;	/* line number, number of warnings */
 	char *why;			/* buffer of the caller for messages */
-	size_t size;			/* of `why` */
+	size_t size;			/* size of that buffer */
 	char text[LINE_SIZE];		/* the current line */
 };
 
@@ -198,16 +198,6 @@ unsigned int tsct_keys_nr(const struct tsct_keys *keys)
 
 /* ---- a line -------------------------------------------------------------- */
 
-static const struct tsct_key_type *find_type(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (!strcmp(types[i].name, name))
-			return &types[i];
-	return NULL;
-}
-
 /* Decodes a key in place, checks its size, and returns that in *ret_size. */
 static int decode(struct key_reader *r, __u32 id,
 		  const struct tsct_key_type *type, char **key, size_t *ret_size)
@@ -280,7 +270,8 @@ static int add_key(struct key_reader *r, __u32 id,
 
 static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 {
-	const struct tsct_key_type *type;
+	const struct tsct_key_type *type, *end_of_types =
+		types + sizeof(types) / sizeof(*types);
 	unsigned long number;
 	size_t size;
 	char *end;
@@ -298,8 +289,10 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 	if (nr > 3)
 		return invalid(r, "key %u: more words than ID TYPE KEY; write "
 			     "a key that contains blanks as HEX:", id);
-	type = nr == 2 ? &types[0] : find_type(word[1]);
-	if (!type)
+	for (type = types; nr == 3 && type < end_of_types; type++)
+		if (!strcmp(type->name, word[1]))
+			break;
+	if (type == end_of_types)
 		return invalid(r, "key %u: its type is none of " TYPE_NAMES, id);
 	if (!type->hash && !type->cmac) {
 		warn(r, "key %u is not used: its type is none of " TYPE_NAMES,
@@ -334,7 +327,7 @@ static unsigned int split(char *text, char *word[4])
 	return nr;
 }
 
-/* 1: a line was read; 0: end of file; else -errno */
+/* Reads a line. Returns 1; 0: end of file; else -errno */
 static int read_line(struct key_reader *r)
 {
 	size_t n = 0;
@@ -472,7 +465,7 @@ int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
 
 	if (!packet->has_mac || !packet->mac_len)
 		return -EBADMSG;
-	/* @packet was parsed from @bytes. */
+	/* Rejects a @packet that was not parsed from @bytes. */
 	if (packet->mac_at < TSCT_NTP_HEADER ||
 	    (size_t)packet->mac_at + 4 + packet->mac_len != len)
 		return -EBADMSG;

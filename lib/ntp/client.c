@@ -161,8 +161,8 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 		.poll = POLL_FIELD,
 		.precision = NO_PRECISION,
 	};
-	/* Not 0, which means none. The two must differ, so that answers in
-	 * interleaved and in basic mode can be told apart (RFC 9769). */
+	/* xmit and nonce are not 0, which means none. They must differ, so that
+	 * answers in interleaved and in basic mode differ (RFC 9769). */
 	struct tsct_client_outstanding one = {
 		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
 		.session = client->session,
@@ -213,27 +213,11 @@ size_t tsct_client_follow(struct tsct_client *client,
 	return request(client, keys, random, ext, !is_ntp_only(client), bytes);
 }
 
-/* Sets the kernel's transmit time of a request that is already answered. */
-static void sent_late(struct tsct_client *client,
-		      struct tsct_queued_exchange *pending,
-		      struct tsct_packet_time t1)
-{
-	struct tsct_exchange x = pending->x;
-	__s64 error = (__s64)x.local_error + t1.error;
-
-	if (tsct_after(x.t1, t1.cycles) < -error)
-		return;
-	x.t1 = t1.cycles;
-	x.local_error = tsct_worse(x.local_error, t1.error);
-	x.flags |= TSCT_EXCHANGE_T1_KERNEL;
-	if (!tsct_client_possible(client, &x, pending->mult))
-		pending->x = x;
-}
-
 void tsct_client_sent(struct tsct_client *client, __u32 number,
 		      struct tsct_packet_time t1)
 {
 	struct tsct_queued_exchange *pending = tsct_client_pending(client);
+	struct tsct_exchange x;
 	unsigned int i;
 
 	for (i = 0; i < client->nr_outstanding; i++) {
@@ -251,8 +235,17 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 		one->has_t1 = true;
 		return;
 	}
-	if (pending && pending->number == number && t1.kernel)
-		sent_late(client, pending, t1);
+	/* The kernel's time may come after the answer. */
+	if (!pending || pending->number != number || !t1.kernel)
+		return;
+	x = pending->x;
+	if (tsct_after(x.t1, t1.cycles) < -((__s64)x.local_error + t1.error))
+		return;
+	x.t1 = t1.cycles;
+	x.local_error = tsct_worse(x.local_error, t1.error);
+	x.flags |= TSCT_EXCHANGE_T1_KERNEL;
+	if (!tsct_client_possible(client, &x, pending->mult))
+		pending->x = x;
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -416,8 +409,8 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* Deferred, not dropped: without this poll, the client would miss the
-	 * whole session. */
+	/* Polls later if this poll request comes too soon after the last one:
+	 * without a poll, the client would miss the whole session. */
 	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
 		client->poll_request_us = now_us;
 	else if (since_us >= 0)
@@ -476,7 +469,5 @@ const char *tsct_client_result_text(enum tsct_client_result result)
 		"synchronization loop: the server's time comes from this node",
 	};
 
-	if ((unsigned int)result >= TSCT_CLIENT_NR)
-		return "unknown";
-	return text[result];
+	return (unsigned int)result < TSCT_CLIENT_NR ? text[result] : "unknown";
 }

@@ -37,7 +37,8 @@ struct tsct_client_options {
 	__u64 mult;		/* rate of the local counter, 2^-56 ns per cycle;
 				 * 0: not known, which disables
 				 * TSCT_CLIENT_TOO_SOON */
-	__u32 refid;		/* of this node as an NTP server; 0: none */
+	__u32 refid;		/* reference id of this node as an NTP server;
+				 * 0: none */
 };
 
 /* A time of a packet: a counter value and its error bound */
@@ -47,14 +48,14 @@ struct tsct_packet_time {
 	bool kernel;		/* from the kernel's timestamp of the packet */
 };
 
-/* Longest chain of nodes to the master; a longer one is taken for a loop. */
+/* Largest number of hops to the master; more means a loop of sources. */
 #define TSCT_DEPTH_MAX	15
 
 /* The server, as described by its last answer */
 struct tsct_remote {
 	__u64 node, host, master;
-	__u32 epoch;		/* of its timeline; NTP server: how often its
-				 * clock was set back */
+	__u32 epoch;		/* epoch number of the server's timeline; NTP
+				 * server: how often its clock was set back */
 	__u32 status;		/* TSCT_STATUS_* */
 	__u16 depth;		/* hops to the master */
 	bool has_params;	/* params are the server's own; else it is an NTP
@@ -75,22 +76,22 @@ struct tsct_remote {
 
 /* The reason for which a datagram was dropped; each is counted. */
 enum tsct_client_result {
-	TSCT_CLIENT_OK,		/* not dropped */
+	TSCT_CLIENT_OK,		/* the answer was accepted */
 	TSCT_CLIENT_MALFORMED,
 	TSCT_CLIENT_NOT_OURS,	/* mode or version is not that of an answer */
 	TSCT_CLIENT_DUPLICATE,	/* answers the request that was answered last */
 	TSCT_CLIENT_NO_MAC,	/* lacks a MAC, and a key is configured */
-	TSCT_CLIENT_BAD_MAC,	/* wrong, or made with another key */
+	TSCT_CLIENT_BAD_MAC,	/* the MAC is wrong, or of another key */
 	TSCT_CLIENT_KISS,	/* kiss-o'-death, to an outstanding request */
 	TSCT_CLIENT_UNSYNCED,	/* the server is not synchronized */
 	TSCT_CLIENT_IMPOSSIBLE,	/* t3 < t2, t4 < t1, or invalid clock params */
-	TSCT_CLIENT_SELF,	/* from this node */
+	TSCT_CLIENT_SELF,	/* the answer is from this node itself */
 	TSCT_CLIENT_ZERO_ORIGIN,
 	TSCT_CLIENT_FOREIGN,	/* origin or nonce matches no request */
 	TSCT_CLIENT_REPLAY,	/* answers an earlier request: late, or
 				 * replayed */
 	TSCT_CLIENT_EXTRA_MAC,	/* has a MAC, and no key is configured */
-	TSCT_CLIENT_CRYPTO_NAK,	/* the server rejected our MAC */
+	TSCT_CLIENT_CRYPTO_NAK,	/* the server rejected the request's MAC */
 	TSCT_CLIENT_NO_FIELD,	/* lacks tsctrace's extension field: from an NTP
 				 * server, not a node */
 	TSCT_CLIENT_TOO_SOON,	/* t4 - t1 < t3 - t2 */
@@ -111,14 +112,14 @@ enum tsct_client_result {
 /* An outstanding request */
 struct tsct_client_outstanding {
 	__u32 number;
-	__u32 joined;		/* the master's session of which it is part */
-	__u32 session;		/* client->session when it was made */
+	__u32 joined;		/* the master's session that the request joins */
+	__u32 session;		/* client->session when the request was made */
 	bool follows;		/* sent right after the previous request */
 	bool has_t1;
 	struct tsct_packet_time t1;
 	__u64 nonce, xmit;
-	__u64 rcv, org;		/* interleaved mode: its receive and origin
-				 * timestamps */
+	__u64 rcv, org;		/* receive and origin timestamps of the request,
+				 * in interleaved mode */
 };
 
 /* State of an exchange between its answer and tsct_client_next() */
@@ -133,11 +134,12 @@ struct tsct_queued_exchange {
 	enum tsct_queued_state state;
 	struct tsct_exchange x;
 	bool has_t3;		/* x.t3 is known; else the next answer has it */
-	bool follows;		/* its request was sent right after another */
-	__u32 number;		/* of its request */
-	__u64 nonce;		/* of its request; NTP server: receive timestamp
-				 * of the answer */
-	__u64 mult;		/* of the server's counter */
+	bool follows;		/* the request was sent right after another */
+	__u32 number;		/* number of the request */
+	__u64 nonce;		/* nonce of the request; NTP server: receive
+				 * timestamp of the answer */
+	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
+				 * count */
 };
 
 struct tsct_client {
@@ -154,20 +156,19 @@ struct tsct_client {
 	 * of one of the master's; 0: none */
 	__u32 session;
 	/* Names of nodes missing in a collective, as text; "": none. The caller
-	 * sets the first two. */
+	 * sets requests_missing and below. */
 	bool requests_missing;	/* requests ask for the names */
 	char below[TSCT_MISSING_TEXT + 1];	/* missing below this node */
 	char missing[TSCT_MISSING_TEXT + 1];	/* missing anywhere, by the last
 						 * answer */
 	/* Private to client.c and client_check.c from here on */
 	struct tsct_client_outstanding outstanding[TSCT_CLIENT_REQUESTS];
-						/* newest first */
-	unsigned int nr_outstanding;
+	unsigned int nr_outstanding;	/* requests, newest first */
 	__u64 last_tx;		/* tx of the last answer; requests repeat it, to
 				 * prove that they are not replays */
 	struct tsct_client_past {
 		__u64 xmit, rcv;
-	} past[TSCT_CLIENT_PAST];	/* newest first */
+	} past[TSCT_CLIENT_PAST];	/* earlier requests, newest first */
 	bool past_answered;	/* past[0] was answered */
 	/*
 	 * Oldest first: complete exchanges, then at most one in state
@@ -269,7 +270,7 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us);
 
-/* The reason as text, for logs: "wrong MAC; compare ..." */
+/* A result as text, for logs, such as "wrong MAC; compare ..." */
 const char *tsct_client_result_text(enum tsct_client_result result);
 
 #endif /* TSCT_NTP_CLIENT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks of answers. Cheap checks come first. Those that only an attacker who
- * read the request can pass come before those of the contents.
+ * Checks of answers. Cheap checks come first. Contents are checked last, after
+ * checks that an attacker can pass only if it read the request.
  */
 #include "lib/core/clock_params.h"
 #include "client_private.h"
@@ -13,10 +13,10 @@
 #define MULT_MIN	(TSCT_NS_MULT / 64)	/* counter of 64 GHz */
 #define MULT_MAX	(TSCT_NS_MULT * 100)	/* counter of 10 MHz; the same
 						 * limit as for recordings */
-#define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* RFC 5905, MAXDISP */
-#define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
-#define RATE_DIFFERENCE	(1.0 / 1024)		/* between any two counters, at
-						 * most */
+#define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* MAXDISP of RFC 5905 */
+#define GROWTH_15_PPM	64424510ULL		/* 15 ppm as 2^-32 ps per ns */
+#define RATE_DIFFERENCE	(1.0 / 1024)		/* largest relative difference
+						 * of two counters' rates */
 
 /* ---- matching a request -------------------------------------------------- */
 
@@ -239,8 +239,9 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 		a->has_done = pending->has_t3;
 		return TSCT_CLIENT_OK;
 	}
-	/* t3 is not earlier than that answer itself has it, nor later than the
-	 * next request was received (or, where both overlap, answered). */
+	/* Rejects a t3 that is earlier than the one in the previous answer, or
+	 * later than this request was received; where the requests overlap, than
+	 * this answer was sent. */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     tsct_after(pending->x.t3, a->done.t3) < -error) ||
@@ -311,7 +312,7 @@ tsct_client_check_answer(const struct tsct_client *client,
 	result = tsct_client_mac(client, keys, a->bytes, a->len, packet);
 	if (result)
 		return result;
-	/* Other codes only say that the server is not synchronized. */
+	/* Other kiss codes mean that the server is not synchronized. */
 	if (!packet->stratum &&
 	    (packet->refid == RATE || packet->refid == DENY ||
 	     packet->refid == RSTR))

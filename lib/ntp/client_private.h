@@ -14,11 +14,12 @@ struct tsct_client_answer {
 	__s64 near_ns;
 
 	struct tsct_ntp_packet packet;
-	unsigned int nr;	/* client->outstanding[nr] is its request */
-	bool interleaved;	/* RFC 9769: its t3 is that of the previous
-				 * answer */
+	unsigned int nr;	/* index of the request in client->outstanding */
+	bool interleaved;	/* interleaved mode (RFC 9769): t3 is that of
+				 * the previous answer */
 	struct tsct_remote remote;
-	__u64 mult;		/* of the server's counter */
+	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
+				 * count */
 	struct tsct_exchange x;
 	bool has_t3;
 	bool has_done;		/* `done` is valid */

@@ -13,8 +13,8 @@ void tsct_client_table_init(struct tsct_client_table *table, __u64 seed)
 	TAILQ_INIT(&table->list[true]);
 }
 
-/* An unused entry, or that of the oldest client which the new one may replace;
- * NULL: none */
+/* Takes an unused entry, or that of the oldest client that the new one may
+ * replace; NULL: there is none. */
 static struct tsct_client_entry *take_entry(struct tsct_client_table *table,
 					    bool member)
 {
@@ -53,8 +53,8 @@ struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *table
 		entry = take_entry(table, member);
 		if (!entry)
 			return NULL;
-		/* Tickets count on, so that those of the entry's previous client
-		 * are invalid. */
+		/* The count in tickets continues, so that tickets of the entry's
+		 * previous client are invalid. */
 		*entry = (struct tsct_client_entry) {
 			.key = *key, .ticket = entry->ticket,
 		};

@@ -23,23 +23,24 @@ struct tsct_client_entry_key {
 
 struct tsct_client_entry {
 	struct tsct_client_entry_key key;
-	/* Of clients with tsctrace's extension field: requests, newest first,
-	 * and the answer to past[0] */
+	/* Requests with tsctrace's extension field, newest first; last_reply is
+	 * the answer to past[0]. */
 	struct tsct_client_entry_past {
 		__u64 nonce, tx;
-		__u64 repeated_tx;	/* in the request: tx of an earlier
-					 * answer */
+		__u64 repeated_tx;	/* tx of an earlier answer, as repeated
+					 * by the request */
 	} past[TSCT_CLIENT_TABLE_PAST];
 	struct tsct_client_entry_past unverified;	/* a request that may
 							 * be a replay */
 	struct tsct_extension last_reply;
-	tsct_ntp_timestamp receive;	/* NTP only: in the last answer */
+	tsct_ntp_timestamp receive;	/* receive timestamp in the last answer
+					 * to a client of NTP only */
 	bool has_tx;
 	__u64 before_tx;		/* counter before the last answer was
 					 * sent */
 	struct tsct_packet_time tx;	/* the kernel's transmit time of the
 					 * last answer; valid if has_tx */
-	__u32 ticket;			/* of the last answer; 0: none */
+	__u32 ticket;			/* ticket of the last answer; 0: none */
 	/* Private to client_table.c */
 	bool member;
 	TAILQ_ENTRY(tsct_client_entry) order;

@@ -34,7 +34,7 @@ struct tsct_exchange {
 				 * server's clock */
 	__u32 local_error;	/* bound of t1 and t4, local cycles */
 	__u32 remote_error;	/* bound of t2 and t3, remote counts */
-	__u32 session;		/* 0: background poll */
+	__u32 session;		/* number of the session; 0: background poll */
 	__u32 flags;
 };
 

@@ -82,8 +82,9 @@ struct tsct_extension {
 	__u32 status;		/* TSCT_STATUS_* of the sender's cluster time */
 	__u64 node;		/* sender's id; random, kept over restarts */
 	__u64 host;		/* id that all nodes on one counter share */
-	__u64 nonce;		/* of the request; the reply repeats it */
-	__u32 epoch;		/* of the cluster's timeline */
+	__u64 nonce;		/* random number of the request; the reply
+				 * repeats it */
+	__u32 epoch;		/* epoch number of the cluster's timeline */
 	__u32 session;
 	__u64 master;		/* node that defines the timeline */
 	__u64 rx;		/* reply: counter when the request was
@@ -150,11 +151,11 @@ struct tsct_ntp_packet {
 	__u32 root_delay, root_dispersion;	/* 16.16 s */
 	__u32 refid;
 	tsct_ntp_timestamp reference, origin, receive, transmit;
-	bool has_ext;		/* version 4 only */
+	bool has_ext;		/* ext is valid; in version 4 only */
 	__u16 ext_version;	/* parsed version of tsctrace's field; 0: the
 				 * packet has no such field */
 	struct tsct_extension ext;
-	bool has_missing;	/* only with has_ext */
+	bool has_missing;	/* missing is valid; only with has_ext */
 	char missing[TSCT_MISSING_TEXT + 1];	/* parsed: printable ASCII, other
 						 * characters as '?' */
 	bool has_mac;

@@ -137,27 +137,12 @@ int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 	return 0;
 }
 
-/* True: the key belongs to children with addresses only. */
-static bool is_bound(const struct tsct_ratelimit *ratelimit, __u32 key_id)
-{
-	bool ret = false;
-	unsigned int i;
-
-	for (i = 0; i < ratelimit->nr_children; i++) {
-		if (ratelimit->children[i].key_id != key_id)
-			continue;
-		if (ratelimit->children[i].anywhere)
-			return false;
-		ret = true;
-	}
-	return ret;
-}
-
 int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 		   const struct tsct_address *from, __u32 key_id)
 {
 	bool keys = false;
 	unsigned int i;
+	int ret = 0;
 
 	for (i = find(ratelimit, from); i < ratelimit->nr_children &&
 	     !compare(&ratelimit->children[i], from); i++) {
@@ -169,7 +154,15 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	}
 	if (keys)
 		return key_id ? -EKEYREJECTED : -ENOKEY;
-	return key_id && is_bound(ratelimit, key_id) ? -EKEYREJECTED : 0;
+	/* Rejects a key if all of its children have other addresses. */
+	for (i = 0; i < ratelimit->nr_children && key_id; i++) {
+		if (ratelimit->children[i].key_id != key_id)
+			continue;
+		if (ratelimit->children[i].anywhere)
+			return 0;
+		ret = -EKEYREJECTED;
+	}
+	return ret;
 }
 
 bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,

@@ -35,8 +35,8 @@ struct tsct_address {
 struct tsct_ratelimit_options {
 	__u32 interval_us;	/* time per token and address; 0: no limit */
 	__u32 burst;		/* tokens of a full bucket; 0: 1 */
-	/* Members poll as fast as sessions demand. 0: 100 us, and 1000 tokens.
-	 * If unknown clients have no limit, members have none either. */
+	/* Limit of members, which poll fast in sessions. 0: 100 us, and 1000
+	 * tokens. If unknown clients have no limit, members have none either. */
 	__u32 member_interval_us;
 	__u32 member_burst;
 	__u32 leak;		/* one in 2^leak of the requests that exceed the
@@ -48,7 +48,7 @@ struct tsct_ratelimit;
 /* NULL: out of memory. @seed: unpredictable */
 struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed);
-void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);	/* NULL is fine */
+void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);
 
 /*
  * tsct_ratelimit_rule - add a rule: "10.0.0.0/8", "fd00::/8", "192.0.2.1",

@@ -176,22 +176,6 @@ static void record(struct tsct_client_entry *entry,
 	entry->past[0] = past;
 }
 
-/* Records the last unverified request if this one repeats its answer's tx, which
- * proves that it was not a replay. */
-static void record_verified(struct tsct_responder *responder,
-			    struct tsct_client_entry *entry,
-			    const struct tsct_extension *ext)
-{
-	if (!entry->unverified.nonce || entry->unverified.tx != ext->tx ||
-	    entry->unverified.nonce == ext->nonce)
-		return;
-	/* The kernel's transmit time is that of an older answer. */
-	entry->has_tx = false;
-	tsct_client_table_ticket(&responder->clients, entry);
-	record(entry, entry->unverified);
-	entry->unverified.nonce = 0;
-}
-
 /*
  * Adds the kernel's transmit time of the previous answer to @reply, and records
  * the request. A request that is received twice is answered twice, with the
@@ -213,7 +197,16 @@ static void record_request(struct tsct_responder *responder,
 		request->again = true;
 		return;
 	}
-	record_verified(responder, entry, ext);
+	/* This request proves that the last unverified one was not a replay, if
+	 * it repeats the tx of its answer: records that one. */
+	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
+	    entry->unverified.nonce != ext->nonce) {
+		/* tx belongs to an answer before that to the new record. */
+		entry->has_tx = false;
+		tsct_client_table_ticket(&responder->clients, entry);
+		record(entry, entry->unverified);
+		entry->unverified.nonce = 0;
+	}
 	if (is_recorded(entry, ext->nonce)) {
 		request->again = true;
 		request->repeat = entry->past[0].nonce == ext->nonce;
@@ -311,8 +304,8 @@ static void fill_ntp_only(struct tsct_responder *responder,
 	if (interleaved)
 		return;
 	reply->transmit = ntp_time(responder, ops->now(ops->ctx));
-	/* The next request has one of the two as its origin, which selects the
-	 * mode: so they must differ. */
+	/* The origin of the client's next request is one of these timestamps,
+	 * depending on its mode: so they must differ. */
 	if (reply->transmit == reply->receive)
 		reply->transmit++;
 }

@@ -30,7 +30,7 @@ struct tsct_timeline {
 	__u8 leap, stratum;	/* stratum above 15 is sent as 0: unknown */
 	__s8 precision;
 	__u32 refid;
-	__u32 root_delay, root_dispersion;	/* 16.16 */
+	__u32 root_delay, root_dispersion;	/* 16.16 s */
 	tsct_ntp_timestamp reference;
 };
 
@@ -72,7 +72,7 @@ struct tsct_responder_ops {
 enum tsct_answer {
 	TSCT_ANSWER_SENT,
 	TSCT_ANSWER_MALFORMED,
-	TSCT_ANSWER_NOT_REQUEST,	/* another mode or version */
+	TSCT_ANSWER_NOT_REQUEST,	/* another NTP mode or version */
 	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers the
 					 * address */
 	TSCT_ANSWER_LIMITED,

@@ -16,25 +16,25 @@
 #define SLEW_MAX_S	10.0
 
 /*
- * The published state has one straight piece of the previous parameters
- * (cluster_prev). Parameters stay at least for this time, which is less than any
- * slew, so that the piece reaches far enough back. The first ones may be replaced
- * earlier, as they are imprecise.
+ * Least time between changes of the published parameters. It is less than any
+ * slew. The published state has one straight piece of the previous parameters
+ * (cluster_prev), which reaches far enough back after that time. The first
+ * parameters may be replaced earlier, as they are imprecise.
  */
 #define PARAMS_MIN_S	0.5
 /*
- * After the end of a slew, parameters stay for this time. It is longer than new
- * ones are published ahead, so that the time now is never in the previous slew.
+ * Least time that parameters stay after the end of a slew. It is longer than the
+ * lead of new parameters, so that the time now is never in the previous slew.
  */
 #define LEAD_MAX_S	1.2
 
-/* Parameters stay while they are this near to the estimate, in standard
- * deviations of the estimate. */
+/* Published parameters stay while their offset to the estimate is less than this
+ * many standard deviations. */
 #define KEEP_SD		0.25
 
-#define FIRST_FITS	8	/* a fit of fewer exchanges is a first fit */
+#define PROVISIONAL_KEPT	8 /* a fit of fewer exchanges is provisional */
 
-/* Defaults of options; hold_s of the master itself */
+/* Default values of options, s; HOLD_S_MASTER: of hold_s on the master */
 #define HOLD_S_MASTER	8.0
 #define VOID_S		3600.0
 #define WINDOW_S	1000.0
@@ -110,27 +110,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 
 /* ---- exchanges ----------------------------------------------------------- */
 
-/*
- * True: the offset to the estimate is too large for a slew. An offset within the
- * published bounds may slew for longer than one that is due to a disruption.
- */
-static bool needs_step(const struct tsct_cluster *cluster,
-		       const struct tsct_source_params *est)
-{
-	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
-	const struct tsct_clock_params *params = &cluster->params;
-	__u64 now = cluster->now;
-	double off, bound;
-
-	if (!params->mult)
-		return false;
-	off = tsct_magnitude(tsct_servo_offset_ns(&est->time, params, now));
-	bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
-		tsct_source_params_bound_ns(est, now);
-	return off > (off > bound ? limit : WITHIN_BOUND_FACTOR * limit);
-}
-
-/* True: the timeline has changed. */
+/* Returns true if the timeline has changed. */
 static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 			 __u32 timeline)
 {
@@ -143,7 +123,7 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 	return changed;
 }
 
-/* The selected source's estimate, extra_ns included; false: there is none. */
+/* Gets the selected source's estimate, extra_ns included; false: there is none. */
 static bool estimate(const struct tsct_cluster *cluster,
 		     struct tsct_source_params *ret_est)
 {
@@ -156,18 +136,29 @@ static bool estimate(const struct tsct_cluster *cluster,
 
 static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 {
+	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
 	struct tsct_cluster_selection selection = tsct_cluster_select(cluster);
+	const struct tsct_clock_params *params = &cluster->params;
+	__u64 now = cluster->now;
 	struct tsct_source_params est;
-	bool changed;
+	double off, bound;
 
 	cluster->used = selection.used;
 	cluster->extra_ns = selection.extra_ns;
 	if (!estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
-	changed = set_timeline(cluster, selection.master, selection.timeline);
-	if (!changed && !needs_step(cluster, &est))
-		return TSCT_CLUSTER_NEW;
+	if (!set_timeline(cluster, selection.master, selection.timeline)) {
+		if (!params->mult)
+			return TSCT_CLUSTER_NEW;
+		/* An offset within the published bounds may slew for longer than
+		 * one that is due to a disruption. */
+		off = tsct_magnitude(tsct_servo_offset_ns(&est.time, params, now));
+		bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
+			tsct_source_params_bound_ns(&est, now);
+		if (!(off > (off > bound ? limit : WITHIN_BOUND_FACTOR * limit)))
+			return TSCT_CLUSTER_NEW;
+	}
 	begin_epoch(cluster);
 	return TSCT_CLUSTER_EPOCH;
 }
@@ -220,13 +211,13 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 
 /* ---- servo ------------------------------------------------------------------ */
 
-/* ns per cycle as 2^-32 ps per cycle, rounded up */
+/* Converts ns per cycle to 2^-32 ps per cycle, rounded up. */
 static __u64 as_growth(double ns_per_cycle)
 {
 	return tsct_round_up(ns_per_cycle * 0x1p32 * 1e3);
 }
 
-/* The same, but at most the growth of the time itself, 1e9 ppb */
+/* Converts ns per cycle to 2^-32 ps per cycle, at most 1e9 ppb of the time. */
 static __u64 params_growth(double ns_per_cycle, __u64 mult)
 {
 	__u64 growth = as_growth(ns_per_cycle);
@@ -240,9 +231,9 @@ static const struct tsct_sync_source *used_source(const struct tsct_cluster *clu
 	return &cluster->sources[cluster->used];
 }
 
-static bool is_first_fit(const struct tsct_cluster *cluster)
+static bool is_provisional(const struct tsct_cluster *cluster)
 {
-	return used_source(cluster)->fit.nr_kept < FIRST_FITS;
+	return used_source(cluster)->fit.nr_kept < PROVISIONAL_KEPT;
 }
 
 /* Magnitude of the difference between the rate of parameters after their slew and
@@ -263,10 +254,10 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* cluster_prev has only the straight part, which is still too short. */
+	/* cluster_prev would have the part after the slew, which is too short. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
-	return age < PARAMS_MIN_S * hz && !is_first_fit(cluster);
+	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);
 }
 
 /* True: the parameters in force may stay. */
@@ -285,7 +276,7 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 		return false;
 	if (tsct_servo_slews(params)) {
 		from = tsct_servo_slew_end(params);
-		/* fast_cycles ended with the slew. */
+		/* The fast path ends with the slew, until parameters are new. */
 		if ((__s64)(begin_cycles - from) >= 0)
 			return false;
 	}
@@ -300,8 +291,8 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 }
 
 /*
- * True: a first fit agrees with the parameters in force, which have the smaller
- * bound. This happens after all older exchanges were dropped.
+ * True: a provisional fit agrees with the parameters in force, which have the
+ * smaller bound. This happens after all older exchanges were dropped.
  */
 static bool params_are_better(const struct tsct_cluster *cluster,
 			      const struct tsct_source_params *est, __u64 begin_cycles)
@@ -310,21 +301,22 @@ static bool params_are_better(const struct tsct_cluster *cluster,
 	double known = (double)tsct_clock_params_error_ps(params, begin_cycles) * 1e-3;
 	double bound = tsct_source_params_bound_ns(est, begin_cycles);
 
-	if (!is_first_fit(cluster) || known >= bound ||
+	if (!is_provisional(cluster) || known >= bound ||
 	    (__s64)(begin_cycles - params->void_after_cycles) > 0)
 		return false;
 	return tsct_magnitude(tsct_servo_offset_ns(&est->time, params,
 						   begin_cycles)) <= known + bound;
 }
 
-/* Slews to the estimate until about the next exchange, or for longer if the rate
- * is at its limit. */
+/* Sets a slew to the estimate that ends about at the next exchange, or later if
+ * the rate of the slew is at its limit. */
 static void set_slew(const struct tsct_cluster *cluster,
 		     const struct tsct_source_params *est, struct tsct_clock_params *params)
 {
 	double hz = cluster->options.hz;
 	double off = tsct_servo_offset_ns(&est->time, params, params->base_cycles);
-	double span = TSCT_SERVO_SLEW_INTERVALS * (double)used_source(cluster)->last_interval;
+	double span = TSCT_SERVO_SLEW_INTERVALS *
+		(double)used_source(cluster)->last_interval;
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->time.rate;
 
 	if (tsct_magnitude(off) < 1)
@@ -394,7 +386,7 @@ static void set_bounds(const struct tsct_cluster *cluster,
 	params->past_error_ps = past_error_ps(cluster, est, params);
 }
 
-/* The master's own parameters, which it renews again and again */
+/* Composes the parameters of a master, whose holdover begins again later. */
 static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			   struct tsct_clock_params *params)
 {
@@ -405,7 +397,8 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 		params->base_cycles = cluster->master_params.base;
 		params->base_ns = cluster->master_params.base_ns;
 		/* The error due to rounding of times and counter values */
-		params->error_ps = tsct_ps_up(1 + tsct_mult_rate(cluster->master_params.mult));
+		params->error_ps = tsct_ps_up(
+			1 + tsct_mult_rate(cluster->master_params.mult));
 	} else if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX) {
 		params->base_ns = tsct_clock_params_ns(params, begin_cycles);
 		params->base_cycles = begin_cycles;
@@ -525,34 +518,15 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 	return cluster->epoch;
 }
 
-/* The estimate, to which the published time is slewed, as params for children */
-static void params_of_estimate(const struct tsct_cluster *cluster,
-			       const struct tsct_source_params *est,
-			       struct tsct_remote_params *ret)
-{
-	double holdover = (double)tsct_sync_source_holdover_cycles(
-		&cluster->sources[cluster->used], &cluster->options);
-	double growth = est->growth +
-		tsct_smaller(est->wander * holdover, est->phi);
-
-	*ret = (struct tsct_remote_params) {
-		.base = est->time.point.cycles,
-		.base_ns = est->time.point.ns,
-		.mult = tsct_rate_mult(est->time.rate),
-		.as_of = est->time.point.cycles,
-		/* + 1 ns, as base_ns is rounded down */
-		.error_ps = tsct_round_up((est->time.point.half_ns + 1) * 1e3),
-		.growth = as_growth(growth),
-	};
-}
-
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
 			    struct tsct_remote_params *ret_params)
 {
 	struct tsct_source_params est;
+	const struct tsct_offset_interval *point = &est.time.point;
 	struct tsct_clock_params params;
+	double holdover;
 	__u32 status;
 	__u64 base;
 
@@ -568,7 +542,18 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	if (!params.mult)
 		return status;
 	if (estimate(cluster, &est)) {
-		params_of_estimate(cluster, &est, ret_params);
+		holdover = (double)tsct_sync_source_holdover_cycles(
+			used_source(cluster), &cluster->options);
+		*ret_params = (struct tsct_remote_params) {
+			.base = point->cycles,
+			.base_ns = point->ns,
+			.mult = tsct_rate_mult(est.time.rate),
+			.as_of = point->cycles,
+			/* + 1 ns, as base_ns is rounded down */
+			.error_ps = tsct_round_up((point->half_ns + 1) * 1e3),
+			.growth = as_growth(est.growth + tsct_smaller(
+				est.wander * holdover, est.phi)),
+		};
 		return status;
 	}
 	base = tsct_servo_slew_end(&params);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Fits: which method, their bound and figures, evaluation. */
 #include "fit_plane.h"
 
 #include <math.h>
@@ -42,33 +41,25 @@ const char *tsct_fit_error(int err)
 	}
 }
 
-/* The middle of an exchange minus the fit there, remote counts */
-static double residual_of(const struct tsct_plane *plane,
-			  const struct tsct_fit *fit,
-			  const struct tsct_exchange *x)
-{
-	__u64 rtt = x->t4 - x->t1, middle = x->t1 + rtt / 2, value;
-	double frac;
-
-	value = tsct_fit_at(fit, middle, &frac, NULL);
-	if (rtt & 1)
-		frac += plane->rate / 2;
-	return ((double)(__s64)(x->t2 - value) + (double)(__s64)(x->t3 - value)) /
-		2 - frac - plane->shift;
-}
-
 static void set_figures(const struct tsct_plane *plane,
 			const struct tsct_exchange *x, unsigned int nr,
 			const bool *keep, struct tsct_fit *fit)
 {
-	double sum = 0, d;
+	double sum = 0, frac, d;
+	__u64 rtt, value;
 	unsigned int i;
 
 	fit->nr_kept = 0;
 	for (i = 0; i < nr; i++) {
 		if (!keep[i])
 			continue;
-		d = residual_of(plane, fit, &x[i]);
+		/* d: the middle of the exchange minus the fit there */
+		rtt = x[i].t4 - x[i].t1;
+		value = tsct_fit_at(fit, x[i].t1 + rtt / 2, &frac, NULL);
+		if (rtt & 1)
+			frac += plane->rate / 2;
+		d = ((double)(__s64)(x[i].t2 - value) +
+		     (double)(__s64)(x[i].t3 - value)) / 2 - frac - plane->shift;
 		sum += d * d;
 		fit->nr_kept++;
 	}
@@ -81,28 +72,15 @@ static void set_figures(const struct tsct_plane *plane,
 					    plane->nr / 2) / plane->rate;
 }
 
-/* Largest curvature of any piece, |f''| / 2: counts per cycle squared */
-static double curvature_of(const struct tsct_fit *fit)
-{
-	const struct tsct_cubic *p;
-	double most = 0, end;
-	unsigned int k;
-
-	for (k = 0; k + 1 < fit->nr_pieces; k++) {
-		p = &fit->piece[k];
-		end = (double)(__s64)(p[1].from - p->from);
-		most = fmax(most, fmax(fabs(p->c[2]),
-				       fabs(p->c[2] + 3 * p->c[3] * end)));
-	}
-	return most;
-}
-
-/* The bound at `at` is the distance to the farther end of what is possible. */
+/* Sets the error bound: the distance from the fit to the farther end of the range
+ * that causality allows. */
 static void set_bound(const struct tsct_plane *plane,
 		      const struct tsct_fit_bounds *bounds,
 		      struct tsct_fit *fit)
 {
-	double frac, y, slope;
+	double frac, y, slope, end, curvature = 0;
+	const struct tsct_cubic *p;
+	unsigned int k;
 	__u64 value;
 
 	fit->at = plane->at;
@@ -113,22 +91,15 @@ static void set_bound(const struct tsct_plane *plane,
 		fit->disagreement;
 	fit->rate_error = fmax(bounds->slope.max - slope,
 			       slope - bounds->slope.min) / plane->hz;
-	fit->wander = plane->wander / 2 / (plane->hz * plane->hz) +
-		curvature_of(fit);
-}
-
-static int make_reference(struct tsct_plane *plane,
-			  const struct tsct_exchange *x, unsigned int nr,
-			  bool *keep, struct tsct_fit *fit)
-{
-	unsigned int i;
-
-	for (i = 0; i < plane->nr; i++)
-		keep[plane->point[i].index] = true;
-	if (fit->kind == TSCT_FIT_SPLINE)
-		return tsct_fit_spline(plane, x, nr, keep, fit);
-	tsct_fit_linear(plane, x, nr, keep, fit);
-	return 0;
+	/* Largest |f''| / 2 of any piece, counts per cycle squared */
+	for (k = 0; k + 1 < fit->nr_pieces; k++) {
+		p = &fit->piece[k];
+		end = (double)(__s64)(p[1].from - p->from);
+		curvature = fmax(curvature,
+				 fmax(fabs(p->c[2]),
+				      fabs(p->c[2] + 3 * p->c[3] * end)));
+	}
+	fit->wander = plane->wander / 2 / (plane->hz * plane->hz) + curvature;
 }
 
 static unsigned int nr_sound(const struct tsct_plane *plane)
@@ -140,7 +111,8 @@ static unsigned int nr_sound(const struct tsct_plane *plane)
 	return nr;
 }
 
-/* From the sound points, without those before the last contradiction */
+/* Makes the fit of the sound points, and updates the bounds where that drops more
+ * of them. */
 static void make_estimate(struct tsct_plane *plane,
 			  struct tsct_fit_bounds *bounds, bool *keep,
 			  struct tsct_fit *fit)
@@ -168,6 +140,7 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 {
 	bool reference = kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
 	struct tsct_fit_bounds bounds;
+	unsigned int i;
 	int err = 0;
 
 	memset(keep, 0, nr * sizeof(*keep));
@@ -177,15 +150,19 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 	tsct_plane_reject_short(plane);
 	tsct_plane_reject_outliers(plane);
 	tsct_fit_bound(plane, &bounds);
-	if (reference)
-		err = make_reference(plane, x, nr, keep, fit);
+	for (i = 0; i < plane->nr && reference; i++)
+		keep[plane->point[i].index] = true;
+	if (kind == TSCT_FIT_SPLINE)
+		err = tsct_fit_spline(plane, x, nr, keep, fit);
+	else if (kind == TSCT_FIT_LINEAR)
+		tsct_fit_linear(plane, x, nr, keep, fit);
 	else
 		make_estimate(plane, &bounds, keep, fit);
 	if (err)
 		return err;
 	set_bound(plane, &bounds, fit);
 	set_figures(plane, x, nr, keep, fit);
-	/* Of the two references, sd is a multiple of the residual so far. */
+	/* Linear and spline set sd as a multiple of the residual. */
 	if (reference)
 		fit->sd *= fit->residual;
 	return 0;
@@ -217,7 +194,7 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 
 /* ---- evaluation ---------------------------------------------------------- */
 
-/* The last piece that begins at or before @local, else the first one */
+/* Index of the last piece that begins at or before @local, else of the first */
 static unsigned int find_piece(const struct tsct_fit *fit, __u64 local)
 {
 	unsigned int from = 0, to = fit->nr_pieces, mid;
@@ -232,35 +209,12 @@ static unsigned int find_piece(const struct tsct_fit *fit, __u64 local)
 	return from;
 }
 
-/* Rounding must not carry a piece beyond the beginning of the next one. */
-static void clamp_to_next(const struct tsct_fit *fit, unsigned int k,
-			  __u64 local, __u64 *whole, double *frac)
-{
-	const struct tsct_cubic *next = &fit->piece[k + 1];
-	__s64 over;
-
-	if (k + 1 >= fit->nr_pieces || (__s64)(local - next->from) >= 0)
-		return;
-	over = (__s64)(*whole - next->base);
-	if (over > 0 || (over == 0 && *frac > next->c[0])) {
-		*whole = next->base;
-		*frac = next->c[0];
-	}
-}
-
-static double error_at(const struct tsct_fit *fit, __u64 local)
-{
-	double d = fabs((double)(__s64)(local - fit->at));
-
-	return fit->error + d * (fit->rate_error + d * fit->wander);
-}
-
 __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 		  double *ret_error)
 {
 	unsigned int k = find_piece(fit, local);
-	const struct tsct_cubic *piece = &fit->piece[k];
-	__s64 delta = (__s64)(local - piece->from);
+	const struct tsct_cubic *piece = &fit->piece[k], *next = piece + 1;
+	__s64 delta = (__s64)(local - piece->from), over;
 	double d = (double)delta, frac, bend, whole;
 	__u64 value = piece->base;
 
@@ -272,11 +226,20 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 	whole = floor(frac);
 	value += (__u64)tsct_fit_to_s64(whole);
 	frac -= whole;
-	clamp_to_next(fit, k, local, &value, &frac);
+	/* Rounding must not carry a piece beyond the beginning of the next. */
+	if (k + 1 < fit->nr_pieces && (__s64)(local - next->from) < 0) {
+		over = (__s64)(value - next->base);
+		if (over > 0 || (over == 0 && frac > next->c[0])) {
+			value = next->base;
+			frac = next->c[0];
+		}
+	}
 	if (ret_frac)
 		*ret_frac = frac < 1 ? frac : nextafter(1, 0);
-	if (ret_error)
-		*ret_error = error_at(fit, local);
+	if (ret_error) {
+		d = fabs((double)(__s64)(local - fit->at));
+		*ret_error = fit->error + d * (fit->rate_error + d * fit->wander);
+	}
 	return value;
 }
 

@@ -2,76 +2,66 @@
 /*
  * Hull or regression, or a weighted mean of both.
  *
- * The hull is good where delays have a sharp minimum (an edge): many of them
- * are close to it. Where packet times are noisy there is none, and the hull
- * follows the most extreme ones. The statistic that separates the two is
- * half_mean_ratio: of the shorter half of the delays, their mean over their
- * maximum. It is 0.44 for exponential delays, at most 0.5 for a constant
- * density from the edge on, and 0.57 or more where the density rises from 0.
- * Near the limit the result is a mean, as either alone may be far off. The
- * table of tests/netsim/fits shows the effect of the constants.
+ * The hull is good where delays have a sharp minimum (an edge), with many delays
+ * close to it. Where packet times are noisy there is no edge, and the hull
+ * follows the most extreme times. Two statistics decide:
+ *
+ *   half_mean_ratio	of the shorter half of the delays, their mean over their
+ *			maximum; mean of both directions. 0.44 for exponential
+ *			delays, at most 0.5 for a constant density from the edge
+ *			on, 0.57 or more where the density rises from 0
+ *   gain		logarithm of the ratio of the regression's standard
+ *			deviation to the hull's, plus log_asymmetry
+ *
+ * `excess` is half_mean_ratio minus a limit: negative where there is an edge.
+ * Near the limit the result is a mean, as either alone may be far off. `scarcity`
+ * is the uncertainty of a statistic due to few exchanges, see scarcity_of().
+ *
+ * All constants but RATIO_LIMIT are empirical: tests/netsim/fits prints the
+ * errors of hull, regression and auto for each network, and auto has to be near
+ * the better one in every row. A change of a constant is checked by that table.
  */
 #include "fit_plane.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-/*
- * `excess` is half_mean_ratio minus a limit. The limit is RATIO_LIMIT, raised
- * where the hull promises to be much better: per unit of gain (logarithm of the
- * ratio of both standard deviations, plus log_asymmetry) above GAIN_MIN, for at
- * most GAIN_MAX units ...
- */
+/* Limit of half_mean_ratio: between the values of exponential delays (0.44) and of
+ * a constant density (0.5) */
 #define RATIO_LIMIT		0.48
+/* Where the hull's deviation is much smaller, the limit is raised: by
+ * LIMIT_PER_GAIN for each unit by which gain exceeds GAIN_MIN, for GAIN_MAX units
+ * at most. */
 #define LIMIT_PER_GAIN		0.05
 #define GAIN_MIN		1.0
 #define GAIN_MAX		2.5
-/*
- * ... and where there are few exchanges, per unit of scarcity: see
- * scarcity_of().
- */
+/* Raise of the limit of half_mean_ratio per unit of scarcity of the exchanges */
 #define LIMIT_PER_SCARCITY	0.5
 
-/* Up to this excess the regression has no weight, ... */
+/* The regression's weight rises linearly from 0, at EXCESS_HULL_ONLY, to its full
+ * value, at EXCESS_REGRESSION_FULL. */
 #define EXCESS_HULL_ONLY	-0.015
-/* ... which begins lower, per unit of scarcity in the hull's window, ... */
-#define HULL_ONLY_PER_SCARCITY	2.0
-/* ... and from this excess on it has its full weight. */
 #define EXCESS_REGRESSION_FULL	0.025
+/* Reduction of EXCESS_HULL_ONLY per unit of scarcity in the hull's window */
+#define HULL_ONLY_PER_SCARCITY	2.0
 
-/* The hull's standard deviation is too small by e^(SD_PER_EXCESS * excess), ... */
+/* The hull underestimates its standard deviation where the edge is not sharp, and
+ * where it has few exchanges. Correction: a factor e^(SD_PER_EXCESS * excess), and
+ * a factor 1 + SD_PER_SCARCITY * scarcity of its window. */
 #define SD_PER_EXCESS		45.0
-/* ... and by 1 + this, per unit of scarcity in its window. */
 #define SD_PER_SCARCITY		8.0
-/*
- * The regression has its full weight when the hull's corrected deviation
- * exceeds its own: by this factor where directions differ, as then the
- * regression is biased.
- */
+/* The regression has its full weight if the hull's corrected deviation is larger
+ * than the regression's own; by this factor if log_asymmetry is at least
+ * GAIN_MIN: then delays differ by direction, which biases the regression. */
 #define SD_RATIO_ASYMMETRIC	3.0
 
 /* Number of exchanges from which on scarcity is 0 */
 #define PLENTY			100.0
-/* With fewer exchanges these statistics mean nothing: weight 0.5. */
+/* With fewer exchanges the statistics are meaningless: both have weight 0.5. */
 #define STATISTICS_NR_MIN	12
 
-/* Standard deviations from Theil-Sen beyond which the hull is discarded */
+/* The hull is discarded if it is further from Theil-Sen than this many standard
+ * deviations of both, and the bias of Theil-Sen. */
 #define WITNESS_SDS		4.0
-
-/*
- * True: the distance of the hull from Theil-Sen exceeds what the bias of
- * Theil-Sen explains. If all queueing is in one direction, that bias is half the
- * median excess of the round trips over the least one.
- */
-static bool hull_is_contradicted(const struct tsct_plane *plane,
-				 const struct tsct_fit_candidate *hull,
-				 const struct tsct_fit_candidate *witness)
-{
-	double excess = tsct_plane_rtt_quantile(plane, 0.5) - plane->min_rtt;
-
-	return fabs(hull->line.y0 - witness->line.y0) >
-		excess / 2 + WITNESS_SDS * hypot(hull->sd, witness->sd);
-}
 
 /*
  * Uncertainty of a statistic of @nr values, less that of one of PLENTY values,
@@ -82,7 +72,7 @@ static double scarcity_of(unsigned int nr)
 	return fmax(1 / sqrt(nr) - 1 / sqrt(PLENTY), 0);
 }
 
-/* Weight of the hull, in [0, 1]; the regression's is the rest. */
+/* Weight of the hull, in [0, 1]; the regression has the rest. @witness: Theil-Sen */
 static double weight_of_hull(const struct tsct_plane *plane,
 			     const struct tsct_fit_candidate *hull,
 			     const struct tsct_fit_candidate *regression,
@@ -94,7 +84,11 @@ static double weight_of_hull(const struct tsct_plane *plane,
 		HULL_ONLY_PER_SCARCITY * window_scarcity;
 	double gain, excess, sd_ratio, a, b;
 
-	if (hull_is_contradicted(plane, hull, witness))
+	/* If all queueing is in one direction, Theil-Sen has a bias of half the
+	 * median excess of the round trips over the shortest one. */
+	if (fabs(hull->line.y0 - witness->line.y0) >
+	    tsct_plane_median_excess(plane) / 2 +
+	    WITNESS_SDS * hypot(hull->sd, witness->sd))
 		return 0;
 	if (plane->nr < STATISTICS_NR_MIN)
 		return 0.5;
@@ -115,7 +109,8 @@ static double weight_of_hull(const struct tsct_plane *plane,
 	return a / (a + b);
 }
 
-/* Extreme but permitted packet times may give NaN or infinity: use Theil-Sen. */
+/* Replaces an estimate by Theil-Sen if it is NaN or infinite, which extreme but
+ * valid packet times may cause. */
 static void replace_if_not_finite(struct tsct_fit_candidate *candidate,
 				  const struct tsct_fit_candidate *witness)
 {

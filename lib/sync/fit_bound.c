@@ -16,7 +16,8 @@
 
 #include <math.h>
 
-/* From half the rate down to the resolution of a double */
+/* Steps of a bisection: from a range of about the rate down to the resolution of a
+ * double */
 #define BISECTION_STEPS	64
 
 struct bound_hulls {
@@ -109,7 +110,7 @@ static double gap(const struct bound_hulls *hulls, double q)
 	return highest(hulls, q) - lowest(hulls, q);
 }
 
-/* Where a slope is, relative to the one that is searched */
+/* Tests for bisect(): is slope q before the one that is searched? */
 static bool is_before_widest_gap(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < lower_corner(hulls, q)->u;
@@ -172,8 +173,8 @@ static double widest_gap(const struct tsct_plane *plane,
 	return bisect(hulls, plausible_slopes(plane), is_before_widest_gap).min;
 }
 
-/* Slope at which the gap ends, from @in, which has one, towards @out; @out if
- * that has one too. Rounded outwards */
+/* Searches the slope where the gap ends, from @in, where there is one, to @out;
+ * returns @out if there is a gap everywhere. Rounds towards @out. */
 static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 {
 	struct tsct_fit_range q = { in, out };
@@ -181,7 +182,8 @@ static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 	return has_gap(hulls, out) ? out : bisect(hulls, q, has_gap).max;
 }
 
-/* False: the constraints contradict each other, or there are none. */
+/* Finds the extremes of p and q for the sound points from @from on. False: their
+ * constraints contradict each other, or there are none. */
 static bool solve(const struct tsct_plane *plane, unsigned int from,
 		  struct tsct_fit_bounds *ret)
 {

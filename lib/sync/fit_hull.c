@@ -2,25 +2,25 @@
 /*
  * Hull fit.
  *
- * Requests bound the function from above, answers from below. Of the lines p +
- * q u with slope q, those between the constraints have p between the largest
- * low - q u and the smallest up - q u. This gap is concave in q, and has
- * corners only at the slopes of edges of the two convex hulls, so one walk
- * along both finds the line of the largest margin. For exponential delays of
- * equal mean in both directions it has the maximum likelihood.
+ * Requests bound the function from above, answers from below. A line p + q u
+ * with slope q is between the constraints if p is between the largest low - q u
+ * and the smallest up - q u. This gap is concave in q, and has corners only at
+ * the slopes of edges of the two convex hulls, so one walk along both finds the
+ * line of the largest margin. For exponential delays of equal mean in both
+ * directions it has the maximum likelihood.
  *
- * The estimate is a mean over all lines. Seen from the line of the largest
- * margin, the delays of each direction begin at an edge. With a density of k
- * delays per count behind it, the true edge is about 1 / k before the first of
- * them, and a line with a gap smaller by x is less likely by e^(-k x). For
- * exponential delays that is exact; for others, as far as the edge determines
- * the result.
+ * The estimate is a mean over all lines. Relative to the line of the largest
+ * margin, the delays of each direction begin at a sharp minimum, the edge. With
+ * a density of k delays per count behind it, the true edge is about 1 / k before
+ * the first of them, and a line with a gap smaller by x is less likely by
+ * e^(-k x). That is exact for exponential delays.
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
-/* Fewer exchanges have no edge: the estimate is the line of the largest margin. */
+/* With fewer exchanges there is no edge to measure: the estimate is the line of
+ * the largest margin. */
 #define EDGE_NR_MIN	8
 /*
  * The density behind the edge is measured on the shortest 1 / NEAR_FRACTION of
@@ -32,50 +32,48 @@
  * many mean distances between the delays behind the edge.
  */
 #define OUTLIER_GAPS	8.0
-/*
- * While the window is too long, the edge looks blurred: iterations to shorten
- * it
- */
+/* Iterations that shorten the window: the edge is blurred while it is too long. */
 #define WINDOW_TURNS	4
 /* Half the number of steps of the integral over slopes */
 #define STEPS		48
-/* Slopes less likely than e^-RANGE are left out. */
+/* The integral ends at slopes that are e^-RANGE as likely as the best one. */
 #define RANGE		14.0
-/*
- * Least wander of crystals, relative, per root of a second: behind long queues
- * no regression can measure it.
- */
+/* Least wander of crystals, relative rate per root of a second. It is used where
+ * long queues hide the wander from the regression. */
 #define WANDER_MIN	8e-10
 
 /* ---- the line of the largest margin -------------------------------------- */
 
 struct hull {
 	double slope;
-	double above, below;	/* constraints at u = 0, with that slope */
-	unsigned int support[4];	/* points; maybe one of them twice */
-	struct tsct_corner *up, *low;	/* hulls of up and of -low, in the plane */
+	double above, below;	/* limits at u = 0 of lines with that slope */
+	unsigned int support[4];	/* points that limit the gap; a point
+					 * may be there twice */
+	struct tsct_corner *up, *low;	/* lower hulls of up and of -low, in the
+					 * plane's memory */
 	unsigned int nr_up, nr_low;
-	unsigned int i, j;	/* corners that the line touches */
+	unsigned int i, j;	/* corners of up and low at the widest gap */
 };
-
-/* True: b is on or above the chord from a to c. */
-static bool is_above_chord(const struct tsct_corner *a,
-			   const struct tsct_corner *b,
-			   const struct tsct_corner *c)
-{
-	return (b->y - a->y) * (c->u - a->u) >= (c->y - a->y) * (b->u - a->u);
-}
 
 unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
 			    const struct tsct_corner *next)
 {
+	const struct tsct_corner *a, *b;
+
 	while (nr && hull[nr - 1].u == next->u) {
 		if (hull[nr - 1].y <= next->y)
 			return nr;
 		nr--;
 	}
-	while (nr > 1 && is_above_chord(&hull[nr - 2], &hull[nr - 1], next))
-		nr--;
+	/* Removes the last corner b while it is on or above the chord from the
+	 * corner before it to the new one. */
+	for (; nr > 1; nr--) {
+		a = &hull[nr - 2];
+		b = &hull[nr - 1];
+		if (!((b->y - a->y) * (next->u - a->u) >=
+		      (next->y - a->y) * (b->u - a->u)))
+			break;
+	}
 	hull[nr] = *next;
 	return nr + 1;
 }
@@ -86,9 +84,8 @@ double tsct_hull_slope(const struct tsct_corner *hull, unsigned int k)
 }
 
 /*
- * Both constraints of an exchange are taken to be at its middle: the line is so
- * nearly level that this makes no difference, and the walk may end between
- * them.
+ * Both constraints of an exchange are placed at its middle: the line is so nearly
+ * level that this makes no difference.
  */
 static void build_hulls(const struct tsct_plane *plane,
 			const struct tsct_window *window, struct hull *ret)
@@ -106,7 +103,7 @@ static void build_hulls(const struct tsct_plane *plane,
 		p = &plane->point[i];
 		if (!p->used)
 			continue;
-		/* Answers may overtake each other. */
+		/* Answers that overtook each other must not reduce u. */
 		u = fmax(u, p->u);
 		corner = (struct tsct_corner) { u, p->up, i };
 		ret->nr_up = tsct_hull_push(ret->up, ret->nr_up, &corner);
@@ -115,23 +112,11 @@ static void build_hulls(const struct tsct_plane *plane,
 	}
 }
 
-/* The slope at which the next corner above, or below, takes over */
-static double next_up(const struct hull *hull)
-{
-	return hull->i + 1 < hull->nr_up ?
-		tsct_hull_slope(hull->up, hull->i) : HUGE_VAL;
-}
-
-static double next_low(const struct hull *hull)
-{
-	return hull->j > 0 ? -tsct_hull_slope(hull->low, hull->j - 1) : HUGE_VAL;
-}
-
 /*
- * Returns the slope of the widest gap. With growing slope, the touched corner
- * of the upper constraints moves from left to right, that of the lower ones
- * from right to left. The gap is widest where they pass each other; where they
- * meet, it is equally wide for all slopes in between.
+ * Returns the slope of the widest gap. As the slope increases, the touched corner
+ * of the upper constraints moves from left to right, that of the lower ones from
+ * right to left. The gap is widest where they pass each other. If they meet at
+ * one u, it is equally wide for a range of slopes, of which the middle is taken.
  */
 static double widest_gap(struct hull *hull)
 {
@@ -140,8 +125,11 @@ static double widest_gap(struct hull *hull)
 	hull->i = 0;
 	hull->j = hull->nr_low - 1;
 	for (;;) {
-		up = next_up(hull);
-		low = next_low(hull);
+		/* The slopes at which the next corners are touched */
+		up = hull->i + 1 < hull->nr_up ?
+			tsct_hull_slope(hull->up, hull->i) : HUGE_VAL;
+		low = hull->j > 0 ?
+			-tsct_hull_slope(hull->low, hull->j - 1) : HUGE_VAL;
 		if (hull->up[hull->i].u >= hull->low[hull->j].u)
 			break;
 		q = fmin(up, low);
@@ -156,7 +144,8 @@ static double widest_gap(struct hull *hull)
 	return (q + fmin(up, low)) / 2;
 }
 
-/* Line of the largest margin between the used points; -ENODATA: there are none */
+/* Finds the line of the largest margin between the used points of a window.
+ * -ENODATA: there are none. */
 static int fit_hull(const struct tsct_plane *plane,
 		    const struct tsct_window *window, struct hull *ret)
 {
@@ -180,10 +169,9 @@ static int fit_hull(const struct tsct_plane *plane,
 /* ---- the window of exchanges --------------------------------------------- */
 
 /*
- * More exchanges determine the edge better, but they take longer, and the rate
- * wanders meanwhile, which bends the true function. The resulting error of the
- * line at `at` depends on where the exchanges are; it is calculated as if the
- * line were a regression.
+ * A longer window determines the edge better, but the rate wanders meanwhile,
+ * which bends the true function. The resulting error of the line is calculated
+ * as if the line were a regression.
  */
 
 /* The @size exchanges that are nearest to `at` */
@@ -202,7 +190,7 @@ static struct tsct_window nearest_window(const struct tsct_plane *plane,
 	return window;
 }
 
-/* Enough used points for an edge */
+/* True: the window has enough used points for an edge. */
 static bool is_filled(const struct tsct_plane *plane,
 		      const struct tsct_window *window)
 {
@@ -214,45 +202,19 @@ static bool is_filled(const struct tsct_plane *plane,
 }
 
 /*
- * Weights of the exchanges in the value at some u of a regression through a
- * window
+ * Weights of the exchanges in the value of a regression through a window: that of
+ * an exchange at u is each + steep (u - middle).
  */
 struct weights {
-	double middle, each, steep;	/* each + steep (u - middle) */
+	double middle, each, steep;
 };
 
-static struct weights weights_of(const struct tsct_plane *plane,
-				 const struct tsct_window *window, double at)
-{
-	struct weights w = { 0 };
-	unsigned int nr = 0, i;
-	double square = 0, d;
-
-	for (i = window->from; i < window->to; i++) {
-		if (!plane->point[i].used)
-			continue;
-		w.middle += plane->point[i].u;
-		nr++;
-	}
-	if (!nr)
-		return w;
-	w.middle /= nr;
-	w.each = 1.0 / nr;
-	for (i = window->from; i < window->to; i++) {
-		d = plane->point[i].u - w.middle;
-		square += plane->point[i].used ? d * d : 0;
-	}
-	w.steep = square > 0 ? (at - w.middle) / square : 0;
-	return w;
-}
-
 /*
- * Variance at @at of a line through the exchanges on one side of it, if the
- * slope of the true function does a random walk away from @at, of one unit per
- * root of a second. A step of the slope at distance x moves a point at distance
- * d > x by d - x, and the line by the weighted sum of these movements. As a
- * function of x that sum is linear between two exchanges; the result is the
- * integral of its square.
+ * Variance at @at of a line through the exchanges on one side of @at, if the true
+ * function's slope does a random walk of one unit per root of a second. A step of
+ * the slope at distance x moves a point at distance d > x by d - x, and the line
+ * by the weighted sum of these movements. That sum is a function of x, which is
+ * linear between two exchanges; the result is the integral of its square.
  */
 static double wander_variance(const struct tsct_plane *plane,
 			      const struct tsct_window *window,
@@ -280,36 +242,36 @@ static double wander_variance(const struct tsct_plane *plane,
 	return all + far * (g * g + g * weighted + weighted * weighted) / 3;
 }
 
-/*
- * Standard deviation at @at of a line through the window, due to the rate's
- * wander
- */
+/* Standard deviation at @at of a line through the window, due to the wander of
+ * the rate */
 static double bend_at(const struct tsct_plane *plane,
 		      const struct tsct_window *window, double at,
 		      double wander)
 {
-	struct weights w = weights_of(plane, window, at);
+	struct weights w = { 0 };
+	unsigned int nr = 0, i;
+	double square = 0, d;
 
+	for (i = window->from; i < window->to; i++) {
+		if (!plane->point[i].used)
+			continue;
+		w.middle += plane->point[i].u;
+		nr++;
+	}
+	if (!nr)
+		return 0;
+	w.middle /= nr;
+	w.each = 1.0 / nr;
+	for (i = window->from; i < window->to; i++) {
+		d = plane->point[i].u - w.middle;
+		square += plane->point[i].used ? d * d : 0;
+	}
+	w.steep = square > 0 ? (at - w.middle) / square : 0;
 	return wander * sqrt(wander_variance(plane, window, &w, at, true) +
 			     wander_variance(plane, window, &w, at, false));
 }
 
-/*
- * The time beyond its exchanges for which the fit is used, s: up to `at`; if the
- * last exchange is there, half the longest interval between two exchanges.
- */
-static double used_beyond(const struct tsct_plane *plane)
-{
-	const struct tsct_point *p = plane->point;
-	double beyond = fmax(p[0].u, -p[plane->nr - 1].u), gap = 0;
-	unsigned int i;
-
-	for (i = 1; i < plane->nr; i++)
-		gap = fmax(gap, p[i].u1 - p[i - 1].u1);
-	return p[plane->nr - 1].u <= 0 ? fmax(beyond, gap / 2) : fmax(beyond, 0);
-}
-
-/* Factor by which extrapolation beyond the window makes the edge less certain */
+/* Factor of the edge's uncertainty when the line is extrapolated by @beyond s */
 static double lever(const struct tsct_plane *plane,
 		    const struct tsct_window *window, double beyond)
 {
@@ -320,23 +282,31 @@ static double lever(const struct tsct_plane *plane,
 }
 
 /*
- * The part of @seen with the least expected error. The edge's deviation, @sd
- * for all of @seen, is inversely proportional to the number of exchanges, if
- * delays do not change. *ret_bend: deviation of the resulting line at `at` due
- * to @wander, counts / s per root of a second.
+ * Returns the part of @seen with the least expected error. The edge's deviation,
+ * @sd for all of @seen, is inversely proportional to the number of exchanges, as
+ * long as delays do not change. @wander: counts / s per root of a second.
+ * *ret_bend: the resulting line's deviation at `at` due to wander.
+ *
+ * The line is used beyond its exchanges for some time: up to `at`; if the last
+ * exchange is there, for half the longest interval between two exchanges.
  */
 static struct tsct_window choose_window(const struct tsct_plane *plane,
 					const struct tsct_window *seen,
 					double sd, double wander,
 					double *ret_bend)
 {
+	const struct tsct_point *p = plane->point;
+	unsigned int nr = seen->to - seen->from, size, i;
+	double last = p[plane->nr - 1].u, beyond = fmax(p[0].u, -last), gap = 0;
+	double lowest_cost = HUGE_VAL, at = 0, first, edge, bend, cost;
 	struct tsct_window window, best = *seen;
-	double lowest_cost = HUGE_VAL, edge, bend, cost;
-	double beyond = used_beyond(plane), first = lever(plane, seen, beyond);
-	double last = plane->point[plane->nr - 1].u;
-	double at = last <= 0 ? last + beyond : 0;
-	unsigned int nr = seen->to - seen->from, size;
 
+	for (i = 1; i < plane->nr; i++)
+		gap = fmax(gap, p[i].u1 - p[i - 1].u1);
+	beyond = last <= 0 ? fmax(beyond, gap / 2) : fmax(beyond, 0);
+	first = lever(plane, seen, beyond);
+	if (last <= 0)
+		at = last + beyond;
 	for (size = nr; size >= EDGE_NR_MIN || size == nr; size = size * 5 / 6) {
 		window = nearest_window(plane, size);
 		if (size < nr && !is_filled(plane, &window))
@@ -358,31 +328,18 @@ static struct tsct_window choose_window(const struct tsct_plane *plane,
 /* Distribution of the delays of one direction */
 struct hull_edge {
 	double density;		/* delays per count behind the edge */
-	double u;		/* mean u of these */
-	double half_mean_ratio;	/* see fit_auto.c */
-	unsigned int nr;	/* all delays */
+	double u;		/* mean u of the delays behind the edge */
+	double half_mean_ratio;	/* statistic of the delays, see fit_auto.c */
+	unsigned int nr;	/* number of delays, also far from the edge */
 };
 
+/* Delay of one direction after the edge, counts; @up: of the request */
 static double delay_of(const struct tsct_point *p, const struct hull *hull,
 		       bool up)
 {
 	double sag = hull->slope * p->u;
 
 	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
-}
-
-/* Delays of the window's used exchanges, into scratch; how many */
-static unsigned int collect_delays(const struct tsct_plane *plane,
-				   const struct tsct_window *window,
-				   const struct hull *hull, bool up)
-{
-	unsigned int nr = 0, i;
-
-	for (i = window->from; i < window->to; i++)
-		if (plane->point[i].used)
-			plane->scratch[nr++] = delay_of(&plane->point[i], hull,
-							up);
-	return nr;
 }
 
 /* Mean of the shorter half of the values over its maximum; reorders them. */
@@ -400,11 +357,15 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 				     const struct tsct_window *window,
 				     const struct hull *hull, bool up)
 {
-	unsigned int nr = collect_delays(plane, window, hull, up);
-	unsigned int near_nr, points = 0, i;
-	double longest, resolution = 1 + plane->rate, d;
-	struct hull_edge edge = { .nr = nr };
+	unsigned int nr = 0, near_nr, points = 0, i;
+	double longest, resolution = 1 + plane->rate;
+	struct hull_edge edge = { .nr = 0 };
 
+	for (i = window->from; i < window->to; i++)
+		if (plane->point[i].used)
+			plane->scratch[nr++] = delay_of(&plane->point[i], hull,
+							up);
+	edge.nr = nr;
 	near_nr = nr / NEAR_FRACTION < 2 ? 2 : nr / NEAR_FRACTION;
 	if (near_nr >= nr)
 		near_nr = nr - 1;
@@ -413,10 +374,8 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 	longest = fmax(longest, resolution);
 	edge.density = near_nr / longest;
 	for (i = window->from; i < window->to; i++) {
-		if (!plane->point[i].used)
-			continue;
-		d = delay_of(&plane->point[i], hull, up);
-		if (d > 2 * longest)
+		if (!plane->point[i].used ||
+		    delay_of(&plane->point[i], hull, up) > 2 * longest)
 			continue;
 		edge.u += plane->point[i].u;
 		points++;
@@ -425,24 +384,15 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 	return edge;
 }
 
-static double least_up(const struct hull *hull, double q)
+/* Smallest y - q u of the corners of a lower hull */
+static double least(const struct tsct_corner *corner, unsigned int nr, double q)
 {
-	double least = HUGE_VAL;
+	double ret = HUGE_VAL;
 	unsigned int i;
 
-	for (i = 0; i < hull->nr_up; i++)
-		least = fmin(least, hull->up[i].y - q * hull->up[i].u);
-	return least;
-}
-
-static double most_low(const struct hull *hull, double q)
-{
-	double least = HUGE_VAL;
-	unsigned int i;
-
-	for (i = 0; i < hull->nr_low; i++)
-		least = fmin(least, hull->low[i].y + q * hull->low[i].u);
-	return -least;
+	for (i = 0; i < nr; i++)
+		ret = fmin(ret, corner[i].y - q * corner[i].u);
+	return ret;
 }
 
 /* Logarithm of the likelihood of slope q; *ret_y: the best offset with it */
@@ -450,14 +400,16 @@ static double log_likelihood(const struct hull *hull,
 			     const struct hull_edge edge[2], double q,
 			     double *ret_y)
 {
-	double up = least_up(hull, q), low = most_low(hull, q);
+	double up = least(hull->up, hull->nr_up, q);
+	double low = -least(hull->low, hull->nr_low, -q);
 
 	*ret_y = (up - 1 / edge[0].density + low + 1 / edge[1].density) / 2;
 	return edge[0].density * (up + q * edge[0].u) -
 		edge[1].density * (low + q * edge[1].u);
 }
 
-/* Distance from slope q to unlikely ones, in the direction of @step */
+/* Distance from slope q to slopes of negligible likelihood, in the direction of
+ * @step */
 static double reach(const struct hull *hull, const struct hull_edge edge[2],
 		    double q, double step)
 {
@@ -473,9 +425,11 @@ static double reach(const struct hull *hull, const struct hull_edge edge[2],
 	return step;
 }
 
-/* Likelihood-weighted mean of lines: slope, offset, variance of the offset */
+/* Mean of lines, weighted by likelihood */
 struct line_mean {
-	double w, q, y, yy;
+	double w;		/* sum of the weights */
+	double q, y;		/* slope and offset */
+	double yy;		/* variance of the offset */
 };
 
 static struct line_mean mean_between(const struct hull *hull,
@@ -535,41 +489,34 @@ static void set_mean_line(const struct tsct_plane *plane,
 	ret->sd = sqrt(ret->sd * ret->sd + fmax(mean.yy, 0));
 }
 
-/* Width of the gap without a point */
-static double gap_without(struct tsct_plane *plane,
-			  const struct tsct_window *window, unsigned int point)
-{
-	struct hull hull;
-	double gap = 0;
-
-	plane->point[point].used = false;
-	if (!fit_hull(plane, window, &hull))
-		gap = hull.above - hull.below;
-	plane->point[point].used = true;
-	return gap;
-}
-
-/* Drops the support that is an outlier; false: none is. */
+/* Drops the point of the support that widens the gap most, if it is an outlier;
+ * false: none is. */
 static bool drop_outlier(struct tsct_plane *plane,
 			 const struct tsct_window *window, struct hull *hull,
 			 const struct hull_edge edge[2])
 {
 	double gap = hull->above - hull->below, most = 0, wider;
 	double limit = OUTLIER_GAPS / fmin(edge[0].density, edge[1].density);
-	unsigned int support[4], found = 0, k;
+	struct tsct_point *point, *found = NULL;
+	struct hull without;
+	unsigned int k;
 
-	memcpy(support, hull->support, sizeof(support));
 	for (k = 0; k < 4; k++) {
-		wider = gap_without(plane, window, support[k]) - gap;
+		point = &plane->point[hull->support[k]];
+		point->used = false;
+		wider = (fit_hull(plane, window, &without) ? 0 :
+			 without.above - without.below) - gap;
+		point->used = true;
 		if (wider > most) {
 			most = wider;
-			found = support[k];
+			found = point;
 		}
 	}
 	if (most > limit) {
-		plane->point[found].used = false;
-		plane->point[found].sound = false;
+		found->used = false;
+		found->sound = false;
 	}
+	/* The hulls share the plane's memory: restores this one. */
 	fit_hull(plane, window, hull);
 	return most > limit;
 }

@@ -1,36 +1,28 @@
 // SPDX-License-Identifier: MIT
-/* Exchanges as points of a plane: construction, order statistics, rejection. */
 #include "fit_plane.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A rate as an integer of at most 53 bits, of which *ret_shift are a fraction */
-static __s64 mantissa_of(double rate, int *ret_shift)
-{
-	int exponent;
-
-	frexp(rate, &exponent);
-	*ret_shift = 53 - exponent;
-	if (*ret_shift > 62)
-		*ret_shift = 62;
-	if (*ret_shift < 0)
-		*ret_shift = 0;
-	return llrint(ldexp(rate, *ret_shift));
-}
-
 __s64 tsct_fit_multiply(double rate, __s64 delta, double *ret_frac)
 {
-	int shift;
-	__s64 mantissa = mantissa_of(rate, &shift);
-	tsct_s128 product = (tsct_s128)mantissa * delta;
-	__u64 below = (__u64)product & ((1ULL << shift) - 1);
+	int exponent, shift;
+	tsct_s128 product;
+	__u64 below;
+
+	/* The rate as an integer of at most 53 bits times 2^-shift */
+	frexp(rate, &exponent);
+	shift = 53 - exponent > 62 ? 62 : exponent > 53 ? 0 : 53 - exponent;
+	product = (tsct_s128)llrint(ldexp(rate, shift)) * delta;
+	below = (__u64)product & ((1ULL << shift) - 1);
 
 	*ret_frac = ldexp((double)below, -shift);
 	return (__s64)(product >> shift);
 }
 
-double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
+/* Remote counts of a pair of counter values above the plane's straight function;
+ * exact */
+static double plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
 {
 	double frac;
 	__s64 whole = tsct_fit_multiply(plane->rate, (__s64)(local - plane->at),
@@ -39,26 +31,13 @@ double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
 	return (double)(__s64)(remote - plane->remote0 - (__u64)whole) - frac;
 }
 
+/* Time from the plane's origin to a value of the local counter, s */
 static double seconds(const struct tsct_plane *plane, __u64 local)
 {
 	return (double)(__s64)(local - plane->at) / plane->hz;
 }
 
-/* Twice the distance of two middles, by both counters */
-static void middle_distance(const struct tsct_exchange *a,
-			    const struct tsct_exchange *b, double *ret_local,
-			    double *ret_remote)
-{
-	*ret_local = (double)(__s64)(b->t1 - a->t1) +
-		(double)(__s64)(b->t4 - a->t4);
-	*ret_remote = (double)(__s64)(b->t2 - a->t2) +
-		(double)(__s64)(b->t3 - a->t3);
-}
-
-/*
- * Median of the rates from each exchange to the one that is nr / 2 later; 0:
- * none
- */
+/* Median of the rates from each exchange to the one nr / 2 later; 0: none */
 static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 			  double *scratch)
 {
@@ -66,7 +45,11 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 	double local, remote;
 
 	for (i = 0; half && i + half < nr; i++) {
-		middle_distance(&x[i], &x[i + half], &local, &remote);
+		/* Twice the distance of the two middles, by both counters */
+		local = (double)(__s64)(x[i + half].t1 - x[i].t1) +
+			(double)(__s64)(x[i + half].t4 - x[i].t4);
+		remote = (double)(__s64)(x[i + half].t2 - x[i].t2) +
+			(double)(__s64)(x[i + half].t3 - x[i].t3);
 		if (local > 0)
 			scratch[used++] = remote / local;
 	}
@@ -78,8 +61,8 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 #define RATE_MAX	0x1p40
 
 /*
- * The nominal rates are assumed to be right to TSCT_FIT_RATE_PPM, unless the
- * exchanges prove otherwise; see tsct_fit_bound().
+ * Sets the plane's rates. The nominal rates are assumed to be right to
+ * TSCT_FIT_RATE_PPM, unless the exchanges prove otherwise.
  */
 static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 		       unsigned int nr, bool hz_known, double remote_hz)
@@ -99,7 +82,8 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 		plane->rate_min = -HUGE_VAL;
 		plane->rate_max = HUGE_VAL;
 	} else {
-		/* The exchanges span too short a time to measure the rate. */
+		/* A rate that far off is due to exchanges that span too short a
+		 * time to measure it. */
 		if (rate < nominal - room || rate > nominal + room)
 			room = fabs(rate - nominal) * 2;
 		plane->rate_min = (nominal - room - rate) * plane->hz;
@@ -110,14 +94,7 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 	return 0;
 }
 
-/* Packet times are rounded down to whole counts: 1 more on each side. */
-static double slack_of(const struct tsct_plane *plane,
-		       const struct tsct_exchange *x)
-{
-	return (x->remote_error + 1.0) + (x->local_error + 1.0) * plane->rate;
-}
-
-/* False: the exchange is impossible, even if both rates are off. */
+/* False: the exchange is impossible, even if the nominal rates are wrong. */
 static bool point_of(const struct tsct_plane *plane,
 		     const struct tsct_exchange *x, struct tsct_point *ret)
 {
@@ -127,12 +104,14 @@ static bool point_of(const struct tsct_plane *plane,
 		return false;
 	ret->u1 = seconds(plane, x->t1);
 	ret->u4 = seconds(plane, x->t4);
-	ret->up = tsct_plane_y(plane, x->t1, x->t2);
-	ret->low = tsct_plane_y(plane, x->t4, x->t3);
+	ret->up = plane_y(plane, x->t1, x->t2);
+	ret->low = plane_y(plane, x->t4, x->t3);
 	ret->u = (ret->u1 + ret->u4) / 2;
 	ret->y = (ret->up + ret->low) / 2 - plane->shift;
 	ret->rtt = ret->up - ret->low;
-	ret->slack = slack_of(plane, x);
+	/* + 1 on each side, as packet times are rounded down to whole counts */
+	ret->slack = (x->remote_error + 1.0) +
+		(x->local_error + 1.0) * plane->rate;
 	ret->session_size = 1;
 	ret->rejected = false;
 	ret->used = true;
@@ -141,7 +120,8 @@ static bool point_of(const struct tsct_plane *plane,
 		(double)remote * TSCT_FIT_RATE_PPM / 1e6;
 }
 
-/* The exchanges of a session are adjacent. */
+/* Sets the session sizes of the points. The exchanges of a session are
+ * adjacent. */
 static void count_sessions(struct tsct_plane *plane,
 			   const struct tsct_exchange *x)
 {
@@ -158,42 +138,22 @@ static void count_sessions(struct tsct_plane *plane,
 	}
 }
 
-static int check_order(const struct tsct_exchange *x, unsigned int nr)
+int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
+		    const struct tsct_fit_options *options, double remote_hz,
+		    struct tsct_plane *ret)
 {
+	const struct tsct_exchange *last = &x[nr - 1];
 	unsigned int i;
+	double frac;
+	int err;
 
+	*ret = (struct tsct_plane) { 0 };
 	for (i = 1; i < nr; i++) {
 		if ((__s64)(x[i].t1 - x[i - 1].t1) < 0)
 			return -EINVAL;
 		if ((__s64)(x[i].t1 - x[0].t1) < 0)
 			return -ERANGE;
 	}
-	return 0;
-}
-
-static void set_origin(struct tsct_plane *plane,
-		       const struct tsct_exchange *last, __u64 at)
-{
-	double frac;
-
-	plane->at = at ? at : last->t4;
-	plane->remote0 = last->t3 + (__u64)tsct_fit_multiply(
-		plane->rate, (__s64)(plane->at - last->t4), &frac);
-}
-
-int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
-		    const struct tsct_fit_options *options, double remote_hz,
-		    struct tsct_plane *ret)
-{
-	unsigned int i;
-	int err;
-
-	*ret = (struct tsct_plane) { 0 };
-	if (!nr)
-		return -ENODATA;
-	err = check_order(x, nr);
-	if (err)
-		return err;
 	ret->points = malloc(nr * sizeof(*ret->points));
 	ret->point = ret->points;
 	ret->scratch = malloc((2 * (size_t)nr + 2) * sizeof(*ret->scratch));
@@ -208,7 +168,9 @@ int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 		(options->wander_ppb > 0 ? options->wander_ppb :
 		 TSCT_FIT_WANDER_PPB);
 	ret->shift = options->asymmetry * ret->rate / 2;
-	set_origin(ret, &x[nr - 1], options->at);
+	ret->at = options->at ? options->at : last->t4;
+	ret->remote0 = last->t3 + (__u64)tsct_fit_multiply(
+		ret->rate, (__s64)(ret->at - last->t4), &frac);
 	for (i = 0; i < nr; i++) {
 		ret->point[ret->nr].index = i;
 		ret->nr += point_of(ret, &x[i], &ret->point[ret->nr]);
@@ -229,7 +191,7 @@ void tsct_plane_to_fit(const struct tsct_plane *plane,
 {
 	double whole = floor(line->y0), rate = plane->rate;
 
-	/* Keeps the function increasing. Measured exchanges never need that. */
+	/* Clamps the rate, so that the function increases for any input. */
 	rate += fmin(fmax(line->slope / plane->hz, -rate / 2), rate);
 	fit->nr_pieces = 1;
 	fit->piece[0].from = plane->at;
@@ -250,27 +212,21 @@ static void swap(double *a, double *b)
 	*b = was;
 }
 
-/* Median of three: no quadratic time for sorted values */
-static double pivot_of(double *values, long from, long to)
-{
-	long mid = from + (to - from) / 2;
-
-	if (values[mid] < values[from])
-		swap(&values[mid], &values[from]);
-	if (values[to] < values[from])
-		swap(&values[to], &values[from]);
-	if (values[to] < values[mid])
-		swap(&values[to], &values[mid]);
-	return values[mid];
-}
-
 double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k)
 {
-	long from = 0, to = (long)nr - 1, i, j;
+	long from = 0, to = (long)nr - 1, mid, i, j;
 	double pivot;
 
 	while (from < to) {
-		pivot = pivot_of(values, from, to);
+		/* The median of three avoids quadratic time for sorted values. */
+		mid = from + (to - from) / 2;
+		if (values[mid] < values[from])
+			swap(&values[mid], &values[from]);
+		if (values[to] < values[from])
+			swap(&values[to], &values[from]);
+		if (values[to] < values[mid])
+			swap(&values[to], &values[mid]);
+		pivot = values[mid];
 		i = from;
 		j = to;
 		while (i <= j) {
@@ -291,46 +247,44 @@ double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k)
 	return values[k];
 }
 
-double tsct_plane_rtt_quantile(const struct tsct_plane *plane, double q)
+/* Collects the round trips of used points in [from, to) into scratch; returns
+ * their number. */
+static unsigned int collect_rtts(const struct tsct_plane *plane,
+				 unsigned int from, unsigned int to)
 {
 	unsigned int nr = 0, i;
 
-	for (i = 0; i < plane->nr; i++)
+	for (i = from; i < to; i++)
 		if (plane->point[i].used)
 			plane->scratch[nr++] = plane->point[i].rtt;
-	if (!nr)
-		return 0;
-	return tsct_nth_smallest(plane->scratch, nr,
-				 (unsigned int)(q * (nr - 1)));
+	return nr;
+}
+
+double tsct_plane_median_excess(const struct tsct_plane *plane)
+{
+	unsigned int nr = collect_rtts(plane, 0, plane->nr);
+
+	return (nr ? tsct_nth_smallest(plane->scratch, nr, (nr - 1) / 2) : 0) -
+		plane->min_rtt;
+}
+
+double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
+			     unsigned int to)
+{
+	unsigned int nr = collect_rtts(plane, from, to);
+
+	return nr ? tsct_nth_smallest(plane->scratch, nr, nr / 2) : 0;
 }
 
 /*
  * A wrong packet time may make a round trip shorter than any possible one. Such
  * values are few (at most one in OUTLIER_SHARE), and the gap from them to the
- * next value is OUTLIER_GAP times the spread of the nr / 10 + 3 values that
- * follow. On a path where nearly every packet queues, a rare packet that did
- * not looks the same, and is lost too.
+ * next value is at least OUTLIER_GAP times the spread of the nr / 10 + 3 values
+ * that follow. Where nearly every packet queues, the round trip of a packet that
+ * did not is rejected, too: it looks the same.
  */
 #define OUTLIER_SHARE	20
 #define OUTLIER_GAP	2.0
-
-/* Number of outliers below the others, of sorted values */
-static unsigned int count_low_outliers(const double *values, unsigned int nr,
-				       double resolution)
-{
-	unsigned int most = nr / OUTLIER_SHARE, spread, k;
-
-	if (nr < 8)
-		return 0;
-	spread = nr / 10 + 3;
-	if (most < 1)
-		most = 1;
-	for (k = most; k > 0; k--)
-		if (values[k] - values[k - 1] >
-		    OUTLIER_GAP * (values[k + spread] - values[k]) + resolution)
-			return k;
-	return 0;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -343,24 +297,21 @@ double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 {
 	/* Only the smallest values need to be sorted. */
 	unsigned int head = nr / OUTLIER_SHARE + nr / 10 + 8;
+	unsigned int most = nr < 8 ? 0 : nr / OUTLIER_SHARE, k;
 
 	if (head < nr)
 		tsct_nth_smallest(values, nr, head);
 	else
 		head = nr;
 	qsort(values, head, sizeof(*values), compare);
-	return values[count_low_outliers(values, nr, resolution)];
-}
-
-double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
-			     unsigned int to)
-{
-	unsigned int nr = 0, i;
-
-	for (i = from; i < to; i++)
-		if (plane->point[i].used)
-			plane->scratch[nr++] = plane->point[i].rtt;
-	return nr ? tsct_nth_smallest(plane->scratch, nr, nr / 2) : 0;
+	if (nr >= 8 && most < 1)
+		most = 1;
+	/* Finds the largest number k of outliers. */
+	for (k = most; k > 0; k--)
+		if (values[k] - values[k - 1] > OUTLIER_GAP *
+		    (values[k + nr / 10 + 3] - values[k]) + resolution)
+			break;
+	return values[k];
 }
 
 void tsct_point_reject(struct tsct_point *point)

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* True: exchange a is dropped before b, as it is longer, or as long and later. */
+/* True: exchange a is dropped before b: it is longer, or equally long and later. */
 static bool is_dropped_before(const struct tsct_exchange *x, unsigned int a,
 			      unsigned int b)
 {
@@ -38,9 +38,8 @@ static void heap_sift_down(const struct tsct_exchange *x, unsigned int *heap,
 	}
 }
 
-static unsigned int drop_longest_tenth(const struct tsct_exchange *x,
-				       unsigned int nr, bool *keep,
-				       unsigned int *heap)
+static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
+			       bool *keep, unsigned int *heap)
 {
 	unsigned int possible = 0, drop, i, k;
 
@@ -49,7 +48,7 @@ static unsigned int drop_longest_tenth(const struct tsct_exchange *x,
 			heap[possible++] = i;
 	drop = possible / 10;
 	if (!drop)
-		return 0;
+		return;
 	for (k = drop; k-- > 0;)
 		heap_sift_down(x, heap, drop, k);
 	for (i = drop; i < possible; i++) {
@@ -60,56 +59,39 @@ static unsigned int drop_longest_tenth(const struct tsct_exchange *x,
 	}
 	for (k = 0; k < drop; k++)
 		keep[heap[k]] = false;
-	return drop;
-}
-
-/* Sums about the means, so that large values lose no precision */
-struct means {
-	double nr, u, y, uu, uy;
-};
-
-static void sum_up(const struct tsct_plane *plane, struct means *ret)
-{
-	const struct tsct_point *p;
-	unsigned int i;
-
-	*ret = (struct means) { 0 };
-	for (i = 0; i < plane->nr; i++) {
-		p = &plane->point[i];
-		if (!p->used)
-			continue;
-		ret->nr++;
-		ret->u += p->u;
-		ret->y += p->y;
-	}
-	ret->u /= ret->nr;
-	ret->y /= ret->nr;
-	for (i = 0; i < plane->nr; i++) {
-		p = &plane->point[i];
-		if (!p->used)
-			continue;
-		ret->uu += (p->u - ret->u) * (p->u - ret->u);
-		ret->uy += (p->u - ret->u) * (p->y - ret->y);
-	}
 }
 
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		     unsigned int nr, bool *keep, struct tsct_fit *fit)
 {
+	/* Means, and sums of products about the means, so that large values lose
+	 * no precision */
+	double used = 0, u = 0, y = 0, uu = 0, uy = 0;
 	struct tsct_plane_line line = { 0, 0 };
-	struct means means;
-	unsigned int i;
+	struct tsct_point *p;
 
 	drop_longest_tenth(x, nr, keep, (unsigned int *)plane->scratch);
-	for (i = 0; i < plane->nr; i++)
-		plane->point[i].used = keep[plane->point[i].index];
-	sum_up(plane, &means);
-	if (means.uu > 0)
-		line.slope = means.uy / means.uu;
-	line.y0 = means.y - line.slope * means.u;
+	for (p = plane->point; p < plane->point + plane->nr; p++) {
+		p->used = keep[p->index];
+		if (!p->used)
+			continue;
+		used++;
+		u += p->u;
+		y += p->y;
+	}
+	u /= used;
+	y /= used;
+	for (p = plane->point; p < plane->point + plane->nr; p++) {
+		if (!p->used)
+			continue;
+		uu += (p->u - u) * (p->u - u);
+		uy += (p->u - u) * (p->y - y);
+	}
+	if (uu > 0)
+		line.slope = uy / uu;
+	line.y0 = y - line.slope * u;
 	tsct_plane_to_fit(plane, &line, fit);
-	fit->sd = sqrt(1 / means.nr +
-		       (means.uu > 0 ? means.u * means.u / means.uu : 0));
+	fit->sd = sqrt(1 / used + (uu > 0 ? u * u / uu : 0));
 }
 
 /* ---- spline -------------------------------------------------------------- */
@@ -119,21 +101,17 @@ void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
  * constrained cubic spline runs through all knots.
  *
  * Its slope at a knot is the harmonic mean of the slopes to both neighbours, so
- * that it does not overshoot: between two knots it is monotonic if they are.
- * Beyond the ends it is straight.
+ * that it does not overshoot: it increases wherever the knots do. Beyond the ends
+ * it is straight.
  */
-/* An averaged session: whole counts and fractions of both counters */
+
+/* Average of a session: whole counts and fractions of both counters */
 struct knot {
 	__u64 local, remote;
 	double local_frac, remote_frac;
 };
 
-/* Sums of twice the middles' distances from the first exchange's t1 and t2 */
-struct session_sums {
-	tsct_s128 local, remote;
-	__s64 nr;
-};
-
+/* Sets *ret + *ret_frac to the mean, from + twice / (2 nr). */
 static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 		 double *ret_frac)
 {
@@ -147,26 +125,28 @@ static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 	*ret_frac = (double)left / (double)(2 * nr);
 }
 
-/* False: no exchange is kept. */
+/* Averages the kept exchanges of a session. False: none is kept. */
 static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 			    const bool *keep, struct knot *ret)
 {
-	struct session_sums sums = { 0, 0, 0 };
+	/* Sums of twice the distances of middles from the first t1 and t2 */
+	tsct_s128 local = 0, remote = 0;
+	__s64 kept = 0;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
 		if (!keep[i])
 			continue;
-		sums.local += (tsct_s128)(__s64)(x[i].t1 - x->t1) +
+		local += (tsct_s128)(__s64)(x[i].t1 - x->t1) +
 			(__s64)(x[i].t4 - x->t1);
-		sums.remote += (tsct_s128)(__s64)(x[i].t2 - x->t2) +
+		remote += (tsct_s128)(__s64)(x[i].t2 - x->t2) +
 			(__s64)(x[i].t3 - x->t2);
-		sums.nr++;
+		kept++;
 	}
-	if (!sums.nr)
+	if (!kept)
 		return false;
-	mean(x->t1, sums.local, sums.nr, &ret->local, &ret->local_frac);
-	mean(x->t2, sums.remote, sums.nr, &ret->remote, &ret->remote_frac);
+	mean(x->t1, local, kept, &ret->local, &ret->local_frac);
+	mean(x->t2, remote, kept, &ret->remote, &ret->remote_frac);
 	return true;
 }
 
@@ -176,21 +156,16 @@ static double local_between(const struct knot *a, const struct knot *b)
 		(b->local_frac - a->local_frac);
 }
 
-static double remote_between(const struct knot *a, const struct knot *b)
-{
-	return (double)(__s64)(b->remote - a->remote) +
-		(b->remote_frac - a->remote_frac);
-}
-
+/* Mean slope between two knots */
 static double rise(const struct knot *a, const struct knot *b)
 {
-	return remote_between(a, b) / local_between(a, b);
+	return ((double)(__s64)(b->remote - a->remote) +
+		(b->remote_frac - a->remote_frac)) / local_between(a, b);
 }
 
 /*
- * Slope at a knot. At an end it is such that the spline is not bent there: for
- * a cubic with slopes s and s' at its ends and mean slope r, s = (3 r - s') /
- * 2.
+ * Slope at a knot. At an end of the spline its second derivative is 0: for a cubic
+ * with slopes s and s' at its ends and mean slope r, s = (3 r - s') / 2.
  */
 static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
 {
@@ -211,8 +186,8 @@ static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
 }
 
 /*
- * A cubic in the distance from the knot, as one in the distance from its whole
- * count
+ * Converts a cubic in the distance from the knot to one in the distance from the
+ * knot's whole count.
  */
 static void set_cubic(const struct knot *knot, double slope, double square,
 		      double cube, struct tsct_cubic *ret)
@@ -232,74 +207,27 @@ static void set_cubic(const struct knot *knot, double slope, double square,
 	}
 }
 
-static void connect_knots(const struct knot *a, const struct knot *b,
-			  double slope_a, double slope_b,
-			  struct tsct_cubic *ret)
-{
-	double h = local_between(a, b), r = rise(a, b);
-
-	set_cubic(a, slope_a, (3 * (r - slope_a) - (slope_b - slope_a)) / h,
-	      ((slope_b - slope_a) - 2 * (r - slope_a)) / (h * h), ret);
-}
-
-static void set_pieces(const struct knot *knot, unsigned int nr,
-		       struct tsct_fit *fit)
-{
-	double slope = slope_at(knot, nr, 0), next;
-	unsigned int k;
-
-	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);
-	fit->nr_pieces = 1;
-	if (nr == 2)
-		return;
-	for (k = 0; k + 1 < nr; k++) {
-		next = slope_at(knot, nr, k + 1);
-		connect_knots(&knot[k], &knot[k + 1], slope, next,
-		      &fit->piece[fit->nr_pieces++]);
-		slope = next;
-	}
-	set_cubic(&knot[nr - 1], slope, 0, 0, &fit->piece[fit->nr_pieces++]);
-}
-
-/*
- * Exchanges outside sessions do not count if there are sessions. Else, this
- * many in a row are treated as a session.
- */
+/* Without sessions, this many exchanges in a row are treated as a session. */
 #define SESSION_NR	16
 
-static bool any_session(const struct tsct_exchange *x, unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		if (x[i].session)
-			return true;
-	return false;
-}
-
-/* End of the session that begins at @from */
-static unsigned int group_end(const struct tsct_exchange *x, unsigned int nr,
-			      unsigned int from, bool sessions)
-{
-	unsigned int i = from;
-
-	if (!sessions)
-		return nr - from < 2 * SESSION_NR ? nr : from + SESSION_NR;
-	while (i < nr && x[i].session == x[from].session)
-		i++;
-	return i;
-}
-
+/* Makes a knot of each session. Exchanges outside sessions are dropped, if there
+ * are sessions. */
 static int average_sessions(const struct tsct_plane *plane,
 			    const struct tsct_exchange *x, unsigned int nr,
 			    bool *keep, struct knot *knot, unsigned int *ret_nr)
 {
-	bool sessions = any_session(x, nr);
+	bool sessions = false;
 	unsigned int from, to, i;
 
+	for (i = 0; i < nr; i++)
+		sessions |= x[i].session != 0;
 	*ret_nr = 0;
 	for (from = 0; from < nr; from = to) {
-		to = group_end(x, nr, from, sessions);
+		to = nr - from < 2 * SESSION_NR ? nr : from + SESSION_NR;
+		if (sessions)
+			for (to = from; to < nr &&
+			     x[to].session == x[from].session;)
+				to++;
 		for (i = from; i < to && sessions && !x[from].session; i++)
 			keep[i] = false;
 		drop_longest_tenth(x + from, to - from, keep + from,
@@ -315,7 +243,8 @@ static int average_sessions(const struct tsct_plane *plane,
 	return *ret_nr ? 0 : -ENODATA;
 }
 
-/* -ERANGE: a counter does not run, or at very different rates between knots. */
+/* Checks all pairs of neighbouring knots. -ERANGE: the local counter does not
+ * increase, or the rate differs too much from the mean rate. */
 static int check_rises(const struct knot *knot, unsigned int nr)
 {
 	double all, r;
@@ -340,7 +269,8 @@ int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		    unsigned int nr, bool *keep, struct tsct_fit *fit)
 {
 	struct knot knot[TSCT_CUBICS_MAX];
-	unsigned int nr_knots;
+	double slope, next, h, r;
+	unsigned int nr_knots, k;
 	int err;
 
 	err = average_sessions(plane, x, nr, keep, knot, &nr_knots);
@@ -348,16 +278,24 @@ int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		err = check_rises(knot, nr_knots);
 	if (err)
 		return err;
-	/*
-	 * Standard error of a session's average, doubled for extrapolation by
-	 * its slope
-	 */
+	/* Standard error of a session's average, doubled for extrapolation. The
+	 * caller multiplies it by the residual. */
 	fit->sd = 2 / sqrt((double)nr / nr_knots);
-	if (nr_knots == 1) {
-		set_cubic(&knot[0], plane->nominal, 0, 0, &fit->piece[0]);
-		fit->nr_pieces = 1;
-	} else {
-		set_pieces(knot, nr_knots, fit);
+	slope = nr_knots == 1 ? plane->nominal : slope_at(knot, nr_knots, 0);
+	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);
+	fit->nr_pieces = 1;
+	if (nr_knots < 3)
+		return 0;
+	for (k = 0; k + 1 < nr_knots; k++) {
+		next = slope_at(knot, nr_knots, k + 1);
+		h = local_between(&knot[k], &knot[k + 1]);
+		r = rise(&knot[k], &knot[k + 1]);
+		set_cubic(&knot[k], slope,
+			  (3 * (r - slope) - (next - slope)) / h,
+			  ((next - slope) - 2 * (r - slope)) / (h * h),
+			  &fit->piece[fit->nr_pieces++]);
+		slope = next;
 	}
+	set_cubic(&knot[k], slope, 0, 0, &fit->piece[fit->nr_pieces++]);
 	return 0;
 }

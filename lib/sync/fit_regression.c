@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: MIT
 /*
- * Regression fit: middles are weighted by the excess of their round trip over
- * the shortest, and the rate wanders at random, so that old ones count less.
- * This is a Kalman filter of two states, offset and rate.
+ * Regression fit: a Kalman filter of two states, offset and rate. The measurements
+ * are the middles of the exchanges, weighted by the excess of their round trip
+ * over the shortest one. The rate wanders at random, so that older exchanges have
+ * less weight.
  *
- * The weight of the excess and the speed of the wander are unknown. Each
- * combination predicts every exchange from those before it, and is scored by
- * the likelihood of the exchange. The scale of all noise is the maximum
- * likelihood one.
+ * The weight of the excess and the speed of the wander are not known. Each
+ * combination of a few values predicts every exchange from those before it, and
+ * is scored by the likelihood of these predictions. The scale of all noise is
+ * estimated by maximum likelihood.
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
 /*
- * Variance of a middle: 1 + (excess / (share * median excess))^2. A packet that
- * did not queue is wrong by its packet times' errors only; one that queued for
- * x is wrong by up to x / 2.
+ * Values of `share` that are tried. The variance of a middle is 1 + (excess /
+ * (share * median excess))^2: a packet that queued for x moves the middle by up
+ * to x / 2, other errors are those of packet times.
  */
 #define SHARES	5
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
 /*
- * Caches, queues and scheduling are common to all exchanges of a session, so
- * these are not independent: together they count at most as 1 /
- * SESSION_CORRELATION exchanges.
+ * Correlation of the errors within a session, as caches, queues and scheduling
+ * are the same: a session counts at most as 1 / SESSION_CORRELATION exchanges.
  */
 #define SESSION_CORRELATION	0.2
 
 /*
- * Growth of the variance of the rate from one exchange to the next, in units of
- * the variance of a middle and of the mean interval of exchanges
+ * Values of the wander that are tried: growth of the variance of the rate from one
+ * exchange to the next, in units of the variance of a middle and of the mean
+ * interval of exchanges
  */
 #define WANDERS	10
 static const double wanders[WANDERS] = {
@@ -38,11 +39,11 @@ static const double wanders[WANDERS] = {
 };
 
 /*
- * Non-Gaussian delays look like some wander, too. Crystals wander by about
- * WANDER_USUAL, relative, per root of a second; more needs evidence:
- * WANDER_EVIDENCE in the logarithm of the likelihood for 10 times as much, 4
- * times that for 100 times. Of all that are within LIKELY_ENOUGH of the best,
- * the least wander is taken.
+ * Non-Gaussian delays look like wander, too. Crystals wander by about
+ * WANDER_USUAL, relative, per root of a second. The score of a wander n decades
+ * above that is reduced by WANDER_EVIDENCE * n^2 (natural logarithm of the
+ * likelihood). The result is the least wander whose score is within
+ * LIKELY_ENOUGH of the best.
  */
 #define WANDER_USUAL	1e-9
 #define WANDER_EVIDENCE	3.0
@@ -50,19 +51,20 @@ static const double wanders[WANDERS] = {
 
 struct kalman {
 	double u, y, rate;
-	double yy, yr, rr;	/* covariance */
-	double log_var;		/* logarithm of the product of variances, ... */
-	double product;		/* ... and factors not yet included in it */
-	double chi2, nr;	/* sum of squares, sum of the weights */
+	double yy, yr, rr;	/* covariance of y and rate */
+	double log_var;		/* sum of the logarithms of variances */
+	double product;		/* product of variances not yet in log_var, so
+				 * that one logarithm serves for many */
+	double chi2, nr;	/* weighted sum of squares, sum of the weights */
 };
 
-/* Middles in units of their noise */
+/* Middles of the exchanges, the filter's measurements, in units of their noise */
 struct middles {
 	const struct tsct_plane *plane;
-	double *var;
-	double unit;		/* counts */
-	double period;		/* s */
-	double wander;		/* variance of the rate per second */
+	double *var;		/* variances of the middles, units squared */
+	double unit;		/* unit of the middles, counts */
+	double period;		/* mean interval of exchanges, s */
+	double wander;		/* growth of the rate's variance per second */
 };
 
 static void predict_to(struct kalman *f, double wander, double u)
@@ -76,25 +78,31 @@ static void predict_to(struct kalman *f, double wander, double u)
 	f->u = u;
 }
 
-/* Scores the prediction's error @off of a middle that counts as @counts of one. */
-static void add_likelihood(struct kalman *f, double off, double var,
-			   double counts)
+static double session_factor(const struct tsct_point *p)
 {
-	double s = f->yy + var;
-
-	f->chi2 += counts * off * off / s;
-	f->nr += counts;
-	if (counts < 1)
-		f->log_var += counts * log(s);
-	else
-		f->product *= s;
+	return 1 + SESSION_CORRELATION * (p->session_size - 1);
 }
 
-static void update_state(struct kalman *f, double y, double var)
+/* Predicts and scores a middle, which counts as `weight` independent ones, and
+ * updates the state. */
+static void filter_point(struct kalman *f, double wander,
+			 const struct tsct_point *p, double y, double var)
 {
-	double off = y - f->y, inverse = 1 / (f->yy + var);
-	double gain = f->yy * inverse, gain_rate = f->yr * inverse;
+	double weight = 1 / session_factor(p);
+	double s, off, inverse, gain, gain_rate;
 
+	predict_to(f, wander, p->u);
+	off = y - f->y;
+	s = f->yy + var * weight;
+	f->chi2 += weight * off * off / s;
+	f->nr += weight;
+	if (weight < 1)
+		f->log_var += weight * log(s);
+	else
+		f->product *= s;
+	inverse = 1 / (f->yy + var);
+	gain = f->yy * inverse;
+	gain_rate = f->yr * inverse;
 	f->y += gain * off;
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
@@ -103,49 +111,10 @@ static void update_state(struct kalman *f, double y, double var)
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;
-}
-
-static double session_factor(const struct tsct_point *p)
-{
-	return 1 + SESSION_CORRELATION * (p->session_size - 1);
-}
-
-static void init_filter(struct kalman *f, const struct middles *middles,
-			const struct tsct_point *p, double var)
-{
-	double rate = middles->plane->rate * middles->plane->hz *
-		(TSCT_FIT_RATE_PPM / 1e6) / middles->unit;
-	double steep = 1e3 / middles->period;
-
-	*f = (struct kalman) {
-		.product = 1,
-		.u = p->u, .y = p->y / middles->unit, .yy = var,
-		/*
-		 * The nominal rates' limit matters for the briefest windows
-		 * only.
-		 */
-		.rr = fmin(rate * rate, steep * steep),
-	};
-}
-
-/* One logarithm for many variances */
-static void fold_product(struct kalman *f)
-{
-	if (f->product < 1e100)
-		return;
-	f->log_var += log(f->product);
-	f->product = 1;
-}
-
-static void filter_point(struct kalman *f, double wander,
-			 const struct tsct_point *p, double y, double var)
-{
-	double counts = 1 / session_factor(p);
-
-	predict_to(f, wander, p->u);
-	add_likelihood(f, y - f->y, var * counts, counts);
-	update_state(f, y, var);
-	fold_product(f);
+	if (f->product >= 1e100) {
+		f->log_var += log(f->product);
+		f->product = 1;
+	}
 }
 
 /* Next used point from @i on in steps of @by; @to: there is none. */
@@ -157,8 +126,9 @@ static long next_used(const struct middles *middles, long i, long to, long by)
 }
 
 /*
- * Runs @nr filters over points [from, to), or backwards if to < from. Several
- * run interleaved, as each has long dependency chains. False: no point is used.
+ * Runs @nr filters over points [from, to), or backwards if to < from. They run
+ * interleaved, which is faster, as each has long dependency chains. False: no
+ * point is used.
  */
 static bool run_filters(const struct middles *middles, long from, long to,
 			const double *wander, struct kalman *f, unsigned int nr)
@@ -166,13 +136,24 @@ static bool run_filters(const struct middles *middles, long from, long to,
 	const struct tsct_point *point = middles->plane->point;
 	long by = to < from ? -1 : 1, i;
 	double scale = 1 / middles->unit;
+	double rate = middles->plane->rate * middles->plane->hz *
+		(TSCT_FIT_RATE_PPM / 1e6) / middles->unit;
+	double steep = 1e3 / middles->period;
 	unsigned int k;
 
 	i = next_used(middles, from, to, by);
 	if (i == to)
 		return false;
 	for (k = 0; k < nr; k++)
-		init_filter(&f[k], middles, &point[i], middles->var[i]);
+		f[k] = (struct kalman) {
+			.product = 1,
+			.u = point[i].u,
+			.y = point[i].y / middles->unit,
+			.yy = middles->var[i],
+			/* The limit of the nominal rates matters for very short
+			 * windows only. */
+			.rr = fmin(rate * rate, steep * steep),
+		};
 	while ((i = next_used(middles, i + by, to, by)) != to)
 		for (k = 0; k < nr; k++)
 			filter_point(&f[k], wander[k], &point[i],
@@ -180,16 +161,6 @@ static bool run_filters(const struct middles *middles, long from, long to,
 	for (k = 0; k < nr; k++)
 		f[k].log_var += log(f[k].product);
 	return true;
-}
-
-static double likelihood(const struct kalman *f, const struct middles *middles)
-{
-	double nr = f->nr;
-
-	if (!(nr > 0))
-		return 0;
-	return -(f->log_var + nr * log(fmax(f->chi2 / nr, 1e-12))) / 2 -
-		nr * log(middles->unit);
 }
 
 static void set_variances(struct middles *middles, double share, double excess)
@@ -205,21 +176,13 @@ static void set_variances(struct middles *middles, double share, double excess)
 	}
 }
 
-static double evidence_needed(const struct middles *middles, double wander,
-			      const struct kalman *f)
+/* Scores every @by-th wander into @score; returns the best score. */
+static double score_wanders(const struct middles *middles, unsigned int by,
+			    double score[WANDERS])
 {
 	double rate = middles->plane->rate * middles->plane->hz;
-	double is = sqrt(wander * f->chi2 / fmax(f->nr, 1)) * middles->unit;
-	double decades = log10(fmax(is / rate / WANDER_USUAL, 1));
-
-	return WANDER_EVIDENCE * decades * decades;
-}
-
-/* Scores every @by-th wander; returns the best score. */
-static double score_wanders(const struct middles *middles, unsigned int by,
-			    double is[WANDERS])
-{
 	double p = middles->period, wander[WANDERS], best = -HUGE_VAL;
+	double relative, decades;
 	struct kalman f[WANDERS];
 	unsigned int nr = 0, k;
 
@@ -228,42 +191,43 @@ static double score_wanders(const struct middles *middles, unsigned int by,
 	if (!run_filters(middles, 0, middles->plane->nr, wander, f, nr))
 		return best;
 	for (k = 0; k < nr; k++) {
-		is[k] = likelihood(&f[k], middles) -
-			evidence_needed(middles, wander[k], &f[k]);
-		best = fmax(best, is[k]);
+		relative = sqrt(wander[k] * f[k].chi2 / fmax(f[k].nr, 1)) *
+			middles->unit / rate;
+		decades = log10(fmax(relative / WANDER_USUAL, 1));
+		score[k] = -WANDER_EVIDENCE * decades * decades;
+		/* The logarithm of the likelihood of all predictions */
+		if (f[k].nr > 0)
+			score[k] -= f[k].nr * log(middles->unit) +
+				(f[k].log_var + f[k].nr *
+				 log(fmax(f[k].chi2 / f[k].nr, 1e-12))) / 2;
+		best = fmax(best, score[k]);
 	}
 	return best;
 }
 
-/* Index of the best share, at the best of a few wanders */
-static unsigned int choose_share(struct middles *middles, double excess)
+/* Sets the variances by the best share, and then the wander. */
+static void choose_noise(struct middles *middles, double excess)
 {
-	double best = -HUGE_VAL, is[WANDERS], score_of;
-	unsigned int share, found = 0;
+	double best = -HUGE_VAL, score[WANDERS] = { 0 }, score_of_share;
+	double p = middles->period;
+	unsigned int share, found = 0, k = 0;
 
 	for (share = 0; share < SHARES; share++) {
 		set_variances(middles, shares[share], excess);
-		score_of = score_wanders(middles, 3, is);
-		if (score_of > best) {
-			best = score_of;
+		score_of_share = score_wanders(middles, 3, score);
+		if (score_of_share > best) {
+			best = score_of_share;
 			found = share;
 		}
 	}
-	return found;
-}
-
-/* Least wander that is likely enough: variance of the rate per second */
-static double choose_wander(const struct middles *middles)
-{
-	double is[WANDERS] = { 0 }, best = score_wanders(middles, 1, is);
-	unsigned int k = 0;
-
-	while (is[k] < best - LIKELY_ENOUGH)
+	set_variances(middles, shares[found], excess);
+	best = score_wanders(middles, 1, score);
+	while (score[k] < best - LIKELY_ENOUGH)
 		k++;
-	return wanders[k] / (middles->period * middles->period * middles->period);
+	middles->wander = wanders[k] / (p * p * p);
 }
 
-/* Merges two independent estimates of the same moment. */
+/* Merges two independent estimates at the same time. */
 static void merge_filters(struct kalman *f, const struct kalman *g)
 {
 	double a = f->yy + g->yy, b = f->yr + g->yr, c = f->rr + g->rr;
@@ -279,7 +243,8 @@ static void merge_filters(struct kalman *f, const struct kalman *g)
 	f->yy -= (yy * (c * yy - b * yr) + yr * (a * yr - b * yy)) / det;
 }
 
-/* Estimate at u = 0: earlier points filtered forwards, later ones backwards */
+/* Returns the estimate at u = 0: earlier points are filtered forwards, later ones
+ * backwards. */
 static void estimate_at_origin(const struct middles *middles,
 			       struct kalman *ret)
 {
@@ -304,28 +269,21 @@ static void estimate_at_origin(const struct middles *middles,
 		*ret = later;
 }
 
-static double median_excess(const struct tsct_plane *plane)
-{
-	double excess = tsct_plane_rtt_quantile(plane, 0.5) - plane->min_rtt;
-
-	/* Packet times are rounded down to whole counts. */
-	return fmax(excess, 1 + plane->rate);
-}
-
 void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret)
 {
 	struct middles middles = { .plane = plane };
-	double excess = median_excess(plane), noise;
+	/* Packet times are rounded to whole counts: the excess is no less. */
+	double excess = fmax(tsct_plane_median_excess(plane), 1 + plane->rate);
 	struct kalman f;
+	double noise;
 
 	middles.var = plane->scratch;
 	middles.period = plane->nr > 1 ? (plane->point[plane->nr - 1].u1 -
 		plane->point[0].u1) / (plane->nr - 1) : 0;
 	if (!(middles.period > 0))
 		middles.period = 1;
-	set_variances(&middles, shares[choose_share(&middles, excess)], excess);
-	middles.wander = choose_wander(&middles);
+	choose_noise(&middles, excess);
 	run_filters(&middles, 0, plane->nr, &middles.wander, &f, 1);
 	noise = f.nr > 0 ? f.chi2 / f.nr : 1;
 	ret->wander = sqrt(noise * middles.wander) * middles.unit;

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
  * Theil-Sen estimator: the median of slopes between pairs of points, then the
- * median of the remaining offsets. Only pairs from one half of the time to the
- * other are used: a session has many exchanges, but does not determine a rate.
- * The result is not very exact, but up to a quarter of each half may be wrong
- * without moving it much, so the other estimates are checked against it.
+ * median of the remaining offsets. Only pairs from the earlier half of the time
+ * to the later half are used, as the many exchanges of a session do not determine
+ * a rate. The result is not very exact, but changes little while less than a
+ * quarter of each half is wrong, so the other estimates are checked against it.
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
-/*
- * Median slope from points of the earlier half of the time to points of the
- * later half
- */
+static double line_at(const struct tsct_plane_line *line, double u)
+{
+	return line->y0 + line->slope * u;
+}
+
+/* Median slope from the points in the earlier half of the time, the first @early
+ * of @nr, to points in the later half */
 static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
 		       unsigned int early, unsigned int nr, double *slopes)
 {
@@ -30,24 +33,8 @@ static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
 	return found ? tsct_nth_smallest(slopes, found, found / 2) : 0;
 }
 
-static double spread_of(const struct tsct_plane *plane, const unsigned int *of,
-			unsigned int nr, const struct tsct_plane_line *line,
-			double *values)
-{
-	const struct tsct_point *p;
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		p = &plane->point[of[i]];
-		values[i] = fabs(p->y - tsct_plane_line_at(line, p->u));
-	}
-	return 1.48 * tsct_nth_smallest(values, nr, nr / 2);
-}
-
-/*
- * Appends the indices of the used points in [from, to) with round trips up to
- * the median; how many.
- */
+/* Collects the indices of the used points in [from, to) with round trips up to the
+ * median; returns their number. */
 static unsigned int append_short(const struct tsct_plane *plane,
 				 unsigned int from, unsigned int to,
 				 unsigned int *of)
@@ -61,27 +48,18 @@ static unsigned int append_short(const struct tsct_plane *plane,
 	return nr;
 }
 
-/* First point in the later half of the time */
-static unsigned int halfway(const struct tsct_plane *plane, unsigned int from,
-			    unsigned int to)
-{
-	double middle = (plane->point[from].u + plane->point[to - 1].u) / 2;
-	unsigned int i = from;
-
-	while (i < to && plane->point[i].u < middle)
-		i++;
-	return i;
-}
-
 void tsct_theil_sen(const struct tsct_plane *plane,
 		    const struct tsct_window *window,
 		    struct tsct_fit_candidate *ret)
 {
-	unsigned int from = window->from, to = window->to;
-	unsigned int half = halfway(plane, from, to), early, nr, i, *of;
+	unsigned int from = window->from, to = window->to, half = from;
+	unsigned int early, nr, i, *of;
 	double *values = plane->scratch, first, last, lever;
+	double middle = (plane->point[from].u + plane->point[to - 1].u) / 2;
 	const struct tsct_point *p;
 
+	while (half < to && plane->point[half].u < middle)
+		half++;
 	of = (unsigned int *)(values + plane->nr);
 	early = append_short(plane, from, half, of);
 	nr = early + append_short(plane, half, to, of + early);
@@ -94,38 +72,29 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 		values[i] = p->y - ret->line.slope * p->u;
 	}
 	ret->line.y0 = tsct_nth_smallest(values, nr, nr / 2);
-	ret->spread = spread_of(plane, of, nr, &ret->line, values);
+	for (i = 0; i < nr; i++) {
+		p = &plane->point[of[i]];
+		values[i] = fabs(p->y - line_at(&ret->line, p->u));
+	}
+	/* 1.48: from the median to the deviation of a normal distribution */
+	ret->spread = 1.48 * tsct_nth_smallest(values, nr, nr / 2);
 	first = plane->point[of[0]].u;
 	last = plane->point[of[nr - 1]].u;
-	/*
-	 * As for a regression over evenly spaced points; a median's deviation
-	 * is 1.25 times that of a mean.
-	 */
+	/* The deviation of a regression over evenly spaced points, times 1.25, as
+	 * for a median instead of a mean */
 	lever = last > first ? fabs(first + last) / (last - first) : 0;
 	ret->sd = ret->spread * 1.25 * sqrt((1 + 3 * lever * lever) / nr);
 }
 
-/*
- * The middle of an exchange is off by at most half its round trip, and so is
- * the line through most of them. A point that is further off has wrong packet
- * times, or its source is wrong.
- */
-static bool is_outlier(const struct tsct_point *p,
-		       const struct tsct_fit_candidate *others,
-		       double median_rtt)
-{
-	double off = fabs(p->y - tsct_plane_line_at(&others->line, p->u));
-
-	return off > (fmax(p->rtt, 0) + median_rtt) / 2 + p->slack +
-		6 * others->spread;
-}
-
-/*
- * This many consecutive outliers at the end are a change of a counter, not
- * errors.
- */
+/* This many consecutive outliers at the end are due to a change of a counter, not
+ * to wrong packet times. */
 #define CHANGE_NR	3
 
+/*
+ * Rejects points that are too far from the line. The middle of an exchange is off
+ * by at most half of the round trip, and so is the line through most of them. A
+ * point that is further off has wrong packet times, or its source is wrong.
+ */
 static void reject_far(struct tsct_plane *plane,
 		       const struct tsct_fit_candidate *others)
 {
@@ -134,8 +103,10 @@ static void reject_far(struct tsct_plane *plane,
 
 	for (i = 0; i < plane->nr; i++) {
 		struct tsct_point *p = &plane->point[i];
+		double off = fabs(p->y - line_at(&others->line, p->u));
 
-		p->outlier = is_outlier(p, others, median_rtt);
+		p->outlier = off > (fmax(p->rtt, 0) + median_rtt) / 2 +
+			p->slack + 6 * others->spread;
 		nr += p->outlier;
 		last = p->outlier ? last + 1 : 0;
 	}
@@ -150,14 +121,14 @@ static void reject_far(struct tsct_plane *plane,
 static double delay_of(const struct tsct_point *p,
 		       const struct tsct_fit_candidate *others, bool up)
 {
-	double line = tsct_plane_line_at(&others->line, p->u);
+	double y = line_at(&others->line, p->u);
 
-	return up ? p->up - line : line - p->low;
+	return up ? p->up - y : y - p->low;
 }
 
 /*
- * A wrong packet time may make the delay of one direction too short, but not
- * the round trip.
+ * Rejects points with implausibly short delays of one direction: a wrong packet
+ * time shortens the delay in one direction, where the round trip is plausible.
  */
 static void reject_early(struct tsct_plane *plane,
 			 const struct tsct_fit_candidate *others, bool up)

@@ -19,9 +19,10 @@ static unsigned int count_at(const struct tsct_correctness_interval *all,
 }
 
 /*
- * A region where the most intervals overlap begins at the lower end of one of
- * them. An interval that overlaps with the region contains that end too:
- * otherwise it would begin within the region, and make one more there.
+ * True: the interval is part of a group of @agree intervals that overlap. Such a
+ * region begins at the lower end of one interval. Every interval that overlaps
+ * with the region contains that end: an interval that begins within the region
+ * would make the group larger than @agree, the largest possible number.
  */
 static bool in_largest_group(const struct tsct_correctness_interval *all,
 			     unsigned int nr,
@@ -39,10 +40,8 @@ static bool in_largest_group(const struct tsct_correctness_interval *all,
 	return false;
 }
 
-/*
- * Hull of the points in at least @need intervals: its ends are ends of
- * intervals.
- */
+/* Sets lo and hi to the hull of all points in at least @need intervals. Both are
+ * ends of intervals. */
 static void find_hull(const struct tsct_correctness_interval *all,
 		      unsigned int nr, unsigned int need,
 		      struct tsct_intersection_result *ret)

@@ -19,17 +19,18 @@ struct tsct_intersection_result {
 				 * in common */
 	bool majority;		/* agree is more than half of all */
 	/*
-	 * Range of the truth if at most (nr - 1) / 2 intervals are wrong: the
-	 * hull of all points in at least the others. Empty (lo > hi) without a
-	 * majority.
+	 * Range of the true time if at most (nr - 1) / 2 intervals are wrong: the
+	 * hull of all points that are in at least nr - (nr - 1) / 2 intervals.
+	 * Empty (lo > hi) without a majority.
 	 */
 	double lo, hi;
 };
 
 /*
- * Sets `falseticker` of each of @nr intervals: with a majority, it is one that
- * is part of no largest group; without one, none is: two that contradict each
- * other cannot outvote each other. Pure; cubic in @nr.
+ * Sets `falseticker` of each of @nr intervals. If a majority of them overlap, a
+ * falseticker is an interval outside every largest group. Without a majority there
+ * are none: which of two contradicting sources is wrong is unknown. Pure; cubic in
+ * @nr.
  */
 struct tsct_intersection_result
 tsct_intersection(struct tsct_correctness_interval *intervals, unsigned int nr);

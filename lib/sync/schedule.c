@@ -1,52 +1,51 @@
 // SPDX-License-Identifier: MIT
-/* Sessions and barriers of a master */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "schedule.h"
 
-/* A list of blockers expires this long after the member's last request. */
+/* Time from a member's last request until its list of blockers expires */
 #define BLOCKERS_VALID_US	2000000
 
 struct schedule_member {
 	char name[TSCT_MEMBER_NAME];
-	bool expected;		/* by configuration */
-	bool present;		/* has sent a request, the last one at last_us */
-	__u64 last_us;
-	bool counted;		/* the open session waits for it */
-	__u32 session;		/* that it takes part in; 0: none */
-	bool over;		/* it has had its exchanges in that session */
-	bool has_turn;		/* at turn_us */
-	__u32 messages;		/* exchanges in that session */
-	__u64 turn_us;
-	__u32 arrived;		/* in this barrier; 0: in none */
-	char blockers[TSCT_MISSING_TEXT + 1];	/* below it; "": none */
+	bool expected;		/* configured: barriers wait for the member */
+	bool present;		/* the member has sent a request */
+	__u64 last_us;		/* time of the last request; valid if present */
+	bool counted;		/* the open session waits for this member */
+	__u32 session;		/* session with this member; 0: none */
+	bool over;		/* had all exchanges in that session */
+	bool has_turn;		/* turn_us is valid */
+	__u32 messages;		/* number of exchanges in that session */
+	__u64 turn_us;		/* time of the next turn */
+	__u32 arrived;		/* barrier in which the member waits; 0: none */
+	char blockers[TSCT_MISSING_TEXT + 1];	/* names of missing nodes below
+						 * the member; "": none */
 };
 
 struct tsct_schedule {
 	struct tsct_schedule_options options;
-	char name[TSCT_MEMBER_NAME];
-	__u64 now_us;		/* of the last call */
-	bool open;
-	__u32 session;		/* number of the last one */
-	__u64 begin_us;		/* of that */
+	char name[TSCT_MEMBER_NAME];	/* name of the master */
+	__u64 now_us;		/* time of the last call */
+	bool open;		/* a session is open */
+	__u32 session;		/* number of the last session */
+	__u64 begin_us;		/* begin of the last session */
 	__u64 free_us;		/* end of the last assigned slot */
-	__u32 first;		/* first barrier of this run of the master
-				 * ... */
-	__u32 barrier;		/* ... and the one at which members gather */
-	bool master_arrived;
+	__u32 first;		/* first barrier since the master's start */
+	__u32 barrier;		/* barrier at which members gather now */
+	bool master_arrived;	/* the master has arrived in that barrier */
 	bool joined;		/* a member has joined the session */
-	unsigned int nr_counted;
-	unsigned int nr, nr_expected;
+	unsigned int nr_counted;	/* members with `counted` set */
+	unsigned int nr, nr_expected;	/* members; those with `expected` set */
 	/*
-	 * Node ids, apart from the members so that a search reads little
-	 * memory. 0: expected, but without a request; or unused
+	 * Node ids of the members, in an array of their own so that a search
+	 * reads little memory. 0: the member has not sent a request yet
 	 */
 	__u64 nodes[TSCT_MEMBERS_MAX];
 	struct schedule_member members[TSCT_MEMBERS_MAX];
 };
 
-/* Numbers wrap, and are never 0. */
+/* Number of the next session or barrier: numbers wrap, and are never 0. */
 static __u32 next_number(__u32 number)
 {
 	return number == ~0U ? 1 : number + 1;
@@ -84,7 +83,7 @@ void tsct_schedule_free(struct tsct_schedule *schedule)
 
 static bool is_present(const struct schedule_member *member, __u64 now_us)
 {
-	/* After a step backwards of the time the member counts as present. */
+	/* If the time has stepped backwards, the member counts as present. */
 	return member->present &&
 		(now_us < member->last_us ||
 		 now_us - member->last_us <= TSCT_MEMBER_TIMEOUT_US);
@@ -107,7 +106,6 @@ static __u64 *node_slot(struct tsct_schedule *schedule,
 	return &schedule->nodes[member - schedule->members];
 }
 
-/* Sets if the open session waits for the member. */
 static void set_counted(struct tsct_schedule *schedule,
 			struct schedule_member *member, bool counted)
 {
@@ -129,29 +127,22 @@ static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 }
 
 /*
- * An unused entry, or that of the member that has been silent longest; NULL:
- * all are present or expected
+ * Takes an unused entry, or that of the member that has been silent longest;
+ * NULL: all are present or expected.
  */
-static struct schedule_member *alloc_member(struct tsct_schedule *schedule,
-					    __u64 now_us)
-{
-	struct schedule_member *member, *oldest = NULL;
-
-	if (schedule->nr < TSCT_MEMBERS_MAX)
-		return &schedule->members[schedule->nr++];
-	for (member = schedule->members;
-	     member < schedule->members + schedule->nr; member++)
-		if (!member->expected && !is_present(member, now_us) &&
-		    (!oldest || member->last_us < oldest->last_us))
-			oldest = member;
-	return oldest;
-}
-
 static struct schedule_member *add_member(struct tsct_schedule *schedule,
 					  __u64 node, const char *name)
 {
-	struct schedule_member *member = alloc_member(schedule, schedule->now_us);
+	struct schedule_member *m, *member = NULL;
 
+	if (schedule->nr < TSCT_MEMBERS_MAX)
+		member = &schedule->members[schedule->nr++];
+	else
+		for (m = schedule->members;
+		     m < schedule->members + TSCT_MEMBERS_MAX; m++)
+			if (!m->expected && !is_present(m, schedule->now_us) &&
+			    (!member || m->last_us < member->last_us))
+				member = m;
 	if (!member)
 		return NULL;
 	set_counted(schedule, member, false);
@@ -201,7 +192,7 @@ void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name)
 		return;
 	reset_member(schedule, member);
 	member->expected = false;
-	member->last_us = 0;		/* reused first */
+	member->last_us = 0;	/* the entry is reused before others */
 	schedule->nr_expected--;
 }
 
@@ -237,19 +228,13 @@ static bool is_running(const struct tsct_schedule *schedule, __u64 now_us)
 		now_us - schedule->begin_us < schedule->options.max_duration_us;
 }
 
-/*
- * All that take part, or were present at the beginning, have had their
- * exchanges.
- */
-static bool all_done(const struct tsct_schedule *schedule)
-{
-	return schedule->joined && !schedule->nr_counted;
-}
-
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us)
 {
-	return schedule->open && is_running(schedule, now_us) &&
-		!all_done(schedule) ?
+	/* All members that take part, or were present when the session began,
+	 * have had their exchanges. */
+	bool all_done = schedule->joined && !schedule->nr_counted;
+
+	return schedule->open && is_running(schedule, now_us) && !all_done ?
 		schedule->session : 0;
 }
 
@@ -273,33 +258,6 @@ __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us)
 	return schedule->session;
 }
 
-static void join_session(struct tsct_schedule *schedule,
-			 struct schedule_member *member)
-{
-	if (member->session == schedule->session)
-		return;
-	member->session = schedule->session;
-	member->over = false;
-	member->has_turn = false;
-	member->messages = 0;
-	schedule->joined = true;
-	set_counted(schedule, member, true);
-}
-
-/* Assigns the next free slot; false: there is none before the session ends. */
-static bool assign_slot(struct tsct_schedule *schedule,
-			struct schedule_member *member, __u64 now_us)
-{
-	if (schedule->free_us < now_us)
-		schedule->free_us = now_us;
-	if (!is_running(schedule, schedule->free_us))
-		return false;
-	member->turn_us = schedule->free_us;
-	member->has_turn = true;
-	schedule->free_us += schedule->options.slot_us;
-	return true;
-}
-
 static bool is_in_session(const struct tsct_schedule *schedule,
 			  const struct tsct_extension *request)
 {
@@ -307,27 +265,30 @@ static bool is_in_session(const struct tsct_schedule *schedule,
 		request->session == schedule->session;
 }
 
-/* Timers are imprecise: half a slot early is in time. */
-static bool is_its_turn(const struct tsct_schedule *schedule,
-			const struct schedule_member *member, __u64 now_us)
+/* Counts the request if it is the member's turn, and assigns the next one. */
+static void update_turn(struct tsct_schedule *schedule,
+			struct schedule_member *member,
+			const struct tsct_extension *request, __u64 now_us)
 {
-	return member->has_turn &&
-		now_us + schedule->options.slot_us / 2 >= member->turn_us;
-}
-
-static void count_turn(struct tsct_schedule *schedule,
-		       struct schedule_member *member,
-		       const struct tsct_extension *request, __u64 now_us)
-{
-	if (is_in_session(schedule, request) &&
-	    is_its_turn(schedule, member, now_us)) {
+	/* Timers are imprecise: a request half a slot early is in time. */
+	if (is_in_session(schedule, request) && member->has_turn &&
+	    now_us + schedule->options.slot_us / 2 >= member->turn_us) {
 		member->has_turn = false;
 		if (++member->messages >= schedule->options.max_messages)
 			member->over = true;
 	}
-	if (!member->over && !member->has_turn &&
-	    !assign_slot(schedule, member, now_us))
-		member->over = true;
+	if (!member->over && !member->has_turn) {
+		if (schedule->free_us < now_us)
+			schedule->free_us = now_us;
+		/* If no slot is free before the session ends, it is over for the
+		 * member. */
+		member->has_turn = is_running(schedule, schedule->free_us);
+		member->over = !member->has_turn;
+		if (member->has_turn) {
+			member->turn_us = schedule->free_us;
+			schedule->free_us += schedule->options.slot_us;
+		}
+	}
 	if (member->over)
 		set_counted(schedule, member, false);
 }
@@ -337,9 +298,7 @@ static void answer_session(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
 			   struct tsct_extension *reply, __u64 now_us)
 {
-	if (schedule->open &&
-	    (!is_running(schedule, now_us) || all_done(schedule)))
-		schedule->open = false;
+	schedule->open = tsct_schedule_open(schedule, now_us);
 	if (!schedule->open) {
 		if (!is_in_session(schedule, request))
 			return;
@@ -347,8 +306,15 @@ static void answer_session(struct tsct_schedule *schedule,
 		reply->flags |= TSCT_EXT_SESSION_OVER;
 		return;
 	}
-	join_session(schedule, member);
-	count_turn(schedule, member, request, now_us);
+	if (member->session != schedule->session) {
+		member->session = schedule->session;
+		member->over = false;
+		member->has_turn = false;
+		member->messages = 0;
+		schedule->joined = true;
+		set_counted(schedule, member, true);
+	}
+	update_turn(schedule, member, request, now_us);
 	reply->session = schedule->session;
 	if (member->over) {
 		reply->flags |= TSCT_EXT_SESSION_OVER;
@@ -366,29 +332,18 @@ __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule)
 	return schedule->barrier;
 }
 
-/* True: a barrier waits for the member. */
-static bool barrier_needs(const struct tsct_schedule *schedule,
-			  const struct schedule_member *member)
-{
-	return schedule->nr_expected ? member->expected :
-		is_present(member, schedule->now_us);
-}
-
-/* Of this run of the master, and before the one at which members gather now */
+/* A barrier is released if its number is from `first` on, and before `barrier`. */
 bool tsct_schedule_released(const struct tsct_schedule *schedule, __u32 barrier)
 {
 	return barrier && barrier != schedule->barrier &&
 		barrier - schedule->first < schedule->barrier - schedule->first;
 }
 
-static bool all_arrived(const struct tsct_schedule *schedule)
-{
-	return !tsct_schedule_missing(schedule, schedule->barrier, NULL, 0);
-}
-
+/* Releases the barrier, and begins a session, if all have arrived. */
 static void try_release(struct tsct_schedule *schedule, __u64 now_us)
 {
-	if (!schedule->master_arrived || !all_arrived(schedule))
+	if (!schedule->master_arrived ||
+	    tsct_schedule_missing(schedule, schedule->barrier, NULL, 0))
 		return;
 	schedule->barrier = next_number(schedule->barrier);
 	schedule->master_arrived = false;
@@ -410,36 +365,26 @@ void tsct_schedule_withdraw(struct tsct_schedule *schedule)
 	schedule->master_arrived = false;
 }
 
-static void answer_barrier(struct tsct_schedule *schedule,
-			   struct schedule_member *member,
-			   const struct tsct_extension *request,
-			   struct tsct_extension *reply, __u64 now_us)
-{
-	bool arrived = request->flags & TSCT_EXT_ARRIVED;
-
-	member->arrived = arrived ? request->barrier : 0;
-	try_release(schedule, now_us);
-	reply->barrier = schedule->barrier;
-	if (!arrived || !tsct_schedule_released(schedule, request->barrier))
-		return;
-	reply->barrier = request->barrier;
-	reply->flags |= TSCT_EXT_RELEASED;
-}
-
 void tsct_schedule_request(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
 			   struct tsct_extension *reply, __u64 now_us)
 {
 	struct schedule_member *member = find_member(schedule, request->node);
+	bool arrived = request->flags & TSCT_EXT_ARRIVED;
 
 	schedule->now_us = now_us;
-	if (!member) {
-		reply->barrier = schedule->barrier;
+	reply->barrier = schedule->barrier;
+	if (!member)
 		return;
-	}
 	member->present = true;
 	member->last_us = now_us;
-	answer_barrier(schedule, member, request, reply, now_us);
+	member->arrived = arrived ? request->barrier : 0;
+	try_release(schedule, now_us);
+	reply->barrier = schedule->barrier;
+	if (arrived && tsct_schedule_released(schedule, request->barrier)) {
+		reply->barrier = request->barrier;
+		reply->flags |= TSCT_EXT_RELEASED;
+	}
 	answer_session(schedule, member, request, reply, now_us);
 }
 
@@ -451,40 +396,20 @@ struct name_list {
 	unsigned int nr;
 };
 
-static void append_name(struct name_list *list, const char *name)
+/* @below: names of nodes below the named one that keep it from arriving; "": it is
+ * missing itself */
+static void append_name(struct name_list *list, const char *name,
+			const char *below)
 {
 	int n;
 
 	if (list->len < list->size) {
 		n = snprintf(list->text + list->len, list->size - list->len,
-			     "%s%s", list->nr ? ", " : "", name);
+			     *below ? "%s%s (below %s)" : "%s%s%s",
+			     list->nr ? ", " : "", below, name);
 		list->len += n > 0 ? (size_t)n : 0;
 	}
 	list->nr++;
-}
-
-/* The blockers of a member that fell silent since explain nothing. */
-static void append_member(struct name_list *list,
-			  const struct tsct_schedule *schedule,
-			  const struct schedule_member *member)
-{
-	char text[sizeof(member->name) + sizeof(member->blockers) + 16];
-
-	if (!member->blockers[0] ||
-	    schedule->now_us > member->last_us + BLOCKERS_VALID_US) {
-		append_name(list, member->name);
-		return;
-	}
-	snprintf(text, sizeof(text), "%s (below %s)", member->blockers,
-		 member->name);
-	append_name(list, text);
-}
-
-static void mark_truncation(struct name_list *list)
-{
-	if (list->len >= list->size && list->size >= sizeof("..."))
-		memcpy(list->text + list->size - sizeof("..."), "...",
-		       sizeof("..."));
 }
 
 unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
@@ -492,6 +417,7 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 {
 	struct name_list list = { .text = names, .size = size };
 	const struct schedule_member *member;
+	bool present, expired;
 	unsigned int i;
 
 	if (size)
@@ -499,16 +425,22 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 	if (tsct_schedule_released(schedule, barrier))
 		return 0;
 	if (!schedule->master_arrived || barrier != schedule->barrier)
-		append_name(&list, schedule->name);
+		append_name(&list, schedule->name, "");
 	for (i = 0; i < schedule->nr; i++) {
 		member = &schedule->members[i];
-		/* An arrival expires unless the member repeats it. */
-		if (barrier_needs(schedule, member) &&
-		    (!barrier || member->arrived != barrier ||
-		     !is_present(member, schedule->now_us)))
-			append_member(&list, schedule, member);
+		present = is_present(member, schedule->now_us);
+		/* The barrier waits for expected members; without any, for those
+		 * present. An arrival expires unless the member repeats it. */
+		if (!(schedule->nr_expected ? member->expected : present) ||
+		    (barrier && member->arrived == barrier && present))
+			continue;
+		expired = schedule->now_us > member->last_us + BLOCKERS_VALID_US;
+		append_name(&list, member->name,
+			    expired ? "" : member->blockers);
 	}
-	mark_truncation(&list);
+	if (list.len >= list.size && list.size >= sizeof("..."))
+		memcpy(list.text + list.size - sizeof("..."), "...",
+		       sizeof("..."));
 	return list.nr;
 }
 

@@ -2,22 +2,21 @@
 /*
  * A master's schedule of sessions and barriers. In a session it exchanges with
  * one child after the other, until each has had max_messages exchanges or
- * max_duration has passed: children send requests, and each answer has the time
- * of the child's next turn. A barrier releases all members when all have
- * arrived; the schedule knows which are missing. Pure; times are microseconds
- * of any monotonic clock. Not thread safe.
+ * max_duration_us has passed: children send requests, and each answer has the
+ * time of the child's next turn. A barrier releases all members when all have
+ * arrived. Pure; times are microseconds of any monotonic clock. Not thread safe.
  *
- * A turn is a slot after all slots assigned before. A child that falls silent
- * leaves one slot empty, once; one that is late gets the next slot. One that is
- * early gets an answer, but it does not count as a turn, so that no child takes
- * turns of others.
+ * A turn is the slot after all slots that are assigned. A child that falls silent
+ * leaves one slot empty; a child that is late gets the next slot. A request
+ * before its turn is answered, but not counted, so that no child takes turns of
+ * others.
  *
  * Every answer has the number of the barrier at which members gather now. A
- * child whose callers all wait sends ARRIVED with that number, again and again;
- * a request without ARRIVED means that it stopped waiting. The answer repeats
- * the child's number, with RELEASED once all have arrived, however many such
- * answers got lost. If the answer has another number, the child's is from
- * before a restart of this master, and the child continues with the new one.
+ * child whose callers all wait sends ARRIVED with that number in each request; a
+ * request without ARRIVED means that it stopped waiting. Once all have arrived,
+ * every answer to that number has RELEASED. If the answer has another number,
+ * the child's is from before a restart of this master, and the child continues
+ * with the new one.
  */
 #ifndef TSCT_SYNC_SCHEDULE_H
 #define TSCT_SYNC_SCHEDULE_H
@@ -27,18 +26,18 @@
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
 
-/* A member is present if its last request is not older. */
+/* A member is present until this time after its last request. */
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
 struct tsct_schedule_options {
 	__u32 max_messages;	/* exchanges per child and session; 0: 100 */
-	__u32 max_duration_us;	/* of a session; 0: 1 s */
-	__u32 slot_us;		/* for one exchange; 0: 500 */
-	__u32 first;		/* first number of sessions and barriers: random, so
-				 * that none is taken for one from before a
+	__u32 max_duration_us;	/* longest session; 0: 1 s */
+	__u32 slot_us;		/* time for one exchange; 0: 500 */
+	__u32 first;		/* first number of sessions and barriers: random,
+				 * as children may know numbers from before a
 				 * restart; 0: 1 */
-	const char *name;	/* of the master, for lists of missing members;
-				 * NULL: "the master" */
+	const char *name;	/* name of the master in lists of missing
+				 * members; NULL: "the master" */
 };
 
 struct tsct_schedule;
@@ -49,18 +48,19 @@ tsct_schedule_new(const struct tsct_schedule_options *options);
 void tsct_schedule_free(struct tsct_schedule *schedule);
 
 /*
- * tsct_schedule_member - a request came from this member
+ * tsct_schedule_member - note a request from a member, and add it if it is new
  * @node: its id, not 0
  * @name: for lists of missing members. A configured member is recognised by its
  *	name, whatever its node id is. NULL or "": the node id in hex
- * Adds the member if it is new. Returns 0; -EINVAL; -E2BIG: too many members,
- * and none has been silent for TSCT_MEMBER_TIMEOUT_US.
+ * Returns 0; -EINVAL; -E2BIG: too many members, and none has been silent for
+ * TSCT_MEMBER_TIMEOUT_US.
  *
- * tsct_schedule_expect - a configured member, even before its first request. If
- *	there are any, barriers wait for these only. Returns 0, -EINVAL or
+ * tsct_schedule_expect - add a configured member, even before its first request.
+ *	If there are any, barriers wait for these only. Returns 0, -EINVAL or
  *	-E2BIG.
  *
- * tsct_schedule_dismiss - it is not configured any more: nothing waits for it
+ * tsct_schedule_dismiss - a member is not configured any more: barriers do not
+ *	wait for it
  */
 int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
 			 const char *name, __u64 now_us);
@@ -68,16 +68,16 @@ int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name);
 void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name);
 
 /*
- * Begins a session of all members that are present; returns its number. There
- * is one at a time: while one is open, that one's number.
+ * Begins a session of all members that are present, unless one is open; returns
+ * the number of the open session.
  */
 __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
 /* Number of the open session, or 0 */
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
 /*
- * Processes a member's request: sets session, turn_us, barrier and flags of the
- * reply. For a node that is no member, only barrier.
+ * Processes a request: sets session, turn_us, barrier and flags of the reply to a
+ * member; only barrier for other nodes.
  */
 void tsct_schedule_request(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
@@ -86,15 +86,15 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 /*
  * tsct_schedule_barrier - number of the barrier at which members gather now
  * tsct_schedule_arrive - all callers on the master itself wait in this barrier
- * tsct_schedule_withdraw - they stopped waiting
+ * tsct_schedule_withdraw - the callers on the master stopped waiting
  * tsct_schedule_released - true: all have arrived in that barrier, and a
  *	session began
- * tsct_schedule_missing - how many have not arrived in that barrier. Writes
- *	their names, comma separated, to @names; a truncated text ends in "...".
- *	@size 0: only the number
- * tsct_schedule_set_blockers - members below @node that keep it from arriving:
- *	listed as "NAMES (below it)" for 2 s after its last request; "": there
- *	are none
+ * tsct_schedule_missing - number of members that have not arrived in that
+ *	barrier. Writes their names, comma separated, to @names; a truncated text
+ *	ends in "...". @size 0: only the number
+ * tsct_schedule_set_blockers - names of nodes below @node that keep it from
+ *	arriving; "": none. They are listed as "NAMES (below NODE)" until 2 s
+ *	after the last request of @node.
  */
 __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule);
 void tsct_schedule_arrive(struct tsct_schedule *schedule, __u32 barrier,

@@ -12,7 +12,7 @@
  * source in use. */
 #define SWITCH_RATIO	0.8
 
-/* Rounding of two compared times, ns */
+/* Largest error by rounding when two times are compared, ns */
 #define ROUNDING_NS	2.0
 
 static bool has_time(const struct tsct_cluster *cluster,
@@ -176,9 +176,9 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 		print_ns(bound, sizeof(bound), interval->bound);
 		snprintf(source->falseticker_reason,
 			 sizeof(source->falseticker_reason),
-			 "outvoted: %s %s of what %u of %u sources agree on, with "
+			 "outvoted: %s %s what %u of %u sources agree on, with "
 			 "an error bound of %s", apart,
-			 interval->middle > middle ? "ahead" : "behind",
+			 interval->middle > middle ? "ahead of" : "behind",
 			 result->agree, candidates->nr, bound);
 	}
 }

@@ -6,9 +6,8 @@
 #include "source.h"
 
 #define FIRST_ROOM	32
-#define HOLDOVER_POLLS	8	/* holdover begins after this many missed
-				 * polls, ... */
-#define HOLDOVER_MIN_S	5.0	/* ... but not before this time */
+#define HOLDOVER_POLLS	8	/* missed polls until holdover */
+#define HOLDOVER_MIN_S	5.0	/* least time until holdover */
 
 /*
  * A fit is due when the newest exchange is REFIT_S later than the last fit, or
@@ -24,9 +23,10 @@
  */
 #define CONTRADICTIONS_MAX	3
 /*
- * The same for offsets that are within the bound, but that no delay explains.
- * Such an offset exceeds UNEXPLAINED_SD standard deviations of a fit of at least
- * UNEXPLAINED_KEPT_MIN exchanges; with fewer, the deviation is not known.
+ * The source's time has also changed after UNEXPLAINED_MAX consecutive offsets
+ * within the bound that no delay explains. Such an offset exceeds UNEXPLAINED_SD
+ * standard deviations of a fit of at least UNEXPLAINED_KEPT_MIN exchanges; with
+ * fewer, the deviation is not known.
  */
 #define UNEXPLAINED_MAX		5
 #define UNEXPLAINED_SD		4
@@ -255,7 +255,7 @@ static void update_fit(struct tsct_sync_source *source,
 		remove_oldest(source, source->nr / 2);
 		err = make_fit(source, options);
 	}
-	/* The older exchanges contradict the newest one: drops them. */
+	/* The older exchanges contradict the newest one, and are dropped. */
 	if (err == -ERANGE && source->nr > 1) {
 		remove_oldest(source, source->nr - 1);
 		err = make_fit(source, options);
@@ -399,34 +399,28 @@ static const char *refusal(const struct tsct_remote *remote)
 	return NULL;
 }
 
-/* True: two params of one counter differ by more than both bounds at @remote. */
-static bool params_disagree(const struct tsct_remote_params *a,
-			    const struct tsct_remote_params *b, __u64 remote)
-{
-	struct tsct_offset_interval time_a, time_b;
-	double apart, error;
-
-	remote_time(a, remote, 0, &time_a);
-	remote_time(b, remote, 0, &time_b);
-	apart = (double)time_a.ns - (double)time_b.ns;
-	error = remote_error_ns(a, remote) + remote_error_ns(b, remote);
-	/* A double resolves times near 2^63 ns to about 1000 ns. */
-	return tsct_magnitude(apart) > error + 1000;
-}
-
 /* NULL, or the change by which exchanges with the old state become invalid */
 static const char *change_of_remote(const struct tsct_remote *old,
 				    const struct tsct_remote *new, __u64 remote)
 {
+	struct tsct_offset_interval a, b;
+	double error;
+
 	if (old->node != new->node || old->has_params != new->has_params)
 		return "another node answers at this address now";
 	if (old->master != new->master)
 		return "the source follows another master now";
 	if (new->has_params && old->epoch != new->epoch)
 		return "the source's timeline began another epoch";
-	if (new->has_params && params_disagree(&old->params, &new->params, remote))
-		return "the source's counter or time jumped";
-	return NULL;
+	if (!new->has_params)
+		return NULL;
+	remote_time(&old->params, remote, 0, &a);
+	remote_time(&new->params, remote, 0, &b);
+	error = remote_error_ns(&old->params, remote) +
+		remote_error_ns(&new->params, remote);
+	/* + 1000 ns: the resolution of a double near 2^63 ns */
+	return tsct_magnitude((double)a.ns - (double)b.ns) > error + 1000 ?
+		"the source's counter or time jumped" : NULL;
 }
 
 enum tsct_sync_source_event

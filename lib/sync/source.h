@@ -34,8 +34,8 @@
 struct tsct_source_params {
 	struct tsct_servo_estimate time;
 	double sd_ns;		/* standard deviation at time.point */
-	double growth;		/* ns per cycle */
-	double wander;		/* ns per cycle squared */
+	double growth;		/* linear growth of the bound, ns per cycle */
+	double wander;		/* quadratic growth, ns per cycle squared */
 	double phi;		/* limit of wander * d, ns per cycle */
 };
 
