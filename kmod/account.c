@@ -57,7 +57,7 @@ void tsct_accounts_info(struct tsct_info *info)
 	info->bytes_user_max = READ_ONCE(account_bytes_user_max);
 }
 
-/* Cannot overflow: @held counts memory that exists. */
+/* @held + @more cannot overflow, because @held counts existing memory. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
@@ -108,8 +108,8 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 }
 
 /*
- * For CPUs that come up later. Only the limit over all users applies: the user
- * did not request this memory, and a channel without a ring loses events.
+ * Charges the ring of a CPU that comes up later. Only the limit over all users applies:
+ * the user did not request this memory, and a channel without a ring loses events.
  */
 int tsct_account_grow(struct tsct_account *account, u64 bytes)
 {

@@ -8,7 +8,7 @@
 struct tsct_account;
 struct tsct_info;
 
-/* Sets the default of bytes_max. Once, before any channel. */
+/* Sets the default of bytes_max. To be called once, before any channel exists. */
 void tsct_accounts_init(void);
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock area: checks the states that the daemon sets, for consistency,
- * against the published state and against the counter, and publishes them
- * through the latch. Begins epochs for disruptions that the module detects.
+ * The clock area: checks the states that the daemon sets, against the published state
+ * and against the counter, and publishes them through the latch. Begins epochs for
+ * disruptions that the module detects.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,17 +27,17 @@
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"
 
 /*
- * Clock params must be published this long before they begin. A CPU may read the
- * area a little before the counter although the program orders it the other way
- * round; and the time from the module's reading of the counter to its store must
- * not matter.
+ * Clock params must be published this long before they begin. A CPU may read the area a
+ * little before the counter in spite of the program's order, and the module needs time
+ * from its reading of the counter to its store.
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clockpage_lock);	/* protects all below, and writes to the area */
+static DEFINE_MUTEX(clockpage_lock);	/* protects the variables below and writes to
+					 * the area */
 static struct tsct_clock_page *clockpage_area;
 static bool clockpage_has_boot_id;
-static bool clockpage_suspended;	/* from before suspend to after resume */
+static bool clockpage_suspended;	/* true from before suspend to after resume */
 /* Results of the last CPU check */
 static u32 clockpage_source;		/* TSCT_SOURCE_* */
 static bool clockpage_skewed;
@@ -55,12 +55,12 @@ struct page *tsct_clockpage_page(unsigned long index)
 }
 
 /*
- * The kernel exports its boot id by this file only, so the module reads it there,
- * with the credentials of the task that loads the module or sets the clock:
- * either may set the clock to anything anyhow. A task in a root of its own may
- * have any file at that path: files outside procfs are rejected, and a file that
- * blocks blocks only that task. Without the id the page keeps a zero one, which
- * readers reject, and nothing is published.
+ * Reads the boot id from the only place where the kernel exports it, with the
+ * credentials of the task that loads the module or sets the clock: either may set the
+ * clock to anything anyhow. A task in another root may have any file at that path:
+ * files outside procfs are rejected, and a file that blocks delays only that task.
+ * Without the id the page keeps a zero one, which readers reject, and nothing is
+ * published.
  */
 static int clockpage_set_boot_id(void)
 {
@@ -90,7 +90,7 @@ static int clockpage_set_boot_id(void)
 
 /* ---- checks ----------------------------------------------------------- */
 
-/* One second of the source: states may lie ahead by that much. */
+/* Cycles per second of a source; states may be ahead of the counter by that much. */
 static u64 source_cycles_per_sec(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
@@ -118,7 +118,7 @@ static int clockpage_check_state(const struct tsct_clock_state *state)
 
 	if (tsct_clock_state_check(state))
 		return -EINVAL;
-	/* The source has changed, or the caller used another one. */
+	/* The source has changed, or the caller uses another one. */
 	if (state->source != source)
 		return -ESTALE;
 	if (params_in_future(&state->real, now, source) ||
@@ -131,9 +131,8 @@ static int clockpage_check_state(const struct tsct_clock_state *state)
 /* ---- publishing ------------------------------------------------------- */
 
 /*
- * The published state. Read without the latch, since only the holder of
- * clockpage_lock writes, and a writer in the kernel does not die halfway. Copy 0
- * may hold a state that was staged and then dropped.
+ * The published state. Read without the latch, since only the holder of clockpage_lock
+ * writes. Copy 0 may hold a state that was staged and then discarded.
  */
 static const struct tsct_clock_state *clockpage_published(void)
 {
@@ -155,7 +154,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 
 	if (clockpage_suspended)
 		return -EAGAIN;
-	/* clockpage_check_state() compared it without the lock. */
+	/* clockpage_check_state() compared the source without the lock. */
 	if (source != clockpage_source)
 		return -ESTALE;
 	if (clockpage_skewed)
@@ -173,13 +172,13 @@ static int clockpage_publish(struct tsct_clock_state *state)
 		tsct_latch_show(clockpage_area);
 	local_irq_restore(flags);
 	if (err)
-		tsct_latch_repair(clockpage_area);	/* drops the staged state */
+		tsct_latch_repair(clockpage_area);	/* discards the staged state */
 	else
 		tsct_latch_settle(clockpage_area);
 	return err;
 }
 
-/* Unlocks before it notifies, so that no one waits for the notification. */
+/* Unlocks before it notifies, so that no task waits for the notification. */
 static void clockpage_unlock_and_notify(bool disrupted)
 {
 	u32 epoch = clockpage_published()->epoch;
@@ -211,8 +210,8 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 /* ---- disruptions ------------------------------------------------------ */
 
 /*
- * Under clockpage_lock. Begins an epoch without clock params. The rate is kept:
- * a disruption invalidates the offset only, unless the source changes.
+ * Under clockpage_lock. Begins an epoch without clock params. The rate is kept, unless
+ * the source changes: a disruption invalidates only the offset.
  */
 static void clockpage_disrupt(u32 source, u32 cause)
 {
@@ -271,7 +270,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 	clockpage_unlock_and_notify(disrupted);
 }
 
-/* If the source changes across suspend, the CPU check reports that. */
+/* A change of the source across suspend is reported by the CPU check after resume. */
 void tsct_clockpage_suspend(void)
 {
 	mutex_lock(&clockpage_lock);
@@ -309,7 +308,9 @@ int tsct_clockpage_init(void)
 	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
 	if (!clockpage_area)
 		return -ENOMEM;
-	/* Before the latch: this may publish that the source has changed. */
+	/*
+	 * Before the latch is initialized: this may report that the source has changed.
+	 */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
 	clockpage_source = source;

@@ -119,7 +119,7 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 /* ---- channels --------------------------------------------------------- */
 
-/* Either role gives writable maps, so both need a file open for writing. */
+/* Either role allows writable maps, so both need a file open for writing. */
 static int device_check_roles(const struct file *file, u32 roles)
 {
 	if (roles & ~ROLES_ALL)
@@ -130,8 +130,8 @@ static int device_check_roles(const struct file *file, u32 roles)
 }
 
 /*
- * Takes over the caller's reference, also on failure. The id is stored to *uid
- * first: where that faults, the file stays unbound.
+ * Takes over the caller's reference, also on failure. Stores the id to *uid first: if
+ * that faults, the file stays unbound.
  */
 static long device_bind_channel(struct tsct_file *f,
 				struct tsct_kchannel *channel, u32 roles,
@@ -167,7 +167,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* A kept channel outlived the dropped reference. */
+		/* A kept channel remains after its reference was dropped. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -266,7 +266,9 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* Copies the payload before preemption is off: no fault can happen then. */
+/*
+ * Copies the payload before preemption is disabled: page faults are not allowed then.
+ */
 static long device_write_payload(struct tsct_kchannel *channel,
 				 const struct tsct_write *arg, void *buffer)
 {
@@ -307,7 +309,7 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* The size of the argument is part of the request's number: no size checks. */
+/* The size of the argument is part of the request's number, so it needs no check. */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tsct_file *f = file->private_data;
@@ -434,7 +436,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
-	/* In this order: see tsct_channel_watch_fn(). */
+	/* poll_wait() must be first: see tsct_channel_watch_fn(). */
 	poll_wait(file, &channel->wait, table);
 	if (waits)
 		tsct_channel_watch(channel);
@@ -471,7 +473,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Arguments have no longs, and pointers are __u64: same for 32 bits. */
+	/* Arguments contain no longs, and pointers are __u64: the same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

@@ -43,7 +43,7 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* Last: programs can open the device from here on. */
+	/* The device is last: programs can open it from here on. */
 	err = tsct_device_init();
 	if (err)
 		goto exit_channels;

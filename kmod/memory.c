@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of channels: layout and allocation. Single pages, mapped to user space
- * one by one in the fault handler and, for the kernel, together by vmap(). They
- * are charged to the memory cgroup of the creator; those of CPUs that come up
- * later to none, since the task that brings a CPU up did not request them.
+ * Memory of channels: layout and allocation. Single pages, mapped to user space one by
+ * one in the fault handler and, for the kernel, together by vmap(). They are charged to
+ * the memory cgroup of the creator. Those of CPUs that come up later are charged to no
+ * cgroup, since the task that brings a CPU up did not request them.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -30,9 +30,9 @@ static void memory_free_pages(struct page **pages, u32 nr)
 }
 
 /*
- * Zeroed single pages near @node, and one mapping of all of them, which is
- * returned. With __GFP_ACCOUNT, in process context of the creator: a fatal
- * signal ends the allocation with -EINTR.
+ * Allocates zeroed single pages near @node. Returns one mapping of all of them. With
+ * __GFP_ACCOUNT it runs in process context of the creator, and a fatal signal ends it
+ * with -EINTR.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 				struct page ***ret_pages)

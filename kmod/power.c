@@ -57,7 +57,7 @@ static struct platform_driver power_driver = {
 	.driver = {
 		.name = "tsctrace",
 		.pm = &power_ops,
-		/* Its one device must stay bound. */
+		/* The driver's only device must stay bound. */
 		.suppress_bind_attrs = true,
 	},
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Self-test when the module is loaded (SELFTEST=1): the code shared with user
- * space as this compiler and these kernel headers build it, the kernel's ring
- * writer, and the clock area with skewed CPUs.
+ * Self-test when the module is loaded (SELFTEST=1): the core as compiled for this
+ * kernel, the kernel's ring writer, and the clock area with skewed CPUs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
 
@@ -138,7 +137,7 @@ static int __init selftest_ring(void)
 	err = selftest_run_ring(data, producer.head);
 	if (err)
 		return err;
-	/* across the wrap of the 48-bit positions */
+	/* The same across the wrap of the 48-bit positions */
 	tsct_ring_init(&producer, data);
 	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
 	return selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
@@ -292,12 +291,15 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	ring->consumer->tail = ring->head;
 	err[1] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	err[2] = tsct_emit(channel, TSCT_ID_FIRST, payload, sizeof(payload));
-	ring->busy = true;	/* as for an NMI on top of a writer */
+	ring->busy = true;	/* simulates an NMI that interrupted a writer */
 	err[3] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	ring->busy = false;
-	/* a tail beyond the head, as only a faulty reader stores it */
+	/* A tail beyond the head, as stored by a faulty reader */
 	ring->consumer->tail = ring->head + ring->geo.data_size;
-	/* seen when the bytes of the last ring_lookahead() are used up */
+	/*
+	 * The tail is loaded again when the bytes of the last ring_lookahead() are used
+	 * up.
+	 */
 	for (i = 0; i <= BLOCK / 24; i++)
 		err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	preempt_enable();
@@ -312,7 +314,7 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	return 0;
 }
 
-/* Under emulation with a TSC that counts instructions, this is their number. */
+/* Logs the cycles of 1000 events: instructions, if an emulated TSC counts these. */
 static void __init selftest_measure(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
@@ -428,7 +430,7 @@ int __init tsct_selftest_clock(void)
 		err = -EINVAL;
 	if (err)
 		pr_err("clock area: failed (error %d)\n", err);
-	/* Start afresh: programs must not see these states. */
+	/* Restart the clock area: programs must not see these states. */
 	tsct_clockpage_exit();
 	err = tsct_clockpage_init() ?: err;
 	kvfree(table);
