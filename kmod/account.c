@@ -38,16 +38,10 @@ MODULE_PARM_DESC(channels_user_max,
 
 static LIST_HEAD(account_list);
 static u64 account_bytes;
-static u64 account_bytes_default;
-
-void tsct_accounts_init(void)
-{
-	account_bytes_default = (u64)(totalram_pages() / 4) << PAGE_SHIFT;
-}
 
 static u64 account_limit(void)
 {
-	return READ_ONCE(account_bytes_max) ?: account_bytes_default;
+	return READ_ONCE(account_bytes_max) ?: (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
 void tsct_accounts_info(struct tsct_info *info)

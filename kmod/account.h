@@ -8,9 +8,6 @@
 struct tsct_account;
 struct tsct_info;
 
-/* Sets the default of bytes_max. To be called once, before any channel exists. */
-void tsct_accounts_init(void);
-
 /*
  * All but tsct_accounts_info() are called with tsct_channel_lock held.
  *

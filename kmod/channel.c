@@ -137,8 +137,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
-	u64 bytes = tsct_channel_head_bytes(channel) +
-		num_online_cpus() * tsct_channel_ring_bytes(channel);
+	u64 bytes = channel->consumer_offset + num_online_cpus() * channel->ring_bytes;
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
@@ -399,12 +398,11 @@ int tsct_channel_remove(u32 id)
 static void channel_provide_ring(struct tsct_kchannel *channel,
 				 unsigned int cpu)
 {
-	u64 bytes = tsct_channel_ring_bytes(channel);
 	int err;
 
 	if (channel->rings[cpu])
 		return;
-	err = tsct_account_grow(channel->account, bytes);
+	err = tsct_account_grow(channel->account, channel->ring_bytes);
 	if (err)
 		goto warn;
 	/*
@@ -413,10 +411,10 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 	 */
 	err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL);
 	if (err) {
-		tsct_account_shrink(channel->account, bytes);
+		tsct_account_shrink(channel->account, channel->ring_bytes);
 		goto warn;
 	}
-	channel->bytes += bytes;
+	channel->bytes += channel->ring_bytes;
 	return;
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
@@ -437,7 +435,6 @@ static int channel_prepare_cpu(unsigned int cpu)
 
 int tsct_channels_init(void)
 {
-	tsct_accounts_init();
 	channel_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
 							  "tsctrace:prepare",
 							  channel_prepare_cpu,

@@ -36,9 +36,10 @@ struct tsct_kchannel {
 	void *defs;
 	struct page **head_pages;	/* pages of header and definitions */
 	u32 nr_head_pages;
-	u64 consumer_offset;
+	u64 consumer_offset;		/* bytes of header and definitions */
 	u64 ring_offset;
 	u64 ring_stride;
+	u64 ring_bytes;			/* memory of one CPU */
 	u64 file_size;
 
 	/* under tsct_channel_lock */
@@ -143,7 +144,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
 /*
  * tsct_watcher_ready - true if data up to the watermark can be read
  * @waits: the caller begins to wait. epoll polls with it first, and again without
- * 	waiting before it reports to user space.
+ *	waiting before it reports to user space.
  *
  * For an overwrite channel each watermark's worth of bytes is reported once.
  */
@@ -166,9 +167,6 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 
 /* Computes sizes and offsets. Returns 0, or -EINVAL: too large. */
 int tsct_channel_layout(struct tsct_kchannel *channel);
-/* Memory of one CPU's ring, and of header and definitions, in bytes */
-u64 tsct_channel_ring_bytes(const struct tsct_kchannel *channel);
-u64 tsct_channel_head_bytes(const struct tsct_kchannel *channel);
 /* Allocate zeroed pages for header and definitions, and for one CPU's ring. */
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp);
 int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);

@@ -15,10 +15,7 @@ static int __init tsctrace_init(void)
 {
 	int err;
 
-	err = tsct_selftest();
-	if (err)
-		return err;
-	err = tsct_notify_init();
+	err = tsct_selftest() ?: tsct_notify_init();
 	if (err)
 		return err;
 	err = tsct_cpucheck_init();
@@ -27,10 +24,7 @@ static int __init tsctrace_init(void)
 	err = tsct_clockpage_init();
 	if (err)
 		goto exit_cpucheck;
-	err = tsct_selftest_clock();
-	if (err)
-		goto exit_clockpage;
-	err = tsct_cpucheck_start();
+	err = tsct_selftest_clock() ?: tsct_cpucheck_start();
 	if (err)
 		goto exit_clockpage;
 	err = tsct_power_start();

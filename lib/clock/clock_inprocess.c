@@ -137,30 +137,12 @@ static int start_late(struct fitted_rate *estimate)
 	return ret;
 }
 
-/*
- * Takes a sample. After an event, which begins a new epoch, another sample has to
- * agree.
- */
-static int feed(struct fitted_rate *estimate)
-{
-	int feeds, ret = -EAGAIN;
-
-	if (!estimate->started)
-		return start_late(estimate);
-	for (feeds = 0; feeds < FEEDS_MAX; feeds++) {
-		ret = tsct_sampler_feed(&estimate->sampler, &estimate->est);
-		if (ret == TSCT_RATE_OK || ret < 0)
-			break;
-	}
-	return ret;
-}
-
 static void refine(struct tsct_clock_inprocess *clock)
 {
 	struct fitted_rate *current = &clock->estimates[clock->current];
 	struct fitted_rate *next = &clock->estimates[!clock->current];
+	int feeds, err, ret = TSCT_RATE_STEPPED;
 	struct tsct_clock_state state;
-	int err;
 
 	/*
 	 * In the child of a fork: a thread that exists only in the parent may have
@@ -173,7 +155,12 @@ static void refine(struct tsct_clock_inprocess *clock)
 	}
 	clock->shared->known = 1;
 	*next = *current;
-	if (feed(next) < 0) {
+	if (!next->started)
+		ret = start_late(next);
+	else /* After an event, which begins a new epoch, another sample has to agree. */
+		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
+			ret = tsct_sampler_feed(&next->sampler, &next->est);
+	if (ret < 0) {
 		/* Keeps the first sample for start_late(). */
 		if (!next->started)
 			clock->current = !clock->current;
@@ -215,8 +202,8 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 
 /*
  * @cycles may be in the past, where no sample is needed, or in the future, where a
- * 	sample now would not help: the counter decides. A counter behind the last sample was
- * 	set back, which is a disruption.
+ *	sample now would not help: the counter decides. A counter behind the last sample was
+ *	set back, which is a disruption.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)

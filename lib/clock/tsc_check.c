@@ -227,26 +227,11 @@ static void *check_all(void *arg)
 	return NULL;
 }
 
-/* Returns TSCT_CHECK_AUX_MATCH if TSC_AUX holds the CPU number on all CPUs online. */
-static __u32 match_flag(const struct cpu_check *c)
-{
-	unsigned int i, online = 0;
-
-	for (i = 0; i < c->nr; i++) {
-		if (!(c->table[i].flags & TSCT_CPU_ONLINE))
-			continue;
-		if (!(c->table[i].flags & TSCT_CPU_AUX_MATCH))
-			return 0;
-		online++;
-	}
-	return online ? TSCT_CHECK_AUX_MATCH : 0;
-}
-
 int tsct_tsc_check_run(struct tsct_check *check)
 {
 	struct cpu_check c = { 0 };
-	__u32 room = check->nr;
-	unsigned int aux;
+	__u32 room = check->nr, match = 0;
+	unsigned int aux, i;
 	pthread_t thread;
 	int err;
 
@@ -258,7 +243,16 @@ int tsct_tsc_check_run(struct tsct_check *check)
 	if (err)
 		goto free_table;
 	pthread_join(thread, NULL);
-	check->flags |= match_flag(&c);
+	/* TSC_AUX has to hold the CPU number on all CPUs online. */
+	for (i = 0; i < c.nr; i++) {
+		if (!(c.table[i].flags & TSCT_CPU_ONLINE))
+			continue;
+		match = c.table[i].flags & TSCT_CPU_AUX_MATCH ?
+			TSCT_CHECK_AUX_MATCH : 0;
+		if (!match)
+			break;
+	}
+	check->flags |= match;
 	if (tsct_tsc_trusted(check->flags, !c.skewed, false))
 		check->flags |= TSCT_CHECK_USABLE;
 	check->source = check->flags & TSCT_CHECK_USABLE ?

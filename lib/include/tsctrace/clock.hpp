@@ -54,6 +54,19 @@ struct is_chrono_duration<std::chrono::duration<Rep, Period>>
 	{								\
 		return a.cycles_ op b.cycles_;				\
 	}
+/* An operator that changes cycles_ */
+#define TSCTRACE_ASSIGN_(type, op, argument, value)			\
+	type &operator op(argument) noexcept				\
+	{								\
+		cycles_ op value;					\
+		return *this;						\
+	}
+/* An operator of two arguments */
+#define TSCTRACE_BINARY_(type, op, a, b, result)			\
+	friend constexpr type operator op(a, b) noexcept		\
+	{								\
+		return result;						\
+	}
 #define TSCTRACE_COMPARE_(type)						\
 	TSCTRACE_OPERATOR_(type, ==) TSCTRACE_OPERATOR_(type, !=)	\
 	TSCTRACE_OPERATOR_(type, <) TSCTRACE_OPERATOR_(type, >)		\
@@ -87,53 +100,23 @@ public:
 		{
 			return duration(-cycles_);
 		}
-		duration &operator+=(duration d) noexcept
-		{
-			cycles_ += d.cycles_;
-			return *this;
-		}
-		duration &operator-=(duration d) noexcept
-		{
-			cycles_ -= d.cycles_;
-			return *this;
-		}
-		duration &operator*=(rep n) noexcept
-		{
-			cycles_ *= n;
-			return *this;
-		}
-		duration &operator/=(rep n) noexcept
-		{
-			cycles_ /= n;
-			return *this;
-		}
+		TSCTRACE_ASSIGN_(duration, +=, duration d, d.cycles_)
+		TSCTRACE_ASSIGN_(duration, -=, duration d, d.cycles_)
+		TSCTRACE_ASSIGN_(duration, *=, rep n, n)
+		TSCTRACE_ASSIGN_(duration, /=, rep n, n)
 
-		friend constexpr duration operator+(duration a,
-						    duration b) noexcept
-		{
-			return duration(a.cycles_ + b.cycles_);
-		}
-		friend constexpr duration operator-(duration a,
-						    duration b) noexcept
-		{
-			return duration(a.cycles_ - b.cycles_);
-		}
-		friend constexpr duration operator*(duration a, rep n) noexcept
-		{
-			return duration(a.cycles_ * n);
-		}
-		friend constexpr duration operator*(rep n, duration a) noexcept
-		{
-			return duration(n * a.cycles_);
-		}
-		friend constexpr duration operator/(duration a, rep n) noexcept
-		{
-			return duration(a.cycles_ / n);
-		}
-		friend constexpr rep operator/(duration a, duration b) noexcept
-		{
-			return a.cycles_ / b.cycles_;
-		}
+		TSCTRACE_BINARY_(duration, +, duration a, duration b,
+				 duration(a.cycles_ + b.cycles_))
+		TSCTRACE_BINARY_(duration, -, duration a, duration b,
+				 duration(a.cycles_ - b.cycles_))
+		TSCTRACE_BINARY_(duration, *, duration a, rep n,
+				 duration(a.cycles_ * n))
+		TSCTRACE_BINARY_(duration, *, rep n, duration a,
+				 duration(n * a.cycles_))
+		TSCTRACE_BINARY_(duration, /, duration a, rep n,
+				 duration(a.cycles_ / n))
+		TSCTRACE_BINARY_(rep, /, duration a, duration b,
+				 a.cycles_ / b.cycles_)
 		TSCTRACE_COMPARE_(duration)
 
 	private:
@@ -169,40 +152,21 @@ public:
 				(std::numeric_limits<std::uint64_t>::max)());
 		}
 
-		time_point &operator+=(duration d) noexcept
-		{
-			cycles_ += static_cast<std::uint64_t>(d.count());
-			return *this;
-		}
-		time_point &operator-=(duration d) noexcept
-		{
-			cycles_ -= static_cast<std::uint64_t>(d.count());
-			return *this;
-		}
+		TSCTRACE_ASSIGN_(time_point, +=, duration d,
+				 static_cast<std::uint64_t>(d.count()))
+		TSCTRACE_ASSIGN_(time_point, -=, duration d,
+				 static_cast<std::uint64_t>(d.count()))
 
-		friend constexpr time_point operator+(time_point t,
-						      duration d) noexcept
-		{
-			return time_point(t.cycles_ +
-				static_cast<std::uint64_t>(d.count()), t.cpu_);
-		}
-		friend constexpr time_point operator+(duration d,
-						      time_point t) noexcept
-		{
-			return t + d;
-		}
-		friend constexpr time_point operator-(time_point t,
-						      duration d) noexcept
-		{
-			return time_point(t.cycles_ -
-				static_cast<std::uint64_t>(d.count()), t.cpu_);
-		}
-		friend constexpr duration operator-(time_point a,
-						    time_point b) noexcept
-		{
-			return duration(static_cast<std::int64_t>(a.cycles_ -
-								  b.cycles_));
-		}
+		TSCTRACE_BINARY_(time_point, +, time_point t, duration d,
+				 time_point(t.cycles_ +
+				 static_cast<std::uint64_t>(d.count()), t.cpu_))
+		TSCTRACE_BINARY_(time_point, +, duration d, time_point t, t + d)
+		TSCTRACE_BINARY_(time_point, -, time_point t, duration d,
+				 time_point(t.cycles_ -
+				 static_cast<std::uint64_t>(d.count()), t.cpu_))
+		TSCTRACE_BINARY_(duration, -, time_point a, time_point b,
+				 duration(static_cast<std::int64_t>(a.cycles_ -
+								    b.cycles_)))
 		TSCTRACE_COMPARE_(time_point)
 
 	private:
@@ -250,6 +214,8 @@ public:
 };
 
 #undef TSCTRACE_COMPARE_
+#undef TSCTRACE_BINARY_
+#undef TSCTRACE_ASSIGN_
 #undef TSCTRACE_OPERATOR_
 
 /* ---- nanoseconds ------------------------------------------------------- */
