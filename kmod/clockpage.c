@@ -111,23 +111,6 @@ static bool params_in_future(const struct tsct_clock_params *params,
 		 cycles_in_future(params->as_of_cycles, now, source));
 }
 
-static int clockpage_check_state(const struct tsct_clock_state *state)
-{
-	u32 source = tsct_cpucheck_source();
-	u64 now = tsct_source_read(source);
-
-	if (tsct_clock_state_check(state))
-		return -EINVAL;
-	/* The source has changed, or the caller uses another one. */
-	if (state->source != source)
-		return -ESTALE;
-	if (params_in_future(&state->real, now, source) ||
-	    params_in_future(&state->cluster, now, source) ||
-	    cycles_in_future(state->epoch_cycles, now, source))
-		return -EINVAL;
-	return 0;
-}
-
 /* ---- publishing ------------------------------------------------------- */
 
 /*
@@ -154,7 +137,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 
 	if (clockpage_suspended)
 		return -EAGAIN;
-	/* clockpage_check_state() compared the source without the lock. */
+	/* tsct_clockpage_set() compared the source without the lock. */
 	if (source != clockpage_source)
 		return -ESTALE;
 	if (clockpage_skewed)
@@ -192,11 +175,19 @@ static void clockpage_unlock_and_notify(bool disrupted)
 
 int tsct_clockpage_set(struct tsct_clock_state *state)
 {
-	int err = clockpage_check_state(state);
-	u32 epoch;
+	u32 source = tsct_cpucheck_source(), epoch;
+	u64 now = tsct_source_read(source);
+	int err;
 
-	if (err)
-		return err;
+	if (tsct_clock_state_check(state))
+		return -EINVAL;
+	/* The source has changed, or the caller uses another one. */
+	if (state->source != source)
+		return -ESTALE;
+	if (params_in_future(&state->real, now, source) ||
+	    params_in_future(&state->cluster, now, source) ||
+	    cycles_in_future(state->epoch_cycles, now, source))
+		return -EINVAL;
 	if (clockpage_set_boot_id())
 		return -ENODATA;
 	mutex_lock(&clockpage_lock);
@@ -271,23 +262,16 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 }
 
 /* A change of the source across suspend is reported by the CPU check after resume. */
-void tsct_clockpage_suspend(void)
+void tsct_clockpage_suspend(bool prepare)
 {
 	mutex_lock(&clockpage_lock);
-	clockpage_suspended = true;
-	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
-	clockpage_unlock_and_notify(true);
-}
-
-void tsct_clockpage_resume_noirq(void)
-{
-	mutex_lock(&clockpage_lock);
+	clockpage_suspended |= prepare;
 	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
 	clockpage_unlock_and_notify(true);
 }
 
 /*
- * clockpage_suspended kept the daemon from publishing since resume_noirq, so the
+ * clockpage_suspended kept the daemon from publishing since power_resume_noirq(), so the
  * epoch that began there is still in force.
  */
 void tsct_clockpage_resumed(void)

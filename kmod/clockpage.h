@@ -42,12 +42,11 @@ struct tsct_cpucheck_result {
 void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result);
 
 /*
- * Called by power.c: _suspend() before programs are frozen; _resume_noirq() when the
- * counter runs again and programs do not yet; _resumed() afterwards. From the first to
- * the last, tsct_clockpage_set() returns -EAGAIN.
+ * Called by power.c: _suspend(true) before programs are frozen; _suspend(false) when
+ * the counter runs again and programs do not yet; _resumed() afterwards. From the
+ * first to the last, tsct_clockpage_set() returns -EAGAIN.
  */
-void tsct_clockpage_suspend(void);
-void tsct_clockpage_resume_noirq(void);
+void tsct_clockpage_suspend(bool prepare);
 void tsct_clockpage_resumed(void);
 
 /* power.c: follows suspend and resume; schedules a CPU check after resume. */

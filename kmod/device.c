@@ -295,7 +295,7 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 	if (arg.reserved || arg.id < TSCT_ID_FIRST)
 		return -EINVAL;
 	if (arg.len > tsct_payload_max(&channel->geo)) {
-		tsct_ring_lost_too_big(channel);
+		tsct_ring_write(channel, arg.id, NULL, arg.len);
 		return -EMSGSIZE;
 	}
 	if (arg.len <= sizeof(small))
@@ -349,34 +349,6 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* ---- mmap() ----------------------------------------------------------- */
 
-/*
- * Returns 1 if the file's roles may write the range, 0 if they may only read it,
- * -EINVAL if it does not lie in one region. Computes in pages: the sum of a byte
- * offset and a length may overflow, that of pages was checked by the system
- * call.
- */
-static int device_check_range(const struct tsct_file *f,
-			      struct vm_area_struct *vma)
-{
-	const struct tsct_kchannel *channel = device_channel(f);
-	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
-	u64 consumers, rings;
-
-	if (first == CLOCK_FIRST_PAGE)
-		return end <= first + tsct_clockpage_pages() ? 0 : -EINVAL;
-	if (!channel)
-		return -EINVAL;
-	consumers = channel->consumer_offset >> PAGE_SHIFT;
-	rings = channel->ring_offset >> PAGE_SHIFT;
-	if (end <= consumers)
-		return 0;
-	if (first >= consumers && end <= rings)
-		return !!(f->roles & TSCT_ROLE_READ);
-	if (first >= rings && end <= channel->file_size >> PAGE_SHIFT)
-		return !!(f->roles & TSCT_ROLE_WRITE);
-	return -EINVAL;
-}
-
 static vm_fault_t device_fault(struct vm_fault *vmf)
 {
 	struct tsct_file *f = vmf->vma->vm_file->private_data;
@@ -406,16 +378,34 @@ static const struct vm_operations_struct device_vm_ops = {
  */
 static int device_mmap(struct file *file, struct vm_area_struct *vma)
 {
+	const struct tsct_file *f = file->private_data;
+	const struct tsct_kchannel *channel = device_channel(f);
+	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
 	unsigned long clear = VM_MAYEXEC;
-	int writable;
+	bool writable = false;
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EPERM;
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
-	writable = device_check_range(file->private_data, vma);
-	if (writable < 0)
-		return writable;
+	/*
+	 * The range must lie in one region. It is computed in pages: the sum of a byte
+	 * offset and a length may overflow, that of pages was checked by the system call.
+	 */
+	if (first == CLOCK_FIRST_PAGE) {
+		if (end > first + tsct_clockpage_pages())
+			return -EINVAL;
+	} else if (!channel || end > channel->file_size >> PAGE_SHIFT) {
+		return -EINVAL;
+	} else if (first >= channel->ring_offset >> PAGE_SHIFT) {
+		writable = f->roles & TSCT_ROLE_WRITE;
+	} else if (end > channel->ring_offset >> PAGE_SHIFT) {
+		return -EINVAL;
+	} else if (first >= channel->consumer_offset >> PAGE_SHIFT) {
+		writable = f->roles & TSCT_ROLE_READ;
+	} else if (end > channel->consumer_offset >> PAGE_SHIFT) {
+		return -EINVAL;
+	}
 	if (!writable) {
 		if (vma->vm_flags & VM_WRITE)
 			return -EACCES;

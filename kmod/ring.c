@@ -267,9 +267,13 @@ static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
 			     const void *payload, u32 len)
 {
 	u64 head = READ_ONCE(ring->producer->head), cycles;
-	struct tsct_ring_slot slot = tsct_ring_place(&ring->geo, head,
-						     tsct_record_size(len));
+	struct tsct_ring_slot slot;
 
+	if (len > tsct_payload_max(&ring->geo)) {
+		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
+		return -EMSGSIZE;
+	}
+	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
 	/* Acquire: as in ring_emit_record(). */
 	if (!tsct_ring_fits(&ring->geo, slot.head,
 			    smp_load_acquire(&ring->consumer->tail))) {
@@ -300,17 +304,4 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		err = channel_count_no_ring(channel);
 	preempt_enable();
 	return err;
-}
-
-void tsct_ring_lost_too_big(struct tsct_kchannel *channel)
-{
-	struct tsct_ring *ring;
-
-	preempt_disable();
-	ring = channel_this_ring(channel);
-	if (ring)
-		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
-	else
-		channel_count_no_ring(channel);
-	preempt_enable();
 }

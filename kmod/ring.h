@@ -43,16 +43,13 @@ static __always_inline u64 tsct_source_read(u32 source)
 
 /*
  * tsct_ring_write - write a record to this CPU's ring for a user program
- * @payload: kernel memory, @len bytes; at most tsct_payload_max()
+ * @payload: kernel memory, @len bytes; not read if @len exceeds tsct_payload_max()
  *
- * Process context only. Returns 0, or, counted as lost: -ENOSPC: full, -ENXIO:
- * no ring on this CPU.
+ * Process context only. Returns 0, or, counted as lost: -ENOSPC: full, -EMSGSIZE: too
+ * big, -ENXIO: no ring on this CPU.
  */
 int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len);
-
-/* Counts an event on this CPU as lost because its payload is too big. */
-void tsct_ring_lost_too_big(struct tsct_kchannel *channel);
 
 /* bpf.c: registers the kfunc; logs why where that fails */
 void tsct_bpf_init(void);

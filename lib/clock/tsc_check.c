@@ -189,41 +189,37 @@ static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 		entry->flags |= TSCT_CPU_AUX_MATCH;
 }
 
-static void compare_all(struct cpu_check *c)
-{
-	struct tsct_cpu_check *reference = NULL;
-	__s64 budget = TOTAL_NS / c->nr, limit = tsct_monotonic_ns() + LIMIT_NS;
-	unsigned int i;
-
-	if (budget > CPU_NS_MAX)
-		budget = CPU_NS_MAX;
-	if (budget < CPU_NS_MIN)
-		budget = CPU_NS_MIN;
-	for (i = 0; i < c->nr && tsct_monotonic_ns() < limit; i++) {
-		if (!(c->table[i].flags & TSCT_CPU_ONLINE))
-			continue;
-		if (reference) {
-			if (!compare_counters(&c->table[i], budget))
-				c->skewed = true;
-			continue;
-		}
-		reference = &c->table[i];
-		reference->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
-		if (pin_to_cpu(reference->cpu))
-			return;
-	}
-}
-
 /* Runs in its own thread, so that the caller's affinity does not change. */
 static void *check_all(void *arg)
 {
 	struct cpu_check *c = arg;
-	unsigned int i;
+	struct tsct_cpu_check *reference = NULL, *entry;
+	__s64 budget = TOTAL_NS / c->nr, limit;
 
-	for (i = 0; i < c->nr; i++)
-		check_cpu(&c->table[i], c->use_tsc);
-	if (c->use_tsc)
-		compare_all(c);
+	for (entry = c->table; entry < c->table + c->nr; entry++)
+		check_cpu(entry, c->use_tsc);
+	if (!c->use_tsc)
+		return NULL;
+	if (budget > CPU_NS_MAX)
+		budget = CPU_NS_MAX;
+	if (budget < CPU_NS_MIN)
+		budget = CPU_NS_MIN;
+	limit = tsct_monotonic_ns() + LIMIT_NS;
+	for (entry = c->table; entry < c->table + c->nr; entry++) {
+		if (tsct_monotonic_ns() >= limit)
+			break;
+		if (!(entry->flags & TSCT_CPU_ONLINE))
+			continue;
+		if (reference) {
+			if (!compare_counters(entry, budget))
+				c->skewed = true;
+			continue;
+		}
+		reference = entry;
+		reference->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
+		if (pin_to_cpu(reference->cpu))
+			break;
+	}
 	return NULL;
 }
 

@@ -38,16 +38,16 @@ extern "C" {
 struct tsct_trace;
 
 struct tsct_trace_event {
-	__u64 tick;		/* time of the event, see tsct_trace_ns() */
-	__u64 file_tick;	/* the same in the unit of the file, coarser or finer */
+	__u64 tick;		/* time of the event in ticks, see tsct_trace_ns() */
+	__u64 file_tick;	/* time in the unit of the file, coarser or finer */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
-	__u32 cpu;		/* of that node */
+	__u32 cpu;		/* CPU of that node */
 	__u32 location;		/* a number for each CPU of each node */
 	__u32 tid;		/* thread id on that node */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
-	__u64 offset;		/* in its file, bytes */
+	__u64 offset;		/* offset of the event in its file, bytes */
 	__u64 discarded;	/* events lost in its ring so far, from its packet */
-	__u32 len;		/* of the payload, which fits the definition */
+	__u32 len;		/* bytes of payload; fits the definition */
 	const struct tsct_event_def *def;	/* valid until tsct_trace_close() */
 	const __u8 *payload;	/* valid until the next call */
 };
@@ -82,10 +82,10 @@ __u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 /* ---- nodes and channels -------------------------------------------------- */
 
 struct tsct_trace_node {
-	const char *name;	/* in its cluster, else the host name */
+	const char *name;	/* name in its cluster, else the host name */
 	const char *host;	/* host name */
-	const char *kernel;	/* release */
-	const char *command;	/* that was recorded; "": the whole system */
+	const char *kernel;	/* release of the kernel */
+	const char *command;	/* recorded command; "": the whole system */
 	const __u8 *boot_id;	/* 16 bytes */
 };
 
@@ -106,10 +106,12 @@ int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 /* Name of a channel, NULL: no such channel. Any bytes, valid until @trace is closed. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/* Is it a merge of other recordings? Then ticks are those of their common time. */
+/*
+ * True if it is a merge of other recordings. Then ticks are those of their common time.
+ */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
-/* Did the recorder finish it? Else the last second may be missing. */
+/* True if the recorder finished it. Else the last second may be missing. */
 bool tsct_trace_is_complete(const struct tsct_trace *trace);
 
 /*
@@ -139,7 +141,7 @@ __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
 struct tsct_value {
 	const struct tsct_field *field;	/* name, type, count, format; see abi.h */
 	const __u8 *at;			/* in the event's payload, not aligned */
-	size_t size;			/* bytes */
+	size_t size;			/* size of the value, bytes */
 };
 
 /*
@@ -174,7 +176,7 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 /* Value of an integer field; u64 as its bits */
 __s64 tsct_value_integer(const struct tsct_value *value);
 
-/* Is it a u64 above the maximum of __s64? */
+/* True if it is a u64 above the maximum of __s64. */
 bool tsct_value_exceeds_s64(const struct tsct_value *value);
 
 /* Value of an f32 or f64 field */
