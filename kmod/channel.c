@@ -180,9 +180,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		err = -EEXIST;
 		goto unlock;
 	}
-	/*
-	 * The id goes into the header, which must be complete before lookups find it.
-	 */
+	/* The id is part of the header, which must be complete before lookups. */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL_ACCOUNT);
 	if (err < 0)

@@ -149,9 +149,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel each watermark's worth of bytes is reported once.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/*
- * Starts periodic polling of the rings, which ends when no task sleeps on the channel.
- */
+/* Starts periodic polling of the rings; it ends when no task sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
 

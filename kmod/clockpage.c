@@ -292,9 +292,7 @@ int tsct_clockpage_init(void)
 	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
 	if (!clockpage_area)
 		return -ENOMEM;
-	/*
-	 * Before the latch is initialized: this may report that the source has changed.
-	 */
+	/* Before the latch is initialized: this may report a change of the source. */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
 	clockpage_source = source;

@@ -266,9 +266,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/*
- * Copies the payload before preemption is disabled: page faults are not allowed then.
- */
+/* Copies the payload before preemption is off: no page faults are allowed then. */
 static long device_write_payload(struct tsct_kchannel *channel,
 				 const struct tsct_write *arg, void *buffer)
 {

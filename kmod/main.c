@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Module initialization and exit. */
 #include <linux/init.h>
 #include <linux/module.h>
 

@@ -236,9 +236,7 @@ int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	if (unlikely(!ring)) {
 		err = channel_count_no_ring(channel);
 	} else if (unlikely(ring->busy)) {
-		/*
-		 * In an NMI that interrupted a writer: it cannot wait for the writer.
-		 */
+		/* An NMI that interrupted a writer cannot wait for it. */
 		ring_count_lost(ring, TSCT_LOST_NESTED);
 		err = -EBUSY;
 	} else {

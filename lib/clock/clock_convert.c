@@ -143,9 +143,7 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind
 		READ_ONCE(state->cluster_epoch);
 	if (READ_ONCE(state->source) != clock->source)
 		return false;
-	/*
-	 * Pairs with the writer's fence: if seq is unchanged, the fields are not torn.
-	 */
+	/* Pairs with the writer's fence: if seq is unchanged, no field is torn. */
 	smp_rmb();
 	return READ_ONCE(page->seq) == seq;
 }

@@ -223,23 +223,6 @@ void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 
 /* ---- open and close ----------------------------------------------------- */
 
-/*
- * Kernels before 4.14 cannot wipe a page at a fork. If a thread of the parent
- * holds the lock at that moment, the child never takes a sample, and its clock
- * goes into holdover.
- */
-static struct shared *map_shared(struct tsct_clock_inprocess *clock)
-{
-	struct shared *shared = mmap(NULL, TSCT_PAGE_SIZE,
-				     PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (shared == MAP_FAILED)
-		return &clock->spare;
-	madvise(shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
-	return shared;
-}
-
 struct tsct_clock_inprocess *
 tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 {
@@ -255,7 +238,17 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 		return NULL;
 	estimate = &clock->estimates[0];
 	clock->ops = ops;
-	clock->shared = map_shared(clock);
+	/*
+	 * Kernels before 4.14 cannot wipe a page at a fork. If a thread of the parent
+	 * holds the lock at that moment, the child never takes a sample, and its clock
+	 * goes into holdover.
+	 */
+	clock->shared = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (clock->shared == MAP_FAILED)
+		clock->shared = &clock->spare;
+	else
+		madvise(clock->shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
 	clock->shared->known = 1;
 	tsct_boot_id(boot_id);	/* may fail: no other process reads the page */
 	tsct_latch_init(&clock->area, boot_id, source, 0);

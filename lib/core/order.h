@@ -58,7 +58,7 @@ static inline void tsct_order_init(struct tsct_order *order,
 	order->room = room;
 }
 
-/* tsct_order_add - add a stream. Returns 0 or -ENOSPC. */
+/* Returns 0 or -ENOSPC. */
 static inline int tsct_order_add(struct tsct_order *order,
 				 const struct tsct_order_cursor *cursor)
 {

@@ -31,8 +31,6 @@ struct tsct_sample {
 	__u64 span;		/* cycles between the tries that were combined into real */
 };
 
-/* ---- limits ---------------------------------------------------------------- */
-
 /* A larger offset is a step: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most. */
 #define TSCT_RATE_STEP_PPB	600000
 #define TSCT_RATE_STEP_NS	10000000000LL	/* longest time that a slew is assumed for */
@@ -102,7 +100,6 @@ struct tsct_rate_estimator {
 	__u64 void_cycles;	/* 0: TSCT_RATE_VOID_NS; never: 1 << 61 */
 };
 
-/* Result of a sample */
 enum tsct_rate_event {
 	TSCT_RATE_OK,		/* as expected */
 	TSCT_RATE_STEPPED,	/* CLOCK_REALTIME was set: new epoch */
@@ -178,9 +175,7 @@ void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
 
-/*
- * tsct_rate_published - report that @state, made by tsct_rate_compose(), is published
- */
+/* tsct_rate_published - report that a state of tsct_rate_compose() is published */
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 

@@ -2,18 +2,16 @@
 /*
  * libtsctrace's clocks for C++11 and later. Header only; links to libtsctrace.
  *
- * tsctrace::tsc_clock counts cycles. Its time points are raw counter values, read in
- * a few nanoseconds. They are converted when needed: by to_system_time(), present and
- * past ones, and by duration_cast(), in both directions.
- *
+ * tsctrace::tsc_clock counts cycles. Its time points are raw counter values, read in a
+ * few nanoseconds and converted when needed: by to_system_time(), and by
+ * duration_cast() in both directions.
  * tsctrace::clock returns system time in nanoseconds like std::chrono::system_clock,
  * but faster. It meets the Clock requirements (and TrivialClock).
- *
- * tsctrace::cluster_clock returns the time that all nodes of a cluster share. It has
- * no fallback and may fail.
+ * tsctrace::cluster_clock returns the time that all nodes of a cluster share. It has no
+ * fallback and may fail.
  *
  * All of them use tsct_clock_default(). All functions are wait-free, thread safe and
- * async-signal-safe, as the C functions that they call.
+ * async-signal-safe.
  */
 #ifndef TSCTRACE_CLOCK_HPP
 #define TSCTRACE_CLOCK_HPP
@@ -30,7 +28,7 @@ namespace tsctrace {
 
 namespace detail {
 
-/* Cached: it never changes and is never closed. */
+/* Cached: the default clock never changes and is never closed. */
 inline const tsct_clock *the_clock() noexcept
 {
 	static const tsct_clock *const cached = tsct_clock_default();
@@ -236,7 +234,7 @@ public:
 			duration(tsct_clock_now_ns(detail::the_clock())));
 	}
 
-	/* The same with error bound and status. Returns as tsct_clock_now(). */
+	/* System time with error bound and status. Returns as tsct_clock_now(). */
 	static int now(tsct_time &ret_time) noexcept
 	{
 		return tsct_clock_now(detail::the_clock(), &ret_time);
@@ -276,7 +274,7 @@ public:
 	/* Monotonic within an epoch, see tsct_time.epoch. */
 	static constexpr bool is_steady = false;
 
-	/* Return as tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
+	/* These return as tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
 	static int now(time_point &ret_point) noexcept
 	{
 		std::int64_t ns;
@@ -291,7 +289,10 @@ public:
 		return tsct_clock_now_cluster(detail::the_clock(), &ret_time);
 	}
 
-	/* A recent point; returns as tsct_clock_cycles_to_cluster_time_on(). */
+	/*
+	 * Cluster time of a recent point. Returns as
+	 * tsct_clock_cycles_to_cluster_time_on().
+	 */
 	static int convert(tsc_clock::time_point point,
 			   tsct_time &ret_time) noexcept
 	{
@@ -305,7 +306,7 @@ public:
 
 namespace detail {
 
-/* Saturates: a span in a larger unit may exceed 64 bits of nanoseconds. */
+/* Saturates, since a span in a larger unit may exceed 64 bits of nanoseconds. */
 template <class Rep, class Period>
 std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 {
@@ -362,8 +363,8 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 					  &time))
 		return clock::time_point(clock::duration(time.ns));
 	/*
-	 * Without a trusted time: extrapolated from now. tsc_clock::convert()
-	 * reports the error instead.
+	 * Without a trusted time, extrapolates from now. tsc_clock::convert() reports
+	 * the error.
 	 */
 	ago = tsct_clock_delta_to_ns(the_clock, (tsc_clock::now() - point).count());
 	present = clock::now();
@@ -404,10 +405,7 @@ int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 	return err;
 }
 
-/*
- * The library's clock under a generic name, for code that uses only now(),
- * duration_cast and to_system_time().
- */
+/* The library's clock under a generic name */
 namespace chrono {
 
 using clock = tsc_clock;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading recordings, also merged ones: the events of all nodes and CPUs in the order
- * of time. All commands of trace-ctl use this reader.
+ * of time.
  *
  *	struct tsct_trace_event event;
  *	struct tsct_trace *trace;
@@ -15,12 +15,10 @@
  *	tsct_trace_close(trace);
  *
  * All data on disk is taken as hostile: corrupt data is reported and skipped, and the
- * data before and behind it is still read. Memory is proportional to the number of
- * files and definitions, not of events.
- *
- * A trace is for one thread at a time; different traces, also of the same recording,
- * may be used by different threads. No function here is async-signal-safe. A "tick" is
- * the time unit of the recording, see tsct_trace_ns().
+ * data around it is read. Memory is proportional to the number of files and
+ * definitions, not of events. A trace is for one thread at a time; different traces,
+ * also of one recording, may be used by different threads. No function is
+ * async-signal-safe. A "tick" is the time unit of the recording, see tsct_trace_ns().
  */
 #ifndef TSCTRACE_TRACE_H
 #define TSCTRACE_TRACE_H
@@ -89,9 +87,7 @@ struct tsct_trace_node {
 	const __u8 *boot_id;	/* 16 bytes */
 };
 
-/* Number of nodes */
 __u32 tsct_trace_nodes(const struct tsct_trace *trace);
-/* Number of channels */
 __u32 tsct_trace_channels(const struct tsct_trace *trace);
 
 /*
@@ -106,9 +102,7 @@ int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 /* Name of a channel, NULL: no such channel. Any bytes, valid until @trace is closed. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/*
- * True if it is a merge of other recordings. Then ticks are those of their common time.
- */
+/* True if it is a merge of other recordings, with ticks of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
 /* True if the recorder finished it. Else the last second may be missing. */

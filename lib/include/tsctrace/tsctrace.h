@@ -37,9 +37,7 @@ enum tsct_provider {
 
 struct tsct_channel;			/* an open channel */
 
-/*
- * Options of tsct_channel_open(). All zero: the channel that `trace-ctl record` reads
- */
+/* Options of tsct_channel_open(); all zero: the channel of `trace-ctl record` */
 struct tsct_channel_options {
 	const char *name;	/* 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
@@ -230,9 +228,7 @@ struct tsct_ring_stat {
  */
 int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_reader);
 
-/*
- * NULL is allowed. Events that were read but not released remain for the next reader.
- */
+/* NULL is allowed. Events read but not released remain for the next reader. */
 void tsct_reader_close(struct tsct_reader *reader);
 
 /*
