@@ -127,13 +127,13 @@ int tsct_channel_define(struct tsct_kchannel *channel,
  * until its close. Head sums are those of channel_head_sum().
  */
 struct tsct_watcher {
-	struct list_head list;		/* entry of channel->watchers, under watch_lock */
+	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
 	u64 watermark;			/* unread bytes that end a poll() */
 	/* overwrite channels only */
 	u64 reported_sum;		/* head sum at the last report */
 	u64 offered_sum;		/* head sum that poll() reported to a caller
-					 * which polls again; 0: none */
+					 * that polls again; 0: none */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,

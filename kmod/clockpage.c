@@ -147,7 +147,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 		state->cluster.fast_cycles = 0;
 	}
 	tsct_latch_stage(clockpage_area, state);
-	/* Only NMIs, firmware and hypervisors come between the counter and the store. */
+	/* Only NMIs and hypervisors come between reading the counter and the store. */
 	local_irq_save(flags);
 	err = tsct_segments_check(clockpage_published(), state,
 				  tsct_source_read(source) + lead);
@@ -271,7 +271,7 @@ void tsct_clockpage_suspend(bool prepare)
 }
 
 /*
- * clockpage_suspended kept the daemon from publishing since power_resume_noirq(), so the
+ * clockpage_suspended kept the daemon from publishing since resume_noirq, so the
  * epoch that began there is still in force.
  */
 void tsct_clockpage_resumed(void)

@@ -387,8 +387,8 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
 	/*
-	 * The range must lie in one region. It is computed in pages: the sum of a byte
-	 * offset and a length may overflow, that of pages was checked by the system call.
+	 * The range must lie in one region. It is computed in pages: a sum of bytes may
+	 * overflow, that of pages was checked by the system call.
 	 */
 	if (first == CLOCK_FIRST_PAGE) {
 		if (end > first + tsct_clockpage_pages())

@@ -246,7 +246,7 @@ static void __init selftest_emit_many(void *channel)
 		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
 }
 
-/* All events emitted in an interrupt of this CPU are in its ring, or counted as lost. */
+/* All events emitted in an interrupt of this CPU are in its ring or counted as lost. */
 static int __init selftest_check_ring(const struct tsct_ring *ring)
 {
 	u64 pos = 0, next, nr, last_cycles = 0, seen = 0;

@@ -182,7 +182,7 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 				time->error_ps = tsct_add_saturating(time->error_ps,
 						cycles_to_ps(head.mult, error));
 		}
-		/* If the page has changed, head and time may come from different states. */
+		/* If the page has changed, head and time may be of different states. */
 		if (tsct_clock_same(page, &head))
 			return err;
 	}

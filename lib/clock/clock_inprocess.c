@@ -22,9 +22,9 @@
 #define REFINE_NS	NS_PER_S
 /* Delay of the next sample after a disruption or a failed sample */
 #define RETRY_NS	10000000
-/* Lead of new params, from now to their beginning; longer than publishing takes */
+/* Lead of new params until they begin; longer than publishing takes */
 #define LEAD_NS		20000
-#define LEAD_FACTOR	4		/* growth of the lead from one try to the next */
+#define LEAD_FACTOR	4		/* growth of the lead from try to try */
 #define LEAD_MAX_NS	20e9		/* maximum lead; long, for programs in a
 					 * debugger */
 #define LEADS_MAX	11		/* maximum number of tries to publish */
@@ -157,7 +157,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 	*next = *current;
 	if (!next->started)
 		ret = start_late(next);
-	else /* After an event, which begins a new epoch, another sample has to agree. */
+	else /* After an event, which begins an epoch, another sample has to agree. */
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);
 	if (ret < 0) {
@@ -201,9 +201,9 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 }
 
 /*
- * @cycles may be in the past, where no sample is needed, or in the future, where a
- *	sample now would not help: the counter decides. A counter behind the last sample was
- *	set back, which is a disruption.
+ * Cycles may be in the past, where no sample is needed, or in the future, where one
+ * now would not help: the counter decides. A counter behind the last sample was set
+ * back, which is a disruption.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)

@@ -32,7 +32,7 @@
 
 #define TSCT_DELTA_ID_MAX	0xffff
 #define TSCT_DELTA_TID		0x10000
-#define TSCT_DELTA_COMPACT	32	/* ids below this number have a compact header */
+#define TSCT_DELTA_COMPACT	32	/* ids below this have a compact header */
 
 /* Maximum size of a header in bytes; tsct_delta_put() may write to all of them. */
 #define TSCT_DELTA_ROOM		16

@@ -82,7 +82,7 @@ void tsct_latch_stage(struct tsct_clock_page *page,
 
 void tsct_latch_show(struct tsct_clock_page *page)
 {
-	store_seq(page, READ_ONCE(page->seq) + 1);	/* seq changes from odd to even */
+	store_seq(page, READ_ONCE(page->seq) + 1);	/* seq: odd to even */
 }
 
 void tsct_latch_settle(struct tsct_clock_page *page)

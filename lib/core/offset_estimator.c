@@ -17,8 +17,8 @@
  */
 #define SLEWED		0.12
 #define CALM_NS		3e9	/* innovation_ppb decays to 0 within this time */
-#define BOUND_MARGIN	0.1	/* parameters stay in force while their bound exceeds the
-				 * best one by less than this ratio */
+#define BOUND_MARGIN	0.1	/* parameters stay in force while their bound exceeds
+				 * the best by less than this */
 
 struct tsct_offset_interval
 tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,

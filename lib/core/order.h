@@ -10,7 +10,7 @@
 
 /* Next event of one stream. Order: key, then rank, then index */
 struct tsct_order_cursor {
-	__u64 key;		/* time: cycles or ticks, the same unit in all streams */
+	__u64 key;		/* cycles or ticks, the same unit in all streams */
 	__u32 rank;
 	__u32 index;		/* number of the stream, given by the caller */
 };

@@ -28,15 +28,15 @@ struct tsct_bracket {
 struct tsct_sample {
 	struct tsct_bracket raw;	/* CLOCK_MONOTONIC_RAW */
 	struct tsct_bracket real;	/* CLOCK_REALTIME */
-	__u64 span;		/* cycles between the tries that were combined into real */
+	__u64 span;		/* cycles between the tries combined into real */
 };
 
 /* A larger offset is a step: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most. */
 #define TSCT_RATE_STEP_PPB	600000
-#define TSCT_RATE_STEP_NS	10000000000LL	/* longest time that a slew is assumed for */
+#define TSCT_RATE_STEP_NS	10000000000LL	/* longest time of a slew */
 #define TSCT_RATE_SLEW_PPB	500000		/* fastest slew of published time */
-#define TSCT_RATE_JUMP_PPB	20000		/* if the rates of counter and MONOTONIC_RAW
-						 * differ by more, one of them jumped */
+#define TSCT_RATE_JUMP_PPB	20000		/* a larger difference of the rates of
+						 * the counter and RAW is a jump */
 /*
  * Distance, ns, of the kernel's clock from the straight line that it follows on
  * average: the kernel steers it by timer ticks of two lengths.
@@ -54,11 +54,11 @@ struct tsct_sample {
 						 * recent steering */
 /* Parameters are replaced after this time: later errors enlarge all of their bound. */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
-#define TSCT_RATE_HOLD_NS	5000000000LL	/* time without a sample until holdover */
-#define TSCT_RATE_HOLD_PPB	15000		/* growth of the error in holdover: PHI of
-						 * RFC 5905 */
-#define TSCT_RATE_VOID_NS	1000000000000LL	/* time without a sample until the time is
-						 * not known any more */
+#define TSCT_RATE_HOLD_NS	5000000000LL	/* time without a sample to holdover */
+#define TSCT_RATE_HOLD_PPB	15000		/* growth of the error in holdover: PHI
+						 * of RFC 5905 */
+#define TSCT_RATE_VOID_NS	1000000000000LL	/* time without a sample until it is
+						 * unknown */
 
 /* Brackets of one clock, oldest first, and the rates that they allow */
 #define TSCT_RATE_WINDOW_MAX		32

@@ -48,14 +48,14 @@ extern "C" {
  * private to the library.
  */
 struct tsct_event_type {
-	uint64_t state;		/* 0: disabled; else the channel's address | id << 48 */
+	uint64_t state;		/* 0: off; else the channel's address | id << 48 */
 	const char *name;
 	const struct tsct_field *fields;
 	uint8_t kind;		/* TSCT_KIND_* */
 	uint8_t nr_fields;
 	uint16_t id;		/* event id in `channel` */
 	uint32_t flags;
-	struct tsct_channel *channel;	/* channel that the event is defined in, or NULL */
+	struct tsct_channel *channel;	/* channel that it is defined in, or NULL */
 	struct tsct_event_type *next;
 	struct tsct_event_type *prev;
 	uint64_t reserved[4];
@@ -65,9 +65,9 @@ struct tsct_event_type {
  * tsct_events_enable - define all events of the program and its shared objects in a
  * channel, and enable those that match
  * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for any
- *	characters, ? for one character; - disables. The last pattern that matches an event
- *	decides; an event that matches none is off, or on if the first pattern has a -. "":
- *	none is on. NULL: $TSCTRACE_EVENTS; if that is unset or empty: all.
+ *	characters, ? for one character; - disables. The last matching pattern
+ *	decides; without one the event is off, or on if the first pattern has a -.
+ *	"": none is on. NULL: $TSCTRACE_EVENTS; if that is unset or empty: all.
  *
  * The patterns also apply to objects that are loaded later. Events can be enabled on
  * one channel at a time; a second call for the same channel sets new patterns.

@@ -120,7 +120,7 @@ __u64 tsct_trace_lost(const struct tsct_trace *trace);
 void tsct_trace_span(const struct tsct_trace *trace, __u64 *ret_begin,
 		     __u64 *ret_end);
 
-/* A tick as ns since the Unix epoch, by the recording's CLOCK_REALTIME; see stamps.rst */
+/* Converts a tick to ns since the Unix epoch (CLOCK_REALTIME); see stamps.rst. */
 __s64 tsct_trace_ns(const struct tsct_trace *trace, __u64 tick);
 
 /*
