@@ -38,16 +38,10 @@ MODULE_PARM_DESC(channels_user_max,
 
 static LIST_HEAD(account_list);
 static u64 account_bytes;
-static u64 account_bytes_default;
-
-void tsct_accounts_init(void)
-{
-	account_bytes_default = (u64)(totalram_pages() / 4) << PAGE_SHIFT;
-}
 
 static u64 account_limit(void)
 {
-	return READ_ONCE(account_bytes_max) ?: account_bytes_default;
+	return READ_ONCE(account_bytes_max) ?: (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
 void tsct_accounts_info(struct tsct_info *info)
@@ -57,7 +51,7 @@ void tsct_accounts_info(struct tsct_info *info)
 	info->bytes_user_max = READ_ONCE(account_bytes_user_max);
 }
 
-/* Cannot overflow: @held counts memory that exists. */
+/* @held + @more cannot overflow, because @held counts existing memory. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
@@ -108,8 +102,8 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 }
 
 /*
- * For CPUs that come up later. Only the limit over all users applies: the user
- * did not request this memory, and a channel without a ring loses events.
+ * Charges the ring of a CPU that comes up later. Only the limit over all users applies:
+ * the user did not request this memory, and a channel without a ring loses events.
  */
 int tsct_account_grow(struct tsct_account *account, u64 bytes)
 {

@@ -8,9 +8,6 @@
 struct tsct_account;
 struct tsct_info;
 
-/* Sets the default of bytes_max. Once, before any channel. */
-void tsct_accounts_init(void);
-
 /*
  * All but tsct_accounts_info() are called with tsct_channel_lock held.
  *

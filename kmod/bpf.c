@@ -66,16 +66,16 @@ static const struct btf_kfunc_id_set kfunc_set = {
 };
 
 /*
- * BPF_PROG_TYPE_TRACING covers fentry, raw and BTF tracepoints, and from 6.12 on
- * perf events and plain tracepoints too. From 6.12 on kprobes have a set of
- * their own, which older kernels reject.
+ * BPF_PROG_TYPE_TRACING covers fentry, raw and BTF tracepoints; from 6.12 on also perf
+ * events and plain tracepoints. From 6.12 on kprobes have a set of their own, which
+ * older kernels reject.
  */
 static int kfuncs_register(void)
 {
 	/* Without BTF, registration only warns and returns 0. */
 	if (!THIS_MODULE->btf_data_size)
 		return -ENOENT;
-	/* First: where it is rejected, all sets registered so far are freed. */
+	/* KPROBE first: if it is rejected, all sets registered so far are freed. */
 	register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
 }

@@ -23,11 +23,11 @@
 
 DEFINE_MUTEX(tsct_channel_lock);
 
-/* By id. Changed under tsct_channel_lock, read under that or RCU. */
+/* Channels by id. Changed under tsct_channel_lock, read under that or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
- * Cache in front of channel_table for BPF programs: kernel channels by the lower
- * bits of their ids; of several with the same bits, the newest. Same locking.
+ * Cache of channel_table for BPF programs: kernel channels by the lower bits of their
+ * ids; of several with the same bits, the newest. Locking as for the table.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];
@@ -132,13 +132,12 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 }
 
 /*
- * Charges the memory that the channel is going to need to its user. The limits
- * per user do not apply to channels of kernel modules (@privileged).
+ * Charges the channel's memory to its user before it is allocated. The limits per user
+ * do not apply to channels of kernel modules (@privileged).
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
-	u64 bytes = tsct_channel_head_bytes(channel) +
-		num_online_cpus() * tsct_channel_ring_bytes(channel);
+	u64 bytes = channel->consumer_offset + num_online_cpus() * channel->ring_bytes;
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
@@ -149,7 +148,7 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 again:
 	err = tsct_account_open(channel->uid, bytes, privileged,
 				&channel->account);
-	/* Only where it decides: capable() marks the task (PF_SUPERPRIV). */
+	/* Checked only if it decides: capable() marks the task (PF_SUPERPRIV). */
 	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
 		privileged = true;
 		goto again;
@@ -181,7 +180,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		err = -EEXIST;
 		goto unlock;
 	}
-	/* The id goes into the header, which is complete before others find it. */
+	/* The id is part of the header, which must be complete before lookups. */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
@@ -221,7 +220,7 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	if (err)
 		goto free_channel;
 
-	/* No CPU comes up meanwhile. */
+	/* No CPU comes up while the lock is held. */
 	cpus_read_lock();
 	err = channel_charge(channel, !(gfp & __GFP_ACCOUNT));
 	if (err)
@@ -264,7 +263,7 @@ static int channel_check_owner(const struct tsct_kchannel *channel)
 {
 	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	/* Being uid 0 is not enough to read the kernel's events. */
+	/* uid 0 alone is not enough to read the kernel's events. */
 	if (channel->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
 		return -EPERM;
 	return 0;
@@ -321,12 +320,15 @@ unlock:
 
 static void channel_free(struct tsct_kchannel *channel)
 {
-	/* No descriptor can sleep on it any more, so it is not queued again. */
+	/*
+	 * No descriptor can wait for this channel any more, so the work is not queued
+	 * again.
+	 */
 	cancel_delayed_work_sync(&channel->watch);
 	/*
-	 * tsct_bpf_emit() finds channels by id without a reference and may be
-	 * writing to this one. Of other channels it reads only the flags:
-	 * kvfree_rcu() is enough for them.
+	 * tsct_bpf_emit() finds channels by id without a reference and may be writing
+	 * to this one. It reads only the flags of other channels, for which
+	 * kvfree_rcu() is enough.
 	 */
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
 		synchronize_rcu();
@@ -336,8 +338,8 @@ static void channel_free(struct tsct_kchannel *channel)
 }
 
 /*
- * Under tsct_channel_lock. Takes a channel without holders, and not kept, out
- * of the table. On true the caller has the only pointer to it and frees it.
+ * Under tsct_channel_lock. Removes a channel from the table if it has no holders and is
+ * not kept. If this returns true, the caller must free it.
  */
 static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 {
@@ -371,7 +373,10 @@ int tsct_channel_remove(u32 id)
 	err = channel ? channel_check_owner(channel) : -ENOENT;
 	if (!err && !(channel->flags & TSCT_CHANNEL_KEEP))
 		err = -EINVAL;
-	/* It was removed before, and exists only until its last holder is gone. */
+	/*
+	 * The channel was removed before, and exists only until its last holder closes
+	 * it.
+	 */
 	if (!err && channel->removed)
 		err = -ENOENT;
 	if (!err) {
@@ -387,25 +392,27 @@ int tsct_channel_remove(u32 id)
 
 /* ---- CPUs that come up later ------------------------------------------ */
 
-/* Within a CPU hotplug callback. A CPU without a ring comes up nevertheless. */
+/* Called by a CPU hotplug callback. A CPU comes up even without a ring. */
 static void channel_provide_ring(struct tsct_kchannel *channel,
 				 unsigned int cpu)
 {
-	u64 bytes = tsct_channel_ring_bytes(channel);
 	int err;
 
 	if (channel->rings[cpu])
 		return;
-	err = tsct_account_grow(channel->account, bytes);
+	err = tsct_account_grow(channel->account, channel->ring_bytes);
 	if (err)
 		goto warn;
-	/* Not charged to the memory cgroup of the task that brings the CPU up. */
+	/*
+	 * GFP_KERNEL: not charged to the memory cgroup of the task that brings the CPU
+	 * up.
+	 */
 	err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL);
 	if (err) {
-		tsct_account_shrink(channel->account, bytes);
+		tsct_account_shrink(channel->account, channel->ring_bytes);
 		goto warn;
 	}
-	channel->bytes += bytes;
+	channel->bytes += channel->ring_bytes;
 	return;
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
@@ -426,7 +433,6 @@ static int channel_prepare_cpu(unsigned int cpu)
 
 int tsct_channels_init(void)
 {
-	tsct_accounts_init();
 	channel_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
 							  "tsctrace:prepare",
 							  channel_prepare_cpu,

@@ -16,10 +16,9 @@
 struct tsct_account;
 
 /*
- * A channel held by this module: its memory, owner and holders. The kernel's
- * counterpart of user space's struct tsct_channel (lib/client/channel.h), which
- * is a program's handle of a channel of any provider. Fields above the first
- * blank line are constant once the channel is in the table.
+ * A channel held by this module: its memory, owner and holders. User space's struct
+ * tsct_channel (lib/client/channel.h) is a handle of a channel of any provider. Fields
+ * above the first blank line are constant once the channel is in the table.
  */
 struct tsct_kchannel {
 	struct tsct_geometry geo;
@@ -35,32 +34,33 @@ struct tsct_kchannel {
 	struct tsct_channel_header *header;
 	u8 *cpu_state;
 	void *defs;
-	struct page **head_pages;	/* header and definitions */
+	struct page **head_pages;	/* pages of header and definitions */
 	u32 nr_head_pages;
-	u64 consumer_offset;
+	u64 consumer_offset;		/* bytes of header and definitions */
 	u64 ring_offset;
 	u64 ring_stride;
+	u64 ring_bytes;			/* memory of one CPU */
 	u64 file_size;
 
 	/* under tsct_channel_lock */
 	u32 holders;
 	u32 consumers;
-	bool kept;			/* stays without holders */
-	bool removed;			/* by request: its name is free */
-	u64 bytes;			/* charged to account */
+	bool kept;			/* stays allocated without holders */
+	bool removed;			/* removed by request; its name is free */
+	u64 bytes;			/* memory charged to `account` */
 
-	struct mutex defs_lock;		/* defs, defs_used, defs_nr */
-	u32 defs_used;			/* bytes */
-	u32 defs_nr;			/* definitions */
+	struct mutex defs_lock;		/* protects defs, defs_used and defs_nr */
+	u32 defs_used;			/* bytes of definitions */
+	u32 defs_nr;			/* number of definitions */
 
 	wait_queue_head_t wait;
-	struct mutex watch_lock;	/* watchers */
+	struct mutex watch_lock;	/* protects the list of watchers */
 	struct list_head watchers;
 	struct delayed_work watch;
-	u64 watch_sum;			/* heads at the last run of `watch` */
+	u64 watch_sum;			/* head sum at the last run of `watch` */
 	struct rcu_head rcu;
 
-	/* by CPU; NULL until the CPU first comes up, then constant */
+	/* rings by CPU; NULL until the CPU first comes up, then constant */
 	struct tsct_ring *rings[];
 };
 
@@ -81,12 +81,12 @@ u64 tsct_channels_count(void);
  * @uid: owner
  * @gfp: with __GFP_ACCOUNT, memory cgroup and user limits apply
  *
- * This one, _create() and _attach() return 0 and, in *ret, a channel with one
- * reference for arg->roles, or a negative errno. Process context.
+ * tsct_channel_make(), _create() and _attach() return 0 and, in *ret, a channel with
+ * one reference for arg->roles, or a negative errno. Process context.
  */
 int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		      gfp_t gfp, struct tsct_kchannel **ret);
-/* The same for the current task, by its rights and limits. */
+/* Create or attach for the current task, by its rights and limits. */
 int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
@@ -94,8 +94,8 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 /* Drops a reference that was taken for @roles. */
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
 /*
- * No longer keeps a TSCT_CHANNEL_KEEP channel. Returns 0, -ENOENT, -EINVAL: not
- * made to be kept, -EACCES or -EPERM.
+ * Ends the keeping of a TSCT_CHANNEL_KEEP channel. Returns 0, -ENOENT, -EACCES, -EPERM,
+ * or -EINVAL: not created with that flag.
  */
 int tsct_channel_remove(u32 id);
 
@@ -114,8 +114,8 @@ int tsct_channel_next(struct tsct_channel_info *info);
 int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /*
- * Adds a definition, or finds the equal one that is there. Returns 0 and the
- * event's id in def->id, -EINVAL: not a definition, or -ENOSPC.
+ * Adds a definition, unless an equal one exists. Returns 0 and the event's id in
+ * def->id, -EINVAL: not a definition, or -ENOSPC.
  */
 int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def);
@@ -123,34 +123,33 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 /*
  * watch.c
  *
- * The condition that poll() waits for on one descriptor with the READ role.
- * Exists from the descriptor's binding to a channel until its close. Head sums are those
- * of channel_head_sum().
+ * A descriptor with the READ role as it waits in poll(), from its binding to a channel
+ * until its close. Head sums are those of channel_head_sum().
  */
 struct tsct_watcher {
-	struct list_head list;		/* the channel's, under its watch_lock */
+	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
-	u64 watermark;			/* bytes */
+	u64 watermark;			/* unread bytes that end a poll() */
 	/* overwrite channels only */
 	u64 reported_sum;		/* head sum at the last report */
-	u64 offered_sum;		/* head sum reported to poll() that is repeated
-					 * before it returns; 0: none */
+	u64 offered_sum;		/* head sum that poll() reported to a caller
+					 * that polls again; 0: none */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,
 		      struct tsct_kchannel *channel);
 void tsct_watcher_remove(struct tsct_watcher *watcher);
-/* Sets the watermark, also for those who sleep already. */
+/* Sets the watermark, also for tasks that already sleep in poll(). */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
 /*
- * tsct_watcher_ready - true if as much as the watermark can be read
- * @waits: the caller begins to wait; epoll polls so once, and again without
- *	waiting before it reports
+ * tsct_watcher_ready - true if data up to the watermark can be read
+ * @waits: the caller begins to wait. epoll polls with it first, and again without
+ *	waiting before it reports to user space.
  *
  * For an overwrite channel each watermark's worth of bytes is reported once.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Starts polling the rings; it stops when no one sleeps on the channel. */
+/* Starts periodic polling of the rings; it ends when no task sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
 
@@ -166,9 +165,6 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 
 /* Computes sizes and offsets. Returns 0, or -EINVAL: too large. */
 int tsct_channel_layout(struct tsct_kchannel *channel);
-/* Memory of one CPU's ring, and of header and definitions, in bytes */
-u64 tsct_channel_ring_bytes(const struct tsct_kchannel *channel);
-u64 tsct_channel_head_bytes(const struct tsct_kchannel *channel);
 /* Allocate zeroed pages for header and definitions, and for one CPU's ring. */
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp);
 int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock area: checks the states that the daemon sets, for consistency,
- * against the published state and against the counter, and publishes them
- * through the latch. Begins epochs for disruptions that the module detects.
+ * The clock area: checks the states that the daemon sets, against the published state
+ * and against the counter, and publishes them through the latch. Begins epochs for
+ * disruptions that the module detects.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,17 +27,17 @@
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"
 
 /*
- * Clock params must be published this long before they begin. A CPU may read the
- * area a little before the counter although the program orders it the other way
- * round; and the time from the module's reading of the counter to its store must
- * not matter.
+ * Clock params must be published this long before they begin. A CPU may read the area a
+ * little before the counter in spite of the program's order, and the module needs time
+ * from its reading of the counter to its store.
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clockpage_lock);	/* protects all below, and writes to the area */
+static DEFINE_MUTEX(clockpage_lock);	/* protects the variables below and writes to
+					 * the area */
 static struct tsct_clock_page *clockpage_area;
 static bool clockpage_has_boot_id;
-static bool clockpage_suspended;	/* from before suspend to after resume */
+static bool clockpage_suspended;	/* true from before suspend to after resume */
 /* Results of the last CPU check */
 static u32 clockpage_source;		/* TSCT_SOURCE_* */
 static bool clockpage_skewed;
@@ -55,12 +55,12 @@ struct page *tsct_clockpage_page(unsigned long index)
 }
 
 /*
- * The kernel exports its boot id by this file only, so the module reads it there,
- * with the credentials of the task that loads the module or sets the clock:
- * either may set the clock to anything anyhow. A task in a root of its own may
- * have any file at that path: files outside procfs are rejected, and a file that
- * blocks blocks only that task. Without the id the page keeps a zero one, which
- * readers reject, and nothing is published.
+ * Reads the boot id from the only place where the kernel exports it, with the
+ * credentials of the task that loads the module or sets the clock: either may set the
+ * clock to anything anyhow. A task in another root may have any file at that path:
+ * files outside procfs are rejected, and a file that blocks delays only that task.
+ * Without the id the page keeps a zero one, which readers reject, and nothing is
+ * published.
  */
 static int clockpage_set_boot_id(void)
 {
@@ -90,7 +90,7 @@ static int clockpage_set_boot_id(void)
 
 /* ---- checks ----------------------------------------------------------- */
 
-/* One second of the source: states may lie ahead by that much. */
+/* Cycles per second of a source; states may be ahead of the counter by that much. */
 static u64 source_cycles_per_sec(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
@@ -111,29 +111,11 @@ static bool params_in_future(const struct tsct_clock_params *params,
 		 cycles_in_future(params->as_of_cycles, now, source));
 }
 
-static int clockpage_check_state(const struct tsct_clock_state *state)
-{
-	u32 source = tsct_cpucheck_source();
-	u64 now = tsct_source_read(source);
-
-	if (tsct_clock_state_check(state))
-		return -EINVAL;
-	/* The source has changed, or the caller used another one. */
-	if (state->source != source)
-		return -ESTALE;
-	if (params_in_future(&state->real, now, source) ||
-	    params_in_future(&state->cluster, now, source) ||
-	    cycles_in_future(state->epoch_cycles, now, source))
-		return -EINVAL;
-	return 0;
-}
-
 /* ---- publishing ------------------------------------------------------- */
 
 /*
- * The published state. Read without the latch, since only the holder of
- * clockpage_lock writes, and a writer in the kernel does not die halfway. Copy 0
- * may hold a state that was staged and then dropped.
+ * The published state. Read without the latch, since only the holder of clockpage_lock
+ * writes. Copy 0 may hold a state that was staged and then discarded.
  */
 static const struct tsct_clock_state *clockpage_published(void)
 {
@@ -155,7 +137,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 
 	if (clockpage_suspended)
 		return -EAGAIN;
-	/* clockpage_check_state() compared it without the lock. */
+	/* tsct_clockpage_set() compared the source without the lock. */
 	if (source != clockpage_source)
 		return -ESTALE;
 	if (clockpage_skewed)
@@ -165,7 +147,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 		state->cluster.fast_cycles = 0;
 	}
 	tsct_latch_stage(clockpage_area, state);
-	/* Only NMIs, firmware and hypervisors come between the counter and the store. */
+	/* Only NMIs and hypervisors come between reading the counter and the store. */
 	local_irq_save(flags);
 	err = tsct_segments_check(clockpage_published(), state,
 				  tsct_source_read(source) + lead);
@@ -173,13 +155,13 @@ static int clockpage_publish(struct tsct_clock_state *state)
 		tsct_latch_show(clockpage_area);
 	local_irq_restore(flags);
 	if (err)
-		tsct_latch_repair(clockpage_area);	/* drops the staged state */
+		tsct_latch_repair(clockpage_area);	/* discards the staged state */
 	else
 		tsct_latch_settle(clockpage_area);
 	return err;
 }
 
-/* Unlocks before it notifies, so that no one waits for the notification. */
+/* Unlocks before it notifies, so that no task waits for the notification. */
 static void clockpage_unlock_and_notify(bool disrupted)
 {
 	u32 epoch = clockpage_published()->epoch;
@@ -193,11 +175,19 @@ static void clockpage_unlock_and_notify(bool disrupted)
 
 int tsct_clockpage_set(struct tsct_clock_state *state)
 {
-	int err = clockpage_check_state(state);
-	u32 epoch;
+	u32 source = tsct_cpucheck_source(), epoch;
+	u64 now = tsct_source_read(source);
+	int err;
 
-	if (err)
-		return err;
+	if (tsct_clock_state_check(state))
+		return -EINVAL;
+	/* The source has changed, or the caller uses another one. */
+	if (state->source != source)
+		return -ESTALE;
+	if (params_in_future(&state->real, now, source) ||
+	    params_in_future(&state->cluster, now, source) ||
+	    cycles_in_future(state->epoch_cycles, now, source))
+		return -EINVAL;
 	if (clockpage_set_boot_id())
 		return -ENODATA;
 	mutex_lock(&clockpage_lock);
@@ -211,8 +201,8 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 /* ---- disruptions ------------------------------------------------------ */
 
 /*
- * Under clockpage_lock. Begins an epoch without clock params. The rate is kept:
- * a disruption invalidates the offset only, unless the source changes.
+ * Under clockpage_lock. Begins an epoch without clock params. The rate is kept, unless
+ * the source changes: a disruption invalidates only the offset.
  */
 static void clockpage_disrupt(u32 source, u32 cause)
 {
@@ -271,18 +261,11 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 	clockpage_unlock_and_notify(disrupted);
 }
 
-/* If the source changes across suspend, the CPU check reports that. */
-void tsct_clockpage_suspend(void)
+/* A change of the source across suspend is reported by the CPU check after resume. */
+void tsct_clockpage_suspend(bool prepare)
 {
 	mutex_lock(&clockpage_lock);
-	clockpage_suspended = true;
-	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
-	clockpage_unlock_and_notify(true);
-}
-
-void tsct_clockpage_resume_noirq(void)
-{
-	mutex_lock(&clockpage_lock);
+	clockpage_suspended |= prepare;
 	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
 	clockpage_unlock_and_notify(true);
 }
@@ -309,7 +292,7 @@ int tsct_clockpage_init(void)
 	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
 	if (!clockpage_area)
 		return -ENOMEM;
-	/* Before the latch: this may publish that the source has changed. */
+	/* Before the latch is initialized: this may report a change of the source. */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
 	clockpage_source = source;

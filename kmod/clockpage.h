@@ -7,13 +7,13 @@
 
 struct page;
 
-/* clockpage.c: the clock area. After tsct_cpucheck_init(). */
+/* clockpage.c: the clock area. To be initialized after tsct_cpucheck_init(). */
 int tsct_clockpage_init(void);
 void tsct_clockpage_exit(void);
 
-/* Page @index of the area; NULL: beyond its end. */
+/* Page @index of the clock area, or NULL beyond its end */
 struct page *tsct_clockpage_page(unsigned long index);
-/* Size of the area in pages */
+/* Size of the clock area in pages */
 unsigned long tsct_clockpage_pages(void);
 
 /*
@@ -28,26 +28,25 @@ int tsct_clockpage_set(struct tsct_clock_state *state);
 
 /* Result of a CPU check */
 struct tsct_cpucheck_result {
-	const struct tsct_cpu_check *table;	/* by CPU id */
+	const struct tsct_cpu_check *table;	/* table of results by CPU id */
 	u32 source;		/* TSCT_SOURCE_* for new channels and the clock */
 	u32 cause;		/* TSCT_CAUSE_* of the epoch, if one begins */
-	bool skewed;		/* sets TSCT_CLOCK_SKEWED */
-	bool event;		/* an epoch begins in any case */
+	bool skewed;		/* CPUs are skewed: sets TSCT_CLOCK_SKEWED */
+	bool event;		/* begins an epoch in any case */
 };
 
 /*
- * Publishes the result. An epoch also begins if the source has changed, or if
- * CPUs are skewed now or were before.
+ * Publishes the result of a CPU check. An epoch also begins if the source has changed,
+ * or if CPUs are skewed now or were before.
  */
 void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result);
 
 /*
- * Suspend, by power.c: _suspend() before programs are frozen; _resume_noirq()
- * when the counter runs again and programs do not yet; _resumed() afterwards.
- * From the first to the last, tsct_clockpage_set() returns -EAGAIN.
+ * Called by power.c: _suspend(true) before programs are frozen; _suspend(false) when
+ * the counter runs again and programs do not yet; _resumed() afterwards. From the
+ * first to the last, tsct_clockpage_set() returns -EAGAIN.
  */
-void tsct_clockpage_suspend(void);
-void tsct_clockpage_resume_noirq(void);
+void tsct_clockpage_suspend(bool prepare);
 void tsct_clockpage_resumed(void);
 
 /* power.c: follows suspend and resume; schedules a CPU check after resume. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernel releases. The oldest supported one is 6.1. Each
- * piece names the release from which on it is needless.
+ * Differences between kernel releases from 6.1 on. Each piece names the release that
+ * makes it unnecessary.
  */
 #ifndef TSCT_KMOD_COMPAT_H
 #define TSCT_KMOD_COMPAT_H

@@ -36,8 +36,9 @@ MODULE_PARM_DESC(skew_max_ns,
 		 " conversions need the CPU, and the TSC is not used where it"
 		 " is not the kernel's clocksource");
 
-static DEFINE_MUTEX(cpucheck_lock);	/* all below, and tsc_skew.c */
-static struct tsct_cpu_check *cpucheck_table;	/* by CPU id */
+static DEFINE_MUTEX(cpucheck_lock);	/* protects the variables below, and those of
+					 * tsc_skew.c */
+static struct tsct_cpu_check *cpucheck_table;	/* table of results by CPU id */
 static u32 cpucheck_flags;		/* TSCT_CHECK_* */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -47,7 +48,8 @@ static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
 /* Requests to cpucheck_work */
 static atomic_t cpucheck_all_pending;	/* check all CPUs, not only changed ones */
 static atomic_t cpucheck_hotplugged;	/* begin an epoch, cause HOTPLUG */
-static struct cpumask cpucheck_changed_cpus; /* up or down since their check */
+static struct cpumask cpucheck_changed_cpus; /* CPUs that came up or went down since
+					      * their check */
 static int cpucheck_hotplug_state;
 
 /* ---- the kernel's clocksource ------------------------------------------ */
@@ -65,7 +67,7 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		/* On one CPU: another CPU's counter may be behind. */
+		/* The reads must be on one CPU: another CPU's counter may be behind. */
 		preempt_disable();
 		before = rdtsc_ordered();
 		valid = tsct_ktime_snapshot(&s);
@@ -104,7 +106,7 @@ static bool cpucheck_is_skewed(void)
 	return false;
 }
 
-/* The TSCT_CHECK_* flags by the table and the kernel's state of the TSC. */
+/* Returns TSCT_CHECK_* flags for the table and the kernel's state of the TSC. */
 static u32 cpucheck_summarize(void)
 {
 	s64 bound = cpucheck_skew_max_cycles();
@@ -125,8 +127,8 @@ static u32 cpucheck_summarize(void)
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
 		flags |= TSCT_CHECK_RDTSCP;
 	/*
-	 * CPUID 80000007h EDX[8] stands for both. The kernel clears NONSTOP_TSC
-	 * for CPUs that are known to stop the counter nevertheless.
+	 * CPUID 80000007h EDX[8] reports INVARIANT and NONSTOP. The kernel clears
+	 * NONSTOP_TSC for CPUs that are known to stop the counter nevertheless.
 	 */
 	if (boot_cpu_data.x86_power & (1 << 8))
 		flags |= TSCT_CHECK_INVARIANT;
@@ -169,8 +171,8 @@ static void cpucheck_publish(u32 event)
 }
 
 /*
- * Under cpucheck_lock. Checks CPUs that are new or changed, or @all. @all also where
- * the CPU that the others were compared with is not online any more.
+ * Under cpucheck_lock. Checks CPUs that are new or changed. Checks all CPUs with @all,
+ * or if the reference CPU is not online any more.
  */
 static int cpucheck_update(bool all)
 {
@@ -229,7 +231,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();		/* updates flags and source */
+	tsct_cpucheck_source();		/* updates cpucheck_flags and cpucheck_source */
 	/* Killable: a check of thousands of CPUs may hold the lock. */
 	if (mutex_lock_killable(&cpucheck_lock)) {
 		kvfree(copy);
@@ -242,7 +244,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	check->source = cpucheck_source;
 	check->when_cycles = cpucheck_when_cycles;
 	memset(check->clocksource, 0, sizeof(check->clocksource));
-	/* The only clocksource that can be recognized, see above. */
+	/* "tsc" is the only clocksource that a module can recognize. */
 	if (cpucheck_flags & TSCT_CHECK_CLOCKSOURCE)
 		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
 	mutex_unlock(&cpucheck_lock);
@@ -250,9 +252,9 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 }
 
 /*
- * The kernel may mark the TSC unstable hours after boot and has no notifier for
- * that, so every function that depends on the source calls this one. It costs
- * two loads unless the kernel just did so.
+ * The kernel may mark the TSC unstable hours after boot and has no notifier for that,
+ * so every function that depends on the source calls this one. It costs two loads as
+ * long as nothing changes.
  */
 u32 tsct_cpucheck_source(void)
 {
@@ -288,7 +290,7 @@ void tsct_cpucheck_schedule(void)
 	schedule_work(&cpucheck_work);
 }
 
-/* Hotplug holds the lock that the check takes, so the work does it. */
+/* The hotplug callback holds the lock that the check takes, so a work item checks. */
 static int cpucheck_cpu_changed(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);

@@ -9,31 +9,34 @@
 
 /* Checks all CPUs. Returns 0, -ENOMEM or -EINTR. */
 int tsct_cpucheck_init(void);
-int tsct_cpucheck_start(void);		/* follows CPU hotplug from now on */
+int tsct_cpucheck_start(void);		/* checks CPUs after hotplug from now on */
 void tsct_cpucheck_stop(void);
 void tsct_cpucheck_exit(void);
-void tsct_cpucheck_report(void);	/* one line for the kernel log */
+void tsct_cpucheck_report(void);	/* logs one line about the TSC */
 
 /* TSCT_SOURCE_* of new channels and the clock. Process context, may sleep. */
 u32 tsct_cpucheck_source(void);
 
 /* Checks every online CPU again. Returns 0 or -EINTR. */
 int tsct_cpucheck_run(void);
-/* The same, by a work item. */
+/* Schedules a work item that checks every online CPU. */
 void tsct_cpucheck_schedule(void);
 
-/* The kernel's clocks at one count of the TSC. False: its clocksource is not the TSC. */
+/*
+ * Reads the kernel's clocks at one count of the TSC. Returns false if the kernel's
+ * clocksource is not the TSC.
+ */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
 /*
- * Fills in the out fields of *check. Returns a copy of the table, check->nr
- * entries, which the caller frees by kvfree(); or -ENOMEM, -EINTR.
+ * Fills in the output fields of *check. Returns a copy of the table, check->nr entries,
+ * which the caller frees by kvfree(); or -ENOMEM, -EINTR.
  */
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 
 /*
- * tsc_skew.c: fill in the entry of an offline CPU; and of an online one, by
- * measurement against the reference. Both stay online (cpus_read_lock()).
+ * tsc_skew.c: fill in the table's entry of a CPU: _init() of an offline one, _measure()
+ * of an online one by comparison with the reference. The caller holds cpus_read_lock().
  */
 void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
 void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu);

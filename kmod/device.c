@@ -119,7 +119,7 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 /* ---- channels --------------------------------------------------------- */
 
-/* Either role gives writable maps, so both need a file open for writing. */
+/* Either role allows writable maps, so both need a file open for writing. */
 static int device_check_roles(const struct file *file, u32 roles)
 {
 	if (roles & ~ROLES_ALL)
@@ -130,8 +130,8 @@ static int device_check_roles(const struct file *file, u32 roles)
 }
 
 /*
- * Takes over the caller's reference, also on failure. The id is stored to *uid
- * first: where that faults, the file stays unbound.
+ * Takes over the caller's reference, also on failure. Stores the id to *uid first: if
+ * that faults, the file stays unbound.
  */
 static long device_bind_channel(struct tsct_file *f,
 				struct tsct_kchannel *channel, u32 roles,
@@ -167,7 +167,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* A kept channel outlived the dropped reference. */
+		/* A kept channel remains after its reference was dropped. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -266,7 +266,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* Copies the payload before preemption is off: no fault can happen then. */
+/* Copies the payload before preemption is off: no page faults are allowed then. */
 static long device_write_payload(struct tsct_kchannel *channel,
 				 const struct tsct_write *arg, void *buffer)
 {
@@ -293,7 +293,7 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 	if (arg.reserved || arg.id < TSCT_ID_FIRST)
 		return -EINVAL;
 	if (arg.len > tsct_payload_max(&channel->geo)) {
-		tsct_ring_lost_too_big(channel);
+		tsct_ring_write(channel, arg.id, NULL, arg.len);
 		return -EMSGSIZE;
 	}
 	if (arg.len <= sizeof(small))
@@ -307,7 +307,7 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* The size of the argument is part of the request's number: no size checks. */
+/* The size of the argument is part of the request's number, so it needs no check. */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tsct_file *f = file->private_data;
@@ -347,34 +347,6 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* ---- mmap() ----------------------------------------------------------- */
 
-/*
- * Returns 1 if the file's roles may write the range, 0 if they may only read it,
- * -EINVAL if it does not lie in one region. Computes in pages: the sum of a byte
- * offset and a length may overflow, that of pages was checked by the system
- * call.
- */
-static int device_check_range(const struct tsct_file *f,
-			      struct vm_area_struct *vma)
-{
-	const struct tsct_kchannel *channel = device_channel(f);
-	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
-	u64 consumers, rings;
-
-	if (first == CLOCK_FIRST_PAGE)
-		return end <= first + tsct_clockpage_pages() ? 0 : -EINVAL;
-	if (!channel)
-		return -EINVAL;
-	consumers = channel->consumer_offset >> PAGE_SHIFT;
-	rings = channel->ring_offset >> PAGE_SHIFT;
-	if (end <= consumers)
-		return 0;
-	if (first >= consumers && end <= rings)
-		return !!(f->roles & TSCT_ROLE_READ);
-	if (first >= rings && end <= channel->file_size >> PAGE_SHIFT)
-		return !!(f->roles & TSCT_ROLE_WRITE);
-	return -EINVAL;
-}
-
 static vm_fault_t device_fault(struct vm_fault *vmf)
 {
 	struct tsct_file *f = vmf->vma->vm_file->private_data;
@@ -404,16 +376,34 @@ static const struct vm_operations_struct device_vm_ops = {
  */
 static int device_mmap(struct file *file, struct vm_area_struct *vma)
 {
+	const struct tsct_file *f = file->private_data;
+	const struct tsct_kchannel *channel = device_channel(f);
+	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
 	unsigned long clear = VM_MAYEXEC;
-	int writable;
+	bool writable = false;
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EPERM;
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
-	writable = device_check_range(file->private_data, vma);
-	if (writable < 0)
-		return writable;
+	/*
+	 * The range must lie in one region. It is computed in pages: a sum of bytes may
+	 * overflow, that of pages was checked by the system call.
+	 */
+	if (first == CLOCK_FIRST_PAGE) {
+		if (end > first + tsct_clockpage_pages())
+			return -EINVAL;
+	} else if (!channel || end > channel->file_size >> PAGE_SHIFT) {
+		return -EINVAL;
+	} else if (first >= channel->ring_offset >> PAGE_SHIFT) {
+		writable = f->roles & TSCT_ROLE_WRITE;
+	} else if (end > channel->ring_offset >> PAGE_SHIFT) {
+		return -EINVAL;
+	} else if (first >= channel->consumer_offset >> PAGE_SHIFT) {
+		writable = f->roles & TSCT_ROLE_READ;
+	} else if (end > channel->consumer_offset >> PAGE_SHIFT) {
+		return -EINVAL;
+	}
 	if (!writable) {
 		if (vma->vm_flags & VM_WRITE)
 			return -EACCES;
@@ -434,7 +424,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
-	/* In this order: see tsct_channel_watch_fn(). */
+	/* poll_wait() must be first: see tsct_channel_watch_fn(). */
 	poll_wait(file, &channel->wait, table);
 	if (waits)
 		tsct_channel_watch(channel);
@@ -471,7 +461,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Arguments have no longs, and pointers are __u64: same for 32 bits. */
+	/* Arguments contain no longs, and pointers are __u64: the same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

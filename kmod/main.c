@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Module initialization and exit. */
 #include <linux/init.h>
 #include <linux/module.h>
 
@@ -15,10 +14,7 @@ static int __init tsctrace_init(void)
 {
 	int err;
 
-	err = tsct_selftest();
-	if (err)
-		return err;
-	err = tsct_notify_init();
+	err = tsct_selftest() ?: tsct_notify_init();
 	if (err)
 		return err;
 	err = tsct_cpucheck_init();
@@ -27,10 +23,7 @@ static int __init tsctrace_init(void)
 	err = tsct_clockpage_init();
 	if (err)
 		goto exit_cpucheck;
-	err = tsct_selftest_clock();
-	if (err)
-		goto exit_clockpage;
-	err = tsct_cpucheck_start();
+	err = tsct_selftest_clock() ?: tsct_cpucheck_start();
 	if (err)
 		goto exit_clockpage;
 	err = tsct_power_start();
@@ -43,7 +36,7 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* Last: programs can open the device from here on. */
+	/* The device is last: programs can open it from here on. */
 	err = tsct_device_init();
 	if (err)
 		goto exit_channels;

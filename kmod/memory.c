@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of channels: layout and allocation. Single pages, mapped to user space
- * one by one in the fault handler and, for the kernel, together by vmap(). They
- * are charged to the memory cgroup of the creator; those of CPUs that come up
- * later to none, since the task that brings a CPU up did not request them.
+ * Memory of channels: layout and allocation. Single pages, mapped to user space one by
+ * one in the fault handler and, for the kernel, together by vmap(). They are charged to
+ * the memory cgroup of the creator. Those of CPUs that come up later are charged to no
+ * cgroup, since the task that brings a CPU up did not request them.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -30,9 +30,9 @@ static void memory_free_pages(struct page **pages, u32 nr)
 }
 
 /*
- * Zeroed single pages near @node, and one mapping of all of them, which is
- * returned. With __GFP_ACCOUNT, in process context of the creator: a fatal
- * signal ends the allocation with -EINTR.
+ * Allocates zeroed single pages near @node. Returns one mapping of all of them. With
+ * __GFP_ACCOUNT it runs in process context of the creator, and a fatal signal ends it
+ * with -EINTR.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 				struct page ***ret_pages)
@@ -77,19 +77,10 @@ int tsct_channel_layout(struct tsct_kchannel *channel)
 	channel->ring_offset = channel->consumer_offset +
 		(u64)channel->nr_cpus * PAGE_SIZE;
 	channel->ring_stride = PAGE_SIZE + channel->geo.data_size;
+	channel->ring_bytes = channel->ring_stride + PAGE_SIZE;
 	channel->file_size = channel->ring_offset +
 		channel->nr_cpus * channel->ring_stride;
 	return channel->file_size <= TSCT_CLOCK_OFFSET ? 0 : -EINVAL;
-}
-
-u64 tsct_channel_ring_bytes(const struct tsct_kchannel *channel)
-{
-	return channel->ring_stride + PAGE_SIZE;
-}
-
-u64 tsct_channel_head_bytes(const struct tsct_kchannel *channel)
-{
-	return (u64)channel->nr_head_pages * PAGE_SIZE;
 }
 
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
@@ -116,7 +107,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	ring = kzalloc_node(sizeof(*ring), gfp, node);
 	if (!ring)
 		return -ENOMEM;
-	ring->nr_pages = tsct_channel_ring_bytes(channel) >> PAGE_SHIFT;
+	ring->nr_pages = channel->ring_bytes >> PAGE_SHIFT;
 	addr = memory_alloc_pages(ring->nr_pages, node, gfp, &ring->pages);
 	if (IS_ERR(addr)) {
 		kfree(ring);

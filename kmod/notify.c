@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Clock disruptions, multicast over generic netlink. There are no netlink
- * requests, and slow listeners are not waited for: the clock area holds what a
- * listener has missed.
+ * Multicasts clock disruptions over generic netlink. There are no netlink requests.
+ * Messages to slow listeners are dropped: the clock area holds their content, too.
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
@@ -40,7 +39,7 @@ void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source)
 		return;
 	}
 	genlmsg_end(skb, header);
-	/* Fails without listeners, or where one reads too slowly: ignored. */
+	/* Errors are ignored: no listener, or one that reads too slowly. */
 	genlmsg_multicast(&notify_family, skb, 0, 0, GFP_KERNEL);
 }
 

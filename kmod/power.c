@@ -23,7 +23,7 @@ static int power_event(struct notifier_block *nb, unsigned long event,
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
-		tsct_clockpage_suspend();
+		tsct_clockpage_suspend(true);
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
@@ -40,7 +40,7 @@ static struct notifier_block power_notifier = {
 
 static int __maybe_unused power_resume_noirq(struct device *dev)
 {
-	tsct_clockpage_resume_noirq();
+	tsct_clockpage_suspend(false);
 	return 0;
 }
 
@@ -57,7 +57,7 @@ static struct platform_driver power_driver = {
 	.driver = {
 		.name = "tsctrace",
 		.pm = &power_ops,
-		/* Its one device must stay bound. */
+		/* The driver's only device must stay bound. */
 		.suppress_bind_attrs = true,
 	},
 };

@@ -19,7 +19,7 @@
 #include "ring.h"
 
 /*
- * Atomic: in a user channel programs count in the same page, also from other
+ * Atomic increment: in a user channel programs count in the same page, also from other
  * CPUs; in a kernel channel an NMI may count in between.
  */
 static void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
@@ -69,10 +69,7 @@ static void ring_begin_block(struct tsct_ring *ring,
 	       sizeof(next));
 }
 
-/*
- * Writes a record to its slot, which lies inside the ring's data for any head
- * that it was computed from.
- */
+/* Writes a record to its slot. The slot lies inside the ring's data for any head. */
 static void ring_store_record(struct tsct_ring *ring,
 			      const struct tsct_ring_slot *slot, u64 cycles,
 			      u32 tid, u32 id, const void *payload, u32 len)
@@ -141,7 +138,7 @@ static int ring_emit_record(struct tsct_ring *ring, u32 id,
  */
 static u32 ring_lookahead(const struct tsct_ring *ring)
 {
-	/* acquire: as in ring_emit_record(), for all these records */
+	/* Acquire as in ring_emit_record(), for all records of the lookahead. */
 	u64 used = tsct_pos_distance(smp_load_acquire(&ring->consumer->tail),
 				     ring->head);
 	u32 block = ring->geo.block_size;
@@ -173,7 +170,7 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 {
 	for (; len >= 8; len -= 8, to += 8, from += 8) {
 		memcpy(to, from, 8);
-		barrier();	/* else the compiler makes it a call */
+		barrier();	/* prevents a call of memcpy() by the compiler */
 	}
 	for (; len; len--) {
 		*to++ = *from++;
@@ -181,7 +178,7 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 	}
 }
 
-/* Within the bytes checked by ring_lookahead(). @len is at most SMALL_MAX. */
+/* Fast path within the bytes checked by ring_lookahead(). @len is at most SMALL_MAX. */
 static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
 					   const void *payload, u32 len)
 {
@@ -216,7 +213,7 @@ static __always_inline int ring_emit(struct tsct_ring *ring, u32 id,
 	return ring_emit_slow(ring, id, payload, len);
 }
 
-/* Other than this writer only NMIs of its CPU read busy: compiler barriers do. */
+/* Besides this writer only NMIs of its CPU read busy: compiler barriers suffice. */
 static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 {
 	barrier();
@@ -239,7 +236,7 @@ int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	if (unlikely(!ring)) {
 		err = channel_count_no_ring(channel);
 	} else if (unlikely(ring->busy)) {
-		/* In an NMI on top of a writer: cannot wait for it. */
+		/* An NMI that interrupted a writer cannot wait for it. */
 		ring_count_lost(ring, TSCT_LOST_NESTED);
 		err = -EBUSY;
 	} else {
@@ -255,23 +252,26 @@ EXPORT_SYMBOL_GPL(tsct_emit);
 /* ---- user channels ---------------------------------------------------- */
 
 /*
- * Writes for a program into a ring that programs also write from rseq sections.
- * The two cannot interleave: this is process context, so a section on this CPU
- * was left by a system call (which sections may not make) or by the switch to
- * this task, and restarts when its thread runs again; with preemption off no
- * switch happens before this is done. Interrupts may come: they do not write to
- * rings of user channels.
+ * Writes for a program into a ring that programs also write from rseq sections. The two
+ * cannot interleave: in process context, a section on this CPU was left by a system
+ * call (which sections may not make) or by the switch to this task, and restarts when
+ * its thread runs again. Preemption is off, so no switch happens. Interrupts do not
+ * write to rings of user channels.
  *
- * The head is in a page that programs write. It is read once; any value of it
- * gives a slot inside the data.
+ * The head is in a page that programs write. It is read once; any value of it gives a
+ * slot inside the data.
  */
 static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
 			     const void *payload, u32 len)
 {
 	u64 head = READ_ONCE(ring->producer->head), cycles;
-	struct tsct_ring_slot slot = tsct_ring_place(&ring->geo, head,
-						     tsct_record_size(len));
+	struct tsct_ring_slot slot;
 
+	if (len > tsct_payload_max(&ring->geo)) {
+		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
+		return -EMSGSIZE;
+	}
+	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
 	/* Acquire: as in ring_emit_record(). */
 	if (!tsct_ring_fits(&ring->geo, slot.head,
 			    smp_load_acquire(&ring->consumer->tail))) {
@@ -302,17 +302,4 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		err = channel_count_no_ring(channel);
 	preempt_enable();
 	return err;
-}
-
-void tsct_ring_lost_too_big(struct tsct_kchannel *channel)
-{
-	struct tsct_ring *ring;
-
-	preempt_disable();
-	ring = channel_this_ring(channel);
-	if (ring)
-		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
-	else
-		channel_count_no_ring(channel);
-	preempt_enable();
 }

@@ -4,7 +4,7 @@
 
 #include <linux/timekeeping.h>
 #include <asm/msr.h>
-#include <asm/tsc.h>	/* 6.16: it has rdtsc() */
+#include <asm/tsc.h>	/* rdtsc(), from 6.16 on */
 
 #include "../lib/core/ring.h"
 
@@ -12,18 +12,18 @@ struct page;
 struct tsct_kchannel;
 
 /*
- * One CPU's ring. The pages are mapped as one range: consumer page, producer
- * page, data. A value that user space can write is read once and checked before
- * use; the trusted copies of geometry and, in kernel channels, head are here.
+ * One CPU's ring. The pages are mapped as one range: consumer page, producer page,
+ * data. A value that user space can write is read once and checked before use; this
+ * struct has the trusted copies of geometry and, in kernel channels, head.
  */
 struct tsct_ring {
-	/* kernel channels; written only by the writer on this CPU */
+	/* Kernel channels only; written by the writer on this CPU. */
 	bool busy;		/* a record is being written */
 	u32 left;		/* bytes at `next` that need no checks */
-	u8 *next;		/* address of head's position in data */
-	u64 head;		/* as tsct_producer.head, which follows it */
-	u64 last_cycles;	/* sources other than the TSC */
-	/* all channels */
+	u8 *next;		/* address of the next record in data */
+	u64 head;		/* trusted copy of tsct_producer.head */
+	u64 last_cycles;	/* last cycles; for sources other than the TSC */
+	/* All channels */
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;
 	u32 source;		/* TSCT_SOURCE_* */
@@ -43,16 +43,13 @@ static __always_inline u64 tsct_source_read(u32 source)
 
 /*
  * tsct_ring_write - write a record to this CPU's ring for a user program
- * @payload: kernel memory, @len bytes; at most tsct_payload_max()
+ * @payload: kernel memory, @len bytes; not read if @len exceeds tsct_payload_max()
  *
- * Process context only. Returns 0, or, counted as lost: -ENOSPC: full, -ENXIO:
- * no ring on this CPU.
+ * Process context only. Returns 0, or, counted as lost: -ENOSPC: full, -EMSGSIZE: too
+ * big, -ENXIO: no ring on this CPU.
  */
 int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len);
-
-/* Counts an event on this CPU as lost because its payload is too big. */
-void tsct_ring_lost_too_big(struct tsct_kchannel *channel);
 
 /* bpf.c: registers the kfunc; logs why where that fails */
 void tsct_bpf_init(void);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TSC skew between two CPUs, and TSC_AUX, measured for one entry of the CPU
- * check.
+ * TSC skew between two CPUs, and TSC_AUX, measured for one entry of the CPU check.
  *
- * The two CPUs exchange ping and pong through memory and read their counters at
- * each: see lib/core/tsc_trust.h for the bounds that follow. Each side runs
- * in a worker bound to its CPU. They wait for each other with interrupts on, and
- * exchange in short bursts with interrupts off, bounded by time and, in case the
- * counter cannot be relied on, by turns: a virtual CPU may not be running. All
- * state is static, guarded by the lock of cpucheck.c.
+ * The two CPUs exchange ping and pong through memory and read their counters at each;
+ * lib/core/tsc_trust.h derives the bounds. Each side runs in a worker bound to its CPU.
+ * They wait for each other with interrupts on, and exchange in short bursts with
+ * interrupts off. Bursts are limited by time and, in case the counter is unreliable, by
+ * turns: a virtual CPU may not be running. All state is static, protected by the lock
+ * of cpucheck.c.
  */
 #include <linux/cpufeature.h>
 #include <linux/irqflags.h>
@@ -26,23 +25,23 @@
 #define AUX_CPU(aux)	((aux) & 0xfff)
 #define AUX_NODE(aux)	((aux) >> 12)
 
-#define BURST_US	200	/* longest time with interrupts off */
+#define BURST_US	200	/* maximum time with interrupts off */
 #define BURST_ROUNDS	64
-#define ROUNDS_ENOUGH	64	/* end a session */
-#define ROUNDS_LEAST	8	/* below it, another session follows */
-#define TURNS_MAX	20000	/* loads of the other side's word in a wait */
+#define ROUNDS_ENOUGH	64	/* number of rounds that ends a session */
+#define ROUNDS_LEAST	8	/* with fewer rounds, another session follows */
+#define TURNS_MAX	20000	/* maximum number of loads in one wait */
 #define SESSION_MS	30
 #define SESSIONS_MAX	5
 #define STOP		(~0U)
 
 static struct skew_session {
 	struct tsct_skew_interval *skew;
-	u64 burst_cycles;		/* BURST_US */
+	u64 burst_cycles;		/* BURST_US in cycles */
 	bool jumped;
 
-	/* written by the reference: number of the round; STOP: session over */
+	/* Written by the reference: number of the round; STOP: the session is over */
 	u32 ping ____cacheline_aligned;
-	/* written by the measured CPU: the ping it answers, and its counter */
+	/* Written by the measured CPU: the answered ping, and its counter */
 	u32 pong ____cacheline_aligned;
 	u64 pong_cycles;
 } skew_session;
@@ -62,7 +61,7 @@ static u32 skew_await(const u32 *word, u32 old, u64 since)
 	return old;
 }
 
-/* On the reference, interrupts off. Adds each round to the interval. */
+/* Runs on the reference with interrupts off. Adds each round to the interval. */
 static void skew_ping_burst(void)
 {
 	u64 since = rdtsc(), t0, tb, t1;
@@ -72,9 +71,9 @@ static void skew_ping_burst(void)
 		nr = skew_session.ping + 1;
 		old = READ_ONCE(skew_session.pong);
 		t0 = rdtsc_ordered();
-		/* Visible only after the counter was read: stores retire in order. */
+		/* Stored only after the counter was read: stores retire in order. */
 		smp_store_release(&skew_session.ping, nr);
-		/* The pong of an earlier ping may come first. */
+		/* A pong to an earlier ping may arrive first. */
 		while (old != nr) {
 			u32 seen = skew_await(&skew_session.pong, old, since);
 
@@ -89,7 +88,7 @@ static void skew_ping_burst(void)
 	}
 }
 
-/* On the measured CPU, interrupts off. Answers @ping and those that follow. */
+/* Runs on the measured CPU with interrupts off. Answers @ping and those that follow. */
 static u32 skew_pong_burst(u32 ping)
 {
 	u64 since = rdtsc();

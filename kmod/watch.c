@@ -30,7 +30,10 @@ static u64 channel_head_sum(struct tsct_kchannel *channel)
 	return TSCT_HEAD_POS(sum);
 }
 
-/* A single ring that is half full is enough, before it is full and loses events. */
+/*
+ * True if @watermark bytes are unread, or one ring is half full and may soon lose
+ * events.
+ */
 static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 {
 	struct tsct_ring *ring;
@@ -41,7 +44,10 @@ static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 		ring = tsct_channel_ring(channel, cpu);
 		if (!ring)
 			continue;
-		/* Loaded before head: a tail ahead of head would count as full. */
+		/*
+		 * The tail is loaded before the head: a tail ahead of the head would
+		 * count as full.
+		 */
 		tail = smp_load_acquire(&ring->consumer->tail);
 		unread = tsct_ring_unread(&ring->geo, tail,
 					  READ_ONCE(ring->producer->head));
@@ -52,7 +58,10 @@ static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 	return sum >= watermark;
 }
 
-/* For overwrite channels. At most half a ring: older events are overwritten. */
+/*
+ * True if an overwrite channel has @watermark new bytes; half a ring is enough, since
+ * older events are overwritten.
+ */
 static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 {
 	u64 half = watcher->channel->geo.data_size / 2;
@@ -62,10 +71,9 @@ static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 }
 
 /*
- * A report to a caller that begins to wait is only an offer: epoll polls again,
- * without waiting, before it reports to user space. An offer counts as reported
- * when the caller begins to wait again (poll()) or when that second poll comes
- * (epoll). A sum of 0 offers nothing.
+ * A report to a caller that begins to wait is preliminary: epoll polls again, without
+ * waiting, before it reports to user space. It counts as reported when the caller
+ * begins to wait again (poll()) or polls a second time (epoll). offered_sum 0: none.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {
@@ -105,7 +113,7 @@ void tsct_watcher_remove(struct tsct_watcher *watcher)
 	mutex_unlock(&watcher->channel->watch_lock);
 }
 
-/* Wakes sleepers: they may have waited for more than @bytes. */
+/* Wakes sleeping tasks: they may have waited for more than @bytes. */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 {
 	WRITE_ONCE(watcher->watermark, max(bytes, 1ULL));
@@ -114,9 +122,9 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 }
 
 /*
- * Programs publish without a system call, so the rings are polled. A sleeper
- * was on the wait queue before it last read the heads: what is written later
- * changes the sum and wakes it here.
+ * Programs publish without a system call, so this work polls the rings. A sleeping task
+ * was on the wait queue before it last read the heads: later records change the sum,
+ * and it is woken here.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {
@@ -143,8 +151,9 @@ void tsct_channel_watch_fn(struct work_struct *work)
 	if (ready)
 		wake_up_interruptible_poll(&channel->wait, EPOLLIN | EPOLLRDNORM);
 	/*
-	 * Its barrier pairs with the one in tsct_channel_watch(): either the
-	 * sleeper is seen here, or it finds this work not pending and queues it.
+	 * The barrier in wq_has_sleeper() pairs with the one in queue_delayed_work():
+	 * either the sleeping task is seen here, or it finds this work not pending and
+	 * queues it.
 	 */
 	if (wq_has_sleeper(&channel->wait))
 		tsct_channel_watch(channel);

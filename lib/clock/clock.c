@@ -41,12 +41,11 @@ static void add_reason(struct tsct_clock_full *clock, const char *format, ...)
 	va_end(args);
 }
 
-static void use_mapped_page(struct tsct_clock_full *clock, enum origin origin)
+static void use_mapped_page(struct tsct_clock_full *clock)
 {
 	struct tsct_check check = { .nr = 0 };
 	struct tsct_clock_head head;
 
-	clock->origin = origin;
 	clock->head.page = clock->area.page;
 	if (tsct_clock_head(clock->head.page, &head))
 		head.source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -54,24 +53,8 @@ static void use_mapped_page(struct tsct_clock_full *clock, enum origin origin)
 	tsct_source_clocksource(&check);
 	add_reason(clock, "source %s, as published by %s (the kernel's "
 		   "clocksource: %s)", tsct_source_name(clock->head.source),
-		   origin == ORIGIN_MODULE ? "the module" : "tsctraced",
+		   clock->origin == ORIGIN_MODULE ? "the module" : "tsctraced",
 		   *check.clocksource ? check.clocksource : "unknown");
-}
-
-static void open_inprocess(struct tsct_clock_full *clock)
-{
-	char source_why[256];
-
-	clock->origin = ORIGIN_PROCESS;
-	clock->head.source = (__u32)tsct_source_choose(NULL, source_why,
-						       sizeof(source_why));
-	add_reason(clock, "source %s", source_why);
-	clock->inprocess = tsct_clock_inprocess_open(clock->head.source,
-		tsct_clock_ops_real(clock->head.source));
-	clock->head.page = clock->inprocess ?
-		tsct_clock_inprocess_page(clock->inprocess) : &empty_page;
-	if (!clock->inprocess)
-		add_reason(clock, "in-process clock: out of memory");
 }
 
 void tsct_clock_init(struct tsct_clock_full *clock)
@@ -79,17 +62,27 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 	struct tsct_clock_head head;
 	char why[256];
 
-	if (!tsct_clock_area_map_module(&clock->area, why, sizeof(why))) {
-		use_mapped_page(clock, ORIGIN_MODULE);
-	} else {
+	clock->origin = ORIGIN_MODULE;
+	if (tsct_clock_area_map_module(&clock->area, why, sizeof(why))) {
 		add_reason(clock, "%s", why);
-		if (!tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
-					      sizeof(why))) {
-			use_mapped_page(clock, ORIGIN_DAEMON);
-		} else {
+		clock->origin = ORIGIN_DAEMON;
+		if (tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
+					     sizeof(why))) {
 			add_reason(clock, "%s", why);
-			open_inprocess(clock);
+			clock->origin = ORIGIN_PROCESS;
 		}
+	}
+	if (clock->origin != ORIGIN_PROCESS) {
+		use_mapped_page(clock);
+	} else {
+		clock->head.source = (__u32)tsct_source_choose(NULL, why, sizeof(why));
+		add_reason(clock, "source %s", why);
+		clock->inprocess = tsct_clock_inprocess_open(clock->head.source,
+			tsct_clock_ops_real(clock->head.source));
+		clock->head.page = clock->inprocess ?
+			tsct_clock_inprocess_page(clock->inprocess) : &empty_page;
+		if (!clock->inprocess)
+			add_reason(clock, "in-process clock: out of memory");
 	}
 	/*
 	 * 1 ns per cycle is correct for all sources except the TSC, which is not used

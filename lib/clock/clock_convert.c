@@ -143,44 +143,12 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind
 		READ_ONCE(state->cluster_epoch);
 	if (READ_ONCE(state->source) != clock->source)
 		return false;
-	/*
-	 * Pairs with the writer's fence: if seq is unchanged, the fields are not torn.
-	 */
+	/* Pairs with the writer's fence: if seq is unchanged, no field is torn. */
 	smp_rmb();
 	return READ_ONCE(page->seq) == seq;
 }
 
 /* ---- cycles to CLOCK_REALTIME ------------------------------------------- */
-
-/*
- * Conversion where the counters of CPUs are skewed. The table of skews belongs
- * to the current epoch; a reading of an earlier one may be off by the largest
- * skew of any CPU.
- */
-static int lookup_skewed(const struct tsct_clock_full *clock,
-			 const struct tsct_clock_head *head, __u64 cycles,
-			 __u32 cpu, struct tsct_clock_time *time)
-{
-	const struct tsct_clock_page *page = clock->head.page;
-	__u64 error = 0;
-	__s64 skew = 0;
-	int err = tsct_latch_lookup(page, cycles, time);
-
-	if (err)
-		return err;
-	if (time->epoch != head->epoch) {
-		error = tsct_clock_skew_max(clock);
-	} else {
-		err = tsct_clock_skew(clock, cpu, &skew, &error);
-		if (!err)
-			err = tsct_latch_lookup(page, cycles - (__u64)skew, time);
-		if (err)
-			return err;
-	}
-	time->error_ps = tsct_add_saturating(time->error_ps,
-					     cycles_to_ps(head->mult, error));
-	return 0;
-}
 
 static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 		  struct tsct_clock_time *time)
@@ -190,19 +158,31 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 	int tries, err;
 
 	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
+		__u64 error = 0;
+		__s64 skew = 0;
+
 		if (tsct_clock_head(page, &head) ||
 		    head.status == TSCT_STATUS_UNKNOWN)
 			return -EAGAIN;
 		if (head.source != clock->head.source)
 			return -ESTALE;
-		if (head.flags & TSCT_CLOCK_SKEWED)
-			err = lookup_skewed(clock, &head, cycles, cpu, time);
-		else
-			err = tsct_latch_lookup(page, cycles, time);
-		/*
-		 * If the page has changed, head and time may come from different
-		 * states.
-		 */
+		err = tsct_latch_lookup(page, cycles, time);
+		if (!err && head.flags & TSCT_CLOCK_SKEWED) {
+			/*
+			 * The table of skews belongs to the current epoch. Cycles of an
+			 * earlier one may be off by the largest skew of any CPU.
+			 */
+			if (time->epoch != head.epoch)
+				error = tsct_clock_skew_max(clock);
+			else
+				err = tsct_clock_skew(clock, cpu, &skew, &error);
+			if (!err && skew)
+				err = tsct_latch_lookup(page, cycles - (__u64)skew, time);
+			if (!err)
+				time->error_ps = tsct_add_saturating(time->error_ps,
+						cycles_to_ps(head.mult, error));
+		}
+		/* If the page has changed, head and time may be of different states. */
 		if (tsct_clock_same(page, &head))
 			return err;
 	}

@@ -22,9 +22,9 @@
 #define REFINE_NS	NS_PER_S
 /* Delay of the next sample after a disruption or a failed sample */
 #define RETRY_NS	10000000
-/* Lead of new params, from now to their beginning; longer than publishing takes */
+/* Lead of new params until they begin; longer than publishing takes */
 #define LEAD_NS		20000
-#define LEAD_FACTOR	4		/* growth of the lead from one try to the next */
+#define LEAD_FACTOR	4		/* growth of the lead from try to try */
 #define LEAD_MAX_NS	20e9		/* maximum lead; long, for programs in a
 					 * debugger */
 #define LEADS_MAX	11		/* maximum number of tries to publish */
@@ -137,30 +137,12 @@ static int start_late(struct fitted_rate *estimate)
 	return ret;
 }
 
-/*
- * Takes a sample. After an event, which begins a new epoch, another sample has to
- * agree.
- */
-static int feed(struct fitted_rate *estimate)
-{
-	int feeds, ret = -EAGAIN;
-
-	if (!estimate->started)
-		return start_late(estimate);
-	for (feeds = 0; feeds < FEEDS_MAX; feeds++) {
-		ret = tsct_sampler_feed(&estimate->sampler, &estimate->est);
-		if (ret == TSCT_RATE_OK || ret < 0)
-			break;
-	}
-	return ret;
-}
-
 static void refine(struct tsct_clock_inprocess *clock)
 {
 	struct fitted_rate *current = &clock->estimates[clock->current];
 	struct fitted_rate *next = &clock->estimates[!clock->current];
+	int feeds, err, ret = TSCT_RATE_STEPPED;
 	struct tsct_clock_state state;
-	int err;
 
 	/*
 	 * In the child of a fork: a thread that exists only in the parent may have
@@ -173,7 +155,12 @@ static void refine(struct tsct_clock_inprocess *clock)
 	}
 	clock->shared->known = 1;
 	*next = *current;
-	if (feed(next) < 0) {
+	if (!next->started)
+		ret = start_late(next);
+	else /* After an event, which begins an epoch, another sample has to agree. */
+		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
+			ret = tsct_sampler_feed(&next->sampler, &next->est);
+	if (ret < 0) {
 		/* Keeps the first sample for start_late(). */
 		if (!next->started)
 			clock->current = !clock->current;
@@ -214,9 +201,9 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 }
 
 /*
- * @cycles may be in the past, where no sample is needed, or in the future, where a
- * 	sample now would not help: the counter decides. A counter behind the last sample was
- * 	set back, which is a disruption.
+ * Cycles may be in the past, where no sample is needed, or in the future, where one
+ * now would not help: the counter decides. A counter behind the last sample was set
+ * back, which is a disruption.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)
@@ -236,23 +223,6 @@ void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 
 /* ---- open and close ----------------------------------------------------- */
 
-/*
- * Kernels before 4.14 cannot wipe a page at a fork. If a thread of the parent
- * holds the lock at that moment, the child never takes a sample, and its clock
- * goes into holdover.
- */
-static struct shared *map_shared(struct tsct_clock_inprocess *clock)
-{
-	struct shared *shared = mmap(NULL, TSCT_PAGE_SIZE,
-				     PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (shared == MAP_FAILED)
-		return &clock->spare;
-	madvise(shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
-	return shared;
-}
-
 struct tsct_clock_inprocess *
 tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 {
@@ -268,7 +238,17 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 		return NULL;
 	estimate = &clock->estimates[0];
 	clock->ops = ops;
-	clock->shared = map_shared(clock);
+	/*
+	 * Kernels before 4.14 cannot wipe a page at a fork. If a thread of the parent
+	 * holds the lock at that moment, the child never takes a sample, and its clock
+	 * goes into holdover.
+	 */
+	clock->shared = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (clock->shared == MAP_FAILED)
+		clock->shared = &clock->spare;
+	else
+		madvise(clock->shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
 	clock->shared->known = 1;
 	tsct_boot_id(boot_id);	/* may fail: no other process reads the page */
 	tsct_latch_init(&clock->area, boot_id, source, 0);

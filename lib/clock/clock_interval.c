@@ -124,51 +124,18 @@ static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,
 	return 0;
 }
 
-static void measure_interval(const struct tsct_clock_full *clock,
-			     const struct tsct_clock_head *head,
-			     const struct tsct_time_point *from,
-			     const struct tsct_time_point *to,
-			     struct tsct_interval *ret)
-{
-	bool skewed = head->flags & TSCT_CLOCK_SKEWED;
-	__u64 mult = rate_of(clock, head), error, length;
-	__s64 cycles = (__s64)(to->cycles - from->cycles);
-	tsct_u128 bound;
-
-	*ret = (struct tsct_interval) { 0 };
-	if (cycles >= 0)
-		ret->flags = flags_between(clock->head.page, head, from->cycles,
-					   to->cycles);
-	else
-		ret->flags = flags_between(clock->head.page, head, to->cycles,
-					   from->cycles);
-	if (skewed && (from->cpu != to->cpu || from->cpu == TSCT_CPU_ANY))
-		ret->flags |= TSCT_INTERVAL_SKEWED;
-	cycles = (__s64)((__u64)cycles +
-			 (__u64)skew_correction(clock, from->cpu, to->cpu,
-						skewed, &error));
-	ret->ns = tsct_cycles_ns(mult, cycles);
-	length = ret->ns < 0 ? 0 - (__u64)ret->ns : (__u64)ret->ns;
-	/* The error of the rate, rounded up, and 1 ns for truncation */
-	bound = (tsct_u128)length * head->rate_error_ppt;
-	bound = bound / PPT + !!(bound % PPT) + 1;
-	if (error)
-		bound += ((tsct_u128)error * mult >> TSCT_CLOCK_SHIFT) + 1;
-	ret->error_ns = bound > UINT64_MAX ? UINT64_MAX : (__u64)bound;
-	if (!head->rate_mult) {
-		ret->flags |= TSCT_INTERVAL_GUESSED;
-		ret->error_ns = UINT64_MAX;
-	}
-}
-
 int tsct_clock_interval(const struct tsct_clock *clock,
 			const struct tsct_time_point *from,
 			const struct tsct_time_point *to,
 			struct tsct_interval *ret_interval)
 {
 	const struct tsct_clock_full *full = tsct_clock_full(clock);
-	struct tsct_interval interval;
+	__s64 cycles = (__s64)(to->cycles - from->cycles);
+	struct tsct_interval interval = { 0 };
+	__u64 mult, error, correction, length;
 	struct tsct_clock_head head;
+	tsct_u128 bound;
+	bool skewed;
 	int tries;
 
 	if (full->inprocess)
@@ -179,11 +146,31 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 			return -EAGAIN;
 		if (head.source != clock->source)
 			return -ESTALE;
-		measure_interval(full, &head, from, to, &interval);
-		if (!tsct_clock_same(clock->page, &head))
-			continue;
-		*ret_interval = interval;
-		return 0;
+		interval.flags = cycles >= 0 ?
+			flags_between(clock->page, &head, from->cycles, to->cycles) :
+			flags_between(clock->page, &head, to->cycles, from->cycles);
+		skewed = head.flags & TSCT_CLOCK_SKEWED;
+		correction = (__u64)skew_correction(full, from->cpu, to->cpu, skewed, &error);
+		if (tsct_clock_same(clock->page, &head))
+			break;
 	}
-	return -EAGAIN;
+	if (tries == TSCT_OVERTAKEN_MAX)
+		return -EAGAIN;
+	mult = rate_of(full, &head);
+	interval.ns = tsct_cycles_ns(mult, (__s64)((__u64)cycles + correction));
+	length = interval.ns < 0 ? 0 - (__u64)interval.ns : (__u64)interval.ns;
+	/* The error of the rate, rounded up, and 1 ns for truncation */
+	bound = (tsct_u128)length * head.rate_error_ppt;
+	bound = bound / PPT + !!(bound % PPT) + 1;
+	if (error)
+		bound += ((tsct_u128)error * mult >> TSCT_CLOCK_SHIFT) + 1;
+	interval.error_ns = bound > UINT64_MAX ? UINT64_MAX : (__u64)bound;
+	if (skewed && (from->cpu != to->cpu || from->cpu == TSCT_CPU_ANY))
+		interval.flags |= TSCT_INTERVAL_SKEWED;
+	if (!head.rate_mult) {
+		interval.flags |= TSCT_INTERVAL_GUESSED;
+		interval.error_ns = UINT64_MAX;
+	}
+	*ret_interval = interval;
+	return 0;
 }

@@ -158,22 +158,21 @@ int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
 	return explain(err, TSCT_DEVICE_PATH, why, size);
 }
 
-static int map_file(const char *dir, const char *path,
-		    struct tsct_clock_area *ret_area)
+int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
+			char *why, size_t size)
 {
-	/* O_NONBLOCK: opening a FIFO in its place would block. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st = { 0 };
 	__u8 boot_id[16];
-	int err = 0;
+	char path[4096];
+	int fd, err;
 
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_size < (off_t)TSCT_CLOCK_SIZE(0))
+	snprintf(path, sizeof(path), "%s/%s", dir, TSCT_CLOCK_FILE);
+	/* O_NONBLOCK: opening a FIFO in its place would block. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	err = fd < 0 || fstat(fd, &st) ? -errno : 0;
+	if (!err && (!S_ISREG(st.st_mode) || st.st_size < (off_t)TSCT_CLOCK_SIZE(0)))
 		err = -EINVAL;
-	else if (!is_trusted(st.st_uid, dir) || st.st_mode & 022)
+	if (!err && (!is_trusted(st.st_uid, dir) || st.st_mode & 022))
 		err = -EACCES;
 	if (!err)
 		err = tsct_boot_id(boot_id);
@@ -184,22 +183,11 @@ static int map_file(const char *dir, const char *path,
 		err = -EINVAL;
 	if (!err)
 		err = map_area(fd, 0, boot_id, ret_area);
-	close(fd);
-	return err;
-}
-
-int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
-			char *why, size_t size)
-{
-	char path[4096];
-	int err;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, TSCT_CLOCK_FILE);
-	err = map_file(dir, path, ret_area);
-	if (err == -EACCES)
-		snprintf(why, size, "%s is not readable, or users other than its "
-			 "owner may write it, or its owner is not trusted", path);
-	else
-		err = explain(err, path, why, size);
+	if (fd >= 0)
+		close(fd);
+	if (err != -EACCES)
+		return explain(err, path, why, size);
+	snprintf(why, size, "%s is not readable, or users other than its owner may "
+		 "write it, or its owner is not trusted", path);
 	return err;
 }

@@ -10,7 +10,6 @@
 
 #define TSCT_CLOCK_FILE		"clock"
 
-/* A checked clock area, mapped read-only */
 struct tsct_clock_area {
 	const struct tsct_clock_page *page;
 	size_t size;			/* mapped bytes */

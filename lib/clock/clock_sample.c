@@ -155,19 +155,6 @@ static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 	ret_bracket->after = ops->cycles(ops->ctx);
 }
 
-/*
- * Some counters advance in steps (of 10 ns on some machines), and the loop of a search
- * can fall into phase with them. Then all tries are truncated in the same way. Pauses
- * of varying length prevent that.
- */
-static void dither(unsigned int try)
-{
-	volatile unsigned int left = try * 5 % DITHER;
-
-	while (left)
-		left--;
-}
-
 /* The tries of one search */
 struct tries {
 	struct tsct_bracket all[TRIES];
@@ -180,6 +167,7 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	double width, best, limit = sampler->limit_ns;
 	struct tsct_bracket *now = &tries->all[0];
 	unsigned int good = 0, enough;
+	volatile unsigned int pause;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
 	take_bracket(sampler->ops, clock, now);	/* discarded: it is wide, since caches
@@ -187,7 +175,14 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	tries->best = 0;
 	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
 		now = &tries->all[tries->nr];
-		dither(tries->nr);
+		/*
+		 * Some counters advance in steps (of 10 ns on some machines), and the
+		 * loop can fall into phase with them: then all tries are truncated in
+		 * the same way. Pauses of varying length prevent that.
+		 */
+		pause = tries->nr * 5 % DITHER;
+		while (pause)
+			pause--;
 		take_bracket(sampler->ops, clock, now);
 		width = (double)(now->after - now->before) *
 			sampler->ns_per_cycle;

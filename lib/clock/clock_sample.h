@@ -21,15 +21,11 @@ struct tsct_clock_ops {
 	 * none for this source. May be NULL.
 	 */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret_snapshot);
-	/*
-	 * Returns the name of the kernel's clocksource, or NULL: unknown. May be NULL.
-	 */
+	/* Returns the kernel's clocksource, or NULL: unknown. May be NULL. */
 	const char *(*clocksource)(void *ctx);
 };
 
-/*
- * Functions that read the system's clocks. An unknown source is read as MONOTONIC_RAW.
- */
+/* Functions that read the system's clocks; MONOTONIC_RAW for an unknown source */
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 
 /*

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* Reading of small text files in /sys and /proc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -189,64 +189,45 @@ static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 		entry->flags |= TSCT_CPU_AUX_MATCH;
 }
 
-static void compare_all(struct cpu_check *c)
-{
-	struct tsct_cpu_check *reference = NULL;
-	__s64 budget = TOTAL_NS / c->nr, limit = tsct_monotonic_ns() + LIMIT_NS;
-	unsigned int i;
-
-	if (budget > CPU_NS_MAX)
-		budget = CPU_NS_MAX;
-	if (budget < CPU_NS_MIN)
-		budget = CPU_NS_MIN;
-	for (i = 0; i < c->nr && tsct_monotonic_ns() < limit; i++) {
-		if (!(c->table[i].flags & TSCT_CPU_ONLINE))
-			continue;
-		if (reference) {
-			if (!compare_counters(&c->table[i], budget))
-				c->skewed = true;
-			continue;
-		}
-		reference = &c->table[i];
-		reference->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
-		if (pin_to_cpu(reference->cpu))
-			return;
-	}
-}
-
 /* Runs in its own thread, so that the caller's affinity does not change. */
 static void *check_all(void *arg)
 {
 	struct cpu_check *c = arg;
-	unsigned int i;
+	struct tsct_cpu_check *reference = NULL, *entry;
+	__s64 budget = TOTAL_NS / c->nr, limit;
 
-	for (i = 0; i < c->nr; i++)
-		check_cpu(&c->table[i], c->use_tsc);
-	if (c->use_tsc)
-		compare_all(c);
-	return NULL;
-}
-
-/* Returns TSCT_CHECK_AUX_MATCH if TSC_AUX holds the CPU number on all CPUs online. */
-static __u32 match_flag(const struct cpu_check *c)
-{
-	unsigned int i, online = 0;
-
-	for (i = 0; i < c->nr; i++) {
-		if (!(c->table[i].flags & TSCT_CPU_ONLINE))
+	for (entry = c->table; entry < c->table + c->nr; entry++)
+		check_cpu(entry, c->use_tsc);
+	if (!c->use_tsc)
+		return NULL;
+	if (budget > CPU_NS_MAX)
+		budget = CPU_NS_MAX;
+	if (budget < CPU_NS_MIN)
+		budget = CPU_NS_MIN;
+	limit = tsct_monotonic_ns() + LIMIT_NS;
+	for (entry = c->table; entry < c->table + c->nr; entry++) {
+		if (tsct_monotonic_ns() >= limit)
+			break;
+		if (!(entry->flags & TSCT_CPU_ONLINE))
 			continue;
-		if (!(c->table[i].flags & TSCT_CPU_AUX_MATCH))
-			return 0;
-		online++;
+		if (reference) {
+			if (!compare_counters(entry, budget))
+				c->skewed = true;
+			continue;
+		}
+		reference = entry;
+		reference->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
+		if (pin_to_cpu(reference->cpu))
+			break;
 	}
-	return online ? TSCT_CHECK_AUX_MATCH : 0;
+	return NULL;
 }
 
 int tsct_tsc_check_run(struct tsct_check *check)
 {
 	struct cpu_check c = { 0 };
-	__u32 room = check->nr;
-	unsigned int aux;
+	__u32 room = check->nr, match = 0;
+	unsigned int aux, i;
 	pthread_t thread;
 	int err;
 
@@ -258,7 +239,16 @@ int tsct_tsc_check_run(struct tsct_check *check)
 	if (err)
 		goto free_table;
 	pthread_join(thread, NULL);
-	check->flags |= match_flag(&c);
+	/* TSC_AUX has to hold the CPU number on all CPUs online. */
+	for (i = 0; i < c.nr; i++) {
+		if (!(c.table[i].flags & TSCT_CPU_ONLINE))
+			continue;
+		match = c.table[i].flags & TSCT_CPU_AUX_MATCH ?
+			TSCT_CHECK_AUX_MATCH : 0;
+		if (!match)
+			break;
+	}
+	check->flags |= match;
 	if (tsct_tsc_trusted(check->flags, !c.skewed, false))
 		check->flags |= TSCT_CHECK_USABLE;
 	check->source = check->flags & TSCT_CHECK_USABLE ?

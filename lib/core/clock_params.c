@@ -209,7 +209,7 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 	    slew > (tsct_u128)params->mult * 11)
 		return -EINVAL;
 	/*
-	 * The times are in order, and near enough to the base for signed differences.
+	 * Times must be in order, and near enough to the base for signed differences.
 	 */
 	if (as_of <= -(1LL << 62) || until > 1LL << 62 || as_of > hold || hold > until)
 		return -EINVAL;

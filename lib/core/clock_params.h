@@ -18,9 +18,7 @@ static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
 /* Returns true if a clock of this status has a time. */
 static inline bool tsct_status_has_time(__u32 status)
 {
-	return status == TSCT_STATUS_CALIBRATING ||
-		status == TSCT_STATUS_SYNCHRONIZED ||
-		status == TSCT_STATUS_HOLDOVER;
+	return status >= TSCT_STATUS_CALIBRATING && status <= TSCT_STATUS_HOLDOVER;
 }
 
 /*

@@ -472,9 +472,7 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 	} else if (last.real.mult) {
 		continue_params(copy, &last, next);
 	}
-	/*
-	 * Without parameters, segments are ordered by their distance from epoch_cycles.
-	 */
+	/* Without parameters, segments are ordered by distance from epoch_cycles. */
 	if (next->epoch_cycles && (later || !next->real.mult))
 		cut_segments(copy, next->epoch_cycles);
 	if (next->real.mult)
@@ -485,7 +483,6 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 
 /* ---- lookup ---------------------------------------------------------------- */
 
-/* The time by @params at @cycles, which is not before their beginning */
 static int read_params(const struct tsct_clock_params *params, __u32 status,
 		       __u32 epoch, __u64 cycles, struct tsct_clock_time *ret)
 {

@@ -160,53 +160,50 @@ int tsct_event_def_check_payload(const struct tsct_event_def *def,
 
 /* ---- definitions from text: "worker:u32, bytes:u64/x, what:string" --------- */
 
-/* Text of a definition; `at` advances only over accepted characters. */
-struct text {
-	const char *at;
-};
+/* Parsers advance *text over the characters that they accept. */
 
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-static bool accept_char(struct text *text, char c)
+static bool accept_char(const char **text, char c)
 {
-	if (*text->at != c)
+	if (**text != c)
 		return false;
-	text->at++;
+	(*text)++;
 	return true;
 }
 
-/* Length of the word at the beginning of the text; 0 if there is none */
-static size_t word_length(const struct text *text)
+/* Length of the word at the beginning of *text; 0 if there is none */
+static size_t word_length(const char *const *text)
 {
 	size_t len = 0;
 
-	while (is_word(text->at[len]))
+	while (is_word((*text)[len]))
 		len++;
 	return len;
 }
 
-static bool accept_word(struct text *text, const char *word)
+static bool accept_word(const char **text, const char *word)
 {
 	size_t len = strlen(word);
 
-	if (word_length(text) != len || memcmp(text->at, word, len))
+	if (word_length(text) != len || memcmp(*text, word, len))
 		return false;
-	text->at += len;
+	*text += len;
 	return true;
 }
 
-static int parse_field(struct text *text, struct tsct_field *field)
+static int parse_field(const char **text, struct tsct_field *field)
 {
 	size_t len = word_length(text);
 	__u32 count = 0;
 
 	if (!len || len >= sizeof(field->name))
 		return -EINVAL;
-	memcpy(field->name, text->at, len);
-	text->at += len;
+	memcpy(field->name, *text, len);
+	*text += len;
 	if (!accept_char(text, ':'))
 		return -EINVAL;
 	while (!accept_word(text, types[field->type].name))
@@ -215,8 +212,8 @@ static int parse_field(struct text *text, struct tsct_field *field)
 	if (is_array(field->type)) {
 		if (!accept_char(text, '['))
 			return -EINVAL;
-		while (*text->at >= '0' && *text->at <= '9' && count <= 65535)
-			count = count * 10 + (*text->at++ - '0');
+		while (**text >= '0' && **text <= '9' && count <= 65535)
+			count = count * 10 + (*(*text)++ - '0');
 		if (!count || count > 65535 || !accept_char(text, ']'))
 			return -EINVAL;
 		field->count = count;
@@ -239,25 +236,25 @@ static int parse_field(struct text *text, struct tsct_field *field)
  * or the text ends: after a comma a field must follow, and between two fields
  * there must be something.
  */
-static int parse_separator(struct text *text, bool first)
+static int parse_separator(const char **text, bool first)
 {
-	const char *start = text->at;
+	const char *start = *text;
 	bool comma;
 
-	while (is_space(*text->at))
-		text->at++;
+	while (is_space(**text))
+		(*text)++;
 	comma = !first && accept_char(text, ',');
-	while (is_space(*text->at))
-		text->at++;
-	if (!*text->at)
+	while (is_space(**text))
+		(*text)++;
+	if (!**text)
 		return comma ? -EINVAL : 0;
-	return first || text->at != start ? 0 : -EINVAL;
+	return first || *text != start ? 0 : -EINVAL;
 }
 
 int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 			 struct tsct_event_def *ret_def, const char **ret_at)
 {
-	struct text text = { spec };
+	const char *text = spec;
 	size_t len = strlen(name);
 	int err;
 
@@ -269,7 +266,7 @@ int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 	memcpy(ret_def->name, name, len);
 	ret_def->kind = kind;
 	err = parse_separator(&text, true);
-	while (!err && *text.at) {
+	while (!err && *text) {
 		if (ret_def->nr_fields == TSCT_FIELDS_MAX) {
 			err = -EINVAL;
 			break;
@@ -282,6 +279,6 @@ int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 	if (!err)
 		err = tsct_event_def_check(ret_def, sizeof(*ret_def));
 	if (ret_at)
-		*ret_at = text.at;
+		*ret_at = text;
 	return err;
 }

@@ -20,9 +20,7 @@
  */
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len);
 
-/*
- * Returns true if name, kind and fields are equal; ids are ignored. Both must be valid.
- */
+/* True if name, kind and fields are equal; ids may differ. Both must be valid. */
 bool tsct_event_def_equal(const struct tsct_event_def *a,
 			  const struct tsct_event_def *b);
 

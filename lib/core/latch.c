@@ -75,16 +75,14 @@ void tsct_latch_stage(struct tsct_clock_page *page,
 
 	if (!(seq & 1))
 		store_seq(page, seq + 1);
-	/*
-	 * Copied from the published one: copy 0 may hold another state that was staged.
-	 */
+	/* Copied from the published one: copy 0 may hold another staged state. */
 	store_copy(&page->copy[0], &page->copy[1]);
 	tsct_segments_succeed(&page->copy[0], next);
 }
 
 void tsct_latch_show(struct tsct_clock_page *page)
 {
-	store_seq(page, READ_ONCE(page->seq) + 1);	/* seq changes from odd to even */
+	store_seq(page, READ_ONCE(page->seq) + 1);	/* seq: odd to even */
 }
 
 void tsct_latch_settle(struct tsct_clock_page *page)

@@ -67,17 +67,13 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
  * allowed is for rounding of coefficients.
  */
 #define BEND_NS		(1.0 / 16)
-
-/* 2^60 ticks: a few such numbers can be added without overflow */
-#define LARGE		((tsct_s128)1 << 124)
-
+#define LARGE		((tsct_s128)1 << 124)	/* a few of these can be added */
+#define TICK		((tsct_s128)1 << 64)
 /*
  * Correction added to a value: all roundings are downwards and less than this in sum. A
  * value that is exactly a whole tick must not become the tick before.
  */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
-
-#define TICK		((tsct_s128)1 << 64)
 
 /* num / den, rounded down; the remainder in *rest */
 static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)

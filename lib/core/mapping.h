@@ -94,7 +94,7 @@ struct tsct_mapping_line {
 	__u64 len;		/* number of local ticks */
 	__u64 base, frac;	/* global tick at `from`, and its fraction in 2^-64
 				 * ticks */
-	__u64 whole, mult;	/* global ticks per local one, and the fraction in 2^-64 */
+	__u64 whole, mult;	/* global ticks per local one, in 2^-64 the rest */
 };
 
 /* The global tick in which a local tick of the line begins */
@@ -113,12 +113,12 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
  */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	tsct_s128 start;	/* value where the first line begins: b[0] or nearly so */
+	tsct_s128 start;	/* value where the first line begins, about b[0] */
 	tsct_s128 end;		/* value after the last local tick */
-	tsct_u128 last_rate;	/* rate of the last line, 2^-64 global ticks per local */
+	tsct_u128 last_rate;	/* rate of the last line, 2^-64 global per local */
 	__u64 from, len;	/* range of local ticks: first, number */
 	__u32 bits;
-	__u32 step;		/* log2 of local ticks per line; the last may be shorter */
+	__u32 step;		/* log2 of local ticks per line, except the last */
 };
 
 struct tsct_mapping {

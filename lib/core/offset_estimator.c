@@ -11,21 +11,14 @@
  * bounds how far the parameters in force drifted from REALTIME before the change.
  */
 #define STEADY_SAMPLES	4
-
 /*
  * Relative uncertainty of the time between tries, if a sample is outside of its
  * prediction: REALTIME may have been slewed by 10 % meanwhile.
  */
 #define SLEWED		0.12
-
-/* innovation_ppb decays to 0 within this time. */
-#define CALM_NS		3e9
-
-/*
- * Parameters stay in force while their bound exceeds the best one by less than this
- * ratio.
- */
-#define BOUND_MARGIN	0.1
+#define CALM_NS		3e9	/* innovation_ppb decays to 0 within this time */
+#define BOUND_MARGIN	0.1	/* parameters stay in force while their bound exceeds
+				 * the best by less than this */
 
 struct tsct_offset_interval
 tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,

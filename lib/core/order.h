@@ -10,7 +10,7 @@
 
 /* Next event of one stream. Order: key, then rank, then index */
 struct tsct_order_cursor {
-	__u64 key;		/* time: cycles or ticks, the same unit in all streams */
+	__u64 key;		/* cycles or ticks, the same unit in all streams */
 	__u32 rank;
 	__u32 index;		/* number of the stream, given by the caller */
 };
@@ -58,7 +58,7 @@ static inline void tsct_order_init(struct tsct_order *order,
 	order->room = room;
 }
 
-/* tsct_order_add - add a stream. Returns 0 or -ENOSPC. */
+/* Returns 0 or -ENOSPC. */
 static inline int tsct_order_add(struct tsct_order *order,
 				 const struct tsct_order_cursor *cursor)
 {

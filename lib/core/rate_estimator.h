@@ -28,30 +28,20 @@ struct tsct_bracket {
 struct tsct_sample {
 	struct tsct_bracket raw;	/* CLOCK_MONOTONIC_RAW */
 	struct tsct_bracket real;	/* CLOCK_REALTIME */
-	__u64 span;		/* cycles between the tries that were combined into real */
+	__u64 span;		/* cycles between the tries combined into real */
 };
 
-/*
- * Largest rate of a slew: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most. A larger
- * offset than this explains is a step.
- */
+/* A larger offset is a step: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most. */
 #define TSCT_RATE_STEP_PPB	600000
-
-/* Longest time between samples for which a slew is assumed */
-#define TSCT_RATE_STEP_NS	10000000000LL
-
-/* If the rates of counter and MONOTONIC_RAW differ by more, one of them jumped. */
-#define TSCT_RATE_JUMP_PPB	20000
-
-/* Fastest slew of published time: that of the kernel's own adjtime(2) */
-#define TSCT_RATE_SLEW_PPB	500000
-
+#define TSCT_RATE_STEP_NS	10000000000LL	/* longest time of a slew */
+#define TSCT_RATE_SLEW_PPB	500000		/* fastest slew of published time */
+#define TSCT_RATE_JUMP_PPB	20000		/* a larger difference of the rates of
+						 * the counter and RAW is a jump */
 /*
  * Distance, ns, of the kernel's clock from the straight line that it follows on
  * average: the kernel steers it by timer ticks of two lengths.
  */
 #define TSCT_RATE_TICK_NS	1.5
-
 /*
  * Change of the rate of two oscillators against each other within some seconds, beyond
  * what samples show: heat changes a rate by 10 ppb per second. Not used where the
@@ -59,28 +49,16 @@ struct tsct_sample {
  */
 #define TSCT_RATE_WANDER_PPB	40
 
-/* Growth of the error in holdover: PHI of RFC 5905 */
-#define TSCT_RATE_HOLD_PPB	15000
-
-/* Span of samples from which the status is SYNCHRONIZED */
-#define TSCT_RATE_BASELINE_NS	500000000
-
-/*
- * Minimum span for a rate of the most recent steering, unless there is no older sample
- */
-#define TSCT_RATE_RECENT_NS	500000000
-
-/* Without a sample for this long, the clock is in holdover. */
-#define TSCT_RATE_HOLD_NS	5000000000LL
-
-/* Without a sample for this long, the time is no longer known. */
-#define TSCT_RATE_VOID_NS	1000000000000LL
-
-/*
- * Parameters are replaced after this time, so that errors found later do not enlarge
- * the bound of a long validity.
- */
+#define TSCT_RATE_BASELINE_NS	500000000	/* span of samples for SYNCHRONIZED */
+#define TSCT_RATE_RECENT_NS	500000000	/* shortest span for a rate of the most
+						 * recent steering */
+/* Parameters are replaced after this time: later errors enlarge all of their bound. */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
+#define TSCT_RATE_HOLD_NS	5000000000LL	/* time without a sample to holdover */
+#define TSCT_RATE_HOLD_PPB	15000		/* growth of the error in holdover: PHI
+						 * of RFC 5905 */
+#define TSCT_RATE_VOID_NS	1000000000000LL	/* time without a sample until it is
+						 * unknown */
 
 /* Brackets of one clock, oldest first, and the rates that they allow */
 #define TSCT_RATE_WINDOW_MAX		32
@@ -122,7 +100,6 @@ struct tsct_rate_estimator {
 	__u64 void_cycles;	/* 0: TSCT_RATE_VOID_NS; never: 1 << 61 */
 };
 
-/* Result of a sample */
 enum tsct_rate_event {
 	TSCT_RATE_OK,		/* as expected */
 	TSCT_RATE_STEPPED,	/* CLOCK_REALTIME was set: new epoch */
@@ -198,9 +175,7 @@ void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
 
-/*
- * tsct_rate_published - report that @state, made by tsct_rate_compose(), is published
- */
+/* tsct_rate_published - report that a state of tsct_rate_compose() is published */
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 

@@ -52,9 +52,7 @@ void tsct_block_next(const struct tsct_geometry *geo,
 	const __u64 mask = TSCT_HEAD_POS(~0ULL);
 	const __u64 pos = (head & mask & ~(__u64)(geo->block_size - 1)) +
 		geo->block_size;
-	/*
-	 * The position depends on the lower 48 bits only; higher ones are statistics.
-	 */
+	/* Only the lower 48 bits are the position; higher ones are statistics. */
 	const __u64 wraps = last->pos + geo->block_size;
 
 	*ret_block = (struct tsct_block) {

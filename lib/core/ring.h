@@ -92,9 +92,7 @@ static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *
 	return slot;
 }
 
-/*
- * True if a record up to @end fits before the reader's tail. False for an invalid tail.
- */
+/* True if a record up to @end fits before the reader's tail, if that is valid. */
 static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 				  __u64 tail)
 {

@@ -133,9 +133,7 @@ void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
 			   const struct tsct_servo_bounds *bounds,
 			   struct tsct_clock_params *params);
 
-/*
- * tsct_servo_fast_cycles - largest valid fast_cycles: ends before slew end and holdover
- */
+/* tsct_servo_fast_cycles - largest valid fast_cycles: no slew end or holdover in it */
 __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params);
 
 #endif /* TSCT_CORE_SERVO_H */

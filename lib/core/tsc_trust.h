@@ -36,8 +36,8 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
  * @flags: TSCT_CHECK_*, results of the CPU check
  * @in_step: every CPU was checked, and no counter differs from another
  * @strict: require TSC_AUX to match even if the kernel's clocksource is the TSC. The
- * 	module does, since it checks every CPU anyway. User space does not: the check takes
- * 	time, and nothing depends on it.
+ *	module does, since it checks every CPU anyway. User space does not: the
+ *	check takes time, and nothing depends on it.
  *
  * The kernel monitors its clocksource better than one measurement can, so the TSC is
  * trusted if it is the clocksource. If another one is used, and the TSC is not marked

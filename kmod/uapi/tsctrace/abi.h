@@ -46,7 +46,7 @@
 /* ---- CPU check -------------------------------------------------------- */
 
 /* struct tsct_cpu_check.flags */
-#define TSCT_CPU_ONLINE		0x1	/* was checked */
+#define TSCT_CPU_ONLINE		0x1	/* the CPU is online and was checked */
 #define TSCT_CPU_AUX_MATCH	0x2	/* TSC_AUX holds this CPU and its node */
 #define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
 #define TSCT_CPU_REFERENCE	0x8	/* the CPU that others are compared with */
@@ -64,12 +64,12 @@ struct tsct_cpu_check {
 };
 
 /* struct tsct_check.flags */
-#define TSCT_CHECK_RDTSCP	0x01	/* the instruction exists */
+#define TSCT_CHECK_RDTSCP	0x01	/* the RDTSCP instruction exists */
 #define TSCT_CHECK_INVARIANT	0x02	/* CPUID 80000007h EDX[8] */
 #define TSCT_CHECK_NONSTOP	0x04	/* the TSC runs in deep idle states */
 #define TSCT_CHECK_UNSTABLE	0x08	/* the kernel marked the TSC unstable */
 #define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel's clocksource is the TSC */
-#define TSCT_CHECK_AUX_MATCH	0x20	/* on every online CPU */
+#define TSCT_CHECK_AUX_MATCH	0x20	/* TSC_AUX matches on every online CPU */
 #define TSCT_CHECK_USABLE	0x40	/* the TSC is trusted: cycles are TSC */
 
 /*
@@ -85,7 +85,7 @@ struct tsct_check {
 	__u32 tsc_khz;		/* out: the kernel's figure; 0: unknown */
 	__u32 source;		/* out: TSCT_SOURCE_* of new channels */
 	__u64 when_cycles;	/* out: when the table was measured */
-	char clocksource[32];	/* out: the kernel's; "": not known */
+	char clocksource[32];	/* out: the kernel's clocksource; "": unknown */
 	__u64 reserved[4];
 };
 
@@ -97,10 +97,10 @@ struct tsct_info {
 	char version[32];
 	__u32 nr_cpus;		/* highest possible CPU id plus one */
 	__u32 source;		/* TSCT_SOURCE_* of new channels */
-	__u64 channels;		/* channels now */
-	__u64 bytes;		/* ring memory now */
-	__u64 bytes_max;	/* limit over all users */
-	__u64 bytes_user_max;	/* limit per user */
+	__u64 channels;		/* number of channels */
+	__u64 bytes;		/* bytes of ring memory in use */
+	__u64 bytes_max;	/* limit of `bytes` over all users */
+	__u64 bytes_user_max;	/* limit of `bytes` per user */
 	__u64 features;		/* TSCT_FEATURE_* */
 	__u64 reserved[8];
 };
@@ -161,7 +161,7 @@ struct tsct_channel_info {
 	__u32 blocks;
 	__u32 nr_cpus_ready;		/* CPUs that have a ring */
 	__u32 holders;			/* descriptors bound to it */
-	__u32 consumers;		/* of them, with the READ role */
+	__u32 consumers;		/* descriptors with the READ role */
 	__u64 bytes;			/* memory charged for it */
 	__u64 written;			/* bytes, with headers and pads */
 	__u64 unread;			/* bytes, discard channels */
@@ -223,7 +223,7 @@ struct tsct_watermark {
  */
 struct tsct_write {
 	__u64 payload;			/* const void * */
-	__u32 len;			/* of the payload */
+	__u32 len;			/* bytes of payload */
 	__u16 id;
 	__u16 reserved;
 };
@@ -250,7 +250,7 @@ struct tsct_clock_snapshot {
 	__s64 real_ns;			/* CLOCK_REALTIME */
 	__s64 raw_ns;			/* CLOCK_MONOTONIC_RAW */
 	__u32 set_seq;			/* incremented when the clock is set */
-	__u32 source_seq;		/* ... when the clocksource changes */
+	__u32 source_seq;		/* incremented when the clocksource changes */
 	__u64 reserved[4];
 };
 

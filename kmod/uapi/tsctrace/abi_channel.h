@@ -116,15 +116,16 @@
 /* Limits of a channel's geometry */
 #define TSCT_BLOCK_SIZE_MIN	4096
 #define TSCT_BLOCK_SIZE_MAX	65536
-#define TSCT_BLOCKS_MIN		2	/* discard */
+#define TSCT_BLOCKS_MIN		2	/* minimum for the discard policy */
 #define TSCT_BLOCKS_MIN_OVERWRITE 4	/* two blocks are never readable */
 #define TSCT_BLOCKS_MAX		65536
-#define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* per CPU */
+#define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* bytes of ring data per CPU */
 #define TSCT_DEFS_SIZE		65536
 
 /* struct tsct_channel_create.policy */
-#define TSCT_POLICY_DISCARD	0	/* full: the new event is lost */
-#define TSCT_POLICY_OVERWRITE	1	/* full: the oldest is overwritten */
+#define TSCT_POLICY_DISCARD	0	/* if the ring is full, the new event is lost */
+#define TSCT_POLICY_OVERWRITE	1	/* if the ring is full, the oldest is
+					 * overwritten */
 
 /* struct tsct_channel_create.flags */
 #define TSCT_CHANNEL_KERNEL	0x1	/* written by the kernel only */
@@ -148,10 +149,10 @@
 /* At offset 0 of a channel's file. Written by the provider only. */
 struct tsct_channel_header {
 	__u64 magic;
-	__u32 size;		/* of this struct */
-	__u32 id;		/* from 1; not reused for a long time */
+	__u32 size;		/* bytes of this struct */
+	__u32 id;		/* channel id from 1; not reused for a long time */
 	char name[TSCT_NAME_MAX];
-	__u32 uid;		/* owner */
+	__u32 uid;		/* user id of the owner */
 	__u32 policy;		/* TSCT_POLICY_* */
 	__u32 flags;		/* TSCT_CHANNEL_* */
 	__u32 source;		/* TSCT_SOURCE_* of all cycles in it */
@@ -168,7 +169,7 @@ struct tsct_channel_header {
 	__u64 ring_offset;
 	__u64 ring_stride;
 	__u64 file_size;
-	__u64 lost_no_ring;	/* events, on CPUs without a ring */
+	__u64 lost_no_ring;	/* events lost on CPUs without a ring */
 	__u64 reserved[8];
 };
 
@@ -194,7 +195,7 @@ struct tsct_record {
 	__u16 len;		/* header and payload in bytes, not rounded up */
 	__u16 id;
 	__u32 tid;		/* thread, in the initial or the writer's pid namespace */
-	__u64 cycles;		/* of the channel's source, all 64 bits */
+	__u64 cycles;		/* counter value of the channel's source */
 	__extension__ __u8 payload[];
 };
 
@@ -203,9 +204,9 @@ struct tsct_block {
 	__u16 len;		/* TSCT_BLOCK_HEADER */
 	__u16 id;
 	__u32 reserved;
-	__u64 cycles;		/* when it was begun; 0 in the first one */
-	__u64 pos;		/* of this header, all 64 bits */
-	__u64 events;		/* published in this ring before it */
+	__u64 cycles;		/* when the block was begun; 0 in the first one */
+	__u64 pos;		/* position of this header, all 64 bits */
+	__u64 events;		/* events published in this ring before the block */
 };
 
 #define TSCT_BLOCK_HEADER	32
@@ -217,7 +218,7 @@ struct tsct_block {
 
 /* Causes of loss, index into tsct_producer.lost */
 #define TSCT_LOST_FULL		0	/* no space before the reader's tail */
-#define TSCT_LOST_TOO_BIG	1	/* over TSCT_PAYLOAD_MAX */
+#define TSCT_LOST_TOO_BIG	1	/* payload over TSCT_PAYLOAD_MAX */
 #define TSCT_LOST_NESTED	2	/* NMI found the ring busy */
 #define TSCT_LOST_ABORTED	3	/* rseq restarted too often, no fallback */
 #define TSCT_LOST_NR		4
@@ -226,7 +227,7 @@ struct tsct_block {
 struct tsct_producer {
 	__u64 head;		/* position and count, see above */
 	__u64 reserved0[7];
-	__u64 lost[TSCT_LOST_NR];	/* events, by cause */
+	__u64 lost[TSCT_LOST_NR];	/* number of lost events, by cause */
 	__u64 reserved1[4];
 };
 

@@ -117,7 +117,7 @@
 #define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated */
 #define TSCT_CAUSE_HOTPLUG	7	/* a CPU came up or went down */
 #define TSCT_CAUSE_RESTART	8	/* a timekeeper that could not continue */
-#define TSCT_CAUSE_FAKE		9	/* by request */
+#define TSCT_CAUSE_FAKE		9	/* requested by a user; time was not disrupted */
 #define TSCT_CAUSE_NR		10
 
 /* Growth of the error before the oldest segment, ppb */
@@ -126,16 +126,16 @@
 /* Linear function from cycles to nanoseconds. Formulas: section 4 above. */
 struct tsct_clock_params {
 	/* One cache line with the fields of the fast path and its error */
-	__u64 base_cycles;	/* beginning */
+	__u64 base_cycles;	/* beginning of validity */
 	__u64 fast_cycles;	/* length of the fast path from base_cycles on */
 	__u64 slew_mult;	/* 2^-56 ns per cycle, for slew_cycles */
 	__s64 base_ns;		/* time at base_cycles; `real`: since 1970 */
 	__u64 as_of_cycles;	/* time of the last sample */
-	__u64 error_ps;		/* bound at as_of_cycles */
-	__u64 growth;		/* of it afterwards, 2^-32 ps per cycle */
-	__u64 past_error_ps;	/* bound from base_cycles to as_of_cycles */
+	__u64 error_ps;		/* error bound at as_of_cycles */
+	__u64 growth;		/* growth of error_ps after that, 2^-32 ps per cycle */
+	__u64 past_error_ps;	/* error bound from base_cycles to as_of_cycles */
 	/* Other fields */
-	__u64 mult;		/* after the slew; 0: no params */
+	__u64 mult;		/* 2^-56 ns per cycle after the slew; 0: no params */
 	__u64 slew_cycles;	/* length of the slew */
 	__u64 holdover_after_cycles;
 	__u64 holdover_growth;	/* as growth, after holdover_after_cycles */
@@ -143,7 +143,7 @@ struct tsct_clock_params {
 	__u64 reserved[3];
 };
 
-/* The end of the previous params, without slew, up to those in force */
+/* The last straight part of the previous params, valid up to those in force */
 struct tsct_clock_prev_params {
 	__u64 base_cycles;
 	__u64 mult;			/* 0: none */
@@ -165,13 +165,14 @@ struct tsct_clock_state {
 	__u32 flags;			/* TSCT_CLOCK_SKEWED */
 	__u32 reserved0;
 	__u64 epoch_cycles;		/* when the disruption was detected */
-	__u64 rate_mult;		/* of MONOTONIC_RAW, 2^-56 ns per cycle */
+	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
 	__u64 rate_error_ppt;		/* bound on rate_mult's error; 10^-12 */
-	__u64 closing_error_ps;		/* of the previous params, over their length */
+	__u64 closing_error_ps;		/* error bound of the previous params, over
+					 * their length */
 	__u64 cluster_master;		/* node id; 0: none, or NTP servers */
 	__u32 cluster_status;		/* TSCT_STATUS_* of `cluster` */
-	__u32 cluster_epoch;		/* incremented when its time may jump */
-	__u32 cluster_timeline;		/* cluster_master's number of it */
+	__u32 cluster_epoch;		/* incremented when the cluster's time may jump */
+	__u32 cluster_timeline;		/* cluster_master's number of the timeline */
 	__u32 reserved1;
 	struct tsct_clock_prev_params cluster_prev;
 	__u64 reserved[2];
@@ -205,15 +206,15 @@ struct tsct_clock_copy {
 /* A CPU's counter against that of the reference CPU */
 struct tsct_clock_cpu {
 	__s64 skew_cycles;		/* this CPU's minus the reference's */
-	__u64 error_cycles;		/* bound on its error; all ones: unknown */
+	__u64 error_cycles;		/* error bound of skew_cycles; all ones: unknown */
 };
 
 /* The clock area without its table of CPUs */
 struct tsct_clock_page {
 	__u64 magic;
-	__u32 size;			/* of the whole area */
+	__u32 size;			/* bytes of the whole area */
 	__u32 nr_cpus;			/* entries at cpus_offset */
-	__u8 boot_id[16];		/* of the boot in which it is valid */
+	__u8 boot_id[16];		/* boot in which the area is valid */
 	__u64 seq;			/* latch, see above */
 	__u64 cpus_offset;
 	__u64 reserved1[506];

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libtsctrace: the time in a few nanoseconds
+ * libtsctrace: inline functions for C and C++ that read the TSC and convert cycles to
+ * time in a few nanoseconds. Included by <tsctrace/tsctrace.h>, which has error bounds,
+ * statuses, and the conversions that the fast one does not cover.
  *
- * Inline functions for C and C++: reading the TSC, and the fast conversion from
- * cycles to time. Included by <tsctrace/tsctrace.h>, which has error bounds, statuses,
- * and the conversions that the fast one does not cover.
- *
- * Times are CLOCK_REALTIME in nanoseconds since the Unix epoch, or those of the
- * cluster's timeline, which all nodes share. All functions are wait-free, thread safe
- * and signal safe, also in a child after fork(). The TSC is read by instructions that
- * every x86-64 CPU has, except in tsct_tsc_read_cpu(). It can be trusted as a clock
- * only if clock->source is TSCT_SOURCE_TSC.
+ * Times are CLOCK_REALTIME in ns since the Unix epoch, or those of the cluster's
+ * timeline. All functions are wait-free, thread safe and signal safe, also in a child
+ * after fork(). The TSC can be trusted as a clock only if clock->source is
+ * TSCT_SOURCE_TSC.
  */
 #ifndef TSCTRACE_CLOCK_H
 #define TSCTRACE_CLOCK_H
@@ -25,10 +22,9 @@ extern "C" {
 #endif
 
 /*
- * tsct_tsc_read - an ordered read of the TSC: all earlier instructions of the
- * program have executed before it, so that threads which wait for each other never
- * see it run backwards. Raises SIGSEGV in a process that has disabled reading it
- * (PR_SET_TSC).
+ * tsct_tsc_read - an ordered read of the TSC: all earlier instructions have executed
+ * before it, so threads that wait for each other never see it run backwards. Raises
+ * SIGSEGV in a process that has disabled it (PR_SET_TSC).
  */
 static inline uint64_t tsct_tsc_read(void)
 {
@@ -40,9 +36,8 @@ static inline uint64_t tsct_tsc_read(void)
 }
 
 /*
- * tsct_tsc_read_unordered - the same without waiting: the CPU may read the TSC before
- * earlier instructions of the program, so the cycles of two threads may contradict
- * the order in which the threads acted.
+ * tsct_tsc_read_unordered - a read of the TSC without waiting: the CPU may execute it
+ * before earlier instructions, so cycles of two threads may contradict their order.
  */
 static inline uint64_t tsct_tsc_read_unordered(void)
 {
@@ -54,8 +49,8 @@ static inline uint64_t tsct_tsc_read_unordered(void)
 
 /*
  * tsct_tsc_read_cpu - an ordered read of the TSC and of the CPU's id by one
- * instruction, so that both are of the same CPU. Raises SIGILL on CPUs without
- * RDTSCP: call it only if clock->source is TSCT_SOURCE_TSC, or after checking CPUID.
+ * instruction. Raises SIGILL on CPUs without RDTSCP: call it only if clock->source is
+ * TSCT_SOURCE_TSC, or after checking CPUID.
  */
 static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 {
@@ -69,11 +64,11 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 }
 
 /*
- * The fast conversion by the parameters that are at @even and @odd in the two copies
- * of the state.
+ * The fast conversion by the parameters at @even and @odd in the two copies of the
+ * state.
  *
- * Reads the latch: the load of seq pairs with the writer's release, the fence with
- * the writer's full one after that, see lib/core/latch.c. The copy is selected by a
+ * Reads the latch: the load of seq pairs with the writer's release, the fence with the
+ * writer's full fence after that, see lib/core/latch.c. The copy is selected by a
  * predicted jump and not computed, so that no load waits for seq.
  */
 static inline __attribute__((always_inline)) bool
@@ -111,11 +106,10 @@ tsct_clock_fast_convert_(const struct tsct_clock_page *page,
  * tsct_clock_fast_cluster_ns - the same to the cluster's time
  * @cycles: of the page's source
  *
- * Returns true with *ret_ns set to the time, rounded down, if the clock is
- * calibrating, synchronized or in holdover. Returns false if the fast conversion does
- * not apply: for cycles before or too long after the parameters in force, and while
- * the page is being written; then use tsct_clock_cycles_to_time(). The result is
- * defined for any content of the page.
+ * Returns true with *ret_ns set to the time, rounded down, if the clock is calibrating,
+ * synchronized or in holdover. Returns false for cycles before or too long after the
+ * parameters in force, and while the page is being written; then use
+ * tsct_clock_cycles_to_time(). Safe for any content of the page.
  */
 static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
 				      uint64_t cycles, int64_t *ret_ns)
@@ -135,10 +129,8 @@ tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t cycles,
 }
 
 /*
- * tsct_clock_cycles_to_ns - convert cycles to a time
- *
- * Returns as tsct_clock_cycles_to_time(), which also has the error bound; and -ESTALE
- * for cycles within a disruption.
+ * tsct_clock_cycles_to_ns - convert cycles to a time. Returns as
+ * tsct_clock_cycles_to_time(), and -ESTALE within a disruption.
  */
 static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
 					  uint64_t cycles, int64_t *ret_ns)
@@ -164,9 +156,7 @@ static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 }
 
 /*
- * tsct_clock_now_cluster_ns - the present time on the cluster's timeline
- *
- * As fast as tsct_clock_now_ns(), but without a fallback: returns as
+ * tsct_clock_now_cluster_ns - the present time on the cluster's timeline. Returns as
  * tsct_clock_now_cluster(), and -ESTALE within a disruption.
  */
 static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
@@ -181,9 +171,8 @@ static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 }
 
 /*
- * tsct_clock_cycles_to_cluster_ns - convert cycles to the cluster's time
- *
- * Returns as tsct_clock_cycles_to_cluster_time(), and -ESTALE within a disruption.
+ * tsct_clock_cycles_to_cluster_ns - convert cycles to the cluster's time. Returns as
+ * tsct_clock_cycles_to_cluster_time(), and -ESTALE within a disruption.
  */
 static inline int
 tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock, uint64_t cycles,

@@ -2,18 +2,16 @@
 /*
  * libtsctrace's clocks for C++11 and later. Header only; links to libtsctrace.
  *
- * tsctrace::tsc_clock counts cycles. Its time points are raw counter values, read in
- * a few nanoseconds. They are converted when needed: by to_system_time(), present and
- * past ones, and by duration_cast(), in both directions.
- *
+ * tsctrace::tsc_clock counts cycles. Its time points are raw counter values, read in a
+ * few nanoseconds and converted when needed: by to_system_time(), and by
+ * duration_cast() in both directions.
  * tsctrace::clock returns system time in nanoseconds like std::chrono::system_clock,
  * but faster. It meets the Clock requirements (and TrivialClock).
- *
- * tsctrace::cluster_clock returns the time that all nodes of a cluster share. It has
- * no fallback and may fail.
+ * tsctrace::cluster_clock returns the time that all nodes of a cluster share. It has no
+ * fallback and may fail.
  *
  * All of them use tsct_clock_default(). All functions are wait-free, thread safe and
- * async-signal-safe, as the C functions that they call.
+ * async-signal-safe.
  */
 #ifndef TSCTRACE_CLOCK_HPP
 #define TSCTRACE_CLOCK_HPP
@@ -30,7 +28,7 @@ namespace tsctrace {
 
 namespace detail {
 
-/* Cached: it never changes and is never closed. */
+/* Cached: the default clock never changes and is never closed. */
 inline const tsct_clock *the_clock() noexcept
 {
 	static const tsct_clock *const cached = tsct_clock_default();
@@ -53,6 +51,19 @@ struct is_chrono_duration<std::chrono::duration<Rep, Period>>
 	friend constexpr bool operator op(type a, type b) noexcept	\
 	{								\
 		return a.cycles_ op b.cycles_;				\
+	}
+/* An operator that changes cycles_ */
+#define TSCTRACE_ASSIGN_(type, op, argument, value)			\
+	type &operator op(argument) noexcept				\
+	{								\
+		cycles_ op value;					\
+		return *this;						\
+	}
+/* An operator of two arguments */
+#define TSCTRACE_BINARY_(type, op, a, b, result)			\
+	friend constexpr type operator op(a, b) noexcept		\
+	{								\
+		return result;						\
 	}
 #define TSCTRACE_COMPARE_(type)						\
 	TSCTRACE_OPERATOR_(type, ==) TSCTRACE_OPERATOR_(type, !=)	\
@@ -87,53 +98,23 @@ public:
 		{
 			return duration(-cycles_);
 		}
-		duration &operator+=(duration d) noexcept
-		{
-			cycles_ += d.cycles_;
-			return *this;
-		}
-		duration &operator-=(duration d) noexcept
-		{
-			cycles_ -= d.cycles_;
-			return *this;
-		}
-		duration &operator*=(rep n) noexcept
-		{
-			cycles_ *= n;
-			return *this;
-		}
-		duration &operator/=(rep n) noexcept
-		{
-			cycles_ /= n;
-			return *this;
-		}
+		TSCTRACE_ASSIGN_(duration, +=, duration d, d.cycles_)
+		TSCTRACE_ASSIGN_(duration, -=, duration d, d.cycles_)
+		TSCTRACE_ASSIGN_(duration, *=, rep n, n)
+		TSCTRACE_ASSIGN_(duration, /=, rep n, n)
 
-		friend constexpr duration operator+(duration a,
-						    duration b) noexcept
-		{
-			return duration(a.cycles_ + b.cycles_);
-		}
-		friend constexpr duration operator-(duration a,
-						    duration b) noexcept
-		{
-			return duration(a.cycles_ - b.cycles_);
-		}
-		friend constexpr duration operator*(duration a, rep n) noexcept
-		{
-			return duration(a.cycles_ * n);
-		}
-		friend constexpr duration operator*(rep n, duration a) noexcept
-		{
-			return duration(n * a.cycles_);
-		}
-		friend constexpr duration operator/(duration a, rep n) noexcept
-		{
-			return duration(a.cycles_ / n);
-		}
-		friend constexpr rep operator/(duration a, duration b) noexcept
-		{
-			return a.cycles_ / b.cycles_;
-		}
+		TSCTRACE_BINARY_(duration, +, duration a, duration b,
+				 duration(a.cycles_ + b.cycles_))
+		TSCTRACE_BINARY_(duration, -, duration a, duration b,
+				 duration(a.cycles_ - b.cycles_))
+		TSCTRACE_BINARY_(duration, *, duration a, rep n,
+				 duration(a.cycles_ * n))
+		TSCTRACE_BINARY_(duration, *, rep n, duration a,
+				 duration(n * a.cycles_))
+		TSCTRACE_BINARY_(duration, /, duration a, rep n,
+				 duration(a.cycles_ / n))
+		TSCTRACE_BINARY_(rep, /, duration a, duration b,
+				 a.cycles_ / b.cycles_)
 		TSCTRACE_COMPARE_(duration)
 
 	private:
@@ -169,40 +150,21 @@ public:
 				(std::numeric_limits<std::uint64_t>::max)());
 		}
 
-		time_point &operator+=(duration d) noexcept
-		{
-			cycles_ += static_cast<std::uint64_t>(d.count());
-			return *this;
-		}
-		time_point &operator-=(duration d) noexcept
-		{
-			cycles_ -= static_cast<std::uint64_t>(d.count());
-			return *this;
-		}
+		TSCTRACE_ASSIGN_(time_point, +=, duration d,
+				 static_cast<std::uint64_t>(d.count()))
+		TSCTRACE_ASSIGN_(time_point, -=, duration d,
+				 static_cast<std::uint64_t>(d.count()))
 
-		friend constexpr time_point operator+(time_point t,
-						      duration d) noexcept
-		{
-			return time_point(t.cycles_ +
-				static_cast<std::uint64_t>(d.count()), t.cpu_);
-		}
-		friend constexpr time_point operator+(duration d,
-						      time_point t) noexcept
-		{
-			return t + d;
-		}
-		friend constexpr time_point operator-(time_point t,
-						      duration d) noexcept
-		{
-			return time_point(t.cycles_ -
-				static_cast<std::uint64_t>(d.count()), t.cpu_);
-		}
-		friend constexpr duration operator-(time_point a,
-						    time_point b) noexcept
-		{
-			return duration(static_cast<std::int64_t>(a.cycles_ -
-								  b.cycles_));
-		}
+		TSCTRACE_BINARY_(time_point, +, time_point t, duration d,
+				 time_point(t.cycles_ +
+				 static_cast<std::uint64_t>(d.count()), t.cpu_))
+		TSCTRACE_BINARY_(time_point, +, duration d, time_point t, t + d)
+		TSCTRACE_BINARY_(time_point, -, time_point t, duration d,
+				 time_point(t.cycles_ -
+				 static_cast<std::uint64_t>(d.count()), t.cpu_))
+		TSCTRACE_BINARY_(duration, -, time_point a, time_point b,
+				 duration(static_cast<std::int64_t>(a.cycles_ -
+								    b.cycles_)))
 		TSCTRACE_COMPARE_(time_point)
 
 	private:
@@ -250,6 +212,8 @@ public:
 };
 
 #undef TSCTRACE_COMPARE_
+#undef TSCTRACE_BINARY_
+#undef TSCTRACE_ASSIGN_
 #undef TSCTRACE_OPERATOR_
 
 /* ---- nanoseconds ------------------------------------------------------- */
@@ -270,7 +234,7 @@ public:
 			duration(tsct_clock_now_ns(detail::the_clock())));
 	}
 
-	/* The same with error bound and status. Returns as tsct_clock_now(). */
+	/* System time with error bound and status. Returns as tsct_clock_now(). */
 	static int now(tsct_time &ret_time) noexcept
 	{
 		return tsct_clock_now(detail::the_clock(), &ret_time);
@@ -310,7 +274,7 @@ public:
 	/* Monotonic within an epoch, see tsct_time.epoch. */
 	static constexpr bool is_steady = false;
 
-	/* Return as tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
+	/* These return as tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
 	static int now(time_point &ret_point) noexcept
 	{
 		std::int64_t ns;
@@ -325,7 +289,10 @@ public:
 		return tsct_clock_now_cluster(detail::the_clock(), &ret_time);
 	}
 
-	/* A recent point; returns as tsct_clock_cycles_to_cluster_time_on(). */
+	/*
+	 * Cluster time of a recent point. Returns as
+	 * tsct_clock_cycles_to_cluster_time_on().
+	 */
 	static int convert(tsc_clock::time_point point,
 			   tsct_time &ret_time) noexcept
 	{
@@ -339,7 +306,7 @@ public:
 
 namespace detail {
 
-/* Saturates: a span in a larger unit may exceed 64 bits of nanoseconds. */
+/* Saturates, since a span in a larger unit may exceed 64 bits of nanoseconds. */
 template <class Rep, class Period>
 std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 {
@@ -396,8 +363,8 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 					  &time))
 		return clock::time_point(clock::duration(time.ns));
 	/*
-	 * Without a trusted time: extrapolated from now. tsc_clock::convert()
-	 * reports the error instead.
+	 * Without a trusted time, extrapolates from now. tsc_clock::convert() reports
+	 * the error.
 	 */
 	ago = tsct_clock_delta_to_ns(the_clock, (tsc_clock::now() - point).count());
 	present = clock::now();
@@ -438,10 +405,7 @@ int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 	return err;
 }
 
-/*
- * The library's clock under a generic name, for code that uses only now(),
- * duration_cast and to_system_time().
- */
+/* The library's clock under a generic name */
 namespace chrono {
 
 using clock = tsc_clock;

@@ -44,8 +44,8 @@ extern "C" {
 /* ---- enabling events ---------------------------------------------------- */
 
 /*
- * One event of one translation unit. Programs may read its name; all other members
- * are private to the library.
+ * One event of one translation unit. Programs may read its name; other members are
+ * private to the library.
  */
 struct tsct_event_type {
 	uint64_t state;		/* 0: off; else the channel's address | id << 48 */
@@ -53,49 +53,48 @@ struct tsct_event_type {
 	const struct tsct_field *fields;
 	uint8_t kind;		/* TSCT_KIND_* */
 	uint8_t nr_fields;
-	uint16_t id;		/* in `channel` */
+	uint16_t id;		/* event id in `channel` */
 	uint32_t flags;
-	struct tsct_channel *channel;	/* that it is defined in, or NULL */
+	struct tsct_channel *channel;	/* channel that it is defined in, or NULL */
 	struct tsct_event_type *next;
 	struct tsct_event_type *prev;
 	uint64_t reserved[4];
 };
 
 /*
- * tsct_events_enable - define all events of the program and of its shared objects in
- * a channel, and enable those that match
+ * tsct_events_enable - define all events of the program and its shared objects in a
+ * channel, and enable those that match
  * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for any
- *	characters, ? for one character; - disables. The last pattern that matches
- *	an event decides; an event that matches none is off, or on if the first
- *	pattern has a -. "": none is on. NULL: $TSCTRACE_EVENTS; if that is unset
- *	or empty: all.
+ *	characters, ? for one character; - disables. The last matching pattern
+ *	decides; without one the event is off, or on if the first pattern has a -.
+ *	"": none is on. NULL: $TSCTRACE_EVENTS; if that is unset or empty: all.
  *
  * The patterns also apply to objects that are loaded later. Events can be enabled on
  * one channel at a time; a second call for the same channel sets new patterns.
  *
- * Returns the number of events that are on; -EINVAL: malformed patterns; -EBUSY:
- * enabled on another channel; -ENODEV, -EACCES: @channel has no provider, or no WRITE
- * role; -ENOMEM; with these, nothing changes. Returns -ENOSPC, or another error of the
- * provider, if it rejected definitions: those events are off, the others are on.
- * Thread safe, not signal safe.
+ * Returns the number of events that are on. With nothing changed: -EINVAL: malformed
+ * patterns; -EBUSY: enabled on another channel; -ENODEV, -EACCES: @channel has no
+ * provider, or no WRITE role; -ENOMEM. -ENOSPC, or another error of the provider: it
+ * rejected some definitions; those events are off, the others on. Thread safe, not
+ * signal safe.
  */
 int tsct_events_enable(struct tsct_channel *channel, const char *patterns);
 
 /*
  * tsct_events_disable - disable all events that are on a channel; NULL is allowed
  *
- * tsct_channel_close() does so, too. Another thread may still be emitting an event
- * when this returns: the program ends such threads before it closes the channel.
- * Thread safe, not signal safe.
+ * tsct_channel_close() does so, too. Another thread may still be emitting an event when
+ * this returns: end such threads before the channel is closed. Thread safe, not signal
+ * safe.
  */
 void tsct_events_disable(struct tsct_channel *channel);
 
 /*
  * tsct_events_set_enabled - enable or disable events that are on a channel
- * @pattern: one pattern as above, without -
+ * @pattern: one pattern of tsct_events_enable(), without -
  *
  * For objects that are loaded later only the patterns of tsct_events_enable() apply.
- * Returns the number of events that match and are defined in a channel, or -EINVAL:
+ * Returns the number of matching events that are defined in a channel, or -EINVAL:
  * malformed. Thread safe, not signal safe.
  */
 int tsct_events_set_enabled(const char *pattern, bool on);
@@ -105,8 +104,8 @@ int tsct_events_set_enabled(const char *pattern, bool on);
  * @event: &NAME_event, of this translation unit only
  * @channel: NULL: the event is off, and tsct_events_enable() applies to it again
  *
- * tsct_events_enable() does not affect a bound event. Returns 0, -ENODEV, -EACCES,
- * -ENOSPC as above. Thread safe, not signal safe.
+ * tsct_events_enable() does not affect a bound event. Returns 0, or -ENODEV, -EACCES,
+ * -ENOSPC as tsct_events_enable(). Thread safe, not signal safe.
  */
 int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel);
 
@@ -116,11 +115,11 @@ int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 void tsct_event_register(struct tsct_event_type *event);
 void tsct_event_unregister(struct tsct_event_type *event);
 
-/* The calling thread's id; 0: not known yet */
+/* Thread id of the calling thread; 0: not known yet */
 extern __thread uint32_t tsct_thread_id
 	__attribute__((tls_model("initial-exec")));
 
-/* Flag in @result of tsct_emit_rest(): the section was an unordered one */
+/* Flag in the result argument of tsct_emit_rest(): the section was an unordered one */
 #define TSCT_REST_UNORDERED	0x100
 
 /*
@@ -149,7 +148,7 @@ int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
 #define TSCT_S32(name)	TSCT_INT_(name, int32_t, TSCT_TYPE_S32, 0)
 #define TSCT_S64(name)	TSCT_INT_(name, int64_t, TSCT_TYPE_S64, 0)
 
-/* Shown in hexadecimal */
+/* Integer fields that are shown in hexadecimal */
 #define TSCT_U8_HEX(name)	TSCT_INT_(name, uint8_t, TSCT_TYPE_U8, 1)
 #define TSCT_U16_HEX(name)	TSCT_INT_(name, uint16_t, TSCT_TYPE_U16, 1)
 #define TSCT_U32_HEX(name)	TSCT_INT_(name, uint32_t, TSCT_TYPE_U32, 1)
@@ -180,8 +179,8 @@ TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
 
 /*
  * Adds a field at offset @at of a payload that is kept in whole words. With constant
- * arguments this is a shift and an OR; the section then loads words that were stored
- * as words, which needs no wait for smaller stores.
+ * arguments this is a shift and an OR. The section then loads words that were stored as
+ * words, without waiting for smaller stores.
  */
 TSCT_INLINE_ unsigned int tsct_put_(uint64_t *words, unsigned int at,
 				    uint64_t bits, unsigned int size)
@@ -283,7 +282,10 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	return (16 + len) | (state >> 32 & 0xffff0000U) | (uint64_t)tid << 32;
 }
 
-/* Both variants, inline words and buffers. The compiler drops the unused one. */
+/*
+ * Body of an emit function: both variants, inline words and buffers. The compiler drops
+ * the unused one.
+ */
 #define TSCT_EMIT_(name_, read_tsc_, unordered_, emitv_, ...)	\
 {									\
 	enum {								\

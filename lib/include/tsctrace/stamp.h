@@ -71,16 +71,15 @@ static inline uint32_t tsct_stamp_event(struct tsct_stamp stamp)
  */
 struct tsct_stamper {
 	uint64_t origin;	/* the source's tick at which the run began */
-	uint64_t tick;		/* of the last stamp, segments included */
-	uint64_t max_events;	/* public: highest number of stamps that
-				 * followed another one on a tick of the source;
-				 * not 0: its resolution was too low to
-				 * distinguish all events */
+	uint64_t tick;		/* tick of the last stamp, segments included */
+	uint64_t max_events;	/* public: highest number of stamps that followed
+				 * another one on a tick of the source; not 0: its
+				 * resolution was too low to distinguish all events */
 	uint64_t moved;		/* public: stamps whose tick was incremented
 				 * artificially */
 	uint64_t seen;		/* the source's last tick, since origin */
 	uint64_t events;	/* stamps that followed another one on that tick */
-	uint32_t event;		/* counter of the last stamp */
+	uint32_t event;		/* event counter of the last stamp */
 	uint32_t reserved;
 };
 
@@ -145,10 +144,8 @@ static inline int tsct_stamper_next(struct tsct_stamper *stamper,
 /* ---- conversion to seconds ----------------------------------------------- */
 
 /*
- * tsct_stamp_period - the nominal clock period in seconds, as in a trace's header
- * @hz: ticks per second
- *
- * The period of a stamp taken as a number: that of a tick divided by 2^13.
+ * tsct_stamp_period - the nominal clock period in seconds, as in a trace's header: the
+ * period of a tick (1 / @hz) divided by 2^13
  */
 static inline double tsct_stamp_period(double hz)
 {
@@ -156,10 +153,8 @@ static inline double tsct_stamp_period(double hz)
 }
 
 /*
- * tsct_stamp_seconds - accurate seconds since the beginning of the segment
- * @period: of tsct_stamp_period(), s
- *
- * The tick alone, multiplied by the nominal period and 2^13.
+ * tsct_stamp_seconds - accurate seconds since the beginning of the segment: the tick
+ * alone, multiplied by the nominal @period (s) and 2^13
  */
 static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 {
@@ -168,10 +163,10 @@ static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 }
 
 /*
- * tsct_stamp_seconds_legacy - seconds as computed by applications that do not know
- * the event counter: the stamp as a number, multiplied by the nominal period
+ * tsct_stamp_seconds_legacy - seconds as computed by applications without knowledge of
+ * the event counter: the stamp as a number, multiplied by the nominal @period
  *
- * As accurate if the counter is 0, else too large by less than a tick.
+ * Exact if the counter is 0, else too large by less than a tick.
  */
 static inline double tsct_stamp_seconds_legacy(struct tsct_stamp stamp, double period)
 {
@@ -196,7 +191,7 @@ static inline struct tsct_stamp tsct_stamp_at_seconds(double seconds, double per
 
 /* ---- exact conversion to nanoseconds -------------------------------------- */
 
-/* A rate: `ticks` ticks take `ns` ns; {1000000000, hz}, or {mult, 1 << 56} */
+/* Rate of a clock: `ticks` ticks take `ns` ns; {1000000000, hz}, or {mult, 1 << 56} */
 struct tsct_stamp_rate {
 	uint64_t ns;
 	uint64_t ticks;
@@ -205,12 +200,13 @@ struct tsct_stamp_rate {
 /*
  * tsct_stamp_ns - accurate ns since the run began, rounded down
  * @segment: of the stamp; the first one is 0
+ *
  * Saturates at UINT64_MAX, also if rate->ticks is 0.
  */
 uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate);
 
-/* tsct_stamp_ns_legacy - the same of all 64 bits: the counter as a fraction of a tick */
+/* tsct_stamp_ns_legacy - ns of all 64 bits, with the counter as a fraction of a tick */
 uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading recordings, also merged ones: the events of all nodes and CPUs in the order
- * of time. All commands of trace-ctl use this reader.
+ * of time.
  *
  *	struct tsct_trace_event event;
  *	struct tsct_trace *trace;
@@ -15,12 +15,10 @@
  *	tsct_trace_close(trace);
  *
  * All data on disk is taken as hostile: corrupt data is reported and skipped, and the
- * data before and behind it is still read. Memory is proportional to the number of
- * files and definitions, not of events.
- *
- * A trace is for one thread at a time; different traces, also of the same recording,
- * may be used by different threads. No function here is async-signal-safe. A "tick" is
- * the time unit of the recording, see tsct_trace_ns().
+ * data around it is read. Memory is proportional to the number of files and
+ * definitions, not of events. A trace is for one thread at a time; different traces,
+ * also of one recording, may be used by different threads. No function is
+ * async-signal-safe. A "tick" is the time unit of the recording, see tsct_trace_ns().
  */
 #ifndef TSCTRACE_TRACE_H
 #define TSCTRACE_TRACE_H
@@ -38,16 +36,16 @@ extern "C" {
 struct tsct_trace;
 
 struct tsct_trace_event {
-	__u64 tick;		/* time of the event, see tsct_trace_ns() */
-	__u64 file_tick;	/* the same in the unit of the file, coarser or finer */
+	__u64 tick;		/* time of the event in ticks, see tsct_trace_ns() */
+	__u64 file_tick;	/* time in the unit of the file, coarser or finer */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
-	__u32 cpu;		/* of that node */
+	__u32 cpu;		/* CPU of that node */
 	__u32 location;		/* a number for each CPU of each node */
 	__u32 tid;		/* thread id on that node */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
-	__u64 offset;		/* in its file, bytes */
+	__u64 offset;		/* offset of the event in its file, bytes */
 	__u64 discarded;	/* events lost in its ring so far, from its packet */
-	__u32 len;		/* of the payload, which fits the definition */
+	__u32 len;		/* bytes of payload; fits the definition */
 	const struct tsct_event_def *def;	/* valid until tsct_trace_close() */
 	const __u8 *payload;	/* valid until the next call */
 };
@@ -82,16 +80,14 @@ __u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 /* ---- nodes and channels -------------------------------------------------- */
 
 struct tsct_trace_node {
-	const char *name;	/* in its cluster, else the host name */
+	const char *name;	/* name in its cluster, else the host name */
 	const char *host;	/* host name */
-	const char *kernel;	/* release */
-	const char *command;	/* that was recorded; "": the whole system */
+	const char *kernel;	/* release of the kernel */
+	const char *command;	/* recorded command; "": the whole system */
 	const __u8 *boot_id;	/* 16 bytes */
 };
 
-/* Number of nodes */
 __u32 tsct_trace_nodes(const struct tsct_trace *trace);
-/* Number of channels */
 __u32 tsct_trace_channels(const struct tsct_trace *trace);
 
 /*
@@ -106,10 +102,10 @@ int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 /* Name of a channel, NULL: no such channel. Any bytes, valid until @trace is closed. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/* Is it a merge of other recordings? Then ticks are those of their common time. */
+/* True if it is a merge of other recordings, with ticks of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
-/* Did the recorder finish it? Else the last second may be missing. */
+/* True if the recorder finished it. Else the last second may be missing. */
 bool tsct_trace_is_complete(const struct tsct_trace *trace);
 
 /*
@@ -124,7 +120,7 @@ __u64 tsct_trace_lost(const struct tsct_trace *trace);
 void tsct_trace_span(const struct tsct_trace *trace, __u64 *ret_begin,
 		     __u64 *ret_end);
 
-/* A tick as ns since the Unix epoch, by the recording's CLOCK_REALTIME; see stamps.rst */
+/* Converts a tick to ns since the Unix epoch (CLOCK_REALTIME); see stamps.rst. */
 __s64 tsct_trace_ns(const struct tsct_trace *trace, __u64 tick);
 
 /*
@@ -139,7 +135,7 @@ __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
 struct tsct_value {
 	const struct tsct_field *field;	/* name, type, count, format; see abi.h */
 	const __u8 *at;			/* in the event's payload, not aligned */
-	size_t size;			/* bytes */
+	size_t size;			/* size of the value, bytes */
 };
 
 /*
@@ -174,7 +170,7 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 /* Value of an integer field; u64 as its bits */
 __s64 tsct_value_integer(const struct tsct_value *value);
 
-/* Is it a u64 above the maximum of __s64? */
+/* True if it is a u64 above the maximum of __s64. */
 bool tsct_value_exceeds_s64(const struct tsct_value *value);
 
 /* Value of an f32 or f64 field */

@@ -2,13 +2,13 @@
 /*
  * libtsctrace: recording events, reading them back, converting their cycles to time.
  *
- * Conventions: functions that can fail return 0 (or a count, or an id), or a
- * negative errno value; `errno` is not used. Outputs are named ret_* and are
- * unchanged on failure unless stated otherwise. Any number of threads may use a
- * handle at once unless stated otherwise. "Signal safe" means async-signal-safe.
+ * Functions that can fail return 0 (or a count, or an id), or a negative errno value;
+ * `errno` is not used. Outputs are named ret_* and are unchanged on failure unless
+ * stated otherwise. Any number of threads may use a handle at once unless stated
+ * otherwise. "Signal safe" means async-signal-safe.
  *
- * "Cycles" are raw values of the counter that is the clock's source: the TSC where
- * it is trusted, else a kernel clock in nanoseconds (TSCT_SOURCE_*).
+ * "Cycles" are raw values of the counter that is the clock's source: the TSC if it is
+ * trusted, else a kernel clock in nanoseconds (TSCT_SOURCE_*).
  */
 #ifndef TSCTRACE_H
 #define TSCTRACE_H
@@ -37,10 +37,7 @@ enum tsct_provider {
 
 struct tsct_channel;			/* an open channel */
 
-/*
- * Options of tsct_channel_open(). All zero: the channel that `trace-ctl record`
- * reads, created if it does not exist.
- */
+/* Options of tsct_channel_open(); all zero: the channel of `trace-ctl record` */
 struct tsct_channel_options {
 	const char *name;	/* 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
@@ -60,20 +57,18 @@ struct tsct_channel_options {
 /*
  * tsct_channel_open - open a channel, creating it if it does not exist
  * @options: NULL: all defaults
- * @ret_channel: always set, also on failure: then to a handle that drops and counts
- *	every event, so that a program runs the same without a tracer
+ * @ret_channel: set also on failure, then to a handle that drops and counts every
+ *	event, so that a program runs the same without a tracer
  *
  * Tries the trace-ctl that runs the program ($TSCTRACE_SOCKET), then the module, then
- * the daemon's socket. $TSCTRACE_PROVIDER (module, daemon, embedded or none) allows
- * only one of them.
+ * the daemon's socket, or only $TSCTRACE_PROVIDER (module, daemon, embedded or none).
  *
  * Returns 0; -ENODEV: no provider; -EINVAL: an invalid option; -ENOENT, -EEXIST: see
  * TSCT_OPEN_*; -EACCES, -EPERM: another user's channel, or a missing permission;
  * -EBUSY: the channel has its reader already; -EDQUOT: a limit of the provider;
  * -EOPNOTSUPP: TSCT_CHANNEL_KERNEL without the module; -EPROTO: an invalid answer;
- * -ENOMEM; or another -errno of the connection. With several providers, the first
- * error other than -ENODEV. tsct_channel_error() has the reason as text. Thread safe,
- * not signal safe.
+ * -ENOMEM; or another -errno of the connection. With several providers, the first error
+ * other than -ENODEV. Thread safe, not signal safe.
  */
 int tsct_channel_open(const struct tsct_channel_options *options,
 		      struct tsct_channel **ret_channel);
@@ -81,8 +76,8 @@ int tsct_channel_open(const struct tsct_channel_options *options,
 /*
  * tsct_channel_close - close a channel; NULL is allowed
  *
- * Disables the typed events that are on it. No other thread may use the handle, or
- * emit typed events on it, at that time. Not signal safe.
+ * Disables the typed events on it. No other thread may use the handle, or emit typed
+ * events on it, at that time. Not signal safe.
  */
 void tsct_channel_close(struct tsct_channel *channel);
 
@@ -93,44 +88,42 @@ enum tsct_provider tsct_channel_provider(const struct tsct_channel *channel);
 const char *tsct_provider_name(enum tsct_provider provider);
 
 /*
- * tsct_channel_error - on failure of tsct_channel_open(), the reason and the remedy;
- * on success, the provider in use and why others were not used
+ * tsct_channel_error - reason and remedy of a failure of tsct_channel_open(); after
+ * success, the provider in use and why others were not used
  *
- * One line without a full stop, valid while @channel is. Signal safe.
+ * One line without a full stop, valid as long as @channel. Signal safe.
  */
 const char *tsct_channel_error(const struct tsct_channel *channel);
 
 /*
- * tsct_channel_info - the channel's description at the time it was opened
+ * tsct_channel_info - the channel's description when it was opened; NULL: no provider
  *
- * NULL without a provider. Valid while @channel is; its defs_used and lost_no_ring
- * are not updated. Signal safe.
+ * Valid as long as @channel; defs_used and lost_no_ring are not updated. Signal safe.
  */
 const struct tsct_channel_header *
 tsct_channel_info(const struct tsct_channel *channel);
 
-/* Events that this process dropped, for want of a provider or role. Signal safe. */
+/* Events that this process dropped because it had no provider or role. Signal safe. */
 uint64_t tsct_channel_dropped(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
 
 /*
- * C and C++ programs use TSCT_EVENT() of tsctrace/event.h. The functions below are
- * for other languages, and for events that are known at run time only.
+ * C and C++ programs use TSCT_EVENT() of tsctrace/event.h. The functions below are for
+ * other languages, and for events that are known only at run time.
  */
 
 /*
  * tsct_event_define - define an event in the channel
  * @name: C identifier, at most 63 characters
  * @kind: TSCT_KIND_*
- * @fields: "worker:u32, bytes:u64, what:string"; types u8 u16 u32 u64 s8 s16
- *	s32 s64 f32 f64 string bytes[N] chars[N]; suffix /x: hexadecimal.
- *	"": no fields.
+ * @fields: "worker:u32, bytes:u64, what:string"; types u8 u16 u32 u64 s8 s16 s32 s64
+ *	f32 f64 string bytes[N] chars[N]; suffix /x: hexadecimal. "": no fields.
  *
- * The same definition gives the same id in every process on the channel. Returns
- * the id (16..65535); -EINVAL: malformed; -ENOSPC: the channel's definition area is
- * full; or an -errno of the provider. On a handle without a provider it returns an
- * id that tsct_emit() accepts and drops. Thread safe, not signal safe.
+ * The same definition has the same id in every process. Returns the id (16..65535;
+ * without a provider one that tsct_emit() drops); -EINVAL: malformed; -ENOSPC: the
+ * channel's definition area is full; or an -errno of the provider. Thread safe, not
+ * signal safe.
  */
 int tsct_event_define(struct tsct_channel *channel, const char *name,
 		      unsigned int kind, const char *fields);
@@ -141,25 +134,25 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  * @payload: the fields in order, packed, little endian; strings with their NUL
  * @len: bytes of @payload
  *
- * The event's cycles are an ordered read of the counter and never decrease within
- * a CPU's ring. Wait-free except for restarts after preemption; with rseq there is
- * no system call and no lock. Thread safe, signal safe, fork safe; the process may be
+ * The event's cycles are an ordered read of the counter and never decrease within a
+ * CPU's ring. Wait-free except for restarts after preemption; with rseq there is no
+ * system call and no lock. Thread safe, signal safe, fork safe; the process may be
  * killed at any instruction.
  *
- * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE:
- * larger than TSCT_PAYLOAD_MAX; -ENODEV: no provider; -EACCES: no WRITE role;
- * -EAGAIN: restarted too often, and no module that could write the event; or
- * -EINVAL: @id out of range, not counted.
+ * Returns 0, or, with the event counted as lost: -ENOSPC: ring full; -EMSGSIZE: larger
+ * than TSCT_PAYLOAD_MAX; -ENODEV: no provider; -EACCES: no WRITE role; -EAGAIN:
+ * restarted too often, and no module to write the event; or -EINVAL: @id out of range,
+ * not counted.
  */
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
 	      size_t len);
 
 /*
- * tsct_emit_unordered - the same, but the CPU may read the counter early
+ * tsct_emit_unordered - tsct_emit() some nanoseconds faster: the CPU may read the
+ * counter before earlier loads of the program
  *
- * It may do so before earlier loads of the program, by some nanoseconds, and the
- * call takes some nanoseconds less. Within a ring cycles may decrease, by less than
- * a microsecond; a recording raises them to those of the event before.
+ * Within a ring cycles may decrease, by less than a microsecond; a recording raises
+ * them to those of the event before.
  */
 int tsct_emit_unordered(struct tsct_channel *channel, unsigned int id,
 			const void *payload, size_t len);
@@ -167,8 +160,8 @@ int tsct_emit_unordered(struct tsct_channel *channel, unsigned int id,
 /*
  * tsct_emitv - tsct_emit() of a payload that is gathered from @nr buffers
  * tsct_emitv_unordered - tsct_emit_unordered() of the same
- * @iov: the buffers, in order; copied directly into the ring. iov_base is not
- *	read if iov_len is 0
+ * @iov: buffers in order, copied directly into the ring. iov_base is not read if
+ *	iov_len is 0
  */
 int tsct_emitv(struct tsct_channel *channel, unsigned int id,
 	       const struct iovec *iov, unsigned int nr);
@@ -180,8 +173,8 @@ int tsct_emitv_unordered(struct tsct_channel *channel, unsigned int id,
 struct tsct_reader;
 
 /* struct tsct_event.flags */
-#define TSCT_EVENT_LATE		0x1	/* earlier than an event that
-					 * tsct_reader_next_ordered() returned before */
+#define TSCT_EVENT_LATE		0x1	/* earlier than an event returned by
+					 * tsct_reader_next_ordered() before */
 
 /* One event, as read. `payload` is valid until the next call on the reader. */
 struct tsct_event {
@@ -224,10 +217,10 @@ struct tsct_ring_stat {
  * tsct_reader_open - read a channel that was opened with TSCT_ROLE_READ
  * @channel: must not be closed before the reader
  *
- * A discard channel has one consumer: one handle with TSCT_ROLE_READ, and one
- * reader on it, which begins where the previous consumer stopped. An overwrite
- * channel has any number of both, in any number of processes; each reader has its
- * own position, and begins at the oldest event in the ring.
+ * A discard channel has one consumer: one handle with TSCT_ROLE_READ, and one reader on
+ * it, which begins where the previous consumer stopped. An overwrite channel has any
+ * number of readers in any number of processes; each has its own position, and begins
+ * at the oldest event in the ring.
  *
  * Returns 0; -EACCES: no READ role; -ENODEV: no provider; -EBUSY: @channel has its
  * reader already; -ENOMEM. A reader is for one thread at a time. No function on a
@@ -235,15 +228,14 @@ struct tsct_ring_stat {
  */
 int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_reader);
 
-/* NULL is allowed. Events that were read but not released stay for the next reader. */
+/* NULL is allowed. Events read but not released remain for the next reader. */
 void tsct_reader_close(struct tsct_reader *reader);
 
 /*
  * tsct_reader_next - the next event of one CPU's ring
  *
- * All data in the ring is taken as hostile; the event that is returned lies wholly
- * within the private copy. Returns 1 with *ret_event set, 0: none now, -EINVAL: no
- * such CPU.
+ * All data in the ring is taken as hostile; the event lies wholly within a private
+ * copy. Returns 1 with *ret_event set, 0: none now, -EINVAL: no such CPU.
  */
 int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
 		     struct tsct_event *ret_event);
@@ -252,11 +244,10 @@ int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
  * tsct_reader_next_ordered - the event with the lowest cycles of all CPUs
  * @until: cycles; no event after that is returned. UINT64_MAX: no limit
  *
- * A writer reads the counter a moment before it publishes the event, so the last
- * event to arrive need not have the highest cycles. To follow a live channel in
- * strict order, pass now - 1 ms. An event that arrives later all the same is returned
- * with TSCT_EVENT_LATE. One event per CPU is held: this takes at most one block of
- * memory for each CPU. May be mixed with tsct_reader_next().
+ * Writers read the counter a moment before they publish the event. To follow a live
+ * channel in strict order, pass now - 1 ms; an event that arrives later is returned
+ * with TSCT_EVENT_LATE. Holds one event per CPU, at most one block of memory each. May
+ * be mixed with tsct_reader_next().
  *
  * Returns 1 with *ret_event set, 0: none now, -ENOMEM.
  */
@@ -264,18 +255,18 @@ int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
 			     struct tsct_event *ret_event);
 
 /*
- * tsct_reader_seek_end - skip all published events of all CPUs, and release their
- * room (discard policy). Only events published after that are returned.
+ * tsct_reader_seek_end - skip all published events of all CPUs, and release their room
+ * (discard policy)
  */
 void tsct_reader_seek_end(struct tsct_reader *reader);
 
 /*
- * tsct_reader_release - give the room of all events returned so far from @cpu
- * back to the writers (discard policy; otherwise no effect)
+ * tsct_reader_release - return the room of all events read so far from @cpu to the
+ * writers (discard policy; otherwise no effect)
  */
 void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu);
 
-/* Counters of one CPU's ring. Returns 0 or -EINVAL: no such CPU. */
+/* tsct_reader_stat - counters of one CPU's ring. Returns 0 or -EINVAL: no such CPU. */
 int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 		     struct tsct_ring_stat *ret_stat);
 
@@ -287,8 +278,8 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
  * tsct_reader_watermark - let tsct_reader_wait() sleep until @bytes are unread
  * @bytes: in all rings together; 0 and 1 (the default): any event
  *
- * A ring that is half full also ends the sleep, and so does the timeout; events can
- * be read at any time. Returns 0 or -errno of the module.
+ * A half-full ring or the timeout also ends the sleep. Returns 0 or -errno of the
+ * module.
  */
 int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes);
 
@@ -296,25 +287,23 @@ int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes);
  * tsct_reader_wait - sleep until there are events to read
  * @timeout_ms: 0: do not sleep, negative: no limit
  *
- * Returns 1: there are, 0: timeout, -EINTR: interrupted by a signal.
+ * Returns 1: there are events, 0: timeout, -EINTR: interrupted by a signal.
  */
 int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms);
 
 /* ---- clock ------------------------------------------------------------- */
 
 /*
- * Cycles are converted to time by the parameters in a clock page, with the formulas
- * in section 4 of tsctrace/abi_clock.h: with the counter's rate R (cycles per unit of
+ * Cycles are converted to time by the parameters in a clock page, with the formulas in
+ * section 4 of tsctrace/abi_clock.h: with the counter's rate R (cycles per unit of
  * time) and a pair of cycles T_cycles and time T_sys that belong together,
  *
  *	t_sys = T_sys + (t_cycles - T_cycles) / R
  *
  * in 128-bit integers. Pair and R are those in force at the converted cycles, so the
  * past converts as well as the present. All times are CLOCK_REALTIME in ns since the
- * Unix epoch.
- *
- * Unless stated otherwise, functions on a clock are wait-free, thread safe and
- * signal safe, also in a child after fork().
+ * Unix epoch. Functions on a clock are wait-free, thread safe and signal safe, also in
+ * a child after fork(), unless stated otherwise.
  */
 struct tsct_clock {
 	const struct tsct_clock_page *page;
@@ -331,7 +320,7 @@ struct tsct_time {
 	uint32_t epoch;		/* times of different epochs do not compare */
 };
 
-/* For cycles of an unknown CPU, and where the CPU does not matter */
+/* CPU number for cycles of an unknown CPU, and where the CPU does not matter */
 #define TSCT_CPU_ANY	0xffffffffU
 
 /* Cycles, and the CPU that they were read on */
@@ -364,28 +353,31 @@ struct tsct_interval {
  */
 int tsct_clock_open(struct tsct_clock **ret_clock);
 
-/* NULL is allowed. No other thread may be using the clock. Not signal safe. */
+/* NULL is allowed. No other thread may use the clock meanwhile. Not signal safe. */
 void tsct_clock_close(struct tsct_clock *clock);
 
 /*
- * tsct_clock_default - the clock of this process, never NULL, never closed
+ * tsct_clock_default - the clock of this process; never NULL, never closed
  *
- * A constructor opens it when the library is loaded. With $TSCTRACE_CALIBRATE=lazy
- * the first call does, which then is neither signal safe nor wait-free.
+ * A constructor opens it when the library is loaded; with $TSCTRACE_CALIBRATE=lazy the
+ * first call does, which is then neither signal safe nor wait-free.
  */
 struct tsct_clock *tsct_clock_default(void);
 
-/* The origin of its parameters: "module", "daemon" or "in-process" */
+/* Origin of the clock's parameters: "module", "daemon" or "in-process" */
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
-/* Text: why no earlier origin in that list was used, and why this source */
+/*
+ * Text: why no origin earlier in the order module, daemon, in-process was used, and why
+ * this source
+ */
 const char *tsct_clock_reason(const struct tsct_clock *clock);
 
 /*
- * tsct_clock_cycles - an ordered read of the source: RDTSCP, or clock_gettime() if
- * the TSC cannot be used. tsct_emit() reads the same counter.
- * tsct_clock_time_point - the same, with the CPU that was read. cpu is TSCT_CPU_ANY
- * if the source is not the TSC.
+ * tsct_clock_cycles - an ordered read of the source, as by tsct_emit(): RDTSCP, or
+ * clock_gettime() if the TSC cannot be used
+ * tsct_clock_time_point - the same, with the CPU that was read: TSCT_CPU_ANY if the
+ * source is not the TSC
  */
 uint64_t tsct_clock_cycles(const struct tsct_clock *clock);
 void tsct_clock_time_point(const struct tsct_clock *clock,
@@ -395,43 +387,42 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
  * tsct_clock_cycles_to_time - convert cycles to a time and its error bound
  * @cycles: of this boot, past or present
  *
- * Returns 0; -EAGAIN: nothing is published yet; -ESTALE: the parameters are too old
- * and no longer maintained, or were not updated since a disruption, or the source
- * has changed; -ERANGE: older than the stored history; -EXDEV: the CPUs' counters
- * differ, so the CPU has to be known.
+ * Returns 0; -EAGAIN: nothing is published yet; -ESTALE: the parameters are too old, or
+ * were not updated since a disruption, or the source has changed; -ERANGE: older than
+ * the stored history; -EXDEV: the CPUs' counters differ, so the CPU has to be known.
  */
 int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t cycles,
 			      struct tsct_time *ret_time);
 
 /*
- * tsct_clock_cycles_to_time_on - the same for cycles of a known CPU: that of an event
- * or of a struct tsct_time_point. -EXDEV: the offset of that CPU's counter is not
- * known.
+ * tsct_clock_cycles_to_time_on - convert cycles that were read on a known CPU. -EXDEV:
+ * the offset of that CPU's counter is not known.
  */
 int tsct_clock_cycles_to_time_on(const struct tsct_clock *clock, uint64_t cycles,
 				 uint32_t cpu, struct tsct_time *ret_time);
 
-/* tsct_clock_now - the present time and its error bound. Returns as above. */
+/*
+ * tsct_clock_now - the present time and its error bound. Returns as
+ * tsct_clock_cycles_to_time().
+ */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
 
 /*
  * The cluster's timeline is common to all nodes of a cluster (tsctraced.conf(5)): the
- * counter of a master node, in nanoseconds since the Unix epoch. It is not steered,
- * and differs from CLOCK_REALTIME by all corrections to that since the timeline
- * began. tsct_clock_snapshot() reports the master.
+ * counter of a master node, in ns since the Unix epoch. It is not steered, and differs
+ * from CLOCK_REALTIME by all corrections to that since the timeline began.
+ * tsct_clock_snapshot() reports the master.
  *
  * tsct_clock_now_cluster - the present time on it, and its error bound
  * tsct_clock_cycles_to_cluster_time - convert cycles to it
  * tsct_clock_cycles_to_cluster_time_on - convert cycles of a known CPU to it
  *
- * ret_time->ns is within error_ns of the master's time. epoch increases whenever that
- * time may have jumped, independently of the system clock's epoch. The parameters in
- * force and the previous ones are available; older cycles need a recording.
+ * ret_time->ns is within error_ns of the master's time. epoch increases when that time
+ * may have jumped, independently of the system clock's epoch. The parameters in force
+ * and the previous ones are available; older cycles need a recording.
  *
- * Return 0; -EAGAIN: no cluster time was published; -ESTALE: the parameters are too
- * old and no longer maintained, or were not updated since a disruption, or the source
- * has changed; -ERANGE: older than the previous parameters; -EXDEV: as
- * tsct_clock_cycles_to_time().
+ * Return as tsct_clock_cycles_to_time(); -EAGAIN: no cluster time was published;
+ * -ERANGE: older than the previous parameters.
  */
 int tsct_clock_now_cluster(const struct tsct_clock *clock,
 			   struct tsct_time *ret_time);
@@ -443,12 +434,11 @@ int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_time_to_cycles - the first cycles whose time is @ns or later
- * @ns: CLOCK_REALTIME, past or future. Of a time that occurred twice because the
- *	clock was set back, the later occurrence is found.
+ * @ns: CLOCK_REALTIME, past or future. If it occurred twice because the clock was set
+ *	back, the later occurrence is found.
  *
- * If the CPUs' counters differ, the result is of the reference CPU, to which the
- * others are compared. Returns 0; -ENOENT: the clock jumped over @ns; -EAGAIN,
- * -ESTALE, -ERANGE as tsct_clock_cycles_to_time().
+ * If the CPUs' counters differ, the result is of the reference CPU. Returns 0; -ENOENT:
+ * the clock jumped over @ns; -EAGAIN, -ESTALE, -ERANGE as tsct_clock_cycles_to_time().
  */
 int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 			      uint64_t *ret_cycles);
@@ -457,7 +447,7 @@ int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
  * tsct_clock_delta_to_ns - convert a number of cycles to ns
  * tsct_clock_ns_to_delta - convert ns to a number of cycles
  *
- * By the counter's rate against CLOCK_MONOTONIC_RAW. Rounded towards minus infinity,
+ * By the counter's rate against CLOCK_MONOTONIC_RAW, rounded towards minus infinity,
  * saturating.
  */
 int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t cycles);
@@ -466,9 +456,9 @@ int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns);
 /*
  * tsct_clock_interval - the length between two points, with its error bound
  *
- * By the counter and its rate alone: steering or setting the system clock does not
- * change it. ret_interval->flags has the reasons to doubt the result. Returns 0;
- * -EAGAIN: nothing is published yet; -ESTALE: the source has changed.
+ * By the counter's rate alone: steering or setting the system clock does not change it.
+ * ret_interval->flags has the reasons to doubt the result. Returns 0; -EAGAIN: nothing
+ * is published yet; -ESTALE: the source has changed.
  */
 int tsct_clock_interval(const struct tsct_clock *clock,
 			const struct tsct_time_point *from,
@@ -476,19 +466,18 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 			struct tsct_interval *ret_interval);
 
 /*
- * tsct_clock_snapshot - a consistent copy of the published state
- * Returns 0 or -EAGAIN: nothing is published yet.
+ * tsct_clock_snapshot - a consistent copy of the published state. Returns 0 or -EAGAIN:
+ * nothing is published yet.
  */
 int tsct_clock_snapshot(const struct tsct_clock *clock,
 			struct tsct_clock_state *ret_state);
 
 /*
- * tsct_clock_segments - the clock's segments, oldest first, with the one in force
- * last if it is known to hold
- * @ret_segments: room for @nr; gets the latest ones
+ * tsct_clock_segments - the clock's segments, oldest first, with the one in force last
+ * @ret_segments: room for @nr; receives the latest ones. TSCT_SEGMENTS_MAX + 2 suffice.
  *
- * TSCT_SEGMENTS_MAX + 2 are always enough. Takes 8 KiB of stack. Returns the number
- * of segments, which may exceed @nr, or -EAGAIN: nothing is published yet.
+ * Takes 8 KiB of stack. Returns the number of segments, which may exceed @nr, or
+ * -EAGAIN: nothing is published yet.
  */
 int tsct_clock_segments(const struct tsct_clock *clock,
 			struct tsct_clock_segment *ret_segments, unsigned int nr);
@@ -510,30 +499,27 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  * @why: on failure, the reason as text, such as the missing nodes; may be NULL with
  *	@size 0
  *
- * A collective call: a program has to call it on every node that belongs to the
- * cluster, or it blocks. Several callers on a node, one after the other or at once,
- * count as one. When all nodes have called, they exchange packets with their masters,
- * and the call returns when the cluster's time (tsct_clock_now_cluster()) has been
- * published. The nodes of a cluster are the children that a daemon's configuration
- * names, or else those that sent requests to it within the last minute.
+ * A collective call: it blocks until a program on every node of the cluster has called
+ * it. Several callers on a node count as one. Then all nodes exchange packets with
+ * their masters, and it returns when the cluster's time (tsct_clock_now_cluster()) has
+ * been published. The nodes are the children that a daemon's configuration names, or
+ * else those that sent requests to it within the last minute.
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal; -ENOENT: no daemon;
  * -ECONNRESET: the daemon was restarted meanwhile; -EOPNOTSUPP: no network is
- * configured; -EPROTO: an invalid answer; or another -errno of the connection.
- * Blocks and allocates. Thread safe, not signal safe.
+ * configured; -EPROTO: an invalid answer; or another -errno of the connection. Blocks
+ * and allocates. Thread safe, not signal safe.
  */
 int tsct_timesync(int timeout_ms, char *why, size_t size);
 
 /*
- * For the inline functions of tsctrace/clock.h, when the fast conversion does not
- * apply. Programs call those.
+ * For the inline functions of tsctrace/clock.h, if the fast conversion does not apply;
+ * not for programs.
  *
- * tsct_clock_now_slow - never fails: without a trusted time it returns that of
- * clock_gettime(CLOCK_REALTIME)
- * tsct_clock_cycles_to_ns_slow - returns as tsct_clock_cycles_to_time(), and -ESTALE
- * within a disruption
- * tsct_clock_now_cluster_slow, tsct_clock_cycles_to_cluster_ns_slow - return as
- * tsct_clock_now_cluster(), and -ESTALE within a disruption
+ * tsct_clock_now_slow never fails: without a trusted time it returns that of
+ * clock_gettime(CLOCK_REALTIME). tsct_clock_cycles_to_ns_slow returns as
+ * tsct_clock_cycles_to_time(), the others as tsct_clock_now_cluster(), and all -ESTALE
+ * within a disruption.
  */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
