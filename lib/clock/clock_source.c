@@ -174,7 +174,7 @@ int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 /* Parses hexadecimal text: "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
-	char text[64];
+	char text[64] = "";	/* a short text ends in zeros, wherever @at is */
 	const char *at = text;
 	unsigned int nr;
 	ssize_t len = tsct_sysfs_read("/proc/sys/kernel/random/boot_id", text,
