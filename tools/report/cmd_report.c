@@ -177,7 +177,7 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	*ret_damaged = !r.rec->complete || tsct_trace_corrupt_count(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
-		fprintf(stderr, "trace-ctl report: %s: the recorder was killed, or the disk"
+		fprintf(stderr, "trace-ctl report: %s: its recorder was killed, or its disk"
 			" was full; samples of the last second may be missing\n",
 			o->recording);
 	sync_samples_close(&r);
