@@ -11,7 +11,6 @@
 
 #include "export.h"
 #include "lib/query/value_text.h"
-#include "lib/query/value_text.h"
 
 static const char *const fixed[] = {
 	"time_ns", "node", "channel", "cpu", "tid", "thread", "event", "kind",

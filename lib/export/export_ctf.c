@@ -284,7 +284,8 @@ static int finish(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
-	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[s->cpu]);
+	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
+	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
 	/* The recorder's total, or the loss so far if the selection ends earlier */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;

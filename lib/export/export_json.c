@@ -15,7 +15,6 @@
 
 #include "export.h"
 #include "lib/query/value_text.h"
-#include "lib/query/value_text.h"
 
 /* The largest integer that readers that use doubles keep exactly */
 #define EXACT_MAX	(1LL << 53)

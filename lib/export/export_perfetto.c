@@ -12,7 +12,6 @@
 #include "export.h"
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
-#include "lib/query/value_text.h"
 
 /* Perfetto's sequence flags: interned data was cleared, is needed. */
 #define STATE_CLEARED	1

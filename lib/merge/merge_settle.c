@@ -445,8 +445,6 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 	return merge_make_correct(m, in, s);
 }
 
-/* ---- without samples ------------------------------------------------------- */
-
 /* ---- all inputs ---------------------------------------------------------- */
 
 /* Settles what can be settled; returns the number of inputs, or -errno. */

@@ -9,7 +9,6 @@
 #include "lib/core/order.h"
 #include "merge_private.h"
 #include "lib/query/message_match.h"
-#include "lib/query/message_match.h"
 
 /* A file whose class defines ends of messages */
 struct input_cursor {

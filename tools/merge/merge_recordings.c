@@ -17,7 +17,6 @@
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 #include "tools/common/progress.h"
-#include "tools/common/view.h"
 #include "cmd_merge.h"
 
 #define POLL_NS		50000000L

@@ -92,9 +92,12 @@ static int open_drains(struct record_session *s)
 	for (i = 0; !err && i < s->nr_channels; i++) {
 		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
 				      i, &s->drains[i]);
-		if (err)
+		if (err) {
 			record_error("channel %s: %s", s->rec.streams[i].name,
 				     strerror(-err));
+			tsct_recording_writer_close(s->writer);
+			s->writer = NULL;
+		}
 	}
 	return err;
 }
@@ -168,8 +171,13 @@ int record_session_end(struct record_session *s)
 		if (!s->writer)
 			return err;
 		record_clock_follow(s);
-		for (i = 0; !err && i < s->nr_channels; i++)
+		/* Without a snapshot, the passes below take the events that are left. */
+		for (i = 0; i < s->nr_channels; i++) {
 			err = tsct_drain_snapshot(s->drains[i], s->rec.end);
+			if (err && !tsct_recording_writer_error(s->writer))
+				record_error("channel %s: no snapshot of its rings: %s",
+					     s->rec.streams[i].name, strerror(-err));
+		}
 	}
 	/*
 	 * A limit that is enough to drain the largest ring when it is full: a program
@@ -179,7 +187,7 @@ int record_session_end(struct record_session *s)
 		if (tsct_channel_info(s->channels[i])->data_size > max)
 			max = tsct_channel_info(s->channels[i])->data_size;
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
-	for (; !err && taken && passes; passes--)
+	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
 	/*
 	 * A recording with events from before its start counts all events that writers
