@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pairing of counter and CLOCK_REALTIME for a whole recording. The clock used one segment
- * after another while recording; the recording gets a single straight line from the time
- * at its begin to the time at its end, which is enough for most readers. The largest
- * distance from the clock's segments is part of its error bound.
+ * Pairing of the counter and CLOCK_REALTIME for a whole recording. While recording, the
+ * clock used a sequence of segments; the recording stores one straight line from the
+ * time at its begin to the time at its end, which is enough for most readers. The
+ * largest distance of that line from the segments is part of the line's error bound.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,18 +13,18 @@
 #include "recording_writer.h"
 
 #define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
-/* In shorter recordings the clock's own rate is better than that from begin to end. */
+/* recording length, ns, below which the clock's rate is better than the mean rate */
 #define SHORT_NS	10000000LL
-/* Largest error in ns whose picoseconds fit 64 bits */
+/* Largest error in ns whose value in ps fits 64 bits */
 #define WORST_NS	(INT64_MAX / 4000)
 
 struct clock_pairing {
 	const struct tsct_clock *clock;
 	__u32 epoch;			/* epoch of the clock at the recording's end */
-	/* the CPU whose counter is the reference for skews */
+	/* CPU whose counter is the reference for the skews of all CPUs */
 	__u32 cpu;
-	struct tsct_clock_params params;	/* params of the whole recording */
-	__u64 worst_ns;			/* largest error found so far */
+	struct tsct_clock_params params; /* one straight line for the whole recording */
+	__u64 worst_ns;			/* largest error of params found so far, ns */
 };
 
 static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
@@ -33,8 +33,8 @@ static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time
 }
 
 /*
- * Returns the largest skew of a CPU's counter in ns, which is added to the bound. The
- * recording's params are those of the reference CPU.
+ * Returns the largest skew of a CPU's counter in ns, which is added to the error bound.
+ * The recording's params are those of the reference CPU.
  */
 static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
@@ -52,7 +52,7 @@ static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 	return 0;
 }
 
-/* Updates worst_ns by the error of the params at @cycles. */
+/* Raises worst_ns to the error of the recording's params at counter value @cycles. */
 static void add_error_at(struct clock_pairing *p, __u64 cycles)
 {
 	struct tsct_time time;
@@ -68,7 +68,7 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 		p->worst_ns = apart > WORST_NS ? WORST_NS : (__u64)apart;
 }
 
-/* Begin of the last epoch, or of the recording if that is later */
+/* Returns the cycles of the last epoch's begin, or of the recording's if later. */
 static __u64 begin_of(const struct tsct_recording *rec,
 		      const struct tsct_clock_segment *segments, int nr, __u32 epoch)
 {
@@ -77,7 +77,7 @@ static __u64 begin_of(const struct tsct_recording *rec,
 	for (i = 0; i < nr; i++)
 		if (segments[i].epoch == epoch)
 			break;
-	/* The oldest segment is also valid before its begin. */
+	/* The oldest segment of the clock is also valid before it begins. */
 	if (!i || i == nr || (__s64)(segments[i].base_cycles - rec->begin) <= 0 ||
 	    (__s64)(segments[i].base_cycles - rec->end) >= 0)
 		return rec->begin;
@@ -90,9 +90,9 @@ static __u64 distance(__u64 a, __u64 b)
 }
 
 /*
- * Sets the error after the end, where a live recording, or one of a killed recorder, has
- * events. It is the error of the clock's params, plus the growing distance between them
- * and those of the recording.
+ * Sets how fast the error bound grows after the stored end: a live recording, or one of
+ * a killed recorder, has later events. The growth is that of the clock's params, plus
+ * that of their distance from the recording's params.
  */
 static void set_growth(struct tsct_clock_params *params, const struct tsct_clock_params *now)
 {
@@ -100,7 +100,7 @@ static void set_growth(struct tsct_clock_params *params, const struct tsct_clock
 
 	if (distance(params->mult, now->slew_mult) > mult)
 		mult = distance(params->mult, now->slew_mult);
-	/* Converts 2^-56 ns to 2^-32 ps per cycle, rounded up. */
+	/* Converts a rate from 2^-56 ns to 2^-32 ps per cycle, rounded up. */
 	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
 	params->growth = tsct_add_saturating(now->growth, more);
 	params->holdover_growth = tsct_add_saturating(now->holdover_growth, more);
@@ -112,7 +112,7 @@ static void set_growth(struct tsct_clock_params *params, const struct tsct_clock
 		params->void_after_cycles = params->holdover_after_cycles;
 }
 
-/* Makes the params from @begin to rec->end. 0, -EAGAIN or another -errno */
+/* Makes the straight params from @begin to rec->end. 0, -EAGAIN or another -errno */
 static int make_params(const struct tsct_recording *rec,
 		       const struct tsct_clock_params *now, __u64 begin,
 		       struct clock_pairing *p)
@@ -125,7 +125,7 @@ static int make_params(const struct tsct_recording *rec,
 		err = convert(p, rec->end, &to);
 	if (err)
 		return err;
-	/* A disruption happened just now: no straight line fits both ends. */
+	/* The clock was just disrupted: no straight line fits both ends. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
 	*params = (struct tsct_clock_params) {
@@ -134,7 +134,7 @@ static int make_params(const struct tsct_recording *rec,
 		.mult = now->mult,
 		.as_of_cycles = rec->end,
 	};
-	/* The rate by the times at both ends */
+	/* Mean rate, from the times at both ends of the recording */
 	if (to.ns - from.ns >= SHORT_NS && rec->end != begin)
 		params->mult = (__u64)((((tsct_u128)(to.ns - from.ns) << TSCT_CLOCK_SHIFT) +
 				      (rec->end - begin) / 2) / (rec->end - begin));
@@ -162,7 +162,8 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 		skew_ns = find_skew_ns(&p, state->real.mult);
 	nr = tsct_clock_segments(clock, segments, PAIRED_MAX);
 	if (nr > 0 && nr <= PAIRED_MAX) {
-		/* Stores the segments in use during the recording, as memory permits. */
+		/* Stores the segments that were in use during the recording, as memory
+		 * permits. */
 		free(rec->segments);
 		rec->segments = NULL;
 		rec->nr_segments = 0;
@@ -177,7 +178,7 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 					begin_of(rec, segments, nr, p.epoch), &p);
 	}
 	if (!err) {
-		/* All are straight: the largest error is at an end of one of them. */
+		/* Segments are straight: the distance is largest at an end. */
 		add_error_at(&p, p.params.base_cycles);
 		add_error_at(&p, rec->end);
 		for (i = 0; i < nr; i++) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Copies events from the rings of a channel to the recording writer. Every event
- * published in a ring since the begin of the recording becomes one event in a file or
- * one count of a cause of loss (struct tsct_ring_figures): by the reader's counters
- * (struct tsct_ring_stat), count_passed() events are behind the reader at any moment.
+ * published in a ring since the begin of the recording becomes either an event in a
+ * file or a count of a cause of loss (struct tsct_ring_figures). At any moment
+ * count_passed() events are behind the reader, by the counters in struct
+ * tsct_ring_stat.
  */
 #include <stdlib.h>
 
@@ -11,19 +12,20 @@
 #include "lib/core/clock_params.h"
 #include "recording_writer.h"
 
-#define BATCH		4096	/* largest number of events of a CPU in one pass */
-/* number of events after which their space in the ring is released */
+#define BATCH		4096	/* largest number of events taken from a CPU per pass */
+/* number of events taken before their space in the ring is released to writers */
 #define RELEASE		256
-#define AHEAD_NS	1000000	/* accepted skew of a CPU's counter, ns */
-/* Assumed time in ns from reading the counter until an event is published */
+#define AHEAD_NS	1000000	/* accepted lead of an event over the clock, ns */
+/* Assumed longest time between an event's counter reading and its publication, ns */
 #define SETTLE_NS	100000000
 
-/* State of one ring */
+/* State of copying one ring */
 struct drain_ring {
-	struct tsct_ring_stat last;	/* the reader's counters that are counted already */
-	bool begun;			/* an event of the recording was taken */
-	bool done;			/* the next event is after the recording's end */
-	__u64 settled;			/* cycles; no later event is before it */
+	/* reader's counters at the last update of the losses */
+	struct tsct_ring_stat last;
+	bool begun;	/* flag: the first event of the recording was taken */
+	bool done;	/* flag: the ring's next event is after the recording's end */
+	__u64 settled;	/* lower limit of the ring's later events, cycles */
 };
 
 struct tsct_drain {
@@ -34,11 +36,11 @@ struct tsct_drain {
 	struct tsct_recording *rec;
 	__u32 stream;
 	__u32 nr_cpus;
-	__u64 now;			/* cycles; a recent reading of the clock */
-	__u64 ahead, settle;		/* AHEAD_NS, SETTLE_NS in cycles */
+	__u64 now;			/* most recent reading of the clock, cycles */
+	__u64 ahead, settle;		/* AHEAD_NS and SETTLE_NS in cycles */
 	uint64_t last_no_ring;
-	__u64 bytes;			/* of the records taken */
-	struct drain_ring *rings;	/* array by CPU */
+	__u64 bytes;	/* size of the records taken from the rings, bytes */
+	struct drain_ring *rings;	/* state of each ring, by CPU */
 };
 
 __u64 tsct_drain_bytes(const struct tsct_drain *drain)
@@ -63,7 +65,7 @@ static __u64 *causes_of(const struct tsct_drain *d, __u32 cpu)
 	return d->rec->streams[d->stream].loss[cpu].cause;
 }
 
-/* Number of published events behind the reader, by its counters */
+/* Returns the number of published events that the reader has passed. */
 static __u64 count_passed(const struct tsct_ring_stat *stat)
 {
 	return stat->before + stat->read + stat->overrun + stat->broken;
@@ -73,7 +75,7 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	/* Limited, because the counters are in memory that programs can write. */
+	/* The sum is limited, as programs can write to the counters' memory. */
 	if (*sum > TSCT_COUNT_MAX)
 		*sum = TSCT_COUNT_MAX;
 	*last = now;
@@ -94,8 +96,8 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 	add(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
 	add(&ring->broken_places, &last->broken_places, now.broken_places);
 	/*
-	 * When the ring is empty, its own count is used, which is independent of the
-	 * counts here; before that, the number of events behind the reader.
+	 * The ring's end is the number of events that the reader passed; once the ring
+	 * is empty, the ring's own count, which is independent of the reader's.
 	 */
 	ring->published_end = count_passed(&now);
 	if (!now.unread && !d->rings[cpu].done)
@@ -103,8 +105,8 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 }
 
 /*
- * After an event from before the recording: sets the begin of the ring's figures behind
- * it, and the losses so far to 0, because they happened earlier.
+ * Called after an event from before the recording: sets the begin of the ring's figures
+ * behind that event, and the losses so far to 0, because they happened earlier.
  */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
@@ -123,7 +125,7 @@ static void begin_behind(struct tsct_drain *d, __u32 cpu)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Writes or counts one event. 0 or -errno */
+/* Writes one event, or counts it as lost. 0 or -errno */
 static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 {
 	struct drain_ring *ring = &d->rings[event->cpu];
@@ -135,19 +137,19 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	}
 	ring->begun = true;
 	d->bytes += tsct_record_size(event->len);
-	/* The clock is read only if the event is after its last reading. */
+	/* The clock is read only if the event is after the clock's last reading. */
 	if (unlikely(event->cycles > d->now)) {
 		d->now = tsct_clock_cycles(d->clock);
 		if (event->cycles > d->now && event->cycles - d->now > d->ahead) {
 			/*
-			 * Taken, an event in the future would put later ones out of
-			 * order.
+			 * An event in the future is not taken: later events would then
+			 * be out of order.
 			 */
 			causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
 			return 0;
 		}
 	}
-	/* The first event of an ID adds its definition to the recording. */
+	/* The first event with an ID adds the ID's definition to the recording. */
 	if (unlikely(!tsct_recording_def(d->rec, d->stream, event->id))) {
 		def = tsct_reader_def(d->reader, event->id);
 		if (def && !tsct_recording_add_def(d->rec, d->stream, def))
@@ -170,8 +172,8 @@ static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 }
 
 /*
- * Sets the cycles before which the ring gets no more events: @last, as its events are
- * in order, or for an empty ring SETTLE_NS ago.
+ * Sets the lower limit of the ring's later events: @last, the last event taken, as
+ * events of a ring are in order; for an empty ring SETTLE_NS before @now.
  */
 static void settle(const struct tsct_drain *d, struct drain_ring *ring, __u64 last,
 		   bool empty, __u64 now)
@@ -224,7 +226,7 @@ __u64 tsct_drain_settled(const struct tsct_drain *d)
 	return first;
 }
 
-/* Adds the losses of events for which there is no ring. */
+/* Adds the losses of events for which no ring exists. */
 static void count_no_ring(struct tsct_drain *d)
 {
 	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
@@ -233,7 +235,7 @@ static void count_no_ring(struct tsct_drain *d)
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
-	/* Read before any ring */
+	/* Reading of the clock before any ring is read */
 	const __u64 now = tsct_clock_cycles(d->clock);
 	int err = 0, err2;
 	__u64 taken = 0;
@@ -286,8 +288,8 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
 }
 
 /*
- * Sets the begin of the ring's figures: events overwritten before the copy are older
- * than the oldest event in it, so they do not count as lost.
+ * Sets the begin of a ring's figures in a snapshot: events overwritten before the copy
+ * are older than the oldest event in the copy, so they do not count as lost.
  */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {
@@ -297,7 +299,7 @@ static void begin_here(struct tsct_drain *d, __u32 cpu)
 	figures_of(d, cpu)->published_begin = now->before + now->overrun;
 }
 
-/* Copies a ring to memory, and reads the copy. 0 or -errno */
+/* Copies a ring to memory, and takes the events from the copy. 0 or -errno */
 static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
 	struct drain_ring *ring = &d->rings[cpu];
@@ -348,10 +350,10 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 /* ---- the drain --------------------------------------------------------- */
 
 /*
- * Sets the begin of a ring's figures, and drops its events from before the recording at
- * once: if they were overwritten later, they would be counted as lost. A snapshot keeps
- * them. Bounded by the number of records that fit in a ring, as programs can write its
- * counts, and events while it is read.
+ * Sets the begin of a ring's figures, and immediately drops the ring's events from
+ * before the recording: if they were overwritten later, they would be counted as lost.
+ * A snapshot keeps such events. The loop is bounded by the number of records that fit
+ * in a ring, as programs can write the ring's counts, and add events meanwhile.
  */
 static void begin_ring(struct tsct_drain *d, __u32 cpu)
 {

@@ -7,7 +7,7 @@
 
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The type in the table is that of the struct's member. */
+/* The type of a key or item in the table follows from that of the struct's member. */
 #define FIELD(type, member) _Generic(((type *)0)->member, \
 	__u32: TSCT_METADATA_U32, __u64: TSCT_METADATA_U64, \
 	__s64: TSCT_METADATA_S64, char *: TSCT_METADATA_CHANNEL_NAME)
@@ -44,7 +44,8 @@ typedef struct tsct_metadata_sample_counts sample_counts;
 
 /* ---- head ------------------------------------------------------------------ */
 
-/* The meaning of later keys depends on it: it is stored once, and first. */
+/* The flag `merged` is stored once, and first: the meaning of later keys depends on
+ * it. */
 static int store_merged(struct tsct_recording *rec, __u64 merged)
 {
 	if (rec->locations || rec->merged)
@@ -83,7 +84,7 @@ static int store_nr_locations(struct tsct_recording *rec, __u64 nr)
 	return rec->locations ? -EILSEQ : tsct_recording_locate(rec, (__u32)nr);
 }
 
-/* Counters from 10 MHz to 100 GHz, and ticks that are no longer than 1 ns */
+/* Accepted are counters from 10 MHz to 100 GHz, and ticks of at most 1 ns. */
 static int check_timeline(const struct tsct_recording *rec, void *value)
 {
 	const struct tsct_recorded_timeline *t = value;
@@ -128,7 +129,7 @@ static const struct tsct_metadata_item location_items[] = {
 	ITEM(struct tsct_location, "cpu", cpu, .max = TSCT_CPUS_MAX - 1),
 };
 
-/* Locations are ordered by node, then by CPU, so none occurs twice. */
+/* Locations are ordered by node, then by CPU, so no location occurs twice. */
 static int check_location(const struct tsct_recording *rec, void *value)
 {
 	const struct tsct_location *l = value, *last = l - 1;

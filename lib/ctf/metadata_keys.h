@@ -10,65 +10,67 @@
 
 #include "recording.h"
 
-/* The type of a field, of an item or of a number */
+/* C type of a value in the metadata */
 enum tsct_metadata_field {
 	TSCT_METADATA_U32,
 	TSCT_METADATA_U64,
 	TSCT_METADATA_S64,
-	TSCT_METADATA_CHANNEL_NAME,	/* char[TSCT_NAME_MAX] */
+	TSCT_METADATA_CHANNEL_NAME,	/* name in a char[TSCT_NAME_MAX] */
 };
 
 /* One "name=value" of a compound value: a field of the struct it describes */
 struct tsct_metadata_item {
 	const char *name;
 	enum tsct_metadata_field field;
-	__u32 offset;		/* byte offset in the compound value */
-	__u64 max;		/* largest value of an unsigned number */
-	bool if_first;		/* present only if the first item is not 0 */
+	__u32 offset;		/* byte offset of the field in the struct */
+	__u64 max;		/* largest accepted value of an unsigned number */
+	bool if_first;		/* flag: present only if the first item is not 0 */
 };
 
 enum tsct_metadata_type {
-	TSCT_METADATA_NUMBER,	/* a number from min to max */
-	TSCT_METADATA_INVERTED,	/* __u32 flag, written inverted: 0 if it is set */
-	TSCT_METADATA_TEXT,	/* char *, malloc'ed; at most max bytes, 0: any */
-	TSCT_METADATA_WORD,	/* char[TSCT_FIT_NAME_MAX], lower-case letters */
-	TSCT_METADATA_NAME,	/* char[TSCT_NAME_MAX], as a channel's */
-	TSCT_METADATA_CHOICE,	/* __u32, index of one of @names */
-	TSCT_METADATA_UUID,	/* __u8[16] */
-	TSCT_METADATA_ITEMS,	/* "name=1 name=2", all of @items in order */
-	/* Values of a single key each */
-	TSCT_METADATA_TRACER,	/* "tsctrace" */
-	TSCT_METADATA_VERSION,	/* TSCT_VERSION; not read */
-	TSCT_METADATA_FORMAT,	/* TSCT_META_FORMAT */
-	TSCT_METADATA_EVENT,	/* struct tsct_event_def: "kind name fields" */
-	TSCT_METADATA_LOSS,	/* struct tsct_loss: items, those that are not 0 */
-	TSCT_METADATA_SHIFT,	/* __s64: "later_ns=1" or "earlier_ns=1" */
-	/* bounds of struct tsct_recorded_correction: @items repeated */
+	TSCT_METADATA_NUMBER,	/* a number of at least min and at most max */
+	TSCT_METADATA_INVERTED,	/* a __u32 flag, written as 0 if it is set, else as 1 */
+	/* text in a malloc'ed char *, at most max bytes; max 0: any length */
+	TSCT_METADATA_TEXT,
+	TSCT_METADATA_WORD,	/* lower-case letters in a char[TSCT_FIT_NAME_MAX] */
+	TSCT_METADATA_NAME,	/* name like a channel's, in a char[TSCT_NAME_MAX] */
+	TSCT_METADATA_CHOICE,	/* one of the words @names, stored as a __u32 index */
+	TSCT_METADATA_UUID,	/* UUID in a __u8[16] */
+	TSCT_METADATA_ITEMS,	/* text "name=1 name=2": all of @items in order */
+	/* Types of value that one single key has */
+	TSCT_METADATA_TRACER,	/* the text "tsctrace" */
+	TSCT_METADATA_VERSION,	/* TSCT_VERSION of the writing program; not read */
+	TSCT_METADATA_FORMAT,	/* version of the metadata's format, TSCT_META_FORMAT */
+	TSCT_METADATA_EVENT,	/* text "kind name fields" of a struct tsct_event_def */
+	TSCT_METADATA_LOSS,	/* counts in a struct tsct_loss, those that are not 0 */
+	TSCT_METADATA_SHIFT,	/* __s64 in ns: "later_ns=1" or "earlier_ns=1" */
+	/* bounds in struct tsct_recorded_correction: @items, repeated for each bound */
 	TSCT_METADATA_BOUNDS,
-	TSCT_METADATA_SAMPLE_FIELDS,	/* TSCT_SAMPLE_FIELDS */
-	TSCT_METADATA_SAMPLE_COUNTS,	/* struct tsct_metadata_sample_counts */
+	/* fields of a sync sample, always TSCT_SAMPLE_FIELDS */
+	TSCT_METADATA_SAMPLE_FIELDS,
+	TSCT_METADATA_SAMPLE_COUNTS, /* counts in struct tsct_metadata_sample_counts */
 };
 
 struct tsct_metadata_key {
 	const char *name;	/* name of the key; ends in '_' if indices follow */
 	enum tsct_metadata_type type;
 	__u32 offset;		/* byte offset of the value in the group's object */
-	enum tsct_metadata_field field;	/* type of the field of a number */
-	/* limits of a number; max: length of a text, number of names */
+	enum tsct_metadata_field field;	/* C type of a number */
+	/* limits of a number; max is also the longest text, or the number of @names */
 	__u64 min, max;
 	const char *const *names;
 	const struct tsct_metadata_item *items;
 	__u32 nr_items;
-	bool required;		/* a text or word that must not be missing */
-	bool omit_zero;		/* not written if the value is 0 */
+	bool required;	/* flag: a text or word without which the metadata is invalid */
+	bool omit_zero;		/* flag: the key is not written if its value is 0 */
 	/*
-	 * The key is written if this returns true for the group's object; NULL: always
+	 * Returns true if the key is to be written for the group's object; NULL: always
 	 */
 	bool (*present)(const void *object);
 	/*
 	 * store() stores a number that affects other fields, check() checks a stored
-	 * value; both may be NULL. 0; -EINVAL: malformed; -ERANGE: impossible; -EILSEQ:
-	 * out of order; -ENOMEM
+	 * value; either may be NULL. Both return 0; -EINVAL: malformed; -ERANGE:
+	 * impossible; -EILSEQ: out of order; or -ENOMEM.
 	 */
 	int (*store)(struct tsct_recording *rec, __u64 number);
 	int (*check)(const struct tsct_recording *rec, void *value);
@@ -79,34 +81,41 @@ struct tsct_metadata_key {
  * The keys of node groups begin with "node_<index>_" in a merged recording.
  */
 enum tsct_metadata_group_id {
-	/* struct tsct_recording, as all groups without a comment */
+	/* object of this and all groups without a comment: struct tsct_recording */
 	TSCT_METADATA_HEAD,
-	TSCT_METADATA_MERGED,	/* merged recordings only */
-	TSCT_METADATA_SINGLE,	/* recordings of one node only */
+	TSCT_METADATA_MERGED,	/* keys of merged recordings only */
+	TSCT_METADATA_SINGLE,	/* keys of recordings of one node only */
 	TSCT_METADATA_RECORDING,
-	TSCT_METADATA_CLOCK_LINE,	/* struct tsct_clock_segment; index */
+	TSCT_METADATA_CLOCK_LINE, /* keys of a struct tsct_clock_segment, by index */
 	TSCT_METADATA_COUNTER,
-	TSCT_METADATA_NODE,	/* struct tsct_recorded_node */
-	TSCT_METADATA_CPU,	/* struct tsct_recorded_cpu; CPU; of a node */
-	TSCT_METADATA_SYNC,	/* struct tsct_recorded_node */
-	TSCT_METADATA_ORIGIN,	/* struct tsct_recorded_node; merged only */
-	TSCT_METADATA_CORRECTION,	/* struct tsct_recorded_node; merged only */
-	TSCT_METADATA_LOCATION,	/* struct tsct_location; index; merged only */
-	TSCT_METADATA_MESSAGES,	/* merged only */
-	TSCT_METADATA_MESSAGE_PAIR,	/* struct tsct_message_pair_stats; index */
-	TSCT_METADATA_STREAM,	/* struct tsct_stream_class; index */
-	TSCT_METADATA_EVENTS,	/* struct tsct_event_def; stream, event id */
-	TSCT_METADATA_RING,	/* struct tsct_ring_figures; stream, location */
-	TSCT_METADATA_LOST,	/* struct tsct_loss; stream, location */
-	TSCT_METADATA_HOLDS,	/* struct tsct_file_counts; stream, location */
-	TSCT_METADATA_SAMPLES,	/* struct tsct_stream_class; single only */
+	TSCT_METADATA_NODE,	/* keys of a struct tsct_recorded_node */
+	TSCT_METADATA_CPU, /* keys of a struct tsct_recorded_cpu, by CPU of a node */
+	TSCT_METADATA_SYNC,	/* keys of a node's state in its cluster */
+	TSCT_METADATA_ORIGIN,	/* keys of a node's origin, in merged recordings */
+	TSCT_METADATA_CORRECTION, /* keys of a node's mapping, in merged recordings */
+	/* keys of a struct tsct_location, by index, in merged recordings */
+	TSCT_METADATA_LOCATION,
+	TSCT_METADATA_MESSAGES,	/* keys of the messages in a merged recording */
+	/* keys of a struct tsct_message_pair_stats, by index */
+	TSCT_METADATA_MESSAGE_PAIR,
+	TSCT_METADATA_STREAM,	/* keys of a struct tsct_stream_class, by index */
+	/* keys of a struct tsct_event_def, by stream class and event id */
+	TSCT_METADATA_EVENTS,
+	/* keys of a struct tsct_ring_figures, by stream class and location */
+	TSCT_METADATA_RING,
+	/* keys of a struct tsct_loss, by stream class and location */
+	TSCT_METADATA_LOST,
+	/* keys of a struct tsct_file_counts, by stream class and location */
+	TSCT_METADATA_HOLDS,
+	TSCT_METADATA_SAMPLES, /* keys of the sync samples, in recordings of one node */
 	TSCT_METADATA_GROUP_NR,
 };
 
 struct tsct_metadata_group {
 	const struct tsct_metadata_key *keys;
 	__u8 nr_keys;
-	__u8 nr_indices;	/* numbers behind the name, '_' between them */
+	/* number of indices behind the key's name, with '_' between them */
+	__u8 nr_indices;
 	bool of_node;
 	bool merged_only, single_only;
 };
@@ -114,7 +123,7 @@ struct tsct_metadata_group {
 extern const struct tsct_metadata_group
 tsct_metadata_groups[TSCT_METADATA_GROUP_NR];
 
-/* Counts of the stream of sync samples, collected from several structs */
+/* Counts of the sync samples in a recording, collected from several structs */
 struct tsct_metadata_sample_counts {
 	__u64 lost, packets, events;
 };

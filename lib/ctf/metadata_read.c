@@ -13,18 +13,19 @@
 #include "samples.h"
 #include "tsdl.h"
 
-/* An environment that is being read */
+/* Reader of the block `env` */
 struct env_reader {
 	struct tsct_tsdl_parser tsdl;
 	struct tsct_recording *rec;
-	bool tracer, format;	/* the keys tracer_name and tsctrace_format were read */
-	__u32 node;		/* index of the node that the present line describes */
-	__u32 nr_located;	/* locations read so far */
+	/* flags: the keys tracer_name and tsctrace_format were read */
+	bool tracer, format;
+	__u32 node;		/* index of the node that the current line describes */
+	__u32 nr_located;	/* number of locations read so far */
 };
 
 /* ---- errors ------------------------------------------------------------------ */
 
-/* Sets the text of an error of the present line that has no text yet. */
+/* Sets the error text of the current line, unless the line has one already. */
 static int line_error(struct env_reader *r, const struct tsct_tsdl_entry *e, int err)
 {
 	static const struct { int err; const char *text; } texts[] = {
@@ -76,7 +77,7 @@ static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &n, sizeof(n));
 }
 
-/* Reads the value of an item at *at, and moves *at behind it. 0 or -EINVAL */
+/* Reads the value of an item at *at, and moves *at behind the value. 0 or -EINVAL */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
 		     void *value, __u64 *ret_number)
 {
@@ -99,7 +100,7 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	return 0;
 }
 
-/* Reads all items of a key from *at, and moves *at behind them. 0 or -EINVAL */
+/* Reads all items of a key from *at, and moves *at behind the last one. 0 or -EINVAL */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
 	const struct tsct_metadata_item *item = key->items;
@@ -258,7 +259,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_TEXT:
 		if (key->max && strlen(at) > key->max)
 			return tsct_tsdl_error(&r->tsdl, "%s: too long", e->key);
-		/* Takes over the entry's memory. */
+		/* The recording takes over the memory of the line's value. */
 		free(*(char **)value);
 		*(char **)value = e->value;
 		e->value = NULL;
@@ -296,7 +297,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 		samples->counts[0].packets = counts.packets;
 		samples->counts[0].events = counts.events;
 		return 0;
-	default: /* a key whose value is a number */
+	default: /* types of keys whose value is a number */
 		return tsct_tsdl_error(&r->tsdl, "%s: a number expected", e->key);
 	}
 }
@@ -327,7 +328,7 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 
 /* ---- keys ---------------------------------------------------------------------- */
 
-/* Finds a key in the table, and its group. NULL: unknown */
+/* Finds a key, and the group of the key, in the table. NULL: unknown key */
 static const struct tsct_metadata_key *
 find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 	 const char **ret_indices)
@@ -357,7 +358,7 @@ find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 
 /*
  * Finds the object that the key belongs to, or creates it if this key is the first of
- * the object. 0; -ENOENT: there is none; -EILSEQ, -ENOSPC, -ENOMEM.
+ * the object. 0; -ENOENT: no such object; -EILSEQ, -ENOSPC, -ENOMEM.
  */
 static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		       const struct tsct_metadata_key *key, const __u32 *indices,
@@ -378,7 +379,8 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 	case TSCT_METADATA_SYNC:
 		*ret_object = node;
 		/*
-		 * The stream of samples has set sync.on; a merged recording has none.
+		 * With one node, the keys of the samples' stream have set sync.on; a
+		 * merged recording has no such stream.
 		 */
 		if (rec->merged && !strcmp(key->name, "sync_node"))
 			node->sync.on = 1;
@@ -446,7 +448,7 @@ static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 	__u64 n;
 	int err;
 
-	/* The keys of a merged recording's node begin with "node_N_". */
+	/* In a merged recording the keys of a node begin with "node_N_". */
 	r->node = 0;
 	if (r->rec->merged && !strncmp(name, "node_", 5) &&
 	    tsct_tsdl_parse_u64(&at, &n) && *at == '_' && n < r->rec->nr_nodes) {
@@ -493,7 +495,7 @@ static int read_line(struct env_reader *r)
 	return err;
 }
 
-/* Checks that the first and the last line are those of a complete recording. */
+/* Checks that the first and the last line are those of complete metadata. */
 static int check_ends(struct env_reader *r, size_t len)
 {
 	size_t begin = strlen(TSCT_META_BEGIN), end = strlen(TSCT_META_END);
@@ -521,7 +523,7 @@ static int check_ends(struct env_reader *r, size_t len)
 	return -EINVAL;
 }
 
-/* The name of a required key of the group that was not read; NULL: none */
+/* Returns the name of a required key of the group that was not read; NULL: none */
 static const char *find_missing(enum tsct_metadata_group_id id, const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
@@ -537,7 +539,7 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 	return NULL;
 }
 
-/* Checks the recording after the last line was read. */
+/* Checks the recording as a whole, after the last line was read. */
 static int check_recording(struct env_reader *r)
 {
 	struct tsct_recording *rec = r->rec;
@@ -562,7 +564,7 @@ static int check_recording(struct env_reader *r)
 				       r->nr_located);
 	if (!rec->merged)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
-	/* Checked at the end, because the source may be read after the params. */
+	/* Params are checked at the end, as the source may be read after them. */
 	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
 		bad = "clock_real";
 	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))

@@ -56,7 +56,7 @@ void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 	const char *sign;
 	int i;
 
-	/* u8_t to u64_t, s8_t to s64_t, and the same in hexadecimal */
+	/* Integer types u8_t to u64_t and s8_t to s64_t, and the same in hexadecimal */
 	for (i = 0; i < 16; i++) {
 		sign = i & 4 ? "true" : "false";
 		fprintf(to, "typealias integer { size = %d; align = 8; signed = %s;%s }"
@@ -141,12 +141,12 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 
 /* ---- environment ----------------------------------------------------------- */
 
-/* A block `env` that is being written */
+/* Writer of the block `env` */
 struct env_writer {
 	FILE *to;
 	const struct tsct_recording *rec;
-	char prefix[24];	/* before the keys of a node: "" or "node_N_" */
-	char indices[24];	/* behind a key: "", "N" or "N_M" */
+	char prefix[24];	/* text before the keys of a node: "" or "node_N_" */
+	char indices[24];	/* indices behind a key's name: "", "N" or "N_M" */
 };
 
 static __u64 load_number(const void *at, enum tsct_metadata_field field)
@@ -262,7 +262,7 @@ static void write_quoted(const struct env_writer *w,
 		}
 		write_items(to, key, &counts);
 		break;
-	default: /* TSCT_METADATA_WORD, TSCT_METADATA_NAME */
+	default: /* types TSCT_METADATA_WORD and TSCT_METADATA_NAME */
 		fputs(value, to);
 	}
 	putc('"', to);
@@ -300,7 +300,7 @@ static void write_group(const struct env_writer *w, enum tsct_metadata_group_id 
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
 		value = (const char *)object + key->offset;
-		/* A key with omit_zero is a text, a number or a shift. */
+		/* Only keys of texts, numbers and shifts have omit_zero. */
 		field = key->type == TSCT_METADATA_SHIFT ? TSCT_METADATA_S64 : key->field;
 		is_zero = key->omit_zero && (key->type == TSCT_METADATA_TEXT ?
 			!*(char *const *)value : !load_number(value, field));
@@ -375,7 +375,7 @@ static void write_stream(struct env_writer *w, __u32 stream)
 	for (i = 0; i < w->rec->nr_locations; i++) {
 		write_of_stream(w, TSCT_METADATA_RING, stream, i, &s->ring[i]);
 		write_of_stream(w, TSCT_METADATA_LOST, stream, i, &s->loss[i]);
-		/* The counts are final only when the recording is complete. */
+		/* Counts of a file are final only when the recording is complete. */
 		if (w->rec->complete)
 			write_of_stream(w, TSCT_METADATA_HOLDS, stream, i,
 					&s->counts[i]);
@@ -473,11 +473,12 @@ static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
 	fputs("\n};\n\n", to);
 }
 
-/* One enum per integer type of a field that is shown as a system call */
+/* Writes an enum of system calls for each integer type of a field that shows them. */
 static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 {
 	const struct tsct_event_def *def;
-	__u32 types = 0, i, j, f;	/* types: bit mask of TSCT_TYPE_* */
+	/* types: bit mask of the integer types in use, TSCT_TYPE_* */
+	__u32 types = 0, i, j, f;
 
 	for (i = 0; i < rec->nr_streams; i++)
 		for (j = 0; j < rec->streams[i].nr_defs; j++) {
@@ -491,7 +492,7 @@ static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 			put_syscall_names(to, &tsct_ctf_types[i]);
 }
 
-/* The block `stream`, with the event header that stream.h writes */
+/* Writes the TSDL block `stream`, with the event header that stream.h defines. */
 static void put_stream(FILE *to, __u32 stream)
 {
 	unsigned int wide, bits;
@@ -539,7 +540,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	put_syscalls(to, rec);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {
 		put_stream(to, i);
-		/* Each event is declared twice: without a thread ID, and with one. */
+		/* Each event is declared twice: without and with a thread ID. */
 		for (j = 0; j < rec->streams[i].nr_defs; j++) {
 			def = rec->streams[i].defs[j];
 			if (!def)

@@ -7,7 +7,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* pread() of all @len bytes. Bytes read, fewer only at the end of the file, or -errno */
+/* Calls pread() until @len bytes are read. Returns the bytes read, fewer only at the
+ * end of the file, or -errno. */
 static inline ssize_t tsct_pread_all(int fd, void *to, size_t len, uint64_t pos)
 {
 	size_t got = 0;

@@ -89,7 +89,8 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
 }
 
 /*
- * Number of elements to allocate for @nr, a power of two, as they are added one by one
+ * Returns the number of elements to allocate for @nr elements: a power of two, as
+ * elements are added one by one.
  */
 static size_t room_for(__u32 nr)
 {
@@ -261,7 +262,7 @@ __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
 	return last;
 }
 
-/* The node's number is in the name if CPU numbers are not unique. */
+/* The node's number is part of the file name if CPU numbers are not unique. */
 void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX])
 {
@@ -275,7 +276,7 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_%u", name, l->cpu);
 }
 
-/* Allocates a stream class after the channels, without counting it. */
+/* Allocates a stream class behind those of channels; nr_streams does not count it. */
 static int alloc_stream(struct tsct_recording *rec, const char *name)
 {
 	struct tsct_stream_class *all, *s;
@@ -424,7 +425,7 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 
 /* ---- system calls ------------------------------------------------------------ */
 
-/* Generated from the kernel's header, see syscalls.mk */
+/* Names of system calls, generated from the kernel's header, see syscalls.mk */
 static const char *const syscall_names[] = {
 #include "syscalls.inc"
 };

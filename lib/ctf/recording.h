@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Description of a recording, which is everything but its events, and the format of its
- * files. metadata_write.c writes it to the metadata, metadata_read.c reads it back.
+ * Description of a recording, which is everything but the events, and the format of a
+ * recording's files. metadata_write.c writes the description to the metadata,
+ * metadata_read.c reads it back.
  */
 #ifndef TSCT_RECORDING_H
 #define TSCT_RECORDING_H
@@ -12,26 +13,27 @@
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
-	TSCT_LOSS_FULL,		/* the first four causes are TSCT_LOST_* of abi.h */
+	TSCT_LOSS_FULL,	/* this and the next three causes are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
 	TSCT_LOSS_NESTED,
 	TSCT_LOSS_ABORTED,
-	TSCT_LOSS_OVERRUN,	/* overwritten before the recorder read it */
-	TSCT_LOSS_BROKEN,	/* no valid record in the ring */
-	TSCT_LOSS_UNDEFINED,	/* ID without a definition */
-	TSCT_LOSS_MALFORMED,	/* payload does not fit its definition */
-	TSCT_LOSS_DISORDER,	/* earlier than its predecessor, or in the future */
-	TSCT_LOSS_UNWRITTEN,	/* writing it to disk failed */
-	/* Recorded, but the merge of recordings could not read the event: */
-	TSCT_LOSS_TRUNCATED,	/* its file ended early, or was missing */
-	TSCT_LOSS_DAMAGED,	/* its file was unreadable in places */
+	TSCT_LOSS_OVERRUN,	/* event overwritten before the recorder read it */
+	TSCT_LOSS_BROKEN,	/* no valid record at the event's place in the ring */
+	TSCT_LOSS_UNDEFINED,	/* event with an ID that has no definition */
+	TSCT_LOSS_MALFORMED,	/* event whose payload does not match its definition */
+	TSCT_LOSS_DISORDER,	/* event before its predecessor, or in the future */
+	TSCT_LOSS_UNWRITTEN,	/* event that could not be written to disk */
+	/* Events that were recorded, but that a merge of recordings could not read: */
+	TSCT_LOSS_TRUNCATED,	/* event in a file that ended early, or was missing */
+	TSCT_LOSS_DAMAGED,	/* event in a damaged part of a file */
 	TSCT_LOSS_NR,
 };
 
 extern const char *const tsct_loss_names[TSCT_LOSS_NR];
 
 struct tsct_loss {
-	__u64 cause[TSCT_LOSS_NR];	/* each at most TSCT_COUNT_MAX */
+	/* lost events by cause, each at most TSCT_COUNT_MAX */
+	__u64 cause[TSCT_LOSS_NR];
 };
 
 /* Largest count that is accepted for one file, so that sums do not overflow */
@@ -46,43 +48,44 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
  *	published_end - published_begin = counts.events + lost by OVERRUN, BROKEN,
  *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
- * The number of attempts to write is that plus FULL, TOO_BIG, NESTED, ABORTED.
+ * The number of attempts to write an event is that difference plus FULL, TOO_BIG,
+ * NESTED, ABORTED.
  */
 struct tsct_ring_figures {
-	/* in a snapshot: events overwritten before it was taken */
+	/* events before the recording; in a snapshot: overwritten before the copy */
 	__u64 published_begin;
 	__u64 published_end;
-	/* places without a valid record, or with a wrong count */
+	/* number of places without a valid record, or with a wrong count */
 	__u64 broken_places;
 };
 
-/* Contents of one file when the recorder finished */
+/* Contents of one stream file when the recorder finished */
 struct tsct_file_counts {
-	/* number of packets; 0: no file, or not counted */
+	/* number of packets in the file; 0: no file, or packets were not counted */
 	__u64 packets;
 	__u64 events;
-	__u64 max_per_tick;		/* longest run of events on one tick, less 1 */
+	__u64 max_per_tick;	/* events in the longest run on one tick, minus 1 */
 };
 
 /* A channel in the recording: a CTF stream class with one file per location */
 struct tsct_stream_class {
-	char name[TSCT_NAME_MAX];	/* prefix of its files' names */
+	char name[TSCT_NAME_MAX]; /* channel's name, and prefix of the file names */
 	__u32 policy;
-	__u32 kernel;			/* flag: written by the kernel only */
+	__u32 kernel;	/* flag: only the kernel writes to the channel */
 	__u64 lost_no_ring;
 	/* Arrays by location: losses, contents of the file, figures of the ring */
 	struct tsct_loss *loss;
-	/* valid when the recording is complete */
+	/* counts of the files, by location; valid when the recording is complete */
 	struct tsct_file_counts *counts;
 	struct tsct_ring_figures *ring;
-	/* array by id - TSCT_ID_FIRST; NULL: undefined */
+	/* event definitions, by id - TSCT_ID_FIRST; NULL: undefined */
 	struct tsct_event_def **defs;
 	__u32 nr_defs;
 };
 
 /* State of the sync session at the start or at the end */
 enum tsct_session_state {
-	TSCT_SESSION_NONE,	/* not requested */
+	TSCT_SESSION_NONE,	/* no session was requested */
 	TSCT_SESSION_DONE,
 	TSCT_SESSION_FAILED,
 	TSCT_SESSION_INTERRUPTED,
@@ -93,15 +96,15 @@ extern const char *const tsct_session_names[TSCT_SESSION_NR];
 
 struct tsct_recorded_session {
 	__u32 state;
-	__u64 begin, end;	/* ticks of the request and of the end */
+	__u64 begin, end;	/* ticks of the session's request and end */
 };
 
 enum tsct_sync_role {
-	TSCT_SYNC_CHILD,	/* synchronized with a master */
-	TSCT_SYNC_MASTER,	/* its counter is the timeline; it has no samples */
+	TSCT_SYNC_CHILD,	/* node synchronized with a master */
+	TSCT_SYNC_MASTER, /* node whose counter is the timeline; without samples */
 	/*
-	 * synced-cluster: CLOCK_REALTIME is the same on all nodes, so there are no
-	 * samples. Each node has a counter of its own.
+	 * Node of a synced-cluster, in which CLOCK_REALTIME is the same on all nodes,
+	 * so there are no samples. Each node has a counter of its own.
 	 */
 	TSCT_SYNC_SHARED,
 	TSCT_SYNC_ROLE_NR,
@@ -111,20 +114,21 @@ extern const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR];
 
 #define TSCT_FIT_NAME_MAX	16
 
-/* State of a node in its cluster. Its samples are in streams[nr_streams]; see samples.h. */
+/* State of a node in its cluster. The node's sync samples are in streams[nr_streams];
+ * see samples.h. */
 struct tsct_recorded_sync {
-	__u32 on;		/* flag: this struct is valid */
-	char *name;		/* name of the node; may be "" */
-	char fit[TSCT_FIT_NAME_MAX];	/* kind of fit to use when merging */
+	__u32 on; /* flag: the node belongs to a cluster, so the fields are valid */
+	char *name;		/* name of the node in the cluster; may be "" */
+	char fit[TSCT_FIT_NAME_MAX]; /* kind of fit to use for the node when merging */
 	__u32 role;
-	__u32 restarts;		/* restarts of the daemon while recording */
+	__u32 restarts;		/* number of restarts of the daemon while recording */
 	__u64 node, host, master;
-	__u32 timeline;		/* the master's number of its epoch */
-	__u32 status;		/* TSCT_STATUS_* of the cluster's time, at the end */
-	/* epochs of this node's cluster time, at the begin and at the end */
+	__u32 timeline;		/* number of the timeline, given by the master */
+	__u32 status;	/* TSCT_STATUS_* of cluster time at the recording's end */
+	/* epochs of this node's cluster time at the recording's begin and end */
 	__u32 epoch_first, epoch;
 	struct tsct_recorded_session start, end;
-	/* params of cluster time at the end; mult 0: none */
+	/* params of cluster time at the recording's end; mult 0: no params */
 	struct tsct_clock_params params;
 };
 
@@ -138,165 +142,174 @@ struct tsct_recorded_bound {
 
 /* The mapping of a node's ticks to those of the merged recording */
 struct tsct_recorded_correction {
-	/* name of the fit; "": none, times are by the node's own clock */
+	/* name of the fit; "": no fit, times are by the node's own clock */
 	char fit[TSCT_FIT_NAME_MAX];
-	__u64 kept, dropped;		/* samples used, and rejected as outliers */
-	/* raised ticks, and the largest rise; see tsct_mapping_cursor_next() */
+	__u64 kept, dropped;	/* numbers of samples used, and rejected as outliers */
+	/* number of raised ticks, and largest raise; see tsct_mapping_cursor_next() */
 	__u64 monotonic_fixups, fixup_max;
 	/*
-	 * Root mean square of the differences between the used samples and the fit; not
-	 * a bound. Valid with has_residual; older versions did not write it.
+	 * Root mean square of the differences between the used samples and the fit, ps;
+	 * not a bound. Valid if has_residual is set; older versions did not write it.
 	 */
 	__u64 residual_ps;
 	__u32 has_residual;
-	__s64 shift_ns;			/* added to the fit because of messages */
-	/* number of bounds, which are in the order of ticks */
+	__s64 shift_ns;			/* shift of the node because of messages, ns */
+	/* number of error bounds, which are sorted by tick */
 	__u32 nr_bounds;
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
-/* Size of a host's or node's name, with the NUL. Limited, as every line of `dump` may
- * have one. */
+/* Size of the name of a host or node, with the NUL. The size is limited, as each line
+ * of `dump` may have a name. */
 #define TSCT_NODE_NAME_MAX	256
 
-/* A CPU of a machine, from sysfs */
+/* Description of a CPU, read from sysfs */
 struct tsct_recorded_cpu {
 	__u32 cpu;
-	/* flag: online at the begin; if 0, the rest is unknown */
+	/* flag: the CPU was online at the begin; if 0, the other fields are unknown */
 	__u32 online;
 	__u32 memory_node, package, core;
 };
 
 /*
- * A machine whose events are in the recording. A recorder describes its own; a merged
- * recording has those of all its inputs.
+ * A machine whose events are in the recording. A recorder describes the machine on
+ * which it runs; a merged recording has the machines of all inputs.
  */
 struct tsct_recorded_node {
 	__u8 uuid[16];		/* UUID of the recording made on that machine */
 	__u8 boot_id[16];
 	char *host;
 	char *kernel;
-	char *command;		/* "" for the whole system */
+	char *command;		/* recorded command; "": the whole system */
 	char *provider;
-	__u32 provider_gone;	/* flag: the provider exited before the end */
-	__u32 cut_off;		/* flag, merged: its recording was incomplete */
-	__u32 disrupted;	/* flag, merged: its clock was disrupted
-				 * during its recording */
-	char *cpu_model;	/* NULL: unknown */
-	struct tsct_recorded_cpu *cpus;	/* by number; may be none */
+	/* flag: the channels' provider exited before the recording's end */
+	__u32 provider_gone;
+	__u32 cut_off;	/* flag, if merged: the node's recording was incomplete */
+	/* flag, if merged: the node's clock was disrupted while recording */
+	__u32 disrupted;
+	char *cpu_model;	/* model of the CPUs; NULL: unknown */
+	struct tsct_recorded_cpu *cpus;	/* CPUs sorted by number; may be empty */
 	__u32 nr_cpus;
 	struct tsct_recorded_sync sync;
-	struct tsct_recorded_correction correction;	/* for merged recordings */
+	/* mapping of the node's ticks, if merged */
+	struct tsct_recorded_correction correction;
 };
 
-/* A CPU of a node. Each has a file per stream class, with its events in order. */
+/* A CPU of a node. Each location has a file per stream class, with events in order. */
 struct tsct_location {
 	__u32 node, cpu;
 };
 
 /*
- * Definition of the ticks of a merged recording, so that others can be merged with it.
- * Without a timeline (on is 0) ticks are by each node's own clock, and all but hz is 0.
+ * Definition of the ticks of a merged recording, so that further recordings can be
+ * merged with it. Without a timeline (on is 0) ticks are by each node's own clock, and
+ * all fields but hz are 0.
  */
 struct tsct_recorded_timeline {
 	__u32 on;
-	__u32 number;		/* the master's number of its epoch */
-	__u64 master;		/* node ID of the master; 0: time of NTP servers */
+	__u32 number;		/* number of the timeline, given by the master */
+	__u64 master;	/* node ID of the master; 0: the time is that of NTP servers */
 	/* Cluster time as a function of the master's counter, or of ns if that counter
 	 * is unknown */
 	__s64 base_ns;
 	__u64 base, mult;
-	__u64 remote, global, num, den;	/* mapping to ticks: struct tsct_axis */
+	__u64 remote, global, num, den;	/* mapping to merged ticks: struct tsct_axis */
 	__u64 hz;		/* frequency of the merged ticks, Hz */
 };
 
-/* Messages from one node to another, or to itself */
+/* Statistics of the messages from one node to another, or to itself */
 struct tsct_message_pair_stats {
 	__u32 from, to;
 	__u64 matched;
 	/* Number of matched messages that were received before they were sent: */
-	__u64 before;		/* by the nodes' own clocks */
-	__u64 within;		/* corrected, by at most the sum of both bounds */
-	__u64 beyond;		/* corrected, by more than that */
+	__u64 before;		/* violations by the nodes' own clocks */
+	/* violations by corrected times, at most by the sum of both bounds */
+	__u64 within;
+	__u64 beyond;	/* violations by corrected times, by more than both bounds */
 	/* Smallest latency (receive minus send), ns: by the nodes' own clocks, and
 	 * corrected. Negative: received before it was sent. 0 if none is matched. */
 	__s64 least_own_ns, least_ns;
 };
 
-/* All messages of a merged recording */
+/* Statistics of all messages of a merged recording */
 struct tsct_message_stats {
-	__u32 on;		/* flag: the rest is valid */
+	__u32 on;		/* flag: the other fields are valid */
 	__u64 sends, receives;
 	__u64 unmatched_sends, unmatched_receives;
-	__u64 given_up;		/* unmatched because too many messages were open */
-	__u64 other_pairs;	/* messages of pairs beyond TSCT_MESSAGE_PAIRS_MAX */
-	struct tsct_message_pair_stats all;	/* from and to are 0 */
-	struct tsct_message_pair_stats *pairs;	/* sorted by from, to */
+	__u64 given_up;		/* messages unmatched because too many were open */
+	/* number of messages of node pairs beyond TSCT_MESSAGE_PAIRS_MAX */
+	__u64 other_pairs;
+	/* sums of all messages; from and to are 0 */
+	struct tsct_message_pair_stats all;
+	/* figures by pair of nodes, sorted by from, to */
+	struct tsct_message_pair_stats *pairs;
 	__u32 nr_pairs;
 };
 
-#define TSCT_MESSAGE_PAIRS_MAX	16384U	/* 128 nodes, each with each */
+/* largest number of pairs: 128 nodes, each with each */
+#define TSCT_MESSAGE_PAIRS_MAX	16384U
 
 /* Unit and precision of the ticks in the files; see ticks.h */
 enum tsct_timestamps {
-	TSCT_TIMESTAMPS_TSC,		/* cycles of the source */
-	TSCT_TIMESTAMPS_TSC_16,		/* cycles without their 4 or 8 low bits */
+	TSCT_TIMESTAMPS_TSC,		/* ticks are cycles of the source */
+	/* ticks are cycles without the low 4 bits (TSC_256: 8 bits) */
+	TSCT_TIMESTAMPS_TSC_16,
 	TSCT_TIMESTAMPS_TSC_256,
-	/* eighths of cycles, distinct for events on one cycle */
+	/* ticks are eighths of cycles, distinct for events on one cycle */
 	TSCT_TIMESTAMPS_INTERPOLATED,
-	TSCT_TIMESTAMPS_SYSTEM,		/* ns of CLOCK_REALTIME */
-	TSCT_TIMESTAMPS_OFF,		/* one time per packet, for all its events */
+	TSCT_TIMESTAMPS_SYSTEM,		/* ticks are ns of CLOCK_REALTIME */
+	TSCT_TIMESTAMPS_OFF,		/* all events of a packet have one tick */
 	TSCT_TIMESTAMPS_NR,
 };
 
 /* The times at which files are flushed to the disk */
 enum tsct_fsync {
-	TSCT_FSYNC_NEVER,	/* left to the kernel */
-	TSCT_FSYNC_END,		/* when the recording is complete */
-	TSCT_FSYNC_PACKET,	/* after each packet */
+	TSCT_FSYNC_NEVER,	/* files are flushed when the kernel decides */
+	TSCT_FSYNC_END,		/* files are flushed when the recording is complete */
+	TSCT_FSYNC_PACKET,	/* files are flushed after each packet */
 	TSCT_FSYNC_NR,
 };
 
 struct tsct_recording {
 	__u8 uuid[16];
-	char *clock_origin;		/* provider of the clock, by name */
-	__u32 complete;			/* flag: the recorder finished it */
-	__u32 snapshot;			/* flag: a copy of overwrite channels */
-	__u32 merged;			/* flag: merged from recordings; ticks are of an axis */
-	struct tsct_recorded_timeline timeline;	/* for merged recordings */
-	struct tsct_message_stats messages;	/* for merged recordings */
-	__u32 source;			/* TSCT_SOURCE_* */
-	__u32 timestamps;		/* enum tsct_timestamps */
-	__u32 fsync;			/* enum tsct_fsync */
-	__u64 sync_every;		/* most events in a packet; 0: no limit */
+	char *clock_origin;		/* name of the provider of the clock */
+	__u32 complete;			/* flag: the recorder finished the recording */
+	__u32 snapshot;	/* flag: the recording is a copy of overwrite channels */
+	__u32 merged;	/* flag: merged from recordings; ticks are of a common axis */
+	struct tsct_recorded_timeline timeline;	/* definition of the ticks, if merged */
+	struct tsct_message_stats messages;	/* messages between nodes, if merged */
+	__u32 source;			/* counter of the clock, TSCT_SOURCE_* */
+	__u32 timestamps;	/* unit of ticks in the files, enum tsct_timestamps */
+	__u32 fsync;	/* times at which files are flushed, enum tsct_fsync */
+	__u64 sync_every;	/* largest number of events in a packet; 0: no limit */
 	struct tsct_recorded_node *nodes;
-	__u32 nr_nodes;			/* 1, unless merged */
+	__u32 nr_nodes;			/* number of nodes; 1, unless merged */
 	struct tsct_location *locations;
-	__u32 nr_locations;		/* unless merged: the CPUs, by number */
+	__u32 nr_locations;	/* number of locations; of CPUs, unless merged */
 	__u64 begin;			/* ticks of the recording's begin and end */
 	__u64 end;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
-	 * the metadata is rewritten before.
+	 * the metadata is written again before that tick.
 	 */
 	__u64 until;
 	struct tsct_clock_params real;
 	/* If ticks are system time: params of the counter whose cycles the sync samples
-	 * contain; mult 0: none */
+	 * contain; mult 0: no params */
 	struct tsct_clock_params counter;
 	__u32 counter_source;
 	/* History of the clock during the recording, by cycles of the counter */
 	struct tsct_clock_segment *segments;
 	__u32 nr_segments;
-	__u32 status;			/* TSCT_STATUS_* at the end */
-	__u32 rate_error_ppb;		/* bound of the error of real.mult */
-	__u32 epoch_first;		/* epoch of the clock at the begin */
-	__u32 epoch;			/* epoch of the clock at the end */
+	__u32 status;	/* TSCT_STATUS_* of the clock at the recording's end */
+	__u32 rate_error_ppb;		/* error bound of the rate of `real`, ppb */
+	__u32 epoch_first;	/* epoch of the clock at the recording's begin */
+	__u32 epoch;			/* epoch of the clock at the recording's end */
 	struct tsct_stream_class *streams;
-	__u32 nr_streams;		/* number of channels */
+	__u32 nr_streams;	/* number of channels, each with a stream class */
 };
 
-#define TSCT_STREAMS_MAX	16	/* number of channels */
+#define TSCT_STREAMS_MAX	16	/* largest number of channels */
 
 #define TSCT_LOCATIONS_MAX	65536
 #define TSCT_NODES_MAX		65536
@@ -314,7 +327,7 @@ bool tsct_recording_is_whole(const struct tsct_recording *rec);
 /* Largest error bound of any node, in ns, from rec->begin to tick @end */
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);
 
-/* Adds a CPU. 0; -EINVAL: its number is not above those that are there; -ENOMEM */
+/* Adds a CPU. 0; -EINVAL: the number is not above those of all CPUs so far; -ENOMEM */
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
 
@@ -324,8 +337,8 @@ int tsct_recording_add_segment(struct tsct_recording *rec,
 
 /*
  * tsct_recording_locate - allocate the locations, once, before any stream
- * They are CPUs 0 to nr_locations - 1 of the first node until the caller changes them.
- * 0, -EINVAL: no location, too many, or there are some already; -ENOMEM.
+ * The locations are CPUs 0 to nr_locations - 1 of the first node until the caller
+ * changes them. 0, -EINVAL: no location, too many, or allocated already; -ENOMEM.
  */
 int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations);
 
@@ -334,7 +347,7 @@ int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
 
 /*
  * Adds the stream class of sync samples, after all channels. nr_streams and the sums
- * below do not include it. 0, -EINVAL: a merged recording, or there is one; -ENOMEM
+ * below do not include it. 0, -EINVAL: merged, or has such a class already; -ENOMEM
  */
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
 
@@ -347,20 +360,20 @@ static inline bool tsct_recording_has_samples(const struct tsct_recording *rec)
 	return rec->nr_nodes == 1 && !rec->merged && rec->nodes[0].sync.on;
 }
 
-/* Number of stream classes: channels, then sync samples */
+/* Returns the number of stream classes: those of channels, and that of sync samples. */
 static inline __u32 tsct_recording_classes(const struct tsct_recording *rec)
 {
 	return rec->nr_streams + tsct_recording_has_samples(rec);
 }
 
-/* Number of samples that the daemon had and that are not in the recording */
+/* Returns the number of samples that the daemon made and the recording lacks. */
 static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec)
 {
 	return tsct_recording_has_samples(rec) ?
 		tsct_loss_total(&rec->streams[rec->nr_streams].loss[0]) : 0;
 }
 
-/* Name of a node in its cluster, or else its host name */
+/* Returns the name of a node in its cluster, or else the host's name. */
 const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node);
 
 /*
@@ -371,58 +384,60 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 			      __u64 tick);
 
-/* Highest CPU number of all locations */
+/* Returns the highest CPU number of all locations. */
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec);
 
 #define TSCT_FILE_NAME_MAX	(TSCT_NAME_MAX + 32)
 
-/* Name of the file of a stream class and a location */
+/* Gets the name of the file of a stream class and a location. */
 void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX]);
 
 /*
- * Adds a copy of a checked definition. 0, also if an equal one is there; -EEXIST: the
- * ID has another one; -EINVAL: no event's ID; -ENOMEM
+ * Adds a copy of a checked event definition. 0, also if an equal definition exists;
+ * -EEXIST: the ID has a different definition; -EINVAL: the ID is not an event's;
+ * -ENOMEM
  */
 int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 			   const struct tsct_event_def *def);
 
-/* The definition of an ID in a stream class; NULL: undefined */
+/* Returns the definition of an event ID in a stream class; NULL: undefined. */
 static inline const struct tsct_event_def *
 tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 {
 	const struct tsct_stream_class *s = &rec->streams[stream];
 
-	/* IDs below TSCT_ID_FIRST wrap to huge indices. */
+	/* IDs below TSCT_ID_FIRST wrap to huge indices, which are out of range. */
 	return id - TSCT_ID_FIRST < s->nr_defs ?
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
-/* Known losses, summed over channels and locations */
+/* Sums up the known losses of all channels and locations. */
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
 
 /*
- * Sums that must agree, over the locations of channel @stream, or of all channels where
- * it is -1. For complete recordings, as counts are not kept up to date.
+ * Sums that must agree, over the locations of channel @stream, or of all channels if
+ * @stream is -1. Valid for complete recordings, as counts are not updated while
+ * recording.
  */
 struct tsct_balance {
-	__u64 published;	/* events published during the recording */
-	__u64 recorded;		/* published events that are in the files */
-	__u64 lost;		/* published events that are known to be missing */
-	/* events never published: FULL, TOO_BIG, NESTED, ABORTED */
+	__u64 published;	/* number of events published during the recording */
+	__u64 recorded;		/* number of published events that are in the files */
+	__u64 lost;	/* number of published events that are known to be missing */
+	/* number of events never published: FULL, TOO_BIG, NESTED, ABORTED */
 	__u64 refused;
 	__u64 broken_places;
-	bool exact;		/* published = recorded + lost, for every ring */
+	bool exact;		/* flag: published = recorded + lost, for every ring */
 };
 
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance);
 
-/* Largest max_per_tick of all files; for complete recordings */
+/* Returns the largest max_per_tick of all files; for complete recordings. */
 __u64 tsct_recording_max_per_tick(const struct tsct_recording *rec);
 
-/* Returns true if an event is known to be missing. */
+/* Returns true if an event of the recording is known to be missing. */
 bool tsct_recording_lossy(const struct tsct_recording *rec);
 
 /* ---- stream files -------------------------------------------------------- */
@@ -437,29 +452,29 @@ bool tsct_recording_lossy(const struct tsct_recording *rec);
 
 struct tsct_packet {
 	__u32 magic;
-	__u8 uuid[16];		/* of the recording */
+	__u8 uuid[16];		/* UUID of the recording */
 	__u32 stream_id;
-	__u64 begin;		/* tick of the first event */
-	__u64 end;		/* tick of the last event, or later */
+	__u64 begin;		/* tick of the packet's first event */
+	__u64 end;		/* tick of the packet's last event, or later */
 	__u64 content_bits;
 	__u64 packet_bits;
 	__u64 seq;		/* number of the packet in its file, from 0 */
-	__u64 discarded;	/* events lost at this location so far */
+	__u64 discarded;	/* number of events lost at this location so far */
 	__u32 cpu;
-	__u32 node;		/* 0 unless merged */
+	__u32 node;		/* node of the events; 0 unless merged */
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
 
-/* A packet ends when it has that many bytes. */
+/* Size at which a packet ends, bytes */
 #define TSCT_PACKET_FULL	65536
 
 /* Largest payload of an event, bytes */
 #define TSCT_CTF_PAYLOAD_MAX	65536
 
 struct tsct_ctf_type {
-	char name[8];		/* name in tsct_event_define() */
-	__u8 size;		/* bytes of a number; 0: not a number */
+	char name[8];		/* name of the type in tsct_event_define() */
+	__u8 size;		/* size of a number, bytes; 0: not a number */
 	__u8 is_signed;
 };
 
@@ -487,13 +502,13 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 #define TSCT_META_BEGIN	"/* CTF 1.8 */\n/* A recording by tsctrace */\n"
 #define TSCT_META_END	"\n/* The recording's metadata ends here */\n"
 
-/* Writes the metadata as text. 0; -EINVAL: no valid calibration; -errno of writing */
+/* Writes the metadata as text. 0; -EINVAL: invalid clock params; -errno of writing */
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
 
 /*
- * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed in any case.
- * 0; -ENOMSG: not a tsctrace recording; -EINVAL: a damaged one; -ENOMEM. @err_text
- * describes the first two errors, with the line where there is one.
+ * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed in any
+ * case. 0; -ENOMSG: not a tsctrace recording; -EINVAL: damaged metadata; -ENOMEM.
+ * @err_text describes the first two errors, with the line where there is one.
  */
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		    char *err_text, size_t err_size);
@@ -503,26 +518,26 @@ extern const char *const tsct_kind_names[TSCT_KIND_NR];
 extern const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR];
 extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 
-/* Name of an x86-64 system call; NULL: there is none */
+/* Returns the name of an x86-64 system call; NULL: no such system call. */
 const char *tsct_syscall_name(__s64 number);
-unsigned int tsct_syscall_limit(void);	/* numbers of system calls are below it */
+unsigned int tsct_syscall_limit(void);	/* limit above all numbers of system calls */
 
 /* ---- progress of a live recording --------------------------------------------- */
 
 /*
  * The files of many CPUs are written one by one, so they do not show whether an earlier
- * event is still to come. The recorder publishes this in a hidden file, which CTF readers
- * skip. The file exists as long as the recorder runs, which holds a lock on it: without a
- * lock the recorder was killed. The recorder writes to it after each flush, so a reader
- * that watches it with inotify wakes up then, and when a killed recorder's descriptor is
- * closed.
+ * event is still to come. The recorder publishes the tick before which all events are
+ * written in a hidden file, which CTF readers skip. The file exists as long as the
+ * recorder runs, which holds a lock on it: without a lock the recorder was killed. The
+ * recorder writes to it after each flush, so a reader that watches it with inotify
+ * wakes up then, and when a killed recorder's descriptor is closed.
  */
 #define TSCT_PROGRESS_FILE	".flushed"
 
-/* Contents of the file. A value read while it is written fails the comparison. */
+/* Contents of the progress file. A tick read while written does not match @inverse. */
 struct tsct_progress_record {
-	__u64 tick;	/* all events before this tick are in whole packets */
-	__u64 inverse;	/* ~tick */
+	__u64 tick;	/* tick before which all events are in complete packets */
+	__u64 inverse;	/* bitwise inverse of the tick */
 };
 
 #endif /* TSCT_RECORDING_H */

@@ -12,36 +12,38 @@
 #include "ticks.h"
 
 #define META		"metadata"
-#define META_TMP	".metadata.tmp"	/* hidden, so that readers skip it */
-/* Accepted disorder, ns: unordered counter reads may be late by a few instructions. */
+/* temporary name of the metadata, hidden from readers */
+#define META_TMP	".metadata.tmp"
+/* Accepted disorder, ns: unordered counter reads may be late by some instructions. */
 #define RAISE_NS	1000
 
-/* The file of a stream class for a location */
+/* State of one file, of a stream class and a location */
 struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
-	__u64 first, last;	/* cycles of the file's first and last event */
+	__u64 first, last;	/* counter values of the file's first and last event */
 	char name[TSCT_FILE_NAME_MAX];
 };
 
 struct tsct_recording_writer {
 	int dirfd;
-	int error;		/* first -errno of writing */
-	bool touched;		/* the metadata is out of date */
-	bool untimed;		/* TSCT_TIMESTAMPS_OFF */
+	int error;		/* first -errno of writing; 0: none */
+	bool touched;		/* flag: the metadata on disk is out of date */
+	bool untimed;		/* flag: TSCT_TIMESTAMPS_OFF */
 	struct tsct_recording *rec;
 	struct tsct_written written;
 	struct tsct_tick_encoder encoder;
-	struct writer_file *files;	/* array by stream * nr_locations + location */
-	/* Arrays by stream class: event classes known so far */
+	struct writer_file *files;	/* files, by stream * nr_locations + location */
+	/* Event classes known so far and their numbers, by stream class */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
-	/* cycles; an event late by less gets its predecessor's time */
+	/* accepted disorder, cycles: an event late by less gets its predecessor's
+	 * time */
 	__u64 raise;
-	__u64 span;		/* cycles; longest packet of untimed events */
+	__u64 span;		/* longest packet of untimed events, cycles */
 	int progress;		/* descriptor of the progress file; negative: none */
-	__u64 settled;		/* cycles; no later event will be before it */
-	__u64 published;	/* value of settled in the progress file */
+	__u64 settled;		/* counter value that no later event precedes */
+	__u64 published;	/* value of settled that is in the progress file */
 };
 
 static inline size_t nr_files(const struct tsct_recording_writer *w)
@@ -123,7 +125,7 @@ static void drop_unwritten(struct tsct_recording_writer *w, __u32 stream,
 	tsct_stream_writer_drop(sw);
 }
 
-/* Ends a packet by @end, a function of the stream writer. 0 or -errno */
+/* Ends a packet by calling @end of the stream writer. 0 or -errno */
 static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      int (*end)(struct tsct_stream_writer *sw, __u64 discarded))
 {
@@ -132,7 +134,7 @@ static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	const __u64 size = sw->size;
 	int err = 0;
 
-	/* No event is written before the metadata that defines it. */
+	/* The metadata that defines an event is written before the event. */
 	if (w->touched)
 		err = write_metadata(w);
 	if (!err)
@@ -143,7 +145,7 @@ static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	return err;
 }
 
-/* Begins a file, before its first event. 0 or -errno */
+/* Starts a file, before the file's first event. 0 or -errno */
 static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
@@ -165,7 +167,7 @@ static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Looks up a definition that is new since the last call. NULL: undefined */
+/* Looks up an event definition that was added since the last call. NULL: undefined */
 static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writer *w,
 						      __u32 stream, __u32 id)
 {
@@ -195,7 +197,7 @@ static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
 	return 0;
 }
 
-/* Untimed events all have the tick of their packet, which must not last too long. */
+/* Untimed events all have the tick of their packet, so packets must not last long. */
 static int put_untimed(struct tsct_recording_writer *w, __u32 stream,
 		       const struct tsct_event *event, __u64 cycles)
 {
@@ -213,7 +215,7 @@ static int put_untimed(struct tsct_recording_writer *w, __u32 stream,
 	return err;
 }
 
-/* Writes one event to its file. Returns as tsct_stream_writer_put(). */
+/* Writes one event to the event's file. Returns as tsct_stream_writer_put(). */
 static int put_event(struct tsct_recording_writer *w, __u32 stream,
 		     const struct tsct_event *event, __u64 cycles)
 {
@@ -285,7 +287,7 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 
 /* ---- progress file ------------------------------------------------------ */
 
-/* Creates the progress file. -errno: readers cannot follow the recording. */
+/* Creates the progress file. -errno: readers cannot follow the live recording. */
 static int open_progress(int dirfd)
 {
 	int fd = openat(dirfd, TSCT_PROGRESS_FILE,
@@ -296,18 +298,19 @@ static int open_progress(int dirfd)
 		return -errno;
 	if (!flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
-	/* Without a lock this recorder would seem to have been killed. */
+	/* Without a lock on the file this recorder would seem to have been killed. */
 	err = -errno;
 	close(fd);
 	unlinkat(dirfd, TSCT_PROGRESS_FILE, 0);
 	return err;
 }
 
-/* Publishes the progress if it includes an event, so that no reader wakes up in vain. */
+/* Publishes the writer's progress if it includes another event, so that no reader wakes
+ * up in vain. */
 static void publish_progress(struct tsct_recording_writer *w)
 {
 	struct tsct_progress_record record;
-	__u64 latest = 0;		/* cycles of the latest event */
+	__u64 latest = 0;		/* counter value of the latest event */
 	ssize_t n;
 	size_t i;
 
@@ -318,7 +321,7 @@ static void publish_progress(struct tsct_recording_writer *w)
 		return;
 	record.tick = tsct_tick_encoder_settle(&w->encoder, w->settled);
 	record.inverse = ~record.tick;
-	/* Other errors are ignored, as the next flush publishes again. */
+	/* Other write errors are ignored, as the next flush publishes again. */
 	do
 		n = pwrite(w->progress, &record, sizeof(record), 0);
 	while (n < 0 && errno == EINTR);
@@ -339,7 +342,7 @@ int tsct_recording_writer_flush(struct tsct_recording_writer *w)
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (at = 0; at < w->rec->nr_locations && !w->error; at++) {
 			err = 0;
-			/* A loss after the last event gets a packet of its own. */
+			/* A loss after a file's last event gets its own packet. */
 			if (!tsct_stream_writer_started(&file_of(w, stream, at)->stream)) {
 				if (!tsct_loss_total(loss_of(w, stream, at)))
 					continue;
@@ -379,7 +382,8 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
 	if (w->files && w->kinds && w->nr_kinds) {
-		/* Created before the metadata of the incomplete recording */
+		/* The progress file is created before the metadata of the incomplete
+		 * recording. */
 		w->progress = open_progress(dirfd);
 		err = write_metadata(w);
 	}
@@ -397,7 +401,7 @@ void tsct_recording_writer_touch(struct tsct_recording_writer *w)
 
 void tsct_recording_writer_renew(struct tsct_recording_writer *w)
 {
-	/* On failure the previous metadata stays, and is still valid. */
+	/* If writing fails, the previous metadata stays, and is still valid. */
 	if (!w->error)
 		write_metadata(w);
 }
@@ -434,8 +438,9 @@ static int finish_files(struct tsct_recording_writer *w)
 }
 
 /*
- * The metadata has the number of events lost on a full disk, if there is room for it.
- * If not, removing the progress file may free enough, so it is written again.
+ * The metadata has the number of events lost on a full disk. If there is no room for
+ * the metadata, removing the progress file may free enough, so the metadata is written
+ * again.
  */
 int tsct_recording_writer_finish(struct tsct_recording_writer *w)
 {

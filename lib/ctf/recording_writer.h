@@ -20,7 +20,8 @@ struct tsct_recording_writer;
 
 /*
  * tsct_recording_writer_open - begin to write @rec into the directory @dirfd, with its metadata
- * @rec: the caller's, with all its streams; outlives the writer. The writer adds to its
+ * @rec: description with all streams, owned by the caller; outlives the writer. The
+ * writer adds to its
  *	losses; the caller may change its clock and its end.
  * 0 or -errno
  */
@@ -35,7 +36,7 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_params *params, __u64 at);
 
-/* Marks the metadata as out of date: it is written before the next packet. */
+/* Marks the metadata as out of date, so that it is written before the next packet. */
 void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 
 /*
@@ -50,10 +51,10 @@ void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
  * tsct_recording_writer_event - append an event
  * @stream: index of its stream class
  *
- * An event that is undefined, malformed or out of order is counted as lost. One less than
- * 1 us before its predecessor in the file gets that one's time, as unordered reads of the
- * counter cause this. 0, or the -errno of writing; this and all later events are then
- * counted as unwritten.
+ * An event that is undefined, malformed or out of order is counted as lost. An event
+ * less than 1 us before its predecessor in the file gets the predecessor's time, as
+ * unordered reads of the counter cause such disorder. 0, or the -errno of writing; this
+ * and all later events are then counted as unwritten.
  */
 int tsct_recording_writer_event(struct tsct_recording_writer *writer, __u32 stream,
 		      const struct tsct_event *event);
@@ -75,29 +76,30 @@ int tsct_recording_writer_flush(struct tsct_recording_writer *writer);
  */
 int tsct_recording_writer_finish(struct tsct_recording_writer *writer);
 
-/* NULL is allowed. Without tsct_recording_writer_finish() the recording stays incomplete. */
+/* Frees the writer; NULL is allowed. Without tsct_recording_writer_finish() the
+ * recording stays incomplete. */
 void tsct_recording_writer_close(struct tsct_recording_writer *writer);
 
-/* The first -errno of writing; 0: none */
+/* Returns the first -errno of writing; 0: no error. */
 int tsct_recording_writer_error(const struct tsct_recording_writer *writer);
 
-/* Error bound of the recording's times, in ns, as in its metadata */
+/* Returns the error bound of the recording's times as in the metadata, ns. */
 __u64 tsct_recording_writer_error_ns(const struct tsct_recording_writer *writer);
 
 /* Amount of data written so far */
 struct tsct_written {
 	__u64 events;
-	__u64 bytes;		/* bytes on disk */
+	__u64 bytes;		/* size of the files on disk, bytes */
 };
 
 void tsct_recording_writer_written(const struct tsct_recording_writer *writer,
 			 struct tsct_written *ret_written);
 
-/* Number of events of a CPU in a stream class, written or collected */
+/* Returns the number of events of a CPU in a stream class, written or collected. */
 __u64 tsct_recording_writer_cpu_events(const struct tsct_recording_writer *writer, __u32 stream,
 			     __u32 cpu);
 
-/* Counter values of the first and the last event of a CPU; false: it has none. */
+/* Gets the counter values of a CPU's first and last event; false: no event */
 bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, __u32 stream,
 			  __u32 cpu, __u64 *ret_first, __u64 *ret_last);
 
@@ -105,11 +107,12 @@ bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, 
 
 /*
  * tsct_clock_pairing_make - set rec->real to one straight line for the whole recording
- * @state: of the clock, just read
+ * @state: the clock's state, read immediately before
  *
- * From rec->begin, or the begin of the clock's last epoch if that is later, to rec->end.
- * The end may be provisional: after it the bound grows like that of the clock. Unchanged
- * on error. 0; -EAGAIN: the history of the clock does not cover it; -EINVAL, -ENOMEM
+ * From rec->begin, or the begin of the clock's last epoch if that is later, to
+ * rec->end. The end may be provisional: after it the bound grows like that of the
+ * clock. On error rec->real is unchanged. 0; -EAGAIN: the clock's history does not
+ * cover that time; -EINVAL, -ENOMEM
  */
 int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
@@ -152,9 +155,10 @@ int tsct_drains_pass(struct tsct_drain *const *drains, unsigned int nr, __u64 un
 
 /*
  * tsct_drain_oldest - counter value of the oldest event in a channel's rings
- * @ret_cycles: unchanged if they are empty
+ * @ret_cycles: unchanged if all rings are empty
  *
- * The begin of a snapshot: rec->begin is set to it before the writer is opened. 0 or -errno
+ * The value is the begin of a snapshot: rec->begin is set to the value before the
+ * writer is opened. 0 or -errno
  */
 int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
 
@@ -162,22 +166,23 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
  * tsct_drain_snapshot - copy the present contents of an overwrite channel
  * @until: skip events after that counter value; UINT64_MAX: none
  *
- * On a new drain, instead of passes. Each ring is copied to memory at once, then read
- * from its oldest valid event up to its head at the time of the copy. So it ends however
- * fast writers are, and they are neither stopped nor slowed. published_begin counts what
- * was overwritten before the copy, which is older than its contents and no loss.
+ * Call it for a new drain, instead of tsct_drain_pass(). Each ring is copied to memory
+ * at once, then read from its oldest valid event up to its head at the time of the
+ * copy. So copying ends however fast programs write, and programs are neither stopped
+ * nor slowed. Events overwritten before the copy are counted in published_begin: they
+ * are older than the snapshot, so they are not lost.
  *
  * 0, -EINVAL: not an overwrite channel, -ENOMEM, or the -errno of writing
  */
 int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
 
-/* Counter value that no event of later passes is expected to precede */
+/* Returns the counter value that no event of later passes is expected to precede. */
 __u64 tsct_drain_settled(const struct tsct_drain *drain);
 
-/* The reader of the channel, which belongs to the drain */
+/* Returns the drain's reader of the channel; do not close it. */
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain);
 
-/* Bytes of the events taken, as records in the rings */
+/* Returns the size of the events taken so far, as records in the rings, bytes. */
 __u64 tsct_drain_bytes(const struct tsct_drain *drain);
 
 #endif /* TSCT_RECORDING_WRITER_H */

@@ -6,7 +6,7 @@
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
-/* Payload of TSCT_SAMPLE_FIELDS; the name of the source follows, with its NUL. */
+/* Payload of a sync sample (TSCT_SAMPLE_FIELDS); the source's name and a NUL follow */
 struct sample_wire {
 	__u64 number, t1, t2, t3, t4;
 	__u32 local_error, remote_error, session, flags;
@@ -32,7 +32,7 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 	__u32 i = 0;
 	int err;
 
-	/* Underscores are added until no channel has that name. */
+	/* Underscores are added to the name until no channel has the same name. */
 	while (i < rec->nr_streams)
 		if (!strcmp(rec->streams[i++].name, name)) {
 			strcat(name, "_");
@@ -92,11 +92,12 @@ static const char *check(const struct tsct_sync_sample *s)
 	if (!mult)
 		return "counter of rate 0";
 	/*
-	 * Rates from 10 MHz to 100 GHz are valid, as for clocks and merged timelines.
+	 * Rates of a counter from 10 MHz to 100 GHz are valid, as for clocks and merged
+	 * timelines.
 	 */
 	if (mult < TSCT_NS_MULT / 100 || mult > TSCT_NS_MULT * 100)
 		return "impossible rate of the counter";
-	/* Limit: 4 s per second, which no real clock reaches */
+	/* Limit of the error's growth: 4 s per second, which no real clock reaches */
 	if (s->line.growth > tsct_growth(mult, 4000000000U))
 		return "error bound grows too fast";
 	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
@@ -109,7 +110,7 @@ const char *tsct_sample_decode(const struct tsct_trace_event *event,
 {
 	struct sample_wire wire;
 
-	/* The stream reader has checked that there is a NUL. */
+	/* The stream reader has checked that the payload has a NUL. */
 	if (event->len < sizeof(wire) + 1)
 		return "too short";
 	memcpy(&wire, event->payload, sizeof(wire));

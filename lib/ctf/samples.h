@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sync samples in a recording: exchanges with other nodes, from which a fit is made when
- * recordings are merged. They are events of a CTF stream class of their own, after those
- * of channels, in one file, in the order in which the daemon made them.
+ * Sync samples in a recording: exchanges with other nodes, from which a fit is made
+ * when recordings are merged. Sync samples are events of a CTF stream class of their
+ * own, after those of channels, in one file, in the order in which the daemon made
+ * them.
  */
 #ifndef TSCT_SAMPLES_H
 #define TSCT_SAMPLES_H
@@ -13,23 +14,24 @@
 #define TSCT_SAMPLE_SOURCE_MAX	64
 
 struct tsct_sync_sample {
-	__u64 stamp;		/* cycles of this node's counter when the daemon made it */
-	__u64 number;		/* counted by the daemon, from 1 */
-	struct tsct_exchange x;	/* corrected by the configured asymmetry */
-	__u32 fitted, kept;	/* by the daemon's fit at the time of the request */
-	/* The other node, by its own report: struct tsct_remote */
+	__u64 stamp;	/* this node's counter when the daemon made the sample */
+	__u64 number;		/* number of the sample, counted by the daemon from 1 */
+	struct tsct_exchange x;	/* times, corrected by the configured asymmetry */
+	__u32 fitted, kept;	/* flags: state in the daemon's fit at the request */
+	/* State of the other node, as that node reports it: struct tsct_remote */
 	__u64 node, host, master;
-	__u32 timeline;		/* the master's number of its epoch */
+	__u32 timeline;		/* number of the timeline, given by the master */
 	__u32 status, depth;
-	__u32 has_line;		/* 0: the other node's counter is ns of its clock */
+	__u32 has_line;		/* 0: no params; the other node's counter is in ns */
 	struct tsct_remote_params line;
-	/* This node */
-	__u32 clock_epoch;	/* a change means another counter */
+	/* State of this node */
+	/* epoch of this node's clock; a new epoch means another counter */
+	__u32 clock_epoch;
 	__u32 cluster_epoch;
 	char source[TSCT_SAMPLE_SOURCE_MAX];	/* address of the other node */
 };
 
-/* Definition of the event, in the syntax of tsct_event_define(3) */
+/* Definition of a sync sample's event, in the syntax of tsct_event_define(3) */
 #define TSCT_SAMPLE_EVENT	"sync_sample"
 #define TSCT_SAMPLE_FIELDS \
 	"number:u64,t1:u64,t2:u64,t3:u64,t4:u64,local_error:u32," \
@@ -41,25 +43,25 @@ struct tsct_sync_sample {
 
 #define TSCT_SAMPLE_BYTES_MAX	256
 
-/* Encodes the payload of the event, to TSCT_SAMPLE_BYTES_MAX bytes. Returns its length. */
+/* Encodes a sample as payload, at most TSCT_SAMPLE_BYTES_MAX. Returns the length. */
 __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
 
 /*
- * tsct_sample_decode - decode an event of that definition
- * NULL, or the reason why it is invalid
+ * tsct_sample_decode - decode the event of a sync sample
+ * Returns NULL, or the reason why the event is invalid.
  */
 const char *tsct_sample_decode(const struct tsct_trace_event *event,
 			       struct tsct_sync_sample *ret_sample);
 
-/* Adds the stream class and its event, after all channels. 0 or -errno */
+/* Adds the stream class of sync samples and its event, after channels. 0 or -errno */
 int tsct_recording_add_samples(struct tsct_recording *rec);
 
 /*
  * tsct_samples_read - read all samples of a recording
  * @trace: newly opened
- * @ret: malloc'ed; NULL: none
+ * @ret: array of samples, malloc'ed; NULL: no samples
  *
- * Impossible ones are reported as damage and skipped. 0 or -ENOMEM
+ * Samples with impossible values are reported as damage and skipped. 0 or -ENOMEM
  */
 int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 		      unsigned int *ret_nr);

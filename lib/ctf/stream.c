@@ -13,8 +13,8 @@
 #include "ticks.h"
 
 /*
- * Room for completed packets of less than TSCT_PACKET_FULL bytes, and for an open one
- * that exceeds that by an event
+ * Room for completed packets of less than TSCT_PACKET_FULL bytes, and for an open
+ * packet that exceeds TSCT_PACKET_FULL by an event
  */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
@@ -106,7 +106,7 @@ int tsct_fsync(int fd)
 	return !fsync(fd) || errno == EINVAL || errno == EROFS ? 0 : -errno;
 }
 
-/* Opens the file, for one write: there may be more CPUs than descriptors. */
+/* Opens the file for a single write: there may be more CPUs than descriptors. */
 static int open_file(const struct tsct_stream_writer *w)
 {
 	int fd = openat(w->file.dirfd, w->file.name,
@@ -116,7 +116,7 @@ static int open_file(const struct tsct_stream_writer *w)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Appends the first @len bytes of the buffer to the file: whole packets. */
+/* Appends the first @len bytes of the buffer, which are whole packets, to the file. */
 static int append(const struct tsct_stream_writer *w, size_t len)
 {
 	int fd = open_file(w), err = 0;
@@ -134,10 +134,10 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 	}
 	if (!err && w->file.fsync == TSCT_FSYNC_PACKET)
 		err = tsct_fsync(fd);
-	/* Syncs the directory entry of a new file, too. */
+	/* Syncs the directory, too, so that the entry of a new file is on disk. */
 	if (!err && w->file.fsync == TSCT_FSYNC_PACKET && !w->size)
 		err = tsct_fsync(w->file.dirfd);
-	/* A partial packet is useless to readers. */
+	/* A partial packet is removed, because it is useless to readers. */
 	if (err && ftruncate(fd, w->size))
 		err = -errno;
 	if (close(fd) && !err)
@@ -145,7 +145,7 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 	return err;
 }
 
-/* Writes all completed packets; the open one is empty, with room for its header. */
+/* Writes all completed packets to the file; the open packet has no events. */
 static int write_out(struct tsct_stream_writer *w)
 {
 	const __u32 len = w->packet;
@@ -248,7 +248,8 @@ static void damage_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_r
 	damage(dir, s, "%s", reason);
 }
 
-/* The rest of the file is lost, as the size of this packet is unknown. */
+/* Reports a damaged packet header. The rest of the file is lost, as the size of the
+ * packet is unknown. */
 static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 		       const char *reason)
 {
@@ -261,13 +262,13 @@ static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 /* ---- reading packets ------------------------------------------------------ */
 
-/* The shift to event.tick must not lose bits. */
+/* Returns true if the shift of @tick to event.tick loses no bits. */
 static bool fits(const struct tsct_stream_reader *s, __u64 tick)
 {
 	return tick << s->up >> s->up == tick;
 }
 
-/* Returns the reason why s->head is no packet of this stream, or NULL. */
+/* Returns the reason why s->head is no packet header of this stream, or NULL. */
 static const char *check_head(const struct tsct_stream_reader_dir *dir,
 			      const struct tsct_stream_reader *s)
 {
@@ -291,13 +292,13 @@ static const char *check_head(const struct tsct_stream_reader_dir *dir,
 	return NULL;
 }
 
-/* File offset of the next packet. @len: bytes of this one that were read */
+/* Returns the file offset of the next packet. @len: bytes of this packet read so far */
 static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 {
 	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;
 	struct stat st;
 
-	/* The padding was not read: the file may end within it. */
+	/* The padding of the packet was not read: the file may end within it. */
 	if (s->cut)
 		return min;
 	if (end == min || fstat(fd, &st) || (__u64)st.st_size >= end)
@@ -305,7 +306,7 @@ static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 	return (__u64)st.st_size > min ? (__u64)st.st_size : min;
 }
 
-/* Reads the contents of a packet whose header was read. 1, 0: unusable, -ENOMEM */
+/* Reads the contents of a packet after its header. 1; 0: unusable packet; -ENOMEM */
 static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 		       int fd)
 {
@@ -347,19 +348,19 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->at = sizeof(s->head);
 	s->events += s->delta.events;
 	s->last = s->head.end;
-	/* Untimed events all have the packet's first tick. */
+	/* All untimed events of a packet have the packet's first tick. */
 	s->latest = tsct_recording_is_untimed(dir->rec) ? s->head.begin : s->head.end;
 	tsct_delta_begin(&s->delta, s->head.begin);
 	return 1;
 }
 
-/* Opens the file. Returns its descriptor, or -1 */
+/* Opens the stream file. Returns a descriptor, or -1. */
 static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
 	struct stat st;
 	int fd;
 
-	/* Opened for each packet, as there may be more CPUs than descriptors */
+	/* Opens the file per packet, as there may be more CPUs than descriptors. */
 	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (errno != ENOENT || s->packets)
@@ -426,7 +427,7 @@ struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_even
 		}
 		kind.size += tsct_event_def_field_size(&def->fields[f], "", 65536);
 	}
-	/* No valid event is that large: decode() rejects it. */
+	/* An event of more than the largest payload is invalid: decode() rejects it. */
 	if (kind.size > TSCT_CTF_PAYLOAD_MAX)
 		kind.size = -1;
 	return kind;
@@ -504,7 +505,7 @@ static int next_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
 		reason = decode(s);
 		if (!reason)
 			return 1;
-		/* An event cut by the end of the file is no further damage. */
+		/* An event cut off by the file's end is no further damage. */
 		if (!s->cut) {
 			s->spoiled = true;
 			damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
@@ -528,9 +529,9 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir,
 	if (ret || dir->live_until)
 		return ret;
 	/*
-	 * At the end: compares with the recorder's counts. Only they reveal a file that
-	 * was cut off between packets, or that is missing, and the number of events lost
-	 * to damage within the file.
+	 * At the end of the file: compares the number of events with the recorder's
+	 * counts. Only the counts reveal a file that was cut off between packets, or
+	 * that is missing, and the number of events lost to damage within the file.
 	 */
 	events = tsct_stream_reader_events(s);
 	if (!s->spoiled)
@@ -564,7 +565,7 @@ void tsct_stream_reader_update(struct tsct_stream_reader *s,
 	}
 }
 
-/* The packet of a reader that has not read one yet */
+/* Packet of a stream reader that has not read any packet yet */
 static const __u8 empty_packet[TSCT_DELTA_ROOM];
 
 void tsct_stream_reader_init(struct tsct_stream_reader *s,

@@ -15,8 +15,8 @@
 /* ---- event headers -------------------------------------------------------- */
 
 /*
- * Event headers of stream files, in front of each payload: the event's id, the low
- * bits of its tick that changed, and its thread where that is another one.
+ * Event headers of stream files, in front of each payload: the event's id, the low bits
+ * of its tick that changed, and the thread if it is not that of the event before.
  *
  *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
  *				the tick in 1, 2, 4, 8 bytes each
@@ -42,7 +42,7 @@
  */
 #define TSCT_DELTA_ID_MAX	0xffff
 #define TSCT_DELTA_TID		0x10000
-#define TSCT_DELTA_COMPACT	32	/* IDs below this one have a compact header */
+#define TSCT_DELTA_COMPACT	32	/* ids below this limit have a compact header */
 
 /* Maximum size of a header in bytes; tsct_delta_put() may write to all of them. */
 #define TSCT_DELTA_ROOM		16
@@ -52,9 +52,9 @@
 /* State of the codec, which is equal in writer and reader after the same event */
 struct tsct_delta {
 	__u64 tick;	/* tick of the last event */
-	/* thread of the last event; TSCT_DELTA_NO_TID: none in this packet */
+	/* thread of the last event; TSCT_DELTA_NO_TID: no event in this packet */
 	__u64 tid;
-	__u64 events;	/* number of events in this packet */
+	__u64 events;	/* number of events in the current packet */
 };
 
 /* tsct_delta_begin - begin a packet, whose header has the tick @begin in full */
@@ -78,7 +78,7 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 {
 	__u64 step = tick - delta->tick;
 	__u32 other = tid != delta->tid;
-	/* No branches: the distance between events cannot be predicted. */
+	/* Without branches, as the CPU cannot predict the distance between events */
 	__u32 width = (step > 0xff) + (step > 0xffff) + (step > 0xffffffff);
 	__u32 extended = (id >= TSCT_DELTA_COMPACT) | other;
 	__u32 head = width | extended << 2 | id << 3 | other << (3 + 16);
@@ -97,7 +97,7 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 	return (int)at;
 }
 
-/* Header bytes before the thread ID, by form: eight values of one byte each */
+/* Size of the header before the thread ID, by form: eight values of one byte each */
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
 /*
@@ -133,7 +133,7 @@ static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *fro
 	return (int)size;
 }
 
-/* tsct_delta_get_end - tsct_delta_get() for the last bytes of a packet */
+/* tsct_delta_get_end - like tsct_delta_get(), for the last bytes of a packet */
 static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
 				     size_t len, __u32 *ret_id)
 {
@@ -155,9 +155,9 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
  * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
- * Returns its size. With nothing changed: -ENODATA: it does not end within @len;
- * -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a first event
- * without its thread.
+ * Returns its size. With nothing changed: -ENODATA: the header does not end within
+ * @len; -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a first
+ * event without its thread.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
@@ -177,7 +177,7 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
  * unique stamp (tsctrace/stamp.h), and continue in the next tick after an overflow.
  */
 struct tsct_tick_resolution {
-	__u64 seen;	/* last tick of the source */
+	__u64 seen;	/* last tick of the source that was converted */
 	__u64 next;	/* the lowest tick that the next event may have */
 	__s32 bits;
 };
@@ -231,75 +231,75 @@ static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
  * written completely is truncated again. Recorder and merge have one writer per stream
  * class and location.
  */
-/* The file, and the contents of all its packet headers. Texts are not copied. */
+/* File to be written, and values of all packet headers in it. Texts are not copied. */
 struct tsct_stream_writer_file {
 	int dirfd;
 	const char *name;
-	const __u8 *uuid;	/* 16 bytes */
+	const __u8 *uuid;	/* UUID of the recording, 16 bytes */
 	__u32 stream_id;
 	__u32 cpu, node;
 	__u64 every;		/* largest number of events in a packet; 0: no limit */
-	__u32 fsync;		/* enum tsct_fsync */
+	__u32 fsync;	/* times at which the file is flushed, enum tsct_fsync */
 };
 
-/* Callers may read the fields marked public. */
+/* State of writing one file. Callers may read the fields marked public. */
 struct tsct_stream_writer {
-	struct tsct_delta delta;	/* of the open packet */
-	/* completed packets and the open one; NULL: not started */
+	struct tsct_delta delta;	/* codec of the open packet */
+	/* buffer of completed packets and the open packet; NULL: file not started */
 	__u8 *buffer;
 	__u32 used;			/* bytes used in the buffer */
 	__u32 packet;			/* offset of the open packet in the buffer */
-	/* offset in the buffer at which that packet is full */
+	/* offset in the buffer at which the open packet is full */
 	__u32 full;
 	__u64 every;
-	__u64 run_length;		/* events since the tick last changed */
-	__u64 max_per_tick;	/* public: longest run of events on one tick, less 1 */
-	__u64 begin;			/* tick of the packet's first event */
-	__u64 end;			/* lowest tick at which the packet may end */
+	__u64 run_length;	/* number of events since the tick last changed */
+	__u64 max_per_tick; /* public: events in the longest run on one tick, minus 1 */
+	__u64 begin;			/* tick of the open packet's first event */
+	__u64 end;	/* lowest tick at which the open packet may end */
 	__u64 first;		/* public: tick of the file's first event */
-	__u64 packed_events;		/* events in completed packets */
-	__u64 written_events;		/* events already written to the file */
-	__u64 packets;		/* public: completed packets; number of the open one */
+	__u64 packed_events;		/* number of events in completed packets */
+	__u64 written_events;	/* number of events already written to the file */
+	__u64 packets;		/* public: number of completed packets */
 	__u64 written_packets;
-	__u64 discarded;		/* lost events in the last packet's header */
-	__u64 size;		/* public: bytes in the file */
-	int error;			/* first -errno of writing */
+	__u64 discarded;	/* number of lost events in the last packet's header */
+	__u64 size;		/* public: size of the file, bytes */
+	int error;			/* first -errno of writing; 0: none */
 	struct tsct_stream_writer_file file;
 };
 
 /*
  * tsct_stream_writer_init - initialize; allocates nothing and creates no file
- * @file: copied, but not the texts
+ * @file: copied, except for the texts, which outlive the writer
  */
 void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file);
 
 /*
  * tsct_stream_writer_start - begin the file at tick @begin, once, before the first event
- * The first packet is empty: CTF readers count losses between packets, so this makes
- * those before the first event count. 0 or -ENOMEM
+ * The first packet is empty: CTF readers count losses between packets, so with an empty
+ * packet they count losses before the first event, too. 0 or -ENOMEM
  */
 int tsct_stream_writer_start(struct tsct_stream_writer *w, __u64 begin);
 
-/* Returns true after tsct_stream_writer_start(). */
+/* Returns true if tsct_stream_writer_start() was called. */
 static inline bool tsct_stream_writer_started(const struct tsct_stream_writer *w)
 {
 	return w->buffer;
 }
 
-/* Last tick of the file; no event may be earlier. */
+/* Returns the last tick of the file; no later event may be earlier. */
 static inline __u64 tsct_stream_writer_last(const struct tsct_stream_writer *w)
 {
 	return w->end > w->delta.tick ? w->end : w->delta.tick;
 }
 
-/* Number of events so far, in the file and in memory */
+/* Returns the number of events so far, in the file and in memory. */
 static inline __u64 tsct_stream_writer_events(const struct tsct_stream_writer *w)
 {
 	return w->packed_events + w->delta.events;
 }
 
-/* Number of events that are not in the file yet */
+/* Returns the number of events that are not in the file yet. */
 static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer *w)
 {
 	return tsct_stream_writer_events(w) - w->written_events;
@@ -332,7 +332,7 @@ static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 le
 	}
 }
 
-/* tsct_stream_writer_put() of a packet's first event */
+/* Adds the first event of a packet, for tsct_stream_writer_put(). */
 int tsct_stream_writer_put_first_(struct tsct_stream_writer *w, __u32 id, __u64 tick, __u32 tid,
 			const void *payload, __u32 len);
 
@@ -367,7 +367,7 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id,
 }
 
 /*
- * tsct_stream_writer_end_packet - complete the open packet and begin another one
+ * tsct_stream_writer_end_packet - complete the open packet and begin the next packet
  * @discarded: events lost at this location so far
  *
  * Small packets are written together. 0, or the -errno of writing, also of all later
@@ -376,44 +376,44 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id,
  */
 int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded);
 
-/* Writes everything to the file, also a loss after the last event. 0 or -errno */
+/* Writes all packets, also one for a loss after the last event. 0 or -errno */
 int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded);
 
 /* Flushes at the end of the recording, with fsync() unless TSCT_FSYNC_NEVER. 0 or -errno */
 int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded);
 
-/* Discards what is not in the file; tsct_stream_writer_events() counts the rest. */
+/* Discards events that are not in the file, also from tsct_stream_writer_events(). */
 void tsct_stream_writer_drop(struct tsct_stream_writer *w);
 
 void tsct_stream_writer_free(struct tsct_stream_writer *w);
 
-/* fsync() that succeeds on files that have nothing to sync. 0 or -errno */
+/* Calls fsync(); a file that has nothing to sync is no error. 0 or -errno */
 int tsct_fsync(int fd);
 
 /* ---- reading: the contents of the file are untrusted ---------------------- */
 
-/* An event class, by its id - TSCT_ID_FIRST */
+/* An event class: how the events of one ID are decoded; index: ID - TSCT_ID_FIRST */
 struct tsct_stream_reader_kind {
-	const struct tsct_event_def *def;	/* NULL: undefined */
-	__s32 size;				/* bytes of the payload; -1: varies */
+	const struct tsct_event_def *def; /* definition of the event; NULL: undefined */
+	__s32 size;	/* size of the payload, bytes; -1: varies */
 };
 
 struct tsct_stream_reader {
-	/* Public, valid after tsct_stream_reader_next() returned 1 */
+	/* Public fields, valid after tsct_stream_reader_next() returned 1 */
 	struct tsct_trace_event event;
-	__u32 id;			/* id of event.def */
+	__u32 id;			/* event id of the definition event.def */
 
 	struct tsct_delta delta;
-	/* bytes of the packet, followed by TSCT_DELTA_ROOM zeros */
+	/* contents of the packet, followed by TSCT_DELTA_ROOM zeros */
 	const __u8 *packet;
-	size_t at, len;			/* bytes of the packet: decoded, and in all */
+	size_t at, len;	/* bytes of the packet: decoded so far, and in all */
 	__u64 latest;			/* latest valid tick in the packet */
 	const struct tsct_stream_reader_kind *kinds;
 	__u32 nr_kinds;
-	__u32 up, down;			/* event.tick is the tick << up >> down */
+	__u32 up, down;	/* shifts: event.tick is the tick << up >> down */
 	/*
-	 * Size of an event by its first byte, where that determines it; else 0. One load
-	 * instead of a chain of dependent ones before the next event.
+	 * Size of an event by its first byte, if that byte determines the size; else 0.
+	 * One load replaces a chain of dependent loads before the next event.
 	 */
 	__u16 whole[256];
 
@@ -421,50 +421,51 @@ struct tsct_stream_reader {
 	__u32 class, location;
 	__u8 *buffer;
 	size_t room;
-	bool cut;			/* the file ends within the packet */
-	bool spoiled;			/* damage other than an early end was found */
+	bool cut;			/* flag: the file ends within the packet */
+	bool spoiled;	/* flag: damage other than an early end was found */
 	struct tsct_packet head;
-	__u64 pos, next;		/* file offsets of this packet and the next */
-	__u64 packets;			/* packets begun so far */
-	__u64 events;			/* events returned from earlier packets */
-	__u64 last;			/* tick that the previous packet lasts to */
-	/* lost events, by the last valid packet header */
+	__u64 pos, next;	/* file offsets of the current packet and the next */
+	__u64 packets;			/* number of packets begun so far */
+	__u64 events;	/* number of events returned from earlier packets */
+	__u64 last;			/* tick at which the previous packet ends */
+	/* number of lost events, by the last valid packet header */
 	__u64 discarded;
 };
 
-/* Directory of the files, and the receiver of damage reports */
+/* Directory of stream files, and the receiver of damage reports */
 struct tsct_stream_reader_dir {
 	int dirfd;
 	const struct tsct_recording *rec;
-	tsct_trace_report *report;	/* may be NULL */
+	tsct_trace_report *report;	/* callback for damage; may be NULL */
 	void *arg;
 	__u64 damage;			/* number of damaged places found so far */
-	const __u64 *live_until;	/* tick of the end of complete packets; NULL: not live */
+	/* tick at which complete packets end; NULL: not live */
+	const __u64 *live_until;
 };
 
-/* The event class of a definition; NULL: the class of an undefined ID */
+/* Returns the event class of a definition; @def NULL: the class of an undefined ID. */
 struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def);
 
 /*
- * tsct_stream_reader_kinds - the event classes of a stream class
- * malloc'ed, to be freed with free(); points into @class. NULL: no memory
+ * tsct_stream_reader_kinds - make the event classes of a stream class
+ * The array is freed with free(), and points into @class. NULL: no memory
  */
 struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class);
 
 /*
  * tsct_stream_reader_init - begin to read the file of a class and a location; opens nothing
- * @kinds: of that class; outlives the reader
+ * @kinds: event classes of @class; outlive the reader
  */
 void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_recording *rec,
 		      const struct tsct_stream_reader_kind *kinds, __u32 class,
 		      __u32 location);
 void tsct_stream_reader_free(struct tsct_stream_reader *s);
 
-/* tsct_stream_reader_update - replace @kinds after definitions were added */
+/* tsct_stream_reader_update - replace the event classes after definitions were added */
 void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_recording *rec,
 		       const struct tsct_stream_reader_kind *kinds);
 
-/* The slow path of tsct_stream_reader_next(): a new packet, a string, damage */
+/* Slow path of tsct_stream_reader_next(), for a new packet, a string or damage */
 int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
 static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const __u8 *from,
@@ -482,7 +483,7 @@ static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const 
 	s->at += head + size;
 }
 
-/* An event with a thread ID, or with an ID that is not compact */
+/* Decodes an event with a thread ID, or with an ID that is not compact. */
 static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *dir,
 					 struct tsct_stream_reader *s)
 {
@@ -493,7 +494,8 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 	int head;
 
 	/*
-	 * At the packet's end zeros are decoded: an event that ends beyond the packet.
+	 * Behind the packet's end there are zeros, which decode to an event that ends
+	 * beyond the packet.
 	 */
 	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
 	if (unlikely(head < 0 || id >= s->nr_kinds))
@@ -510,7 +512,7 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 
 /*
  * tsct_stream_reader_next - read the next event to s->event, valid until the next call
- * 1; 0: no more; -ENOMEM
+ * Returns 1; 0: no more events; or -ENOMEM.
  */
 static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 				   struct tsct_stream_reader *s)
@@ -535,19 +537,20 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 	return 1;
 }
 
-/* A packet of tsctrace is smaller, so one begins in so many last bytes of a file. */
+/* Size of a file's tail in which a packet begins, as packets of tsctrace are smaller */
 #define TSCT_TAIL_BYTES	(4U * TSCT_PACKET_FULL)
 
 /*
- * tsct_stream_reader_last_tick - event.tick that the last packet of a file lasts to
- * @tail: a buffer. For incomplete files, read from their end, as they may be large.
- * 0: there is no packet.
+ * tsct_stream_reader_last_tick - get the event.tick at which a file's last packet ends
+ * @tail: scratch buffer
+ * For incomplete files, which are read from the end, as they may be large. 0: the file
+ * has no packet.
  */
 __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 				   const struct tsct_stream_reader *s,
 				   __u8 tail[TSCT_TAIL_BYTES]);
 
-/* tsct_stream_reader_events - number of events returned so far */
+/* tsct_stream_reader_events - get the number of events returned so far */
 static inline __u64 tsct_stream_reader_events(const struct tsct_stream_reader *s)
 {
 	return s->events + s->delta.events;

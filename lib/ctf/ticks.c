@@ -5,7 +5,7 @@
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {
 	[TSCT_TIMESTAMPS_TSC_16] = -4,
 	[TSCT_TIMESTAMPS_TSC_256] = -8,
-	/* 8 ticks per ns since 1970 fit 64 bits until 2043. */
+	/* With 3 more bits, 8 ticks per ns since 1970 fit 64 bits until 2043. */
 	[TSCT_TIMESTAMPS_INTERPOLATED] = 3,
 };
 
@@ -44,7 +44,7 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 	const struct tsct_clock_params *params = &encoder->params;
 	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
-	/* The bound for the past counts, too: events in the rings happened before. */
+	/* The bound for the past counts, too: events in rings are past. */
 	if (error_ps < params->past_error_ps)
 		error_ps = params->past_error_ps;
 	if (error_ps > encoder->error_ps)
@@ -62,7 +62,7 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 	note_error(encoder, rec->begin);
 }
 
-/* The error of clock params is largest at either end of their use. */
+/* The error of clock params is largest at an end of the time in which they are used. */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_params *params, __u64 at)
 {
@@ -114,7 +114,7 @@ static __u64 span_ns(const struct tsct_clock_params *params, __u64 cycles)
 	return ns > 1LL << 61 ? 1LL << 61 : ns;
 }
 
-/* Converts a quantity per cycle to one per ns. */
+/* Converts a quantity per cycle of the counter to a quantity per ns. */
 static __u64 by_ns(const struct tsct_clock_params *params, __u64 by_cycle)
 {
 	tsct_u128 value = ((tsct_u128)by_cycle << TSCT_CLOCK_SHIFT) / params->mult;
@@ -122,7 +122,7 @@ static __u64 by_ns(const struct tsct_clock_params *params, __u64 by_cycle)
 	return value > UINT64_MAX ? UINT64_MAX : (__u64)value;
 }
 
-/* Converts params by cycles to params by ns of CLOCK_REALTIME, which @known gives. */
+/* Converts params by cycles to params by ns of CLOCK_REALTIME, by the params @known. */
 static struct tsct_clock_params convert_params(const struct tsct_clock_params *known,
 					       const struct tsct_clock_params *params)
 {
@@ -148,7 +148,7 @@ static struct tsct_clock_params convert_params(const struct tsct_clock_params *k
 		(struct tsct_clock_params) { .mult = 0 } : to;
 }
 
-/* Params of 1 ns per tick, with the largest error bound of all params used */
+/* Makes params of 1 ns per tick, with the largest error bound of all params in use. */
 static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder,
 					 const struct tsct_recording *rec,
 					 const struct tsct_recording *figures)
@@ -214,10 +214,10 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
  * rounding of the frequency and the uncertainty of ticks.
  */
 
-/* Accepted increase of the error for a clock of 1 GHz */
+/* Accepted increase of the error, ns, for the convenience of a clock of 1 GHz */
 #define NS_CLOCK_LOSS_NS	1000
 
-/* Frequency of the ticks in the files, of a source of num / den Hz */
+/* Returns the frequency of the file's ticks, for a source of num / den Hz. */
 static __u64 scale_hz(const struct tsct_recording *rec, tsct_u128 num, __u64 den)
 {
 	const int bits = tsct_recording_tick_bits(rec);
@@ -233,7 +233,7 @@ static __u64 tick_of(const struct tsct_recording *rec, __u64 cycles)
 	return bits < 0 ? cycles >> -bits : cycles << bits;
 }
 
-/* The value after writing and reading it as a tick of the files */
+/* Returns a counter value after writing it to a file as a tick and reading it back. */
 static __u64 round_to_tick(const struct tsct_recording *rec, __u64 cycles)
 {
 	const int bits = tsct_recording_tick_bits(rec);
@@ -241,7 +241,7 @@ static __u64 round_to_tick(const struct tsct_recording *rec, __u64 cycles)
 	return bits < 0 ? cycles >> -bits << -bits : cycles;
 }
 
-/* The most accurate moment of the calibration within the recording */
+/* Returns the moment within the recording at which clock params are most accurate. */
 static __u64 best_moment(const struct tsct_recording *rec)
 {
 	if (rec->real.as_of_cycles < rec->begin)
@@ -251,7 +251,7 @@ static __u64 best_moment(const struct tsct_recording *rec)
 	return rec->real.as_of_cycles;
 }
 
-/* Sets the frequency and the offset of the clock. */
+/* Sets the frequency and the offset of the clock for other CTF readers. */
 static void set_offset(const struct tsct_recording *rec, __u64 freq,
 		  struct tsct_ctf_clock *clock)
 {
@@ -264,7 +264,8 @@ static void set_offset(const struct tsct_recording *rec, __u64 freq,
 		*clock = (struct tsct_ctf_clock) { .freq = rec->timeline.hz };
 		return;
 	}
-	/* ns * freq / 1e9, rounded to the nearest tick, minus the tick */
+	/* Offset in ticks: ns * freq / 1e9, rounded to the nearest tick, minus the
+	 * moment's tick */
 	ticks += NS_PER_S / 2;
 	s = ticks / NS_PER_S;
 	if (ticks % NS_PER_S < 0)
@@ -289,7 +290,8 @@ __s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick)
 	return ns < INT64_MIN ? INT64_MIN : (__s64)ns;
 }
 
-/* Sets the precision to the largest error of a CTF reader's time. */
+/* Sets the clock's precision to the largest error of a time that a CTF reader
+ * computes. */
 static void set_precision(const struct tsct_recording *rec,
 			  struct tsct_ctf_clock *clock)
 {
@@ -329,7 +331,7 @@ int tsct_ctf_clock(const struct tsct_recording *rec,
 	set_precision(rec, ret_clock);
 	if (rec->source == TSCT_SOURCE_TSC)
 		return 0;
-	/* 1 GHz is best for viewers; use it if it adds less than 1 us of error. */
+	/* A clock of 1 GHz, best for viewers, may add up to 1 us of error. */
 	set_offset(rec, scale_hz(rec, NS_PER_S, 1), &ns_clock);
 	set_precision(rec, &ns_clock);
 	if (ns_clock.precision < ret_clock->precision +

@@ -8,10 +8,10 @@
 
 #include "recording.h"
 
-/* Longest packet of events without times of their own */
+/* Longest time in a packet of events without times of their own, ns */
 #define TSCT_UNTIMED_NS		100000000
 
-/* log2 of the ticks of a file per cycle of the source; negative: coarser */
+/* Returns log2 of the file ticks per cycle; negative: coarser than cycles. */
 int tsct_timestamps_bits(__u32 timestamps);
 
 static inline int tsct_recording_tick_bits(const struct tsct_recording *rec)
@@ -19,81 +19,85 @@ static inline int tsct_recording_tick_bits(const struct tsct_recording *rec)
 	return tsct_timestamps_bits(rec->timestamps);
 }
 
-/* Events have no time but that of their packet. */
+/* Returns true if events have no time but that of their packet. */
 static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 {
 	return rec->timestamps == TSCT_TIMESTAMPS_OFF;
 }
 
-/* Longest time from a tick to the event that has it, in cycles or ns */
+/* Longest time from the begin of a tick to an event on that tick, in cycles; in ns */
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
 
 /* ---- encoding ------------------------------------------------------------ */
 
-/* Converts counter values (cycles of the source) to ticks while recording */
+/* Converter of counter values (cycles of the source) to file ticks, while recording */
 struct tsct_tick_encoder {
 	__u32 timestamps;
 	int bits;
-	/* For TSCT_TIMESTAMPS_SYSTEM */
-	struct tsct_clock_params params;	/* in force: CLOCK_REALTIME by cycles */
+	/* Fields for TSCT_TIMESTAMPS_SYSTEM */
+	/* params in force, from cycles to CLOCK_REALTIME */
+	struct tsct_clock_params params;
 	__u64 begin;		/* tick of the recording's begin */
-	__u64 error_ps;		/* largest error bound of all params so far */
-	__u64 stopped_ns;	/* longest time for which ticks stood still */
+	__u64 error_ps;		/* largest error bound of all params so far, ps */
+	__u64 stopped_ns;	/* longest time for which ticks stood still, ns */
 	__u64 floor;		/* lowest tick that a later event may have */
 };
 
-/* tsct_tick_encoder_init - by rec->timestamps and rec->real */
+/* tsct_tick_encoder_init - initialize by rec->timestamps and rec->real */
 void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 			    const struct tsct_recording *rec);
 
 /*
  * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on
- * For TSCT_TIMESTAMPS_SYSTEM; else no effect.
+ * Has an effect only with TSCT_TIMESTAMPS_SYSTEM.
  */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_params *params, __u64 at);
 
-/* tsct_tick_encoder_moment - the tick of a counter value that is not an event's */
+/* tsct_tick_encoder_moment - get the tick of a counter value without an event */
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles);
 
-/* tsct_tick_encoder_settle - a moment's tick; later ticks of events are not before it */
+/* tsct_tick_encoder_settle - get a moment's tick; no later event gets an earlier one */
 __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
 
 /*
- * tsct_tick_encoder_system - the tick of a file's next event, with TSCT_TIMESTAMPS_SYSTEM
+ * tsct_tick_encoder_system - get the tick of a file's next event, with
+ * TSCT_TIMESTAMPS_SYSTEM
  * @cycles: must not decrease within a file
- * @last: tick of the event before; ticks stand still while new params are behind it
+ * @last: tick of the event before; the result is never lower, even if new params give
+ * earlier times
  */
 __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 			       __u64 last);
 
-/* Description of a recording in ticks of its files; shares its memory, so is not freed */
+/* Copy of a recording's description, in file ticks; shares the original's memory, so is
+ * not freed */
 struct tsct_tick_figures {
 	struct tsct_recording rec;
 	struct tsct_recorded_node node;
 };
 
-/* tsct_tick_encoder_describe - convert the description of @rec for the metadata */
+/* tsct_tick_encoder_describe - convert the description of @rec to file ticks */
 void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 				const struct tsct_recording *rec,
 				struct tsct_tick_figures *ret_figures);
 
 /* ---- the clock of other CTF readers --------------------------------------- */
 
-/* Clock in the metadata, of an integer frequency */
+/* Clock that the metadata describes to CTF readers; its frequency is an integer */
 struct tsct_ctf_clock {
-	__u64 freq;		/* Hz */
+	__u64 freq;		/* frequency, Hz */
 	__s64 offset_s;
-	__u64 offset;		/* ticks, below freq */
-	__u64 precision;	/* ticks */
+	__u64 offset;		/* part of the offset below 1 s, ticks */
+	__u64 precision;	/* error bound, ticks */
 };
 
-/* 0; -EINVAL: the recording has no valid calibration */
+/* Makes the clock for other CTF readers. 0; -EINVAL: invalid params of the recording */
 int tsct_ctf_clock(const struct tsct_recording *rec,
 		   struct tsct_ctf_clock *ret_clock);
 
-/* Time of a tick of the files by that clock, in ns since the Unix epoch */
+/* Returns the time of a file tick by that clock, in ns since the Unix epoch. */
 __s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick);
 
 #endif /* TSCT_TICKS_H */

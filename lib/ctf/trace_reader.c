@@ -31,16 +31,17 @@
 #define META_BYTES_MAX	(64U << 20)
 
 /*
- * Largest accepted time from the metadata to the last packet; a later one is damaged.
+ * Longest accepted time from the metadata to the last packet, ns; a later packet is
+ * damaged.
  */
 #define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
 
 /* State of following a live recording */
 struct tsct_trace_follower {
 	__u64 until;			/* tick before which all events are in the files */
-	int notify;			/* inotify descriptor */
-	struct stat meta;		/* stat of the metadata file that was read */
-	/* array by stream: its next event is in the heap */
+	int notify;			/* descriptor of inotify */
+	struct stat meta;	/* result of stat() for the metadata that was read */
+	/* flags by stream: the stream's next event is in the heap */
 	bool *in_order;
 };
 
@@ -49,13 +50,14 @@ struct tsct_trace {
 	struct tsct_recording rec;
 	/* arrays of event classes, by stream class */
 	struct tsct_stream_reader_kind **kinds;
-	struct tsct_stream_reader *streams;	/* ordered by class, then by location */
+	/* readers of files, by class, then by location */
+	struct tsct_stream_reader *streams;
 	__u32 nr_streams;
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	unsigned int which;		/* mask of TSCT_TRACE_*: what to read */
+	unsigned int which;		/* what to read: mask of TSCT_TRACE_* */
 	bool started;
-	/* the event of the heap's first stream was returned */
+	/* flag: the event of the heap's first stream was returned */
 	bool given;
 	/* state of following a live recording; NULL: not followed */
 	struct tsct_trace_follower *follow;
@@ -90,7 +92,7 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-/* Parses the metadata into @rec, which is to be freed in any case. 0 or -errno */
+/* Parses the metadata into @rec, which the caller frees in any case. 0 or -errno */
 static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
 			 char *err_text, size_t err_size)
 {
@@ -121,8 +123,8 @@ static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
 }
 
 /*
- * Sets the end of an incomplete recording to that of its last packet: its metadata is
- * older, and bounds of times grow with time. 0 or -ENOMEM
+ * Sets the end of an incomplete recording to the end of its last packet: the end in the
+ * metadata is older, and error bounds grow with time. 0 or -ENOMEM
  */
 static int find_end(struct tsct_trace *t)
 {
@@ -166,7 +168,7 @@ static int make_streams(struct tsct_trace *t)
 		t->kinds[i] = tsct_stream_reader_kinds(&t->rec.streams[i]);
 		if (!t->kinds[i])
 			return -ENOMEM;
-		/* Samples belong to no location: they are in one file. */
+		/* Sync samples belong to no location: they are in one file. */
 		files = is_sample_class(t, i) ? 1 : t->rec.nr_locations;
 		for (at = 0; at < files; at++)
 			tsct_stream_reader_init(&t->streams[t->nr_streams++], &t->rec,
@@ -255,8 +257,8 @@ static void set_in_order(struct tsct_trace *t, __u32 index, bool in_order)
 }
 
 /*
- * Reads all selected streams that have no event in t->order: at the start, and those
- * that were at their end when a live recording grew. 0 or -ENOMEM
+ * Reads all selected streams that have no event in t->order: at the start, later the
+ * streams that were at their end when a live recording grew. 0 or -ENOMEM
  */
 static int add_streams(struct tsct_trace *t)
 {
@@ -286,7 +288,7 @@ static int add_streams(struct tsct_trace *t)
 	return 0;
 }
 
-/* Replaces the first stream's event, which was returned, by its next one. */
+/* Replaces the returned event of the heap's first stream by the stream's next event. */
 static int advance(struct tsct_trace *t)
 {
 	const __u32 index = tsct_order_first(&t->order)->index;
@@ -316,7 +318,7 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 	if (ret < 0)
 		return ret;
 	first = tsct_order_first(&t->order);
-	/* In a live recording an earlier event may still come. */
+	/* In a live recording an earlier event may still be written. */
 	if (!first || (t->file.live_until &&
 		       t->streams[first->index].event.file_tick >= t->follow->until))
 		return t->file.live_until ? -EAGAIN : 0;
@@ -353,7 +355,8 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 	if (fd < 0)
 		return TSCT_PROGRESS_NONE;
 	/*
-	 * Checked before the tick is read, as a dead recorder publishes no newer one.
+	 * The lock is checked before the tick is read, as a dead recorder publishes no
+	 * newer tick.
 	 */
 	if (!flock(fd, LOCK_SH | LOCK_NB))
 		state = TSCT_PROGRESS_DEAD;
@@ -364,7 +367,7 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 	return state;
 }
 
-/* Definitions may have been added; everything else must be as it was. */
+/* Compares descriptions: definitions may have been added; all else must be the same. */
 static bool is_same_recording(const struct tsct_recording *old,
 			      const struct tsct_recording *fresh)
 {
@@ -408,7 +411,7 @@ static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 		}
 }
 
-/* Rereads the metadata if its file was replaced. 1: it was, 0 or -errno */
+/* Rereads the metadata if its file was replaced. 1: replaced; 0: unchanged; -errno */
 static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	struct stat *old = &t->follow->meta, now;
@@ -454,7 +457,7 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
 	return 1;
 }
 
-/* Checks for more to read. 1: more, with new metadata; 0: more; -EAGAIN; or -errno */
+/* Checks for more to read. 1: yes, and new metadata; 0: yes; -EAGAIN; or -errno */
 static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	enum tsct_progress_state state;
@@ -466,7 +469,7 @@ static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 	if (ret < 0)
 		return ret;
 	if (state != TSCT_PROGRESS_LIVE || t->rec.complete)
-		t->file.live_until = NULL;	/* nothing will be appended */
+		t->file.live_until = NULL; /* nothing more will be appended to files */
 	else if (tick <= t->follow->until)
 		return ret ? ret : -EAGAIN;
 	else
@@ -488,7 +491,8 @@ int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
 		return 0;
 	fd.fd = t->follow->notify;
 	for (;;) {
-		/* Read before update(): a later change leaves another note. */
+		/* Old inotify events are read before update(), so that a later change
+		 * makes another. */
 		while (read(t->follow->notify, notes, sizeof(notes)) > 0)
 			;
 		ret = update(t, err_text, err_size);
@@ -533,7 +537,8 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 	 */
 	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)
 		err = errno == ENOENT ? 0 : -errno;
-	/* It is removed after the metadata of the complete recording was written. */
+	/* The progress file is removed after the metadata of the complete recording was
+	 * written. */
 	if (!err && inotify_add_watch(follow->notify, dir, IN_DELETE |
 				      IN_MOVED_TO | IN_ONLYDIR) < 0)
 		err = -errno;

@@ -9,31 +9,31 @@
 
 #include "recording.h"
 
-/* Receives damage reports. */
+/* Callback that receives reports of damage */
 typedef void tsct_trace_report(void *arg, const char *sentence);
 
-/* Bytes of the packets of channels that were read so far */
+/* Returns the number of bytes of channels' packets that were read so far. */
 __u64 tsct_trace_bytes(const struct tsct_trace *trace);
 
-/* Bytes in its file of the event returned last, with its payload; 0: none */
+/* Returns the bytes in the file of the event returned last; 0: no event. */
 __u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
 
-/* The description of the recording; changed by tsct_trace_wait() */
+/* Returns the description of the recording, which tsct_trace_wait() may change. */
 const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 
 /*
  * tsct_trace_select - select the events to read, before the first one
  * @which: TSCT_TRACE_*; by default the events of channels
  */
-#define TSCT_TRACE_EVENTS	0x1	/* events of channels */
-#define TSCT_TRACE_SAMPLES	0x2	/* sync samples */
+#define TSCT_TRACE_EVENTS	0x1	/* read the events of channels */
+#define TSCT_TRACE_SAMPLES	0x2	/* read the sync samples */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
-/* Reports a well-formed event as damage because of an impossible value. */
+/* Reports a well-formed event with an impossible value as damage. */
 void tsct_trace_refuse(struct tsct_trace *trace,
 		       const struct tsct_trace_event *event, const char *reason);
 
-/* Number of channels' events lost while recording, by the packets read so far */
+/* Returns the number of events lost while recording, by the packets read so far. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
 /* ---- live recordings ------------------------------------------------------- */
@@ -41,12 +41,12 @@ __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 enum tsct_progress_state {
 	TSCT_PROGRESS_LIVE,	/* the recorder is running */
 	TSCT_PROGRESS_DEAD,	/* the recorder was killed */
-	TSCT_PROGRESS_NONE,	/* no file; the metadata says whether it is complete */
+	TSCT_PROGRESS_NONE, /* no progress file; see the metadata's flag `complete` */
 };
 
 /*
  * tsct_trace_progress - read the progress file of a recording
- * @ret_tick: the tick published last; 0: none
+ * @ret_tick: tick published last; 0: no tick
  */
 enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick);
 
@@ -55,12 +55,12 @@ bool tsct_trace_is_live(const struct tsct_trace *trace);
 
 /*
  * tsct_trace_follow - read a live recording until it is complete
- * @dir: the directory that was opened
+ * @dir: directory of the recording
  *
- * Before the first event; for events of channels only. From then on tsct_trace_next()
- * returns -EAGAIN at the end of the events that are certain to be in order, and
- * tsct_trace_wait() changes tsct_trace_recording(); definitions stay valid. No effect on
- * a recording that is not live. 0 or -errno
+ * Call it before the first event; only events of channels can be read. From then on
+ * tsct_trace_next() returns -EAGAIN at the end of the events that are certain to be in
+ * order, and tsct_trace_wait() changes tsct_trace_recording(); definitions stay valid.
+ * No effect on a recording that is not live. 0 or -errno
  */
 int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
 

@@ -105,7 +105,7 @@ static bool unescape(const char **at, char *to)
 			*to++ = *c;
 			continue;
 		}
-		/* Three octal digits of a character from 1 to 255 */
+		/* Parses three octal digits, which encode a character from 1 to 255. */
 		for (i = n = 0; i < 3 && c[i] >= '0' && c[i] <= '7'; i++)
 			n = n * 8 + c[i] - '0';
 		if (i < 3 || !n || n > 255)

@@ -117,7 +117,8 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-/* Gives definitions of the same name a slice per channel, and a pool of messages. */
+/* Gives all definitions of one name a common pool of message keys, and per channel a
+ * common slice number. */
 static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
 		    __u32 nr)
 {
@@ -218,7 +219,7 @@ void tsct_export_free(struct tsct_export *x)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Takes a thread's name from a sched_switch event. */
+/* Gets a thread's name from a sched_switch event. */
 static void learn_name(struct tsct_threads *threads, __u32 node,
 		       const struct tsct_trace_event *e, const char *tid_name,
 		       const char *comm_name)
@@ -237,7 +238,7 @@ static void learn_name(struct tsct_threads *threads, __u32 node,
 				   tsct_value_text_len(&comm));
 }
 
-/* Sets the way in which viewers draw the event. */
+/* Sets ev->act, the way in which viewers draw the event. */
 static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &x->defs[ev->def];
@@ -331,7 +332,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	return err ? err : ret;
 }
 
-/* Needs errno set to 0 before writing: a FILE does not keep its error number. */
+/* Returns the error of the output file. errno must be 0 before writing: a FILE does not
+ * keep its error number. */
 static int file_error(const struct tsct_export *x)
 {
 	if (!x->file || !ferror_unlocked(x->file))

@@ -18,8 +18,8 @@ struct tsct_export;
 /* The way in which a viewer draws an event */
 enum tsct_export_act {
 	TSCT_ACT_INSTANT,
-	TSCT_ACT_OPEN,		/* a slice begins */
-	TSCT_ACT_CLOSE,		/* thread->open[frame] ends */
+	TSCT_ACT_OPEN,		/* beginning of a slice */
+	TSCT_ACT_CLOSE,		/* end of the slice thread->open[frame] */
 	TSCT_ACT_ORPHAN,	/* end of a slice without a begin, or a begin
 				 * that is nested too deeply */
 	TSCT_ACT_COUNT,
@@ -29,57 +29,60 @@ enum tsct_export_act {
 
 struct tsct_export_event {
 	const struct tsct_trace_event *e;
-	__s64 ns;		/* time since the Unix epoch, as in dump */
+	__s64 ns;		/* time of the event since the Unix epoch, ns */
 	__u32 def;		/* number of the event's definition, below nr_defs */
 	__u32 node;
 	enum tsct_export_act act;
 	struct tsct_thread *thread;
 	/*
-	 * CLOSE: the slice that ends. Slices above it in thread->open[] were
-	 * opened inside of it and continue: viewers nest, so a format closes
-	 * them first and reopens them afterwards.
+	 * For TSCT_ACT_CLOSE: index in thread->open[] of the slice that ends. Slices
+	 * above it were opened later and continue: as viewers nest slices, a format
+	 * closes those first and reopens them afterwards.
 	 */
 	__u32 frame;
-	/* SEND, RECEIVE: key of the message, equal at both ends; 0: unknown */
+	/* For SEND and RECEIVE: key of the message, equal at both ends; 0: unknown */
 	__u64 message;
 };
 
 /*
- * All callbacks return 0 or -errno, and may set x->why. A format that writes a
- * directory gets an empty one in x->dir; others get x->file open.
+ * An output format. All callbacks return 0 or -errno, and may set the error text
+ * x->why. A format that writes a directory gets an empty directory in x->dir; other
+ * formats get the open file x->file.
  */
 struct tsct_export_format {
 	const char *name;
 	const char *suffix;	/* suffix of output files and directories */
 	bool directory;
-	bool relative;		/* format allows times relative to the beginning */
-	bool nests;		/* slices must nest: counts x->orphans, x->cuts */
+	/* flag: times relative to the recording's beginning are allowed */
+	bool relative;
+	bool nests;	/* flag: slices must nest; x->orphans and x->cuts are counted */
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
-	int (*end)(struct tsct_export *x);	/* may be NULL */
-	void (*free)(struct tsct_export *x);	/* called after begin(),
-						 * also if it failed */
+	/* called after the last event; may be NULL */
+	int (*end)(struct tsct_export *x);
+	/* frees the format's state, also if begin() failed */
+	void (*free)(struct tsct_export *x);
 };
 
-/* NULL-terminated */
+/* All formats of exports; the array ends with NULL */
 extern const struct tsct_export_format *const tsct_export_formats[];
 
 const struct tsct_export_format *tsct_export_find(const char *name);
 
-/* A definition, prepared for formats */
+/* An event definition, prepared for formats */
 struct tsct_export_def {
-	const struct tsct_event_def *def;	/* NULL: no event has this id */
+	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
 	__u32 stream;
-	__u32 slice;		/* slice number, equal for a BEGIN and its END */
+	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	bool wanted;
 	__u64 pool;		/* pool of message keys, equal for SEND and RECEIVE */
 };
 
 struct tsct_export {
-	/* Set by the caller: */
+	/* Fields set by the caller: */
 	const struct tsct_export_format *format;
 	const char *recording;		/* directory of the recording */
-	struct tsct_trace *trace;	/* reader, before the first event */
+	struct tsct_trace *trace; /* reader of the recording, before the first event */
 	struct tsct_filter filter;
 	FILE *file;
 	const char *dir;
@@ -91,31 +94,31 @@ struct tsct_export {
 	int (*poll)(struct tsct_export *x);
 	void *arg;
 
-	/* Results: */
+	/* Results of the export: */
 	char why[256];
-	__s64 now_ns;		/* time of the last event read */
-	__u64 done_bytes, all_bytes;	/* bytes of the recording's files */
-	__u64 read, events;	/* events read so far, and events exported */
-	__u64 orphans;		/* ends without begins, and begins without ends */
-	__u64 cuts;		/* slices that were interrupted so that they
-				 * nest */
-	__u64 unmatched;	/* messages with one end missing */
+	__s64 now_ns;		/* time of the last event read, ns since the epoch */
+	/* bytes of the recording's files: read so far, in all */
+	__u64 done_bytes, all_bytes;
+	__u64 read, events; /* numbers of events read so far, and of events exported */
+	__u64 orphans;	/* number of ends without begins, and begins without ends */
+	__u64 cuts;	/* number of slices that were interrupted so that slices nest */
+	__u64 unmatched;	/* number of messages with one end missing */
 
-	/* Set by the front end, for formats: */
+	/* Fields set by the front end, for formats: */
 	const struct tsct_recording *rec;
 	const char **nodes;	/* names of nodes, by number */
 	__u32 nr_nodes;
-	__s64 begin_ns, end_ns;	/* span of the recording */
+	__s64 begin_ns, end_ns;	/* first and last time of the recording, ns */
 	struct tsct_selection selection;
-	__s64 from_ns, to_ns;	/* span of the selection: from <= t < to */
+	__s64 from_ns, to_ns;	/* selected times, ns: from_ns <= time < to_ns */
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
-	__u32 *slices;			/* one definition of each slice number */
-	__u32 *first_def;	/* index in defs of the first one, by stream */
-	__u64 *read_to;			/* bytes read of each file, by stream and
-					 * location */
+	__u32 *slices;	/* index in defs of one definition, by slice number */
+	/* index in defs of a stream class's first definition, by class */
+	__u32 *first_def;
+	__u64 *read_to;	/* bytes read of each file, by stream class and location */
 	struct tsct_threads threads;
-	void *own;		/* private to the format */
+	void *own;		/* state private to the format */
 };
 
 /*
@@ -127,7 +130,7 @@ int tsct_export_prepare(struct tsct_export *x);
 
 /*
  * tsct_export_run - export, after tsct_export_prepare()
- * Returns 0, the result of poll(), or -errno, with or without x->why.
+ * Returns 0, the result of poll(), or -errno, for which x->why may be set.
  */
 int tsct_export_run(struct tsct_export *x);
 
@@ -137,7 +140,7 @@ void tsct_export_free(struct tsct_export *x);
 
 /*
  * tsct_export_walk - read @trace from its beginning, ahead of the export
- * Calls @event for each event that will be exported, until it returns other
+ * Calls @event for each event that will be exported, until @event returns a value other
  * than 0.
  */
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
@@ -145,16 +148,16 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     int (*event)(struct tsct_export *x,
 				  const struct tsct_export_event *e));
 
-/* True if definitions of that kind are selected */
+/* Returns true if definitions of kind @kind are selected. */
 bool tsct_export_has(const struct tsct_export *x, __u32 kind);
 
-/* Bound of the error of all times, ns */
+/* Returns the error bound of all times, ns. */
 __u64 tsct_export_error_ns(const struct tsct_export *x);
 
-/* Number of events of the whole recording that are known to be lost */
+/* Returns the number of events of the whole recording that are known to be lost. */
 __u64 tsct_export_lost(const struct tsct_export *x);
 
-/* Sets x->why; returns @err. */
+/* Sets the error text x->why; returns @err. */
 __attribute__((format(printf, 3, 4)))
 int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...);
 

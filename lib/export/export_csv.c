@@ -19,11 +19,12 @@ static const char *const fixed[] = {
 #define NR_FIXED	(sizeof(fixed) / sizeof(fixed[0]))
 
 struct csv {
-	void *tree;		/* tsearch(3) tree of struct column, by name */
+	void *tree;	/* columns: a tsearch(3) tree of struct column, by name */
 	struct column **columns;
 	__u32 nr_columns, room;
-	__u32 **of;		/* column number of each field, by definition */
-	struct tsct_value *row;	/* values by column; field NULL: empty cell */
+	__u32 **of;		/* column numbers, by definition and field */
+	/* values of the line, by column; field NULL: empty cell */
+	struct tsct_value *row;
 };
 
 struct column {
@@ -39,7 +40,7 @@ static int by_name(const void *a, const void *b)
 		      ((const struct column *)b)->name);
 }
 
-/* Fields of the same name share a column. */
+/* Finds or adds a column: fields of the same name share one. */
 static struct column *find_column(struct csv *c, const char *name)
 {
 	struct column *column = calloc(1, sizeof(*column)), **found, **more;
@@ -88,8 +89,8 @@ static int list_columns(struct csv *c, const struct tsct_export *x)
 }
 
 /*
- * Field names are C identifiers, so nothing is quoted; a dot marks our own
- * columns.
+ * Field names are C identifiers, so nothing is quoted; the exporter's own columns have
+ * a name with a dot.
  */
 static void put_header(struct csv *c, FILE *to)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports CTF 1.8 at 1 GHz: a file for each channel and CPU, packet by packet.
- * Only one packet of each is in memory. Files are opened for each packet: a
- * descriptor for every CPU and channel would exceed the usual limit.
+ * Exports CTF 1.8 at 1 GHz: a file for each channel and CPU, packet by packet. Only one
+ * packet of each file is in memory. Files are opened for each packet: a descriptor for
+ * every CPU and channel would exceed the usual limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +19,14 @@
 #include "lib/ctf/recording.h"
 #include "lib/ctf/tsdl.h"
 
-/* A packet is written when it holds this many bytes; an event has less than 64 KiB. */
+/* Size at which a packet is written, bytes; an event has less than 64 KiB */
 #define FULL	65536
 
 struct ctf_packet {
 	__u32 magic;
 	__u8 uuid[16];
 	__u32 stream_id;
-	__u64 begin, end;	/* ns since the clock's offset */
+	__u64 begin, end;	/* times of the packet, ns since the clock's offset */
 	__u64 content_bits, packet_bits;
 	__u64 seq, discarded;
 	__u32 cpu, node;
@@ -40,7 +40,7 @@ struct ctf_event {
 
 struct stream {
 	__u32 stream, cpu, node;
-	__u8 *packet;		/* the current packet; NULL: no event yet */
+	__u8 *packet;		/* current packet; NULL: the stream has no event yet */
 	size_t len;
 	struct ctf_packet head;
 };
@@ -49,7 +49,7 @@ struct ctf {
 	int dirfd;
 	__u8 uuid[16];
 	__s64 offset_s;
-	struct stream *streams;	/* channel by channel, location by location */
+	struct stream *streams;	/* array by channel, then by location */
 	__u32 nr_streams;
 };
 
@@ -95,8 +95,8 @@ static int flush(const struct tsct_export *x, struct stream *s)
 }
 
 /*
- * Begins a packet. The first one of a file is empty: readers count losses
- * between packets, so they count those before the first event, too.
+ * Begins a packet. The first one of a file is empty: readers count losses between
+ * packets, so after an empty packet they count losses before the first event, too.
  */
 static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 		 __u64 discarded)
@@ -111,7 +111,7 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
 	s->head = (struct ctf_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = s->node,
-		/* Events lost before the selected part do not count. */
+		/* Losses before the selected part of the recording do not count. */
 		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
 	memcpy(s->head.uuid, c->uuid, sizeof(c->uuid));
@@ -264,7 +264,7 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 	tsct_tsdl_put_head(to, uuid);
 	put_env(x, to);
 	put_clock(x, offset_s, to);
-	/* One enumeration for each integer type that is shown as a system call */
+	/* Writes an enum for each integer type that is shown as a system call. */
 	for (i = 0; i < TSCT_TYPE_NR; i++)
 		if (has_syscall(x, i))
 			put_syscall_enum(i, to);
@@ -279,14 +279,14 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 
 /* ---- the trace ------------------------------------------------------------ */
 
-/* Writes the last packet of a stream, and one more for losses after its events. */
+/* Writes the last packet of a stream, and another packet for losses after events. */
 static int finish(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
 	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
 	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
-	/* The recorder's total, or the loss so far if the selection ends earlier */
+	/* Total losses, or losses so far if the selection ends earlier */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;
 	bool more = lost > s->head.discarded;
@@ -349,9 +349,10 @@ static int begin(struct tsct_export *x)
 	c->dirfd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0)
 		return -errno;
-	/* Readers that use doubles keep small times exactly. */
+	/* The clock's offset is close to all times: readers that use doubles are exact
+	 * for small numbers only. */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
-	/* A random UUID by RFC 4122: an export is a trace of its own. */
+	/* The UUID is random (RFC 4122): an export is a trace of its own. */
 	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid))
 		return -EIO;
 	c->uuid[6] = (c->uuid[6] & 0x0f) | 0x40;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Chrome's trace events. They are written one by one, with only one in
+ * Exports Chrome's trace events. Each event is written immediately, so only one is in
  * memory. A node is shown as a process, as recordings identify threads only.
  */
 #include <errno.h>
@@ -16,14 +16,15 @@
 #include "export.h"
 #include "lib/query/value_text.h"
 
-/* The largest integer that readers that use doubles keep exactly */
+/* Largest integer that is exact in readers that use doubles */
 #define EXACT_MAX	(1LL << 53)
 
-/* Thread ids shown for idle threads, whose own id is 0: this one + CPU */
+/* Thread id shown for the idle thread of CPU 0; other CPUs add their number. All idle
+ * threads have id 0. */
 #define IDLE_TID	(1LL << 22)
 
 struct json {
-	bool any;		/* a trace event was written */
+	bool any;		/* flag: a trace event was written */
 	char *out;
 	size_t room;
 };
@@ -36,7 +37,7 @@ static json_t *text(const char *from)
 }
 
 /*
- * True for values drawn as a counter; the event's other fields become
+ * Returns true for values drawn as a counter; other fields of the event become
  * arguments.
  */
 static bool is_number(const struct tsct_value *v)
@@ -48,7 +49,7 @@ static bool is_number(const struct tsct_value *v)
 
 /* ---- writing ----------------------------------------------------------- */
 
-/* Writes microseconds with ns resolution: more digits than a double has. */
+/* Writes a time in us with a resolution of 1 ns: more digits than a double has. */
 static void put_time(struct tsct_export *x, __s64 ns)
 {
 	__u64 size;
@@ -60,7 +61,7 @@ static void put_time(struct tsct_export *x, __s64 ns)
 		(uint64_t)(size / 1000), (unsigned int)(size % 1000));
 }
 
-/* Formats as text in own->out. Returns its length, 0 if out of memory. */
+/* Formats @json as text in own->out. Returns the text's length; 0: out of memory. */
 static size_t dump(struct json *own, const json_t *json, size_t flags)
 {
 	size_t len = json_dumpb(json, own->out, own->room, flags);
@@ -76,7 +77,7 @@ static size_t dump(struct json *own, const json_t *json, size_t flags)
 	return json_dumpb(json, own->out, own->room, flags);
 }
 
-/* Writes and frees @json. */
+/* Writes @json as a trace event, and frees @json. */
 static int put(struct tsct_export *x, const __s64 *ns, json_t *json)
 {
 	struct json *own = x->own;
@@ -129,7 +130,7 @@ static int begin(struct tsct_export *x)
 	return err;
 }
 
-/* Called for a new thread, and again when its name becomes known. */
+/* Writes a thread's name; called for a new thread, and when the name becomes known. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 {
 	char title[TSCT_THREAD_TITLE_MAX];
@@ -145,7 +146,7 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Selects all fields, the numeric ones, or the others. */
+/* Selection of an event's fields: all fields, numeric fields, or all others */
 enum which { ALL, NUMBERS, OTHERS };
 
 static json_t *fields(const struct tsct_export_event *ev, enum which which)
@@ -158,7 +159,7 @@ static json_t *fields(const struct tsct_export_event *ev, enum which which)
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
 		if (which == ALL || is_number(&v) == (which == NUMBERS))
 			json_object_set_new(json, v.field->name, tsct_json_value(&v, EXACT_MAX));
-	/* Names with a dot are ours: field names are C identifiers. */
+	/* Names with a dot are the exporter's own: field names are C identifiers. */
 	if (which != NUMBERS)
 		json_object_set_new(json, "tsctrace.cpu",
 				    json_integer(ev->e->cpu));
@@ -189,7 +190,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put(x, &ev->ns, json);
 }
 
-/* Closes the slices inside of the one that ends, so that they nest. */
+/* Interrupts ("E") or continues ("B") a slice that is inside of the ending slice. */
 static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
 		   const char *phase, __u32 open)
 {
@@ -214,7 +215,7 @@ static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
-/* Viewers draw arrows between slices only, so each end gets one of no length. */
+/* Writes a message's end as an empty slice: viewers draw arrows between slices only. */
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {
@@ -269,7 +270,7 @@ static int end(struct tsct_export *x)
 	__u32 i;
 	int err = 0;
 
-	/* Names of threads that became known after the threads' last events */
+	/* Writes names of threads that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
 			err = put_thread(x, x->threads.all[i]);

@@ -14,7 +14,7 @@
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 
-/* Most locations written while events are read: 64 MiB of libotf2's memory */
+/* Largest number of locations written at the same time: 64 MiB of libotf2's memory */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */
@@ -66,7 +66,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Byte arrays, and numbers that are not those of a system call */
+	/* Text of byte arrays, and of numbers without a system call's name */
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
@@ -77,7 +77,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	return err;
 }
 
-/* Adds the attributes of the next event. */
+/* Adds the fields of an event as attributes of the next OTF2 event. */
 static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct otf2 *o = x->own;
@@ -94,7 +94,8 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 
 	code = OTF2_AttributeList_AddUint32(o->attributes, TSCT_ATTRIBUTE_CPU,
 					    ev->e->cpu);
-	/* The kind of an orphaned begin or end, as it is shown as another one */
+	/* An attribute with the kind of an orphaned begin or end, which is shown as
+	 * another kind */
 	if (!code && ev->act == TSCT_ACT_ORPHAN) {
 		err = tsct_otf2_string(&o->strings, kind, strlen(kind), &ref);
 		if (err)
@@ -111,7 +112,7 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 			text_of(&o->strings, &v, &value.stringRef) : 0;
 		if (err)
 			return err;
-		/* All members of the union begin at its first byte. */
+		/* All members of the union begin at the union's first byte. */
 		if (type != OTF2_TYPE_STRING)
 			memcpy(&value, v.at, v.size);
 		code = OTF2_AttributeList_AddAttribute(o->attributes,
@@ -131,7 +132,7 @@ static int put_slice(struct tsct_export *x, struct otf2_location *to, __u8 kind,
 	});
 }
 
-/* Closes the slices inside of the one that ends, so that they nest. */
+/* Closes the slices inside of the slice that ends, so that slices nest. */
 static int write_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		       struct otf2_location *to)
 {
@@ -193,7 +194,7 @@ static __u64 message_bytes(const struct tsct_trace_event *e)
 	return 0;
 }
 
-/* Writes the message between enter and leave, if both its ends are known. */
+/* Writes a message between enter and leave of a region, if both its ends are known. */
 static int write_message(struct tsct_export *x,
 			 const struct tsct_export_event *ev,
 			 struct otf2_location *to)
@@ -256,7 +257,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
  * order in which the second pass meets them.
  */
 
-/* Most sends that wait for their receive at the same time */
+/* Largest number of sends that wait for their receive at the same time */
 #define UNDER_WAY_MAX	(1U << 18)
 
 static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
@@ -270,7 +271,7 @@ static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
 	return n == sizeof(peer) ? 0 : n < 0 ? -errno : -EIO;
 }
 
-/* First pass: writes the peers of a receive and of its send. */
+/* In the first pass, writes the peers of a receive and of its send to a file. */
 static int note_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_message_end end = { .tick = ev->e->tick };
@@ -323,7 +324,7 @@ static int match_messages(struct tsct_export *x)
 		err = tsct_export_walk(x, trace, &threads, note_message);
 		tsct_trace_close(trace);
 		tsct_threads_free(&threads);
-		/* The second pass counts these again. */
+		/* The second pass counts orphans, cuts and locations again. */
 		x->orphans = x->cuts = 0;
 		o->nr_expected = o->nr_locations;
 		o->nr_locations = 0;
@@ -331,7 +332,7 @@ static int match_messages(struct tsct_export *x)
 		tsct_export_fail(x, err, "%.255s", why);
 	}
 	tsct_message_matcher_free(o->messages);
-	/* Sends without a receive were not written: makes the file long enough. */
+	/* Extends the file of peers: sends without a receive were not written. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;
@@ -383,7 +384,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
 }
 
-/* Slices that are open at the end last until then. */
+/* Slices that are open at the recording's end last until then. */
 static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
 	const struct tsct_thread *t = l->thread;
@@ -455,8 +456,9 @@ static int begin(struct tsct_export *x)
 	if (err)
 		return err;
 	/*
-	 * libotf2 fills a chunk with zeros for each location: no larger than the
-	 * longest definition, the group of locations that take part in messages.
+	 * libotf2 fills a chunk with zeros for each location, so chunks are no larger
+	 * than the longest definition: the group of locations that take part in
+	 * messages.
 	 */
 	chunk = 65536 + (__u64)o->nr_expected * 10;
 	if (chunk < OTF2_CHUNK_SIZE_MIN)
@@ -477,7 +479,7 @@ static int end(struct tsct_export *x)
 	__u32 i;
 	int err = 0;
 
-	/* Readers reject an archive without a location. */
+	/* Readers reject an archive without a location: one is added. */
 	if (!o->nr_locations) {
 		idle = tsct_threads_get(&x->threads, 0, 0, 0);
 		err = idle ? add_location(x, idle) : -ENOMEM;

@@ -9,24 +9,21 @@
 #include "lib/query/value_text.h"
 
 /*
- * Numbers of the attributes for CPU and kind; those of fields follow. Readers
- * prefer numbers without gaps.
+ * Numbers of the OTF2 attributes for an event's CPU and kind; those of fields follow.
+ * Readers prefer numbers without gaps.
  */
 enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };
 
-/*
- * The first number of each kind of OTF2 definition that belongs to an event
- * definition
- */
+/* First numbers of the OTF2 definitions that belong to an event definition, by kind */
 struct otf2_numbers {
 	__u32 attribute, member, metric;
 };
 
 /* The other end of a message */
 struct otf2_peer {
-	__u32 location;		/* number + 1; 0: there is no other end */
+	__u32 location;	/* number of the location + 1; 0: there is no other end */
 	__u32 reserved;
-	__u64 bytes;		/* from the sender's event */
+	__u64 bytes;		/* size of the message, by the sender's event */
 };
 
 struct otf2_string {
@@ -35,33 +32,34 @@ struct otf2_string {
 };
 
 /*
- * Strings get their numbers while events are written, and are defined
- * afterwards.
+ * Strings of the archive: numbers are assigned while events are written, definitions
+ * follow afterwards.
  */
 struct otf2_strings {
-	FILE *spool;		/* all strings, each with its NUL */
+	FILE *spool;		/* file of all strings, each with its NUL */
 	__u32 nr;
-	struct otf2_string *hash;	/* recently used strings */
+	struct otf2_string *hash;	/* hash table of recently used strings */
 	__u32 nr_hash;
 	size_t bytes;
 };
 
-/* Kinds of operations on a location */
+/* Kinds of operations that are written to a location */
 enum { TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE };
 
 struct otf2_op {
 	__u8 kind;
-	__u8 nr;		/* METRIC: number of values */
-	__u32 ref;		/* region, metric, or the message's other end */
+	__u8 nr;		/* for METRIC: number of values */
+	__u32 ref; /* number of the region, the metric, or the message's other end */
 	__u64 ns;
-	OTF2_AttributeList *attributes;	/* the writer empties the list; NULL: none */
-	__u32 tag;		/* of the message */
-	__u64 bytes;		/* of the message */
+	/* attributes, which the writer removes; NULL: none */
+	OTF2_AttributeList *attributes;
+	__u32 tag;		/* tag of the message */
+	__u64 bytes;		/* size of the message, bytes */
 	const OTF2_Type *types;
 	const OTF2_MetricValue *values;
 };
 
-/* Events of a location without a writer: extents of the file, then text */
+/* Waiting events of a location without a writer: extents of the file, then text */
 struct otf2_wait {
 	struct otf2_extent {
 		__u64 at;
@@ -73,7 +71,8 @@ struct otf2_wait {
 };
 
 struct otf2_location {
-	OTF2_EvtWriter *events;	/* NULL: events are in wait */
+	/* libotf2's writer of the location; NULL: events wait */
+	OTF2_EvtWriter *events;
 	struct otf2_wait wait;
 	struct tsct_thread *thread;
 	uint64_t nr_events;
@@ -85,54 +84,55 @@ struct otf2 {
 	struct otf2_strings strings;
 	struct otf2_location *locations;
 	__u32 nr_locations, room;
-	__u32 nr_expected;	/* number of locations by the first pass;
-				 * 0: there was none */
+	/* number of locations found by the first pass; 0: there was no first pass */
+	__u32 nr_expected;
 	FILE *waiting;		/* unlinked file of waiting events */
 	__u64 waiting_end;
-	struct otf2_numbers *numbers;	/* by number of the event definition */
-	FILE *peers;		/* file of a struct otf2_peer per end of a message */
-	struct tsct_message_matcher *messages;	/* in the first
-						 * pass only */
+	/* first OTF2 numbers, by number of the event definition */
+	struct otf2_numbers *numbers;
+	FILE *peers;		/* file with a struct otf2_peer per end of a message */
+	/* matcher of messages, in the first pass only */
+	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
-	__u64 first_ns, last_ns;	/* of the written events; first: U64_MAX
-					 * if there are none */
+	/* times of the first and last written event, ns; first U64_MAX: no events */
+	__u64 first_ns, last_ns;
 };
 
-/* Sets x->why from libotf2's error. Returns @err, or a more specific one. */
+/* Sets x->why from libotf2's error. Returns @err, or libotf2's more specific error. */
 int tsct_otf2_export_fail(struct tsct_export *x, int err);
 
-/* Polls while many locations are completed, which takes long. */
+/* Calls x->poll(), as completing many locations takes long. */
 static inline int tsct_otf2_poll(struct tsct_export *x)
 {
 	return x->poll ? x->poll(x) : 0;
 }
 
-/* Makes an unlinked file in x->dir. */
+/* Opens a new unlinked file in x->dir. */
 FILE *tsct_otf2_spool(const struct tsct_export *x);
 
 int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		     __u32 *ret_ref);
 void tsct_otf2_strings_free(struct otf2_strings *s);
 
-/* The OTF2 type for a field */
+/* Returns the OTF2 type for a field. */
 OTF2_Type tsct_otf2_type(const struct tsct_field *field);
 
-/* True if the field of a counter event is written as a metric */
+/* Returns true if the field of a counter event is written as a metric. */
 bool tsct_otf2_is_metric(const struct tsct_field *field);
 OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field);
 
-/* Writes the operation at once, or when the location gets its writer. */
+/* Writes an operation of a location, or keeps it until the location gets a writer. */
 int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 		  const struct otf2_op *op);
 
 /*
- * Writes the waiting events; the location has its writer now. Returns 0, the
+ * Writes the waiting events of a location, which has a writer now. Returns 0, the
  * result of poll(), or -errno.
  */
 int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l);
 void tsct_otf2_wait_free(struct otf2_wait *w);
 
-/* Writes all definitions, after all events. */
+/* Writes all OTF2 definitions, after all events. */
 int tsct_otf2_define(struct tsct_export *x);
 
 #endif /* TSCT_EXPORT_OTF2_H */

@@ -12,7 +12,7 @@
 #include "lib/core/port.h"
 #include "lib/otf2/otf2_error.h"
 
-/* Numbers of OTF2 groups */
+/* Numbers of the OTF2 groups: all locations, and those that communicate */
 enum { GROUP_ALL, GROUP_COMM };
 
 struct defining {
@@ -20,9 +20,9 @@ struct defining {
 	struct otf2 *o;
 	OTF2_GlobalDefWriter *to;
 	bool collecting;
-	__u32 *refs;		/* numbers of strings, in the order of their use */
+	__u32 *refs;	/* numbers of strings, in the order of the strings' use */
 	__u32 nr_refs, room, next;
-	int err;		/* the first error; nothing is done after it */
+	int err;		/* first error; after an error nothing is written */
 };
 
 static void check(struct defining *d, OTF2_ErrorCode code)
@@ -76,7 +76,7 @@ static void define_clock(struct defining *d)
 			o->first_ns, o->last_ns - o->first_ns, o->first_ns));
 }
 
-/* A node is a process: recordings identify threads only. */
+/* Defines a node as a process, as recordings identify threads only. */
 static void define_node(struct defining *d, __u32 node)
 {
 	__u32 name = string(d, d->x->nodes[node]), class = string(d, "node");
@@ -204,7 +204,7 @@ static void define_metric(struct defining *d, __u32 number)
 				OTF2_RECORDER_KIND_UNKNOWN));
 }
 
-/* The numbers of all locations; freed by the caller */
+/* Returns the numbers of all locations, which the caller frees. */
 static uint64_t *list_locations(struct defining *d)
 {
 	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));
@@ -217,7 +217,7 @@ static uint64_t *list_locations(struct defining *d)
 	return members;
 }
 
-/* Messages are between all threads: an MPI communicator of them. */
+/* Defines an MPI communicator of all threads, as messages are between any threads. */
 static void define_comm(struct defining *d)
 {
 	const __u32 nr = d->o->nr_locations;
@@ -315,7 +315,7 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 					  text, true));
 }
 
-/* Names the recordings, so that a merge of archives refuses the same one twice. */
+/* Names the merged recordings, so that a merge of archives refuses duplicates. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Passes events of a location to libotf2, which has a chunk of memory for each
- * location being written, and searches all of them for each one that is begun
- * or ended. So only some are written at a time; the events of all others wait
- * in a file, and are written one location after another at the end.
+ * Passes events of a location to libotf2. libotf2 has a chunk of memory for each
+ * location being written, and searches all chunks when a location is begun or ended. So
+ * only some locations are written at a time; the events of all others wait in a file,
+ * and are written one location after another at the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,8 @@
 #include "lib/ctf/pread_all.h"
 #include "lib/query/value_text.h"
 
-/* Bytes of memory for waiting events: of all locations; first, least, most of one */
+/* Memory for waiting events, bytes: limit of all locations; initial size, smallest and
+ * largest limit of one location */
 #define WAITING_MAX	(16U << 20)
 #define WAIT_FIRST	256U
 #define WAIT_MIN	1024U
@@ -34,7 +35,7 @@ struct sample {
 	OTF2_MetricValue value;
 } __attribute__((packed));
 
-/* An event in the file; attributes and values follow. */
+/* An event in the file of waiting events; its attributes and values follow */
 struct waiting {
 	__u64 ns, bytes;
 	__u32 ref, tag;
@@ -120,7 +121,7 @@ static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
 	__u8 *more;
 	int err;
 
-	/* The more locations wait, the less memory each has. */
+	/* Limit per location: with more locations each has less memory. */
 	most = most < WAIT_MIN ? WAIT_MIN : most > WAIT_MAX ? WAIT_MAX : most;
 	if (w->len + len > most) {
 		err = put_away(x, w);
@@ -156,7 +157,7 @@ static int write_later(struct tsct_export *x, struct otf2_wait *w,
 	__u8 text[WAIT_MIN];
 	__u32 len = sizeof(head), i;
 
-	/* As libotf2 does, it empties the list of attributes. */
+	/* Empties the list of attributes, as libotf2 does for an event. */
 	while (op->attributes &&
 	       OTF2_AttributeList_GetNumberOfElements(op->attributes) &&
 	       !OTF2_AttributeList_PopAttribute(op->attributes, &ref, &type, &value)) {
@@ -182,10 +183,7 @@ int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 
 /* ---- out of the file ----------------------------------------------------- */
 
-/*
- * Replays one event of @text, which is as it was written there; *at advances
- * past it.
- */
+/* Passes the waiting event at *at to libotf2, and advances *at to the next event. */
 static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,
 		      const __u8 **at)
 {
@@ -264,7 +262,7 @@ void tsct_otf2_wait_free(struct otf2_wait *w)
 
 /* ---- strings ------------------------------------------------------------- */
 
-/* Strings that are remembered, so that each is defined once */
+/* Limits of the strings remembered so that each is defined once: hash slots, bytes */
 #define HASH		65536
 #define BYTES_MAX	(8U << 20)
 
@@ -274,7 +272,7 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 	char name[4096];
 	FILE *file;
 
-	/* Not all file systems support this. */
+	/* Not all file systems support O_TMPFILE. */
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
 		snprintf(name, sizeof(name), "%s/.spool-XXXXXX", x->dir);
 		fd = mkostemp(name, O_CLOEXEC);

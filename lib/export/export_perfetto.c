@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets of
- * export_perfetto.proto. A node is shown as a process, as recordings identify
- * threads only. Names are written once, in the first packet that needs them.
+ * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. A
+ * node is shown as a process, as recordings identify threads only. Names are written
+ * once, in the first packet that needs them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,11 +13,11 @@
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
 
-/* Perfetto's sequence flags: interned data was cleared, is needed. */
+/* Perfetto's flags of a packet: interned data was cleared; interned data is needed */
 #define STATE_CLEARED	1
 #define STATE_NEEDED	2
 
-/* Number ranges of tracks, which do not overlap */
+/* Ranges of track numbers, which do not overlap */
 #define TRACK_THREAD	(1ULL << 60)
 #define TRACK_COUNTER	(2ULL << 60)
 #define TRACK_NODE	(3ULL << 60)
@@ -40,9 +40,9 @@ typedef TsctPerfetto__InternedName name;
 struct perfetto {
 	__u8 *out;
 	size_t room;
-	bool *named;		/* names were written, by definition */
-	bool *counted;		/* tracks were written, by node and definition */
-	/* Parts of the current packet */
+	bool *named;		/* flags by definition: names were written */
+	bool *counted;	/* flags by node and definition: counter tracks were written */
+	/* Parts of the current packet: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
 	char *texts[TSCT_FIELDS_MAX + 2];
@@ -56,7 +56,7 @@ static __u64 field_name(__u32 def, __u32 field)
 	return ((__u64)def << FIELD_BITS | field) + 1;
 }
 
-/* Field numbers of our own, which no definition uses */
+/* Number of the name of the exporter's field for the CPU, which no definition uses */
 static __u64 cpu_name(const struct tsct_export *x)
 {
 	return field_name(x->nr_defs, 0);
@@ -74,7 +74,7 @@ static __u64 counter_track(__u32 node, __u32 def, __u32 field)
 
 #define SEQUENCE	1
 
-/* A clock number of Perfetto's: all times are of CLOCK_REALTIME. */
+/* Perfetto's number of CLOCK_REALTIME, the clock of all times */
 #define CLOCK_REAL	1
 
 /* ---- packets ----------------------------------------------------------- */
@@ -103,7 +103,7 @@ static int put(struct tsct_export *x, packet *one)
 	return 0;
 }
 
-/* The first packet: clears the state, and defines the clock. */
+/* Writes the first packet, which clears the interned data and defines the clock. */
 static int put_clock(struct tsct_export *x)
 {
 	TsctPerfetto__ClockSnapshot__Clock real =
@@ -174,7 +174,8 @@ static int put_node(struct tsct_export *x, __u32 node)
 	return err;
 }
 
-/* Idle threads all have the same id: Perfetto does not accept them as threads. */
+/* Writes the track of a thread. All idle threads have the same id, which Perfetto does
+ * not accept for threads. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -244,7 +245,7 @@ static void drop_notes(struct perfetto *p)
 		free(p->texts[--p->nr_notes]);
 }
 
-/* Sets a string value; the annotation owns the text. */
+/* Sets the string value of an annotation, which then owns the text. */
 static int set_text(struct perfetto *p, annotation *note, char *text)
 {
 	p->texts[note - p->notes] = text;
@@ -277,7 +278,8 @@ static int set_integer(struct perfetto *p, annotation *note,
 		note->has_int_value = 1;
 		note->int_value = value;
 	} else if (v->field->format == TSCT_FORMAT_HEX) {
-		note->has_pointer_value = 1;	/* Perfetto shows pointers in hexadecimal. */
+		/* Pointers are shown in hexadecimal by Perfetto. */
+		note->has_pointer_value = 1;
 		note->pointer_value = value;
 	} else {
 		note->has_uint_value = 1;
@@ -340,7 +342,7 @@ static void set_name(name *n, __u64 iid, const char *text)
 	n->name = (char *)text;
 }
 
-/* Writes event @def on the thread, with the current annotations. */
+/* Writes an event of definition @def on the thread's track, with all annotations. */
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     __u32 def, TsctPerfetto__TrackEvent *event)
 {
@@ -354,7 +356,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	int err;
 
 	set_time(&one, ev->ns);
-	/* The first packet that needs them has the names of event and fields. */
+	/* The first event of a definition has the names of its fields. */
 	if (!p->named[def]) {
 		p->named[def] = true;
 		set_name(event_name, def + 1, d->name);
@@ -399,7 +401,7 @@ static int put_on_thread(struct tsct_export *x,
 	return put_event(x, ev, def, &event);
 }
 
-/* Closes the slices inside of the one that ends, so that they nest. */
+/* Closes the slices inside of the slice that ends, so that slices nest. */
 static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	const struct tsct_thread *t = ev->thread;
@@ -443,7 +445,8 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put_event(x, ev, ev->def, &event);
 }
 
-/* Writes a track for each number; all fields go with the first as annotations. */
+/* Writes each number of an event to a track; the first one has all fields as
+ * annotations. */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct perfetto *p = x->own;
@@ -474,7 +477,7 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- the format -------------------------------------------------------- */
 
-/* Writes the names of channels, and of our own annotations. */
+/* Writes the names of channels, and of the exporter's own annotations. */
 static int put_names(struct tsct_export *x)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
@@ -540,7 +543,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err ? err : put_on_thread(x, ev, ev->def, type);
 }
 
-/* Losses are an event at the end, as viewers have no other place for them. */
+/* Writes the losses as an event at the end: viewers have no other place for losses. */
 static int put_lost(struct tsct_export *x, __u64 lost)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -572,7 +575,7 @@ static int end(struct tsct_export *x)
 	__u32 i;
 	int err = 0;
 
-	/* Writes names that became known after the threads' last events. */
+	/* Writes names of threads that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
 			err = put_thread(x, x->threads.all[i]);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The output of `trace-ctl dump --utc` */
+/* Exports text: the same output as `trace-ctl dump --utc` */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "export.h"
 #include "lib/query/event_text.h"
 
-#define CHUNK	65536	/* lines are written in chunks of this size */
+#define CHUNK	65536	/* size of the chunks in which lines are written, bytes */
 
 static int begin(struct tsct_export *x)
 {

@@ -57,7 +57,8 @@ static void find_span(struct tsct_merge *m)
 	r->begin = UINT64_MAX;
 	r->end = 0;
 	for (in = m->in; in < m->in + m->nr; in++) {
-		/* Times may decrease where the counter's next epoch begins. */
+		/* Times may decrease where the counter's next epoch begins, so all
+		 * segments count. */
 		for (k = 0; k < in->nr_segments; k++) {
 			at = merge_global(in, k ? in->segment[k].begin : in->begin);
 			if (at < r->begin)
@@ -91,7 +92,7 @@ static int name_result(struct tsct_merge *m)
 		return merge_fail_errno(m, -ENOMEM);
 	if (getrandom(r->uuid, sizeof(r->uuid), 0) != sizeof(r->uuid))
 		return merge_fail(m, -EIO, "no random numbers from the kernel");
-	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40;	/* RFC 4122, version 4 */
+	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40; /* version 4 of RFC 4122: random */
 	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
 	return 0;
 }
@@ -105,7 +106,7 @@ int merge_make_clock(struct tsct_merge *m)
 	__u64 s;
 
 	find_span(m);
-	/* Seconds of this clock begin with those of the Unix epoch. */
+	/* The base of the result's clock is a whole second since the Unix epoch. */
 	s = r->begin / hz;
 	real->base_cycles = s * hz;
 	real->base_ns = (__s64)(s * 1000000000);
@@ -117,7 +118,7 @@ int merge_make_clock(struct tsct_merge *m)
 	real->void_after_cycles = r->end + hz;
 	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
 		TSCT_SOURCE_TSC;
-	/* The metadata of such a result would be rejected. */
+	/* Readers would reject the metadata of a result with such times. */
 	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
 		return merge_fail(m, -EINVAL, "the times of the inputs are too far"
 				  " apart, or too late, for one recording");
@@ -160,7 +161,7 @@ void tsct_merge_free(struct tsct_merge *m)
 /* ---- the result --------------------------------------------------------------------- */
 
 /*
- * Adds the largest monotonic fixup to each node's bounds. The clock that other
+ * Adds the largest monotonic fixup to each node's bounds. The clock that other CTF
  * readers see has the largest bound of all nodes.
  */
 static void bound_clock(struct tsct_merge *m)

@@ -19,38 +19,36 @@
 
 struct tsct_merge;
 
-/* Receives a remark for the user. Called from any thread, one at a time. */
+/* Callback that receives a remark for the user; from any thread, but one at a time */
 typedef void tsct_merge_note(void *arg, const char *sentence);
 
 struct tsct_merge_options {
-	const char *const *path;	/* directories of recordings */
+	const char *const *path;	/* paths of the directories of recordings */
 	unsigned int nr;
-	int fit;		/* enum tsct_fit_kind; -1: by each recording's
-				 * own choice */
-	__u64 hz;		/* global ticks per second; 0: 10^9 */
-	bool force;		/* accept inputs that are refused otherwise */
-	bool as_fitted;		/* do not shift nodes because of messages */
-	bool salvage;		/* keep the readable part of damaged inputs */
-	unsigned int jobs;	/* threads; 0: one per CPU */
-	tsct_merge_note *note;	/* may be NULL */
+	/* kind of fit, enum tsct_fit_kind; -1: the kind that each recording names */
+	int fit;
+	__u64 hz;		/* frequency of global ticks, Hz; 0: 10^9 */
+	bool force;		/* flag: accept inputs that are refused otherwise */
+	bool as_fitted;		/* flag: do not shift nodes because of messages */
+	bool salvage;		/* flag: keep the readable part of damaged inputs */
+	unsigned int jobs;	/* number of threads; 0: one per CPU */
+	tsct_merge_note *note;	/* callback for remarks; may be NULL */
 	void *arg;
 };
 
-/* Progress. Other threads may read it with READ_ONCE(). */
+/* Progress of the merge. Other threads may read the fields with READ_ONCE(). */
 struct tsct_merge_progress {
-	__u64 bytes, bytes_done;	/* bytes of all input files, and bytes read */
-	__u64 events;			/* events written so far */
-	__u32 stop;			/* set it to make the merge return
-					 * -EINTR */
+	__u64 bytes, bytes_done; /* bytes of all input files, and bytes read so far */
+	__u64 events;			/* number of events written so far */
+	__u32 stop;	/* flag, set by others: the merge is to return -EINTR */
 };
 
 /*
  * tsct_merge_plan - examine all inputs, write nothing
  * @ret: set on failure, too; the caller frees it in any case
  *
- * Returns 0; -EINVAL: the inputs cannot be merged; -EBADMSG: one is damaged;
- * -EINTR; or another -errno. tsct_merge_why() then has the reason and the
- * input.
+ * Returns 0; -EINVAL: the inputs cannot be merged; -EBADMSG: an input is damaged;
+ * -EINTR; or another -errno. tsct_merge_why() then has the reason and the input.
  */
 int tsct_merge_plan(const struct tsct_merge_options *options,
 		    struct tsct_merge **ret);
@@ -63,30 +61,30 @@ const char *tsct_merge_why(const struct tsct_merge *merge);
  */
 int tsct_merge_write(struct tsct_merge *merge, int dirfd);
 
-void tsct_merge_free(struct tsct_merge *merge);	/* @merge may be NULL. */
+void tsct_merge_free(struct tsct_merge *merge);	/* frees a plan, which may be NULL */
 
 struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *merge);
 
 /* ---- results of the plan ------------------------------------------------- */
 
-/* The time base of the result */
+/* Time base of the merged recording */
 enum tsct_merge_time {
-	TSCT_MERGE_CLUSTER,	/* the master's counter, at the mean rate of
-				 * its wall clock */
-	TSCT_MERGE_OWN,		/* each node's own clock */
+	/* the master's counter, at the mean rate of the master's wall clock */
+	TSCT_MERGE_CLUSTER,
+	TSCT_MERGE_OWN,		/* time by each node's own clock */
 };
 
-/* The way in which a node's ticks become those of the cluster */
+/* The way in which the ticks of a node become global ticks */
 enum tsct_merge_how {
 	TSCT_MERGE_AS_OWN,	/* by the node's own clock */
 	TSCT_MERGE_AS_MASTER,	/* the node's counter is the timeline */
-	TSCT_MERGE_AS_CHILD,	/* by a fit of the node's counter to the master's */
-	TSCT_MERGE_VIA,		/* by a fit to a node among the inputs, and then
-				 * as that node's ticks */
+	TSCT_MERGE_AS_CHILD,	/* by a fit from the node's counter to the master's */
+	/* by a fit to another node of the inputs, then by that node's mapping */
+	TSCT_MERGE_VIA,
 	TSCT_MERGE_BY_PARAMS,	/* by a fit to a node that is not an input, and
 				 * that node's clock params */
-	TSCT_MERGE_AS_MERGED,	/* global ticks of an input that is a merged
-				 * recording */
+	/* unchanged or rescaled: ticks of a merged recording were global before */
+	TSCT_MERGE_AS_MERGED,
 	TSCT_MERGE_HOW_NR,
 };
 
@@ -94,18 +92,18 @@ extern const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR];
 
 enum tsct_merge_time tsct_merge_time(const struct tsct_merge *merge);
 
-/* The result as in its metadata. Counts are valid after tsct_merge_write(). */
+/* Returns the description of the result. Counts are valid after tsct_merge_write(). */
 const struct tsct_recording *tsct_merge_result(const struct tsct_merge *merge);
 
-/* An input; their order is that of the options */
+/* An input of the merge; inputs are in the order of the options */
 struct tsct_merge_input {
 	const char *path;
 	const struct tsct_recording *rec;
-	__u32 first_node;	/* index of its first node in the result; its
-				 * others follow */
-	__u64 events;		/* events written */
-	__u64 missing;		/* events that it counts and that are missing */
-	__u64 damage;		/* number of unreadable places in its files */
+	/* index in the result of the input's first node; its other nodes follow */
+	__u32 first_node;
+	__u64 events;		/* number of events written to the result */
+	__u64 missing; /* number of events that the input counts and that are missing */
+	__u64 damage;		/* number of unreadable places in the input's files */
 };
 
 const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *merge,
@@ -113,18 +111,19 @@ const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *merge,
 enum tsct_merge_how tsct_merge_how(const struct tsct_merge *merge, __u32 node);
 
 /*
- * True if a part of the inputs is not in the result. Valid after
+ * Returns true if a part of the inputs is not in the result. Valid after
  * tsct_merge_write().
  */
 bool tsct_merge_is_partial(const struct tsct_merge *merge);
 
 /* ---- files ---------------------------------------------------------------------- */
 
-/* A file of an input, and its place in the result */
+/* A file of an input, and its place in the merged recording */
 struct tsct_merge_file {
 	__u32 input;
-	__u32 in_class, in_location;	/* indices in the input */
-	__u32 class, location, node;	/* indices in the result */
+	/* indices of stream class and location in the input */
+	__u32 in_class, in_location;
+	__u32 class, location, node;	/* indices in the merged recording */
 };
 
 const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
@@ -132,22 +131,22 @@ const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
 
 struct tsct_merge_event {
 	__u64 global;
-	const struct tsct_trace_event *event;	/* ids are those of the input;
-						 * valid until the next call */
+	/* event with the ids of the input; valid until the next call */
+	const struct tsct_trace_event *event;
 };
 
 struct tsct_merge_reader;
 
-/* Opens a reader; any number of them, of any files. Returns 0 or -ENOMEM. */
+/* Opens a reader of a file; any number of readers may be open. Returns 0 or -ENOMEM. */
 int tsct_merge_reader_open(struct tsct_merge *merge,
 			   const struct tsct_merge_file *file,
 			   struct tsct_merge_reader **ret);
-/* Returns 1, or 0 at the end, or -ENOMEM. Damaged events are skipped. */
+/* Reads the next undamaged event. Returns 1; 0: end of the file; or -ENOMEM. */
 int tsct_merge_reader_next(struct tsct_merge_reader *reader,
 			   struct tsct_merge_event *ret);
 void tsct_merge_reader_close(struct tsct_merge_reader *reader);
 
-/* The time of an event of that file by the node's own clock */
+/* Returns the time of an event of @file by the node's own clock, ns. */
 __s64 tsct_merge_own_ns(const struct tsct_merge *merge,
 			const struct tsct_merge_file *file, __u64 stamp);
 

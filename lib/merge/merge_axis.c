@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the time of the result, the axis that all nodes are mapped to, and its
- * fraction of global ticks. Recordings have a common time if all are on the same
- * timeline, that of one master in one epoch; or if none belongs to a cluster, and
- * each has a clock with a bound.
+ * Chooses the time of the merged recording, the axis to which all nodes are mapped, and
+ * the function from the axis to global ticks. Recordings have a common time if all are
+ * on the same timeline, that of one master in one epoch; or if none belongs to a
+ * cluster, and each has a clock with a bound.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 static bool is_on(const struct tsct_series *s, __u64 master, __u32 timeline)
 {
-	/* Without a master, it is on the time of NTP servers: all nodes share it. */
+	/* Without a master, all nodes are on the time of NTP servers. */
 	return s->nr && s->master == master && s->timeline == timeline &&
 		(s->has_params || !master);
 }
@@ -27,8 +27,8 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 }
 
 /*
- * NULL: the input is on a timeline. Else the reason; "" if it belongs to no
- * cluster, or has synced-cluster, so that there is nothing to correct.
+ * Returns NULL if the input is on a timeline, else the reason why not; "" if the input
+ * belongs to no cluster, or is of a synced-cluster, so that nothing needs correction.
  */
 static const char *why_none(const struct merge_in *in)
 {
@@ -41,7 +41,8 @@ static const char *why_none(const struct merge_in *in)
 			found = true;
 		else if (s->nr && s->x[s->nr - 1].t4 >= in->begin &&
 			 s->x[0].t1 <= in->end)
-			other = true;	/* another timeline in that time */
+			/* samples of another timeline were taken meanwhile */
+			other = true;
 	}
 	if (in->info.rec->merged)
 		return in->info.rec->timeline.on ? NULL :
@@ -63,7 +64,7 @@ static const char *why_none(const struct merge_in *in)
 
 /* ---- the time of the result ---------------------------------------------- */
 
-/* True with synced-cluster: CLOCK_REALTIME is the cluster's time. */
+/* Returns true with synced-cluster: CLOCK_REALTIME is the cluster's time. */
 static bool has_agreed(const struct tsct_recorded_sync *sync)
 {
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
@@ -109,7 +110,7 @@ static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 	return 0;
 }
 
-/* True if no input belongs to a cluster */
+/* Returns true if no input belongs to a cluster. */
 static bool are_all_by_themselves(const struct tsct_merge *m)
 {
 	const struct merge_in *in;
@@ -123,7 +124,7 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 	return true;
 }
 
-/* True if all nodes are of one boot, or all have synced-cluster */
+/* Returns true if all nodes are of one boot, or all are of a synced-cluster. */
 static bool share_one_clock(const struct tsct_merge *m)
 {
 	const __u8 *first = m->in[0].info.rec->nodes[0].boot_id;
@@ -142,7 +143,7 @@ static bool share_one_clock(const struct tsct_merge *m)
 	return one_boot || shared;
 }
 
-/* Reports the largest distance of two inputs by their own clocks. */
+/* Reports the largest distance between the clocks of any two inputs. */
 static void note_distance(struct tsct_merge *m)
 {
 	__u64 worst[2] = { 0, 0 }, error, begin;
@@ -206,7 +207,7 @@ int merge_choose_time(struct tsct_merge *m)
 		merge_note(m, "%s", why);
 		return take_own(m);
 	}
-	/* Samples before a disruption are of another epoch. */
+	/* Samples from before a disruption are of another epoch than the last. */
 	for (in = m->in; in < m->in + m->nr; in++)
 		if (merge_was_disrupted(in->info.rec))
 			merge_note(m, "%s: its clock was disrupted while it was"
@@ -223,7 +224,7 @@ double merge_axis_ns(const struct merge_axis *axis)
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
 
-/* Out of range values occur where samples are of a counter that no input recorded. */
+/* Numbers out of range occur where samples are of a counter that no input recorded. */
 __s64 merge_whole(double value)
 {
 	return value > -9e18 && value < 9e18 ? (__s64)value : 0;
@@ -253,7 +254,7 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		    frac_ns / merge_axis_ns(axis));
 }
 
-/* Cluster time of an axis count, rounded down */
+/* Returns the cluster time of an axis count, ns, rounded down. */
 static __s64 time_of(const struct merge_axis *axis, __u64 count)
 {
 	return axis->base_ns +
@@ -305,7 +306,8 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 	struct merge_place place;
 	double ns;
 
-	/* remote + (tick - global) * den / num, with the fraction of a count */
+	/* Point on the axis: remote + (tick - global) * den / num, with the fraction of
+	 * a count */
 	place.count = before ? frame.remote - whole : frame.remote + whole;
 	merge_add_frac(&place, before ? -frac : frac);
 	place.rate = (double)frame.den / (double)frame.num;
@@ -333,7 +335,8 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 		sync->node == m->master;
 }
 
-/* @by_master: only samples with the master, which have its clock params */
+/* Finds a series on the result's timeline. @by_master: only with the master, whose
+ * samples have clock params */
 static const struct tsct_series *find_series(const struct tsct_merge *m,
 					     bool by_master)
 {
@@ -366,7 +369,7 @@ static void choose_axis(struct tsct_merge *m)
 		m->axis.mult = params->mult;
 		return;
 	}
-	/* The master's clock params, as a child received them */
+	/* Uses the master's clock params as a child received them. */
 	s = find_series(m, true);
 	if (s) {
 		sent = &s->params[s->nr - 1];
@@ -374,8 +377,8 @@ static void choose_axis(struct tsct_merge *m)
 		return;
 	}
 	/*
-	 * The master's counter is unknown: uses ns of cluster time, from about the
-	 * first report on.
+	 * The master's counter is unknown: the axis is ns of cluster time, from about
+	 * the first report on.
 	 */
 	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
 	s = find_series(m, false);
@@ -412,9 +415,9 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 }
 
 /*
- * Sets the rate of global ticks so that the master's whole recording lasts as long
- * as on its wall clock. For a recording of less than a second, whole nanoseconds would
- * make too coarse a rate for the events of others.
+ * Sets the rate of global ticks so that the master's whole recording lasts as long as
+ * by the master's wall clock. For a recording of less than a second, whole nanoseconds
+ * would make too coarse a rate for the events of others.
  */
 static int frame_by_master(struct tsct_merge *m)
 {
@@ -464,7 +467,7 @@ int merge_find_axis(struct tsct_merge *m)
 		if (m->in[i].info.rec->merged)
 			merged = m->in[i].info.rec;
 	if (m->time == TSCT_MERGE_OWN) {
-		/* Each node has an axis of its own; this one only provides hz. */
+		/* Each node has an axis of its own; this axis only provides hz. */
 		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
 		m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
 		if (merged && !m->options.hz)

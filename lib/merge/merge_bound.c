@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bound of a node's times over time. The mapping is a curve through
- * estimates; its bound at a point is that of an estimate made for this very
- * point, plus the distance of the curve from it. The middle between two points
- * is checked in the same way.
+ * Error bounds of a node's times. The mapping is a curve through estimates; the bound
+ * at a point is that of an estimate made for this very point, plus the distance of the
+ * curve from that estimate. The middle between two points is checked in the same way.
  */
 #include <math.h>
 
@@ -14,7 +13,7 @@
 
 struct measured {
 	double error_ns;
-	double residual_ns;	/* of the fit; below 0: nothing was fitted */
+	double residual_ns; /* residual of the fit, ns; below 0: nothing was fitted */
 };
 
 static int measure(const struct tsct_merge *m, const struct merge_in *in,
@@ -32,11 +31,12 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		fabs((double)ns);
 	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN) {
-		/* Distance of the recording's straight clock from its clock params */
+		/* Distance between the mapped time and the time by the recording's
+		 * clock params */
 		ns = (__s64)((tsct_u128)merge_global(in, local) * 1000000000 /
 			     in->frame.hz);
 		off = fabs((double)((tsct_s128)ns - tsct_clock_params_ns(real, local)));
-		/* Both were rounded down to ns: up to 1 ns of it is rounding. */
+		/* Both times are rounded down: up to 1 ns of distance is rounding. */
 		ret->error_ns += (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
 			(off > 1 ? off - 1 : 0);
 	}
@@ -61,11 +61,11 @@ static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
 	return in->begin + (__u64)((tsct_u128)(in->end - in->begin) * k / nr);
 }
 
-/* Raises a bound to @ns and what rounding may add. */
+/* Raises a bound to @ns, plus the error that rounding may add. */
 static void widen(struct tsct_recorded_bound *b, double ns)
 {
 	/*
-	 * Rounding down to a tick costs one, and the mapping's lines are within
+	 * Rounding down to a tick adds up to 1 ns, and the mapping's lines are within
 	 * 0.1 ns.
 	 */
 	const double up = ceil(ns + 0.1) + 1;
@@ -91,7 +91,7 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	for (k = 0; k < nr; k++)
 		c->bounds[k] = (struct tsct_recorded_bound) {
 			.tick = merge_global(in, point(in, k, nr - 1)) };
-	/* Odd k: halfway between two points, the error there is for both. */
+	/* An odd k is a point halfway between bounds; its error is for both. */
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;
@@ -107,8 +107,9 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	c->has_residual = fitted != 0;
 	c->residual_ps = ps < 9e18 ? (__u64)ps : INT64_MAX;
 	/*
-	 * Where the counter began anew, the next epoch's function may give points
-	 * before the last one of the epoch before. They are raised, as events are.
+	 * Where a new epoch of the counter begins, its function may place bounds before
+	 * the last bound of the epoch before. Such bounds are raised to later ticks, as
+	 * events are.
 	 */
 	for (k = 1; k < nr; k++) {
 		b = &c->bounds[k];
@@ -122,9 +123,9 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 }
 
 /*
- * Sets the kind of fit, and the counts of samples. With long recordings, each fit
- * used a part of the samples: the counts are of all fits, whose dropped samples may
- * differ.
+ * Sets the kind of fit, and the counts of samples used and dropped. In a long recording
+ * each fit uses a part of the samples, and different fits may drop different samples,
+ * so all samples count as used.
  */
 static void count_samples(const struct merge_in *in,
 			  struct tsct_recorded_correction *c)
@@ -141,7 +142,8 @@ static void count_samples(const struct merge_in *in,
 			c->kept += series->nr;
 			continue;
 		}
-		/* The kind that auto chose first; auto, if it chose others, too */
+		/* Kind of fit that auto chose; auto, if it chose different kinds for
+		 * the segments */
 		if (i && strcmp(c->fit, tsct_fit_name(fit.kind)))
 			fit.kind = TSCT_FIT_AUTO;
 		strcpy(c->fit, tsct_fit_name(fit.kind));
@@ -154,7 +156,8 @@ static void count_samples(const struct merge_in *in,
 	}
 }
 
-/* Bounds of a merged input: those of its nodes, with a tick more on another axis */
+/* Sets the bounds of a merged input's nodes to those of the input, increased by a tick
+ * if the axis differs. */
 static void carry(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;
@@ -201,7 +204,7 @@ int merge_bounds(struct tsct_merge *m)
 	return err;
 }
 
-/* Extends the bounds of a recording that grew since its end was searched. */
+/* Extends the bounds of recordings that grew since the search for their ends. */
 int merge_bounds_again(struct tsct_merge *m)
 {
 	struct merge_in *in;

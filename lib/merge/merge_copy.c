@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads files of the inputs with global ticks, and copies them. Files are
- * independent, so any number of threads take the next one.
+ * Reads files of the inputs with global ticks, and copies them. Files are independent,
+ * so each of any number of threads takes the next file.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -44,7 +44,7 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 		if (!tsct_mapping_cursor_next(&r->cursor, stamp, ret_global))
 			return 1;
 	}
-	/* Reports once per file: damage tends to repeat. */
+	/* Reports an unmapped tick once per file: damage tends to repeat. */
 	if (r->out)
 		return 0;
 	r->out = r->s.spoiled = true;
@@ -65,7 +65,7 @@ int tsct_merge_reader_open(struct tsct_merge *m,
 	*ret = malloc(sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
-	/* Damage is reported where events are copied. */
+	/* This reader does not report damage: it is reported when events are copied. */
 	merge_reader_init(*ret, m, file, NULL, NULL);
 	return 0;
 }
@@ -96,16 +96,16 @@ __s64 tsct_merge_own_ns(const struct tsct_merge *m,
 struct copy_work {
 	struct tsct_merge *m;
 	int dirfd;
-	unsigned int next;	/* the next file, taken by an atomic increment */
+	unsigned int next; /* index of the next file, taken by an atomic increment */
 };
 
 struct copy {
 	struct copy_work *w;
 	struct tsct_merge_reader r;
 	struct tsct_stream_writer out;
-	const __u32 *ids;	/* ids in the result, by id in the input - FIRST */
-	__u64 pos;		/* file offset up to which bytes were counted */
-	__u64 counted;		/* events added to the progress so far */
+	const __u32 *ids; /* event ids in the result, by id in the input - FIRST */
+	__u64 pos;		/* file offset up to which the progress counts bytes */
+	__u64 counted;		/* number of events added to the progress so far */
 };
 
 static void report(void *arg, const char *sentence)
@@ -133,8 +133,8 @@ static void count_done(struct copy *c, __u64 pos)
 }
 
 /*
- * At a new packet of the input: ends the output packet, so that losses stay
- * between the same events. Returns 0 or -errno.
+ * At a new packet of the input: ends the output packet, so that losses stay between the
+ * same two events. Returns 0 or -errno.
  */
 static int turn_packet(struct copy *c, __u64 *discarded)
 {
@@ -144,7 +144,7 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	count_done(c, c->r.s.pos);
 	if (merge_is_stopped(c->w->m))
 		return -EINTR;
-	/* Damage ends the merge, unless it is to be salvaged. */
+	/* Damage ends the merge unless the option salvage is set. */
 	if (c->r.dir.damage && !c->w->m->options.salvage)
 		return -EBADMSG;
 	if (!tsct_stream_writer_started(&c->out))
@@ -193,7 +193,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 	int i;
 
 	if (held > events) {
-		/* The cause is not UNWRITTEN, as the recorder did write them. */
+		/* The cause is not UNWRITTEN, as the recorder did write the events. */
 		sum = &cause[r->s.spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];
 		*sum = held - events < TSCT_COUNT_MAX - *sum ?
 			*sum + held - events : TSCT_COUNT_MAX;
@@ -207,7 +207,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 		to->ring[f->location].published_begin;
 }
 
-/* Adds the file's counts to those of the result; returns its lost events. */
+/* Adds the counts of an input's file to the result; returns the file's lost events. */
 static __u64 sum_up(struct copy *c)
 {
 	const struct tsct_merge_file *f = c->r.file;
@@ -240,14 +240,14 @@ static int end_file(struct copy *c, __u64 discarded)
 {
 	const struct tsct_merge_file *f = c->r.file;
 	struct tsct_merge *m = c->w->m;
-	const __u64 lost = sum_up(c);	/* The last packet
-						 * states the total. */
+	/* number of lost events, for the header of the last packet */
+	const __u64 lost = sum_up(c);
 	struct tsct_file_counts *counts = &m->result.streams[f->class].counts[f->location];
 	int err = 0;
 
 	if (lost > discarded)
 		discarded = lost;
-	/* Losses after the last event get a packet, too. */
+	/* Losses after a file's last event get a packet, too. */
 	if (discarded && !tsct_stream_writer_started(&c->out))
 		err = tsct_stream_writer_start(&c->out, m->result.begin);
 	if (!err && tsct_stream_writer_started(&c->out))
@@ -278,11 +278,11 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
 	tsct_stream_writer_init(&c->out, &file);
-	/* The ring's own counts, and the known losses */
+	/* Counts of the ring, and known losses, are those of the input. */
 	to->loss[f->location] = from->loss[f->in_location];
 	to->ring[f->location] = from->ring[f->in_location];
 	err = copy_events(c, &discarded);
-	/* The error was reported where it was found. */
+	/* The damage was reported where it was found. */
 	if (!err && c->r.dir.damage && !m->options.salvage)
 		err = -EBADMSG;
 	if (!err) {
@@ -314,7 +314,7 @@ static void *copy_files(void *arg)
 	}
 	if (err) {
 		merge_fail_errno(m, err);
-		/* Stop the other threads. */
+		/* Stops the other threads after an error. */
 		WRITE_ONCE(w->next, m->nr_files);
 		WRITE_ONCE(m->progress.stop, 1);
 	}
@@ -336,7 +336,7 @@ int merge_copy(struct tsct_merge *m, int dirfd)
 	threads = calloc(jobs + 1, sizeof(*threads));
 	if (!threads)
 		return merge_fail_errno(m, -ENOMEM);
-	/* If a thread cannot be created, the others do its share. */
+	/* If a thread cannot be created, the existing threads copy all files. */
 	while (nr + 1 < jobs &&
 	       !pthread_create(&threads[nr], NULL, copy_files, &w))
 		nr++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Defines the result without its events: nodes and locations of all inputs in
+ * Defines the merged recording without its events: nodes and locations of all inputs in
  * order; channels and event types, each once.
  */
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static bool copy_node(struct tsct_recorded_node *to,
 	to->cpus = NULL;
 	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
-	/* The clock params are in ticks of the input, which the result lacks. */
+	/* Clock params are left out, as they are in ticks of the input. */
 	memset(&to->sync.params, 0, sizeof(to->sync.params));
 	if (from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model))
 		return false;
@@ -79,7 +79,7 @@ static int make_nodes(struct tsct_merge *m)
 
 /* ---- locations -------------------------------------------------------------------- */
 
-/* Most possible CPUs have no events and no losses. */
+/* Returns true if a CPU has events or losses: most possible CPUs have neither. */
 static bool is_used(const struct merge_in *in, __u32 at)
 {
 	const struct tsct_recording *rec = in->info.rec;
@@ -117,7 +117,7 @@ static int make_locations(struct tsct_merge *m)
 			in->location[at] = is_used(in, at) ? (__u32)nr++ :
 				MERGE_NOBODY;
 	}
-	/* The metadata needs at least one location. */
+	/* The metadata needs at least one location, even if none is used. */
 	if (!nr)
 		m->in[0].location[nr++] = 0;
 	if (nr > TSCT_LOCATIONS_MAX)
@@ -152,8 +152,8 @@ static int find_name(const struct tsct_merge *m, const char *name)
 }
 
 /*
- * Finds a class under its own name, or under the one that find_or_add_class()
- * derived from it.
+ * Finds a stream class by the name of @of, or by the name that find_or_add_class()
+ * derived from that name.
  */
 static int find_class(const struct tsct_merge *m, const struct tsct_stream_class *of)
 {
@@ -181,7 +181,8 @@ static int find_or_add_class(struct tsct_merge *m, const struct merge_in *in,
 
 	if (ret >= 0)
 		return ret;
-	/* A kernel's and a program's channel may share a name; their files must not. */
+	/* A kernel's and a program's channel may have the same name, but not the same
+	 * files: the name gets underscores. */
 	strcpy(name, from->name);
 	while (find_name(m, name) >= 0)
 		strcat(name, "_");
@@ -223,19 +224,19 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 #define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
 #define SLOTS	(1U << 17)
 
-/* The event types of one class of the result */
+/* State of unifying the event types of one stream class of the result */
 struct unifier {
 	struct tsct_unify unify;
 	struct tsct_remap_slot *slot;
-	__u32 *id;		/* id in the result, by number in unify */
+	__u32 *id;		/* event ids in the result, by number in unify */
 	__u32 nr;
-	__u32 next;		/* all lower ids are taken */
+	__u32 next;		/* next free event id: all lower ids are taken */
 	__u64 seed;
 	const struct tsct_recording *result;
 	__u32 class;
 };
 
-/* The argument of is_same() */
+/* Argument of the callback is_same() */
 struct question {
 	const struct unifier *u;
 	const struct tsct_event_def *def;
@@ -270,7 +271,7 @@ static int add_def(struct tsct_merge *m, struct unifier *u,
 	struct tsct_event_def copy = { .id = 0 };
 
 	memcpy(&copy, def, def->size);
-	/* Keeps the id where it is free, so that a channel of one input keeps all. */
+	/* A free id is kept, so a channel of one input keeps all ids. */
 	if (tsct_recording_def(u->result, u->class, copy.id)) {
 		while (u->next <= TSCT_ID_MAX &&
 		       tsct_recording_def(u->result, u->class, u->next))
@@ -345,7 +346,7 @@ static int unify_all(struct tsct_merge *m)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* Files of one class follow each other. */
+/* Adds the files of an input; files of one stream class follow each other. */
 static void add_files(struct tsct_merge *m, unsigned int i)
 {
 	const struct merge_in *in = &m->in[i];

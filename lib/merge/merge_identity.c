@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Refuses duplicates and wrong clocks. Several recordings of a node are
- * accepted if they follow each other, or are of different channels.
+ * Refuses duplicate inputs and wrong clocks. Several recordings of a node are accepted
+ * if they follow each other, or are of different channels.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,26 +9,25 @@
 
 #include "merge_private.h"
 
-/* Recordings made together are not this far apart. */
+/* Largest time between recordings that were made together, ns */
 #define APART_NS	(24 * 3600 * 1000000000ULL)
 
 /*
- * A node of an input. Duplicates within a merged input were handled when it was
- * made.
+ * A node of an input. Duplicates within a merged input were refused when that was made.
  */
 struct holder {
 	const struct merge_in *in;
 	const struct tsct_recorded_node *node;
 };
 
-/* A channel of a node, and the time it was recorded */
+/* A channel of a node, and the span of time in which it was recorded */
 struct claim {
 	struct holder by;
 	__u32 stream;
 	__s64 begin, end;
 };
 
-/* Older recordings may have no uuid. */
+/* Returns true if a UUID is set: older recordings may have none. */
 static bool is_known(const __u8 *uuid)
 {
 	static const __u8 zero[16];
@@ -53,7 +52,8 @@ static size_t count_nodes(const struct tsct_merge *m)
 
 /* ---- the same directory ---------------------------------------------------------- */
 
-/* Compares all pairs: each input has an open directory, so there are few. */
+/* Compares the directories of all pairs: each input has an open directory, so there are
+ * few pairs. */
 static int check_inodes(struct tsct_merge *m)
 {
 	struct stat *st = calloc(m->nr + 1, sizeof(*st));
@@ -118,8 +118,8 @@ static int check_uuids(struct tsct_merge *m)
 /* ---- the same node, channel and time ------------------------------------------------ */
 
 /*
- * A node is identified by its daemon's number (@by_number); if one of two has none,
- * by the boot and the host's name.
+ * A node is identified by its daemon's number (@by_number); if one of two nodes has no
+ * number, by the boot and the host's name.
  */
 static int compare_nodes(bool by_number, const struct tsct_recorded_node *a,
 			 const struct tsct_recorded_node *b)
@@ -137,7 +137,7 @@ static const struct tsct_stream_class *channel_of(const struct claim *c)
 	return &c->by.in->info.rec->streams[c->stream];
 }
 
-/* Compares node and channel. */
+/* Compares the nodes and the channels of two spans. */
 static int compare_channels(bool by_number, const struct claim *a,
 			    const struct claim *b)
 {
@@ -150,8 +150,8 @@ static int compare_channels(bool by_number, const struct claim *a,
 }
 
 /*
- * An empty span comes before those that begin with it: it does not overlap
- * them.
+ * Orders spans by node, channel and begin. An empty span comes before spans with the
+ * same begin, as it does not overlap them.
  */
 static int by_claim(const void *a, const void *b, void *by_number)
 {
@@ -165,7 +165,7 @@ static int by_claim(const void *a, const void *b, void *by_number)
 	return order ? order : compare_in(x->by.in, y->by.in);
 }
 
-/* The spans with the latest end: of all that began so far, and of another input */
+/* Spans with the latest end so far: of all inputs, and of all inputs but that one */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -183,7 +183,7 @@ static void note_claim(struct latest *l, const struct claim *c)
 	}
 }
 
-/* A span of another input that has not ended when this one begins, or NULL */
+/* Returns a span of another input that has not ended when span @c begins, or NULL. */
 static const struct claim *find_twin(const struct latest *l, const struct claim *c)
 {
 	const struct claim *twin = l->any && l->any->by.in != c->by.in ? l->any :
@@ -193,13 +193,13 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 }
 
 /*
- * Visits spans in the order of their begins, and compares each with the latest
- * ends.
+ * Visits spans in the order of their begins, and compares each with the latest ends so
+ * far.
  */
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	struct latest latest[2];	/* of nodes without and with a number */
+	struct latest latest[2]; /* latest ends, of nodes without and with a number */
 	const struct claim *c, *twin;
 	const char *first, *second;
 	bool numbered;
@@ -243,7 +243,8 @@ static size_t claim_all(const struct tsct_merge *m, bool by_number,
 			c.begin = merge_own_ns(in, in->begin);
 			c.end = merge_own_ns(in, in->end);
 			b = node->correction.bounds;
-			/* A node of a merged input has the span of its bounds. */
+			/* The span of a node in a merged input is that of the node's
+			 * error bounds. */
 			if (rec->merged && node->correction.nr_bounds) {
 				c.begin = merge_own_ns(in, b->tick);
 				b += node->correction.nr_bounds - 1;
@@ -302,7 +303,7 @@ static int check_gaps(struct tsct_merge *m)
 	for (i = 1; i < m->nr && !err; i++) {
 		begin = merge_own_ns(all[i], all[i]->begin);
 		end = merge_own_ns(all[i], all[i]->end);
-		/* Hostile inputs may be more than 2^63 ns apart. */
+		/* Times of hostile inputs may be more than 2^63 ns apart. */
 		apart = (__u64)begin - (__u64)last_end;
 		if (begin >= last_end && apart > APART_NS)
 			err = merge_fail(m, -EINVAL, "%s: begins %" PRIu64
@@ -321,7 +322,7 @@ static int check_gaps(struct tsct_merge *m)
 	return err;
 }
 
-/* Nodes are sorted and compared with neighbours: a merged input may have many. */
+/* Nodes are sorted and compared with neighbours: a merged input may have many nodes. */
 int merge_identify(struct tsct_merge *m)
 {
 	int err;

@@ -9,13 +9,13 @@
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 
-/* The argument of report() */
+/* Argument of the callback report() */
 struct watcher {
 	struct tsct_merge *m;
 	struct merge_in *in;
 };
 
-/* Reports damage to samples: fits use the others, but the user should see it. */
+/* Reports damage to sync samples to the user; fits use the undamaged samples. */
 static void report(void *arg, const char *sentence)
 {
 	struct watcher *w = arg;
@@ -41,8 +41,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 		err = tsct_series_make(samples, in->nr_samples, &in->series,
 				       &in->nr_series);
 	/*
-	 * A recorder that was killed wrote no end: the last sample is a lower
-	 * bound.
+	 * A recorder that was killed wrote no end: the last sample is a lower bound of
+	 * the recording's end.
 	 */
 	if (!err && !rec->complete && in->nr_samples &&
 	    samples[in->nr_samples - 1].stamp > in->end)
@@ -62,7 +62,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	const struct tsct_recording *rec = in->info.rec;
 	__u32 i;
 
-	/* Repeats the remarks about nodes of a merged input. */
+	/* Repeats the remarks of an earlier merge about the nodes of a merged input. */
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
 			continue;
@@ -85,13 +85,13 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 }
 
 /*
- * Finds the end of an incomplete recording: its last event. Bounds grow up to
- * there, as they do for a reader of the recording itself.
+ * Finds the last event of an incomplete recording, which is the recording's end. Error
+ * bounds grow up to there, as they do for a reader of the recording itself.
  */
 static int find_end(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;
-	/* No report: damage is reported when events are copied. */
+	/* Damage is not reported here, but when events are copied. */
 	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = rec };
 	struct tsct_stream_reader_kind *kinds;
 	struct tsct_stream_reader s;
@@ -149,14 +149,14 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	if (in->dirfd < 0)
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
 	rec = in->info.rec = tsct_trace_recording(in->trace);
-	/* Ticks longer than the source's place the first events before the begin. */
+	/* Coarse ticks may place the first events before the begin. */
 	bits = tsct_recording_tick_bits(rec);
 	in->begin = bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
 	in->end = rec->end;
 	in->hz = 0x1p56 / (double)rec->real.mult * 1e9;
 	if (fit < 0)
 		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
-	/* The recording may name a kind of fit of a later version. */
+	/* The recording may name a kind of fit of a later version: uses auto. */
 	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
 	err = check_end(m, in);
 	if (!err && !rec->complete)

@@ -15,34 +15,34 @@
 #define MERGE_NOBODY	(~0U)
 
 /*
- * The axis that each node's ticks are mapped to: the master's counter, or ns of
- * cluster time if that counter is unknown. A struct tsct_axis then converts its
- * counts to global ticks.
+ * Axis to which each node's ticks are mapped: the master's counter, or ns of cluster
+ * time if that counter is unknown. A struct tsct_axis then converts counts of the axis
+ * to global ticks.
  */
 struct merge_axis {
 	__u64 base;
-	__s64 base_ns;		/* cluster time at base */
-	__u64 mult;		/* 2^-56 ns per count */
+	__s64 base_ns;		/* cluster time at count `base`, ns */
+	__u64 mult;		/* length of a count, 2^-56 ns */
 };
 
 /* A point on the axis; errors and rates are in counts of the axis */
 struct merge_place {
 	__u64 count;
-	double frac;		/* fraction of a count, in [0, 1) */
-	double rate;		/* counts per tick of the node */
+	double frac;		/* fraction of a count, at least 0 and below 1 */
+	double rate;		/* rate: counts per tick of the node */
 	double error;
-	double residual_ns;	/* residual of the fit at the point; not part of
-				 * the error */
+	/* residual of the fit at the point; not part of the error */
+	double residual_ns;
 };
 
-/* The ticks of an input that one mapping is valid for: one epoch of its counter */
+/* Ticks of an input for which one mapping is valid: one epoch of the input's counter */
 struct merge_segment {
-	__u64 begin, end;	/* first and last local tick */
-	const struct tsct_series *series;	/* NULL: no samples */
+	__u64 begin, end;	/* first and last tick of the input */
+	const struct tsct_series *series; /* sync samples of the segment; NULL: none */
 	enum tsct_merge_how how;
-	__u32 parent;		/* VIA: index of the input that was polled */
-	struct tsct_fit fit;	/* local ticks to the axis; only its pieces are
-				 * used */
+	__u32 parent;		/* for TSCT_MERGE_VIA: index of the polled input */
+	/* function from the input's ticks to the axis; only the pieces are used */
+	struct tsct_fit fit;
 	struct tsct_mapping *correct;
 };
 
@@ -56,35 +56,35 @@ struct merge_in {
 	unsigned int nr_series;
 	unsigned int nr_samples;
 	enum tsct_fit_kind fit;
-	double hz;		/* ticks per second */
-	__u64 begin, end;	/* first and last tick known */
-	__u64 limit;		/* the last tick that an event may have */
+	double hz;		/* frequency of the input's ticks, Hz */
+	__u64 begin, end;	/* first and last known tick of the input */
+	__u64 limit;		/* last tick that an event of the input may have */
 	__u64 last;		/* tick of the last event copied; above end
 				 * if the recording is still being written */
 	enum tsct_merge_how how;
-	bool settled;		/* the segments are set */
+	bool settled;		/* flag: the segments are set */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
-	__u32 class[TSCT_STREAMS_MAX];		/* stream class in the input ->
-						 * in the result */
-	__u32 *id[TSCT_STREAMS_MAX];		/* definition in the input -> in
-						 * the result, by id - FIRST */
+	/* stream class in the result, by class in the input */
+	__u32 class[TSCT_STREAMS_MAX];
+	/* event id in the result, by class and id - FIRST in the input */
+	__u32 *id[TSCT_STREAMS_MAX];
 	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX];
-	__u32 *location;			/* location in the input -> in
-						 * the result, or NOBODY */
+	/* location in the result, or NOBODY, by location in the input */
+	__u32 *location;
 };
 
 struct tsct_merge {
 	struct tsct_merge_options options;
 	struct tsct_merge_progress progress;
-	int error;		/* the first error; its text is in why */
+	int error;		/* first error, a negative errno; its text is in why */
 	char why[MERGE_WHY_MAX];
 	struct merge_in *in;
 	unsigned int nr;
 	enum tsct_merge_time time;
-	__u64 master;		/* CLUSTER: id of the master, and number of its
-				 * timeline */
+	/* for TSCT_MERGE_CLUSTER: id of the master, and number of the timeline */
+	__u64 master;
 	__u32 timeline;
 	struct merge_axis axis;
 	struct tsct_axis frame;	/* function from the axis to global ticks */
@@ -92,16 +92,16 @@ struct tsct_merge {
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
-	bool shifted;		/* nodes were shifted because of messages */
-	bool counted;		/* the counts of messages are final */
-	pthread_mutex_t lock;	/* protects note(), the result's sums, and why */
+	bool shifted;		/* flag: nodes were shifted because of messages */
+	bool counted;		/* flag: the counts of messages are final */
+	pthread_mutex_t lock;	/* protects note(), why, and the sums of the result */
 };
 
-/* Stores the text of the first error; returns @err. */
+/* Stores @err and its text unless there was an error before; returns @err. */
 __attribute__((format(printf, 3, 4)))
 int merge_fail(struct tsct_merge *m, int err, const char *format, ...);
 
-/* merge_fail() with the error's text; returns 0 for 0. */
+/* Calls merge_fail() with the text of error number @err; returns 0 if @err is 0. */
 int merge_fail_errno(struct tsct_merge *m, int err);
 
 __attribute__((format(printf, 2, 3)))
@@ -112,15 +112,15 @@ static inline bool merge_is_stopped(const struct tsct_merge *m)
 	return READ_ONCE(m->progress.stop);
 }
 
-/* The time of a tick of the input by its own clock */
+/* Returns the time of an input's tick by the input's own clock, ns. */
 static inline __s64 merge_own_ns(const struct merge_in *in, __u64 tick)
 {
 	return tsct_clock_params_ns(&in->info.rec->real, tick);
 }
 
 /*
- * Events of a truncated recording may be this much later than its known end: 30
- * days
+ * Longest time by which events of a truncated recording may be after its known end, s:
+ * 30 days
  */
 #define MERGE_CUT_OFF_S	(30 * 86400.0)
 
@@ -132,8 +132,8 @@ static inline __u64 merge_cut_off(const struct merge_in *in)
 }
 
 /*
- * True if the recording's own clock was disrupted. A merged recording has the
- * clocks of its nodes, and none of its own.
+ * Returns true if the recording's own clock was disrupted. A merged recording has only
+ * the clocks of its nodes.
  */
 static inline bool merge_was_disrupted(const struct tsct_recording *rec)
 {
@@ -147,47 +147,47 @@ merge_sync(const struct merge_in *in)
 	return &in->info.rec->nodes[0].sync;
 }
 
-/* True if the series was measured on the timeline that the result will have */
+/* Returns true if a series was measured on the timeline that the result will have. */
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
 
 /* ---- steps of the merge, in this order; 0 or -errno after merge_fail() --------- */
 
-int merge_open(struct tsct_merge *m);		/* merge_open.c */
+int merge_open(struct tsct_merge *m);		/* defined in merge_open.c */
 void merge_close(struct tsct_merge *m);
-int merge_identify(struct tsct_merge *m);	/* merge_identity.c */
-int merge_choose_time(struct tsct_merge *m);	/* merge_axis.c */
+int merge_identify(struct tsct_merge *m);	/* defined in merge_identity.c */
+int merge_choose_time(struct tsct_merge *m);	/* defined in merge_axis.c */
 int merge_find_axis(struct tsct_merge *m);
-int merge_settle(struct tsct_merge *m);		/* merge_settle.c */
-int merge_define(struct tsct_merge *m);		/* merge_define.c */
-int merge_bounds(struct tsct_merge *m);		/* merge_bound.c */
-int merge_make_clock(struct tsct_merge *m);	/* merge.c */
-int merge_shift(struct tsct_merge *m);		/* merge_shift.c */
-int merge_copy(struct tsct_merge *m, int dirfd);	/* merge_copy.c */
-int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c */
+int merge_settle(struct tsct_merge *m);		/* defined in merge_settle.c */
+int merge_define(struct tsct_merge *m);		/* defined in merge_define.c */
+int merge_bounds(struct tsct_merge *m);		/* defined in merge_bound.c */
+int merge_make_clock(struct tsct_merge *m);	/* defined in merge.c */
+int merge_shift(struct tsct_merge *m);		/* defined in merge_shift.c */
+int merge_copy(struct tsct_merge *m, int dirfd);	/* defined in merge_copy.c */
+int merge_bounds_again(struct tsct_merge *m);	/* defined in merge_bound.c */
 
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 
 /* Converts cluster time, ns, to a point of the axis; ret->error is not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
-double merge_axis_ns(const struct merge_axis *axis);	/* ns per count */
+/* returns the length of a count of the axis, ns */
+double merge_axis_ns(const struct merge_axis *axis);
 
-/* Rounds toward 0; returns 0 if the value does not fit. */
+/* Rounds a number toward 0; returns 0 if an __s64 cannot hold the result. */
 __s64 merge_whole(double value);
 
-/* Adds a fraction of any size: its whole counts go to place->count. */
+/* Adds a fraction of any size to a point: whole counts go to place->count. */
 void merge_add_frac(struct merge_place *place, double frac);
 
 /*
- * As tsct_axis_from_params(), with ticks of 1/@hz s. -ERANGE: too many ticks,
- * or a fraction of more than 64 bits.
+ * Makes an axis like tsct_axis_from_params(), with ticks of 1/@hz s. -ERANGE: too many
+ * ticks, or a fraction of more than 64 bits.
  */
 int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 			    __u64 mult, __u64 hz);
 
 /*
- * The mapping from a merged recording's ticks to the axis, as a fit of one
- * piece
+ * Makes the mapping from a merged recording's ticks to the axis, as a fit of one piece.
  */
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret_fit);
@@ -196,24 +196,24 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 
 /* ---- from ticks of an input to the axis and to global ticks --------------------- */
 
-/* Estimates a local tick by the samples around it. Returns as tsct_series_near(). */
+/* Estimates a tick's point by the samples around it. Returns as tsct_series_near(). */
 int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret);
 
-/* Sets the point of a local tick by the segment's pieces, with an error of 0. */
+/* Gets the point of a tick by the segment's pieces, with an error of 0. */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
 
 /*
- * Sets the segment's pieces: through estimates, or those of the fit itself.
+ * Sets the segment's pieces: through estimates, or the pieces of the fit itself.
  * Returns as merge_estimate().
  */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);
 
 /*
- * True for fits that are not refined: one function for the whole recording,
+ * Returns true for fits that are not refined: one function for the whole recording,
  * which can be compared with results computed by hand
  */
 static inline bool merge_is_reference(enum tsct_fit_kind kind)
@@ -222,14 +222,14 @@ static inline bool merge_is_reference(enum tsct_fit_kind kind)
 }
 
 /*
- * Make the mapping of a segment from its pieces, and the bounds of an input from
- * its segments. Return 0, or -errno after merge_fail().
+ * Two steps for an input: make the mapping of a segment from its pieces, and the error
+ * bounds of the input from its segments. Return 0, or -errno after merge_fail().
  */
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);
 
-/* The first segment that does not end before a local tick, or the last segment */
+/* Returns the first segment that does not end before a tick, or the last segment. */
 static inline const struct merge_segment *
 merge_segment_of(const struct merge_in *in, __u64 local)
 {
@@ -240,7 +240,7 @@ merge_segment_of(const struct merge_in *in, __u64 local)
 	return &in->segment[k];
 }
 
-/* Converts a local tick, which need not be an event's, to a global tick. */
+/* Converts a tick of an input, which need not be an event's, to a global tick. */
 __u64 merge_global(const struct merge_in *in, __u64 local);
 
 /* ---- events of one file, with global ticks (merge_copy.c) ----------------------- */
@@ -251,21 +251,18 @@ struct tsct_merge_reader {
 	struct tsct_mapping_cursor cursor;
 	const struct merge_in *in;
 	const struct tsct_merge_file *file;
-	unsigned int segment;	/* index of the input's current segment */
-	bool out;		/* an event had no global tick */
+	unsigned int segment;	/* index of the input's segment that is in use */
+	bool out;		/* flag: an event had no global tick */
 };
 
 void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 		       const struct tsct_merge_file *file,
 		       tsct_trace_report *report, void *arg);
 
-/*
- * The slow path of merge_reader_next(). Returns 1, or 0 if the event has no
- * global tick.
- */
+/* Slow path of merge_reader_next(). Returns 1; 0: the event has no global tick. */
 int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global);
 
-/* Returns 1 with the event in r->s.event, 0 at the end, or -ENOMEM. */
+/* Returns 1 with the next event in r->s.event; 0 at the end of the file; or -ENOMEM. */
 static inline int merge_reader_next(struct tsct_merge_reader *r,
 				    __u64 *ret_global)
 {

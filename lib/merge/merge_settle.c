@@ -10,7 +10,8 @@
 
 #include "merge_private.h"
 
-/* A knot per second, as far as there is room; the last piece is straight. */
+/* Knots of the mapping: one per second, as far as there is room; the piece after the
+ * last knot is straight */
 #define KNOTS_MAX	(TSCT_CUBICS_MAX - 1)
 #define KNOT_S		1.0
 
@@ -41,8 +42,8 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 }
 
 /*
- * From a tick of the parent, a node among the inputs, to the axis: @place is
- * replaced by the parent's estimate for it.
+ * Replaces @place, a tick of the parent (a node among the inputs), by the parent's
+ * estimate on the axis for that tick.
  */
 static int follow_parent(const struct tsct_merge *m, const struct merge_in *parent,
 			 struct merge_place *place)
@@ -90,7 +91,7 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		ret->error = error / axis_ns;
 		merge_axis_place(&m->axis, ns, frac, ret);
 	}
-	/* The residual of the node's own samples, not of the parent's */
+	/* The residual is that of the node's own samples, not of the parent's. */
 	ret->residual_ns = fit.residual * tsct_series_ns(s->series);
 	return err;
 }
@@ -108,8 +109,8 @@ static struct tsct_cubic *put_straight(struct tsct_fit *fit, __u64 from,
 }
 
 /*
- * A short recording gets a straight line: two estimates so close constrain no
- * rate.
+ * Sets the pieces through estimates. A short span gets a straight line: two estimates
+ * so close determine no rate.
  */
 static int run_through(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
@@ -131,7 +132,7 @@ static int run_through(const struct tsct_merge *m, const struct merge_in *in,
 		err = merge_estimate(m, in, s, at, &b);
 		if (err)
 			break;
-		/* The cubic between two knots with their values and rates */
+		/* Cubic between two knots, with the values and rates of both */
 		h = (double)(at - a_at);
 		rise = ((double)(__s64)(b.count - a.count) + b.frac - a.frac) / h;
 		piece = put_straight(&s->fit, a_at, &a);
@@ -215,7 +216,8 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 
 /* ---- by samples ------------------------------------------------------------ */
 
-/* The input of that node; of several, the one with most samples in common */
+/* Returns the input of the polled node; of several, that with most samples in
+ * common. */
 static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 			 const struct tsct_series *s)
 {
@@ -228,7 +230,7 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 		if (other == in || other->info.rec->merged || !s->has_params ||
 		    !merge_sync(other)->on || merge_sync(other)->node != s->node)
 			continue;
-		/* Samples that were taken while both nodes were recorded */
+		/* Number of samples that were taken while both nodes were recorded */
 		for (k = nr = 0; k < s->nr; k++)
 			nr += s->x[k].t1 >= in->begin && s->x[k].t4 <= in->end &&
 				s->x[k].t2 >= other->begin && s->x[k].t3 <= other->end;
@@ -240,12 +242,12 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 	return best;
 }
 
-/* The way with the smallest bound in the middle of one epoch of the node's counter */
+/* Best way to map an epoch: that with the smallest bound in the middle of the epoch */
 struct choice {
 	struct merge_segment best;
-	double error;		/* bound of the best way, counts of the axis */
-	__u64 at;		/* local tick in the middle of the epoch */
-	int err;		/* of the last way that failed */
+	double error;		/* bound of the best way, in counts of the axis */
+	__u64 at;		/* tick of the input in the middle of the epoch */
+	int err;		/* -errno of the last way that failed */
 };
 
 static void try_way(const struct tsct_merge *m, const struct merge_in *in,
@@ -266,7 +268,8 @@ static void try_way(const struct tsct_merge *m, const struct merge_in *in,
 	}
 }
 
-/* Returns -EAGAIN if the other node has to be settled before. */
+/* Tries to map by a series. Returns -EAGAIN if the polled node must be settled
+ * before. */
 static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		      const struct tsct_series *series, bool wait,
 		      struct choice *c)
@@ -278,7 +281,7 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		return 0;
 	}
 	parent = find_parent(m, in, series);
-	/* In a circle of nodes, each would wait: see merge_settle(). */
+	/* In a circle of nodes each would wait for the next: see merge_settle(). */
 	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
 		return -EAGAIN;
 	if (parent != MERGE_NOBODY && m->in[parent].settled)
@@ -312,7 +315,7 @@ static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/* The last tick known of the epoch: a disruption of the counter came later. */
+/* Returns the last known tick of an epoch: a disruption of the counter came later. */
 static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 			  __u32 epoch)
 {
@@ -321,7 +324,7 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	const struct tsct_series *s;
 	__u64 last = 0, next = UINT64_MAX;
 
-	/* The node's clock was sampled more often than peers were. */
+	/* Clock segments may end later: clocks are sampled more often than peers. */
 	for (c = rec->segments; c < rec->segments + rec->nr_segments; c++) {
 		if (c->epoch == epoch && c->until_cycles > last &&
 		    c->until_cycles >= c->base_cycles)
@@ -338,7 +341,7 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return last;
 }
 
-/* The next epoch of the counter that has samples */
+/* Finds the next epoch of the counter that has sync samples. */
 static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 		       bool any, __u32 *epoch)
 {
@@ -359,7 +362,8 @@ static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return found;
 }
 
-/* Returns -EAGAIN if another node has to be settled before. */
+/* Cuts an input into segments, one per epoch. Returns -EAGAIN if another node must be
+ * settled before. */
 static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 {
 	__u64 from = in->begin, last;
@@ -372,7 +376,7 @@ static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 		next = epoch;
 		more = next_epoch(m, in, true, &next);
 		last = end_of_epoch(m, in, epoch);
-		/* Skip an epoch that ended before the segment begins. */
+		/* An epoch that ended before the segment begins is skipped. */
 		if (!more || last >= from) {
 			if (in->nr_segments == MERGE_SEGMENTS_MAX)
 				return -E2BIG;
@@ -431,7 +435,7 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 	} else if (own && (real->slew_cycles ||
 			   merge_frame_from_params(&in->frame, real->base_cycles,
 						   real->base_ns, real->mult, hz))) {
-		/* From begin to end, it lasts as long as by its own clock. */
+		/* The recording lasts as long on the axis as by its own clock. */
 		if ((double)(end - in->begin) < in->hz)
 			end = in->begin + (__u64)in->hz;
 		if (tsct_axis_from_run(&in->frame, in->begin, end,
@@ -447,7 +451,7 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- all inputs ---------------------------------------------------------- */
 
-/* Settles what can be settled; returns the number of inputs, or -errno. */
+/* Settles all inputs that can be settled; returns their number, or -errno. */
 static int settle_round(struct tsct_merge *m, bool wait)
 {
 	struct merge_in *in;
@@ -486,7 +490,8 @@ int merge_settle(struct tsct_merge *m)
 	do {
 		nr = settle_round(m, true);
 	} while (nr > 0);
-	/* Nodes that only polled each other use cluster time as it was sent. */
+	/* Nodes that polled only each other are settled by the cluster time that they
+	 * received. */
 	if (!nr)
 		nr = settle_round(m, false);
 	return nr < 0 ? nr : 0;

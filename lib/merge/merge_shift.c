@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shifts nodes by their messages. Samples may contradict that no message is received
- * before it was sent: where a path delays one direction more than the other, a fit is
- * off by half of the difference, and a faster message shows it. So where messages are
- * received too early, by no more than the bounds, nodes are shifted later or earlier
- * as a whole, within their bounds. The bounds grow by the shifts, as they were made
- * for the fit.
+ * Shifts nodes by their messages. Fits may place a message's receive before its send:
+ * where a path delays one direction more than the other, a fit is off by half of the
+ * difference, and a faster message reveals this. If messages are received too early by
+ * no more than the bounds, whole nodes are shifted later or earlier, within their
+ * bounds. The bounds grow by the shifts, as they were made for the fit.
  */
 #include <stdlib.h>
 
@@ -14,12 +13,13 @@
 
 /* ---- the search ------------------------------------------------------------------ */
 
-/* Chains of nodes need some rounds. With contradictory messages, none is enough. */
+/* Largest number of rounds of the search: chains of nodes need some, and contradictory
+ * messages would need an unlimited number */
 #define ROUNDS	4096
 
 /*
- * A node's share of a deficit, in proportion to its limit; rounded up, so that
- * the search ends
+ * Returns a node's share of a deficit, in proportion to the node's limit; rounded up,
+ * so that the search ends.
  */
 static __s64 share(__s64 deficit, __s64 limit, __s64 other)
 {
@@ -28,7 +28,8 @@ static __s64 share(__s64 deficit, __s64 limit, __s64 other)
 	return (__s64)(((tsct_s128)deficit * limit + both - 1) / both);
 }
 
-/* Collects the wanted shifts; true if there is no deficit left. */
+/* Collects the shifts that pairs of nodes want; returns true if no pair has a
+ * deficit. */
 static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 			   struct tsct_shift *node)
 {
@@ -40,10 +41,10 @@ static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 	for (l = latency; l < latency + nr; l++) {
 		from = &node[l->from];
 		to = &node[l->to];
-		/* A latency of 0 or more may stay below the wanted minimum. */
+		/* A latency between 0 and the wanted minimum may stay as it is. */
 		least = l->least_ns >= 0 && l->least_ns < TSCT_SHIFT_LEAST_NS ?
 			l->least_ns : TSCT_SHIFT_LEAST_NS;
-		/* No shift is as large as these limits, in either direction. */
+		/* Latencies are cut off at limits that no shift reaches. */
 		if (l->least_ns > INT64_MAX / 2)
 			continue;
 		deficit = l->least_ns < INT64_MIN / 4 ? INT64_MAX / 4 :
@@ -92,7 +93,8 @@ bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
 
 /* ---- nodes that may be shifted --------------------------------------------------- */
 
-/* The fits linear and spline are never shifted, so that results can be computed by hand. */
+/* Returns true if an input may be shifted. The fits linear and spline are never
+ * shifted, so that results can be computed by hand. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 {
 	return !m->options.as_fitted && !in->info.rec->merged &&
@@ -111,9 +113,9 @@ static int by_number(const void *a, const void *b, void *nodes)
 }
 
 /*
- * Two recordings of a node have one counter, so both have the shift of the first.
- * @first: set to the first node of the same number, for each node; @sorted: scratch,
- *	as large
+ * Finds recordings of the same node, which have one counter, so they get the shift of
+ * the first. @first: set to the first node of the same number, for each node; @sorted:
+ * scratch array of the same size
  */
 static void find_twins(const struct tsct_recording *r, __u32 *first, __u32 *sorted)
 {
@@ -131,7 +133,8 @@ static void find_twins(const struct tsct_recording *r, __u32 *first, __u32 *sort
 	}
 }
 
-/* If one recording of a node may not be shifted, none of them is. */
+/* Sets the limits of shifts. If one recording of a node may not be shifted, no
+ * recording of that node is. */
 static void set_limits(const struct tsct_merge *m, const __u32 *first,
 		       struct tsct_shift *node)
 {
@@ -173,7 +176,7 @@ static int shift_all(struct tsct_merge *m, const __u32 *first,
 		ns = node[first[in->info.first_node]].ns;
 		if (!ns)
 			continue;
-		/* Whole global ticks keep the intervals between events. */
+		/* A shift by whole global ticks keeps the intervals between events. */
 		in->frame.global +=
 			(__u64)((tsct_s128)ns * m->frame.hz / 1000000000);
 		for (s = in->segment; s < in->segment + in->nr_segments && !err; s++)
@@ -238,7 +241,8 @@ int merge_shift(struct tsct_merge *m)
 	if (m->time != TSCT_MERGE_CLUSTER || !any)
 		return 0;
 	err = count_messages(m, &seen);
-	/* With a violation beyond the bounds, a bound or a node's number is wrong. */
+	/* If a message is received before it was sent by more than the bounds, a bound
+	 * or a node's number is wrong. */
 	if (!err && seen.all.within && (seen.all.beyond || seen.other_pairs))
 		merge_note(m, "messages are received before they were sent, %s:"
 			   " no node was shifted", seen.all.beyond ?
@@ -248,7 +252,7 @@ int merge_shift(struct tsct_merge *m)
 		err = find_shifts(m, &seen);
 	if (!err && m->shifted)
 		err = count_messages(m, &seen);
-	/* Without violations, the counts do not depend on bounds, and are final. */
+	/* Without violations, counts do not depend on bounds, and are final. */
 	if (!err && !seen.all.within && !seen.all.beyond && all_complete) {
 		m->result.messages = seen;
 		m->counted = true;

@@ -17,21 +17,19 @@
 
 #include "lib/core/port.h"
 
-/* The shortest latency from one node to another, before any shift */
+/* Shortest latency of messages from one node to another, before any shift */
 struct tsct_latency {
-	__u32 from, to;		/* different nodes */
+	__u32 from, to;		/* numbers of two different nodes */
 	__s64 least_ns;
 };
 
 struct tsct_shift {
-	__s64 limit_ns;		/* limit of the shift in either direction; 0:
-				 * fixed */
-	__s64 ns;		/* result: shift to later times; below 0: to
-				 * earlier ones */
-	__s64 later, earlier;	/* wanted in this round */
+	__s64 limit_ns;	/* limit of the shift in either direction, ns; 0: fixed node */
+	__s64 ns; /* resulting shift to later times, ns; below 0: to earlier times */
+	__s64 later, earlier;	/* shifts wanted by messages in the current round, ns */
 };
 
-/* A message with a negative latency gets this one. */
+/* Latency that a message with a negative latency gets, ns */
 #define TSCT_SHIFT_LEAST_NS	10
 
 /*

@@ -10,12 +10,12 @@
 #include "merge_private.h"
 #include "lib/query/message_match.h"
 
-/* A file whose class defines ends of messages */
+/* Cursor in a file whose stream class defines sends or receives of messages */
 struct input_cursor {
 	const struct tsct_merge_file *file;
 	struct tsct_merge_reader *reader;
-	const __u64 *pools;	/* by event id, of its class; 0: not an end of a message */
-	__u64 global;		/* global tick of the reader's event */
+	const __u64 *pools; /* pools of keys, by event id; 0: not an end of a message */
+	__u64 global;		/* global tick of the reader's current event */
 };
 
 struct walk {
@@ -25,13 +25,13 @@ struct walk {
 	__u32 nr;		/* number of cursors */
 	struct tsct_order order;
 	struct tsct_order_cursor *heads;
-	__u64 **pools;		/* memory of the cursors' pools */
+	__u64 **pools;		/* arrays of pools, which cursors share */
 	__u32 nr_pools;
 };
 
-/* ---- which events are ends, and of what ----------------------------------------- */
+/* ---- events that are ends of messages -------------------------------------------- */
 
-/* An end of messages, and its entry in the cursors' pools */
+/* An event that is an end of messages, and its entry in the cursors' pools */
 struct named {
 	const struct tsct_event_def *def;
 	__u64 *pool;
@@ -44,7 +44,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->def->name, y->def->name);
 }
 
-/* Ends with the same name share a pool, in all inputs. */
+/* Gives ends of messages with the same name a common pool, in all inputs. */
 static void set_pools(struct named *named, __u32 nr)
 {
 	unsigned int kinds;
@@ -63,7 +63,7 @@ static void set_pools(struct named *named, __u32 nr)
 	}
 }
 
-/* Lists the ends that a class defines; @named may be NULL. Returns their number. */
+/* Lists the ends of messages in a class; @named may be NULL. Returns their number. */
 static __u32 list_ends(const struct tsct_stream_class *c, __u64 *pools,
 		       struct named *named)
 {
@@ -158,7 +158,7 @@ static void take(struct walk *w, const struct input_cursor *cursor)
 		tsct_message_received(w->matcher, key, &end);
 }
 
-/* Reads to the file's next end of a message. Returns 1, 0: there is none, or -errno. */
+/* Reads a file to its next end of a message. Returns 1; 0: no further end; -errno. */
 static int read_end(struct walk *w, struct input_cursor *cursor)
 {
 	int ret;
@@ -206,8 +206,8 @@ static int walk(struct walk *w)
 /* ---- results -------------------------------------------------------------- */
 
 /*
- * An input that was merged before has no times of the nodes' own clocks any more, but
- * the counts that were made of them.
+ * Adds the counts that an earlier merge made: a merged input no longer has times of the
+ * nodes' own clocks.
  */
 static void carry(const struct tsct_merge_input *in,
 		  struct tsct_message_stats *ret)
@@ -237,7 +237,7 @@ int tsct_merge_messages(struct tsct_merge *merge,
 {
 	struct walk w = { .merge = merge };
 	struct tsct_messages_options options = {
-		.window = to_ticks(&w, 1000000000),	/* 1 s, ns */
+		.window = to_ticks(&w, 1000000000),	/* window of 1 s, given in ns */
 		.mult = merge->result.real.mult,
 	};
 	int err = find_cursors(&w);

@@ -173,7 +173,8 @@ static size_t value_size(OTF2_Type type)
 	}
 }
 
-/* All members are at the beginning of the union, and x86 is little endian. */
+/* Copies a value's bytes: all members begin at the union's first byte, and x86 is
+ * little endian. */
 uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value)
 {
 	uint64_t word = 0;

@@ -72,7 +72,8 @@
 	D(CallingContextProperty, NONE,		PART,	"Cs-V")		\
 	D(IoFileProperty,	NONE,		PART,	"fs-V")
 
-/* S(name, letter in fields, OTF2's name, the number that means "undefined") */
+/* The spaces of numbers: S(name, letter in fields, OTF2's name, the number that means
+ * "undefined") */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
@@ -135,15 +136,16 @@ extern const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR];
 
 struct tsct_otf2_def {
 	uint8_t kind;
-	uint8_t state;		/* of the visit in otf2_unify.c: NEW, OPEN or DONE */
-	uint32_t nr;		/* number of words */
-	size_t at;		/* index of the first of its words */
-	uint64_t self;		/* number in its archive */
-	uint64_t mapped;	/* number in the result, once it is assigned */
-	size_t next;		/* in an input: index of the next part of the owner, + 1 */
-	size_t parts;		/* in an input: index of its first part, + 1 */
-	uint32_t extra;		/* in the result: number of words of its parts */
-	uint32_t input;		/* in the result: number of the last input with it */
+	uint8_t state;	/* state of the visit in otf2_unify.c: NEW, OPEN or DONE */
+	uint32_t nr;		/* number of the definition's words */
+	size_t at;		/* index of the definition's first word */
+	uint64_t self;		/* number of the definition in its archive */
+	uint64_t mapped; /* number of the definition in the result, when assigned */
+	size_t next;		/* in an input: index + 1 of the owner's next part */
+	size_t parts;	/* in an input: index of the definition's first part, + 1 */
+	uint32_t extra;	/* in the result: number of words of the definition's parts */
+	/* in the result: number of the last input with this definition */
+	uint32_t input;
 };
 
 struct tsct_otf2_defs {
@@ -153,9 +155,9 @@ struct tsct_otf2_defs {
 	size_t nr_words, word_room;
 	struct tsct_otf2_clock clock;
 	uint32_t clocks;	/* number of ClockProperties definitions */
-	uint32_t unknown;	/* definitions that this libotf2 lacks */
-	volatile uint64_t *beat;	/* counts definitions, for a progress
-					 * display; may be NULL */
+	uint32_t unknown;	/* number of definitions unknown to this libotf2 */
+	/* counter of definitions, for a progress display; may be NULL */
+	volatile uint64_t *beat;
 	int err;
 };
 
@@ -168,21 +170,21 @@ struct tsct_otf2_def *tsct_otf2_defs_add(struct tsct_otf2_defs *defs,
 					 const uint64_t *words, uint32_t nr);
 void tsct_otf2_defs_free(struct tsct_otf2_defs *defs);
 
-/* The space that word @i refers into; NONE if the word is a number. */
+/* Returns the space that word @i refers into; NONE if the word is a number. */
 enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 				      const uint64_t *words, uint32_t i);
 
-/* The space of an attribute of that type; NONE if it is a number. */
+/* Returns the space of an attribute of type @type; NONE if it is a number. */
 enum tsct_otf2_space tsct_otf2_type_space(OTF2_Type type);
 
-/* An attribute's value as a word; bits that its type does not use are 0. */
+/* Returns an attribute's value as a word; bits that its type does not use are 0. */
 uint64_t tsct_otf2_value_word(OTF2_Type type, OTF2_AttributeValue value);
 OTF2_AttributeValue tsct_otf2_word_value(OTF2_Type type, uint64_t word);
 
 /* Callbacks for libotf2's reader; their @data is struct tsct_otf2_defs *. */
 OTF2_GlobalDefReaderCallbacks *tsct_otf2_defs_callbacks(void);
 
-/* Writes one definition of any kind except ClockProperties. */
+/* Writes one definition, of any kind except ClockProperties. */
 OTF2_ErrorCode tsct_otf2_def_write(OTF2_GlobalDefWriter *writer,
 				   const struct tsct_otf2_def *def,
 				   const uint64_t *words);
@@ -193,7 +195,7 @@ struct tsct_otf2_id {
 	uint64_t id, value;
 };
 
-/* Map from numbers to 64-bit values, by binary search. */
+/* Map from numbers to 64-bit values; a value is found by binary search */
 struct tsct_otf2_ids {
 	struct tsct_otf2_id *at;
 	size_t nr, room;
@@ -202,8 +204,8 @@ struct tsct_otf2_ids {
 int tsct_otf2_ids_add(struct tsct_otf2_ids *ids, uint64_t id, uint64_t value);
 
 /*
- * Sorts by number; call it before the first find. Returns the first duplicate,
- * or NULL.
+ * Sorts the map by number, which is necessary before the first find. Returns the first
+ * duplicate, or NULL.
  */
 const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Converts definitions from libotf2's callbacks into words. */
+/* Stores definitions, which libotf2 passes to callbacks, as 64-bit words. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
 
 #define WORDS(...) ((const uint64_t[]){ __VA_ARGS__ })
 
-/* Allocates words: a copy of the head, and @nr words of 0 after it. NULL: -ENOMEM */
+/* Allocates words: a copy of the head, and @nr words of 0 after it. NULL: no memory */
 static uint64_t *words_of(const uint64_t *head, size_t nr_head, size_t nr)
 {
 	uint64_t *words = calloc(nr_head + nr + 1, sizeof(*words));
@@ -112,7 +112,7 @@ static OTF2_CallbackCode read_Group(void *data, OTF2_GroupRef self,
 	return keep_owned(data, TSCT_OTF2_Group, self, words, 4 + (size_t)nr);
 }
 
-/* For definitions of two words and a list */
+/* Stores a definition that consists of two words and a list. */
 static OTF2_CallbackCode keep_list(void *data, enum tsct_otf2_kind kind,
 				   uint64_t self, uint64_t a, uint64_t b,
 				   uint8_t nr, const uint32_t *list)
@@ -155,7 +155,7 @@ static OTF2_CallbackCode read_CartCoordinate(void *data,
 
 /* ---- definitions whose arguments are words ------------------------------- */
 
-/* READ(kind, self, parameters, words): one callback */
+/* READ(kind, self, parameters, words): the callback for one kind of definition */
 #define ARGS(...) __VA_ARGS__
 #define READ(kind, self, parameters, words)				\
 	static OTF2_CallbackCode read_##kind(void *data, ARGS parameters)	\
@@ -257,7 +257,7 @@ READ(SystemTreeNodeDomain, 0,
      (OTF2_SystemTreeNodeRef node, OTF2_SystemTreeDomain domain),
      (node, domain))
 
-/* A property has an owner, a name or a number, and a value. */
+/* The callback for a property, which has an owner, a name or a number, and a value */
 #define PROPERTY(kind, owner_type, name_type)				\
 	READ(kind, 0, (owner_type owner, name_type name, OTF2_Type type,	\
 		       OTF2_AttributeValue value),			\

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Writes definitions from words with libotf2. */
+/* Writes definitions, which are stored as 64-bit words, with libotf2. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "otf2_defs.h"
 
-/* Archives of 2012 have deprecated definitions. */
+/* Archives of 2012 have definitions that are deprecated in libotf2 now. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 typedef OTF2_GlobalDefWriter writer;
@@ -54,7 +54,8 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
 {
 	uint64_t self = d->self;
-	uint32_t list[UINT8_MAX], nr_list = 0;	/* all words but the first two */
+	/* all words of the definition but the first two */
+	uint32_t list[UINT8_MAX], nr_list = 0;
 
 	while (nr_list < UINT8_MAX && nr_list + 2 < d->nr) {
 		list[nr_list] = (uint32_t)w[nr_list + 2];

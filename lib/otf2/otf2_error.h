@@ -9,8 +9,8 @@
 #include <otf2/otf2.h>
 
 /*
- * Installs the hook: libotf2 prints nothing from now on, and its first error is
- * kept here.
+ * Installs the hook for errors: from now on libotf2 prints nothing, and the first error
+ * is kept.
  */
 void tsct_otf2_error_capture(void);
 
@@ -32,13 +32,13 @@ void tsct_otf2_error_clear(void);
 int tsct_otf2_error_errno(void);
 
 /*
- * If writing failed because of the file system (full, for example), that
- * -errno, which is clearer than libotf2's text: that one names a temporary
- * file. Else 0.
+ * Returns the -errno of the file system if that made writing fail (if it is full, for
+ * example); else 0. That error is clearer than libotf2's text, which names a temporary
+ * file.
  */
 int tsct_otf2_error_of_place(int err);
 
-/* The -errno closest to @code; 0 for success */
+/* Returns the -errno closest to libotf2's error @code; 0 for success. */
 int tsct_otf2_errno(OTF2_ErrorCode code);
 
 #endif /* TSCT_OTF2_ERROR_H */

@@ -7,10 +7,10 @@
 #include "otf2_error.h"
 #include "otf2_merge_work.h"
 
-/* Archives of 2012 have deprecated events. */
+/* Archives of 2012 have events that are deprecated in libotf2 now. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* Keeps the first error. */
+/* Sets the error of a copy, unless there was an error before. */
 __attribute__((format(printf, 3, 4)))
 static void fail(struct tsct_otf2_copy *c, int err, const char *format, ...)
 {
@@ -112,7 +112,7 @@ static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Times must not decrease, though clock offsets may fall faster than time passes. */
+	/* Times must not decrease, though offsets may fall faster than time passes. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;
@@ -137,9 +137,9 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 /* ---- all events -------------------------------------------------------------------- */
 
 /*
- * E(name, parameters, arguments), each preceded by a comma. Numbers that are
- * not mapped are sizes, flags, and numbers that are local to the location or
- * its communicator.
+ * All kinds of events: E(name, parameters, arguments); each parameter and argument is
+ * preceded by a comma. Numbers that are not mapped are sizes, flags, and numbers that
+ * are local to the location or its communicator.
  */
 #define REGION_		(, OTF2_RegionRef region), (, MAP(REGION, region))
 #define REQUEST_	(, uint64_t request), (, request)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds each definition of an input in the result, or adds it. */
+/* Finds each definition of an input in the result, or adds it there. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
 	return h;
 }
 
-/* The number of words that are compared: of constants of OTF2, those of their number */
+/* Returns how many words are compared: for constants of OTF2, those of the number. */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -40,7 +40,7 @@ static void enter(struct tsct_otf2_unified *all, size_t index)
 	all->slot[at & (all->nr_slots - 1)] = index + 1;
 }
 
-/* Makes room for one more, so that the table is at most half full. */
+/* Makes room for one more definition, so that the hash table is at most half full. */
 static int make_room(struct tsct_otf2_unified *all)
 {
 	size_t nr_old = all->nr_slots, i, *old = all->slot;
@@ -61,7 +61,7 @@ static int make_room(struct tsct_otf2_unified *all)
 	return 0;
 }
 
-/* The equal definition in the result, or NULL */
+/* Returns the equal definition in the result, or NULL. */
 static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
 				     enum tsct_otf2_kind kind, uint32_t nr,
 				     uint32_t extra)
@@ -107,15 +107,16 @@ static void map_words(struct tsct_otf2_work *work,
 		if (space == TSCT_OTF2_NONE ||
 		    words[i] == tsct_otf2_spaces[space].none)
 			continue;
-		/* Always found: definitions are visited after those they refer to. */
+		/* The reference is always found: definitions are visited after all that
+		 * they refer to. */
 		found = tsct_otf2_ids_find(&work->maps->space[space], words[i]);
 		to[i] = work->in->def[found->value].mapped;
 	}
 }
 
-/* A part of the owner's content: its kind, number of words, and words */
+/* A part of an owner's content: the part's kind, number of words, and words */
 struct part {
-	size_t words;		/* number of words, with kind and number */
+	size_t words;		/* number of words, including kind and number */
 	uint64_t *at;
 };
 
@@ -129,7 +130,7 @@ static int compare_parts(const void *a, const void *b)
 }
 
 /*
- * Appends the parts of an owner to its content, sorted, whatever their order in
+ * Appends the parts of an owner to the owner's content, sorted, whatever the order in
  * the input.
  */
 static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of,
@@ -144,7 +145,8 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		at[1] = def->nr;	/* replaces the reference to the owner */
+		/* number of words, in place of the reference to the owner */
+		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;
 	}
@@ -160,7 +162,8 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 	return i ? 0 : -ENOMEM;
 }
 
-/* Fills work->content. Returns the number of words of parts, or -ENOMEM. */
+/* Sets work->content to that of a definition. Returns the number of words of parts, or
+ * -ENOMEM. */
 static int64_t fill_content(struct tsct_otf2_work *work,
 			    const struct tsct_otf2_def *def)
 {
@@ -237,7 +240,7 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		at[1] = id;	/* replaces the number of words */
+		at[1] = id; /* number of the owner, in place of the number of words */
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
 		at += words + 1;
@@ -245,7 +248,7 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	return 0;
 }
 
-/* Maps @kind to the equal definition in the result, which is added if there is none. */
+/* Maps a definition to the equal one in the result, which is added if there is none. */
 static int map_or_add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 		      uint32_t nr, uint32_t extra, uint64_t *ret_id)
 {
@@ -260,7 +263,7 @@ static int map_or_add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	return err ? err : add(work, kind, *ret_id, nr, extra, true);
 }
 
-/* Adds @def without its parts as a definition that is always distinct. */
+/* Adds @def, without its parts, as a definition that is always distinct. */
 static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
@@ -268,7 +271,7 @@ static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, false);
 }
 
-/* A definition whose number is a constant of OTF2 */
+/* Maps a definition whose number is a constant of OTF2. */
 static int identify_fixed(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_def *same;
@@ -290,7 +293,7 @@ static int identify_fixed(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 
 /* ---- groups ---------------------------------------------------------------------------- */
 
-/* Appends an input's list of locations to those of the inputs before. */
+/* Appends an input's list of locations to the joined list of all inputs before. */
 static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_unified *all = work->all;
@@ -308,7 +311,8 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* A longer list takes over the words; the old definition becomes empty. */
+	/* A longer definition takes over the words of the list; the old definition
+	 * becomes empty. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -334,8 +338,8 @@ static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 }
 
 /*
- * Replaces a reference to the whole list by a group of the input's ranks, since
- * the list grows with other inputs. Sets *@group to its number.
+ * Replaces a reference to the whole list by a group of the input's ranks, since the
+ * whole list grows with other inputs. Sets *@group to its number.
  */
 static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 {
@@ -385,7 +389,7 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 			def->mapped = work->all->defs.def[*self - 1].self;
 			return 0;
 		}
-		/* There is no equal group yet: map_or_add() adds it at this index. */
+		/* No equal group exists yet: map_or_add() adds it at this index. */
 		*self = work->all->defs.nr + 1;
 	}
 	return map_or_add(work, def->kind, def->nr, 0, &def->mapped);
@@ -393,7 +397,8 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 
 /* ---- definitions that are always distinct -------------------------------- */
 
-/* Notes the shift of ranks in events that are indices into the whole list. */
+/* Notes the shift of a communicator's ranks, if ranks in events are indices into the
+ * whole list. */
 static int note_shift(struct tsct_otf2_work *work,
 		      const struct tsct_otf2_def *comm)
 {
@@ -419,7 +424,7 @@ static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	int err = 0;
 
 	for (i = 0; i < nr_groups && !err; i++) {
-		new[i] = UINT64_MAX;	/* has no group of its own yet */
+		new[i] = UINT64_MAX; /* the communicator has no group of its own yet */
 		old[i] = tsct_otf2_words(work->in, def)[1 + i];
 		err = all_ranks(work, old[i], &new[i]);
 	}
@@ -448,7 +453,7 @@ static int identify_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	err = add_own(work, def);
 	if (err || def->kind != TSCT_OTF2_RmaWin)
 		return err;
-	/* A linear search: they are not sorted yet, and few. */
+	/* A linear search, as the shifts are not sorted yet, and few. */
 	for (shift = shifts->at; shift != shifts->at + shifts->nr; shift++)
 		if (shift->id == tsct_otf2_words(work->in, def)[1])
 			return tsct_otf2_ids_add(&work->maps->win_shift,
@@ -478,7 +483,7 @@ static int identify_location(struct tsct_otf2_work *work,
 			return -ENOMEM;
 		maps->location = at;
 	}
-	/* Keeps the number where it is free: files are named by it. */
+	/* A location keeps its number if free: files are named by the number. */
 	def->mapped = def->self;
 	if (is_taken(work, def->self)) {
 		while (is_taken(work, *next) || tsct_otf2_ids_find(own, *next))

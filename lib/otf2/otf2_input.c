@@ -26,7 +26,7 @@ static int refuse(struct tsct_otf2_input *in, int err, const char *format, ...)
 	return err;
 }
 
-/* Sets the error from that of libotf2. */
+/* Sets the input's error from the error of libotf2. */
 static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		    const char *what)
 {
@@ -36,7 +36,7 @@ static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		      *tsct_otf2_error_text() ? tsct_otf2_error_text() : "damaged");
 }
 
-/* Sets in->file to a file beside the anchor, or in the archive's directory. */
+/* Sets in->file to a path beside the anchor, or in the archive's directory. */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
 	size_t stem = strlen(in->path) - strlen(SUFFIX);
@@ -69,7 +69,7 @@ static int add_id(struct tsct_otf2_input *in, uint64_t id)
 	return 0;
 }
 
-/* Reads the trace id of the archive, and the ids that earlier merges recorded in it. */
+/* Reads the archive's trace id, and the ids that earlier merges recorded there. */
 static int read_ids(struct tsct_otf2_input *in)
 {
 	char *list = NULL, *at, *end;
@@ -243,7 +243,7 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 
 /* ---- a location's definitions -------------------------------------------- */
 
-/* The argument of add_offset() */
+/* Argument of the callback add_offset() */
 struct offsets {
 	struct tsct_otf2_input *in;
 	struct tsct_otf2_offsets *to;
@@ -286,7 +286,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	memset(ret_offsets, 0, sizeof(*ret_offsets));
 	tsct_otf2_error_clear();
 	tsct_otf2_input_local(in, location, ".def");
-	/* Not all writers make a file where there are no definitions. */
+	/* Without definitions, not all writers make a file. */
 	if (access(in->file, F_OK) && errno == ENOENT)
 		return 0;
 	o.err = check_defs(in, UINT64_MAX);

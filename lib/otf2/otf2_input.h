@@ -11,7 +11,7 @@
 #include "otf2_scan.h"
 
 struct tsct_otf2_input {
-	const char *path;		/* anchor file, NAME.otf2 */
+	const char *path;		/* path of the anchor file, NAME.otf2 */
 	OTF2_Reader *reader;
 	uint64_t event_chunk, def_chunk;
 	uint64_t nr_defs;		/* number of definitions that the anchor states */
@@ -19,25 +19,26 @@ struct tsct_otf2_input {
 					 * traces merged into it */
 	size_t nr_ids;
 	struct tsct_otf2_clock clock;
-	char file[PATH_MAX];		/* current file, for messages */
-	char why[512];			/* error text, to follow the file's name */
-	volatile uint64_t *beat;	/* counts steps, for a progress display */
+	char file[PATH_MAX];		/* path of the current file, for messages */
+	char why[512];	/* text of the error, to follow the file's name */
+	volatile uint64_t *beat;	/* counter of steps, for a progress display */
 };
 
-/* All return 0 or -errno, with the error in in->file and in->why. */
+/* Opens an archive. All functions here return 0 or -errno, with the error in in->file
+ * and in->why. */
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 			 volatile uint64_t *beat);
 
 /*
- * The name of a part of the archive that a merged archive cannot hold; NULL if
- * there is none.
+ * Returns the name of a part of the archive that a merged archive cannot hold; NULL:
+ * none.
  */
 const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in);
 
 /* Returns true if there is a file of markers; in->file is then its name. */
 bool tsct_otf2_input_markers(struct tsct_otf2_input *in);
 
-/* Reads all global definitions, and in->clock. */
+/* Reads all global definitions, and the clock to in->clock. */
 int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs);
 
 /*

@@ -16,11 +16,11 @@ struct marking {
 	struct tsct_otf2_merging *w;
 	uint32_t i;			/* index of the input */
 	OTF2_MarkerWriter *writer;
-	struct tsct_otf2_ids ids;	/* numbers of definitions in the input -> in the
-					 * result */
+	/* numbers of definitions in the result, by number in the input */
+	struct tsct_otf2_ids ids;
 	bool unsorted;
-	uint32_t next;			/* next number of a definition in the result */
-	OTF2_ErrorCode code;		/* result of the writer */
+	uint32_t next;	/* number of the next definition in the result */
+	OTF2_ErrorCode code;		/* result of libotf2's writer */
 	int err;
 };
 

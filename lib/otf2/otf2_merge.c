@@ -33,7 +33,7 @@ void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(s->notes + len, left, format, args);
 	va_end(args);
-	/* Drops a note that does not fit as a whole. */
+	/* A note that does not fit as a whole is dropped. */
 	if (n < 0 || (size_t)n + 2 > left)
 		s->notes[len] = '\0';
 	else
@@ -150,7 +150,7 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 	bool can = tsct_otf2_can_align(a, b), real;
 
 	real = w->m->align != TSCT_OTF2_ALIGN_TEXT && can;
-	/* The first input keeps its own clock. */
+	/* The first input keeps its own clock, so it can always be aligned. */
 	if (!i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
@@ -166,9 +166,9 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 }
 
 /*
- * The clock of the result: it has the resolution and offset of the first
- * input's clock, and lasts to the latest end of all clocks. It is extended to
- * events outside, which occur with clocks that are aligned by the time of day.
+ * Makes the clock of the result, with resolution and offset of the first input's clock,
+ * up to the latest end of all clocks. The clock is extended to events outside of that
+ * span, which occur if clocks are aligned by the time of day.
  */
 static int make_clock(struct tsct_otf2_merging *w)
 {
@@ -196,7 +196,7 @@ static int make_clock(struct tsct_otf2_merging *w)
 	s->clock.length = end - begin;
 	if (s->clock.real_ns == TSCT_OTF2_NEVER)
 		return 0;
-	/* The time of day of the new offset, in ns since the Unix epoch */
+	/* Time of day of the new offset, in ns since the Unix epoch */
 	tsct_otf2_scale_make(&to_ns, &(struct tsct_otf2_clock) {
 			     .resolution = 1000000000,
 			     .offset = s->clock.real_ns },
@@ -209,7 +209,7 @@ static int make_clock(struct tsct_otf2_merging *w)
 
 /* ---- the archive's properties -------------------------------------------- */
 
-/* Copies a property, unless an earlier input has it with another value. */
+/* Copies a property, unless an earlier input has the property with another value. */
 static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 				    const char *name)
 {
@@ -231,7 +231,7 @@ free:
 	return code;
 }
 
-/* Records the traces in the archive, so that none is merged twice. */
+/* Lists the traces in a property of the archive, so that no trace is merged twice. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
 	char *list = NULL;
@@ -265,7 +265,7 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 	if (!OTF2_Reader_GetDescription(w->input[0].reader, &text))
 		OTF2_Archive_SetDescription(to, text);
 	free(text);
-	/* Errors of reading the two are ignored: both are optional. */
+	/* Machine name and description are optional: errors are ignored. */
 	tsct_otf2_error_clear();
 	code = set_inputs(w);
 	for (i = 0; i < w->m->nr && !code; i++) {
@@ -289,12 +289,12 @@ int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
 
 	if (place)
 		err = place;
-	/* Without the file: libotf2 would name a temporary one. */
+	/* The error does not name the file: libotf2 would name a temporary one. */
 	return tsct_otf2_merge_fail(w, "", err, "%s", plain ? strerror(-err) :
 				    tsct_otf2_error_text());
 }
 
-/* A definition may need as much as the largest chunk of the inputs. */
+/* Creates the archive. A definition may be as large as the largest chunk of inputs. */
 static int create(struct tsct_otf2_merging *w)
 {
 	uint64_t events = OTF2_CHUNK_SIZE_EVENTS_DEFAULT;
@@ -310,7 +310,8 @@ static int create(struct tsct_otf2_merging *w)
 		if (w->input[i].def_chunk > defs)
 			defs = w->input[i].def_chunk;
 	}
-	/* Joined lists of locations are longer than in the inputs; a word takes up to 9 bytes. */
+	/* Joined lists of locations are longer than those of the inputs; a word takes
+	 * up to 9 bytes. */
 	for (d = 0; d < w->all.defs.nr; d++)
 		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
 			defs = OTF2_CHUNK_SIZE_MAX;
@@ -321,7 +322,7 @@ static int create(struct tsct_otf2_merging *w)
 	return code ? tsct_otf2_merge_output_fail(w, tsct_otf2_errno(code)) : 0;
 }
 
-/* Writes a file for each location, even an empty one: readers require it. */
+/* Writes a file of definitions for each location, even empty: readers require it. */
 static int write_locals(struct tsct_otf2_merging *w)
 {
 	OTF2_DefWriter *defs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges OTF2 archives: times on the clock of the first, one set of
- * definitions, and the events of each location unchanged in a file of their
- * own. Memory grows with definitions and locations.
+ * Merges OTF2 archives: times on the clock of the first archive, one set of
+ * definitions, and the events of each location unchanged in a file of their own. Memory
+ * grows with definitions and locations.
  */
 #ifndef TSCT_OTF2_MERGE_H
 #define TSCT_OTF2_MERGE_H
@@ -14,50 +14,52 @@
 #include "otf2_time.h"
 
 enum tsct_otf2_align {
-	TSCT_OTF2_ALIGN_AUTO,	/* REAL where both clocks have a time of day,
-				 * else TEXT */
+	/* align by the time of day if both clocks have one, else as TEXT */
+	TSCT_OTF2_ALIGN_AUTO,
 	TSCT_OTF2_ALIGN_REAL,	/* align by the time of day, or fail */
-	TSCT_OTF2_ALIGN_TEXT,	/* all archives begin at the same moment */
+	TSCT_OTF2_ALIGN_TEXT, /* align the begins of all archives, as if simultaneous */
 };
 
-/* Results for one input */
+/* Results of the merge for one input */
 struct tsct_otf2_merged {
 	struct tsct_otf2_clock clock;
 	uint64_t definitions, locations, events;
-	uint64_t missing;	/* events that are not in the result */
-	uint64_t held;		/* events whose time was raised, so that times
-				 * do not decrease */
-	uint64_t first, last;	/* times in the result, if there are events */
-	bool real;		/* aligned by the time of day */
-	bool left_out;		/* something other than events is not in the
-				 * result */
+	uint64_t missing;	/* number of events that are not in the result */
+	/* number of events whose time was raised, so that times do not decrease */
+	uint64_t held;
+	/* first and last time in the result, if there are events */
+	uint64_t first, last;
+	bool real;		/* flag: aligned by the time of day */
+	bool left_out;	/* flag: something other than events is not in the result */
 };
 
 /*
- * Progress and result. It has no pointers, so that it can lie in memory that
- * another process reads while it is filled, and after the process that filled
- * it has died.
+ * Progress and result. The struct has no pointers, so that it can lie in memory that
+ * another process reads while it is filled, and after the process that filled it has
+ * died.
  */
 struct tsct_otf2_status {
-	volatile uint64_t beat;		/* counts steps, for a progress display */
-	volatile uint64_t done, total;	/* events copied, and of all inputs */
-	char file[PATH_MAX];		/* current file, or that of the error */
+	volatile uint64_t beat;		/* counter of steps, for a progress display */
+	/* numbers of events copied so far, and of all inputs */
+	volatile uint64_t done, total;
+	/* path of the current file, or of the file with the error */
+	char file[PATH_MAX];
 	char why[1024];
-	char notes[8192];		/* remarks for the user, in lines */
-	struct tsct_otf2_clock clock;	/* clock of the result */
+	char notes[8192];		/* remarks for the user, one per line */
+	struct tsct_otf2_clock clock;	/* clock of the merged archive */
 	uint64_t definitions, locations;
 	struct tsct_otf2_merged input[];
 };
 
 struct tsct_otf2_merge {
-	const char *const *path;	/* anchor files */
+	const char *const *path;	/* paths of the inputs' anchor files */
 	uint32_t nr;
-	const char *dir;		/* empty directory for the result */
+	const char *dir;		/* path of the empty directory for the result */
 	enum tsct_otf2_align align;
-	bool force;	/* accept the same trace twice, and drop parts that the
-			 * result cannot hold */
-	bool salvage;	/* keep the readable part of damaged files */
-	struct tsct_otf2_status *status;	/* zeroed by the caller */
+	/* flag: accept a trace twice, and drop parts that the result cannot hold */
+	bool force;
+	bool salvage;	/* flag: keep the readable part of damaged files */
+	struct tsct_otf2_status *status; /* progress and result, zeroed by the caller */
 };
 
 /*

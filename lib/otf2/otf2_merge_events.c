@@ -10,7 +10,7 @@
 struct reading {
 	struct tsct_otf2_merging *w;
 	struct tsct_otf2_input *in;
-	struct tsct_otf2_merged *figures;	/* counts of the input */
+	struct tsct_otf2_merged *figures;	/* results for the input */
 	OTF2_EvtReaderCallbacks *callbacks;
 	struct tsct_otf2_copy copy;
 };
@@ -18,7 +18,7 @@ struct reading {
 /* ---- the readable part --------------------------------------------------- */
 
 /*
- * Refuses damaged input, unless it is to be salvaged; then notes and counts the
+ * Handles damage of the input: refuses the input, or with salvage notes and counts the
  * loss.
  */
 static int lose(struct reading *r, uint64_t missing)
@@ -33,7 +33,7 @@ static int lose(struct reading *r, uint64_t missing)
 	return 0;
 }
 
-/* Counts the readable events; @wanted is their number by the definitions. */
+/* Counts the readable events of a location; @wanted: number by the definitions. */
 static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 {
 	struct tsct_otf2_input *in = r->in;
@@ -83,7 +83,8 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 					    tsct_otf2_error_text());
 	code = OTF2_Reader_RegisterEvtCallbacks(r->in->reader, reader,
 						r->callbacks, copy);
-	/* libotf2's own corrections use floating point; ours replace them. */
+	/* libotf2's own corrections of times are off: they use floating point, and are
+	 * replaced by exact ones. */
 	if (!code)
 		code = OTF2_EvtReader_ApplyClockOffsets(reader, false);
 	if (!code)

@@ -17,30 +17,31 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_writer *writer;
 };
 
-/* Copies the events of one location from one archive into another. */
+/* State of copying the events of one location from one archive into another */
 struct tsct_otf2_copy {
-	/* Set by the caller: */
+	/* Fields set by the caller: */
 	const struct tsct_otf2_maps *maps;
 	const struct tsct_otf2_scale *scale;
 	struct tsct_otf2_offsets offsets;
 	OTF2_EvtWriter *writer;
-	OTF2_AttributeList *attributes;	/* empty list, to be filled for each event */
-	volatile uint64_t *beat;	/* counts events, for a progress display */
+	/* empty list of attributes, to be filled for each event */
+	OTF2_AttributeList *attributes;
+	volatile uint64_t *beat;	/* counter of events, for a progress display */
 
-	/* Results: */
-	uint64_t nr;			/* events copied */
-	uint64_t first, last;		/* times in the result, if there are
-					 * events */
-	uint64_t held;			/* events whose time was raised, so that
-					 * times do not decrease */
+	/* Results of the copy: */
+	uint64_t nr;			/* number of events copied */
+	/* first and last time in the result, if there are events */
+	uint64_t first, last;
+	/* number of events whose time was raised, so that times do not decrease */
+	uint64_t held;
 	int err;
-	char why[256];			/* error text, to follow the file's name */
+	char why[256];	/* text of the error, to follow the file's name */
 
-	/* The current event: */
-	const char *event;		/* name of its kind */
+	/* State of the current event: */
+	const char *event;		/* name of the event's kind */
 	uint64_t at;			/* index of the event, from libotf2 */
 	uint64_t time;
-	OTF2_AttributeList *list;	/* attributes to be written with it */
+	OTF2_AttributeList *list;	/* attributes to be written with the event */
 };
 
 /* Callbacks for libotf2's reader; their @data is struct tsct_otf2_copy *. */
@@ -48,11 +49,12 @@ OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void);
 
 /*
  * Stores the name of the file that libotf2 opens next, so that a crash can be
- * attributed to it; "" is the result.
+ * attributed to that file; "" stands for the merged archive.
  */
 void tsct_otf2_merge_at_file(struct tsct_otf2_merging *w, const char *file);
 
-/* Sets the status's error; file "" is the result. Returns @err. */
+/* Sets the status's file and error text; file "" stands for the merged archive. Returns
+ * @err. */
 __attribute__((format(printf, 4, 5)))
 int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
 			 const char *format, ...);
@@ -63,7 +65,7 @@ int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err);
 __attribute__((format(printf, 2, 3)))
 void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...);
 
-/* Copies all locations of an input, one after another. */
+/* Copies the events of all locations of an input, one location after another. */
 int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i);
 
 /* Copies the markers of all inputs. */

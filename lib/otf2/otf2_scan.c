@@ -24,9 +24,9 @@
 struct scan {
 	int fd;
 	bool events;
-	uint8_t *data;		/* the current chunk */
+	uint8_t *data;		/* contents of the current chunk */
 	size_t len, at;
-	uint64_t base;		/* offset of the chunk in the file */
+	uint64_t base;		/* offset of the current chunk in the file, bytes */
 	bool swap;
 	bool ended;
 	uint64_t time;
@@ -68,9 +68,10 @@ static uint64_t get64(const struct scan *s, size_t at)
 }
 
 /*
- * Kinds of OTF2 of 2011, whose only number has a length of its own: Enter, Leave,
- * MpiIsendComplete, MpiIrecvRequest, MpiRequestTest, MpiRequestCancelled, OmpFork,
- * OmpTaskCreate, OmpTaskSwitch, OmpTaskComplete
+ * Returns true for the event kinds of OTF2 of 2011 that consist of one number, which
+ * has a length of its own: Enter, Leave, MpiIsendComplete, MpiIrecvRequest,
+ * MpiRequestTest, MpiRequestCancelled, OmpFork, OmpTaskCreate, OmpTaskSwitch,
+ * OmpTaskComplete
  */
 static bool is_packed(uint8_t kind)
 {
@@ -79,7 +80,7 @@ static bool is_packed(uint8_t kind)
 	return memchr(kinds, kind, sizeof(kinds));
 }
 
-/* Skips a record, from after its kind to its end. */
+/* Skips the rest of a record, whose kind was read. */
 static int skip_record(struct scan *s, uint8_t kind)
 {
 	uint64_t len;
@@ -139,7 +140,7 @@ static int take_record(struct scan *s, uint8_t kind)
 	return 0;
 }
 
-/* Reads the chunk's header: its first record must follow the last one before. */
+/* Reads a chunk's header: its first record must follow the previous chunk's last. */
 static int take_header(struct scan *s)
 {
 	uint64_t first;
@@ -180,7 +181,8 @@ static int scan_chunk(struct scan *s)
 			err = take_time(s);
 			continue;
 		}
-		/* libotf2 recurses for each record of attributes in a row. */
+		/* Records of attributes in a row are refused, because libotf2 recurses
+		 * for each. */
 		if (attributes && s->events && kind == ATTRIBUTES)
 			return damaged(s, "attributes without an event");
 		attributes = kind == ATTRIBUTES;
@@ -217,7 +219,7 @@ int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
 	int err;
 
 	memset(ret_extent, 0, sizeof(*ret_extent));
-	/* O_NONBLOCK: a pipe would wait for a writer. */
+	/* O_NONBLOCK, because opening a pipe would wait for a writer */
 	s.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (s.fd < 0)
 		return -errno;

@@ -22,16 +22,17 @@
 #include <stdint.h>
 
 struct tsct_otf2_extent {
-	uint64_t records;	/* complete records before the first damage */
-	uint64_t first, last;	/* times of these records, if there are any */
-	uint64_t bytes;		/* end of the last of these records */
+	uint64_t records;	/* number of complete records before the first damage */
+	/* first and last time of these records, if there are any */
+	uint64_t first, last;
+	uint64_t bytes;		/* file offset of the end of the last complete record */
 };
 
 /*
  * tsct_otf2_scan - count the records of a file
- * @chunk: bytes of a chunk
+ * @chunk: size of a chunk, bytes
  * @events: the file holds events, not definitions
- * @beat: counts bytes, for a progress display
+ * @beat: counter of bytes, for a progress display
  *
  * Returns 0; -EBADMSG if the file is damaged, with the reason in @why (to follow
  * the file's name) and the part before the damage in @ret_extent; or the -errno

@@ -5,15 +5,15 @@
 #define PER_SECOND	1000000000ULL
 
 /*
- * @d x @num / @den as a whole part and a remainder in 1 / @den that is not
- *	negative.
- * -ERANGE: above 126 bits, so that a sum of two results cannot overflow.
+ * Computes @d x @num / @den as a whole part and a remainder of at least 0, in units of
+ * 1 / @den. -ERANGE: above 126 bits, so that a sum of two results cannot overflow.
  */
 static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
 		    tsct_s128 *ret_whole, uint64_t *ret_rest)
 {
 	tsct_u128 size = d < 0 ? -(tsct_u128)d : (tsct_u128)d;
-	tsct_u128 whole, part = size % den * num;	/* both factors are below 2^64 */
+	/* both factors of the product are below 2^64 */
+	tsct_u128 whole, part = size % den * num;
 	uint64_t rest = part % den;
 
 	if (__builtin_mul_overflow(size / den, (tsct_u128)num, &whole) ||
@@ -44,7 +44,7 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 	tsct_s128 ticks = 0;
 	uint64_t part = 0;
 
-	/* The product is below 2^128 / 10^9: no overflow */
+	/* The product with the resolution is below 2^128 / 10^9: no overflow */
 	if (real)
 		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
 	tsct_reduce(&num, &den);
@@ -68,12 +68,13 @@ int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 		return -ERANGE;
 	whole += scale->to;
 	if (rest || scale->part) {
-		/* rest / den + part / 10^9 + 1/2, rounded down; both terms are below 2^94 */
+		/* Fractions of a tick: rest / den + part / 10^9 + 1/2, rounded down;
+		 * both terms are below 2^94. */
 		sum = (tsct_u128)rest * PER_SECOND +
 			(tsct_u128)scale->part * scale->den;
 		whole += (tsct_s128)((2 * sum + unit) / (2 * unit));
 	}
-	/* The last value is OTF2's "undefined". */
+	/* The largest 64-bit number is OTF2's "undefined", so it is out of range. */
 	if (whole < 0 || whole >= (tsct_s128)TSCT_OTF2_NEVER)
 		return -ERANGE;
 	*ret_time = (uint64_t)whole;
@@ -112,8 +113,8 @@ tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time)
 	slope = (tsct_s128)a[1].offset - a[0].offset;
 	rise = (uint64_t)(slope < 0 ? -slope : slope);
 	/*
-	 * The magnitude alone: both sides are below 2^64, but their signs take
-	 * a bit more.
+	 * Only the magnitude of the product is computed: both factors are below 2^64,
+	 * but the signs would take a bit more.
 	 */
 	product = (tsct_u128)(time < a->time ? a->time - time : time - a->time) *
 		rise;

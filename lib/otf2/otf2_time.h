@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts times of one archive into times of another, in exact arithmetic:
+ * Converts times of one archive (B) into times of another (A), in exact arithmetic:
  *
  *	new = (old - offset of B) x resolution of A / resolution of B + offset of A
  *
@@ -15,31 +15,32 @@
 
 #include "lib/core/port.h"
 
-/* OTF2's ClockProperties */
+/* Clock of an archive: OTF2's ClockProperties */
 struct tsct_otf2_clock {
-	uint64_t resolution;	/* ticks per second */
-	uint64_t offset;	/* ticks; no event is before it */
-	uint64_t length;	/* ticks; no event is later than offset + length */
-	uint64_t real_ns;	/* time of @offset in ns since the Unix epoch,
-				 * or ~0 */
+	uint64_t resolution;	/* resolution of the clock, ticks per second */
+	uint64_t offset;	/* begin of the clock, ticks; no event is before it */
+	/* length of the clock, ticks; no event is after offset + length */
+	uint64_t length;
+	uint64_t real_ns; /* time of @offset in ns since the Unix epoch; ~0: unknown */
 };
 
 #define TSCT_OTF2_NEVER	UINT64_MAX
 
 struct tsct_otf2_scale {
 	uint64_t from;		/* offset of B's clock, ticks of B */
-	uint64_t num, den;	/* resolutions, in lowest terms */
-	tsct_s128 to;		/* offset of A, plus ticks between the offsets */
-	uint32_t part;		/* fraction of a tick in `to`, 10^-9 */
+	uint64_t num, den;	/* resolutions of both clocks, in lowest terms */
+	tsct_s128 to;	/* offset of A's clock, plus the ticks between both offsets */
+	uint32_t part;		/* fraction of a tick to be added to `to`, 10^-9 */
 };
 
-/* True if both archives have a time of day for their offsets. */
+/* Returns true if both archives have a time of day for their offsets. */
 bool tsct_otf2_can_align(const struct tsct_otf2_clock *a,
 			 const struct tsct_otf2_clock *b);
 
 /*
- * @real: align by the time of day, which both must have; else both offsets are
- *	taken as the same moment.
+ * Prepares the conversion from clock B to clock A.
+ * @real: align by the time of day, which both must have; else both offsets are taken as
+ * the same moment
  */
 void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 			  const struct tsct_otf2_clock *a,
@@ -66,17 +67,17 @@ struct tsct_otf2_offset {
 };
 
 /*
- * The offsets of a location, at rising times. As in libotf2, the offset is
- * linear between two neighbours, the first and the last segment extend beyond
- * the ends, and a single record changes nothing.
+ * Clock offsets of a location, at rising times. As in libotf2, the offset is linear
+ * between two neighbours, the first and the last segment extend beyond the ends, and a
+ * single record changes nothing.
  */
 struct tsct_otf2_offsets {
 	struct tsct_otf2_offset *at;
 	uint32_t nr;
-	uint32_t now;		/* segment of the last lookup, as times rise */
+	uint32_t now;	/* segment of the last lookup, where the next search starts */
 };
 
-/* The number of ticks to add to @time, rounded to the nearest, half a tick up */
+/* Returns the number of ticks to add to @time, rounded to the nearest, halves up. */
 tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time);
 
 #endif /* TSCT_OTF2_TIME_H */

@@ -62,7 +62,7 @@ static int not_there(struct tsct_otf2_work *work,
 				(unsigned long long)id);
 }
 
-/* Links parts to their owner, as they are part of its identity. */
+/* Links parts to the definition that owns them, as they belong to its identity. */
 static int own_parts(struct tsct_otf2_work *work)
 {
 	struct tsct_otf2_def *def, *owner;
@@ -89,7 +89,7 @@ static int own_parts(struct tsct_otf2_work *work)
 }
 
 /*
- * True if anything except a communicator names a group, in definitions or
+ * Returns true if anything except a communicator names a group, in definitions or
  * events.
  */
 static bool names_group(struct tsct_otf2_work *work,
@@ -164,7 +164,8 @@ static int push(struct tsct_otf2_work *work, size_t def)
 	return 0;
 }
 
-/* Returns 1 with @ret_def, which must be visited before; 0: all references are. */
+/* Follows references. Returns 1 with @ret_def, which must be visited first; 0: no more
+ * references. */
 static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 			size_t *ret_def)
 {
@@ -204,18 +205,18 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 
 	while (step->part) {
 		def = &work->in->def[step->part - 1];
-		/* Strings have no references, and may be long. */
+		/* A string is not searched: its words are no references. */
 		ret = def->kind == TSCT_OTF2_String ? 0 :
 			next_in_part(work, step, ret_def);
 		if (ret)
 			return ret;
 		step->part = step->part - 1 == step->def ? def->parts : def->next;
-		step->i = 1;	/* Word 0 is the owner. */
+		step->i = 1;	/* word 0 of a part is its owner */
 	}
 	return 0;
 }
 
-/* Visits with a stack of its own: chains of parents may have any length. */
+/* Visits definitions with a stack of its own: chains of parents may have any length. */
 static int take(struct tsct_otf2_work *work, size_t index)
 {
 	struct tsct_otf2_step *step;
@@ -236,7 +237,7 @@ static int take(struct tsct_otf2_work *work, size_t index)
 	return ret;
 }
 
-/* Replaces indices in the input by numbers in the result. */
+/* Replaces indices of the input's definitions by their numbers in the result. */
 static void point_on(struct tsct_otf2_work *work)
 {
 	struct tsct_otf2_ids *ids;
@@ -269,7 +270,7 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		err = own_parts(&work);
 	if (!err)
 		err = find_ranks(&work);
-	/* Lists of locations must come before groups of ranks. */
+	/* Visits lists of locations first, as groups of ranks depend on them. */
 	for (i = 0; i < input->nr && !err; i++) {
 		def = &input->def[i];
 		if (def->kind == TSCT_OTF2_Group &&
@@ -298,8 +299,8 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 /* ---- the result ------------------------------------------------------------------------ */
 
 /*
- * Lists of locations grow with inputs, so all definitions they refer to come
- * first.
+ * Returns true for kinds that are written first: lists of locations grow with inputs,
+ * so all definitions to which they refer must come before.
  */
 static bool is_early(enum tsct_otf2_kind kind)
 {

@@ -4,9 +4,9 @@
  * others get a number of their own, and references follow.
  *
  * Ranks: each paradigm has one list of the locations that take part in its
- * communication; groups of ranks, and with a flag events too, hold indices into
- * that list. The lists of all inputs are concatenated, so an input's ranks are
- * shifted by the length of those before.
+ * communication; groups of ranks, and with a flag events too, hold indices into that
+ * list. The lists of all inputs are concatenated, so an input's ranks are shifted by
+ * the length of the lists of the inputs before.
  */
 #ifndef TSCT_OTF2_UNIFY_H
 #define TSCT_OTF2_UNIFY_H
@@ -15,27 +15,29 @@
 
 struct tsct_otf2_unified {
 	struct tsct_otf2_defs defs;
-	size_t *slot;			/* hash table: index of a definition + 1 */
-	size_t nr_slots, used;		/* nr_slots is a power of two */
+	size_t *slot;	/* hash table of definitions: index + 1; 0: free */
+	size_t nr_slots, used;	/* number of slots, a power of two, and of used slots */
 	uint64_t next[TSCT_OTF2_SPACE_NR];
-	struct tsct_otf2_ids taken;	/* numbers of locations in use */
+	/* numbers of locations that are in use in the result */
+	struct tsct_otf2_ids taken;
 	uint64_t next_location;
-	size_t ranks[UINT8_MAX + 1];	/* index of the list of locations + 1, by
-					 * paradigm */
-	size_t self[UINT8_MAX + 1];	/* index of the group SELF + 1, by paradigm */
+	/* index of the list of locations + 1, by paradigm */
+	size_t ranks[UINT8_MAX + 1];
+	size_t self[UINT8_MAX + 1];	/* index + 1 of the group SELF, by paradigm */
 	uint32_t inputs;
 };
 
 struct tsct_otf2_location {
 	uint64_t old, new;
-	uint64_t nr_events;		/* number of events that the input states */
-	size_t def;			/* index of its definition in the result */
+	uint64_t nr_events; /* number of the location's events, as the input states */
+	size_t def;	/* index of the location's definition in the result */
 };
 
-/* The numbers of one input's definitions in the result */
+/* Numbers in the result of one input's definitions */
 struct tsct_otf2_maps {
 	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];
-	struct tsct_otf2_ids comm_shift, win_shift;	/* shifts other than 0 */
+	/* shifts of ranks by communicator and window, where not 0 */
+	struct tsct_otf2_ids comm_shift, win_shift;
 	struct tsct_otf2_location *location;
 	size_t nr_locations;
 };
@@ -52,7 +54,7 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		    bool force, struct tsct_otf2_maps *ret_maps, char *why,
 		    size_t why_size);
 
-/* Writes all definitions except the clock, in an order that readers accept. */
+/* Writes all definitions except that of the clock, in an order that readers accept. */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer);
 
@@ -62,9 +64,9 @@ void tsct_otf2_maps_free(struct tsct_otf2_maps *maps);
 /* ---- shared by the order (otf2_unify.c) and the identity (otf2_identity.c) ------ */
 
 struct tsct_otf2_step {
-	size_t def;		/* definition whose references are followed */
-	size_t part;		/* index of a part, or of def, + 1; 0: done */
-	uint32_t i;		/* next word of the part */
+	size_t def;	/* index of the definition whose references are followed */
+	size_t part; /* index of the followed part, or of def, + 1; 0: done */
+	uint32_t i;		/* index of the next word of that part */
 };
 
 struct tsct_otf2_work {
@@ -72,13 +74,14 @@ struct tsct_otf2_work {
 	struct tsct_otf2_defs *in;
 	struct tsct_otf2_maps *maps;
 	bool force;
-	bool has_ranks[UINT8_MAX + 1];	/* the input lists locations */
-	uint64_t base[UINT8_MAX + 1];	/* shift of the input's ranks */
-	bool names_groups;		/* anything except a communicator names a
-					 * group */
+	/* flags by paradigm: the input has a list of locations */
+	bool has_ranks[UINT8_MAX + 1];
+	uint64_t base[UINT8_MAX + 1];	/* shift of the input's ranks, by paradigm */
+	/* flag: a definition or event other than a communicator names a group */
+	bool names_groups;
 	struct tsct_otf2_step *stack;
 	size_t depth, room;
-	uint64_t *content;		/* content of one definition, mapped */
+	uint64_t *content; /* content of one definition, with numbers of the result */
 	size_t content_room;
 	char *why;
 	size_t why_size;
@@ -92,7 +95,7 @@ static inline const uint64_t *tsct_otf2_words(const struct tsct_otf2_defs *defs,
 	return defs->word + def->at;
 }
 
-/* Sets the error text; returns -EBADMSG. */
+/* Sets the text of the error; returns -EBADMSG. */
 __attribute__((format(printf, 2, 3)))
 int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...);
 

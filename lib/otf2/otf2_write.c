@@ -15,8 +15,8 @@ struct tsct_otf2_writer {
 	OTF2_Archive *archive;
 	OTF2_GlobalDefWriter *defs;
 	char *dir;
-	void *spare[2];		/* freed chunks to use again: one for
-				 * definitions, one for events */
+	/* freed chunks for reuse: one for definitions, one for events */
+	void *spare[2];
 };
 
 uint64_t tsct_otf2_number(const unsigned char uuid[16])
@@ -24,15 +24,15 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 	uint64_t half[2];
 
 	memcpy(half, uuid, sizeof(half));
-	/* A fixed byte order: the number must not depend on the machine. */
+	/* The byte order is fixed: the number must not depend on the machine. */
 	return be64toh(half[0]) ^ be64toh(half[1]);
 }
 
 /* ---- memory of libotf2's buffers ------------------------------------------------ */
 
 /*
- * Allocates one chunk, which is written out when full: by default libotf2
- * collects 128 MiB per location. It fills each chunk with zeros; reusing memory
+ * Allocates one chunk for libotf2, which writes the chunk out when full: by default
+ * libotf2 collects 128 MiB per location. It fills each chunk with zeros; reusing memory
  * makes that cheap where locations are written one after another.
  */
 static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location,
@@ -81,8 +81,7 @@ static OTF2_FlushType flush(void *data, OTF2_FileType type,
 
 static const OTF2_MemoryCallbacks memory = { allocate, free_all };
 /*
- * No second function: it would put events of our own between those of the
- * trace.
+ * No callback after a flush: it would put events of our own between those of the trace.
  */
 static const OTF2_FlushCallbacks flushes = { flush, NULL };
 
@@ -112,7 +111,7 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
 	return code;
 }
 
-/* Converts a returned code, or an error that libotf2 reported to the hook only. */
+/* Converts an error that libotf2 returned, or reported only to the hook, to -errno. */
 static int result(OTF2_ErrorCode code)
 {
 	int err = tsct_otf2_errno(code);
@@ -218,7 +217,7 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer)
 		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
 							 writer->defs);
 	err = result(code);
-	/* Close writes the anchor, which must not exist after an error. */
+	/* Closing writes the anchor, which must not exist after an error. */
 	if (!err)
 		err = result(OTF2_Archive_Close(writer->archive));
 	tsct_otf2_writer_abandon(writer);

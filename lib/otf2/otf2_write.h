@@ -23,12 +23,12 @@
 #include <otf2/otf2.h>
 
 /*
- * The archive property that lists whose traces are in it, as numbers of 16 hexadecimal
- * digits: the trace ids of archives, and tsct_otf2_number() of recordings.
+ * Name of the archive property that lists the traces in the archive, as numbers of 16
+ * hexadecimal digits: the trace ids of archives, and tsct_otf2_number() of recordings.
  */
 #define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
 
-/* The number of a recording, derived from its uuid; 0 if it has none */
+/* Returns the number of a recording, derived from its uuid; 0: no uuid. */
 uint64_t tsct_otf2_number(const unsigned char uuid[16]);
 
 /* Base name of the files in an archive's directory: traces.otf2 is its anchor. */
@@ -44,10 +44,11 @@ struct tsct_otf2_writer;
 int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		     struct tsct_otf2_writer **ret_writer);
 
-/* For OTF2_Archive_SetDescription(), SetProperty(), GetMarkerWriter() */
+/* Returns libotf2's archive, for OTF2_Archive_SetDescription(), SetProperty(),
+ * GetMarkerWriter(). */
 OTF2_Archive *tsct_otf2_writer_archive(struct tsct_otf2_writer *writer);
 
-/* The times of a location's events must not decrease. */
+/* Begins a location's events, whose times must not decrease. */
 int tsct_otf2_location_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			     OTF2_EvtWriter **ret_events);
 int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
@@ -55,8 +56,8 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer);
 
 /*
- * Local definitions hold clock offsets. Write a file for each location: readers
- * require it.
+ * Begins a location's definitions, which are clock offsets. Write a file for each
+ * location, as readers require it.
  */
 int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
 			  OTF2_DefWriter **ret_defs);
@@ -66,14 +67,14 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs);
 
 /*
- * Completes the archive. To have it on disk, sync the directory afterwards.
- * Frees @writer, also on failure.
+ * Completes the archive, and frees @writer, also on failure. To have the archive on
+ * disk, sync the directory afterwards.
  */
 int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
 
 /*
- * Leaves the files without an anchor, and libotf2's own memory allocated, as it
- * cannot close an archive without writing it. @writer may be NULL.
+ * Abandons the archive: leaves the files without an anchor, and libotf2's own memory
+ * allocated, as it cannot close an archive without writing it. @writer may be NULL.
  */
 void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer);
 

@@ -14,12 +14,12 @@
 #include "event_text.h"
 #include "value_text.h"
 
-#define TID_WIDTH	7	/* digits of the largest thread ID of Linux */
-#define TIME_ROOM	192	/* bytes of time and error, with colours */
-#define COLOUR_ROOM	16	/* bytes of the colour codes of a value */
-#define NAME_WIDTH_MAX	32	/* longer event names break the columns */
+#define TID_WIDTH	7	/* width of the column of thread IDs, digits */
+#define TIME_ROOM	192	/* room for time and error, with colours, bytes */
+#define COLOUR_ROOM	16	/* room for the colour codes of a value, bytes */
+#define NAME_WIDTH_MAX	32	/* longest event name that keeps the columns aligned */
 
-#define COPY_BYTES	16	/* texts are copied in blocks of 16 bytes */
+#define COPY_BYTES	16 /* size of the blocks in which texts are copied, bytes */
 
 struct text_colours {
 	const char *time, *node, *cpu, *event, *field, *text, *off;
@@ -27,19 +27,19 @@ struct text_colours {
 
 struct field_layout {
 	const struct tsct_field *field;
-	const char *label;	/* " name=" */
-	__u32 len;		/* length of the label */
-	__u8 size;		/* size of a decimal integer, bytes; 0: another type */
+	const char *label;	/* text before the value: " name=" */
+	__u32 len;		/* length of the label, bytes */
+	__u8 size;		/* size of a decimal integer, bytes; 0: other type */
 	__u8 type;
 	bool is_text;
 };
 
 /* The constant parts of the lines of one event */
 struct tsct_event_text_layout {
-	size_t room;		/* largest size of a line without its payload */
+	size_t room;		/* largest size of a line without its payload, bytes */
 	__u32 head_len;
-	__u32 nr;		/* number of fields */
-	const char *head;	/* name and kind of the event */
+	__u32 nr;		/* number of the event's fields */
+	const char *head;	/* text of the event's name and kind */
 	struct field_layout fields[];
 };
 
@@ -66,7 +66,7 @@ static char *make_head(const struct tsct_event_text *l, char *at,
 	if (def->kind != TSCT_KIND_INSTANT)
 		at = stpcpy(stpcpy(at, "/"), tsct_kind_names[def->kind]);
 	at = stpcpy(at, text_colours[l->colour].off);
-	/* Pads only before fields, so that no line ends with blanks. */
+	/* Blanks are added only before fields, so that no line ends with blanks. */
 	for (; def->nr_fields && pad < l->event_width; pad++)
 		*at++ = ' ';
 	return at;
@@ -197,7 +197,7 @@ static int make_location(struct tsct_event_text *l, __u32 location, size_t width
 	return 0;
 }
 
-/* Copies whole blocks of COPY_BYTES; both buffers have room for that. */
+/* Copies whole blocks of COPY_BYTES, for which both buffers must have room. */
 static inline char *copy(char *at, const char *text, size_t len)
 {
 	size_t i;
@@ -214,7 +214,7 @@ static char *put_seconds(char *at, __u64 ns)
 	return at + sprintf(at, " %6llu.%09llu", ns / NS_PER_S, ns % NS_PER_S);
 }
 
-/* localtime_r() is slow, so its text is kept for a second of event time. */
+/* localtime_r() is slow, so a formatted second is reused for all its events. */
 static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 {
 	const bool utc = l->time == TSCT_EVENT_TEXT_UTC;
@@ -225,7 +225,8 @@ static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 
 	if (unlikely(rest >= NS_PER_S || !l->clock_len)) {
 		second = ns / NS_PER_S - (ns % NS_PER_S < 0);
-		l->second_ns = (__s64)((__u64)second * NS_PER_S);	/* may wrap around */
+		/* the product may wrap around */
+		l->second_ns = (__s64)((__u64)second * NS_PER_S);
 		rest = (__u64)ns - (__u64)l->second_ns;
 		if (utc)
 			gmtime_r(&second, &tm);
@@ -256,7 +257,8 @@ static char *put_time(struct tsct_event_text *l, char *at,
 		if (l->time == TSCT_EVENT_TEXT_RAW) {
 			at += sprintf(at, "%-*llu", (int)l->tick_width, e->tick);
 		} else if (l->time == TSCT_EVENT_TEXT_DELTA) {
-			/* Times decrease if a live recording's clock is updated. */
+			/* The difference is 0 if times decrease, as they may when a
+			 * live recording's clock is updated. */
 			delta = l->any && ns > l->last_ns ?
 				(__u64)ns - (__u64)l->last_ns : 0;
 			at += sprintf(at, "+%llu.%09llu", delta / NS_PER_S,

@@ -12,48 +12,51 @@
 #include "unique_stamps.h"
 
 enum tsct_event_text_time {
-	TSCT_EVENT_TEXT_LOCAL,	/* time of day */
-	TSCT_EVENT_TEXT_UTC,	/* date and time */
-	TSCT_EVENT_TEXT_RAW,	/* ticks */
-	TSCT_EVENT_TEXT_DELTA,	/* seconds since the previous line */
-	TSCT_EVENT_TEXT_UNIQUE,	/* unique stamps and their times */
+	TSCT_EVENT_TEXT_LOCAL,	/* local time of day */
+	TSCT_EVENT_TEXT_UTC,	/* date and time in UTC */
+	TSCT_EVENT_TEXT_RAW,	/* ticks of the recording */
+	TSCT_EVENT_TEXT_DELTA,	/* seconds since the event of the previous line */
+	TSCT_EVENT_TEXT_UNIQUE,	/* unique stamps of the events, and the stamps' times */
 };
 
 struct tsct_event_text_layout;
 
 struct tsct_event_text {
-	/* Options, set by the caller: */
+	/* Options of the lines, set by the caller: */
 	const struct tsct_recording *rec;
-	const struct tsct_selection *selection;	/* NULL: all events */
+	const struct tsct_selection *selection;	/* events to show; NULL: all */
 	enum tsct_event_text_time time;
-	bool colour;		/* add a terminal's colour codes */
-	bool error;		/* add the error bound of each time */
-	const struct tsct_unique_stamps_item *unique;	/* for TSCT_EVENT_TEXT_UNIQUE:
-							 * stamp of the next line */
+	bool colour;		/* flag: add a terminal's colour codes */
+	bool error;		/* flag: add the error bound of each time */
+	/* for TSCT_EVENT_TEXT_UNIQUE: stamp of the next line */
+	const struct tsct_unique_stamps_item *unique;
 
-	/* Result: the lines so far. The caller sets len to 0 after using them. */
+	/* Result: text of the lines so far. The caller sets len to 0 after use. */
 	char *text;
 	size_t len;
 
-	/* Private fields of event_text.c: */
+	/* Private fields of event_text.c, not for callers: */
 	size_t room;
 	__s64 last_ns;		/* for TSCT_EVENT_TEXT_DELTA: time of the last line */
 	bool any;
-	__s64 second_ns;	/* the second that is formatted in `clock` */
+	__s64 second_ns; /* second whose text is in `clock`, ns since the epoch */
 	char clock[64];
 	size_t clock_len;
 	unsigned int tick_width, event_width;
-	struct tsct_event_text_buffer {	/* with room behind len for copies of whole blocks */
+	/* buffer with room behind len for copies of whole blocks */
+	struct tsct_event_text_buffer {
 		char *text;
 		size_t len;
-	} *locations;		/* columns of node and CPU, by location */
-	size_t location_len;	/* longest columns of node and CPU */
-	struct tsct_event_text_layout ***layouts;	/* by stream class, event id */
+	} *locations;		/* texts of the columns node and CPU, by location */
+	size_t location_len;	/* length of the longest text of node and CPU, bytes */
+	/* layouts of lines, by stream class and event id */
+	struct tsct_event_text_layout ***layouts;
 	__u32 *nr_layouts;
 };
 
 /*
- * tsct_event_text_init - prepare the private fields; the caller has set its own fields
+ * tsct_event_text_init - prepare the private fields, after the caller has set the
+ * options
  * To be freed also after an error. 0 or -ENOMEM
  */
 int tsct_event_text_init(struct tsct_event_text *lines);

@@ -12,8 +12,9 @@
 #include "filter.h"
 
 /*
- * 2001-09-09: since then, nanoseconds since the epoch have 19 digits. A smaller number
- * is more likely a mistyped year, date or number of seconds.
+ * Smallest plain number taken as ns since the epoch: such times have had 19 digits
+ * since 2001-09-09. A smaller number is more likely a mistyped year, date or number of
+ * seconds.
  */
 #define NS_PLAIN_MIN	1000000000000000000LL
 
@@ -155,7 +156,7 @@ static __s64 parse_unit(const char *unit)
 	return 0;
 }
 
-/* Parses a time such as "1.5ms" after @begin_ns. */
+/* Parses a time relative to @begin_ns, such as "1.5ms". */
 static int parse_relative(const char *text, __s64 begin_ns, __s64 *ret)
 {
 	__s64 whole, fraction, unit = parse_unit(text + strspn(text, "0123456789."));
@@ -347,7 +348,7 @@ static int check_cpus(const struct tsct_selection *sel, const struct err_buffer 
 	return 0;
 }
 
-/* True if @text is the node's name or its number */
+/* Returns true if @text is the node's name or the node's number. */
 static bool is_node(const struct tsct_recording *rec, const char *text, __u32 node)
 {
 	char number[16];

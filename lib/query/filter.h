@@ -10,17 +10,19 @@ struct tsct_filter_range {
 };
 
 struct tsct_filter_ranges {
-	struct tsct_filter_range *range;	/* malloc'ed; nr 0: no restriction */
+	/* array of ranges, malloc'ed; nr 0: no restriction */
+	struct tsct_filter_range *range;
 	__u32 nr;
 };
 
 /* A filter of the command line. Its lists are malloc'ed; its texts belong to argv. */
 struct tsct_filter {
-	const char *from, *to;		/* limits of the time, as text; NULL: no limit */
+	const char *from, *to;	/* first and last time, as text; NULL: no limit */
 	struct tsct_filter_ranges cpus, threads;
-	const char **nodes;		/* names or numbers of nodes */
+	const char **nodes;		/* names or numbers of the selected nodes */
 	__u32 nr_nodes;
-	const char **events;		/* patterns NAME or NAME/KIND, with wildcards */
+	/* patterns of selected events, NAME or NAME/KIND, with wildcards */
+	const char **events;
 	__u32 nr_events;
 };
 
@@ -37,10 +39,11 @@ struct tsct_filter {
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
-/* Adds the ranges of a text such as "3" or "0-2,7", up to @max. 0, -EINVAL or -ENOMEM */
+/* Adds the ranges of a text such as "3" or "0-2,7", with numbers up to @max. 0, -EINVAL
+ * or -ENOMEM */
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges);
 
-/* True if @number is in one of the ranges, or there are no ranges */
+/* Returns true if @number is in one of the ranges, or if there are no ranges. */
 bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number);
 
 /* Adds the name of a node or an event to @list. @text is not copied. 0 or -ENOMEM */
@@ -62,10 +65,10 @@ void tsct_filter_free(struct tsct_filter *filter);
 struct tsct_selection {
 	const struct tsct_filter *filter;
 	const struct tsct_recording *rec;
-	__s64 from_ns, to_ns;		/* from_ns <= time < to_ns */
-	bool *locations;		/* selected locations */
-	bool **by_id;			/* selected events, by stream class (samples
-					 * included) and event id - TSCT_ID_FIRST */
+	__s64 from_ns, to_ns;		/* selected times: from_ns <= time < to_ns */
+	bool *locations;		/* flags by location: events are selected */
+	/* selected events: flags by stream class (or samples), id - TSCT_ID_FIRST */
+	bool **by_id;
 	__u32 nr_classes;
 };
 

@@ -6,32 +6,33 @@
 #include "lib/core/remap.h"
 #include "message_match.h"
 
-/* Pool of the names that are either sent or received, not both */
+/* Number of the common pool of names that are only sent or only received */
 #define POOL_OTHERS	1
 
-/* An open message. Links are indices + 1; 0: none. */
+/* An open message: only one end was seen. Links are indices + 1; 0: no element */
 struct open_message {
 	struct tsct_message_end send, receive;
-	__u32 key;		/* index of the key in the matcher's table */
-	__u32 next;		/* next of its list, or next free one */
+	__u32 key;		/* index of the message's key in the matcher's table */
+	__u32 next;		/* next message of the list, or next free message */
 	__u32 older, younger;	/* neighbours in the list of all open messages */
 };
 
-/* Messages in order of arrival, which is the order of removal */
+/* List of messages in order of arrival, which is the order of removal */
 struct open_list {
 	__u32 first, last;
 };
 
-/* A key that has open messages. Either sends wait, or receives. */
+/* A key that has open messages: either sends wait, or receives */
 struct open_key {
 	__u64 key;
 	struct open_list waiting;
-	struct open_list late;	/* sent after received, if no other receive arrives */
-	__u32 next;		/* next of its hash bucket, or next free one */
-	bool early;		/* receives wait, not sends */
+	/* messages sent after their receive, unless another receive arrives */
+	struct open_list late;
+	__u32 next;		/* next key of the hash bucket, or next free key */
+	bool early;		/* flag: receives wait, not sends */
 };
 
-/* Hash buckets per key, so that few keys share one */
+/* Number of hash buckets per key, so that few keys share a bucket */
 #define BUCKETS		4
 
 #define PAIR_SLOTS	(2 * TSCT_MESSAGE_PAIRS_MAX)
@@ -40,13 +41,14 @@ struct tsct_message_matcher {
 	struct open_message *open;
 	struct open_key *keys;
 	__u32 *bucket;
-	__u32 room;		/* size of the tables open and keys; a power of two */
-	__u32 nr_open, nr_keys;	/* elements ever used; the others' memory is untouched */
+	__u32 room;		/* size of the tables open and keys, a power of two */
+	/* elements of open and keys ever used; the memory of others is untouched */
+	__u32 nr_open, nr_keys;
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
 	struct tsct_messages_options options;
 	struct tsct_message_stats stats;
-	struct tsct_remap pair_of;	/* nodes from << 32 | to: index of stats.pairs */
+	struct tsct_remap pair_of;	/* index in stats.pairs, by from << 32 | to */
 	struct tsct_remap_slot *slots;
 };
 
@@ -128,7 +130,8 @@ __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 	return key ? key : 1;
 }
 
-/* Returns the link to a key in its hash bucket; 0 in it: the key has no open message. */
+/* Returns the link to a key in its hash bucket; a link of 0: the key has no open
+ * message. */
 static __u32 *link_to(struct tsct_message_matcher *m, __u64 key)
 {
 	__u32 *link = &m->bucket[tsct_hash(m->options.seed, &key, sizeof(key)) &
@@ -144,7 +147,7 @@ static struct open_key *key_at(struct tsct_message_matcher *m, const __u32 *link
 	return *link ? &m->keys[*link - 1] : NULL;
 }
 
-/* Frees the key if it has no open messages any more. */
+/* Frees a key, unless the key still has open messages. */
 static void drop_key(struct tsct_message_matcher *m, const struct open_key *k)
 {
 	__u32 *link, at;
@@ -177,7 +180,7 @@ static __u32 list_pop(struct tsct_message_matcher *m, struct open_list *list)
 	return at;
 }
 
-/* Frees a message that is in no list any more. */
+/* Frees a message that is no longer in any list. */
 static void drop_message(struct tsct_message_matcher *m, __u32 at)
 {
 	struct open_message *o = &m->open[at - 1];
@@ -197,7 +200,7 @@ static void count_message(const struct tsct_message_matcher *m,
 	const __s64 ns = (__s64)((tsct_s128)ticks * m->options.mult >> TSCT_CLOCK_SHIFT);
 	__s64 own_ns;
 
-	/* Saturates: the clocks of hostile recordings may be 2^64 ns apart. */
+	/* The latency saturates: hostile recordings may be 2^64 ns apart. */
 	if (__builtin_sub_overflow(o->receive.own_ns, o->send.own_ns, &own_ns))
 		own_ns = o->receive.own_ns < o->send.own_ns ? INT64_MIN : INT64_MAX;
 	if (!p->matched || own_ns < p->least_own_ns)
@@ -288,7 +291,7 @@ static bool settle_oldest(struct tsct_message_matcher *m)
 
 /* ---- ends ------------------------------------------------------------------ */
 
-/* Adds an end as the youngest open message. */
+/* Adds an end of a message as the youngest open message. */
 static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 			bool early, const struct tsct_message_end *end)
 {
@@ -298,10 +301,11 @@ static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 
 	if (!m->free_open && m->nr_open == m->room) {
 		m->stats.given_up += !settle_oldest(m);
-		link = link_to(m, key);	/* the key may have been dropped */
+		/* found again, as the key may have been dropped */
+		link = link_to(m, key);
 	}
 	if (!*link) {
-		/* A key is free, because there are as many keys as open messages. */
+		/* A free key exists, as there are as many keys as open messages. */
 		at = m->free_key;
 		if (at)
 			m->free_key = m->keys[at - 1].next;

@@ -29,7 +29,7 @@
 
 /* ---- keys ------------------------------------------------------------------ */
 
-/* The events of that definition have a message number: an integer as first field. */
+/* Returns true if a definition's events have a number: an integer as first field. */
 static inline bool tsct_message_has_key(const struct tsct_event_def *def)
 {
 	return def->nr_fields && def->fields[0].type <= TSCT_TYPE_S64;
@@ -42,44 +42,46 @@ static inline bool tsct_message_is_end(const struct tsct_event_def *def)
 
 /*
  * tsct_message_pool - the pool of message numbers to which events of a name belong
- * @kinds: 1 << kind, of all definitions with that name that have a key
+ * @kinds: bit mask of 1 << kind, of all definitions with that name that have a key
  *
  * Numbers in different pools do not match. A name that is both sent and received has a
  * pool of its own. All other names share one pool ("ask" is sent, "served" is received).
  */
 __u64 tsct_message_pool(const char *name, unsigned int kinds);
 
-/* tsct_message_key - the key of an event whose name is in @pool; 0: it has none */
+/* tsct_message_key - get the key of an event whose name is in @pool; 0: no key */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
 
 /* ---- matching: ends are passed in the order of their ticks ------------------- */
 
-/* One end of a message */
+/* One end of a message: a send or a receive */
 struct tsct_message_end {
-	__u64 tick;		/* time on the axis that all ends share */
-	__u64 error;		/* bound of the tick's error, in ticks of that axis */
-	__s64 own_ns;		/* time by the node's own clock, before correction */
+	__u64 tick;		/* tick on the time axis that all ends share */
+	__u64 error;		/* bound of the tick's error, in ticks */
+	__s64 own_ns;	/* time by the node's own clock, before correction, ns */
 	__u32 node;
-	/* Values of the caller, returned with a matched send: */
+	/* Values of the caller, which come back with a matched send: */
 	__u32 row;
 	__u64 number, bytes;
 };
 
 #define TSCT_MESSAGES_ROOM	(1U << 16)
 
-/* All fields zero: the defaults */
+/* Options of a matcher; 0 in a field is the field's default */
 struct tsct_messages_options {
-	__u32 room;		/* open ends, a power of two; 0: TSCT_MESSAGES_ROOM */
-	__u64 window;		/* longest wait of a receive, ticks; 0: 10^9 */
-	__u64 mult;		/* ns per tick << TSCT_CLOCK_SHIFT; 0: ticks are ns */
-	__u64 seed;		/* random, against inputs made to collide in the hash */
+	/* capacity: messages seen at one end only, a power of two; 0: the default */
+	__u32 room;
+	/* longest time that a receive waits for its send, ticks; 0: 10^9 */
+	__u64 window;
+	__u64 mult;		/* length of a tick, ns << TSCT_CLOCK_SHIFT; 0: 1 ns */
+	__u64 seed;	/* random seed, against inputs made to collide in the hash */
 	/* For exports: receives do not wait, and pairs of nodes are not counted. */
 	bool sends_only;
 };
 
 struct tsct_message_matcher;
 
-/* Returns 0, -EINVAL (the room is not a power of two) or -ENOMEM. */
+/* Makes a matcher. Returns 0, -EINVAL (the capacity is no power of two) or -ENOMEM. */
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret);
 void tsct_message_matcher_free(struct tsct_message_matcher *m);
@@ -87,7 +89,7 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m);
 /*
  * tsct_message_sent, tsct_message_received - add one end with @key, which is not 0
  * Ticks never decrease from one call to the next. tsct_message_received() returns the
- * matched send, valid until the next call; NULL: none yet.
+ * matched send, valid until the next call; NULL: no match yet.
  */
 void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		       const struct tsct_message_end *end);
@@ -95,7 +97,7 @@ const struct tsct_message_end *
 tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 		      const struct tsct_message_end *end);
 
-/* Counts an end without a key, which cannot be matched. */
+/* Counts an end of a message that has no key, so it cannot be matched. */
 void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 
 /*

@@ -30,7 +30,7 @@ static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 	unsigned int k;
 
 	for (sample = samples; sample < samples + nr; sample++) {
-		/* The newest is compared first, as a later epoch is likely. */
+		/* The newest series is compared first, as a later epoch is likely. */
 		for (k = *ret_nr; k && !belongs_to(&(*all)[k - 1], sample); k--)
 			;
 		if (k) {
@@ -58,7 +58,7 @@ static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 
 /* ---- sorting ----------------------------------------------------------------- */
 
-/* @rank: t1 relative to the first sample of the series, which may wrap */
+/* A sample and its rank: t1 relative to the series' first sample, which may wrap */
 struct ranked_sample {
 	const struct tsct_sync_sample *sample;
 	__s64 rank;

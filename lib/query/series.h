@@ -16,18 +16,19 @@ struct tsct_series {
 	char source[TSCT_SAMPLE_SOURCE_MAX];
 	__u64 node, host, master;
 	__u32 timeline, clock_epoch;
-	__u32 has_params;	/* the other node sends its clock params */
-	__u32 status, depth;		/* state of the other node at the last sample */
+	__u32 has_params;	/* flag: the other node sends its clock params */
+	__u32 status, depth;	/* state of the other node at the last exchange */
 	unsigned int nr;
-	struct tsct_exchange *x;	/* exchanges in order of t1, which are distinct */
-	bool *kept;			/* exchanges that the daemon's fit used */
+	struct tsct_exchange *x; /* exchanges in order of t1; no two have the same t1 */
+	bool *kept;	/* flags: exchanges that the daemon's fit used */
 	struct tsct_remote_params *params;	/* clock params that the other node sent
 						 * with each exchange */
 	unsigned int nr_kept;
 	unsigned int nr_sessions;	/* number of different sessions of the exchanges */
 };
 
-/* More than any cluster has sources and epochs; limits the time of grouping */
+/* Largest number of series, above the sources and epochs of any cluster; limits the
+ * time of grouping */
 #define TSCT_SERIES_MAX	1024
 
 /*
@@ -62,7 +63,7 @@ int tsct_series_near(const struct tsct_series *series,
 		     enum tsct_fit_kind kind, double hz, __u64 at,
 		     struct tsct_fit *ret_fit);
 
-/* ns per count of the other node's counter */
+/* Returns the ns per count of the other node's counter. */
 double tsct_series_ns(const struct tsct_series *series);
 
 /*

@@ -8,8 +8,9 @@
 #include "lib/core/remap.h"
 #include "threads.h"
 
-#define THREADS_FIRST	128		/* initial size; the hash has twice as many slots */
-#define THREADS_MAX	(1U << 22)	/* the most threads that Linux can have */
+/* initial size of the table; the hash has twice as many slots */
+#define THREADS_FIRST	128
+#define THREADS_MAX	(1U << 22) /* largest number of threads that Linux can have */
 
 static __u32 *slot(const struct tsct_threads *t, __u32 *hash, __u32 nr,
 		   __u32 node, __u32 tid, __u32 cpu)

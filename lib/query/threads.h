@@ -8,47 +8,48 @@
 
 #include "lib/core/port.h"
 
-#define TSCT_THREAD_NAME_MAX	16	/* with the NUL: the kernel's TASK_COMM_LEN */
-#define TSCT_OPEN_MAX		4096	/* limit of the open slices of a thread */
+/* size of a name with the NUL, TASK_COMM_LEN of the kernel */
+#define TSCT_THREAD_NAME_MAX	16
+#define TSCT_OPEN_MAX		4096	/* largest number of open slices of a thread */
 
 struct tsct_thread {
-	__u32 node, tid, cpu;		/* cpu is 0 unless tid is 0 */
+	__u32 node, tid, cpu; /* cpu is 0 unless the thread is an idle thread (tid 0) */
 	__u32 index;			/* order of appearance of the thread, from 0 */
-	char name[TSCT_THREAD_NAME_MAX];	/* "": the name is unknown */
-	bool renamed;			/* set by a rename, cleared by the caller */
-	__u64 events;			/* number of exported events */
-	__u32 *open;			/* open slices, innermost last */
+	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
+	bool renamed;	/* flag: set by a rename, cleared by the caller */
+	__u64 events;			/* number of the thread's exported events */
+	__u32 *open;			/* numbers of the open slices, innermost last */
 	__u32 nr_open, room;
-	__u64 own;			/* value of the caller */
+	__u64 own;			/* value for the caller's own use */
 };
 
-/* All fields zero: an empty table */
+/* Table of threads; with all fields zero it is empty */
 struct tsct_threads {
 	struct tsct_thread **all;	/* pointers to the threads, by index */
 	__u32 nr, room;
-	__u32 *hash;			/* 2 * room slots: thread index + 1; 0: free */
-	__u64 seed;			/* hash seed; random, as files are untrusted */
+	__u32 *hash;	/* hash table of 2 * room slots: thread index + 1; 0: free */
+	__u64 seed;	/* random seed of the hash, as files are untrusted */
 };
 
 /*
  * tsct_threads_get - find a thread, or add it
- * NULL: out of memory, or more threads than Linux can have.
+ * Returns NULL if out of memory, or with more threads than Linux can have.
  */
 struct tsct_thread *tsct_threads_get(struct tsct_threads *threads, __u32 node,
 				     __u32 tid, __u32 cpu);
 
 void tsct_threads_free(struct tsct_threads *threads);
 
-/* Writes the thread's name, "swapper/3" for idle threads, or "thread 17" if unknown. */
+/* Writes a thread's name; "swapper/3" for an idle thread, "thread 17" if unknown. */
 #define TSCT_THREAD_TITLE_MAX	24
 void tsct_thread_title(const struct tsct_thread *thread,
 		       char title[TSCT_THREAD_TITLE_MAX]);
 
-/* Sets the name, cut to TSCT_THREAD_NAME_MAX - 1 bytes; an empty name is ignored. */
+/* Sets a thread's name, cut to TSCT_THREAD_NAME_MAX - 1 bytes; ignores empty names. */
 void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 			size_t len);
 
-/* Pushes a slice. Returns 0, -ENOSPC (TSCT_OPEN_MAX slices are open) or -ENOMEM. */
+/* Opens a slice of a thread. Returns 0, -ENOSPC (TSCT_OPEN_MAX are open) or -ENOMEM. */
 int tsct_thread_open(struct tsct_thread *thread, __u32 slice);
 
 /* Returns the index in thread->open of the innermost open @slice; -1: none. */

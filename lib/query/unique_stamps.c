@@ -12,7 +12,7 @@ int tsct_unique_stamps_init(struct tsct_unique_stamps *u, const struct tsct_reco
 	u->stampers = calloc(rec->nr_locations, sizeof(*u->stampers));
 	if (!u->stampers)
 		return -ENOMEM;
-	/* File ticks to ns: mult / 2^(TSCT_CLOCK_SHIFT + bits) */
+	/* Rate of file ticks, ns per tick: mult / 2^(TSCT_CLOCK_SHIFT + bits) */
 	u->rate = (struct tsct_stamp_rate) {
 		.ns = rec->real.mult, .ticks = 1ULL << (TSCT_CLOCK_SHIFT + bits),
 	};
@@ -39,7 +39,7 @@ void tsct_unique_stamps_next(struct tsct_unique_stamps *u, const struct tsct_tra
 
 	/*
 	 * Interpolated ticks of two channels of a CPU may be out of order within one
-	 * tick of the source.
+	 * tick of the source: such a tick is raised to the last one.
 	 */
 	if (tick < last && tick >= stamper->origin)
 		tick = last;

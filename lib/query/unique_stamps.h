@@ -9,25 +9,27 @@
 
 struct tsct_unique_stamps {
 	struct tsct_stamper *stampers;	/* one stamper per location */
-	struct tsct_stamp_rate rate;	/* ns per file tick */
+	struct tsct_stamp_rate rate;	/* length of a file tick, ns */
 };
 
 /* The unique stamp of one event */
 struct tsct_unique_stamps_item {
-	bool known;		/* false: no stamp, the event is older than the recording */
-	bool begins;		/* begins a segment; only stamps of a segment compare */
+	/* flag: the event has a stamp, as it is not older than the recording */
+	bool known;
+	/* flag: first stamp of a segment; only stamps of one segment compare */
+	bool begins;
 	__u64 segment;
 	struct tsct_stamp stamp;
 	__u64 legacy_ns, ns;	/* time since the begin of the recording, by
 				 * tsct_stamp_ns_legacy() and by tsct_stamp_ns() */
 };
 
-/* tsct_unique_stamps_init - prepare for the first event. 0 or -ENOMEM */
+/* tsct_unique_stamps_init - prepare for the first event of a recording. 0 or -ENOMEM */
 int tsct_unique_stamps_init(struct tsct_unique_stamps *unique,
 		     const struct tsct_recording *rec);
 void tsct_unique_stamps_free(struct tsct_unique_stamps *unique);
 
-/* tsct_unique_stamps_next - get the stamp of an event; call it for all, in order */
+/* tsct_unique_stamps_next - get an event's stamp; call it for all events, in order */
 void tsct_unique_stamps_next(struct tsct_unique_stamps *unique,
 		      const struct tsct_trace_event *event,
 		      struct tsct_unique_stamps_item *ret_stamp);

@@ -103,7 +103,8 @@ char *tsct_value_escape(char *at, const char *text, size_t len,
 	const char *end = text + len;
 
 	while (text < end) {
-		/* Most characters are never escaped: no caller has them in special. */
+		/* Most characters are never escaped: no caller passes others than
+		 * quotes and backslash in @special. */
 		if (*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')
 			*at++ = *text++;
 		else
@@ -157,7 +158,8 @@ char *tsct_value_format(char *at, const struct tsct_value *v)
 		return at;
 	}
 	if (v->field->format == TSCT_FORMAT_HEX) {
-		/* The bytes of the type only: a negative int has no leading ffffffff. */
+		/* Only the bytes of the value's type are shown: a negative int has no
+		 * leading ffffffff. */
 		memcpy(&bits, v->at, v->size);
 		return tsct_digits_hex(at, bits);
 	}

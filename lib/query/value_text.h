@@ -21,9 +21,10 @@ void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
  * takes at most TSCT_VALUE_ROOM bytes and TSCT_VALUE_ESCAPED() of its size.
  */
 #define TSCT_VALUE_ROOM	64
-#define TSCT_VALUE_ESCAPED(len)	(4 * (size_t)(len))	/* longest escaped text */
+/* size of the longest escaped text, bytes */
+#define TSCT_VALUE_ESCAPED(len)	(4 * (size_t)(len))
 char *tsct_value_format(char *at, const struct tsct_value *value);
-/* @special: characters that get a backslash, such as quotes */
+/* Escapes a text. @special: characters that get a backslash, such as quotes */
 char *tsct_value_escape(char *at, const char *text, size_t len,
 			const char *special);
 
@@ -31,11 +32,11 @@ char *tsct_value_escape(char *at, const char *text, size_t len,
 
 struct json_t;
 
-/* Makes a string of any bytes; those that are not UTF-8 become U+FFFD. */
+/* Makes a JSON string of any bytes; bytes that are not UTF-8 become U+FFFD. */
 struct json_t *tsct_json_text(const char *text, size_t len);
 
 /*
- * tsct_json_value - the value of a field
+ * tsct_json_value - get the value of a field as JSON
  * @exact: integers of a larger magnitude become strings, for readers that store numbers
  *	as double; 0: all signed 64-bit integers are numbers
  *
@@ -58,21 +59,23 @@ static inline size_t tsct_utf8_len(const char *text, size_t left)
 	return tsct_utf8_decode(text, left, &code);
 }
 
-/* Like tsct_utf8_len(), but 0 for control characters, which terminals interpret */
+/* Returns the same as tsct_utf8_len(), but 0 for control characters, which terminals
+ * interpret. */
 size_t tsct_utf8_plain(const char *text, size_t left);
 
 /*
- * Copies @len bytes; each byte that is not part of a character becomes U+FFFD.
+ * Copies @len bytes of text; each byte that is not part of a character becomes U+FFFD.
  * @to has room for 3 * @len + 1 bytes. Returns the length, without the NUL.
  */
 size_t tsct_utf8_clean(char *to, const char *from, size_t len);
 
 /* ---- numbers: write to @at without a NUL, return the end of the text ----------- */
 
-extern const char tsct_digits_two[];		/* "00" to "99" */
-extern const __u64 tsct_digits_ten[20];		/* 10^n */
+/* two-digit numbers "00" to "99", one after another */
+extern const char tsct_digits_two[];
+extern const __u64 tsct_digits_ten[20];		/* powers of ten, by exponent */
 
-/* Returns the number of decimal digits. */
+/* Returns the number of decimal digits of @value. */
 static inline unsigned int tsct_digits_count(__u64 value)
 {
 	unsigned int about = (64 - __builtin_clzll(value | 1)) * 1233 >> 12;
@@ -80,7 +83,7 @@ static inline unsigned int tsct_digits_count(__u64 value)
 	return about + (value >= tsct_digits_ten[about]) + !value;
 }
 
-/* Writes the last @nr decimal digits, padded with zeros. */
+/* Writes the last @nr decimal digits of @value, padded with zeros. */
 static inline char *tsct_digits_fixed(char *at, __u64 value, unsigned int nr)
 {
 	char *to = at + nr;
@@ -112,7 +115,7 @@ static inline char *tsct_digits_signed(char *at, __s64 value)
 	return tsct_digits_unsigned(at + 1, -(__u64)value);
 }
 
-/* Writes 0x and hexadecimal digits without leading zeros. */
+/* Writes a number as 0x and hexadecimal digits, without leading zeros. */
 static inline char *tsct_digits_hex(char *at, __u64 value)
 {
 	unsigned int nr = (67 - (unsigned int)__builtin_clzll(value | 1)) / 4, i;
@@ -124,7 +127,7 @@ static inline char *tsct_digits_hex(char *at, __u64 value)
 	return at + nr;
 }
 
-/* Writes two hexadecimal digits per byte. */
+/* Writes two hexadecimal digits for each byte of @bytes. */
 static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
 {
 	for (; len--; bytes++) {
@@ -134,7 +137,7 @@ static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
 	return at;
 }
 
-/* Writes a number on the right of @width columns, at most 8; longer if needed. */
+/* Writes a number at the right of @width columns, at most 8; long ones take more. */
 static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 {
 	const unsigned int nr = tsct_digits_count(value);
