@@ -238,9 +238,7 @@ static int map_bound(struct tsct_channel *channel)
 	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
 	channel->rseq = tsct_rseq_offset();
-	/*
-	 * Called for any source, because a forbidden TSC affects tsct_gettime(), too.
-	 */
+	/* Called for any source: a forbidden TSC affects tsct_gettime(), too. */
 	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
 		channel->rseq = 0;
 	tsct_emit_enable_fast(channel);

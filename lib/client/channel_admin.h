@@ -38,10 +38,7 @@ int tsct_channel_connect(const char *socket_path, const char *server,
  */
 int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg);
 
-/*
- * Path of the provider's socket; NULL: the module, or none. Valid until @channel is
- * closed.
- */
+/* Path of the provider's socket; NULL: no socket. Valid until @channel is closed. */
 const char *tsct_channel_socket_path(const struct tsct_channel *channel);
 
 /*
@@ -73,8 +70,7 @@ bool tsct_provider_gone(const struct tsct_channel *channel);
 int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info);
 
 /*
- * Gets the counters of one ring. Returns 0, -ENOENT: no such channel, -EINVAL: no such
- * CPU.
+ * Gets one ring's counters. Returns 0, -ENOENT: no such channel, -EINVAL: no such CPU.
  */
 int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
 			  struct tsct_channel_cpu *ret_stat);

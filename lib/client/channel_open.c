@@ -33,9 +33,7 @@ static struct tsct_channel *new_handle(void)
 	return channel;
 }
 
-/*
- * Disconnects from the provider. The error text and the count of dropped events remain.
- */
+/* Disconnects from the provider. Error text and count of dropped events remain. */
 static void release(struct tsct_channel *channel)
 {
 	tsct_channel_unmap(channel);

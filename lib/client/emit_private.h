@@ -15,9 +15,7 @@
  */
 void tsct_thread_prepare(void);
 
-/*
- * Address of a word that a fork sets to 0: then tsct_thread_id is invalid. Signal safe
- */
+/* Address of a word; a fork sets it to 0: tsct_thread_id is invalid. Signal safe */
 const __u32 *tsct_thread_mark(void);
 
 /* Stores this thread's id by gettid() in tsct_thread_id, and returns it. Signal safe */

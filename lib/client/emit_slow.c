@@ -135,10 +135,7 @@ static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 	return true;
 }
 
-/*
- * Reads head and clock for the current CPU's ring. Returns NULL: its ring is not known
- * yet.
- */
+/* Reads head and clock of the CPU's ring. Returns NULL: the ring is not known yet. */
 static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 					 struct section_seen *ret_seen)
 {
@@ -158,9 +155,7 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 	if (!producer)
 		return NULL;
 	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
-	/*
-	 * The clock is read after the head, so that cycles do not decrease in the ring.
-	 */
+	/* Read the clock after the head, so that the ring's cycles do not decrease. */
 	if (channel->source == TSCT_SOURCE_TSC) {
 		ret_seen->cycles = tsct_tsc_read();
 	} else {
@@ -191,9 +186,7 @@ static int begin_block(struct tsct_channel *channel,
 	slot = tsct_ring_place(&channel->geo, seen.head, event->size);
 	if (!slot.pad_len)
 		return TSCT_SECTION_STALE;
-	/*
-	 * Atomic store: another thread may be storing the same pointer in find_ring().
-	 */
+	/* Atomic: another thread may be storing this pointer in find_ring(). */
 	tail = __atomic_load_n(&ref->tail, __ATOMIC_RELAXED);
 	if (!tsct_ring_fits(&channel->geo, slot.pos,
 			    __atomic_load_n(tail, __ATOMIC_ACQUIRE)))
@@ -232,10 +225,7 @@ static int try_once(struct tsct_channel *channel, const struct tsct_emit_request
 					event->iov, event->nr, event->size);
 }
 
-/*
- * Tries the event again. A loss is counted in the ring of the CPU that the thread is on
- * then.
- */
+/* Tries the event again. A loss is counted in the ring of the thread's CPU then. */
 int tsct_emit_slow(struct tsct_channel *channel,
 		   const struct tsct_emit_request *event, int result)
 {

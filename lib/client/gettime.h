@@ -19,10 +19,7 @@
  */
 extern bool tsct_tsc_is_forbidden;
 
-/*
- * As clock_gettime(2), by a system call if the TSC is forbidden. Returns 0, or -1 and
- * errno.
- */
+/* As clock_gettime(2), but by a system call if the TSC is forbidden. */
 static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	if (__builtin_expect(__atomic_load_n(&tsct_tsc_is_forbidden,

@@ -28,10 +28,7 @@ static struct ring_head load_head(const struct tsct_reader *reader, unsigned int
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct ring_head head;
 
-	/*
-	 * acquire: pairs with the writers' store of the head: records below it are
-	 * complete
-	 */
+	/* acquire: records below a head that writers stored are complete */
 	head.word = ring->image ? ring->image_head :
 		smp_load_acquire(&tsct_ring_producer(reader->channel, cpu)->head);
 	head.pos = tsct_pos_extend(ring->pos, head.word);
@@ -62,10 +59,7 @@ static void copy_words(void *to, const void *from, size_t len)
 static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 			 __u64 pos)
 {
-	/*
-	 * release: pairs with the writers' loads of the tail: copies end before room is
-	 * reused
-	 */
+	/* release to writers' loads of the tail: copies end before room is reused */
 	smp_store_release(&tsct_ring_consumer(reader->channel, cpu)->tail, pos);
 	reader->rings[cpu].released = pos;
 }
@@ -340,9 +334,7 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	return 0;
 }
 
-/*
- * Reads the next record into @copy, of block_size bytes. Returns 1; 0: no record now.
- */
+/* Reads the next record into @copy, block_size bytes. Returns 1; 0: no record now. */
 static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct tsct_event *ret_event)
 {
