@@ -51,7 +51,7 @@ void tsct_accounts_info(struct tsct_info *info)
 	info->bytes_user_max = READ_ONCE(account_bytes_user_max);
 }
 
-/* @held + @more cannot overflow, because @held counts existing memory. */
+/* @held + @more cannot overflow: memory of @held bytes exists. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The kfunc that BPF programs call to emit events. It needs BTF of kernel and
- * module; the rest of the module works without.
+ * module; without BTF the rest of the module still works.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,7 +41,7 @@ __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 	struct tsct_kchannel *found;
 	int err;
 
-	/* Pairs with synchronize_rcu() in channel_free(). */
+	/* This RCU section pairs with synchronize_rcu() in channel_free(). */
 	rcu_read_lock();
 	found = tsct_channel_find(channel);
 	if (!found)
@@ -67,15 +67,15 @@ static const struct btf_kfunc_id_set kfunc_set = {
 
 /*
  * BPF_PROG_TYPE_TRACING covers fentry, raw and BTF tracepoints; from 6.12 on also perf
- * events and plain tracepoints. From 6.12 on kprobes have a set of their own, which
- * older kernels reject.
+ * events and plain tracepoints. From 6.12 on kprobes have a kfunc set of their own;
+ * older kernels reject such a set.
  */
 static int kfuncs_register(void)
 {
-	/* Without BTF, registration only warns and returns 0. */
+	/* In a kernel without BTF, kfunc registration only warns and returns 0. */
 	if (!THIS_MODULE->btf_data_size)
 		return -ENOENT;
-	/* KPROBE first: if it is rejected, all sets registered so far are freed. */
+	/* KPROBE first: a rejected kfunc set also frees those registered before it. */
 	register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
 }

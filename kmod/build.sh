@@ -62,7 +62,7 @@ sync_farm() {
 			ln -sfn "$top/$file" "$farm/$file"
 	done < <(cd "$top" && find Kbuild kmod lib/core -type f \
 		'(' -name '*.[chS]' ! -name '*.mod.c' -o -name Kbuild ')')
-	# Links of sources that were removed
+	# Remove symlinks whose sources no longer exist.
 	find "$farm" -xtype l -delete
 }
 
@@ -114,7 +114,7 @@ kbuild_in() {
 	local dir=$1 symvers=$2
 	shift 2
 
-	# A tree in which only bzImage was built has its exports here.
+	# After a build of only bzImage, the kernel's exports are in vmlinux.symvers.
 	if [ ! -e "$kdir/Module.symvers" ] && [ -e "$kdir/vmlinux.symvers" ]; then
 		symvers="$kdir/vmlinux.symvers $symvers"
 	fi
@@ -158,14 +158,14 @@ build_module() {
 	cp "$built" "$temp"
 	[ -n "$why" ] || add_btf "$temp"
 	mv "$temp" "$module"
-	# Modules that call this one are built against it.
+	# Modules that call tsctrace are built against its exports.
 	cp "$farm/Module.symvers" "$out/module/$release/Module.symvers"
 	echo "$want" >"$stamp"
 	log_step MODULE "${module#"$top/"}"
 	[ -z "$why" ] || explain "$why"
 }
 
-# Modules that call this one: the example and those of the tests.
+# Modules that call tsctrace: the example and those of the tests.
 build_samples() {
 	local from src file to=$out/module/$release/samples
 

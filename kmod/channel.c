@@ -23,11 +23,11 @@
 
 DEFINE_MUTEX(tsct_channel_lock);
 
-/* Channels by id. Changed under tsct_channel_lock, read under that or RCU. */
+/* Table of channels by id. Changed under tsct_channel_lock; read under it or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
  * Cache of channel_table for BPF programs: kernel channels by the lower bits of their
- * ids; of several with the same bits, the newest. Locking as for the table.
+ * ids; of channels with the same bits, the newest. Locking as for channel_table.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];
@@ -44,7 +44,7 @@ struct tsct_kchannel *tsct_channel_find(u32 id)
 {
 	struct tsct_kchannel *channel;
 
-	/* pairs with the release in channel_publish() */
+	/* acquire: pairs with the release in channel_publish() */
 	channel = smp_load_acquire(&channel_slots[id % CHANNEL_SLOTS]);
 	if (likely(channel && channel->id == id))
 		return channel;
@@ -148,7 +148,7 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 again:
 	err = tsct_account_open(channel->uid, bytes, privileged,
 				&channel->account);
-	/* Checked only if it decides: capable() marks the task (PF_SUPERPRIV). */
+	/* capable() marks the task (PF_SUPERPRIV): called only if it decides. */
 	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
 		privileged = true;
 		goto again;
@@ -168,8 +168,8 @@ static void channel_uncharge(struct tsct_kchannel *channel)
 }
 
 /*
- * Makes the channel visible to lookups. Its name is checked again: another one
- * may have taken it since channel_charge().
+ * Makes the channel visible to lookups. Its name is checked again: another channel may
+ * have taken the name since channel_charge().
  */
 static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 {
@@ -180,7 +180,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		err = -EEXIST;
 		goto unlock;
 	}
-	/* The id is part of the header, which must be complete before lookups. */
+	/* A channel's header, with its id, must be complete before lookups. */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
@@ -269,7 +269,7 @@ static int channel_check_owner(const struct tsct_kchannel *channel)
 	return 0;
 }
 
-/* Under tsct_channel_lock. */
+/* The caller holds tsct_channel_lock. */
 static int channel_lookup(const struct tsct_channel_attach *arg,
 			  struct tsct_kchannel **ret)
 {
@@ -321,14 +321,14 @@ unlock:
 static void channel_free(struct tsct_kchannel *channel)
 {
 	/*
-	 * No descriptor can wait for this channel any more, so the work is not queued
-	 * again.
+	 * No descriptor can wait for this channel any more, so the work that wakes
+	 * waiters is not queued again.
 	 */
 	cancel_delayed_work_sync(&channel->watch);
 	/*
 	 * tsct_bpf_emit() finds channels by id without a reference and may be writing
-	 * to this one. It reads only the flags of other channels, for which
-	 * kvfree_rcu() is enough.
+	 * to the channel that is freed. It reads only the flags of other channels, for
+	 * which kvfree_rcu() is enough.
 	 */
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
 		synchronize_rcu();
@@ -404,8 +404,8 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 	if (err)
 		goto warn;
 	/*
-	 * GFP_KERNEL: not charged to the memory cgroup of the task that brings the CPU
-	 * up.
+	 * GFP_KERNEL: the ring is not charged to the memory cgroup of the task that
+	 * brings the CPU up.
 	 */
 	err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL);
 	if (err) {
@@ -441,8 +441,8 @@ int tsct_channels_init(void)
 }
 
 /*
- * At module exit no descriptor is open and no module depends on this one. The
- * channels left are kept ones, or were opened by a module that never closed
+ * At module exit no descriptor is open and no module depends on this one. The remaining
+ * channels are kept (TSCT_CHANNEL_KEEP), or were opened by a module that never closed
  * them.
  */
 void tsct_channels_exit(void)

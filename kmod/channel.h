@@ -34,27 +34,28 @@ struct tsct_kchannel {
 	struct tsct_channel_header *header;
 	u8 *cpu_state;
 	void *defs;
-	struct page **head_pages;	/* pages of header and definitions */
+	struct page **head_pages;	/* header and definitions */
 	u32 nr_head_pages;
-	u64 consumer_offset;		/* bytes of header and definitions */
+	u64 consumer_offset;		/* offset in the file = bytes of header and
+					 * definitions */
 	u64 ring_offset;
 	u64 ring_stride;
-	u64 ring_bytes;			/* memory of one CPU */
+	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
 
-	/* under tsct_channel_lock */
+	/* protected by tsct_channel_lock */
 	u32 holders;
 	u32 consumers;
 	bool kept;			/* stays allocated without holders */
 	bool removed;			/* removed by request; its name is free */
-	u64 bytes;			/* memory charged to `account` */
+	u64 bytes;			/* bytes of memory charged to `account` */
 
-	struct mutex defs_lock;		/* protects defs, defs_used and defs_nr */
-	u32 defs_used;			/* bytes of definitions */
-	u32 defs_nr;			/* number of definitions */
+	struct mutex defs_lock;		/* lock of defs, defs_used and defs_nr */
+	u32 defs_used;			/* bytes of definitions in defs */
+	u32 defs_nr;			/* number of definitions in defs */
 
 	wait_queue_head_t wait;
-	struct mutex watch_lock;	/* protects the list of watchers */
+	struct mutex watch_lock;	/* lock of the list of watchers */
 	struct list_head watchers;
 	struct delayed_work watch;
 	u64 watch_sum;			/* head sum at the last run of `watch` */
@@ -71,37 +72,37 @@ extern struct mutex tsct_channel_lock;
 int tsct_device_init(void);
 void tsct_device_exit(void);
 
-/* channel.c */
+/* channel.c: creation, lookup and lifetime of channels */
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
 
 /*
  * tsct_channel_make - create a channel with memory for all online CPUs
- * @uid: owner
- * @gfp: with __GFP_ACCOUNT, memory cgroup and user limits apply
+ * @uid: owner of the channel
+ * @gfp: allocation flags; with __GFP_ACCOUNT, memory cgroup and user limits apply
  *
  * tsct_channel_make(), _create() and _attach() return 0 and, in *ret, a channel with
  * one reference for arg->roles, or a negative errno. Process context.
  */
 int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		      gfp_t gfp, struct tsct_kchannel **ret);
-/* Create or attach for the current task, by its rights and limits. */
+/* Create a channel or attach to one, by the current task's rights and limits. */
 int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_kchannel **ret);
-/* Drops a reference that was taken for @roles. */
+/* Drops a reference to a channel that was taken for @roles. */
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
 /*
- * Ends the keeping of a TSCT_CHANNEL_KEEP channel. Returns 0, -ENOENT, -EACCES, -EPERM,
- * or -EINVAL: not created with that flag.
+ * Removes a TSCT_CHANNEL_KEEP channel: it is freed with its last holder. Returns 0,
+ * -ENOENT, -EACCES, -EPERM, or -EINVAL: created without that flag.
  */
 int tsct_channel_remove(u32 id);
 
-/* The channel with this id, or NULL. Under RCU or tsct_channel_lock. */
+/* Returns the channel with this id, or NULL. Under RCU or tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find(u32 id);
-/* The channel with the lowest id above @id, or NULL. Under tsct_channel_lock. */
+/* Returns the channel of the lowest id above @id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find_after(u32 id);
 
 /*
@@ -114,8 +115,8 @@ int tsct_channel_next(struct tsct_channel_info *info);
 int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /*
- * Adds a definition, unless an equal one exists. Returns 0 and the event's id in
- * def->id, -EINVAL: not a definition, or -ENOSPC.
+ * Adds an event definition to a channel, unless an equal definition exists. Returns 0
+ * and the event's id in def->id, -EINVAL: invalid definition, or -ENOSPC.
  */
 int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def);
@@ -123,15 +124,15 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 /*
  * watch.c
  *
- * A descriptor with the READ role as it waits in poll(), from its binding to a channel
- * until its close. Head sums are those of channel_head_sum().
+ * State in poll() of a descriptor with the READ role, from its binding to a channel
+ * until it is closed. A head sum is a result of channel_head_sum().
  */
 struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
 	u64 watermark;			/* unread bytes that end a poll() */
-	/* overwrite channels only */
-	u64 reported_sum;		/* head sum at the last report */
+	/* used by overwrite channels only */
+	u64 reported_sum;		/* head sum when poll() last reported data */
 	u64 offered_sum;		/* head sum that poll() reported to a caller
 					 * that polls again; 0: none */
 };
@@ -139,37 +140,37 @@ struct tsct_watcher {
 void tsct_watcher_add(struct tsct_watcher *watcher,
 		      struct tsct_kchannel *channel);
 void tsct_watcher_remove(struct tsct_watcher *watcher);
-/* Sets the watermark, also for tasks that already sleep in poll(). */
+/* Sets a descriptor's watermark, also for tasks that already sleep in poll(). */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
 /*
  * tsct_watcher_ready - true if data up to the watermark can be read
- * @waits: the caller begins to wait. epoll polls with it first, and again without
- *	waiting before it reports to user space.
+ * @waits: true: the caller is about to wait. epoll calls first with true, and again
+ *	with false before it reports to user space.
  *
- * For an overwrite channel each watermark's worth of bytes is reported once.
+ * For an overwrite channel, true is returned once per watermark bytes written.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
 /* Starts periodic polling of the rings; it ends when no task sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
 
-/* The ring of a CPU; NULL if the CPU never came up. */
+/* Returns the ring of a CPU; NULL if the CPU never came up. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 						  u32 cpu)
 {
-	/* pairs with the release in tsct_channel_add_ring() */
+	/* acquire: pairs with the release in tsct_channel_add_ring() */
 	return smp_load_acquire(&channel->rings[cpu]);
 }
 
-/* memory.c */
+/* memory.c: layout and pages of a channel */
 
-/* Computes sizes and offsets. Returns 0, or -EINVAL: too large. */
+/* Computes sizes and offsets of a channel's file. Returns 0, or -EINVAL: too large. */
 int tsct_channel_layout(struct tsct_kchannel *channel);
 /* Allocate zeroed pages for header and definitions, and for one CPU's ring. */
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp);
 int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);
 void tsct_channel_free_memory(struct tsct_kchannel *channel);
-/* The page at page offset @pgoff of the channel's file; NULL: SIGBUS. */
+/* Returns the page at page offset @pgoff of the channel's file; NULL: raise SIGBUS. */
 struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff);
 
 #endif /* TSCT_KMOD_CHANNEL_H */

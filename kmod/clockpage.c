@@ -33,13 +33,13 @@
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clockpage_lock);	/* protects the variables below and writes to
+static DEFINE_MUTEX(clockpage_lock);	/* lock of the variables below and of writes to
 					 * the area */
 static struct tsct_clock_page *clockpage_area;
 static bool clockpage_has_boot_id;
-static bool clockpage_suspended;	/* true from before suspend to after resume */
-/* Results of the last CPU check */
-static u32 clockpage_source;		/* TSCT_SOURCE_* */
+static bool clockpage_suspended;	/* true while suspend or resume is under way */
+/* Results of the last CPU check: skew and source */
+static u32 clockpage_source;		/* TSCT_SOURCE_* that the CPU check chose */
 static bool clockpage_skewed;
 
 unsigned long tsct_clockpage_pages(void)
@@ -72,7 +72,7 @@ static int clockpage_set_boot_id(void)
 
 	if (READ_ONCE(clockpage_has_boot_id))
 		return 0;
-	/* Not under clockpage_lock: opening the file may block. */
+	/* Called without clockpage_lock, as opening the file may block. */
 	file = filp_open(BOOT_ID_PATH, O_RDONLY | O_NONBLOCK, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
@@ -90,7 +90,7 @@ static int clockpage_set_boot_id(void)
 
 /* ---- checks ----------------------------------------------------------- */
 
-/* Cycles per second of a source; states may be ahead of the counter by that much. */
+/* Cycles per second of a source: how far a state may be ahead of the counter. */
 static u64 source_cycles_per_sec(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
@@ -114,8 +114,8 @@ static bool params_in_future(const struct tsct_clock_params *params,
 /* ---- publishing ------------------------------------------------------- */
 
 /*
- * The published state. Read without the latch, since only the holder of clockpage_lock
- * writes. Copy 0 may hold a state that was staged and then discarded.
+ * Returns the published state. It is read without the latch, since only the holder of
+ * clockpage_lock writes. Copy 0 may hold a state that was staged and then discarded.
  */
 static const struct tsct_clock_state *clockpage_published(void)
 {
@@ -123,9 +123,9 @@ static const struct tsct_clock_state *clockpage_published(void)
 }
 
 /*
- * Under clockpage_lock. Adds TSCT_CLOCK_SKEWED, which only the module measures,
+ * Adds TSCT_CLOCK_SKEWED to the state, which only the module measures,
  * and clears fast_cycles where readers must not take the fast path, which checks
- * neither skew nor source.
+ * neither skew nor source. Under clockpage_lock.
  */
 static int clockpage_publish(struct tsct_clock_state *state)
 {
@@ -147,7 +147,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 		state->cluster.fast_cycles = 0;
 	}
 	tsct_latch_stage(clockpage_area, state);
-	/* Only NMIs and hypervisors come between reading the counter and the store. */
+	/* Only NMIs and hypervisors can delay the store after this counter read. */
 	local_irq_save(flags);
 	err = tsct_segments_check(clockpage_published(), state,
 				  tsct_source_read(source) + lead);
@@ -155,13 +155,13 @@ static int clockpage_publish(struct tsct_clock_state *state)
 		tsct_latch_show(clockpage_area);
 	local_irq_restore(flags);
 	if (err)
-		tsct_latch_repair(clockpage_area);	/* discards the staged state */
+		tsct_latch_repair(clockpage_area);	/* drops the staged state */
 	else
 		tsct_latch_settle(clockpage_area);
 	return err;
 }
 
-/* Unlocks before it notifies, so that no task waits for the notification. */
+/* Unlocks, then notifies, so that no task waits for clockpage_lock meanwhile. */
 static void clockpage_unlock_and_notify(bool disrupted)
 {
 	u32 epoch = clockpage_published()->epoch;
@@ -181,7 +181,7 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 
 	if (tsct_clock_state_check(state))
 		return -EINVAL;
-	/* The source has changed, or the caller uses another one. */
+	/* The source has changed, or the caller's state is of another source. */
 	if (state->source != source)
 		return -ESTALE;
 	if (params_in_future(&state->real, now, source) ||
@@ -201,8 +201,8 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 /* ---- disruptions ------------------------------------------------------ */
 
 /*
- * Under clockpage_lock. Begins an epoch without clock params. The rate is kept, unless
- * the source changes: a disruption invalidates only the offset.
+ * Begins an epoch without clock params, under clockpage_lock. The counter's rate is
+ * kept, unless the source changes: a disruption invalidates only the offset.
  */
 static void clockpage_disrupt(u32 source, u32 cause)
 {
@@ -232,8 +232,8 @@ static void clockpage_disrupt(u32 source, u32 cause)
 }
 
 /*
- * The epoch begins before the table changes: clock params of the previous epoch
- * must not be used with the new table, and the new epoch has none yet.
+ * The epoch begins before the table of skews changes: clock params of the previous
+ * epoch must not be used with the new table, and the new epoch has no params yet.
  */
 void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 {
@@ -261,7 +261,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 	clockpage_unlock_and_notify(disrupted);
 }
 
-/* A change of the source across suspend is reported by the CPU check after resume. */
+/* The CPU check after resume reports a change of the source across suspend. */
 void tsct_clockpage_suspend(bool prepare)
 {
 	mutex_lock(&clockpage_lock);
@@ -292,7 +292,7 @@ int tsct_clockpage_init(void)
 	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
 	if (!clockpage_area)
 		return -ENOMEM;
-	/* Before the latch is initialized: this may report a change of the source. */
+	/* May report a change of the source: called before the latch is initialized. */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
 	clockpage_source = source;

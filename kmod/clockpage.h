@@ -7,13 +7,13 @@
 
 struct page;
 
-/* clockpage.c: the clock area. To be initialized after tsct_cpucheck_init(). */
+/* clockpage.c: the clock area. Initialize it after tsct_cpucheck_init(). */
 int tsct_clockpage_init(void);
 void tsct_clockpage_exit(void);
 
-/* Page @index of the clock area, or NULL beyond its end */
+/* Returns page @index of the clock area, or NULL beyond its end. */
 struct page *tsct_clockpage_page(unsigned long index);
-/* Size of the clock area in pages */
+/* Returns the size of the clock area in pages. */
 unsigned long tsct_clockpage_pages(void);
 
 /*
@@ -28,11 +28,11 @@ int tsct_clockpage_set(struct tsct_clock_state *state);
 
 /* Result of a CPU check */
 struct tsct_cpucheck_result {
-	const struct tsct_cpu_check *table;	/* table of results by CPU id */
-	u32 source;		/* TSCT_SOURCE_* for new channels and the clock */
-	u32 cause;		/* TSCT_CAUSE_* of the epoch, if one begins */
-	bool skewed;		/* CPUs are skewed: sets TSCT_CLOCK_SKEWED */
-	bool event;		/* begins an epoch in any case */
+	const struct tsct_cpu_check *table;	/* results of the check, by CPU id */
+	u32 source;		/* TSCT_SOURCE_* of new channels and the clock */
+	u32 cause;		/* TSCT_CAUSE_* of the new epoch, if an epoch begins */
+	bool skewed;		/* counters of CPUs differ: sets TSCT_CLOCK_SKEWED */
+	bool event;		/* an epoch begins even if nothing changed */
 };
 
 /*
@@ -43,8 +43,8 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result);
 
 /*
  * Called by power.c: _suspend(true) before programs are frozen; _suspend(false) when
- * the counter runs again and programs do not yet; _resumed() afterwards. From the
- * first to the last, tsct_clockpage_set() returns -EAGAIN.
+ * the counter runs again but programs are still frozen; _resumed() when programs run
+ * again. From the first call to the last, tsct_clockpage_set() returns -EAGAIN.
  */
 void tsct_clockpage_suspend(bool prepare);
 void tsct_clockpage_resumed(void);
@@ -53,11 +53,11 @@ void tsct_clockpage_resumed(void);
 int tsct_power_start(void);
 void tsct_power_stop(void);
 
-/* notify.c */
+/* notify.c: multicasts clock disruptions over generic netlink */
 int tsct_notify_init(void);
 void tsct_notify_exit(void);
 
-/* Multicasts that an epoch began. Process context, may sleep. */
+/* Multicasts that an epoch began. Called in process context, may sleep. */
 void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source);
 
 #endif /* TSCT_KMOD_CLOCKPAGE_H */

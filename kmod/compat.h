@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernel releases from 6.1 on. Each piece names the release that
- * makes it unnecessary.
+ * Differences between kernel releases from 6.1 on. Each comment names the release from
+ * which on the compatibility code is unnecessary.
  */
 #ifndef TSCT_KMOD_COMPAT_H
 #define TSCT_KMOD_COMPAT_H
@@ -10,7 +10,7 @@
 #include <linux/mm.h>
 #include <linux/version.h>
 
-/* 6.3: vm_flags_mod(); vm_flags is read-only from then on */
+/* vm_flags_mod() exists from 6.3 on, where vm_flags is read-only. */
 static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 				     unsigned long set, unsigned long clear)
 {
@@ -21,7 +21,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
-/* 7.2: ktime_get_snapshot_id() of one clock. Kbuild detects it in the header. */
+/* 7.2: ktime_get_snapshot_id() reads one clock. Kbuild looks for it in the header. */
 #ifdef TSCT_KTIME_SNAPSHOT_ID
 #define tsct_ktime_snapshot(s)						\
 	({ ktime_get_snapshot_id(CLOCK_REALTIME, s); (s)->valid; })
@@ -33,13 +33,13 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_snapshot_raw(s)	((s)->raw)
 #endif
 
-/* 6.9: sets of kfuncs are marked as such */
+/* BTF_KFUNCS_START() exists from 6.9 on: it marks a set as a set of kfuncs. */
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
 #endif
 
-/* 6.3 and 6.7: annotations of functions that only BPF programs call */
+/* Annotations of functions that only BPF programs call, added in 6.3 and 6.7 */
 #ifndef __bpf_kfunc
 #define __bpf_kfunc		__used noinline
 #endif

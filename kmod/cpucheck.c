@@ -36,18 +36,20 @@ MODULE_PARM_DESC(skew_max_ns,
 		 " conversions need the CPU, and the TSC is not used where it"
 		 " is not the kernel's clocksource");
 
-static DEFINE_MUTEX(cpucheck_lock);	/* protects the variables below, and those of
+static DEFINE_MUTEX(cpucheck_lock);	/* lock of the variables below and of those in
 					 * tsc_skew.c */
-static struct tsct_cpu_check *cpucheck_table;	/* table of results by CPU id */
-static u32 cpucheck_flags;		/* TSCT_CHECK_* */
+static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CPU
+						 * id */
+static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 
 static void cpucheck_work_fn(struct work_struct *work);
 static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
 /* Requests to cpucheck_work */
-static atomic_t cpucheck_all_pending;	/* check all CPUs, not only changed ones */
-static atomic_t cpucheck_hotplugged;	/* begin an epoch, cause HOTPLUG */
+static atomic_t cpucheck_all_pending;	/* check all CPUs, not only those that
+					 * changed */
+static atomic_t cpucheck_hotplugged;	/* begin an epoch with cause HOTPLUG */
 static struct cpumask cpucheck_changed_cpus; /* CPUs that came up or went down since
 					      * their check */
 static int cpucheck_hotplug_state;
@@ -56,8 +58,9 @@ static int cpucheck_hotplug_state;
 
 /*
  * The name of the clocksource is not exported to modules. If the kernel reads it
- * between two reads of the TSC, and the count lies between these, it is the TSC:
- * another clocksource would not hit that gap three times in a row.
+ * between two reads of the TSC, and the count lies between these, the clocksource is
+ * the TSC: the count of another clocksource would not be in that gap three times in a
+ * row.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
@@ -93,7 +96,7 @@ static u64 cpucheck_skew_max_cycles(void)
 	return div_u64((u64)READ_ONCE(cpucheck_skew_max_ns) * tsc_khz, 1000000);
 }
 
-/* True if a measurement excludes that all counters are within skew_max_ns. */
+/* True if a measured skew proves that counters differ by more than skew_max_ns. */
 static bool cpucheck_is_skewed(void)
 {
 	s64 bound = cpucheck_skew_max_cycles();
@@ -106,7 +109,7 @@ static bool cpucheck_is_skewed(void)
 	return false;
 }
 
-/* Returns TSCT_CHECK_* flags for the table and the kernel's state of the TSC. */
+/* Returns TSCT_CHECK_* flags from the CPU table and the kernel's state of the TSC. */
 static u32 cpucheck_summarize(void)
 {
 	s64 bound = cpucheck_skew_max_cycles();
@@ -127,7 +130,7 @@ static u32 cpucheck_summarize(void)
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
 		flags |= TSCT_CHECK_RDTSCP;
 	/*
-	 * CPUID 80000007h EDX[8] reports INVARIANT and NONSTOP. The kernel clears
+	 * CPUID 80000007h EDX[8] stands for INVARIANT and NONSTOP. The kernel clears
 	 * NONSTOP_TSC for CPUs that are known to stop the counter nevertheless.
 	 */
 	if (boot_cpu_data.x86_power & (1 << 8))
@@ -144,8 +147,9 @@ static u32 cpucheck_summarize(void)
 }
 
 /*
- * Under cpucheck_lock. Publishes the result of the check. Existing channels keep
- * their source. @event: a TSCT_CAUSE_* that begins an epoch in any case, or NONE.
+ * Publishes the result of the CPU check, under cpucheck_lock. Existing channels keep
+ * their source. @event: TSCT_CAUSE_* of an epoch to begin in any case; NONE: only if
+ * something changed.
  */
 static void cpucheck_publish(u32 event)
 {
@@ -159,7 +163,7 @@ static void cpucheck_publish(u32 event)
 		.event = event != TSCT_CAUSE_NONE,
 	};
 
-	/* Without an event, an epoch begins only if the result has changed. */
+	/* Without @event, an epoch begins only if the check's result changed. */
 	if (event)
 		result.cause = event;
 	else if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
@@ -171,8 +175,8 @@ static void cpucheck_publish(u32 event)
 }
 
 /*
- * Under cpucheck_lock. Checks CPUs that are new or changed. Checks all CPUs with @all,
- * or if the reference CPU is not online any more.
+ * Checks CPUs that are new or changed; with @all, or if the reference CPU is not online
+ * any more, all CPUs. Under cpucheck_lock.
  */
 static int cpucheck_update(bool all)
 {
@@ -214,11 +218,11 @@ int tsct_cpucheck_run(void)
 	if (err)
 		return err;
 	err = cpucheck_update(true);
-	/* After an error the table may be based on two different references. */
+	/* After an error, the table's entries may have two different references. */
 	if (!err)
 		cpucheck_publish(TSCT_CAUSE_NONE);
 	mutex_unlock(&cpucheck_lock);
-	/* The caller is being killed: the work repeats the check. */
+	/* The caller is being killed: a work item repeats the check. */
 	if (err)
 		tsct_cpucheck_schedule();
 	return err;
@@ -231,8 +235,8 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();		/* updates cpucheck_flags and cpucheck_source */
-	/* Killable: a check of thousands of CPUs may hold the lock. */
+	tsct_cpucheck_source();		/* sets cpucheck_flags and cpucheck_source */
+	/* Killable wait: a check of thousands of CPUs may hold the lock for long. */
 	if (mutex_lock_killable(&cpucheck_lock)) {
 		kvfree(copy);
 		return ERR_PTR(-EINTR);
@@ -253,8 +257,8 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 
 /*
  * The kernel may mark the TSC unstable hours after boot and has no notifier for that,
- * so every function that depends on the source calls this one. It costs two loads as
- * long as nothing changes.
+ * so every function that depends on the source calls this function. It costs two loads
+ * as long as nothing changes.
  */
 u32 tsct_cpucheck_source(void)
 {
@@ -290,7 +294,7 @@ void tsct_cpucheck_schedule(void)
 	schedule_work(&cpucheck_work);
 }
 
-/* The hotplug callback holds the lock that the check takes, so a work item checks. */
+/* The hotplug callback holds a lock that the check takes: a work item checks. */
 static int cpucheck_cpu_changed(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);
@@ -322,7 +326,7 @@ int tsct_cpucheck_init(void)
 	return err;
 }
 
-/* Checks CPUs that came or went between tsct_cpucheck_init() and this. */
+/* Checks CPUs that came up or went down since tsct_cpucheck_init(). */
 int tsct_cpucheck_start(void)
 {
 	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,

@@ -9,17 +9,17 @@
 
 /* Checks all CPUs. Returns 0, -ENOMEM or -EINTR. */
 int tsct_cpucheck_init(void);
-int tsct_cpucheck_start(void);		/* checks CPUs after hotplug from now on */
+int tsct_cpucheck_start(void);		/* Starts to check CPUs after hotplug. */
 void tsct_cpucheck_stop(void);
 void tsct_cpucheck_exit(void);
-void tsct_cpucheck_report(void);	/* logs one line about the TSC */
+void tsct_cpucheck_report(void);	/* Logs one line about the state of the TSC. */
 
-/* TSCT_SOURCE_* of new channels and the clock. Process context, may sleep. */
+/* Returns the TSCT_SOURCE_* of new channels and the clock. May sleep. */
 u32 tsct_cpucheck_source(void);
 
 /* Checks every online CPU again. Returns 0 or -EINTR. */
 int tsct_cpucheck_run(void);
-/* Schedules a work item that checks every online CPU. */
+/* Schedules a work item that checks every online CPU again. */
 void tsct_cpucheck_schedule(void);
 
 /*
@@ -35,8 +35,9 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 
 /*
- * tsc_skew.c: fill in the table's entry of a CPU: _init() of an offline one, _measure()
- * of an online one by comparison with the reference. The caller holds cpus_read_lock().
+ * tsc_skew.c: fill in a CPU's entry of the table: _init() for an offline CPU,
+ * _measure() for an online CPU by comparison with the reference CPU. The caller holds
+ * cpus_read_lock().
  */
 void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
 void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu);

@@ -26,7 +26,7 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 	if (def->id || tsct_event_def_check(def, sizeof(*def)))
 		return -EINVAL;
 	mutex_lock(&channel->defs_lock);
-	/* Only the module writes the area: its definitions are valid. */
+	/* Only the module writes the definition area, so its content is valid. */
 	while ((known = tsct_event_def_next(channel->defs, channel->defs_used,
 					    pos, &pos, &err)))
 		if (tsct_event_def_equal(known, def)) {
@@ -42,7 +42,7 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 	memcpy(channel->defs + channel->defs_used, def, def->size);
 	channel->defs_used += def->size;
 	channel->defs_nr++;
-	/* pairs with the reader's acquire: the bytes it counts are complete */
+	/* release: definitions below defs_used are complete for readers */
 	smp_store_release(&channel->header->defs_used, channel->defs_used);
 unlock:
 	mutex_unlock(&channel->defs_lock);

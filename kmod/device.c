@@ -33,18 +33,18 @@
 #define SMALL_PAYLOAD	256
 #define CLOCK_FIRST_PAGE	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
 
-/* An open file of the device. It is bound to a channel at most once, for good. */
+/* An open file of the device. It is bound to at most one channel in its life. */
 struct tsct_file {
-	struct mutex bind_lock;		/* serializes requests that bind */
-	struct tsct_kchannel *channel;	/* stored with release order, after roles */
-	u32 roles;			/* TSCT_ROLE_* */
-	struct tsct_watcher watcher;	/* in use if roles include READ */
+	struct mutex bind_lock;		/* serializes requests to bind the file */
+	struct tsct_kchannel *channel;	/* stored by release, after roles */
+	u32 roles;			/* TSCT_ROLE_* of the file */
+	struct tsct_watcher watcher;	/* used if roles include READ */
 };
 
-/* The channel that the file is bound to, or NULL. */
+/* Returns the channel that the file is bound to, or NULL. */
 static struct tsct_kchannel *device_channel(const struct tsct_file *f)
 {
-	/* pairs with the release in device_bind_channel() */
+	/* acquire: pairs with the release in device_bind_channel() */
 	return smp_load_acquire(&f->channel);
 }
 
@@ -53,7 +53,7 @@ static struct tsct_kchannel *device_channel(const struct tsct_file *f)
 	(copy_from_user(arg, uarg, sizeof(*(arg))) ? -EFAULT :		\
 	 memchr_inv((arg)->reserved, 0, sizeof((arg)->reserved)) ? -EINVAL : 0)
 
-/* Copies a result out. Returns 0 or -EFAULT. */
+/* Copies a request's result out. Returns 0 or -EFAULT. */
 #define device_put(arg, uarg)						\
 	(copy_to_user(uarg, arg, sizeof(*(arg))) ? -EFAULT : 0)
 
@@ -119,7 +119,7 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 /* ---- channels --------------------------------------------------------- */
 
-/* Either role allows writable maps, so both need a file open for writing. */
+/* Both roles allow writable maps, so each needs a file that is open for writing. */
 static int device_check_roles(const struct file *file, u32 roles)
 {
 	if (roles & ~ROLES_ALL)
@@ -130,8 +130,8 @@ static int device_check_roles(const struct file *file, u32 roles)
 }
 
 /*
- * Takes over the caller's reference, also on failure. Stores the id to *uid first: if
- * that faults, the file stays unbound.
+ * Binds the file to @channel and takes over the caller's reference, also on failure.
+ * Copies the id to *uid first: if that faults, the file stays unbound.
  */
 static long device_bind_channel(struct tsct_file *f,
 				struct tsct_kchannel *channel, u32 roles,
@@ -144,7 +144,7 @@ static long device_bind_channel(struct tsct_file *f,
 	f->roles = roles;
 	if (roles & TSCT_ROLE_READ)
 		tsct_watcher_add(&f->watcher, channel);
-	/* pairs with the acquire in device_channel() */
+	/* release: pairs with the acquire in device_channel() */
 	smp_store_release(&f->channel, channel);
 	return 0;
 }
@@ -167,7 +167,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* A kept channel remains after its reference was dropped. */
+		/* A TSCT_CHANNEL_KEEP channel remains without this reference. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -266,7 +266,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* Copies the payload before preemption is off: no page faults are allowed then. */
+/* Copies the payload while preemption is on, as page faults need that. */
 static long device_write_payload(struct tsct_kchannel *channel,
 				 const struct tsct_write *arg, void *buffer)
 {
@@ -352,7 +352,7 @@ static vm_fault_t device_fault(struct vm_fault *vmf)
 	struct tsct_file *f = vmf->vma->vm_file->private_data;
 	struct page *page;
 
-	/* Channels end below the clock area: see tsct_channel_layout(). */
+	/* Offsets of channels end below the clock area: see tsct_channel_layout(). */
 	if (vmf->pgoff >= CLOCK_FIRST_PAGE)
 		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
 	else
@@ -370,9 +370,9 @@ static const struct vm_operations_struct device_vm_ops = {
 
 /*
  * A map holds the file, and so the channel. It is inherited over fork(), so that
- * children of a program go on emitting; it cannot grow, and core dumps leave it
- * out. VM_MAYSHARE is tested because VM_SHARED is cleared for files that are
- * open for reading only.
+ * children of a program go on emitting; the map cannot grow, and core dumps omit it.
+ * VM_MAYSHARE is tested because VM_SHARED is cleared for files that are open for
+ * reading only.
  */
 static int device_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -387,8 +387,9 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
 	/*
-	 * The range must lie in one region. It is computed in pages: a sum of bytes may
-	 * overflow, that of pages was checked by the system call.
+	 * The mapped range must lie in one region of the file. It is computed in pages,
+	 * because a sum of bytes may overflow; the system call has checked the sum of
+	 * pages.
 	 */
 	if (first == CLOCK_FIRST_PAGE) {
 		if (end > first + tsct_clockpage_pages())
@@ -461,7 +462,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Arguments contain no longs, and pointers are __u64: the same for 32 bits. */
+	/* Arguments have no longs, and pointers are __u64: the same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

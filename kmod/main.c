@@ -36,7 +36,7 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* The device is last: programs can open it from here on. */
+	/* The device is registered last, because programs can open it from then on. */
 	err = tsct_device_init();
 	if (err)
 		goto exit_channels;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of channels: layout and allocation. Single pages, mapped to user space one by
- * one in the fault handler and, for the kernel, together by vmap(). They are charged to
- * the memory cgroup of the creator. Those of CPUs that come up later are charged to no
- * cgroup, since the task that brings a CPU up did not request them.
+ * Memory of channels: layout and allocation. The memory consists of single pages,
+ * mapped to user space one by one in the fault handler and, for the kernel, together by
+ * vmap(). They are charged to the memory cgroup of the creator. Pages for CPUs that
+ * come up later are charged to no cgroup, since the task that brings a CPU up did not
+ * request them.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -17,7 +18,7 @@
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
-/* Too large a ring fails with ENOMEM instead of invoking the OOM killer. */
+/* Allocation of a large ring fails with ENOMEM instead of invoking the OOM killer. */
 #define PAGE_FLAGS	(__GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 static void memory_free_pages(struct page **pages, u32 nr)
@@ -31,8 +32,8 @@ static void memory_free_pages(struct page **pages, u32 nr)
 
 /*
  * Allocates zeroed single pages near @node. Returns one mapping of all of them. With
- * __GFP_ACCOUNT it runs in process context of the creator, and a fatal signal ends it
- * with -EINTR.
+ * __GFP_ACCOUNT the function runs in process context of the creator, and a fatal signal
+ * ends it with -EINTR.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 				struct page ***ret_pages)
@@ -66,7 +67,7 @@ free_pages:
 	return ERR_PTR(err);
 }
 
-/* The geometry was checked by tsct_geometry_check(). */
+/* tsct_geometry_check() has accepted the geometry. */
 int tsct_channel_layout(struct tsct_kchannel *channel)
 {
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
@@ -120,9 +121,9 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	ring->data = addr + 2 * PAGE_SIZE;
 	tsct_ring_init(ring->producer, ring->data);
 	ring->head = ring->producer->head;
-	/* pairs with the acquire in tsct_channel_ring() */
+	/* release: pairs with the acquire in tsct_channel_ring() */
 	smp_store_release(&channel->rings[cpu], ring);
-	/* programs touch the pages only after they have loaded READY */
+	/* release: programs touch a ring's pages only after they have loaded READY */
 	smp_store_release(&channel->cpu_state[cpu], TSCT_CPU_READY);
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Multicasts clock disruptions over generic netlink. There are no netlink requests.
- * Messages to slow listeners are dropped: the clock area holds their content, too.
+ * Messages to slow listeners are dropped: the clock area holds the same information.
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
@@ -39,7 +39,7 @@ void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source)
 		return;
 	}
 	genlmsg_end(skb, header);
-	/* Errors are ignored: no listener, or one that reads too slowly. */
+	/* Errors are ignored: there is no listener, or a listener reads too slowly. */
 	genlmsg_multicast(&notify_family, skb, 0, 0, GFP_KERNEL);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Suspend and hibernation. The counter may stop or restart, and CLOCK_REALTIME
- * is set from the hardware clock: earlier measurements do not hold afterwards.
+ * is set from the hardware clock: earlier clock measurements are invalid after resume.
  * Programs run before the notifier reports the resume, so an epoch begins, and
  * publication stops, before programs are frozen. A counter that restarted would
  * repeat earlier cycles, so a second epoch begins in the noirq phase of resume,
- * before any program runs. Only drivers have callbacks in that phase: hence the
- * platform device, which has no other purpose.
+ * before any program runs. Only drivers have callbacks in that phase: the platform
+ * device exists only for that.
  */
 #include <linux/err.h>
 #include <linux/notifier.h>
@@ -57,7 +57,7 @@ static struct platform_driver power_driver = {
 	.driver = {
 		.name = "tsctrace",
 		.pm = &power_ops,
-		/* The driver's only device must stay bound. */
+		/* The driver's only device must stay bound to it. */
 		.suppress_bind_attrs = true,
 	},
 };

@@ -19,8 +19,8 @@
 #include "ring.h"
 
 /*
- * Atomic increment: in a user channel programs count in the same page, also from other
- * CPUs; in a kernel channel an NMI may count in between.
+ * Counts a lost event by an atomic increment: in a user channel programs count in the
+ * same page, also from other CPUs; in a kernel channel an NMI may count in between.
  */
 static void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
 {
@@ -33,7 +33,7 @@ static noinline int channel_count_no_ring(struct tsct_kchannel *channel)
 	return -ENXIO;
 }
 
-/* The ring of this CPU, or NULL. Preemption is off. */
+/* Returns the ring of this CPU, or NULL. The caller has disabled preemption. */
 static __always_inline struct tsct_ring *
 channel_this_ring(struct tsct_kchannel *channel)
 {
@@ -51,8 +51,8 @@ static __always_inline void record_fill_header(struct tsct_record *record,
 }
 
 /*
- * Stores a pad to the end of head's block, and the header of the next one. The
- * event count in the last header may come from a program; it is only copied.
+ * Stores a pad up to the end of head's block, and the header of the next block. The
+ * event count in the last header may be a program's; it is only copied.
  */
 static void ring_begin_block(struct tsct_ring *ring,
 			     const struct tsct_ring_slot *slot, u64 head,
@@ -99,7 +99,7 @@ static u64 ring_next_cycles(struct tsct_ring *ring)
 	return cycles;
 }
 
-/* The general case: a new block, a full ring, any source. */
+/* Slow path of an emit: a new block, a full ring, any source. */
 static int ring_emit_record(struct tsct_ring *ring, u32 id,
 			    const void *payload, u32 len)
 {
@@ -125,20 +125,20 @@ static int ring_emit_record(struct tsct_ring *ring, u32 id,
 		ring_begin_block(ring, &slot, ring->head, cycles);
 	ring_store_record(ring, &slot, cycles, current->pid, id, payload, len);
 	ring->head = slot.head;
-	/* pairs with the reader's acquire of head */
+	/* release: pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, slot.head);
 	return 0;
 }
 
 /*
- * Bytes that the next records may take without further checks: up to the 8 bytes
- * that stay free at the block's end, and to the space that the reader has freed;
- * the tail loaded here can only be behind the current one. 0 for sources other
+ * Returns the bytes that the next records may take without further checks: up to the 8
+ * bytes that stay free at the block's end, and to the space that the reader has freed;
+ * the tail loaded here can only be behind the current one. Returns 0 for sources other
  * than the TSC, which need ring_next_cycles().
  */
 static u32 ring_lookahead(const struct tsct_ring *ring)
 {
-	/* Acquire as in ring_emit_record(), for all records of the lookahead. */
+	/* acquire as in ring_emit_record(), for all records in these bytes */
 	u64 used = tsct_pos_distance(smp_load_acquire(&ring->consumer->tail),
 				     ring->head);
 	u32 block = ring->geo.block_size;
@@ -165,12 +165,12 @@ static noinline int ring_emit_slow(struct tsct_ring *ring, u32 id,
 
 #define SMALL_MAX	64
 
-/* memcpy() without a call, so that the fast path saves no registers. */
+/* Copies as memcpy() without a call, so that the fast path saves no registers. */
 static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 {
 	for (; len >= 8; len -= 8, to += 8, from += 8) {
 		memcpy(to, from, 8);
-		barrier();	/* prevents a call of memcpy() by the compiler */
+		barrier();	/* keeps the compiler from calling memcpy() */
 	}
 	for (; len; len--) {
 		*to++ = *from++;
@@ -178,7 +178,7 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 	}
 }
 
-/* Fast path within the bytes checked by ring_lookahead(). @len is at most SMALL_MAX. */
+/* Fast path of an emit, within the bytes from ring_lookahead(). @len <= SMALL_MAX. */
 static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
 					   const void *payload, u32 len)
 {
@@ -194,14 +194,14 @@ static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
 	ring->left -= size;
 	ring->next += size;
 	ring->head += size + TSCT_HEAD_ONE_EVENT;
-	/* pairs with the reader's acquire of head */
+	/* release: pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, ring->head);
 	return 0;
 }
 
 /*
- * Interrupts are off and `busy` is set, so no other writer interferes. Events of
- * 8 bytes, the most frequent, have code of their own with constant sizes.
+ * Interrupts are off and `busy` is set, so no other writer interferes. Payloads of 8
+ * bytes, the most frequent, have separate code with constant sizes.
  */
 static __always_inline int ring_emit(struct tsct_ring *ring, u32 id,
 				     const void *payload, u32 len)
@@ -213,7 +213,7 @@ static __always_inline int ring_emit(struct tsct_ring *ring, u32 id,
 	return ring_emit_slow(ring, id, payload, len);
 }
 
-/* Besides this writer only NMIs of its CPU read busy: compiler barriers suffice. */
+/* `busy` is read only by this writer and NMIs of its CPU: compiler barriers suffice. */
 static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 {
 	barrier();
@@ -221,7 +221,7 @@ static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 	barrier();
 }
 
-/* Documented in include/linux/tsctrace.h. */
+/* tsct_emit() is documented in include/linux/tsctrace.h. */
 int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len)
 {
@@ -236,7 +236,7 @@ int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	if (unlikely(!ring)) {
 		err = channel_count_no_ring(channel);
 	} else if (unlikely(ring->busy)) {
-		/* An NMI that interrupted a writer cannot wait for it. */
+		/* An NMI that interrupted the ring's writer cannot wait for it. */
 		ring_count_lost(ring, TSCT_LOST_NESTED);
 		err = -EBUSY;
 	} else {
@@ -252,13 +252,13 @@ EXPORT_SYMBOL_GPL(tsct_emit);
 /* ---- user channels ---------------------------------------------------- */
 
 /*
- * Writes for a program into a ring that programs also write from rseq sections. The two
- * cannot interleave: in process context, a section on this CPU was left by a system
- * call (which sections may not make) or by the switch to this task, and restarts when
- * its thread runs again. Preemption is off, so no switch happens. Interrupts do not
- * write to rings of user channels.
+ * Writes for a program into a ring that programs also write from rseq sections. Kernel
+ * and program cannot interleave: in process context, a section on this CPU was left by
+ * a system call (which sections may not make) or by the switch to this task, and
+ * restarts when its thread runs again. Preemption is off, so no switch happens.
+ * Interrupts do not write to rings of user channels.
  *
- * The head is in a page that programs write. It is read once; any value of it gives a
+ * The head is in a page that programs write. The head is read once; any value gives a
  * slot inside the data.
  */
 static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
@@ -272,7 +272,7 @@ static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
 		return -EMSGSIZE;
 	}
 	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
-	/* Acquire: as in ring_emit_record(). */
+	/* Acquire of the tail: as in ring_emit_record(). */
 	if (!tsct_ring_fits(&ring->geo, slot.head,
 			    smp_load_acquire(&ring->consumer->tail))) {
 		ring_count_lost(ring, TSCT_LOST_FULL);
@@ -282,7 +282,7 @@ static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
 	if (slot.pad_len)
 		ring_begin_block(ring, &slot, head, cycles);
 	ring_store_record(ring, &slot, cycles, tid, id, payload, len);
-	/* pairs with the reader's acquire of head */
+	/* release: pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, slot.head);
 	return 0;
 }

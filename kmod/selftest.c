@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Self-test when the module is loaded (SELFTEST=1): the core as compiled for this
+ * Self-test when the module is loaded (SELFTEST=1): lib/core as compiled for this
  * kernel, the kernel's ring writer, and the clock area with skewed CPUs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
@@ -29,7 +29,7 @@
 #define DATA	(2 * BLOCK)
 #define EVENTS	5000
 
-/* Logs a false condition and returns -EINVAL from the function. */
+/* If a condition is false, logs it and returns -EINVAL from the calling function. */
 #define check(cond) do {						\
 	if (!(cond)) {							\
 		pr_err("%s:%d: failed: %s\n", __func__, __LINE__,	\
@@ -88,7 +88,7 @@ static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
 	return slot->head;
 }
 
-/* Every record that is written is read once, in order. */
+/* Tests that every record that is written to a ring is read once, in order. */
 static int __init selftest_run_ring(u8 *data, u64 head)
 {
 	const struct tsct_geometry geo = {
@@ -132,7 +132,7 @@ static int __init selftest_ring(void)
 	err = selftest_run_ring(data, producer.head);
 	if (err)
 		return err;
-	/* The same across the wrap of the 48-bit positions */
+	/* Repeats the ring test across the wrap of the 48-bit positions. */
 	tsct_ring_init(&producer, data);
 	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
 	return selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
@@ -166,7 +166,7 @@ static int __init selftest_def(void)
 	return 0;
 }
 
-/* Clock params of 1 ns per cycle, then of half the rate, then a disruption. */
+/* Publishes params of 1 ns per cycle, then of half that rate, then a disruption. */
 static int __init selftest_latch(void)
 {
 	static u8 area[TSCT_CLOCK_SIZE(1)] __initdata __aligned(64);
@@ -241,7 +241,7 @@ static void __init selftest_emit_many(void *channel)
 		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
 }
 
-/* All events emitted in an interrupt of this CPU are in its ring or counted as lost. */
+/* Tests that events emitted in an interrupt are in the ring or counted as lost. */
 static int __init selftest_check_ring(const struct tsct_ring *ring)
 {
 	u64 pos = 0, next, nr, last_cycles = 0, seen = 0;
@@ -284,7 +284,7 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	ring->busy = true;	/* simulates an NMI that interrupted a writer */
 	err[3] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	ring->busy = false;
-	/* A tail beyond the head, as stored by a faulty reader */
+	/* Tests a tail beyond the head, as stored by a faulty reader. */
 	ring->consumer->tail = ring->head + ring->geo.data_size;
 	/*
 	 * The tail is loaded again when the bytes of the last ring_lookahead() are used
@@ -304,7 +304,8 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	return 0;
 }
 
-/* Logs the cycles of 1000 events: instructions, if an emulated TSC counts these. */
+/* Logs the cycles that 1000 events take: instructions, if an emulated TSC counts
+ * those. */
 static void __init selftest_measure(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
@@ -356,7 +357,7 @@ int __init tsct_selftest_emit(void)
 
 /* ---- the clock area with skewed CPUs ---------------------------------- */
 
-/* Address of @offset in the clock area, in the pages that programs map. */
+/* Returns the address of @offset in the clock area, in the pages that programs map. */
 static const void __init *selftest_clock_at(u64 offset)
 {
 	return page_address(tsct_clockpage_page(offset >> PAGE_SHIFT)) +
@@ -401,7 +402,7 @@ static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
 	return 0;
 }
 
-/* Reports a skewed first CPU, then lets the CPU check report the measured figures. */
+/* Reports a skewed first CPU, then runs the CPU check, which reports measured skews. */
 int __init tsct_selftest_clock(void)
 {
 	static struct tsct_clock_state state __initdata;
@@ -420,7 +421,10 @@ int __init tsct_selftest_clock(void)
 		err = -EINVAL;
 	if (err)
 		pr_err("clock area: failed (error %d)\n", err);
-	/* Restart the clock area: programs must not see these states. */
+	/*
+	 * Restart the clock area, so that programs do not see the states of the
+	 * self-test.
+	 */
 	tsct_clockpage_exit();
 	err = tsct_clockpage_init() ?: err;
 	kvfree(table);

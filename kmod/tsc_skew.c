@@ -4,7 +4,7 @@
  *
  * The two CPUs exchange ping and pong through memory and read their counters at each;
  * lib/core/tsc_trust.h derives the bounds. Each side runs in a worker bound to its CPU.
- * They wait for each other with interrupts on, and exchange in short bursts with
+ * The workers wait for each other with interrupts on, and exchange in short bursts with
  * interrupts off. Bursts are limited by time and, in case the counter is unreliable, by
  * turns: a virtual CPU may not be running. All state is static, protected by the lock
  * of cpucheck.c.
@@ -21,14 +21,15 @@
 
 #include "cpucheck.h"
 
-/* Linux's layout of TSC_AUX */
+/* Linux's layout of TSC_AUX: node << 12 | cpu */
 #define AUX_CPU(aux)	((aux) & 0xfff)
 #define AUX_NODE(aux)	((aux) >> 12)
 
-#define BURST_US	200	/* maximum time with interrupts off */
+#define BURST_US	200	/* maximum time with interrupts off, us */
 #define BURST_ROUNDS	64
-#define ROUNDS_ENOUGH	64	/* number of rounds that ends a session */
-#define ROUNDS_LEAST	8	/* with fewer rounds, another session follows */
+#define ROUNDS_ENOUGH	64	/* number of ping-pong rounds that ends a session */
+/* minimum number of rounds in a session; with fewer, the session is repeated */
+#define ROUNDS_LEAST	8
 #define TURNS_MAX	20000	/* maximum number of loads in one wait */
 #define SESSION_MS	30
 #define SESSIONS_MAX	5
@@ -36,23 +37,23 @@
 
 static struct skew_session {
 	struct tsct_skew_interval *skew;
-	u64 burst_cycles;		/* BURST_US in cycles */
+	u64 burst_cycles;		/* BURST_US converted to cycles */
 	bool jumped;
 
-	/* Written by the reference: number of the round; STOP: the session is over */
+	/* Written by the reference CPU: number of the round; STOP: end of session */
 	u32 ping ____cacheline_aligned;
-	/* Written by the measured CPU: the answered ping, and its counter */
+	/* Written by the measured CPU: the answered ping, and the counter then */
 	u32 pong ____cacheline_aligned;
 	u64 pong_cycles;
 } skew_session;
 
-/* Waits until *word differs from @old. Returns its value; @old: timeout. */
+/* Waits until *word differs from @old. Returns its value; on a timeout, @old. */
 static u32 skew_await(const u32 *word, u32 old, u64 since)
 {
 	u32 turns, seen;
 
 	for (turns = 0; turns < TURNS_MAX; turns++) {
-		/* pairs with the release of the other side's store */
+		/* acquire: pairs with the release of the other CPU's store */
 		seen = smp_load_acquire(word);
 		if (seen != old || rdtsc() - since > skew_session.burst_cycles)
 			return seen;
@@ -61,7 +62,7 @@ static u32 skew_await(const u32 *word, u32 old, u64 since)
 	return old;
 }
 
-/* Runs on the reference with interrupts off. Adds each round to the interval. */
+/* Sends pings on the reference CPU, interrupts off. Adds each round to the interval. */
 static void skew_ping_burst(void)
 {
 	u64 since = rdtsc(), t0, tb, t1;
@@ -71,7 +72,7 @@ static void skew_ping_burst(void)
 		nr = skew_session.ping + 1;
 		old = READ_ONCE(skew_session.pong);
 		t0 = rdtsc_ordered();
-		/* Stored only after the counter was read: stores retire in order. */
+		/* Stores retire in order: the ping follows the read of the counter. */
 		smp_store_release(&skew_session.ping, nr);
 		/* A pong to an earlier ping may arrive first. */
 		while (old != nr) {
@@ -88,7 +89,7 @@ static void skew_ping_burst(void)
 	}
 }
 
-/* Runs on the measured CPU with interrupts off. Answers @ping and those that follow. */
+/* Answers @ping and later pings on the measured CPU, with interrupts off. */
 static u32 skew_pong_burst(u32 ping)
 {
 	u64 since = rdtsc();
@@ -96,7 +97,7 @@ static u32 skew_pong_burst(u32 ping)
 
 	for (i = 0; i < BURST_ROUNDS && ping != STOP; i++) {
 		WRITE_ONCE(skew_session.pong_cycles, rdtsc_ordered());
-		/* pairs with the acquire in skew_await(): publishes pong_cycles */
+		/* release of pong_cycles: pairs with the acquire in skew_await() */
 		smp_store_release(&skew_session.pong, ping);
 		next = skew_await(&skew_session.ping, ping, since);
 		if (next == ping)
@@ -122,7 +123,7 @@ static void skew_ping_work_fn(struct work_struct *work)
 		local_irq_enable();
 		cond_resched();
 	}
-	/* pairs with the acquires of the other side */
+	/* release: pairs with the acquires of the other CPU */
 	smp_store_release(&skew_session.ping, STOP);
 }
 
@@ -132,7 +133,7 @@ static void skew_pong_work_fn(struct work_struct *work)
 	u32 seen, last = 0;
 
 	while (last != STOP && time_before(jiffies, end)) {
-		/* pairs with the release in skew_ping_burst() */
+		/* acquire: pairs with the release in skew_ping_burst() */
 		seen = smp_load_acquire(&skew_session.ping);
 		if (seen != last) {
 			local_irq_disable();
@@ -148,8 +149,8 @@ static DECLARE_WORK(skew_ping_work, skew_ping_work_fn);
 static DECLARE_WORK(skew_pong_work, skew_pong_work_fn);
 
 /*
- * Bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the CPUs
- * never ran at the same time; -ERANGE: a counter jumped.
+ * Measures bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the
+ * CPUs never ran at the same time; -ERANGE: a counter jumped.
  */
 static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
@@ -158,7 +159,7 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 	tsct_skew_interval_init(skew);
 	skew_session.skew = skew;
 	skew_session.jumped = false;
-	/* tsc_khz is 0 where the kernel does not know the rate: assume 1 GHz. */
+	/* tsc_khz is 0 where the kernel does not know the TSC's rate: assume 1 GHz. */
 	skew_session.burst_cycles = (u64)(tsc_khz ?: 1000000) * BURST_US / 1000;
 
 	for (i = 0; i < SESSIONS_MAX && skew->rounds < ROUNDS_LEAST; i++) {
@@ -180,7 +181,7 @@ static void aux_read(void *ret)
 {
 	u32 low, high;
 
-	/* RDTSCP, since that is what programs use. */
+	/* Reads TSC_AUX by RDTSCP, because programs read it so. */
 	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
 }
 

@@ -12,8 +12,8 @@
 #define WATCH_MS	10
 
 /*
- * Bytes ever written to all rings, modulo 2^48: changes with every record. Each
- * ring counts from behind its first block header, so a new ring adds 0.
+ * Returns the bytes ever written to all rings, modulo 2^48: changes with every record.
+ * Each ring counts from behind its first block header, so a new ring adds 0.
  */
 static u64 channel_head_sum(struct tsct_kchannel *channel)
 {
@@ -59,8 +59,8 @@ static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 }
 
 /*
- * True if an overwrite channel has @watermark new bytes; half a ring is enough, since
- * older events are overwritten.
+ * True if an overwrite channel has @watermark new bytes; half a ring of new bytes is
+ * enough, since older events are overwritten.
  */
 static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 {
@@ -71,9 +71,10 @@ static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 }
 
 /*
- * A report to a caller that begins to wait is preliminary: epoll polls again, without
- * waiting, before it reports to user space. It counts as reported when the caller
- * begins to wait again (poll()) or polls a second time (epoll). offered_sum 0: none.
+ * Reports new bytes at most once. A report to a caller that begins to wait is
+ * preliminary: epoll polls again, without waiting, before it reports to user space. It
+ * counts as reported when the caller begins to wait again (poll()) or polls a second
+ * time (epoll). offered_sum 0: no preliminary report.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {
@@ -113,7 +114,7 @@ void tsct_watcher_remove(struct tsct_watcher *watcher)
 	mutex_unlock(&watcher->channel->watch_lock);
 }
 
-/* Wakes sleeping tasks: they may have waited for more than @bytes. */
+/* Wakes sleeping tasks, which may have waited for more bytes than the new watermark. */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 {
 	WRITE_ONCE(watcher->watermark, max(bytes, 1ULL));
@@ -122,9 +123,9 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 }
 
 /*
- * Programs publish without a system call, so this work polls the rings. A sleeping task
- * was on the wait queue before it last read the heads: later records change the sum,
- * and it is woken here.
+ * Programs publish events without a system call, so this work item polls the rings. A
+ * sleeping task was on the wait queue before it last read the heads: later records
+ * change the sum, and the task is woken here.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {

@@ -15,7 +15,7 @@
 #include "channel.h"
 #include "gettime.h"
 
-/* as other processes may remove the channel in between */
+/* number of tries: other processes may remove the channel in between */
 #define BIND_TRIES		8
 #define NEXT_REASON		"; also tried "
 #define NO_ROOM			"no room left within the provider's limits: "
@@ -78,7 +78,7 @@ int tsct_channel_fd(const struct tsct_channel *channel)
 	return channel->fd;
 }
 
-/* Ids must increase: otherwise a broken provider could keep the caller in a loop. */
+/* Channel ids must increase: else a broken provider could keep the caller in a loop. */
 int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info)
 {
 	const __u32 last = info->id;
@@ -89,7 +89,7 @@ int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *i
 	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_NEXT, info);
 	if (err)
 		return err;
-	/* Any program may be the provider: the name may lack its NUL. */
+	/* Any program may be the provider, so the channel's name may lack its NUL. */
 	info->name[TSCT_NAME_MAX - 1] = '\0';
 	return info->id > last ? 0 : -EPROTO;
 }
@@ -204,7 +204,7 @@ void tsct_channel_unmap(struct tsct_channel *channel)
 	channel->fast.refs = NULL;
 }
 
-/* Maps a channel that the provider has bound to the connection. 0 or -errno */
+/* Maps a channel that the provider has bound to the connection. Returns 0 or -errno. */
 static int map_bound(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -238,7 +238,7 @@ static int map_bound(struct tsct_channel *channel)
 	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
 	channel->rseq = tsct_rseq_offset();
-	/* Called for any source: it affects tsct_gettime(), too. */
+	/* Called for any source: a forbidden TSC affects tsct_gettime(), too. */
 	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
 		channel->rseq = 0;
 	tsct_emit_enable_fast(channel);
@@ -326,7 +326,7 @@ static void explain_quota(struct tsct_channel *channel,
 	}
 	if (tsct_channel_request(channel, TSCT_IOC_INFO, &info))
 		info.bytes_max = info.bytes_user_max = ~0ULL;
-	/* Approximate size of the file that the channel would have had */
+	/* Approximate bytes of the file that the channel would have had */
 	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
 			       2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
 		2 * TSCT_PAGE_SIZE;

@@ -21,25 +21,28 @@ struct tsct_channel {
 	/* Read by the inline emit functions; the layout is compiled into programs */
 	struct tsct_fast fast __attribute__((aligned(64)));
 
-	/* Used by the slow path of emit */
+	/* Members used by the slow path of emit */
 	long rseq;		/* offset of the rseq area; 0: rseq must not be used */
-	__u32 source;		/* TSCT_SOURCE_* of the events' cycles */
-	__u64 dropped;		/* number of dropped events; atomic */
+	__u32 source;		/* TSCT_SOURCE_* of the cycles of events */
+	__u64 dropped;		/* number of events dropped by this process; atomic */
 	__u32 roles;		/* TSCT_ROLE_* that the provider granted */
 	int readers;		/* number of open readers; atomic */
 
 	/* Connection to the provider */
-	const struct tsct_provider_ops *ops;	/* NULL: not connected */
+	const struct tsct_provider_ops *ops;	/* functions of the provider; NULL: not
+						 * connected */
 	enum tsct_provider provider;
-	int fd;			/* device or socket, -1: none */
-	int map_fd;		/* device or memfd, -1: none */
-	pid_t pid;		/* the process that connected */
-	pthread_mutex_t lock;	/* one request at a time on a socket */
+	int fd;			/* descriptor for requests: device or socket; -1:
+				 * none */
+	int map_fd;		/* descriptor to map: device or memfd; -1: none */
+	pid_t pid;		/* id of the process that connected */
+	pthread_mutex_t lock;	/* lock: one request at a time on a socket */
 	bool broken;		/* a reply was lost on the socket; protected by lock */
 	char *socket_path;
 
 	/* The channel's file, mapped */
-	struct tsct_channel_header header;	/* private, checked copy */
+	struct tsct_channel_header header;	/* private, checked copy of the
+						 * header */
 	struct tsct_geometry geo;
 	char *head_map;		/* mapping of header and definitions */
 	char *consumer_map;
@@ -48,7 +51,7 @@ struct tsct_channel {
 };
 
 /*
- * Connection to a provider. ctl() sends one TSCT_IOC_* request: @arg has
+ * Functions of a provider. ctl() sends one TSCT_IOC_* request: @arg has
  * _IOC_SIZE(cmd) bytes and takes the reply; a memfd in the reply becomes map_fd.
  * Returns 0 or -errno. Thread safe.
  */
@@ -68,7 +71,7 @@ int tsct_module_open(struct tsct_channel *channel);
 int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		     const char *server);
 
-/* Appends a reason to the text of tsct_channel_error(). */
+/* Appends a reason to the error text, tsct_channel_error(). */
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -107,7 +110,7 @@ long tsct_rseq_offset(void);
  *
  * @channel is mapped, with rseq and source set, and fast.refs has room for nr_cpus.
  */
-/* constant 0: the fork_mark of a channel without a fast path */
+/* A constant 0: the fork_mark of channels that have no fast path */
 extern const __u32 tsct_no_mark;
 void tsct_emit_disable_fast(struct tsct_channel *channel);
 void tsct_emit_enable_fast(struct tsct_channel *channel);

@@ -12,16 +12,16 @@
 #include <tsctrace/tsctrace.h>
 
 /* Default geometry of a channel, see struct tsct_channel_options */
-#define TSCT_BLOCK_SIZE_DEFAULT	16384	/* bytes */
-#define TSCT_BLOCKS_DEFAULT	64	/* blocks per CPU */
+#define TSCT_BLOCK_SIZE_DEFAULT	16384	/* bytes of a block */
+#define TSCT_BLOCKS_DEFAULT	64	/* number of blocks per CPU */
 
 /* ---- connections ------------------------------------------------------- */
 
 /*
  * tsct_channel_connect - connect to one provider without opening a channel
  * @socket_path: socket of the provider; NULL: the module's device
- * @server: program that should listen on @socket_path, for the error text
- * @ret_channel: always set, also on failure; close it with tsct_channel_close()
+ * @server: name of the program that should listen on @socket_path, for the error text
+ * @ret_channel: the handle, set also on failure; close it with tsct_channel_close()
  *
  * Returns 0, -ENODEV: the provider is not running, or another -errno;
  * tsct_channel_error() has the reason.
@@ -31,21 +31,21 @@ int tsct_channel_connect(const char *socket_path, const char *server,
 
 /*
  * tsct_channel_request - send one TSCT_IOC_* request to the provider
- * @arg: _IOC_SIZE(@cmd) bytes, overwritten with the reply on success
+ * @arg: argument of _IOC_SIZE(@cmd) bytes, overwritten with the reply on success
  *
  * Requests on one handle are serialized, so any number of threads may call it.
  * Returns 0, -ENODEV: not connected, or -errno of the provider.
  */
 int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg);
 
-/* The provider's socket; NULL: the module, or none. Valid until @channel is closed. */
+/* Path of the provider's socket; NULL: no socket. Valid until @channel is closed. */
 const char *tsct_channel_socket_path(const struct tsct_channel *channel);
 
 /*
  * tsct_channel_fd - the descriptor that connects to the provider, -1: none
  *
  * The module's device becomes readable (POLLIN) at the watermark of
- * tsct_reader_watermark(). A socket never does. The descriptor stays @channel's.
+ * tsct_reader_watermark(). A socket never does. @channel still owns the descriptor.
  */
 int tsct_channel_fd(const struct tsct_channel *channel);
 
@@ -65,11 +65,13 @@ bool tsct_provider_gone(const struct tsct_channel *channel);
  * @info: id of the previous channel, 0 to begin; set to the channel found
  *
  * Lists the channels that this user may see, while channels come and go.
- * Returns 0, -ENOENT: no more, -EPROTO: the provider's ids do not increase.
+ * Returns 0, -ENOENT: no more channels, -EPROTO: the provider's ids do not increase.
  */
 int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info);
 
-/* Counters of one ring. Returns 0, -ENOENT: no such channel, -EINVAL: no such CPU. */
+/*
+ * Gets one ring's counters. Returns 0, -ENOENT: no such channel, -EINVAL: no such CPU.
+ */
 int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
 			  struct tsct_channel_cpu *ret_stat);
 
@@ -104,13 +106,13 @@ int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 /*
  * tsct_channel_lost_no_ring - events that found no ring for their CPU
  *
- * Read from the provider's page at each call. @channel is open.
+ * The number is read from the provider's page at each call. @channel is open.
  */
 __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Checks patterns as tsct_events_enable() does. Returns 0 or -EINVAL. */
+/* Checks event patterns as tsct_events_enable() does. Returns 0 or -EINVAL. */
 int tsct_patterns_check(const char *patterns);
 
 #endif /* TSCT_CHANNEL_ADMIN_H */

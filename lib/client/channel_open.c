@@ -11,7 +11,7 @@
 #include "channel.h"
 #include "runtime_paths.h"
 
-/* Returned by tsct_channel_open() when there is no memory for a handle */
+/* Handle that tsct_channel_open() returns when there is no memory for a new handle */
 static struct tsct_channel no_memory = {
 	.fast.fork_mark = &tsct_no_mark,
 	.fd = -1,
@@ -33,7 +33,7 @@ static struct tsct_channel *new_handle(void)
 	return channel;
 }
 
-/* Disconnects from the provider. The error text and the count of drops remain. */
+/* Disconnects from the provider. Error text and count of dropped events remain. */
 static void release(struct tsct_channel *channel)
 {
 	tsct_channel_unmap(channel);
@@ -86,7 +86,7 @@ static bool try_provider(struct tsct_channel *channel,
 
 /*
  * Tries the providers that $TSCTRACE_PROVIDER allows. $TSCTRACE_SOCKET comes first: the
- * program that set it reads from its own rings only.
+ * program that set this variable reads from its own rings only.
  */
 static int try_providers(struct tsct_channel *channel,
 			 const struct tsct_channel_options *options)
@@ -94,7 +94,8 @@ static int try_providers(struct tsct_channel *channel,
 	const char *embedded = secure_getenv("TSCTRACE_SOCKET");
 	const char *only = secure_getenv("TSCTRACE_PROVIDER");
 	const bool has_embedded = embedded && *embedded;
-	unsigned int mask = ~0U, i;	/* mask: of 1 << TSCT_PROVIDER_* */
+	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 <<
+					 * TSCT_PROVIDER_* */
 	char path[256];
 	size_t used;
 	int err = 0;
@@ -130,7 +131,7 @@ static int try_providers(struct tsct_channel *channel,
 	    !try_provider(channel, options, tsct_socket_open(channel, path,
 			  "tsctraced"), &err))
 		return err;
-	/* Advice for programs that write: trace-ctl record can provide rings. */
+	/* Advice for programs that write events: trace-ctl record can provide rings. */
 	if (err == -ENODEV && mask == ~0U && !has_embedded &&
 	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
 		used = strlen(channel->error);

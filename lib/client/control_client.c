@@ -13,7 +13,7 @@
 #include "control_client.h"
 #include "gettime.h"
 
-/* limit from connect() to the last byte of the answer */
+/* time limit from connect() to the last byte of the answer */
 #define ANSWER_NS	5000000000LL
 #define RETRY_MS	5
 #define ANSWER_MAX	(8 << 20)	/* largest answer in bytes */
@@ -61,7 +61,7 @@ static int send_request(struct tsct_control_call *call)
 	return err == -EAGAIN || err == -EINTR ? 0 : err;
 }
 
-/* Reads all bytes that have arrived. 1: the daemon closed the connection. */
+/* Reads all bytes that have arrived. Returns 1: the daemon closed the connection. */
 static int read_answer(struct tsct_control_call *call)
 {
 	ssize_t len;
@@ -121,7 +121,7 @@ int tsct_control_request_until(const char *path, const char *request,
 	tsct_control_call_begin(&call, path, request,
 				until < until_ns ? until : until_ns);
 	while (!(ret = tsct_control_call_step(&call))) {
-		/* Waits until the next step can make progress. */
+		/* Waits until the next step of the request can make progress. */
 		fd.fd = call.fd;
 		left_ms = (call.until_ns - tsct_monotonic_ns()) / 1000000 + 1;
 		if (call.fd < 0)

@@ -14,17 +14,17 @@
 
 /*
  * tsct_control_request - send one request and receive the whole answer
- * @path: of the socket
- * @request: one line without a newline, at most 62 bytes
- * @ret_answer: allocated by malloc(), with a NUL behind it
- * @ret_len: bytes before that NUL
+ * @path: path of the control socket
+ * @request: text of one line without a newline, at most 62 bytes
+ * @ret_answer: the answer, allocated by malloc(), with a NUL behind it
+ * @ret_len: bytes of the answer before that NUL
  *
  * Takes 5 s at most. Returns 0; -ETIMEDOUT; -ECONNRESET: closed without an answer;
  * -EMSGSIZE: more than 8 MiB; or another -errno of the connection. Thread safe, not
  * signal safe.
  *
- * tsct_control_request_until - the same, also limited to @until_ns, a time of
- * tsct_monotonic_ns()
+ * tsct_control_request_until - tsct_control_request(), also limited to @until_ns, a
+ * time of tsct_monotonic_ns()
  */
 int tsct_control_request(const char *path, const char *request, char **ret_answer,
 			 size_t *ret_len);
@@ -35,9 +35,10 @@ int tsct_control_request_until(const char *path, const char *request,
 struct tsct_control_call {
 	const char *path;
 	char request[64];	/* line to send, with its newline; "": no request */
-	int fd;			/* -1: not connected yet */
-	__s64 until_ns;		/* CLOCK_MONOTONIC */
-	char *answer;		/* received so far; a NUL behind it once complete */
+	int fd;			/* descriptor of the connection; -1: not connected
+				 * yet */
+	__s64 until_ns;		/* deadline of the request, CLOCK_MONOTONIC */
+	char *answer;		/* bytes received so far; a NUL follows when complete */
 	size_t len, size;	/* bytes of @answer: received, allocated */
 };
 
@@ -49,12 +50,13 @@ void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
 			     const char *request, __s64 until_ns);
 
 /*
- * Continues a request, without waiting. Returns 1: call->answer is complete; 0: call
- * again; or -errno as tsct_control_request().
+ * Continues a control request, without waiting. Returns 1: call->answer is complete; 0:
+ * call again; or -errno as tsct_control_request().
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 
-/* Closes, frees and zeroes the request. A zeroed struct is valid. */
+/* Closes the connection, frees the answer, and zeroes the struct. A zeroed struct is
+ * valid. */
 void tsct_control_call_end(struct tsct_control_call *call);
 
 static inline bool tsct_control_call_pending(const struct tsct_control_call *call)

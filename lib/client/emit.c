@@ -13,7 +13,7 @@ const __u32 tsct_no_mark = 0;
 
 /* ---- setting up --------------------------------------------------------- */
 
-/* Without a thread id no event takes the fast path. */
+/* Marks thread ids as unknown: then no event takes the fast path. */
 void tsct_emit_disable_fast(struct tsct_channel *channel)
 {
 	channel->fast.fork_mark = &tsct_no_mark;
@@ -40,7 +40,7 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 
 /* ---- common to all functions -------------------------------------------- */
 
-/* The first 8 bytes of a record's header. */
+/* Returns the first 8 bytes of a record's header. */
 static inline __u64 make_header(unsigned int id, __u32 len, __u32 tid)
 {
 	return (sizeof(struct tsct_record) + len) | (__u64)id << 16 |
@@ -94,7 +94,7 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 	return tsct_emit_slow(channel, &event, TSCT_SECTION_STALE);
 }
 
-/* Slow path of events whose critical section ended with @result */
+/* Slow path of events whose critical section ended with @result, not DONE */
 static __attribute__((noinline, cold)) int
 emit_again(struct tsct_channel *channel, __u64 header, const struct iovec *iov,
 	   unsigned int nr, bool ordered, int result)
@@ -127,7 +127,8 @@ int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
 }
 
 /*
- * A local function, so that emit_one() ends in tail calls only and saves no registers
+ * Slow path in a local function, so that emit_one() ends in tail calls only and saves
+ * no registers
  */
 static __attribute__((noinline, cold)) int
 emit_rest(struct tsct_channel *channel, __u64 header, const void *payload,

@@ -15,7 +15,7 @@
  */
 void tsct_thread_prepare(void);
 
-/* Address of a word that a fork sets to 0: tsct_thread_id is invalid. Signal safe */
+/* Address of a word; a fork sets it to 0: tsct_thread_id is invalid. Signal safe */
 const __u32 *tsct_thread_mark(void);
 
 /* Stores this thread's id by gettid() in tsct_thread_id, and returns it. Signal safe */
@@ -29,13 +29,14 @@ static inline __u32 tsct_thread_known(const __u32 *mark)
 
 /* ---- emit_slow.c, all of it signal safe --------------------------------- */
 
-/* An event that is to be recorded */
+/* Event that is to be recorded by the slow path */
 struct tsct_emit_request {
-	__u64 header;		/* first 8 bytes of the record */
+	__u64 header;		/* first 8 bytes of the record's header */
 	const struct iovec *iov;
 	unsigned int nr;	/* number of buffers in iov */
 	__u32 size;		/* bytes of the record, rounded up to 8 */
-	bool ordered;		/* for tsct_emit(); false: tsct_emit_unordered() */
+	bool ordered;		/* true: for tsct_emit(); false: for
+				 * tsct_emit_unordered() */
 };
 
 /* Count a lost event in the process, or in the ring of @cpu. Both return @err. */
@@ -43,9 +44,7 @@ int tsct_emit_drop(struct tsct_channel *channel, int err);
 int tsct_emit_count_lost(struct tsct_channel *channel, __u32 cpu,
 			 unsigned int cause, int err);
 
-/*
- * Requests the kernel to write the event, or counts it as lost. Returns as tsct_emit().
- */
+/* Lets the module write the event, or counts it as lost. Returns as tsct_emit(). */
 int tsct_emit_fallback(struct tsct_channel *channel,
 		       const struct tsct_emit_request *event);
 

@@ -15,13 +15,14 @@
 #include "rseq_section.h"
 
 /*
- * Restarts before the kernel writes the event. A thread is preempted every few
- * milliseconds, so dozens of restarts in a row mean that it is single-stepped.
+ * Number of restarts of the section after which the kernel writes the event. A thread
+ * is preempted every few milliseconds, so dozens of restarts in a row mean that it is
+ * single-stepped.
  */
 #define TRIES		64
 /*
- * The kernel takes a payload in one piece: several buffers are joined on the stack
- * up to this size, else in memory of their own.
+ * The kernel takes a payload in one piece: several buffers are joined on the stack up
+ * to this size, else in allocated memory.
  */
 #define STACK_MAX	2048
 
@@ -34,7 +35,8 @@ int tsct_emit_drop(struct tsct_channel *channel, int err)
 }
 
 /*
- * The addition is atomic, as the thread may be preempted, or run on another CPU by now.
+ * The lost event is counted by an atomic addition, as the thread may be preempted, or
+ * run on another CPU by now.
  */
 int tsct_emit_count_lost(struct tsct_channel *channel, __u32 cpu,
 			 unsigned int cause, int err)
@@ -52,7 +54,8 @@ static __u32 payload_len(const struct tsct_emit_request *event)
 }
 
 /*
- * Requests the kernel to write the event. It counts an event that does not fit as lost.
+ * Requests the kernel to write the event. The kernel counts an event that does not fit
+ * as lost.
  */
 static int write_by_kernel(struct tsct_channel *channel,
 			   const struct tsct_emit_request *event,
@@ -132,7 +135,7 @@ static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 	return true;
 }
 
-/* Reads head and clock for the current CPU's ring. NULL: the ring was not found yet */
+/* Reads head and clock of the CPU's ring. Returns NULL: the ring is not known yet. */
 static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 					 struct section_seen *ret_seen)
 {
@@ -152,7 +155,7 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 	if (!producer)
 		return NULL;
 	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
-	/* Read after the head, so that cycles do not decrease in the ring. */
+	/* Read the clock after the head, so that the ring's cycles do not decrease. */
 	if (channel->source == TSCT_SOURCE_TSC) {
 		ret_seen->cycles = tsct_tsc_read();
 	} else {
@@ -183,7 +186,7 @@ static int begin_block(struct tsct_channel *channel,
 	slot = tsct_ring_place(&channel->geo, seen.head, event->size);
 	if (!slot.pad_len)
 		return TSCT_SECTION_STALE;
-	/* Atomic: another thread may be storing the same pointer in find_ring(). */
+	/* Atomic: another thread may be storing this pointer in find_ring(). */
 	tail = __atomic_load_n(&ref->tail, __ATOMIC_RELAXED);
 	if (!tsct_ring_fits(&channel->geo, slot.pos,
 			    __atomic_load_n(tail, __ATOMIC_ACQUIRE)))
@@ -207,8 +210,8 @@ static int try_once(struct tsct_channel *channel, const struct tsct_emit_request
 	struct section_seen seen;
 
 	/*
-	 * A kernel clock cannot be read within a section. So the clock is read after the
-	 * head, and the record is written only if the head has not moved since.
+	 * A kernel clock cannot be read within a section. So the clock is read after
+	 * the head, and the record is written only if the head has not moved since.
 	 */
 	if (channel->source != TSCT_SOURCE_TSC)
 		return sample_ring(channel, &seen) ?
@@ -222,7 +225,7 @@ static int try_once(struct tsct_channel *channel, const struct tsct_emit_request
 					event->iov, event->nr, event->size);
 }
 
-/* Tries again. A loss is counted in the ring of the CPU on which the thread is then. */
+/* Tries the event again. A loss is counted in the ring of the thread's CPU then. */
 int tsct_emit_slow(struct tsct_channel *channel,
 		   const struct tsct_emit_request *event, int result)
 {

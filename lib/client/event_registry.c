@@ -22,7 +22,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-/* Protected by the lock, as all members of an event except its state */
+/* Members protected by the lock, as are all members of an event except its state */
 static struct tsct_event_type *first;
 static struct tsct_channel *enabled_channel;
 static char *enabled_patterns;
@@ -52,7 +52,7 @@ static void registry_enter(void)
 
 /* ---- patterns ------------------------------------------------------------ */
 
-/* Length of the pattern at the beginning, 0: it is not valid */
+/* Returns the length of the pattern at the beginning; 0: the pattern is invalid. */
 static size_t pattern_len(const char *pattern)
 {
 	const size_t len = strcspn(pattern, SEPARATORS);
@@ -134,7 +134,8 @@ static void set_state(struct tsct_event_type *event, bool on)
 		(uint64_t)event->id << 48;
 
 	/*
-	 * Released, so that an emit that reads the state also reads a complete channel.
+	 * Stores the event's state by release, so that an emit that reads the state
+	 * also reads a complete channel.
 	 */
 	__atomic_store_n(&event->state, on ? state : 0, __ATOMIC_RELEASE);
 }
@@ -146,7 +147,7 @@ static void leave_channel(struct tsct_event_type *event)
 	event->flags &= ~BOUND;
 }
 
-/* Defines the event in @channel, and leaves it disabled. 0 or -errno */
+/* Defines the event in @channel, and leaves it disabled. Returns 0 or -errno. */
 static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 {
 	struct tsct_event_def def = {
@@ -167,7 +168,9 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 	id = tsct_event_define_def(channel, &def);
 	if (id < 0)
 		return id;
-	/* The state has 48 bits for an address; higher ones are unusual. */
+	/*
+	 * The state has 48 bits for a channel's address; higher addresses are unusual.
+	 */
 	if ((uintptr_t)channel >> 48)
 		return -EFAULT;
 	event->id = id;

@@ -19,7 +19,7 @@
  */
 extern bool tsct_tsc_is_forbidden;
 
-/* clock_gettime(2), as a system call if the TSC is forbidden. 0, or -1 and errno */
+/* As clock_gettime(2), but by a system call if the TSC is forbidden. */
 static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 {
 	if (__builtin_expect(__atomic_load_n(&tsct_tsc_is_forbidden,
@@ -28,7 +28,7 @@ static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 	return clock_gettime(clock, ret_time);
 }
 
-/* CLOCK_MONOTONIC in ns, for timeouts: setting the system clock does not affect it. */
+/* Returns CLOCK_MONOTONIC in ns, for timeouts: setting the clock does not affect it. */
 static inline __s64 tsct_monotonic_ns(void)
 {
 	struct timespec now;

@@ -3,8 +3,8 @@
  * A server as the provider: tsctraced, or the trace-ctl record that runs this
  * program. A request is a message on a SOCK_SEQPACKET socket. The connection of
  * tsct_channel_open() is bound to the channel and keeps it alive. It also carries
- * later requests, which therefore need neither the path nor the permissions of the
- * start. Only a forked child makes a connection for each request: on the shared one
+ * later requests, which therefore need neither the socket's path nor permission to
+ * connect. Only a forked child makes a connection for each request: on the shared one
  * its replies would mix with its parent's.
  */
 #include <errno.h>
@@ -82,8 +82,8 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 }
 
 /*
- * Sends a request and receives its reply. @ret_map_fd: set to a memfd of the reply, if
- * there is one; may be NULL
+ * Sends a request and receives its reply. @ret_map_fd: set to the reply's memfd, if the
+ * reply has a memfd; may be NULL
  */
 static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 		    int *ret_result)

@@ -37,7 +37,9 @@ int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_read
 	reader->in_order = calloc(h->nr_cpus, sizeof(*reader->in_order));
 	reader->copy = malloc(h->block_size);
 	reader->defs = malloc(h->defs_size ?: 1);
-	/* 512 KiB, most pages of which are never touched and so use no memory */
+	/*
+	 * Buffer of 512 KiB, most pages of which are never touched and so use no memory
+	 */
 	reader->by_id = calloc(TSCT_ID_MAX + 1, sizeof(*reader->by_id));
 	if (!reader->rings || !reader->heap || !reader->in_order || !reader->copy ||
 	    !reader->defs || !reader->by_id) {
@@ -116,7 +118,7 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 		return NULL;
 	if (reader->by_id[id] || reader->defs_broken)
 		return reader->by_id[id];
-	/* Pairs with the provider's release store of defs_used after a definition */
+	/* acquire: pairs with the provider's release of defs_used after a definition */
 	used = smp_load_acquire(&shared->defs_used);
 	if (used <= pos || used > channel->header.defs_size)
 		return NULL;
@@ -132,7 +134,8 @@ const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 
 /* ---- waiting ----------------------------------------------------------- */
 
-/* A server's socket has no watermark: for its rings tsct_reader_wait() polls. */
+/* A server's socket has no watermark: tsct_reader_wait() polls the rings of a server
+ * instead. */
 int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes)
 {
 	struct tsct_watermark arg = { .bytes = bytes };

@@ -17,49 +17,54 @@
  * (events) have 64 bits.
  */
 struct tsct_ring_reader {
-	__u64 pos;		/* position behind the last record read */
+	__u64 pos;		/* position behind the last record read, bytes */
 	__u64 released;		/* tail in shared memory, which writers read */
-	__u64 count;		/* events published before pos */
+	__u64 count;		/* number of events published before pos */
 	__u64 confirmed_pos;	/* the last position where count was compared */
 	bool overtaken;		/* a writer overwrote unread data since confirmed_pos */
 	bool damaged;		/* invalid data found since confirmed_pos */
 	/*
 	 * Discard policy: the last head that was loaded and checked. Writers do not
-	 * change data below it. It is loaded again only when all data below it is read,
-	 * so that its cache line stays in the writers' caches.
+	 * change data below it. The head is loaded again only when all data below it is
+	 * read, so that its cache line stays in the writers' caches.
 	 */
 	bool has_head;
 	__u64 head_word, head_pos;
 	bool unreleased;	/* events were returned since the last release */
 	/* A record that was read but not returned yet, see tsct_reader_peek() */
 	bool has_next;
-	__u64 next_pos;		/* position of `next`, which must not be released yet */
+	__u64 next_pos;		/* position of `next`, which stays unreleased */
 	struct tsct_event next;
 	__u64 *copy;		/* payload of `next`; allocated by the first peek */
-	/* A private copy of the whole ring that is read instead of it, or NULL */
+	/*
+	 * Private copy of the whole ring, which is read instead of the ring; NULL: no
+	 * copy
+	 */
 	const char *image;
 	__u64 image_head;	/* head of the image, in the producer's format */
-	/* The reader's own counters; those of writers are 0 */
+	/* The reader's own counters; the writers' counters in the struct are 0 */
 	struct tsct_ring_stat stat;
 };
 
 struct tsct_reader {
 	struct tsct_channel *channel;
-	struct tsct_ring_reader *rings;	/* array by CPU */
+	struct tsct_ring_reader *rings;	/* array of ring readers by CPU */
 	__u64 *copy;		/* payload of the record returned last */
-	__u64 watermark;	/* bytes, see tsct_reader_watermark() */
+	__u64 watermark;	/* watermark in bytes, see tsct_reader_watermark() */
 	/* Heap of the CPUs that have a `next`, for tsct_reader_next_ordered() */
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	bool *in_order;		/* array by CPU: its `next` is in the heap */
+	bool *in_order;		/* array by CPU: true: the CPU's `next` is in the
+				 * heap */
 	bool first_returned;	/* the event of the heap's first CPU was returned */
 	__u32 since_scan;	/* events returned since all rings were examined */
-	__u64 scanned_until;	/* cycles: the limit of the last scan of all rings */
+	__u64 scanned_until;	/* limit of the last scan of all rings, cycles */
 	__u64 last_ordered;	/* highest cycles of the events returned in order */
 	/* Event definitions */
 	char *defs;		/* copy of the definition area */
 	__u64 defs_used;	/* bytes of defs that are parsed */
-	bool defs_broken;	/* a definition was invalid: no further ones are read */
+	bool defs_broken;	/* a definition was invalid: reading of definitions
+				 * ended */
 	const struct tsct_event_def **by_id;
 };
 
@@ -72,8 +77,8 @@ static inline bool tsct_reader_overwrites(const struct tsct_reader *reader)
  * tsct_reader_peek - the next event of a CPU's ring, which stays unread
  * @cpu: below the channel's nr_cpus
  *
- * tsct_reader_next() then returns the same event. *ret_event is valid until that
- * call. Returns 1 with *ret_event set, 0: none now, -ENOMEM.
+ * tsct_reader_next() then returns the same event. *ret_event is valid until that call.
+ * Returns 1 with *ret_event set, 0: no event now, -ENOMEM.
  */
 int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
 		     const struct tsct_event **ret_event);
@@ -93,9 +98,9 @@ tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
 
 /*
  * tsct_reader_freeze - read a private copy instead of a ring (overwrite policy)
- * @image: room for data_size bytes, aligned to 8; the reader's until thawed
+ * @image: memory of data_size bytes, aligned to 8, in use until tsct_reader_thaw()
  *
- * Copies what is valid, up to the present head; writers continue in the ring.
+ * Copies the ring's valid data up to the present head; writers continue in the ring.
  * Events overwritten before they could be copied count as overrun; if these are
  * more than half, the copy is repeated a few times. Returns false if the CPU has
  * no ring.

@@ -45,7 +45,7 @@ static void drop_first(struct tsct_reader *reader)
 	tsct_order_drop(&reader->order);
 }
 
-/* Replaces the event that was returned by its ring's next one. 0 or -ENOMEM */
+/* Replaces the returned event by the next event of its ring. Returns 0 or -ENOMEM. */
 static int refill_first(struct tsct_reader *reader)
 {
 	const struct tsct_event *event;
@@ -63,8 +63,8 @@ static int refill_first(struct tsct_reader *reader)
 }
 
 /*
- * The first cursor, if it is not after @until. Drops cursors whose event was taken by
- * tsct_reader_next() or tsct_reader_seek_end() meanwhile.
+ * Returns the first cursor, if it is not after @until. Drops cursors whose event was
+ * taken by tsct_reader_next() or tsct_reader_seek_end() meanwhile.
  */
 static const struct tsct_order_cursor *
 first_until(struct tsct_reader *reader, __u64 until)

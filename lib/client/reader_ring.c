@@ -13,7 +13,7 @@
 
 #include "reader.h"
 
-/* limit of repeated reads in one call, while writers overtake */
+/* maximum number of repeated reads in one call, while writers overtake */
 #define OVERTAKEN_MAX	16
 #define FREEZE_TRIES	8
 
@@ -28,7 +28,7 @@ static struct ring_head load_head(const struct tsct_reader *reader, unsigned int
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct ring_head head;
 
-	/* Pairs with the writers' store of the head: records below it are complete */
+	/* acquire: records below a head that writers stored are complete */
 	head.word = ring->image ? ring->image_head :
 		smp_load_acquire(&tsct_ring_producer(reader->channel, cpu)->head);
 	head.pos = tsct_pos_extend(ring->pos, head.word);
@@ -59,7 +59,7 @@ static void copy_words(void *to, const void *from, size_t len)
 static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 			 __u64 pos)
 {
-	/* Pairs with the writers' loads of the tail: copies end before room is reused */
+	/* release to writers' loads of the tail: copies end before room is reused */
 	smp_store_release(&tsct_ring_consumer(reader->channel, cpu)->tail, pos);
 	reader->rings[cpu].released = pos;
 }
@@ -136,9 +136,9 @@ static bool count_records(struct tsct_reader *reader, unsigned int cpu,
 }
 
 /*
- * Events before a discard ring's tail: from the header of its block, unless writers
- * have reused that block, else from the next count behind the tail, which is in a
- * block's header or in the head.
+ * Counts the events before a discard ring's tail: from the header of its block, unless
+ * writers have reused that block, else from the next count behind the tail, which is in
+ * a block's header or in the head.
  */
 static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 			   __u64 tail, const struct tsct_ring_count *now)
@@ -174,7 +174,8 @@ void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
 			    tsct_ring_data(reader->channel, cpu), now))
 		return;
 	/*
-	 * Without a valid block header: the 64-bit values closest to the reader's own
+	 * Without a valid block header, takes the 64-bit values closest to the reader's
+	 * own.
 	 */
 	now->head = tsct_pos_extend(ring->pos, now->head);
 	now->oldest = tsct_ring_oldest(&reader->channel->geo, now->head);
@@ -210,7 +211,7 @@ void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
 
 /* ---- records ----------------------------------------------------------- */
 
-/* Continues at @to: the data before it is invalid. */
+/* Continues reading at @to, because the data before it is invalid. */
 static void skip_damage(struct tsct_ring_reader *ring, __u64 to)
 {
 	ring->stat.broken_places++;
@@ -333,7 +334,7 @@ static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy
 	return 0;
 }
 
-/* Reads the next record; @copy: block_size bytes for its payload. 1; 0: none now */
+/* Reads the next record into @copy, block_size bytes. Returns 1; 0: no record now. */
 static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct tsct_event *ret_event)
 {

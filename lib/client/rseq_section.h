@@ -93,8 +93,8 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 
 /*
  * section_write - write one record, stamped with the TSC
- * @header: the first 8 bytes of its header
- * @src: the payload, of the length that is in the header
+ * @header: the first 8 bytes of the record's header
+ * @src: the payload, of the length that is in @header
  * @size: bytes of the record, rounded up to 8
  */
 #define DEFINE_SECTION_WRITE(name, read_tsc)				\
@@ -194,10 +194,10 @@ static inline int section_write_seen(const struct tsct_fast *fast,
 	return (int)result;
 }
 
-/* The next block, computed from a struct section_seen */
+/* The next block of a ring, computed from a struct section_seen */
 struct section_block {
 	struct tsct_block block;
-	__u64 head;		/* value that publishes the block */
+	__u64 head;		/* value of the head that publishes the block */
 	__u64 pad;		/* first word of the pad record */
 	__u64 pad_at;		/* byte offset of the pad in the ring's data */
 	__u64 block_at;

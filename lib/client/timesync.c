@@ -17,16 +17,17 @@
 #include "gettime.h"
 
 #define POLL_NS		20000000L	/* time between two requests */
-/* limit for an answer, also if the caller's timeout is shorter */
+/* time limit of an answer, also if the caller's timeout is shorter */
 #define ANSWER_NS	1000000000LL
 
 struct collective {
 	char path[256];
-	char state[16];			/* waiting, session, done; "": no answer yet */
+	char state[16];			/* state in the last answer: waiting, session or
+					 * done; "": no answer yet */
 	/* the daemon's number of this collective; 0: not known yet */
 	unsigned int number;
 	char missing[1024];		/* names of the nodes that have not called */
-	char *why;			/* the caller's buffer */
+	char *why;			/* the caller's buffer for the reason */
 	size_t size;
 };
 
@@ -41,7 +42,7 @@ static int explain(struct collective *c, int err, const char *format, ...)
 	return err;
 }
 
-/* Returns 0, 1: no answer, but a later request may have one, or -errno. */
+/* Gets an answer. Returns 0; 1: none, but a later request may get one; or -errno. */
 static int request_state(struct collective *c, __s64 until)
 {
 	const __s64 answer_until = tsct_monotonic_ns() + ANSWER_NS;
@@ -104,7 +105,7 @@ static int poll_once(struct collective *c, __s64 until)
 	if (tsct_monotonic_ns() < until)
 		return 1;
 	if (err)
-		return -ETIMEDOUT;	/* request_state() has explained it */
+		return -ETIMEDOUT;	/* the reason is set */
 	if (!strcmp(c->state, "session"))
 		return explain(c, -ETIMEDOUT, "all nodes have called, but the "
 			       "synchronization is not complete yet");

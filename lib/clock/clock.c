@@ -18,10 +18,10 @@
 
 /* Interval at which tsct_clock_wait_synced() checks the status */
 #define POLL_NS		10000000
-/* Number of these status checks between two samples of an in-process clock */
+/* Number of status checks in tsct_clock_wait_synced() between two samples */
 #define SAMPLE_POLLS	10
 
-/* Page of a clock that got no memory: status UNKNOWN */
+/* Clock page of a clock for which there was no memory: status UNKNOWN */
 static const struct tsct_clock_page empty_page __attribute__((aligned(64)));
 
 __attribute__((format(printf, 2, 3)))
@@ -85,8 +85,8 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 			add_reason(clock, "in-process clock: out of memory");
 	}
 	/*
-	 * 1 ns per cycle is correct for all sources except the TSC, which is not used
-	 * while the page cannot be read.
+	 * A rate of 1 ns per cycle is correct for all sources except the TSC, which is
+	 * not used while the page cannot be read.
 	 */
 	clock->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	if (tsct_clock_head(clock->head.page, &head))

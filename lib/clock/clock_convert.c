@@ -22,7 +22,7 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 	int tries;
 
 	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
-		/* Pairs with the writer's release: the copy is complete. */
+		/* acquire: pairs with the writer's release: the copy is complete */
 		ret_head->seq = smp_load_acquire(&page->seq);
 		state = &page->copy[ret_head->seq & 1].state;
 		ret_head->status = READ_ONCE(state->status);
@@ -78,7 +78,7 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 
 static __u64 error_ns_of(__u64 error_ps)
 {
-	/* The error is rounded up, and 1 ns is added for the truncation of the time. */
+	/* Error in ns: rounded up, and 1 ns is added for the truncation of the time. */
 	return error_ps / 1000 + !!(error_ps % 1000) + 1;
 }
 
@@ -91,7 +91,7 @@ static void to_public(const struct tsct_clock_time *time,
 	ret_time->epoch = time->epoch;
 }
 
-/* Upper bound of @cycles in ps; @mult: 2^-56 ns per cycle */
+/* Returns an upper bound of @cycles in ps; @mult: 2^-56 ns per cycle. */
 static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 {
 	__s64 ns = tsct_cycles_ns(mult, cycles > INT64_MAX ? INT64_MAX :
@@ -110,8 +110,8 @@ enum params_kind {
 /*
  * The fast path of section 4 of tsctrace/abi_clock.h. In its range no CPU is needed,
  * the clock is not in holdover, and no sample of the in-process clock is due. Products
- * of two 64-bit values cannot overflow, whatever the page holds. Inlined: a call takes
- * 4 ns of 5.
+ * of two 64-bit values cannot overflow, whatever the page holds. It is inlined, because
+ * a call would add 4 ns to 1 ns.
  */
 static inline __attribute__((always_inline)) bool
 convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind,
@@ -143,7 +143,7 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind
 		READ_ONCE(state->cluster_epoch);
 	if (READ_ONCE(state->source) != clock->source)
 		return false;
-	/* Pairs with the writer's fence: if seq is unchanged, no field is torn. */
+	/* fence: pairs with the writer's; if seq is unchanged, no field is torn */
 	smp_rmb();
 	return READ_ONCE(page->seq) == seq;
 }
@@ -292,7 +292,7 @@ static int lookup_cluster(const struct tsct_clock *clock, __u64 cycles,
 		} else {
 			/*
 			 * The parameters are those of the reference CPU. The previous
-			 * ones may have been made with another table of skews.
+			 * params may have been made with another table of skews.
 			 */
 			err = tsct_clock_skew(tsct_clock_full(clock), cpu, &skew, &error);
 			if (!err)
@@ -373,9 +373,9 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 	return valid_ns(err, &time, ret_ns);
 }
 
-/* ---- CLOCK_REALTIME to cycles ------------------------------------------- */
+/* ---- CLOCK_REALTIME to cycles -------------------------------------------- */
 
-/* Finds the first cycle at or after @ns, which is not before params->base_ns. */
+/* Finds the first cycle at or after time @ns, which is not before params->base_ns. */
 static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 			  __u64 *ret_cycles)
 {
@@ -384,7 +384,7 @@ static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 			    params->slew_mult) >> TSCT_CLOCK_SHIFT;
 	tsct_u128 d;
 
-	/* With equal multipliers the two parts are one. */
+	/* With equal multipliers, slew and rest are one straight part. */
 	if (params->slew_mult == params->mult)
 		d = ((target << TSCT_CLOCK_SHIFT) + params->mult - 1) /
 			params->mult;
@@ -524,10 +524,7 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	return 0;
 }
 
-/*
- * The current clock params as segments, up to the last sample. Returns their number: 0
- * to 2.
- */
+/* Makes segments of the current params, up to the last sample. Returns 0 to 2. */
 static unsigned int current_segments(const struct tsct_clock_state *state,
 				     struct tsct_clock_segment ret[2])
 {

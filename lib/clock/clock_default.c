@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The default clock of a process. In a file of its own, so that only programs
- * that use it get the constructor out of the archive.
+ * The default clock of a process. It is in a separate file, so that only programs that
+ * use the default clock link the constructor from the archive.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static __u32 ready;
 static void init_default(void)
 {
 	tsct_clock_init(&default_clock);
-	/* Pairs with the acquire in tsct_clock_default(): the clock is complete. */
+	/* release of a complete clock: pairs with tsct_clock_default() */
 	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void init_at_start(void)
 
 struct tsct_clock *tsct_clock_default(void)
 {
-	/* Pairs with the release in init_default(). */
+	/* acquire: pairs with the release in init_default() */
 	if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
 		pthread_once(&once, init_default);
 	return &default_clock.head;

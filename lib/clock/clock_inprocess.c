@@ -7,8 +7,8 @@
  * state.
  *
  * The estimator exists twice: the next state is computed in the spare copy while the
- * current one stays complete. So the child of a fork() has a complete one at any time.
- * The child detects the fork because the kernel wipes the page of struct shared.
+ * current one stays complete. So the child of a fork() has a complete estimator at any
+ * time. The child detects the fork because the kernel wipes the page of struct shared.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -22,19 +22,20 @@
 #define REFINE_NS	NS_PER_S
 /* Delay of the next sample after a disruption or a failed sample */
 #define RETRY_NS	10000000
-/* Lead of new params until they begin; longer than publishing takes */
+/* Lead: time from publication until new params begin; longer than publishing takes */
 #define LEAD_NS		20000
-#define LEAD_FACTOR	4		/* growth of the lead from try to try */
+/* factor by which the lead grows from try to try */
+#define LEAD_FACTOR	4
 #define LEAD_MAX_NS	20e9		/* maximum lead; long, for programs in a
 					 * debugger */
 #define LEADS_MAX	11		/* maximum number of tries to publish */
 /* Samples taken in a row to recover from a disruption */
 #define FEEDS_MAX	3
 
-/* Wiped by the kernel in the child of a fork() */
+/* State that the kernel wipes in the child of a fork() */
 struct shared {
-	__u32 held;			/* lock: a sample is being taken */
-	__u32 known;			/* 0: wiped by a fork() */
+	__u32 held;			/* lock that is held while a sample is taken */
+	__u32 known;			/* 0: a fork() wiped this page */
 };
 
 struct fitted_rate {
@@ -47,13 +48,13 @@ struct fitted_rate {
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	struct shared spare;		/* used if mmap() failed; not wiped at a fork */
+	struct shared spare;		/* used if mmap() failed; no fork() wipes it */
 	const struct tsct_clock_ops *ops;
-	/* Constant after tsct_clock_inprocess_open() */
+	/* Members that are constant after tsct_clock_inprocess_open() */
 	__u64 refine_cycles, retry_cycles, lead_cycles, lead_max_cycles;
-	__u64 tried_cycles;		/* end of the last try to sample; relaxed
-					 * accesses */
-	/* Protected by shared->held */
+	__u64 tried_cycles;		/* counter at the end of the last try to sample;
+					 * relaxed */
+	/* Members protected by shared->held */
 	__u32 current;
 	struct fitted_rate estimates[2];
 };
@@ -68,8 +69,8 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 /*
  * New params begin in the future, at the time that the current ones will give then, so
  * that time does not jump. If that beginning has passed when they are ready (this
- * thread was preempted or is single-stepped), they are made again with a longer lead.
- * Returns 0, -ETIME or as tsct_segments_check().
+ * thread was preempted or is single-stepped), the params are made again with a longer
+ * lead. Returns 0, -ETIME or the result of tsct_segments_check().
  */
 static int publish(struct tsct_clock_inprocess *clock,
 		   struct tsct_rate_estimator *est)
@@ -86,8 +87,9 @@ static int publish(struct tsct_clock_inprocess *clock,
 		began = read_cycles(clock);
 		tsct_rate_compose(est, began + lead, &next);
 		/*
-		 * Ends the fast path where a sample is due: conversions after that
-		 * take the slow path, which calls tsct_clock_inprocess_refine().
+		 * Ends the fast path at the cycles at which a sample is due:
+		 * conversions after that take the slow path, which calls
+		 * tsct_clock_inprocess_refine().
 		 */
 		params = &next.real;
 		limit = (__s64)(params->as_of_cycles + clock->refine_cycles -
@@ -157,7 +159,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 	*next = *current;
 	if (!next->started)
 		ret = start_late(next);
-	else /* After an event, which begins an epoch, another sample has to agree. */
+	else /* After an event, which begins an epoch, a second sample has to agree. */
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);
 	if (ret < 0) {
@@ -176,7 +178,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 
 void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 {
-	/* Pairs with the release below: the last holder's stores are visible. */
+	/* acquire of the last holder's stores: pairs with the release below */
 	if (__atomic_exchange_n(&clock->shared->held, 1, __ATOMIC_ACQUIRE))
 		return;
 	refine(clock);
@@ -184,12 +186,12 @@ void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *clock)
 	__atomic_store_n(&clock->shared->held, 0, __ATOMIC_RELEASE);
 }
 
-/* True if there was a sample in the second before @cycles, and no disruption. */
+/* True if a sample was taken in the second before @cycles, without a disruption. */
 static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 {
 	/*
-	 * Reads without the latch: a torn read causes an extra sample at worst, or
-	 * delays one to the next call.
+	 * Reads the state without the latch: a torn read at worst causes an extra
+	 * sample, or delays a sample to the next call.
 	 */
 	const struct tsct_clock_state *state =
 		&clock->area.copy[READ_ONCE(clock->area.seq) & 1].state;
@@ -201,9 +203,9 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 }
 
 /*
- * Cycles may be in the past, where no sample is needed, or in the future, where one
- * now would not help: the counter decides. A counter behind the last sample was set
- * back, which is a disruption.
+ * Cycles may be in the past, where no sample is needed, or in the future, where a
+ * sample now would not help: the counter decides. A counter behind the last sample was
+ * set back, which is a disruption.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)
@@ -250,7 +252,7 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	else
 		madvise(clock->shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
 	clock->shared->known = 1;
-	tsct_boot_id(boot_id);	/* may fail: no other process reads the page */
+	tsct_boot_id(boot_id);	/* mmap() may fail: no other process reads the page */
 	tsct_latch_init(&clock->area, boot_id, source, 0);
 	tsct_rate_init(&estimate->est, source, 0, TSCT_CAUSE_NONE);
 	/*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Intervals between two readings of the counter, by the counter's rate alone.
- * Steps and slews of CLOCK_REALTIME have no effect on them.
+ * Intervals between two readings of the counter, by the counter's rate alone: steps and
+ * slews of CLOCK_REALTIME have no effect.
  */
 #include <errno.h>
 
@@ -99,8 +99,8 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 /* ---- skewed counters ---------------------------------------------------- */
 
 /*
- * Cycles to add to an interval from CPU @from to CPU @to, as if both ends were read on
- * the reference CPU
+ * Returns the cycles to add to an interval from CPU @from to CPU @to, as if both ends
+ * were read on the reference CPU
  * @ret_error: error bound, cycles
  */
 static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,

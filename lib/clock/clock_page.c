@@ -66,14 +66,14 @@ static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
 		area->size == TSCT_CLOCK_SIZE(area->nr_cpus) ? 0 : -EINVAL;
 }
 
-/* Checks that the page, which is of this boot, holds a valid time now. */
+/* Checks that a clock page of this boot holds a valid time now. */
 static int check_state(const struct tsct_clock_page *page)
 {
 	struct tsct_clock_copy *copy = malloc(sizeof(*copy));
 	const struct tsct_clock_state *state = &copy->state;
 	int err = 0;
 
-	/* A copy that cannot be read is being overwritten all the time. */
+	/* A copy of the latch that cannot be read is being overwritten all the time. */
 	if (!copy || tsct_latch_read_copy(page, copy) || tsct_segments_valid(copy))
 		err = -EINVAL;
 	else if (state->status == TSCT_STATUS_UNKNOWN || !state->real.mult)
@@ -88,7 +88,7 @@ static int check_state(const struct tsct_clock_page *page)
 }
 
 /*
- * Maps an area of known size, and checks it.
+ * Maps a clock area of known size, and checks it.
  * @boot_id: NULL for the module, which cannot be of another boot
  */
 static int map_area(int fd, off_t offset, const __u8 *boot_id,
@@ -107,7 +107,7 @@ static int map_area(int fd, off_t offset, const __u8 *boot_id,
 	return err;
 }
 
-/* Texts of errors. ret: error that callers get; 0: err itself */
+/* Table of error texts. ret: error that callers get; 0: err itself */
 static const struct {
 	int err, ret;
 	const char *text;
@@ -167,7 +167,7 @@ int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 	int fd, err;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, TSCT_CLOCK_FILE);
-	/* O_NONBLOCK: opening a FIFO in its place would block. */
+	/* O_NONBLOCK: opening a FIFO in place of the clock file would block. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	err = fd < 0 || fstat(fd, &st) ? -errno : 0;
 	if (!err && (!S_ISREG(st.st_mode) || st.st_size < (off_t)TSCT_CLOCK_SIZE(0)))
@@ -178,7 +178,7 @@ int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 		err = tsct_boot_id(boot_id);
 	if (!err)
 		err = read_size(fd, 0, ret_area);
-	/* Touching a page beyond the end would raise SIGBUS. */
+	/* Touching a page beyond the end of the file would raise SIGBUS. */
 	if (!err && (size_t)st.st_size != ret_area->size)
 		err = -EINVAL;
 	if (!err)

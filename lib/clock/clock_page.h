@@ -12,15 +12,16 @@
 
 struct tsct_clock_area {
 	const struct tsct_clock_page *page;
-	size_t size;			/* mapped bytes */
-	__u32 nr_cpus;			/* number of entries in its table of CPUs */
+	size_t size;			/* number of bytes mapped */
+	__u32 nr_cpus;			/* number of entries in the area's table of
+					 * CPUs */
 };
 
 /*
  * tsct_clock_area_map_module - map the module's clock area
  * tsct_clock_area_map_file - map the daemon's clock file
- * @dir: run-time directory of the daemon
- * @why: on failure, the reason as a clause
+ * @dir: path of the daemon's run-time directory
+ * @why: buffer that receives the reason of a failure, as a clause
  *
  * The file must be a regular one of the right size and this boot, with credible
  * figures. Only its owner may have write permission: root, this user, or the owner of
@@ -29,8 +30,8 @@ struct tsct_clock_area {
  * replaces its file and never truncates it.
  *
  * Returns 0; -ENOENT: no such provider; -EAGAIN: no valid time is published; -ESTALE:
- * of another boot; -EINVAL: not a clock area; -EACCES: not readable, or its owner is
- * not trusted; or another -errno.
+ * the area is of another boot; -EINVAL: not a clock area; -EACCES: not readable, or its
+ * owner is not trusted; or another -errno.
  */
 int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
 			  size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private members of struct tsct_clock; for the files clock*.c */
+/* Private members of struct tsct_clock, used by the files clock*.c */
 #ifndef TSCT_CLOCK_PRIVATE_H
 #define TSCT_CLOCK_PRIVATE_H
 
@@ -8,7 +8,7 @@
 #include "clock_page.h"
 #include "lib/core/port.h"
 
-/* Maximum number of reads of the page, if a writer changes it during each */
+/* Maximum number of reads of the page, if a writer changes it during each read */
 #define TSCT_OVERTAKEN_MAX	16
 
 enum origin {			/* in the order of tsct_clock_origin()'s names */
@@ -21,24 +21,26 @@ struct tsct_clock_inprocess;
 struct tsct_clock_ops;
 
 struct tsct_clock_full {
-	struct tsct_clock head;		/* public part; must be first */
+	struct tsct_clock head;		/* public part of the clock; must be first */
 	enum origin origin;
 	bool forever;			/* the default clock: never closed */
 	struct tsct_clock_area area;	/* mapping that holds head.page */
-	struct tsct_clock_inprocess *inprocess;	/* set if origin is ORIGIN_PROCESS */
-	__u64 rate_mult;		/* 2^-56 ns per cycle when opened; not 0 */
+	struct tsct_clock_inprocess *inprocess;	/* in-process clock; set if origin is
+						 * ORIGIN_PROCESS */
+	__u64 rate_mult;		/* rate when the clock was opened, 2^-56 ns per
+					 * cycle; not 0 */
 	char why[640];			/* text that tsct_clock_reason() returns */
 };
 
-/* Users hold the head as const; the in-process clock behind it changes. */
+/* Users hold the clock's head as const; the in-process clock behind it changes. */
 static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c)
 {
 	return (struct tsct_clock_full *)(uintptr_t)c;
 }
 
 /*
- * Sets up a zeroed clock with the best origin available. Never fails: without
- * memory for an in-process clock, the status of the page is UNKNOWN.
+ * Sets up a zeroed clock with the best origin available. Never fails: without memory
+ * for an in-process clock, the clock page has status UNKNOWN.
  */
 void tsct_clock_init(struct tsct_clock_full *clock);
 
@@ -48,12 +50,13 @@ void tsct_clock_init(struct tsct_clock_full *clock);
 struct tsct_clock_head {
 	__u64 seq;
 	__u32 status, epoch, source, cause, flags;
-	__u64 as_of_cycles, mult;	/* from the clock params of REALTIME */
-	__u64 rate_mult;		/* rate against MONOTONIC_RAW; 0: unknown */
+	__u64 as_of_cycles, mult;	/* of the clock params of REALTIME */
+	__u64 rate_mult;		/* rate against MONOTONIC_RAW, 2^-56 ns per
+					 * cycle; 0: unknown */
 	__u64 rate_error_ppt;
 };
 
-/* Returns 0 or -EAGAIN: a writer changed the page during every try. */
+/* Reads the head of the state. Returns 0; -EAGAIN: a writer changed it in every try. */
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
 
@@ -67,7 +70,7 @@ static inline bool tsct_clock_same(const struct tsct_clock_page *page,
 
 /*
  * tsct_clock_skew - counter of @cpu minus that of the reference CPU, in cycles
- * @ret_error: bound of its error
+ * @ret_error: bound of the skew's error, cycles
  *
  * Returns 0 or -EXDEV: unknown.
  */
@@ -81,15 +84,15 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock);
 
 /*
  * tsct_clock_inprocess_open - calibrate, which takes up to 20 ms, and publish
- * @ops: for @source; must remain valid until the clock is closed
+ * @ops: functions for @source; must remain valid until the clock is closed
  *
- * NULL: out of memory.
+ * Returns the in-process clock; NULL: out of memory.
  */
 struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
 					   const struct tsct_clock_ops *ops);
 void tsct_clock_inprocess_close(struct tsct_clock_inprocess *clock);
 
-/* The page is valid until the clock is closed. */
+/* Returns the clock page, which is valid until the clock is closed. */
 const struct tsct_clock_page *
 tsct_clock_inprocess_page(const struct tsct_clock_inprocess *clock);
 

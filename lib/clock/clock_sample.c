@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Brackets of the system's clocks: search for narrow ones, and calibration */
+/* Brackets of the system's clocks: search for narrow brackets, and calibration */
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 #include "sysfs_read.h"
@@ -7,14 +7,14 @@
 #include <string.h>
 #include <x86intrin.h>
 
-/* Limits of one search */
+/* Limits of one search for a narrow bracket */
 #define TRIES		64		/* maximum number of tries */
-#define TRIES_MIN	3		/* minimum number of tries, even beyond
-					 * SEARCH_NS */
+/* minimum number of tries, even if they exceed SEARCH_NS */
+#define TRIES_MIN	3
 #define GOOD_ENOUGH	16		/* number of good tries that ends a search */
 #define DITHER		16		/* number of different pauses between tries */
 #define SEARCH_NS	1000000		/* maximum duration of a search */
-/* Width of a good try: initial value and range */
+/* Width of a good try: initial value, and range */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
 #define LIMIT_NS_MAX	1e7
@@ -27,8 +27,8 @@
 
 /* Limits of the calibration */
 #define START_SAMPLES	16		/* maximum number of samples */
-#define START_SAMPLES_MIN 4		/* minimum number of samples, even beyond
-					 * START_NS */
+/* minimum number of samples, even if they exceed START_NS */
+#define START_SAMPLES_MIN 4
 #define START_SLEEP_NS	1000000
 #define START_NS	18000000
 
@@ -81,11 +81,11 @@ static void sleep_ns(void *ctx, __u64 ns)
 	nanosleep(&ts, NULL);	/* a signal may make the interval shorter */
 }
 
-/* The kernel's clocksources whose properties matter here */
+/* Properties of the kernel's clocksources that matter here */
 static const struct {
 	const char *name;
-	bool locked;		/* it counts the TSC */
-	double resolution_ns;	/* resolution in ns, at least 1 */
+	bool locked;		/* true: the clocksource counts the TSC */
+	double resolution_ns;	/* resolution of the clocksource in ns, at least 1 */
 } clocksources[] = {
 	{ "tsc", true, 1 },
 	{ "tsc-early", true, 1 },
@@ -158,7 +158,7 @@ static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 /* The tries of one search */
 struct tries {
 	struct tsct_bracket all[TRIES];
-	unsigned int nr, best;		/* best: index of the narrowest try */
+	unsigned int nr, best;		/* number of tries; index of the narrowest */
 };
 
 static void search(struct tsct_sampler *sampler, clockid_t clock,
@@ -170,8 +170,8 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	volatile unsigned int pause;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
-	take_bracket(sampler->ops, clock, now);	/* discarded: it is wide, since caches
-						 * are cold */
+	take_bracket(sampler->ops, clock, now);	/* discarded: wide, as caches are
+						 * cold */
 	tries->best = 0;
 	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
 		now = &tries->all[tries->nr];
@@ -210,9 +210,9 @@ static double difference(__u64 a, __u64 b)
 
 /*
  * Each try, moved to the time of the narrowest by @rate, bounds the clock from both
- * sides; their intersection is narrower than any single one. The time between tries has
- * a relative error of SPAN_ERROR. Returns the longest of these times that contributed,
- * in cycles.
+ * sides; the intersection of these bounds is narrower than any single bound. The time
+ * between tries has a relative error of SPAN_ERROR. Returns the longest of these times
+ * that contributed, in cycles.
  */
 static double intersect(const struct tries *tries, double rate,
 			struct tsct_bracket *bracket)

@@ -12,20 +12,20 @@
 #include "lib/core/rate_estimator.h"
 
 struct tsct_clock_ops {
-	__u64 (*cycles)(void *ctx);	/* ordered read of the counter */
+	__u64 (*cycles)(void *ctx);	/* Returns an ordered read of the counter. */
 	__s64 (*clock_ns)(void *ctx, clockid_t clock);
 	void (*sleep_ns)(void *ctx, __u64 ns);
 	void *ctx;
 	/*
-	 * Simultaneous reading of counter and clocks by the kernel; -errno if it has
-	 * none for this source. May be NULL.
+	 * Simultaneous reading of counter and clocks by the kernel; Returns -errno if
+	 * the kernel has none for this source. May be NULL.
 	 */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret_snapshot);
 	/* Returns the kernel's clocksource, or NULL: unknown. May be NULL. */
 	const char *(*clocksource)(void *ctx);
 };
 
-/* Functions that read the system's clocks; MONOTONIC_RAW for an unknown source */
+/* Returns functions that read system clocks; MONOTONIC_RAW for an unknown source. */
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 
 /*
@@ -45,15 +45,16 @@ __u64 tsct_cycles_read(unsigned int source);
  */
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
-	double ns_per_cycle;		/* 0: unknown, so no try counts as good */
-	/* ns per cycle with an error below 10^-3; 0: unknown, tries are not combined */
+	double ns_per_cycle;		/* rate; 0: unknown, so no try is good */
+	/* rates of both clocks, ns per cycle, with an error below 10^-3; 0: unknown,
+	 * tries are not combined */
 	double raw_per_cycle, real_per_cycle;
-	double limit_ns;		/* width of a good try */
+	double limit_ns;		/* maximum width of a good try, ns */
 	bool thorough;			/* true: good tries do not end the search */
 	__u64 span;	/* cycles between the tries in the last bracket */
 };
 
-/* @ops must remain valid as long as the sampler is used. */
+/* Initializes a sampler. @ops must remain valid as long as the sampler is used. */
 void tsct_sampler_init(struct tsct_sampler *sampler,
 		       const struct tsct_clock_ops *ops);
 

@@ -58,7 +58,7 @@ const char *tsct_cause_name(unsigned int cause)
 	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
 }
 
-/* The best clock of the kernel that can be read */
+/* Returns the best clock of the kernel that can be read. */
 static int kernel_clock_source(void)
 {
 	struct timespec ts;
@@ -101,7 +101,7 @@ void tsct_source_features(struct tsct_check *check)
 		check->flags |= TSCT_CHECK_RDTSCP;
 	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
 		check->flags |= TSCT_CHECK_INVARIANT;
-	/* The flags of the first CPU */
+	/* Flags of the first CPU in /proc/cpuinfo */
 	if (tsct_sysfs_read("/proc/cpuinfo", text, sizeof(text)) > 0 &&
 	    (flags = strstr(text, "\nflags"))) {
 		flags[1 + strcspn(flags + 1, "\n")] = '\0';
@@ -132,8 +132,8 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 
 	tsct_source_features(&check);
 	/*
-	 * Compares the CPUs only if that decides: for an invariant TSC that the
-	 * kernel neither uses nor has marked unstable.
+	 * Compares the CPUs' counters only if that decides: for an invariant TSC that
+	 * the kernel neither uses nor has marked unstable.
 	 */
 	if (tsct_tsc_trusted(check.flags, false, false))
 		check.flags |= TSCT_CHECK_USABLE;

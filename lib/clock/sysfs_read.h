@@ -9,8 +9,8 @@
 
 /*
  * tsct_sysfs_read - read the beginning of a file, as a string
- * tsct_sysfs_read_line - read its first line, without the newline
- * @size: of @text, with the NUL
+ * tsct_sysfs_read_line - read the first line of a file, without the newline
+ * @size: bytes of @text, with the NUL
  *
  * Return the length without the NUL, or -errno, leaving @text unchanged.
  */

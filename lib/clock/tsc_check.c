@@ -17,27 +17,27 @@
 #include "clock_source.h"
 #include "tsc_check.h"
 
-/* Time for the exchanges of all CPUs, and the limits of one CPU's share */
+/* Time for the exchanges with all CPUs, and the limits of one CPU's share of it */
 #define TOTAL_NS	200000000
 #define CPU_NS_MAX	50000000
 #define CPU_NS_MIN	200000
-/* Time for all, where the CPUs are so busy that the threads hardly run */
+/* Time for all exchanges, if the CPUs are so busy that the threads hardly run */
 #define LIMIT_NS	2000000000
-#define ROUNDS_MAX	2000		/* exchanges with one CPU */
-/* Time for the other CPU to run the responder at all, if it is busy */
+#define ROUNDS_MAX	2000		/* number of exchanges with one CPU */
+/* Time for a busy CPU to begin to run the responder */
 #define START_NS	20000000
 
 /* ---- two CPUs ------------------------------------------------------------ */
 
 /* Memory of two threads on two CPUs, which pass a number back and forth */
 struct exchange {
-	/* Written by the requester */
+	/* Members written by the requester */
 	_Alignas(64) __u64 ping;	/* number of the request; 0: none */
-	__u64 stop;			/* ends the responder */
+	__u64 stop;			/* true: the responder shall end */
 	unsigned int cpu;		/* CPU of the responder; set before it runs */
-	/* Written by the responder */
-	_Alignas(64) __u64 pong;	/* number of the request answered */
-	__u64 tb;			/* counter of the responder; valid with pong */
+	/* Members written by the responder */
+	_Alignas(64) __u64 pong;	/* number of the request that was answered */
+	__u64 tb;			/* counter of the responder at pong */
 };
 
 /* Pins the calling thread to a CPU. Returns 0 or -errno: it is offline, for example. */
@@ -75,7 +75,7 @@ static void *run_responder(void *arg)
 	if (pin_to_cpu(x->cpu))
 		return NULL;
 	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
-		/* Pairs with the release in exchange_once(). */
+		/* acquire: pairs with the release in exchange_once() */
 		ping = __atomic_load_n(&x->ping, __ATOMIC_ACQUIRE);
 		if (ping == seen) {
 			_mm_pause();
@@ -83,7 +83,7 @@ static void *run_responder(void *arg)
 		}
 		seen = ping;
 		x->tb = read_counter(&aux);
-		/* Pairs with the acquire in exchange_once(): tb is visible. */
+		/* release: pairs with the acquire in exchange_once(): tb is visible */
 		__atomic_store_n(&x->pong, ping, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -131,7 +131,7 @@ static bool compare_counters(struct tsct_cpu_check *entry, __s64 budget_ns)
 		err = exchange_once(&x, number, deadline, &skew);
 	__atomic_store_n(&x.stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	/* The bounds exclude each other: a counter jumped. */
+	/* The bounds contradict each other: a counter jumped. */
 	if (err == -EINVAL)
 		return false;
 	if (!skew.rounds)
@@ -146,10 +146,10 @@ static bool compare_counters(struct tsct_cpu_check *entry, __s64 budget_ns)
 /* ---- all CPUs ------------------------------------------------------------ */
 
 struct cpu_check {
-	struct tsct_cpu_check *table;	/* CPUs that the affinity allows */
+	struct tsct_cpu_check *table;	/* CPUs that the thread's affinity allows */
 	unsigned int nr;
-	bool skewed;			/* two counters are known to differ */
-	bool use_tsc;			/* RDTSCP may be executed */
+	bool skewed;			/* true: two counters are known to differ */
+	bool use_tsc;			/* true: RDTSCP may be executed */
 };
 
 static int list_cpus(struct cpu_check *c)

@@ -10,7 +10,7 @@
 
 /*
  * tsct_tsc_check_run - run the check
- * @check: as for TSCT_IOC_CHECK: table and nr are input, all else is output;
+ * @check: argument as of TSCT_IOC_CHECK: table and nr are input, all else is output;
  *	tsc_khz becomes 0
  *
  * Runs threads on every CPU that the caller's affinity allows, and compares

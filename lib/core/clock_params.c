@@ -33,8 +33,8 @@ __s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles)
 		return clip_s64(scale_cycles(d, params->mult) + params->base_ns);
 	/*
 	 * The slewed part and the rest are rounded separately, so that the two segments
-	 * that the parameters become later give the same time to the nanosecond.
-	 * Without a slew they become one segment.
+	 * that the params become later give the same time to the nanosecond. Params
+	 * without a slew become one segment.
 	 */
 	slewed = (__u64)d;
 	if (slewed > params->slew_cycles && params->slew_mult != params->mult)
@@ -80,7 +80,7 @@ __s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 cycl
 	return clip_s64(scale_cycles(d, segment->mult) + segment->base_ns);
 }
 
-/* cycles * growth / 2^32, rounded up; cycles <= 2^63 */
+/* Returns cycles * growth / 2^32, rounded up; cycles <= 2^63. */
 static __u64 scale_growth(__u64 cycles, __u64 growth)
 {
 	tsct_u128 ps = ((tsct_u128)cycles * growth + 0xffffffff) >> 32;
@@ -150,7 +150,7 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns)
 }
 
 /*
- * The result in 2^-32 ps per cycle: mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32 = mult *
+ * The growth in 2^-32 ps per cycle: mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32 = mult *
  * ppb / (2^24 * 10^6)
  */
 __u64 tsct_growth(__u64 mult, __u64 ppb)
@@ -185,7 +185,7 @@ static bool is_rate_credible(__u64 mult, __u32 source)
 {
 	tsct_u128 one = (tsct_u128)1 << TSCT_CLOCK_SHIFT;
 
-	if (source == TSCT_SOURCE_TSC)	/* 100 to 0.01 ns per cycle */
+	if (source == TSCT_SOURCE_TSC)	/* multipliers of 100 to 0.01 ns per cycle */
 		return mult <= one * 100 && (tsct_u128)mult * 100 >= one;
 	return (tsct_u128)mult * 10 <= one * 11 &&
 		(tsct_u128)mult * 10 >= one * 9;
@@ -208,9 +208,7 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 	    slew < (tsct_u128)params->mult * 9 ||
 	    slew > (tsct_u128)params->mult * 11)
 		return -EINVAL;
-	/*
-	 * Times must be in order, and near enough to the base for signed differences.
-	 */
+	/* Times must be in order, and near base_cycles, for signed differences. */
 	if (as_of <= -(1LL << 62) || until > 1LL << 62 || as_of > hold || hold > until)
 		return -EINVAL;
 	/*

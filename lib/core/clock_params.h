@@ -15,7 +15,7 @@ static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
 	return a > ~0ULL - b ? ~0ULL : a + b;
 }
 
-/* Returns true if a clock of this status has a time. */
+/* Returns true if a clock of this TSCT_STATUS_* has a time. */
 static inline bool tsct_status_has_time(__u32 status)
 {
 	return status >= TSCT_STATUS_CALIBRATING && status <= TSCT_STATUS_HOLDOVER;
@@ -23,33 +23,33 @@ static inline bool tsct_status_has_time(__u32 status)
 
 /*
  * tsct_clock_params_ns - the time at a counter value; saturates at the ends of the
- * signed 64-bit range. params->mult must not be 0. Before base_cycles they are
- * extended backwards at mult; segments are exact there. Safe on any input.
+ * signed 64-bit range. params->mult must not be 0. Before base_cycles the params are
+ * extended backwards at mult; only segments are exact there. Safe on any input.
  */
 __s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_clock_params_error_ps - bound of the error of that time, ps; saturates at
- * U64_MAX
+ * tsct_clock_params_error_ps - bound of the error of tsct_clock_params_ns(), ps;
+ * saturates at U64_MAX
  */
 __u64 tsct_clock_params_error_ps(const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_clock_params_prev - the last straight part of parameters that are replaced at
- * @end_cycles, with the larger of their error bounds
+ * tsct_clock_params_prev - the last straight part of params that are replaced at
+ * @end_cycles, with the larger of the two error bounds of the params
  */
 struct tsct_clock_prev_params
 tsct_clock_params_prev(const struct tsct_clock_params *params, __u64 end_cycles);
 
 /*
- * tsct_clock_prev_ns - the time by the straight part of former parameters. Safe on any
- * input.
+ * tsct_clock_prev_ns - the time at a counter value, by the straight part of former
+ * params. Safe on any input.
  */
 __s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *prev, __u64 cycles);
 
 /*
- * tsct_clock_segment_ns - the time by a segment, also outside of its range. Safe on any
- * input.
+ * tsct_clock_segment_ns - the time at a counter value by a segment, also outside of the
+ * segment's range. Safe on any input.
  */
 __s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 cycles);
 
@@ -58,14 +58,14 @@ __s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 cycl
  * tsct_ns_cycles - convert ns to a number of cycles; saturates if @mult is 0
  * @mult: 2^-56 ns per cycle
  *
- * Signed, rounded towards minus infinity, saturating.
+ * Results are signed, rounded towards minus infinity, and saturate.
  */
 __s64 tsct_cycles_ns(__u64 mult, __s64 cycles);
 
 __s64 tsct_ns_cycles(__u64 mult, __s64 ns);
 
 /*
- * tsct_divide - num / den, rounded down; *ret_rest: there is a remainder
+ * tsct_divide - num / den, rounded down; *ret_rest is true if there is a remainder
  *
  * Saturates, also where den is 0. The kernel has no 128-bit division.
  */
@@ -73,7 +73,7 @@ __u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
 
 /*
  * tsct_growth - growth of an error by @ppb of the elapsed time, in 2^-32 ps per cycle
- * tsct_growth_ppb - such a growth in ppb
+ * tsct_growth_ppb - convert a growth in 2^-32 ps per cycle to ppb
  *
  * Both round up and saturate.
  */
@@ -84,13 +84,13 @@ __u64 tsct_growth_ppb(__u64 mult, __u64 growth);
  * tsct_clock_params_check - validate parameters
  * @source: TSCT_SOURCE_* of the counter values
  *
- * mult == 0 ("no time") is valid if all else is 0 too. Else: mult between 10 MHz
- * and 100 GHz (TSC) or within 10 % of one cycle per ns (others), slew_mult within
- * 10 % of mult, slew_cycles at most 2^55, as_of_cycles, holdover_after_cycles,
- * void_after_cycles within 2^62 cycles of base_cycles and in this order, growth
- * and holdover_growth no more than the time itself (10^9 ppb), fast_cycles below
- * 2^55, not beyond holdover_after_cycles, nor beyond slew_cycles unless both
- * multipliers are the same; reserved fields zero.
+ * mult == 0 ("no time") is valid if all other fields are 0. Otherwise valid: mult
+ * between 10 MHz and 100 GHz (TSC) or within 10 % of one cycle per ns (others),
+ * slew_mult within 10 % of mult, slew_cycles at most 2^55, as_of_cycles,
+ * holdover_after_cycles, void_after_cycles within 2^62 cycles of base_cycles and in
+ * this order, growth and holdover_growth no more than the time itself (10^9 ppb),
+ * fast_cycles below 2^55, not beyond holdover_after_cycles, nor beyond slew_cycles
+ * unless both multipliers are the same; reserved fields zero.
  * Returns 0 or -EINVAL. Safe on any input.
  */
 int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source);
@@ -98,12 +98,12 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 /*
  * tsct_clock_state_check - validate a whole state
  *
- * Its enums; a state that has a time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must
- * have real parameters with a mult; fast_cycles is 0 in one that has no time, or
- * is SKEWED; rate_mult is 0 or credible; reserved fields are zero. The cluster's
- * status and parameters likewise; cluster_prev is zero, or gives the time of the
- * cluster's parameters where these begin, at a rate within 20 % of theirs.
- * Returns 0 or -EINVAL. Safe on any input.
+ * Checks enums; a state that has a time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must
+ * have real parameters with a mult; fast_cycles is 0 in a state that has no time, or is
+ * SKEWED; rate_mult is 0 or credible; reserved fields are zero. The cluster's status
+ * and parameters likewise; cluster_prev is zero, or gives the time of the cluster's
+ * parameters where these parameters begin, at a rate within 20 % of their rate. Returns
+ * 0 or -EINVAL. Safe on any input.
  */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 

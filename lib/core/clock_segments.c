@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A copy that is read may be written meanwhile, or be no valid copy at all: each word
- * is loaded once (tsct_load_relaxed()), and then checked. A copy that is written may
- * still be read by a slow reader.
+ * of the copy is loaded once (tsct_load_relaxed()), and then checked. A copy that is
+ * written may still be read by a slow reader.
  *
  * Counter values are put in order by their signed distance from an anchor, a value near
  * the newest ones. So the order is total for any content of a copy, also where the
@@ -57,7 +57,7 @@ struct lookup_state {
 	__u64 epoch_cycles;
 	__u32 status;
 	__u32 epoch;
-	__u32 nr;		/* number of segments */
+	__u32 nr;		/* number of segments in the copy */
 	__u32 dropped;
 };
 
@@ -81,13 +81,13 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 		return lookup->real.base_cycles;
 	if (lookup->epoch_cycles || !lookup->nr)
 		return lookup->epoch_cycles;
-	/* A value after all segments. The length of an empty one is -1. */
+	/* A value after all segments. An empty segment has the length -1. */
 	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
 }
 
 /* ---- check of a state against the one before it --------------------------- */
 
-/* Within an epoch: returns 0 for the same parameters, or ones that continue them. */
+/* Returns 0 if @new equals @old or continues it within the same epoch. */
 static int check_params(const struct tsct_clock_params *old,
 			const struct tsct_clock_params *new, __u64 now)
 {
@@ -103,7 +103,7 @@ static int check_params(const struct tsct_clock_params *old,
 	return 0;
 }
 
-/* True if next->cluster_prev is the straight part that @last published. */
+/* True if next->cluster_prev is the straight part of the cluster params in @last. */
 static bool cluster_prev_follows(const struct tsct_clock_state *last,
 				 const struct tsct_clock_state *next)
 {
@@ -133,7 +133,7 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 		return err;
 	if (cluster_epochs < 0)
 		return -ESTALE;
-	/* Parameters do not apply to counter values of another source. */
+	/* Params of one source do not apply to counter values of another source. */
 	if (last->cluster.mult && next->source != last->source)
 		return -EINVAL;
 	err = check_params(&last->cluster, &next->cluster, now);
@@ -153,7 +153,7 @@ static void count_dropped(struct tsct_clock_copy *copy, __u32 nr)
 			   dropped + nr);
 }
 
-/* Moves the segments from @from on to @to, which is before it. */
+/* Moves the segments from index @from on to index @to, which is lower. */
 static void move_segments(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 {
 	__u32 nr = nr_segments(copy);
@@ -164,7 +164,7 @@ static void move_segments(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 	WRITE_ONCE(copy->nr_segments, to);
 }
 
-/* The status that promises less: DISRUPTED, CALIBRATING, HOLDOVER, SYNCHRONIZED */
+/* Returns the less trusted status: DISRUPTED, CALIBRATING, HOLDOVER, SYNCHRONIZED. */
 static __u32 weaker_status(__u32 a, __u32 b)
 {
 	static const __u8 strength[TSCT_STATUS_NR] = {
@@ -184,9 +184,9 @@ static __u64 distance_ns(__s64 a, __s64 b)
 }
 
 /*
- * The rate from the beginning of @a to the end of @b. Since both ends are rounded, it
- * may lie outside of the two rates; where the ends are so close that this is much, it
- * is limited to an eighth.
+ * Returns the mean rate from the beginning of segment @a to the end of segment @b.
+ * Since both ends are rounded, it may lie outside of the rates of @a and @b: the excess
+ * is limited to an eighth of the rate.
  */
 static __u64 chord_mult(const struct tsct_clock_segment *a,
 			const struct tsct_clock_segment *b, __s64 end_ns)
@@ -207,8 +207,9 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 }
 
 /*
- * One straight segment in place of two. Its distance from them is largest where they
- * meet or at the end, and 1 ns more in between, since all of them are rounded.
+ * Joins two segments to one straight segment. The distance between old and new is
+ * largest where the old segments meet or at the end; 1 ns is added, since all times are
+ * rounded.
  */
 static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *a,
 					       const struct tsct_clock_segment *b)
@@ -230,9 +231,9 @@ static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *
 }
 
 /*
- * Cost of joining two segments: their length in cycles, plus 2^30 cycles (some tenths
- * of a second) per ns of distance between the point where they meet and the joined
- * segment.
+ * Returns the cost of joining two segments: their length in cycles, plus 2^30 cycles
+ * (some tenths of a second) per ns of distance between the point where they meet and
+ * the joined segment.
  */
 static __u64 join_cost(const struct tsct_clock_segment *a,
 		       const struct tsct_clock_segment *b)
@@ -248,9 +249,10 @@ static __u64 join_cost(const struct tsct_clock_segment *a,
 }
 
 /*
- * Returns the first of the two segments with the least cost per age. Age counts from
- * the end of the newest segment, so that one has no age and is not changed: programs
- * are still converting with it, and results must not differ between two conversions.
+ * Returns the first of the two segments with the least cost of joining per age. Age
+ * counts from the end of the newest segment, which therefore has no age and is not
+ * changed: programs are still converting with it, and results must not differ between
+ * two conversions.
  */
 static __u32 find_join(const struct tsct_clock_copy *copy)
 {
@@ -305,9 +307,9 @@ static void append_segment(struct tsct_clock_copy *copy,
 /* ---- succession ----------------------------------------------------------- */
 
 /*
- * Makes all segments end at @end at the latest. Drops those that begin there or later:
- * the counter began anew, so their values cannot be distinguished from later ones.
- * Empty segments had not begun, and are not counted.
+ * Makes all segments end at @end at the latest. Drops segments that begin at @end or
+ * later: the counter began anew, so their counter values may occur again. Empty
+ * segments had not begun, and are not counted as dropped.
  */
 static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 {
@@ -368,13 +370,12 @@ static void retire_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * The parameters of @last are confirmed by a sample, or continued by others and
- * were valid up to these.
+ * Handles params of @last that a sample confirmed in @next, or that @next replaces:
+ * these were valid until the new params begin.
  *
- * Raises the error of the segment before them. When its parameters were replaced,
- * no sample had been taken between their last one and their end. The first sample
- * after that is in the parameters that followed, and their error at their
- * beginning is its result.
+ * Raises the error of the previous segment. When that segment's params were replaced,
+ * no sample had been taken between their last sample and their end. The first sample
+ * after that shows the error at which the next params began.
  */
 static void continue_params(struct tsct_clock_copy *copy,
 			    const struct tsct_clock_state *last,
@@ -403,9 +404,9 @@ static void continue_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * A disruption ended the parameters: there was no sample after as_of_cycles. Parameters
- * that begin after it become an empty segment, and segments before them are cut there.
- * All are kept, so that their counter values are reported as DISRUPTED.
+ * Ends params at a disruption: there was no sample after as_of_cycles. Params that
+ * begin after as_of_cycles become an empty segment, and earlier segments are cut there.
+ * All segments are kept, so that their counter values are reported as DISRUPTED.
  */
 static void end_params(struct tsct_clock_copy *copy,
 		       const struct tsct_clock_state *last)
@@ -431,9 +432,9 @@ static void end_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Drops segments so old that they would compare as new when the counter or the epochs
- * wrap. Readers reject a copy whose segments are not in order. A state that jumps far
- * may bring them out of order, and later states could not correct that.
+ * Drops segments so old that they would compare as new when counter or epoch wraps.
+ * Readers reject a copy whose segments are not in order. A state that jumps far may
+ * bring them out of order, and later states could not correct that.
  */
 static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
 {
@@ -464,7 +465,7 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 	tsct_load_relaxed(&last, &copy->state, TSCT_WORDS(struct tsct_clock_state));
 	WRITE_ONCE(copy->nr_segments, nr_segments(copy));
 	if (last.source != next->source) {
-		/* Former parameters do not apply to values of another counter. */
+		/* Former params do not apply to counter values of another source. */
 		count_dropped(copy, nr_segments(copy) + !!last.real.mult);
 		WRITE_ONCE(copy->nr_segments, 0);
 	} else if (last.real.mult && later) {
@@ -472,7 +473,7 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 	} else if (last.real.mult) {
 		continue_params(copy, &last, next);
 	}
-	/* Without parameters, segments are ordered by distance from epoch_cycles. */
+	/* Without params, segments are ordered by distance from epoch_cycles. */
 	if (next->epoch_cycles && (later || !next->real.mult))
 		cut_segments(copy, next->epoch_cycles);
 	if (next->real.mult)
@@ -501,8 +502,8 @@ static int read_params(const struct tsct_clock_params *params, __u32 status,
 }
 
 /*
- * The time before all segments: the oldest one, or the parameters in force,
- * extended backwards
+ * Computes a time before all segments: the oldest segment, or if there is none the
+ * params in force, are extended backwards.
  */
 static int read_before(const struct tsct_clock_copy *copy,
 		       const struct lookup_state *lookup, __u64 cycles,
@@ -524,7 +525,7 @@ static int read_before(const struct tsct_clock_copy *copy,
 	else
 		segment.error_ps = tsct_clock_params_error_ps(&lookup->real,
 							      segment.base_cycles);
-	/* The error grows with the distance from the segment, in both directions. */
+	/* The error grows with the distance from the segment, before and after it. */
 	grown = (struct tsct_clock_params) {
 		.as_of_cycles = cycles,
 		.error_ps = segment.error_ps,
@@ -540,7 +541,7 @@ static int read_before(const struct tsct_clock_copy *copy,
 	return 0;
 }
 
-/* Index of the last segment that begins at @cycles or before it, plus one */
+/* Returns the index of the last segment that begins at or before @cycles, plus one. */
 static __u32 find_segment(const struct tsct_clock_copy *copy, __u32 nr,
 			  __u64 cycles, __u64 anchor)
 {
@@ -615,8 +616,8 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
 /* ---- validity of a copy ----------------------------------------------------- */
 
 /*
- * Slewing and joining make rates that are not valid for parameters; they remain within
- * a factor of two of a valid one.
+ * Slewing and joining make rates that are not valid for parameters; such rates remain
+ * within a factor of two of a valid rate.
  */
 static bool is_rate_possible(__u64 mult, __u32 source)
 {
@@ -627,10 +628,7 @@ static bool is_rate_possible(__u64 mult, __u32 source)
 	return mult <= one * 2 && (tsct_u128)mult * 2 >= one;
 }
 
-/*
- * True if @segment is valid, before @next, and both are less than 2^62 cycles before
- * the anchor.
- */
+/* True if @segment is valid, before @next, and both < 2^62 cycles before the anchor. */
 static bool is_segment_possible(const struct tsct_clock_segment *segment,
 				const struct tsct_clock_segment *next, __u64 anchor)
 {
@@ -638,7 +636,7 @@ static bool is_segment_possible(const struct tsct_clock_segment *segment,
 	__s64 first = (__s64)(segment->base_cycles - anchor);
 	__s64 second = (__s64)(next->base_cycles - anchor);
 
-	/* A length of -1 is an empty segment, for which no time is valid. */
+	/* A length of -1 means an empty segment, for which no time is valid. */
 	return length >= -1 && length <= 1LL << 62 &&
 		segment->status < TSCT_STATUS_NR &&
 		segment->cause < TSCT_CAUSE_NR && !segment->reserved0 &&

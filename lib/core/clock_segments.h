@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Clock segments: clock params of the past, in bounded memory, and the time of a
- * counter value by those that were valid then. Formulas: tsctrace/abi_clock.h.
+ * counter value by the params that were valid at that value. Formulas:
+ * tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CORE_CLOCK_SEGMENTS_H
 #define TSCT_CORE_CLOCK_SEGMENTS_H
 
 #include "port.h"
 
-/* The time of a counter value */
+/* Time of a counter value, with its error bound */
 struct tsct_clock_time {
-	__s64 ns;		/* since the clock's epoch */
-	__u64 error_ps;		/* bound of the time's error, ps */
+	__s64 ns;		/* time in ns */
+	__u64 error_ps;		/* bound of the error of ns, ps */
 	__u32 status;		/* TSCT_STATUS_* */
 	__u32 epoch;
 };

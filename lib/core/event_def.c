@@ -2,12 +2,13 @@
 #include "event_def.h"
 
 #define HEADER_SIZE	((__u32)TSCT_EVENT_DEF_SIZE(0))
-/* Largest payload of a record in bytes: the length in its header is 65528 at most */
+/* Largest payload of a record in bytes, since the length in a record's header is at
+ * most 65528 */
 #define PAYLOAD_MAX	(65528U - sizeof(struct tsct_record))
 
 /*
- * Field types by TSCT_TYPE_*. size: bytes in a payload, the minimum for a string; 0:
- * the count of the field
+ * Field types by TSCT_TYPE_*. size: bytes in a payload (minimum for a string); 0: the
+ * size is the field's count
  */
 static const struct {
 	const char *name;
@@ -49,7 +50,7 @@ static bool is_array(__u8 type)
 	return type == TSCT_TYPE_BYTES || type == TSCT_TYPE_CHARS;
 }
 
-/* Minimum size of a field in a payload, in bytes; a string has its NUL. */
+/* Minimum bytes of a field in a payload; a string has at least its NUL. */
 static __u32 min_size(const struct tsct_field *field)
 {
 	return is_array(field->type) ? field->count : types[field->type].size;
@@ -111,7 +112,7 @@ const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 	if (pos == used)
 		return NULL;
 	*ret_error = -EINVAL;
-	/* Sizes are multiples of 8, and so are valid positions. */
+	/* Sizes of definitions are multiples of 8, and so are valid positions. */
 	if (pos > used || pos % 8)
 		return NULL;
 	def = (const void *)((const char *)area + pos);
@@ -160,7 +161,7 @@ int tsct_event_def_check_payload(const struct tsct_event_def *def,
 
 /* ---- definitions from text: "worker:u32, bytes:u64/x, what:string" --------- */
 
-/* Parsers advance *text over the characters that they accept. */
+/* Each parser advances *text over the characters that it accepts. */
 
 static bool is_space(char c)
 {
@@ -175,7 +176,7 @@ static bool accept_char(const char **text, char c)
 	return true;
 }
 
-/* Length of the word at the beginning of *text; 0 if there is none */
+/* Returns the length of the word at the beginning of *text; 0: no word. */
 static size_t word_length(const char *const *text)
 {
 	size_t len = 0;

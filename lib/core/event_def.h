@@ -10,13 +10,13 @@
 
 /*
  * tsct_event_def_check - validate a definition
- * @def: @len bytes of any content; nothing beyond them is read
+ * @def: @len bytes of any content; nothing beyond @len is read
  * @len: number of bytes, at most sizeof(*def)
  *
- * Checks size against nr_fields and @len, kind, names (C identifiers, with
- * their NUL, unique within the event), types, formats (only on integers),
- * counts, reserved fields, and that the fixed part of the payload fits into a
- * record. Returns 0 or -EINVAL.
+ * Checks the definition's size against nr_fields and @len, its kind, names (C
+ * identifiers, with their NUL, unique within the event), types, formats (only on
+ * integers), counts, reserved fields, and that the fixed part of the payload fits into
+ * a record. Returns 0 or -EINVAL.
  */
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len);
 
@@ -26,12 +26,12 @@ bool tsct_event_def_equal(const struct tsct_event_def *a,
 
 /*
  * tsct_event_def_next - iterate over a definition area
- * @area: private memory of any content: copy it if others can write to it
+ * @area: private memory of any content: copy the area if others can write to it
  * @used: number of bytes in use
- * @pos: position of the next definition; 0 first, then the last *ret_next
+ * @pos: position in the area: 0 in the first call, then *ret_next of the last call
  *
- * Returns the definition at @pos, valid, or NULL at the end; *ret_error is
- * -EINVAL if that is not at @used, else 0.
+ * Returns the definition at @pos, valid, or NULL at the end; *ret_error is -EINVAL if
+ * the definitions do not end at @used, else 0.
  */
 const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 						 size_t pos, size_t *ret_next,
@@ -46,7 +46,8 @@ int tsct_event_def_check_payload(const struct tsct_event_def *def,
 				 const void *payload, size_t len);
 
 /*
- * tsct_event_def_field_size - size in bytes of the field at @at; a string has its NUL
+ * tsct_event_def_field_size - size in bytes of the field at @at, for a string with its
+ * NUL
  * @left: bytes of payload from @at on
  *
  * Returns -EINVAL if the field does not fit into @left.
@@ -62,8 +63,8 @@ long tsct_event_def_field_size(const struct tsct_field *field, const void *at,
  *        u64 s8 s16 s32 s64 f32 f64 string bytes[N] chars[N]; a suffix /x
  *        shows an integer in hexadecimal, /syscall as a system call's name.
  *        Example: "worker:u32, bytes:u64, what:string"
- * @ret_def: the definition, id 0
- * @ret_at: on error, the position in @spec; may be NULL
+ * @ret_def: receives the definition, with id 0
+ * @ret_at: position of the error in @spec; may be NULL
  *
  * Returns 0 or -EINVAL.
  */

@@ -6,7 +6,7 @@
  *
  *   (A) writer's release store of seq     with (a) reader's acquire load:
  *       a reader that saw seq sees the whole copy that seq points to
- *   (B) writer's full fence behind it     with (b) reader's load fence:
+ *   (B) writer's full fence behind that store     with (b) reader's load fence:
  *       a reader that saw any word written behind the writer's fence sees,
  *       behind its own fence, that seq has changed
  */
@@ -24,11 +24,11 @@ static void store_copy(struct tsct_clock_copy *to,
 	tsct_store_relaxed(to, from, TSCT_WORDS(struct tsct_clock_copy));
 }
 
-/* Switches readers to the other copy, and publishes what was written to it. */
+/* Switches readers to the other copy, and publishes the writes to it. */
 static void store_seq(struct tsct_clock_page *page, __u64 seq)
 {
-	smp_store_release(&page->seq, seq);	/* (A) */
-	smp_mb();				/* (B) */
+	smp_store_release(&page->seq, seq);	/* barrier (A): release */
+	smp_mb();				/* barrier (B): full fence */
 }
 
 static struct tsct_clock_cpu *cpu_entry(struct tsct_clock_page *page, __u32 cpu)
@@ -58,8 +58,8 @@ void tsct_latch_repair(struct tsct_clock_page *page)
 	__u64 seq = smp_load_acquire(&page->seq);
 
 	/*
-	 * Barrier (B) for the dead writer: a reader that is still in the copy that is
-	 * not the current one must detect that seq has changed.
+	 * Barrier (B) on behalf of the writer that died: a reader that is still in the
+	 * other copy must detect that seq has changed.
 	 */
 	smp_mb();
 	store_copy(&page->copy[~seq & 1], &page->copy[seq & 1]);
@@ -70,19 +70,18 @@ void tsct_latch_repair(struct tsct_clock_page *page)
 void tsct_latch_stage(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *next)
 {
-	__u64 seq = READ_ONCE(page->seq);	/* stable here: only the writer stores
-						 * seq */
+	__u64 seq = READ_ONCE(page->seq);	/* only the writer stores seq */
 
 	if (!(seq & 1))
 		store_seq(page, seq + 1);
-	/* Copied from the published one: copy 0 may hold another staged state. */
+	/* Copy from the published copy, as copy 0 may hold another staged state. */
 	store_copy(&page->copy[0], &page->copy[1]);
 	tsct_segments_succeed(&page->copy[0], next);
 }
 
 void tsct_latch_show(struct tsct_clock_page *page)
 {
-	store_seq(page, READ_ONCE(page->seq) + 1);	/* seq: odd to even */
+	store_seq(page, READ_ONCE(page->seq) + 1);	/* makes seq even */
 }
 
 void tsct_latch_settle(struct tsct_clock_page *page)
@@ -104,9 +103,9 @@ void tsct_latch_write(struct tsct_clock_page *page,
 }
 
 /*
- * A reader may be reading the entry for a state of an earlier epoch: the error is
- * UNKNOWN while the skew changes, so that no reader combines the new skew with the old
- * error.
+ * A reader may be reading the CPU's entry for a state of an earlier epoch: error_cycles
+ * is UNKNOWN while the skew changes, so that no reader combines the new skew with the
+ * old error.
  */
 void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
 			__u64 error_cycles)
@@ -121,17 +120,19 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	smp_store_release(&entry->error_cycles, error_cycles);
 }
 
-/* Reads until no writer interferes. @read: an int expression that reads @copy */
+/* Repeats an int expression @read, which reads @copy, until no writer interferes. */
 #define read_latched(page, copy, read) ({				\
 	int tries_, ret_ = -EAGAIN;					\
 									\
 	for (tries_ = 0; tries_ < LATCH_TRIES; tries_++) {		\
-		__u64 seq_ = smp_load_acquire(&(page)->seq);	/* (a) */ \
+		/* barrier (a): acquire */
+		__u64 seq_ = smp_load_acquire(&(page)->seq); \
 		const struct tsct_clock_copy *copy =			\
 			&(page)->copy[seq_ & 1];			\
 		int got_ = (read);					\
 									\
-		smp_rmb();					/* (b) */ \
+		/* barrier (b): load fence */
+		smp_rmb(); \
 		if (likely(READ_ONCE((page)->seq) == seq_)) {		\
 			ret_ = got_;					\
 			break;						\

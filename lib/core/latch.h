@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Latch with two copies, which publishes the clock area: one writer, any number of
- * readers; neither waits for the other. See section 4 of tsctrace/abi_clock.h.
+ * readers; no side waits for the other. See section 4 of tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CORE_LATCH_H
 #define TSCT_CORE_LATCH_H
@@ -10,7 +10,7 @@
 
 /*
  * tsct_latch_init - initialize an area of TSCT_CLOCK_SIZE(nr_cpus) bytes: magic,
- * size, boot id, status UNKNOWN, the skew of all CPUs unknown. Only while there
+ * size, boot id, status UNKNOWN, the skew of all CPUs unknown. Call it only while there
  * are no readers.
  */
 void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
@@ -25,11 +25,12 @@ void tsct_latch_repair(struct tsct_clock_page *page);
 /*
  * Publication in steps. One writer at a time; readers may be reading.
  *
- * tsct_latch_stage - write the next state: copy 0 becomes the published one, succeeded
+ * tsct_latch_stage - write the next state: copy 0 becomes the published copy, succeeded
  * by @next, while readers use copy 1. May be repeated with another state.
  * tsct_latch_show - publish copy 0. Short, for callers with interrupts disabled.
- * tsct_latch_settle - copy copy 0 to copy 1; must follow tsct_latch_show() at some time
- * tsct_latch_commit - show and settle
+ * tsct_latch_settle - copy copy 0 to copy 1; must follow each tsct_latch_show(),
+ * immediately or later
+ * tsct_latch_commit - tsct_latch_show(), then tsct_latch_settle()
  */
 void tsct_latch_stage(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *next);
@@ -37,24 +38,24 @@ void tsct_latch_show(struct tsct_clock_page *page);
 void tsct_latch_settle(struct tsct_clock_page *page);
 void tsct_latch_commit(struct tsct_clock_page *page);
 
-/* Stage and commit a state. */
+/* Stages and commits a state. */
 void tsct_latch_write(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *state);
 
 /*
- * tsct_latch_set_cpu - set the skew of one CPU, in cycles; to be called before the
- * state that makes it valid is published. Ignores CPUs beyond nr_cpus.
+ * tsct_latch_set_cpu - set the skew of one CPU, in cycles; to be called before a state
+ * that uses the skew is published. Ignores CPUs beyond nr_cpus.
  */
 void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
 			__u64 error_cycles);
 
 /*
  * tsct_latch_read - read a consistent copy of the published state
- * tsct_latch_read_copy - the same, of state and segments
- * tsct_latch_lookup - tsct_segments_lookup() in the published copy
+ * tsct_latch_read_copy - read a consistent copy of state and segments tsct_latch_lookup
+ * - tsct_segments_lookup() in the published copy
  *
- * Return 0, the result of that function, or -EAGAIN: overtaken 1000 times, so the
- * writer is hostile or broken. Lock-free, NMI safe, signal safe.
+ * Return 0 (tsct_latch_lookup(): the lookup's result), or -EAGAIN: the writer overtook
+ * 1000 reads, so it is hostile or broken. Lock-free, NMI safe, signal safe.
  */
 int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state);
@@ -66,7 +67,7 @@ int tsct_latch_lookup(const struct tsct_clock_page *page, __u64 cycles,
 /*
  * tsct_clock_page_check - validate a clock area of @size bytes
  *
- * Returns 0; -EINVAL: not a clock area; -ESTALE: one of another boot.
+ * Returns 0; -EINVAL: not a clock area; -ESTALE: a clock area of another boot.
  */
 int tsct_clock_page_check(const struct tsct_clock_page *page, __u64 size,
 			  const __u8 boot_id[16]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A double is an integer times a power of two, so a coefficient times the axis'
- * fraction is a division of integers. From there on, lines are computed in integers.
+ * fraction is a division of integers. Lines are then computed in integers.
  * Floating point only decides how long lines are, and whether a cubic rises.
  */
 #include "mapping.h"
@@ -67,15 +67,16 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
  * allowed is for rounding of coefficients.
  */
 #define BEND_NS		(1.0 / 16)
-#define LARGE		((tsct_s128)1 << 124)	/* a few of these can be added */
+/* largest value; sums of a few fit */
+#define LARGE		((tsct_s128)1 << 124)
 #define TICK		((tsct_s128)1 << 64)
 /*
- * Correction added to a value: all roundings are downwards and less than this in sum. A
- * value that is exactly a whole tick must not become the tick before.
+ * Correction added to a value, in 2^-64 ticks. All roundings are downwards and in sum
+ * less than this, so a value of exactly a whole tick does not become the tick before.
  */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
-/* num / den, rounded down; the remainder in *rest */
+/* Returns num / den, rounded down, and the remainder in *rest. */
 static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)
 {
 	tsct_u128 quotient = 0;
@@ -93,7 +94,7 @@ static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)
 	return quotient;
 }
 
-/* m * 2^e * num / den, rounded down. Returns false if that is too large. */
+/* Sets *ret to m * 2^e * num / den, rounded down. Returns false if it is too large. */
 static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 {
 	tsct_u128 rest, quotient = divide((tsct_u128)m * num, den, &rest);
@@ -113,8 +114,9 @@ static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 }
 
 /*
- * c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if that is
- * too large. So are infinity and NaN: their bits are taken for a number.
+ * Computes c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if
+ * the result is too large, also for infinity and NaN, whose bits are taken for a large
+ * number.
  */
 static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 			      tsct_s128 *ret)
@@ -136,7 +138,7 @@ static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 	return true;
 }
 
-/* Global tick at which a piece begins, relative to axis->global, in 2^-64 ticks */
+/* Sets *ret to the global tick of a piece's begin, from axis->global, 2^-64 ticks. */
 static bool value_at_from(const struct tsct_cubic *piece,
 			  const struct tsct_axis *axis, tsct_s128 *ret)
 {
@@ -162,13 +164,13 @@ static bool is_small(const struct tsct_mapping_curve *curve)
 	return true;
 }
 
-/* a * u / 2^64, rounded down */
+/* Returns a * u / 2^64, rounded down. */
 static tsct_s128 multiply(tsct_s128 a, __u64 u)
 {
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/* Value of the cubic at its d-th tick, from the members b and bits */
+/* Returns the cubic's value at its d-th tick, from the members b and bits. */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -179,9 +181,9 @@ static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 }
 
 /*
- * Value at the d-th tick, where a line begins: above `start` by a multiple of 2^step.
- * So the rise of a line per tick is a whole number of 2^-64 ticks, and the line ends
- * exactly where the next one begins.
+ * Returns the value at a curve's d-th tick, where a line begins: above `start` by a
+ * multiple of 2^step. So a line rises per tick by a whole number of 2^-64 ticks, and
+ * ends exactly where the next line begins.
  */
 static tsct_s128 curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 {
@@ -214,7 +216,7 @@ static int set_coefficients(struct tsct_mapping_curve *curve,
 		if (!scale_coefficient(piece->c[i], i * (int)curve->bits, axis,
 				       &b[i]))
 			return -ERANGE;
-	/* Change of origin from piece->from to @from */
+	/* Change the origin of the polynomial from piece->from to @from. */
 	u = away << (64 - curve->bits);
 	for (i = 0; by && i < 3; i++) {
 		for (j = 2; j >= i; j--) {
@@ -226,8 +228,8 @@ static int set_coefficients(struct tsct_mapping_curve *curve,
 }
 
 /*
- * Makes the curve end at @next, where the next one begins, by rotation about its
- * beginning. Rounding of coefficients leaves it a little off.
+ * Makes the curve end at @next, where the next curve begins, by rotation about its
+ * beginning: rounding of coefficients displaces its end a little.
  */
 static int connect_curve(struct tsct_mapping_curve *curve,
 			 const struct tsct_axis *axis, tsct_s128 next)
@@ -239,8 +241,8 @@ static int connect_curve(struct tsct_mapping_curve *curve,
 	if (size > (tsct_u128)TICK * (axis->hz / TSCT_AXIS_HZ_MIN) + (rise >> 48))
 		return -EINVAL;
 	/*
-	 * Half of the 64 bits of fraction must suffice: scale_ratio() takes a 64-bit
-	 * number.
+	 * Half of the 64 fraction bits of the difference must suffice: scale_ratio()
+	 * takes a 64-bit number.
 	 */
 	if (size >> 96 || !scale_ratio((__u64)(size >> 32), (int)curve->bits + 32,
 				       1, curve->len, &slope))
@@ -256,8 +258,8 @@ static double as_ticks(tsct_s128 x)
 }
 
 /*
- * The lowest slope of the curve by u: at one of its ends or at its inflection point.
- * Negative if it is less than 1/1024 of the mean slope.
+ * Returns the lowest slope of the curve by u, which is at an end or at the inflection
+ * point. Negative if that is less than 1/1024 of the mean slope.
  */
 static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 {
@@ -273,7 +275,7 @@ static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 	return low > mean / 1024 ? low : -1;
 }
 
-/* Largest step (log2 of ticks per line) whose lines are close enough to the curve */
+/* Largest step (log2 of ticks per line) at which the lines are close to the curve */
 static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 			 __u64 hz)
 {
@@ -296,7 +298,8 @@ static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 
 /* ---- the mapping ----------------------------------------------------------- */
 
-/* Adds a curve of @len ticks. @next: the piece after it; NULL: none in the range */
+/* Adds a curve of @len ticks. @next: the piece after the curve; NULL: the curve is the
+ * last in the range */
 static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piece,
 		     const struct tsct_cubic *next, const struct tsct_axis *axis,
 		     __u64 from, __u64 len)
@@ -327,7 +330,7 @@ static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piec
 	if (!next)
 		curve->end = curve_value(curve, len);
 	curve->start = mapping->nr ? mapping->last_end : curve->b[0];
-	/* The last line, whose end is the beginning of the next curve */
+	/* The last line of a curve, whose end is the beginning of the next curve */
 	at = (len - 1) >> curve->step << curve->step;
 	value = curve_knot(curve, at);
 	curve->last_rate = divide((tsct_u128)(curve->end - value), len - at, &rest);
@@ -363,7 +366,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		until = len;
 		if (k + 1 < nr && (__s64)(piece[k + 1].from - begin) < (__s64)len)
 			until = piece[k + 1].from - begin;
-		/* The piece ends before the range or at its begin. */
+		/* Skip a piece that ends before the range or at the range's begin. */
 		if ((__s64)until <= (__s64)at)
 			continue;
 		err = add_curve(ret, &piece[k], until < len ? &piece[k + 1] : NULL,
@@ -372,7 +375,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 			return err;
 		at = until;
 	}
-	/* Global ticks must fit into 64 bits, with room for events put later. */
+	/* Global ticks must fit into 64 bits, with room for ticks that are raised. */
 	first_tick = (tsct_s128)ret->global + (ret->curve[0].start >> 64);
 	last_tick = (tsct_s128)ret->global + (ret->curve[ret->nr - 1].end >> 64);
 	return first_tick < 0 || (last_tick + (1LL << 41)) >> 64 ? -ERANGE : 0;
@@ -391,7 +394,7 @@ int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 
 	if (local - mapping->begin > mapping->end - mapping->begin)
 		return -ERANGE;
-	/* The last curve that begins at @local or before it */
+	/* Returns the last curve that begins at or before tick @local. */
 	while (to - from > 1) {
 		mid = from + (to - from) / 2;
 		if (local - mapping->begin >=
@@ -430,8 +433,8 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 	*cursor = (struct tsct_mapping_cursor) {
 		.mapping = mapping,
 		/*
-		 * All ticks of the mapping are after last_local, and last_global + 1 is
-		 * 0, so any global tick is allowed.
+		 * Before the first event: all ticks of the mapping are after
+		 * last_local, and last_global + 1 is 0, so any global tick is allowed.
 		 */
 		.last_local = mapping->begin - 1,
 		.last_global = ~0ULL,

@@ -5,19 +5,19 @@
  *	local tick ── cubics ──▶ the master's tick ── axis ──▶ global tick
  *
  * The cubics are a fit through sync samples, in floating point; the axis is one
- * fraction of integers, the same for all nodes. Both together become straight lines of
- * exact integers, which meet exactly, rise strictly, and are off the cubics by less
- * than 0.1 ns. They are made on demand, so memory does not grow with the recording, and
- * a tick has the same line whatever was looked up before.
+ * fraction of integers, the same for all nodes. Cubics and axis become straight lines
+ * of exact integers, which meet exactly, rise strictly, and differ from the cubics by
+ * less than 0.1 ns. Lines are made on demand, so memory does not grow with the
+ * recording, and a tick has the same line whatever was looked up before.
  *
  * Then, for each location, tsct_mapping_cursor_next():
  *
  *	global = max(line(local), last global + (local > last local ? 1 : 0))
  *
- * so that events with different local ticks have different global ones. Lines alone
- * ensure that where a global tick is not longer than a local one. A period of 1 ns is
- * longer than a tick of most counters: there the maximum ensures it, and the cursor
- * counts how often.
+ * so that events with different local ticks have different global ones. Where a global
+ * tick is not longer than a local tick, the lines alone ensure that. A global tick of 1
+ * ns is longer than a tick of most counters: there the maximum ensures it, and the
+ * cursor counts these cases.
  *
  * User space only (doubles). No allocation.
  */
@@ -36,16 +36,16 @@
 struct tsct_cubic {
 	__u64 from;		/* local counter value at which the piece begins */
 	__u64 base;		/* remote counter value at `from`, rounded down */
-	double c[4];		/* c[0]: fraction added to base; c[1]: remote cycles per
-				 * local */
+	double c[4];		/* c[0]: fraction of a cycle added to base; c[1]: remote
+				 * cycles per local cycle */
 };
 
-#define TSCT_CUBICS_MAX	256	/* maximum number of pieces of one function */
+#define TSCT_CUBICS_MAX	256	/* maximum number of cubics of one function */
 
 /* ---- the axis --------------------------------------------------------------- */
 
 /*
- * Axis of merged time, common to all nodes: global tick of a tick of the master's,
+ * Axis of merged time, common to all nodes: global tick of a master's tick `remote`,
  * global = this->global + (remote - this->remote) * num / den
  */
 struct tsct_axis {
@@ -57,19 +57,19 @@ struct tsct_axis {
 
 #define TSCT_AXIS_HZ_MIN	1000000000ULL
 
-/* tsct_reduce - reduce a ratio to lowest terms; not 0 : 0 */
+/* tsct_reduce - reduce a ratio to lowest terms; the ratio must not be 0 : 0 */
 void tsct_reduce(__u64 *a, __u64 *b);
 
 /*
  * tsct_axis_from_run - axis on which the run takes as long as by the master's wall
  * clock
- * @begin @end: of the run, on the master's counter
- * @begin_ns @end_ns: of the run, on its wall clock
+ * @begin @end: begin and end of the run on the master's counter
+ * @begin_ns @end_ns: begin and end of the run on the master's wall clock, ns
  * @origin_ns: time of global tick 0 since the Unix epoch
  * @hz: global ticks per second
  *
- * The begin is at the global tick in which it falls, the end later by the wall clock's
- * difference. Returns 0; -EINVAL: a clock does not advance, hz is below
+ * The run begins at the global tick in which begin_ns falls, and ends later by the wall
+ * clock's difference. Returns 0; -EINVAL: a clock does not advance, hz is below
  * TSCT_AXIS_HZ_MIN, or begin_ns is before the origin; -ERANGE: too many ticks (at 1 GHz
  * since the Unix epoch there is room up to the year 2554, at 10 GHz up to 2028), or a
  * ratio that takes more than 64 bits in lowest terms.
@@ -86,7 +86,7 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 
 /* ---- lines ----------------------------------------------------------------- */
 
-/* Maximum of 2^40 local ticks per line: rounding of its rate adds up to 2^-24 ticks. */
+/* At most 2^40 local ticks per line: the rounded rate adds an error of 2^-24 ticks. */
 #define TSCT_MAPPING_LINE_BITS	40
 
 struct tsct_mapping_line {
@@ -94,10 +94,11 @@ struct tsct_mapping_line {
 	__u64 len;		/* number of local ticks */
 	__u64 base, frac;	/* global tick at `from`, and its fraction in 2^-64
 				 * ticks */
-	__u64 whole, mult;	/* global ticks per local one, in 2^-64 the rest */
+	__u64 whole, mult;	/* global ticks per local tick: integer, and fraction in
+				 * 2^-64 */
 };
 
-/* The global tick in which a local tick of the line begins */
+/* Returns the global tick in which a local tick of the line begins. */
 static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 					 __u64 local)
 {
@@ -113,26 +114,29 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
  */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	tsct_s128 start;	/* value where the first line begins, about b[0] */
-	tsct_s128 end;		/* value after the last local tick */
-	tsct_u128 last_rate;	/* rate of the last line, 2^-64 global per local */
-	__u64 from, len;	/* range of local ticks: first, number */
+	tsct_s128 start;	/* global tick of the first line's begin */
+	tsct_s128 end;		/* global tick after the last local tick */
+	tsct_u128 last_rate;	/* rate of the last line, 2^-64 global ticks per local
+				 * tick */
+	__u64 from, len;	/* first local tick, and number of local ticks */
 	__u32 bits;
-	__u32 step;		/* log2 of local ticks per line, except the last */
+	__u32 step;		/* log2 of local ticks per line but the last */
 };
 
 struct tsct_mapping {
 	__u64 begin, end;	/* range of local ticks, both included */
-	__u64 global;		/* axis->global */
+	__u64 global;		/* global tick that values count from (axis->global) */
 	__u64 nr_lines;		/* number of lines in all curves */
-	tsct_s128 last_end;	/* value where the last line ends; used by the build */
+	tsct_s128 last_end;	/* global tick where the last line ends; for the
+				 * build */
 	__u32 nr;
 	struct tsct_mapping_curve curve[TSCT_CUBICS_MAX];
 };
 
 /*
  * tsct_mapping_build - make a mapping of cubics and an axis
- * @piece: in order of `from`; the first also holds before it, the last to the end
+ * @piece: array of cubics in order of `from`; the first also holds before its `from`,
+ *	the last to the end
  * @begin @end: range of local ticks to map; less than 2^62 apart
  *
  * A gap of less than a nanosecond between two pieces is spread over the first of them.
@@ -140,13 +144,13 @@ struct tsct_mapping {
  * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, an invalid
  * axis, or begin after end; -ERANGE: the function does not rise everywhere (by a
  * thousandth of its mean rate at least), or numbers are too large or not finite. Then
- * *ret is not to be used. It has 36 KiB: do not put it on a stack.
+ * *ret is not to be used. A mapping has 36 KiB: do not put it on a stack.
  */
 int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		       unsigned int nr, const struct tsct_axis *axis,
 		       __u64 begin, __u64 end);
 
-/* tsct_mapping_find_line - the line of a local tick. Returns 0 or -ERANGE. */
+/* tsct_mapping_find_line - find the line of a local tick. Returns 0 or -ERANGE. */
 int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 			   struct tsct_mapping_line *ret_line);
 
@@ -156,9 +160,9 @@ struct tsct_mapping_cursor {
 	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
 	__u64 last_local, last_global;
-	__u64 monotonic_fixups;	/* events put later than their line gives, so that ticks
+	__u64 monotonic_fixups;	/* number of events whose tick was raised so that ticks
 				 * are monotonic */
-	__u64 fixup_max;	/* the largest of these shifts, global ticks */
+	__u64 fixup_max;	/* largest raise of a tick, global ticks */
 };
 
 void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
@@ -173,8 +177,8 @@ int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *cursor, __u64 local);
 /*
  * tsct_mapping_cursor_next - the global tick of the location's next event
  *
- * Returns 0; -EINVAL: its local tick is before the last one, or before the begin;
- * -ERANGE: it is after the end. On error, nothing changes.
+ * Returns 0; -EINVAL: the event's local tick is before the last event's, or before the
+ * begin; -ERANGE: it is after the end. On error, nothing changes.
  */
 static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c,
 					   __u64 local, __u64 *ret_global)

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Offset of CLOCK_REALTIME: samples against predictions and against the
- * parameters in force, and the parameters to publish next.
+ * Offset of CLOCK_REALTIME: compares samples with predictions and with the params in
+ * force, and composes the params to publish next.
  */
 #include "rate_estimator.h"
 #include "clock_params.h"
 
 /*
- * Before a change of steering, the rate is assumed constant over this many samples. It
- * bounds how far the parameters in force drifted from REALTIME before the change.
+ * Before a change of steering, the rate is assumed constant over this many samples.
+ * That bounds how far the params in force drifted from REALTIME before the change.
  */
 #define STEADY_SAMPLES	4
 /*
- * Relative uncertainty of the time between tries, if a sample is outside of its
- * prediction: REALTIME may have been slewed by 10 % meanwhile.
+ * Relative uncertainty of the time between the tries of a sample, if a sample is
+ * outside of its prediction: REALTIME may have been slewed by 10 % meanwhile.
  */
 #define SLEWED		0.12
 #define CALM_NS		3e9	/* innovation_ppb decays to 0 within this time */
-#define BOUND_MARGIN	0.1	/* parameters stay in force while their bound exceeds
-				 * the best by less than this */
+/* params stay in force if their bound exceeds the best bound by less than this ratio */
+#define BOUND_MARGIN	0.1
 
 struct tsct_offset_interval
 tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
@@ -64,7 +64,7 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 	double ran = (double)(__s64)((__u64)offset->ns - (__u64)last->ns) +
 		offset->frac_ns - last->frac_ns;
 	double off = ran - (double)(__s64)(offset->cycles - last->cycles) * rate;
-	/* The bound grows with the time since the last sample. */
+	/* The bound of the offset grows with the time since the last sample. */
 	double growth = (est->hi - est->lo) / 2 / est->rate + wander(est);
 	double late = tsct_larger(0, elapsed - TSCT_RATE_HOLD_NS);
 	double half = last->half_ns + growth * elapsed +
@@ -82,8 +82,9 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Sets the bounds of the rate to those between the newest sample and the one before it,
- * or an earlier one if that is too recent or gives much wider bounds.
+ * Sets the bounds of the rate to those between the newest sample and the previous
+ * sample, or an earlier sample if the previous is too recent or gives much wider
+ * bounds.
  */
 static void set_rate_bounds(struct tsct_rate_estimator *est)
 {
@@ -104,8 +105,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 		if (spread && hi - lo > spread / 2)
 			continue;
 		/*
-		 * Bounds since a bracket that is too recent are provisional: those
-		 * since the next older one replace them.
+		 * Bounds since a bracket that is too recent are provisional: bounds
+		 * since the next older bracket replace them.
 		 */
 		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
@@ -115,8 +116,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * Largest relative drift of the parameters in force from REALTIME before its steering
- * changed
+ * Returns the largest relative drift of the params in force from REALTIME before the
+ * steering of REALTIME changed.
  */
 static double drift_before(const struct tsct_rate_estimator *est)
 {
@@ -126,7 +127,7 @@ static double drift_before(const struct tsct_rate_estimator *est)
 		real->nr - STEADY_SAMPLES - 1 : 0;
 	double lo, hi;
 
-	/* Resumed parameters come without the samples that they were made of. */
+	/* Resumed params come without the samples that they were estimated from. */
 	if (real->nr < 2 || !tsct_bracket_rate(&real->hist[oldest],
 					       &real->hist[real->nr - 1],
 					       tsct_rate_window_resolution(real),
@@ -137,10 +138,10 @@ static double drift_before(const struct tsct_rate_estimator *est)
 }
 
 /*
- * Largest amount, ns, by which the magnitude of the parameters' offset may have
- * exceeded its value @off at a sample, between that sample and the next (or former)
- * one. @slewed: ns that the parameters' slew added meanwhile. REALTIME may have been
- * set at any moment between the samples, wherever in their slew the parameters were.
+ * Returns the largest amount, ns, by which the magnitude of the parameters' offset may
+ * have exceeded its value @off at a sample, between that sample and the next (or
+ * former) one. @slewed: ns that the parameters' slew added meanwhile. REALTIME may have
+ * been set at any moment between the samples, at any point of the slew.
  */
 static double excursion(double off, double slewed)
 {
@@ -166,11 +167,11 @@ static void set_past(struct tsct_rate_estimator *est,
 	double end = error + excursion(off, slewed);
 	double worst;
 
-	/* The former parameters ended after @last: this bound covers them, too. */
+	/* The former params ended after @last: this bound covers their error, too. */
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;
-	/* After so long a time without a sample, REALTIME may have any offset. */
+	/* After long enough without a sample, REALTIME may have any offset. */
 	if (innovation->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 * (double)
 			tsct_clock_params_error_ps(params, offset->cycles));
@@ -186,8 +187,8 @@ void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns)
 	double margin = (real->hi - real->lo) / 4;
 
 	/*
-	 * The rate is kept as long as the samples allow it, and then moved to well
-	 * inside of the allowed range: it must not follow the noise of each sample.
+	 * Keeps the rate as long as the samples allow it, and then moves it well inside
+	 * the allowed range, because the rate must not follow the noise of each sample.
 	 */
 	if (real->hi)
 		est->rate = tsct_larger(real->lo + margin,
@@ -225,15 +226,15 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 /* ---- parameters ----------------------------------------------------------- */
 
 /*
- * Bound of a sample's rounding error, ns: time is rounded to ns, cycles to integers,
- * and the kernel's clock is not exactly straight.
+ * Returns the bound of a sample's rounding error, ns: time is rounded to ns, cycles to
+ * integers, and the kernel's clock is not exactly straight.
  */
 static double rounding_ns(const struct tsct_rate_estimator *est)
 {
 	return 1 + est->rate + TSCT_RATE_TICK_NS;
 }
 
-/* Relative growth of the error of parameters in use */
+/* Relative growth of the error of params that are in use */
 static double growth_of(const struct tsct_rate_estimator *est,
 			const struct tsct_clock_params *params)
 {
@@ -244,8 +245,8 @@ static double growth_of(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Bound of the error, ns, at the end of the interval between samples. @off: distance of
- * the parameters from the estimate now
+ * Returns the bound of the params' error, ns, at the end of the interval between
+ * samples. @off: distance of the params from the estimate now
  */
 static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
 {
@@ -253,7 +254,7 @@ static double bound_after(const struct tsct_rate_estimator *est, double off, dou
 		growth * TSCT_SERVO_SLEW_INTERVALS * est->interval_ns;
 }
 
-/* Returns true if @params may stay in force. */
+/* Returns true if @params are accurate enough to stay in force. */
 static bool is_good_enough(const struct tsct_rate_estimator *est,
 			   const struct tsct_servo_estimate *estimate,
 			   const struct tsct_clock_params *params, __u64 begin_cycles)
@@ -263,9 +264,10 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	double best, bound;
 
 	/*
-	 * After parameters were replaced, the next sample bounds the error of all of
-	 * them since the last sample, as of one straight function. So there has to be
-	 * a sample in them before they are replaced, and no slew's end behind it.
+	 * After parameters were replaced, the next sample bounds the error of old and
+	 * new params since the last sample, as of one straight function. So params must
+	 * have had a sample before they are replaced, and no slew may end after that
+	 * sample.
 	 */
 	if ((__s64)age <= 0 || (__s64)(est->offset.cycles - params->base_cycles) < 0)
 		return true;
@@ -283,7 +285,7 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	return bound <= best * (1 + BOUND_MARGIN);
 }
 
-/* Slews new parameters towards the middle of the last sample's interval. */
+/* Lets new params slew towards the middle of the last sample's interval. */
 static void set_slew(const struct tsct_rate_estimator *est,
 		     const struct tsct_servo_estimate *estimate,
 		     struct tsct_clock_params *params)
@@ -298,7 +300,7 @@ static void set_slew(const struct tsct_rate_estimator *est,
 	tsct_servo_set_slew(params, span_ns / est->rate, est->rate * (1 + slew));
 }
 
-/* Sets the error bounds of @params. @keep: they are already in force. */
+/* Sets the error bounds of @params. @keep: true: the params are already in force. */
 static void set_bounds(const struct tsct_rate_estimator *est,
 		       const struct tsct_servo_estimate *estimate, bool keep,
 		       struct tsct_clock_params *params)
@@ -324,9 +326,9 @@ static void set_bounds(const struct tsct_rate_estimator *est,
 }
 
 /*
- * Error bound of the parameters that end at @begin_cycles: the largest error that
- * samples showed. Errors between now and their end show at the next sample: see
- * continue_params() in clock_segments.c.
+ * Returns the error bound of the params that end at @begin_cycles: the largest error
+ * that samples showed. The next sample shows errors between now and the end of the
+ * params: see continue_params() in clock_segments.c.
  */
 static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 			      const struct tsct_servo_estimate *estimate,
@@ -339,10 +341,7 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 		tsct_larger(0, unseen) * tsct_rate_uncertainty(est, est->rate);
 
 	error = tsct_larger(error, est->past_ns);
-	/*
-	 * 1 ns more: with a slew, the parameters become two segments, each of them
-	 * rounded.
-	 */
+	/* Adds 1 ns: params with a slew become two rounded segments. */
 	return tsct_ps_up(error + rounding_ns(est) + 1);
 }
 
@@ -381,8 +380,8 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	}
 	set_bounds(est, &estimate, keep, params);
 	/*
-	 * The fast conversion checks neither skew nor source: when the page changes to
-	 * another source, TSC values must not be converted as nanoseconds.
+	 * The fast conversion checks neither skew nor source: when the clock page
+	 * changes to another source, TSC values must not be converted as nanoseconds.
 	 */
 	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
 	    ret_state->source != TSCT_SOURCE_TSC)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * K-way merge: selects the next event of several streams, each of them in order.
- * A binary heap of one cursor per stream, in memory of the caller.
+ * It is a binary heap of one cursor per stream, in memory of the caller.
  */
 #ifndef TSCT_CORE_ORDER_H
 #define TSCT_CORE_ORDER_H
 
 #include "port.h"
 
-/* Next event of one stream. Order: key, then rank, then index */
+/* Cursor: next event of one stream. Sorted by key, then rank, then index */
 struct tsct_order_cursor {
 	__u64 key;		/* cycles or ticks, the same unit in all streams */
 	__u32 rank;
@@ -49,7 +49,7 @@ static inline void tsct_order_sink_(struct tsct_order *order)
 	order->heap[at] = moving;
 }
 
-/* tsct_order_init - an empty heap; @heap has room for @room streams */
+/* tsct_order_init - make an empty heap; @heap has room for @room streams */
 static inline void tsct_order_init(struct tsct_order *order,
 				   struct tsct_order_cursor *heap, __u32 room)
 {
@@ -58,7 +58,7 @@ static inline void tsct_order_init(struct tsct_order *order,
 	order->room = room;
 }
 
-/* Returns 0 or -ENOSPC. */
+/* tsct_order_add - add a stream's cursor. Returns 0 or -ENOSPC. */
 static inline int tsct_order_add(struct tsct_order *order,
 				 const struct tsct_order_cursor *cursor)
 {

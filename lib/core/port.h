@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Environment of the pure core: fixed-width types, memory functions, errno
- * values, relaxed and ordered memory accesses, 128-bit integers. The only file of
- * the tree that depends on whether it is compiled for the kernel.
+ * values, relaxed and ordered memory accesses, 128-bit integers. Only this file of the
+ * tree depends on whether it is compiled for the kernel.
  */
 #ifndef TSCT_CORE_PORT_H
 #define TSCT_CORE_PORT_H
@@ -46,9 +46,10 @@ typedef __int128 tsct_s128;
 typedef unsigned __int128 tsct_u128;
 
 /*
- * Copies of structures that are read while they are written: word by word, each
- * by one relaxed atomic access, so that a torn copy is a value to discard and not
- * a data race. The type may alias, as some fields are narrower than a word.
+ * The functions below copy structures that are read while they are written: word by
+ * word, each word by one relaxed atomic access, so that a torn copy is a value to
+ * discard and not a data race. The type may alias, as some fields are narrower than a
+ * word.
  */
 typedef __u64 __attribute__((may_alias)) tsct_word;
 

@@ -8,7 +8,7 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double resolution_ns,
 		       double *ret_lo, double *ret_hi)
 {
-	/* A reading n of a counter was taken at some time in [n, n + 1). */
+	/* Counter resolution: a reading n means a true count in [n, n + 1). */
 	__s64 shortest = (__s64)(b->before - a->after) - 1;
 	__s64 longest = (__s64)(b->after - a->before) + 1;
 	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
@@ -64,7 +64,7 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
 	double lo, hi, two_lo, two_hi;
 	unsigned int i;
 
-	/* Removes every other bracket of the older half: spacing grows with age. */
+	/* Removes every second bracket of the older half: spacing grows with age. */
 	if (window->nr == TSCT_RATE_WINDOW_MAX)
 		for (i = 1; i <= TSCT_RATE_WINDOW_MAX / 4; i++)
 			remove_brackets(window, i, 1);
@@ -95,11 +95,11 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
 		window->rate = window->hi;
 }
 
-/* Number of pairs of brackets that are at least half of the window apart */
+/* Returns the number of pairs of brackets at least half of the window apart. */
 #define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
 
-/* A bracket is wide if it exceeds the narrowest one by more than this ratio. */
+/* A bracket is wide if it is wider than the narrowest bracket by this ratio. */
 #define WIDE_RATIO	1.3
 #define NARROW_MIN	4
 
@@ -120,8 +120,8 @@ static double width_of(const struct tsct_bracket *bracket)
 
 /*
  * Sometimes all tries of a search run on a CPU that reads its clock late within the
- * bracket, which shows in its width. Such brackets are left out, if there are enough
- * others. Returns the number of indices in @ret_narrow.
+ * bracket, which shows in the bracket's width. Wide brackets are left out, if enough
+ * others remain. Returns the number of indices in @ret_narrow.
  */
 static unsigned int find_narrow(const struct tsct_rate_window *window,
 				unsigned int ret_narrow[TSCT_RATE_WINDOW_MAX])
@@ -165,11 +165,11 @@ double tsct_rate_window_median(const struct tsct_rate_window *window)
 
 /* ---- the estimator -------------------------------------------------------- */
 
-/* Credible rates, in ns per cycle: 10 MHz to 100 GHz */
+/* Credible rates, in ns per cycle: counters of 10 MHz to 100 GHz */
 #define RATE_MIN	0.01
 #define RATE_MAX	100
 
-/* Assumed relative bound of the rate of REALTIME against MONOTONIC_RAW */
+/* Assumed bound of the relative rate of REALTIME against MONOTONIC_RAW */
 #define STEERED		0.12
 
 static bool is_forward(const struct tsct_bracket *bracket)
@@ -221,8 +221,8 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
 	est->state = *last;
 	est->resumed = true;
 	/*
-	 * The time that the parameters give at their last sample counts as a sample.
-	 * They are not valid before their base.
+	 * The time that the resumed params give at their last sample counts as a
+	 * sample. Params are not valid before base_cycles.
 	 */
 	if ((__s64)(at - params->base_cycles) < 0)
 		at = params->base_cycles;
@@ -246,8 +246,8 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
 }
 
 /*
- * The most likely rate of MONOTONIC_RAW, in ns per cycle. Sources other than the
- * TSC count ns: for them it is 1.
+ * Returns the most likely rate of MONOTONIC_RAW, ns per cycle. It is 1 for sources
+ * other than the TSC, which count ns.
  */
 static double estimate_raw_rate(const struct tsct_rate_estimator *est, bool start)
 {
@@ -261,7 +261,7 @@ static double estimate_raw_rate(const struct tsct_rate_estimator *est, bool star
 	if (start)
 		rate = tsct_rate_window_median(raw);
 	rate = tsct_larger(raw->lo, tsct_smaller(raw->hi, rate));
-	/* The restored rate is a bound, too, unless samples contradict it. */
+	/* The restored rate bounds the rate, too, unless samples contradict it. */
 	if (est->raw_lo && est->raw_lo <= raw->hi && est->raw_hi >= raw->lo)
 		rate = tsct_larger(est->raw_lo, tsct_smaller(est->raw_hi, rate));
 	return rate;
@@ -274,8 +274,8 @@ static void set_default_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * Sets the rate of MONOTONIC_RAW. The rate of REALTIME follows in proportion: its
- * steering against RAW has not changed.
+ * Sets the rate of MONOTONIC_RAW. The rate of REALTIME changes in proportion, as the
+ * steering of REALTIME against RAW is the same.
  */
 static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 {
@@ -291,7 +291,7 @@ static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 	est->raw_rate = rate;
 	if (est->nr == 1 && !est->resumed)
 		set_default_bounds(est);
-	/* The bounds of REALTIME may be narrower than those of RAW. */
+	/* Bounds of the rate from REALTIME may be narrower than those from RAW. */
 	else if (est->hi > 0)
 		est->rate = tsct_larger(est->lo, tsct_smaller(est->hi,
 							      est->rate));
@@ -320,7 +320,7 @@ static bool raw_jumped(const struct tsct_rate_estimator *est,
 
 /*
  * Discards the time, and the rate unless @keep_rate.
- * @seen_cycles: when the disruption was seen; 0: unknown
+ * @seen_cycles: counter when the disruption was detected; 0: unknown
  */
 static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_rate,
 			__u64 seen_cycles)
@@ -348,12 +348,12 @@ static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_
 
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 {
-	/* seen_cycles 0: tsct_rate_compose() sets epoch_cycles. */
+	/* With seen_cycles 0, tsct_rate_compose() sets epoch_cycles later. */
 	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
 		    cause == TSCT_CAUSE_FAKE, 0);
 }
 
-/* Sets the time from the first sample of an epoch; the rate is not known yet. */
+/* Sets the time from the first sample of an epoch, when the rate is not known yet. */
 static void set_first_sample(struct tsct_rate_estimator *est,
 			     const struct tsct_bracket *real)
 {
@@ -409,8 +409,8 @@ static int add_real(struct tsct_rate_estimator *est, const struct tsct_sample *s
 		return TSCT_RATE_STEPPED;
 	}
 	/*
-	 * A sample that is wider than its prediction only shows that nothing has
-	 * changed; but it is accepted before the clock would go into holdover.
+	 * A sample with a wider error than its prediction only shows that nothing has
+	 * changed; it is accepted only if the clock would otherwise go into holdover.
 	 */
 	if (!(innovation.missed_ns > 0) && offset.half_ns > innovation.half_ns &&
 	    innovation.elapsed_ns + est->interval_ns < TSCT_RATE_HOLD_NS)
@@ -440,7 +440,7 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 	return event;
 }
 
-/* Several samples within some ms count as one sample, which also shows the rate. */
+/* Samples within some ms count as one sample, which also shows the rate. */
 static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {
@@ -458,8 +458,8 @@ static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample 
 	for (i = 0; i < nr; i++)
 		tsct_rate_window_add(&est->real, &samples[i].real);
 	/*
-	 * The clock was set among the samples if they show an impossible rate. The next
-	 * sample will show the rate.
+	 * If the samples show an impossible rate, the clock was set among them: the
+	 * next sample will show the rate.
 	 */
 	if (!est->real.hi || est->real.hi < est->raw_rate * (1 - STEERED) ||
 	    est->real.lo > est->raw_rate * (1 + STEERED)) {
@@ -489,7 +489,7 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
 	for (i = 0; i < nr; i++)
 		if (add_raw(est, &samples[i].raw, &samples[i].real))
 			event = TSCT_RATE_JUMPED;
-	/* The counter jumped at the last sample: there is no rate yet. */
+	/* The counter jumped at the last sample, so there is no rate yet. */
 	if (!est->raw.hi)
 		return event == TSCT_RATE_OK ? -EINVAL : event;
 	update_raw_rate(est, fresh && !est->raw_lo);

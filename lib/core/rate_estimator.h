@@ -10,8 +10,8 @@
  *
  * Documentation/clock-model.rst defines the time of counter values after the last
  * sample, and the assumptions between samples. In short: future steering of
- * CLOCK_REALTIME cannot be predicted, so the estimate assumes that it stays as between
- * the last samples.
+ * CLOCK_REALTIME cannot be predicted, so the estimate assumes that steering stays as
+ * between the last samples.
  */
 #ifndef TSCT_CORE_RATE_ESTIMATOR_H
 #define TSCT_CORE_RATE_ESTIMATOR_H
@@ -19,24 +19,25 @@
 #include "servo.h"
 
 struct tsct_bracket {
-	__u64 before;		/* cycles, before the clock was read */
+	__u64 before;		/* counter before the clock was read, cycles */
 	__s64 ns;		/* reading of the clock, ns */
-	__u64 after;		/* cycles, after the clock was read */
+	__u64 after;		/* counter after the clock was read, cycles */
 };
 
-/* Readings of both clocks; raw is taken before real. */
+/* A sample: brackets of both clocks; raw is read before real. */
 struct tsct_sample {
-	struct tsct_bracket raw;	/* CLOCK_MONOTONIC_RAW */
-	struct tsct_bracket real;	/* CLOCK_REALTIME */
-	__u64 span;		/* cycles between the tries combined into real */
+	struct tsct_bracket raw;	/* bracket of CLOCK_MONOTONIC_RAW */
+	struct tsct_bracket real;	/* bracket of CLOCK_REALTIME */
+	__u64 span;		/* cycles between the tries combined into `real` */
 };
 
-/* A larger offset is a step: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most. */
+/* Slew limit: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most; more is a step. */
 #define TSCT_RATE_STEP_PPB	600000
-#define TSCT_RATE_STEP_NS	10000000000LL	/* longest time of a slew */
+/* longest duration of a slew of published time */
+#define TSCT_RATE_STEP_NS	10000000000LL
 #define TSCT_RATE_SLEW_PPB	500000		/* fastest slew of published time */
-#define TSCT_RATE_JUMP_PPB	20000		/* a larger difference of the rates of
-						 * the counter and RAW is a jump */
+/* a larger difference between the rates of counter and RAW is a jump */
+#define TSCT_RATE_JUMP_PPB	20000
 /*
  * Distance, ns, of the kernel's clock from the straight line that it follows on
  * average: the kernel steers it by timer ticks of two lengths.
@@ -49,100 +50,100 @@ struct tsct_sample {
  */
 #define TSCT_RATE_WANDER_PPB	40
 
-#define TSCT_RATE_BASELINE_NS	500000000	/* span of samples for SYNCHRONIZED */
-#define TSCT_RATE_RECENT_NS	500000000	/* shortest span for a rate of the most
-						 * recent steering */
-/* Parameters are replaced after this time: later errors enlarge all of their bound. */
+/* span of samples from which on the status is SYNCHRONIZED */
+#define TSCT_RATE_BASELINE_NS	500000000
+/* shortest span of samples that gives the rate of the present steering */
+#define TSCT_RATE_RECENT_NS	500000000
+/* Age at which params are replaced: an error enlarges their whole bound. */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
-#define TSCT_RATE_HOLD_NS	5000000000LL	/* time without a sample to holdover */
+/* time without a sample after which holdover begins */
+#define TSCT_RATE_HOLD_NS	5000000000LL
 #define TSCT_RATE_HOLD_PPB	15000		/* growth of the error in holdover: PHI
 						 * of RFC 5905 */
-#define TSCT_RATE_VOID_NS	1000000000000LL	/* time without a sample until it is
-						 * unknown */
+/* time without a sample after which the time is unknown */
+#define TSCT_RATE_VOID_NS	1000000000000LL
 
-/* Brackets of one clock, oldest first, and the rates that they allow */
+/* A window: brackets of one clock, oldest first, and the rates that they allow */
 #define TSCT_RATE_WINDOW_MAX		32
 struct tsct_rate_window {
 	struct tsct_bracket hist[TSCT_RATE_WINDOW_MAX];
 	unsigned int nr;
 	double lo, hi;		/* bounds of the rate, ns per cycle; 0, 0: unknown */
 	double rate;		/* the most likely rate, ns per cycle; 0: unknown */
-	double spread;		/* hi - lo of the two brackets that gave `rate`, ns per
-				 * cycle */
+	double spread;		/* uncertainty of `rate`, ns per cycle */
 	double resolution_ns;	/* resolution of the clock; 0: 1 ns */
 };
 
 struct tsct_rate_estimator {
-	struct tsct_clock_state state;	/* state in force: the last published one */
+	struct tsct_clock_state state;	/* last published state */
 	struct tsct_rate_window raw, real;
 	double raw_rate;	/* ns of MONOTONIC_RAW per cycle */
-	double raw_lo, raw_hi;	/* restored bounds of raw_rate; 0, 0: none */
-	double rate;		/* ns of REALTIME per cycle, most likely */
+	double raw_lo, raw_hi;	/* bounds of raw_rate that were restored; 0, 0: none */
+	double rate;		/* most likely ns of REALTIME per cycle */
 	double lo, hi;		/* bounds of `rate` from ref_cycles to offset.cycles */
 	__u64 ref_cycles;
 	struct tsct_offset_interval offset;	/* offset of REALTIME at the last
 						 * accepted sample */
-	__u64 first_cycles;	/* first accepted sample of this epoch */
-	unsigned int nr;	/* accepted samples of this epoch */
-	double interval_ns;	/* interval between samples */
-	double innovation_ppb;	/* recent errors of prediction; decay with time */
-	double error_ns;	/* error of the parameters in force at offset.cycles */
-	double past_ns;		/* largest error of the parameters in force so far */
-	double divergence_ns;	/* distance between the parameters in force and the
-				 * former ones at the last sample before */
-	bool resumed;		/* continues the state of a predecessor */
+	__u64 first_cycles;	/* counter at the first accepted sample of this epoch */
+	unsigned int nr;	/* number of accepted samples of this epoch */
+	double interval_ns;	/* time between samples, ns */
+	double innovation_ppb;	/* recent errors of prediction, ppb; decay with time */
+	double error_ns;	/* error of the params in force at offset.cycles, ns */
+	double past_ns;		/* largest error of the params in force so far, ns */
+	double divergence_ns;	/* distance between the params in force and the former
+				 * params at the last sample before */
+	bool resumed;		/* the estimator continues a predecessor's state */
 	/*
-	 * Callers may set these members after tsct_rate_init(), also raw.resolution_ns
-	 * and real.resolution_ns.
+	 * Callers may set the members below after tsct_rate_init(), also
+	 * raw.resolution_ns and real.resolution_ns.
 	 */
-	bool locked;		/* the kernel's clocks are made of this counter */
-	__u64 holdover_cycles;	/* 0: TSCT_RATE_HOLD_NS */
-	__u64 void_cycles;	/* 0: TSCT_RATE_VOID_NS; never: 1 << 61 */
+	bool locked;		/* the kernel's clocks are derived from this counter */
+	__u64 holdover_cycles;	/* cycles from a sample to holdover; 0:
+				 * TSCT_RATE_HOLD_NS */
+	__u64 void_cycles;	/* cycles from a sample to unknown time; 0:
+				 * TSCT_RATE_VOID_NS; 1 << 61: never */
 };
 
 enum tsct_rate_event {
-	TSCT_RATE_OK,		/* as expected */
+	TSCT_RATE_OK,		/* the sample was as expected */
 	TSCT_RATE_STEPPED,	/* CLOCK_REALTIME was set: new epoch */
 	TSCT_RATE_JUMPED,	/* counter or MONOTONIC_RAW jumped: new epoch */
 };
 
-/*
- * tsct_rate_init - an estimator without samples
- * @source: TSCT_SOURCE_* of all brackets
- * @epoch, @cause: epoch and TSCT_CAUSE_* of the first state
- */
+/* tsct_rate_init - initialize an estimator without samples */
 void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
 		    __u32 cause);
 
 /*
  * tsct_rate_resume - continue from the last state of another estimator
  *
- * While the clock agrees with that state, its parameters are continued and slewed, and
- * its epoch is kept. To be called before tsct_rate_start(). Returns 0, or -EINVAL and
- * changes nothing: an invalid state, one of another source, or one without a time.
+ * While the clock agrees with that state, the state's params are continued and slewed,
+ * and its epoch is kept. To be called before tsct_rate_start(). Returns 0, or -EINVAL
+ * and changes nothing: the state is invalid, of another source, or without a time.
  */
 int tsct_rate_resume(struct tsct_rate_estimator *est,
 		     const struct tsct_clock_state *last);
 
 /*
  * tsct_rate_restore - set a saved rate against MONOTONIC_RAW
- * @rate_mult: 2^-56 ns per cycle
- * @rate_error_ppt: error bound, 10^-12 of the rate
+ * @rate_mult: the saved rate, 2^-56 ns per cycle
+ * @rate_error_ppt: error bound of the rate, in 10^-12 of it
  *
- * Measurements may narrow or contradict it. To be called before tsct_rate_start().
- * Returns 0 or -EINVAL: no counter runs at this rate.
+ * Later measurements may narrow the bound or contradict the rate. To be called before
+ * tsct_rate_start(). Returns 0 or -EINVAL: no counter runs at this rate.
  */
 int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
 		      __u64 rate_error_ppt);
 
 /*
- * tsct_rate_start - the first estimate, or the first one after a disruption, from
- * several samples about 1 ms apart
+ * tsct_rate_start - make the first estimate, also after a disruption, from several
+ * samples about 1 ms apart
  *
  * The rate is the median over many intervals, within the bounds of all brackets.
- * Returns an event (resumed parameters may have been stepped away from; if a clock
- * jumps among the samples, the status may still be DISRUPTED); -EINVAL: fewer than two
- * samples, or one that runs backwards; -ERANGE: no counter runs at this rate.
+ * Returns an event (STEPPED: CLOCK_REALTIME was set since the resumed state; after a
+ * clock jumped among the samples, the status may still be DISRUPTED); -EINVAL: fewer
+ * than two samples, or a sample that runs backwards; -ERANGE: no counter runs at this
+ * rate.
  */
 int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		    unsigned int nr);
@@ -165,27 +166,27 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
 
 /*
- * tsct_rate_compose - the state to publish now
- * @begin_cycles: beginning of new parameters; later than now
+ * tsct_rate_compose - compose the state to publish now
+ * @begin_cycles: counter at which new params begin; later than now
  *
- * Confirms the parameters in force if they are good enough. Else new ones continue them
- * from @begin_cycles on; the first ones of an epoch begin at its last sample. May be
+ * Confirms the params in force if they are good enough. Else new params continue them
+ * from @begin_cycles on; the first params of an epoch begin at its last sample. May be
  * called again with another @begin_cycles.
  */
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
 
-/* tsct_rate_published - report that a state of tsct_rate_compose() is published */
+/* tsct_rate_published - report that the result of tsct_rate_compose() is published */
 void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 
 /*
- * tsct_rate_hz - the counter's rate against MONOTONIC_RAW, in Hz; 0: unknown
- * @ret_error_ppb: bound of its error; may be NULL
+ * tsct_rate_hz - return the counter's rate against MONOTONIC_RAW, in Hz; 0: unknown
+ * @ret_error_ppb: bound of the rate's error; may be NULL
  */
 double tsct_rate_hz(const struct tsct_rate_estimator *est, double *ret_error_ppb);
 
-/* True if @a is narrower than @b, so that it bounds its time more closely. */
+/* True if bracket @a is narrower than @b, so that @a bounds its time more closely. */
 static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
 					 const struct tsct_bracket *b)
 {
@@ -196,7 +197,7 @@ static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
  * tsct_bracket_rate - bounds of the rate between two brackets, in ns per cycle
  * @resolution_ns: a clock that reads n shows some time in [n, n + resolution_ns)
  *
- * Returns false if they overlap: then any rate is possible.
+ * Returns false if the brackets overlap: then any rate is possible.
  */
 bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double resolution_ns,
@@ -211,12 +212,12 @@ static inline double tsct_rate_window_resolution(const struct tsct_rate_window *
 }
 
 /*
- * tsct_rate_window_add - add a bracket later than all others
+ * tsct_rate_window_add - add a bracket that is later than all others in the window
  *
  * [lo, hi] becomes the set of constant rates between the newest bracket and older ones;
- * brackets that contradict a common rate are removed. The most likely rate in it is
- * that between the middles of the narrowest two brackets: delays of the two counter
- * reads of a bracket are mostly alike.
+ * brackets that contradict a common rate are removed. The most likely rate in [lo, hi]
+ * is the rate between the middles of the narrowest two brackets, since the two counter
+ * reads of a bracket mostly take equally long.
  */
 void tsct_rate_window_add(struct tsct_rate_window *window,
 			  const struct tsct_bracket *bracket);
@@ -225,15 +226,16 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
  * tsct_rate_window_median - median of the rates between middles of brackets that are at
  * least half of the window apart, in ns per cycle; 0: none
  *
- * Long intervals have the least error; a median, since sometimes all tries of a search
- * run on a CPU that reads its clock late within the bracket.
+ * Long intervals have the least error; the median is used, since sometimes all tries of
+ * a search run on a CPU that reads its clock late within the bracket.
  */
 double tsct_rate_window_median(const struct tsct_rate_window *window);
 
 /* ---- inside the estimator: offset_estimator.c ----------------------------- */
 
 /*
- * tsct_offset_interval_make - the times that a bracket allows at its middle
+ * tsct_offset_interval_make - compute the interval of times that a bracket allows at
+ * its middle
  * @rate: ns per cycle
  * @resolution_ns: clock and counter that read n show some time in
  * [n, n + resolution_ns) and [n, n + 1)
@@ -245,15 +247,15 @@ tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
 /* Time between two counter values, in ns of REALTIME */
 double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to);
 
-/* Bound of the relative error of @rate (ns per cycle) after the last sample */
+/* Bound of the relative error of @rate (ns per cycle) from the last sample on */
 double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate);
 
-/* Difference between a sample and its prediction */
+/* Innovation: difference between a sample and its prediction */
 struct tsct_innovation {
-	double elapsed_ns;	/* time since the last accepted sample */
-	double half_ns;		/* error bound of the prediction */
-	double missed_ns;	/* distance between both intervals; 0: they overlap */
-	bool stepped;		/* the distance is larger than slewing explains */
+	double elapsed_ns;	/* time since the last accepted sample, ns */
+	double half_ns;		/* error bound of the prediction, ns */
+	double missed_ns;	/* distance of both intervals, ns; 0: they overlap */
+	bool stepped;		/* missed_ns is more than slewing explains */
 };
 
 struct tsct_innovation
@@ -261,12 +263,12 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *offset);
 
 /*
- * tsct_rate_adopt - accept a sample that was expected, or can be slewed to
- * @bracket: of REALTIME
- * @offset: made of @bracket
- * @span_ns: duration of all its tries
+ * tsct_rate_adopt - accept a sample that was expected, or that a slew can reach
+ * @bracket: bracket of REALTIME in the sample
+ * @offset: interval of times made from @bracket
+ * @span_ns: duration of all tries of the sample, ns
  *
- * Sets the rate and its bounds, and the error of the parameters in force.
+ * Sets the estimator's rate and its bounds, and the error of the params in force.
  */
 void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket *bracket,
 		     const struct tsct_offset_interval *offset,
@@ -274,7 +276,7 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 
 /*
  * tsct_rate_settle - set the rate, its bounds and the offset from est->real
- * @more_ns: added to the offset's error bound
+ * @more_ns: ns added to the offset's error bound
  */
 void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "remap.h"
 
-/* Multipliers: odd, and half of their bits are set */
+/* Multipliers of the hash: odd numbers in which half of the bits are set */
 #define HASH_A	0x9e3779b97f4a7c15ULL
 #define HASH_B	0xd6e8feb86659fd93ULL
 
-/* XOR of both halves of the product: depends on all bits of both numbers */
+/* XOR of both halves of the product: depends on all bits of both factors */
 static __u64 fold_product(__u64 a, __u64 b)
 {
 	tsct_u128 product = (tsct_u128)a * b;

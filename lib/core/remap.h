@@ -9,8 +9,9 @@
  *
  * A definition is read, the ids in it are translated (tsct_remap_get()), and the result
  * is hashed and looked up (tsct_unify_id()), which returns the id of an equal
- * definition or the next one. Then its old id is mapped to that (tsct_remap_put()). A
- * reference to a definition that was not read yet is not found: no cycles.
+ * definition or the next free id. Then the definition's old id is mapped to that id
+ * (tsct_remap_put()). References to definitions that were not read yet are not found,
+ * so there are no cycles.
  *
  * Inputs are untrusted, so hashes are seeded. Entries are never removed.
  */
@@ -21,7 +22,7 @@
 
 struct tsct_remap_slot {
 	__u64 old;
-	__u64 id;		/* output's id + 1; 0: slot is free */
+	__u64 id;		/* the output's id + 1; 0: the slot is free */
 };
 
 struct tsct_remap {
@@ -33,8 +34,8 @@ struct tsct_remap {
 
 /*
  * tsct_remap_init - make an empty table
- * @slot: memory of @room slots, which is cleared; @room: a power of two
- * @seed: random, and unknown to the makers of the inputs
+ * @slot: memory of @room slots, which is cleared; @room is a power of two
+ * @seed: random number, unknown to the makers of the inputs
  *
  * Returns 0 or -EINVAL: @room is no power of two.
  */
@@ -44,32 +45,33 @@ int tsct_remap_init(struct tsct_remap *map, struct tsct_remap_slot *slot,
 /*
  * tsct_remap_put - map @old to @id (not ~0)
  *
- * Returns 0; -EALREADY: it is mapped to @id; -EEXIST: it is mapped to another id;
+ * Returns 0; -EALREADY: @old is mapped to @id; -EEXIST: @old is mapped to another id;
  * -ENOSPC: three quarters of the slots are in use.
  */
 int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id);
 
-/* tsct_remap_get - look up @old. Returns 0; -ENOENT: it is not mapped */
+/* tsct_remap_get - look up @old. Returns 0; -ENOENT: @old is not mapped */
 int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id);
 
 struct tsct_unify {
-	struct tsct_remap map;	/* hash -> id; several entries may have one hash */
+	struct tsct_remap map;	/* maps hash to id; several entries may have one hash */
 	__u64 next;		/* id of the next new definition */
 };
 
-/* Returns true if the definition with this id is the one that is looked up. */
+/* Callback: returns true if definition @id is the definition that is looked up. */
 typedef bool tsct_unify_same(const void *arg, __u64 id);
 
-/* tsct_unify_init - make an empty table; arguments as of tsct_remap_init() */
+/* tsct_unify_init - make an empty table; parameters as of tsct_remap_init() */
 int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
 		    __u64 room, __u64 seed);
 
 /*
  * tsct_unify_id - look up the id of a definition, or assign the next one
- * @hash: of all of its contents, by tsct_hash()
- * @same: called, with @arg, for definitions that have the same hash
+ * @hash: tsct_hash() of the whole definition
+ * @same: callback, with @arg, for definitions that have the same hash
  *
- * Returns 0: known; 1: new; -ENOSPC: new, and three quarters of the slots are in use.
+ * Returns 0: the definition is known; 1: it is new; -ENOSPC: it is new, and three
+ * quarters of the slots are in use.
  */
 int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
 		  const void *arg, __u64 *ret_id);

@@ -52,7 +52,7 @@ void tsct_block_next(const struct tsct_geometry *geo,
 	const __u64 mask = TSCT_HEAD_POS(~0ULL);
 	const __u64 pos = (head & mask & ~(__u64)(geo->block_size - 1)) +
 		geo->block_size;
-	/* Only the lower 48 bits are the position; higher ones are statistics. */
+	/* The lower 48 bits of a head are the position; higher bits are statistics. */
 	const __u64 wraps = last->pos + geo->block_size;
 
 	*ret_block = (struct tsct_block) {
@@ -106,22 +106,22 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 	return true;
 }
 
-/* Number of tries with the oldest block, and then with the head's own block */
+/* Number of tries to count with the oldest block, then with the head's own block */
 #define COUNT_TRIES	4
 
 enum count { COUNT_GOOD, COUNT_AGAIN, COUNT_BROKEN };
 
 /*
- * Neither header may be overwritten while it is read. The oldest one is overwritten
- * when the next block begins: at each event, if events are as large as blocks. The
- * head's own (@use_head_block) remains for two more blocks.
+ * A block's header must not be overwritten while it is read. The oldest block is
+ * overwritten when the next block begins: at each event, if events are as large as
+ * blocks. The head's own block (@use_head_block) remains for two more blocks.
  */
 static enum count count_once(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,
 			     const void *data, bool use_head_block,
 			     struct tsct_ring_count *ret)
 {
-	/* Pairs with the writer's release of head. */
+	/* acquire: pairs with the writer's release of head */
 	const __u64 head = smp_load_acquire(&producer->head);
 	struct tsct_block block, first = { .events = 0 };
 	__u64 oldest = 0;
@@ -139,7 +139,7 @@ static enum count count_once(const struct tsct_geometry *geo,
 		known = tsct_ring_block(geo, data, oldest, &first);
 	ret->oldest = oldest;
 	ret->overwritten = first.events;
-	/* Headers are loaded before the head that confirms them. */
+	/* The headers are loaded before the head is loaded again to confirm them. */
 	smp_rmb();
 	if (!tsct_ring_holds(geo, oldest ? oldest : head,
 			     READ_ONCE(producer->head)))
@@ -180,7 +180,7 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 		 */
 		tail = smp_load_acquire(&consumer->tail);
 		tsct_ring_count(geo, producer, data, ret);
-		/* The head is loaded before the tail that confirms it. */
+		/* The head is loaded before the tail is loaded again to confirm it. */
 		smp_rmb();
 	} while (READ_ONCE(consumer->tail) != tail && --tries);
 	return tsct_ring_unread(geo, tail, ret->head);
@@ -210,7 +210,7 @@ static __u64 round_up_len(__u16 len)
  * Classifies a record. Block headers are at the beginnings of blocks and nowhere else,
  * and records leave room for a pad behind them.
  * @left: bytes up to the block's end
- * @room: published bytes of these
+ * @room: those of the @left bytes that are published
  */
 static enum tsct_ring_step step_of(const struct tsct_geometry *geo,
 				   const struct tsct_record *header, __u64 left,

@@ -11,19 +11,19 @@
 
 /* Geometry of one ring, checked by tsct_geometry_check() */
 struct tsct_geometry {
-	__u64 data_size;	/* power of two */
-	__u32 block_size;	/* power of two */
+	__u64 data_size;	/* bytes of data, a power of two */
+	__u32 block_size;	/* bytes of a block, a power of two */
 	__u32 policy;		/* TSCT_POLICY_* */
 };
 
-/* Position of a new record, and of the pad before it. Positions have 48 bits. */
+/* Slot: position of a new record, and of the pad before it. Positions have 48 bits. */
 struct tsct_ring_slot {
 	__u64 pos;		/* position of the record */
 	__u64 head;		/* head that publishes the record */
 	__u64 pad_pos;		/* position of the pad; valid if pad_len is not 0 */
 	__u32 pad_len;		/* bytes from the pad to the end of the block; 0: no
-				 * pad. The header of a new block is between pad and
-				 * record */
+				 * pad. If there is a pad, a new block's header lies
+				 * between pad and record */
 	__u32 size;		/* size of the record in bytes, rounded up */
 };
 
@@ -36,7 +36,7 @@ int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks);
 
 /*
  * tsct_channel_name_valid - validate the name of a channel
- * @name: nothing behind its NUL, or behind TSCT_NAME_MAX bytes, is read
+ * @name: text, read up to its NUL, at most TSCT_NAME_MAX bytes
  */
 bool tsct_channel_name_valid(const char *name);
 
@@ -54,7 +54,7 @@ static inline __u32 tsct_payload_max(const struct tsct_geometry *geo)
 
 /* ---- positions: 48 bits that wrap ------------------------------------- */
 
-/* Number of bytes from one position forward to another, modulo 2^48 */
+/* Distance in bytes from one position forward to another, modulo 2^48 */
 static inline __u64 tsct_pos_distance(__u64 from, __u64 to)
 {
 	return TSCT_HEAD_POS(to - from);
@@ -69,7 +69,7 @@ static inline __u64 tsct_pos_extend(__u64 near, __u64 head)
 /* ---- writing ----------------------------------------------------------- */
 
 /*
- * Place a record of `size` bytes (tsct_record_size() of at most
+ * Finds the slot for a record of `size` bytes (tsct_record_size() of at most
  * tsct_payload_max()) behind `head`. For any head, even a misaligned one, every
  * byte of the slot lies inside the data.
  */
@@ -100,14 +100,14 @@ static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 		tsct_pos_distance(tail, end) <= geo->data_size;
 }
 
-/* Number of all events published, from @head and the header of its block */
+/* Number of all events published in a ring, from @head and its block's header */
 static inline __u64 tsct_block_events(const struct tsct_block *block,
 				      __u64 head)
 {
 	return block->events + (__u16)(TSCT_HEAD_EVENTS(head) - block->events);
 }
 
-/* The first word of the pad in front of the next block */
+/* The first 8 bytes of the pad in front of the next block */
 static inline __u64 tsct_pad_word(__u32 pad_len)
 {
 	return (__u16)pad_len | (__u64)TSCT_ID_PAD << 16;
@@ -116,20 +116,20 @@ static inline __u64 tsct_pad_word(__u32 pad_len)
 /*
  * tsct_block_next - make the header of the block after that of @head
  * @last: header of the block of @head; only statistics depend on it
- * @cycles: counter value; not before that of the last record
+ * @cycles: counter value now; not lower than the last record's
  */
 void tsct_block_next(const struct tsct_geometry *geo,
 		     const struct tsct_block *last, __u64 head, __u64 cycles,
 		     struct tsct_block *ret_block);
 
-/* tsct_ring_init - make a ring empty: sets the first block's header, and the head */
+/* tsct_ring_init - make a ring empty: set the first block's header, and the head */
 void tsct_ring_init(struct tsct_producer *producer, void *data);
 
 /* ---- reading ----------------------------------------------------------- */
 
 /*
  * First position of an overwrite ring with valid data, for a full (64-bit) @head: the
- * writer may be writing to the head's block and the next one.
+ * writer may be writing to the head's block and the next block.
  */
 static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head)
 {
@@ -155,9 +155,9 @@ static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 }
 
 /*
- * True if the block of @pos is not overwritten while the head is at @head, which is not
- * before @pos. The writer may be beginning the block after the head's, which overwrites
- * the block a whole ring before.
+ * tsct_ring_holds - true if the block of @pos is not overwritten while the head is at
+ * @head, which is not before @pos. The writer may be beginning the block after the
+ * head's, which overwrites the block a whole ring before.
  */
 static inline bool tsct_ring_holds(const struct tsct_geometry *geo, __u64 pos,
 				   __u64 head)
@@ -187,11 +187,11 @@ bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 		      __u64 head, __u64 *ret_events);
 
-/* Statistics of a ring, from its headers: untrusted, for reports only */
+/* Statistics of a ring, from its headers: not trustworthy, for reports only */
 struct tsct_ring_count {
-	__u64 head;		/* position, all 64 bits */
+	__u64 head;		/* position of the head, all 64 bits */
 	__u64 events;		/* number of events published up to head */
-	__u64 oldest;		/* overwrite rings: beginning of a valid block */
+	__u64 oldest;		/* overwrite rings: position of a valid block */
 	__u64 overwritten;	/* overwrite rings: number of events before `oldest` */
 };
 
@@ -199,18 +199,17 @@ struct tsct_ring_count {
  * tsct_ring_count - consistent statistics of a ring that may be written meanwhile
  *
  * Returns false if headers are invalid, or writers wrapped around during each try: then
- * the result is from the bits of the head alone.
+ * the result comes from the head's bits alone.
  */
 bool tsct_ring_count(const struct tsct_geometry *geo,
 		     const struct tsct_producer *producer, const void *data,
 		     struct tsct_ring_count *ret);
 
 /*
- * tsct_ring_count_unread - tsct_ring_count(), and the bytes that the consumer has not
- * taken
+ * tsct_ring_count_unread - tsct_ring_count() that also returns the unread bytes
  *
- * Returns these bytes, consistent with the statistics unless the consumer advances
- * during each try: then they include what it took meanwhile.
+ * Returns the bytes that the consumer has not taken. If the consumer advances during
+ * each try, they include bytes that it took meanwhile.
  */
 __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,
@@ -221,20 +220,21 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 enum tsct_ring_step {
 	TSCT_STEP_EMPTY,	/* no record: pos is at the head */
 	TSCT_STEP_RECORD,	/* a valid record; its header was copied */
-	TSCT_STEP_PAD,		/* a pad; the block ends at *ret_next */
+	TSCT_STEP_PAD,		/* a pad record; the block ends at *ret_next */
 	TSCT_STEP_BLOCK,	/* a block's header: see tsct_ring_block() */
-	TSCT_STEP_BROKEN,	/* not a record; *ret_next is the next block or head */
+	TSCT_STEP_BROKEN,	/* no valid record; *ret_next is the next block or the
+				 * head */
 };
 
 /*
  * tsct_ring_next - read the header of the record at @pos, without trust in it
  * @geo: checked geometry
  * @data: the ring's data, geo->data_size bytes, which may change at any time
- * @pos: position to read; at most @head. Full, or its lower 48 bits
- * @head: as loaded with acquire, and extended where @pos is full
+ * @pos: position to read, at most @head: all 64 bits, or the lower 48
+ * @head: the head, loaded with acquire; extended to 64 bits if @pos has 64
  * @ret_header: the header, copied once; its id is in range, and its payload
  *              is at most tsct_payload_max()
- * @ret_next: position behind it
+ * @ret_next: position behind the record
  *
  * Never reads outside @data, and *ret_next > pos except where EMPTY. The
  * caller copies the payload (len - 16 bytes at data + (pos & (data_size - 1))

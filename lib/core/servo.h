@@ -4,9 +4,9 @@
  * both for the local CLOCK_REALTIME (rate_estimator.h) and for the cluster's time
  * (cluster.c).
  *
- * New parameters begin at the time that those in force give, and slew to the estimate:
+ * New params begin at the time that the params in force give, and slew to the estimate:
  * within an epoch, published time neither steps nor runs backwards. The caller decides
- * when parameters are replaced, how long and how fast they slew, and how fast their
+ * when params are replaced, how long and how fast they slew, and how fast their error
  * bound grows.
  *
  * User space only (doubles); the result is integers. All functions are pure.
@@ -18,11 +18,11 @@
 
 #define TSCT_PPB	1e-9
 
-/* Length of a slew, in intervals between samples: a little more than one */
+/* Length of a slew, in intervals between samples; a little more than 1 */
 #define TSCT_SERVO_SLEW_INTERVALS	1.25
 
 /*
- * Age in cycles at which parameters are replaced, so that cycles * mult does not
+ * Age in cycles at which params must be replaced, so that cycles * mult does not
  * overflow
  */
 #define TSCT_SERVO_AGE_MAX	(1ULL << 54)
@@ -42,7 +42,7 @@ static inline double tsct_magnitude(double a)
 	return a < 0 ? -a : a;
 }
 
-/* The next integer above @value; 0 if negative; at most 9 * 10^18 */
+/* Returns the next integer above @value; 0 if @value < 0; at most 9 * 10^18. */
 __u64 tsct_round_up(double value);
 
 /* Convert ns to integer ps, rounded up as by tsct_round_up() */
@@ -55,7 +55,7 @@ __u64 tsct_ps_up(double ns);
 double tsct_mult_rate(__u64 mult);
 __u64 tsct_rate_mult(double rate);
 
-/* Time at one counter value: ns + frac_ns, within +- half_ns */
+/* Interval of times at one counter value: ns + frac_ns, within +- half_ns */
 struct tsct_offset_interval {
 	__u64 cycles;
 	__s64 ns;
@@ -63,15 +63,15 @@ struct tsct_offset_interval {
 	double half_ns;
 };
 
-/* Middle of the interval minus the time that @params give its cycles, in ns */
+/* Middle of the interval minus the time that @params give at its cycles, in ns */
 double tsct_offset_from_params(const struct tsct_offset_interval *offset,
 			       const struct tsct_clock_params *params);
 
-/* Estimate of the time: a straight line through one interval */
+/* Estimate of the time: a straight function through one interval */
 struct tsct_servo_estimate {
-	struct tsct_offset_interval point;	/* half_ns: error bound */
-	double rate;			/* ns per cycle */
-	double resolution_ns;		/* rounding error of times and cycles */
+	struct tsct_offset_interval point;	/* half_ns: error bound of the time */
+	double rate;			/* estimated rate, ns per cycle */
+	double resolution_ns;		/* rounding error of times and cycles, ns */
 };
 
 /* Estimate minus the time that @params give, at @cycles, in ns */
@@ -79,20 +79,20 @@ double tsct_servo_offset_ns(const struct tsct_servo_estimate *estimate,
 			    const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_servo_distance_ns - magnitude of tsct_servo_offset_ns(): the larger of those at
- * @from and at the end of the slew, if that is later. After both it changes by the
- * difference of the rates.
+ * tsct_servo_distance_ns - magnitude of tsct_servo_offset_ns(): the larger of its
+ * values at @from and at the end of the slew, if that is later. After both, the
+ * distance changes by the difference of the rates.
  */
 double tsct_servo_distance_ns(const struct tsct_servo_estimate *estimate,
 			      const struct tsct_clock_params *params, __u64 from);
 
-/* True if the parameters slew for some time. */
+/* True if the params have a slew. */
 static inline bool tsct_servo_slews(const struct tsct_clock_params *params)
 {
 	return params->slew_cycles && params->slew_mult != params->mult;
 }
 
-/* Cycles at the end of the slew; base_cycles without a slew */
+/* Counter value at the end of the slew; base_cycles without a slew */
 static inline __u64 tsct_servo_slew_end(const struct tsct_clock_params *params)
 {
 	return params->base_cycles +
@@ -104,36 +104,36 @@ double tsct_clock_params_slewed_ns(const struct tsct_clock_params *params,
 				   __u64 from, __u64 to);
 
 /*
- * tsct_servo_start - replace parameters by new ones that run at the estimated rate
- * @begin_cycles: beginning of the new ones, if there were others before
- * @params: in: those in force, or mult 0; out: new ones, without slew and bounds
+ * tsct_servo_start - replace params by new params that run at the estimated rate
+ * @begin_cycles: cycles at which the new params begin, if @params were in force before
+ * @params: in: params in force, or mult 0; out: new params, without slew and bounds
  *
- * Returns true if they continue others: then they may slew. Else they begin at the
- * estimate's own point.
+ * Returns true if the new params continue those in force: then they may slew. Else they
+ * begin at the estimate's own point.
  */
 bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 		      __u64 begin_cycles, struct tsct_clock_params *params);
 
-/* Makes new parameters run at @rate, ns per cycle, for the first @cycles. */
+/* Makes new params slew: they run at @rate, ns per cycle, for the first @cycles. */
 void tsct_servo_set_slew(struct tsct_clock_params *params, double cycles,
 			 double rate);
 
-/* Growth of the error of parameters, and length of their validity */
+/* Growth of the error of params, and length of their validity */
 struct tsct_servo_bounds {
-	__u64 from;		/* counter value from which the bound holds */
-	__u64 growth;		/* 2^-32 ps per cycle */
+	__u64 from;		/* counter value from which the error bound holds */
+	__u64 growth;		/* growth of the error, 2^-32 ps per cycle */
 	__u64 holdover_growth;	/* growth in holdover, 2^-32 ps per cycle */
 	__u64 holdover_cycles;	/* cycles from the estimate's point to holdover */
 	__u64 void_cycles;	/* cycles from the estimate's point to the end of
 				 * validity */
 };
 
-/* Sets all bounds of @params except past_error_ps, as of the estimate's point. */
+/* Sets all bounds of @params except past_error_ps, relative to the estimate's point. */
 void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
 			   const struct tsct_servo_bounds *bounds,
 			   struct tsct_clock_params *params);
 
-/* tsct_servo_fast_cycles - largest valid fast_cycles: no slew end or holdover in it */
+/* tsct_servo_fast_cycles - largest fast_cycles that include no slew end or holdover */
 __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params);
 
 #endif /* TSCT_CORE_SERVO_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "tsc_trust.h"
 
-/* Properties required if the kernel's clocksource is not the TSC */
+/* Properties that the TSC must have if it is not the kernel's clocksource */
 #define PROOF	(TSCT_CHECK_INVARIANT | TSCT_CHECK_NONSTOP | \
 		 TSCT_CHECK_AUX_MATCH)
 
@@ -15,11 +15,13 @@ void tsct_skew_interval_init(struct tsct_skew_interval *skew)
 int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1)
 {
-	/* Computed modulo 2^64: B's counter may be any distance away from A's. */
+	/*
+	 * Distances are computed modulo 2^64: B's counter may be any distance from A's.
+	 */
 	__s64 min_cycles = (__s64)(tb - t1);
 	__s64 max_cycles = (__s64)(tb - t0);
 
-	/* min > max also catches a distance beyond 63 bits. */
+	/* The test min > max also detects a distance beyond 63 bits. */
 	if (t1 < t0 || min_cycles > max_cycles)
 		return -EINVAL;
 	if (min_cycles < skew->min_cycles)

@@ -23,7 +23,8 @@ struct tsct_skew_interval {
 void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*
- * tsct_skew_interval_add - intersect with the interval of one exchange
+ * tsct_skew_interval_add - intersect the interval of distances with that of one
+ * exchange
  *
  * Returns 0; -EINVAL, with nothing changed: t1 is before t0, or the intersection is
  * empty (a counter jumped).
@@ -36,20 +37,20 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
  * @flags: TSCT_CHECK_*, results of the CPU check
  * @in_step: every CPU was checked, and no counter differs from another
  * @strict: require TSC_AUX to match even if the kernel's clocksource is the TSC. The
- *	module does, since it checks every CPU anyway. User space does not: the
- *	check takes time, and nothing depends on it.
+ *	module requires it, since it checks every CPU anyway. User space does not: the
+ *	check takes time, and nothing depends on TSC_AUX.
  *
  * The kernel monitors its clocksource better than one measurement can, so the TSC is
- * trusted if it is the clocksource. If another one is used, and the TSC is not marked
- * unstable (with a paravirtual clock, for example), it must be invariant and never
- * stop, with TSC_AUX right on every CPU and all counters in step.
+ * trusted if it is the clocksource. If another clocksource is used, and the TSC is not
+ * marked unstable (with a paravirtual clock, for example), the TSC must be invariant
+ * and never stop, with TSC_AUX right on every CPU and all counters in step.
  */
 bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict);
 
 /*
  * tsct_tsc_trust_reason - the reason for the result of tsct_tsc_trusted(), as a clause;
  * never NULL
- * @flags: with TSCT_CHECK_USABLE if it returned true
+ * @flags: TSCT_CHECK_*, with TSCT_CHECK_USABLE if tsct_tsc_trusted() returned true
  */
 const char *tsct_tsc_trust_reason(__u32 flags, bool strict);
 

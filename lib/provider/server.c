@@ -30,9 +30,11 @@
 #define CONNECTIONS_MAX		6144
 #define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX + \
 				 DESCRIPTORS_SPARED)
-#define DESCRIPTORS_SPARED	64	/* descriptors for the rest of the process */
+/* number of descriptors for the rest of the process */
+#define DESCRIPTORS_SPARED	64
 #define MESSAGES_PER_EVENT	16
-#define TURN_MAX_NS		2000000	/* no request is read after this time */
+/* duration of a dispatch, after which no request is read */
+#define TURN_MAX_NS		2000000
 
 struct connection {
 	LIST_ENTRY(connection) list;
@@ -45,12 +47,14 @@ struct tsct_server {
 	LIST_HEAD(, connection) connections;
 	unsigned int nr_connections;
 	unsigned int max_connections;
-	unsigned int max_of_user;	/* connections of one user other than root */
-	__s64 turn_end_ns;		/* end of the dispatch, CLOCK_MONOTONIC */
+	unsigned int max_of_user;	/* connections that a non-root user may have */
+	__s64 turn_end_ns;		/* time at which the dispatch ends,
+					 * CLOCK_MONOTONIC */
 	int epoll;
 	int listener;
-	int lock;			/* lock_path, locked by flock() */
-	int spare;			/* closed to accept when out of descriptors */
+	int lock;			/* descriptor of lock_path, locked by flock() */
+	int spare;			/* spare descriptor, closed to accept when none
+					 * is left */
 	int wake;			/* eventfd that ends the thread */
 	bool has_thread;
 	bool is_stopping;
@@ -59,7 +63,7 @@ struct tsct_server {
 	char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
 };
 
-/* A request with room for the argument of any command */
+/* Buffer of a request, with room for the argument of any command */
 struct message {
 	struct tsct_request request;
 	char arg[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
@@ -78,7 +82,7 @@ static void disconnect(struct tsct_server *server, struct connection *conn)
 	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
 	LIST_REMOVE(conn, list);
 	server->nr_connections--;
-	/* close() does not remove a socket of which a forked child has a copy. */
+	/* close() leaves a socket in the epoll set if a forked child has a copy. */
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
 	free(conn);
@@ -144,7 +148,7 @@ static void accept_clients(struct tsct_server *server)
 	}
 }
 
-/* @len: size of the message as sent; above sizeof(*message): it was truncated */
+/* @len: size of the message as sent; if above sizeof(*message), it was truncated */
 static int answer_request(struct tsct_server *server, struct connection *conn,
 			  struct message *message, size_t len)
 {
@@ -305,10 +309,10 @@ static int listen_at_path(struct tsct_server *server)
 }
 
 /*
- * A channel takes a descriptor, and so does a connection: of those available, three
- * fifths are for connections, two fifths for channels. In the daemon, a user other than
- * root may take a quarter of either. The daemon raises its limit: it starts no
- * programs that would inherit it.
+ * A channel takes a descriptor, and so does a connection. Of the descriptors available,
+ * three fifths are for connections, two fifths for channels. In the daemon, a user
+ * other than root may take a quarter of either. The daemon raises its limit of
+ * descriptors, as it starts no programs that would inherit the limit.
  */
 static void set_limits(struct tsct_server *server, bool is_daemon)
 {
@@ -347,7 +351,7 @@ static void end_thread(struct tsct_server *server)
 	server->has_thread = false;
 }
 
-#define LAST_TURNS	1000	/* dispatches before the server stops, at most */
+#define LAST_TURNS	1000	/* limit of dispatches before the server stops */
 
 void tsct_server_unread(struct tsct_server *server,
 			struct tsct_store_unread *ret_unread)

@@ -20,13 +20,13 @@
 #include <linux/types.h>
 
 struct tsct_server;
-struct tsct_store_unread;	/* defined in store.h */
+struct tsct_store_unread;	/* unread events, defined in store.h */
 
 /*
  * tsct_server_start - listen on a socket
- * @socket_path: in an existing directory, whose mode decides which users may connect.
- *	The socket of a server that has ended is replaced.
- * @kind: "daemon" or "embedded", reported to clients
+ * @socket_path: path of the socket, in an existing directory whose mode decides which
+ *	users may connect. The socket of a server that has ended is replaced.
+ * @kind: kind of the provider, "daemon" or "embedded", reported to clients
  *
  * Returns 0; -EADDRINUSE: another server runs there; -ENAMETOOLONG; -ENOMEM; or
  * another -errno of a system call.
@@ -34,13 +34,13 @@ struct tsct_store_unread;	/* defined in store.h */
 int tsct_server_start(const char *socket_path, const char *kind,
 		      struct tsct_server **ret_server);
 
-/* An epoll descriptor: readable when tsct_server_dispatch() has work. */
+/* Returns an epoll descriptor: readable when tsct_server_dispatch() has work. */
 int tsct_server_fd(const struct tsct_server *server);
 
 /* Handles pending events for up to 2 ms, without blocking. */
 void tsct_server_dispatch(struct tsct_server *server);
 
-/* Number of channels, and their memory in bytes; not after tsct_server_run() */
+/* Returns the number of channels and their bytes; not after tsct_server_run(). */
 void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
 		       __u64 *ret_bytes);
 
@@ -53,7 +53,7 @@ void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
 int tsct_server_run(struct tsct_server *server);
 
 /*
- * tsct_server_unread - events emitted into channels that were never read
+ * tsct_server_unread - count events emitted into channels that were never read
  *
  * Ends the server's thread, then handles clients that have disconnected. Only
  * tsct_server_stop() may follow.

@@ -18,8 +18,9 @@
 #define USER_BYTES_MAX		(1ULL << 30)
 #define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
 /*
- * All users together may take a quarter of the memory, one user an eighth, up to 1 GiB.
- * The limit of a user also bounds the time of one request: the memory is zeroed.
+ * Channels of all users together may take a quarter of the memory, those of one user an
+ * eighth, up to 1 GiB. The limit of a user also bounds the time of one request: the
+ * memory is zeroed.
  */
 void tsct_store_init(struct tsct_store *store, const char *kind)
 {
@@ -134,7 +135,9 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 						peer->uid, arg, &channel);
 	if (err)
 		return err;
-	/* Ids only increase: CHANNEL_NEXT can list while channels come and go. */
+	/*
+	 * Channel ids only increase: CHANNEL_NEXT can list while channels come and go.
+	 */
 	arg->id = ++store->last_id;
 	channel->kept = !!(arg->flags & TSCT_CHANNEL_KEEP);
 	TAILQ_INSERT_TAIL(&store->channels, channel, list);

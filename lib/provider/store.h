@@ -8,15 +8,15 @@
 #include <sys/types.h>
 #include <tsctrace/abi.h>
 
-/* Events of channels that no reader ever opened */
+/* Unread events: events of channels that no reader ever opened */
 struct tsct_store_unread {
 	__u64 events;
 	__u32 channels;			/* number of channels with such events */
-	char name[TSCT_NAME_MAX];	/* name of the first of these channels */
+	char name[TSCT_NAME_MAX];	/* name of the first channel with such events */
 };
 
 struct tsct_store {
-	char kind[16];		/* "daemon" or "embedded" */
+	char kind[16];		/* kind of the provider: "daemon" or "embedded" */
 	__u32 source;		/* TSCT_SOURCE_* of new channels */
 	__u32 nr_cpus;		/* highest possible CPU id + 1 */
 	__u32 last_id;
@@ -26,30 +26,32 @@ struct tsct_store {
 	__u64 bytes;
 	__u64 bytes_max;
 	__u64 bytes_user_max;
-	TAILQ_HEAD(, tsct_store_channel) channels;	/* by id, ascending */
-	struct tsct_store_unread unread;	/* events of freed channels */
+	TAILQ_HEAD(, tsct_store_channel) channels;	/* list of channels by id,
+							 * ascending */
+	struct tsct_store_unread unread;	/* unread events of freed channels */
 };
 
 /* The client of one connection. The caller sets uid and zeroes the rest. */
 struct tsct_store_peer {
 	uid_t uid;
-	__u32 roles;		/* TSCT_ROLE_* */
-	struct tsct_store_channel *channel;	/* channel bound to it, or NULL */
+	__u32 roles;		/* TSCT_ROLE_* of the connection */
+	struct tsct_store_channel *channel;	/* channel bound to the connection, or
+						 * NULL */
 };
 
-/* The largest argument of any request, bytes */
+/* Largest argument of any request, in bytes */
 #define TSCT_STORE_ARG_MAX	sizeof(struct tsct_event_def)
 
-/* Measures the TSC of all CPUs: takes milliseconds. @kind: "daemon" or "embedded" */
+/* Initializes a store; measures all CPUs' TSC for ms. @kind: "daemon" or "embedded" */
 void tsct_store_init(struct tsct_store *store, const char *kind);
 
 /*
  * tsct_store_request - serve one request
- * @arg: @size bytes, overwritten with the reply; in a buffer of TSCT_STORE_ARG_MAX
- *	bytes, aligned to 8
+ * @arg: argument of @size bytes, overwritten with the reply; in a buffer of
+ *	TSCT_STORE_ARG_MAX bytes, aligned to 8
  * @ret_fd: a memfd to send with the reply, owned by the store; -1: none
  *
- * Validates its arguments. Returns 0 or the -errno to send to the peer.
+ * Validates the argument. Returns 0 or the -errno to send to the peer.
  */
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int *ret_fd);
@@ -76,16 +78,18 @@ void tsct_store_clear(struct tsct_store *store);
 
 struct tsct_store_channel {
 	TAILQ_ENTRY(tsct_store_channel) list;
-	struct tsct_channel_header header;	/* private copy of the memfd's header */
+	struct tsct_channel_header header;	/* private copy of the header in the
+						 * memfd */
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
 	__u32 holders;		/* peers bound to the channel */
 	__u32 consumers;	/* holders with TSCT_ROLE_READ */
 	__u32 was_read;		/* 1: the channel has, or had, a consumer */
-	__u32 kept;		/* 1: the channel stays without holders until removed */
-	__u32 nameless;		/* 1: the channel was removed, and cannot be opened */
+	__u32 kept;		/* 1: the channel stays without holders until it is
+				 * removed */
+	__u32 nameless;		/* 1: the channel was removed, so it cannot be opened */
 	int memfd;
-	char *map;		/* mapping of the whole memfd */
+	char *map;		/* address of the mapping of the whole memfd */
 };
 
 /*
@@ -101,15 +105,18 @@ void tsct_store_channel_free(struct tsct_store_channel *channel);
 int tsct_store_channel_define(struct tsct_store_channel *channel,
 			      struct tsct_event_def *def);
 
-/* Fills in @ret_info. Its statistics come from the rings: clients can falsify them. */
+/*
+ * Fills in a channel's description. Statistics are from the rings: clients can falsify
+ * them.
+ */
 void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 				 struct tsct_channel_info *ret_info);
 
-/* Fills in @figures of the ring of CPU @figures->cpu, which is below nr_cpus. */
+/* Fills in the statistics of the ring of CPU @figures->cpu, which is below nr_cpus. */
 void tsct_store_channel_figures(const struct tsct_store_channel *channel,
 				struct tsct_channel_cpu *figures);
 
-/* Size of a channel's memfd, bytes. @create: validated by the caller */
+/* Returns the bytes of a channel's memfd. @create: validated by the caller */
 __u64 tsct_store_channel_size(const struct tsct_store *store,
 			      const struct tsct_channel_create *create);
 

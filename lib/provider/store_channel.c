@@ -16,7 +16,7 @@
 #define CPU_STATE_OFFSET	256
 #define CPU_DIR			"/sys/devices/system/cpu/"
 
-/* Reads a CPU list such as "0-3,8". Returns false if there is none. */
+/* Reads a CPU list such as "0-3,8" from a file. Returns false if it cannot be read. */
 static bool read_cpu_list(const char *path, char *list, size_t size)
 {
 	FILE *file = fopen(path, "re");
@@ -27,7 +27,7 @@ static bool read_cpu_list(const char *path, char *list, size_t size)
 	return found;
 }
 
-/* Removes one range from the front of the list. Returns false at the end. */
+/* Removes one range from the front of a CPU list. Returns false at the list's end. */
 static bool next_range(char **list, unsigned long *first, unsigned long *last)
 {
 	char *end;
@@ -226,7 +226,7 @@ int tsct_store_channel_define(struct tsct_store_channel *channel,
 	memcpy(channel->defs + h->defs_used, def, def->size);
 	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
 	h->defs_used += def->size;
-	/* Pairs with the acquire in read_new_defs() of reader.c. */
+	/* release: pairs with the acquire in read_new_defs() of reader.c */
 	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -24,16 +24,16 @@ struct tsct_kchannel;
 
 /**
  * tsct_channel_open - create a channel that only the kernel writes
- * @name: 1 to 31 of [A-Za-z0-9_.-]; unique among the channels of root, who owns
- *	the new one
- * @policy: when a ring is full, TSCT_POLICY_DISCARD: new events are lost until
- *	a reader frees space; TSCT_POLICY_OVERWRITE: the oldest are overwritten
- * @block_size: bytes, a power of two from 4096 to 65536; the largest payload is
- *	TSCT_PAYLOAD_MAX(@block_size)
- * @blocks: per CPU, a power of two, at least 2 (TSCT_POLICY_OVERWRITE: 4)
+ * @name: name of the channel, 1 to 31 of [A-Za-z0-9_.-]; unique among the channels of
+ *	root, who owns the new channel
+ * @policy: what happens when a ring is full: TSCT_POLICY_DISCARD: new events are lost
+ *	until a reader frees space; TSCT_POLICY_OVERWRITE: the oldest are overwritten
+ * @block_size: bytes of a block, a power of two from 4096 to 65536; the largest payload
+ *	is TSCT_PAYLOAD_MAX(@block_size)
+ * @blocks: blocks per CPU, a power of two, at least 2 (TSCT_POLICY_OVERWRITE: 4)
  *
  * Each online CPU gets a ring of @block_size * @blocks bytes now, other CPUs when
- * they come up. Reading the events takes root with CAP_PERFMON or CAP_SYS_ADMIN.
+ * they come up. Only root with CAP_PERFMON or CAP_SYS_ADMIN can read the events.
  *
  * Context: Process context, may sleep.
  * Return: the channel, or an ERR_PTR(): -EINVAL: invalid name, policy or sizes;
@@ -45,7 +45,7 @@ struct tsct_kchannel *tsct_channel_open(const char *name, u32 policy,
 
 /**
  * tsct_channel_close - release a channel
- * @channel: from tsct_channel_open(), an ERR_PTR() or NULL
+ * @channel: result of tsct_channel_open(), also an ERR_PTR(); or NULL
  *
  * No call with @channel may be under way or follow: stop timers, free interrupts
  * and unregister hooks first. Readers can read the remaining events; memory and
@@ -57,15 +57,15 @@ void tsct_channel_close(struct tsct_kchannel *channel);
 
 /**
  * tsct_event_define - define an event: its name, kind and payload fields
- * @channel: from tsct_channel_open()
- * @name: a C identifier of less than 64 characters
+ * @channel: result of tsct_channel_open()
+ * @name: name of the event, a C identifier of less than 64 characters
  * @kind: TSCT_KIND_INSTANT, _BEGIN, _END, _COUNTER, _SEND or _RECEIVE
  * @fields: "name:type" items, separated by commas or spaces: types u8 u16 u32
  *	u64 s8 s16 s32 s64 f32 f64 string bytes[N] chars[N]; a suffix /x shows an
- *	integer in hexadecimal. In the payload they follow each other in this
- *	order, without padding. "": no payload.
+ *	integer in hexadecimal. In the payload, fields follow each other in this order,
+ *	without padding. "": no payload.
  *
- * An equal definition that exists already gives the same id.
+ * If an equal definition exists already, its id is returned.
  *
  * Context: Process context, may sleep.
  * Return: the event's id (at least 16), or -EINVAL: invalid definition; -ENOSPC:
@@ -76,10 +76,10 @@ int tsct_event_define(struct tsct_kchannel *channel, const char *name,
 
 /**
  * tsct_emit - record an event
- * @channel: from tsct_channel_open()
- * @id: from tsct_event_define()
+ * @channel: result of tsct_channel_open()
+ * @id: event id, from tsct_event_define()
  * @payload: @len bytes in the defined layout; may be NULL if @len is 0
- * @len: at most TSCT_PAYLOAD_MAX() of the channel's block size
+ * @len: bytes of @payload, at most TSCT_PAYLOAD_MAX() of the channel's block size
  *
  * Reads the counter and writes the event to the ring of this CPU, with the
  * thread id of the current task. It takes no lock and never waits; up to 64

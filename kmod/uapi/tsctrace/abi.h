@@ -49,7 +49,7 @@
 #define TSCT_CPU_ONLINE		0x1	/* the CPU is online and was checked */
 #define TSCT_CPU_AUX_MATCH	0x2	/* TSC_AUX holds this CPU and its node */
 #define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
-#define TSCT_CPU_REFERENCE	0x8	/* the CPU that others are compared with */
+#define TSCT_CPU_REFERENCE	0x8	/* the CPU that all others are compared with */
 
 /* Result for one CPU. skew = this CPU's counter - the reference's. */
 struct tsct_cpu_check {
@@ -57,9 +57,9 @@ struct tsct_cpu_check {
 	__u32 node;
 	__u32 tsc_aux;		/* read by RDTSCP: node << 12 | cpu on Linux */
 	__u32 flags;
-	__s64 skew_min_cycles;	/* the true skew lies in [min, max] */
+	__s64 skew_min_cycles;	/* bounds of the true skew, in cycles */
 	__s64 skew_max_cycles;
-	__u32 rounds;		/* exchanges that the bounds are based on */
+	__u32 rounds;		/* number of exchanges that the bounds are based on */
 	__u32 reserved;
 };
 
@@ -69,7 +69,7 @@ struct tsct_cpu_check {
 #define TSCT_CHECK_NONSTOP	0x04	/* the TSC runs in deep idle states */
 #define TSCT_CHECK_UNSTABLE	0x08	/* the kernel marked the TSC unstable */
 #define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel's clocksource is the TSC */
-#define TSCT_CHECK_AUX_MATCH	0x20	/* TSC_AUX matches on every online CPU */
+#define TSCT_CHECK_AUX_MATCH	0x20	/* TSC_AUX is right on every online CPU */
 #define TSCT_CHECK_USABLE	0x40	/* the TSC is trusted: cycles are TSC */
 
 /*
@@ -81,7 +81,7 @@ struct tsct_cpu_check {
 struct tsct_check {
 	__u64 table;		/* struct tsct_cpu_check * */
 	__u32 nr;
-	__u32 flags;		/* out */
+	__u32 flags;		/* out: TSCT_CHECK_* flags */
 	__u32 tsc_khz;		/* out: the kernel's figure; 0: unknown */
 	__u32 source;		/* out: TSCT_SOURCE_* of new channels */
 	__u64 when_cycles;	/* out: when the table was measured */
@@ -93,7 +93,8 @@ struct tsct_check {
 
 /* TSCT_IOC_INFO: the provider, its limits and present usage. */
 struct tsct_info {
-	char provider[16];	/* "module", "daemon", "embedded" */
+	char provider[16];	/* kind of the provider: "module", "daemon" or
+				 * "embedded" */
 	char version[32];
 	__u32 nr_cpus;		/* highest possible CPU id plus one */
 	__u32 source;		/* TSCT_SOURCE_* of new channels */
@@ -105,7 +106,7 @@ struct tsct_info {
 	__u64 reserved[8];
 };
 
-#define TSCT_FEATURE_KFUNC	0x1	/* BPF programs can emit */
+#define TSCT_FEATURE_KFUNC	0x1	/* flag: BPF programs can emit events */
 
 /*
  * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it.
@@ -118,13 +119,13 @@ struct tsct_info {
  * and counts against its creator's limits, until it is removed.
  */
 struct tsct_channel_create {
-	char name[TSCT_NAME_MAX];	/* [A-Za-z0-9_.-]+ */
-	__u32 policy;			/* TSCT_POLICY_* */
-	__u32 flags;			/* TSCT_CHANNEL_* */
-	__u32 block_size;		/* bytes, a power of two */
-	__u32 blocks;			/* per CPU, a power of two */
-	__u32 roles;			/* TSCT_ROLE_* */
-	__u32 id;			/* out */
+	char name[TSCT_NAME_MAX];	/* channel name, [A-Za-z0-9_.-]+ */
+	__u32 policy;			/* TSCT_POLICY_* of the channel */
+	__u32 flags;			/* TSCT_CHANNEL_* flags */
+	__u32 block_size;		/* bytes of a block, a power of two */
+	__u32 blocks;			/* number of blocks per CPU, a power of two */
+	__u32 roles;			/* TSCT_ROLE_* of the descriptor */
+	__u32 id;			/* out: id of the channel */
 	__u64 reserved[4];
 };
 
@@ -136,9 +137,12 @@ struct tsct_channel_create {
  */
 struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
-	__u32 id;			/* in/out */
-	__u32 uid;			/* TSCT_UID_SELF: the caller */
-	__u32 roles;			/* TSCT_ROLE_*; 0: module only */
+	__u32 id;			/* in/out: id of the channel; 0: find it by
+					 * name */
+	__u32 uid;			/* user id of the owner; TSCT_UID_SELF: the
+					 * caller */
+	__u32 roles;			/* TSCT_ROLE_* of the descriptor; 0 (module
+					 * only): no role */
 	__u32 reserved0;
 	__u64 reserved[4];
 };
@@ -151,7 +155,8 @@ struct tsct_channel_attach {
  * with CAP_SYS_ADMIN all.
  */
 struct tsct_channel_info {
-	__u32 id;			/* in/out */
+	__u32 id;			/* in: id of the previous channel; out: id
+					 * found */
 	__u32 uid;
 	char name[TSCT_NAME_MAX];
 	__u32 policy;
@@ -159,15 +164,15 @@ struct tsct_channel_info {
 	__u32 source;
 	__u32 block_size;
 	__u32 blocks;
-	__u32 nr_cpus_ready;		/* CPUs that have a ring */
-	__u32 holders;			/* descriptors bound to it */
-	__u32 consumers;		/* descriptors with the READ role */
-	__u64 bytes;			/* memory charged for it */
-	__u64 written;			/* bytes, with headers and pads */
-	__u64 unread;			/* bytes, discard channels */
+	__u32 nr_cpus_ready;		/* number of CPUs that have a ring */
+	__u32 holders;			/* number of descriptors bound to the channel */
+	__u32 consumers;		/* number of descriptors with the READ role */
+	__u64 bytes;			/* bytes of memory charged for the channel */
+	__u64 written;			/* bytes written, with headers and pads */
+	__u64 unread;			/* bytes not read yet; discard channels only */
 	__u64 lost[TSCT_LOST_NR];
 	__u64 lost_no_ring;
-	__u64 events;			/* published */
+	__u64 events;			/* number of events published */
 	__u64 reserved[3];
 };
 
@@ -189,13 +194,13 @@ struct tsct_channel_remove {
  * of a CPU that is ABSENT are 0.
  */
 struct tsct_channel_cpu {
-	__u32 id;			/* in: channel */
-	__u32 cpu;			/* in */
-	__u32 state;			/* TSCT_CPU_* */
+	__u32 id;			/* in: id of the channel */
+	__u32 cpu;			/* in: CPU number */
+	__u32 state;			/* state of the ring, TSCT_CPU_* */
 	__u32 reserved0;
-	__u64 events;			/* published */
-	__u64 written;			/* bytes */
-	__u64 unread;			/* bytes, discard channels */
+	__u64 events;			/* number of events published */
+	__u64 written;			/* bytes written, with headers and pads */
+	__u64 unread;			/* bytes not read yet; discard channels only */
 	__u64 overwritten;		/* events, overwrite channels: lost to
 					 * a reader that begins now
 					 */
@@ -222,7 +227,7 @@ struct tsct_watermark {
  * EINVAL: id < 16. EACCES: the descriptor has no WRITE role.
  */
 struct tsct_write {
-	__u64 payload;			/* const void * */
+	__u64 payload;			/* address of the payload, const void * */
 	__u32 len;			/* bytes of payload */
 	__u16 id;
 	__u16 reserved;
@@ -247,8 +252,8 @@ struct tsct_clock_set {
  */
 struct tsct_clock_snapshot {
 	__u64 cycles;
-	__s64 real_ns;			/* CLOCK_REALTIME */
-	__s64 raw_ns;			/* CLOCK_MONOTONIC_RAW */
+	__s64 real_ns;			/* reading of CLOCK_REALTIME, ns */
+	__s64 raw_ns;			/* reading of CLOCK_MONOTONIC_RAW, ns */
 	__u32 set_seq;			/* incremented when the clock is set */
 	__u32 source_seq;		/* incremented when the clocksource changes */
 	__u64 reserved[4];
@@ -277,13 +282,13 @@ struct tsct_clock_snapshot {
  * connection; their reply carries the memfd in SCM_RIGHTS.
  */
 struct tsct_request {
-	__u32 cmd;			/* TSCT_IOC_* */
-	__u32 size;			/* of the argument that follows */
+	__u32 cmd;			/* number of the request, TSCT_IOC_* */
+	__u32 size;			/* bytes of the argument that follows */
 };
 
 struct tsct_reply {
-	__s32 result;			/* 0 or -errno */
-	__u32 size;			/* of the argument that follows */
+	__s32 result;			/* result of the request: 0 or -errno */
+	__u32 size;			/* bytes of the argument that follows */
 };
 
 /* ---- clock disruptions, over generic netlink ----------------------------- */
@@ -298,12 +303,13 @@ struct tsct_reply {
 #define TSCT_GENL_GROUP		"clock"
 
 /* Commands */
-#define TSCT_GENL_CMD_DISRUPTED	1	/* EPOCH, CAUSE, SOURCE */
+/* message with the attributes EPOCH, CAUSE and SOURCE */
+#define TSCT_GENL_CMD_DISRUPTED	1
 
 /* Attributes */
-#define TSCT_GENL_ATTR_EPOCH	1	/* u32 */
-#define TSCT_GENL_ATTR_CAUSE	2	/* u32, TSCT_CAUSE_* */
-#define TSCT_GENL_ATTR_SOURCE	3	/* u32, TSCT_SOURCE_* */
+#define TSCT_GENL_ATTR_EPOCH	1	/* u32: the new epoch */
+#define TSCT_GENL_ATTR_CAUSE	2	/* u32: cause of the epoch, TSCT_CAUSE_* */
+#define TSCT_GENL_ATTR_SOURCE	3	/* u32: source of cycles, TSCT_SOURCE_* */
 
 /* ---- layout, asserted ------------------------------------------------- */
 

@@ -110,16 +110,18 @@
 
 /* ---- 2. channel ------------------------------------------------------- */
 
-#define TSCT_CHANNEL_MAGIC	0x6e61686374637374ULL	/* "tsctchan" */
-#define TSCT_NAME_MAX		32	/* channel name, with its NUL */
+#define TSCT_CHANNEL_MAGIC	0x6e61686374637374ULL	/* magic number, "tsctchan" */
+#define TSCT_NAME_MAX		32	/* bytes of a channel name, with its NUL */
 
 /* Limits of a channel's geometry */
 #define TSCT_BLOCK_SIZE_MIN	4096
 #define TSCT_BLOCK_SIZE_MAX	65536
-#define TSCT_BLOCKS_MIN		2	/* minimum for the discard policy */
-#define TSCT_BLOCKS_MIN_OVERWRITE 4	/* two blocks are never readable */
+/* minimum number of blocks for the discard policy */
+#define TSCT_BLOCKS_MIN		2
+/* minimum for the overwrite policy: two blocks are never readable */
+#define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
-#define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* bytes of ring data per CPU */
+#define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
 #define TSCT_DEFS_SIZE		65536
 
 /* struct tsct_channel_create.policy */
@@ -128,25 +130,27 @@
 					 * overwritten */
 
 /* struct tsct_channel_create.flags */
-#define TSCT_CHANNEL_KERNEL	0x1	/* written by the kernel only */
-#define TSCT_CHANNEL_KEEP	0x2	/* stays until TSCT_IOC_CHANNEL_REMOVE */
+#define TSCT_CHANNEL_KERNEL	0x1	/* channel is written by the kernel only */
+/* channel stays until TSCT_IOC_CHANNEL_REMOVE */
+#define TSCT_CHANNEL_KEEP	0x2
 
 /* Roles of a descriptor: flags */
-#define TSCT_ROLE_WRITE		0x1	/* map rings writable, TSCT_IOC_WRITE */
-#define TSCT_ROLE_READ		0x2	/* map consumer pages writable */
+/* may map rings writable and use TSCT_IOC_WRITE */
+#define TSCT_ROLE_WRITE		0x1
+#define TSCT_ROLE_READ		0x2	/* may map consumer pages writable */
 
 /* Sources of cycles, for a channel and for the clock area */
-#define TSCT_SOURCE_TSC		0	/* TSC, read in program order */
-#define TSCT_SOURCE_MONOTONIC_RAW 1	/* CLOCK_MONOTONIC_RAW, ns */
-#define TSCT_SOURCE_MONOTONIC	2	/* CLOCK_MONOTONIC, ns */
-#define TSCT_SOURCE_REALTIME	3	/* CLOCK_REALTIME, ns */
+#define TSCT_SOURCE_TSC		0	/* cycles of the TSC, read in program order */
+#define TSCT_SOURCE_MONOTONIC_RAW 1	/* cycles are ns of CLOCK_MONOTONIC_RAW */
+#define TSCT_SOURCE_MONOTONIC	2	/* cycles are ns of CLOCK_MONOTONIC */
+#define TSCT_SOURCE_REALTIME	3	/* cycles are ns of CLOCK_REALTIME */
 #define TSCT_SOURCE_NR		4
 
 /* Per-CPU states, one byte each at cpu_state_offset */
 #define TSCT_CPU_ABSENT		0
 #define TSCT_CPU_READY		1
 
-/* At offset 0 of a channel's file. Written by the provider only. */
+/* Header at offset 0 of a channel's file. Written by the provider only. */
 struct tsct_channel_header {
 	__u64 magic;
 	__u32 size;		/* bytes of this struct */
@@ -155,16 +159,16 @@ struct tsct_channel_header {
 	__u32 uid;		/* user id of the owner */
 	__u32 policy;		/* TSCT_POLICY_* */
 	__u32 flags;		/* TSCT_CHANNEL_* */
-	__u32 source;		/* TSCT_SOURCE_* of all cycles in it */
+	__u32 source;		/* TSCT_SOURCE_* of all cycles in the channel */
 	__u32 nr_cpus;
-	__u32 block_size;	/* bytes, a power of two */
-	__u32 blocks;		/* per CPU, a power of two */
+	__u32 block_size;	/* bytes of a block, a power of two */
+	__u32 blocks;		/* number of blocks per CPU, a power of two */
 	__u32 reserved0;
-	__u64 data_size;	/* block_size * blocks */
+	__u64 data_size;	/* bytes of ring data per CPU: block_size * blocks */
 	__u64 cpu_state_offset;
 	__u64 defs_offset;
 	__u64 defs_size;
-	__u64 defs_used;	/* stored by release after the definition */
+	__u64 defs_used;	/* bytes of definitions; stored by release after each */
 	__u64 consumer_offset;
 	__u64 ring_offset;
 	__u64 ring_stride;
@@ -192,19 +196,21 @@ struct tsct_channel_header {
 
 /* Header of each event */
 struct tsct_record {
-	__u16 len;		/* header and payload in bytes, not rounded up */
+	__u16 len;		/* bytes of header and payload, not rounded up */
 	__u16 id;
-	__u32 tid;		/* thread, in the initial or the writer's pid namespace */
+	__u32 tid;		/* thread id, in the initial or the writer's pid
+				 * namespace */
 	__u64 cycles;		/* counter value of the channel's source */
 	__extension__ __u8 payload[];
 };
 
 /* Header of a block: like a record without a thread, with id TSCT_ID_BLOCK */
 struct tsct_block {
-	__u16 len;		/* TSCT_BLOCK_HEADER */
+	__u16 len;		/* bytes of this header, TSCT_BLOCK_HEADER */
 	__u16 id;
 	__u32 reserved;
-	__u64 cycles;		/* when the block was begun; 0 in the first one */
+	__u64 cycles;		/* counter when the block was begun; 0 in the first
+				 * block */
 	__u64 pos;		/* position of this header, all 64 bits */
 	__u64 events;		/* events published in this ring before the block */
 };
@@ -217,15 +223,17 @@ struct tsct_block {
 	 (__u32)sizeof(struct tsct_record))
 
 /* Causes of loss, index into tsct_producer.lost */
-#define TSCT_LOST_FULL		0	/* no space before the reader's tail */
-#define TSCT_LOST_TOO_BIG	1	/* payload over TSCT_PAYLOAD_MAX */
-#define TSCT_LOST_NESTED	2	/* NMI found the ring busy */
-#define TSCT_LOST_ABORTED	3	/* rseq restarted too often, no fallback */
+/* ring full: no space before the reader's tail */
+#define TSCT_LOST_FULL		0
+#define TSCT_LOST_TOO_BIG	1	/* payload larger than TSCT_PAYLOAD_MAX */
+#define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
+/* rseq section restarted too often, and no fallback */
+#define TSCT_LOST_ABORTED	3
 #define TSCT_LOST_NR		4
 
 /* First page of a ring. Written by the writers of the ring. */
 struct tsct_producer {
-	__u64 head;		/* position and count, see above */
+	__u64 head;		/* position and count, see section 3 */
 	__u64 reserved0[7];
 	__u64 lost[TSCT_LOST_NR];	/* number of lost events, by cause */
 	__u64 reserved1[4];
@@ -233,13 +241,15 @@ struct tsct_producer {
 
 /* A CPU's consumer page. Written by the channel's one consumer. */
 struct tsct_consumer {
-	__u64 tail;		/* position, see above */
+	__u64 tail;		/* position up to which records are consumed, see
+				 * section 3 */
 	__u64 reserved[7];
 };
 
 /* ---- definitions ------------------------------------------------------ */
 
-#define TSCT_EVENT_NAME_MAX	64	/* C identifiers, with the NUL */
+/* maximum bytes of a C identifier, with the NUL */
+#define TSCT_EVENT_NAME_MAX	64
 #define TSCT_FIELD_NAME_MAX	32
 #define TSCT_FIELDS_MAX		32
 
@@ -266,7 +276,7 @@ struct tsct_consumer {
 #define TSCT_TYPE_S64		7
 #define TSCT_TYPE_F32		8
 #define TSCT_TYPE_F64		9
-#define TSCT_TYPE_STRING	10	/* NUL-terminated */
+#define TSCT_TYPE_STRING	10	/* text that ends with a NUL */
 #define TSCT_TYPE_BYTES		11	/* `count` raw bytes */
 #define TSCT_TYPE_CHARS		12	/* `count` bytes of text, NUL-padded */
 #define TSCT_TYPE_NR		13
@@ -274,26 +284,28 @@ struct tsct_consumer {
 /* struct tsct_field.format: presentation of an integer */
 #define TSCT_FORMAT_DEFAULT	0
 #define TSCT_FORMAT_HEX		1
-#define TSCT_FORMAT_SYSCALL	2	/* x86-64 system call number */
+/* name of the x86-64 system call with this number */
+#define TSCT_FORMAT_SYSCALL	2
 #define TSCT_FORMAT_NR		3
 
 /* A field of an event's payload */
 struct tsct_field {
 	char name[TSCT_FIELD_NAME_MAX];
-	__u8 type;		/* TSCT_TYPE_* */
-	__u8 format;		/* TSCT_FORMAT_* */
-	__u16 count;		/* bytes of BYTES and CHARS, else 0 */
+	__u8 type;		/* type of the field, TSCT_TYPE_* */
+	__u8 format;		/* format of the field, TSCT_FORMAT_* */
+	__u16 count;		/* number of bytes of BYTES and CHARS, else 0 */
 	__u32 reserved;
 };
 
 /*
  * Definition of an event. In the definition area only the first `size` bytes are
- * stored: no more fields than nr_fields.
+ * stored, with nr_fields fields.
  */
 struct tsct_event_def {
-	__u32 size;		/* TSCT_EVENT_DEF_SIZE(nr_fields) */
+	__u32 size;		/* bytes of the definition,
+				 * TSCT_EVENT_DEF_SIZE(nr_fields) */
 	__u16 id;		/* in: 0, out: the event's id */
-	__u8 kind;		/* TSCT_KIND_* */
+	__u8 kind;		/* kind of the event, TSCT_KIND_* */
 	__u8 nr_fields;
 	char name[TSCT_EVENT_NAME_MAX];
 	struct tsct_field fields[TSCT_FIELDS_MAX];

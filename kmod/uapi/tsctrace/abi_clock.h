@@ -88,11 +88,11 @@
 
 /* ---- 4. clock area ---------------------------------------------------- */
 
-#define TSCT_CLOCK_MAGIC	0x6b636f6c63747374ULL	/* "tstclock" */
+#define TSCT_CLOCK_MAGIC	0x6b636f6c63747374ULL	/* magic number, "tstclock" */
 
 /*
- * Offset of the area in /dev/tsctrace. In the daemon's clock file, which has
- * nothing else, it is at 0.
+ * Offset of the area in /dev/tsctrace. In the daemon's clock file, the area is at
+ * offset 0, and nothing else is in the file.
  */
 #define TSCT_CLOCK_OFFSET	(1ULL << 44)
 
@@ -100,11 +100,13 @@
 #define TSCT_FAST_CYCLES_MAX	(1ULL << 55)
 
 /* Status of the clock */
-#define TSCT_STATUS_UNKNOWN	0	/* nothing was published */
-#define TSCT_STATUS_CALIBRATING	1	/* first estimate, wide bound */
-#define TSCT_STATUS_SYNCHRONIZED 2	/* refreshed regularly, bound valid */
-#define TSCT_STATUS_HOLDOVER	3	/* not refreshed; bound valid and growing */
-#define TSCT_STATUS_DISRUPTED	4	/* step, suspend, ...: no valid time */
+#define TSCT_STATUS_UNKNOWN	0	/* nothing was published yet */
+#define TSCT_STATUS_CALIBRATING	1	/* first estimate was made; wide bound */
+#define TSCT_STATUS_SYNCHRONIZED 2	/* refreshed regularly; the bound is valid */
+/* not refreshed; the bound is valid and grows */
+#define TSCT_STATUS_HOLDOVER	3
+/* after a step, a suspend, ...: no valid time */
+#define TSCT_STATUS_DISRUPTED	4
 #define TSCT_STATUS_NR		5
 
 /* Cause of an epoch */
@@ -116,8 +118,9 @@
 #define TSCT_CAUSE_JUMP		5	/* the counter or its rate jumped */
 #define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated */
 #define TSCT_CAUSE_HOTPLUG	7	/* a CPU came up or went down */
-#define TSCT_CAUSE_RESTART	8	/* a timekeeper that could not continue */
-#define TSCT_CAUSE_FAKE		9	/* requested by a user; time was not disrupted */
+#define TSCT_CAUSE_RESTART	8	/* a timekeeper could not continue the time */
+#define TSCT_CAUSE_FAKE		9	/* requested by a user; time was not
+					 * disrupted */
 #define TSCT_CAUSE_NR		10
 
 /* Growth of the error before the oldest segment, ppb */
@@ -126,53 +129,65 @@
 /* Linear function from cycles to nanoseconds. Formulas: section 4 above. */
 struct tsct_clock_params {
 	/* One cache line with the fields of the fast path and its error */
-	__u64 base_cycles;	/* beginning of validity */
+	__u64 base_cycles;	/* counter value at which the params begin */
 	__u64 fast_cycles;	/* length of the fast path from base_cycles on */
-	__u64 slew_mult;	/* 2^-56 ns per cycle, for slew_cycles */
-	__s64 base_ns;		/* time at base_cycles; `real`: since 1970 */
-	__u64 as_of_cycles;	/* time of the last sample */
-	__u64 error_ps;		/* error bound at as_of_cycles */
-	__u64 growth;		/* growth of error_ps after that, 2^-32 ps per cycle */
-	__u64 past_error_ps;	/* error bound from base_cycles to as_of_cycles */
+	__u64 slew_mult;	/* multiplier for slew_cycles, 2^-56 ns per cycle */
+	__s64 base_ns;		/* time at base_cycles, ns; `real`: since 1970 */
+	__u64 as_of_cycles;	/* counter value of the last sample */
+	__u64 error_ps;		/* error bound at as_of_cycles, ps */
+	__u64 growth;		/* growth of error_ps from as_of_cycles on, 2^-32 ps per
+				 * cycle */
+	__u64 past_error_ps;	/* error bound from base_cycles to as_of_cycles, ps */
 	/* Other fields */
-	__u64 mult;		/* 2^-56 ns per cycle after the slew; 0: no params */
-	__u64 slew_cycles;	/* length of the slew */
+	__u64 mult;		/* multiplier after the slew, 2^-56 ns per cycle; 0: no
+				 * params */
+	__u64 slew_cycles;	/* length of the slew, cycles */
 	__u64 holdover_after_cycles;
-	__u64 holdover_growth;	/* as growth, after holdover_after_cycles */
-	__u64 void_after_cycles; /* end of validity */
+	__u64 holdover_growth;	/* growth after holdover_after_cycles, 2^-32 ps per
+				 * cycle */
+	__u64 void_after_cycles; /* counter value at which validity ends */
 	__u64 reserved[3];
 };
 
-/* The last straight part of the previous params, valid up to those in force */
+/*
+ * The last straight part of the previous params, valid until the params in force begin
+ */
 struct tsct_clock_prev_params {
 	__u64 base_cycles;
-	__u64 mult;			/* 0: none */
+	__u64 mult;			/* multiplier, 2^-56 ns per cycle; 0: no
+					 * params */
 	__s64 base_ns;
 	__u64 error_ps;
 };
 
 /* struct tsct_clock_state.flags */
-#define TSCT_CLOCK_SKEWED	0x1	/* conversions need the CPU */
+/* flag: counters differ, so conversions need the CPU */
+#define TSCT_CLOCK_SKEWED	0x1
 
 /* State of the clock, as published by the timekeeper (the daemon) */
 struct tsct_clock_state {
-	struct tsct_clock_params real;		/* CLOCK_REALTIME */
-	struct tsct_clock_params cluster;	/* the cluster's timeline */
+	struct tsct_clock_params real;		/* params of CLOCK_REALTIME */
+	struct tsct_clock_params cluster;	/* params of the cluster's timeline */
 	__u32 status;			/* TSCT_STATUS_* of `real` */
 	__u32 epoch;			/* incremented at every disruption */
-	__u32 source;			/* TSCT_SOURCE_* of cycles */
+	__u32 source;			/* TSCT_SOURCE_* of all cycles in the area */
 	__u32 cause;			/* TSCT_CAUSE_* of this epoch */
-	__u32 flags;			/* TSCT_CLOCK_SKEWED */
+	__u32 flags;			/* TSCT_CLOCK_SKEWED or 0 */
 	__u32 reserved0;
-	__u64 epoch_cycles;		/* when the disruption was detected */
+	__u64 epoch_cycles;		/* counter value when the disruption was
+					 * detected */
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
-	__u64 rate_error_ppt;		/* bound on rate_mult's error; 10^-12 */
+	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult,
+					 * 10^-12 */
 	__u64 closing_error_ps;		/* error bound of the previous params, over
-					 * their length */
-	__u64 cluster_master;		/* node id; 0: none, or NTP servers */
+					 * their length, ps */
+	__u64 cluster_master;		/* node id of the master; 0: no master, or NTP
+					 * servers */
 	__u32 cluster_status;		/* TSCT_STATUS_* of `cluster` */
-	__u32 cluster_epoch;		/* incremented when the cluster's time may jump */
-	__u32 cluster_timeline;		/* cluster_master's number of the timeline */
+	__u32 cluster_epoch;		/* incremented when the cluster's time may
+					 * jump */
+	__u32 cluster_timeline;		/* number that cluster_master gave to the
+					 * timeline */
 	__u32 reserved1;
 	struct tsct_clock_prev_params cluster_prev;
 	__u64 reserved[2];
@@ -181,41 +196,44 @@ struct tsct_clock_state {
 /* Clock params of the past with the range in which they are valid */
 struct tsct_clock_segment {
 	__u64 base_cycles;
-	__u64 until_cycles;		/* end of the range */
+	__u64 until_cycles;		/* counter value at which the range ends */
 	__u64 mult;
 	__s64 base_ns;
 	__u64 error_ps;
 	__u32 epoch;
-	__u32 status;			/* TSCT_STATUS_* */
-	__u32 cause;			/* TSCT_CAUSE_* of its epoch */
+	__u32 status;			/* TSCT_STATUS_* of times in the range */
+	__u32 cause;			/* TSCT_CAUSE_* of the segment's epoch */
 	__u32 reserved0;
 	__u64 reserved;
 };
 
 #define TSCT_SEGMENTS_MAX	120
 
-/* State and segments: one copy of the latch */
+/* A copy of state and segments, one of the two of the latch */
 struct tsct_clock_copy {
 	struct tsct_clock_state state;
-	__u32 nr_segments;		/* oldest first, base_cycles rising */
+	__u32 nr_segments;		/* segments, oldest first, base_cycles rising */
 	__u32 dropped;			/* number of segments dropped; saturates */
 	__u64 reserved[15];
 	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX];
 };
 
-/* A CPU's counter against that of the reference CPU */
+/* Skew of a CPU's counter against that of the reference CPU */
 struct tsct_clock_cpu {
-	__s64 skew_cycles;		/* this CPU's minus the reference's */
-	__u64 error_cycles;		/* error bound of skew_cycles; all ones: unknown */
+	__s64 skew_cycles;		/* this CPU's counter minus the reference's,
+					 * cycles */
+	__u64 error_cycles;		/* error bound of skew_cycles, cycles; all ones:
+					 * unknown */
 };
 
 /* The clock area without its table of CPUs */
 struct tsct_clock_page {
 	__u64 magic;
 	__u32 size;			/* bytes of the whole area */
-	__u32 nr_cpus;			/* entries at cpus_offset */
-	__u8 boot_id[16];		/* boot in which the area is valid */
-	__u64 seq;			/* latch, see above */
+	__u32 nr_cpus;			/* number of entries at cpus_offset */
+	__u8 boot_id[16];		/* id of the boot in which the area is valid */
+	__u64 seq;			/* sequence counter of the latch, see section
+					 * 4 */
 	__u64 cpus_offset;
 	__u64 reserved1[506];
 	struct tsct_clock_copy copy[2];

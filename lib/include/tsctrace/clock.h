@@ -59,13 +59,12 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 	__asm__ __volatile__("rdtscp"
 			     : "=a" (low), "=d" (high), "=c" (aux)
 			     : : "memory");
-	*ret_cpu = aux & 0xfff;		/* Linux sets it to node << 12 | cpu */
+	*ret_cpu = aux & 0xfff;		/* Linux sets TSC_AUX to node << 12 | cpu. */
 	return (uint64_t)high << 32 | low;
 }
 
 /*
- * The fast conversion by the parameters at @even and @odd in the two copies of the
- * state.
+ * Converts fast, by the params at @even and @odd in the two copies of the clock state.
  *
  * Reads the latch: the load of seq pairs with the writer's release, the fence with the
  * writer's full fence after that, see lib/core/latch.c. The copy is selected by a
@@ -84,7 +83,7 @@ tsct_clock_fast_convert_(const struct tsct_clock_page *page,
 	seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(seq & 1, 0)) {
 		params = odd;
-		__asm__("" : "+r" (params));	/* forces a jump */
+		__asm__("" : "+r" (params));	/* forces the compiler to emit a jump */
 	}
 	delta = cycles - __atomic_load_n(&params->base_cycles, __ATOMIC_RELAXED);
 	fast = __atomic_load_n(&params->fast_cycles, __ATOMIC_RELAXED);
@@ -103,8 +102,8 @@ tsct_clock_fast_convert_(const struct tsct_clock_page *page,
 
 /*
  * tsct_clock_fast_ns - the fast conversion, see section 4 of tsctrace/abi_clock.h
- * tsct_clock_fast_cluster_ns - the same to the cluster's time
- * @cycles: of the page's source
+ * tsct_clock_fast_cluster_ns - the fast conversion to the cluster's time
+ * @cycles: cycles of the clock page's source
  *
  * Returns true with *ret_ns set to the time, rounded down, if the clock is calibrating,
  * synchronized or in holdover. Returns false for cycles before or too long after the
@@ -141,8 +140,8 @@ static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
 }
 
 /*
- * tsct_clock_now_ns - the present time. Never fails: without a trusted time it is
- * that of clock_gettime(CLOCK_REALTIME).
+ * tsct_clock_now_ns - the present time. Never fails: without a trusted time it returns
+ * clock_gettime(CLOCK_REALTIME).
  */
 static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 {

@@ -9,7 +9,7 @@
  *	TSCT_EVENT(job_done, TSCT_KIND_END,
  *		   TSCT_U32(worker), TSCT_F64(load), TSCT_STRING(what));
  *
- * This defines, all of them static:
+ * TSCT_EVENT(job_done, ...) defines these static functions and variable:
  *
  *	int job_done_emit(uint32_t worker, double load, const char *what);
  *	int job_done_emit_unordered(the same);
@@ -21,11 +21,11 @@
  * program or shared object that contains it is loaded, and unregisters when that is
  * unloaded.
  *
- * _emit and _emit_unordered return as tsct_emit() and tsct_emit_unordered(), and are
- * as safe: in any thread, in signal handlers and after fork(), but not after vfork().
- * Strings and bytes must not change during the call. Both are functions: arguments
- * are converted as C does. _enabled returns whether the event is on, to avoid
- * computing arguments for nothing.
+ * _emit and _emit_unordered return as tsct_emit() and tsct_emit_unordered(), and may be
+ * called in any thread, in signal handlers and after fork(), but not after vfork().
+ * Strings and bytes must not change during the call. Both are functions: arguments are
+ * converted as C does. _enabled returns whether the event is on, to avoid computing
+ * arguments for nothing.
  */
 #ifndef TSCTRACE_EVENT_H
 #define TSCTRACE_EVENT_H
@@ -48,14 +48,16 @@ extern "C" {
  * private to the library.
  */
 struct tsct_event_type {
-	uint64_t state;		/* 0: off; else the channel's address | id << 48 */
+	uint64_t state;		/* state: 0: off; else the channel's address | id <<
+				 * 48 */
 	const char *name;
 	const struct tsct_field *fields;
-	uint8_t kind;		/* TSCT_KIND_* */
+	uint8_t kind;		/* TSCT_KIND_* of the event */
 	uint8_t nr_fields;
 	uint16_t id;		/* event id in `channel` */
 	uint32_t flags;
-	struct tsct_channel *channel;	/* channel that it is defined in, or NULL */
+	struct tsct_channel *channel;	/* channel that the event is defined in, or
+					 * NULL */
 	struct tsct_event_type *next;
 	struct tsct_event_type *prev;
 	uint64_t reserved[4];
@@ -66,8 +68,9 @@ struct tsct_event_type {
  * channel, and enable those that match
  * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for any
  *	characters, ? for one character; - disables. The last matching pattern
- *	decides; without one the event is off, or on if the first pattern has a -.
- *	"": none is on. NULL: $TSCTRACE_EVENTS; if that is unset or empty: all.
+ *	decides; if no pattern matches, the event is off, or on if the first pattern has
+ *	a -. "": no event is on. NULL: the patterns in $TSCTRACE_EVENTS; if that is
+ *	unset or empty, all events are on.
  *
  * The patterns also apply to objects that are loaded later. Events can be enabled on
  * one channel at a time; a second call for the same channel sets new patterns.
@@ -83,9 +86,9 @@ int tsct_events_enable(struct tsct_channel *channel, const char *patterns);
 /*
  * tsct_events_disable - disable all events that are on a channel; NULL is allowed
  *
- * tsct_channel_close() does so, too. Another thread may still be emitting an event when
- * this returns: end such threads before the channel is closed. Thread safe, not signal
- * safe.
+ * tsct_channel_close() disables them, too. Another thread may still be emitting an
+ * event when this returns: end such threads before the channel is closed. Thread safe,
+ * not signal safe.
  */
 void tsct_events_disable(struct tsct_channel *channel);
 
@@ -101,7 +104,7 @@ int tsct_events_set_enabled(const char *pattern, bool on);
 
 /*
  * tsct_event_bind - put one event on a given channel, and enable it
- * @event: &NAME_event, of this translation unit only
+ * @event: &NAME_event, an event of this translation unit
  * @channel: NULL: the event is off, and tsct_events_enable() applies to it again
  *
  * tsct_events_enable() does not affect a bound event. Returns 0, or -ENODEV, -EACCES,
@@ -109,9 +112,12 @@ int tsct_events_set_enabled(const char *pattern, bool on);
  */
 int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel);
 
-/* ---- for the macros; not for programs ----------------------------------- */
+/* ---- used by the macros, not by programs -------------------------------- */
 
-/* Constructor and destructor of an object's event. Thread safe, not signal safe. */
+/*
+ * Constructor and destructor that register an object's event. Thread safe, not signal
+ * safe.
+ */
 void tsct_event_register(struct tsct_event_type *event);
 void tsct_event_unregister(struct tsct_event_type *event);
 
@@ -125,7 +131,7 @@ extern __thread uint32_t tsct_thread_id
 /*
  * tsct_emit_rest - emit an event whose critical section failed, or was not run
  * @header: first 8 bytes of the record; thread id 0: the section was not run
- * @payload: of the length that is in @header
+ * @payload: bytes of the length that is in @header
  * @result: TSCT_SECTION_*, ORed with TSCT_REST_UNORDERED
  * Returns as tsct_emit(). Thread safe, signal safe.
  */
@@ -165,10 +171,10 @@ int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
 #define TSCT_STRING(name) \
 	(STRING, name, const char *, TSCT_TYPE_STRING, 0, 0, 0)
 
-/* n bytes; n is a constant, the pointer must not be NULL */
+/* Field of n bytes; n is a constant, and the pointer must not be NULL */
 #define TSCT_BYTES(name, n)	(BYTES, name, const void *, TSCT_TYPE_BYTES, 0, n, n)
 
-/* Text of at most n bytes: truncated there, or padded with NULs */
+/* Text field of n bytes: longer text is truncated, shorter text is padded with NULs */
 #define TSCT_CHARS(name, n)	(CHARS, name, const char *, TSCT_TYPE_CHARS, 0, n, n)
 
 TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
@@ -258,10 +264,10 @@ TSCT_INLINE_ void tsct_iov_string_(struct iovec *iov,
 
 /* ---- emitting ----------------------------------------------------------- */
 
-/* Words of the largest payload that is stored inline */
+/* Number of words of the largest payload that is stored inline */
 #define TSCT_WORDS_MAX_		8
 
-/* The two parts of tsct_event_type.state */
+/* The two parts of tsct_event_type.state: channel address and event id */
 TSCT_INLINE_ struct tsct_channel *tsct_state_channel_(uint64_t state)
 {
 	return (struct tsct_channel *)(uintptr_t)(state << 16 >> 16);
@@ -283,8 +289,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 }
 
 /*
- * Body of an emit function: both variants, inline words and buffers. The compiler drops
- * the unused one.
+ * Body of an emit function: both variants, one with inline words and one with buffers.
+ * The compiler drops the unused variant.
  */
 #define TSCT_EMIT_(name_, read_tsc_, unordered_, emitv_, ...)	\
 {									\
@@ -343,8 +349,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
  *	first field is by convention an integer with the same value on both sides of
  *	a message.
  *
- * TSCT_EVENT_AS - the same with two names: @title in recordings, @name in the source.
- * A BEGIN and its END have the same title:
+ * TSCT_EVENT_AS - define an event with two names: @title in recordings, @name in the
+ * source. A BEGIN and its END have the same title:
  *
  *	TSCT_EVENT_AS(job_begin, job, TSCT_KIND_BEGIN, TSCT_U32(worker));
  *	TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker));
@@ -393,7 +399,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	TSCT_EMIT_(name, TSCT_READ_TSC_UNORDERED_, TSCT_REST_UNORDERED,	\
 		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
-	/* Takes the semicolon behind the macro. */			\
+	/* Uses up the semicolon behind the macro. */			\
 	TSCT_ASSERT(sizeof(name##_event) != 0)
 
 #endif /* TSCTRACE_EVENT_H */

@@ -13,7 +13,7 @@
 #define TSCT_INT_(name, ctype, type, format) \
 	(INT, name, ctype, type, format, 0, sizeof(ctype))
 
-/* Number of fields behind the kind, 0 to 32 */
+/* Number of fields that follow the kind, 0 to 32 */
 #define TSCT_COUNT_(...)						\
 	TSCT_COUNTED_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24,	\
 		      23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, \
@@ -27,7 +27,7 @@
 #define TSCT_JOIN_(a, b)	TSCT_JOINED_(a, b)
 #define TSCT_JOINED_(a, b)	a##b
 
-/* Applies m to the first field, n to each of the others */
+/* Applies macro m to the first field, and macro n to each other field */
 #define TSCT_EACH_(m, n, ...) \
 	TSCT_JOIN_(TSCT_JOIN_(TSCT_EACH_, TSCT_COUNT_(__VA_ARGS__)), _) \
 	(m, n, __VA_ARGS__)
@@ -65,7 +65,7 @@
 #define TSCT_EACH_31_(m, n, k, a, ...) m a TSCT_EACH_30_(n, n, k, __VA_ARGS__)
 #define TSCT_EACH_32_(m, n, k, a, ...) m a TSCT_EACH_31_(n, n, k, __VA_ARGS__)
 
-/* Expansions for events without fields */
+/* Expansions of the macros for events without fields */
 #define TSCT_NO_TSCT_PARAMETER_	void
 #define TSCT_NO_TSCT_SIZE_
 #define TSCT_NO_TSCT_STRINGS_
@@ -77,7 +77,7 @@
 
 /* ---- code generated for a field ----------------------------------------- */
 
-/* Parameters; the first one without a comma */
+/* Parameters of an emit function; the first parameter without a comma */
 #define TSCT_PARAMETERS_(...) \
 	TSCT_EACH_(TSCT_PARAMETER_, TSCT_PARAMETER_NEXT_, __VA_ARGS__)
 #define TSCT_PARAMETER_(class, name, ctype, type, format, count, size) \
@@ -85,13 +85,13 @@
 #define TSCT_PARAMETER_NEXT_(class, name, ctype, type, format, count, size) \
 	, ctype name
 
-/* Constant part of the payload's size, and number of strings */
+/* Constant part of a payload's size, and number of its strings */
 #define TSCT_SIZE_(class, name, ctype, type, format, count, size) \
 	+ (unsigned int)(size)
 #define TSCT_STRINGS_(class, name, ctype, type, format, count, size) \
 	+ ((type) == TSCT_TYPE_STRING)
 
-/* struct tsct_field, and its compile-time checks */
+/* Initializer of a field's struct tsct_field, and its compile-time checks */
 #define TSCT_FIELD_(class, name, ctype, type, format, count, size) \
 	{ #name, type, format, count, 0 },
 #define TSCT_FIELD_RULES_(class, name, ctype, type, format, count, size) \
@@ -99,7 +99,7 @@
 	TSCT_ASSERT((count) >= 0 && (count) <= TSCT_PAYLOAD_MAX(TSCT_BLOCK_SIZE_MAX)); \
 	TSCT_ASSERT((type) < TSCT_TYPE_BYTES || (count) > 0);
 
-/* Fields stored in words, see tsct_put_() */
+/* Stores of fields into words, see tsct_put_() */
 #define TSCT_PUT_(class, name, ctype, type, format, count, size) \
 	TSCT_PUT_##class##_(name, count, size)
 #define TSCT_PUT_INT_(name, count, size) \
@@ -114,7 +114,7 @@
 #define TSCT_PUT_CHARS_(name, count, size) \
 	tsct_at_ = tsct_put_chars_(tsct_words_, tsct_at_, name, size);
 
-/* Local buffers for fields that are padded */
+/* Local buffers of fields that are padded */
 #define TSCT_ROOM_(class, name, ctype, type, format, count, size) \
 	TSCT_ROOM_##class##_(name, size)
 #define TSCT_ROOM_INT_(name, size)
@@ -124,7 +124,7 @@
 #define TSCT_ROOM_BYTES_(name, size)
 #define TSCT_ROOM_CHARS_(name, size)	char tsct_room_##name[size];
 
-/* Fields stored in buffers */
+/* Fields stored as buffers of an iovec */
 #define TSCT_IOV_(class, name, ctype, type, format, count, size) \
 	TSCT_IOV_##class##_(name, size)
 #define TSCT_IOV_INT_(name, size)	tsct_iov_set_(tsct_iov_++, &name, size);

@@ -31,7 +31,7 @@
 
 /*
  * The addresses of one CPU's ring. `producer` is NULL until the slow path has found
- * the CPU READY; after that neither member changes.
+ * the CPU READY; then both members stay constant.
  */
 struct tsct_ring_ref {
 	struct tsct_producer *producer;
@@ -43,16 +43,16 @@ struct tsct_ring_ref {
  * struct tsct_channel. Nothing in it changes while the channel is open.
  */
 struct tsct_fast {
-	__s64 rseq;		/* offset of the rseq area from the thread
-				 * pointer, bytes; 0: none */
-	const __u32 *fork_mark;	/* points to 0: tsct_thread_id is not valid */
-	struct tsct_ring_ref *refs;	/* per CPU */
-	__u64 data_mask;	/* bytes of a ring's data - 1 */
+	__s64 rseq;		/* offset of the rseq area from the thread pointer,
+				 * bytes; 0: no rseq area */
+	const __u32 *fork_mark;	/* address of a word: 0: tsct_thread_id is not valid */
+	struct tsct_ring_ref *refs;	/* array of rings by CPU */
+	__u64 data_mask;	/* bytes of a ring's data, minus 1 */
 	__u64 limit;		/* maximum of head - tail, bytes << 16 */
 	__u32 nr_cpus;
-	__u32 block_size;	/* bytes */
+	__u32 block_size;	/* bytes of a block */
 	__u32 block_mask;	/* block_size - 1 */
-	__u32 payload_max;	/* bytes of one event */
+	__u32 payload_max;	/* largest payload of one event, bytes */
 	__u64 reserved;
 };
 
@@ -66,11 +66,13 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 
 /* Results of a section */
 #define TSCT_SECTION_DONE	0
-#define TSCT_SECTION_ABORTED	1	/* restarted: try again */
-#define TSCT_SECTION_FULL	2	/* no room before the tail */
-#define TSCT_SECTION_NO_RING	3	/* the CPU is not known to be READY */
-#define TSCT_SECTION_STALE	4	/* the ring changed since it was sampled */
-#define TSCT_SECTION_NEXT	5	/* the record does not fit into this block */
+#define TSCT_SECTION_ABORTED	1	/* section was restarted: try again */
+#define TSCT_SECTION_FULL	2	/* ring full: no room before the tail */
+#define TSCT_SECTION_NO_RING	3	/* the CPU is not known to have a ring */
+/* the ring changed since its head was sampled */
+#define TSCT_SECTION_STALE	4
+/* the record does not fit into the ring's present block */
+#define TSCT_SECTION_NEXT	5
 
 #define TSCT_STRING_(x)		#x
 #define TSCT_TEXT_(x)		TSCT_STRING_(x)
@@ -93,8 +95,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_DO_(instruction)	instruction "\n\t" TSCT_SECTION_INJECT
 
 /*
- * One struct rseq_cs: version, flags, start, size, abort. "?": it is in the
- * function's section group, and is dropped with it as a duplicate (C++).
+ * One struct rseq_cs: version, flags, start, size, abort. "?": the struct is in the
+ * function's section group, and is dropped with a duplicate function (C++).
  */
 #define TSCT_SECTION_DESCRIPTOR_					\
 	".pushsection __rseq_cs, \"aw?\", @progbits\n\t"		\
@@ -104,8 +106,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	".popsection\n\t"
 
 /*
- * Enters the section. The CPU is read after that, so it need not be checked again:
- * if the thread moves, the section is aborted.
+ * Enters the section. The CPU's number is read afterwards, so it need not be checked
+ * again: if the thread moves, the section is aborted.
  */
 #define TSCT_SECTION_ENTER_						\
 	"leaq 70b(%%rip), %%rax\n\t"					\
@@ -118,7 +120,7 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
  * counter takes longest, and all that follows executes meanwhile. No other thread
  * writes this ring until the end, so cycles do not decrease.
  *
- * Unordered: the CPU may read the counter some ns early.
+ * Unordered read: the CPU may read the counter some ns early.
  */
 #define TSCT_READ_TSC_UNORDERED_					\
 	TSCT_DO_("rdtsc")						\
@@ -126,8 +128,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("orq %%rdx, %%rax")
 
 /*
- * Ordered: after all earlier instructions and loads of the program. RDTSCP would do
- * the same, and takes 2 ns longer (measured).
+ * Ordered read of the counter: after all earlier instructions and loads of the program.
+ * RDTSCP would do the same, and takes 2 ns longer (measured).
  */
 #define TSCT_READ_TSC_ORDERED_						\
 	TSCT_DO_("lfence")						\
@@ -137,9 +139,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("movl " TSCT_RSEQ_CPU_("%[pos]") ", %%ecx")
 
 /*
- * The ring of that CPU in rcx, and the address of its tail in rdx. The ring is
- * loaded first: that pairs with find_ring(), emit_slow.c, which stores the tail
- * first.
+ * Loads the ring of the CPU into rcx, and the address of its tail into rdx. The ring is
+ * loaded first, which pairs with find_ring(), emit_slow.c, which stores the tail first.
  */
 #define TSCT_SECTION_RING_						\
 	TSCT_DO_("cmpl %c[nr_cpus](%[fast]), %%ecx")			\
@@ -153,9 +154,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("movq %[pos], %%rcx")
 
 /*
- * pos = address of the record less one page; end = the head behind it, with one
- * event more. The position cannot wrap here: it does at the end of a block, which
- * no record reaches.
+ * Computes pos = address of the record less one page, and end = the head behind the
+ * record, with one event more. The position cannot wrap here: it does at the end of a
+ * block, which no record reaches.
  */
 #define TSCT_SECTION_PLACE_						\
 	TSCT_DO_("movq (%%rcx), %[pos]")				\
@@ -205,7 +206,7 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	"movq $0, " TSCT_RSEQ_CS_("%%rdx") "\n\t"
 
 /*
- * The exits have a text section of their own: in one that the compiler uses too,
+ * The exits have a text section of their own: in a section that the compiler uses too,
  * they could lie in the middle of the section's own path. The signature is the
  * operand of a ud1 instruction, so that disassemblers stay in step.
  */
@@ -254,7 +255,7 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
  * Writes a record of `nr` words of payload, a constant.
  * @header: the first 8 bytes of its header
  * @words: the payload, padded with zeros
- * @read_tsc: as above
+ * @read_tsc: TSCT_READ_TSC_ORDERED_ or TSCT_READ_TSC_UNORDERED_
  */
 #define TSCT_SECTION_WRITE_(result, fast_, header_, words_, nr, read_tsc) \
 	do {								\

@@ -36,9 +36,10 @@ extern "C" {
 #define TSCT_STAMP_EVENT_MAX	((1U << TSCT_STAMP_EVENT_BITS) - 1)
 #define TSCT_STAMP_TICK_MAX	((UINT64_C(1) << TSCT_STAMP_TICK_BITS) - 1)
 
-/* A struct, so that the compiler rejects raw counter values in place of stamps. */
+/* A stamp is a struct, so that the compiler rejects raw counter values as stamps. */
 struct tsct_stamp {
-	uint64_t bits;		/* the layout above; stamps order by this number */
+	uint64_t bits;		/* tick and event counter in 64 bits; stamps order by
+				 * this number */
 };
 
 /* tsct_stamp_make - a stamp of the low 51 bits of @tick and the low 13 of @event */
@@ -73,12 +74,14 @@ struct tsct_stamper {
 	uint64_t origin;	/* the source's tick at which the run began */
 	uint64_t tick;		/* tick of the last stamp, segments included */
 	uint64_t max_events;	/* public: highest number of stamps that followed
-				 * another one on a tick of the source; not 0: its
-				 * resolution was too low to distinguish all events */
+				 * another one on a tick of the source; if not 0, the
+				 * source's resolution was too low to distinguish all
+				 * events */
 	uint64_t moved;		/* public: stamps whose tick was incremented
 				 * artificially */
-	uint64_t seen;		/* the source's last tick, since origin */
-	uint64_t events;	/* stamps that followed another one on that tick */
+	uint64_t seen;		/* last tick of the source, relative to origin */
+	uint64_t events;	/* number of stamps that followed another stamp on the
+				 * last tick */
 	uint32_t event;		/* event counter of the last stamp */
 	uint32_t reserved;
 };
@@ -92,7 +95,7 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->max_events = 0;
 	stamper->moved = 0;
 	stamper->seen = 0;
-	/* The first stamp of tick 0 increments both counters to 0 */
+	/* Initial values: the first stamp of tick 0 increments both counters to 0. */
 	stamper->events = UINT64_MAX;
 	stamper->event = UINT32_MAX;
 	stamper->reserved = 0;
@@ -113,8 +116,8 @@ static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
  * is before the last one or the origin, or 2^63 or more after the origin, and nothing
  * changes.
  *
- * After an overflow the tick is ahead of the source: it stays, and the counter
- * increments, until the source has passed it.
+ * After an overflow of the event counter, the stamp's tick is ahead of the source: the
+ * tick stays, and the counter increments, until the source has passed it.
  */
 static inline int tsct_stamper_next(struct tsct_stamper *stamper,
 				    uint64_t source_tick,
@@ -141,7 +144,7 @@ static inline int tsct_stamper_next(struct tsct_stamper *stamper,
 	return tsct_stamper_segment(stamper) != segment;
 }
 
-/* ---- conversion to seconds ----------------------------------------------- */
+/* ---- conversion of stamps to seconds ------------------------------------- */
 
 /*
  * tsct_stamp_period - the nominal clock period in seconds, as in a trace's header: the
@@ -189,7 +192,7 @@ static inline struct tsct_stamp tsct_stamp_at_seconds(double seconds, double per
 	return tsct_stamp_make((uint64_t)tick, 0);
 }
 
-/* ---- exact conversion to nanoseconds -------------------------------------- */
+/* ---- exact conversion of stamps to nanoseconds ----------------------------- */
 
 /* Rate of a clock: `ticks` ticks take `ns` ns; {1000000000, hz}, or {mult, 1 << 56} */
 struct tsct_stamp_rate {
@@ -199,14 +202,17 @@ struct tsct_stamp_rate {
 
 /*
  * tsct_stamp_ns - accurate ns since the run began, rounded down
- * @segment: of the stamp; the first one is 0
+ * @segment: segment of the stamp; the first segment is 0
  *
  * Saturates at UINT64_MAX, also if rate->ticks is 0.
  */
 uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate);
 
-/* tsct_stamp_ns_legacy - ns of all 64 bits, with the counter as a fraction of a tick */
+/*
+ * tsct_stamp_ns_legacy - ns of the whole stamp, with the counter as a fraction of a
+ * tick
+ */
 uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate);
 

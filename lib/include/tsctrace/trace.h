@@ -37,17 +37,21 @@ struct tsct_trace;
 
 struct tsct_trace_event {
 	__u64 tick;		/* time of the event in ticks, see tsct_trace_ns() */
-	__u64 file_tick;	/* time in the unit of the file, coarser or finer */
+	__u64 file_tick;	/* time of the event in the unit of the file, coarser or
+				 * finer */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
-	__u32 cpu;		/* CPU of that node */
-	__u32 location;		/* a number for each CPU of each node */
-	__u32 tid;		/* thread id on that node */
+	__u32 cpu;		/* number of the CPU on that node */
+	__u32 location;		/* location: a number for each CPU of each node */
+	__u32 tid;		/* id of the thread on that node */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
 	__u64 offset;		/* offset of the event in its file, bytes */
-	__u64 discarded;	/* events lost in its ring so far, from its packet */
-	__u32 len;		/* bytes of payload; fits the definition */
-	const struct tsct_event_def *def;	/* valid until tsct_trace_close() */
-	const __u8 *payload;	/* valid until the next call */
+	__u64 discarded;	/* events lost in this event's ring so far, from its
+				 * packet */
+	__u32 len;		/* bytes of payload; valid for the definition */
+	const struct tsct_event_def *def;	/* definition of the event; valid until
+						 * tsct_trace_close() */
+	const __u8 *payload;	/* payload; valid until the next call of
+				 * tsct_trace_next() */
 };
 
 /*
@@ -64,27 +68,28 @@ int tsct_trace_open(const char *dir,
 		    void (*report)(void *arg, const char *sentence), void *arg,
 		    struct tsct_trace **ret_trace, char *why, size_t why_size);
 
-/* NULL is allowed. */
+/* Closes a recording; NULL is allowed. */
 void tsct_trace_close(struct tsct_trace *trace);
 
 /*
- * tsct_trace_next - the next event of all, by tick; within a tick by location
- * Returns 1, 0 at the end, -ENOMEM.
+ * tsct_trace_next - return the next event of the recording, by tick; within a tick by
+ * location Returns 1, 0 at the end, -ENOMEM.
  */
 int tsct_trace_next(struct tsct_trace *trace,
 		    struct tsct_trace_event *ret_event);
 
-/* Number of corrupt places found so far */
+/* Number of corrupt places found in the recording so far */
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 
 /* ---- nodes and channels -------------------------------------------------- */
 
 struct tsct_trace_node {
-	const char *name;	/* name in its cluster, else the host name */
-	const char *host;	/* host name */
-	const char *kernel;	/* release of the kernel */
+	const char *name;	/* name of the node in its cluster, else the host
+				 * name */
+	const char *host;	/* host name of the node */
+	const char *kernel;	/* release of the node's kernel */
 	const char *command;	/* recorded command; "": the whole system */
-	const __u8 *boot_id;	/* 16 bytes */
+	const __u8 *boot_id;	/* boot id of the node, 16 bytes */
 };
 
 __u32 tsct_trace_nodes(const struct tsct_trace *trace);
@@ -99,13 +104,13 @@ __u32 tsct_trace_channels(const struct tsct_trace *trace);
 int tsct_trace_node(const struct tsct_trace *trace, __u32 node,
 		    struct tsct_trace_node *ret_node);
 
-/* Name of a channel, NULL: no such channel. Any bytes, valid until @trace is closed. */
+/* Name of a channel; NULL: no such channel. Any bytes; valid until @trace is closed. */
 const char *tsct_trace_channel(const struct tsct_trace *trace, __u32 stream);
 
-/* True if it is a merge of other recordings, with ticks of their common time. */
+/* True if the recording is a merge of others, with ticks of their common time. */
 bool tsct_trace_is_merged(const struct tsct_trace *trace);
 
-/* True if the recorder finished it. Else the last second may be missing. */
+/* True if the recorder finished the recording. Else the last second may be missing. */
 bool tsct_trace_is_complete(const struct tsct_trace *trace);
 
 /*
@@ -133,20 +138,22 @@ __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
 /* ---- fields -------------------------------------------------------------- */
 
 struct tsct_value {
-	const struct tsct_field *field;	/* name, type, count, format; see abi.h */
-	const __u8 *at;			/* in the event's payload, not aligned */
+	const struct tsct_field *field;	/* definition of the field: name, type, count,
+					 * format; see abi.h */
+	const __u8 *at;			/* address of the value in the event's payload,
+					 * not aligned */
 	size_t size;			/* size of the value, bytes */
 };
 
 /*
  * tsct_value_next - the next field of an event, in order
- * @nr, @pos: iterator, both 0 at first
+ * @nr, @pos: state of the iteration, both 0 in the first call
  * Returns false after the last one.
  */
 bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,
 		     size_t *pos, struct tsct_value *ret_value);
 
-/* The field of that name. Returns false if the event has none. */
+/* Finds the field with a given name. Returns false if the event has no such field. */
 bool tsct_value_find(const struct tsct_trace_event *event, const char *name,
 		     struct tsct_value *ret_value);
 
@@ -167,10 +174,10 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 		value->field->type == TSCT_TYPE_CHARS;
 }
 
-/* Value of an integer field; u64 as its bits */
+/* Value of an integer field; a u64 is returned with the same bits */
 __s64 tsct_value_integer(const struct tsct_value *value);
 
-/* True if it is a u64 above the maximum of __s64. */
+/* True if the value is a u64 above the maximum of __s64. */
 bool tsct_value_exceeds_s64(const struct tsct_value *value);
 
 /* Value of an f32 or f64 field */
@@ -179,7 +186,7 @@ double tsct_value_double(const struct tsct_value *value);
 /* Bytes of a text before its NUL, if any. The text need not be UTF-8. */
 size_t tsct_value_text_len(const struct tsct_value *value);
 
-/* Name of the system call in an integer field of that format, or NULL */
+/* Name of the system call whose number a field holds; NULL: no such field format */
 const char *tsct_value_syscall(const struct tsct_value *value);
 
 #pragma GCC visibility pop

@@ -27,38 +27,41 @@ extern "C" {
 
 /* ---- channels ---------------------------------------------------------- */
 
-/* The holder of a channel's memory */
+/* Provider: the holder of a channel's memory */
 enum tsct_provider {
-	TSCT_PROVIDER_NONE,	/* none: events are dropped */
-	TSCT_PROVIDER_MODULE,	/* tsctrace.ko, /dev/tsctrace */
-	TSCT_PROVIDER_DAEMON,	/* tsctraced, over its socket */
+	TSCT_PROVIDER_NONE,	/* no provider: events are dropped */
+	TSCT_PROVIDER_MODULE,	/* the module, tsctrace.ko, by /dev/tsctrace */
+	TSCT_PROVIDER_DAEMON,	/* the daemon, tsctraced, over its socket */
 	TSCT_PROVIDER_EMBEDDED,	/* the trace-ctl record that runs this program */
 };
 
 struct tsct_channel;			/* an open channel */
 
-/* Options of tsct_channel_open(); all zero: the channel of `trace-ctl record` */
+/* Options of tsct_channel_open(); with all zero, the channel of `trace-ctl record` */
 struct tsct_channel_options {
-	const char *name;	/* 1 to 31 of A-Z a-z 0-9 _ . -
+	const char *name;	/* name, 1 to 31 of A-Z a-z 0-9 _ . -
 				 * NULL: $TSCTRACE_CHANNEL, else "default" */
 	uint32_t policy;	/* TSCT_POLICY_* of a new channel */
-	uint32_t block_size;	/* bytes, power of two, 4096 to 65536; 0: 16384 */
-	uint32_t blocks;	/* per CPU, power of two, 2 (overwrite: 4) to
+	uint32_t block_size;	/* bytes of a block, power of two, 4096 to 65536; 0:
+				 * 16384 */
+	uint32_t blocks;	/* blocks per CPU, power of two, 2 (overwrite: 4) to
 				 * 65536; 0: 64. At most 256 MiB per CPU */
-	uint32_t roles;		/* TSCT_ROLE_*; 0: TSCT_ROLE_WRITE */
-	uint32_t flags;		/* TSCT_OPEN_* */
+	uint32_t roles;		/* TSCT_ROLE_* of the handle; 0: TSCT_ROLE_WRITE */
+	uint32_t flags;		/* TSCT_OPEN_* flags */
 	uint32_t channel_flags;	/* TSCT_CHANNEL_* of a new channel */
-	uint64_t reserved[4];	/* zero */
+	uint64_t reserved[4];	/* must be zero */
 };
 
-#define TSCT_OPEN_ATTACH	0x1	/* only if it exists, else -ENOENT */
-#define TSCT_OPEN_CREATE	0x2	/* only if it is new, else -EEXIST */
+/* open the channel only if it exists, else -ENOENT */
+#define TSCT_OPEN_ATTACH	0x1
+/* open the channel only if it is new, else -EEXIST */
+#define TSCT_OPEN_CREATE	0x2
 
 /*
  * tsct_channel_open - open a channel, creating it if it does not exist
- * @options: NULL: all defaults
- * @ret_channel: set also on failure, then to a handle that drops and counts every
- *	event, so that a program runs the same without a tracer
+ * @options: options of the channel; NULL: all defaults
+ * @ret_channel: the handle; on failure it is set, too, to a handle that drops and
+ *	counts every event, so that a program runs the same without a tracer
  *
  * Tries the trace-ctl that runs the program ($TSCTRACE_SOCKET), then the module, then
  * the daemon's socket, or only $TSCTRACE_PROVIDER (module, daemon, embedded or none).
@@ -67,8 +70,8 @@ struct tsct_channel_options {
  * TSCT_OPEN_*; -EACCES, -EPERM: another user's channel, or a missing permission;
  * -EBUSY: the channel has its reader already; -EDQUOT: a limit of the provider;
  * -EOPNOTSUPP: TSCT_CHANNEL_KERNEL without the module; -EPROTO: an invalid answer;
- * -ENOMEM; or another -errno of the connection. With several providers, the first error
- * other than -ENODEV. Thread safe, not signal safe.
+ * -ENOMEM; or another -errno of the connection. If several providers fail, returns the
+ * first error other than -ENODEV. Thread safe, not signal safe.
  */
 int tsct_channel_open(const struct tsct_channel_options *options,
 		      struct tsct_channel **ret_channel);
@@ -76,15 +79,18 @@ int tsct_channel_open(const struct tsct_channel_options *options,
 /*
  * tsct_channel_close - close a channel; NULL is allowed
  *
- * Disables the typed events on it. No other thread may use the handle, or emit typed
- * events on it, at that time. Not signal safe.
+ * Disables the typed events on the channel. No other thread may use the handle, or emit
+ * typed events on it, at that time. Not signal safe.
  */
 void tsct_channel_close(struct tsct_channel *channel);
 
-/* The holder of the channel's memory. Signal safe. */
+/* The provider that holds the channel's memory. Signal safe. */
 enum tsct_provider tsct_channel_provider(const struct tsct_channel *channel);
 
-/* "module", "daemon", "embedded" or "none"; "?": unknown value. Signal safe. */
+/*
+ * Name of a provider: "module", "daemon", "embedded", "none"; "?": unknown. Signal
+ * safe.
+ */
 const char *tsct_provider_name(enum tsct_provider provider);
 
 /*
@@ -115,13 +121,14 @@ uint64_t tsct_channel_dropped(const struct tsct_channel *channel);
 
 /*
  * tsct_event_define - define an event in the channel
- * @name: C identifier, at most 63 characters
- * @kind: TSCT_KIND_*
- * @fields: "worker:u32, bytes:u64, what:string"; types u8 u16 u32 u64 s8 s16 s32 s64
- *	f32 f64 string bytes[N] chars[N]; suffix /x: hexadecimal. "": no fields.
+ * @name: name of the event, a C identifier of at most 63 characters
+ * @kind: kind of the event, TSCT_KIND_*
+ * @fields: payload fields such as "worker:u32, bytes:u64, what:string"; types u8 u16
+ *	u32 u64 s8 s16 s32 s64 f32 f64 string bytes[N] chars[N]; suffix /x: hexadecimal.
+ *	"": no fields.
  *
  * The same definition has the same id in every process. Returns the id (16..65535;
- * without a provider one that tsct_emit() drops); -EINVAL: malformed; -ENOSPC: the
+ * without a provider, an id that tsct_emit() drops); -EINVAL: malformed; -ENOSPC: the
  * channel's definition area is full; or an -errno of the provider. Thread safe, not
  * signal safe.
  */
@@ -130,8 +137,9 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
 
 /*
  * tsct_emit - record one event in the ring of the current CPU
- * @id: from tsct_event_define()
- * @payload: the fields in order, packed, little endian; strings with their NUL
+ * @id: event id, from tsct_event_define()
+ * @payload: values of the fields in order, packed, little endian; strings with their
+ *	NUL
  * @len: bytes of @payload
  *
  * The event's cycles are an ordered read of the counter and never decrease within a
@@ -152,14 +160,14 @@ int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload
  * counter before earlier loads of the program
  *
  * Within a ring cycles may decrease, by less than a microsecond; a recording raises
- * them to those of the event before.
+ * such cycles to those of the event before.
  */
 int tsct_emit_unordered(struct tsct_channel *channel, unsigned int id,
 			const void *payload, size_t len);
 
 /*
  * tsct_emitv - tsct_emit() of a payload that is gathered from @nr buffers
- * tsct_emitv_unordered - tsct_emit_unordered() of the same
+ * tsct_emitv_unordered - tsct_emit_unordered() of such a payload
  * @iov: buffers in order, copied directly into the ring. iov_base is not read if
  *	iov_len is 0
  */
@@ -172,25 +180,26 @@ int tsct_emitv_unordered(struct tsct_channel *channel, unsigned int id,
 
 struct tsct_reader;
 
-/* struct tsct_event.flags */
-#define TSCT_EVENT_LATE		0x1	/* earlier than an event returned by
-					 * tsct_reader_next_ordered() before */
+/* Flags of an event, struct tsct_event.flags */
+/* event is earlier than one that tsct_reader_next_ordered() has returned */
+#define TSCT_EVENT_LATE		0x1
 
 /* One event, as read. `payload` is valid until the next call on the reader. */
 struct tsct_event {
-	uint64_t cycles;	/* of the source in the channel's header */
+	uint64_t cycles;	/* cycles of the source in the channel's header */
 	uint32_t cpu;
-	uint32_t tid;		/* thread id */
-	uint32_t id;		/* see tsct_reader_def() */
-	uint32_t len;		/* of the payload, bytes */
-	const void *payload;	/* a private copy */
-	uint32_t flags;		/* TSCT_EVENT_* */
+	uint32_t tid;		/* id of the thread */
+	uint32_t id;		/* id of the event's definition, see
+				 * tsct_reader_def() */
+	uint32_t len;		/* bytes of payload */
+	const void *payload;	/* private copy of the payload */
+	uint32_t flags;		/* TSCT_EVENT_* flags */
 	uint32_t reserved;
 };
 
 /*
- * Counters of one ring; all but `bytes` are numbers of events unless stated. As long
- * as writers are honest these hold exactly:
+ * Counters of one ring; all but `bytes` are numbers of events unless stated. As long as
+ * writers are honest, these equations hold exactly:
  *
  *	published = before + read + overrun + broken + unread
  *	events that writers tried to write = published + lost[0] + lost[1] + ...
@@ -200,17 +209,18 @@ struct tsct_event {
  * falsifies counts, the two differ, and there is no other effect.
  */
 struct tsct_ring_stat {
-	uint64_t published;	/* since the ring was created */
+	uint64_t published;	/* published since the ring was created */
 	uint64_t before;	/* published before the reader began, or
 				 * skipped by tsct_reader_seek_end() */
-	uint64_t read;		/* returned by the reader */
-	uint64_t overrun;	/* overwritten before they were read */
+	uint64_t read;		/* returned by this reader */
+	uint64_t overrun;	/* overwritten before this reader read them */
 	uint64_t broken;	/* missing where the data was no valid record */
-	uint64_t unread;	/* not read yet */
-	uint64_t lost[TSCT_LOST_NR];	/* never published, by TSCT_LOST_* */
-	uint64_t overruns;	/* times that writers overtook the reader */
-	uint64_t broken_places;	/* places with no valid record, or a wrong count */
-	uint64_t bytes;		/* written, with headers and padding */
+	uint64_t unread;	/* published and not read yet */
+	uint64_t lost[TSCT_LOST_NR];	/* never published, by cause TSCT_LOST_* */
+	uint64_t overruns;	/* number of times that writers overtook the reader */
+	uint64_t broken_places;	/* number of places with no valid record, or a wrong
+				 * count */
+	uint64_t bytes;		/* bytes written, with headers and padding */
 };
 
 /*
@@ -228,7 +238,7 @@ struct tsct_ring_stat {
  */
 int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_reader);
 
-/* NULL is allowed. Events read but not released remain for the next reader. */
+/* Closes a reader; NULL is allowed. Unreleased events remain for the next reader. */
 void tsct_reader_close(struct tsct_reader *reader);
 
 /*
@@ -242,7 +252,7 @@ int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
 
 /*
  * tsct_reader_next_ordered - the event with the lowest cycles of all CPUs
- * @until: cycles; no event after that is returned. UINT64_MAX: no limit
+ * @until: cycles; no event with higher cycles is returned. UINT64_MAX: no limit
  *
  * Writers read the counter a moment before they publish the event. To follow a live
  * channel in strict order, pass now - 1 ms; an event that arrives later is returned
@@ -270,13 +280,13 @@ void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu);
 int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 		     struct tsct_ring_stat *ret_stat);
 
-/* The definition of an event id, NULL: none. Valid until the reader is closed. */
+/* The definition of an event id; NULL: no such id. Valid until the reader is closed. */
 const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 					     unsigned int id);
 
 /*
  * tsct_reader_watermark - let tsct_reader_wait() sleep until @bytes are unread
- * @bytes: in all rings together; 0 and 1 (the default): any event
+ * @bytes: unread bytes in all rings together; 0 and 1 (the default): any event
  *
  * A half-full ring or the timeout also ends the sleep. Returns 0 or -errno of the
  * module.
@@ -285,7 +295,7 @@ int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes);
 
 /*
  * tsct_reader_wait - sleep until there are events to read
- * @timeout_ms: 0: do not sleep, negative: no limit
+ * @timeout_ms: limit of the sleep, ms; 0: do not sleep; negative: no limit
  *
  * Returns 1: there are events, 0: timeout, -EINTR: interrupted by a signal.
  */
@@ -307,17 +317,18 @@ int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms);
  */
 struct tsct_clock {
 	const struct tsct_clock_page *page;
-	uint32_t source;	/* TSCT_SOURCE_* of its cycles */
-	uint32_t flags;		/* none yet */
-	/* followed by private members */
+	uint32_t source;	/* TSCT_SOURCE_* of the clock's cycles */
+	uint32_t flags;		/* flags; none is defined yet */
+	/* private members of the library follow */
 };
 
 /* A time with its error bound */
 struct tsct_time {
-	int64_t ns;		/* CLOCK_REALTIME, since the Unix epoch */
+	int64_t ns;		/* time of CLOCK_REALTIME, since the Unix epoch */
 	uint64_t error_ns;	/* the true time is within ns +- error_ns */
-	uint32_t status;	/* TSCT_STATUS_* */
-	uint32_t epoch;		/* times of different epochs do not compare */
+	uint32_t status;	/* TSCT_STATUS_* of the time */
+	uint32_t epoch;		/* epoch of the clock; times of different epochs do not
+				 * compare */
 };
 
 /* CPU number for cycles of an unknown CPU, and where the CPU does not matter */
@@ -326,22 +337,22 @@ struct tsct_time {
 /* Cycles, and the CPU that they were read on */
 struct tsct_time_point {
 	uint64_t cycles;
-	uint32_t cpu;		/* or TSCT_CPU_ANY */
+	uint32_t cpu;		/* number of the CPU, or TSCT_CPU_ANY */
 	uint32_t reserved;
 };
 
-/* struct tsct_interval.flags */
-#define TSCT_INTERVAL_SKEWED	0x1	/* ends are from CPUs whose counters differ,
-					 * or from unknown ones */
-#define TSCT_INTERVAL_EPOCHS	0x2	/* ends are in different epochs */
+/* Flags of an interval, struct tsct_interval.flags */
+/* the ends are from CPUs whose counters differ, or from unknown CPUs */
+#define TSCT_INTERVAL_SKEWED	0x1
+#define TSCT_INTERVAL_EPOCHS	0x2	/* the ends are in different epochs */
 #define TSCT_INTERVAL_DISRUPTED	0x4	/* the clock was disrupted at an end or
 					 * between them: cycles may be missing */
 #define TSCT_INTERVAL_GUESSED	0x8	/* the rate has no known error bound */
 
 struct tsct_interval {
-	int64_t ns;		/* negative if `to` is before `from` */
+	int64_t ns;		/* length in ns; negative if `to` is before `from` */
 	uint64_t error_ns;	/* the true length is within ns +- error_ns */
-	uint32_t flags;		/* TSCT_INTERVAL_* */
+	uint32_t flags;		/* TSCT_INTERVAL_* flags */
 	uint32_t reserved;
 };
 
@@ -353,7 +364,7 @@ struct tsct_interval {
  */
 int tsct_clock_open(struct tsct_clock **ret_clock);
 
-/* NULL is allowed. No other thread may use the clock meanwhile. Not signal safe. */
+/* Closes a clock; NULL is allowed. No other thread may use it then. Not signal safe. */
 void tsct_clock_close(struct tsct_clock *clock);
 
 /*
@@ -368,16 +379,16 @@ struct tsct_clock *tsct_clock_default(void);
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
 /*
- * Text: why no origin earlier in the order module, daemon, in-process was used, and why
- * this source
+ * Text that says why the origins before this one (order: module, daemon, in-process)
+ * are not used, and why this source is
  */
 const char *tsct_clock_reason(const struct tsct_clock *clock);
 
 /*
  * tsct_clock_cycles - an ordered read of the source, as by tsct_emit(): RDTSCP, or
  * clock_gettime() if the TSC cannot be used
- * tsct_clock_time_point - the same, with the CPU that was read: TSCT_CPU_ANY if the
- * source is not the TSC
+ * tsct_clock_time_point - an ordered read of the source and of the CPU's number:
+ * TSCT_CPU_ANY if the source is not the TSC
  */
 uint64_t tsct_clock_cycles(const struct tsct_clock *clock);
 void tsct_clock_time_point(const struct tsct_clock *clock,
@@ -385,7 +396,7 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_cycles_to_time - convert cycles to a time and its error bound
- * @cycles: of this boot, past or present
+ * @cycles: past or present cycles of this boot
  *
  * Returns 0; -EAGAIN: nothing is published yet; -ESTALE: the parameters are too old, or
  * were not updated since a disruption, or the source has changed; -ERANGE: older than
@@ -410,12 +421,13 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
 /*
  * The cluster's timeline is common to all nodes of a cluster (tsctraced.conf(5)): the
  * counter of a master node, in ns since the Unix epoch. It is not steered, and differs
- * from CLOCK_REALTIME by all corrections to that since the timeline began.
+ * from CLOCK_REALTIME by all corrections of that clock since the timeline began.
  * tsct_clock_snapshot() reports the master.
  *
- * tsct_clock_now_cluster - the present time on it, and its error bound
- * tsct_clock_cycles_to_cluster_time - convert cycles to it
- * tsct_clock_cycles_to_cluster_time_on - convert cycles of a known CPU to it
+ * tsct_clock_now_cluster - the present time on the cluster's timeline, and its error
+ * bound
+ * tsct_clock_cycles_to_cluster_time - convert cycles to the cluster's time
+ * tsct_clock_cycles_to_cluster_time_on - convert cycles of a known CPU
  *
  * ret_time->ns is within error_ns of the master's time. epoch increases when that time
  * may have jumped, independently of the system clock's epoch. The parameters in force
@@ -434,8 +446,8 @@ int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_time_to_cycles - the first cycles whose time is @ns or later
- * @ns: CLOCK_REALTIME, past or future. If it occurred twice because the clock was set
- *	back, the later occurrence is found.
+ * @ns: time of CLOCK_REALTIME, past or future. If it occurred twice because the clock
+ *	was set back, the later occurrence is found.
  *
  * If the CPUs' counters differ, the result is of the reference CPU. Returns 0; -ENOENT:
  * the clock jumped over @ns; -EAGAIN, -ESTALE, -ERANGE as tsct_clock_cycles_to_time().
@@ -447,14 +459,14 @@ int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
  * tsct_clock_delta_to_ns - convert a number of cycles to ns
  * tsct_clock_ns_to_delta - convert ns to a number of cycles
  *
- * By the counter's rate against CLOCK_MONOTONIC_RAW, rounded towards minus infinity,
- * saturating.
+ * Both convert by the counter's rate against CLOCK_MONOTONIC_RAW, rounded towards minus
+ * infinity, saturating.
  */
 int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t cycles);
 int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns);
 
 /*
- * tsct_clock_interval - the length between two points, with its error bound
+ * tsct_clock_interval - the time between two time points, with its error bound
  *
  * By the counter's rate alone: steering or setting the system clock does not change it.
  * ret_interval->flags has the reasons to doubt the result. Returns 0; -EAGAIN: nothing
@@ -484,8 +496,8 @@ int tsct_clock_segments(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_wait_synced - sleep until the clock is synchronized
- * @timeout_ms: 0: do not sleep, negative: no limit
- * @max_error_ns: required error bound; 0: any that has status synchronized
+ * @timeout_ms: limit of the sleep, ms; 0: do not sleep; negative: no limit
+ * @max_error_ns: required error bound; 0: any bound with status synchronized
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal. Not wait-free, not signal
  * safe.
@@ -513,8 +525,7 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 int tsct_timesync(int timeout_ms, char *why, size_t size);
 
 /*
- * For the inline functions of tsctrace/clock.h, if the fast conversion does not apply;
- * not for programs.
+ * Slow paths of the inline functions of tsctrace/clock.h; not for programs.
  *
  * tsct_clock_now_slow never fails: without a trusted time it returns that of
  * clock_gettime(CLOCK_REALTIME). tsct_clock_cycles_to_ns_slow returns as
@@ -529,7 +540,7 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
 				 int64_t *ret_ns);
 
-/* Name of a TSCT_SOURCE_*, TSCT_STATUS_*, TSCT_CAUSE_*; "?": unknown. Signal safe. */
+/* Names of TSCT_SOURCE_*, TSCT_STATUS_* and TSCT_CAUSE_*; "?": unknown. Signal safe. */
 const char *tsct_source_name(unsigned int source);
 const char *tsct_status_name(unsigned int status);
 const char *tsct_cause_name(unsigned int cause);
