@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The daemon's event loop. It blocks in ppoll() only, with two exceptions: a
- * calibration, at the start and after a disruption, sleeps for 15 ms; and if
- * the kernel's clocksource is not the TSC, the choice of the source at the start
- * compares all CPUs, for two seconds at most.
+ * calibration, at the start and after a disruption, sleeps for 15 ms; and at the start,
+ * if the kernel's clocksource is not the TSC, the choice of the counter compares the
+ * TSCs of all CPUs, for two seconds at most.
  *
- * The network's sockets are not in the epoll set: its callback would run inside
- * each send, between the two transmit timestamps, and take longer for requests
- * than for answers.
+ * The network's sockets are not in the epoll set: epoll's callback would run inside
+ * each send, between the two transmit timestamps, and take longer for requests than for
+ * answers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,7 +34,7 @@
 #include "lib/provider/server.h"
 #include "daemon/config/run_dir.h"
 
-/* Descriptors in the epoll set */
+/* Kinds of descriptors in the epoll set */
 enum event_source {
 	EVENT_TIMER,
 	EVENT_CLOCK_SET,
@@ -55,10 +55,11 @@ struct loop {
 	int interval_ms;
 	int epoll, timer, signals;
 	bool stop;
-	int err;			/* error of the timekeeper; ends the loop */
+	int err;			/* timekeeper's error, -errno; ends the loop */
 };
 
-/* Adds a descriptor to the epoll set. @fd -1: creating it failed with errno */
+/* Adds a descriptor to the epoll set. @fd: -1 if creating the descriptor failed with
+ * errno */
 static int watch_fd(struct loop *loop, int fd, enum event_source source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
@@ -68,10 +69,10 @@ static int watch_fd(struct loop *loop, int fd, enum event_source source)
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* ---- ticks -------------------------------------------------------------- */
+/* ---- timekeeper ticks --------------------------------------------------- */
 
 /*
- * Arms the timer for one tick from now: ticks missed while the process was stopped
+ * Arms the tick timer for one tick from now: ticks missed while the process was stopped
  * are not repeated.
  */
 static int arm_timer(const struct loop *loop)
@@ -88,8 +89,8 @@ static int arm_timer(const struct loop *loop)
 }
 
 /*
- * Reports the status to systemd, arms the next tick and informs the peers, after
- * each action of the timekeeper, whose result was @err.
+ * Called after each action of the timekeeper, with its result @err: reports the status
+ * to systemd, arms the next tick, and updates the peers.
  */
 static void timekeeper_acted(struct loop *loop, int err)
 {
@@ -123,7 +124,7 @@ static void on_survey(struct loop *loop)
 						      err ? NULL : &result));
 }
 
-/* ---- control ------------------------------------------------------------ */
+/* ---- requests of the control socket ------------------------------------- */
 
 static void print_metrics(void *ctx, FILE *to)
 {
@@ -193,7 +194,7 @@ static void dispatch(struct loop *loop, enum event_source source)
 			tick(loop);
 		return;
 	case EVENT_CLOCK_SET:
-		tick(loop);		/* disruption_read() rearms its timer */
+		tick(loop);		/* tick() rearms the clock-set timer, too */
 		return;
 	case EVENT_SIGNAL:
 		on_signal(loop);
@@ -215,10 +216,11 @@ static void dispatch(struct loop *loop, enum event_source source)
 	}
 }
 
-/* Waits for one event and dispatches those that have occurred. */
+/* Waits until an event occurs and dispatches all events that have occurred. */
 static int run_once(struct loop *loop)
 {
-	struct pollfd fds[1 + PEERS_FDS_MAX];	/* epoll set, network sockets */
+	struct pollfd fds[1 + PEERS_FDS_MAX];	/* descriptors: epoll set, then network
+						 * sockets */
 	struct epoll_event events[8];
 	struct timespec timeout = { 0 };
 	__s64 until_ns, ns;
@@ -234,13 +236,13 @@ static int run_once(struct loop *loop)
 	}
 	if (ppoll(fds, nr, until_ns == INT64_MAX ? NULL : &timeout, NULL) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* Events of the epoll set come before packets, in case the clock was set
+	/* Events of the epoll set are handled before packets, in case the clock was set
 	 * or the counter disrupted. */
 	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
 	for (i = 0; i < got && !loop->err; i++)
 		dispatch(loop, (enum event_source)events[i].data.u32);
 	peers_dispatch(loop->peers, fds + 1);
-	/* Answers may require a publication before the next tick. */
+	/* Answers of other nodes may require a publication before the next tick. */
 	if (peers_urgent(loop->peers)) {
 		err = timekeeper_publish_cluster(loop->timekeeper);
 		if (err)
@@ -327,8 +329,8 @@ int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 	int err = open_all(&loop, run_dir);
 
 	/*
-	 * Exchanges of a burst are half a millisecond apart: the default timer
-	 * slack of 50 us is too long.
+	 * Sets the timer slack: exchanges of a burst are half a millisecond apart, for
+	 * which the default slack of 50 us is too long.
 	 */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	if (err) {

@@ -15,7 +15,7 @@ struct tsct_server;
  * @run_dir: directory of the control socket
  * @interval_ms: longest time between two samples
  *
- * These two signals and SIGHUP must be blocked: the loop reads them from a
+ * SIGTERM, SIGINT and SIGHUP must be blocked: the loop reads these signals from a
  * signalfd. All arguments must have been started or opened. Returns 0 or -errno.
  */
 int loop_run(struct timekeeper *timekeeper, struct platform *platform,

@@ -20,26 +20,27 @@
 #include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
 
-/* With the longest interval, every disruption is detected within 2 s. */
+/* Limits of the interval of ticks, ms: with the longest, every disruption is detected
+ * within 2 s. */
 #define INTERVAL_MS_MIN	100
 #define INTERVAL_MS_MAX	1000
 
-#define STATE_DIR_MAX	4000	/* most bytes of --state-dir */
+#define STATE_DIR_MAX	4000	/* longest --state-dir, bytes */
 
 struct options {
 	const char *run_dir;
 	const char *state_dir;
 	const char *vmclock;
-	const char *config;		/* NULL: no --config given */
+	const char *config;		/* path of --config; NULL: not given */
 	int interval_ms;
-	__u64 host_id;			/* 0: no --host-id given */
+	__u64 host_id;			/* id of --host-id; 0: not given */
 	bool check_config;
 	bool no_network;
 	bool no_module;
 	bool verbose;
 };
 
-/* ---- options ------------------------------------------------------------ */
+/* ---- command-line options ----------------------------------------------- */
 
 enum {
 	OPT_RUN_DIR = 256,
@@ -158,22 +159,23 @@ static const struct argp argp = {
 		"foreground.",
 };
 
-/* argp reads this variable, so it must be visible. */
+/* Version for --version: argp reads this variable, so it must be global. */
 __attribute__((visibility("default")))
 const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
-/* ---- configuration ------------------------------------------------------ */
+/* ---- check of the configuration file ------------------------------------ */
 
-/* Prints warnings on standard error: standard output ends with "ok" despite
- * them. */
+/* Prints warnings on standard error: even after warnings, standard output ends with
+ * "ok". */
 static void print_report(bool is_error, const char *text)
 {
 	fprintf(is_error ? stdout : stderr, "%s\n", text);
 }
 
 /*
- * Prints all errors, or "ok", on standard output. Returns the exit status.
- * @named: --config was given; otherwise the file need not exist
+ * Prints all errors of the configuration file, or "ok", on standard output. Returns the
+ * exit status. @named: --config was given; otherwise the configuration file need not
+ * exist
  */
 static int check_config(const char *path, bool named)
 {
@@ -194,7 +196,7 @@ static int check_config(const char *path, bool named)
 	return 0;
 }
 
-/* ---- start to stop ------------------------------------------------------ */
+/* ---- from start to stop ------------------------------------------------- */
 
 static int serve(struct platform *platform, struct peers *peers,
 		 const char *run_dir, int interval_ms)
@@ -240,8 +242,8 @@ static int run(const struct options *options)
 	struct peers *peers;
 	int lock, err;
 
-	/* With another run-time directory, no default directory or file is
-	 * used. */
+	/* With a run-time directory other than the default, no default directory or
+	 * file is used. */
 	net.state_dir = options->state_dir ? options->state_dir :
 		is_default ? DRIFT_FILE_DIR : platform_options.run_dir;
 	platform_options.state_dir = net.state_dir;
@@ -281,7 +283,7 @@ int main(int argc, char **argv)
 		return check_config(options.config ? options.config :
 				    CONFIG_FILE, options.config);
 	log_open(options.verbose);
-	/* Blocked before any thread starts; the loop reads them from a
+	/* Signals are blocked before any thread starts; the loop reads them from a
 	 * signalfd. */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);

@@ -19,13 +19,14 @@
 #include "lib/provider/store.h"
 
 #define NEW_NAME	".clock.new"
-/* Largest forward step of time by clock params that are published late */
+/* Largest forward step of time that late clock params may cause, ns */
 #define SEAM_NS		1000
 
 static int map_file(struct clock_file *file, int fd)
 {
 	void *page;
-	/* A full file system is detected here, instead of by SIGBUS later. */
+	/* Allocates the file's blocks now: a later write to the mapping would raise
+	 * SIGBUS if the file system is full. */
 	int err = -posix_fallocate(fd, 0, (off_t)file->size);
 
 	if (err)
@@ -52,8 +53,8 @@ void clock_file_close(struct clock_file *file)
 /* ---- takeover and creation ---------------------------------------------- */
 
 /*
- * Maps an existing file, if its size is that of a new one, only this user or root
- * may write it, and its readers may keep using it.
+ * Maps an existing clock file, if the file has the size of a new one, only this user or
+ * root may write the file, and readers may keep using it.
  */
 static int reuse_file(struct clock_file *file, const __u8 boot_id[16])
 {
@@ -93,9 +94,9 @@ static int reuse_file(struct clock_file *file, const __u8 boot_id[16])
 }
 
 /*
- * Replaces the file instead of truncating it, which would raise SIGBUS in
- * processes that have it mapped. These keep the old file, whose clock goes into
- * holdover.
+ * Replaces the clock file instead of truncating it: truncation would raise SIGBUS in
+ * processes that have the file mapped. These processes keep the old file, whose clock
+ * goes into holdover.
  */
 static int create_file(struct clock_file *file, const __u8 boot_id[16])
 {
@@ -192,7 +193,7 @@ void clock_file_revive(struct clock_file *file)
 
 /* ---- publishing --------------------------------------------------------- */
 
-/* Copy 1 holds the committed state: this process is the only writer. */
+/* Committed state: copy 1 of the clock page, which only this process writes */
 static const struct tsct_clock_state *published(const struct clock_file *file)
 {
 	return &file->page->copy[1].state;
@@ -254,9 +255,9 @@ int clock_file_commit_late(struct clock_file *file,
 			      (__u64)tsct_clock_params_ns(old, now));
 
 	/*
-	 * From the begin of the new clock params until now, readers converted by
-	 * the old ones. If the new ones now give the same time, to the ns, or at
-	 * most SEAM_NS more, readers see neither a jump nor time running
+	 * Readers have converted with the old clock params, although the new params
+	 * should have begun. If now the new params give the same time as the old
+	 * params, or at most SEAM_NS more, readers see neither a jump nor time running
 	 * backwards.
 	 */
 	if (apart < -1 || apart > SEAM_NS)

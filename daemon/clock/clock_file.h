@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock file: the clock area as a file in the run-time directory, which
- * programs map. This process is its only writer.
+ * The clock file: the clock area as a file in the run-time directory, which programs
+ * map. The daemon is the only writer of the file.
  */
 #ifndef TSCTRACED_CLOCK_FILE_H
 #define TSCTRACED_CLOCK_FILE_H
@@ -11,33 +11,33 @@
 struct clock_file {
 	const char *dir_path;
 	int dir;
-	int fd;				/* the file; -1: none */
-	struct tsct_clock_page *page;	/* mapping of the file; NULL: no file */
-	__u64 size;			/* size of file and mapping, bytes */
-	__u32 nr_cpus;			/* entries of the file's table of CPUs */
-	const struct tsct_clock_cpu *cpus;	/* skews by CPU number */
-	__u32 nr_known;			/* entries in cpus */
-	int err;			/* result of clock_file_revive() */
+	int fd;				/* descriptor of the clock file; -1: no file */
+	struct tsct_clock_page *page;	/* mapping of the clock file; NULL: no file */
+	__u64 size;			/* size of clock file and mapping, bytes */
+	__u32 nr_cpus;			/* number of CPUs in the file's CPU table */
+	const struct tsct_clock_cpu *cpus;	/* skews, indexed by CPU number */
+	__u32 nr_known;			/* number of entries in cpus */
+	int err;			/* last result of clock_file_revive() */
 };
 
 /*
- * clock_file_open - take over a predecessor's file, or create one
+ * clock_file_open - take over the clock file of an earlier daemon, or create a file
  * @dir: run-time directory, locked by this process
  *
- * A file of this boot with the right layout and credible figures is repaired,
- * and its readers keep their mapping. Any other file is replaced. @dir and
+ * A clock file of this boot with the right layout and credible figures is repaired, and
+ * readers keep their mapping of it. Any other file is replaced. @dir and
  * @dir_path must remain valid until clock_file_close(). Returns 0 or -errno.
  */
 int clock_file_open(struct clock_file *file, int dir, const char *dir_path);
 void clock_file_close(struct clock_file *file);
 
 /*
- * clock_file_revive - create the file again, if it was removed or could not be
- * created before, for readers that open it from now on. Logs a changed result.
+ * clock_file_revive - create the clock file again, for future readers, if the file was
+ * removed or could not be created before. Logs a changed result.
  */
 void clock_file_revive(struct clock_file *file);
 
-/* The published state; status UNKNOWN, epoch 0 if there is none */
+/* The published state of the clock; without one: status UNKNOWN, epoch 0 */
 void clock_file_last(const struct clock_file *file,
 		    struct tsct_clock_state *ret_state);
 
@@ -49,7 +49,7 @@ void clock_file_last(const struct clock_file *file,
  *
  * A staged state that is not committed is replaced by the next one. Without a
  * file both succeed and do nothing. Return 0; -ETIME: new clock params should
- * have begun already; -EXDEV: the state does not continue the published one.
+ * have begun already; -EXDEV: the state does not continue the published state.
  */
 int clock_file_stage(struct clock_file *file,
 		    const struct tsct_clock_state *state);
@@ -66,8 +66,8 @@ int clock_file_commit_late(struct clock_file *file,
 
 /*
  * clock_file_set_cpus - write the table of the CPUs' skews
- * @cpus: by CPU number; must remain valid until the next call
- * @nr: entries of @cpus; the skews of other CPUs are unknown
+ * @cpus: skews, indexed by CPU number; must remain valid until the next call
+ * @nr: number of entries in @cpus; the skews of other CPUs are unknown
  */
 void clock_file_set_cpus(struct clock_file *file,
 			const struct tsct_clock_cpu *cpus, __u32 nr);

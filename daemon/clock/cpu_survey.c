@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Surveys of the CPUs by the module's check, or by one from user space */
+/* Surveys of all CPUs, by the kernel module or from user space */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -39,14 +39,15 @@ static int make_table(const struct tsct_check *check, double hz,
 		if (cpus[i].cpu >= ret->nr ||
 		    !(cpus[i].flags & TSCT_CPU_SKEW_KNOWN))
 			continue;
-		/* The middle of the measured interval, and half its width,
-		 * rounded up */
+		/* A skew is published as the middle of the measured interval, with half
+		 * the interval's width, rounded up, as error. */
 		ret->table[cpus[i].cpu] = (struct tsct_clock_cpu) {
 			.skew_cycles = min + (__s64)(width / 2),
 			.error_cycles = width / 2 + (width & 1),
 		};
-		/* A CPU is skewed if its interval excludes every skew within the
-		 * limit. A wide one, as between busy CPUs, proves nothing. */
+		/* A CPU is skewed if the measured interval of its skew excludes every
+		 * skew within the limit. A wide interval, as between busy CPUs, proves
+		 * nothing. */
 		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
 	}
 	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
@@ -54,10 +55,10 @@ static int make_table(const struct tsct_check *check, double hz,
 }
 
 /*
- * Sets source and reason after a check of the CPUs. If the check from user space
- * accepts the TSC, that is the source. Else the TSC may still be chosen because
- * the kernel uses it. The module checks the machine's TSC, which this process may
- * be forbidden to read, so the choice is made anew.
+ * Sets the clock's source, and the reason for it, after a check of the CPUs. A TSC that
+ * the check from user space accepts is the source. Else the TSC may still be chosen
+ * because the kernel uses the TSC. After a check by the module the choice is made anew,
+ * because this process may be forbidden to read the TSC.
  */
 static void choose_source(const struct module_clock *m,
 			  const struct tsct_check *check,
@@ -96,9 +97,10 @@ int cpu_survey(const struct module_clock *m, double hz, struct cpu_survey *ret)
 	return err;
 }
 
-/* ---- in a thread -------------------------------------------------------- */
+/* ---- survey in a thread ------------------------------------------------ */
 
-/* The thread owns it until done is set, cpu_survey_take() afterwards. */
+/* A survey from user space. Owner: the survey's thread until `done` is set, then
+ * cpu_survey_take() */
 struct cpu_survey_run {
 	struct cpu_survey found;
 	double hz;
@@ -114,7 +116,8 @@ static void *run_survey(void *arg)
 	int event = run->event;
 
 	run->err = cpu_survey(NULL, run->hz, &run->found);
-	/* Pairs with the acquire in cpu_survey_take(), which may free *run. */
+	/* Release store: pairs with the acquire in cpu_survey_take(), which may free
+	 * *run. */
 	__atomic_store_n(&run->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
@@ -145,7 +148,7 @@ int cpu_survey_take(struct cpu_survey_run *run, struct cpu_survey *ret)
 {
 	int err;
 
-	/* Pairs with the release in run_survey(). */
+	/* Acquire load: pairs with the release store in run_survey(). */
 	if (!__atomic_load_n(&run->done, __ATOMIC_ACQUIRE))
 		return -EAGAIN;
 	err = run->err;

@@ -12,22 +12,22 @@
 #include "timekeeper.h"
 #include "module_clock.h"
 
-/* CPUs whose counters are further apart are reported as skewed. */
+/* Limit of the skew between two CPUs; beyond it they are reported as skewed. */
 #define CPU_SURVEY_SKEW_MAX_NS	1000
 
 struct cpu_survey {
 	struct cpu_survey_result result;
-	__u32 nr;			/* entries of the table */
-	struct tsct_clock_cpu *table;	/* skews by CPU number; freed by
-					 * the owner */
+	__u32 nr;			/* number of entries in the table of skews */
+	struct tsct_clock_cpu *table;	/* skews indexed by CPU number; freed by the
+					 * owner */
 };
 
-/* A survey in progress, in a thread */
+/* A CPU survey in progress, in a thread of its own */
 struct cpu_survey_run;
 
 /*
  * cpu_survey - survey the CPUs now
- * @m: read the module's measurement; NULL: measure from user space
+ * @m: kernel module, whose measurement is read; NULL: measure from user space
  * @hz: frequency of the TSC; 0: unknown, and no CPU is reported as skewed
  *
  * Returns 0 or -errno.
@@ -46,7 +46,7 @@ int cpu_survey(const struct module_clock *m, double hz, struct cpu_survey *ret);
 int cpu_survey_run(double hz, int event, struct cpu_survey_run **ret_run);
 
 /*
- * cpu_survey_take - the result of a survey
+ * cpu_survey_take - get the result of a survey started by cpu_survey_run()
  *
  * Returns -EAGAIN while the survey runs. Else frees @run and returns 0 or -errno.
  */

@@ -14,11 +14,11 @@
 #include "disruption.h"
 #include "lib/clock/sysfs_read.h"
 
-/* ---- comparing ---------------------------------------------------------- */
+/* ---- comparison of two samples ------------------------------------------ */
 
 /*
- * Changes of a clock difference below this do not count: truncation to whole ns
- * varies the difference of two clocks even if it is constant, and slewing
+ * Least change of the difference of two clocks that is a disruption, ns: truncation to
+ * whole ns varies the difference of two clocks even if it is constant, and slewing
  * changes it slowly.
  */
 #define CONSTANT_NS	1000
@@ -34,8 +34,8 @@ __u32 disruption_compare(const struct disruption *before,
 		return TSCT_CAUSE_SUSPEND;
 	if (now->tsc_unavailable && !before->tsc_unavailable)
 		return TSCT_CAUSE_UNSTABLE;
-	/* The count shows a clocksource that was replaced and restored between
-	 * the samples. */
+	/* A changed count of clocksource changes shows a clocksource that was replaced
+	 * and restored between the samples. */
 	if ((before->has_source_seq && now->has_source_seq &&
 	     before->source_seq != now->source_seq) ||
 	    (before->tsc_unavailable && !now->tsc_unavailable) ||
@@ -46,9 +46,9 @@ __u32 disruption_compare(const struct disruption *before,
 	    before->cpus_hash != now->cpus_hash)
 		return TSCT_CAUSE_HOTPLUG;
 	/*
-	 * The clocks themselves are compared. The kernel's own count of settings
-	 * also changes with the offset of TAI, and it cancels timers late after
-	 * a suspend.
+	 * Steps are detected by comparing CLOCK_REALTIME with MONOTONIC. The kernel's
+	 * own count of clock settings also changes with the offset of TAI, and the
+	 * kernel cancels timers late after a suspend.
 	 */
 	if (now->realtime_min_ns > before->realtime_max_ns + CONSTANT_NS ||
 	    now->realtime_max_ns < before->realtime_min_ns - CONSTANT_NS)
@@ -96,7 +96,7 @@ void disruption_describe(const struct disruption *before,
 /* ---- reading: clocks against each other --------------------------------- */
 
 #define COMPARE_TRIES	8	/* most tries to read two clocks together */
-#define COMPARE_GOOD_NS	200	/* gap between them that ends the tries */
+#define COMPARE_GOOD_NS	200	/* gap that two readings must not exceed, ns */
 
 static __s64 read_clock_ns(clockid_t clock)
 {
@@ -106,7 +106,7 @@ static __s64 read_clock_ns(clockid_t clock)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-/* Bounds of a clock minus MONOTONIC */
+/* Lower and upper bound of a clock minus CLOCK_MONOTONIC, ns */
 static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 			      __s64 *ret_max_ns)
 {
@@ -131,7 +131,7 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 #define CPUS_ONLINE	"/sys/devices/system/cpu/online"
 
-/* FNV-1a, 64 bits */
+/* FNV-1a hash of a text, 64 bits */
 #define FNV_OFFSET	14695981039346656037ULL
 #define FNV_PRIME	1099511628211ULL
 
@@ -176,19 +176,20 @@ struct vmclock {
 	__u16 version;
 	__u8 counter;
 	__u8 time_type;
-	__u32 seq;			/* odd while the page is being changed */
+	__u32 seq;			/* sequence counter, odd during a change */
 	__u64 marker;
 	__u64 flags;
 	__u64 unused[9];
-	__u64 generation;		/* valid if VMCLOCK_GENERATION is set */
+	__u64 generation;		/* snapshots, if VMCLOCK_GENERATION is set */
 };
 
 #define VMCLOCK_MAGIC		0x4b4c4356
-#define VMCLOCK_GENERATION	0x100	/* flag: generation is valid */
-#define VMCLOCK_SIZE_MIN	104	/* bytes of a page without generation */
+#define VMCLOCK_GENERATION	0x100	/* vmclock flag: generation is valid */
+#define VMCLOCK_SIZE_MIN	104	/* bytes of a vmclock page without generation */
 #define VMCLOCK_TRIES		1000
 
-/* If the page's writer never completes a change, @d keeps its values. */
+/* Reads the vmclock page into @d. If the hypervisor never completes a change of the
+ * page, @d keeps its old values. */
 static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 {
 	__u64 marker, generation;
@@ -206,7 +207,8 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		    VMCLOCK_GENERATION)
 			generation = __atomic_load_n(&vm->generation,
 						     __ATOMIC_RELAXED);
-		/* Orders the reads above before the second read of seq. */
+		/* Orders the reads of the page's fields before the second read of
+		 * seq. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;
@@ -217,7 +219,8 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 	}
 }
 
-/* Maps a device or a file of at least a page: reading must not raise SIGBUS. */
+/* Maps the vmclock page from a device or file. A file shorter than a page is refused,
+ * because reading it would raise SIGBUS. */
 static const void *map_vmclock(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -241,10 +244,10 @@ static const void *map_vmclock(const char *path)
 /* ---- reading: settings of the clock ------------------------------------- */
 
 /*
- * Arms a timer that never expires: the kernel cancels it whenever
- * CLOCK_REALTIME is set, which makes its descriptor readable at once. If the
- * clock was set since, timerfd_settime() fails but arms the timer nevertheless.
- * The error is ignored, because disruption_read() compares the clocks next.
+ * Arms a timer that never expires: the kernel cancels the timer whenever CLOCK_REALTIME
+ * is set, which makes the timer's descriptor readable. If CLOCK_REALTIME was set since
+ * the last call, timerfd_settime() fails but arms the timer nevertheless. The error is
+ * ignored, because disruption_read() compares the clocks next.
  */
 static void arm_set_timer(const struct disruption_reader *reader)
 {

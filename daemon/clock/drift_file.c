@@ -20,7 +20,7 @@
 
 /*
  * Reads a file. Returns its length or -errno.
- * @ours: reject links, and files that other users may write any rate into
+ * @ours: reject symbolic links, and files that other users can write
  */
 static ssize_t read_text(const char *path, bool ours, char *text, size_t size)
 {
@@ -44,8 +44,8 @@ static ssize_t read_text(const char *path, bool ours, char *text, size_t size)
 	return len;
 }
 
-/* The first line of @from, with '?' for unprintable characters; "unknown" if it
- * is empty */
+/* Prints the first line of @from, with '?' for unprintable characters; "unknown" if the
+ * line is empty. */
 static void copy_printable(char *text, size_t size, const char *from)
 {
 	size_t len = strcspn(from, "\n"), i;
@@ -78,7 +78,7 @@ void drift_file_open(struct drift_file *file, const char *dir)
 	read_identity("/proc/sys/kernel/random/boot_id", file->boot,
 		      sizeof(file->boot));
 	read_identity("/etc/machine-id", file->machine, sizeof(file->machine));
-	/* Model name of the first CPU */
+	/* Reads the model name of the first CPU from /proc/cpuinfo. */
 	read_text("/proc/cpuinfo", false, info, sizeof(info));
 	model = strstr(info, "model name");
 	model = model ? strchr(model, ':') : NULL;
@@ -92,11 +92,12 @@ void drift_file_open(struct drift_file *file, const char *dir)
 		    "directory", dir, strerror(errno));
 }
 
-/* ---- the text ----------------------------------------------------------- */
+/* ---- text of the drift file --------------------------------------------- */
 
 /*
- * Composes the text lines that must be equal for the rate to be valid. The time
- * suspended is rounded to ms, because it cannot be measured exactly.
+ * Composes the lines that identify the machine and its state: a saved rate is valid
+ * only if the drift file has equal lines. The time suspended is rounded to ms, because
+ * it cannot be measured exactly.
  */
 static size_t format_conditions(const struct drift_file *file,
 				const struct disruption *now, __u32 source,
@@ -136,8 +137,8 @@ size_t drift_file_format(const struct drift_file *file,
 }
 
 /*
- * Reason for which @text does not begin with @wanted: @text is malformed, or its
- * first differing line states another condition. NULL: it begins with @wanted.
+ * Returns NULL if @text begins with @wanted. Else returns the reason: @text is
+ * malformed, or the first line that differs states another condition.
  */
 static const char *find_difference(const char *text, const char *wanted)
 {
@@ -166,8 +167,8 @@ static const char *find_difference(const char *text, const char *wanted)
 	return MALFORMED;
 }
 
-/* Parses a line of @name and digits; rejects the signs and blanks that strtoull()
- * accepts. */
+/* Parses a line of the drift file, @name and digits. Rejects the signs and blanks that
+ * strtoull() accepts. */
 static bool parse_number(const char **at, const char *name, __u64 *ret)
 {
 	size_t len = strlen(name);
@@ -215,7 +216,7 @@ int drift_file_parse(const struct drift_file *file, const char *text,
 	return 0;
 }
 
-/* ---- the file ----------------------------------------------------------- */
+/* ---- the drift file on disk --------------------------------------------- */
 
 int drift_file_load(struct drift_file *file, __u32 source,
 		    const struct disruption *now, struct drift *ret)
@@ -244,8 +245,8 @@ int drift_file_load(struct drift_file *file, __u32 source,
 }
 
 /*
- * Writes a new file and renames it, without fsync: after a crash of the machine
- * the boot id is another one, and the file is not used.
+ * Replaces the drift file by a renamed new file, without fsync: after a crash of the
+ * machine the boot id has changed, and the drift file is not used.
  */
 static int replace_file(struct drift_file *file, const struct disruption *now,
 			const struct drift *drift)

@@ -11,7 +11,7 @@
 #include "kernel_events.h"
 #include "daemon/config/log.h"
 
-#define MESSAGES_MAX	32	/* messages per kernel_events_read() */
+#define MESSAGES_MAX	32	/* most messages per kernel_events_read() */
 
 static int to_errno(int libnl_err)
 {
@@ -21,7 +21,7 @@ static int to_errno(int libnl_err)
 	case NLE_AGAIN:
 		return -EAGAIN;
 	case NLE_NOMEM:
-		return -ENOBUFS;	/* libnl maps ENOBUFS to NLE_NOMEM */
+		return -ENOBUFS;	/* libnl reports ENOBUFS as NLE_NOMEM */
 	case NLE_PERM:
 	case NLE_NOACCESS:
 		return -EPERM;
@@ -31,11 +31,11 @@ static int to_errno(int libnl_err)
 	return -EIO;
 }
 
-/* ---- the module's family ------------------------------------------------ */
+/* ---- the module's generic netlink family -------------------------------- */
 
 /*
- * Joining a group twice is harmless, and the kernel removes the membership of
- * a group that disappears.
+ * Joins the module's multicast group. Joining a group twice is harmless, and the kernel
+ * removes the membership of a group that disappears.
  */
 static void join_group(struct kernel_events *kernel, int family, int group)
 {
@@ -53,7 +53,7 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 	kernel->news = true;
 }
 
-/* Looks up the module's family, on another socket because that blocks. */
+/* Looks up the module's family, on another socket because the look-up blocks. */
 static void find_family(struct kernel_events *kernel)
 {
 	struct nl_sock *sock = nl_socket_alloc();
@@ -72,7 +72,7 @@ static void find_family(struct kernel_events *kernel)
 	nl_socket_free(sock);
 }
 
-/* Id of the module's group in a family's list of groups; 0: not listed */
+/* Id of the module's multicast group in a family's list of groups; 0: not listed */
 static int find_group(struct nlattr *groups)
 {
 	static struct nla_policy policy[CTRL_ATTR_MCAST_GRP_MAX + 1] = {
@@ -150,7 +150,7 @@ static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 		  nla_get_u32(attr[TSCT_GENL_ATTR_CAUSE])), epoch);
 }
 
-/* Messages that the kernel did not send are ignored. */
+/* Netlink messages that the kernel did not send are ignored. */
 void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
@@ -169,7 +169,7 @@ static int on_message(struct nl_msg *message, void *arg)
 	return NL_OK;
 }
 
-/* ---- the socket --------------------------------------------------------- */
+/* ---- the netlink socket ------------------------------------------------- */
 
 int kernel_events_open(struct kernel_events *kernel)
 {
@@ -191,7 +191,8 @@ int kernel_events_open(struct kernel_events *kernel)
 		err = nl_socket_set_nonblocking(kernel->sock);
 	if (err)
 		goto free_sock;
-	/* Families that appear after this look-up are notified. */
+	/* The netlink controller notifies of families that appear after this
+	 * look-up. */
 	find_family(kernel);
 	kernel->news = false;
 	return 0;
@@ -213,7 +214,7 @@ int kernel_events_fd(const struct kernel_events *kernel)
 }
 
 /*
- * After an overflow of the socket, messages were lost: the family may have
+ * After an overflow of the socket, messages were lost: the module's family may have
  * appeared or disappeared, and there may have been a disruption.
  */
 bool kernel_events_read(struct kernel_events *kernel, __u32 epoch)

@@ -15,14 +15,14 @@ struct nl_msg;
 
 struct kernel_events {
 	struct nl_sock *sock;
-	int family;		/* the module's family id; 0: not registered */
-	__u32 epoch;		/* epoch published by this daemon, whose events
+	int family;		/* module's netlink family id; 0: not registered */
+	__u32 epoch;		/* epoch published by this daemon; events of this epoch
 				 * are ignored */
-	bool news;		/* result of kernel_events_read() */
+	bool news;		/* kernel_events_read()'s result: check the clock */
 };
 
 /*
- * kernel_events_open - subscribe to the events
+ * kernel_events_open - subscribe to the module's disruption events
  *
  * Returns 0 or -errno, such as on a kernel without generic netlink. The daemon
  * then detects every disruption without the events, up to a tick later.
@@ -30,19 +30,19 @@ struct kernel_events {
 int kernel_events_open(struct kernel_events *kernel);
 void kernel_events_close(struct kernel_events *kernel);
 
-/* Descriptor to poll for input; -1: not open */
+/* Descriptor of the netlink socket, to poll for input; -1: not open */
 int kernel_events_fd(const struct kernel_events *kernel);
 
 /*
- * kernel_events_read - receive pending events without blocking, up to 32
- * @epoch: published epoch, whose events are ignored: the module also sends events
- *	of epochs that this daemon began
+ * kernel_events_read - receive up to 32 pending events of the module without blocking
+ * @epoch: published epoch. Events of this epoch are ignored: the module also sends
+ *	events of epochs that this daemon began
  *
- * True if the clock should be checked now.
+ * Returns true if the clock should be checked for disruptions now.
  */
 bool kernel_events_read(struct kernel_events *kernel, __u32 epoch);
 
-/* Handles one message; public for the unit test. */
+/* Handles one netlink message; public for the unit test. */
 void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message);
 
 #endif /* TSCTRACED_KERNEL_EVENTS_H */

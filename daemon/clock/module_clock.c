@@ -33,7 +33,8 @@ static int open_device(const struct module_clock *m)
 	return errno == ENXIO || errno == ENODEV ? -ENOENT : -errno;
 }
 
-/* The mapping is removed at once: it pins the module as an open descriptor does. */
+/* The mapping of the module's clock is removed immediately: a mapping prevents
+ * unloading of the module, as an open descriptor does. */
 static int read_state(int fd, struct tsct_clock_state *state)
 {
 	const __u64 size = TSCT_CLOCK_SIZE(1);
@@ -65,9 +66,10 @@ int module_clock_last(const struct module_clock *m,
 }
 
 /*
- * Excludes other daemons: one at a time may set the module's clock, whatever its
- * --run-dir. A lock on the device itself would pin the module. A daemon that
- * cannot write to /run, though it has CAP_SYS_TIME, continues without the lock.
+ * Locks a file in /run, to exclude other daemons: only one daemon at a time may set the
+ * module's clock, whatever the daemons' --run-dir are. A lock on the device itself
+ * would pin the module. A daemon that cannot write to /run, but has CAP_SYS_TIME,
+ * continues without the lock.
  */
 static int lock_module(struct module_clock *m)
 {
@@ -99,7 +101,8 @@ static int set_state(struct module_clock *m,
 	err = read_state(fd, &last);
 	if (!err)
 		err = lock_module(m);
-	/* The module makes these checks, too, but reports one error for all. */
+	/* The module makes these checks of a state, too, but reports one error for all
+	 * of them. */
 	if (!err && last.source != state->source)
 		err = -ESTALE;
 	if (!err) {
@@ -141,7 +144,7 @@ int module_clock_set(struct module_clock *m, const char *instead,
 	return err;
 }
 
-/* ---- other requests ----------------------------------------------------- */
+/* ---- other requests to the module --------------------------------------- */
 
 static int module_request(const struct module_clock *m, unsigned long number,
 			  void *arg)

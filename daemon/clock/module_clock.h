@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel module's clock. The device is open only during a request, because an
- * open descriptor pins the module. So rmmod works while the daemon runs, except
- * in the few microseconds of a request, and the next request finds a module that
- * was loaded in the meantime.
+ * Access to the kernel module's clock. The device is open only during a request,
+ * because an open descriptor prevents unloading of the module. So rmmod works while the
+ * daemon runs, except in the few microseconds of a request, and the next request finds
+ * a module that was loaded in the meantime.
  */
 #ifndef TSCTRACED_MODULE_CLOCK_H
 #define TSCTRACED_MODULE_CLOCK_H
@@ -12,10 +12,10 @@
 #include <tsctrace/abi.h>
 
 struct module_clock {
-	bool use;			/* false: do not use the module */
-	int result;			/* last logged result of a publication */
-	int lock;			/* lock file against other daemons; -1:
-					 * not locked */
+	bool use;			/* false: the kernel module is not used */
+	int result;			/* last logged result of publishing, -errno */
+	int lock;			/* descriptor of the lock file that excludes
+					 * other daemons; -1: not locked */
 };
 
 void module_clock_close(struct module_clock *m);
@@ -26,11 +26,12 @@ int module_clock_last(const struct module_clock *m,
 
 /*
  * module_clock_set - publish a state to the module
- * @instead: directory published to in any case; for the log
+ * @instead: name of the directory of the clock file, which is published in any case;
+ *	for the log
  *
- * Returns 0; -ENOENT: no module; -EBUSY: another daemon publishes to it;
+ * Returns 0; -ENOENT: no module; -EBUSY: another daemon publishes to the module;
  * -ETIME: the clock params should have begun already; -ESTALE: the module is in
- * a later epoch, or uses another source; -EXDEV: other clock params were published
+ * a later epoch, or uses another counter; -EXDEV: other clock params were published
  * in the same epoch; -EAGAIN: the system is about to suspend; -EPERM, -EACCES and
  * others: rejected. A change of the result is logged, unless it is temporary
  * (-ETIME, -ESTALE, -EXDEV, -EAGAIN).
@@ -38,11 +39,11 @@ int module_clock_last(const struct module_clock *m,
 int module_clock_set(struct module_clock *m, const char *instead,
 		     const struct tsct_clock_state *state);
 
-/* Requests TSCT_IOC_CLOCK_SNAPSHOT. Returns 0 or -errno. */
+/* Sends TSCT_IOC_CLOCK_SNAPSHOT to the module. Returns 0 or -errno. */
 int module_clock_snapshot(const struct module_clock *m,
 			  struct tsct_clock_snapshot *ret);
 
-/* Requests TSCT_IOC_CHECK. Returns 0 or -errno. */
+/* Sends TSCT_IOC_CHECK to the module. Returns 0 or -errno. */
 int module_clock_check(const struct module_clock *m, struct tsct_check *check);
 
 #endif /* TSCTRACED_MODULE_CLOCK_H */

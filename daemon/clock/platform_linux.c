@@ -26,7 +26,8 @@ static int read_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 	return module_clock_snapshot(&PLATFORM(ctx)->publisher.module, ret);
 }
 
-/* The module's snapshot holds the TSC, so it is useful with that source only. */
+/* The module's snapshot holds TSC cycles, so the snapshot is useful only if the clock's
+ * source is the TSC. */
 static const struct tsct_clock_ops *clock_ops(void *ctx, int source)
 {
 	struct platform *platform = ctx;
@@ -60,7 +61,8 @@ static void give_up_module(void *ctx)
 
 /* ---- surveys of the CPUs ------------------------------------------------ */
 
-/* Takes ownership of the table in @survey. */
+/* Keeps a survey until its table is published. Takes ownership of the table in
+ * @survey. */
 static void keep_survey(struct platform *platform,
 			const struct cpu_survey *survey)
 {
@@ -110,7 +112,7 @@ static void publish_cpus(void *ctx)
 	struct tsct_clock_cpu *old = platform->published.table;
 
 	if (!platform->survey.table)
-		return;			/* the last table is published already */
+		return;			/* the last CPU table is published already */
 	platform->published = platform->survey;
 	platform->survey.table = NULL;
 	clock_file_set_cpus(&platform->publisher.file, platform->published.table,
@@ -140,7 +142,7 @@ static void forget_drift(void *ctx)
 	drift_file_forget(&PLATFORM(ctx)->drift);
 }
 
-/* ---- open and close ----------------------------------------------------- */
+/* ---- opening and closing the platform ----------------------------------- */
 
 static const struct timekeeper_ops platform_ops = {
 	.choose_source = choose_source,

@@ -16,22 +16,22 @@ struct platform {
 	struct disruption_reader disruption;
 	struct drift_file drift;
 	struct tsct_clock_ops clock_ops;
-	struct cpu_survey survey;	/* last survey; table NULL: published */
-	struct cpu_survey published;	/* survey used by the clock file */
-	struct cpu_survey_run *survey_run;	/* NULL: no survey in progress */
-	int survey_fd;		/* eventfd, readable when a survey has ended */
+	struct cpu_survey survey;	/* last CPU survey; table NULL: published */
+	struct cpu_survey published;	/* CPU survey whose table the clock file uses */
+	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: none */
+	int survey_fd;		/* eventfd, readable when a CPU survey has ended */
 };
 
 struct platform_options {
 	const char *run_dir;
-	int dir;			/* descriptor of run_dir; not closed */
+	int dir;			/* descriptor of run_dir; owned by the caller */
 	const char *state_dir;
-	const char *vmclock;		/* path of the hypervisor's page */
+	const char *vmclock;		/* path of the hypervisor's vmclock page */
 	bool use_module;
 };
 
 /*
- * platform_open - open clock file, module and detectors
+ * platform_open - open the clock file, the module, and the detectors of disruptions
  * @platform: must not be moved
  * @options: strings and dir must remain valid until platform_close()
  *
@@ -42,9 +42,9 @@ int platform_open(struct platform *platform,
 void platform_close(struct platform *platform);
 
 /*
- * platform_take_survey - result of a survey of the CPUs, if one has ended
+ * platform_take_survey - get the result of a survey of the CPUs that has ended
  *
- * Returns 0; -EAGAIN: none has ended; or the -errno of a failed one.
+ * Returns 0; -EAGAIN: no survey has ended; or the -errno of a failed survey.
  */
 int platform_take_survey(struct platform *platform,
 			 struct cpu_survey_result *ret);

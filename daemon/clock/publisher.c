@@ -9,8 +9,8 @@
 #include "daemon/config/run_dir.h"
 
 /*
- * Margin before the begin of clock params, if the module does not have them yet
- * and the file may still reject them: see clock_file_commit()
+ * Least time before the begin of clock params, ns, for params that the module does not
+ * have yet, so that the clock file may still reject them: see clock_file_commit()
  */
 #define MARGIN_NS	200000
 
@@ -55,11 +55,11 @@ void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
 }
 
 /*
- * The module accepts or rejects clock params in one step, and accepted ones cannot
- * be withdrawn. So the file is staged before, and committing it afterwards is one
- * store. If the process is held up between the two for longer than the lead,
- * readers of the file have used the old clock params, which the new ones may
- * contradict.
+ * The module accepts or rejects clock params in one step, and accepted params cannot be
+ * withdrawn. So the params are staged in the clock file before, and committed there
+ * afterwards by one store. If the process is held up between the two for longer than
+ * the lead, readers of the file have used the old clock params, which the new params
+ * may contradict.
  */
 int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 {

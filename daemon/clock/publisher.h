@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Publisher of the clock state: into the clock file of the run-time directory
- * and, while it is loaded, to the module. Both hold the same clock params.
+ * Publisher of the clock state: into the clock file of the run-time directory and,
+ * while the kernel module is loaded, to the module. File and module hold the same clock
+ * params.
  */
 #ifndef TSCTRACED_PUBLISHER_H
 #define TSCTRACED_PUBLISHER_H
@@ -16,8 +17,8 @@ struct publisher {
 
 /*
  * publisher_open - take over the clock file, or create it
- * @dir: run-time directory, locked by this process; it and @dir_path must
- *	remain valid until publisher_close()
+ * @dir: descriptor of the run-time directory, which this process has locked; @dir and
+ *	@dir_path must remain valid until publisher_close()
  *
  * Returns 0 or -errno, logged.
  */
@@ -26,23 +27,23 @@ int publisher_open(struct publisher *p, int dir, const char *dir_path,
 void publisher_close(struct publisher *p);
 
 /*
- * publisher_last - the state published last: that of the file, or that of the
- * module if its epoch is later or its source another one. The epochs of both
- * clocks are the later ones of the two.
+ * publisher_last - the state published last: the clock file's state, or the module's
+ * state if that has a later epoch or another source. The returned epochs are the later
+ * ones of both states.
  */
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state);
 
 /*
- * publisher_set - publish a state
+ * publisher_set - publish a state of the clock
  *
  * Returns 0, or, with nothing published:
- * -ETIME	new clock params must begin in the future, and these no longer do
+ * -ETIME	new clock params must begin in the future, and these params no longer do
  * -ESTALE	the module uses another source or is in a later epoch; see
  *		publisher_last()
  * -EXDEV	another process published other clock params in this epoch
  * -EAGAIN	the system is about to suspend
  * -EPERM	the module rejects states of this process; logged once
- * or -ETIMEDOUT: published to the module but not to the file, so that the two
+ * or -ETIMEDOUT: published to the module but not to the file, so that module and file
  * differ until the next publication.
  */
 int publisher_set(struct publisher *p, const struct tsct_clock_state *state);

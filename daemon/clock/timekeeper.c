@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The timekeeper: start, ticks, stop, epochs, surveys of the CPUs, and log */
+/* The timekeeper: start, ticks, stop, epochs, surveys of the CPUs, and log lines */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,17 +8,17 @@
 #include "timekeeper.h"
 #include "daemon/config/log.h"
 
-/* Sampling interval until the clock is synchronized */
+/* Sampling interval until the clock is synchronized, ms */
 #define FAST_MS		100
 
 /*
- * Longest wait for a predecessor's clock params to begin. The module accepts none
- * that begin more than a second ahead; a tenth more allows for its rate being
- * different.
+ * Longest wait for a predecessor's clock params to begin. The module rejects params
+ * that begin more than a second ahead; a tenth more allows for another rate of the
+ * module's counter.
  */
 #define RESUME_WAIT_MAX_NS 1100000000LL
 
-/* Longest time for which a survey of the CPUs holds publication back */
+/* Longest time for which a survey of the CPUs delays publication */
 #define HOLD_NS		2000000000LL
 
 __u64 timekeeper_cycles(const struct timekeeper *k)
@@ -51,7 +51,7 @@ bool timekeeper_keeps_rate(__u32 cause)
 		cause == TSCT_CAUSE_RESTART || cause == TSCT_CAUSE_NONE;
 }
 
-/* ---- log ---------------------------------------------------------------- */
+/* ---- log lines ---------------------------------------------------------- */
 
 void timekeeper_describe(const struct timekeeper *k, char *text, size_t size)
 {
@@ -92,14 +92,14 @@ static void log_epoch(const struct timekeeper *k, const char *why)
 
 /* ---- epochs ------------------------------------------------------------- */
 
-/* Resets the estimator: no samples, no rate. */
+/* Resets the estimator to no samples and an unknown rate. */
 static void init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause)
 {
 	tsct_rate_init(&k->est, (__u32)source, epoch, cause);
 	k->est.state.epoch_cycles = timekeeper_cycles(k);
 }
 
-/* Begins the epoch that the estimator has entered. */
+/* Begins a new epoch of the clock, whose number the estimator already has. */
 static void begin_epoch(struct timekeeper *k, const char *why)
 {
 	__u32 cause = k->est.state.cause;
@@ -146,9 +146,9 @@ void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
 /* ---- surveys of the CPUs ------------------------------------------------ */
 
 /*
- * A new table of skews needs a new epoch, because readings taken in the old epoch
- * have to be converted with the old table. It needs none while time is not
- * published, or if neither table states a skew.
+ * A new table of skews needs a new epoch, because readings taken in the old epoch have
+ * to be converted with the old table. No new epoch is needed while time is not
+ * published, or if neither the new nor the old table states a skew.
  */
 static void take_survey(struct timekeeper *k,
 			const struct cpu_survey_result *result)
@@ -163,7 +163,8 @@ static void take_survey(struct timekeeper *k,
 		timekeeper_change_source(k, result->source, epoch,
 					 k->uncalibrated ? state->cause :
 					 TSCT_CAUSE_CLOCKSOURCE, result->why);
-		/* The limit for skew depends on the source's frequency. */
+		/* The limit for skew, in cycles, depends on the frequency of the
+		 * clock's source. */
 		k->survey_again = true;
 	} else if (!k->uncalibrated && (k->skewed || result->skewed)) {
 		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,
@@ -226,9 +227,9 @@ bool timekeeper_is_held(struct timekeeper *k)
 /* ---- start -------------------------------------------------------------- */
 
 /*
- * Continues the predecessor's clock params, if they are of this source and still
- * valid. Samples can be compared with clock params only once these have begun,
- * so this sleeps until then.
+ * Continues the clock params of an earlier daemon, if the params are valid and for the
+ * same source. Samples can be compared with clock params only after the params have
+ * begun, so this function sleeps until then.
  */
 static bool resume_published(struct timekeeper *k,
 			     const struct tsct_clock_state *last)
@@ -254,9 +255,9 @@ static bool resume_published(struct timekeeper *k,
 }
 
 /*
- * Continues the predecessor's clock params if possible: readers then see no step.
- * Else continues its epoch, if no time was published since the disruption that
- * began it; else begins the next one. True: the params were continued.
+ * Continues the clock params of an earlier daemon if possible, so that readers see no
+ * step. Else continues the earlier daemon's epoch, if no time was published in that
+ * epoch; else begins the next epoch. Returns true if the params were continued.
  */
 static bool take_over(struct timekeeper *k, int source)
 {
@@ -308,13 +309,13 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 			"the counter jumped while no daemon was running");
 		k->uncalibrated = false;
 	}
-	/* Until the survey is done, continued clock params use the published table
-	 * of CPUs. */
+	/* Until the survey of the CPUs is done, clock params that continue those of an
+	 * earlier daemon use the published table of CPUs. */
 	timekeeper_survey_cpus(k, !resumed);
 	return timekeeper_publish(k);
 }
 
-/* ---- disruptions reported by others ------------------------------------- */
+/* ---- disruptions reported by callers ------------------------------------ */
 
 int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why)
 {
@@ -340,7 +341,7 @@ int timekeeper_survey_done(struct timekeeper *k,
 	return timekeeper_publish(k);
 }
 
-/* ---- ticks -------------------------------------------------------------- */
+/* ---- timekeeper ticks --------------------------------------------------- */
 
 static int take_sample(struct timekeeper *k)
 {

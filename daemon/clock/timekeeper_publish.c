@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Publishes clock params of CLOCK_REALTIME and of the cluster's time, and resolves
- * conflicts with what other processes published.
+ * conflicts with states that other processes published.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,35 +11,38 @@
 #include "daemon/config/log.h"
 
 /*
- * Lead of new clock params, from now to their begin: LEAD_NS, or LEAD_TIMES the
- * recent latency of publications. A long lead costs accuracy: how the kernel
- * will steer the clock until then is not known.
+ * Lead of new clock params, from now to their begin: the larger of LEAD_NS and
+ * LEAD_TIMES times the recent latency of publications. A long lead costs accuracy: how
+ * the kernel will steer the clock until then is not known.
  */
 #define LEAD_NS		5000000
 #define LEAD_TIMES	4
-/* Growth of the lead from one try to the next */
+/* Factor by which the lead of clock params grows from one try to the next */
 #define LEAD_GROWTH	4
 /*
- * Longest lead. The module refuses clock params that begin more than a second
- * ahead, by its own frequency of the counter (kmod/clockpage.c); a tenth less
- * leaves room for the difference between that and the estimated frequency.
+ * Longest lead of clock params, from publication to begin. The module refuses clock
+ * params that begin more than a second ahead, by its own frequency of the counter
+ * (kmod/clockpage.c); a tenth less leaves room for the difference between the module's
+ * and the estimated frequency.
  */
 #define LEAD_MAX_NS	900000000LL
 
-/* Tries of one publication: each may find another state of the module. */
+/* Largest number of tries of one publication: each try may find another state of the
+ * module. */
 #define PUBLISH_TRIES	6
 
-/* Calibrations in a row while disruptions continue */
+/* Largest number of calibrations in a row while disruptions continue */
 #define CALIBRATIONS	3
 
-/* Age at which the drift file is renewed, unless the rate's error halved */
+/* Age at which the drift file is written again, unless the rate's error halved
+ * before */
 #define SAVE_NS		600000000000LL
 
-/* ---- the cluster's part of a state -------------------------------------- */
+/* ---- the cluster's part of a clock state -------------------------------- */
 
 /*
- * The cluster's time has epochs of its own: a step of CLOCK_REALTIME does not
- * affect it, a disruption of the counter does.
+ * The cluster's time has epochs of its own: a step of CLOCK_REALTIME does not affect
+ * the cluster's time, a disruption of the counter does.
  */
 
 static void copy_cluster(const struct tsct_clock_state *from,
@@ -80,11 +83,11 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
 		tsct_cluster_resume_epoch(cluster, k->cluster_epoch);
 }
 
-/* ---- one publication ---------------------------------------------------- */
+/* ---- one publication of a state ----------------------------------------- */
 
 /*
  * Composes a state whose new clock params begin at @begin_cycles.
- * @cluster_only: keep those of CLOCK_REALTIME
+ * @cluster_only: keep the clock params of CLOCK_REALTIME
  */
 static void compose(const struct timekeeper *k, bool cluster_only,
 		    __u64 begin_cycles, struct tsct_clock_state *ret_state)
@@ -93,7 +96,8 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 
 	*ret_state = *old;
 	if (k->stopping) {
-		/* The last state keeps the clock params in force. */
+		/* The last state, published when the daemon stops, keeps the clock
+		 * params in force. */
 		if (timekeeper_has_params(ret_state))
 			ret_state->status = TSCT_STATUS_HOLDOVER;
 		if (tsct_status_has_time(ret_state->cluster_status))
@@ -102,8 +106,8 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 	}
 	if (!cluster_only)
 		tsct_rate_compose(&k->est, begin_cycles, ret_state);
-	/* Published clock params that have yet to begin cannot be continued by
-	 * others, so those of the cluster are published again. */
+	/* Clock params that have yet to begin cannot be continued by new params, so the
+	 * cluster's published params are published again. */
 	if (!k->cluster)
 		copy_cluster(&(struct tsct_clock_state) {
 			.cluster_status = TSCT_STATUS_UNKNOWN,
@@ -118,8 +122,8 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 }
 
 /*
- * True if @state has the published clock params. Such a state cannot be late; if
- * publishing it fails with -ETIME, another process published another state.
+ * True if @state has the same clock params as the published state. Such a state cannot
+ * be late; if publishing it fails with -ETIME, another process published another state.
  */
 static bool has_published_params(const struct timekeeper *k,
 				 const struct tsct_clock_state *state)
@@ -133,9 +137,9 @@ static bool has_published_params(const struct timekeeper *k,
 }
 
 /*
- * Composes and publishes a state. If the process was held up, and the state's
- * clock params should have begun by then (-ETIME), tries again with a longer
- * lead, up to LEAD_MAX_NS. Returns as publisher_set().
+ * Composes and publishes a state. If the process was held up, so that publication
+ * failed because the clock params should have begun by then (-ETIME), tries again with
+ * a longer lead, up to LEAD_MAX_NS. Returns as publisher_set().
  */
 static int publish_ahead(struct timekeeper *k, bool cluster_only,
 			 struct tsct_clock_state *ret_state)
@@ -176,7 +180,7 @@ int timekeeper_publish_params(struct timekeeper *k)
 	if (!k->uncalibrated && !k->stopping &&
 	    timekeeper_has_params(&k->est.state) &&
 	    (__s64)(old->base_cycles - timekeeper_cycles(k)) > 0)
-		return 0;	/* params yet to begin cannot be continued */
+		return 0;	/* clock params yet to begin cannot be continued */
 	if (!k->uncalibrated && timekeeper_is_held(k))
 		return 0;
 	if (!k->uncalibrated && k->survey_unpublished)
@@ -197,9 +201,10 @@ int timekeeper_publish_params(struct timekeeper *k)
 /* ---- conflicts with the published state --------------------------------- */
 
 /*
- * Handles that the published state is not the one that this daemon would continue.
- * Enters the epoch of that state if no time has been published in it yet, else
- * a later one. If the module uses another source, uses that, too, if possible.
+ * Resolves a conflict: the published state is not the state that this daemon would
+ * continue. Enters the epoch of that state if no time has been published in that epoch
+ * yet, else a later epoch. If the module uses another counter, changes to that counter
+ * if possible.
  */
 static void resolve_conflict(struct timekeeper *k, int err)
 {
@@ -241,9 +246,9 @@ static void resolve_conflict(struct timekeeper *k, int err)
 }
 
 /*
- * Calibrates after a disruption; the estimator keeps what is still valid. Until
- * that is done, nothing of the new epoch is published, and further disruptions
- * belong to the same epoch. Returns 0 or -errno.
+ * Calibrates the clock after a disruption; the estimator keeps estimates that are still
+ * valid. Until the calibration is done, nothing of the new epoch is published, and
+ * further disruptions belong to the same epoch. Returns 0 or -errno.
  */
 static int calibrate(struct timekeeper *k)
 {
@@ -299,7 +304,8 @@ void timekeeper_save_drift(struct timekeeper *k, bool now)
 	k->saved_ns = ns;
 }
 
-/* Publishes a disruption first, and the new time after calibration. */
+/* Publishes the clock: after a disruption first the disruption, then the time after
+ * calibration. */
 int timekeeper_publish(struct timekeeper *k)
 {
 	int i, err = 0;
@@ -313,7 +319,8 @@ int timekeeper_publish(struct timekeeper *k)
 	}
 	timekeeper_log_status(k);
 	timekeeper_save_drift(k, false);
-	return err == -EPERM ? err : 0;	/* the next tick publishes again */
+	return err == -EPERM ? err : 0;	/* other errors: publish again at the next
+					 * tick */
 }
 
 int timekeeper_publish_cluster(struct timekeeper *k)
@@ -329,7 +336,8 @@ int timekeeper_publish_cluster(struct timekeeper *k)
 		note_cluster_published(k, &state);
 		copy_cluster(&state, &k->est.state);
 	}
-	/* Another process published: timekeeper_publish() resolves that. */
+	/* Another process published a state: timekeeper_publish() resolves the
+	 * conflict. */
 	if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
 		return timekeeper_publish(k);
 	return err == -EPERM ? err : 0;

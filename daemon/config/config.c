@@ -9,8 +9,8 @@
 
 #include "config.h"
 
-#define WORDS_MAX	32	/* most words of a line */
-#define LINE_MAX_SIZE	1024	/* bytes of a line, with newline and NUL */
+#define WORDS_MAX	32	/* most words in a line */
+#define LINE_MAX_SIZE	1024	/* line buffer, bytes, with newline and NUL */
 #define KEY_MAX		0xffffffffLL
 
 /* Default poll intervals, 2^n s. NTP servers are polled less often, because many
@@ -24,12 +24,12 @@ struct config_reader {
 	const char *path;
 	config_report_fn *report;
 	struct config *config;
-	unsigned int line;		/* number of the present line */
+	unsigned int line;		/* number of the line being read */
 	char *word[WORDS_MAX];
-	unsigned int nr, at;		/* number of words, index of the next */
+	unsigned int nr, at;		/* words in the line; index of the next word */
 	unsigned int errors;
 	char keyfile[4096];
-	unsigned int keyfile_line;	/* 0: no keyfile */
+	unsigned int keyfile_line;	/* line of the directive keyfile; 0: none */
 };
 
 /* ---- errors and warnings ------------------------------------------------- */
@@ -76,9 +76,9 @@ static void value_error(struct config_reader *r, const char *what,
 		error(r, "%s%s%s: missing value: %s", verb, colon, what, fix);
 }
 
-/* ---- words --------------------------------------------------------------- */
+/* ---- words of a line ----------------------------------------------------- */
 
-/* Splits a line into r->word. False: it is empty, or has a reported error. */
+/* Splits a line into r->word. False: the line is empty, or has a reported error. */
 static bool split(struct config_reader *r, char *text)
 {
 	const unsigned char *c;
@@ -86,7 +86,8 @@ static bool split(struct config_reader *r, char *text)
 
 	text[strcspn(text, "#")] = '\0';
 	r->nr = r->at = 0;
-	/* Control characters would act on the terminal that shows messages. */
+	/* Control characters are rejected: they would act on the terminal that shows
+	 * messages. */
 	for (c = (const void *)text; *c; c++)
 		if ((*c < 0x20 && !strchr("\t\r\n\v\f", *c)) || *c > 0x7e) {
 			error(r, "byte 0x%02x is not a printable ASCII "
@@ -104,13 +105,13 @@ static bool split(struct config_reader *r, char *text)
 	return r->nr;
 }
 
-/* The next word of the line; NULL: none */
+/* Returns the next word of the line; NULL: no more words */
 static char *next_word(struct config_reader *r)
 {
 	return r->at < r->nr ? r->word[r->at++] : NULL;
 }
 
-/* Returns the next word as a number; after an error, which is reported, @min. */
+/* Returns the next word as a number; returns @min after reporting an invalid word. */
 static __s64 next_number(struct config_reader *r, const char *what, __s64 min,
 			 __s64 max)
 {
@@ -130,7 +131,8 @@ static __s64 next_number(struct config_reader *r, const char *what, __s64 min,
 	return min;
 }
 
-/* Copies the next word. @fix: advice if it is missing. False: reported error */
+/* Copies the next word. @fix: advice to print if the word is missing. False: an error
+ * was reported */
 static bool next_text(struct config_reader *r, const char *what, const char *fix,
 		      char *ret, size_t size)
 {
@@ -146,8 +148,8 @@ static bool next_text(struct config_reader *r, const char *what, const char *fix
 	return false;
 }
 
-/* Parses the next word as an address, and copies it to @name. False: reported
- * error */
+/* Parses the next word as an address, and copies the word to @name. False: an error was
+ * reported */
 static bool next_address(struct config_reader *r, struct tsct_address *ret,
 			 char *name, size_t size)
 {
@@ -164,7 +166,8 @@ static bool next_address(struct config_reader *r, struct tsct_address *ret,
 
 /* ---- directives about this node ------------------------------------------ */
 
-/* Takes serve, synced-host, synced-cluster, port, stratum, sync-max-messages. */
+/* Parses the directives serve, synced-host, synced-cluster, port, stratum and
+ * sync-max-messages. */
 static void take_setting(struct config_reader *r)
 {
 	struct config *config = r->config;
@@ -190,7 +193,7 @@ static void take_max_duration(struct config_reader *r)
 	char *word = next_word(r), *end;
 	double value;
 
-	/* Digits and a point only: strtod() also accepts names and hexadecimal
+	/* Accepts digits and a point only: strtod() also accepts names and hexadecimal
 	 * numbers. */
 	if (word && !word[strspn(word, "0123456789.")]) {
 		value = strtod(word, &end);
@@ -297,7 +300,7 @@ static void take_source_option(struct config_reader *r, struct config_source *s,
 		      s->ntp_only ? ", xleave" : "");
 }
 
-/* False: the source conflicts with another one; reported */
+/* Checks a source against the others. False: an error was reported */
 static bool check_source(struct config_reader *r, const struct config_source *s)
 {
 	unsigned int i;
@@ -320,7 +323,7 @@ static bool check_source(struct config_reader *r, const struct config_source *s)
 	return false;
 }
 
-/* Takes master and ntp. */
+/* Parses the directives master and ntp. */
 static void take_source(struct config_reader *r)
 {
 	bool ntp_only = !strcmp(r->word[0], "ntp");
@@ -344,7 +347,8 @@ static void take_source(struct config_reader *r)
 	}
 	if (r->errors != errors)
 		return;
-	/* A given limit moves the default of the other if they conflict. */
+	/* If only minpoll or only maxpoll is given, and conflicts with the default of
+	 * the other, that default moves. */
 	if (has_min && !has_max && s.maxpoll < s.minpoll)
 		s.maxpoll = s.minpoll;
 	if (has_max && !has_min && s.minpoll > s.maxpoll)
@@ -357,8 +361,8 @@ static void take_source(struct config_reader *r)
 		r->config->source[r->config->nr_sources++] = s;
 }
 
-/* Children are identified by address or key, so no two may have the same. False:
- * reported */
+/* Checks a child against the others: no two may have the same name, or the same address
+ * and key. False: an error was reported */
 static bool check_child(struct config_reader *r, const struct config_child *c)
 {
 	const struct config_child *o;
@@ -418,7 +422,7 @@ static void take_child(struct config_reader *r)
 #define PREFIXES \
 	"give an address, a prefix such as 10.0.0.0/8 or fd00::/8, or all"
 
-/* Takes allow and deny. */
+/* Parses the directives allow and deny. */
 static void take_rule(struct config_reader *r)
 {
 	static const struct tsct_ratelimit_options no_limit;
@@ -442,12 +446,12 @@ static void take_rule(struct config_reader *r)
 		r->config->rule[r->config->nr_rules++] = rule;
 }
 
-/* ---- the whole file ------------------------------------------------------ */
+/* ---- the whole configuration file ---------------------------------------- */
 
 static const struct directive {
 	const char *name;
 	void (*take)(struct config_reader *r);
-	bool many;			/* may occur more than once */
+	bool many;			/* directive may occur more than once */
 } directives[] = {
 	{ "allow", take_rule, true },
 	{ "child", take_child, true },
@@ -470,7 +474,7 @@ static const struct directive {
 
 #define NR_DIRECTIVES	(sizeof(directives) / sizeof(directives[0]))
 
-/* @seen: line of each directive's first occurrence; 0: none yet */
+/* Parses a line. @seen: line of each directive's first occurrence; 0: not seen yet */
 static void take_directive(struct config_reader *r, unsigned int *seen)
 {
 	const char *word = next_word(r);
@@ -534,8 +538,8 @@ static void read_keys(struct config_reader *r)
 		       r->keyfile, strerror(errno));
 		return;
 	}
-	/* Anyone who can read a key can impersonate every peer. The mode of a
-	 * pipe does not count. */
+	/* Warns if others can read the key file: anyone who can read a key can
+	 * impersonate every peer. The mode of a pipe does not count. */
 	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
 	    st.st_mode & 027)
 		report(r, false, r->keyfile_line, "keyfile: %s: other users can "
@@ -614,7 +618,8 @@ int config_load(const char *path, config_report_fn *report_to,
 		       strerror(-err));
 	if (!err)
 		read_keys(&r);
-	/* After an error in a line, its directive would appear as missing. */
+	/* Skips this check after an error in a line, whose directive would be reported
+	 * as missing. */
 	if (!err && !r.errors)
 		check_whole(&r);
 	if (from)

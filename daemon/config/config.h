@@ -24,15 +24,15 @@
 
 /* Directive "master ADDRESS" or "ntp ADDRESS" */
 struct config_source {
-	char name[CONFIG_NAME_MAX];	/* the address, as written */
+	char name[CONFIG_NAME_MAX];	/* address of the source, as in the file */
 	struct tsct_address address;
-	bool ntp_only;			/* an NTP server, not a node */
+	bool ntp_only;			/* true: an NTP server, not a node */
 	bool xleave;
-	__u32 key;			/* key id; 0: none */
-	int minpoll, maxpoll;		/* 2^n seconds between requests */
-	__s64 asymmetry_ns;		/* delay of requests minus that of
-					 * answers */
-	unsigned int line;		/* number in the file */
+	__u32 key;			/* id of the source's key; 0: no key */
+	int minpoll, maxpoll;		/* limits of the poll interval, 2^n s */
+	__s64 asymmetry_ns;		/* delay of requests minus delay of answers,
+					 * ns */
+	unsigned int line;		/* line number in the configuration file */
 };
 
 /* Directive "child NAME [ADDRESS]" */
@@ -40,8 +40,8 @@ struct config_child {
 	char name[CONFIG_NAME_MAX];
 	bool has_address;
 	struct tsct_address address;
-	__u32 key;			/* key id; 0: none */
-	unsigned int line;		/* number in the file */
+	__u32 key;			/* id of the child's key; 0: no key */
+	unsigned int line;		/* line number in the configuration file */
 };
 
 /* Directive "allow PREFIX" or "deny PREFIX" */
@@ -55,36 +55,37 @@ struct config {
 	bool serve;
 	__u16 port;
 	struct tsct_address listen[CONFIG_LISTEN_MAX];
-	unsigned int nr_listen;		/* 0: listen on all addresses */
+	unsigned int nr_listen;		/* addresses to listen on; 0: all addresses */
 	struct config_source source[TSCT_SOURCES_MAX];
 	unsigned int nr_sources;
 	struct config_child *child;
 	unsigned int nr_children;
 	struct config_rule rule[TSCT_RULES_MAX];
 	unsigned int nr_rules;
-	struct tsct_keys *keys;		/* NULL: no keyfile */
+	struct tsct_keys *keys;		/* keys of the key file; NULL: no keyfile */
 	struct tsct_ratelimit_options ratelimit;
 	struct tsct_schedule_options schedule;
 	bool synced_host, synced_cluster;
 	enum tsct_fit_kind fit;
-	int stratum;			/* 0: default, while the kernel's clock
-					 * is synchronized */
+	int stratum;			/* NTP stratum; 0: the default, while the
+					 * kernel's clock is synchronized */
 };
 
-/* Receives an error or a warning, "FILE:LINE: what is wrong; what to do". */
+/* Function that receives an error or a warning, "FILE:LINE: what is wrong; what to
+ * do". */
 typedef void config_report_fn(bool is_error, const char *text);
 
 /*
- * config_load - read a file, and the key file that it names
+ * config_load - read a configuration file, and the key file that this file names
  *
- * Returns 0; -ENOENT: it does not exist, and nothing was reported; -EINVAL or
- * another -errno, after an error was reported.
+ * Returns 0; -ENOENT: the configuration file does not exist, and nothing was reported;
+ * -EINVAL or another -errno, after an error was reported.
  */
 int config_load(const char *path, config_report_fn *report,
 		struct config **ret_config);
-void config_free(struct config *config);	/* NULL is fine */
+void config_free(struct config *config);	/* the argument may be NULL */
 
-/* True: a directive needs the network. */
+/* True: a directive of the configuration needs the network. */
 bool config_has_network(const struct config *config);
 
 /* True: the node has no sources, so its counter defines the timeline. */

@@ -21,7 +21,8 @@ void log_open(int verbose)
 	threshold = verbose ? LOG_DEBUG : LOG_INFO;
 	if (!stream || fstat(STDERR_FILENO, &st))
 		return;
-	/* systemd exports the journal's stream as "device:inode". */
+	/* systemd sets JOURNAL_STREAM to the device and inode of the journal's stream,
+	 * as "device:inode". */
 	snprintf(ours, sizeof(ours), "%llu:%llu",
 		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	to_journal = !strcmp(stream, ours);
@@ -37,8 +38,8 @@ void log_message(int level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* The journal adds the name and parses the level; a terminal needs the
-	 * name. */
+	/* The journal adds the program's name and parses the level; a terminal needs
+	 * the name in the line. */
 	if (to_journal)
 		fprintf(stderr, "<%d>%s\n", level, text);
 	else

@@ -5,11 +5,11 @@
 
 #include <syslog.h>
 
-/* Sets the threshold: LOG_DEBUG if @verbose, else LOG_INFO. Detects whether
- * standard error is the journal. */
+/* Sets the lowest level that is logged: LOG_DEBUG if @verbose, else LOG_INFO. Detects
+ * whether standard error is the journal. */
 void log_open(int verbose);
 
-/* Writes a line to standard error; the journal also receives its level. */
+/* Writes a log line to standard error; the journal also receives the line's level. */
 void log_message(int level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

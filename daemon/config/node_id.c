@@ -14,8 +14,8 @@
 
 #define BOOT_ID	"/proc/sys/kernel/random/boot_id"
 
-/* Reads the node id: 16 hexadecimal digits and a newline, in a file that only its
- * owner can write. 0: none */
+/* Reads the node id: 16 hexadecimal digits and a newline, in a file that only the
+ * file's owner can write. 0: no valid id */
 static __u64 read_id(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

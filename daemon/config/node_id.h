@@ -7,11 +7,12 @@
 
 #define NODE_ID_FILE	"node"
 
-/* The node's id: random, never 0, saved in @state_dir over restarts if possible */
+/* Returns the node's id: random, never 0, saved in @state_dir over restarts if
+ * possible */
 __u64 node_id(const char *state_dir);
 
-/* The host's id: the same for all daemons on this boot of the kernel, which share
- * a counter; never 0 */
+/* Returns the host's id: never 0, and the same for all daemons on this boot of the
+ * kernel, which share a counter */
 __u64 node_host_id(void);
 
 #endif /* TSCTRACED_NODE_ID_H */

@@ -42,8 +42,8 @@ static int report_error(const char *path, int err)
 }
 
 /*
- * Opens the lock file, which has the pid of the process that holds the lock. The
- * kernel releases the lock when that process ends; the file stays.
+ * Opens the lock file, whose text is the pid of the process that holds the lock. The
+ * kernel releases the lock when that process ends; the lock file stays.
  */
 static int take_lock(const char *path, int dir)
 {
@@ -55,8 +55,8 @@ static int take_lock(const char *path, int dir)
 
 	if (lock < 0)
 		return report_error(path, -errno);
-	/* Any process that can open the file can lock it, and so keep the daemon
-	 * from starting. */
+	/* The lock file's mode is set to 0600: any process that can open the file can
+	 * lock it, and so keep the daemon from starting. */
 	if (fchmod(lock, 0600))
 		log_warning("%s/%s: cannot change its mode: %s; other users may "
 			    "be able to lock it", path, LOCK_NAME,
@@ -97,8 +97,8 @@ int run_dir_open(const char *path, int *ret_dir, int *ret_lock)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return report_error(path, -errno);
-	/* Other users who can write to the directory could make the daemon lock,
-	 * map or replace files of their choice. */
+	/* Other users with write access to the run-time directory could make the daemon
+	 * lock, map or replace files of their choice. */
 	if (fstat(dir, &st)) {
 		lock = report_error(path, -errno);
 	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||

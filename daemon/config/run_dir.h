@@ -4,15 +4,17 @@
 #define TSCTRACED_RUN_DIR_H
 
 /*
- * run_dir_open - create the directory if it is missing, check that other users
- * cannot write to it, and lock it for this daemon
- * @ret_dir, @ret_lock: file descriptors, to be closed by the caller
+ * run_dir_open - create the run-time directory if it is missing, check that other users
+ * cannot write to the directory, and lock it for this daemon
+ * @ret_dir, @ret_lock: descriptors of directory and lock file, to be closed by the
+ *	caller
  *
- * Returns 0 or -errno, logged. -EBUSY: another daemon uses it.
+ * Returns 0 or -errno, logged. -EBUSY: another daemon uses the directory.
  */
 int run_dir_open(const char *path, int *ret_dir, int *ret_lock);
 
-/* Advice for the end of a message, after @err (-errno) of a file in the directory */
+/* Advice to the user for the end of a message about a file in the run-time directory;
+ * @err: error of that file, -errno */
 const char *run_dir_fix(int err);
 
 #endif /* TSCTRACED_RUN_DIR_H */

@@ -15,29 +15,29 @@
 #include "lib/client/gettime.h"
 
 #define CONNECTIONS_MAX	32
-#define CONNECTION_NS	2000000000LL	/* longest life of a connection */
-#define REQUEST_MAX	128		/* bytes, with newline or NUL */
-#define PER_DISPATCH	16		/* connections per control_dispatch() */
-#define REFUSED_NS	10000000000LL	/* between log lines of refused requests,
-					 * which any user can cause */
+#define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
+#define REQUEST_MAX	128		/* request buffer, bytes, with newline or NUL */
+#define PER_DISPATCH	16		/* most connections per control_dispatch() */
+/* Time between log lines of refused requests, which any user can cause, ns */
+#define REFUSED_NS	10000000000LL
 
 struct control_connection {
-	int fd;				/* connection; -1: a free entry */
-	struct ucred cred;		/* of the client process */
-	__s64 until_ns;			/* timeout, CLOCK_MONOTONIC */
+	int fd;				/* descriptor of the connection; -1: free */
+	struct ucred cred;		/* credentials of the client process */
+	__s64 until_ns;			/* end of the connection, CLOCK_MONOTONIC, ns */
 	char request[REQUEST_MAX];
-	size_t got;			/* bytes of the request received */
-	char *answer;			/* NULL: the request is not complete */
+	size_t got;			/* received bytes of the request */
+	char *answer;			/* answer to send; NULL: request incomplete */
 	size_t len, sent;
 };
 
 struct control {
 	struct control_ops ops;
 	int epoll, listener;
-	bool bound;			/* remove the path at the end */
-	bool paused;			/* the listener is not watched, for lack
+	bool bound;			/* true: control_close() removes the path */
+	bool paused;			/* the listening socket is not polled, for lack
 					 * of descriptors or memory */
-	__s64 refused_ns;		/* last log line of a refused request */
+	__s64 refused_ns;		/* last log line of a refused request, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
@@ -59,7 +59,8 @@ static void close_connection(struct control_connection *connection)
 	*connection = (struct control_connection) { .fd = -1 };
 }
 
-/* Uses a free entry, or that of the oldest connection, which is closed. */
+/* Adds a connection in a free entry, or in the entry of the oldest connection, which is
+ * closed. */
 static void add_connection(struct control *control, int fd)
 {
 	struct control_connection *connection = &control->connections[0];
@@ -94,8 +95,9 @@ static void accept_connections(struct control *control)
 	    errno == ECONNABORTED)
 		return;
 	/*
-	 * Out of descriptors or memory: connections that wait would make
-	 * epoll_wait() return at once, so they are accepted later.
+	 * Out of descriptors or memory, the listening socket is not polled for a while:
+	 * waiting connections would make epoll_wait() return immediately, again and
+	 * again.
 	 */
 	control->paused = true;
 	watch(control, EPOLL_CTL_DEL, control->listener, 0, NULL);
@@ -103,8 +105,8 @@ static void accept_connections(struct control *control)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Log lines name the client process by pid only: it may have ended, and its name
- * may be anything. */
+/* Log lines name the client process by pid only: the process may have ended, and can
+ * choose any name. */
 static void fake_disruption(struct control *control,
 			    const struct control_connection *connection, FILE *to)
 {
@@ -146,7 +148,7 @@ static void answer_request(struct control *control,
 	}
 }
 
-/* Reads from a connection. True: the request is complete and answered. */
+/* Reads a request from a connection. True: the request is complete and answered. */
 static bool read_request(struct control *control,
 			 struct control_connection *connection)
 {
@@ -170,7 +172,7 @@ static bool read_request(struct control *control,
 	} else if (connection->got < sizeof(connection->request) - 1) {
 		return false;
 	} else {
-		connection->request[0] = '\0';	/* too long for any request */
+		connection->request[0] = '\0';	/* longer than any valid request */
 	}
 	answer_request(control, connection);
 	if (connection->answer)
@@ -179,7 +181,8 @@ static bool read_request(struct control *control,
 	return false;
 }
 
-/* Sends as much as the socket takes now. EPOLLOUT reports when it takes more. */
+/* Sends as much of an answer as the socket accepts now; EPOLLOUT reports when the
+ * socket accepts more. */
 static void send_answer(struct control *control,
 			struct control_connection *connection)
 {
@@ -197,7 +200,7 @@ static void send_answer(struct control *control,
 		close_connection(connection);
 }
 
-/* ---- the socket ---------------------------------------------------------- */
+/* ---- the listening socket ------------------------------------------------ */
 
 int control_fd(const struct control *control)
 {
@@ -209,8 +212,8 @@ void control_dispatch(struct control *control)
 	struct epoll_event events[PER_DISPATCH];
 	int i, nr = epoll_wait(control->epoll, events, PER_DISPATCH, 0);
 
-	/* New connections come last, because they may evict one whose request
-	 * has just arrived. */
+	/* New connections are accepted last, because they may evict a connection whose
+	 * request has just arrived. */
 	for (i = 0; i < nr; i++) {
 		struct control_connection *connection = events[i].data.ptr;
 

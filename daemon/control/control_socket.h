@@ -21,29 +21,29 @@
 struct control_ops {
 	void *ctx;
 	void (*metrics)(void *ctx, FILE *to);
-	/* Begins an epoch and prints the outcome. */
+	/* Begins an epoch for a fake disruption and prints the outcome. */
 	void (*fake_disruption)(void *ctx, FILE *to);
-	/* Answers another request, of any user. False: the request is unknown. */
+	/* Answers any other request, of any user. False: the request is unknown. */
 	bool (*other)(void *ctx, const char *request, FILE *to);
 };
 
 struct control;
 
-/* Listens in @dir_path, after removing a socket that a daemon left there. Returns
- * 0 or -errno. */
+/* Listens on the control socket in @dir_path, after removing the socket of an earlier
+ * daemon. Returns 0 or -errno. */
 int control_open(const char *dir_path, const struct control_ops *ops,
 		 struct control **ret_control);
 
-/* Closes all connections and removes the socket. NULL is fine. */
+/* Closes all connections and removes the control socket. @control may be NULL. */
 void control_close(struct control *control);
 
-/* A descriptor that is readable while control_dispatch() has work */
+/* Returns a descriptor that is readable while control_dispatch() has work. */
 int control_fd(const struct control *control);
 
-/* Does a bounded amount of work. */
+/* Serves connections of the control socket: a bounded amount of work per call. */
 void control_dispatch(struct control *control);
 
-/* Call about once a second: closes connections that take too long. */
+/* Closes connections that take too long. To be called about once a second. */
 void control_tick(struct control *control);
 
 #endif /* TSCTRACED_CONTROL_H */

@@ -14,7 +14,8 @@ static void print_head(FILE *to, const char *name, const char *type,
 		name, type);
 }
 
-/* Prints a label and its value, which may contain any character. */
+/* Prints a label of a metric, and the label's value, which may contain any
+ * character. */
 static void print_label(FILE *to, const char *name, const char *value)
 {
 	fprintf(to, "%s=\"", name);
@@ -29,7 +30,7 @@ static void print_label(FILE *to, const char *name, const char *value)
 	fputc('"', to);
 }
 
-/* Prints "NAME{LABEL="TEXT"} VALUE"; @label NULL: without a label */
+/* Prints a metric, "NAME{LABEL="TEXT"} VALUE"; @label NULL: without a label */
 static void print_value(FILE *to, const char *name, const char *label,
 			const char *text, double value)
 {
@@ -63,7 +64,7 @@ static void print_metrics(FILE *to, const struct metric *metric, size_t nr)
 		      sizeof((const struct metric[]) { __VA_ARGS__ }) / \
 		      sizeof(struct metric))
 
-/* ---- the clock ----------------------------------------------------------- */
+/* ---- metrics of the clock ------------------------------------------------ */
 
 static void print_state(const struct metrics *m, FILE *to)
 {
@@ -150,7 +151,7 @@ void metrics_print(const struct metrics *m, FILE *to)
 	fputs("} 1\n", to);
 }
 
-/* ---- from the timekeeper ------------------------------------------------- */
+/* ---- values from the timekeeper ------------------------------------------ */
 
 static double seconds(const struct tsct_clock_state *state, __u64 from,
 		      __u64 to)

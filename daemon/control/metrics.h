@@ -10,30 +10,30 @@
 
 struct metrics {
 	const char *version;
-	const char *clocksource;	/* the kernel's */
-	__u32 status;			/* TSCT_STATUS_* now */
+	const char *clocksource;	/* the kernel's clocksource */
+	__u32 status;			/* present status of the clock, TSCT_STATUS_* */
 	__u32 epoch;
-	__u32 cause;			/* TSCT_CAUSE_* of the epoch */
-	__u32 source;			/* TSCT_SOURCE_* */
+	__u32 cause;			/* cause of the epoch, TSCT_CAUSE_* */
+	__u32 source;			/* counter of the clock, TSCT_SOURCE_* */
 	bool skewed;
-	/* NaN: unknown */
-	double error_s;			/* bound of the clock's error now */
-	double growth;			/* growth of error_s per second */
-	double age_s;			/* time since the last sample */
-	double epoch_age_s;		/* time since the epoch began */
-	double hz;			/* counter's rate */
-	double hz_error;		/* bound of its error, relative */
+	/* The times, errors and rates below: NaN if unknown */
+	double error_s;			/* present bound of the clock's error, s */
+	double growth;			/* growth of error_s, s per s */
+	double age_s;			/* time since the last sample, s */
+	double epoch_age_s;		/* time since the epoch began, s */
+	double hz;			/* frequency of the counter */
+	double hz_error;		/* bound of the relative error of hz */
 	struct timekeeper_stats stats;
-	bool module;			/* the module has this daemon's clock
-					 * state */
-	__u64 channels;			/* channels held by this daemon */
-	__u64 bytes;			/* memory of these channels */
-	__u32 segments;			/* clock segments in the clock file */
+	bool module;			/* true: the kernel module has this daemon's
+					 * clock state */
+	__u64 channels;			/* number of channels held by this daemon */
+	__u64 bytes;			/* memory of this daemon's channels, bytes */
+	__u32 segments;			/* number of clock segments in the clock file */
 };
 
 void metrics_print(const struct metrics *m, FILE *to);
 
-/* Fills in the fields that come from the timekeeper: all but version, module,
+/* Fills in the metrics that come from the timekeeper: all but version, module,
  * channels, bytes and segments. */
 void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret);
 

@@ -11,15 +11,16 @@
 
 #include "link_monitor.h"
 
-#define MESSAGES_MAX	64	/* messages per link_monitor_read() */
+#define MESSAGES_MAX	64	/* most messages per link_monitor_read() */
 
 struct link_monitor {
 	struct nl_sock *socket;
 	bool changed;
 };
 
-/* Messages of neighbour entries and counters arrive all the time and are
- * ignored. Routes of the local table change with addresses. */
+/* Notes a change of an address, link or route. Messages of neighbour entries and
+ * counters, which arrive all the time, are ignored. Routes of the local table count,
+ * too: they change with addresses. */
 static int on_message(struct nl_msg *msg, void *ctx)
 {
 	struct link_monitor *monitor = ctx;
@@ -86,7 +87,8 @@ int link_monitor_fd(const struct link_monitor *monitor)
 	return nl_socket_get_fd(monitor->socket);
 }
 
-/* Lost messages (NLE_NOMEM: receive buffer overrun) count as a change. */
+/* Lost netlink messages (NLE_NOMEM: receive buffer overrun) count as a change of the
+ * network. */
 bool link_monitor_read(struct link_monitor *monitor)
 {
 	int i, err = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes of addresses, links and routes, from rtnetlink */
+/* Monitor of changes of addresses, links and routes, by rtnetlink */
 #ifndef TSCTRACED_LINK_MONITOR_H
 #define TSCTRACED_LINK_MONITOR_H
 
@@ -7,12 +7,12 @@
 
 struct link_monitor;
 
-/* Returns 0, or -errno where rtnetlink is not available. */
+/* Opens a link monitor. Returns 0, or -errno where rtnetlink is not available. */
 int link_monitor_open(struct link_monitor **ret_monitor);
-void link_monitor_close(struct link_monitor *monitor);	/* NULL is fine */
+void link_monitor_close(struct link_monitor *monitor);	/* monitor may be NULL */
 int link_monitor_fd(const struct link_monitor *monitor);
 
-/* Reads up to 64 messages. True: an address, link or route changed. */
+/* Reads up to 64 netlink messages. True: an address, link or route changed. */
 bool link_monitor_read(struct link_monitor *monitor);
 
 #endif /* TSCTRACED_LINK_MONITOR_H */

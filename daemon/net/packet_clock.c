@@ -6,8 +6,8 @@
 #include "packet_clock.h"
 #include "lib/client/gettime.h"
 
-/* CLOCK_REALTIME may differ from the clock page by this much beyond the bound,
- * because the thread may be interrupted between the two readings. */
+/* Tolerance of the comparison of CLOCK_REALTIME with the clock page, beyond the bound,
+ * ns, because the thread may be interrupted between the two readings. */
 #define TOLERANCE_NS	100000
 
 bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
@@ -31,7 +31,7 @@ void packet_clock_refresh(struct packet_clock *c)
 	struct timespec ts;
 	__u64 error_ns;
 
-	/* The clock file may be a new one, and the source another one. */
+	/* The clock file and the source may have changed since the last call. */
 	c->clock.head.page = file->page;
 	c->clock.head.source = c->timekeeper->est.state.source;
 	c->clock.area.page = file->page;
@@ -76,8 +76,8 @@ struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 	__u64 error_ns;
 	__s64 ns, error;
 
-	/* Converting time to cycles yields no bound. The bound is that of
-	 * converting these cycles back to a time. */
+	/* Converting time to cycles yields no bound, so the bound is that of converting
+	 * the resulting cycles back to a time. */
 	if (!c->usable || !ts->tv_sec ||
 	    tsct_clock_time_to_cycles(&c->clock.head,
 				ts->tv_sec * NS_PER_S + ts->tv_nsec, &cycles) ||

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
-/* UDP sockets: opening, sending, receiving, and the kernel's transmit times */
+/* UDP sockets: opening, sending, receiving, and the kernel's transmit times of
+ * packets */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-/* These headers need struct timespec. */
+/* The kernel headers below need struct timespec. */
 #include <linux/errqueue.h>
 #include <linux/filter.h>
 #include <linux/net_tstamp.h>
 
 #include "socket.h"
 
-/* Transmit times are requested per message. */
+/* Timestamping options of a socket; transmit times are requested per message. */
 #define TIMESTAMPING	(SOF_TIMESTAMPING_RX_SOFTWARE | \
 			 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | \
 			 SOF_TIMESTAMPING_OPT_TSONLY)
-#define SERVER_BUFFER	(1 << 20)	/* receive buffer, bytes */
+#define SERVER_BUFFER	(1 << 20)	/* receive buffer of a server socket, bytes */
 /*
- * Room for the ancillary data of a received packet, bytes: a timestamp, and
- * either the local address or, with a transmit timestamp, a struct
- * sock_extended_err
+ * Room for the ancillary data of a received packet, bytes: a timestamp, and either the
+ * local address or, with a transmit timestamp, a struct sock_extended_err
  */
 #define ANCILLARY_MAX	256
 
-/* ---- addresses ---------------------------------------------------------- */
+/* ---- socket addresses --------------------------------------------------- */
 
 /* A socket address, in the kernel's form */
 union net_name {
@@ -57,7 +57,7 @@ static void set_v4(struct tsct_address *to, const void *ip)
 	memcpy(to->ip + 12, ip, 4);
 }
 
-/* ---- sockets ------------------------------------------------------------ */
+/* ---- opening sockets ---------------------------------------------------- */
 
 static int set_option(int fd, int level, int name, int value)
 {
@@ -65,10 +65,9 @@ static int set_option(int fd, int level, int name, int value)
 }
 
 /*
- * Restarts the numbering of packets with a transmit time, and drops transmit
- * times not yet read. The kernel numbers these packets from 0, and so does the
- * daemon. The kernel starts over when the option is set after it was clear;
- * receive times continue in between.
+ * Restarts the numbering of packets with a transmit time, and drops transmit times not
+ * yet read. Kernel and daemon number these packets from 0. The kernel starts over when
+ * SOF_TIMESTAMPING_OPT_ID is cleared and set again; receive times continue in between.
  */
 static void restart_tx_times(struct net_socket *s)
 {
@@ -89,19 +88,21 @@ static int open_udp(bool v6, const struct packet_clock *clock,
 			 SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ret->fd < 0)
 		return -errno;
-	/* Packets are never fragmented, since fragments can be replaced by
-	 * forged ones: no packet here is longer than any network's MTU. */
+	/* Forbids fragmentation, since fragments can be replaced by forged ones: no
+	 * packet of this protocol is longer than any network's MTU. */
 	if (v6)
 		set_option(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	else
 		set_option(ret->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-	/* Without kernel support the program's own times are used. */
+	/* If the kernel does not support transmit times, the program's own times are
+	 * used. */
 	restart_tx_times(ret);
 	ret->empty = timekeeper_cycles(clock->timekeeper);
 	return 0;
 }
 
-/* Answers are sent from the address that the request was sent to. */
+/* Sets the options of a server socket. The local address of each request is needed,
+ * because it is the source address of the answer. */
 static int prepare_server(const struct net_socket *s)
 {
 	set_option(s->fd, SOL_SOCKET, SO_RCVBUF, SERVER_BUFFER);
@@ -164,8 +165,8 @@ int net_open_filtered(struct net_socket *server,
 	if (err)
 		goto free;
 	err = prepare_server(ret);
-	/* The server bound its port exclusively, or two daemons could share it
-	 * unnoticed. After the bind it admits a second socket. */
+	/* The server bound its port exclusively, as otherwise two daemons could share
+	 * the port unnoticed. After the bind, the port admits a second socket. */
 	if (!err)
 		err = set_option(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (!err)
@@ -182,7 +183,7 @@ free:
 	return err;
 }
 
-/* ---- sending ------------------------------------------------------------ */
+/* ---- sending packets ---------------------------------------------------- */
 
 struct ancillary {
 	char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
@@ -202,7 +203,7 @@ static void add_cmsg(struct msghdr *msg, int level, int type, const void *data,
 	msg->msg_controllen += CMSG_SPACE(size);
 }
 
-/* Sets destination and source address of an answer. */
+/* Sets destination address and source address of an answer. */
 static void set_addresses(struct msghdr *msg, bool v6, union net_name *name,
 			  const struct net_packet *in_reply)
 {
@@ -243,8 +244,8 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 		add_cmsg(&msg, SOL_SOCKET, SO_TIMESTAMPING, &tx_software,
 			 sizeof(tx_software));
 	/*
-	 * ECONNREFUSED is the error of an earlier packet, and then this one was
-	 * not sent. Whether the kernel numbered it is not known.
+	 * ECONNREFUSED is the error of an earlier packet, and then the present packet
+	 * was not sent. Whether the kernel numbered the present packet is not known.
 	 */
 	do {
 		if (has_cookie || ret_before)
@@ -287,16 +288,17 @@ void net_send_together(struct net_socket *s, const struct net_answer *answer,
 		sent = sendmmsg(s->fd, msg + i, nr - i, MSG_NOSIGNAL);
 }
 
-/* ---- receiving ---------------------------------------------------------- */
+/* ---- receiving packets -------------------------------------------------- */
 
-/* Ancillary data of a packet */
+/* Ancillary data of a received packet */
 struct packet_info {
-	struct timespec timestamp;	/* kernel time; 0: none */
+	struct timespec timestamp;	/* kernel's timestamp; 0: not available */
 	bool has_id;
-	__u32 id;			/* SOF_TIMESTAMPING_OPT_ID */
+	__u32 id;			/* number of a sent packet, by OPT_ID */
 };
 
-/* @p: NULL for a transmit time, which has no addresses */
+/* Reads the ancillary data of a message. @p: packet whose addresses to set; NULL for a
+ * transmit time, which has no addresses */
 static void read_ancillary(struct msghdr *msg, struct net_packet *p,
 			   struct packet_info *info)
 {
@@ -355,10 +357,10 @@ static void read_packet(struct mmsghdr *m, const union net_name *name,
 		p->from.scope = name->v6.sin6_scope_id;
 	}
 	/*
-	 * Ignored are truncated packets; those without a port, as no answer can
-	 * be sent, and each attempt would restart the numbering of transmit
-	 * times; and those to a multicast or broadcast address, whose members
-	 * would all answer a source that may be forged.
+	 * Packets to ignore: truncated packets; packets from port 0, which cannot be
+	 * answered, and each attempt would restart the numbering of transmit times; and
+	 * packets to a multicast or broadcast address, as many hosts would answer a
+	 * source that may be forged.
 	 */
 	p->len = m->msg_hdr.msg_flags & MSG_TRUNC || !p->from.port ||
 		p->to_many ? 0 : m->msg_len;

@@ -12,16 +12,16 @@
 
 struct sock_fprog;
 
-#define NET_BATCH	32	/* most packets received by one call */
-#define NET_SENT	64	/* most packets whose transmit time is awaited */
-#define NET_NO_COOKIE	0xffffffffU	/* transmit time not requested */
+#define NET_BATCH	32	/* most packets per call of net_receive() */
+#define NET_SENT	64	/* most sent packets that await a transmit time */
+#define NET_NO_COOKIE	0xffffffffU	/* cookie: transmit time not requested */
 
 struct net_socket {
-	int fd;				/* descriptor; -1: closed */
+	int fd;				/* descriptor of the socket; -1: closed */
 	bool v6;
-	__u64 empty;			/* last time without a waiting packet, cycles */
-	__u32 next_id;			/* next SOF_TIMESTAMPING_OPT_ID */
-	unsigned int nr_waiting;	/* entries of sent[] with waits set */
+	__u64 empty;			/* cycles when the socket was last empty */
+	__u32 next_id;			/* SOF_TIMESTAMPING_OPT_ID of the next packet */
+	unsigned int nr_waiting;	/* number of entries of sent[] with `waits` */
 	struct net_sent {
 		__u32 id, cookie;
 		__u64 before;		/* cycles just before the send */
@@ -31,14 +31,14 @@ struct net_socket {
 
 struct net_packet {
 	struct tsct_address from;
-	struct tsct_address to;		/* local destination address */
-	struct tsct_packet_time time;	/* receive time */
-	bool to_many;			/* sent to multicast or broadcast */
-	size_t len;			/* bytes; 0: ignore the packet */
+	struct tsct_address to;		/* local address that the packet was sent to */
+	struct tsct_packet_time time;	/* receive time of the packet */
+	bool to_many;			/* packet was sent to multicast or broadcast */
+	size_t len;			/* bytes of the packet; 0: ignore the packet */
 	__u8 bytes[TSCT_NTP_MAX];
 };
 
-/* True: an IPv4 address; false: IPv6 */
+/* True: the address is IPv4; false: IPv6 */
 static inline bool net_is_v4(const struct tsct_address *address)
 {
 	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -47,8 +47,8 @@ static inline bool net_is_v4(const struct tsct_address *address)
 }
 
 /*
- * net_open_server - bound to @address, which may be a wildcard
- * net_open_client - connected to one server, from a random port
+ * net_open_server - open a socket bound to @address, which may be a wildcard
+ * net_open_client - open a socket connected to one server, from a random port
  *
  * Return 0 or -errno.
  */
@@ -59,12 +59,12 @@ int net_open_client(const struct tsct_address *to,
 void net_close(struct net_socket *s);
 
 /*
- * net_open_filtered - a second socket on a server's port, for packets
- * @address, @nr: from one of these addresses,
- * @key, @nr_keys: or with a MAC that names one of these keys
+ * net_open_filtered - open a second socket on a server's port, for some packets
+ * @address, @nr: addresses whose packets this socket receives
+ * @key, @nr_keys: key ids: packets with a MAC by one of these keys are received, too
  *
  * The kernel sorts packets on arrival, and each socket has a buffer of its own:
- * a sender that fills one takes no room from the other. This is no
+ * a sender that fills one buffer takes no room from the other. This is no
  * authentication: addresses and key ids can be forged. Returns 0 or -errno,
  * with the server's socket unchanged; -ENOENT: no key, and no address of the
  * server's IP version.
@@ -86,9 +86,9 @@ int net_filter_program(bool v6, const struct tsct_address *address,
 
 /*
  * net_send - send a datagram
- * @in_reply: the packet to answer, on server sockets; NULL: on client sockets
- * @cookie: returned by net_sent() with the transmit time. Requesting that adds
- * a third to the cost of an answer. NET_NO_COOKIE: not requested
+ * @in_reply: the packet to answer, for server sockets; NULL for client sockets
+ * @cookie: value that net_sent() returns with the transmit time. Requesting that time
+ *	adds a third to the cost of an answer. NET_NO_COOKIE: not requested
  * @ret_before: cycles just before the send; may be NULL
  *
  * Returns 0 or -errno.
@@ -115,13 +115,14 @@ void net_send_together(struct net_socket *s, const struct net_answer *answer,
 /*
  * net_receive - receive up to NET_BATCH datagrams without blocking
  *
- * Returns their number or -errno. -EAGAIN: none waits; -ECONNREFUSED: no server
- * listens.
+ * Returns the number of datagrams or -errno. -EAGAIN: no datagram waits; -ECONNREFUSED:
+ * no server listens.
  */
 int net_receive(struct net_socket *s, const struct packet_clock *clock,
 		struct net_packet *ret_packets);
 
-/* Reads one transmit time; ret_time->kernel: valid. False: none waits. */
+/* Reads the transmit time of one sent packet. False: none is waiting. ret_time->kernel:
+ * the time is valid. */
 bool net_sent(struct net_socket *s, const struct packet_clock *clock,
 	      __u32 *ret_cookie, struct tsct_packet_time *ret_time);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A classic BPF program for SO_ATTACH_REUSEPORT_CBPF, which needs no privilege:
- * returns 1 for packets of configured children, which have a socket of their
- * own, 0 for all others. It tests the source address, or the key id before the
- * MAC. Both can be forged, but only by a sender that has learned the configured
- * addresses or ids.
+ * A classic BPF program for SO_ATTACH_REUSEPORT_CBPF, which needs no privilege: returns
+ * 1 for packets of configured children, which have a socket of their own, 0 for all
+ * other packets. The program tests the source address, or the key id before the MAC.
+ * Both can be forged, but only by a sender that has learned the configured addresses or
+ * ids.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -13,11 +13,11 @@
 
 #include "socket.h"
 
-#define LINEAR_MAX	4	/* most numbers that are compared one by one */
-#define DIGEST_CMAC	16	/* bytes of a CMAC */
-#define DIGEST_CUT	20	/* bytes of SHA1, and of longer hashes */
-#define SOURCE_V4	12	/* source address: offset in the IPv4 header */
-#define SOURCE_V6	8	/* source address: offset in the IPv6 header */
+#define LINEAR_MAX	4	/* most numbers to be compared one by one */
+#define DIGEST_CMAC	16	/* length of a CMAC, bytes */
+#define DIGEST_CUT	20	/* length of SHA1, and of cut longer hashes, bytes */
+#define SOURCE_V4	12	/* offset of the source in an IPv4 header */
+#define SOURCE_V6	8	/* offset of the source in an IPv6 header */
 
 struct filter_program {
 	struct sock_filter *at;
@@ -39,8 +39,8 @@ static unsigned int search_size(unsigned int nr)
 		3 + search_size(nr / 2) + search_size(nr - nr / 2);
 }
 
-/* Emits code that returns 1 if the accumulator is in @number, else falls
- * through. @number is sorted; jumps go forward only. */
+/* Emits code that returns 1 if the accumulator is in the sorted list @number, else
+ * falls through; jumps go forward only. */
 static void search(struct filter_program *p, const __u32 *number, unsigned int nr)
 {
 	unsigned int i, half = nr / 2;
@@ -98,8 +98,8 @@ static void emit_source(struct filter_program *p, bool v6)
 	}
 }
 
-/* Loads the key id before a digest of @digest bytes. A load beyond the packet's
- * end ends the program with 0: not from a child. */
+/* Emits code that loads the key id before a digest of @digest bytes. A load beyond the
+ * packet's end ends the program with 0: not from a child. */
 static void emit_key(struct filter_program *p, unsigned int digest)
 {
 	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);
@@ -108,7 +108,7 @@ static void emit_key(struct filter_program *p, unsigned int digest)
 	emit(p, BPF_LD | BPF_W | BPF_IND, 0, 0, 0);
 }
 
-/* ---- the program --------------------------------------------------------- */
+/* ---- the whole filter program -------------------------------------------- */
 
 static int write_program(struct filter_program *p, bool v6, const __u32 *from,
 			 unsigned int nr, const __u32 *key,

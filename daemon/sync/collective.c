@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * Collectives. A caller of tsct_timesync() sends the request "timesync 0" to
- * the control socket, then "timesync N" with the number from the answer, some
- * times a second. The answers:
+ * the control socket, then "timesync N" with the number N from the answer, some times a
+ * second. The daemon's answers:
  *
  *   waiting N NAMES	callers on these nodes are missing
  *   session N		all have arrived; the session is under way
  *   done N		the session is over, and its time published
  *
  * A caller that sends no request for half a second has stopped waiting. This
- * node reports its arrival to its master when a local caller waits and all its
- * members, if any, have arrived. The members are released when this node is.
+ * node reports its arrival to its master when a local caller waits and all members of
+ * this node have arrived. The members are released when this node is released.
  *
  * While any caller waits, requests carry the names of nodes below the sender
  * that keep it from having arrived, and answers carry the names of all missing
@@ -24,15 +24,14 @@
 #include "peers_private.h"
 
 #define WAITS_NS	(NS_PER_S / 2)
-#define MEMBER_WAITS_NS	NS_PER_S	/* members report at their poll
-					 * interval */
-#define LOG_AFTER_NS	(2 * NS_PER_S)	/* wait until missing nodes are logged */
-#define LOG_NS		(10 * NS_PER_S)	/* between log lines of missing nodes */
-#define RECENT		256		/* latest barriers that count as
-					 * released */
+/* A member's report expires after this time, longer than the poll interval */
+#define MEMBER_WAITS_NS	NS_PER_S
+#define LOG_AFTER_NS	(2 * NS_PER_S)	/* wait until missing nodes are logged, ns */
+#define LOG_NS		(10 * NS_PER_S)	/* time between log lines of missing nodes */
+#define RECENT		256	/* number of latest barriers that count as released */
 
-/* The first source that answers: this node reports to it. NULL: none, this node
- * is the master. */
+/* Returns the parent: the first source that answers, to which this node reports. NULL:
+ * no parent, as this node is the master. */
 static const struct peer_source *parent(const struct peers *p)
 {
 	const struct peer_source *first = NULL;
@@ -56,8 +55,8 @@ static bool has_members(const struct peers *p)
 	return p->members.schedule && p->service.nr;
 }
 
-/* True: no member is missing. The schedule counts this node as missing until it
- * has arrived. */
+/* True: no member of this node is missing. The schedule counts this node as missing
+ * until it has arrived. */
 static bool all_below(const struct peers *p)
 {
 	__u32 barrier;
@@ -86,7 +85,8 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 
 	if (s != parent(p))
 		return false;
-	/* Longer than WAITS_NS, since polls also show the end of a session */
+	/* MEMBER_WAITS_NS is longer than WAITS_NS, because polls also show the end of a
+	 * session. */
 	return (b->waited_ns && now_ns - b->waited_ns < MEMBER_WAITS_NS) ||
 		(has_members(p) && b->member_ns &&
 		 now_ns - b->member_ns <= MEMBER_WAITS_NS);
@@ -152,15 +152,16 @@ void barrier_member_waits(struct peers *p)
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 
-	/* Without this, a node whose own callers have left would arrive with its
-	 * last member. */
+	/* Expired callers are dropped first: a node whose own callers have left would
+	 * arrive with its last member. */
 	expire(p);
 	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
 		b->member_ns = now_ns;
 		return;
 	}
 	b->since_ns = b->member_ns = now_ns;
-	sources_poll_for_barrier(p);		/* reports it to the master */
+	sources_poll_for_barrier(p);		/* this poll reports the caller to the
+						 * master */
 }
 
 /* Logs missing nodes on the master, because a caller elsewhere may not receive
@@ -194,9 +195,8 @@ void barrier_tick(struct peers *p)
 }
 
 /*
- * The schedule lists a node that has a master as missing itself, as the first
- * one. Its name is reported only if no local caller waits and a name is
- * configured.
+ * On a node that has a master, the schedule's first missing name is the node itself.
+ * This name is reported only if no local caller waits and a name is configured.
  */
 void barrier_below(const struct peers *p, char *names, size_t size)
 {
@@ -238,8 +238,9 @@ static void print_released(const struct peers *p, __u32 number, FILE *to)
 }
 
 /*
- * Begins to wait. @number: from the caller, which may have it from the daemon
- * before this one. The master decides whether all nodes arrived in that barrier.
+ * Begins to wait in a barrier. @number: the barrier's number by the caller, which may
+ * have the number from an earlier daemon. The master decides whether all nodes arrived
+ * in that barrier.
  */
 static void begin_barrier(struct peers *p, __u32 number)
 {
@@ -249,7 +250,8 @@ static void begin_barrier(struct peers *p, __u32 number)
 		number = has_members(p) ?
 			tsct_schedule_barrier(p->members.schedule) :
 			p->barrier.released + 1;
-	/* The source's last answer may still have the previous number. */
+	/* The last answer of the source may still have the number of the previous
+	 * barrier. */
 	else if (!number && s->client.remote.barrier != p->barrier.released)
 		number = s->client.remote.barrier;
 	p->barrier.number = number;
@@ -263,13 +265,13 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 	char names[1024] = "", *end;
 	unsigned long number = strtoul(which, &end, 10);
 
-	/* strtoul() also accepts signs and blanks. */
+	/* Accepts digits only: strtoul() also accepts signs and blanks. */
 	if (*which < '0' || *which > '9' || *end || number > UINT32_MAX) {
 		fprintf(to, "error: timesync %s: not a number\n", which);
 		return;
 	}
-	/* The barrier was released already, and other local callers may wait in
-	 * the next one. Numbers from a daemon before this one can be any. */
+	/* The caller's barrier was released already, and other local callers may wait
+	 * in the next barrier. Numbers from an earlier daemon can be any. */
 	if (number && b->released && b->released - (__u32)number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();

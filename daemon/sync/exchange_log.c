@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The last exchanges with all sources, numbered, for recordings: each with what
- * its source reported of its time then. The fits drop exchanges, when an epoch
- * begins for example; the log keeps them.
+ * The last exchanges with all sources, numbered, for recordings: each with the state of
+ * the source at that time. Fits drop exchanges, for example when an epoch begins; the
+ * log keeps all exchanges.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -10,25 +10,24 @@
 
 #include "peers_private.h"
 
-#define LOG_MAX		4096		/* exchanges that are kept */
-#define ANSWER_MAX	256		/* exchanges per answer, to bound its
-					 * time */
+#define LOG_MAX		4096		/* number of exchanges kept in the log */
+#define ANSWER_MAX	256		/* most exchanges per answer */
 
 struct logged_exchange {
-	__u64 cycles;			/* counter when it was logged */
-	unsigned int source;		/* index in struct peers.source */
-	char name[CONFIG_NAME_MAX];	/* source's name: a reload may replace
-					 * the source */
+	__u64 cycles;			/* local counter when the exchange was logged */
+	unsigned int source;		/* index of the source in peers.source */
+	char name[CONFIG_NAME_MAX];	/* name of the source, which a reload may
+					 * replace */
 	struct tsct_exchange x;
 	struct tsct_remote remote;
 	__u32 clock_epoch, cluster_epoch;
 };
 
 struct exchange_log {
-	__u64 life;			/* random id of the log; exchange numbers
-					 * count from 1 in it */
-	__u64 last;			/* number of the newest; 0: none */
-	struct logged_exchange entry[LOG_MAX];	/* at number modulo LOG_MAX */
+	__u64 life;			/* random id of the log, in which exchange
+					 * numbers count from 1 */
+	__u64 last;			/* number of the newest exchange; 0: none */
+	struct logged_exchange entry[LOG_MAX];	/* exchange n is at index n % LOG_MAX */
 };
 
 struct exchange_log *exchange_log_new(void)
@@ -59,8 +58,8 @@ void exchange_log_add(struct peers *p, unsigned int nr,
 }
 
 /*
- * True: the exchange is in the window of its source's fit. *ret_kept: the fit
- * uses it.
+ * True: the exchange is in the window of its source's fit. *ret_kept: the fit uses the
+ * exchange.
  */
 static bool find_in_window(const struct peers *p,
 			   const struct logged_exchange *logged, bool *ret_kept)

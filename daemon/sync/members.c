@@ -9,8 +9,8 @@
 #include "peers_private.h"
 
 #define EXPIRE_NS	(60 * NS_PER_S)
-#define SLOT_US		500		/* least time for an exchange */
-#define PROBES		16		/* table entries tried per look-up */
+#define SLOT_US		500	/* least time for an exchange of a session, us */
+#define PROBES		16		/* number of table entries tried per look-up */
 
 static void free_members(struct members *m)
 {
@@ -24,7 +24,8 @@ void members_close(struct peers *p)
 	free_members(&p->members);
 }
 
-/* On failure the previous members are kept. */
+/* Creates the schedule and table of members. On failure the previous members are
+ * kept. */
 static int open_members(struct peers *p)
 {
 	struct tsct_schedule_options options = p->config->schedule;
@@ -51,7 +52,7 @@ static int open_members(struct peers *p)
 	return 0;
 }
 
-/* ---- configuration ------------------------------------------------------- */
+/* ---- configured children ------------------------------------------------- */
 
 static const struct config_child *child_by_name(const struct config *config,
 						const char *name)
@@ -75,7 +76,8 @@ int members_configure(struct peers *p, const struct config *old)
 	    old->schedule.max_messages != config->schedule.max_messages ||
 	    old->schedule.max_duration_us != config->schedule.max_duration_us)
 		return open_members(p);
-	/* A configured child remains one if its name is still configured. */
+	/* A member that is a configured child remains a child if the new configuration
+	 * has the child's name. */
 	for (i = 0; i < TSCT_MEMBERS_MAX; i++) {
 		struct peer_member *member = &m->table[i];
 
@@ -93,7 +95,7 @@ int members_configure(struct peers *p, const struct config *old)
 	return err;
 }
 
-/* ---- identification ------------------------------------------------------ */
+/* ---- identification of members ------------------------------------------- */
 
 static const struct config_child *
 find_child(const struct config *config,
@@ -116,7 +118,7 @@ find_child(const struct config *config,
 	return NULL;
 }
 
-/* The node's entry, a free one, or one that has expired; NULL: none */
+/* Returns a member's entry, else a free or expired entry; NULL: the table is full */
 static struct peer_member *find_entry(struct members *m, __u64 node,
 				      __s64 now_ns)
 {
@@ -164,7 +166,7 @@ static void add_member(struct peers *p,
 			 (unsigned long long)member->node);
 }
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- requests of members ------------------------------------------------- */
 
 void members_request(void *ctx, const struct tsct_responder_request *request)
 {
@@ -174,7 +176,7 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 	__s64 now_ns = tsct_monotonic_ns();
 
 	if (!child && p->config->nr_children)
-		return;			/* the node is not a member */
+		return;			/* the sender of the request is not a member */
 	add_member(p, request, child, now_ns);
 	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
 		barrier_member_waits(p);
@@ -182,8 +184,8 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 				   request->below ? request->below : "");
 	tsct_schedule_request(p->members.schedule, &request->request,
 			      request->reply, (__u64)now_ns / 1000);
-	/* An allowed but untrusted node has the token bucket of an unknown
-	 * client: its turns are made no shorter than a token lasts. */
+	/* An allowed but untrusted node has the token bucket of an unknown client: time
+	 * per turn is at least the time per token. */
 	if (!request->trusted && request->reply->turn_us &&
 	    request->reply->turn_us < interval_us)
 		request->reply->turn_us = interval_us;

@@ -12,14 +12,14 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-/* ---- configuration ------------------------------------------------------ */
+/* ---- loading the configuration ------------------------------------------ */
 
 static void log_config(bool is_error, const char *text)
 {
 	log_message(is_error ? LOG_ERR : LOG_WARNING, "%s", text);
 }
 
-/* *ret_config: NULL if there is no configuration file */
+/* Loads the configuration file. *ret_config: NULL if the file does not exist */
 static int load(const struct peers_options *options, struct config **ret_config)
 {
 	int err;
@@ -37,8 +37,8 @@ static int load(const struct peers_options *options, struct config **ret_config)
 	return err;
 }
 
-/* Random numbers are read in bulk: a system call for many costs as much as one
- * for a single number. */
+/* Random numbers are read in bulk: a system call for many numbers costs as much as a
+ * call for one number. */
 void peers_random(__u64 ret[2])
 {
 	static __u64 pool[16][2];
@@ -46,7 +46,7 @@ void peers_random(__u64 ret[2])
 
 	if (!left) {
 		while (getrandom(pool, sizeof(pool), 0) != sizeof(pool))
-			;		/* only a signal interrupts it */
+			;		/* only a signal interrupts getrandom() */
 		left = 16;
 	}
 	memcpy(ret, pool[--left], sizeof(pool[0]));
@@ -63,7 +63,8 @@ static bool same_source(const struct config_source *a,
 		a->asymmetry_ns == b->asymmetry_ns;
 }
 
-/* Sources in both configurations keep their state; all others start afresh. */
+/* Applies the configured sources. Sources in both the old and the new configuration
+ * keep their state; all other sources start afresh. */
 static void set_sources(struct peers *p)
 {
 	const struct config *config = p->config;
@@ -86,7 +87,8 @@ static void set_sources(struct peers *p)
 	p->nr_sources = config->nr_sources;
 }
 
-/* @old: the previous configuration; NULL: none */
+/* Opens members and service. @old: the previous configuration; NULL: no configuration
+ * before */
 static int open_network(struct peers *p, const struct config *old)
 {
 	int err;
@@ -114,7 +116,7 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	return 0;
 }
 
-/* ---- start -------------------------------------------------------------- */
+/* ---- start of synchronization ------------------------------------------- */
 
 static int start_network(struct peers *p)
 {
@@ -145,7 +147,8 @@ static int start_network(struct peers *p)
 		log_warning("rtnetlink: %s; changes of the network are not "
 			    "detected", strerror(-err));
 	set_sources(p);
-	p->urgent = true;		/* replace the published cluster time */
+	p->urgent = true;		/* makes the tick publish the cluster's time
+					 * anew */
 	log_info("node %016llx, host %016llx%s%s: %u sources%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
 		 *p->config->name ? ", " : "", p->config->name, p->nr_sources,
@@ -199,18 +202,18 @@ void peers_close(struct peers *p)
 	free(p);
 }
 
-/* ---- reload ------------------------------------------------------------- */
+/* ---- reload of the configuration ---------------------------------------- */
 
-/* Sockets are closed first, then opened anew: the port may be the same. A
- * session loses a packet or two by that. */
+/* Applies a new configuration. Sockets are closed before sockets are opened, because
+ * the port may be the same; a session loses a packet or two. */
 static int apply_config(struct peers *p, struct config *config)
 {
 	struct config *old = p->config;
 	int err;
 
-	p->nr_watched = 0;		/* the descriptors may be closed below */
+	p->nr_watched = 0;		/* watched descriptors may be closed below */
 	service_close(&p->service);
-	/* With another role or kind of fit the estimates are of no use. */
+	/* Estimates are dropped if the node's role or the kind of fit changes. */
 	if (p->cluster && (!config_has_network(config) ||
 			   config_is_master(old) != config_is_master(config) ||
 			   old->fit != config->fit ||
@@ -257,9 +260,10 @@ void peers_reload(struct peers *p)
 	peers_tick(p);
 }
 
-/* ---- work --------------------------------------------------------------- */
+/* ---- dispatch of events ------------------------------------------------- */
 
-/* Changes within a second of a poll are left to the next tick. */
+/* Polls all sources after a change of the network. Changes within a second after such a
+ * poll are handled at the next tick. */
 void peers_links_changed(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();

@@ -14,11 +14,11 @@
 #include "daemon/clock/platform_linux.h"
 
 struct peers_options {
-	const char *config;		/* file; NULL: do not use the network */
-	bool must_exist;		/* a missing file is an error: the user
-					 * named it */
-	const char *state_dir;		/* directory of the node id's file */
-	__u64 host_id;			/* for tests; 0: derived from the
+	const char *config;		/* configuration file; NULL: no network */
+	bool must_exist;		/* true: a missing file is an error, as the user
+					 * named the file */
+	const char *state_dir;		/* directory of the file with the node id */
+	__u64 host_id;			/* host id, for tests; 0: derived from the
 					 * kernel's boot id */
 };
 
@@ -29,7 +29,7 @@ struct peers;
  * peers_start - apply the configuration; @timekeeper must be running
  * peers_stop - undo peers_start(). Call after the timekeeper stopped, because
  * its last publication includes the cluster's time.
- * peers_close - NULL is fine
+ * peers_close - free the peers; NULL is ignored
  *
  * Return 0 or -errno.
  */
@@ -45,11 +45,12 @@ void peers_reload(struct peers *peers);
 
 /*
  * peers_wants - write the descriptors to poll to @fds; returns their number
- * @ret_until_ns: next time to call peers_dispatch(), CLOCK_MONOTONIC; INT64_MAX:
- * none
+ * @ret_until_ns: next time to call peers_dispatch(), CLOCK_MONOTONIC; INT64_MAX: no
+ *	such time
  *
  * peers_dispatch - do a bounded amount of the work that is due
- * @fds: as polled; those closed in between by peers_reload() are skipped
+ * @fds: results of the poll; descriptors closed in between by peers_reload() are
+ *	skipped
  */
 #define PEERS_FDS_MAX	64
 
@@ -57,14 +58,15 @@ unsigned int peers_wants(struct peers *peers, struct pollfd *fds,
 			 __s64 *ret_until_ns);
 void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 
-/* Call after the timekeeper published or began an epoch. */
+/* To be called after the timekeeper published clock params or began an epoch. */
 void peers_tick(struct peers *peers);
 
-/* True if cluster time is to be published before the next tick; resets that. */
+/* True if the cluster's time is to be published before the next tick. Clears that
+ * request. */
 bool peers_urgent(struct peers *peers);
 
-/* Answers the control socket's requests peers, exchanges, samples, sync and
- * timesync. False: another request */
+/* Answers the control socket's requests peers, exchanges, samples, sync and timesync.
+ * False: @request is none of these */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
 
 #endif /* TSCTRACED_PEERS_H */

@@ -20,76 +20,78 @@
 
 struct peers;
 
-/* ---- source.c: servers that are polled ----------------------------------- */
+/* ---- source.c: servers that this node polls ------------------------------ */
 
-/* State of a source as last logged */
+/* State of a source, as last logged */
 enum source_log_state { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };
 
 struct peer_source {
 	struct config_source config;
-	struct tsct_client client;	/* has the queue of its exchanges */
+	struct tsct_client client;	/* NTP client with the source's exchanges */
 	struct net_socket socket;
-	__s64 due_ns;			/* time of the next request */
-	int poll;			/* 2^n s between polls */
-	unsigned int burst;		/* polls left at the short interval */
-	__s64 burst_ns;			/* begin of the last burst */
-	bool accepted;			/* exchanges go to the cluster at once */
-	bool is_unsynced;		/* the last answer was unsynchronized,
+	__s64 due_ns;			/* time of the next request to the source */
+	int poll;			/* poll interval, 2^n s */
+	unsigned int burst;		/* polls left in the present burst */
+	__s64 burst_ns;			/* begin time of the last burst */
+	bool accepted;			/* exchanges enter the cluster immediately */
+	bool is_unsynced;		/* the server's last answer was unsynchronized,
 					 * which suspends bursts */
-	unsigned int good;		/* answered polls since the interval
-					 * changed */
-	unsigned int lost;		/* polls not fully answered since the last
+	unsigned int good;		/* answered polls since poll interval changed */
+	unsigned int lost;		/* incompletely answered polls since the last
 					 * answer */
 	__u32 session;			/* joined session of the master; 0: none */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;
 					 * 0: none */
-	__s64 own_session_until_ns;	/* timeout of that session */
-	bool reach_logged, is_reachable;	/* state last logged */
+	__s64 own_session_until_ns;	/* timeout of a session begun by this node */
+	bool reach_logged, is_reachable;	/* reachability of the source as last
+						 * logged */
 	enum source_log_state logged;
-	unsigned int nr_states;		/* log lines since states_ns */
+	unsigned int nr_states;		/* number of log lines since states_ns */
 	__s64 states_ns;
-	__s64 reach_ns;			/* last log line "does not answer" */
-	__s64 logged_ns[TSCT_CLIENT_NR];	/* last log line per result */
+	__s64 reach_ns;			/* time of the last log line "does not
+					 * answer" */
+	__s64 logged_ns[TSCT_CLIENT_NR];	/* last log line for each result */
 };
 
 void source_open(struct peers *p, unsigned int nr,
 		 const struct config_source *config);
 void source_close(struct peers *p, unsigned int nr);
 
-/* Sends the requests that are due. */
+/* Sends the requests to a source that are due. */
 void source_due(struct peers *p, unsigned int nr, __s64 now_ns);
 
-/* Receives waiting packets. */
+/* Receives waiting packets from a source. */
 void source_dispatch(struct peers *p, unsigned int nr);
 
-/* Polls all sources at once, because something changed. */
+/* Polls all sources immediately, after a change of the network or of the cluster's
+ * epoch. */
 void sources_poll_now(struct peers *p);
 
-/* Begins a session of this node's own: many exchanges with each source. */
+/* Begins a session of this node's own: many exchanges with each source in a row. */
 void sources_begin_session(struct peers *p);
 bool sources_busy(const struct peers *p);
 
-/* Polls those sources soon whose answers a collective waits for. */
+/* Polls soon the sources whose answers a collective waits for. */
 void sources_poll_for_barrier(struct peers *p);
 
-/* Discards exchanges in progress after a disruption of the local counter. */
+/* Discards unfinished exchanges after a disruption of the local counter. */
 void sources_disrupt(struct peers *p);
 
-/* Logs at each tick which sources became falsetickers, or usable again. */
+/* Logs, at each tick, sources that became falsetickers, or usable again. */
 void sources_log(struct peers *p);
 
 /* ---- exchange_log.c ------------------------------------------------------ */
 
 struct exchange_log *exchange_log_new(void);
 
-/* Adds an exchange with source @nr, completed now. */
+/* Logs an exchange that was completed just now with the source of index @nr. */
 void exchange_log_add(struct peers *p, unsigned int nr,
 		      const struct tsct_exchange *x);
 
 /*
- * exchange_log_answer - the request "samples AFTER": exchanges with higher
- * numbers
+ * exchange_log_answer - answer the request "samples AFTER" with the exchanges of higher
+ * numbers than AFTER
  *
  * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
  * and "last", the available numbers; and "samples", oldest first: arrays of
@@ -108,34 +110,35 @@ void exchange_log_answer(const struct peers *p, const char *after, FILE *to);
 /* ---- members.c: nodes that synchronize with this one --------------------- */
 
 struct peer_member {
-	__u64 node;			/* node id; 0: a free entry */
-	struct tsct_address address;	/* source of the last request */
-	struct tsct_address ours;	/* destination of the last request */
-	unsigned int socket;		/* index in struct service */
-	__u32 key;			/* key id of the last request; 0: none */
-	__s64 seen_ns;			/* time of the last request */
-	const struct config_child *child;	/* NULL: not configured */
+	__u64 node;			/* id of the member's node; 0: a free entry */
+	struct tsct_address address;	/* source address of the last request */
+	struct tsct_address ours;	/* destination address of the last request */
+	unsigned int socket;		/* index of the socket in struct service */
+	__u32 key;			/* key id of the last request; 0: no key */
+	__s64 seen_ns;			/* time of the member's last request */
+	const struct config_child *child;	/* configured child; NULL: unknown
+						 * node */
 };
 
 struct members {
 	struct tsct_schedule *schedule;
-	struct peer_member *table;	/* TSCT_MEMBERS_MAX entries */
-	const struct net_packet *packet;	/* request being answered */
-	unsigned int socket;		/* socket of that request */
-	__u32 session;			/* last session with poll requests sent */
+	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members */
+	const struct net_packet *packet;	/* packet of the present request */
+	unsigned int socket;		/* index of the socket of that packet */
+	__u32 session;			/* last session that sent poll requests */
 };
 
 /*
  * members_configure - apply the configuration
  * @old: the previous configuration; NULL: none
  *
- * Members in both keep their sessions and collectives, unless the parameters of
- * sessions changed. Returns 0, -ENOMEM, or -errno of the schedule.
+ * Members in both configurations keep their sessions and collectives, unless the
+ * parameters of sessions changed. Returns 0, -ENOMEM, or -errno of the schedule.
  */
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
-/* Handles the extension field of a request: see struct tsct_responder_ops. */
+/* Handles the extension field of a member's request: see struct tsct_responder_ops. */
 void members_request(void *ctx, const struct tsct_responder_request *request);
 
 /* Sends poll requests to all members, once per open session. */
@@ -144,58 +147,62 @@ void members_request_poll(struct peers *p);
 /* ---- collective.c -------------------------------------------------------- */
 
 struct barrier {
-	__u32 number;			/* number of the barrier that a local
-					 * caller waits in; 0: none, or unknown */
-	__s64 waited_ns;		/* last request of a local caller */
-	__u32 released;			/* latest barrier that all nodes reached */
-	__s64 since_ns, member_ns;	/* first and last report of a waiting
-					 * caller by a member */
-	__s64 logged_ns;		/* last log line of missing nodes */
+	__u32 number;			/* barrier that a local caller waits in; 0:
+					 * none, or unknown */
+	__s64 waited_ns;		/* time of a local caller's last request */
+	__u32 released;			/* number of the latest released barrier */
+	__s64 since_ns, member_ns;	/* time of a member's first and last report of a
+					 * waiting caller */
+	__s64 logged_ns;		/* time of the last log line about missing
+					 * nodes */
 };
 
 /* Answers the request "timesync N" of the control socket, see collective.c. */
 void barrier_answer(struct peers *p, const char *which, FILE *to);
 void barrier_tick(struct peers *p);
 
-/* Handles a member's report that a caller waits. */
+/* Handles a member's report that a caller waits in a barrier. */
 void barrier_member_waits(struct peers *p);
 
-/* True: requests to source @s are to report that all callers here wait. */
+/* True: requests to source @s shall report that all callers on this node and below
+ * wait. */
 bool barrier_arrived(const struct peers *p, const struct peer_source *s);
 
-/* Handles an answer of @s: its barrier number, and whether it was released. */
+/* Handles the barrier number in an answer of source @s, and whether the barrier was
+ * released. */
 void barrier_answered(struct peers *p, const struct peer_source *s);
 
-/* True: a caller here or below waits for @s to release a collective. */
+/* True: a caller on this node or below waits for source @s to release a collective. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
 /*
- * barrier_below - names of nodes missing below this one, for its master
- * barrier_missing - names of all missing nodes, for its members and callers
+ * barrier_below - print the names of missing nodes below this node, for the master
+ * barrier_missing - print the names of all missing nodes, for members and callers
  */
 void barrier_below(const struct peers *p, char *names, size_t size);
 void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* ---- service.c: the responder and its sockets ---------------------------- */
 
-/* Each address may have a second socket, for children. */
+/* The server's sockets: each address may have a second socket, for packets of
+ * children. */
 #define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
 
-/* Minimum time in which the kernel sends one of many packets, in cycles */
+/* Pace of sending: least time in which the kernel sends one of many packets, cycles */
 struct send_pace {
-	__u64 before;			/* minimum of the last period; 0: none */
-	__u64 least;			/* minimum of the present period */
+	__u64 before;			/* least time in the last period; 0: unknown */
+	__u64 least;			/* least time in the present period */
 	unsigned int nr;		/* measurements in the present period */
-	__s64 since_ns;			/* begin of the present period */
-	__s64 seen_ns;			/* last measurement */
+	__s64 since_ns;			/* begin time of the present period */
+	__s64 seen_ns;			/* time of the last measurement */
 };
 
-/* Answers to be sent by one system call */
+/* Outbox: answers that one system call will send */
 struct outbox {
 	struct net_answer answer[NET_TOGETHER];
 	unsigned int nr;
-	bool is_open;			/* a full batch was received: collect
-					 * answers */
+	bool is_open;			/* answers are collected, as a full batch was
+					 * received */
 	struct send_pace pace;
 };
 
@@ -205,8 +212,8 @@ struct service {
 	struct tsct_responder *responder;
 	struct tsct_ratelimit *ratelimit;
 	struct tsct_timeline timeline;
-	__s64 logged_ns[TSCT_ANSWER_NR];	/* last log line per result */
-	__s64 now_ns;			/* begin of the current dispatch */
+	__s64 logged_ns[TSCT_ANSWER_NR];	/* last log line for each result */
+	__s64 now_ns;			/* begin time of the current dispatch */
 	struct outbox out;
 };
 
@@ -214,22 +221,22 @@ int service_open(struct peers *p, struct service *ret);
 void service_close(struct service *s);
 void service_dispatch(struct peers *p, unsigned int nr);
 
-/* Rebuilds the content of answers from the clock as published now. */
+/* Copies the clock as published now into the content of NTP answers. */
 void service_refresh(struct peers *p);
 
 /* ---- peers.c, peers_report.c --------------------------------------------- */
 
 struct watched_fd {
 	enum watched_kind { WATCHED_LINKS, WATCHED_SOURCE, WATCHED_SERVER } kind;
-	unsigned int nr;		/* index of the source or socket */
+	unsigned int nr;		/* index of the watched source or socket */
 };
 
 struct peers {
 	struct peers_options options;
-	struct config *config;		/* NULL: no configuration file */
+	struct config *config;		/* NULL: there is no configuration file */
 	struct timekeeper *timekeeper;
 	struct packet_clock clock;
-	__u64 node, host;		/* this node's ids */
+	__u64 node, host;		/* ids of this node and its host */
 	struct watched_fd watched[PEERS_FDS_MAX];
 	unsigned int nr_watched;
 	struct peer_source source[TSCT_SOURCES_MAX];
@@ -237,20 +244,20 @@ struct peers {
 	struct service service;
 	struct members members;
 	struct link_monitor *links;
-	bool links_changed;		/* sources were not polled since the
-					 * last change of the network */
-	__s64 links_polled_ns;		/* last poll because of such a change */
+	bool links_changed;		/* the network changed, and sources were not
+					 * polled since */
+	__s64 links_polled_ns;		/* time of the last poll due to such a change */
 	struct tsct_cluster *cluster;
 	struct exchange_log *log;
-	bool urgent;			/* publish before the next tick; cleared by
-					 * peers_urgent() */
+	bool urgent;			/* publish the cluster's time before the next
+					 * tick; cleared by peers_urgent() */
 	struct barrier barrier;
-	__u32 nr_sessions;		/* ended sessions */
-	__u32 timeline_nr;		/* latest timeline that this node began */
-	__u32 clock_epoch;		/* epoch at the last tick */
-	__s64 epoch_ns;			/* last poll of all sources because of a
-					 * new cluster epoch */
-	__u32 logged_status, logged_epoch;	/* cluster state last logged */
+	__u32 nr_sessions;		/* number of ended sessions */
+	__u32 timeline_nr;		/* number of the last timeline begun here */
+	__u32 clock_epoch;		/* clock's epoch at the last tick */
+	__s64 epoch_ns;			/* last poll of all sources due to a new cluster
+					 * epoch */
+	__u32 logged_status, logged_epoch;	/* cluster state as last logged */
 	__u64 logged_master;
 	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];
@@ -259,13 +266,14 @@ struct peers {
 /* True: a session is under way, of this node's or of its master's. */
 bool peers_busy(const struct peers *p);
 
-/* This node's role as it is written in JSON */
+/* Returns this node's role as text for JSON reports. */
 const char *peers_role(const struct peers *p);
 
-/* Prints and frees @object; NULL: out of memory. @digits: of real numbers */
+/* Prints and frees the JSON value @object; NULL: out of memory. @digits: precision of
+ * real numbers */
 void peers_print_json(json_t *object, size_t digits, FILE *to);
 
-/* Reads changes of the network; polls all sources, at most once a second. */
+/* Polls all sources after a change of the network, but at most once a second. */
 void peers_links_changed(struct peers *p);
 
 /* Returns two unpredictable numbers. */

@@ -11,9 +11,9 @@
 
 #define CURVE_POINTS	64
 
-/* ---- JSON ---------------------------------------------------------------- */
+/* ---- JSON output --------------------------------------------------------- */
 
-/* Whole numbers are written as "1", not "1.0". */
+/* Converts a number to JSON; a whole number is written as "1", not as "1.0". */
 static json_t *number(double value)
 {
 	if (!isfinite(value))
@@ -51,7 +51,7 @@ void peers_print_json(json_t *object, size_t digits, FILE *to)
 	json_decref(object);
 }
 
-/* ---- sources ------------------------------------------------------------- */
+/* ---- report of sources --------------------------------------------------- */
 
 static const char *const result_names[TSCT_CLIENT_NR] = {
 	[TSCT_CLIENT_OK] = "taken",
@@ -141,8 +141,8 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 /* ---- exchanges in the window of the fits --------------------------------- */
 
 /*
- * Exchanges and the fit's curve are offsets from the fit's tangent at its end,
- * which are small enough to draw. The times t1 to t4 follow unchanged.
+ * Exchanges and the curve of the fit are reported as offsets from a tangent of the fit,
+ * which are small enough for a drawing. The times t1 to t4 follow unchanged.
  */
 static double seconds(const struct tsct_tangent *t, __u64 local)
 {
@@ -163,7 +163,8 @@ static json_t *report_exchange(const struct tsct_tangent *t,
 			 (json_int_t)x->t3, (json_int_t)x->t4);
 }
 
-/* The fit and its bound, from the oldest exchange to the newest */
+/* Reports the curve of a fit, and its error bound, from the oldest exchange to the
+ * newest. */
 static json_t *report_curve(const struct tsct_tangent *t, __u64 from, __u64 to)
 {
 	json_t *curve = json_array();
@@ -212,7 +213,8 @@ static json_t *report_window(const struct peers *p, unsigned int nr)
 	if (!n || !fit)
 		return json_pack("{s:s,s:o}", "name", s->config.name,
 				 "exchanges", exchanges);
-	/* The remote counter's unit in ns; an NTP server counts ns. */
+	/* The last argument but one is the unit of the remote counter in ns; an NTP
+	 * server's counter is in ns. */
 	tsct_tangent_make(fit, remote->has_params ?
 			  ldexp((double)remote->params.mult, -TSCT_CLOCK_SHIFT) : 1,
 			  &t);

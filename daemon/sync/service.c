@@ -10,15 +10,15 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-#define STRATUM		10		/* default of the directive stratum */
-#define REFID		0x54534354	/* reference id "TSCT" */
-#define PRECISION	-25		/* 2^n s: time to read the counter */
-#define REFRESH_NS	(2 * NS_PER_S)	/* longest time between two calls of
-					 * service_refresh() */
-#define PHI_PPM		15		/* growth of the dispersion, RFC 5905 */
-#define PACE_NR		64		/* measurements until a minimum counts */
-#define PACE_NS		(10 * NS_PER_S)	/* validity of a measured minimum */
-#define LOG_NS		(10 * NS_PER_S)	/* between log lines for one reason */
+#define STRATUM		10		/* default of the directive `stratum` */
+#define REFID		0x54534354	/* NTP reference id "TSCT" */
+#define PRECISION	-25		/* time to read the counter, 2^n s */
+/* Longest time between service_refresh() calls, ns */
+#define REFRESH_NS	(2 * NS_PER_S)
+#define PHI_PPM		15	/* growth of NTP's root dispersion, ppm (RFC 5905) */
+#define PACE_NR		64		/* measurements until a least time counts */
+#define PACE_NS		(10 * NS_PER_S)	/* validity of the least time of a packet, ns */
+#define LOG_NS		(10 * NS_PER_S)	/* time between log lines for one reason, ns */
 
 /* ---- content of answers -------------------------------------------------- */
 
@@ -32,7 +32,8 @@ static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
 
 	known = packet_clock_real(&p->clock, now, &ns, &error_ns);
 	if (known && !p->config->stratum) {
-		/* The kernel's error bound; a sandbox may deny adjtimex(2). */
+		/* Reads the kernel's bound of the error of CLOCK_REALTIME; a sandbox
+		 * may deny adjtimex(2). */
 		state = adjtimex(&timex);
 		known = state >= 0 && state != TIME_ERROR &&
 			!(timex.status & STA_UNSYNC);
@@ -68,7 +69,7 @@ void service_refresh(struct peers *p)
 	refresh_ntp(p, t);
 }
 
-/* ---- operations for the responder ---------------------------------------- */
+/* ---- callbacks of the responder ----------------------------------------- */
 
 static __u64 now_cycles(void *ctx)
 {
@@ -81,13 +82,13 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 					cycles);
 }
 
-/* One time for all packets of a dispatch */
+/* Returns the time for the rate limit: the same for all packets of a dispatch */
 static __u64 now_us(void *ctx)
 {
 	return (__u64)((const struct peers *)ctx)->service.now_ns / 1000;
 }
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- answering requests -------------------------------------------------- */
 
 /* Logs requests whose key is missing or wrong, each reason at most once in LOG_NS,
  * because anyone can send such requests. */
@@ -115,11 +116,11 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 }
 
 /*
- * Sends all waiting answers by one call. The kernel sends them one after
- * another. The transmit time in each is a lower bound of its own send time;
- * with a later one, clients would see answers that arrived before they were
- * sent. The time between two answers is taken as three quarters of the shortest
- * one measured in the last second or two; 0 if none was measured.
+ * Sends all waiting answers by one call. The kernel sends them one after another. The
+ * transmit time in an answer must not be later than the time of sending, as clients
+ * would see answers that arrived before they were sent. So the time between two answers
+ * is taken as three quarters of the shortest time measured recently; 0 if no time was
+ * measured.
  */
 static void send_outbox(struct peers *p, struct net_socket *socket)
 {
@@ -170,10 +171,10 @@ static void read_tx_times(struct peers *p, struct net_socket *socket)
 }
 
 /*
- * Answers a request at once, and requests the answer's transmit time from the
- * kernel if the next answer can report it. If more requests wait than can be
- * received by one call, answers in NTP's basic mode without a MAC are collected
- * and sent together.
+ * Answers a request immediately, and requests the answer's transmit time from the
+ * kernel if the next answer can report it. If more requests wait than can be received
+ * by one call, answers in NTP's basic mode without a MAC are collected and sent
+ * together.
  */
 static void answer_request(struct peers *p, struct net_socket *socket,
 			   const struct net_packet *packet)
@@ -205,8 +206,8 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 	}
 	net_send(socket, packet, reply, len, ticket ? ticket : NET_NO_COOKIE,
 		 &p->clock, NULL);
-	/* The transmit time is mostly available already, and the next request
-	 * may come from the same client. */
+	/* The kernel's transmit time of the answer is mostly available already, and the
+	 * same client may send the next request. */
 	if (ticket)
 		read_tx_times(p, socket);
 }
@@ -228,17 +229,18 @@ void service_dispatch(struct peers *p, unsigned int nr)
 		answer_request(p, socket, &p->batch[i]);
 	if (p->service.out.nr)
 		send_outbox(p, socket);
-	/* The socket may be readable for a transmit time no longer expected. */
+	/* The socket may also be readable because of a transmit time that is no longer
+	 * expected. */
 	if (socket->nr_waiting || got <= 0)
 		read_tx_times(p, socket);
 }
 
-/* ---- sockets ------------------------------------------------------------- */
+/* ---- sockets of the service ---------------------------------------------- */
 
 /*
- * Opens a second socket for packets of configured children, by address or, for
- * those without one, by key: however many packets others send, they do not fill
- * its buffer.
+ * Opens a second socket for packets of configured children, by the child's address or,
+ * if none is configured, by key: however many packets other senders send, this socket's
+ * buffer does not fill.
  */
 static void add_filtered(struct peers *p, struct service *s,
 			 struct net_socket *server)
@@ -269,7 +271,8 @@ static void add_filtered(struct peers *p, struct service *s,
 			    strerror(-err));
 }
 
-/* @is_any: a wildcard address, whose IP version this host may lack */
+/* Opens a server socket. @is_any: @address is a wildcard, whose IP version this host
+ * may lack */
 static int add_socket(struct peers *p, struct service *s,
 		      struct tsct_address address, bool is_any)
 {
@@ -325,7 +328,8 @@ int service_open(struct peers *p, struct service *ret)
 		.now_us = now_us, .member_request = members_request,
 	};
 	static const struct tsct_address any[2] = {
-		{ .ip = { [10] = 0xff, [11] = 0xff } },	/* IPv4; then IPv6 */
+		/* Wildcard addresses: IPv4, then IPv6 */
+		{ .ip = { [10] = 0xff, [11] = 0xff } },
 	};
 	const struct config *config = p->config;
 	unsigned int i, nr = config->nr_listen ? config->nr_listen : 2;

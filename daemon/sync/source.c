@@ -10,42 +10,39 @@
 
 #define NS_PER_MS	1000000LL
 
-#define BURST		6		/* polls at the start, and after a
-					 * change of the network */
-#define BURST_NS	(100 * NS_PER_MS) /* time between polls of a burst */
-#define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of NTP servers */
+/* Polls in a burst, at start and after a change of the network */
+#define BURST		6
+#define BURST_NS	(100 * NS_PER_MS) /* time between polls of a burst, ns */
+#define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
 /*
- * After a pause the first packets on a path are slower, and not by the same
- * amount in both directions. So the first request of a poll has a second one
- * right behind it, and the exchange with the shorter round trip counts. If the
- * next poll is far off, a third request follows, whose answer has the server's
- * transmit time of the second answer.
+ * After a pause the first packets on a path are slower, and not by the same amount in
+ * both directions. So the first request of a poll is followed immediately by a second
+ * request, and the exchange with the shorter round trip counts. If the next poll is far
+ * off, a third request follows, whose answer has the server's transmit time of the
+ * second answer.
  */
-#define REQUESTS	2		/* requests per poll */
-#define REQUESTS_LONG	3		/* requests per poll at a long interval */
-#define LONG_NS		(2 * NS_PER_S)	/* least interval for REQUESTS_LONG */
-#define LOST_PORT	4		/* unanswered polls until the socket
-					 * gets another port */
-#define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session */
+#define REQUESTS	2		/* number of requests per poll */
+#define REQUESTS_LONG	3	/* requests per poll, if the poll interval is long */
+#define LONG_NS		(2 * NS_PER_S)	/* least poll interval for REQUESTS_LONG, ns */
+#define LOST_PORT	4	/* unanswered polls until the UDP port changes */
+#define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session, ns */
 #define SESSION_LOST	5		/* lost requests in a row that end a
 					 * session */
-#define SESSION_GAP_NS	NS_PER_MS	/* time between exchanges, own session */
-#define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a
-					 * poll */
-#define TX_TIMES	8		/* transmit times read at once */
-#define GOOD_ENOUGH	8		/* answered polls until the interval
-					 * doubles */
-#define HELD		3		/* first exchanges of a source that are
-					 * used together */
+/* Time between exchanges in an own session, ns */
+#define SESSION_GAP_NS	NS_PER_MS
+#define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a poll, ns */
+#define TX_TIMES	8		/* most transmit times read in a row */
+#define GOOD_ENOUGH	8	/* answered polls until the poll interval doubles */
+#define HELD		3		/* first exchanges of a source, fed together */
 
-#define LOG_NS		(60 * NS_PER_S)	/* time between log lines, per source and
-					 * reason */
+/* Time between log lines of a source for one reason, ns */
+#define LOG_NS		(60 * NS_PER_S)
 #define STATES_MAX	20		/* most log lines about a source's state
 					 * in LOG_NS */
-#define REACH_NS	(10 * NS_PER_S)	/* time between log lines that a source
-					 * does not answer */
+/* Time between log lines "does not answer", per source, ns */
+#define REACH_NS	(10 * NS_PER_S)
 
-/* ---- intervals ----------------------------------------------------------- */
+/* ---- poll intervals ------------------------------------------------------ */
 
 /*
  * Time until the next poll: random within a sixteenth of the interval, which
@@ -65,7 +62,8 @@ static void lengthen_poll(struct peer_source *s)
 		s->poll++;
 }
 
-/* Begins a burst of polls, of NTP servers at most once per poll interval. */
+/* Begins a burst of polls of a source; for an NTP server at most once per poll
+ * interval. */
 static void poll_now(struct peer_source *s, __s64 now_ns)
 {
 	__s64 free_ns = s->burst_ns + (__s64)ldexp((double)NS_PER_S,
@@ -118,7 +116,8 @@ void sources_poll_for_barrier(struct peers *p)
 			p->source[i].due_ns = soon_ns;
 }
 
-/* Time from a request until it counts as lost and the next one is sent */
+/* Returns the time from a request until it counts as lost and the next request is
+ * sent. */
 static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 			     __u64 random)
 {
@@ -132,7 +131,7 @@ static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 	return poll;
 }
 
-/* ---- opening and closing ------------------------------------------------- */
+/* ---- opening and closing sources ----------------------------------------- */
 
 void source_open(struct peers *p, unsigned int nr,
 		 const struct config_source *config)
@@ -185,8 +184,8 @@ static void log_reach(struct peer_source *s, __s64 now_ns)
 }
 
 /*
- * Logs an answer's result. Each reason is logged at most once in LOG_NS, because
- * anyone who can see the requests can provoke these lines at any rate.
+ * Logs an answer's result. Each reason is logged at most once in LOG_NS, because anyone
+ * who can see the requests can provoke such log lines at any rate.
  */
 static void log_answer(struct peer_source *s, enum tsct_client_result result,
 		       __s64 now_ns)
@@ -197,7 +196,8 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 	case TSCT_CLIENT_OK:
 		log_reach(s, now_ns);
 		return;
-	/* Not logged: anyone can send such packets, and networks cause them. */
+	/* Not logged are results that anyone can cause by sending packets, and that
+	 * networks cause. */
 	case TSCT_CLIENT_MALFORMED:
 	case TSCT_CLIENT_NOT_OURS:
 	case TSCT_CLIENT_DUPLICATE:
@@ -239,12 +239,13 @@ void sources_log(struct peers *p)
 		logged = state.falseticker ? SOURCE_FALSETICKER :
 			!state.known && *state.reason ? SOURCE_REFUSED :
 			SOURCE_USABLE;
-		/* A source without an estimate and without a reason keeps its
-		 * logged state. */
+		/* For a source without an estimate and without a reason, the logged
+		 * state stays as it is. */
 		if (logged == s->logged || (!logged && !state.known))
 			continue;
 		s->logged = logged;
-		/* A hostile source can change its state with each answer. */
+		/* Log lines are limited, because a hostile source can change its state
+		 * with each answer. */
 		if (now_ns - s->states_ns > LOG_NS) {
 			s->states_ns = now_ns;
 			s->nr_states = 0;
@@ -269,13 +270,13 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 	__s64 now_ns;
 
 	/*
-	 * A known asymmetry is applied to the local side: as if the request had
-	 * been sent, and the answer received, later by half of it. Causality
+	 * Applies a known asymmetry of delays to the local times: as if the request had
+	 * been sent, and the answer received, later by half of the asymmetry. Causality
 	 * still holds.
 	 */
 	x->t1 += (__u64)half;
 	x->t4 += (__u64)half;
-	/* A source on the same host reads the same counter: its times are
+	/* A source on the same host reads the same counter: the source's times are
 	 * local times, without an error. */
 	if (p->config->synced_host && s->client.remote.shared) {
 		x->t1 = x->t2;
@@ -287,8 +288,8 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 	if (event != TSCT_CLUSTER_EPOCH)
 		return;
 	p->urgent = true;
-	/* At most once a second: a master may announce a new epoch in every
-	 * answer. */
+	/* All sources are polled at most once a second: a master may announce a new
+	 * epoch in every answer. */
 	now_ns = tsct_monotonic_ns();
 	if (!p->epoch_ns || now_ns - p->epoch_ns >= NS_PER_S) {
 		p->epoch_ns = now_ns;
@@ -297,9 +298,9 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 }
 
 /*
- * Feeds complete exchanges to the cluster. The first ones of a source stay in
- * the client's queue until there are HELD: clock params made from a single bad
- * exchange would take seconds to be slewed to the right time.
+ * Feeds complete exchanges to the cluster. The first exchanges with a source stay in
+ * the client's queue until there are HELD exchanges: clock params made from a single
+ * bad exchange would take seconds to be slewed to the right time.
  */
 static void feed_complete(struct peers *p, unsigned int nr)
 {
@@ -320,7 +321,7 @@ static void flush(struct peers *p, unsigned int nr)
 	feed_complete(p, nr);
 }
 
-/* ---- sessions ------------------------------------------------------------ */
+/* ---- sessions with sources ----------------------------------------------- */
 
 static void end_session(struct peers *p, unsigned int nr)
 {
@@ -328,7 +329,7 @@ static void end_session(struct peers *p, unsigned int nr)
 
 	flush(p, nr);
 	s->session = s->own_session = s->client.session = 0;
-	s->due_ns = NEVER;		/* the caller sets the time of the next one */
+	s->due_ns = NEVER;		/* the caller sets the next request's time */
 	p->nr_sessions++;
 	p->urgent = true;
 }
@@ -343,12 +344,14 @@ void sources_begin_session(struct peers *p)
 	for (i = 0; i < p->nr_sources; i++) {
 		struct peer_source *s = &p->source[i];
 
-		/* A public NTP server gets a short burst, not a session. */
+		/* A public NTP server gets a short burst of polls instead of a
+		 * session. */
 		if (s->config.ntp_only) {
 			poll_now(s, now_ns);
 			continue;
 		}
-		/* Any local user may request a session, any number of times. */
+		/* Skips sources in backoff or in a session: any local user may request
+		 * sessions, any number of times. */
 		if (s->client.backoff || s->session || s->own_session)
 			continue;
 		peers_random(random);
@@ -373,15 +376,16 @@ bool sources_busy(const struct peers *p)
 }
 
 /*
- * Joins and leaves the master's sessions as its answer demands, and sets the
- * time of the next request in one.
+ * Joins and leaves the master's sessions as the master's answer demands, and sets the
+ * time of the next request of a session.
  */
 static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 {
 	struct peer_source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
 
-	/* A session ends only by the answer to a request that belonged to it. */
+	/* A session is ended only by the answer to a request that was part of the
+	 * session. */
 	if (s->session && r->joined == s->session &&
 	    (r->flags & TSCT_EXT_SESSION_OVER || r->session != s->session)) {
 		end_session(p, nr);
@@ -392,14 +396,15 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (!s->session || r->session != s->session)
 		return;
 	s->due_ns = now_ns + 1000LL * r->turn_us;
-	/* Leaves time for answers to the requests sent after this one. */
+	/* The next request waits for the answers to requests sent after the answered
+	 * request. */
 	if (tsct_client_waits(&s->client) && r->turn_us < BEHIND_NS / 1000)
 		s->due_ns = now_ns + BEHIND_NS;
 }
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- sending requests ---------------------------------------------------- */
 
-/* Reads the kernel's transmit times of requests. */
+/* Reads the kernel's transmit times of this node's requests. */
 static void read_tx_times(struct peers *p, struct peer_source *s)
 {
 	struct tsct_packet_time tx;
@@ -416,7 +421,7 @@ static void read_tx_times(struct peers *p, struct peer_source *s)
 	}
 }
 
-/* @follows: not the first request of its poll */
+/* Sends a request. @follows: the request is not the first request of a poll */
 static int send_request(struct peers *p, struct peer_source *s, bool follows)
 {
 	struct tsct_client *client = &s->client;
@@ -468,12 +473,12 @@ static int send_poll(struct peers *p, struct peer_source *s)
 	if (!err)
 		err = send_request(p, s, false);
 	if (err) {
-		/* The local address may be gone: the next socket gets another
-		 * one. */
+		/* Closes the socket, as the local address may be gone: the next socket
+		 * gets another local address. */
 		net_close(&s->socket);
 		return err;
 	}
-	/* A poll counts as sent once its first request is. */
+	/* A poll counts as sent as soon as its first request is sent. */
 	while (--requests && !err)
 		err = send_request(p, s, true);
 	return 0;
@@ -487,13 +492,15 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 
 	if (now_ns < s->due_ns)
 		return;
-	/* Without clock params, packet times cannot be converted. */
+	/* Without clock params of this node, packet times cannot be converted: the poll
+	 * is postponed. */
 	if (!timekeeper_has_params(timekeeper_state(p->timekeeper))) {
 		s->due_ns = now_ns + BURST_NS;
 		return;
 	}
 	if (tsct_client_waits(&s->client)) {
-		/* The last poll was not fully answered in time. */
+		/* An outstanding request means that the last poll was not fully
+		 * answered in time. */
 		flush(p, nr);
 		s->is_unsynced = false;
 		s->lost++;
@@ -509,7 +516,8 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 		end_session(p, nr);
 	err = send_poll(p, s);
 	if (err) {
-		/* An outstanding request is counted when it times out. */
+		/* A poll that cannot be sent is lost; an outstanding request is counted
+		 * when it times out. */
 		s->lost += !tsct_client_waits(&s->client);
 		lengthen_poll(s);
 		if (s->lost == 3)
@@ -522,7 +530,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 	s->due_ns = now_ns + next_request_ns(p, s, random[0]);
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- receiving answers --------------------------------------------------- */
 
 static void on_good_answer(struct peers *p, unsigned int nr, __s64 now_ns)
 {
@@ -558,7 +566,7 @@ static void postpone(struct peer_source *s, __s64 now_ns)
 	s->due_ns = now_ns + poll_interval_ns(s, 0);
 }
 
-/* Handles a datagram from the source's address: a poll request or an answer. */
+/* Handles a datagram from the address of a source: a poll request or an answer. */
 static void receive(struct peers *p, unsigned int nr,
 		    const struct net_packet *packet, __s64 now_ns)
 {
@@ -578,9 +586,9 @@ static void receive(struct peers *p, unsigned int nr,
 				   packet_clock_estimate_ns(&p->clock,
 							    packet->time.cycles));
 	/*
-	 * Exchanges are not fed between the answers of a poll: feeding takes
-	 * time and cache. If the server shares the CPU, the path of the next
-	 * answer would be cold again.
+	 * Exchanges are not fed to the cluster between the answers of a poll: feeding
+	 * takes time and evicts caches. If the server shares the CPU, the code path of
+	 * the next answer would be cold again.
 	 */
 	if (!tsct_client_waits(&s->client))
 		feed_complete(p, nr);
@@ -590,7 +598,8 @@ static void receive(struct peers *p, unsigned int nr,
 		s->burst = 0;
 		postpone(s, now_ns);
 	} else if (result == TSCT_CLIENT_UNSYNCED) {
-		/* The server may be synchronized soon: the interval is short. */
+		/* The poll interval becomes short, as the server may be synchronized
+		 * soon. */
 		s->is_unsynced = true;
 		s->lost = 0;
 		s->poll = s->config.minpoll;
@@ -611,7 +620,8 @@ void source_dispatch(struct peers *p, unsigned int nr)
 	got = net_receive(&s->socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
 		receive(p, nr, &p->batch[i], now_ns);
-	/* The socket may be readable for a transmit time no longer expected. */
+	/* The socket may also be readable because of a transmit time that is no longer
+	 * expected. */
 	if (got <= 0)
 		read_tx_times(p, s);
 	source_due(p, nr, now_ns);

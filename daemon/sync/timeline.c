@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The cluster's timeline: begun if this node is the master, and logged */
+/* The cluster's timeline: its begin, if this node is the master, and log lines about
+ * it */
 #include <string.h>
 
 #include "lib/core/clock_params.h"
@@ -9,12 +10,12 @@
 
 #define LOG_NS		(NS_PER_S / 10)
 
-/* ---- master -------------------------------------------------------------- */
+/* ---- timeline of a master ------------------------------------------------ */
 
 /*
- * Continues the timeline that was published before the start. False: it belongs
- * to another node or counter, is no longer valid, or this node has begun
- * another one since.
+ * Continues the timeline that was published before the daemon started. False: that
+ * timeline belongs to another node or counter, is no longer valid, or this node has
+ * begun another timeline since.
  */
 static bool continue_timeline(struct peers *p)
 {
@@ -38,9 +39,9 @@ static bool continue_timeline(struct peers *p)
 }
 
 /*
- * Begins a timeline that the counter defines from now on, at its present rate
- * and time. The timeline's number is the time in seconds, so that it is later
- * than any that this node used, even if no record of them is left.
+ * Begins a timeline that the counter defines from now on, at the counter's present rate
+ * and time. The timeline's number is the time in seconds, so that the number is larger
+ * than the number of any earlier timeline of this node, even if no record is left.
  */
 static void begin_timeline(struct peers *p)
 {
@@ -82,8 +83,8 @@ static void tick_master(struct peers *p)
 }
 
 /*
- * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time
- * already. It is treated as an NTP server whose answers take no time.
+ * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time already. So
+ * CLOCK_REALTIME is treated as an NTP server whose answers take no time.
  */
 static void feed_realtime(struct peers *p)
 {
@@ -104,7 +105,7 @@ static void feed_realtime(struct peers *p)
 		p->urgent = true;
 }
 
-/* ---- the tick ------------------------------------------------------------ */
+/* ---- timeline at each tick ----------------------------------------------- */
 
 static void log_cluster(struct peers *p)
 {
@@ -117,7 +118,7 @@ static void log_cluster(struct peers *p)
 	    state->cluster_epoch == p->logged_epoch &&
 	    state->cluster_master == p->logged_master)
 		return;
-	/* If the state changes fast, only the last change is logged. */
+	/* If the cluster's state changes fast, only the last change is logged. */
 	if (p->logged_ns && now_ns - p->logged_ns < LOG_NS)
 		return;
 	if (state->cluster_master)

@@ -7,11 +7,11 @@
 #include "acl.h"
 #include "ntp_packet.h"
 
-/* ::ffff:0:0/96, the prefix that an IPv4 address is mapped to */
+/* The prefix ::ffff:0:0/96 of IPv6 addresses, to which IPv4 addresses are mapped */
 static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-/* *ret_bits: length of the prefix ::ffff:0:0/96 that an IPv4 address is mapped
- * to; 0: IPv6 */
+/* Parses an IP address; IPv4 is mapped to ::ffff:0:0/96. *ret_bits: length of that
+ * prefix, 96; 0 for IPv6 */
 static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 {
 	__u8 v4[4];
@@ -26,7 +26,7 @@ static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 	return inet_pton(AF_INET6, text, ip) == 1 ? 0 : -EINVAL;
 }
 
-/* Accepts digits only; strtoul() alone accepts blanks and signs. */
+/* Parses a number of digits only; strtoul() alone accepts blanks and signs. */
 static int parse_number(const char *text, unsigned long max, __u32 *ret)
 {
 	unsigned long value;
@@ -42,8 +42,8 @@ static int parse_number(const char *text, unsigned long max, __u32 *ret)
 	return 0;
 }
 
-/* Splits an address from its suffix, which begins after the character @at, or is
- * NULL. -EINVAL: too long for an address */
+/* Splits an address from a suffix that begins after the character @at; no such
+ * character: the suffix is NULL. -EINVAL: too long for an address */
 static int split(const char *text, char at, char head[INET6_ADDRSTRLEN],
 		 const char **ret_tail)
 {
@@ -68,7 +68,7 @@ int tsct_address_parse(const char *text, struct tsct_address *ret)
 
 	if (split(text, '%', head, &scope) || parse_ip(head, ip, &bits))
 		return -EINVAL;
-	/* IPv4 has no scopes. */
+	/* A scope is accepted for IPv6 only, because IPv4 has no scopes. */
 	if (scope && (bits || parse_number(scope, ~0U, &number)))
 		return -EINVAL;
 	memcpy(ret->ip, ip, sizeof(ip));
@@ -90,15 +90,15 @@ void tsct_address_print(const struct tsct_address *address, char *text,
 		snprintf(text, size, "%s", ip);
 }
 
-/* ---- rules --------------------------------------------------------------- */
+/* ---- access rules -------------------------------------------------------- */
 
-/* An address as a number in the same order */
+/* Converts an address to a number; numbers and addresses have the same order. */
 static tsct_u128 ip_number(const __u8 ip[16])
 {
 	return (tsct_u128)tsct_get_be(ip, 8) << 64 | tsct_get_be(ip + 8, 8);
 }
 
-/* Mask of the bits after a prefix of @bits */
+/* Mask of the address bits after a prefix of @bits bits */
 static tsct_u128 host_mask(unsigned int bits)
 {
 	return bits >= 128 ? 0 : ~(tsct_u128)0 >> bits;
@@ -141,7 +141,7 @@ static int compare(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Returns the decision of the longest prefix that contains an address. */
+/* Returns the decision of the rule with the longest prefix that contains an address. */
 static bool decide(const struct tsct_acl *acl, tsct_u128 at)
 {
 	const struct tsct_acl_rule *rule, *best = NULL;
@@ -156,8 +156,8 @@ static bool decide(const struct tsct_acl *acl, tsct_u128 at)
 	return best && best->allow;
 }
 
-/* Compiles the rules: the decision changes only where a rule begins, or after
- * its end. */
+/* Compiles the rules into ranges: the decision changes only where a rule begins, or
+ * after a rule's end. */
 static void make_ranges(struct tsct_acl *acl)
 {
 	struct tsct_acl_range *range = acl->ranges;

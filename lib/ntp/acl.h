@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Access rules by prefix. Rules are few and change seldom, packets are many:
- * so the rules are compiled into ranges of addresses, each with the decision of
- * the longest matching prefix, and a look-up is a binary search.
+ * Access rules by prefix. The rules are few and change seldom, but packets are many: so
+ * rules are compiled into ranges of addresses, each with the decision of the longest
+ * matching prefix, and a look-up is a binary search.
  */
 #ifndef TSCT_NTP_ACL_H
 #define TSCT_NTP_ACL_H
@@ -10,12 +10,12 @@
 #include "ratelimit.h"
 
 struct tsct_acl_rule {
-	tsct_u128 first, last;	/* addresses as numbers */
-	unsigned int bits;	/* length of the prefix */
+	tsct_u128 first, last;	/* first and last address, as numbers */
+	unsigned int bits;	/* length of the rule's prefix, bits */
 	bool allow;
 };
 
-/* Addresses from `first` to the next range */
+/* Range of addresses with one decision: from `first` to the next range */
 struct tsct_acl_range {
 	tsct_u128 first;
 	bool allow;
@@ -27,9 +27,9 @@ struct tsct_acl {
 	struct tsct_acl_range ranges[2 * TSCT_RULES_MAX + 1];
 };
 
-/* Without rules, all addresses are denied. */
+/* Empties the access rules: without rules, all addresses are denied. */
 void tsct_acl_init(struct tsct_acl *acl);
-/* See tsct_ratelimit_rule(). */
+/* Adds an access rule, as tsct_ratelimit_rule() does. */
 int tsct_acl_add_rule(struct tsct_acl *acl, const char *prefix, bool allow);
 bool tsct_acl_allows(const struct tsct_acl *acl, const __u8 ip[16]);
 

@@ -22,7 +22,7 @@
 
 #include "auth.h"
 
-/* A type of key, with its hash or its CMAC; with neither: only chrony has it. */
+/* A type of key: hash, CMAC, or neither if only chrony has the type */
 struct tsct_key_type {
 	const char *name;
 	const struct nettle_hash *hash;
@@ -36,23 +36,23 @@ union cmac_context {
 
 struct tsct_key {
 	__u32 id;
-	unsigned int line;		/* line number in the key file */
+	unsigned int line;		/* line number of the key in the key file */
 	const struct tsct_key_type *type;
-	union cmac_context cmac;	/* made of the key, if the type has one */
-	__u8 *bytes;			/* the key, if the type is a hash */
-	size_t size;			/* of the key, bytes */
+	union cmac_context cmac;	/* CMAC context of the key, if of a CMAC type */
+	__u8 *bytes;			/* bytes of the key, if of a hash type */
+	size_t size;			/* size of the key, bytes */
 };
 
 #define LINE_SIZE	2048
-#define SECURE_BITS	80	/* shorter keys can be guessed: a warning */
+#define SECURE_BITS	80	/* keys of fewer bits cause a warning */
 
 struct tsct_keys {
-	struct tsct_key *key;	/* array, by ascending id; owned */
-	unsigned int nr, room;	/* keys, allocated entries */
+	struct tsct_key *key;	/* array of keys, by ascending id; owned */
+	unsigned int nr, room;	/* number of keys, of allocated entries */
 };
 
 static const struct tsct_key_type types[] = {
-	{ "MD5", &nettle_md5, NULL },	/* first: the default type */
+	{ "MD5", &nettle_md5, NULL },	/* the default type is first */
 	{ "AES128", NULL, &nettle_cmac_aes128 },
 	{ "AES256", NULL, &nettle_cmac_aes256 },
 	{ "SHA256", &nettle_sha256, NULL },
@@ -71,15 +71,15 @@ static const struct tsct_key_type types[] = {
 
 struct key_reader {
 	FILE *from;
-	const char *name;		/* name of the file, for messages */
+	const char *name;		/* name of the key file, for messages */
 	struct tsct_keys *keys;
-	unsigned int line, warnings;	/* line number, number of warnings */
+	unsigned int line, warnings;	/* number of the line, number of warnings */
 	char *why;			/* buffer of the caller for messages */
-	size_t size;			/* size of that buffer */
-	char text[LINE_SIZE];		/* the current line */
+	size_t size;			/* size of the message buffer, bytes */
+	char text[LINE_SIZE];		/* current line of the key file */
 };
 
-/* ---- messages, which never contain a line's text: it may be a key -------- */
+/* ---- messages, which never contain text of a line, as that may be a key -- */
 
 __attribute__((format(printf, 2, 0)))
 static void set_message(struct key_reader *r, const char *format, va_list args)
@@ -101,7 +101,7 @@ static int invalid(struct key_reader *r, const char *format, ...)
 	return -EINVAL;
 }
 
-/* Keeps the first warning, and counts the others. */
+/* Notes a warning: keeps the text of the first warning, and counts all others. */
 __attribute__((format(printf, 2, 3)))
 static void warn(struct key_reader *r, const char *format, ...)
 {
@@ -133,7 +133,8 @@ void tsct_keys_free(struct tsct_keys *keys)
 	free(keys);
 }
 
-/* Doubles the room if it is full. realloc() would leave copies of keys behind. */
+/* Makes room for another key. realloc() is not used, as it would leave copies of keys
+ * behind. */
 static int reserve(struct tsct_keys *keys)
 {
 	unsigned int room = keys->room ? keys->room * 2 : 8;
@@ -154,7 +155,7 @@ static int reserve(struct tsct_keys *keys)
 	return 0;
 }
 
-/* Index of the first key whose id is not less than @id */
+/* Returns the index of the first key whose id is not less than @id. */
 static unsigned int find_index(const struct tsct_keys *keys, __u32 id)
 {
 	unsigned int low = 0, high = keys->nr, middle;
@@ -196,9 +197,9 @@ unsigned int tsct_keys_nr(const struct tsct_keys *keys)
 	return keys ? keys->nr : 0;
 }
 
-/* ---- a line -------------------------------------------------------------- */
+/* ---- a line of the key file --------------------------------------------- */
 
-/* Decodes a key in place, checks its size, and returns that in *ret_size. */
+/* Decodes a key in place, checks the key's size, and returns that size in *ret_size. */
 static int decode(struct key_reader *r, __u32 id,
 		  const struct tsct_key_type *type, char **key, size_t *ret_size)
 {
@@ -306,9 +307,9 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 	return ret ? ret : add_key(r, id, type, word[nr - 1], size);
 }
 
-/* ---- the file ------------------------------------------------------------ */
+/* ---- the whole key file ------------------------------------------------- */
 
-/* Splits a line into up to four words, in place; returns their number. */
+/* Splits a line in place into up to four words; returns the number of words. */
 static unsigned int split(char *text, char *word[4])
 {
 	unsigned int nr = 0;
@@ -327,7 +328,7 @@ static unsigned int split(char *text, char *word[4])
 	return nr;
 }
 
-/* Reads a line. Returns 1; 0: end of file; else -errno */
+/* Reads a line of the key file. Returns 1; 0: end of the file; or -errno */
 static int read_line(struct key_reader *r)
 {
 	size_t n = 0;
@@ -366,7 +367,7 @@ int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 	r.keys = calloc(1, sizeof(*r.keys));
 	if (!r.keys)
 		return -ENOMEM;
-	/* libc's buffer would keep a copy of the keys. */
+	/* Disables the buffer of libc, which would keep a copy of the keys. */
 	setvbuf(from, NULL, _IONBF, 0);
 	do {
 		errno = 0;
@@ -389,7 +390,7 @@ int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 	return 0;
 }
 
-/* ---- MACs ---------------------------------------------------------------- */
+/* ---- making and checking MACs ------------------------------------------- */
 
 #define V4_DIGEST_MAX	20
 #define DIGEST_MAX	SHA512_DIGEST_SIZE
@@ -398,7 +399,7 @@ union hash_context {
 	struct md5_ctx md5;
 	struct sha1_ctx sha1;
 	struct sha256_ctx sha256;
-	struct sha512_ctx sha512;	/* of SHA384, too */
+	struct sha512_ctx sha512;	/* context of SHA384 and SHA512 */
 };
 
 static __u8 version_of(const __u8 *packet)
@@ -414,8 +415,9 @@ static size_t digest_size(const struct tsct_key *key, __u8 version)
 	return version >= 4 && size > V4_DIGEST_MAX ? V4_DIGEST_MAX : size;
 }
 
-/* @digest: room for DIGEST_MAX. Making a digest changes its context, so it is
- * made in a copy, which is wiped as it contains the key. */
+/* Makes the digest of a packet. @digest: room for DIGEST_MAX bytes. Making a digest
+ * changes the context of the key, so a copy of the context is used, and wiped
+ * afterwards because the copy contains the key. */
 static void make_digest(const struct tsct_key *key, const __u8 *bytes, size_t len,
 		 __u8 *digest)
 {
@@ -465,7 +467,7 @@ int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
 
 	if (!packet->has_mac || !packet->mac_len)
 		return -EBADMSG;
-	/* Rejects a @packet that was not parsed from @bytes. */
+	/* Rejects the call if @packet was not parsed from @bytes. */
 	if (packet->mac_at < TSCT_NTP_HEADER ||
 	    (size_t)packet->mac_at + 4 + packet->mac_len != len)
 		return -EBADMSG;

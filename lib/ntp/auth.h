@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys shared by two nodes, and the MACs made with them (RFC 5905, RFC 8573),
+ * Keys shared by two nodes, and the MACs made with these keys (RFC 5905, RFC 8573),
  * by libnettle. Key files have chrony's syntax:
  *
  *   ID [TYPE] [ASCII:|HEX:]KEY
@@ -20,10 +20,10 @@ struct tsct_keys;
 
 /*
  * tsct_keys_read - read a key file
- * @from: positioned at the start; must not have been read from
- * @name: of the file, for messages
+ * @from: open key file, positioned at the start; must not have been read from
+ * @name: name of the file, for messages
  * @why: on error the problem, with line number and remedy; on success a warning
- * (such as a key that can be guessed), or "". It never contains a key.
+ * (such as a key that can be guessed), or "". The text never contains a key.
  * Returns 0 or -EINVAL, -ENOMEM, -errno of reading. An invalid line makes the
  * file invalid; a type that only chrony has is a warning.
  */
@@ -33,13 +33,14 @@ int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 void tsct_keys_free(struct tsct_keys *keys);
 
 bool tsct_keys_have(const struct tsct_keys *keys, __u32 id);
-/* Name of the key's type as in the file, such as "AES128"; NULL: no such key */
+/* Returns the name of a key's type as in the file, such as "AES128"; NULL: no such
+ * key */
 const char *tsct_keys_type(const struct tsct_keys *keys, __u32 id);
 unsigned int tsct_keys_nr(const struct tsct_keys *keys);
 
 /*
  * tsct_mac_append - append key id and MAC to a packet
- * @bytes: room for TSCT_NTP_MAX
+ * @bytes: the packet, with room for TSCT_NTP_MAX bytes
  * Returns the new length; 0: no such key, or no room. Version 4 gets at most 20
  * bytes of a digest (RFC 7822), versions before all of it.
  */
@@ -49,10 +50,10 @@ size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 /*
  * tsct_mac_check - verify the MAC of a packet
  *
- * Takes the same time wherever digests differ. Returns 0; -ENOKEY: @keys lack
- * the key; -EBADMSG: the packet has no MAC, or one of another length (as a
+ * Takes the same time at whatever byte the digests differ. Returns 0; -ENOKEY: @keys
+ * lack the key; -EBADMSG: the packet has no MAC, or a MAC of another length (as a
  * crypto-NAK has); -EKEYREJECTED: the MAC is wrong. The caller has to check that
- * packet->key_id is the key it expects.
+ * packet->key_id is the expected key.
  */
 int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
 		   const struct tsct_ntp_packet *packet);

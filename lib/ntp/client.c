@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Client state: builds requests, and makes exchanges of the answers. An exchange
- * is complete when the next answer has the kernel's transmit time of its own.
- * client_check.c checks answers.
+ * Client state: builds requests, and makes exchanges from the answers. An exchange is
+ * complete when the next answer has the kernel's transmit time of the exchange's
+ * answer. client_check.c checks answers.
  */
 #include "client_private.h"
 
@@ -10,9 +10,9 @@
 				 * 2^6 s */
 #define NO_PRECISION	32	/* precision in the header of requests: 2^32 s,
 				 * which reveals nothing of the local clock */
-#define KISS_ANSWERS	16	/* answers until the backoff is reduced by 1 */
-#define SET_BACK	3	/* consecutive polls that find the server's
-				 * counter set back, until that is accepted */
+#define KISS_ANSWERS	16	/* answers after which the backoff decreases by 1 */
+/* Polls in a row that find the server's counter set back, until that is accepted */
+#define SET_BACK	3
 
 void tsct_client_init(struct tsct_client *client,
 		      const struct tsct_client_options *options)
@@ -33,8 +33,9 @@ static bool interleaves(const struct tsct_client *client)
 
 /* ---- outstanding requests ------------------------------------------------ */
 
-/* Moves the oldest requests to the past until @nr are left. @answered: the newest
- * of those moved has its answer. No later answer to them is accepted. */
+/* Moves the oldest outstanding requests to the past until @nr requests are left.
+ * @answered: the newest moved request has been answered. Later answers to moved
+ * requests are rejected. */
 static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 {
 	while (client->nr_outstanding > nr) {
@@ -53,9 +54,9 @@ static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 /* ---- the queue of exchanges ---------------------------------------------- */
 
 /*
- * Completes the last exchange, whose times are final. If it is the second of two
- * requests in a row, only the exchange of the shorter round trip is kept; the
- * second where the counters' rates are not known.
+ * Completes the last exchange of the queue, whose times are final. If that exchange is
+ * of the second of two requests in a row, only the exchange with the shorter round trip
+ * is kept; if the counters' rates are not known, the second exchange.
  */
 static void complete_last(struct tsct_client *client)
 {
@@ -119,7 +120,7 @@ void tsct_client_disrupt(struct tsct_client *client)
 	client->nr_queued = 0;
 }
 
-/* ---- requests ------------------------------------------------------------ */
+/* ---- making requests ---------------------------------------------------- */
 
 static size_t build(const struct tsct_client *client,
 		    const struct tsct_keys *keys, struct tsct_ntp_packet *packet,
@@ -161,8 +162,9 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 		.poll = POLL_FIELD,
 		.precision = NO_PRECISION,
 	};
-	/* xmit and nonce are not 0, which means none. They must differ, so that
-	 * answers in interleaved and in basic mode differ (RFC 9769). */
+	/* The random numbers xmit and nonce are made nonzero, as 0 means "none", and
+	 * different, so that answers in interleaved mode differ from answers in basic
+	 * mode (RFC 9769). */
 	struct tsct_client_outstanding one = {
 		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
 		.session = client->session,
@@ -204,8 +206,8 @@ size_t tsct_client_request(struct tsct_client *client,
 	return request(client, keys, random, ext, false, bytes);
 }
 
-/* To an NTP server, this request replaces the outstanding one: RFC 9769 allows
- * only one, and most servers keep the state of one. */
+/* To an NTP server, a new request replaces the outstanding request: RFC 9769 allows one
+ * outstanding request, and most servers keep the state of one. */
 size_t tsct_client_follow(struct tsct_client *client,
 			  const struct tsct_keys *keys, const __u64 random[2],
 			  const struct tsct_extension *ext, void *bytes)
@@ -225,8 +227,8 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 
 		if (one->number != number)
 			continue;
-		/* The kernel's time is accepted once, and only if it is not
-		 * before the program's, which was taken before sending. */
+		/* The kernel's transmit time is accepted once, and only if it is not
+		 * before the program's time, which was taken before sending. */
 		if (t1.kernel && one->has_t1 &&
 		    (one->t1.kernel || tsct_after(one->t1.cycles, t1.cycles) <
 		     -((__s64)one->t1.error + t1.error)))
@@ -235,7 +237,7 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 		one->has_t1 = true;
 		return;
 	}
-	/* The kernel's time may come after the answer. */
+	/* The kernel's transmit time of a request may become known after the answer. */
 	if (!pending || pending->number != number || !t1.kernel)
 		return;
 	x = pending->x;
@@ -248,9 +250,10 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 		pending->x = x;
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- processing answers ------------------------------------------------- */
 
-/* Drops the queue if it is of another server or timeline than @remote. */
+/* Drops the queue of exchanges if they are with another server or timeline than
+ * @remote. */
 static void set_remote(struct tsct_client *client,
 		       const struct tsct_remote *remote)
 {
@@ -262,7 +265,7 @@ static void set_remote(struct tsct_client *client,
 	client->remote = *remote;
 }
 
-/* Ends the wait of the exchange that awaited this answer. */
+/* Completes or drops the previous exchange, which was waiting for this answer. */
 static void finish_pending(struct tsct_client *client,
 			   const struct tsct_client_answer *a)
 {
@@ -302,7 +305,7 @@ static void accept_answer(struct tsct_client *client,
 		drop_oldest(client);
 	client->queue[client->nr_queued++] = entry;
 	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
-	/* The newest known value of the server's counter */
+	/* Keeps the newest known value of the server's counter. */
 	client->known = true;
 	client->last = tsct_after(a->x.t2, a->x.t3) > 0 ? a->x.t3 : a->x.t2;
 	client->last_error = a->x.remote_error;
@@ -317,9 +320,9 @@ static void accept_answer(struct tsct_client *client,
 	settle(client, a->nr, true);
 }
 
-/* Handles a kiss-o'-death: RATE doubles the poll interval each time; DENY and
- * RSTR make it very long. Answers to later requests would repeat it: these are
- * settled. */
+/* Handles a kiss-o'-death: RATE doubles the poll interval each time; DENY and RSTR make
+ * it very long. Answers to later requests would repeat the kiss-o'-death, so these
+ * requests are settled. */
 static void accept_kiss(struct tsct_client *client, __u32 code)
 {
 	unsigned int i;
@@ -334,7 +337,8 @@ static void accept_kiss(struct tsct_client *client, __u32 code)
 	settle(client, 0, true);
 }
 
-/* Accepts all but the time from a server that is not synchronized. */
+/* Updates the state from the answer of a server that is not synchronized, except for
+ * the time. */
 static void accept_unsynced(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
@@ -349,9 +353,9 @@ static void accept_unsynced(struct tsct_client *client,
 	settle(client, a->nr, true);
 }
 
-/* Handles a counter behind its last value. If several polls in a row find that,
- * the clock was set back, and earlier exchanges are of another counter; a replay
- * is seen once. */
+/* Handles a server's counter that is behind its last value. If several polls in a row
+ * find that, the server's clock was set back, and earlier exchanges are invalid; a
+ * replayed packet is seen only once. */
 static void accept_set_back(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
@@ -409,8 +413,8 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* Polls later if this poll request comes too soon after the last one:
-	 * without a poll, the client would miss the whole session. */
+	/* A poll request that comes too soon after the last poll request causes a later
+	 * poll: without a poll, the client would miss the whole session. */
 	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
 		client->poll_request_us = now_us;
 	else if (since_us >= 0)

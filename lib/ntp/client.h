@@ -5,10 +5,10 @@
  * packets, packet times and random numbers come from the caller. Not
  * thread-safe: one thread at a time per client.
  *
- * The state changes only after an answer has passed every check: it answers an
- * outstanding request (NTP's origin timestamp, and the nonce of tsctrace's
- * extension field), it has the right MAC where a key is configured, its times
- * are possible, and it is not a duplicate.
+ * The client's state changes only after an answer has passed every check: the answer is
+ * to an outstanding request (NTP's origin timestamp, and the nonce of tsctrace's
+ * extension field), the MAC is right where a key is configured, the times are possible,
+ * and the answer is not a duplicate.
  *
  * An answer has the time at which the server was about to send it. The time at
  * which the server's kernel sent it is in the server's next answer (interleaved
@@ -26,26 +26,27 @@
 
 #include "auth.h"
 
-/* struct tsct_client_options.flags */
-#define TSCT_CLIENT_NTP_ONLY	0x1	/* an NTP server: no extension field */
-#define TSCT_CLIENT_INTERLEAVED	0x2	/* RFC 9769; only with an NTP server */
+/* Flags of a client, struct tsct_client_options.flags */
+#define TSCT_CLIENT_NTP_ONLY	0x1	/* flag: NTP server without extension field */
+/* Flag: interleaved mode (RFC 9769), with NTP servers only */
+#define TSCT_CLIENT_INTERLEAVED	0x2
 
 struct tsct_client_options {
 	__u32 flags;
-	__u32 key_id;		/* 0: no key; answers with a MAC are rejected */
-	__u64 node, host;	/* this node's ids */
-	__u64 mult;		/* rate of the local counter, 2^-56 ns per cycle;
-				 * 0: not known, which disables
+	__u32 key_id;		/* key id; 0: no key, answers with a MAC are rejected */
+	__u64 node, host;	/* ids of this node and its host */
+	__u64 mult;		/* rate of the local counter, 2^-56 ns per cycle; 0:
+				 * unknown, which disables the check
 				 * TSCT_CLIENT_TOO_SOON */
-	__u32 refid;		/* reference id of this node as an NTP server;
-				 * 0: none */
+	__u32 refid;		/* reference id of this node as an NTP server; 0:
+				 * none */
 };
 
-/* A time of a packet: a counter value and its error bound */
+/* Time of a packet: a counter value and its error bound, in cycles */
 struct tsct_packet_time {
 	__u64 cycles;
-	__u32 error;		/* cycles */
-	bool kernel;		/* from the kernel's timestamp of the packet */
+	__u32 error;		/* error bound, cycles */
+	bool kernel;		/* true: time from the kernel's packet timestamp */
 };
 
 /* Largest number of hops to the master; more means a loop of sources. */
@@ -54,67 +55,66 @@ struct tsct_packet_time {
 /* The server, as described by its last answer */
 struct tsct_remote {
 	__u64 node, host, master;
-	__u32 epoch;		/* epoch number of the server's timeline; NTP
+	__u32 epoch;		/* epoch number of the server's timeline; for an NTP
 				 * server: how often its clock was set back */
-	__u32 status;		/* TSCT_STATUS_* */
-	__u16 depth;		/* hops to the master */
-	bool has_params;	/* params are the server's own; else it is an NTP
-				 * server whose counter is ns of its clock, and
-				 * params have the root distance as error and
-				 * 15 ppm as growth */
+	__u32 status;		/* status of the server, TSCT_STATUS_* */
+	__u16 depth;		/* number of hops from server to master */
+	bool has_params;	/* params are the server's own; else the server is an
+				 * NTP server whose counter is ns of its clock, and
+				 * params have the root distance as error and 15 ppm as
+				 * growth */
 	struct tsct_remote_params params;
-	bool shared;		/* the server uses this node's counter, so params
-				 * apply to local cycles without an exchange */
+	bool shared;		/* the server uses this node's counter, and params apply
+				 * to local cycles without an exchange */
 	__u8 leap, stratum;
 	__u32 refid;
-	/* Sessions and collectives */
-	__u32 joined;		/* session of which the request was part; 0:
+	/* State of sessions and collectives, by the last answer */
+	__u32 joined;		/* session that the answered request was part of; 0:
 				 * none */
 	__u32 session, turn_us, barrier;
-	__u16 flags;		/* TSCT_EXT_SESSION_*, TSCT_EXT_RELEASED */
+	__u16 flags;		/* flags TSCT_EXT_SESSION_*, TSCT_EXT_RELEASED */
 };
 
-/* The reason for which a datagram was dropped; each is counted. */
+/* Result of a datagram: accepted, or the reason for dropping it; each is counted. */
 enum tsct_client_result {
 	TSCT_CLIENT_OK,		/* the answer was accepted */
 	TSCT_CLIENT_MALFORMED,
-	TSCT_CLIENT_NOT_OURS,	/* mode or version is not that of an answer */
-	TSCT_CLIENT_DUPLICATE,	/* answers the request that was answered last */
-	TSCT_CLIENT_NO_MAC,	/* lacks a MAC, and a key is configured */
-	TSCT_CLIENT_BAD_MAC,	/* the MAC is wrong, or of another key */
-	TSCT_CLIENT_KISS,	/* kiss-o'-death, to an outstanding request */
+	TSCT_CLIENT_NOT_OURS,	/* NTP mode or version is not that of an answer */
+	TSCT_CLIENT_DUPLICATE,	/* second answer to the last answered request */
+	TSCT_CLIENT_NO_MAC,	/* answer without a MAC, though a key is configured */
+	TSCT_CLIENT_BAD_MAC,	/* answer with a wrong MAC, or MAC of another key */
+	TSCT_CLIENT_KISS,	/* kiss-o'-death, answering an outstanding request */
 	TSCT_CLIENT_UNSYNCED,	/* the server is not synchronized */
-	TSCT_CLIENT_IMPOSSIBLE,	/* t3 < t2, t4 < t1, or invalid clock params */
+	TSCT_CLIENT_IMPOSSIBLE,	/* times t3 < t2 or t4 < t1, or invalid clock params */
 	TSCT_CLIENT_SELF,	/* the answer is from this node itself */
 	TSCT_CLIENT_ZERO_ORIGIN,
-	TSCT_CLIENT_FOREIGN,	/* origin or nonce matches no request */
-	TSCT_CLIENT_REPLAY,	/* answers an earlier request: late, or
-				 * replayed */
-	TSCT_CLIENT_EXTRA_MAC,	/* has a MAC, and no key is configured */
+	TSCT_CLIENT_FOREIGN,	/* origin or nonce of the answer matches no request */
+	TSCT_CLIENT_REPLAY,	/* answer to an earlier request: late, or replayed */
+	TSCT_CLIENT_EXTRA_MAC,	/* answer with a MAC, though no key is configured */
 	TSCT_CLIENT_CRYPTO_NAK,	/* the server rejected the request's MAC */
-	TSCT_CLIENT_NO_FIELD,	/* lacks tsctrace's extension field: from an NTP
-				 * server, not a node */
-	TSCT_CLIENT_TOO_SOON,	/* t4 - t1 < t3 - t2 */
-	TSCT_CLIENT_BACKWARDS,	/* the server's counter is behind its last
+	TSCT_CLIENT_NO_FIELD,	/* answer without tsctrace's extension field: from an
+				 * NTP server, not from a node */
+	TSCT_CLIENT_TOO_SOON,	/* round trip t4 - t1 is shorter than t3 - t2 */
+	TSCT_CLIENT_BACKWARDS,	/* the server's counter is behind the value in the last
 				 * answer */
 	TSCT_CLIENT_LOOP,	/* the server's time comes from this node */
 	TSCT_CLIENT_NR
 };
 
-#define TSCT_CLIENT_REQUESTS	3	/* most outstanding requests */
-#define TSCT_CLIENT_PAST	8	/* earlier requests kept, to detect
-					 * replays */
-#define TSCT_CLIENT_QUEUE	8	/* exchanges in the queue */
-#define TSCT_BACKOFF_MAX	6	/* after kiss-o'-death RATE: the poll
-					 * interval grows up to 2^6 fold */
-#define TSCT_BACKOFF_DENIED	10	/* after DENY and RSTR: 2^10 fold */
+#define TSCT_CLIENT_REQUESTS	3	/* largest number of outstanding requests */
+#define TSCT_CLIENT_PAST	8	/* earlier requests kept, to detect replays */
+#define TSCT_CLIENT_QUEUE	8	/* largest number of exchanges in the queue */
+/* After kiss-o'-death RATE: the poll interval grows up to 2^6 fold */
+#define TSCT_BACKOFF_MAX	6
+/* Backoff after kiss-o'-death DENY or RSTR: the poll interval grows 2^10 fold */
+#define TSCT_BACKOFF_DENIED	10
 
-/* An outstanding request */
+/* An outstanding request of the client */
 struct tsct_client_outstanding {
 	__u32 number;
 	__u32 joined;		/* the master's session that the request joins */
-	__u32 session;		/* client->session when the request was made */
-	bool follows;		/* sent right after the previous request */
+	__u32 session;		/* value of client->session at the request */
+	bool follows;		/* request sent right after the previous request */
 	bool has_t1;
 	struct tsct_packet_time t1;
 	__u64 nonce, xmit;
@@ -125,18 +125,18 @@ struct tsct_client_outstanding {
 /* State of an exchange between its answer and tsct_client_next() */
 enum tsct_queued_state {
 	TSCT_QUEUED_AWAITS_TX,	/* the next answer may have the kernel's t3 */
-	TSCT_QUEUED_AWAITS_SECOND, /* the next exchange may have a shorter round
-				    * trip, and replaces it then */
-	TSCT_QUEUED_COMPLETE,	/* ready for tsct_client_next() */
+	TSCT_QUEUED_AWAITS_SECOND, /* the next exchange replaces this one if its round
+				    * trip is shorter */
+	TSCT_QUEUED_COMPLETE,	/* complete, ready for tsct_client_next() */
 };
 
 struct tsct_queued_exchange {
 	enum tsct_queued_state state;
 	struct tsct_exchange x;
-	bool has_t3;		/* x.t3 is known; else the next answer has it */
-	bool follows;		/* the request was sent right after another */
-	__u32 number;		/* number of the request */
-	__u64 nonce;		/* nonce of the request; NTP server: receive
+	bool has_t3;		/* x.t3 is known; else the next answer has that time */
+	bool follows;		/* request was sent right after another request */
+	__u32 number;		/* number of the exchange's request */
+	__u64 nonce;		/* nonce of the request; for an NTP server: receive
 				 * timestamp of the answer */
 	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
 				 * count */
@@ -146,64 +146,65 @@ struct tsct_client {
 	struct tsct_client_options options;
 	__u64 counts[TSCT_CLIENT_NR];
 	__u64 sent;
-	__u8 reach;		/* last 8 polls, the newest in bit 0; 1:
+	__u8 reach;		/* results of the last 8 polls, newest in bit 0; 1:
 				 * answered */
-	__u8 backoff;		/* factor 2^backoff of the poll interval, after a
+	__u8 backoff;		/* the poll interval is multiplied by 2^backoff, after a
 				 * kiss-o'-death */
-	char kiss[5];		/* code of the last kiss-o'-death; "": none */
+	char kiss[5];		/* code of the last kiss-o'-death; "": no kiss */
 	struct tsct_remote remote;
-	/* Set by the caller: session of the next requests, unless they are part
-	 * of one of the master's; 0: none */
+	/* Session of the next requests, unless a request is part of the master's
+	 * session; 0: no session. Set by the caller */
 	__u32 session;
-	/* Names of nodes missing in a collective, as text; "": none. The caller
-	 * sets requests_missing and below. */
-	bool requests_missing;	/* requests ask for the names */
-	char below[TSCT_MISSING_TEXT + 1];	/* missing below this node */
-	char missing[TSCT_MISSING_TEXT + 1];	/* missing anywhere, by the last
+	/* Names of nodes missing in a collective, as text; "": no node is missing. The
+	 * caller sets requests_missing and below. */
+	bool requests_missing;	/* requests ask for the names of missing nodes */
+	char below[TSCT_MISSING_TEXT + 1];	/* missing nodes below this node */
+	char missing[TSCT_MISSING_TEXT + 1];	/* all missing nodes, by the last
 						 * answer */
-	/* Private to client.c and client_check.c from here on */
+	/* The fields below are private to client.c and client_check.c. */
 	struct tsct_client_outstanding outstanding[TSCT_CLIENT_REQUESTS];
-	unsigned int nr_outstanding;	/* requests, newest first */
-	__u64 last_tx;		/* tx of the last answer; requests repeat it, to
-				 * prove that they are not replays */
+	unsigned int nr_outstanding;	/* number of outstanding requests */
+	__u64 last_tx;		/* tx of the last answer; requests repeat that value as
+				 * proof that they are not replays */
 	struct tsct_client_past {
 		__u64 xmit, rcv;
-	} past[TSCT_CLIENT_PAST];	/* earlier requests, newest first */
-	bool past_answered;	/* past[0] was answered */
+	} past[TSCT_CLIENT_PAST];	/* earlier requests, the newest first */
+	bool past_answered;	/* true: the request past[0] was answered */
 	/*
-	 * Oldest first: complete exchanges, then at most one in state
-	 * AWAITS_SECOND, then at most one in state AWAITS_TX
+	 * Queue of exchanges, oldest first: complete exchanges, then at most one in
+	 * state AWAITS_SECOND, then at most one in state AWAITS_TX
 	 */
 	struct tsct_queued_exchange queue[TSCT_CLIENT_QUEUE];
 	unsigned int nr_queued;
-	bool known;		/* the next three fields are valid */
+	bool known;		/* true: last, last_error and last_sent are valid */
 	__u64 last;		/* newest value of the server's counter */
-	__u32 last_error;	/* error bound of last, counts */
-	__u32 last_sent;	/* number of the last request made before the
-				 * answer with `last` was received */
-	__u8 backwards;		/* consecutive polls with the result
+	__u32 last_error;	/* error bound of `last`, counts */
+	__u32 last_sent;	/* number of the last request that was made before the
+				 * answer with `last` arrived */
+	__u8 backwards;		/* number of consecutive polls with the result
 				 * TSCT_CLIENT_BACKWARDS */
-	__u32 backwards_sent;	/* number of the last request made before the
-				 * last of these polls was answered */
-	__u8 since_kiss;	/* answers since the last kiss-o'-death */
-	bool poll_requested;	/* poll_request_us is valid */
-	__u64 poll_request_us;	/* when to poll, by the last poll request */
+	__u32 backwards_sent;	/* number of the last request that was made before the
+				 * last such result */
+	__u8 since_kiss;	/* number of answers since the last kiss-o'-death */
+	bool poll_requested;	/* true: poll_request_us is valid */
+	__u64 poll_request_us;	/* time of the poll for the last poll request, us */
 };
 
 void tsct_client_init(struct tsct_client *client,
 		      const struct tsct_client_options *options);
 
-/* Drops all requests and exchanges, after the local counter was disrupted. */
+/* Drops all requests and exchanges of a client, after the local counter was
+ * disrupted. */
 void tsct_client_disrupt(struct tsct_client *client);
 
 /*
- * tsct_client_request - make a request; outstanding ones are dropped
- * tsct_client_follow - make one more, right after the outstanding ones
+ * tsct_client_request - make a request, and drop outstanding requests
+ * tsct_client_follow - make one more request, right after the outstanding requests
  * @random: two unpredictable numbers
- * @ext: its flags, session and barrier are sent; NULL: none
- * @bytes: room for TSCT_NTP_MAX
- * Return the length in bytes; 0: no such key. The request's number is
- * client->sent then.
+ * @ext: flags, session and barrier to send; NULL: none of these
+ * @bytes: room for a packet of TSCT_NTP_MAX bytes
+ * Return the length in bytes; 0: no such key. Afterwards, client->sent is the request's
+ * number.
  *
  * An answer to a request also ends the wait for earlier requests. Beyond
  * TSCT_CLIENT_REQUESTS outstanding requests, the oldest is dropped; to an NTP
@@ -212,8 +213,8 @@ void tsct_client_disrupt(struct tsct_client *client);
  * tsct_client_sent - set the transmit time of a request
  * @number: low 32 bits of the request's number
  *
- * To be called with a time taken by the program before it sends, and then, even
- * after the answer, with the kernel's time. A time that the answer contradicts is
+ * To be called with a time taken by the program before sending, and then, even after
+ * the answer, with the kernel's transmit time. A time that the answer contradicts is
  * ignored.
  *
  * tsct_client_waits - true: a request is outstanding
@@ -235,7 +236,7 @@ static inline bool tsct_client_waits(const struct tsct_client *client)
  * tsct_client_reply - process a datagram from the server's address
  * @near_ns: local estimate of the server's clock, right within 68 years
  *
- * Queues the exchange, and completes the previous one. If the answer has another
+ * Queues the exchange, and completes the previous exchange. If the answer has another
  * node, host, master or epoch than client->remote, the queue is dropped first.
  */
 enum tsct_client_result
@@ -244,10 +245,10 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 		  __s64 near_ns);
 
 /*
- * tsct_client_complete - the number of complete exchanges in the queue
- * tsct_client_next - take the oldest complete exchange; false: there is none
- * tsct_client_flush - end the wait for better times: completes exchanges with
- *	all four times, and drops others
+ * tsct_client_complete - count the complete exchanges in the queue
+ * tsct_client_next - take the oldest complete exchange; false: no exchange is complete
+ * tsct_client_flush - end the wait for the kernel's times: completes exchanges that
+ *	have all four times, and drops the other exchanges
  *
  * A full queue drops its oldest exchange. A poll completes at most
  * TSCT_CLIENT_REQUESTS exchanges.
@@ -259,18 +260,18 @@ void tsct_client_flush(struct tsct_client *client);
 /*
  * tsct_client_poll_requested - check whether a datagram is a master's poll
  * request
- * @ret_at_us: when to poll: now, but at least 100 ms after the poll for the
+ * @ret_at_us: time at which to poll: now, but at least 100 ms after the poll for the
  * previous poll request
  *
- * True if its MAC is right, where a key is configured, and it is from the node
- * that answered last.
+ * Returns true if the datagram is a poll request from the node that answered last, with
+ * the right MAC where a key is configured.
  */
 #define TSCT_POLL_REQUEST_US	100000
 bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us);
 
-/* A result as text, for logs, such as "wrong MAC; compare ..." */
+/* Describes a result in a text for logs, such as "wrong MAC; compare ..." */
 const char *tsct_client_result_text(enum tsct_client_result result);
 
 #endif /* TSCT_NTP_CLIENT_H */

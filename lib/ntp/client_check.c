@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks of answers. Cheap checks come first. Contents are checked last, after
- * checks that an attacker can pass only if it read the request.
+ * Checks of answers. Cheap checks come first. Contents are checked last, after checks
+ * that only an attacker who has read the request can pass.
  */
 #include "lib/core/clock_params.h"
 #include "client_private.h"
 
-#define RATE		0x52415445	/* "RATE" */
+#define RATE		0x52415445	/* kiss code "RATE" of RFC 5905 */
 #define DENY		0x44454e59
 #define RSTR		0x52535452
 
-#define MULT_MIN	(TSCT_NS_MULT / 64)	/* counter of 64 GHz */
-#define MULT_MAX	(TSCT_NS_MULT * 100)	/* counter of 10 MHz; the same
-						 * limit as for recordings */
-#define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* MAXDISP of RFC 5905 */
-#define GROWTH_15_PPM	64424510ULL		/* 15 ppm as 2^-32 ps per ns */
-#define RATE_DIFFERENCE	(1.0 / 1024)		/* largest relative difference
-						 * of two counters' rates */
+#define MULT_MIN	(TSCT_NS_MULT / 64)	/* least mult: counter of 64 GHz */
+#define MULT_MAX	(TSCT_NS_MULT * 100)	/* largest mult: counter of 10 MHz */
+#define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* largest root distance, RFC 5905 */
+#define GROWTH_15_PPM	64424510ULL		/* growth 15 ppm, 2^-32 ps per ns */
+#define RATE_DIFFERENCE	(1.0 / 1024)	/* largest difference of two rates */
 
-/* ---- matching a request -------------------------------------------------- */
+/* ---- finding the request of an answer ------------------------------------ */
 
 /* An answer is interleaved if its origin is the rcv of a request that allowed
  * that mode. rcv and xmit are both random, so the modes cannot be confused. */
@@ -63,7 +61,7 @@ tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 	return TSCT_CLIENT_OK;
 }
 
-/* ---- contents ------------------------------------------------------------ */
+/* ---- contents of answers ------------------------------------------------ */
 
 static __u32 precision_ns(__s8 precision)
 {
@@ -74,7 +72,7 @@ static __u32 precision_ns(__s8 precision)
 	return precision < -30 ? 1 : (__u32)(NS_PER_S >> -precision) + 1;
 }
 
-/* The server is an NTP server, whose counter is ns of its clock. */
+/* Reads the answer of an NTP server, whose counter is ns of its clock. */
 static enum tsct_client_result read_ntp(const struct tsct_client *client,
 					struct tsct_client_answer *a)
 {
@@ -115,7 +113,8 @@ static enum tsct_client_result read_ntp(const struct tsct_client *client,
 		TSCT_CLIENT_OK : TSCT_CLIENT_IMPOSSIBLE;
 }
 
-/* The server is a node. The header has its CLOCK_REALTIME, which is not used. */
+/* Reads the extension field of a node's answer. CLOCK_REALTIME in the NTP header is not
+ * used. */
 static enum tsct_client_result read_field(const struct tsct_client *client,
 					  struct tsct_client_answer *a)
 {
@@ -168,7 +167,7 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
 }
 
-/* ---- plausibility -------------------------------------------------------- */
+/* ---- plausibility of times ---------------------------------------------- */
 
 enum tsct_client_result
 tsct_client_possible(const struct tsct_client *client,
@@ -181,7 +180,8 @@ tsct_client_possible(const struct tsct_client *client,
 		return TSCT_CLIENT_IMPOSSIBLE;
 	if (!client->options.mult)
 		return TSCT_CLIENT_OK;
-	/* Counter values are rounded down: intervals may be one count longer. */
+	/* Counter values are rounded down, so an interval may be one count longer than
+	 * measured. */
 	here = (double)tsct_after(x->t1, x->t4) + x->local_error + 1;
 	there = (double)tsct_after(x->t2, x->t3) - x->remote_error - 1;
 	return there * (double)mult >
@@ -189,7 +189,7 @@ tsct_client_possible(const struct tsct_client *client,
 		TSCT_CLIENT_TOO_SOON : TSCT_CLIENT_OK;
 }
 
-/* True: the server may have received this request before it sent the previous
+/* True: the server may have received the answered request before sending its previous
  * answer. */
 static bool overlaps(const struct tsct_client *client,
 		     const struct tsct_client_answer *a)
@@ -198,8 +198,8 @@ static bool overlaps(const struct tsct_client *client,
 		       client->last_sent) <= 0;
 }
 
-/* Takes the kernel's transmit time of the previous answer from this one; false:
- * this one does not have it. */
+/* Takes the kernel's transmit time of the previous answer from the present answer;
+ * false: the present answer does not have that time. */
 static bool better_t3(const struct tsct_client *client,
 		      const struct tsct_queued_exchange *pending,
 		      const struct tsct_client_answer *a,
@@ -225,7 +225,7 @@ static bool better_t3(const struct tsct_client *client,
 	return true;
 }
 
-/* Sets the final t3 of the exchange that awaits this answer. */
+/* Sets the final t3 of the exchange that was waiting for this answer. */
 static enum tsct_client_result check_pending(const struct tsct_client *client,
 				      struct tsct_client_answer *a)
 {
@@ -239,9 +239,9 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 		a->has_done = pending->has_t3;
 		return TSCT_CLIENT_OK;
 	}
-	/* Rejects a t3 that is earlier than the one in the previous answer, or
-	 * later than this request was received; where the requests overlap, than
-	 * this answer was sent. */
+	/* Rejects a t3 earlier than the t3 in the previous answer, or later than the
+	 * server received the present request; if the two requests overlap, later than
+	 * the server sent the present answer. */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     tsct_after(pending->x.t3, a->done.t3) < -error) ||
@@ -275,7 +275,8 @@ static enum tsct_client_result check_times(const struct tsct_client *client,
 	result = tsct_client_possible(client, x, a->mult);
 	if (result)
 		return result;
-	/* On the same counter, t2 and t3 lie between t1 and t4. */
+	/* If server and client read the same counter, t2 and t3 lie between t1 and
+	 * t4. */
 	error = (__s64)x->local_error + x->remote_error;
 	if (a->remote.shared && (tsct_after(x->t1, x->t2) < -error ||
 				 tsct_after(x->t3, x->t4) < -error))
@@ -284,7 +285,7 @@ static enum tsct_client_result check_times(const struct tsct_client *client,
 		return TSCT_CLIENT_OK;
 	error = (__s64)client->last_error + x->remote_error;
 	if (overlaps(client, a)) {
-		/* The answers overtook each other, as the requests did. */
+		/* The two answers overtook each other, as the two requests did. */
 		if (tsct_after(client->last, x->t3) < -error)
 			return TSCT_CLIENT_REPLAY;
 	} else if (tsct_after(client->last, x->t2) < -error) {
@@ -312,7 +313,8 @@ tsct_client_check_answer(const struct tsct_client *client,
 	result = tsct_client_mac(client, keys, a->bytes, a->len, packet);
 	if (result)
 		return result;
-	/* Other kiss codes mean that the server is not synchronized. */
+	/* Kiss codes other than RATE, DENY and RSTR mean that the server is not
+	 * synchronized. */
 	if (!packet->stratum &&
 	    (packet->refid == RATE || packet->refid == DENY ||
 	     packet->refid == RSTR))

@@ -6,7 +6,7 @@
 
 #include "client.h"
 
-/* An answer, and the changes of the client's state that follow from it */
+/* An answer, and the changes of the client's state that follow from the answer */
 struct tsct_client_answer {
 	const void *bytes;
 	size_t len;
@@ -15,8 +15,8 @@ struct tsct_client_answer {
 
 	struct tsct_ntp_packet packet;
 	unsigned int nr;	/* index of the request in client->outstanding */
-	bool interleaved;	/* interleaved mode (RFC 9769): t3 is that of
-				 * the previous answer */
+	bool interleaved;	/* interleaved mode (RFC 9769): t3 is the t3 of the
+				 * previous answer */
 	struct tsct_remote remote;
 	__u64 mult;		/* rate of the server's counter, 2^-56 ns per
 				 * count */
@@ -26,26 +26,27 @@ struct tsct_client_answer {
 	struct tsct_exchange done;	/* the previous exchange, completed */
 };
 
-/* Applies all checks to an answer and fills in @a; does not change the
+/* Applies all checks to an answer and fills in the result @a; does not change the
  * client. */
 enum tsct_client_result
 tsct_client_check_answer(const struct tsct_client *client,
 		  const struct tsct_keys *keys, struct tsct_client_answer *a);
 
-/* Checks the times of an exchange. @mult: of the server's counter; 0:
- * unknown */
+/* Checks that the times of an exchange are possible. @mult: rate of the server's
+ * counter; 0: unknown */
 enum tsct_client_result
 tsct_client_possible(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult);
 
-/* Checks that a packet has the MAC that it must have, or none */
+/* Checks that a packet has the right MAC if a key is configured, else that it has no
+ * MAC. */
 enum tsct_client_result
 tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 		const void *bytes, size_t len,
 		const struct tsct_ntp_packet *packet);
 
-/* The exchange that awaits the next answer, always the last in the queue; NULL:
- * none */
+/* Returns the exchange that awaits the next answer, always the last in the queue; NULL:
+ * no exchange */
 static inline struct tsct_queued_exchange *
 tsct_client_pending(const struct tsct_client *client)
 {
@@ -56,7 +57,8 @@ tsct_client_pending(const struct tsct_client *client)
 		(struct tsct_queued_exchange *)last : NULL;
 }
 
-/* Are these the same node and timeline, so that their counter is the same? */
+/* True: two remote states have the same node and timeline, so that their counter is the
+ * same. */
 static inline bool tsct_same_counter(const struct tsct_remote *a,
 				     const struct tsct_remote *b)
 {
@@ -64,7 +66,7 @@ static inline bool tsct_same_counter(const struct tsct_remote *a,
 		a->master == b->master && a->epoch == b->epoch;
 }
 
-/* b - a of a counter that wraps */
+/* Returns b - a for two values of a counter that wraps. */
 static inline __s64 tsct_after(__u64 a, __u64 b)
 {
 	return (__s64)(b - a);

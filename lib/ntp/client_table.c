@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "client_table.h"
 
-#define INDEX_BITS	10	/* of a ticket; the other bits are a count */
+#define INDEX_BITS	10	/* bits for the index in a ticket */
 
 _Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "tickets have room");
 
@@ -13,8 +13,8 @@ void tsct_client_table_init(struct tsct_client_table *table, __u64 seed)
 	TAILQ_INIT(&table->list[true]);
 }
 
-/* Takes an unused entry, or that of the oldest client that the new one may
- * replace; NULL: there is none. */
+/* Takes an unused entry, or the entry of the oldest client that the new client may
+ * replace; NULL: no such entry. */
 static struct tsct_client_entry *take_entry(struct tsct_client_table *table,
 					    bool member)
 {
@@ -53,8 +53,8 @@ struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *table
 		entry = take_entry(table, member);
 		if (!entry)
 			return NULL;
-		/* The count in tickets continues, so that tickets of the entry's
-		 * previous client are invalid. */
+		/* The count in an entry's tickets continues, so that the tickets of the
+		 * entry's previous client are invalid. */
 		*entry = (struct tsct_client_entry) {
 			.key = *key, .ticket = entry->ticket,
 		};

@@ -12,7 +12,7 @@
  *
  *   f(t1) <= t2   and   f(t4) >= t3
  *
- * Error bounds use nothing but these two. Estimates also assume that both
+ * Error bounds use nothing but these two inequalities. Estimates also assume that both
  * directions took the same time.
  */
 #ifndef TSCT_NTP_EXCHANGE_H
@@ -20,8 +20,8 @@
 
 #include "lib/core/port.h"
 
-/* struct tsct_exchange.flags: which times are from the kernel; the others were
- * taken by a program */
+/* struct tsct_exchange.flags: the flags name the times that the kernel took; a program
+ * took the other times */
 #define TSCT_EXCHANGE_T1_KERNEL	0x1
 #define TSCT_EXCHANGE_T2_KERNEL	0x2
 #define TSCT_EXCHANGE_T3_KERNEL	0x4
@@ -29,33 +29,32 @@
 #define TSCT_EXCHANGE_AUTH	0x10	/* the answer was authenticated */
 
 struct tsct_exchange {
-	__u64 t1, t4;		/* local counter */
-	__u64 t2, t3;		/* remote counter: cycles, or ns of an NTP
+	__u64 t1, t4;		/* times of the local counter, cycles */
+	__u64 t2, t3;		/* times of the remote counter: cycles, or ns of an NTP
 				 * server's clock */
-	__u32 local_error;	/* bound of t1 and t4, local cycles */
-	__u32 remote_error;	/* bound of t2 and t3, remote counts */
+	__u32 local_error;	/* error bound of t1 and t4, local cycles */
+	__u32 remote_error;	/* error bound of t2 and t3, remote counts */
 	__u32 session;		/* number of the session; 0: background poll */
 	__u32 flags;
 };
 
-/* mult of a remote counter that counts ns */
+/* Value of mult for a remote counter that counts ns */
 #define TSCT_NS_MULT	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Clock params of another node, from its counter to cluster time; see
- * abi_clock.h */
+/* Clock params of another node, from its counter to cluster time; see abi_clock.h */
 struct tsct_remote_params {
-	__u64 base;		/* remote counter */
-	__s64 base_ns;		/* cluster time at base */
-	__u64 mult;		/* 2^-56 ns per count */
-	__u64 as_of;		/* remote counter for which error_ps holds */
-	__u64 error_ps;		/* bound at as_of; 0: the node defines the
+	__u64 base;		/* value of the remote counter at the base */
+	__s64 base_ns;		/* cluster time at base, ns */
+	__u64 mult;		/* rate, 2^-56 ns per count */
+	__u64 as_of;		/* remote counter value at which error_ps holds */
+	__u64 error_ps;		/* error bound at as_of, ps; 0: the node defines the
 				 * timeline */
-	__u64 growth;		/* growth of the bound, 2^-32 ps per count after
-				 * as_of */
+	__u64 growth;		/* growth of the error bound after as_of, 2^-32 ps per
+				 * count */
 };
 
-/* Round trip without the remote node's processing, in local cycles. @rate: remote
- * counts per local cycle */
+/* Round trip of an exchange without the remote node's processing, in local cycles.
+ * @rate: remote counts per local cycle */
 static inline double tsct_exchange_rtt(const struct tsct_exchange *x,
 				       double rate)
 {

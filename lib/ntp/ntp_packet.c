@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * NTP packets and timestamps. In a version 4 packet, 20 or 24 bytes at the end
- * are a MAC (RFC 7822); longer data after the header begins with an extension
- * field. Older versions have no extension fields: all data after the header is
- * a MAC.
+ * NTP packets and timestamps. In a version 4 packet, 20 or 24 bytes at the end are a
+ * MAC (RFC 7822); longer data after the header begins with an extension field. Older
+ * versions have no extension fields: all data after the header is a MAC.
  */
 #include "ntp_packet.h"
 
 #define UNITS_PER_S	(1LL << 32)
-#define EPOCH_S		2208988800LL	/* from 1900 to 1970 */
+#define EPOCH_S		2208988800LL	/* seconds from 1900 to 1970 */
 
 #define FIELD_MIN	16	/* shortest extension field, bytes */
-#define MAC_MIN		20	/* key id and digest of version 4, bytes */
+#define MAC_MIN		20	/* length of key id and shortest digest, bytes */
 #define MAC_MAX		24
 
-/* ---- timestamps ---------------------------------------------------------- */
+/* ---- NTP timestamps ----------------------------------------------------- */
 
-/* Time in 2^-32 s since 1900, with the era, rounded to the nearest */
+/* Converts ns to 2^-32 s since 1900, with the era, rounded to the nearest value. */
 static tsct_s128 units(__s64 unix_ns)
 {
 	__s64 s = unix_ns / NS_PER_S, ns = unix_ns % NS_PER_S;
@@ -33,7 +32,8 @@ tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns)
 {
 	tsct_ntp_timestamp stamp = (tsct_ntp_timestamp)units(unix_ns);
 
-	/* 0 means "not known": one instant in 136 years is sent as 1. */
+	/* Timestamp 0 means "not known", so the one instant in 136 years that is 0 is
+	 * sent as 1. */
 	return stamp ? stamp : 1;
 }
 
@@ -67,7 +67,7 @@ __u64 tsct_ntp_short_ns(__u32 value)
 	return ((__u64)value * NS_PER_S + 0xffff) >> 16;
 }
 
-/* ---- packets ------------------------------------------------------------- */
+/* ---- building and parsing packets --------------------------------------- */
 
 /* Members after the first byte of the header, and of the extension field, with
  * their offsets */
@@ -106,7 +106,7 @@ static void get_ext(struct tsct_extension *to, const __u8 *from)
 	}
 }
 
-/* Reserved bytes and invalid params are sent as zeros, whatever the structure
+/* Reserved bytes and invalid params are sent as zeros, whatever values the structure
  * has. */
 static void put_ext(const struct tsct_extension *from, __u8 *to)
 {
@@ -143,7 +143,8 @@ static void get_mac(struct tsct_ntp_packet *packet, const __u8 *bytes,
 	packet->mac_len = (__u16)(len - at - 4);
 }
 
-/* Characters that are not printable ASCII become '?': the text is logged. */
+/* Parses the field of missing nodes. Characters that are not printable ASCII become
+ * '?', because the text is logged. */
 static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 			       size_t len)
 {
@@ -162,8 +163,8 @@ static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 	return NULL;
 }
 
-/* @at: a field of length @len, which was checked. Fields of other programs with
- * the same type, and later versions of tsctrace's, are skipped. */
+/* Parses an extension field. @at: the field, with checked length @len. Fields of other
+ * programs with the same type, and later versions of tsctrace's field, are skipped. */
 static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 			     size_t len)
 {
@@ -189,7 +190,7 @@ static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 	return NULL;
 }
 
-/* Parses the data after a version 4 header, from @at on; len - at is a multiple
+/* Parses the data after a version 4 header, from offset @at on; len - at is a multiple
  * of 4. */
 static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 			    size_t at, size_t len)

@@ -11,28 +11,28 @@
 #include "exchange.h"
 
 #define TSCT_NTP_PORT		123
-#define TSCT_NTP_HEADER		48	/* bytes */
+#define TSCT_NTP_HEADER		48	/* length of the NTP header, bytes */
 #define TSCT_NTP_MAX		512	/* longest packet sent or accepted,
 					 * bytes */
 #define TSCT_NTP_MODE_CLIENT	3
 #define TSCT_NTP_MODE_SERVER	4
 #define TSCT_NTP_MODE_BROADCAST	5
-#define TSCT_NTP_UNSYNCED	3	/* leap indicator: not synchronized */
+#define TSCT_NTP_UNSYNCED	3	/* leap indicator 3: clock not synchronized */
 
 /* NTP timestamp: 32.32 s since 1900, modulo 2^32 s. 0 means "not known". */
 typedef __u64 tsct_ntp_timestamp;
 
-/* Rounds to the nearest timestamp, with an error of 0.12 ns at most; never
+/* Converts ns to the nearest NTP timestamp, with an error of 0.12 ns at most; never
  * returns 0. */
 tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns);
 /*
- * @near_ns: selects the era: the result is within 2^31 s of it. The result is
- * rounded to the nearest ns, so that a time converted to a timestamp and back
- * is unchanged; saturating.
+ * Converts an NTP timestamp to ns. @near_ns: a time within 2^31 s of the result, which
+ * selects the era. The result is rounded to the nearest ns, so that a time converted to
+ * a timestamp and back is unchanged; saturating.
  */
 __s64 tsct_ntp_to_ns(tsct_ntp_timestamp stamp, __s64 near_ns);
-/* NTP's short format, 16.16 s, from and to ns. Both directions round up, as the
- * values are bounds, and saturate at 18 hours. */
+/* Convert NTP's short format, 16.16 s, from and to ns. Both conversions round up,
+ * because the values are bounds, and saturate at 18 hours. */
 __u32 tsct_ntp_short(__u64 ns);
 __u64 tsct_ntp_short_ns(__u32 value);
 
@@ -57,60 +57,59 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 /* NTP reserves this range of types for experiments, so other programs may use
  * the same type: a magic number identifies the field. */
 #define TSCT_EXT_TYPE		0xf5c7
-#define TSCT_EXT_MAGIC		0x54534354	/* "TSCT" */
+#define TSCT_EXT_MAGIC		0x54534354	/* magic number "TSCT" of the field */
 #define TSCT_EXT_VERSION	1
-#define TSCT_EXT_SIZE		160	/* bytes, with type and length */
+#define TSCT_EXT_SIZE		160	/* bytes of the field, with type and length */
 
-/* struct tsct_extension.flags */
+/* Flags of tsctrace's extension field, struct tsct_extension.flags */
 #define TSCT_EXT_REPLY		0x1
-#define TSCT_EXT_POLL_REQUEST	0x2	/* all members but ids are 0 */
-#define TSCT_EXT_PARAMS		0x4	/* params are valid */
-#define TSCT_EXT_TX_KERNEL	0x8	/* prev_tx is valid, and the kernel's */
+#define TSCT_EXT_POLL_REQUEST	0x2	/* poll request: all members but ids are 0 */
+#define TSCT_EXT_PARAMS		0x4	/* the member params is valid */
+#define TSCT_EXT_TX_KERNEL	0x8	/* prev_tx is valid, and is the kernel's time */
 #define TSCT_EXT_RX_KERNEL	0x10	/* rx is the kernel's timestamp */
 #define TSCT_EXT_SESSION_OPEN	0x20	/* reply: the client may take part in
 					 * the open session */
 #define TSCT_EXT_SESSION_OVER	0x40	/* reply: the client's last exchange in
 					 * the session */
-#define TSCT_EXT_JOIN		0x80	/* request: part of session */
+#define TSCT_EXT_JOIN		0x80	/* request: is part of the session */
 #define TSCT_EXT_ARRIVED	0x100	/* request: all callers on the client
 					 * wait in the barrier */
-#define TSCT_EXT_RELEASED	0x200	/* reply: all members have arrived */
+#define TSCT_EXT_RELEASED	0x200	/* reply: the barrier is released */
 
 struct tsct_extension {
 	__u16 flags;
-	__u16 depth;		/* hops to the master; 0: the master */
-	__u32 status;		/* TSCT_STATUS_* of the sender's cluster time */
-	__u64 node;		/* sender's id; random, kept over restarts */
-	__u64 host;		/* id that all nodes on one counter share */
+	__u16 depth;		/* number of hops to the master; 0: is the master */
+	__u32 status;		/* status of the sender's cluster time, TSCT_STATUS_* */
+	__u64 node;		/* id of the sender; random, kept over restarts */
+	__u64 host;		/* host id, shared by all nodes on one counter */
 	__u64 nonce;		/* random number of the request; the reply
 				 * repeats it */
 	__u32 epoch;		/* epoch number of the cluster's timeline */
 	__u32 session;
-	__u64 master;		/* node that defines the timeline */
-	__u64 rx;		/* reply: counter when the request was
-				 * received */
-	__u64 tx;		/* reply: counter before it was sent; request:
-				 * tx of the last reply, 0: none */
+	__u64 master;		/* id of the node that defines the timeline */
+	__u64 rx;		/* reply: counter value when the request was received */
+	__u64 tx;		/* reply: counter value before the reply was sent;
+				 * request: tx of the last reply, 0: none */
 	__u64 prev_nonce;	/* reply: nonce of the previous request */
 	__u64 prev_tx;		/* reply: the kernel's transmit time of the
 				 * previous reply */
-	__u32 rx_error;		/* bound of rx and prev_tx, counts */
-	__u32 turn_us;		/* reply: time until the next request */
-	__u32 barrier;		/* number of the collective */
-	__u32 reserved;		/* not sent, read as 0 */
+	__u32 rx_error;		/* error bound of rx and prev_tx, counts */
+	__u32 turn_us;		/* reply: time until the next request, us */
+	__u32 barrier;		/* number of the collective's barrier */
+	__u32 reserved;		/* reserved: not sent, read as 0 */
 	struct tsct_remote_params params;	/* reply: clock params of the
 						 * sender */
 };
 
-/* Offsets of the members from the field's first byte, as drawn in
- * Documentation/protocol.rst, which a test compares */
+/* Byte offsets of the members in tsctrace's extension field. Documentation/protocol.rst
+ * draws the field, and a test compares. */
 enum tsct_ext_at {
-	TSCT_EXT_AT_TYPE = 0,		/* 16 bits: TSCT_EXT_TYPE */
-	TSCT_EXT_AT_LENGTH = 2,		/* 16 bits: TSCT_EXT_SIZE */
-	TSCT_EXT_AT_MAGIC = 4,		/* 32 bits: TSCT_EXT_MAGIC */
-	TSCT_EXT_AT_VERSION = 8,	/* 16 bits: TSCT_EXT_VERSION */
+	TSCT_EXT_AT_TYPE = 0,		/* field type, 16 bits: TSCT_EXT_TYPE */
+	TSCT_EXT_AT_LENGTH = 2,		/* field length, 16 bits: TSCT_EXT_SIZE */
+	TSCT_EXT_AT_MAGIC = 4,		/* magic number, 32 bits: TSCT_EXT_MAGIC */
+	TSCT_EXT_AT_VERSION = 8,	/* version, 16 bits: TSCT_EXT_VERSION */
 	TSCT_EXT_AT_FLAGS = 10,
-	TSCT_EXT_AT_DEPTH = 12,		/* 16 reserved bits follow */
+	TSCT_EXT_AT_DEPTH = 12,		/* depth, followed by 16 reserved bits */
 	TSCT_EXT_AT_NODE = 16,
 	TSCT_EXT_AT_HOST = 24,
 	TSCT_EXT_AT_MASTER = 32,
@@ -124,8 +123,8 @@ enum tsct_ext_at {
 	TSCT_EXT_AT_PREV_NONCE = 80,
 	TSCT_EXT_AT_PREV_TX = 88,
 	TSCT_EXT_AT_RX_ERROR = 96,
-	TSCT_EXT_AT_TURN_US = 100,	/* 64 reserved bits follow */
-	TSCT_EXT_AT_BASE = 112,		/* clock params, from here to the end */
+	TSCT_EXT_AT_TURN_US = 100,	/* turn_us, followed by 64 reserved bits */
+	TSCT_EXT_AT_BASE = 112,		/* clock params, up to the end of the field */
 	TSCT_EXT_AT_BASE_NS = 120,
 	TSCT_EXT_AT_MULT = 128,
 	TSCT_EXT_AT_AS_OF = 136,
@@ -140,38 +139,39 @@ enum tsct_ext_at {
  * a reply is never longer than its request.
  */
 #define TSCT_MISSING_TYPE	0xf5c8
-#define TSCT_MISSING_SIZE	128	/* bytes, with type, length and magic */
+/* Length of the field of missing nodes, bytes */
+#define TSCT_MISSING_SIZE	128
 #define TSCT_MISSING_TEXT	(TSCT_MISSING_SIZE - 8)
 
-/* ---- packets ------------------------------------------------------------- */
+/* ---- NTP packets --------------------------------------------------------- */
 
 struct tsct_ntp_packet {
 	__u8 leap, version, mode, stratum;
 	__s8 poll, precision;
-	__u32 root_delay, root_dispersion;	/* 16.16 s */
+	__u32 root_delay, root_dispersion;	/* NTP short format, 16.16 s */
 	__u32 refid;
 	tsct_ntp_timestamp reference, origin, receive, transmit;
-	bool has_ext;		/* ext is valid; in version 4 only */
-	__u16 ext_version;	/* parsed version of tsctrace's field; 0: the
-				 * packet has no such field */
+	bool has_ext;		/* true: ext is valid; in version 4 only */
+	__u16 ext_version;	/* version of the parsed tsctrace field; 0: the packet
+				 * has no such field */
 	struct tsct_extension ext;
-	bool has_missing;	/* missing is valid; only with has_ext */
-	char missing[TSCT_MISSING_TEXT + 1];	/* parsed: printable ASCII, other
-						 * characters as '?' */
+	bool has_missing;	/* true: missing is valid; only with has_ext */
+	/* Names of missing nodes; parsed: printable ASCII, other characters as '?' */
+	char missing[TSCT_MISSING_TEXT + 1];
 	bool has_mac;
-	__u32 key_id;		/* 0: crypto-NAK */
+	__u32 key_id;		/* id of the MAC's key; 0: crypto-NAK */
 	__u16 mac_at;		/* offset of the key id, and length of the data
 				 * that the MAC covers */
-	__u16 mac_len;		/* length of the digest after the key id */
+	__u16 mac_len;		/* length of the digest after the key id, bytes */
 };
 
 /*
  * tsct_ntp_parse - parse a datagram
  *
- * Unknown extension fields are skipped. So are tsctrace's fields of another
- * version; ext_version has that version. ext.params is 0 unless its flag is
- * set. Returns 0; -EBADMSG: not a packet (or a control message), and *ret_why is
- * the reason as text; @ret_why may be NULL.
+ * Unknown extension fields are skipped. tsctrace's fields of another version are
+ * skipped, too; ext_version is that version. ext.params is 0 unless the flag
+ * TSCT_EXT_PARAMS is set. Returns 0; -EBADMSG: not a packet (or a control message), and
+ * *ret_why is the reason as text; @ret_why may be NULL.
  */
 int tsct_ntp_parse(const void *bytes, size_t len,
 		   struct tsct_ntp_packet *ret_packet, const char **ret_why);
@@ -179,7 +179,7 @@ int tsct_ntp_parse(const void *bytes, size_t len,
 /*
  * tsct_ntp_build - build a packet: header, and tsctrace's fields if has_ext and
  * version 4. The MAC is not included, see auth.h.
- * @bytes: room for TSCT_NTP_MAX
+ * @bytes: room for a packet of TSCT_NTP_MAX bytes
  * Returns the length in bytes, all of which are set.
  */
 size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes);

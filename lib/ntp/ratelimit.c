@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Configured children, and token buckets. The level of a bucket is a time in
- * us: each answer takes interval_us from it, and it rises as time passes.
+ * Configured children, and token buckets. The level of a bucket is a time in us: each
+ * answer takes interval_us from the level, and the level rises as time passes.
  */
 #include <stdlib.h>
 
 #include "acl.h"
 
-#define WAYS	8	/* buckets in a set; an address selects the set */
+#define WAYS	8	/* buckets in a set; the address selects the set */
 
 #define MEMBER_INTERVAL_US	100
 #define MEMBER_BURST		1000
@@ -30,7 +30,7 @@ struct member_bucket {
 struct allowed_child {
 	struct tsct_address address;
 	__u32 key_id;
-	bool anywhere;		/* the child may use any address */
+	bool anywhere;		/* true: the child may use any address */
 };
 
 struct tsct_ratelimit {
@@ -39,8 +39,8 @@ struct tsct_ratelimit {
 	__u64 seed, random;
 	struct tsct_acl acl;
 	unsigned int nr_children;
-	struct allowed_child children[TSCT_CHILDREN_MAX];	/* in the order
-								 * of compare() */
+	/* Configured children, sorted by compare() */
+	struct allowed_child children[TSCT_CHILDREN_MAX];
 	struct token_bucket buckets[TSCT_RATELIMIT_BUCKETS];
 	struct member_bucket members[TSCT_RATELIMIT_MEMBERS];
 };
@@ -84,9 +84,9 @@ int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
 	return tsct_acl_add_rule(&ratelimit->acl, prefix, allow);
 }
 
-/* ---- children ------------------------------------------------------------ */
+/* ---- configured children ------------------------------------------------ */
 
-/* Orders children by address; those without an address come first. */
+/* Orders children by address; children without an address come first. */
 static int compare(const struct allowed_child *child,
 		   const struct tsct_address *to)
 {
@@ -95,7 +95,7 @@ static int compare(const struct allowed_child *child,
 	return memcmp(child->address.ip, to->ip, sizeof(to->ip));
 }
 
-/* Index of the first child whose address is not less than @to */
+/* Returns the index of the first child whose address is not less than @to. */
 static unsigned int find(const struct tsct_ratelimit *ratelimit,
 			 const struct tsct_address *to)
 {
@@ -111,7 +111,7 @@ static unsigned int find(const struct tsct_ratelimit *ratelimit,
 	return low;
 }
 
-/* A configured scope of 0 matches any. */
+/* True: @from is the child's address. A configured scope of 0 matches any scope. */
 static bool matches(const struct allowed_child *child,
 		    const struct tsct_address *from)
 {
@@ -179,10 +179,10 @@ bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 	return false;
 }
 
-/* ---- buckets ------------------------------------------------------------- */
+/* ---- token buckets ------------------------------------------------------ */
 
-/* The member's bucket. A new member gets a full one, in place of the member of
- * the same set that has been silent longest. */
+/* Returns a member's token bucket. A new member gets a full bucket, in place of the
+ * member of the same set that has been silent longest. */
 static struct token_bucket *member_bucket(struct tsct_ratelimit *ratelimit,
 					  const struct tsct_address *from,
 					  __u64 hash)
@@ -231,7 +231,8 @@ bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 		bucket->level_us -= limit->interval_us;
 		return true;
 	}
-	/* The limit is exceeded: answers one in 2^leak, unpredictably. */
+	/* The limit is exceeded: answers one request in 2^leak, chosen
+	 * unpredictably. */
 	if (!ratelimit->leak || ratelimit->leak > 31)
 		return false;
 	ratelimit->random++;

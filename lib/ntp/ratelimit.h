@@ -4,13 +4,12 @@
  * which the longest match counts; an address that is not allowed gets no
  * answer. The rate limit is a token bucket per address, in tables of fixed
  * size. Of the requests that exceed the limit a few, chosen at random, are
- * answered, so that an attacker who forges a client's address cannot cut it
+ * answered, so that an attacker who forges a client's address cannot cut that client
  * off.
  *
- * Unknown clients whose addresses have the same hash share a bucket, and a new
- * client does not get a full one: an attacker with a million forged addresses
- * gets no more answers than the table has buckets. Members have a table of
- * their own.
+ * Unknown clients whose addresses have the same hash share a bucket, and a new client
+ * does not get a full bucket: an attacker with a million forged addresses gets no more
+ * answers than the table has buckets. Members have a table of their own.
  *
  * Nothing is allocated after tsct_ratelimit_new(). A look-up of the rules is a
  * binary search. Not thread-safe.
@@ -20,23 +19,24 @@
 
 #include "lib/core/remap.h"
 
-/* IPv6, or IPv4 as ::ffff:a.b.c.d */
+/* An address and port: IPv6, or IPv4 as ::ffff:a.b.c.d */
 struct tsct_address {
-	__u8 ip[16];		/* network order */
-	__u16 port;		/* host order */
-	__u32 scope;		/* of link-local addresses: interface index */
+	__u8 ip[16];		/* address bytes, in network order */
+	__u16 port;		/* port, in host order */
+	__u32 scope;		/* scope of a link-local address: interface index */
 };
 
 #define TSCT_RULES_MAX		256
-#define TSCT_RATELIMIT_BUCKETS	4096	/* buckets of unknown clients */
-#define TSCT_RATELIMIT_MEMBERS	2048	/* buckets of members */
+#define TSCT_RATELIMIT_BUCKETS	4096	/* number of buckets for unknown clients */
+#define TSCT_RATELIMIT_MEMBERS	2048	/* number of buckets for members */
 #define TSCT_CHILDREN_MAX	1024
 
 struct tsct_ratelimit_options {
-	__u32 interval_us;	/* time per token and address; 0: no limit */
-	__u32 burst;		/* tokens of a full bucket; 0: 1 */
-	/* Limit of members, which poll fast in sessions. 0: 100 us, and 1000
-	 * tokens. If unknown clients have no limit, members have none either. */
+	__u32 interval_us;	/* time per token and address, us; 0: no limit */
+	__u32 burst;		/* number of tokens in a full bucket; 0: 1 */
+	/* Time per token and number of tokens for members, which poll fast in sessions.
+	 * 0: 100 us, and 1000 tokens. If unknown clients have no limit, members have
+	 * none either. */
 	__u32 member_interval_us;
 	__u32 member_burst;
 	__u32 leak;		/* one in 2^leak of the requests that exceed the
@@ -45,17 +45,18 @@ struct tsct_ratelimit_options {
 
 struct tsct_ratelimit;
 
-/* NULL: out of memory. @seed: unpredictable */
+/* Creates a rate limit without rules; NULL: out of memory. @seed: an unpredictable
+ * number */
 struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed);
 void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);
 
 /*
- * tsct_ratelimit_rule - add a rule: "10.0.0.0/8", "fd00::/8", "192.0.2.1",
- * "all"
+ * tsct_ratelimit_rule - add an access rule for a prefix: "10.0.0.0/8", "fd00::/8",
+ * "192.0.2.1", "all"
  *
- * It replaces a rule for the same prefix. "all" is every address, 0.0.0.0/0
- * every IPv4 address. 0; -EINVAL: not a prefix, or bits are set after its
+ * The rule replaces a rule for the same prefix. "all" is every address, 0.0.0.0/0
+ * every IPv4 address. Returns 0; -EINVAL: not a prefix, or bits are set after its
  * length (10.1.2.3/8 is ambiguous); -E2BIG: more than TSCT_RULES_MAX.
  */
 int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
@@ -64,20 +65,21 @@ int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
 /*
  * tsct_ratelimit_child - add a configured child, which is a trusted member and
  * needs no access rule
- * @address: NULL: any address that the rules allow, with the child's key
- * @key_id: the key that it must use; 0: none
+ * @address: address of the child; NULL: any address that the rules allow, with the
+ *	child's key
+ * @key_id: key that the child must use; 0: no key
  *
  * If all children with a key have addresses, the key is rejected from other
  * addresses. Several children may share an address, with different keys.
- * -E2BIG: too many.
+ * Returns 0; -E2BIG: too many children.
  */
 int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 		     const struct tsct_address *address, __u32 key_id);
 
 /*
- * tsct_ratelimit_key - check whether an address may use a key (0: none)
+ * tsct_ratelimit_key - check whether an address may use a key (0: no key)
  * Returns 1: a configured child; 0: neither address nor key is configured;
- * -ENOKEY: the address must use a key; -EKEYREJECTED: it must use another key,
+ * -ENOKEY: the address must use a key; -EKEYREJECTED: the address must use another key,
  * or the key belongs to other addresses.
  */
 int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
@@ -85,32 +87,33 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 
 bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 		       const struct tsct_address *from);
-/* Takes a token; false: the limit is exceeded. @trusted: a known member, which
- * has a bucket of its own. @now_us: any clock that does not step */
+/* Takes a token of an address; false: the limit is exceeded. @trusted: the sender is a
+ * known member, with a bucket of its own. @now_us: time by any clock that does not
+ * step */
 bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
 			 const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
 
-#define TSCT_ADDRESS_TEXT	64	/* bytes for the text of any address */
+#define TSCT_ADDRESS_TEXT	64	/* room for the text of any address, bytes */
 
 /*
- * Parses an address; its port is left unchanged. A scope after % must be a
- * number, as interface names need the system. 0 or -EINVAL
+ * Parses the text of an address; the port is left unchanged. A scope after % must be a
+ * number, as interface names need the system. Returns 0 or -EINVAL.
  */
 int tsct_address_parse(const char *text, struct tsct_address *ret);
 
-/* Prints an address without its port; truncated if it exceeds @size bytes. */
+/* Prints an address without its port; the text is cut if longer than @size bytes. */
 void tsct_address_print(const struct tsct_address *address, char *text,
 			size_t size);
 
-/* True: the same host; ports are ignored. */
+/* True: two addresses are the same host; ports are ignored. */
 static inline bool tsct_address_same(const struct tsct_address *a,
 				     const struct tsct_address *b)
 {
 	return a->scope == b->scope && !memcmp(a->ip, b->ip, sizeof(a->ip));
 }
 
-/* Hash of a host; ports are ignored. */
+/* Hash of an address; the port is ignored. */
 static inline __u64 tsct_address_hash(const struct tsct_address *address,
 				      __u64 seed)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The responder: checks requests and builds answers. Cheap checks come first,
- * and those that anyone can fail: a packet from an unknown address ends at the
- * access rules, a forged one at the MAC. Only a request that passed these takes
- * a token or changes the table of clients.
+ * The responder: checks requests and builds answers. Cheap checks come first, and
+ * checks that anyone can fail: a packet from an unknown address ends at the access
+ * rules, a forged one at the MAC. Only a request that passed these takes a token or
+ * changes the table of clients.
  */
 #include <stdlib.h>
 
@@ -17,17 +17,17 @@ struct tsct_responder {
 	struct tsct_client_table clients;
 };
 
-/* A request while it is answered */
+/* State of a request while it is being answered */
 struct responder_query {
 	const struct tsct_address *from;
 	const void *bytes;
 	size_t len;
 	struct tsct_packet_time rx;
 	struct tsct_ntp_packet packet;
-	bool member;		/* authenticated, or a configured child */
+	bool member;		/* sender is authenticated, or a configured child */
 	struct tsct_client_entry *entry;
-	bool again;		/* received before, or possibly a replay */
-	bool repeat;		/* a duplicate of the last request, which gets
+	bool again;		/* request was received before, or may be a replay */
+	bool repeat;		/* request is a duplicate of the last request, and gets
 				 * the same answer */
 	struct tsct_client_entry_past *note;	/* record of the request; NULL:
 						 * not recorded */
@@ -47,7 +47,8 @@ struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 	if (!responder)
 		return NULL;
 	responder->ops = *ops;
-	/* Clients that guess the seed can only make their own look-ups slower. */
+	/* The present time is seed enough: clients that guess the seed can only make
+	 * their own look-ups slower. */
 	tsct_client_table_init(&responder->clients, ops->now(ops->ctx));
 	return responder;
 }
@@ -75,7 +76,7 @@ void tsct_responder_disrupt(struct tsct_responder *responder)
 	tsct_client_table_init(&responder->clients, responder->clients.seed);
 }
 
-/* ---- checks -------------------------------------------------------------- */
+/* ---- checks of requests ------------------------------------------------- */
 
 static enum tsct_answer check_key(struct tsct_responder *responder,
 				  struct responder_query *request)
@@ -131,7 +132,7 @@ static enum tsct_answer check(struct tsct_responder *responder,
 		TSCT_ANSWER_SENT : TSCT_ANSWER_LIMITED;
 }
 
-/* ---- the extension field ------------------------------------------------- */
+/* ---- requests with tsctrace's extension field --------------------------- */
 
 static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
 {
@@ -146,12 +147,13 @@ static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
 /*
  * False: the request may be a replay.
  *
- * A request repeats the tx of the last answer that its sender received. So it
- * was made after that answer: it is new, or one of the requests recorded since.
- * A sender that repeats another tx was restarted, lost many answers, or replays
- * a recording; its next request is accepted if that repeats the tx of the
- * present answer. A client's first request is accepted, so that clients need not
- * send two; so are a few with the same tx, sent before the first was answered.
+ * A request repeats the tx of the last answer that its sender received. So the request
+ * was made after that answer: the request is new, or one of the requests recorded
+ * since. A sender that repeats another tx was restarted, lost many answers, or replays
+ * a recording; the sender's next request is accepted if that repeats the tx of the
+ * present answer. A client's first request is accepted, so that clients need not send
+ * two; so are a few requests with the same tx, sent before the first request was
+ * answered.
  */
 static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
 {
@@ -191,17 +193,18 @@ static void record_request(struct tsct_responder *responder,
 
 	if (!entry)
 		return;
-	/* tsctrace's clients never send a nonce of 0, which marks an unused
-	 * record. */
+	/* A nonce of 0 marks an unused record; tsctrace's clients never send that
+	 * nonce. */
 	if (!ext->nonce) {
 		request->again = true;
 		return;
 	}
-	/* This request proves that the last unverified one was not a replay, if
-	 * it repeats the tx of its answer: records that one. */
+	/* If this request repeats the tx of the answer to the last unverified request,
+	 * that request was not a replay, and is recorded now. */
 	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
 	    entry->unverified.nonce != ext->nonce) {
-		/* tx belongs to an answer before that to the new record. */
+		/* The kernel's transmit time is that of an answer before the answer to
+		 * the recorded request. */
 		entry->has_tx = false;
 		tsct_client_table_ticket(&responder->clients, entry);
 		record(entry, entry->unverified);
@@ -273,7 +276,7 @@ static void fill_field(struct tsct_responder *responder,
 					      &member_request);
 }
 
-/* ---- NTP only ------------------------------------------------------------ */
+/* ---- requests of NTP-only clients --------------------------------------- */
 
 /*
  * Sets the timestamps of an answer to an NTP client. In interleaved mode (RFC
@@ -304,19 +307,18 @@ static void fill_ntp_only(struct tsct_responder *responder,
 	if (interleaved)
 		return;
 	reply->transmit = ntp_time(responder, ops->now(ops->ctx));
-	/* The origin of the client's next request is one of these timestamps,
-	 * depending on its mode: so they must differ. */
+	/* Receive and transmit timestamp must differ: the origin of the client's next
+	 * request is one of the two, depending on the request's mode. */
 	if (reply->transmit == reply->receive)
 		reply->transmit++;
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- building answers --------------------------------------------------- */
 
 /*
- * Finds or creates the client's entry. A client of NTP only gets one if it may
- * use interleaved mode: its receive timestamp is set and differs from the
- * transmit timestamp, so that answers of both modes can be told apart (RFC
- * 9769).
+ * Finds or creates the client's entry. An NTP-only client gets an entry if it may use
+ * interleaved mode: the request's receive timestamp is set and differs from the
+ * transmit timestamp, so that answers of both modes can be told apart (RFC 9769).
  */
 static void find_client(struct tsct_responder *responder,
 			struct responder_query *request)
@@ -343,7 +345,7 @@ static size_t build_answer(struct tsct_responder *responder,
 	size_t len;
 
 	if (reply->has_ext && !request->repeat) {
-		/* Taken last, just before the answer is sent */
+		/* The transmit time is taken last, just before the answer is sent. */
 		reply->ext.tx = responder->ops.now(responder->ops.ctx);
 		if (request->note)
 			request->note->tx = reply->ext.tx;
@@ -422,7 +424,7 @@ void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 	struct tsct_client_entry *entry = tsct_client_table_of(&responder->clients,
 						     ticket);
 
-	/* Rejects a time before the answer was made. */
+	/* Rejects a transmit time that is before the answer was made. */
 	if (!entry || entry->has_tx || !tx.kernel ||
 	    (__s64)(tx.cycles - entry->before_tx) < -(__s64)tx.error)
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The responder: the server side of the protocol. It has no state but a rate
- * limit, and a table of fixed size with the kernel's transmit time of the last
- * answer to each client. An answer is never longer than its request. Pure, and
- * not thread-safe, as client.h.
+ * The responder: the server side of the protocol. The responder has no state but a rate
+ * limit, and a table of fixed size with the kernel's transmit time of the last answer
+ * to each client. An answer is never longer than the request. Pure (packets and times
+ * come from the caller), and not thread-safe.
  *
  * Requests of mode 3 in NTP version 1 to 4 are answered; those of version 4 with
  * tsctrace's extension field get that field. Mode 1 (symmetric) is rejected, as
@@ -19,18 +19,18 @@
 #include "client.h"
 #include "ratelimit.h"
 
-/* The content of all answers; to be updated whenever the clock is published */
+/* Content of all answers; to be updated whenever the clock is published */
 struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
 	__u16 depth;
 	bool has_params;	/* params is valid: the cluster's time is known */
 	struct tsct_remote_params params;
-	/* CLOCK_REALTIME by the clock page, for NTP clients */
+	/* CLOCK_REALTIME by the clock page, sent to NTP clients */
 	__u8 leap, stratum;	/* stratum above 15 is sent as 0: unknown */
 	__s8 precision;
 	__u32 refid;
-	__u32 root_delay, root_dispersion;	/* 16.16 s */
+	__u32 root_delay, root_dispersion;	/* NTP short format, 16.16 s */
 	tsct_ntp_timestamp reference;
 };
 
@@ -42,14 +42,14 @@ struct tsct_timeline {
  */
 struct tsct_responder_request {
 	const struct tsct_address *from;
-	__u32 key_id;		/* 0: no MAC */
-	bool trusted;		/* the rate limit of members applies, not that
-				 * of unknown clients: ratelimit.h */
+	__u32 key_id;		/* key id of the request's MAC; 0: no MAC */
+	bool trusted;		/* rate limit of members applies, not that of unknown
+				 * clients (ratelimit.h) */
 	struct tsct_extension request, *reply;
 	/*
-	 * Missing nodes; both NULL if the request has no such field.
-	 * below: names of those in the sender's subtree. missing: room for
-	 * TSCT_MISSING_TEXT + 1 bytes, for the names of all of them.
+	 * Names of missing nodes; both NULL if the request has no field of missing
+	 * nodes. below: missing nodes in the sender's subtree. missing: room for
+	 * TSCT_MISSING_TEXT + 1 bytes, for the names of all missing nodes.
 	 */
 	const char *below;
 	char *missing;
@@ -57,14 +57,14 @@ struct tsct_responder_request {
 
 struct tsct_responder_ops {
 	void *ctx;
-	/* Reads the counter, ordered with the system calls around it. */
+	/* Reads the counter, ordered with the surrounding system calls. */
 	__u64 (*now)(void *ctx);
-	/* CLOCK_REALTIME at a counter value, by the clock page */
+	/* Converts a counter value to CLOCK_REALTIME, by the clock page. */
 	__s64 (*real_ns)(void *ctx, __u64 cycles);
-	/* Time for the rate limit; NULL: real_ns() of the request */
+	/* Reads the time for the rate limit; NULL: real_ns() of the request is used */
 	__u64 (*now_us)(void *ctx);
-	/* Handles sessions and collectives of a member's request; NULL: they
-	 * are ignored. */
+	/* Handles sessions and collectives of a member's request; NULL: sessions and
+	 * collectives are ignored. */
 	void (*member_request)(void *ctx,
 			       const struct tsct_responder_request *request);
 };
@@ -72,13 +72,12 @@ struct tsct_responder_ops {
 enum tsct_answer {
 	TSCT_ANSWER_SENT,
 	TSCT_ANSWER_MALFORMED,
-	TSCT_ANSWER_NOT_REQUEST,	/* another NTP mode or version */
-	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers the
-					 * address */
+	TSCT_ANSWER_NOT_REQUEST,	/* not a request: another NTP mode or version */
+	TSCT_ANSWER_DENIED,		/* no "allow" or "child" covers the address */
 	TSCT_ANSWER_LIMITED,
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,
-	TSCT_ANSWER_NO_MAC,		/* the address must use a key */
+	TSCT_ANSWER_NO_MAC,		/* no MAC, but the address must use a key */
 	TSCT_ANSWER_WRONG_KEY,		/* another key is configured for the
 					 * address, or the key for other
 					 * addresses */
@@ -87,16 +86,16 @@ enum tsct_answer {
 	TSCT_ANSWER_NR
 };
 
-#define TSCT_RESPONDER_CLIENTS	1024	/* entries of the client table */
+#define TSCT_RESPONDER_CLIENTS	1024	/* number of entries in the client table */
 
 struct tsct_responder;
 
 /*
- * tsct_responder_new - NULL: out of memory
- * tsct_responder_use - set keys and rate limit, which stay the caller's. @keys
- *	NULL: none. @ratelimit NULL: no request is answered
- * tsct_responder_counts - number of requests per enum tsct_answer
- * tsct_responder_result_text - a result as text, for logs
+ * tsct_responder_new - create a responder; NULL: out of memory
+ * tsct_responder_use - set keys and rate limit, which the caller owns. @keys NULL: no
+ *	keys. @ratelimit NULL: no request is answered
+ * tsct_responder_counts - number of requests for each result, enum tsct_answer
+ * tsct_responder_result_text - describe a result in a text for logs
  */
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops);
 void tsct_responder_free(struct tsct_responder *responder);
@@ -108,14 +107,15 @@ const char *tsct_responder_result_text(enum tsct_answer answer);
 
 /*
  * tsct_responder_answer - build the answer to a datagram
- * @rx: receive time; if not the kernel's: taken after the packet was received
- * @reply: room for TSCT_NTP_MAX; *ret_len 0: nothing to send
- * @ret_ticket: for tsct_responder_sent(); 0: its transmit time is not needed
+ * @rx: receive time of the datagram, by the kernel, or taken after receiving
+ * @reply: room for an answer of TSCT_NTP_MAX bytes; *ret_len 0: no answer to send
+ * @ret_ticket: ticket for tsct_responder_sent(); 0: the answer's transmit time is not
+ *	needed
  *
  * tsct_responder_sent - set the transmit time of an answer
  *
- * Only the kernel's times are used (tx.kernel): a time that a program takes
- * after it sent may be later than the answer's arrival.
+ * Only the kernel's times are used (tx.kernel): a time that a program takes after
+ * sending may be later than the answer's arrival.
  */
 enum tsct_answer
 tsct_responder_answer(struct tsct_responder *responder,
@@ -126,14 +126,15 @@ tsct_responder_answer(struct tsct_responder *responder,
 void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 			 struct tsct_packet_time tx);
 
-/* Drops all recorded times, after the local counter was disrupted. */
+/* Drops all recorded times of requests and answers, after the local counter was
+ * disrupted. */
 void tsct_responder_disrupt(struct tsct_responder *responder);
 
 /*
- * tsct_responder_request_poll - build a poll request, for a member, which
- * receives it with tsct_client_poll_requested()
- * @key_id: 0: no MAC
- * @bytes: room for TSCT_NTP_MAX
+ * tsct_responder_request_poll - build a poll request, to be sent to a member, where
+ * tsct_client_poll_requested() handles it
+ * @key_id: key of the packet's MAC; 0: no MAC
+ * @bytes: room for a packet of TSCT_NTP_MAX bytes
  * Returns the length; 0: no such key.
  */
 size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,

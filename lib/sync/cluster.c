@@ -5,10 +5,11 @@
 #include "cluster_private.h"
 #include "lib/core/clock_params.h"
 
-/* Longest slew of an offset within the bounds, in TSCT_CLUSTER_SLEW_MAX_NS */
+/* Factor of the longest slew for an offset within the error bounds, in units of
+ * TSCT_CLUSTER_SLEW_MAX_NS */
 #define WITHIN_BOUND_FACTOR	6
 
-/* With a fit of fewer exchanges, the status is CALIBRATING. */
+/* Least number of exchanges in a fit; with fewer, the status is CALIBRATING. */
 #define CALIBRATED_KEPT_MIN	4
 
 /* Limits of the length of a slew, in seconds */
@@ -16,15 +17,16 @@
 #define SLEW_MAX_S	10.0
 
 /*
- * Least time between changes of the published parameters. It is less than any
- * slew. The published state has one straight piece of the previous parameters
- * (cluster_prev), which reaches far enough back after that time. The first
+ * Least time between changes of the published parameters. This time is less than the
+ * length of any slew. The published state has one straight piece of the previous
+ * parameters (cluster_prev), which reaches far enough back after that time. The first
  * parameters may be replaced earlier, as they are imprecise.
  */
 #define PARAMS_MIN_S	0.5
 /*
- * Least time that parameters stay after the end of a slew. It is longer than the
- * lead of new parameters, so that the time now is never in the previous slew.
+ * Least time for which parameters stay published after the end of their slew. This time
+ * is longer than the lead of new parameters, so that the time now is never in the
+ * previous slew.
  */
 #define LEAD_MAX_S	1.2
 
@@ -32,9 +34,10 @@
  * many standard deviations. */
 #define KEEP_SD		0.25
 
-#define PROVISIONAL_KEPT	8 /* a fit of fewer exchanges is provisional */
+#define PROVISIONAL_KEPT	8 /* with fewer exchanges a fit is provisional */
 
-/* Default values of options, s; HOLD_S_MASTER: of hold_s on the master */
+/* Default values of the cluster's options, s; HOLD_S_MASTER: default of hold_s on the
+ * master */
 #define HOLD_S_MASTER	8.0
 #define VOID_S		3600.0
 #define WINDOW_S	1000.0
@@ -110,7 +113,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 
 /* ---- exchanges ----------------------------------------------------------- */
 
-/* Returns true if the timeline has changed. */
+/* Sets the cluster's timeline. Returns true if the timeline has changed. */
 static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 			 __u32 timeline)
 {
@@ -123,7 +126,8 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 	return changed;
 }
 
-/* Gets the selected source's estimate, extra_ns included; false: there is none. */
+/* Gets the estimate of the selected source, with extra_ns in the bound; false: there is
+ * no estimate. */
 static bool estimate(const struct tsct_cluster *cluster,
 		     struct tsct_source_params *ret_est)
 {
@@ -151,8 +155,8 @@ static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 	if (!set_timeline(cluster, selection.master, selection.timeline)) {
 		if (!params->mult)
 			return TSCT_CLUSTER_NEW;
-		/* An offset within the published bounds may slew for longer than
-		 * one that is due to a disruption. */
+		/* An offset within the published error bounds may slew for longer than
+		 * an offset due to a disruption. */
 		off = tsct_magnitude(tsct_servo_offset_ns(&est.time, params, now));
 		bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
 			tsct_source_params_bound_ns(&est, now);
@@ -236,8 +240,8 @@ static bool is_provisional(const struct tsct_cluster *cluster)
 	return used_source(cluster)->fit.nr_kept < PROVISIONAL_KEPT;
 }
 
-/* Magnitude of the difference between the rate of parameters after their slew and
- * the estimated rate, ns per cycle */
+/* Magnitude of the difference between the published rate, after the slew, and the
+ * estimated rate, ns per cycle */
 static double rate_off(const struct tsct_source_params *est,
 		       const struct tsct_clock_params *params)
 {
@@ -254,13 +258,14 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* cluster_prev would have the part after the slew, which is too short. */
+	/* If replaced now, the parameters would leave a part after their slew that is
+	 * too short for cluster_prev. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
 	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);
 }
 
-/* True: the parameters in force may stay. */
+/* True: the parameters in force are accurate enough to stay. */
 static bool params_may_stay(const struct tsct_cluster *cluster,
 			 const struct tsct_source_params *est, __u64 begin_cycles)
 {
@@ -276,12 +281,13 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 		return false;
 	if (tsct_servo_slews(params)) {
 		from = tsct_servo_slew_end(params);
-		/* The fast path ends with the slew, until parameters are new. */
+		/* The clock's fast path of conversion ends with the slew, until
+		 * parameters are new. */
 		if ((__s64)(begin_cycles - from) >= 0)
 			return false;
 	}
-	/* The interval to the next exchange after a burst is longer than those in
-	 * the burst. */
+	/* The next exchange is expected after the longer of the usual and the last
+	 * interval: after a burst, intervals are longer than in the burst. */
 	next += source->max_interval > source->last_interval ?
 		source->max_interval : source->last_interval;
 	if ((__s64)(next - from) < 0)
@@ -291,8 +297,8 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 }
 
 /*
- * True: a provisional fit agrees with the parameters in force, which have the
- * smaller bound. This happens after all older exchanges were dropped.
+ * True: a provisional fit agrees with the parameters in force, whose error bound is
+ * smaller. Such a fit results when all older exchanges were dropped.
  */
 static bool params_are_better(const struct tsct_cluster *cluster,
 			      const struct tsct_source_params *est, __u64 begin_cycles)
@@ -308,8 +314,8 @@ static bool params_are_better(const struct tsct_cluster *cluster,
 						   begin_cycles)) <= known + bound;
 }
 
-/* Sets a slew to the estimate that ends about at the next exchange, or later if
- * the rate of the slew is at its limit. */
+/* Sets parameters that slew to the estimated time. The slew ends about at the next
+ * exchange, or later if the slew's rate is at the limit. */
 static void set_slew(const struct tsct_cluster *cluster,
 		     const struct tsct_source_params *est, struct tsct_clock_params *params)
 {
@@ -330,8 +336,8 @@ static void set_slew(const struct tsct_cluster *cluster,
 }
 
 /*
- * Bound of the error up to the last exchange: the smaller one of the prediction
- * before that exchange and of the bound by the estimate now
+ * Error bound of the published time up to the last exchange: the smaller of the bound
+ * predicted before that exchange, and the bound by the present estimate
  */
 static __u64 past_error_ps(const struct tsct_cluster *cluster,
 			   const struct tsct_source_params *est,
@@ -358,8 +364,8 @@ static __u64 past_error_ps(const struct tsct_cluster *cluster,
 
 /*
  * The error due to wander grows with the square of time, published bounds grow
- * linearly. Up to holdover, the growth is that of the chord, which is above the
- * square; after it, the slope that the square has there.
+ * linearly. Until holdover begins, the published growth is the slope of the chord,
+ * which is above the square; afterwards, the slope of the square where holdover begins.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est,
@@ -386,7 +392,8 @@ static void set_bounds(const struct tsct_cluster *cluster,
 	params->past_error_ps = past_error_ps(cluster, est, params);
 }
 
-/* Composes the parameters of a master, whose holdover begins again later. */
+/* Composes the parameters of a master, whose time until holdover begins anew with each
+ * publication. */
 static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			   struct tsct_clock_params *params)
 {
@@ -396,7 +403,8 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 	if (!params->mult) {
 		params->base_cycles = cluster->master_params.base;
 		params->base_ns = cluster->master_params.base_ns;
-		/* The error due to rounding of times and counter values */
+		/* The master's error is only that of rounding times and counter
+		 * values. */
 		params->error_ps = tsct_ps_up(
 			1 + tsct_mult_rate(cluster->master_params.mult));
 	} else if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX) {
@@ -414,7 +422,7 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 	params->fast_cycles = tsct_servo_fast_cycles(params);
 }
 
-/* ---- publication -------------------------------------------------------------- */
+/* ---- composing and publishing parameters ------------------------------------- */
 
 static __u32 status_of(const struct tsct_cluster *cluster,
 		       const struct tsct_clock_params *params, __u64 at)
@@ -431,7 +439,8 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 	if (cluster->used < 0)
 		return TSCT_STATUS_HOLDOVER;
 	used = &cluster->sources[cluster->used];
-	/* The source answers, but its own time is not synchronized. */
+	/* A source that answers, but is not synchronized itself, passes its status
+	 * on. */
 	if (used->remote.has_params &&
 	    used->remote.status != TSCT_STATUS_SYNCHRONIZED)
 		return used->remote.status;
@@ -471,14 +480,14 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 
 	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles,
 						     params);
-	/* If a source sends invalid parameters, REALTIME is published without
-	 * them. */
+	/* If the cluster's parameters are invalid (by a source's fault), REALTIME is
+	 * published without the cluster's time. */
 	if (tsct_clock_params_check(params, state->source)) {
 		memset(params, 0, sizeof(*params));
 		state->cluster_status = TSCT_STATUS_UNKNOWN;
 	}
-	/* The epoch ends where the time becomes unknown, as the next parameters
-	 * cannot continue from these. */
+	/* The epoch ends where the time becomes unknown, as later parameters cannot
+	 * continue from the present parameters. */
 	state->cluster_epoch = cluster->epoch + (old->mult && !params->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
@@ -488,7 +497,8 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			tsct_clock_params_prev(old, params->base_cycles);
 	if (!params->mult)
 		memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
-	/* The fast path supports neither skewed CPUs nor other sources. */
+	/* The fast path of conversion supports neither skewed CPUs nor counters other
+	 * than the TSC. */
 	if (state->flags & TSCT_CLOCK_SKEWED ||
 	    state->source != TSCT_SOURCE_TSC)
 		params->fast_cycles = 0;
@@ -511,7 +521,7 @@ void tsct_cluster_published(struct tsct_cluster *cluster,
 	cluster->disrupted = false;
 }
 
-/* ---- reports ------------------------------------------------------------- */
+/* ---- reports about the cluster ------------------------------------------- */
 
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 {
@@ -549,7 +559,7 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			.base_ns = point->ns,
 			.mult = tsct_rate_mult(est.time.rate),
 			.as_of = point->cycles,
-			/* + 1 ns, as base_ns is rounded down */
+			/* plus 1 ns, because base_ns is rounded down */
 			.error_ps = tsct_round_up((point->half_ns + 1) * 1e3),
 			.growth = as_growth(est.growth + tsct_smaller(
 				est.wander * holdover, est.phi)),
@@ -572,7 +582,7 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret)
 {
-	double nominal = 1e9 / cluster->options.hz;	/* ns per cycle */
+	double nominal = 1e9 / cluster->options.hz;	/* nominal rate, ns per cycle */
 	const struct tsct_sync_source *s;
 
 	memset(ret, 0, sizeof(*ret));

@@ -7,10 +7,10 @@
  * The cluster's timeline is the master's counter, at a rate and an offset to
  * CLOCK_REALTIME that the master chose when the timeline's epoch began. Both
  * are constant within an epoch, so steering CLOCK_REALTIME does not affect it.
- * A child fits its counter to its source's counter (fit.h) and applies the
+ * A child fits its own counter to the counter of a source (fit.h) and applies the
  * source's clock params; error bounds add up.
  *
- * New params continue from the time by those in force, and slew: within an epoch
+ * New params continue from the time by the params in force, and slew: within an epoch
  * time never jumps and never runs backwards. An epoch begins on this node with
  * another master, with another epoch of the master, and with an offset that takes
  * too long to slew.
@@ -18,7 +18,7 @@
  * There are two epoch numbers. A timeline is identified by its master and the
  * master's epoch number (struct tsct_remote.epoch), which children of this node
  * get from tsct_cluster_timeline(). This node's own number increases whenever the
- * timeline changes or time may jump; it is in the clock page, and
+ * timeline changes or time may jump; the clock page has this number, and
  * tsct_cluster_epoch() returns it.
  *
  * Sources on one timeline check each other. Of n sources at most (n - 1) / 2
@@ -33,11 +33,11 @@
 #include "fit.h"
 
 #define TSCT_SOURCES_MAX	16
-#define TSCT_WINDOW_MAX		1024	/* exchanges kept per source */
+#define TSCT_WINDOW_MAX		1024	/* most exchanges kept per source */
 
 /*
- * Fastest and longest slew. An offset that takes longer begins an epoch; one
- * within the published bounds may take six times as long.
+ * Fastest and longest slew. An offset that takes longer to slew begins an epoch; an
+ * offset within the published bounds may take six times as long.
  */
 #define TSCT_CLUSTER_SLEW_PPB	500000
 #define TSCT_CLUSTER_SLEW_MAX_NS	10000000000LL
@@ -46,49 +46,49 @@
 #define TSCT_CLUSTER_DEPTH_MAX	15
 
 struct tsct_cluster_options {
-	struct tsct_fit_options fit;	/* fit.hz is ignored */
-	double hz;		/* local counter, against MONOTONIC_RAW; 0: 1e9 */
+	struct tsct_fit_options fit;	/* options of the fits; fit.hz is ignored */
+	double hz;		/* local counter's rate by MONOTONIC_RAW; 0: 1e9 */
 	__u32 epoch;		/* this node's first epoch number; 0: 1. See also
 				 * tsct_cluster_resume_epoch() */
-	double window_s;	/* age at which exchanges are dropped; 0: 1000 */
-	double hold_s;		/* time without an exchange until holdover; 0: 8
-				 * poll intervals, at least 5 s */
-	double void_s;		/* time in holdover until the time is unknown;
-				 * 0: 3600 */
+	double window_s;	/* age at which exchanges are dropped, s; 0: 1000 */
+	double hold_s;		/* time without an exchange until holdover, s; 0: 8 poll
+				 * intervals, at least 5 s */
+	double void_s;		/* duration of holdover until the time is unknown, s; 0:
+				 * 3600 */
 };
 
 /* State of one source, for reports */
 struct tsct_source_state {
-	bool used;		/* selected: the published time is from it */
-	bool falseticker;	/* outvoted; reason[] has the details */
-	bool known;		/* offset_ns is valid */
-	double offset_ns;	/* the published time minus the source's, now */
-	double error_ns;	/* bound of the source's time, now */
+	bool used;		/* source is selected: the published time is from it */
+	bool falseticker;	/* source is outvoted; reason[] has the details */
+	bool known;		/* true: offset_ns is valid */
+	double offset_ns;	/* published time minus the source's time, now, ns */
+	double error_ns;	/* error bound of the source's time, now, ns */
 	double rtt_min_ns, rtt_median_ns;
 	double drift_ppm;	/* rate of the local counter by the cluster's
 				 * time, relative to hz */
-	unsigned int kept, dropped;	/* exchanges in the window */
-	char reason[160];	/* text: why the source is not used; or "" */
+	unsigned int kept, dropped;	/* number of exchanges in the window */
+	char reason[160];	/* reason for which the source is not used; or "" */
 };
 
 struct tsct_cluster;
 
-/* At most TSCT_SOURCES_MAX sources. NULL: no memory */
+/* Creates a cluster with up to TSCT_SOURCES_MAX sources. NULL: out of memory */
 struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options,
 				      unsigned int nr_sources);
 void tsct_cluster_free(struct tsct_cluster *cluster);
 
 enum tsct_cluster_event {
-	TSCT_CLUSTER_OK,	/* nothing to publish */
+	TSCT_CLUSTER_OK,	/* the event requires no publication */
 	TSCT_CLUSTER_NEW,	/* new parameters may be composed */
-	TSCT_CLUSTER_EPOCH,	/* an epoch has begun: another timeline, or a
-				 * step */
+	TSCT_CLUSTER_EPOCH,	/* an epoch began: another timeline, or a step of
+				 * time */
 };
 
 /*
- * tsct_cluster_feed - add an exchange with a source, oldest first
+ * tsct_cluster_feed - add an exchange with a source; exchanges come oldest first
  * tsct_cluster_master - make this node the master: @params define the timeline,
- *	@epoch is its number. Sources do not affect the time from then on.
+ *	@epoch is the timeline's number. Sources do not affect the time from then on.
  * tsct_cluster_disrupt - drop all state and begin an epoch, after the local
  *	counter was disrupted
  * tsct_cluster_reset_source - drop the exchanges with a reconfigured source
@@ -107,16 +107,16 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
- * tsct_cluster_compose - the params to publish now
- * @begin_cycles: begin of new params, later than now. Before the base of those in
- *	force, the result is those again.
+ * tsct_cluster_compose - compose the params to publish now
+ * @begin_cycles: begin of new params, later than now. Before the base of the params in
+ *	force, the result is these params again.
  * @ret_params: mult 0: the time is unknown
- * Returns TSCT_STATUS_*. Changes nothing.
+ * Returns TSCT_STATUS_*. The cluster is not changed.
  *
  * tsct_cluster_fill - compose params into the cluster's part of a clock state;
  *	reads @state's source and flags
  *
- * tsct_cluster_published - set the params in force, after these were published
+ * tsct_cluster_published - set the params in force, after they were published
  */
 __u32 tsct_cluster_compose(const struct tsct_cluster *cluster,
 			   __u64 begin_cycles,
@@ -126,14 +126,14 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 void tsct_cluster_published(struct tsct_cluster *cluster,
 			    const struct tsct_clock_params *params);
 
-/* This node's own epoch number */
+/* Returns this node's own epoch number of the cluster's time. */
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
 
 /*
- * tsct_cluster_timeline - the data for children of this node: master, the
- * master's epoch number, hops to it, and clock params. These are not the ones in
- * force, but those that the time slews to, so that children do not follow slews.
- * Returns TSCT_STATUS_*; if that has no time (tsct_status_has_time()),
+ * tsct_cluster_timeline - get the data for children of this node: master, the master's
+ * epoch number, hops to the master, and clock params. These clock params are not in
+ * force, but are the params that the time slews to, so that children do not follow
+ * slews. Returns TSCT_STATUS_*; if that status has no time (tsct_status_has_time()),
  * *ret_params is all 0.
  */
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
@@ -141,13 +141,13 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u16 *ret_depth,
 			    struct tsct_remote_params *ret_params);
 
-/* State of a source at @now, local cycles; all 0: no such source */
+/* Reports the state of a source at @now, in local cycles; all 0: no such source */
 void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret);
 /*
- * The exchanges in a source's window, oldest first, for reports. Returns their
- * number; 0: there is no fit. The pointers are valid until the cluster changes.
+ * The exchanges in a source's window, oldest first, for reports. Returns the number of
+ * exchanges; 0: there is no fit. The pointers are valid until the cluster changes.
  */
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 unsigned int source,

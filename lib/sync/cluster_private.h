@@ -7,33 +7,34 @@
 
 struct tsct_cluster {
 	struct tsct_cluster_options options;
-	struct tsct_sync_source *sources;	/* array of nr entries; owned */
+	struct tsct_sync_source *sources;	/* array of nr sources; owned */
 	unsigned int nr;
-	int used;			/* selected source; -1: none */
-	double extra_ns;		/* added to the bound of that source */
-	__u64 now;			/* t4 of the newest exchange */
+	int used;			/* index of the selected source; -1: none */
+	double extra_ns;		/* addition to the source's error bound, ns */
+	__u64 now;			/* t4 of the newest exchange, cycles */
 
-	__u64 master;			/* node that defines the timeline */
-	__u32 timeline;			/* epoch number of that node */
-	bool at_timeline;		/* master and timeline are valid */
+	__u64 master;			/* id of the node that defines the timeline */
+	__u32 timeline;			/* epoch number of the master */
+	bool at_timeline;		/* true: master and timeline are valid */
 	bool is_master;			/* this node is the master */
-	struct tsct_remote_params master_params;	/* valid if is_master */
-	__u16 depth;			/* hops to the master */
+	struct tsct_remote_params master_params;	/* params if is_master is set */
+	__u16 depth;			/* number of hops to the master */
 
-	__u32 epoch;			/* epoch number of this node */
-	bool disrupted;			/* nothing published since a disruption */
-	struct tsct_clock_params params;	/* in force; mult 0: none */
+	__u32 epoch;			/* this node's epoch number */
+	bool disrupted;			/* true: nothing published since a disruption */
+	struct tsct_clock_params params;	/* params in force; mult 0: no params */
 	struct tsct_clock_prev_params prev_params;
 };
 
 struct tsct_cluster_selection {
 	__u64 master;
 	__u32 timeline;			/* epoch number of the master */
-	int used;			/* selected source; -1: none */
-	double extra_ns;		/* to add to the bound of that source */
+	int used;			/* index of the selected source; -1: none */
+	double extra_ns;		/* addition to the source's error bound, ns */
 };
 
-/* Selects timeline and source. Also sets `falseticker` of the sources. */
+/* Selects timeline and source of the cluster. Also sets `falseticker` of each
+ * source. */
 struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster);
 
 #endif /* TSCT_SYNC_CLUSTER_PRIVATE_H */

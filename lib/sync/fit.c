@@ -53,7 +53,7 @@ static void set_figures(const struct tsct_plane *plane,
 	for (i = 0; i < nr; i++) {
 		if (!keep[i])
 			continue;
-		/* d: the middle of the exchange minus the fit there */
+		/* d: distance of the exchange's middle from the fit, remote counts */
 		rtt = x[i].t4 - x[i].t1;
 		value = tsct_fit_at(fit, x[i].t1 + rtt / 2, &frac, NULL);
 		if (rtt & 1)
@@ -72,8 +72,8 @@ static void set_figures(const struct tsct_plane *plane,
 					    plane->nr / 2) / plane->rate;
 }
 
-/* Sets the error bound: the distance from the fit to the farther end of the range
- * that causality allows. */
+/* Sets the error bound of a fit: the distance from the fit to the farther end of the
+ * range that causality allows. */
 static void set_bound(const struct tsct_plane *plane,
 		      const struct tsct_fit_bounds *bounds,
 		      struct tsct_fit *fit)
@@ -91,7 +91,8 @@ static void set_bound(const struct tsct_plane *plane,
 		fit->disagreement;
 	fit->rate_error = fmax(bounds->slope.max - slope,
 			       slope - bounds->slope.min) / plane->hz;
-	/* Largest |f''| / 2 of any piece, counts per cycle squared */
+	/* Largest curvature |f''| / 2 of any piece of the fit, counts per cycle
+	 * squared */
 	for (k = 0; k + 1 < fit->nr_pieces; k++) {
 		p = &fit->piece[k];
 		end = (double)(__s64)(p[1].from - p->from);
@@ -111,8 +112,8 @@ static unsigned int nr_sound(const struct tsct_plane *plane)
 	return nr;
 }
 
-/* Makes the fit of the sound points, and updates the bounds where that drops more
- * of them. */
+/* Makes the fit of the sound points. If the fit drops more points, updates the
+ * bounds. */
 static void make_estimate(struct tsct_plane *plane,
 			  struct tsct_fit_bounds *bounds, bool *keep,
 			  struct tsct_fit *fit)
@@ -162,7 +163,7 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 		return err;
 	set_bound(plane, &bounds, fit);
 	set_figures(plane, x, nr, keep, fit);
-	/* Linear and spline set sd as a multiple of the residual. */
+	/* The linear and spline fits set sd as a multiple of the residual. */
 	if (reference)
 		fit->sd *= fit->residual;
 	return 0;
@@ -192,9 +193,10 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 	return err;
 }
 
-/* ---- evaluation ---------------------------------------------------------- */
+/* ---- evaluation of a fit ------------------------------------------------ */
 
-/* Index of the last piece that begins at or before @local, else of the first */
+/* Returns the index of the last piece that begins at or before @local, else of the
+ * first piece. */
 static unsigned int find_piece(const struct tsct_fit *fit, __u64 local)
 {
 	unsigned int from = 0, to = fit->nr_pieces, mid;
@@ -226,7 +228,8 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 	whole = floor(frac);
 	value += (__u64)tsct_fit_to_s64(whole);
 	frac -= whole;
-	/* Rounding must not carry a piece beyond the beginning of the next. */
+	/* Rounding must not carry the value of a piece beyond the beginning of the next
+	 * piece. */
 	if (k + 1 < fit->nr_pieces && (__s64)(local - next->from) < 0) {
 		over = (__s64)(value - next->base);
 		if (over > 0 || (over == 0 && frac > next->c[0])) {
@@ -251,7 +254,7 @@ double tsct_fit_rate(const struct tsct_fit *fit, __u64 local)
 	return piece->c[1] + d * (2 * piece->c[2] + d * 3 * piece->c[3]);
 }
 
-/* ---- tangents ------------------------------------------------------------ */
+/* ---- tangents of a fit --------------------------------------------------- */
 
 void tsct_tangent_make(const struct tsct_fit *fit, double ns,
 		       struct tsct_tangent *ret)

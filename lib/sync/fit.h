@@ -43,37 +43,38 @@ enum tsct_fit_kind {
 	TSCT_FIT_NR
 };
 
-/* All zero: the defaults */
+/* Options of a fit; all zero: the defaults */
 struct tsct_fit_options {
 	enum tsct_fit_kind kind;
-	double hz;		/* local counter, approximately; 0: 1e9 */
+	double hz;		/* local counter's frequency, roughly; 0: 1e9 */
 	double wander_ppb;	/* limit of the change of the rate between both
 				 * counters, ppb per second; 0:
 				 * TSCT_FIT_WANDER_PPB */
-	double asymmetry;	/* known delay of requests minus that of answers,
-				 * local cycles */
-	__u64 at;		/* local counter where the fit has to be best; 0:
-				 * at the last answer. For params that are used
-				 * until the next exchange, a later value is
-				 * better; for a recording, its middle */
+	double asymmetry;	/* known delay of requests minus delay of answers, local
+				 * cycles */
+	__u64 at;		/* local counter where the fit has to be best; 0: at the
+				 * last answer. For params that are used until the next
+				 * exchange, a later value is better; for a recording,
+				 * the middle */
 };
 
-#define TSCT_FIT_WANDER_PPB	20	/* two crystals, 10 ppb per second each */
+#define TSCT_FIT_WANDER_PPB	20	/* wander of two crystals, ppb per s */
 
 struct tsct_fit {
-	enum tsct_fit_kind kind;	/* the kind that was used; of AUTO, that
-					 * of larger weight */
+	enum tsct_fit_kind kind;	/* kind of fit in use; of AUTO, the kind with
+					 * the larger weight */
 	unsigned int nr_pieces;
-	unsigned int nr_kept, nr_dropped;	/* exchanges */
-	double rtt_min, rtt_median;	/* round trips, local cycles */
-	double residual;		/* root mean square of the residuals of
-					 * kept exchanges, remote counts */
+	unsigned int nr_kept, nr_dropped;	/* exchanges used, exchanges dropped */
+	double rtt_min, rtt_median;	/* round trips of exchanges, local cycles */
+	double residual;		/* root mean square of the kept exchanges'
+					 * residuals, remote counts */
 	double sd;			/* standard deviation at `at`, remote
 					 * counts */
-	double disagreement;		/* of hull and regression at `at`, remote
-					 * counts; included in error */
-	__u64 at;			/* local counter where error holds */
-	double error;			/* bound at `at`, remote counts */
+	double disagreement;		/* difference of hull and regression at `at`,
+					 * remote counts; included in error */
+	__u64 at;			/* value of the local counter where error
+					 * holds */
+	double error;			/* error bound at `at`, remote counts */
 	double rate_error;		/* growth of the bound per cycle of
 					 * distance from `at` */
 	double wander;			/* growth of the bound per cycle squared
@@ -86,39 +87,38 @@ struct tsct_fit {
  * @x: @nr exchanges, in order of t1
  * @remote_hz: rate of the remote counter. If this and options->hz are set, the
  *	bound assumes that they are right to 1000 ppm together, unless the
- *	exchanges prove otherwise. 0: 1e9, which matters for a single exchange
- *	only
- * @keep: NULL, or room for @nr flags: which exchanges were used
+ *	exchanges prove otherwise. 0: 1e9; the value matters for a single exchange only
+ * @keep: room for @nr flags, set for the exchanges that were used; may be NULL
  *
- * Returns 0; -ENODATA: no exchange, or none that is possible; -EINVAL: not in
- * order, or an unknown kind; -E2BIG: more sessions than pieces; -ENOMEM;
- * -ERANGE: a counter does not increase, or its rate is less than half or more
- * than twice the nominal one (spline: the average one), or the exchanges span
- * half the range of 64 bits. With one exchange, the rate is the nominal one. On
- * failure *ret_fit is undefined.
+ * Returns 0; -ENODATA: no exchange, or no possible exchange; -EINVAL: exchanges not in
+ * order, or an unknown kind; -E2BIG: more sessions than pieces; -ENOMEM; -ERANGE: a
+ * counter does not increase, or the rate is less than half or more than twice the
+ * nominal rate (spline: the average rate), or the exchanges span half the range of 64
+ * bits. With one exchange, the rate is the nominal rate. On failure *ret_fit is
+ * undefined.
  */
 int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		  const struct tsct_fit_options *options, double remote_hz,
 		  struct tsct_fit *ret_fit, bool *keep);
 
 /*
- * tsct_fit_at - the remote counter at a value of the local counter
+ * tsct_fit_at - compute the remote counter at a value of the local counter, by the fit
  * @ret_frac: fraction of a count, in [0, 1); may be NULL
- * @ret_error: bound there, remote counts; may be NULL
+ * @ret_error: error bound of the result, remote counts; may be NULL
  */
 __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 		  double *ret_error);
 
-/* Rate of the fit at @local, remote counts per local cycle */
+/* Returns the slope of a fit at @local, remote counts per local cycle. */
 double tsct_fit_rate(const struct tsct_fit *fit, __u64 local);
 
-/* Names of all kinds, for help and error messages */
+/* Names of all kinds of fits, for help and error messages */
 #define TSCT_FIT_KINDS	"auto, linear, spline, hull or regression"
 
-/* Kind by its name, or -EINVAL */
+/* Returns the kind of fit with a name, or -EINVAL. */
 int tsct_fit_kind_of(const char *name);
 const char *tsct_fit_name(enum tsct_fit_kind kind);
-/* An error of tsct_fit_make() as text */
+/* Describes an error of tsct_fit_make() as text. */
 const char *tsct_fit_error(int err);
 
 /*
@@ -127,22 +127,23 @@ const char *tsct_fit_error(int err);
  */
 struct tsct_tangent {
 	const struct tsct_fit *fit;
-	__u64 at, base;			/* local and remote counter */
-	double frac;			/* fraction of base */
-	double rate;			/* remote counts per local cycle */
-	double ns;			/* ns per remote count */
+	__u64 at, base;			/* tangent point by local and remote counter */
+	double frac;			/* fraction to add to base, remote counts */
+	double rate;			/* slope, remote counts per local cycle */
+	double ns;			/* unit of the remote counter, ns per count */
 };
 
-/* @ns: ns per remote count. *ret refers to @fit. */
+/* Makes the tangent of @fit, to which *ret keeps a pointer. @ns: ns per remote count */
 void tsct_tangent_make(const struct tsct_fit *fit, double ns,
 		       struct tsct_tangent *ret);
 
-/* Remote counter @remote + @frac minus the tangent's value at @local, ns */
+/* Returns the remote counter value @remote + @frac minus the tangent's value at @local,
+ * in ns. */
 double tsct_tangent_beyond(const struct tsct_tangent *tangent, __u64 local,
 			   __u64 remote, double frac);
 
-/* Middle of an exchange minus the tangent there, ns; *ret_local: local counter of
- * the middle */
+/* Returns the middle of an exchange minus the tangent's value there, in ns; *ret_local:
+ * the middle by the local counter */
 double tsct_tangent_exchange(const struct tsct_tangent *tangent,
 			     const struct tsct_exchange *x, __u64 *ret_local);
 

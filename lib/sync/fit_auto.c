@@ -28,51 +28,53 @@
 /* Limit of half_mean_ratio: between the values of exponential delays (0.44) and of
  * a constant density (0.5) */
 #define RATIO_LIMIT		0.48
-/* Where the hull's deviation is much smaller, the limit is raised: by
- * LIMIT_PER_GAIN for each unit by which gain exceeds GAIN_MIN, for GAIN_MAX units
- * at most. */
+/* Raise of the limit of half_mean_ratio where the hull's deviation is much smaller:
+ * LIMIT_PER_GAIN for each unit by which gain exceeds GAIN_MIN, for GAIN_MAX units at
+ * most. */
 #define LIMIT_PER_GAIN		0.05
 #define GAIN_MIN		1.0
 #define GAIN_MAX		2.5
 /* Raise of the limit of half_mean_ratio per unit of scarcity of the exchanges */
 #define LIMIT_PER_SCARCITY	0.5
 
-/* The regression's weight rises linearly from 0, at EXCESS_HULL_ONLY, to its full
- * value, at EXCESS_REGRESSION_FULL. */
+/* Values of `excess` between which the regression's weight rises linearly: from 0 at
+ * EXCESS_HULL_ONLY to the full weight at EXCESS_REGRESSION_FULL. */
 #define EXCESS_HULL_ONLY	-0.015
 #define EXCESS_REGRESSION_FULL	0.025
 /* Reduction of EXCESS_HULL_ONLY per unit of scarcity in the hull's window */
 #define HULL_ONLY_PER_SCARCITY	2.0
 
-/* The hull underestimates its standard deviation where the edge is not sharp, and
- * where it has few exchanges. Correction: a factor e^(SD_PER_EXCESS * excess), and
- * a factor 1 + SD_PER_SCARCITY * scarcity of its window. */
+/* The hull underestimates its standard deviation where the edge is not sharp, and where
+ * exchanges are few. The deviation is corrected by the factors e^(SD_PER_EXCESS *
+ * excess) and 1 + SD_PER_SCARCITY * scarcity of the hull's window. */
 #define SD_PER_EXCESS		45.0
 #define SD_PER_SCARCITY		8.0
-/* The regression has its full weight if the hull's corrected deviation is larger
- * than the regression's own; by this factor if log_asymmetry is at least
- * GAIN_MIN: then delays differ by direction, which biases the regression. */
+/* The regression has its full weight if the hull's corrected deviation is larger than
+ * the regression's deviation. If log_asymmetry is at least GAIN_MIN, it must be larger
+ * by this factor: delays then differ by direction, which biases the regression. */
 #define SD_RATIO_ASYMMETRIC	3.0
 
-/* Number of exchanges from which on scarcity is 0 */
+/* Number of exchanges from which on `scarcity` is 0 */
 #define PLENTY			100.0
-/* With fewer exchanges the statistics are meaningless: both have weight 0.5. */
+/* Least number of exchanges for the statistics; with fewer, hull and regression both
+ * have weight 0.5. */
 #define STATISTICS_NR_MIN	12
 
-/* The hull is discarded if it is further from Theil-Sen than this many standard
- * deviations of both, and the bias of Theil-Sen. */
+/* The hull's estimate is discarded if its distance from Theil-Sen's estimate exceeds
+ * this many standard deviations of both, plus the bias of Theil-Sen. */
 #define WITNESS_SDS		4.0
 
 /*
- * Uncertainty of a statistic of @nr values, less that of one of PLENTY values,
- * in standard deviations of one value; at least 0
+ * Uncertainty of a mean of @nr values, minus the uncertainty of a mean of PLENTY
+ * values, in standard deviations of one value; at least 0
  */
 static double scarcity_of(unsigned int nr)
 {
 	return fmax(1 / sqrt(nr) - 1 / sqrt(PLENTY), 0);
 }
 
-/* Weight of the hull, in [0, 1]; the regression has the rest. @witness: Theil-Sen */
+/* Weight of the hull's estimate, in [0, 1]; the regression has the rest. @witness:
+ * Theil-Sen's estimate */
 static double weight_of_hull(const struct tsct_plane *plane,
 			     const struct tsct_fit_candidate *hull,
 			     const struct tsct_fit_candidate *regression,

@@ -7,7 +7,7 @@
  *
  *   p + q u1 <= up + slack + w u1^2 / 2      p + q u4 >= low - slack - w u4^2 / 2
  *
- * Exactly the p and q that satisfy all of these are possible. Their extremes
+ * Exactly the p and q that satisfy all these inequalities are possible. Their extremes
  * are a linear program with two unknowns: the highest p for a given q is given
  * by the lower hull of the upper constraints, the lowest p by the upper hull of
  * the lower ones. The gap between highest and lowest p is concave in q.
@@ -21,7 +21,7 @@
 #define BISECTION_STEPS	64
 
 struct bound_hulls {
-	struct tsct_corner *up, *low;	/* lower hulls of up, and of -low */
+	struct tsct_corner *up, *low;	/* lower hulls of the bounds up and -low */
 	unsigned int nr_up, nr_low;
 };
 
@@ -31,9 +31,9 @@ static double curve_limit(const struct tsct_plane *plane, double u)
 }
 
 /*
- * Builds the hulls of the sound points from @from on. False: there are none.
- * Answers that later ones overtook are left out: later ones imply their
- * constraint.
+ * Builds the hulls of the sound points with index @from and above. False: there are no
+ * such points. Answers overtaken by later answers are left out: the later answers imply
+ * their constraint.
  */
 static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 			struct bound_hulls *ret)
@@ -62,7 +62,7 @@ static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 	return ret->nr_up > 0;
 }
 
-/* The corner where a line of this slope touches a lower hull from below */
+/* Returns the corner where a line of a given slope touches a lower hull from below. */
 static const struct tsct_corner *touched_corner(const struct tsct_corner *hull,
 						unsigned int nr, double slope)
 {
@@ -90,7 +90,7 @@ static const struct tsct_corner *lower_corner(const struct bound_hulls *hulls,
 	return touched_corner(hulls->low, hulls->nr_low, -q);
 }
 
-/* The highest and the lowest possible p for a slope, and the gap between them */
+/* Highest and lowest possible offset p for a slope q, and the gap between the two */
 static double highest(const struct bound_hulls *hulls, double q)
 {
 	const struct tsct_corner *corner = upper_corner(hulls, q);
@@ -110,7 +110,7 @@ static double gap(const struct bound_hulls *hulls, double q)
 	return highest(hulls, q) - lowest(hulls, q);
 }
 
-/* Tests for bisect(): is slope q before the one that is searched? */
+/* Tests for bisect(): true if slope q is before the slope that is searched */
 static bool is_before_widest_gap(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < lower_corner(hulls, q)->u;
@@ -121,7 +121,8 @@ static bool has_gap(const struct bound_hulls *hulls, double q)
 	return gap(hulls, q) >= 0;
 }
 
-/* highest() is concave: it rises while the touched corner is before `at`. */
+/* True: slope q is before the maximum of highest(), which is concave: it rises while
+ * the touched corner is before `at`. */
 static bool is_before_maximum(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < 0;
@@ -156,9 +157,9 @@ bisect(const struct bound_hulls *hulls, struct tsct_fit_range q,
 }
 
 /*
- * Slopes outside this range have no gap, or are implausible. It is wide because
- * plane->rate may be far off, if there are two exchanges and both took longer
- * than the interval between them.
+ * Range of plausible slopes; outside it slopes have no gap, or are implausible. The
+ * range is wide because plane->rate may be far off, if there are two exchanges and both
+ * took longer than the interval between them.
  */
 static struct tsct_fit_range plausible_slopes(const struct tsct_plane *plane)
 {
@@ -173,8 +174,8 @@ static double widest_gap(const struct tsct_plane *plane,
 	return bisect(hulls, plausible_slopes(plane), is_before_widest_gap).min;
 }
 
-/* Searches the slope where the gap ends, from @in, where there is one, to @out;
- * returns @out if there is a gap everywhere. Rounds towards @out. */
+/* Searches the slope at which the gap ends, between @in, which has a gap, and @out;
+ * returns @out if all slopes between have a gap. Rounds towards @out. */
 static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 {
 	struct tsct_fit_range q = { in, out };
@@ -182,8 +183,8 @@ static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 	return has_gap(hulls, out) ? out : bisect(hulls, q, has_gap).max;
 }
 
-/* Finds the extremes of p and q for the sound points from @from on. False: their
- * constraints contradict each other, or there are none. */
+/* Finds the extremes of p and q for the sound points with index @from and above. False:
+ * the constraints contradict each other, or there are no sound points. */
 static bool solve(const struct tsct_plane *plane, unsigned int from,
 		  struct tsct_fit_bounds *ret)
 {
@@ -211,8 +212,8 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
 }
 
 /*
- * Drops the one of the four exchanges that define the negative gap whose removal
- * widens it most; returns the gap without it.
+ * A negative gap is defined by four exchanges: drops the exchange whose removal widens
+ * the gap most, and returns the gap without that exchange.
  */
 static double drop_most_contradicting(struct tsct_plane *plane)
 {
@@ -242,9 +243,9 @@ static double drop_most_contradicting(struct tsct_plane *plane)
 }
 
 /*
- * Sets the bounds by the last exchange alone, which contradicts itself: its
- * answer seems to be sent before its request was received, by less than the error
- * of its packet times.
+ * Sets the bounds by the last exchange alone, which contradicts itself: the answer
+ * seems to be sent before the request was received, by less than the error of the
+ * packet times.
  */
 static void bound_by_last(const struct tsct_plane *plane,
 			  struct tsct_fit_bounds *ret)
@@ -265,15 +266,16 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 
 	if (solve(plane, 0, ret))
 		return;
-	/* Drops single exchanges that contradict the rest, up to a twentieth. */
+	/* Drops single exchanges that contradict the other exchanges, up to a twentieth
+	 * of all. */
 	while (left--)
 		if (drop_most_contradicting(plane) >= 0) {
 			if (solve(plane, 0, ret))
 				return;
 			break;
 		}
-	/* Else drops the oldest, those before a change of a counter, until the
-	 * rest has a solution. */
+	/* If there is still no solution, drops the oldest exchanges, made before a
+	 * change of a counter, until the remaining exchanges have a solution. */
 	for (i = 0; i < plane->nr; i++)
 		plane->point[i].sound = !plane->point[i].rejected;
 	while (from < to) {
@@ -297,8 +299,9 @@ void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 
 	find_bounds(plane, ret);
 	/*
-	 * If the last exchanges contradict those before, either these are wrong,
-	 * or they are the first after a change: the bound covers both.
+	 * If the last exchanges contradict the exchanges before them, either the last
+	 * exchanges are wrong, or they are the first after a change of a counter: the
+	 * bound covers both cases.
 	 */
 	for (i = plane->nr; i-- > 0 && !plane->point[i].sound;) {
 		p = &plane->point[i];

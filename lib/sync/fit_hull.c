@@ -6,8 +6,8 @@
  * with slope q is between the constraints if p is between the largest low - q u
  * and the smallest up - q u. This gap is concave in q, and has corners only at
  * the slopes of edges of the two convex hulls, so one walk along both finds the
- * line of the largest margin. For exponential delays of equal mean in both
- * directions it has the maximum likelihood.
+ * line of the largest margin. For exponential delays of equal mean in both directions
+ * that line has the maximum likelihood.
  *
  * The estimate is a mean over all lines. Relative to the line of the largest
  * margin, the delays of each direction begin at a sharp minimum, the edge. With
@@ -19,8 +19,8 @@
 
 #include <math.h>
 
-/* With fewer exchanges there is no edge to measure: the estimate is the line of
- * the largest margin. */
+/* Least number of exchanges that have an edge to measure; with fewer, the estimate is
+ * the line of the largest margin. */
 #define EDGE_NR_MIN	8
 /*
  * The density behind the edge is measured on the shortest 1 / NEAR_FRACTION of
@@ -28,29 +28,31 @@
  */
 #define NEAR_FRACTION	4
 /*
- * An exchange is dropped as an outlier if that widens the gap by more than this
- * many mean distances between the delays behind the edge.
+ * Limit for outliers: an exchange is dropped if dropping widens the gap by more than
+ * this many mean distances between the delays behind the edge.
  */
 #define OUTLIER_GAPS	8.0
-/* Iterations that shorten the window: the edge is blurred while it is too long. */
+/* Number of iterations that shorten the window: the edge is blurred while the window is
+ * too long. */
 #define WINDOW_TURNS	4
 /* Half the number of steps of the integral over slopes */
 #define STEPS		48
-/* The integral ends at slopes that are e^-RANGE as likely as the best one. */
+/* The integral over slopes ends at slopes that are e^-RANGE as likely as the best
+ * slope. */
 #define RANGE		14.0
-/* Least wander of crystals, relative rate per root of a second. It is used where
- * long queues hide the wander from the regression. */
+/* Least wander of crystals, relative rate per root of a second. This value is used
+ * where long queues hide the wander from the regression. */
 #define WANDER_MIN	8e-10
 
 /* ---- the line of the largest margin -------------------------------------- */
 
 struct hull {
 	double slope;
-	double above, below;	/* limits at u = 0 of lines with that slope */
-	unsigned int support[4];	/* points that limit the gap; a point
-					 * may be there twice */
-	struct tsct_corner *up, *low;	/* lower hulls of up and of -low, in the
-					 * plane's memory */
+	double above, below;	/* limits at u = 0 of lines with `slope` */
+	unsigned int support[4];	/* points that limit the gap; a point may occur
+					 * twice */
+	struct tsct_corner *up, *low;	/* lower hulls of up and of -low; memory of the
+					 * plane */
 	unsigned int nr_up, nr_low;
 	unsigned int i, j;	/* corners of up and low at the widest gap */
 };
@@ -65,8 +67,8 @@ unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
 			return nr;
 		nr--;
 	}
-	/* Removes the last corner b while it is on or above the chord from the
-	 * corner before it to the new one. */
+	/* Removes the last corner b of the hull while b is on or above the chord from
+	 * the previous corner to the new corner. */
 	for (; nr > 1; nr--) {
 		a = &hull[nr - 2];
 		b = &hull[nr - 1];
@@ -84,8 +86,8 @@ double tsct_hull_slope(const struct tsct_corner *hull, unsigned int k)
 }
 
 /*
- * Both constraints of an exchange are placed at its middle: the line is so nearly
- * level that this makes no difference.
+ * Builds the hulls of a window. Both constraints of an exchange are placed at the
+ * middle of the exchange: the line is so nearly level that this makes no difference.
  */
 static void build_hulls(const struct tsct_plane *plane,
 			const struct tsct_window *window, struct hull *ret)
@@ -103,7 +105,7 @@ static void build_hulls(const struct tsct_plane *plane,
 		p = &plane->point[i];
 		if (!p->used)
 			continue;
-		/* Answers that overtook each other must not reduce u. */
+		/* u must not decrease where answers overtook each other. */
 		u = fmax(u, p->u);
 		corner = (struct tsct_corner) { u, p->up, i };
 		ret->nr_up = tsct_hull_push(ret->up, ret->nr_up, &corner);
@@ -113,10 +115,10 @@ static void build_hulls(const struct tsct_plane *plane,
 }
 
 /*
- * Returns the slope of the widest gap. As the slope increases, the touched corner
- * of the upper constraints moves from left to right, that of the lower ones from
- * right to left. The gap is widest where they pass each other. If they meet at
- * one u, it is equally wide for a range of slopes, of which the middle is taken.
+ * Returns the slope of the widest gap. As the slope increases, the touched corner of
+ * the upper constraints moves from left to right, that of the lower constraints from
+ * right to left. The gap is widest where both corners pass each other. If both meet at
+ * one u, the gap is equally wide for a range of slopes, of which the middle is taken.
  */
 static double widest_gap(struct hull *hull)
 {
@@ -125,7 +127,7 @@ static double widest_gap(struct hull *hull)
 	hull->i = 0;
 	hull->j = hull->nr_low - 1;
 	for (;;) {
-		/* The slopes at which the next corners are touched */
+		/* Slopes at which the next corner of each hull is touched */
 		up = hull->i + 1 < hull->nr_up ?
 			tsct_hull_slope(hull->up, hull->i) : HUGE_VAL;
 		low = hull->j > 0 ?
@@ -145,7 +147,7 @@ static double widest_gap(struct hull *hull)
 }
 
 /* Finds the line of the largest margin between the used points of a window.
- * -ENODATA: there are none. */
+ * -ENODATA: no point is used. */
 static int fit_hull(const struct tsct_plane *plane,
 		    const struct tsct_window *window, struct hull *ret)
 {
@@ -174,7 +176,7 @@ static int fit_hull(const struct tsct_plane *plane,
  * as if the line were a regression.
  */
 
-/* The @size exchanges that are nearest to `at` */
+/* Returns the window of the @size exchanges that are nearest to `at`. */
 static struct tsct_window nearest_window(const struct tsct_plane *plane,
 					 unsigned int size)
 {
@@ -190,7 +192,7 @@ static struct tsct_window nearest_window(const struct tsct_plane *plane,
 	return window;
 }
 
-/* True: the window has enough used points for an edge. */
+/* True: the window has enough used points to measure an edge. */
 static bool is_filled(const struct tsct_plane *plane,
 		      const struct tsct_window *window)
 {
@@ -202,8 +204,8 @@ static bool is_filled(const struct tsct_plane *plane,
 }
 
 /*
- * Weights of the exchanges in the value of a regression through a window: that of
- * an exchange at u is each + steep (u - middle).
+ * Weights of the exchanges in the value of a regression through a window: an exchange
+ * at u has the weight each + steep (u - middle).
  */
 struct weights {
 	double middle, each, steep;
@@ -242,8 +244,8 @@ static double wander_variance(const struct tsct_plane *plane,
 	return all + far * (g * g + g * weighted + weighted * weighted) / 3;
 }
 
-/* Standard deviation at @at of a line through the window, due to the wander of
- * the rate */
+/* Standard deviation, at @at, of a line through the window, due to the wander of the
+ * rate */
 static double bend_at(const struct tsct_plane *plane,
 		      const struct tsct_window *window, double at,
 		      double wander)
@@ -271,7 +273,8 @@ static double bend_at(const struct tsct_plane *plane,
 			     wander_variance(plane, window, &w, at, false));
 }
 
-/* Factor of the edge's uncertainty when the line is extrapolated by @beyond s */
+/* Factor by which the edge's uncertainty grows when the line is extrapolated by @beyond
+ * s */
 static double lever(const struct tsct_plane *plane,
 		    const struct tsct_window *window, double beyond)
 {
@@ -282,13 +285,14 @@ static double lever(const struct tsct_plane *plane,
 }
 
 /*
- * Returns the part of @seen with the least expected error. The edge's deviation,
+ * Returns the part of the window @seen with the least expected error of the line. The
+ * edge's deviation,
  * @sd for all of @seen, is inversely proportional to the number of exchanges, as
  * long as delays do not change. @wander: counts / s per root of a second.
  * *ret_bend: the resulting line's deviation at `at` due to wander.
  *
- * The line is used beyond its exchanges for some time: up to `at`; if the last
- * exchange is there, for half the longest interval between two exchanges.
+ * The line is used for some time beyond the window: up to `at`; if the last exchange is
+ * at `at`, for half the longest interval between two exchanges.
  */
 static struct tsct_window choose_window(const struct tsct_plane *plane,
 					const struct tsct_window *seen,
@@ -327,13 +331,14 @@ static struct tsct_window choose_window(const struct tsct_plane *plane,
 
 /* Distribution of the delays of one direction */
 struct hull_edge {
-	double density;		/* delays per count behind the edge */
+	double density;		/* density behind the edge, delays per count */
 	double u;		/* mean u of the delays behind the edge */
-	double half_mean_ratio;	/* statistic of the delays, see fit_auto.c */
-	unsigned int nr;	/* number of delays, also far from the edge */
+	double half_mean_ratio;	/* half-mean ratio of delays, see fit_auto.c */
+	unsigned int nr;	/* number of all delays, also far from the edge */
 };
 
-/* Delay of one direction after the edge, counts; @up: of the request */
+/* Returns the delay of one direction after the edge, counts; @up: direction of the
+ * request */
 static double delay_of(const struct tsct_point *p, const struct hull *hull,
 		       bool up)
 {
@@ -342,7 +347,8 @@ static double delay_of(const struct tsct_point *p, const struct hull *hull,
 	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
 }
 
-/* Mean of the shorter half of the values over its maximum; reorders them. */
+/* Mean of the shorter half of some values, divided by that half's maximum; reorders the
+ * values. */
 static double half_mean_ratio_of(double *of, unsigned int nr)
 {
 	unsigned int half = nr / 2, i;
@@ -384,7 +390,7 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 	return edge;
 }
 
-/* Smallest y - q u of the corners of a lower hull */
+/* Smallest value of y - q u among the corners of a lower hull */
 static double least(const struct tsct_corner *corner, unsigned int nr, double q)
 {
 	double ret = HUGE_VAL;
@@ -395,7 +401,8 @@ static double least(const struct tsct_corner *corner, unsigned int nr, double q)
 	return ret;
 }
 
-/* Logarithm of the likelihood of slope q; *ret_y: the best offset with it */
+/* Logarithm of the likelihood of lines with slope q; *ret_y: the best offset for that
+ * slope */
 static double log_likelihood(const struct hull *hull,
 			     const struct hull_edge edge[2], double q,
 			     double *ret_y)
@@ -425,11 +432,11 @@ static double reach(const struct hull *hull, const struct hull_edge edge[2],
 	return step;
 }
 
-/* Mean of lines, weighted by likelihood */
+/* Mean of lines, weighted by the likelihood of each line */
 struct line_mean {
-	double w;		/* sum of the weights */
-	double q, y;		/* slope and offset */
-	double yy;		/* variance of the offset */
+	double w;		/* sum of the weights of the lines */
+	double q, y;		/* mean slope and offset of the lines */
+	double yy;		/* variance of the mean offset */
 };
 
 static struct line_mean mean_between(const struct hull *hull,
@@ -489,8 +496,8 @@ static void set_mean_line(const struct tsct_plane *plane,
 	ret->sd = sqrt(ret->sd * ret->sd + fmax(mean.yy, 0));
 }
 
-/* Drops the point of the support that widens the gap most, if it is an outlier;
- * false: none is. */
+/* Of the points that limit the gap, drops the point whose removal widens the gap most,
+ * if that point is an outlier; false: no outlier. */
 static bool drop_outlier(struct tsct_plane *plane,
 			 const struct tsct_window *window, struct hull *hull,
 			 const struct hull_edge edge[2])
@@ -516,7 +523,8 @@ static bool drop_outlier(struct tsct_plane *plane,
 		found->used = false;
 		found->sound = false;
 	}
-	/* The hulls share the plane's memory: restores this one. */
+	/* All hulls share the plane's memory, so the corners of this hull are
+	 * restored. */
 	fit_hull(plane, window, hull);
 	return most > limit;
 }

@@ -10,7 +10,7 @@ __s64 tsct_fit_multiply(double rate, __s64 delta, double *ret_frac)
 	tsct_s128 product;
 	__u64 below;
 
-	/* The rate as an integer of at most 53 bits times 2^-shift */
+	/* Represents the rate as an integer of at most 53 bits times 2^-shift. */
 	frexp(rate, &exponent);
 	shift = 53 - exponent > 62 ? 62 : exponent > 53 ? 0 : 53 - exponent;
 	product = (tsct_s128)llrint(ldexp(rate, shift)) * delta;
@@ -20,8 +20,8 @@ __s64 tsct_fit_multiply(double rate, __s64 delta, double *ret_frac)
 	return (__s64)(product >> shift);
 }
 
-/* Remote counts of a pair of counter values above the plane's straight function;
- * exact */
+/* Returns y of a pair of counter values: the remote counts above the plane's straight
+ * function; exact */
 static double plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
 {
 	double frac;
@@ -31,13 +31,14 @@ static double plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
 	return (double)(__s64)(remote - plane->remote0 - (__u64)whole) - frac;
 }
 
-/* Time from the plane's origin to a value of the local counter, s */
+/* Returns u, the time from the plane's origin to a value of the local counter, in s. */
 static double seconds(const struct tsct_plane *plane, __u64 local)
 {
 	return (double)(__s64)(local - plane->at) / plane->hz;
 }
 
-/* Median of the rates from each exchange to the one nr / 2 later; 0: none */
+/* Median of the rates between each exchange and the exchange nr / 2 later; 0: no
+ * rates */
 static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 			  double *scratch)
 {
@@ -45,7 +46,8 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 	double local, remote;
 
 	for (i = 0; half && i + half < nr; i++) {
-		/* Twice the distance of the two middles, by both counters */
+		/* Twice the distance between the middles of two exchanges, by both
+		 * counters */
 		local = (double)(__s64)(x[i + half].t1 - x[i].t1) +
 			(double)(__s64)(x[i + half].t4 - x[i].t4);
 		remote = (double)(__s64)(x[i + half].t2 - x[i].t2) +
@@ -56,7 +58,7 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 	return used ? tsct_nth_smallest(scratch, used, used / 2) : 0;
 }
 
-/* Plausible rates, counts per cycle */
+/* Plausible rates of the remote counter, counts per cycle */
 #define RATE_MIN	0x1p-40
 #define RATE_MAX	0x1p40
 
@@ -82,8 +84,8 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 		plane->rate_min = -HUGE_VAL;
 		plane->rate_max = HUGE_VAL;
 	} else {
-		/* A rate that far off is due to exchanges that span too short a
-		 * time to measure it. */
+		/* A measured rate far from the nominal rate is due to exchanges that
+		 * span too short a time. */
 		if (rate < nominal - room || rate > nominal + room)
 			room = fabs(rate - nominal) * 2;
 		plane->rate_min = (nominal - room - rate) * plane->hz;
@@ -94,7 +96,8 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 	return 0;
 }
 
-/* False: the exchange is impossible, even if the nominal rates are wrong. */
+/* Makes a point of an exchange. False: the exchange is impossible, even if the nominal
+ * rates are wrong. */
 static bool point_of(const struct tsct_plane *plane,
 		     const struct tsct_exchange *x, struct tsct_point *ret)
 {
@@ -109,7 +112,8 @@ static bool point_of(const struct tsct_plane *plane,
 	ret->u = (ret->u1 + ret->u4) / 2;
 	ret->y = (ret->up + ret->low) / 2 - plane->shift;
 	ret->rtt = ret->up - ret->low;
-	/* + 1 on each side, as packet times are rounded down to whole counts */
+	/* One count is added on each side, because packet times are rounded down to
+	 * whole counts. */
 	ret->slack = (x->remote_error + 1.0) +
 		(x->local_error + 1.0) * plane->rate;
 	ret->session_size = 1;
@@ -120,8 +124,7 @@ static bool point_of(const struct tsct_plane *plane,
 		(double)remote * TSCT_FIT_RATE_PPM / 1e6;
 }
 
-/* Sets the session sizes of the points. The exchanges of a session are
- * adjacent. */
+/* Sets session_size of all points. The exchanges of a session are adjacent. */
 static void count_sessions(struct tsct_plane *plane,
 			   const struct tsct_exchange *x)
 {
@@ -191,7 +194,7 @@ void tsct_plane_to_fit(const struct tsct_plane *plane,
 {
 	double whole = floor(line->y0), rate = plane->rate;
 
-	/* Clamps the rate, so that the function increases for any input. */
+	/* Clamps the line's rate, so that the function increases for any input. */
 	rate += fmin(fmax(line->slope / plane->hz, -rate / 2), rate);
 	fit->nr_pieces = 1;
 	fit->piece[0].from = plane->at;
@@ -247,8 +250,8 @@ double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k)
 	return values[k];
 }
 
-/* Collects the round trips of used points in [from, to) into scratch; returns
- * their number. */
+/* Copies the round trips of used points with index in [from, to) to scratch; returns
+ * the number of copied values. */
 static unsigned int collect_rtts(const struct tsct_plane *plane,
 				 unsigned int from, unsigned int to)
 {
@@ -295,7 +298,7 @@ static int compare(const void *a, const void *b)
 
 double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 {
-	/* Only the smallest values need to be sorted. */
+	/* Only the smallest values need to be sorted to find outliers. */
 	unsigned int head = nr / OUTLIER_SHARE + nr / 10 + 8;
 	unsigned int most = nr < 8 ? 0 : nr / OUTLIER_SHARE, k;
 
@@ -306,7 +309,7 @@ double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 	qsort(values, head, sizeof(*values), compare);
 	if (nr >= 8 && most < 1)
 		most = 1;
-	/* Finds the largest number k of outliers. */
+	/* Finds the largest number k of outliers among the smallest values. */
 	for (k = most; k > 0; k--)
 		if (values[k] - values[k - 1] > OUTLIER_GAP *
 		    (values[k + nr / 10 + 3] - values[k]) + resolution)

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-/* True: exchange a is dropped before b: it is longer, or equally long and later. */
+/* True: exchange a is dropped before exchange b, because the round trip of a is longer,
+ * or as long and later. */
 static bool is_dropped_before(const struct tsct_exchange *x, unsigned int a,
 			      unsigned int b)
 {
@@ -17,8 +18,8 @@ static bool is_dropped_before(const struct tsct_exchange *x, unsigned int a,
 }
 
 /*
- * Restores a heap of the exchanges to drop, with the last to be dropped at its
- * top, after its entry @at changed.
+ * Restores the heap of exchanges to drop after entry @at changed; the exchange to drop
+ * last is at the top.
  */
 static void heap_sift_down(const struct tsct_exchange *x, unsigned int *heap,
 			   unsigned int nr, unsigned int at)
@@ -64,8 +65,8 @@ static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		     unsigned int nr, bool *keep, struct tsct_fit *fit)
 {
-	/* Means, and sums of products about the means, so that large values lose
-	 * no precision */
+	/* Means of the points, and sums of products about the means, so that large
+	 * values lose no precision */
 	double used = 0, u = 0, y = 0, uu = 0, uy = 0;
 	struct tsct_plane_line line = { 0, 0 };
 	struct tsct_point *p;
@@ -94,24 +95,26 @@ void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 	fit->sd = sqrt(1 / used + (uu > 0 ? u * u / uu : 0));
 }
 
-/* ---- spline -------------------------------------------------------------- */
+/* ---- spline fit --------------------------------------------------------- */
 
 /*
  * Spline: the middles of each session are averaged to one knot, and a
  * constrained cubic spline runs through all knots.
  *
- * Its slope at a knot is the harmonic mean of the slopes to both neighbours, so
- * that it does not overshoot: it increases wherever the knots do. Beyond the ends
- * it is straight.
+ * The spline's slope at a knot is the harmonic mean of the slopes to both neighbours,
+ * so that the spline does not overshoot: it increases wherever the knots do. Beyond the
+ * ends the spline is straight.
  */
 
-/* Average of a session: whole counts and fractions of both counters */
+/* Knot of a spline, the average of a session: whole counts and fractions of both
+ * counters */
 struct knot {
 	__u64 local, remote;
 	double local_frac, remote_frac;
 };
 
-/* Sets *ret + *ret_frac to the mean, from + twice / (2 nr). */
+/* Sets the mean of nr counter values, *ret + *ret_frac. @twice: twice the sum of their
+ * distances from @from */
 static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 		 double *ret_frac)
 {
@@ -125,11 +128,11 @@ static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 	*ret_frac = (double)left / (double)(2 * nr);
 }
 
-/* Averages the kept exchanges of a session. False: none is kept. */
+/* Averages the kept exchanges of a session. False: no exchange is kept. */
 static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 			    const bool *keep, struct knot *ret)
 {
-	/* Sums of twice the distances of middles from the first t1 and t2 */
+	/* Twice the sums of the distances of middles from the first t1 and t2 */
 	tsct_s128 local = 0, remote = 0;
 	__s64 kept = 0;
 	unsigned int i;
@@ -156,7 +159,7 @@ static double local_between(const struct knot *a, const struct knot *b)
 		(b->local_frac - a->local_frac);
 }
 
-/* Mean slope between two knots */
+/* Mean slope between two knots, remote counts per local cycle */
 static double rise(const struct knot *a, const struct knot *b)
 {
 	return ((double)(__s64)(b->remote - a->remote) +
@@ -164,8 +167,9 @@ static double rise(const struct knot *a, const struct knot *b)
 }
 
 /*
- * Slope at a knot. At an end of the spline its second derivative is 0: for a cubic
- * with slopes s and s' at its ends and mean slope r, s = (3 r - s') / 2.
+ * Slope of the spline at a knot. At an end of the spline the second derivative is 0:
+ * for a cubic with the slopes s and s' at both ends and mean slope r, s = (3 r - s') /
+ * 2.
  */
 static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
 {
@@ -186,8 +190,8 @@ static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
 }
 
 /*
- * Converts a cubic in the distance from the knot to one in the distance from the
- * knot's whole count.
+ * Converts a cubic function of the distance from a knot to a cubic function of the
+ * distance from the knot's whole count.
  */
 static void set_cubic(const struct knot *knot, double slope, double square,
 		      double cube, struct tsct_cubic *ret)
@@ -207,11 +211,12 @@ static void set_cubic(const struct knot *knot, double slope, double square,
 	}
 }
 
-/* Without sessions, this many exchanges in a row are treated as a session. */
+/* Number of consecutive exchanges that are treated as a session, if there are no
+ * sessions */
 #define SESSION_NR	16
 
-/* Makes a knot of each session. Exchanges outside sessions are dropped, if there
- * are sessions. */
+/* Makes a knot of each session. If there are sessions, exchanges outside sessions are
+ * dropped. */
 static int average_sessions(const struct tsct_plane *plane,
 			    const struct tsct_exchange *x, unsigned int nr,
 			    bool *keep, struct knot *knot, unsigned int *ret_nr)
@@ -278,8 +283,8 @@ int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		err = check_rises(knot, nr_knots);
 	if (err)
 		return err;
-	/* Standard error of a session's average, doubled for extrapolation. The
-	 * caller multiplies it by the residual. */
+	/* Standard error of a session's average, doubled for extrapolation. The caller
+	 * multiplies this error by the residual. */
 	fit->sd = 2 / sqrt((double)nr / nr_knots);
 	slope = nr_knots == 1 ? plane->nominal : slope_at(knot, nr_knots, 0);
 	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);

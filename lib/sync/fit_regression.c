@@ -15,9 +15,9 @@
 #include <math.h>
 
 /*
- * Values of `share` that are tried. The variance of a middle is 1 + (excess /
- * (share * median excess))^2: a packet that queued for x moves the middle by up
- * to x / 2, other errors are those of packet times.
+ * Values of the factor `share` that are tried. The variance of a middle is 1 + (excess
+ * / (share * median excess))^2: a packet that queued for x moves the middle by up to x
+ * / 2, other errors are those of packet times.
  */
 #define SHARES	5
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
@@ -29,8 +29,8 @@ static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 #define SESSION_CORRELATION	0.2
 
 /*
- * Values of the wander that are tried: growth of the variance of the rate from one
- * exchange to the next, in units of the variance of a middle and of the mean
+ * Values of the rate's wander that are tried: growth of the variance of the rate from
+ * one exchange to the next, in units of the variance of a middle and of the mean
  * interval of exchanges
  */
 #define WANDERS	10
@@ -39,11 +39,10 @@ static const double wanders[WANDERS] = {
 };
 
 /*
- * Non-Gaussian delays look like wander, too. Crystals wander by about
- * WANDER_USUAL, relative, per root of a second. The score of a wander n decades
- * above that is reduced by WANDER_EVIDENCE * n^2 (natural logarithm of the
- * likelihood). The result is the least wander whose score is within
- * LIKELY_ENOUGH of the best.
+ * Non-Gaussian delays look like wander, too. Crystals wander by about WANDER_USUAL,
+ * relative, per root of a second. The score of a wander n decades above that is reduced
+ * by WANDER_EVIDENCE * n^2 (natural logarithm of the likelihood). The result is the
+ * least wander whose score is within LIKELY_ENOUGH of the best.
  */
 #define WANDER_USUAL	1e-9
 #define WANDER_EVIDENCE	3.0
@@ -51,20 +50,20 @@ static const double wanders[WANDERS] = {
 
 struct kalman {
 	double u, y, rate;
-	double yy, yr, rr;	/* covariance of y and rate */
+	double yy, yr, rr;	/* covariances: y with y, y with rate, rate with rate */
 	double log_var;		/* sum of the logarithms of variances */
 	double product;		/* product of variances not yet in log_var, so
 				 * that one logarithm serves for many */
-	double chi2, nr;	/* weighted sum of squares, sum of the weights */
+	double chi2, nr;	/* weighted sum of squares, and sum of the weights */
 };
 
 /* Middles of the exchanges, the filter's measurements, in units of their noise */
 struct middles {
 	const struct tsct_plane *plane;
-	double *var;		/* variances of the middles, units squared */
-	double unit;		/* unit of the middles, counts */
-	double period;		/* mean interval of exchanges, s */
-	double wander;		/* growth of the rate's variance per second */
+	double *var;		/* variances of the middles, in squares of `unit` */
+	double unit;		/* unit of the variances, counts */
+	double period;		/* mean interval between exchanges, s */
+	double wander;		/* growth of the rate's variance, per second */
 };
 
 static void predict_to(struct kalman *f, double wander, double u)
@@ -83,8 +82,8 @@ static double session_factor(const struct tsct_point *p)
 	return 1 + SESSION_CORRELATION * (p->session_size - 1);
 }
 
-/* Predicts and scores a middle, which counts as `weight` independent ones, and
- * updates the state. */
+/* Predicts the middle of an exchange, scores the prediction, and updates the filter.
+ * The middle counts as `weight` independent middles. */
 static void filter_point(struct kalman *f, double wander,
 			 const struct tsct_point *p, double y, double var)
 {
@@ -107,7 +106,7 @@ static void filter_point(struct kalman *f, double wander,
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
 	f->yr -= gain * f->yr;
-	/* Equals yy - gain * yy, but rounding cannot make it negative. */
+	/* Equals yy - gain * yy, but rounding cannot make this product negative. */
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;
@@ -117,7 +116,8 @@ static void filter_point(struct kalman *f, double wander,
 	}
 }
 
-/* Next used point from @i on in steps of @by; @to: there is none. */
+/* Returns the index of the next used point from @i on, in steps of @by; @to: no used
+ * point. */
 static long next_used(const struct middles *middles, long i, long to, long by)
 {
 	while (i != to && !middles->plane->point[i].used)
@@ -126,8 +126,8 @@ static long next_used(const struct middles *middles, long i, long to, long by)
 }
 
 /*
- * Runs @nr filters over points [from, to), or backwards if to < from. They run
- * interleaved, which is faster, as each has long dependency chains. False: no
+ * Runs @nr filters over points [from, to), or backwards if to < from. The filters run
+ * interleaved, which is faster, as each filter has long dependency chains. False: no
  * point is used.
  */
 static bool run_filters(const struct middles *middles, long from, long to,
@@ -150,8 +150,8 @@ static bool run_filters(const struct middles *middles, long from, long to,
 			.u = point[i].u,
 			.y = point[i].y / middles->unit,
 			.yy = middles->var[i],
-			/* The limit of the nominal rates matters for very short
-			 * windows only. */
+			/* The limit `steep`, from the nominal rates, matters for very
+			 * short windows only. */
 			.rr = fmin(rate * rate, steep * steep),
 		};
 	while ((i = next_used(middles, i + by, to, by)) != to)
@@ -176,7 +176,7 @@ static void set_variances(struct middles *middles, double share, double excess)
 	}
 }
 
-/* Scores every @by-th wander into @score; returns the best score. */
+/* Scores every @by-th value of the wander into @score; returns the best score. */
 static double score_wanders(const struct middles *middles, unsigned int by,
 			    double score[WANDERS])
 {
@@ -195,7 +195,7 @@ static double score_wanders(const struct middles *middles, unsigned int by,
 			middles->unit / rate;
 		decades = log10(fmax(relative / WANDER_USUAL, 1));
 		score[k] = -WANDER_EVIDENCE * decades * decades;
-		/* The logarithm of the likelihood of all predictions */
+		/* Logarithm of the likelihood of all predictions of a filter */
 		if (f[k].nr > 0)
 			score[k] -= f[k].nr * log(middles->unit) +
 				(f[k].log_var + f[k].nr *
@@ -205,7 +205,8 @@ static double score_wanders(const struct middles *middles, unsigned int by,
 	return best;
 }
 
-/* Sets the variances by the best share, and then the wander. */
+/* Chooses the best `share`, sets the middles' variances by it, and then chooses the
+ * wander. */
 static void choose_noise(struct middles *middles, double excess)
 {
 	double best = -HUGE_VAL, score[WANDERS] = { 0 }, score_of_share;
@@ -243,8 +244,8 @@ static void merge_filters(struct kalman *f, const struct kalman *g)
 	f->yy -= (yy * (c * yy - b * yr) + yr * (a * yr - b * yy)) / det;
 }
 
-/* Returns the estimate at u = 0: earlier points are filtered forwards, later ones
- * backwards. */
+/* Returns the filter's estimate at u = 0: earlier points are filtered forwards, later
+ * points backwards. */
 static void estimate_at_origin(const struct middles *middles,
 			       struct kalman *ret)
 {
@@ -273,7 +274,8 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret)
 {
 	struct middles middles = { .plane = plane };
-	/* Packet times are rounded to whole counts: the excess is no less. */
+	/* The median excess is at least one count, because packet times are rounded to
+	 * whole counts. */
 	double excess = fmax(tsct_plane_median_excess(plane), 1 + plane->rate);
 	struct kalman f;
 	double noise;

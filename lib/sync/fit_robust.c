@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Theil-Sen estimator: the median of slopes between pairs of points, then the
- * median of the remaining offsets. Only pairs from the earlier half of the time
- * to the later half are used, as the many exchanges of a session do not determine
- * a rate. The result is not very exact, but changes little while less than a
- * quarter of each half is wrong, so the other estimates are checked against it.
+ * Theil-Sen estimator: the median of slopes between pairs of points, then the median of
+ * the remaining offsets. Only pairs from the earlier half of the time to the later half
+ * are used, as the many exchanges of a session do not determine a rate. The result is
+ * not very exact, but changes little while less than a quarter of each half is wrong,
+ * so other estimates are checked against this one.
  */
 #include "fit_plane.h"
 
@@ -34,7 +34,7 @@ static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
 }
 
 /* Collects the indices of the used points in [from, to) with round trips up to the
- * median; returns their number. */
+ * median; returns the number of indices. */
 static unsigned int append_short(const struct tsct_plane *plane,
 				 unsigned int from, unsigned int to,
 				 unsigned int *of)
@@ -76,24 +76,25 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 		p = &plane->point[of[i]];
 		values[i] = fabs(p->y - line_at(&ret->line, p->u));
 	}
-	/* 1.48: from the median to the deviation of a normal distribution */
+	/* The factor 1.48 converts a median deviation to the standard deviation of a
+	 * normal distribution. */
 	ret->spread = 1.48 * tsct_nth_smallest(values, nr, nr / 2);
 	first = plane->point[of[0]].u;
 	last = plane->point[of[nr - 1]].u;
-	/* The deviation of a regression over evenly spaced points, times 1.25, as
-	 * for a median instead of a mean */
+	/* Deviation of a regression over evenly spaced points, times 1.25, because
+	 * medians are less exact than means */
 	lever = last > first ? fabs(first + last) / (last - first) : 0;
 	ret->sd = ret->spread * 1.25 * sqrt((1 + 3 * lever * lever) / nr);
 }
 
-/* This many consecutive outliers at the end are due to a change of a counter, not
- * to wrong packet times. */
+/* This many consecutive outliers at the end of the exchanges are due to a change of a
+ * counter, not to wrong packet times. */
 #define CHANGE_NR	3
 
 /*
- * Rejects points that are too far from the line. The middle of an exchange is off
- * by at most half of the round trip, and so is the line through most of them. A
- * point that is further off has wrong packet times, or its source is wrong.
+ * Rejects points that are too far from the line. The middle of an exchange is off by at
+ * most half of the round trip, and so is a line through most middles. A point that is
+ * further off has wrong packet times, or its source is wrong.
  */
 static void reject_far(struct tsct_plane *plane,
 		       const struct tsct_fit_candidate *others)
@@ -117,7 +118,7 @@ static void reject_far(struct tsct_plane *plane,
 			tsct_point_reject(&plane->point[i]);
 }
 
-/* Delay of one direction, counts; @up: of the request */
+/* Returns the delay of one direction, counts; @up: direction of the request */
 static double delay_of(const struct tsct_point *p,
 		       const struct tsct_fit_candidate *others, bool up)
 {

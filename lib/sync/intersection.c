@@ -19,10 +19,10 @@ static unsigned int count_at(const struct tsct_correctness_interval *all,
 }
 
 /*
- * True: the interval is part of a group of @agree intervals that overlap. Such a
- * region begins at the lower end of one interval. Every interval that overlaps
- * with the region contains that end: an interval that begins within the region
- * would make the group larger than @agree, the largest possible number.
+ * True: the interval is part of a group of @agree intervals that overlap. The region of
+ * overlap begins at the lower end of one interval. Every interval that overlaps with
+ * the region contains that end: an interval that begins within the region would make
+ * the group larger than @agree, the largest possible number.
  */
 static bool in_largest_group(const struct tsct_correctness_interval *all,
 			     unsigned int nr,
@@ -40,8 +40,8 @@ static bool in_largest_group(const struct tsct_correctness_interval *all,
 	return false;
 }
 
-/* Sets lo and hi to the hull of all points in at least @need intervals. Both are
- * ends of intervals. */
+/* Sets lo and hi to the hull of all points in at least @need intervals. Both lo and hi
+ * are ends of intervals. */
 static void find_hull(const struct tsct_correctness_interval *all,
 		      unsigned int nr, unsigned int need,
 		      struct tsct_intersection_result *ret)

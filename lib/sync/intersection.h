@@ -10,14 +10,14 @@
 #include "lib/core/port.h"
 
 struct tsct_correctness_interval {
-	double middle, bound;	/* [middle - bound, middle + bound], any unit */
-	bool falseticker;	/* result of tsct_intersection() */
+	double middle, bound;	/* correctness interval: middle +- bound, any unit */
+	bool falseticker;	/* true: outside the majority's intersection */
 };
 
 struct tsct_intersection_result {
 	unsigned int agree;	/* largest number of intervals that have a point
 				 * in common */
-	bool majority;		/* agree is more than half of all */
+	bool majority;		/* true: agree is more than half of all intervals */
 	/*
 	 * Range of the true time if at most (nr - 1) / 2 intervals are wrong: the
 	 * hull of all points that are in at least nr - (nr - 1) / 2 intervals.
@@ -28,8 +28,9 @@ struct tsct_intersection_result {
 
 /*
  * Sets `falseticker` of each of @nr intervals. If a majority of them overlap, a
- * falseticker is an interval outside every largest group. Without a majority there
- * are none: which of two contradicting sources is wrong is unknown. Pure; cubic in
+ * falseticker is an interval outside every largest group. Without a majority there is
+ * no falseticker: which of two contradicting sources is wrong is unknown. Pure; cubic
+ * in
  * @nr.
  */
 struct tsct_intersection_result

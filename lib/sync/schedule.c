@@ -4,20 +4,20 @@
 
 #include "schedule.h"
 
-/* Time from a member's last request until its list of blockers expires */
+/* Time from a member's last request until the member's list of blockers expires, us */
 #define BLOCKERS_VALID_US	2000000
 
 struct schedule_member {
 	char name[TSCT_MEMBER_NAME];
-	bool expected;		/* configured: barriers wait for the member */
-	bool present;		/* the member has sent a request */
-	__u64 last_us;		/* time of the last request; valid if present */
-	bool counted;		/* the open session waits for this member */
-	__u32 session;		/* session with this member; 0: none */
-	bool over;		/* had all exchanges in that session */
-	bool has_turn;		/* turn_us is valid */
-	__u32 messages;		/* number of exchanges in that session */
-	__u64 turn_us;		/* time of the next turn */
+	bool expected;		/* member is configured: barriers wait for it */
+	bool present;		/* true: the member has sent a request */
+	__u64 last_us;		/* time of the member's last request, if present */
+	bool counted;		/* true: the open session waits for this member */
+	__u32 session;		/* number of the member's session; 0: none */
+	bool over;		/* member completed the exchanges of the session */
+	bool has_turn;		/* true: turn_us is valid */
+	__u32 messages;		/* number of the member's exchanges in that session */
+	__u64 turn_us;		/* time of the member's next turn */
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	char blockers[TSCT_MISSING_TEXT + 1];	/* names of missing nodes below
 						 * the member; "": none */
@@ -25,18 +25,19 @@ struct schedule_member {
 
 struct tsct_schedule {
 	struct tsct_schedule_options options;
-	char name[TSCT_MEMBER_NAME];	/* name of the master */
-	__u64 now_us;		/* time of the last call */
-	bool open;		/* a session is open */
-	__u32 session;		/* number of the last session */
-	__u64 begin_us;		/* begin of the last session */
-	__u64 free_us;		/* end of the last assigned slot */
-	__u32 first;		/* first barrier since the master's start */
-	__u32 barrier;		/* barrier at which members gather now */
-	bool master_arrived;	/* the master has arrived in that barrier */
-	bool joined;		/* a member has joined the session */
-	unsigned int nr_counted;	/* members with `counted` set */
-	unsigned int nr, nr_expected;	/* members; those with `expected` set */
+	char name[TSCT_MEMBER_NAME];	/* name of the master node */
+	__u64 now_us;		/* time of the last call of any function, us */
+	bool open;		/* true: a session is open */
+	__u32 session;		/* number of the last session begun */
+	__u64 begin_us;		/* begin time of the last session, us */
+	__u64 free_us;		/* end of the last assigned slot, us */
+	__u32 first;		/* first barrier number since the master's start */
+	__u32 barrier;		/* number of the barrier at which members gather now */
+	bool master_arrived;	/* true: the master has arrived in that barrier */
+	bool joined;		/* true: a member has joined the session */
+	unsigned int nr_counted;	/* number of members with `counted` */
+	unsigned int nr, nr_expected;	/* number of members, of members with
+					 * `expected` */
 	/*
 	 * Node ids of the members, in an array of their own so that a search
 	 * reads little memory. 0: the member has not sent a request yet
@@ -45,7 +46,7 @@ struct tsct_schedule {
 	struct schedule_member members[TSCT_MEMBERS_MAX];
 };
 
-/* Number of the next session or barrier: numbers wrap, and are never 0. */
+/* Returns the number of the next session or barrier: numbers wrap, and are never 0. */
 static __u32 next_number(__u32 number)
 {
 	return number == ~0U ? 1 : number + 1;
@@ -79,7 +80,7 @@ void tsct_schedule_free(struct tsct_schedule *schedule)
 	free(schedule);
 }
 
-/* ---- members ------------------------------------------------------------- */
+/* ---- members of the schedule --------------------------------------------- */
 
 static bool is_present(const struct schedule_member *member, __u64 now_us)
 {
@@ -127,8 +128,8 @@ static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 }
 
 /*
- * Takes an unused entry, or that of the member that has been silent longest;
- * NULL: all are present or expected.
+ * Takes an unused entry, or the entry of the member that has been silent longest; NULL:
+ * all members are present or expected.
  */
 static struct schedule_member *add_member(struct tsct_schedule *schedule,
 					  __u64 node, const char *name)
@@ -172,7 +173,7 @@ int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name)
 	return 0;
 }
 
-/* Clears the state of a member that has restarted, or has another name. */
+/* Clears the state of a member that has restarted, or has changed its name. */
 static void reset_member(struct tsct_schedule *schedule,
 			 struct schedule_member *member)
 {
@@ -192,7 +193,7 @@ void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name)
 		return;
 	reset_member(schedule, member);
 	member->expected = false;
-	member->last_us = 0;	/* the entry is reused before others */
+	member->last_us = 0;	/* makes the entry the first to be reused */
 	schedule->nr_expected--;
 }
 
@@ -265,7 +266,7 @@ static bool is_in_session(const struct tsct_schedule *schedule,
 		request->session == schedule->session;
 }
 
-/* Counts the request if it is the member's turn, and assigns the next one. */
+/* Counts a request if it is the member's turn, and assigns the member's next turn. */
 static void update_turn(struct tsct_schedule *schedule,
 			struct schedule_member *member,
 			const struct tsct_extension *request, __u64 now_us)
@@ -280,8 +281,8 @@ static void update_turn(struct tsct_schedule *schedule,
 	if (!member->over && !member->has_turn) {
 		if (schedule->free_us < now_us)
 			schedule->free_us = now_us;
-		/* If no slot is free before the session ends, it is over for the
-		 * member. */
+		/* If no slot is free before the session ends, the session is over for
+		 * the member. */
 		member->has_turn = is_running(schedule, schedule->free_us);
 		member->over = !member->has_turn;
 		if (member->has_turn) {
@@ -332,14 +333,16 @@ __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule)
 	return schedule->barrier;
 }
 
-/* A barrier is released if its number is from `first` on, and before `barrier`. */
+/* True: a barrier is released, because its number is from `first` on, and before
+ * `barrier`. */
 bool tsct_schedule_released(const struct tsct_schedule *schedule, __u32 barrier)
 {
 	return barrier && barrier != schedule->barrier &&
 		barrier - schedule->first < schedule->barrier - schedule->first;
 }
 
-/* Releases the barrier, and begins a session, if all have arrived. */
+/* Releases the barrier, and begins a session, if all members and the master have
+ * arrived. */
 static void try_release(struct tsct_schedule *schedule, __u64 now_us)
 {
 	if (!schedule->master_arrived ||
@@ -396,8 +399,8 @@ struct name_list {
 	unsigned int nr;
 };
 
-/* @below: names of nodes below the named one that keep it from arriving; "": it is
- * missing itself */
+/* Appends a missing node to the list of names. @below: names of nodes below the named
+ * node that keep it from arriving; "": the named node is missing itself */
 static void append_name(struct name_list *list, const char *name,
 			const char *below)
 {
@@ -429,8 +432,9 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 	for (i = 0; i < schedule->nr; i++) {
 		member = &schedule->members[i];
 		present = is_present(member, schedule->now_us);
-		/* The barrier waits for expected members; without any, for those
-		 * present. An arrival expires unless the member repeats it. */
+		/* The barrier waits for the expected members; if there are none, for
+		 * the present members. An arrival expires unless the member repeats
+		 * it. */
 		if (!(schedule->nr_expected ? member->expected : present) ||
 		    (barrier && member->arrived == barrier && present))
 			continue;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A master's schedule of sessions and barriers. In a session it exchanges with
+ * A master's schedule of sessions and barriers. In a session the master exchanges with
  * one child after the other, until each has had max_messages exchanges or
- * max_duration_us has passed: children send requests, and each answer has the
- * time of the child's next turn. A barrier releases all members when all have
- * arrived. Pure; times are microseconds of any monotonic clock. Not thread safe.
+ * max_duration_us has passed: children send requests, and each answer has the time of
+ * the child's next turn. A barrier releases all members when all have arrived. Pure;
+ * times are microseconds of any monotonic clock. Not thread safe.
  *
  * A turn is the slot after all slots that are assigned. A child that falls silent
  * leaves one slot empty; a child that is late gets the next slot. A request
- * before its turn is answered, but not counted, so that no child takes turns of
- * others.
+ * before its turn is answered, but not counted, so that no child takes turns of other
+ * children.
  *
  * Every answer has the number of the barrier at which members gather now. A
  * child whose callers all wait sends ARRIVED with that number in each request; a
- * request without ARRIVED means that it stopped waiting. Once all have arrived,
- * every answer to that number has RELEASED. If the answer has another number,
- * the child's is from before a restart of this master, and the child continues
- * with the new one.
+ * request without ARRIVED means that the child stopped waiting. Once all have arrived,
+ * every answer to that number has RELEASED. If the answer has another number, the
+ * child's number is from before a restart of this master, and the child continues with
+ * the new number.
  */
 #ifndef TSCT_SYNC_SCHEDULE_H
 #define TSCT_SYNC_SCHEDULE_H
@@ -26,13 +26,13 @@
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
 
-/* A member is present until this time after its last request. */
+/* A member is present until this time after the member's last request, us. */
 #define TSCT_MEMBER_TIMEOUT_US	60000000
 
 struct tsct_schedule_options {
-	__u32 max_messages;	/* exchanges per child and session; 0: 100 */
-	__u32 max_duration_us;	/* longest session; 0: 1 s */
-	__u32 slot_us;		/* time for one exchange; 0: 500 */
+	__u32 max_messages;	/* exchanges per child in a session; 0: 100 */
+	__u32 max_duration_us;	/* longest session, us; 0: 1 s */
+	__u32 slot_us;		/* time for one exchange, us; 0: 500 */
 	__u32 first;		/* first number of sessions and barriers: random,
 				 * as children may know numbers from before a
 				 * restart; 0: 1 */
@@ -42,22 +42,22 @@ struct tsct_schedule_options {
 
 struct tsct_schedule;
 
-/* NULL: no memory. options->name is copied. */
+/* Creates a schedule; options->name is copied. NULL: out of memory */
 struct tsct_schedule *
 tsct_schedule_new(const struct tsct_schedule_options *options);
 void tsct_schedule_free(struct tsct_schedule *schedule);
 
 /*
  * tsct_schedule_member - note a request from a member, and add it if it is new
- * @node: its id, not 0
- * @name: for lists of missing members. A configured member is recognised by its
- *	name, whatever its node id is. NULL or "": the node id in hex
- * Returns 0; -EINVAL; -E2BIG: too many members, and none has been silent for
+ * @node: node id of the member, not 0
+ * @name: name of the member, for lists of missing members. A configured member is
+ *	recognised by its name, whatever its node id is. NULL or "": the node id in hex
+ * Returns 0; -EINVAL; -E2BIG: too many members, and no member has been silent for
  * TSCT_MEMBER_TIMEOUT_US.
  *
  * tsct_schedule_expect - add a configured member, even before its first request.
- *	If there are any, barriers wait for these only. Returns 0, -EINVAL or
- *	-E2BIG.
+ *	Barriers wait for configured members only, if there are any. Returns 0, -EINVAL
+ *	or -E2BIG.
  *
  * tsct_schedule_dismiss - a member is not configured any more: barriers do not
  *	wait for it
@@ -68,16 +68,16 @@ int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name);
 void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name);
 
 /*
- * Begins a session of all members that are present, unless one is open; returns
- * the number of the open session.
+ * Begins a session of all present members, unless a session is open. Returns the number
+ * of the open session.
  */
 __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
-/* Number of the open session, or 0 */
+/* Returns the number of the open session, or 0. */
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
 /*
- * Processes a request: sets session, turn_us, barrier and flags of the reply to a
- * member; only barrier for other nodes.
+ * Processes a node's request: in the reply to a member, sets session, turn_us, barrier
+ * and flags; in the reply to another node, barrier only.
  */
 void tsct_schedule_request(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
@@ -90,10 +90,10 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
  * tsct_schedule_released - true: all have arrived in that barrier, and a
  *	session began
  * tsct_schedule_missing - number of members that have not arrived in that
- *	barrier. Writes their names, comma separated, to @names; a truncated text
- *	ends in "...". @size 0: only the number
- * tsct_schedule_set_blockers - names of nodes below @node that keep it from
- *	arriving; "": none. They are listed as "NAMES (below NODE)" until 2 s
+ *	barrier. Writes the missing members' names, comma separated, to @names; a
+ *	truncated text ends in "...". @size 0: returns the number only
+ * tsct_schedule_set_blockers - names of nodes below @node that keep @node from
+ *	arriving; "": no nodes. These names are listed as "NAMES (below NODE)" until 2 s
  *	after the last request of @node.
  */
 __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule);

@@ -25,7 +25,7 @@ static bool has_time(const struct tsct_cluster *cluster,
 	return source->has_est && age < options->void_s * options->hz;
 }
 
-/* True: the source has the time and is not in holdover. */
+/* True: the source has a valid time and is not in holdover. */
 static bool is_fresh(const struct tsct_cluster *cluster,
 		     const struct tsct_sync_source *source)
 {
@@ -35,7 +35,7 @@ static bool is_fresh(const struct tsct_cluster *cluster,
 							&cluster->options);
 }
 
-/* Timeline of a source: master and epoch; both 0 for every NTP server */
+/* Return the timeline of a source: master and epoch; both 0 for every NTP server */
 static __u64 master_of(const struct tsct_sync_source *source)
 {
 	return source->remote.has_params ? source->remote.master : 0;
@@ -52,10 +52,10 @@ static bool on_timeline(const struct tsct_sync_source *source, __u64 master,
 	return master_of(source) == master && epoch_of(source) == timeline;
 }
 
-/* ---- timelines ----------------------------------------------------------- */
+/* ---- selection of a timeline --------------------------------------------- */
 
-/* Number of fresh sources on a timeline. A source on a master's timeline counts
- * more than all NTP servers together. */
+/* Weight of a timeline: the number of fresh sources. A source on a master's timeline
+ * counts more than all NTP servers together. */
 static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 				    __u64 master, __u32 timeline)
 {
@@ -72,8 +72,8 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 	return weight;
 }
 
-/* Keeps the current timeline unless another one has a higher weight, or no
- * source of the current one has the time. */
+/* Keeps the current timeline unless another timeline has a higher weight, or no source
+ * of the current timeline has the time. */
 static void select_timeline(const struct tsct_cluster *cluster,
 			    struct tsct_cluster_selection *ret)
 {
@@ -101,9 +101,9 @@ static void select_timeline(const struct tsct_cluster *cluster,
 	}
 }
 
-/* ---- sources ------------------------------------------------------------- */
+/* ---- selection of a source ----------------------------------------------- */
 
-/* The sources on the selected timeline */
+/* Candidates: the sources on the selected timeline */
 struct candidates {
 	unsigned int nr;
 	unsigned int source[TSCT_SOURCES_MAX];
@@ -111,8 +111,8 @@ struct candidates {
 	struct tsct_intersection_result result;
 };
 
-/* Sets the intervals of the candidates' time now, in ns after the estimate of the
- * first candidate. */
+/* Sets the correctness intervals of the candidates' present time, in ns after the
+ * estimate of the first candidate. */
 static void collect_candidates(struct tsct_cluster *cluster,
 			       const struct tsct_cluster_selection *selection,
 			       struct candidates *ret)
@@ -200,7 +200,7 @@ static void select_source(const struct tsct_cluster *cluster,
 
 		if (interval->falseticker)
 			continue;
-		/* Without a majority the source in use stays. */
+		/* Without a majority the source in use stays selected. */
 		if ((int)candidates->source[i] == cluster->used)
 			bound *= result->majority ? SWITCH_RATIO : 0;
 		if (ret->used >= 0 && bound >= best)

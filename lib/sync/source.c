@@ -6,27 +6,26 @@
 #include "source.h"
 
 #define FIRST_ROOM	32
-#define HOLDOVER_POLLS	8	/* missed polls until holdover */
-#define HOLDOVER_MIN_S	5.0	/* least time until holdover */
+#define HOLDOVER_POLLS	8	/* number of missed polls until holdover */
+#define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover */
 
 /*
- * A fit is due when the newest exchange is REFIT_S later than the last fit, or
- * when one in REFIT_PART exchanges is new. In a burst, most exchanges do not
- * cause a fit.
+ * A fit is due when the newest exchange is REFIT_S later than the last fit, or when one
+ * in REFIT_PART exchanges is new. In a burst, most exchanges do not cause a fit.
  */
 #define REFIT_S		0.5
 #define REFIT_PART	32
 
 /*
- * After this many consecutive exchanges that contradict the fit, the source's
- * time has changed. Fewer may have wrong packet times.
+ * After this many consecutive exchanges that contradict the fit, the source's time has
+ * changed. Fewer exchanges may have wrong packet times.
  */
 #define CONTRADICTIONS_MAX	3
 /*
- * The source's time has also changed after UNEXPLAINED_MAX consecutive offsets
- * within the bound that no delay explains. Such an offset exceeds UNEXPLAINED_SD
- * standard deviations of a fit of at least UNEXPLAINED_KEPT_MIN exchanges; with
- * fewer, the deviation is not known.
+ * The source's time has also changed after UNEXPLAINED_MAX consecutive offsets within
+ * the bound that no delay explains. Such an offset exceeds UNEXPLAINED_SD standard
+ * deviations of a fit of at least UNEXPLAINED_KEPT_MIN exchanges; with fewer exchanges,
+ * the deviation is not known.
  */
 #define UNEXPLAINED_MAX		5
 #define UNEXPLAINED_SD		4
@@ -52,7 +51,7 @@ void tsct_sync_source_free(struct tsct_sync_source *source)
 	memset(source, 0, sizeof(*source));
 }
 
-/* ---- the window ---------------------------------------------------------- */
+/* ---- the window of exchanges --------------------------------------------- */
 
 static const struct tsct_exchange *newest(const struct tsct_sync_source *source)
 {
@@ -73,8 +72,8 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
 }
 
 /*
- * Makes room for an exchange. A full window loses half of its older half: of two
- * neighbours the one with the longer round trip. False: no memory
+ * Makes room in the window for an exchange. A full window loses half of its older half:
+ * of two neighbours the exchange with the longer round trip. False: out of memory
  */
 static bool reserve(struct tsct_sync_source *source)
 {
@@ -101,9 +100,10 @@ static bool reserve(struct tsct_sync_source *source)
 
 /*
  * Updates the poll intervals. Short intervals in a session are temporary, so the
- * maximum decays slowly, by 1/16 of each interval. A long interval raises it only
- * if the next one is as long: it may be due to one lost exchange, or to an
- * outage. An exchange shortly after another one belongs to the same poll.
+ * maximum decays slowly, by 1/16 of each interval. A long interval raises the maximum
+ * only if the next interval is as long: one long interval may be due to a lost
+ * exchange, or to an outage. An exchange shortly after another exchange belongs to the
+ * same poll.
  */
 static void note_interval(struct tsct_sync_source *source,
 			  const struct tsct_cluster_options *options,
@@ -135,9 +135,9 @@ __u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
 	return (__u64)tsct_larger(cycles, HOLDOVER_MIN_S * options->hz);
 }
 
-/* ---- the estimate -------------------------------------------------------- */
+/* ---- the estimate of the time -------------------------------------------- */
 
-/* ns per count of the source's counter */
+/* Returns the rate of the source's counter, ns per count. */
 static double remote_rate(const struct tsct_sync_source *source)
 {
 	return tsct_mult_rate(source->remote.params.mult);
@@ -154,8 +154,8 @@ double tsct_source_params_bound_ns(const struct tsct_source_params *est,
 }
 
 /*
- * Cluster time at @remote + @frac counts of the source's counter, by the source's
- * clock params; in 128 bits, saturated. Sets ns and frac_ns of *ret.
+ * Cluster time at @remote + @frac counts of the source's counter, by the source's clock
+ * params; computed in 128 bits, saturated. Sets ns and frac_ns of *ret.
  */
 static void remote_time(const struct tsct_remote_params *params, __u64 remote,
 			double frac, struct tsct_offset_interval *ret)
@@ -185,7 +185,8 @@ static double remote_error_ns(const struct tsct_remote_params *params,
 	return ps * 1e-3;
 }
 
-/* Sets the estimate to the tangent of the fit where its bound is smallest. */
+/* Sets the estimate to the tangent of the fit at the point where the fit's bound is
+ * smallest. */
 static void update_estimate(struct tsct_sync_source *source,
 			    const struct tsct_cluster_options *options)
 {
@@ -221,7 +222,8 @@ static void update_estimate(struct tsct_sync_source *source,
 			 off > 0 ? "fast" : "slow");
 		return;
 	}
-	/* Leaves room for 64-bit multiplication; comparisons also reject NaN. */
+	/* The limits leave room for 64-bit multiplication; the comparisons also reject
+	 * NaN. */
 	if (point->ns < 0 || point->ns > 1LL << 62 ||
 	    !(point->half_ns < 1e18 && est->growth < rate)) {
 		snprintf(source->reason, sizeof(source->reason),
@@ -231,7 +233,7 @@ static void update_estimate(struct tsct_sync_source *source,
 	source->has_est = true;
 }
 
-/* ---- fits ---------------------------------------------------------------- */
+/* ---- making fits --------------------------------------------------------- */
 
 static int make_fit(struct tsct_sync_source *source,
 		    const struct tsct_cluster_options *options)
@@ -271,8 +273,8 @@ static void update_fit(struct tsct_sync_source *source,
 /* ---- changes of the source's time ---------------------------------------- */
 
 /*
- * True: no delays explain the exchange with the fit and its bound. *ret_off:
- * largest possible change of the source's counter, counts.
+ * True: no delays of packets explain the exchange, given the fit and the fit's bound.
+ * *ret_off: largest possible change of the source's counter, counts.
  */
 static bool contradicts_fit(const struct tsct_sync_source *source,
 			    const struct tsct_exchange *x, double *ret_off)
@@ -293,10 +295,10 @@ static bool contradicts_fit(const struct tsct_sync_source *source,
 }
 
 /*
- * A queueing delay moves the middle of an exchange by at most half of the delay.
- * If a middle is off by more than half of the excess of its round trip over the
- * shortest one, the source's time has changed, even where the bound allows for
- * it. Returns that offset in counts, or 0.
+ * A queueing delay moves the middle of an exchange by at most half of the delay. If a
+ * middle is off by more than half of the excess of its round trip over the shortest
+ * one, the source's time has changed, even where the error bound allows for that
+ * offset. Returns that offset in counts, or 0.
  */
 static double unexplained_offset(const struct tsct_sync_source *source,
 				 const struct tsct_cluster_options *options,
@@ -330,7 +332,7 @@ static void clear_pending(struct tsct_sync_source *source)
 	source->extra_error_ns = 0;
 }
 
-/* Drops all but the last @nr exchanges: before them, the source's time changed. */
+/* Drops all but the last @nr exchanges: the source's time changed before these @nr. */
 static void restart_window(struct tsct_sync_source *source, unsigned int nr)
 {
 	remove_oldest(source, source->nr - nr);
@@ -338,7 +340,8 @@ static void restart_window(struct tsct_sync_source *source, unsigned int nr)
 	source->has_fit = false;
 }
 
-/* Counts an unexplained offset. True: it is not confirmed yet. */
+/* Counts an offset that no delay explains. True: too few such offsets to confirm a
+ * change. */
 static bool note_unexplained(struct tsct_sync_source *source, double off)
 {
 	if (off > 0)
@@ -356,9 +359,10 @@ static bool note_unexplained(struct tsct_sync_source *source, double off)
 }
 
 /*
- * True: the newest exchange contradicts those before it. It widens the bound, and
- * does not enter the fit. If the next exchanges contradict them too, the source's
- * time has changed. A longer route or congestion is not a contradiction.
+ * True: the newest exchange contradicts those before it. Such an exchange widens the
+ * bound, and does not enter the fit. If the next exchanges also contradict the older
+ * exchanges, the source's time has changed. A longer route or congestion is not a
+ * contradiction.
  */
 static bool change_is_pending(struct tsct_sync_source *source,
 			      const struct tsct_cluster_options *options)
@@ -384,9 +388,9 @@ static bool change_is_pending(struct tsct_sync_source *source,
 	return false;
 }
 
-/* ---- a new exchange ------------------------------------------------------ */
+/* ---- adding an exchange -------------------------------------------------- */
 
-/* NULL, or the reason why a source in this state cannot be used */
+/* Returns NULL, or the reason why a source in this state cannot be used. */
 static const char *refusal(const struct tsct_remote *remote)
 {
 	if (remote->has_params ? !tsct_status_has_time(remote->status) :
@@ -399,7 +403,8 @@ static const char *refusal(const struct tsct_remote *remote)
 	return NULL;
 }
 
-/* NULL, or the change by which exchanges with the old state become invalid */
+/* Returns NULL, or the change of the source's state that makes older exchanges
+ * invalid. */
 static const char *change_of_remote(const struct tsct_remote *old,
 				    const struct tsct_remote *new, __u64 remote)
 {
@@ -418,7 +423,7 @@ static const char *change_of_remote(const struct tsct_remote *old,
 	remote_time(&new->params, remote, 0, &b);
 	error = remote_error_ns(&old->params, remote) +
 		remote_error_ns(&new->params, remote);
-	/* + 1000 ns: the resolution of a double near 2^63 ns */
+	/* 1000 ns are added for the resolution of a double near 2^63 ns. */
 	return tsct_magnitude((double)a.ns - (double)b.ns) > error + 1000 ?
 		"the source's counter or time jumped" : NULL;
 }

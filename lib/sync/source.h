@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A time source of this node: the window of recent exchanges with it, the fit
- * through them (fit.h), and the estimate of the cluster's time that results from
- * the fit and the clock params of the source. Not thread safe; time is an
- * argument.
+ * A time source of this node: the window of recent exchanges with it, the fit through
+ * them (fit.h), and the estimate of the cluster's time that results from the fit and
+ * the clock params of the source. Not thread safe; time is an argument.
  */
 #ifndef TSCT_SYNC_SOURCE_H
 #define TSCT_SYNC_SOURCE_H
@@ -17,7 +16,7 @@
  */
 #define TSCT_SYNC_SOURCE_PHI_PPB	15000
 
-/* Largest plausible frequency error of a source against options->hz, ppb */
+/* Largest plausible frequency error of a source, relative to options->hz, ppb */
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
 /*
@@ -33,49 +32,49 @@
  */
 struct tsct_source_params {
 	struct tsct_servo_estimate time;
-	double sd_ns;		/* standard deviation at time.point */
+	double sd_ns;		/* standard deviation at time.point, ns */
 	double growth;		/* linear growth of the bound, ns per cycle */
 	double wander;		/* quadratic growth, ns per cycle squared */
-	double phi;		/* limit of wander * d, ns per cycle */
+	double phi;		/* limit of the term wander * d, ns per cycle */
 };
 
-/* Error bound of @est at @cycles, ns */
+/* Returns the error bound of the estimate @est at @cycles, in ns. */
 double tsct_source_params_bound_ns(const struct tsct_source_params *est,
 				   __u64 cycles);
 
 struct tsct_sync_source {
-	struct tsct_exchange *x;	/* the window, oldest first; owned */
-	bool *keep;		/* per exchange: is it used by the fit? owned */
-	unsigned int nr, room;	/* exchanges, allocated entries */
-	bool has_est;		/* est is valid */
+	struct tsct_exchange *x;	/* window of exchanges, oldest first; owned */
+	bool *keep;		/* flags: the fit uses the exchange; owned */
+	unsigned int nr, room;	/* number of exchanges, of allocated entries */
+	bool has_est;		/* true: est is valid */
 	struct tsct_source_params est;
-	bool has_fit;		/* fit and keep are valid */
+	bool has_fit;		/* true: fit and keep are valid */
 	struct tsct_fit fit;
-	bool has_remote;	/* remote is valid */
-	struct tsct_remote remote;	/* state sent with the last exchange */
+	bool has_remote;	/* true: remote is valid */
+	struct tsct_remote remote;	/* state that came with the last exchange */
 	__u64 last_poll;	/* t1 of the exchange that began the last poll */
-	__u64 last_interval;	/* between the last two polls, cycles */
-	__u64 max_interval;	/* recent maximum of last_interval; decays */
-	unsigned int contradictions;	/* consecutive exchanges outside the
+	__u64 last_interval;	/* interval between the last two polls, cycles */
+	__u64 max_interval;	/* recent maximum of last_interval, cycles; decays */
+	unsigned int contradictions;	/* number of consecutive exchanges outside the
 					 * fit's bound */
-	int unexplained;	/* consecutive offsets that no delay explains,
+	int unexplained;	/* number of consecutive offsets that no delay explains,
 				 * with the sign of these offsets */
-	double extra_error_ns;	/* added to the bound while contradictions or
-				 * unexplained is not 0 */
-	char reason[160];	/* text: why there is no estimate; or "" */
-	bool falseticker;	/* set by tsct_cluster_select() */
-	char falseticker_reason[160];	/* text, valid if falseticker */
+	double extra_error_ns;	/* part added to the bound while contradictions or
+				 * unexplained is not 0, ns */
+	char reason[160];	/* reason why there is no estimate; or "" */
+	bool falseticker;	/* falseticker, by tsct_cluster_select() */
+	char falseticker_reason[160];	/* reason for falseticker, as text */
 };
 
 enum tsct_sync_source_event {
-	TSCT_SYNC_SOURCE_SAME,		/* the estimate is unchanged */
-	TSCT_SYNC_SOURCE_NEW,		/* there is a new estimate */
-	TSCT_SYNC_SOURCE_LOST,		/* the estimate became invalid */
+	TSCT_SYNC_SOURCE_SAME,		/* estimate of the source's time is unchanged */
+	TSCT_SYNC_SOURCE_NEW,		/* there is a new estimate of the time */
+	TSCT_SYNC_SOURCE_LOST,		/* the estimate of the time became invalid */
 };
 
 /*
- * Adds an exchange, and the state that the source sent with it. An exchange
- * that is impossible or out of order, or that finds no memory, is ignored.
+ * Adds an exchange, and the state that the source sent with the exchange. An exchange
+ * is ignored if it is impossible, out of order, or memory is lacking.
  */
 enum tsct_sync_source_event
 tsct_sync_source_add(struct tsct_sync_source *source,
@@ -83,12 +82,13 @@ tsct_sync_source_add(struct tsct_sync_source *source,
 		     const struct tsct_exchange *x,
 		     const struct tsct_remote *remote);
 
-/* Empties the window; @reason: text for reports, or NULL. */
+/* Empties the window of exchanges. @reason: text for reports, or NULL */
 void tsct_sync_source_forget(struct tsct_sync_source *source,
 			     const char *reason);
 void tsct_sync_source_free(struct tsct_sync_source *source);
 
-/* Cycles without a new exchange after which the clock is in holdover */
+/* Returns the time without a new exchange after which the clock is in holdover,
+ * cycles. */
 __u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
 				       const struct tsct_cluster_options *options);
 
