@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Part "Time" of the page: each node's bound, its correction, messages, sync samples */
+/* Section "Time" of the page: nodes' error bounds, corrections, messages, sync
+ * samples */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,13 +16,14 @@
 #include "tools/common/sync_samples.h"
 
 #define POINTS		64
-#define COLOURS		8	/* colours of nodes in the style sheet */
+#define COLOURS		8	/* number of node colours in the style sheet */
 #define PAIRS_SHOWN	400
-#define SOURCES_MAX	8	/* sources that are drawn; each takes up to 1 MB */
+#define SOURCES_MAX	8	/* limit of sources drawn, of up to 1 MB each */
 
-/* ---- bounds over time -------------------------------------------------------- */
+/* ---- error bounds over time -------------------------------------------------- */
 
-/* Fills in the points with a known bound: x in s, y in ns. Returns their number. */
+/* Gets points of a node's error bounds: x in s, y in ns. Returns the number of
+ * points. */
 static unsigned int bounds_of(const struct report *r, __u32 node, double *x, double *y)
 {
 	const struct tsct_recording *rec = r->x.rec;
