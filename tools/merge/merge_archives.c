@@ -163,7 +163,8 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 		if (cpu.tv_sec - beat_s > STUCK_S) {
 			stop(child, 0);
 			snprintf(s->why, sizeof(s->why),
-				 "damaged: libotf2 makes no progress with it");
+				 "damaged: libotf2 makes no progress when it reads "
+				 "this archive");
 			return -EBADMSG;
 		}
 		if (s->total)

@@ -62,7 +62,7 @@ static int select_events(struct dump *d)
 	fputs("trace-ctl dump: ", stderr);
 	view_print_escaped(stderr, why);
 	if (err == -ENOENT && is_sync_missing(d))
-		fputs("; use --sync to show samples of other nodes' time",
+		fputs("; use --sync to show sync samples (exchanges with other nodes)",
 		      stderr);
 	fputc('\n', stderr);
 	return err;

@@ -229,7 +229,8 @@ static void print_files(const struct stat_figures *s)
 	else if (!s->max_per_tick)
 		puts("all time stamps are distinct");
 	else
-		printf("at most %" PRIu64 " more events on the tick of another\n",
+		printf("at most %" PRIu64 " more events on the same tick as"
+		       " another event\n",
 		       (uint64_t)s->max_per_tick);
 }
 

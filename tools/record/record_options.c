@@ -30,9 +30,9 @@ static const struct argp_option options[] = {
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
 	{ "unread", KEY_UNREAD, NULL, 0, "also record unread events that are in "
 	  "the channels already", 0 },
-	{ "flight-recorder", 'f', NULL, 0, "keep the newest events in the rings, "
-	  "overwriting the oldest, and write them at the end; 'trace-ctl "
-	  "snapshot' copies them before that", 0 },
+	{ "flight-recorder", 'f', NULL, 0, "overwrite the oldest events when a "
+	  "ring is full, and write the newest at the end; 'trace-ctl snapshot' "
+	  "copies the events in the rings before the end", 0 },
 	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "set the size of a ring's "
 	  "blocks: 4096 to 65536, a power of two (default: 16384)", 0 },
 	{ "blocks", KEY_BLOCKS, "N", 0, "set the number of blocks in each CPU's "

@@ -231,7 +231,7 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 		return;
 	if (tsct_recording_max_per_tick(rec))
 		fprintf(stderr, "  time stamps: at most %" PRIu64 " more event%s on"
-			" the tick of another\n",
+			" the same tick as another event\n",
 			(uint64_t)tsct_recording_max_per_tick(rec),
 			view_plural(tsct_recording_max_per_tick(rec)));
 	else
@@ -285,7 +285,8 @@ static void print_hints(const struct record_session *s,
 	bool left_some = child && !child->running && record_child_left_some();
 
 	if (s->untracked)
-		fprintf(stderr, "  %lu process%s not followed: too many at once\n",
+		fprintf(stderr, "  %lu process%s not recorded: too many processes"
+			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"

@@ -123,13 +123,13 @@ static void put_cards(const struct report *r, FILE *to)
 		 "events in this part" : "events", false);
 	fputs("<li><b>", to);
 	report_put_length(to, report_span_ns(r));
-	fputs("</b><span>from first to last moment</span></li>\n", to);
+	fputs("</b><span>length of the time range shown</span></li>\n", to);
 	put_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
 	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
 	put_card(to, lost, "events lost while recording", lost);
 	fputs("<li><b>", to);
 	put_bound(to, bound);
-	fputs("</b><span>bound of the error of times</span></li>\n</ul>\n", to);
+	fputs("</b><span>largest error bound of a time</span></li>\n</ul>\n", to);
 }
 
 static void put_node_warning(const struct tsct_recording *rec, FILE *to, __u32 node,

@@ -53,7 +53,7 @@ static void draw_bounds(const struct report *r, FILE *to)
 		{ 1, "bound, ns" },
 	}, *unit = units;
 	struct chart chart = {
-		.to = to, .title = "Bound of the error of times",
+		.to = to, .title = "Error bound of the times",
 		.x_title = "seconds since the recording began",
 		.x_min = INFINITY, .x_max = -INFINITY, .y_min = 0, .y_max = 0,
 	};
@@ -71,7 +71,8 @@ static void draw_bounds(const struct report *r, FILE *to)
 		}
 	}
 	if (!(chart.x_max >= chart.x_min)) {
-		fputs("<p>The bound of the error of its times is unknown.</p>\n", to);
+		fputs("<p>The error bound of the recording's times is "
+		      "unknown.</p>\n", to);
 		return;
 	}
 	if (!(chart.x_max > chart.x_min))
