@@ -32,9 +32,9 @@
 static uint cpucheck_skew_max_ns = 1000;
 module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
 MODULE_PARM_DESC(skew_max_ns,
-		 "TSC skew between CPUs that is tolerated, in ns; beyond it,"
-		 " conversions need the CPU, and the TSC is not used where it"
-		 " is not the kernel's clocksource");
+		 "Largest TSC skew between CPUs that is tolerated, in ns; above it, "
+		 "converting a counter reading needs the number of its CPU, and the "
+		 "TSC is used only if it is the kernel's clocksource");
 
 static DEFINE_MUTEX(cpucheck_lock);	/* lock of the variables below and of those in
 					 * tsc_skew.c */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl: finds and runs the command, and checks that its output is written */
+/* trace-ctl: finds and runs the command, and checks that all output was written */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* Levenshtein distance; @b has at most COMMAND_NAME_MAX characters. */
+/* Levenshtein distance of two names; @b: at most COMMAND_NAME_MAX characters */
 static int edit_distance(const char *a, const char *b)
 {
 	int row[COMMAND_NAME_MAX + 1], n = strlen(b), diagonal, above, least, j;
@@ -75,8 +75,8 @@ static int edit_distance(const char *a, const char *b)
 }
 
 /*
- * Prints an error, with the nearest command: at most two edits away, or one that begins
- * with @name.
+ * Prints an error about an unknown command, and proposes the nearest command: one that
+ * is at most two edits away, or begins with @name.
  */
 static int print_unknown(const char *title, const char *name)
 {
@@ -97,7 +97,7 @@ static int print_unknown(const char *title, const char *name)
 	return EXIT_USAGE;
 }
 
-/* Replaces argv[0] by "trace-ctl COMMAND", which begins the messages of argp. */
+/* Sets argv[0] to "trace-ctl COMMAND", which argp prints before each message. */
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	char title[64];
@@ -132,7 +132,7 @@ static int cmd_help(int argc, char **argv)
 /* errno of the first failed write to standard output; 0: none failed */
 static int write_error;
 
-/* Write function for fopencookie(), where a result below @len is a failure */
+/* Writes to standard output, for fopencookie(): a result below @len means failure */
 static ssize_t write_all(void *cookie, const char *text, size_t len)
 {
 	size_t done = 0;
@@ -153,8 +153,8 @@ static ssize_t write_all(void *cookie, const char *text, size_t len)
 }
 
 /*
- * Fails if output could not be written, except to a closed pipe. Registered with
- * atexit(), because argp calls exit() after it prints help.
+ * Fails if output could not be written, except to a pipe that was closed. Registered
+ * with atexit(), because argp calls exit() after it prints help.
  */
 static void check_stdout(void)
 {
@@ -182,8 +182,8 @@ static void replace_stdout(void)
 }
 
 /*
- * Opens /dev/null for reading on each of the descriptors 0 to 2 that is closed. Else a
- * file that a command opens would get that number, and the output of printf().
+ * Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise a file
+ * that a command opens would get such a number, and the output of printf().
  */
 static void reserve_standard_fds(void)
 {

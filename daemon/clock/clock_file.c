@@ -179,8 +179,8 @@ void clock_file_revive(struct clock_file *file)
 	clock_file_close(file);
 	err = reuse_or_create(file);
 	if (!err)
-		log_warning("%s/%s: was removed; created again", file->dir_path,
-			    TSCT_CLOCK_FILE);
+		log_warning("%s/%s: the clock file was removed; it was created "
+			    "again", file->dir_path, TSCT_CLOCK_FILE);
 	else if (err != file->err)
 		log_error("%s/%s: cannot create the clock file: %s; programs "
 			  "find no clock there%s", file->dir_path,

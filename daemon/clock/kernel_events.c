@@ -42,7 +42,7 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 	int err = nl_socket_add_membership(kernel->sock, group);
 
 	if (err) {
-		log_warning("module events: cannot join their netlink group: "
+		log_warning("module events: cannot join the module's netlink group: "
 			    "%s; disruptions are detected a tick later",
 			    nl_geterror(err));
 		return;

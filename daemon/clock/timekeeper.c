@@ -179,9 +179,9 @@ void timekeeper_publish_cpus(struct timekeeper *k)
 	k->ops->publish_cpus(k->ops->ctx);
 	k->survey_unpublished = false;
 	if (k->survey_skewed && !k->skewed)
-		log_warning("CPUs: their counters differ by more than 1 us: "
-			    "converting a reading requires the CPU that it was "
-			    "taken on; see trace-ctl check");
+		log_warning("CPUs: the counters differ by more than 1 us: to convert a "
+			    "counter reading, programs must know the CPU on which it "
+			    "was read; see trace-ctl check");
 	k->skewed = k->survey_skewed;
 	if (k->skewed)
 		k->est.state.flags |= TSCT_CLOCK_SKEWED;

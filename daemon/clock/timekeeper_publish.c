@@ -227,9 +227,9 @@ static void resolve_conflict(struct timekeeper *k, int err)
 		if (source != (int)k->est.state.source) {
 			timekeeper_change_source(k, source, epoch, cause, why);
 		} else {
-			log_error("module: its clock source is not %s, and this "
-				  "process can read no other one; no longer "
-				  "publishing to it",
+			log_error("module: the module's clock source is not %s, the "
+				  "only one that this process can read; no longer "
+				  "publishing to the module",
 				  tsct_source_name((__u32)source));
 			k->ops->give_up_module(k->ops->ctx);
 		}

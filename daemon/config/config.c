@@ -248,8 +248,8 @@ static void take_listen(struct config_reader *r)
 	if (!next_address(r, &address, name, sizeof(name)))
 		return;
 	if (config->nr_listen == CONFIG_LISTEN_MAX)
-		error(r, "listen: more than %d; remove all to listen on all "
-		      "addresses", CONFIG_LISTEN_MAX);
+		error(r, "listen: more than %d addresses; remove all 'listen' "
+		      "lines to listen on all addresses", CONFIG_LISTEN_MAX);
 	else
 		config->listen[config->nr_listen++] = address;
 }
@@ -385,7 +385,8 @@ static bool check_child(struct config_reader *r, const struct config_child *c)
 	}
 	if (r->config->nr_children < CONFIG_CHILDREN_MAX)
 		return true;
-	error(r, "child: more than %d; make some of them masters of others",
+	error(r, "child: more than %d children; make some children masters of"
+	      " other children",
 	      CONFIG_CHILDREN_MAX);
 	return false;
 }

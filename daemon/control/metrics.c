@@ -71,7 +71,7 @@ static void print_state(const struct metrics *m, FILE *to)
 	__u32 i;
 
 	print_head(to, "clock_status", "gauge",
-		   "Status of the clock: 1 for the present one.");
+		   "Status of the clock: 1 for the current status, 0 for all others.");
 	for (i = 0; i < TSCT_STATUS_NR; i++)
 		print_value(to, "clock_status", "status", tsct_status_name(i),
 			    i == m->status);
@@ -79,7 +79,8 @@ static void print_state(const struct metrics *m, FILE *to)
 		{ "clock_epoch", "gauge",
 		  "Incremented at every disruption of the clock.", m->epoch });
 	print_head(to, "clock_epoch_cause", "gauge",
-		   "Cause of the present epoch: 1 for it.");
+		   "Cause of the disruption before the current epoch: 1 for that "
+		   "cause, 0 for all others.");
 	for (i = 0; i < TSCT_CAUSE_NR; i++)
 		print_value(to, "clock_epoch_cause", "cause",
 			    tsct_cause_name(i), i == m->cause);
@@ -98,15 +99,17 @@ void metrics_print(const struct metrics *m, FILE *to)
 	print_state(m, to);
 	PRINT_METRICS(to,
 		{ "clock_skewed", "gauge",
-		  "1 if the CPUs' counters differ too much to be read without the CPU.",
+		  "1 if counters differ so much that a reading needs the number of its "
+		  "CPU.",
 		  m->skewed },
 		{ "clock_segments", "gauge",
-		  "Clock segments of the past that are kept.", m->segments },
+		  "Number of clock segments of the past that are kept.", m->segments },
 		{ "clock_error_seconds", "gauge",
-		  "Present bound of the clock's error against CLOCK_REALTIME.",
+		  "Current bound of the clock's error against CLOCK_REALTIME.",
 		  m->error_s },
 		{ "clock_error_growth_ratio", "gauge",
-		  "Growth of that bound until the next sample, seconds per second.",
+		  "Growth of the clock's error bound until the next sample, seconds "
+		  "per second.",
 		  m->growth },
 		{ "clock_age_seconds", "gauge", "Time since the last sample.",
 		  m->age_s },
@@ -128,7 +131,8 @@ void metrics_print(const struct metrics *m, FILE *to)
 		  "Published time minus CLOCK_REALTIME, by the last sample.",
 		  m->stats.offset_ns / 1e9 },
 		{ "clock_slews_total", "counter",
-		  "Published clock parameters that slew the time.",
+		  "Number of times that clock parameters were published that slew the "
+		  "time.",
 		  (double)m->stats.slews },
 		{ "clock_late_publications_total", "counter",
 		  "Publications that came too late and were repeated.",

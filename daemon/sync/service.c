@@ -266,8 +266,9 @@ static void add_filtered(struct peers *p, struct service *s,
 	if (!err)
 		s->nr++;
 	else if (err != -ENOENT)
-		log_warning("children: cannot open a socket of their own: %s; "
-			    "requests of other clients may crowd out theirs",
+		log_warning("children: cannot open a separate socket for children: %s; "
+			    "requests of other clients may crowd out requests of "
+			    "children",
 			    strerror(-err));
 }
 

@@ -460,10 +460,12 @@ static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 		return 0;
 	group = &tsct_metadata_groups[id];
 	if (group->merged_only && !r->rec->merged)
-		return tsct_tsdl_error(&r->tsdl, "%s: only a merged recording has it",
+		return tsct_tsdl_error(&r->tsdl, "%s: only a merged recording has this"
+				       " key",
 				       e->key);
 	if (group->single_only && r->rec->merged)
-		return tsct_tsdl_error(&r->tsdl, "%s: a merged recording has none",
+		return tsct_tsdl_error(&r->tsdl, "%s: a merged recording does not have"
+				       " this key",
 				       e->key);
 	for (i = 0; i < group->nr_indices; i++) {
 		if ((i && *at++ != '_') || !tsct_tsdl_parse_u64(&at, &n) ||

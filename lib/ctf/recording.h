@@ -464,7 +464,8 @@ struct tsct_packet {
 	__u32 node;		/* node of the events; 0 unless merged */
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
+_Static_assert(sizeof(struct tsct_packet) == 80,
+	       "size of struct tsct_packet differs from the metadata");
 
 /* Size at which a packet ends, bytes */
 #define TSCT_PACKET_FULL	65536

@@ -154,9 +154,10 @@ static void define_attributes(struct defining *d)
 	__u32 i, f;
 
 	define_attribute(d, TSCT_ATTRIBUTE_CPU, "tsctrace.cpu",
-			 "CPU that it was on", OTF2_TYPE_UINT32);
+			 "CPU on which the event occurred", OTF2_TYPE_UINT32);
 	define_attribute(d, TSCT_ATTRIBUTE_KIND, "tsctrace.kind",
-			 "of what could not be paired", OTF2_TYPE_STRING);
+			 "kind of an event without its counterpart (begin without end, "
+			 "send without receive, or the reverse)", OTF2_TYPE_STRING);
 	for (i = 0; i < x->nr_defs; i++) {
 		def = x->defs[i].wanted ? x->defs[i].def : NULL;
 		for (f = 0; def && f < def->nr_fields; f++)

@@ -45,7 +45,7 @@ struct waiting {
 _Static_assert(sizeof(struct waiting) +
 	       ATTRIBUTES_MAX * sizeof(struct attribute) +
 	       TSCT_FIELDS_MAX * sizeof(struct sample) <= WAIT_MIN,
-	       "there is room for any event");
+	       "WAIT_MIN is smaller than the largest event");
 
 /* ---- to libotf2 ---------------------------------------------------------- */
 

@@ -208,9 +208,10 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 
 	if (!err)
 		return 0;
-	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global ones: %s",
-			  in->info.path, err == -ERANGE ?
-			  "by its samples or its clock, time does not run forward, or is out of range" :
+	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global"
+			  " ticks: %s", in->info.path, err == -ERANGE ?
+			  "by its sync samples or its clock, time decreases or is out"
+			  " of range" :
 			  "its clock params are invalid");
 }
 
@@ -441,8 +442,9 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 		if (tsct_axis_from_run(&in->frame, in->begin, end,
 				       (__u64)merge_own_ns(in, in->begin),
 				       (__u64)merge_own_ns(in, end), 0, hz))
-			return merge_fail(m, -EINVAL, "%s: its clock gives no ticks of"
-					  " 1/%" PRIu64 " s since the Unix epoch;"
+			return merge_fail(m, -EINVAL, "%s: its times cannot be"
+					  " converted to ticks of 1/%" PRIu64
+					  " s since the Unix epoch;"
 					  " use another --resolution", in->info.path,
 					  (uint64_t)hz);
 	}

@@ -210,7 +210,8 @@ static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *se
 		else
 			merge_note(m, "messages are received before they were sent,"
 				   " and no node was shifted: no shifts were found"
-				   " that suit all messages");
+				   " with which all messages are received after they"
+				   " were sent");
 	} else {
 		err = merge_fail_errno(m, -ENOMEM);
 	}
@@ -246,7 +247,7 @@ int merge_shift(struct tsct_merge *m)
 	if (!err && seen.all.within && (seen.all.beyond || seen.other_pairs))
 		merge_note(m, "messages are received before they were sent, %s:"
 			   " no node was shifted", seen.all.beyond ?
-			   "some by more than the bounds" :
+			   "some by more than the error bounds" :
 			   "between too many pairs of nodes");
 	else if (!err && seen.all.within)
 		err = find_shifts(m, &seen);

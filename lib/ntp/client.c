@@ -443,8 +443,8 @@ const char *tsct_client_result_text(enum tsct_client_result result)
 		"requests at all",
 	[TSCT_CLIENT_UNSYNCED] = "the server is not synchronized (yet)",
 	[TSCT_CLIENT_IMPOSSIBLE] =
-		"inconsistent times: sent before it was received, or an "
-		"impossible counter rate",
+		"inconsistent times: the server sent the answer before it received the "
+		"request, or reports an impossible counter rate",
 	[TSCT_CLIENT_SELF] =
 		"the answer is from this node: the address is one of its own",
 	[TSCT_CLIENT_ZERO_ORIGIN] =

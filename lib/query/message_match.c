@@ -52,7 +52,8 @@ struct tsct_message_matcher {
 	struct tsct_remap_slot *slots;
 };
 
-_Static_assert(PAIR_SLOTS / 4 * 3 >= TSCT_MESSAGE_PAIRS_MAX, "each pair has a slot");
+_Static_assert(PAIR_SLOTS / 4 * 3 >= TSCT_MESSAGE_PAIRS_MAX,
+	       "the hash table has too few slots for all pairs");
 
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret)

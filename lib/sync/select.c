@@ -176,8 +176,8 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 		print_ns(bound, sizeof(bound), interval->bound);
 		snprintf(source->falseticker_reason,
 			 sizeof(source->falseticker_reason),
-			 "outvoted: %s %s what %u of %u sources agree on, with "
-			 "an error bound of %s", apart,
+			 "outvoted: %s %s the time on which %u of %u sources agree, "
+			 "with an error bound of %s", apart,
 			 interval->middle > middle ? "ahead of" : "behind",
 			 result->agree, candidates->nr, bound);
 	}

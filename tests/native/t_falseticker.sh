@@ -69,7 +69,7 @@ named() {	# STATUS REASON LIE VALUE: reported in o's log and by trace-ctl peers
 	wait_for "it is used again" used
 }
 logged_since() { tail -n +$((from + 1)) "$work/o/log" | grep -q "10\.81\.0\.3: $1"; }	# PATTERN
-vote='outvoted: .* what 2 of 3 sources agree on'
+vote='outvoted: .* the time on which 2 of 3 sources agree'
 named falseticker "$vote" ahead 1000000
 named falseticker "$vote" ahead -300000
 named falseticker "$vote" fast 200

@@ -40,8 +40,8 @@ typedef __u64 u64;
 	I(s64, ret, "")
 
 /*
- * A message is the payload of one packet. Sender and receiver compute the same
- * number `message` for it, see net.bpf.c. `remote` is the address of the peer.
+ * A message event describes one packet. Sender and receiver compute the same number
+ * `message` from the packet, see net.bpf.c. `remote` is the address of the peer.
  */
 #define NET_FIELDS(I, C, S) \
 	I(u64, message, "/x") \
@@ -67,7 +67,8 @@ _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
 _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
-/* Descriptions of fields. Each begins with ", ", which [2] skips for the first one. */
+/* Text of a field for tsct_event_define(). [2] skips the ", " before the first
+ * field. */
 #define TEXT_I(type, name, format)	", " #name ":" #type format
 #define TEXT_C(size, name)		", " #name ":chars[" #size "]"
 #define TEXT_S(size, name)		", " #name ":string"
@@ -75,14 +76,15 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 #define NET_TEXT			(&(NET_FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
 
 /*
- * sched_switch.prev_state is as in the kernel's tracepoint: 0: the task is still
- * runnable; one bit of the mask: the state in which it sleeps; or one of the others.
+ * Values of sched_switch.prev_state, as in the kernel's tracepoint: 0: the task is
+ * still runnable; one bit of PREV_STATE_REPORTED: the state in which the task sleeps;
+ * PREV_STATE_IDLE; or PREV_STATE_PREEMPTED.
  */
 #define PREV_STATE_REPORTED	0x7f	/* mask of states of a sleeping task */
 #define PREV_STATE_IDLE		0x80	/* the task sleeps and is not counted as load */
 #define PREV_STATE_PREEMPTED	0x100	/* the task is runnable and was preempted */
 
-/* Added to the id of a 32-bit system call, whose numbers are from another table */
+/* Added to numbers of 32-bit system calls, which differ from those of 64-bit calls */
 #define SYSCALL_COMPAT		(1LL << 32)
 
 #endif /* TSCT_BPF_EVENTS_H */

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Kernel events: switches of the scheduler and system calls, written into a channel of
- * the module.
+ * Kernel events: BPF programs that write scheduler switches and system calls into a
+ * channel of the module.
  *
  * Only the programs of selected events are loaded. If there is a root process, only the
- * events of its threads and descendants are recorded. Events of the recorder are always
- * excluded: it would fill the rings by reading them.
+ * events of its threads and descendants are recorded. Events of the recorder itself are
+ * never recorded: reading the rings would cause events that fill the rings.
  */
 #include "kernel.h"
 
-#define TS_COMPAT	0x0002	/* thread_info.status: a 32-bit system call */
-#define TASK_IDLE	0x0402	/* uninterruptible, not counted as load */
-#define TASK_RTLOCK_WAIT 0x1000	/* PREEMPT_RT: waits for a sleeping spinlock */
+#define TS_COMPAT	0x0002	/* bit of thread_info.status: 32-bit system call */
+#define TASK_IDLE	0x0402	/* task state: uninterruptible, not counted as load */
+#define TASK_RTLOCK_WAIT 0x1000	/* task state on PREEMPT_RT: waits for a spinlock */
 #define TASK_UNINTERRUPTIBLE 0x0002
 
 #define NR_RT_SIGRETURN	15
@@ -23,7 +23,7 @@ const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
 const volatile __u32 self_tgid;
 
-/* Number of processes that are not recorded because the map was full */
+/* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
 
 static __always_inline bool wanted(__u32 tgid)
@@ -33,7 +33,8 @@ static __always_inline bool wanted(__u32 tgid)
 	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
 }
 
-/* False for idle tasks, whose tgid is 0: a switch needs another wanted task. */
+/* False for an idle task (tgid 0): its switch is recorded if the other task is
+ * wanted. */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -51,7 +52,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* A new process may have the number of the root, whose entry was not removed. */
+	/* Deletes the entry of a dead root process with the same number. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
@@ -60,8 +61,9 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * Runs when a task is freed, because a process switches away once more after its exit.
- * The leader is the last of its threads to be freed.
+ * Stops tracking a process when its last task is freed, not at its exit: an exiting
+ * task still switches away once. The thread group leader is freed after all other
+ * threads.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(follow_free, struct task_struct *task)
@@ -126,8 +128,8 @@ static __always_inline bool compat_call(void)
 }
 
 /*
- * Programs are attached in the order of this file. sys_exit is before sys_enter, so
- * that each call whose begin is recorded has an end.
+ * libbpf attaches programs in the order of this file. sys_exit comes before sys_enter,
+ * so that each system call whose begin is recorded also has an end.
  */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
@@ -139,7 +141,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	compat = compat_call();
 	e.id = (int)regs->orig_ax;
-	/* rt_sigreturn restores all registers, also the one with its number. */
+	/* rt_sigreturn overwrites the register that has the system call's number. */
 	if (e.id == -1)
 		e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	if (compat)

@@ -14,7 +14,7 @@
 
 #include "events.h"
 
-/* The module's kfunc that writes an event into a channel */
+/* The module's kfunc (kernel function for BPF) that writes an event into a channel */
 extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym;
 
@@ -23,8 +23,8 @@ const volatile __u32 channel_id;
 const volatile bool whole_system;
 
 /*
- * Processes to record, shared by all programs. Key: tgid; value: start time of the
- * leader, which distinguishes the process from a later one with the same number.
+ * Processes to record, a map shared by all BPF programs. Key: tgid; value: start time
+ * of the process, which distinguishes it from a later process with the same tgid.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -34,8 +34,8 @@ struct {
 } tracked SEC(".maps");
 
 /*
- * An element of skb_shared_info.frags. Kernels before 6.7 have other names for
- * its members (bio_vec), at the same offsets.
+ * An element of skb_shared_info.frags. Kernels before 6.7 name the members differently
+ * (bio_vec), at the same offsets.
  */
 struct fragment {
 	u64 page;
@@ -120,7 +120,7 @@ struct socket;
 #define LOOPBACK_IFINDEX 1
 #define TCP		6
 #define UDP		17
-#define NO_REFERENCE	1UL	/* bit of _skb_refdst: the pointer is not counted */
-#define NO_PAGE		1UL	/* bit of fragment.page: the memory of a device */
+#define NO_REFERENCE	1UL	/* bit of _skb_refdst: the pointer holds no reference */
+#define NO_PAGE		1UL	/* bit of a fragment's page: the memory of a device */
 
 #endif /* TSCT_BPF_KERNEL_H */

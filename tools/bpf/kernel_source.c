@@ -25,7 +25,7 @@
 
 struct kernel_source {
 	struct kernel_bpf *bpf;
-	struct net_bpf *net;		/* NULL: no network events are selected */
+	struct net_bpf *net;		/* network programs; NULL: none selected */
 };
 
 static const struct kernel_event {
@@ -54,9 +54,9 @@ enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE, NR_EVENTS };
 _Static_assert(sizeof(kernel_events) / sizeof(*kernel_events) == NR_EVENTS,
 	       "one line per event");
 
-/* ---- libbpf's log ------------------------------------------------------ */
+/* ---- log of libbpf ----------------------------------------------------- */
 
-/* The end of the log: the last lines of the verifier's log have the reason. */
+/* The end of libbpf's log: the reason of an error is in the last lines. */
 static char log_text[4096];
 
 static int __attribute__((format(printf, 2, 0)))
@@ -88,16 +88,16 @@ const char *kernel_source_log(void)
 {
 	const char *line;
 
-	/* A full buffer may begin in the middle of a line. */
+	/* The buffer of a longer log may begin in the middle of a line. */
 	if (strlen(log_text) < sizeof(log_text) - 1)
 		return log_text;
 	line = strchr(log_text, '\n');
 	return line ? line + 1 : log_text;
 }
 
-/* ---- names ------------------------------------------------------------- */
+/* ---- names of events --------------------------------------------------- */
 
-/* Returns a bit for each event with this name or group; 0: unknown name */
+/* Returns a mask of the events with this name or in this group; 0: unknown name */
 static unsigned int select_events(const char *name)
 {
 	unsigned int i, set = 0;
@@ -183,7 +183,7 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 	error = kernel_source_ready(why, size);
 	if (error)
 		return error;
-	/* BPF programs compare pids of the initial pid namespace. */
+	/* BPF programs compare pids as the initial pid namespace numbers processes. */
 	if (!stat("/proc/self/ns/pid", &st) &&
 	    st.st_ino != INITIAL_PID_NAMESPACE)
 		return fail(-EOPNOTSUPP, why, size,
@@ -192,7 +192,7 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 	return 0;
 }
 
-/* True for a line of the log that does not contain the reason of an error */
+/* True for a line of libbpf's log that does not contain the reason of an error */
 static bool is_log_noise(const char *line)
 {
 	static const char *const starts[] = {
@@ -201,7 +201,7 @@ static bool is_log_noise(const char *line)
 	};
 	size_t i;
 
-	/* Keep a line about something missing, such as a function to attach to. */
+	/* A line that reports a missing kernel function is a reason. */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;
@@ -211,7 +211,7 @@ static bool is_log_noise(const char *line)
 	return !*line;
 }
 
-/* Copies the last line of the log that has a reason to a static buffer. */
+/* Returns the last line of libbpf's log that contains a reason, in a static buffer. */
 static const char *last_log_reason(void)
 {
 	static char line[160];
@@ -228,7 +228,8 @@ static const char *last_log_reason(void)
 	return line;
 }
 
-/* Explains why @step ("open", "load", "run" or "attach") failed. Returns @error. */
+/* Writes to @why why a step ("open", "load", "run" or "attach") failed. Returns
+ * @error. */
 static int fail_step(int error, const char *step, char *why, size_t size)
 {
 	if (error == -EPERM) {
@@ -291,11 +292,11 @@ static int define_events(struct tsct_channel *channel, unsigned int set, int *id
 	return 0;
 }
 
-/* @tracked_fd: map of the processes to record; -1: all processes */
+/* @tracked_fd: the map of processes to record; -1: all processes are recorded */
 static int configure_net(struct net_bpf *bpf, struct tsct_channel *channel,
 			 const int *ids, int tracked_fd)
 {
-	/* A kernel without IPv6 lacks functions to which two programs attach. */
+	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = exists("/proc/net/if_inet6");
 	const bool send = ids[NET_SEND];
 	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
@@ -381,8 +382,8 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 	source->bpf = bpf;
 	error = kernel_bpf__load(bpf);
 	/*
-	 * Without a start time, the entry of the root is removed when its number is
-	 * used again, not when the process is freed.
+	 * An entry with start time 0 (unknown) is not deleted when the root process is
+	 * freed, but when a new process gets the same number.
 	 */
 	if (error)
 		fail_step(error, "load", why, size);

@@ -8,7 +8,7 @@
 
 #include <tsctrace/tsctrace.h>
 
-struct kernel_source;		/* loaded and attached programs */
+struct kernel_source;		/* BPF programs that are loaded and attached */
 
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
 int kernel_source_known(const char *event);
@@ -24,13 +24,13 @@ int kernel_source_ready(char *why, size_t why_size);
 
 /*
  * kernel_source_open - record kernel events
- * @channel: created with TSCT_CHANNEL_KERNEL; must outlive the source
+ * @channel: channel created with TSCT_CHANNEL_KERNEL; must outlive the source
  * @events: names of events or groups
- * @root: record this process and its descendants; 0: the whole system
+ * @root: process to record, with its descendants; 0: the whole system
  *
- * Loads and attaches the BPF programs: events are recorded from the return on.
- * Returns 0 or -errno, with the reason and the fix in @why. Not thread-safe,
- * because libbpf's log is process-wide.
+ * Loads and attaches the BPF programs: events are recorded from the return on. Returns
+ * 0 or -errno, with the reason and the fix in @why. Not thread-safe, because libbpf's
+ * log is process-wide.
  */
 int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 		       unsigned int nr, pid_t root, struct kernel_source **ret,
@@ -40,8 +40,8 @@ int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 unsigned long kernel_source_untracked(const struct kernel_source *source);
 
 /*
- * Upper limit of the number of missed events: the kernel does not run a BPF program
- * that interrupts itself on the same CPU.
+ * Upper limit of the number of kernel events that were not recorded: if an event occurs
+ * while a BPF program runs on the same CPU, the kernel does not run the program again.
  */
 unsigned long kernel_source_missed(const struct kernel_source *source);
 

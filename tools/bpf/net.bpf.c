@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Events of messages between machines: TCP segments with data and UDP datagrams, when
- * they are sent and when they are received.
+ * Network events: TCP segments with data and UDP datagrams, when they are sent and when
+ * they are received.
  *
  * A message is identified by parts of the packet that do not change on the way. TCP:
  * addresses, ports, the sequence number of the first byte, and the timestamp option,
  * which makes a retransmitted segment another message. UDP: addresses, ports, length
  * and the first bytes.
  *
- * The programs attach where a socket passes a packet to IP, and where it receives one
- * from IP. So each packet has one event at each end, whatever bridges, tunnels and
- * network namespaces it passes, and a forwarded packet has none. A large packet (TSO,
- * GSO, GRO) has an event for each packet that it consists of, because sender and
+ * The programs attach where a socket passes a packet to IP, and where a socket receives
+ * a packet from IP. So each packet has one event at each end, however many bridges,
+ * tunnels and network namespaces it passes, and a forwarded packet has no event. A
+ * large buffer (TSO, GSO, GRO) has an event for each packet in it, because sender and
  * receiver combine packets differently.
  */
 #include <linux/tcp.h>
@@ -20,24 +20,25 @@
 
 #include "kernel.h"
 
-#define HASHED		64	/* bytes at the begin of a datagram that are hashed */
+#define HASHED		64	/* number of bytes of a datagram that are hashed */
 #define MAX_FRAGMENTS	17
-#define MAX_SEGMENTS	1024	/* 512 KiB in segments of 536 bytes */
+/* maximum of packets in an sk_buff: 512 KiB / 536 bytes */
+#define MAX_SEGMENTS	1024
 
 /* Constants that kernel_source.c sets before it loads the program */
 const volatile __u32 net_send_id;
 const volatile __u32 net_receive_id;
 
-/* One or more packets of the same connection, in one sk_buff */
+/* The packets in one sk_buff: one packet, or several of the same connection */
 struct packet {
 	u64 flow;		/* hash of protocol, TCP timestamp, addresses, ports */
-	u64 payload;		/* address of the linear part of the payload */
-	u32 linear;		/* size of the linear part, bytes */
-	u32 nr_fragments;	/* fragments after the linear part */
-	u64 fragments;		/* address of the array of fragments */
-	u32 bytes;		/* payload of all packets */
-	u32 size;		/* payload of each packet except the last */
-	u32 sequence;		/* TCP: number of the first byte */
+	u64 payload;		/* kernel address of the linear part of the payload */
+	u32 linear;		/* size of the linear part of the payload, bytes */
+	u32 nr_fragments;	/* number of fragments after the linear part */
+	u64 fragments;		/* kernel address of the array of fragments */
+	u32 bytes;		/* payload size of all packets together, bytes */
+	u32 size;		/* payload size of each packet except the last, bytes */
+	u32 sequence;		/* TCP: sequence number of the first byte */
 	u32 tcp_timestamp;	/* TCP: value of the timestamp option, or 0 */
 	bool udp;
 	u32 event_id;
@@ -54,8 +55,9 @@ static __always_inline u64 hash64(u64 hash, u64 word)
 }
 
 /*
- * Addresses of the kernel's array of struct page and of its direct map: the defaults,
- * unless find_memory() reads the kernel's variables.
+ * Addresses of the kernel's array of struct page and of the kernel's direct map of
+ * memory. find_memory() replaces these defaults if the kernel has variables with the
+ * addresses.
  */
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
@@ -68,7 +70,7 @@ static __always_inline void find_variable(const char *name, int size, __u64 *val
 		bpf_probe_read_kernel(value, sizeof(*value), (void *)address);
 }
 
-/* kernel_source.c runs this program once, before it attaches the others. */
+/* Finds the kernel's memory. Run once, before the other programs are attached. */
 SEC("syscall")
 int find_memory(void *unused)
 {
@@ -84,7 +86,8 @@ static __always_inline u64 page_address(u64 page)
 	return memory + (page - pages) / bpf_core_type_size(struct page) * 4096;
 }
 
-/* Address of a part of the payload: the linear part if @i is 0, else fragment @i - 1 */
+/* Returns the address of part @i of the payload: 0: linear part; else fragment @i -
+ * 1. */
 static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 {
 	struct fragment f;
@@ -104,16 +107,16 @@ static __always_inline u64 find_part(const struct packet *p, u32 i, u64 *len)
 
 struct payload_copy {
 	struct packet *packet;
-	u64 skip;		/* bytes of the payload to skip */
-	u64 want;		/* bytes to copy */
-	u64 done;		/* bytes copied */
-	/* Twice HASHED bytes: the verifier cannot derive done + len <= want. */
+	u64 skip;		/* number of payload bytes to skip first */
+	u64 want;		/* number of bytes to copy */
+	u64 done;		/* number of bytes copied so far */
+	/* Twice the need: the verifier cannot derive that done + len <= want. */
 	u64 words[2 * HASHED / 8];
 };
 
 /*
- * Hides the origin of a value from the compiler. So a bound is checked on the register
- * that is used, as the verifier requires.
+ * Hides the origin of a value from the compiler, which then checks a bound on the same
+ * register that it uses afterwards: the verifier requires that.
  */
 #define opaque(value)	asm volatile("" : "+r"(value))
 
@@ -141,7 +144,7 @@ static long copy_part(u32 i, struct payload_copy *c)
 	return c->done >= c->want;
 }
 
-/* Hashes the payload. How its bytes are distributed over fragments has no effect. */
+/* Hashes the payload. Its split into fragments does not affect the hash. */
 static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 {
 	struct payload_copy c = { .packet = p, .skip = skip };
@@ -171,13 +174,13 @@ static __always_inline long emit_one(struct packet *p, u32 bytes, u64 id)
 	return 0;
 }
 
-/* Payload size of the packet that begins @skip bytes into the payload of all packets */
+/* Returns the size of the packet that begins @skip bytes into the whole payload. */
 static __always_inline u32 packet_bytes(const struct packet *p, u32 skip)
 {
 	return p->bytes - skip < p->size ? p->bytes - skip : p->size;
 }
 
-/* Context of a bpf_loop() callback, which must be on the stack */
+/* Context of a bpf_loop() callback. The verifier requires that it is on the stack. */
 struct emit_loop {
 	struct packet *packet;
 };
@@ -198,7 +201,7 @@ static long emit_datagram(u32 i, struct emit_loop *loop)
 	return emit_one(p, bytes, hash_payload(p, skip, bytes));
 }
 
-/* A global function, which the verifier checks separately from its callers */
+/* Emits an event for each TCP segment. Not inline: the verifier checks it once. */
 __noinline int emit_segments(struct packet *p)
 {
 	struct emit_loop loop = { p };
@@ -209,7 +212,7 @@ __noinline int emit_segments(struct packet *p)
 	return 0;
 }
 
-/* Also emits an event for a datagram without payload. */
+/* Emits an event for each datagram, also for a datagram without payload. */
 __noinline int emit_datagrams(struct packet *p)
 {
 	struct emit_loop loop = { p };
@@ -220,7 +223,7 @@ __noinline int emit_datagrams(struct packet *p)
 	return 0;
 }
 
-/* Sockets of tracked processes. A connection inherits the mark of its listener. */
+/* Marks of sockets of tracked processes, inherited from a listening socket */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -242,7 +245,7 @@ struct {
 	__type(value, struct handshake);
 } last_handshake SEC(".maps");
 
-/* TCP timestamp option, with the two NOPs that usually precede it */
+/* TCP timestamp option: two NOPs, kind and length in one word, then the timestamp */
 struct tcp_timestamp {
 	__be32 kind;
 	__be32 value;
@@ -270,8 +273,8 @@ static __always_inline bool wanted(struct sock *sk)
 }
 
 /*
- * Checks the interface index, which is the same in each network namespace. The flag
- * IFF_LOOPBACK is also set for the device of deleted routes.
+ * Returns true for the loopback device. Its interface index is the same in each network
+ * namespace; the flag IFF_LOOPBACK is also set for the device of deleted routes.
  */
 static __always_inline bool is_loopback(const struct net_device *dev)
 {
@@ -318,7 +321,7 @@ static __always_inline void set_ends(struct packet *p, const struct ends *ends,
 	set_remote(p, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
 }
 
-/* Describes the payload of @p->bytes, which begins @headers bytes after @at. */
+/* Sets the payload of @p: p->bytes bytes, beginning @headers bytes after @at. */
 static __always_inline void set_payload(struct packet *p,
 					const struct sk_buff *skb, u64 at,
 					u32 headers)
@@ -342,8 +345,8 @@ static __always_inline void set_payload(struct packet *p,
 }
 
 /*
- * Parses the TCP header at @at. A timestamp option that is not the first option is
- * ignored, by the sender and by the receiver.
+ * Parses the TCP header at @at. Sender and receiver both ignore a timestamp option that
+ * is not the first option.
  */
 static __always_inline bool set_tcp(struct packet *p, const struct sk_buff *skb,
 				    u64 at, struct ends *ends)
@@ -384,7 +387,8 @@ static __always_inline bool set_udp(struct packet *p, const struct sk_buff *skb,
 	return true;
 }
 
-/* Rejects raw sockets of these protocols, which receive packets of other sockets. */
+/* Sets @p to a received packet. Returns false for raw sockets, which receive copies of
+ * packets that are meant for other sockets. */
 static __always_inline bool set_received(struct packet *p,
 					 const struct sock *sk,
 					 const struct sk_buff *skb, u64 at,
@@ -399,7 +403,7 @@ static __always_inline bool set_received(struct packet *p,
 	       set_udp(p, skb, at, ends);
 }
 
-/* Reads the addresses from the IP header; sets @ends->v6. */
+/* Reads the addresses from the IP header. Sets ends->v6 for IPv6. */
 static __always_inline bool read_addresses(const struct sk_buff *skb,
 					   bool v6, struct ends *ends)
 {
@@ -422,7 +426,7 @@ static __always_inline u64 transport_of(const struct sk_buff *skb)
 
 /* ---- TCP transmit -------------------------------------------------------- */
 
-/* The packet has no IP header yet. Its route is the one cached in the socket. */
+/* The packet has no IP header yet. The route of the packet is cached in its socket. */
 static __always_inline int send_tcp(struct sock *sk, struct sk_buff *skb,
 				    struct ends *ends)
 {
@@ -495,10 +499,11 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
 /* ---- receive --------------------------------------------------------------- */
 
 /*
- * True if the kernel delivers the same segment a second time. The segment that ends a
- * handshake is delivered to the listening socket. If another CPU creates the new socket
- * at this moment, the kernel delivers the segment again, on this CPU, to the new
- * socket. No other segment is received on this CPU between the two.
+ * Returns true if the kernel delivers a segment that it has delivered before. The
+ * segment that ends a handshake is first delivered to the listening socket. If another
+ * CPU creates the connection's socket at this moment, the kernel delivers the segment
+ * again, to the new socket, on the same CPU as before, and without another segment in
+ * between.
  */
 static __always_inline bool is_redelivered(const struct sock *sk,
 					   const struct sk_buff *skb,
@@ -522,7 +527,7 @@ static __always_inline bool is_redelivered(const struct sock *sk,
 	return redelivered;
 }
 
-/* Attached to the function that filters each packet for a socket, in order */
+/* Attached to the kernel function that filters each packet before a socket gets it */
 SEC("fentry/sk_filter_trim_cap")
 int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
 {

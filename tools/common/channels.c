@@ -18,7 +18,7 @@ const char *const channel_provider_names[CHANNEL_PROVIDERS] = {
 	[CHANNEL_PROVIDER_DAEMON] = "daemon",
 };
 
-/* True if $TSCTRACE_PROVIDER permits the provider */
+/* True if the environment variable TSCTRACE_PROVIDER permits the provider */
 static bool is_allowed(enum channel_provider provider)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");
@@ -45,7 +45,7 @@ void provider_connect(struct provider_connection *p, enum channel_provider provi
 	}
 	p->answers = !tsct_channel_connect(path, server, &p->channel) &&
 		!tsct_channel_request(p->channel, TSCT_IOC_INFO, &p->info);
-	/* Strings and numbers from a server are not trusted. */
+	/* Limit strings and numbers, because a server is not trusted. */
 	p->info.provider[sizeof(p->info.provider) - 1] = '\0';
 	p->info.version[sizeof(p->info.version) - 1] = '\0';
 	if (p->info.nr_cpus > TSCT_CPUS_MAX)
@@ -113,14 +113,14 @@ bool channel_list_check(const struct channel_list *all, const char *verb)
 	return false;
 }
 
-/* ---- listing ------------------------------------------------------------- */
+/* ---- list of channels -------------------------------------------------- */
 
 static int append_channel(struct channel_list *all, enum channel_provider provider,
 			  const struct tsct_channel_info *info)
 {
 	struct listed_channel *more = all->at;
 
-	/* The capacity is nr rounded up to a power of two. */
+	/* The array's capacity is its length, rounded up to a power of two. */
 	if (!(all->nr & (all->nr - 1)))
 		more = reallocarray(more, all->nr ? 2 * all->nr : 1,
 				    sizeof(*more));
@@ -151,7 +151,7 @@ int channel_list_read(struct channel_list *all, const char *verb)
 				err = append_channel(all, i, &info);
 		}
 		if (err == -ENOENT || err == -ENODEV)
-			continue;	/* end of the provider's list */
+			continue;	/* the provider has no more channels */
 		fprintf(stderr, "trace-ctl %s: listing the channels of the %s"
 			" failed: %s\n", verb, channel_provider_names[i],
 			strerror(-err));
@@ -173,7 +173,7 @@ bool channel_list_next_cpu(struct channel_list *all, const struct listed_channel
 	return false;
 }
 
-/* ---- lookup -------------------------------------------------------------- */
+/* ---- finding a channel -------------------------------------------------- */
 
 const char *channel_owner_name(__u32 uid, char *text, size_t size)
 {
@@ -231,8 +231,8 @@ const struct listed_channel *channel_list_find(const struct channel_list *all,
 		if (!rank || rank < best)
 			continue;
 		/*
-		 * A removed channel is listed until its last holder closes it. A
-		 * new one of the same owner and name has a higher id.
+		 * A removed channel is listed until its last holder closes it. A new
+		 * channel of the same owner and name has a higher id, and is meant.
 		 */
 		replaced = found && found->provider == c->provider &&
 			found->info.uid == c->info.uid &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of trace-ctl: cmd_<command>() is in cmd_<command>.c, and in the table of
- * trace-ctl.c. Its argv[0] is "trace-ctl <command>".
+ * The commands of trace-ctl. cmd_<command>() is defined in cmd_<command>.c and listed
+ * in a table in trace-ctl.c. Its argv[0] is "trace-ctl <command>".
  */
 #ifndef CMD_H
 #define CMD_H
@@ -10,7 +10,7 @@
 #define EXIT_DONE	0
 #define EXIT_FAILED	1
 #define EXIT_USAGE	2
-#define EXIT_LOST	3	/* done, but the recording misses events */
+#define EXIT_LOST	3	/* success, but events are missing from the recording */
 
 int cmd_channel(int argc, char **argv);
 int cmd_check(int argc, char **argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests on the daemon's control socket: messages for errors, JSON */
+/* Requests to the daemon on its control socket, with error messages and JSON answers */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests on the control socket of tsctraced, with error messages and JSON */
+/* Requests to tsctraced on its control socket, with error messages and JSON answers */
 #ifndef CONTROL_H
 #define CONTROL_H
 
@@ -11,26 +11,27 @@ const char *control_path(void);
 
 /*
  * control_call - send one request and receive the whole answer, for up to 5 s
- * @verb: command name in messages
- * @ret_answer: malloc'ed, NUL-terminated
+ * @verb: name of the command, for messages
+ * @ret_answer: the answer, malloc'ed, NUL-terminated
  *
- * Prints errors. Returns 0 or -errno; -EREMOTEIO: the daemon rejected it.
+ * Prints errors. Returns 0 or -errno; -EREMOTEIO: the daemon rejected the request.
  */
 int control_call(const char *verb, const char *request, char **ret_answer,
 		 size_t *ret_len);
 
-/* control_call() for a request whose answer is JSON. Prints errors. NULL: failed */
+/* Like control_call(), for an answer in JSON. Prints errors, and then returns NULL. */
 json_t *control_call_json(const char *verb, const char *request);
 
 /*
- * control_error - the message for a failed request: "PATH: reason; advice"
- * @err: -errno of a request; -EPROTO: the answer is not valid; -EINTR: a signal
+ * control_error - write the message for a failed request: "PATH: reason; advice"
+ * @err: -errno of the request; -EPROTO: the answer is not valid; -EINTR: a signal came
  *
  * Returns @err.
  */
 int control_error(int err, char *text, size_t size);
 
-/* Returns 0, or -EREMOTEIO with the reason in @text: the daemon rejected the request. */
+/* Returns 0; or -EREMOTEIO if the daemon rejected the request, with the reason in
+ * @text. */
 int control_check(const char *answer, char *text, size_t size);
 
 #endif /* CONTROL_H */

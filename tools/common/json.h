@@ -9,8 +9,8 @@
 json_t *ctl_json_text(const char *text);
 
 /*
- * Prints @json and releases it. If it is NULL, prints the error "out of memory" as
- * "trace-ctl @verb". @flags: of json_dumpf(). Returns EXIT_DONE or EXIT_FAILED.
+ * Prints @json and frees it. If @json is NULL, prints the error "out of memory" of the
+ * command @verb. @flags: flags of json_dumpf(). Returns EXIT_DONE or EXIT_FAILED.
  */
 int ctl_json_print_flags(const char *verb, json_t *json, size_t flags);
 
@@ -20,10 +20,10 @@ static inline int ctl_json_print(const char *verb, json_t *json)
 				    JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 }
 
-/* A member of @object as a number; NaN if there is no such number */
+/* Returns a member of @object as a number; NaN if no such member is a number */
 double ctl_json_number(const json_t *object, const char *key);
 
-/* A member of @object as text, valid as long as @object; "" if there is none */
+/* Returns a member of @object as text, valid as long as @object; "" if not found */
 const char *ctl_json_string(const json_t *object, const char *key);
 
 #endif /* JSON_H */

@@ -55,7 +55,7 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 
 /* ---- event filter -------------------------------------------------------- */
 
-/* Distinct from the keys of commands, which begin at 256 */
+/* Keys of the filter options, above the keys of commands, which begin at 256 */
 enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT };
 
 static const struct argp_option options[] = {
@@ -104,8 +104,9 @@ static void add_name(struct argp_state *state, const char *option,
 }
 
 /*
- * Checks the syntax of a time. The time itself may depend on the recording. A short
- * number, such as a year, would be a time in 1970: -EDOM.
+ * Checks the syntax of a time option. Its value may depend on the recording, so it is
+ * computed later. -EDOM: a short number, such as a year, which would mean a time in
+ * 1970.
  */
 static const char *check_time(struct argp_state *state, const char *option,
 			      const char *arg)

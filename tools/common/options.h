@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options and arguments that several commands have, for argp */
+/* Options and arguments that several commands share, parsed with argp */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -7,10 +7,10 @@
 
 #include "lib/query/filter.h"
 
-/* Options that select events. An argp child; its input is a struct tsct_filter. */
+/* Options that select events, as an argp child; the input is a struct tsct_filter. */
 extern const struct argp filter_argp;
 
-/* Parses the one argument of a command, the name of a recording. Sets *dir. */
+/* Parses the only argument of a command, the name of a recording, into *dir. */
 error_t option_recording(int key, char *arg, struct argp_state *state,
 			 const char **dir);
 

@@ -55,7 +55,7 @@ static bool is_empty(const char *dir)
 	return d && !nr;
 }
 
-/* A symbolic link is kept: its target is replaced. */
+/* If the name is a symbolic link, replaces the file that the link points to. */
 static int resolve_link(struct output_file *o)
 {
 	char *real = realpath(o->name, NULL);
@@ -76,7 +76,7 @@ static const char *base_of(const char *name)
 	return slash ? slash + 1 : name;
 }
 
-/* Only the owner may read the output (mode 0600 or 0700), as with a recording. */
+/* The output, like a recording, is accessible only to its owner (mode 0600 or 0700). */
 static int make_temporary(struct output_file *o)
 {
 	const char *base = base_of(o->name);
@@ -103,7 +103,7 @@ static int make_temporary(struct output_file *o)
 	return fd;
 }
 
-/* A directory with a file "metadata" is a trace: all its files belong to the trace. */
+/* True if the file is in the directory of a trace, that is, beside a file "metadata" */
 static bool is_in_trace(const char *name)
 {
 	char path[PATH_MAX];
@@ -178,14 +178,15 @@ int output_file_open(struct output_file *o, const char *verb, const char *name,
 
 /* ---- commit ------------------------------------------------------------ */
 
-#define SYNC_EACH	256	/* more files than this are synced by one syncfs() */
+#define SYNC_EACH	256	/* limit in files: above it, one syncfs() syncs all */
 
 static unsigned int nr_files;
 static bool is_first_pass;
 
 /*
- * Callback of nftw() for one file. The first pass over a directory counts the files and
- * starts their write-back. The second pass waits for each file.
+ * Callback of nftw() for one file of an output directory. The first pass over the
+ * directory counts the files and starts their write-back; the second pass waits for
+ * each file's write-back to end.
  */
 static int sync_one(const char *path, const struct stat *st, int type,
 		    struct FTW *ftw)
@@ -235,7 +236,7 @@ static int remove_one(const char *path, const struct stat *st, int type,
 	return 0;
 }
 
-/* Some file systems report ENOSPC only on fsync() or close(). */
+/* Syncs and closes the file; some file systems report ENOSPC only then. */
 static int close_file(struct output_file *o)
 {
 	int err = 0;

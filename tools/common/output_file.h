@@ -11,19 +11,19 @@
 #include <stdio.h>
 
 struct output_file {
-	const char *verb;	/* command name in messages */
-	char *name;		/* final name */
-	char *temporary;	/* name until commit; NULL: the final name is used */
+	const char *verb;	/* name of the command, for messages */
+	char *name;		/* name that the output gets at commit */
+	char *temporary;	/* name until commit; NULL: same as the final name */
 	bool directory;
-	FILE *file;		/* open file; NULL for a directory */
+	FILE *file;		/* the open output file; NULL for a directory */
 };
 
 /*
  * output_file_open - create the temporary file or directory
- * @name: "-": standard output
+ * @name: name of the output; "-": standard output
  *
- * An existing file is replaced at commit. A directory must be empty or missing. Devices
- * and pipes are opened by their own name. Prints errors. Returns 0 or -errno.
+ * An existing file is replaced at commit. An existing directory must be empty. Devices
+ * and pipes are opened under their own name. Prints errors. Returns 0 or -errno.
  */
 int output_file_open(struct output_file *o, const char *verb, const char *name,
 		     bool directory);
@@ -37,22 +37,22 @@ int output_file_commit(struct output_file *o);
 /* Deletes the output and releases @o. */
 void output_file_discard(struct output_file *o);
 
-/* Advice that can end a message about -errno, such as "; free some space"; or "" */
+/* Returns advice for the end of an error message, such as "; free some space", or "" */
 const char *output_error_advice(int err);
 
 /*
  * output_error_print - print why an output could not be made
- * @what: name of the output or input at fault
- * @why: the reason; "": the text of @err, and advice
+ * @what: name of the output or input that has the error
+ * @why: reason of the error; "": use the text of @err, with advice
  */
 void output_error_print(const char *verb, const char *what, const char *why, int err);
 
 /*
  * output_catch_signals - catch SIGINT, SIGTERM and SIGHUP from now on
- * @to_stdout: SIGPIPE ends the process; otherwise write() fails with EPIPE
+ * @to_stdout: whether SIGPIPE ends the process; if false, write() fails with EPIPE
  *
- * After a signal, output_interrupted() is true: the caller should discard its
- * incomplete output. SIGXFSZ is ignored: write() fails with EFBIG.
+ * After one of these signals, output_interrupted() is true, and the caller should
+ * discard its incomplete output. SIGXFSZ is ignored: write() fails with EFBIG.
  */
 void output_catch_signals(bool to_stdout);
 bool output_interrupted(void);

@@ -9,8 +9,8 @@
 #include "lib/core/port.h"
 #include "progress.h"
 
-#define FIRST_NS	NS_PER_S	/* shorter operations show no bar */
-#define EVERY_NS	(NS_PER_S / 5)	/* time between updates */
+#define FIRST_NS	NS_PER_S	/* time before a bar is shown, ns */
+#define EVERY_NS	(NS_PER_S / 5)	/* time between updates of the bar, ns */
 #define WIDTH_MAX	40		/* largest width of the bar, columns */
 
 static uint64_t now_ns(void)

@@ -7,25 +7,26 @@
 #include <stdint.h>
 
 struct progress {
-	bool on;		/* the bar may be shown: standard error is a terminal */
-	bool shown;		/* a bar is on the screen */
-	uint64_t begin_ns;	/* CLOCK_MONOTONIC at progress_begin() */
-	uint64_t last_ns;	/* CLOCK_MONOTONIC at the last update */
+	bool on;		/* whether standard error is a terminal */
+	bool shown;		/* whether a bar is on the screen now */
+	uint64_t begin_ns;	/* time of progress_begin(), CLOCK_MONOTONIC */
+	uint64_t last_ns;	/* time of the last update, CLOCK_MONOTONIC */
 };
 
-/* Starts the clock. If @quiet or standard error is no terminal, no bar is shown. */
+/* Prepares a bar, which is never shown if @quiet, or if standard error is no
+ * terminal. */
 void progress_begin(struct progress *progress, bool quiet);
 
 /*
  * Updates the bar, at most five times a second.
  * @done: fraction of the work that is done, 0 to 1
- * @count: number of items processed so far, shown as a rate
- * @what: name of the items
+ * @count: number of items processed so far, from which the bar shows a rate
+ * @what: name of the items in plural
  */
 void progress_show(struct progress *progress, double done, uint64_t count,
 		   const char *what);
 
-/* Erases the bar; required before other output on standard error. */
+/* Erases the bar. Call it before any other output to standard error. */
 void progress_clear(struct progress *progress);
 
 #endif /* PROGRESS_H */

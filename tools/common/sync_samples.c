@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Sync samples of a recording, by source and epoch, and the fits of them */
+/* Sync samples (exchanges with other nodes) of a recording, and a fit per source and
+ * epoch */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 #include "sync_samples.h"
 #include "view.h"
 
-#define BOUND_INTERVALS	32	/* parts of a span, with an error bound at each end */
+/* parts of a span; the error bound is computed at their ends */
+#define BOUND_INTERVALS	32
 
 /* ---- reading ---------------------------------------------------------------- */
 
@@ -25,7 +27,7 @@ int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 	err = tsct_samples_read(r->trace, &samples, &r->nr);
 	if (!err) {
 		r->end = r->rec->end;
-		/* A killed recorder has written no end: use the last sample. */
+		/* A killed recorder has not written the end: use the last sample. */
 		if (!r->rec->complete && r->nr && samples[r->nr - 1].stamp > r->end)
 			r->end = samples[r->nr - 1].stamp;
 		err = tsct_series_make(samples, r->nr, &r->series,
@@ -74,7 +76,7 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 
 	*ret_from = r->rec->begin;
 	*ret_to = r->end;
-	/* Epochs of the same source: each has its own part of the recording. */
+	/* Each epoch of a source is used for its own part of the recording. */
 	for (k = 0; k < r->nr_series; k++) {
 		if (k == i || strcmp(s->source, r->series[k].source))
 			continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording's sync samples (exchanges with other nodes), and fits of them */
+/* A recording's sync samples (exchanges with other nodes), and functions fitted to
+ * them */
 #ifndef SYNC_SAMPLES_H
 #define SYNC_SAMPLES_H
 
@@ -8,10 +9,10 @@
 struct sync_samples {
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
-	unsigned int nr;			/* number of samples */
+	unsigned int nr;			/* number of samples of all sources */
 	struct tsct_series *series;
 	unsigned int nr_series;
-	__u64 end;	/* end of the recording, or the last sample, cycles */
+	__u64 end;	/* end of the recording or, if later, the last sample, cycles */
 };
 
 /*
@@ -21,31 +22,35 @@ struct sync_samples {
  * nothing to close.
  */
 int sync_samples_open(const char *verb, const char *dir, struct sync_samples *ret);
-void sync_samples_close(struct sync_samples *r);	/* accepts a zeroed struct */
+void sync_samples_close(struct sync_samples *r);	/* @r may be zeroed */
 
-/* The kind of fit in the metadata, or TSCT_FIT_AUTO if this version lacks it */
+/* Returns the kind of fit in the metadata; TSCT_FIT_AUTO if this version lacks that
+ * kind */
 enum tsct_fit_kind sync_samples_fit_kind(const struct tsct_recording *rec);
 
 /* Nominal frequency of the recording's counter, in Hz */
 double sync_samples_hz(const struct tsct_recording *rec);
 
 /*
- * Gets the part of the recording, in cycles, for which series @i is used: all of it,
- * unless its source has several epochs.
+ * Gets the part of the recording, in cycles, for which series @i is used: the whole
+ * recording, unless the source of the series has several epochs.
  */
 void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
 		       __u64 *ret_to);
 
-/* A fit of one series, and its figures */
+/* The function fitted to one series of samples, and its quality */
 struct sync_figures {
-	int err;			/* -errno of the fit: the rest is not set */
-	struct tsct_fit fit;		/* most accurate in the middle of the span */
-	unsigned int kept;		/* samples that the fit uses */
-	double bound_ns;		/* largest error bound within the span */
-	double drift_ppm;		/* rate of this node against cluster time */
+	/* -errno: the fit failed, the rest is not set */
+	int err;
+	/* function, most accurate in the middle of the span */
+	struct tsct_fit fit;
+	unsigned int kept;		/* number of samples that the fit uses */
+	double bound_ns;		/* largest error bound within the span, ns */
+	/* rate of this node against cluster time, ppm */
+	double drift_ppm;
 };
 
-/* Fits series @i; a failed fit is in ret->err. Returns 0 or -ENOMEM. */
+/* Fits a function to series @i. If that fails, sets ret->err. Returns 0 or -ENOMEM. */
 int sync_samples_figures(const struct sync_samples *r, unsigned int i,
 			 enum tsct_fit_kind kind, struct sync_figures *ret);
 

@@ -41,7 +41,7 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 	return err;
 }
 
-/* From here on, causes of a loss are damage to a file before a merge. */
+/* First of the causes that mean damage to a file between recording and merge */
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 
@@ -100,8 +100,8 @@ static void print_lost(const char *verb, const struct tsct_recording *rec)
 }
 
 /*
- * Prints nodes whose recording was merged before it was complete, and nodes whose daemon
- * ended. Returns true if any daemon ended.
+ * Prints the nodes whose recording was still incomplete when it was merged, and the
+ * nodes whose daemon ended during recording. Returns true if any daemon ended.
  */
 static bool print_nodes(const char *verb, const struct tsct_recording *rec)
 {
@@ -217,7 +217,7 @@ void view_print_messages(const struct tsct_recording *rec)
 	       (uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
 }
 
-/* Converts to jansson's integers, which are signed: clamps values above INT64_MAX. */
+/* Converts to jansson's signed integers: values above INT64_MAX become INT64_MAX. */
 static json_int_t clamp(uint64_t value)
 {
 	return (json_int_t)(value <= INT64_MAX ? value : INT64_MAX);

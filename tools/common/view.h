@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Common parts of commands that read recordings: opening, losses, text, times */
+/* Functions shared by commands that read recordings: opening, losses, text, times */
 #ifndef VIEW_H
 #define VIEW_H
 
@@ -12,36 +12,37 @@
 #include "lib/query/value_text.h"
 
 /*
- * Opens the recording in @dir. Prints errors, and later the damage found while it is
- * read, as "trace-ctl @verb". @verb must outlive the trace. Returns 0 or -errno.
+ * Opens the recording in @dir. Prints errors, and later any damage found while the
+ * recording is read, as messages of the command @verb, a string that must outlive the
+ * trace. Returns 0 or -errno.
  */
 int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace);
 
 /*
- * Prints on standard error which events are missing from a recording that was read to
- * its end. Returns EXIT_DONE or EXIT_LOST.
+ * Prints on standard error which events are missing from a recording. Call it when the
+ * whole recording was read. Returns EXIT_DONE or EXIT_LOST.
  */
 int view_print_missing(const char *verb, const struct tsct_trace *trace);
 
-/* Splits a time into seconds, rounded down, and *ret_rest_ns, 0 to 999999999. */
+/* Splits a time into seconds, rounded down, and ns: *ret_rest_ns, 0 to 999999999. */
 time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns);
 
-/* The plural ending of a noun: "" for one, else "s" */
+/* Returns the plural ending of a noun that follows a number: "" after 1, else "s" */
 static inline const char *view_plural(__u64 nr)
 {
 	return nr == 1 ? "" : "s";
 }
 
-/* Prints untrusted text, with control characters escaped. */
+/* Prints a text from an untrusted file or peer, with control characters escaped. */
 void view_print_escaped(FILE *to, const char *text);
 
-/* A JSON object with the number of lost events by cause */
+/* Returns a JSON object with the number of lost events for each cause */
 json_t *view_json_loss(const struct tsct_loss *loss);
 
-/* Prints message statistics of each pair of nodes, if messages were matched. */
+/* Prints message statistics of each pair of nodes, unless matching was off. */
 void view_print_messages(const struct tsct_recording *rec);
 
-/* Message statistics as JSON; null if messages were not matched */
+/* Returns message statistics as JSON; null if sends and receives were not matched */
 json_t *view_json_messages(const struct tsct_recording *rec);
 
 #endif /* VIEW_H */

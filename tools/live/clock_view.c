@@ -123,7 +123,7 @@ static void format_age(double s, char *text, size_t size)
 		snprintf(text, size, "%.0f d", s / 86400);
 }
 
-/* Status of the converted time; if the conversion failed, the published status */
+/* Status of the time read or, if it could not be computed, the status of the clock */
 static const char *time_status(const struct clock_reading *r)
 {
 	return tsct_status_name(r->error ? r->state.status : r->time.status);
@@ -142,7 +142,7 @@ static bool has_cluster(const struct clock_reading *r)
 		r->state.cluster.mult;
 }
 
-/* Cluster time minus CLOCK_REALTIME */
+/* Returns cluster time minus CLOCK_REALTIME, ns */
 static int64_t cluster_offset_ns(const struct clock_reading *r)
 {
 	return (int64_t)((uint64_t)r->cluster.ns - (uint64_t)r->time.ns);
@@ -199,7 +199,8 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "epoch     %u, after %s", r->state.epoch,
 			tsct_cause_name(r->state.cause));
 	if (r->epoch_age_s >= 0) {
-		/* Print whole seconds: a disruption is not known more exactly. */
+		/* Print whole seconds: a disruption's time is not known more
+		 * exactly. */
 		format_utc(r->epoch_ns, text, sizeof(text));
 		format_age(r->epoch_age_s, age, sizeof(age));
 		fprintf(to, ", since %.*sZ (%s)", (int)strcspn(text, "."), text, age);

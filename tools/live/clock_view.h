@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readings of the clock, as text and JSON */
+/* Reads the clock, and shows the readings as text and JSON */
 #ifndef CLOCK_VIEW_H
 #define CLOCK_VIEW_H
 
@@ -13,30 +13,31 @@ struct clock_reading {
 	uint64_t cycles;
 	struct tsct_clock_state state;
 	struct tsct_time time;
-	int error;		/* -errno: `time` is not valid */
-	double mhz;		/* cycles per us of MONOTONIC_RAW; 0: unknown */
-	double error_ppb;	/* error bound of mhz */
+	int error;		/* -errno if `time` could not be computed */
+	/* counter's cycles per us of MONOTONIC_RAW; 0: unknown */
+	double mhz;
+	double error_ppb;	/* error bound of mhz, parts per billion */
 	double growth_ppb;	/* growth of the time's error bound, ns/s */
-	double age_s;		/* time since the last sample */
-	double epoch_age_s;	/* time since the epoch began; negative: unknown */
+	double age_s;		/* time since the clock's last sample, s */
+	double epoch_age_s;	/* time since the epoch began, s; negative: unknown */
 	int64_t epoch_ns;	/* begin of the epoch, ns since 1970 */
 	unsigned int segments;	/* number of clock segments of the past */
-	double segments_s;	/* time since the first segment began */
-	char clocksource[32];	/* the kernel's clocksource; "": unknown */
-	struct tsct_time cluster;	/* cluster time */
-	int cluster_error;		/* -errno: `cluster` is not valid */
+	double segments_s;	/* time since the oldest of these segments began, s */
+	char clocksource[32];	/* name of the kernel's clocksource; "": unknown */
+	struct tsct_time cluster;	/* reading of cluster time */
+	int cluster_error;		/* -errno if `cluster` could not be computed */
 };
 
-/* Reads the clock. Returns 0, or -EAGAIN if nothing was published yet. */
+/* Reads the clock. Returns 0, or -EAGAIN if no clock params were published yet. */
 int clock_read(const struct tsct_clock *clock, struct clock_reading *r);
 
-/* True if the time is valid; else clock_problem() returns the reason. */
+/* Returns true if the time is valid; otherwise clock_problem() returns the reason. */
 bool clock_usable(const struct clock_reading *r);
 const char *clock_problem(const struct clock_reading *r);
 
 void clock_print_text(FILE *to, const struct clock_reading *r);
 
-/* Header of a table of readings, and one row */
+/* Print the header of a table of clock readings, and the row of one reading. */
 void clock_print_header(void);
 void clock_print_row(const struct clock_reading *r);
 

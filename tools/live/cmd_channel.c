@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl channel: creates, removes and lists channels that outlive programs */
+/* trace-ctl channel: creates, removes and lists channels that outlive their programs */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,10 +18,11 @@
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_KERNEL, KEY_JSON };
 
 struct channel_options {
-	const char *action;		/* create, remove or list */
+	const char *action;		/* subcommand: create, remove or list */
 	const char *name;
 	__u32 policy, flags, block_size, blocks;
-	const char *create_only;	/* option that needs create, or NULL */
+	/* option given that only create accepts, or NULL */
+	const char *create_only;
 	bool json;
 };
 
@@ -200,8 +201,9 @@ static int print_created(struct channel_list *all, const struct channel_options 
 }
 
 /*
- * TSCT_IOC_CHANNEL_CREATE also opens the channel on this connection, which requires a
- * role. A channel can have many writers, but only one reader.
+ * Creates a channel. TSCT_IOC_CHANNEL_CREATE also opens the new channel on this
+ * connection, in the role of writer, because a channel can have many writers but only
+ * one reader.
  */
 static int create(struct channel_list *all, const struct channel_options *w)
 {
@@ -218,7 +220,7 @@ static int create(struct channel_list *all, const struct channel_options *w)
 		return EXIT_FAILED;
 	made.provider = channel_list_default(all);
 	p = &all->providers[made.provider];
-	/* Programs cannot be writers of a kernel channel. */
+	/* Programs cannot write to a kernel channel, so open it as its reader. */
 	if (w->flags & TSCT_CHANNEL_KERNEL)
 		arg.roles = TSCT_ROLE_READ;
 	memcpy(arg.name, w->name, strlen(w->name));
@@ -235,7 +237,7 @@ static int create(struct channel_list *all, const struct channel_options *w)
 			" it failed: %s\n", w->name, strerror(-error));
 		return EXIT_FAILED;
 	}
-	/* Do not count this connection, which is closed at the end. */
+	/* Exclude this connection, which is closed at the end, from the holders. */
 	made.info.holders -= !!made.info.holders;
 	made.info.consumers -= arg.roles == TSCT_ROLE_READ &&
 		made.info.consumers;
@@ -269,7 +271,8 @@ static int print_remove_error(const char *name, int error)
 	return EXIT_FAILED;
 }
 
-/* True if @name is the id of another user's channel, which the list does not show */
+/* True if @name is the id of another user's channel, which is not listed for the
+ * caller */
 static bool is_other_users(struct channel_list *all, const char *name)
 {
 	struct tsct_channel_attach arg = { .roles = TSCT_ROLE_READ };
@@ -321,7 +324,7 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	c = channel_list_find(all, "channel", w->name);
 	if (!c)
 		return EXIT_FAILED;
-	/* Root may have meant a channel of its own with that name, removed before. */
+	/* Root may have meant its own channel of this name, already removed. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
 		fprintf(stderr, "trace-ctl channel: remove %s: belongs to another"
 			" user; to remove it, use its id, %u\n", w->name,

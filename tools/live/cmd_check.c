@@ -17,17 +17,17 @@
 
 struct check_report {
 	bool json;
-	bool run;			/* option --run: measure now */
-	const char *by;			/* "module" or "user space" */
-	const char *why;		/* reason why the module did not check, or "" */
+	bool run;			/* option --run: measure again */
+	const char *by;			/* who measured: "module" or "user space" */
+	const char *why;		/* why the module did not measure, or "" */
 	struct tsct_check result;
 	struct tsct_cpu_check table[TSCT_CPUS_MAX];
-	double cycles_per_ns;		/* 0: unknown */
+	double cycles_per_ns;		/* TSC cycles per ns; 0: unknown */
 };
 
 /* ---- measurement ------------------------------------------------------- */
 
-/* TSC cycles per ns, measured in 10 ms: three digits suffice to show a skew in ns. */
+/* Measures TSC cycles per ns, for 10 ms: three digits suffice to show a skew in ns. */
 static double measure_rate(void)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -68,7 +68,7 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 	if (result->nr > TSCT_CPUS_MAX)
 		result->nr = TSCT_CPUS_MAX;
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
-	/* The module reports only whether the kernel's clocksource is the TSC. */
+	/* The module reports only whether the clocksource is the TSC: get its name. */
 	if (!*result->clocksource) {
 		tsct_source_features(&quick);
 		memcpy(result->clocksource, quick.clocksource,
@@ -96,7 +96,7 @@ static bool is_good(const struct check_report *c)
 
 static void format_conclusion(const struct check_report *c, char *text, size_t size)
 {
-	/* The module's criteria are stricter than those of programs. */
+	/* The module has stricter criteria for a usable TSC than programs have. */
 	const char *reason = tsct_tsc_trust_reason(c->result.flags, !*c->why);
 
 	if (is_good(c))

@@ -14,16 +14,17 @@
 #include "lib/client/gettime.h"
 #include "tools/common/view.h"
 
-#define WAIT_S		60		/* default timeout of --wait-synced */
-#define POLL_NS		50000000	/* --wait-synced: time between readings */
+#define WAIT_S		60		/* default timeout of --wait-synced, s */
+#define POLL_NS		50000000	/* time between readings of --wait-synced, ns */
 
 struct clock_options {
 	bool json;
-	double watch_s;		/* 0: print once */
-	bool fake;		/* --fake-disruption */
-	bool wait;		/* --wait-synced */
-	double wait_s;		/* timeout of --wait-synced */
-	unsigned long long max_error_ns;	/* 0: no --max-error */
+	/* s between lines of --watch; 0: print the clock once */
+	double watch_s;
+	bool fake;		/* option --fake-disruption */
+	bool wait;		/* option --wait-synced */
+	double wait_s;		/* timeout of --wait-synced, s */
+	unsigned long long max_error_ns;	/* --max-error, ns; 0: any error */
 };
 
 static void pause_ns(__s64 ns)
@@ -43,8 +44,8 @@ static int print_error(const char *text)
 }
 
 /*
- * Prints the clock once, or a line of --watch. Opens the clock for each line, because a
- * daemon may have started or ended.
+ * Prints the clock once, or one line of --watch. Opens the clock for each line, because
+ * a daemon may have started or ended since the line before.
  */
 static int print_clock(const struct clock_options *o)
 {
@@ -76,7 +77,7 @@ static int print_clock(const struct clock_options *o)
 	return ret;
 }
 
-/* Reads the clock into @r. Returns NULL if it is synchronized, else why it is not. */
+/* Reads the clock into @r. Returns the reason why it is not synchronized, or NULL. */
 static const char *check_synced(const struct clock_options *o,
 				struct clock_reading *r)
 {
@@ -86,7 +87,7 @@ static const char *check_synced(const struct clock_options *o,
 		return "nothing published yet";
 	if (!clock_usable(r))
 		return clock_problem(r);
-	/* No other process uses the in-process clock of this one. */
+	/* A clock that this process keeps for itself does not help other processes. */
 	if (!strcmp(tsct_clock_origin(r->clock), "in-process"))
 		return "no daemon maintains a clock; start tsctraced";
 	if (r->time.status != TSCT_STATUS_SYNCHRONIZED) {
@@ -101,7 +102,8 @@ static const char *check_synced(const struct clock_options *o,
 	return why;
 }
 
-/* Opens the clock for each reading, because a daemon may have started or ended. */
+/* Waits until the clock is synchronized. Opens the clock for each reading, because a
+ * daemon may have started or ended since the last reading. */
 static int wait_synced(const struct clock_options *o)
 {
 	const __s64 until = tsct_monotonic_ns() + (__s64)(o->wait_s * 1e9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl peers and trace-ctl sync: other nodes, and a sync session with them */
+/* trace-ctl peers and trace-ctl sync: show other nodes, and run a session with them */
 #include <argp.h>
 #include <math.h>
 #include <stdbool.h>
@@ -16,13 +16,13 @@
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
-#define BUSY_CHECK_NS	20000000L	/* time between checks for a session's end */
+#define BUSY_CHECK_NS	20000000L	/* ns between checks for a session's end */
 
 /* ---- command line --------------------------------------------------------- */
 
 struct cluster_options {
 	bool json;
-	long timeout_s;		/* of the command sync */
+	long timeout_s;		/* timeout of the command sync, s */
 };
 
 enum { OPTION_JSON = 0x100, OPTION_TIMEOUT };
@@ -53,12 +53,13 @@ static const struct argp_option sync_options[] = {
 	{ 0 }
 };
 
-/* Options of peers: those of sync without --timeout */
+/* Options of the command peers: the options of sync except --timeout */
 static const struct argp_option *const peers_options = sync_options + 1;
 
 /* ---- table --------------------------------------------------------------- */
 
-/* Formats a time in the unit with one to three digits before the point; NaN: "-" */
+/* Formats a time in the unit that needs one to three digits before the point; NaN:
+ * "-" */
 static const char *format_time(double ns, char *text, size_t size)
 {
 	double magnitude = fabs(ns);
@@ -162,7 +163,7 @@ static void print_members(const json_t *members)
 	}
 }
 
-/* Prints the number of requests received, by result, except results with number 0. */
+/* Prints the number of requests received from other nodes, for each result above 0. */
 static void print_requests(const json_t *requests)
 {
 	const char *name;
@@ -213,7 +214,7 @@ int cmd_peers(int argc, char **argv)
 
 /* ---- sync ----------------------------------------------------------------- */
 
-/* Waits for the end of the session. Returns the peers; NULL: error, printed. */
+/* Waits for the end of the session. Prints errors. Returns the peers, or NULL. */
 static json_t *await_session_end(long timeout_s)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_CHECK_NS };
@@ -248,7 +249,7 @@ static const json_t *find_source(const json_t *sources, const char *name)
 
 /*
  * Prints the sources that were sent requests since @before, but sent no valid answer.
- * Returns the exit status for none, some or all of them.
+ * The exit status tells whether no source, some or all sources were silent.
  */
 static int check_sources(const json_t *before, const json_t *peers)
 {
@@ -259,7 +260,7 @@ static int check_sources(const json_t *before, const json_t *peers)
 	json_array_foreach(sources, i, source) {
 		name = ctl_json_string(source, "name");
 		then = find_source(json_object_get(before, "sources"), name);
-		/* Comparisons are false if a number is missing (NaN). */
+		/* A number that the answer lacks is NaN: comparisons are false. */
 		if (!then || !(ctl_json_number(source, "sent") >
 			       ctl_json_number(then, "sent")) ||
 		    !(ctl_json_number(json_object_get(source, "answers"), "taken") <=

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl status: providers, clock and channels, and what is missing */
+/* trace-ctl status: shows providers, clock and channels, and what is missing */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -18,17 +18,18 @@
 #include "tools/common/json.h"
 
 struct status_report {
-	bool json, metrics, per_cpu;	/* options */
+	bool json, metrics, per_cpu;	/* command line options */
 	struct channel_list channels;
-	const char *chosen;		/* provider for a program that starts now */
-	char chosen_why[256];		/* reason why there is no provider, or "" */
-	char source_why[256];		/* source of time stamps, and why it is used */
+	const char *chosen;		/* provider for a program that is started now */
+	char chosen_why[256];		/* reason why no provider is usable, or "" */
+	/* counter for time stamps, and why it is used */
+	char source_why[256];
 	char kernel_why[512];		/* why kernel events are unavailable, or "" */
 	const char *clock_origin;
-	const char *clock_why;		/* why this clock is used */
+	const char *clock_why;		/* reason why this clock is used */
 	bool clock_known;
-	struct tsct_clock_state clock;	/* valid if clock_known */
-	struct tsct_time now;		/* valid if now_error is 0 */
+	struct tsct_clock_state clock;	/* state of the clock, valid if clock_known */
+	struct tsct_time now;		/* the current time, valid if now_error is 0 */
 	int now_error;
 };
 
@@ -238,7 +239,7 @@ int cmd_status(int argc, char **argv)
 	size_t len;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &s);
-	/* The daemon's answer is already in the format of Prometheus. */
+	/* The daemon's answer to "metrics" already has the format of Prometheus. */
 	if (s.metrics) {
 		if (control_call("status", "metrics", &metrics, &len))
 			return EXIT_FAILED;

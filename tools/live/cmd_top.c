@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl top: rates, losses and fill of all channels, live */
+/* trace-ctl top: shows rates, losses and fill of all channels, again at intervals */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ enum { KEY_ONCE = 256, KEY_JSON };
 struct top_options {
 	bool per_cpu, json;
 	enum top_key key;
-	unsigned long count;	/* number of refreshes; 0: no limit */
-	double seconds;		/* time between refreshes */
+	unsigned long count;	/* number of refreshes before the end; 0: no limit */
+	double seconds;		/* time between refreshes, s */
 };
 
 static const struct argp_option options[] = {
@@ -108,13 +108,13 @@ static int show_sample(const struct top_options *w, const struct top_sample *sam
 		free(text);
 		return 0;
 	}
-	/* The reader of a pipe gets each sample at once. */
+	/* Flush, so that a program behind a pipe gets each sample immediately. */
 	return failed || fflush(stdout) || ferror(stdout) ? -EIO : 0;
 }
 
 /*
- * Reads a new sample, which replaces @last, and shows a sorted copy of it. The next
- * computation of rates needs the order of the original.
+ * Reads a new sample into @last, and shows a sorted copy. The sample itself stays
+ * unsorted, because rates are computed from samples in the same order.
  */
 static int refresh(const struct top_options *w, struct top_sample *last)
 {
@@ -144,7 +144,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 	unsigned long done = 0;
 	int key, error = 0;
 
-	/* On a terminal, show the channels at once, and rates after 250 ms. */
+	/* On a terminal, show channels immediately, and their rates after 250 ms. */
 	if (top_term_is_open() && w->count != 1) {
 		error = show_sample(w, last);
 		until = last->time_ns + (delay < 250000000 ? delay : 250000000);
@@ -159,7 +159,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 		done += !key;
 		if (!key)
 			until += delay;
-		/* Skip refreshes that were missed while the program was stopped. */
+		/* Skip refreshes that became due while the program was stopped. */
 		if (until < last->time_ns)
 			until = last->time_ns + delay;
 	}

@@ -17,7 +17,7 @@ static struct top_row *append_row(struct top_sample *sample,
 {
 	struct top_row *more = sample->at;
 
-	/* The capacity is nr rounded up to a power of two. */
+	/* The array's capacity is the number of rows, rounded up to a power of two. */
 	if (!(sample->nr & (sample->nr - 1)))
 		more = reallocarray(more, sample->nr ? 2 * sample->nr : 1,
 				    sizeof(*more));
@@ -39,7 +39,7 @@ static double unread_percent(const struct tsct_channel_info *info, __u64 unread)
 	return size > 0 ? 100 * unread / size : 0;
 }
 
-/* The fill of a channel is that of its fullest ring, 0 if nothing is unread. */
+/* Adds the row of a channel, whose fill is the fill of its fullest ring. */
 static int read_channel(struct top_sample *sample, struct channel_list *all,
 			const struct listed_channel *c, bool cpus)
 {
@@ -83,7 +83,7 @@ int top_sample_read(struct top_sample *sample, bool cpus)
 	size_t i;
 
 	memset(sample, 0, sizeof(*sample));
-	/* Connects for each sample, because a daemon may start or end. */
+	/* Connect to providers for each sample, because a daemon may start or end. */
 	channel_list_open(&all, false);
 	sample->time_ns = tsct_monotonic_ns();
 	error = channel_list_read(&all, "top");
@@ -103,7 +103,7 @@ void top_sample_free(struct top_sample *sample)
 
 /* ---- rates --------------------------------------------------------------- */
 
-/* Compares provider, id and CPU. */
+/* Compares two rows by provider, channel id and CPU. */
 static int compare_ids(const struct top_row *a, const struct top_row *b)
 {
 	if (a->channel.provider != b->channel.provider)
@@ -113,7 +113,8 @@ static int compare_ids(const struct top_row *a, const struct top_row *b)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* Returns 0 if a counter decreased: programs can write to the counters. */
+/* Returns a counter's rate; 0 if the counter, which programs can write to,
+ * decreased. */
 static double rate(__u64 before, __u64 now, double seconds)
 {
 	return now > before && seconds > 0 ? (now - before) / seconds : 0;
@@ -163,7 +164,7 @@ static double sort_value(const struct top_row *row, enum top_key key)
 	}
 }
 
-/* Compares pointers to rows of channels, for qsort_r(). */
+/* Compares rows of channels, given as pointers to pointers, for qsort_r(). */
 static int compare_rows(const void *left, const void *right, void *arg)
 {
 	const struct top_row *a = *(const struct top_row *const *)left;
@@ -176,7 +177,7 @@ static int compare_rows(const void *left, const void *right, void *arg)
 		return va > vb ? -1 : 1;
 	if (key == TOP_ID)
 		return compare_ids(a, b);
-	/* Order channels with equal rates by number of events. */
+	/* Among channels with equal rates, those with more events come first. */
 	if (key != TOP_NAME && a->events != b->events)
 		return a->events > b->events ? -1 : 1;
 	order = strcmp(a->channel.info.name, b->channel.info.name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The terminal of top: alternate screen, single keys, signals. It is restored when the
- * program exits, and when a signal stops or ends it.
+ * The terminal of trace-ctl top: alternate screen, single keys, signals. The terminal
+ * is restored when the program exits, and when a signal stops or ends it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,15 +17,15 @@
 #include "lib/client/gettime.h"
 #include "top.h"
 
-#define ENTER	"\033[?1049h\033[?25l"	/* alternate screen, no cursor */
+#define ENTER	"\033[?1049h\033[?25l"	/* switches to alternate screen, hides cursor */
 #define LEAVE	"\033[?25h\033[?1049l"
 
 static struct termios original;
-static bool entered;		/* the alternate screen is in use */
-static bool has_keys;		/* standard input is a terminal */
-static bool keys;		/* keys are read: the program is in the foreground */
+static bool entered;		/* whether the alternate screen is in use */
+static bool has_keys;		/* whether standard input is a terminal */
+static bool keys;		/* whether keys are read: only in the foreground */
 static volatile sig_atomic_t ended, stopped, resized;
-static sigset_t waiting_mask;	/* signal mask of ppoll() */
+static sigset_t waiting_mask;	/* signal mask while ppoll() waits */
 
 static void on_end(int number)
 {
@@ -45,8 +45,8 @@ static void on_resize(int number)
 }
 
 /*
- * Blocks the signals except in ppoll(). So no signal arrives between the check of the
- * flags and the sleep.
+ * Blocks the signals except while ppoll() waits. So no signal can arrive between the
+ * check of the signals' flags and the wait.
  */
 static void catch_signals(bool terminal)
 {
@@ -78,7 +78,7 @@ static void write_now(const char *text)
 	fflush(stdout);
 }
 
-/* Enters the alternate screen. In the foreground, also reads keys without echo. */
+/* Shows the alternate screen. In the foreground, also reads keys without echo. */
 static void enter_screen(void)
 {
 	struct termios raw;
@@ -105,7 +105,7 @@ void top_term_close(void)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &original);
 }
 
-/* Catches signals first: their default action would not restore the terminal. */
+/* Catch signals first: their default action would not restore the terminal. */
 void top_term_open(bool screen)
 {
 	const char *kind = getenv("TERM");
@@ -138,7 +138,7 @@ void top_term_size(int *ret_width, int *ret_height)
 	*ret_height = size.ws_row;
 }
 
-/* Clears the rest of each line; clearing the screen first would flicker. */
+/* Clear the rest of each line: to clear the whole screen first would flicker. */
 void top_term_draw(const char *text)
 {
 	const char *end;
@@ -162,7 +162,7 @@ int top_term_wait(__s64 until_ns)
 	for (;;) {
 		if (ended)
 			return 'q';
-		if (stopped) {	/* SIGTSTP, from Ctrl-Z */
+		if (stopped) {	/* SIGTSTP has come, as from Ctrl-Z */
 			stopped = 0;
 			top_term_close();
 			raise(SIGSTOP);
@@ -184,7 +184,7 @@ int top_term_wait(__s64 until_ns)
 			continue;
 		if (read(STDIN_FILENO, &key, 1) == 1)
 			return key == 'Q' ? 'q' : key;
-		keys = false;	/* standard input has ended */
+		keys = false;	/* end of standard input */
 		return ' ';
 	}
 }

@@ -12,7 +12,7 @@
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* Prints at most @width columns; names are ASCII: a byte is a column. */
+/* Prints at most @width columns of a text. Names are ASCII, so a byte is a column. */
 static void print_line(FILE *to, const char *line, int width)
 {
 	int len = strlen(line);
@@ -36,7 +36,7 @@ static const char *format_rate(double rate, bool has_rate, char *text, size_t si
 		snprintf(text, size, "%.1fk", rate / 1e3);
 	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* only corrupt counters give such a rate */
+	else	/* a rate this high comes from corrupt counters only */
 		snprintf(text, size, "%.1e", rate);
 	return text;
 }

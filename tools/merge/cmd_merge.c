@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl merge: makes one trace from traces of many nodes */
+/* trace-ctl merge: makes one trace from the traces of several nodes */
 #include <argp.h>
 #include <dirent.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
 
 /* ---- options ---------------------------------------------------------------- */
 
-/* Parses ticks per second, such as 2596123456, 10G or 2500M. */
+/* Parses a frequency in ticks per second, such as 2596123456, 10G or 2500M. */
 static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 {
 	uint64_t unit = 1;
@@ -114,7 +114,7 @@ static const struct argp argp = {
 
 /* ---- messages --------------------------------------------------------------- */
 
-/* Escapes the text, because names and texts in files are untrusted. */
+/* Control characters are escaped, because names and texts in files are untrusted. */
 void merge_print(const char *format, ...)
 {
 	char *text = NULL;
@@ -162,7 +162,7 @@ static int refuse(const struct merge_input *in, int err, const char *why)
 	return err;
 }
 
-/* Looks for the anchor file of an archive in the directory @path, which is freed. */
+/* Looks for an archive's anchor file (*.otf2) in the directory @path. Frees @path. */
 static int find_anchor(struct merge_input *in, char *path)
 {
 	DIR *dir = opendir(path);
@@ -191,7 +191,7 @@ static int find_anchor(struct merge_input *in, char *path)
 				    OTF2_ANCHOR " of one");
 }
 
-/* Sets kind and path of an input. Prints an error if it cannot be merged. */
+/* Finds the kind and the path of an input. Prints an error if it cannot be merged. */
 static int find_input(struct merge_input *in)
 {
 	size_t len = strlen(in->given);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations of trace-ctl merge */
+/* Interfaces between the files of trace-ctl merge */
 #ifndef CMD_MERGE_H
 #define CMD_MERGE_H
 
@@ -10,7 +10,7 @@
 #include "tools/common/output_file.h"
 #include "lib/otf2/otf2_merge.h"
 
-#define OTF2_ANCHOR	".otf2"	/* suffix of the main file of an archive */
+#define OTF2_ANCHOR	".otf2"	/* suffix of an archive's anchor file */
 
 enum merge_kind {
 	MERGE_OTF2,
@@ -18,8 +18,8 @@ enum merge_kind {
 };
 
 struct merge_input {
-	const char *given;	/* name on the command line */
-	char *path;		/* anchor file of an archive; directory of a recording */
+	const char *given;	/* name of the input on the command line */
+	char *path;		/* an anchor file, or a recording's directory */
 	enum merge_kind kind;
 };
 
@@ -31,7 +31,7 @@ struct merge {
 	enum tsct_otf2_align align;
 	int fit;		/* fit of recordings: enum tsct_fit_kind; -1: the kind
 				 * that is set in each recording */
-	uint64_t hz;		/* ticks per second of the result; 0: the default */
+	uint64_t hz;		/* ticks per second in the output; 0: the default */
 	unsigned int jobs;
 	bool as_fitted, force, salvage, json, quiet;
 };
@@ -41,24 +41,24 @@ __attribute__((format(printf, 1, 2)))
 void merge_print(const char *format, ...);
 
 /*
- * Prints why there is no result and what to do; returns EXIT_FAILED.
- * @why: the reason; "": the text of @err
+ * Prints why there is no output and what to do. Returns EXIT_FAILED.
+ * @why: reason of the error; "": use the text of @err
  */
 int merge_failed(const char *what, int err, const char *why);
 
-/* JSON integers are signed here; a value from 2^63 on becomes a string. */
+/* A number as JSON: from 2^63 on a string, because jansson's integers are signed */
 json_t *merge_json_number(uint64_t value);
 
 /*
- * Gets the signals that interrupt a merge. They stay blocked except where merge waits
- * for them, so that a second signal cannot interrupt the removal of an incomplete
- * result. Signals that the caller of trace-ctl ignores are not included.
+ * Gets the signals that interrupt a merge, except those that the caller of trace-ctl
+ * ignores. The signals stay blocked except while merge waits for them, so that a second
+ * signal cannot interrupt the removal of an incomplete output.
  */
 void merge_signals(sigset_t *ret_set);
 
-/* Merge and print the results; return an exit status. */
+/* Merge the inputs and print the results. Return the exit status. */
 int merge_recordings(const struct merge *m);
 int merge_archives(const struct merge *m);
-int merge_mixed(const struct merge *m);	/* recordings and archives into an archive */
+int merge_mixed(const struct merge *m);	/* recordings and archives together */
 
 #endif /* CMD_MERGE_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges OTF2 archives. libotf2 runs in a child process, because it trusts lengths and
- * counts in its files, which can make it access invalid memory. If the child crashes,
- * the parent prints an error and removes the result.
+ * Merges OTF2 archives. libotf2 runs in a child process: it trusts lengths and counts
+ * in files, so a corrupt file can make it access invalid memory. If the child crashes,
+ * the parent prints an error and removes the output.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,12 +26,12 @@
 #include "cmd_merge.h"
 
 #define POLL_NS		100000000L
-/* Seconds of CPU time without an event, a definition, or a chunk of a file */
+/* Limit of the child's CPU time without progress (events, definitions, chunks), s */
 #define STUCK_S		30
 
 /*
- * Memory limits for the child, far above its needs: MEMORY_PER_BYTE follows from the
- * shortest form of a definition in a file.
+ * Memory limits of the child, bytes, far above its needs: a minimum, and an addition
+ * per byte of definitions, of which the shortest has only a few bytes.
  */
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		256
@@ -45,7 +45,7 @@ static uint64_t size_of(int at, const char *name)
 	return fstatat(at, name, &st, 0) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Size of all files of definitions of an archive, bytes */
+/* Returns the size of all files of definitions of an archive, bytes */
 static uint64_t definitions_of(const char *anchor)
 {
 	size_t stem = strlen(anchor) - strlen(OTF2_ANCHOR), len;
@@ -61,7 +61,7 @@ static uint64_t definitions_of(const char *anchor)
 	sum += size_of(AT_FDCWD, path);
 	strcpy(path + stem, ".marker");
 	sum += size_of(AT_FDCWD, path);
-	/* Each location has its definitions in a directory beside the anchor file. */
+	/* Definitions of locations are in a directory beside the anchor file. */
 	path[stem] = '\0';
 	dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
@@ -74,8 +74,8 @@ static uint64_t definitions_of(const char *anchor)
 	return sum;
 }
 
-#ifndef __SANITIZE_ADDRESS__	/* the sanitizer's memory exceeds any limit */
-/* Limits the address space: a wrong count in a file must not use all memory. */
+#ifndef __SANITIZE_ADDRESS__	/* AddressSanitizer needs more memory than any limit */
+/* Limits the address space, so that a wrong count in a file cannot use all memory. */
 static void limit_memory(uint64_t more)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -96,7 +96,7 @@ static void limit_memory(uint64_t more)
 
 /* ---- child and parent ------------------------------------------------------------ */
 
-/* Merges in the child, which exits with 0 or the positive errno of an error. */
+/* Merges in the child process, which exits with 0 or with the errno of an error. */
 static void run_child(pid_t parent, const struct merge *m,
 		      const struct tsct_otf2_merge *work)
 {
@@ -107,13 +107,13 @@ static void run_child(pid_t parent, const struct merge *m,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	signal(SIGXFSZ, SIG_IGN);	/* write() fails beyond the limit */
+	signal(SIGXFSZ, SIG_IGN);	/* write() then fails at the file size limit */
 	setrlimit(RLIMIT_CORE, &none);
 	for (i = 0; i < m->nr; i++)
 		memory += MEMORY_PER_BYTE * definitions_of(m->input[i].path);
 #ifndef __SANITIZE_ADDRESS__
 	limit_memory(memory);
-	/* Discards the messages of libc about a crash: the parent reports it. */
+	/* Discard libc's messages about a crash, because the parent reports it. */
 	ret = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (ret >= 0)
 		dup2(ret, STDERR_FILENO);
@@ -130,16 +130,16 @@ static int stop(pid_t child, int ret)
 }
 
 /*
- * Waits for the child, and shows the progress that it writes to @s. Returns the result
- * of the merge; -EINTR: a signal ended it; or, with s->why, -EBADMSG: the child crashed
- * or makes no progress; -ENOMEM: it was killed.
+ * Waits for the child, and shows the progress that the child writes to @s. Returns the
+ * result of the merge. -EINTR: a signal interrupted the merge; -ENOMEM: the child was
+ * killed; -EBADMSG: the child crashed or made no progress; with the reason in s->why.
  */
 static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_status *s,
 			  struct progress *progress)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 	uint64_t beat = 0;
-	time_t beat_s = 0;	/* the child's CPU time at the last change of beat */
+	time_t beat_s = 0;	/* child's CPU time when beat last changed */
 	struct timespec cpu;
 	clockid_t clock;
 	int sig, how;
@@ -163,7 +163,8 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 		if (cpu.tv_sec - beat_s > STUCK_S) {
 			stop(child, 0);
 			snprintf(s->why, sizeof(s->why),
-				 "damaged: libotf2 makes no progress with it");
+				 "damaged: libotf2 makes no progress when it reads "
+				 "this archive");
 			return -EBADMSG;
 		}
 		if (s->total)
@@ -172,7 +173,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 	}
 	if (WIFEXITED(how))
 		return -WEXITSTATUS(how);
-	/* The kernel sends SIGKILL when memory is short. */
+	/* The kernel sends SIGKILL to a process when memory is short. */
 	if (WTERMSIG(how) == SIGKILL) {
 		s->file[0] = '\0';
 		snprintf(s->why, sizeof(s->why), "libotf2 was killed, possibly because memory was short");
@@ -207,8 +208,8 @@ static int merge_in_child(const struct merge *m, const struct tsct_otf2_merge *w
 /* ---- messages -------------------------------------------------------------------- */
 
 /*
- * Returns @text with the names of intermediate results replaced by those of their
- * inputs; malloc'ed, or NULL.
+ * Replaces the names of intermediate files in @text by the names of the inputs that
+ * they were made from. Returns malloc'ed text, or NULL.
  */
 static char *named(const struct merge *m, const char *text)
 {
@@ -269,7 +270,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		in = &m->input[i];
 		json_array_append_new(inputs, json_pack(
 			"{so ss so so so so so so sb so so}",
-			/* The archive that was made of recordings is removed. */
+			/* The archive made from recordings is only temporary. */
 			"path", ctl_json_text(in->kind == MERGE_RECORDING ?
 					      in->given : in->path),
 			"aligned", f->real ? "real" : "text",

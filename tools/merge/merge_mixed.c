@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Merges recordings and OTF2 archives into an archive, in three steps: merges the
- * recordings into one, on the time of their cluster; exports that as an archive with the
- * time of day; merges all archives. Intermediate results are in a hidden directory
- * beside the result, and are removed at the end.
+ * recordings into one recording in cluster time; exports that recording as an archive
+ * with the time of day; merges all archives. Intermediate files are in a hidden
+ * directory beside the output, and are removed at the end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 struct mixed {
 	const struct merge *m;
-	char *recording, *archive, *anchor;	/* names of intermediate results */
+	char *recording, *archive, *anchor;	/* names of intermediate files */
 	struct tsct_export x;
 	struct progress progress;
 	sigset_t set;
@@ -38,7 +38,7 @@ static int poll_export(struct tsct_export *x)
 	return 0;
 }
 
-/* Exports the merged recording as an archive. */
+/* Exports the recording that was merged in the first step as an archive. */
 static int export_recording(struct mixed *mixed)
 {
 	struct tsct_export *x = &mixed->x;
@@ -86,8 +86,8 @@ static int run(struct mixed *mixed, struct merge_input *input)
 	if (ret != EXIT_DONE)
 		return ret;
 	/*
-	 * The export takes the place of the first recording, because the clock of the
-	 * first archive is used.
+	 * The exported archive replaces the first recording among the inputs. Their
+	 * order matters: the output has the clock of the first archive.
 	 */
 	for (i = 0, sub.nr = 0; i < m->nr; i++) {
 		if (m->input[i].kind == MERGE_RECORDING && at >= 0) {

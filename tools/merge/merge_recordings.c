@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges recordings: a thread does the work, and the main thread waits, shows progress,
- * and handles interrupts, after which no incomplete result is left.
+ * Merges recordings in a thread. The main thread waits, shows progress, and handles
+ * interrupts, after which it removes the incomplete output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,21 +20,21 @@
 #include "cmd_merge.h"
 
 #define POLL_NS		50000000L
-#define NOTES_MAX	1000	/* remarks that are printed; a damaged file can cause many */
+#define NOTES_MAX	1000	/* limit of remarks: a damaged file can cause many */
 
 struct merge_job {
 	const struct merge *m;
 	struct tsct_merge_options options;
 	struct tsct_merge *merge;
-	int dirfd;		/* the result's directory; 0 during the plan */
-	int err;		/* result of the thread's last step */
+	int dirfd;		/* descriptor of the output directory; 0 in plan() */
+	int err;		/* -errno of the step that the thread did last */
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
 	unsigned int nr_dropped_notes;
 	struct progress progress;
 };
 
-/* Collects remarks, which are printed after the progress bar. */
+/* Stores a remark, to print it when the progress bar is gone. */
 static void note(void *arg, const char *sentence)
 {
 	struct merge_job *w = arg;
@@ -234,7 +234,7 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-/* Waits for SIGUSR1, which the thread sends at its end, and shows the progress. */
+/* Shows the progress until SIGUSR1 comes, which the thread sends at its end. */
 static int wait_for_thread(struct merge_job *w, const sigset_t *set)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
@@ -255,8 +255,8 @@ static int wait_for_thread(struct merge_job *w, const sigset_t *set)
 }
 
 /*
- * Runs @step in a thread and waits for it. After an interrupt, an unfinished plan() is
- * left running: it has written nothing, so the process may exit at once.
+ * Runs @step in a thread and waits for the thread. After an interrupt, an unfinished
+ * plan() is left running: it has written nothing, so the process may exit immediately.
  */
 static int run(struct merge_job *w, void *(*step)(void *arg))
 {
@@ -283,10 +283,10 @@ static int run(struct merge_job *w, void *(*step)(void *arg))
 
 /* ---- the merge ----------------------------------------------------------- */
 
-/* Prints an error. Errors of the disk are of the result; all others name an input. */
+/* Prints an error. An error text that names no input is about writing the output. */
 static int print_error(const struct merge_job *w, int err)
 {
-	/* After an interrupt, the thread may still write the error text. */
+	/* After an interrupt, the thread may still be writing the text. */
 	const char *why = err != -EINTR && w->merge ? tsct_merge_why(w->merge) : "";
 
 	if (!*why || !strcmp(why, strerror(-err)))
@@ -306,7 +306,7 @@ static int merge_all(struct merge_job *w)
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	signal(SIGXFSZ, SIG_IGN);	/* write() fails beyond the limit */
+	signal(SIGXFSZ, SIG_IGN);	/* write() then fails at the file size limit */
 	w->dirfd = open(to.temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = w->dirfd < 0 ? -errno : run(w, write_all);
 	if (w->dirfd >= 0)
@@ -321,7 +321,7 @@ static int merge_all(struct merge_job *w)
 int merge_recordings(const struct merge *m)
 {
 	static struct merge_job w;
-	/* Copies the paths: the thread of an interrupted plan may outlive the caller's. */
+	/* Copy the paths, which the thread of an interrupted plan() still uses. */
 	char **paths = calloc(m->nr, sizeof(*paths));
 	bool complete = paths;
 	int i, ret;
@@ -341,13 +341,13 @@ int merge_recordings(const struct merge *m)
 		merge_print("out of memory");
 		return EXIT_FAILED;
 	}
-	/* Only run() waits for SIGUSR1; elsewhere it must not end the program. */
+	/* Outside of run(), which waits for SIGUSR1, the signal has no effect. */
 	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);
 	/*
-	 * After an error, nothing is freed: the thread of an interrupted plan may use it
-	 * until exit().
+	 * After an error, nothing is freed: the thread of an interrupted plan() may use
+	 * the memory until the process exits.
 	 */
 	if (ret != EXIT_DONE && ret != EXIT_LOST)
 		return ret;

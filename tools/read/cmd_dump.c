@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl dump: one line for each event, in the order of time */
+/* trace-ctl dump: prints one line for each event, in the order of time */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "lib/ctf/ticks.h"
 #include "tools/common/view.h"
 
-#define CHUNK	65536		/* lines are written in chunks of this size */
+#define CHUNK	65536		/* size of the chunks of output, bytes */
 
 static volatile sig_atomic_t interrupted;
 
@@ -27,14 +27,14 @@ static bool is_coloured(enum dump_colour colour)
 		!(term && !strcmp(term, "dumb"));
 }
 
-/* ---- the selection ------------------------------------------------------ */
+/* ---- selection of events ------------------------------------------------ */
 
 static unsigned int which(const struct dump *d)
 {
 	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-/* True if the recording has samples, which --sync would show */
+/* True if the recording has sync samples, which only --sync shows */
 static bool is_sync_missing(const struct dump *d)
 {
 	struct tsct_selection all;
@@ -62,13 +62,13 @@ static int select_events(struct dump *d)
 	fputs("trace-ctl dump: ", stderr);
 	view_print_escaped(stderr, why);
 	if (err == -ENOENT && is_sync_missing(d))
-		fputs("; use --sync to show samples of other nodes' time",
+		fputs("; use --sync to show sync samples (exchanges with other nodes)",
 		      stderr);
 	fputc('\n', stderr);
 	return err;
 }
 
-/* ---- the verb ---------------------------------------------------------- */
+/* ---- output of events -------------------------------------------------- */
 
 static void write_lines(struct dump *d)
 {
@@ -91,7 +91,8 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	return err;
 }
 
-/* Returns 1 to continue, 0 if no more events are selected, or -ENOMEM. */
+/* Prints an event if selected. 1: continue; 0: no later event is selected; or
+ * -ENOMEM */
 static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 {
 	__s64 ns;
@@ -108,8 +109,8 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 }
 
 /*
- * Called for events that are not shown, too: an event's number within its tick
- * does not depend on the filter.
+ * Computes the unique stamp of an event. Called for all events, because the number of
+ * an event within its tick does not depend on the filter.
  */
 static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 {
@@ -124,8 +125,8 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 }
 
 /*
- * Waits with the interrupting signals unblocked; one that came earlier takes
- * effect here.
+ * Waits until a followed recording grows. The signals that end the program are handled
+ * only during this wait, also signals that came before.
  */
 static int wait_for_more(struct dump *d)
 {
@@ -151,8 +152,8 @@ static int wait_for_more(struct dump *d)
 }
 
 /*
- * Returns 1 if there may be more, 0 at the end or if no more are selected, or
- * -errno.
+ * Prints the next event. Returns 1 if there may be more events, 0 at the end of the
+ * recording or of the selection, or -errno.
  */
 static int dump_next(struct dump *d)
 {
@@ -200,7 +201,7 @@ static int follow(struct dump *d)
 }
 
 /*
- * An unknown thread id is no error, as a recording does not list its threads in
+ * Accept an unknown thread id, because a recording does not list its threads in
  * advance.
  */
 static void report_no_match(const struct dump *d)
@@ -214,7 +215,7 @@ static void report_no_match(const struct dump *d)
 		fputs("trace-ctl dump: no event matches the filter\n", stderr);
 }
 
-/* With --follow, events that are still to come are not missing. */
+/* Prints which events are missing, except, with --follow, those not written yet. */
 static int missing(const struct dump *d)
 {
 	fflush(stdout);
@@ -238,7 +239,7 @@ static int dump_all(struct dump *d)
 	d->lines.selection = &d->selection;
 	d->lines.colour = is_coloured(d->colour);
 	d->lines.unique = &d->stamp;
-	/* Show the bound where times are not exact. */
+	/* Print the error bound of each event if times are not exact. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
 	err = tsct_event_text_init(&d->lines);
 	if (!err && d->stamps)
@@ -255,7 +256,8 @@ static int dump_all(struct dump *d)
 	return EXIT_FAILED;
 }
 
-/* True if the reader of our output has closed it. SIGPIPE is blocked here. */
+/* True if the reader of standard output has closed the pipe. SIGPIPE is blocked
+ * here. */
 static bool is_output_closed(void)
 {
 	return ferror(stdout) && errno == EPIPE;
@@ -282,7 +284,7 @@ int cmd_dump(int argc, char **argv)
 
 	if (dump_options_parse(argc, argv, &d))
 		return EXIT_FAILED;
-	signal(SIGPIPE, SIG_DFL);	/* end like any filter: `dump | head` */
+	signal(SIGPIPE, SIG_DFL);	/* end if the pipe is closed: `dump | head` */
 	if (!view_open("dump", d.dir, &d.trace)) {
 		ret = dump_opened(&d);
 		tsct_trace_close(d.trace);

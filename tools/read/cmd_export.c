@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl export: a recording in the formats of other tools */
+/* trace-ctl export: writes a recording in the formats of other tools */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 struct export_job {
 	struct tsct_export x;
-	const char *output;		/* name given with -o, or NULL */
+	const char *output;		/* name of the output, given with -o, or NULL */
 	bool quiet;
 	struct output_file to;
 	struct progress progress;
@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* Sets the format from the suffix of the output, if it was not given, and checks it. */
+/* Checks the format; takes it from the output's suffix if no format was given. */
 static void check_format(struct argp_state *state, struct export_job *j)
 {
 	const struct tsct_export_format *const *f;
@@ -148,7 +148,7 @@ static int write_output(struct export_job *j)
 	if (!err && output_interrupted())
 		err = -EINTR;
 	if (err) {
-		/* trace-ctl.c reports the errors of standard output at exit. */
+		/* trace-ctl.c reports write errors of standard output at exit. */
 		if (j->to.file != stdout || !ferror(stdout))
 			output_error_print("export", j->to.name, j->x.why, err);
 		output_file_discard(&j->to);
@@ -162,8 +162,8 @@ static int write_output(struct export_job *j)
 }
 
 /*
- * Returns the recording's name with the format's suffix, malloc'ed. "." and ".." are
- * replaced by the name of that directory.
+ * Returns the name of the recording with the suffix of the format, malloc'ed. For "."
+ * and "..", uses the name of the directory that they refer to.
  */
 static char *default_output(const struct export_job *j)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl stat: figures about a recording */
+/* trace-ctl stat: prints statistics of a recording */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -49,13 +49,13 @@ static const struct argp argp = {
 	" 3 if events are missing from it.", NULL, NULL, NULL
 };
 
-/* ---- counting ---------------------------------------------------------- */
+/* ---- counting events --------------------------------------------------- */
 
-/* Last event in the file of a stream and CPU */
+/* The last event that was read of a stream on a CPU */
 struct last_event {
 	__u64 tick;
-	__u64 run;		/* number of earlier events on the same tick */
-	bool any;		/* the file has an event */
+	__u64 run;		/* number of events before it on the same tick */
+	bool any;		/* whether any event was read */
 };
 
 static int count_init(struct stat_figures *s)
@@ -151,7 +151,8 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
-/* A merged recording has nominal ticks, so it has no measured rate. */
+/* Prints the clock: of a merged recording without rate, because its ticks are
+ * nominal. */
 static void print_clock(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -171,7 +172,7 @@ static void print_clock(const struct stat_figures *s)
 		     " before and after it cannot be compared");
 }
 
-/* Prints nodes whose own recording was disrupted or incomplete before the merge. */
+/* Prints nodes whose clock was disrupted, or whose recording was merged incomplete. */
 static void print_nodes(const struct tsct_recording *rec)
 {
 	__u32 i;
@@ -196,7 +197,7 @@ static void print_head(const struct stat_figures *s)
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	/* The table of nodes shows the origin of each of several nodes. */
+	/* The origin of several nodes is in the table of nodes. */
 	if (rec->nr_nodes == 1) {
 		if (*node->command)
 			print_item("command", node->command);
@@ -228,7 +229,8 @@ static void print_files(const struct stat_figures *s)
 	else if (!s->max_per_tick)
 		puts("all time stamps are distinct");
 	else
-		printf("at most %" PRIu64 " more events on the tick of another\n",
+		printf("at most %" PRIu64 " more events on the same tick as"
+		       " another event\n",
 		       (uint64_t)s->max_per_tick);
 }
 
@@ -257,7 +259,7 @@ static void print_sum(const struct stat_figures *s)
 		       (uint64_t)(unreadable + s->events), (uint64_t)s->events);
 }
 
-/* ---- the verb ---------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------- */
 
 int cmd_stat(int argc, char **argv)
 {
@@ -273,7 +275,7 @@ int cmd_stat(int argc, char **argv)
 		err = count(&s);
 	if (!err && tsct_recording_has_samples(s.rec) &&
 	    sync_samples_open("stat", s.dir, &s.sync)) {
-		ret = EXIT_FAILED;	/* the error was printed */
+		ret = EXIT_FAILED;	/* sync_samples_open() has printed the error */
 	} else if (!err && s.json) {
 		ret = stat_print_json(&s);
 	} else if (!err) {

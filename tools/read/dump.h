@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of trace-ctl dump. */
+/* The parts of trace-ctl dump: options, and lines of JSON */
 #ifndef DUMP_H
 #define DUMP_H
 
@@ -8,7 +8,7 @@
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
 
-/* JSON lines being assembled; zeroed at first */
+/* Lines of JSON that are not written yet; zeroed at first */
 struct dump_json {
 	char *text;
 	size_t len, room;
@@ -24,25 +24,25 @@ struct dump {
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	struct tsct_selection selection;
-	struct tsct_event_text lines;	/* also holds the options for lines */
+	struct tsct_event_text lines;	/* state and options for lines of text */
 	struct dump_json json_lines;
 	struct tsct_unique_stamps unique;
-	struct tsct_unique_stamps_item stamp;	/* of the last event read */
+	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;
-	__u64 last, late;		/* tick of the last event; number of
-					 * events that came after a later one */
-	bool enough;			/* no more events are selected */
+	/* tick of the last event; number of events read after a later event */
+	__u64 last, late;
+	bool enough;			/* all later events are outside the selection */
 	char why[256];
 };
 
 /* ---- dump_options.c ------------------------------------------------------ */
 
-/* Parses like argp_parse(); exits on wrong usage. */
+/* Parses the options like argp_parse(). Exits if they are wrong. */
 int dump_options_parse(int argc, char **argv, struct dump *d);
 
 /* ---- dump_json.c --------------------------------------------------------- */
 
-/* Appends a line to d->json_lines. Returns 0 or -ENOMEM. */
+/* Appends an event as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
 
 #endif /* DUMP_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events as lines of JSON, in the format of tsct_json_value(). Written without jansson,
- * whose tree of objects would take most of the time.
+ * Writes events as lines of JSON, in the format of tsct_json_value(). Does not use
+ * jansson: its trees of objects would take most of the time.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -13,12 +13,13 @@
 #include "dump.h"
 #include "lib/query/value_text.h"
 
-/* Upper limits of the length of JSON text, in bytes */
-#define LINE_ROOM	1024	/* a line without payload and names */
-#define MEMBER_ROOM	128	/* a name, or a value other than text */
-#define CHAR_ROOM	6	/* one byte of text, escaped */
+/* Upper limits of the length of the JSON text, in bytes: */
+#define LINE_ROOM	1024	/* of a line without payload and names */
+#define MEMBER_ROOM	128	/* of a name, or of a value that is not text */
+#define CHAR_ROOM	6	/* of one byte of text, escaped */
 
-/* Each put function writes at @at and returns the end. The caller has made room. */
+/* Each put function writes at @at, where there must be room; returns the end of its
+ * text. */
 
 static char *put(char *at, const char *text)
 {
@@ -46,7 +47,7 @@ static char *put_control(char *at, char c)
 	return at;
 }
 
-/* Bytes that are not UTF-8 become U+FFFD. */
+/* Writes a text in quotes. Bytes that are not UTF-8 become U+FFFD. */
 static char *put_text(char *at, const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -84,7 +85,7 @@ static char *put_integer(char *at, const char *before, __s64 value)
 
 /* ---- values ------------------------------------------------------------------ */
 
-/* Writes a value of a type that is rare enough for jansson. */
+/* Writes a value by means of jansson, for types that are rare. */
 static char *put_rare(char *at, const struct tsct_value *v)
 {
 	json_t *json = tsct_json_value(v, 0);
@@ -139,7 +140,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	if (!u->known)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
-	/* Many readers take integers of JSON as signed: write all 64 bits as text. */
+	/* Write 64 bits as text: many readers take integers of JSON as signed. */
 	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));

@@ -19,7 +19,8 @@ static const struct argp_option options[] = {
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
 	  " it is complete", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
-	{ "sync", KEY_SYNC, NULL, 0, "also print samples of other nodes' time", 0 },
+	{ "sync", KEY_SYNC, NULL, 0,
+	  "also print sync samples (exchanges with other nodes)", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print one JSON object per line", 0 },
 	{ "color", KEY_COLOUR, "WHEN", OPTION_ARG_OPTIONAL, "print in colour: auto (on a"
 	  " terminal, unless NO_COLOR is set), always or never", 0 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of trace-ctl stat */
+/* The parts of trace-ctl stat: counting, tables, JSON, sync samples */
 #ifndef STAT_H
 #define STAT_H
 
@@ -9,7 +9,7 @@
 #include "tools/common/sync_samples.h"
 #include "tools/common/view.h"
 
-/* Number and size of events: of a node, CPU, thread, or event definition */
+/* Number and size of the events of a node, CPU, thread or event definition */
 struct tally {
 	__u64 events;
 	__u64 first, last;	/* ticks of the first and the last event */
@@ -27,16 +27,16 @@ static inline void tally_event(struct tally *t, const struct tsct_trace_event *e
 	t->bytes += bytes;
 }
 
-/* Adds @t to @sum. */
+/* Adds the counts in @t to @sum. */
 void tally_add(struct tally *sum, const struct tally *t);
 
 /* ---- stat_threads.c ---------------------------------------------------- */
 
 struct thread {
 	__u32 node, tid;
-	bool in_call;		/* a system call has begun and not ended */
-	__s64 call;		/* number of that system call */
-	__u64 since;		/* tick of its begin */
+	bool in_call;		/* the thread is in a system call */
+	__s64 call;		/* number of the current system call */
+	__u64 since;		/* tick at which the current call began */
 	__u64 switched;		/* number of switches to the thread */
 	struct tally tally;
 	char comm[17];
@@ -45,35 +45,36 @@ struct thread {
 struct call {
 	__s64 number;
 	__u64 count;
-	__u64 total, max;	/* ticks */
+	__u64 total, max;	/* sum and maximum of the durations, ticks */
 };
 
 struct threads {
 	struct tsct_threads ids;
-	struct thread *table;	/* by the index in ids, until threads_finish() */
+	struct thread *table;	/* by index in ids, until threads_finish() sorts */
 	__u32 room, nr;
-	__u32 *recent;		/* by location: index of the last event's thread */
-	struct thread rest;	/* sum of the threads that memory was too short for */
-	struct call *calls;	/* by number of the call, until threads_finish() */
-	__u64 unfinished;	/* system calls that did not end in the recording */
+	__u32 *recent;		/* by location: index of the thread of its last event */
+	struct thread rest;	/* all threads for which there was no memory */
+	struct call *calls;	/* by call number, until threads_finish() sorts */
+	__u64 unfinished;	/* number of system calls without end */
 };
 
-#define THREADS_CALLS	1024	/* larger numbers are not system calls */
+#define THREADS_CALLS	1024	/* limit of system call numbers */
 
 int threads_init(struct threads *all, __u32 nr_locations);
 void threads_free(struct threads *all);
 
 /*
- * threads_note - count one event
- * @bytes: size of the event in the file
- * @kernel: the event is of the kernel: count system calls and switches
+ * threads_note - count an event for its thread
+ * @bytes: size of the event in its file
+ * @kernel: whether the event is a kernel event, in which system calls and switches are
+ * counted
  */
 void threads_note(struct threads *all, const struct tsct_trace_event *event,
 		  __u64 bytes, bool kernel);
 
 /*
- * Ends the counting. Sorts calls by total time and threads by number of events, largest
- * first. Calls with count 0 are at the end.
+ * Ends the counting. Sorts system calls by total time and threads by number of events,
+ * largest first. System calls that did not occur are at the end.
  */
 void threads_finish(struct threads *all);
 
@@ -82,40 +83,40 @@ void threads_finish(struct threads *all);
 struct stat_figures {
 	const char *dir;
 	bool json, all;
-	__u32 top;		/* maximum of lines per list; 0: the list's default */
+	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	__u64 events;
-	__u64 payload;			/* size of all payloads, bytes */
+	__u64 payload;			/* total size of all payloads, bytes */
 	__u64 last;			/* tick of the last event */
-	__u64 max_per_tick;		/* longest run of events on a tick, less 1 */
+	__u64 max_per_tick;		/* most events on one tick, less 1 */
 	struct tally *by_location;
 	struct tally *by_node;
 	__u64 *lost_by_node;
-	struct tally **by_event;	/* by stream and event id - TSCT_ID_FIRST */
+	struct tally **by_event;	/* by stream and by event id - TSCT_ID_FIRST */
 	struct threads threads;
-	struct sync_samples sync;	/* zeroed if the recording has no samples */
+	struct sync_samples sync;	/* zeroed if the recording has none */
 };
 
 double stat_per_event(const struct stat_figures *s, __u64 bytes);
 
-/* Tick of the recording's end, or of the last event if the end is unknown */
+/* Returns the tick of the recording's end or, if unknown, of its last event. */
 __u64 stat_end_of(const struct stat_figures *s);
 __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks);
 __u64 stat_error_ns(const struct stat_figures *s);
 __u64 stat_lost_on(const struct stat_figures *s, __u32 location);
 
 /*
- * Number of recorded events that are unreadable, of a location or of all. 0 if the
- * recording is incomplete, because then the number is unknown.
+ * Return the number of recorded events that cannot be read, of a location or of all. 0
+ * for an incomplete recording, where that number is unknown.
  */
 __u64 stat_unreadable_on(const struct stat_figures *s, __u32 location);
 __u64 stat_unreadable(const struct stat_figures *s);
 
-/* The largest error bound of the node's times, ns; UINT64_MAX: unknown */
+/* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 stat_error_of(const struct stat_figures *s, __u32 node);
 
-/* Events per second over the whole recording */
+/* Returns a rate, events per second of the whole recording */
 double stat_per_s(const struct stat_figures *s, __u64 events);
 
 struct stat_event {
@@ -124,15 +125,16 @@ struct stat_event {
 	const struct tally *tally;
 };
 
-/* Event definitions by number of events, malloc'ed; NULL: out of memory */
+/* Returns event definitions, those with most events first, malloc'ed. NULL: no
+ * memory */
 struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr);
 
-/* Events of flight recorders that were overwritten before the snapshot began */
+/* Returns the number of events that flight recorders overwrote before the snapshot */
 __u64 stat_overwritten(const struct stat_figures *s);
 
 /*
- * Gets the recorder's own totals. Returns false if the recording has none, because the
- * recorder was killed or is an older version.
+ * Gets the totals that the recorder counted. Returns false if the recording has no
+ * totals: the recorder was killed or is an older version.
  */
 bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum);
 
@@ -141,7 +143,7 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 int stat_tables_print(const struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
 int stat_print_json(const struct stat_figures *s);	/* Returns an exit status. */
 
-/* ---- stat_sync.c: samples of other nodes' time ------------------------- */
+/* ---- stat_sync.c: sync samples (exchanges with other nodes) ------------ */
 
 void stat_sync_print(const struct stat_figures *s);
 json_t *stat_sync_json(const struct stat_figures *s);

@@ -18,7 +18,7 @@ static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
 		tsct_clock_params_ns(&s->rec->real, stamp)) : json_null();
 }
 
-/* Adds the tally's figures to @json; returns it. */
+/* Adds the counts of a tally to the object @json. Returns @json. */
 static json_t *with_tally(json_t *json, const struct stat_figures *s,
 			  const struct tally *t)
 {

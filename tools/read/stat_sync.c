@@ -108,7 +108,7 @@ json_t *stat_sync_json(const struct stat_figures *s)
 	json_t *sources;
 	unsigned int i;
 
-	/* A merged recording has no samples. */
+	/* A merged recording has no sync samples. */
 	if (!tsct_recording_has_samples(s->rec))
 		return json_null();
 	sources = json_array();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tables by node, CPU, event, system call and thread. If a table is longer than its
- * limit, its last line is the sum of the lines that are not shown.
+ * Prints tables of nodes, CPUs, events, system calls and threads. If a table has more
+ * lines than its limit, its last line is the sum of the lines that are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "stat.h"
 
-#define TOP		10	/* default number of system calls and threads */
+#define TOP		10	/* default length of lists of calls and threads */
 #define TOP_EVENTS	50
 #define TOP_CPUS	64
 #define TOP_NODES	64
@@ -21,7 +21,7 @@ static __u32 limit(const struct stat_figures *s, __u32 usual)
 	return s->all ? UINT32_MAX : s->top ? s->top : usual;
 }
 
-/* ---- cells --------------------------------------------------------------- */
+/* ---- cells of a table ---------------------------------------------------- */
 
 /* Prints a tick as seconds since the beginning of the recording. */
 static void print_moment(const struct stat_figures *s, const struct tally *t,
@@ -52,7 +52,7 @@ static bool is_many(const struct stat_figures *s)
 	return s->rec->nr_nodes > 1;
 }
 
-/* Prints the first columns of a header: "node" if there are several, and @column. */
+/* Prints the first columns of a header: "node" if several nodes exist, and @column. */
 static void print_head(const struct stat_figures *s, const char *column)
 {
 	putchar('\n');
@@ -63,7 +63,7 @@ static void print_head(const struct stat_figures *s, const char *column)
 	printf("%12s %12s %13s %13s", "events", "per s", "first", "last");
 }
 
-/* Prints the node's name, padded to a column; escaped bytes may make it wider. */
+/* Prints a node's name, padded to the column's width; escaped bytes may exceed it. */
 static void print_node(const struct stat_figures *s, __u32 node)
 {
 	const char *name = tsct_recording_node_name(s->rec, node);
@@ -99,7 +99,7 @@ static void print_one_node(const struct stat_figures *s, __u32 i)
 		printf(" %12s", "?");
 	else
 		printf(" %12" PRIu64, (uint64_t)stat_error_of(s, i));
-	/* Older merges did not store the residual. */
+	/* Recordings merged by an older version have no residual. */
 	if (node->correction.has_residual)
 		printf(" %12.1f", (double)node->correction.residual_ps / 1e3);
 	else
@@ -218,7 +218,7 @@ static void print_event(const struct stat_figures *s, const char *channel,
 	       mean(t->payload, t->events));
 }
 
-/* Prints one line for all definitions without events, unless --all is given. */
+/* Prints all definitions without events in one line, or with --all in a line each. */
 static int print_events(const struct stat_figures *s)
 {
 	struct tally rest = { 0 };
@@ -295,7 +295,7 @@ static void print_calls(const struct stat_figures *s)
 
 /* ---- threads ------------------------------------------------------------------ */
 
-/* Prints the number of switches, "-" if no event of the recording is a switch. */
+/* Prints a thread's number of switches; "-" if the recording has no switch events. */
 static void print_switched(bool known, __u64 switched)
 {
 	if (known)

@@ -39,7 +39,7 @@ void threads_free(struct threads *all)
 	free(all->recent);
 }
 
-/* Returns the index of a thread; all->nr: out of memory. A node has one idle thread. */
+/* Returns a thread's index; all->nr: out of memory. A node has one idle thread. */
 static __u32 find(struct threads *all, __u32 node, __u32 tid)
 {
 	const struct tsct_thread *id = tsct_threads_get(&all->ids, node, tid, 0);
@@ -75,8 +75,8 @@ static bool get_integer(const struct tsct_trace_event *e, const char *name,
 }
 
 /*
- * Finds the thread with the id in one field of an event, and sets its name from another
- * field. Returns NULL for the idle thread.
+ * Finds the thread whose id is in one field of an event, and sets the thread's name
+ * from another field. Returns NULL for the idle thread.
  */
 static struct thread *named(struct threads *all, const struct tsct_trace_event *e,
 			    const char *tid_name, const char *comm_name)
@@ -106,7 +106,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	struct call *c;
 	__s64 id;
 
-	/* Most events are of the thread that had the previous one on that CPU. */
+	/* Try the thread of the CPU's previous event first: usually it is the same. */
 	if (*recent >= all->nr || t->tid != e->tid || t->node != e->node) {
 		at = find(all, e->node, e->tid);
 		if (at < all->nr)
@@ -130,7 +130,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		t->call = id;
 		t->since = e->tick;
 	} else if (!strcmp(e->def->name, "sys_exit")) {
-		/* A call whose enter is missing began before the recording. */
+		/* A system call without its enter event began before the recording. */
 		if (t->in_call && t->call == id) {
 			c = &all->calls[id];
 			c->count++;

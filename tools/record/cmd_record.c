@@ -14,30 +14,31 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 
-#define IDLE_US		5000	/* us of sleep between passes over idle rings */
-#define BUSY_US		1000	/* us of sleep up to BUSY_NS after the last event */
+#define IDLE_US		5000	/* time between passes over idle rings, us */
+/* sleep between passes until BUSY_NS after an event, us */
+#define BUSY_US		1000
 #define BUSY_NS		100000000LL
-/* events in a pass after which the next begins at once */
+/* number of events in a pass after which the next pass begins immediately */
 #define MANY_EVENTS	4096
-/* us of sleep of a flight recorder, which drains at the end */
+/* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
-#define KERNEL_MS	50	/* poll() limit, for the periodic work */
+#define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
 #define FLUSH_NS	1000000000LL
-#define PROGRESS_NS	200000000LL	/* interval of the progress line on a
-					 * terminal; elsewhere FLUSH_NS */
-#define WATCH_NS	100000000LL	/* ns between checks of the provider */
+/* time between updates on a terminal, else FLUSH_NS */
+#define PROGRESS_NS	200000000LL
+#define WATCH_NS	100000000LL	/* time between checks of the provider, ns */
 
 /* ---- signals ----------------------------------------------------------- */
 
 volatile sig_atomic_t record_interrupts;
-/* The signal to forward to the command, 0: none; SIGCHLD came */
+/* Number of the signal to forward to the command, 0: none; and whether SIGCHLD came */
 static volatile sig_atomic_t to_forward, child_ended;
 
 static void on_stop(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	record_interrupts++;
-	/* The terminal itself sends Ctrl-C to the command, too. */
+	/* Do not forward Ctrl-C: the terminal sends it to the command, too. */
 	if (info->si_code <= 0)
 		to_forward = number;
 }
@@ -48,7 +49,7 @@ static void on_child(int number)
 	child_ended = 1;
 }
 
-/* The signals that are caught, and their previous actions, for the command */
+/* Signals that record catches, and their previous actions, which the command gets */
 static struct {
 	int number;
 	struct sigaction before;
@@ -69,7 +70,7 @@ static void catch_signals(void)
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i].number, caught[i].number == SIGCHLD ?
 			  &child : i < 4 ? &stop : &ignore, &caught[i].before);
-	/* SIGHUP stays ignored under nohup. */
+	/* Under nohup SIGHUP is ignored, and stays ignored. */
 	if (caught[0].before.sa_handler == SIG_IGN)
 		sigaction(SIGHUP, &ignore, NULL);
 }
@@ -93,9 +94,10 @@ static void forward_signal(const struct record_child *child)
 /* ---- main loop --------------------------------------------------------- */
 
 /*
- * Without a command, a signal or --duration ends the recording. With one, the first
- * signal is for the command, and the recording ends when the command does; the
- * second signal ends the recording even if the command still runs.
+ * Decides whether the recording ends. Without a command, a signal or --duration ends
+ * it. With a command, the first signal is forwarded to the command, and the recording
+ * ends with the command; a second signal ends the recording even if the command still
+ * runs.
  */
 static bool is_over(struct record_child *child, __s64 end_ns)
 {
@@ -114,17 +116,17 @@ static bool is_over(struct record_child *child, __s64 end_ns)
 }
 
 /*
- * The module's device wakes poll() at a watermark; the rings of a server do not,
- * and have to be polled at intervals.
+ * How to wait for events. The module wakes poll() when a ring reaches its watermark;
+ * the rings of a server cannot wake a process and have to be checked at intervals.
  */
 struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
 	unsigned int nr;
-	__s64 last_event_ns;	/* CLOCK_MONOTONIC: the last pass with events */
+	__s64 last_event_ns;	/* time of the last pass with events, CLOCK_MONOTONIC */
 };
 
-/* Sleeps until there may be events, or a signal comes. */
+/* Sleeps until events may have been written, or a signal comes. */
 static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 {
 	const __s64 now = tsct_monotonic_ns();
@@ -147,12 +149,13 @@ static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 
 struct periodic_work {
 	bool tty;
-	/* times of the last flush, progress line and check */
+	/* times of the last flush, progress line and check of the provider */
 	__s64 written, shown, watched;
 };
 
 /*
- * Does the work that would cost too many system calls in each pass. 0 or a write error
+ * Does the work that is done at intervals: in every pass it would cost too many system
+ * calls. Returns 0 or a write error.
  */
 static int do_periodic_work(struct record_session *s, struct periodic_work *last)
 {
@@ -169,7 +172,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	if (!s->writer)
 		return 0;
 	if (now - last->written >= FLUSH_NS) {
-		/* This call lets an in-process clock take its samples. */
+		/* This call makes an in-process clock take its samples. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
 		err = tsct_recording_writer_flush(s->writer);
@@ -182,7 +185,7 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	return err;
 }
 
-/* Drains the rings until the recording ends. Returns 0 or a write error. */
+/* Drains the rings until the recording is to end. Returns 0 or a write error. */
 static int run_loop(struct record_session *s, struct record_child *child)
 {
 	const __s64 begin = tsct_monotonic_ns();
@@ -195,7 +198,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	unsigned int i;
 	int err = 0;
 
-	/* Sets the watermark of the module's rings to a quarter of their size. */
+	/* Makes the module wake poll() when a quarter of a ring is full. */
 	for (i = 0; !s->o->flight && i < s->nr_channels; i++) {
 		channel = s->channels[i];
 		waiter.fds[i].fd = tsct_channel_fd(channel);
@@ -221,9 +224,9 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	return err;
 }
 
-/* ---- the sequence ------------------------------------------------------ */
+/* ---- the sequence of a recording ----------------------------------------- */
 
-/* Reports all errors that can be found before anything is created. */
+/* Prints all errors that can be found before any file is created. */
 static int check_prerequisites(const struct record_options *o, char **ret_path)
 {
 	char why[512], name[64];
@@ -255,7 +258,7 @@ static int finish(struct record_session *s, struct record_child *child,
 		err = err2;
 	if (!s->writer)		/* record_session_end() has printed the error */
 		return EXIT_FAILED;
-	/* All events are on disk, but readers see the files of a killed recorder. */
+	/* All events are on disk, but the metadata is that of a killed recorder. */
 	if (err && !tsct_recording_writer_error(s->writer))
 		record_error("%s: %s; all events are written, but the metadata"
 			     " is incomplete: readers take the recorder for"
@@ -267,8 +270,9 @@ static int finish(struct record_session *s, struct record_child *child,
 			     strerror(-err), record_dir_fix(err),
 			     child->running ? "; waiting for the command" : "");
 	/*
-	 * Waits until the command ends or a second signal comes. Unless writing failed,
-	 * the command has received a signal to end, and gets 2 s.
+	 * Wait until the command ends or a second signal comes. The command has been
+	 * sent a signal and has 2 s to end; if writing failed, there was no signal and
+	 * no limit.
 	 */
 	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
 	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
@@ -292,7 +296,7 @@ static int run(struct record_session *s, struct record_child *child,
 {
 	int err;
 
-	/* Sync errors end the command before a directory or process is created. */
+	/* Sync errors are found before a directory or process is created. */
 	if (record_sync_open(s) || record_sync_start(s))
 		return EXIT_FAILED;
 	if (command) {

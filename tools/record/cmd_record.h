@@ -15,40 +15,42 @@
 #include "lib/ctf/recording_writer.h"
 
 struct record_options {
-	const char **events;		/* kernel events and groups */
+	const char **events;		/* names of kernel events and groups */
 	unsigned int nr_events;
-	bool all;			/* kernel events of the whole system */
-	const char *dir;		/* NULL: a name with the date and time */
-	const char **channels;		/* program channels; CMD uses the first */
+	bool all;			/* record kernel events of the whole system */
+	const char *dir;		/* output; NULL: a name with date and time */
+	/* names of program channels; CMD uses the first */
+	const char **channels;
 	unsigned int nr_channels;
-	const char *patterns;		/* typed events to enable; NULL: all */
-	bool unread;			/* include events already in the rings */
-	bool flight;			/* flight recorder: write only at the end */
-	uint32_t block_size, blocks;	/* 0: default */
-	double duration_s;		/* 0: no limit */
+	const char *patterns;		/* names of typed events to enable; NULL: all */
+	bool unread;			/* include events from before the start */
+	/* flight recorder: write events only at the end */
+	bool flight;
+	uint32_t block_size, blocks;	/* size in bytes, number; 0: default */
+	double duration_s;		/* length of the recording; 0: no limit */
 	bool quiet, json, pass_status;
 	unsigned int verbose;
 	uint32_t timestamps;		/* enum tsct_timestamps */
 	uint32_t fsync;			/* enum tsct_fsync */
 	uint64_t sync_every;		/* events per packet; 0: as many as fit */
 	enum record_sync_mode sync_mode;
-	const char *fit;		/* NULL: as the daemon is configured */
-	long sync_timeout_s;		/* of each session; 0: 30 */
-	char **command;			/* argv of CMD; NULL: none */
+	const char *fit;		/* kind of fit; NULL: as set in the daemon */
+	long sync_timeout_s;		/* timeout of each sync session; 0: 30 s */
+	char **command;			/* argv of the command; NULL: no command */
 };
 
 /* ---- command line: record_options.c ------------------------------------ */
 
-/* Exits with EXIT_USAGE on an invalid option, as argp does; else returns 0. */
+/* Exits with EXIT_USAGE if an option is invalid, as argp does. Otherwise returns 0. */
 int record_options_parse(int argc, char **argv, struct record_options *o);
 
-/* Checks values and combinations. Prints errors. Returns 0 or -EINVAL. */
+/* Checks values and combinations of options. Prints errors. Returns 0 or -EINVAL. */
 int record_options_check(const struct record_options *o);
 
-/* An argp child: options for the files; its input is a struct record_options. */
+/* Options for output files, as an argp child; the input is a struct record_options. */
 extern const struct argp record_files_argp;
 
-/* The policy of the channels that record creates */
+/* Returns the policy of the channels that record creates */
 static inline uint32_t record_policy(const struct record_options *o)
 {
 	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
@@ -56,179 +58,181 @@ static inline uint32_t record_policy(const struct record_options *o)
 
 /* ---- signals: cmd_record.c --------------------------------------------- */
 
-/* Restores the signal handlers from before record. Async-signal-safe. */
+/* Restores the signal handlers that were set before record. Async-signal-safe. */
 void record_signals_restore(void);
 
 /* Number of SIGINT, SIGTERM, SIGQUIT and SIGHUP that came so far */
 extern volatile sig_atomic_t record_interrupts;
 
-/* ---- the command: record_child.c --------------------------------------- */
+/* ---- the command that is recorded: record_child.c ------------------------ */
 
 struct record_child {
-	pid_t pid;		/* 0: none */
+	pid_t pid;		/* process id of the command; 0: no process */
 	int gate;		/* write end of a pipe: a byte lets the child exec */
-	int exec_error;		/* read end of a pipe: errno of exec; EOF: success */
+	int exec_error;		/* read end of a pipe: errno of a failed exec, or EOF */
 	bool running;
-	int status;		/* from waitpid(), if not running */
+	int status;		/* exit status from waitpid(), if not running */
 };
 
-/* Searches $PATH. Returns the path, malloc'ed; or prints an error and returns NULL. */
+/* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
 char *record_child_find(const char *name);
 
 /* Forks a child that waits before exec. Returns 0 or -errno. */
 int record_child_hold(struct record_child *child, const char *path,
 		      char **command);
 
-/* Lets the child exec. Returns 0 or the -errno of exec. */
+/* Lets the child call exec. Returns 0, or the -errno of a failed exec. */
 int record_child_release(struct record_child *child);
 
-/* Reaps all children that ended; updates @child. Does not block. */
+/* Reaps all child processes that have ended, without blocking. Updates @child. */
 void record_child_reap(struct record_child *child);
 
-/* Closes the pipes. A child that still waits before exec ends. */
+/* Closes the pipes to the child, which ends if it still waits before exec. */
 void record_child_drop(struct record_child *child);
 
-/* Returns true if descendants of the command, which has ended, still run. */
+/* Returns true if the command has ended, but descendants of it still run. */
 bool record_child_left_some(void);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
-/* Checks that a recording can be written to @dir. Prints errors. Returns 0 or -errno. */
+/* Checks that a recording can be written to @dir. Prints errors. Returns 0 or
+ * -errno. */
 int record_dir_check(const char *dir);
 
-/* Creates @dir (*ret_made: true) or opens it. Returns a descriptor or -errno. */
+/* Opens @dir, or creates it (*ret_made: true). Returns a descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
-/* The advice for a write error, for the end of a message */
+/* Returns advice for the end of a message about a write error */
 const char *record_dir_fix(int err);
 
-/* Makes up the name tsctrace-DATE-TIME of a directory that does not exist. */
+/* Makes up the name tsctrace-DATE-TIME for a new directory. */
 void record_dir_name(char *name, size_t size);
 
-/* ---- session: record_session.c ----------------------------------------- */
+/* ---- recording session: record_session.c --------------------------------- */
 
 #define RECORD_CHANNELS	TSCT_STREAMS_MAX
 
 struct record_session {
 	const struct record_options *o;
-	struct tsct_server *server;	/* embedded provider; NULL: none */
-	char server_dir[64];		/* directory of its socket */
+	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
+	char server_dir[64];		/* directory of the embedded server's socket */
 	char socket[96];
-	/* Channels of programs in option order, then the kernel's */
+	/* Channels of programs in the order of options, then that of the kernel */
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
-	bool has_old[RECORD_CHANNELS];	/* includes events from before the start */
-	unsigned int nr_channels;	/* of programs and the kernel */
-	unsigned int nr_programs;	/* program channels */
-	__u64 started;			/* cycles; rec.begin may be earlier */
-	__s64 opened_ns;		/* CLOCK_MONOTONIC: start of CPU accounting */
-	__s64 begun_ns, renew_ns;	/* CLOCK_MONOTONIC: begin; next metadata */
+	bool has_old[RECORD_CHANNELS];	/* with events from before the start */
+	unsigned int nr_channels;	/* number of all channels */
+	unsigned int nr_programs;	/* number of program channels */
+	__u64 started;			/* start, cycles; rec.begin may be earlier */
+	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
+	__s64 begun_ns, renew_ns;	/* CLOCK_MONOTONIC: begin; next rewrite */
 	struct tsct_clock *clock;
-	struct kernel_source *source;	/* NULL: no kernel events */
-	unsigned long untracked;	/* see kernel_source_untracked() */
-	unsigned long missed;		/* see kernel_source_missed() */
-	struct tsct_store_unread unread;	/* events left in the embedded rings */
+	struct kernel_source *source;	/* kernel events; NULL: none */
+	unsigned long untracked;	/* from kernel_source_untracked() */
+	unsigned long missed;		/* from kernel_source_missed() */
+	struct tsct_store_unread unread;	/* unread events in embedded rings */
 	char dir[4096];
-	int dirfd;			/* -1: not open */
-	bool made_dir;			/* this process created the directory */
+	int dirfd;			/* descriptor of dir; -1: not open */
+	bool made_dir;			/* this process created dir */
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
 	struct record_sync sync;
 };
 
-/* Functions that return an int return 0 or -errno, and print errors. */
+/* Functions below that return an int return 0 or -errno, and print errors. */
 
-/* Opens all channels; starts an embedded server if needed (record_channels.c). */
+/* Opens all channels (record_channels.c). Starts an embedded server if it is needed. */
 int record_channels_open(struct record_session *s);
 
-/* Initializes a session without channels; the caller opens them itself. */
+/* Initializes a session without channels, which the caller opens itself. */
 void record_session_init(struct record_session *s, const struct record_options *o);
 
-/* Opens the clock and fills in s->rec, once the channels are open. */
+/* Opens the clock and fills in s->rec. The channels must be open. */
 int record_session_prepare(struct record_session *s);
 
-/* Initializes the session, opens its channels and prepares it. */
+/* Initializes the session, opens its channels and calls record_session_prepare(). */
 int record_session_open(struct record_session *s, const struct record_options *o);
 
-/* Opens the files and enables kernel events of @root and its descendants (0: all). */
+/* Opens the files; enables kernel events of @root and its descendants (0: of all). */
 int record_session_begin(struct record_session *s, pid_t root);
 
-/* Prints, once, that the provider of the rings has ended. */
+/* Checks that the provider of the rings still runs. Prints once if it has ended. */
 void record_session_watch(struct record_session *s);
 
-/* Drains the rings for the last time and completes the files. Prints no errors. */
+/* Drains the rings for the last time and completes the files. Does not print errors. */
 int record_session_end(struct record_session *s);
 
 /* Deletes the files of a recording that failed to begin. */
 void record_session_undo(struct record_session *s);
 
-/* Releases everything, in any state. */
+/* Releases all resources of a session in any state. */
 void record_session_close(struct record_session *s);
 
-/* ---- metadata: record_describe.c --------------------------------------- */
+/* ---- metadata of the recording: record_describe.c ------------------------ */
 
-/* Fills in s->rec except the clock. Prints no errors. */
+/* Fills in s->rec except the clock. Does not print errors. */
 int record_describe(struct record_session *s);
 
-/* Opens the clock and stores its state. */
+/* Opens the clock and stores its state in s->rec. */
 int record_clock_open(struct record_session *s);
 
-/* Stores the state of cluster time, before files are opened. */
+/* Stores the state of cluster time in s->rec. Call it before files are opened. */
 void record_clock_begin(struct record_session *s);
 
-/* With --timestamps system: passes the current clock params to the writer. */
+/* With --timestamps system: passes the current clock params to the recording writer. */
 void record_clock_follow(struct record_session *s);
 
 /*
  * Rewrites the metadata with the current state of the clock, at growing intervals and
- * after a disruption, for readers of the files of a killed recorder.
+ * after a disruption. So the recording is readable if the recorder is killed.
  */
 void record_clock_renew(struct record_session *s);
 
-/* Stores the final state of the clock. */
+/* Stores the clock's state at the end of the recording in s->rec. */
 void record_clock_close(struct record_session *s);
 
 /* ---- output: record_show.c, record_json.c ------------------------------ */
 
-extern const char *record_verb;		/* "record" or "snapshot", for messages */
+extern const char *record_verb;		/* command in messages: "record", "snapshot" */
 
 /* Prints "trace-ctl VERB: ..." and a newline on standard error. */
 __attribute__((format(printf, 1, 2)))
 void record_error(const char *format, ...);
 
-/* Duration of the recording in seconds */
+/* Returns the duration of the recording in seconds */
 double record_figure_seconds(const struct record_session *s);
 
-/* Of stream @i: MB/s drained; events recorded; events overwritten before it */
+/* Return MB/s drained, events recorded, events overwritten earlier, for stream @i. */
 double record_figure_mb_per_s(const struct record_session *s, unsigned int i);
 __u64 record_figure_events(const struct record_session *s, unsigned int i);
 __u64 record_figure_overwritten(const struct record_session *s, unsigned int i);
 
-/* Events recorded on one CPU, in all streams */
+/* Returns the number of events recorded on one CPU, in all streams */
 __u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu);
 
-/* The balance of all streams. Prints an error if it is not exact. */
+/* Gets the balance of events of all streams. Prints an error if it is not exact. */
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
 
-/* Resources that the recorder itself used */
+/* Resources that the recorder has used */
 struct record_usage {
-	double cpu_s;		/* CPU time in seconds */
-	double percent;		/* of one CPU */
-	__u64 peak_bytes;	/* resident memory, pages of the rings included */
+	double cpu_s;		/* CPU time, s */
+	double percent;		/* CPU time in per cent of one CPU */
+	__u64 peak_bytes;	/* peak of resident memory, with the rings */
 };
 
 void record_figure_usage(const struct record_session *s,
 			 struct record_usage *ret_usage);
 
-/* Prints losses by cause on standard error, such as "full 12, no_ring 1". */
+/* Prints lost events by cause on standard error, such as "full 12, no_ring 1". */
 void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
 
-/* Updates the progress line; @last: erases it. */
+/* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
 
-/* Print the summary. @child: NULL without a command. Return the exit status. */
+/* Print the summary; return the exit status. @child: the command; NULL: there was
+ * none */
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child);
 int record_json_print(const struct record_session *s,

@@ -64,9 +64,9 @@ static const struct argp argp = {
 	children, NULL, NULL
 };
 
-/* ---- which channels ---------------------------------------------------- */
+/* ---- choice of channels ------------------------------------------------ */
 
-/* Sets @chosen for the channels to copy. Prints errors. 0 or -errno */
+/* Sets @chosen to true for the channels to copy. Prints errors. Returns 0 or -errno. */
 static int choose(const struct channel_list *all, const struct record_options *o,
 		  bool *chosen)
 {
@@ -119,12 +119,12 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 			     tsct_channel_error(s->channels[i]));
 		return err;
 	}
-	/* The stream gets the channel's name, without a dot, which would hide its files. */
+	/* Name the stream after the channel; replace a dot, which would hide files. */
 	snprintf(name, sizeof(name), "%s", c->info.name);
 	if (*name == '.')
 		*name = '_';
 	memcpy(s->names[i], name, sizeof(name));
-	/* Another user's channel may have the same name. */
+	/* Add a number to the name if another user's channel has the same name. */
 	for (j = 0; j < i; j++)
 		if (!strcmp(s->names[j], name)) {
 			snprintf(s->names[i], sizeof(s->names[i]), "%.14s-%.5s-%u",
@@ -159,15 +159,15 @@ static int open_channels(struct record_session *s)
 
 /* ---- result ------------------------------------------------------------ */
 
-/* The figures of one channel */
+/* Numbers of events and times of one channel in the snapshot */
 struct snapshot_channel {
 	__u64 events;
-	__u64 older;		/* events overwritten before the snapshot */
-	/* cycles of the first and last event, if there is one */
+	__u64 older;		/* number of events overwritten before */
+	/* cycles of the first and the last event, valid if there are events */
 	__u64 first, last;
-	double seconds;		/* time from the first to the last event */
+	double seconds;		/* time from the first to the last event, s */
 	struct tsct_loss loss;
-	/* lost events of all causes, including those without a ring */
+	/* number of lost events of all causes, also of CPUs without a ring */
 	__u64 lost;
 };
 
@@ -211,7 +211,7 @@ static void print_text(const struct record_session *s)
 			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
 	for (i = 0; i < s->nr_channels; i++) {
 		sum_channel(s, i, &part);
-		/* A small and busy ring covers less than a millisecond. */
+		/* Small rings with many events cover less than a millisecond. */
 		unit = part.seconds >= 1 ? "s" : part.seconds >= 1e-3 ? "ms" : "us";
 		span = part.seconds * (*unit == 's' ? 1 : *unit == 'm' ? 1e3 : 1e6);
 		if (!s->o->quiet)
@@ -265,7 +265,7 @@ static int print_json(const struct record_session *s)
 
 /* ---- command ----------------------------------------------------------- */
 
-/* Returns the exit status. */
+/* Copies the events into a recording. Returns the exit status. */
 static int run_snapshot(struct record_session *s)
 {
 	struct tsct_balance b;
@@ -303,7 +303,7 @@ static int run_snapshot(struct record_session *s)
 
 int cmd_snapshot(int argc, char **argv)
 {
-	/* As with --unread, the recording begins with the oldest event in the rings. */
+	/* `unread`: the recording begins with the oldest event in the rings. */
 	struct record_options o = { .unread = true };
 	struct record_session session;
 	char name[64];
@@ -315,7 +315,7 @@ int cmd_snapshot(int argc, char **argv)
 		return EXIT_FAILED;
 	record_dir_name(name, sizeof(name));
 	if (!record_dir_check(o.dir ? o.dir : name)) {
-		signal(SIGXFSZ, SIG_IGN);	/* write() fails with EFBIG */
+		signal(SIGXFSZ, SIG_IGN);	/* write() then fails with EFBIG */
 		record_session_init(&session, &o);
 		ret = run_snapshot(&session);
 		record_session_close(&session);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opening the channels of a recording, and the embedded server */
+/* Opens the channels of a recording, and starts the embedded server if needed */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 #include "lib/client/channel_admin.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
-/* age in s after which the directory of a live server is locked */
+/* age after which the directory of a running server is surely locked, s */
 #define STALE_S		10
 
-/* Removes the socket's directory if its server, of this user, was killed. */
+/* Removes the directory of a socket if the server, of this user, was killed. */
 static void remove_stale_dir(int parent, const char *name)
 {
 	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -31,7 +31,7 @@ static void remove_stale_dir(int parent, const char *name)
 	    time(NULL) - st.st_mtime >= STALE_S)
 		lock = openat(dir, "socket.lock",
 			      O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	/* A running server holds the lock. */
+	/* A running server holds a lock on the directory. */
 	if (lock >= 0 && !fstat(lock, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && !flock(lock, LOCK_EX | LOCK_NB)) {
 		unlinkat(dir, "socket", 0);
@@ -43,7 +43,7 @@ static void remove_stale_dir(int parent, const char *name)
 	close(dir);
 }
 
-/* Starts the embedded server, with its socket in a new directory of mode 0700. */
+/* Starts the embedded server. Its socket is in a new directory of mode 0700. */
 static int start_server(struct record_session *s)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
@@ -77,9 +77,10 @@ static int start_server(struct record_session *s)
 }
 
 /*
- * Blocks of a ring without --blocks. 16 MiB hold the burst of events of a program
- * that was not scheduled for a while, until the next pass. The limit for all rings
- * is 64 MiB or 1/64 of memory, whichever is less, but at least 1 MiB each.
+ * Returns the number of blocks of a ring if --blocks is not given. 16 MiB hold the
+ * events that a fast program writes while the recorder is not scheduled. All rings
+ * together get at most 64 MiB or 1/64 of memory, whichever is less, but each ring at
+ * least 1 MiB.
  */
 static uint32_t choose_blocks(const struct record_session *s)
 {
@@ -99,12 +100,13 @@ static uint32_t choose_blocks(const struct record_session *s)
 	return bytes / block_size;
 }
 
-/* Starts an embedded server, after opening channel 0 failed with @err. 0 or -errno */
+/* Starts an embedded server after opening channel 0 failed with @err. 0 or -errno */
 static int embed_server(struct record_session *s, int err)
 {
 	const struct tsct_channel *t = s->channels[0];
 
-	/* Only the command gets the path of the embedded server's socket. */
+	/* Only the command can use an embedded server, which gets the path of its
+	 * socket. */
 	if (!s->o->command && !s->o->nr_events) {
 		record_error("nothing to record: no command, daemon or module"
 				" (%s); name a command, start tsctraced or load the"
@@ -119,7 +121,8 @@ static int embed_server(struct record_session *s, int err)
 	return start_server(s);
 }
 
-/* Opens program channel @i, which must have the same provider as channel 0. */
+/* Opens program channel @i. All program channels must have the provider of channel
+ * 0. */
 static int open_program(struct record_session *s, unsigned int i)
 {
 	struct tsct_channel_options options = {
@@ -137,7 +140,8 @@ static int open_program(struct record_session *s, unsigned int i)
 	if (!s->server)
 		err = tsct_channel_open(&options, t);
 	/*
-	 * Permitted unless $TSCTRACE_PROVIDER names another provider, or one refused.
+	 * An embedded server is permitted unless $TSCTRACE_PROVIDER names another
+	 * provider, or a provider refused to create the channel.
 	 */
 	may_embed = only && *only ? !strcmp(only, "embedded") :
 		err != -EBUSY && err != -EINVAL && err != -EEXIST &&
@@ -213,7 +217,7 @@ int record_channels_open(struct record_session *s)
 		err = open_program(s, i);
 		if (err)
 			return err;
-		/* An existing channel may have another size than requested. */
+		/* An existing channel may have another size than was requested. */
 		header = tsct_channel_info(s->channels[i]);
 		if (!o->quiet && ((o->blocks && o->blocks != header->blocks) ||
 				  (o->block_size && o->block_size != header->block_size)))

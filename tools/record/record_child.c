@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The recorded command: search in $PATH, fork, exec on release, reaping */
+/* The recorded command: search in $PATH, fork, delayed exec, reaping */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "cmd_record.h"
 
-/* Returns 0 if @path can be executed, or the errno of the obstacle. */
+/* Returns 0 if the file @path can be executed, or an errno that says why not. */
 static int check_executable(const char *path)
 {
 	struct stat st;
@@ -26,7 +26,8 @@ static int check_executable(const char *path)
 	return 0;
 }
 
-/* Searches $PATH. *ret_err: 0 or the errno of the obstacle. Returns a path, malloc'ed. */
+/* Finds a command in $PATH. Returns the path, malloc'ed. *ret_err: 0 or a positive
+ * errno */
 static char *search_path(const char *name, int *ret_err)
 {
 	const char *path = getenv("PATH"), *end;
@@ -80,7 +81,7 @@ char *record_child_find(const char *name)
 	return NULL;
 }
 
-/* Runs in the child between fork and exec, so it may make system calls only. */
+/* Runs in the child between fork and exec: only async-signal-safe calls are allowed. */
 __attribute__((noreturn))
 static void run_child(int gate, int exec_error, const char *path, char **command)
 {
@@ -89,7 +90,7 @@ static void run_child(int gate, int exec_error, const char *path, char **command
 
 	record_signals_restore();
 	if (read(gate, &go, 1) != 1)
-		_exit(0);	/* the recorder ended, or dropped the child */
+		_exit(0);	/* the pipe is closed: the recorder ended or gave up */
 	execvp(path, command);
 	err = errno;
 	if (write(exec_error, &err, sizeof(err)) < 0)
@@ -108,7 +109,7 @@ int record_child_hold(struct record_child *child, const char *path,
 		err = -errno;
 		goto close_gate;
 	}
-	/* Descendants that outlive the command become children of this process. */
+	/* Descendants that outlive the command become children of the recorder. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	child->pid = fork();
 	if (child->pid < 0) {
@@ -172,7 +173,7 @@ void record_child_drop(struct record_child *child)
 		close(child->gate);
 	if (child->exec_error >= 0)
 		close(child->exec_error);
-	/* A child that waits before exec ends now; a released one continues. */
+	/* A child that still waits before exec ends; a running command continues. */
 	if (child->pid && child->gate >= 0)
 		waitpid(child->pid, NULL, 0);
 	child->gate = child->exec_error = -1;

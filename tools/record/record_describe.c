@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A recording's metadata: machine, channels, and the clock's state over time */
+/* Fills in a recording's metadata: machine, channels, the clock's state over time */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static bool read_number(__u32 cpu, const char *name, __u32 *ret)
 	return true;
 }
 
-/* Returns false if there is no such CPU. */
+/* Reads the properties of a CPU. Returns false if there is no such CPU. */
 static bool read_cpu(__u32 nr, struct tsct_recorded_cpu *cpu)
 {
 	struct dirent *e;
@@ -43,13 +43,13 @@ static bool read_cpu(__u32 nr, struct tsct_recorded_cpu *cpu)
 	d = opendir(path);
 	if (!d)
 		return false;
-	/* A CPU that cannot be taken offline has no file "online". */
+	/* A CPU that cannot be taken offline has no file "online": assume 1. */
 	*cpu = (struct tsct_recorded_cpu) { .cpu = nr, .online = 1 };
 	read_number(nr, "online", &cpu->online);
 	cpu->online = cpu->online &&
 		read_number(nr, "topology/physical_package_id", &cpu->package) &&
 		read_number(nr, "topology/core_id", &cpu->core);
-	/* The directory has a link "nodeN" for the NUMA node. */
+	/* The directory of a CPU has a link "nodeN", where N is the NUMA node. */
 	while ((e = readdir(d)))
 		if (sscanf(e->d_name, "node%u", &cpu->memory_node) == 1)
 			break;
@@ -77,7 +77,7 @@ static char *read_cpu_model(void)
 
 /* ---- node and channels --------------------------------------------------------- */
 
-/* Returns the command line, quoted for a shell, malloc'ed; NULL without memory. */
+/* Returns the command line, quoted for a shell, malloc'ed; NULL: out of memory */
 static char *command_line(char **command)
 {
 	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -116,7 +116,7 @@ static bool is_program_channel(const struct record_session *s, const char *name)
 	return false;
 }
 
-/* Describes this machine: its name, kernel, CPUs, and the command. 0 or -errno */
+/* Describes this machine: name, kernel, CPUs, and the command. Returns 0 or -errno. */
 static int describe_node(const struct record_session *s,
 			 struct tsct_recorded_node *node)
 {
@@ -146,7 +146,7 @@ int record_describe(struct record_session *s)
 {
 	struct tsct_recording *rec = &s->rec;
 	const struct tsct_channel_header *header;
-	/* A name for the kernel's stream that no other stream has */
+	/* Makes up a name for the kernel's stream that no other stream has. */
 	const char *kernel = !is_program_channel(s, "kernel") ? "kernel" :
 		!is_program_channel(s, "kernel-events") ? "kernel-events" :
 		"kernel-events-recorded";
@@ -156,7 +156,7 @@ int record_describe(struct record_session *s)
 
 	if (getrandom(rec->uuid, 16, 0) != 16)
 		memset(rec->uuid, 0, 16);
-	rec->uuid[6] = (rec->uuid[6] & 0x0f) | 0x40;	/* RFC 4122, version 4 */
+	rec->uuid[6] = (rec->uuid[6] & 0x0f) | 0x40;	/* UUID: RFC 4122, version 4 */
 	rec->uuid[8] = (rec->uuid[8] & 0x3f) | 0x80;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
@@ -193,8 +193,8 @@ int record_describe(struct record_session *s)
 /* The metadata is rewritten after 1, 2, 4 ... 64 s, then every 64 s. */
 #define RENEW_FIRST_NS	1000000000LL
 #define RENEW_MAX_NS	64000000000LL
-#define RENEW_LATE_NS	2000000000LL	/* margin in ns for a late rewrite */
-/* tries, one per 50 ms, for a daemon that has just started */
+#define RENEW_LATE_NS	2000000000LL	/* time by which a rewrite may be late, ns */
+/* tries, one per 50 ms, to read the clock of a daemon that has just started */
 #define CLOCK_TRIES	20
 
 static __u32 rate_error_ppb(const struct tsct_clock_state *state)
@@ -245,7 +245,7 @@ int record_clock_open(struct record_session *s)
 	return 0;
 }
 
-/* Params of a new epoch are not used, as times would not stay in order. */
+/* Clock params of a new epoch are not used: with them, times could go back. */
 void record_clock_follow(struct record_session *s)
 {
 	struct tsct_clock_state state;
@@ -257,7 +257,7 @@ void record_clock_follow(struct record_session *s)
 	tsct_recording_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
 }
 
-/* Stores the params of cluster time that programs use, if there are any. */
+/* Stores the clock params of cluster time in the recording, if there are any. */
 static void store_cluster(struct tsct_recording *rec,
 			  const struct tsct_clock_state *state)
 {
@@ -272,7 +272,7 @@ static void store_cluster(struct tsct_recording *rec,
 		rec->nodes[0].sync.params = state->cluster;
 }
 
-/* Reads the clock. Returns false if it has no params, or another source now. */
+/* Reads the clock. Returns false if it has no params or has changed its source. */
 static bool read_clock(const struct record_session *s, struct tsct_clock_state *state)
 {
 	return !tsct_clock_snapshot(s->clock, state) &&
@@ -281,7 +281,7 @@ static bool read_clock(const struct record_session *s, struct tsct_clock_state *
 
 static void store_clock(struct record_session *s, const struct tsct_clock_state *state)
 {
-	/* On failure the previous params stay. */
+	/* If this fails, the recording keeps its previous clock params. */
 	tsct_clock_pairing_make(&s->rec, s->clock, state);
 	s->rec.status = state->status;
 	s->rec.rate_error_ppb = rate_error_ppb(state);
@@ -289,7 +289,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 	store_cluster(&s->rec, state);
 }
 
-/* Sets the time of the next rewrite. The metadata has to be valid until then. */
+/* Sets the time of the next rewrite of the metadata, which must be valid until then. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->renew_ns = now_ns + wait_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The output directory: checks, creation, default name */
+/* The output directory of a recording: checks, creation, default name */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -97,8 +97,8 @@ int record_dir_make(const char *dir, bool *ret_made)
 	int fd, err;
 
 	/*
-	 * For the owner only: a recording may contain arguments of others' system
-	 * calls.
+	 * Only the owner may read a recording: it may contain arguments of other users'
+	 * system calls.
 	 */
 	*ret_made = !mkdir(dir, 0700);
 	if (!*ret_made && errno != EEXIST)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The summary of record as JSON */
+/* The summary of trace-ctl record as JSON */
 #include <sys/wait.h>
 
 #include "cmd_record.h"

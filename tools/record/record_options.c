@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command lines of record, and the file options of record and snapshot */
+/* The command line of record, and the file options that record and snapshot share */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
@@ -30,9 +30,9 @@ static const struct argp_option options[] = {
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
 	{ "unread", KEY_UNREAD, NULL, 0, "also record unread events that are in "
 	  "the channels already", 0 },
-	{ "flight-recorder", 'f', NULL, 0, "keep the newest events in the rings, "
-	  "overwriting the oldest, and write them at the end; 'trace-ctl "
-	  "snapshot' copies them before that", 0 },
+	{ "flight-recorder", 'f', NULL, 0, "overwrite the oldest events when a "
+	  "ring is full, and write the newest at the end; 'trace-ctl snapshot' "
+	  "copies the events in the rings before the end", 0 },
 	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "set the size of a ring's "
 	  "blocks: 4096 to 65536, a power of two (default: 16384)", 0 },
 	{ "blocks", KEY_BLOCKS, "N", 0, "set the number of blocks in each CPU's "
@@ -97,7 +97,7 @@ static void add_event(struct argp_state *state, struct record_options *o,
 		kernel_source_list(stderr);
 		exit(EXIT_USAGE);
 	}
-	/* The array has room for argc elements. */
+	/* The array is large enough: it has argc elements. */
 	o->events[o->nr_events++] = event;
 }
 
@@ -170,7 +170,8 @@ static const struct argp argp = {
 	children, NULL, NULL
 };
 
-/* @from: option or variable that the name is from, for messages. 0 or -EINVAL */
+/* Checks a channel name. @from: the option or variable with it. Returns 0 or
+ * -EINVAL. */
 static int check_name(const char *from, const char *name)
 {
 	if (*name != '.' && tsct_channel_name_valid(name))
@@ -262,7 +263,7 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 
 #define EVERY_BITS_MAX	20
 
-/* Distinct from the keys of commands, which begin at 256 */
+/* Keys of the file options, above the keys of commands, which begin at 256 */
 enum { KEY_TIMESTAMPS = 4096, KEY_SYNC_EVERY, KEY_FSYNC };
 
 static const struct argp_option files_options[] = {
@@ -279,7 +280,8 @@ static const struct argp_option files_options[] = {
 	{ 0 }
 };
 
-/* Returns the index of @arg in @names. @choice: text with all names, for the error */
+/* Returns the index of @arg in @names, or exits. @choice: all names, for the error
+ * text */
 static uint32_t parse_name(struct argp_state *state, const char *option,
 			   const char *arg, const char *const *names, uint32_t nr,
 			   const char *choice)
@@ -293,7 +295,7 @@ static uint32_t parse_name(struct argp_state *state, const char *option,
 	return 0;
 }
 
-/* A power of two such as "2^10" or "1024" */
+/* Parses a power of two such as "2^10" or "1024". */
 static uint64_t parse_every(struct argp_state *state, const char *arg)
 {
 	const bool power = !strncmp(arg, "2^", 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One recording from begin to end: channels, clock, drains, files */
+/* One recording from its begin to its end: channels, clock, drains, files */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +45,14 @@ int record_session_open(struct record_session *s,
 	for (i = 0; i < s->nr_programs; i++)
 		snprintf(s->names[i], sizeof(s->names[i]), "%s",
 			 o->nr_channels ? o->channels[i] : first);
-	/* In a nested recording, the variable is set by the outer recorder. */
+	/* In a nested recording, the outer recorder has set the variable. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s);
 	if (!err)
 		err = record_session_prepare(s);
 	if (err)
 		return err;
-	/* The environment of the command to record */
+	/* Set the environment of the command to record. */
 	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
 	if (s->server)
 		setenv("TSCTRACE_SOCKET", s->socket, 1);
@@ -61,7 +61,7 @@ int record_session_open(struct record_session *s,
 	return 0;
 }
 
-/* Opens the files, and a drain for each channel. Prints errors. */
+/* Opens the files, and for each channel a drain into them. Prints errors. */
 static int open_drains(struct record_session *s)
 {
 	unsigned int i;
@@ -69,8 +69,9 @@ static int open_drains(struct record_session *s)
 	int err;
 
 	/*
-	 * With --unread the recording begins with the oldest event in the rings. A time
-	 * in the future, which only a faulty program writes, is not used.
+	 * With --unread the recording begins with the oldest event in the rings. An
+	 * event time in the future, which only a faulty program writes, is not used as
+	 * the begin.
 	 */
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		oldest = s->started;
@@ -127,8 +128,8 @@ int record_session_begin(struct record_session *s, pid_t root)
 /* ---- during the recording ---------------------------------------------- */
 
 /*
- * After the provider ended, programs that have a channel open still write to its rings,
- * which this process has mapped.
+ * After the provider has ended, programs that still have a channel open can write to
+ * its rings. Record these events, too: this process has mapped the rings.
  */
 void record_session_watch(struct record_session *s)
 {
@@ -180,8 +181,8 @@ int record_session_end(struct record_session *s)
 		}
 	}
 	/*
-	 * A limit that is enough to drain the largest ring when it is full: a program
-	 * could write events with old times for ever.
+	 * The number of passes is limited to those that drain the largest ring when it
+	 * is full, because a program could write events with old times for ever.
 	 */
 	for (i = 0; i < s->nr_channels; i++)
 		if (tsct_channel_info(s->channels[i])->data_size > max)
@@ -190,8 +191,8 @@ int record_session_end(struct record_session *s)
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
 	/*
-	 * A recording with events from before its start counts all events that writers
-	 * failed to publish since the channel was created: their time is unknown.
+	 * A recording with events from before its start counts every event lost since
+	 * the channel was created, because the times of lost events are unknown.
 	 */
 	for (i = 0; i < s->nr_channels; i++) {
 		if (!s->drains[i] || (!s->rec.snapshot && !s->has_old[i]))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages, figures and the summary of record */
+/* Messages, statistics and the summary of trace-ctl record */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ void record_error(const char *format, ...)
 	fputc('\n', stderr);
 }
 
-/* ---- figures ----------------------------------------------------------- */
+/* ---- statistics -------------------------------------------------------- */
 
 double record_figure_seconds(const struct record_session *s)
 {
@@ -39,7 +39,7 @@ double record_figure_seconds(const struct record_session *s)
 	return tsct_cycles_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
 }
 
-/* The time begins with the recorder's start, not with the oldest event. */
+/* The rate is per second since the recorder started, not since the oldest event. */
 double record_figure_mb_per_s(const struct record_session *s, unsigned int i)
 {
 	double ns = tsct_cycles_ns(s->rec.real.mult, s->rec.end - s->started);
@@ -231,14 +231,14 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 		return;
 	if (tsct_recording_max_per_tick(rec))
 		fprintf(stderr, "  time stamps: at most %" PRIu64 " more event%s on"
-			" the tick of another\n",
+			" the same tick as another event\n",
 			(uint64_t)tsct_recording_max_per_tick(rec),
 			view_plural(tsct_recording_max_per_tick(rec)));
 	else
 		fputs("  all time stamps are distinct\n", stderr);
 }
 
-/* @quiet: prints only an inexact balance, which is an error. */
+/* Prints the balance of events. @quiet: only if it is not exact, which is an error */
 static void print_balance(const struct record_session *s, bool quiet)
 {
 	struct tsct_balance b;
@@ -255,7 +255,7 @@ static void print_balance(const struct record_session *s, bool quiet)
 	fputc('\n', stderr);
 }
 
-/* Prints that there are no events, and the reason as far as it is known. */
+/* Prints that the recording has no events, and the reason as far as it is known. */
 static void print_no_events(const struct record_session *s,
 			    const struct record_child *child, bool left_some)
 {
@@ -285,7 +285,8 @@ static void print_hints(const struct record_session *s,
 	bool left_some = child && !child->running && record_child_left_some();
 
 	if (s->untracked)
-		fprintf(stderr, "  %lu process%s not followed: too many at once\n",
+		fprintf(stderr, "  %lu process%s not recorded: too many processes"
+			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
@@ -340,7 +341,7 @@ static void print_text(const struct record_session *s,
 	print_hints(s, child, w.events);
 }
 
-/* ---- patterns ---------------------------------------------------------- */
+/* ---- patterns of event names ------------------------------------------- */
 
 static bool is_defined(const struct record_session *s, const char *pattern)
 {
@@ -351,7 +352,7 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_MAX; id++) {
 			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 					      id);
-			/* IDs are consecutive: no later one is defined. */
+			/* Ids are consecutive: no event with a larger id is defined. */
 			if (!def)
 				break;
 			if (tsct_filter_event(pattern, def->name, ""))
@@ -360,7 +361,7 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 	return false;
 }
 
-/* Without this message, a misspelled name would look like an idle program. */
+/* Prints patterns that match no event: a misspelled name looks like an idle program. */
 static void print_unmatched(const struct record_session *s)
 {
 	char *copy = s->o->patterns ? strdup(s->o->patterns) : NULL;
@@ -389,7 +390,7 @@ int record_show_summary(const struct record_session *s,
 		print_lost(s);
 	if (s->o->json || s->o->quiet)
 		print_balance(s, true);
-	/* Embedded rings end with the recorder: events in other channels are lost. */
+	/* Embedded rings end with the recorder: unread events are lost. */
 	if (s->unread.channels)
 		record_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
 			     " with -c", (uint64_t)s->unread.events,
@@ -401,7 +402,7 @@ int record_show_summary(const struct record_session *s,
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
-	/* Missed kernel events do not count: they may be of other processes. */
+	/* Missed kernel events are no loss: other processes may have caused them. */
 	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
 		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
@@ -410,7 +411,7 @@ int record_show_summary(const struct record_session *s,
 
 /* ---- sync samples ------------------------------------------------------ */
 
-/* Samples written to disk */
+/* Returns the number of sync samples written to disk */
 static __u64 count_samples(const struct record_session *s)
 {
 	return s->rec.streams[s->rec.nr_streams].counts[0].events;

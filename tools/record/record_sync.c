@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sync sessions and samples of a recording, fetched from the daemon */
+/* Runs the sync sessions of a recording, and fetches sync samples from the daemon */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,19 +12,19 @@
 #include "tools/common/control.h"
 #include "tools/common/json.h"
 
-#define HELD_MAX	65536	/* samples held by a flight recorder until its end */
-#define FETCH_NS	1000000000LL	/* ns between requests for samples */
-/* ns between requests while a session is in progress */
+#define HELD_MAX	65536	/* limit of samples that a flight recorder holds */
+#define FETCH_NS	1000000000LL	/* time between requests for samples, ns */
+/* time between requests for samples while a session is in progress, ns */
 #define FETCH_BUSY_NS	50000000LL
-#define ANSWER_NS	5000000000LL	/* ns until a request without an answer fails */
-/* limit of a request in ns, if samples are optional */
+#define ANSWER_NS	5000000000LL	/* timeout of a request, ns */
+/* timeout of a request if samples are optional, ns */
 #define ANSWER_SHORT_NS	1000000000LL
-#define BUSY_CHECK_US	10000	/* us between requests at the end of a session */
-#define TIMEOUT_S	30	/* limit for a session in s, without --sync-timeout */
-/* limit of a live child's last poll in s, as in lib/sync/schedule.h */
+#define BUSY_CHECK_US	10000	/* time between requests at the end of a session, us */
+#define TIMEOUT_S	30	/* limit of a session without --sync-timeout, s */
+/* a child without polls for longer is not alive, s; as in lib/sync/schedule.h */
 #define PRESENT_S	60
 
-/* Sets the error text of sync->error to that of @err, and returns @err. */
+/* Sets the text sync->error to the message for the error @err. Returns @err. */
 static int set_request_error(struct record_session *s, int err)
 {
 	return control_error(err, s->sync.error, sizeof(s->sync.error));
@@ -70,7 +70,8 @@ static int hold_sample(struct record_session *s,
 	return 0;
 }
 
-/* Parses one sample, see exchange_log_answer() of the daemon. False: invalid. */
+/* Parses a sample, as formatted by exchange_log_answer() in the daemon. False:
+ * invalid */
 static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 {
 	json_int_t n[27];
@@ -115,7 +116,8 @@ static int add_samples(struct record_session *s, json_t *samples)
 		if (!parse_sample(json_array_get(samples, i), &sample))
 			return -EPROTO;
 		sync->number = sample.number;
-		/* Earlier samples are kept only if the daemon's own fit uses them. */
+		/* Store samples from before the start only if the daemon's fit uses
+		 * them. */
 		if (!sync->started && !sample.fitted)
 			continue;
 		if (sync->started && (__s64)(sample.x.t1 - sync->since) >= 0)
@@ -125,7 +127,7 @@ static int add_samples(struct record_session *s, json_t *samples)
 	return err;
 }
 
-/* Writes the held samples, if the files are open. */
+/* Writes the samples that are held in memory, if the files are open. */
 static void write_samples(struct record_session *s)
 {
 	struct record_sync *sync = &s->sync;
@@ -137,20 +139,20 @@ static void write_samples(struct record_session *s)
 		return;
 	for (i = 0; i < sync->nr_held; i++) {
 		/*
-		 * Events of a stream must not go back in time, even if the
-		 * counter did; the sample's own cycles are kept in its payload.
+		 * Times in a stream must not decrease, even if the counter did. The
+		 * payload has the actual cycles of the sample.
 		 */
 		if (sync->last_cycles < sync->held[i].stamp)
 			sync->last_cycles = sync->held[i].stamp;
 		event.cycles = sync->last_cycles;
 		event.len = tsct_sample_encode(&sync->held[i], payload);
-		/* The writer counts samples that it fails to write. */
+		/* The recording writer counts the samples that it fails to write. */
 		tsct_recording_writer_event(s->writer, s->rec.nr_streams, &event);
 	}
 	sync->nr_held = 0;
 }
 
-/* ---- answers ------------------------------------------------------------------ */
+/* ---- answers of the daemon ----------------------------------------------------- */
 
 static int parse_role(const char *name)
 {
@@ -162,7 +164,7 @@ static int parse_role(const char *name)
 	return -EPROTO;
 }
 
-/* An answer to the request "samples NUMBER"; its samples are not parsed yet */
+/* The daemon's answer to the request "samples NUMBER", with samples still as JSON */
 struct samples_answer {
 	json_int_t life, first, last, node, host, master, timeline, epoch;
 	int status, sources, busy;
@@ -204,7 +206,8 @@ static int add_answer(struct record_session *s, json_t *json)
 	if (!rec->name)
 		return -ENOMEM;
 	if (sync->life && (__u64)h.life != sync->life) {
-		/* A restarted daemon counts from 1 again; older samples are lost. */
+		/* A restarted daemon numbers samples from 1 again; older samples are
+		 * lost. */
 		rec->restarts++;
 		sync->number = 0;
 		sync->life = h.life;
@@ -212,7 +215,7 @@ static int add_answer(struct record_session *s, json_t *json)
 		return 0;
 	}
 	sync->life = h.life;
-	/* A gap in the numbers: the daemon dropped samples before they were fetched. */
+	/* A gap in the sample numbers: the daemon dropped samples too early. */
 	if (sync->started && (__u64)h.first > sync->number + 1)
 		count_lost(s, h.first - sync->number - 1);
 	err = add_samples(s, h.samples);
@@ -286,7 +289,7 @@ static int request_json(struct record_session *s, const char *request,
 	return err;
 }
 
-/* Fetches all new samples. @limit_ns: for each answer */
+/* Fetches all new samples from the daemon. @limit_ns: time limit for each answer */
 static int fetch_samples(struct record_session *s, __s64 limit_ns)
 {
 	struct record_sync *sync = &s->sync;
@@ -305,7 +308,7 @@ static int fetch_samples(struct record_session *s, __s64 limit_ns)
 
 /* ---- result of a session -------------------------------------------------------- */
 
-/* Sets the error text after a child's session without samples. 0 or -errno */
+/* Sets the error text if a child's session brought no samples. Returns 0 or -errno. */
 static int check_master(struct record_session *s, const json_t *peers)
 {
 	const json_t *sources = json_object_get(peers, "sources"), *master = NULL;
@@ -315,7 +318,7 @@ static int check_master(struct record_session *s, const json_t *peers)
 	for (i = 0; !master && i < json_array_size(sources); i++)
 		if (!strcmp(ctl_json_string(json_array_get(sources, i), "type"), "master"))
 			master = json_array_get(sources, i);
-	/* NTP servers are not polled faster in a session: it may bring no samples. */
+	/* A session does not poll NTP servers faster: it may bring no samples. */
 	if (!master && s->rec.nodes[0].sync.status == TSCT_STATUS_SYNCHRONIZED)
 		return 0;
 	if (!master)
@@ -333,8 +336,8 @@ static int check_master(struct record_session *s, const json_t *peers)
 }
 
 /*
- * Checks which of a master's children took part: those that polled since the session
- * began, @since_s ago. The others that are alive are absent.
+ * Checks which children of this master took part in the session, which began @since_s
+ * ago: those that have polled since. Lists other children that are alive as absent.
  */
 static int check_children(struct record_session *s, const json_t *peers,
 			  double since_s)
@@ -419,7 +422,7 @@ static int run_session(struct record_session *s,
 	s->sync.in_session = 0;
 	s->sync.absent[0] = '\0';
 	/*
-	 * In the role "shared" CLOCK_REALTIME is cluster time, so nothing is measured.
+	 * In the role "shared" CLOCK_REALTIME already is cluster time: measure nothing.
 	 */
 	if (s->rec.nodes[0].sync.role != TSCT_SYNC_SHARED) {
 		err = request_json(s, "sync", &answer);
@@ -444,7 +447,7 @@ int record_sync_open(struct record_session *s)
 
 	if (s->o->sync_mode == RECORD_SYNC_OFF)
 		return 0;
-	/* Without sessions no wait is long enough to need an interruption. */
+	/* Signals interrupt the waits of sessions only: all other waits are short. */
 	s->sync.interrupts = with_sessions(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err) {
@@ -487,7 +490,7 @@ int record_sync_start(struct record_session *s)
 
 /* ---- during the recording ------------------------------------------------------- */
 
-/* Errors are ignored: the next answer has the samples, or a gap in their numbers. */
+/* Ignores errors: the next answer has the samples, or a gap in the sample numbers. */
 void record_sync_poll(struct record_session *s, __s64 now_ns)
 {
 	struct record_sync *sync = &s->sync;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sync samples of a recording: the exchanges with other nodes that the daemon
- * measures, and sync sessions before and after the recording. Samples are fetched
- * while the recording runs, because the daemon keeps a limited number.
+ * measures, and the sync sessions before and after the recording. Samples are fetched
+ * while the recording runs, because the daemon keeps only a limited number of samples.
  */
 #ifndef RECORD_SYNC_H
 #define RECORD_SYNC_H
@@ -13,25 +13,25 @@
 #include "lib/ctf/samples.h"
 
 enum record_sync_mode {
-	RECORD_SYNC_AUTO,	/* record samples if the daemon has any */
-	RECORD_SYNC_CLUSTER,	/* also sync sessions; fail without a daemon */
+	RECORD_SYNC_AUTO,	/* record sync samples if the daemon has any */
+	RECORD_SYNC_CLUSTER,	/* also run sync sessions; fail without a daemon */
 	RECORD_SYNC_OFF,
 };
 
 struct record_sync {
 	struct tsct_control_call call;
-	__s64 due_ns;			/* CLOCK_MONOTONIC time of the next request */
-	int interrupts;			/* number of signals above which a wait ends */
-	bool started;			/* samples from before the recording were fetched */
-	__u64 life;			/* number of the daemon's instance */
+	__s64 due_ns;			/* time of the next request, CLOCK_MONOTONIC */
+	int interrupts;			/* limit of signals: one more ends a wait */
+	bool started;			/* samples from before the start are fetched */
+	__u64 life;			/* random number of the daemon process */
 	__u64 number;			/* number of the last sample fetched */
-	bool busy;			/* a session is in progress */
-	/* the daemon has more samples: request them at once */
+	bool busy;			/* a sync session is in progress */
+	/* the daemon has more samples: request them immediately */
 	bool more;
-	__u64 since;			/* cycles: begin of the session */
-	/* number of samples since the session's begin */
+	__u64 since;			/* cycles at which the session began */
+	/* number of samples since the session began */
 	unsigned int in_session;
-	struct tsct_sync_sample *held;	/* samples fetched, but not written yet */
+	struct tsct_sync_sample *held;	/* samples that are not written yet */
 	unsigned int nr_held, room;
 	__u64 last_cycles;		/* cycles of the last sample written */
 	char error[512];		/* the last error, with advice; "": none */
@@ -41,20 +41,20 @@ struct record_sync {
 struct record_session;
 
 /*
- * record_sync_open - add a stream for samples if the daemon has any
+ * record_sync_open - add a stream for sync samples if the daemon has any
  *
- * Call it when the channels have been described, before the writer is opened.
- * Prints errors. Returns 0, also without a daemon unless --cluster; or -errno.
+ * Call it after the channels are described and before the recording writer is opened.
+ * Prints errors. Returns 0, also without a daemon unless --cluster is given; or -errno.
  */
 int record_sync_open(struct record_session *s);
 
-/* With --cluster: runs the session at the start. Prints errors. 0 or -errno. */
+/* With --cluster: runs the session at the start. Prints errors. Returns 0 or -errno. */
 int record_sync_start(struct record_session *s);
 
-/* Fetches new samples when due; called from the main loop. Never blocks. */
+/* Fetches new samples if it is time to. Called from the main loop. Never blocks. */
 void record_sync_poll(struct record_session *s, __s64 now_ns);
 
-/* Fetches the last samples; with --cluster, runs the session at the end. */
+/* Fetches the last samples. With --cluster, also runs the sync session at the end. */
 void record_sync_end(struct record_session *s);
 void record_sync_close(struct record_session *s);
 
@@ -62,7 +62,7 @@ void record_sync_close(struct record_session *s);
 
 void record_sync_show(const struct record_session *s);
 
-/* Returns a description of the samples, or a JSON null if there are none. */
+/* Returns a description of the samples as JSON; null if there are none */
 json_t *record_sync_json(const struct record_session *s);
 
 #endif /* RECORD_SYNC_H */

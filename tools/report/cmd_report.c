@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl report: writes pages of HTML. */
+/* trace-ctl report: writes HTML pages about a recording */
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>
@@ -63,7 +63,8 @@ static void check_sync(struct argp_state *state, struct wanted *w)
 		w->o.output = "-";
 }
 
-/* Sets the names from OUT.html RECORDING, -o OUT.html RECORDING, or RECORDING alone. */
+/* Sets the names of output and recording from the arguments: OUT.html RECORDING, -o
+ * OUT.html RECORDING, or RECORDING alone. */
 static void check_trace(struct argp_state *state, struct wanted *w)
 {
 	const bool named = !w->o.output && w->nr_args == 2;
@@ -161,9 +162,9 @@ static const struct argp argp = {
 	" usage, 3 if events are missing from RECORDING.",
 };
 
-/* ---- sync ---------------------------------------------------------------- */
+/* ---- report sync --------------------------------------------------------- */
 
-/* Returns the samples of a recording; NULL: failed, and the error was printed. */
+/* Returns the sync samples of a recording. Prints errors. NULL: failed */
 static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
 	struct sync_samples r;
@@ -206,7 +207,7 @@ static int report_exchanges(const struct report_options *o)
 	return ret;
 }
 
-/* ---- the verb ---------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------- */
 
 int cmd_report(int argc, char **argv)
 {

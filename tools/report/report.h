@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of HTML that are complete in one file and need no network */
+/* HTML pages, each of which is one file with all its contents and needs no network */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -10,45 +10,45 @@
 #include "lib/query/filter.h"
 
 /*
- * Head and foot of a page. Its policy lets the browser run the page's own script only,
- * and fetch nothing.
+ * Write the head and the foot of a page. A content security policy in the head permits
+ * only the page's own script, and no network access.
  * @of: subject of the page, any text
- * @script: the foot has the page's script, which reads data written before it
+ * @script: whether the foot has the page's script, which reads data written before it
  */
 void report_begin(FILE *to, const char *title, const char *of, bool script);
 void report_end(FILE *to, bool script);
 
 /*
- * Writes any text. HTML's special characters are escaped; invisible characters and
- * those that change the text's direction are written as numbers.
+ * Writes an untrusted text. HTML's special characters are escaped; invisible
+ * characters, and characters that change the direction of text, are written as numbers.
  */
 void report_text(FILE *to, const char *text);
 
 struct sync_samples;
 
 /*
- * Returns a recording's samples in the form of the daemon's answer to "exchanges".
- * @kind: enum tsct_fit_kind; -1: the recording's own. NULL: out of memory
+ * Returns a recording's sync samples, in the form of the daemon's answer to
+ * "exchanges". NULL: out of memory
+ * @kind: fit to compute, enum tsct_fit_kind; -1: the kind stored in the recording
  */
 json_t *report_recording(const struct sync_samples *read, int kind);
 
-/* Writes a page of data in the form of the answer to "exchanges". 0 or -ENOMEM */
+/* Writes a page of data with the form of the answer to "exchanges". 0 or -ENOMEM */
 int report_sync(FILE *to, const json_t *window);
 
-/* Writes the sections of report_sync() without a page's head and foot. 0 or -ENOMEM */
+/* Writes the sections of report_sync() without head and foot. Returns 0 or -ENOMEM. */
 int report_sync_sections(FILE *to, const json_t *window);
 
-/* Options for the page of a recording */
+/* Options for the report of a recording */
 struct report_options {
 	const char *recording, *output;
-	struct tsct_filter filter;	/* selected events; freed by report_trace() */
-	unsigned long long max_events;	/* events that are drawn individually; 0: default */
-	int fit;		/* enum tsct_fit_kind for the sync samples; -1: the
-				 * recording's own */
+	struct tsct_filter filter;	/* events to show; freed by report_trace() */
+	unsigned long long max_events;	/* events drawn individually; 0: default */
+	int fit;		/* fit of sync samples: enum tsct_fit_kind, or -1 */
 	bool quiet;
 };
 
-/* Returns cmd_report's exit status EXIT_*. */
+/* Writes the report of a recording. Returns an exit status EXIT_*. */
 int report_trace(struct report_options *options);
 
 #endif /* REPORT_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The second pass: collects single events, sums of all others, gaps, and messages. */
+/* The second pass: collects single events, sums of all other events, gaps, messages */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "report_trace.h"
 
 #define OPEN_MESSAGES_MAX	65536
-#define EARLY_MAX_NS	1000000000ULL	/* longest time from a receive to its late send */
+#define EARLY_MAX_NS	1000000000ULL	/* maximum time from a receive to its send */
 
-/* Two events that are more bytes apart in a file have a packet header between them. */
+/* Bytes between two events in a file, above which a packet's header is between them */
 #define HEADER_MIN	48
 
-/* Bits of a span's type, if its begin or end is missing; as in page/data.js */
+/* Flags in a span's type if the begin or the end is missing; as in page/data.js */
 #define NO_BEGIN	4
 #define NO_END		8
 
@@ -24,7 +24,7 @@ enum { MOMENT_PLAIN, MOMENT_ORPHAN, MOMENT_COUNTER, MOMENT_SEND, MOMENT_RECEIVE 
 
 /* ---- single events -------------------------------------------------------- */
 
-/* True while the page is within its planned bytes */
+/* True while single events take fewer bytes than EVENT_BYTES_MAX */
 static bool has_room(const struct report *r)
 {
 	return r->moments.len + r->spans.len + r->arrows.len < EVENT_BYTES_MAX;
@@ -38,7 +38,7 @@ static void put_edge(struct report *r, struct bytes *to, const struct edge *edge
 	bytes_put(to, edge->payload, edge->len < EDGE_KEPT ? edge->len : EDGE_KEPT);
 }
 
-/* ---- sums -------------------------------------------------------------------- */
+/* ---- sums of events ---------------------------------------------------------- */
 
 static __u32 strip_def(const struct report *r, __u32 def)
 {
@@ -57,12 +57,12 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 			 row, strip_def(r, def), 0);
 	if (!s)
 		return -ENOMEM;
-	/* The begin and the end are counted at their own times. */
+	/* Count the begin event and the end event in the bins of their times. */
 	s->count[from / width] += span->begin ? 1 : 0;
 	s->count[to / width] += span->end ? 1 : 0;
 	r->summed += span->events;
 	if (span->type == SPAN_RUN && !r->x.threads.all[span->name]->tid)
-		return 0;	/* a CPU that runs the idle thread is not busy */
+		return 0;	/* a CPU in its idle thread is not busy */
 	for (bin = from / width; bin <= to / width && bin < STRIP_BINS; bin++) {
 		low = bin * width > from ? bin * width : from;
 		high = (bin + 1) * width < to ? (bin + 1) * width : to;
@@ -71,7 +71,7 @@ static int sum_span(struct report *r, const struct span *span, __u32 row)
 	return 0;
 }
 
-/* Adds the values of a counter's event to the minimum, maximum and last value. */
+/* Updates a counter's minimum, maximum and last value from an event. */
 static int sum_values(struct report *r, const struct tsct_export_event *ev)
 {
 	const __u32 bin = report_time(r, ev->ns) / report_bin_ns(r);
@@ -108,11 +108,12 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* ---- gaps ------------------------------------------------------------------- */
+/* ---- gaps: times of lost events --------------------------------------------- */
 
 /*
- * A packet has the number of events that its ring lost up to the packet's end. So they
- * were lost between the last event before the packet and the last event in it.
+ * Updates the gaps from an event. Each packet of a file has the number of events that
+ * were lost up to the packet's end. If that number has grown, events were lost between
+ * the last event before the packet and the last event in the packet.
  */
 static int note_gap(struct report *r, const struct tsct_export_event *ev)
 {
@@ -121,11 +122,11 @@ static int note_gap(struct report *r, const struct tsct_export_event *ev)
 	const bool packet = !p->begun || e->offset > p->behind + HEADER_MIN;
 	struct gap *more;
 
-	/* Losses before --from are not in the page. */
+	/* Events lost before the time --from are not in the page. */
 	if (!p->begun && r->x.filter.from)
 		p->discarded = e->discarded;
 	if (e->discarded > p->discarded) {
-		/* Beyond the page's limit, the last gap of the file is extended. */
+		/* If the page has no room for more gaps, extend the last gap. */
 		if (r->nr_gaps < GAPS_MAX || !p->in_gap) {
 			if (r->nr_gaps == r->room_gaps) {
 				r->room_gaps = (r->room_gaps + 32) * 2;
@@ -158,8 +159,8 @@ static int note_gap(struct report *r, const struct tsct_export_event *ev)
 /* ---- messages, as arrows ------------------------------------------------------ */
 
 /*
- * A receive without a send waits for one, up to a second: its arrow goes backwards in
- * time. Only a merged recording has the number of such messages.
+ * Prepares the matching of sends and receives. In a merged recording, a receive can
+ * precede its send by up to a second: its arrow points backwards in time.
  */
 static int begin_messages(struct report *r)
 {
@@ -177,7 +178,8 @@ static int begin_messages(struct report *r)
 	return err ? err : tsct_message_matcher_new(&options, &r->early);
 }
 
-/* Of a tsct_message_end, number is the time on the page, bytes the event definition. */
+/* Draws the arrow of a message. In a tsct_message_end, `number` is the time since the
+ * page's beginning and `bytes` is the index of the event definition. */
 static void put_arrow(struct report *r, const struct tsct_message_end *send,
 		      const struct tsct_message_end *receive)
 {
@@ -205,7 +207,7 @@ static void note_message(struct report *r, const struct tsct_export_event *ev)
 	end.row = r->row_of[ev->thread->index];
 	end.bytes = r->seen[ev->def].index;
 	if (ev->act == TSCT_ACT_SEND) {
-		/* The matcher `early` has receives that wait for a send. */
+		/* The matcher `early` holds receives whose send was not read yet. */
 		if (r->x.nr_nodes > 1)
 			other = tsct_message_received(r->early, ev->message, &end);
 		if (other && end.number - other->number < EARLY_MAX_NS)
@@ -251,7 +253,7 @@ static int take_moment(struct report *r, const struct tsct_export_event *ev)
 	return 0;
 }
 
-/* Called at the end of a span: shows the span, or sums it up. */
+/* Called at the end of a span: writes the span itself, or adds it to the sums. */
 static int take_span(void *arg, const struct span *span)
 {
 	struct report *r = arg;
@@ -290,7 +292,7 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	bool taken;
 	int err;
 
-	/* The recording has grown or changed since the first pass. */
+	/* Fail if the recording has grown or changed since the first pass. */
 	if (ev->thread->index >= r->nr_row_of || ev->ns > r->end_ns ||
 	    r->seen[ev->def].index < 0)
 		return tsct_export_fail(x, -EBUSY, "it is being written; wait for its"
@@ -303,7 +305,7 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err || taken ? err : take_moment(r, ev);
 }
 
-/* ---- the format ------------------------------------------------------------ */
+/* ---- the report as an export format ---------------------------------------- */
 
 static int begin(struct tsct_export *x)
 {
@@ -316,7 +318,7 @@ static void end(struct tsct_export *x)
 	(void)x;
 }
 
-/* The report is one more format of the exports. */
+/* The second pass runs like an export, in a format of its own. */
 static const struct tsct_export_format as_format = {
 	.name = "report", .begin = begin, .event = take, .end = begin, .free = end,
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The first pass: counts events, and chooses those that are shown one by one. */
+/* The first pass: counts events, and chooses which events are drawn individually */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report_trace.h"
 
-/* ---- rates ---------------------------------------------------------------- */
+/* ---- event rates over time ------------------------------------------------ */
 
-/* Halves the number of bins in use. */
+/* Joins each two bins of the rates into one. */
 static void fold(struct event_rate *rate)
 {
 	__u32 i;
@@ -19,8 +19,8 @@ static void fold(struct event_rate *rate)
 }
 
 /*
- * Returns the bin of a time. Makes the bins wider where needed, because the length of
- * the recording is known only after it was read.
+ * Returns the index of a time's bin. Widens the bins if they do not reach that far: the
+ * length of the recording is unknown until it was read.
  */
 static __u32 bin_of(struct report *r, __u64 time)
 {
@@ -48,7 +48,7 @@ static int count_in(struct event_rate **rate, __u32 bin)
 
 /* ---- events --------------------------------------------------------------- */
 
-/* Length of a span in quarters of powers of two: a bin of the histogram */
+/* Returns the bin of the histogram of span lengths: quarters of powers of two, in ns */
 static __u32 length_of(__u64 ns)
 {
 	int log = ns ? 63 - __builtin_clzll(ns) : 0;
@@ -57,7 +57,7 @@ static __u32 length_of(__u64 ns)
 	return log * 4 + quarter;
 }
 
-/* The shortest span in a bin of the histogram, ns */
+/* Returns the shortest span length in a bin of the histogram, ns */
 static __u64 shortest_of(__u32 length)
 {
 	int log = length / 4;
@@ -101,7 +101,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	/* Upper limit of the bytes of an event on the page */
+	/* Returns an upper limit of an event's size on the page, bytes */
 	r->groups[seen->group].bytes += 20 +
 		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
 	r->node_events[ev->node]++;
@@ -114,7 +114,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 				      r->origin_ns, ev, &taken);
 }
 
-/* ---- decisions ----------------------------------------------------------- */
+/* ---- choice of events drawn individually --------------------------------- */
 
 static int fewer(const void *a, const void *b)
 {
@@ -124,7 +124,8 @@ static int fewer(const void *a, const void *b)
 		(x->events < y->events) : (x > y) - (x < y);
 }
 
-/* Chooses rare groups first, because users search for rare events. */
+/* Chooses groups to draw completely: rare ones first, as users search for rare
+ * events. */
 static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes)
 {
 	struct group **order = calloc(r->nr_groups + 1, sizeof(*order)), *group;
@@ -148,7 +149,7 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 	return 0;
 }
 
-/* Chooses the length from which the spans of the other groups are shown, too. */
+/* Chooses the length from which spans of all other groups are drawn, too. */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;
@@ -171,7 +172,7 @@ static void choose_length(struct report *r, __u64 events, __u64 bytes)
 		r->longer_ns = 0;
 }
 
-/* ---- rows ------------------------------------------------------------------ */
+/* ---- rows of the timeline -------------------------------------------------- */
 
 static int busier(const void *a, const void *b)
 {
@@ -181,7 +182,8 @@ static int busier(const void *a, const void *b)
 		(x->events > y->events) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Gives each of the busiest threads a row; the others of a node share one. */
+/* Gives each of the busiest threads a row. All other threads of a node share one
+ * row. */
 static int choose_rows(struct report *r, const struct tsct_threads *threads)
 {
 	struct tsct_thread **order = calloc(threads->nr + 1, sizeof(*order)), *t;
@@ -211,7 +213,7 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 	return 0;
 }
 
-/* The elements of an array that report_order() sorts */
+/* Array whose elements report_order() sorts, and the size of an element */
 struct counted {
 	const char *array;
 	size_t size;
@@ -239,9 +241,9 @@ __u32 *report_order(const void *array, size_t size, __u32 nr)
 	return order;
 }
 
-/* ---- the pass --------------------------------------------------------------- */
+/* ---- the first pass --------------------------------------------------------- */
 
-/* Finds sys_enter, sys_exit and sched_switch of the kernel's channels. */
+/* Finds the definitions of sys_enter, sys_exit and sched_switch in kernel channels. */
 static void find_special(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -291,7 +293,7 @@ static int prepare(struct report *r)
 		if (x->defs[i].def->kind == TSCT_KIND_BEGIN ||
 		    x->defs[i].def->kind == TSCT_KIND_END)
 			seen->group = x->defs[i].slice;
-		/* sys_exit belongs to the group of its channel's sys_enter. */
+		/* sys_exit is in the group of sys_enter of the same channel. */
 		for (k = 0; r->special[i] == SPECIAL_EXIT && k < x->nr_defs; k++)
 			if (r->special[k] == SPECIAL_ENTER &&
 			    x->defs[k].stream == x->defs[i].stream)
@@ -300,7 +302,7 @@ static int prepare(struct report *r)
 	return 0;
 }
 
-/* Sets the end of the page: the end of the recording or, if unknown, the last event. */
+/* Sets the end of the page: the end of the recording; if unknown, the last event. */
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -317,7 +319,7 @@ static void set_end(struct report *r)
 	if (r->end_ns <= r->origin_ns)
 		r->end_ns = r->origin_ns + 1;
 	bin_of(r, report_span_ns(r) - 1);
-	/* The second pass omits events that were written after the first one. */
+	/* Events written after the first pass are left out of the second pass. */
 	r->x.to_ns = last < INT64_MAX ? last + 1 : last;
 }
 
@@ -347,7 +349,7 @@ int report_look(struct report *r, struct tsct_trace *trace)
 	spans_free(r->tracker);
 	r->tracker = NULL;
 	r->looking = false;
-	r->x.orphans = r->x.cuts = 0;	/* the second pass counts them again */
+	r->x.orphans = r->x.cuts = 0;	/* the second pass counts anew */
 	tsct_threads_free(&threads);
 	return err;
 }

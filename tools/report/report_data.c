@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Data for the page's script: one element of JSON, four of base64 */
+/* Writes the data for the page's script: one HTML element of JSON, four of base64 */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "tools/common/json.h"
 #include "report_trace.h"
 
-#define RATES_EVENTS	12	/* events with a curve of their own; the others share one */
-#define RATES_NODES	64	/* nodes with a curve of their own; the others share one */
-#define BOUND_POINTS	64	/* points of the bound of a recording that is not merged */
-#define NODES_DETAILED	512	/* with more nodes, each has its widest bound only */
-#define ERROR_MAX	(1ULL << 53)	/* larger bounds are not exact in JavaScript */
+#define RATES_EVENTS	12	/* rate curves of single event definitions */
+#define RATES_NODES	64	/* rate curves of single nodes */
+#define BOUND_POINTS	64	/* points of an unmerged recording's error bound */
+#define NODES_DETAILED	512	/* most nodes whose bounds are written over time */
+#define ERROR_MAX	(1ULL << 53)	/* largest exact integer in JavaScript */
 
-/* ---- bytes ------------------------------------------------------------------ */
+/* ---- elements of bytes ------------------------------------------------------- */
 
 void bytes_put(struct bytes *b, const void *from, size_t len)
 {
@@ -56,7 +56,7 @@ void bytes_zigzag(struct bytes *b, __s64 value)
 	bytes_varint(b, (__u64)value << 1 ^ (value < 0 ? ~0ULL : 0));
 }
 
-/* Writes an element with the bytes as base64. */
+/* Writes an HTML element with bytes as base64. */
 static void put_bytes(FILE *to, const char *id, const struct bytes *b)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -88,8 +88,8 @@ static json_t *number(__u64 value)
 /* ---- nodes ----------------------------------------------------------------- */
 
 /*
- * Returns points [time, bound]. The bound of an ordinary recording follows from its
- * clock; a merged one has bounds per node.
+ * Returns a node's error bounds as points [time, bound]. A merged recording has bounds
+ * for each node; for another recording, they follow from its clock.
  */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
@@ -167,7 +167,7 @@ static json_t *show_defs(const struct report *r)
 	return defs;
 }
 
-/* Returns the threads in the order of their rows. */
+/* Returns the threads as JSON, in the order of their rows. */
 static json_t *show_threads(const struct report *r)
 {
 	const struct tsct_threads *all = &r->x.threads;
@@ -205,7 +205,7 @@ static json_t *show_cpus(const struct report *r)
 	return cpus;
 }
 
-/* Returns the names of all system calls, if an event has a field of that format. */
+/* Returns the names of all system calls if the page has a system call event. */
 static json_t *show_calls(const struct report *r)
 {
 	const struct tsct_event_def *def;
@@ -242,7 +242,7 @@ static json_t *show_gaps(const struct report *r)
 	return gaps;
 }
 
-/* ---- rates ------------------------------------------------------------------- */
+/* ---- event rates -------------------------------------------------------------- */
 
 static json_t *show_bins(const __u64 *bins, __u32 nr)
 {
@@ -263,8 +263,9 @@ static void add_bins(__u64 *sum, const struct event_rate *rate)
 }
 
 /*
- * Returns [index, bins] of the first @max of the @nr elements in @order, and [-1, bins]
- * of all others. @seen: definitions, which have an index on the page; NULL: nodes
+ * Returns rates as JSON: [index, bins] of each of the first @max elements in @order,
+ * and [-1, bins] for the sum of the others. @seen: definitions, whose index on the page
+ * is used; NULL: nodes
  */
 static json_t *show_curves(struct event_rate *const *rate, const __u32 *order, __u32 nr,
 			   __u32 max, const struct seen *seen, __u32 nr_bins)
@@ -319,7 +320,7 @@ static json_t *show_rates(const struct report *r)
 	return rates;
 }
 
-/* ---- the whole -------------------------------------------------------------- */
+/* ---- all data of the page ------------------------------------------------------ */
 
 static json_t *show_all(const struct report *r)
 {
@@ -351,7 +352,7 @@ int report_data(struct report *r, FILE *to)
 		return -ENOMEM;
 	}
 	fputs("<script type=\"application/json\" id=\"data\">", to);
-	/* Escapes HTML's special characters, which are in JSON strings only. */
+	/* Escape HTML's special characters, which JSON has in strings only. */
 	for (c = json; *c; c++) {
 		if (*c == '<' || *c == '>' || *c == '&' || *c == 0x7f)
 			fprintf(to, "\\u%04x", (unsigned int)*c);

@@ -7,11 +7,11 @@
 #include "report_page_made.h"
 #include "lib/query/value_text.h"
 
-/* ---- text ------------------------------------------------------------------ */
+/* ---- escaped text ------------------------------------------------------------ */
 
 static void put_character(FILE *to, __u32 c, const char *at, size_t len)
 {
-	/* Invisible characters, and those that change the text's direction */
+	/* Ranges of characters that are invisible or change the text's direction */
 	static const __u32 ranges[][2] = {
 		{ 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x61c, 0x61c },
 		{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180e, 0x180e },
@@ -46,14 +46,14 @@ void report_text(FILE *to, const char *text)
 		if (len)
 			put_character(to, code, text, len);
 		else
-			fputs("\357\277\275", to);	/* U+FFFD: not UTF-8 */
+			fputs("\357\277\275", to);	/* U+FFFD: invalid UTF-8 */
 		len = len ? len : 1;
 		text += len;
 		left -= len;
 	}
 }
 
-/* ---- pages ----------------------------------------------------------------- */
+/* ---- head and foot of a page -------------------------------------------------- */
 
 void report_begin(FILE *to, const char *title, const char *of, bool script)
 {

@@ -12,18 +12,19 @@ struct open_slice {
 };
 
 struct thread_state {
-	struct open_slice *open;	/* open slices, with the indices of tsct_thread.open */
+	/* open slices, at the indices of tsct_thread.open */
+	struct open_slice *open;
 	__u32 nr, room;
 	bool in_call;		/* the thread is in a system call */
-	bool called;		/* a system call was seen */
+	bool called;		/* whether the thread had any system call */
 	__s64 call;		/* number of the current system call */
 	struct open_slice enter;
 };
 
 struct cpu_state {
-	bool known;		/* the field thread is valid */
-	bool begun;		/* the field begin is valid */
-	__u32 thread;		/* index of the running thread */
+	bool known;		/* whether the field `thread` is valid */
+	bool begun;		/* whether the field `begin` is valid */
+	__u32 thread;		/* index of the thread that runs on the CPU */
 	struct edge begin;
 };
 
@@ -33,7 +34,7 @@ struct spans {
 	span_done *done;
 	void *arg;
 	__s64 origin_ns;
-	struct thread_state *threads;	/* by index of the thread */
+	struct thread_state *threads;	/* elements by index of the thread */
 	struct cpu_state *cpus;
 	__u32 nr_threads, nr_cpus;
 };
@@ -74,7 +75,7 @@ void spans_free(struct spans *s)
 	free(s);
 }
 
-/* ---- states ------------------------------------------------------------- */
+/* ---- states of threads ---------------------------------------------------- */
 
 static void *grow(void *all, __u32 *nr, __u32 index, size_t size)
 {
@@ -93,7 +94,7 @@ static void *grow(void *all, __u32 *nr, __u32 index, size_t size)
 	return new;
 }
 
-/* Depth of a new slice: below all open slices, which need not be nested */
+/* Nesting depth of a new slice: below all open slices, which may only overlap */
 static __u32 next_depth(const struct thread_state *t)
 {
 	__u32 depth = t->in_call ? t->enter.depth + 1 : 0, i;
@@ -173,7 +174,7 @@ static int note_enter(struct spans *s, struct thread_state *t,
 
 	if (!call_number(ev, &number))
 		return 0;
-	if (t->in_call)		/* the exit was lost */
+	if (t->in_call)		/* its exit event was lost */
 		err = end_call(s, ev->thread->index, ev->ns, NULL);
 	t->enter.depth = next_depth(t);
 	edge_make(&t->enter.begin, ev);
@@ -182,7 +183,7 @@ static int note_enter(struct spans *s, struct thread_state *t,
 	return err;
 }
 
-/* A thread's first exit may be of a call that began before the recording. */
+/* Ends a system call. A thread's first call may have begun before the recording. */
 static int note_exit(struct spans *s, struct thread_state *t,
 		     const struct tsct_export_event *ev, bool *taken)
 {

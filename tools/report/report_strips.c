@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Sums of the events that are not shown one by one, by row, definition and time */
+/* Sums of the events that are not drawn individually, by row, definition and time */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report_trace.h"
 
-#define STRIPS_MAX	8192	/* with more strips, all definitions of a row share one */
+/* limit; above it, definitions of a row share a strip */
+#define STRIPS_MAX	8192
 
 static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,
 		   const struct strip *key)
@@ -65,7 +66,7 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 	if (at)
 		return &all->all[at - 1];
 	if (all->nr >= STRIPS_MAX && def && values) {
-		errno = ENOSPC;	/* values of different counters cannot share a strip */
+		errno = ENOSPC;	/* different counters cannot share a strip */
 		return NULL;
 	}
 	if (all->nr >= STRIPS_MAX && def)
@@ -111,7 +112,7 @@ static void put_strip(struct bytes *to, const struct strip *s)
 	bytes_varint(to, 0);
 }
 
-/* Joins each @by bins into one, so that the strips need fewer bytes. */
+/* Joins every @by bins into one bin, so that the strips take fewer bytes. */
 static void coarsen(struct strip *s, __u32 by)
 {
 	__u32 bin, k;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl report sync: a page of the exchanges with each source, the fit, and its
- * bound. It is made from the daemon's answer to "exchanges"; the samples of a recording
- * are first brought into the same form.
+ * trace-ctl report sync: writes a page with the exchanges with each source, the fit,
+ * and the error bound of the fit. Its data is the daemon's answer to "exchanges"; the
+ * sync samples of a recording are first converted to the same form.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,12 +16,13 @@
 #include "report.h"
 
 #define CURVE_POINTS	64
-#define MARKS_MAX	4096	/* more marks would overlap, and make the page slow */
+#define MARKS_MAX	4096	/* limit of marks in a chart, which would overlap */
 
 
-/* ---- samples of a recording -------------------------------------------------- */
+/* ---- sync samples of a recording ---------------------------------------------- */
 
-/* A series of samples; offsets are relative to the tangent of the fit in the middle */
+/* A series of sync samples; offsets are relative to the tangent in the middle of the
+ * fit */
 struct window {
 	const struct sync_samples *read;
 	const struct tsct_series *series;
@@ -34,7 +35,7 @@ static double seconds(const struct window *w, __u64 local)
 		sync_samples_hz(w->read->rec);
 }
 
-/* Returns the curve from the first exchange to the last, fitted anew for each point. */
+/* Returns points of the fit from the first exchange to the last, each newly fitted. */
 static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
 	const __u64 from = w->series->x[0].t1;
@@ -145,14 +146,14 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 			 "recorded", 1, "sources", sources);
 }
 
-/* ---- the numbers of a source -------------------------------------------------- */
+/* ---- numbers to draw for a source ---------------------------------------------- */
 
-/* Columns of a source's numbers; x in s before the end of the fit, the others in ns */
+/* Columns of numbers of a source. x: time before the end of the fit, s; others: ns */
 struct series {
 	unsigned int nr, nr_curve;
-	double *x, *offset, *rtt, *residual;	/* columns of the exchanges */
+	double *x, *offset, *rtt, *residual;	/* one element per exchange */
 	bool *kept;
-	double *curve_x, *curve, *low, *high;	/* columns of the curve's points */
+	double *curve_x, *curve, *low, *high;	/* one element per point of the curve */
 };
 
 static double element(const json_t *row, unsigned int i)
@@ -162,7 +163,7 @@ static double element(const json_t *row, unsigned int i)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Interpolates the curve between its equidistant points. */
+/* Returns the curve's value at time @x, interpolated between its equidistant points. */
 static double curve_at(const struct series *s, double x)
 {
 	double pos, part;
@@ -178,7 +179,7 @@ static double curve_at(const struct series *s, double x)
 	return s->curve[i] * (1 - part) + s->curve[i + 1] * part;
 }
 
-/* Reads a source; the caller frees s->x and s->kept. 0 or -ENOMEM */
+/* Reads a source's numbers; the caller frees s->x and s->kept. 0 or -ENOMEM */
 static int read_series(const json_t *source, struct series *s)
 {
 	const json_t *exchanges = json_object_get(source, "exchanges");
@@ -257,7 +258,7 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/* The range has the bound of the last point: earlier bounds are far larger. */
+	/* The y axis covers only the last error bound: earlier bounds are larger. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
 	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The summary and the tables of the page, which need no script */
+/* The summary and the tables of the page, which work without the page's script */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "report_trace.h"
 #include "tools/common/view.h"
 
-#define ROWS_SHOWN	400	/* limit of a table's rows */
+#define ROWS_SHOWN	400	/* limit of a table's length, rows */
 
 static void put_time(FILE *to, __s64 ns)
 {
@@ -38,7 +38,7 @@ void report_put_length(FILE *to, double ns)
 		fprintf(to, "%.0f ns", ns);
 }
 
-/* Writes 1234567 as 1 234 567, with thin spaces. */
+/* Writes a number with thin spaces between groups of three digits: 1 234 567 */
 void report_put_count(FILE *to, __u64 n)
 {
 	char digits[24];
@@ -123,13 +123,13 @@ static void put_cards(const struct report *r, FILE *to)
 		 "events in this part" : "events", false);
 	fputs("<li><b>", to);
 	report_put_length(to, report_span_ns(r));
-	fputs("</b><span>from first to last moment</span></li>\n", to);
+	fputs("</b><span>length of the time range shown</span></li>\n", to);
 	put_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
 	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
 	put_card(to, lost, "events lost while recording", lost);
 	fputs("<li><b>", to);
 	put_bound(to, bound);
-	fputs("</b><span>bound of the error of times</span></li>\n</ul>\n", to);
+	fputs("</b><span>largest error bound of a time</span></li>\n</ul>\n", to);
 }
 
 static void put_node_warning(const struct tsct_recording *rec, FILE *to, __u32 node,
@@ -231,9 +231,9 @@ static void put_events(const struct report *r, FILE *to)
 	free(order);
 }
 
-/* ---- losses ------------------------------------------------------------------- */
+/* ---- lost events -------------------------------------------------------------- */
 
-/* Writes the time range of the losses, and the number of gaps, if known. */
+/* Writes the time range in which events were lost and, if known, the number of gaps. */
 static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
 {
 	__s64 from = 0, until = 0;
@@ -365,7 +365,7 @@ static void put_threads(const struct report *r, FILE *to)
 	char title[TSCT_THREAD_TITLE_MAX];
 	__u32 i;
 
-	/* The rows of the timeline are in the order of the numbers of events. */
+	/* The rows of the timeline are sorted by number of events, as is this table. */
 	for (i = 0; i < all->nr && i < r->nr_row_of; i++)
 		if (r->row_of[i] < nr)
 			order[r->row_of[i]] = all->all[i];

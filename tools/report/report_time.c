@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Part "Time" of the page: each node's bound, its correction, messages, sync samples */
+/* Section "Time" of the page: nodes' error bounds, corrections, messages, sync
+ * samples */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,13 +16,14 @@
 #include "tools/common/sync_samples.h"
 
 #define POINTS		64
-#define COLOURS		8	/* colours of nodes in the style sheet */
+#define COLOURS		8	/* number of node colours in the style sheet */
 #define PAIRS_SHOWN	400
-#define SOURCES_MAX	8	/* sources that are drawn; each takes up to 1 MB */
+#define SOURCES_MAX	8	/* limit of sources drawn, of up to 1 MB each */
 
-/* ---- bounds over time -------------------------------------------------------- */
+/* ---- error bounds over time -------------------------------------------------- */
 
-/* Fills in the points with a known bound: x in s, y in ns. Returns their number. */
+/* Gets points of a node's error bounds: x in s, y in ns. Returns the number of
+ * points. */
 static unsigned int bounds_of(const struct report *r, __u32 node, double *x, double *y)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -51,7 +53,7 @@ static void draw_bounds(const struct report *r, FILE *to)
 		{ 1, "bound, ns" },
 	}, *unit = units;
 	struct chart chart = {
-		.to = to, .title = "Bound of the error of times",
+		.to = to, .title = "Error bound of the times",
 		.x_title = "seconds since the recording began",
 		.x_min = INFINITY, .x_max = -INFINITY, .y_min = 0, .y_max = 0,
 	};
@@ -69,7 +71,8 @@ static void draw_bounds(const struct report *r, FILE *to)
 		}
 	}
 	if (!(chart.x_max >= chart.x_min)) {
-		fputs("<p>The bound of the error of its times is unknown.</p>\n", to);
+		fputs("<p>The error bound of the recording's times is "
+		      "unknown.</p>\n", to);
 		return;
 	}
 	if (!(chart.x_max > chart.x_min))

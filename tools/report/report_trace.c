@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The page of a recording */
+/* The report page of a recording: reads the recording in two passes, writes the page */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static int poll_job(struct tsct_export *x)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-/* Writes how many events are summarized, and which are drawn individually. */
+/* Writes how many events are only summed up, and which are drawn individually. */
 static void put_summary(const struct report *r, FILE *to)
 {
 	if (!r->summed) {
@@ -131,7 +131,7 @@ static int put_page(struct job *j)
 	return !err && output_interrupted() ? -EINTR : err;
 }
 
-/* ---- the two passes ------------------------------------------------------ */
+/* ---- the two passes over the recording ------------------------------------ */
 
 /* Runs both passes over the recording. */
 static int read_twice(struct report *r)
@@ -180,7 +180,7 @@ static int write_page(struct job *j, const struct report_options *o)
 	return err ? EXIT_FAILED : view_print_missing("report", j->r.x.trace);
 }
 
-/* ---- the verb ------------------------------------------------------------ */
+/* ---- the command --------------------------------------------------------- */
 
 static void free_report(struct report *r)
 {
