@@ -6,8 +6,8 @@
  *
  * published[]: the published figures. The publication does not state all conditions
  * (distribution of congestion, Pareto scale). The missing ones are chosen so that the
- * estimators in fits.c ("here") reproduce the figures. Delays are equal in both directions
- * unless a row's name says otherwise. Limits are 1.5 times the RMS of fit auto.
+ * estimators in fits.c ("here") reproduce the figures. Delays are equal in both
+ * directions unless a row's name says otherwise. Limits are 1.5 times the RMS of auto.
  */
 #include "rows.h"
 
