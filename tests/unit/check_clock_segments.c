@@ -558,7 +558,7 @@ START_TEST(test_succession_rules)
 	NEXT(5000, -EINVAL);
 	s = last, s.real.slew_mult++;
 	NEXT(5000, -EINVAL);
-	s = none;				/* state without clock params */
+	s = none;				/* valid: no clock params */
 	NEXT(10999, -EINVAL);
 	s.epoch = 1;
 	NEXT(10999, 0);
