@@ -38,8 +38,8 @@ static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
 static int id;
-static __thread unsigned int me;	/* number of the signal handler that is a writer in
-					 * this thread; 0: none */
+static __thread unsigned int me;	/* number of the signal handler that
+					 * writes in this thread; 0: none */
 
 static unsigned int length_of(__u32 writer, __u32 seq)
 {
