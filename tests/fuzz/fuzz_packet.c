@@ -116,7 +116,7 @@ static void *copy_of(const void *block, size_t size)
 	return memcpy(copy, block, size);
 }
 
-/* Fills the client table, so that each new client evicts another. */
+/* Fills the responder's client table, so that each new client evicts an old one. */
 static void fill_client_table(void)
 {
 	const struct tsct_ntp_packet packet = {
@@ -139,7 +139,7 @@ static void fill_client_table(void)
 	}
 }
 
-/* Called once: this state is copied back before each input. */
+/* Called once. The state made here is copied back before each input is executed. */
 static void make_world(void)
 {
 	static const struct tsct_ratelimit_options limits = {
@@ -199,14 +199,14 @@ static void begin_world(unsigned int what)
 
 /* ---- datagrams ----------------------------------------------------------- */
 
-#define ROOM	(TSCT_NTP_MAX + 8)	/* buffer size: datagrams longer than the
-					 * limit must be rejected, too */
+/* buffer size, above the limit of a datagram: longer datagrams must be rejected */
+#define ROOM	(TSCT_NTP_MAX + 8)
 
 struct datagram {
 	__u8 *bytes;
 	size_t len;
-	__u32 key;		/* id of the key of its MAC; 0: MAC missing or
-				 * invalid */
+	__u32 key;		/* id of the key that made the datagram's MAC; 0: MAC
+				 * missing or invalid */
 };
 
 static void put(struct datagram *d, size_t at, __u64 value)
@@ -219,7 +219,7 @@ static void put(struct datagram *d, size_t at, __u64 value)
 		d->bytes[at + (size_t)i] = (__u8)(value >> (56 - 8 * i));
 }
 
-/* Replaces the MAC, or appends one after the fields that can be parsed. */
+/* Replaces a datagram's MAC, or appends one after the fields that can be parsed. */
 static void put_mac(struct datagram *d, __u32 key)
 {
 	struct tsct_ntp_packet packet;
@@ -234,8 +234,8 @@ static void put_mac(struct datagram *d, __u32 key)
 		d->len = len;
 }
 
-/* Returns the key id of a valid MAC, else 0. Computes the MAC itself, because
- * tsct_mac_check() is under test. */
+/* Returns the key id of a datagram's valid MAC, else 0. Computes the MAC without
+ * tsct_mac_check(), which is under test. */
 static __u32 key_of(const struct datagram *d)
 {
 	__u8 made[ROOM];
@@ -250,7 +250,7 @@ static __u32 key_of(const struct datagram *d)
 	return packet.key_id;
 }
 
-/* Returns an outstanding request of the client, another one on each call. */
+/* Returns an outstanding request of the client, a different one on each call. */
 static const struct tsct_client_outstanding *open_one(const struct tsct_client *client)
 {
 	return &client->outstanding[client->nr_outstanding ?
@@ -308,7 +308,7 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-/* A datagram that changed something is an answer to an outstanding request. */
+/* Only an answer to an outstanding request may change the state of the client. */
 static void check_answers(const struct tsct_client *client,
 			  const struct datagram *d)
 {
@@ -390,7 +390,7 @@ static void check_answer(const struct datagram *d, const __u8 *reply, size_t len
 	world.received = got.receive;
 }
 
-/* True if only the counters of the responder changed. */
+/* True if the state of the responder changed in its counters only */
 static bool same_responder(void)
 {
 	const __u64 *counts = tsct_responder_counts(world.responder);
@@ -442,16 +442,16 @@ static void to_responder(const struct datagram *d, unsigned int after)
 	HOLDS(same_responder());
 }
 
-/* Sends from the member. The clock advances before, so that the rate limit always has a
- * token. */
+/* Sends a datagram from the member's address. Time advances first, so that the rate
+ * limit has a token for it. */
 static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
 {
 	world.now += 2000000;
 	return answer(d, &member, 0x101, reply, len);
 }
 
-/* Sends a request with the tx field of the previous answer, as clients do. Returns the
- * extension field of the new answer. */
+/* Sends a request of the member with the tx field of the previous answer, as clients
+ * do. Returns the extension field of the new answer. */
 static struct tsct_extension member_requests(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {
@@ -503,7 +503,7 @@ static void to_unknown(const struct datagram *d, unsigned int after)
 	struct tsct_extension ext;
 	size_t len;
 
-	/* In any state, the member is verified after two requests. */
+	/* In any state of the responder, the member is verified after two requests. */
 	member_requests(nonce, &first);
 	member_requests(nonce + 1, &later);
 	unknown_client_sends(d, after);
@@ -517,8 +517,8 @@ static void to_unknown(const struct datagram *d, unsigned int after)
 
 /* ---- steps of an input --------------------------------------------------- */
 
-/* Delivers a heap copy of the exact size, so that the sanitizer detects a read beyond
- * it. */
+/* Delivers a heap copy of the datagram, so that the sanitizer detects a read beyond its
+ * end. */
 static void deliver(const struct datagram *d, unsigned int to,
 		    unsigned int after)
 {
@@ -536,8 +536,8 @@ static void deliver(const struct datagram *d, unsigned int to,
 	free(bytes);
 }
 
-/* A datagram that is accepted with its MAC must be rejected without a MAC, with another
- * key's MAC, with a crypto-NAK, and with one wrong bit in its MAC. */
+/* A datagram that is accepted with its valid MAC must be rejected without a MAC, with
+ * another key's MAC, with a crypto-NAK, and with one wrong bit in the MAC. */
 static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 {
 	struct tsct_ntp_packet packet;
@@ -562,7 +562,7 @@ static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 	deliver(&forged, to, after);
 }
 
-/* Executes the step at @at. Returns its size in bytes; 0: end of the input. */
+/* Executes the step at offset @at. Returns the step's size; 0: end of the input. */
 static size_t step(const __u8 *at, size_t size)
 {
 	unsigned int to = size ? at[0] & TO : 0;

@@ -70,7 +70,7 @@ static char *as_text(const struct tsct_recording *rec, size_t *ret_len)
 	return text;
 }
 
-/* Metadata that was read is written as text that parses to the same metadata. */
+/* Metadata that was read is written as text that must parse to the same metadata. */
 static void check_metadata(const struct tsct_recording *rec)
 {
 	struct tsct_ctf_clock clock;
@@ -146,7 +146,7 @@ static void check_series(const struct tsct_series *s)
 	unsigned int i;
 
 	HOLDS(s->nr && s->nr_kept <= s->nr && s->nr_sessions <= s->nr);
-	/* Samples increase in time, modulo 2^64. */
+	/* Times of successive samples increase, modulo 2^64. */
 	for (i = 1; i < s->nr; i++)
 		HOLDS(s->x[i - 1].t1 - s->x[0].t1 < s->x[i].t1 - s->x[0].t1);
 	for (kind = 0; kind < TSCT_FIT_NR; kind++)

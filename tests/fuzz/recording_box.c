@@ -14,7 +14,7 @@
 #define FILE_ROOM	65536
 #define FILES_MAX	16
 
-/* A stream file of a recording, with its generated contents */
+/* A stream file of a recording, with the contents generated for it */
 struct box_file {
 	__u8 class, location;
 	size_t len;
@@ -58,8 +58,8 @@ static void remove_boxes(void)
 	}
 }
 
-/* Creates the directories, once per process. Only their files are removed after each
- * input. */
+/* Creates the directories of the recordings once per process. Only the files in them
+ * are removed after each input. */
 static void make_dirs(void)
 {
 	const char *tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
@@ -248,8 +248,8 @@ static void make_files(struct box *box, const struct section *s, unsigned int nr
 
 /* ---- all recordings of an input ------------------------------------------ */
 
-/* Returns the number of recordings; *ret_options: options of their merge, from the
- * first recording */
+/* Creates all recordings. Returns how many; *ret_options: options for merging them,
+ * stated in the first recording */
 static unsigned int make_boxes(const __u8 *in, size_t size,
 			       unsigned int *ret_options)
 {

@@ -28,8 +28,8 @@ enum { SECTION_TEXT, SECTION_PACKET, SECTION_BYTES, SECTION_NEXT, SECTION_NR };
 #define SKIPS		0x08	/* sequence numbers of packets have a gap */
 #define PADDED		0x10
 #define CUT		0x20
-#define BEGINS_AT	0x40	/* the packet begins at the given tick, not relative
-				 * to the packet before */
+#define BEGINS_AT	0x40	/* the packet begins at the given tick, which is not
+				 * relative to the previous packet */
 #define ODD_SIZE	0x80
 
 /* Flags of a recording */
@@ -52,8 +52,8 @@ struct section {
 				 * events */
 #define BOXES_MAX	3
 
-/* Parses the sections of an input. Returns their number; no section extends beyond the
- * input. */
+/* Parses the sections of an input. Returns the number of sections; none extends beyond
+ * the input. */
 static inline unsigned int read_sections(const __u8 *in, size_t size,
 					 struct section s[SECTIONS_MAX])
 {
@@ -71,8 +71,7 @@ static inline unsigned int read_sections(const __u8 *in, size_t size,
 	return nr;
 }
 
-/* Writes sections to @to. Returns their size in bytes; sections that do not fit are
- * skipped. */
+/* Writes sections to @to, skipping those that do not fit. Returns the size in bytes. */
 static inline size_t write_sections(const struct section *s, unsigned int nr,
 				    __u8 *to, size_t room)
 {

@@ -60,7 +60,7 @@ static void check_values(const struct tsct_trace_event *e)
 		      first.at == v.at);
 }
 
-/* Checks an event, and its order after the previous event of the same file. */
+/* Checks an event, and that it is not before the previous event of the same file. */
 static void check_event(const struct tsct_recording *rec,
 			const struct tsct_trace_event *e, struct outcome *o)
 {

@@ -30,7 +30,7 @@ static unsigned int any(size_t below)
 	return (unsigned int)((size_t)rand_r(&random_state) % below);
 }
 
-static __u8 input[INPUT_ROOM];	/* the input being changed; sections point into it */
+static __u8 input[INPUT_ROOM];	/* the input being changed, with all sections */
 
 /* ---- editing the bytes of a section -------------------------------------- */
 
@@ -54,7 +54,7 @@ static void store_work(struct section *s)
 	s->len = (__u16)work.len;
 }
 
-/* Replaces @len bytes at @at by the bytes at @with. */
+/* Replaces @len bytes at @at by the bytes at @with, which may be more or fewer. */
 static void splice(size_t at, size_t len, const void *with, size_t with_len)
 {
 	if (work.len - len + with_len > ROOM)
@@ -103,8 +103,8 @@ static struct section *any_of(struct section *s, unsigned int nr, __u8 kind)
 	return one;
 }
 
-/* Finds the sections of the recording that @one belongs to. Returns the first one;
- * *ret_end points behind the last. */
+/* Finds the recording that section @one belongs to. Returns its first section; *ret_end
+ * points behind its last one. */
 static struct section *box_of(struct section *s, unsigned int nr,
 			      struct section *one, struct section **ret_end)
 {
@@ -128,7 +128,7 @@ static unsigned int put_box(struct section *to, unsigned int nr,
 	return nr + (unsigned int)(end - begin);
 }
 
-/* Appends another recording to the input, and sets the flag that merges all. */
+/* Appends another recording to the input, and sets the flag for merging. */
 static unsigned int add_box(struct section *s, unsigned int nr,
 			    const struct section *begin, const struct section *end)
 {
@@ -212,8 +212,8 @@ static void change_one(struct section *s)
 		change_freely(s);
 }
 
-/* Changes one random section. Prefers TEXT, a small but the most complex part of an
- * input. */
+/* Changes one random section, most often of kind TEXT: it is small, but the most
+ * complex part of an input. */
 static unsigned int change(struct section *s, unsigned int nr)
 {
 	struct section *one = any(2) ? NULL : any_of(s, nr, SECTION_TEXT);
@@ -243,7 +243,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 
 	random_state = seed;
 	nr = read_sections(bytes, size, s);
-	/* Rare: random bytes only reach error paths, which the fuzzer covers soon. */
+	/* libFuzzer's own mutator is called rarely: random bytes only reach error
+	 * paths. */
 	if (!nr || size > INPUT_ROOM || !any(3))
 		return LLVMFuzzerMutate(bytes, size, room);
 	memcpy(out, bytes, size);
@@ -320,8 +321,8 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 
 	more = read_sections(b, b_size, other);
 	random_state = seed;
-	/* Crosses two inputs in one of 3 calls: changes of a single input cost less
-	 * time. */
+	/* Crosses two inputs in one of 3 calls only, because a change of a single input
+	 * takes less time. */
 	if (!nr || !more || any(3))
 		return 0;
 	nr = cross(s, nr, other, more);

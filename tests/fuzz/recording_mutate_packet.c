@@ -35,7 +35,7 @@ static void change_head(void)
 	}
 }
 
-/* Makes a valid event header after a random tick, and a payload. Returns their size. */
+/* Makes an event header, valid after a random tick, and a payload: returns the size. */
 static size_t make_event(__u8 *to)
 {
 	struct tsct_delta delta;
@@ -51,7 +51,7 @@ static size_t make_event(__u8 *to)
 	return (size_t)len + any(2) * any(64);
 }
 
-/* Replaces a number of an event's payload in place. */
+/* Replaces a number in the payload of an event, without changing the payload's size. */
 static void change_payload(void)
 {
 	const size_t size = 1UL << any(4), left = work.len - PACKET_FIXED;
@@ -102,8 +102,8 @@ static void change_packet(struct section *s)
 
 /* ---- packet headers as raw bytes ----------------------------------------- */
 
-#define WHOLE	(2 + sizeof(struct tsct_packet)) /* size of class, location and
-						  * packet header */
+/* bytes of a section before its events: class, location and packet header */
+#define WHOLE	(2 + sizeof(struct tsct_packet))
 #define FIELD(name) \
 	{ 2 + offsetof(struct tsct_packet, name), \
 	  sizeof(((struct tsct_packet *)NULL)->name) }
@@ -171,7 +171,7 @@ static __u64 at_8(const __u8 *at)
 	return number;
 }
 
-/* Builds the same header that make_files() generates after the preceding packets. */
+/* Builds the packet header that make_files() generates after the preceding packets. */
 static void fill_head(const struct section *s, const struct section *last,
 		      struct tsct_packet *head)
 {
@@ -190,8 +190,8 @@ static void fill_head(const struct section *s, const struct section *last,
 	head->seq--;
 }
 
-/* Turns the last packet of a file into BYTES. @begin, @end: sections of its
- * recording */
+/* Turns the last packet of a file into raw BYTES. @begin, @end: sections of the
+ * recording that the file belongs to */
 static void make_whole(struct section *begin, const struct section *end,
 		       struct section *one)
 {
@@ -221,7 +221,7 @@ static void rename_file(struct section *s, __u8 class, __u8 location)
 	input[s->at - input + 1] = location;
 }
 
-/* Moves all packets of one file to another; the sections must be in @input. */
+/* Moves all packets of one stream file to another; the sections must be in @input. */
 static void exchange_files(struct section *s, unsigned int nr)
 {
 	struct section *a = &s[any(nr)], *b = &s[any(nr)], *end = s + nr;
@@ -241,7 +241,7 @@ static void exchange_files(struct section *s, unsigned int nr)
 	}
 }
 
-/* Copies some events of @from to @s. */
+/* Copies some events of packet section @from to packet section @s. */
 static void cross_packet(struct section *s, const struct section *from)
 {
 	size_t at, len, to;

@@ -16,7 +16,7 @@ static bool is_digit(__u8 c)
 	return c >= '0' && c <= '9';
 }
 
-/* True if a number begins at @at. */
+/* True if a number begins at offset @at of the text */
 static bool is_number(const struct bytes *b, size_t at)
 {
 	return is_digit(b->at[at]) && (!at || !is_digit(b->at[at - 1]));
@@ -32,7 +32,7 @@ static struct span line_at(const struct bytes *b, size_t at)
 	return line;
 }
 
-/* Returns a random line; all are equally likely, independent of their length. */
+/* Returns a random line of the text. Long and short lines are equally likely. */
 static struct span any_line(const struct bytes *b)
 {
 	unsigned int lines = 0, nr;
@@ -56,8 +56,8 @@ static size_t key_len(const struct bytes *b, struct span line)
 	return len;
 }
 
-/* Finds the line of @b that has the key of @line of @of; if there is none, any line of
- * @b. */
+/* Finds the line of text @b with the same key as line @line of text @of. Returns a
+ * random line of @b if there is none. */
 static struct span same_key(const struct bytes *b, const struct bytes *of,
 			    struct span line)
 {
@@ -90,8 +90,8 @@ static struct span any_number(const struct bytes *b, struct span in)
 	return number;
 }
 
-/* Returns a random word of the text, with its separator: an item of a list or a
- * field. */
+/* Returns a random word of the text (an item of a list, or a field) with its
+ * separator. */
 static struct span any_word(const struct bytes *b, struct span in)
 {
 	struct span word = { .at = in.at };
@@ -178,7 +178,7 @@ static const char *const odd_texts[] = {
 	 "yesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyes"),
 };
 
-/* Replaces @to in @work by @with, a part of @from. @from may be @work itself. */
+/* Replaces range @to of @work by range @with of @from. @from may be @work itself. */
 static void put_span(struct span to, const struct bytes *from, struct span with)
 {
 	static __u8 kept[ROOM];
@@ -239,7 +239,7 @@ static void change_word(struct span line)
 	}
 }
 
-/* Changes the text between the first and the last quote of a line. */
+/* Changes the text between the first and the last quotation mark of a line. */
 static void change_value(struct span line)
 {
 	const __u8 *begin = memchr(work.at + line.at, '"', line.len), *end;
@@ -267,7 +267,7 @@ static void move_line(struct span line)
 	splice(to.at + any(2) * to.len, 0, kept.at, kept.len);
 }
 
-/* Inserts a known line, or replaces the line with its key. */
+/* Inserts one of the known lines, or replaces the line that has the same key. */
 static void put_known(struct span line)
 {
 	static struct bytes known;
@@ -327,7 +327,7 @@ static void cross_text(struct section *s, const struct section *from)
 			to = same_key(&work, &other, line);
 		} else {
 			to = (struct span){ .at = any_line(&work).at };
-			/* Extends the line to include all lines after it. */
+			/* Extends the moved text to all lines up to the end. */
 			if (!any(3))
 				line.len = other.len - line.at;
 		}

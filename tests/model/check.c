@@ -78,7 +78,7 @@ static __u64 walk_start(const struct state *state, __u64 head)
 	return (__s64)(oldest - scenario->start) < 0 ? scenario->start : oldest;
 }
 
-/* Walks over the records between @pos and @head. @nr: number of the first event.
+/* Walks over the ring's records between @pos and @head. @nr: number of the first event.
  * Returns the number of events. */
 static unsigned int walk(struct state *state, __u64 pos, __u64 head, __u64 nr,
 			 bool compares)
@@ -156,7 +156,7 @@ static void check_writer(const struct state *state, unsigned int nr)
 
 	for (i = 0; i < state->truth.nr; i++)
 		published += state->truth.events[i].actor == nr;
-	/* A writer may be killed between the publication of an event and its report. */
+	/* A writer may be killed between publication and report of its event. */
 	if (actor->dead && actor->vars.event < scenario->actors[nr].events)
 		most++;
 	if (published < actor->vars.nr_reported || published > most)
@@ -198,8 +198,8 @@ static void finish_reader(struct state *state, unsigned int nr)
 	do {
 		before = reader->vars;
 		do {
-			/* The reader cannot step while its CPU's store buffer is
-			 * full. */
+			/* A reader cannot take a step while the store buffer of its CPU
+			 * is full. */
 			if (!run_step(state, nr, false))
 				memory_drain(state, reader->cpu, 0);
 		} while (reader->steps && !violation);

@@ -68,8 +68,8 @@ void store_header(__u64 pos, const struct tsct_block *block)
 		store(data_word(pos + 8 * i), words[i]);
 }
 
-/* Builds the header of the next block from the header of head's block, which is read
- * from the ring. */
+/* Builds the header of the next block from that of the block in which head is. The old
+ * header is read from the ring. */
 struct tsct_block next_header(__u64 head, __u64 stamp)
 {
 	struct tsct_block last, next;

@@ -67,8 +67,8 @@ static void run_scenario(const struct scenario *s)
 	report(result.complete, "scenario", s->name, &result, start);
 }
 
-/* Discards standard output if @be_quiet: the search prints the path to a violation
- * there. */
+/* Discards standard output, where the search prints the path to a violation, if
+ * @be_quiet. */
 static void quiet(bool be_quiet)
 {
 	static int saved = -1;

@@ -33,8 +33,8 @@ void memory_store(struct state *state, unsigned int cpu, unsigned int where,
 			(struct store){ .value = value, .where = where };
 }
 
-/* Without TSO, stores to different words can be reordered; two stores to the same word
- * keep their order. */
+/* True if a store may reach memory before older ones, as without TSO. Two stores to the
+ * same word keep their order. */
 static bool may_overtake(const struct state *state, unsigned int cpu,
 			 unsigned int k)
 {
@@ -74,8 +74,8 @@ void memory_init(struct state *state)
 
 	memcpy(&state->words[data_word(scenario->start)], &block, sizeof(block));
 	state->words[W_HEAD] = head;
-	/* Initial tail as the provider writes it: a 64-bit position whose upper bits
-	 * have no meaning */
+	/* Initial tail, as the provider writes it: a 64-bit position, of which the
+	 * upper bits have no meaning */
 	state->words[W_TAIL] = scenario->start;
 	state->words[W_KHEAD] = head;
 }

@@ -46,28 +46,29 @@
 
 #define MAX_ACTORS	4
 #define MAX_CPUS	3
-#define MAX_DATA	64	/* words of the ring's data */
-#define MAX_BUFFER	16	/* stores in a CPU's store buffer */
-#define MAX_LOG		30	/* values that one operation of an actor can load */
+#define MAX_DATA	64	/* size of the ring's data, in words */
+#define MAX_BUFFER	16	/* largest number of stores in a CPU's store buffer */
+#define MAX_LOG		30	/* number of values that an operation of an actor can
+				 * load */
 #define MAX_EVENTS	12
-#define MAX_STEPS	80	/* instructions of one operation; an operation with
-				 * more is treated as an endless loop */
-#define TRIES		2	/* aborts of an event after which its writer stops
-				 * retrying */
+#define MAX_STEPS	80	/* largest number of instructions of one operation;
+				 * more are treated as an endless loop */
+#define TRIES		2	/* number of aborts of an event after which its
+				 * writer stops retrying */
 
 /* ---- memory of the model: indices of its words --------------------------- */
 
 enum {
-	/* Words 0 .. MAX_DATA - 1 hold the ring's data. */
+	/* Words 0 to MAX_DATA - 1 of the memory hold the ring's data. */
 	W_HEAD = MAX_DATA,
 	W_TAIL,
-	W_LOST,				/* first of TSCT_LOST_NR words of loss
-					 * counters */
-	W_BUSY = W_LOST + TSCT_LOST_NR,	/* this word and those after it are used by
-					 * CPU 0 only */
-	W_KHEAD,			/* the kernel's own copy of head */
-	W_KLEFT,			/* bytes that the kernel may write without
-					 * reading tail */
+	W_LOST,				/* index of the first of TSCT_LOST_NR words
+					 * of loss counters */
+	W_BUSY = W_LOST + TSCT_LOST_NR,	/* word `busy`; this word and all words after
+					 * it are used by CPU 0 only */
+	W_KHEAD,			/* index of the kernel's own copy of head */
+	W_KLEFT,			/* index of the number of bytes that the
+					 * kernel may write without reading tail */
 	NR_WORDS
 };
 
@@ -75,41 +76,43 @@ enum {
 
 enum kind {
 	NOBODY,
-	USER,			/* user-space thread: restartable sections, falls
-				 * back to the kernel */
-	KERNEL,			/* kernel context: task, interrupt or NMI, by its
-				 * level */
+	USER,			/* thread in user space: writes in restartable
+				 * sections, falls back to the kernel */
+	KERNEL,			/* writer in the kernel: task, interrupt or NMI, as
+				 * `level` says */
 	DISCARD_READER,
 	OVERWRITE_READER,
 };
 
 /* Variables of an actor that persist between its operations */
 struct vars {
-	__u64 pos;		/* of a reader: full 64-bit position in the ring */
-	__u64 count;		/* of a reader: number of events before pos */
-	__u64 released;		/* discard reader: last tail stored; overwrite
-				 * reader: number of events before its first position */
-	__u8 read;		/* of a reader: number of events returned */
-	__u8 missed;		/* of a reader: number of events counted as missed */
-	__u8 behind;		/* reader: it was overtaken, so its count is out of
+	__u64 pos;		/* reader: 64-bit position in the ring */
+	__u64 count;		/* reader: number of events before pos */
+	/* discard reader: last tail that it stored; overwrite reader: number of events
+	 * before its first position */
+	__u64 released;
+	__u8 read;		/* reader: number of events that it returned */
+	__u8 missed;		/* reader: number of events that it counted as missed */
+	__u8 behind;		/* reader: it was overtaken, so `count` is out of
 				 * date */
 	__u8 phase;		/* writer and late reader: current phase of the
-				 * program, PHASE_* */
-	__u8 event;		/* writer: number of the current event */
-	__u8 tries;		/* writer: aborts of the current event */
-	__u8 nr_reported;		/* writer: events that were reported to it as
-					 * written */
-	__u8 cause;		/* writer: cause of the loss to be counted */
+				 * actor's program, PHASE_* */
+	__u8 event;		/* writer: number of the event that is being written */
+	__u8 tries;		/* writer: number of aborts of the current event */
+	__u8 nr_reported;		/* writer: number of events that were
+					 * reported to the writer as written */
+	__u8 cause;		/* writer: cause of the loss to be counted next */
 };
 
 struct actor {
 	__u8 kind;
 	__u8 cpu;
-	__u8 level;		/* of a KERNEL actor: 0 task, 1 interrupt, 2 NMI */
+	__u8 level;		/* kernel writer: 0 task, 1 interrupt, 2 NMI */
 	__u8 dead;
-	__u8 in_section;	/* restarted if another actor runs on its CPU */
-	__u8 alone;		/* no other actor may run on its CPU, except NMIs */
-	__u8 steps;		/* instructions of this operation so far */
+	__u8 in_section;	/* the actor is in a restartable section: restarted
+				 * if another actor runs on its CPU */
+	__u8 alone;		/* no other actor but an NMI may run on this CPU */
+	__u8 steps;		/* instructions executed of the current operation */
 	__u8 nr_log;
 	__u8 is_shared;		/* the actor's next instruction depends on other CPUs */
 	__u8 reserved[7];
@@ -120,9 +123,9 @@ struct actor {
 /* True history of the ring, read by the checks only */
 struct truth {
 	__u8 nr;			/* number of events published so far */
-	__u8 kills, aborts;		/* kills and aborts that are still allowed in
-					 * this run */
-	__u8 refused[TSCT_LOST_NR];	/* number of attempts refused, by cause */
+	__u8 kills, aborts;		/* numbers of kills and aborts that are still
+					 * allowed in this run */
+	__u8 refused[TSCT_LOST_NR];	/* numbers of refused attempts, by cause */
 	struct {
 		__u8 actor, event, stamp;
 	} events[MAX_EVENTS];
@@ -145,34 +148,33 @@ struct state {
 
 enum mutation {
 	NONE,
-	PUBLISH_FIRST,		/* head is published before the payload is stored */
-	STAMP_OUTSIDE,		/* the counter is read before the section begins */
-	NO_RESTART,		/* a section continues after another thread ran */
-	COUNT_LATER,		/* position and count are published by two stores */
-	NO_TAIL,		/* a discard writer does not check tail */
-	NO_TAIL_BLOCK,		/* a discard writer does not check tail when it
-				 * begins a block */
-	NO_HEADER,		/* a block is begun without its header */
-	NO_PAD,			/* a block is begun without the pad in front of it */
-	HEADER_LATE,		/* a block is published before its header is stored */
-	BLOCK_BLINDLY,		/* a block is begun without a second check of head */
-	BLOCK_COUNTS,		/* the begin of a block counts as an event */
-	BLOCK_MISCOUNTS,	/* headers count one event too many */
-	PLAIN_LOST,		/* loss counters are increased without a LOCK prefix */
-	FALLBACK_PREEMPTED,	/* the kernel writes with preemption on */
-	FILL_BLOCK,		/* records may use the last 8 bytes of a block */
-	NMI_IGNORES_BUSY,	/* an NMI writes although `busy` is set */
-	BUSY_LATE,		/* busy is set after head was read */
-	NOT_BUSY_EARLY,		/* busy is cleared before the publishing store */
-	INTERRUPTS_ON,		/* interrupts are on while the kernel writes */
-	STALE_ROOM,		/* kernel: W_KLEFT is computed without reading tail */
-	RELEASE_FIRST,		/* the reader stores tail before it copies */
-	READ_BEYOND,		/* the reader reads one record beyond head */
-	NO_VALIDATION,		/* overwrite: copies of records are not validated */
-	NO_VALIDATION_BLOCK,	/* overwrite: copies of headers are not validated */
-	ONE_BLOCK_MORE,		/* overwrite: one block too many is trusted */
-	MISSED_NOT_COUNTED,	/* overwrite: missed events are not counted */
-	ANY_ORDER,		/* stores reach memory in any order (no TSO) */
+	PUBLISH_FIRST,		/* bug: head is published before the payload */
+	STAMP_OUTSIDE,		/* bug: the counter is read before the section */
+	NO_RESTART,		/* bug: a section continues after another thread */
+	COUNT_LATER,		/* bug: two stores publish position and count */
+	NO_TAIL,		/* bug: a discard writer does not check tail */
+	NO_TAIL_BLOCK,		/* bug: a discard writer begins blocks unchecked */
+	NO_HEADER,		/* bug: a block is begun without its header */
+	NO_PAD,			/* bug: a block is begun without a pad before it */
+	HEADER_LATE,		/* bug: a block is published before its header */
+	BLOCK_BLINDLY,		/* bug: a block is begun without a check of head */
+	BLOCK_COUNTS,		/* bug: the begin of a block counts as an event */
+	BLOCK_MISCOUNTS,	/* bug: block headers count one event too many */
+	PLAIN_LOST,		/* bug: loss counters increase without LOCK */
+	FALLBACK_PREEMPTED,	/* bug: the kernel can be preempted while it writes */
+	FILL_BLOCK,		/* bug: records may use a block's last 8 bytes */
+	NMI_IGNORES_BUSY,	/* bug: an NMI writes although `busy` is set */
+	BUSY_LATE,		/* bug: `busy` is set after head was read */
+	NOT_BUSY_EARLY,		/* bug: `busy` is cleared before the event is stored */
+	INTERRUPTS_ON,		/* bug: interrupts are on while the kernel writes */
+	STALE_ROOM,		/* bug: the kernel computes W_KLEFT by an old tail */
+	RELEASE_FIRST,		/* bug: a reader stores tail before it copies */
+	READ_BEYOND,		/* bug: a reader reads one record beyond head */
+	NO_VALIDATION,		/* bug: overwrite readers do not check records */
+	NO_VALIDATION_BLOCK,	/* bug: overwrite readers do not check headers */
+	ONE_BLOCK_MORE,		/* bug: overwrite readers trust a block too many */
+	MISSED_NOT_COUNTED,	/* bug: overwrite readers count no missed events */
+	ANY_ORDER,		/* bug: stores reach memory in any order (no TSO) */
 	NR_MUTATIONS
 };
 
@@ -180,17 +182,18 @@ struct scenario {
 	const char *name;
 	const char *about;
 	__u32 policy, block_size, blocks;
-	__u64 start;		/* initial position of the ring; block aligned */
-	__u64 events_before;	/* events published before the initial position */
-	__u8 prefill;		/* events that actor 0 emits before the search */
-	__u8 buffer;		/* stores that a CPU's buffer has room for */
+	__u64 start;		/* initial position of the ring, begin of a block */
+	__u64 events_before;	/* number of events before the initial position */
+	__u8 prefill;		/* number of events of actor 0 before the search */
+	__u8 buffer;		/* number of stores that fit a CPU's store buffer */
 	__u8 kills, aborts;
-	bool kernel_provider;	/* a writer that gives up calls the kernel */
+	bool kernel_provider;	/* a writer that stops retrying lets the kernel write
+				 * the event */
 	struct {
 		__u8 kind, cpu, level;
-		__u8 events;	/* of a writer: number of events to emit */
-		bool late;	/* reader: begins after writers have started; only
-				 * with start 0 */
+		__u8 events;	/* writer: number of events that it emits */
+		bool late;	/* reader: begins when writers have started already;
+				 * needs `start` 0 */
 	} actors[MAX_ACTORS];
 };
 
@@ -207,8 +210,8 @@ static inline bool mutated(enum mutation m)
 
 __u64 load(unsigned int where);
 void store(unsigned int where, __u64 value);
-void locked_inc(unsigned int where);	/* waits until the CPU's store buffer is
-					 * empty */
+void locked_inc(unsigned int where);	/* increments a word; waits until the CPU's
+					 * store buffer is empty */
 __u64 read_counter(void);
 void publish(__u64 head, __u64 stamp);	/* publishes an event: stores W_HEAD and
 					 * updates struct truth */
@@ -220,9 +223,9 @@ void alone_end(void);
 struct state *now(void);
 struct actor *self(void);
 
-/* Executes the next step of actor nr. Returns false if the actor has to wait. */
+/* Executes the next step of actor number @nr. Returns false if the actor must wait. */
 bool run_step(struct state *state, unsigned int nr, bool release);
-/* Restarts the actor's operation: its log is discarded. */
+/* Restarts the current operation of an actor, and discards its log of loaded values. */
 void run_abort(struct actor *actor);
 /* After this call, load() reads memory directly and does not count as an
  * instruction. */
@@ -235,7 +238,7 @@ __u64 memory_load(const struct state *state, unsigned int cpu, unsigned int wher
 bool memory_has_room(const struct state *state, unsigned int cpu);
 void memory_store(struct state *state, unsigned int cpu, unsigned int where,
 		  __u64 value);
-/* Moves entry k of a store buffer to memory; TSO permits only k = 0. */
+/* Moves entry @k of a CPU's store buffer to memory; TSO permits only the oldest, 0. */
 bool memory_drain(struct state *state, unsigned int cpu, unsigned int k);
 
 /* ---- programs of the actors ---------------------------------------------- */
@@ -247,8 +250,8 @@ enum { PHASE_READ, PHASE_START }; /* phases of a reader's program */
 __u32 event_size(unsigned int actor, unsigned int event);
 __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,
 		 __u64 stamp);
-void store_event(__u64 pos, __u64 stamp);	/* stores the current event of self()
-						 * at pos */
+void store_event(__u64 pos, __u64 stamp);	/* stores the current event of actor
+						 * self() at position pos of the ring */
 void store_pad(const struct tsct_ring_slot *place);
 void store_header(__u64 pos, const struct tsct_block *block);
 struct tsct_block next_header(__u64 head, __u64 stamp);
@@ -286,8 +289,8 @@ extern const char *violation;
 void violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void check_event(unsigned int reader, __u64 count, const __u64 *words);
 void check_state(const struct state *state);
-void check_stuck(const struct state *state);	/* reports a deadlock: no actor can
-						 * step */
+void check_stuck(const struct state *state);	/* Reports a deadlock: no actor can
+						 * take a step. */
 
 /* ---- trace.c: printing states -------------------------------------------- */
 
@@ -303,7 +306,7 @@ struct result {
 	unsigned long long states, moves;
 	unsigned int depth;
 	bool violated;
-	bool complete;		/* true if every reachable state was expanded */
+	bool complete;		/* true if the search visited every reachable state */
 };
 
 struct result search(unsigned long long max_states);
@@ -313,8 +316,8 @@ struct result search(unsigned long long max_states);
 struct mutant {
 	enum mutation mutation;
 	const char *name;
-	const char *scenario;	/* scenario in which the search has to find this
-				 * mutant */
+	const char *scenario;	/* name of the scenario in which the search has to
+				 * find this mutant */
 	const char *about;
 };
 

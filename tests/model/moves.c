@@ -23,7 +23,7 @@ bool is_writer(const struct actor *actor)
 	return actor->kind == USER || actor->kind == KERNEL;
 }
 
-/* False if another actor on the same CPU prevents this one from running. */
+/* False if another actor on the same CPU prevents actor @nr from running */
 static bool has_cpu(const struct state *state, unsigned int nr)
 {
 	const struct actor *actor = &state->actors[nr], *other;
@@ -33,13 +33,14 @@ static bool has_cpu(const struct state *state, unsigned int nr)
 		other = &state->actors[i];
 		if (i == nr || other->cpu != actor->cpu || !other->steps)
 			continue;
-		/* Interrupts run to completion, and so do actors with `alone` set. */
+		/* A started interrupt runs to its end before lower levels, an actor
+		 * with `alone` set before its own level. */
 		if (other->level > actor->level)
 			return false;
 		if (other->level == actor->level && other->alone)
 			return false;
-		/* While an actor with `alone` set runs, interrupts are off, except
-		 * NMIs. */
+		/* While an actor with `alone` set runs, interrupts are off. Only NMIs
+		 * can run. */
 		if (other->level < actor->level && other->alone &&
 		    actor->level < 2)
 			return false;
@@ -115,7 +116,7 @@ unsigned int moves_of(const struct state *state, struct move *moves)
 	return nr;
 }
 
-/* Sends other actors that are in a section on this CPU to the abort handler. */
+/* Sends the other actors on this CPU that are in a section to their abort handlers. */
 static void restart_others(struct state *state, unsigned int nr)
 {
 	struct actor *other;
@@ -146,7 +147,7 @@ static void kill_actor(struct state *state, unsigned int nr)
 	memset(actor->log, 0, sizeof(actor->log));
 }
 
-/* Returns false if the move is not possible now; @state is then invalid. */
+/* Makes a move. Returns false if it is not possible now; @state is invalid then. */
 bool move_apply(struct state *state, struct move move)
 {
 	switch (move.kind) {
@@ -186,8 +187,8 @@ static void init_actor(struct actor *actor, unsigned int nr)
 		actor->vars = (struct vars) { .phase = PHASE_START };
 }
 
-/* Emits events before the search: actor 0 runs alone, and every store reaches memory at
- * once. */
+/* Lets actor 0 emit events alone before the search; each store reaches memory
+ * immediately. */
 static void prefill(struct state *state)
 {
 	const bool saved = verbose;

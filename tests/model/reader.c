@@ -16,7 +16,7 @@ struct found {
 	__u64 words[3];
 	__u64 next;
 	struct tsct_block block;
-	bool is_block;		/* true if the copy is a block header */
+	bool is_block;		/* true if the copied bytes are a block header */
 };
 
 static void copy(const struct vars *vars, __u64 head, struct found *found)
@@ -41,11 +41,9 @@ static void copy(const struct vars *vars, __u64 head, struct found *found)
 	}
 }
 
-/*
- * A block header contains the number of events before it. A reader that was not
- * overtaken has counted as many itself; otherwise the difference is the number of
- * events it missed.
- */
+/* A block header contains the number of all events before it. In a reader that was not
+ * overtaken, `count` has the same value; otherwise the difference is the number of
+ * missed events. */
 static void take_block(struct vars *vars, const struct found *found)
 {
 	const __u64 events = found->block.events;
@@ -68,7 +66,7 @@ static void take_block(struct vars *vars, const struct found *found)
 	vars->count = events;
 }
 
-/* Checks a valid copy, and advances the reader past it. */
+/* Checks a valid copy of a record, pad or header, and advances the reader past it. */
 static void take(struct vars *vars, const struct found *found)
 {
 	switch (found->step) {
@@ -115,7 +113,7 @@ void discard_release(struct vars *vars)
 
 /* ---- reader of an overwrite channel -------------------------------------- */
 
-/* If the reader was overtaken, moves it to the oldest block that it may read. */
+/* If writers overtook the reader, moves it to the oldest block that it may read. */
 static bool is_overtaken(struct vars *vars, __u64 head)
 {
 	__u64 oldest = tsct_ring_oldest(&ring_geo, head);
@@ -129,7 +127,7 @@ static bool is_overtaken(struct vars *vars, __u64 head)
 	return true;
 }
 
-/* Validates a copy: false if the reader was overtaken while it copied. */
+/* Returns whether a copied record is valid: the reader was not overtaken meanwhile. */
 static bool is_good(struct vars *vars, enum tsct_ring_step step)
 {
 	if (mutated(NO_VALIDATION) && step == TSCT_STEP_RECORD)
@@ -139,10 +137,8 @@ static bool is_good(struct vars *vars, enum tsct_ring_step step)
 	return !is_overtaken(vars, load_head(vars));
 }
 
-/*
- * A reader that begins later than the ring reads its counts first. Events overwritten
- * before that do not count as missed.
- */
+/* A reader that opens an existing ring starts with the ring's event counts. Events
+ * overwritten before that are not missed ones. */
 static void begin_late(struct vars *vars)
 {
 	const struct tsct_producer *producer = (void *)&now()->words[W_HEAD];

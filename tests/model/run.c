@@ -13,13 +13,14 @@ static struct {
 	struct state *state;
 	struct actor *actor;
 	unsigned int nr;
-	unsigned int steps;	/* instructions seen in this run of the program */
+	unsigned int steps;	/* instructions reached in this run of the program */
 	unsigned int loads;
-	bool enters;		/* true if the next instruction begins a section */
+	bool enters;		/* the program's next instruction begins a section */
 	bool in_section, alone;
 	bool is_shared;
 	bool blocked;
-	bool direct;		/* set by the checks: load() is no instruction */
+	bool direct;		/* set by the checks: load() reads memory and does
+				 * not count as an instruction */
 	jmp_buf out;
 } run;
 
@@ -63,7 +64,7 @@ static bool is_due(bool is_shared)
 		run.steps++;
 		return false;
 	}
-	/* One instruction of this step was executed already: the step is complete. */
+	/* The instruction of this step has been executed, so the step is complete. */
 	if (run.steps++ > run.actor->steps) {
 		run.is_shared = is_shared;
 		longjmp(run.out, 1);
@@ -123,10 +124,9 @@ void locked_inc(unsigned int where)
 	run.state->words[where]++;
 }
 
-/*
- * The counter is the number of published events. No clock can be slower. So a stamp
- * that differs from its event's number was read before another event was published.
- */
+/* The counter's value is the number of published events: the slowest clock possible. So
+ * a stamp that differs from the event's number was read before another event was
+ * published. */
 __u64 read_counter(void)
 {
 	if (!is_due(false))
@@ -197,7 +197,7 @@ static void call_program(struct vars *vars, bool release)
 bool run_step(struct state *state, unsigned int nr, bool release)
 {
 	struct actor *actor = &state->actors[nr];
-	static struct vars vars;	/* static, so that it survives longjmp() */
+	static struct vars vars;	/* static, to survive longjmp() */
 
 	run.state = state;
 	run.actor = actor;
@@ -207,7 +207,7 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 	run.blocked = run.direct = false;
 	vars = actor->vars;
 	if (setjmp(run.out)) {
-		/* The program was left at its next instruction, or it waits. */
+		/* The program was left at its next instruction, or it has to wait. */
 		if (run.blocked)
 			return false;
 		actor->in_section = run.in_section;

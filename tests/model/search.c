@@ -36,8 +36,8 @@ struct level {			/* Queue of packed states of one search depth */
 };
 
 static struct {
-	struct hash *table;	/* hash table of visited states; all bits zero: free
-				 * entry */
+	struct hash *table;	/* hash table of visited states; an entry of zero
+				 * bits is free */
 	size_t room, used;
 	struct origin *origins;
 	size_t origins_room;
@@ -141,8 +141,8 @@ static struct hash hash_of(const struct packed *packed)
 		hash.b = hash_word(hash.b,
 				   packed->words[i] * 0xd6e8feb86659fd93ULL + i);
 	}
-	hash.a |= !hash.a && !hash.b;	/* A hash of all zero bits would mean a free
-					 * entry. */
+	hash.a |= !hash.a && !hash.b;	/* A hash of zero bits would look like a free
+					 * entry of the table. */
 	return hash;
 }
 
@@ -235,8 +235,8 @@ static void print_way(__u32 nr, const struct move *last)
 	free(moves);
 }
 
-/* Applies one move. Returns true if it led to a violation, or to a state with another
- * hash than @hash. */
+/* Applies one move. Returns true if the move violated an invariant, or led to a state
+ * whose hash is not @hash. */
 static bool follow(const struct state *from, struct hash hash, __u32 nr,
 		   struct move move)
 {

@@ -56,7 +56,7 @@ static void store_and_publish(const struct tsct_ring_slot *place, __u64 stamp)
 		store(W_HEAD, place->head);
 }
 
-/* The common case: the record fits into the current block. */
+/* Writes the event in the common case: its record fits into the current block. */
 static void write_fast(struct vars *vars)
 {
 	struct tsct_ring_slot place;
@@ -98,10 +98,8 @@ static void publish_block(__u64 pos, __u64 head, const struct tsct_block *block)
 	store(W_HEAD, next);
 }
 
-/*
- * Begins the next block. Everything is computed from a head that was loaded outside of
- * the section. It is valid if head still has that value within the section.
- */
+/* Begins the next block. Everything is computed from a value of head that was loaded
+ * before the section. Within the section, it is valid if head has not changed. */
 static void begin_block(struct vars *vars)
 {
 	const __u64 head = load(W_HEAD);
@@ -113,8 +111,8 @@ static void begin_block(struct vars *vars)
 	vars->phase = PHASE_FAST;
 	if (!place.pad_len)
 		return;		/* Another thread has begun the block already. */
-	/* Free room is checked outside of the section, too: tail only increases, so
-	 * free room stays free. */
+	/* The check for free room is outside of the section, too: tail only increases,
+	 * so room that was free stays free. */
 	if (!mutated(NO_TAIL_BLOCK) && !fits(pos + TSCT_BLOCK_HEADER)) {
 		lose(vars, TSCT_LOST_FULL);
 		return;
@@ -190,7 +188,7 @@ void user_program(struct vars *vars)
 	}
 }
 
-/* The abort handler: retries the event; after TRIES aborts it gives up. */
+/* The abort handler of a section: tries the event again, up to TRIES times. */
 void user_aborted(struct actor *actor)
 {
 	struct vars *vars = &actor->vars;

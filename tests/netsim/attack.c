@@ -39,12 +39,12 @@ void attack_answer_checked(struct world *world, const struct packet *packet,
 	adversary->replayed++;
 	wire_send(world, random_chance(&world->random, 0.5) ? &soon_path : &late_path,
 		  &again);
-	/* Sends the same answer a second time, with one flipped bit. */
+	/* Sends an answer that was seen before a second time, with one bit flipped. */
 	flip_bit(world, &again);
 	wire_send(world, &soon_path, &again);
 }
 
-/* Corrupts random packets on the path, requests and answers. */
+/* Corrupts random packets on the path, both requests and answers. */
 void attack_packet(struct world *world, struct packet *packet)
 {
 	struct adversary *adversary = world->adversary;
@@ -59,8 +59,8 @@ void attack_packet(struct world *world, struct packet *packet)
 	adversary->corrupted++;
 }
 
-/* Sends the last answer with random values in some fields, as an adversary off the path
- * can. */
+/* Forges an answer: the last genuine one with random values in some fields, as an
+ * adversary off the path can send. */
 static void spoof(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;
@@ -79,7 +79,7 @@ static void spoof(struct world *world, struct event *event)
 	wire_send(world, &soon_path, &forged);
 }
 
-/* Sends a request from a random source address, or from the address of a member. */
+/* Sends a flood request from a random source address, or from a member's address. */
 static void flood(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;

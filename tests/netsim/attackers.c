@@ -5,7 +5,7 @@
 #include "attackers.h"
 
 #define CHILD		1
-#define MEMORY_MAX	8000000	/* limit for the memory of two nodes after a flood,
+#define MEMORY_MAX	8000000	/* largest allowed memory of two nodes after a flood,
 				 * bytes */
 
 static double length_s(struct run *run, double part)
@@ -97,8 +97,8 @@ void play_falseticker_params(struct run *run)
 	play_falseticker(run, &(struct server_fault) { .params_s = 2e-3 });
 }
 
-/* The falseticker's answers name it as the master of a new timeline, as after a
- * reboot. */
+/* In this scenario the falseticker's answers name it as the master of a new timeline,
+ * as after a reboot. */
 void play_falseticker_restarts(struct run *run)
 {
 	struct node *child;

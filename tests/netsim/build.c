@@ -56,7 +56,7 @@ void build_nodes(struct run *run, unsigned int nr)
 }
 
 /* Builds an NTP server whose counter is true time. Its clock is off by off_us, and its
- * answers report that error. */
+ * answers state an error that covers this. */
 void build_ntp(struct run *run, uint32_t index, double off_us)
 {
 	struct node_options options = {
@@ -67,8 +67,8 @@ void build_ntp(struct run *run, uint32_t index, double off_us)
 	node_make_ntp(&run->world, index, off_us);
 }
 
-/* Builds the master. Its crystal does not wander, because readings are compared with
- * it. */
+/* Builds the master. Its crystal does not wander, because readings of other nodes are
+ * compared with it. */
 void build_master(struct run *run, const struct tsct_keys *keys)
 {
 	struct node_options options = {
@@ -92,8 +92,8 @@ static void build_node(struct run *run, uint32_t index,
 	options->timestamping = scenario->timestamping;
 	options->fit = scenario->fit;
 	options->asymmetry_us = scenario->asymmetry_us;
-	/* A fit assumes six standard deviations of the simulated wander, if its default
-	 * is less. */
+	/* A fit has to assume at least six standard deviations of the simulated
+	 * wander. */
 	if (wander * 6e9 > TSCT_FIT_WANDER_PPB)
 		options->wander_ppb = wander * 6e9;
 	options->crystal.temp = scenario->temp;

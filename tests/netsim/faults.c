@@ -133,7 +133,7 @@ static void play_route(struct run *run)
 	expect(run, has_time(run, CHILD), "the child has the time");
 }
 
-/* The path of the answers changes to a route that is 200 us shorter. */
+/* The answers take another route from some time on, which is 200 us shorter. */
 static void play_route_back(struct run *run)
 {
 	struct network_path *back;
@@ -236,10 +236,10 @@ static void play_ntp_false(struct run *run)
 	.late = 0.1, .late_by = 1.2e6 }
 #define BAD_PATHS	.request = BAD_PATH, .answer = BAD_PATH
 
-/* Number of polls of scenarios with many nodes */
+/* Numbers of polls in a full and a quick run of scenarios with many nodes */
 #define FEW	.polls = 1000, .polls_quick = 300
-/* One scenario per position of the falseticker: selection must not depend on the
- * order. */
+/* One scenario for each position of the falseticker among the sources, because
+ * selection must not depend on their order */
 #define FALSETICKER(title, function, which) \
 	SCENARIO(title, function, .polls = 1000, .polls_quick = 150, \
 		 .falseticker = which)

@@ -6,11 +6,11 @@
  *   fits [--list] [--row N]... [--fit NAME]... [--trials COUNT] [--seed S]
  *        [--check] [-v]
  *
- * Prints per row: RMS and largest error at the window's end, RMS in the whole window,
- * us; mean of the fit's own figures at the end (standard deviation, bound); the number
- * of readings (20 in the window, at its end, 1, 16 and 64 s later) within their bound;
- * -v lists the others. --check: exit status 1 if a reading is outside its bound, if auto
- * is above a row's limit, or if it is not among the best often enough: see is_best().
+ * Prints for each row (conditions) and fit: RMS and largest error at the end of the
+ * window of exchanges, RMS in the window, us; means of the standard deviation and bound
+ * that the fit states; number of readings (20 in the window, at its end, 1, 16 and 64 s
+ * later) within their bound. -v lists readings outside. --check: exit status 1 if there
+ * are any, if auto is above a row's limit, or too rarely among the best: see is_best().
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@
 #include "options.h"
 #include "trial.h"
 
-#define BEST_PART	1.1	/* a row is good if the error of auto is at most this
-				 * times the best error in it */
-#define BEST_ROWS	9	/* rows that must be good, of the ROWS_PUBLISHED
-				 * first */
+#define BEST_PART	1.1	/* largest ratio of auto's RMS to that of the best
+				 * estimator in a good row */
+#define BEST_ROWS	9	/* smallest number of good rows, of the first
+				 * ROWS_PUBLISHED rows */
 #define TRIALS_ENOUGH	100
 
 static const char *const published_names[PUBLISHED_NR] = {
@@ -31,16 +31,16 @@ static const char *const published_names[PUBLISHED_NR] = {
 };
 
 struct options {
-	struct options_common common;		/* common options; --row N selects a
-						 * row */
-	unsigned int mask;		/* kinds of fits to compute, bits 1 << kind */
+	struct options_common common;		/* options of both programs; --row N
+						 * selects row N */
+	unsigned int mask;		/* selected kinds of fits, as bits 1 << kind */
 	unsigned int trials;
 };
 
 struct summary {
 	unsigned int judged, of_published, of_ours, of_both;
 	unsigned int readings, held, failed;
-	unsigned int bad;		/* number of rows that failed */
+	unsigned int bad;		/* number of rows with a failed check */
 };
 
 static bool has_published(const struct row *row)
@@ -133,7 +133,8 @@ static void compare_with_best(const struct row *row,
 	       ours, rms / ours, b ? "" : " ABOVE");
 }
 
-/* Checks that no reading of any fit is outside its bound, and auto within the limit. */
+/* Checks that readings are within their bounds, and auto's RMS within the row's
+ * limit. */
 static void check_row(const struct options *options, unsigned int i,
 		      const struct result *result, struct summary *summary)
 {
@@ -186,8 +187,8 @@ static void run_row(const struct options *options, unsigned int i,
 	fflush(stdout);
 }
 
-/* True if auto is among the best estimators. Always true with few trials, whose order
- * is random. */
+/* True if auto is good (BEST_PART) in enough rows. Always true after few trials, when
+ * the best fit is random. */
 static bool is_best(const struct options *options,
 		    const struct summary *summary)
 {

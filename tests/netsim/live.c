@@ -19,10 +19,8 @@ static void play_live(struct run *run)
 #define PUBLISHED(who, rms, most) \
 	.published_of = who, .published = rms, .published_max = most
 
-/*
- * Durations are those of the published figures. Limits are documented bounds, or
- * measured errors with a margin.
- */
+/* Scenarios with the durations of the published figures. RMS limits are documented
+ * bounds, or measured errors with a margin. */
 const struct scenario live_scenarios[] = {
 	LIVE("50 us + exp 20 us, poll 1 s", PUBLISHED(CHRONY, 2.07, 22),
 	     .polls = 40000, .limit_us = 0.6),

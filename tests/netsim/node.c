@@ -5,7 +5,7 @@
 
 #include "world.h"
 
-#define LEAD_S		1e-3	/* time from publishing clock params to their begin */
+#define LEAD_S		1e-3	/* time from publishing params to their begin, s */
 
 uint64_t node_count(struct world *world, struct node *node)
 {
@@ -65,8 +65,8 @@ struct tsct_packet_time node_served_time(struct world *world, struct node *node,
 	return time;
 }
 
-/* CLOCK_REALTIME of the node when its counter was at @ticks, with the node's fault
- * added */
+/* CLOCK_REALTIME of a server when its counter was at @ticks, with the server's
+ * simulated fault added */
 static __s64 served_real(void *ctx, __u64 ticks)
 {
 	struct served *served = ctx;
@@ -324,7 +324,7 @@ const struct published *node_published(const struct node *node, uint64_t time)
 	return NULL;
 }
 
-/* Within an epoch the time must be continuous. */
+/* Within an epoch, new clock params must continue the old ones without a step. */
 static void check_step(struct world *world, const struct node *node,
 		       const struct published *old, const struct published *new)
 {
@@ -343,7 +343,7 @@ static void check_step(struct world *world, const struct node *node,
 		       (long long)step, new->epoch);
 }
 
-/* New clock params may begin in the past only if the node had no time before. */
+/* New clock params may begin in the past only if the node had none before. */
 static void check_params(struct world *world, const struct node *node,
 			 const struct published *old,
 			 const struct published *new, uint64_t now)
@@ -359,7 +359,7 @@ static void check_params(struct world *world, const struct node *node,
 	}
 }
 
-/* Index of the timeline whose master and epoch the node reports; -1: none */
+/* Index of the timeline whose master and epoch the node reports; -1: none has them */
 static int timeline_of(struct world *world, const struct node *node,
 		       uint64_t at)
 {
@@ -385,7 +385,7 @@ static int timeline_of(struct world *world, const struct node *node,
 	return -1;
 }
 
-/* True if both map cycles to the same time; their bounds and status may differ. */
+/* True if both params map cycles to the same time; bounds and status may differ */
 static bool is_same_function(const struct published *published,
 			     const struct published *new)
 {
@@ -397,8 +397,7 @@ static bool is_same_function(const struct published *published,
 		a->slew_cycles == b->slew_cycles;
 }
 
-/* Publishes every second, like a daemon, because published clock params become
- * outdated. */
+/* Publishes every second, as a daemon does, because published clock params expire. */
 static void publish_again(struct world *world, struct event *event)
 {
 	struct node *node = &world->nodes[event->node];

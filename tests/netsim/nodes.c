@@ -8,7 +8,7 @@
  * Prints per scenario: RMS and largest error of readings, mean bound, us; the number of
  * readings within their bounds; figures of other programs. A violated bound, a step, time
  * that runs backwards, or a failed expectation is printed with the seed that repeats it,
- * and the exit status is 1; with --check also for an RMS above its limit. --quick:
+ * and the exit status is 1; with --check also if an RMS is above its limit. --quick:
  * shorter and smaller scenarios.
  */
 #include <stdio.h>
@@ -21,9 +21,9 @@
 #define QUICK_MARGIN	1.5
 
 struct options {
-	struct options_common common;	/* common options; --scenario N counts over
-					 * all groups */
-	unsigned int groups;	/* selected groups, as bits 1 << GROUP_* */
+	struct options_common common;	/* options of both programs; --scenario N
+					 * counts over all groups of scenarios */
+	unsigned int groups;	/* selected groups of scenarios, as bits 1 << GROUP_* */
 	unsigned int seeds;
 	bool quick;
 };
@@ -83,8 +83,8 @@ static void print_run(const struct run *run, unsigned int number,
 	fflush(stdout);
 }
 
-/* True if the RMS is above its limit. The limit is larger for short runs, which vary
- * more. */
+/* True if the RMS of a run is above the scenario's limit. The limit is raised for quick
+ * runs, which vary more. */
 static bool is_above(const struct run *run)
 {
 	double limit = run->scenario->limit_us * (run->quick ? QUICK_MARGIN : 1);

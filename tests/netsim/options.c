@@ -38,7 +38,7 @@ static void select_number(struct options_common *common, const char *text)
 	common->any = true;
 }
 
-/* Parses an option that all programs have; *ret_value: the option used its value */
+/* Parses an option that all programs have; *ret_value: true if it takes a value */
 static bool parse_common(struct options_common *common, const char *name,
 			 const char *value, bool *ret_value)
 {
@@ -91,7 +91,7 @@ void options_parse(struct options_common *common, int argc, char **argv,
 			common->verbose = true;
 			continue;
 		}
-		/* At the end of the options the value is NULL: argv ends with NULL. */
+		/* The last option may have no value: it is NULL, the end of argv. */
 		if (strncmp(name, "--", 2) ||
 		    (!parse_common(common, name + 2, argv[i + 1], &has_value) &&
 		     !parse_own(own, ctx, name + 2, argv[i + 1], &has_value)))

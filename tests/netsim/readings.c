@@ -5,8 +5,8 @@
 
 #include "world.h"
 
-/* rounding of a reading, us: both parts of the published function are rounded down to
- * ns */
+/* largest rounding error of a reading, us: both parts of the published function are
+ * rounded down to ns */
 #define ROUNDING_US	2e-3
 
 double tally_rms(const struct tally *tally)
@@ -28,10 +28,8 @@ void tally_add(struct tally *to, const struct tally *from)
 	to->over = fmax(to->over, from->over);
 }
 
-/*
- * Error of a reading in ns: its time minus the timeline's time. The latter is taken
- * when the node's counter reached its present count, which is slightly before now.
- */
+/* Error of a reading in ns: its time minus the true time of the timeline. The true time
+ * is taken when the node's counter reached its present count, slightly before now. */
 static double error_ns(struct world *world, const struct node *node, int64_t ns,
 		       const struct timeline *timeline)
 {
@@ -68,8 +66,7 @@ static void add_reading(struct world *world, const struct node *node,
 		world_violation(world, node, "reading off by %.4f us, bound %.4f us",
 			       off_us, bound_us);
 	}
-	/* Before tally_from_s, only the readings outside their bounds are added to the
-	 * tally. */
+	/* Before tally_from_s, only readings outside their bounds are counted. */
 	if (world_s(world) < world->tally_from_s)
 		one = (struct tally) { .beyond = one.beyond, .over = one.over };
 	tally_add(&world->tally, &one);
@@ -105,7 +102,7 @@ void reading_take(struct world *world, uint32_t index)
 	ns = tsct_clock_params_ns(&published->params, cycles);
 	check_order(world, node, cycles, ns, published->epoch);
 	if (published->timeline < 0) {	/* unknown timeline: a violation was counted
-					 * when it was published */
+					 * when the params were published */
 		world->tally.beyond++;
 		return;
 	}

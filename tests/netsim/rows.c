@@ -4,10 +4,10 @@
  * other estimators: 100 exchanges a second apart, frequency wander 1e-9 per root of a
  * second, RMS of the offset's error at the window's end over 200 trials, in us.
  *
- * published[]: these figures. Some conditions are not fully specified (distribution of
- * congestion, Pareto scale). These are chosen so that the columns which fits.c computes
- * ("here") reproduce the published figures. Delays are equal in both directions unless
- * a row's name says otherwise. Limits are 1.5 times the RMS of auto when they were set.
+ * published[]: the published figures. The publication does not state all conditions
+ * (distribution of congestion, Pareto scale). The missing ones are chosen so that the
+ * estimators in fits.c ("here") reproduce the figures. Delays are equal in both
+ * directions unless a row's name says otherwise. Limits are 1.5 times the RMS of auto.
  */
 #include "rows.h"
 
@@ -63,7 +63,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .gauss = US_30NS },
 		.published = { 0.10, 0.10, 0.10, 0.11, 0.14, 0.10, 0.12, 0.09 },
 	}, {
-		/* noise of received packets' time stamps */
+		/* This row: noise in the time stamps of received packets only */
 		.name = "exp 5 us + 1 us noise of time stamps",
 		.limit = 0.7,
 		.request = { .floor = 40, .exp = 5 },
@@ -84,7 +84,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.published = { 0, 14, 0, 3.0, 2.8, 2.8, 4.8, 0.96 },
 	},
-	/* Rows without published figures */
+	/* Rows for which no figures were published */
 	{
 		.name = "requests 90 us, answers 50 us",
 		.limit = 21,

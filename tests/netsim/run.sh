@@ -36,9 +36,9 @@ stop() {
 }
 trap stop EXIT
 
-# One process per scenario, at most one per CPU at a time. The last scenarios, with
-# very many nodes, take longest and begin first.
-begin() {	# NUMBER (of a scenario; 0: all fits)
+# Runs one process per scenario, at most one per CPU at a time. The last scenarios have
+# very many nodes and take longest, so they are started first.
+begin() {	# begin NUMBER: run scenario NUMBER, or all fits if 0
 	if [ "$1" -eq 0 ]; then
 		exec "$bin/fits" --check --seed "$seed" --trials "$trials"
 	else
@@ -54,7 +54,7 @@ for ((n = scenarios; n >= 0; n--)); do
 done
 wait
 
-# If a process died, its last line is not the expected one.
+# If a process died, the last line of its output is not the expected one.
 echo "# seed $seed"
 failed=0
 for ((n = 0; n <= scenarios; n++)); do

@@ -17,20 +17,22 @@ struct run;
 struct scenario {
 	const char *name;
 	void (*play)(struct run *run);
-	struct network_path request, answer;	/* both paths 0: 50 us + exp 20 us */
-	double poll_s;		/* interval of polls; 0: 1 s */
+	struct network_path request, answer;	/* network paths; both zero: 50 us +
+						 * exp 20 us */
+	double poll_s;		/* time between two polls, s; 0: 1 s */
 	double wander;		/* frequency wander; 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;
-	double asymmetry_us;	/* delay of requests minus that of answers, as
-				 * configured on children */
-	unsigned int falseticker;	/* number of the falseticker among four
-					 * sources; 0: the last one */
+	double asymmetry_us;	/* configured asymmetry of the children: delay of
+				 * requests minus that of answers, us */
+	unsigned int falseticker;	/* number of the source, of four, that is the
+					 * falseticker; 0: the last one */
 	unsigned int polls;	/* number of polls in a full run; 0: 2000 */
 	unsigned int polls_quick;	/* number of polls in a quick run; 0: 600 */
 	struct timestamping timestamping;
 	enum tsct_fit_kind fit;
-	double limit_us;	/* largest allowed RMS of readings; 0: no limit */
-	/* Name of another program, and its published RMS and largest error in us */
+	double limit_us;	/* largest allowed RMS of readings, us; 0: no limit */
+	/* Figures of another program: its name, published RMS and largest error in
+	 * us */
 	const char *published_of;
 	double published, published_max;
 };
@@ -39,9 +41,9 @@ struct run {
 	const struct scenario *scenario;
 	struct world world;
 	bool quick;
-	__u32 ratelimit_us;		/* interval of the master's rate limit
-					 * tokens; 0: no limit */
-	unsigned int failures;	/* number of expectations that failed */
+	__u32 ratelimit_us;		/* time per token of the master's rate limit,
+					 * us; 0: no limit */
+	unsigned int failures;	/* number of expectations that failed in this run */
 	char note[160];		/* text printed with the scenario's result */
 };
 
@@ -49,30 +51,30 @@ extern const struct scenario live_scenarios[], fault_scenarios[], tree_scenarios
 extern const unsigned int nr_live, nr_faults, nr_tree;
 
 /* build.c: builds simulated clusters */
-/* Makes room for @nr nodes; node 0 becomes the master. */
+/* Allocates @nr nodes; node 0 becomes the master. */
 void build_nodes(struct run *run, unsigned int nr);
 void build_master(struct run *run, const struct tsct_keys *keys);
 void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 		 bool serves, const struct tsct_keys *keys);
-/* Builds a node that shares counter and host with an existing one. */
+/* Builds a node that runs on the host of an existing node and shares its counter. */
 void build_on_host(struct run *run, uint32_t index, uint32_t same_host);
 void build_source(struct run *run, uint32_t index, unsigned int source,
 		  uint32_t server, __u32 key_id, __u32 flags);
-/* Builds an NTP server. Its sources' flags are TSCT_CLIENT_*. */
+/* Builds an NTP server whose clock is off by @off_us. */
 void build_ntp(struct run *run, uint32_t index, double off_us);
-/* Builds the master and one child, and reads the child's clock regularly. */
+/* Builds the master and one child. The child's clock is read regularly. */
 void build_master_and_child(struct run *run);
 double run_poll_s(const struct run *run);
 double run_length_s(const struct run *run);
-/* Parses the text of a key file with one line. */
+/* Returns the keys of a key file with the line @text. */
 struct tsct_keys *build_keys(const char *text);
 
-/* Counts and prints a failed expectation. */
+/* If @is is false, counts and prints @what as a failed expectation. */
 void expect(struct run *run, bool is, const char *what);
 /* Peak memory of this process in KiB */
 unsigned long memory_kib(void);
-size_t memory_used(void);		/* memory in use by this process now, bytes */
-/* True if the node has the time now. */
+size_t memory_used(void);		/* memory that this process uses now, bytes */
+/* True if the node's clock has a time now */
 bool has_time(struct run *run, uint32_t index);
 
 #endif /* TESTS_NETSIM_SCENARIO_H */

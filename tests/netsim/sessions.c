@@ -31,7 +31,7 @@ static void expect_session(struct run *run, unsigned int members)
 	expect(run, all == members, "the session ended after all its exchanges");
 }
 
-/* Three sessions of many nodes, between polls at long intervals */
+/* A scenario: three sessions of many nodes, which poll at long intervals in between */
 void play_sessions(struct run *run)
 {
 	unsigned int i;
@@ -43,7 +43,8 @@ void play_sessions(struct run *run)
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
-	run->world.tally_from_s = 210;	/* s: tally begins after the first session */
+	run->world.tally_from_s = 210;	/* begin of the tally, s: after the first
+					 * session */
 	reading_every(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
 	for (i = 1; i <= 3; i++) {
 		world_run(&run->world, 200 * i);
@@ -56,16 +57,17 @@ void play_sessions(struct run *run)
 
 /* ---- readings after a session -------------------------------------------- */
 
-#define POLLS_BESIDE		20	/* polls that count before and after a
-					 * session */
+#define POLLS_BESIDE		20	/* number of polls before a session, and
+					 * after it, whose readings are compared */
 #define POLLS_APART		120	/* number of polls between two sessions */
-#define SESSIONS		8	/* number of sessions; the first is not
-					 * measured */
-#define RMS_RATIO_MAX	1.2	/* largest ratio of RMS after and before a session;
-				 * each is taken from some hundred readings */
-#define RMS_RATIO_UNEVEN_MAX	2	/* the same ratio on an uneven path; would be
-					 * 2.7 if each exchange of a session had full
-					 * weight */
+#define SESSIONS		8	/* number of sessions; readings of the first
+					 * one are not compared */
+/* largest allowed ratio of the RMS of readings after a session to that before it; each
+ * RMS is taken from some hundred readings */
+#define RMS_RATIO_MAX	1.2
+/* largest allowed ratio if the path has another delay during sessions; it would be 2.7
+ * if each exchange of a session had full weight */
+#define RMS_RATIO_UNEVEN_MAX	2
 
 static struct tally run_and_tally(struct run *run, double until_s)
 {
@@ -114,7 +116,7 @@ void play_after_session(struct run *run)
 	play_after(run, RMS_RATIO_MAX);
 }
 
-/* The path has another delay during sessions: a session must not dominate the fit. */
+/* The path has another delay during sessions, which must not dominate the fit. */
 void play_uneven_session(struct run *run)
 {
 	play_after(run, RMS_RATIO_UNEVEN_MAX);
@@ -123,18 +125,17 @@ void play_uneven_session(struct run *run)
 /* ---- several programs on one host ---------------------------------------- */
 
 #define PARTNER		1
-#define PROGRAMS	5	/* programs on the partner's host that do not poll
-				 * the master */
-#define HOST_RMS_RATIO_MAX		1.1	/* largest ratio of the programs' RMS
-						 * to the partner's RMS, with
-						 * HOST_RMS_EXTRA_US added */
-#define HOST_RMS_EXTRA_US	0.05	/* allowed extra RMS, as the programs' clock
-					 * params are older than the partner's */
+#define PROGRAMS	5	/* number of programs on the partner's host that do
+				 * not poll the master */
+/* largest allowed ratio of the programs' RMS to the sum of the partner's RMS and
+ * HOST_RMS_EXTRA_US */
+#define HOST_RMS_RATIO_MAX		1.1
+/* allowed extra RMS in us, because the programs' clock params are older than the
+ * partner's */
+#define HOST_RMS_EXTRA_US	0.05
 
-/*
- * Only the partner exchanges packets with the master; other programs on its host use
- * its clock params.
- */
+/* Only one program of a host, the partner, exchanges packets with the master. The other
+ * programs on the host use the partner's clock params. */
 void play_synced_host(struct run *run)
 {
 	struct world *world = &run->world;
@@ -188,7 +189,7 @@ static void set_schedule(struct run *run, __u32 first)
 	master->schedule = tsct_schedule_new(&options);
 }
 
-/* Runs until all nodes have sent a request and are members of the master. */
+/* Runs until all nodes have sent a request, and so are members of the master. */
 static void begin_members(struct run *run)
 {
 	unsigned int i;
@@ -219,7 +220,7 @@ static void run_for(struct run *run, double s)
 	world_run(&run->world, world_s(&run->world) + s);
 }
 
-/* Members [from, to) arrive at the barrier one after another; none may be released. */
+/* Members @from to @to - 1 arrive at the barrier in turn; none may be released. */
 static void arrive(struct run *run, unsigned int from, unsigned int to)
 {
 	unsigned int before = count_released(run), i;
@@ -246,7 +247,7 @@ static void expect_released(struct run *run, unsigned int all)
 	       "all members are released, once each");
 }
 
-/* The last node to arrive is a member at one barrier, and the master at the next. */
+/* Two barriers: the last node to arrive is a member at first, then the master. */
 void play_barriers(struct run *run)
 {
 	unsigned int k;
@@ -268,7 +269,7 @@ void play_barriers(struct run *run)
 	}
 }
 
-/* The master lists exactly the missing member until it arrives. */
+/* The master must list the missing member, and no other, until that member arrives. */
 void play_barrier_missing(struct run *run)
 {
 	struct tsct_schedule *schedule;

@@ -16,8 +16,8 @@ trap 'rm -rf "$dir"' EXIT
 make -C "$here" --no-print-directory O="$out"
 echo "# seed $seed, and $seeds from there on"
 
-# Each program prints "passed TEST" or "FAILED TEST" for each of its tests.
-run() {	# NAME COMMAND...
+# Each program prints "passed TEST" or "FAILED TEST" for each test in it.
+run() {	# run NAME COMMAND...: run the command, with its output to file NAME
 	local name=$1
 	shift
 	"$@" --check --seed "$seed" >"$dir/$name" 2>&1

@@ -78,8 +78,8 @@ static void play_large(struct run *run)
 	play_tree(run, run->quick ? 200 : 10000);
 }
 
-/* The master disappears and returns with another timeline; then a branch of the tree is
- * cut off. */
+/* A scenario: the master disappears and returns with another timeline; then a branch of
+ * the tree is cut off. */
 static void play_broken(struct run *run)
 {
 	unsigned int nr = run->quick ? 60 : 1111;

@@ -14,10 +14,10 @@ struct trial {
 	struct network_link link;
 	struct tsct_exchange *x;
 	unsigned int nr;
-	struct network_truth truths[TRUTHS];	/* true offsets at the times of
-						 * readings */
-	unsigned int nr_truths, end;	/* number of truths, and the index of the one
-					 * at the window's end */
+	struct network_truth truths[TRUTHS];	/* true values of both counters at
+						 * the times of the readings */
+	unsigned int nr_truths, end;	/* number of entries in truths[], and index
+					 * of the entry for the end of the window */
 	uint64_t seed;
 	bool verbose;
 };
@@ -25,8 +25,8 @@ struct trial {
 /* ---- regressions that have published figures ----------------------------- */
 
 struct point {
-	double x, y, rtt;	/* local and remote time since the last exchange,
-				 * round trip; all in counts */
+	double x, y, rtt;	/* local time (x) and remote time (y) since the last
+				 * exchange, and round trip, all in counts */
 };
 
 static int by_rtt(const void *a, const void *b)
@@ -136,7 +136,7 @@ static void note_truth(struct trial *trial, int64_t ps)
 		trial->truths[trial->nr_truths++] = network_truth(&trial->link, ps);
 }
 
-/* Begin of an exchange: at regular intervals, or grouped into sessions */
+/* Time at which exchange @i begins: at regular intervals, or grouped into sessions */
 static int64_t begin_of(const struct trial *trial, unsigned int i)
 {
 	const struct row *row = trial->row;
@@ -153,8 +153,8 @@ static int64_t later_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Makes all exchanges. Records the true time in the window, at its end, and some time
- * after it. */
+/* Makes all exchanges of a trial. Records the true time at points within the window of
+ * exchanges, at its end, and 1, 16 and 64 s later. */
 static void exchange_all(struct trial *trial)
 {
 	static const double after_s[] = { 1, 16, 64 };
@@ -244,8 +244,8 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 	struct tsct_fit_options options = {
 		.kind = kind,
 		.hz = trial->link.local.params.hz,
-		/* Six standard deviations of the simulated wander, if the fit's default
-		 * is less */
+		/* six standard deviations of the simulated wander; 0 if the fit's
+		 * default is more */
 		.wander_ppb = wander * 6 > TSCT_FIT_WANDER_PPB ? wander * 6 : 0,
 		.at = trial->truths[trial->end].local,
 	};

@@ -6,17 +6,18 @@
 #include "rows.h"
 #include "lib/sync/fit.h"
 
-#define SIMPLE_NR	4	/* estimators that are computed here: PUBLISHED_ALL
-				 * to PUBLISHED_QUARTER */
+#define SIMPLE_NR	4	/* number of simple estimators computed for
+				 * comparison: PUBLISHED_ALL to PUBLISHED_QUARTER */
 
 /* Errors of one fit over all trials, us */
 struct score {
-	double squares, max;	/* of the errors at the window's end */
-	double within;		/* sum over trials of the mean square error in the
-				 * whole window */
-	double sds;		/* sum of squares of the fit's own standard
-				 * deviation */
-	double bounds;		/* sum of the fit's own bounds */
+	double squares, max;	/* errors at the window's end: sum of squares, and
+				 * largest */
+	double within;		/* sum over all trials of the mean square error in
+				 * the window of exchanges */
+	double sds;		/* sum of squares of the standard deviation that the
+				 * fit itself states */
+	double bounds;		/* sum of the error bounds that the fit itself states */
 	unsigned int trials, failed;
 	unsigned int readings, held;
 	unsigned int hulls;	/* number of trials in which auto chose the hull fit */
@@ -25,13 +26,13 @@ struct score {
 
 struct result {
 	struct score fits[TSCT_FIT_NR];
-	double simple[SIMPLE_NR];	/* sums of squared errors of each estimator */
+	double simple[SIMPLE_NR];	/* sums of squared errors by estimator */
 	double seconds[TSCT_FIT_NR];	/* CPU time spent on each kind of fit, s */
 };
 
 double score_rms(const struct score *score);
 
-/* Runs one trial of a row. @mask: kinds of fits, bits 1 << kind */
+/* Runs one trial of a row. @mask: kinds of fits to compute, as bits 1 << kind */
 void trial_run(const struct row *row, uint64_t seed, unsigned int mask,
 	       bool verbose, struct result *result);
 

@@ -9,10 +9,10 @@
 
 #include "world.h"
 
-#define WAKE_US		3.7	/* time from a packet's arrival until the program
-				 * runs */
+#define WAKE_US		3.7	/* time from a packet's arrival until the server's
+				 * program runs */
 #define SEND_US		2.8	/* time from the program's send call until the packet
-				 * leaves */
+				 * leaves the host */
 
 static double random_us(struct world *world, double us)
 {
@@ -49,8 +49,8 @@ static void fill_timeline(struct world *world, struct node *node,
 		.stratum = 10, .precision = -25,
 	};
 
-	if (node->is_ntp) {	/* the server's root dispersion covers the error of
-				 * its clock */
+	if (node->is_ntp) {	/* The server's root dispersion has to cover the
+				 * error of its clock. */
 		timeline->stratum = 1;
 		timeline->root_dispersion =
 			tsct_ntp_short((__u64)(fabs(node->real_off_us) * 1e3));
@@ -68,10 +68,10 @@ static void fill_timeline(struct world *world, struct node *node,
 
 /* ---- requests ------------------------------------------------------------ */
 
-#define RETRY_US	100000	/* in a session: time until an unanswered request is
-				 * repeated */
+#define RETRY_US	100000	/* time after which an unanswered request of a
+				 * session is repeated, us */
 
-/* Sends the packet: the kernel takes its transmit time stamp now. */
+/* Sends a packet. Its transmit time stamp is taken now, as by the kernel. */
 static void transmit(struct world *world, struct event *event)
 {
 	struct packet *packet = event->packet;
@@ -182,8 +182,9 @@ void wire_enter_barrier(struct world *world, uint32_t index)
 	poll_barrier(world, &event);
 }
 
-/* Enters or leaves the barrier that an answer reports. If the number in the answer
- * differs from the saved one, the master was restarted, and the new number is saved. */
+/* Updates whether the node waits in the barrier that an answer reports. If the answer's
+ * barrier number differs from the saved one, the master was restarted, and the new
+ * number is saved. */
 static void follow_barrier(struct source *source)
 {
 	const struct tsct_remote *remote = &source->client.remote;
@@ -197,7 +198,7 @@ static void follow_barrier(struct source *source)
 	}
 }
 
-/* Begins, continues or ends a session as the answer says. */
+/* Begins, continues or ends the node's session, as the received answer requests. */
 static void follow_session(struct world *world, uint32_t index,
 			   unsigned int source)
 {
@@ -230,10 +231,8 @@ void wire_request_poll(struct world *world, uint32_t from, uint32_t to)
 	wire_send(world, &world->nodes[to].sources[0].answer, &packet);
 }
 
-/*
- * A source on the same host shares the counter, so no measurement is needed: its time
- * stamps are valid here.
- */
+/* Returns an exchange that needs no measurement: a source on the same host shares the
+ * counter, so its time stamps are valid on this node. */
 static struct tsct_exchange with_shared_counter(const struct source *source,
 						const struct tsct_exchange *x)
 {

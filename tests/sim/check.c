@@ -112,11 +112,9 @@ static void compare(struct run *run, enum reading_kind kind, uint64_t cycles,
 		 (unsigned long long)published(run)->state.real.base_cycles);
 }
 
-/*
- * Counts readings outside their bound because the clock was set or steered since the
- * last sample. No reader can detect that, so they are no violations, but users should
- * know how often it happens.
- */
+/* Counts readings outside their bound because CLOCK_REALTIME was set or steered since
+ * the last sample. Readers cannot detect that, so such readings are no violations, but
+ * users should know how frequent they are. */
 static void count_unforeseeable(struct run *run,
 				const struct tsct_clock_time *reading)
 {
@@ -174,8 +172,8 @@ static void note_reading(struct run *run, uint64_t cycles)
 	};
 	uint64_t at = run->nr_past++;
 
-	/* Reservoir sampling: the first PAST_MAX readings, then a uniform choice of
-	 * all */
+	/* Reservoir sampling: keeps the first PAST_MAX readings, then a uniformly
+	 * random choice of all readings. */
 	if (at >= PAST_MAX)
 		at = random_below(&run->m.random, run->nr_past);
 	if (at < PAST_MAX)
@@ -184,10 +182,8 @@ static void note_reading(struct run *run, uint64_t cycles)
 
 static fixed timeline_now(struct run *run)
 {
-	/*
-	 * Advances the timeline in place: computing each reading from its origin would
-	 * take long.
-	 */
+	/* Advances the expected timeline at each reading, because computing it from its
+	 * origin every time would take long. */
 	kclock_advance(&run->timeline, (uint64_t)(machine_cycles(&run->m) >> 64));
 	return machine_real_of(&run->m, &run->timeline);
 }
@@ -224,7 +220,7 @@ void check_past(struct run *run, const struct past_reading *past)
 	/* After a restart of the counter, older counter values are ambiguous. */
 	if (past->resets != run->m.resets)
 		return;
-	/* The reading is not older than the last sample yet. */
+	/* The reading is still later than the last sample, so it is not checked yet. */
 	if (params->mult && (int64_t)(past->cycles - params->as_of_cycles) > 0)
 		return;
 	run->tally->readings++;

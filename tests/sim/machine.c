@@ -65,7 +65,7 @@ fixed kclock_real(struct kclock clock, tsct_u128 cycles)
 
 	kclock_advance(&clock, (uint64_t)(cycles >> 64));
 	rest = cycles - ((tsct_u128)clock.last_cyc << 64);
-	/* Discards low bits: a resolution of 2^-34 cycles is sufficient. */
+	/* Discards low bits against overflow: 2^-34 cycles are enough resolution. */
 	return clock.real + (fixed)((rest >> 30) * clock.mult >> 10);
 }
 
@@ -98,10 +98,8 @@ uint64_t machine_counter(const struct machine *m)
 	return (uint64_t)(kclock_raw(&m->clock, whole_cycles(m)) >> 64);
 }
 
-/*
- * REALTIME of the machine. If the counter is itself a clock of the kernel, its
- * resolution is one cycle of the clocksource, which all clocks share.
- */
+/* REALTIME of the machine. If its counter is itself a clock of the kernel, the
+ * resolution is one cycle of the clocksource, as that of all kernel clocks. */
 fixed machine_real_of(const struct machine *m, const struct kclock *clock)
 {
 	tsct_u128 cycles = machine_cycles(m);
@@ -225,7 +223,7 @@ void machine_advance(struct machine *m, int64_t ps)
 			m->now_ps = next;
 		m->next_event++;
 		apply_event(m, event);
-		/* A suspend may last beyond the end of the step. */
+		/* A suspend may last beyond the end of this advance. */
 		if (m->now_ps > until)
 			until = m->now_ps;
 	}
@@ -241,7 +239,8 @@ static void stall(struct machine *m)
 		machine_advance(m, random_between(&m->random, 0, m->stall_ps));
 }
 
-/* Begins a read. It takes time, and its value is that of one point in between. */
+/* Begins a read of a clock. The read takes time; its value is the clock's at a moment
+ * in between, at @asym thousandths. */
 static void begin_read(struct machine *m, unsigned int asym, int64_t *ret_rest)
 {
 	int64_t first = m->read_ps * asym / 1000;
@@ -315,7 +314,7 @@ static __u64 read_counter(void *ctx)
 	int64_t rest;
 	__u64 cycles;
 
-	/* Uses the complement, so that `asym` is the position within the bracket. */
+	/* Uses the complement of `asym`, the read's position in the bracket. */
 	begin_read(m, 1000 - m->asym, &rest);
 	cycles = machine_counter(m);
 	end_read(m, rest);
@@ -369,7 +368,7 @@ void machine_init(struct machine *m, uint64_t seed, double hz, double other_hz,
 	oscillator_set(&m->counter, 0, (tsct_u128)counter << 64, oscillator_rate(hz));
 	oscillator_set(&m->other, 0, (tsct_u128)(random_u64(&m->random) >> 8) << 64,
 		oscillator_rate(base_hz));
-	/* The kernel's nominal rate differs from the true one by some ppm. */
+	/* The rate that the kernel assumes is off by some ppm. */
 	m->clock.raw_mult = faster((uint64_t)ldexp(1e9 / base_hz, 40),
 				   random_between(&m->random, -50000000, 50000000));
 	m->clock.quantum = m->clock.raw_mult >> 23;

@@ -13,38 +13,36 @@
 typedef tsct_s128 fixed;		/* fixed-point number with 64 integer and 64
 					 * fractional bits */
 
-/*
- * The kernel's clocks. REALTIME is computed as in timekeeping.c. Each tick adds
- * cycles * mult, where mult is a multiple of a quantum. It is one quantum larger while
- * the sum is behind the ideal REALTIME.
- */
+/* The kernel's clocks. REALTIME is computed as in the kernel's timekeeping.c: each tick
+ * adds cycles * mult. mult is a multiple of `quantum`, and one quantum larger while the
+ * sum is behind the ideal REALTIME. */
 struct kclock {
 	uint64_t last_cyc;
 	fixed raw, real;	/* MONOTONIC_RAW and REALTIME at last_cyc, 64.64 ns */
 	fixed ideal;		/* REALTIME without the rounding of mult, 64.64 ns */
 	uint64_t raw_mult;	/* MONOTONIC_RAW's rate, ns per cycle, 2^-40 */
-	uint64_t mult, want;	/* REALTIME's rate in use, and its ideal rate, ns per
+	uint64_t mult, want;	/* REALTIME's rate in use, and the ideal rate, ns per
 				 * cycle, 2^-40 */
 	uint64_t quantum;
 	uint64_t tick_cyc;
-	unsigned int idle;	/* largest number of ticks skipped in a row */
+	unsigned int idle;	/* largest number of kernel ticks skipped in a row */
 	struct random random;
 };
 
 /* Events of a machine, in order of time */
 enum event_kind {
-	EVENT_STEER,		/* REALTIME's rate changes to value ppb */
-	EVENT_STEP,		/* REALTIME is set forward by value ns */
-	EVENT_SUSPEND,		/* suspend for value ns; the counter stops */
-	EVENT_SUSPEND_COUNTING,		/* suspend for value ns; the counter
+	EVENT_STEER,		/* event: REALTIME's rate changes to value ppb */
+	EVENT_STEP,		/* event: REALTIME is set forward by value ns */
+	EVENT_SUSPEND,		/* event: suspend for value ns; the counter stops */
+	EVENT_SUSPEND_COUNTING,		/* event: suspend for value ns; the counter
 					 * continues */
-	EVENT_SUSPEND_RESET,	/* suspend for value ns; the counter restarts at `to` */
-	EVENT_COUNTER_JUMP,		/* the counter jumps to the value `to` */
-	EVENT_COUNTER_RATE,		/* migration: the counter runs value ppb
-					 * faster */
-	EVENT_COUNTER_RAMP,		/* from now on, the counter's rate changes by
-					 * value ppb per s */
-	EVENT_UNKNOWN,		/* the kernel reports a disruption, but none happened */
+	EVENT_SUSPEND_RESET,	/* event: suspend for value ns; restart at count `to` */
+	EVENT_COUNTER_JUMP,		/* event: the counter jumps to the value `to` */
+	EVENT_COUNTER_RATE,		/* event: migration to a machine whose
+					 * counter runs value ppb faster */
+	EVENT_COUNTER_RAMP,		/* event: from now on, the counter's rate
+					 * changes by value ppb per s */
+	EVENT_UNKNOWN,		/* event: the kernel reports a disruption wrongly */
 };
 
 struct event {
@@ -52,8 +50,8 @@ struct event {
 	enum event_kind kind;
 	int64_t value;
 	uint64_t to;
-	bool notified;		/* the kernel reports the event at once */
-	bool new_epoch;		/* the timekeeper must begin an epoch */
+	bool notified;		/* true if the kernel reports the event immediately */
+	bool new_epoch;		/* the timekeeper must begin an epoch after the event */
 };
 
 #define EVENTS_MAX	400
@@ -63,10 +61,10 @@ struct realtime_read {
 	uint64_t cycles;
 	uint64_t cyc;
 	uint32_t diverged;
-	fixed ideal;		/* ideal REALTIME at the read, 64.64 ns */
+	fixed ideal;		/* ideal REALTIME at the moment of the read, 64.64 ns */
 	struct kclock clock;
 };
-#define READS_MAX	8192	/* size of a ring buffer, a power of two */
+#define READS_MAX	8192	/* number of remembered reads, a power of two */
 
 struct machine {
 	int64_t now_ps;
@@ -74,26 +72,28 @@ struct machine {
 	struct oscillator counter, other;
 	bool locked;		/* the counter is the kernel's clocksource */
 	struct kclock clock;
-	/* Random change every 20 ms of the counter's rate against the other crystal */
+	/* Random change, every 20 ms, of the counter's rate relative to the other
+	 * crystal */
 	int64_t wander_ps;	/* time of the next random rate change */
-	unsigned int wander_ppt;	/* largest relative rate change, in 1e-12 */
+	unsigned int wander_ppt;	/* largest relative change of the rate, in
+					 * 1e-12 */
 	int64_t ramp_ppt;
 	double counter_hz;	/* nominal frequency of the counter */
 	uint32_t resets;		/* number of restarts of the counter */
-	uint32_t diverged;	/* number of counter changes that the clocks did not
-				 * follow */
+	uint32_t diverged;	/* number of counter changes that the kernel's clocks
+				 * did not follow */
 
 	struct event events[EVENTS_MAX];
 	unsigned int nr_events, next_event;
-	const struct event *notified;	/* event that the kernel reported, not yet
-					 * handled */
+	const struct event *notified;	/* event that the kernel has reported, and
+					 * the timekeeper not handled yet */
 	const struct event *last_new_epoch;
 
 	/* Duration of a clock read, in ps */
 	unsigned int source;
 	int64_t read_ps, jitter_ps;
-	unsigned int asym;	/* position of the value within a read, in
-				 * thousandths */
+	unsigned int asym;	/* moment within a read at which its value is taken,
+				 * in thousandths of the read */
 	unsigned int stall_every;
 	int64_t stall_ps;
 	bool has_snapshot;
@@ -110,18 +110,19 @@ void machine_init(struct machine *m, uint64_t seed, double hz, double other_hz,
 void machine_free(struct machine *m);
 void machine_add(struct machine *m, struct event event);
 
-/* Advances true time by @ps, and handles the events in between. */
+/* Advances true time by @ps, and executes the events in between. */
 void machine_advance(struct machine *m, int64_t ps);
 
-/* Sets the ideal rate of REALTIME from counter value @cyc on: @want, ns per cycle,
- * 2^-40. */
+/* Sets the ideal rate of REALTIME to @want (ns per cycle, 2^-40) from counter value
+ * @cyc on. */
 void kclock_set_rate(struct kclock *clock, uint64_t cyc, uint64_t want);
 void kclock_advance(struct kclock *clock, uint64_t cyc);
 
 uint64_t machine_counter(const struct machine *m);
 /* Present count of the clocksource, 64.64 cycles */
 tsct_u128 machine_cycles(const struct machine *m);
-/* Exact REALTIME at a cycle count; present REALTIME at the counter's resolution */
+/* Exact REALTIME at a cycle count; then, the present REALTIME at the counter's
+ * resolution */
 fixed kclock_real(struct kclock clock, tsct_u128 cycles);
 fixed machine_real_of(const struct machine *m, const struct kclock *clock);
 

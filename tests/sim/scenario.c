@@ -85,13 +85,14 @@ static void steps(struct run *run, struct random *random)
 		step(run, random, random_bool(random));
 }
 
-/* Steps that the kernel does not report, as small as slews */
+/* A scenario: a step of REALTIME that the kernel does not report, as small as a slew */
 static void small_steps(struct run *run, struct random *random)
 {
 	add_event(run, random_time(run, random), EVENT_STEP, step_ns(random, 1, 5e5));
 }
 
-/* Changes the rate of REALTIME by more than an NTP daemon does, and then back. */
+/* Changes the rate of REALTIME by more than an NTP daemon does, and some time later
+ * back. */
 static void slew(struct run *run, struct random *random, double low,
 		 double high, bool new_epoch)
 {
@@ -340,21 +341,22 @@ static void everything(struct run *run, struct random *random)
 	run->plan.no_recovery = true;
 	run->plan.length_ps = 40 * PS_PER_S;
 	slew(run, random, 100, 1e8, false);
-	/* The step is after the slew: during it, step and slew could cancel out in all
-	 * samples. */
+	/* The step comes after the slew, because both could cancel out in all samples
+	 * otherwise. */
 	step_at(run, random, 50 * PS_PER_S + random_time(run, random), random_bool(random));
 	run->plan.length_ps = 130 * PS_PER_S;
 	suspend(run, random, EVENT_SUSPEND + random_below(random, 2), 0);
 }
 
-/* Sets REALTIME during the slew of the first clock params. */
+/* A scenario: REALTIME is set while the first clock params still slew. */
 static void early_steps(struct run *run, struct random *random)
 {
 	add_event(run, random_between(random, 1050 * PS_PER_MS, 4 * PS_PER_S), EVENT_STEP,
 		step_ns(random, 1, 5e5));
 }
 
-/* Sets REALTIME early, with clock params that begin long after their samples. */
+/* A scenario: REALTIME is set early, and clock params begin long after their
+ * samples. */
 static void early_steps_led(struct run *run, struct random *random)
 {
 	early_steps(run, random);
@@ -363,7 +365,7 @@ static void early_steps_led(struct run *run, struct random *random)
 	run->plan.late_ps = 3 * PS_PER_S;
 }
 
-/* Sets REALTIME early, with preempted samples that the estimator rejects. */
+/* A scenario: REALTIME is set early, and the estimator rejects preempted samples. */
 static void early_steps_preempted(struct run *run, struct random *random)
 {
 	early_steps_led(run, random);
@@ -371,15 +373,15 @@ static void early_steps_preempted(struct run *run, struct random *random)
 	run->m.stall_ps = (int64_t)random_log_uniform(random, 1e6, 1e9);
 }
 
-/* Sets REALTIME early, with samples so frequent that the last clock params have not
- * begun yet. */
+/* A scenario: REALTIME is set early, and samples are so frequent that the last clock
+ * params have not begun yet. */
 static void early_steps_often(struct run *run, struct random *random)
 {
 	early_steps_led(run, random);
 	run->plan.interval_ps = (int64_t)random_log_uniform(random, 1e11, 2e12);
 }
 
-/* A second step while the estimator calibrates after the first one */
+/* A scenario: a second step while the estimator calibrates after the first one */
 static void steps_together(struct run *run, struct random *random)
 {
 	int64_t at = random_time(run, random);

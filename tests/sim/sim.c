@@ -19,15 +19,13 @@
 #include "sim.h"
 
 #define READINGS	2000
-#define RATIO_MAX	5	/* largest useful ratio of median bound to median
-				 * error */
+#define RATIO_MAX	5	/* largest allowed ratio of the median bound to the
+				 * median error */
 
 static struct tally sums[64];
 
-/*
- * Returns an initial count with which the counter passes what->counter half way through
- * the run.
- */
+/* Returns an initial count of the counter, with which it passes what->counter half way
+ * through the run. */
 static uint64_t initial_count(const struct scenario *what, struct run *run,
 			      struct random *random, double hz)
 {
@@ -73,7 +71,8 @@ static void set_skews(struct run *run)
 	}
 }
 
-/* Time to the next reading: uniformly distributed, or with a uniform logarithm */
+/* Random time to the next reading; either the time or its logarithm is uniformly
+ * distributed. */
 static int64_t next_reading(struct run *run)
 {
 	struct random *random = &run->m.random;
@@ -162,7 +161,8 @@ static double ratio(double bound, double error)
 	return error > 0 ? bound / error : 0;
 }
 
-/* Prints the medians in ns of bound and error. Returns their ratio for all readings. */
+/* Prints the medians in ns of bound and error of readings. Returns the ratio of both
+ * medians for all readings. */
 static double print_tally(const struct tally *tally, const char *name)
 {
 	const uint64_t *bounds[READING_NR], *errors[READING_NR];
@@ -208,7 +208,8 @@ static void list(void)
 		printf("%2u %s\n", i, scenarios[i].name);
 }
 
-/* Saves the counts to a file. run.sh adds up the files of several processes. */
+/* Saves the tallies of all scenarios to a file. run.sh adds up the files of several
+ * processes. */
 static void save(const char *path)
 {
 	FILE *file = fopen(path, "wb");
@@ -234,8 +235,8 @@ static void load(const char *path)
 		tally_add(&sums[i], &more[i]);
 }
 
-/* Prints the results. Returns exit status 1 if the median bound is too large to be
- * useful. */
+/* Prints the results of all scenarios. Returns exit status 1 if the median bound is too
+ * large to be useful. */
 static int report(void)
 {
 	static struct tally all;
@@ -256,7 +257,8 @@ static int report(void)
 }
 
 struct options {
-	unsigned int first, last;	/* range of scenarios to run */
+	unsigned int first, last;	/* numbers of the first and the last scenario
+					 * to run */
 	uint64_t seed, seeds;
 	unsigned int part, parts;
 	bool verbose;

@@ -10,32 +10,36 @@
 #include "machine.h"
 
 enum owner {
-	OWNER_DAEMON,		/* daemon: samples the clock periodically */
-	OWNER_PROCESS,		/* program: samples the clock when it reads it */
+	OWNER_DAEMON,		/* the clock's owner is a daemon, which samples
+				 * periodically */
+	OWNER_PROCESS,		/* the clock's owner is a program, which samples when
+				 * it reads the clock */
 };
 
-/* Parameters of a run, except the machine's events */
+/* Parameters of a run, except the events of the machine */
 struct plan {
 	enum owner owner;
 	int64_t length_ps;
 	int64_t interval_ps;	/* time from one sample to the next */
 	int64_t lead_ps;	/* time from publishing clock params to their begin */
-	unsigned int late_every;	/* one sample in this many is late; 0: none */
+	unsigned int late_every;	/* number of samples of which one is late; 0:
+					 * none is */
 	int64_t late_ps;	/* largest delay of a late sample */
 	int64_t stops_ps;	/* time at which the daemon stops */
 	int64_t restarts_ps;	/* time at which another daemon starts */
 	bool ends_in_holdover;		/* the daemon publishes holdover before it
 					 * stops */
 	bool resumes, restores_rate;
-	bool no_recovery;	/* recovery after disruptions is not checked */
+	bool no_recovery;	/* true if recovery after disruptions is not checked */
 };
 
-/* A reading whose time is checked again later, when its cycles are in the past */
+/* A reading that is converted again, and checked, when its cycles are in the past */
 struct past_reading {
 	uint64_t cycles;
-	fixed real;		/* true REALTIME when the cycles were read */
-	uint32_t resets;		/* machine's counter restarts before the
-					 * reading */
+	fixed real;		/* true REALTIME at the moment when the cycles were
+				 * read */
+	uint32_t resets;		/* number of restarts of the machine's
+					 * counter before the reading */
 };
 #define PAST_MAX	512
 
@@ -49,10 +53,10 @@ enum reading_kind {
 
 struct tally {
 	uint64_t readings, checked, refused, unknown;
-	uint64_t unforeseeable;	/* readings outside their bound: see
-				 * count_unforeseeable() */
-	uint64_t bounds[READING_NR][RATIOS];	/* histograms of bounds and errors,
-						 * in ps */
+	uint64_t unforeseeable;	/* number of readings outside their bound that no
+				 * reader could detect: see count_unforeseeable() */
+	uint64_t bounds[READING_NR][RATIOS];	/* histograms of the readings' bounds
+						 * and errors, in ps */
 	uint64_t errors[READING_NR][RATIOS];
 };
 
@@ -69,7 +73,7 @@ struct run {
 	bool alive;
 	int64_t wake_ps;
 
-	/* Expected time of live readings, see clock-model.rst */
+	/* Timeline with which live readings are compared, see clock-model.rst */
 	struct kclock timeline;
 	bool has_timeline;
 	uint64_t timeline_cycles;
@@ -81,7 +85,8 @@ struct run {
 	struct past_reading past[PAST_MAX];
 	uint64_t nr_past;
 
-	const struct event *pending;	/* disruption that the timekeeper must detect */
+	const struct event *pending;	/* last disruption that the timekeeper must
+					 * detect; NULL: none */
 	int64_t pending_ps;
 	uint32_t pending_epoch, last_epoch;
 	bool pending_noticed;
@@ -99,11 +104,11 @@ struct scenario {
 	const char *name;
 	void (*set_up)(struct run *run, struct random *random);
 	uint32_t source;
-	double other_hz;	/* frequency of the kernel clocks' own crystal; 0:
-				 * they use the counter */
+	double other_hz;	/* frequency of the crystal of the kernel's clocks;
+				 * 0: they run on the counter */
 	double hz;		/* frequency of the counter; 0: random */
 	uint64_t counter;	/* value that the counter passes half way through the
-				 * run; 0: any */
+				 * run; 0: not controlled */
 };
 
 extern const struct scenario scenarios[];
@@ -122,7 +127,7 @@ void check_pending(struct run *run);
 void violation(struct run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tally_add(struct tally *to, const struct tally *from);
-/* Median of two histograms added together; NULL leaves one out. */
+/* Median of two histograms added together; either may be NULL. */
 double tally_median(const uint64_t *live, const uint64_t *past);
 
 #endif /* TESTS_SIM_SIM_H */

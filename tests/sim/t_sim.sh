@@ -12,18 +12,18 @@ out=$(realpath -m "${O:-$here/../../build}")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Scenarios and seeds that once found a fault. The notes say what the reading was.
+# Scenarios and seeds that once found a fault. A note names the wrong reading.
 known=(
-	"small-steps 1795249135"	# long before the end of clock params
-	"steps 1795303101"		# after two steps, the second one during a calibration
+	"small-steps 1795249135"	# a reading long before the end of clock params
+	"steps 1795303101"		# a reading after two steps, the second during a calibration
 	"early-steps 21"
 	"early-steps 39"
-	"early-steps-preempted 758"	# before the end of a slew, converted after that end
-	"early-steps-preempted 587"	# before clock params whose first sample confirms them
+	"early-steps-preempted 758"	# a reading before the end of a slew, converted after it
+	"early-steps-preempted 587"	# a reading before clock params that their first sample confirms
 	"early-steps-often 8"
 	"steps-together 532"
 	"early-steps-led 9490"
-	"early-steps-led 14249"		# by clock params that differ from the next ones
+	"early-steps-led 14249"		# a reading by clock params that differ from the next ones
 )
 
 status=0
@@ -36,7 +36,8 @@ for one in "${known[@]}"; do
 done
 cat "$log"
 
-# Prints one test per scenario, and one for the ratio of all readings.
+# Prints one test result per scenario, and one for the ratio of bound to error of all
+# readings.
 "$out/tests/sim/sim" --list | awk -v found="$log" -v status="$status" '
 	BEGIN {
 		while ((getline line < found) > 0) {

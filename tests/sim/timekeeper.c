@@ -9,10 +9,8 @@
 
 #define TRIES		50
 
-/*
- * Sets the timeline that live readings are compared with from now on: REALTIME at the
- * last sample that counted, continued at its mean rate since the sample at ref_cycles.
- */
+/* Sets the timeline with which live readings are compared from now on: REALTIME at the
+ * last accepted sample, continued at the mean rate since the sample at ref_cycles. */
 static void set_timeline(struct run *run)
 {
 	const struct tsct_rate_estimator *est = &run->est;
@@ -35,7 +33,8 @@ static void set_timeline(struct run *run)
 				(uint64_t)(ran / cyc >> 24));
 }
 
-/* Prints the published state and the true rate of REALTIME, with option -v. */
+/* Prints the published clock state and the true rate of REALTIME if option -v was
+ * given. */
 static void log_publication(const struct run *run,
 			    const struct tsct_clock_state *state, bool same)
 {
@@ -178,7 +177,7 @@ static void feed(struct run *run)
 		recalibrate(run);
 }
 
-/* Takes a sample: one is due, or the kernel reported an event. */
+/* Takes a sample because one is due, or because the kernel reported an event. */
 void timekeeper_wake(struct run *run)
 {
 	struct machine *m = &run->m;
@@ -204,7 +203,7 @@ void timekeeper_wake(struct run *run)
 		run->wake_ps += random_between(&m->random, 0, run->plan.late_ps);
 }
 
-/* In-process clock: takes a sample if the last one is older than a second. */
+/* Takes a sample for the in-process clock if the last sample is older than a second. */
 void timekeeper_used(struct run *run)
 {
 	if (run->m.now_ps >= run->wake_ps)

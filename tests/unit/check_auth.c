@@ -16,7 +16,7 @@
 #define AES256_KEY	"603deb1015ca71be2b73aef0857d7781" \
 	"1f352c073b6108d72d9810a30914dff4"
 
-/* The key file of chronyd during the captures */
+/* Key file that chronyd used while its packets were captured */
 static const char keyfile[] =
 	"# all kinds\n"
 	"1 AES128 HEX:" AES128_KEY "\n"
@@ -103,8 +103,8 @@ static const struct {
 	  "77930f2527b77fc128a9b6bccbe26971caa4b87538c892c2eff6c75a36dacb1e" },
 };
 
-/* Converts hexadecimal text to bytes. "23" or "1b" stand for the header of consecutive
- * bytes that begins so. */
+/* Converts hexadecimal text to bytes. "23" and "1b" stand for the whole NTP header of
+ * consecutive bytes that begins with that byte. */
 static size_t packet_of(const char *text, __u8 *bytes)
 {
 	size_t i;
@@ -205,7 +205,8 @@ static const char *const of_ntpsec[] = {
 	"45ba15f3",
 };
 
-/* A captured packet must be accepted unchanged, and rejected with any bit changed. */
+/* A captured packet must be accepted unchanged, and rejected with any of its bits
+ * changed. */
 static void check_captured(const struct tsct_keys *keys, const char *text)
 {
 	struct tsct_ntp_packet packet;
@@ -242,8 +243,8 @@ END_TEST
 
 /* ---- checks of MACs ------------------------------------------------------ */
 
-static const size_t digest_sizes[2][9] = {	/* digest sizes in NTP versions 3 and
-						 * 4, by key */
+static const size_t digest_sizes[2][9] = {	/* sizes of digests in bytes, by NTP
+						 * version (3, 4) and key */
 	{ 0, 16, 16, 32, 48, 64, 20, 16, 16 },
 	{ 0, 16, 16, 20, 20, 20, 20, 16, 16 },
 };
@@ -265,8 +266,8 @@ static int check(const struct tsct_keys *keys, const __u8 *bytes, size_t len)
 	return ret ? ret : tsct_mac_check(keys, bytes, len, &packet);
 }
 
-/* All keys and versions, with and without extension field; packets truncated and
- * extended to any length */
+/* Packets with each key and version, with and without extension field, are truncated
+ * and extended to any length. */
 START_TEST(test_every_mac_length)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
@@ -293,7 +294,7 @@ START_TEST(test_every_mac_length)
 }
 END_TEST
 
-/* A truncated digest is rejected even if its bytes are right. */
+/* A truncated digest is rejected, even if the bytes that remain are right. */
 START_TEST(test_rejects_truncated_digests)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
@@ -335,7 +336,7 @@ START_TEST(test_rejects_wrong_macs)
 	ck_assert_int_eq(check(keys, bytes, whole), -ENOKEY);
 	whole = tsct_mac_append(keys, 2, bytes, len);
 	ck_assert_int_eq(check(others, bytes, whole), -EBADMSG);
-	/* The MAC belongs to another key than the packet's key id. */
+	/* A MAC made with another key than the packet's key id names is rejected. */
 	bytes[len + 3] = 1;
 	ck_assert_int_eq(check(keys, bytes, whole), -EKEYREJECTED);
 	tsct_keys_free(keys);
@@ -371,7 +372,8 @@ static const struct {
 	const char *text;
 	int ret;
 	unsigned int nr;
-	const char *why;	/* text that the message contains; "": no message */
+	const char *why;	/* text that the error message must contain; "": no
+				 * message */
 } files[] = {
 	{ "", 0, 0, "" },
 	{ "\n\n \t \n# 1 x\n! 2\n; 3\n  % 4\n", 0, 0, "" },
@@ -383,7 +385,7 @@ static const struct {
 	{ "1 MD5 0123456789# not a comment, too many words", -EINVAL, 0,
 	  "more words than ID TYPE KEY" },
 	{ "1 MD5 0123456789#!;%\n", 0, 1, "" },
-	/* files that load with a warning */
+	/* Key files that are loaded with a warning */
 	{ "\n2 MD5 " SECRET "\n", 0, 1, "keys: line 2: key 2 has 72 bits" },
 	{ "2 SHA256 HEX:00\n3 MD5 x\n4 MD5 y", 0, 3, "(and 2 more)" },
 	{ "3 " SECRET SECRET, 0, 1, "key 3 has no type, which means MD5" },
@@ -449,7 +451,7 @@ START_TEST(test_finds_keys)
 }
 END_TEST
 
-/* Keys may be listed in any order; each look-up finds the right one. */
+/* A key file may list its keys in any order; each look-up finds the right key. */
 START_TEST(test_many_keys_in_any_order)
 {
 	enum { NR = 2000 };
@@ -515,8 +517,8 @@ START_TEST(test_unreadable_key_file)
 }
 END_TEST
 
-/* Buffers of any size for the message: it is truncated and terminated, or not
- * written. */
+/* The message buffer of a failed load may have any size: the message is truncated and
+ * terminated, or not written. */
 START_TEST(test_short_message_buffers)
 {
 	struct tsct_keys *keys;
@@ -538,7 +540,7 @@ START_TEST(test_short_message_buffers)
 }
 END_TEST
 
-/* Random key files, and the valid one with bytes changed or removed */
+/* Loads random key files, and a valid key file with bytes changed or removed. */
 START_TEST(test_random_key_files)
 {
 	unsigned int i, j, good = 0;
@@ -599,7 +601,7 @@ START_TEST(test_freed_memory_has_no_key)
 	void *copy;
 
 	from_hex(AES128_KEY, mark);
-	/* Uses each kind of key, and enough keys that the key table has to grow. */
+	/* Uses a key of each kind, and so many keys that the key table has to grow. */
 	for (i = 1; i < 20; i++)
 		at += sprintf(at, "%u %s HEX:" AES128_KEY "%s\n", i,
 			      i % 3 ? i % 3 > 1 ? "SHA256" : "AES128" : "AES256",
@@ -613,12 +615,12 @@ START_TEST(test_freed_memory_has_no_key)
 	ck_assert_int_eq(read_text(text, strlen(text), &keys, (char[64]){ 0 },
 				   64), -EINVAL);
 	ck_assert_uint_eq(nr_freed_with_key, 0);
-	/* Self-test: freed memory that contains a key is detected. */
+	/* Self-test: the check detects freed memory that contains a key. */
 	copy = malloc(64);
 	ck_assert_ptr_nonnull(copy);
 	memset(copy, 0, 64);
 	memcpy((char *)copy + 9, mark, sizeof(mark));
-	/* keeps the compiler from removing the stores */
+	/* keeps the compiler from removing the stores before free() */
 	__asm__ volatile("" : : "r"(copy) : "memory");
 	free(copy);
 	ck_assert_uint_eq(nr_freed_with_key, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The client's checks of answers: valid answers give exchanges; a dropped answer leaves
- * the client's state unchanged. */
+/* The client's checks of answers: valid answers give exchanges; an answer that is
+ * dropped leaves the client's state unchanged. */
 #include "client_world.h"
 #include "suite.h"
 #include "lib/ntp/ntp_packet.h"
@@ -42,8 +42,8 @@ START_TEST(test_valid_exchanges)
 				  TSCT_EXCHANGE_T4_KERNEL);
 		t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	}
-	/* If the kernel's transmit time is missing, the one announced in the answer is
-	 * used. */
+	/* If the kernel reports no transmit time of an answer, the one announced in
+	 * that answer is used. */
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -74,7 +74,7 @@ START_TEST(test_requests_disclose_nothing)
 	begin(0, 5);
 	memset(&ext, 0xff, sizeof(ext));
 	send_request_with(&ext);
-	/* Requests are as long as answers. */
+	/* Requests have the same length as answers. */
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER + TSCT_EXT_SIZE + 20);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
 	ck_assert_uint_eq(w.request.ext.flags,
@@ -113,7 +113,7 @@ START_TEST(test_rejects_wrong_origin)
 	int i;
 
 	begin(0, 0);
-	/* Answers that have no request */
+	/* Answers that belong to no request are dropped. */
 	p = make_answer();
 	expect_dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p.origin = 4711;
@@ -133,7 +133,7 @@ START_TEST(test_rejects_wrong_origin)
 		p.ext.flags &= ~TSCT_EXT_REPLY;
 		expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 		if (i % 3 == 2)
-			continue;	/* this request never gets an answer */
+			continue;	/* every third request gets no answer */
 		expect_accepted(&old[i]);
 		expect_dropped(&old[i], TSCT_CLIENT_DUPLICATE);
 		if (i)
@@ -284,12 +284,12 @@ START_TEST(test_kiss_o_death)
 	ck_assert_str_eq(w.client.kiss, "DENY");
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
 	send_request();
-	p = kiss("RATE");	/* an unauthenticated kiss that must not shorten the
-				 * interval */
+	p = kiss("RATE");	/* an unauthenticated kiss-o'-death, which must not
+				 * shorten the poll interval */
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_KISS);
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
-	/* An NTP server that was just started sends INIT, which is not treated as a
-	 * kiss. */
+	/* An NTP server that was just started sends the code INIT, which is not treated
+	 * as a kiss-o'-death. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	send_request();
 	p = kiss("INIT");
@@ -310,7 +310,8 @@ START_TEST(test_rejects_impossible_times)
 	p = make_answer();
 	p.ext.tx = p.ext.rx - 1;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.rx_error = 1;	/* t3 before t2, but possible within the stated error */
+	p.ext.rx_error = 1;	/* an answer sent (t3) before its request arrived
+				 * (t2), but by less than the stated error */
 	w.server_now += 100;
 	expect_accepted(&p);
 	send_request();
@@ -321,7 +322,8 @@ START_TEST(test_rejects_impossible_times)
 	p.ext.params.mult = 1000;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = make_answer();
-	p.ext.tx = p.ext.rx;	/* zero processing time: impossible at any clock rate */
+	p.ext.tx = p.ext.rx;	/* zero time in the server, and none on the network:
+				 * impossible at any clock rate */
 	p.ext.params.mult = (__u64)-1;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* The answer was received (t4) before the request was sent (t1). */
@@ -335,7 +337,7 @@ START_TEST(test_rejects_impossible_times)
 }
 END_TEST
 
-/* The server cannot process a request for longer than the round trip, some 100 us. */
+/* A server processes no request for longer than the round trip, here some 100 us. */
 START_TEST(test_rejects_long_processing_times)
 {
 	struct tsct_ntp_packet p;
@@ -347,10 +349,11 @@ START_TEST(test_rejects_long_processing_times)
 	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + (1ULL << 62);
 	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p.ext.tx = p.ext.rx + 310000;	/* time in the server at its limit: a path
-					 * without delay */
+	p.ext.tx = p.ext.rx + 310000;	/* largest possible time in the server: the
+					 * path has no delay then */
 	expect_accepted(&p);
-	/* The same limit holds for the transmit time in the next answer. */
+	/* The kernel's transmit time, sent in the next answer, must be within the same
+	 * limit. */
 	send_request();
 	p = make_answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
@@ -387,7 +390,8 @@ START_TEST(test_answer_without_transmit_time)
 			 0);
 	p = make_answer();
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* An answer to the previous request is not accepted for the next one either. */
+	/* A request without a transmit time, after one that has it: the answer is
+	 * dropped, too. */
 	send_request();
 	random[0] += 2;
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,
@@ -417,8 +421,8 @@ START_TEST(test_rejects_decreasing_counter)
 	ck_assert_uint_eq(w.nr, 0);
 	p.ext.rx_error = 1;
 	expect_accepted(&p);
-	/* After a change of epoch the counter may have any value; exchanges in the
-	 * queue are of the previous epoch. */
+	/* After a change of epoch, the server's counter may have any value, and
+	 * exchanges that wait in the queue belong to the previous epoch. */
 	for (i = 0; i < 4; i++) {
 		send_request();
 		p = make_answer();
@@ -491,14 +495,14 @@ START_TEST(test_rejects_own_id)
 	p = make_answer();
 	p.refid = 0x7f000001;
 	expect_dropped(&p, TSCT_CLIENT_LOOP);
-	p.stratum = 1;		/* at stratum 1, refid is the type of clock, so this
-				 * is no loop */
+	p.stratum = 1;		/* no loop: at stratum 1, refid is the type of the
+				 * server's clock */
 	expect_accepted(&p);
 	finish();
 }
 END_TEST
 
-/* A server on the same counter has t2 and t3 between t1 and t4. */
+/* A server that uses the same counter as the client has t2 and t3 between t1 and t4. */
 START_TEST(test_same_host)
 {
 	struct tsct_ntp_packet p;
@@ -607,7 +611,8 @@ START_TEST(test_session_fields)
 	ck_assert_uint_eq(w.client.remote.flags, TSCT_EXT_SESSION_OPEN);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 9);
-	/* Answers with another key than the configured one, or without a key */
+	/* Answers with another key than the configured key, or without a key, are
+	 * dropped. */
 	send_request_with(&ext);
 	p = make_answer();
 	p.ext.session = 10;

@@ -22,7 +22,7 @@ START_TEST(test_late_transmit_times)
 	ck_assert_uint_eq(x.t1, w.now + 5000);
 	ck_assert_uint_eq(x.local_error, 30);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* The kernel's transmit time stamp arrives after the answer. */
+	/* The kernel's transmit time stamp of the request arrives after the answer. */
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -30,8 +30,8 @@ START_TEST(test_late_transmit_times)
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* Transmit time stamps that are ignored: later than the answer allows; of the
-	 * previous request; a second one for the same request */
+	/* Transmit time stamps of requests that are ignored: later than the answer
+	 * allows; of the previous request; a second one for the same request */
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -78,7 +78,8 @@ END_TEST
 
 /* ---- several requests per poll ------------------------------------------- */
 
-/* Of two exchanges of a poll, the one with the shorter round trip is used. */
+/* Of two exchanges made by one poll, the exchange with the shorter round trip is
+ * used. */
 START_TEST(test_two_requests_per_poll)
 {
 	const int second_took = _i ? 26000 : -26000;
@@ -100,12 +101,13 @@ START_TEST(test_two_requests_per_poll)
 	second.ext.flags |= TSCT_EXT_TX_KERNEL;
 	second.ext.prev_nonce = first.ext.nonce;
 	second.ext.prev_tx = first.ext.tx + 3100;
-	/* Each kernel transmit time is assigned to its own request. */
+	/* Each transmit time that the kernel reports is assigned to the right
+	 * request. */
 	tsct_client_sent(&w.client, (__u32)w.client.sent - 1,
 			 stamp(w.now - 26000 + 100, 7, true));
 	report_sent(stamp(w.now + 200, 8, true));
 	expect_accepted(&first);
-	ck_assert_uint_eq(w.nr, 1);	/* the exchange of the previous poll */
+	ck_assert_uint_eq(w.nr, 1);	/* exchange of the previous poll */
 	ck_assert(tsct_client_waits(&w.client));
 	w.t4.cycles += second_took;
 	expect_accepted(&second);
@@ -131,8 +133,8 @@ START_TEST(test_two_requests_per_poll)
 }
 END_TEST
 
-/* The first of two exchanges is never compared with an exchange of another poll or
- * epoch. */
+/* The first of two exchanges of a poll is never compared with an exchange of another
+ * poll or epoch. */
 START_TEST(test_first_exchange_is_not_compared)
 {
 	struct tsct_ntp_packet p;
@@ -148,15 +150,15 @@ START_TEST(test_first_exchange_is_not_compared)
 		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 0);
 		if (i > 0) {
-			/* The second exchange is kept until the next answer. */
+			/* The second exchange of a poll waits for the next answer. */
 			p = make_answer();
 			expect_accepted(&p);
 			ck_assert_uint_eq(w.nr, 0);
 		}
 		send_request();
 		p = make_answer();
-		p.ext.epoch += i == 2;	/* i == 2: a new epoch, which drops the
-					 * exchange */
+		p.ext.epoch += i == 2;	/* i == 2: the answer begins a new epoch, so
+					 * the waiting exchange is dropped */
 		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, i < 2);
 		if (i == 0)
@@ -172,8 +174,8 @@ START_TEST(test_first_exchange_is_not_compared)
 }
 END_TEST
 
-/* A clock that was set back counts once per poll, however many requests of the poll
- * show it. */
+/* A server's clock that was set back counts once per poll, however many requests of the
+ * poll show it. */
 START_TEST(test_set_back_counts_once_per_poll)
 {
 	struct tsct_ntp_packet p;
@@ -197,8 +199,8 @@ START_TEST(test_set_back_counts_once_per_poll)
 			p.ext.nonce = w.client.outstanding[j].nonce;
 			p.origin = w.client.outstanding[j].xmit;
 			ck_assert_int_eq(deliver(&p), TSCT_CLIENT_BACKWARDS);
-			if (i == 2)	/* the third poll: the set-back clock is
-					 * accepted */
+			if (i == 2)	/* third poll: the server's clock, although
+					 * set back, is accepted */
 				break;
 		}
 	}
@@ -218,19 +220,18 @@ START_TEST(test_answers_out_of_order)
 	second = make_answer();
 	send_another_request();
 	third = make_answer();
-	/* An answer expires all requests before its own. */
+	/* An answer expires all requests that were sent before its own request. */
 	expect_accepted(&second);
 	expect_dropped(&first, TSCT_CLIENT_REPLAY);
 	expect_dropped(&second, TSCT_CLIENT_DUPLICATE);
-	/*
-	 * This answer was sent before the second one. So it is late, and no sign of a
-	 * clock that was set back.
-	 */
+	/* The third answer was sent before the second one: it is late, but no sign of a
+	 * clock that was set back. */
 	third.ext.tx = second.ext.tx - 1;
 	third.ext.rx = third.ext.tx - 1;
 	expect_dropped(&third, TSCT_CLIENT_REPLAY);
 	ck_assert(tsct_client_waits(&w.client));
-	/* An answer to the next poll cannot be older than the previous ones. */
+	/* An answer to the next poll must have been sent after the answers to the
+	 * previous poll. */
 	send_request();
 	first = make_answer();
 	first.ext.rx = second.ext.tx - 1;
@@ -318,7 +319,7 @@ START_TEST(test_ntp_server_basic)
 	ck_assert(!w.client.remote.has_params);
 	ck_assert_uint_eq(w.client.remote.params.mult, TSCT_NS_MULT);
 	ck_assert_uint_eq(w.client.remote.params.as_of, w.server_now + 10000);
-	/* root delay of 2^-13 s, halved, plus root dispersion of 2^-11 s */
+	/* half the root delay of 2^-13 s, plus the root dispersion of 2^-11 s */
 	ck_assert_uint_eq(w.client.remote.params.error_ps,
 			  (122071 + 488282) * 1000ULL);
 	ck_assert_uint_eq(w.client.remote.params.growth * 1000000000 >> 32,
@@ -379,23 +380,24 @@ START_TEST(test_ntp_server_interleaved)
 		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
 		t1 = w.now, t2 = w.server_now;
 	}
-	/* An answer is lost, and the next is in basic mode: the incomplete exchange
-	 * never gets its t3. */
+	/* An answer is lost, and the next one is in basic mode: the incomplete exchange
+	 * never gets the time t3. */
 	send_request();
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	t2 = w.server_now;
-	/* In basic mode again, the previous exchange is used with the announced t3. */
+	/* When answers are in basic mode again, the previous exchange is used with the
+	 * announced t3. */
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t2 + 10000);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
-	/* False transmit times: before the announced one; after the next request;
-	 * longer than the round trip */
+	/* False transmit times in interleaved answers: before the announced time; after
+	 * the next request; longer ago than the round trip */
 	t2 = w.server_now;
 	send_request();
 	p = interleaved(t2 + 9000);
@@ -406,8 +408,8 @@ START_TEST(test_ntp_server_interleaved)
 	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p = interleaved(t2 + 11000);
 	expect_accepted(&p);
-	/* The exchange stays incomplete, because only the next answer would have its
-	 * t3. */
+	/* A flush does not complete the exchange, because only the next answer would
+	 * contain t3. */
 	ck_assert(!flush(&x));
 	send_request();
 	ck_assert_uint_eq(w.request.origin, 0);
@@ -419,8 +421,8 @@ END_TEST
 
 #define NEVER	0xffffffff
 
-/* Delivers a poll request to the client. Returns the time in us of the poll that it
- * causes. */
+/* Delivers a poll request to the client. Returns the time in us at which the client
+ * polls because of it. */
 static __u64 deliver_poll_request(__u32 server_key, __u64 node, __u64 now_us)
 {
 	__u64 at_us = 0;
@@ -450,8 +452,8 @@ START_TEST(test_poll_requests)
 	ck_assert_uint_eq(deliver_poll_request(0, MASTER, 1), NEVER);
 	ck_assert_uint_eq(deliver_poll_request(6, MASTER, 1), NEVER);
 	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 1), 1);
-	/* Poll requests in quick succession are deferred by the same interval, however
-	 * many arrive. */
+	/* However many poll requests arrive in quick succession, they cause only one
+	 * more poll, 100 ms after the previous poll. */
 	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 1), 100001);
 	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 50000), 100001);
 	ck_assert_uint_eq(deliver_poll_request(6, MASTER, 50000), NEVER);
@@ -493,9 +495,9 @@ static void change_randomly(__u8 *bytes, size_t *len)
 			bytes[i] = (__u8)any(256);
 }
 
-/* Random changes of answers. With a key, every altered answer is dropped and changes
- * nothing. Without a key, so is every answer that lacks the values which only the
- * server has received. */
+/* Random changes of answers. With a key, every altered answer is dropped, and changes
+ * nothing. Without a key, this holds for answers that lack the values known only to the
+ * server that received the request. */
 START_TEST(test_random_changes)
 {
 	static const __u32 flags[] = {
@@ -517,7 +519,8 @@ START_TEST(test_random_changes)
 			p = make_answer();
 			memset(whole, 0, sizeof(whole));
 			whole_len = to_bytes(&p, whole);
-			/* Brings the client into various states. */
+			/* Some answers are accepted, to bring the client into various
+			 * states. */
 			if (any(2))
 				expect_accepted(&p);
 		}
@@ -527,9 +530,9 @@ START_TEST(test_random_changes)
 		was = w.client;
 		result = deliver_bytes(bytes, len);
 		if (!w.server_key) {
-			/* Without a MAC not all fields are checked: an altered
-			 * answer may be accepted, or be counted as a clock that was
-			 * set back. */
+			/* Not all fields can be checked without a MAC: an altered
+			 * answer may be accepted, or counted as that of a clock that
+			 * was set back. */
 			if (w.client.nr_outstanding == was.nr_outstanding &&
 			    result != TSCT_CLIENT_BACKWARDS)
 				check_same(&w.client, &was);

@@ -23,7 +23,8 @@ static int try_file(char *why)
 	return err;
 }
 
-/* Expects that the clock file is rejected, with a reason that contains its path. */
+/* Expects that the clock file is rejected with an error text that contains the path of
+ * the file. */
 static void expect_refused(int want)
 {
 	char why[256] = "";
@@ -45,8 +46,8 @@ START_TEST(test_good_file)
 	char why[256] = "";
 
 	ck_assert_int_eq(try_file(why), 0);
-	/* If a writer dies in the middle of a store, one of the two copies stays
-	 * valid. */
+	/* If a writer dies in the middle of a store, one of the two copies in the clock
+	 * page stays valid. */
 	the_page->seq++;
 	memset(&the_page->copy[0], 0xee, 100);
 	write_page(AREA_SIZE);
@@ -93,15 +94,15 @@ START_TEST(test_foreign_file)
 {
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
 	expect_refused(-EACCES);
-	/* The directory belongs to the file's owner, but anyone may create such a
-	 * directory in /tmp. */
+	/* The owner of the clock file also owns the directory, but anyone may create
+	 * such a directory in /tmp. */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	expect_refused(-EACCES);
 }
 END_TEST
 
-/* The runtime directory of a service: created by root, in a directory of root's, then
- * given to the service's user */
+/* Runtime directory of a service: created by root, in a directory of root's, then given
+ * to the service's user */
 START_TEST(test_service_directory)
 {
 	char top[] = "/tmp/check_clock.XXXXXX", why[256];
@@ -114,8 +115,8 @@ START_TEST(test_service_directory)
 	snprintf(path, sizeof(path), "%s/" TSCT_CLOCK_FILE, dir);
 	write_page(AREA_SIZE);
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
-	expect_refused(-EACCES);		/* the file's owner does not own the
-						 * directory */
+	expect_refused(-EACCES);		/* the owner of the clock file does
+						 * not own its directory */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	ck_assert_int_eq(try_file(why), 0);
 	ck_assert_int_eq(chmod(dir, 0775), 0);
@@ -197,7 +198,7 @@ START_TEST(test_bad_states)
 	expect_page_refused(-EINVAL);
 	CHANGE(memset(copy_, 0, sizeof(*copy_)));
 	expect_page_refused(-EAGAIN);
-	/* Clock params that have expired */
+	/* Clock params that have expired give no time. */
 	CHANGE(s->real.fast_cycles = 0;
 	       s->real.as_of_cycles = s->real.holdover_after_cycles =
 	       s->real.void_after_cycles = s->real.base_cycles);
@@ -205,7 +206,7 @@ START_TEST(test_bad_states)
 }
 END_TEST
 
-/* ---- a page that changes ----------------------------------------------- */
+/* ---- a clock page that changes while it is open ------------------------ */
 
 START_TEST(test_page_changes)
 {
@@ -233,8 +234,8 @@ START_TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	make_page();
-	/* The page changes to another source: cycles read before belong to the old
-	 * one. */
+	/* The clock page changes to another source: cycles that were read before belong
+	 * to the old source. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC; s->real.fast_cycles = 0);
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now, &t), -ESTALE);
@@ -281,11 +282,12 @@ START_TEST(test_wait_synced)
 }
 END_TEST
 
-/* ---- random words in the page -------------------------------------------- */
+/* ---- random words in the clock page -------------------------------------- */
 
 static bool stop;
 
-/* Overwrites random words of the page, until @stop, while other threads read it. */
+/* Overwrites random words of the clock page, until @stop is set, while other threads
+ * read the page. */
 static void *overwrite_page(void *mapped)
 {
 	uint64_t *words = mapped;
@@ -367,7 +369,7 @@ static void try_random(void)
 		tsct_clock_area_unmap(&mapped);
 }
 
-/* Pages with random words that do not change while they are read */
+/* Clock pages with random words, which do not change while the page is read */
 START_TEST(test_random_pages)
 {
 	struct tsct_clock *clock = open_file_clock();

@@ -54,7 +54,7 @@ START_TEST(test_live)
 }
 END_TEST
 
-/* Past cycles are converted by the clock params that were in force then. */
+/* Past cycles are converted by the clock params that were in force at these cycles. */
 START_TEST(test_past)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -65,24 +65,25 @@ START_TEST(test_past)
 		   TSCT_STATUS_SYNCHRONIZED, 4);
 	check_time(clock, zero - 100 * SECOND, zero_ns - 100 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 4);
-	/* Between the last sample and the step of the clock, the time is unknown. */
+	/* For cycles between the last sample before a step of the clock and the step,
+	 * the time is unknown. */
 	check_time(clock, zero - 100 * SECOND - 1,
 		   old_ns - 100 * SECOND - 1, 61, TSCT_STATUS_DISRUPTED, 3);
 	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 120 * SECOND, &ns),
 			 -ESTALE);
 	check_time(clock, zero - 150 * SECOND, old_ns - 150 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* Cycles in the middle of a slew */
+	/* Cycles in the middle of the slew, half of which is added to the time */
 	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
 		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* The clock params before the slewing ones, with their bound at the end of
-	 * their validity */
+	/* Cycles of the clock params before the slewing ones: their bound is that at
+	 * the end of their validity. */
 	check_time(clock, zero - 299 * SECOND,
 		   old_ns - SLEWED_NS - 299 * SECOND, 71,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* Before all segments, the oldest one is extrapolated: its bound grows by 15
-	 * ppm of 100 s. */
+	/* For cycles before all segments, the oldest segment is extrapolated: the bound
+	 * grows by 15 ppm of 100 s. */
 	check_time(clock, zero - 400 * SECOND,
 		   old_ns - SLEWED_NS - 400 * SECOND, 71 + 1500001,
 		   TSCT_STATUS_CALIBRATING, 3);
@@ -149,7 +150,8 @@ START_TEST(test_time_to_cycles)
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back, &u), 0);
 		ck_assert_int_ge(u.ns, t.ns);
 		ck_assert_int_le(u.ns, t.ns + 1);
-		/* The result is the first cycle of the given time. */
+		/* The result of a conversion to cycles is the first cycle that has the
+		 * given time. */
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back - 1, &u), 0);
 		if (u.epoch == t.epoch)
 			ck_assert_int_lt(u.ns, t.ns);
@@ -163,7 +165,7 @@ START_TEST(test_time_to_cycles_edges)
 	struct tsct_clock *clock = open_file_clock();
 	uint64_t cycles = 42;
 
-	/* Times without cycles: the hour that the step skipped, and the time without
+	/* Times that no cycles have: in the hour that the step skipped, and without
 	 * valid clock params */
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - 200 * SECOND,
 					     &cycles), -ENOENT);
@@ -183,7 +185,8 @@ START_TEST(test_time_to_cycles_edges)
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
 					     400 * SECOND, &cycles), -ERANGE);
-	/* After a disruption, before new clock params are published */
+	/* Times are not converted after a disruption, before new clock params are
+	 * published. */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
@@ -202,7 +205,7 @@ START_TEST(test_segments)
 	int nr = tsct_clock_segments(clock, segments, TSCT_SEGMENTS_MAX + 2), i;
 	struct tsct_time t;
 
-	/* Segments: straight, slewing, straight; and one more an hour later */
+	/* The segments are straight, slewing, straight, and one more an hour later. */
 	ck_assert_int_eq(nr, 4);
 	for (i = 0; i < nr; i++) {
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock,
@@ -244,8 +247,8 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
-	/* Beyond the end of the pairing, too, because the recording may still be
-	 * running. */
+	/* Checks times beyond the end of the pairing, too, because the recording may
+	 * still be running. */
 	for (i = 0; i <= 1200; i++) {
 		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
@@ -266,22 +269,21 @@ START_TEST(test_pairing)
 	ck_assert_uint_eq(rec.real.base_cycles, rec.begin);
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	ck_assert_uint_eq(rec.real.past_error_ps, 61000);
-	/* The range extends beyond the last sample: the bound grows by 2 us per
-	 * second. */
+	/* The recording's range extends beyond the last sample: the bound grows by 2 us
+	 * per second. */
 	check_pairing(clock, &rec, -90 * SECOND, SECOND);
 	ck_assert_uint_eq(rec.real.past_error_ps, 2052000);
-	/* The range contains a step: the pairing covers only the part after it. */
+	/* The recording's range contains a step of the clock: the pairing covers only
+	 * the part after it. */
 	check_pairing(clock, &rec, -250 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_cycles, zero - 100 * SECOND);
-	/* The range is too short to measure the rate. */
+	/* The recording's range is too short to measure the rate of the clock. */
 	check_pairing(clock, &rec, -SECOND, -SECOND + 5);
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	check_pairing(clock, &rec, -SECOND, -SECOND);
 	tsct_clock_close(clock);
-	/*
-	 * The range contains 4 ms of slewing: the pairing is straight, and its bound
-	 * covers the slew.
-	 */
+	/* The recording's range contains 4 ms of slewing: the pairing is straight, and
+	 * its bound covers the slew. */
 	never_set = true;
 	make_page();
 	write_page(AREA_SIZE);
@@ -311,7 +313,7 @@ START_TEST(test_intervals)
 {
 	struct tsct_clock *clock = open_file_clock();
 
-	/* The error of an interval of 1 s: 10 ppb of it */
+	/* An interval of 1 s has an error of 10 ns, 10 ppb of it, rounded up. */
 	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
 		       SECOND, 11, 0);
 	check_interval(clock, point(-SECOND, 0), point(-2 * SECOND, 0),
@@ -326,7 +328,8 @@ START_TEST(test_intervals)
 	check_interval(clock, point(-120 * SECOND, 0), point(-SECOND, 0),
 		       119 * SECOND, 1191, TSCT_INTERVAL_EPOCHS |
 		       TSCT_INTERVAL_DISRUPTED);
-	/* A suspend may have stopped the counter, so no interval extends over it. */
+	/* A suspend may have stopped the counter, so an interval across it counts as
+	 * disrupted. */
 	CHANGE(s->cause = TSCT_CAUSE_SUSPEND);
 	rewrite_page();
 	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
@@ -373,16 +376,14 @@ START_TEST(test_skew)
 	ck_assert_uint_le(u.error_ns, t.error_ns + 31);
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 2, &u), 0);
 	ck_assert_int_eq(u.ns, t.ns + 7000);
-	/*
-	 * A CPU with unknown skew, and a CPU beyond the table, which must not be read
-	 * beyond the mapping
-	 */
+	/* Conversions fail for a CPU with unknown skew, and for a CPU beyond the skew
+	 * table, without a read beyond the mapping. */
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 3, &t), -EXDEV);
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, NR_CPUS, &t),
 			 -EXDEV);
 	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 1U << 31, &t),
 			 -EXDEV);
-	/* The skew table does not apply to an earlier epoch. */
+	/* The skew table is not valid for cycles of an earlier epoch. */
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero - 160 * SECOND, &t),
 			 0);
 	ck_assert_uint_ge(t.error_ns, 61 + 7005);

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Conversions to the cluster's time: by the clock params in force, by the end of the
- * previous ones, or not at all. Cycles are ns of MONOTONIC_RAW. The fast path, which
- * needs the TSC, is tested on a page of its own.
- */
+/* Conversions to cluster time: by the cluster params in force, by the end of the
+ * previous params, or not at all. Cycles are ns of MONOTONIC_RAW. The fast path needs
+ * the TSC, so it is tested on a separate page. */
 #include "clock_file_world.h"
 #include "seed.h"
 
 #define AHEAD_NS	12345678LL	/* cluster time minus CLOCK_REALTIME */
 
-/*
- * Adds cluster params that begin at -10 s, and slew for 1 s at 1/4096 more. The
- * previous ones began at -60 s. The last sample is at 0, as that of CLOCK_REALTIME.
- */
+/* Adds cluster params to the page. They begin at -10 s, and slew by 1/4096 for 1 s. The
+ * previous cluster params began at -60 s. The last sample is at 0, as that of
+ * CLOCK_REALTIME. */
 static void add_cluster(void)
 {
 	struct tsct_clock_params old = {
@@ -80,7 +77,8 @@ START_TEST(test_times)
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 10 * SECOND, -10 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED);
-	/* The end of the previous params' validity, and cycles before their begin */
+	/* Cycles at the end of the previous params' validity, and before the begin of
+	 * the previous params */
 	check_time(zero - 10 * SECOND - 1, -10 * SECOND - 1, 91,
 		   TSCT_STATUS_SYNCHRONIZED);
 	check_time(zero - 60 * SECOND, -60 * SECOND, 91,
@@ -137,7 +135,7 @@ START_TEST(test_unknown_cluster_time)
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
 	check_none(zero, -ESTALE);
-	/* The page has cluster params, but their status is disrupted. */
+	/* The clock page has cluster params, but their status is disrupted. */
 	add_cluster();
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	tsct_clock_close(clock);
@@ -146,7 +144,8 @@ START_TEST(test_unknown_cluster_time)
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, zero, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero, &ns), -ESTALE);
-	/* The page changes to another source. */
+	/* The clock page changes to another source: cycles of the old source have no
+	 * cluster time. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
 	rewrite_page();
 	check_none(zero, -ESTALE);

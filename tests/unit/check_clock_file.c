@@ -60,7 +60,7 @@ static ino_t inode(void)
 
 #define MULT	((__u64)((1ULL << TSCT_CLOCK_SHIFT) / 2.5))
 
-/* A clock state whose params begin @ahead cycles from now, at time @ns */
+/* Makes a clock state whose params begin @ahead cycles from now, at time @ns. */
 static struct tsct_clock_state make_state(__u32 epoch, __s64 ahead, __s64 ns)
 {
 	__u64 base = tsct_cycles_read(TSCT_SOURCE_TSC) + (__u64)ahead;
@@ -84,7 +84,7 @@ static struct tsct_clock_state make_state(__u32 epoch, __s64 ahead, __s64 ns)
 	return state;
 }
 
-/* A clock state that continues @last a second later */
+/* Makes a clock state that continues the state @last a second later. */
 static struct tsct_clock_state next_state(const struct tsct_clock_state *last)
 {
 	struct tsct_clock_state next = make_state(last->epoch, 2500000000, 0);
@@ -132,10 +132,8 @@ START_TEST(test_reopen_and_publish)
 }
 END_TEST
 
-/*
- * Stages a state that continues @last at another rate. Waits until its params have
- * begun, so that the commit is late.
- */
+/* Stages a clock state that continues @last at another rate. Waits until the new params
+ * have begun, so that the commit is late. */
 static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 					  __s64 mult_change)
 {
@@ -157,30 +155,31 @@ START_TEST(test_commit_late)
 	struct tsct_clock_state last = make_state(1, -1000, 5), next;
 
 	ck_assert_int_eq(publish(&last), 0);
-	/* Equal rates: a late commit makes no difference to readers, and succeeds. */
+	/* New params at the same rate: a late commit makes no difference to readers,
+	 * and succeeds. */
 	next = stage_late(&last, 0);
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
 	check_last(&next);
 	last = next;
-	/* A slower rate: a late commit would set time back by a millisecond, and is
-	 * refused. */
+	/* New params at a slower rate: a late commit would set time back by a
+	 * millisecond, and is refused. */
 	next = stage_late(&last, -(__s64)(MULT / 10));
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
 	check_last(&last);
-	/* A faster rate: a late commit would make time jump, and is refused. */
+	/* New params at a faster rate: a late commit would make time jump, and is
+	 * refused. */
 	next = stage_late(&last, MULT / 10);
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
 	check_last(&last);
-	/* A late commit with a difference of one or two nanoseconds is accepted. */
+	/* A late commit that changes time by one or two nanoseconds is accepted. */
 	next = stage_late(&last, MULT / 10000000);
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
 	check_last(&next);
 }
 END_TEST
 
-/*
- * A state that is too late, or does not continue the published one, is not published.
- */
+/* A clock state is not published if it is too late, or does not continue the published
+ * state. */
 START_TEST(test_refuses_late_states)
 {
 	struct tsct_clock_state first = make_state(2, -1000, 5), next;
@@ -193,15 +192,15 @@ START_TEST(test_refuses_late_states)
 	next = make_state(1, 2500000000, 5);
 	ck_assert_int_eq(publish(&next), -EXDEV);
 	check_last(&first);
-	/* A state that is in time when staged, and too late at the commit for the
-	 * requested margin */
+	/* A clock state that is in time when it is staged, but too late at the commit,
+	 * which requests a margin */
 	next = next_state(&first);
 	ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 	ck_assert_int_eq(clock_file_commit(&file, &next, 2000000000),
 			 -ETIME);
 	check_last(&first);
-	/* The next state replaces the staged one. Publishing the current state again is
-	 * never late. */
+	/* A newly staged state replaces the staged one. Publishing the current state
+	 * again is never too late. */
 	ck_assert_int_eq(publish(&first), 0);
 	check_last(&first);
 	next = make_state(3, -1000, 5);
@@ -233,22 +232,24 @@ START_TEST(test_takes_over_after_death)
 	for (i = 0; i < 200; i++) {
 		next = next_state(&first);
 		switch (i % 4) {
-		case 0:			/* the writer died after staging a state */
+		case 0:			/* simulates that the writer died after
+					 * staging a state */
 			ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 			break;
-		case 1:			/* the writer died with copy 0 half written */
+		case 1:			/* simulates that the writer died with copy 0
+					 * half written */
 			ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 			write_garbage((char *)&copy[0] + any(sizeof(copy[0])), 1);
 			write_garbage(&copy[0], any(sizeof(copy[0])));
 			break;
-		case 2:			/* the writer died after the commit, with
-					 * copy 1 half written */
+		case 2:			/* simulates that the writer died after the
+					 * commit, with copy 1 half written */
 			ck_assert_int_eq(publish(&next), 0);
 			write_garbage(&copy[1], any(sizeof(copy[1])));
 			first = next;
 			break;
-		default:		/* the writer died before its last store,
-					 * copy 0 is consistent */
+		default:		/* simulates that the writer died before its
+					 * last store, with both copies complete */
 			copy[1] = copy[0];
 			break;
 		}
@@ -258,8 +259,8 @@ START_TEST(test_takes_over_after_death)
 		check_last(&first);
 		ck_assert_mem_eq(&copy[0], &copy[1], sizeof(copy[0]));
 		ck_assert_uint_eq(file.page->seq & 1, 0);
-		if (!(i % 50))		/* begins a new epoch before base_cycles is
-					 * too far in the future */
+		if (!(i % 50))		/* from time to time a new epoch, because
+					 * base_cycles must not be far in the future */
 			first = make_state(first.epoch + 1, -1000, 5);
 		else
 			continue;
@@ -268,7 +269,8 @@ START_TEST(test_takes_over_after_death)
 }
 END_TEST
 
-/* A file that cannot be continued is replaced. Nothing is written to the old file. */
+/* A clock file that the daemon cannot continue is replaced. Nothing is written to the
+ * old file. */
 static void check_replaced(const char *what)
 {
 	int old = openat(dir_fd, TSCT_CLOCK_FILE, O_RDONLY | O_NOFOLLOW |
@@ -371,7 +373,7 @@ START_TEST(test_file_removed)
 			       file.page->cpus_offset);
 	ck_assert_mem_eq(table, cpus, sizeof(cpus[0]) *
 			 (file.nr_cpus > 1 ? 2 : 1));
-	/* CPUs missing in the new table have an unknown skew. */
+	/* CPUs that are missing in the new skew table get an unknown skew. */
 	clock_file_set_cpus(&file, cpus, 1);
 	if (file.nr_cpus > 1)
 		ck_assert_uint_eq(table[1].error_cycles, ~0ULL);
@@ -390,7 +392,8 @@ START_TEST(test_no_space)
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
 	clock_file_revive(&file);
 	ck_assert_ptr_null(file.page);
-	ck_assert_int_eq(publish(&state), 0);	/* publishing succeeds without a file */
+	ck_assert_int_eq(publish(&state), 0);	/* publishing succeeds although there
+						 * is no clock file */
 	clock_file_last(&file, &last);
 	ck_assert_uint_eq(last.status, TSCT_STATUS_UNKNOWN);
 	clock_file_set_cpus(&file, NULL, 0);

@@ -47,7 +47,7 @@ START_TEST(test_accuracy)
 		ck_assert(right_now(clock));
 		usleep(10000);
 	}
-	/* The clock has taken a second sample meanwhile. */
+	/* By now the clock must have taken a second sample. */
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &later), 0);
 	ck_assert_uint_eq(later.status, TSCT_STATUS_SYNCHRONIZED);
 	if (clock->source == TSCT_SOURCE_TSC)
@@ -70,10 +70,8 @@ START_TEST(test_sample_rate)
 	struct tsct_clock_state state;
 
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 5000, 0), 0);
-	/*
-	 * tsct_clock_wait_synced() takes more than a sample per second. After 2.5 s
-	 * samples are a second apart.
-	 */
+	/* While tsct_clock_wait_synced() waits, more than one sample per second is
+	 * taken. After 2.5 s, samples are a second apart again. */
 	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		tsct_clock_now_ns(clock);
@@ -91,7 +89,8 @@ START_TEST(test_sample_rate)
 	}
 	printf("# %u reads, %u of them short, %u samples\n",
 	       (unsigned int)reads, (unsigned int)fast, (unsigned int)samples);
-	ck_assert_uint_ge(samples, 3);		/* the first sample is not counted */
+	ck_assert_uint_ge(samples, 3);		/* the first sample is not included
+						 * in the count */
 	ck_assert_uint_le(samples, 4);
 	ck_assert_uint_gt(fast, reads - reads / 20);
 	tsct_clock_close(clock);
@@ -124,7 +123,8 @@ END_TEST
 
 /* ---- threads ------------------------------------------------------------ */
 
-/* Converts until the end. Returns NULL if all times were right. Takes no lock. */
+/* Thread that converts cycles until the end of the test, without a lock. Returns NULL
+ * if all times were right. */
 static void *convert_along(void *clock)
 {
 	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND, last = 0, ns;
@@ -172,7 +172,8 @@ END_TEST
 
 static bool stop;
 
-/* Takes samples without a pause, so that nearly all forks happen during one. */
+/* Thread that takes samples without a pause, so that nearly all forks happen during a
+ * sample. */
 static void *sample_all_the_time(void *head)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
@@ -180,7 +181,7 @@ static void *sample_all_the_time(void *head)
 	return NULL;
 }
 
-/* In a child, the child's own sample must be later than the inherited ones. */
+/* A sample that a child process takes must be later than the inherited samples. */
 static int sample_in_child(struct tsct_clock *clock)
 {
 	struct tsct_clock_state before, after;
@@ -259,7 +260,7 @@ START_TEST(test_signals)
 	ck_assert_int_eq(timer_settime(timer, 0, &every, NULL), 0);
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		ck_assert(right_now(clock));
-		/* Samples that the signal handler interrupts */
+		/* takes a sample, which the signal handler interrupts often */
 		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 	}
 	timer_delete(timer);
@@ -296,7 +297,8 @@ static void allow_nearly_nothing(void)
 		_exit(9);
 }
 
-/* An open clock makes no system call, not even to take a sample. */
+/* Once a clock is open, its functions make no system call, not even to take a
+ * sample. */
 START_TEST(test_no_system_calls)
 {
 	struct tsct_clock *clock = open_own();
@@ -341,7 +343,7 @@ static void start_sim(void)
 	ck_assert_ptr_nonnull(inprocess);
 }
 
-/* Returns the present time as a conversion does. */
+/* Returns the present time of the in-process clock, as a conversion function does. */
 static struct tsct_clock_time convert_now(void)
 {
 	struct tsct_clock_time reading = { .status = TSCT_STATUS_DISRUPTED };
@@ -349,8 +351,8 @@ static struct tsct_clock_time convert_now(void)
 	int64_t true_ns = sim_real(&sim), apart;
 
 	tsct_clock_inprocess_refine(inprocess, cycles);
-	/* After a jump of the counter, the cycles may be older than the clock
-	 * params. */
+	/* A lookup may fail after a jump of the counter only: cycles may be older than
+	 * the clock params then. */
 	if (tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;
@@ -375,7 +377,7 @@ static struct tsct_clock_time convert_again(uint64_t cycles)
 	return reading;
 }
 
-/* After any disruption, the next conversion gets a time, and it is right. */
+/* After any disruption, the next conversion gives a time again, and it is right. */
 static void disrupt(void (*make_disruption)(void))
 {
 	uint64_t good, lost;
@@ -394,7 +396,7 @@ static void disrupt(void (*make_disruption)(void))
 	lost = sim_counter(&sim);
 	make_disruption();
 	now = convert_after(1500000000);
-	/* Within two samples the new epoch has clock params. */
+	/* The new epoch must get clock params within two samples. */
 	for (i = 0; i < 3 && now.status == TSCT_STATUS_DISRUPTED; i++)
 		now = convert_after(20000000);
 	ck_assert_uint_ne(now.status, TSCT_STATUS_DISRUPTED);
@@ -402,7 +404,8 @@ static void disrupt(void (*make_disruption)(void))
 	for (i = 0; i < 10; i++)
 		now = convert_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
-	/* Earlier cycles keep their times; cycles in the gap have none. */
+	/* Cycles before the disruption keep their times; cycles between the epochs have
+	 * no time. */
 	if (sim.counter_from_ps)
 		return;
 	ck_assert_uint_eq(convert_again(good).epoch, then.epoch);
@@ -468,8 +471,8 @@ START_TEST(test_rate_changes)
 		now = convert_after(300000000);
 	epoch = now.epoch;
 	for (i = 0; i < 40; i++) {
-		/* Reads just before a sample, when the rate of the last period is fully
-		 * visible. */
+		/* Reads the clock just before a sample, when a changed rate has had its
+		 * largest effect. */
 		sim_advance(&sim, 1100000000);
 		now = convert_now();
 		sim_steer(&sim, (int64_t)any(20) - 10);
@@ -489,7 +492,8 @@ START_TEST(test_default)
 	ck_assert_ptr_nonnull(clock);
 	ck_assert_ptr_eq(tsct_clock_default(), clock);
 	ck_assert(right_now(clock));
-	tsct_clock_close(clock);	/* a clock other than the default one */
+	tsct_clock_close(clock);	/* has no effect on the default clock, as
+					 * this is another clock */
 	ck_assert(right_now(clock));
 }
 END_TEST
@@ -499,8 +503,8 @@ int main(void)
 	Suite *suite = suite_create("clock_inprocess");
 	TCase *tcase = add_case(suite, "clock_inprocess", setup, teardown);
 
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the default clock would be the
-						 * module's */
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* skipped if the default clock is
+						 * the module's */
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}

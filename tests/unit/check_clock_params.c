@@ -28,12 +28,12 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns)
 {
 	(void)clock, (void)stamp, (void)ret_ns;
-	return -EXDEV;		/* an error code that no other path returns */
+	return -EXDEV;		/* error code that no other path returns */
 }
 
 /* ---- reference implementation -------------------------------------------- */
 
-#define DIGITS	8	/* digits of a big number, 32 bits each, lowest first */
+#define DIGITS	8	/* number of 32-bit digits of a big number */
 
 struct big {
 	uint32_t digit[DIGITS];
@@ -62,7 +62,8 @@ static struct big big_mul(struct big a, uint64_t b)
 	return sum;
 }
 
-/* Shifts right by @bits. *ret_lost: whether any bit that was shifted out was set */
+/* Shifts a big number right by @bits. *ret_rest: true if any bit that was shifted out
+ * was set */
 static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
 {
 	*ret_rest = false;
@@ -77,7 +78,7 @@ static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
 	return a;
 }
 
-/* Converts to 64 bits; all ones on overflow. */
+/* Converts a big number to 64 bits; all ones on overflow. */
 static uint64_t big_clip(struct big a)
 {
 	unsigned int i;
@@ -93,7 +94,8 @@ static uint64_t add_clip(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* cycles * mult / 2^56, rounded down; at most 2^72 in absolute value */
+/* Reference conversion: cycles * mult / 2^56, rounded down; at most 2^72 in absolute
+ * value */
 static tsct_s128 ref_stretch(int64_t ticks, uint64_t mult)
 {
 	uint64_t size = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
@@ -126,7 +128,7 @@ static int64_t ref_ns(const struct tsct_clock_params *params, int64_t d)
 			ref_stretch(d - slewed, params->mult) + params->base_ns);
 }
 
-/* cycles * growth / 2^32 rounded up */
+/* Reference growth of an error: cycles * growth / 2^32, rounded up */
 static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 {
 	bool rest;
@@ -137,7 +139,7 @@ static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 
 /* ---- random clock params ------------------------------------------------- */
 
-/* A random number of any magnitude; all magnitudes have the same probability */
+/* A random number of at most @bits bits. All magnitudes have the same probability. */
 static int64_t any_signed(unsigned int bits)
 {
 	int64_t value = (int64_t)(any64() >> (64 - 1 - any(bits)));
@@ -193,7 +195,8 @@ static struct tsct_clock_params any_params(void)
 	return params;
 }
 
-/* Random distances from the base, among them those at which formulas change */
+/* A random distance from the base in cycles, often one at which conversion formulas
+ * change */
 static int64_t any_distance(const struct tsct_clock_params *params)
 {
 	static const int64_t edges[] = {
@@ -305,8 +308,8 @@ START_TEST(test_slew_ends)
 	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles), params.base_ns);
 	all = tsct_clock_params_ns(&params,
 				   end) - tsct_clock_params_ns(&straight, end);
-	ck_assert(all == 385108 || all == 385109); /* 1/1000 of the slew's duration,
-						    * rounded */
+	ck_assert(all == 385108 || all == 385109); /* 1/1000 of the duration of the
+						    * slew, rounded */
 	all = tsct_clock_params_ns(&params, end + 99999999) -
 		tsct_clock_params_ns(&straight, end + 99999999);
 	ck_assert_int_ge(all, 385107);
@@ -314,7 +317,7 @@ START_TEST(test_slew_ends)
 }
 END_TEST
 
-/* Later counter values never have earlier times. */
+/* A later counter value never converts to an earlier time. */
 START_TEST(test_monotonic)
 {
 	unsigned int i;
@@ -394,7 +397,8 @@ START_TEST(test_error_limits)
 	/* An error growth of 50 ppb is 50 ns per second. */
 	at = tsct_clock_params_error_ps(&params, params.as_of_cycles + second);
 	ck_assert(at >= 70000 && at <= 70003);
-	/* 50 ppb for the 5.0064 s until holdover, 15 ppm after that */
+	/* The error grows by 50 ppb for 5.0064 s until holdover, and by 15 ppm after
+	 * that. */
 	at = tsct_clock_params_error_ps(&params, params.holdover_after_cycles + second);
 	ck_assert(at >= 15000000 + 20000 + 250319 &&
 		  at <= 15000000 + 20000 + 250335);
@@ -407,14 +411,14 @@ START_TEST(test_error_limits)
 			  UINT64_MAX);
 	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles + second),
 			  UINT64_MAX);
-	/* Params with any contents give a result without undefined behaviour. */
+	/* Whatever the params contain, conversions have no undefined behaviour. */
 	memset(&params, 0xff, sizeof(params));
 	tsct_clock_params_error_ps(&params, INT64_MAX - 1);
 	tsct_clock_params_ns(&params, INT64_MAX - 1);
 }
 END_TEST
 
-/* Params with any value in each word, and in all words together */
+/* Clock params with a random value in each word alone, and in all words together */
 START_TEST(test_random_words)
 {
 	struct tsct_clock_state state;
@@ -513,12 +517,12 @@ START_TEST(test_error_growth)
 		ck_assert((tsct_u128)growth * unit >= want);
 		ck_assert(!growth || (tsct_u128)(growth - 1) * unit < want);
 		ck_assert_uint_ge(tsct_growth_ppb(mult, growth), ppb);
-		/* The conversion to growth and back rounds up twice. */
+		/* Converting ppb to growth and back to ppb rounds up twice. */
 		ck_assert_uint_le(tsct_growth_ppb(mult, growth),
 				  ppb + (uint64_t)(unit / mult) + 1);
 	}
 	ck_assert_uint_eq(tsct_growth(ONE, 0), 0);
-	/* At 1 ns per cycle, a growth of 1 ppm is 10^-3 ps per cycle. */
+	/* At a rate of 1 ns per cycle, a growth of 1 ppm is 10^-3 ps per cycle. */
 	ck_assert_uint_eq(tsct_growth(ONE, 1000), 4294968);
 	ck_assert_uint_eq(tsct_growth_ppb(ONE, 4294968), 1001);
 	ck_assert_uint_eq(tsct_growth(UINT64_MAX, UINT64_MAX), UINT64_MAX);
@@ -527,8 +531,8 @@ START_TEST(test_error_growth)
 }
 END_TEST
 
-/* Params cut to a later base give the same time for every counter value from that base
- * on. */
+/* Clock params that are cut to a later base give the same time as before for every
+ * counter value from the later base on. */
 START_TEST(test_cut_to_later_base)
 {
 	unsigned int i, nr_slewing = 0;

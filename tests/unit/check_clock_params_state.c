@@ -9,8 +9,8 @@
 
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Each call changes one field of valid params, and states whether they must still be
- * accepted. */
+/* Executes statements that change a field of valid params, and expects that
+ * tsct_clock_params_check() returns `expected`. */
 #define CHECK_PARAMS(source, expected, ...) do {				\
 	struct tsct_clock_params params = valid_params();		\
 	__VA_ARGS__;							\
@@ -19,7 +19,7 @@
 #define REFUSED(...)	CHECK_PARAMS(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
 #define TAKEN(...)	CHECK_PARAMS(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
 
-/* Sets a single rate, without slewing. */
+/* Sets both rates of the params to @mult, so that they do not slew. */
 static void set_rate(struct tsct_clock_params *params, uint64_t mult)
 {
 	params->mult = params->slew_mult = mult;
@@ -72,8 +72,8 @@ START_TEST(test_times_check)
 	TAKEN(params.as_of_cycles = params.holdover_after_cycles);
 	REFUSED(params.void_after_cycles = params.holdover_after_cycles - 1);
 	TAKEN(params.void_after_cycles = params.holdover_after_cycles);
-	REFUSED(params.holdover_after_cycles--); /* holdover begins before fast_cycles
-						  * ends */
+	REFUSED(params.holdover_after_cycles--); /* invalid: holdover begins before
+						  * fast_cycles ends */
 	TAKEN(params.holdover_after_cycles = params.as_of_cycles,
 	      params.fast_cycles = 0);
 	REFUSED(params.holdover_after_cycles = params.as_of_cycles,
@@ -87,7 +87,7 @@ START_TEST(test_times_check)
 	TAKEN(params.slew_mult++, params.slew_cycles = params.fast_cycles);
 	REFUSED(params.slew_mult++, params.slew_cycles = params.fast_cycles - 1);
 	TAKEN(params.slew_mult++, params.fast_cycles = 0);
-	/* The fast path must not saturate. */
+	/* Times of the fast path must not saturate at the largest 64-bit number. */
 	REFUSED(params.base_ns = INT64_MAX - 5000000000);
 	TAKEN(params.base_ns = INT64_MAX - 5000000000, params.fast_cycles = 0);
 	TAKEN(params.base_ns = INT64_MIN);
@@ -115,13 +115,13 @@ START_TEST(test_state_check)
 	STATE(0);
 	EMPTY(0, (void)0);
 	EMPTY(0, state.status = TSCT_STATUS_DISRUPTED);
-	/* A status that requires clock params, without params */
+	/* Invalid: no clock params, but a status that requires some */
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_CALIBRATING);
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_SYNCHRONIZED);
 	EMPTY(-EINVAL, state.status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.status = TSCT_STATUS_CALIBRATING);
 	STATE(0, state.status = TSCT_STATUS_HOLDOVER);
-	/* A status without time, but fast_cycles is set */
+	/* Invalid: a status without a time, but fast_cycles is set */
 	STATE(-EINVAL, state.status = TSCT_STATUS_DISRUPTED);
 	STATE(-EINVAL, state.status = TSCT_STATUS_UNKNOWN);
 	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_cycles = 0);
@@ -133,7 +133,7 @@ START_TEST(test_state_check)
 	STATE(0, state.cause = TSCT_CAUSE_NR - 1);
 	STATE(-EINVAL, state.source = TSCT_SOURCE_NR);
 	EMPTY(-EINVAL, state.source = TSCT_SOURCE_NR);
-	/* a rate of 0.38 ns per cycle with a source in ns */
+	/* Invalid: a rate of 0.38 ns per cycle with a source that counts ns */
 	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);
 	STATE(-EINVAL, state.reserved[0] = 1);
 	STATE(-EINVAL, state.reserved[1] = 1);
@@ -149,7 +149,7 @@ START_TEST(test_state_check)
 }
 END_TEST
 
-/* Checks a state with cluster params, and the end of the previous ones. */
+/* Checks a state that has cluster params and the end of the previous cluster params. */
 #define CLUSTER(expected, ...) \
 	STATE(expected, add_cluster(&state), __VA_ARGS__)
 
@@ -180,7 +180,7 @@ START_TEST(test_cluster_check)
 	CLUSTER(0, state.status = TSCT_STATUS_DISRUPTED,
 		memset(&state.real, 0, sizeof(state.real)));
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_NR);
-	/* A cluster status without time, but fast_cycles is set */
+	/* Invalid: a cluster status without a time, but fast_cycles is set */
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_DISRUPTED);
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_UNKNOWN);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_DISRUPTED,
@@ -189,7 +189,7 @@ START_TEST(test_cluster_check)
 		state.real.fast_cycles = 0);
 	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_cycles = 0,
 		state.cluster.fast_cycles = 0);
-	/* A cluster status with a time, but without cluster params */
+	/* Invalid: a cluster status with a time, but no cluster params */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)));
 	STATE(-EINVAL, state.cluster_status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.cluster_status = TSCT_STATUS_DISRUPTED);
@@ -207,21 +207,22 @@ START_TEST(test_cluster_prev_check)
 	CLUSTER(0, state.cluster_prev.error_ps = UINT64_MAX);
 	CLUSTER(-EINVAL, state.cluster_prev.mult = 0);
 	STATE(-EINVAL, state.cluster_prev.error_ps = 1);
-	/* Previous cluster params without present ones */
+	/* Invalid: previous cluster params without present ones */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)),
 		state.cluster_status = 0);
-	/* Previous cluster params that do not meet the present ones at their begin */
+	/* Invalid: previous cluster params whose time differs from that of the present
+	 * params when these begin */
 	CLUSTER(-EINVAL, state.cluster_prev.base_ns++);
 	CLUSTER(-EINVAL, state.cluster_prev.base_ns--);
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles -= 1000);
 	CLUSTER(-EINVAL, state.cluster_prev.mult += 1ULL << 40);
-	/* Previous cluster params that begin after the present ones, or impossibly
-	 * early */
+	/* Invalid: previous cluster params that begin after the present ones, or
+	 * impossibly early */
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles = state.cluster.base_cycles,
 		state.cluster_prev.base_ns = state.cluster.base_ns);
 	CLUSTER(-EINVAL, state.cluster_prev.base_cycles += 1ULL << 63);
-	/* Previous cluster params that meet the present ones, but at twice their
-	 * rate */
+	/* Invalid: previous cluster params that end where the present ones begin, but
+	 * have twice their rate */
 	CLUSTER(-EINVAL, state.cluster_prev.mult = 2 * state.cluster.mult,
 		state.cluster_prev.base_cycles = state.cluster.base_cycles - 1000,
 		state.cluster_prev.base_ns = state.cluster.base_ns -

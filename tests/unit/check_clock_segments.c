@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Clock segments: clock params of the past. A log has all states that were published.
- * Each lookup in the bounded memory is compared with it: it must be within the error
- * that it states, in the same epoch, and have no better status than the log's.
- */
+/* Clock segments: clock params of the past, in bounded memory. The test keeps a log of
+ * all published states. Each lookup is compared with the log: its time is right within
+ * the error that it states, in the same epoch, and its status is no better. */
 #include <check.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,8 +21,8 @@ static const __u64 mult_ideal = 27714742766003200ULL; /* rate of the simulated
 
 struct entry {
 	struct tsct_clock_params params;
-	uint64_t until;		/* end of validity: the last sample, or the begin of
-				 * the next params */
+	uint64_t until;		/* end of the params' validity: the last sample, or
+				 * the begin of the next params */
 	uint64_t error_ps;
 	uint32_t epoch, status;
 };
@@ -49,7 +47,8 @@ static int64_t params_ns(const struct tsct_clock_params *params, uint64_t stamp)
 		params->base_ns;
 }
 
-/* Adds the distance to a start value, so that the counter may wrap. */
+/* Returns the distance of a counter value from the start of the run, near which the
+ * counter may wrap. */
 static uint64_t at(uint64_t stamp)
 {
 	return stamp - r.start;
@@ -74,7 +73,7 @@ static struct entry *newest(void)
 	return &r.log[r.nr - 1];
 }
 
-/* Adds a published state to the log. */
+/* Adds a published clock state to the log. */
 static void log_state(const struct tsct_clock_state *state)
 {
 	ck_assert_uint_lt(r.nr, LOG_MAX);
@@ -149,10 +148,8 @@ static void go_on(void)
 	log_state(&next);
 }
 
-/*
- * After a disruption, all log entries end at the last sample, whichever were published
- * since.
- */
+/* After a disruption, the validity of all log entries ends at the last sample, even of
+ * entries published later. */
 static void shorten_log(uint64_t as_of, uint32_t epoch)
 {
 	unsigned int i;
@@ -170,8 +167,8 @@ static void end_epoch(struct tsct_clock_state *next)
 	next->cause = 1 + any(TSCT_CAUSE_NR - 1);
 }
 
-/* Begins an epoch. New clock params come at once, some time later, or after another
- * disruption. */
+/* Begins an epoch. Its clock params are published at once, some time later, or only
+ * after another disruption. */
 static void disrupt(void)
 {
 	struct tsct_clock_state next;
@@ -244,7 +241,7 @@ static uint64_t check_stamp(uint64_t stamp)
 		ck_assert_int_eq(reading.ns, ns);
 		return 0;
 	}
-	/* Where two entries of the log meet, both are right. */
+	/* A counter value at which two log entries meet may have the time of either. */
 	if ((int64_t)(stamp - entry->until) > 0) {
 		ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
 		return 0;
@@ -264,7 +261,7 @@ static uint64_t any_stamp(void)
 	uint64_t stamp;
 
 	switch (any(4)) {
-	case 0:		/* at the begin of an entry */
+	case 0:		/* counter value at the begin of a log entry */
 		stamp = r.log[any(r.nr)].params.base_cycles + any(3) - 1;
 		break;
 	case 1:
@@ -282,8 +279,8 @@ static uint64_t any_stamp(void)
 		r.log[0].params.base_cycles;
 }
 
-/* Within an epoch, unless its status is DISRUPTED, later counter values have no earlier
- * times. */
+/* In an epoch, a later counter value has no earlier time, unless the status is
+ * DISRUPTED. */
 static void check_order(uint64_t a, uint64_t b)
 {
 	struct tsct_clock_time first, second;
@@ -323,7 +320,8 @@ START_TEST(test_random_histories)
 
 	for (run = 0; run < RUNS; run++) {
 		begin_run(run);
-		disruptions = run % 4 ? run : 0;	/* disruptions per 1000 steps */
+		/* number of disruptions per 1000 steps */
+		disruptions = run % 4 ? run : 0;
 		for (step = 0; step < STEPS; step++) {
 			pass_time();
 			if (any(1000) < disruptions)
@@ -359,8 +357,8 @@ START_TEST(test_a_day)
 	struct tsct_clock_time reading;
 	unsigned int i;
 
-	/* Chooses a run whose first params do not slew: a slew of half a millisecond
-	 * would distort the result. */
+	/* Chooses a run whose first params do not slew, because a slew of half a
+	 * millisecond would distort the result. */
 	for (i = 99; i == 99 || r.copy.state.real.slew_cycles; i++)
 		begin_run(i);
 	for (i = 0; i < 86400; i++) {
@@ -390,10 +388,10 @@ START_TEST(test_a_day)
 	printf("# a day: %u segments, the oldest %llu s long, error up to %llu ps\n",
 	       r.copy.nr_segments, (unsigned long long)(oldest / SECOND),
 	       (unsigned long long)worst);
-	/* Limit of the error: a random walk of half a ppb gives some 100 ns over
-	 * hours. */
+	/* The limit is generous: a random walk of half a ppb gives an error of some 100
+	 * ns over hours. */
 	ck_assert_uint_lt(worst, 2000000);
-	/* The last seconds are kept unchanged. */
+	/* Params of the last seconds are kept unchanged. */
 	ck_assert_int_eq(tsct_segments_lookup(&r.copy, r.now - 4 * SECOND,
 					      &reading), 0);
 	ck_assert_uint_eq(reading.error_ps, 50000);
@@ -444,11 +442,12 @@ START_TEST(test_successive_params)
 	READS(15001, 5501, 10, HOLDOVER, 0);
 	READS(19000, 9500, 10, HOLDOVER, 0);
 	LOOKUP(19001, -ESTALE);
-	/* 1000 ns before the first params: their error of 20 ps has grown by 15 ps (15
-	 * ppm of 1000 ns), rounded up. */
+	/* A lookup 1000 ns before the first params: the error of 20 ps has grown by 15
+	 * ps (15 ppm of 1000 ns), rounded up. */
 	READS(9000, -500, 36, CALIBRATING, 0);
 
-	/* New params continue the old ones; their sample is in the old ones' range. */
+	/* New params continue the old params. Their sample is in the range of the old
+	 * params. */
 	s = simple(12000, 2500);
 	s.real.as_of_cycles = 11000;
 	s.closing_error_ps = 25;
@@ -458,7 +457,7 @@ START_TEST(test_successive_params)
 	READS(12000, 2500, 10, SYNCHRONIZED, 0);
 	READS(9000, -500, 41, CALIBRATING, 0);
 
-	/* A disruption; the last sample was at 11000. */
+	/* A disruption follows; the last sample before it was at cycle 11000. */
 	s = (struct tsct_clock_state) {
 		.status = TSCT_STATUS_DISRUPTED, .epoch = 1,
 		.cause = TSCT_CAUSE_STEP, .epoch_cycles = 13000,
@@ -484,7 +483,7 @@ START_TEST(test_successive_params)
 }
 END_TEST
 
-/* When the counter restarts, all segments of its old values are dropped. */
+/* When the counter restarts, all segments of its values before that are dropped. */
 START_TEST(test_counter_restart)
 {
 	struct tsct_clock_copy c = { 0 };
@@ -551,7 +550,7 @@ START_TEST(test_succession_rules)
 	s = simple(11000, 1499);
 	NEXT(10999, -EINVAL);
 	s = simple(9999, 499);			/* invalid: begins before the last
-						 * params */
+						 * params do */
 	NEXT(5000, -EINVAL);
 	s = last, s.real.mult++;
 	NEXT(5000, -EINVAL);
@@ -559,7 +558,7 @@ START_TEST(test_succession_rules)
 	NEXT(5000, -EINVAL);
 	s = last, s.real.slew_mult++;
 	NEXT(5000, -EINVAL);
-	s = none;				/* a state without clock params */
+	s = none;				/* valid: no clock params */
 	NEXT(10999, -EINVAL);
 	s.epoch = 1;
 	NEXT(10999, 0);
@@ -567,8 +566,8 @@ START_TEST(test_succession_rules)
 	NEXT(10999, -ESTALE);
 	s.epoch = 1;
 	NEXT(10999, 0);
-	s = last, s.epoch = UINT32_MAX;		/* the epoch number before 0, which
-						 * wraps */
+	s = last, s.epoch = UINT32_MAX;		/* epoch number before 0, because
+						 * epoch numbers wrap */
 	NEXT(10999, -ESTALE);
 	ck_assert_int_eq(tsct_segments_check(&s, &last, 20000), 0);
 	/* The first params of an epoch may begin at any time. */
@@ -578,7 +577,8 @@ START_TEST(test_succession_rules)
 }
 END_TEST
 
-/* Cluster params: the same checks, independent of the state of the real ones */
+/* States with cluster params: the same checks, whatever the params of CLOCK_REALTIME
+ * are */
 static struct tsct_clock_state with_cluster(uint64_t base, int64_t ns)
 {
 	struct tsct_clock_state s = simple(1, 2);
@@ -603,8 +603,8 @@ START_TEST(test_cluster_succession)
 	NEXT(11000, -ETIME);
 	s = with_cluster(11000, 1501);
 	NEXT(10999, -EINVAL);
-	s.epoch = 1;				/* the epoch after CLOCK_REALTIME was
-						 * set */
+	s.epoch = 1;				/* next epoch, as after
+						 * CLOCK_REALTIME was set */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
@@ -624,7 +624,7 @@ START_TEST(test_cluster_succession)
 	last = simple(1, 2);
 	s = with_cluster(10, 1);
 	NEXT(20000, 0);
-	/* cluster_prev must be taken from the old cluster params. */
+	/* cluster_prev of a state must be made from the previous cluster params. */
 	last = with_cluster(10000, 500);
 	good = with_cluster(11000, 1500);
 	good.cluster_prev = tsct_clock_params_prev(&last.cluster, 11000);
@@ -640,7 +640,7 @@ START_TEST(test_cluster_succession)
 	s = good;
 	s.cluster_prev.base_cycles--, s.cluster_prev.base_ns--;
 	NEXT(10999, -EINVAL);
-	/* While the cluster params stay, cluster_prev must not change. */
+	/* If the cluster params stay the same, cluster_prev must not change either. */
 	last = s = good;
 	NEXT(20000, 0);
 	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
@@ -699,7 +699,7 @@ START_TEST(test_valid)
 }
 END_TEST
 
-/* Random copies, and a valid copy with some words changed */
+/* Checks random copies of a clock state, and a valid copy with some words changed. */
 START_TEST(test_random_copies)
 {
 	static struct tsct_clock_copy good, c;

@@ -21,7 +21,7 @@
 static struct tsct_clock_copy copy;
 static uint64_t now;
 
-/* A random number of any magnitude */
+/* A random number of any magnitude, positive or negative */
 static uint64_t random_number(void)
 {
 	return any(4) ? any64() >> any(64) : 1ULL << any(64);
@@ -72,7 +72,7 @@ static void go_on(struct tsct_clock_state *state)
 	state->closing_error_ps = random_number();
 }
 
-/* A disruption as the module publishes it, without a check of the state */
+/* Publishes a disruption as the module does, without a check of the clock state. */
 static void disrupt(struct tsct_clock_state *state)
 {
 	memset(&state->real, 0, sizeof(state->real));

@@ -3,14 +3,15 @@
 #include "cluster_world.h"
 #include "suite.h"
 
-#define WANDER	5e-9		/* frequency wander of a crystal, per second */
+#define WANDER	5e-9		/* largest change of a crystal's rate in a second,
+				 * relative */
 #define BACK_NS	2000000000LL
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 static struct node master, child;
-static struct tsct_remote_params master_params;	/* the true timeline: clock params of
-						 * the master's counter */
+static struct tsct_remote_params master_params;	/* true cluster time: clock params
+						 * for the master's counter */
 
 static void begin(unsigned int turn)
 {
@@ -35,10 +36,8 @@ static void read_some(double from, double to)
 			  from + (to - from) * i / 10);
 }
 
-/*
- * Makes an exchange, and then one publication per second. Time is read in between, and
- * right before and after each publication.
- */
+/* Makes an exchange of the child, and then one publication per second. The child's time
+ * is read between publications, and right before and after each one. */
 static double poll_once(double t, double interval, const struct path *path)
 {
 	double at = exchange(&child, 0, &master, path, t), end_t = t + interval;
@@ -104,8 +103,8 @@ START_TEST(test_one_source)
 }
 END_TEST
 
-/* Each poll is a burst of exchanges: the interval between polls determines the
- * window. */
+/* Each poll is a burst of exchanges. The window of the fit depends on the interval
+ * between polls. */
 START_TEST(test_bursts)
 {
 	double t = 2;
@@ -127,7 +126,7 @@ START_TEST(test_bursts)
 }
 END_TEST
 
-/* The reported status, master, timeline and depth */
+/* The child reports its status, master, timeline and depth. */
 START_TEST(test_reported_state)
 {
 	struct tsct_remote_params params;
@@ -209,7 +208,8 @@ START_TEST(test_tree)
 }
 END_TEST
 
-/* Nodes that poll each other in a loop: the depth is limited. */
+/* If nodes poll each other in a loop, their depth grows to a limit, and then their time
+ * is not used. */
 START_TEST(test_too_deep)
 {
 	struct tsct_exchange x = { .t1 = 1000000, .t2 = 5, .t3 = 6,
@@ -236,10 +236,8 @@ END_TEST
 
 /* ---- disruptions and faults ---------------------------------------------- */
 
-/*
- * Requests take a path that is 1 ms longer. The source's time seems to move by half of
- * that, but no exchange contradicts the old time.
- */
+/* Requests take a path that is 1 ms longer from some time on. The source's time seems
+ * to move by half of that, but no exchange contradicts the old time. */
 START_TEST(test_route_change)
 {
 	struct path longer = lan;
@@ -266,7 +264,7 @@ START_TEST(test_small_step)
 	t = poll_until(2, 100, 1, &lan);
 	master_params.base_ns += 2000000;
 	master.false_ns = 2e6;
-	/* Until it is confirmed, the step may be a single wrong exchange. */
+	/* Until more exchanges confirm the step, it may be a single wrong exchange. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -279,10 +277,8 @@ START_TEST(test_small_step)
 }
 END_TEST
 
-/*
- * The source's counter jumps by less than half a round trip. No exchange contradicts
- * that, but an exchange with such an error would have a longer round trip.
- */
+/* The source's counter jumps by less than half a round trip. No exchange contradicts
+ * the old time, but an exchange with such an error would have a longer round trip. */
 START_TEST(test_tiny_step)
 {
 	double t;
@@ -290,7 +286,7 @@ START_TEST(test_tiny_step)
 	begin(15 + (unsigned int)_i);
 	t = poll_until(2, 100, 1, &lan);
 	master.jump_ticks = (_i & 1 ? 45e-6 : -45e-6) * master.crystal.hz;
-	/* Only a short round trip can show the step. */
+	/* Only an exchange with a short round trip can show the step. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -333,8 +329,8 @@ START_TEST(test_counter_jumps)
 
 	begin(8);
 	t = poll_until(2, 100, 1, &lan);
-	/* Cluster time jumps as well, because the source's params convert its counter
-	 * to it. */
+	/* True cluster time jumps as well, because it is computed from the source's
+	 * counter. */
 	master.jump_ticks = 3e9;
 	for (i = 0; i < 5; i++, t += 1) {
 		exchange(&child, 0, &master, &lan, t);
@@ -346,7 +342,7 @@ START_TEST(test_counter_jumps)
 }
 END_TEST
 
-/* Single packet times with a very large error */
+/* Some exchanges contain a single packet time with a very large error. */
 START_TEST(test_single_errors)
 {
 	double t;
@@ -365,7 +361,7 @@ START_TEST(test_single_errors)
 }
 END_TEST
 
-/* The master restarts: its new timeline begins an epoch at once. */
+/* After the master restarts with a new timeline, the child begins an epoch at once. */
 START_TEST(test_master_restart)
 {
 	double t;
@@ -385,7 +381,7 @@ START_TEST(test_master_restart)
 }
 END_TEST
 
-/* The local counter is disrupted: no time, then a new epoch */
+/* After a disruption of the local counter there is no time, and then a new epoch. */
 START_TEST(test_local_disruption)
 {
 	struct tsct_clock_time r;
@@ -408,7 +404,8 @@ START_TEST(test_local_disruption)
 }
 END_TEST
 
-/* A later epoch was published by an earlier daemon: new epochs continue after it. */
+/* An earlier daemon has published a later epoch: new epochs continue after that
+ * epoch. */
 START_TEST(test_resume_epoch)
 {
 	double t;
@@ -425,10 +422,8 @@ START_TEST(test_resume_epoch)
 }
 END_TEST
 
-/*
- * The network is down for an hour: holdover, whose bound grows and holds; then no time.
- * A new epoch begins when the network is back.
- */
+/* The network is down for an hour. In holdover the bound grows and holds; after that
+ * there is no time. A new epoch begins when the network is back. */
 START_TEST(test_holdover)
 {
 	struct tsct_clock_time r;
@@ -484,7 +479,8 @@ START_TEST(test_master)
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&master.state,
 			 node_ticks(&master, t + 60), &r), 0);
 	ck_assert_uint_eq(r.status, TSCT_STATUS_HOLDOVER);
-	/* The same timeline again changes nothing; a different one begins an epoch. */
+	/* Publishing the same timeline again changes nothing; a different timeline
+	 * begins an epoch. */
 	tsct_cluster_master(master.cluster, master.id, &master_params, 7);
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 1);
 	make_master(&master, t, 8);

@@ -152,8 +152,8 @@ START_TEST(test_poll_defaults)
 }
 END_TEST
 
-/* Invalid lines. Each is line 2 of its file. The message must contain the line number,
- * the word and the remedy. */
+/* Invalid configuration lines. Each is line 2 of its file. The error message must
+ * contain the line number, the wrong word and the remedy. */
 static const struct wrong {
 	const char *line, *word, *fix;
 } wrong[] = {
@@ -306,7 +306,7 @@ START_TEST(test_random_bytes)
 }
 END_TEST
 
-/* Expects that a file is accepted, with a warning. */
+/* Expects that a configuration file is accepted, with a warning. */
 static void warned_of(mode_t mode, const char *keys, const char *part)
 {
 	char text[128];

@@ -32,8 +32,8 @@ static void check_packet(const struct golden_packet *packet)
 
 		ck_assert_int_eq(size, (int)event->size);
 		ck_assert_mem_eq(room, event->byte, event->size);
-		/* The event's memory ends with it, so that the sanitizer detects a read
-		 * beyond. */
+		/* The bytes end where the event ends, so that the sanitizer detects a
+		 * read beyond it. */
 		ck_assert_int_eq(tsct_delta_get(&get, event->byte, event->size,
 						&id), size);
 		ck_assert_uint_eq(id, event->id);
@@ -80,7 +80,7 @@ static __u64 make(struct event *event, unsigned int nr)
 	return begin;
 }
 
-/* Encodes all events, with payloads, into memory that is exactly as large. */
+/* Encodes all events with payloads into a buffer of exactly the size that they need. */
 static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 		       size_t *ret_len)
 {
@@ -106,7 +106,8 @@ static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 	return exact;
 }
 
-/* Returns the number of events in @len bytes; the last one may be truncated. */
+/* Decodes the events in @len bytes, of which the last one may be truncated. Returns the
+ * number of complete events. */
 static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 			     const struct event *event, unsigned int nr)
 {
@@ -226,20 +227,22 @@ static int get(__u64 begin, __u64 tid, const char *bytes, size_t len)
 
 START_TEST(test_rejects_bad_headers)
 {
-	/* Header with one byte of tick: needs a known thread */
+	/* An event header with one byte of tick is valid only if the thread is
+	 * known. */
 	ck_assert_int_eq(GET(0, 7, "\x08\x05"), 2);
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x08\x05"), -EINVAL);
 	ck_assert_int_eq(GET(0, 7, "\x08"), -ENODATA);
 	ck_assert_int_eq(GET(0, 7, ""), -ENODATA);
-	/* Header with eight bytes of tick: must not be before the last tick */
+	/* An event header with eight bytes of tick must not be before the last tick. */
 	ck_assert_int_eq(GET(5, 7, "\x03\5\0\0\0\0\0\0\0"), 9);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0\0"), -EINVAL);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0"), -ENODATA);
-	/* Header whose low tick bits would need a tick beyond 2^64 */
+	/* An event header is invalid if its low tick bits would mean a tick of 2^64 or
+	 * more. */
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xff"), 2);
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xfe"), -EINVAL);
-	/* Extended header: with a thread, truncated within the thread, with an invalid
-	 * id */
+	/* Extended event headers: with a thread; truncated within the thread; with an
+	 * invalid id */
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abcd"), 8);
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abc"), -ENODATA);
 	ck_assert_int_eq(GET(0, 7, "\x0c\0\x10\5"), -EINVAL);
@@ -262,10 +265,10 @@ START_TEST(test_rejects_bad_events)
 }
 END_TEST
 
-/* ---- header sizes -------------------------------------------------------- */
+/* ---- sizes of event headers ---------------------------------------------- */
 
-/* Bytes of tick in the header of an event of the same thread, @gap ticks after the
- * previous one */
+/* Returns the number of tick bytes in the header of an event of the same thread, @gap
+ * ticks after the previous event. */
 static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
 {
 	__u8 room[TSCT_DELTA_ROOM];
@@ -303,7 +306,8 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* Average header sizes with alternating threads, 5 us apart on average */
+/* Average size of event headers if threads alternate, with events 5 us apart on
+ * average */
 START_TEST(test_average_size)
 {
 	struct tsct_delta delta;
@@ -371,8 +375,9 @@ START_TEST(test_coarser_ticks)
 }
 END_TEST
 
-/* With file ticks finer than the source's, events of one source tick get consecutive
- * file ticks. They continue in the next source tick. */
+/* If file ticks are finer than ticks of the source, the events on one source tick get
+ * consecutive file ticks. Events that do not fit get file ticks of the next source
+ * tick. */
 START_TEST(test_finer_ticks)
 {
 	struct tsct_tick_resolution resolution;
@@ -406,9 +411,9 @@ START_TEST(test_finer_ticks)
 }
 END_TEST
 
-/* Resolutions through the codec and back. A coarser file tick is the source's tick,
- * divided. A finer one is within the source's tick, or later by the number of events
- * that did not fit. */
+/* Ticks of each resolution are encoded and decoded. A coarser file tick is the source's
+ * tick, divided. A finer file tick is within the source's tick, or later by the number
+ * of events that did not fit there. */
 START_TEST(test_resolutions_round_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };

@@ -18,7 +18,8 @@ static const struct disruption quiet = {
 	.has_module = true, .has_source_seq = true, .source_seq = 5,
 };
 
-/* A change of each indicator alone, in the order of precedence of the causes */
+/* For each cause of a disruption, a change of its indicator alone; in the order of
+ * precedence */
 static const struct {
 	__u32 cause;
 	const char *error_text;
@@ -92,7 +93,8 @@ START_TEST(test_precedence)
 }
 END_TEST
 
-/* Steps in both directions; a change that may be a measurement error is no step. */
+/* A step of CLOCK_REALTIME is detected in both directions; a change that may be a
+ * measurement error is no step. */
 START_TEST(test_steps)
 {
 	struct disruption now;
@@ -113,14 +115,14 @@ START_TEST(test_no_disruption)
 {
 	struct disruption before = quiet, now = quiet;
 
-	/* The same times, measured with a larger error */
+	/* no disruption: the same times, measured with a larger error */
 	now.suspended_min_ns -= 5000;
 	now.suspended_max_ns += 5000;
 	now.realtime_min_ns -= 7000;
 	now.realtime_max_ns += 5000;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* Indicators that become known are no disruption. */
+	/* It is no disruption if an indicator becomes known. */
 	now = quiet;
 	before.has_vmclock = false;
 	before.vm_marker = 0;
@@ -128,7 +130,7 @@ START_TEST(test_no_disruption)
 	before.cpus_hash = 0;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
-	/* Whether the module is loaded is no indicator. */
+	/* It is no disruption if the module is loaded or unloaded. */
 	before = now = quiet;
 	now.has_module = now.has_source_seq = false;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
@@ -139,16 +141,19 @@ START_TEST(test_small_changes)
 {
 	struct disruption now = quiet;
 
-	now.suspended_min_ns += 2000;	/* suspend to idle for a very short time */
+	now.suspended_min_ns += 2000;	/* a disruption: suspend to idle for a very
+					 * short time */
 	now.suspended_max_ns += 2000;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
 	now = quiet;
 	now.vm_generation++;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
 	now = quiet;
-	now.source_seq++;		/* a change to another clocksource and back */
+	now.source_seq++;		/* a disruption: a change to another
+					 * clocksource and back */
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
-	/* The TSC becomes available again, for instance at the end of the boot. */
+	/* A disruption: the TSC becomes available again, for instance at the end of the
+	 * boot. */
 	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_unavailable = true },
 					&(struct disruption) { 0 }),
 			  TSCT_CAUSE_CLOCKSOURCE);
@@ -214,8 +219,8 @@ START_TEST(test_module)
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && now.has_source_seq);
 	ck_assert_uint_eq(now.source_seq, 6);
-	snapshot_error = -EOPNOTSUPP;	/* the module is loaded, and its clock uses
-					 * another source than the TSC */
+	snapshot_error = -EOPNOTSUPP;	/* error if the module's clock uses another
+					 * source than the TSC */
 	disruption_read(&reader, &now);
 	ck_assert(now.has_module && !now.has_source_seq);
 	disruption_close(&reader);
@@ -260,8 +265,9 @@ START_TEST(test_vmclock)
 	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
 	ck_assert_uint_eq(before.vm_marker, 11);
-	ck_assert_uint_eq(before.vm_generation, 0); /* the flags of the page say that
-						     * the generation is not valid */
+	/* 0, because the flags of the vmclock page say that the generation is not
+	 * valid */
+	ck_assert_uint_eq(before.vm_generation, 0);
 	head.flags = VMCLOCK_GENERATION;
 	head.marker++;
 	head.seq += 2;
@@ -270,10 +276,8 @@ START_TEST(test_vmclock)
 	ck_assert_uint_eq(now.vm_marker, 12);
 	ck_assert_uint_eq(now.vm_generation, 22);
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
-	/*
-	 * A change of the page that never completes: the previous values stay, and
-	 * reading does not hang.
-	 */
+	/* If a change of the vmclock page never completes, the previous values stay,
+	 * and reading does not hang. */
 	head.seq++;
 	head.marker++;
 	write_vmclock(&head);
@@ -289,7 +293,8 @@ START_TEST(test_vmclock)
 }
 END_TEST
 
-/* Files that are no valid vmclock page; reading some of them would raise a signal */
+/* Files that are no valid vmclock page; reading some of these files would raise a
+ * signal */
 START_TEST(test_no_vmclock)
 {
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };

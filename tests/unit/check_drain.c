@@ -3,7 +3,7 @@
  * recording */
 #include "drains.h"
 
-/* Events and losses before the begin are not part of the recording. */
+/* Events and losses before the begin of a recording are not part of it. */
 START_TEST(test_ignores_events_before_begin)
 {
 	__u64 i;
@@ -49,8 +49,9 @@ START_TEST(test_refuses_bad_records)
 	ck_assert_int_eq(emit(1), 0);
 	forge(ev, tsct_clock_cycles(clock_), 7); /* forged event: payload too short */
 	forge(ev, tsct_clock_cycles(clock_), 9); /* forged event: payload too long */
-	forge(ev + 1, tsct_clock_cycles(clock_), 8); /* event id that is not defined */
-	forge(ev, rec.begin, 8); /* stamp before that of the previous event */
+	forge(ev + 1, tsct_clock_cycles(clock_), 8); /* forged event: undefined id */
+	forge(ev, rec.begin, 8); /* forged event: stamp before that of the previous
+				  * event */
 	forge(TSCT_ID_NONE, 0, 8);			/* forged record: no valid id */
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 1);
@@ -64,7 +65,7 @@ START_TEST(test_refuses_bad_records)
 }
 END_TEST
 
-/* Events after the end of the recording do not delay the last pass. */
+/* Events after the end of the recording do not delay the last pass of the drain. */
 START_TEST(test_stops_at_end)
 {
 	__u64 until;
@@ -79,7 +80,8 @@ START_TEST(test_stops_at_end)
 	ck_assert_int_eq(emit(4), 0);
 	ck_assert_uint_eq(pass(until), 0);
 	ck_assert_uint_eq(events(), 1);
-	/* Events after the end stay in the ring for the next recorder. */
+	/* Events after the end of the recording stay in the ring for the next
+	 * recorder. */
 	tsct_drain_close(drain);
 	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
 	ck_assert_uint_eq(pass(UINT64_MAX), 3);
@@ -87,7 +89,7 @@ START_TEST(test_stops_at_end)
 }
 END_TEST
 
-/* Random values in the counters that clients can write */
+/* The counters in the rings, which clients can write, get random values. */
 START_TEST(test_random_counters)
 {
 	struct tsct_producer *p;
@@ -110,7 +112,7 @@ START_TEST(test_random_counters)
 	pass(UINT64_MAX);
 	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
 	pass(UINT64_MAX);
-	/* The recording can be finished and read back. */
+	/* Even then, the recording can be finished and read back. */
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }

@@ -23,7 +23,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	ck_assert_uint_eq(ret_balance->published, ret_balance->recorded +
 			  ret_balance->lost);
 	check_readable();
-	/* The metadata contain the same balance. */
+	/* The metadata of the recording must contain the same balance. */
 	len = load_file(dirfd_, "metadata", (__u8 *)text, sizeof(text) - 1);
 	text[len] = '\0';
 	ck_assert_int_eq(tsct_meta_parse(text, len, &again, why, sizeof(why)),
@@ -33,7 +33,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	tsct_recording_free(&again);
 }
 
-/* Parses a number of babeltrace2, with commas between thousands. */
+/* Parses a number printed by babeltrace2, with commas between thousands. */
 static __u64 read_number(const char *at)
 {
 	__u64 number = 0;
@@ -63,7 +63,8 @@ static __u64 babeltrace_command(const char *what, const char *word)
 	return sum;
 }
 
-/* babeltrace2 reads the same numbers of events and discarded events. */
+/* babeltrace2 must read the same numbers of events and discarded events from the
+ * recording. */
 static void expect_babeltrace(const struct tsct_balance *balance)
 {
 	char line[256];
@@ -94,7 +95,8 @@ static bool write_one(__u32 id, __u32 len)
 			 len);
 }
 
-/* Valid and invalid records, full rings, and only occasional passes of the drain */
+/* Balance with valid and invalid records, full rings, and only occasional passes of the
+ * drain */
 START_TEST(test_discard_balance)
 {
 	struct tsct_balance balance;
@@ -153,7 +155,7 @@ START_TEST(test_overwrite_balance)
 }
 END_TEST
 
-/* The recording ends at a stamp between two events that are in the ring. */
+/* Balance of a recording that ends at a stamp between two events in the ring */
 START_TEST(test_ends_between_events)
 {
 	struct tsct_balance balance;
@@ -183,7 +185,7 @@ START_TEST(test_ends_between_events)
 }
 END_TEST
 
-/* Some records in the ring are overwritten with zeros. */
+/* Balance if some records in the ring are overwritten with zeros */
 START_TEST(test_overwritten_records)
 {
 	struct tsct_balance balance;
@@ -296,14 +298,15 @@ START_TEST(test_snapshot)
 	published = attempts;
 	begin_snapshot();
 	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
-	/* Events emitted after the snapshot are not in it. */
+	/* Events emitted after a snapshot are not in it. */
 	for (n = any(5000); n; n--)
 		write_one(ev, 8);
 	finish_balanced(&balance);
 	ring = &rec.streams[0].ring[CPU];
 	ck_assert_uint_eq(ring->published_end, published);
 	ck_assert_uint_eq(balance.lost, 0);
-	/* A snapshot has at least six of eight blocks, one of which may be new. */
+	/* A snapshot of a ring of eight blocks contains at least six blocks, one of
+	 * which may be new. */
 	ck_assert_uint_ge(balance.recorded, published < 1014 ? published : 1014);
 	expect_babeltrace(&balance);
 }
@@ -399,7 +402,8 @@ START_TEST(test_random_ring)
 		ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* The begin may be a random number, as it was read from the ring. */
+	/* The begin of the recording may be a random number, because it was read from
+	 * the ring. */
 	if (rec.begin > rec.end)
 		rec.begin = rec.end;
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);

@@ -65,7 +65,7 @@ START_TEST(test_save_and_load)
 	struct stat st;
 
 	ck_assert_int_eq(load(&got), -ENOENT);
-	ck_assert_str_eq(logged, "");	/* a missing file is no error */
+	ck_assert_str_eq(logged, "");	/* a missing drift file is no error */
 	save();
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
@@ -81,7 +81,8 @@ START_TEST(test_save_and_load)
 }
 END_TEST
 
-/* Each condition under which a saved rate is valid, and the message if it is not */
+/* A saved rate is valid under several conditions. Each one is violated here, and the
+ * message is checked. */
 START_TEST(test_conditions)
 {
 	struct disruption other = indicators;
@@ -135,7 +136,8 @@ static void check_bad(const char *text, size_t len, const char *why)
 	ck_assert_uint_eq(got.rate_mult, 1);
 }
 
-/* Malformed files: truncated anywhere, followed by other text, with any byte changed */
+/* Malformed drift files: truncated anywhere, followed by other text, or with any byte
+ * changed */
 START_TEST(test_corrupt)
 {
 	static const char no_file[] = "malformed or truncated";
@@ -158,8 +160,8 @@ START_TEST(test_corrupt)
 		put(bad, len, 0644);
 		got = (struct drift) { 0 };
 		err = load(&got);
-		/* Only a change of one digit of the rate to another digit stays
-		 * undetected. */
+		/* A changed byte stays undetected only if it is a digit of the rate,
+		 * and becomes another digit. */
 		ck_assert(err < 0 || (got.rate_mult && isdigit(bad[i])));
 	}
 	logged[0] = '\0';
@@ -191,7 +193,8 @@ START_TEST(test_bad_values)
 }
 END_TEST
 
-/* A file that other users may write could contain any rate, and is rejected. */
+/* A drift file that other users may write is rejected, because it could contain any
+ * rate. */
 START_TEST(test_bad_permissions)
 {
 	char text[DRIFT_FILE_TEXT_MAX];
@@ -205,7 +208,8 @@ START_TEST(test_bad_permissions)
 	unlink(file.path);
 	ck_assert_int_eq(symlink("/etc/passwd", file.path), 0);
 	ck_assert_int_lt(load(&got), 0);
-	/* Saving replaces the symbolic link, and does not write to its target. */
+	/* If the drift file is a symbolic link, saving replaces the link, and does not
+	 * write to its target. */
 	logged[0] = '\0';
 	save();
 	ck_assert_int_eq(load(&got), 0);
@@ -215,7 +219,8 @@ START_TEST(test_bad_permissions)
 }
 END_TEST
 
-/* A failed write is logged once, and so is the first success after it. */
+/* A failed write of the drift file is logged once, and so is the first success after
+ * it. */
 START_TEST(test_write_errors)
 {
 	struct drift_file elsewhere;
@@ -257,7 +262,7 @@ START_TEST(test_full_disk)
 }
 END_TEST
 
-/* Names of machines and CPUs may contain any bytes. */
+/* Names of machines and CPUs in the drift file may contain any bytes. */
 START_TEST(test_machine_names)
 {
 	char text[16];

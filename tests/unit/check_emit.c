@@ -30,10 +30,8 @@ static void fill(unsigned char *bytes, unsigned int len, unsigned int first)
 		bytes[len] = first + len * 7;
 }
 
-/*
- * Returns rseq_cs of this thread. It must be NULL after an emit, because a program may
- * unload the plugin that contains the section.
- */
+/* Returns the field rseq_cs of this thread. It must be NULL after an emit, because a
+ * program may unload the plugin that contains the restartable section. */
 static __u64 section_registered(void)
 {
 	const char *area = (char *)__builtin_thread_pointer() +
@@ -71,8 +69,8 @@ START_TEST(test_every_length)
 }
 END_TEST
 
-/* Records of 1008 bytes: four of them leave 32 bytes of a block, less than two
- * headers. */
+/* Emits records of 1008 bytes. Four of these leave 32 bytes of a block, less than the
+ * size of two headers. */
 START_TEST(test_pads_and_full_ring)
 {
 	unsigned char bytes[992];
@@ -86,7 +84,7 @@ START_TEST(test_pads_and_full_ring)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 992), -ENOSPC);
 		/* A record that would end exactly with its block is not allowed. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), -ENOSPC);
-		/* A record that is 16 bytes smaller fits. */
+		/* A record that is 16 bytes smaller fits into the block. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), -ENOSPC);
 		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 3 * round + 3);
@@ -122,7 +120,8 @@ START_TEST(test_too_large_payload)
 }
 END_TEST
 
-/* A payload split anywhere into an iovec array that ends at the end of its memory */
+/* Emits a payload that is split anywhere into an iovec array, which ends at the end of
+ * its memory. */
 START_TEST(test_iovec)
 {
 	unsigned char sent[300];
@@ -159,7 +158,7 @@ START_TEST(test_bad_iovec)
 	struct iovec iov[2] = { { "1234", 4 }, { "", BLOCK } };
 
 	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
-	iov[1].iov_len = ~0UL - 3;	/* the sum of the lengths wraps to 0 */
+	iov[1].iov_len = ~0UL - 3;	/* lengths whose sum wraps to 0 */
 	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
 	ck_assert_int_eq(tsct_emitv(t, 15, iov, 1), -EINVAL);
 	ck_assert_int_eq(tsct_emitv_unordered(t, 65536, iov, 1),
@@ -172,8 +171,8 @@ END_TEST
 
 /* ---- headers and counts ------------------------------------------------- */
 
-/* Checks the header of every block, over more events than the 16-bit count in head can
- * hold. */
+/* Checks the header of every block, over more events than the 16-bit event count in
+ * head can hold. */
 START_TEST(test_block_headers)
 {
 	const void *data = tsct_ring_data(t, cpu);
@@ -204,7 +203,7 @@ START_TEST(test_block_headers)
 }
 END_TEST
 
-/* Emits across position 2^48, where the position in head wraps to 0. */
+/* Emits across position 2^48 of the ring, where the position in head wraps to 0. */
 START_TEST(test_positions_wrap)
 {
 	const __u64 start = 7ULL << 48 | ((1ULL << 48) - BLOCK);
@@ -219,7 +218,7 @@ START_TEST(test_positions_wrap)
 	};
 	producer->head = TSCT_HEAD_POS(start + TSCT_BLOCK_HEADER) |
 		0xfffeULL << 48;
-	/* readers ignore the bits above the position */
+	/* bits above the 48 of a position, which readers ignore */
 	tsct_ring_consumer(t, cpu)->tail = TSCT_HEAD_POS(start) | 123ULL << 50;
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 1000), 0);
@@ -270,7 +269,7 @@ static void emit_randomly(const char *bytes, unsigned int max)
 	tsct_emit(t, id, bytes, any(any(2) ? 100 : max));
 }
 
-/* Random contents of head and tail: all stores of emit stay within the ring. */
+/* With random contents of head and tail, emit stores nothing outside the ring. */
 START_TEST(test_random_head_and_tail)
 {
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -297,8 +296,7 @@ START_TEST(test_random_head_and_tail)
 	}
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
 		ck_assert_mem_eq(bytes_after, end, sizeof(bytes_after));
-	/* The end of the previous ring's data is the begin of this ring's producer
-	 * page. */
+	/* The producer page of a ring follows the end of the previous ring's data. */
 	for (i = 0; i < 7; i++)
 		ck_assert_uint_eq(producer->reserved0[i], 0);
 }
@@ -387,7 +385,8 @@ END_TEST
 START_TEST(test_unknown_cpu)
 {
 	memset(t->fast.refs, 0, t->fast.nr_cpus * sizeof(*t->fast.refs));
-	t->fast.nr_cpus = cpu;	/* the CPU number in rseq is beyond the table of CPUs */
+	t->fast.nr_cpus = cpu;	/* the CPU number in rseq is beyond this table of
+				 * CPUs */
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), -EAGAIN);
 	ck_assert_uint_eq(lost(TSCT_LOST_ABORTED), 1);
 	t->fast.nr_cpus = t->header.nr_cpus;
@@ -408,8 +407,8 @@ static void set_state(unsigned char state)
 	munmap(map, 4096);
 }
 
-/* A CPU that was never online has no ring pages. They are added while the channel is
- * open. */
+/* A CPU that was never online has no ring pages. The pages are added while the channel
+ * is open. */
 START_TEST(test_absent_cpu)
 {
 	struct tsct_ring_stat stat;
@@ -439,7 +438,8 @@ START_TEST(test_absent_cpu)
 }
 END_TEST
 
-/* Installs a filter under which a signal handler can emit: no allocation, no lock */
+/* Installs a seccomp filter that forbids what a signal handler must not do: allocate,
+ * lock */
 static void allow_nothing_unsafe(void)
 {
 #define FORBID(nr)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),	\
@@ -460,7 +460,8 @@ static void allow_nothing_unsafe(void)
 		_exit(9);
 }
 
-/* Emits in a child process, as its first event. Returns its wait status, or -1. */
+/* Emits an event in a child process, as the child's first one. Returns the child's wait
+ * status, or -1. */
 static int emit_first(void)
 {
 	pid_t pid = fork();
@@ -517,7 +518,8 @@ START_TEST(test_rseq_off)
 }
 END_TEST
 
-/* If the program forbids RDTSC, executing it raises SIGSEGV: emit must not do so. */
+/* If the program forbids RDTSC, executing it raises SIGSEGV: emit must not execute it
+ * then. */
 START_TEST(test_tsc_forbidden)
 {
 	struct tsct_channel_options options = { .name = "forbidden" };
@@ -542,7 +544,8 @@ static struct {
 	int calls, result;
 } kernel;
 
-/* Records the request that the module would receive. */
+/* Replaces the ioctl of the module: records the request that the module would
+ * receive. */
 static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
 {
 	(void)unused;
@@ -564,8 +567,8 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 	ck_assert_mem_eq(kernel.payload, sent, len);
 }
 
-/* Without rseq the module writes the event: the payload is in one buffer, or joined
- * from several */
+/* Without rseq, the module writes the event. Its payload is passed in one buffer, or
+ * joined from several buffers. */
 START_TEST(test_written_by_module)
 {
 	const struct tsct_provider_ops *ops = t->ops;
@@ -588,10 +591,10 @@ START_TEST(test_written_by_module)
 	}
 	ck_assert_int_eq(tsct_emit(t, id, sent, BLOCK), -EMSGSIZE);
 	len = kernel.calls;
-	kernel.result = -ENOSPC;	/* this loss is counted by the kernel */
+	kernel.result = -ENOSPC;	/* error: the kernel has counted the loss */
 	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
-	kernel.result = -EIO;		/* this loss is counted by the library */
+	kernel.result = -EIO;		/* error: the library has to count the loss */
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);

@@ -10,7 +10,7 @@
 static const struct {
 	const char *spec;
 	unsigned int nr;
-	__u8 type, format;	/* type and format of the last field */
+	__u8 type, format;	/* expected type and format of the last field */
 	__u16 count;
 } good[] = {
 	{ "", 0, 0, 0, 0 },
@@ -53,7 +53,7 @@ END_TEST
 
 static const struct {
 	const char *spec;
-	int at;			/* position of the error in the text; -1: any */
+	int at;			/* expected position of the error; -1: any */
 } bad[] = {
 	{ "a", 1 }, { "a:", 2 }, { ":u8", 0 }, { "a:u8,", 5 }, { ",a:u8", 0 },
 	{ "a:u8,,b:u8", 5 }, { "a:u9", 2 }, { "a:u", 2 }, { "a:u88", 2 },
@@ -117,8 +117,8 @@ static struct tsct_event_def parse(const char *name, const char *spec)
 	return def;
 }
 
-/* Parses a copy of exactly `len` bytes, so that the sanitizer detects a read beyond
- * it. */
+/* Parses a copy of exactly @len bytes of text, so that the sanitizer detects a read
+ * beyond them. */
 static int check_exactly(const struct tsct_event_def *def, size_t len)
 {
 	void *copy = malloc(len ? len : 1);

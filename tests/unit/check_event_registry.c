@@ -30,7 +30,7 @@ TSCT_EVENT_AS(ev_most, ev_title, TSCT_KIND_INSTANT,
 
 #define NR_EVENTS	7
 
-/* Expects that the next event has this definition and payload. */
+/* Expects that the next event of the channel has this definition and payload. */
 static struct tsct_event expect(const struct tsct_event_type *type,
 				const void *payload, unsigned int len)
 {
@@ -114,7 +114,7 @@ START_TEST(test_every_type)
 	unsigned int i;
 
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
-	/* Emits several times around the ring, so that blocks begin at each type of
+	/* Emits several rings full of events, so that blocks begin with each type of
 	 * event. */
 	for (i = 0; i < 300; i++) {
 		emit_and_expect(i % 2);
@@ -126,7 +126,8 @@ START_TEST(test_every_type)
 }
 END_TEST
 
-/* Emits each type through the slow path, which a source other than the TSC requires. */
+/* Emits an event of each type through the slow path, as in a channel with another
+ * source than the TSC. */
 START_TEST(test_every_type_slow_path)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC);
@@ -200,7 +201,8 @@ START_TEST(test_patterns)
 	if (switches[_i].none)
 		expect(&ev_none_event, "", 0);
 	expect_none();
-	/* A second call for the same channel replaces the patterns. */
+	/* A second call of tsct_events_enable() for the same channel replaces the
+	 * patterns. */
 	ck_assert_int_eq(tsct_events_enable(t, "ev_none"), 1);
 	ck_assert(ev_none_enabled() && !ev_ints_enabled());
 }
@@ -222,7 +224,8 @@ END_TEST
 
 START_TEST(test_switching)
 {
-	/* Events of no channel are not enabled, so no event matches. */
+	/* Events that belong to no channel are not enabled, so no event matches the
+	 * pattern. */
 	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
 	ck_assert_int_eq(tsct_events_enable(t, ""), 0);
 	ck_assert_int_eq(tsct_events_set_enabled("ev_none", true), 1);
@@ -266,8 +269,8 @@ START_TEST(test_bound_channel)
 	expect_none();
 	ck_assert_int_eq(tsct_reader_next(of_own, cpu, &event), 1);
 	ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
-	/* After the channel is closed, its events are disabled, and can be used in
-	 * another channel. */
+	/* After a channel is closed, its events are disabled, and another channel can
+	 * enable them. */
 	tsct_reader_close(of_own);
 	tsct_channel_close(own);
 	ck_assert(!ev_ints_enabled() && ev_none_enabled());

@@ -17,12 +17,13 @@
 enum kind { REQUEST, ANSWER, T1_STAMP, T3_STAMP };
 
 struct event {
-	__s64 at;		/* true time of the event, ns; 0: unused entry */
+	__s64 at;		/* true time of the event, ns; 0: entry not in use */
 	enum kind kind;
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
 	struct tsct_packet_time stamp;
-	__u32 number;		/* number of the request, or ticket of the answer */
+	__u32 number;		/* number of the request, or ticket of the answer,
+				 * that the event is about */
 };
 
 static struct world {
@@ -33,11 +34,13 @@ static struct world {
 	struct tsct_timeline timeline;
 	struct tsct_address from;
 	bool ntp_only;
-	unsigned int extra_requests;	/* maximum number of additional requests of a
-					 * poll */
-	unsigned int fault_percent;	/* probability of each fault, percent */
+	unsigned int extra_requests;	/* largest number of requests of a poll after
+					 * its first one */
+	unsigned int fault_percent;	/* probability of each kind of network fault,
+					 * percent */
 	__s64 now;
-	__s64 local_start, remote_start;	/* values of the counters at time 0 */
+	__s64 local_start, remote_start;	/* values of the client's and the
+						 * server's counter at time 0 */
 	struct event events[EVENTS], seen[SEEN];
 	__u64 last_t1;
 	unsigned int delivered, t1_kernel, t3_kernel, joined;
@@ -61,7 +64,8 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 	return w.ntp_only ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
 }
 
-/* Converts a local counter value to true time; early by up to one cycle. */
+/* Converts a value of the client's counter to true time; the result is early by up to
+ * one cycle. */
 static double local_true_time(__u64 cycles)
 {
 	return (double)(__s64)(cycles - (__u64)w.local_start) / 2.6;
@@ -123,10 +127,8 @@ static void transmit(enum kind kind, const __u8 *bytes, size_t len)
 	}
 }
 
-/*
- * Sends a recorded datagram again: unchanged, changed or truncated, sometimes to the
- * other side.
- */
+/* Sends a recorded datagram again: unchanged, changed or truncated, sometimes in the
+ * other direction. */
 static void attack(void)
 {
 	const struct event *seen = &w.seen[any(SEEN)];
@@ -144,7 +146,8 @@ static void attack(void)
 		e->kind = e->kind == REQUEST ? ANSWER : REQUEST;
 }
 
-/* Packet time that the kernel reports for a moment, within its stated error */
+/* Simulates the packet time that the kernel reports for @cycles, wrong by up to the
+ * error that it states. */
 static struct tsct_packet_time kernel(__u64 cycles)
 {
 	__u32 error = any(200);
@@ -208,7 +211,8 @@ static void serve(const struct event *request)
 	__u32 ticket;
 	size_t len;
 
-	/* NTP's time stamps have no stated error, so exact ones are used here. */
+	/* Time stamps of NTP have no stated error, so exact time stamps are used
+	 * here. */
 	if (w.ntp_only)
 		rx.cycles = remote_at(w.now);
 	tsct_responder_answer(w.responder, &w.timeline, &w.from,
@@ -294,8 +298,8 @@ static void run(unsigned int polls)
 
 	while (polls--) {
 		send_request(false);
-		/* The poll's other requests overtake the first one, or come after its
-		 * answer. */
+		/* The further requests of the poll overtake the first one, or are sent
+		 * after its answer. */
 		for (behind = any(w.extra_requests + 1); behind; behind--) {
 			pass(any(40000));
 			send_request(true);
@@ -363,7 +367,7 @@ static void finish(void)
 	tsct_keys_free(w.keys);
 }
 
-/* Sets flags, key and network faults of one run of a test. */
+/* Sets flags, key and network faults for run number @turn of a test. */
 static void begin_turn(int turn, unsigned int fault_percent)
 {
 	static const __u32 flags[] = {
@@ -376,7 +380,7 @@ static void begin_turn(int turn, unsigned int fault_percent)
 	w.extra_requests = w.ntp_only ? 0 : (unsigned int)turn / 6 % 3;
 }
 
-/* No attack succeeded, and no valid answer was dropped as impossible. */
+/* No attack must succeed, and no valid answer must be dropped as impossible. */
 static void check_no_attack_seen(void)
 {
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
@@ -412,7 +416,7 @@ START_TEST(test_bad_network)
 	ck_assert_uint_gt(w.delivered, 700);
 	if (!w.ntp_only)
 		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
-	/* Every check of the client was exercised. */
+	/* The run must have exercised every check of the client. */
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 0);
 	if (w.keys) {
@@ -425,7 +429,7 @@ START_TEST(test_bad_network)
 }
 END_TEST
 
-/* Each poll gives an exchange, even if datagrams overtake each other. */
+/* Each poll must give an exchange, even if its datagrams overtake each other. */
 START_TEST(test_several_requests_per_poll)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
@@ -433,8 +437,8 @@ START_TEST(test_several_requests_per_poll)
 	check_no_attack_seen();
 	ck_assert_uint_gt(w.client.sent, 2900);
 	ck_assert_uint_ge(w.delivered + 1, 2000);
-	if (w.extra_requests > 1)	/* with three requests, the first two give an
-					 * exchange, too */
+	if (w.extra_requests > 1)	/* polls with three requests: the first two
+					 * requests give an exchange, too */
 		ck_assert_uint_gt(w.delivered, 2200);
 	else
 		ck_assert_uint_le(w.delivered, 2000);

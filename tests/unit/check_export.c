@@ -13,7 +13,7 @@
 
 static void before(void)
 {
-	/* a rule that needs no zoneinfo files */
+	/* Sets a time zone by a rule, which needs no zoneinfo files. */
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	tzset();
 }
@@ -26,7 +26,8 @@ static void after(void)
 
 #define S	1000000000LL
 
-/* 2026-11-21 12:27:50.5 UTC, 13:27:50.5 in the zone TZ */
+/* Begin of the recording: 2026-11-21 12:27:50.5 UTC, 13:27:50.5 in the test's time
+ * zone */
 #define BEGIN	(1795264070LL * S + S / 2)
 
 static const struct {
@@ -38,8 +39,7 @@ static const struct {
 	{ "2026", 0, -EDOM },
 	{ "20260131", 0, -EDOM },
 	{ "20260131123000", 0, -EDOM },
-	{ "1795264070", 0, -EDOM },	/* times in seconds since 1970, with the
-					 * expected result */
+	{ "1795264070", 0, -EDOM },	/* times given in seconds since 1970 */
 	{ "1795264070500000", 0, -EDOM },
 	{ "999999999999999999", 0, -EDOM },
 	{ "1000000000000000000", 1000000000000000000LL, 0 },
@@ -83,7 +83,7 @@ static const struct {
 	{ "2026-11-21T13:27", 1795264020LL * S, 0 },
 	{ "2026-11-21", 1795215600LL * S, 0 },
 	{ "2026-11-21Z", 1795219200LL * S, 0 },
-	/* a local time in summer, when the zone's offset differs */
+	/* a local time in summer, when the time zone has another offset */
 	{ "2026-07-01T00:00:00", 1782856800LL * S, 0 },
 	{ "1969-12-31T23:59:59.25Z", -750000000LL, 0 },
 	{ "2026-02-30", 0, -EINVAL },
@@ -97,11 +97,11 @@ static const struct {
 	{ "2026-11-21T12:27:50ZZ", 0, -EINVAL },
 	{ "2026-11-21X12:27:50", 0, -EINVAL },
 	{ "9999-01-01T00:00:00Z", 0, -ERANGE },
-	{ "13:27:50", BEGIN - S / 2, 0 },	/* time of day in the same second as
-						 * BEGIN */
+	{ "13:27:50", BEGIN - S / 2, 0 },	/* a time of day in the same second
+						 * as BEGIN */
 	{ "13:27:50.75", BEGIN + S / 4, 0 },
-	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 }, /* time of day before BEGIN: on
-						       * the next day */
+	/* a time of day that is before BEGIN, so it is on the next day */
+	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 },
 	{ "14:00", 1795266000LL * S, 0 },
 	{ "13:27:50Z", 0, -EINVAL },
 	{ "1:27:50", 0, -EINVAL },
@@ -181,7 +181,7 @@ START_TEST(test_many_threads)
 		ck_assert_ptr_nonnull(one);
 		ck_assert_uint_eq(one->index, i);
 	}
-	for (i = 1; i < 20000; i++)	/* the thread is the same on any CPU */
+	for (i = 1; i < 20000; i++)	/* a thread is the same on any CPU */
 		ck_assert_uint_eq(tsct_threads_get(&t, i % 3, i * 7919,
 						   9)->index, i);
 	idle = tsct_threads_get(&t, 0, 0, 1);
@@ -227,12 +227,13 @@ START_TEST(test_open_slices)
 	__u32 i;
 
 	ck_assert_int_eq(tsct_thread_find(&t, 1), -1);
-	for (i = 0; i < 4; i++)		/* open slices now: 0 1 2 1 */
+	for (i = 0; i < 4; i++)		/* opens slices, of ids 0 1 2 1 */
 		ck_assert_int_eq(tsct_thread_open(&t, i < 3 ? i : 1), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 3);
 	ck_assert_int_eq(tsct_thread_find(&t, 0), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 3), -1);
-	tsct_thread_close(&t, 0);	/* open slices now: 1 2 1 */
+	tsct_thread_close(&t, 0);	/* closes the slice of id 0: those of 1 2 1
+					 * stay open */
 	ck_assert_uint_eq(t.nr_open, 3);
 	tsct_thread_close(&t, 2);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 0);
@@ -303,7 +304,8 @@ START_TEST(test_matches_oldest_send)
 }
 END_TEST
 
-/* Compared with a plain list; more messages are open than there is room for. */
+/* The matcher is compared with a plain list; more messages are open than the matcher
+ * has room for. */
 START_TEST(test_compared_with_a_list)
 {
 	struct { __u64 key; bool waits; } list[4000] = { 0 };

@@ -36,7 +36,7 @@ static void fill(unsigned int nr)
 	}
 }
 
-/* Error of the last fit at @local; the true offset is 5000. */
+/* Returns the error of the last fit at local time @local; the true offset is 5000. */
 static double off_by(__u64 local)
 {
 	double frac;
@@ -79,7 +79,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* Without noise all kinds of fit agree, and the bound is half the round trip. */
+/* Without noise, fits of all kinds agree, and the bound is half the round trip. */
 START_TEST(test_exact)
 {
 	double frac, error;
@@ -114,7 +114,7 @@ START_TEST(test_one_exchange)
 				 0);
 		ck_assert_int_eq(fit.nr_kept, 1);
 		ck_assert_double_eq(tsct_fit_rate(&fit, x[0].t1), 1.5);
-		/* Times in the middle of the exchange, and after it */
+		/* Checks times in the middle of the exchange, and after it. */
 		ck_assert_uint_eq(tsct_fit_at(&fit, x[0].t1 + 110, &frac, &error),
 				  x[0].t2 + 10);
 		ck_assert_double_eq_tol(frac, 0, 1e-6);
@@ -123,14 +123,15 @@ START_TEST(test_one_exchange)
 		ck_assert_double_ge(fit.rate_error, 1e-3);
 		ck_assert_double_le(fit.rate_error, 2e-3);
 	}
-	/* Default rates: both counters run at 1 GHz */
+	/* The fit's default rates are used: both counters run at 1 GHz. */
 	options = (struct tsct_fit_options) { 0 };
 	ck_assert_int_eq(tsct_fit_make(x, 1, &options, 0, &fit, NULL), 0);
 	ck_assert_double_eq(tsct_fit_rate(&fit, 0), 1);
 }
 END_TEST
 
-/* Very few exchanges; and a single one repeated many times, which gives no rate */
+/* Fits of very few exchanges; and of one exchange repeated many times, which has no
+ * rate */
 START_TEST(test_few_exchanges)
 {
 	unsigned int nr, i;
@@ -167,14 +168,15 @@ START_TEST(test_rejects_bad_input)
 		fill(NR);
 		x[7].t1 = x[6].t1 - 1;
 		ck_assert_int_eq(make(kind, NR), -EINVAL);
-		/* Rates of twice and half the nominal rate are rejected. */
+		/* Fits whose rate is twice or half the nominal rate are rejected. */
 		options.kind = kind;
 		fill(NR);
 		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 2.1e9, &fit,
 					       NULL), -ERANGE);
 		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 0.4e9, &fit,
 					       NULL), -ERANGE);
-		/* Counter values so far apart that their order is ambiguous */
+		/* Exchanges with counter values so far apart that their order is
+		 * ambiguous are rejected. */
 		x[NR - 2].t1 = x[0].t1 + (1ULL << 62);
 		x[NR - 1].t1 = x[0].t1 + (1ULL << 63);
 		ck_assert_int_eq(make(kind, NR), -ERANGE);
@@ -182,7 +184,7 @@ START_TEST(test_rejects_bad_input)
 }
 END_TEST
 
-/* Impossible exchanges are dropped; if all are impossible, the fit fails. */
+/* Impossible exchanges are dropped; if all exchanges are impossible, the fit fails. */
 START_TEST(test_impossible)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
@@ -210,8 +212,8 @@ START_TEST(test_impossible)
 }
 END_TEST
 
-/* The tenth of exchanges to drop is rounded down; of equal ones the later is
- * dropped. */
+/* A tenth of the exchanges is dropped. The number is rounded down; of two equal
+ * exchanges, the later one is dropped. */
 START_TEST(test_drops_a_tenth)
 {
 	struct tsct_fit_options options = { .kind = TSCT_FIT_LINEAR };
@@ -246,7 +248,7 @@ static void fill_sessions(unsigned int nr)
 		x[i].session = i + 1;
 }
 
-/* As many sessions as a fit can have pieces, and one more */
+/* Fits of as many sessions as a fit can have pieces, and of one session more */
 START_TEST(test_sessions)
 {
 	unsigned int i;
@@ -272,7 +274,8 @@ START_TEST(test_sessions)
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
 	ck_assert_uint_eq(fit.nr_dropped, 22);
 	ck_assert_double_le(fabs(off_by(x[15].t1)), 1e-3);
-	/* Only exchanges outside sessions: each 16 of them are treated as a session. */
+	/* If all exchanges are outside sessions, each 16 exchanges are treated as a
+	 * session. */
 	fill(NR);
 	for (i = 0; i < NR; i++)
 		x[i].session = 0;
@@ -298,7 +301,8 @@ static void fill_noisy(unsigned int nr)
 	}
 }
 
-/* The result does not depend on the value at which a counter begins, or on its wrap. */
+/* The value at which a counter begins, or a wrap of the counter, does not change the
+ * fit. */
 START_TEST(test_shifted_counters)
 {
 	static const __u64 by[] = {
@@ -421,7 +425,7 @@ START_TEST(test_monotone)
 }
 END_TEST
 
-/* A random number of any size, mostly implausible as a counter value */
+/* A random number of any size, in most cases implausible as a counter value */
 static __u64 any_number(void)
 {
 	return any64() >> any(64);
@@ -445,7 +449,7 @@ static void fill_garbage(unsigned int nr)
 	}
 }
 
-/* Random exchanges give an error or finite numbers. */
+/* A fit of random exchanges gives an error or finite numbers. */
 START_TEST(test_random_exchanges)
 {
 	unsigned int turn, nr, made = 0;

@@ -35,7 +35,7 @@ static struct path one_way(void)
 	};
 }
 
-/* All delay in one direction: the largest possible asymmetry */
+/* A path with all its delay in one direction: the largest possible asymmetry */
 static struct path lopsided(void)
 {
 	return (struct path) { .request = 100e-6 + exponential(5e-6), .answer = 0 };
@@ -70,7 +70,8 @@ static struct path hardware(void)
 	return path;
 }
 
-/* In one of 100 exchanges, a receive time stamp is earlier than the packet was sent. */
+/* A path on which, in one of 100 exchanges, a receive time stamp is earlier than the
+ * packet was sent */
 static struct path early(void)
 {
 	struct path path = queues();
@@ -80,7 +81,7 @@ static struct path early(void)
 	return path;
 }
 
-/* Every fourth exchange has wrong time stamps. */
+/* A path on which every fourth exchange has wrong time stamps */
 static struct path wrong_times(void)
 {
 	struct path path = queues();
@@ -96,10 +97,8 @@ static const path_fn honest[] = {
 };
 #define HONEST	(sizeof(honest) / sizeof(honest[0]))
 
-/*
- * Makes one exchange every @every seconds, beginning at second 10. Returns the end of
- * the last one in s.
- */
+/* Makes @nr exchanges, one every @every seconds from second 10 on. Returns the end of
+ * the last exchange in s. */
 static double fill(unsigned int nr, double every, path_fn path)
 {
 	struct path is = { 0 };
@@ -133,7 +132,7 @@ static void check_at(double s)
 		      fit.nr_kept + fit.nr_dropped, off, error);
 }
 
-/* Checks readings before, between and long after the exchanges. */
+/* Checks readings of a fit before, between and long after the exchanges. */
 static void check_around(double at_s, double from, double to)
 {
 	unsigned int k;
@@ -184,7 +183,8 @@ START_TEST(test_time_stamp_errors)
 }
 END_TEST
 
-/* The bound is no wider than necessary: half the round trip plus the wander. */
+/* The bound of a fit is no wider than necessary: half the round trip plus the
+ * wander. */
 START_TEST(test_bound_is_narrow)
 {
 	double last;
@@ -276,7 +276,7 @@ static int compare(const void *a, const void *b)
 
 #define TURNS	40
 
-/* 90th percentile of the error at the end of 100 exchanges, us */
+/* Returns the 90th percentile of a fit's error at the end of 100 exchanges, us. */
 static double percentile90_us(path_fn path, enum tsct_fit_kind kind)
 {
 	double off[TURNS], last;
@@ -294,7 +294,7 @@ static double percentile90_us(path_fn path, enum tsct_fit_kind kind)
 	return off[TURNS * 9 / 10];
 }
 
-/* Limits are twice the usual errors, because there are few iterations. */
+/* Limits of accuracy are twice the usual errors, because there are few iterations. */
 START_TEST(test_accuracy)
 {
 	static const struct {
@@ -308,7 +308,7 @@ START_TEST(test_accuracy)
 	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
 		ck_assert_double_le(percentile90_us(rows[k].path, TSCT_FIT_AUTO),
 				    rows[k].us);
-	/* The linear fit, for comparison, is worse. */
+	/* The linear fit must be less accurate, for comparison. */
 	ck_assert_double_ge(percentile90_us(queues, TSCT_FIT_LINEAR), 1.8);
 }
 END_TEST

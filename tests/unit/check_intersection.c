@@ -48,7 +48,8 @@ START_TEST(test_known_intervals)
 }
 END_TEST
 
-/* The middle interval overlaps both others, so neither of these is proved wrong. */
+/* The middle one of three intervals overlaps both others, so neither of these is proved
+ * wrong. */
 START_TEST(test_chained_intervals)
 {
 	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },
@@ -72,7 +73,8 @@ START_TEST(test_touching_intervals)
 }
 END_TEST
 
-/* Intervals with NaN or infinite bounds do not change the result of the others. */
+/* Intervals with NaN or infinite bounds do not change the result of the other
+ * intervals. */
 START_TEST(test_nan_and_infinity)
 {
 	struct tsct_correctness_interval odd[] = { { .middle = 0, .bound = 1 },
@@ -90,8 +92,8 @@ static double any_real(double from, double to)
 	return from + (to - from) * (double)any(1000001) / 1e6;
 }
 
-/* Fills in random intervals. The truth is 0: correct intervals contain it, those of
- * falsetickers are random. */
+/* Fills in random intervals. The true value is 0: correct intervals contain it,
+ * intervals of falsetickers are random. */
 static unsigned int fill(struct tsct_correctness_interval *intervals,
 			 unsigned int nr, unsigned int falsetickers,
 			 bool together)
@@ -110,12 +112,10 @@ static unsigned int fill(struct tsct_correctness_interval *intervals,
 	return falsetickers;
 }
 
-/*
- * Up to (n - 1) / 2 falsetickers, which agree with each other or not: there is a
+/* With up to (n - 1) / 2 falsetickers, which may agree with each other, there is a
  * majority, and the truth is in its range. A source far from all correct ones is a
- * falseticker. A correct source is not, unless falsetickers formed a larger group
- * without it.
- */
+ * falseticker. A correct source is a falseticker only if falsetickers form a larger
+ * group without it. */
 START_TEST(test_falsetickers)
 {
 	unsigned int i, j, named = 0;

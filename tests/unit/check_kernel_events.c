@@ -43,7 +43,8 @@ static struct nl_msg *message(int type, int cmd)
 	return msg;
 }
 
-/* Delivers a message: from the kernel if @port is 0, else from another process. */
+/* Delivers a netlink message, from the kernel if @port is 0, else from another
+ * process. */
 static void arrive(struct nl_msg *msg, __u32 port)
 {
 	struct sockaddr_nl from = { .nl_family = AF_NETLINK, .nl_pid = port };
@@ -98,7 +99,7 @@ START_TEST(test_ignores_other_families)
 	ck_assert(!kernel.family && !kernel.news);
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, NULL), 0);
 	ck_assert(!kernel.family && !kernel.news);
-	/* The message comes from another process. */
+	/* A message that comes from another process is ignored. */
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
 			      TSCT_GENL_GROUP), 1234);
 	ck_assert(!kernel.family && !kernel.news);
@@ -119,21 +120,21 @@ START_TEST(test_epoch_event)
 {
 	struct nl_msg *msg;
 
-	arrive(event(FAMILY, 7), 0);		/* the module's family is not known
-						 * yet */
+	arrive(event(FAMILY, 7), 0);		/* ignored: the module's netlink
+						 * family is not known yet */
 	ck_assert(!kernel.news);
 	kernel.family = FAMILY;
 	kernel.epoch = 6;
 	arrive(event(FAMILY, 7), 0);
 	ck_assert(kernel.news);
-	arrive(event(FAMILY, 6), 0);		/* an event of the epoch that is
-						 * published already */
+	arrive(event(FAMILY, 6), 0);		/* ignored: an event of the epoch
+						 * that is already published */
 	ck_assert(!kernel.news);
 	arrive(event(FAMILY + 1, 7), 0);
 	ck_assert(!kernel.news);
 	arrive(event(FAMILY, 7), 1234);
 	ck_assert(!kernel.news);
-	/* A message with an unknown command, and incomplete messages */
+	/* Messages with an unknown command or missing attributes are ignored. */
 	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED + 1), 0);
 	ck_assert(!kernel.news);
 	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED), 0);

@@ -34,7 +34,7 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 	return -EXDEV;
 }
 
-/* A clock area with room for some CPUs, and memory behind it that must not change */
+/* A clock area with room for some CPUs, followed by memory that must not change */
 static union {
 	struct tsct_clock_page page;
 	unsigned char bytes[TSCT_CLOCK_SIZE(CPUS) + 64];
@@ -86,7 +86,7 @@ START_TEST(test_cpu_table)
 	ck_assert_uint_eq(cpu_entry(3)->error_cycles, UINT64_MAX);
 	tsct_latch_set_cpu(&area.page, 5, 1, 1);
 	tsct_latch_set_cpu(&area.page, UINT32_MAX, 1, 1);
-	/* an unused entry is 0, like the rest of the page */
+	/* a CPU entry that is not in use contains 0, like the rest of the page */
 	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);
 	ck_assert_uint_eq(area.bytes[TSCT_CLOCK_SIZE(CPUS)], 0xff);
 }
@@ -137,7 +137,8 @@ static void read_once(struct reader *r, uint64_t *last)
 	r->torn += !nr;
 	r->backwards += nr < *last;
 	*last = nr;
-	/* Any cycles up to one STRIDE after the begin of the newest params */
+	/* cycles from the begin of state 1 up to one STRIDE after the begin of the
+	 * newest state */
 	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
 	r->wrong += !is_right(&shared, stamp);
 	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {
@@ -174,7 +175,7 @@ START_TEST(test_race)
 					  &readers[i]));
 	for (n = 2; n < STATES; n++) {
 		if (n % 1000 == 0)	/* another writer takes over while readers
-					 * continue */
+					 * continue to read */
 			tsct_latch_repair(&shared);
 		state = nth_state(n);
 		tsct_latch_stage(&shared, &state);

@@ -32,9 +32,10 @@ static void before_store(void);
 
 static struct tsct_clock_page page, before;
 static jmp_buf death;
-static unsigned long stores;		/* number of stores by this writer so far */
+static unsigned long stores;		/* number of stores that this writer has made */
 static unsigned long stores_left;	/* number of stores until the writer dies */
-static uint64_t old_nr, new_nr;		/* numbers of the states that readers may see */
+static uint64_t old_nr, new_nr;		/* numbers of the old and the new state;
+					 * readers may see either */
 static bool watched;
 
 /* Checks that a reader sees the old state or the new one at this moment. */
@@ -63,7 +64,8 @@ static void before_store(void)
 	stores++;
 }
 
-/* Returns false if the writer died. */
+/* Publishes state @n with a writer that dies after @limit stores. Returns false if it
+ * died. */
 static bool write_until(uint64_t n, unsigned long limit)
 {
 	struct tsct_clock_state state = nth_state(n);
@@ -111,8 +113,8 @@ static void check_whole(uint64_t n)
 	ck_assert_mem_eq(&copy, &page.copy[0], sizeof(copy));
 }
 
-/* After a repair, the last state that readers saw is kept, and a new writer
- * continues. */
+/* After a writer died and its page is repaired, the last state that readers saw is
+ * kept, and a new writer can continue. */
 static void check_death_at(unsigned long limit)
 {
 	uint64_t seen;
@@ -123,7 +125,7 @@ static void check_death_at(unsigned long limit)
 	seen = read_nr(&page);
 	ck_assert(seen == old_nr || seen == new_nr);
 	ck_assert(!ended || seen == new_nr);
-	/* the writer that repairs may die, too */
+	/* the writer that repairs the page may die, too */
 	repair_until(any(2200));
 	ck_assert_uint_eq(read_nr(&page), seen);
 	ck_assert(repair_until(-1UL));
@@ -167,8 +169,8 @@ START_TEST(test_reader_between_stores)
 	ck_assert(write_until(new_nr, -1UL));
 	watched = false;
 	check_whole(new_nr);
-	page.seq--;		/* the state that a writer leaves if it dies before
-				 * its last store */
+	page.seq--;		/* page as a writer leaves it that dies before its
+				 * last store */
 	old_nr = new_nr;
 	watched = true;
 	ck_assert(repair_until(-1UL));

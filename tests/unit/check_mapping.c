@@ -26,7 +26,7 @@
 
 static struct tsct_mapping mapping;
 
-/* Builds the mapping of a node whose counter is the axis itself. */
+/* Builds the identity mapping, of a node whose counter is that of the axis. */
 static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis,
 			  __u64 begin, __u64 end)
 {
@@ -37,7 +37,8 @@ static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis
 	return tsct_mapping_build(ret, &same, 1, axis, begin, end);
 }
 
-/* Exact value of a mapping line at @local, minus @global and @frac / 2^64 ticks */
+/* Returns the exact value of a mapping line at @local, minus the expected @global +
+ * @frac / 2^64 ticks. */
 static double line_minus(const struct tsct_mapping_line *line, __u64 local,
 			 __u64 global,
 			 __u64 frac)
@@ -100,8 +101,8 @@ static double any_double(double from, double to)
 	return from + (to - from) * ((double)any(1 << 20) / (1 << 20));
 }
 
-/* Slopes at knots: harmonic means of the neighbouring slopes; no curvature at the
- * ends */
+/* Computes the slopes of a spline at its knots: harmonic means of the neighbouring
+ * slopes; no curvature at the ends. */
 static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 		      double *slope, double *rise)
 {
@@ -115,8 +116,8 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
 }
 
-/* Spline through knots, as in lib/sync/fit_reference.c; straight before the first
- * knot */
+/* Makes a spline through knots, as lib/sync/fit_reference.c does; it is straight before
+ * the first knot. */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
 	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;
@@ -141,8 +142,8 @@ static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 	world.nr = nr + 1;
 }
 
-/* Makes a fit of @nr sessions in a recording of @seconds, whose rates differ by up to
- * @ppm. */
+/* Makes a fit of @nr sessions in a recording of @seconds; rates of successive sessions
+ * differ by up to @ppm. */
 static void make_world(unsigned int nr, double seconds, double ppm)
 {
 	static const __u64 hz[] = { GIGA, TSC_HZ, TSC_HZ / 16, 25000000,
@@ -180,7 +181,8 @@ static void make_correct(void)
 }
 
 #if LDBL_MANT_DIG == 64
-typedef __float128 real;	/* holds products of two doubles exactly */
+typedef __float128 real;	/* floating-point type that holds products of two
+				 * doubles exactly */
 #else
 typedef long double real;
 #endif
@@ -193,11 +195,9 @@ static real value(const struct tsct_cubic *piece, __u64 local)
 	return d + (real)(__s64)(piece->base - world.axis.remote);
 }
 
-/*
- * Value of the fit at @local, minus @global, in ticks. Rounding of coefficients leaves
- * small gaps between pieces, so each piece is tilted here to end where the next one
- * begins.
- */
+/* Returns the value of the fit at @local, minus @global, in ticks. Rounded coefficients
+ * leave small gaps between the pieces of a fit, so each piece is tilted to end where
+ * the next piece begins. */
 static double fit_minus(__u64 local, __u64 global)
 {
 	const struct tsct_cubic *piece = world.piece;
@@ -218,8 +218,8 @@ static double fit_minus(__u64 local, __u64 global)
 	return (double)(d + (real)(__s64)(world.axis.global - global));
 }
 
-/* Largest distance in ticks between a mapping line and the fit, at its ends and
- * quarters */
+/* Returns the largest distance in ticks between a mapping line and the fit, at the
+ * line's ends and quarters. */
 static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
@@ -235,7 +235,7 @@ static double off_by(const struct tsct_mapping_line *line)
 	return worst;
 }
 
-/* A mapping line must end exactly where the next one begins. */
+/* Checks that a mapping line ends exactly where the next one begins. */
 static void check_next(const struct tsct_mapping_line *line, const struct tsct_mapping_line *next)
 {
 	tsct_u128 frac = (tsct_u128)line->len * line->mult + line->frac;
@@ -246,7 +246,7 @@ static void check_next(const struct tsct_mapping_line *line, const struct tsct_m
 	must(next->frac == (__u64)frac);
 }
 
-/* Global ticks per local one at @local, rounded down */
+/* Returns the global ticks per local tick at @local, rounded down. */
 static __u64 whole_at(__u64 local)
 {
 	struct tsct_mapping_line line;
@@ -255,8 +255,8 @@ static __u64 whole_at(__u64 local)
 	return line.whole;
 }
 
-/* Checks @nr successive mapping lines from @local on; *worst: largest distance,
- * ticks */
+/* Checks @nr successive mapping lines from tick @local on. *worst: largest distance
+ * from the fit, ticks */
 static void follow(__u64 local, unsigned int nr, double *worst)
 {
 	struct tsct_mapping_line line, next;
@@ -278,11 +278,9 @@ static void follow(__u64 local, unsigned int nr, double *worst)
 	}
 }
 
-/*
- * Maximum number of mapping lines. A line of h ticks is off by f'' h^2 / 8 ticks, of
- * which 1/16 ns is allowed. This limits its length, which is a power of two. Each
- * piece, and each 2^40 ticks, may need one more line.
- */
+/* Returns the maximum number of mapping lines. A line of h ticks is off by f'' h^2 / 8
+ * ticks, of which 1/16 ns is allowed. This limits the length of a line, which is a
+ * power of two. Each piece of the fit, and each 2^40 ticks, may need one more line. */
 static double max_lines(void)
 {
 	double sum = 0, scale = (double)world.axis.num / (double)world.axis.den;
@@ -307,7 +305,8 @@ static const struct scenario {
 	unsigned int sessions;
 	double seconds, ppm;
 } scenarios[] = {
-	/* ppm: largest change of rate from one session to the next */
+	/* number of sessions, duration in s, largest change of rate between sessions in
+	 * ppm */
 	{ "a minute, 3 sessions, 1 ppm", 3, 60, 1 },
 	{ "a minute, 250 sessions, 100 ppm", 250, 60, 100 },
 	{ "an hour, 20 sessions, 1 ppm", 20, 3600, 1 },
@@ -320,7 +319,8 @@ static const struct scenario {
 	{ "a second, 250 sessions, 1000 ppm", 250, 1, 1000 },
 };
 
-/* Mapping lines are less than 0.1 ns off, connected, rising, and not too many. */
+/* The lines of a mapping are less than 0.1 ns off, connected and rising, and there are
+ * not too many of them. */
 START_TEST(test_random_fits)
 {
 	const struct scenario *scenario = &scenarios[_i];
@@ -338,7 +338,8 @@ START_TEST(test_random_fits)
 			follow(mapping.begin + any64() % (mapping.end -
 							  mapping.begin),
 			       10, &worst);
-		/* Checks the lines around the boundaries of pieces. */
+		/* Checks the mapping lines around the boundaries of the fit's
+		 * pieces. */
 		for (i = 0; i < world.nr; i++)
 			follow(world.piece[i].from - 1, 3, &worst);
 		follow(mapping.end, 1, &worst);
@@ -350,7 +351,8 @@ START_TEST(test_random_fits)
 }
 END_TEST
 
-/* A mapping has nr_lines lines between its begin and its end. */
+/* The field nr_lines of a mapping is the number of lines between its begin and its
+ * end. */
 START_TEST(test_number_of_lines)
 {
 	struct tsct_mapping_line line;
@@ -389,9 +391,9 @@ static const struct tsct_axis identity_axis = { 0, 0, 1, 1, GIGA };
 
 START_TEST(test_line_by_hand)
 {
-	/* 3 remote ticks per 4 local ticks; remote tick 1000 at local tick 400 */
+	/* Fit: 3 remote ticks per 4 local ticks; remote tick 1000 at local tick 400 */
 	const struct tsct_cubic piece = { 400, 1000, { 0, 0.75, 0, 0 } };
-	/* 2 ns per remote tick; 5000 ns at remote tick 1000 */
+	/* Axis: 2 ns per remote tick; 5000 ns at remote tick 1000 */
 	const struct tsct_axis axis = { 1000, 5000, 2, 1, GIGA };
 
 	ck_assert_int_eq(tsct_mapping_build(&mapping, &piece, 1, &axis, 0, 1000),
@@ -409,7 +411,8 @@ START_TEST(test_line_by_hand)
 }
 END_TEST
 
-/* A parabola 1000 + d + d^2 / 2^20 up to d = 2^20, then a straight line with slope 3 */
+/* Mapping of a parabola 1000 + d + d^2 / 2^20 up to d = 2^20, and then of a straight
+ * line with slope 3 */
 START_TEST(test_parabola_by_hand)
 {
 	const struct tsct_cubic piece[] = {
@@ -429,7 +432,7 @@ START_TEST(test_parabola_by_hand)
 }
 END_TEST
 
-/* The axis gives a recording exactly the duration that CLOCK_REALTIME measured. */
+/* On the axis, a recording lasts exactly as long as CLOCK_REALTIME measured. */
 START_TEST(test_axis_of_recording)
 {
 	struct tsct_axis axis;
@@ -454,7 +457,8 @@ START_TEST(test_axis_of_recording)
 }
 END_TEST
 
-/* Times on the axis equal the clock's own conversion, or are 1 ns later. */
+/* A time on the axis equals the time to which the clock converts the same cycles, or is
+ * 1 ns later. */
 START_TEST(test_axis_of_clock_params)
 {
 	struct tsct_axis axis;
@@ -480,7 +484,7 @@ END_TEST
 
 static struct tsct_exchange exchanges[400];
 
-/* Makes sessions of 20 exchanges; the master's counter runs at 2.4 GHz. */
+/* Makes exchanges, 20 in each session; the master's counter runs at 2.4 GHz. */
 static void exchange_all(void)
 {
 	double true_remote, delay1, delay2;
@@ -502,7 +506,7 @@ static void exchange_all(void)
 	}
 }
 
-/* Mappings of each kind of fit, compared with tsct_fit_at(), which rounds, too */
+/* Mappings of all kinds of fit, compared with tsct_fit_at(), which also rounds */
 START_TEST(test_fit)
 {
 	static const enum tsct_fit_kind kinds[] = {
@@ -535,16 +539,16 @@ START_TEST(test_fit)
 	}
 	printf("# %s: %llu lines, off by %.4f ns\n", tsct_fit_name(fit.kind),
 	       (unsigned long long)mapping.nr_lines, worst);
-	/* Rounding error: 2^-12 in a difference of doubles of 2^40, and in
-	 * tsct_fit_at() */
+	/* The allowed error includes rounding, by up to 2^-12, of doubles of 2^40 that
+	 * are subtracted here and in tsct_fit_at(). */
 	ck_assert_double_lt(worst, ERROR_NS + 0.01);
 }
 END_TEST
 
 /* ---- cursors -------------------------------------------------------------------- */
 
-/* Compares a mapping cursor with separate lookups of each tick, with monotonic fixups
- * added. */
+/* Compares the results of a mapping cursor with a separate lookup of each tick, to
+ * which monotonic fixups are added. */
 static void run_location(unsigned int gap_bits)
 {
 	struct tsct_mapping_cursor cursor;
@@ -574,7 +578,8 @@ static void run_location(unsigned int gap_bits)
 	}
 	must(cursor.monotonic_fixups == monotonic_fixups);
 	must(!monotonic_fixups == !cursor.fixup_max);
-	/* Lines that rise by a tick or more per local tick need no fixups. */
+	/* Mapping lines that rise by a tick or more per local tick need no monotonic
+	 * fixups. */
 	must(!monotonic_fixups || flat);
 }
 
@@ -613,8 +618,8 @@ START_TEST(test_cursor_rejects)
 }
 END_TEST
 
-/* From 4 GHz to 1 GHz, four local ticks share a global tick; the fixups of such ticks
- * are counted. */
+/* If 4 GHz are mapped to 1 GHz, four local ticks share a global tick. The monotonic
+ * fixups of such ticks are counted. */
 START_TEST(test_monotonic_fixups)
 {
 	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };
@@ -630,7 +635,7 @@ START_TEST(test_monotonic_fixups)
 	}
 	ck_assert_uint_eq(cursor.monotonic_fixups, 7);
 	ck_assert_uint_eq(cursor.fixup_max, 7 - 7 / 4);
-	/* Equal local ticks have equal global ticks, also after a fixup. */
+	/* Equal local ticks have equal global ticks, even after a monotonic fixup. */
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 7, &global), 0);
 	ck_assert_uint_eq(global, 7);
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);
@@ -669,11 +674,12 @@ START_TEST(test_bad_numbers)
 	ck_assert_int_eq(make_cubic(0, 1, 1e300, -1e300), -ERANGE);
 	ck_assert_int_eq(make_cubic(0, 1e-300, 0, 0), -ERANGE);
 	ck_assert_int_eq(make_cubic(0, 1, 5e-324, 5e-324), 0);
-	/* Cubics that fall in the middle, or whose slope at the begin is too small */
+	/* Invalid: cubics that fall in the middle, or whose slope at the begin is too
+	 * small */
 	ck_assert_int_eq(make_cubic(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
 	ck_assert_int_eq(make_cubic(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
 	ck_assert_int_eq(make_cubic(0, 1, -0x1p-22, 0), 0);
-	/* Fits with values below global tick 0 */
+	/* Invalid: fits with values below global tick 0 */
 	ck_assert_int_eq(make_cubic(-1, 1, 0, 0), -ERANGE);
 }
 END_TEST
@@ -692,7 +698,7 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 1, 0), -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1ULL << 62), -ERANGE);
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 0), 0);
-	/* Only pieces within the requested range have to be valid. */
+	/* Only the pieces of a fit within the requested range have to be valid. */
 	piece[2].base = 300;
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 199), 0);
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 200), -EINVAL);
@@ -700,7 +706,7 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1000), 0);
 	piece[2].from = 50;
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1000), -EINVAL);
-	/* Pieces that are in order, but span 2^63 ticks or more */
+	/* Invalid: pieces that are in order, but span 2^63 ticks or more */
 	piece[2].from = (1ULL << 63) + 99;
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 50, 1000), -ERANGE);
 }
@@ -739,7 +745,8 @@ START_TEST(test_bad_axes)
 			 -ERANGE);
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
 					0, 2594123457), -ERANGE);
-	/* A fraction that fits into 64 bits after common factors are cancelled */
+	/* The axis's rate is a fraction, which fits into 64 bits only after common
+	 * factors are cancelled. */
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 1ULL << 62, 0,
 					(1ULL << 62) + 1, 0, 4 * GIGA), 0);
 	ck_assert_uint_eq(axis.num, (1ULL << 62) + 1);
@@ -749,7 +756,8 @@ START_TEST(test_bad_axes)
 }
 END_TEST
 
-/* Pieces of random bits: an error, or lines that rise and are connected */
+/* Fits whose pieces contain random bits: building a mapping fails, or its lines are
+ * rising and connected. */
 START_TEST(test_random_bits)
 {
 	struct tsct_cubic piece[3];

@@ -21,15 +21,16 @@ START_TEST(test_tree)
 	ck_assert_uint_eq(r->nr_nodes, 3);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_merge_how(m, i), how[i]);
-		if (i && _i == TSCT_FIT_AUTO)	/* the result of auto names the kind
-						 * that it chose */
+		if (i && _i == TSCT_FIT_AUTO)	/* for fit auto, the result names the
+						 * kind of fit that it chose */
 			ck_assert(!strcmp(r->nodes[i].correction.fit, "hull") ||
 				  !strcmp(r->nodes[i].correction.fit, "regression"));
 		else
 			ck_assert_str_eq(r->nodes[i].correction.fit,
 					 i ? tsct_fit_name(_i) : "");
 	}
-	/* A node synchronized through another one has a larger error than that one. */
+	/* A node that synchronized through another node has a larger error than that
+	 * node. */
 	ck_assert_uint_lt(tsct_recording_error_ns(r, 0, r->begin), 4);
 	ck_assert_uint_lt(tsct_recording_error_ns(r, 1, EPOCH + 2 * S), 80000);
 	ck_assert_uint_gt(tsct_recording_error_ns(r, 2, EPOCH + 2 * S),
@@ -46,7 +47,7 @@ correction_of(const struct tsct_trace *trace, __u32 node)
 	return &tsct_trace_recording(trace)->nodes[node].correction;
 }
 
-/* Removes a key from the metadata, as if an older version had written the recording. */
+/* Removes a key from a recording's metadata, as if an older version had written it. */
 static void drop_key(const char *name, const char *key)
 {
 	char command[256];
@@ -56,10 +57,9 @@ static void drop_key(const char *name, const char *key)
 	ck_assert_int_eq(system(command), 0);
 }
 
-/*
- * The delays of both directions differ by up to 5 us, and a sample is off by half of the
- * difference: 1.02 us, root mean square. Merging again keeps the stored residual.
- */
+/* Delays of requests and answers differ by up to 5 us, so a sample is off by half of
+ * the difference: 1.02 us, root mean square. A second merge keeps the residual stored
+ * by the first. */
 START_TEST(test_residual)
 {
 	const struct tsct_recorded_correction *c, *d;
@@ -92,10 +92,8 @@ START_TEST(test_residual)
 }
 END_TEST
 
-/*
- * Node c is synchronized through b, which was not recorded: b's clock params in c's
- * samples are used, with their error.
- */
+/* Node c is synchronized through b, of which there is no recording: b's clock params,
+ * which c's samples contain, are used with their error. */
 START_TEST(test_intermediate_not_recorded)
 {
 	struct tsct_merge *m = merge_to("ac", "o");
@@ -108,8 +106,8 @@ START_TEST(test_intermediate_not_recorded)
 }
 END_TEST
 
-/* Without the master's recording, the axis is made from its clock params, or is in ns
- * if its counter is unknown. */
+/* Without a recording of the master, the axis is made from the master's clock params,
+ * or is in ns if its counter is unknown. */
 START_TEST(test_no_master)
 {
 	struct tsct_merge *m = merge_to("bc", "o");
@@ -124,7 +122,8 @@ START_TEST(test_no_master)
 }
 END_TEST
 
-/* Nodes d and c poll only each other: the clock params in their samples are used. */
+/* Nodes d and c poll only each other: the clock params in their sync samples are
+ * used. */
 START_TEST(test_nodes_poll_each_other)
 {
 	struct node b = nodes[1];
@@ -152,7 +151,7 @@ START_TEST(test_ticks_are_independent_of_order)
 	options.jobs = 1;
 	tsct_merge_free(merge_to("bca", "q"));
 	ck_assert_uint_eq(check_result("q", NR_ABC, 1), sum);
-	/* Merging in several steps gives the same ticks. */
+	/* Merging the same recordings in several steps gives the same ticks. */
 	tsct_merge_free(merge_to("ab", "r"));
 	tsct_merge_free(merge_to("a", "s"));
 	tsct_merge_free(merge_to("sb", "t"));
@@ -162,10 +161,8 @@ START_TEST(test_ticks_are_independent_of_order)
 }
 END_TEST
 
-/*
- * Merges a merged recording that contains the master with a child's recording; and two
- * merged recordings with different axes.
- */
+/* Merges a merged recording that contains the master with a child's recording; and then
+ * two merged recordings that have different axes. */
 START_TEST(test_merge_merged_recordings)
 {
 	struct tsct_merge *m;
@@ -195,7 +192,8 @@ START_TEST(test_resolution)
 
 	options.hz = 10 * S;
 	m = merge_to("abc", "o");
-	/* Global ticks are finer than all counters: there are no fixups. */
+	/* If global ticks are finer than the ticks of all counters, there are no
+	 * monotonic fixups. */
 	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.monotonic_fixups, 0);
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 10);
@@ -226,7 +224,7 @@ START_TEST(test_own_clocks)
 {
 	struct tsct_merge *m;
 
-	write_alone(4000);	/* 4 us off, within the bound of 5 us */
+	write_alone(4000);	/* own clocks 4 us apart, bound 5 us */
 	m = merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
@@ -234,7 +232,8 @@ START_TEST(test_own_clocks)
 	check_result("o", 4 * EVENTS, 1);
 	tsct_merge_free(merge_to("o", "p"));
 	check_result("p", 4 * EVENTS, 1);
-	/* A single node has only one clock: no note about differences */
+	/* If all recordings are of one node, there is no note about differences between
+	 * clocks. */
 	tsct_merge_free(merge_to("d", "q"));
 	ck_assert_str_eq(notes, "");
 	options.hz = 3 * S;
@@ -243,8 +242,8 @@ START_TEST(test_own_clocks)
 }
 END_TEST
 
-/* A node without sync samples is merged with nodes that have them, with --force
- * only. */
+/* A node without sync samples can be merged with nodes that have samples only with
+ * --force. */
 START_TEST(test_force)
 {
 	struct tsct_merge *m;
@@ -258,14 +257,14 @@ START_TEST(test_force)
 	ck_assert_ptr_nonnull(strstr(notes, "/e: has no sync samples"));
 	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
 	tsct_merge_free(m);
-	/* Events are not checked: c's own clock is 3 ms off, beyond its bound. */
+	/* The merged events are not checked, because c's own clock is 3 ms off, beyond
+	 * its bound. */
 }
 END_TEST
 
-/*
- * synced-cluster: CLOCK_REALTIME is the same on all nodes, counters differ. Each node's
- * own clock is used, without a note that the result is only as good as CLOCK_REALTIME.
- */
+/* Nodes configured as synced-cluster: CLOCK_REALTIME is the same on all nodes, counters
+ * differ. Each node's own clock is used, without a note that the result is only as good
+ * as CLOCK_REALTIME. */
 START_TEST(test_synced_cluster)
 {
 	struct tsct_merge *m;
@@ -276,8 +275,7 @@ START_TEST(test_synced_cluster)
 		n = nodes[i];
 		n.synced = true;
 		n.uuid = n.boot = 20 + i;
-		n.own_off_ns = i ? 4000 : -4000; /* 4 us off, within the bound of 5
-						  * us */
+		n.own_off_ns = i ? 4000 : -4000; /* own clocks 4 us apart, bound 5 us */
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 	m = merge_to("de", "o");
@@ -286,16 +284,14 @@ START_TEST(test_synced_cluster)
 	ck_assert_str_eq(notes, "");
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
-	/* A merged recording can be merged again without a note. */
+	/* A merged recording of such nodes can be merged again without a note. */
 	expect_accepted("o", "");
 	ck_assert_str_eq(notes, "");
 }
 END_TEST
 
-/*
- * synced-cluster and sync samples merge only with --force; a note has the error of clocks
- * that were forced together.
- */
+/* Nodes with synced-cluster and nodes with sync samples merge only with --force. A note
+ * states the error of clocks that were forced together. */
 START_TEST(test_synced_mixed)
 {
 	static const char sentence[] =
@@ -321,7 +317,8 @@ END_TEST
 
 /* ---- recordings with several epochs -------------------------------------- */
 
-/* The counter jumps by 1 s in the middle, and a new epoch begins, as after a suspend. */
+/* The counter jumps by 1 s in the middle of a recording, and a new epoch begins, as
+ * after a suspend. */
 START_TEST(test_two_epochs)
 {
 	struct node n = nodes[1], later = nodes[1];
@@ -362,10 +359,8 @@ static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 
 	ck_assert_int_eq(tsct_recording_add_segment(rec, &line), 0);
 }
 
-/*
- * Two epochs, and no samples before the jump except older ones from before the
- * recording's begin. The node's clock segments state until when these are valid.
- */
+/* A recording with two epochs, without samples before the jump except some from before
+ * the recording's begin. The node's clock segments state until when these are valid. */
 START_TEST(test_epoch_without_samples)
 {
 	struct node n = nodes[1], later = nodes[1];
@@ -429,8 +424,8 @@ static void write_cut_off(const struct node *n, __u64 last)
 	end_node(&rec, writer, fd, true);
 }
 
-/* Beyond the end that its metadata state, the error of a recording still grows, and is
- * not below the input's. */
+/* The recorder was killed, so events lie beyond the end that the metadata states. The
+ * error continues to grow there, and is not below the input's. */
 START_TEST(test_killed_recorder)
 {
 	struct node n = nodes[1];
@@ -475,7 +470,7 @@ END_TEST
 
 /* ---- short recordings and ends of ranges --------------------------------- */
 
-/* Recordings of 1 us, 100 ms and 1.1 s, with events before all samples */
+/* Recordings of 1 us, 100 ms and 1.1 s, with events before all sync samples */
 START_TEST(test_short_recordings)
 {
 	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };

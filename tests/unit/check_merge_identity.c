@@ -33,7 +33,7 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].info.rec = rec;
 	m.in[i].info.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
-	m.in[i].dirfd = -1;	/* no directory, hence no inode to compare;
+	m.in[i].dirfd = -1;	/* no directory, so inodes are not compared;
 				 * t_merge.sh tests equal inodes */
 }
 
@@ -135,8 +135,8 @@ static bool share_channel(const struct tsct_recording *a,
 	return false;
 }
 
-/* Returns the expected message about a node of @a that is also in @b; "": no such
- * node. */
+/* Returns the expected message about a node that both @a and @b contain; "": there is
+ * no such node. */
 static const char *clash_of(const struct tsct_recording *a,
 			    const struct tsct_recording *b)
 {
@@ -155,8 +155,8 @@ static const char *clash_of(const struct tsct_recording *a,
 	return clash;
 }
 
-/* The merge fails exactly if two inputs contain the same events; its message names such
- * a pair. */
+/* A merge must fail exactly if two inputs contain the same events; the message must
+ * name such a pair of inputs. */
 static void check_sentence(int err)
 {
 	unsigned int i, k;
@@ -189,8 +189,7 @@ START_TEST(test_finds_same_events)
 		expect_refused += err != 0;
 		drop_inputs();
 	}
-	/* Accepted and rejected merges must both be frequent for the test to be
-	 * useful. */
+	/* The test is useful only if accepted and rejected merges are both frequent. */
 	ck_assert_uint_gt(expect_refused, round / 5);
 	ck_assert_uint_lt(expect_refused, round / 5 * 4);
 }
@@ -206,10 +205,8 @@ static double cpu_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/*
- * Makes two inputs of @nr nodes each: all different, or recordings of a single node at
- * consecutive times.
- */
+/* Makes two inputs of @nr nodes each: all nodes are different, or all are recordings of
+ * one node at consecutive times. */
 static void make_large(__u32 nr, bool is_one)
 {
 	__u32 i, k, name;
@@ -247,10 +244,8 @@ static double time_large(__u32 nr, bool is_one)
 	return before;
 }
 
-/*
- * 8 times as many nodes take some 16 times as long, because of caches. A search of all
- * pairs would take 90 times as long.
- */
+/* With 8 times as many nodes, the check takes some 16 times as long, because of caches.
+ * A search of all pairs would take 90 times as long. */
 START_TEST(test_run_time)
 {
 	double few = 1e9, many = 1e9, s;

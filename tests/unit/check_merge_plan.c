@@ -8,13 +8,14 @@
 /* ---- rejected recordings ------------------------------------------------- */
 
 struct bad {
-	const char *why;	/* expected message about recording 'd' */
-	const char *names;	/* names of all inputs, one letter each */
-	bool force;		/* true if --force accepts the inputs */
+	const char *why;	/* expected error message about recording 'd' */
+	const char *names;	/* names of all inputs of the merge, one letter each */
+	bool force;		/* true if the inputs are accepted with --force */
 	struct node node;
 };
 
-/* Recording 'd': a copy of b with another identity, and one property changed */
+/* Returns test case @i. Its recording 'd' is a copy of b with another identity, and one
+ * property changed. */
 static struct bad bad(int i)
 {
 	struct node n = nodes[1];
@@ -71,8 +72,8 @@ START_TEST(test_rejected_recordings)
 }
 END_TEST
 
-/* Valid inputs: two recordings of one node, of different channels or times; a recording
- * with an unknown kind of fit */
+/* Valid inputs: two recordings of one node, which differ in channel or time; a
+ * recording with an unknown kind of fit */
 START_TEST(test_accepted_recordings)
 {
 	struct node n = nodes[1];
@@ -89,7 +90,7 @@ START_TEST(test_accepted_recordings)
 	write_node(&n, "e");
 	tsct_merge_free(merge_to("abe", "p"));
 	check_result("p", 6 * EVENTS, 1);
-	n.fit = "later";	/* a kind of fit that only a later version may have */
+	n.fit = "later";	/* a kind of fit that this version does not know */
 	n.uuid = 11;
 	write_node(&n, "f");
 	tsct_merge_free(merge_to("af", "q"));
@@ -108,7 +109,7 @@ START_TEST(test_missing_recordings)
 }
 END_TEST
 
-/* The timeline changes in the middle of the recording. */
+/* A recording is rejected if its timeline changes in the middle. */
 START_TEST(test_timeline_change)
 {
 	struct node n = nodes[1];
@@ -149,8 +150,8 @@ START_TEST(test_impossible_rate)
 	describe(&rec, &n);
 	join_cluster(&rec, &n);
 	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	n.num *= 5;		/* samples show five times the rate of the node's own
-				 * clock */
+	n.num *= 5;		/* the rate in the samples is five times that of the
+				 * node's own clock */
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
 	expect_refused("ad",
@@ -161,7 +162,8 @@ END_TEST
 
 /* ---- event definitions --------------------------------------------------- */
 
-/* Writes a recording in one of two variants, whose event definitions overlap. */
+/* Writes a recording in one of two variants, which have some event definitions in
+ * common. */
 static void write_defs(const struct node *of, const char *name, bool other)
 {
 	struct tsct_recording rec;
@@ -221,7 +223,8 @@ START_TEST(test_definitions)
 	tsct_merge_free(merge_to("de", "o"));
 	trace = open_result("o");
 	r = tsct_trace_recording(trace);
-	/* A program's channel "kernel" and the kernel's are two channels. */
+	/* A program's channel called "kernel" and the kernel's own channel stay two
+	 * channels. */
 	ck_assert_uint_eq(r->nr_streams, 4);
 	ck_assert_str_eq(r->streams[0].name, "default");
 	ck_assert_str_eq(r->streams[1].name, "mine");
@@ -233,7 +236,7 @@ START_TEST(test_definitions)
 	ck_assert_uint_eq(defs, 7);
 	ck_assert_str_eq(tsct_recording_def(r, 0, 16)->name, "alpha");
 	ck_assert_str_eq(tsct_recording_def(r, 0, 65535)->name, "last");
-	/* Losses stay with the CPU on which they happened. */
+	/* Lost events are still counted on the CPU that lost them. */
 	ck_assert_uint_eq(r->streams[0].loss[0].cause[TSCT_LOSS_FULL], 3);
 	ck_assert_uint_eq(r->streams[0].loss[1].cause[TSCT_LOSS_FULL], 3);
 	ck_assert_uint_eq(r->streams[0].lost_no_ring, 4);
@@ -258,8 +261,8 @@ START_TEST(test_definitions)
 }
 END_TEST
 
-/* A channel is called "x_", which is also the name that a second channel "x" would
- * get. */
+/* One channel is called "x_", which is also the name that the second of two channels
+ * "x" would get. */
 START_TEST(test_channel_names)
 {
 	struct node n[2] = { nodes[0], nodes[1] };
@@ -280,7 +283,8 @@ START_TEST(test_channel_names)
 }
 END_TEST
 
-/* The first recording uses every event id, and the second has a further event. */
+/* The first recording uses every event id, and the second one has a further event
+ * definition. */
 START_TEST(test_too_many_ids)
 {
 	struct tsct_recording rec;
@@ -393,7 +397,7 @@ START_TEST(test_truncated_stream)
 }
 END_TEST
 
-/* Merges a and b. Returns the number of missing events of b. */
+/* Merges recordings a and b. Returns the number of events of b that are missing. */
 static __u64 merge_missing(const char *to)
 {
 	struct tsct_merge *m = merge_to("ab", to);
@@ -404,10 +408,8 @@ static __u64 merge_missing(const char *to)
 	return missing;
 }
 
-/*
- * An invalid event in the middle of a packet: the missing events count as damaged, and
- * the stream does not count as ending early.
- */
+/* An invalid event in the middle of a packet: the missing events are counted as
+ * damaged, and the stream does not count as ending early. */
 START_TEST(test_damaged_event)
 {
 	char name[256];
@@ -430,7 +432,7 @@ START_TEST(test_damaged_event)
 }
 END_TEST
 
-/* An input lacks a stream file, or has a truncated sample stream. */
+/* An input of the merge lacks a stream file, or has a truncated sample stream. */
 START_TEST(test_missing_stream)
 {
 	char name[256];
@@ -471,7 +473,8 @@ START_TEST(test_unfinished_recording)
 	m = merge_to("ad", "o");
 	ck_assert(tsct_merge_is_partial(m));
 	ck_assert_ptr_nonnull(strstr(notes, "/d: not complete"));
-	/* The number of events that the input should contain is unknown. */
+	/* It is unknown how many events the input should contain, so none count as
+	 * missing. */
 	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing, 0);
 	check_balance("o", tsct_merge_input(m, 1)->events + 2 * EVENTS, 0,
 		      TSCT_LOSS_TRUNCATED);

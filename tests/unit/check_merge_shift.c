@@ -43,7 +43,7 @@ START_TEST(test_no_shift_needed)
 }
 END_TEST
 
-/* The node that is not fixed is shifted, by no more than necessary. */
+/* Of a fixed and a free node, the free one is shifted, by no more than necessary. */
 START_TEST(test_shifts_free_node)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -300 }, { 1, 0, 900 } };
@@ -58,7 +58,7 @@ START_TEST(test_shifts_free_node)
 }
 END_TEST
 
-/* A node with three times the other node's limit is shifted three times as far. */
+/* A node whose limit is three times the other node's is shifted three times as far. */
 START_TEST(test_shifts_by_limits)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -390 } };
@@ -121,8 +121,8 @@ static __u64 roll(__u64 n)
 	return any64() % n;
 }
 
-/* Makes nodes that are off by no more than their limits, and latencies of at least
- * LEAST. */
+/* Makes random nodes, which are off by no more than their limits, and latencies between
+ * them of at least LEAST. */
 static __u32 make(struct tsct_latency *latency, __s64 *limits, __u32 nodes)
 {
 	__s64 off[NODES_MAX];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Matching of messages: examples by hand, and random ones compared with a slow matcher
- * that searches all ends
- */
+/* Matching of messages: examples by hand, and random messages compared with a slow
+ * matcher that searches all sends and receives */
 #include <check.h>
 #include <stdlib.h>
 
@@ -82,8 +80,8 @@ static void expect_unmatched(const struct tsct_message_stats *r, __u64 sends,
 	ck_assert_uint_eq(r->receives, r->all.matched + receives);
 }
 
-/* Ends the matching. Checks the counts, and that no message was received before it was
- * sent. */
+/* Ends the matching. Checks the counts of messages, and that no message was received
+ * before it was sent. */
 static const struct tsct_message_stats *
 finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 {
@@ -138,7 +136,8 @@ START_TEST(test_clock_offset)
 }
 END_TEST
 
-/* Messages that were received 8, 9 and 10 before they were sent; bounds of 4 and 5 */
+/* Violations: messages that were received 8, 9 and 10 before they were sent; error
+ * bounds of the nodes are 4 and 5 */
 START_TEST(test_violations)
 {
 	const struct tsct_message_stats *r;
@@ -167,8 +166,8 @@ START_TEST(test_send_and_receive_on_one_tick)
 }
 END_TEST
 
-/* Messages with equal numbers are matched in their order, also if a node sends to
- * itself. */
+/* Messages with equal numbers are matched in the order of sending, even if a node sends
+ * to itself. */
 START_TEST(test_equal_numbers)
 {
 	const struct tsct_message_stats *r;
@@ -185,7 +184,7 @@ START_TEST(test_equal_numbers)
 }
 END_TEST
 
-/* A missing first send must not turn the other messages into violations. */
+/* If the first send is missing, the other messages must not become violations. */
 START_TEST(test_missing_first_send)
 {
 	const struct tsct_message_stats *r;
@@ -218,8 +217,8 @@ START_TEST(test_received_twice)
 }
 END_TEST
 
-/* A receive waits for its send within the window. A late match is provisional for the
- * same time. */
+/* A receive waits for its send for the length of the window. A match with a late send
+ * stays provisional for the same time. */
 START_TEST(test_window)
 {
 	const struct tsct_message_stats *r;
@@ -230,11 +229,12 @@ START_TEST(test_window)
 	received(2, 100, 0, 0, 1);
 	sent(2, 101 + WINDOW, 0, 0, 0);		/* this send is too late: it and
 						 * receive 2 stay unmatched */
-	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the send that the first
-						 * receive had */
+	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* second receive of message 1: takes
+						 * the send from the first */
 	received(3, 100 + 2 * WINDOW, 0, 0, 1);
 	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
-	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* too late for the send of message 3 */
+	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* this receive is too late for the
+						 * send of message 3 */
 	r = finish_stats();
 	expect_unmatched(r, 1, 3);
 	expect_sums(&r->all, 2, 0, 0, 1);
@@ -254,7 +254,8 @@ START_TEST(test_unnumbered_messages)
 }
 END_TEST
 
-/* Room for 64 ends: of 100 sends the first 36 are discarded. */
+/* With room for 64 unmatched sends or receives, the first 36 of 100 sends are
+ * discarded. */
 START_TEST(test_more_sends_than_room)
 {
 	const struct tsct_message_stats *r;
@@ -265,7 +266,8 @@ START_TEST(test_more_sends_than_room)
 	for (i = 1; i <= 100; i++)
 		received(i, 100 + i, 0, 0, 1);
 	r = finish_stats();
-	/* All 36 receives fit, because 64 - 36 messages were matched before. */
+	/* There is room for the first 36 receives, because 64 - 36 messages were
+	 * matched before. */
 	ck_assert_uint_eq(r->sends, 100);
 	ck_assert_uint_eq(r->receives, 100);
 	ck_assert_uint_eq(r->unmatched_sends, r->unmatched_receives);
@@ -275,7 +277,8 @@ START_TEST(test_more_sends_than_room)
 }
 END_TEST
 
-/* The maximum number of node pairs, and one more */
+/* Messages between as many pairs of nodes as statistics have room for, and one pair
+ * more */
 START_TEST(test_many_node_pairs)
 {
 	const struct tsct_message_stats *r;
@@ -329,7 +332,7 @@ struct slow {
 	__u64 unmatched_receives;
 };
 
-/* Returns the oldest waiting end of that kind, or ENDS. */
+/* Returns the index of the oldest waiting send or receive with this key, or ENDS. */
 static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 			      __u64 now)
 {
@@ -422,7 +425,7 @@ START_TEST(test_compared_with_slow_matcher)
 }
 END_TEST
 
-/* All ends are accounted for, even with very little room. */
+/* All sends and receives are counted, even if the matcher has very little room. */
 START_TEST(test_counts_add_up)
 {
 	const struct tsct_message_stats *r;
@@ -476,7 +479,8 @@ START_TEST(test_keys)
 	ck_assert_uint_ne(pool, tsct_message_pool("tell", both));
 	ck_assert_uint_eq(others, tsct_message_pool("served",
 						    1U << TSCT_KIND_RECEIVE));
-	/* The key depends neither on the width of the number nor on later fields. */
+	/* The key of a message depends neither on the width of its number nor on later
+	 * fields. */
 	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, pool),
 			  key_of("n:s64", &five_wide, 8, pool));
 	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, pool),
@@ -567,8 +571,8 @@ START_TEST(test_metadata)
 END_TEST
 
 static const struct {
-	const char *is, *becomes;	/* text in valid metadata, and its
-					 * replacement */
+	const char *is, *becomes;	/* text in valid metadata, and text that
+					 * replaces it */
 } mangled[] = {
 	{ "messages_1 = \"from=1", "messages_2 = \"from=1" },
 	{ "messages_1 = \"from=1", "messages_1 = \"from=2" },

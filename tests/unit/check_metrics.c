@@ -84,7 +84,7 @@ START_TEST(test_values)
 }
 END_TEST
 
-/* ---- the text format, line by line --------------------------------------- */
+/* ---- the text format, checked line by line ------------------------------- */
 
 static const char *name_end(const char *at)
 {
@@ -124,7 +124,8 @@ static const char *line_end(const char *at)
 	return at + 1;
 }
 
-/* Checks a line "# WORD name rest", whose beginning is @word. Returns the rest. */
+/* Checks a line "# WORD name rest", of which @word is the beginning. Returns the
+ * rest. */
 static const char *comment(const char *at, const char *word, char name[64])
 {
 	const char *end;
@@ -137,7 +138,8 @@ static const char *comment(const char *at, const char *word, char name[64])
 	return end + 1;
 }
 
-/* Checks HELP, TYPE and samples of one metric. Returns the begin of the next one. */
+/* Checks the HELP line, the TYPE line and the samples of one metric. Returns the begin
+ * of the next metric. */
 static const char *metric(const char *at)
 {
 	char name[64], again[64], *end;
@@ -223,14 +225,15 @@ START_TEST(test_timekeeper_metrics)
 		.error_ps = 20000, .holdover_after_cycles = 3000000000,
 		.void_after_cycles = 9000000000,
 	};
-	k.est.offset.cycles = 2000000000; /* present cycles: the stub of
-					   * timekeeper_cycles() returns them */
+	k.est.offset.cycles = 2000000000; /* the stub of timekeeper_cycles() returns
+					   * this as present cycles */
 	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
 	ck_assert(m.epoch_age_s > 1.99 && m.epoch_age_s < 2);
-	k.est.offset.cycles = 4000000000; /* the last sample is too old: holdover */
+	k.est.offset.cycles = 4000000000; /* present cycles so long after the last
+					   * sample that the clock is in holdover */
 	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_HOLDOVER);
 	k.est.offset.cycles = 9000000001;

@@ -54,8 +54,9 @@ static __u64 distance(tsct_s128 a, tsct_s128 b)
 	return (__u64)(a > b ? a - b : b - a);
 }
 
-/* A time that is converted to a time stamp and back is unchanged, with any estimate of
- * the time within 68 years. Half a unit of a time stamp is 0.12 ns. */
+/* A time that is converted to a time stamp and back is unchanged, with any estimate
+ * of the time that is off by less than 68 years. Half a unit of a time stamp is 0.12
+ * ns. */
 START_TEST(test_random_time_stamps)
 {
 	int i;
@@ -91,7 +92,7 @@ START_TEST(test_random_times)
 		__s64 ns = tsct_ntp_to_ns(stamp, near);
 		__u64 a = (__u64)(ns + (tsct_s128)2208988800 * S) << 32;
 
-		/* Differences are computed modulo 2^64. */
+		/* Differences of time stamps are computed modulo 2^64. */
 		MUST(a - stamp * (__u64)S + (1ULL << 31) <= 1ULL << 32,
 		     "%#llx: %lld ns", stamp, ns);
 		MUST(distance(ns, near) <= (1ULL << 31) * S + 1,
@@ -237,7 +238,8 @@ static void check_remote_params(const struct tsct_remote_params *a,
 	SAME(growth);
 }
 
-/* Compares a parsed field @a with the field @b that was built. */
+/* Compares @a, an extension field that was parsed, with @b, the field that was
+ * built. */
 static void check_ext(const struct tsct_extension *a, const struct tsct_extension *b)
 {
 	static const struct tsct_remote_params none;
@@ -376,8 +378,8 @@ START_TEST(test_round_trips)
 }
 END_TEST
 
-/* Clock params without TSCT_EXT_PARAMS, and reserved words, are neither sent nor
- * parsed. */
+/* Clock params without the flag TSCT_EXT_PARAMS, and reserved words, are neither sent
+ * nor parsed. */
 START_TEST(test_reserved_words_are_zero)
 {
 	struct tsct_ntp_packet sent = { .version = 4, .mode = 3,
@@ -401,7 +403,7 @@ END_TEST
 
 /* ---- invalid lengths ----------------------------------------------------- */
 
-/* Returns whether a packet with @rest bytes after the last field is valid. @zero: these
+/* Returns whether a packet may have @rest bytes after its last field. @zero: these
  * bytes are all 0 */
 static bool is_valid_rest(size_t rest, bool zero)
 {
@@ -422,8 +424,8 @@ static void check_parse(const __u8 *bytes, size_t len, bool good,
 	     "%zu bytes: %u, %u", len, packet->mac_at, packet->mac_len);
 }
 
-/* A header, our extension field and a MAC of 20 bytes, truncated at each byte, and with
- * bytes appended */
+/* A packet with a header, our extension field and a MAC of 20 bytes is truncated at
+ * each byte, and extended. */
 START_TEST(test_every_length)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
@@ -460,8 +462,9 @@ START_TEST(test_every_length_of_version_3)
 }
 END_TEST
 
-/* Tests every length in the header of the first field. The bytes after it are zeros,
- * with which no field begins. @ours: the field has our type and magic */
+/* Tests every length that the header of the first extension field can state. The bytes
+ * after the field are zeros, with which no field begins. @ours: the field has our type
+ * and magic */
 static void check_first_length(bool ours, size_t total)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
@@ -496,7 +499,7 @@ END_TEST
 
 /* ---- extension fields ---------------------------------------------------- */
 
-/* Writes a field of @type at @at. Returns its end. */
+/* Writes an extension field of @type at offset @at. Returns the offset of its end. */
 static size_t put_field(__u8 *bytes, size_t at, unsigned int type, size_t size)
 {
 	memset(bytes + at, 0, size);
@@ -524,7 +527,7 @@ START_TEST(test_other_extension_fields)
 
 	tsct_ntp_build(&golden, bytes);
 	at = put_field(bytes, 48, 0x0104, 36);
-	at = put_field(bytes, at, TSCT_EXT_TYPE, 16); /* a field of our type, but
+	at = put_field(bytes, at, TSCT_EXT_TYPE, 16); /* field of our type, but
 						       * without our magic */
 	at = put_ours(bytes, at);
 	at = put_field(bytes, at, 0xf323, 28);
@@ -534,7 +537,7 @@ START_TEST(test_other_extension_fields)
 	memset(bytes + at, 0, 24);
 	check_parse(bytes, at + 24, true, &p);
 	ck_assert(p.has_ext && p.has_mac && p.mac_at == at && p.mac_len == 20);
-	/* The last 16 to 24 bytes of a packet are not a field (RFC 7822). */
+	/* The last 16 to 24 bytes of a packet are not an extension field (RFC 7822). */
 	check_parse(bytes, put_field(bytes, at, 0x0104, 16), false, &p);
 	check_parse(bytes, put_field(bytes, at, 0x0104, 24), true, &p);
 	ck_assert(p.has_mac && p.key_id == 0x01040018);
@@ -565,8 +568,8 @@ START_TEST(test_other_versions_of_field)
 }
 END_TEST
 
-/* Unprintable bytes in the field of missing nodes become '?'. The field is valid once
- * per packet, and only together with our extension field. */
+/* Unprintable bytes in the field with the names of missing nodes become '?'. The field
+ * may occur once per packet, and only together with our extension field. */
 START_TEST(test_missing_nodes_field)
 {
 	struct tsct_ntp_packet sent = golden, p;
@@ -594,8 +597,8 @@ START_TEST(test_missing_nodes_field)
 	check_parse(bytes, at + TSCT_MISSING_SIZE, false, &p);
 	field[3] = 124;
 	check_parse(bytes, at - 4, false, &p);
-	/* A field of missing nodes is ignored if it has another magic, or without our
-	 * extension field. */
+	/* The field with the names of missing nodes is ignored if it has another magic,
+	 * or if our extension field is missing. */
 	field[3] = 128;
 	field[4] = 0;
 	check_parse(bytes, at, true, &p);
@@ -646,7 +649,8 @@ START_TEST(test_versions_and_modes)
 }
 END_TEST
 
-/* Every error has a text; the pointer for the text may be NULL. */
+/* Every error of the parser has a text; callers that do not need the text may pass
+ * NULL. */
 START_TEST(test_error_texts)
 {
 	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
@@ -675,7 +679,8 @@ END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-/* Makes random bytes, or a packet of ours with some bytes changed. */
+/* Makes random bytes, or a valid packet with our extension field and some bytes
+ * changed. */
 static size_t any_bytes(__u8 *bytes)
 {
 	struct tsct_ntp_packet packet;
@@ -697,8 +702,7 @@ static size_t any_bytes(__u8 *bytes)
 	return len;
 }
 
-/* A parsed packet that is built and parsed again must have the same header and
- * fields. */
+/* If a parsed packet is built and parsed again, header and fields must be the same. */
 static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
 {
 	struct tsct_ntp_packet again;
@@ -730,7 +734,7 @@ START_TEST(test_random_bytes)
 		fields += p.has_ext;
 		macs += p.has_mac;
 	}
-	/* Enough packets were accepted for the test to be useful. */
+	/* The test is useful only if enough random packets were accepted. */
 	ck_assert_uint_gt(taken, 4000);
 	ck_assert_uint_gt(fields, 1000);
 	ck_assert_uint_gt(macs, 1000);

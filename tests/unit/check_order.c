@@ -11,7 +11,7 @@
 #define STREAMS_MAX	40
 #define EVENTS_MAX	200
 
-/* A stream of events; keys never decrease, as in a ring. */
+/* A stream of events. Their keys never decrease, as in a ring. */
 struct stream {
 	__u64 key[EVENTS_MAX];
 	unsigned int nr, at;
@@ -42,14 +42,15 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 		if (!s[i].nr)
 			continue;
 		head.key = s[i].key[0];
-		head.rank = i / 2;	/* two streams share each rank in the order */
+		head.rank = i / 2;	/* order of events with equal keys; two
+					 * streams share each rank */
 		head.index = i;
 		ck_assert_int_eq(tsct_order_add(order, &head), 0);
 	}
 }
 
-/* Reference: searches all streams for the earliest event. Ranks increase with the
- * index. */
+/* Reference: searches all streams for the earliest event. Streams with a higher index
+ * have a higher rank. */
 static unsigned int earliest(const struct stream *s, unsigned int nr)
 {
 	unsigned int i, best = nr;
@@ -62,7 +63,7 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 	return best;
 }
 
-/* Every event is returned once, and it is always the earliest of all streams. */
+/* Each event is returned once, and is the earliest one left in all streams. */
 START_TEST(test_random_streams)
 {
 	static struct stream s[STREAMS_MAX];

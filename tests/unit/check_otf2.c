@@ -72,11 +72,12 @@ END_TEST
 
 #define CHUNK	256
 
-static int fd;			/* descriptor of a memfd, for speed: thousands of
-				 * files are written */
+static int fd;			/* descriptor of a memfd, because writing thousands
+				 * of real files is slow */
 static char path[64];
 static uint8_t data[4 * CHUNK];
-static size_t len, ends[256];	/* ends: offset of the end of each event, in bytes */
+static size_t len, ends[256];	/* number of bytes in data[], and offset of each
+				 * event's end */
 static unsigned int nr;
 
 static void put(uint8_t byte)
@@ -98,7 +99,7 @@ static void begin_chunk(void)
 	put64(0);
 }
 
-/* Writes event n in one of four forms: with a packed number, an undefined packed
+/* Writes event @n in one of four forms: with a packed number, an undefined packed
  * number, attributes, or a long length. */
 static void put_event(unsigned int n)
 {
@@ -133,8 +134,8 @@ static void make_file(void)
 	begin_chunk();
 	for (n = 0; n < 40; n++) {
 		if (len % CHUNK + 40 > CHUNK) {
-			len += CHUNK - len % CHUNK; /* the rest of the chunk is
-						     * filled with zeros */
+			len += CHUNK - len % CHUNK; /* fills the rest of the chunk
+						     * with zeros */
 			begin_chunk();
 		}
 		put_event(n);
@@ -184,7 +185,8 @@ START_TEST(test_detects_truncated_files)
 }
 END_TEST
 
-/* A flipped bit gives success or -EBADMSG, and never more events than fit the file. */
+/* With a flipped bit, reading succeeds or fails with -EBADMSG, and never returns more
+ * events than fit into the file. */
 START_TEST(test_flipped_bits)
 {
 	struct tsct_otf2_extent extent;

@@ -17,10 +17,11 @@ struct hostile_reply {
 	const char *name;
 	int expected;
 	int result;		/* result code in the server's reply */
-	int size;		/* size of the reply in bytes; -1: correct, SILENT:
-				 * no reply */
+	int size;		/* size of the server's reply in bytes; -1: correct
+				 * size, SILENT: no reply */
 #define SILENT	-2
-	int memfd;		/* kind of descriptor that is passed: NO_FD ... NOISE */
+	int memfd;		/* kind of descriptor that the server passes: NO_FD
+				 * ... NOISE */
 };
 
 enum { NO_FD, NO_MEMFD, TINY, UNSEALED, EMPTY, NOISE };
@@ -82,7 +83,8 @@ static void send_reply(int s, const struct hostile_reply *reply,
 		sendmsg(s, &msg, MSG_NOSIGNAL);
 }
 
-/* Answers the INFO request correctly, and the next request with the hostile reply. */
+/* Thread of a hostile server: answers the INFO request correctly, and the next request
+ * with the hostile reply. */
 static void *serve_hostile(void *arg)
 {
 	const struct hostile_reply *reply = arg, honest = { .size = -1 };
@@ -119,10 +121,8 @@ START_TEST(test_hostile_replies)
 	serve_name();
 	before = open_fds();
 	pthread_create(&thread, NULL, serve_hostile, (void *)&replies[_i]);
-	/*
-	 * Retries while the server's socket does not exist or does not listen. A
-	 * channel that found no server has to be closed, too.
-	 */
+	/* Tries again while the server's socket does not exist or does not listen. A
+	 * channel that found no server has to be closed, too. */
 	do {
 		tsct_channel_close(t);
 		t = NULL;
@@ -141,7 +141,8 @@ START_TEST(test_hostile_replies)
 }
 END_TEST
 
-/* If a header was accepted, every region lies inside the file. */
+/* If the client accepted a channel's header, all regions that it names lie inside the
+ * file. */
 static void expect_inside(const struct tsct_channel_header *h)
 {
 	const unsigned __int128 cpus = h->nr_cpus;

@@ -19,7 +19,8 @@ START_TEST(test_steady)
 			check_rate_bound();
 			ck_assert_uint_eq(est.state.status,
 					  TSCT_STATUS_SYNCHRONIZED);
-			/* The error of the first estimate has been slewed away. */
+			/* After some samples, the error of the first estimate has been
+			 * slewed away. */
 			ck_assert_int_le(check_params(), i < 3 ? 2000 : 30);
 			if (i == 1)
 				ck_assert_double_le(hz_error_ppm(), 0.03);
@@ -28,7 +29,7 @@ START_TEST(test_steady)
 		}
 		ck_assert_uint_eq(est.state.epoch, 5);
 		/* The growth of the error covers the wander of another oscillator, and
-		 * the widths of two brackets that are a second apart. */
+		 * the widths of two brackets a second apart. */
 		ck_assert_double_le(growth_ppb(), 150);
 		ck_assert_uint_le(est.state.rate_error_ppt, 42000);
 		ck_assert_uint_le(est.state.real.error_ps, 40000);
@@ -36,7 +37,7 @@ START_TEST(test_steady)
 }
 END_TEST
 
-/* The kernel's clocks run on the counter itself: there is no wander. */
+/* If the kernel's clocks run on the counter itself, no wander is assumed. */
 START_TEST(test_locked)
 {
 	seed_with(29);
@@ -51,12 +52,12 @@ START_TEST(test_locked)
 	sim.clocksource = "hpet";
 	ck_assert_int_eq(calibrate(), 0);
 	ck_assert(!est.locked);
-	/* The bound includes the period of the clock. */
+	/* The bound includes the resolution of the clock, its period. */
 	ck_assert_uint_ge(est.state.real.error_ps, 50000);
 }
 END_TEST
 
-/* Slow and fast counters: below 10 MHz, at nearly the clock's rate, and far above */
+/* Counters of many rates: from about 10 MHz, over nearly 1 GHz, to far above */
 START_TEST(test_counter_rates)
 {
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
@@ -76,7 +77,7 @@ START_TEST(test_counter_rates)
 }
 END_TEST
 
-/* Over days the window is thinned, the oldest bracket is kept, and nothing
+/* Over days the estimator's window is thinned, the oldest bracket is kept, and nothing
  * overflows. */
 START_TEST(test_long_run)
 {
@@ -93,10 +94,8 @@ START_TEST(test_long_run)
 }
 END_TEST
 
-/*
- * NTP changes the clock's rate repeatedly. The next sample detects a change; from then
- * on the bound holds.
- */
+/* NTP changes the clock's rate repeatedly. The next sample detects the change; from
+ * that sample on the bound holds. */
 START_TEST(test_changing_rate)
 {
 	static const int ppb[] = { 30, -900, 5000, -50000, 200000, 500000, 0 };
@@ -114,13 +113,14 @@ START_TEST(test_changing_rate)
 		ck_assert_double_le(growth_ppb(), 300);
 		check_rate_bound();
 	}
-	/* Samples older than the change of the rate were removed. */
+	/* The window contains no samples from before the change of the rate. */
 	ck_assert_uint_le(est.real.nr, 22);
 	ck_assert_uint_eq(est.state.epoch, 5);
 }
 END_TEST
 
-/* A step ends the epoch; a calibration or the next two samples begin a new one. */
+/* Checks that a step ends the epoch, and that a calibration or the next two samples
+ * begin a new epoch. */
 static void after_step(bool calibrates, unsigned int epoch)
 {
 	ck_assert_int_eq(feed(), TSCT_RATE_STEPPED);
@@ -129,7 +129,8 @@ static void after_step(bool calibrates, unsigned int epoch)
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
 	ck_assert_uint_ne(est.state.epoch_cycles, 0);
-	/* The rate samples survive the step. */
+	/* Samples of MONOTONIC_RAW, which give the rate, are kept after a step of
+	 * REALTIME. */
 	ck_assert_uint_gt(est.raw.nr, 10);
 	if (calibrates) {
 		ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
@@ -164,8 +165,8 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* A slew faster than all but chrony's is detected as a step. Then the new rate is
- * measured. */
+/* A slew faster than those of all NTP daemons except chrony is detected as a step. Then
+ * the new rate is measured. */
 START_TEST(test_fast_slew)
 {
 	static const int ppb[] = { 100000000, -100000000, 2000000, -2000000 };
@@ -188,8 +189,8 @@ START_TEST(test_fast_slew)
 }
 END_TEST
 
-/* A step small enough to be a slew: the published time is slewed, and the bound covers
- * the step. */
+/* A step of CLOCK_REALTIME that is small enough to be a slew: the published time is
+ * slewed, and the bound covers the step. */
 START_TEST(test_small_step)
 {
 	int64_t off = 200000, now;
@@ -278,8 +279,8 @@ START_TEST(test_suspend)
 }
 END_TEST
 
-/* Disruptions that were detected elsewhere discard only the data that they
- * invalidate. */
+/* If the caller has detected a disruption, only the data that the disruption
+ * invalidates is discarded. */
 START_TEST(test_disrupt)
 {
 	static const __u32 keep[] = { TSCT_CAUSE_STEP, TSCT_CAUSE_FAKE };
@@ -305,16 +306,17 @@ START_TEST(test_disrupt)
 }
 END_TEST
 
-/* Reads of the clock that take long, or are mostly interrupted */
+/* Reads of the clock that take long, or of which most are interrupted */
 START_TEST(test_slow_and_interrupted_reads)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
 	noise[] = {
-		{ 100, 2000, 3, 50000 },	/* durations in ns in a slow emulator */
-		{ 20000, 60000, 0, 0 },		/* durations in ns if system calls
-						 * are traced */
-		{ 14, 6, 1, 3000000 },		/* durations in ns if the process is
-						 * almost never scheduled */
+		{ 100, 2000, 3, 50000 },	/* reads in a slow emulator,
+						 * durations in ns */
+		{ 20000, 60000, 0, 0 },		/* reads if system calls are traced,
+						 * in ns */
+		{ 14, 6, 1, 3000000 },		/* reads of a process that hardly
+						 * runs, in ns */
 		{ 1000, 1, 20, 90000000 },
 	};
 	unsigned int i, k;
@@ -340,7 +342,7 @@ START_TEST(test_slow_and_interrupted_reads)
 }
 END_TEST
 
-/* One wide bracket among narrow ones changes nothing. */
+/* One wide bracket among narrow brackets does not change the estimate. */
 START_TEST(test_poor_sample)
 {
 	struct tsct_clock_state last;
@@ -356,8 +358,8 @@ START_TEST(test_poor_sample)
 		ck_assert_uint_eq(last.real.as_of_cycles, est.state.real.as_of_cycles);
 		ck_assert_uint_le(est.state.real.error_ps, 100000);
 	}
-	/* A wide bracket is accepted shortly before the clock would go into
-	 * holdover. */
+	/* A wide bracket is accepted when the clock would go into holdover without
+	 * it. */
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 	ck_assert_uint_ne(last.real.as_of_cycles, est.state.real.as_of_cycles);
@@ -370,7 +372,7 @@ START_TEST(test_poor_sample)
 }
 END_TEST
 
-/* Simultaneous readings of counter and clock by the kernel: brackets of width 0 */
+/* If the kernel reads counter and clock simultaneously, brackets have a width of 0. */
 START_TEST(test_snapshot)
 {
 	unsigned int i;
@@ -389,8 +391,8 @@ START_TEST(test_snapshot)
 }
 END_TEST
 
-/* If each read takes a second, as in a debugger, no bracket is narrow, but the search
- * ends. */
+/* If each read takes a second, as in a debugger, no bracket is narrow. The search for a
+ * narrow bracket still ends. */
 START_TEST(test_very_slow_reads)
 {
 	seed_with(50);
@@ -415,16 +417,18 @@ START_TEST(test_sampler_adapts)
 
 	seed_with(51);
 	start();
-	/* The sampler has no width limit yet, and makes the maximum number of tries. */
+	/* The sampler has no limit for the width of brackets yet, so it makes the
+	 * maximum number of tries. */
 	ck_assert_uint_le(sim.reads, (16 + 1) * 2 * 65 * 3);
 	sim.stall_every = 0;
 	for (i = 0; i < 50; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
-	/* The width limit is adapted: a few narrow tries are enough. */
+	/* The limit for the width of brackets has been adapted, so a few narrow tries
+	 * are enough. */
 	ck_assert_uint_le(sim.reads, 3 * 60);
-	sim.read_ns = 3000;		/* each read of a clock takes longer from now
+	sim.read_ns = 3000;		/* each read of a clock takes 3 us from now
 					 * on */
 	for (i = 0; i < 20; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
@@ -435,7 +439,7 @@ START_TEST(test_sampler_adapts)
 }
 END_TEST
 
-/* The intersection of several tries is narrower than each of them, and contains the
+/* The intersection of several brackets is narrower than each of them, and contains the
  * truth. */
 START_TEST(test_intersection)
 {
@@ -469,7 +473,8 @@ START_TEST(test_intersection)
 }
 END_TEST
 
-/* The estimator of a restarted daemon continues without a step, and its bound holds. */
+/* The rate estimator of a restarted daemon continues without a step, and its bound
+ * holds. */
 START_TEST(test_resume)
 {
 	struct tsct_clock_state last;
@@ -489,12 +494,12 @@ START_TEST(test_resume)
 	ck_assert_int_eq(tsct_clock_params_ns(&est.state.real, stamp),
 			 tsct_clock_params_ns(&last.real, stamp));
 	ck_assert_uint_eq(est.state.epoch, 5);
-	/* The resumed clock is synchronized at once, without half a second of own
-	 * samples. */
+	/* The resumed clock is synchronized at once. It does not need half a second of
+	 * new samples. */
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
 	check_params();
 	go_on_for(5);
-	/* If CLOCK_REALTIME was set between the daemons, a new epoch begins. */
+	/* If CLOCK_REALTIME was set while no daemon ran, a new epoch begins. */
 	last = est.state;
 	sim_step(&sim, -50000000);
 	tsct_rate_init(&est, TSCT_SOURCE_TSC, 0, 0);
@@ -503,7 +508,7 @@ START_TEST(test_resume)
 	ck_assert_uint_eq(est.state.epoch, 6);
 	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_STEP);
 	check_params();
-	/* Clock states that cannot be resumed */
+	/* Clock states that the rate estimator cannot resume */
 	last = est.state;
 	tsct_rate_init(&est, TSCT_SOURCE_MONOTONIC_RAW, 0, 0);
 	ck_assert_int_eq(tsct_rate_resume(&est, &last), -EINVAL);
@@ -554,13 +559,13 @@ START_TEST(test_restored_rate)
 	ck_assert_double_le(hz_error_ppm(), 0.005);
 	ck_assert_double_le(bound, 2 * (double)error / 1e3 + 1);
 	check_rate_bound();
-	/* A drift file of another machine has a wrong rate. */
+	/* A drift file that was copied from another machine has a wrong rate. */
 	start_with(HZ * 1.001);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, error), 0);
 	ck_assert_int_eq(calibrate(), 0);
 	check_rate_bound();
 	ck_assert_double_le(hz_error_ppm(), 2);
-	/* A rate of 0 is rejected. */
+	/* A saved rate of 0 is rejected. */
 	ck_assert_int_eq(tsct_rate_restore(&est, 0, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, ~0ULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, ~0ULL), -EINVAL);
@@ -658,7 +663,8 @@ START_TEST(test_median)
 	ck_assert_double_eq(tsct_rate_window_median(&window), 1);
 	window.nr = 1;
 	ck_assert_double_eq(tsct_rate_window_median(&window), 0);
-	/* Windows of any size with many widths: the number of rates fits the buffer. */
+	/* Windows of any size with brackets of many widths: the number of rates between
+	 * pairs of brackets fits the buffer. */
 	for (window.nr = 2; window.nr <= TSCT_RATE_WINDOW_MAX; window.nr++) {
 		for (i = 0; i < window.nr; i++)
 			window.hist[i] = bracket(i * 10000, i * 20000,

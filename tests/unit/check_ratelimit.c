@@ -187,7 +187,7 @@ START_TEST(test_too_many_rules)
 }
 END_TEST
 
-/* Reference ACL, which compares each rule bit by bit */
+/* Reference ACL of the test, which compares each rule with an address bit by bit */
 struct reference_rule {
 	__u8 ip[16];
 	unsigned int bits;
@@ -215,7 +215,8 @@ static bool reference_allows(const struct reference_rule *r, unsigned int nr,
 	return best && best->allow;
 }
 
-/* Makes a random address of few different bytes, so that prefixes nest and match. */
+/* Makes a random address from a few different bytes, so that prefixes nest, and
+ * addresses match them. */
 static void any_ip(__u8 ip[16])
 {
 	static const __u8 some[] = { 0, 0xff, 0x80, 1 };
@@ -289,7 +290,7 @@ START_TEST(test_children)
 	child("10.0.0.3", 3);
 	child("10.0.0.1", 1);
 	child("10.0.0.2", 0);
-	child("10.0.0.1", 4);	/* a second child at the same address */
+	child("10.0.0.1", 4);	/* second child at this address, another key */
 	child(NULL, 9);
 	child("fe80::1", 6);
 	child("fe80::2%2", 7);
@@ -315,7 +316,7 @@ START_TEST(test_children)
 	ck_assert_int_eq(key("fe80::1%5", 6), 1);
 	ck_assert_int_eq(key("fe80::2%2", 7), 1);
 	ck_assert_int_eq(key("fe80::2%3", 7), -EKEYREJECTED);
-	/* A child configured by key only, without an address */
+	/* A child is configured by its key only, without an address. */
 	child(NULL, 3);
 	ck_assert_int_eq(key("10.0.0.4", 3), 0);
 }
@@ -327,7 +328,7 @@ START_TEST(test_many_children)
 	int i;
 
 	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
-		/* order of addresses in the configuration is not sorted */
+		/* addresses are configured in an order that is not sorted */
 		snprintf(text, sizeof(text), "10.0.%d.%d",
 			 i * 389 % 1024 / 256, i * 389 % 256);
 		child(text, (__u32)(1 + i * 389 % 1024));
@@ -366,14 +367,16 @@ START_TEST(test_buckets)
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1000, 9), 1);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 3500, 9), 2);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 4000, 9), 1);
-		/* A bucket holds at most five tokens. */
+		/* A token bucket holds at most five tokens. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, ~0ULL, 9), 5);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, 100, 1), 1);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, ~0ULL, 9), 5);
-		/* Time runs backwards, and then forward again: no tokens are gained. */
+		/* If time runs backwards, and then forward again, no tokens are
+		 * gained. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 500, 9), 0);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1500, 9), 1);
-		/* Each address, and each interface, has its own bucket. */
+		/* Each address, and each interface of an address, has its own token
+		 * bucket. */
 		ck_assert_uint_eq(take("10.0.0.2", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%1", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%2", trusted, 1500, 9), 5);
@@ -416,8 +419,8 @@ START_TEST(test_random_answers_above_limit)
 }
 END_TEST
 
-/* Requests from a million addresses get no more answers than all buckets hold tokens. A
- * trusted member is not affected. */
+/* Requests from a million addresses get no more answers than all buckets together hold
+ * tokens. A trusted member is not affected by the flood. */
 START_TEST(test_flood)
 {
 	struct tsct_address a = address("10.0.0.0");
@@ -431,7 +434,8 @@ START_TEST(test_flood)
 	}
 	ck_assert_uint_le(n, TSCT_RATELIMIT_BUCKETS * 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 1000, 9), 2);
-	/* Untrusted requests from the member's own address do not affect it either. */
+	/* Untrusted requests that come from the member's own address do not affect it
+	 * either. */
 	ck_assert_uint_le(take("192.0.2.1", false, 1000, 1000), 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 2000000, 9), 2);
 }
@@ -457,17 +461,16 @@ START_TEST(test_rate_of_members)
 }
 END_TEST
 
-/* Checks ACL and rate limit as the responder does. Returns the number of answers. */
+/* Makes a request that is checked by ACL and rate limit, as in the responder. Returns
+ * the number of answers. */
 static unsigned int count_answers(const char *from, __u64 now_us)
 {
 	return allows(from) ? take(from, key(from, 0) > 0, now_us, 1) : 0;
 }
 
-/*
- * A session of eight nodes without keys, each with a turn every 500 us. A configured
- * child gets all the tokens it needs. A node that is only allowed by the ACL gets those
- * of an unknown client.
- */
+/* A session of eight nodes without keys, each with a turn every 500 us. A configured
+ * child gets a token for each turn. A node that is only allowed by the ACL gets the
+ * tokens of an unknown client. */
 START_TEST(test_session_without_keys)
 {
 	const struct tsct_ratelimit_options options = { 976, 4, 0, 0, 0 };
@@ -501,8 +504,8 @@ START_TEST(test_many_members)
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		ck_assert_uint_eq(take(text, true, 1, 2), 1);
 	}
-	/* The table's sets of 8 entries are half full on average, so few of them
-	 * overflow. */
+	/* The rate limit's table has sets of 8 entries, half full on average, so few
+	 * sets overflow. */
 	for (i = 0; i < 1000; i++) {
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		n += take(text, true, 1, 1);

@@ -64,7 +64,8 @@ static struct tsct_ring_stat stat0(void)
 	return stat;
 }
 
-/* Every published event must be counted exactly once, by what happened to it. */
+/* Checks that every published event was counted exactly once: as read, or by the cause
+ * of its loss. */
 static void expect_balance(void)
 {
 	struct tsct_ring_stat s = stat0();
@@ -101,7 +102,7 @@ START_TEST(test_empty_ring_and_bad_cpu)
 }
 END_TEST
 
-/* Returns a head at position @pos, after @events events. */
+/* Returns a value of head with position @pos, after @events events. */
 static __u64 head_of(__u64 pos, __u64 events)
 {
 	return TSCT_HEAD_POS(pos) | events << TSCT_POS_BITS;
@@ -118,7 +119,7 @@ static void put_block(__u64 pos, __u64 events)
 	       sizeof(block));
 }
 
-/* Invalid data is counted, and the reader skips to the next block. */
+/* Invalid data in a ring is counted, and the reader continues at the next block. */
 START_TEST(test_broken_records)
 {
 	static const struct { unsigned int len, id; } bad[] = {
@@ -146,7 +147,7 @@ START_TEST(test_broken_records)
 }
 END_TEST
 
-/* The reader takes an impossible head as its position, and continues. */
+/* If head is impossible, the reader takes it as its position, and continues. */
 START_TEST(test_impossible_heads)
 {
 	static const __u64 heads[] = {
@@ -163,8 +164,8 @@ START_TEST(test_impossible_heads)
 	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
 			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	/* A writer rounds the impossible head and continues; then the reader does the
-	 * same. */
+	/* A writer rounds the impossible head to a block and continues; then the reader
+	 * does the same. */
 	at = (at + 4096) & ~4095ULL;
 	ring()->head = at;
 	tsct_reader_next(reader, 0, &event);
@@ -205,8 +206,8 @@ static void expect_valid(const struct tsct_event *event)
 	ck_assert_uint_le(event->len, TSCT_PAYLOAD_MAX(4096));
 	ck_assert_uint_ge(event->id, TSCT_ID_FIRST);
 	for (i = 0; i < event->len; i++)
-		sum += bytes[i];	/* reads beyond the payload are detected by
-					 * the sanitizer */
+		sum += bytes[i];	/* the sanitizer detects a read beyond the
+					 * payload */
 }
 
 START_TEST(test_random_data)
@@ -244,8 +245,8 @@ static void overwrite_file(const struct tsct_channel *victim)
 	__u64 at;
 
 	for (;;) {
-		/* Overwrites a random word of the file, or the head or tail of the
-		 * first ring. */
+		/* Overwrites a random word of the channel's file, or the head or tail
+		 * of the first ring. */
 		at = any(h->file_size / 8) * 8;
 		if (any(2))
 			at = any(2) ? h->ring_offset : h->consumer_offset;
@@ -314,7 +315,7 @@ START_TEST(test_definitions)
 }
 END_TEST
 
-/* A definition area with random contents, mostly with wrong sizes */
+/* A channel's definition area with random contents, in most cases with wrong sizes */
 START_TEST(test_random_definitions)
 {
 	const struct tsct_channel_header *h = &t->header;
@@ -410,15 +411,15 @@ START_TEST(test_overwrite_channel)
 			first = expected;
 		ck_assert_uint_eq(expected, first + records - 1);
 	}
-	/* At least two of the four blocks are read; the writer may be reusing the
-	 * others. */
+	/* At least two of the four blocks are read; the writer may be reusing the other
+	 * two. */
 	ck_assert_uint_eq(first + records, 1000);
 	ck_assert_uint_ge(records, 2 * 170);
 	stat = stat0();
 	ck_assert_uint_eq(stat.broken, 0);
 	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
-	/* The reader was open from the begin, so all events that it did not read were
-	 * overrun. */
+	/* The reader has been open from the begin, so all events that it did not read
+	 * count as overrun. */
 	ck_assert_uint_eq(stat.published, 1000);
 	ck_assert_uint_eq(stat.overrun, first);
 	ck_assert_uint_eq(stat.overruns, 1);

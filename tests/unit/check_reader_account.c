@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Statistics of the reader: every published event is either read or counted as
- * missed. */
+/* Counts of the reader: every published event is either read or counted as missed. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -25,7 +24,7 @@ static void open_channel(unsigned int policy, unsigned int blocks)
 
 	serve_start();
 	t = serve_open(&options);
-	/* The WRITE role maps tails writable, which some tests need. */
+	/* A client with the WRITE role maps tails writable, which some tests need. */
 	options.roles = TSCT_ROLE_WRITE;
 	writer = serve_open(&options);
 	emitted = 0;
@@ -56,7 +55,8 @@ static void teardown(void)
 	serve_stop();
 }
 
-/* Emits an event of random size, whose payload contains its number, `emitted`. */
+/* Emits an event of random size, whose payload contains the event's number,
+ * `emitted`. */
 static bool emit_any(void)
 {
 	__u64 payload[64] = { emitted };
@@ -76,7 +76,8 @@ static struct tsct_ring_stat stat_of(struct tsct_reader *r)
 	return stat;
 }
 
-/* Reads an event. Its number must be the number of all events before it. */
+/* Reads an event. Its number must be the number of all events before it, read or
+ * missed. */
 static bool read_one(struct tsct_reader *r)
 {
 	struct tsct_ring_stat stat;
@@ -110,8 +111,8 @@ static void expect_all(struct tsct_reader *r)
 	ck_assert_uint_eq(s.broken, 0);
 }
 
-/* Random numbers of emitted and read events, with up to three readers at the same
- * time */
+/* Events are emitted and read in random numbers, by up to three readers at the same
+ * time. */
 START_TEST(test_overrun_counts)
 {
 	struct tsct_reader *readers[3] = { reader };
@@ -171,7 +172,8 @@ START_TEST(test_discard_counts)
 }
 END_TEST
 
-/* Consumers of a channel, one after the other; each closes after a random event. */
+/* Consumers read a channel one after the other; each one closes it after a random
+ * event. */
 START_TEST(test_successive_consumers)
 {
 	__u64 taken = 0, released = 0;
@@ -189,7 +191,8 @@ START_TEST(test_successive_consumers)
 		}
 		tsct_reader_close(reader);
 		start_reading();
-		/* Events that were not released are read again by the next consumer. */
+		/* Events that a consumer read but did not release are read again by the
+		 * next consumer. */
 		taken = released;
 		ck_assert_uint_eq(stat_of(reader).before, taken);
 		expect_balance(reader);
@@ -218,8 +221,8 @@ START_TEST(test_corrupt_record_counts)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* A previous head is the position of a record or of a pad:
-			 * makes that place corrupt. */
+			/* A former value of head is the position of a record or a pad:
+			 * the record is made corrupt. */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);
@@ -239,7 +242,7 @@ START_TEST(test_corrupt_record_counts)
 }
 END_TEST
 
-/* False event counts in the ring affect only statistics. */
+/* False event counts in the ring affect only the reader's statistics. */
 START_TEST(test_false_event_counts)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
@@ -259,15 +262,15 @@ START_TEST(test_false_event_counts)
 		while (tsct_reader_next(reader, 0, &event) == 1)
 			ck_assert_uint_eq(*(const __u64 *)event.payload, got++);
 		tsct_reader_release(reader, 0);
-		/* No more missing events are counted than fit into the bytes written so
-		 * far. */
+		/* The reader counts no more missed events than fit into the bytes
+		 * written so far. */
 		ck_assert_uint_le(stat_of(reader).broken, (i + 1) * 64);
 	}
 	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
 }
 END_TEST
 
-/* Positions wrap at 2^48, event counts at 2^16. */
+/* Ring positions wrap at 2^48, event counts at 2^16. */
 static void through_the_wraps(__u64 pos, __u64 events)
 {
 	int i, n;
@@ -327,7 +330,7 @@ START_TEST(test_many_unread_events)
 }
 END_TEST
 
-/* ---- seek_end ---------------------------------------------------------- */
+/* ---- tsct_reader_seek_end() -------------------------------------------- */
 
 START_TEST(test_seek_end)
 {
@@ -340,7 +343,7 @@ START_TEST(test_seek_end)
 			emit_any();
 		for (n = any(100); n && read_one(reader); n--)
 			;
-		/* tsct_reader_wait() makes the reader hold an event. */
+		/* tsct_reader_wait() lets the reader take an event in advance. */
 		if (any(2))
 			tsct_reader_wait(reader, 0);
 		if (any(3))
@@ -434,7 +437,7 @@ START_TEST(test_live_discard)
 }
 END_TEST
 
-/* Readers in separate processes, each with its own channel handle */
+/* Readers run in separate processes, each with its own channel handle. */
 START_TEST(test_live_processes)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };

@@ -86,8 +86,8 @@ static struct tsct_ring_stat stat_of(__u32 cpu)
 
 START_TEST(test_merges_cpus)
 {
-	const __u32 other = nr_cpus - 1;	/* the last CPU; CPU 0 if it is the
-						 * only one */
+	const __u32 other = nr_cpus - 1;	/* number of the last CPU; 0 if there
+						 * is only one CPU */
 	__u64 i;
 
 	expect_nothing(UINT64_MAX);
@@ -96,7 +96,7 @@ START_TEST(test_merges_cpus)
 	for (i = 0; i < 100; i++)
 		expect(100 + i, i % 2 ? other : 0, 0);
 	expect_nothing(UINT64_MAX);
-	/* An event in a ring that was empty */
+	/* An event is returned if it is in a ring that was empty before. */
 	put(0, 1000);
 	expect(1000, 0, 0);
 	put(other, 1001);
@@ -113,7 +113,7 @@ START_TEST(test_until_stamp)
 	put(0, 20);
 	put(nr_cpus - 1, 30);
 	expect_nothing(9);
-	/* The event that the reader holds is unread, and not released. */
+	/* An event taken in advance counts as unread, and is not released. */
 	ck_assert_uint_eq(stat_of(0).unread, nr_cpus > 1 ? 2 : 3);
 	ck_assert_int_eq(next_any(10, &event), 1);
 	expect_nothing(19);
@@ -140,7 +140,7 @@ START_TEST(test_late_events)
 }
 END_TEST
 
-/* tsct_reader_next() also returns events that the ordered reader holds. */
+/* tsct_reader_next() also returns events that the ordered reader took in advance. */
 START_TEST(test_mixed_with_next)
 {
 	struct tsct_event event;
@@ -169,8 +169,8 @@ START_TEST(test_mixed_with_next)
 }
 END_TEST
 
-/* Releasing while reading in order does not release the events that the reader
- * holds. */
+/* Releasing while reading in order does not release events that the reader took in
+ * advance. */
 START_TEST(test_held_event_is_not_released)
 {
 	struct tsct_event event;
@@ -180,7 +180,7 @@ START_TEST(test_held_event_is_not_released)
 	expect(10, 0, 0);
 	expect_nothing(15);
 	tsct_reader_release(reader, 0);
-	/* The next consumer reads the events that the previous one held. */
+	/* The next consumer reads events that the previous one took in advance. */
 	tsct_reader_close(reader);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_uint_eq(stat_of(0).before, 1);
@@ -189,8 +189,8 @@ START_TEST(test_held_event_is_not_released)
 }
 END_TEST
 
-/* With random rings and rates, events that were published before the call are returned
- * in order. */
+/* With random numbers of rings and rates of events, events that were published before
+ * the call are returned in order. */
 START_TEST(test_random_rings)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
@@ -202,7 +202,7 @@ START_TEST(test_random_rings)
 	for (i = 0; i < 500; i++) {
 		for (n = any(100); n; n--, nr++)
 			put(any(nr_cpus), stamp += any(3));
-		/* All published events are before @stamp, so the order is strict. */
+		/* All events before @stamp are published, so their order is strict. */
 		while (next_any(stamp, &event) == 1) {
 			ck_assert_uint_ge(event.cycles, last);
 			ck_assert_uint_eq(event.flags, 0);
@@ -235,7 +235,7 @@ static __u64 now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* Writes numbered events to one ring. Returns their number. */
+/* Thread that writes numbered events to one ring. Returns their number. */
 static void *write_ring(void *arg)
 {
 	const __u32 cpu = (uintptr_t)arg;
@@ -307,13 +307,13 @@ START_TEST(test_watermark)
 	put(0, 1);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 30), 0);
-	/* The watermark counts bytes in all rings together; an event takes 24. */
+	/* The watermark is in bytes of all rings together; an event takes 24. */
 	for (i = 1; i < 41; i++)
 		put(i % nr_cpus, 1 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	put(0, 100);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
-	/* Events below the watermark can be read, too. */
+	/* Events can be read before their bytes reach the watermark, too. */
 	ck_assert_int_eq(next_any(UINT64_MAX, &event), 1);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_watermark(reader, 0), 0);
@@ -321,7 +321,7 @@ START_TEST(test_watermark)
 }
 END_TEST
 
-/* With a watermark above the size of the rings, a ring that is half full wakes the
+/* If the watermark is above the size of the rings, a ring that is half full wakes the
  * reader. */
 START_TEST(test_watermark_above_ring_size)
 {
@@ -337,7 +337,7 @@ START_TEST(test_watermark_above_ring_size)
 }
 END_TEST
 
-/* A block without a record contains no event. */
+/* A block header that no record follows wakes no reader: there is no event. */
 START_TEST(test_empty_block)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);

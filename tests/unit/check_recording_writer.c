@@ -10,10 +10,10 @@
 
 #define CPUS		3
 #define EVENTS_MAX	64000	/* number of events that fills the disk even if they
-				 * have no fields */
+				 * have no payload */
 #define EVENTS_ROUND	8000
 
-/* An event that was written, to compare with the one that is read */
+/* An event that was written, kept to compare it with the event that is read */
 struct sent {
 	__u64 stamp;
 	__u32 cpu, tid, stream, id, len;
@@ -86,7 +86,7 @@ static void no_report(void *arg, const char *sentence)
 	ck_abort_msg("%s", sentence);
 }
 
-/* Returns whether the event was written, and is read for the first time. */
+/* Returns whether the event that was read was also written, and was not read before. */
 static bool take(const struct tsct_trace_event *e)
 {
 	unsigned int i;
@@ -124,8 +124,8 @@ static unsigned int read_all(bool compare)
 	return nr;
 }
 
-/* Returns the number of events that babeltrace2 reads. @quiet: it must print no
- * messages. */
+/* Returns the number of events that babeltrace2 reads. @quiet: babeltrace2 must print
+ * no messages */
 static unsigned int babeltrace(bool quiet)
 {
 	char command[512];
@@ -177,7 +177,7 @@ static char *metadata_text(const struct tsct_recording *r, size_t *len)
 	return text;
 }
 
-/* Parsed metadata is written as the identical text. */
+/* Metadata that was parsed is written as the same text again. */
 START_TEST(test_metadata_round_trip)
 {
 	struct tsct_recording again;
@@ -261,8 +261,8 @@ START_TEST(test_hostile_names)
 }
 END_TEST
 
-/* The clock in the CTF metadata gives the calibrated time within its stated
- * precision. */
+/* The clock that the CTF metadata defines gives the calibrated time within the
+ * precision that it states. */
 START_TEST(test_clock_of_tsc)
 {
 	struct tsct_ctf_clock clock;
@@ -282,14 +282,14 @@ START_TEST(test_clock_of_tsc)
 	at = rec.real.as_of_cycles;
 	apart = tsct_ctf_clock_ns(&clock, at) - tsct_clock_params_ns(&rec.real, at);
 	ck_assert_int_le(llabs(apart), 1);
-	/* A frequency rounded by half a Hz is off by at most 2 ns after 10 s, within
-	 * the bound. */
+	/* A clock frequency that is rounded by half a Hz causes an error of at most 2
+	 * ns after 10 s, within the bound. */
 	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
 	tsct_recording_free(&rec);
 }
 END_TEST
 
-/* A clock in ns is written with 1 GHz if that is accurate enough. */
+/* The metadata of a clock in ns state 1 GHz if that is accurate enough. */
 START_TEST(test_clock_in_ns)
 {
 	struct tsct_ctf_clock clock;
@@ -299,8 +299,8 @@ START_TEST(test_clock_in_ns)
 	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_eq(clock.freq, 1000000000);
-	/* A rate error of 40 ppm is a millisecond after 26 s, which is too
-	 * inaccurate. */
+	/* A rate error of 40 ppm causes an error of a millisecond after 26 s, which is
+	 * too inaccurate. */
 	rec.real.mult += (1ULL << TSCT_CLOCK_SHIFT) / 25000;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ne(clock.freq, 1000000000);
@@ -351,7 +351,7 @@ START_TEST(test_refuses_invalid_events)
 }
 END_TEST
 
-/* Events that are late by less than 1 us get the time of their predecessor. */
+/* Events that are late by less than 1 us get the time of the event before them. */
 START_TEST(test_late_events_are_raised)
 {
 	struct tsct_trace_event event;
@@ -386,7 +386,7 @@ START_TEST(test_late_events_are_raised)
 }
 END_TEST
 
-/* The largest record that fits a ring, between smaller ones */
+/* Writes the largest record that fits a ring, between smaller records. */
 START_TEST(test_largest_record)
 {
 	__u8 payload[65512];
@@ -430,7 +430,7 @@ START_TEST(test_definitions_before_events)
 }
 END_TEST
 
-/* On a full disk, earlier packets stay complete, and all other events are counted. */
+/* On a full disk, earlier packets stay complete, and other events count as lost. */
 static void fill_disk(void)
 {
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
@@ -442,8 +442,8 @@ static void fill_disk(void)
 	while (!err && nr_sent < EVENTS_MAX - 1)
 		err = send_one(stamp += 100);
 	send_one(stamp + 1);
-	/* No assertion before this line: libcheck would write each of them to a file,
-	 * and exceed the limit. */
+	/* No assertion before this line, because libcheck would write it to a file, and
+	 * exceed the file size limit. */
 	err2 = finish(writer);
 	setrlimit(RLIMIT_FSIZE, &unlimited);
 	ck_assert_int_ne(err, 0);
@@ -496,7 +496,7 @@ START_TEST(test_full_disk)
 }
 END_TEST
 
-/* Losses after the last event are written in packets without events. */
+/* Losses after the last event are recorded in packets without events. */
 START_TEST(test_losses_after_last_event)
 {
 	struct tsct_trace_event e;
@@ -531,11 +531,9 @@ START_TEST(test_losses_after_last_event)
 }
 END_TEST
 
-/*
- * If a recorder is killed, its last metadata is valid, and the recording ends with the
- * last event in its files. `precision`, the only error bound for other readers, holds
- * until the time at which the next update was due.
- */
+/* If a recorder is killed, the last metadata that it wrote is valid, and the recording
+ * ends with the last event in its files. Other readers have only `precision` as an
+ * error bound. It holds until the time at which the next update was due. */
 START_TEST(test_killed_recorder)
 {
 	struct tsct_ctf_clock clock;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mapping of definition ids, compared with a linear search */
+/* Maps definition ids to new ids, and unifies equal names. Results are compared with
+ * those of a linear search. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ START_TEST(test_put_and_get)
 }
 END_TEST
 
-/* A table is full when three quarters are in use, and all its entries are found. */
+/* A table is full if 3/4 of its slots are in use. All entries are found then. */
 START_TEST(test_full_table)
 {
 	struct tsct_remap map;
@@ -48,7 +49,7 @@ START_TEST(test_full_table)
 	seed_with((unsigned int)_i);
 	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM, any64()), 0);
 	while (nr < ROOM) {
-		/* The ids are consecutive, or multiples of a large power of two. */
+		/* Old ids are consecutive, or multiples of a large power of two. */
 		old[nr] = any(2) ? (__u64)nr : (__u64)nr << 56 | 1ULL << 50;
 		if (tsct_remap_put(&map, old[nr], nr * 3))
 			break;
@@ -64,13 +65,13 @@ START_TEST(test_full_table)
 		must(tsct_remap_put(&map, old[i], i * 3) == -EALREADY);
 	}
 	ck_assert_int_eq(tsct_remap_put(&map, old[5], 16), -EEXIST);
-	/* A second use of the memory begins without entries. */
+	/* A new table in memory that was used before begins empty. */
 	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM / 2, 0), 0);
 	ck_assert_int_eq(tsct_remap_get(&map, old[5], &id), -ENOENT);
 }
 END_TEST
 
-/* In the smallest tables, too, the search for a missing id ends. */
+/* The search for an id that is not in the table ends, even in the smallest tables. */
 START_TEST(test_small_tables)
 {
 	struct tsct_remap map;
@@ -103,7 +104,7 @@ static __u64 hash_of(const char *name, __u64 start)
 	return tsct_hash(start, name, strlen(name));
 }
 
-/* Equal names get equal ids, as a linear search finds them. */
+/* Equal names get equal ids, different names different ids, as by a linear search. */
 START_TEST(test_unify)
 {
 	struct tsct_remap_slot *room = calloc(2048, sizeof(*room));
@@ -128,14 +129,14 @@ START_TEST(test_unify)
 		nr += k == nr;
 	}
 	ck_assert_uint_eq(unify.next, nr);
-	/* Unifying a known name takes one comparison, and an unknown name hardly ever
-	 * takes one. */
+	/* Few names are compared: a known name needs one comparison, an unknown name
+	 * hardly ever one. */
 	ck_assert_uint_lt(nr_compared, 3000);
 	free(room);
 }
 END_TEST
 
-/* Names with equal hashes get different ids. */
+/* Different names whose hashes are equal get different ids. */
 START_TEST(test_equal_hashes)
 {
 	struct tsct_unify unify;
@@ -179,7 +180,7 @@ END_TEST
 
 /* ---- hash function ------------------------------------------------------- */
 
-/* Each bit of input, length and seed changes about half of the hash's bits. */
+/* If one bit of input, length or seed changes, about half of the hash's bits change. */
 START_TEST(test_hash)
 {
 	unsigned char bytes[40], other[40];

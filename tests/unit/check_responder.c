@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The responder: its answers per client, and its client table. An answer is never
+/* The responder: its answers to each client, and its client table. An answer is never
  * longer than its request, and contains no uninitialized byte. */
 #include "responder_world.h"
 
@@ -68,8 +68,8 @@ START_TEST(test_extension_field)
 }
 END_TEST
 
-/* The responder sends the names of missing nodes to clients that request them and
- * reserve the room. */
+/* The responder sends the names of missing nodes to clients that ask for the names and
+ * reserve room for them. */
 START_TEST(test_missing_nodes)
 {
 	struct tsct_ntp_packet p = request(true);
@@ -85,7 +85,7 @@ START_TEST(test_missing_nodes)
 			  TSCT_MISSING_SIZE);
 	ck_assert(w.reply.has_missing);
 	ck_assert_str_eq(w.reply.missing, "x, y");
-	/* If the request is repeated, it has no second effect. */
+	/* A repeated request has no second effect. */
 	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert(w.reply.has_missing && !*w.reply.missing);
 }
@@ -171,8 +171,8 @@ START_TEST(test_keys)
 	ck_assert_int_eq(deliver("10.0.0.5", &p, 6), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_int_eq(deliver("10.0.0.7", &p, 5), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_uint_eq(w.nr_requests, 1);
-	/* A configured child that sends no MAC, and a client with a key that belongs to
-	 * no address */
+	/* A configured child that sends no MAC, and a client with a key that is not
+	 * bound to an address, are answered. */
 	p = request(true);
 	ck_assert_int_eq(deliver("10.0.0.6", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.nr_requests, 2);
@@ -221,17 +221,17 @@ START_TEST(test_transmit_time_of_previous_answer)
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_ne(w.ticket, 0);
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
-	sent(ticket, tx + 40, 9, false);	/* ignored: taken in user space, so
-						 * it may be late */
-	sent(ticket, tx - 10, 9, true);		/* ignored: before the tx that the
-						 * answer announced */
+	sent(ticket, tx + 40, 9, false);	/* ignored: time was taken in user
+						 * space, so it may be late */
+	/* ignored: time is before the transmit time that the answer announced */
+	sent(ticket, tx - 10, 9, true);
 	sent(ticket ^ 1024, tx + 40, 9, true);
 	sent(ticket ^ 1, tx + 40, 9, true);
 	sent(0, tx + 40, 9, true);
 	sent(ticket, tx + 50, 9, true);
 	sent(ticket, tx + 60, 9, true);		/* ignored: not the first transmit
-						 * time of the answer */
-	/* Another node at this address, and the same node at another address, are
+						 * time reported for the answer */
+	/* Another node at this address, and the same node at another address, count as
 	 * separate clients. */
 	q = request(true);
 	q.ext.node = CHILD + 1;
@@ -246,7 +246,7 @@ START_TEST(test_transmit_time_of_previous_answer)
 	ck_assert_uint_eq(w.reply.ext.prev_tx, tx + 50);
 	ck_assert_uint_eq(w.reply.ext.rx_error, 9);
 	ck_assert(w.reply.ext.flags & TSCT_EXT_TX_KERNEL);
-	/* A transmit time of the previous answer that arrives too late is ignored. */
+	/* A transmit time that arrives after the next answer is ignored. */
 	sent(ticket, tx + 70, 9, true);
 	p = request(true);
 	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
@@ -274,11 +274,11 @@ START_TEST(test_interleaved)
 	tx = w.now + 50;
 	sent(w.ticket, tx, 0, true);
 	q = p;
-	q.origin = rx;		/* another client sends this origin: no interleaved
-				 * answer */
+	q.origin = rx;		/* sent by another client, this origin gets no
+				 * interleaved answer */
 	ck_assert_int_eq(deliver("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
-	/* Requests in basic mode that happen to have that origin */
+	/* Requests in basic mode whose origin happens to be a known receive time */
 	q.receive = q.transmit;
 	ck_assert_int_eq(deliver("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
@@ -294,7 +294,7 @@ START_TEST(test_interleaved)
 			  tsct_ntp_from_ns(NEAR_NS + (__s64)tx));
 	ck_assert_uint_ne(w.reply.receive, rx);
 	sent(w.ticket, w.now + 50, 0, true);
-	/* A transmit time is sent in one answer only. */
+	/* The transmit time of an answer is sent only once, in the next answer. */
 	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 }
@@ -330,7 +330,7 @@ START_TEST(test_eviction)
 		snprintf(text, sizeof(text), "10.2.%d.%d", i / 256, i % 256);
 		send_and_report(text, 0);
 	}
-	/* After members, the newest 824 unknown clients fill the rest of the table. */
+	/* Besides members, the table has room for the newest 824 unknown clients. */
 	for (kept = 0, j = i - 824; j < i; j++) {
 		snprintf(text, sizeof(text), "10.2.%d.%d", j / 256, j % 256);
 		kept += previous_nonce_of(text, 0) != 0;
@@ -340,8 +340,8 @@ START_TEST(test_eviction)
 		snprintf(text, sizeof(text), "10.1.0.%d", i);
 		ck_assert_uint_ne(previous_nonce_of(text, 5), 0);
 	}
-	/* Members evict unknown clients, then the oldest members. Unknown clients never
-	 * evict members. */
+	/* New members evict unknown clients from the table, then the oldest members.
+	 * Unknown clients never evict members. */
 	for (i = 0; i < 1034; i++) {
 		snprintf(text, sizeof(text), "10.3.%d.%d", i / 256, i % 256);
 		send_and_report(text, 5);
@@ -358,7 +358,7 @@ START_TEST(test_eviction)
 }
 END_TEST
 
-/* A ticket stays bound to its answer, even if another client gets the table entry. */
+/* An answer's ticket stays bound to it, even if another client gets the table entry. */
 START_TEST(test_old_tickets)
 {
 	__u32 first, i;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The responder with replayed requests, and with requests that do not repeat the tx of
- * one of its answers; and the conditions under which it accepts these. */
+ * one of its answers; conditions under which it accepts such requests. */
 #include "responder_world.h"
 
-/* A repeated request gets the same answer again, without a second effect. A replay of
- * an earlier request gets the time, and has no other effect. */
+/* A request that is repeated gets the same answer again, without a second effect. A
+ * replay of an earlier request gets the time, and has no other effect. */
 START_TEST(test_repeated_and_replayed_requests)
 {
 	struct tsct_ntp_packet p[3], q;
@@ -70,8 +70,8 @@ START_TEST(test_zero_nonce)
 }
 END_TEST
 
-/* An attacker replays requests of a child with their valid MAC. It gets the time. The
- * requests have no other effect, and do not disturb the child. */
+/* An attacker replays requests of a child with their valid MAC. The attacker gets the
+ * time. The replays have no other effect, and do not disturb the child. */
 START_TEST(test_attacker_replays)
 {
 	struct tsct_ntp_packet p[60], q;
@@ -118,14 +118,14 @@ START_TEST(test_client_restart)
 	for (i = 0; i < 20; i++) {
 		p = request(true);
 		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-		first = request(true);	/* its tx is that of no answer */
+		first = request(true);	/* request whose tx repeats that of no answer */
 		first.ext.tx = 1;
 		ticket = w.ticket;
 		tx = w.now;
 		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.nr_requests, (unsigned int)i + 1);
-		/* Replays do not affect the transmit time that the kernel reported. */
+		/* Replays must not affect the transmit time reported now. */
 		sent(ticket, tx, 0, true);
 	}
 	p = request(true);
@@ -147,7 +147,7 @@ START_TEST(test_client_restart)
 	second = request(true);
 	ck_assert_int_eq(deliver("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.nr_requests, 21);
-	/* The kernel's transmit time is not reported, as it does not belong to the
+	/* The reported transmit time is not sent, because it does not belong to the
 	 * answer to @first. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	for (i = 0; i < 20; i++) {
@@ -160,8 +160,8 @@ START_TEST(test_client_restart)
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.nr_requests, 22 + (unsigned int)i);
 	}
-	/* Requests are accepted after the loss of as many answers as the table
-	 * stores. */
+	/* A client is still accepted after the loss of as many answers as the client
+	 * table remembers. */
 	p = request(true);
 	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
@@ -174,8 +174,8 @@ START_TEST(test_client_restart)
 }
 END_TEST
 
-/* A client sends all requests of its first poll before the first answer, so they all
- * repeat the same tx. */
+/* A client sends all requests of its first poll before the first answer arrives, so all
+ * of them repeat the same tx. */
 START_TEST(test_first_poll_of_several_requests)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;
@@ -183,8 +183,8 @@ START_TEST(test_first_poll_of_several_requests)
 
 	for (i = 0; i < TSCT_CLIENT_REQUESTS; i++) {
 		p[i] = request(true);
-		p[i].ext.tx = 77;	/* tx of an answer before the server's
-					 * restart */
+		p[i].ext.tx = 77;	/* tx of an answer that the server sent
+					 * before it was restarted */
 		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.nr_requests, i + 1);
@@ -193,16 +193,16 @@ START_TEST(test_first_poll_of_several_requests)
 				  i ? p[i - 1].ext.nonce : 0);
 		sent(w.ticket, w.now + 5, 0, true);
 	}
-	/* A further request than can be outstanding, and a repeated one, have no
-	 * effect. */
+	/* A request above the number that can be outstanding, and a repeated request,
+	 * have no effect. */
 	q = request(true);
 	q.ext.tx = 77;
 	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
 	ck_assert_uint_eq(w.nr_requests, TSCT_CLIENT_REQUESTS);
-	/* After a request with a newer tx, a request with an old tx counts as a
-	 * replay. */
+	/* After a request that repeats a newer tx, a request that repeats an old tx
+	 * counts as a replay. */
 	p[0] = request(true);
 	p[0].ext.tx = w.reply.ext.tx;
 	q = request(true);

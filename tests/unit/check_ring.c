@@ -51,13 +51,13 @@ START_TEST(test_sizes)
 	ck_assert_uint_eq(tsct_record_size(1), 24);
 	ck_assert_uint_eq(tsct_record_size(8), 24);
 	ck_assert_uint_eq(tsct_record_size(9), 32);
-	/* The largest payload leaves room for the block header, the record's header,
-	 * and 8 bytes at the block's end. */
+	/* Beside the largest payload, a block has room for its header, the record's
+	 * header, and 8 bytes at its end. */
 	ck_assert_uint_eq(tsct_payload_max(&geo), 4096 - 32 - 8 - 16);
 	ck_assert_uint_eq(tsct_record_size(4040), 4096 - 32 - 8);
 	geo = geometry(65536, 4, TSCT_POLICY_DISCARD);
 	ck_assert_uint_eq(tsct_payload_max(&geo), 65480);
-	/* The largest record's length fits 16 bits. */
+	/* The length of the largest record fits 16 bits. */
 	ck_assert_uint_eq(tsct_record_size(65480), 65496);
 }
 END_TEST
@@ -104,12 +104,11 @@ START_TEST(test_place)
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 	ck_assert_uint_eq(p.head, (1ULL << 48) + 56);
-	p = tsct_ring_place(&geo, 4096 - 32, 24); /* 8 bytes of the block remain free */
+	p = tsct_ring_place(&geo, 4096 - 32, 24); /* leaves 8 bytes of the block free */
 	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
-	p = tsct_ring_place(&geo, 4096 - 24, 24); /* no byte of the block would
-						   * remain free, so the record is
-						   * placed in the next one */
+	/* a record that would fill its block to the end is placed in the next block */
+	p = tsct_ring_place(&geo, 4096 - 24, 24);
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_pos, 4096 - 24);
 	ck_assert_uint_eq(p.pad_len, 24);
@@ -131,18 +130,18 @@ START_TEST(test_place)
 }
 END_TEST
 
-/* Position and count share one word, and each of them wraps. */
+/* Position and event count share one word. Each wraps without changing the other. */
 START_TEST(test_place_wraps)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 	const uint64_t last = MASK48 + 1 - 4096;
 	struct tsct_ring_slot p;
 
-	/* the count wraps, without a carry into the position */
+	/* the event count wraps, without a carry into the position */
 	p = tsct_ring_place(&geo, (0xffffULL << 48) | 56, 24);
 	ck_assert_uint_eq(p.pos, 56);
 	ck_assert_uint_eq(p.head, 80);
-	/* the position wraps, without a carry into the count */
+	/* the position wraps, without a carry into the event count */
 	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4088), 24);
 	ck_assert_uint_eq(p.pad_pos, last + 4088);
 	ck_assert_uint_eq(p.pad_len, 8);
@@ -150,14 +149,14 @@ START_TEST(test_place_wraps)
 	ck_assert_uint_eq(p.head, (8ULL << 48) | 56);
 	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4056), 32);
 	ck_assert_uint_eq(p.head, (8ULL << 48) | (last + 4088));
-	/* Position and count both wrap. */
+	/* Position and event count both wrap. */
 	p = tsct_ring_place(&geo, UINT64_MAX - 7, 24);
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.head, 56);
 }
 END_TEST
 
-/* For any head, pad, header and record lie inside the ring's data. */
+/* Whatever head contains, pad, header and record lie inside the ring's data. */
 START_TEST(test_place_any_head)
 {
 	struct tsct_geometry geo = geometry(8192, 8, TSCT_POLICY_OVERWRITE);
@@ -202,7 +201,7 @@ START_TEST(test_fits)
 	ck_assert(tsct_ring_fits(&geo, 8200, 8));
 	ck_assert(!tsct_ring_fits(&geo, 100, 108)); /* invalid: tail is beyond head */
 	ck_assert(!tsct_ring_fits(&geo, 100, MASK48 / 2));
-	/* Positions wrap, and the count in head is ignored. */
+	/* Positions wrap, and the event count in head is ignored. */
 	ck_assert(tsct_ring_fits(&geo, 16, (uint64_t)-16));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 16, MASK48 - 15));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 8192, 33 * one));
@@ -225,7 +224,7 @@ START_TEST(test_oldest)
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 4088), 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 100 * 4096), 98 * 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, far + 32), far - 2 * 4096);
-	/* a 64-bit position that no valid ring can have */
+	/* 64-bit position that no valid ring can have */
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, UINT64_MAX),
 			  UINT64_MAX - 3 * 4096 + 1);
 }
@@ -290,8 +289,8 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
-	/* The same record at a position one ring size later, and with a head that
-	 * contains a count */
+	/* The same record at a position that is one ring size later, and with a head
+	 * that contains an event count */
 	read_step(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 8192 + 56);
@@ -364,7 +363,7 @@ START_TEST(test_block)
 	ck_assert(!tsct_ring_block(&geo, data, 100, &block));
 	ck_assert(!tsct_ring_block(&geo, data, 2 * 16384 + 100, &block));
 
-	/* The head's 16-bit count continues the 64-bit count of the block's header. */
+	/* The count in the block's header extends head's event count to 64 bits. */
 	ck_assert(tsct_ring_events(&geo, data, 0x3456ULL << 48 | (16384 + 32),
 				   &events));
 	ck_assert_uint_eq(events, 0x123456);
@@ -377,7 +376,7 @@ START_TEST(test_block)
 	ck_assert_uint_eq(events, 0x130001);
 	ck_assert(!tsct_ring_events(&geo, data, 4096 + 32, &events));
 
-	/* The header of the next block has a 64-bit position. */
+	/* The next block's header gets a 64-bit position and a 64-bit event count. */
 	tsct_ring_block(&geo, data, 16384, &block);
 	tsct_block_next(&geo, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
 	ck_assert_uint_eq(next.pos, 16384 + 4096);
@@ -387,7 +386,8 @@ START_TEST(test_block)
 	block.pos = (3ULL << 48) - 4096;
 	tsct_block_next(&geo, &block, (MASK48 + 1 - 4096) + 4000, 78, &next);
 	ck_assert_uint_eq(next.pos, 3ULL << 48);
-	/* Hostile counts in a header do not change the position of the next one. */
+	/* A hostile event count in a header does not change the next header's
+	 * position. */
 	memset(&block, 0xff, sizeof(block));
 	tsct_block_next(&geo, &block, 16384 + 4000, 79, &next);
 	ck_assert_uint_eq(next.pos & MASK48, 16384 + 4096);
@@ -400,7 +400,7 @@ START_TEST(test_next_pad)
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
 
-	/* A pad with any len extends to the end of its block. */
+	/* A pad of any stated length extends to the end of its block. */
 	put(data, 4080, 0, TSCT_ID_PAD, 0, 0);
 	read_step(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
@@ -435,11 +435,12 @@ START_TEST(test_next_broken_record)
 	static const struct {
 		uint16_t len, id;
 	} bad[] = {
-		{ 24, 0 }, { 24, 2 }, { 24, 15 }, /* record ids that are not defined */
-		{ 0, 16 }, { 15, 16 }, /* len is shorter than a header */
-		{ 4097, 16 }, { 65535, 16 },		/* len is larger than a block */
-		{ 4064, 16 }, /* the record would end with its block */
-		{ 4057, 16 }, /* len is above the largest length */
+		{ 24, 0 }, { 24, 2 }, { 24, 15 }, /* broken: undefined record ids */
+		{ 0, 16 }, { 15, 16 }, /* broken: record shorter than a header */
+		/* broken: larger than a block */
+		{ 4097, 16 }, { 65535, 16 },
+		{ 4064, 16 }, /* broken: record that would end with its block */
+		{ 4057, 16 }, /* broken: record above the largest length */
 	};
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -468,7 +469,7 @@ START_TEST(test_next_broken_record)
 	read_step(&geo, data, 8189, 8190);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8190);
-	/* The head is less than a header's first word ahead. */
+	/* Head is so close that the record's first word is not published completely. */
 	read_step(&geo, data, 32, 37);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 37);
@@ -476,10 +477,8 @@ START_TEST(test_next_broken_record)
 }
 END_TEST
 
-/*
- * With random data and positions, each step advances, and the last ends at the head.
- * The sanitizer detects accesses outside the data.
- */
+/* With random data and positions, each step of a reader advances, and the last step
+ * ends at head. The sanitizer detects accesses outside the ring's data. */
 START_TEST(test_next_random_data)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Valid writers and readers of a ring, and counts of its events */
+/* Round trips of events from a valid writer through a ring to a valid reader */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct ring {
 	struct tsct_geometry geo;
 	struct tsct_producer producer;
 	char *data;
-	uint64_t tail;		/* reader's position, 64 bits */
+	uint64_t tail;		/* 64-bit position of the reader */
 	uint64_t written, seen, lost, blocks;
 };
 
@@ -92,7 +92,7 @@ static void check_count(const struct ring *r)
 	ck_assert_uint_eq(count.overwritten, 0);
 }
 
-/* Everything that a valid writer writes is read unchanged by a valid reader. */
+/* Checks that a valid reader reads unchanged what a valid writer writes. */
 static void round_trip(struct tsct_geometry geo, uint64_t start,
 		       uint64_t events)
 {
@@ -119,16 +119,14 @@ START_TEST(test_round_trip)
 	seed_with(3);
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0, 0);
 	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0, 65535);
-	/* Position and count in head wrap. */
+	/* Position and event count in head wrap during this round trip. */
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD),
 		   (8ULL << 48) - 65536, 0x1234ffffff00ULL);
 }
 END_TEST
 
-/*
- * Records of many sizes at every offset in a block, so that blocks are filled exactly,
- * or with any unused rest
- */
+/* Records of many sizes at every offset in a block, so that a block is filled exactly,
+ * or with any unused rest at its end */
 START_TEST(test_exact_fills)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
@@ -137,8 +135,8 @@ START_TEST(test_exact_fills)
 	for (offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
-		if (offset == 40)	/* no record has a size of 8, so the position
-					 * is set directly */
+		if (offset == 40)	/* no record has a size of 8, so head and
+					 * tail are set directly */
 			r.producer.head += 8, r.tail += 40;
 		else if (offset > 40)
 			ck_assert(write_one(&r, offset - 32 - 16));
@@ -147,8 +145,8 @@ START_TEST(test_exact_fills)
 		for (size = 16; size <= 4056; size += 8) {
 			struct ring copy = r;
 
-			/* Tests small records, and records that end near the end of the
-			 * block. */
+			/* Tests small records only, and records that end near the end
+			 * of the block. */
 			if (size > 64 && (offset + size < 4096 - 64 ||
 					  offset + size > 4096 + 64))
 				continue;
@@ -167,8 +165,8 @@ START_TEST(test_exact_fills)
 }
 END_TEST
 
-/* Overwrites a ring. The count of overwritten events, and the events that a new reader
- * finds, must be right. */
+/* Overwrites a ring. Checks the count of overwritten events, and the events that a new
+ * reader finds. */
 static void overwrite(uint64_t start, uint64_t events)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -231,8 +229,8 @@ static void *begin_blocks(void *arg)
 	return NULL;
 }
 
-/* While events are counted, the oldest block is overwritten, and the head's block is
- * not. */
+/* Events are counted while another thread overwrites the oldest block, but not the
+ * block at head. */
 START_TEST(test_count_while_overwritten)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);

@@ -45,10 +45,8 @@ static void catch_steps(void)
 	ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
 }
 
-/*
- * Emits with a signal after each of the first `steps` instructions, and calls `then`
- * after the last of them. Each signal restarts the section.
- */
+/* Emits an event, with a signal after each of the first `steps` instructions, and calls
+ * `then` after the last of these. Each signal restarts the section. */
 static int emit_stepped(unsigned int steps, __u64 value, void (*then)(void))
 {
 	int result;
@@ -75,7 +73,7 @@ static void emit_inner(void)
 		_exit(9);
 }
 
-/* Expects events with values 1 and 2, once each, in the order of their cycles. */
+/* Expects the events with values 1 and 2, once each, in the order of their cycles. */
 static void expect_both(void)
 {
 	struct tsct_event event;
@@ -104,8 +102,8 @@ START_TEST(test_signal_after_every_instruction)
 }
 END_TEST
 
-/* An event that is single-stepped without end is counted as lost, and leaves no partial
- * record. */
+/* An event whose writer is single-stepped without end is counted as lost, and leaves no
+ * partial record. */
 START_TEST(test_endless_single_step)
 {
 	catch_steps();
@@ -120,7 +118,7 @@ END_TEST
 
 /* ---- a kill or a signal at one instruction ------------------------------- */
 
-/* struct rseq_cs: one per copy of the section in the program */
+/* struct rseq_cs: the program has one for each copy of the section */
 struct descriptor {
 	__u32 version, flags;
 	__u64 start, size, abort;
@@ -156,11 +154,9 @@ static int by_iovec(const char *bytes, unsigned int len)
 	return tsct_emitv(t, id, pieces, 3);
 }
 
-/*
- * The event that the stopped writer emits, and the bytes before it in its block.
- * Scenarios: one word; words and bytes; an event that begins a block; several buffers;
- * the inline section, with and without room.
- */
+/* Scenarios: the event that the stopped writer emits, and the number of bytes before it
+ * in its block. The events are: one word; words and bytes; an event that begins a
+ * block; several buffers; the inline section, with and without room. */
 static const struct {
 	unsigned int before, len;
 	int (*emit)(const char *bytes, unsigned int len);
@@ -219,11 +215,9 @@ static void set_breakpoint(pid_t pid, __u64 at)
 				at ? 1 : 0), 0);
 }
 
-/*
- * Forks a writer that stops before the instruction at `at`. A hardware breakpoint does
- * not disturb the section before it. Returns the pid, or 0 if the writer did not reach
- * `at`, which is no instruction or on another path.
- */
+/* Forks a writer that stops before the instruction at `at`. A hardware breakpoint does
+ * not disturb the section before that. Returns the pid, or 0 if `at` was not reached,
+ * as it is no instruction or on another path. */
 static pid_t stop_writer(__u64 at, unsigned int scenario)
 {
 	pid_t pid = fork();
@@ -253,13 +247,13 @@ static void take_all(void)
 	while (tsct_reader_next(reader, cpu, &event))
 		;
 	tsct_reader_release(reader, cpu);
-	/* The ring counts as many published events as were read. */
+	/* The ring must count as many published events as were read. */
 	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
 	ck_assert_uint_eq(stat.published, stat.read);
 	ck_assert_uint_eq(stat.broken + stat.broken_places, 0);
 }
 
-/* Fills the ring up to the position in a block that the scenario needs. */
+/* Fills the ring up to the position in a block at which the scenario's event begins. */
 static void prepare_ring(unsigned int scenario)
 {
 	const unsigned int before = scenarios[scenario].before;
@@ -271,14 +265,14 @@ static void prepare_ring(unsigned int scenario)
 	take_all();
 	ck_assert_int_eq(tsct_emit(t, id, bytes, 3000), 0);
 	take_all();
-	/* padding events: only the position in the block matters */
+	/* events that fill the block up to that position */
 	ck_assert_int_eq(tsct_emit(t, id, bytes, before ? 800 : 1100), 0);
 	while (before && producer->head % BLOCK < before)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 	take_all();
 }
 
-/* Kills the stopped writer: its record must be complete or absent. */
+/* Kills the stopped writer. Returns 1 if its record is complete, 0 if it is absent. */
 static unsigned int kill_there(pid_t pid, unsigned int scenario)
 {
 	struct tsct_event event;
@@ -293,14 +287,14 @@ static unsigned int kill_there(pid_t pid, unsigned int scenario)
 		ck_assert_uint_eq(*(const __u8 *)event.payload, 2);
 	}
 	expect_none();
-	/* Other writers can still use the ring. */
+	/* Other writers can still use the ring after the writer was killed. */
 	ck_assert_int_eq(tsct_emit(t, id, "next", 5), 0);
 	ck_assert_str_eq(next().payload, "next");
 	return got;
 }
 
-/* Sends the stopped writer a signal: the events of the handler and of the writer are
- * both complete. */
+/* Sends the stopped writer a signal, whose handler emits, too. Both events must be
+ * complete. */
 static void signal_there(pid_t pid)
 {
 	int status;
@@ -312,8 +306,8 @@ static void signal_there(pid_t pid)
 	expect_both();
 }
 
-/* Stops a writer at each instruction of a section. Returns the number of instructions
- * that were reached. */
+/* Stops a writer at each instruction of a section in turn. Returns the number of
+ * instructions that were reached. */
 static unsigned int stop_within(const struct descriptor *section,
 				unsigned int scenario, bool die,
 				unsigned int *there)
@@ -345,7 +339,7 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	unsigned int hit = 0, there = 0, sections = 0, n;
 
 	ck_assert_int_eq(tsct_event_bind(&typed_event, t), 0);
-	/* The first event takes the slow path, which finds the ring. */
+	/* The first event of a thread takes the slow path, which finds the ring. */
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
 	for (section = sections_begin; section < sections_end; section++) {
 		n = stop_within(section, scenario, die, &there);
@@ -375,7 +369,7 @@ START_TEST(test_signalled_at_every_instruction)
 }
 END_TEST
 
-/* ---- channels with another source ---------------------------------------- */
+/* ---- channels with another source than the TSC --------------------------- */
 
 START_TEST(test_other_clock_killed)
 {
@@ -391,8 +385,8 @@ START_TEST(test_other_clock_signalled)
 }
 END_TEST
 
-/* A scenario takes seconds, so it runs only in the tests in which its result
- * differs. */
+/* A scenario takes seconds, so each one runs only in the tests in which its result
+ * differs from others. */
 static void add_discard(TCase *tcase)
 {
 	tcase_add_test(tcase, test_signal_after_every_instruction);

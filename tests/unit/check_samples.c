@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sync samples: writing, reading, series of them, and fits */
+/* Sync samples: writing and reading them, their series, and fits of series */
 #include "samples_world.h"
 
 START_TEST(test_round_trip)
@@ -27,7 +27,7 @@ START_TEST(test_round_trip)
 }
 END_TEST
 
-/* Samples are not returned as events by default, and are not included in event
+/* By default, sync samples are not returned as events, and are not included in event
  * counts. */
 START_TEST(test_samples_are_not_events)
 {
@@ -92,8 +92,8 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 		ck_assert_double_le(off, error);
 		ck_assert_double_ge(off, -error);
 		ck_assert_double_le(error, 60000);
-		/* Reference: time is 1 s at the begin of the recording, and runs at the
-		 * local counter's rate. */
+		/* The reference time is 1 s at the begin of the recording, and runs at
+		 * the local counter's rate. */
 		ns = tsct_series_time(s, &fit, local, NULL, &error_ns);
 		off = (double)(ns - 1000000000) - (double)(__s64)
 			(truth(local) - truth(rec.begin)) / HZ * 1e9;
@@ -119,7 +119,7 @@ START_TEST(test_series_fit)
 	ck_assert_uint_eq(series->nr_kept, 85);
 	for (k = 0; k < TSCT_FIT_NR; k++)
 		check_fit(series, k);
-	/* A fit of a part of a series, and the exchanges that it used */
+	/* A fit of a part of a series: the exchanges that the fit used are reported. */
 	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_LINEAR, HZ,
 					 series->x[10].t1, series->x[49].t1, 0,
 					 &fit, keep), 0);
@@ -135,7 +135,7 @@ START_TEST(test_series_fit)
 }
 END_TEST
 
-/* Each epoch, node and address has a series of its own, in order and without
+/* Samples of each epoch, node and address form a separate series, in order and without
  * duplicates. */
 START_TEST(test_series_are_separate)
 {

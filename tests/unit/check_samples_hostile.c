@@ -4,7 +4,7 @@
 
 static __u8 bad[ROOM];
 
-/* Computes with all samples that were read, so that the sanitizers check it. */
+/* Computes fits and times from all samples that were read, for the sanitizers. */
 static void use_samples(void)
 {
 	static struct tsct_fit fit;
@@ -110,8 +110,8 @@ START_TEST(test_impossible_samples)
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	read_small(NULL);
-	/* The reported position is after an empty packet, a packet header and a
-	 * sample. */
+	/* The position reported for the bad sample: after an empty packet, a packet
+	 * header and a sample */
 	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
 		 " skipped", 2 * 80 + 8 + (size_t)tsct_sample_encode(
 		 &s, bad), impossible[_i].what);

@@ -68,7 +68,7 @@ START_TEST(test_no_session)
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
-	/* A member joins a session that was never begun. */
+	/* A member joins a session that the master never began. */
 	join(1, 77, 20);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
@@ -104,7 +104,7 @@ START_TEST(test_turns)
 	for (cycle = 1; cycle <= 10; cycle++) {
 		for (i = 1; i < 6; i++) {
 			now = turn[i] + 30;
-			/* a turn begins at least a slot after the previous member's */
+			/* a turn begins at least a slot after the previous turn */
 			ck_assert_uint_ge(turn[i], last + 499);
 			last = turn[i];
 			ck_assert_uint_eq(tsct_schedule_open(r, now), s);
@@ -123,7 +123,7 @@ START_TEST(test_turns)
 }
 END_TEST
 
-/* A member that sends too early gets no additional turn, and takes no turn from
+/* A member that sends before its turn gets no additional turn, and takes no turn from
  * others. */
 START_TEST(test_early_member)
 {
@@ -139,7 +139,7 @@ START_TEST(test_early_member)
 	send_request(2, 0, 0, 0, 1001);
 	turn = 1001 + reply.turn_us;
 	ck_assert_uint_eq(turn, 1500);
-	/* A member sends in turn once, and then 100 times too early. */
+	/* A member sends in its turn once, and then 100 times before its turn. */
 	join(1, s, 1010);
 	now = 1010 + reply.turn_us;
 	ck_assert_uint_eq(now, 2000);
@@ -150,7 +150,7 @@ START_TEST(test_early_member)
 	}
 	join(2, s, turn);
 	ck_assert_uint_eq(turn + reply.turn_us, 2500);
-	/* A request that is half a slot early is in time. */
+	/* A request that comes half a slot before the member's turn is in time. */
 	join(1, s, 1749);
 	ck_assert_uint_eq(1749 + reply.turn_us, 2000);
 	join(1, s, 1750);
@@ -323,19 +323,19 @@ START_TEST(test_barriers)
 	tsct_schedule_arrive(r, 1, 200);
 	missing(1, 1, "0000000000000abc");
 	ck_assert(!tsct_schedule_released(r, 1));
-	/* Member 2 and the master stop waiting at the barrier, and wait again. */
+	/* Member 2 and the master stop waiting at the barrier, and wait again later. */
 	send_request(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
 	tsct_schedule_withdraw(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_schedule_arrive(r, 2, 300);	/* there is no barrier with this
-						 * number yet */
+	tsct_schedule_arrive(r, 2, 300);	/* no effect: there is no barrier
+						 * number 2 yet */
 	send_request(2, TSCT_EXT_ARRIVED, 0, 2, 300);
 	missing(1, 3, "the master, 0000000000000abc, two");
 	tsct_schedule_arrive(r, 1, 400);
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 400);
 	ck_assert_uint_eq(tsct_schedule_open(r, 400), 0);
-	/* The last member arrives, and a session begins. */
+	/* The last member arrives: the barrier is released, and a session begins. */
 	send_request(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.session, 1);
@@ -348,7 +348,7 @@ START_TEST(test_barriers)
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 	missing(1, 0, "");
 	missing(2, 3, "the master, 0000000000000abc, two");
-	/* A repeated arrival, after a lost answer, gets the same answer. */
+	/* A member whose answer was lost reports its arrival again: same answer. */
 	for (i = 0; i < 5; i++) {
 		send_request(2, TSCT_EXT_ARRIVED, 0, 1, 600);
 		ck_assert_uint_eq(reply.barrier, 1);
@@ -392,23 +392,21 @@ START_TEST(test_barrier_expects_configured_members)
 	member(11, "a", 5);
 	send_request(11, TSCT_EXT_ARRIVED, 0, 1, 10);
 	missing(1, 1, "b");
-	/*
-	 * The arrival of a member that sent nothing for a minute expires, and the
-	 * barrier waits for it again.
-	 */
+	/* The arrival of a member that sent nothing for a minute expires, and the
+	 * barrier waits for that member again. */
 	send_request(9, 0, 0, 0, 100000000);
 	missing(1, 2, "a, b");
 	send_request(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* A member restarted with another node id: its earlier arrival does not
-	 * count. */
+	/* If a member restarts with another node id, its earlier arrival at the barrier
+	 * does not count. */
 	member(12, "a", 100000000);
 	missing(1, 2, "a, b");
 	send_request(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 2, "a, b");
 	send_request(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* A member whose name becomes known after it joined */
+	/* The name of a configured member may become known after it joined. */
 	member(13, NULL, 100000000);
 	member(13, "b", 100000000);
 	send_request(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
@@ -417,8 +415,8 @@ START_TEST(test_barrier_expects_configured_members)
 }
 END_TEST
 
-/* While a member sends requests, the nodes below it that block the barrier are
- * listed. */
+/* While member 1 sends requests, the nodes below it that block the barrier are listed
+ * instead of it. */
 START_TEST(test_lists_blocking_nodes_below)
 {
 	char names[24];
@@ -428,15 +426,15 @@ START_TEST(test_lists_blocking_nodes_below)
 	tsct_schedule_arrive(r, 1, 0);
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
-	tsct_schedule_set_blockers(r, 2, "z");	/* the nodes below member 2 are not
-						 * listed, because it has arrived */
+	tsct_schedule_set_blockers(r, 2, "z");	/* not listed, because member 2 has
+						 * arrived */
 	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	send_request(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
-	missing(1, 1, "one");		/* only member 1 is listed, as it sent
+	missing(1, 1, "one");		/* member 1 itself is listed, as it sent
 					 * nothing for 2 s */
 	send_request(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
@@ -445,7 +443,7 @@ START_TEST(test_lists_blocking_nodes_below)
 }
 END_TEST
 
-/* A dismissed member delays neither sessions nor barriers. */
+/* A member that the master dismissed delays neither sessions nor barriers. */
 START_TEST(test_dismissed_member)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
@@ -459,14 +457,14 @@ START_TEST(test_dismissed_member)
 	tsct_schedule_dismiss(r, "b");
 	tsct_schedule_arrive(r, 1, 20);
 	missing(1, 1, "a");
-	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 20); /* a request of a former member */
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 20); /* request of a former member */
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	missing(1, 2, "a, b");
 	tsct_schedule_dismiss(r, "b");
 	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
-	/* Without configured members, barriers wait for all members that are
+	/* If no members are configured, barriers wait for all members that are
 	 * present. */
 	tsct_schedule_dismiss(r, "a");
 	member(3, "c", 40);
@@ -551,10 +549,8 @@ START_TEST(test_random_input)
 }
 END_TEST
 
-/*
- * Twenty members on a simulated network; some stop sending, some join late. Each member
- * that stays sends all its messages before the session's maximum duration.
- */
+/* Twenty members on a simulated network; some stop sending, some join late. Each member
+ * that stays sends all its messages before the session reaches its maximum duration. */
 START_TEST(test_twenty_members)
 {
 	enum { N = 20 };

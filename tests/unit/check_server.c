@@ -28,7 +28,7 @@ static int connect_client(void)
 	return s;
 }
 
-/* Expects that the server still serves a well-behaved client. */
+/* Checks that the server still serves a well-behaved client. */
 static void expect_service(void)
 {
 	struct tsct_channel *t = serve_open(NULL);
@@ -66,7 +66,7 @@ START_TEST(test_random_messages)
 }
 END_TEST
 
-/* A client that reads no reply is disconnected when its queue is full. */
+/* A client that never reads is disconnected when its queue of replies is full. */
 START_TEST(test_client_that_never_reads)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
@@ -145,10 +145,8 @@ static int connect_many(unsigned int nr)
 	return dropped;
 }
 
-/*
- * Opens and closes until the result is `wanted`, for 5 s at most: the server handles
- * disconnected clients with some delay.
- */
+/* Opens and closes a channel until the result is `wanted`, for 5 s at most, because the
+ * server handles disconnected clients with some delay. */
 static int open_until(int wanted, const struct tsct_channel_options *options)
 {
 	const time_t end = time(NULL) + 5;
@@ -176,8 +174,8 @@ START_TEST(test_descriptors_exhausted)
 	serve_start();
 	expect_service();
 	ck_assert_int_eq(pipe(go), 0);
-	pid = fork();	/* forks before the limit is set, which applies to the server
-			 * only */
+	pid = fork();	/* forks before setting the limit, which must apply to the
+			 * server only */
 	if (!pid)
 		_exit(read(go[0], &byte, 1) == 1 ? connect_many(100) : 0);
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -193,7 +191,7 @@ START_TEST(test_descriptors_exhausted)
 }
 END_TEST
 
-/* The channel of a client is freed if the client is killed, at any moment. */
+/* If a client is killed at any moment, its channel is freed. */
 START_TEST(test_killed_clients)
 {
 	struct tsct_channel *t;
@@ -307,10 +305,9 @@ START_TEST(test_connection_limit_per_user)
 }
 END_TEST
 
-/*
- * The server's turn for a client is short, whatever the request. CPU time is measured
- * here. A turn ends by the clock, so on a busy machine it has less CPU time.
- */
+/* The server's turn for one client is short, whatever the request. The test measures
+ * CPU time. A turn ends by the clock, so on a busy machine it has even less CPU
+ * time. */
 START_TEST(test_turns_are_short)
 {
 	struct { struct tsct_request request; struct tsct_channel_create arg; }
@@ -324,7 +321,7 @@ START_TEST(test_turns_are_short)
 	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
 					   &serve_server), 0);
 	message.arg.block_size = 65536;
-	message.arg.blocks = 256;	/* blocks of 16 MiB in all per CPU */
+	message.arg.blocks = 256;	/* rings of 16 MiB per CPU */
 	for (i = 0; i < 16; i++) {
 		s[i] = connect_client();
 		snprintf(message.arg.name, 32, "large%d", i);
@@ -340,7 +337,7 @@ START_TEST(test_turns_are_short)
 		longest = ms > longest ? ms : longest;
 	}
 	printf("# longest turn %.1f ms of %.1f\n", longest, all);
-	if (all > 32)	/* if each request takes at least 2 ms, a turn serves one
+	if (all > 32)	/* requests that take 2 ms or more each: a turn serves one
 			 * request */
 		ck_assert_double_lt(longest, all / 4);
 	for (i = 0; i < 16; i++)
@@ -424,13 +421,13 @@ static void flood_fill(struct flood *flood)
 
 	while (recv(flood->s, answer, sizeof(answer), MSG_DONTWAIT) > 0)
 		;
-	do	/* definitions are equal except for the last field */
+	do	/* definitions that are equal except for the last field */
 		last->count = (__u16)(++flood->nr % 1000 + 1);
 	while (send(flood->s, &flood->define, sizeof(flood->define),
 		    MSG_DONTWAIT) > 0);
 }
 
-/* A busy client does not delay the requests of others for long. */
+/* A client with very many requests does not delay requests of others for long. */
 START_TEST(test_clients_take_turns)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {

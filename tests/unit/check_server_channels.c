@@ -13,7 +13,7 @@
 
 #define MANY	1000
 
-/* Raises the limit of open descriptors to 8192, or to the maximum if that is lower. */
+/* Raises the limit of open descriptors to 8192, or to the maximum below that. */
 static void setup(void)
 {
 	struct rlimit limit;
@@ -75,7 +75,7 @@ static unsigned int count_channels(struct tsct_channel *t, __u64 *ret_events)
 	return nr;
 }
 
-/* One user creates, opens, writes, lists and reads a thousand channels. */
+/* One user creates, opens, writes, lists and reads a thousand channels at a time. */
 START_TEST(test_thousand_channels)
 {
 	struct tsct_channel **all = calloc(MANY, sizeof(*all));
@@ -104,8 +104,8 @@ START_TEST(test_thousand_channels)
 	}
 	for (i = 1; i < MANY; i++)
 		tsct_channel_close(all[i]);
-	/* The server may detect closed connections late while it serves other
-	 * clients. */
+	/* While the server serves other clients, it may detect closed connections
+	 * late. */
 	for (i = 0; i < 500 && count_channels(all[0], &events) > 1; i++)
 		usleep(10000);
 	ck_assert_uint_eq(count_channels(all[0], &events), 1);
@@ -114,7 +114,7 @@ START_TEST(test_thousand_channels)
 }
 END_TEST
 
-/* Above the limit of kept channels, the error text says what to do. */
+/* When a user has too many kept channels, the error text says what to do. */
 START_TEST(test_channel_limit)
 {
 	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
@@ -132,8 +132,8 @@ START_TEST(test_channel_limit)
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	ck_assert_uint_ge(count_channels(first, &events), MANY);
-	/* The first channel can still be opened by its name. Its removal makes room for
-	 * another one. */
+	/* The first channel can still be opened by its name. When it is removed, there
+	 * is room for another channel. */
 	ck_assert_int_eq(tsct_channel_remove(first, tsct_channel_info(first)->id), 0);
 	ck_assert_int_eq(tsct_channel_remove(first, 7), 0);
 	t = open_nr(5000, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
@@ -168,7 +168,7 @@ START_TEST(test_memory_limit)
 }
 END_TEST
 
-/* Emits @nr events in a child, which then kills itself. */
+/* Emits @nr events in a child process, which then kills itself. */
 static void emit_and_die(int nr, __u32 channel_flags)
 {
 	pid_t pid = fork();
@@ -225,8 +225,8 @@ START_TEST(test_killed_writer_of_open_channel)
 }
 END_TEST
 
-/* A channel that is neither kept nor open elsewhere is removed if its writer is
- * killed. */
+/* If the writer of a channel is killed, the channel is removed, unless it is kept or
+ * also open elsewhere. */
 START_TEST(test_killed_writer_of_other_channel)
 {
 	struct tsct_channel *t;
@@ -252,8 +252,8 @@ static void overwrite_memory(const struct tsct_channel *victim)
 		*(__u64 *)(map + any(h->file_size / 8) * 8) = any64();
 }
 
-/* If one channel is overwritten with random data, all events of another one can still
- * be read. */
+/* If one channel is overwritten with random data, all events of another channel can
+ * still be read. */
 START_TEST(test_other_channel_overwritten)
 {
 	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
@@ -290,7 +290,7 @@ START_TEST(test_other_channel_overwritten)
 }
 END_TEST
 
-/* A client cannot remove pages from shared memory. */
+/* A client cannot remove pages from the memory that it shares with the server. */
 START_TEST(test_memory_is_sealed)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);

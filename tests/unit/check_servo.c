@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The servo: when clock params are replaced, and the values of the new ones */
+/* The servo: when it replaces clock params, and the values of the new params */
 #include "rate_sim.h"
 
-/* Returns whether both params give the same times; their bounds may differ. */
+/* Returns whether params @a and @b give the same times; their bounds may differ. */
 static bool is_same_function(const struct tsct_clock_params *a,
 			     const struct tsct_clock_params *b)
 {
@@ -21,7 +21,7 @@ static double slew_ppm(const struct tsct_clock_params *params)
 	return ((double)params->slew_mult / (double)params->mult - 1) * 1e6;
 }
 
-/* Samples that agree with the published params keep them, and renew their bound. */
+/* Samples that agree with the published params keep these, and renew their bound. */
 START_TEST(test_confirmed_params)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -40,20 +40,20 @@ START_TEST(test_confirmed_params)
 		ck_assert_uint_gt(params->void_after_cycles, last.void_after_cycles);
 		if (is_same_function(&last, params) && !slewing(params))
 			ck_assert_uint_gt(params->fast_cycles, last.fast_cycles);
-		/* Holdover and expiry are counted from the last sample. */
+		/* Times of holdover and expiry count from the last sample. */
 		ck_assert_double_eq_tol((double)(params->holdover_after_cycles -
 				params->as_of_cycles) / HZ, 5, 1e-3);
 		ck_assert_double_eq_tol((double)(params->void_after_cycles -
 				params->as_of_cycles) / HZ, 1000, 0.1);
 	}
-	/* Params are replaced every 16 s because of their age, and twice for each
+	/* Clock params are replaced every 16 s because of their age, and twice for each
 	 * slew. */
 	ck_assert_uint_le(nr_replaced, 80);
 	ck_assert_uint_ge(nr_replaced, 12);
 }
 END_TEST
 
-/* New params continue the old ones without a step, whenever they begin. */
+/* New clock params continue the old ones without a step, whenever they begin. */
 START_TEST(test_begins_anywhere)
 {
 	struct tsct_clock_state next;
@@ -73,7 +73,7 @@ START_TEST(test_begins_anywhere)
 		tsct_rate_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
 		if (is_same_function(&est.state.real, &next.real)) {
-			/* The published params slew already, and need no
+			/* The published clock params slew already, and need no
 			 * replacement. */
 			ck_assert(slewing(&est.state.real));
 			kept++;
@@ -115,7 +115,7 @@ START_TEST(test_slews)
 		ck_assert_double_le(fabs(slew_ppm(params)), 500.1);
 		ck_assert_double_eq_tol((double)params->slew_cycles / HZ, 1.25, 0.01);
 		ck_assert_uint_le(params->fast_cycles, params->slew_cycles);
-		/* The bound of the old params covers the offset found later. */
+		/* The bound of the old clock params covers the offset found later. */
 		ck_assert_uint_ge(est.state.closing_error_ps / 1000,
 				  (uint64_t)llabs(offs[i]));
 		ck_assert_uint_gt(est.state.closing_error_ps,
@@ -126,7 +126,7 @@ START_TEST(test_slews)
 }
 END_TEST
 
-/* Without a sample after a slew, the time continues at mult. */
+/* If no sample follows a slew, the time continues at the rate `mult` after it. */
 START_TEST(test_slew_ends)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -177,7 +177,7 @@ START_TEST(test_fast)
 }
 END_TEST
 
-/* In an epoch without clock params, all other fields are valid. */
+/* In an epoch that has no clock params yet, all other fields of the state are valid. */
 START_TEST(test_disrupted)
 {
 	struct tsct_clock_state next;
@@ -205,7 +205,7 @@ START_TEST(test_disrupted)
 }
 END_TEST
 
-/* The caller of the servo determines the times of holdover and expiry. */
+/* Holdover and expiry begin after the times that the caller of the servo requests. */
 START_TEST(test_lifetimes)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -242,7 +242,7 @@ START_TEST(test_replaced_before_overflow)
 }
 END_TEST
 
-/* The multiplier is more precise than any measurement of the rate. */
+/* The multiplier in clock params is more precise than any measurement of the rate. */
 START_TEST(test_quantisation)
 {
 	double hz;

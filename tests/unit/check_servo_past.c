@@ -10,14 +10,17 @@
 #define TURNS	300
 #define CONVERSIONS	3
 
-/* Schedule of a test, in ms after the sample from which the slewing params were made */
+/* Schedule of a test. Times are in ms after the sample from which the slewing params
+ * were made. */
 struct way {
-	unsigned int seconds;	/* time from the calibration to that sample, in s */
-	unsigned int lead;	/* time from a sample to the begin of its params */
+	unsigned int seconds;	/* time in s from the calibration to the sample
+				 * before the slewing params */
+	unsigned int lead;	/* time from a sample to the begin of the params made
+				 * from it, ms */
 	unsigned int set;
-	unsigned int conversions[CONVERSIONS];	/* times at which past cycles are
-						 * converted; the last one is later
-						 * than all these cycles */
+	/* times at which past cycles are converted; the last time is later than all
+	 * these cycles */
+	unsigned int conversions[CONVERSIONS];
 };
 
 static struct tsct_clock_page *page;
@@ -79,7 +82,7 @@ static double go(const struct way *way, int64_t step)
 	double bent = ((double)params->slew_mult / (double)params->mult - 1) * 1e9;
 	unsigned int ms, conversion = 0;
 
-	/* The step is away from the slew: backwards if the clock slews forwards. */
+	/* The step is opposite to the slew: backwards if the clock slews forwards. */
 	if (bent < 0)
 		step = -step;
 	for (ms = 5, nr_kept = 0; conversion < CONVERSIONS; ms += 5) {
@@ -131,7 +134,7 @@ static void check_way(const struct way *way, double min_slew_ppb, int64_t least,
 			min_slew_ppb;
 		check_kept();
 	}
-	/* Many params had a slew, so that the test is useful. */
+	/* The test is useful only if many of the params had a slew. */
 	ck_assert_uint_gt(bent, TURNS / 3);
 	free(page);
 }
@@ -144,10 +147,8 @@ START_TEST(test_steady)
 }
 END_TEST
 
-/*
- * The clock is set at the begin of the slew, when the error is largest. At the
- * conversion the error is smaller by the amount slewed.
- */
+/* The clock is set at the begin of the slew, when the error is largest. When cycles are
+ * converted, the error is smaller by the amount slewed since. */
 START_TEST(test_set_at_slew_begin)
 {
 	static const struct way way = { 1, 1, 5, { 1000, 2000, 3000 } };
@@ -156,8 +157,8 @@ START_TEST(test_set_at_slew_begin)
 }
 END_TEST
 
-/* The clock is set after a sample whose params begin much later. The bound holds in
- * between. */
+/* The clock is set after a sample whose params begin much later. The bound of times in
+ * between holds. */
 START_TEST(test_set_before_next_params)
 {
 	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
@@ -175,8 +176,8 @@ START_TEST(test_set_before_slew_end)
 }
 END_TEST
 
-/* The sample after the step only confirms the params in force: their new bound must
- * cover the step. */
+/* The sample after the step confirms the params in force. So their new bound must cover
+ * the step. */
 START_TEST(test_set_and_confirmed)
 {
 	static const struct way way = { 6, 100, 50, { 150, 155, 160 } };

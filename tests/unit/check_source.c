@@ -8,7 +8,7 @@
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
-/* A master, servers on its timeline, and a child that polls all of them */
+/* Simulated nodes: a master, servers on its timeline, a child that polls all servers */
 static struct node master, server[SOURCES_MAX], child;
 static struct tsct_remote_params master_params;
 static unsigned int nr;
@@ -36,7 +36,7 @@ static void end(void)
 		free_node(&server[i]);
 }
 
-/* Makes one exchange with each server. */
+/* Makes one exchange of the child with each server. */
 static void exchange_all(double t)
 {
 	unsigned int i;
@@ -78,10 +78,10 @@ static unsigned int count_falsetickers(unsigned int from, unsigned int to, doubl
 /* ---- falsetickers -------------------------------------------------------- */
 
 enum fault {
-	SAME,			/* all falsetickers have the same offset */
-	OWN,			/* each falseticker has a different offset */
-	LATER,			/* falsetickers have no offset at first */
-	CREEP,			/* the offset of falsetickers increases */
+	SAME,			/* fault: all falsetickers have the same offset */
+	OWN,			/* fault: each falseticker has a different offset */
+	LATER,			/* fault: falsetickers have an offset from 30 s on */
+	CREEP,			/* fault: the offset of falsetickers increases */
 	NR_FAULTS,
 };
 
@@ -95,7 +95,7 @@ static double fault_ns(enum fault how, unsigned int source, double t)
 	case LATER:
 		return t < 30 ? 0 : 1e9;
 	default:
-		return 20e3 * t;	/* the clock runs 20 ppm fast */
+		return 20e3 * t;	/* offset of a clock that runs 20 ppm fast */
 	}
 }
 
@@ -142,10 +142,8 @@ START_TEST(test_falseticker_reason)
 }
 END_TEST
 
-/*
- * An error within the bounds of the other sources is not detected, and the bound covers
- * it.
- */
+/* A server's error within the bounds of the other servers is not detected, and the
+ * child's bound covers it. */
 START_TEST(test_small_errors)
 {
 	double t;
@@ -160,10 +158,8 @@ START_TEST(test_small_errors)
 }
 END_TEST
 
-/*
- * If only two sources contradict each other, neither is a falseticker, and the time
- * does not jump.
- */
+/* If there are only two sources, and they contradict each other, neither is a
+ * falseticker, and the time does not jump. */
 START_TEST(test_two_contradicting_sources)
 {
 	double t;
@@ -182,9 +178,8 @@ START_TEST(test_two_contradicting_sources)
 }
 END_TEST
 
-/*
- * The selected source disappears: another one is selected, and readers notice nothing.
- */
+/* If the selected source disappears, another source is selected, and readers notice
+ * nothing. */
 START_TEST(test_selected_source_disappears)
 {
 	unsigned int i, gone = 9;
@@ -215,10 +210,8 @@ START_TEST(test_selected_source_disappears)
 }
 END_TEST
 
-/*
- * The master restarts, and its servers follow one after another. The child begins only
- * one epoch.
- */
+/* The master restarts, and its servers follow the new timeline one after another. The
+ * child begins only one epoch. */
 START_TEST(test_new_timeline)
 {
 	unsigned int i;
@@ -276,10 +269,8 @@ END_TEST
 
 /* ---- NTP servers --------------------------------------------------------- */
 
-/*
- * Makes an exchange with an NTP server. Its counter is its clock in ns, which is
- * @off_ns ahead of the true time, with error bound @error_ns.
- */
+/* Makes an exchange with an NTP server. The server's counter is its clock in ns, which
+ * is @off_ns ahead of the true time, with an error bound of @error_ns. */
 static void exchange_ntp(unsigned int source, double t, double off_ns,
 			 uint64_t error_ns)
 {
@@ -316,8 +307,8 @@ START_TEST(test_ntp_servers)
 		ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 				 node_ticks(&child, t + 0.5), &r), 0);
 		off = (double)(r.ns - BEGIN_NS) - (t + 0.5) * 1e9;
-		if (t > 3)		/* until then too few exchanges for detecting
-					 * the falseticker */
+		if (t > 3)		/* earlier there are too few exchanges for
+					 * detecting the falseticker */
 			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
 	}
 	ck_assert(fabs(off) < 60e3);
@@ -329,7 +320,7 @@ START_TEST(test_ntp_servers)
 }
 END_TEST
 
-/* The timeline of a master is selected over that of NTP servers. */
+/* The timeline of a master is preferred to the time of NTP servers. */
 START_TEST(test_master_is_preferred_to_ntp)
 {
 	double t;
@@ -355,7 +346,7 @@ START_TEST(test_master_is_preferred_to_ntp)
 }
 END_TEST
 
-/* A server that runs 1 % fast is rejected. */
+/* A server whose counter runs 1 % fast is rejected. */
 START_TEST(test_one_percent_fast)
 {
 	double t;
@@ -406,10 +397,8 @@ static void make_implausible(struct tsct_remote *remote, struct tsct_exchange *x
 		x->remote_error = (uint32_t)random_value();
 }
 
-/*
- * With random input, the module accepts each published state as a continuation of the
- * previous one; publish() checks that.
- */
+/* With random exchanges, each published state is one that the module accepts as a
+ * continuation of the previous state; publish() checks that. */
 START_TEST(test_random_input)
 {
 	struct tsct_remote remote;

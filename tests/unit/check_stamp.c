@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unique stamps, compared with exact integers, and properties that hold for all
- * stamps */
+/* Unique stamps, compared with exact integers; and properties of all stamps */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -10,7 +9,7 @@
 #include "seed.h"
 #include "suite.h"
 
-/* Stamps as plain integers, which can be compared */
+/* Makes a stamp as a plain integer, because integers can be compared. */
 static uint64_t stamp_make(uint64_t tick, uint32_t event)
 {
 	return tsct_stamp_make(tick, event).bits;
@@ -141,7 +140,7 @@ START_TEST(test_many_events_per_tick)
 			last = stamp;
 		}
 	}
-	/* No stamp was skipped: 4 full ticks, and 400 events on the fifth. */
+	/* No stamp was skipped: 4 ticks are full, and the fifth has 400 events. */
 	ck_assert_uint_eq(last, stamp_make(4, 399));
 	ck_assert_uint_eq(stamper.max_events, 8291);
 	ck_assert_uint_eq(stamper.moved, 100 + 200 + 300 + 400);
@@ -186,8 +185,8 @@ START_TEST(test_decreasing_source)
 	tsct_stamper_init(&stamper, 1000);
 	expect_refused(&stamper, 999);
 	expect_refused(&stamper, 1000 + (1ULL << 63));
-	/* After too many events the tick is ahead of the source, until the source
-	 * catches up. */
+	/* After too many events, the tick of stamps is ahead of the source, until the
+	 * source catches up. */
 	for (i = 0; i < 3 * 8192; i++)
 		must(!stamper_next(&stamper, 2000, &stamp));
 	ck_assert_uint_eq(stamp_tick(stamp), 1002);
@@ -201,8 +200,8 @@ START_TEST(test_decreasing_source)
 }
 END_TEST
 
-/* Wraps of the tick at 2^51 are reported, whether caused by the source or by too many
- * events. */
+/* Wraps of a stamp's tick at 2^51 are reported, whether caused by the source or by too
+ * many events. */
 START_TEST(test_segments)
 {
 	struct tsct_stamper stamper;
@@ -276,8 +275,8 @@ START_TEST(test_bad_rates)
 }
 END_TEST
 
-/* A time converts to the first stamp that is not before it; that stamp converts back to
- * the time. */
+/* A time converts to the first stamp that is not before it, and that stamp converts
+ * back to the same time. */
 START_TEST(test_both_ways)
 {
 	struct tsct_stamp_rate rate;
@@ -300,8 +299,8 @@ START_TEST(test_both_ways)
 }
 END_TEST
 
-/* Conversion to seconds drops the event number; the legacy one converts it to a
- * fraction of a tick. */
+/* Conversion of a stamp to seconds drops the event number; the legacy conversion turns
+ * it into a fraction of a tick. */
 START_TEST(test_seconds)
 {
 	double period = tsct_stamp_period(1e9), accurate, legacy;
@@ -319,8 +318,8 @@ START_TEST(test_seconds)
 		stamp = any64() >> any(64);
 		accurate = stamp_seconds(stamp, period);
 		legacy = stamp_seconds_legacy(stamp, period);
-		/* Both conversions differ by the event number's fraction of a tick, up
-		 * to rounding. */
+		/* Both results differ by the event number's fraction of a tick, up to
+		 * rounding. */
 		must(fabs(legacy - accurate - stamp_event(stamp) *
 			  period) <= 4 * legacy * 0x1p-53);
 		if (!stamp_event(stamp))

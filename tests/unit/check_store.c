@@ -97,7 +97,7 @@ START_TEST(test_attach_permissions)
 }
 END_TEST
 
-/* The memory is freed even if a client keeps the memfd open. */
+/* The memory of a channel is freed even if a client keeps the memfd open. */
 START_TEST(test_memory_is_freed)
 {
 	struct stat stat;
@@ -112,8 +112,8 @@ START_TEST(test_memory_is_freed)
 	ck_assert_int_eq(fstat(kept, &stat), 0);
 	ck_assert_int_eq(stat.st_blocks, 0);
 	close(kept);
-	/* The memory is not freed if a reader may still use it after the server has
-	 * ended. */
+	/* The memory of a channel is not freed if a reader may use it after the server
+	 * has ended. */
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	kept = dup(fd);
 	tsct_store_release(&store, &anna, false);
@@ -173,8 +173,8 @@ START_TEST(test_kept_channels)
 }
 END_TEST
 
-/* After an open channel is removed, its name is free, and its holders can still use
- * it. */
+/* After an open channel is removed, its name is free, and the clients that hold it can
+ * still use it. */
 START_TEST(test_removed_while_open)
 {
 	struct tsct_channel_info info = { 0 };
@@ -374,8 +374,8 @@ START_TEST(test_unknown_requests)
 }
 END_TEST
 
-/* Whatever clients write into the memfd, the server uses its private copy for
- * decisions. */
+/* The server decides by its private copy of the channel's data, whatever clients write
+ * into the memfd. */
 START_TEST(test_overwritten_memory)
 {
 	struct tsct_channel_info info = { 0 };
@@ -424,7 +424,7 @@ START_TEST(test_random_requests)
 			tsct_event_def_parse("e", 0, "a:u8", &arg.def, NULL);
 		for (j = any(3); j > 0; j--)
 			arg.bytes[any(120)] = any(256);
-		/* few blocks: the test is about validity, not about memory limits */
+		/* few blocks, because the test is not about memory limits */
 		arg.create.blocks &= 0xf;
 		request(peers[any(4)], cmds[any(7)], &arg);
 		if (!any(5))

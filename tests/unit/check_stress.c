@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Threads, signal handlers and forked children write to one channel while they are
- * moved between CPUs. Every event is accounted for. Each emit stores its result in
- * shared memory. The events read must be exactly those reported as written, once,
- * complete, and in the order of their cycles.
- */
+/* Threads, signal handlers and forked children write to one channel while they are
+ * moved between CPUs. The result of each emit is kept in shared memory. The events that
+ * are read must be exactly those reported as written, once, complete, and in the order
+ * of their cycles. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,8 +14,8 @@
 #include "serve.h"
 #include "suite.h"
 
-#define WRITERS		32	/* writers with even numbers are threads, odd ones
-				 * are their signal handlers */
+#define WRITERS		32	/* number of writers: even numbers are threads, odd
+				 * numbers the signal handlers of these threads */
 #define EVENTS		60000	/* number of events that each writer emits */
 #define LEN_MAX		200
 
@@ -29,7 +27,7 @@ struct payload {
 enum { UNKNOWN, WRITTEN, FULL, ABORTED, ODD };
 
 struct shared {
-	__u32 next[WRITERS];	/* events that each writer has begun to emit */
+	__u32 next[WRITERS];	/* number of events begun by each writer */
 	__u32 tids[WRITERS];
 	unsigned char result[WRITERS][EVENTS];
 };
@@ -40,8 +38,8 @@ static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
 static int id;
-static __thread unsigned int me;	/* number of this thread's writer + 1; 0:
-					 * none */
+static __thread unsigned int me;	/* number of the signal handler that
+					 * writes in this thread; 0: none */
 
 static unsigned int length_of(__u32 writer, __u32 seq)
 {
@@ -84,7 +82,7 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	if (me)
-		emit_one(me);	/* argument me: the handler; its thread is me - 1 */
+		emit_one(me);	/* writer `me` is the handler of thread me - 1 */
 }
 
 static void tick(timer_t *ret_timer)
@@ -118,7 +116,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Runs two threads, as writers first to first + 3. */
+/* Runs two threads: writers @first to @first + 3, with their signal handlers */
 static void work_twice(unsigned int first)
 {
 	pthread_t threads[2];
@@ -131,7 +129,7 @@ static void work_twice(unsigned int first)
 		pthread_join(threads[i], NULL);
 }
 
-/* Moves the writers to other CPUs again and again. */
+/* Moves the writers to other CPUs, until the test ends. */
 static void *migrate(void *arg)
 {
 	unsigned int nr = sysconf(_SC_NPROCESSORS_ONLN), i = 0;
@@ -151,7 +149,7 @@ static void *migrate(void *arg)
 	return NULL;
 }
 
-/* libcheck makes system calls in each assertion, which is too slow here. */
+/* Replaces libcheck's assertions, each of which makes system calls: too slow here. */
 #define REQUIRE(cond)							\
 	do {								\
 		if (!(cond))						\
@@ -276,14 +274,14 @@ static void *work_here(void *arg)
 	return NULL;
 }
 
-/* The thread sanitizer does not support fork() in a program with threads. */
+/* No children: the thread sanitizer allows no fork() in a program with threads */
 #ifdef __SANITIZE_THREAD__
 #define CHILDREN	0
 #else
 #define CHILDREN	2
 #endif
 
-/* Runs a reader, writers 0-3 in this process, and 4-7 and 8-11 in children. */
+/* Runs a reader, writers 0-3 in this process, writers 4-7 and 8-11 in children. */
 static void run_all(void)
 {
 	unsigned int children = CHILDREN, i;
@@ -308,7 +306,7 @@ static void run_all(void)
 		drain();
 }
 
-/* The number of events read plus those lost equals exactly the number tried. */
+/* The number of events read plus the number lost equals exactly the number of emits. */
 START_TEST(test_exact_counts)
 {
 	__u32 w, i, tried = 0;
@@ -337,8 +335,8 @@ START_TEST(test_exact_counts)
 }
 END_TEST
 
-/* Overwrite policy: every event that is read is valid, was written, and is read
- * once. */
+/* A channel with overwrite policy: every event that is read is valid, was written, and
+ * is read once. */
 START_TEST(test_overwrite)
 {
 	struct tsct_ring_stat stat;
@@ -358,7 +356,7 @@ START_TEST(test_overwrite)
 	}
 	ck_assert_uint_eq(count(FULL) + count(ODD), 0);
 	ck_assert_uint_gt(nr_read, 0);
-	/* the count of missed events is exact */
+	/* the reader's count of missed events is exact */
 	ck_assert_uint_eq(nr_read + overrun, count(WRITTEN));
 	ck_assert_uint_eq(published(), count(WRITTEN));
 	printf("# %llu events read, reader overtaken %llu times, %llu missed\n",
@@ -368,8 +366,8 @@ START_TEST(test_overwrite)
 }
 END_TEST
 
-/* For a killed writer, it is uncertain whether the event that it was writing is in the
- * ring. */
+/* If a writer is killed, it is uncertain whether the event that it was writing is in
+ * the ring. */
 START_TEST(test_killed_writers)
 {
 	unsigned int turn, w, doubtful = 0;
@@ -409,8 +407,8 @@ START_TEST(test_killed_writers)
 }
 END_TEST
 
-/* A channel with a kernel clock, where head and clock are read before the restartable
- * section */
+/* A channel whose source is a kernel clock: head and clock are read before the
+ * restartable section. */
 START_TEST(test_other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);

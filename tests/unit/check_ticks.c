@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Recordings of all tick resolutions: events are read as written, at the precision of
- * the ticks. Also tests the calls of fsync().
- */
+/* Recordings of all tick resolutions: events are read as they were written, at the
+ * precision of the ticks. Also tests the calls of fsync(). */
 #include "recordings.h"
 
 
@@ -63,7 +61,7 @@ static void send_one(__u64 stamp, __u32 id)
 	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 }
 
-/* Returns a distance to the next tick: 0, small, needing one more byte, or large. */
+/* Returns a random distance in ticks: 0, small, needing one more byte, or large. */
 static __u64 step(void)
 {
 	switch (any(4)) {
@@ -102,7 +100,7 @@ static struct tsct_trace *open_it(tsct_trace_report *report)
 	return trace;
 }
 
-/* Returns the next event that was written on this CPU; files are in order. */
+/* Returns the next event written on this CPU, in the order of its file. */
 static const struct sent *next_of(__u32 cpu, unsigned int *at)
 {
 	while (at[cpu] < nr_sent && sent[at[cpu]].cpu != cpu)
@@ -111,7 +109,7 @@ static const struct sent *next_of(__u32 cpu, unsigned int *at)
 	return &sent[at[cpu]++];
 }
 
-/* Checks a time at the precision of ticks, without using the functions of ticks.c. */
+/* Checks an event's time at the precision of ticks, without functions of ticks.c. */
 static void check_time(const struct tsct_recording *read, __u64 stamp,
 		       const struct tsct_trace_event *e)
 {
@@ -171,7 +169,7 @@ static void check_read(void)
 	tsct_trace_close(trace);
 }
 
-/* Returns the value that max_per_tick must have. */
+/* Returns the expected value of the metadata's max_per_tick. */
 static __u64 most_on_tick(unsigned int bits)
 {
 	__u64 last[CPUS] = { 0 }, same[CPUS] = { 0 }, most = 0;
@@ -268,7 +266,7 @@ START_TEST(test_other_readers)
 }
 END_TEST
 
-/* babeltrace2 prints the same times as this reader, within their precision. */
+/* babeltrace2 prints the same times as the library's reader, within their precision. */
 START_TEST(test_times_of_babeltrace)
 {
 	const int bits = tsct_timestamps_bits(_i);
@@ -309,8 +307,8 @@ static void count_reports(void *arg, const char *sentence)
 	reports++;
 }
 
-/* Reads a truncated recording: its events must be the first ones written. Returns their
- * number. */
+/* Reads a truncated recording. The events must be the first ones that were written.
+ * Returns the number of events. */
 static unsigned int read_prefix(void)
 {
 	struct tsct_trace *trace = open_it(count_reports);
@@ -326,8 +324,8 @@ static unsigned int read_prefix(void)
 	return nr;
 }
 
-/* If a recorder is killed after any byte, all events that are complete before it can be
- * read. */
+/* If a recorder is killed after any byte, all events that are complete before that byte
+ * can be read. */
 START_TEST(test_truncated_anywhere)
 {
 	unsigned int nr, before = 0;
@@ -352,7 +350,7 @@ END_TEST
 
 /* ---- ticks of the system time -------------------------------------------- */
 
-/* If new clock params are behind the old ones, recorded time does not decrease. */
+/* If new clock params give earlier times, the recorded time does not decrease. */
 START_TEST(test_system_time_does_not_decrease)
 {
 	struct tsct_clock_params line;
@@ -387,8 +385,8 @@ START_TEST(test_system_time_does_not_decrease)
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);
-	/* The error of the recording includes the largest error of all clock params in
-	 * force. */
+	/* The error that the recording states includes the largest error of all clock
+	 * params in force. */
 	ck_assert_uint_ge(tsct_recording_error_ns(read, 0, read->end),
 			  rec.real.past_error_ps / 1000);
 	tsct_trace_close(trace);
@@ -396,7 +394,7 @@ START_TEST(test_system_time_does_not_decrease)
 }
 END_TEST
 
-/* Counter values in sync samples are converted to the same times as those of events. */
+/* Counter values in sync samples convert to the same times as those of events. */
 START_TEST(test_system_time_of_samples)
 {
 	struct tsct_sync_sample s = {
@@ -526,8 +524,8 @@ START_TEST(test_fsync_policy)
 	send_many(320);
 	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	if (_i == TSCT_FSYNC_PACKET)
-		/* fsync() of the metadata, the directory, each packet, and the
-		 * directory entry of each new file */
+		/* fsync() is called for the metadata, the directory, each packet, and
+		 * the directory entry of each new file. */
 		ck_assert_uint_ge(fsyncs, 2 + 20 + CPUS);
 	else
 		ck_assert_uint_eq(fsyncs, meta);

@@ -46,7 +46,7 @@ START_TEST(test_start_and_stop)
 }
 END_TEST
 
-/* The timekeeper is stopped at once, before its first clock params begin. */
+/* The timekeeper is stopped right after its start, before its params begin. */
 START_TEST(test_stopped_at_once)
 {
 	int i;
@@ -64,10 +64,8 @@ START_TEST(test_stopped_at_once)
 }
 END_TEST
 
-/*
- * The previous daemon had detected a disruption, but not calibrated. The new one
- * calibrates, and skips no epoch number.
- */
+/* The previous daemon had detected a disruption, but not calibrated after it. The new
+ * daemon calibrates, and skips no epoch number. */
 START_TEST(test_takes_over_disruption)
 {
 	start();
@@ -75,7 +73,7 @@ START_TEST(test_takes_over_disruption)
 	sim_step(&sim, 5000000000);
 	world.disruption.realtime_min_ns += 5000000000;
 	world.disruption.realtime_max_ns += 5000000000;
-	sim.ops.sleep_ns = NULL;	/* a calibration would call this and crash */
+	sim.ops.sleep_ns = NULL;	/* a calibration would crash here */
 	tsct_rate_disrupt(&timekeeper.est, TSCT_CAUSE_STEP);
 	timekeeper.uncalibrated = true;
 	ck_assert_int_eq(timekeeper_publish_params(&timekeeper), 0);
@@ -114,13 +112,13 @@ END_TEST
 
 /* ---- publishing clock states --------------------------------------------- */
 
-/* After a delay longer than the lead, the state is published with a longer lead. */
+/* If publishing takes longer than the lead, it is tried again with a longer lead. */
 START_TEST(test_publish_late)
 {
 	start();
 	go_on(20);
-	sim_steer(&sim, 40000);		/* a change of rate, after which new clock
-					 * params are needed */
+	sim_steer(&sim, 40000);		/* changes the rate of CLOCK_REALTIME, so
+					 * that new clock params are needed */
 	world.publish_ns = 30000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
@@ -131,7 +129,7 @@ START_TEST(test_publish_late)
 }
 END_TEST
 
-/* If no attempt to publish is in time, the clock params in force remain. */
+/* If every attempt to publish comes too late, the clock params in force remain. */
 START_TEST(test_publish_always_too_late)
 {
 	__u64 base;
@@ -152,8 +150,8 @@ START_TEST(test_publish_always_too_late)
 }
 END_TEST
 
-/* The module accepted a state that the file refused. They differ now, so the epoch
- * ends. */
+/* The module accepted a clock state that the clock file refused. Module and file differ
+ * now, so the epoch ends. */
 START_TEST(test_only_module_accepts)
 {
 	start();
@@ -174,7 +172,7 @@ START_TEST(test_module_refuses)
 	start();
 	go_on(3);
 	published = world.published;
-	/* While the system is about to suspend, the module refuses a state. It is
+	/* The module refuses a state while the system is about to suspend. The state is
 	 * published later. */
 	world.refuse = -EAGAIN;
 	world.refusals = 2;
@@ -182,7 +180,7 @@ START_TEST(test_module_refuses)
 	go_on(2);
 	ck_assert_uint_gt(world.published, published);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* If the permission to publish is withdrawn, the timekeeper gives up. */
+	/* If the timekeeper loses the permission to publish, it gives up. */
 	world.refuse = -EPERM;
 	world.refusals = 1;
 	sim_advance(&sim, 1000000000);
@@ -200,7 +198,7 @@ START_TEST(test_module_loads_and_unloads)
 	world.disruption.has_module = true;
 	go_on(1);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert_uint_eq(world.surveys, 2);	/* one survey of the CPUs more */
+	ck_assert_uint_eq(world.surveys, 2);	/* CPUs were surveyed again */
 	ck_assert_uint_eq(world.tables, 2);
 	world.module_source = -1;
 	go_on(2);
@@ -211,7 +209,7 @@ START_TEST(test_module_loads_and_unloads)
 }
 END_TEST
 
-/* The module detects a suspend that changes no clock. */
+/* The module detects a suspend that changed no clock. */
 START_TEST(test_module_disrupted)
 {
 	start();
@@ -250,8 +248,8 @@ START_TEST(test_both_detect)
 }
 END_TEST
 
-/* Another daemon has published clock params, which can neither be continued nor
- * undone. */
+/* Another daemon has published clock params. The timekeeper can neither continue nor
+ * undo them. */
 START_TEST(test_another_daemon)
 {
 	start();
@@ -272,7 +270,7 @@ START_TEST(test_source_changes)
 {
 	start();
 	go_on(3);
-	/* The kernel marks the TSC unstable. */
+	/* The kernel marks the TSC as unstable. */
 	world.source = TSCT_SOURCE_MONOTONIC_RAW;
 	world.disruption.tsc_unavailable = true;
 	strcpy(world.disruption.clocksource, "hpet");
@@ -281,14 +279,14 @@ START_TEST(test_source_changes)
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_UNSTABLE);
 	ck_assert(was_logged("marked the TSC unstable; its clocksource is hpet; epoch 2"));
-	/* A module is loaded that uses the TSC although it is marked unstable. */
+	/* A module is loaded that uses the TSC although it is unstable. */
 	load_module(TSCT_SOURCE_TSC);
 	world.source = TSCT_SOURCE_TSC;
 	go_on(2);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_TSC);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	/* A module is loaded whose source the daemon cannot read. */
+	/* A module is loaded whose clock uses a source that the daemon cannot read. */
 	load_module(TSCT_SOURCE_MONOTONIC);
 	go_on(1);
 	ck_assert(world.gave_up);
@@ -309,14 +307,14 @@ START_TEST(test_drift_file)
 	first = file()->rate_error_ppt;
 	go_on(2);
 	ck_assert_uint_ge(world.saves, 1);
-	/* The rate is saved whenever it improves, and periodically. */
+	/* The rate is saved to the drift file when it improves, and periodically. */
 	go_on(1300);
 	ck_assert_uint_ge(world.saves, 3);
 	ck_assert_uint_le(world.saves, 30);
 	error = world.drift.rate_error_ppt;
 	timekeeper_stop(&timekeeper);
 	ck_assert_uint_le(world.drift.rate_error_ppt, error);
-	/* A daemon that finds no clock area uses the rate in the drift file. */
+	/* Without an earlier clock area, the daemon uses the rate in the drift file. */
 	memset(&world.file, 0, sizeof(world.file));
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_le(file()->rate_error_ppt, first / 4);

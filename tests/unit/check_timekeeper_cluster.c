@@ -63,7 +63,7 @@ static void use_cluster(void)
 	timekeeper_use_cluster(&timekeeper, cluster);
 }
 
-/* Makes one exchange per second, and publishes after each. */
+/* Makes one exchange per second for @s seconds, and publishes after each exchange. */
 static void follow(double s, __u32 epoch)
 {
 	while (s-- > 0) {
@@ -116,7 +116,7 @@ START_TEST(test_publish)
 }
 END_TEST
 
-/* The cluster's time is published to module and file; the module accepts each state. */
+/* Cluster time is published to module and clock file; the module accepts each state. */
 START_TEST(test_module)
 {
 	__u32 epoch;
@@ -146,10 +146,8 @@ static void make_disruption(__u32 cause)
 	}
 }
 
-/*
- * Setting CLOCK_REALTIME does not affect the cluster's time, but a disruption of the
- * counter does.
- */
+/* Setting CLOCK_REALTIME does not affect the cluster's time, whereas a disruption of
+ * the counter does. */
 START_TEST(test_causes)
 {
 	__u32 cause = (__u32)_i, epoch;
@@ -175,10 +173,8 @@ START_TEST(test_causes)
 }
 END_TEST
 
-/*
- * If the module detects a disruption first, the cluster epoch that it begins is not
- * used again.
- */
+/* If the module detects a disruption before the daemon does, it begins a cluster epoch.
+ * The daemon does not use this epoch again. */
 START_TEST(test_module_disrupts)
 {
 	__u32 epoch;
@@ -203,7 +199,7 @@ START_TEST(test_module_disrupts)
 }
 END_TEST
 
-/* A restarted daemon has no exchanges, so it begins a cluster epoch. */
+/* A restarted daemon has made no exchanges yet, so it begins a cluster epoch. */
 START_TEST(test_restarted_daemon)
 {
 	struct tsct_cluster *old;
@@ -234,7 +230,7 @@ START_TEST(test_restarted_daemon)
 }
 END_TEST
 
-/* Attempts to publish fail for a while, or take long. */
+/* Cluster time stays right while attempts to publish fail, or take long. */
 START_TEST(test_publish_late)
 {
 	int i;
@@ -243,10 +239,8 @@ START_TEST(test_publish_late)
 	follow(5, our_epoch());
 	world.refuse = -ETIME;
 	world.refusals = 2;
-	/*
-	 * Accurate clock params stay in force, so some seconds pass without a
-	 * publication.
-	 */
+	/* While clock params are accurate, they stay in force, so some seconds pass
+	 * without a publication. */
 	for (i = 0; i < 100 && world.refusals; i++)
 		follow(1, our_epoch());
 	ck_assert_uint_eq(world.refusals, 0);

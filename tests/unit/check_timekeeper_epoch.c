@@ -13,7 +13,7 @@ static void set_by(__s64 ns)
 	world.disruption.realtime_max_ns += ns;
 }
 
-/* Simulates a disruption of the given cause, with the indicators that it changes. */
+/* Simulates a disruption: changes clocks and indicators as its cause would. */
 static void make_disruption(__u32 cause)
 {
 	struct disruption *s = &world.disruption;
@@ -28,8 +28,8 @@ static void make_disruption(__u32 cause)
 		sim_advance(&sim, 7000000000);
 		s->suspended_min_ns += 7000000000;
 		s->suspended_max_ns += 7000000000;
-		set_by(7000000000);	/* after a suspend, the kernel advances
-					 * REALTIME */
+		set_by(7000000000);	/* REALTIME advances, as the kernel does
+					 * after a suspend */
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
 		strcpy(s->clocksource, "hpet");
@@ -39,8 +39,8 @@ static void make_disruption(__u32 cause)
 		s->tsc_unavailable = true;
 		world.source = TSCT_SOURCE_MONOTONIC_RAW;
 		break;
-	case TSCT_CAUSE_JUMP:		/* no indicator changes, only the samples
-					 * show it */
+	case TSCT_CAUSE_JUMP:		/* no indicator changes: only samples show
+					 * the jump */
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 		break;
 	case TSCT_CAUSE_MIGRATION:
@@ -67,8 +67,7 @@ START_TEST(test_each_cause)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* the cause RESTART is tested in
-					 * check_timekeeper */
+		return;			/* not tested here, but in check_timekeeper */
 	start();
 	go_on(10);
 	surveys = world.surveys;
@@ -85,7 +84,7 @@ START_TEST(test_each_cause)
 	ck_assert(strstr(logged, tsct_cause_name(cause)));
 	ck_assert_uint_eq(world.forgets, !spares);
 	ck_assert_uint_ge(world.surveys, surveys + !spares);
-	/* The clock is synchronized again within 12 s, of which a suspend takes 7 s. */
+	/* The clock is synchronized again within 12 s, 7 s of which a suspend takes. */
 	while (file()->status != TSCT_STATUS_SYNCHRONIZED) {
 		go_on(0.1);
 		ck_assert_int_le(sim.now_ps - began, 12000000000000);
@@ -200,7 +199,7 @@ END_TEST
 
 /* ---- CPU surveys -------------------------------------------------------- */
 
-/* No time is published before the CPU survey has found which counter can be used. */
+/* No time is published before the CPU survey has found a counter that can be used. */
 START_TEST(test_no_time_before_survey)
 {
 	struct cpu_survey_result found;
@@ -217,8 +216,8 @@ START_TEST(test_no_time_before_survey)
 	check_time(file());
 	go_on(1);
 	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* After a disruption no time is published before the next survey, but the
-	 * disruption is published at once. */
+	/* A disruption is published at once, but no time is published before the next
+	 * CPU survey. */
 	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(0.1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
@@ -230,7 +229,7 @@ START_TEST(test_no_time_before_survey)
 }
 END_TEST
 
-/* A CPU survey does not end because a program occupies a CPU, or it fails. */
+/* A CPU survey does not end because a program occupies a CPU, or the survey fails. */
 START_TEST(test_survey_fails)
 {
 	new_world();
@@ -303,10 +302,8 @@ static void check_skewed(bool skewed)
 	ck_assert_uint_eq(file()->real.fast_cycles, 0);
 }
 
-/*
- * With skewed counters, conversions need the number of the CPU. The table of skews does
- * not change within an epoch.
- */
+/* If counters are skewed, conversions need the number of the CPU. The table of skews
+ * does not change within an epoch. */
 START_TEST(test_skewed_counters)
 {
 	start();

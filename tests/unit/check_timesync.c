@@ -20,10 +20,11 @@
 
 #define MS		1000000LL
 
-/* Answers of the simulated daemon, one per request. The last one is repeated. */
+/* Answers of the simulated daemon, one per request. The last answer is repeated. This
+ * one: the connection is closed without an answer */
 #define HANG_UP		""
-#define SILENCE		NULL		/* accepts the request, sends no answer */
-#define LEAVE		"leave"		/* the daemon ends without an answer */
+#define SILENCE		NULL		/* answer: none; the request is accepted */
+#define LEAVE		"leave"		/* answer: none, and the daemon ends */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -129,7 +130,7 @@ START_TEST(test_timeout_in_session)
 }
 END_TEST
 
-/* The daemon closes connections without an answer, among them the first one. */
+/* The daemon closes some connections without an answer, among these the first one. */
 START_TEST(test_connections_closed)
 {
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
@@ -154,8 +155,8 @@ START_TEST(test_restart_with_other_number)
 }
 END_TEST
 
-/* The daemon restarts after all nodes had called tsct_timesync(), so no other node will
- * call again. */
+/* The daemon restarts after all nodes have called tsct_timesync(), so no other node
+ * will call again. */
 START_TEST(test_restart_after_all_called)
 {
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
@@ -170,13 +171,13 @@ START_TEST(test_daemon_ends)
 	BEGIN("waiting 7 a\n", LEAVE);
 	ck_assert_int_eq(call(200), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
-	/* If no daemon runs at the begin, the call fails at once. */
+	/* If no daemon runs when tsct_timesync() is called, the call fails at once. */
 	ck_assert_int_eq(call(-1), -ENOENT);
 	end();
 }
 END_TEST
 
-/* If the daemon sends no answer, the call ends soon after its timeout. */
+/* If the daemon sends no answer, tsct_timesync() ends soon after its timeout. */
 START_TEST(test_no_answer)
 {
 	__s64 from = tsct_monotonic_ns();

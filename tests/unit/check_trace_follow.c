@@ -4,7 +4,7 @@
 #include "drains.h"
 
 #define CPUS	3
-#define NEW	18	/* id of an event that is defined during the recording */
+#define NEW	18	/* id of an event that is defined while the recording runs */
 
 static struct tsct_trace *trace;
 static struct tsct_event event;
@@ -99,14 +99,14 @@ START_TEST(test_only_settled_events)
 	put(0, 200);
 	put(1, 150);
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
-	expect_no_event(-EAGAIN);		/* earlier events of another CPU are
-						 * still possible */
+	expect_no_event(-EAGAIN);		/* no event yet: earlier events of
+						 * another CPU are possible */
 	flush_at(200);
 	await();
 	expect_event(0, 100);
 	expect_event(1, 150);
-	expect_no_event(-EAGAIN);		/* further events on the same tick
-						 * are still possible */
+	expect_no_event(-EAGAIN);		/* no event yet: more events on the
+						 * same tick are possible */
 	put(2, 300);
 	put(1, 250);
 	flush_at(251);
@@ -125,7 +125,8 @@ START_TEST(test_only_settled_events)
 }
 END_TEST
 
-/* New metadata adds event definitions. Events returned before remain valid. */
+/* Metadata that is read again adds event definitions. Events returned before that
+ * remain valid. */
 START_TEST(test_new_definition)
 {
 	struct tsct_trace_event first, e;
@@ -156,8 +157,8 @@ END_TEST
 
 /* ---- end of a recording ------------------------------------------------------ */
 
-/* After its recorder has died, the remaining events of a recording are returned, and
- * then its end. */
+/* After the recorder of a recording has died, the remaining events are returned, and
+ * then the end. */
 START_TEST(test_dead_recorder)
 {
 	begin_writing();
@@ -188,8 +189,8 @@ START_TEST(test_dead_recorder)
 }
 END_TEST
 
-/* A partial packet at the end of a live recording is no damage: it is still being
- * written, or will be truncated. */
+/* A partial packet at the end of a live recording is no damage: the packet is still
+ * being written, or will be truncated. */
 START_TEST(test_partial_packet)
 {
 	static __u8 file[1 << 20];
@@ -221,8 +222,8 @@ START_TEST(test_partial_packet)
 }
 END_TEST
 
-/* Invalid bytes after the last packet are reported once, and valid packets written over
- * them are read. */
+/* Invalid bytes after the last packet are reported once. When valid packets overwrite
+ * these bytes, the packets are read. */
 START_TEST(test_invalid_bytes_at_end)
 {
 	static __u8 file[1 << 20];
@@ -297,8 +298,8 @@ static void check_whole(void)
 	ck_assert_uint_eq(reports, 0);
 }
 
-/* CPUs are written ahead of each other. An event is returned as soon as its order is
- * certain. */
+/* The streams of CPUs are written in random order, some ahead of others. An event is
+ * returned as soon as its order is certain. */
 START_TEST(test_random_order)
 {
 	__u64 at[CPUS] = { 0 }, settled, last_settled = 0;
@@ -338,7 +339,7 @@ START_TEST(test_random_order)
 }
 END_TEST
 
-/* ---- time up to which rings are complete --------------------------------- */
+/* ---- settled time: up to it, rings have been read completely ------------- */
 
 static void no_rings(void)
 {
@@ -354,15 +355,15 @@ START_TEST(test_settled_time_of_rings)
 	ck_assert_int_eq(emit(1), 0);
 	pass(UINT64_MAX);
 	now = tsct_clock_cycles(clock_);
-	/* The rings are empty, so they are complete up to now minus the longest time
+	/* The rings are empty, so all events are known up to now minus the longest time
 	 * that a writer needs to publish. */
 	ck_assert_uint_lt(tsct_drain_settled(drain), before);
 	usleep(150000);
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* The settled time is written to the recording if it advanced and there are
-	 * events before it. */
+	/* The settled time is written to the recording if it has advanced, and events
+	 * before it exist. */
 	tsct_recording_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_LIVE);

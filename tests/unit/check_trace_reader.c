@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The trace reader reads all events before a truncation, damage or hostile data. */
+/* The trace reader returns all events before a truncation, damage or hostile data. */
 #include "recordings.h"
 
 #define ROOM	(1U << 20)
@@ -7,7 +7,7 @@
 static struct tsct_recording rec;
 static int dirfd_;
 
-/* File offsets of the packets in the stream file under test */
+/* Offsets of the packets in the stream file under test */
 static struct { size_t at; } packets[64];
 static unsigned int nr_packets;
 
@@ -47,11 +47,11 @@ static void drop_small(void)
 	drop_dir(dirfd_);
 }
 
-/* Results of the last call of read_small() */
+/* Numbers of events and of reports of the last call of read_small() */
 static unsigned int events, reports;
 static __u64 bytes;
 static char reported[256], last_reported[256];	/* texts of the first and the last
-						 * report */
+						 * report of damage */
 static int opened;
 static char why[256];
 
@@ -63,7 +63,7 @@ static void report(void *arg, const char *sentence)
 	snprintf(last_reported, sizeof(last_reported), "%s", sentence);
 }
 
-/* Reads every byte of an event's payload, for the sanitizer. */
+/* Reads every byte of an event's payload, so that the sanitizer checks it. */
 static unsigned int sum_of(const struct tsct_trace_event *e)
 {
 	unsigned int sum = 0;
@@ -124,8 +124,8 @@ static void check_missing(const char *how, unsigned int nr)
 	ck_assert_str_eq(last_reported, want);
 }
 
-/* A stream truncated at any byte: the events before it are read; the place and the loss
- * are reported. */
+/* If a stream file is truncated at any byte, the events before that are read; place and
+ * loss are reported. */
 START_TEST(test_truncated_anywhere)
 {
 	unsigned int total, before = 0, at;
@@ -148,7 +148,7 @@ START_TEST(test_truncated_anywhere)
 				      "empty or missing; ",
 				      total - events);
 		if (at < nr_packets || len == file_len) {
-			/* a truncation between packets is visible only in the counts */
+			/* only the event counts show a truncation between packets */
 			ck_assert_uint_eq(reports, len != file_len);
 			continue;
 		}
@@ -179,7 +179,7 @@ START_TEST(test_truncated_stream_report)
 }
 END_TEST
 
-/* Padding after the last packet's content is part of it, if it is in the file. */
+/* Padding at the end of the last packet belongs to the packet, if it is in the file. */
 START_TEST(test_padding)
 {
 	__u8 *size;
@@ -223,7 +223,7 @@ START_TEST(test_missing_stream)
 }
 END_TEST
 
-/* A damaged packet loses only the events in it. */
+/* If a packet is damaged, only events in that packet are lost. */
 START_TEST(test_damaged_packet)
 {
 	seed_with(15);
@@ -240,7 +240,7 @@ START_TEST(test_damaged_packet)
 	ck_assert_ptr_nonnull(strstr(reported, "undefined ID"));
 	check_missing("", 5);
 
-	/* A stream file without one of its packets */
+	/* A stream file that lacks one of its packets */
 	memmove(bad, file, packets[2].at);
 	memmove(bad + packets[2].at, file + packets[3].at,
 		file_len - packets[3].at);
@@ -262,10 +262,10 @@ START_TEST(test_damaged_packet)
 }
 END_TEST
 
-/* Writes a packet with one event, whose string has that many bytes including NUL. */
+/* Writes a packet with one event, whose string has @len bytes including NUL. */
 static void store_text(size_t len)
 {
-	/* Event header: id 40, a tick of 8 bytes, a thread; see lib/ctf/stream.h */
+	/* Event header of id 40, a tick of 8 bytes, a thread; see lib/ctf/stream.h */
 	static const __u8 head[] = { 0xc7, 0, 0x08 };
 	__u8 *at = bad + packets[1].at;
 	__u64 bits;
@@ -273,19 +273,18 @@ static void store_text(size_t len)
 	memset(bad, 0, ROOM);
 	memcpy(bad, file, packets[1].at + 80);
 	memcpy(at + 80, head, sizeof(head));
-	memcpy(at + 83, at + 24, 8);		/* time of the packet's begin, copied
-						 * into the event header */
+	memcpy(at + 83, at + 24, 8);		/* the event has the time of the
+						 * packet's begin */
 	memset(at + 95, 'x', len - 1);
-	len += 80 + 15 + 22;			/* sizes of packet header, event
-						 * header, number fields */
+	len += 80 + 15 + 22;			/* adds the sizes of packet header,
+						 * event header and number fields */
 	bits = len * 8;
 	memcpy(at + 40, &bits, 8);
 	memcpy(at + 48, &bits, 8);
 	store_file(dirfd_, "default_0", bad, packets[1].at + len);
 }
 
-/* A payload larger than any that a writer writes is rejected, as readers have no room
- * for it. */
+/* A payload larger than writers write is rejected, as readers have no room for it. */
 START_TEST(test_large_payload)
 {
 	seed_with(18);
@@ -325,7 +324,7 @@ static void change_randomly(__u8 *at, size_t len)
 		}
 }
 
-/* Random changes of a stream file */
+/* Reads stream files with random changes, so that the sanitizers check the reader. */
 START_TEST(test_random_changes_of_stream)
 {
 	unsigned int i;
@@ -342,7 +341,7 @@ START_TEST(test_random_changes_of_stream)
 }
 END_TEST
 
-/* Random changes of a recording's metadata */
+/* Reads metadata with random changes; if opening fails, there must be an error text. */
 START_TEST(test_random_changes_of_metadata)
 {
 	unsigned int i;
@@ -366,7 +365,7 @@ START_TEST(test_random_changes_of_metadata)
 }
 END_TEST
 
-/* Metadata truncated at any byte is reported as cut off, with the place. */
+/* Metadata that is truncated at any byte is reported as cut off, with the place. */
 START_TEST(test_truncated_metadata)
 {
 	char want[64];
@@ -440,7 +439,7 @@ static const struct {
 	  "sync_node: too long" },
 };
 
-/* Every invalid value in metadata is reported, with its line. */
+/* Every invalid value in metadata is reported, with the number of its line. */
 START_TEST(test_invalid_metadata)
 {
 	char *text, *at;

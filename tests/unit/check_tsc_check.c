@@ -11,7 +11,7 @@
 #include "lib/clock/tsc_check.h"
 #include "suite.h"
 
-/* The table must have an entry for each CPU that the process may run on, and one
+/* Checks that the table has an entry for each CPU on which the process may run, and one
  * reference CPU. */
 static void check_table(const struct tsct_check *check,
 			const struct tsct_cpu_check *table, const cpu_set_t *set)
@@ -59,11 +59,9 @@ START_TEST(test_small_table)
 }
 END_TEST
 
-/*
- * A process that may not execute RDTSC gets an error, not a signal. Only
- * tsct_source_features() is tested, because the sanitizer's allocator reads the clock,
- * and so the counter.
- */
+/* If a process may not execute RDTSC, the check fails with an error, and no signal is
+ * raised. Only tsct_source_features() is tested, because the sanitizer's allocator
+ * reads the clock, and so the counter. */
 START_TEST(test_rdtsc_forbidden)
 {
 	struct tsct_check check = { 0 };

@@ -19,11 +19,11 @@
 
 START_TEST(test_kernel_uses_tsc)
 {
-	/* If the kernel uses the TSC as clocksource, it is trusted, provided that
-	 * RDTSCP is available. */
+	/* If the kernel uses the TSC as clocksource and RDTSCP is available, the TSC is
+	 * trusted. */
 	ck_assert(tsct_tsc_trusted(R | C, false, false));
 	ck_assert(!tsct_tsc_trusted(C | I | N | A, true, false));
-	/* The module requires TSC_AUX in addition. */
+	/* For use by the module, TSC_AUX is required in addition. */
 	ck_assert(!tsct_tsc_trusted(R | C | I | N, true, true));
 	ck_assert(tsct_tsc_trusted(R | C | A, false, true));
 }
@@ -118,7 +118,7 @@ START_TEST(test_bounds_narrow)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2090, 2100), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
-	/* A wide interval does not change the bounds. */
+	/* A wide interval does not change the bounds on the skew. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 3000, 3500, 4000), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
@@ -140,15 +140,15 @@ START_TEST(test_rejects_bad_intervals)
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
 	before = skew;
-	/* An interval whose third value is before the first */
+	/* Invalid: an interval whose third counter value is before the first */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1100, 1050, 1000), -EINVAL);
 	same(&skew, &before);
-	/* The other counter jumped forward, then back. */
+	/* Invalid: the other CPU's counter jumped forward, then back. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 9000, 2100), -EINVAL);
 	same(&skew, &before);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 10, 2100), -EINVAL);
 	same(&skew, &before);
-	/* Distances that do not fit a signed 64-bit number */
+	/* Invalid: distances that do not fit a signed 64-bit number */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
 	same(&skew, &before);
@@ -159,7 +159,7 @@ START_TEST(test_touching_intervals)
 {
 	struct tsct_skew_interval skew;
 
-	/* Intervals that share only one point overlap. */
+	/* Two intervals for the skew that share only one point do overlap. */
 	tsct_skew_interval_init(&skew);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1100, 1100), 0);
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2000, 2100), 0);
@@ -168,8 +168,8 @@ START_TEST(test_touching_intervals)
 }
 END_TEST
 
-/* For any skew and delays, the true skew is within the bounds, which become
- * narrower. */
+/* For any skew and delays, the true skew is within the bounds, which become narrower
+ * with more intervals. */
 START_TEST(test_truth_inside)
 {
 	int run, round;

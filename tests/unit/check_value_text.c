@@ -39,7 +39,7 @@ static void check_one(__u64 value)
 	ck_assert(!memcmp(got, want, strlen(want)));
 }
 
-/* Numbers around those at which one more digit is needed, in both bases */
+/* Numbers around those from which a decimal or hexadecimal digit more is needed */
 START_TEST(test_limits)
 {
 	__u64 ten = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A client under test, and the test as its server, which may send any answer */
+/* A client under test. The test acts as its server, and may send any answer. */
 #ifndef TESTS_CLIENT_WORLD_H
 #define TESTS_CLIENT_WORLD_H
 
@@ -8,8 +8,8 @@
 static struct world {
 	struct tsct_client client;
 	struct tsct_keys *keys;
-	__u32 server_key;		/* id of the key for the server's MACs; 0: no
-					 * MAC */
+	__u32 server_key;		/* id of the key with which the server makes
+					 * MACs; 0: no MAC */
 	__u8 sent[TSCT_NTP_MAX];
 	size_t sent_len;
 	struct tsct_ntp_packet request;
@@ -146,8 +146,8 @@ static inline enum tsct_client_result deliver_bytes(const __u8 *bytes, size_t le
 	__u64 before;
 	__u8 *copy = malloc(len ? len : 1);
 
-	/* Copies to memory of its exact size, so that the sanitizer detects a read
-	 * beyond it. */
+	/* A copy in memory of its exact size, so that the sanitizer detects a read
+	 * beyond the end */
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, bytes, len);
 	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS);
@@ -163,15 +163,15 @@ static inline enum tsct_client_result deliver_bytes(const __u8 *bytes, size_t le
 	return result;
 }
 
-/* Ends the wait for late transmit times. Returns false if no exchange is complete
- * then. */
+/* Ends the client's wait for late transmit times. Returns false if no exchange is
+ * complete then. */
 static inline bool flush(struct tsct_exchange *ret_x)
 {
 	tsct_client_flush(&w.client);
 	return tsct_client_next(&w.client, ret_x);
 }
 
-/* The exchange that is completed by the next answer */
+/* Returns the exchange that the next answer will complete. */
 static inline const struct tsct_queued_exchange *pending(void)
 {
 	ck_assert_uint_gt(w.client.nr_queued, 0);
@@ -185,7 +185,7 @@ static inline enum tsct_client_result deliver(const struct tsct_ntp_packet *p)
 	return deliver_bytes(bytes, to_bytes(p, bytes));
 }
 
-/* Expects that the answer is dropped for reason @why and changes nothing: the valid
+/* Expects that the answer is dropped for reason @why and changes nothing: a valid
  * answer is still accepted. */
 static inline void expect_dropped(const struct tsct_ntp_packet *p,
 		    enum tsct_client_result why)

@@ -46,7 +46,7 @@ static union {
 #define the_page	(&area.page)
 static uint64_t zero;		/* cycles of the last sample in the file */
 static int64_t zero_ns;		/* time of the last sample in the file, ns */
-static bool never_set;		/* no step at -100 s: epoch 3 continues */
+static bool never_set;		/* true: no step at -100 s, so epoch 3 continues */
 
 static inline int64_t now_ns(clockid_t clock)
 {
@@ -123,7 +123,7 @@ static inline void make_page(void)
 	confirm_params(&state, 0);
 }
 
-/* Executes a statement on `s`, the state in each of the page's two copies. */
+/* Executes statements on `s`, for the state in each of the clock page's two copies. */
 #define CHANGE(...) do {						\
 	struct tsct_clock_copy *copy_;					\
 	for (copy_ = the_page->copy; copy_ < the_page->copy + 2; copy_++) {	\
@@ -144,7 +144,7 @@ static inline void write_page(size_t size)
 	close(fd);
 }
 
-/* Overwrites the file in place, so that its mappings show the new contents. */
+/* Overwrites the clock file in place, so that its mappings show the new contents. */
 static inline void rewrite_page(void)
 {
 	int fd = open(path, O_WRONLY);
@@ -220,7 +220,7 @@ static inline struct tsct_clock *open_file_clock(void)
 	return clock;
 }
 
-/* A point in time relative to the last sample */
+/* Returns the point in time that is @at_ns after the last sample. */
 static inline struct tsct_time_point point(int64_t at_ns, uint32_t cpu)
 {
 	return (struct tsct_time_point) {

@@ -21,7 +21,7 @@
 #define WORLD_S		9000	/* longest simulated time, s */
 #define LEAD_S		0.005
 #define BEGIN_NS	1700000000000000000LL
-#define REPLY_S		20e-6	/* processing time of an answer, s */
+#define REPLY_S		20e-6	/* time from a request to its answer, s */
 
 static double any_real(double from, double to)
 {
@@ -31,13 +31,12 @@ static double any_real(double from, double to)
 /* ---- crystals ------------------------------------------------------------ */
 
 struct crystal {
-	double hz;			/* nominal frequency, which its node assumes */
-	double *rate;			/* deviation of the rate in each second,
-					 * relative */
-	long double *ticks;		/* counter at the begin of each second */
+	double hz;			/* nominal frequency, known to the node */
+	double *rate;			/* relative rate error in each second */
+	long double *ticks;		/* ticks at the begin of each second */
 };
 
-/* Makes a crystal. @wander: largest change of its rate from one second to the next */
+/* Makes a crystal off by @ppm. @wander: largest change of its rate in a second */
 static void make_crystal(struct crystal *c, double hz, double ppm,
 			 double wander)
 {
@@ -78,10 +77,10 @@ static uint64_t ticks_at(const struct crystal *c, double t)
 struct node {
 	struct crystal crystal;
 	uint64_t id;
-	double jump_ticks;		/* difference between the counter and the
-					 * crystal's ticks */
+	double jump_ticks;		/* sum of all jumps of the node's counter:
+					 * its value minus the crystal's ticks */
 	struct tsct_cluster *cluster;
-	struct tsct_clock_state state;	/* last published clock state */
+	struct tsct_clock_state state;	/* clock state that the node published last */
 	/* Last reading of the node's time */
 	int64_t last_ns;
 	uint32_t last_epoch;
@@ -92,9 +91,9 @@ struct node {
 };
 
 struct path {
-	double least_s, mean_s;		/* minimum, and mean queueing delay, of each
-					 * direction */
-	double detour_s;		/* additional delay of requests, s */
+	double least_s, mean_s;		/* smallest delay, and mean of the queueing
+					 * delay added to it, in each direction */
+	double detour_s;		/* additional delay of requests only, s */
 };
 
 static uint64_t node_ticks(const struct node *n, double t)
@@ -121,7 +120,7 @@ static void free_node(struct node *n)
 	free_crystal(&n->crystal);
 }
 
-/* Makes the node the master from @t on. Returns its timeline. */
+/* Makes the node the master from second @t on. Returns its timeline. */
 static struct tsct_remote_params make_master(struct node *n, double t,
 					     uint32_t timeline)
 {
@@ -138,7 +137,7 @@ static struct tsct_remote_params make_master(struct node *n, double t,
 
 /* ---- true cluster time --------------------------------------------------- */
 
-/* Returns the true cluster time at @t minus @ns, exact to some ps. */
+/* Returns the true cluster time at second @t minus @ns, exact to some ps. */
 static double truth_off(const struct node *master,
 			const struct tsct_remote_params *params, double t,
 			int64_t ns)
@@ -158,7 +157,7 @@ static void publish(struct node *n, double t)
 	uint64_t begin = node_ticks(n, t + LEAD_S);
 	struct tsct_clock_state next = n->state;
 
-	/* Like the timekeeper, keeps published clock params that have not begun yet. */
+	/* Published params that have not begun yet are kept, as by the timekeeper. */
 	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_cycles - now) > 0
 	    && n->state.cluster_epoch == tsct_cluster_epoch(n->cluster))
 		return;
@@ -202,7 +201,7 @@ static double delay(const struct path *p)
 	return p->least_s - p->mean_s * log(any_real(1e-9, 1));
 }
 
-/* Returns the state that a node sends with an answer at @t. */
+/* Returns the state that a node sends in an answer at second @t. */
 static struct tsct_remote make_remote(const struct node *n, double t)
 {
 	struct tsct_remote r = { .node = n->id };
@@ -214,10 +213,8 @@ static struct tsct_remote make_remote(const struct node *n, double t)
 	return r;
 }
 
-/*
- * Makes an exchange of the node with another one at @t, over path @p. Returns the time
- * at which the answer arrives.
- */
+/* Makes an exchange of the node with another node at second @t, over path @p. Returns
+ * the time at which the answer arrives. */
 static double exchange(struct node *n, unsigned int source,
 		       const struct node *other, const struct path *p, double t)
 {

@@ -52,7 +52,7 @@ static void read_corpus(void)
 		if (strstr(entry->d_name, ".bin"))
 			read_input(entry->d_name);
 	closedir(folder);
-	/* The test would be useless with an empty corpus. */
+	/* With an empty corpus, the test would check nothing. */
 	ck_assert_uint_ge(nr, 50);
 }
 
@@ -74,7 +74,7 @@ START_TEST(corpus)
 }
 END_TEST
 
-/* Changes some bits or the length of an input, or appends the end of another one. */
+/* Changes bits or the length of an input, or appends the end of another input to it. */
 static size_t change(const uint8_t *bytes, size_t size, uint8_t *changed)
 {
 	unsigned int other = any(nr), i;

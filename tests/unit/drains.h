@@ -40,8 +40,8 @@ static inline void open_rings(void)
 	open_rings_of(TSCT_POLICY_DISCARD, 4);
 }
 
-/* Removes the definitions that make_recording() made: the channel's own are
- * recorded. */
+/* Removes the event definitions that make_recording() made, because those of the
+ * channel are recorded. */
 static inline void forget_definitions(void)
 {
 	struct tsct_stream_class *s = rec.streams;
@@ -69,7 +69,7 @@ static inline void begin_at(__u64 stamp, __u32 is_snapshot)
 	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
 }
 
-/* Begins a recording now. */
+/* Begins a recording at the present time. */
 static inline void begin(void)
 {
 	begin_at(tsct_clock_cycles(clock_), 0);

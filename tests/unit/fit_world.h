@@ -10,15 +10,13 @@
 #include "lib/sync/fit.h"
 
 #define WORLD_SECONDS	1100
-#define WORLD_HOLD	10e-6	/* processing time of an answer, s */
+#define WORLD_HOLD	10e-6	/* time from a request to its answer, s */
 
 struct world {
 	double hz, remote_hz;
 	__u64 local0, remote0;
-	/*
-	 * At each second: offset of the remote clock (s), its rate (s/s), change of the
-	 * rate
-	 */
+	/* State of the remote clock at each second: offset (s), rate of the offset
+	 * (s/s), change of that rate */
 	double ahead[WORLD_SECONDS], gain[WORLD_SECONDS], drift[WORLD_SECONDS];
 };
 
@@ -40,10 +38,8 @@ static inline double gaussian(double sd)
 	return sd * random_gauss(&seed_random);
 }
 
-/*
- * Makes both counters. Each second the rate changes by at most @drift_of, or by that
- * standard deviation.
- */
+/* Makes both counters. Each second the rate changes by at most @drift_of, or by a
+ * random number of that standard deviation. */
 static inline void world_make(double hz, double remote_hz, double drift_of,
 			      bool bounded)
 {
@@ -71,7 +67,7 @@ static inline __u64 local_of(double s)
 	return world.local0 + (__u64)(__s64)floor(s * world.hz);
 }
 
-/* Remote counter at second @s: returns whole counts; *ret_frac: fraction */
+/* Returns the remote counter at second @s, whole counts; *ret_frac: fraction */
 static inline __u64 remote_at(double s, double *ret_frac)
 {
 	unsigned int k = s < 0 ? 0 : (unsigned int)s;
@@ -84,7 +80,7 @@ static inline __u64 remote_at(double s, double *ret_frac)
 	return world.remote0 + (__u64)(__s64)floor(counts);
 }
 
-/* Delays of both directions in s, and errors of the four packet times in s */
+/* Delays of request and answer in s, and errors of the four packet times in s */
 struct path {
 	double request, answer, off[4];
 };
@@ -101,11 +97,11 @@ static inline struct tsct_exchange exchange_at(double s, struct path path)
 	};
 }
 
-/* Error in counts of a fit at second @s; *ret_error: its bound */
+/* Returns the error of a fit at second @s, in counts; *ret_error: bound of the fit */
 static inline double off_at(const struct tsct_fit *fit, double s,
 			    double *ret_error)
 {
-	/* local_of() rounds down, so the true value is computed for the rounded
+	/* local_of() rounds time down, so the true value is computed for the rounded
 	 * time. */
 	double rounded = floor(s * world.hz) / world.hz, frac, true_frac;
 	__u64 value = tsct_fit_at(fit, local_of(s), &frac, ret_error);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Clock states for tests of the latch. State n begins at n * 1000 cycles, and all have
- * a rate of 10 ns per cycle. So whichever state is published, cycles convert to ten
- * times themselves. Each field that differs between states contains n.
- */
+/* Clock states for tests of the latch. State n begins at n * 1000 cycles, and all
+ * states have a rate of 10 ns per cycle. So cycles convert to ten times their value,
+ * whichever state is published. Each field that differs between states contains n. */
 #ifndef TESTS_LATCH_STATES_H
 #define TESTS_LATCH_STATES_H
 
@@ -38,7 +36,7 @@ static inline struct tsct_clock_state nth_state(uint64_t n)
 	};
 }
 
-/* Returns the number of a state, or 0 if the state is a mixture of several. */
+/* Returns the number n of a state, or 0 if its fields are from several states. */
 static inline uint64_t state_nr(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state want = nth_state(state->rate_error_ppt);
@@ -53,7 +51,7 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
 }
 
-/* Returns whether @cycles convert to the right time, if states from 1 on were
+/* Returns whether @cycles convert to the right time, if all states from 1 on were
  * published. */
 static inline bool is_right(const struct tsct_clock_page *page, uint64_t cycles)
 {
@@ -62,8 +60,8 @@ static inline bool is_right(const struct tsct_clock_page *page, uint64_t cycles)
 	if (tsct_latch_lookup(page, cycles, &reading) ||
 	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)
 		return false;
-	/* All segments have the same rate, so joining them changes times by rounding
-	 * only. */
+	/* All segments have the same rate, so joining segments changes times by
+	 * rounding only. */
 	return reading.ns == (int64_t)cycles * 10;
 }
 

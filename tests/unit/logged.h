@@ -23,7 +23,7 @@ void log_message(int level, const char *format, ...)
 	va_end(args);
 }
 
-/* Returns true if a line logged since the last call contains @what. */
+/* Returns true if a line logged since the last call of this function contains @what. */
 static inline bool was_logged(const char *what)
 {
 	bool found = strstr(logged, what) != NULL;

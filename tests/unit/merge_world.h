@@ -35,20 +35,20 @@
 struct node {
 	char name;
 	__u64 id, base, num, den;
-	__u64 polls;		/* id of the node that it polls; 0: the node is the
-				 * master */
+	__u64 polls;		/* id of the node that this node polls; 0: this node
+				 * is the master */
 	__u32 timeline, clock_epoch;
 	__u64 begin, end;	/* begin and end of the recording, true time in ns */
-	__s64 own_off_ns;	/* offset of its own clock from true time */
+	__s64 own_off_ns;	/* offset of the node's own clock from true time, ns */
 	__u32 status;
 	__u8 uuid, boot;
-	bool killed;		/* the recorder was killed before it finished */
+	bool killed;		/* the recorder was killed before the recording ended */
 	bool alone;		/* the node is in no cluster */
 	bool no_samples;
 	const char *fit;
 	const char *channel;
 	__u32 nr_cpus;
-	bool synced;		/* the node is configured as synced-cluster */
+	bool synced;		/* true if the node is configured as synced-cluster */
 };
 
 static const struct node nodes[] = {
@@ -228,8 +228,8 @@ static inline void write_samples(struct tsct_recording *rec,
 
 #define EVENTS	500	/* number of events on each CPU */
 
-/* Writes events with definition @id on all CPUs; their payload is the true time in
- * ns. */
+/* Writes events with definition @id on all CPUs. Each event's payload is the true time
+ * in ns. */
 static inline void write_events(struct tsct_recording_writer *writer, const struct node *n,
 				__u32 id)
 {
@@ -296,7 +296,7 @@ static void take_note(void *arg, const char *sentence)
 	strcat(notes, "\n");
 }
 
-/* Plans a merge of the inputs, each of which is a letter of @names. */
+/* Plans a merge of several recordings, each of which is a letter of @names. */
 static inline int plan(const char *names, struct tsct_merge **ret)
 {
 	size_t i;
@@ -331,7 +331,7 @@ static inline void begin_world(void)
 	write_all();
 }
 
-/* Merges the inputs to @to. Returns the merge, which the caller frees. */
+/* Merges the recordings @names to @to. Returns the merge, which the caller frees. */
 static inline struct tsct_merge *merge_to(const char *names, const char *to)
 {
 	struct tsct_merge *m;
@@ -385,10 +385,8 @@ static inline struct tsct_trace *open_result(const char *name)
 	return trace;
 }
 
-/*
- * Expects each event within its node's error bound of its true tick. Returns the sum of
- * all ticks.
- */
+/* Checks that each event of a merged recording is at its true tick, within the error
+ * bound of its node. Returns the sum of all ticks. */
 static inline __u64 check_result(const char *name, __u64 nr, __u64 ticks_per_ns)
 {
 	struct tsct_trace *trace = open_result(name);

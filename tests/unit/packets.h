@@ -10,7 +10,7 @@
 
 #include "lib/ntp/ntp_packet.h"
 
-/* ck_assert_msg() is too slow for a million calls. */
+/* Replaces ck_assert_msg(), which is too slow for a million calls. */
 #define MUST(condition, format, ...) \
 	do { \
 		if (!(condition)) \

@@ -21,7 +21,7 @@ static struct sim sim;
 static struct tsct_rate_estimator est;
 static struct tsct_sampler sampler;
 
-/* Publishes as the daemon does. Returns whether the clock params are new. */
+/* Publishes clock params as the daemon does. Returns whether they are new. */
 static inline bool publish(void)
 {
 	struct tsct_clock_state last = est.state, next;
@@ -66,7 +66,7 @@ static inline int feed(void)
 	return event;
 }
 
-/* Checks the clock params in force. Returns their error in ns. */
+/* Checks the clock params in force against their bound. Returns their error in ns. */
 static inline int64_t check_params(void)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -83,10 +83,8 @@ static inline int64_t check_params(void)
 	return llabs(off);
 }
 
-/*
- * Advances by @ns with 20 checks of the clock params, then takes a sample. Returns the
- * result of that.
- */
+/* Advances time by @ns with 20 checks of the clock params, then takes a sample. Returns
+ * the result of the sample. */
 static inline int go_on(uint64_t ns)
 {
 	int64_t begin = sim.now_ps;

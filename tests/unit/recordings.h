@@ -31,7 +31,7 @@ static inline int make_dir(void)
 	const char *tmp = getenv("TMPDIR");
 	int fd;
 
-	/* Prefers a directory in memory: thousands of files are rewritten. */
+	/* A directory in memory is preferred: thousands of files are rewritten. */
 	if (!tmp)
 		tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 	snprintf(dir_name, sizeof(dir_name), "%.40s/tsct-XXXXXX", tmp);
@@ -60,7 +60,8 @@ static const char *const all_fields =
 	"l:bytes[5],m:chars[7],n:u8/x,o:u16/x,p:u32/x,q:u64/x,r:s64/x,"
 	"s:s64/syscall,t:u16/syscall,u:u8/syscall,v:s32/x,w:string";
 
-/* Calibrates a counter of 2.596 GHz in the middle of the recording. */
+/* Sets the clock of a recording: a counter of 2.596 GHz, calibrated in the middle of
+ * the recording. */
 static inline void calibrate(struct tsct_recording *rec)
 {
 	rec->source = TSCT_SOURCE_TSC;
@@ -109,7 +110,7 @@ static inline void make_recording(struct tsct_recording *rec, __u32 nr_cpus)
 	       "id:s64/syscall,arg0:u64/x");
 }
 
-/* Makes a random payload for an event definition. Returns its length. */
+/* Makes a random payload for an event of definition @def. Returns its length. */
 static inline __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 {
 	const struct tsct_field *f;

@@ -15,7 +15,7 @@ static struct world {
 	__u64 now;
 	unsigned int nr_requests;
 	struct tsct_responder_request last;
-	/* The last answer, parsed and as bytes */
+	/* The responder's last answer, parsed and as bytes */
 	struct tsct_ntp_packet reply;
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
@@ -127,7 +127,7 @@ static inline enum tsct_answer deliver_bytes(const struct tsct_address *from,
 	return answer;
 }
 
-/* Delivers @p unchanged, as a replay does. */
+/* Delivers a request unchanged, as a replay does. */
 static inline enum tsct_answer deliver_unchanged(const char *from,
 				   const struct tsct_ntp_packet *p,
 				   __u32 key_id)
@@ -143,7 +143,8 @@ static inline enum tsct_answer deliver_unchanged(const char *from,
 	return deliver_bytes(&at, bytes, len);
 }
 
-/* Delivers @p as from a client that received the last answer: sets its tx field. */
+/* Delivers a request as from a client that received the last answer: its tx field is
+ * set to that of the answer. */
 static inline enum tsct_answer deliver(const char *from, struct tsct_ntp_packet *p,
 			     __u32 key_id)
 {

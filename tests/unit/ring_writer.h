@@ -23,7 +23,7 @@ static inline void ring_store(struct tsct_channel *w, unsigned int cpu, __u64 po
 	}
 }
 
-/* Stores the pad and the next block's header without publishing them. */
+/* Stores the pad and the next block's header, without publishing them to readers. */
 static inline void ring_begin(struct tsct_channel *w, unsigned int cpu, __u64 head,
 			      const struct tsct_ring_slot *place, __u64 cycles)
 {
@@ -48,7 +48,7 @@ static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
 	const struct tsct_ring_slot place = tsct_ring_place(&w->geo, head,
 							tsct_record_size(len));
 
-	/* Pairs with the reader's release of the tail. */
+	/* This load pairs with the reader's store of the tail. */
 	if (!tsct_ring_fits(&w->geo, place.pos + place.size, smp_load_acquire(
 			    &tsct_ring_consumer(w, cpu)->tail))) {
 		__atomic_fetch_add(&p->lost[TSCT_LOST_FULL], 1,
@@ -63,7 +63,7 @@ static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
 	return true;
 }
 
-/* Makes an empty ring that stands at the begin of a block, after @events events. */
+/* Makes an empty ring whose head is at the begin of a block, after @events events. */
 static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 			    __u64 events)
 {
@@ -74,7 +74,7 @@ static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 	const __u64 pad = tsct_pad_word(8);
 	unsigned int i;
 
-	/* All blocks before this one are empty, too. */
+	/* All blocks of the ring are empty, so those before head, too. */
 	for (i = 0; i < w->geo.data_size / w->geo.block_size; i++) {
 		ring_store(w, cpu, block.pos, &block, sizeof(block));
 		ring_store(w, cpu, block.pos + sizeof(block), &pad,

@@ -25,7 +25,7 @@ static inline void print_seed(void)
 	fflush(stdout);
 }
 
-/* Each iteration of a loop test has its own random sequence, and so has each thread. */
+/* Each iteration of a loop test, and each thread, has its own random sequence. */
 static inline unsigned int seed_of(unsigned int iteration)
 {
 	return first_seed + iteration * 7919;

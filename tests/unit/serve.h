@@ -31,7 +31,7 @@ static inline void serve_start(void)
 	ck_assert_int_eq(tsct_server_run(serve_server), 0);
 }
 
-/* Stops the server. No file may be left in its directory. */
+/* Stops the server. Checks that no file is left in the server's directory. */
 static inline void serve_stop(void)
 {
 	tsct_server_stop(serve_server);

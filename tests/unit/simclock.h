@@ -18,22 +18,21 @@ struct sim {
 	int64_t now_ps;			/* true time of the simulation */
 	double hz;			/* present frequency of the counter */
 	uint64_t counter_base;
-	int64_t counter_from_ps;	/* true time from which hz applies */
-	int64_t raw_lost_ps;		/* time during which MONOTONIC_RAW stood
-					 * still */
+	int64_t counter_from_ps;	/* time of the last change of hz */
+	int64_t raw_lost_ps;		/* total time that MONOTONIC_RAW stood still */
 	int64_t real_ns;		/* REALTIME minus true time, at real_from_ps */
 	int64_t real_from_ps;
 	int64_t steer_ppb;		/* rate adjustment of REALTIME since
 					 * real_from_ps */
 	unsigned int read_ns;		/* shortest duration of a clock read */
-	unsigned int jitter_ns;		/* random addition to a read's duration,
-					 * uniform */
-	unsigned int stall_every;	/* one read in this many stalls, 0:
+	unsigned int jitter_ns;		/* largest random addition to the duration of
+					 * a read, uniformly distributed */
+	unsigned int stall_every;	/* number of reads of which one stalls; 0:
 					 * none */
 	unsigned int stall_ns;
 	uint64_t reads;
 	const char *clocksource;	/* clocksource of the simulated kernel; NULL:
-					 * not readable */
+					 * it cannot be read */
 	struct tsct_clock_ops ops;
 };
 
@@ -41,7 +40,7 @@ static inline uint64_t sim_counter(const struct sim *sim)
 {
 	double s = (double)(sim->now_ps - sim->counter_from_ps) / 1e12;
 
-	/* The cycles since counter_from_ps are few enough for a double. */
+	/* The time since counter_from_ps is short enough for a double. */
 	return sim->counter_base + (uint64_t)(int64_t)(s * sim->hz);
 }
 
@@ -59,7 +58,7 @@ static inline void sim_advance(struct sim *sim, uint64_t ns)
 	sim->now_ps += (int64_t)ns * 1000;
 }
 
-/* Simulates half of the duration of a read; the clock is read between the two
+/* Simulates one half of the duration of a read. The clock is read between both
  * halves. */
 static inline void sim_read(struct sim *sim, unsigned int half)
 {
@@ -107,8 +106,8 @@ static inline const char *sim_clocksource(void *ctx)
 	return ((struct sim *)ctx)->clocksource;
 }
 
-/* Simultaneous reading of counter and clock by the kernel; used only if a test sets
- * it */
+/* Simulates the kernel's simultaneous reading of counter and clock; used only if a test
+ * enables it. */
 static inline int sim_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
 	struct sim *sim = ctx;

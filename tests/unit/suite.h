@@ -5,8 +5,8 @@
 
 #include <check.h>
 
-/* Adds a test case with a fixture around each test (NULL: none), and a timeout of 60 s
- * per test. */
+/* Adds a test case. @before and @after run around each test (NULL: none), which has a
+ * timeout of 60 s. */
 static inline TCase *add_case(Suite *suite, const char *name,
 			      void (*before)(void), void (*after)(void))
 {

@@ -21,28 +21,28 @@ static struct sim sim;
 static struct timekeeper timekeeper;
 
 static struct {
-	int source;			/* TSCT_SOURCE_* that the simulated platform
-					 * selects */
-	int module_source;		/* source of the module's clock; -1: module
-					 * not loaded */
+	int source;			/* source that the simulated platform
+					 * selects, TSCT_SOURCE_* */
+	int module_source;		/* source of the clock in the module; -1:
+					 * module not loaded */
 	bool gave_up;
 	struct tsct_clock_state module;
 	struct tsct_clock_copy file;	/* contents of the clock file, with segments */
 	unsigned int published, disrupted;
-	int refuse;			/* error with which publish() fails */
-	unsigned int refusals;		/* number of times that publish() fails */
+	int refuse;			/* error with which publishing fails */
+	unsigned int refusals;		/* number of times that publishing will fail */
 	__u64 publish_ns;			/* simulated duration of a
 						 * publication */
-	bool file_late;			/* the module accepts the state, the
-					 * file does not */
+	bool file_late;			/* true: the module accepts the next state,
+					 * the clock file refuses it as late */
 	struct disruption disruption;
 	unsigned int settings;		/* number of further readings at which
 					 * CLOCK_REALTIME is set */
 	bool survey_later, skewed;
 	unsigned int surveys, tables;
-	__u32 table_epoch;		/* epoch in which the table of skews was
+	__u32 table_epoch;		/* epoch in which the table of skews was last
 					 * written */
-	struct drift drift;	/* saved rate; rate_mult 0: no drift file */
+	struct drift drift;	/* rate in the drift file; rate_mult 0: no drift file */
 	unsigned int saves, forgets;
 } world;
 
@@ -100,8 +100,8 @@ static int set_module(const struct tsct_clock_state *state)
 	return 0;
 }
 
-/* Returns whether the state only confirms the published clock params. Such a state is
- * never late. */
+/* Returns whether the state only confirms the clock params that are published already.
+ * Such a state is never too late. */
 static bool is_same(const struct tsct_clock_state *state)
 {
 	return state->epoch == world.file.state.epoch &&
@@ -186,7 +186,7 @@ static void world_publish_cpus(void *ctx)
 	(void)ctx;
 	world.tables++;
 	world.table_epoch = world.file.state.epoch;
-	/* Readers must not be using the table that is replaced. */
+	/* Readers must not be using the table of skews that is replaced. */
 	if (world.file.state.flags & TSCT_CLOCK_SKEWED)
 		ck_assert_uint_eq(world.file.state.status,
 				  TSCT_STATUS_DISRUPTED);
@@ -266,7 +266,8 @@ static inline void start(void)
 	ck_assert_uint_eq(file()->epoch, 1);
 }
 
-/* Runs the timekeeper's ticks at its own intervals for @s seconds of simulated time. */
+/* Runs the timekeeper for @s seconds of simulated time, at the intervals it
+ * requests. */
 static inline void go_on(double s)
 {
 	int64_t until = sim.now_ps + (int64_t)(s * 1e12);

@@ -7,7 +7,7 @@
 /* Returns clock params as a daemon could publish them. */
 static inline struct tsct_clock_params valid_params(void)
 {
-	const uint64_t mult = 27750000000000000; /* clock rate of 0.3851 ns per cycle */
+	const uint64_t mult = 27750000000000000; /* clock rate: 0.3851 ns per cycle */
 	const uint64_t base = 1000000000000;
 
 	return (struct tsct_clock_params) {

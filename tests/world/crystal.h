@@ -15,7 +15,7 @@
 #define PS_PER_MS	1000000000LL
 #define PS_PER_S	1000000000000LL
 
-/* A counter whose rate changes by oscillator_set() only */
+/* A counter whose rate changes only when oscillator_set() is called */
 struct oscillator {
 	int64_t at_ps;
 	tsct_u128 phase;	/* count at time at_ps, 64.64 fixed point */
@@ -39,15 +39,17 @@ static inline void oscillator_set(struct oscillator *osc, int64_t ps,
 	*osc = (struct oscillator) { .at_ps = ps, .phase = phase, .rate = rate };
 }
 
-/* Parameters of a crystal; deviations of the rate are relative to hz */
+/* Parameters of a crystal. Deviations of the rate are relative to the frequency hz. */
 struct crystal_params {
 	double hz;
 	double drift;		/* constant deviation of the rate, relative */
-	double wander;		/* random walk of the rate, per root of a second */
-	double temp, temp_s;	/* sine of the rate: amplitude, period in s */
-	double jump, jump_at_s, jump_lag_s;	/* step of the rate's deviation,
-						 * followed with a time constant */
-	double cell_s;		/* the rate is constant for this time; 0: 0.1 */
+	double wander;		/* size of the rate's random walk, relative, per root
+				 * of a second */
+	double temp, temp_s;	/* sine that is added to the rate: amplitude
+				 * (relative), period in s */
+	double jump, jump_at_s, jump_lag_s;	/* step of the rate: size, time, time
+						 * constant */
+	double cell_s;		/* time for which the rate is constant, s; 0: 0.1 s */
 };
 
 /* A counter whose rate drifts at random */
@@ -59,12 +61,12 @@ struct crystal {
 	double walk, temp_phase;
 };
 
-/* Initializes a crystal. At true time 0 its counter is @count. */
+/* Initializes a crystal whose counter is @count at true time 0. */
 void crystal_init(struct crystal *crystal, const struct crystal_params *params,
 		  uint64_t count, struct random random);
-/* Advances the crystal to true time @ps, which must not be in its past. */
+/* Advances the crystal to true time @ps, which must not be before its present time. */
 void crystal_advance(struct crystal *crystal, int64_t ps);
-/* Sets the counter, as after a suspend or a migration. */
+/* Sets the counter to @count, as a suspend or a migration does. */
 void crystal_jump(struct crystal *crystal, uint64_t count);
 
 static inline uint64_t crystal_count(const struct crystal *crystal)

@@ -69,7 +69,7 @@ static uint64_t timestamp(struct network_link *link, struct crystal *crystal,
 		(uint64_t)llrint(off * crystal->params.hz);
 }
 
-/* The reported bound, and one count more, because time stamps are rounded down. */
+/* Returns the reported error bound plus one count, as time stamps are rounded down. */
 static uint32_t error_of(const struct network_link *link,
 			 const struct crystal *crystal)
 {
@@ -106,7 +106,8 @@ bool network_exchange(struct network_link *link, int64_t ps,
 
 struct network_truth network_truth(struct network_link *link, int64_t ps)
 {
-	double behind_s;	/* seconds since the local counter changed */
+	double behind_s;	/* time in s since the local counter reached its
+				 * present count */
 
 	crystal_advance(&link->local, ps);
 	crystal_advance(&link->remote, ps);

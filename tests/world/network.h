@@ -15,25 +15,28 @@
  */
 struct network_path {
 	double floor;
-	double exp;			/* mean of an exponentially distributed delay */
-	double gauss;			/* standard deviation of a normal delay; the
-					 * total delay is never below 0 */
-	double pareto, alpha;		/* scale and shape of a Pareto delay, as
-					 * excess over the scale */
-	double spike, spike_max;	/* probability and maximum of a uniform delay */
-	double congestion, congestion_exp; /* congestion: constant delay, and mean of
-					    * an exponential one */
+	double exp;			/* mean of an exponential delay, us */
+	/* standard deviation of a normally distributed delay, us; the sum of delays is
+	 * never below 0 */
+	double gauss;
+	double pareto, alpha;		/* Pareto distributed delay, as excess over
+					 * the scale: scale in us, shape */
+	double spike, spike_max;	/* uniformly distributed delay: probability,
+					 * maximum in us */
+	double congestion, congestion_exp; /* delay during congestion: constant part,
+					    * and mean of an exponential part, us */
 	double congestion_from_s, congestion_to_s;
-	double shift, shift_at_s;	/* change of delay by another route, and its
-					 * time */
-	double outage_from_s, outage_to_s;	/* begin and end of an outage: all
-						 * packets are lost */
+	double shift, shift_at_s;	/* another route: change of the delay in us,
+					 * time of the change */
+	double outage_from_s, outage_to_s;	/* begin and end of an outage, in
+						 * which all packets are lost */
 	double loss;			/* probability that a packet is lost */
 	double duplicate;		/* probability that a packet arrives twice */
-	double late, late_by;		/* probability and size of an extra delay */
-	double warm, warm_s;		/* extra delay of packets that follow within
-					 * warm_s of the previous one */
-	double sent_s;			/* state: send time of the previous packet */
+	double late, late_by;		/* extra delay of single packets:
+					 * probability, size in us */
+	double warm, warm_s;		/* extra delay of packets sent within warm_s
+					 * of the previous packet, us */
+	double sent_s;			/* state: send time of the previous packet, s */
 };
 
 #define NETWORK_COPIES_MAX	2
@@ -48,18 +51,18 @@ unsigned int network_send(struct network_path *path, struct random *random,
 
 /* Errors of packet time stamps, in addition to the counter's resolution */
 struct timestamping {
-	double noise;			/* received packets: standard deviation of
-					 * normal noise, us */
-	double noise_sent;		/* sent packets: standard deviation of normal
-					 * noise, us */
-	double early, early_by;		/* received packets: probability and size in
-					 * us of a time stamp that is too early */
+	double noise;			/* time stamps of received packets: standard
+					 * deviation of normal noise, us */
+	double noise_sent;		/* time stamps of sent packets: standard
+					 * deviation of normal noise, us */
+	double early, early_by;		/* time stamps of received packets that are
+					 * too early: probability, size in us */
 	double error;			/* error bound that is reported, us */
-	bool by_program;		/* time stamps are taken by the program, not
-					 * the kernel */
+	bool by_program;		/* true: the program takes time stamps;
+					 * false: the kernel */
 };
 
-/* Error of one time stamp, us */
+/* Returns the error of one packet time stamp, us. */
 double timestamp_error_us(const struct timestamping *timestamping,
 			  struct random *random, bool received);
 
@@ -71,11 +74,11 @@ struct network_link {
 	struct random random;
 };
 
-/* True value of the remote counter when the local counter reached @local */
+/* True value of the remote counter when the local counter reaches @local */
 struct network_truth {
 	uint64_t local;
 	uint64_t remote;
-	double frac;		/* fraction of the remote count, about 0 to 1 */
+	double frac;		/* fraction of a remote count, about 0 to 1 */
 	double hz;		/* frequency of the remote counter, Hz */
 };
 
@@ -86,7 +89,8 @@ struct network_truth {
  */
 bool network_exchange(struct network_link *link, int64_t ps,
 		      struct tsct_exchange *ret_x, int64_t *ret_end_ps);
-/* Advances both counters to true time @ps. Returns the true values there. */
+/* Advances both counters to true time @ps. Returns the true relation of the counters at
+ * that time. */
 struct network_truth network_truth(struct network_link *link, int64_t ps);
 
 #endif /* TESTS_WORLD_NETWORK_H */

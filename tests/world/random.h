@@ -21,7 +21,7 @@ static inline uint64_t splitmix64(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* Returns one of many independent random streams of a seed. */
+/* Returns random stream number @stream of a seed; the streams are independent. */
 static inline struct random random_stream(uint64_t seed, uint64_t stream)
 {
 	return (struct random) {
@@ -56,7 +56,7 @@ static inline bool random_bool(struct random *random)
 	return random_u64(random) & 1;
 }
 
-/* True with probability 1 / n; false if n is 0 */
+/* Returns true with probability 1 / @n; false if @n is 0. */
 static inline bool random_one_in(struct random *random, unsigned int n)
 {
 	return n && !random_below(random, n);
@@ -76,8 +76,8 @@ static inline double random_uniform(struct random *random, double low,
 	return low + (high - low) * random_unit(random);
 }
 
-/* Random number with uniform logarithm: as likely between 1 and 10 as between 10 and
- * 100 */
+/* Random number whose logarithm is uniform: as likely between 1 and 10 as between 10
+ * and 100 */
 static inline double random_log_uniform(struct random *random, double low,
 					double high)
 {
@@ -86,7 +86,7 @@ static inline double random_log_uniform(struct random *random, double low,
 	return low * pow(high / low, part);
 }
 
-/* True with the given probability. Draws no number if it is 0. */
+/* Returns true with the given probability. If it is 0, no random number is used up. */
 static inline bool random_chance(struct random *random, double chance)
 {
 	return chance > 0 && random_unit(random) < chance;
