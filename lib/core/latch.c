@@ -125,13 +125,13 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	int tries_, ret_ = -EAGAIN;					\
 									\
 	for (tries_ = 0; tries_ < LATCH_TRIES; tries_++) {		\
-		/* barrier (a): acquire */
+		/* barrier (a): acquire */				\
 		__u64 seq_ = smp_load_acquire(&(page)->seq); \
 		const struct tsct_clock_copy *copy =			\
 			&(page)->copy[seq_ & 1];			\
 		int got_ = (read);					\
 									\
-		/* barrier (b): load fence */
+		/* barrier (b): load fence */				\
 		smp_rmb(); \
 		if (likely(READ_ONCE((page)->seq) == seq_)) {		\
 			ret_ = got_;					\
