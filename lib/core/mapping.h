@@ -126,7 +126,7 @@ struct tsct_mapping_curve {
 struct tsct_mapping {
 	__u64 begin, end;	/* range of local ticks, both included */
 	__u64 global;		/* global tick that values count from (axis->global) */
-	__u64 nr_lines;		/* number of lines in all curves */
+	__u64 nr_lines;		/* number of straight lines in the whole mapping */
 	tsct_s128 last_end;	/* global tick where the last line ends; for the
 				 * build */
 	__u32 nr;

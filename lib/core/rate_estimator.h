@@ -26,8 +26,10 @@ struct tsct_bracket {
 
 /* A sample: brackets of both clocks; raw is read before real. */
 struct tsct_sample {
-	struct tsct_bracket raw;	/* bracket of CLOCK_MONOTONIC_RAW */
-	struct tsct_bracket real;	/* bracket of CLOCK_REALTIME */
+	/* CLOCK_MONOTONIC_RAW, between two counter readings */
+	struct tsct_bracket raw;
+	/* CLOCK_REALTIME, between two counter readings */
+	struct tsct_bracket real;
 	__u64 span;		/* cycles between the tries combined into `real` */
 };
 

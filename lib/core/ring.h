@@ -92,7 +92,8 @@ static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *
 	return slot;
 }
 
-/* True if a record up to @end fits before the reader's tail, if that is valid. */
+/* True if a record that ends at @end does not overwrite unread data; @tail must be
+ * valid. */
 static inline bool tsct_ring_fits(const struct tsct_geometry *geo, __u64 end,
 				  __u64 tail)
 {

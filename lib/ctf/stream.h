@@ -184,7 +184,8 @@ struct tsct_tick_resolution {
 
 #define TSCT_TICK_BITS_MAX	13
 
-/* tsct_tick_resolution_init - start at tick 0. 0; -EINVAL: |bits| is too large */
+/* tsct_tick_resolution_init - start at tick 0. Returns 0, or -EINVAL if @bits is out of
+ * range */
 static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, int bits)
 {
 	if (bits > TSCT_TICK_BITS_MAX || bits < -TSCT_TICK_BITS_MAX)
@@ -379,7 +380,8 @@ int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded)
 /* Writes all packets, also one for a loss after the last event. 0 or -errno */
 int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded);
 
-/* Flushes at the end of the recording, with fsync() unless TSCT_FSYNC_NEVER. 0 or -errno */
+/* Flushes at the end of the recording, with fsync() unless TSCT_FSYNC_NEVER. 0 or
+ * -errno */
 int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded);
 
 /* Discards events that are not in the file, also from tsct_stream_writer_events(). */

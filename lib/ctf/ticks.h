@@ -25,7 +25,8 @@ static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 	return rec->timestamps == TSCT_TIMESTAMPS_OFF;
 }
 
-/* Longest time from the begin of a tick to an event on that tick, in cycles; in ns */
+/* Longest time from the begin of a tick to an event on that tick, first in cycles, then
+ * in ns */
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
 

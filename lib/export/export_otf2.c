@@ -14,7 +14,8 @@
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 
-/* Largest number of locations written at the same time: 64 MiB of libotf2's memory */
+/* Largest number of locations that are written at the same time: libotf2 takes 64 MiB
+ * for them */
 #define AT_ONCE_MAX	256
 
 /* ---- fields ------------------------------------------------------------ */

@@ -11,8 +11,9 @@
 /* Unread events: events of channels that no reader ever opened */
 struct tsct_store_unread {
 	__u64 events;
-	__u32 channels;			/* number of channels with such events */
-	char name[TSCT_NAME_MAX];	/* name of the first channel with such events */
+	__u32 channels;			/* number of channels that no reader opened */
+	/* name of the first channel that no reader opened */
+	char name[TSCT_NAME_MAX];
 };
 
 struct tsct_store {

@@ -8,7 +8,8 @@
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_unique_stamps {
-	struct tsct_stamper *stampers;	/* one stamper per location */
+	/* generators of unique stamps, one per location */
+	struct tsct_stamper *stampers;
 	struct tsct_stamp_rate rate;	/* length of a file tick, ns */
 };
 

@@ -110,7 +110,7 @@ static double gap(const struct bound_hulls *hulls, double q)
 	return highest(hulls, q) - lowest(hulls, q);
 }
 
-/* Tests for bisect(): true if slope q is before the slope that is searched */
+/* Predicates for bisect(): true if slope q is less than the slope to be found */
 static bool is_before_widest_gap(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < lower_corner(hulls, q)->u;

@@ -41,7 +41,7 @@ static uint64_t junk(unsigned int *own)
 	}
 }
 
-/* A head that jumps, goes back or wraps, with any count */
+/* Writes a ring head that jumps, goes back or wraps, with a random event count */
 static uint64_t move(uint64_t head, unsigned int *own)
 {
 	switch (rand_r(own) % 4) {

@@ -213,7 +213,8 @@ static void describe(void)
 
 /* ---- events ----------------------------------------------------------------- */
 
-/* Letters, bytes of any value but 0, UTF-8, characters of escape sequences */
+/* Makes a random text: letters, bytes other than 0, UTF-8, characters of escape
+ * sequences */
 static __u8 any_char(void)
 {
 	static const __u8 odd[] = "\"\\\n\t\r\a\b\033'{}=,%\177\200\377\303\251 ";
@@ -269,7 +270,8 @@ static __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 	return at;
 }
 
-/* Cycles to the next event: mostly few or 0, sometimes near the limits of time fields */
+/* Cycles to the next event: mostly few or 0, sometimes near the limits of time fields
+ * Cycles to the next event: mostly few or 0, sometimes near the limits of time fields */
 static __u64 any_gap(void)
 {
 	switch (any(40)) {

@@ -313,7 +313,7 @@ START_TEST(test_intervals)
 {
 	struct tsct_clock *clock = open_file_clock();
 
-	/* An interval of 1 s has an error of 10 ns, 10 ppb of it, rounded up. */
+	/* With a rate error of 10 ppb, an interval of 1 s has an error of 10 ns. */
 	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
 		       SECOND, 11, 0);
 	check_interval(clock, point(-SECOND, 0), point(-2 * SECOND, 0),

@@ -377,7 +377,8 @@ static pid_t overwrite_channel(void)
 	return pid;
 }
 
-/* Recording a ring of random contents ends, and the recording can be read. */
+/* A ring with random contents can be recorded: the drain returns, and the recording is
+ * readable. */
 START_TEST(test_random_ring)
 {
 	pid_t pid;

@@ -198,7 +198,8 @@ START_TEST(test_disrupted)
 	tsct_rate_published(&est, &next);
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
-	/* The first clock params of an epoch begin at its last sample. */
+	/* The first clock params of an epoch begin at the newest sample, not in the
+	 * future. */
 	ck_assert_uint_eq(est.state.real.base_cycles, est.state.real.as_of_cycles);
 	ck_assert_uint_eq(est.state.closing_error_ps, 0);
 	check_params();

@@ -21,7 +21,7 @@
 #define KINDS_MAX	20000	/* limit of event definitions */
 #define EVENTS_DEFAULT	200000
 
-/* Limits of the bytes of single events and of sums; base64 makes both 4/3 as large. */
+/* Largest size of the single events and of the sums in a page, bytes before base64 */
 #define EVENT_BYTES_MAX	(11U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 
@@ -109,10 +109,12 @@ struct report {
 	unsigned int rate_shift;	/* log2 of a rate bin's width in ns */
 	__u32 *row_of;			/* row of the timeline, by thread */
 	__u32 nr_row_of, nr_rows;
-	__u64 *other_threads;		/* by node: threads in the shared row */
-	/* by node: number of events in the shared row */
+	/* by node: number of threads that share one row */
+	__u64 *other_threads;
+	/* by node: number of events in the row that its less busy threads share */
 	__u64 *other_events;
-	__u32 *other_row;		/* by node: number of the shared row */
+	/* by node: index of the row that its less busy threads share */
+	__u32 *other_row;
 	__s64 longer_ns;		/* length from which all spans are drawn, ns */
 
 	/* State of the second pass: */

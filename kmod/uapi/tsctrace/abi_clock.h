@@ -118,7 +118,8 @@
 #define TSCT_CAUSE_JUMP		5	/* the counter or its rate jumped */
 #define TSCT_CAUSE_MIGRATION	6	/* the virtual machine was migrated */
 #define TSCT_CAUSE_HOTPLUG	7	/* a CPU came up or went down */
-#define TSCT_CAUSE_RESTART	8	/* a timekeeper could not continue the time */
+/* a new timekeeper cannot continue the time that the previous one published */
+#define TSCT_CAUSE_RESTART	8
 #define TSCT_CAUSE_FAKE		9	/* requested by a user; time was not
 					 * disrupted */
 #define TSCT_CAUSE_NR		10
@@ -130,7 +131,8 @@
 struct tsct_clock_params {
 	/* One cache line with the fields of the fast path and its error */
 	__u64 base_cycles;	/* counter value at which the params begin */
-	__u64 fast_cycles;	/* length of the fast path from base_cycles on */
+	/* cycles after base_cycles up to which readers may use the short conversion */
+	__u64 fast_cycles;
 	__u64 slew_mult;	/* multiplier for slew_cycles, 2^-56 ns per cycle */
 	__s64 base_ns;		/* time at base_cycles, ns; `real`: since 1970 */
 	__u64 as_of_cycles;	/* counter value of the last sample */
@@ -209,7 +211,7 @@ struct tsct_clock_segment {
 
 #define TSCT_SEGMENTS_MAX	120
 
-/* A copy of state and segments, one of the two of the latch */
+/* One of the latch's two copies of the clock state and the clock segments */
 struct tsct_clock_copy {
 	struct tsct_clock_state state;
 	__u32 nr_segments;		/* segments, oldest first, base_cycles rising */

@@ -183,7 +183,8 @@ bool tsct_value_exceeds_s64(const struct tsct_value *value);
 /* Value of an f32 or f64 field */
 double tsct_value_double(const struct tsct_value *value);
 
-/* Bytes of a text before its NUL, if any. The text need not be UTF-8. */
+/* Returns the number of bytes of a text, without its NUL. The text may be invalid
+ * UTF-8. */
 size_t tsct_value_text_len(const struct tsct_value *value);
 
 /* Name of the system call whose number a field holds; NULL: no such field format */
