@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Table of the keys in the `env` block of a recording's metadata. The writer
- * (metadata_write.c) and the reader (metadata_read.c) both work from it: a key is
- * one line here, and a new value needs nothing else. Format 3; see
+ * (metadata_write.c) and the reader (metadata_read.c) both work from it: a new
+ * number is one line here and a member in recording.h. A new text is also freed in
+ * recording.c, and copied in merge_define.c. Format 3; see
  * Documentation/trace-format.rst.
  */
 #ifndef TSCT_METADATA_KEYS_H

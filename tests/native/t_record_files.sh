@@ -12,7 +12,7 @@ for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	run 0 record -vv --timestamps "$kind" --sync-every 2^7 --fsync end -o "$dir" \
 		-- "$emit" 10000 2
 	says "files: timestamps $kind, at most 128 events per packet, .* bytes/event; fsync: end"
-	[ $kind = off ] || says 'time stamps: at most [0-9]* more events\{0,1\} on the tick\|all time stamps are distinct'
+	[ $kind = off ] || says 'time stamps: at most [0-9]* more events\{0,1\} on the same tick\|all time stamps are distinct'
 	grep -q "^	timestamps = \"$kind\";" "$dir/metadata" || fail "$kind: metadata"
 	run 0 stat "$dir"
 	shows "^all *$events "

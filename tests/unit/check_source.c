@@ -137,7 +137,7 @@ START_TEST(test_falseticker_reason)
 		exchange_all(t);
 	s = state_of(1, t);
 	printf("# %s\n", s.reason);
-	ck_assert_ptr_nonnull(strstr(s.reason, " ms ahead of what 2 of 3"));
+	ck_assert_ptr_nonnull(strstr(s.reason, " ms ahead of the time on which 2 of 3"));
 	end();
 }
 END_TEST

@@ -290,7 +290,7 @@ START_TEST(test_source_changes)
 	load_module(TSCT_SOURCE_MONOTONIC);
 	go_on(1);
 	ck_assert(world.gave_up);
-	ck_assert(was_logged("no longer publishing to it"));
+	ck_assert(was_logged("no longer publishing to the module"));
 	ck_assert_uint_eq(world.module.status, TSCT_STATUS_UNKNOWN);
 	go_on(3);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
