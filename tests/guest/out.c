@@ -27,7 +27,7 @@
 
 struct area {
 	uint64_t magic;
-	uint64_t used;		/* bytes after the header page */
+	uint64_t used;		/* number of data bytes after the header page */
 };
 
 struct channel {
@@ -105,7 +105,7 @@ static void open_channel(struct channel *channel)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		die(path, strerror(errno));
-	/* Held until exit, so that two writers do not mix their bytes. */
+	/* The lock is held until exit, so that two writers do not mix their bytes. */
 	if (flock(fd, LOCK_EX))
 		die(path, strerror(errno));
 	map = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
