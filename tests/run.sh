@@ -84,8 +84,8 @@ judge() {	# LABEL LOG STATUS
 		tail -n 12 "$2"; } | cut -c 1-300 | sed "s|^|  $1: |")$'\n'
 }
 
-# Adds each failure with its comments, which some tests print before the failure and
-# some after it.
+# Adds each failure in a log to the list, with its comments, which some tests print
+# before the failure and some after it.
 note_failures() {	# LABEL LOG
 	failures+=$(grep -E -B 2 -A 10 '^not ok ' "$2" | grep -E '^(not ok|#|--)' |
 		cut -c 1-300 | head -n 40 | sed "s|^|  $1: |")$'\n' || true
@@ -103,7 +103,7 @@ launch() {	# LABEL COMMAND...; sets: pid
 	local log=$logs/$1.log label=$1
 	shift
 	mkdir -p "${log%/*}"
-	: >"$log"	# exists before a reader follows it
+	: >"$log"	# creates the log before a reader follows it
 	# The output goes to a file, as a process that a program leaves behind would
 	# keep a pipe open. `timeout` leads a process group, which is killed after it.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
@@ -227,7 +227,7 @@ list_suites() {	# unit first, guest last
 rm -rf "$logs"
 suites=("$@") kernels=() fast='' jobs=$(nproc)
 case ${1:-all} in
-# Some fast tests mostly wait: runs one more than there are CPUs
+# Some fast tests mostly wait: runs one program more than there are CPUs
 fast) fast=1 suites=(unit abi model native) jobs=$((jobs + 1)) ;;
 all) mapfile -t suites < <(list_suites) ;;
 guest) suites=(guest) kernels=("${@:2}") ;;

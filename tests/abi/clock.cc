@@ -104,7 +104,7 @@ static witness look()
 	return seen;
 }
 
-/* Within the times read before and after it, plus or minus the error bound */
+/* The time lies between the times read before and after, within the error bound. */
 static bool agrees(const witness &seen)
 {
 	std::int64_t ns = since_1970(tsctrace::to_system_time(seen.point));
@@ -133,7 +133,7 @@ static void check_points()
 			     }), "points in order");
 }
 
-/* Spans beyond 64 bits of nanoseconds, and NaN */
+/* Conversions of time spans beyond 64 bits of ns, and of NaN */
 static void check_wide()
 {
 	using ticks = tsc_clock::duration;
@@ -155,7 +155,7 @@ static void check_wide()
 	check(tsctrace::from_system_time(std::chrono::time_point<system_clock,
 		hours>((hours::max)()), found) < 0, "a time beyond the range has no point");
 
-	/* Too far in the future for a trusted time */
+	/* A time too far in the future to be trusted */
 	found = tsc_clock::now() + (ticks::max)() / 2;
 	check(tsctrace::to_time(found) > tsctrace::clock::now(),
 	      "a point of the far future is in the future");
@@ -237,7 +237,7 @@ static void check_clock()
 		      std::chrono::clock_cast<system_clock>(now)) == now,
 	      "clock_cast");
 #endif
-	/* Works with generic code for clocks. */
+	/* The clock works with generic code for clocks. */
 	auto until = tsctrace::clock::now() + milliseconds(2);
 	std::this_thread::sleep_until(until);
 	check(tsctrace::clock::now() + microseconds(500) >= until,

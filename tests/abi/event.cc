@@ -33,7 +33,7 @@ struct emitter {
 	}								\
 } while (0)
 
-/* Its events are enabled as those of the program, and unregistered with it. */
+/* A shared object's events are enabled like the program's; unloading ends them. */
 static int use_object(const char *path)
 {
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);

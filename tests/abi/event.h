@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An event in a header: each file that includes it has its own. */
+/* An event in a header: each file that includes this header has its own event. */
 #include <tsctrace/event.h>
 
 TSCT_EVENT(shared, TSCT_KIND_COUNTER, TSCT_U32(part), TSCT_STRING(where));
@@ -11,7 +11,7 @@ int part_emit(void);
 #ifdef __cplusplus
 }
 
-/* The linker keeps one of these, and drops the other with its section. */
+/* The linker keeps one copy of this inline function, and drops all others. */
 inline int inline_emit(void)
 {
 	return shared_emit(3, "inline");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A second translation unit, or a shared object */
+/* Part of the test of typed events: a second translation unit, or a shared object */
 #include "event.h"
 
 extern "C" int part_emit(void)

@@ -3,7 +3,9 @@
 # The calls and data that objects may have. For t_pure*.sh; sets fail on others.
 fail=0
 
-calls_only() {	# PATTERN OBJECT: of $own, which they may call too
+# PATTERN OBJECT: fails if OBJECT calls a symbol that neither matches PATTERN nor is in
+# $own
+calls_only() {
 	for sym in $(nm -u "$2" | awk '{print $2}'); do
 		echo "$own" | grep -qx "$sym" && continue
 		echo "$sym" | grep -qxE "$1" && continue
@@ -12,7 +14,7 @@ calls_only() {	# PATTERN OBJECT: of $own, which they may call too
 	done
 }
 
-holds_nothing() {	# OBJECT: no data that can be written
+holds_nothing() {	# OBJECT: fails if OBJECT has data that can be written
 	# .data.rel.ro is constant: tables of pointers
 	for sym in $(objdump -t "$1" |
 		awk '/ O (\.data|\.bss|\*COM\*)\t/ {print $NF}'); do

@@ -70,7 +70,7 @@ def check_includes(sources):
             near = os.path.normpath(os.path.join(os.path.dirname(file), name))
             path = near if near in sources else os.path.normpath(name)
             if path not in sources:
-                continue	# generated
+                continue	# a generated header, which is not among the sources
             target = room_of(path)
             if target not in (room, "public") and target not in allowed[room]:
                 fault(f"{file}: includes {path}; rooms.table does not let {room} use {target}")

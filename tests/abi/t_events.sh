@@ -86,8 +86,8 @@ for compiler in g++ clang++; do
 		"$O/tools/trace-ctl" record -o "$tmp/out" -- "$tmp/event" \
 			"$tmp/part.so" >"$tmp/log" 2>&1 || fail "$compiler $how"
 		"$O/tools/trace-ctl" dump "$tmp/out" >"$tmp/log" || fail dump
-		# 1 main, 3 of a part, 2 more, 3 others, 1 of a member; 20 times
-		# 3 of the object
+		# Expected events: 1 main, 3 of a part, 2 more, 3 others, 1 of a member;
+		# 20 times 3 of the object
 		[ "$(wc -l <"$tmp/log")" = $((1 + 3 + 2 + 3 + 1 + 60)) ] ||
 			fail "$(wc -l <"$tmp/log") events"
 		[ "$(grep -c 'part=3 where="inline"' "$tmp/log")" = 22 ] ||

@@ -49,7 +49,7 @@ drawing() {	# TITLE
 }
 drawing "The extension field" >"$tmp/drawn"
 
-# Nothing overlaps, nothing is missing.
+# The members neither overlap nor leave gaps.
 awk '{ if ($(NF - 1) != end) { print "drawn at", $(NF - 1) ", not", end ": " $0; bad = 1 }
 	end = $(NF - 1) + $NF }
 	END { if (end != 160) { print "the field ends at", end; bad = 1 }; exit bad }' \
@@ -60,7 +60,7 @@ sed -n 's/^\tTSCT_EXT_AT_\([A-Z_]*\) = \([0-9]*\),.*/\1 \2/p' lib/ntp/ntp_packet
 	tr A-Z a-z | sort >"$tmp/have"
 compare "members" "$tmp/have" "$tmp/said" 20
 
-# Their sizes, in the table of members
+# Sizes of the members, in the table of members
 awk '$1 == "member" { on = 1 } on && /^$/ { exit } on && $2 ~ /^[0-9]+$/ { print $1, $2 / 8 }' \
 	"$page" | sort >"$tmp/said"
 grep -vE 'reserved|^(type|length|magic|version)' "$tmp/drawn" |
@@ -98,7 +98,7 @@ sed -n 's/^``\(TSCT_EXT_[A-Z_]*\)`` *0x0*\([0-9a-f]*\) .*/\1 0x\2/p' "$page" |
 	sort >"$tmp/said"
 compare "flags" "$tmp/have" "$tmp/said" 10
 
-# Reasons; of each side
+# Prints the reasons for dropping a packet that one side's header defines.
 reasons() {	# PREFIX HEADER
 	sed -n "s/^\t$1_\([A-Z_]*\),.*/\1/p" "$2" | grep -vE '^(OK|SENT|NR)$' | sort
 }

@@ -23,7 +23,7 @@ own=$(nm --defined-only $objects "$O"/lib/core/*.o | awk 'NF == 3 {print $3}' |
 n=0
 for obj in $objects; do
 	n=$((n + 1))
-	# Left over from an older build
+	# Skips objects left over from an older build.
 	source=lib/${obj#"$O"/lib/}
 	[ -f "${source%.o}.c" ] || continue
 	may=$allowed

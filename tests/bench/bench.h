@@ -12,15 +12,16 @@
 #include <time.h>
 
 #define BENCH_RUNS	301
-#define BENCH_TURNS	20000	/* turns of a run, which is far shorter than a time slice */
+#define BENCH_TURNS	20000	/* turns of a run: far fewer than in a time slice */
 
-#define BENCH_OTHER_NR	3	/* figures of bench_emit's OTHER program */
+#define BENCH_OTHER_NR	3	/* number of figures of bench_emit's OTHER program */
 
 struct bench {
 	const char *name;
-	void (*prepare)(void);	/* called before each run, not measured; or NULL */
+	/* setup function called before each run, not measured; or NULL */
+	void (*prepare)(void);
 	void (*run)(unsigned int turns);
-	double ns[BENCH_RUNS];	/* time per turn of each run */
+	double ns[BENCH_RUNS];	/* time per turn of each run, ns */
 };
 
 static inline double bench_now_ns(void)

@@ -113,7 +113,7 @@ static void correct(unsigned int turns)
 	sink = sum;
 }
 
-/* Finds the lines of ticks that are spread over the mapping. */
+/* Finds the mapping's line for each of many ticks spread over the mapping. */
 static void find_line(unsigned int turns)
 {
 	uint64_t span = mapping.end - mapping.begin, sum = 0;

@@ -161,7 +161,7 @@ static struct bench benches[NR_BENCHES] = {
  * BENCH_OTHER_NR doubles: ns per turn with payloads of 8, 64 and 256 bytes.
  */
 static struct {
-	pid_t pid;		/* 0: none */
+	pid_t pid;		/* pid of the other program; 0: none runs */
 	int in, out;
 	double ns[BENCH_OTHER_NR][BENCH_RUNS];
 } other;
@@ -207,7 +207,7 @@ static void other_start(const char *program)
 		other_stop();
 }
 
-/* ---- all in turns ----------------------------------------------------------- */
+/* ---- functions that are measured in turns ------------------------------------ */
 
 static double timed(void (*run)(unsigned int turns))
 {

@@ -17,7 +17,7 @@
 #define LONG_RUNS	30
 #define SECOND_NS	1000000000ULL
 #define LONG_SECONDS	60
-#define EDGE_BRACKETS	5000	/* at the begin and at the end of the whole run */
+#define EDGE_BRACKETS	5000	/* brackets at each end of the run */
 #define SIMPLE_INTERVALS	15
 #define SIMPLE_LIMIT_TSC	15000
 

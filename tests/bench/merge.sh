@@ -24,14 +24,14 @@ work=$(mktemp -d "${TMPDIR:-/dev/shm}/tsctrace-merge-XXXXXX")
 
 core=${CORE:-$(taskset -pc $$ | sed 's/.*[:,-] *//')}
 
-make_recordings() {	# again if their generator is newer
+make_recordings() {	# generates the recordings again if the generator is newer
 	if [ ! "$made/made" -nt "$world" ]; then
 		rm -rf "$made"
 		mkdir -p "$made"
 		"$world" "$made" big "$events"
 		: >"$made/made"
 	fi
-	cp -r "$made/a" "$made/b" "$work"	# into memory
+	cp -r "$made/a" "$made/b" "$work"	# copies the recordings into memory
 }
 
 median() {	# COLUMN, lines on standard input

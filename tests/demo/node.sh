@@ -10,7 +10,7 @@ hostname "$node"
 mkdir -p /tmp/demo
 cd /tmp
 stage() { echo "stage: $node: $*"; }
-wait_for() {	# WHAT COMMAND...: for a minute
+wait_for() {	# WHAT COMMAND...: waits up to a minute until COMMAND succeeds
 	what=$1 tries=0
 	shift
 	until "$@" >/dev/null 2>&1; do
@@ -92,7 +92,7 @@ else
 	tell_alpha
 fi
 
-# --- all record ----------------------------------------------------------------------
+# --- all nodes record ----------------------------------------------------------------
 
 stage "recording"
 [ "$node" != alpha ] || cp -L "$(command -v redis-check-rdb)" /tmp/redis-server

@@ -71,7 +71,7 @@ cat >"$demo/plan" <<PLAN
 module /lib/modules/tsctrace.ko
 test demo 210 module,live sh /tests/node.sh
 PLAN
-program() {	# NAME: of this machine
+program() {	# NAME: prints the path of this machine's program NAME
 	type -P "$1" || die "$1 is missing: install redis-tools and sqlite3"
 }
 "$guest/mkinitrd.sh" "$demo/initrd" \
@@ -105,7 +105,8 @@ believes() {	# PPM
 }
 rtc_in() { date -u -d "$1 seconds" +base=%Y-%m-%dT%H:%M:%S; }	# SECONDS
 
-cable() {	# NUMBER END: `on` on alpha, `off` on the other one
+# NUMBER END: prints QEMU's options for a cable; END: `on` on alpha, `off` elsewhere
+cable() {
 	echo "-netdev stream,id=net$1,server=$2,addr.type=unix,addr.path=$cables/$1" \
 		"-device virtio-net-pci,netdev=net$1,mac=52:54:00:77:0$1:0${#2},romfile="
 }
@@ -213,7 +214,7 @@ title "One recording (trace-ctl merge)"
 	{ cat "$demo/merge.log"; die "merging the recordings failed"; }
 sed "s|^trace-ctl merge: ||; s|$demo/||" "$demo/merge.log"
 "$ctl" stat --json "$demo/merged" >"$demo/stat.json"
-# Of all messages together
+# Prints a figure of all messages together.
 of_messages() {
 	sed -n "/^  \"messages\"/,\$ s/^    \"$1\": \([0-9]*\),*$/\1/p" "$demo/stat.json"
 }
@@ -269,7 +270,7 @@ read_by_others() {	# RECORDING
 	[ ! -s "$demo/babeltrace2.log" ] ||
 		{ cat "$demo/babeltrace2.log"; die "babeltrace2 printed a warning"; }
 	theirs=$(cat "$demo/theirs")
-	# The outermost "events": those of a CPU stand deeper.
+	# Reads the outermost "events"; a CPU's "events" are indented further.
 	ours=$("$ctl" stat --json "$1" | sed -n 's/^  "events": \([0-9]*\),*$/\1/p')
 	[ -n "$ours" ] || die "trace-ctl stat --json: no count of events"
 	echo "${1##*/}: babeltrace2 decodes $theirs events without a warning," \

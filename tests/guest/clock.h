@@ -9,7 +9,7 @@
 #include "lib/core/clock_params.h"
 #include "device.h"
 
-/* nanoseconds, and cycles: clk_params() makes one cycle one nanosecond */
+/* one second, in ns and in cycles: clk_params() makes one cycle one ns */
 #define SECOND	1000000000LL
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
@@ -27,7 +27,7 @@ DEV_FN uint64_t clk_cycles(uint32_t source)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* Maps the whole area. */
+/* Maps the whole clock area. */
 DEV_FN const struct tsct_clock_page *clk_map(int fd)
 {
 	const size_t size = TSCT_CLOCK_SIZE(dev_info(fd).nr_cpus);
@@ -79,7 +79,7 @@ DEV_FN struct tsct_clock_set clk_params(uint32_t source, uint32_t epoch)
 	} };
 }
 
-/* Params that continue @lead cycles from now, or a little later, at another rate. */
+/* Returns params at another rate that continue the present params in @lead cycles. */
 DEV_FN void clk_continue(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *real = &set->state.real;
@@ -100,7 +100,7 @@ DEV_FN int clk_set(int fd, const struct tsct_clock_set *set)
 	return ioctl(fd, TSCT_IOC_CLOCK_SET, set);
 }
 
-/* Converts cycles; on failure the status is -errno. */
+/* Converts cycles to a time; on failure the time's status is -errno. */
 DEV_FN struct tsct_clock_time clk_lookup(const struct tsct_clock_page *page,
 					 uint64_t cycles)
 {

@@ -36,7 +36,7 @@ offered_version() {
 		sed -n 's/^  Candidate: \([^(]*\)$/\1/p'
 }
 
-# The newest one that was built with this debug.config.
+# Prints the newest kernel that was built with this debug.config.
 built_before() {
 	local dir
 	for dir in "$cache"/debug-*-"$hash"; do
@@ -65,7 +65,7 @@ fetch() {	# VERSION DIR
 	mv "$2/$package" "$2/tree"
 }
 
-# Fails if Kconfig dropped a line: that checker would be missing.
+# Fails if Kconfig dropped a line of debug.config: a checker would be missing.
 check_config() {	# TREE
 	local line missing=()
 	while read -r line; do
@@ -88,7 +88,7 @@ configure() {	# TREE
 	make -s -C "$1" olddefconfig
 }
 
-# Objects are half of the size, and module builds do not need them.
+# Deletes object files: half of the size, and not needed by module builds.
 slim() {	# TREE
 	find "$1" -name '*.o' ! -path '*/scripts/*' ! -path '*/tools/*' -delete
 	find "$1" -name '*.a' ! -path '*/tools/*' -delete
@@ -107,7 +107,7 @@ build() {	# VERSION DIR
 	log "building it with $(nproc) jobs, which takes a while; see $log"
 	configure "$tree" >"$log" 2>&1 || { tail "$log" >&2; die "make olddefconfig failed"; }
 	check_config "$tree"
-	# Built in its final place: the output contains file names.
+	# The kernel is built in its final directory: the output has file names.
 	rm -rf "$2"
 	mv "$tree" "$2"
 	if ! nice make -s -C "$2" -j"$(nproc)" bzImage modules_prepare \

@@ -33,7 +33,7 @@ DEV_FN int dev_open(void)
 	return fd;
 }
 
-/* A valid request; tests make one field at a time invalid. */
+/* Returns a valid request; tests make one field at a time invalid. */
 DEV_FN struct tsct_channel_create dev_request(const char *name)
 {
 	struct tsct_channel_create arg = {
@@ -47,7 +47,7 @@ DEV_FN struct tsct_channel_create dev_request(const char *name)
 	return arg;
 }
 
-/* A descriptor bound to a new channel; exits on failure. */
+/* Returns a descriptor bound to a new channel; exits on failure. */
 DEV_FN int dev_create(struct tsct_channel_create *arg)
 {
 	int fd = dev_open();
@@ -113,7 +113,7 @@ struct dev_maps {
 	char *rings;
 };
 
-/* @rights of the rings: those of a kernel channel can only be read. */
+/* @rights: how to map the rings; a kernel channel's rings can only be read. */
 DEV_FN struct dev_maps dev_map_rings(int fd, int rights)
 {
 	const struct tsct_channel_header *h;

@@ -149,7 +149,7 @@ void output_reset(void)
 void output_add(const char *text, size_t size)
 {
 	if (output_used + size >= sizeof(output)) {
-		/* Drop the first half: the end of the output explains a failure. */
+		/* Drops the first half of the output: the end explains a failure. */
 		size_t half = output_used / 2;
 
 		memmove(output, output + half, output_used - half);
@@ -211,7 +211,7 @@ int module_load(const char *path)
 	return ret;
 }
 
-/* Retries: a dead process's last file may be released with a delay. */
+/* Retries unloading: a dead process's last file may be released with a delay. */
 int module_unload(void)
 {
 	int err = 0;

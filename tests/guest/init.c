@@ -100,7 +100,7 @@ static void read_plan(void)
 		tap_printf("# %s: %s\n", PLAN, strerror(errno));
 		return;
 	}
-	/* Lines are not freed: tests and the environment point into them. */
+	/* The plan's lines are not freed, as tests and environment use the text. */
 	while (getline(&line, &size, plan) > 0) {
 		parse_line(line);
 		line = NULL;
@@ -130,7 +130,7 @@ static pid_t spawn(const struct test *test, int output)
 	_exit(127);
 }
 
-/* Reaps all dead children; true, with its status, if @pid is among them. */
+/* Reaps all dead children. Returns true, with the status, if @pid is among them. */
 static bool reap(pid_t pid, int *status)
 {
 	bool found = false;
@@ -179,7 +179,7 @@ static bool wait_for(const struct test *test, pid_t pid, int output, int *status
 	}
 }
 
-/* Kills all processes except PID 1. False: one cannot be killed. */
+/* Kills all processes except PID 1. Returns false if a process cannot be killed. */
 static bool kill_rest(void)
 {
 	double end = now() + 10;

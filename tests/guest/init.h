@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* defined in guest.c */
+/* functions defined in guest.c */
 void guest_setup(void);
 _Noreturn void guest_power_off(void);
 void tap_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));

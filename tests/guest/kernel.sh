@@ -26,8 +26,8 @@ set -euo pipefail
 shopt -s inherit_errexit
 
 names="6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64"
-more="6.1-cloud-amd64 6.12-cloud-amd64"		# on demand
-# In loading order; a driver that is built in has no file.
+more="6.1-cloud-amd64 6.12-cloud-amd64"		# further kernels, fetched only by name
+# Network drivers in loading order; a driver that is built in has no file.
 drivers="failover net_failover virtio_ring virtio virtio_pci_modern_dev
 	virtio_pci_legacy_dev virtio_pci virtio_net veth"
 cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/kernels
@@ -103,7 +103,7 @@ download() {
 		return
 	fi
 	cat "$dir/apt.log" >&2
-	# Old lists have files that the archive has removed: update and retry.
+	# Old package lists name removed files: updates the lists and retries.
 	if [ -z "${KERNEL_SH_RETRY:-}" ] && update_lists; then
 		cleanup
 		KERNEL_SH_RETRY=1 exec "$0" get "$wanted"
@@ -141,7 +141,7 @@ add_drivers() {
 	mv "$new" "$1/drivers"
 }
 
-# Adds the drivers to a kernel that was fetched without.
+# Adds the drivers to a kernel that was fetched without drivers.
 fetch_drivers() {
 	temp=$(mktemp -d "$cache/.new.XXXXXX")
 	download "$temp" "linux-image-$(cat "$1/release")"
@@ -208,7 +208,7 @@ get_debian() {
 	flock 9
 	release=$(offered_release "$name")
 	if [ -z "$release" ] && complete "$link"; then
-		# Offline: use the one that was fetched before.
+		# Offline: uses the kernel that was fetched before.
 		readlink -f "$link"
 		return
 	elif [ -z "$release" ]; then

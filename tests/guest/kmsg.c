@@ -107,7 +107,8 @@ void kmsg_collect(void)
 			record[n] = 0;
 			parse_record(record);
 		} else if (n < 0 && errno == EPIPE) {
-			/* Overwritten before it was read: may have been a warning. */
+			/* A message was overwritten before it was read: it may have
+			 * been a warning. */
 			nr_warnings++;
 			log_append("(kernel log lines were lost)");
 		} else if (!(n < 0 && errno == EINTR)) {
@@ -170,7 +171,7 @@ static bool kmemleak_write(const char *command)
 	return ok;
 }
 
-/* False: the kernel has no leak detector. */
+/* Returns false if the kernel has no leak detector. */
 bool kmemleak_start(void)
 {
 	return kmemleak_write("clear");

@@ -52,7 +52,7 @@ LIB_FN void lib_pin(unsigned int cpu)
 	t_check(!sched_setaffinity(0, sizeof(set), &set), "cpu %u: %m", cpu);
 }
 
-/* Events lost by one cause, on all CPUs. Rings must not be corrupt. */
+/* Returns the events lost by one cause on all CPUs; a corrupt ring fails the test. */
 LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 {
 	struct tsct_ring_stat stat;

@@ -35,7 +35,8 @@ printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 
 add_libraries() {
 	local path list
-	list=$(ldd "$1" 2>/dev/null) || return 0	# static, or no program
+	# the file is statically linked, or no program
+	list=$(ldd "$1" 2>/dev/null) || return 0
 	[[ $list != *"not found"* ]] || die "$1: $(grep 'not found' <<<"$list")"
 	# "name => /path (0x...)" and "/path (0x...)"
 	for path in $(grep -o '/[^ ]*' <<<"$list"); do
@@ -68,7 +69,7 @@ done
 for spec; do
 	host=${spec%%=*} guest=${spec#*=}
 	[ "$guest" != "$spec" ] || guest=$(realpath -s "$host")
-	# Not through the link of a busybox applet
+	# Replaces a busybox applet's link instead of writing through the link.
 	[ ! -L "$root$guest" ] || rm "$root$guest"
 	add "$host" "$guest"
 done

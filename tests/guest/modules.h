@@ -37,8 +37,7 @@ DEV_FN int mod_set(const char *path, const char *value)
 	return err;
 }
 
-/* Sets a module's parameter in a child, which exits with 0 if the value was accepted.
- * Sets a module's parameter in a child, which exits with 0 if the value was accepted. */
+/* Sets a module's parameter in a child; exit status 0: the value was accepted. */
 DEV_FN pid_t mod_set_apart(const char *path, const char *value)
 {
 	pid_t pid;
@@ -50,7 +49,7 @@ DEV_FN pid_t mod_set_apart(const char *path, const char *value)
 	return pid;
 }
 
-/* Contents of the parameter file, in a static buffer */
+/* Returns the contents of a parameter's file, in a static buffer. */
 DEV_FN const char *mod_get(const char *path)
 {
 	static char text[4096];

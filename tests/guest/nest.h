@@ -137,8 +137,7 @@ DEV_FN void nest_discard(const char *parameters)
 
 	snprintf(text, sizeof(text), "policy=0 %s", parameters);
 	mod_load(MODULE, text);
-	/* tsctrace.ko cannot be unloaded while a module that depends on it is loaded.
-	 * tsctrace.ko cannot be unloaded while a module that depends on it is loaded. */
+	/* tsctrace.ko cannot be unloaded while a dependent module is loaded. */
 	t_errno(mod_unload("tsctrace"), EAGAIN);
 	fd = attach(&m);
 	for (cpu = 0; cpu < CPUS; cpu++)

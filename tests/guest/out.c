@@ -27,7 +27,7 @@
 
 struct area {
 	uint64_t magic;
-	uint64_t used;		/* bytes after the header page */
+	uint64_t used;		/* number of data bytes after the header page */
 };
 
 struct channel {

@@ -48,7 +48,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 out=$(realpath -m "${O:-$top/build}")
-# Not a sub-make of the calling make: do not take over its flags.
+# This make is no sub-make of the calling make, and does not take over its flags.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 die() { echo "run.sh: $*" >&2; exit 2; }
@@ -233,7 +233,8 @@ small_initrd() {	# PLAN MODULE DIR
 # Warnings in a build log, except that of a kernel tree without built modules.
 warnings() { grep -i 'warning:' "$1" | grep -v 'Module.symvers is missing'; }
 
-make_step() {	# AT STEP DIR OUT TARGET...: its log is AT.STEP.log
+# AT STEP DIR OUT TARGET...: builds the targets; writes the log AT.STEP.log
+make_step() {
 	local status=0
 	make -C "$top/kmod" KDIR="$3/build" WERROR=-Werror O="$4" \
 		-j"$(nproc)" "${@:5}" >"$1.$2.log" 2>&1 || status=$?
@@ -281,7 +282,7 @@ was_built() {	# NAME DIR LOG AT STEP WORDS...
 	if warnings "$log" >/dev/null; then
 		result "not ok" "$name $words without warning"
 		warnings "$log" | comment
-		# Forces a rebuild next time, so that it warns again.
+		# Deletes the built modules, so that the next build warns again.
 		rm -rf "$out/module/$(cat "$dir/release")" \
 			"$out/selftest/module/$(cat "$dir/release")"
 		return 1
@@ -389,11 +390,11 @@ take_results() {	# INDEX
 		comment
 }
 
-declare -A running=()	# PID: index
+declare -A running=()	# index of the running boot by PID
 reap() {
 	local pid=''
 	wait -n -p pid "${!running[@]}" || true
-	if [ -z "${pid:-}" ]; then	# it ended before the wait
+	if [ -z "${pid:-}" ]; then	# the process ended before the wait
 		for pid in "${!running[@]}"; do
 			kill -0 "$pid" 2>/dev/null || break
 		done

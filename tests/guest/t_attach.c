@@ -17,7 +17,8 @@ static int attach_name(int fd, const char *name, uint32_t uid, uint32_t *ret_id)
 	return err;
 }
 
-/* Number of channels that the caller sees; *ret_seen: `id` is one of them */
+/* Returns the number of channels that the caller sees; *ret_seen: whether it sees
+ * channel `id`. */
 static unsigned int list(int fd, uint32_t id, bool *ret_seen)
 {
 	struct tsct_channel_info info = { 0 };
@@ -37,7 +38,7 @@ static unsigned int list(int fd, uint32_t id, bool *ret_seen)
 	return nr;
 }
 
-/* uid 1001 against a channel of uid 0 */
+/* Access of uid 1001 to a channel of uid 0 */
 static void as_other(void *arg)
 {
 	uint32_t id = *(uint32_t *)arg;
@@ -55,7 +56,7 @@ static void as_other(void *arg)
 	t_check(list(fd, id, &seen) == 0);
 	t_check(!seen);
 	close(fd);
-	/* Each user has names of their own. */
+	/* Two users may have channels of the same name. */
 	fd = dev_new("roots");
 	t_check(list(fd, id, &seen) == 1);
 	close(fd);
@@ -115,7 +116,7 @@ static void try_as_root(void)
 	t_check(status == 0, "owner: %#x", status);
 }
 
-/* One consumer in discard mode, any number of flight recorder readers. */
+/* A discard channel has one consumer, a flight recorder any number of readers. */
 static void try_consumers(void)
 {
 	struct tsct_channel_create arg = dev_request("consumers");
@@ -125,7 +126,7 @@ static void try_consumers(void)
 	t_errno(dev_attach(other, arg.id, BOTH), EBUSY);
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_WRITE), "%m");
 	close(fd);
-	/* The channel has no consumer now, but another holder. */
+	/* The channel now has no consumer, but another process holds it. */
 	t_check(!dev_attach(third, arg.id, TSCT_ROLE_READ), "%m");
 	close(other);
 	close(third);

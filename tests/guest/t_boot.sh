@@ -9,7 +9,7 @@ source=/sys/devices/system/clocksource/clocksource0/current_clocksource
 cpus=$(grep -c ^processor /proc/cpuinfo)
 [ "$cpus" -ge 2 ] || { echo "only $cpus CPU"; exit 1; }
 
-# The clocksource watchdog takes a moment.
+# The clocksource watchdog takes a moment to mark the TSC unstable.
 i=0
 while [ $i -lt 40 ]; do
 	now=$(cat $source)

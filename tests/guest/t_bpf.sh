@@ -39,7 +39,7 @@ function bad(what) {
 	if (errors++ < 10)
 		print "line " NR ": " what ": " $0
 }
-# Times are compared as text, since awk numbers have 53 bits: longer is later.
+# Times are compared as text, since awk numbers have 53 bits; a longer number is later.
 function before(a, b) {
 	return length(a) != length(b) ? length(a) < length(b) : a "" < b ""
 }
@@ -55,7 +55,7 @@ while [ $i -lt 37 ]; do
 	/bin/hostname guest
 	i=$((i + 1))
 done
-# The orphan closes its end when it exits.
+# The orphaned process closes its end of the pipe when it exits.
 mkfifo orphan
 ( (sleep 0.2; exec /bin/hostname orphan) >orphan & )
 cat orphan
@@ -84,7 +84,7 @@ $4 == "sys_enter" {
 	if (id == "sethostname" && field("arg1") == "0x5")
 		guests++
 }
-# Events of a process before tracing began, or before its fork.
+# A process may begin with the exit of a call that it entered before it was traced.
 $4 == "sys_exit" && !($3 in seen) && !($3 in open) {
 	id = field("id")
 	if (id !~ /^(read|clone|clone3|fork|vfork)$/)

@@ -71,7 +71,7 @@ static void try_room(int fd)
 	/* with nr 0, the request returns the number of entries */
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
 	t_check(check.nr == dev_info(fd).nr_cpus, "%u", check.nr);
-	/* Room for fewer entries than there are */
+	/* A table with room for fewer entries than there are CPUs */
 	memset(table, 0xff, sizeof(table));
 	check = (struct tsct_check){ .nr = 1, .table = (uintptr_t)table };
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");

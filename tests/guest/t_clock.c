@@ -25,7 +25,8 @@ static const struct tsct_clock_page *page;
 
 static void try_refused(void)
 {
-	const uint64_t minute = 60 * SECOND * 10;	/* cycles at 10 GHz */
+	/* a minute in cycles of a counter of 10 GHz */
+	const uint64_t minute = 60 * SECOND * 10;
 
 	refuses(st->source = TSCT_SOURCE_NR);
 	refuses(st->status = TSCT_STATUS_NR);
@@ -104,7 +105,7 @@ static void on_fault(int sig)
 	siglongjmp(out, sig);
 }
 
-/* 1 if the byte can be read, 0 if not */
+/* Returns 1 if the byte can be read, 0 if not. */
 static int touch(const volatile char *at)
 {
 	int sig = sigsetjmp(out, 1);
@@ -153,7 +154,7 @@ static void unchanged(const struct tsct_clock_copy *before, uint64_t seq,
 	t_check(!(page->seq & 1) && page->seq >= seq, "line %d", line);
 }
 
-/* On a slow machine params that begin soon may be late: compose them again. */
+/* On a slow machine params that begin soon may be late: compose the params again. */
 #define will_not(want, ...) do {					\
 	static struct tsct_clock_copy before;				\
 	struct tsct_clock_set s;					\
@@ -174,23 +175,23 @@ static void unchanged(const struct tsct_clock_copy *before, uint64_t seq,
 
 static void try_wrong_successors(const struct tsct_clock_set *set)
 {
-	/* A step within the epoch */
+	/* A step of the time within an epoch */
 	will_not(ETIME, st->real.base_ns++);
 	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE), st->real.base_ns++);
 	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE), st->real.base_ns--);
 	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE),
 		 st->real.base_ns += HOUR);
-	/* Params that begin in the past, or too soon for readers to notice */
+	/* Params that begin in the past, or too soon for readers, are rejected. */
 	will_not(ETIME, clk_continue(&s, 0, ONE));
 	will_not(ETIME, clk_continue(&s, 1, ONE));
 	will_not(ETIME, clk_continue(&s, 0 - (uint64_t)SECOND / 100, ONE));
-	/* Another rate or slew, from the same beginning */
+	/* Params with another rate or slew from the same beginning are rejected. */
 	will_not(ETIME, st->real.mult++, st->real.slew_mult++);
 	will_not(ETIME, st->real.slew_cycles++);
-	/* A publication without params, after one with params */
+	/* A publication without params, after a publication with params */
 	will_not(EINVAL, st->real = (struct tsct_clock_params){ 0 },
 		 st->status = TSCT_STATUS_DISRUPTED);
-	/* An earlier epoch, or another source */
+	/* A state with an earlier epoch, or another source, is rejected. */
 	will_not(ESTALE, st->epoch--);
 	will_not(ESTALE, st->epoch -= 5);
 	will_not(ESTALE, st->source = !source ? TSCT_SOURCE_MONOTONIC :
@@ -211,7 +212,7 @@ static void try_succession(void)
 	t_check(r.status == TSCT_STATUS_CALIBRATING, "%d", (int)r.status);
 	try_wrong_successors(&set);
 
-	/* The same params, refreshed */
+	/* The same params with a later refresh are accepted. */
 	set.state.real.as_of_cycles = clk_cycles(source);
 	set.state.real.past_error_ps = 500;
 	t_check(!clk_set(fd, &set), "%m");
@@ -314,7 +315,7 @@ static void try_noise(void)
 			words[rand_r(&seed) % (sizeof(set) / 8)] ^=
 				1ULL << rand_r(&seed) % 64;
 		memcpy(&set, words, sizeof(set));
-		/* numbers that leave room for later epochs */
+		/* limits the random epochs, to leave room for later epochs */
 		if (set.state.epoch - epoch > 1000)
 			set.state.epoch = epoch;
 		if (set.state.cluster_epoch - cluster > 1000)

@@ -27,7 +27,7 @@ static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
 	return set;
 }
 
-/* Cluster params that continue in @lead cycles at another rate; cluster_prev too. */
+/* Makes cluster params and cluster_prev that begin in @lead cycles, at a new rate. */
 static void continue_cluster(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *pair = &s->cluster, old = *pair;
@@ -130,7 +130,7 @@ static void try_succession(void)
 	t_check(!clk_set(fd, &set), "%m");
 	continue_cluster(&set.state, SECOND / 50, ONE + ONE / 1000);
 	t_check(!clk_set(fd, &set), "%m");
-	/* Before it begins, and after: continuous with the previous params */
+	/* Before and after the new params begin, cluster time is continuous. */
 	t_check(!tsct_clock_cluster_lookup(&set.state, first + 7, &r));
 	t_check(r.ns == 1700000000 * SECOND + 3600 * SECOND + 7, "%lld", r.ns);
 	t_check(tsct_clock_cluster_lookup(&set.state, first - 1, &r) == -ERANGE);

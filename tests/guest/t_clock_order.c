@@ -81,7 +81,7 @@ struct counts {
 	unsigned int nr, late, doubtful;
 };
 
-/* In cycles, the smallest of some: kernels differ by a factor of 100. */
+/* Returns a request's shortest duration, cycles; kernels differ by a factor of 100. */
 static uint64_t request_cost(const struct tsct_clock_set *set)
 {
 	uint64_t least = SECOND, begin, cost;

@@ -12,7 +12,7 @@ jobs=
 trap '[ -z "$jobs" ] || kill -9 $jobs 2>/dev/null || true' EXIT
 fail() { echo "$*"; cat json out jobs.out 2>/dev/null; exit 1; }
 
-# The value of a key of the top level of `json`
+# Prints the value of a top-level key of the variable `json`.
 value() { sed -n "s/^  \"$1\": \"\{0,1\}\([^\"]*[^\",]\)\"\{0,1\},\{0,1\}\$/\1/p" json; }
 is() { [ "$(value "$1")" = "$2" ] || fail "$1 is '$(value "$1")', not '$2'"; }
 
@@ -26,7 +26,7 @@ check() {	# WANTED ARGUMENT...
 online() { grep -c '"online": true' json; }
 matches() { grep -c '"match": true' json; }
 
-# --- the table --------------------------------------------------------------
+# --- the table of trace-ctl check -------------------------------------------
 
 # In the unstable boot the kernel takes a moment to mark the TSC unstable.
 n=0
@@ -98,7 +98,7 @@ see_channels() {	# NUMBER
 
 see_channels 0
 is programs_use module
-# By its path: the shell has a builtin `jobs`.
+# Runs jobs by its path, as the shell has a builtin `jobs`.
 /usr/bin/jobs 4000000000 1 >jobs.out 2>&1 &
 jobs=$!
 see_channels 1

@@ -88,7 +88,7 @@ static void try_fill(int fd, const struct tsct_channel_header *h)
 			break;
 	}
 	t_check(errno == ENOSPC, "%m");
-	/* 64 KiB of definitions of 1352 bytes */
+	/* 64 KiB have room for about 48 definitions of 1352 bytes. */
 	t_check(nr >= 40 && nr <= 48, "%u", nr);
 	/* Existing definitions are found, and smaller ones still fit. */
 	t_check(define(fd, def("event_0", 32)) == TSCT_ID_FIRST + (int)known);

@@ -20,7 +20,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* Opened before faults are armed, or opening it would fail first. */
+/* fd of fail-nth, opened before faults are armed, or opening would fail first */
 static int fail_nth;
 
 static void arm(unsigned int nth)

@@ -135,8 +135,8 @@ static void try_remove_held(void)
 
 static uint32_t foreign;
 
-/* A user has no access to another user's kept channels; own ones count against the
- * limits. */
+/* A user has no access to another user's kept channels; own kept channels count
+ * against the limits. */
 static void as_user(void *unused)
 {
 	struct tsct_channel_create arg;

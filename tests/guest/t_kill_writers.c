@@ -168,7 +168,7 @@ static void drain_all(void)
 
 /* ---- counts ------------------------------------------------------------ */
 
-/* The ring's published count equals the events read. Returns the lost ones. */
+/* The ring's published count equals the events read. Returns the lost events. */
 static uint64_t check_ring(int ring_fd, struct ring_reader *r)
 {
 	struct tsct_channel_cpu arg;
@@ -213,7 +213,7 @@ static void check_writers(void)
 		const struct writer *w = &shared->victim[i];
 		uint64_t counted = w->written + w->lost;
 
-		/* The last event may be written, lost, or neither. */
+		/* A killed writer's last event may be written, lost, or neither. */
 		t_check(w->tried - counted <= 1, "victim %u: %lu of %lu", i, counted,
 			w->tried);
 		t_check(victim_seen[i].nr - w->written <= w->tried - counted,

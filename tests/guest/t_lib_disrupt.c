@@ -23,8 +23,9 @@
 #include "t.h"
 
 #define POINTS_MAX	20000
-#define SEEN_S		(1.0 * slow())	/* takes milliseconds on an idle machine */
-/* takes about half a second on an idle machine */
+/* time limit for a detection, which takes milliseconds on an idle machine */
+#define SEEN_S		(1.0 * slow())
+/* time limit for synchronizing again, which takes about 0.5 s on an idle machine */
 #define SYNC_S		(3.0 * slow())
 /* limits of the field tick of struct timex, in us per jiffy */
 #define TICK		10000
@@ -200,7 +201,7 @@ static const struct event {
 
 /* ---- detection and recovery --------------------------------------------- */
 
-/* Waits, taking points all the time. Returns the seconds it took, or -1. */
+/* Waits for @done, taking points meanwhile. Returns the duration, s; -1: timeout. */
 static double await(bool (*done)(uint32_t epoch), uint32_t epoch, double most_s)
 {
 	double from = now_s();
@@ -236,8 +237,7 @@ static void test_event(const struct event *event)
 	uint32_t epoch = state().epoch;
 	double seen, over;
 
-	/* The daemon samples once a second; the time after the last sample is doubtful.
-	 * The daemon samples once a second; the time after the last sample is doubtful. */
+	/* The daemon samples every second; time after the last sample is doubtful. */
 	add_points_for(1.5, true);
 	event->happen();
 	seen = await(in_later_epoch, epoch, 3 * SEEN_S);

@@ -54,7 +54,7 @@ static void try_wait(unsigned int policy)
 	t_check(tsct_reader_wait(reader, -1) == 1);
 	pthread_join(thread, NULL);
 	t_check(lib_next(reader, &event) && event.cpu == 1);
-	/* these events were read but not released: they are not new */
+	/* events that were read but not released are not new */
 	t_check(tsct_reader_wait(reader, 50) == 0);
 	tsct_reader_release(reader, 1);
 	t_check(tsct_reader_wait(reader, 50) == 0);

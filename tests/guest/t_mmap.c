@@ -28,7 +28,7 @@ static void try_ranges(int fd)
 	const long clock = (long)TSCT_CLOCK_OFFSET;
 	const long area = (long)TSCT_CLOCK_SIZE(h.nr_cpus);
 
-	/* Maps of whole regions, and of parts of them */
+	/* Maps of whole regions, and of parts of regions */
 	maps(fd, 0, PAGE, PROT_READ);
 	maps(fd, 0, consumers, PROT_READ);
 	maps(fd, (long)h.defs_offset, PAGE, PROT_READ);
@@ -93,7 +93,7 @@ static void try_rights(int fd)
 	t_errno(mprotect(maps(fd, 0, PAGE, PROT_READ), PAGE, RW), EACCES);
 	t_errno(mprotect(maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ),
 			 PAGE, RW), EACCES);
-	/* A descriptor with the role may add the right later with mprotect(). */
+	/* A descriptor with the role may add the write permission by mprotect(). */
 	t_check(!mprotect(maps(fd, consumers, PAGE, PROT_READ), PAGE, RW), "%m");
 	t_check(!mprotect(maps(fd, rings, PAGE, PROT_NONE), PAGE, RW), "%m");
 }

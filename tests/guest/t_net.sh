@@ -68,7 +68,7 @@ function value(field) {
 	sub(/"$/, "", field)
 	return field
 }
-# Times are compared as text, since awk numbers have 53 bits: longer is later.
+# Times are compared as text, since awk numbers have 53 bits; a longer number is later.
 function before(a, b) {
 	return length(a) != length(b) ? length(a) < length(b) : a "" < b ""
 }
@@ -104,7 +104,7 @@ END {
 summarize() {	# DIR
 	awk "$summary" "$1.events" | sort | tee "$1.summary"
 }
-# WHO PORT SENT GOT BYTES AGAIN, of one end each, become one line
+# Joins the lines "WHO PORT SENT GOT BYTES AGAIN" of a connection's ends to one line.
 talked() {	# DIR PORT ENDS
 	n=0
 	until [ "$(grep -c "^[a-z]* $2 " "$1.talked")" = "$3" ]; do
@@ -123,17 +123,20 @@ talked() {	# DIR PORT ENDS
 			"again=" again
 	}' "$1.talked"
 }
-judge() {	# DIR PORT CONDITION [MORE], of what is above
+# DIR PORT CONDITION [MORE]: fails unless CONDITION holds for the summary of PORT
+judge() {
 	line=$(grep "^port=$2 " "$1.summary") || fail "$1: nothing at port $2"
 	line="$line ${4:-}"
 	(eval "$line" && [ $((unsent == 0 && late == 0 && got > 0 && $3)) = 1 ]) ||
 		{ grep "[:=]$2\>" "$1.events" | head -n 60; fail "$1: $line: not $3"; }
 }
-datagrams() {	# DIR PORT MESSAGES BYTES: of all together
+# DIR PORT MESSAGES BYTES: fails unless each of MESSAGES datagrams was recorded once
+datagrams() {
 	judge "$1" "$2" "twice == 0 && sent == $3 && got == $3 &&
 		sent_bytes == $4 && got_bytes == $4"
 }
-stream() {	# DIR PORT ENDS BYTES CONDITION: BYTES once, and some again
+# DIR PORT ENDS BYTES CONDITION: checks BYTES bytes by TCP, with retransmissions
+stream() {
 	is=$(talked "$1" "$2" "$3") || fail "$is"
 	judge "$1" "$2" "twice == 0 && sent == is_sent && got == is_got &&
 		sent_bytes == is_bytes && sent_bytes == $4 + again &&

@@ -86,7 +86,7 @@ static void resolve(uint16_t *family, uint32_t *group)
 	*family = found ? *(const uint16_t *)value(found) : 0;
 	found = find(m.payload, len, CTRL_ATTR_MCAST_GROUPS);
 	t_check(*family && found);
-	one = found ? value(found) : NULL;	/* the only message */
+	one = found ? value(found) : NULL;	/* the family's only multicast group */
 	found = one ? find(value(one), value_len(one), CTRL_ATTR_MCAST_GRP_NAME)
 		: NULL;
 	t_check(found && !strcmp(value(found), TSCT_GENL_GROUP));

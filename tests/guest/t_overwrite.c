@@ -45,7 +45,7 @@ static uint64_t oldest(uint64_t head)
 	return end > m.header->data_size ? end - m.header->data_size : 0;
 }
 
-/* Copies the valid blocks; checks those still valid after the copy. */
+/* Copies the valid blocks; checks the blocks that are still valid after the copy. */
 static uint64_t check_valid_blocks(uint64_t *ret_last)
 {
 	static char copy[1 << 20];
@@ -130,7 +130,7 @@ int main(void)
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_FULL] == 0);
 	t_check(dev_events(&m, 1) == WRITES % 65536);
 	check_figures(arg.id);
-	/* The consumer page is ignored. */
+	/* An overwrite channel ignores its consumer page. */
 	dev_consumer(&m, 1)->tail = 12345;
 	dev_pin(1);
 	t_check(!dev_write(fd, 16, &last, 8), "%m");

@@ -96,7 +96,7 @@ kill -INT $recorder
 wait $recorder || fail "the idle recorder"
 recorder=
 
-# A disk that is full
+# A full disk ends the recording with an error.
 mkdir small
 mount -t tmpfs -o size=32k tmpfs small
 run 1 record -o small/d -- jobs 10000000 2

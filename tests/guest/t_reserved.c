@@ -72,7 +72,7 @@ int main(void)
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.real.reserved);
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.cluster.reserved);
 
-	/* The argument is valid otherwise. */
+	/* Without the nonzero reserved byte, the argument is valid. */
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SET, &set), "clock set: %m");
 	t_check(!ioctl(fd, TSCT_IOC_DEFINE, &def), "define: %m");
 	t_check(!ioctl(fd, TSCT_IOC_WRITE, &write), "write: %m");

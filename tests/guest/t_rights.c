@@ -32,7 +32,7 @@ static void as_user(void *arg)
 	close(fd);
 }
 
-/* A descriptor without the role cannot write the ring. */
+/* A descriptor without the role WRITE cannot write the ring. */
 static void try_roles(void)
 {
 	struct tsct_channel_create arg = dev_request("roles");

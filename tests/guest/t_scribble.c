@@ -33,8 +33,10 @@ static uint64_t junk(unsigned int *own)
 	case 2: return value % 40000;
 	case 3: return -(value % 40000);
 	case 4: return value & ~7ULL;
-	case 5: return (1ULL << 48) - value % 40000;	/* a count about to wrap */
-	case 6: return value << 48 | value % 40000;	/* an arbitrary count */
+	/* a count about to exceed its 48 bits */
+	case 5: return (1ULL << 48) - value % 40000;
+	/* a head with an arbitrary count */
+	case 6: return value << 48 | value % 40000;
 	/* the position of a block's beginning */
 	case 7: return value << 12;
 	default: return value;

@@ -17,8 +17,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* Checks the clock after the suspend; @before: a copy of the clock area from before it
- * Checks the clock after the suspend; @before: a copy of the clock area from before it */
+/* Checks the clock after the suspend; @before: a copy of the earlier clock area. */
 static void try_after(const struct tsct_clock_page *page,
 		      const struct tsct_clock_set *before)
 {

@@ -12,7 +12,7 @@
 #include "ring.h"
 
 #define WRITES	30000
-#define THREADS	2	/* writing threads per CPU */
+#define THREADS	2	/* number of writing threads per CPU */
 
 static int fd;
 static struct dev_maps m;

@@ -138,7 +138,7 @@ static void echo_stream(int listener, const char *port)
 	ssize_t n;
 	int fd;
 
-	/* So that a message arrives before accept() */
+	/* Waits, so that a message arrives before accept(). */
 	usleep(20000);
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)

@@ -47,7 +47,7 @@ static int reach(void)
 	return fd;
 }
 
-/* Seconds in which this machine ran nothing; they do not count for time limits. */
+/* seconds in which this machine ran no program; time limits exclude them */
 static volatile double stalled_s;
 
 static void *watch(void *unused)
@@ -63,15 +63,15 @@ static void *watch(void *unused)
 	return unused;
 }
 
-/* Returns seconds, stalls of the machine excluded. After a stall, lets watch() count it
- * first. */
+/* Returns the elapsed seconds without stalls of the machine; after a stall, lets
+ * watch() count the stall first. */
 static double busy(void)
 {
 	usleep(50000);
 	return now() - stalled_s;
 }
 
-/* Returns true if @fd becomes readable before @until, a time of busy(). */
+/* Returns true if @fd becomes readable before @until, a time as busy() returns it. */
 static bool comes(int fd, double until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -83,7 +83,7 @@ static bool comes(int fd, double until)
 	return false;
 }
 
-/* Reads until end of file, for up to @s seconds. Returns bytes stored; -1: timeout. */
+/* Reads until end of file, for up to @s seconds. Returns the bytes read, or -1. */
 static long drain(int fd, char *text, size_t size, double s)
 {
 	double until = now() - stalled_s + s;
@@ -161,7 +161,7 @@ static void garbage(void)
 	expect("garbage", 1);
 }
 
-/* A line of 16 MiB: the daemon must neither wait for its end nor store it. */
+/* The daemon must neither wait for the end of a line of 16 MiB nor store the line. */
 static void huge(void)
 {
 	static char junk[1 << 20];

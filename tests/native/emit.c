@@ -47,7 +47,7 @@ static void *emit(void *arg)
 	return NULL;
 }
 
-/* The text is an escape sequence, which dump must not pass to a terminal. */
+/* The event's text is an escape sequence, which dump must not pass to a terminal. */
 static void emit_every(void)
 {
 	struct every e = {

@@ -333,7 +333,7 @@ def check_otf2(path, truth):
                 if not isinstance(events[at], ev.Leave) or events[at].time != ns:
                     fail(what, "does not end at once")
                 at += 1
-        # regions that are open at the end are left at the last time
+        # regions open at the recording's end are left at the last event's time
         rest = events[at:]
         same("otf2: left open", [e.region.name for e in rest],
              [n for _, n in reversed(slices.open.get(key, []))])

@@ -18,7 +18,7 @@
 
 #define THREADS_MAX	1024
 #define BURST_NS	1000000
-#define BURST_FREE	10000	/* events between clock reads, with RATE 0 */
+#define BURST_FREE	10000	/* events between two reads of the clock, with RATE 0 */
 
 struct payload {
 	uint32_t writer;
@@ -34,7 +34,7 @@ struct writer {
 static struct tsct_channel *trace;
 static int event;
 static volatile int64_t end_ns;
-static double rate;		/* events per nanosecond of one thread; 0: no limit */
+static double rate;		/* rate of one thread, events per ns; 0: no limit */
 
 static int64_t now_ns(void)
 {

@@ -20,7 +20,8 @@
 #define SPINS	2000
 
 struct token {
-	_Alignas(64) uint64_t turn;	/* written last, with release order */
+	/* turn number: written after the other fields, with release order */
+	_Alignas(64) uint64_t turn;
 	uint64_t stamp;
 	int64_t ns;
 	uint32_t epoch;
@@ -41,7 +42,7 @@ static void await(uint64_t turn)
 {
 	unsigned int spins = 0;
 
-	/* Pairs with the release in pass(). */
+	/* The acquire here pairs with the release in pass(). */
 	while (__atomic_load_n(&token.turn, __ATOMIC_ACQUIRE) != turn)
 		if (++spins % SPINS == 0)
 			sched_yield();
@@ -74,7 +75,7 @@ static void note(struct tally *tally, uint64_t stamp, int64_t ns)
 	token.ns = ns;
 }
 
-/* Turns are even for one thread and odd for the other. */
+/* Turn numbers are even for the first thread and odd for the second. */
 static void *run(void *arg)
 {
 	struct tally *tally = arg;

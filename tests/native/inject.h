@@ -7,13 +7,13 @@
 #ifndef TESTS_INJECT_H
 #define TESTS_INJECT_H
 
-/* Instructions until the next delay; state of the random numbers */
+/* number of instructions until the next delay; state of the random number generator */
 __attribute__((weak)) __thread unsigned int inject_left = 1;
 __attribute__((weak)) __thread unsigned int inject_seed = 1;
 /*
- * The section's registers, saved. Not on the stack: a section that is restarted in
- * this code does not restore the stack pointer. A signal handler may overwrite
- * these, as a signal restarts the section.
+ * Saved registers of the critical section, not on the stack: a section that is
+ * restarted in this code does not restore the stack pointer. A signal handler may
+ * overwrite the saved registers, as a signal restarts the section.
  */
 __attribute__((weak)) __thread unsigned long inject_rax;
 __attribute__((weak)) __thread unsigned int inject_flags;

@@ -24,7 +24,7 @@
 
 #define READERS		4
 #define BATCH		1000
-/* 100 times the CPU time that a batch of reads usually takes */
+/* limit: 100 times the CPU time that a batch of reads usually takes */
 #define BATCH_CPU_NS	100000000LL
 #define STILL_NS	10000000000LL
 #define SYNC_NS		3000000000LL
@@ -32,7 +32,7 @@
 struct reader {
 	pthread_t thread;
 	uint64_t reads;
-	int64_t worst_cpu_ns;		/* most CPU time of a batch of reads, ns */
+	int64_t worst_cpu_ns;		/* longest CPU time of a batch of reads, ns */
 	uint64_t worst_error_ns;
 	uint64_t by_status[TSCT_STATUS_NR];
 };
@@ -94,12 +94,13 @@ static void *read_on(void *arg)
 			fail("%d reads took %lld ns of CPU time", BATCH,
 			     (long long)cpu);
 		__atomic_fetch_add(&r->reads, BATCH, __ATOMIC_RELAXED);
-		usleep(1000);	/* sleeps, so that the daemon gets CPU time */
+		/* the reader sleeps, so that the daemon gets CPU time */
+		usleep(1000);
 	}
 	return NULL;
 }
 
-/* Every STILL_NS: each reader must have read since the last check. */
+/* Checks every STILL_NS ns that each reader has read the clock since the last check. */
 static void check_alive(void)
 {
 	static uint64_t seen[READERS];
@@ -134,7 +135,7 @@ static pid_t start(const char *daemon, const char *run_dir)
 	_exit(127);
 }
 
-/* True: the clock was published after @since (cycles) and is synchronized. */
+/* Returns true if the clock was published after @since (cycles) and is synchronized. */
 static bool synchronized_since(uint64_t since)
 {
 	struct tsct_clock_state state;

@@ -105,7 +105,7 @@ static void correct(struct tsct_recorded_node *node, const char *fit,
 	c->bounds[0] = (struct tsct_recorded_bound) { 10 * S, error_ns };
 }
 
-/* The last node has a CPU without events, and no correction. */
+/* The last node has a CPU without events, and no clock correction. */
 static void make_many(void)
 {
 	static const struct tsct_location locations[] = {
@@ -122,14 +122,14 @@ static void make_many(void)
 	describe_node(&rec.nodes[2], "three");
 	correct(&rec.nodes[0], "auto", 100);
 	correct(&rec.nodes[1], "spline", 7000);
-	/* Node 0 has no residual, as in recordings of format versions without it. */
+	/* Node 0 has no fit residual, as in recordings of older formats. */
 	rec.nodes[1].correction.residual_ps = 40260;
 	rec.nodes[1].correction.has_residual = 1;
 	describe();
 	rec.streams[0].loss[2].cause[TSCT_LOSS_FULL] = 5;
 }
 
-/* The first argument of call() is a location; with one node, it is the CPU. */
+/* The first argument of call() is a location; with one node, a location is a CPU. */
 static void write_many(void)
 {
 	call(0, 11 * S, 7, 16, 0);

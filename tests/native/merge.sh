@@ -6,7 +6,7 @@
 
 here=$top/tests/native
 
-none_left() {	# there is no result, nor a part of one
+none_left() {	# fails if merge left a result, or a part of a result
 	[ ! -e "$work/o" ] || fail "there is a result"
 	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a partial result"
 }

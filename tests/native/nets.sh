@@ -33,14 +33,16 @@ bridge() {	# NAME: a namespace with a bridge, for plug
 	within "$net_id$1" ip link add br0 type bridge
 	within "$net_id$1" ip link set br0 up
 }
-plug() {	# NAME ADDRESS BRIDGE: by a veth pair, eth0 in NAME and NAME in BRIDGE
+# NAME ADDRESS BRIDGE: connects namespace NAME to BRIDGE by a veth pair, with the ends
+# eth0 in NAME and NAME in BRIDGE
+plug() {
 	within "$net_id$3" ip link add name "$1" type veth peer name eth0 \
 		netns "$net_id$1"
 	within "$net_id$3" ip link set dev "$1" master br0 up
 	within "$net_id$1" ip addr add "$2" dev eth0
 	within "$net_id$1" ip link set eth0 up
 }
-in_net() {	# NAME COMMAND...: in the background; sets: pid
+in_net() {	# NAME COMMAND...: runs COMMAND in the background; sets: pid
 	local where=$net_id$1
 	shift
 	nsenter --net="/run/netns/$where" "$@" &

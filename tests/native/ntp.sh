@@ -24,7 +24,7 @@ trap '[ -z "$temp" ] || rm -rf "$temp"' EXIT
 
 offered() { [[ $(apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[^\(]* ]]; }
 
-fetch() {	# PACKAGE...: unpacks their files to $temp/new
+fetch() {	# PACKAGE...: unpacks the packages' files to $temp/new
 	local deb
 	rm -f "$temp"/*.deb
 	(cd "$temp" && apt-get -q -o APT::Sandbox::User=root download "$@") \
@@ -73,7 +73,7 @@ if [ ! -x "$cache/$package/run" ]; then
 	offered "$package" ||
 		die "the package sources of this machine do not offer $package" 3
 	say "fetching $package"
-	# Outdated lists name files that the archive no longer has: update them.
+	# Outdated package lists name removed files: update the lists.
 	fetch "$package" || { update_lists && fetch "$package"; } ||
 		die "cannot download $package: $(tail -n 1 "$temp/apt.log")"
 	if missing; then

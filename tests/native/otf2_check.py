@@ -18,12 +18,12 @@ from otf2 import GroupType
 from otf2.attribute_value import AttributeValue
 from otf2.definitions import Group, InterComm, _Definition
 
-# In python3-otf2 3.0.2, InterComm inherits the fields of Comm in addition to its own,
-# and cannot be read. Its fields are a name, two groups, a Comm, flags.
+# In python3-otf2 3.0.2, InterComm also inherits the fields of Comm, and cannot be read.
+# The fields of an InterComm are a name, two groups, a Comm, flags.
 _fields = InterComm._fields
 InterComm._fields = _fields[:1] + _fields[4:6] + _fields[2:4]
 
-# Kinds of definitions that are never unified: the result has as many as all inputs
+# Kinds of definitions that merge never unifies: the result has those of all inputs
 OWN = {"Location", "LocationGroup", "Comm", "InterComm", "RmaWin", "CartTopology",
        "IoHandle", "MetricInstance", "LocationProperty", "LocationGroupProperty",
        "CartCoordinate", "IoPreCreatedHandleState"}

@@ -62,7 +62,7 @@ class Archive:
         setattr(value, of, n)
         return value
 
-    # The same in all archives, except for the numbers
+    # Definitions that are equal in all archives, except for their reference numbers
     def define_common(self):
         r, s, add = self.ref, self.s, self.add
         for i, t in enumerate((Type.STRING, Type.REGION, Type.LOCATION, Type.DOUBLE,
@@ -100,7 +100,7 @@ class Archive:
     def define_own(self):
         r, s, own, add = self.ref, self.s, self.own, self.add
         add("SystemTreeNode", r(2), own("board"), s("board"), r(0))
-        # The same name as the common node, but another property: a different node
+        # A node with the common node's name but another property is a different node
         add("SystemTreeNode", r(3), s("host"), s("node"), r(0))
         add("SystemTreeNodeProperty", r(3), s("cpus"), Type.UINT32,
             self.value("uint32", 100 + self.k))

@@ -46,7 +46,7 @@ static void describe(const char *host, const char *command)
 	rec.streams[1].kernel = 1;
 }
 
-/* ---- hostile ---------------------------------------------------------------- */
+/* ---- hostile names and texts ------------------------------------------------- */
 
 static const char *const texts[] = {
 	"</script><script>document.title='taken'</script>",
@@ -92,7 +92,7 @@ static int write_hostile(void)
 	return 0;
 }
 
-/* ---- many ------------------------------------------------------------------- */
+/* ---- many threads and events ------------------------------------------------ */
 
 static void define_many(void)
 {

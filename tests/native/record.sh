@@ -12,7 +12,7 @@ emit=$work/emit
 started=()
 cleanup() {
 	local pid status=$? last=$BASH_COMMAND
-	# The command that failed, unless fail() has printed a message
+	# Prints the command that failed, unless fail() has printed a message
 	[ "$status" = 0 ] || [ "$last" = 'exit 1' ] ||
 		echo "FAILED: status $status of: $last"
 	for pid in "${started[@]}"; do
@@ -36,7 +36,7 @@ ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
 	"$build/lib/libtsctrace.a" -lm
 
-# Runs trace-ctl; its output is in $work/out and $work/err.
+# Runs trace-ctl; stores the standard output in $work/out, the error in $work/err.
 run() {	# WANTED-STATUS ARGUMENT...
 	local want=$1 got=0
 	shift
@@ -44,16 +44,16 @@ run() {	# WANTED-STATUS ARGUMENT...
 	[ "$got" = "$want" ] || fail "trace-ctl $*: exit status $got, not $want"
 }
 
-says() {	# PATTERN: fails unless standard error matches it
+says() {	# PATTERN: fails unless standard error matches PATTERN
 	grep -q -- "$1" "$work/err" || fail "no line of standard error matches '$1'"
 }
 
-shows() {	# PATTERN: fails unless standard output matches it
+shows() {	# PATTERN: fails unless standard output matches PATTERN
 	grep -q -- "$1" "$work/out" || fail "no line of standard output matches '$1'"
 }
 
-# Waits until a line of the file matches the pattern. Before starting a program in the
-# background that writes the file, empty it: the old contents could match.
+# Waits until a line of the file matches the pattern. Empty the file before starting a
+# background program that writes to the file: the old contents could match.
 until_in() {	# FILE PATTERN
 	local i
 	for ((i = 0; i < 1000; i++)); do
@@ -85,13 +85,13 @@ until_written() {	# CHANNEL EVENTS
 	fail "timeout: channel $1: ${n:-no} events, not more than $2"
 }
 
-nothing_left() {	# DIR: fails if it has other files than those in $before
+nothing_left() {	# DIR: fails if the files in DIR differ from the list in $before
 	[ "$(ls -A "$1")" = "$before" ] || fail "left in $1: $(ls -A "$1")"
 }
 
 # Runs a command that writes $work/room/x, and sends a signal when the first file
 # appears. The command must report the signal and delete its files, unless it has
-# finished before. Counts the interrupted ones in $interrupted.
+# finished before. Counts the interrupted runs in $interrupted.
 interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
 	local i pid got=0
 	"$ctl" "${@:3}" 2>"$work/err" &
@@ -111,7 +111,8 @@ interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
 	rm -rf "$work/room/x"*
 }
 
-start_daemon() {	# sets: daemon
+# starts a daemon and waits until it is synchronized; sets: daemon
+start_daemon() {
 	: >"$work/daemon.log"
 	"$build/daemon/tsctraced" 2>"$work/daemon.log" &
 	daemon=$!
@@ -125,7 +126,7 @@ number() {	# NAME FILE
 	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | head -n 1 | sed 's/.*: *//'
 }
 
-# Prints the number of events by babeltrace2, which must not print warnings.
+# Prints the number of events that babeltrace2 reads; fails if it prints warnings.
 babeltrace_events() {	# DIR
 	babeltrace2 "$1" >/dev/null 2>"$work/bt-err" || fail "babeltrace2 $1"
 	[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(head -n 3 "$work/bt-err")"

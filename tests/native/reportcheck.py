@@ -120,7 +120,7 @@ def check_text(text):
                     0x2060 <= code <= 0x206f or code == 0xfeff), hex(code)
 
 
-# [(ns, CPU, thread, definition, payload's length, payload)] of the page
+# Events of the page: [(ns, CPU, thread, definition, payload's length, payload)]
 def events_of(d, page):
     found, cut, origin = [], d["cut"], int(d["origin"])
     r, t = Bytes(page.texts.get("moments", "")), 0

@@ -131,7 +131,7 @@ class Browser:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
-# The number of colours in a canvas, and the part of it that is not background
+# The number of colours in a canvas, and the fraction of pixels not in background colour
 PIXELS = """(() => {
     const c = document.getElementById(%r);
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;

@@ -22,25 +22,26 @@
 #define DEFS_MAX	24
 #define PAYLOAD_ROOM	66000
 
-/* An event as written */
+/* An event as it is written to the recording */
 struct shown {
-	__u64 tick;		/* the tick expected in the file */
+	/* tick that the event must have in the recording's file */
+	__u64 tick;
 	__u32 stream, cpu, tid, id;
-	size_t nr;		/* index in order of writing */
+	size_t nr;		/* index of the event in the order of writing */
 	__u32 len;
 	__u8 *payload;
 };
 
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;
-static __u64 state;		/* state of the random numbers */
+static __u64 state;		/* state of the random number generator */
 static const char *node;
 static struct shown *shown;
 static size_t nr_shown;
 static __u64 *last;		/* last cycles of each CPU in each stream */
 /* INTERPOLATED recordings: last file tick of each CPU in each stream */
 static __u64 *last_tick;
-static __u64 lost;		/* invalid events, written on purpose */
+static __u64 lost;		/* number of invalid events written on purpose */
 static __u32 ids[TSCT_STREAMS_MAX][DEFS_MAX], nr_ids[TSCT_STREAMS_MAX];
 
 static __u64 roll(void)
@@ -90,10 +91,10 @@ static size_t add_field(char *to, size_t room, const char *name)
 	return snprintf(to, room, "%s:%s", name, spelled);
 }
 
-/* A definition with a duplicate field name is invalid: another one is tried. */
+/* A definition with a duplicate field name is invalid: the next one is generated. */
 static void make_def(struct tsct_event_def *def)
 {
-	/* The first ten words are similar to each other. */
+	/* The first ten words of the list are similar to each other. */
 	const __u32 few = any(4) ? sizeof(words) / sizeof(words[0]) : 10;
 	char spec[4096], name[TSCT_EVENT_NAME_MAX];
 	__u32 nr, i;
@@ -145,7 +146,8 @@ static void calibrate(void)
 	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
 	rec.timestamps = kinds[any(node ? 6 : 7)];
 	rec.sync_every = any(4) ? 0 : 1ULL << any(10);
-	rec.begin = roll() >> (14 + any(30));	/* leaves 3 bits for ticks */
+	/* the shift leaves room for file ticks 8 times as fine */
+	rec.begin = roll() >> (14 + any(30));
 	if (rec.source == TSCT_SOURCE_REALTIME)
 		rec.begin = 1700000000000000000ULL + any(1U << 30);
 	rec.end = rec.begin;
@@ -177,7 +179,7 @@ static void add_streams(void)
 			abort();
 		define_some(i);
 	}
-	/* Samples always have the counter's time. */
+	/* Only recordings with the counter's time have sync samples. */
 	if (!any(2) && !node && rec.timestamps != TSCT_TIMESTAMPS_SYSTEM) {
 		tsct_recording_add_samples(&rec);
 		rec.nodes[0].sync.name = strdup("beta \"7\"");
@@ -213,8 +215,7 @@ static void describe(void)
 
 /* ---- events ----------------------------------------------------------------- */
 
-/* Makes a random text: letters, bytes other than 0, UTF-8, characters of escape
- * sequences */
+/* Returns a random byte: of a letter, UTF-8 or escape sequence, or any but 0. */
 static __u8 any_char(void)
 {
 	static const __u8 odd[] = "\"\\\n\t\r\a\b\033'{}=,%\177\200\377\303\251 ";
@@ -270,8 +271,7 @@ static __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 	return at;
 }
 
-/* Cycles to the next event: mostly few or 0, sometimes near the limits of time fields
- * Cycles to the next event: mostly few or 0, sometimes near the limits of time fields */
+/* Returns cycles to the next event: mostly few, some near the limit of a time field. */
 static __u64 any_gap(void)
 {
 	switch (any(40)) {
@@ -285,7 +285,7 @@ static __u64 any_gap(void)
 	}
 }
 
-/* Calculated without ticks.h, which is under test */
+/* The expected tick is calculated without ticks.h, which is under test. */
 static __u64 tick_of(__u32 stream, const struct tsct_event *e)
 {
 	__u64 *at = &last_tick[stream * rec.nr_locations + e->cpu];
@@ -310,7 +310,7 @@ static void note(__u32 stream, const struct tsct_event *e)
 	nr_shown++;
 }
 
-/* Makes an event invalid: it must be lost, and no other event with it. */
+/* Makes an event invalid: this event must be lost, and no other event with it. */
 static void spoil(struct tsct_event *e, __u64 after)
 {
 	if (any(2) && after > rec.begin + 10000000)

@@ -39,7 +39,7 @@ def same(what, got, want):
         fail(what, "is", repr(got)[:2000], "and should be", repr(want)[:2000])
 
 
-# ---- the truth ---------------------------------------------------------------------
+# ---- contents as written -----------------------------------------------------------
 
 class Truth:
     def __init__(self, path, metadata):
@@ -213,7 +213,7 @@ def check_dump(truth, ctl, path):
 
 def bt2_value(field):
     if isinstance(field, bt2._StringFieldConst):
-        # For an empty string, 2.0.4 returns the previous one, with the right length.
+        # For an empty string, libbabeltrace2 2.0.4 returns the previous string.
         return str(field).encode("utf-8", "surrogateescape")[:len(field)]
     if isinstance(field, bt2._ArrayFieldConst):
         return tuple(int(one) for one in field)

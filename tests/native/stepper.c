@@ -21,12 +21,12 @@
 #include "lib/core/clock_params.h"
 
 #define CPUS		4
-/* more updates than segments, so that segments are merged */
+/* number of updates: more than there are segments, so that segments are merged */
 #define FIRST		(TSCT_SEGMENTS_MAX + 10)
 #define SIZE		TSCT_CLOCK_SIZE(CPUS)
 #define BEGIN_TSC	1000000000ULL
 #define STEP_TSC	100000000ULL
-#define RATE		(1ULL << (TSCT_CLOCK_SHIFT - 1))	/* counter of 2 GHz */
+#define RATE		(1ULL << (TSCT_CLOCK_SHIFT - 1))	/* 0.5 ns per cycle */
 
 static struct tsct_clock_page *page;
 static unsigned long steps, old_seen, new_seen;
@@ -38,7 +38,7 @@ static unsigned long steps, old_seen, new_seen;
 	exit(1);							\
 } while (0)
 
-/* New params in the same epoch: the longest path through the code */
+/* Makes new params in the same epoch, which take the longest path through the code. */
 static void make_state(const struct tsct_clock_state *last, unsigned int nr,
 		       struct tsct_clock_state *state)
 {
@@ -118,7 +118,7 @@ static unsigned int whole(const struct tsct_clock_page *p, const char *when,
 	return which;
 }
 
-/* Repairs a copy: the stepped writer continues with the area itself. */
+/* Repairs a copy of the clock area: the stepped writer continues with the original. */
 static void succeed(unsigned int nr)
 {
 	static _Alignas(TSCT_PAGE_SIZE) char room[SIZE];

@@ -64,7 +64,7 @@ static void fill(unsigned char *at, size_t len)
 	}
 }
 
-/* Type, length, magic, version, no flags */
+/* Header of the extension field: type, length, magic, version, no flags */
 static void put_field(unsigned char *at)
 {
 	static const unsigned char head[16] = {

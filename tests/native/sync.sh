@@ -15,7 +15,7 @@ fail() {
 	show_logs
 	exit 1
 }
-# Omits log lines about the machine's own clock: at first several per second.
+# Omits log lines about the machine's own clock, at first several per second.
 show_logs() {
 	local i
 	for i in "$work"/*/log; do
@@ -91,7 +91,7 @@ catches() {	# PID
 	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]
 }
 logged() { grep -q -- "$2" "$work/$1/log"; }	# NAME PATTERN
-# Prints a Python expression of p, the JSON of the node's `trace-ctl peers`.
+# Prints the value of a Python expression of p, the JSON of `trace-ctl peers`.
 of() {		# NAME EXPRESSION of p
 	in_dir "$1" "$ctl" peers --json 2>/dev/null | python3 -c 'import json, sys
 try: p = json.load(sys.stdin)

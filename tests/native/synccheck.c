@@ -33,11 +33,12 @@
 struct node {
 	const char *dir;
 	struct tsct_clock_area area;
-	double error[SAMPLES_MAX];	/* errors of the readings, ns */
+	/* errors of the readings of a daemon's cluster time, ns */
+	double error[SAMPLES_MAX];
 	double bound_min, bound_max;
 	unsigned int nr, beyond, unknown;
 	unsigned int status;
-	/* The last reading, and the changes since the first one */
+	/* A daemon's last clock reading, and the changes since the first reading */
 	__u32 epoch;
 	__s64 ns, truth_ns;
 	unsigned int steps;
@@ -48,7 +49,7 @@ struct node {
 	unsigned int nr_events;
 };
 
-#define SLEW_MAX	1e-3		/* twice the rate of a slew */
+#define SLEW_MAX	1e-3	/* limit for a deviation of the rate: twice a slew */
 #define ROUNDED_NS	5
 
 static struct node nodes[NODES_MAX];
@@ -97,7 +98,7 @@ static void note_event(struct node *node, __u32 epoch)
 	node->nr_events++;
 }
 
-/* Compares the time that passed since the last reading of the epoch with the truth. */
+/* Compares the cluster time since the epoch's last reading with the true duration. */
 static void look_for_step(struct node *node, __u32 epoch, __s64 ns,
 			  __s64 truth_ns)
 {
@@ -131,7 +132,7 @@ static void compare(struct node *node, __u64 stamp, __s64 truth_ns,
 	}
 	look_for_step(node, epoch, ns, truth_ns);
 	error = (double)(ns - truth_ns);
-	/* + 2: both times are rounded to ns. */
+	/* 2 ns are added because both times are rounded to ns. */
 	if (fabs(error) > bound + truth_bound + 2)
 		node->beyond++;
 	if (!node->nr || bound < node->bound_min)

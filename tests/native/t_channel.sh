@@ -65,7 +65,7 @@ refused 1 'create k: channels for kernel events need the module; load it' create
 refused 1 "channel: 'none': no such channel; .trace-ctl channel list. lists" remove none
 refused 1 "'7': no such channel" remove 7
 
-# A channel that is not kept, and is in use
+# A channel that is in use and not kept: list shows it, and remove refuses it.
 TSCTRACE_CHANNEL=loose "$emit" 1000000 1 1000 >/dev/null &
 loose=$!
 started+=("$loose")
@@ -180,7 +180,7 @@ if [ "$(id -u)" = 0 ]; then
 	[ ! -e "$work/open/x" ] || fail "a directory was made"
 	as_nobody channel create theirs --policy overwrite || fail "create as nobody"
 	TSCTRACE_CHANNEL=theirs "${nobody[@]}" "$emit" 1000 >/dev/null
-	# Root sees the other user's channel, and can have one of the same name.
+	# Root sees another user's channel, and can create a channel of the same name.
 	TSCTRACE_CHANNEL=theirs "$emit" 10 >/dev/null
 	run 0 snapshot -c theirs -o "$work/theirs"
 	says '^  channel theirs: 1001 events over '

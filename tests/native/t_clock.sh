@@ -50,7 +50,7 @@ for key in stamp time_ns; do
 	sort -nuc "$work/numbers" || fail "--watch: $key does not rise"
 done
 
-# Invalid options and combinations, with the reason
+# Invalid options and combinations are rejected with the reason.
 refused() {	# PATTERN ARGUMENT...
 	local pattern=$1
 	shift

@@ -63,7 +63,7 @@ stepping() {
 	gdb -q -batch -nx -x "$work/step.gdb" --args \
 		"$work/timecheck" --read=1500 100 >"$work/gdb"
 	grep -E 'stepped|reads' "$work/gdb"
-	# A conversion takes hundreds of instructions; thousands mean a sample.
+	# A conversion takes hundreds of instructions, a sample takes thousands.
 	grep -qE 'stepped [0-9]{4,} instructions, done' "$work/gdb"
 	grep -q 'exited normally' "$work/gdb"
 }

@@ -7,7 +7,8 @@
 #                        +-- h	shares a host with t (synced-host)
 #
 # Network namespaces of one machine share its counter, so the true difference of two
-# nodes is zero. A node's time passes if it is within its own error bound of that.
+# nodes is zero. A node passes if its time differs from the master's by at most its
+# error bound.
 # test-timeout: 240
 set -euo pipefail
 
@@ -31,7 +32,7 @@ dirs=()
 for i in $all; do dirs+=("$work/$i"); done
 check() { "$work/synccheck" 1 "${dirs[@]}" >"$work/out" ||
 	fail "off by more than the bound: $(cat "$work/out")"; remark <"$work/out"; }
-each() {	# COMMAND...: succeeds if COMMAND CHILD... does for all children
+each() {	# COMMAND...: succeeds if `COMMAND CHILD` succeeds for every child
 	local i
 	for i in $children; do "$1" "$i" "${@:2}" || return; done
 }
@@ -68,7 +69,7 @@ for i in $all; do
 done
 
 # --- one timeline ------------------------------------------------------------------
-start_node() {	# NAME: h and t have one host id
+start_node() {	# NAME: starts the node's daemon; h and t have one host id
 	start "$1" "c$(printf %x "'${1/h/t}")"
 }
 for i in $all; do start_node $i; done
@@ -123,7 +124,8 @@ done
 ok "eight recordings at once, with a session at both ends"
 
 # --- collectives -----------------------------------------------------------------------
-callers() {	# MS NAME...: each calls tsct_timesync(); results are in $work/NAME/said
+# MS NAME...: every node NAME calls tsct_timesync(); results are in $work/NAME/said
+callers() {
 	local ms=$1 i waits=()
 	shift
 	for i in "$@"; do
@@ -131,7 +133,9 @@ callers() {	# MS NAME...: each calls tsct_timesync(); results are in $work/NAME/
 	done
 	for i in "${waits[@]}"; do wait "$i" || true; done
 }
-apart() {	# MS FROM-US NAME...: succeeds if they returned within MS of each other
+# MS FROM-US NAME...: succeeds if the calls of all nodes NAME returned within MS ms of
+# each other
+apart() {
 	local ms=$1 from=$2 i
 	for i in "${@:3}"; do sed -n 's/^at //p' "$work/$i/said"; done |
 		sort -n | awk -v from="$from" -v most="$ms" '
@@ -167,7 +171,7 @@ missing() {	# NAME AS-REPORTED; sets: why, the reason of a failure
 	apart 5000 "$since" ${all/$1/}
 }
 steadily missing d d || fail "$why"
-sleep 2		# until no node counts as a caller any more
+sleep 2		# waits until no node counts as a caller any more
 steadily missing g 'g (below t)' || fail "$why"
 ok "tsct_timesync() with one missing: all are told who"
 
@@ -181,7 +185,8 @@ watched() {
 	wait "$watcher" || fail "synccheck --watch: $(cat "$work/watched")"
 	remark <"$work/watched"
 }
-goes_through() {	# NAME: was in holdover, and synchronized again in the same epoch
+# NAME: succeeds if the node was in holdover, then synchronized in the same epoch
+goes_through() {
 	grep -q "^$work/$1: synchronized in epoch \([0-9]*\), holdover in epoch \1,.* \
 synchronized in epoch \1; 0 steps" "$work/watched" || fail "$1 was not as expected: \
 $(grep "/$1:.*epoch" "$work/watched")"

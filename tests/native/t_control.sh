@@ -39,7 +39,8 @@ for i in $(seq 300); do
 	[ "$(value 'tsctrace_clock_status{status="synchronized"}')" != 1 ] || break
 	sleep 0.2
 done
-# Every line is a HELP or TYPE comment, or a sample of the metric that they name.
+# Every line is a HELP or TYPE comment, or a sample of the metric of the HELP and TYPE
+# above it.
 awk '
 /^# HELP tsctrace_[a-z_]+ [^ ]/ { name = $3; if (seen[name]++) bad = 1; next }
 /^# TYPE tsctrace_[a-z_]+ (gauge|counter)$/ { if ($3 != name) bad = 1; next }
@@ -87,7 +88,8 @@ grep -q "process [0-9]* of user $(id -u) requested a fake disruption" \
 	"$work/log" || fail "the fake disruption is not logged"
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work"
-	cp "$ctl" "$work/trace-ctl"	# the user may have no access to the build
+	# runs copies, as the user may have no access to the build directory
+	cp "$ctl" "$work/trace-ctl"
 	nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
 	$nobody "$work/trace-ctl" status --metrics | grep -q '^# HELP' ||
 		fail "no metrics for other users"

@@ -29,7 +29,7 @@ stop() {	# SIGNAL WANTED
 }
 # Reads the clock into $work/json.
 look() { "$ctl" clock --json >"$work/json" || fail "trace-ctl clock failed"; }
-# The value of a key in $work/json
+# Prints the value of a key in $work/json
 seen() { sed -n "s/.*\"$1\": *\"\\{0,1\\}\\([^\",]*\\).*/\\1/p" "$work/json"; }
 key() { look; seen "$1"; }
 wait_for() {	# WHAT COMMAND...
@@ -44,7 +44,7 @@ wait_for() {	# WHAT COMMAND...
 is() { [ "$(key "$1")" = "$2" ]; }
 logged() { grep -q "$1" "$work/log"; }
 is_above() { [ "$(key "$1")" -gt "$2" ]; }
-# The clock area: its pages, and one entry per possible CPU
+# Size of the clock area: fixed pages, and one entry per possible CPU
 cpus=$(sed 's/.*[-,]//' /sys/devices/system/cpu/possible)
 size=$(((20480 + (cpus + 1) * 16 + 4095) / 4096 * 4096))
 seed=$((${SEED:-$(date +%s)}))
@@ -116,7 +116,7 @@ stop KILL 137
 is origin daemon || fail "killed, and the clock is from $(key origin)"
 wait_for "the clock of a killed daemon is in holdover" is status holdover
 [ -S "$sock" ] || fail "a killed daemon removed its socket?"
-# As after a kill between writing the two copies: seq is odd, copy 0 is half written.
+# The clock file as after a kill during an update: seq is odd, copy 0 is half written.
 printf '\001' | dd of="$file" bs=1 seek=32 conv=notrunc status=none
 junk 100 | dd of="$file" bs=1 seek=4196 conv=notrunc status=none
 start
@@ -129,7 +129,8 @@ stop INT 0
 for bytes in 5000 4096 0 $size; do
 	junk $bytes >"$file"
 	inode=$(stat -c %i "$file")
-	exec 3<"$file"		# keeps the inode number from being reused
+	# holds the old file, so that no new file gets its inode number
+	exec 3<"$file"
 	start
 	wait_for "a new clock file" is status synchronized
 	[ "$(stat -c %s "$file")" = $size ] || fail "size $(stat -c %s "$file")"
@@ -149,7 +150,7 @@ stop TERM 0
 grep -q "^boot $(cat /proc/sys/kernel/random/boot_id)$" "$rate" || fail "boot"
 [ "$(tail -n 1 "$rate")" = end ] || fail "$(cat "$rate")"
 error=$(seen rate_error_ppb)
-rm "$file"		# the clock file has the rate, too
+rm "$file"		# deletes the clock file, too, which also has the rate
 start --state-dir "$work/state"
 wait_for "it uses the rate" logged 'using the saved rate, known to 0'
 wait_for "a clock" is origin daemon
@@ -246,7 +247,8 @@ refused 1 'other users can write' "$daemon" --no-module --run-dir "$work/open"
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 755 "$work/root"
 	chmod 755 "$work"
-	cp "$daemon" "$work/tsctraced"	# the user may have no access to the build
+	# the user may have no access to the build directory
+	cp "$daemon" "$work/tsctraced"
 	refused 1 'run tsctraced as root' setpriv --reuid 65534 --regid 65534 \
 		--clear-groups "$work/tsctraced" --no-module \
 		--run-dir "$work/root"

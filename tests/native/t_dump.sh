@@ -19,7 +19,7 @@ want='"fields":{"u8":255,"u16":65535,"u32":4294967295,"u64":"1844674407370955161
 grep -qF -- "$want" "$work/out" ||
 	fail "fields as JSON, wanted $want"
 
-# Forms of time
+# Every form of time
 run 0 dump -n 5 "$work/a"
 [ "$(wc -l <"$work/out")" = 5 ] || fail "-n"
 [ "$(grep -cE '^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9} \[[0-9]{3}\] ' "$work/out")" = 5 ] ||
@@ -50,8 +50,8 @@ for line in sys.stdin:
     assert u["segment"] == 0 and u["event"] < 8192, line
     assert u["accurate_ns"] <= u["legacy_ns"] <= u["accurate_ns"] + 1, line
 ' <"$work/out" || fail "--json --stamps"
-# ... of a generated recording: after 2^51 ticks, a segment with stamps from 0 begins,
-# which dump reports.
+# Unique stamps of a generated recording: after 2^51 ticks, a segment with stamps from 0
+# begins, which dump reports.
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
 	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
 	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
@@ -95,7 +95,7 @@ run 0 dump --event 'ev*/inst*' "$work/a"
 run 0 dump --cpu "0-$(($(nproc --all) - 1))" "$work/a"
 [ "$(wc -l <"$work/out")" = "$all" ] || fail "--cpu with all"
 
-# Selections by thread, time and node against the output without a selection
+# Compares selections by thread, time and node with the output without a selection.
 run 0 dump --json "$work/a"
 cp "$work/out" "$work/json"
 tid=$(sed -n '2s/.*"tid":\([0-9]*\).*/\1/p' "$work/json")
@@ -106,7 +106,8 @@ to=$(sed -n '200s/.*"time_ns":\([0-9]*\).*/\1/p' "$work/json")
 run 0 dump --json --from "$from" --to "$to" "$work/a"
 sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/json" |
 	awk -v f="$from" -v t="$to" '{ n += $1 "" >= f "" && $1 "" < t "" } END { print n }' |
-	grep -qx "$(wc -l <"$work/out")" || fail "--from, --to"	# as text: 53 bits
+	# compares times as text, as awk numbers have 53 bits
+	grep -qx "$(wc -l <"$work/out")" || fail "--from, --to"
 [ "$(wc -l <"$work/out")" -ge 50 ] || fail "--from, --to: too few"
 run 0 dump --node 0 "$work/a"
 [ "$(wc -l <"$work/out")" = "$all" ] || fail "--node 0"
@@ -140,7 +141,7 @@ cmp "$work/out" "$work/plain" || fail "--color=never"
 run 2 dump --color=blue "$work/a"
 says 'color: invalid value .blue.; use auto, always or never'
 
-# The error bound of times
+# dump shows the error bound of times.
 run 0 dump -n 20 --error "$work/a"
 [ "$(grep -cE '^[0-9:.]+ \+- *[0-9]+ns \[' "$work/out")" = 20 ] || fail "--error"
 ns=$(sed -n '1s/.*+- *\([0-9]*\)ns.*/\1/p' "$work/out")
@@ -148,7 +149,7 @@ run 0 dump -n 1 --error --json "$work/a"
 [ "$(number error_ns "$work/out")" = "$ns" ] ||
 	grep -q "\"error_ns\":$ns}" "$work/out" || fail "--error --json is not $ns"
 
-# Bad input
+# Invalid input is refused with the reason.
 run 1 dump --event nonesuch "$work/a"
 says 'nonesuch: the recording has no such event'
 run 1 dump --cpu 4711 "$work/a"

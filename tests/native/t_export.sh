@@ -81,7 +81,8 @@ done
 [ "$(babeltrace_events "$work/b.ctf")" = 4001 ] || fail "babeltrace2: events"
 
 # babeltrace2 finds the same losses in the export and in the recording.
-lost_in() {	# DIR: prints the number of lost events, and of places
+# DIR: prints the number of lost events, and of places where events were lost
+lost_in() {
 	babeltrace2 "$1" 2>&1 >/dev/null | sed -n 's/.*discarded \([0-9]*\) .*/\1/p' |
 		awk '{ sum += $1 } END { print sum, NR }'
 }
@@ -92,7 +93,7 @@ lost=$(lost_in "$work/lossy.ctf")
 [ "$lost" = "$(lost_in "$work/lossy")" ] ||
 	fail "lost: $lost in the export, $(lost_in "$work/lossy") before"
 
-# Each filter, in csv, against a selection from the whole
+# Compares the CSV export by each filter with a selection from the whole export.
 selected() {	# PYTHON-CONDITION OPTION...
 	local condition=$1
 	shift

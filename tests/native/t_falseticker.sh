@@ -16,7 +16,7 @@ mkdir "$work"/{m,s,l,o}
 printf 'name m\nserve\nallow 10.81.0.0/24\nstratum 10\n' >"$work/m/conf"
 printf 'name s\nserve\nallow 10.81.0.0/24\nstratum 10\nmaster 10.81.0.1 %s\n' \
 	'minpoll -4 maxpoll -4' >"$work/s/conf"
-sources() {	# LINE...: the configuration of o; reloads it
+sources() {	# LINE...: writes the configuration of o, and reloads it
 	printf '%s\n' "$@" >"$work/o/conf"
 	[ -z "${o:-}" ] || reload o
 }
@@ -29,13 +29,16 @@ for i in m s l o; do
 	net $i
 	plug $i 10.81.0.$((address++))/24 wire
 done
-lie() {		# [LIE VALUE]...: restarts falseticker with these; without any, it is correct
+# [LIE VALUE]...: restarts falseticker with these errors; without arguments, it serves
+# the correct time
+lie() {
 	[ -z "${l:-}" ] || slay l
 	in_net l "$work/falseticker" "$work/m" "$@" 2>>"$work/l/log"
 	l=$pid
 }
 source='p["sources"][-1]'
-said() { is o "$source[\"status\"]" "$1"; }	# STATUS: o's status of the falseticker
+# STATUS: succeeds if o lists the falseticker with STATUS
+said() { is o "$source[\"status\"]" "$1"; }
 used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }
 watch() { "$work/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
@@ -54,7 +57,9 @@ start o d4
 wait_for "o is synchronized" synced o
 wait_for "all three are used" used
 watch
-named() {	# STATUS REASON LIE VALUE: reported in o's log and by trace-ctl peers
+# STATUS REASON LIE VALUE: restarts falseticker with LIE VALUE; o's log and trace-ctl
+# peers must report STATUS and REASON
+named() {
 	from=$(wc -l <"$work/o/log")
 	lie "${@:3}"
 	wait_for "the source with '${*:3}' is $1" said "$1"
@@ -123,7 +128,9 @@ grep -q 'o: synchronized in epoch .*; 0 steps within one' "$work/watched" ||
 	fail "a step within an epoch"
 
 # --- asymmetric delay, without and with the option asymmetry ----------------------------
-off() {		# MIN MAX: the median difference, in ns; all are within the bound
+# MIN MAX: fails unless the median difference is MIN to MAX ns, and all differences are
+# within the bound
+off() {
 	"$work/synccheck" 1 "$work/m" "$work/o" >"$work/out" || return
 	median=$(sed -n 's/.*off zero by median \([0-9]*\) ns.*/\1/p' "$work/out")
 	[ "$median" -ge "$1" ] && [ "$median" -le "$2" ]

@@ -32,13 +32,14 @@ wait_for "the child is synchronized" synced child
 wait_for "the child has kept more than 8 exchanges" above child "$source"'["kept"]' 8
 
 rss() { awk '/^VmRSS/ { print $2 }' "/proc/$master/status"; }
-# Prints "SENT UNANSWERED", the child's requests, from one query.
+# Prints "SENT UNANSWERED", two counts of the child's requests, from one query.
 requests() {
 	of child "'%d %d' % (lambda s: (s['sent'], s['sent'] - s['answers']['taken']))(p['sources'][0])"
 }
 flood() { within "${net_id}crowd" "$work/strangers" 10.77.2.1 123 "$1" 0 11; }
 
-flood 0.5 >"$work/out"			# allocates the master's tables, before rss
+# lets the master allocate its tables before rss measures its memory
+flood 0.5 >"$work/out"
 rss=$(rss)
 read -r sent lost < <(requests)
 flood 3.5 >"$work/flooded" & flood=$!
@@ -47,7 +48,7 @@ begin=$(date +%s%N)
 in_dir master timeout 30 "$ctl" peers >"$work/out" ||
 	fail "the control socket does not answer"
 ms=$((($(date +%s%N) - begin) / 1000000))
-# Stop the master ten times, for longer than its socket's buffer lasts on any machine.
+# Stop the master ten times, each time until its socket's buffer overflows.
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	kill -STOP "$master"
 	sleep 0.1

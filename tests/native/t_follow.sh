@@ -35,8 +35,8 @@ ends() {	# NAME PROCESS STATUS
 	fail "the follower of $1 gave $got, not $3"
 }
 
-# slow: two slow programs in sequence, the second with another event definition.
-# fast: a flood of events. killed: a program without events.
+# Recordings to follow: slow: two slow programs in sequence, the second with another
+# event definition. fast: a flood of events. killed: a program without events.
 "$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 90 3 20000; '$flood' 1 500 2" \
 	>/dev/null 2>&1 &
 slow=$!
@@ -96,7 +96,7 @@ for name in "${!recorders[@]}"; do
 	wait "${recorders[$name]}" || ok=$?
 	wait "${followers[$name]}" || [ $? = "$ok" ] || fail "the follower of $name"
 	"$ctl" dump --raw "$work/$name" >"$work/whole" 2>/dev/null || [ $? = 3 ]
-	# The error bound may be smaller at the end.
+	# In the complete recording an error bound may be smaller than --follow printed.
 	sed -i 's/ +- *[0-9]*ns / /' "$work/$name.out" "$work/whole"
 	cmp "$work/$name.out" "$work/whole" || fail "$name: differs from dump's output"
 	! grep -q 'arrived late' "$work/$name.err" || fail "$name: events came late"

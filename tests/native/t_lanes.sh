@@ -46,7 +46,9 @@ give() {	# FROM TO BYTES [KEY DIGEST]
 	s.sendto(packet, (to, 123))
 	EOF
 }
-goes() {	# strangers|children ARGUMENT-OF-give...: the packet is in that socket
+# strangers|children ARGUMENT-OF-give...: sends a packet, and fails unless it arrives in
+# the socket for strangers or children
+goes() {
 	local at=[::] before now a b c d where
 	[[ $3 == *:* ]] || at=0.0.0.0
 	before=$(waiting "$at")
@@ -55,7 +57,8 @@ goes() {	# strangers|children ARGUMENT-OF-give...: the packet is in that socket
 	read -r a b c d <<<"$before $now"
 	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none or both: $before, $now"
 	where=$((d > b))
-	# The first packet of each family is a stranger's: it defines their socket.
+	# The first packet of each address family is a stranger's: it shows which socket
+	# is for strangers.
 	[ -n "${strangers[$at]:-}" ] || strangers[$at]=$where
 	[ "$1" = "$([ "$where" -eq "${strangers[$at]}" ] && echo strangers || echo children)" ] ||
 		fail "${*:2}: not in the socket of $1"

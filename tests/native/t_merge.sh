@@ -11,7 +11,7 @@
 lines() {	# DIR
 	"$ctl" dump "$1" | sed 's/^\([0-9:.]*\) *[^[ ]* *\[/\1 [/; s/  */ /g'
 }
-readable() {	# DIR EVENTS: all readers find as many events
+readable() {	# DIR EVENTS: fails unless all readers find EVENTS events in DIR
 	[ "$("$ctl" dump "$1" | wc -l)" = "$2" ] || fail "dump of $1"
 	[ "$(babeltrace_events "$1")" = "$2" ] || fail "babeltrace2's count of $1"
 	if command -v babeltrace >/dev/null; then
@@ -77,7 +77,7 @@ for i in '-o o' "$work/a" "-o $work/o --fit parabola $work/a" "-o $work/o --reso
 	run 2 merge $i
 	none_left
 done
-# A recording that is still being written
+# A recording that is still being written is merged only with --salvage.
 start_daemon
 "$ctl" record -q -c both -o "$work/d" & recorder=$!
 started+=("$recorder")
@@ -88,7 +88,7 @@ refused 'd: not complete: it is still being written, or its recorder was killed;
 run 3 merge --salvage -o "$work/o" "$work/a" "$work/d"
 says 'd: not complete; its present part is merged'
 readable "$work/o" 1102
-# From then on, all commands report that the recording of this node is incomplete.
+# After the merge, all commands report that this node's recording was incomplete.
 run 3 stat "$work/o"
 says '(node 1): the recording was incomplete when it was merged; the last events may be missing'
 shows '^node .* (1): NOT COMPLETE when it was merged'
@@ -181,7 +181,7 @@ for signal in INT TERM HUP; do
 	stopped env --default-signal=INT "${merge_big[@]}"
 	kill -$signal "$pid"
 	kill -CONT "$pid"
-	# More signals while it deletes its output
+	# Further signals arrive while merge deletes its output.
 	for ((i = 0; i < 20; i++)); do
 		kill -INT "$pid" 2>/dev/null || break
 	done
@@ -193,7 +193,7 @@ for signal in INT TERM HUP; do
 done
 stopped script -qec "${merge_big[*]}" "$work/typed"
 sleep 1.2
-kill -CONT "$pid" "$shell"	# script stops with it
+kill -CONT "$pid" "$shell"	# script(1) was stopped together with merge
 wait "$shell" || fail "on a terminal"
 grep -q '\[#* *\] *[0-9]* %.* M events/s' "$work/typed" || fail "no progress is shown"
 run 0 stat --json "$work/o"

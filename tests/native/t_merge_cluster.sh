@@ -36,7 +36,7 @@ for i in alpha beta gamma; do
 done
 for i in "${recorders[@]}"; do wait "$i" || fail "a recorder: $(cat "$work"/*/err)"; done
 
-merge() {	# NAME ARGUMENT...: its JSON is $work/NAME.json
+merge() {	# NAME ARGUMENT...: merges to $work/NAME, prints JSON to $work/NAME.json
 	"$ctl" merge --json -o "$work/$1" "${@:2}" >"$work/$1.json" 2>"$work/err" ||
 		fail "merge $*: $(cat "$work/err")"
 }
@@ -49,7 +49,7 @@ ctl, work, name, *how = sys.argv[1:]
 j = json.load(open(f"{work}/{name}.json"))
 assert j["time"] == "cluster" and j["complete"], j
 assert all(re.fullmatch(h, n["how"]) for n, h in zip(j["nodes"], how)), j["nodes"]
-# A node with a fit has a residual, in the JSON and in the metadata.
+# A node with a fit has the fit's residual in the JSON and in the metadata.
 for n, node in enumerate(j["nodes"]):
     assert (node["residual_ns"] is None) == (not node["fit"]), node
     if node["fit"]:
@@ -79,7 +79,7 @@ merged = ticks(f"{work}/{name}")
 worst = 0
 for n, node in enumerate(j["nodes"]):
     local = ticks(f"{work}/r.{node['name']}")[0] if node["name"] != "" else None
-    # By CPU, then by tick
+    # Sorts events by CPU, then by tick.
     a = sorted(local, key=lambda x: x)
     b = sorted(merged[n], key=lambda x: x)
     assert len(a) == len(b) > 300, (len(a), len(b))

@@ -158,7 +158,7 @@ refused 'x/traces.otf2: No such file' "$work/a" "$work/x/traces.otf2"
 refused 'x/traces.otf2: empty; is the archive still being written?' "$work/a" "$work/x"
 copy b && truncate -s -3 "$work/x/traces.otf2"
 refused 'x/traces.otf2: cannot be opened: ' "$work/a" "$work/x"
-copy b		# 2 properties become 2^32 - 1
+copy b		# changes the number of properties from 2 to 2^32 - 1
 printf '\377\377\377\377' | dd of="$work/x/traces.otf2" bs=1 seek=49 conv=notrunc status=none
 refused 'x/traces.otf2: cannot be opened: .*Memory allocation failed' "$work/a" "$work/x"
 copy b && truncate -s -20 "$work/x/traces.def"
@@ -206,7 +206,7 @@ rm -r "$work/o"
 
 # A definition that refers to itself (the parent of the machine's node), or to an
 # undefined one (its name)
-damage() {	# FILE OLD NEW, in hexadecimal bytes
+damage() {	# FILE OLD NEW: replaces bytes, both given in hexadecimal
 	/usr/bin/python3 - "$@" <<'END' || fail "nothing to damage"
 import sys
 path, old, new = sys.argv[1], *(bytes.fromhex(x) for x in sys.argv[2:])
@@ -215,7 +215,8 @@ assert data.count(old) == 1, data.count(old)
 open(path, "wb").write(data.replace(old, new))
 END
 }
-copy a		# 12: SystemTreeNode, 7 bytes, number 0, name, class, no parent
+# 12 is the type SystemTreeNode; then follow 7 bytes: number 0, name, class, no parent
+copy a
 tree=$(/usr/bin/python3 - "$work/x/traces.def" <<'END'
 import re, sys
 data = open(sys.argv[1], "rb").read()
@@ -245,7 +246,7 @@ if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
 	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "a partial export on the full disk"
 fi
-# One error line for standard output
+# A full device as standard output causes one error line.
 status=0
 "$ctl" export -q -f csv -o - "$work/full" >/dev/full 2>"$work/err" || status=$?
 [ "$status" = 1 ] || fail "export to a full device gave $status"
@@ -264,7 +265,7 @@ for signal in INT TERM; do
 	done
 	[ ! -e "$work/o" ] || fail "it did not sleep"
 	kill -$signal $pid
-	# More signals while it deletes its output
+	# Further signals arrive while merge deletes its output.
 	for ((i = 0; i < 20; i++)); do
 		kill -INT $pid 2>/dev/null || break
 	done

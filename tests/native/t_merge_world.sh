@@ -23,7 +23,7 @@ compile world "$here/world.c" "$here/world_sim.c" "$here/world_write.c" \
 	"$here/world_exact.c" "$here/world_big.c" "$top"/tests/world/{crystal,network}.c
 compile worldcheck "$here/worldcheck.c"
 
-make_world() {	# SEED [KIND]: $work/w
+make_world() {	# SEED [KIND]: generates a world in $work/w
 	rm -rf "$work/w" "$work"/m*
 	mkdir "$work/w"
 	"$work/world" "$work/w" "$1" auto "${2:-plain}"
@@ -43,7 +43,7 @@ for name in ("matched", "unmatched_sends", "unmatched_receives"):
     assert m[name] == found[name], (name, m[name], found[name])
 assert m["violations_within"] == found["after"], (m, found)
 assert m["violations_beyond"] == 0
-# Fits linear and spline are not shifted; nor are nodes of an earlier merge.
+# Nodes with fits linear and spline are not shifted; nor are nodes of an earlier merge.
 if told["nodes"][1]["fit"] not in ("linear", "spline") and sys.argv[3] != "steps":
     assert m["violations_within"] == 0, m
 assert m["violations_before"] > 1000, "there is nothing to correct"
@@ -65,7 +65,7 @@ done
 	fail "babeltrace2 finds another number of events"
 
 # In this world, a path's delay is asymmetric by more than a message's delay: the fit
-# is wrong by that, and messages show it.
+# has an error of that size, and messages reveal it.
 make_world 13
 run 0 merge --json --as-fitted -o "$work/mfit" "$work/w/a" "$work/w/b" "$work/w/c"
 check_fitted() {
@@ -111,8 +111,8 @@ worst = max(abs(at[1, event] - at[3, event]) for event in both)
 assert worst < 100, worst
 END
 
-# A forged message contradicts the samples. These were taken only at the beginning, so
-# the bound at the end is wide.
+# A forged message contradicts the samples. The samples were taken only at the
+# beginning, so the bound at the end is wide.
 make_world 14 forged
 run 0 merge --json -o "$work/m" "$work/w/a" "$work/w/b" "$work/w/c"
 "$work/worldcheck" "$work/m" "$work/w/truth" "$work/w/a" >"$work/found" ||
@@ -134,7 +134,7 @@ for m in m1 m2; do
 done
 cmp -s "$work/m1.ticks" "$work/m2.ticks" || fail "the order of inputs changes times"
 
-# In two merges: a and b, then the result and c
+# Two merges in sequence: recordings a and b, then the result and c
 run 0 merge -q -o "$work/m3" "$work/w/a" "$work/w/b"
 run 0 merge --json -o "$work/m4" "$work/m3" "$work/w/c"
 check_world m4 "$work/out" steps

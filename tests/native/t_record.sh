@@ -32,7 +32,7 @@ run 0 stat "$work/a"
 awk '/^CPU/ { on = 1; next } /^all/ { on = 0 } on { print $1, $2 }' \
 	"$work/out" | sort | diff - "$work/cpus" || fail "stat's CPUs differ"
 
-# Times are the present time.
+# The recorded times are the present time of day.
 ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":\([0-9]*\).*/\1/')
 [ $(($(date +%s) - ns / 1000000000)) -lt 100 ] || fail "$ns ns is not the present time"
 
@@ -83,7 +83,7 @@ TSCTRACE_CHANNEL=mine run 0 record -o "$work/h" -- "$emit" 10
 mkdir "$work/i"
 run 0 record -o "$work/i" -- "$emit" 10
 
-# record can run record.
+# The command that record runs may be record itself.
 run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
 [ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner recording has other events"
 # With standard error closed, the command does not get a file of record in its place.
@@ -92,7 +92,7 @@ run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
 	fail "record fails without a standard error"
 [ "$(cat "$work/fd")" = /dev/null ] || fail "standard error is $(cat "$work/fd")"
 
-# The percentage is CPU time by elapsed time, both from the same beginning.
+# The recorder's CPU percentage is CPU time / elapsed time, both since the same start.
 run 0 record --json -o "$work/m" -- true
 percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
 [ "$percent" -le $((100 * ($(nproc) + 1))) ] || fail "$percent % of a CPU"

@@ -23,7 +23,7 @@ refused() {	# NODE WORDS
 	[ ! -e "$work/no" ] || fail "$1: a recording is left"
 	[ ! -e "$work/touched" ] || fail "$1: the command was started"
 }
-# Prints a Python expression of s, the output of `stat --json`.
+# Prints the value of a Python expression; s is the output of `stat --json`.
 stat_of() {	# DIR EXPRESSION of s
 	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
 s = json.load(sys.stdin)
@@ -34,7 +34,8 @@ has() {		# DIR EXPRESSION VALUE
 	got=$(stat_of "$1" "$2")
 	[ "$got" = "$3" ] || fail "$1: $2 is $got, not $3"
 }
-is_sync() {	# DIR NAME=VALUE...: complete, with these values of "sync"
+# DIR NAME=VALUE...: fails unless DIR is complete, with these values in "sync"
+is_sync() {
 	has "$1" "s['complete'] and ' '.join(i + '=' + str(s['sync'][i]) for i in
 		(i.split('=')[0] for i in '${*:2}'.split()))" "${*:2}"
 }
@@ -67,7 +68,7 @@ refused none 'control.sock: tsctraced is not running; start it'
 for i in beta gamma; do start $i; done
 for i in beta gamma; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
 refused gamma 'no network is configured: see tsctraced.conf'
-sleep 0.7		# until the burst has ended
+sleep 0.7		# waits until the burst of requests has ended
 refused beta 'failed: 10.77.4.1 does not answer'
 # record waits for the stopped daemon until it gets a signal.
 kill -STOP "$beta"

@@ -52,7 +52,8 @@ shows '"timestamps": "tsc/256"'
 grep -q '^	cpu_0 = "online=[01]' "$work/b/metadata" || fail "no CPU in the metadata"
 grep -q '^	clock_line_0 = "base_ns=' "$work/b/metadata" || fail "no clock params in the metadata"
 
-bad() {	# OPTION VALUE PATTERN: must fail, with an error that matches
+# OPTION VALUE PATTERN: record must refuse OPTION with an error that matches PATTERN
+bad() {
 	run 2 record "$1" "$2" -o "$work/c" -- true
 	says "$1: .*'$2'.* $3"
 	[ ! -e "$work/c" ] || fail "$1 $2 made a directory"

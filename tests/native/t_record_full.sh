@@ -41,8 +41,8 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 	run 1 record -o "$work/small/b" -- "$emit" 200000 2
 	check_kept "$work/small/b"
 	umount "$work/small"
-	# For any amount of free space: no other error is reported, no .flushed file
-	# is left, and incomplete metadata without lost events is reported.
+	# For any free space: only the full disk is an error, no .flushed file is left,
+	# and incomplete metadata without lost events is reported.
 	for kib in 8 12 16 20 24 28 32 64; do
 		mount -t tmpfs -o size=${kib}k tmpfs "$work/small"
 		status=0

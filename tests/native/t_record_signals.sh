@@ -6,7 +6,7 @@
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-start() {	# ARGUMENT...: starts a recorder; sets: pid
+start() {	# ARGUMENT...: starts a recorder in the background; sets: pid
 	: >"$work/err"
 	# A shell ignores SIGINT and SIGQUIT in background jobs of a script.
 	env --default-signal=INT,QUIT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
@@ -118,8 +118,8 @@ run 3 export -q -f ctf -o "$work/g.ctf" "$work/g"
 [ "$(sed -n 's/^\tprecision = \([0-9]*\);/\1/p' "$work/g.ctf/metadata")" -ge "$bound" ] ||
 	fail "the export's bound is less than stat's"
 
-# The socket's directory was left. The next recorder removes it, unless its lock is
-# held, or it is new, a link, or of another kind.
+# A killed recorder leaves the directory of its socket. The next recorder removes the
+# directory, unless its lock is held, or it is new, a link, or has no lock file.
 dirs() {
 	find "$XDG_RUNTIME_DIR" -mindepth 1 -maxdepth 1 -name 'tsctrace-*' \
 		-printf '%f ' | tr ' ' '\n' | sort | xargs

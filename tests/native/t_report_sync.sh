@@ -6,7 +6,8 @@
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
-fails() {	# PATTERN COMMAND...: exit status 1, error matches PATTERN
+# PATTERN COMMAND...: COMMAND must exit with 1 and an error that matches PATTERN
+fails() {
 	local got=0
 	"${@:2}" >"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = 1 ] || fail "$2 ... $got, not 1"

@@ -24,7 +24,7 @@ run 1 snapshot -o "$work/no/where"
 says 'snapshot: .*: directory .* does not exist'
 [ ! -e "$work/x" ] || fail "a directory was made"
 
-# --- empty, then a few --------------------------------------------------------
+# --- an empty channel, then a few events ----------------------------------------
 
 run 0 channel create fly --policy overwrite --blocks 64
 run 0 snapshot -o "$work/empty"
@@ -68,7 +68,7 @@ says "--timestamps: invalid value 'sundial'; use tsc, tsc/16, "
 run 2 snapshot --sync-every 3 -o "$work/x"
 run 2 snapshot --fsync often -o "$work/x"
 
-# --- of running programs --------------------------------------------------------
+# --- snapshots of running programs ----------------------------------------------
 
 # Each writer stays on its CPU, so the numbers in a ring have no gaps.
 floods=()
@@ -152,7 +152,7 @@ TSCTRACE_CHANNEL=second "$work/big" || fail "the event is not too big"
 run 3 snapshot -c second -o "$work/lost"
 says 'channel second LOST since its creation: too_big 1$'
 run 3 dump "$work/lost"
-# The same when record writes a flight recorder's events.
+# record also reports unpublished events of a flight recorder.
 run 3 record -f -c second --duration 0.1 -o "$work/flown"
 says 'LOST: too_big 1$'
 says '(events never published are counted since the channel was created'

@@ -32,7 +32,9 @@ check_holes() {	# DIR REFUSED
 		fail "gaps in the recording"
 }
 
-one() {	# RATE; sets: tried, written, refused, events, lost, status
+# RATE: records a flood of RATE events per second; sets: tried, written, refused,
+# events, lost, status
+one() {
 	status=0
 	rm -rf "$work/trace"
 	"$ctl" record -o "$work/trace" -- "$flood" "$seconds" "$1" 2 \

@@ -86,7 +86,7 @@ above gamma "$source"'["kept"]' 80 || fail "the session of gamma took too few ex
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
 # --- a session continues with the remaining children after a reload -----------------
-reread() {	# NR: alpha has reloaded its configuration at least NR times
+reread() {	# NR: succeeds if alpha has reloaded its configuration at least NR times
 	[ "$(grep -c 'SIGHUP: .*: reloaded' "$work/alpha/log")" -ge "$1" ]
 }
 cp "$work/alpha/conf" "$work/alpha.conf"
@@ -132,7 +132,7 @@ both_told() {
 }
 steadily both_told || fail "beta and gamma: $(cat "$work/out" "$work/out.gamma")"
 wait_for "alpha names itself" logged alpha 'collective [0-9]* waits for alpha'
-sleep 1		# until every daemon knows that no call is waiting
+sleep 1		# waits until every daemon knows that no call is waiting
 timesync 30000 alpha >"$work/out.alpha" & a=$!
 timesync 30000 beta >"$work/out.beta" & b=$!
 sleep 1
@@ -146,7 +146,7 @@ all_done() {
 }
 all_done
 
-# --- the same while the daemon restarts and other clients fill its table ---------
+# --- collectives while the daemon restarts and other clients fill its table -------
 timesync 30000 beta >"$work/out.beta" & b=$!
 timesync 30000 gamma >"$work/out.gamma" & c=$!
 python3 - "$work/gamma/control.sock" <<-'END' & flood=$!

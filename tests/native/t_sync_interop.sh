@@ -79,15 +79,15 @@ start ours
 in_net client setpriv --bounding-set=-sys_time "$chrony" -x -d \
 	-f "$work/client/conf" >"$work/client/log" 2>&1
 
-# --- as our servers ------------------------------------------------------------
+# --- chronyd and ntpd as servers -----------------------------------------------
 wait_for "chronyd's time is taken" kept 0 8
 wait_for "ntpd's time is taken" kept 1 8
 in_dir ours "$ctl" peers
 compile synccheck
-# Both serve this machine's clock, so the cluster time must be equal to it.
+# Both servers serve this machine's clock, so the cluster time must equal that clock.
 "$work/synccheck" 1 - "$work/ours" || fail "off by more than the bound"
 
-# --- as our client ---------------------------------------------------------------
+# --- chronyd as the client -------------------------------------------------------
 wait_for "chronyd takes our time" logged client 'Selected source 10.78.3.1'
 samples() { [ "$(grep -c '10.78.3.1' "$work/client/measurements.log")" -ge 12 ]; }
 wait_for "some samples" samples

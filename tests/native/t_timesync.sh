@@ -43,7 +43,7 @@ start alpha
 for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
 
 # --- some nodes call more often than others ---------------------------------------
-calls() {	# NAME TIMES FILE: in the background
+calls() {	# NAME TIMES FILE: runs timesync on the node in the background
 	in_dir "$1" "$work/timesync" 3000 "$2" >"$work/$3" & waits+=($!)
 }
 called() { sed -n 's/^after \([0-9]*\).*/\1/p' "$work/$1"; }
@@ -63,7 +63,7 @@ unequal() {
 	done
 }
 steadily unequal || fail "$(head "$work/a" "$work/b" "$work/c")"
-sleep 1.5	# until the daemons have forgotten these callers
+sleep 1.5	# waits until the daemons have forgotten these callers
 
 # --- two callers on each node: one of them is always a little late -------------------
 waits=()

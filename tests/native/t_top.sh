@@ -34,7 +34,7 @@ shows '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
 # A steady channel with a reader, a channel that fills up, and an idle one
 run 0 channel create idle --policy overwrite
 run 0 channel create full --block-size 4096 --blocks 4
-# 1024 blocks have room for the burst of events after a stall of the machine.
+# A ring of 1024 blocks has room for the burst of events after a stall of the machine.
 "$ctl" record -q -c steady --blocks 1024 -o "$work/r" &
 recorder=$!
 started+=("$recorder")
@@ -63,7 +63,7 @@ for line in open(sys.argv[1]):
     assert sorted(by) == ["full", "idle", "steady"], sorted(by)
     s, f, i = by["steady"], by["full"], by["idle"]
     assert 70000 < s["events_per_s"] < 130000, s
-    # 16 bytes of header and 12 of payload, rounded up; plus block headers
+    # An event: 16 bytes of header and 12 of payload, rounded up; plus block headers
     assert 31 < s["bytes_per_s"] / s["events_per_s"] < 34, s
     assert s["lost_per_s"]["full"] == 0 and s["holders"] == 2, s
     assert abs(sum(c["events_per_s"] for c in s["cpus"]) - s["events_per_s"]) \
@@ -110,7 +110,8 @@ on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
 	TERM=xterm python3 "$top/tests/native/terminal.py" "${size[@]}" \
 		"$work/screen" "${steps[@]}" -- "$ctl" top "$@" 2>"$work/err" ||
 		fail "top $*: status $?: $(tail -n 20 "$work/screen" | cat -v)"
-	# Alternate screen on, cursor off, cursor on, alternate screen off
+	# Expected escape sequences: alternate screen on, cursor off, cursor on,
+	# alternate screen off
 	for want in '?1049h' '?25l' '?25h' '?1049l'; do
 		grep -qF "$want" "$work/screen" || fail "top $*: no $want"
 	done

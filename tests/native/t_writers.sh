@@ -21,7 +21,7 @@ ${CC:-cc} "${flags[@]}" -o "$work/writers" "$top/tests/native/writers.c" \
 timeout 120 "$work/writers" kill "${KILLS:-10000}" "$seed"
 timeout 60 "$work/writers" threads 1024
 
-# The same with delays, in a library that is built with them.
+# The same tests with a library that is built with delays.
 mapfile -t sources < <(make -s -C "$lib" program-sources)
 stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
 pids=()

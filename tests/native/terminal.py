@@ -27,7 +27,7 @@ def die(why):
 
 class Terminal:
     def __init__(self, columns, rows, transcript, program):
-        # The slave stays open here: input and settings persist when the program ends.
+        # The slave stays open: the terminal's input and settings outlive the program.
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ,
                     struct.pack("HHHH", rows, columns, 0, 0))

@@ -32,7 +32,7 @@ static struct witness kept[KEPT];
 static unsigned int reads, bad;
 static uint64_t worst_error_ns;
 
-/* A direct system call, as the C library's function may read the TSC */
+/* Reads the clock by a direct system call: the C library's function may use the TSC. */
 static int64_t real_ns(void)
 {
 	struct timespec now;
@@ -101,7 +101,7 @@ static struct timex steering(void)
 	return now;
 }
 
-/* Bounds of future times hold only while the kernel does not change its clock's rate. */
+/* Bounds of future times hold only while the kernel keeps its clock's rate. */
 static int judge(const struct timex *a, const struct timex *b)
 {
 	if (!bad)

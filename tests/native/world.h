@@ -21,8 +21,8 @@ enum { WORLD_WORK = TSCT_ID_FIRST, WORLD_SEND, WORLD_RECEIVE, WORLD_SAMPLE };
 /* One event on one node */
 struct world_event {
 	int64_t ps;		/* true time of the event */
-	uint32_t node, cpu, id, which;	/* which: packet time of an
-						 * exchange, 0 to 3 */
+	/* index of a packet time in an exchange, 0 to 3 */
+	uint32_t node, cpu, id, which;
 	uint64_t number;	/* number of the message or of the exchange */
 	/* The fields below are calculated by the simulation: */
 	uint64_t cycles;		/* the node's counter at the event */
@@ -42,11 +42,11 @@ struct world_node {
 	double own_rate_error;	/* relative error of the rate of the node's clock */
 	struct network_path request, answer;
 	int64_t begin_ps, end_ps;	/* true time of the recording's begin and end */
-	uint64_t begin, end, middle;	/* its counter at begin, end and
-					 * middle of the recording */
+	/* the node's counter at begin, end and middle of the recording */
+	uint64_t begin, end, middle;
 };
 
-/* Variants */
+/* Variants of the simulated world */
 enum world_kind {
 	WORLD_PLAIN,
 	WORLD_TWINS,		/* node 1 is recorded twice: DIR/d has its work
@@ -69,7 +69,7 @@ struct world {
 #define WORLD_S		20	/* length of the simulation, s */
 #define WORLD_BEGIN_NS	1795264075000000000LL
 
-/* defined in world_sim.c */
+/* functions defined in world_sim.c */
 void world_make(struct world *world, uint64_t seed, enum world_kind kind);
 void world_free(struct world *world);
 

@@ -18,7 +18,7 @@
 
 static const double hz[NODES] = { 2.4e9, 2.596e9 };
 
-/* The master's counter when b's is @ticks */
+/* Returns the master's counter at the time when node b's counter is @ticks. */
 static uint64_t master_at(uint64_t begin, uint64_t ticks)
 {
 	return begin + (uint64_t)((double)ticks * (hz[0] / hz[1]) * 1.00001);

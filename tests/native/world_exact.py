@@ -16,7 +16,8 @@ from math import floor
 from random import Random
 
 BEGIN_NS = 1795264075 * 10 ** 9		# when the master's recording begins
-A, B = 7 * 10 ** 12, 10 ** 15		# both counters at that time
+# counters of both nodes when the master's recording begins
+A, B = 7 * 10 ** 12, 10 ** 15
 G = 10 ** 9
 
 
@@ -125,8 +126,9 @@ def make(fit):
 def check(fit):
     asks, events, _ = world(fit)
     to_master = {"linear": linear, "spline": spline}[fit](asks)
-    # Errors of doubles, and of straight pieces instead of cubics: documented as 0.1 ns.
-    # An event that is so near to a tick's edge may get the neighbouring tick.
+    # Permitted error, documented as 0.1 ns: rounding of doubles, and straight pieces
+    # instead of cubics. An event so near to a tick's edge may get the neighbouring
+    # tick.
     near, found, last, bumps = F(1, 10) if fit == "spline" else F(1, 1000), {}, {}, 0
     for line in sys.stdin:
         node, cpu, number, tick = map(int, line.split())

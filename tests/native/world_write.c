@@ -45,7 +45,7 @@ void world_describe(struct tsct_recording *rec, uint64_t seed, uint32_t node)
 		abort();
 }
 
-/* Called after all streams are written, and after world_set_clock() */
+/* Must be called after all streams are written, and after world_set_clock(). */
 void world_set_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 		    const char *fit)
 {

@@ -163,7 +163,7 @@ static void check_bounds(void)
 
 	for (e = events; e < events + nr_events; e++) {
 		if (!e->local)
-			continue;	/* a number that no event uses */
+			continue;	/* an event number that no event uses */
 		if (!e->found) {
 			fail_check("event %zu is missing", e - events);
 			continue;

@@ -41,7 +41,7 @@ struct head {
 	__u32 writer, seq;
 };
 
-/* Counts of one writer, which alone writes them */
+/* Counts of one writer; no other writer changes these */
 struct note {
 	__u32 done;		/* events whose emit call has returned */
 	__u32 full;		/* events refused for lack of space */
@@ -53,7 +53,7 @@ static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static int plain;
 
-/* Events read, per writer */
+/* Number and order of the events read, per writer */
 static unsigned char (*seen)[EVENTS_MAX];
 static __u32 *nr_seen;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
@@ -150,7 +150,8 @@ static void check_event(const struct tsct_event *event)
 	nr_seen[head.writer]++;
 	nr_read++;
 	if (head.seq % 5 == 3)
-		return;		/* emitted unordered: the stamp may be smaller */
+		/* an unordered event's stamp may be smaller than the previous stamp */
+		return;
 	if (event->cycles < last_stamp[event->cpu])
 		fail("CPU %u: stamps decrease", event->cpu);
 	last_stamp[event->cpu] = event->cycles;
@@ -184,7 +185,7 @@ static unsigned int check_writer(__u32 writer)
 	return nr - done;
 }
 
-/* Checks the rings' counts. Returns the number lost for want of space. */
+/* Checks the rings' counts. Returns the events lost for lack of space. */
 static __u64 check_rings(void)
 {
 	struct tsct_ring_stat stat;
@@ -353,7 +354,7 @@ static void run_threads(unsigned int count)
 	       "lost\n", count, wrote - count, nr_read, full);
 }
 
-/* ---- both ---------------------------------------------------------------- */
+/* ---- main program -------------------------------------------------------- */
 
 static void prepare(unsigned int writers)
 {

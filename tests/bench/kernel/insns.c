@@ -40,7 +40,7 @@ static double median(const double *values, unsigned int nr)
 	return bench_quantile(values, nr, 0.5);
 }
 
-/* ---- the three repeats ----------------------------------------------------- */
+/* ---- the three repetitions of a measurement ----------------------------------- */
 
 struct figure {
 	const char *name;

@@ -22,11 +22,11 @@ def rows(path, first, last=None):
 
 def chrony(path):
     first, last = (int((path / name).read_text()) for name in ("from", "to"))
-    # date time address leap stratum tests poll score: offset peer-delay ...
+    # Columns of measurements.log: date time address leap stratum tests poll score: ...
     samples = [abs(float(r[11])) * 1e9 for r in
                rows(path / "measurements.log", first, last)]
     stats = int((path / "stats_from").read_text())
-    # date time address sd est-offset offset-sd ...
+    # Columns of statistics.log: date time address sd est-offset offset-sd ...
     estimates = [abs(float(r[4])) * 1e9 for r in rows(path / "statistics.log", stats)]
     cpu = int((path / "cpu").read_text())
     return samples, quantile(estimates, .5), quantile(estimates, .99), cpu / len(samples)

@@ -112,7 +112,7 @@ look() {	# NAME ADDRESS...
 floods=()
 flood 1 10.77.2.1 10.77.3.1
 wait "${floods[@]}"
-sleep 10				# estimates still improve at first
+sleep 10				# waits, as estimates still improve at first
 rss=$(rss)
 for ((round = 0; round < rounds; round++)); do
 	look quiet

@@ -46,7 +46,7 @@ struct count {
 /* Each count is written only by its context on its CPU. */
 struct cpu_state {
 	struct count count[CONTEXTS];
-	/* written by the thread; the hardware breakpoint watches it */
+	/* payload written by the thread and watched by the hardware breakpoint */
 	struct payload watched;
 	struct perf_event *breakpoint;
 	struct tasklet_struct tasklet;
@@ -59,7 +59,7 @@ static struct tsct_kchannel *channel;
 static int id_event;
 static atomic_t running;
 static DECLARE_COMPLETION(all_done);
-static bool active;		/* NMIs come from this module */
+static bool active;		/* true while this module sends NMIs */
 
 static uint policy;
 module_param(policy, uint, 0444);
@@ -68,7 +68,7 @@ module_param(roam, bool, 0444);
 static bool breakpoints;
 module_param(breakpoints, bool, 0444);
 
-/* Preemption is off. */
+/* The caller has disabled preemption. */
 static void record(int context, struct payload *payload)
 {
 	struct count *count = this_cpu_ptr(&states.count[context]);
@@ -138,7 +138,7 @@ static void raise_contexts(unsigned int turn)
 			cpu = cpumask_first(cpu_online_mask);
 	}
 	if (turn % 8 < 4)
-		/* -EBUSY: the previous one is still pending */
+		/* -EBUSY: the previous IPI is still pending */
 		smp_call_function_single_async(cpu,
 			this_cpu_ptr(&states.csd[turn & 1]));
 	if (turn % 16 < 6)
