@@ -411,7 +411,7 @@ START_TEST(test_error_limits)
 			  UINT64_MAX);
 	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles + second),
 			  UINT64_MAX);
-	/* Whatever the params contain, conversions have no undefined behaviour. */
+	/* Conversions have no undefined behaviour, for any contents of the params. */
 	memset(&params, 0xff, sizeof(params));
 	tsct_clock_params_error_ps(&params, INT64_MAX - 1);
 	tsct_clock_params_ns(&params, INT64_MAX - 1);

@@ -9,33 +9,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/core/mapping.h"
 #include "lib/sync/fit.h"
 #include "golden/mapping.h"
-#include "seed.h"
+#include "mapping_world.h"
 #include "suite.h"
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define DAY_S		86400ULL
-#define TSC_HZ		2594123000ULL
-#define GIGA		1000000000ULL
 #define ERROR_NS	0.1
-
-/* ck_assert() also logs each assertion that holds, which is too slow here. */
-#define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
-
-static struct tsct_mapping mapping;
-
-/* Builds the identity mapping, of a node whose counter is that of the axis. */
-static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis,
-			  __u64 begin, __u64 end)
-{
-	const struct tsct_cubic same = {
-		.from = begin, .base = begin, .c = { 0, 1, 0, 0 },
-	};
-
-	return tsct_mapping_build(ret, &same, 1, axis, begin, end);
-}
 
 /* Returns the exact value of a mapping line at @local, minus the expected @global +
  * @frac / 2^64 ticks. */
@@ -52,24 +32,24 @@ static double line_minus(const struct tsct_mapping_line *line, __u64 local,
 	return (double)(ticks * ((tsct_s128)1 << 64) + part) * 0x1p-64;
 }
 
-static void check_world(const struct golden_world *world)
+static void check_world(const struct golden_world *golden)
 {
-	double off, worst = 0, ns = (double)world->axis.hz / 1e9;
+	double off, worst = 0, ns = (double)golden->axis.hz / 1e9;
 	struct tsct_mapping_line line;
 	unsigned int i;
 
-	ck_assert_msg(!tsct_mapping_build(&mapping, world->piece, world->nr,
-					 &world->axis, world->begin,
-					 world->end), "%s", world->name);
-	for (i = 0; i < world->nr_ticks; i++) {
-		const struct golden_tick *tick = &world->tick[i];
+	ck_assert_msg(!tsct_mapping_build(&mapping, golden->piece, golden->nr,
+					 &golden->axis, golden->begin,
+					 golden->end), "%s", golden->name);
+	for (i = 0; i < golden->nr_ticks; i++) {
+		const struct golden_tick *tick = &golden->tick[i];
 
 		must(!tsct_mapping_find_line(&mapping, tick->local, &line));
 		off = fabs(line_minus(&line, tick->local, tick->global,
 				      tick->frac)) / ns;
 		worst = off > worst ? off : worst;
 	}
-	printf("# %s: %llu lines, off by %.6f ns\n", world->name,
+	printf("# %s: %llu lines, off by %.6f ns\n", golden->name,
 	       (unsigned long long)mapping.nr_lines, worst);
 	fflush(stdout);
 	ck_assert_double_lt(worst, ERROR_NS);
@@ -85,100 +65,6 @@ START_TEST(test_golden)
 END_TEST
 
 /* ---- mappings of random fits --------------------------------------------- */
-
-/* A node's recording, and the fit of its sync samples */
-struct world {
-	struct tsct_cubic piece[TSCT_CUBICS_MAX];
-	unsigned int nr;
-	struct tsct_axis axis;
-	__u64 begin, end;
-};
-
-static struct world world;
-
-static double any_double(double from, double to)
-{
-	return from + (to - from) * ((double)any(1 << 20) / (1 << 20));
-}
-
-/* Computes the slopes of a spline at its knots: harmonic means of the neighbouring
- * slopes; no curvature at the ends. */
-static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
-		      double *slope, double *rise)
-{
-	unsigned int k;
-
-	for (k = 0; k + 1 < nr; k++)
-		rise[k] = (y[k + 1] - y[k]) / (double)(x[k + 1] - x[k]);
-	for (k = 1; k + 1 < nr; k++)
-		slope[k] = 2 / (1 / rise[k - 1] + 1 / rise[k]);
-	slope[0] = nr > 2 ? 1.5 * rise[0] - slope[1] / 2 : rise[0];
-	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
-}
-
-/* Makes a spline through knots, as lib/sync/fit_reference.c does; it is straight before
- * the first knot. */
-static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
-{
-	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;
-	struct tsct_cubic *piece = world.piece;
-	unsigned int k;
-
-	slopes_of(x, y, nr, slope, rise);
-	*piece++ = (struct tsct_cubic) { x[0], base, { 0, slope[0] } };
-	for (k = 0; k < nr; k++, piece++) {
-		whole = floor(y[k]);
-		*piece = (struct tsct_cubic) {
-			x[k], base + (__u64)whole, { y[k] - whole, slope[k] },
-		};
-		if (k + 1 == nr)
-			break;
-		h = (double)(x[k + 1] - x[k]);
-		piece->c[2] = (3 * (rise[k] - slope[k]) -
-			       (slope[k + 1] - slope[k])) / h;
-		piece->c[3] = ((slope[k + 1] - slope[k]) -
-			       2 * (rise[k] - slope[k])) / (h * h);
-	}
-	world.nr = nr + 1;
-}
-
-/* Makes a fit of @nr sessions in a recording of @seconds; rates of successive sessions
- * differ by up to @ppm. */
-static void make_world(unsigned int nr, double seconds, double ppm)
-{
-	static const __u64 hz[] = { GIGA, TSC_HZ, TSC_HZ / 16, 25000000,
-				    4800000000ULL };
-	double local_hz = (double)hz[any(COUNT(hz))], y[TSCT_CUBICS_MAX] = { 0 };
-	double remote_hz = (double)hz[any(COUNT(hz))];
-	__u64 x[TSCT_CUBICS_MAX], base = any64(), span;
-	unsigned int k;
-
-	x[0] = any64();
-	for (k = 1; k < nr; k++) {
-		x[k] = x[k - 1] + (__u64)(local_hz * seconds / nr *
-					  any_double(0.2, 1.8)) + 1;
-		y[k] = y[k - 1] + (double)(x[k] - x[k - 1]) * remote_hz / local_hz *
-			(1 + 1e-6 * any_double(-ppm, ppm));
-	}
-	spline(x, y, nr, base);
-	world.begin = x[0] - (__u64)(local_hz * any_double(0, 1));
-	world.end = x[nr - 1] + (__u64)(local_hz * any_double(0, 1));
-	span = (__u64)(seconds * remote_hz);
-	world.axis = (struct tsct_axis) {
-		.remote = base + any(1000),
-		.global = 1795264075ULL * GIGA,
-		.num = (__u64)(seconds * 1e9) + any(100), .den = span,
-		.hz = GIGA,
-	};
-}
-
-static void make_correct(void)
-{
-	int err = tsct_mapping_build(&mapping, world.piece, world.nr,
-				    &world.axis, world.begin, world.end);
-
-	ck_assert_int_eq(err, 0);
-}
 
 #if LDBL_MANT_DIG == 64
 typedef __float128 real;	/* floating-point type that holds products of two
@@ -244,15 +130,6 @@ static void check_next(const struct tsct_mapping_line *line, const struct tsct_m
 	must(next->base == line->base + line->len * line->whole +
 	     (__u64)(frac >> 64));
 	must(next->frac == (__u64)frac);
-}
-
-/* Returns the global ticks per local tick at @local, rounded down. */
-static __u64 whole_at(__u64 local)
-{
-	struct tsct_mapping_line line;
-
-	must(!tsct_mapping_find_line(&mapping, local, &line));
-	return line.whole;
 }
 
 /* Checks @nr successive mapping lines from tick @local on. *worst: largest distance
@@ -326,6 +203,7 @@ START_TEST(test_random_fits)
 	const struct scenario *scenario = &scenarios[_i];
 	double worst = 0, most = 0;
 	unsigned int turn, i;
+	__u64 from;
 
 	for (turn = 0; turn < 30; turn++) {
 		seed_with(1000 * (unsigned int)_i + turn);
@@ -339,9 +217,11 @@ START_TEST(test_random_fits)
 							  mapping.begin),
 			       10, &worst);
 		/* Checks the mapping lines around the boundaries of the fit's
-		 * pieces. */
-		for (i = 0; i < world.nr; i++)
-			follow(world.piece[i].from - 1, 3, &worst);
+		 * pieces. The first piece may begin with the mapping. */
+		for (i = 0; i < world.nr; i++) {
+			from = world.piece[i].from;
+			follow(from == mapping.begin ? from : from - 1, 3, &worst);
+		}
 		follow(mapping.end, 1, &worst);
 	}
 	printf("# %s: at most %.0f lines, off by %.4f ns\n", scenario->name, most,
@@ -377,15 +257,6 @@ START_TEST(test_number_of_lines)
 END_TEST
 
 /* ---- mappings computed by hand ------------------------------------------- */
-
-static __u64 at(__u64 local)
-{
-	struct tsct_mapping_line line;
-
-	ck_assert_int_eq(tsct_mapping_find_line(&mapping, local, &line), 0);
-	ck_assert_uint_lt(local - line.from, line.len);
-	return tsct_mapping_line_at(&line, local);
-}
 
 static const struct tsct_axis identity_axis = { 0, 0, 1, 1, GIGA };
 
@@ -542,104 +413,6 @@ START_TEST(test_fit)
 	/* The allowed error includes rounding, by up to 2^-12, of doubles of 2^40 that
 	 * are subtracted here and in tsct_fit_at(). */
 	ck_assert_double_lt(worst, ERROR_NS + 0.01);
-}
-END_TEST
-
-/* ---- cursors -------------------------------------------------------------------- */
-
-/* Compares the results of a mapping cursor with a separate lookup of each tick, to
- * which monotonic fixups are added. */
-static void run_location(unsigned int gap_bits)
-{
-	struct tsct_mapping_cursor cursor;
-	__u64 local = mapping.begin, last_local = 0, last = 0, global, line, monotonic_fixups = 0;
-	bool flat = false;
-	unsigned int i;
-
-	tsct_mapping_cursor_init(&cursor, &mapping);
-	for (i = 0; i < 20000; i++) {
-		if (any(3))
-			local += any64() >> (64 - any(gap_bits) - 1);
-		if (local - mapping.begin > mapping.end - mapping.begin)
-			break;
-		must(!tsct_mapping_cursor_next(&cursor, local, &global));
-		line = at(local);
-		flat |= !whole_at(local);
-		if (!i) {
-			must(global == line);
-		} else {
-			must(local == last_local ? global == last : global > last);
-			last += local != last_local;
-			must(global == (line > last ? line : last));
-			monotonic_fixups += line < last;
-		}
-		last = global;
-		last_local = local;
-	}
-	must(cursor.monotonic_fixups == monotonic_fixups);
-	must(!monotonic_fixups == !cursor.fixup_max);
-	/* Mapping lines that rise by a tick or more per local tick need no monotonic
-	 * fixups. */
-	must(!monotonic_fixups || flat);
-}
-
-START_TEST(test_cursor)
-{
-	seed_with(2000 + (unsigned int)_i);
-	make_world(2 + any(20), any_double(0.001, 100), 50);
-	make_correct();
-	run_location(4);
-	run_location(40);
-}
-END_TEST
-
-START_TEST(test_cursor_rejects)
-{
-	const struct tsct_axis axis = { 1000, 0, 1, 1, GIGA };
-	struct tsct_mapping_cursor cursor, before;
-	__u64 global = 77;
-
-	ck_assert_int_eq(build_identity(&mapping, &axis, 1000, 2000), 0);
-	tsct_mapping_cursor_init(&cursor, &mapping);
-	before = cursor;
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 0, &global), -EINVAL);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 999, &global), -EINVAL);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 2001, &global), -ERANGE);
-	ck_assert_mem_eq(&cursor, &before, sizeof(before));
-	ck_assert_uint_eq(global, 77);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 1000, &global), 0);
-	ck_assert_uint_eq(global, 0);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 1500, &global), 0);
-	ck_assert_uint_eq(global, 500);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 1499, &global), -EINVAL);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 2000, &global), 0);
-	ck_assert_uint_eq(global, 1000);
-	ck_assert_uint_eq(cursor.monotonic_fixups, 0);
-}
-END_TEST
-
-/* If 4 GHz are mapped to 1 GHz, four local ticks share a global tick. The monotonic
- * fixups of such ticks are counted. */
-START_TEST(test_monotonic_fixups)
-{
-	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };
-	struct tsct_mapping_cursor cursor;
-	__u64 global, i;
-
-	ck_assert_int_eq(build_identity(&mapping, &axis, 0, 1000), 0);
-	ck_assert_uint_eq(whole_at(0), 0);
-	tsct_mapping_cursor_init(&cursor, &mapping);
-	for (i = 0; i < 8; i++) {
-		ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, i, &global), 0);
-		ck_assert_uint_eq(global, i);
-	}
-	ck_assert_uint_eq(cursor.monotonic_fixups, 7);
-	ck_assert_uint_eq(cursor.fixup_max, 7 - 7 / 4);
-	/* Equal local ticks have equal global ticks, even after a monotonic fixup. */
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 7, &global), 0);
-	ck_assert_uint_eq(global, 7);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);
-	ck_assert_uint_eq(global, 25);
 }
 END_TEST
 
@@ -815,10 +588,6 @@ int main(void)
 	tcase_add_test(tcase, test_axis_of_recording);
 	tcase_add_test(tcase, test_axis_of_clock_params);
 	tcase_add_loop_test(tcase, test_fit, 0, 5);
-	tcase = add_case(suite, "locations", NULL, NULL);
-	tcase_add_loop_test(tcase, test_cursor, 0, 20);
-	tcase_add_test(tcase, test_cursor_rejects);
-	tcase_add_test(tcase, test_monotonic_fixups);
 	tcase = add_case(suite, "refused", NULL, NULL);
 	tcase_add_test(tcase, test_bad_numbers);
 	tcase_add_test(tcase, test_bad_pieces);

@@ -156,7 +156,7 @@ START_TEST(test_place_wraps)
 }
 END_TEST
 
-/* Whatever head contains, pad, header and record lie inside the ring's data. */
+/* Pad, header and record lie inside the ring's data, for any value of head. */
 START_TEST(test_place_any_head)
 {
 	struct tsct_geometry geo = geometry(8192, 8, TSCT_POLICY_OVERWRITE);
