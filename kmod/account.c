@@ -24,17 +24,17 @@ struct tsct_account {
 static ulong account_bytes_max;
 module_param_named(bytes_max, account_bytes_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_max,
-		 "ring memory of all users together, in bytes (0: a quarter of RAM)");
+		 "limit on the ring memory of all users together, in bytes (0: a quarter of RAM)");
 
 static ulong account_bytes_user_max = 256UL << 20;
 module_param_named(bytes_user_max, account_bytes_user_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_user_max,
-		 "ring memory of one user without CAP_SYS_RESOURCE, in bytes");
+		 "limit on the ring memory of one user without CAP_SYS_RESOURCE, in bytes");
 
 static uint account_channels_user_max = 64;
 module_param_named(channels_user_max, account_channels_user_max, uint, 0644);
 MODULE_PARM_DESC(channels_user_max,
-		 "channels of one user without CAP_SYS_RESOURCE");
+		 "limit on the number of channels of one user without CAP_SYS_RESOURCE");
 
 static LIST_HEAD(account_list);
 static u64 account_bytes;

@@ -62,7 +62,7 @@ void timekeeper_describe(const struct timekeeper *k, char *text, size_t size)
 		snprintf(text, size, "%s: time unknown, epoch %u (%s)",
 			 tsct_status_name(state->status), state->epoch,
 			 state->cause ? tsct_cause_name(state->cause) :
-			 "the first one");
+			 "first epoch");
 		return;
 	}
 	snprintf(text, size, "%s: %.0f Hz +- %.6f ppm, time within %.3f us "
@@ -218,8 +218,8 @@ bool timekeeper_is_held(struct timekeeper *k)
 		return false;
 	if (timekeeper_raw_ns(k) < k->hold_until_ns)
 		return true;
-	log_warning("survey of the CPUs: still running after 2 s, a CPU may be "
-		    "monopolized; publishing the time without it");
+	log_warning("the CPU survey still runs after 2 s (a CPU may be "
+		    "monopolized); the time is published without the survey");
 	k->hold_until_ns = 0;
 	return false;
 }

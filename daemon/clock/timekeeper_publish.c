@@ -277,7 +277,7 @@ static int calibrate(struct timekeeper *k)
 	if (i == CALIBRATIONS) {
 		log_error("calibration failed: clock samples are inconsistent: "
 			  "the clock was disrupted %d times meanwhile; trying "
-			  "again at the next tick", CALIBRATIONS);
+			  "again at the next update", CALIBRATIONS);
 		return -EAGAIN;
 	}
 	k->uncalibrated = false;

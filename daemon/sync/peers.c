@@ -304,7 +304,7 @@ unsigned int peers_wants(struct peers *p, struct pollfd *fds,
 	unsigned int i;
 
 	static_assert(1 + TSCT_SOURCES_MAX + SERVER_SOCKETS_MAX <=
-		      PEERS_FDS_MAX, "the array of descriptors is too small");
+		      PEERS_FDS_MAX, "PEERS_FDS_MAX must cover every source and server socket");
 	p->nr_watched = 0;
 	for (i = 0; i < p->nr_sources; i++)
 		watch_fd(p, fds, p->source[i].socket.fd, WATCHED_SOURCE, i);

@@ -84,7 +84,7 @@ static const char *check(const struct tsct_sync_sample *s)
 	if ((__s64)(s->x.t3 - s->x.t2) < 0)
 		return "request answered before it was received";
 	if (s->fitted > 1 || s->kept > 1 || s->has_line > 1)
-		return "flag is neither 0 nor 1";
+		return "value of fitted, kept or has_line is neither 0 nor 1";
 	if (s->status >= TSCT_STATUS_NR)
 		return "unknown status";
 	if (s->depth > TSCT_CLUSTER_DEPTH_MAX)

@@ -460,7 +460,7 @@ static const char *decode(struct tsct_stream_reader *s)
 
 	head = tsct_delta_get_end(&delta, at, left, &id);
 	if (head == -ENODATA)
-		return "extends beyond its packet";
+		return "event extends beyond the end of its packet";
 	if (head < 0)
 		return "malformed header";
 	if (id >= s->nr_kinds || !s->kinds[id].def)
@@ -477,11 +477,11 @@ static const char *decode(struct tsct_stream_reader *s)
 			field = tsct_event_def_field_size(&def->fields[f], at + size,
 							  left - size);
 			if (field < 0)
-				return "extends beyond its packet";
+				return "event extends beyond the end of its packet";
 			size += field;
 		}
 	if ((size_t)size > left)
-		return "extends beyond its packet";
+		return "event extends beyond the end of its packet";
 	if (size > TSCT_CTF_PAYLOAD_MAX)
 		return "payload too large";
 	s->delta = delta;

@@ -46,7 +46,7 @@ static const char *why_none(const struct merge_in *in)
 	}
 	if (in->info.rec->merged)
 		return in->info.rec->timeline.on ? NULL :
-			"was merged by each node's own clock";
+			"was merged without a common timeline, by each node's own clock";
 	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
 		return "";
 	if (in->info.rec->counter.mult)
@@ -87,8 +87,8 @@ static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 		what = why_none(in);
 		if (what && !*what)
 			what = has_agreed(merge_sync(in)) ?
-				"uses CLOCK_REALTIME (synced-cluster), others use sync samples" :
-				"has no sync samples, others have";
+				"uses CLOCK_REALTIME (synced-cluster), but other inputs use sync samples" :
+				"has no sync samples, but other inputs have";
 		if (what) {
 			snprintf(why, size, "%s: %s", in->info.path, what);
 			return -EINVAL;
@@ -210,10 +210,10 @@ int merge_choose_time(struct tsct_merge *m)
 	/* Samples from before a disruption are of another epoch than the last. */
 	for (in = m->in; in < m->in + m->nr; in++)
 		if (merge_was_disrupted(in->info.rec))
-			merge_note(m, "%s: its clock was disrupted while it was"
-				   " recorded (a step, a suspend); times before it"
-				   " use the samples from before it, if there are"
-				   " any", in->info.path);
+			merge_note(m, "%s: the clock was disrupted during the"
+				   " recording (a step, a suspend); times before the"
+				   " disruption use the samples taken before the"
+				   " disruption, if there are any", in->info.path);
 	return 0;
 }
 

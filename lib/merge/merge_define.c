@@ -190,8 +190,8 @@ static int find_or_add_class(struct tsct_merge *m, const struct merge_in *in,
 	if (ret < 0)
 		return merge_fail(m, ret, ret == -EINVAL ? "%s: channel '%s':"
 				  " more than %d channels in all inputs, or the name"
-				  " is too long" : "%s: no memory for channel '%s' (of"
-				  " %d)", in->info.path, from->name,
+				  " is too long" : "%s: no memory for channel '%s' (at most"
+				  " %d channels are possible)", in->info.path, from->name,
 				  TSCT_STREAMS_MAX);
 	m->result.streams[ret].policy = from->policy;
 	m->result.streams[ret].kernel = from->kernel;

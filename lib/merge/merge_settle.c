@@ -194,8 +194,8 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 	if (err == -ENOMEM || err == -EINTR)
 		return merge_fail_errno(m, err);
 	return merge_fail(m, -EINVAL, "%s: its sync samples give no time with --fit"
-			  " %s: %s; use another fit, or --force to take its own"
-			  " clock beside inputs without a common timeline",
+			  " %s: %s; use another fit, or --force to merge all"
+			  " inputs by their own clocks, without a common timeline",
 			  in->info.path, tsct_fit_name(in->fit),
 			  tsct_fit_error(err));
 }

@@ -245,10 +245,10 @@ int merge_shift(struct tsct_merge *m)
 	/* If a message is received before it was sent by more than the bounds, a bound
 	 * or a node's number is wrong. */
 	if (!err && seen.all.within && (seen.all.beyond || seen.other_pairs))
-		merge_note(m, "messages are received before they were sent, %s:"
-			   " no node was shifted", seen.all.beyond ?
-			   "some by more than the error bounds" :
-			   "between too many pairs of nodes");
+		merge_note(m, "no node was shifted, although messages are received"
+			   " before they were sent: %s", seen.all.beyond ?
+			   "some messages by more than the error bounds" :
+			   "there are such messages between too many pairs of nodes");
 	else if (!err && seen.all.within)
 		err = find_shifts(m, &seen);
 	if (!err && m->shifted)

@@ -467,7 +467,7 @@ const char *tsct_responder_result_text(enum tsct_answer answer)
 		[TSCT_ANSWER_BAD_MAC] =
 			"wrong MAC; compare the key in both key files",
 		[TSCT_ANSWER_NO_MAC] =
-			"no MAC, from a child with a configured key",
+			"request without a MAC from a child that has a key; set the key there",
 		[TSCT_ANSWER_WRONG_KEY] =
 			"wrong key: it is configured for another node",
 		[TSCT_ANSWER_TOO_LONG] =

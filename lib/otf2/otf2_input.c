@@ -124,7 +124,7 @@ static int open_anchor(struct tsct_otf2_input *in)
 	in->def_chunk = defs;
 	if (events < OTF2_CHUNK_SIZE_MIN || events > OTF2_CHUNK_SIZE_MAX ||
 	    defs < OTF2_CHUNK_SIZE_MIN || defs > OTF2_CHUNK_SIZE_MAX)
-		return refuse(in, -EBADMSG, "damaged: chunks of %llu and %llu bytes",
+		return refuse(in, -EBADMSG, "damaged: invalid chunk sizes of %llu and %llu bytes",
 			      (unsigned long long)events,
 			      (unsigned long long)defs);
 	return read_ids(in);

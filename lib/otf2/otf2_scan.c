@@ -92,7 +92,7 @@ static int skip_record(struct scan *s, uint8_t kind)
 		if (len == 0xff)
 			len = 0;
 		if (len > 8)
-			return damaged(s, "invalid number of %llu bytes",
+			return damaged(s, "number of invalid size: %llu bytes",
 				       (unsigned long long)len);
 	} else if (len == 0xff) {
 		if (s->len - s->at < 8)

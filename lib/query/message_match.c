@@ -53,7 +53,7 @@ struct tsct_message_matcher {
 };
 
 _Static_assert(PAIR_SLOTS / 4 * 3 >= TSCT_MESSAGE_PAIRS_MAX,
-	       "the hash table has too few slots for all pairs");
+	       "PAIR_SLOTS must hold TSCT_MESSAGE_PAIRS_MAX pairs of nodes");
 
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret)

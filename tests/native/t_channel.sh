@@ -102,7 +102,7 @@ END
 run 0 snapshot -c fly -o "$work/last"
 [ "$("$ctl" dump "$work/last" | wc -l)" -gt 100 ] || fail "too few of the last events"
 run 0 channel remove box
-shows '^channel box: removed; memory is freed when 1 process closes it$'
+shows '^channel box: removed; its memory is freed when 1 process closes the channel$'
 sleep 0.2
 kill -0 "$box" || fail "the program that has it open ended"
 run 0 channel create box

@@ -32,7 +32,7 @@ run 0 stat --json "$work/off"
 [ "$(number error_ns "$work/out")" -ge 100000000 ] || fail "off: error_ns"
 shows '"most_on_tick": null'
 run 0 stat "$work/tsc-256"
-shows 'ticks *tsc/256; at most [1-9][0-9]* more events on the same tick as another event'
+shows 'ticks *tsc/256; up to [1-9][0-9]* further events have the same tick as an event before them'
 run 0 stat "$work/interpolated"
 shows 'ticks *interpolated; all time stamps are distinct'
 

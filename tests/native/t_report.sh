@@ -160,7 +160,7 @@ cd "$top"
 # --- errors --------------------------------------------------------------------------
 before=$(ls -A "$work")
 run 2 report
-says 'missing page and recording'
+says 'nothing to report; give OUT.html and a RECORDING'
 run 2 report "$work/x.html"
 says 'missing recording'
 run 2 report "$work/a" "$work/x.html"

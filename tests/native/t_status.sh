@@ -45,7 +45,7 @@ grep -q '^embedded  *yes' "$work/out" || fail "embedded is not available"
 grep -q '"channels": \[\]' "$work/json" || fail "channels are reported without a provider"
 for provider in none bogus; do
 	TSCTRACE_PROVIDER=$provider status
-	grep -qF "programs use   none: \$TSCTRACE_PROVIDER is '$provider'; unset it" \
+	grep -qF "programs use   none: \$TSCTRACE_PROVIDER is '$provider', which is not available; unset it" \
 		"$work/out" || fail "no reason for no provider: \$TSCTRACE_PROVIDER"
 done
 TSCTRACE_PROVIDER='' status

@@ -250,7 +250,7 @@ START_TEST(test_force)
 
 	write_alone(0);
 	expect_refused("be", "/e: holds the same recording as");
-	expect_refused("ce", "has no sync samples, others have; use --force");
+	expect_refused("ce", "has no sync samples, but other inputs have; use --force");
 	options.force = true;
 	m = merge_to("ce", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
@@ -295,7 +295,7 @@ END_TEST
 START_TEST(test_synced_mixed)
 {
 	static const char sentence[] =
-		"/d: uses CLOCK_REALTIME (synced-cluster), others use sync samples";
+		"/d: uses CLOCK_REALTIME (synced-cluster), but other inputs use sync samples";
 	struct node n = nodes[1];
 
 	n.synced = true;
@@ -392,7 +392,7 @@ START_TEST(test_epoch_without_samples)
 	write_events(writer, &later, 18);
 	end_node(&rec, writer, fd, false);
 	m = merge_to("ad", "o");
-	ck_assert(strstr(notes, "/d: its clock was disrupted"));
+	ck_assert(strstr(notes, "/d: the clock was disrupted"));
 	ck_assert(tsct_merge_result(m)->nodes[1].disrupted);
 	ck_assert(!tsct_merge_result(m)->nodes[0].disrupted);
 	tsct_merge_free(m);

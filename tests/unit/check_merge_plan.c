@@ -53,7 +53,7 @@ static struct bad bad(int i)
 		return (struct bad) { "/d: begins 399 days after", "ad", true, n };
 	case 7:
 		n.alone = true;
-		return (struct bad) { "/d: has no sync samples, others have", "adb",
+		return (struct bad) { "/d: has no sync samples, but other inputs have", "adb",
 			true, n };
 	}
 	ck_abort();

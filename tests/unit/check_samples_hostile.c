@@ -79,7 +79,7 @@ static const struct {
 } impossible[] = {
 	{ "answer received before its request was sent", answered_early },
 	{ "request answered before it was received", sent_early },
-	{ "flag is neither 0 nor 1", no_flag },
+	{ "value of fitted, kept or has_line is neither 0 nor 1", no_flag },
 	{ "unknown status", no_status },
 	{ "too many hops from the master", too_deep },
 	{ "counter of rate 0", no_rate },

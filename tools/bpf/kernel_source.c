@@ -52,7 +52,7 @@ static const struct kernel_event {
 enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE, NR_EVENTS };
 
 _Static_assert(sizeof(kernel_events) / sizeof(*kernel_events) == NR_EVENTS,
-	       "one line per event");
+	       "kernel_events[] needs one entry per event");
 
 /* ---- log of libbpf ----------------------------------------------------- */
 

@@ -64,7 +64,7 @@ const char *channel_view_lost(const __u64 *lost, __u64 no_ring, char *text,
 					 used ? ", " : "", lost_names[i],
 					 (unsigned long long)lost[i]);
 	if (no_ring && used < size)
-		snprintf(text + used, size - used, "%sno ring %llu",
+		snprintf(text + used, size - used, "%swithout a ring %llu",
 			 used ? ", " : "", (unsigned long long)no_ring);
 	return text;
 }
@@ -117,7 +117,7 @@ void channel_view_cpus(FILE *to, struct channel_list *all, const struct listed_c
 	while (channel_list_next_cpu(all, c, &nr, &cpu)) {
 		if (lossy_only && !channel_view_lost_sum(cpu.lost))
 			continue;
-		fprintf(to, "       CPU %-4u event %" PRIu64 ", block %" PRIu64, cpu.cpu,
+		fprintf(to, "       CPU %-4u events %" PRIu64 ", blocks %" PRIu64, cpu.cpu,
 			(uint64_t)cpu.events,
 			(uint64_t)(cpu.written / (c->info.block_size ?: 1)));
 		if (c->info.policy == TSCT_POLICY_DISCARD)

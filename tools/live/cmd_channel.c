@@ -159,7 +159,8 @@ static const char *explain_create(int error)
 		return "exceeds the provider's file size limit; raise its"
 			" 'ulimit -f'";
 	case -EINVAL:
-		return "rejected by the provider; use programs of one version";
+		return "rejected by the provider; install one version of module,"
+			" daemon and trace-ctl";
 	}
 	return strerror(-error);
 }
@@ -258,8 +259,8 @@ static const char *explain_remove(int error)
 		return "not a kept channel: it is removed when the last program"
 			" that uses it ends";
 	case -ENOTTY:
-		return "not supported by the provider; use programs of one"
-			" version";
+		return "not supported by the provider; install one version"
+			" of module, daemon and trace-ctl";
 	}
 	return strerror(-error);
 }
@@ -302,7 +303,7 @@ static int print_removed(const struct channel_options *w, const struct listed_ch
 			(json_int_t)c->info.holders));
 	printf("channel %s: removed", c->info.name);
 	if (c->info.holders)
-		printf("; memory is freed when %u process%s close%s it",
+		printf("; its memory is freed when %u process%s close%s the channel",
 		       c->info.holders, c->info.holders == 1 ? "" : "es",
 		       c->info.holders == 1 ? "s" : "");
 	putchar('\n');

@@ -56,7 +56,7 @@ static int print_clock(const struct clock_options *o)
 	if (ret)
 		return print_error(strerror(-ret));
 	if (clock_read(clock, &r)) {
-		fprintf(stderr, "trace-ctl clock: %s: nothing published yet; try"
+		fprintf(stderr, "trace-ctl clock: %s: no clock params published yet; try"
 			" again in a second\n", tsct_clock_origin(clock));
 		ret = o->watch_s ? EXIT_DONE : EXIT_FAILED;
 	} else if (o->watch_s) {
@@ -84,7 +84,7 @@ static const char *check_synced(const struct clock_options *o,
 	static char why[128];
 
 	if (clock_read(r->clock, r))
-		return "nothing published yet";
+		return "no clock params published yet";
 	if (!clock_usable(r))
 		return clock_problem(r);
 	/* A clock that this process keeps for itself does not help other processes. */
@@ -146,7 +146,7 @@ static int fake_disruption(void)
 	answer[strcspn(answer, "\n")] = '\0';
 	printf("tsctraced simulates a disruption of the clock: ");
 	view_print_escaped(stdout, answer);
-	printf("; it recalibrates the clock\n");
+	printf("; the daemon recalibrates the clock\n");
 	free(answer);
 	return EXIT_DONE;
 }

@@ -56,7 +56,7 @@ static void print_clock(const struct status_report *s)
 {
 	printf("%-14s ", "clock");
 	if (!s->clock_known) {
-		printf("nothing published yet");
+		printf("no clock params published yet");
 	} else {
 		printf("%s, epoch %u", tsct_status_name(s->clock.status),
 		       s->clock.epoch);
@@ -181,7 +181,8 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	s->chosen = provider < 0 ? "none" : channel_provider_names[provider];
 	if (provider < 0 && only && *only)
 		snprintf(s->chosen_why, sizeof(s->chosen_why),
-			 "$TSCTRACE_PROVIDER is '%s'; unset it", only);
+			 "$TSCTRACE_PROVIDER is '%s', which is not available;"
+			 " unset it", only);
 	else if (provider < 0)
 		snprintf(s->chosen_why, sizeof(s->chosen_why),
 			 "no module and no daemon; start tsctraced, or run "

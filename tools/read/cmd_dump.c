@@ -119,8 +119,9 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		return;
 	write_lines(d);
 	fflush(stdout);
-	fprintf(stderr, "trace-ctl dump: segment %" PRIu64 " of CPU %u begins: its"
-		" stamps follow all earlier ones, and start from 0\n",
+	fprintf(stderr, "trace-ctl dump: segment %" PRIu64 " of CPU %u begins: the"
+		" ticks of its stamps start from 0 again, and are later than"
+		" those of the segments before\n",
 		(uint64_t)d->stamp.segment, e->cpu);
 }
 

@@ -229,8 +229,8 @@ static void print_files(const struct stat_figures *s)
 	else if (!s->max_per_tick)
 		puts("all time stamps are distinct");
 	else
-		printf("at most %" PRIu64 " more events on the same tick as"
-		       " another event\n",
+		printf("up to %" PRIu64 " further events have the same tick as"
+		       " an event before them\n",
 		       (uint64_t)s->max_per_tick);
 }
 
@@ -248,7 +248,7 @@ static void print_sum(const struct stat_figures *s)
 		       b.exact ? "=" : "DOES NOT AGREE with",
 		       (uint64_t)b.recorded, (uint64_t)b.lost);
 		if (b.refused)
-			printf("; %" PRIu64 " more were never published",
+			printf("; %" PRIu64 " events were never published",
 			       (uint64_t)b.refused);
 		putchar('\n');
 	}

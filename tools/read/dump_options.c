@@ -11,9 +11,9 @@ enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
 	{ "raw", KEY_RAW, NULL, 0, "print ticks as they were recorded", 0 },
-	{ "stamps", KEY_STAMPS, NULL, 0, "print unique stamps of 64 bits (tick and event counter), "
-	  "with their segment, and the seconds since the beginning, by the legacy "
-	  "and by the accurate conversion", 0 },
+	{ "stamps", KEY_STAMPS, NULL, 0, "print unique stamps of 64 bits (tick and event number), "
+	  "with their segment, and the seconds since the beginning, converted from "
+	  "the whole stamp (legacy) and from the tick alone (accurate)", 0 },
 	{ "delta", KEY_DELTA, NULL, 0, "print the time since the previous line, in seconds", 0 },
 	{ "error", KEY_ERROR, NULL, 0, "print the error bound of each time", 0 },
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"

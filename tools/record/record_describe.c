@@ -222,7 +222,7 @@ int record_clock_open(struct record_session *s)
 		err = tsct_clock_snapshot(s->clock, &state);
 	}
 	if (err) {
-		record_error("clock: nothing published yet (%s); start"
+		record_error("clock: no clock params published yet (%s); start"
 				" tsctraced, or try again when it has calibrated the"
 				" clock", tsct_clock_reason(s->clock));
 		return err;

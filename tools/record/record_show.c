@@ -250,7 +250,7 @@ static void print_balance(const struct record_session *s, bool quiet)
 		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.recorded,
 		(uint64_t)b.lost);
 	if (b.refused)
-		fprintf(stderr, "; %" PRIu64 " more never published",
+		fprintf(stderr, "; %" PRIu64 " events were never published",
 			(uint64_t)b.refused);
 	fputc('\n', stderr);
 }
@@ -335,7 +335,7 @@ static void print_text(const struct record_session *s,
 		usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %" PRIu64 " ns\n",
 		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
-		"embedded, and the module for kernel events" : rec->nodes[0].provider,
+		"embedded (kernel events: module)" : rec->nodes[0].provider,
 		tsct_source_name(rec->source), rec->clock_origin,
 		tsct_status_name(rec->status), (uint64_t)tsct_recording_writer_error_ns(s->writer));
 	print_hints(s, child, w.events);

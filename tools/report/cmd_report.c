@@ -137,8 +137,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		else if (w->nr_args)
 			check_trace(state, w);
 		else
-			argp_error(state, "missing page and recording: OUT.html"
-				   " RECORDING, or 'sync'");
+			argp_error(state, "nothing to report; give OUT.html and a RECORDING,"
+				   " or 'sync'");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

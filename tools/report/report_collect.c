@@ -295,8 +295,8 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	/* Fail if the recording has grown or changed since the first pass. */
 	if (ev->thread->index >= r->nr_row_of || ev->ns > r->end_ns ||
 	    r->seen[ev->def].index < 0)
-		return tsct_export_fail(x, -EBUSY, "it is being written; wait for its"
-					" end");
+		return tsct_export_fail(x, -EBUSY, "the recording is still being written;"
+					" wait for its end");
 	err = note_gap(r, ev);
 	if (!err)
 		err = spans_note(r->tracker, r->threads, ev->e->location,

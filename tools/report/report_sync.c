@@ -301,7 +301,7 @@ static void print_fit(FILE *to, const json_t *fit)
 		{ "Bound of the error", "error_ns", "ns" },
 		{ "Likely error (1 &sigma;)", "sd_ns", "ns" },
 		{ "Difference of candidates", "doubt_ns", "ns" },
-		{ "Residuals, RMS of kept", "residual_ns", "ns" },
+		{ "Residuals of the kept exchanges, RMS", "residual_ns", "ns" },
 		{ "Round trip, shortest", "rtt_min_ns", "ns" },
 		{ "Round trip, median", "rtt_median_ns", "ns" },
 		{ "Bound of the rate's error", "rate_error_ppb", "ppb" },
@@ -382,7 +382,7 @@ int report_sync(FILE *to, const json_t *window)
 {
 	int err;
 
-	report_begin(to, "Time by other nodes", text_of(window, "name", "?"), false);
+	report_begin(to, "Offsets from other nodes", text_of(window, "name", "?"), false);
 	err = report_sync_sections(to, window);
 	report_end(to, false);
 	return err;

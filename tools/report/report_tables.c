@@ -120,7 +120,7 @@ static void put_cards(const struct report *r, FILE *to)
 			bound = report_widest_ns(r, i);
 	fputs("<ul class=\"cards\">\n", to);
 	put_card(to, r->events, r->x.filter.from || r->x.filter.to ?
-		 "events in this part" : "events", false);
+		 "events in the time range shown" : "events", false);
 	fputs("<li><b>", to);
 	report_put_length(to, report_span_ns(r));
 	fputs("</b><span>length of the time range shown</span></li>\n", to);

@@ -221,7 +221,7 @@ int report_sync_part(struct report *r, FILE *to)
 	if (rec->messages.on)
 		put_messages(r, to);
 	if (tsct_recording_has_samples(rec)) {
-		fputs("<h2>Time by other nodes</h2>\n", to);
+		fputs("<h2>Offsets from other nodes</h2>\n", to);
 		err = put_samples(r, to);
 	}
 	fputs("</section>\n", to);
