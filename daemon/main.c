@@ -20,7 +20,7 @@
 #include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
 
-/* Limits of the interval of ticks, ms: with the longest, every disruption is detected
+/* Limits of --interval-ms, ms. With INTERVAL_MS_MAX, every disruption is detected
  * within 2 s. */
 #define INTERVAL_MS_MIN	100
 #define INTERVAL_MS_MAX	1000

@@ -95,8 +95,9 @@ void disruption_describe(const struct disruption *before,
 
 /* ---- reading: clocks against each other --------------------------------- */
 
-#define COMPARE_TRIES	8	/* most tries to read two clocks together */
-#define COMPARE_GOOD_NS	200	/* gap that two readings must not exceed, ns */
+#define COMPARE_TRIES	8	/* maximum number of tries of read_clock_offset() */
+/* Time between the two CLOCK_MONOTONIC readings of a try that ends the tries, ns */
+#define COMPARE_GOOD_NS	200
 
 static __s64 read_clock_ns(clockid_t clock)
 {
@@ -180,7 +181,8 @@ struct vmclock {
 	__u64 marker;
 	__u64 flags;
 	__u64 unused[9];
-	__u64 generation;		/* snapshots, if VMCLOCK_GENERATION is set */
+	__u64 generation;		/* number of restored snapshots; valid if flags
+					 * has VMCLOCK_GENERATION */
 };
 
 #define VMCLOCK_MAGIC		0x4b4c4356

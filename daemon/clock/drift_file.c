@@ -137,8 +137,9 @@ size_t drift_file_format(const struct drift_file *file,
 }
 
 /*
- * Returns NULL if @text begins with @wanted. Else returns the reason: @text is
- * malformed, or the first line that differs states another condition.
+ * Compares the content of a drift file with @wanted, the lines of the present machine,
+ * boot, CPU model and clock. Returns NULL if @text begins with @wanted; else the reason
+ * to reject the file: the condition in the first line that differs, or MALFORMED.
  */
 static const char *find_difference(const char *text, const char *wanted)
 {

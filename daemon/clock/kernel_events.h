@@ -24,8 +24,8 @@ struct kernel_events {
 /*
  * kernel_events_open - subscribe to the module's disruption events
  *
- * Returns 0 or -errno, such as on a kernel without generic netlink. The daemon
- * then detects every disruption without the events, up to a tick later.
+ * Returns 0 or -errno, such as on a kernel without generic netlink. The daemon then
+ * detects every disruption by timekeeper_tick(), up to --interval-ms later.
  */
 int kernel_events_open(struct kernel_events *kernel);
 void kernel_events_close(struct kernel_events *kernel);

@@ -28,8 +28,8 @@ void publisher_close(struct publisher *p);
 
 /*
  * publisher_last - the state published last: the clock file's state, or the module's
- * state if that has a later epoch or another source. The returned epochs are the later
- * ones of both states.
+ * state if the module has a later epoch or another source. The epoch and cluster_epoch
+ * in *ret_state are the highest that the file or the module has.
  */
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state);
 

@@ -73,9 +73,9 @@ struct timekeeper_stats {
 };
 
 /*
- * Callers may read stats, est (estimated rate) and disruption (indicators at the
- * last tick); timekeeper_state() is the published state. All other fields are
- * private to timekeeper*.c and tests.
+ * Callers may read stats, est (estimated rate) and disruption (the indicators of
+ * disruptions as last read); timekeeper_state() is the published state. All other
+ * fields are private to timekeeper*.c and tests.
  */
 struct timekeeper {
 	const struct timekeeper_ops *ops;
@@ -97,7 +97,8 @@ struct timekeeper {
 					 * CLOCK_MONOTONIC_RAW, ns; 0: no hold */
 	__s64 publish_latency_ns;	/* recent maximum of publication times, ns;
 					 * decays */
-	__u64 saved_error_ppt;		/* error in the drift file, plus 1, 10^-12 */
+	__u64 saved_error_ppt;		/* rate_error_ppt in the drift file, plus 1,
+					 * 10^-12; 0: not saved yet, or file removed */
 	__s64 saved_ns;			/* time when saved_error_ppt was written,
 					 * CLOCK_MONOTONIC_RAW, ns */
 	struct tsct_clock_state predecessor;	/* clock state before the start */
@@ -122,8 +123,8 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops);
 int timekeeper_tick(struct timekeeper *k);
 
 /*
- * timekeeper_wait_ms - delay until the next tick, ms: @interval_ms, but at most 100 ms
- * while the clock is not synchronized
+ * timekeeper_wait_ms - time until the next call of timekeeper_tick(), ms: @interval_ms,
+ * but at most 100 ms while the clock is not synchronized
  */
 int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms);
 
@@ -156,8 +157,8 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster);
  * timekeeper_publish_cluster - publish a change of the cluster's time now,
  * without a sample of the clocks
  *
- * A change that cannot be published now is published by the next tick. Returns as
- * timekeeper_tick().
+ * The next timekeeper_tick() publishes a change that cannot be published now. Returns
+ * as timekeeper_tick().
  */
 int timekeeper_publish_cluster(struct timekeeper *k);
 

@@ -67,8 +67,9 @@ struct config {
 	struct tsct_schedule_options schedule;
 	bool synced_host, synced_cluster;
 	enum tsct_fit_kind fit;
-	int stratum;			/* NTP stratum; 0: the default, while the
-					 * kernel's clock is synchronized */
+	int stratum;			/* configured NTP stratum of answers; 0: none:
+					 * the stratum is 10, or "unsynchronized" while
+					 * the kernel's clock is unsynchronized */
 };
 
 /* Function that receives an error or a warning, "FILE:LINE: what is wrong; what to
@@ -83,7 +84,8 @@ typedef void config_report_fn(bool is_error, const char *text);
  */
 int config_load(const char *path, config_report_fn *report,
 		struct config **ret_config);
-void config_free(struct config *config);	/* the argument may be NULL */
+/* Frees a configuration. @config may be NULL. */
+void config_free(struct config *config);
 
 /* True: a directive of the configuration needs the network. */
 bool config_has_network(const struct config *config);

@@ -17,7 +17,8 @@
 #define CONNECTIONS_MAX	32
 #define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
 #define REQUEST_MAX	128		/* request buffer, bytes, with newline or NUL */
-#define PER_DISPATCH	16		/* most connections per control_dispatch() */
+/* Maximum number of connections per control_dispatch() */
+#define PER_DISPATCH	16
 /* Time between log lines of refused requests, which any user can cause, ns */
 #define REFUSED_NS	10000000000LL
 
@@ -37,7 +38,8 @@ struct control {
 	bool bound;			/* true: control_close() removes the path */
 	bool paused;			/* the listening socket is not polled, for lack
 					 * of descriptors or memory */
-	__s64 refused_ns;		/* last log line of a refused request, ns */
+	__s64 refused_ns;		/* time of the last log line about a refused
+					 * request, CLOCK_MONOTONIC, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };

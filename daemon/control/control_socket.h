@@ -20,10 +20,12 @@
 
 struct control_ops {
 	void *ctx;
+	/* Prints the daemon's metrics. */
 	void (*metrics)(void *ctx, FILE *to);
 	/* Begins an epoch for a fake disruption and prints the outcome. */
 	void (*fake_disruption)(void *ctx, FILE *to);
-	/* Answers any other request, of any user. False: the request is unknown. */
+	/* Answers a request other than "metrics" and "fake-disruption", of any user.
+	 * Returns false if the request is unknown. */
 	bool (*other)(void *ctx, const char *request, FILE *to);
 };
 

@@ -12,8 +12,8 @@
 
 struct sock_fprog;
 
-#define NET_BATCH	32	/* most packets per call of net_receive() */
-#define NET_SENT	64	/* most sent packets that await a transmit time */
+#define NET_BATCH	32	/* maximum number of packets per net_receive() call */
+#define NET_SENT	64	/* maximum number of packets awaiting a transmit time */
 #define NET_NO_COOKIE	0xffffffffU	/* cookie: transmit time not requested */
 
 struct net_socket {

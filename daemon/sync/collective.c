@@ -24,11 +24,14 @@
 #include "peers_private.h"
 
 #define WAITS_NS	(NS_PER_S / 2)
-/* A member's report expires after this time, longer than the poll interval */
+/* Time after which a member's report expires, ns; longer than the poll interval */
 #define MEMBER_WAITS_NS	NS_PER_S
 #define LOG_AFTER_NS	(2 * NS_PER_S)	/* wait until missing nodes are logged, ns */
-#define LOG_NS		(10 * NS_PER_S)	/* time between log lines of missing nodes */
-#define RECENT		256	/* number of latest barriers that count as released */
+/* Time between log lines of missing nodes, ns */
+#define LOG_NS		(10 * NS_PER_S)
+/* A barrier counts as released if its number is less than RECENT below the number of
+ * the last released barrier. */
+#define RECENT		256
 
 /* Returns the parent: the first source that answers, to which this node reports. NULL:
  * no parent, as this node is the master. */
@@ -85,8 +88,8 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 
 	if (s != parent(p))
 		return false;
-	/* MEMBER_WAITS_NS is longer than WAITS_NS, because polls also show the end of a
-	 * session. */
+	/* A local caller counts longer here (MEMBER_WAITS_NS) than in waits_here():
+	 * polls stay frequent until an answer shows the end of the session. */
 	return (b->waited_ns && now_ns - b->waited_ns < MEMBER_WAITS_NS) ||
 		(has_members(p) && b->member_ns &&
 		 now_ns - b->member_ns <= MEMBER_WAITS_NS);
@@ -152,8 +155,8 @@ void barrier_member_waits(struct peers *p)
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 
-	/* Expired callers are dropped first: a node whose own callers have left would
-	 * arrive with its last member. */
+	/* Drops local callers that have left: they would still count as arrived, and
+	 * the arrival of the last member would release the barrier. */
 	expire(p);
 	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
 		b->member_ns = now_ns;
@@ -238,9 +241,9 @@ static void print_released(const struct peers *p, __u32 number, FILE *to)
 }
 
 /*
- * Begins to wait in a barrier. @number: the barrier's number by the caller, which may
- * have the number from an earlier daemon. The master decides whether all nodes arrived
- * in that barrier.
+ * Begins to wait in a barrier. @number: number of the barrier as the caller knows it,
+ * perhaps from an earlier daemon; 0: unknown. The master decides whether all nodes
+ * arrived in the barrier of that number.
  */
 static void begin_barrier(struct peers *p, __u32 number)
 {
@@ -270,8 +273,8 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 		fprintf(to, "error: timesync %s: not a number\n", which);
 		return;
 	}
-	/* The caller's barrier was released already, and other local callers may wait
-	 * in the next barrier. Numbers from an earlier daemon can be any. */
+	/* The caller's barrier was released already; other local callers may wait in
+	 * the next barrier. Numbers beyond RECENT may come from an earlier daemon. */
 	if (number && b->released && b->released - (__u32)number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();

@@ -147,8 +147,8 @@ static int start_network(struct peers *p)
 		log_warning("rtnetlink: %s; changes of the network are not "
 			    "detected", strerror(-err));
 	set_sources(p);
-	p->urgent = true;		/* makes the tick publish the cluster's time
-					 * anew */
+	p->urgent = true;		/* has the cluster's time published anew, see
+					 * peers_urgent() */
 	log_info("node %016llx, host %016llx%s%s: %u sources%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
 		 *p->config->name ? ", " : "", p->config->name, p->nr_sources,
@@ -211,7 +211,8 @@ static int apply_config(struct peers *p, struct config *config)
 	struct config *old = p->config;
 	int err;
 
-	p->nr_watched = 0;		/* watched descriptors may be closed below */
+	p->nr_watched = 0;		/* peers_dispatch() then ignores poll results of
+					 * descriptors that are closed below */
 	service_close(&p->service);
 	/* Estimates are dropped if the node's role or the kind of fit changes. */
 	if (p->cluster && (!config_has_network(config) ||
@@ -263,7 +264,7 @@ void peers_reload(struct peers *p)
 /* ---- dispatch of events ------------------------------------------------- */
 
 /* Polls all sources after a change of the network. Changes within a second after such a
- * poll are handled at the next tick. */
+ * poll are handled by the next peers_tick(). */
 void peers_links_changed(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();

@@ -61,8 +61,8 @@ void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 /* To be called after the timekeeper published clock params or began an epoch. */
 void peers_tick(struct peers *peers);
 
-/* True if the cluster's time is to be published before the next tick. Clears that
- * request. */
+/* Returns true if the cluster's time is to be published now, without waiting for the
+ * next timekeeper_tick(). Returns true once per such request. */
 bool peers_urgent(struct peers *peers);
 
 /* Answers the control socket's requests peers, exchanges, samples, sync and timesync.

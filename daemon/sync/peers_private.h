@@ -33,7 +33,8 @@ struct peer_source {
 	int poll;			/* poll interval, 2^n s */
 	unsigned int burst;		/* polls left in the present burst */
 	__s64 burst_ns;			/* begin time of the last burst */
-	bool accepted;			/* exchanges enter the cluster immediately */
+	/* false: the source's first exchanges are held back, see feed_complete() */
+	bool accepted;
 	bool is_unsynced;		/* the server's last answer was unsynchronized,
 					 * which suspends bursts */
 	unsigned int good;		/* answered polls since poll interval changed */
@@ -51,7 +52,8 @@ struct peer_source {
 	__s64 states_ns;
 	__s64 reach_ns;			/* time of the last log line "does not
 					 * answer" */
-	__s64 logged_ns[TSCT_CLIENT_NR];	/* last log line for each result */
+	/* Time of the last log line, by result of an answer (TSCT_CLIENT_*) */
+	__s64 logged_ns[TSCT_CLIENT_NR];
 };
 
 void source_open(struct peers *p, unsigned int nr,
@@ -78,7 +80,8 @@ void sources_poll_for_barrier(struct peers *p);
 /* Discards unfinished exchanges after a disruption of the local counter. */
 void sources_disrupt(struct peers *p);
 
-/* Logs, at each tick, sources that became falsetickers, or usable again. */
+/* Logs sources that became falsetickers, unusable or usable again since the last call
+ * of sources_log(). */
 void sources_log(struct peers *p);
 
 /* ---- exchange_log.c ------------------------------------------------------ */
@@ -124,7 +127,8 @@ struct members {
 	struct tsct_schedule *schedule;
 	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members */
 	const struct net_packet *packet;	/* packet of the present request */
-	unsigned int socket;		/* index of the socket of that packet */
+	unsigned int socket;		/* index in struct service of the socket that
+					 * received `packet` */
 	__u32 session;			/* last session that sent poll requests */
 };
 
@@ -188,12 +192,15 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
  * children. */
 #define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
 
-/* Pace of sending: least time in which the kernel sends one of many packets, cycles */
+/* Minimum time in which the kernel sends one of many packets. A measurement period has
+ * at least PACE_NR measurements, and lasts 1 s at least. */
 struct send_pace {
-	__u64 before;			/* least time in the last period; 0: unknown */
-	__u64 least;			/* least time in the present period */
-	unsigned int nr;		/* measurements in the present period */
-	__s64 since_ns;			/* begin time of the present period */
+	__u64 before;			/* minimum time per packet in the previous
+					 * measurement period, cycles; 0: unknown */
+	__u64 least;			/* minimum time per packet in the present
+					 * measurement period, cycles */
+	unsigned int nr;		/* number of measurements of time per packet */
+	__s64 since_ns;			/* begin time of the measurement period */
 	__s64 seen_ns;			/* time of the last measurement */
 };
 
@@ -201,8 +208,8 @@ struct send_pace {
 struct outbox {
 	struct net_answer answer[NET_TOGETHER];
 	unsigned int nr;
-	bool is_open;			/* answers are collected, as a full batch was
-					 * received */
+	bool is_open;			/* true: answers are collected, because more
+					 * requests may wait: NET_BATCH were received */
 	struct send_pace pace;
 };
 
@@ -212,7 +219,8 @@ struct service {
 	struct tsct_responder *responder;
 	struct tsct_ratelimit *ratelimit;
 	struct tsct_timeline timeline;
-	__s64 logged_ns[TSCT_ANSWER_NR];	/* last log line for each result */
+	/* Time of the last log line, by result of a request (TSCT_ANSWER_*) */
+	__s64 logged_ns[TSCT_ANSWER_NR];
 	__s64 now_ns;			/* begin time of the current dispatch */
 	struct outbox out;
 };
@@ -233,7 +241,7 @@ struct watched_fd {
 
 struct peers {
 	struct peers_options options;
-	struct config *config;		/* NULL: there is no configuration file */
+	struct config *config;		/* configuration; NULL: no configuration file */
 	struct timekeeper *timekeeper;
 	struct packet_clock clock;
 	__u64 node, host;		/* ids of this node and its host */
@@ -246,17 +254,18 @@ struct peers {
 	struct link_monitor *links;
 	bool links_changed;		/* the network changed, and sources were not
 					 * polled since */
-	__s64 links_polled_ns;		/* time of the last poll due to such a change */
+	__s64 links_polled_ns;		/* time of the last poll of all sources due to a
+					 * change of the network */
 	struct tsct_cluster *cluster;
 	struct exchange_log *log;
 	bool urgent;			/* publish the cluster's time before the next
-					 * tick; cleared by peers_urgent() */
+					 * timekeeper_tick(), see peers_urgent() */
 	struct barrier barrier;
 	__u32 nr_sessions;		/* number of ended sessions */
 	__u32 timeline_nr;		/* number of the last timeline begun here */
-	__u32 clock_epoch;		/* clock's epoch at the last tick */
-	__s64 epoch_ns;			/* last poll of all sources due to a new cluster
-					 * epoch */
+	__u32 clock_epoch;		/* clock's epoch at the last peers_tick() */
+	__s64 epoch_ns;			/* time of the last poll of all sources due to a
+					 * new cluster epoch */
 	__u32 logged_status, logged_epoch;	/* cluster state as last logged */
 	__u64 logged_master;
 	__s64 logged_ns;

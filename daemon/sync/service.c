@@ -16,8 +16,10 @@
 /* Longest time between service_refresh() calls, ns */
 #define REFRESH_NS	(2 * NS_PER_S)
 #define PHI_PPM		15	/* growth of NTP's root dispersion, ppm (RFC 5905) */
-#define PACE_NR		64		/* measurements until a least time counts */
-#define PACE_NS		(10 * NS_PER_S)	/* validity of the least time of a packet, ns */
+/* Number of measured times per packet after which send_outbox() uses their minimum */
+#define PACE_NR		64
+/* Time without a measurement after which measured times per packet are dropped, ns */
+#define PACE_NS		(10 * NS_PER_S)
 #define LOG_NS		(10 * NS_PER_S)	/* time between log lines for one reason, ns */
 
 /* ---- content of answers -------------------------------------------------- */
@@ -206,8 +208,8 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 	}
 	net_send(socket, packet, reply, len, ticket ? ticket : NET_NO_COOKIE,
 		 &p->clock, NULL);
-	/* The kernel's transmit time of the answer is mostly available already, and the
-	 * same client may send the next request. */
+	/* Reads the answer's transmit time now: the kernel mostly has it already, and
+	 * if the same client sends the next request, the next answer has this time. */
 	if (ticket)
 		read_tx_times(p, socket);
 }

@@ -10,7 +10,8 @@
 
 #define NS_PER_MS	1000000LL
 
-/* Polls in a burst, at start and after a change of the network */
+/* Number of polls in a burst. A burst begins at start, and after a change of the
+ * network or a disruption. */
 #define BURST		6
 #define BURST_NS	(100 * NS_PER_MS) /* time between polls of a burst, ns */
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
@@ -28,17 +29,18 @@
 #define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session, ns */
 #define SESSION_LOST	5		/* lost requests in a row that end a
 					 * session */
-/* Time between exchanges in an own session, ns */
+/* Time from an answer to the next request in a session that this node began, ns */
 #define SESSION_GAP_NS	NS_PER_MS
 #define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a poll, ns */
-#define TX_TIMES	8		/* most transmit times read in a row */
+#define TX_TIMES	8	/* maximum number of transmit times read in a row */
 #define GOOD_ENOUGH	8	/* answered polls until the poll interval doubles */
-#define HELD		3		/* first exchanges of a source, fed together */
+/* Number of first exchanges with a source that are fed to the cluster together */
+#define HELD		3
 
 /* Time between log lines of a source for one reason, ns */
 #define LOG_NS		(60 * NS_PER_S)
-#define STATES_MAX	20		/* most log lines about a source's state
-					 * in LOG_NS */
+#define STATES_MAX	20		/* maximum number of log lines about a
+					 * source's state in LOG_NS */
 /* Time between log lines "does not answer", per source, ns */
 #define REACH_NS	(10 * NS_PER_S)
 
@@ -239,8 +241,8 @@ void sources_log(struct peers *p)
 		logged = state.falseticker ? SOURCE_FALSETICKER :
 			!state.known && *state.reason ? SOURCE_REFUSED :
 			SOURCE_USABLE;
-		/* For a source without an estimate and without a reason, the logged
-		 * state stays as it is. */
+		/* While a source has neither an estimate nor a reason for not being
+		 * used, its logged state stays as it is. */
 		if (logged == s->logged || (!logged && !state.known))
 			continue;
 		s->logged = logged;
@@ -396,8 +398,8 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (!s->session || r->session != s->session)
 		return;
 	s->due_ns = now_ns + 1000LL * r->turn_us;
-	/* The next request waits for the answers to requests sent after the answered
-	 * request. */
+	/* If further requests are outstanding, their answers shall arrive first: the
+	 * next request is sent after BEHIND_NS at the earliest. */
 	if (tsct_client_waits(&s->client) && r->turn_us < BEHIND_NS / 1000)
 		s->due_ns = now_ns + BEHIND_NS;
 }

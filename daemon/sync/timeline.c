@@ -105,7 +105,7 @@ static void feed_realtime(struct peers *p)
 		p->urgent = true;
 }
 
-/* ---- timeline at each tick ----------------------------------------------- */
+/* ---- peers_tick() -------------------------------------------------------- */
 
 static void log_cluster(struct peers *p)
 {
