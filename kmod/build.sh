@@ -38,8 +38,9 @@ choose_kernel() {
 		dir=$("$top/tests/guest/kernel.sh" get "$name")
 		kdir=$dir/build
 	fi
-	# Not from config/kernel.release: Debian's 6.1 headers have 6.1.192
-	# there, while uname -r prints 6.1.0-56-amd64, as this file has it.
+	# The release is read from utsrelease.h, which agrees with uname -r
+	# (6.1.0-56-amd64 on Debian), not from include/config/kernel.release,
+	# which has 6.1.192 in the same headers.
 	release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' \
 		"$kdir/include/generated/utsrelease.h" 2>/dev/null || true)
 	[ -n "$release" ] ||

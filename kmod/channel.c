@@ -148,7 +148,7 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 again:
 	err = tsct_account_open(channel->uid, bytes, privileged,
 				&channel->account);
-	/* capable() marks the task (PF_SUPERPRIV): called only if it decides. */
+	/* capable() sets the task's PF_SUPERPRIV: called only if over a limit. */
 	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
 		privileged = true;
 		goto again;

@@ -34,7 +34,7 @@ struct tsct_kchannel {
 	struct tsct_channel_header *header;
 	u8 *cpu_state;
 	void *defs;
-	struct page **head_pages;	/* header and definitions */
+	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
 	u64 consumer_offset;		/* offset in the file = bytes of header and
 					 * definitions */
@@ -43,11 +43,12 @@ struct tsct_kchannel {
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
 
-	/* protected by tsct_channel_lock */
+	/* Fields from `holders` to `bytes` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
-	bool kept;			/* stays allocated without holders */
-	bool removed;			/* removed by request; its name is free */
+	bool kept;			/* true: the channel remains without holders */
+	bool removed;			/* true: removed by request; another channel may
+					 * take the name */
 	u64 bytes;			/* bytes of memory charged to `account` */
 
 	struct mutex defs_lock;		/* lock of defs, defs_used and defs_nr */
@@ -58,7 +59,8 @@ struct tsct_kchannel {
 	struct mutex watch_lock;	/* lock of the list of watchers */
 	struct list_head watchers;
 	struct delayed_work watch;
-	u64 watch_sum;			/* head sum at the last run of `watch` */
+	u64 watch_sum;			/* bytes ever written to all rings when
+					 * tsct_channel_watch_fn() last ran */
 	struct rcu_head rcu;
 
 	/* rings by CPU; NULL until the CPU first comes up, then constant */
@@ -125,16 +127,17 @@ int tsct_channel_define(struct tsct_kchannel *channel,
  * watch.c
  *
  * State in poll() of a descriptor with the READ role, from its binding to a channel
- * until it is closed. A head sum is a result of channel_head_sum().
+ * until it is closed. Head sum: bytes ever written to all rings, channel_head_sum().
  */
 struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
 	u64 watermark;			/* unread bytes that end a poll() */
-	/* used by overwrite channels only */
+	/* reported_sum and offered_sum are used for overwrite channels only. */
 	u64 reported_sum;		/* head sum when poll() last reported data */
-	u64 offered_sum;		/* head sum that poll() reported to a caller
-					 * that polls again; 0: none */
+	u64 offered_sum;		/* head sum when poll() last reported data to a
+					 * caller that was about to wait and polls
+					 * again; 0: none */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,

@@ -90,7 +90,7 @@ static int clockpage_set_boot_id(void)
 
 /* ---- checks ----------------------------------------------------------- */
 
-/* Cycles per second of a source: how far a state may be ahead of the counter. */
+/* Returns the frequency of a source's counter, cycles per second. */
 static u64 source_cycles_per_sec(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
@@ -98,6 +98,7 @@ static u64 source_cycles_per_sec(u32 source)
 	return NSEC_PER_SEC;
 }
 
+/* True if @cycles is more than 1 s after @now. */
 static bool cycles_in_future(u64 cycles, u64 now, u32 source)
 {
 	return (s64)(cycles - now) > (s64)source_cycles_per_sec(source);
@@ -137,7 +138,10 @@ static int clockpage_publish(struct tsct_clock_state *state)
 
 	if (clockpage_suspended)
 		return -EAGAIN;
-	/* tsct_clockpage_set() compared the source without the lock. */
+	/*
+	 * Compares the source again: tsct_clockpage_set() did so without the lock, and
+	 * the source may have changed since.
+	 */
 	if (source != clockpage_source)
 		return -ESTALE;
 	if (clockpage_skewed)

@@ -28,8 +28,8 @@ int tsct_clockpage_set(struct tsct_clock_state *state);
 
 /* Result of a CPU check */
 struct tsct_cpucheck_result {
-	const struct tsct_cpu_check *table;	/* results of the check, by CPU id */
-	u32 source;		/* TSCT_SOURCE_* of new channels and the clock */
+	const struct tsct_cpu_check *table;	/* check results by CPU id */
+	u32 source;		/* source of new channels and of the clock */
 	u32 cause;		/* TSCT_CAUSE_* of the new epoch, if an epoch begins */
 	bool skewed;		/* counters of CPUs differ: sets TSCT_CLOCK_SKEWED */
 	bool event;		/* an epoch begins even if nothing changed */

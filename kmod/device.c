@@ -36,9 +36,10 @@
 /* An open file of the device. It is bound to at most one channel in its life. */
 struct tsct_file {
 	struct mutex bind_lock;		/* serializes requests to bind the file */
-	struct tsct_kchannel *channel;	/* stored by release, after roles */
-	u32 roles;			/* TSCT_ROLE_* of the file */
-	struct tsct_watcher watcher;	/* used if roles include READ */
+	struct tsct_kchannel *channel;	/* channel of the file; NULL: the file is not
+					 * bound. Stored last, by release */
+	u32 roles;			/* roles of the file, flags TSCT_ROLE_* */
+	struct tsct_watcher watcher;	/* poll() state, if roles has TSCT_ROLE_READ */
 };
 
 /* Returns the channel that the file is bound to, or NULL. */

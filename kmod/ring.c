@@ -138,7 +138,7 @@ static int ring_emit_record(struct tsct_ring *ring, u32 id,
  */
 static u32 ring_lookahead(const struct tsct_ring *ring)
 {
-	/* acquire as in ring_emit_record(), for all records in these bytes */
+	/* Acquire, pairs with the reader's release of tail, which frees the bytes. */
 	u64 used = tsct_pos_distance(smp_load_acquire(&ring->consumer->tail),
 				     ring->head);
 	u32 block = ring->geo.block_size;

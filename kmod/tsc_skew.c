@@ -62,7 +62,7 @@ static u32 skew_await(const u32 *word, u32 old, u64 since)
 	return old;
 }
 
-/* Sends pings on the reference CPU, interrupts off. Adds each round to the interval. */
+/* Sends pings on the reference CPU, interrupts off. Pongs narrow the skew's bounds. */
 static void skew_ping_burst(void)
 {
 	u64 since = rdtsc(), t0, tb, t1;

@@ -82,9 +82,10 @@ struct tsct_check {
 	__u64 table;		/* struct tsct_cpu_check * */
 	__u32 nr;
 	__u32 flags;		/* out: TSCT_CHECK_* flags */
-	__u32 tsc_khz;		/* out: the kernel's figure; 0: unknown */
-	__u32 source;		/* out: TSCT_SOURCE_* of new channels */
-	__u64 when_cycles;	/* out: when the table was measured */
+	__u32 tsc_khz;		/* out: the kernel's value of the TSC frequency,
+				 * kHz; 0: unknown */
+	__u32 source;		/* out: source of new channels, TSCT_SOURCE_* */
+	__u64 when_cycles;	/* out: counter value when the table was measured */
 	char clocksource[32];	/* out: the kernel's clocksource; "": unknown */
 	__u64 reserved[4];
 };
@@ -97,12 +98,12 @@ struct tsct_info {
 				 * "embedded" */
 	char version[32];
 	__u32 nr_cpus;		/* highest possible CPU id plus one */
-	__u32 source;		/* TSCT_SOURCE_* of new channels */
+	__u32 source;		/* source of new channels, TSCT_SOURCE_* */
 	__u64 channels;		/* number of channels */
 	__u64 bytes;		/* bytes of ring memory in use */
 	__u64 bytes_max;	/* limit of `bytes` over all users */
 	__u64 bytes_user_max;	/* limit of `bytes` per user */
-	__u64 features;		/* TSCT_FEATURE_* */
+	__u64 features;		/* features of the provider, TSCT_FEATURE_* */
 	__u64 reserved[8];
 };
 
@@ -302,11 +303,11 @@ struct tsct_reply {
 #define TSCT_GENL_VERSION	1
 #define TSCT_GENL_GROUP		"clock"
 
-/* Commands */
-/* message with the attributes EPOCH, CAUSE and SOURCE */
+/* Command of the message that reports a disruption, with attributes EPOCH, CAUSE and
+ * SOURCE */
 #define TSCT_GENL_CMD_DISRUPTED	1
 
-/* Attributes */
+/* Attributes of a TSCT_GENL_CMD_DISRUPTED message */
 #define TSCT_GENL_ATTR_EPOCH	1	/* u32: the new epoch */
 #define TSCT_GENL_ATTR_CAUSE	2	/* u32: cause of the epoch, TSCT_CAUSE_* */
 #define TSCT_GENL_ATTR_SOURCE	3	/* u32: source of cycles, TSCT_SOURCE_* */

@@ -118,7 +118,7 @@
 #define TSCT_BLOCK_SIZE_MAX	65536
 /* minimum number of blocks for the discard policy */
 #define TSCT_BLOCKS_MIN		2
-/* minimum for the overwrite policy: two blocks are never readable */
+/* minimum number of blocks for the overwrite policy: two blocks are never readable */
 #define TSCT_BLOCKS_MIN_OVERWRITE 4
 #define TSCT_BLOCKS_MAX		65536
 #define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* maximum bytes of ring data per CPU */
@@ -126,7 +126,7 @@
 
 /* struct tsct_channel_create.policy */
 #define TSCT_POLICY_DISCARD	0	/* if the ring is full, the new event is lost */
-#define TSCT_POLICY_OVERWRITE	1	/* if the ring is full, the oldest is
+#define TSCT_POLICY_OVERWRITE	1	/* if the ring is full, its oldest block is
 					 * overwritten */
 
 /* struct tsct_channel_create.flags */
@@ -135,9 +135,10 @@
 #define TSCT_CHANNEL_KEEP	0x2
 
 /* Roles of a descriptor: flags */
-/* may map rings writable and use TSCT_IOC_WRITE */
+/* the descriptor may map rings writable and use TSCT_IOC_WRITE */
 #define TSCT_ROLE_WRITE		0x1
-#define TSCT_ROLE_READ		0x2	/* may map consumer pages writable */
+/* the descriptor may map consumer pages writable */
+#define TSCT_ROLE_READ		0x2
 
 /* Sources of cycles, for a channel and for the clock area */
 #define TSCT_SOURCE_TSC		0	/* cycles of the TSC, read in program order */
@@ -157,9 +158,10 @@ struct tsct_channel_header {
 	__u32 id;		/* channel id from 1; not reused for a long time */
 	char name[TSCT_NAME_MAX];
 	__u32 uid;		/* user id of the owner */
-	__u32 policy;		/* TSCT_POLICY_* */
-	__u32 flags;		/* TSCT_CHANNEL_* */
-	__u32 source;		/* TSCT_SOURCE_* of all cycles in the channel */
+	__u32 policy;		/* policy of the channel, TSCT_POLICY_* */
+	__u32 flags;		/* flags of the channel, TSCT_CHANNEL_* */
+	__u32 source;		/* source of all cycles in the channel,
+				 * TSCT_SOURCE_* */
 	__u32 nr_cpus;
 	__u32 block_size;	/* bytes of a block, a power of two */
 	__u32 blocks;		/* number of blocks per CPU, a power of two */
@@ -233,7 +235,8 @@ struct tsct_block {
 
 /* First page of a ring. Written by the writers of the ring. */
 struct tsct_producer {
-	__u64 head;		/* position and count, see section 3 */
+	__u64 head;		/* position behind the last record, and number of
+				 * events, see section 3 */
 	__u64 reserved0[7];
 	__u64 lost[TSCT_LOST_NR];	/* number of lost events, by cause */
 	__u64 reserved1[4];

@@ -140,7 +140,7 @@ struct tsct_clock_params {
 	__u64 growth;		/* growth of error_ps from as_of_cycles on, 2^-32 ps per
 				 * cycle */
 	__u64 past_error_ps;	/* error bound from base_cycles to as_of_cycles, ps */
-	/* Other fields */
+	/* Fields that the fast path does not read */
 	__u64 mult;		/* multiplier after the slew, 2^-56 ns per cycle; 0: no
 				 * params */
 	__u64 slew_cycles;	/* length of the slew, cycles */
@@ -170,22 +170,23 @@ struct tsct_clock_prev_params {
 struct tsct_clock_state {
 	struct tsct_clock_params real;		/* params of CLOCK_REALTIME */
 	struct tsct_clock_params cluster;	/* params of the cluster's timeline */
-	__u32 status;			/* TSCT_STATUS_* of `real` */
+	__u32 status;			/* status of `real`, TSCT_STATUS_* */
 	__u32 epoch;			/* incremented at every disruption */
-	__u32 source;			/* TSCT_SOURCE_* of all cycles in the area */
-	__u32 cause;			/* TSCT_CAUSE_* of this epoch */
-	__u32 flags;			/* TSCT_CLOCK_SKEWED or 0 */
+	__u32 source;			/* source of all cycles in the area,
+					 * TSCT_SOURCE_* */
+	__u32 cause;			/* cause of this epoch, TSCT_CAUSE_* */
+	__u32 flags;			/* flags of the clock: TSCT_CLOCK_SKEWED or 0 */
 	__u32 reserved0;
 	__u64 epoch_cycles;		/* counter value when the disruption was
 					 * detected */
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
 	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult,
 					 * 10^-12 */
-	__u64 closing_error_ps;		/* error bound of the previous params, over
-					 * their length, ps */
+	__u64 closing_error_ps;		/* error bound of the params before `real`, from
+					 * their begin to their end, ps */
 	__u64 cluster_master;		/* node id of the master; 0: no master, or NTP
 					 * servers */
-	__u32 cluster_status;		/* TSCT_STATUS_* of `cluster` */
+	__u32 cluster_status;		/* status of `cluster`, TSCT_STATUS_* */
 	__u32 cluster_epoch;		/* incremented when the cluster's time may
 					 * jump */
 	__u32 cluster_timeline;		/* number that cluster_master gave to the
@@ -203,8 +204,8 @@ struct tsct_clock_segment {
 	__s64 base_ns;
 	__u64 error_ps;
 	__u32 epoch;
-	__u32 status;			/* TSCT_STATUS_* of times in the range */
-	__u32 cause;			/* TSCT_CAUSE_* of the segment's epoch */
+	__u32 status;			/* status in the range, TSCT_STATUS_* */
+	__u32 cause;			/* cause of the segment's epoch, TSCT_CAUSE_* */
 	__u32 reserved0;
 	__u64 reserved;
 };
