@@ -326,7 +326,7 @@ static void explain_quota(struct tsct_channel *channel,
 	}
 	if (tsct_channel_request(channel, TSCT_IOC_INFO, &info))
 		info.bytes_max = info.bytes_user_max = ~0ULL;
-	/* Approximate bytes of the file that the channel would have had */
+	/* Approximate size of the requested channel's file, bytes */
 	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
 			       2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
 		2 * TSCT_PAGE_SIZE;

@@ -225,7 +225,8 @@ static int try_once(struct tsct_channel *channel, const struct tsct_emit_request
 					event->iov, event->nr, event->size);
 }
 
-/* Tries the event again. A loss is counted in the ring of the thread's CPU then. */
+/* Tries to write the event, up to TRIES times. If the ring is full, the loss is counted
+ * in the ring of the CPU on which the thread then runs. */
 int tsct_emit_slow(struct tsct_channel *channel,
 		   const struct tsct_emit_request *event, int result)
 {

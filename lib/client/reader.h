@@ -20,7 +20,8 @@ struct tsct_ring_reader {
 	__u64 pos;		/* position behind the last record read, bytes */
 	__u64 released;		/* tail in shared memory, which writers read */
 	__u64 count;		/* number of events published before pos */
-	__u64 confirmed_pos;	/* the last position where count was compared */
+	__u64 confirmed_pos;	/* last position at which `count` was compared with
+				 * the ring's number of events */
 	bool overtaken;		/* a writer overwrote unread data since confirmed_pos */
 	bool damaged;		/* invalid data found since confirmed_pos */
 	/*
@@ -37,11 +38,12 @@ struct tsct_ring_reader {
 	struct tsct_event next;
 	__u64 *copy;		/* payload of `next`; allocated by the first peek */
 	/*
-	 * Private copy of the whole ring, which is read instead of the ring; NULL: no
-	 * copy
+	 * Image: private copy of the ring's data, which is read instead of the ring;
+	 * NULL: no copy. See tsct_reader_freeze()
 	 */
 	const char *image;
-	__u64 image_head;	/* head of the image, in the producer's format */
+	__u64 image_head;	/* head of the ring when `image` was copied, as in
+				 * tsct_producer.head */
 	/* The reader's own counters; the writers' counters in the struct are 0 */
 	struct tsct_ring_stat stat;
 };
@@ -105,7 +107,7 @@ tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
  * more than half, the copy is repeated a few times. Returns false if the CPU has
  * no ring.
  *
- * tsct_reader_thaw - read the ring again; reading continues behind the image
+ * tsct_reader_thaw - read the ring again, behind the last event read from the copy
  */
 bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 			char *image);

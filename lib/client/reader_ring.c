@@ -35,7 +35,7 @@ static struct ring_head load_head(const struct tsct_reader *reader, unsigned int
 	return head;
 }
 
-/* Start of a ring's data: the ring itself, or its image */
+/* Returns the start of a ring's data: of the ring itself, or of its private copy. */
 static const char *reader_data(const struct tsct_reader *reader, unsigned int cpu)
 {
 	const char *image = reader->rings[cpu].image;
@@ -59,7 +59,10 @@ static void copy_words(void *to, const void *from, size_t len)
 static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 			 __u64 pos)
 {
-	/* release to writers' loads of the tail: copies end before room is reused */
+	/*
+	 * Release: pairs with the writers' acquire of the tail. The reader has copied
+	 * the records below @pos before writers overwrite them.
+	 */
 	smp_store_release(&tsct_ring_consumer(reader->channel, cpu)->tail, pos);
 	reader->rings[cpu].released = pos;
 }
@@ -105,14 +108,14 @@ static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
 	known = tsct_ring_events(geo, reader_data(reader, cpu), head.word,
 				 &events);
 	smp_rmb();
-	/* Writers may have gone round and reused the block while it was read */
+	/* Writers may have overwritten the block while it was read. */
 	if (!known || !tsct_ring_holds(geo, head.word,
 				       load_head(reader, cpu).word))
 		events = ring->count + (__u64)(__s64)(__s16)apart;
 	reconcile(ring, events);
 }
 
-/* ---- beginning ---------------------------------------------------------- */
+/* ---- start of reading --------------------------------------------------- */
 
 /* Counts the records from position @from to @to. Returns false at invalid data. */
 static bool count_records(struct tsct_reader *reader, unsigned int cpu,
@@ -174,8 +177,8 @@ void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
 			    tsct_ring_data(reader->channel, cpu), now))
 		return;
 	/*
-	 * Without a valid block header, takes the 64-bit values closest to the reader's
-	 * own.
+	 * No block header is valid: extends the head's bits to the position nearest to
+	 * ring->pos, and to the lowest number of events that is not below ring->count.
 	 */
 	now->head = tsct_pos_extend(ring->pos, now->head);
 	now->oldest = tsct_ring_oldest(&reader->channel->geo, now->head);
@@ -439,11 +442,11 @@ void tsct_reader_seek_end(struct tsct_reader *reader)
 	}
 }
 
-/* ---- frozen copies ----------------------------------------------------- */
+/* ---- private copies of rings -------------------------------------------- */
 
 /*
- * Copies the ring's valid data to the same offsets in the image. Returns false if
- * writers reused more than half meanwhile.
+ * Copies the ring's valid data to the same offsets in @image. Returns false if writers
+ * overwrote more than half of this data meanwhile.
  */
 static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 		       char *image, struct tsct_ring_count *ret_now)
@@ -461,14 +464,14 @@ static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 		skip_damage(ring, ret_now->head);
 		return true;
 	}
-	/* Writers went round the whole ring since its begin was determined. */
+	/* Writers have overwritten the whole ring since ring->pos was determined. */
 	if (size > ring_size)
 		return false;
 	at = ring->pos & (ring_size - 1);
 	first = size < ring_size - at ? size : ring_size - at;
 	copy_words(image + at, data + at, first);
 	copy_words(image, data, size - first);
-	/* Data that writers reused during the copy is invalid in it. */
+	/* Moves ring->pos behind data that writers overwrote while it was copied. */
 	is_overtaken(reader, cpu);
 	return (__s64)(ret_now->head - ring->pos) >= (__s64)(size / 2);
 }
@@ -482,7 +485,7 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!tsct_ring_ready(reader->channel, cpu))
 		return false;
-	/* The next event was read ahead: move back, so that the image contains it. */
+	/* An event was read ahead: moves back to it, so that the copy contains it. */
 	if (ring->has_next) {
 		ring->has_next = false;
 		ring->pos = ring->next_pos;

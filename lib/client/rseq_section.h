@@ -140,9 +140,9 @@ static inline int name(const struct tsct_fast *fast, __u64 header,	\
 DEFINE_SECTION_WRITEV(section_writev, TSCT_READ_TSC_ORDERED_)
 DEFINE_SECTION_WRITEV(section_writev_unordered, TSCT_READ_TSC_UNORDERED_)
 
-/* ---- sampled rings ------------------------------------------------------ */
+/* ---- sections that use a head and a clock read before them -------------- */
 
-/* A ring's head, and the cycles that were read after it */
+/* A ring's head, the cycles that were read after the head, and the ring's CPU */
 struct section_seen {
 	__u64 head;
 	__u64 cycles;
@@ -165,7 +165,8 @@ struct section_seen {
 #define SECTION_SEEN_INPUTS(seen)					\
 	[seen_cpu] "m" ((seen)->cpu), [seen_head] "m" ((seen)->head)
 
-/* section_write_seen - section_writev() with seen->cycles, if the ring is unchanged */
+/* section_write_seen - section_writev() with seen->cycles, if the thread's CPU and the
+ * ring's head are still those in @seen; else the result is STALE */
 static inline int section_write_seen(const struct tsct_fast *fast,
 				     __u64 header,
 				     const struct iovec *iov, __u64 nr,

@@ -46,7 +46,7 @@ static void make_fork_mark(void)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		return;		/* without a page every event calls gettid() */
+		return;		/* without a fork mark, every event calls gettid() */
 	fork_mark = page;
 	if (madvise(page, TSCT_PAGE_SIZE, MADV_WIPEONFORK) < 0)
 		pthread_atfork(NULL, NULL, clear_fork_mark);

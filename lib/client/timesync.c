@@ -105,7 +105,7 @@ static int poll_once(struct collective *c, __s64 until)
 	if (tsct_monotonic_ns() < until)
 		return 1;
 	if (err)
-		return -ETIMEDOUT;	/* the reason is set */
+		return -ETIMEDOUT;	/* request_state() wrote the reason to `why` */
 	if (!strcmp(c->state, "session"))
 		return explain(c, -ETIMEDOUT, "all nodes have called, but the "
 			       "synchronization is not complete yet");

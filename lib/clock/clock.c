@@ -179,8 +179,8 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 		if (nanosleep(&pause, NULL))
 			return -errno;
 		/*
-		 * Conversions take a sample once a second; a caller that waits takes
-		 * them more often.
+		 * Conversions with an in-process clock take a sample once a second;
+		 * this loop waits for synchronization, and takes samples more often.
 		 */
 		if (inprocess && ++polls % SAMPLE_POLLS == 0)
 			tsct_clock_inprocess_sample(inprocess);

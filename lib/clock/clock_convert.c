@@ -182,7 +182,10 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 				time->error_ps = tsct_add_saturating(time->error_ps,
 						cycles_to_ps(head.mult, error));
 		}
-		/* If the page has changed, head and time may be of different states. */
+		/*
+		 * If the clock page has changed, `head` and *time may be of different
+		 * states: tries again.
+		 */
 		if (tsct_clock_same(page, &head))
 			return err;
 	}
@@ -241,7 +244,7 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 	return err;
 }
 
-/* The inline functions of tsctrace/clock.h call these outside of the fast path. */
+/* Slow paths of the inline functions of tsctrace/clock.h */
 
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
