@@ -5,7 +5,7 @@
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {
 	[TSCT_TIMESTAMPS_TSC_16] = -4,
 	[TSCT_TIMESTAMPS_TSC_256] = -8,
-	/* With 3 more bits, 8 ticks per ns since 1970 fit 64 bits until 2043. */
+	/* 8 ticks per cycle; 8 ticks per ns since 1970 fit 64 bits until 2043. */
 	[TSCT_TIMESTAMPS_INTERPOLATED] = 3,
 };
 
@@ -44,7 +44,8 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 	const struct tsct_clock_params *params = &encoder->params;
 	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
-	/* The bound for the past counts, too: events in rings are past. */
+	/* Events still in rings are earlier than @cycles: past_error_ps is used if that
+	 * is larger. */
 	if (error_ps < params->past_error_ps)
 		error_ps = params->past_error_ps;
 	if (error_ps > encoder->error_ps)
@@ -122,7 +123,8 @@ static __u64 by_ns(const struct tsct_clock_params *params, __u64 by_cycle)
 	return value > UINT64_MAX ? UINT64_MAX : (__u64)value;
 }
 
-/* Converts params by cycles to params by ns of CLOCK_REALTIME, by the params @known. */
+/* Returns @params with CLOCK_REALTIME in ns as the counter: converts the cycles in
+ * @params to ns, by the clock params @known. */
 static struct tsct_clock_params convert_params(const struct tsct_clock_params *known,
 					       const struct tsct_clock_params *params)
 {
@@ -264,8 +266,8 @@ static void set_offset(const struct tsct_recording *rec, __u64 freq,
 		*clock = (struct tsct_ctf_clock) { .freq = rec->timeline.hz };
 		return;
 	}
-	/* Offset in ticks: ns * freq / 1e9, rounded to the nearest tick, minus the
-	 * moment's tick */
+	/* Offset, ticks: `ns` as ticks (ns * freq / 1e9, rounded to the nearest), minus
+	 * the file tick of `cycles`, the counter value at that time */
 	ticks += NS_PER_S / 2;
 	s = ticks / NS_PER_S;
 	if (ticks % NS_PER_S < 0)

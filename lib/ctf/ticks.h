@@ -56,10 +56,11 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_params *params, __u64 at);
 
-/* tsct_tick_encoder_moment - get the tick of a counter value without an event */
+/* tsct_tick_encoder_moment - get the file tick of a counter value that has no event */
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles);
 
-/* tsct_tick_encoder_settle - get a moment's tick; no later event gets an earlier one */
+/* tsct_tick_encoder_settle - get the file tick of a counter value, below which no later
+ * event's file tick is */
 __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
 
 /*
@@ -98,7 +99,7 @@ struct tsct_ctf_clock {
 int tsct_ctf_clock(const struct tsct_recording *rec,
 		   struct tsct_ctf_clock *ret_clock);
 
-/* Returns the time of a file tick by that clock, in ns since the Unix epoch. */
+/* Returns the time of file tick @tick by @clock, in ns since the Unix epoch. */
 __s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick);
 
 #endif /* TSCT_TICKS_H */

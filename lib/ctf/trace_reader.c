@@ -548,7 +548,7 @@ int tsct_trace_follow(struct tsct_trace *t, const char *dir)
 	return err;
 }
 
-/* ---- figures ------------------------------------------------------------------ */
+/* ---- counts and description of a trace ---------------------------------------- */
 
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *t)
 {

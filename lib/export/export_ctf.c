@@ -49,7 +49,7 @@ struct ctf {
 	int dirfd;
 	__u8 uuid[16];
 	__s64 offset_s;
-	struct stream *streams;	/* array by channel, then by location */
+	struct stream *streams;	/* array of streams, by channel, then location */
 	__u32 nr_streams;
 };
 

@@ -333,7 +333,8 @@ static int match_messages(struct tsct_export *x)
 		tsct_export_fail(x, err, "%.255s", why);
 	}
 	tsct_message_matcher_free(o->messages);
-	/* Extends the file of peers: sends without a receive were not written. */
+	/* Extends the file with zeros to one entry per end of a message: no entry was
+	 * written for the last ends if their other ends are missing. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;

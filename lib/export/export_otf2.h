@@ -14,14 +14,16 @@
  */
 enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };
 
-/* First numbers of the OTF2 definitions that belong to an event definition, by kind */
+/* For an event definition: first number of its OTF2 attributes, metric members and
+ * metric classes */
 struct otf2_numbers {
 	__u32 attribute, member, metric;
 };
 
-/* The other end of a message */
+/* For one end of a message (a send or a receive), the matching other end */
 struct otf2_peer {
-	__u32 location;	/* number of the location + 1; 0: there is no other end */
+	/* number, plus 1, of the location with the other end; 0: no other end */
+	__u32 location;
 	__u32 reserved;
 	__u64 bytes;		/* size of the message, by the sender's event */
 };
@@ -59,7 +61,8 @@ struct otf2_op {
 	const OTF2_MetricValue *values;
 };
 
-/* Waiting events of a location without a writer: extents of the file, then text */
+/* Waiting events of a location that has no writer yet: the earlier events are in
+ * `extents` of the file of waiting events, the latest in memory, in `text` */
 struct otf2_wait {
 	struct otf2_extent {
 		__u64 at;
@@ -88,13 +91,13 @@ struct otf2 {
 	__u32 nr_expected;
 	FILE *waiting;		/* unlinked file of waiting events */
 	__u64 waiting_end;
-	/* first OTF2 numbers, by number of the event definition */
+	/* array: first OTF2 attribute and metric numbers of each event definition */
 	struct otf2_numbers *numbers;
 	FILE *peers;		/* file with a struct otf2_peer per end of a message */
 	/* matcher of messages, in the first pass only */
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
-	/* times of the first and last written event, ns; first U64_MAX: no events */
+	/* times of the first and last written event, ns; first_ns U64_MAX: no event */
 	__u64 first_ns, last_ns;
 };
 

@@ -305,7 +305,7 @@ static int define_offsets(struct tsct_export *x, __u64 location)
 	return tsct_otf2_local_end(o->writer, to);
 }
 
-/* ---- properties, and both passes --------------------------------------- */
+/* ---- properties of the archive, and writing of all definitions ---------- */
 
 static void set_property(struct defining *d, const char *name, __u64 value)
 {

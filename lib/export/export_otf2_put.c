@@ -47,7 +47,7 @@ _Static_assert(sizeof(struct waiting) +
 	       TSCT_FIELDS_MAX * sizeof(struct sample) <= WAIT_MIN,
 	       "WAIT_MIN is smaller than the largest event");
 
-/* ---- to libotf2 ---------------------------------------------------------- */
+/* ---- events that are passed to libotf2 at once ---------------------------- */
 
 static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 		     const struct otf2_op *op)
@@ -77,7 +77,7 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
 }
 
-/* ---- into the file ------------------------------------------------------- */
+/* ---- writing of events into the file of waiting events -------------------- */
 
 static int put_away(struct tsct_export *x, struct otf2_wait *w)
 {
@@ -121,7 +121,8 @@ static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
 	__u8 *more;
 	int err;
 
-	/* Limit per location: with more locations each has less memory. */
+	/* Limit of memory for a location's waiting events, bytes: an equal share of
+	 * WAITING_MAX, between WAIT_MIN and WAIT_MAX */
 	most = most < WAIT_MIN ? WAIT_MIN : most > WAIT_MAX ? WAIT_MAX : most;
 	if (w->len + len > most) {
 		err = put_away(x, w);
@@ -181,7 +182,7 @@ int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 		write_later(x, &l->wait, op);
 }
 
-/* ---- out of the file ----------------------------------------------------- */
+/* ---- reading of events from the file of waiting events -------------------- */
 
 /* Passes the waiting event at *at to libotf2, and advances *at to the next event. */
 static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,

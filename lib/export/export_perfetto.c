@@ -56,7 +56,8 @@ static __u64 field_name(__u32 def, __u32 field)
 	return ((__u64)def << FIELD_BITS | field) + 1;
 }
 
-/* Number of the name of the exporter's field for the CPU, which no definition uses */
+/* Returns the number of the field name for an event's CPU; it is above the numbers of
+ * all event definitions' field names. */
 static __u64 cpu_name(const struct tsct_export *x)
 {
 	return field_name(x->nr_defs, 0);
