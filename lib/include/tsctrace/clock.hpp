@@ -187,7 +187,7 @@ public:
 	}
 
 	/*
-	 * System time of a point, with error bound and status. Returns as
+	 * Converts a time point to system time, with error bound and status. Returns as
 	 * tsct_clock_cycles_to_time_on().
 	 */
 	static int convert(time_point point, tsct_time &ret_time) noexcept
@@ -197,7 +197,7 @@ public:
 	}
 
 	/*
-	 * The length between two points, with error bound and flags. Returns as
+	 * Gets the time between two time points, with error bound and flags. Returns as
 	 * tsct_clock_interval().
 	 */
 	static int interval(time_point from, time_point to,
@@ -274,7 +274,8 @@ public:
 	/* Monotonic within an epoch, see tsct_time.epoch. */
 	static constexpr bool is_steady = false;
 
-	/* These return as tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
+	/* Both now() get the present cluster time, and return as
+	 * tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
 	static int now(time_point &ret_point) noexcept
 	{
 		std::int64_t ns;
@@ -290,7 +291,7 @@ public:
 	}
 
 	/*
-	 * Cluster time of a recent point. Returns as
+	 * Converts a recent time point to cluster time. Returns as
 	 * tsct_clock_cycles_to_cluster_time_on().
 	 */
 	static int convert(tsc_clock::time_point point,
@@ -335,7 +336,7 @@ inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
 
 } /* namespace detail */
 
-/* Cycles to units of time, and back. Rounded towards zero, saturating. */
+/* Convert cycles to a unit of time, and back. Rounded towards zero, saturating. */
 template <class To>
 typename std::enable_if<detail::is_chrono_duration<To>::value, To>::type
 duration_cast(tsc_clock::duration d) noexcept
@@ -351,7 +352,7 @@ duration_cast(const std::chrono::duration<Rep, Period> &d) noexcept
 	return To(detail::cast(tsct_clock_ns_to_delta, detail::saturated_ns(d)));
 }
 
-/* System time of a point, by the parameters in force at that point */
+/* Returns the system time of @point, by the parameters in force at that time. */
 inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 {
 	const tsct_clock *the_clock = detail::the_clock();
@@ -363,8 +364,8 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 					  &time))
 		return clock::time_point(clock::duration(time.ns));
 	/*
-	 * Without a trusted time, extrapolates from now. tsc_clock::convert() reports
-	 * the error.
+	 * If @point has no trusted time, subtracts the age of @point from the present
+	 * system time. tsc_clock::convert() reports the error.
 	 */
 	ago = tsct_clock_delta_to_ns(the_clock, (tsc_clock::now() - point).count());
 	present = clock::now();
@@ -374,7 +375,7 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	return present - clock::duration(ago);
 }
 
-/* System time, present or past. Rounded down to the unit of system_clock. */
+/* Return a system time as a system_clock time, rounded towards zero to its unit. */
 inline std::chrono::system_clock::time_point
 to_system_time(clock::time_point point) noexcept
 {
@@ -391,7 +392,7 @@ to_system_time(tsc_clock::time_point point) noexcept
 	return to_system_time(to_time(point));
 }
 
-/* The point of a system time. Returns as tsct_clock_time_to_cycles(). */
+/* Gets the time point of a system time. Returns as tsct_clock_time_to_cycles(). */
 template <class Duration>
 int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 		     Duration> &time, tsc_clock::time_point &ret_point) noexcept

@@ -125,7 +125,8 @@ void tsct_event_unregister(struct tsct_event_type *event);
 extern __thread uint32_t tsct_thread_id
 	__attribute__((tls_model("initial-exec")));
 
-/* Flag in the result argument of tsct_emit_rest(): the section was an unordered one */
+/* Flag in the result argument of tsct_emit_rest(): the CPU may read the counter before
+ * earlier loads, as in tsct_emit_unordered() */
 #define TSCT_REST_UNORDERED	0x100
 
 /*

@@ -45,7 +45,8 @@ struct tsct_ring_ref {
 struct tsct_fast {
 	__s64 rseq;		/* offset of the rseq area from the thread pointer,
 				 * bytes; 0: no rseq area */
-	const __u32 *fork_mark;	/* address of a word: 0: tsct_thread_id is not valid */
+	const __u32 *fork_mark;	/* address of a flag that a fork clears: tsct_thread_id
+				 * is valid */
 	struct tsct_ring_ref *refs;	/* array of rings by CPU */
 	__u64 data_mask;	/* bytes of a ring's data, minus 1 */
 	__u64 limit;		/* maximum of head - tail, bytes << 16 */
@@ -154,9 +155,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("movq %[pos], %%rcx")
 
 /*
- * Computes pos = address of the record less one page, and end = the head behind the
- * record, with one event more. The position cannot wrap here: it does at the end of a
- * block, which no record reaches.
+ * Computes pos = address of the record less one page, and end = the new head: the
+ * position behind the record, and the event count plus 1. Adding the record's size does
+ * not overflow the position's 48 bits, as the record ends before its block does.
  */
 #define TSCT_SECTION_PLACE_						\
 	TSCT_DO_("movq (%%rcx), %[pos]")				\
@@ -206,9 +207,10 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	"movq $0, " TSCT_RSEQ_CS_("%%rdx") "\n\t"
 
 /*
- * The exits have a text section of their own: in a section that the compiler uses too,
- * they could lie in the middle of the section's own path. The signature is the
- * operand of a ud1 instruction, so that disassemblers stay in step.
+ * The abort handler, and the code that returns each failure, are in an ELF section of
+ * their own. In one that the compiler uses too, they could lie in the middle of the
+ * critical section. The signature is the operand of a ud1 instruction, so that
+ * disassemblers stay in step.
  */
 #define TSCT_SECTION_EXIT_(label, result)				\
 	label ":\n\t"							\

@@ -7,13 +7,14 @@
  *	|            clock tick: 51 bits          | event counter|
  *	+-----------------------------------------+--------------+
  *
- * The tick counts increments of the time source since the run began. The event counter
- * is incremented for each stamp on the same tick as the one before. If it overflows,
+ * The tick counts increments of the time source since the stamps' origin, which the
+ * caller chooses, such as the begin of the program. The event counter is incremented
+ * for each stamp on the same tick as the stamp before. If the event counter overflows,
  * the tick is incremented artificially. So stamps of one location strictly increase,
- * whatever the resolution of its clock.
+ * whatever the resolution of the location's clock.
  *
- * 2^51 ticks of a nanosecond are 26 days. A longer run continues in another segment, in
- * which ticks begin with 0 again: stamps compare within a segment only.
+ * 2^51 ticks of a nanosecond are 26 days: a segment. Later stamps are in the next
+ * segment, in which ticks begin with 0 again: stamps compare within a segment only.
  *
  * All functions are pure: no clock is read. They are thread safe (a struct tsct_stamper
  * is for one thread at a time), signal safe, and safe on any input.
@@ -68,16 +69,16 @@ static inline uint32_t tsct_stamp_event(struct tsct_stamp stamp)
 
 /*
  * Generates the stamps of one location, whose ticks are passed in order. Callers may
- * read the members marked public.
+ * read max_events and moved; all other members are private.
  */
 struct tsct_stamper {
-	uint64_t origin;	/* the source's tick at which the run began */
-	uint64_t tick;		/* tick of the last stamp, segments included */
-	uint64_t max_events;	/* public: highest number of stamps that followed
-				 * another one on a tick of the source; if not 0, the
-				 * source's resolution was too low to distinguish all
-				 * events */
-	uint64_t moved;		/* public: stamps whose tick was incremented
+	uint64_t origin;	/* the source's tick at which stamps have tick 0 */
+	uint64_t tick;		/* tick of the last stamp since origin: its low 51 bits
+				 * are in the stamp, the others number the segment */
+	uint64_t max_events;	/* largest number of stamps on one tick of the source,
+				 * minus 1; if not 0, the source's resolution was too
+				 * low to distinguish all events */
+	uint64_t moved;		/* number of stamps whose tick was incremented
 				 * artificially */
 	uint64_t seen;		/* last tick of the source, relative to origin */
 	uint64_t events;	/* number of stamps that followed another stamp on the
@@ -86,7 +87,7 @@ struct tsct_stamper {
 	uint32_t reserved;
 };
 
-/* tsct_stamper_init - begin a run at @origin, a tick of the source */
+/* tsct_stamper_init - begin with stamp tick 0, segment 0 at source tick @origin */
 static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 				     uint64_t origin)
 {
@@ -101,7 +102,7 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->reserved = 0;
 }
 
-/* tsct_stamper_segment - the segment of the last stamp; the first one is 0 */
+/* tsct_stamper_segment - number of the 2^51-tick segment with the last stamp, from 0 */
 static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
 {
 	return stamper->tick >> TSCT_STAMP_TICK_BITS;
@@ -201,7 +202,7 @@ struct tsct_stamp_rate {
 };
 
 /*
- * tsct_stamp_ns - accurate ns since the run began, rounded down
+ * tsct_stamp_ns - accurate ns since the stamps' origin, rounded down
  * @segment: segment of the stamp; the first segment is 0
  *
  * Saturates at UINT64_MAX, also if rate->ticks is 0.

@@ -209,17 +209,17 @@ struct tsct_event {
  * falsifies counts, the two differ, and there is no other effect.
  */
 struct tsct_ring_stat {
-	uint64_t published;	/* published since the ring was created */
-	uint64_t before;	/* published before the reader began, or
+	uint64_t published;	/* events published since the ring was created */
+	uint64_t before;	/* events published before the reader began, or
 				 * skipped by tsct_reader_seek_end() */
-	uint64_t read;		/* returned by this reader */
-	uint64_t overrun;	/* overwritten before this reader read them */
-	uint64_t broken;	/* missing where the data was no valid record */
-	uint64_t unread;	/* published and not read yet */
-	uint64_t lost[TSCT_LOST_NR];	/* never published, by cause TSCT_LOST_* */
+	uint64_t read;		/* events that this reader returned */
+	uint64_t overrun;	/* events overwritten before this reader read them */
+	uint64_t broken;	/* events missing because a record was not valid */
+	uint64_t unread;	/* events published and not read yet */
+	uint64_t lost[TSCT_LOST_NR];	/* events never published, by TSCT_LOST_* */
 	uint64_t overruns;	/* number of times that writers overtook the reader */
-	uint64_t broken_places;	/* number of places with no valid record, or a wrong
-				 * count */
+	uint64_t broken_places;	/* number of places in the ring where a record was not
+				 * valid, or the ring's number of events was wrong */
 	uint64_t bytes;		/* bytes written, with headers and padding */
 };
 
@@ -342,12 +342,13 @@ struct tsct_time_point {
 };
 
 /* Flags of an interval, struct tsct_interval.flags */
-/* the ends are from CPUs whose counters differ, or from unknown CPUs */
+/* the interval's ends are from CPUs whose counters differ, or from unknown CPUs */
 #define TSCT_INTERVAL_SKEWED	0x1
-#define TSCT_INTERVAL_EPOCHS	0x2	/* the ends are in different epochs */
-#define TSCT_INTERVAL_DISRUPTED	0x4	/* the clock was disrupted at an end or
-					 * between them: cycles may be missing */
-#define TSCT_INTERVAL_GUESSED	0x8	/* the rate has no known error bound */
+/* the interval's ends are in different epochs */
+#define TSCT_INTERVAL_EPOCHS	0x2
+#define TSCT_INTERVAL_DISRUPTED	0x4	/* the clock was disrupted at an end of the
+					 * interval or in it: cycles may be missing */
+#define TSCT_INTERVAL_GUESSED	0x8	/* the clock's rate has no known error bound */
 
 struct tsct_interval {
 	int64_t ns;		/* length in ns; negative if `to` is before `from` */
