@@ -76,14 +76,15 @@ enum tsct_merge_time {
 
 /* The way in which the ticks of a node become global ticks */
 enum tsct_merge_how {
-	TSCT_MERGE_AS_OWN,	/* by the node's own clock */
-	TSCT_MERGE_AS_MASTER,	/* the node's counter is the timeline */
-	TSCT_MERGE_AS_CHILD,	/* by a fit from the node's counter to the master's */
-	/* by a fit to another node of the inputs, then by that node's mapping */
+	TSCT_MERGE_AS_OWN,	/* ticks are mapped by the node's own clock */
+	TSCT_MERGE_AS_MASTER,	/* the node is the master: its counter is the axis */
+	/* ticks are mapped by a fit from the node's counter to the master's */
+	TSCT_MERGE_AS_CHILD,
+	/* ticks are mapped by a fit to another input, then by that input's mapping */
 	TSCT_MERGE_VIA,
-	TSCT_MERGE_BY_PARAMS,	/* by a fit to a node that is not an input, and
-				 * that node's clock params */
-	/* unchanged or rescaled: ticks of a merged recording were global before */
+	TSCT_MERGE_BY_PARAMS,	/* ticks are mapped by a fit to another node's counter,
+				 * then by the clock params of that node */
+	/* ticks of a merged recording, already global, are kept or rescaled */
 	TSCT_MERGE_AS_MERGED,
 	TSCT_MERGE_HOW_NR,
 };
@@ -121,9 +122,10 @@ bool tsct_merge_is_partial(const struct tsct_merge *merge);
 /* A file of an input, and its place in the merged recording */
 struct tsct_merge_file {
 	__u32 input;
-	/* indices of stream class and location in the input */
+	/* indices of the file's stream class and location in the input */
 	__u32 in_class, in_location;
-	__u32 class, location, node;	/* indices in the merged recording */
+	/* indices of the stream class, location and node in the merged recording */
+	__u32 class, location, node;
 };
 
 const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,

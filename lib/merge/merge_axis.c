@@ -41,7 +41,7 @@ static const char *why_none(const struct merge_in *in)
 			found = true;
 		else if (s->nr && s->x[s->nr - 1].t4 >= in->begin &&
 			 s->x[0].t1 <= in->end)
-			/* samples of another timeline were taken meanwhile */
+			/* Another timeline has samples from the recording's time. */
 			other = true;
 	}
 	if (in->info.rec->merged)
@@ -217,14 +217,14 @@ int merge_choose_time(struct tsct_merge *m)
 	return 0;
 }
 
-/* ---- points of the axis -------------------------------------------------- */
+/* ---- positions on the axis ----------------------------------------------- */
 
 double merge_axis_ns(const struct merge_axis *axis)
 {
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
 
-/* Numbers out of range occur where samples are of a counter that no input recorded. */
+/* A value beyond 64 bits occurs if samples are of a counter that no input recorded. */
 __s64 merge_whole(double value)
 {
 	return value > -9e18 && value < 9e18 ? (__s64)value : 0;
@@ -306,8 +306,8 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 	struct merge_place place;
 	double ns;
 
-	/* Point on the axis: remote + (tick - global) * den / num, with the fraction of
-	 * a count */
+	/* Position on the axis: remote + (tick - global) * den / num, with the fraction
+	 * of a count */
 	place.count = before ? frame.remote - whole : frame.remote + whole;
 	merge_add_frac(&place, before ? -frac : frac);
 	place.rate = (double)frame.den / (double)frame.num;
@@ -377,8 +377,8 @@ static void choose_axis(struct tsct_merge *m)
 		return;
 	}
 	/*
-	 * The master's counter is unknown: the axis is ns of cluster time, from about
-	 * the first report on.
+	 * The master's counter is unknown: the axis is ns of cluster time. Its base is
+	 * the base time in the last clock params of a series of sync samples.
 	 */
 	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
 	s = find_series(m, false);
@@ -416,8 +416,8 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 
 /*
  * Sets the rate of global ticks so that the master's whole recording lasts as long as
- * by the master's wall clock. For a recording of less than a second, whole nanoseconds
- * would make too coarse a rate for the events of others.
+ * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
+ * length in whole ns, the rate would be too coarse for the events of the other nodes.
  */
 static int frame_by_master(struct tsct_merge *m)
 {

@@ -9,7 +9,7 @@
 #include "merge_private.h"
 #include "lib/ctf/ticks.h"
 
-/* ---- one point -------------------------------------------------------------------- */
+/* ---- error bound at one tick ----------------------------------------------------- */
 
 struct measured {
 	double error_ns;
@@ -54,7 +54,7 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/* ---- all points ---------------------------------------------------------- */
+/* ---- error bounds of a whole input --------------------------------------- */
 
 static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
 {
@@ -91,7 +91,8 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	for (k = 0; k < nr; k++)
 		c->bounds[k] = (struct tsct_recorded_bound) {
 			.tick = merge_global(in, point(in, k, nr - 1)) };
-	/* An odd k is a point halfway between bounds; its error is for both. */
+	/* Measures the error at each bound (even k), and halfway between two bounds
+	 * (odd k), where the error may raise both of these bounds. */
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;

@@ -228,7 +228,8 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 struct unifier {
 	struct tsct_unify unify;
 	struct tsct_remap_slot *slot;
-	__u32 *id;		/* event ids in the result, by number in unify */
+	/* event ids in the result, by number from tsct_unify_id() */
+	__u32 *id;
 	__u32 nr;
 	__u32 next;		/* next free event id: all lower ids are taken */
 	__u64 seed;
@@ -271,7 +272,8 @@ static int add_def(struct tsct_merge *m, struct unifier *u,
 	struct tsct_event_def copy = { .id = 0 };
 
 	memcpy(&copy, def, def->size);
-	/* A free id is kept, so a channel of one input keeps all ids. */
+	/* The event keeps its id if that is free in the result: so a channel that only
+	 * one input has keeps all event ids. */
 	if (tsct_recording_def(u->result, u->class, copy.id)) {
 		while (u->next <= TSCT_ID_MAX &&
 		       tsct_recording_def(u->result, u->class, u->next))

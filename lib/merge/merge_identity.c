@@ -20,7 +20,8 @@ struct holder {
 	const struct tsct_recorded_node *node;
 };
 
-/* A channel of a node, and the span of time in which it was recorded */
+/* A recorded channel: a channel of a node in an input, and the time in which the input
+ * recorded that channel, ns */
 struct claim {
 	struct holder by;
 	__u32 stream;
@@ -137,7 +138,7 @@ static const struct tsct_stream_class *channel_of(const struct claim *c)
 	return &c->by.in->info.rec->streams[c->stream];
 }
 
-/* Compares the nodes and the channels of two spans. */
+/* Compares two recorded channels by node, then by kernel flag, then by name. */
 static int compare_channels(bool by_number, const struct claim *a,
 			    const struct claim *b)
 {
@@ -150,8 +151,8 @@ static int compare_channels(bool by_number, const struct claim *a,
 }
 
 /*
- * Orders spans by node, channel and begin. An empty span comes before spans with the
- * same begin, as it does not overlap them.
+ * Orders recorded channels by node, name and begin of recording. A recording of no
+ * length comes before recordings with the same begin, as these do not overlap it.
  */
 static int by_claim(const void *a, const void *b, void *by_number)
 {
@@ -165,7 +166,8 @@ static int by_claim(const void *a, const void *b, void *by_number)
 	return order ? order : compare_in(x->by.in, y->by.in);
 }
 
-/* Spans with the latest end so far: of all inputs, and of all inputs but that one */
+/* Recorded channels that end last so far: `any` of all inputs; `other` of all inputs
+ * except the input of `any` */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -183,7 +185,8 @@ static void note_claim(struct latest *l, const struct claim *c)
 	}
 }
 
-/* Returns a span of another input that has not ended when span @c begins, or NULL. */
+/* Returns a channel of another input that was still recorded when the recording of @c
+ * began, or NULL. */
 static const struct claim *find_twin(const struct latest *l, const struct claim *c)
 {
 	const struct claim *twin = l->any && l->any->by.in != c->by.in ? l->any :
@@ -193,13 +196,14 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 }
 
 /*
- * Visits spans in the order of their begins, and compares each with the latest ends so
- * far.
+ * Compares recorded channels, in the order of their begins, with the recorded channels
+ * that end last so far.
  */
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	struct latest latest[2]; /* latest ends, of nodes without and with a number */
+	/* channels that end last, of nodes [0] without, [1] with a daemon's number */
+	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;
 	bool numbered;
@@ -243,8 +247,8 @@ static size_t claim_all(const struct tsct_merge *m, bool by_number,
 			c.begin = merge_own_ns(in, in->begin);
 			c.end = merge_own_ns(in, in->end);
 			b = node->correction.bounds;
-			/* The span of a node in a merged input is that of the node's
-			 * error bounds. */
+			/* A node of a merged input was recorded from its first to its
+			 * last error bound. */
 			if (rec->merged && node->correction.nr_bounds) {
 				c.begin = merge_own_ns(in, b->tick);
 				b += node->correction.nr_bounds - 1;

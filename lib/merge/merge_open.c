@@ -149,7 +149,7 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	if (in->dirfd < 0)
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
 	rec = in->info.rec = tsct_trace_recording(in->trace);
-	/* Coarse ticks may place the first events before the begin. */
+	/* Rounds the recording's begin down to a file tick, as its events are. */
 	bits = tsct_recording_tick_bits(rec);
 	in->begin = bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
 	in->end = rec->end;

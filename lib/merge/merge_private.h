@@ -25,13 +25,14 @@ struct merge_axis {
 	__u64 mult;		/* length of a count, 2^-56 ns */
 };
 
-/* A point on the axis; errors and rates are in counts of the axis */
+/* A position on the axis, in counts of the axis */
 struct merge_place {
 	__u64 count;
-	double frac;		/* fraction of a count, at least 0 and below 1 */
-	double rate;		/* rate: counts per tick of the node */
-	double error;
-	/* residual of the fit at the point; not part of the error */
+	/* fraction of a count, added to `count`; 0 <= frac < 1 */
+	double frac;
+	double rate;		/* rate of the mapping, counts per tick of the node */
+	double error;		/* error bound of the position, counts */
+	/* residual of the fit at the position, ns; not part of the error */
 	double residual_ns;
 };
 
@@ -66,12 +67,13 @@ struct merge_in {
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
-	/* stream class in the result, by class in the input */
+	/* array by stream class of the input: stream class in the result */
 	__u32 class[TSCT_STREAMS_MAX];
-	/* event id in the result, by class and id - FIRST in the input */
+	/* array per stream class of the input: event id in the result, at index (event
+	 * id in the input - TSCT_ID_FIRST) */
 	__u32 *id[TSCT_STREAMS_MAX];
 	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX];
-	/* location in the result, or NOBODY, by location in the input */
+	/* array by location of the input: location in the result, or MERGE_NOBODY */
 	__u32 *location;
 };
 
@@ -147,7 +149,7 @@ merge_sync(const struct merge_in *in)
 	return &in->info.rec->nodes[0].sync;
 }
 
-/* Returns true if a series was measured on the timeline that the result will have. */
+/* Returns true if a series of sync samples was measured on the result's timeline. */
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
 
 /* ---- steps of the merge, in this order; 0 or -errno after merge_fail() --------- */
@@ -167,7 +169,7 @@ int merge_bounds_again(struct tsct_merge *m);	/* defined in merge_bound.c */
 
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 
-/* Converts cluster time, ns, to a point of the axis; ret->error is not changed. */
+/* Converts cluster time, ns, to a position on the axis; ret->error is not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
 /* returns the length of a count of the axis, ns */
@@ -176,7 +178,8 @@ double merge_axis_ns(const struct merge_axis *axis);
 /* Rounds a number toward 0; returns 0 if an __s64 cannot hold the result. */
 __s64 merge_whole(double value);
 
-/* Adds a fraction of any size to a point: whole counts go to place->count. */
+/* Sets place->frac to @frac, which may have any size: adds the whole counts of @frac to
+ * place->count. */
 void merge_add_frac(struct merge_place *place, double frac);
 
 /*
@@ -196,17 +199,19 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 
 /* ---- from ticks of an input to the axis and to global ticks --------------------- */
 
-/* Estimates a tick's point by the samples around it. Returns as tsct_series_near(). */
+/* Estimates the position of tick @local on the axis, from the sync samples around that
+ * tick. Returns as tsct_series_near(). */
 int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret);
 
-/* Gets the point of a tick by the segment's pieces, with an error of 0. */
+/* Gets the position of tick @local on the axis by the cubics of segment @s; sets the
+ * position's error bound to 0. */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
 
 /*
- * Sets the segment's pieces: through estimates, or the pieces of the fit itself.
+ * Sets the segment's cubics: through estimates, or the cubics of the fit itself.
  * Returns as merge_estimate().
  */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,

@@ -2,7 +2,7 @@
 /*
  * Maps each input's ticks to the axis: chooses its samples and fits them. Samples
  * around a tick give an estimate and its bound; cubic pieces run through estimates at
- * knots. A node that polled another input waits until that one is settled.
+ * knots. An input whose node polled another input is mapped after that input.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -42,8 +42,9 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 }
 
 /*
- * Replaces @place, a tick of the parent (a node among the inputs), by the parent's
- * estimate on the axis for that tick.
+ * Converts a tick to a position on the axis
+ * @parent: input of the polled node
+ * @place: in: tick of @parent; out: estimate of that tick's position on the axis
  */
 static int follow_parent(const struct tsct_merge *m, const struct merge_in *parent,
 			 struct merge_place *place)
@@ -215,7 +216,7 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 			  "its clock params are invalid");
 }
 
-/* ---- by samples ------------------------------------------------------------ */
+/* ---- mapping by sync samples ----------------------------------------------- */
 
 /* Returns the input of the polled node; of several, that with most samples in
  * common. */
@@ -243,12 +244,12 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 	return best;
 }
 
-/* Best way to map an epoch: that with the smallest bound in the middle of the epoch */
+/* Best mapping of an epoch: that with the smallest bound in the middle of the epoch */
 struct choice {
 	struct merge_segment best;
-	double error;		/* bound of the best way, in counts of the axis */
+	double error;		/* error bound of `best`, counts of the axis */
 	__u64 at;		/* tick of the input in the middle of the epoch */
-	int err;		/* -errno of the last way that failed */
+	int err;		/* -errno of the last mapping that failed */
 };
 
 static void try_way(const struct tsct_merge *m, const struct merge_in *in,
@@ -269,8 +270,8 @@ static void try_way(const struct tsct_merge *m, const struct merge_in *in,
 	}
 }
 
-/* Tries to map by a series. Returns -EAGAIN if the polled node must be settled
- * before. */
+/* Tries the mappings by a series of sync samples. Returns -EAGAIN if the polled node's
+ * input must be mapped before. */
 static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		      const struct tsct_series *series, bool wait,
 		      struct choice *c)
@@ -325,7 +326,8 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	const struct tsct_series *s;
 	__u64 last = 0, next = UINT64_MAX;
 
-	/* Clock segments may end later: clocks are sampled more often than peers. */
+	/* Clock segments may end later than sync samples: clocks are sampled more often
+	 * than peers. */
 	for (c = rec->segments; c < rec->segments + rec->nr_segments; c++) {
 		if (c->epoch == epoch && c->until_cycles > last &&
 		    c->until_cycles >= c->base_cycles)
@@ -363,8 +365,8 @@ static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return found;
 }
 
-/* Cuts an input into segments, one per epoch. Returns -EAGAIN if another node must be
- * settled before. */
+/* Cuts an input into segments, one per epoch. Returns -EAGAIN if another input must be
+ * mapped before. */
 static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 {
 	__u64 from = in->begin, last;
@@ -453,7 +455,8 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- all inputs ---------------------------------------------------------- */
 
-/* Settles all inputs that can be settled; returns their number, or -errno. */
+/* Maps the inputs that are not mapped yet; if @wait, not those that need another input
+ * first. Returns the number of inputs mapped by this call, or -errno. */
 static int settle_round(struct tsct_merge *m, bool wait)
 {
 	struct merge_in *in;
@@ -492,7 +495,7 @@ int merge_settle(struct tsct_merge *m)
 	do {
 		nr = settle_round(m, true);
 	} while (nr > 0);
-	/* Nodes that polled only each other are settled by the cluster time that they
+	/* Nodes that polled only each other are mapped by the clock params that they
 	 * received. */
 	if (!nr)
 		nr = settle_round(m, false);

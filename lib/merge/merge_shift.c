@@ -11,15 +11,16 @@
 #include "merge_shift.h"
 #include "merge_private.h"
 
-/* ---- the search ------------------------------------------------------------------ */
+/* ---- the search for shifts ------------------------------------------------------- */
 
 /* Largest number of rounds of the search: chains of nodes need some, and contradictory
  * messages would need an unlimited number */
 #define ROUNDS	4096
 
 /*
- * Returns a node's share of a deficit, in proportion to the node's limit; rounded up,
- * so that the search ends.
+ * Returns the shift by which one of two nodes removes its share of @deficit, the ns by
+ * which a message is received too early. The share is in proportion to the node's
+ * @limit; rounded up, so that the search for shifts ends.
  */
 static __s64 share(__s64 deficit, __s64 limit, __s64 other)
 {
@@ -28,8 +29,8 @@ static __s64 share(__s64 deficit, __s64 limit, __s64 other)
 	return (__s64)(((tsct_s128)deficit * limit + both - 1) / both);
 }
 
-/* Collects the shifts that pairs of nodes want; returns true if no pair has a
- * deficit. */
+/* Collects the shifts with which each pair of nodes has no message that is received too
+ * early; returns true if no pair needs a shift. */
 static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 			   struct tsct_shift *node)
 {
@@ -253,7 +254,8 @@ int merge_shift(struct tsct_merge *m)
 		err = find_shifts(m, &seen);
 	if (!err && m->shifted)
 		err = count_messages(m, &seen);
-	/* Without violations, counts do not depend on bounds, and are final. */
+	/* Without violations, the counts of messages do not depend on error bounds: the
+	 * messages need not be counted again after the copy. */
 	if (!err && !seen.all.within && !seen.all.beyond && all_complete) {
 		m->result.messages = seen;
 		m->counted = true;

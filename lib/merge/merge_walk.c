@@ -14,7 +14,8 @@
 struct input_cursor {
 	const struct tsct_merge_file *file;
 	struct tsct_merge_reader *reader;
-	const __u64 *pools; /* pools of keys, by event id; 0: not an end of a message */
+	/* array by event id: the event's tsct_message_pool(); 0: no send or receive */
+	const __u64 *pools;
 	__u64 global;		/* global tick of the reader's current event */
 };
 
@@ -25,13 +26,13 @@ struct walk {
 	__u32 nr;		/* number of cursors */
 	struct tsct_order order;
 	struct tsct_order_cursor *heads;
-	__u64 **pools;		/* arrays of pools, which cursors share */
+	__u64 **pools;		/* arrays to which input_cursor.pools point */
 	__u32 nr_pools;
 };
 
-/* ---- events that are ends of messages -------------------------------------------- */
+/* ---- events that are sends or receives ------------------------------------------- */
 
-/* An event that is an end of messages, and its entry in the cursors' pools */
+/* Definition of a send or receive event, and the event's entry in input_cursor.pools */
 struct named {
 	const struct tsct_event_def *def;
 	__u64 *pool;
@@ -44,7 +45,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->def->name, y->def->name);
 }
 
-/* Gives ends of messages with the same name a common pool, in all inputs. */
+/* Sets the pools of message numbers: sends and receives of one name have one pool. */
 static void set_pools(struct named *named, __u32 nr)
 {
 	unsigned int kinds;
@@ -63,7 +64,8 @@ static void set_pools(struct named *named, __u32 nr)
 	}
 }
 
-/* Lists the ends of messages in a class; @named may be NULL. Returns their number. */
+/* Lists the sends and receives that a class defines. @named: may be NULL. Returns the
+ * number of definitions. */
 static __u32 list_ends(const struct tsct_stream_class *c, __u64 *pools,
 		       struct named *named)
 {
@@ -101,7 +103,7 @@ static int find_cursors(struct walk *w)
 		n = list_ends(class, NULL, NULL);
 		if (!n)
 			continue;
-		/* Files of one class follow each other, and share its pools. */
+		/* Files of one stream class follow each other, and share one array. */
 		if (!last || last->input != f->input || last->in_class != f->in_class) {
 			pools = calloc(class->nr_defs, sizeof(*pools));
 			more = reallocarray(named, nr + n, sizeof(*named));
@@ -124,7 +126,7 @@ static int find_cursors(struct walk *w)
 	return 0;
 }
 
-/* ---- walking ---------------------------------------------------------------------- */
+/* ---- matching of sends and receives ---------------------------------------------- */
 
 /* Converts ns to global ticks, rounded up. */
 static __u64 to_ticks(const struct walk *w, __u64 ns)
