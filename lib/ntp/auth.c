@@ -38,8 +38,8 @@ struct tsct_key {
 	__u32 id;
 	unsigned int line;		/* line number of the key in the key file */
 	const struct tsct_key_type *type;
-	union cmac_context cmac;	/* CMAC context of the key, if of a CMAC type */
-	__u8 *bytes;			/* bytes of the key, if of a hash type */
+	union cmac_context cmac;	/* CMAC context with the key; for CMAC types */
+	__u8 *bytes;			/* contents of the key; NULL for CMAC types */
 	size_t size;			/* size of the key, bytes */
 };
 
@@ -48,11 +48,11 @@ struct tsct_key {
 
 struct tsct_keys {
 	struct tsct_key *key;	/* array of keys, by ascending id; owned */
-	unsigned int nr, room;	/* number of keys, of allocated entries */
+	unsigned int nr, room;	/* number of keys; number of allocated entries */
 };
 
 static const struct tsct_key_type types[] = {
-	{ "MD5", &nettle_md5, NULL },	/* the default type is first */
+	{ "MD5", &nettle_md5, NULL },	/* must be first: type of keys without a type */
 	{ "AES128", NULL, &nettle_cmac_aes128 },
 	{ "AES256", NULL, &nettle_cmac_aes256 },
 	{ "SHA256", &nettle_sha256, NULL },

@@ -33,9 +33,9 @@ static bool interleaves(const struct tsct_client *client)
 
 /* ---- outstanding requests ------------------------------------------------ */
 
-/* Moves the oldest outstanding requests to the past until @nr requests are left.
- * @answered: the newest moved request has been answered. Later answers to moved
- * requests are rejected. */
+/* Moves the oldest outstanding requests to client->past until @nr are outstanding.
+ * @answered: the newest of the moved requests was answered. Answers to requests in
+ * client->past are rejected from now on. */
 static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 {
 	while (client->nr_outstanding > nr) {

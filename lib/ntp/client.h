@@ -124,7 +124,8 @@ struct tsct_client_outstanding {
 
 /* State of an exchange between its answer and tsct_client_next() */
 enum tsct_queued_state {
-	TSCT_QUEUED_AWAITS_TX,	/* the next answer may have the kernel's t3 */
+	/* the next answer may have this exchange's t3 as the server's kernel took it */
+	TSCT_QUEUED_AWAITS_TX,
 	TSCT_QUEUED_AWAITS_SECOND, /* the next exchange replaces this one if its round
 				    * trip is shorter */
 	TSCT_QUEUED_COMPLETE,	/* complete, ready for tsct_client_next() */
@@ -156,7 +157,7 @@ struct tsct_client {
 	 * session; 0: no session. Set by the caller */
 	__u32 session;
 	/* Names of nodes missing in a collective, as text; "": no node is missing. The
-	 * caller sets requests_missing and below. */
+	 * caller sets the fields `requests_missing` and `below`. */
 	bool requests_missing;	/* requests ask for the names of missing nodes */
 	char below[TSCT_MISSING_TEXT + 1];	/* missing nodes below this node */
 	char missing[TSCT_MISSING_TEXT + 1];	/* all missing nodes, by the last
@@ -183,8 +184,8 @@ struct tsct_client {
 				 * answer with `last` arrived */
 	__u8 backwards;		/* number of consecutive polls with the result
 				 * TSCT_CLIENT_BACKWARDS */
-	__u32 backwards_sent;	/* number of the last request that was made before the
-				 * last such result */
+	__u32 backwards_sent;	/* number of the last request that was made before
+				 * `backwards` last increased */
 	__u8 since_kiss;	/* number of answers since the last kiss-o'-death */
 	bool poll_requested;	/* true: poll_request_us is valid */
 	__u64 poll_request_us;	/* time of the poll for the last poll request, us */
