@@ -239,9 +239,10 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 		a->has_done = pending->has_t3;
 		return TSCT_CLIENT_OK;
 	}
-	/* Rejects a t3 earlier than the t3 in the previous answer, or later than the
-	 * server received the present request; if the two requests overlap, later than
-	 * the server sent the present answer. */
+	/* Rejects the kernel's t3 of the previous answer if that t3 is
+	 * - earlier than the t3 in the previous answer itself, or
+	 * - later than the server received the present request (t2); if the two
+	 *   requests overlap: later than the server sent the present answer (t3). */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     tsct_after(pending->x.t3, a->done.t3) < -error) ||

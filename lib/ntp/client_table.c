@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "client_table.h"
 
-#define INDEX_BITS	10	/* bits for the index in a ticket */
+#define INDEX_BITS	10	/* bits of a ticket for the index of the entry */
 
 _Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "tickets have room");
 
@@ -53,8 +53,9 @@ struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *table
 		entry = take_entry(table, member);
 		if (!entry)
 			return NULL;
-		/* The count in an entry's tickets continues, so that the tickets of the
-		 * entry's previous client are invalid. */
+		/* The new client's entry keeps the last ticket (number of an answer),
+		 * so that the next ticket differs from those of answers to the entry's
+		 * previous client. */
 		*entry = (struct tsct_client_entry) {
 			.key = *key, .ticket = entry->ticket,
 		};

@@ -2,9 +2,14 @@
 /*
  * Client table of the responder: the clients answered last, and the kernel's transmit
  * times of the answers. The table's size is fixed. The table has two lists, of unknown
- * clients and of members, the newest request first. A new client replaces the oldest
- * unknown client; in a table full of members, only a member replaces a member, and
- * unknown clients are not recorded.
+ * clients and of members (clients that authenticate, and configured children), the
+ * newest request first. A new client replaces the oldest unknown client; in a table
+ * full of members, only a member replaces a member, and unknown clients are not
+ * recorded.
+ *
+ * A ticket is a number for one answer, made of the index of the client's entry and a
+ * count. The kernel reports an answer's transmit time after sending; the ticket shows
+ * to which entry that time belongs.
  */
 #ifndef TSCT_NTP_CLIENT_TABLE_H
 #define TSCT_NTP_CLIENT_TABLE_H
@@ -40,7 +45,8 @@ struct tsct_client_entry {
 					 * sent */
 	struct tsct_packet_time tx;	/* the kernel's transmit time of the
 					 * last answer; valid if has_tx */
-	__u32 ticket;			/* ticket of the last answer; 0: no ticket */
+	__u32 ticket;			/* number of the last answer, by which its
+					 * transmit time is assigned; 0: none */
 	/* The fields below are private to client_table.c. */
 	bool member;
 	TAILQ_ENTRY(tsct_client_entry) order;
@@ -65,7 +71,7 @@ void tsct_client_table_init(struct tsct_client_table *table, __u64 seed);
 struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *table,
 				      const struct tsct_client_entry_key *key,
 				      bool member);
-/* tsct_client_table_ticket - make a new ticket, for an answer to the client
+/* tsct_client_table_ticket - make a ticket, the number of a new answer to a client
  * tsct_client_table_of - find the entry whose last ticket is @ticket; NULL: no entry */
 __u32 tsct_client_table_ticket(struct tsct_client_table *table,
 			  struct tsct_client_entry *entry);

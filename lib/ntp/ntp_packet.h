@@ -148,14 +148,17 @@ enum tsct_ext_at {
 struct tsct_ntp_packet {
 	__u8 leap, version, mode, stratum;
 	__s8 poll, precision;
-	__u32 root_delay, root_dispersion;	/* NTP short format, 16.16 s */
+	/* root delay and root dispersion (RFC 5905), s, 16.16 fixed point */
+	__u32 root_delay, root_dispersion;
 	__u32 refid;
 	tsct_ntp_timestamp reference, origin, receive, transmit;
-	bool has_ext;		/* true: ext is valid; in version 4 only */
+	bool has_ext;		/* true: the packet has tsctrace's extension field, in
+				 * `ext`; NTP version 4 only */
 	__u16 ext_version;	/* version of the parsed tsctrace field; 0: the packet
 				 * has no such field */
 	struct tsct_extension ext;
-	bool has_missing;	/* true: missing is valid; only with has_ext */
+	bool has_missing;	/* true: the packet has the field of missing nodes, in
+				 * `missing`; only if has_ext is true */
 	/* Names of missing nodes; parsed: printable ASCII, other characters as '?' */
 	char missing[TSCT_MISSING_TEXT + 1];
 	bool has_mac;

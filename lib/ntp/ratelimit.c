@@ -181,8 +181,9 @@ bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 
 /* ---- token buckets ------------------------------------------------------ */
 
-/* Returns a member's token bucket. A new member gets a full bucket, in place of the
- * member of the same set that has been silent longest. */
+/* Returns the token bucket of a member (a trusted client). The hash of the address
+ * selects WAYS buckets. A new member gets one of these, filled up: an unused bucket, or
+ * the bucket of the member whose last request is oldest. */
 static struct token_bucket *member_bucket(struct tsct_ratelimit *ratelimit,
 					  const struct tsct_address *from,
 					  __u64 hash)

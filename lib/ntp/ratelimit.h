@@ -9,7 +9,8 @@
  *
  * Unknown clients whose addresses have the same hash share a bucket, and a new client
  * does not get a full bucket: an attacker with a million forged addresses gets no more
- * answers than the table has buckets. Members have a table of their own.
+ * answers than the table has buckets. Clients that authenticate with a key, and
+ * configured children, are members: these have a table of their own.
  *
  * Nothing is allocated after tsct_ratelimit_new(). A look-up of the rules is a
  * binary search. Not thread-safe.

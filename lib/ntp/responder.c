@@ -203,8 +203,9 @@ static void record_request(struct tsct_responder *responder,
 	 * that request was not a replay, and is recorded now. */
 	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
 	    entry->unverified.nonce != ext->nonce) {
-		/* The kernel's transmit time is that of an answer before the answer to
-		 * the recorded request. */
+		/* The next answer may only report the kernel's transmit time of the
+		 * answer to past[0]. Discards entry->tx, which is the transmit time of
+		 * an older answer, and that answer's ticket, by which it may be set. */
 		entry->has_tx = false;
 		tsct_client_table_ticket(&responder->clients, entry);
 		record(entry, entry->unverified);

@@ -30,7 +30,8 @@ struct tsct_timeline {
 	__u8 leap, stratum;	/* stratum above 15 is sent as 0: unknown */
 	__s8 precision;
 	__u32 refid;
-	__u32 root_delay, root_dispersion;	/* NTP short format, 16.16 s */
+	/* root delay and root dispersion (RFC 5905), s, 16.16 fixed point */
+	__u32 root_delay, root_dispersion;
 	tsct_ntp_timestamp reference;
 };
 
