@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Global definitions of an OTF2 archive in one form: a kind, a number
- * and 64-bit words. Definitions of an input are read into this form and mapped;
- * those of the result are written from it.
+ * Global definitions of an OTF2 archive in one form: a kind, a number (OTF2's
+ * reference), and the fields as 64-bit words. Definitions of an input are read into
+ * this form and mapped; definitions of the result are written from this form.
  */
 #ifndef TSCT_OTF2_DEFS_H
 #define TSCT_OTF2_DEFS_H
@@ -19,12 +19,14 @@
  * The kinds of global definitions of OTF2 3.0, under OTF2's names.
  *
  * D(name, space, how, fields)
- * space: the space of its numbers; NONE: it extends the definition of its first field
- * how:	VALUE	equal content is the same definition, also in another archive
- *	PART	like VALUE, and part of its owner's identity
- *	PAIRED	like VALUE, but equal ones within one archive are distinct
+ * space: the space of the definition's number. NONE: the definition has no number; its
+ *	first field is the definition that it extends, or (FIXED) a constant of OTF2
+ * how:	VALUE	definitions with equal content are the same, also in another archive
+ *	PART	like VALUE; definitions of the extended kind are equal only if the
+ *		definitions that extend them are equal, too
+ *	PAIRED	like VALUE, but equal definitions within one archive are distinct
  *	OWN	always distinct: a process, a communicator
- *	FIXED	its number is a constant of OTF2
+ *	FIXED	constants of OTF2 identify the definition
  * fields: one letter per 64-bit word; those after * repeat
  *	-	a number
  *	V	an attribute's value, of the type in the word before
@@ -141,9 +143,15 @@ struct tsct_otf2_def {
 	size_t at;		/* index of the definition's first word */
 	uint64_t self;		/* number of the definition in its archive */
 	uint64_t mapped; /* number of the definition in the result, when assigned */
-	size_t next;		/* in an input: index + 1 of the owner's next part */
-	size_t parts;	/* in an input: index of the definition's first part, + 1 */
-	uint32_t extra;	/* in the result: number of words of the definition's parts */
+	/* in an input, if this definition extends another (PART): index + 1 of the next
+	 * definition that extends the same one; 0: none */
+	size_t next;
+	/* in an input: index + 1 of the first definition (PART) that extends this
+	 * definition; 0: none */
+	size_t parts;
+	/* in the result: number of words, after this definition's nr words, with the
+	 * content of the definitions (PART) that extend this definition */
+	uint32_t extra;
 	/* in the result: number of the last input with this definition */
 	uint32_t input;
 };
@@ -170,11 +178,13 @@ struct tsct_otf2_def *tsct_otf2_defs_add(struct tsct_otf2_defs *defs,
 					 const uint64_t *words, uint32_t nr);
 void tsct_otf2_defs_free(struct tsct_otf2_defs *defs);
 
-/* Returns the space that word @i refers into; NONE if the word is a number. */
+/* Returns the number space of the definition to which word @i of a definition refers;
+ * NONE if the word is a plain value. */
 enum tsct_otf2_space tsct_otf2_refers_to(const struct tsct_otf2_def *def,
 				      const uint64_t *words, uint32_t i);
 
-/* Returns the space of an attribute of type @type; NONE if it is a number. */
+/* Returns the number space of the definition to which an attribute's value of type
+ * @type refers; NONE if such a value is no reference. */
 enum tsct_otf2_space tsct_otf2_type_space(OTF2_Type type);
 
 /* Returns an attribute's value as a word; bits that its type does not use are 0. */

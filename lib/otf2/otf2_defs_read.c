@@ -21,7 +21,8 @@ static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
 
 #define WORDS(...) ((const uint64_t[]){ __VA_ARGS__ })
 
-/* Allocates words: a copy of the head, and @nr words of 0 after it. NULL: no memory */
+/* Allocates the words of a definition: a copy of the @nr_head words at @head, then @nr
+ * words of 0. NULL: out of memory */
 static uint64_t *words_of(const uint64_t *head, size_t nr_head, size_t nr)
 {
 	uint64_t *words = calloc(nr_head + nr + 1, sizeof(*words));

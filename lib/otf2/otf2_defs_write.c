@@ -43,7 +43,8 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 		properties, types, values);
 }
 
-/* W(Kind, words): calls the writer of Kind with the number and these words. */
+/* W(Kind, (arguments)): a case that calls libotf2's function to write a definition of
+ * the kind, with the arguments: the definition's number, if any, and its words */
 #define ARGS(...) __VA_ARGS__
 #define W(kind, words)							\
 	case TSCT_OTF2_##kind:						\

@@ -20,7 +20,8 @@ static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
 	return h;
 }
 
-/* Returns how many words are compared: for constants of OTF2, those of the number. */
+/* Returns how many words of two definitions of a kind are compared: all @nr; for kinds
+ * that a constant of OTF2 identifies, only the words with that constant. */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -89,7 +90,7 @@ static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
 	return NULL;
 }
 
-/* ---- content ----------------------------------------------------------------------- */
+/* ---- content of a definition, with numbers of the result ---------------- */
 
 static void map_words(struct tsct_otf2_work *work,
 		      const struct tsct_otf2_def *def, uint64_t *to)
@@ -114,9 +115,11 @@ static void map_words(struct tsct_otf2_work *work,
 	}
 }
 
-/* A part of an owner's content: the part's kind, number of words, and words */
+/* A definition that extends another, as stored in the content of the extended one: the
+ * kind, the number of words, and all words but the first, which is the reference to the
+ * extended definition */
 struct part {
-	size_t words;		/* number of words, including kind and number */
+	size_t words;		/* number of 64-bit words at `at` */
 	uint64_t *at;
 };
 
@@ -130,8 +133,8 @@ static int compare_parts(const void *a, const void *b)
 }
 
 /*
- * Appends the parts of an owner to the owner's content, sorted, whatever the order in
- * the input.
+ * Appends the content of the @nr_parts definitions that extend @of to that of @of in
+ * work->content, sorted, so that the order in the input does not matter.
  */
 static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of,
 		     size_t nr_parts, size_t nr_words)
@@ -145,7 +148,8 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		/* number of words, in place of the reference to the owner */
+		/* The extending definition's number of words, in place of its reference
+		 * to the extended definition */
 		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;
@@ -162,8 +166,8 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 	return i ? 0 : -ENOMEM;
 }
 
-/* Sets work->content to that of a definition. Returns the number of words of parts, or
- * -ENOMEM. */
+/* Sets work->content to the words of @def, then the content of the definitions that
+ * extend @def. Returns the number of words after those of @def, or -ENOMEM. */
 static int64_t fill_content(struct tsct_otf2_work *work,
 			    const struct tsct_otf2_def *def)
 {
@@ -211,8 +215,9 @@ static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 }
 
 /*
- * Adds work->content to the result, and its parts as definitions of their own.
- * @shared: enter it into the table for look_up()
+ * Adds to the result the definition in work->content (@nr words), and those that extend
+ * it (next @extra words), each as a definition of its own.
+ * @shared: enter the definition into the hash table, where look_up() finds it
  */
 static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	       uint64_t id, uint32_t nr, uint32_t extra, bool shared)
@@ -240,7 +245,9 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		at[1] = id; /* number of the owner, in place of the number of words */
+		/* The reference to the extended definition, in place of the extending
+		 * definition's number of words */
+		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
 		at += words + 1;
@@ -263,7 +270,8 @@ static int map_or_add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	return err ? err : add(work, kind, *ret_id, nr, extra, true);
 }
 
-/* Adds @def, without its parts, as a definition that is always distinct. */
+/* Adds @def, without definitions that extend @def, as a definition that is always
+ * distinct. */
 static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
@@ -293,7 +301,8 @@ static int identify_fixed(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 
 /* ---- groups ---------------------------------------------------------------------------- */
 
-/* Appends an input's list of locations to the joined list of all inputs before. */
+/* Appends the input's list of locations of a paradigm to the result's list, which joins
+ * the lists of all inputs before. */
 static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_unified *all = work->all;
@@ -311,8 +320,8 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* A longer definition takes over the words of the list; the old definition
-	 * becomes empty. */
+	/* Allocates words for the longer list at the end, as those of a new definition.
+	 * The list's present definition gets these words; the new one is removed. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -338,8 +347,9 @@ static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 }
 
 /*
- * Replaces a reference to the whole list by a group of the input's ranks, since the
- * whole list grows with other inputs. Sets *@group to its number.
+ * If group @old is a paradigm's list of all locations, finds or adds a group of this
+ * input's ranks only, and sets *@group to the number of the group found or added. The
+ * list itself cannot replace @old, as further inputs are appended to the list.
  */
 static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 {
@@ -397,8 +407,8 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 
 /* ---- definitions that are always distinct -------------------------------- */
 
-/* Notes the shift of a communicator's ranks, if ranks in events are indices into the
- * whole list. */
+/* Records the number that is added to ranks in events of a communicator, if these ranks
+ * are indices into the paradigm's list of all locations, which joins all inputs. */
 static int note_shift(struct tsct_otf2_work *work,
 		      const struct tsct_otf2_def *comm)
 {

@@ -10,16 +10,16 @@
 struct reading {
 	struct tsct_otf2_merging *w;
 	struct tsct_otf2_input *in;
-	struct tsct_otf2_merged *figures;	/* results for the input */
+	struct tsct_otf2_merged *figures;	/* statistics of merging the input */
 	OTF2_EvtReaderCallbacks *callbacks;
 	struct tsct_otf2_copy copy;
 };
 
-/* ---- the readable part --------------------------------------------------- */
+/* ---- the readable part of an input --------------------------------------- */
 
 /*
- * Handles damage of the input: refuses the input, or with salvage notes and counts the
- * loss.
+ * Handles damage in a file of the input. With the option "salvage", adds a remark for
+ * the user, counts @missing events as lost, and returns 0; else returns -EBADMSG.
  */
 static int lose(struct reading *r, uint64_t missing)
 {
@@ -33,7 +33,8 @@ static int lose(struct reading *r, uint64_t missing)
 	return 0;
 }
 
-/* Counts the readable events of a location; @wanted: number by the definitions. */
+/* Counts the readable events of a location. @wanted: number of events by the location's
+ * definition */
 static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 {
 	struct tsct_otf2_input *in = r->in;

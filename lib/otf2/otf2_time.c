@@ -44,7 +44,8 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 	tsct_s128 ticks = 0;
 	uint64_t part = 0;
 
-	/* The product with the resolution is below 2^128 / 10^9: no overflow */
+	/* |between| and a->resolution are below 2^64, so multiply() cannot fail: the
+	 * result is below 2^128 / 10^9. */
 	if (real)
 		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
 	tsct_reduce(&num, &den);

@@ -26,36 +26,41 @@ struct tsct_otf2_clock {
 
 #define TSCT_OTF2_NEVER	UINT64_MAX
 
+/* Conversion from the clock of archive B to the clock of archive A */
 struct tsct_otf2_scale {
-	uint64_t from;		/* offset of B's clock, ticks of B */
-	uint64_t num, den;	/* resolutions of both clocks, in lowest terms */
-	tsct_s128 to;	/* offset of A's clock, plus the ticks between both offsets */
-	uint32_t part;		/* fraction of a tick to be added to `to`, 10^-9 */
+	uint64_t from;		/* offset (begin) of archive B's clock, ticks of B */
+	/* resolution of archive A / resolution of archive B, in lowest terms */
+	uint64_t num, den;
+	/* offset (begin) of archive A's clock, plus the time from that begin to the
+	 * begin of archive B's clock, ticks of A, rounded down */
+	tsct_s128 to;
+	uint32_t part;		/* fraction by which `to` is too small, 10^-9 tick */
 };
 
-/* Returns true if both archives have a time of day for their offsets. */
+/* Returns true if both archives have a time of day for the begin of their clock. */
 bool tsct_otf2_can_align(const struct tsct_otf2_clock *a,
 			 const struct tsct_otf2_clock *b);
 
 /*
- * Prepares the conversion from clock B to clock A.
- * @real: align by the time of day, which both must have; else both offsets are taken as
- * the same moment
+ * Prepares the conversion from the clock of archive B to that of archive A.
+ * @real: align by the time of day, which both clocks must have; else the begins of both
+ * clocks are taken as the same moment
  */
 void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 			  const struct tsct_otf2_clock *a,
 			  const struct tsct_otf2_clock *b, bool real);
 
 /*
- * tsct_otf2_scale_time - convert a time of B to A's clock
+ * tsct_otf2_scale_time - convert a time of archive B to a time of archive A
  *
- * @old may lie before B's offset. Returns 0, or -ERANGE if the result would be
- *	below 0 or above 2^64 - 2.
+ * @old: ticks of B; may lie before the begin of B's clock
+ * Returns 0, or -ERANGE if the result would be below 0 or above 2^64 - 2.
  */
 int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 			 uint64_t *ret_time);
 
-/* Converts ticks of B to ticks of A, rounded up. -ERANGE: above 64 bits */
+/* Converts a duration from ticks of archive B to ticks of archive A, rounded up.
+ * -ERANGE: the result exceeds 64 bits */
 int tsct_otf2_scale_length(const struct tsct_otf2_scale *scale, uint64_t ticks,
 			   uint64_t *ret_ticks);
 

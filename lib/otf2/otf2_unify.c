@@ -21,7 +21,7 @@ int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
 	return -EBADMSG;
 }
 
-/* ---- numbers and owners of the input ------------------------------------- */
+/* ---- preparing an input: numbers of definitions, extensions, ranks ------- */
 
 static int number(struct tsct_otf2_work *work)
 {
@@ -62,7 +62,8 @@ static int not_there(struct tsct_otf2_work *work,
 				(unsigned long long)id);
 }
 
-/* Links parts to the definition that owns them, as they belong to its identity. */
+/* Links definitions that extend another (kinds marked PART in otf2_defs.h) to the
+ * extended one: two definitions are equal only if the same definitions extend them. */
 static int own_parts(struct tsct_otf2_work *work)
 {
 	struct tsct_otf2_def *def, *owner;
@@ -145,7 +146,7 @@ static int find_ranks(struct tsct_otf2_work *work)
 	return 0;
 }
 
-/* ---- visiting ------------------------------------------------------------ */
+/* ---- visiting definitions, after all to which they refer ----------------- */
 
 static int push(struct tsct_otf2_work *work, size_t def)
 {
@@ -164,8 +165,8 @@ static int push(struct tsct_otf2_work *work, size_t def)
 	return 0;
 }
 
-/* Follows references. Returns 1 with @ret_def, which must be visited first; 0: no more
- * references. */
+/* Searches the references of definition step->part. Returns 1 with @ret_def, the index
+ * of a definition that must be visited first; 0: no more references. */
 static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 			size_t *ret_def)
 {
@@ -211,7 +212,9 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 		if (ret)
 			return ret;
 		step->part = step->part - 1 == step->def ? def->parts : def->next;
-		step->i = 1;	/* word 0 of a part is its owner */
+		/* Skips word 0 of the definition that extends step->def: that word is
+		 * the reference to step->def. */
+		step->i = 1;
 	}
 	return 0;
 }

@@ -33,10 +33,11 @@ struct tsct_otf2_location {
 	size_t def;	/* index of the location's definition in the result */
 };
 
-/* Numbers in the result of one input's definitions */
+/* Maps from numbers in one input to numbers in the result */
 struct tsct_otf2_maps {
-	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];
-	/* shifts of ranks by communicator and window, where not 0 */
+	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];	/* numbers of definitions */
+	/* numbers to add to ranks in events, by the input's number of the communicator
+	 * or RMA window; without those to which 0 is added */
 	struct tsct_otf2_ids comm_shift, win_shift;
 	struct tsct_otf2_location *location;
 	size_t nr_locations;
@@ -61,12 +62,15 @@ OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 void tsct_otf2_unified_free(struct tsct_otf2_unified *all);
 void tsct_otf2_maps_free(struct tsct_otf2_maps *maps);
 
-/* ---- shared by the order (otf2_unify.c) and the identity (otf2_identity.c) ------ */
+/* ---- shared by otf2_unify.c and otf2_identity.c -------------------------- */
 
+/* Element of the stack by which references are followed */
 struct tsct_otf2_step {
 	size_t def;	/* index of the definition whose references are followed */
-	size_t part; /* index of the followed part, or of def, + 1; 0: done */
-	uint32_t i;		/* index of the next word of that part */
+	/* index + 1 of the definition whose words are being searched for references:
+	 * `def`, then each definition that extends `def`; 0: all were searched */
+	size_t part;
+	uint32_t i;	/* index of the next word to search in definition `part` */
 };
 
 struct tsct_otf2_work {

@@ -24,7 +24,8 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 	uint64_t half[2];
 
 	memcpy(half, uuid, sizeof(half));
-	/* The byte order is fixed: the number must not depend on the machine. */
+	/* Reads the uuid as big-endian integers on every machine, so that a recording
+	 * has the same number everywhere. */
 	return be64toh(half[0]) ^ be64toh(half[1]);
 }
 
