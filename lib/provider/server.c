@@ -370,7 +370,8 @@ void tsct_server_stop(struct tsct_server *server)
 	if (!server)
 		return;
 	end_thread(server);
-	/* A recorder may still read its events: the memory of channels is kept. */
+	/* A recorder may still read events from the memfd of a channel, so disconnect()
+	 * does not free the memory while is_stopping is true. */
 	server->is_stopping = true;
 	while (!LIST_EMPTY(&server->connections))
 		disconnect(server, LIST_FIRST(&server->connections));

@@ -43,7 +43,8 @@ struct tsct_store_peer {
 /* Largest argument of any request, in bytes */
 #define TSCT_STORE_ARG_MAX	sizeof(struct tsct_event_def)
 
-/* Initializes a store; measures all CPUs' TSC for ms. @kind: "daemon" or "embedded" */
+/* Initializes a store. May run the TSC check, which blocks for about 200 ms, at most
+ * 2 s. @kind: kind of the provider, "daemon" or "embedded" */
 void tsct_store_init(struct tsct_store *store, const char *kind);
 
 /*
@@ -68,7 +69,8 @@ void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 void tsct_store_unread(const struct tsct_store *store,
 		       struct tsct_store_unread *ret_unread);
 
-/* Frees all channels without a peer, including kept ones. */
+/* Frees all channels to which no client is bound, including channels that stay without
+ * clients (TSCT_CHANNEL_KEEP), and the memory of these channels. */
 void tsct_store_clear(struct tsct_store *store);
 
 /* Limits of channels; RLIMIT_NOFILE may lower them. */
@@ -83,10 +85,10 @@ struct tsct_store_channel {
 						 * memfd */
 	char *defs;		/* private copy of the event definitions */
 	__u32 nr_defs;
-	__u32 holders;		/* peers bound to the channel */
-	__u32 consumers;	/* holders with TSCT_ROLE_READ */
+	__u32 holders;		/* number of clients bound to the channel */
+	__u32 consumers;	/* number of bound clients with TSCT_ROLE_READ */
 	__u32 was_read;		/* 1: the channel has, or had, a consumer */
-	__u32 kept;		/* 1: the channel stays without holders until it is
+	__u32 kept;		/* 1: the channel stays without clients until it is
 				 * removed */
 	__u32 nameless;		/* 1: the channel was removed, so it cannot be opened */
 	int memfd;
@@ -117,7 +119,8 @@ void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 void tsct_store_channel_figures(const struct tsct_store_channel *channel,
 				struct tsct_channel_cpu *figures);
 
-/* Returns the bytes of a channel's memfd. @create: validated by the caller */
+/* Returns the size of the memfd for a channel, in bytes. @create: parameters of the
+ * channel, validated by the caller */
 __u64 tsct_store_channel_size(const struct tsct_store *store,
 			      const struct tsct_channel_create *create);
 

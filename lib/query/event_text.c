@@ -373,7 +373,7 @@ int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event
 	return 0;
 }
 
-/* ---- begin and end --------------------------------------------------------------- */
+/* ---- initialization and freeing -------------------------------------------------- */
 
 int tsct_event_text_init(struct tsct_event_text *l)
 {

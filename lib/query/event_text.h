@@ -11,18 +11,19 @@
 #include "filter.h"
 #include "unique_stamps.h"
 
+/* Format of the column with an event's time */
 enum tsct_event_text_time {
 	TSCT_EVENT_TEXT_LOCAL,	/* local time of day */
 	TSCT_EVENT_TEXT_UTC,	/* date and time in UTC */
-	TSCT_EVENT_TEXT_RAW,	/* ticks of the recording */
+	TSCT_EVENT_TEXT_RAW,	/* time as a number of ticks of the recording */
 	TSCT_EVENT_TEXT_DELTA,	/* seconds since the event of the previous line */
-	TSCT_EVENT_TEXT_UNIQUE,	/* unique stamps of the events, and the stamps' times */
+	TSCT_EVENT_TEXT_UNIQUE,	/* unique stamp of the event, and the stamp's time */
 };
 
 struct tsct_event_text_layout;
 
 struct tsct_event_text {
-	/* Options of the lines, set by the caller: */
+	/* Options for the lines of text, one per event; set by the caller: */
 	const struct tsct_recording *rec;
 	const struct tsct_selection *selection;	/* events to show; NULL: all */
 	enum tsct_event_text_time time;

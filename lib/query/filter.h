@@ -59,15 +59,17 @@ bool tsct_filter_wants(const struct tsct_filter *filter,
 
 void tsct_filter_free(struct tsct_filter *filter);
 
-/* ---- in one recording ---------------------------------------------------- */
+/* ---- a filter applied to one recording ----------------------------------- */
 
-/* A filter applied to a recording */
+/* Events of a recording that a filter selects */
 struct tsct_selection {
 	const struct tsct_filter *filter;
 	const struct tsct_recording *rec;
 	__s64 from_ns, to_ns;		/* selected times: from_ns <= time < to_ns */
-	bool *locations;		/* flags by location: events are selected */
-	/* selected events: flags by stream class (or samples), id - TSCT_ID_FIRST */
+	bool *locations;	/* flags by index of a location: the location's CPU and
+				 * node are selected */
+	/* by_id[class][id - TSCT_ID_FIRST]: flag: events with this event id in this
+	 * stream class are selected. The class of samples is the last. */
 	bool **by_id;
 	__u32 nr_classes;
 };

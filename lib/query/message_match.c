@@ -6,7 +6,8 @@
 #include "lib/core/remap.h"
 #include "message_match.h"
 
-/* Number of the common pool of names that are only sent or only received */
+/* Value of tsct_message_pool() for all names of events that are only sent or only
+ * received */
 #define POOL_OTHERS	1
 
 /* An open message: only one end was seen. Links are indices + 1; 0: no element */
@@ -25,8 +26,10 @@ struct open_list {
 /* A key that has open messages: either sends wait, or receives */
 struct open_key {
 	__u64 key;
+	/* messages without a receive; if `early` is true: messages without a send */
 	struct open_list waiting;
-	/* messages sent after their receive, unless another receive arrives */
+	/* messages whose send came after their receive. Such a message counts as
+	 * matched, unless another receive with this key comes within the window. */
 	struct open_list late;
 	__u32 next;		/* next key of the hash bucket, or next free key */
 	bool early;		/* flag: receives wait, not sends */
@@ -42,7 +45,8 @@ struct tsct_message_matcher {
 	struct open_key *keys;
 	__u32 *bucket;
 	__u32 room;		/* size of the tables open and keys, a power of two */
-	/* elements of open and keys ever used; the memory of others is untouched */
+	/* numbers of elements of the tables `open` and `keys` that were ever used;
+	 * elements at higher indices were never written */
 	__u32 nr_open, nr_keys;
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
@@ -290,7 +294,7 @@ static bool settle_oldest(struct tsct_message_matcher *m)
 	return is_late;
 }
 
-/* ---- ends ------------------------------------------------------------------ */
+/* ---- sends and receives ------------------------------------------------------ */
 
 /* Adds an end of a message as the youngest open message. */
 static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
@@ -302,7 +306,7 @@ static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 
 	if (!m->free_open && m->nr_open == m->room) {
 		m->stats.given_up += !settle_oldest(m);
-		/* found again, as the key may have been dropped */
+		/* settle_oldest() may have freed the key: looks up the link again. */
 		link = link_to(m, key);
 	}
 	if (!*link) {

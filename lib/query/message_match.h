@@ -41,18 +41,21 @@ static inline bool tsct_message_is_end(const struct tsct_event_def *def)
 }
 
 /*
- * tsct_message_pool - the pool of message numbers to which events of a name belong
+ * tsct_message_pool - get the pool to which the message numbers of events with a name
+ *	belong
  * @kinds: bit mask of 1 << kind, of all definitions with that name that have a key
  *
- * Numbers in different pools do not match. A name that is both sent and received has a
- * pool of its own. All other names share one pool ("ask" is sent, "served" is received).
+ * Equal message numbers in different pools do not match. A name that is both sent and
+ * received has a pool of its own. All other names share one pool ("ask" is sent,
+ * "served" is received).
  */
 __u64 tsct_message_pool(const char *name, unsigned int kinds);
 
-/* tsct_message_key - get the key of an event whose name is in @pool; 0: no key */
+/* tsct_message_key - get the key by which a send or receive event is matched; 0: no key
+ * @pool: result of tsct_message_pool() for the event's name */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
 
-/* ---- matching: ends are passed in the order of their ticks ------------------- */
+/* ---- matching: sends and receives are passed in the order of their ticks ----- */
 
 /* One end of a message: a send or a receive */
 struct tsct_message_end {
