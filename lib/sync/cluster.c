@@ -258,8 +258,9 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* If replaced now, the parameters would leave a part after their slew that is
-	 * too short for cluster_prev. */
+	/* Of replaced parameters, readers keep one straight piece (cluster_prev): after
+	 * a slew, the piece that begins at the end of the slew. It must be longer than
+	 * the lead of the new parameters, so that it contains the time now. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
 	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);
@@ -281,8 +282,8 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 		return false;
 	if (tsct_servo_slews(params)) {
 		from = tsct_servo_slew_end(params);
-		/* The clock's fast path of conversion ends with the slew, until
-		 * parameters are new. */
+		/* After the end of the slew, readers cannot convert cycles by the fast
+		 * path until new parameters are published. */
 		if ((__s64)(begin_cycles - from) >= 0)
 			return false;
 	}

@@ -77,8 +77,9 @@ struct tsct_fit {
 	double error;			/* error bound at `at`, remote counts */
 	double rate_error;		/* growth of the bound per cycle of
 					 * distance from `at` */
-	double wander;			/* growth of the bound per cycle squared
-					 * of that distance */
+	/* growth of the bound per square of the distance from `at`: at d cycles from
+	 * `at`, the bound is error + rate_error d + wander d^2, remote counts */
+	double wander;
 	struct tsct_cubic piece[TSCT_CUBICS_MAX];
 };
 

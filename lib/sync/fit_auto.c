@@ -2,18 +2,18 @@
 /*
  * Hull or regression, or a weighted mean of both.
  *
- * The hull is good where delays have a sharp minimum (an edge), with many delays
- * close to it. Where packet times are noisy there is no edge, and the hull
+ * The hull is good where delays have a sharp minimum, with many delays close to the
+ * minimum. Where packet times are noisy there is no sharp minimum, and the hull
  * follows the most extreme times. Two statistics decide:
  *
  *   half_mean_ratio	of the shorter half of the delays, their mean over their
  *			maximum; mean of both directions. 0.44 for exponential
- *			delays, at most 0.5 for a constant density from the edge
- *			on, 0.57 or more where the density rises from 0
+ *			delays, at most 0.5 for a constant density above the
+ *			minimum, 0.57 or more where the density rises from 0
  *   gain		logarithm of the ratio of the regression's standard
  *			deviation to the hull's, plus log_asymmetry
  *
- * `excess` is half_mean_ratio minus a limit: negative where there is an edge.
+ * `excess` is half_mean_ratio minus a limit: negative where the minimum is sharp.
  * Near the limit the result is a mean, as either alone may be far off. `scarcity`
  * is the uncertainty of a statistic due to few exchanges, see scarcity_of().
  *
@@ -25,36 +25,42 @@
 
 #include <math.h>
 
-/* Limit of half_mean_ratio: between the values of exponential delays (0.44) and of
- * a constant density (0.5) */
+/* Limit of half_mean_ratio, the mean of the shorter half of the delays over that half's
+ * maximum: between the values of exponential delays (0.44) and of a constant density
+ * (0.5) */
 #define RATIO_LIMIT		0.48
-/* Raise of the limit of half_mean_ratio where the hull's deviation is much smaller:
- * LIMIT_PER_GAIN for each unit by which gain exceeds GAIN_MIN, for GAIN_MAX units at
- * most. */
+/* RATIO_LIMIT is raised where the hull's standard deviation is much smaller than the
+ * regression's. `gain` is the logarithm of the ratio of both, plus log_asymmetry: the
+ * limit rises by LIMIT_PER_GAIN for each unit of gain above GAIN_MIN, up to GAIN_MAX
+ * such units. */
 #define LIMIT_PER_GAIN		0.05
 #define GAIN_MIN		1.0
 #define GAIN_MAX		2.5
-/* Raise of the limit of half_mean_ratio per unit of scarcity of the exchanges */
+/* Rise of RATIO_LIMIT where exchanges are few: this factor times scarcity_of() of the
+ * number of exchanges */
 #define LIMIT_PER_SCARCITY	0.5
 
 /* Values of `excess` between which the regression's weight rises linearly: from 0 at
  * EXCESS_HULL_ONLY to the full weight at EXCESS_REGRESSION_FULL. */
 #define EXCESS_HULL_ONLY	-0.015
 #define EXCESS_REGRESSION_FULL	0.025
-/* Reduction of EXCESS_HULL_ONLY per unit of scarcity in the hull's window */
+/* Reduction of EXCESS_HULL_ONLY where the hull's window has few exchanges: this factor
+ * times scarcity_of() of the number of exchanges in the window */
 #define HULL_ONLY_PER_SCARCITY	2.0
 
-/* The hull underestimates its standard deviation where the edge is not sharp, and where
- * exchanges are few. The deviation is corrected by the factors e^(SD_PER_EXCESS *
- * excess) and 1 + SD_PER_SCARCITY * scarcity of the hull's window. */
+/* The hull underestimates its standard deviation where delays have no sharp minimum,
+ * and where exchanges are few. The deviation is corrected by the factors
+ * e^(SD_PER_EXCESS * excess) and 1 + SD_PER_SCARCITY * scarcity_of(nr), where nr is the
+ * number of exchanges in the hull's window. */
 #define SD_PER_EXCESS		45.0
 #define SD_PER_SCARCITY		8.0
-/* The regression has its full weight if the hull's corrected deviation is larger than
- * the regression's deviation. If log_asymmetry is at least GAIN_MIN, it must be larger
- * by this factor: delays then differ by direction, which biases the regression. */
+/* The regression has its full weight if the hull's corrected standard deviation is
+ * larger than the regression's; if log_asymmetry is at least GAIN_MIN, larger than
+ * SD_RATIO_ASYMMETRIC times the regression's: delays then differ by direction, which
+ * biases the regression. */
 #define SD_RATIO_ASYMMETRIC	3.0
 
-/* Number of exchanges from which on `scarcity` is 0 */
+/* Number of exchanges from which on scarcity_of() returns 0 */
 #define PLENTY			100.0
 /* Least number of exchanges for the statistics; with fewer, hull and regression both
  * have weight 0.5. */

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Error bound of a fit: the range of functions that causality allows.
+ * Error bound of a fit: the range of functions f that causality allows.
  *
- * With f(0) = p and f'(0) = q, and a rate that changes by at most w per second,
- * f(u) is within w u^2 / 2 of p + q u. So for every exchange
+ * f(u) is the remote counter, in counts above a straight function, at u seconds of the
+ * local counter (see fit_plane.h). A request, sent at u1 and received at `up`, shows
+ * f(u1) <= up; an answer, sent at `low` and received at u4, shows f(u4) >= low. `slack`
+ * is the error of these times. With offset f(0) = p, slope f'(0) = q and a slope that
+ * changes by at most w per second, f(u) is within w u^2 / 2 of p + q u. So for every
+ * exchange
  *
  *   p + q u1 <= up + slack + w u1^2 / 2      p + q u4 >= low - slack - w u4^2 / 2
  *
- * Exactly the p and q that satisfy all these inequalities are possible. Their extremes
- * are a linear program with two unknowns: the highest p for a given q is given
- * by the lower hull of the upper constraints, the lowest p by the upper hull of
- * the lower ones. The gap between highest and lowest p is concave in q.
+ * Exactly the p and q that satisfy all these inequalities are possible. To find their
+ * extremes is a linear program with two unknowns: the highest p for a given q follows
+ * from the lower hull of the upper constraints, the lowest p from the upper hull of the
+ * lower constraints. The gap, highest p minus lowest p, is concave in q.
  */
 #include "fit_plane.h"
 
@@ -21,7 +25,9 @@
 #define BISECTION_STEPS	64
 
 struct bound_hulls {
-	struct tsct_corner *up, *low;	/* lower hulls of the bounds up and -low */
+	/* corners of the lower hulls of the constraints `up` and -`low`, widened by
+	 * slack and wander */
+	struct tsct_corner *up, *low;
 	unsigned int nr_up, nr_low;
 };
 
@@ -31,9 +37,9 @@ static double curve_limit(const struct tsct_plane *plane, double u)
 }
 
 /*
- * Builds the hulls of the sound points with index @from and above. False: there are no
- * such points. Answers overtaken by later answers are left out: the later answers imply
- * their constraint.
+ * Builds the hulls of the points with index @from and above whose flag `sound` is set.
+ * False: there are no such points. Answers overtaken by later answers are left out: the
+ * constraints of the later answers imply theirs.
  */
 static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 			struct bound_hulls *ret)
@@ -90,7 +96,8 @@ static const struct tsct_corner *lower_corner(const struct bound_hulls *hulls,
 	return touched_corner(hulls->low, hulls->nr_low, -q);
 }
 
-/* Highest and lowest possible offset p for a slope q, and the gap between the two */
+/* Highest and lowest offset f(0) that the constraints allow for slope @q. gap() is the
+ * highest minus the lowest offset, negative if no line with slope @q is possible. */
 static double highest(const struct bound_hulls *hulls, double q)
 {
 	const struct tsct_corner *corner = upper_corner(hulls, q);
@@ -121,8 +128,9 @@ static bool has_gap(const struct bound_hulls *hulls, double q)
 	return gap(hulls, q) >= 0;
 }
 
-/* True: slope q is before the maximum of highest(), which is concave: it rises while
- * the touched corner is before `at`. */
+/* True: slope q is less than the slope with the maximum of highest(). highest() is
+ * concave, and rises with q while the corner of the upper constraints' hull that a line
+ * of slope q touches is at u < 0. */
 static bool is_before_maximum(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < 0;
@@ -157,9 +165,9 @@ bisect(const struct bound_hulls *hulls, struct tsct_fit_range q,
 }
 
 /*
- * Range of plausible slopes; outside it slopes have no gap, or are implausible. The
- * range is wide because plane->rate may be far off, if there are two exchanges and both
- * took longer than the interval between them.
+ * Range of plausible slopes: from a tenth to ten times plane->rate, minus that rate, in
+ * counts / s. The range is wide because plane->rate may be far off, if there are two
+ * exchanges and both took longer than the interval between them.
  */
 static struct tsct_fit_range plausible_slopes(const struct tsct_plane *plane)
 {
@@ -174,8 +182,8 @@ static double widest_gap(const struct tsct_plane *plane,
 	return bisect(hulls, plausible_slopes(plane), is_before_widest_gap).min;
 }
 
-/* Searches the slope at which the gap ends, between @in, which has a gap, and @out;
- * returns @out if all slopes between have a gap. Rounds towards @out. */
+/* Returns the slope between @in and @out at which gap() becomes negative, rounded
+ * towards @out; @out if gap() is not negative there. gap() at @in is not negative. */
 static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 {
 	struct tsct_fit_range q = { in, out };
@@ -183,8 +191,9 @@ static double end_of_gap(const struct bound_hulls *hulls, double in, double out)
 	return has_gap(hulls, out) ? out : bisect(hulls, q, has_gap).max;
 }
 
-/* Finds the extremes of p and q for the sound points with index @from and above. False:
- * the constraints contradict each other, or there are no sound points. */
+/* Finds the range of the offset f(0) and of the slope f'(0) that the constraints allow,
+ * by the points with index @from and above whose flag `sound` is set. False: the
+ * constraints contradict each other, or there are no such points. */
 static bool solve(const struct tsct_plane *plane, unsigned int from,
 		  struct tsct_fit_bounds *ret)
 {
@@ -212,8 +221,9 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
 }
 
 /*
- * A negative gap is defined by four exchanges: drops the exchange whose removal widens
- * the gap most, and returns the gap without that exchange.
+ * If constraints contradict each other, the largest gap() over all slopes is negative,
+ * and four exchanges determine that value. Drops one of these, the one whose removal
+ * raises the value most, and returns the value without it.
  */
 static double drop_most_contradicting(struct tsct_plane *plane)
 {

@@ -2,38 +2,42 @@
 /*
  * Hull fit.
  *
- * Requests bound the function from above, answers from below. A line p + q u
- * with slope q is between the constraints if p is between the largest low - q u
- * and the smallest up - q u. This gap is concave in q, and has corners only at
- * the slopes of edges of the two convex hulls, so one walk along both finds the
- * line of the largest margin. For exponential delays of equal mean in both directions
- * that line has the maximum likelihood.
+ * Requests bound the function from above (up), answers from below (low). A line
+ * p + q u with slope q is between the constraints if p is between the largest
+ * low - q u and the smallest up - q u. The distance of these two limits, the gap, is
+ * concave in q, and has corners only at the slopes of sides of the two convex hulls, so
+ * one walk along both hulls finds the slope with the widest gap. The line in the middle
+ * of that gap is the line of the largest margin. For exponential delays of equal mean
+ * in both directions that line has the maximum likelihood.
  *
  * The estimate is a mean over all lines. Relative to the line of the largest
- * margin, the delays of each direction begin at a sharp minimum, the edge. With
- * a density of k delays per count behind it, the true edge is about 1 / k before
- * the first of them, and a line with a gap smaller by x is less likely by
+ * margin, the delays of each direction have a sharp minimum. With a density of k delays
+ * per count just above the minimum, the true minimum is about 1 / k below the
+ * shortest delay, and a line with a gap smaller by x is less likely by
  * e^(-k x). That is exact for exponential delays.
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
-/* Least number of exchanges that have an edge to measure; with fewer, the estimate is
- * the line of the largest margin. */
+/* Least number of exchanges from which the distribution of delays near their minimum is
+ * measured; with fewer, the estimate is the line in the middle between the constraints
+ * (up and low), at the slope where these leave the widest gap. */
 #define EDGE_NR_MIN	8
 /*
- * The density behind the edge is measured on the shortest 1 / NEAR_FRACTION of
- * the delays.
+ * The density of delays just above their minimum is measured on the shortest
+ * 1 / NEAR_FRACTION of the delays.
  */
 #define NEAR_FRACTION	4
 /*
- * Limit for outliers: an exchange is dropped if dropping widens the gap by more than
- * this many mean distances between the delays behind the edge.
+ * Limit for outliers: an exchange is dropped if its removal widens the gap, between the
+ * upper and the lower limit of lines, by more than this many mean distances between
+ * neighbouring delays just above the minimum of the delays.
  */
 #define OUTLIER_GAPS	8.0
-/* Number of iterations that shorten the window: the edge is blurred while the window is
- * too long. */
+/* Limit of iterations that choose a shorter window of exchanges. Each choice depends on
+ * the delays' distribution in the window before, which is too wide if the rate changed
+ * during that window. */
 #define WINDOW_TURNS	4
 /* Half the number of steps of the integral over slopes */
 #define STEPS		48
@@ -46,15 +50,21 @@
 
 /* ---- the line of the largest margin -------------------------------------- */
 
+/* Convex hulls of the constraints, and the slope at which lines have the widest gap
+ * between the upper and the lower constraints */
 struct hull {
-	double slope;
-	double above, below;	/* limits at u = 0 of lines with `slope` */
-	unsigned int support[4];	/* points that limit the gap; a point may occur
-					 * twice */
-	struct tsct_corner *up, *low;	/* lower hulls of up and of -low; memory of the
-					 * plane */
-	unsigned int nr_up, nr_low;
-	unsigned int i, j;	/* corners of up and low at the widest gap */
+	double slope;		/* slope with the widest gap, counts / s */
+	/* highest and lowest y at u = 0 of lines with `slope` between the constraints,
+	 * counts; above - below is the gap */
+	double above, below;
+	/* indices of the points that determine the gap; an index may occur twice */
+	unsigned int support[4];
+	/* corners of the lower hulls of the points' constraints `up` and -`low`; both
+	 * arrays are in plane->corner */
+	struct tsct_corner *up, *low;
+	unsigned int nr_up, nr_low;	/* numbers of corners of both hulls */
+	/* indices in `up` and `low` of the corners that lines with `slope` touch */
+	unsigned int i, j;
 };
 
 unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
@@ -105,7 +115,8 @@ static void build_hulls(const struct tsct_plane *plane,
 		p = &plane->point[i];
 		if (!p->used)
 			continue;
-		/* u must not decrease where answers overtook each other. */
+		/* If answers overtook each other, takes the largest u so far:
+		 * tsct_hull_push() needs points in order of u. */
 		u = fmax(u, p->u);
 		corner = (struct tsct_corner) { u, p->up, i };
 		ret->nr_up = tsct_hull_push(ret->up, ret->nr_up, &corner);
@@ -115,10 +126,11 @@ static void build_hulls(const struct tsct_plane *plane,
 }
 
 /*
- * Returns the slope of the widest gap. As the slope increases, the touched corner of
- * the upper constraints moves from left to right, that of the lower constraints from
- * right to left. The gap is widest where both corners pass each other. If both meet at
- * one u, the gap is equally wide for a range of slopes, of which the middle is taken.
+ * Returns the slope with the widest gap between the upper and the lower limit of lines.
+ * As the slope increases, the corner that a line touches moves from left to right on
+ * the hull of the upper constraints, from right to left on that of the lower ones. The
+ * gap is widest where both corners pass each other. If both corners meet at one u, the
+ * gap is equally wide for a range of slopes, of which the middle is taken.
  */
 static double widest_gap(struct hull *hull)
 {
@@ -127,7 +139,7 @@ static double widest_gap(struct hull *hull)
 	hull->i = 0;
 	hull->j = hull->nr_low - 1;
 	for (;;) {
-		/* Slopes at which the next corner of each hull is touched */
+		/* Slopes from which on a line touches the next corner of each hull */
 		up = hull->i + 1 < hull->nr_up ?
 			tsct_hull_slope(hull->up, hull->i) : HUGE_VAL;
 		low = hull->j > 0 ?
@@ -171,9 +183,10 @@ static int fit_hull(const struct tsct_plane *plane,
 /* ---- the window of exchanges --------------------------------------------- */
 
 /*
- * A longer window determines the edge better, but the rate wanders meanwhile,
- * which bends the true function. The resulting error of the line is calculated
- * as if the line were a regression.
+ * A longer window has more exchanges, so the minimum of the delays is more accurate.
+ * But the rate wanders during the window, so the true function is not straight. The
+ * error that the line has for that reason is calculated as if the line were a
+ * regression.
  */
 
 /* Returns the window of the @size exchanges that are nearest to `at`. */
@@ -192,7 +205,7 @@ static struct tsct_window nearest_window(const struct tsct_plane *plane,
 	return window;
 }
 
-/* True: the window has enough used points to measure an edge. */
+/* True: the window has enough used points to measure the minimum of the delays. */
 static bool is_filled(const struct tsct_plane *plane,
 		      const struct tsct_window *window)
 {
@@ -204,8 +217,9 @@ static bool is_filled(const struct tsct_plane *plane,
 }
 
 /*
- * Weights of the exchanges in the value of a regression through a window: an exchange
- * at u has the weight each + steep (u - middle).
+ * Weights by which the y of a regression line, at one given u, is the weighted sum of
+ * the y of a window's exchanges: an exchange at u has the weight
+ * each + steep * (u - middle).
  */
 struct weights {
 	double middle, each, steep;
@@ -273,8 +287,8 @@ static double bend_at(const struct tsct_plane *plane,
 			     wander_variance(plane, window, &w, at, false));
 }
 
-/* Factor by which the edge's uncertainty grows when the line is extrapolated by @beyond
- * s */
+/* Factor by which the line's uncertainty grows from the window to a point @beyond
+ * seconds outside of the window, due to the uncertainty of the slope */
 static double lever(const struct tsct_plane *plane,
 		    const struct tsct_window *window, double beyond)
 {
@@ -285,11 +299,13 @@ static double lever(const struct tsct_plane *plane,
 }
 
 /*
- * Returns the part of the window @seen with the least expected error of the line. The
- * edge's deviation,
- * @sd for all of @seen, is inversely proportional to the number of exchanges, as
- * long as delays do not change. @wander: counts / s per root of a second.
- * *ret_bend: the resulting line's deviation at `at` due to wander.
+ * Returns the part of the window @seen in which the fitted line has the least expected
+ * error: due to delays, and due to the wander of the rate.
+ * @sd: standard deviation, due to delays, of the line fitted to all of @seen, counts;
+ *	taken as inversely proportional to the number of exchanges in a window
+ * @wander: wander of the rate, counts / s per root of a second
+ * @ret_bend: standard deviation due to wander, at `at`, of the line fitted to the
+ *	returned window, counts
  *
  * The line is used for some time beyond the window: up to `at`; if the last exchange is
  * at `at`, for half the longest interval between two exchanges.
@@ -329,16 +345,18 @@ static struct tsct_window choose_window(const struct tsct_plane *plane,
 
 /* ---- the mean of likely lines -------------------------------------------- */
 
-/* Distribution of the delays of one direction */
+/* Distribution of the delays of one direction, near their minimum */
 struct hull_edge {
-	double density;		/* density behind the edge, delays per count */
-	double u;		/* mean u of the delays behind the edge */
-	double half_mean_ratio;	/* half-mean ratio of delays, see fit_auto.c */
-	unsigned int nr;	/* number of all delays, also far from the edge */
+	double density;		/* density of the shortest delays, delays per count */
+	/* mean time of the exchanges with the shortest delays, s since `at` */
+	double u;
+	/* mean of the shorter half of the delays, divided by that half's maximum */
+	double half_mean_ratio;
+	unsigned int nr;	/* number of all delays, short and long */
 };
 
-/* Returns the delay of one direction after the edge, counts; @up: direction of the
- * request */
+/* Returns by how much an exchange's delay in one direction exceeds the minimum that the
+ * hull gives, counts. @up: true: delay of the request; false: of the answer */
 static double delay_of(const struct tsct_point *p, const struct hull *hull,
 		       bool up)
 {
@@ -496,8 +514,9 @@ static void set_mean_line(const struct tsct_plane *plane,
 	ret->sd = sqrt(ret->sd * ret->sd + fmax(mean.yy, 0));
 }
 
-/* Of the points that limit the gap, drops the point whose removal widens the gap most,
- * if that point is an outlier; false: no outlier. */
+/* Of the points that determine the gap between the upper and the lower limit of lines,
+ * drops the point whose removal widens the gap most, if that point is an outlier.
+ * Returns false if there is no outlier. */
 static bool drop_outlier(struct tsct_plane *plane,
 			 const struct tsct_window *window, struct hull *hull,
 			 const struct hull_edge edge[2])
@@ -523,8 +542,8 @@ static bool drop_outlier(struct tsct_plane *plane,
 		found->used = false;
 		found->sound = false;
 	}
-	/* All hulls share the plane's memory, so the corners of this hull are
-	 * restored. */
+	/* `without` and @hull use the same memory for corners (plane->corner), so @hull
+	 * is built again. */
 	fit_hull(plane, window, hull);
 	return most > limit;
 }
