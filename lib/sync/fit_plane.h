@@ -18,17 +18,18 @@
 struct tsct_point {
 	double u1, up;		/* request's constraint on the fit f: f(u1) <= up */
 	double u4, low;		/* answer's constraint on the fit f: f(u4) >= low */
-	double u, y;		/* middle of the exchange, with the known asymmetry
-				 * subtracted */
-	double rtt;		/* round trip up - low, at the same u, counts */
-	double slack;		/* error bound of up and of low, counts */
+	double u, y;		/* middle of the exchange: time, s; offset of the remote
+				 * counter without the known asymmetry, counts */
+	double rtt;		/* round trip of the exchange, up - low, counts */
+	double slack;		/* error bound of each constraint, remote counts */
 	unsigned int index;	/* index of the point's exchange */
 	unsigned int session_size;	/* number of points in the point's session; 1:
 					 * no session */
 	bool used;		/* true: the point is used for the estimate */
 	bool sound;		/* true: the point is used for the bound */
 	bool rejected;		/* implausible: not used for estimate or bound */
-	bool outlier;		/* too far from the line through the other points */
+	bool outlier;		/* true: the point is too far from a line through all
+				 * points */
 };
 
 /* Corner of a convex hull */
@@ -44,7 +45,8 @@ struct tsct_plane {
 	double wander;		/* limit of the rate's change, counts / s^2 */
 	double rate_min, rate_max;	/* limits of a slope due to the nominal
 					 * rates, counts / s */
-	double shift;		/* shift of y due to known asymmetry, counts */
+	double shift;		/* offset due to the known asymmetry of delays, which is
+				 * subtracted from measured offsets, counts */
 	double min_rtt;		/* shortest plausible round trip, counts */
 	unsigned int nr;
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
@@ -53,8 +55,10 @@ struct tsct_plane {
 	struct tsct_corner *corner;	/* scratch memory for 2 nr corners */
 };
 
+/* Line: offset of the remote counter as a linear function of local time */
 struct tsct_plane_line {
-	double y0, slope;	/* y at u = 0, counts; slope in counts / s */
+	double y0, slope;	/* offset at the plane's origin, remote counts; growth
+				 * of the offset, remote counts per local second */
 };
 
 /* Makes a plane of @nr exchanges; @nr is not 0. Returns the errors of tsct_fit_make().
@@ -102,17 +106,21 @@ struct tsct_window {
 	unsigned int from, to;
 };
 
-/* An estimate of the line by one method, at `at` */
+/* Line from the local to the remote counter, estimated by one method: hull, regression
+ * or Theil-Sen */
 struct tsct_fit_candidate {
 	struct tsct_plane_line line;
-	double sd;		/* standard deviation of the line at u = 0, counts */
-	double spread;		/* Theil-Sen: standard deviation of a middle, counts */
+	double sd;		/* standard deviation of line.y0, remote counts */
+	double spread;		/* Theil-Sen only: standard deviation of the points'
+				 * distances from the line, remote counts */
 	double wander;		/* wander of the rate, counts / s per root of a
 				 * second */
-	struct tsct_window window;	/* hull: window of the points in use */
-	double half_mean_ratio;	/* hull: statistic of the delays, see fit_auto.c */
-	double log_asymmetry;	/* hull: logarithm of the ratio of both
-				 * directions' delays behind the edge */
+	struct tsct_window window;	/* hull fit only: window of the points that
+					 * determine the line */
+	double half_mean_ratio;	/* hull fit only: mean of the shorter half of the
+				 * delays, divided by the maximum of that half */
+	double log_asymmetry;	/* hull fit only: |logarithm| of the density of the
+				 * shortest delays of requests over that of answers */
 };
 
 void tsct_regression_estimate(const struct tsct_plane *plane,
@@ -156,8 +164,10 @@ struct tsct_fit_range {
 
 /* Range of the straight functions that causality allows */
 struct tsct_fit_bounds {
-	struct tsct_fit_range y;		/* range of y at u = 0, counts */
-	struct tsct_fit_range slope;		/* range of the slope, counts / s */
+	struct tsct_fit_range y;	/* range of the remote counter's offset at the
+					 * plane's origin, counts */
+	struct tsct_fit_range slope;	/* range of the growth of the remote counter's
+					 * offset, counts / s */
 };
 
 /* Finds the error bounds of a fit. Clears `sound` of exchanges that contradict other

@@ -98,8 +98,9 @@ void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 /* ---- spline fit --------------------------------------------------------- */
 
 /*
- * Spline: the middles of each session are averaged to one knot, and a
- * constrained cubic spline runs through all knots.
+ * Spline: the exchanges of each session are averaged to one knot, the means of the
+ * local times t1 and t4 and of the remote times t2 and t3. A constrained cubic spline
+ * runs through all knots.
  *
  * The spline's slope at a knot is the harmonic mean of the slopes to both neighbours,
  * so that the spline does not overshoot: it increases wherever the knots do. Beyond the
@@ -113,8 +114,8 @@ struct knot {
 	double local_frac, remote_frac;
 };
 
-/* Sets the mean of nr counter values, *ret + *ret_frac. @twice: twice the sum of their
- * distances from @from */
+/* Sets the mean of nr counter values, *ret + *ret_frac. @twice: twice the sum of the
+ * values' distances from @from */
 static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 		 double *ret_frac)
 {
@@ -132,7 +133,8 @@ static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 			    const bool *keep, struct knot *ret)
 {
-	/* Twice the sums of the distances of middles from the first t1 and t2 */
+	/* Sums over the kept exchanges, relative to the session's first exchange: of
+	 * t1 + t4, the local times, and of t2 + t3, the remote times */
 	tsct_s128 local = 0, remote = 0;
 	__s64 kept = 0;
 	unsigned int i;
@@ -190,8 +192,9 @@ static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
 }
 
 /*
- * Converts a cubic function of the distance from a knot to a cubic function of the
- * distance from the knot's whole count.
+ * Stores the piece of a spline that begins at @knot. @slope, @square and @cube are
+ * coefficients for the distance from the knot's local counter value, which has a
+ * fraction; *ret has coefficients for the distance from that value rounded down.
  */
 static void set_cubic(const struct knot *knot, double slope, double square,
 		      double cube, struct tsct_cubic *ret)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Regression fit: a Kalman filter of two states, offset and rate. The measurements
- * are the middles of the exchanges, weighted by the excess of their round trip
- * over the shortest one. The rate wanders at random, so that older exchanges have
- * less weight.
+ * are the offsets between the counters at the middles of the exchanges, weighted by
+ * the excess of the exchange's round trip over the shortest one. The rate wanders at
+ * random, so that older exchanges have less weight.
  *
  * The weight of the excess and the speed of the wander are not known. Each
  * combination of a few values predicts every exchange from those before it, and
@@ -15,9 +15,10 @@
 #include <math.h>
 
 /*
- * Values of the factor `share` that are tried. The variance of a middle is 1 + (excess
- * / (share * median excess))^2: a packet that queued for x moves the middle by up to x
- * / 2, other errors are those of packet times.
+ * Values of the factor `share` that are tried. An exchange measures the offset between
+ * the counters with the variance unit^2 + excess^2, where excess is the exchange's
+ * round trip minus the shortest one, and unit is share * median excess: a packet that
+ * queued for x shifts the offset by up to x / 2; other errors are due to packet times.
  */
 #define SHARES	5
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
@@ -30,8 +31,8 @@ static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
 /*
  * Values of the rate's wander that are tried: growth of the variance of the rate from
- * one exchange to the next, in units of the variance of a middle and of the mean
- * interval of exchanges
+ * one exchange to the next, in units of the variance of the offset that an exchange
+ * measures and of the mean interval of exchanges
  */
 #define WANDERS	10
 static const double wanders[WANDERS] = {
@@ -57,10 +58,11 @@ struct kalman {
 	double chi2, nr;	/* weighted sum of squares, and sum of the weights */
 };
 
-/* Middles of the exchanges, the filter's measurements, in units of their noise */
+/* The filter's measurements: offsets at the middles of the exchanges, with variances */
 struct middles {
 	const struct tsct_plane *plane;
-	double *var;		/* variances of the middles, in squares of `unit` */
+	/* variance of each exchange's offset, in squares of `unit` */
+	double *var;
 	double unit;		/* unit of the variances, counts */
 	double period;		/* mean interval between exchanges, s */
 	double wander;		/* growth of the rate's variance, per second */
@@ -82,8 +84,8 @@ static double session_factor(const struct tsct_point *p)
 	return 1 + SESSION_CORRELATION * (p->session_size - 1);
 }
 
-/* Predicts the middle of an exchange, scores the prediction, and updates the filter.
- * The middle counts as `weight` independent middles. */
+/* Predicts the offset that an exchange measures, scores the prediction, and updates the
+ * filter. An exchange of a session counts as `weight` independent exchanges. */
 static void filter_point(struct kalman *f, double wander,
 			 const struct tsct_point *p, double y, double var)
 {
@@ -205,8 +207,8 @@ static double score_wanders(const struct middles *middles, unsigned int by,
 	return best;
 }
 
-/* Chooses the best `share`, sets the middles' variances by it, and then chooses the
- * wander. */
+/* Chooses the `share` with the highest likelihood, sets the variances of the exchanges'
+ * offsets by this share, and then chooses the wander. */
 static void choose_noise(struct middles *middles, double excess)
 {
 	double best = -HUGE_VAL, score[WANDERS] = { 0 }, score_of_share;
@@ -228,7 +230,8 @@ static void choose_noise(struct middles *middles, double excess)
 	middles->wander = wanders[k] / (p * p * p);
 }
 
-/* Merges two independent estimates at the same time. */
+/* Merges into @f an independent estimate @g of offset and rate for the
+ * same local time. */
 static void merge_filters(struct kalman *f, const struct kalman *g)
 {
 	double a = f->yy + g->yy, b = f->yr + g->yr, c = f->rr + g->rr;

@@ -4,19 +4,21 @@
 
 #include "schedule.h"
 
-/* Time from a member's last request until the member's list of blockers expires, us */
+/* Time after a member's last request for which the missing nodes below the member are
+ * listed, us */
 #define BLOCKERS_VALID_US	2000000
 
 struct schedule_member {
 	char name[TSCT_MEMBER_NAME];
 	bool expected;		/* member is configured: barriers wait for it */
 	bool present;		/* true: the member has sent a request */
-	__u64 last_us;		/* time of the member's last request, if present */
+	__u64 last_us;		/* time of the member's last request, us; valid if the
+				 * field `present` is true */
 	bool counted;		/* true: the open session waits for this member */
 	__u32 session;		/* number of the member's session; 0: none */
-	bool over;		/* member completed the exchanges of the session */
+	bool over;		/* true: the session has ended for this member */
 	bool has_turn;		/* true: turn_us is valid */
-	__u32 messages;		/* number of the member's exchanges in that session */
+	__u32 messages;		/* number of the member's exchanges in its session */
 	__u64 turn_us;		/* time of the member's next turn */
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	char blockers[TSCT_MISSING_TEXT + 1];	/* names of missing nodes below
@@ -33,11 +35,13 @@ struct tsct_schedule {
 	__u64 free_us;		/* end of the last assigned slot, us */
 	__u32 first;		/* first barrier number since the master's start */
 	__u32 barrier;		/* number of the barrier at which members gather now */
-	bool master_arrived;	/* true: the master has arrived in that barrier */
-	bool joined;		/* true: a member has joined the session */
-	unsigned int nr_counted;	/* number of members with `counted` */
-	unsigned int nr, nr_expected;	/* number of members, of members with
-					 * `expected` */
+	bool master_arrived;	/* true: all callers on the master wait at the current
+				 * barrier */
+	bool joined;		/* true: a member has joined the last session begun */
+	unsigned int nr_counted;	/* number of members for which the open session
+					 * waits */
+	unsigned int nr, nr_expected;	/* number of members; number of configured
+					 * members */
 	/*
 	 * Node ids of the members, in an array of their own so that a search
 	 * reads little memory. 0: the member has not sent a request yet

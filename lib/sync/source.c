@@ -22,10 +22,10 @@
  */
 #define CONTRADICTIONS_MAX	3
 /*
- * The source's time has also changed after UNEXPLAINED_MAX consecutive offsets within
- * the bound that no delay explains. Such an offset exceeds UNEXPLAINED_SD standard
- * deviations of a fit of at least UNEXPLAINED_KEPT_MIN exchanges; with fewer exchanges,
- * the deviation is not known.
+ * The source's time has also changed after UNEXPLAINED_MAX consecutive exchanges that
+ * are off the fit to the same side, within the fit's error bound, but by more than
+ * packet delays and UNEXPLAINED_SD standard deviations of the fit explain. A fit of
+ * fewer than UNEXPLAINED_KEPT_MIN exchanges has no known deviation.
  */
 #define UNEXPLAINED_MAX		5
 #define UNEXPLAINED_SD		4

@@ -32,10 +32,13 @@
  */
 struct tsct_source_params {
 	struct tsct_servo_estimate time;
-	double sd_ns;		/* standard deviation at time.point, ns */
-	double growth;		/* linear growth of the bound, ns per cycle */
-	double wander;		/* quadratic growth, ns per cycle squared */
-	double phi;		/* limit of the term wander * d, ns per cycle */
+	double sd_ns;		/* standard deviation of the estimated time at
+				 * time.point, ns */
+	double growth;		/* linear growth of the error bound, ns per cycle */
+	double wander;		/* quadratic growth of the error bound, ns per cycle
+				 * squared */
+	double phi;		/* limit of the product of wander and the distance from
+				 * time.point, ns per cycle */
 };
 
 /* Returns the error bound of the estimate @est at @cycles, in ns. */
@@ -43,9 +46,12 @@ double tsct_source_params_bound_ns(const struct tsct_source_params *est,
 				   __u64 cycles);
 
 struct tsct_sync_source {
-	struct tsct_exchange *x;	/* window of exchanges, oldest first; owned */
-	bool *keep;		/* flags: the fit uses the exchange; owned */
-	unsigned int nr, room;	/* number of exchanges, of allocated entries */
+	struct tsct_exchange *x;	/* exchanges in the window, oldest first;
+					 * freed by tsct_sync_source_free() */
+	bool *keep;		/* flag per exchange: true if the fit uses the exchange;
+				 * freed by tsct_sync_source_free() */
+	unsigned int nr, room;	/* number of exchanges in the window; number of
+				 * exchanges for which memory is allocated */
 	bool has_est;		/* true: est is valid */
 	struct tsct_source_params est;
 	bool has_fit;		/* true: fit and keep are valid */
@@ -62,7 +68,7 @@ struct tsct_sync_source {
 	double extra_error_ns;	/* part added to the bound while contradictions or
 				 * unexplained is not 0, ns */
 	char reason[160];	/* reason why there is no estimate; or "" */
-	bool falseticker;	/* falseticker, by tsct_cluster_select() */
+	bool falseticker;	/* true: tsct_cluster_select() rejects the source */
 	char falseticker_reason[160];	/* reason for falseticker, as text */
 };
 
