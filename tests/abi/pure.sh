@@ -1,10 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# The calls and data that objects may have. For t_pure*.sh; sets fail on others.
+# Shell functions for t_pure*.sh, to check the calls and the data of object files. Each
+# sets `fail` if an object file calls a forbidden function, or has writable data.
 fail=0
 
-# PATTERN OBJECT: fails if OBJECT calls a symbol that neither matches PATTERN nor is in
-# $own
+# PATTERN OBJECT: sets `fail` if OBJECT calls a symbol that neither matches PATTERN nor
+# is in $own
 calls_only() {
 	for sym in $(nm -u "$2" | awk '{print $2}'); do
 		echo "$own" | grep -qx "$sym" && continue

@@ -11,7 +11,7 @@ page=Documentation/abi.rst
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# The header's asserts come last and define nothing of its own.
+# The text of the ABI's headers, without the layout assertions at the end of abi.h
 sed '/layout, asserted/,$d' "$header/abi.h" |
 	cat "$header/abi_channel.h" "$header/abi_clock.h" - >"$tmp/text"
 sed -n 's/^struct \(tsct_[a-z_]*\) {$/\1/p' "$tmp/text" >"$tmp/structs"

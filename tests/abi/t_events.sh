@@ -86,8 +86,9 @@ for compiler in g++ clang++; do
 		"$O/tools/trace-ctl" record -o "$tmp/out" -- "$tmp/event" \
 			"$tmp/part.so" >"$tmp/log" 2>&1 || fail "$compiler $how"
 		"$O/tools/trace-ctl" dump "$tmp/out" >"$tmp/log" || fail dump
-		# Expected events: 1 main, 3 of a part, 2 more, 3 others, 1 of a member;
-		# 20 times 3 of the object
+		# Expected events of event.cc: 1 from main(), 3 from part_emit(), 2 from
+		# the inline and the template function, 3 from the namespace, 1 from a
+		# member function; 20 times 3 from the loaded shared object
 		[ "$(wc -l <"$tmp/log")" = $((1 + 3 + 2 + 3 + 1 + 60)) ] ||
 			fail "$(wc -l <"$tmp/log") events"
 		[ "$(grep -c 'part=3 where="inline"' "$tmp/log")" = 22 ] ||

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# These lists are equal: the symbols that the shared library exports, those of the
-# map, the functions that the headers declare, and, with the inline ones, the man
-# pages.
+# These lists are equal: the symbols that the shared library exports, the symbols of
+# libtsctrace.map, the functions that the headers declare, and the functions that have
+# man pages, without inline functions. Each inline function has a man page, too.
 # test-fast: yes
 set -eu
 cd "$(dirname "$0")/../.."
@@ -38,7 +38,8 @@ done
 while read -r name; do
 	[ -s "Documentation/man/$name.3" ] || { echo "$name has no page"; fail=1; }
 done <"$tmp/inline"
-# A page names every function it stands for.
+# The man page of each function, or the page that it includes by .so, names the function
+# in a .Nm or .Fn line.
 for f in Documentation/man/tsct_*.3; do
 	name=$(basename "$f" .3)
 	page=$(sed -n 's/^\.so man3\///p' "$f")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make install: below a relative DESTDIR with a blank it is one tree, and all
-# of it; a relative O= is one directory.
+# make install puts every file into one tree below DESTDIR, even if DESTDIR is relative
+# and contains a blank; a relative O= means the same build directory in every sub-make.
 set -eu
 unset DESTDIR PREFIX MAKEFLAGS MAKELEVEL
 top=$(cd "$(dirname "$0")/../.." && pwd)

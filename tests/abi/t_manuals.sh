@@ -23,7 +23,7 @@ check_options() {
 		case $option in
 		help | usage | version) continue ;;
 		esac
-		# mdoc spells it ".Fl -option" or ".Fl o , -option"
+		# mdoc pages have a long option as ".Fl -option" or ".Fl o , -option".
 		grep -q -- "\( -\|--\)$option\b" "$page" ||
 			say "$page does not name --$option"
 	done
@@ -44,7 +44,8 @@ check_options "$man/tsctraced.8" "$O/daemon/tsctraced"
 for page in "$man"/*.[0-9]; do
 	head -n 1 "$page" | grep -q SPDX || say "$page: no licence line"
 	[ -s "$page" ] || say "$page is empty"
-	# The target of a link page has the path of its installation.
+	# A page of one line ".so man3/TARGET" shows the page TARGET. That path is of
+	# the installed pages; the sources of all pages are in $man.
 	target=$(sed -n 's|^\.so man[0-9]/||p' "$page")
 	mandoc -Tlint -W error "${target:+$man/}${target:-$page}" >/dev/null 2>&1 ||
 		say "$page: $(mandoc -Tlint -W error "$page" 2>&1 | head -n 1)"

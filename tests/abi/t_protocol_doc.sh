@@ -23,7 +23,7 @@ compare() {	# WHAT HAVE SAID LEAST
 	}
 }
 
-# A drawing: "name[: value] offset size" of each cell
+# Prints "name[: value] offset size" for each cell of the drawing below a heading.
 drawing() {	# TITLE
 	awk -v title="$1" '
 	function flush_row(  i) {
@@ -49,7 +49,7 @@ drawing() {	# TITLE
 }
 drawing "The extension field" >"$tmp/drawn"
 
-# The members neither overlap nor leave gaps.
+# The members in the drawing neither overlap nor leave gaps.
 awk '{ if ($(NF - 1) != end) { print "drawn at", $(NF - 1) ", not", end ": " $0; bad = 1 }
 	end = $(NF - 1) + $NF }
 	END { if (end != 160) { print "the field ends at", end; bad = 1 }; exit bad }' \
@@ -91,7 +91,7 @@ ${CC:-cc} -std=gnu11 -w -D_GNU_SOURCE -Ikmod/uapi -I. -o "$tmp/show" "$tmp/show.
 grep ': ' "$tmp/drawn" >"$tmp/said"
 compare "first words" "$tmp/have" "$tmp/said" 4
 
-# Flags
+# The extension field's flags in ntp_packet.h and in the document, with their values
 sed -n '/tsct_extension.flags/,/^struct/s/^#define \(TSCT_EXT_[A-Z_]*\)[\t ]*\(0x[0-9a-f]*\).*/\1 \2/p' \
 	lib/ntp/ntp_packet.h | sort >"$tmp/have"
 sed -n 's/^``\(TSCT_EXT_[A-Z_]*\)`` *0x0*\([0-9a-f]*\) .*/\1 0x\2/p' "$page" |

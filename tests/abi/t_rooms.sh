@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The layout of the sources: which folder includes from which (rooms.table), no
-# cycle, folder sizes, one struct of a name, static names of the module unique, no
-# name that has another term (words.table). The shared library holds nothing but
-# what programs use.
+# The layout of the sources: each folder includes only from the folders that rooms.table
+# allows, without a cycle; folders are small; no two structs have the same name, nor two
+# static names of the module; no name contains a word that words.table replaces by a
+# term. The shared library has no symbol of objects that only the daemon and trace-ctl
+# contain.
 # test-fast: yes
 # test-parallel: yes
 # test-seconds: 4

@@ -12,16 +12,17 @@
 #include <time.h>
 
 #define BENCH_RUNS	301
-#define BENCH_TURNS	20000	/* turns of a run: far fewer than in a time slice */
+#define BENCH_TURNS	20000	/* iterations of a run, which is much shorter than
+				 * a time slice of the scheduler */
 
-#define BENCH_OTHER_NR	3	/* number of figures of bench_emit's OTHER program */
+#define BENCH_OTHER_NR	3	/* results per run of bench_emit's OTHER program */
 
 struct bench {
 	const char *name;
 	/* setup function called before each run, not measured; or NULL */
 	void (*prepare)(void);
 	void (*run)(unsigned int turns);
-	double ns[BENCH_RUNS];	/* time per turn of each run, ns */
+	double ns[BENCH_RUNS];	/* time per iteration in each run, ns */
 };
 
 static inline double bench_now_ns(void)
@@ -57,7 +58,7 @@ static inline double bench_median(const struct bench *b)
 	return bench_quantile(b->ns, BENCH_RUNS, 0.5);
 }
 
-/* Returns the time of one run per turn, ns. */
+/* Runs BENCH_TURNS iterations of @run; returns the time per iteration, ns. */
 static inline double bench_time(void (*run)(unsigned int turns))
 {
 	double start = bench_now_ns();

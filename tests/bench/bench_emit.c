@@ -2,7 +2,7 @@
 /*
  * Cost of an event for the program that emits it, compared with the minimum (a read of
  * the counter) and with alternatives: LTTng-UST, a system call. Short runs of all
- * alternate on one CPU; then two threads run on two CPUs.
+ * functions alternate on one CPU; then two threads run on two CPUs.
  *
  *	bench_emit [OTHER]	OTHER: a program that measures an alternative, see below
  */
@@ -22,7 +22,7 @@
 #include "lib/client/channel.h"
 #include "lib/provider/server.h"
 
-#define ANSWER_MS	20000	/* longest wait for an answer of the other program */
+#define ANSWER_MS	20000	/* longest wait for a result of OTHER, ms */
 
 TSCT_EVENT(one, TSCT_KIND_COUNTER, TSCT_U64(value));
 TSCT_EVENT(queued, TSCT_KIND_COUNTER, TSCT_U64(value));
@@ -153,15 +153,15 @@ static struct bench benches[NR_BENCHES] = {
 	[WRITE] = { .name = "write_ns", .run = write_24_bytes },
 };
 
-/* ---- the other program ----------------------------------------------------- */
+/* ---- OTHER, the program that measures an alternative ------------------------ */
 
 /*
  * A child process on the same CPU, which waits at a pipe while our functions run. It
  * writes one byte, 1, when it is ready. Then, for each byte that it reads, it writes
- * BENCH_OTHER_NR doubles: ns per turn with payloads of 8, 64 and 256 bytes.
+ * BENCH_OTHER_NR doubles: ns per iteration with payloads of 8, 64 and 256 bytes.
  */
 static struct {
-	pid_t pid;		/* pid of the other program; 0: none runs */
+	pid_t pid;		/* process id of OTHER; 0: OTHER does not run */
 	int in, out;
 	double ns[BENCH_OTHER_NR][BENCH_RUNS];
 } other;
@@ -207,7 +207,7 @@ static void other_start(const char *program)
 		other_stop();
 }
 
-/* ---- functions that are measured in turns ------------------------------------ */
+/* ---- functions whose runs alternate ------------------------------------------ */
 
 static double timed(void (*run)(unsigned int turns))
 {
@@ -298,7 +298,7 @@ static void meet(unsigned int *meetings)
 		__builtin_ia32_pause();
 }
 
-/* Measures the first thread alone, then the second alone, then both. */
+/* Measures thread 0 alone, then thread 1 alone, then both threads together. */
 static void *run_phases(void *arg)
 {
 	const unsigned int me = (uintptr_t)arg;
@@ -320,7 +320,8 @@ static void *run_phases(void *arg)
 	return NULL;
 }
 
-/* Prints the mean of both threads, and the larger of their ratios to a run alone. */
+/* Prints the mean time of both threads together, and the larger of their ratios to the
+ * time of the thread alone. */
 static void print_phase(const char *name, unsigned int i)
 {
 	double ns = 0, most = 0, one;

@@ -23,7 +23,7 @@
 
 static const struct tsct_clock_ops *ops;
 
-/* ---- the true rate ---------------------------------------------------------- */
+/* ---- the counter's true rate ------------------------------------------------ */
 
 static void take(struct tsct_bracket *bracket)
 {
@@ -59,7 +59,7 @@ static double rate_hz(const struct tsct_bracket *a,
 	return (middle(a, b) - middle(a, a)) * 1e9 / (double)(b->ns - a->ns);
 }
 
-/* ---- the simple method --------------------------------------------------- */
+/* ---- the rate by the simple method: a median of short intervals ------------- */
 
 static void simple_bracket(struct tsct_bracket *bracket)
 {

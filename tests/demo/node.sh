@@ -24,7 +24,7 @@ wait_for() {	# WHAT COMMAND...: waits up to a minute until COMMAND succeeds
 	done
 }
 
-# --- the network: alpha has a cable to each of the others ---------------------------
+# --- the network: alpha has a cable to beta and one to gamma ------------------------
 
 while read -r driver; do
 	insmod "/lib/drivers/$driver.ko"
@@ -70,8 +70,9 @@ cluster_is() {
 }
 wait_for "a clock" clock_is synchronized
 
-# Alpha waits for a line of each of the others at a port of its own. With one port,
-# one could connect while alpha listens for the other, and take that for success.
+# Alpha waits for a line of text from beta at one TCP port, then from gamma at another
+# port. If both used one port, gamma could connect while alpha waits for beta, and would
+# take this for success.
 port_of() { [ "$1" = beta ] && echo 7778 || echo 7779; }
 hear_others() {
 	for peer in beta gamma; do
@@ -105,7 +106,7 @@ echo "$status" >"/tmp/demo/$node.status"
 trace-ctl peers >"/tmp/demo/peers" 2>&1 || true
 trace-ctl clock --json >"/tmp/demo/clock.json" 2>&1 || true
 
-# The master's daemon runs until the others need it no more.
+# Alpha, the master, keeps its daemon running until beta and gamma have recorded.
 if [ "$node" = alpha ]; then
 	hear_others
 	sh /tests/single.sh

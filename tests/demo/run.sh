@@ -105,7 +105,8 @@ believes() {	# PPM
 }
 rtc_in() { date -u -d "$1 seconds" +base=%Y-%m-%dT%H:%M:%S; }	# SECONDS
 
-# NUMBER END: prints QEMU's options for a cable; END: `on` on alpha, `off` elsewhere
+# NUMBER END: prints QEMU's options for one end of a virtual cable, a Unix socket. END
+# is QEMU's option `server`: `on` for alpha, which listens, `off` for beta and gamma
 cable() {
 	echo "-netdev stream,id=net$1,server=$2,addr.type=unix,addr.path=$cables/$1" \
 		"-device virtio-net-pci,netdev=net$1,mac=52:54:00:77:0$1:0${#2},romfile="
@@ -151,9 +152,9 @@ run_all() {
 got_through() {	# NODE
 	grep -q '^ok 1 - demo' "$demo/$1.results" && [ -s "$demo/$1.tar.gz" ]
 }
-# QEMU 7.2 may take an address for the flags of an instruction that it interrupted. The
-# kernel then reports a single step (a WARNING of exc_debug_kernel), with
-# bits set in EFLAGS that no processor has: 22 and those above.
+# A bug of QEMU 7.2: when it interrupts the guest, it may set the guest's EFLAGS to an
+# address. The kernel then reports a single step (a WARNING of exc_debug_kernel), with
+# bits of EFLAGS set that no processor has: bit 22 or above.
 failed_to_emulate() {	# NODE
 	grep -q 'WARNING: .*exc_debug_kernel' "$demo/$1.results" &&
 		grep -qE 'EFLAGS: (00[4-9a-f]|0[1-9a-f]|[1-9a-f])' "$demo/$1.results"
@@ -214,7 +215,7 @@ title "One recording (trace-ctl merge)"
 	{ cat "$demo/merge.log"; die "merging the recordings failed"; }
 sed "s|^trace-ctl merge: ||; s|$demo/||" "$demo/merge.log"
 "$ctl" stat --json "$demo/merged" >"$demo/stat.json"
-# Prints a figure of all messages together.
+# Prints a number of the statistics of all messages in stat.json.
 of_messages() {
 	sed -n "/^  \"messages\"/,\$ s/^    \"$1\": \([0-9]*\),*$/\1/p" "$demo/stat.json"
 }
@@ -262,7 +263,8 @@ cat "$demo/own"
 
 # --- an independent reader ------------------------------------------------------
 
-# babeltrace2 reads it without a warning, and counts the same events.
+# Fails if babeltrace2 reads the recording with an error or a warning; prints the number
+# of events by babeltrace2 and by trace-ctl.
 read_by_others() {	# RECORDING
 	local theirs ours
 	babeltrace2 "$1" 2>"$demo/babeltrace2.log" | wc -l >"$demo/theirs" ||

@@ -35,7 +35,8 @@ static void change_head(void)
 	}
 }
 
-/* Makes an event header, valid after a random tick, and a payload: returns the size. */
+/* Writes an event to @to: a header, encoded as if the previous event had a random tick,
+ * and a payload. Returns the size of both. */
 static size_t make_event(__u8 *to)
 {
 	struct tsct_delta delta;

@@ -309,8 +309,8 @@ static void change_text(struct section *s)
 	store_work(s);
 }
 
-/* Copies lines of @from to @s. A line whose key @s has already replaces that line;
- * others are inserted. */
+/* Copies random lines of @from to @s. Each either replaces the line of @s with the same
+ * key, or is inserted before a random line. */
 static void cross_text(struct section *s, const struct section *from)
 {
 	static struct bytes other;
@@ -327,7 +327,7 @@ static void cross_text(struct section *s, const struct section *from)
 			to = same_key(&work, &other, line);
 		} else {
 			to = (struct span){ .at = any_line(&work).at };
-			/* Extends the moved text to all lines up to the end. */
+			/* Copies not one line, but all lines up to the end of @from. */
 			if (!any(3))
 				line.len = other.len - line.at;
 		}

@@ -107,7 +107,8 @@ timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
  $rate $tsc $append" \
 	"${more[@]}" </dev/null || status=$?
 if [ -n "$out" ]; then
-	# The layout is that of struct area in out.c.
+	# The shared memory begins with struct area of out.c: 8 bytes "tsct-out", and 8
+	# bytes with the size of the data, which follows after 4096 bytes.
 	used=0
 	[ "$(head -c 8 "$shared" | tr -d '\0')" != tsct-out ] ||
 		used=$(od -An -tu8 -j 8 -N 8 "$shared" | tr -d ' ')

@@ -117,7 +117,8 @@ unpack() {
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir" --wildcards "$@"
 }
 
-# add_drivers DIR DEB: creates DIR/drivers; their names are in DIR/drivers/order
+# add_drivers DIR DEB: unpacks the network drivers of the kernel package DEB to
+# DIR/drivers, and writes the drivers' names in loading order to DIR/drivers/order
 add_drivers() {
 	local new=$1/.drivers name file patterns=()
 

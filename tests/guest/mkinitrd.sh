@@ -35,10 +35,10 @@ printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 
 add_libraries() {
 	local path list
-	# the file is statically linked, or no program
+	# ldd fails if the file is statically linked, or is no program.
 	list=$(ldd "$1" 2>/dev/null) || return 0
 	[[ $list != *"not found"* ]] || die "$1: $(grep 'not found' <<<"$list")"
-	# "name => /path (0x...)" and "/path (0x...)"
+	# Copies each PATH in ldd's lines "NAME => PATH (0x...)" and "PATH (0x...)".
 	for path in $(grep -o '/[^ ]*' <<<"$list"); do
 		[ ! -e "$root$path" ] || continue
 		mkdir -p "$root${path%/*}"

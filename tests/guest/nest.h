@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tsct-nest.ko writes one kernel channel from all contexts at once: each written
- * event is read once and in order, and every other one was counted as lost.
+ * tsct-nest.ko writes one kernel channel from all contexts at once: each event that
+ * was written is read once and in order; each event that was not is counted as lost.
  */
 #ifndef TSCT_TEST_NEST_H
 #define TSCT_TEST_NEST_H

@@ -40,7 +40,8 @@ struct ring_reader {
 	uint64_t blocks;
 	uint64_t last_cycles;
 	uint64_t wrong;		/* records that violate the ring's protocol */
-	/* payloads that pattern_fill() did not write; tid 0 is valid */
+	/* true: the ring is of a kernel channel, so tid 0 is valid, and payloads are
+	 * not those of pattern_fill() */
 	bool kernel;
 };
 

@@ -250,7 +250,8 @@ make_kernel() {	# AT NAME
 	echo "$dir" >"$1.dir"
 	echo "$status" >"$1.get"
 	[ "$status" -eq 0 ] || return 0
-	# Two names may be of one release, which is built in one directory.
+	# Two kernel names may mean the same release. The lock makes their builds take
+	# turns, because each release is built in one directory.
 	exec 9>"$work/lock.$(basename "$(cat "$dir/release")")"
 	flock 9
 	make_step "$1" module "$dir" "$out" &&
@@ -455,8 +456,9 @@ make_kernels
 for i in "${!kernels[@]}"; do
 	plan_kernel "${kernels[$i]}" "$work/kernel.$i"
 done
-# Guests whose CPUs take turns in one thread, one per host CPU, at most 4 (each takes
-# 1 GiB); then those whose CPUs run in parallel, one at a time.
+# First boots the guests that QEMU emulates in one thread each: as many at a time as the
+# host has CPUs, at most 4, because each takes 1 GiB. Then boots the guests with one
+# thread for each CPU, one guest at a time.
 boot_all $(($(nproc) < 4 ? $(nproc) : 4)) '*.[0-9]*([0-9])'
 boot_all 1 '*.parallel'
 echo "1..$nr"

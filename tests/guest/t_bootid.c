@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Loaded without /proc, the module reads the boot id when the clock is set. A
- * process that sets it in a root of its own, with another file at that path,
- * affects only itself.
+ * process that sets the clock in another root directory, with another file at that
+ * path, affects only itself.
  * guest-test: module=no timeout=60
  */
 #include <poll.h>
@@ -32,7 +32,9 @@ static int set_clock(void)
 	return clk_set(fd, &set);
 }
 
-/* A child sets the clock in a root where @make has created that file. */
+/* Starts a child that sets the clock in the root directory ROOT, where @make has
+ * created the boot id's file. *ret_end: a pipe that the child holds open until it
+ * ends */
 static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 {
 	int ends[2];
@@ -51,7 +53,7 @@ static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 	return pid;
 }
 
-/* The child ends, and so closes its end of the pipe, within 10 s. */
+/* Checks that the child ends, and so closes its end of the pipe, within 10 s. */
 static void ends_soon(pid_t pid, int end)
 {
 	struct pollfd wait = { .fd = end, .events = POLLIN };

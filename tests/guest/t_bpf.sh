@@ -23,8 +23,8 @@ dump() {
 	[ -s events ] || fail "$1: no events"
 }
 
-# Lines: TIME [CPU] TID EVENT NAME=VALUE...
-# field(name): its value; of a system call "read(0)" without its number
+# Lines of `events`: TIME [CPU] TID EVENT NAME=VALUE...
+# field(name): value of the field NAME; of the field id=read(0), only the name "read"
 library='
 function field(name,    i, n) {
 	for (i = 5; i <= NF; i++) {
@@ -119,7 +119,7 @@ END {
 		bad("sync, by somebody else")
 	if (enters["execve"] < 39)
 		bad(enters["execve"] " execve")
-	# Calls still open at the end never return.
+	# A system call without an exit event must be one that never returns.
 	for (tid in open)
 		if (open[tid] !~ /^(exit|exit_group)$/)
 			bad(tid " never comes back from " open[tid])
@@ -151,8 +151,9 @@ END {
 
 # --- the whole system -------------------------------------------------------
 
-# On each CPU the next thread of a switch is the previous one of the following
-# switch. Only trace-ctl itself is left out, if the other side is idle.
+# On each CPU the next thread of a switch is the previous thread of the following
+# switch. Only switches between trace-ctl and the idle task are not recorded, so the
+# switches before and after one of trace-ctl are not checked.
 cat >naps.sh <<'END'
 i=0
 while [ $i -lt 20 ]; do

@@ -296,7 +296,8 @@ static void try_many(void)
 
 /* ---- hostile arguments -------------------------------------------------- */
 
-/* Of random states those that are accepted are consistent, also with the previous. */
+/* Sets the clock to states with random changes: whichever the module accepts, the clock
+ * area stays valid, with the segments of earlier states. */
 static void try_noise(void)
 {
 	struct tsct_clock_set set;

@@ -26,7 +26,8 @@ struct reader {
 	int64_t most;
 };
 
-/* True if the fields that identify a state are of different states */
+/* Returns true if the fields of the state read from the clock area were written by
+ * different calls: state n has n in two fields, and the rate FAST if n is odd. */
 static bool torn(void)
 {
 	struct tsct_clock_state state = clk_state(page);
@@ -76,7 +77,8 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-/* Numbers of accepted params */
+/* Counts of clock params: accepted, rejected as late, and accepted although their
+ * begin had passed when the request returned */
 struct counts {
 	unsigned int nr, late, doubtful;
 };

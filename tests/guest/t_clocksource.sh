@@ -46,7 +46,7 @@ switch() {	# CLOCKSOURCE
 		fail "$seconds is not $before to $after"
 }
 
-# Restore it for later tests in any case.
+# Restores the kernel's clocksource at any exit, for the tests that follow.
 was=$(cat $sources/current_clocksource)
 trap 'echo "$was" >$sources/current_clocksource' EXIT
 mkdir -p /run

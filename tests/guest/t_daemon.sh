@@ -81,8 +81,8 @@ seconds=$((ns / 1000000000))
 ! tsctraced 2>/tmp/second || fail "a second daemon runs"
 grep -q "pid $pid" /tmp/second || fail "$(cat /tmp/second)"
 
-# With a run directory of its own a second one runs, but does not set the module's
-# clock until the first one has ended.
+# A second daemon with a run directory of its own runs, but does not set the module's
+# clock until the first daemon has ended.
 tsctraced --run-dir /tmp/other --interval-ms 500 2>/tmp/second &
 second=$!
 wait_for "the second one sees the first" grep -q \
@@ -116,7 +116,8 @@ before=$(date +%s)
 seconds=$(($(key time_ns) / 1000000000))
 [ $seconds -ge $((before - 1)) ] || fail "$seconds is before the step"
 
-# A CPU goes down and up: the module multicasts each at once.
+# A CPU goes down, and up again: each change begins an epoch. If the source is the TSC,
+# the module multicasts the disruption.
 online=/sys/devices/system/cpu/cpu1/online
 for state in 0 1; do
 	epoch=$(key epoch)
@@ -137,7 +138,7 @@ for line in 'module_publishing 1' 'clock_status{status="synchronized"} 1' \
 	grep -qF "tsctrace_$line" /tmp/metrics || fail "$(cat /tmp/metrics)"
 done
 
-# Killed: the page stays, and its status becomes holdover after a while.
+# The clock page of a killed daemon stays; its status becomes holdover after a while.
 epoch=$(key epoch)
 kill -9 $pid
 wait $pid || true

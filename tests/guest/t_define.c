@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Definitions: ids, duplicates, contents of the area, a full area. */
+/* Event definitions: ids, duplicates, contents of a channel's definitions area, a full
+ * area. */
 #include "device.h"
 
 static struct tsct_event_def def(const char *name, unsigned int fields)
@@ -55,7 +56,8 @@ static void try_bad(int fd)
 		 d.fields[1].count = d.fields[0].count = 65535));
 }
 
-/* Walks the area as a reader does; returns how many definitions there are. */
+/* Walks a channel's definitions area as a reader does; returns the number of
+ * definitions. */
 static unsigned int walk(const struct tsct_channel_header *h)
 {
 	const char *area = (const char *)h + h->defs_offset;
@@ -90,7 +92,8 @@ static void try_fill(int fd, const struct tsct_channel_header *h)
 	t_check(errno == ENOSPC, "%m");
 	/* 64 KiB have room for about 48 definitions of 1352 bytes. */
 	t_check(nr >= 40 && nr <= 48, "%u", nr);
-	/* Existing definitions are found, and smaller ones still fit. */
+	/* In the full area an existing definition is found, and a smaller definition
+	 * still fits. */
 	t_check(define(fd, def("event_0", 32)) == TSCT_ID_FIRST + (int)known);
 	t_check(define(fd, def("small", 0)) == TSCT_ID_FIRST + (int)(known + nr));
 	t_check(walk(h) == known + nr + 1);
@@ -123,7 +126,7 @@ int main(void)
 	d = def("b", 2);
 	d.fields[1].type = TSCT_TYPE_STRING;
 	t_check(define(fd, d) == 19);
-	/* All kinds and types */
+	/* An event with a field of each type */
 	d = def("types", TSCT_TYPE_NR);
 	for (int i = 0; i < TSCT_TYPE_NR; i++) {
 		d.fields[i].type = (__u8)i;

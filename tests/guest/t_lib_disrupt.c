@@ -69,7 +69,8 @@ static bool has_valid_time(const struct tsct_time *time)
 		time->status == TSCT_STATUS_HOLDOVER;
 }
 
-/* @live: no disruption is under way, so the conversion must hold at once, too. */
+/* Adds a counter reading to `points`. @live: no disruption is under way, so the time
+ * of this reading is also checked now. */
 static void add_point(bool live)
 {
 	struct point p;
@@ -201,7 +202,8 @@ static const struct event {
 
 /* ---- detection and recovery --------------------------------------------- */
 
-/* Waits for @done, taking points meanwhile. Returns the duration, s; -1: timeout. */
+/* Waits until @done returns true, at most @most_s seconds, and adds counter readings to
+ * `points` meanwhile. Returns the duration, s; -1: timeout. */
 static double await(bool (*done)(uint32_t epoch), uint32_t epoch, double most_s)
 {
 	double from = now_s();
@@ -285,7 +287,8 @@ static void test_small_slew(void)
 	t_check(state().epoch == epoch, "a small slew ended the epoch");
 }
 
-/* Converts all points again, with the params published since */
+/* Converts all counter readings of the test to times, by the clock params that were in
+ * force at each reading, and checks the times. */
 static void convert_all(void)
 {
 	unsigned int i, good = 0, bad = 0, none = 0, disrupted = 0;
@@ -316,8 +319,8 @@ static void convert_all(void)
 	       "converted, %u wrong; %u were checked live\n", nr_points, epochs,
 	       good, disrupted, none, bad, live_checked);
 	t_check(!bad, "%u wrong times", bad);
-	/* Usually two thirds of the points are synchronized; fewer on a busy machine,
-	 * which calibrates longer. */
+	/* Usually two thirds of the counter readings have a valid time; fewer on a busy
+	 * machine, where calibrations take longer. */
 	t_check(good > nr_points / 3, "only %u of %u are good", good,
 		nr_points);
 	t_check(epochs > sizeof(events) / sizeof(events[0]));

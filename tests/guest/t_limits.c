@@ -103,7 +103,8 @@ int main(void)
 	one = try_create("one", 1024);
 	t_check(one >= 0, "%m");
 	close(one);
-	/* The limit over all users is reached. */
+	/* A channel that exceeds bytes_max, the limit of all users' memory together, is
+	 * refused. */
 	set(PARAM "bytes_max", "4194304");
 	t_check(dev_info(fd).bytes_max == 4 << 20);
 	t_errno(try_create("one", 1024), EDQUOT);

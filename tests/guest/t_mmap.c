@@ -93,7 +93,8 @@ static void try_rights(int fd)
 	t_errno(mprotect(maps(fd, 0, PAGE, PROT_READ), PAGE, RW), EACCES);
 	t_errno(mprotect(maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ),
 			 PAGE, RW), EACCES);
-	/* A descriptor with the role may add the write permission by mprotect(). */
+	/* A descriptor with the reader role may make the consumer pages writable by
+	 * mprotect(), one with the writer role the rings. */
 	t_check(!mprotect(maps(fd, consumers, PAGE, PROT_READ), PAGE, RW), "%m");
 	t_check(!mprotect(maps(fd, rings, PAGE, PROT_NONE), PAGE, RW), "%m");
 }

@@ -3,9 +3,9 @@
  * insns - instructions per event, in a guest whose TSC counts instructions
  *
  * Prints "name value unit" lines. Each cost is a difference: of a loop with the event
- * and one without it, or of 512 turns and 256. It is the median of several runs, and is
- * measured three times: if the three results differ, all are printed in a comment. The
- * program fails if events were not written.
+ * and one without, or of 512 and 256 iterations of a loop. It is the median of several
+ * runs, and is measured three times: if the three results differ, all are printed in a
+ * comment. The program fails if events were not written.
  */
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -89,7 +89,8 @@ static void measure_module(struct figure *emit, struct figure *ftrace,
 	close(fd);
 	turns = value_of(text, "turns");
 	empty = value_of(text, "loop");
-	/* Expected: two instructions per turn, and once two reads of the counter */
+	/* Expected: two instructions per iteration of run_two(), plus the overhead of
+	 * reading the counter before and after the loop */
 	if (value_of(text, "two") / turns > 2.1)
 		fail("the counter does not count instructions");
 	if (value_of(text, "ftrace_written") != 2 * turns)
@@ -121,7 +122,7 @@ static double run_once(struct insns *skel, unsigned int turns)
 	return __rdtsc() - start;
 }
 
-/* Returns the instructions of one turn, those of the loop included. */
+/* Returns the number of instructions per iteration of the program's loop. */
 static double run_program(struct insns *skel, struct bpf_program *program,
 			  struct ring_buffer *ring)
 {

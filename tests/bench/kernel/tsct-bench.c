@@ -2,7 +2,7 @@
 /*
  * Cost of an event in kernel code, by the TSC, which counts instructions if QEMU
  * runs with -icount. Each read of the parameter `results` measures anew, and returns
- * lines "NAME CYCLES", of TURNS turns each, with interrupts disabled.
+ * lines "NAME CYCLES", each for TURNS iterations with interrupts disabled.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
@@ -17,7 +17,8 @@ static struct tsct_kchannel *channel;
 static struct trace_buffer *buffer;
 static int id_event;
 
-/* A loop of exactly two instructions per turn, to check that the TSC counts them */
+/* A loop of exactly two instructions per iteration, to check that the TSC counts
+ * instructions */
 static noinline void run_two(void)
 {
 	u32 turns = TURNS;

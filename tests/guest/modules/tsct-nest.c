@@ -124,12 +124,14 @@ static void on_breakpoint(struct perf_event *event,
 	record_here(DEBUG);
 }
 
-/* Raises the other contexts on this CPU and the next. Preemption is off. */
+/* Triggers the tasklet, an interrupt or an NMI, on this CPU or the next one. Preemption
+ * is off. */
 static void raise_contexts(unsigned int turn)
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* Not from the IPI: real-time kernels do not permit that. */
+	/* The tasklet is scheduled here and not by the IPI's handler, because real-time
+	 * kernels do not permit that in a handler. */
 	if (turn % 4 == 3)
 		tasklet_schedule(this_cpu_ptr(&states.tasklet));
 	if (turn & 1) {
