@@ -104,8 +104,9 @@ launch() {	# LABEL COMMAND...; sets: pid
 	shift
 	mkdir -p "${log%/*}"
 	: >"$log"	# creates the log before a reader follows it
-	# The output goes to a file, as a process that a program leaves behind would
-	# keep a pipe open. `timeout` leads a process group, which is killed after it.
+	# The output goes to a file: a process that a program leaves behind would keep a
+	# pipe open. `timeout` leads a process group. When `timeout` has ended, reap()
+	# kills the processes that are left in the group.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	running[$pid]=$label began[$pid]=$SECONDS limits[$pid]=$limit
@@ -159,7 +160,7 @@ number() {	# KEY FILE DEFAULT: prints the number after KEY in a comment
 
 is_parallel() { grep -q '^# test-parallel: yes$' "$1"; }
 
-# True if the script is to run: all are, or only those that are fast.
+# True if the script is to be run: with $fast, only a script that is marked as fast is.
 is_chosen() { [ -z "$fast" ] || grep -q '^# test-fast: yes$' "$1"; }
 
 limit_of() { number test-timeout "$1" 300; }

@@ -59,8 +59,10 @@ record() {	# DIR ARGUMENT...
 	trace-ctl dump --raw "$dir" >"$dir.events" || fail "dump of $dir"
 }
 
-# TIME [CPU] TID EVENT message=0x... bytes=N protocol="tcp" local_port=N remote="..."
-# becomes one line for each server's port, to the left of which is the server
+# Counts the messages and bytes of each server. Input: lines of trace-ctl dump, as in
+#   TIME [CPU] TID EVENT message=0x... bytes=N protocol="tcp" local_port=N remote="..."
+# Output: one line per port of a server. That is local_port if it is 7000 to 7099, and
+# otherwise the port in `remote`.
 summary='
 function value(field) {
 	field = $field
@@ -104,7 +106,8 @@ END {
 summarize() {	# DIR
 	awk "$summary" "$1.events" | sort | tee "$1.summary"
 }
-# Joins the lines "WHO PORT SENT GOT BYTES AGAIN" of a connection's ends to one line.
+# Waits until ENDS ends of the connections to PORT have closed, and prints the sums of
+# the lines "WHO PORT SENT GOT BYTES AGAIN" that these ends wrote (see talk.c).
 talked() {	# DIR PORT ENDS
 	n=0
 	until [ "$(grep -c "^[a-z]* $2 " "$1.talked")" = "$3" ]; do
@@ -130,12 +133,15 @@ judge() {
 	(eval "$line" && [ $((unsent == 0 && late == 0 && got > 0 && $3)) = 1 ]) ||
 		{ grep "[:=]$2\>" "$1.events" | head -n 60; fail "$1: $line: not $3"; }
 }
-# DIR PORT MESSAGES BYTES: fails unless each of MESSAGES datagrams was recorded once
+# DIR PORT MESSAGES BYTES: fails unless each of MESSAGES datagrams, of BYTES bytes in
+# all, was recorded once when sent and once when received
 datagrams() {
 	judge "$1" "$2" "twice == 0 && sent == $3 && got == $3 &&
 		sent_bytes == $4 && got_bytes == $4"
 }
-# DIR PORT ENDS BYTES CONDITION: checks BYTES bytes by TCP, with retransmissions
+# DIR PORT ENDS BYTES CONDITION: fails unless the summary of the TCP connection to PORT
+# agrees with the kernel's counts of its ENDS ends, BYTES bytes were sent in both
+# directions together besides retransmissions, and CONDITION holds for the summary
 stream() {
 	is=$(talked "$1" "$2" "$3") || fail "$is"
 	judge "$1" "$2" "twice == 0 && sent == is_sent && got == is_got &&
@@ -232,7 +238,8 @@ for port in 7005 7006 7007 7008; do
 done
 # Equal datagrams have the same message number, from memory and from a file.
 judge all 7013 "sent == 4 && got == 4 && twice == 4"
-# Not `segments`: the first answer by a new route may consist of many.
+# segments() cannot check port 7020: the first answer over a new route may consist of
+# several TCP segments.
 stream all 7020 2 6000 "sent_bytes >= 8000 && got_bytes >= 7000 && sent > got"
 
 # --- traced processes only ---------------------------------------------------------

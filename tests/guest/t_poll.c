@@ -23,7 +23,8 @@ static int wait_for(int fd, int ms)
 	return n <= 0 ? n : p.revents;
 }
 
-/* A child publishes after 300 ms, by a store or by a request. */
+/* Forks a child that adds data to the ring of CPU 0 after 300 ms, by a store of the
+ * ring's head, or to the current CPU's ring by TSCT_IOC_WRITE. */
 static pid_t publish_later(int fd, struct dev_maps *m, bool by_store)
 {
 	pid_t pid = fork();

@@ -28,7 +28,8 @@ until_recording() {
 	done
 }
 
-# In-process clock only: an earlier test's daemon leaves its clock file.
+# Removes the clock file that the daemon of an earlier test has left: record would use
+# the clock file instead of the in-process clock.
 rm -rf /run/tsctrace
 
 source=tsc

@@ -5,8 +5,8 @@
 #include "device.h"
 
 /*
- * Unmodified, `arg` is accepted (want 0) or rejected with another errno than
- * EINVAL: only then does EINVAL refer to the byte.
+ * Sets each of @len reserved bytes to 1 in turn, from offset @at of @arg; each ioctl
+ * must fail with EINVAL. The caller passes an @arg that alone does not cause EINVAL.
  */
 static void spoil(int fd, unsigned long cmd, void *arg, size_t at, size_t len,
 		  const char *what)

@@ -94,7 +94,8 @@ static void try_overwrite(void)
 	close(fd);
 }
 
-/* A sleeper is not woken by less, but by a lower watermark. */
+/* poll() sleeps while fewer bytes than the watermark are unread. poll() also wakes up
+ * when the watermark is lowered to the number of unread bytes. */
 static void try_sleep(void)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -152,7 +153,8 @@ static void try_epoll(void)
 	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
 	close(ep);
-	/* A call that polls and waits gets the report at once, and only once. */
+	/* poll() reports data written before the call at once, and a second poll()
+	 * does not report the same data. */
 	write_some(fd, 0, 1);
 	t_check(poll(&p, 1, 5000) == 1);
 	t_check(poll(&p, 1, 100) == 0);

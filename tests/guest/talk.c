@@ -4,15 +4,20 @@
  *
  *   talk serve ADDRESS PORT                  echo TCP and UDP messages, in the
  *                                            background; prints its process id
- *   talk tcp ADDRESS PORT COUNT SIZE         COUNT times SIZE bytes and back
- *   talk slow ADDRESS PORT COUNT SIZE        one message per line of standard
- *                                            input; prints `answered`
- *   talk udp ADDRESS PORT COUNT SIZE         COUNT datagrams and back
- *   talk burst ADDRESS PORT COUNT SIZE       COUNT datagrams in one system call
- *   talk pages ADDRESS PORT SIZE             one twice: from memory, from a file
- *   talk offload DEVICE send|receive on|off  packets larger than the MTU
+ *   talk tcp ADDRESS PORT COUNT SIZE         send COUNT messages of SIZE bytes, and
+ *                                            wait for the echo of each message
+ *   talk slow ADDRESS PORT COUNT SIZE        like tcp, with one message per line of
+ *                                            standard input; print `answered` after
+ *                                            each echo
+ *   talk udp ADDRESS PORT COUNT SIZE         like tcp, with datagrams
+ *   talk burst ADDRESS PORT COUNT SIZE       send COUNT datagrams in one system call,
+ *                                            and wait for all echoes
+ *   talk pages ADDRESS PORT SIZE             send the same datagram by write() from
+ *                                            memory, then by sendfile() from a file
+ *   talk offload DEVICE send|receive on|off  switch segmentation (send) or
+ *                                            aggregation (receive) of packets
  *
- * All datagrams differ, except those of `pages`.
+ * All datagrams of a command differ, except those of `pages`.
  *
  * Each end of a TCP connection appends a line to the file $TALKED when it closes:
  * the kernel's counts of segments and bytes sent and received. Retransmitted

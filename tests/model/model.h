@@ -150,7 +150,8 @@ enum mutation {
 	NONE,
 	PUBLISH_FIRST,		/* bug: head is published before the payload */
 	STAMP_OUTSIDE,		/* bug: the counter is read before the section */
-	NO_RESTART,		/* bug: a section continues after another thread */
+	NO_RESTART,		/* bug: a restartable section continues after
+				 * another thread ran on its CPU */
 	COUNT_LATER,		/* bug: two stores publish position and count */
 	NO_TAIL,		/* bug: a discard writer does not check tail */
 	NO_TAIL_BLOCK,		/* bug: a discard writer begins blocks unchecked */
@@ -167,7 +168,8 @@ enum mutation {
 	BUSY_LATE,		/* bug: `busy` is set after head was read */
 	NOT_BUSY_EARLY,		/* bug: `busy` is cleared before the event is stored */
 	INTERRUPTS_ON,		/* bug: interrupts are on while the kernel writes */
-	STALE_ROOM,		/* bug: the kernel computes W_KLEFT by an old tail */
+	STALE_ROOM,		/* bug: the kernel writes up to the end of a block
+				 * without checking tail */
 	RELEASE_FIRST,		/* bug: a reader stores tail before it copies */
 	READ_BEYOND,		/* bug: a reader reads one record beyond head */
 	NO_VALIDATION,		/* bug: overwrite readers do not check records */

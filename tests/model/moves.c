@@ -33,8 +33,9 @@ static bool has_cpu(const struct state *state, unsigned int nr)
 		other = &state->actors[i];
 		if (i == nr || other->cpu != actor->cpu || !other->steps)
 			continue;
-		/* A started interrupt runs to its end before lower levels, an actor
-		 * with `alone` set before its own level. */
+		/* An actor that has begun an operation at a higher level (interrupt or
+		 * NMI) completes the operation before this actor runs. So does an actor
+		 * of the same level with `alone` set, as it cannot be preempted. */
 		if (other->level > actor->level)
 			return false;
 		if (other->level == actor->level && other->alone)

@@ -137,8 +137,8 @@ static bool is_good(struct vars *vars, enum tsct_ring_step step)
 	return !is_overtaken(vars, load_head(vars));
 }
 
-/* A reader that opens an existing ring starts with the ring's event counts. Events
- * overwritten before that are not missed ones. */
+/* A reader that opens an existing ring starts with the ring's event counts. An event
+ * that was overwritten before the reader opened the ring is not counted as missed. */
 static void begin_late(struct vars *vars)
 {
 	const struct tsct_producer *producer = (void *)&now()->words[W_HEAD];

@@ -40,7 +40,7 @@ update_lists() {
 	apt-get -qq update >&2
 }
 
-# True if libraries of the program are missing.
+# True if libraries that the NTP daemon $program needs are missing.
 missing() {
 	LD_LIBRARY_PATH=$temp/new/usr/lib/x86_64-linux-gnu:$temp/new/lib/x86_64-linux-gnu \
 		ldd "$temp/new/$program" | grep -q 'not found'
@@ -52,7 +52,8 @@ dependencies() {
 	sed -n 's/^ *Depends: \(lib[^ ]*\)$/\1/p'
 }
 
-# Writes the script `run`, which starts the program with its libraries in the cache.
+# DIR CACHED: writes the script DIR/run, which starts the NTP daemon $program from the
+# directory CACHED, with the libraries that were unpacked to CACHED
 wrap() {
 	cat >"$1/run" <<-END
 	#!/bin/sh

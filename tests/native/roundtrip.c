@@ -91,7 +91,8 @@ static size_t add_field(char *to, size_t room, const char *name)
 	return snprintf(to, room, "%s:%s", name, spelled);
 }
 
-/* A definition with a duplicate field name is invalid: the next one is generated. */
+/* Generates random event definitions until one is valid. A definition with two fields
+ * of the same name is not. */
 static void make_def(struct tsct_event_def *def)
 {
 	/* The first ten words of the list are similar to each other. */
@@ -146,7 +147,8 @@ static void calibrate(void)
 	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
 	rec.timestamps = kinds[any(node ? 6 : 7)];
 	rec.sync_every = any(4) ? 0 : 1ULL << any(10);
-	/* the shift leaves room for file ticks 8 times as fine */
+	/* The begin is below 2^50 cycles, so that file ticks, of which there are up to
+	 * 8 per cycle, fit into 64 bits. */
 	rec.begin = roll() >> (14 + any(30));
 	if (rec.source == TSCT_SOURCE_REALTIME)
 		rec.begin = 1700000000000000000ULL + any(1U << 30);

@@ -88,7 +88,8 @@ grep -q "process [0-9]* of user $(id -u) requested a fake disruption" \
 	"$work/log" || fail "the fake disruption is not logged"
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work"
-	# runs copies, as the user may have no access to the build directory
+	# Runs a copy of trace-ctl as user 65534, who may have no access to the build
+	# directory.
 	cp "$ctl" "$work/trace-ctl"
 	nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
 	$nobody "$work/trace-ctl" status --metrics | grep -q '^# HELP' ||

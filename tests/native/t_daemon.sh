@@ -124,12 +124,13 @@ wait_for "synchronized" is status synchronized
 [ "$(stat -c %i "$file")" = "$inode" ] || fail "a repairable file was replaced"
 is epoch "$epoch" || fail "epoch $(key epoch) after a repair"
 stop INT 0
-# A file that cannot be repaired, or has another layout, is replaced; it is not
-# truncated, as readers may have mapped it.
+# A clock file that cannot be repaired, or has another layout, is replaced by a new
+# file. The old file is not truncated, as readers may have mapped it.
 for bytes in 5000 4096 0 $size; do
 	junk $bytes >"$file"
 	inode=$(stat -c %i "$file")
-	# holds the old file, so that no new file gets its inode number
+	# Keeps the old clock file open, so that the new file cannot get the old file's
+	# inode number.
 	exec 3<"$file"
 	start
 	wait_for "a new clock file" is status synchronized
@@ -231,7 +232,8 @@ refused 1 "$work/taken/control.sock: .*; remove it, it is not a socket" \
 	"$daemon" --no-module --run-dir "$work/taken"
 refused 1 "$work/log: Not a directory; set --run-dir to a directory" \
 	"$daemon" --no-module --run-dir "$work/log"
-# The longest possible path, and one character more
+# A run directory whose path is of the largest allowed length, 92 characters, is
+# accepted. A path of one character more is rejected.
 long=$(printf '%0200d' 0)
 long=$work/${long:0:$((92 - ${#work} - 1))}
 refused 1 "${long}x: too long .* up to 92 char" "$daemon" --no-module \
@@ -247,7 +249,8 @@ refused 1 'other users can write' "$daemon" --no-module --run-dir "$work/open"
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 755 "$work/root"
 	chmod 755 "$work"
-	# the user may have no access to the build directory
+	# Runs a copy of tsctraced as user 65534, who may have no access to the build
+	# directory.
 	cp "$daemon" "$work/tsctraced"
 	refused 1 'run tsctraced as root' setpriv --reuid 65534 --regid 65534 \
 		--clear-groups "$work/tsctraced" --no-module \

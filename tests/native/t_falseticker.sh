@@ -37,7 +37,7 @@ lie() {
 	l=$pid
 }
 source='p["sources"][-1]'
-# STATUS: succeeds if o lists the falseticker with STATUS
+# STATUS: succeeds if node o reports STATUS for its last source, the falseticker
 said() { is o "$source[\"status\"]" "$1"; }
 used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }

@@ -46,8 +46,9 @@ give() {	# FROM TO BYTES [KEY DIGEST]
 	s.sendto(packet, (to, 123))
 	EOF
 }
-# strangers|children ARGUMENT-OF-give...: sends a packet, and fails unless it arrives in
-# the socket for strangers or children
+# children|strangers FROM TO BYTES [KEY DIGEST]: sends a packet by give(), and fails
+# unless the packet arrives in the socket for packets of configured children, or in the
+# socket for all other packets ("strangers")
 goes() {
 	local at=[::] before now a b c d where
 	[[ $3 == *:* ]] || at=0.0.0.0
@@ -57,8 +58,8 @@ goes() {
 	read -r a b c d <<<"$before $now"
 	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none or both: $before, $now"
 	where=$((d > b))
-	# The first packet of each address family is a stranger's: it shows which socket
-	# is for strangers.
+	# The first packet of each address family is not from a configured child. So the
+	# socket in which the packet arrives is the one for all other packets.
 	[ -n "${strangers[$at]:-}" ] || strangers[$at]=$where
 	[ "$1" = "$([ "$where" -eq "${strangers[$at]}" ] && echo strangers || echo children)" ] ||
 		fail "${*:2}: not in the socket of $1"

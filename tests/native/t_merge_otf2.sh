@@ -23,8 +23,9 @@ copy() {	# NAME: copies an archive to $work/x, to be damaged
 	cp -r "$work/$1" "$work/x"
 }
 
-# Times above 2^53, three resolutions, times before the offset, clock offsets, several
-# chunks, events on one tick, a location without events
+# Archives a, b and c are merged exactly. The archives have three clock resolutions,
+# times above 2^53, times before the clock's offset, clock offsets of a location, an
+# event file of several chunks, events on one tick, and a location without events.
 make_archive a 0 <<END
 {"res": 1000000000, "offset": 9007199254741001, "length": 5000000,
  "real": 1700000000000000000, "seed": 1, "locations": {
@@ -65,7 +66,8 @@ cmp -s "$work/auto/traces/0.evt" "$work/real/traces/0.evt" ||
 run 0 merge -o "$work/alone" "$work/b"
 check_merge alone real b
 
-# A merge of a merged archive; duplicate inputs; an archive without the time of day
+# A merged archive can be merged again. Duplicate inputs are rejected without --force,
+# and an archive without the time of day is rejected with --align real.
 make_archive d 1 <<END
 {"res": 3000000000, "offset": 18446744073709000001, "length": 551000,
  "real": 1700000001000000001, "seed": 4,
@@ -113,7 +115,7 @@ location=$(otf2-print -G "$work/o/traces.otf2" | sed -n 's/^LOCATION  *\([0-9]*\
 shows "Time: 9007199254741782, Duration 35, Scope: LOCATION:$location, Text: \"here\""
 rm -r "$work/o"
 
-# Paths without an archive, incomplete archives
+# Paths without an archive, and incomplete archives, are rejected.
 refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
 refused 'a.json: not an OTF2 archive' "$work/a" "$work/a.json"
@@ -181,7 +183,9 @@ run 2 merge -o "$work/o" --align nonsense "$work/a"
 run 1 merge -o "$work/a" "$work/b"
 says 'output directory .*/a is not empty; use a new one with -o'
 
-# Truncated events: in the last chunk, at the end of the first, and near its beginning
+# An event file is truncated in its last chunk, at the end of its first chunk, and near
+# its beginning. merge rejects the file; with --salvage, merge keeps the events before
+# the end of the file.
 copy c
 for size in $(($(stat -c %s "$work/x/traces/5.evt") - 1000)) 262144 30; do
 	truncate -s "$size" "$work/x/traces/5.evt"
@@ -204,8 +208,8 @@ run 3 merge --salvage -q -o "$work/o" "$work/b" "$work/x"
 says '79 events were unreadable and are missing'
 rm -r "$work/o"
 
-# A definition that refers to itself (the parent of the machine's node), or to an
-# undefined one (its name)
+# An archive is rejected if its SystemTreeNode refers to itself as its parent, or to an
+# undefined String as its name.
 damage() {	# FILE OLD NEW: replaces bytes, both given in hexadecimal
 	/usr/bin/python3 - "$@" <<'END' || fail "nothing to damage"
 import sys
@@ -228,7 +232,8 @@ refused 'x/traces.def: SystemTreeNode 0 refers to itself, directly or indirectly
 damage "$work/x/traces.def" "${tree%ff}00" "${tree:0:6}01f0${tree:10}"
 refused 'x/traces.def: SystemTreeNode 0 refers to undefined String 240' "$work/b" "$work/x"
 
-# A full disk, an interrupt, a crash, a terminal
+# merge leaves no partial result if the disk is full, libotf2 crashes, or a signal
+# interrupts merge. On a terminal, merge shows its progress.
 status=0
 (ulimit -f 100
 exec "$ctl" merge -o "$work/o" "$work/a" "$work/c") >"$work/out" 2>"$work/err" || status=$?

@@ -67,7 +67,7 @@ for want in '"events": 11' '"exit_status": 0' '"provider": "embedded"' \
 	shows "$want"
 done
 
-# A channel of another name, and one from the environment.
+# The channel `default` is not used if -c or $TSCTRACE_CHANNEL names another channel.
 run 0 record -c other.one -o "$work/g" -- "$emit" 10
 [ -n "$(ls "$work/g"/other.one_*)" ] || fail "no file of the channel"
 TSCTRACE_CHANNEL=mine run 0 record -o "$work/h" -- "$emit" 10
@@ -86,7 +86,8 @@ run 0 record -o "$work/i" -- "$emit" 10
 # The command that record runs may be record itself.
 run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
 [ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner recording has other events"
-# With standard error closed, the command does not get a file of record in its place.
+# If record starts without a standard error, the command's standard error is /dev/null,
+# and not a file that record has opened.
 # shellcheck disable=SC2016
 "$ctl" record -o "$work/l" -- sh -c 'readlink /proc/$$/fd/2 >"$0"' "$work/fd" 2>&- ||
 	fail "record fails without a standard error"

@@ -70,7 +70,7 @@ for i in beta gamma; do wait_for "$i has a clock" logged $i 'clock synchronized'
 refused gamma 'no network is configured: see tsctraced.conf'
 sleep 0.7		# waits until the burst of requests has ended
 refused beta 'failed: 10.77.4.1 does not answer'
-# record waits for the stopped daemon until it gets a signal.
+# While the daemon is stopped (SIGSTOP), record waits. SIGINT ends record.
 kill -STOP "$beta"
 TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
 	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)

@@ -60,7 +60,8 @@ if [ "$(id -u)" = 0 ]; then
 		fail "events of another user are recorded"
 fi
 
-# If the daemon ends, the recording continues, and reports that programs are missing.
+# If the daemon ends, record goes on recording the programs that are attached, and
+# reports that programs started later are not recorded.
 "$ctl" record -v -o "$work/g" 2>"$work/g.err" &
 pid=$!
 started+=("$pid")

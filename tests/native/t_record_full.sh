@@ -18,7 +18,8 @@ check_kept() {	# DIR
 }
 
 status=0
-# The limit in KiB is above the size of the rings, which are files in memory.
+# The file size limit (ulimit -f, KiB) is above the size of the rings, which are files
+# in memory, but below the size of the recording's streams.
 (ulimit -f 1000
 exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1) \
 	>"$work/out" 2>"$work/err" || status=$?
@@ -26,7 +27,7 @@ exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1) \
 grep -q '^emitted' "$work/out" || fail "the program did not run to its end"
 check_kept "$work/a"
 
-# The limit is below the size of the rings.
+# The file size limit (ulimit -f, KiB) is below the size of the rings.
 status=0
 (ulimit -f 64
 exec "$ctl" record -o "$work/d" -- "$emit" 10) \
@@ -41,8 +42,9 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 	run 1 record -o "$work/small/b" -- "$emit" 200000 2
 	check_kept "$work/small/b"
 	umount "$work/small"
-	# For any free space: only the full disk is an error, no .flushed file is left,
-	# and incomplete metadata without lost events is reported.
+	# Disks with 8 to 64 KiB of free space: the full disk is the only error, and no
+	# .flushed file is left. If there was room for all events, but not for all
+	# metadata, record says so.
 	for kib in 8 12 16 20 24 28 32 64; do
 		mount -t tmpfs -o size=${kib}k tmpfs "$work/small"
 		status=0
@@ -69,7 +71,7 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 	trap cleanup EXIT
 fi
 
-# The smallest rings, and a program that does not wait for space
+# With the smallest rings, a program that does not wait for space loses events.
 run 3 record --block-size 4096 --blocks 2 -o "$work/c" -- "$emit" 500000 2
 read -r _ emitted _ refused _ <"$work/out"
 [ "$refused" -gt 0 ] || fail "no event was lost: the test is void"

@@ -44,7 +44,8 @@ if [ -n "${SEED:-}" ]; then
 	merged_trip "$SEED" "${EVENTS:-500}"
 	exit
 fi
-# Seeds with field names that need a second suffix, 8 and 64 CPUs, and fine ticks
+# The recordings of these seeds cover field names whose first suffix is taken (see
+# lib/ctf/metadata_write.c), 8 CPUs, 64 CPUs, and file ticks finer than cycles.
 for seed in 17 74 78; do
 	round_trip "$seed" 500
 done

@@ -21,7 +21,8 @@ ${CC:-cc} "${flags[@]}" -o "$work/writers" "$top/tests/native/writers.c" \
 timeout 120 "$work/writers" kill "${KILLS:-10000}" "$seed"
 timeout 60 "$work/writers" threads 1024
 
-# The same tests with a library that is built with delays.
+# Runs writers.c again, and the stress test, with a library that is built with delays
+# in its critical sections.
 mapfile -t sources < <(make -s -C "$lib" program-sources)
 stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
 pids=()

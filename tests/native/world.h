@@ -51,8 +51,8 @@ enum world_kind {
 	WORLD_PLAIN,
 	WORLD_TWINS,		/* node 1 is recorded twice: DIR/d has its work
 				 * events only */
-	WORLD_FORGED,		/* one session; a single message, received 3 ms
-				 * before it was sent */
+	WORLD_FORGED,		/* each child has one session only, and the only
+				 * message is received 3 ms before it is sent */
 };
 
 struct world {
@@ -91,7 +91,8 @@ void world_write_event(struct tsct_recording_writer *writer, uint32_t stream,
 		       const void *payload, uint32_t len);
 void world_write(const struct world *world, const char *dir, const char *fit);
 
-/* defined in world_exact.c and world_big.c: other recordings */
+/* world_exact.c: recordings specified on standard input; world_big.c: large recordings
+ * for benchmarks */
 void world_exact(const char *dir, const char *fit);
 void world_big(const char *dir, uint64_t events, bool messages);
 

@@ -19,10 +19,12 @@
 #include "options.h"
 #include "trial.h"
 
-#define BEST_PART	1.1	/* largest ratio of auto's RMS to that of the best
-				 * estimator in a good row */
-#define BEST_ROWS	9	/* smallest number of good rows, of the first
-				 * ROWS_PUBLISHED rows */
+/* limit of the RMS of fit `auto` in a row, relative to the RMS of the best published
+ * estimator, and to the RMS of the best other fit */
+#define BEST_PART	1.1
+#define BEST_ROWS	9	/* smallest number of rows, of ROWS_PUBLISHED, in
+				 * which the RMS of fit `auto` must be within both
+				 * limits */
 #define TRIALS_ENOUGH	100
 
 static const char *const published_names[PUBLISHED_NR] = {
@@ -31,7 +33,8 @@ static const char *const published_names[PUBLISHED_NR] = {
 };
 
 struct options {
-	struct options_common common;		/* options of both programs; --row N
+	struct options_common common;		/* options that fits and
+						 * nodes share; --row N
 						 * selects row N */
 	unsigned int mask;		/* selected kinds of fits, as bits 1 << kind */
 	unsigned int trials;
@@ -187,8 +190,9 @@ static void run_row(const struct options *options, unsigned int i,
 	fflush(stdout);
 }
 
-/* True if auto is good (BEST_PART) in enough rows. Always true after few trials, when
- * the best fit is random. */
+/* True if the RMS of fit `auto` is within BEST_PART times the RMS of the best published
+ * estimator and of the best other fit, in enough rows (BEST_ROWS). Always true after
+ * few trials, when the best fit is random. */
 static bool is_best(const struct options *options,
 		    const struct summary *summary)
 {

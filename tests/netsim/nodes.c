@@ -21,8 +21,9 @@
 #define QUICK_MARGIN	1.5
 
 struct options {
-	struct options_common common;	/* options of both programs; --scenario N
-					 * counts over all groups of scenarios */
+	struct options_common common;	/* options that fits and nodes share;
+					 * --scenario N counts over all groups of
+					 * scenarios */
 	unsigned int groups;	/* selected groups of scenarios, as bits 1 << GROUP_* */
 	unsigned int seeds;
 	bool quick;

@@ -9,14 +9,16 @@
 #define NUMBERS_MAX	128
 
 /*
- * Options of both programs: --list, --seed S, --check, -v, and --NUMBERED N. The last
- * one selects item N to run, and can be given any number of times. Without it, all
- * items are run.
+ * Options that fits and nodes share: --list, --seed S, --check, -v, and --row N (fits)
+ * or --scenario N (nodes), which selects a row or scenario to run, and can be given any
+ * number of times. Without --row or --scenario, all are run.
  */
 struct options_common {
 	const char *program, *usage;
-	const char *numbered;	/* name of the option that selects items: "row" */
-	unsigned int nr;	/* largest number of an item; the first is 1 */
+	const char *numbered;	/* option that selects by number: "row" or
+				 * "scenario" */
+	unsigned int nr;	/* number of rows or scenarios, which are numbered
+				 * from 1 */
 	void (*list)(void);
 	bool picked[NUMBERS_MAX + 1], any;
 	uint64_t seed;

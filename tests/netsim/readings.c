@@ -101,8 +101,9 @@ void reading_take(struct world *world, uint32_t index)
 	}
 	ns = tsct_clock_params_ns(&published->params, cycles);
 	check_order(world, node, cycles, ns, published->epoch);
-	if (published->timeline < 0) {	/* unknown timeline: a violation was counted
-					 * when the params were published */
+	if (published->timeline < 0) {	/* The params belong to no timeline of the
+					 * simulation: node_publish() has counted
+					 * a violation. */
 		world->tally.beyond++;
 		return;
 	}

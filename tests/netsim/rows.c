@@ -84,7 +84,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.published = { 0, 14, 0, 3.0, 2.8, 2.8, 4.8, 0.96 },
 	},
-	/* Rows for which no figures were published */
+	/* Rows without published RMS values of other estimators */
 	{
 		.name = "requests 90 us, answers 50 us",
 		.limit = 21,

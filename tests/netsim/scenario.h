@@ -17,8 +17,9 @@ struct run;
 struct scenario {
 	const char *name;
 	void (*play)(struct run *run);
-	struct network_path request, answer;	/* network paths; both zero: 50 us +
-						 * exp 20 us */
+	struct network_path request, answer;	/* delays of requests and of answers;
+						 * all members of both 0: 50 us plus
+						 * exponential with mean 20 us */
 	double poll_s;		/* time between two polls, s; 0: 1 s */
 	double wander;		/* frequency wander; 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Scenarios with sessions, programs of one host, and barriers */
+/* Scenarios with sessions, with several programs on one host, and with barriers */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +65,9 @@ void play_sessions(struct run *run)
 /* largest allowed ratio of the RMS of readings after a session to that before it; each
  * RMS is taken from some hundred readings */
 #define RMS_RATIO_MAX	1.2
-/* largest allowed ratio if the path has another delay during sessions; it would be 2.7
- * if each exchange of a session had full weight */
+/* largest allowed ratio of the RMS of readings after a session to that before it, if
+ * the path has another delay during sessions; the ratio would be 2.7 if each exchange
+ * of a session had full weight */
 #define RMS_RATIO_UNEVEN_MAX	2
 
 static struct tally run_and_tally(struct run *run, double until_s)
@@ -124,18 +125,18 @@ void play_uneven_session(struct run *run)
 
 /* ---- several programs on one host ---------------------------------------- */
 
-#define PARTNER		1
-#define PROGRAMS	5	/* number of programs on the partner's host that do
-				 * not poll the master */
-/* largest allowed ratio of the programs' RMS to the sum of the partner's RMS and
- * HOST_RMS_EXTRA_US */
+#define PARTNER		1	/* index of the program that polls the master */
+#define PROGRAMS	5	/* number of programs on the same host that do not
+				 * poll the master, but use the clock params of
+				 * program PARTNER */
+/* The RMS of readings of these PROGRAMS programs must be below HOST_RMS_RATIO_MAX times
+ * the RMS of program PARTNER, plus HOST_RMS_EXTRA_US, because these programs' clock
+ * params are older. */
 #define HOST_RMS_RATIO_MAX		1.1
-/* allowed extra RMS in us, because the programs' clock params are older than the
- * partner's */
-#define HOST_RMS_EXTRA_US	0.05
+#define HOST_RMS_EXTRA_US	0.05	/* us */
 
-/* Only one program of a host, the partner, exchanges packets with the master. The other
- * programs on the host use the partner's clock params. */
+/* A scenario: of several programs on one host, only program PARTNER exchanges packets
+ * with the master. The other programs use the clock params of program PARTNER. */
 void play_synced_host(struct run *run)
 {
 	struct world *world = &run->world;

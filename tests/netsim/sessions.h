@@ -8,7 +8,7 @@
 void play_sessions(struct run *run);
 void play_after_session(struct run *run);
 void play_uneven_session(struct run *run);
-/* scenarios with programs of one host, and with barriers */
+/* scenarios with several programs on one host, and with barriers */
 void play_synced_host(struct run *run);
 void play_barriers(struct run *run);
 void play_barrier_missing(struct run *run);

@@ -22,7 +22,7 @@ struct trial {
 	bool verbose;
 };
 
-/* ---- regressions that have published figures ----------------------------- */
+/* ---- linear regressions, for comparison with the fits -------------------- */
 
 struct point {
 	double x, y, rtt;	/* local time (x) and remote time (y) since the last

@@ -72,8 +72,8 @@ struct machine {
 	struct oscillator counter, other;
 	bool locked;		/* the counter is the kernel's clocksource */
 	struct kclock clock;
-	/* Random change, every 20 ms, of the counter's rate relative to the other
-	 * crystal */
+	/* Random change of the counter's rate, every 20 ms. The rate of the oscillator
+	 * `other` stays constant. */
 	int64_t wander_ps;	/* time of the next random rate change */
 	unsigned int wander_ppt;	/* largest relative change of the rate, in
 					 * 1e-12 */

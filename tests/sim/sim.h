@@ -46,8 +46,9 @@ struct past_reading {
 #define RATIOS		2048
 
 enum reading_kind {
-	READING_LIVE,		/* readings of counter values just read */
-	READING_PAST,		/* readings of counter values before the last sample */
+	READING_LIVE,		/* conversions of a counter value when it is read */
+	READING_PAST,		/* conversions of a counter value read before the
+				 * last sample */
 	READING_NR,
 };
 

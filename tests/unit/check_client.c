@@ -352,8 +352,8 @@ START_TEST(test_rejects_long_processing_times)
 	p.ext.tx = p.ext.rx + 310000;	/* largest possible time in the server: the
 					 * path has no delay then */
 	expect_accepted(&p);
-	/* The kernel's transmit time, sent in the next answer, must be within the same
-	 * limit. */
+	/* The kernel's transmit time of an answer, which the next answer contains, may
+	 * also be at most a round trip after the receive time of the request. */
 	send_request();
 	p = make_answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;

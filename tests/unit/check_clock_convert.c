@@ -77,8 +77,8 @@ START_TEST(test_past)
 	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
 		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* Cycles of the clock params before the slewing ones: their bound is that at
-	 * the end of their validity. */
+	/* For cycles at which the clock params before the slew were in force, the bound
+	 * is the one that these params had at the end of their validity. */
 	check_time(clock, zero - 299 * SECOND,
 		   old_ns - SLEWED_NS - 299 * SECOND, 71,
 		   TSCT_STATUS_SYNCHRONIZED, 3);

@@ -492,8 +492,8 @@ START_TEST(test_default)
 	ck_assert_ptr_nonnull(clock);
 	ck_assert_ptr_eq(tsct_clock_default(), clock);
 	ck_assert(right_now(clock));
-	tsct_clock_close(clock);	/* has no effect on the default clock, as
-					 * this is another clock */
+	tsct_clock_close(clock);	/* The default clock is never closed: the
+					 * call has no effect. */
 	ck_assert(right_now(clock));
 }
 END_TEST

@@ -241,7 +241,8 @@ static uint64_t check_stamp(uint64_t stamp)
 		ck_assert_int_eq(reading.ns, ns);
 		return 0;
 	}
-	/* A counter value at which two log entries meet may have the time of either. */
+	/* A counter value after the last sample before a disruption has the status
+	 * DISRUPTED. */
 	if ((int64_t)(stamp - entry->until) > 0) {
 		ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
 		return 0;
@@ -261,7 +262,7 @@ static uint64_t any_stamp(void)
 	uint64_t stamp;
 
 	switch (any(4)) {
-	case 0:		/* counter value at the begin of a log entry */
+	case 0:		/* counter value near the begin of past clock params */
 		stamp = r.log[any(r.nr)].params.base_cycles + any(3) - 1;
 		break;
 	case 1:

@@ -412,8 +412,8 @@ START_TEST(test_finer_ticks)
 END_TEST
 
 /* Ticks of each resolution are encoded and decoded. A coarser file tick is the source's
- * tick, divided. A finer file tick is within the source's tick, or later by the number
- * of events that did not fit there. */
+ * tick, divided and rounded down. Finer file ticks increase from event to event, and
+ * are not before the begin of the source's tick. */
 START_TEST(test_resolutions_round_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };

@@ -265,8 +265,8 @@ START_TEST(test_vmclock)
 	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
 	ck_assert_uint_eq(before.vm_marker, 11);
-	/* 0, because the flags of the vmclock page say that the generation is not
-	 * valid */
+	/* The generation is read as 0, because the flags of the vmclock page say that
+	 * the page has no valid generation. */
 	ck_assert_uint_eq(before.vm_generation, 0);
 	head.flags = VMCLOCK_GENERATION;
 	head.marker++;

@@ -112,7 +112,8 @@ START_TEST(test_random_counters)
 	pass(UINT64_MAX);
 	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
 	pass(UINT64_MAX);
-	/* Even then, the recording can be finished and read back. */
+	/* After any values of the loss counters, the recording can be finished and read
+	 * back. */
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }

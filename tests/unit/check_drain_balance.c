@@ -95,8 +95,8 @@ static bool write_one(__u32 id, __u32 len)
 			 len);
 }
 
-/* Balance with valid and invalid records, full rings, and only occasional passes of the
- * drain */
+/* The number of published events is exactly that of recorded and lost events, with
+ * valid and invalid records, full rings, and only occasional passes of the drain. */
 START_TEST(test_discard_balance)
 {
 	struct tsct_balance balance;
@@ -155,7 +155,8 @@ START_TEST(test_overwrite_balance)
 }
 END_TEST
 
-/* Balance of a recording that ends at a stamp between two events in the ring */
+/* A recording that ends at a time between two events in the ring counts as published
+ * only the events before that time, and records all of these events. */
 START_TEST(test_ends_between_events)
 {
 	struct tsct_balance balance;
@@ -185,7 +186,8 @@ START_TEST(test_ends_between_events)
 }
 END_TEST
 
-/* Balance if some records in the ring are overwritten with zeros */
+/* The number of published events is exactly that of recorded and lost events, even if
+ * some records in the ring are overwritten with zeros. */
 START_TEST(test_overwritten_records)
 {
 	struct tsct_balance balance;

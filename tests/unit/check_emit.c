@@ -82,9 +82,10 @@ START_TEST(test_pads_and_full_ring)
 			ck_assert_int_eq(tsct_emit(t, id, bytes, 992), 0);
 		}
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 992), -ENOSPC);
-		/* A record that would end exactly with its block is not allowed. */
+		/* A record of 32 bytes would end exactly with its block, which is not
+		 * allowed. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), -ENOSPC);
-		/* A record that is 16 bytes smaller fits into the block. */
+		/* A record of 16 bytes, a header only, fits into the block. */
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), -ENOSPC);
 		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 3 * round + 3);

@@ -22,8 +22,9 @@ struct event {
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
 	struct tsct_packet_time stamp;
-	__u32 number;		/* number of the request, or ticket of the answer,
-				 * that the event is about */
+	/* T1_STAMP: number of the request; T3_STAMP: number by which the responder
+	 * identifies the answer (ret_ticket) */
+	__u32 number;
 };
 
 static struct world {

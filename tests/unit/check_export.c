@@ -227,13 +227,13 @@ START_TEST(test_open_slices)
 	__u32 i;
 
 	ck_assert_int_eq(tsct_thread_find(&t, 1), -1);
-	for (i = 0; i < 4; i++)		/* opens slices, of ids 0 1 2 1 */
+	for (i = 0; i < 4; i++)		/* opens slices of ids 0, 1, 2, 1 */
 		ck_assert_int_eq(tsct_thread_open(&t, i < 3 ? i : 1), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 3);
 	ck_assert_int_eq(tsct_thread_find(&t, 0), 0);
 	ck_assert_int_eq(tsct_thread_find(&t, 3), -1);
-	tsct_thread_close(&t, 0);	/* closes the slice of id 0: those of 1 2 1
-					 * stay open */
+	tsct_thread_close(&t, 0);	/* closes the slice of id 0; the slices of
+					 * ids 1, 2 and 1 stay open */
 	ck_assert_uint_eq(t.nr_open, 3);
 	tsct_thread_close(&t, 2);
 	ck_assert_int_eq(tsct_thread_find(&t, 1), 0);

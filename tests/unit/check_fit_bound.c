@@ -308,7 +308,7 @@ START_TEST(test_accuracy)
 	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
 		ck_assert_double_le(percentile90_us(rows[k].path, TSCT_FIT_AUTO),
 				    rows[k].us);
-	/* The linear fit must be less accurate, for comparison. */
+	/* On path `queues`, the linear fit must be less accurate than fit `auto`. */
 	ck_assert_double_ge(percentile90_us(queues, TSCT_FIT_LINEAR), 1.8);
 }
 END_TEST

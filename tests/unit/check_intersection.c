@@ -112,10 +112,10 @@ static unsigned int fill(struct tsct_correctness_interval *intervals,
 	return falsetickers;
 }
 
-/* With up to (n - 1) / 2 falsetickers, which may agree with each other, there is a
- * majority, and the truth is in its range. A source far from all correct ones is a
- * falseticker. A correct source is a falseticker only if falsetickers form a larger
- * group without it. */
+/* With up to (n - 1) / 2 wrong sources, which may agree with each other, there is a
+ * majority, and the true value is in its range. A wrong source far from all correct
+ * sources is marked as a falseticker. A correct source may be marked only if a group
+ * with wrong sources is larger than the group of all correct sources. */
 START_TEST(test_falsetickers)
 {
 	unsigned int i, j, named = 0;

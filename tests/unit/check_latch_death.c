@@ -169,8 +169,8 @@ START_TEST(test_reader_between_stores)
 	ck_assert(write_until(new_nr, -1UL));
 	watched = false;
 	check_whole(new_nr);
-	page.seq--;		/* page as a writer leaves it that dies before its
-				 * last store */
+	page.seq--;		/* makes the page as it is after a writer died
+				 * before the writer's last store */
 	old_nr = new_nr;
 	watched = true;
 	ck_assert(repair_until(-1UL));

@@ -104,8 +104,8 @@ static double fit_minus(__u64 local, __u64 global)
 	return (double)(d + (real)(__s64)(world.axis.global - global));
 }
 
-/* Returns the largest distance in ticks between a mapping line and the fit, at the
- * line's ends and quarters. */
+/* Returns the largest distance in ticks between a straight line of the mapping and the
+ * fit, at the line's ends and quarters. */
 static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
@@ -121,7 +121,7 @@ static double off_by(const struct tsct_mapping_line *line)
 	return worst;
 }
 
-/* Checks that a mapping line ends exactly where the next one begins. */
+/* Checks that a straight line of the mapping ends exactly where the next one begins. */
 static void check_next(const struct tsct_mapping_line *line, const struct tsct_mapping_line *next)
 {
 	tsct_u128 frac = (tsct_u128)line->len * line->mult + line->frac;
@@ -132,8 +132,8 @@ static void check_next(const struct tsct_mapping_line *line, const struct tsct_m
 	must(next->frac == (__u64)frac);
 }
 
-/* Checks @nr successive mapping lines from tick @local on. *worst: largest distance
- * from the fit, ticks */
+/* Checks @nr successive straight lines of the mapping from tick @local on. *worst:
+ * largest distance from the fit, ticks */
 static void follow(__u64 local, unsigned int nr, double *worst)
 {
 	struct tsct_mapping_line line, next;

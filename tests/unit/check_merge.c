@@ -224,7 +224,8 @@ START_TEST(test_own_clocks)
 {
 	struct tsct_merge *m;
 
-	write_alone(4000);	/* own clocks 4 us apart, bound 5 us */
+	write_alone(4000);	/* Both nodes' own clocks are 4 us ahead of true
+				 * time, within their bounds of 5 us. */
 	m = merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
@@ -275,7 +276,9 @@ START_TEST(test_synced_cluster)
 		n = nodes[i];
 		n.synced = true;
 		n.uuid = n.boot = 20 + i;
-		n.own_off_ns = i ? 4000 : -4000; /* own clocks 4 us apart, bound 5 us */
+		n.own_off_ns = i ? 4000 : -4000; /* Own clocks are 4 us behind and
+						  * ahead of true time, within
+						  * their bounds of 5 us. */
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 	m = merge_to("de", "o");
@@ -284,7 +287,8 @@ START_TEST(test_synced_cluster)
 	ck_assert_str_eq(notes, "");
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
-	/* A merged recording of such nodes can be merged again without a note. */
+	/* A merged recording of nodes with synced-cluster can be merged again, and
+	 * merge reports no note then either. */
 	expect_accepted("o", "");
 	ck_assert_str_eq(notes, "");
 }

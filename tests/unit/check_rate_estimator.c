@@ -311,12 +311,13 @@ START_TEST(test_slow_and_interrupted_reads)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
 	noise[] = {
-		{ 100, 2000, 3, 50000 },	/* reads in a slow emulator,
-						 * durations in ns */
-		{ 20000, 60000, 0, 0 },		/* reads if system calls are traced,
+		{ 100, 2000, 3, 50000 },	/* clock reads in a slow
+						 * emulator; durations in ns */
+		{ 20000, 60000, 0, 0 },		/* clock reads if system calls are
+						 * traced; durations in ns */
+		{ 14, 6, 1, 3000000 },		/* clock reads of a process that
+						 * hardly gets CPU time; durations
 						 * in ns */
-		{ 14, 6, 1, 3000000 },		/* reads of a process that hardly
-						 * runs, in ns */
 		{ 1000, 1, 20, 90000000 },
 	};
 	unsigned int i, k;

@@ -164,8 +164,8 @@ START_TEST(test_impossible_heads)
 	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
 			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	/* A writer rounds the impossible head to a block and continues; then the reader
-	 * does the same. */
+	/* A writer that finds an impossible head rounds head up to the begin of a block
+	 * and continues there. The reader reads the writer's next event. */
 	at = (at + 4096) & ~4095ULL;
 	ring()->head = at;
 	tsct_reader_next(reader, 0, &event);

@@ -221,9 +221,9 @@ START_TEST(test_transmit_time_of_previous_answer)
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_ne(w.ticket, 0);
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
-	sent(ticket, tx + 40, 9, false);	/* ignored: time was taken in user
-						 * space, so it may be late */
-	/* ignored: time is before the transmit time that the answer announced */
+	sent(ticket, tx + 40, 9, false);	/* ignored: transmit time taken in
+						 * user space, which may be late */
+	/* ignored: transmit time before the one that the answer itself states */
 	sent(ticket, tx - 10, 9, true);
 	sent(ticket ^ 1024, tx + 40, 9, true);
 	sent(ticket ^ 1, tx + 40, 9, true);
@@ -274,8 +274,8 @@ START_TEST(test_interleaved)
 	tx = w.now + 50;
 	sent(w.ticket, tx, 0, true);
 	q = p;
-	q.origin = rx;		/* sent by another client, this origin gets no
-				 * interleaved answer */
+	q.origin = rx;		/* A client that did not receive this time gets
+				 * no interleaved answer for it. */
 	ck_assert_int_eq(deliver("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
 	/* Requests in basic mode whose origin happens to be a known receive time */
@@ -358,7 +358,9 @@ START_TEST(test_eviction)
 }
 END_TEST
 
-/* An answer's ticket stays bound to it, even if another client gets the table entry. */
+/* The kernel's transmit time of an answer is reported with a number (ticket) that
+ * identifies the answer. If another client has got the table entry since, the report
+ * is ignored. */
 START_TEST(test_old_tickets)
 {
 	__u32 first, i;
