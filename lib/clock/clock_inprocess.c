@@ -8,7 +8,7 @@
  *
  * The estimator exists twice: the next state is computed in the spare copy while the
  * current one stays complete. So the child of a fork() has a complete estimator at any
- * time. The child detects the fork because the kernel wipes the page of struct shared.
+ * time. The child detects the fork because the kernel zeroes the page of struct shared.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -24,18 +24,18 @@
 #define RETRY_NS	10000000
 /* Lead: time from publication until new params begin; longer than publishing takes */
 #define LEAD_NS		20000
-/* factor by which the lead grows from try to try */
+/* factor by which the lead grows from one attempt to publish to the next */
 #define LEAD_FACTOR	4
 #define LEAD_MAX_NS	20e9		/* maximum lead; long, for programs in a
 					 * debugger */
-#define LEADS_MAX	11		/* maximum number of tries to publish */
+#define LEADS_MAX	11		/* maximum number of attempts to publish */
 /* Samples taken in a row to recover from a disruption */
 #define FEEDS_MAX	3
 
-/* State that the kernel wipes in the child of a fork() */
+/* State that the kernel sets to zero in the child of a fork() (MADV_WIPEONFORK) */
 struct shared {
 	__u32 held;			/* lock that is held while a sample is taken */
-	__u32 known;			/* 0: a fork() wiped this page */
+	__u32 known;			/* 0: zeroed by a fork(), and no sample since */
 };
 
 struct fitted_rate {
@@ -48,11 +48,12 @@ struct fitted_rate {
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	struct shared spare;		/* used if mmap() failed; no fork() wipes it */
+	/* replaces *shared if mmap() failed; not zeroed by fork() */
+	struct shared spare;
 	const struct tsct_clock_ops *ops;
 	/* Members that are constant after tsct_clock_inprocess_open() */
 	__u64 refine_cycles, retry_cycles, lead_cycles, lead_max_cycles;
-	__u64 tried_cycles;		/* counter at the end of the last try to sample;
+	__u64 tried_cycles;		/* counter after the last attempt to sample;
 					 * relaxed */
 	/* Members protected by shared->held */
 	__u32 current;
@@ -67,10 +68,11 @@ static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 /* ---- publishing --------------------------------------------------------- */
 
 /*
- * New params begin in the future, at the time that the current ones will give then, so
- * that time does not jump. If that beginning has passed when they are ready (this
- * thread was preempted or is single-stepped), the params are made again with a longer
- * lead. Returns 0, -ETIME or the result of tsct_segments_check().
+ * Publishes new params, which begin one lead after now, with the time that the params
+ * in force give for that moment, so that published time does not jump. If composing
+ * takes longer than the lead (this thread was preempted or is single-stepped), new
+ * params are composed again with a longer lead. Returns 0, an error of
+ * tsct_segments_check(), or -EAGAIN: the clock page cannot be read.
  */
 static int publish(struct tsct_clock_inprocess *clock,
 		   struct tsct_rate_estimator *est)
@@ -159,7 +161,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 	*next = *current;
 	if (!next->started)
 		ret = start_late(next);
-	else /* After an event, which begins an epoch, a second sample has to agree. */
+	else /* After a step or jump, a second sample gives the new epoch a time. */
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);
 	if (ret < 0) {
@@ -241,7 +243,7 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	estimate = &clock->estimates[0];
 	clock->ops = ops;
 	/*
-	 * Kernels before 4.14 cannot wipe a page at a fork. If a thread of the parent
+	 * Kernels before 4.14 cannot zero a page at a fork. If a thread of the parent
 	 * holds the lock at that moment, the child never takes a sample, and its clock
 	 * goes into holdover.
 	 */

@@ -32,31 +32,40 @@ struct tsct_clock_full {
 	char why[640];			/* text that tsct_clock_reason() returns */
 };
 
-/* Users hold the clock's head as const; the in-process clock behind it changes. */
+/*
+ * Returns the whole struct of a clock. Programs have a const pointer to its public
+ * part, although a conversion may take a sample, which changes the in-process clock.
+ */
 static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c)
 {
 	return (struct tsct_clock_full *)(uintptr_t)c;
 }
 
 /*
- * Sets up a zeroed clock with the best origin available. Never fails: without memory
- * for an in-process clock, the clock page has status UNKNOWN.
+ * Sets up a zeroed clock: uses the clock page of the module, else that of the daemon,
+ * else an in-process clock. Never fails: if there is no memory for an in-process clock,
+ * the clock's page has status UNKNOWN.
  */
 void tsct_clock_init(struct tsct_clock_full *clock);
 
-/* ---- the page, field by field ------------------------------------------- */
+/* ---- reading single fields of a clock page ------------------------------ */
 
-/* The fields of a state that decide how cycles are converted */
+/* Fields of a published clock state that decide how cycles are converted */
 struct tsct_clock_head {
+	/* seq of the clock page when the state was read */
 	__u64 seq;
 	__u32 status, epoch, source, cause, flags;
-	__u64 as_of_cycles, mult;	/* of the clock params of REALTIME */
-	__u64 rate_mult;		/* rate against MONOTONIC_RAW, 2^-56 ns per
-					 * cycle; 0: unknown */
+	/* real.as_of_cycles and real.mult of the state */
+	__u64 as_of_cycles, mult;
+	__u64 rate_mult;		/* rate of the counter against MONOTONIC_RAW,
+					 * 2^-56 ns per cycle; 0: unknown */
 	__u64 rate_error_ppt;
 };
 
-/* Reads the head of the state. Returns 0; -EAGAIN: a writer changed it in every try. */
+/*
+ * Reads the fields of the state that a clock page publishes. Returns 0; -EAGAIN: a
+ * writer changed the page during each of TSCT_OVERTAKEN_MAX attempts.
+ */
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
 

@@ -7,20 +7,21 @@
 #include <string.h>
 #include <x86intrin.h>
 
-/* Limits of one search for a narrow bracket */
-#define TRIES		64		/* maximum number of tries */
-/* minimum number of tries, even if they exceed SEARCH_NS */
+/* Limits of a search, which takes many brackets of a clock to find a narrow one */
+#define TRIES		64		/* maximum number of brackets in a search */
+/* a search that exceeds SEARCH_NS ends when it has more than this number of brackets */
 #define TRIES_MIN	3
-#define GOOD_ENOUGH	16		/* number of good tries that ends a search */
-#define DITHER		16		/* number of different pauses between tries */
-#define SEARCH_NS	1000000		/* maximum duration of a search */
-/* Width of a good try: initial value, and range */
+/* number of narrow brackets that ends a search */
+#define GOOD_ENOUGH	16
+#define DITHER		16		/* number of different pause lengths */
+#define SEARCH_NS	1000000		/* maximum duration of a search, ns */
+/* Largest width of a bracket that counts as narrow, ns: initial value, and range */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
 #define LIMIT_NS_MAX	1e7
 /*
- * Largest relative error of the time between two tries by the known rate: that
- * of the rate itself is below RATE_ERROR, slewing accounts for the rest.
+ * Largest relative error of the time between two brackets of a search, computed from
+ * the clock's rate: the rate's own error is below RATE_ERROR, slewing adds the rest.
  */
 #define SPAN_ERROR	1e-3
 #define RATE_ERROR	4e-4
@@ -155,10 +156,10 @@ static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 	ret_bracket->after = ops->cycles(ops->ctx);
 }
 
-/* The tries of one search */
+/* Brackets taken in one search for a narrow bracket */
 struct tries {
 	struct tsct_bracket all[TRIES];
-	unsigned int nr, best;		/* number of tries; index of the narrowest */
+	unsigned int nr, best;		/* number of brackets; index of the narrowest */
 };
 
 static void search(struct tsct_sampler *sampler, clockid_t clock,
@@ -170,15 +171,15 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	volatile unsigned int pause;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
-	take_bracket(sampler->ops, clock, now);	/* discarded: wide, as caches are
-						 * cold */
+	/* This bracket is discarded: it is wide, because caches are cold. */
+	take_bracket(sampler->ops, clock, now);
 	tries->best = 0;
 	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
 		now = &tries->all[tries->nr];
 		/*
 		 * Some counters advance in steps (of 10 ns on some machines), and the
-		 * loop can fall into phase with them: then all tries are truncated in
-		 * the same way. Pauses of varying length prevent that.
+		 * loop can fall into phase with them: then all brackets are truncated
+		 * in the same way. Pauses of varying length prevent that.
 		 */
 		pause = tries->nr * 5 % DITHER;
 		while (pause)
@@ -209,10 +210,11 @@ static double difference(__u64 a, __u64 b)
 }
 
 /*
- * Each try, moved to the time of the narrowest by @rate, bounds the clock from both
- * sides; the intersection of these bounds is narrower than any single bound. The time
- * between tries has a relative error of SPAN_ERROR. Returns the longest of these times
- * that contributed, in cycles.
+ * Narrows @bracket, the narrowest of @tries, by all brackets of the search: each of
+ * them, moved to the time of the narrowest by @rate (ns per cycle), bounds the clock
+ * from both sides. The time between two brackets has a relative error of SPAN_ERROR.
+ * Returns the longest time from the narrowest bracket to one that narrowed it, in
+ * cycles.
  */
 static double intersect(const struct tries *tries, double rate,
 			struct tsct_bracket *bracket)
@@ -302,7 +304,7 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 }
 
 /*
- * Estimates the counter's rate to a thousandth, so that tries can be combined.
+ * Estimates the counter's rate to a thousandth, so that brackets can be intersected.
  * If the two brackets are too wide for that, the rate stays unknown.
  */
 static void estimate_rate(struct tsct_sampler *sampler)
@@ -321,7 +323,7 @@ static void estimate_rate(struct tsct_sampler *sampler)
 		sampler->ns_per_cycle = sampler->raw_per_cycle = (lo + hi) / 2;
 }
 
-/* Returns @rate if it is known well enough to combine tries by it, else 0. */
+/* Returns @rate if it is known well enough to intersect brackets, else 0. */
 static double usable_rate(double rate, double lo, double hi)
 {
 	return hi > 0 && hi - lo < rate * RATE_ERROR ? rate : 0;

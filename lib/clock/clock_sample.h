@@ -17,11 +17,14 @@ struct tsct_clock_ops {
 	void (*sleep_ns)(void *ctx, __u64 ns);
 	void *ctx;
 	/*
-	 * Simultaneous reading of counter and clocks by the kernel; Returns -errno if
-	 * the kernel has none for this source. May be NULL.
+	 * Reads counter and clocks at one moment, in the kernel. Returns -errno if the
+	 * kernel cannot do so for this source. This function pointer may be NULL.
 	 */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret_snapshot);
-	/* Returns the kernel's clocksource, or NULL: unknown. May be NULL. */
+	/*
+	 * Returns the name of the kernel's clocksource, or NULL if it is unknown. This
+	 * function pointer may itself be NULL.
+	 */
 	const char *(*clocksource)(void *ctx);
 };
 
@@ -35,30 +38,33 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 __u64 tsct_cycles_read(unsigned int source);
 
 /*
- * State of the search for narrow brackets. Of many tries the narrowest is kept, and cut
- * to its intersection with the others. The first try does not count, because its caches
- * are cold after a sleep. A try is good if it is narrower than a limit; enough good
- * ones end the search. The limit doubles after a search without a good try and shrinks
- * slowly otherwise, so that it suits slow virtual machines and debuggers, too. Number
- * of tries and duration are limited, and the narrowest try is used whatever its width,
- * which is its error bound.
+ * State of the search for a narrow bracket. A search takes many brackets of one clock,
+ * keeps the narrowest and cuts it to its intersection with the rest. It discards the
+ * first bracket, because caches are cold after a sleep. Enough brackets of at most
+ * limit_ns end the search. limit_ns doubles after a search without such a bracket and
+ * shrinks slowly otherwise, so that it suits slow virtual machines and debuggers, too.
+ * Number of brackets and duration are limited. The narrowest bracket is used whatever
+ * its width, which is its error bound.
  */
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
-	double ns_per_cycle;		/* rate; 0: unknown, so no try is good */
-	/* rates of both clocks, ns per cycle, with an error below 10^-3; 0: unknown,
-	 * tries are not combined */
+	double ns_per_cycle;		/* ns of MONOTONIC_RAW per cycle; 0: unknown, so
+					 * no bracket counts as narrow */
+	/* ns of MONOTONIC_RAW and of REALTIME per cycle, with a relative error below
+	 * 10^-3; 0: unknown, so brackets of that clock are not intersected */
 	double raw_per_cycle, real_per_cycle;
-	double limit_ns;		/* maximum width of a good try, ns */
-	bool thorough;			/* true: good tries do not end the search */
-	__u64 span;	/* cycles between the tries in the last bracket */
+	double limit_ns;		/* largest width of a narrow bracket, ns */
+	bool thorough;			/* true: narrow brackets do not end a search */
+	/* cycles between the narrowest bracket of the last search and the furthest
+	 * bracket that it was intersected with */
+	__u64 span;
 };
 
 /* Initializes a sampler. @ops must remain valid as long as the sampler is used. */
 void tsct_sampler_init(struct tsct_sampler *sampler,
 		       const struct tsct_clock_ops *ops);
 
-/* Takes the narrowest of many brackets around one clock. */
+/* Searches for a narrow bracket of one clock. */
 void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 			  struct tsct_bracket *ret_bracket);
 
@@ -84,7 +90,10 @@ int tsct_sampler_start(struct tsct_sampler *sampler,
 void tsct_sampler_note_result(struct tsct_sampler *sampler,
 			      const struct tsct_rate_estimator *est, int event);
 
-/* Takes a sample, feeds it and notes the result. Returns as tsct_rate_feed(). */
+/*
+ * Takes a sample, passes it to tsct_rate_feed(), and updates the sampler's rates.
+ * Returns the result of tsct_rate_feed().
+ */
 int tsct_sampler_feed(struct tsct_sampler *sampler,
 		      struct tsct_rate_estimator *est);
 

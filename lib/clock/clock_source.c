@@ -111,7 +111,7 @@ void tsct_source_features(struct tsct_check *check)
 	tsct_source_clocksource(check);
 	if (!strcmp(check->clocksource, "tsc"))
 		check->flags |= TSCT_CHECK_CLOCKSOURCE;
-	/* The kernel removes a clocksource that is unstable from this list. */
+	/* The kernel removes an unstable clocksource from available_clocksource. */
 	if (tsct_sysfs_read_line(CLOCKSOURCE "available_clocksource", text,
 		      sizeof(text)) > 0 && !tsct_has_word(text, "tsc"))
 		check->flags |= TSCT_CHECK_UNSTABLE;
@@ -174,7 +174,7 @@ int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 /* Parses hexadecimal text: "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
-	char text[64] = "";	/* a short text ends in zeros, wherever @at is */
+	char text[64] = "";	/* zeros behind the ID's text end the parsing */
 	const char *at = text;
 	unsigned int nr;
 	ssize_t len = tsct_sysfs_read("/proc/sys/kernel/random/boot_id", text,

@@ -109,8 +109,8 @@ static int exchange_once(struct exchange *x, __u64 number, __s64 deadline_ns,
 
 /*
  * Compares the counter of the CPU that this thread is pinned to with that of
- * another one, and sets its skew in @entry. Returns false if the counters are known
- * to differ. If the other CPU is offline or busy, @entry stays unchanged.
+ * entry->cpu, and sets the skew of entry->cpu in @entry. Returns false if the counters
+ * are known to differ. If entry->cpu is offline or busy, @entry stays unchanged.
  */
 static bool compare_counters(struct tsct_cpu_check *entry, __s64 budget_ns)
 {
@@ -173,7 +173,10 @@ static int list_cpus(struct cpu_check *c)
 	return err;
 }
 
-/* Moves to entry->cpu and fills in @entry. If that fails, it stays offline. */
+/*
+ * Pins this thread to entry->cpu and fills in @entry. If pinning fails, @entry stays
+ * without TSCT_CPU_ONLINE.
+ */
 static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;

@@ -10,13 +10,13 @@
 
 /*
  * tsct_tsc_check_run - run the check
- * @check: argument as of TSCT_IOC_CHECK: table and nr are input, all else is output;
- *	tsc_khz becomes 0
+ * @check: argument as of TSCT_IOC_CHECK; in: table, and nr, its number of entries; out:
+ *	nr becomes the number of CPUs, tsc_khz becomes 0, all other fields are set
  *
  * Runs threads on every CPU that the caller's affinity allows, and compares
  * each counter with that of the first CPU. Blocks for about 200 ms, 2 s at most.
- * TSCT_CHECK_USABLE is set by core/tsc_trust.h, not strict. Returns 0, -ENOMEM,
- * or -EAGAIN: no thread could be started.
+ * Sets TSCT_CHECK_USABLE if tsct_tsc_trusted() returns true with strict false.
+ * Returns 0, -ENOMEM, or -EAGAIN: no thread could be started.
  */
 int tsct_tsc_check_run(struct tsct_check *check);
 
