@@ -226,7 +226,10 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 	return is_zero(params->reserved, sizeof(params->reserved)) ? 0 : -EINVAL;
 }
 
-/* True if both give the same time where @params begin, at rates within 20 %. */
+/*
+ * True if @prev is empty, or gives the same time as @params at params->base_cycles, at
+ * a rate within 20 % of that of @params.
+ */
 static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 			     const struct tsct_clock_params *params)
 {
@@ -242,8 +245,8 @@ static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 }
 
 /*
- * False if a status with a time has no parameters, or a status without one, or a skewed
- * clock, has fast_cycles.
+ * False if @status is not a status, if @status has a time but @params do not, or if
+ * fast_cycles is set although @status has no time or the clock is skewed.
  */
 static bool is_status_credible(const struct tsct_clock_params *params, __u32 status,
 			       bool skewed)

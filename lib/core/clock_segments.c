@@ -74,6 +74,10 @@ static void load_lookup_state(const struct tsct_clock_copy *copy,
 	ret->dropped = READ_ONCE(copy->dropped);
 }
 
+/*
+ * Returns the anchor: a counter value near the newest ones. Counter values are ordered
+ * by their signed distance from the anchor.
+ */
 static __u64 find_anchor(const struct tsct_clock_copy *copy,
 			 const struct lookup_state *lookup)
 {
@@ -249,10 +253,11 @@ static __u64 join_cost(const struct tsct_clock_segment *a,
 }
 
 /*
- * Returns the first of the two segments with the least cost of joining per age. Age
- * counts from the end of the newest segment, which therefore has no age and is not
- * changed: programs are still converting with it, and results must not differ between
- * two conversions.
+ * Returns the index of the earlier of the two adjacent segments to join: those with the
+ * least join_cost() divided by their age. Age is the number of cycles from the end of
+ * the two to the end of the newest segment. The newest segment itself is never joined:
+ * programs still convert with it, and results must not differ between two conversions.
+ * Returns the number of segments if no two can be joined.
  */
 static __u32 find_join(const struct tsct_clock_copy *copy)
 {
@@ -304,7 +309,7 @@ static void append_segment(struct tsct_clock_copy *copy,
 	WRITE_ONCE(copy->nr_segments, nr + 1);
 }
 
-/* ---- succession ----------------------------------------------------------- */
+/* ---- replacing a state: former params become segments ---------------------- */
 
 /*
  * Makes all segments end at @end at the latest. Drops segments that begin at @end or
@@ -370,12 +375,12 @@ static void retire_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Handles params of @last that a sample confirmed in @next, or that @next replaces:
- * these were valid until the new params begin.
+ * Handles the params of @last if @next is in the same epoch. If @next has other params,
+ * the params of @last become a segment that ends where the params of @next begin.
  *
- * Raises the error of the previous segment. When that segment's params were replaced,
- * no sample had been taken between their last sample and their end. The first sample
- * after that shows the error at which the next params began.
+ * Raises the error bound of the segment that ends where the params of @last begin, if
+ * the params have a larger error there. When that segment was made, the error between
+ * its last sample and its end was unknown; the next sample shows that error.
  */
 static void continue_params(struct tsct_clock_copy *copy,
 			    const struct tsct_clock_state *last,
@@ -628,7 +633,10 @@ static bool is_rate_possible(__u64 mult, __u32 source)
 	return mult <= one * 2 && (tsct_u128)mult * 2 >= one;
 }
 
-/* True if @segment is valid, before @next, and both < 2^62 cycles before the anchor. */
+/*
+ * True if @segment is valid and not after @next, and both begin within the 2^62 cycles
+ * before the counter value @anchor, see find_anchor().
+ */
 static bool is_segment_possible(const struct tsct_clock_segment *segment,
 				const struct tsct_clock_segment *next, __u64 anchor)
 {

@@ -11,8 +11,8 @@
 
 /* Time of a counter value, with its error bound */
 struct tsct_clock_time {
-	__s64 ns;		/* time in ns */
-	__u64 error_ps;		/* bound of the error of ns, ps */
+	__s64 ns;		/* CLOCK_REALTIME or cluster time, ns */
+	__u64 error_ps;		/* error bound of the time, ps */
 	__u32 status;		/* TSCT_STATUS_* */
 	__u32 epoch;
 };
@@ -21,16 +21,17 @@ struct tsct_clock_time {
  * tsct_segments_check - check whether @next may be published after @last
  * @now: present counter value
  *
- * Both passed tsct_clock_state_check(). A later epoch may have any parameters. In the
- * same epoch, the REALTIME parameters must be the same (base_cycles, base_ns,
- * slew_mult, slew_cycles, mult), or begin after @now and after those of @last, at the
- * time that these give there; or @last has none. The same holds for the cluster's
- * parameters in their epoch, independently. cluster_prev must be made of the cluster's
- * parameters in @last.
+ * Both states have passed tsct_clock_state_check(). If @next has a later epoch, or
+ * @last has no REALTIME parameters, @next may have any REALTIME parameters. Otherwise
+ * the REALTIME parameters of @next must be equal to those of @last (base_cycles,
+ * base_ns, slew_mult, slew_cycles, mult) or continue those of @last: begin after @now
+ * and after those of @last, with the time that those of @last give there. The same
+ * holds for the cluster's parameters and epoch, independently. cluster_prev of @next
+ * must be made of the cluster's parameters in @last.
  *
- * Returns 0; -ESTALE: an earlier epoch, or another source in the same one; -ETIME: the
- * parameters do not begin after @now; -EINVAL: they do not continue those of @last, or
- * there are none any more.
+ * Returns 0; -ESTALE: @next has an earlier epoch, or another source in the same epoch;
+ * -ETIME: parameters of @next do not begin after @now; -EINVAL: parameters of @next do
+ * not continue those of @last, or are missing.
  */
 int tsct_segments_check(const struct tsct_clock_state *last,
 			const struct tsct_clock_state *next, __u64 now);
@@ -43,10 +44,11 @@ int tsct_segments_check(const struct tsct_clock_state *last,
  * next->closing_error_ps and their own past_error_ps; parameters ended by a disruption,
  * until their as_of_cycles. If the source changes, all segments are dropped.
  *
- * If there is no room, two adjacent segments of one epoch become one between their
- * ends; its error_ps is larger by the distance. Those with the least length for their
- * age are joined, a bend between them counts as length, and the newest is never joined.
- * If no two are of one epoch, the oldest is dropped and counted in copy->dropped.
+ * If there is no room, two adjacent segments of one epoch become one straight segment,
+ * whose error_ps is larger by its distance from the two. The two with the least length
+ * for their age are joined (a bend between them counts as length), but never the newest
+ * segment. If no two are of one epoch, the oldest segment is dropped and counted in
+ * copy->dropped.
  * Segments that a jump of @next leaves too far behind (2^62 cycles, 2^31 epochs) are
  * also dropped and counted: a valid copy stays valid after any sequence of valid
  * states.

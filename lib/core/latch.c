@@ -27,8 +27,10 @@ static void store_copy(struct tsct_clock_copy *to,
 /* Switches readers to the other copy, and publishes the writes to it. */
 static void store_seq(struct tsct_clock_page *page, __u64 seq)
 {
-	smp_store_release(&page->seq, seq);	/* barrier (A): release */
-	smp_mb();				/* barrier (B): full fence */
+	/* Barrier (A), pairs with (a): the copy is stored before seq. */
+	smp_store_release(&page->seq, seq);
+	/* Barrier (B), pairs with (b): seq is stored before a copy is written again. */
+	smp_mb();
 }
 
 static struct tsct_clock_cpu *cpu_entry(struct tsct_clock_page *page, __u32 cpu)
@@ -125,13 +127,13 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	int tries_, ret_ = -EAGAIN;					\
 									\
 	for (tries_ = 0; tries_ < LATCH_TRIES; tries_++) {		\
-		/* barrier (a): acquire */				\
+		/* Barrier (a), pairs with (A): seq is loaded before the copy. */ \
 		__u64 seq_ = smp_load_acquire(&(page)->seq); \
 		const struct tsct_clock_copy *copy =			\
 			&(page)->copy[seq_ & 1];			\
 		int got_ = (read);					\
 									\
-		/* barrier (b): load fence */				\
+		/* Barrier (b), pairs with (B): the copy is loaded before seq. */ \
 		smp_rmb(); \
 		if (likely(READ_ONCE((page)->seq) == seq_)) {		\
 			ret_ = got_;					\

@@ -67,7 +67,7 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
  * allowed is for rounding of coefficients.
  */
 #define BEND_NS		(1.0 / 16)
-/* largest value; sums of a few fit */
+/* limit of the size of 128-bit numbers: sums of a few such numbers do not overflow */
 #define LARGE		((tsct_s128)1 << 124)
 #define TICK		((tsct_s128)1 << 64)
 /*
@@ -181,9 +181,10 @@ static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 }
 
 /*
- * Returns the value at a curve's d-th tick, where a line begins: above `start` by a
- * multiple of 2^step. So a line rises per tick by a whole number of 2^-64 ticks, and
- * ends exactly where the next line begins.
+ * Returns the global tick, in 2^-64 ticks, at which the straight line of the curve
+ * begins whose first local tick is curve->from + @d. The result is curve->start plus a
+ * multiple of 2^step, so that a line of 2^step local ticks rises by a whole number of
+ * 2^-64 ticks per local tick, and ends exactly where the next line begins.
  */
 static tsct_s128 curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 {
@@ -258,8 +259,9 @@ static double as_ticks(tsct_s128 x)
 }
 
 /*
- * Returns the lowest slope of the curve by u, which is at an end or at the inflection
- * point. Negative if that is less than 1/1024 of the mean slope.
+ * Returns the lowest slope of the curve, in global ticks per unit of u, for u from 0 to
+ * @u_end: the slope at an end of the curve or at its inflection point. Returns -1 if
+ * the lowest slope is at most 1/1024 of the mean slope.
  */
 static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 {
@@ -275,7 +277,10 @@ static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 	return low > mean / 1024 ? low : -1;
 }
 
-/* Largest step (log2 of ticks per line) at which the lines are close to the curve */
+/*
+ * Returns the largest step (log2 of local ticks per straight line) at which the lines
+ * are within BEND_NS of the curve.
+ */
 static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 			 __u64 hz)
 {
@@ -330,7 +335,7 @@ static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piec
 	if (!next)
 		curve->end = curve_value(curve, len);
 	curve->start = mapping->nr ? mapping->last_end : curve->b[0];
-	/* The last line of a curve, whose end is the beginning of the next curve */
+	/* Makes the curve's last straight line; the next curve begins at its end. */
 	at = (len - 1) >> curve->step << curve->step;
 	value = curve_knot(curve, at);
 	curve->last_rate = divide((tsct_u128)(curve->end - value), len - at, &rest);
@@ -394,7 +399,7 @@ int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 
 	if (local - mapping->begin > mapping->end - mapping->begin)
 		return -ERANGE;
-	/* Returns the last curve that begins at or before tick @local. */
+	/* Finds the last curve that begins at or before tick @local. */
 	while (to - from > 1) {
 		mid = from + (to - from) / 2;
 		if (local - mapping->begin >=

@@ -86,12 +86,15 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 
 /* ---- lines ----------------------------------------------------------------- */
 
-/* At most 2^40 local ticks per line: the rounded rate adds an error of 2^-24 ticks. */
+/*
+ * log2 of the largest number of local ticks on one straight line of a mapping: rounding
+ * of the line's rate adds an error of at most 2^-24 global ticks.
+ */
 #define TSCT_MAPPING_LINE_BITS	40
 
 struct tsct_mapping_line {
-	__u64 from;		/* first local tick */
-	__u64 len;		/* number of local ticks */
+	__u64 from;		/* first local tick of the line */
+	__u64 len;		/* number of local ticks on the line */
 	__u64 base, frac;	/* global tick at `from`, and its fraction in 2^-64
 				 * ticks */
 	__u64 whole, mult;	/* global ticks per local tick: integer, and fraction in
@@ -114,21 +117,23 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
  */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	tsct_s128 start;	/* global tick of the first line's begin */
-	tsct_s128 end;		/* global tick after the last local tick */
-	tsct_u128 last_rate;	/* rate of the last line, 2^-64 global ticks per local
-				 * tick */
+	tsct_s128 start;	/* global tick at which the curve begins, unit as b */
+	tsct_s128 end;		/* global tick at which the curve ends, unit as b */
+	tsct_u128 last_rate;	/* rate of the curve's last straight line, 2^-64 global
+				 * ticks per local tick */
 	__u64 from, len;	/* first local tick, and number of local ticks */
 	__u32 bits;
-	__u32 step;		/* log2 of local ticks per line but the last */
+	/* log2 of the number of local ticks on a straight line of the curve; the last
+	 * line may have fewer */
+	__u32 step;
 };
 
 struct tsct_mapping {
 	__u64 begin, end;	/* range of local ticks, both included */
 	__u64 global;		/* global tick that values count from (axis->global) */
 	__u64 nr_lines;		/* number of straight lines in the whole mapping */
-	tsct_s128 last_end;	/* global tick where the last line ends; for the
-				 * build */
+	/* global tick at which the curve added last ends; for tsct_mapping_build() */
+	tsct_s128 last_end;
 	__u32 nr;
 	struct tsct_mapping_curve curve[TSCT_CUBICS_MAX];
 };
@@ -139,7 +144,7 @@ struct tsct_mapping {
  *	the last to the end
  * @begin @end: range of local ticks to map; less than 2^62 apart
  *
- * A gap of less than a nanosecond between two pieces is spread over the first of them.
+ * A gap of less than a nanosecond between two pieces is spread over the earlier piece.
  *
  * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, an invalid
  * axis, or begin after end; -ERANGE: the function does not rise everywhere (by a
@@ -150,7 +155,10 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		       unsigned int nr, const struct tsct_axis *axis,
 		       __u64 begin, __u64 end);
 
-/* tsct_mapping_find_line - find the line of a local tick. Returns 0 or -ERANGE. */
+/*
+ * tsct_mapping_find_line - get the straight line of the mapping on which the local tick
+ * @local lies. Returns 0 or -ERANGE.
+ */
 int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 			   struct tsct_mapping_line *ret_line);
 
@@ -169,8 +177,8 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 			      const struct tsct_mapping *mapping);
 
 /*
- * tsct_mapping_cursor_seek - slow path of tsct_mapping_cursor_next(): load the
- * line of @local
+ * tsct_mapping_cursor_seek - slow path of tsct_mapping_cursor_next(): set cursor->line
+ * to the straight line of the mapping on which the local tick @local lies
  */
 int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *cursor, __u64 local);
 

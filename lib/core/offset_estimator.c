@@ -12,8 +12,8 @@
  */
 #define STEADY_SAMPLES	4
 /*
- * Relative uncertainty of the time between the tries of a sample, if a sample is
- * outside of its prediction: REALTIME may have been slewed by 10 % meanwhile.
+ * Relative uncertainty of times within a sample whose REALTIME contradicts the
+ * prediction: REALTIME may have been slewed by 10 % while the sample was taken.
  */
 #define SLEWED		0.12
 #define CALM_NS		3e9	/* innovation_ppb decays to 0 within this time */
@@ -105,8 +105,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 		if (spread && hi - lo > spread / 2)
 			continue;
 		/*
-		 * Bounds since a bracket that is too recent are provisional: bounds
-		 * since the next older bracket replace them.
+		 * Rate bounds from a bracket less than TSCT_RATE_RECENT_NS older than
+		 * the newest are provisional: the next older bracket replaces them.
 		 */
 		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
@@ -138,10 +138,10 @@ static double drift_before(const struct tsct_rate_estimator *est)
 }
 
 /*
- * Returns the largest amount, ns, by which the magnitude of the parameters' offset may
- * have exceeded its value @off at a sample, between that sample and the next (or
- * former) one. @slewed: ns that the parameters' slew added meanwhile. REALTIME may have
- * been set at any moment between the samples, at any point of the slew.
+ * Returns by how many ns the params may have been further from REALTIME between two
+ * samples than at one of them, if REALTIME was set at some moment of the params' slew.
+ * @off: distance of the params from REALTIME at the one sample, ns, signed
+ * @slewed: ns that the slew adds to @off from the one sample to the other
  */
 static double excursion(double off, double slewed)
 {
@@ -264,10 +264,10 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	double best, bound;
 
 	/*
-	 * After parameters were replaced, the next sample bounds the error of old and
-	 * new params since the last sample, as of one straight function. So params must
-	 * have had a sample before they are replaced, and no slew may end after that
-	 * sample.
+	 * The first sample after params are replaced bounds the error of the former and
+	 * the new params since the sample before, as if the two were one straight line.
+	 * So params are kept until a sample was taken in their time, and if their slew
+	 * ends between the last sample and @begin_cycles.
 	 */
 	if ((__s64)age <= 0 || (__s64)(est->offset.cycles - params->base_cycles) < 0)
 		return true;
@@ -341,7 +341,7 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 		tsct_larger(0, unseen) * tsct_rate_uncertainty(est, est->rate);
 
 	error = tsct_larger(error, est->past_ns);
-	/* Adds 1 ns: params with a slew become two rounded segments. */
+	/* The error grows by 1 ns: params with a slew become two rounded segments. */
 	return tsct_ps_up(error + rounding_ns(est) + 1);
 }
 

@@ -10,8 +10,9 @@
 
 /* Cursor: next event of one stream. Sorted by key, then rank, then index */
 struct tsct_order_cursor {
-	__u64 key;		/* cycles or ticks, the same unit in all streams */
-	__u32 rank;
+	__u64 key;		/* counter value or tick of the event; all streams have
+				 * the same unit */
+	__u32 rank;		/* order of streams whose events have the same key */
 	__u32 index;		/* number of the stream, given by the caller */
 };
 

@@ -95,7 +95,7 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
 		window->rate = window->hi;
 }
 
-/* Returns the number of pairs of brackets at least half of the window apart. */
+/* Largest number of pairs of brackets that are at least half of the window apart */
 #define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
 
@@ -119,9 +119,9 @@ static double width_of(const struct tsct_bracket *bracket)
 }
 
 /*
- * Sometimes all tries of a search run on a CPU that reads its clock late within the
- * bracket, which shows in the bracket's width. Wide brackets are left out, if enough
- * others remain. Returns the number of indices in @ret_narrow.
+ * Sometimes all brackets of a sample are taken on a CPU that reads the clock late
+ * within the bracket, which shows in the bracket's width. Wide brackets are left out,
+ * if enough narrow ones remain. Returns the number of indices in @ret_narrow.
  */
 static unsigned int find_narrow(const struct tsct_rate_window *window,
 				unsigned int ret_narrow[TSCT_RATE_WINDOW_MAX])

@@ -30,15 +30,16 @@ struct tsct_sample {
 	struct tsct_bracket raw;
 	/* CLOCK_REALTIME, between two counter readings */
 	struct tsct_bracket real;
-	__u64 span;		/* cycles between the tries combined into `real` */
+	/* cycles between the readings of REALTIME that were combined into `real` */
+	__u64 span;
 };
 
 /* Slew limit: adjtime(2) slews CLOCK_REALTIME by 500 ppm at most; more is a step. */
 #define TSCT_RATE_STEP_PPB	600000
-/* longest duration of a slew of published time */
+/* longest time, ns, for which CLOCK_REALTIME is assumed to slew between samples */
 #define TSCT_RATE_STEP_NS	10000000000LL
 #define TSCT_RATE_SLEW_PPB	500000		/* fastest slew of published time */
-/* a larger difference between the rates of counter and RAW is a jump */
+/* larger change of the counter's rate against MONOTONIC_RAW: a clock jumped */
 #define TSCT_RATE_JUMP_PPB	20000
 /*
  * Distance, ns, of the kernel's clock from the straight line that it follows on
@@ -52,17 +53,20 @@ struct tsct_sample {
  */
 #define TSCT_RATE_WANDER_PPB	40
 
-/* span of samples from which on the status is SYNCHRONIZED */
+/* time from an epoch's first sample, ns, until its status is SYNCHRONIZED */
 #define TSCT_RATE_BASELINE_NS	500000000
-/* shortest span of samples that gives the rate of the present steering */
+/* minimum time between two samples, ns, that show how fast REALTIME runs now */
 #define TSCT_RATE_RECENT_NS	500000000
-/* Age at which params are replaced: an error enlarges their whole bound. */
+/*
+ * Age of params, ns, at which they are replaced: one large error raises the error bound
+ * of the whole time of the params.
+ */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
-/* time without a sample after which holdover begins */
+/* time without a sample, ns, after which holdover begins */
 #define TSCT_RATE_HOLD_NS	5000000000LL
 #define TSCT_RATE_HOLD_PPB	15000		/* growth of the error in holdover: PHI
 						 * of RFC 5905 */
-/* time without a sample after which the time is unknown */
+/* time without a sample, ns, after which the time is unknown */
 #define TSCT_RATE_VOID_NS	1000000000000LL
 
 /* A window: brackets of one clock, oldest first, and the rates that they allow */
@@ -93,17 +97,17 @@ struct tsct_rate_estimator {
 	double error_ns;	/* error of the params in force at offset.cycles, ns */
 	double past_ns;		/* largest error of the params in force so far, ns */
 	double divergence_ns;	/* distance between the params in force and the former
-				 * params at the last sample before */
+				 * params, ns, at the last sample before the change */
 	bool resumed;		/* the estimator continues a predecessor's state */
 	/*
 	 * Callers may set the members below after tsct_rate_init(), also
 	 * raw.resolution_ns and real.resolution_ns.
 	 */
 	bool locked;		/* the kernel's clocks are derived from this counter */
-	__u64 holdover_cycles;	/* cycles from a sample to holdover; 0:
-				 * TSCT_RATE_HOLD_NS */
-	__u64 void_cycles;	/* cycles from a sample to unknown time; 0:
-				 * TSCT_RATE_VOID_NS; 1 << 61: never */
+	__u64 holdover_cycles;	/* cycles after a sample at which holdover begins;
+				 * 0: after TSCT_RATE_HOLD_NS */
+	__u64 void_cycles;	/* cycles after a sample at which params expire;
+				 * 0: after TSCT_RATE_VOID_NS; 1 << 61: never */
 };
 
 enum tsct_rate_event {
@@ -207,7 +211,7 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 
 /* ---- windows of brackets -------------------------------------------------- */
 
-/* Resolution of the window's clock, in ns */
+/* Returns the resolution of the clock that the window's brackets read, in ns. */
 static inline double tsct_rate_window_resolution(const struct tsct_rate_window *window)
 {
 	return window->resolution_ns > 1 ? window->resolution_ns : 1;
@@ -228,8 +232,8 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
  * tsct_rate_window_median - median of the rates between middles of brackets that are at
  * least half of the window apart, in ns per cycle; 0: none
  *
- * Long intervals have the least error; the median is used, since sometimes all tries of
- * a search run on a CPU that reads its clock late within the bracket.
+ * Long intervals have the least error; the median is used, since sometimes all brackets
+ * of a sample are taken on a CPU that reads the clock late within the bracket.
  */
 double tsct_rate_window_median(const struct tsct_rate_window *window);
 
@@ -256,7 +260,8 @@ double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate)
 struct tsct_innovation {
 	double elapsed_ns;	/* time since the last accepted sample, ns */
 	double half_ns;		/* error bound of the prediction, ns */
-	double missed_ns;	/* distance of both intervals, ns; 0: they overlap */
+	double missed_ns;	/* gap between the sample's interval and the
+				 * predicted interval, ns; 0: the two overlap */
 	bool stepped;		/* missed_ns is more than slewing explains */
 };
 
@@ -268,7 +273,7 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
  * tsct_rate_adopt - accept a sample that was expected, or that a slew can reach
  * @bracket: bracket of REALTIME in the sample
  * @offset: interval of times made from @bracket
- * @span_ns: duration of all tries of the sample, ns
+ * @span_ns: time between the readings of REALTIME combined into @bracket, ns
  *
  * Sets the estimator's rate and its bounds, and the error of the params in force.
  */

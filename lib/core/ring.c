@@ -106,15 +106,20 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 	return true;
 }
 
-/* Number of tries to count with the oldest block, then with the head's own block */
+/*
+ * Number of attempts to count a ring's events from its oldest block on, and then from
+ * the block with the head on, while a writer overwrites blocks
+ */
 #define COUNT_TRIES	4
 
 enum count { COUNT_GOOD, COUNT_AGAIN, COUNT_BROKEN };
 
 /*
- * A block's header must not be overwritten while it is read. The oldest block is
- * overwritten when the next block begins: at each event, if events are as large as
- * blocks. The head's own block (@use_head_block) remains for two more blocks.
+ * Counts the events of a ring, from its oldest block on or, if @use_head_block, from
+ * the block with the head on. COUNT_AGAIN: a writer may have overwritten the header of
+ * that block. The oldest block is overwritten when the next block begins: at each
+ * event, if events are as large as blocks. The block with the head remains for two more
+ * blocks.
  */
 static enum count count_once(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,

@@ -63,18 +63,18 @@ struct tsct_offset_interval {
 	double half_ns;
 };
 
-/* Middle of the interval minus the time that @params give at its cycles, in ns */
+/* Returns the middle of @offset minus the time of @params at offset->cycles, in ns. */
 double tsct_offset_from_params(const struct tsct_offset_interval *offset,
 			       const struct tsct_clock_params *params);
 
-/* Estimate of the time: a straight function through one interval */
+/* Estimated time: a straight line with slope `rate` through the middle of `point` */
 struct tsct_servo_estimate {
 	struct tsct_offset_interval point;	/* half_ns: error bound of the time */
 	double rate;			/* estimated rate, ns per cycle */
 	double resolution_ns;		/* rounding error of times and cycles, ns */
 };
 
-/* Estimate minus the time that @params give, at @cycles, in ns */
+/* Returns the estimated time minus the time that @params give, at @cycles, in ns. */
 double tsct_servo_offset_ns(const struct tsct_servo_estimate *estimate,
 			    const struct tsct_clock_params *params, __u64 cycles);
 

@@ -4,10 +4,10 @@
 
 #include "clock_params.h"
 
-/* Upper bound of segment numbers, since ticks of a run have 63 bits */
+/* Limit of segment numbers: segment number and 51 bits of tick together have 63 bits */
 #define SEGMENTS_MAX	(1ULL << (63 - TSCT_STAMP_TICK_BITS))
 
-/* Computes all ticks since the run began. Returns false if they exceed 63 bits. */
+/* Computes the ticks since segment 0 began. Returns false if they exceed 63 bits. */
 static bool run_ticks(uint64_t segment, struct tsct_stamp stamp, uint64_t *ret)
 {
 	*ret = segment << TSCT_STAMP_TICK_BITS | tsct_stamp_tick(stamp);

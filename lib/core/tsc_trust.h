@@ -19,7 +19,7 @@ struct tsct_skew_interval {
 	__u32 rounds;		/* number of exchanges added; saturates */
 };
 
-/* Sets the interval to all distances. */
+/* Makes *skew allow every distance of the two counters, with 0 exchanges added. */
 void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*
