@@ -23,8 +23,9 @@ struct clock_pairing {
 	__u32 epoch;			/* epoch of the clock at the recording's end */
 	/* CPU whose counter is the reference for the skews of all CPUs */
 	__u32 cpu;
-	struct tsct_clock_params params; /* one straight line for the whole recording */
-	__u64 worst_ns;			/* largest error of params found so far, ns */
+	/* clock params of the recording: one straight line from its begin to its end */
+	struct tsct_clock_params params;
+	__u64 worst_ns;			/* largest error of `params` found so far, ns */
 };
 
 static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)

@@ -53,7 +53,7 @@ struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain)
 	return drain->reader;
 }
 
-/* ---- figures ----------------------------------------------------------- */
+/* ---- numbers of events published and lost ------------------------------ */
 
 static struct tsct_ring_figures *figures_of(const struct tsct_drain *d, __u32 cpu)
 {
@@ -96,8 +96,9 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 	add(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
 	add(&ring->broken_places, &last->broken_places, now.broken_places);
 	/*
-	 * The ring's end is the number of events that the reader passed; once the ring
-	 * is empty, the ring's own count, which is independent of the reader's.
+	 * published_end counts the events that the reader has passed. Once the ring is
+	 * empty, published_end is the ring's own count of published events, which does
+	 * not depend on the reader's counters.
 	 */
 	ring->published_end = count_passed(&now);
 	if (!now.unread && !d->rings[cpu].done)
@@ -105,8 +106,9 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 }
 
 /*
- * Called after an event from before the recording: sets the begin of the ring's figures
- * behind that event, and the losses so far to 0, because they happened earlier.
+ * Sets published_begin of a ring to the number of events that the reader has passed,
+ * after an event from before the recording. Also sets the ring's numbers of overwritten
+ * and broken events to 0, because these losses happened before the recording.
  */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
@@ -288,8 +290,8 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
 }
 
 /*
- * Sets the begin of a ring's figures in a snapshot: events overwritten before the copy
- * are older than the oldest event in the copy, so they do not count as lost.
+ * Sets published_begin of a ring to the number of events overwritten before a
+ * snapshot's copy: these events are older than all events in the copy, so not lost.
  */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {
@@ -350,10 +352,11 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 /* ---- the drain --------------------------------------------------------- */
 
 /*
- * Sets the begin of a ring's figures, and immediately drops the ring's events from
- * before the recording: if they were overwritten later, they would be counted as lost.
- * A snapshot keeps such events. The loop is bounded by the number of records that fit
- * in a ring, as programs can write the ring's counts, and add events meanwhile.
+ * Sets published_begin of a ring to the number of events published before the
+ * recording. Also drops such events that are still in the ring, except for a snapshot:
+ * if they were overwritten later, they would be counted as lost. The loop is bounded by
+ * the number of records that fit in a ring, as programs can write the ring's counts,
+ * and add events meanwhile.
  */
 static void begin_ring(struct tsct_drain *d, __u32 cpu)
 {

@@ -42,7 +42,7 @@ typedef struct tsct_ring_figures ring_figures;
 typedef struct tsct_file_counts file_counts;
 typedef struct tsct_metadata_sample_counts sample_counts;
 
-/* ---- head ------------------------------------------------------------------ */
+/* ---- first keys of the env block ------------------------------------------- */
 
 /* The flag `merged` is stored once, and first: the meaning of later keys depends on
  * it. */

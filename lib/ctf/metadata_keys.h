@@ -16,14 +16,17 @@ enum tsct_metadata_field {
 	TSCT_METADATA_U32,
 	TSCT_METADATA_U64,
 	TSCT_METADATA_S64,
-	TSCT_METADATA_CHANNEL_NAME,	/* name in a char[TSCT_NAME_MAX] */
+	TSCT_METADATA_CHANNEL_NAME,	/* name of a channel, a char[TSCT_NAME_MAX] */
 };
 
-/* One "name=value" of a compound value: a field of the struct it describes */
+/*
+ * Description of one "name=value" in the text of a key that has several such items. The
+ * item's value is a field of the struct that the key describes.
+ */
 struct tsct_metadata_item {
 	const char *name;
 	enum tsct_metadata_field field;
-	__u32 offset;		/* byte offset of the field in the struct */
+	__u32 offset;		/* byte offset of the item's field in the struct */
 	__u64 max;		/* largest accepted value of an unsigned number */
 	bool if_first;		/* flag: present only if the first item is not 0 */
 };
@@ -34,18 +37,21 @@ enum tsct_metadata_type {
 	/* text in a malloc'ed char *, at most max bytes; max 0: any length */
 	TSCT_METADATA_TEXT,
 	TSCT_METADATA_WORD,	/* lower-case letters in a char[TSCT_FIT_NAME_MAX] */
-	TSCT_METADATA_NAME,	/* name like a channel's, in a char[TSCT_NAME_MAX] */
+	/* name that would be valid for a channel, in a char[TSCT_NAME_MAX] */
+	TSCT_METADATA_NAME,
 	TSCT_METADATA_CHOICE,	/* one of the words @names, stored as a __u32 index */
 	TSCT_METADATA_UUID,	/* UUID in a __u8[16] */
-	TSCT_METADATA_ITEMS,	/* text "name=1 name=2": all of @items in order */
+	TSCT_METADATA_ITEMS,	/* text "name=1 name=2" with all of @items, in order */
 	/* Types of value that one single key has */
 	TSCT_METADATA_TRACER,	/* the text "tsctrace" */
 	TSCT_METADATA_VERSION,	/* TSCT_VERSION of the writing program; not read */
 	TSCT_METADATA_FORMAT,	/* version of the metadata's format, TSCT_META_FORMAT */
 	TSCT_METADATA_EVENT,	/* text "kind name fields" of a struct tsct_event_def */
 	TSCT_METADATA_LOSS,	/* counts in a struct tsct_loss, those that are not 0 */
-	TSCT_METADATA_SHIFT,	/* __s64 in ns: "later_ns=1" or "earlier_ns=1" */
-	/* bounds in struct tsct_recorded_correction: @items, repeated for each bound */
+	/* __s64 in ns: text "later_ns=1" for 1, "earlier_ns=1" for -1 */
+	TSCT_METADATA_SHIFT,
+	/* error bounds in a struct tsct_recorded_correction: a text as of
+	 * TSCT_METADATA_ITEMS for each bound */
 	TSCT_METADATA_BOUNDS,
 	/* fields of a sync sample, always TSCT_SAMPLE_FIELDS */
 	TSCT_METADATA_SAMPLE_FIELDS,
@@ -55,7 +61,8 @@ enum tsct_metadata_type {
 struct tsct_metadata_key {
 	const char *name;	/* name of the key; ends in '_' if indices follow */
 	enum tsct_metadata_type type;
-	__u32 offset;		/* byte offset of the value in the group's object */
+	/* byte offset of the value in the struct that the group of keys describes */
+	__u32 offset;
 	enum tsct_metadata_field field;	/* C type of a number */
 	/* limits of a number; max is also the longest text, or the number of @names */
 	__u64 min, max;
@@ -65,7 +72,8 @@ struct tsct_metadata_key {
 	bool required;	/* flag: a text or word without which the metadata is invalid */
 	bool omit_zero;		/* flag: the key is not written if its value is 0 */
 	/*
-	 * Returns true if the key is to be written for the group's object; NULL: always
+	 * Returns true if the key is to be written for @object, the struct that the
+	 * group of keys describes. NULL: the key is always written.
 	 */
 	bool (*present)(const void *object);
 	/*
@@ -78,8 +86,8 @@ struct tsct_metadata_key {
 };
 
 /*
- * Groups of keys that are written together, each with the type of its object.
- * The keys of node groups begin with "node_<index>_" in a merged recording.
+ * Groups of keys that are written together, each with the struct that it describes (its
+ * object). The keys of node groups begin with "node_<index>_" in a merged recording.
  */
 enum tsct_metadata_group_id {
 	/* object of this and all groups without a comment: struct tsct_recording */

@@ -479,7 +479,7 @@ static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 	return err ? err : read_value(r, key, e, indices, object);
 }
 
-/* ---- the block ------------------------------------------------------------------- */
+/* ---- the whole env block --------------------------------------------------------- */
 
 static int read_line(struct env_reader *r)
 {

@@ -442,7 +442,10 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/* Some readers warn of values without a name: names unused numbers "unknown". */
+/*
+ * Names the enum values from @first to @last "unknown", because some CTF readers warn
+ * of values without a name.
+ */
 static void put_unknown(FILE *to, __s64 first, __u64 last)
 {
 	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",

@@ -36,7 +36,10 @@ struct tsct_loss {
 	__u64 cause[TSCT_LOSS_NR];
 };
 
-/* Largest count that is accepted for one file, so that sums do not overflow */
+/*
+ * Largest number of events, packets or losses that is accepted for one stream file, so
+ * that the sum over 65536 files does not overflow
+ */
 #define TSCT_COUNT_MAX	(UINT64_MAX / 65536)
 
 __u64 tsct_loss_total(const struct tsct_loss *loss);
@@ -52,7 +55,8 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
  * NESTED, ABORTED.
  */
 struct tsct_ring_figures {
-	/* events before the recording; in a snapshot: overwritten before the copy */
+	/* number of events published before the recording; in a snapshot: number of
+	 * events overwritten before the copy */
 	__u64 published_begin;
 	__u64 published_end;
 	/* number of places without a valid record, or with a wrong count */
@@ -73,10 +77,12 @@ struct tsct_stream_class {
 	__u32 policy;
 	__u32 kernel;	/* flag: only the kernel writes to the channel */
 	__u64 lost_no_ring;
-	/* Arrays by location: losses, contents of the file, figures of the ring */
+	/* array of the numbers of lost events, by location */
 	struct tsct_loss *loss;
-	/* counts of the files, by location; valid when the recording is complete */
+	/* array of the numbers of packets and events in each file, by location; valid
+	 * when the recording is complete */
 	struct tsct_file_counts *counts;
+	/* array of the numbers of events published in each ring, by location */
 	struct tsct_ring_figures *ring;
 	/* event definitions, by id - TSCT_ID_FIRST; NULL: undefined */
 	struct tsct_event_def **defs;
@@ -101,7 +107,8 @@ struct tsct_recorded_session {
 
 enum tsct_sync_role {
 	TSCT_SYNC_CHILD,	/* node synchronized with a master */
-	TSCT_SYNC_MASTER, /* node whose counter is the timeline; without samples */
+	/* node whose counter is the timeline, so it has no sync samples */
+	TSCT_SYNC_MASTER,
 	/*
 	 * Node of a synced-cluster, in which CLOCK_REALTIME is the same on all nodes,
 	 * so there are no samples. Each node has a counter of its own.
@@ -117,7 +124,8 @@ extern const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR];
 /* State of a node in its cluster. The node's sync samples are in streams[nr_streams];
  * see samples.h. */
 struct tsct_recorded_sync {
-	__u32 on; /* flag: the node belongs to a cluster, so the fields are valid */
+	/* flag: the node belongs to a cluster; 0: no other field is valid */
+	__u32 on;
 	char *name;		/* name of the node in the cluster; may be "" */
 	char fit[TSCT_FIT_NAME_MAX]; /* kind of fit to use for the node when merging */
 	__u32 role;
@@ -176,7 +184,7 @@ struct tsct_recorded_cpu {
  * which it runs; a merged recording has the machines of all inputs.
  */
 struct tsct_recorded_node {
-	__u8 uuid[16];		/* UUID of the recording made on that machine */
+	__u8 uuid[16];		/* UUID of the recording that was made on this node */
 	__u8 boot_id[16];
 	char *host;
 	char *kernel;
@@ -221,11 +229,14 @@ struct tsct_recorded_timeline {
 struct tsct_message_pair_stats {
 	__u32 from, to;
 	__u64 matched;
-	/* Number of matched messages that were received before they were sent: */
+	/* Numbers of violations, which are messages received before they were sent: */
 	__u64 before;		/* violations by the nodes' own clocks */
-	/* violations by corrected times, at most by the sum of both bounds */
+	/* violations by corrected times: received before the send by no more than the
+	 * sum of the error bounds of both times */
 	__u64 within;
-	__u64 beyond;	/* violations by corrected times, by more than both bounds */
+	/* violations by corrected times: received before the send by more than the sum
+	 * of the error bounds of both times */
+	__u64 beyond;
 	/* Smallest latency (receive minus send), ns: by the nodes' own clocks, and
 	 * corrected. Negative: received before it was sent. 0 if none is matched. */
 	__s64 least_own_ns, least_ns;
@@ -239,9 +250,9 @@ struct tsct_message_stats {
 	__u64 given_up;		/* messages unmatched because too many were open */
 	/* number of messages of node pairs beyond TSCT_MESSAGE_PAIRS_MAX */
 	__u64 other_pairs;
-	/* sums of all messages; from and to are 0 */
+	/* statistics of all messages; from and to are 0 */
 	struct tsct_message_pair_stats all;
-	/* figures by pair of nodes, sorted by from, to */
+	/* statistics of each pair of nodes, sorted by `from`, then by `to` */
 	struct tsct_message_pair_stats *pairs;
 	__u32 nr_pairs;
 };

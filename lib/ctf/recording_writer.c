@@ -29,7 +29,7 @@ struct tsct_recording_writer {
 	int dirfd;
 	int error;		/* first -errno of writing; 0: none */
 	bool touched;		/* flag: the metadata on disk is out of date */
-	bool untimed;		/* flag: TSCT_TIMESTAMPS_OFF */
+	bool untimed;		/* flag: ticks are TSCT_TIMESTAMPS_OFF */
 	struct tsct_recording *rec;
 	struct tsct_written written;
 	struct tsct_tick_encoder encoder;
@@ -40,10 +40,12 @@ struct tsct_recording_writer {
 	/* accepted disorder, cycles: an event late by less gets its predecessor's
 	 * time */
 	__u64 raise;
-	__u64 span;		/* longest packet of untimed events, cycles */
+	/* longest packet if ticks are TSCT_TIMESTAMPS_OFF, cycles */
+	__u64 span;
 	int progress;		/* descriptor of the progress file; negative: none */
-	__u64 settled;		/* counter value that no later event precedes */
-	__u64 published;	/* value of settled that is in the progress file */
+	__u64 settled;		/* counter value before which no more events come */
+	__u64 published;	/* value of `settled` at the last write of the progress
+				 * file */
 };
 
 static inline size_t nr_files(const struct tsct_recording_writer *w)
@@ -321,7 +323,7 @@ static void publish_progress(struct tsct_recording_writer *w)
 		return;
 	record.tick = tsct_tick_encoder_settle(&w->encoder, w->settled);
 	record.inverse = ~record.tick;
-	/* Other write errors are ignored, as the next flush publishes again. */
+	/* Errors of pwrite() but EINTR are ignored: a later flush writes again. */
 	do
 		n = pwrite(w->progress, &record, sizeof(record), 0);
 	while (n < 0 && errno == EINTR);

@@ -16,14 +16,19 @@
 struct tsct_sync_sample {
 	__u64 stamp;	/* this node's counter when the daemon made the sample */
 	__u64 number;		/* number of the sample, counted by the daemon from 1 */
-	struct tsct_exchange x;	/* times, corrected by the configured asymmetry */
-	__u32 fitted, kept;	/* flags: state in the daemon's fit at the request */
+	struct tsct_exchange x;	/* exchange; its times are corrected by the
+				 * configured asymmetry */
+	/* flags, set when the daemon sent the sample to the recorder: the sample is in
+	 * the window of the daemon's fit; the fit uses the sample */
+	__u32 fitted, kept;
 	/* State of the other node, as that node reports it: struct tsct_remote */
 	__u64 node, host, master;
 	__u32 timeline;		/* number of the timeline, given by the master */
 	__u32 status, depth;
-	__u32 has_line;		/* 0: no params; the other node's counter is in ns */
-	struct tsct_remote_params line;
+	/* flag: the other node sent the params in `line`; 0: it is an NTP server, whose
+	 * counter is in ns */
+	__u32 has_line;
+	struct tsct_remote_params line;	/* clock params of the other node */
 	/* State of this node */
 	/* epoch of this node's clock; a new epoch means another counter */
 	__u32 clock_epoch;

@@ -145,7 +145,7 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 	return err;
 }
 
-/* Writes all completed packets to the file; the open packet has no events. */
+/* Writes all completed packets to the file. The open packet must have no events. */
 static int write_out(struct tsct_stream_writer *w)
 {
 	const __u32 len = w->packet;

@@ -69,7 +69,7 @@ static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
  * tsct_delta_put - write the header of an event
  * @to: TSCT_DELTA_ROOM bytes of room
  *
- * Returns its size, 2 to 15; the bytes behind it are undefined. -EINVAL, with
+ * Returns the header's size, 2 to 15; the bytes behind it are undefined. -EINVAL, with
  * nothing changed: the tick is before the last one, or the id is above
  * TSCT_DELTA_ID_MAX.
  */
@@ -97,7 +97,10 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 	return (int)at;
 }
 
-/* Size of the header before the thread ID, by form: eight values of one byte each */
+/*
+ * Sizes of event headers without a thread ID, in bytes: byte N of this number is the
+ * size if bits 0-2 of the header (its form) are N.
+ */
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
 /*
@@ -155,9 +158,9 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
  * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
- * Returns its size. With nothing changed: -ENODATA: the header does not end within
- * @len; -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a first
- * event without its thread.
+ * Returns the header's size. With nothing changed: -ENODATA: the header does not end
+ * within @len; -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a
+ * first event without its thread.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
@@ -371,9 +374,9 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id,
  * tsct_stream_writer_end_packet - complete the open packet and begin the next packet
  * @discarded: events lost at this location so far
  *
- * Small packets are written together. 0, or the -errno of writing, also of all later
- * calls. The file then has whole packets only, of w->size bytes and w->written_events
- * events.
+ * Small packets are written together. Returns 0, or -errno if writing failed; after a
+ * failure, all later calls return the same -errno, and the file has only whole packets,
+ * w->size bytes with w->written_events events.
  */
 int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded);
 
