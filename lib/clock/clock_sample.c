@@ -8,13 +8,14 @@
 #include <x86intrin.h>
 
 /* Limits of a search, which takes many brackets of a clock to find a narrow one */
-#define TRIES		64		/* maximum number of brackets in a search */
-/* a search that exceeds SEARCH_NS ends when it has more than this number of brackets */
+#define TRIES		64		/* maximum number of brackets that are taken */
+/* after SEARCH_NS, a search for a narrow bracket ends with more brackets than this */
 #define TRIES_MIN	3
-/* number of narrow brackets that ends a search */
+/* number of narrow brackets after which no more brackets are taken */
 #define GOOD_ENOUGH	16
 #define DITHER		16		/* number of different pause lengths */
-#define SEARCH_NS	1000000		/* maximum duration of a search, ns */
+/* maximum time to search for a narrow bracket, ns */
+#define SEARCH_NS	1000000
 /* Largest width of a bracket that counts as narrow, ns: initial value, and range */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
