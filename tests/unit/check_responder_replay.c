@@ -118,7 +118,8 @@ START_TEST(test_client_restart)
 	for (i = 0; i < 20; i++) {
 		p = request(true);
 		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-		first = request(true);	/* request whose tx repeats that of no answer */
+		/* a request with tx 1, which is not the tx of any answer */
+		first = request(true);
 		first.ext.tx = 1;
 		ticket = w.ticket;
 		tx = w.now;

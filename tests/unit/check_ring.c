@@ -104,10 +104,11 @@ START_TEST(test_place)
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 	ck_assert_uint_eq(p.head, (1ULL << 48) + 56);
-	p = tsct_ring_place(&geo, 4096 - 32, 24); /* leaves 8 bytes of the block free */
+	/* A record that leaves 8 bytes of its block free is placed in this block. */
+	p = tsct_ring_place(&geo, 4096 - 32, 24);
 	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
-	/* a record that would fill its block to the end is placed in the next block */
+	/* A record that would fill its block to the end is placed in the next block. */
 	p = tsct_ring_place(&geo, 4096 - 24, 24);
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_pos, 4096 - 24);
@@ -447,8 +448,8 @@ START_TEST(test_next_broken_record)
 		put(data, 32, bad[i].len, bad[i].id, 0, 0);
 		read_step(&geo, data, 32, head);
 		ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-		ck_assert_uint_eq(l.next, 4096); /* reading continues at the next
-						  * block */
+		ck_assert_uint_eq(l.next, 4096); /* after a broken record, reading
+						  * continues at the next block */
 	}
 	put(data, 32, 4056, 16, 0, 0);
 	read_step(&geo, data, 32, head);

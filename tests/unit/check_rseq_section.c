@@ -265,7 +265,7 @@ static void prepare_ring(unsigned int scenario)
 	take_all();
 	ck_assert_int_eq(tsct_emit(t, id, bytes, 3000), 0);
 	take_all();
-	/* events that fill the block up to that position */
+	/* Emit events up to the position `before`; if that is 0, to any position. */
 	ck_assert_int_eq(tsct_emit(t, id, bytes, before ? 800 : 1100), 0);
 	while (before && producer->head % BLOCK < before)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
@@ -385,8 +385,8 @@ START_TEST(test_other_clock_signalled)
 }
 END_TEST
 
-/* A scenario takes seconds, so each one runs only in the tests in which its result
- * differs from others. */
+/* A scenario takes seconds. So a test leaves out scenarios that would only repeat the
+ * result of another test. */
 static void add_discard(TCase *tcase)
 {
 	tcase_add_test(tcase, test_signal_after_every_instruction);

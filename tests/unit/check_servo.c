@@ -206,7 +206,8 @@ START_TEST(test_disrupted)
 }
 END_TEST
 
-/* Holdover and expiry begin after the times that the caller of the servo requests. */
+/* Holdover begins holdover_cycles after the last sample, and the time becomes unknown
+ * void_cycles after the last sample. */
 START_TEST(test_lifetimes)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -232,7 +233,8 @@ START_TEST(test_replaced_before_overflow)
 
 	seed_with(7);
 	start();
-	/* New clock params are not replaced before they have a sample. */
+	/* Clock params can be replaced only after a sample later than their begin: take
+	 * samples until then. */
 	do
 		go_on_for(1);
 	while ((int64_t)(est.offset.cycles - est.state.real.base_cycles) < 0);

@@ -84,7 +84,8 @@ START_TEST(test_parts)
 	ck_assert_uint_eq(stamp_make(SEGMENT - 1, 8191), UINT64_MAX);
 	ck_assert_uint_eq(stamp_tick(UINT64_MAX), TSCT_STAMP_TICK_MAX);
 	ck_assert_uint_eq(stamp_event(UINT64_MAX), TSCT_STAMP_EVENT_MAX);
-	/* Bits above the 51 of a tick belong to the segment. */
+	/* A stamp has 51 bits for the tick, 13 for the event number: bits above are
+	 * cut off. */
 	ck_assert_uint_eq(stamp_make(SEGMENT + 5, 8192 + 3),
 			  stamp_make(5, 3));
 }
@@ -318,8 +319,8 @@ START_TEST(test_seconds)
 		stamp = any64() >> any(64);
 		accurate = stamp_seconds(stamp, period);
 		legacy = stamp_seconds_legacy(stamp, period);
-		/* Both results differ by the event number's fraction of a tick, up to
-		 * rounding. */
+		/* Except for rounding, the legacy time is later by the event number's
+		 * fraction of a tick. */
 		must(fabs(legacy - accurate - stamp_event(stamp) *
 			  period) <= 4 * legacy * 0x1p-53);
 		if (!stamp_event(stamp))

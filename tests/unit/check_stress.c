@@ -116,7 +116,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Runs two threads: writers @first to @first + 3, with their signal handlers */
+/* Runs two threads, writers @first and @first + 2. The threads' signal handlers are
+ * writers @first + 1 and @first + 3. */
 static void work_twice(unsigned int first)
 {
 	pthread_t threads[2];

@@ -67,7 +67,7 @@ START_TEST(test_each_cause)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* not tested here, but in check_timekeeper */
+		return;			/* check_timekeeper tests restarts */
 	start();
 	go_on(10);
 	surveys = world.surveys;
@@ -229,7 +229,8 @@ START_TEST(test_no_time_before_survey)
 }
 END_TEST
 
-/* A CPU survey does not end because a program occupies a CPU, or the survey fails. */
+/* Time is published even if a CPU survey takes over 2 s, as when a program occupies a
+ * CPU, and even if a CPU survey fails. */
 START_TEST(test_survey_fails)
 {
 	new_world();

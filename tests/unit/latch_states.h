@@ -51,8 +51,8 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
 }
 
-/* Returns whether @cycles convert to the right time, if all states from 1 on were
- * published. */
+/* Returns whether @page converts @cycles to the right time, ten times @cycles. @cycles
+ * must not be before the begin of the first state published. */
 static inline bool is_right(const struct tsct_clock_page *page, uint64_t cycles)
 {
 	struct tsct_clock_time reading;

@@ -74,7 +74,7 @@ static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 	const __u64 pad = tsct_pad_word(8);
 	unsigned int i;
 
-	/* All blocks of the ring are empty, so those before head, too. */
+	/* Make all blocks of the ring empty, including the blocks before head. */
 	for (i = 0; i < w->geo.data_size / w->geo.block_size; i++) {
 		ring_store(w, cpu, block.pos, &block, sizeof(block));
 		ring_store(w, cpu, block.pos + sizeof(block), &pad,

@@ -18,8 +18,8 @@
 /* A counter whose rate changes only when oscillator_set() is called */
 struct oscillator {
 	int64_t at_ps;
-	tsct_u128 phase;	/* count at time at_ps, 64.64 fixed point */
-	uint64_t rate;		/* rate in counts per ps, 0.64 */
+	tsct_u128 phase;	/* count at time at_ps, with 64 fractional bits */
+	uint64_t rate;		/* counts per ps, with 64 fractional bits */
 };
 
 static inline uint64_t oscillator_rate(double hz)

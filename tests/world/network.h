@@ -74,11 +74,12 @@ struct network_link {
 	struct random random;
 };
 
-/* True value of the remote counter when the local counter reaches @local */
+/* True value of the remote counter, remote + frac, when the local counter reaches
+ * @local */
 struct network_truth {
 	uint64_t local;
 	uint64_t remote;
-	double frac;		/* fraction of a remote count, about 0 to 1 */
+	double frac;		/* true value less `remote`, counts; may be negative */
 	double hz;		/* frequency of the remote counter, Hz */
 };
 

@@ -36,8 +36,8 @@ def packets():
     edges = [0, 1, 254, 255, 256, 257, 65534, 65535, 65536, 65537, 2 ** 32 - 2, 2 ** 32 - 1, 2 ** 32,
              2 ** 32 + 1, 2 ** 40, 2 ** 62]
     for begin in (0, 255, 256, 65535, 65536, 2 ** 32 - 1, 2 ** 32, 2 ** 63 - 1, 0xfffffff0, 12345678901234567):
-        # Events at distances around the limits of each width, with and without a wrap
-        # of the low bits
+        # Distances between events around 2^8, 2^16 and 2^32, the limits of ticks of 8,
+        # 16 and 32 bits; with and without a carry out of these bits
         for edge in edges:
             yield begin, [(0, begin + edge, 7), (31, begin + 2 * edge, 7), (32, begin + 2 * edge + 1, 7)]
     yield 2 ** 64 - 10, [(1, 2 ** 64 - 10, 1), (2, 2 ** 64 - 1, 1), (3, 2 ** 64 - 1, 2)]

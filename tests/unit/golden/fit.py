@@ -62,7 +62,7 @@ def spline(xs):
         k = max(i for i in range(n - 1) if knots[i][0] <= t)
         h, d = knots[k + 1][0] - knots[k][0], t - knots[k][0]
         u = d / h
-        # Computed in Hermite's basis, because the code under test uses another form
+        # Compute the cubic in Hermite's basis, because fit.c uses another form
         return (knots[k][1] * (2 * u ** 3 - 3 * u ** 2 + 1) + slope[k] * h * (u ** 3 - 2 * u ** 2 + u) +
                 knots[k + 1][1] * (3 * u ** 2 - 2 * u ** 3) + slope[k + 1] * h * (u ** 3 - u ** 2))
     return at
