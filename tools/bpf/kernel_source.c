@@ -88,7 +88,7 @@ const char *kernel_source_log(void)
 {
 	const char *line;
 
-	/* The buffer of a longer log may begin in the middle of a line. */
+	/* A full log_text may begin in the middle of a line: skip that line. */
 	if (strlen(log_text) < sizeof(log_text) - 1)
 		return log_text;
 	line = strchr(log_text, '\n');
@@ -201,7 +201,7 @@ static bool is_log_noise(const char *line)
 	};
 	size_t i;
 
-	/* A line that reports a missing kernel function is a reason. */
+	/* A line about a missing kernel function contains the reason of the error. */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;

@@ -70,7 +70,8 @@ static __always_inline void find_variable(const char *name, int size, __u64 *val
 		bpf_probe_read_kernel(value, sizeof(*value), (void *)address);
 }
 
-/* Finds the kernel's memory. Run once, before the other programs are attached. */
+/* Sets the addresses of the kernel's array of struct page and of its direct map. Run
+ * once, before the other programs are attached. */
 SEC("syscall")
 int find_memory(void *unused)
 {
@@ -110,7 +111,8 @@ struct payload_copy {
 	u64 skip;		/* number of payload bytes to skip first */
 	u64 want;		/* number of bytes to copy */
 	u64 done;		/* number of bytes copied so far */
-	/* Twice the need: the verifier cannot derive that done + len <= want. */
+	/* Copied bytes, at most HASHED. The array has twice that size, because the
+	 * verifier cannot derive that done + len <= want. */
 	u64 words[2 * HASHED / 8];
 };
 

@@ -24,7 +24,8 @@ extern const char *const channel_provider_names[CHANNEL_PROVIDERS];
 struct provider_connection {
 	struct tsct_channel *channel;	/* connection; NULL: not connected */
 	bool answers;
-	struct tsct_info info;		/* about the provider, valid if `answers` */
+	/* answer to TSCT_IOC_INFO, valid if `answers` */
+	struct tsct_info info;
 };
 
 /* Connects to a provider. tsct_channel_close(p->channel) is required even if that

@@ -22,7 +22,8 @@ struct sync_samples {
  * nothing to close.
  */
 int sync_samples_open(const char *verb, const char *dir, struct sync_samples *ret);
-void sync_samples_close(struct sync_samples *r);	/* @r may be zeroed */
+/* Frees the samples and zeroes @r. Does nothing if @r is all zero already. */
+void sync_samples_close(struct sync_samples *r);
 
 /* Returns the kind of fit in the metadata; TSCT_FIT_AUTO if this version lacks that
  * kind */
@@ -42,10 +43,11 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 struct sync_figures {
 	/* -errno: the fit failed, the rest is not set */
 	int err;
-	/* function, most accurate in the middle of the span */
+	/* fitted function, most accurate in the middle of sync_samples_span() */
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
-	double bound_ns;		/* largest error bound within the span, ns */
+	/* largest error bound in sync_samples_span(), ns */
+	double bound_ns;
 	/* rate of this node against cluster time, ppm */
 	double drift_ppm;
 };

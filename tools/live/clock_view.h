@@ -21,8 +21,8 @@ struct clock_reading {
 	double age_s;		/* time since the clock's last sample, s */
 	double epoch_age_s;	/* time since the epoch began, s; negative: unknown */
 	int64_t epoch_ns;	/* begin of the epoch, ns since 1970 */
-	unsigned int segments;	/* number of clock segments of the past */
-	double segments_s;	/* time since the oldest of these segments began, s */
+	unsigned int segments;	/* number of clock segments, past and present */
+	double segments_s;	/* time since the oldest clock segment began, s */
 	char clocksource[32];	/* name of the kernel's clocksource; "": unknown */
 	struct tsct_time cluster;	/* reading of cluster time */
 	int cluster_error;		/* -errno if `cluster` could not be computed */

@@ -56,9 +56,10 @@ json_t *merge_json_number(uint64_t value);
  */
 void merge_signals(sigset_t *ret_set);
 
-/* Merge the inputs and print the results. Return the exit status. */
+/* Merge recordings, archives, or both together, and print the results. Return the exit
+ * status. */
 int merge_recordings(const struct merge *m);
 int merge_archives(const struct merge *m);
-int merge_mixed(const struct merge *m);	/* recordings and archives together */
+int merge_mixed(const struct merge *m);
 
 #endif /* CMD_MERGE_H */

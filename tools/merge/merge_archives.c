@@ -107,7 +107,8 @@ static void run_child(pid_t parent, const struct merge *m,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	signal(SIGXFSZ, SIG_IGN);	/* write() then fails at the file size limit */
+	/* Above the file size limit, let write() fail instead of ending the process. */
+	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
 	for (i = 0; i < m->nr; i++)
 		memory += MEMORY_PER_BYTE * definitions_of(m->input[i].path);
@@ -139,7 +140,7 @@ static int wait_for_child(pid_t child, const sigset_t *set, struct tsct_otf2_sta
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 	uint64_t beat = 0;
-	time_t beat_s = 0;	/* child's CPU time when beat last changed */
+	time_t beat_s = 0;	/* child's CPU time at its last progress, s */
 	struct timespec cpu;
 	clockid_t clock;
 	int sig, how;

@@ -286,7 +286,8 @@ static int run(struct merge_job *w, void *(*step)(void *arg))
 /* Prints an error. An error text that names no input is about writing the output. */
 static int print_error(const struct merge_job *w, int err)
 {
-	/* After an interrupt, the thread may still be writing the text. */
+	/* An interrupt leaves the thread of plan() running, which may still write the
+	 * text of tsct_merge_why(). */
 	const char *why = err != -EINTR && w->merge ? tsct_merge_why(w->merge) : "";
 
 	if (!*why || !strcmp(why, strerror(-err)))
@@ -306,7 +307,8 @@ static int merge_all(struct merge_job *w)
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
-	signal(SIGXFSZ, SIG_IGN);	/* write() then fails at the file size limit */
+	/* Above the file size limit, let write() fail instead of ending the process. */
+	signal(SIGXFSZ, SIG_IGN);
 	w->dirfd = open(to.temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = w->dirfd < 0 ? -errno : run(w, write_all);
 	if (w->dirfd >= 0)

@@ -54,7 +54,7 @@ static const struct argp argp = {
 /* The last event that was read of a stream on a CPU */
 struct last_event {
 	__u64 tick;
-	__u64 run;		/* number of events before it on the same tick */
+	__u64 run;		/* number of events on `tick` before the last event */
 	bool any;		/* whether any event was read */
 };
 
@@ -151,8 +151,8 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
-/* Prints the clock: of a merged recording without rate, because its ticks are
- * nominal. */
+/* Prints the clock's source, frequency, origin and bound. A merged recording has no
+ * status and no error of the frequency, because its ticks are nominal. */
 static void print_clock(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -197,7 +197,8 @@ static void print_head(const struct stat_figures *s)
 
 	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	/* The origin of several nodes is in the table of nodes. */
+	/* If there are several nodes, the table of nodes shows each one's command, host
+	 * and kernel. */
 	if (rec->nr_nodes == 1) {
 		if (*node->command)
 			print_item("command", node->command);

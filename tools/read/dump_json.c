@@ -13,10 +13,10 @@
 #include "dump.h"
 #include "lib/query/value_text.h"
 
-/* Upper limits of the length of the JSON text, in bytes: */
-#define LINE_ROOM	1024	/* of a line without payload and names */
-#define MEMBER_ROOM	128	/* of a name, or of a value that is not text */
-#define CHAR_ROOM	6	/* of one byte of text, escaped */
+/* Upper limits of the length of parts of the JSON text, in bytes */
+#define LINE_ROOM	1024	/* a line without node, field names and values */
+#define MEMBER_ROOM	128	/* a field name, or a value that is not text */
+#define CHAR_ROOM	6	/* one byte of text, escaped */
 
 /* Each put function writes at @at, where there must be room; returns the end of its
  * text. */

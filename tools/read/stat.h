@@ -50,11 +50,14 @@ struct call {
 
 struct threads {
 	struct tsct_threads ids;
-	struct thread *table;	/* by index in ids, until threads_finish() sorts */
+	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
+	struct thread *table;
 	__u32 room, nr;
-	__u32 *recent;		/* by location: index of the thread of its last event */
+	/* for each location: index of the thread of the location's last event */
+	__u32 *recent;
 	struct thread rest;	/* all threads for which there was no memory */
-	struct call *calls;	/* by call number, until threads_finish() sorts */
+	/* system calls; the index is the call's number, until threads_finish() sorts */
+	struct call *calls;
 	__u64 unfinished;	/* number of system calls without end */
 };
 
@@ -93,9 +96,9 @@ struct stat_figures {
 	struct tally *by_location;
 	struct tally *by_node;
 	__u64 *lost_by_node;
-	struct tally **by_event;	/* by stream and by event id - TSCT_ID_FIRST */
+	struct tally **by_event;	/* counts: [stream][event id - TSCT_ID_FIRST] */
 	struct threads threads;
-	struct sync_samples sync;	/* zeroed if the recording has none */
+	struct sync_samples sync;	/* sync samples; all zero: none recorded */
 };
 
 double stat_per_event(const struct stat_figures *s, __u64 bytes);

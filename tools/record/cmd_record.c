@@ -14,17 +14,17 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 
-#define IDLE_US		5000	/* time between passes over idle rings, us */
-/* sleep between passes until BUSY_NS after an event, us */
+#define IDLE_US		5000	/* sleep between passes over idle rings, us */
+/* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
 #define BUSY_US		1000
 #define BUSY_NS		100000000LL
-/* number of events in a pass after which the next pass begins immediately */
+/* a pass over the rings with this number of events or more is followed by no sleep */
 #define MANY_EVENTS	4096
 /* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
 #define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
-#define FLUSH_NS	1000000000LL
-/* time between updates on a terminal, else FLUSH_NS */
+#define FLUSH_NS	1000000000LL	/* time between flushes of the files, ns */
+/* time between progress lines on a terminal, ns; other outputs: FLUSH_NS */
 #define PROGRESS_NS	200000000LL
 #define WATCH_NS	100000000LL	/* time between checks of the provider, ns */
 

@@ -23,10 +23,11 @@ struct record_options {
 	const char **channels;
 	unsigned int nr_channels;
 	const char *patterns;		/* names of typed events to enable; NULL: all */
-	bool unread;			/* include events from before the start */
+	bool unread;			/* include older events that are in the rings */
 	/* flight recorder: write events only at the end */
 	bool flight;
-	uint32_t block_size, blocks;	/* size in bytes, number; 0: default */
+	/* block size in bytes, blocks per ring; 0: default */
+	uint32_t block_size, blocks;
 	double duration_s;		/* length of the recording; 0: no limit */
 	bool quiet, json, pass_status;
 	unsigned int verbose;
@@ -121,16 +122,20 @@ struct record_session {
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
-	bool has_old[RECORD_CHANNELS];	/* with events from before the start */
+	/* for each channel: whether its rings had events older than `started` */
+	bool has_old[RECORD_CHANNELS];
 	unsigned int nr_channels;	/* number of all channels */
 	unsigned int nr_programs;	/* number of program channels */
-	__u64 started;			/* start, cycles; rec.begin may be earlier */
+	/* cycles at the recording's start; >= rec.begin */
+	__u64 started;
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
-	__s64 begun_ns, renew_ns;	/* CLOCK_MONOTONIC: begin; next rewrite */
+	/* CLOCK_MONOTONIC: recording's start; next rewrite of the metadata */
+	__s64 begun_ns, renew_ns;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
-	unsigned long untracked;	/* from kernel_source_untracked() */
-	unsigned long missed;		/* from kernel_source_missed() */
+	unsigned long untracked;	/* number of processes that were not recorded */
+	/* number of kernel events not recorded, at most */
+	unsigned long missed;
 	struct tsct_store_unread unread;	/* unread events in embedded rings */
 	char dir[4096];
 	int dirfd;			/* descriptor of dir; -1: not open */

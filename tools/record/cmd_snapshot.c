@@ -162,7 +162,7 @@ static int open_channels(struct record_session *s)
 /* Numbers of events and times of one channel in the snapshot */
 struct snapshot_channel {
 	__u64 events;
-	__u64 older;		/* number of events overwritten before */
+	__u64 older;		/* number of events overwritten before the snapshot */
 	/* cycles of the first and the last event, valid if there are events */
 	__u64 first, last;
 	double seconds;		/* time from the first to the last event, s */
@@ -315,7 +315,9 @@ int cmd_snapshot(int argc, char **argv)
 		return EXIT_FAILED;
 	record_dir_name(name, sizeof(name));
 	if (!record_dir_check(o.dir ? o.dir : name)) {
-		signal(SIGXFSZ, SIG_IGN);	/* write() then fails with EFBIG */
+		/* Above the file size limit, let write() fail with EFBIG instead of
+		 * ending the process. */
+		signal(SIGXFSZ, SIG_IGN);
 		record_session_init(&session, &o);
 		ret = run_snapshot(&session);
 		record_session_close(&session);

@@ -173,7 +173,8 @@ void record_child_drop(struct record_child *child)
 		close(child->gate);
 	if (child->exec_error >= 0)
 		close(child->exec_error);
-	/* A child that still waits before exec ends; a running command continues. */
+	/* Closing the gate ends a child that has not called exec: reap this child. A
+	 * command that runs already continues. */
 	if (child->pid && child->gate >= 0)
 		waitpid(child->pid, NULL, 0);
 	child->gate = child->exec_error = -1;

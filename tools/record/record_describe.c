@@ -193,7 +193,7 @@ int record_describe(struct record_session *s)
 /* The metadata is rewritten after 1, 2, 4 ... 64 s, then every 64 s. */
 #define RENEW_FIRST_NS	1000000000LL
 #define RENEW_MAX_NS	64000000000LL
-#define RENEW_LATE_NS	2000000000LL	/* time by which a rewrite may be late, ns */
+#define RENEW_LATE_NS	2000000000LL	/* permitted delay of a metadata rewrite, ns */
 /* tries, one per 50 ms, to read the clock of a daemon that has just started */
 #define CLOCK_TRIES	20
 
@@ -281,7 +281,7 @@ static bool read_clock(const struct record_session *s, struct tsct_clock_state *
 
 static void store_clock(struct record_session *s, const struct tsct_clock_state *state)
 {
-	/* If this fails, the recording keeps its previous clock params. */
+	/* If no clock pairing can be made, s->rec.real keeps its previous params. */
 	tsct_clock_pairing_make(&s->rec, s->clock, state);
 	s->rec.status = state->status;
 	s->rec.rate_error_ppb = rate_error_ppb(state);

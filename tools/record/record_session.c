@@ -45,7 +45,7 @@ int record_session_open(struct record_session *s,
 	for (i = 0; i < s->nr_programs; i++)
 		snprintf(s->names[i], sizeof(s->names[i]), "%s",
 			 o->nr_channels ? o->channels[i] : first);
-	/* In a nested recording, the outer recorder has set the variable. */
+	/* Do not use the channels of an outer recorder, which sets TSCTRACE_SOCKET. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s);
 	if (!err)
@@ -148,7 +148,7 @@ void record_session_watch(struct record_session *s)
 	}
 }
 
-/* ---- end --------------------------------------------------------------- */
+/* ---- end of the recording ---------------------------------------------- */
 
 int record_session_end(struct record_session *s)
 {

@@ -352,7 +352,8 @@ static bool is_defined(const struct record_session *s, const char *pattern)
 		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_MAX; id++) {
 			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
 					      id);
-			/* Ids are consecutive: no event with a larger id is defined. */
+			/* Ids are consecutive: if this id is undefined, so are all
+			 * larger ids. */
 			if (!def)
 				break;
 			if (tsct_filter_event(pattern, def->name, ""))

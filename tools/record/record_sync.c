@@ -439,7 +439,7 @@ static int run_session(struct record_session *s,
 	return err;
 }
 
-/* ---- start ---------------------------------------------------------------------- */
+/* ---- start of the recording ----------------------------------------------------- */
 
 int record_sync_open(struct record_session *s)
 {
@@ -516,7 +516,7 @@ void record_sync_poll(struct record_session *s, __s64 now_ns)
 		now_ns + (sync->busy ? FETCH_BUSY_NS : FETCH_NS);
 }
 
-/* ---- end ------------------------------------------------------------------------ */
+/* ---- end of the recording ------------------------------------------------------- */
 
 void record_sync_end(struct record_session *s)
 {

@@ -21,15 +21,17 @@ enum record_sync_mode {
 struct record_sync {
 	struct tsct_control_call call;
 	__s64 due_ns;			/* time of the next request, CLOCK_MONOTONIC */
-	int interrupts;			/* limit of signals: one more ends a wait */
-	bool started;			/* samples from before the start are fetched */
+	/* waits for the daemon end when record_interrupts is above this number */
+	int interrupts;
+	/* whether the samples from before the recording were fetched */
+	bool started;
 	__u64 life;			/* random number of the daemon process */
 	__u64 number;			/* number of the last sample fetched */
 	bool busy;			/* a sync session is in progress */
 	/* the daemon has more samples: request them immediately */
 	bool more;
-	__u64 since;			/* cycles at which the session began */
-	/* number of samples since the session began */
+	__u64 since;			/* cycles at which the sync session began */
+	/* number of samples since the sync session began */
 	unsigned int in_session;
 	struct tsct_sync_sample *held;	/* samples that are not written yet */
 	unsigned int nr_held, room;

@@ -33,7 +33,8 @@ struct sync_samples;
  */
 json_t *report_recording(const struct sync_samples *read, int kind);
 
-/* Writes a page of data with the form of the answer to "exchanges". 0 or -ENOMEM */
+/* Writes a page of sync samples and their fits. @window: the daemon's answer to
+ * "exchanges", or report_recording(). Returns 0 or -ENOMEM. */
 int report_sync(FILE *to, const json_t *window);
 
 /* Writes the sections of report_sync() without head and foot. Returns 0 or -ENOMEM. */
@@ -43,8 +44,10 @@ int report_sync_sections(FILE *to, const json_t *window);
 struct report_options {
 	const char *recording, *output;
 	struct tsct_filter filter;	/* events to show; freed by report_trace() */
-	unsigned long long max_events;	/* events drawn individually; 0: default */
-	int fit;		/* fit of sync samples: enum tsct_fit_kind, or -1 */
+	/* limit of the number of events drawn individually; 0: EVENTS_DEFAULT */
+	unsigned long long max_events;
+	/* fit of sync samples: enum tsct_fit_kind; -1: as recorded */
+	int fit;
 	bool quiet;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The second pass: collects single events, sums of all other events, gaps, messages */
+/* The second pass over a recording: collects single events, sums of all other events,
+ * gaps, messages */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

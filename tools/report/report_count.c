@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The first pass: counts events, and chooses which events are drawn individually */
+/* The first pass over a recording: counts events, and chooses which events are drawn
+ * individually */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	/* Returns an upper limit of an event's size on the page, bytes */
+	/* Add an upper limit of the event's size on the page, bytes. */
 	r->groups[seen->group].bytes += 20 +
 		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
 	r->node_events[ev->node]++;
@@ -149,7 +150,8 @@ static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes
 	return 0;
 }
 
-/* Chooses the length from which spans of all other groups are drawn, too. */
+/* Sets r->longer_ns: in groups that are not drawn completely, spans from this length on
+ * are drawn individually. @events, @bytes: room that is left on the page */
 static void choose_length(struct report *r, __u64 events, __u64 bytes)
 {
 	__u64 sum = 0, most = 0, mean = 1;

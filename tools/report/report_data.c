@@ -9,13 +9,13 @@
 #include "tools/common/json.h"
 #include "report_trace.h"
 
-#define RATES_EVENTS	12	/* rate curves of single event definitions */
-#define RATES_NODES	64	/* rate curves of single nodes */
+#define RATES_EVENTS	12	/* limit of rate curves of event definitions */
+#define RATES_NODES	64	/* limit of rate curves of nodes */
 #define BOUND_POINTS	64	/* points of an unmerged recording's error bound */
-#define NODES_DETAILED	512	/* most nodes whose bounds are written over time */
+#define NODES_DETAILED	512	/* above this number of nodes: one bound per node */
 #define ERROR_MAX	(1ULL << 53)	/* largest exact integer in JavaScript */
 
-/* ---- elements of bytes ------------------------------------------------------- */
+/* ---- binary data on the page ------------------------------------------------- */
 
 void bytes_put(struct bytes *b, const void *from, size_t len)
 {

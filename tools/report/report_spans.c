@@ -34,7 +34,7 @@ struct spans {
 	span_done *done;
 	void *arg;
 	__s64 origin_ns;
-	struct thread_state *threads;	/* elements by index of the thread */
+	struct thread_state *threads;	/* state of each thread, by its index */
 	struct cpu_state *cpus;
 	__u32 nr_threads, nr_cpus;
 };
@@ -94,7 +94,8 @@ static void *grow(void *all, __u32 *nr, __u32 index, size_t size)
 	return new;
 }
 
-/* Nesting depth of a new slice: below all open slices, which may only overlap */
+/* Returns the nesting depth of a thread's new slice or call: below all open slices, as
+ * these may end in any order. */
 static __u32 next_depth(const struct thread_state *t)
 {
 	__u32 depth = t->in_call ? t->enter.depth + 1 : 0, i;
@@ -174,7 +175,7 @@ static int note_enter(struct spans *s, struct thread_state *t,
 
 	if (!call_number(ev, &number))
 		return 0;
-	if (t->in_call)		/* its exit event was lost */
+	if (t->in_call)		/* the previous call's exit event was lost */
 		err = end_call(s, ev->thread->index, ev->ns, NULL);
 	t->enter.depth = next_depth(t);
 	edge_make(&t->enter.begin, ev);

@@ -26,11 +26,14 @@ struct span {
 	enum span_type type;
 	__u32 row;		/* index of the thread or, for SPAN_RUN, of the CPU */
 	__u32 depth;		/* nesting depth; the outermost span has 0 */
-	__s64 name;		/* index of the definition, system call, or thread */
+	/* index of definition or thread, or system call number */
+	__s64 name;
 	__s64 from_ns, to_ns;
-	const struct edge *begin;	/* NULL: the span began before the recording */
-	const struct edge *end;		/* NULL: end not recorded, or SPAN_RUN */
-	bool no_end;		/* the recording ends before the span */
+	/* event that begins the span; NULL: the span began before the recording */
+	const struct edge *begin;
+	/* event that ends the span; NULL: end not recorded, or SPAN_RUN */
+	const struct edge *end;
+	bool no_end;		/* end not recorded: to_ns is not the span's end */
 	__u32 events;		/* number of events that begin or end the span */
 };
 
@@ -41,7 +44,8 @@ struct spans;
 
 typedef int span_done(void *arg, const struct span *span);
 
-/* @special: enum special, by definition. Returns NULL if out of memory. */
+/* Creates a search for spans. @special: enum special of each event definition. NULL:
+ * out of memory */
 struct spans *spans_new(const struct tsct_export *x, const __u8 *special,
 			span_done *done, void *arg);
 

@@ -6,7 +6,7 @@
 
 #include "report_trace.h"
 
-/* limit; above it, definitions of a row share a strip */
+/* number of strips from which new event definitions of a row share one strip */
 #define STRIPS_MAX	8192
 
 static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,

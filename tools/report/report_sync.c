@@ -16,7 +16,8 @@
 #include "report.h"
 
 #define CURVE_POINTS	64
-#define MARKS_MAX	4096	/* limit of marks in a chart, which would overlap */
+/* limit of exchanges in a chart: the marks of more exchanges would overlap */
+#define MARKS_MAX	4096
 
 
 /* ---- sync samples of a recording ---------------------------------------------- */
@@ -148,12 +149,13 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 
 /* ---- numbers to draw for a source ---------------------------------------------- */
 
-/* Columns of numbers of a source. x: time before the end of the fit, s; others: ns */
+/* Columns of numbers of a source. x, curve_x: time in s, as in the answer to
+ * "exchanges"; all other columns: ns */
 struct series {
 	unsigned int nr, nr_curve;
-	double *x, *offset, *rtt, *residual;	/* one element per exchange */
+	double *x, *offset, *rtt, *residual;	/* columns, one row per exchange */
 	bool *kept;
-	double *curve_x, *curve, *low, *high;	/* one element per point of the curve */
+	double *curve_x, *curve, *low, *high;	/* columns, one row per curve point */
 };
 
 static double element(const json_t *row, unsigned int i)

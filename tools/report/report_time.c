@@ -176,7 +176,7 @@ static void put_messages(const struct report *r, FILE *to)
 	fputs("</p>\n", to);
 }
 
-/* ---- the section --------------------------------------------------------- */
+/* ---- section "Time" of the page ------------------------------------------ */
 
 static int put_samples(const struct report *r, FILE *to)
 {

@@ -21,7 +21,8 @@
 #define KINDS_MAX	20000	/* limit of event definitions */
 #define EVENTS_DEFAULT	200000
 
-/* Largest size of the single events and of the sums in a page, bytes before base64 */
+/* Limits of a page's data, bytes before base64: events drawn individually; sums of all
+ * other events */
 #define EVENT_BYTES_MAX	(11U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
 
@@ -38,7 +39,8 @@ struct event_rate {
 
 /* Number and size of the events of an event definition */
 struct seen {
-	__u64 events;		/* first member, as report_order() requires */
+	/* number of events; report_order() reads it at offset 0 */
+	__u64 events;
 	__u64 bytes;		/* total size of the payloads, bytes */
 	__u32 group;
 	__s32 index;		/* index of the definition on the page; -1: no events */
@@ -89,35 +91,38 @@ enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 struct report {
 	struct tsct_export x;	/* first member: callbacks get a pointer to it */
 	__u64 max_events;
-	int fit;		/* fit of sync samples: enum tsct_fit_kind, or -1 */
-	bool looking;		/* whether this is the first pass */
+	/* fit of sync samples: enum tsct_fit_kind; -1: as recorded */
+	int fit;
+	bool looking;		/* whether this is the first pass over the recording */
 	struct tsct_threads *threads;	/* threads found in the current pass */
 	struct spans *tracker;
 
-	/* Results of the first pass: */
+	/* Results of the first pass over the recording: */
 	__u64 events;
 	__s64 origin_ns, end_ns;
 	bool has_origin;
-	__u8 *special;			/* enum special, by definition */
-	struct seen *seen;		/* counts of events, by definition */
-	struct event_rate **event_rate;	/* rates, by definition; NULL: no events */
+	__u8 *special;			/* enum special of each event definition */
+	struct seen *seen;		/* counts of each event definition */
+	/* event rate of each event definition; NULL: no events */
+	struct event_rate **event_rate;
 	struct group *groups;
 	__u32 nr_groups;
 	__u64 *node_events;
-	struct event_rate **node_rate;	/* rates, by node; NULL: no events */
+	/* event rate of each node; NULL: no events */
+	struct event_rate **node_rate;
 	__u64 *location_events;
 	unsigned int rate_shift;	/* log2 of a rate bin's width in ns */
-	__u32 *row_of;			/* row of the timeline, by thread */
+	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
-	/* by node: number of threads that share one row */
+	/* for each node: number of threads that share one row */
 	__u64 *other_threads;
-	/* by node: number of events in the row that its less busy threads share */
+	/* for each node: number of events in the row that less busy threads share */
 	__u64 *other_events;
-	/* by node: index of the row that its less busy threads share */
+	/* for each node: index of the row that less busy threads share */
 	__u32 *other_row;
 	__s64 longer_ns;		/* length from which all spans are drawn, ns */
 
-	/* State of the second pass: */
+	/* State of the second pass over the recording: */
 	struct bytes moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
 	__u64 shown, summed;		/* number of events drawn, and summed up */
@@ -158,7 +163,7 @@ static inline bool report_row_is_shared(__u32 row)
 	return row >= ROWS_MAX;
 }
 
-/* The first pass, in report_count.c. Returns 0 or -errno. */
+/* Runs the first pass over the recording (report_count.c). Returns 0 or -errno. */
 int report_look(struct report *r, struct tsct_trace *trace);
 
 /*
@@ -168,11 +173,11 @@ int report_look(struct report *r, struct tsct_trace *trace);
  */
 __u32 *report_order(const void *array, size_t size, __u32 nr);
 
-/* The second pass, in report_collect.c. Returns 0 or -errno. */
+/* Runs the second pass over the recording (report_collect.c). Returns 0 or -errno. */
 int report_take(struct report *r);
 
-/* report_strips.c: the strip for an event. NULL: no memory; or ENOSPC: too many
- * counters */
+/* Returns the strip of a row's and definition's sums; creates the strip if absent.
+ * NULL: out of memory or, with errno ENOSPC, too many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
 void report_strips_put(const struct report *r, struct bytes *to);
