@@ -116,7 +116,7 @@ void metrics_print(const struct metrics *m, FILE *to)
 		{ "clock_rate_hertz", "gauge",
 		  "Rate of the counter against CLOCK_MONOTONIC_RAW.", m->hz },
 		{ "clock_rate_error_ratio", "gauge",
-		  "Bound of the rate's error, relative.", m->hz_error });
+		  "Bound of the error of the counter's rate, as a ratio.", m->hz_error });
 	print_head(to, "clock_samples_total", "counter",
 		   "Samples of the clock, by result.");
 	print_value(to, "clock_samples_total", "result", "taken",

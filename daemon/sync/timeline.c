@@ -34,7 +34,8 @@ static bool continue_timeline(struct peers *p)
 		return false;
 	tsct_cluster_master(p->cluster, p->node, &remote,
 			    last->cluster_timeline);
-	log_info("master: timeline %u continues", last->cluster_timeline);
+	log_info("master: timeline %u continues, as before the daemon's restart",
+		 last->cluster_timeline);
 	return true;
 }
 

@@ -152,7 +152,7 @@ static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 	size_t i;
 
 	if (packet->has_missing)
-		return "more than one field of missing nodes";
+		return "two extension fields with missing nodes";
 	if (len != TSCT_MISSING_SIZE)
 		return "field of missing nodes is not 128 bytes long";
 	packet->has_missing = true;

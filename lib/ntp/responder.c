@@ -468,7 +468,7 @@ const char *tsct_responder_result_text(enum tsct_answer answer)
 		[TSCT_ANSWER_BAD_MAC] =
 			"wrong MAC; compare the key in both key files",
 		[TSCT_ANSWER_NO_MAC] =
-			"request without a MAC from a child that has a key; set the key there",
+			"request without a MAC, from a child for which a key is configured here",
 		[TSCT_ANSWER_WRONG_KEY] =
 			"wrong key: it is configured for another node",
 		[TSCT_ANSWER_TOO_LONG] =

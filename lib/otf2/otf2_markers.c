@@ -83,7 +83,7 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 	if (tsct_otf2_scale_time(scale, time, &time) ||
 	    tsct_otf2_scale_length(scale, duration, &duration)) {
 		k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
-					      "a marker is outside the range of the first archive's clock");
+					      "the time of a marker is outside the range of the first archive's clock");
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,

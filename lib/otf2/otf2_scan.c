@@ -92,7 +92,7 @@ static int skip_record(struct scan *s, uint8_t kind)
 		if (len == 0xff)
 			len = 0;
 		if (len > 8)
-			return damaged(s, "number of invalid size: %llu bytes",
+			return damaged(s, "an integer of %llu bytes; at most 8 are valid",
 				       (unsigned long long)len);
 	} else if (len == 0xff) {
 		if (s->len - s->at < 8)

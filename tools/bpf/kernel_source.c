@@ -389,8 +389,8 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 		fail_step(error, "load", why, size);
 	else if (root && bpf_map_update_elem(bpf_map__fd(bpf->maps.tracked), &tgid,
 					     &start, BPF_ANY))
-		error = fail(-errno, why, size, "cannot follow process %d: %s", root,
-			     strerror(errno));
+		error = fail(-errno, why, size, "cannot trace process %d and its children: %s",
+			     root, strerror(errno));
 	else if ((error = kernel_bpf__attach(bpf)))
 		fail_step(error, "attach", why, size);
 	else

@@ -186,7 +186,7 @@ static int find_anchor(struct merge_input *in, char *path)
 		return refuse(in, nr, strerror(-nr));
 	if (!nr)
 		return refuse(in, -EINVAL, "neither an OTF2 archive (no file NAME" OTF2_ANCHOR
-			      ") nor a recording (no file metadata)");
+			      ") nor a recording (no file named metadata)");
 	return nr == 1 ? 0 : refuse(in, -EINVAL, "holds several archives; give the file NAME"
 				    OTF2_ANCHOR " of one");
 }

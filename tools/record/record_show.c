@@ -335,7 +335,7 @@ static void print_text(const struct record_session *s,
 		usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %" PRIu64 " ns\n",
 		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
-		"embedded (kernel events: module)" : rec->nodes[0].provider,
+		"embedded; of kernel events: in the module" : rec->nodes[0].provider,
 		tsct_source_name(rec->source), rec->clock_origin,
 		tsct_status_name(rec->status), (uint64_t)tsct_recording_writer_error_ns(s->writer));
 	print_hints(s, child, w.events);
