@@ -5,14 +5,15 @@
 #
 # The package is downloaded and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace/ntp,
 # with missing libraries, but never installed: an installed daemon would take over this
-# machine's clock. Prints the path of a command that runs the daemon from there.
+# machine's clock. Prints the path of a command that runs the daemon from there. In the
+# same directory, `chronyc` is the client of chrony.
 #
 # Exit status: 0 done, 1 failed, 2 usage, 3 not in this machine's package sources
 set -euo pipefail
 
 case ${1:-} in
-chrony) program=usr/sbin/chronyd ;;
-ntpsec) program=usr/sbin/ntpd ;;
+chrony) programs=(usr/sbin/chronyd usr/bin/chronyc) ;;
+ntpsec) programs=(usr/sbin/ntpd) ;;
 *) echo "usage: ntp.sh chrony | ntpsec" >&2; exit 2 ;;
 esac
 package=$1
@@ -40,10 +41,10 @@ update_lists() {
 	apt-get -qq update >&2
 }
 
-# True if libraries that the NTP daemon $program needs are missing.
+# True if libraries that the programs need are missing.
 missing() {
 	LD_LIBRARY_PATH=$temp/new/usr/lib/x86_64-linux-gnu:$temp/new/lib/x86_64-linux-gnu \
-		ldd "$temp/new/$program" | grep -q 'not found'
+		ldd "${programs[@]/#/$temp/new/}" | grep -q 'not found'
 }
 
 dependencies() {
@@ -52,22 +53,34 @@ dependencies() {
 	sed -n 's/^ *Depends: \(lib[^ ]*\)$/\1/p'
 }
 
-# DIR CACHED: writes the script DIR/run, which starts the NTP daemon $program from the
-# directory CACHED, with the libraries that were unpacked to CACHED
+# DIR CACHED: writes a script per program to DIR, which runs the program from the directory
+# CACHED, with the libraries that were unpacked to CACHED
 wrap() {
-	cat >"$1/run" <<-END
-	#!/bin/sh
-	lib=$2/usr/lib/x86_64-linux-gnu:$2/lib/x86_64-linux-gnu
-	LD_LIBRARY_PATH=\$lib exec $2/$program "\$@"
-	END
-	chmod 755 "$1/run"
+	local program script
+	for program in "${programs[@]}"; do
+		script=$1/${program##*/}
+		cat >"$script" <<-END
+		#!/bin/sh
+		lib=$2/usr/lib/x86_64-linux-gnu:$2/lib/x86_64-linux-gnu
+		LD_LIBRARY_PATH=\$lib exec $2/$program "\$@"
+		END
+		chmod 755 "$script"
+	done
+}
+
+# True if the package was unpacked with a script for each program.
+cached() {
+	local program
+	for program in "${programs[@]}"; do
+		[ -x "$cache/$package/${program##*/}" ] || return
+	done
 }
 
 command -v apt-get >/dev/null || die "$package: apt-get not found" 3
 mkdir -p "$cache"
 exec 9>"$cache/.lock"
 flock 9
-if [ ! -x "$cache/$package/run" ]; then
+if ! cached; then
 	temp=$(mktemp -d "$cache/.new.XXXXXX")
 	mkdir "$temp/new"
 	offered "$package" || update_lists || true
@@ -87,4 +100,4 @@ if [ ! -x "$cache/$package/run" ]; then
 	rm -rf "${cache:?}/$package"
 	mv "$temp/new" "$cache/$package"
 fi
-echo "$cache/$package/run"
+echo "$cache/$package/${programs[0]##*/}"

@@ -25,11 +25,11 @@ def chrony(path):
     # Columns of measurements.log: date time address leap stratum tests poll score: ...
     samples = [abs(float(r[11])) * 1e9 for r in
                rows(path / "measurements.log", first, last)]
-    stats = int((path / "stats_from").read_text())
-    # Columns of statistics.log: date time address sd est-offset offset-sd ...
-    estimates = [abs(float(r[4])) * 1e9 for r in rows(path / "statistics.log", stats)]
+    # Columns of tracking: id name stratum reference-time system-time ...
+    errors = [abs(float(line.split(",")[4])) * 1e9 for line in
+              (path / "tracking").read_text().splitlines()]
     cpu = int((path / "cpu").read_text())
-    return samples, quantile(estimates, .5), quantile(estimates, .99), cpu / len(samples)
+    return samples, quantile(errors, .5), quantile(errors, .99), cpu / len(samples)
 
 
 def ours(path):
@@ -53,8 +53,8 @@ def show(name, measure):
         samples, median, p99, cpu_ns = measure(top / f"{name}.{i}")
         figures.append((quantile(samples, .5), quantile(samples, .9), median, p99,
                         cpu_ns / 1e3, len(samples)))
-    names = ("sample_median ns", "sample_p90 ns", "estimate_median ns",
-             "estimate_p99 ns", "cpu us", "samples samples")
+    names = ("sample_median ns", "sample_p90 ns", "error_median ns",
+             "error_p99 ns", "cpu us", "samples samples")
     medians = [statistics.median(column) for column in zip(*figures)]
     for label, value in zip(names, medians):
         label, unit = label.split()
@@ -64,6 +64,6 @@ def show(name, measure):
 
 theirs = show("chrony", chrony)
 own = show("ours", ours)
-for label, a, b in zip(("sample_median", "sample_p90", "estimate_median",
-                        "estimate_p99", "cpu"), own, theirs):
+for label, a, b in zip(("sample_median", "sample_p90", "error_median",
+                        "error_p99", "cpu"), own, theirs):
     print(f"ours_vs_chrony_{label} {a / b:.3g} ratio")
