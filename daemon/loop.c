@@ -266,8 +266,8 @@ static int open_control(struct loop *loop, const char *run_dir)
 	return err;
 }
 
-/* The module's events are optional: without them, disruptions are detected up to
- * a tick later. */
+/* The module's events are optional: without them, disruptions are detected only
+ * at the next update. */
 static int open_module_events(struct loop *loop)
 {
 	int err = kernel_events_open(&loop->module_events);

@@ -43,7 +43,7 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 
 	if (err) {
 		log_warning("module events: cannot join the module's netlink group: "
-			    "%s; disruptions are detected a tick later",
+			    "%s; disruptions are detected at the next update",
 			    nl_geterror(err));
 		return;
 	}

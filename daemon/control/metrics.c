@@ -111,7 +111,7 @@ void metrics_print(const struct metrics *m, FILE *to)
 		  "Growth of the clock's error bound until the next sample, seconds "
 		  "per second.",
 		  m->growth },
-		{ "clock_age_seconds", "gauge", "Time since the last sample.",
+		{ "clock_age_seconds", "gauge", "Time since the last sample of CLOCK_REALTIME.",
 		  m->age_s },
 		{ "clock_rate_hertz", "gauge",
 		  "Rate of the counter against CLOCK_MONOTONIC_RAW.", m->hz },

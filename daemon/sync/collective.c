@@ -186,7 +186,7 @@ static void log_missing(struct peers *p)
 				   sizeof(names)))
 		return;
 	b->logged_ns = now_ns;
-	log_info("collective %u waits for %s", number, names);
+	log_info("collective call %u waits for %s", number, names);
 }
 
 void barrier_tick(struct peers *p)

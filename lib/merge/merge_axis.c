@@ -54,7 +54,7 @@ static const char *why_none(const struct merge_in *in)
 			" counter; record with other --timestamps";
 	if (sync->epoch_first != sync->epoch &&
 	    (sync->role == TSCT_SYNC_MASTER || other))
-		return "the timeline of its cluster ended while it was recorded, and another began";
+		return "the cluster's timeline ended during the recording, and another began";
 	if (sync->role == TSCT_SYNC_MASTER)
 		return sync->params.mult && sync->node == sync->master ? NULL :
 			"is uncalibrated: the master's time was not yet known";

@@ -312,8 +312,8 @@ static int check_gaps(struct tsct_merge *m)
 		if (begin >= last_end && apart > APART_NS)
 			err = merge_fail(m, -EINVAL, "%s: begins %" PRIu64
 					 " days after %s ended; one of the two"
-					 " clocks is wrong, or they do not belong"
-					 " together; use --force to merge them",
+					 " clocks is wrong, or these recordings do not"
+					 " belong together; use --force to merge them",
 					 all[i]->info.path,
 					 (uint64_t)(apart / APART_NS),
 					 last->info.path);

@@ -211,8 +211,8 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global"
 			  " ticks: %s", in->info.path, err == -ERANGE ?
-			  "by its sync samples or its clock, time decreases or is out"
-			  " of range" :
+			  "by its sync samples or clock params, time would decrease or"
+			  " be out of range" :
 			  "its clock params are invalid");
 }
 

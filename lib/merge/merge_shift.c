@@ -248,8 +248,8 @@ int merge_shift(struct tsct_merge *m)
 	if (!err && seen.all.within && (seen.all.beyond || seen.other_pairs))
 		merge_note(m, "no node was shifted, although messages are received"
 			   " before they were sent: %s", seen.all.beyond ?
-			   "some messages by more than the error bounds" :
-			   "there are such messages between too many pairs of nodes");
+			   "some are early by more than the error bounds" :
+			   "it happens between too many pairs of nodes");
 	else if (!err && seen.all.within)
 		err = find_shifts(m, &seen);
 	if (!err && m->shifted)

@@ -340,7 +340,7 @@ static int read_line(struct key_reader *r)
 			return invalid(r, "the line contains a NUL byte: "
 				       "not a text file");
 		if (n == LINE_SIZE - 1)
-			return invalid(r, "longer than %u bytes", LINE_SIZE - 1);
+			return invalid(r, "the line is longer than %u bytes", LINE_SIZE - 1);
 		r->text[n++] = (char)c;
 	}
 	r->text[n] = '\0';

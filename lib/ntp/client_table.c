@@ -3,7 +3,7 @@
 
 #define INDEX_BITS	10	/* bits of a ticket for the index of the entry */
 
-_Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "tickets have room");
+_Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "a ticket must have room for the index of each client");
 
 void tsct_client_table_init(struct tsct_client_table *table, __u64 seed)
 {

@@ -220,8 +220,8 @@ static int check_clock(struct tsct_otf2_input *in,
 			      defs->unknown);
 	if (defs->clocks != 1)
 		return refuse(in, -EBADMSG, defs->clocks ?
-			      "its clock is defined more than once" :
-			      "its clock is not defined (ClockProperties), so its times have no unit");
+			      "the archive defines its clock more than once" :
+			      "the archive does not define its clock (ClockProperties), so its times have no unit");
 	if (!defs->clock.resolution)
 		return refuse(in, -EBADMSG, "its clock has a resolution of 0");
 	return 0;

@@ -99,7 +99,7 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 	} else if (code || read != nr || copy->nr != nr) {
 		snprintf(r->in->why, sizeof(r->in->why), "damaged after event %llu: %s",
 			 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
-			 tsct_otf2_error_text() : "the file has no more events");
+			 tsct_otf2_error_text() : "the file ends before its last event");
 		err = lose(r, nr - copy->nr);
 	}
 	OTF2_Reader_CloseEvtReader(r->in->reader, reader);

@@ -135,9 +135,9 @@ START_TEST(test_timeline_change)
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
 	expect_refused("ad",
-		       "/d: the timeline of its cluster ended while it was recorded");
+		       "/d: the cluster's timeline ended during the recording");
 	options.force = true;
-	expect_accepted("ad", "/d: the timeline of its cluster ended");
+	expect_accepted("ad", "/d: the cluster's timeline ended");
 }
 END_TEST
 

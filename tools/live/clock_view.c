@@ -191,7 +191,8 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "rate      %.6f MHz +- %.3f ppb\n", r->mhz,
 			r->error_ppb);
 	if (r->state.real.mult)
-		fprintf(to, "age       %.3f s, error bound grows by %.0f ns/s\n",
+		fprintf(to, "age       %.3f s since the last sample, error bound grows by"
+			" %.0f ns/s\n",
 			r->age_s, r->growth_ppb);
 	if (r->state.cause == TSCT_CAUSE_NONE)
 		fprintf(to, "epoch     %u, the first", r->state.epoch);

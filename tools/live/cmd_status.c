@@ -81,8 +81,8 @@ static void print_text(struct status_report *s)
 	if (providers[CHANNEL_PROVIDER_EMBEDDED].answers)
 		print_provider("embedded", &providers[CHANNEL_PROVIDER_EMBEDDED]);
 	else
-		printf("%-14s yes: in trace-ctl record, without module and"
-		       " daemon\n", "embedded");
+		printf("%-14s yes: programs that trace-ctl record starts need"
+		       " neither module nor daemon\n", "embedded");
 	printf("%-14s %s%s%s\n", "programs use", s->chosen,
 	       *s->chosen_why ? ": " : "", s->chosen_why);
 	printf("%-14s %s\n", "time stamps", s->source_why);

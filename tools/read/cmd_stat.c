@@ -20,7 +20,7 @@
 enum { KEY_JSON = 256 };
 
 static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "print all lines of all lists", 0 },
+	{ "all", 'a', NULL, 0, "print all threads, system calls, events and CPUs", 0 },
 	{ "top", 'n', "N", 0, "print N lines of each list (default: 10 threads and"
 	  " system calls, 50 events, 64 CPUs)", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print JSON, with all lists in full", 0 },
@@ -241,7 +241,7 @@ static void print_sum(const struct stat_figures *s)
 	struct tsct_balance b;
 
 	if (s->rec->snapshot)
-		printf("%-10s of flight recorders; %" PRIu64 " older events were"
+		printf("%-10s the last events of rings; %" PRIu64 " older events were"
 		       " overwritten\n", "snapshot", (uint64_t)stat_overwritten(s));
 	if (stat_is_counted(s, &b)) {
 		printf("%-10s %" PRIu64 " published %s %" PRIu64 " recorded + %"

@@ -300,7 +300,7 @@ static void print_fit(FILE *to, const json_t *fit)
 {
 	static const struct { const char *name, *key, *unit; } figures[] = {
 		{ "Exchanges kept", "kept", "" }, { "Exchanges dropped", "dropped", "" },
-		{ "Bound of the error", "error_ns", "ns" },
+		{ "Error bound of the offset", "error_ns", "ns" },
 		{ "Likely error (1 &sigma;)", "sd_ns", "ns" },
 		{ "Difference of candidates", "doubt_ns", "ns" },
 		{ "Residuals of the kept exchanges, RMS", "residual_ns", "ns" },
