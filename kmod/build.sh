@@ -188,7 +188,8 @@ explain() {
 		"programs cannot emit events (the rest works): $1" >&2
 }
 
-# sparse also reports on the kernel's headers; only lines of this project count.
+# sparse also reports on the kernel's headers; only reports on kmod/ and lib/core/ are
+# errors.
 check_sparse() {
 	local log=$out/module/$release/sparse.log
 

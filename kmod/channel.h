@@ -134,10 +134,9 @@ struct tsct_watcher {
 	struct tsct_kchannel *channel;
 	u64 watermark;			/* unread bytes that end a poll() */
 	/* reported_sum and offered_sum are used for overwrite channels only. */
-	u64 reported_sum;		/* head sum when poll() last reported data */
-	u64 offered_sum;		/* head sum when poll() last reported data to a
-					 * caller that was about to wait and polls
-					 * again; 0: none */
+	u64 reported_sum;		/* head sum of the last final report of data */
+	u64 offered_sum;		/* head sum of a preliminary report of data, see
+					 * tsct_watcher_ready(); 0: none */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,

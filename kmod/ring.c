@@ -51,8 +51,9 @@ static __always_inline void record_fill_header(struct tsct_record *record,
 }
 
 /*
- * Stores a pad up to the end of head's block, and the header of the next block. The
- * event count in the last header may be a program's; it is only copied.
+ * Stores a pad up to the end of the block at @head, and the header of the next block.
+ * Programs can overwrite the event count in the header of the block at @head, so that
+ * count is used only to compute the count in the next header.
  */
 static void ring_begin_block(struct tsct_ring *ring,
 			     const struct tsct_ring_slot *slot, u64 head,
@@ -131,10 +132,10 @@ static int ring_emit_record(struct tsct_ring *ring, u32 id,
 }
 
 /*
- * Returns the bytes that the next records may take without further checks: up to the 8
- * bytes that stay free at the block's end, and to the space that the reader has freed;
- * the tail loaded here can only be behind the current one. Returns 0 for sources other
- * than the TSC, which need ring_next_cycles().
+ * Returns the number of bytes that the next records may take without further checks:
+ * the rest of the block, less 8 bytes, or the ring's free bytes if these are fewer
+ * (discard policy). The reader may free bytes meanwhile, so the number is never too
+ * large. Returns 0 for sources other than the TSC, which need ring_next_cycles().
  */
 static u32 ring_lookahead(const struct tsct_ring *ring)
 {

@@ -22,7 +22,8 @@ struct tsct_ring {
 	u32 left;		/* bytes from `next` on that need no checks */
 	u8 *next;		/* address of the next record in data */
 	u64 head;		/* trusted copy of tsct_producer.head */
-	u64 last_cycles;	/* cycles of the last record; not for the TSC */
+	u64 last_cycles;	/* cycles of the last record; unused if
+				 * the source is the TSC */
 	/* Members for all channels */
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;

@@ -71,10 +71,10 @@ static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 }
 
 /*
- * Reports new bytes at most once. A report to a caller that begins to wait is
- * preliminary: epoll polls again, without waiting, before it reports to user space. It
- * counts as reported when the caller begins to wait again (poll()) or polls a second
- * time (epoll). offered_sum 0: no preliminary report.
+ * Reports the new bytes of an overwrite channel once. A report to a caller that is
+ * about to wait (@waits) is preliminary, and stored in offered_sum: epoll calls again,
+ * without @waits, before it reports to user space, and that second report is final.
+ * poll() does not call again: its report becomes final when the next poll() begins.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {
@@ -124,8 +124,8 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 
 /*
  * Programs publish events without a system call, so this work item polls the rings. A
- * sleeping task was on the wait queue before it last read the heads: later records
- * change the sum, and the task is woken here.
+ * sleeping task was on the wait queue before it last read the rings' heads: records
+ * written later change the sum of the heads, and this work item wakes the task.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {

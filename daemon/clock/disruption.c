@@ -96,7 +96,8 @@ void disruption_describe(const struct disruption *before,
 /* ---- reading: clocks against each other --------------------------------- */
 
 #define COMPARE_TRIES	8	/* maximum number of tries of read_clock_offset() */
-/* Time between the two CLOCK_MONOTONIC readings of a try that ends the tries, ns */
+/* read_clock_offset() stops after a try whose two readings of CLOCK_MONOTONIC are at
+ * most this far apart, ns. */
 #define COMPARE_GOOD_NS	200
 
 static __s64 read_clock_ns(clockid_t clock)

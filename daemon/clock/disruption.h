@@ -26,7 +26,8 @@ struct disruption {
 	bool has_vmclock;	/* true: vm_marker and vm_generation are valid */
 	__u64 vm_marker;	/* hypervisor's count of disruptions */
 	__u64 vm_generation;	/* hypervisor's count of restored snapshots */
-	bool has_module;	/* true: the kernel module is loaded; not compared */
+	bool has_module;	/* true: the kernel module is loaded; ignored by
+				 * disruption_compare() */
 	bool has_source_seq;	/* true: source_seq is valid */
 	__u32 source_seq;	/* kernel's count of clocksource changes */
 };

@@ -144,7 +144,7 @@ int module_clock_set(struct module_clock *m, const char *instead,
 	return err;
 }
 
-/* ---- other requests to the module --------------------------------------- */
+/* ---- requests to the module: snapshot and CPU check ---------------------- */
 
 static int module_request(const struct module_clock *m, unsigned long number,
 			  void *arg)

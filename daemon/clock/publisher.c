@@ -9,8 +9,9 @@
 #include "daemon/config/run_dir.h"
 
 /*
- * Least time before the begin of clock params, ns, for params that the module does not
- * have yet, so that the clock file may still reject them: see clock_file_commit()
+ * Minimum time from clock_file_commit() until new clock params begin, ns, if the module
+ * has not accepted these params. Only then can the clock file still reject params that
+ * begin too early, and the caller can publish params with a later begin.
  */
 #define MARGIN_NS	200000
 
@@ -56,10 +57,10 @@ void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
 
 /*
  * The module accepts or rejects clock params in one step, and accepted params cannot be
- * withdrawn. So the params are staged in the clock file before, and committed there
- * afterwards by one store. If the process is held up between the two for longer than
- * the lead, readers of the file have used the old clock params, which the new params
- * may contradict.
+ * withdrawn. So the params are staged in the clock file before module_clock_set(), and
+ * committed there by one store after it. If the process is held up before the commit
+ * until the new params should have begun, readers of the file have used the old clock
+ * params, which the new params may contradict.
  */
 int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 {

@@ -97,8 +97,9 @@ struct timekeeper {
 					 * CLOCK_MONOTONIC_RAW, ns; 0: no hold */
 	__s64 publish_latency_ns;	/* recent maximum of publication times, ns;
 					 * decays */
-	__u64 saved_error_ppt;		/* rate_error_ppt in the drift file, plus 1,
-					 * 10^-12; 0: not saved yet, or file removed */
+	__u64 saved_error_ppt;		/* rate error saved in the drift file, in units
+					 * of 10^-12, incremented by 1; 0: nothing is
+					 * saved */
 	__s64 saved_ns;			/* time when saved_error_ppt was written,
 					 * CLOCK_MONOTONIC_RAW, ns */
 	struct tsct_clock_state predecessor;	/* clock state before the start */

@@ -202,9 +202,9 @@ int timekeeper_publish_params(struct timekeeper *k)
 
 /*
  * Resolves a conflict: the published state is not the state that this daemon would
- * continue. Enters the epoch of that state if no time has been published in that epoch
- * yet, else a later epoch. If the module uses another counter, changes to that counter
- * if possible.
+ * continue. Enters the epoch of the published state if that epoch is later than the
+ * daemon's and has no time yet, else a new epoch, later than both. If the module uses
+ * another counter than the daemon, the daemon changes to the module's, if possible.
  */
 static void resolve_conflict(struct timekeeper *k, int err)
 {

@@ -619,8 +619,8 @@ int config_load(const char *path, config_report_fn *report_to,
 		       strerror(-err));
 	if (!err)
 		read_keys(&r);
-	/* Skips this check after an error in a line, whose directive would be reported
-	 * as missing. */
+	/* Skips check_whole() if any line has an error: check_whole() would report that
+	 * line's directive as missing. */
 	if (!err && !r.errors)
 		check_whole(&r);
 	if (from)

@@ -174,7 +174,9 @@ static bool read_request(struct control *control,
 	} else if (connection->got < sizeof(connection->request) - 1) {
 		return false;
 	} else {
-		connection->request[0] = '\0';	/* longer than any valid request */
+		/* The received text is longer than any valid request: handled as an
+		 * empty request. */
+		connection->request[0] = '\0';
 	}
 	answer_request(control, connection);
 	if (connection->answer)

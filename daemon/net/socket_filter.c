@@ -13,9 +13,10 @@
 
 #include "socket.h"
 
-#define LINEAR_MAX	4	/* most numbers to be compared one by one */
+#define LINEAR_MAX	4	/* length of a list that search() does not halve */
 #define DIGEST_CMAC	16	/* length of a CMAC, bytes */
-#define DIGEST_CUT	20	/* length of SHA1, and of cut longer hashes, bytes */
+/* Length of a SHA1 digest, and of longer digests, which are truncated to it, bytes */
+#define DIGEST_CUT	20
 #define SOURCE_V4	12	/* offset of the source in an IPv4 header */
 #define SOURCE_V6	8	/* offset of the source in an IPv6 header */
 

@@ -88,8 +88,9 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 
 	if (s != parent(p))
 		return false;
-	/* A local caller counts longer here (MEMBER_WAITS_NS) than in waits_here():
-	 * polls stay frequent until an answer shows the end of the session. */
+	/* A local caller is assumed to wait for MEMBER_WAITS_NS after its last request,
+	 * longer than in waits_here(): polls stay frequent until an answer shows the
+	 * end of the session. */
 	return (b->waited_ns && now_ns - b->waited_ns < MEMBER_WAITS_NS) ||
 		(has_members(p) && b->member_ns &&
 		 now_ns - b->member_ns <= MEMBER_WAITS_NS);
@@ -274,7 +275,8 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 		return;
 	}
 	/* The caller's barrier was released already; other local callers may wait in
-	 * the next barrier. Numbers beyond RECENT may come from an earlier daemon. */
+	 * the next barrier. A barrier number that is lower by RECENT or more may have
+	 * been assigned by an earlier daemon. */
 	if (number && b->released && b->released - (__u32)number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();

@@ -184,8 +184,8 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 				   request->below ? request->below : "");
 	tsct_schedule_request(p->members.schedule, &request->request,
 			      request->reply, (__u64)now_ns / 1000);
-	/* An allowed but untrusted node has the token bucket of an unknown client: time
-	 * per turn is at least the time per token. */
+	/* An allowed but untrusted node has the rate limit of an unknown client: the
+	 * time until its next request in a session is at least the time per token. */
 	if (!request->trusted && request->reply->turn_us &&
 	    request->reply->turn_us < interval_us)
 		request->reply->turn_us = interval_us;

@@ -62,7 +62,8 @@ void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 void peers_tick(struct peers *peers);
 
 /* Returns true if the cluster's time is to be published now, without waiting for the
- * next timekeeper_tick(). Returns true once per such request. */
+ * next timekeeper_tick(). True once after a new cluster epoch or timeline, the end of a
+ * session, or a new configuration. */
 bool peers_urgent(struct peers *peers);
 
 /* Answers the control socket's requests peers, exchanges, samples, sync and timesync.

@@ -37,9 +37,10 @@ struct peer_source {
 	bool accepted;
 	bool is_unsynced;		/* the server's last answer was unsynchronized,
 					 * which suspends bursts */
-	unsigned int good;		/* answered polls since poll interval changed */
-	unsigned int lost;		/* incompletely answered polls since the last
-					 * answer */
+	unsigned int good;		/* fully answered polls since the poll interval
+					 * changed */
+	unsigned int lost;		/* polls not fully answered in time; each answer
+					 * resets the number to 0 */
 	__u32 session;			/* joined session of the master; 0: none */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;
@@ -74,7 +75,7 @@ void sources_poll_now(struct peers *p);
 void sources_begin_session(struct peers *p);
 bool sources_busy(const struct peers *p);
 
-/* Polls soon the sources whose answers a collective waits for. */
+/* Polls soon the sources that are to release a collective in which callers wait. */
 void sources_poll_for_barrier(struct peers *p);
 
 /* Discards unfinished exchanges after a disruption of the local counter. */
@@ -145,7 +146,8 @@ void members_close(struct peers *p);
 /* Handles the extension field of a member's request: see struct tsct_responder_ops. */
 void members_request(void *ctx, const struct tsct_responder_request *request);
 
-/* Sends poll requests to all members, once per open session. */
+/* Sends a poll request to every node that synchronizes with this one, once per open
+ * session. */
 void members_request_poll(struct peers *p);
 
 /* ---- collective.c -------------------------------------------------------- */
@@ -195,13 +197,15 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
 /* Minimum time in which the kernel sends one of many packets. A measurement period has
  * at least PACE_NR measurements, and lasts 1 s at least. */
 struct send_pace {
-	__u64 before;			/* minimum time per packet in the previous
-					 * measurement period, cycles; 0: unknown */
-	__u64 least;			/* minimum time per packet in the present
-					 * measurement period, cycles */
-	unsigned int nr;		/* number of measurements of time per packet */
+	__u64 before;			/* minimum time to send one packet, in the
+					 * previous measurement period, cycles; 0:
+					 * unknown */
+	__u64 least;			/* minimum time to send one packet, in the
+					 * present measurement period, cycles */
+	unsigned int nr;		/* number of measurements of the send time in
+					 * the present measurement period */
 	__s64 since_ns;			/* begin time of the measurement period */
-	__s64 seen_ns;			/* time of the last measurement */
+	__s64 seen_ns;			/* time of the last send time measurement */
 };
 
 /* Outbox: answers that one system call will send */

@@ -16,9 +16,10 @@
 /* Longest time between service_refresh() calls, ns */
 #define REFRESH_NS	(2 * NS_PER_S)
 #define PHI_PPM		15	/* growth of NTP's root dispersion, ppm (RFC 5905) */
-/* Number of measured times per packet after which send_outbox() uses their minimum */
+/* Number of measurements of the send time of a packet after which send_outbox() uses
+ * the shortest measured send time */
 #define PACE_NR		64
-/* Time without a measurement after which measured times per packet are dropped, ns */
+/* Time without a measurement after which the measured send times are dropped, ns */
 #define PACE_NS		(10 * NS_PER_S)
 #define LOG_NS		(10 * NS_PER_S)	/* time between log lines for one reason, ns */
 

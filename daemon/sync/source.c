@@ -290,8 +290,8 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 	if (event != TSCT_CLUSTER_EPOCH)
 		return;
 	p->urgent = true;
-	/* All sources are polled at most once a second: a master may announce a new
-	 * epoch in every answer. */
+	/* A new epoch makes this node poll all sources, but at most once a second,
+	 * because a master may announce a new epoch in every answer. */
 	now_ns = tsct_monotonic_ns();
 	if (!p->epoch_ns || now_ns - p->epoch_ns >= NS_PER_S) {
 		p->epoch_ns = now_ns;

@@ -15,7 +15,10 @@
 #include "channel.h"
 #include "gettime.h"
 
-/* number of tries: other processes may remove the channel in between */
+/*
+ * Maximum number of tries to attach a channel or else create it: another process may
+ * create the channel before this one can, and remove it before the next try.
+ */
 #define BIND_TRIES		8
 #define NEXT_REASON		"; also tried "
 #define NO_ROOM			"no room left within the provider's limits: "
@@ -238,7 +241,7 @@ static int map_bound(struct tsct_channel *channel)
 	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
 	channel->rseq = tsct_rseq_offset();
-	/* Called for any source: a forbidden TSC affects tsct_gettime(), too. */
+	/* For any source, tsct_tsc_forbidden() also sets a flag for tsct_gettime(). */
 	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
 		channel->rseq = 0;
 	tsct_emit_enable_fast(channel);

@@ -52,7 +52,7 @@ static void registry_enter(void)
 
 /* ---- patterns ------------------------------------------------------------ */
 
-/* Returns the length of the pattern at the beginning; 0: the pattern is invalid. */
+/* Returns the length of the pattern that begins at @pattern; 0: it is invalid. */
 static size_t pattern_len(const char *pattern)
 {
 	const size_t len = strcspn(pattern, SEPARATORS);

@@ -34,7 +34,10 @@ static int scan_rings(struct tsct_reader *reader, __u64 until)
 		tsct_order_add(&reader->order, &head);
 	}
 	reader->since_scan = 0;
-	/* UINT64_MAX, "all events present", is no bound for later events. */
+	/*
+	 * @until UINT64_MAX means: all events published now. Events published later may
+	 * have any cycles, so this scan is not valid up to @until.
+	 */
 	reader->scanned_until = until == UINT64_MAX ? 0 : until;
 	return 0;
 }

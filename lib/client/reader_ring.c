@@ -93,7 +93,10 @@ static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 	ring->overtaken = ring->damaged = false;
 }
 
-/* Compares the counts at the ring's head, which the reader has reached. */
+/*
+ * Compares ring->count with the number of all events published in the ring, when the
+ * reader has reached the ring's head.
+ */
 static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
 			      struct ring_head head)
 {
@@ -177,8 +180,9 @@ void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
 			    tsct_ring_data(reader->channel, cpu), now))
 		return;
 	/*
-	 * No block header is valid: extends the head's bits to the position nearest to
-	 * ring->pos, and to the lowest number of events that is not below ring->count.
+	 * No block header is valid, so only the low bits in the head are known: 48 of
+	 * the position and 16 of the event count. Takes the position nearest to
+	 * ring->pos, and the lowest event count that is not below ring->count.
 	 */
 	now->head = tsct_pos_extend(ring->pos, now->head);
 	now->oldest = tsct_ring_oldest(&reader->channel->geo, now->head);
@@ -284,8 +288,9 @@ static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
 }
 
 /*
- * Reads the next record below @head. Returns 1, or 0: there is none. Every iteration
- * advances or counts as overtaken, so the loop ends.
+ * Reads the next record below @head. Returns 1, or 0: there is none. The loop ends:
+ * every iteration advances ring->pos towards the head, except when writers overwrote
+ * the data that was being read, which ends the loop after OVERTAKEN_MAX times.
  */
 static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		       struct ring_head head, struct tsct_event *ret_event)
@@ -485,7 +490,7 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!tsct_ring_ready(reader->channel, cpu))
 		return false;
-	/* An event was read ahead: moves back to it, so that the copy contains it. */
+	/* Moves back to an event that was read ahead, so that @image contains it. */
 	if (ring->has_next) {
 		ring->has_next = false;
 		ring->pos = ring->next_pos;

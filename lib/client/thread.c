@@ -45,17 +45,18 @@ static void make_fork_mark(void)
 	void *page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	/* Without a page that is wiped at a fork, every event calls gettid(). */
 	if (page == MAP_FAILED)
-		return;		/* without a fork mark, every event calls gettid() */
+		return;
 	fork_mark = page;
 	if (madvise(page, TSCT_PAGE_SIZE, MADV_WIPEONFORK) < 0)
 		pthread_atfork(NULL, NULL, clear_fork_mark);
 }
 
 /*
- * A forked child has one thread, so the ids cached in other threads are gone with
- * them. The id is stored first: a signal handler between the two stores repeats
- * both.
+ * Stores the thread's id, then 1 at fork_mark: the cached id is valid. A signal handler
+ * that emits between the two stores finds 0 there, and calls this function itself. A
+ * forked child has only one thread, so no cached id of another thread remains.
  */
 __u32 tsct_thread_id_slow(void)
 {

@@ -22,12 +22,15 @@
 #define REFINE_NS	NS_PER_S
 /* Delay of the next sample after a disruption or a failed sample */
 #define RETRY_NS	10000000
-/* Lead: time from publication until new params begin; longer than publishing takes */
+/* Lead: time from now until new params begin, ns; longer than publishing takes */
 #define LEAD_NS		20000
-/* factor by which the lead grows from one attempt to publish to the next */
+/* factor by which LEAD_NS is multiplied after each attempt that took too long */
 #define LEAD_FACTOR	4
-#define LEAD_MAX_NS	20e9		/* maximum lead; long, for programs in a
-					 * debugger */
+/*
+ * Maximum time from now until new params begin, ns: long, because a debugger may
+ * single-step the publication
+ */
+#define LEAD_MAX_NS	20e9
 #define LEADS_MAX	11		/* maximum number of attempts to publish */
 /* Samples taken in a row to recover from a disruption */
 #define FEEDS_MAX	3
@@ -35,7 +38,8 @@
 /* State that the kernel sets to zero in the child of a fork() (MADV_WIPEONFORK) */
 struct shared {
 	__u32 held;			/* lock that is held while a sample is taken */
-	__u32 known;			/* 0: zeroed by a fork(), and no sample since */
+	__u32 known;			/* 0 in the child of a fork() until its first
+					 * sample, else 1 */
 };
 
 struct fitted_rate {
@@ -205,9 +209,10 @@ static bool is_recent(const struct tsct_clock_inprocess *clock, __u64 cycles)
 }
 
 /*
- * Cycles may be in the past, where no sample is needed, or in the future, where a
- * sample now would not help: the counter decides. A counter behind the last sample was
- * set back, which is a disruption.
+ * Takes a sample if the last one is too old at the present counter value. @cycles do
+ * not show that: they may be in the past, where no sample is needed, or in the future,
+ * where a sample now would not help. A counter value below that of the last attempt to
+ * sample was set back, which is a disruption: takes a sample.
  */
 void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *clock,
 				 __u64 cycles)
@@ -254,7 +259,8 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	else
 		madvise(clock->shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
 	clock->shared->known = 1;
-	tsct_boot_id(boot_id);	/* mmap() may fail: no other process reads the page */
+	/* On failure the boot id stays 0: only this process reads the page. */
+	tsct_boot_id(boot_id);
 	tsct_latch_init(&clock->area, boot_id, source, 0);
 	tsct_rate_init(&estimate->est, source, 0, TSCT_CAUSE_NONE);
 	/*

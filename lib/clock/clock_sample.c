@@ -9,7 +9,7 @@
 
 /* Limits of a search, which takes many brackets of a clock to find a narrow one */
 #define TRIES		64		/* maximum number of brackets that are taken */
-/* after SEARCH_NS, a search for a narrow bracket ends with more brackets than this */
+/* a search that exceeds SEARCH_NS continues until it has more brackets than this */
 #define TRIES_MIN	3
 /* number of narrow brackets after which no more brackets are taken */
 #define GOOD_ENOUGH	16
@@ -305,8 +305,9 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 }
 
 /*
- * Estimates the counter's rate to a thousandth, so that brackets can be intersected.
- * If the two brackets are too wide for that, the rate stays unknown.
+ * Estimates the counter's rate to a thousandth, from two brackets of MONOTONIC_RAW, so
+ * that later brackets can be intersected. If these two brackets are too wide for that
+ * precision, the rate stays unknown.
  */
 static void estimate_rate(struct tsct_sampler *sampler)
 {

@@ -132,8 +132,9 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 
 	tsct_source_features(&check);
 	/*
-	 * Compares the CPUs' counters only if that decides: for an invariant TSC that
-	 * the kernel neither uses nor has marked unstable.
+	 * Compares the CPUs' counters only if the TSC is used when they agree, but not
+	 * without a comparison: for an invariant TSC that the kernel neither uses nor
+	 * has marked unstable.
 	 */
 	if (tsct_tsc_trusted(check.flags, false, false))
 		check.flags |= TSCT_CHECK_USABLE;

@@ -107,7 +107,10 @@ static int check_params(const struct tsct_clock_params *old,
 	return 0;
 }
 
-/* True if next->cluster_prev is the straight part of the cluster params in @last. */
+/*
+ * True if next->cluster_prev states what preceded next->cluster: the last straight part
+ * of last->cluster, or last->cluster_prev if both states have the same cluster params.
+ */
 static bool cluster_prev_follows(const struct tsct_clock_state *last,
 				 const struct tsct_clock_state *next)
 {
@@ -168,7 +171,10 @@ static void move_segments(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 	WRITE_ONCE(copy->nr_segments, to);
 }
 
-/* Returns the less trusted status: DISRUPTED, CALIBRATING, HOLDOVER, SYNCHRONIZED. */
+/*
+ * Returns the less trusted of two statuses. From least to most trusted: DISRUPTED,
+ * CALIBRATING, HOLDOVER, SYNCHRONIZED.
+ */
 static __u32 weaker_status(__u32 a, __u32 b)
 {
 	static const __u8 strength[TSCT_STATUS_NR] = {

@@ -40,15 +40,18 @@ int tsct_segments_check(const struct tsct_clock_state *last,
  * tsct_segments_succeed - make @next the state of @copy; replaced parameters become a
  * segment, or two if they were used beyond their slew
  *
- * Continued parameters are valid until the next ones begin, within the larger of
- * next->closing_error_ps and their own past_error_ps; parameters ended by a disruption,
- * until their as_of_cycles. If the source changes, all segments are dropped.
+ * Segments of replaced parameters that @next continues end where those of @next begin;
+ * error_ps is the larger of next->closing_error_ps and the replaced parameters'
+ * past_error_ps. If a disruption ends parameters, their segments end at their
+ * as_of_cycles. If the source changes, all segments are dropped.
  *
- * If there is no room, two adjacent segments of one epoch become one straight segment,
- * whose error_ps is larger by its distance from the two. The two with the least length
- * for their age are joined (a bend between them counts as length), but never the newest
- * segment. If no two are of one epoch, the oldest segment is dropped and counted in
- * copy->dropped.
+ * If there is no room, two adjacent segments of one epoch are joined to one straight
+ * segment. Its error_ps is raised by its largest distance from the two. Joined are the
+ * two with the least cost per age. Cost: their length, plus an amount for the distance
+ * of the joined segment from them. Age: from their end to the end of the newest
+ * segment, which is never joined. If no two adjacent segments are of one epoch, the
+ * oldest segment is dropped and counted in copy->dropped.
+ *
  * Segments that a jump of @next leaves too far behind (2^62 cycles, 2^31 epochs) are
  * also dropped and counted: a valid copy stays valid after any sequence of valid
  * states.

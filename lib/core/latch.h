@@ -25,8 +25,9 @@ void tsct_latch_repair(struct tsct_clock_page *page);
 /*
  * Publication in steps. One writer at a time; readers may be reading.
  *
- * tsct_latch_stage - write the next state: copy 0 becomes the published copy, succeeded
- * by @next, while readers use copy 1. May be repeated with another state.
+ * tsct_latch_stage - prepare the next state in copy 0, while readers use copy 1: copy
+ * copy 1 to copy 0, then make @next the state of copy 0, see tsct_segments_succeed().
+ * May be repeated with another state.
  * tsct_latch_show - publish copy 0. Short, for callers with interrupts disabled.
  * tsct_latch_settle - copy copy 0 to copy 1; must follow each tsct_latch_show(),
  * immediately or later

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A double is an integer times a power of two, so a coefficient times the axis'
- * fraction is a division of integers. Lines are then computed in integers.
- * Floating point only decides how long lines are, and whether a cubic rises.
+ * Straight lines are computed in integers: a coefficient of a cubic is a double, which
+ * is an integer times a power of two, so its product with the axis' fraction num / den
+ * is computed by an integer multiplication and division. Floating point only decides
+ * how long lines are, and whether a cubic rises.
  */
 #include "mapping.h"
 #include "clock_params.h"
@@ -114,9 +115,9 @@ static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 }
 
 /*
- * Computes c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if
- * the result is too large, also for infinity and NaN, whose bits are taken for a large
- * number.
+ * Sets *ret to @c * 2^@e * num / den of the axis, in units of 2^-64. Returns false if
+ * the result is too large, also if @c is infinity or NaN, whose bits are taken for a
+ * large number.
  */
 static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 			      tsct_s128 *ret)
@@ -138,7 +139,10 @@ static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 	return true;
 }
 
-/* Sets *ret to the global tick of a piece's begin, from axis->global, 2^-64 ticks. */
+/*
+ * Sets *ret to the global tick at which a piece begins, minus axis->global, in units of
+ * 2^-64 ticks.
+ */
 static bool value_at_from(const struct tsct_cubic *piece,
 			  const struct tsct_axis *axis, tsct_s128 *ret)
 {
@@ -242,8 +246,8 @@ static int connect_curve(struct tsct_mapping_curve *curve,
 	if (size > (tsct_u128)TICK * (axis->hz / TSCT_AXIS_HZ_MIN) + (rise >> 48))
 		return -EINVAL;
 	/*
-	 * Half of the 64 fraction bits of the difference must suffice: scale_ratio()
-	 * takes a 64-bit number.
+	 * scale_ratio() takes a 64-bit number, so `size` is passed without the lower 32
+	 * of its 64 fraction bits: the upper 32 suffice.
 	 */
 	if (size >> 96 || !scale_ratio((__u64)(size >> 32), (int)curve->bits + 32,
 				       1, curve->len, &slope))

@@ -248,15 +248,16 @@ struct tsct_clock_set {
 };
 
 /*
- * TSCT_IOC_CLOCK_SNAPSHOT: the kernel's clocks, both at the same counter value.
+ * TSCT_IOC_CLOCK_SNAPSHOT: readings of CLOCK_REALTIME and CLOCK_MONOTONIC_RAW, both at
+ * the TSC value `cycles`.
  * EOPNOTSUPP: the kernel's clocksource is not the TSC. Any caller.
  */
 struct tsct_clock_snapshot {
 	__u64 cycles;
 	__s64 real_ns;			/* reading of CLOCK_REALTIME, ns */
 	__s64 raw_ns;			/* reading of CLOCK_MONOTONIC_RAW, ns */
-	__u32 set_seq;			/* incremented when the clock is set */
-	__u32 source_seq;		/* incremented when the clocksource changes */
+	__u32 set_seq;			/* kernel's count of settings of the clock */
+	__u32 source_seq;		/* kernel's count of clocksource changes */
 	__u64 reserved[4];
 };
 

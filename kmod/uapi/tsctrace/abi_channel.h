@@ -287,7 +287,7 @@ struct tsct_consumer {
 /* struct tsct_field.format: presentation of an integer */
 #define TSCT_FORMAT_DEFAULT	0
 #define TSCT_FORMAT_HEX		1
-/* name of the x86-64 system call with this number */
+/* the integer is the number of an x86-64 system call, shown as the call's name */
 #define TSCT_FORMAT_SYSCALL	2
 #define TSCT_FORMAT_NR		3
 

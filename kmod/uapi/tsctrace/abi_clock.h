@@ -110,7 +110,7 @@
 #define TSCT_STATUS_NR		5
 
 /* Cause of an epoch */
-#define TSCT_CAUSE_NONE		0	/* the first epoch */
+#define TSCT_CAUSE_NONE		0	/* none: the epoch is the clock's first one */
 #define TSCT_CAUSE_STEP		1	/* CLOCK_REALTIME was set */
 #define TSCT_CAUSE_SUSPEND	2	/* suspend or hibernation */
 #define TSCT_CAUSE_CLOCKSOURCE	3	/* the kernel's clocksource changed */
@@ -129,7 +129,7 @@
 
 /* Linear function from cycles to nanoseconds. Formulas: section 4 above. */
 struct tsct_clock_params {
-	/* One cache line with the fields of the fast path and its error */
+	/* One cache line: fields that the fast path reads for a time and its error */
 	__u64 base_cycles;	/* counter value at which the params begin */
 	/* cycles after base_cycles up to which readers may use the short conversion */
 	__u64 fast_cycles;
@@ -163,7 +163,7 @@ struct tsct_clock_prev_params {
 };
 
 /* struct tsct_clock_state.flags */
-/* flag: counters differ, so conversions need the CPU */
+/* flag: the CPUs' counters differ, so conversions need the number of the CPU */
 #define TSCT_CLOCK_SKEWED	0x1
 
 /* State of the clock, as published by the timekeeper (the daemon) */
@@ -171,7 +171,8 @@ struct tsct_clock_state {
 	struct tsct_clock_params real;		/* params of CLOCK_REALTIME */
 	struct tsct_clock_params cluster;	/* params of the cluster's timeline */
 	__u32 status;			/* status of `real`, TSCT_STATUS_* */
-	__u32 epoch;			/* incremented at every disruption */
+	__u32 epoch;			/* number of the clock's epoch; incremented at
+					 * every disruption */
 	__u32 source;			/* source of all cycles in the area,
 					 * TSCT_SOURCE_* */
 	__u32 cause;			/* cause of this epoch, TSCT_CAUSE_* */
@@ -187,8 +188,8 @@ struct tsct_clock_state {
 	__u64 cluster_master;		/* node id of the master; 0: no master, or NTP
 					 * servers */
 	__u32 cluster_status;		/* status of `cluster`, TSCT_STATUS_* */
-	__u32 cluster_epoch;		/* incremented when the cluster's time may
-					 * jump */
+	__u32 cluster_epoch;		/* number of the cluster's epoch; incremented
+					 * when the cluster's time may jump */
 	__u32 cluster_timeline;		/* number that cluster_master gave to the
 					 * timeline */
 	__u32 reserved1;
@@ -199,12 +200,12 @@ struct tsct_clock_state {
 /* Clock params of the past with the range in which they are valid */
 struct tsct_clock_segment {
 	__u64 base_cycles;
-	__u64 until_cycles;		/* counter value at which the range ends */
+	__u64 until_cycles;		/* last counter value of the segment's range */
 	__u64 mult;
 	__s64 base_ns;
 	__u64 error_ps;
 	__u32 epoch;
-	__u32 status;			/* status in the range, TSCT_STATUS_* */
+	__u32 status;			/* status of the segment, TSCT_STATUS_* */
 	__u32 cause;			/* cause of the segment's epoch, TSCT_CAUSE_* */
 	__u32 reserved0;
 	__u64 reserved;
