@@ -45,13 +45,13 @@ struct tsct_cubic {
 /* ---- the axis --------------------------------------------------------------- */
 
 /*
- * Axis of merged time, common to all nodes: global tick of a master's tick `remote`,
- * global = this->global + (remote - this->remote) * num / den
+ * Axis of merged time, common to all nodes: converts a tick t of the master's counter
+ * to the global tick global + (t - remote) * num / den
  */
 struct tsct_axis {
-	__u64 remote;
-	__u64 global;
-	__u64 num, den;
+	__u64 remote;		/* a tick of the master's counter */
+	__u64 global;		/* global tick at tick `remote` of the master */
+	__u64 num, den;		/* global ticks per tick of the master: num / den */
 	__u64 hz;		/* global ticks per second */
 };
 
@@ -61,15 +61,15 @@ struct tsct_axis {
 void tsct_reduce(__u64 *a, __u64 *b);
 
 /*
- * tsct_axis_from_run - axis on which the run takes as long as by the master's wall
- * clock
- * @begin @end: begin and end of the run on the master's counter
- * @begin_ns @end_ns: begin and end of the run on the master's wall clock, ns
+ * tsct_axis_from_run - make the axis on which a period takes as long as by the master's
+ * wall clock
+ * @begin @end: begin and end of the period on the master's counter
+ * @begin_ns @end_ns: begin and end of the period on the master's wall clock, ns
  * @origin_ns: time of global tick 0 since the Unix epoch
  * @hz: global ticks per second
  *
- * The run begins at the global tick in which begin_ns falls, and ends later by the wall
- * clock's difference. Returns 0; -EINVAL: a clock does not advance, hz is below
+ * On the axis, the period begins at the global tick that contains @begin_ns, and
+ * lasts @end_ns - @begin_ns. Returns 0; -EINVAL: a clock does not advance, @hz is below
  * TSCT_AXIS_HZ_MIN, or begin_ns is before the origin; -ERANGE: too many ticks (at 1 GHz
  * since the Unix epoch there is room up to the year 2554, at 10 GHz up to 2028), or a
  * ratio that takes more than 64 bits in lowest terms.
@@ -112,16 +112,19 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 }
 
 /*
- * A cubic in fixed point: value(u) = b[0] + u (b[1] + u (b[2] + u b[3])), with u = d /
- * 2^bits in [0, 1), in 2^-64 global ticks since axis->global
+ * A cubic in fixed point. Local tick t, with u = (t - from) / 2^bits in [0, 1), has the
+ * global tick b[0] + u (b[1] + u (b[2] + u b[3])), in 2^-64 ticks since axis->global.
  */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	tsct_s128 start;	/* global tick at which the curve begins, unit as b */
-	tsct_s128 end;		/* global tick at which the curve ends, unit as b */
+	/* global ticks at which the curve begins and ends, 2^-64 ticks since
+	 * axis->global */
+	tsct_s128 start;
+	tsct_s128 end;
 	tsct_u128 last_rate;	/* rate of the curve's last straight line, 2^-64 global
 				 * ticks per local tick */
-	__u64 from, len;	/* first local tick, and number of local ticks */
+	/* first local tick of the curve, and number of local ticks on the curve */
+	__u64 from, len;
 	__u32 bits;
 	/* log2 of the number of local ticks on a straight line of the curve; the last
 	 * line may have fewer */
@@ -130,9 +133,11 @@ struct tsct_mapping_curve {
 
 struct tsct_mapping {
 	__u64 begin, end;	/* range of local ticks, both included */
-	__u64 global;		/* global tick that values count from (axis->global) */
+	/* axis->global: global tick to which b, start and end of each curve relate */
+	__u64 global;
 	__u64 nr_lines;		/* number of straight lines in the whole mapping */
-	/* global tick at which the curve added last ends; for tsct_mapping_build() */
+	/* global tick at which the curve added last ends, 2^-64 ticks since `global`;
+	 * for tsct_mapping_build() */
 	tsct_s128 last_end;
 	__u32 nr;
 	struct tsct_mapping_curve curve[TSCT_CUBICS_MAX];

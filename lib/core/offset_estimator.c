@@ -116,8 +116,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 }
 
 /*
- * Returns the largest relative drift of the params in force from REALTIME before the
- * steering of REALTIME changed.
+ * Returns the largest possible relative difference between the rate of the params in
+ * force and the rate that REALTIME had until its steering changed.
  */
 static double drift_before(const struct tsct_rate_estimator *est)
 {
@@ -264,10 +264,10 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	double best, bound;
 
 	/*
-	 * The first sample after params are replaced bounds the error of the former and
-	 * the new params since the sample before, as if the two were one straight line.
-	 * So params are kept until a sample was taken in their time, and if their slew
-	 * ends between the last sample and @begin_cycles.
+	 * The sample after a change of params bounds the error of the old and the new
+	 * params since the last sample, as if both were one straight line. So params
+	 * are kept at least until one sample after their begin. Params whose slew ends
+	 * between the last sample and @begin_cycles are kept, too.
 	 */
 	if ((__s64)age <= 0 || (__s64)(est->offset.cycles - params->base_cycles) < 0)
 		return true;

@@ -440,7 +440,8 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 	return event;
 }
 
-/* Samples within some ms count as one sample, which also shows the rate. */
+/* Adds samples taken within some ms: the last one is compared with the params in force,
+ * and all of them determine the rate of REALTIME. */
 static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {

@@ -39,7 +39,8 @@ struct tsct_sample {
 /* longest time, ns, for which CLOCK_REALTIME is assumed to slew between samples */
 #define TSCT_RATE_STEP_NS	10000000000LL
 #define TSCT_RATE_SLEW_PPB	500000		/* fastest slew of published time */
-/* larger change of the counter's rate against MONOTONIC_RAW: a clock jumped */
+/* limit, ppb, of changes of the counter's rate against MONOTONIC_RAW: a change beyond
+ * the limit means that the counter or MONOTONIC_RAW jumped */
 #define TSCT_RATE_JUMP_PPB	20000
 /*
  * Distance, ns, of the kernel's clock from the straight line that it follows on
@@ -146,10 +147,10 @@ int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
  * samples about 1 ms apart
  *
  * The rate is the median over many intervals, within the bounds of all brackets.
- * Returns an event (STEPPED: CLOCK_REALTIME was set since the resumed state; after a
- * clock jumped among the samples, the status may still be DISRUPTED); -EINVAL: fewer
- * than two samples, or a sample that runs backwards; -ERANGE: no counter runs at this
- * rate.
+ * Returns an event (STEPPED: CLOCK_REALTIME was set since the state that
+ * tsct_rate_resume() restored; JUMPED: the counter or MONOTONIC_RAW jumped between two
+ * samples, and the status may still be DISRUPTED); -EINVAL: fewer than two samples, or
+ * a sample that runs backwards; -ERANGE: no counter runs at this rate.
  */
 int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		    unsigned int nr);

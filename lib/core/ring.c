@@ -185,7 +185,8 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 		 */
 		tail = smp_load_acquire(&consumer->tail);
 		tsct_ring_count(geo, producer, data, ret);
-		/* The head is loaded before the tail is loaded again to confirm it. */
+		/* The head is loaded before the second load of the tail, which confirms
+		 * that the tail has not changed meanwhile. */
 		smp_rmb();
 	} while (READ_ONCE(consumer->tail) != tail && --tries);
 	return tsct_ring_unread(geo, tail, ret->head);

@@ -122,7 +122,8 @@ void tsct_servo_set_slew(struct tsct_clock_params *params, double cycles,
 struct tsct_servo_bounds {
 	__u64 from;		/* counter value from which the error bound holds */
 	__u64 growth;		/* growth of the error, 2^-32 ps per cycle */
-	__u64 holdover_growth;	/* growth in holdover, 2^-32 ps per cycle */
+	/* growth of the error in holdover, 2^-32 ps per cycle */
+	__u64 holdover_growth;
 	__u64 holdover_cycles;	/* cycles from the estimate's point to holdover */
 	__u64 void_cycles;	/* cycles from the estimate's point to the end of
 				 * validity */

@@ -42,8 +42,9 @@ uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 }
 
 /*
- * Formula: (tick + counter / 2^13) * ns / ticks. With tick * ns = whole * ticks + left,
- * it is whole + (left + counter * ns / 2^13) / ticks.
+ * Returns (tick + event / 2^13) * rate->ns / rate->ticks, ns, where event is the event
+ * number of the stamp. With tick * rate->ns = whole * rate->ticks + left, the result is
+ * whole + (left + event * rate->ns / 2^13) / rate->ticks.
  */
 uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate)

@@ -21,7 +21,8 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 	__s64 min_cycles = (__s64)(tb - t1);
 	__s64 max_cycles = (__s64)(tb - t0);
 
-	/* The test min > max also detects a distance beyond 63 bits. */
+	/* If the interval of distances crosses the limit of __s64, min_cycles is larger
+	 * than max_cycles. */
 	if (t1 < t0 || min_cycles > max_cycles)
 		return -EINVAL;
 	if (min_cycles < skew->min_cycles)

@@ -13,7 +13,8 @@
 #include "recording_writer.h"
 
 #define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
-/* recording length, ns, below which the clock's rate is better than the mean rate */
+/* length of a recording, ns, below which the mean rate between its begin and end is
+ * less accurate than the rate of the clock params in force */
 #define SHORT_NS	10000000LL
 /* Largest error in ns whose value in ps fits 64 bits */
 #define WORST_NS	(INT64_MAX / 4000)
@@ -113,7 +114,8 @@ static void set_growth(struct tsct_clock_params *params, const struct tsct_clock
 		params->void_after_cycles = params->holdover_after_cycles;
 }
 
-/* Makes the straight params from @begin to rec->end. 0, -EAGAIN or another -errno */
+/* Sets p->params to one straight line from the time at @begin to the time at rec->end.
+ * Returns 0; -EAGAIN: the clock was disrupted in between; or another -errno. */
 static int make_params(const struct tsct_recording *rec,
 		       const struct tsct_clock_params *now, __u64 begin,
 		       struct clock_pairing *p)
@@ -179,7 +181,8 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 					begin_of(rec, segments, nr, p.epoch), &p);
 	}
 	if (!err) {
-		/* Segments are straight: the distance is largest at an end. */
+		/* A segment and the recording's params are straight lines: the distance
+		 * between the two is largest at an end of the segment. */
 		add_error_at(&p, p.params.base_cycles);
 		add_error_at(&p, rec->end);
 		for (i = 0; i < nr; i++) {

@@ -42,7 +42,7 @@ enum tsct_metadata_type {
 	TSCT_METADATA_CHOICE,	/* one of the words @names, stored as a __u32 index */
 	TSCT_METADATA_UUID,	/* UUID in a __u8[16] */
 	TSCT_METADATA_ITEMS,	/* text "name=1 name=2" with all of @items, in order */
-	/* Types of value that one single key has */
+	/* Types that only one key of the table has: */
 	TSCT_METADATA_TRACER,	/* the text "tsctrace" */
 	TSCT_METADATA_VERSION,	/* TSCT_VERSION of the writing program; not read */
 	TSCT_METADATA_FORMAT,	/* version of the metadata's format, TSCT_META_FORMAT */
@@ -50,8 +50,8 @@ enum tsct_metadata_type {
 	TSCT_METADATA_LOSS,	/* counts in a struct tsct_loss, those that are not 0 */
 	/* __s64 in ns: text "later_ns=1" for 1, "earlier_ns=1" for -1 */
 	TSCT_METADATA_SHIFT,
-	/* error bounds in a struct tsct_recorded_correction: a text as of
-	 * TSCT_METADATA_ITEMS for each bound */
+	/* error bounds in a struct tsct_recorded_correction: for each bound, a text in
+	 * the form of TSCT_METADATA_ITEMS */
 	TSCT_METADATA_BOUNDS,
 	/* fields of a sync sample, always TSCT_SAMPLE_FIELDS */
 	TSCT_METADATA_SAMPLE_FIELDS,
@@ -90,7 +90,8 @@ struct tsct_metadata_key {
  * object). The keys of node groups begin with "node_<index>_" in a merged recording.
  */
 enum tsct_metadata_group_id {
-	/* object of this and all groups without a comment: struct tsct_recording */
+	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER and MESSAGES describe a
+	 * struct tsct_recording. */
 	TSCT_METADATA_HEAD,
 	TSCT_METADATA_MERGED,	/* keys of merged recordings only */
 	TSCT_METADATA_SINGLE,	/* keys of recordings of one node only */

@@ -229,13 +229,14 @@ struct tsct_recorded_timeline {
 struct tsct_message_pair_stats {
 	__u32 from, to;
 	__u64 matched;
-	/* Numbers of violations, which are messages received before they were sent: */
-	__u64 before;		/* violations by the nodes' own clocks */
-	/* violations by corrected times: received before the send by no more than the
-	 * sum of the error bounds of both times */
+	/* number of messages that were received before they were sent, if send and
+	 * receive have the times of their nodes' own clocks */
+	__u64 before;
+	/* number of messages that were received before they were sent, by corrected
+	 * times: by at most the sum of the error bounds of both times */
 	__u64 within;
-	/* violations by corrected times: received before the send by more than the sum
-	 * of the error bounds of both times */
+	/* number of messages that were received before they were sent, by corrected
+	 * times: by more than the sum of the error bounds of both times */
 	__u64 beyond;
 	/* Smallest latency (receive minus send), ns: by the nodes' own clocks, and
 	 * corrected. Negative: received before it was sent. 0 if none is matched. */
@@ -269,7 +270,7 @@ enum tsct_timestamps {
 	/* ticks are eighths of cycles, distinct for events on one cycle */
 	TSCT_TIMESTAMPS_INTERPOLATED,
 	TSCT_TIMESTAMPS_SYSTEM,		/* ticks are ns of CLOCK_REALTIME */
-	TSCT_TIMESTAMPS_OFF,		/* all events of a packet have one tick */
+	TSCT_TIMESTAMPS_OFF,		/* all events of a packet have the same tick */
 	TSCT_TIMESTAMPS_NR,
 };
 
@@ -428,9 +429,9 @@ void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
 
 /*
- * Sums that must agree, over the locations of channel @stream, or of all channels if
- * @stream is -1. Valid for complete recordings, as counts are not updated while
- * recording.
+ * Sums of event counts over all locations of channel @stream, or of all channels if
+ * @stream is -1; in each ring, published must equal recorded + lost. Valid for complete
+ * recordings, as counts are not updated while recording.
  */
 struct tsct_balance {
 	__u64 published;	/* number of events published during the recording */

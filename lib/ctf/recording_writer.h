@@ -154,11 +154,11 @@ int tsct_drains_pass(struct tsct_drain *const *drains, unsigned int nr, __u64 un
 		     __u64 *ret_taken);
 
 /*
- * tsct_drain_oldest - counter value of the oldest event in a channel's rings
+ * tsct_drain_oldest - get the counter value of the oldest event in a channel's rings
  * @ret_cycles: unchanged if all rings are empty
  *
- * The value is the begin of a snapshot: rec->begin is set to the value before the
- * writer is opened. 0 or -errno
+ * The caller sets rec->begin of a snapshot to that value, then opens the recording
+ * writer. Returns 0 or -errno.
  */
 int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
 

@@ -21,19 +21,19 @@ struct tsct_sync_sample {
 	/* flags, set when the daemon sent the sample to the recorder: the sample is in
 	 * the window of the daemon's fit; the fit uses the sample */
 	__u32 fitted, kept;
-	/* State of the other node, as that node reports it: struct tsct_remote */
+	/* State of the polled node, as that node reports it: struct tsct_remote */
 	__u64 node, host, master;
 	__u32 timeline;		/* number of the timeline, given by the master */
 	__u32 status, depth;
-	/* flag: the other node sent the params in `line`; 0: it is an NTP server, whose
-	 * counter is in ns */
+	/* flag: the polled node sent the params in `line`; 0: the polled node is an NTP
+	 * server, whose counter is in ns */
 	__u32 has_line;
-	struct tsct_remote_params line;	/* clock params of the other node */
+	struct tsct_remote_params line;	/* clock params of the polled node */
 	/* State of this node */
 	/* epoch of this node's clock; a new epoch means another counter */
 	__u32 clock_epoch;
 	__u32 cluster_epoch;
-	char source[TSCT_SAMPLE_SOURCE_MAX];	/* address of the other node */
+	char source[TSCT_SAMPLE_SOURCE_MAX];	/* address of the polled node */
 };
 
 /* Definition of a sync sample's event, in the syntax of tsct_event_define(3) */

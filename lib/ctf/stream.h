@@ -201,8 +201,10 @@ static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, in
 
 /*
  * tsct_tick_resolution_tick - convert the tick of an event
+ * @source: the source's tick of the event
  *
- * Returns 0; -EINVAL: @source is before the last one; -ERANGE: the tick exceeds 2^64.
+ * Returns 0; -EINVAL: @source is less than that of the event before; -ERANGE: the
+ * converted tick exceeds 64 bits.
  */
 static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 					    __u64 source, __u64 *ret_tick)
@@ -387,7 +389,8 @@ int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded);
  * -errno */
 int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded);
 
-/* Discards events that are not in the file, also from tsct_stream_writer_events(). */
+/* Discards the events that are not in the file yet: tsct_stream_writer_events() no
+ * longer counts these events. */
 void tsct_stream_writer_drop(struct tsct_stream_writer *w);
 
 void tsct_stream_writer_free(struct tsct_stream_writer *w);

@@ -44,8 +44,8 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 	const struct tsct_clock_params *params = &encoder->params;
 	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
-	/* Events still in rings are earlier than @cycles: past_error_ps is used if that
-	 * is larger. */
+	/* Events that are still in rings are earlier than @cycles, and may have the
+	 * bound past_error_ps: the larger of the two bounds holds for all events. */
 	if (error_ps < params->past_error_ps)
 		error_ps = params->past_error_ps;
 	if (error_ps > encoder->error_ps)

@@ -85,7 +85,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 				const struct tsct_recording *rec,
 				struct tsct_tick_figures *ret_figures);
 
-/* ---- the clock of other CTF readers --------------------------------------- */
+/* ---- the clock of any CTF reader ------------------------------------------ */
 
 /* Clock that the metadata describes to CTF readers; its frequency is an integer */
 struct tsct_ctf_clock {
@@ -95,7 +95,8 @@ struct tsct_ctf_clock {
 	__u64 precision;	/* error bound, ticks */
 };
 
-/* Makes the clock for other CTF readers. 0; -EINVAL: invalid params of the recording */
+/* Makes the clock that the metadata describes to CTF readers. Returns 0; -EINVAL: the
+ * recording's clock params are invalid. */
 int tsct_ctf_clock(const struct tsct_recording *rec,
 		   struct tsct_ctf_clock *ret_clock);
 

@@ -15,7 +15,7 @@ typedef void tsct_trace_report(void *arg, const char *sentence);
 /* Returns the number of bytes of channels' packets that were read so far. */
 __u64 tsct_trace_bytes(const struct tsct_trace *trace);
 
-/* Returns the bytes in the file of the event returned last; 0: no event. */
+/* Returns the size in its file of the event that was read last, bytes; 0: no event. */
 __u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
 
 /* Returns the description of the recording, which tsct_trace_wait() may change. */

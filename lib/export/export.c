@@ -117,8 +117,9 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-/* Gives all definitions of one name a common pool of message keys, and per channel a
- * common slice number. */
+/* Gives all definitions of one name the same pool of message keys, so that a send
+ * matches its receive, and those in one channel the same slice number, so that an END
+ * event closes the slice that a BEGIN event opened. */
 static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
 		    __u32 nr)
 {

@@ -100,7 +100,9 @@ struct tsct_export {
 	/* bytes of the recording's files: read so far, in all */
 	__u64 done_bytes, all_bytes;
 	__u64 read, events; /* numbers of events read so far, and of events exported */
-	__u64 orphans;	/* number of ends without begins, and begins without ends */
+	/* number of END events without a BEGIN event, and of BEGIN events that are
+	 * nested too deeply */
+	__u64 orphans;
 	__u64 cuts;	/* number of slices that were interrupted so that slices nest */
 	__u64 unmatched;	/* number of messages with one end missing */
 
@@ -113,7 +115,8 @@ struct tsct_export {
 	__s64 from_ns, to_ns;	/* selected times, ns: from_ns <= time < to_ns */
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
-	__u32 *slices;	/* index in defs of one definition, by slice number */
+	/* for each slice number, index in defs of a definition with that number */
+	__u32 *slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
 	__u64 *read_to;	/* bytes read of each file, by stream class and location */

@@ -325,7 +325,8 @@ static int match_messages(struct tsct_export *x)
 		err = tsct_export_walk(x, trace, &threads, note_message);
 		tsct_trace_close(trace);
 		tsct_threads_free(&threads);
-		/* The second pass counts orphans, cuts and locations again. */
+		/* The second pass over the events counts unpaired BEGIN and END events,
+		 * interrupted slices and locations again. */
 		x->orphans = x->cuts = 0;
 		o->nr_expected = o->nr_locations;
 		o->nr_locations = 0;
@@ -333,8 +334,8 @@ static int match_messages(struct tsct_export *x)
 		tsct_export_fail(x, err, "%.255s", why);
 	}
 	tsct_message_matcher_free(o->messages);
-	/* Extends the file with zeros to one entry per end of a message: no entry was
-	 * written for the last ends if their other ends are missing. */
+	/* Extends o->peers with zeros to one entry for each send and receive: the last
+	 * sends and receives have no entry if they were not matched. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))
 		err = -errno;

@@ -40,7 +40,8 @@ typedef TsctPerfetto__InternedName name;
 struct perfetto {
 	__u8 *out;
 	size_t room;
-	bool *named;		/* flags by definition: names were written */
+	/* flags by definition: the names of the event and its fields were written */
+	bool *named;
 	bool *counted;	/* flags by node and definition: counter tracks were written */
 	/* Parts of the current packet: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];

@@ -57,8 +57,8 @@ static void find_span(struct tsct_merge *m)
 	r->begin = UINT64_MAX;
 	r->end = 0;
 	for (in = m->in; in < m->in + m->nr; in++) {
-		/* Times may decrease where the counter's next epoch begins, so all
-		 * segments count. */
+		/* Global ticks may decrease where the counter's next epoch begins, so
+		 * any segment may begin at the first global tick. */
 		for (k = 0; k < in->nr_segments; k++) {
 			at = merge_global(in, k ? in->segment[k].begin : in->begin);
 			if (at < r->begin)

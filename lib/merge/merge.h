@@ -69,7 +69,8 @@ struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *merge);
 
 /* Time base of the merged recording */
 enum tsct_merge_time {
-	/* the master's counter, at the mean rate of the master's wall clock */
+	/* time by the master's counter, scaled to the mean rate of the master's wall
+	 * clock */
 	TSCT_MERGE_CLUSTER,
 	TSCT_MERGE_OWN,		/* time by each node's own clock */
 };
@@ -103,7 +104,8 @@ struct tsct_merge_input {
 	/* index in the result of the input's first node; its other nodes follow */
 	__u32 first_node;
 	__u64 events;		/* number of events written to the result */
-	__u64 missing; /* number of events that the input counts and that are missing */
+	/* number of unreadable events, which only the input's metadata counts */
+	__u64 missing;
 	__u64 damage;		/* number of unreadable places in the input's files */
 };
 

@@ -64,7 +64,8 @@ static const char *why_none(const struct merge_in *in)
 
 /* ---- the time of the result ---------------------------------------------- */
 
-/* Returns true with synced-cluster: CLOCK_REALTIME is the cluster's time. */
+/* Returns true if the node's tsctraced.conf has synced-cluster: CLOCK_REALTIME is then
+ * the cluster's time. */
 static bool has_agreed(const struct tsct_recorded_sync *sync)
 {
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
@@ -207,7 +208,8 @@ int merge_choose_time(struct tsct_merge *m)
 		merge_note(m, "%s", why);
 		return take_own(m);
 	}
-	/* Samples from before a disruption are of another epoch than the last. */
+	/* Sync samples taken before a disruption apply only to times before
+	 * the disruption. */
 	for (in = m->in; in < m->in + m->nr; in++)
 		if (merge_was_disrupted(in->info.rec))
 			merge_note(m, "%s: the clock was disrupted during the"
@@ -306,8 +308,8 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 	struct merge_place place;
 	double ns;
 
-	/* Position on the axis: remote + (tick - global) * den / num, with the fraction
-	 * of a count */
+	/* Position of tick rec->begin on the axis, in whole counts and a fraction:
+	 * frame.remote + (rec->begin - frame.global) * frame.den / frame.num */
 	place.count = before ? frame.remote - whole : frame.remote + whole;
 	merge_add_frac(&place, before ? -frac : frac);
 	place.rate = (double)frame.den / (double)frame.num;
@@ -335,8 +337,8 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 		sync->node == m->master;
 }
 
-/* Finds a series on the result's timeline. @by_master: only with the master, whose
- * samples have clock params */
+/* Returns a series of sync samples that was measured on the result's timeline, or NULL.
+ * @by_master: accept only exchanges with the master that have its clock params */
 static const struct tsct_series *find_series(const struct tsct_merge *m,
 					     bool by_master)
 {

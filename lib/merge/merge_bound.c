@@ -36,7 +36,8 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		ns = (__s64)((tsct_u128)merge_global(in, local) * 1000000000 /
 			     in->frame.hz);
 		off = fabs((double)((tsct_s128)ns - tsct_clock_params_ns(real, local)));
-		/* Both times are rounded down: up to 1 ns of distance is rounding. */
+		/* The mapped time and the time by the params are each rounded down: up
+		 * to 1 ns of `off` is rounding. */
 		ret->error_ns += (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
 			(off > 1 ? off - 1 : 0);
 	}
@@ -65,8 +66,8 @@ static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
 static void widen(struct tsct_recorded_bound *b, double ns)
 {
 	/*
-	 * Rounding down to a tick adds up to 1 ns, and the mapping's lines are within
-	 * 0.1 ns.
+	 * Rounding a time down to a tick changes the time by at most 1 ns. The lines of
+	 * the mapping differ from the cubics by at most 0.1 ns.
 	 */
 	const double up = ceil(ns + 0.1) + 1;
 	const __u64 error_ns = up < 9e18 ? (__u64)up : INT64_MAX;
@@ -157,8 +158,8 @@ static void count_samples(const struct merge_in *in,
 	}
 }
 
-/* Sets the bounds of a merged input's nodes to those of the input, increased by a tick
- * if the axis differs. */
+/* Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each
+ * bound, for rounding, if the input's global ticks are not those of the result. */
 static void carry(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;

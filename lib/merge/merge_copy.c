@@ -103,7 +103,8 @@ struct copy {
 	struct copy_work *w;
 	struct tsct_merge_reader r;
 	struct tsct_stream_writer out;
-	const __u32 *ids; /* event ids in the result, by id in the input - FIRST */
+	/* event ids in the result, at index (event id in the input - TSCT_ID_FIRST) */
+	const __u32 *ids;
 	__u64 pos;		/* file offset up to which the progress counts bytes */
 	__u64 counted;		/* number of events added to the progress so far */
 };
@@ -193,7 +194,8 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 	int i;
 
 	if (held > events) {
-		/* The cause is not UNWRITTEN, as the recorder did write the events. */
+		/* The cause of this loss is not TSCT_LOSS_UNWRITTEN, as the recorder
+		 * did write the events. */
 		sum = &cause[r->s.spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];
 		*sum = held - events < TSCT_COUNT_MAX - *sum ?
 			*sum + held - events : TSCT_COUNT_MAX;

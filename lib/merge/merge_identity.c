@@ -202,7 +202,8 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* channels that end last, of nodes [0] without, [1] with a daemon's number */
+	/* latest[0]: recorded channels of nodes without a number from tsctraced;
+	 * latest[1]: recorded channels of nodes with such a number */
 	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;

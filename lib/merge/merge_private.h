@@ -172,7 +172,7 @@ int merge_bounds_again(struct tsct_merge *m);	/* defined in merge_bound.c */
 /* Converts cluster time, ns, to a position on the axis; ret->error is not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
-/* returns the length of a count of the axis, ns */
+/* Returns the length of one count, the unit of positions on the axis, ns. */
 double merge_axis_ns(const struct merge_axis *axis);
 
 /* Rounds a number toward 0; returns 0 if an __s64 cannot hold the result. */
@@ -211,8 +211,9 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
 
 /*
- * Sets the segment's cubics: through estimates, or the cubics of the fit itself.
- * Returns as merge_estimate().
+ * Sets the segment's cubics: to those of the fit, if the fit is to the master's counter
+ * and is not refined; else to cubics that pass through estimated positions. Returns as
+ * merge_estimate().
  */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);

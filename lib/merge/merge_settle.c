@@ -110,8 +110,8 @@ static struct tsct_cubic *put_straight(struct tsct_fit *fit, __u64 from,
 }
 
 /*
- * Sets the pieces through estimates. A short span gets a straight line: two estimates
- * so close determine no rate.
+ * Sets the pieces to cubics that pass through estimated positions. A short range of
+ * ticks gets one straight line: two estimates so close determine no rate.
  */
 static int run_through(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
@@ -218,8 +218,8 @@ int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 
 /* ---- mapping by sync samples ----------------------------------------------- */
 
-/* Returns the input of the polled node; of several, that with most samples in
- * common. */
+/* Returns the index of the input that was recorded on the node that @s polled, or
+ * MERGE_NOBODY; of several, the input that was recorded during most samples of @s. */
 static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 			 const struct tsct_series *s)
 {
@@ -438,7 +438,8 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 	} else if (own && (real->slew_cycles ||
 			   merge_frame_from_params(&in->frame, real->base_cycles,
 						   real->base_ns, real->mult, hz))) {
-		/* The recording lasts as long on the axis as by its own clock. */
+		/* Sets the rate of global ticks so that the recording lasts as long in
+		 * global ticks as by its own clock. */
 		if ((double)(end - in->begin) < in->hz)
 			end = in->begin + (__u64)in->hz;
 		if (tsct_axis_from_run(&in->frame, in->begin, end,

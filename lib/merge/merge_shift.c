@@ -254,8 +254,8 @@ int merge_shift(struct tsct_merge *m)
 		err = find_shifts(m, &seen);
 	if (!err && m->shifted)
 		err = count_messages(m, &seen);
-	/* Without violations, the counts of messages do not depend on error bounds: the
-	 * messages need not be counted again after the copy. */
+	/* If no message is received before it was sent, the counts of messages do not
+	 * depend on error bounds, and need not be made again after merge_copy(). */
 	if (!err && !seen.all.within && !seen.all.beyond && all_complete) {
 		m->result.messages = seen;
 		m->counted = true;

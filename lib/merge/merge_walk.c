@@ -64,8 +64,8 @@ static void set_pools(struct named *named, __u32 nr)
 	}
 }
 
-/* Lists the sends and receives that a class defines. @named: may be NULL. Returns the
- * number of definitions. */
+/* Lists the definitions of send and receive events in stream class @c. Returns the
+ * number of definitions. @named: array for the list; NULL: definitions are counted */
 static __u32 list_ends(const struct tsct_stream_class *c, __u64 *pools,
 		       struct named *named)
 {
@@ -103,7 +103,8 @@ static int find_cursors(struct walk *w)
 		n = list_ends(class, NULL, NULL);
 		if (!n)
 			continue;
-		/* Files of one stream class follow each other, and share one array. */
+		/* Files of one stream class follow each other in m->file, and share one
+		 * array of pools. */
 		if (!last || last->input != f->input || last->in_class != f->in_class) {
 			pools = calloc(class->nr_defs, sizeof(*pools));
 			more = reallocarray(named, nr + n, sizeof(*named));
@@ -160,7 +161,8 @@ static void take(struct walk *w, const struct input_cursor *cursor)
 		tsct_message_received(w->matcher, key, &end);
 }
 
-/* Reads a file to its next end of a message. Returns 1; 0: no further end; -errno. */
+/* Reads a file up to its next send or receive event. Returns 1; 0: the file has no
+ * further send or receive; or -errno. */
 static int read_end(struct walk *w, struct input_cursor *cursor)
 {
 	int ret;
@@ -208,8 +210,8 @@ static int walk(struct walk *w)
 /* ---- results -------------------------------------------------------------- */
 
 /*
- * Adds the counts that an earlier merge made: a merged input no longer has times of the
- * nodes' own clocks.
+ * Replaces the violations and the latencies by the nodes' own clocks by those that the
+ * earlier merge found: a merged input no longer has times of the nodes' own clocks.
  */
 static void carry(const struct tsct_merge_input *in,
 		  struct tsct_message_stats *ret)

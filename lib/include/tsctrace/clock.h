@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libtsctrace: inline functions for C and C++ that read the TSC and convert cycles to
- * time in a few nanoseconds. Included by <tsctrace/tsctrace.h>, which has error bounds,
- * statuses, and the conversions that the fast one does not cover.
+ * time in a few nanoseconds. Included by <tsctrace/tsctrace.h>, whose conversions also
+ * return error bounds and statuses, and take cycles of the past, too.
  *
  * Times are CLOCK_REALTIME in ns since the Unix epoch, or those of the cluster's
  * timeline. All functions are wait-free, thread safe and signal safe, also in a child

@@ -96,7 +96,7 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->max_events = 0;
 	stamper->moved = 0;
 	stamper->seen = 0;
-	/* Initial values: the first stamp of tick 0 increments both counters to 0. */
+	/* The first stamp of tick 0 increments `events` and `event` to 0. */
 	stamper->events = UINT64_MAX;
 	stamper->event = UINT32_MAX;
 	stamper->reserved = 0;
@@ -211,8 +211,8 @@ uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate);
 
 /*
- * tsct_stamp_ns_legacy - ns of the whole stamp, with the counter as a fraction of a
- * tick
+ * tsct_stamp_ns_legacy - ns since the stamps' origin, rounded down, with the stamp's
+ * event number as a fraction of a tick, in 2^-13 ticks
  */
 uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate);

@@ -37,8 +37,8 @@ struct tsct_trace;
 
 struct tsct_trace_event {
 	__u64 tick;		/* time of the event in ticks, see tsct_trace_ns() */
-	__u64 file_tick;	/* time of the event in the unit of the file, coarser or
-				 * finer */
+	__u64 file_tick;	/* time of the event in ticks of the file, which may be
+				 * coarser or finer than those of `tick` */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
 	__u32 cpu;		/* number of the CPU on that node */
 	__u32 location;		/* location: a number for each CPU of each node */
@@ -47,7 +47,8 @@ struct tsct_trace_event {
 	__u64 offset;		/* offset of the event in its file, bytes */
 	__u64 discarded;	/* events lost in this event's ring so far, from its
 				 * packet */
-	__u32 len;		/* bytes of payload; valid for the definition */
+	__u32 len;		/* length of the payload, bytes; the fields of `def`
+				 * fit into it */
 	const struct tsct_event_def *def;	/* definition of the event; valid until
 						 * tsct_trace_close() */
 	const __u8 *payload;	/* payload; valid until the next call of

@@ -528,10 +528,10 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
 /*
  * Slow paths of the inline functions of tsctrace/clock.h; not for programs.
  *
- * tsct_clock_now_slow never fails: without a trusted time it returns that of
- * clock_gettime(CLOCK_REALTIME). tsct_clock_cycles_to_ns_slow returns as
- * tsct_clock_cycles_to_time(), the others as tsct_clock_now_cluster(), and all -ESTALE
- * within a disruption.
+ * tsct_clock_now_slow() never fails: without a trusted time it returns the time of
+ * clock_gettime(CLOCK_REALTIME). tsct_clock_cycles_to_ns_slow() returns as
+ * tsct_clock_cycles_to_time(), the two functions for cluster time return as
+ * tsct_clock_now_cluster(). These three return -ESTALE within a disruption.
  */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
