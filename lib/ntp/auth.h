@@ -41,8 +41,8 @@ unsigned int tsct_keys_nr(const struct tsct_keys *keys);
 /*
  * tsct_mac_append - append key id and MAC to a packet
  * @bytes: the packet, with room for TSCT_NTP_MAX bytes
- * Returns the new length; 0: no such key, or no room. Version 4 gets at most 20
- * bytes of a digest (RFC 7822), versions before all of it.
+ * Returns the new length; 0: no such key, or no room. In a packet of NTP version 4
+ * the MAC has at most 20 bytes of the digest (RFC 7822), before version 4 all bytes.
  */
 size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 		       size_t len);

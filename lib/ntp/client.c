@@ -321,8 +321,8 @@ static void accept_answer(struct tsct_client *client,
 }
 
 /* Handles a kiss-o'-death: RATE doubles the poll interval each time; DENY and RSTR make
- * it very long. Answers to later requests would repeat the kiss-o'-death, so these
- * requests are settled. */
+ * it very long. Ends the wait for all outstanding requests, as the answers to later
+ * requests would repeat the kiss-o'-death. */
 static void accept_kiss(struct tsct_client *client, __u32 code)
 {
 	unsigned int i;

@@ -180,12 +180,12 @@ struct tsct_client {
 	bool known;		/* true: last, last_error and last_sent are valid */
 	__u64 last;		/* newest value of the server's counter */
 	__u32 last_error;	/* error bound of `last`, counts */
-	__u32 last_sent;	/* number of the last request that was made before the
-				 * answer with `last` arrived */
+	__u32 last_sent;	/* number of the newest request when the field `last`,
+				 * the server's counter, was set */
 	__u8 backwards;		/* number of consecutive polls with the result
 				 * TSCT_CLIENT_BACKWARDS */
-	__u32 backwards_sent;	/* number of the last request that was made before
-				 * `backwards` last increased */
+	__u32 backwards_sent;	/* number of the newest request when the field
+				 * `backwards`, a number of polls, was increased */
 	__u8 since_kiss;	/* number of answers since the last kiss-o'-death */
 	bool poll_requested;	/* true: poll_request_us is valid */
 	__u64 poll_request_us;	/* time of the poll for the last poll request, us */

@@ -14,7 +14,9 @@
 #define MULT_MAX	(TSCT_NS_MULT * 100)	/* largest mult: counter of 10 MHz */
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* largest root distance, RFC 5905 */
 #define GROWTH_15_PPM	64424510ULL		/* growth 15 ppm, 2^-32 ps per ns */
-#define RATE_DIFFERENCE	(1.0 / 1024)	/* largest difference of two rates */
+/* Largest relative error of the local and the server's mult together: the fraction of
+ * t4 - t1 by which t3 - t2, in ns, may be longer */
+#define RATE_DIFFERENCE	(1.0 / 1024)
 
 /* ---- finding the request of an answer ------------------------------------ */
 
@@ -286,7 +288,8 @@ static enum tsct_client_result check_times(const struct tsct_client *client,
 		return TSCT_CLIENT_OK;
 	error = (__s64)client->last_error + x->remote_error;
 	if (overlaps(client, a)) {
-		/* The two answers overtook each other, as the two requests did. */
+		/* The server may have received this request before it sent the previous
+		 * answer (t2 < last). An answer sent before that one is rejected. */
 		if (tsct_after(client->last, x->t3) < -error)
 			return TSCT_CLIENT_REPLAY;
 	} else if (tsct_after(client->last, x->t2) < -error) {

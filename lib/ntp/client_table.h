@@ -60,8 +60,8 @@ struct tsct_client_table {
 	__u64 seed;
 	struct tsct_client_entry entry[TSCT_RESPONDER_CLIENTS];
 	struct tsct_client_bucket buckets[TSCT_RESPONDER_CLIENTS];
-	struct tsct_client_list list[2];	/* lists of unknown clients and
-						 * members */
+	struct tsct_client_list list[2];	/* [0]: unknown clients;
+						 * [1]: members */
 	unsigned int nr;
 };
 

@@ -154,7 +154,8 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	}
 	if (keys)
 		return key_id ? -EKEYREJECTED : -ENOKEY;
-	/* Rejects a key if all of its children have other addresses. */
+	/* Rejects a key if each configured child with that key has an address: none of
+	 * these is @from. */
 	for (i = 0; i < ratelimit->nr_children && key_id; i++) {
 		if (ratelimit->children[i].key_id != key_id)
 			continue;

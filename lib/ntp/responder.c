@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The responder: checks requests and builds answers. Cheap checks come first, and
- * checks that anyone can fail: a packet from an unknown address ends at the access
- * rules, a forged one at the MAC. Only a request that passed these takes a token or
- * changes the table of clients.
+ * The responder: checks requests and builds answers. Cheap checks come first. A packet
+ * from an address that the access rules deny, or with a wrong MAC, is rejected before
+ * the packet takes a token of the rate limit. Only a request that has passed all checks
+ * changes the client table.
  */
 #include <stdlib.h>
 
@@ -147,13 +147,14 @@ static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
 /*
  * False: the request may be a replay.
  *
- * A request repeats the tx of the last answer that its sender received. So the request
- * was made after that answer: the request is new, or one of the requests recorded
- * since. A sender that repeats another tx was restarted, lost many answers, or replays
- * a recording; the sender's next request is accepted if that repeats the tx of the
- * present answer. A client's first request is accepted, so that clients need not send
- * two; so are a few requests with the same tx, sent before the first request was
- * answered.
+ * @tx: tx of the last answer that the client had received, as repeated by the request
+ *
+ * If @tx belongs to an answer in entry->past, the client made the request after that
+ * answer, so the request is no replay of an older one. If @tx is unknown, the client
+ * was restarted, lost many answers, or an attacker replays a recording: the client's
+ * next request is accepted if it repeats the tx of the answer to this request. Accepted
+ * without a known tx: a client's first request, and a few requests with the same tx,
+ * sent before the first of them was answered.
  */
 static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
 {
@@ -204,8 +205,9 @@ static void record_request(struct tsct_responder *responder,
 	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
 	    entry->unverified.nonce != ext->nonce) {
 		/* The next answer may only report the kernel's transmit time of the
-		 * answer to past[0]. Discards entry->tx, which is the transmit time of
-		 * an older answer, and that answer's ticket, by which it may be set. */
+		 * answer to past[0], which changes below. Discards entry->tx, the
+		 * transmit time of an older answer, and makes a new ticket, so that a
+		 * report with the older answer's ticket no longer sets entry->tx. */
 		entry->has_tx = false;
 		tsct_client_table_ticket(&responder->clients, entry);
 		record(entry, entry->unverified);

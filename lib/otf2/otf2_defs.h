@@ -74,8 +74,8 @@
 	D(CallingContextProperty, NONE,		PART,	"Cs-V")		\
 	D(IoFileProperty,	NONE,		PART,	"fs-V")
 
-/* The spaces of numbers: S(name, letter in fields, OTF2's name, the number that means
- * "undefined") */
+/* The number spaces of definitions: S(name, letter that stands for a reference into the
+ * space in `fields` above, OTF2's name, number that means "undefined") */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
@@ -149,8 +149,8 @@ struct tsct_otf2_def {
 	/* in an input: index + 1 of the first definition (PART) that extends this
 	 * definition; 0: none */
 	size_t parts;
-	/* in the result: number of words, after this definition's nr words, with the
-	 * content of the definitions (PART) that extend this definition */
+	/* in the result: number of the words that follow the `nr` words of this
+	 * definition, and are copies of the definitions (PART) that extend it */
 	uint32_t extra;
 	/* in the result: number of the last input with this definition */
 	uint32_t input;

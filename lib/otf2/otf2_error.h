@@ -9,25 +9,25 @@
 #include <otf2/otf2.h>
 
 /*
- * Installs the hook for errors: from now on libotf2 prints nothing, and the first error
- * is kept.
+ * Installs libotf2's error hook: from now on libotf2 prints nothing, and the first
+ * error is kept.
  */
 void tsct_otf2_error_capture(void);
 
 /*
- * tsct_otf2_error_text - the first error since the last clear()
+ * tsct_otf2_error_text - get the first error since the last tsct_otf2_error_clear()
  *
- * The first error is the most specific; later ones come from outer calls. The text
- * begins with a file's name in quotes where a system call failed. "" if there
- * was none.
+ * The first error is the most specific; later errors come from outer calls. The text
+ * begins with a file's name in quotes if a system call failed. It is "" if there was
+ * no error.
  */
 const char *tsct_otf2_error_text(void);
 void tsct_otf2_error_clear(void);
 
 /*
  * Returns 0 or the -errno of the first error. libotf2 (3.0.2) returns success
- * where a file could not be completed, but does report an error through the
- * hook.
+ * where a file could not be completed, but does call its error hook, which
+ * tsct_otf2_error_capture() installs.
  */
 int tsct_otf2_error_errno(void);
 

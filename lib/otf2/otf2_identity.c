@@ -148,8 +148,8 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		/* The extending definition's number of words, in place of its reference
-		 * to the extended definition */
+		/* map_words() wrote the reference to the extended definition to at[1].
+		 * The number of words replaces that reference. */
 		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;
@@ -245,8 +245,8 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		/* The reference to the extended definition, in place of the extending
-		 * definition's number of words */
+		/* at[1] was the number of words. In the definition that is added, this
+		 * word is the reference to the extended definition. */
 		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
@@ -320,8 +320,8 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* Allocates words for the longer list at the end, as those of a new definition.
-	 * The list's present definition gets these words; the new one is removed. */
+	/* Adds a temporary definition, to allocate words for the joined list. These
+	 * words are then moved to the list's definition (known). */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -407,8 +407,9 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 
 /* ---- definitions that are always distinct -------------------------------- */
 
-/* Records the number that is added to ranks in events of a communicator, if these ranks
- * are indices into the paradigm's list of all locations, which joins all inputs. */
+/* Records the number to add to ranks in a communicator's events, which is the number of
+ * the paradigm's locations in earlier inputs. Only if the group of the communicator has
+ * OTF2_GROUP_FLAG_GLOBAL_MEMBERS are these ranks indices into the list of locations. */
 static int note_shift(struct tsct_otf2_work *work,
 		      const struct tsct_otf2_def *comm)
 {

@@ -13,11 +13,15 @@
 
 #include "otf2_time.h"
 
+/* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
-	/* align by the time of day if both clocks have one, else as TEXT */
+	/* like ALIGN_REAL if the archive and the first one both have a time of day for
+	 * the begin of their clock; else like ALIGN_TEXT */
 	TSCT_OTF2_ALIGN_AUTO,
-	TSCT_OTF2_ALIGN_REAL,	/* align by the time of day, or fail */
-	TSCT_OTF2_ALIGN_TEXT, /* align the begins of all archives, as if simultaneous */
+	/* by the time of day; the merge fails if an archive has no time of day */
+	TSCT_OTF2_ALIGN_REAL,
+	/* as if the clocks of all archives began simultaneously */
+	TSCT_OTF2_ALIGN_TEXT,
 };
 
 /* Results of the merge for one input */

@@ -10,9 +10,9 @@
  *	u64 number of the first record, u64 number of the last; 0 in definitions
  *	records: u8 kind, u8 length or 0xff and u64 length, contents
  *	u8 0: end of the chunk; u8 2: end of the file
- * In event files, kind 5 and a u64 is the time of the following records, kind 6 is a
- * record that belongs to the next, and some kinds have one packed number alone,
- * whose own length replaces theirs.
+ * In event files, kind 5 and a u64 is the time of the following records. A record of
+ * kind 6 has the attributes of the next record. Records of some kinds have no length:
+ * after the kind comes one number, as u8 nr (0 to 8; 0xff means 0) and nr bytes.
  */
 #ifndef TSCT_OTF2_SCAN_H
 #define TSCT_OTF2_SCAN_H
@@ -23,7 +23,8 @@
 
 struct tsct_otf2_extent {
 	uint64_t records;	/* number of complete records before the first damage */
-	/* first and last time of these records, if there are any */
+	/* in an event file: time of the first and of the last complete record, ticks; 0
+	 * if there is no record */
 	uint64_t first, last;
 	uint64_t bytes;		/* file offset of the end of the last complete record */
 };

@@ -69,8 +69,9 @@ int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 		return -ERANGE;
 	whole += scale->to;
 	if (rest || scale->part) {
-		/* Fractions of a tick: rest / den + part / 10^9 + 1/2, rounded down;
-		 * both terms are below 2^94. */
+		/* Adds two fractions of a tick, rest / scale->den and scale->part /
+		 * 10^9, rounded to the nearest, halves up. Both terms of `sum` are
+		 * below 2^94. */
 		sum = (tsct_u128)rest * PER_SECOND +
 			(tsct_u128)scale->part * scale->den;
 		whole += (tsct_s128)((2 * sum + unit) / (2 * unit));

@@ -34,7 +34,8 @@ struct tsct_otf2_scale {
 	/* offset (begin) of archive A's clock, plus the time from that begin to the
 	 * begin of archive B's clock, ticks of A, rounded down */
 	tsct_s128 to;
-	uint32_t part;		/* fraction by which `to` is too small, 10^-9 tick */
+	uint32_t part;		/* fraction cut off when `to`, the field above, was
+				 * rounded down, 10^-9 tick of A */
 };
 
 /* Returns true if both archives have a time of day for the begin of their clock. */
@@ -82,7 +83,8 @@ struct tsct_otf2_offsets {
 	uint32_t now;	/* segment of the last lookup, where the next search starts */
 };
 
-/* Returns the number of ticks to add to @time, rounded to the nearest, halves up. */
+/* Returns a location's clock offset at @time, ticks, rounded to the nearest, halves up.
+ * The sum of @time and the offset is the corrected time. */
 tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time);
 
 #endif /* TSCT_OTF2_TIME_H */

@@ -35,9 +35,10 @@ struct tsct_otf2_location {
 
 /* Maps from numbers in one input to numbers in the result */
 struct tsct_otf2_maps {
-	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];	/* numbers of definitions */
-	/* numbers to add to ranks in events, by the input's number of the communicator
-	 * or RMA window; without those to which 0 is added */
+	/* references to definitions, by number space */
+	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];
+	/* numbers to add to ranks in events, by the input's reference to a communicator
+	 * (comm_shift) or RMA window (win_shift); no entry: the number is 0 */
 	struct tsct_otf2_ids comm_shift, win_shift;
 	struct tsct_otf2_location *location;
 	size_t nr_locations;

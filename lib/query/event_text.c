@@ -225,7 +225,7 @@ static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 
 	if (unlikely(rest >= NS_PER_S || !l->clock_len)) {
 		second = ns / NS_PER_S - (ns % NS_PER_S < 0);
-		/* the product may wrap around */
+		/* unsigned, because second * NS_PER_S may wrap around */
 		l->second_ns = (__s64)((__u64)second * NS_PER_S);
 		rest = (__u64)ns - (__u64)l->second_ns;
 		if (utc)
@@ -257,8 +257,8 @@ static char *put_time(struct tsct_event_text *l, char *at,
 		if (l->time == TSCT_EVENT_TEXT_RAW) {
 			at += sprintf(at, "%-*llu", (int)l->tick_width, e->tick);
 		} else if (l->time == TSCT_EVENT_TEXT_DELTA) {
-			/* The difference is 0 if times decrease, as they may when a
-			 * live recording's clock is updated. */
+			/* The time since the previous event; 0 if times decrease, as
+			 * they may when a live recording's clock is updated. */
 			delta = l->any && ns > l->last_ns ?
 				(__u64)ns - (__u64)l->last_ns : 0;
 			at += sprintf(at, "+%llu.%09llu", delta / NS_PER_S,

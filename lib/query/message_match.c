@@ -6,11 +6,12 @@
 #include "lib/core/remap.h"
 #include "message_match.h"
 
-/* Value of tsct_message_pool() for all names of events that are only sent or only
- * received */
+/* Result of tsct_message_pool() for all event names that have send events only, or
+ * receive events only */
 #define POOL_OTHERS	1
 
-/* An open message: only one end was seen. Links are indices + 1; 0: no element */
+/* An open message: only its send or only its receive was seen, or the match of both is
+ * not final yet (list `late`). Links are indices + 1; 0: no element */
 struct open_message {
 	struct tsct_message_end send, receive;
 	__u32 key;		/* index of the message's key in the matcher's table */
@@ -296,7 +297,8 @@ static bool settle_oldest(struct tsct_message_matcher *m)
 
 /* ---- sends and receives ------------------------------------------------------ */
 
-/* Adds an end of a message as the youngest open message. */
+/* Adds @end, a send or (@early) a receive, as the youngest open message: the message's
+ * other event was not seen yet. */
 static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 			bool early, const struct tsct_message_end *end)
 {

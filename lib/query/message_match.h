@@ -19,8 +19,8 @@
  * certain. A message sent twice (retransmission) and received once leaves an
  * open send; one that is received twice leaves a receive without a send.
  *
- * Memory is bounded: at most `room` ends are open. Beyond that the oldest are dropped
- * and counted.
+ * Memory is bounded: at most `room` messages wait for a send, a receive or the end of
+ * the window. Beyond that the oldest is dropped, and counted if it has no match.
  */
 #ifndef TSCT_MESSAGE_MATCH_H
 #define TSCT_MESSAGE_MATCH_H
@@ -59,7 +59,7 @@ __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool);
 
 /* One end of a message: a send or a receive */
 struct tsct_message_end {
-	__u64 tick;		/* tick on the time axis that all ends share */
+	__u64 tick;		/* tick of the event, on the axis common to all nodes */
 	__u64 error;		/* bound of the tick's error, in ticks */
 	__s64 own_ns;	/* time by the node's own clock, before correction, ns */
 	__u32 node;
@@ -72,7 +72,7 @@ struct tsct_message_end {
 
 /* Options of a matcher; 0 in a field is the field's default */
 struct tsct_messages_options {
-	/* capacity: messages seen at one end only, a power of two; 0: the default */
+	/* capacity: largest number of waiting messages, a power of two; 0: default */
 	__u32 room;
 	/* longest time that a receive waits for its send, ticks; 0: 10^9 */
 	__u64 window;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sync samples of a recording, grouped for fits: a series has the samples that one
- * function can fit, from one counter of this node to one counter of another node.
+ * function can fit, from one counter of this node to one counter of a polled node.
  *
  * Another node at the same address, another epoch of its timeline and another epoch of
  * this node's counter each begin a new series.
@@ -16,15 +16,18 @@ struct tsct_series {
 	char source[TSCT_SAMPLE_SOURCE_MAX];
 	__u64 node, host, master;
 	__u32 timeline, clock_epoch;
-	__u32 has_params;	/* flag: the other node sends its clock params */
-	__u32 status, depth;	/* state of the other node at the last exchange */
+	__u32 has_params;	/* flag: the polled node sends its clock params */
+	/* of the polled node, at the last exchange: TSCT_STATUS_*; number of hops to
+	 * the master */
+	__u32 status, depth;
 	unsigned int nr;
 	struct tsct_exchange *x; /* exchanges in order of t1; no two have the same t1 */
 	bool *kept;	/* flags: exchanges that the daemon's fit used */
-	struct tsct_remote_params *params;	/* clock params that the other node sent
-						 * with each exchange */
+	/* clock params that the polled node sent with each exchange */
+	struct tsct_remote_params *params;
 	unsigned int nr_kept;
-	unsigned int nr_sessions;	/* number of different sessions of the exchanges */
+	/* number of different sessions of the exchanges */
+	unsigned int nr_sessions;
 };
 
 /* Largest number of series, above the sources and epochs of any cluster; limits the
@@ -41,7 +44,7 @@ int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 void tsct_series_free(struct tsct_series *series, unsigned int nr);
 
 /*
- * tsct_series_fit - fit the function from this node's counter to the other node's
+ * tsct_series_fit - fit the function from this node's counter to the polled node's
  * @from, @to: range of t1 of the exchanges; 0, UINT64_MAX: all exchanges
  * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer

@@ -137,7 +137,8 @@ static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
 	return at;
 }
 
-/* Writes a number at the right of @width columns, at most 8; long ones take more. */
+/* Writes a decimal number, with spaces before the number to fill @width columns; @width
+ * is at most 8. A number of more than @width digits is written in full. */
 static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 {
 	const unsigned int nr = tsct_digits_count(value);

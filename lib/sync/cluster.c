@@ -5,8 +5,8 @@
 #include "cluster_private.h"
 #include "lib/core/clock_params.h"
 
-/* Factor of the longest slew for an offset within the error bounds, in units of
- * TSCT_CLUSTER_SLEW_MAX_NS */
+/* An offset within the error bounds is slewed if the slew takes at most this many times
+ * TSCT_CLUSTER_SLEW_MAX_NS. */
 #define WITHIN_BOUND_FACTOR	6
 
 /* Least number of exchanges in a fit; with fewer, the status is CALIBRATING. */
@@ -215,13 +215,15 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 
 /* ---- servo ------------------------------------------------------------------ */
 
-/* Converts ns per cycle to 2^-32 ps per cycle, rounded up. */
+/* Converts the growth of an error from ns per cycle to 2^-32 ps per cycle, rounded
+ * up. */
 static __u64 as_growth(double ns_per_cycle)
 {
 	return tsct_round_up(ns_per_cycle * 0x1p32 * 1e3);
 }
 
-/* Converts ns per cycle to 2^-32 ps per cycle, at most 1e9 ppb of the time. */
+/* Converts the growth of an error from ns per cycle to 2^-32 ps per cycle; the result
+ * is at most 1 ns per ns of elapsed time. */
 static __u64 params_growth(double ns_per_cycle, __u64 mult)
 {
 	__u64 growth = as_growth(ns_per_cycle);
@@ -560,7 +562,7 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			.base_ns = point->ns,
 			.mult = tsct_rate_mult(est.time.rate),
 			.as_of = point->cycles,
-			/* plus 1 ns, because base_ns is rounded down */
+			/* The error includes 1 ns, as base_ns is rounded down. */
 			.error_ps = tsct_round_up((point->half_ns + 1) * 1e3),
 			.growth = as_growth(est.growth + tsct_smaller(
 				est.wander * holdover, est.phi)),

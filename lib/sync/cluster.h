@@ -80,7 +80,8 @@ void tsct_cluster_free(struct tsct_cluster *cluster);
 
 enum tsct_cluster_event {
 	TSCT_CLUSTER_OK,	/* the event requires no publication */
-	TSCT_CLUSTER_NEW,	/* new parameters may be composed */
+	TSCT_CLUSTER_NEW,	/* the estimated time changed: the caller composes and
+				 * publishes params */
 	TSCT_CLUSTER_EPOCH,	/* an epoch began: another timeline, or a step of
 				 * time */
 };
@@ -108,8 +109,9 @@ void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
  * tsct_cluster_compose - compose the params to publish now
- * @begin_cycles: begin of new params, later than now. Before the base of the params in
- *	force, the result is these params again.
+ * @begin_cycles: begin of new params, later than now. If @begin_cycles is not after the
+ *	base of the params in force, a child keeps these params, and only updates their
+ *	error bound and validity.
  * @ret_params: mult 0: the time is unknown
  * Returns TSCT_STATUS_*. The cluster is not changed.
  *

@@ -10,14 +10,17 @@ struct tsct_cluster {
 	struct tsct_sync_source *sources;	/* array of nr sources; owned */
 	unsigned int nr;
 	int used;			/* index of the selected source; -1: none */
-	double extra_ns;		/* addition to the source's error bound, ns */
+	/* distance by which the intersection of the sources extends beyond the error
+	 * bound of the selected source, ns; added to that error bound */
+	double extra_ns;
 	__u64 now;			/* t4 of the newest exchange, cycles */
 
 	__u64 master;			/* id of the node that defines the timeline */
 	__u32 timeline;			/* epoch number of the master */
 	bool at_timeline;		/* true: master and timeline are valid */
 	bool is_master;			/* this node is the master */
-	struct tsct_remote_params master_params;	/* params if is_master is set */
+	/* params that define the timeline, if is_master is true */
+	struct tsct_remote_params master_params;
 	__u16 depth;			/* number of hops to the master */
 
 	__u32 epoch;			/* this node's epoch number */
@@ -30,7 +33,7 @@ struct tsct_cluster_selection {
 	__u64 master;
 	__u32 timeline;			/* epoch number of the master */
 	int used;			/* index of the selected source; -1: none */
-	double extra_ns;		/* addition to the source's error bound, ns */
+	double extra_ns;		/* new value of tsct_cluster.extra_ns, ns */
 };
 
 /* Selects timeline and source of the cluster. Also sets `falseticker` of each

@@ -112,8 +112,8 @@ static unsigned int nr_sound(const struct tsct_plane *plane)
 	return nr;
 }
 
-/* Makes the fit of the sound points. If the fit drops more points, updates the
- * bounds. */
+/* Makes the fit from the points that do not contradict others (flag `sound`). If that
+ * clears the flag of more points, updates @bounds, the error bounds of the fit. */
 static void make_estimate(struct tsct_plane *plane,
 			  struct tsct_fit_bounds *bounds, bool *keep,
 			  struct tsct_fit *fit)

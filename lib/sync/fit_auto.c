@@ -11,7 +11,9 @@
  *			delays, at most 0.5 for a constant density above the
  *			minimum, 0.57 or more where the density rises from 0
  *   gain		logarithm of the ratio of the regression's standard
- *			deviation to the hull's, plus log_asymmetry
+ *			deviation to the hull's, plus log_asymmetry:
+ *			|logarithm| of the density of the shortest delays of
+ *			requests over that of answers
  *
  * `excess` is half_mean_ratio minus a limit: negative where the minimum is sharp.
  * Near the limit the result is a mean, as either alone may be far off. `scarcity`
@@ -30,9 +32,9 @@
  * (0.5) */
 #define RATIO_LIMIT		0.48
 /* RATIO_LIMIT is raised where the hull's standard deviation is much smaller than the
- * regression's. `gain` is the logarithm of the ratio of both, plus log_asymmetry: the
- * limit rises by LIMIT_PER_GAIN for each unit of gain above GAIN_MIN, up to GAIN_MAX
- * such units. */
+ * regression's, or the delays of requests are distributed unlike those of answers. Both
+ * raise `gain` (see the top of this file): the limit rises by LIMIT_PER_GAIN for each
+ * unit of gain above GAIN_MIN, up to GAIN_MAX such units. */
 #define LIMIT_PER_GAIN		0.05
 #define GAIN_MIN		1.0
 #define GAIN_MAX		2.5
@@ -40,8 +42,8 @@
  * number of exchanges */
 #define LIMIT_PER_SCARCITY	0.5
 
-/* Values of `excess` between which the regression's weight rises linearly: from 0 at
- * EXCESS_HULL_ONLY to the full weight at EXCESS_REGRESSION_FULL. */
+/* Values of `excess` (half_mean_ratio minus its limit) between which the regression's
+ * weight rises from 0 (EXCESS_HULL_ONLY) to the full weight (EXCESS_REGRESSION_FULL) */
 #define EXCESS_HULL_ONLY	-0.015
 #define EXCESS_REGRESSION_FULL	0.025
 /* Reduction of EXCESS_HULL_ONLY where the hull's window has few exchanges: this factor
@@ -54,10 +56,10 @@
  * number of exchanges in the hull's window. */
 #define SD_PER_EXCESS		45.0
 #define SD_PER_SCARCITY		8.0
-/* The regression has its full weight if the hull's corrected standard deviation is
- * larger than the regression's; if log_asymmetry is at least GAIN_MIN, larger than
- * SD_RATIO_ASYMMETRIC times the regression's: delays then differ by direction, which
- * biases the regression. */
+/* The regression also has its full weight if the hull's corrected standard deviation is
+ * larger than the regression's. If delays differ by direction (log_asymmetry is at
+ * least GAIN_MIN), the regression is biased, so the hull's deviation then has to be
+ * larger than SD_RATIO_ASYMMETRIC times the regression's. */
 #define SD_RATIO_ASYMMETRIC	3.0
 
 /* Number of exchanges from which on scarcity_of() returns 0 */

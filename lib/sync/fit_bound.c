@@ -284,8 +284,8 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 				return;
 			break;
 		}
-	/* If there is still no solution, drops the oldest exchanges, made before a
-	 * change of a counter, until the remaining exchanges have a solution. */
+	/* If no function meets the remaining constraints, a counter has changed: uses
+	 * all exchanges again, but for the oldest, until a function meets the rest. */
 	for (i = 0; i < plane->nr; i++)
 		plane->point[i].sound = !plane->point[i].rejected;
 	while (from < to) {

@@ -2,9 +2,9 @@
 /*
  * Hull fit.
  *
- * Requests bound the function from above (up), answers from below (low). A line
- * p + q u with slope q is between the constraints if p is between the largest
- * low - q u and the smallest up - q u. The distance of these two limits, the gap, is
+ * Requests bound the function from above (up), answers from below (low), each at a
+ * local time u. A line p + q u with slope q is between the constraints if p is between
+ * the largest low - q u and the smallest up - q u. The gap, between these limits, is
  * concave in q, and has corners only at the slopes of sides of the two convex hulls, so
  * one walk along both hulls finds the slope with the widest gap. The line in the middle
  * of that gap is the line of the largest margin. For exponential delays of equal mean
@@ -31,7 +31,7 @@
 #define NEAR_FRACTION	4
 /*
  * Limit for outliers: an exchange is dropped if its removal widens the gap, between the
- * upper and the lower limit of lines, by more than this many mean distances between
+ * upper and the lower constraints, by more than this many mean distances between
  * neighbouring delays just above the minimum of the delays.
  */
 #define OUTLIER_GAPS	8.0
@@ -54,8 +54,8 @@
  * between the upper and the lower constraints */
 struct hull {
 	double slope;		/* slope with the widest gap, counts / s */
-	/* highest and lowest y at u = 0 of lines with `slope` between the constraints,
-	 * counts; above - below is the gap */
+	/* largest and least offset, at the plane's origin, of the lines with `slope`
+	 * between the constraints, counts; above - below is the gap */
 	double above, below;
 	/* indices of the points that determine the gap; an index may occur twice */
 	unsigned int support[4];
@@ -115,8 +115,8 @@ static void build_hulls(const struct tsct_plane *plane,
 		p = &plane->point[i];
 		if (!p->used)
 			continue;
-		/* If answers overtook each other, takes the largest u so far:
-		 * tsct_hull_push() needs points in order of u. */
+		/* tsct_hull_push() needs points in order of time (u). If answers
+		 * overtook each other, takes the latest time of the points so far. */
 		u = fmax(u, p->u);
 		corner = (struct tsct_corner) { u, p->up, i };
 		ret->nr_up = tsct_hull_push(ret->up, ret->nr_up, &corner);
@@ -126,11 +126,12 @@ static void build_hulls(const struct tsct_plane *plane,
 }
 
 /*
- * Returns the slope with the widest gap between the upper and the lower limit of lines.
- * As the slope increases, the corner that a line touches moves from left to right on
- * the hull of the upper constraints, from right to left on that of the lower ones. The
- * gap is widest where both corners pass each other. If both corners meet at one u, the
- * gap is equally wide for a range of slopes, of which the middle is taken.
+ * Returns the slope with the widest gap. For each slope, the gap is between two lines:
+ * one touches a corner of the hull of the upper constraints, one a corner of the hull
+ * of the lower constraints. As the slope increases, the upper corner moves to later
+ * times, the lower corner to earlier times. The gap is widest where the two corners
+ * pass each other. If both meet at one time, the gap is equally wide for a range of
+ * slopes: returns the middle of that range.
  */
 static double widest_gap(struct hull *hull)
 {
@@ -217,11 +218,13 @@ static bool is_filled(const struct tsct_plane *plane,
 }
 
 /*
- * Weights by which the y of a regression line, at one given u, is the weighted sum of
- * the y of a window's exchanges: an exchange at u has the weight
- * each + steep * (u - middle).
+ * Weights of a window's exchanges. The offset of a regression line at one given time is
+ * the sum of the exchanges' offsets, each multiplied by its weight. The weight of an
+ * exchange at time u is each + steep * (u - middle).
  */
 struct weights {
+	/* mean time of the exchanges, s since `at`; 1 / number of exchanges; increase
+	 * of the weight with time, per s */
 	double middle, each, steep;
 };
 
@@ -408,7 +411,8 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 	return edge;
 }
 
-/* Smallest value of y - q u among the corners of a lower hull */
+/* Of the lines with slope @q through the corners of a lower hull, returns the smallest
+ * offset at the plane's origin, counts. */
 static double least(const struct tsct_corner *corner, unsigned int nr, double q)
 {
 	double ret = HUGE_VAL;
@@ -514,7 +518,7 @@ static void set_mean_line(const struct tsct_plane *plane,
 	ret->sd = sqrt(ret->sd * ret->sd + fmax(mean.yy, 0));
 }
 
-/* Of the points that determine the gap between the upper and the lower limit of lines,
+/* Of the points that determine the gap between the upper and the lower constraints,
  * drops the point whose removal widens the gap most, if that point is an outlier.
  * Returns false if there is no outlier. */
 static bool drop_outlier(struct tsct_plane *plane,

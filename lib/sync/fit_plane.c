@@ -280,11 +280,12 @@ double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
 }
 
 /*
- * A wrong packet time may make a round trip shorter than any possible one. Such
- * values are few (at most one in OUTLIER_SHARE), and the gap from them to the
- * next value is at least OUTLIER_GAP times the spread of the nr / 10 + 3 values
- * that follow. Where nearly every packet queues, the round trip of a packet that
- * did not is rejected, too: it looks the same.
+ * A wrong packet time may make a round trip shorter than any possible one. Of nr
+ * measured round trips, the shortest are such outliers if they are few (at most
+ * nr / OUTLIER_SHARE; at most 1 if nr is 8 or more, but less than OUTLIER_SHARE), and
+ * the gap from them to the next value is larger than OUTLIER_GAP times the spread of
+ * the nr / 10 + 3 values that follow. If nearly every packet queues, the round trip of
+ * a packet that does not queue looks like an outlier, and is rejected, too.
  */
 #define OUTLIER_SHARE	20
 #define OUTLIER_GAP	2.0
@@ -309,7 +310,7 @@ double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 	qsort(values, head, sizeof(*values), compare);
 	if (nr >= 8 && most < 1)
 		most = 1;
-	/* Finds the largest number k of outliers among the smallest values. */
+	/* Finds the largest k for which the k smallest values are outliers. */
 	for (k = most; k > 0; k--)
 		if (values[k] - values[k - 1] > OUTLIER_GAP *
 		    (values[k + nr / 10 + 3] - values[k]) + resolution)

@@ -16,8 +16,11 @@
 #define TSCT_FIT_RATE_PPM	1000
 
 struct tsct_point {
-	double u1, up;		/* request's constraint on the fit f: f(u1) <= up */
-	double u4, low;		/* answer's constraint on the fit f: f(u4) >= low */
+	/* Constraints on the remote counter's offset f(u): the request, sent at u1, was
+	 * received later, so f(u1) <= up; the answer, received at u4, was sent earlier,
+	 * so f(u4) >= low. Times are in s since `at`, offsets in counts. */
+	double u1, up;
+	double u4, low;
 	double u, y;		/* middle of the exchange: time, s; offset of the remote
 				 * counter without the known asymmetry, counts */
 	double rtt;		/* round trip of the exchange, up - low, counts */
@@ -32,10 +35,10 @@ struct tsct_point {
 				 * points */
 };
 
-/* Corner of a convex hull */
+/* Corner of a convex hull of points' constraints */
 struct tsct_corner {
-	double u, y;
-	unsigned int point;
+	double u, y;		/* local time, s since `at`; constraint, counts */
+	unsigned int point;	/* index of the point */
 };
 
 struct tsct_plane {
@@ -52,7 +55,8 @@ struct tsct_plane {
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
 	struct tsct_point *points;	/* allocated memory with the array `point` */
 	double *scratch;	/* scratch memory for 2 nr + 2 values */
-	struct tsct_corner *corner;	/* scratch memory for 2 nr corners */
+	struct tsct_corner *corner;	/* scratch memory for two convex hulls, each
+					 * of up to nr corners */
 };
 
 /* Line: offset of the remote counter as a linear function of local time */
@@ -61,8 +65,9 @@ struct tsct_plane_line {
 				 * of the offset, remote counts per local second */
 };
 
-/* Makes a plane of @nr exchanges; @nr is not 0. Returns the errors of tsct_fit_make().
- * To be freed by tsct_plane_free(), also on failure. */
+/* Converts @nr exchanges (at least 1) to points: local time, and offset of the remote
+ * counter. Returns 0 or an error of tsct_fit_make(). The caller frees @ret by
+ * tsct_plane_free(), also on failure. */
 int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 		    const struct tsct_fit_options *options, double remote_hz,
 		    struct tsct_plane *ret);
@@ -130,8 +135,8 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
  * `used` and `sound` of points that contradict other points. */
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 			struct tsct_fit_candidate *ret);
-/* Adds a corner to a lower hull of @nr corners; u must not be less than the last
- * corner's. Returns the new number of corners. */
+/* Adds a corner to a lower hull of @nr corners. The time next->u must not be before the
+ * time of the hull's last corner. Returns the new number of corners. */
 unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
 			    const struct tsct_corner *next);
 /* Slope of a hull's edge from corner k to the next corner */

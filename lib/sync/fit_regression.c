@@ -49,13 +49,17 @@ static const double wanders[WANDERS] = {
 #define WANDER_EVIDENCE	3.0
 #define LIKELY_ENOUGH		2.0
 
+/* Kalman filter; offsets are in units of middles.unit */
 struct kalman {
-	double u, y, rate;
-	double yy, yr, rr;	/* covariances: y with y, y with rate, rate with rate */
+	double u, y, rate;	/* local time, s since `at`; offset; rate, per s */
+	double yy, yr, rr;	/* variance of the offset; covariance of offset and
+				 * rate; variance of the rate */
 	double log_var;		/* sum of the logarithms of variances */
 	double product;		/* product of variances not yet in log_var, so
 				 * that one logarithm serves for many */
-	double chi2, nr;	/* weighted sum of squares, and sum of the weights */
+	/* weighted sum, over all predictions, of the squared error divided by the
+	 * error's expected variance; sum of the weights */
+	double chi2, nr;
 };
 
 /* The filter's measurements: offsets at the middles of the exchanges, with variances */
@@ -108,7 +112,8 @@ static void filter_point(struct kalman *f, double wander,
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
 	f->yr -= gain * f->yr;
-	/* Equals yy - gain * yy, but rounding cannot make this product negative. */
+	/* The variance of the offset becomes f->yy - gain * f->yy. Rounding could make
+	 * that difference negative, but not the product computed here. */
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;
@@ -247,8 +252,8 @@ static void merge_filters(struct kalman *f, const struct kalman *g)
 	f->yy -= (yy * (c * yy - b * yr) + yr * (a * yr - b * yy)) / det;
 }
 
-/* Returns the filter's estimate at u = 0: earlier points are filtered forwards, later
- * points backwards. */
+/* Returns the filter's estimate of offset and rate at the plane's origin (local time
+ * plane->at): earlier points are filtered forwards, later points backwards. */
 static void estimate_at_origin(const struct middles *middles,
 			       struct kalman *ret)
 {
@@ -277,8 +282,8 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret)
 {
 	struct middles middles = { .plane = plane };
-	/* The median excess is at least one count, because packet times are rounded to
-	 * whole counts. */
+	/* Median excess of the round trips over the shortest one: at least one count of
+	 * each counter, because packet times are rounded to whole counts */
 	double excess = fmax(tsct_plane_median_excess(plane), 1 + plane->rate);
 	struct kalman f;
 	double noise;

@@ -17,7 +17,8 @@ struct tsct_correctness_interval {
 struct tsct_intersection_result {
 	unsigned int agree;	/* largest number of intervals that have a point
 				 * in common */
-	bool majority;		/* true: agree is more than half of all intervals */
+	bool majority;		/* true: more than half of all intervals have a
+				 * point in common */
 	/*
 	 * Range of the true time if at most (nr - 1) / 2 intervals are wrong: the
 	 * hull of all points that are in at least nr - (nr - 1) / 2 intervals.

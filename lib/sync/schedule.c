@@ -4,8 +4,8 @@
 
 #include "schedule.h"
 
-/* Time after a member's last request for which the missing nodes below the member are
- * listed, us */
+/* Age of a member's last request, us, beyond which the missing nodes below the member
+ * (blockers) are no longer listed */
 #define BLOCKERS_VALID_US	2000000
 
 struct schedule_member {
