@@ -24,8 +24,8 @@
 
 static struct tally sums[64];
 
-/* Returns an initial count of the counter, with which it passes what->counter half way
- * through the run. */
+/* Returns the counter's initial value, from which it reaches what->counter after half
+ * of the simulated time; a random value if what->counter is 0. */
 static uint64_t initial_count(const struct scenario *what, struct run *run,
 			      struct random *random, double hz)
 {

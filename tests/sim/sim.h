@@ -46,9 +46,9 @@ struct past_reading {
 #define RATIOS		2048
 
 enum reading_kind {
-	READING_LIVE,		/* conversions of a counter value when it is read */
-	READING_PAST,		/* conversions of a counter value read before the
-				 * last sample */
+	READING_LIVE,		/* cycles that are converted to time when they are
+				 * read */
+	READING_PAST,		/* cycles from before the timekeeper's last sample */
 	READING_NR,
 };
 
@@ -108,8 +108,8 @@ struct scenario {
 	double other_hz;	/* frequency of the crystal of the kernel's clocks;
 				 * 0: they run on the counter */
 	double hz;		/* frequency of the counter; 0: random */
-	uint64_t counter;	/* value that the counter passes half way through the
-				 * run; 0: not controlled */
+	uint64_t counter;	/* value of the counter after half of the simulated
+				 * time; 0: the counter begins at a random value */
 };
 
 extern const struct scenario scenarios[];

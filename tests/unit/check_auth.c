@@ -103,8 +103,8 @@ static const struct {
 	  "77930f2527b77fc128a9b6bccbe26971caa4b87538c892c2eff6c75a36dacb1e" },
 };
 
-/* Converts hexadecimal text to bytes. "23" and "1b" stand for the whole NTP header of
- * consecutive bytes that begins with that byte. */
+/* Converts hexadecimal text to bytes. Text of one byte, "23" or "1b", stands for a
+ * whole NTP header: that byte, then the bytes 1, 2, 3 to 47. */
 static size_t packet_of(const char *text, __u8 *bytes)
 {
 	size_t i;

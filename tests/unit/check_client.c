@@ -352,8 +352,8 @@ START_TEST(test_rejects_long_processing_times)
 	p.ext.tx = p.ext.rx + 310000;	/* largest possible time in the server: the
 					 * path has no delay then */
 	expect_accepted(&p);
-	/* The kernel's transmit time of an answer, which the next answer contains, may
-	 * also be at most a round trip after the receive time of the request. */
+	/* The same limit, a round trip after the receive time of the request, applies
+	 * to the kernel's transmit time of an answer, contained in the next answer. */
 	send_request();
 	p = make_answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
@@ -390,8 +390,8 @@ START_TEST(test_answer_without_transmit_time)
 			 0);
 	p = make_answer();
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* A request without a transmit time, after one that has it: the answer is
-	 * dropped, too. */
+	/* An answer to a request without a transmit time is dropped even if an earlier
+	 * request has a transmit time. */
 	send_request();
 	random[0] += 2;
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,

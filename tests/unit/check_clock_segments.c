@@ -32,7 +32,7 @@ static struct run {
 	struct entry log[LOG_MAX];
 	unsigned int nr;
 	uint64_t start, now;
-	double rate;		/* relative rate of the published params */
+	double rate;		/* rate of the published params / mult_ideal - 1 */
 } r;
 
 static int64_t params_ns(const struct tsct_clock_params *params, uint64_t stamp)
@@ -47,8 +47,8 @@ static int64_t params_ns(const struct tsct_clock_params *params, uint64_t stamp)
 		params->base_ns;
 }
 
-/* Returns the distance of a counter value from the start of the run, near which the
- * counter may wrap. */
+/* Returns the number of cycles from r.start, the counter's first value, to a later
+ * value. The counter may wrap between the two values. */
 static uint64_t at(uint64_t stamp)
 {
 	return stamp - r.start;
@@ -358,8 +358,8 @@ START_TEST(test_a_day)
 	struct tsct_clock_time reading;
 	unsigned int i;
 
-	/* Chooses a run whose first params do not slew, because a slew of half a
-	 * millisecond would distort the result. */
+	/* Choose a random seed with which the first params do not slew, because a slew
+	 * of half a millisecond would distort the result. */
 	for (i = 99; i == 99 || r.copy.state.real.slew_cycles; i++)
 		begin_run(i);
 	for (i = 0; i < 86400; i++) {
@@ -578,8 +578,8 @@ START_TEST(test_succession_rules)
 }
 END_TEST
 
-/* States with cluster params: the same checks, whatever the params of CLOCK_REALTIME
- * are */
+/* Returns a state whose cluster params convert @base to @ns. The params of
+ * CLOCK_REALTIME are equal in all these states. */
 static struct tsct_clock_state with_cluster(uint64_t base, int64_t ns)
 {
 	struct tsct_clock_state s = simple(1, 2);

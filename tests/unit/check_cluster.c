@@ -422,8 +422,9 @@ START_TEST(test_resume_epoch)
 }
 END_TEST
 
-/* The network is down for an hour. In holdover the bound grows and holds; after that
- * there is no time. A new epoch begins when the network is back. */
+/* The network fails, first for less than an hour: in holdover the error bound
+ * increases, and always contains the true error. Then the network fails for more than
+ * an hour: holdover ends, cluster time is unknown, and the next epoch begins. */
 START_TEST(test_holdover)
 {
 	struct tsct_clock_time r;

@@ -277,10 +277,11 @@ static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
 }
 
 /*
- * The expected sizes, from a published description of such encodings: "If timestamp
- * packets are emitted rarely (but not as rare as sync packets), they will tend to be
- * 2-4 bytes in size; if somewhat frequently, 1-2 bytes". At 3 GHz, "somewhat
- * frequently" is more often than every 20 us, and "rarely" is up to a second.
+ * Sizes of a tick that is encoded as its difference from the previous tick. A published
+ * description of trace packets that encode time stamps so: "If timestamp packets are
+ * emitted rarely (but not as rare as sync packets), they will tend to be 2-4 bytes in
+ * size; if somewhat frequently, 1-2 bytes". At 3 GHz, "somewhat frequently" is taken as
+ * more often than every 20 us, and "rarely" as at least once a second.
  */
 START_TEST(test_sizes)
 {
@@ -328,8 +329,8 @@ START_TEST(test_average_size)
 }
 END_TEST
 
-/* "Values associated with sync packets are always the full size": a packet begins with
- * a full tick. Writers end a packet by its number of events. */
+/* A packet's first tick is absolute. delta.events is the number of events in the
+ * packet, which stream writers limit; an event that is refused does not count. */
 START_TEST(test_packet_limits)
 {
 	struct tsct_delta delta;

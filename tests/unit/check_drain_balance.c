@@ -23,7 +23,8 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	ck_assert_uint_eq(ret_balance->published, ret_balance->recorded +
 			  ret_balance->lost);
 	check_readable();
-	/* The metadata of the recording must contain the same balance. */
+	/* The event counts in the recording's metadata must balance, too: published =
+	 * recorded + lost, for every ring. */
 	len = load_file(dirfd_, "metadata", (__u8 *)text, sizeof(text) - 1);
 	text[len] = '\0';
 	ck_assert_int_eq(tsct_meta_parse(text, len, &again, why, sizeof(why)),

@@ -155,9 +155,10 @@ static void follow(__u64 local, unsigned int nr, double *worst)
 	}
 }
 
-/* Returns the maximum number of mapping lines. A line of h ticks is off by f'' h^2 / 8
- * ticks, of which 1/16 ns is allowed. This limits the length of a line, which is a
- * power of two. Each piece of the fit, and each 2^40 ticks, may need one more line. */
+/* Returns the maximum number of mapping lines. A straight line of h ticks deviates from
+ * the fitted function f by f'' h^2 / 8 ticks; the mapping allows 1/16 ns. This limits
+ * the length of a line, a power of two. Each cubic of the fit, and each 2^40 ticks, may
+ * need one more line. */
 static double max_lines(void)
 {
 	double sum = 0, scale = (double)world.axis.num / (double)world.axis.den;
@@ -328,8 +329,8 @@ START_TEST(test_axis_of_recording)
 }
 END_TEST
 
-/* A time on the axis equals the time to which the clock converts the same cycles, or is
- * 1 ns later. */
+/* If the time axis is made from clock params, the global tick of a counter value equals
+ * the time to which these params convert that value, or is 1 ns later. */
 START_TEST(test_axis_of_clock_params)
 {
 	struct tsct_axis axis;

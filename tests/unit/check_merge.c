@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Merging recordings: the time axis, each node's path to it, and error bounds. */
+/* Merging recordings: the common time axis, the nodes by way of which each node's time
+ * is converted to the axis, and error bounds. */
 #include "merge_world.h"
 
 /* All events of nodes a (2 CPUs), b (2 CPUs) and c (1 CPU) */
@@ -243,8 +244,8 @@ START_TEST(test_own_clocks)
 }
 END_TEST
 
-/* A node without sync samples can be merged with nodes that have samples only with
- * --force. */
+/* --force is required to merge a node without sync samples with nodes that have such
+ * samples. */
 START_TEST(test_force)
 {
 	struct tsct_merge *m;
@@ -276,9 +277,9 @@ START_TEST(test_synced_cluster)
 		n = nodes[i];
 		n.synced = true;
 		n.uuid = n.boot = 20 + i;
-		n.own_off_ns = i ? 4000 : -4000; /* Own clocks are 4 us behind and
-						  * ahead of true time, within
-						  * their bounds of 5 us. */
+		n.own_off_ns = i ? 4000 : -4000; /* The own clock of d is 4 us
+						  * behind true time, that of e
+						  * 4 us ahead; bounds: 5 us */
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 	m = merge_to("de", "o");
@@ -287,15 +288,16 @@ START_TEST(test_synced_cluster)
 	ck_assert_str_eq(notes, "");
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
-	/* A merged recording of nodes with synced-cluster can be merged again, and
-	 * merge reports no note then either. */
+	/* A merged recording of nodes that have `synced-cluster` in tsctraced.conf can
+	 * be merged again, and merge reports no note then either. */
 	expect_accepted("o", "");
 	ck_assert_str_eq(notes, "");
 }
 END_TEST
 
-/* Nodes with synced-cluster and nodes with sync samples merge only with --force. A note
- * states the error of clocks that were forced together. */
+/* --force is required to merge nodes that have `synced-cluster` in tsctraced.conf with
+ * nodes that have sync samples. A note then states by how much times of two nodes may
+ * differ. */
 START_TEST(test_synced_mixed)
 {
 	static const char sentence[] =
@@ -363,8 +365,9 @@ static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 
 	ck_assert_int_eq(tsct_recording_add_segment(rec, &line), 0);
 }
 
-/* A recording with two epochs, without samples before the jump except some from before
- * the recording's begin. The node's clock segments state until when these are valid. */
+/* A recording with two epochs. All sync samples of the first epoch are from before the
+ * recording's begin. The node's clock segments state when that epoch ends, and so until
+ * when these samples are valid. */
 START_TEST(test_epoch_without_samples)
 {
 	struct node n = nodes[1], later = nodes[1];

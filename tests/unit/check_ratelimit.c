@@ -434,8 +434,8 @@ START_TEST(test_flood)
 	}
 	ck_assert_uint_le(n, TSCT_RATELIMIT_BUCKETS * 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 1000, 9), 2);
-	/* Untrusted requests that come from the member's own address do not affect it
-	 * either. */
+	/* Untrusted requests that come from the trusted member's address do not reduce
+	 * the number of answers that the member gets. */
 	ck_assert_uint_le(take("192.0.2.1", false, 1000, 1000), 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 2000000, 9), 2);
 }

@@ -221,8 +221,8 @@ START_TEST(test_corrupt_record_counts)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* A former value of head is the position of a record or a pad:
-			 * the record is made corrupt. */
+			/* Corrupt a random record, or the pad before it: head was at
+			 * ours[] before each event was emitted. */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);

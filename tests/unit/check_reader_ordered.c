@@ -96,7 +96,7 @@ START_TEST(test_merges_cpus)
 	for (i = 0; i < 100; i++)
 		expect(100 + i, i % 2 ? other : 0, 0);
 	expect_nothing(UINT64_MAX);
-	/* An event is returned if it is in a ring that was empty before. */
+	/* The reader returns an event from a ring that it earlier found empty. */
 	put(0, 1000);
 	expect(1000, 0, 0);
 	put(other, 1001);

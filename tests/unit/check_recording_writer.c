@@ -289,7 +289,8 @@ START_TEST(test_clock_of_tsc)
 }
 END_TEST
 
-/* The metadata of a clock in ns state 1 GHz if that is accurate enough. */
+/* For a source in ns, the clock frequency in the metadata is 1 GHz if that adds at most
+ * 1 us to the error bound. */
 START_TEST(test_clock_in_ns)
 {
 	struct tsct_ctf_clock clock;

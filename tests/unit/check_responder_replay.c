@@ -175,8 +175,8 @@ START_TEST(test_client_restart)
 }
 END_TEST
 
-/* A client sends all requests of its first poll before the first answer arrives, so all
- * of them repeat the same tx. */
+/* A client sends all requests of its first poll before the first answer arrives, so
+ * these requests contain the tx of the same earlier answer. */
 START_TEST(test_first_poll_of_several_requests)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;

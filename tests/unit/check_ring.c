@@ -438,7 +438,7 @@ START_TEST(test_next_broken_record)
 	} bad[] = {
 		{ 24, 0 }, { 24, 2 }, { 24, 15 }, /* broken: undefined record ids */
 		{ 0, 16 }, { 15, 16 }, /* broken: record shorter than a header */
-		/* broken: larger than a block */
+		/* broken: record larger than a block */
 		{ 4097, 16 }, { 65535, 16 },
 		{ 4064, 16 }, /* broken: record that would end with its block */
 		{ 4057, 16 }, /* broken: record above the largest length */
@@ -470,7 +470,8 @@ START_TEST(test_next_broken_record)
 	read_step(&geo, data, 8189, 8190);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8190);
-	/* Head is so close that the record's first word is not published completely. */
+	/* Head is 5 bytes behind the record's begin: its first word, of 8 bytes, is not
+	 * published completely. */
 	read_step(&geo, data, 32, 37);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 37);

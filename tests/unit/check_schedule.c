@@ -195,7 +195,8 @@ START_TEST(test_silent_member)
 	/* The session stays open for the silent member up to its maximum duration. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 999999), s);
 	ck_assert_uint_eq(tsct_schedule_open(r, 1000000), 0);
-	/* The silent member returns, and gets the rest of its share. */
+	/* The silent member sends requests again: it can continue its session, until
+	 * that maximum duration. */
 	before = now + 100000;
 	join(2, s, before);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
@@ -426,16 +427,16 @@ START_TEST(test_lists_blocking_nodes_below)
 	tsct_schedule_arrive(r, 1, 0);
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
-	tsct_schedule_set_blockers(r, 2, "z");	/* "z" is not listed, because member
-						 * 2 has arrived */
+	tsct_schedule_set_blockers(r, 2, "z");	/* "z" is not reported as missing,
+						 * because member 2 has arrived */
 	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	send_request(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
-	missing(1, 1, "one");		/* member 1 itself is listed, as it sent
-					 * nothing for 2 s */
+	missing(1, 1, "one");		/* member 1 itself is reported as missing,
+					 * as it sent nothing for 2 s */
 	send_request(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
 	tsct_schedule_set_blockers(r, 1, "");

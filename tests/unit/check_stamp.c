@@ -319,8 +319,8 @@ START_TEST(test_seconds)
 		stamp = any64() >> any(64);
 		accurate = stamp_seconds(stamp, period);
 		legacy = stamp_seconds_legacy(stamp, period);
-		/* Except for rounding, the legacy time is later by the event number's
-		 * fraction of a tick. */
+		/* The legacy function takes the stamp's event number as a fraction
+		 * of a tick, in 1/8192. Its result is larger by that fraction. */
 		must(fabs(legacy - accurate - stamp_event(stamp) *
 			  period) <= 4 * legacy * 0x1p-53);
 		if (!stamp_event(stamp))

@@ -138,7 +138,8 @@ static int remove_id(struct tsct_store_peer *peer, __u32 id)
 	return request(peer, TSCT_IOC_CHANNEL_REMOVE, &arg);
 }
 
-/* A kept channel remains with its contents until it is removed. */
+/* A channel created with TSCT_CHANNEL_KEEP remains, with its event definitions, when
+ * its last holder has closed it, until it is removed. */
 START_TEST(test_kept_channels)
 {
 	struct tsct_channel_info info = { 0 };

@@ -112,7 +112,8 @@ END_TEST
 
 /* ---- publishing clock states --------------------------------------------- */
 
-/* If publishing takes longer than the lead, it is tried again with a longer lead. */
+/* If publishing clock params takes longer than their lead, the time from now to their
+ * begin, the timekeeper publishes them again with a longer lead. */
 START_TEST(test_publish_late)
 {
 	start();

@@ -20,11 +20,11 @@
 
 #define MS		1000000LL
 
-/* Answers of the simulated daemon, one per request. The last answer is repeated. This
- * one: the connection is closed without an answer */
-#define HANG_UP		""
-#define SILENCE		NULL		/* answer: none; the request is accepted */
-#define LEAVE		"leave"		/* answer: none, and the daemon ends */
+/* Entries of answers[] that are not text to send. The simulated daemon uses one entry
+ * of answers[] per request, and repeats the last entry. */
+#define HANG_UP		""		/* close the connection without an answer */
+#define SILENCE		NULL		/* send nothing; the connection stays open */
+#define LEAVE		"leave"		/* end before accepting the connection */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };

@@ -99,14 +99,14 @@ START_TEST(test_only_settled_events)
 	put(0, 200);
 	put(1, 150);
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
-	expect_no_event(-EAGAIN);		/* no event yet: earlier events of
-						 * another CPU are possible */
+	expect_no_event(-EAGAIN);		/* no event is returned yet: another
+						 * CPU may have earlier events */
 	flush_at(200);
 	await();
 	expect_event(0, 100);
 	expect_event(1, 150);
-	expect_no_event(-EAGAIN);		/* no event yet: more events on the
-						 * same tick are possible */
+	expect_no_event(-EAGAIN);		/* event at tick 200 is not returned
+						 * yet: others may be on that tick */
 	put(2, 300);
 	put(1, 250);
 	flush_at(251);

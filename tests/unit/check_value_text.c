@@ -39,7 +39,8 @@ static void check_one(__u64 value)
 	ck_assert(!memcmp(got, want, strlen(want)));
 }
 
-/* Numbers around those from which a decimal or hexadecimal digit more is needed */
+/* Numbers that differ by at most 2 from a power of two or ten, where the number of
+ * hexadecimal or decimal digits changes */
 START_TEST(test_limits)
 {
 	__u64 ten = 1;

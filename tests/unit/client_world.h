@@ -146,8 +146,8 @@ static inline enum tsct_client_result deliver_bytes(const __u8 *bytes, size_t le
 	__u64 before;
 	__u8 *copy = malloc(len ? len : 1);
 
-	/* A copy in memory of its exact size, so that the sanitizer detects a read
-	 * beyond the end */
+	/* Copy the packet to memory of exactly the packet's size, so that the sanitizer
+	 * detects a read beyond the packet's end. */
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, bytes, len);
 	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS);

@@ -2,7 +2,7 @@
 /*
  * A daemon's clock file for tests, without a daemon. Cycles are nanoseconds of
  * MONOTONIC_RAW, so that the rate is 1. The state is in epoch 4, and has
- * segments of the past:
+ * segments of the past (times: from the last sample):
  *
  *	from -300 s	epoch 3, straight
  *	from -200 s	epoch 3, slewing by 488 ppm for 8 s, then straight
@@ -46,7 +46,8 @@ static union {
 #define the_page	(&area.page)
 static uint64_t zero;		/* cycles of the last sample in the file */
 static int64_t zero_ns;		/* time of the last sample in the file, ns */
-static bool never_set;		/* true: no step at -100 s, so epoch 3 continues */
+static bool never_set;		/* true: the file contains no step and no epoch 4;
+				 * epoch 3 lasts to the last sample */
 
 static inline int64_t now_ns(clockid_t clock)
 {

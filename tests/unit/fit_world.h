@@ -38,8 +38,9 @@ static inline double gaussian(double sd)
 	return sd * random_gauss(&seed_random);
 }
 
-/* Makes both counters. Each second the rate changes by at most @drift_of, or by a
- * random number of that standard deviation. */
+/* Makes the local and the remote counter, of @hz and @remote_hz. Each second the rate
+ * of their offset changes by a random number: at most @drift_of (s/s) if @bounded, else
+ * of the standard deviation @drift_of. */
 static inline void world_make(double hz, double remote_hz, double drift_of,
 			      bool bounded)
 {

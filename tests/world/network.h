@@ -79,7 +79,8 @@ struct network_link {
 struct network_truth {
 	uint64_t local;
 	uint64_t remote;
-	double frac;		/* true value less `remote`, counts; may be negative */
+	double frac;		/* true value of the remote counter less
+				 * `remote`, counts; may be negative */
 	double hz;		/* frequency of the remote counter, Hz */
 };
 

@@ -231,8 +231,9 @@ const struct listed_channel *channel_list_find(const struct channel_list *all,
 		if (!rank || rank < best)
 			continue;
 		/*
-		 * A removed channel is listed until its last holder closes it. A new
-		 * channel of the same owner and name has a higher id, and is meant.
+		 * A removed channel stays in the list until its last holder closes it.
+		 * If a new channel has the same owner and name, choose the new channel,
+		 * which has a higher id and is later in the list.
 		 */
 		replaced = found && found->provider == c->provider &&
 			found->info.uid == c->info.uid &&

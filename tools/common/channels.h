@@ -12,7 +12,8 @@
 
 /* Providers of channels, in the order in which a program tries them */
 enum channel_provider {
-	CHANNEL_PROVIDER_EMBEDDED,	/* server in the parent trace-ctl record */
+	CHANNEL_PROVIDER_EMBEDDED,	/* server in the trace-ctl record process that
+					 * started this program */
 	CHANNEL_PROVIDER_MODULE,
 	CHANNEL_PROVIDER_DAEMON,
 	CHANNEL_PROVIDERS,

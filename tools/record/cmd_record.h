@@ -159,7 +159,8 @@ int record_session_prepare(struct record_session *s);
 /* Initializes the session, opens its channels and calls record_session_prepare(). */
 int record_session_open(struct record_session *s, const struct record_options *o);
 
-/* Opens the files; enables kernel events of @root and its descendants (0: of all). */
+/* Creates the recording's files, in flight mode not yet, and enables kernel events of
+ * process @root and its descendants; of all processes if @root is 0 or with --all. */
 int record_session_begin(struct record_session *s, pid_t root);
 
 /* Checks that the provider of the rings still runs. Prints once if it has ended. */
@@ -208,23 +209,26 @@ void record_error(const char *format, ...);
 /* Returns the duration of the recording in seconds */
 double record_figure_seconds(const struct record_session *s);
 
-/* Return MB/s drained, events recorded, events overwritten earlier, for stream @i. */
+/* Return for channel @i: average MB/s drained; number of events recorded; in flight
+ * mode, number of events overwritten in the rings before the files were written. */
 double record_figure_mb_per_s(const struct record_session *s, unsigned int i);
 __u64 record_figure_events(const struct record_session *s, unsigned int i);
 __u64 record_figure_overwritten(const struct record_session *s, unsigned int i);
 
-/* Returns the number of events recorded on one CPU, in all streams */
+/* Returns the number of events recorded on one CPU, in all channels */
 __u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu);
 
-/* Gets the balance of events of all streams. Prints an error if it is not exact. */
+/* Gets the sums of published, recorded and lost events of all channels. Prints an error
+ * unless published = recorded + lost for every ring. */
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
 
 /* Resources that the recorder has used */
 struct record_usage {
-	double cpu_s;		/* CPU time, s */
-	double percent;		/* CPU time in per cent of one CPU */
-	__u64 peak_bytes;	/* peak of resident memory, with the rings */
+	double cpu_s;		/* CPU time of the recorder's threads, s */
+	double percent;		/* cpu_s in per cent of the recorder's run time */
+	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
+				 * the rings, bytes */
 };
 
 void record_figure_usage(const struct record_session *s,

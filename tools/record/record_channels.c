@@ -105,8 +105,8 @@ static int embed_server(struct record_session *s, int err)
 {
 	const struct tsct_channel *t = s->channels[0];
 
-	/* Only the command can use an embedded server, which gets the path of its
-	 * socket. */
+	/* Only the command, which gets the path of the embedded server's socket, and
+	 * kernel events can use the server's rings. */
 	if (!s->o->command && !s->o->nr_events) {
 		record_error("nothing to record: no command, daemon or module"
 				" (%s); name a command, start tsctraced or load the"

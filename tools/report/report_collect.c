@@ -23,9 +23,9 @@
 
 enum { MOMENT_PLAIN, MOMENT_ORPHAN, MOMENT_COUNTER, MOMENT_SEND, MOMENT_RECEIVE };
 
-/* ---- single events -------------------------------------------------------- */
+/* ---- events drawn individually --------------------------------------------- */
 
-/* True while single events take fewer bytes than EVENT_BYTES_MAX */
+/* True while the data of individually drawn events is below EVENT_BYTES_MAX */
 static bool has_room(const struct report *r)
 {
 	return r->moments.len + r->spans.len + r->arrows.len < EVENT_BYTES_MAX;

@@ -102,7 +102,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	/* Add an upper limit of the event's size on the page, bytes. */
+	/* Add to the group's size a limit of the event's size on the page, bytes. */
 	r->groups[seen->group].bytes += 20 +
 		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
 	r->node_events[ev->node]++;
@@ -295,7 +295,8 @@ static int prepare(struct report *r)
 		if (x->defs[i].def->kind == TSCT_KIND_BEGIN ||
 		    x->defs[i].def->kind == TSCT_KIND_END)
 			seen->group = x->defs[i].slice;
-		/* sys_exit is in the group of sys_enter of the same channel. */
+		/* sys_enter and sys_exit of a channel, the two ends of a span, are one
+		 * group, so that both are drawn in the same way. */
 		for (k = 0; r->special[i] == SPECIAL_EXIT && k < x->nr_defs; k++)
 			if (r->special[k] == SPECIAL_ENTER &&
 			    x->defs[k].stream == x->defs[i].stream)

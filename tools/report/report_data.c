@@ -9,10 +9,12 @@
 #include "tools/common/json.h"
 #include "report_trace.h"
 
-#define RATES_EVENTS	12	/* limit of rate curves of event definitions */
-#define RATES_NODES	64	/* limit of rate curves of nodes */
+#define RATES_EVENTS	12	/* maximum of event definitions with a rate curve */
+#define RATES_NODES	64	/* maximum of nodes with a rate curve */
 #define BOUND_POINTS	64	/* points of an unmerged recording's error bound */
-#define NODES_DETAILED	512	/* above this number of nodes: one bound per node */
+/* Above this number of nodes, the page contains only the largest error bound of each
+ * node, instead of the bound over time. */
+#define NODES_DETAILED	512
 #define ERROR_MAX	(1ULL << 53)	/* largest exact integer in JavaScript */
 
 /* ---- binary data on the page ------------------------------------------------- */

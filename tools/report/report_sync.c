@@ -181,7 +181,8 @@ static double curve_at(const struct series *s, double x)
 	return s->curve[i] * (1 - part) + s->curve[i + 1] * part;
 }
 
-/* Reads a source's numbers; the caller frees s->x and s->kept. 0 or -ENOMEM */
+/* Reads the exchanges and the fitted curve of a source; the caller frees s->x and
+ * s->kept. Returns 0 or -ENOMEM. */
 static int read_series(const json_t *source, struct series *s)
 {
 	const json_t *exchanges = json_object_get(source, "exchanges");

@@ -15,7 +15,8 @@
 #define RATE_BINS	512
 #define STRIP_BINS	512
 #define LENGTHS		256	/* bins of span lengths: quarters of powers of two */
-/* rows of one thread; the other threads of a node share a row */
+/* Largest number of rows that show one thread each. The remaining threads of a node
+ * share one row. */
 #define ROWS_MAX	1500
 #define GAPS_MAX	20000
 #define KINDS_MAX	20000	/* limit of event definitions */
@@ -74,9 +75,11 @@ struct gap_cursor {
  * individually */
 struct strip {
 	__u32 type, row, field;
-	__u32 def;		/* index of the definition + 1; 0: several share it */
+	__u32 def;		/* index of the event definition on the page, plus 1;
+				 * 0: several event definitions share the strip */
 	__u32 *count;
-	float *busy;		/* by bin: covered part, or a counter's last value */
+	float *busy;		/* by bin: length of all spans / length of the bin,
+				 * or a counter's last value */
 	float *low, *high;	/* by bin: smallest and largest value of a counter */
 };
 
@@ -125,7 +128,8 @@ struct report {
 	/* State of the second pass over the recording: */
 	struct bytes moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
-	__u64 shown, summed;		/* number of events drawn, and summed up */
+	/* number of events drawn individually; number of events summed up in strips */
+	__u64 shown, summed;
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct tsct_message_matcher *sends, *early;
