@@ -417,7 +417,7 @@ START_TEST(test_bad_network)
 	ck_assert_uint_gt(w.delivered, 700);
 	if (!w.ntp_only)
 		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
-	/* The network faults must have made the client drop answers for each reason. */
+	/* The network faults must have made the client drop answers for the following reasons. */
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 0);
 	if (w.keys) {

@@ -124,7 +124,8 @@ static void print_result(const struct tsct_export *x, const char *name)
 			" threads\n", name, (uint64_t)x->events, x->threads.nr);
 	if (x->format->nests && x->orphans)
 		fprintf(stderr, "trace-ctl export: %" PRIu64 " begins or ends"
-			" have no counterpart and are shown as instants\n",
+			" have no counterpart or are nested too deeply, and are"
+			" shown as instants\n",
 			(uint64_t)x->orphans);
 	if (x->format->nests && x->cuts)
 		fprintf(stderr, "trace-ctl export: slices overlap without"
